@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // stage brings the input into the ledger. Rows that contradict each other are
@@ -70,8 +71,13 @@ func (p waitingStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Stag
 	if err == nil || soon.Err() == nil || ctx.Err() != nil || limit <= stagingNotice {
 		return staging, err
 	}
-	if busy := (*ledger.BusyError)(nil); errors.As(err, &busy) {
+	var busy *ledger.BusyError
+	var trouble *store.Error
+	switch {
+	case errors.As(err, &busy):
 		p.s.IO.Note("Waiting up to %s: %v", config.FormatDuration(limit), busy)
+	case errors.As(err, &trouble):
+		p.s.IO.Note("Waiting up to %s: %v", config.FormatDuration(limit), trouble)
 	}
 	ctx, cancel = context.WithTimeout(ctx, limit-stagingNotice)
 	defer cancel()

@@ -6,12 +6,14 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pgtest"
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -733,5 +735,55 @@ func TestProxyThatSharesConnectionsOut(t *testing.T) {
 	b.checkSession("7")
 	if b.arePooled() {
 		t.Error("connections that were made again count as shared out")
+	}
+}
+
+// While commits wait for a standby that is away, nobody else is said to be staging, and a
+// check shows what they wait for.
+func TestStandbyThatIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	d := dbAt(t.Context(), t, url, store.Options{})
+	asAdmin(t, s, "ALTER SYSTEM SET synchronous_standby_names TO away")
+	asAdmin(t, s, "SELECT pg_reload_conf()")
+	waiter, stop, waited := pgtest.Connect(t, url), make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			_, err := waiter.Exec(t.Context(), "SELECT pg_logical_emit_message(true, 'a', 'commit')")
+			select {
+			case <-stop:
+				waited <- err
+				return
+			default: // the server had not read its settings yet
+			}
+		}
+	}()
+	for waits := false; !waits; {
+		if err := s.Ask(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep') FROM pg_sleep(0.01)", nil, &waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := d.Stage(ctx, ledger.Plan{Account: "a", Files: []string{"f"}, Mode: ledger.Async, BatchSize: 10})
+	wantKind(t, err, store.ErrTimedOut, "no answer in time")
+	if errors.Is(err, ledger.ErrBusy) {
+		t.Errorf("%v, but nobody is staging", err)
+	}
+	found, err := d.Inspect(t.Context())
+	if i := slices.IndexFunc(found.Settings, func(s store.Setting) bool { return s.Name == "synchronous_standby_names" }); err != nil || i < 0 || found.Settings[i].Value != "away" || found.Settings[i].Warning == "" {
+		t.Errorf("%+v, %v; want a warning of the standby", found.Settings, err)
+	}
+	asAdmin(t, s, "ALTER SYSTEM RESET synchronous_standby_names")
+	asAdmin(t, s, "SELECT pg_reload_conf()")
+	if err := <-waited; err != nil {
+		t.Errorf("waiter: %v", err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
 	}
 }

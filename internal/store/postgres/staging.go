@@ -1,11 +1,14 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // stagingPoll is how often a process tries again that waits for another to end staging.
@@ -44,8 +47,31 @@ func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() e
 			}
 		}
 		<-e.staging.token
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = e.whyNotStaging(ctx, err)
+		}
 		return "", nil, err
 	}
+}
+
+// whyNotStaging returns err, which says that time ran out, if it did so because another
+// process stages: the server may be silent as well, as it is while its commits wait for a
+// standby.
+func (e *engine) whyNotStaging(ctx context.Context, err error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.spans.patience)
+	defer cancel()
+	busy, failed := e.othersStage(ctx)
+	if busy || failed != nil && !isTimeout(failed) {
+		return cmp.Or(failed, err)
+	}
+	return e.trouble(store.ErrTimedOut, shortCause(err))
+}
+
+// othersStage reports whether another process that lives stages.
+func (e *engine) othersStage(ctx context.Context) (busy bool, err error) {
+	own, _ := e.owners.own()
+	err = e.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM staging s JOIN owners o ON o.name = s.owner WHERE s.owner <> $1 AND NOT "+e.owners.isDead()+")", own).Scan(&busy)
+	return busy, err
 }
 
 // takeStaging makes this process the one that stages, and returns its name; the empty
@@ -60,9 +86,7 @@ func (e *engine) takeStaging(ctx context.Context) (name string, err error) {
 }
 
 func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
-	var busy bool
-	own, _ := e.owners.own()
-	if err := e.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM staging s JOIN owners o ON o.name = s.owner WHERE s.owner <> $1 AND NOT "+e.owners.isDead()+")", own).Scan(&busy); busy || err != nil {
+	if busy, err := e.othersStage(ctx); busy || err != nil {
 		return "", err
 	}
 	conn, err := e.readers.Conn(ctx)
@@ -70,6 +94,7 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 		return "", err
 	}
 	defer conn.Close() //nolint:errcheck // goes back to the pool
+	var own string
 	var taken bool
 	err = native(conn, func(on *pgx.Conn) error {
 		c := on.PgConn()

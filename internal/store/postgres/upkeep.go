@@ -120,9 +120,9 @@ const maxSkew = 2 * time.Minute
 
 // settings is for [store.Upkeep].
 func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
-	var version, fsync, commit, pages, checksums, vacuum, schema, most, used, reads string
+	var version, fsync, commit, pages, checksums, vacuum, schema, most, used, reads, standbys string
 	var timeline, wrote int64
-	var standby, writable bool
+	var standby, writable, waiting bool
 	var serverTime float64 // seconds
 	began := time.Now()
 	err := e.read(ctx, func() (bool, error) {
@@ -130,8 +130,8 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 			current_setting('data_checksums'), current_setting('autovacuum'), (SELECT CAST(version AS TEXT) FROM meta), current_setting('max_connections'),
 			(SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity WHERE datname IS NOT NULL),
 			(SELECT timeline_id FROM pg_control_checkpoint()), (SELECT timeline FROM meta), pg_is_in_recovery(),
-			current_setting('default_transaction_read_only'), has_table_privilege('meta', 'UPDATE'), CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`).
-			Scan(&version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used, &timeline, &wrote, &standby, &reads, &writable, &serverTime)
+			current_setting('default_transaction_read_only'), current_setting('synchronous_standby_names'), EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'), has_table_privilege('meta', 'UPDATE'), CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`).
+			Scan(&version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used, &timeline, &wrote, &standby, &reads, &standbys, &waiting, &writable, &serverTime)
 	})
 	skew := time.Duration(serverTime*float64(time.Second)) - time.Duration(began.Add(time.Since(began)/2).UnixNano())
 	all := []store.Setting{
@@ -150,6 +150,9 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	}
 	if !writable {
 		all = append(all, store.Setting{Name: "Rights", Value: "read", Warning: "nothing can be sent or received: the role has no right to write"})
+	}
+	if standbys != "" {
+		all = append(all, warnIf(waiting, store.Setting{Name: "synchronous_standby_names", Value: standbys, Warning: "commits wait for a standby; check that enough of them run"}))
 	}
 	if reads == "on" {
 		all = append(all, store.Setting{Name: "default_transaction_read_only", Value: reads, Warning: "nothing can be sent or received; turn it off for the role or the database"})
