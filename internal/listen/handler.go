@@ -49,7 +49,7 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 	}
 	switch {
 	case headerSize(req) > maxHeader:
-		reject(w, http.StatusRequestHeaderFieldsTooLarge, "header too large")
+		r.reject(w, req, http.StatusRequestHeaderFieldsTooLarge, "header too large")
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
 		text := "ready for deliveries"
 		if r.unreadable.Load() || r.o.Away != nil && r.o.Away() {
@@ -58,11 +58,11 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 		answer(w, http.StatusOK, text) // it lives: to start it again does not help
 	case req.Method != http.MethodPost:
 		w.Header().Set("Allow", "GET, HEAD, POST")
-		reject(w, http.StatusMethodNotAllowed, "method not allowed")
+		r.reject(w, req, http.StatusMethodNotAllowed, "method not allowed")
 	case isEncoded(req.Header):
-		reject(w, http.StatusUnsupportedMediaType, "compressed bodies are not accepted")
+		r.reject(w, req, http.StatusUnsupportedMediaType, "compressed bodies are not accepted")
 	case req.ContentLength > r.o.MaxBody:
-		reject(w, http.StatusRequestEntityTooLarge, "body too large")
+		r.reject(w, req, http.StatusRequestEntityTooLarge, "body too large")
 	default:
 		r.receive(w, req)
 	}
@@ -79,14 +79,14 @@ func (r *Receiver) read(w http.ResponseWriter, req *http.Request, b *body) bool 
 		_ = conn.SetReadDeadline(time.Time{}) // storing has a limit of its own
 		return true
 	case errors.As(err, &tooLarge):
-		reject(w, http.StatusRequestEntityTooLarge, "body too large")
+		r.reject(w, req, http.StatusRequestEntityTooLarge, "body too large")
 	case errors.Is(err, errNoMemory):
 		w.Header().Set("Connection", "close")
 		answerUnavailable(w)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		reject(w, http.StatusRequestTimeout, "body too slow")
+		r.reject(w, req, http.StatusRequestTimeout, "body too slow")
 	default:
-		reject(w, http.StatusBadRequest, "body incomplete")
+		r.reject(w, req, http.StatusBadRequest, "body incomplete")
 	}
 	return false
 }
@@ -220,9 +220,10 @@ func answerUnavailable(w http.ResponseWriter) {
 }
 
 // reject answers a request whose body is not wanted, and closes its connection.
-func reject(w http.ResponseWriter, status int, text string) {
+func (r *Receiver) reject(w http.ResponseWriter, req *http.Request, status int, text string) {
 	w.Header().Set("Connection", "close")
 	answer(w, status, text)
+	r.rejectAlert.report(status, text, req.RemoteAddr)
 }
 
 // answer ends a request with a constant text. It is on its way to the sender

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -225,6 +226,30 @@ func TestStoreErrors(t *testing.T) {
 			t.Errorf("%v, then none: %d stored; want 1", cause, len(kept))
 		}
 	}
+}
+
+// What is answered without being stored is reported, of each kind once in a while: it may
+// be the service's.
+func TestRejectedRequestsAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		h := receiver(t, listen.Options{Store: &memory{}, MaxBody: 10, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+		for range 3 {
+			send(t, h, delivered, "")
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPut, "/", nil))
+		}
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		for what, want := range map[string]int{"answered 413 and not stored: body too large; raise --max-body": 1, "answered 405 and not stored: method not allowed; deliveries must use POST": 1, "\n": 2} {
+			if n := strings.Count(log.String(), what); n != want {
+				t.Errorf("%d times %q; want %d in %s", n, what, want, &log)
+			}
+		}
+		time.Sleep(time.Minute) // of fake time
+		send(t, h, delivered, "")
+		if !strings.Contains(log.String(), "requests=4") {
+			t.Errorf("a minute later: %s", &log)
+		}
+	})
 }
 
 // Bodies over the limit are not read to their end, whether or not they say how

@@ -84,9 +84,10 @@ type Receiver struct {
 	budget        memBudget              // for bodies
 	storeAlert    storeAlert             // of deliveries
 	evidenceAlert storeAlert             // of evidence
-	readAlert     readAlert              // of Follow
-	unreadable    atomic.Bool            // Follow can't read the store for now
-	changed       atomic.Bool            // others may have stored something since Follow read
+	rejectAlert   rejectAlert
+	readAlert     readAlert   // of Follow
+	unreadable    atomic.Bool // Follow can't read the store for now
+	changed       atomic.Bool // others may have stored something since Follow read
 	skew          skewDetector
 	quota         *quota // nil for none
 
@@ -125,6 +126,7 @@ func New(o Options) (*Receiver, error) {
 		queue:         make(chan struct{}, maxQueue),
 		storeAlert:    storeAlert{log: o.Log, begins: "deliveries can't be stored; the sender should retry", ends: "deliveries are stored again"},
 		evidenceAlert: storeAlert{log: o.Log, begins: "evidence of refused deliveries not stored", ends: "evidence of refused deliveries is stored again"},
+		rejectAlert:   rejectAlert{log: o.Log, byStatus: map[int]*rejections{}},
 		readAlert:     readAlert{log: o.Log},
 		skew:          skewDetector{log: o.Log},
 	}
