@@ -62,3 +62,32 @@ func TestCreateOnAServerThatFailsMeanwhile(t *testing.T) {
 		})
 	}
 }
+
+// What is wrong with the tables of a server is advised on in words of a server.
+func TestAdviceOnTheTablesOfAServer(t *testing.T) {
+	t.Parallel()
+	place, ok := pgtest.URL(t)
+	if !ok {
+		return
+	}
+	service := newCounted(t)
+	env := []string{"WAYBILL_BASE_URL=" + service.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + place}
+	if code, stdout, stderr := run(t, env, "create", orders(t, 2), "--canary=false"); code != command.OK {
+		t.Fatalf("status %d: %s%s", code, stdout, stderr)
+	}
+	conn := pgtest.Connect(t, place)
+	for _, c := range []struct{ cause, check, doctor string }{
+		{"UPDATE counters SET value = 0 WHERE name = 'run'", "hint: keep a copy of the server's data folder", "keep a copy of the server's data folder"},
+		{"ALTER TABLE events RENAME TO lost", "hint: restore a backup of the database", "restore a backup of the database"},
+	} {
+		if _, err := conn.Exec(t.Context(), c.cause); err != nil {
+			t.Fatal(err)
+		}
+		if code, _, stderr := run(t, env, "store", "check"); code != command.Store || !strings.Contains(stderr, c.check) {
+			t.Errorf("%s: status %d: %s; want %q", c.cause, code, stderr, c.check)
+		}
+		if _, stdout, _ := run(t, env, "doctor", "-o", "json"); !strings.Contains(stdout, c.doctor) || strings.Contains(stdout, "-wal") {
+			t.Errorf("%s: %s; want %q", c.cause, stdout, c.doctor)
+		}
+	}
+}

@@ -27,16 +27,16 @@ func (d *DB) Check(ctx context.Context) error {
 	if err != nil || len(problems) == 0 {
 		return err
 	}
-	return damage(d.engine.Place, problems)
+	return d.Damage(problems)
 }
 
-// damage is the error of a store with those problems.
-func damage(place string, problems []Problem) error {
+// Damage returns an error that matches [ErrCorrupt] with those problems of the store.
+func (d *DB) Damage(problems []Problem) error {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
 		lines[i] = p.String()
 	}
-	return &Error{Kind: ErrCorrupt, Path: place, Op: "check", Err: errors.New(strings.Join(lines, "; "))}
+	return d.engine.Fail("check", &Error{Kind: ErrCorrupt, Path: d.engine.Place, Op: "check", Err: errors.New(strings.Join(lines, "; "))})
 }
 
 // Problems reads the whole store: what the database says of itself, and whether the

@@ -12,15 +12,12 @@ import (
 // Inspection is what [DB.Inspect] found.
 type Inspection struct {
 	Problems  []Problem
+	Damage    error     // see [DB.Damage]; nil without problems
 	Settings  []Setting // of the database
 	Tables    []TableSize
 	Processes []Process // that have the store open to write, and the dead ones that left work
 	FreeBytes *int64    // in the file, for reuse; nil for a store that is no file
 }
-
-// Damage returns an error that matches [ErrCorrupt] with the problems of the store at
-// that place.
-func (i Inspection) Damage(place string) error { return damage(place, i.Problems) }
 
 // Setting is one of the database that matters to the store.
 type Setting struct {
@@ -64,8 +61,11 @@ func (d *DB) Inspect(ctx context.Context) (Inspection, error) {
 		return i, err
 	}
 	err = d.inspectUse(ctx, &i)
-	if len(i.Problems) > 0 && errors.Is(err, ErrCorrupt) {
-		err = nil // what can be read is shown
+	if len(i.Problems) > 0 {
+		i.Damage = d.Damage(i.Problems)
+		if errors.Is(err, ErrCorrupt) {
+			err = nil // what can be read is shown
+		}
 	}
 	return i, err
 }

@@ -181,7 +181,7 @@ var info = map[kind]kindInfo{
 	storeReadOnly:     {"store", warning, "make the file and its folder writable, or use another store with --store", ""},
 	storeReadable:     {"store", warning, "", ""},
 	storeSound:        {"store", ok, "", ""},
-	storeDamaged:      {"store", problem, "keep a copy of the file and its -wal and -shm files, then restore a backup", "waybill store check"},
+	storeDamaged:      {"store", problem, "", "waybill store check"},
 	storeNotRead:      {"store", notChecked, "check the whole store", "waybill store check"},
 	storeSetting:      {"store", warning, "", ""},
 	storeNotTried:     {"store", notChecked, "", ""},

@@ -142,10 +142,12 @@ func (x *examination) soundness(ctx context.Context, db *store.DB) finding {
 	switch {
 	case reading.Err() != nil:
 		return found(storeNotRead, "it takes longer than %s to read", x.read)
+	case errors.Is(err, store.ErrCorrupt):
+		return found(storeDamaged, "%v", err).hinted(command.HintOf(err))
 	case err != nil:
-		return found(storeDamaged, "%v", err)
+		return found(storeUnusable, "%v", err).hinted(command.HintOf(err))
 	case len(damage) > 0:
-		return found(storeDamaged, "%s: %s", command.Plural(len(damage), "problem"), damage[0].What)
+		return found(storeDamaged, "%s: %s", command.Plural(len(damage), "problem"), damage[0].What).hinted(command.HintOf(db.Damage(damage)))
 	}
 	return found(storeSound, "the database and its tables are sound")
 }

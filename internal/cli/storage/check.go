@@ -98,10 +98,7 @@ func runCheck(ctx context.Context, c *command.Call) error {
 			c.IO.Warning("%s is %s: %s", s.Name, s.Value, s.Warning)
 		}
 	}
-	if len(found.Problems) == 0 {
-		return err
-	}
-	return errors.Join(err, found.Damage(place))
+	return errors.Join(err, found.Damage)
 }
 
 // inspect checks the store at the place that it returns, too.
