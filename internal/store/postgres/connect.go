@@ -66,8 +66,8 @@ var sessionSettings = []struct {
 	{"default_transaction_isolation", "read committed", 0},
 	{"default_transaction_deferrable", "off", 0},
 	{"lock_timeout", "10000", 0},
-	{"statement_timeout", "300000", 0},
-	{"jit", "off", 0}, // statements are long and take few rows
+	{"statement_timeout", "0", 0}, // of large tables much is read at once
+	{"jit", "off", 0},             // statements are long and take few rows
 	{"idle_in_transaction_session_timeout", "5000", 0},
 	{"tcp_keepalives_idle", strconv.Itoa(int(probeIdle.Seconds())), 0},
 	{"tcp_keepalives_interval", strconv.Itoa(int(probeInterval.Seconds())), 0},

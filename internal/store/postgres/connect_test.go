@@ -86,6 +86,7 @@ func TestSettingsOfConnections(t *testing.T) {
 		{"default_transaction_isolation TO 'serializable'", 0},
 		{"bytea_output TO 'escape'", 0},
 		{"lock_timeout TO '1ms'", 0},
+		{"statement_timeout TO '10s'", 0},
 		{"idle_session_timeout TO '1s'", 14},
 		{"transaction_timeout TO '1s'", 17},
 	} {

@@ -185,9 +185,6 @@ func (e *engine) check(ctx context.Context) error {
 }
 
 func readAll(ctx context.Context, tx *sql.Tx, schema string) error {
-	if _, err := tx.ExecContext(ctx, "SET LOCAL statement_timeout TO 0"); err != nil {
-		return err
-	}
 	var tables string
 	if err := tx.QueryRowContext(ctx, `SELECT COALESCE(string_agg(format('SELECT count(length(t::text)) AS n FROM %I.%I t', $1::text, c.relname), ' UNION ALL '), 'SELECT 0 AS n')
 		FROM pg_class c WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'`, schema).Scan(&tables); err != nil {

@@ -73,19 +73,11 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	if len(holders) > 0 {
 		left = append(left, "/* first end "+strings.Join(holders, ", and ")+": what was erased is kept for it */")
 	}
-	conn, err := pgx.ConnectConfig(ctx, e.config)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // whatever it says, it is over
-	if _, err := conn.Exec(ctx, "SET statement_timeout TO 0"); err != nil {
-		return nil, err
-	}
 	for _, t := range tables {
 		command := "VACUUM (FULL, ANALYZE) " + pgx.Identifier{e.schema, t.name}.Sanitize() //nolint:gosec // it is quoted
 		rewrite := t.own && len(holders) == 0
 		if rewrite {
-			_, err = conn.Exec(ctx, command)
+			_, err = e.readers.ExecContext(ctx, command)
 		}
 		switch state := (*pgconn.PgError)(nil); {
 		case !rewrite, errors.As(err, &state) && state.Code == "55P03": // lock_not_available

@@ -20,6 +20,9 @@ import (
 // wait on.
 const turn = 500 * time.Millisecond
 
+// writeTimeout is how long one statement may keep others from writing.
+const writeTimeout = 5 * time.Minute
+
 // forgotten is how long the row of a dead owner stays, that it may be seen, and forgetAtOnce
 // bounds how many go with one transaction.
 const (
@@ -210,7 +213,7 @@ func (w *writer) endPredecessor() string {
 // process knows. Before the server has counted the rows of a new store, it would read whole
 // tables.
 func (w *writer) checkServer(ctx context.Context, c *pgconn.PgConn, name string) error {
-	results, err := ask(ctx, c, fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET enable_seqscan TO off; ", turn.Milliseconds())+w.endPredecessor()+
+	results, err := ask(ctx, c, fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET statement_timeout TO %d; SET enable_seqscan TO off; ", turn.Milliseconds(), writeTimeout.Milliseconds())+w.endPredecessor()+
 		"SELECT (SELECT encode(id, 'hex') FROM identity), COALESCE((SELECT number FROM owner_commits WHERE owner = '"+name+"'), -1), "+thisBackend+"; COMMIT")
 	if err != nil {
 		return err
