@@ -103,7 +103,7 @@ type WaitingEntry struct {
 
 // Forwarding is what a sink did with one delivery.
 type Forwarding struct {
-	Sink     Sink
+	Sink     Sink          // without what waits for it
 	Read     bool          // the cursor has passed the delivery
 	Waiting  *WaitingEntry // it waits in the outbox, or was given up; nil if neither
 	SentAt   time.Time     // zero if it was not sent; likewise below

@@ -74,7 +74,7 @@ func (d *DB) queuedEntries(ctx context.Context, where string, args ...any) ([]in
 
 // ForwardingsOf returns what sinks did with a delivery, see [inbox.Forwardings].
 func (d *DB) ForwardingsOf(ctx context.Context, delivery int64) ([]inbox.Forwarding, error) {
-	sinks, err := d.Sinks(ctx) // first: what a cursor has passed by now is in the outbox by then
+	sinks, err := d.sinkCursors(ctx) // first: what a cursor has passed by now is in the outbox by then
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,6 @@ func (w *world) overviews(r inbox.DeliveryRange) []inbox.Overview {
 			of = nil
 		}
 		for i := range of {
-			of[i].Sink = inbox.Sink{ID: of[i].Sink.ID, SinkKey: of[i].Sink.SinkKey, Cursor: of[i].Sink.Cursor}
 			if of[i].Waiting != nil {
 				of[i].Waiting.HeldBy, of[i].Waiting.Number = 0, ""
 			}
