@@ -457,6 +457,27 @@ func TestSilentNetworkBeforeTheFirstHeartbeat(t *testing.T) {
 	}
 }
 
+// Whoever waits for long until another is dead for certain says so.
+func TestAwaitSaysThatItWaits(t *testing.T) {
+	t.Parallel()
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e := newTestEngine(t, url)
+	e.spans.grace = noticed + time.Second
+	notes := make(chan string, 2)
+	e.note = func(text string) { notes <- text }
+	exec(t, pgtest.Connect(t, url), "INSERT INTO owners (name, host, pid, version, command) VALUES ('dead', 'h', 1, 'v', 'create')")
+	if alive, err := e.owners.Await(t.Context(), "dead"); alive || err != nil {
+		t.Fatalf("alive %v, %v", alive, err)
+	}
+	close(notes)
+	if first := <-notes; !strings.HasPrefix(first, "Waiting until it is certain") || len(notes) > 0 {
+		t.Errorf("said %q, and %d more", first, len(notes))
+	}
+}
+
 func TestLockThatHangsOn(t *testing.T) {
 	s, url, ok := started(t)
 	if !ok {

@@ -162,6 +162,9 @@ func optionValue(text, name, variable string) (value, setter string) {
 // part of a password.
 func wrongOption(text string) string {
 	if u, err := url.Parse(text); err == nil {
+		if _, has := u.User.Password(); has {
+			return "the URL has a password"
+		}
 		for name, values := range u.Query() {
 			if !slices.Contains(parameters, name) && values[0] != "" {
 				return fmt.Sprintf("parameter %q of the URL is not supported", name)

@@ -47,6 +47,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 		{"", "", "postgres:///d?sslmode=always", `sslmode is "always", and takes disable, `},
 		{"", "", "postgres://db.example/?sslmode=verify-full&sslrootcert=" + gone, "sslrootcert: open " + gone + ": "},
 		{"", "", "postgres:///d?search_path=a", `parameter "search_path" of the URL is not supported`},
+		{"", "", "postgres://me:hunter2@/d", "the URL has a password"},
 		{"", "", "postgres:///d?schema=Upper", "the schema's name is not allowed"},
 		{"", "", "postgres:///d?connect_timeout=x", `connect_timeout is "x", and takes a number of seconds`},
 	} {
