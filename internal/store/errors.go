@@ -138,7 +138,7 @@ var hints = map[error]string{
 	ErrNoTLS:         "trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the host name of its certificate; --insecure-store connects unverified",
 	ErrLogin:         "check the user in --store and its password: store_password_file, PGPASSWORD or PGPASSFILE (default ~/.pgpass)",
 	ErrNoDatabase:    "create the database with createdb, or use another one with --store",
-	ErrNoRight:       "`waybill store schema` prints the SQL for the administrator of the database",
+	ErrNoRight:       "`waybill store schema --role NAME` prints the SQL for the administrator of the database; where the schema exists, the GRANT lines are enough",
 	ErrTimedOut:      "check the load and the locks of the server, then re-run the same command",
 	ErrLimit:         "raise the limit in the settings of the server or the role, then re-run the same command",
 	ErrServer:        "look the error up in the log of the server, and run `waybill store check`; then re-run the same command",

@@ -3,6 +3,7 @@ package postgres
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -247,6 +248,17 @@ func TestLastNumbersForARole(t *testing.T) {
 	exec(t, admin, "REVOKE ALL ON ALL SEQUENCES IN SCHEMA "+schema+" FROM app")
 	if n, err := d.engine.lastNumber(t.Context(), "sinks", "id"); !errors.Is(kindOf(err), store.ErrNoRight) {
 		t.Errorf("last number %d, %v; want %v", n, err, store.ErrNoRight)
+	}
+	for revoke, want := range map[string]string{"": "", "DELETE ON " + schema + ".rows": "on rows", "INSERT ON " + schema + ".deliveries, " + schema + ".rows": "on deliveries and 1 more"} {
+		if revoke != "" {
+			exec(t, admin, "REVOKE "+revoke+" FROM app")
+		}
+		settings, err := d.Settings(t.Context())
+		i := slices.IndexFunc(settings, func(s store.Setting) bool { return s.Name == "Rights" })
+		if err != nil || (i >= 0) != (want != "") || i >= 0 && !strings.HasSuffix(settings[i].Warning, want) {
+			t.Errorf("without %s: %+v, %v; want a warning of rights %s", revoke, settings, err, want)
+		}
+		exec(t, admin, "GRANT ALL ON ALL TABLES IN SCHEMA "+schema+" TO app")
 	}
 }
 

@@ -114,7 +114,7 @@ const maxSkew = 2 * time.Minute
 func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	var version, fsync, commit, pages, checksums, vacuum, schema, most, used, reads, standbys string
 	var timeline, wrote int64
-	var standby, writable, waiting bool
+	var standby, waiting bool
 	var serverTime float64 // seconds
 	began := time.Now()
 	err := e.read(ctx, func() (bool, error) {
@@ -122,8 +122,8 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 			current_setting('data_checksums'), current_setting('autovacuum'), (SELECT CAST(version AS TEXT) FROM meta), current_setting('max_connections'),
 			(SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity WHERE datname IS NOT NULL),
 			(SELECT timeline_id FROM pg_control_checkpoint()), (SELECT timeline FROM meta), pg_is_in_recovery(),
-			current_setting('default_transaction_read_only'), current_setting('synchronous_standby_names'), EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'), has_table_privilege('meta', 'UPDATE'), CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`).
-			Scan(&version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used, &timeline, &wrote, &standby, &reads, &standbys, &waiting, &writable, &serverTime)
+			current_setting('default_transaction_read_only'), current_setting('synchronous_standby_names'), EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'), CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`).
+			Scan(&version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used, &timeline, &wrote, &standby, &reads, &standbys, &waiting, &serverTime)
 	})
 	skew := time.Duration(serverTime*float64(time.Second)) - time.Duration(began.Add(time.Since(began)/2).UnixNano())
 	all := []store.Setting{
@@ -140,9 +140,6 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	if wrote == 0 || wrote == timeline {
 		all[len(all)-1].Value = fmt.Sprint(timeline)
 	}
-	if !writable {
-		all = append(all, store.Setting{Name: "Rights", Value: "read", Warning: "nothing can be sent or received: the role has no right to write"})
-	}
 	if standbys != "" {
 		all = append(all, warnIf(waiting, store.Setting{Name: "synchronous_standby_names", Value: standbys, Warning: "commits wait for a standby; check that enough of them run"}))
 	}
@@ -158,11 +155,36 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	if err != nil {
 		return all, err
 	}
+	if all, err = e.addRights(ctx, all); err != nil {
+		return all, err
+	}
 	holders, err := e.holders(ctx)
 	for _, h := range holders {
 		all = append(all, h.setting())
 	}
 	return all, err
+}
+
+// addRights adds what the role may not do in the tables, if there is anything.
+func (e *engine) addRights(ctx context.Context, all []store.Setting) ([]store.Setting, error) {
+	var writable bool
+	var table sql.NullString
+	var more int64 // tables beside it
+	err := e.read(ctx, func() (bool, error) {
+		return true, e.readers.QueryRowContext(ctx, `SELECT has_table_privilege('meta', 'UPDATE'), MIN(CAST(c.relname AS TEXT)), COUNT(*) - 1 FROM pg_class c
+			WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind IN ('r', 'p', 'v') AND NOT c.relispartition
+			AND EXISTS (SELECT 1 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p WHERE NOT has_table_privilege(c.oid, p))`, e.schema).Scan(&writable, &table, &more)
+	})
+	rights := store.Setting{Name: "Rights", Value: "incomplete", Warning: "the role needs SELECT, INSERT, UPDATE and DELETE on " + table.String}
+	switch {
+	case err != nil || !table.Valid:
+		return all, err
+	case !writable:
+		rights.Value, rights.Warning = "read", "nothing can be sent or received: the role has no right to write"
+	case more > 0:
+		rights.Warning += fmt.Sprintf(" and %d more", more)
+	}
+	return append(all, rights), nil
 }
 
 // warnIf drops the warning unless it applies.
