@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -330,7 +331,9 @@ func whoWasTakenForDeadWritesNothing(w *serverWorld) {
 	w.must(err)
 	w.same("unknown", unknown, int64(3))
 	w.is("held", w.Held(b[0].Owner), ledger.ErrNotClaimed)
-	w.is("held", w.Held(claimed[0].Owner), inbox.ErrNotClaimed)
+	err = w.Held(claimed[0].Owner)
+	w.is("held", err, inbox.ErrNotClaimed)
+	w.same("place in the text", strings.Count(err.Error(), "://"), 1)
 	taken, _, err := other.ClaimEntries(w.Context(), sink, 9, time.Now())
 	w.must(err)
 	w.same("taken over", len(taken), 1)

@@ -125,9 +125,9 @@ func (o *owners) Held(name string) error {
 	defer o.mu.Unlock()
 	switch {
 	case o.name != name:
-		return o.engine.trouble(store.ErrTakenOver, nil)
+		return store.ErrTakenOver
 	case uptime()-o.beat > o.engine.spans.grace-o.engine.spans.margin:
-		return o.engine.trouble(store.ErrCutOff, nil)
+		return store.ErrCutOff
 	}
 	return nil
 }
