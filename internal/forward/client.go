@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -202,7 +203,7 @@ func (c *Client) roundTrip(ctx context.Context, w *targetConn, method string, he
 	// Even after a failed write there may be an answer, such as 413.
 	w.limit.N = maxAnswer
 	if _, err := w.r.Peek(1); err != nil {
-		return a, true, errors.Join(fmt.Errorf("no answer: %w", errors.Join(writeErr, err)), w.Conn.Close())
+		return a, true, errors.Join(fmt.Errorf("no answer: %w", endOf(err, writeErr)), w.Conn.Close())
 	}
 	res, err := readAnswer(w.r, method) //nolint:bodyclose // the connection is kept or closed as a whole
 	if err != nil {
@@ -218,6 +219,18 @@ func (c *Client) roundTrip(ctx context.Context, w *targetConn, method string, he
 	}
 	c.putIdle(w)
 	return a, false, nil
+}
+
+// endOf returns why a connection ended before an answer, in words for one line.
+func endOf(readErr, writeErr error) error {
+	var errno syscall.Errno
+	switch {
+	case errors.As(readErr, &errno), errors.As(writeErr, &errno):
+		return errno
+	case errors.Is(readErr, io.EOF):
+		return errors.New("the target closed the connection")
+	}
+	return readErr
 }
 
 // readAnswer reads the header of an answer, past any that are only on the way.

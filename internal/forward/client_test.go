@@ -320,6 +320,26 @@ func TestNobodyThere(t *testing.T) {
 	if err == nil || errors.Is(err, forward.ErrUnreachable) {
 		t.Errorf("closed at once: %v", err)
 	}
+	for name, c := range map[string]struct {
+		m    webhook.Request
+		end  func(*net.TCPConn) error
+		want string
+	}{
+		"closed":                    {simple(), (*net.TCPConn).CloseRead, "no answer: the target closed the connection"},
+		"reset":                     {simple(), func(c *net.TCPConn) error { return c.SetLinger(0) }, "no answer: connection reset by peer"},
+		"reset while it is written": {webhook.Request{Method: "POST", Body: bytes.Repeat([]byte{'x'}, 32<<20)}, func(c *net.TCPConn) error { return c.SetLinger(0) }, "no answer: "},
+	} {
+		to := raw(t, func(conn net.Conn) {
+			tcp, ok := conn.(*net.TCPConn)
+			if _, err := conn.Read(make([]byte, 4<<10)); err != nil || !ok || c.end(tcp) != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		_, err := client(t, forward.ClientOptions{}).Send(t.Context(), to, c.m)
+		if got := forward.Problem(forward.Answer{}, err); !strings.HasPrefix(got, c.want) || strings.ContainsAny(got, "\n>") {
+			t.Errorf("%s: %q; want %q in one line, without addresses", name, got, c.want)
+		}
+	}
 }
 
 func TestSlowTarget(t *testing.T) {
