@@ -91,3 +91,28 @@ func TestAdviceOnTheTablesOfAServer(t *testing.T) {
 		}
 	}
 }
+
+// A wait whose server stops says so once.
+func TestWaitWhoseServerStops(t *testing.T) {
+	t.Parallel()
+	server, ok := pgtest.Start(t)
+	if !ok {
+		return
+	}
+	service := newCounted(t)
+	env := []string{"WAYBILL_BASE_URL=" + service.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + server.NewURL(t)}
+	if code, stdout, stderr := run(t, env, "create", orders(t, 2), "--canary=false"); code != command.OK {
+		t.Fatalf("status %d: %s%s", code, stdout, stderr)
+	}
+	service.asked = func() {
+		if err := server.Stop(t.Context(), "immediate"); err != nil {
+			t.Error(err)
+		}
+	}
+	code, stdout, stderr := run(t, env, "wait", "A0", "--for", "status=Delivered", "--timeout", "1m")
+	_, said, _ := strings.Cut(stderr, "waybill: ")
+	message, rest, _ := strings.Cut(said, "\n")
+	if code != command.Store || stdout != "" || strings.Count(stderr, "server is unreachable") != 1 || strings.HasSuffix(message, ": ") || !strings.HasPrefix(rest, "hint: ") {
+		t.Errorf("status %d: %s%s", code, stdout, stderr)
+	}
+}

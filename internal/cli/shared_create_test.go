@@ -23,6 +23,7 @@ type counted struct {
 	mu    sync.Mutex
 	taken map[string]int // creates by body
 	first func()         // called during the first create
+	asked func()         // called during the first query
 }
 
 func newCounted(t *testing.T) *counted {
@@ -31,11 +32,23 @@ func newCounted(t *testing.T) *counted {
 	c.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			c.take(r)
+		} else {
+			c.ask()
 		}
 		_, _ = w.Write([]byte(`{"message":"taken"}`))
 	}))
 	t.Cleanup(c.Close)
 	return c
+}
+
+func (c *counted) ask() {
+	c.mu.Lock()
+	asked := c.asked
+	c.asked = nil
+	c.mu.Unlock()
+	if asked != nil {
+		asked()
+	}
 }
 
 func (c *counted) take(r *http.Request) {

@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/shell"
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // asking asks about many targets and passes the results on in order.
@@ -139,6 +140,9 @@ func (a *asking) exitError(stop error, text func(error) string, next string) err
 	failed := a.tally.failure()
 	if stop == nil && failed == nil {
 		return nil
+	}
+	if trouble, ok := errors.AsType[*store.Error](stop); ok {
+		stop = trouble // every further use of the store met the same
 	}
 	e := &command.ExitError{Err: failed}
 	cause := stop

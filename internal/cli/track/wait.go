@@ -371,5 +371,8 @@ func (w *waiter) stopText(cause error) string {
 	if t.lastErr != nil {
 		parts = append(parts, t.lastErr.Error())
 	}
+	if len(parts) == 0 {
+		return cause.Error() // before anything was asked about
+	}
 	return fmt.Sprintf("%v: %s", cause, strings.Join(parts, "; "))
 }
