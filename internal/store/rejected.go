@@ -38,7 +38,7 @@ func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) 
 	}
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
 		return t.exec(ctx, "INSERT INTO dismissals (row_id, dismissed) SELECT r.id, $3 FROM "+rejectedRows("($1)")+
-			" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END ON CONFLICT (row_id) DO NOTHING", run, ref, millis(time.Now()))
+			" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END ON CONFLICT (row_id) DO NOTHING", run, matchable(ref), millis(time.Now()))
 	})
 }
 

@@ -177,6 +177,7 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State, ref strin
 	if err := d.requireRun(ctx, run); err != nil {
 		return 0, err
 	}
+	ref = matchable(ref)
 	var total int64
 	for after := int64(0); ; {
 		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) { return t.reopen(ctx, run, from, ref, after) })
@@ -254,7 +255,7 @@ func (d *DB) CheckPending(ctx context.Context, account string) (int64, error) {
 		const unsent = "state = 'pending' AND run_id IN (SELECT id FROM runs WHERE state = 'open' AND account_id = "
 		var n int64
 		if _, err := t.row(ctx, []any{&n}, "SELECT COALESCE(SUM(rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)), 0) FROM batches WHERE "+
-			unsent+accountOf("$1")+")", account); n == 0 || err != nil {
+			unsent+accountOf("$1")+")", matchable(account)); n == 0 || err != nil {
 			return 0, err
 		}
 		_, err := t.exec(ctx, "UPDATE batches SET state = 'unknown', reason = $2, claimed = 0, began = 0, took = 0 WHERE "+unsent+accountOf("$1")+")", account, reasonUnchecked)

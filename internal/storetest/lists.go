@@ -28,7 +28,7 @@ func filtersByStatus(w *world) {
 
 // A text that no store keeps is not found; it is no error.
 func textsThatNoneKeepsFindNothing(w *world) {
-	w.run(plan(), entries(1, 2)...)
+	run := w.rejected(parcel(2, "A", "bad-1"))
 	w.put("["+event(uuid(1), "")+"]", inbox.Yes)
 	for _, bad := range []string{"R\xff", "R\x00", "\x00'", "\xff*", "R\xff*"} {
 		found, err := w.Find(w.Context(), account, bad, "")
@@ -36,6 +36,15 @@ func textsThatNoneKeepsFindNothing(w *world) {
 		byNumber, err := w.FindAll(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}})
 		w.must(err)
 		w.same("found", len(found)+len(byNumber[0])+len(byNumber[1]), 0)
+		dismissed, err := w.Dismiss(w.Context(), run.ID, bad)
+		w.must(err)
+		reopened, err := w.Reopen(w.Context(), run.ID, ledger.Rejected, bad)
+		w.must(err)
+		unsent, err := w.CheckPending(w.Context(), bad)
+		w.must(err)
+		erased, err := w.Erase(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}})
+		w.must(err)
+		w.same("changed", dismissed+reopened+unsent+erased.Rows, int64(0))
 		for _, f := range []ledger.Filter{
 			{ReferIDs: []string{bad}},
 			{ReferIDs: []string{bad}, Order: ledger.ByReference},
