@@ -74,6 +74,14 @@ func (c *connLimiter) closeLeastNeeded() bool {
 	return false
 }
 
+// closeIncomplete closes all connections but those whose request has arrived whole.
+func (c *connLimiter) closeIncomplete() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.closeLeastNeeded() {
+	}
+}
+
 // connState follows every change of a connection. It is a [http.Server.ConnState].
 func (c *connLimiter) connState(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()

@@ -31,24 +31,27 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 	go func() { ended <- srv.Serve(l) }()
 	select {
 	case err := <-ended:
-		r.stop(srv)
+		r.stop(srv, limiter)
 		return fmt.Errorf("listen on %s: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
 	// With a context that has ended, Shutdown closes the listener and what is
 	// idle, and does not wait for connections on which nothing was ever sent.
 	_ = srv.Shutdown(ctx)
-	r.stop(srv)
+	r.stop(srv, limiter)
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("listen on %s: %w", l.Addr(), err)
 	}
 	return nil
 }
 
-// stop waits for the requests that are being handled, and closes all connections.
-func (r *Receiver) stop(srv *http.Server) {
-	late := time.AfterFunc(shutdownGrace, func() { _ = srv.Close() })
+// stop waits for the requests that are being handled, and closes all connections: after a
+// few seconds those on which a body is still on its way.
+func (r *Receiver) stop(srv *http.Server, limiter *connLimiter) {
+	late := time.AfterFunc(shutdownGrace, limiter.closeIncomplete)
+	last := time.AfterFunc(shutdownGrace+storeTimeout, func() { _ = srv.Close() })
 	r.drain()
 	late.Stop()
+	last.Stop()
 	_ = srv.Close()
 }

@@ -160,8 +160,8 @@ func TestStopFinishesWhatIsBeingStored(t *testing.T) {
 		if kept, _ := box.kept(); len(kept) != 1 {
 			t.Errorf("%d deliveries stored; want 1", len(kept))
 		}
-		if got := <-replies; got.status == http.StatusOK && got.after < 20*time.Second {
-			t.Errorf("answered %+v before the delivery was stored", got)
+		if got := <-replies; got.status != http.StatusOK || got.after < 20*time.Second {
+			t.Errorf("answer %+v; want 200 when the delivery was stored", got)
 		}
 	})
 }
