@@ -120,7 +120,7 @@ func TestJobsOfATransactionWaitForALock(t *testing.T) {
 	select {
 	case err := <-ended:
 		t.Fatal("one ended while the table was locked:", err)
-	case <-time.After(4 * time.Second):
+	case <-time.After(2 * time.Second):
 	}
 	if err := lock.Commit(t.Context()); err != nil {
 		t.Fatal(err)
