@@ -146,6 +146,10 @@ func breaks(err error) bool {
 	return isNetwork(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
+// refusesHidden is the part of the server that refuses queries from which a policy would
+// hide rows.
+const refusesHidden = "check_enable_rls"
+
 // fail returns err as callers are to see it. Errors of the context and of the
 // contracts stay what they are.
 func fail(place, op string, err error) error {
@@ -157,7 +161,11 @@ func fail(place, op string, err error) error {
 		return err
 	}
 	if k := kindOf(err); k != nil {
-		return &store.Error{Kind: k, Path: place, Op: op, Err: shortCause(err), Advice: advice[k]}
+		failed := &store.Error{Kind: k, Path: place, Op: op, Err: shortCause(err), Advice: advice[k]}
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Routine == refusesHidden {
+			failed.Advice = "disable row-level security of the tables, or give the role BYPASSRLS"
+		}
+		return failed
 	}
 	return err
 }

@@ -262,6 +262,37 @@ func TestLastNumbersForARole(t *testing.T) {
 	}
 }
 
+// Rows that a policy hides from the role are an error: without them a store would look
+// empty, or damaged.
+func TestRowSecurityIsRefused(t *testing.T) {
+	server, ok := pgtest.Start(t)
+	if !ok {
+		return
+	}
+	at := server.NewURL(t)
+	admin, schema := connectSchema(t, at)
+	if err := server.Ask(t.Context(), "CREATE ROLE app LOGIN", nil); err != nil {
+		t.Fatal(err)
+	}
+	text, err := SchemaSQL(schema, "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.PgConn().Exec(t.Context(), text+"; ALTER TABLE "+schema+".rows ENABLE ROW LEVEL SECURITY").ReadAll(); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, strings.Replace(at, "waybill@", "app@", 1))
+	defer d.Close()
+	_, _, err = d.Lookup(t.Context(), "a", tracking.Key{ReferID: "R", Number: "N"})
+	wantKind(t, err, store.ErrNoRight, "row-level security policy")
+	if failed, ok := errors.AsType[*store.Error](err); ok && !strings.Contains(failed.Hint(), "BYPASSRLS") {
+		t.Errorf("hint %q", failed.Hint())
+	}
+	if _, err := d.Problems(t.Context()); !errors.Is(err, store.ErrNoRight) {
+		t.Errorf("check: %v; want %v", err, store.ErrNoRight)
+	}
+}
+
 // addDeliveries adds deliveries with 6 bytes each; those with an odd number did not verify.
 func addDeliveries(t *testing.T, conn *pgx.Conn, seqs ...int64) {
 	t.Helper()
