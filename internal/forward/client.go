@@ -215,7 +215,8 @@ func (c *Client) roundTrip(ctx context.Context, w *targetConn, method string, he
 	a.Reply, _ = io.ReadAll(io.LimitReader(res.Body, maxReply)) // the status is what counts
 	_, err = io.Copy(io.Discard, res.Body)
 	if err != nil || writeErr != nil || res.Close || w.limit.N <= 0 || w.r.Buffered() > 0 || !stop() { // what comes after an answer must not be taken for the next
-		return a, false, w.Conn.Close()
+		_ = w.Conn.Close() // there is an answer: how the connection ends changes nothing
+		return a, false, nil
 	}
 	c.putIdle(w)
 	return a, false, nil

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -381,5 +382,29 @@ func TestEncrypted(t *testing.T) {
 	}
 	if _, err := client(t, forward.ClientOptions{}).Send(t.Context(), parse(t, srv.URL), simple()); !errors.Is(err, forward.ErrUnreachable) {
 		t.Errorf("an unknown authority: %v", err)
+	}
+}
+
+// The status counts, however the connection ends.
+func TestEncryptedAnswerThenReset(t *testing.T) {
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok")
+		if secure, ok := conn.(*tls.Conn); ok {
+			_ = secure.NetConn().(*net.TCPConn).SetLinger(0)
+			_ = secure.NetConn().Close()
+		}
+	}))
+	srv.StartTLS()
+	defer srv.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(srv.Certificate())
+	a, err := client(t, forward.ClientOptions{Roots: roots}).Send(t.Context(), parse(t, srv.URL), simple())
+	if err != nil || a.Status != 200 || string(a.Reply) != "ok" {
+		t.Errorf("%+v, %v", a, err)
 	}
 }
