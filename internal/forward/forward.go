@@ -302,7 +302,9 @@ func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes 
 			passes, _ = r.gate.EnterAll(soon)
 		}
 		if len(passes) == 0 {
-			wg.Go(func() { r.settle(requests, e, inbox.Settlement{Disposition: inbox.Unbegun, Now: time.Now()}) })
+			wg.Go(func() {
+				r.settle(requests, e, inbox.Settlement{Disposition: inbox.Unbegun, Attempt: e.Attempt, Now: time.Now()})
+			})
 			continue
 		}
 		pass := passes[0]

@@ -166,6 +166,7 @@ type OutboxEntry struct {
 // Settlement is the result of an attempt to send an entry.
 type Settlement struct {
 	Disposition Disposition
+	Attempt     int       // of the [OutboxEntry] that was claimed: nothing is recorded of an earlier claim than the last; 0 for any
 	Due         time.Time // of Retry: when the next attempt is due, within [MaxRetryDelay]
 	Now         time.Time // when the attempt ended
 	Status      int       // of the answer; 0 if there was none

@@ -104,6 +104,9 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*settlement) error {
 		var seq int64
 		err := row.Scan(&seq, &e.sink, &e.delivery, &e.attempts, &e.dead, &e.unverified)
 		e.settlement = all[seq]
+		if e.Attempt != 0 && (e.dead || int64(e.Attempt) != e.attempts) {
+			return err // it is recorded, without its sender knowing it
+		}
 		switch e.Disposition {
 		case inbox.Returned, inbox.Unbegun:
 			returned[e.Disposition] = append(returned[e.Disposition], seq)

@@ -50,6 +50,7 @@ func Server(t *testing.T, h ServerHarness) {
 		"LostCommitsAreDoneAgain":        lostCommitsAreDoneAgain,
 		"UnknownCommitsAreNamed":         unknownCommitsAreNamed,
 		"UnknownClaimsAreGivenBack":      unknownClaimsAreGivenBack,
+		"LateResultsChangeNoOtherClaim":  lateResultsChangeNoOtherClaim,
 		"ServerRestarts":                 serverRestarts,
 		"ConnectionsAreTerminated":       connectionsAreTerminated,
 		"NoDeliveryIsLostOrTwice":        noDeliveryIsLostOrTwice,
@@ -224,6 +225,29 @@ func unknownClaimsAreGivenBack(w *serverWorld) {
 		w.same("attempt", e.Attempt, 1)
 	}
 	w.same("claimed while they are sent", firstOf(w.claimEntries(sink)), []int64(nil))
+}
+
+// A result that was stored, without this process knowing it, is recorded again only after
+// the entry was claimed again: that claim stays.
+func lateResultsChangeNoOtherClaim(w *serverWorld) {
+	n := w.behind()
+	want := []int64{w.deliver("A")}
+	sink := w.sink(&inbox.StartPosition{})
+	w.advance(sink, all)
+	_, entries := w.claimEntries(sink)
+	failed := inbox.Settlement{Disposition: inbox.Retry, Attempt: entries[0].Attempt, Now: time.Now(), Due: time.Now(), Problem: "busy"}
+	n.CutAfter()
+	n.RefuseNew()
+	w.is("settle", w.SettleEntry(w.Context(), entries[0].ID, failed), inbox.ErrUnreachable)
+	n.Heal()
+	of, again := w.claimEntries(sink)
+	w.same("claimed again", of, want)
+	w.must(w.SettleEntry(w.Context(), entries[0].ID, failed))
+	w.same("claimed while it is sent", firstOf(w.claimEntries(sink)), []int64(nil))
+	failed.Attempt = again[0].Attempt
+	w.must(w.SettleEntry(w.Context(), again[0].ID, failed))
+	_, entries = w.claimEntries(sink)
+	w.same("failures", entries[0].Failures, 2)
 }
 
 func serverRestarts(w *serverWorld) {
