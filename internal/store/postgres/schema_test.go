@@ -218,15 +218,12 @@ func TestSchemaSQLForARole(t *testing.T) {
 	}
 }
 
-// A store is copied with the last numbers that it gave, or not at all: a role that may
-// not read them gets an error from every version.
-func TestLastNumbersForARole(t *testing.T) {
-	server, ok := pgtest.Start(t)
-	if !ok {
-		return
-	}
-	at := server.NewURL(t)
-	admin, schema := connectSchema(t, at)
+// schemaForRole makes a schema for the role app, as a DBA does with the text of `store
+// schema`. It returns the URL for that role, and a connection of the schema's owner.
+func schemaForRole(t *testing.T, server *pgtest.Server) (at string, admin *pgx.Conn, schema string) {
+	t.Helper()
+	at = server.NewURL(t)
+	admin, schema = connectSchema(t, at)
 	if err := server.Ask(t.Context(), "CREATE ROLE app LOGIN", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -234,10 +231,19 @@ func TestLastNumbersForARole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := admin.PgConn().Exec(t.Context(), text).ReadAll(); err != nil {
-		t.Fatal(err)
+	exec(t, admin, text)
+	return strings.Replace(at, "waybill@", "app@", 1), admin, schema
+}
+
+// A store is copied with the last numbers that it gave, or not at all: a role that may
+// not read them gets an error from every version.
+func TestLastNumbersForARole(t *testing.T) {
+	server, ok := pgtest.Start(t)
+	if !ok {
+		return
 	}
-	d := open(t, strings.Replace(at, "waybill@", "app@", 1))
+	at, admin, schema := schemaForRole(t, server)
+	d := open(t, at)
 	defer d.Close()
 	if err := finishCopy(t.Context(), d.engine.readers, []store.LastNumber{{Table: "sinks", Column: "id", Last: 7}}); err != nil {
 		t.Error(err)
@@ -269,21 +275,11 @@ func TestRowSecurityIsRefused(t *testing.T) {
 	if !ok {
 		return
 	}
-	at := server.NewURL(t)
-	admin, schema := connectSchema(t, at)
-	if err := server.Ask(t.Context(), "CREATE ROLE app LOGIN", nil); err != nil {
-		t.Fatal(err)
-	}
-	text, err := SchemaSQL(schema, "app")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := admin.PgConn().Exec(t.Context(), text+"; ALTER TABLE "+schema+".rows ENABLE ROW LEVEL SECURITY").ReadAll(); err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, strings.Replace(at, "waybill@", "app@", 1))
+	at, admin, schema := schemaForRole(t, server)
+	exec(t, admin, "ALTER TABLE "+schema+".rows ENABLE ROW LEVEL SECURITY")
+	d := open(t, at)
 	defer d.Close()
-	_, _, err = d.Lookup(t.Context(), "a", tracking.Key{ReferID: "R", Number: "N"})
+	_, _, err := d.Lookup(t.Context(), "a", tracking.Key{ReferID: "R", Number: "N"})
 	wantKind(t, err, store.ErrNoRight, "row-level security policy")
 	if failed, ok := errors.AsType[*store.Error](err); ok && !strings.Contains(failed.Hint(), "BYPASSRLS") {
 		t.Errorf("hint %q", failed.Hint())

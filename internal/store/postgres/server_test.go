@@ -47,15 +47,7 @@ func TestServer(t *testing.T) {
 		},
 		OpenStandby: func(t testing.TB, url string) storetest.Store {
 			t.Helper()
-			standby, err := s.Standby(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := standby.Close(); err != nil {
-					t.Error(err)
-				}
-			})
+			standby := newStandby(t, s)
 			return opened(t, sameSchema(t, standby, url), store.Options{})
 		},
 		Restart: func(t testing.TB) {
@@ -137,4 +129,19 @@ func dbAt(ctx context.Context, t testing.TB, url string, o store.Options) *store
 		t.Fatal(err)
 	}
 	return d
+}
+
+// newStandby starts a standby of a server, which ends with the test.
+func newStandby(t testing.TB, s *pgtest.Server) *pgtest.Server {
+	t.Helper()
+	standby, err := s.Standby(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := standby.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return standby
 }

@@ -38,15 +38,7 @@ func TestFailoverIsNoted(t *testing.T) {
 	if len(notes) > 0 {
 		t.Errorf("notes %q", notes)
 	}
-	standby, err := s.Standby(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := standby.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	standby := newStandby(t, s)
 	if err := standby.Promote(t.Context()); err != nil {
 		t.Fatal(err)
 	}

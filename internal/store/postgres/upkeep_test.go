@@ -84,15 +84,7 @@ func TestInspectWhereNothingCanBeWritten(t *testing.T) {
 	if !ok {
 		return
 	}
-	standby, err := s.Standby(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := standby.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	standby := newStandby(t, s)
 	asAdmin(t, s, "ALTER ROLE waybill SET default_transaction_read_only TO on")
 	for at, name := range map[string]string{url: "default_transaction_read_only", sameSchema(t, standby, url): "Standby"} {
 		db, err := openAt(t, at, Options{Options: store.Options{ReadOnly: true}})
