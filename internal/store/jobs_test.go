@@ -113,6 +113,12 @@ func TestJobsOfATransactionWaitForALock(t *testing.T) {
 		_, err := lock.Exec(t.Context(), "LOCK TABLE accounts IN SHARE MODE")
 		locked <- err
 	}()
+	watcher := pgtest.Connect(t, url)
+	for waits := false; !waits; { // behind the first, before the others
+		if err := watcher.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'accounts'::regclass AND NOT granted)").Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
 	close(goOn)
 	if err := errors.Join(<-ended, <-locked); err != nil {
 		t.Fatal(err)
