@@ -14,7 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// noticed is how long it may take to connect before the user learns what for.
+// noticed is how long the user waits before learning what for.
 const noticed = 2 * time.Second
 
 // Options says how a store on a server is opened.
@@ -144,10 +144,7 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 // connect connects for the first time, and tries again after an error for which again is
 // true and that may pass.
 func (e *engine) connect(ctx context.Context, again func(error) bool) error {
-	if e.note != nil {
-		slow := time.AfterFunc(noticed, func() { e.note("Waiting for the server of the store: " + e.place) })
-		defer slow.Stop()
-	}
+	defer e.noteIfSlow("Waiting for the server of the store: " + e.place)()
 	return e.read(ctx, func() (bool, error) {
 		conn, err := e.readers.Conn(ctx)
 		if err != nil {
@@ -155,6 +152,16 @@ func (e *engine) connect(ctx context.Context, again func(error) bool) error {
 		}
 		return false, conn.Close()
 	})
+}
+
+// noteIfSlow says to the user what is waited for, unless the function that it returns is
+// called soon.
+func (e *engine) noteIfSlow(text string) (stop func() bool) {
+	return time.AfterFunc(noticed, func() {
+		if e.note != nil {
+			e.note(text)
+		}
+	}).Stop
 }
 
 // isReader reports whether err says that a server only reads.

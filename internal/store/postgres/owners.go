@@ -169,12 +169,7 @@ func (o *owners) Await(ctx context.Context, name string) (bool, error) {
 	if own, _ := o.own(); name != "" && own == name {
 		return true, nil
 	}
-	if o.engine.note != nil {
-		slow := time.AfterFunc(noticed, func() {
-			o.engine.note("Waiting until it is certain whether another waybill still runs, which was sending; up to " + o.engine.spans.lease.String())
-		})
-		defer slow.Stop()
-	}
+	defer o.engine.noteIfSlow("Waiting until it is certain whether another waybill still runs, which was sending; up to " + o.engine.spans.lease.String())()
 	poll := time.NewTicker(awaitPoll)
 	defer poll.Stop()
 	var first time.Time
