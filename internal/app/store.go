@@ -196,8 +196,12 @@ func (s *Session) openServer(ctx context.Context, place string, o store.Options,
 // target reads where a store on a server is.
 func (s *Session) target(place string) (postgres.Target, error) {
 	target, err := postgres.Parse(place, s.Config.InsecureStore)
-	if refused, ok := errors.AsType[*postgres.TargetError](err); ok {
+	refused, ok := errors.AsType[*postgres.TargetError](err)
+	switch {
+	case ok && place == s.Config.Store:
 		err = s.Config.Refuse("store", refused.Message, refused.Hint)
+	case ok: // an argument
+		err = &config.KeyError{Message: refused.Message, Hint: refused.Hint}
 	}
 	return target, err
 }
