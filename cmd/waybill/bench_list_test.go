@@ -81,12 +81,13 @@ func BenchmarkList(b *testing.B) {
 		{"run=again", fmt.Sprint("--run ", runAgain)},
 		{"run=scattered", fmt.Sprint("--run ", runScattered)},
 		{"run=last,status=1%", fmt.Sprint("--status EXCEPTION --run ", lastRun)},
-		{"since=1h", "--since 1h"},
-		{"since=29d", "--since 29d"},
-		{"stale=48h", "--stale 48h"},
-		{"stale=29d", "--stale 29d"},
-		{"state=rejected", "--state rejected"},
-		{"state=pending", "--state pending"},
+		{"updated=1h", "--updated 1h"},
+		{"updated=29d", "--updated 29d"},
+		{"updated=..48h", "--updated ..48h"},
+		{"delivered=..29d", "--delivered ..29d"},
+		{"created=29d", "--created 29d"},
+		{"status=rejected", "--status rejected"},
+		{"status=pending", "--status pending"},
 		{"account=small", "--account " + smallAccount},
 	} {
 		flags := strings.Fields(filter.flags)
@@ -103,8 +104,8 @@ func BenchmarkList(b *testing.B) {
 		})
 	}
 	for _, command := range []string{
-		"list --status DELIVERD", "list --since 1s", "list --summary", "list --summary --carrier dhl", "list --summary --run 1", "stats", "stats -o json",
-		"list --limit 20 --sort -updated", "list --limit 20 --sort reference", "list --limit 20 --refer-id ORD-00010*", "list --limit 20 --not-checked", "list --limit 20 --stuck",
+		"list --status DELIVERD", "list --updated 1s", "stats", "stats --carrier dhl", "stats --run 1", "stats -o json",
+		"list --limit 20 --sort -updated", "list --limit 20 --sort reference", "list --limit 20 --refer-id ORD-00010*", "list --limit 20 --status not-checked", "list --limit 20 --stuck",
 		"__complete show ORD-00", "__complete list --status ", "__complete list --run ",
 	} {
 		b.Run("sums/"+strings.ReplaceAll(command, " ", "_"), func(b *testing.B) {

@@ -3,29 +3,24 @@ package main_test
 import (
 	"context"
 	"database/sql"
-	"database/sql/driver"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	sqlite3 "modernc.org/sqlite"
-
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/store/sqlite"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Properties of the large store. Its rows are of runs of equal size. Two more
 // runs sent nothing new: the first run's input again, and every 20th row in no
 // order. The last run is another account's.
 const (
-	largeVersion = 5 // of the schema that it is written in; opening it brings it up to date
 	largeAccount = "bench"
 	smallAccount = "bench-2"
 	lastRun      = 20
@@ -33,7 +28,7 @@ const (
 	runScattered = 22
 )
 
-// largeSQL fills an empty store of version largeVersion. :rows is the number of
+// largeSQL fills an empty store, whose rows opening it numbers. :rows is the number of
 // rows, :now the time in milliseconds. Numbers by chance are remainders of
 // products with a large prime.
 //
@@ -43,7 +38,7 @@ const (
 // no row has, 1 delivery in 200 did not verify.
 const largeSQL = `
 INSERT INTO accounts (id, name, salt, contacted) VALUES (1, '` + largeAccount + `', randomblob(16), 1), (2, '` + smallAccount + `', randomblob(16), 1);
-UPDATE counters SET value = :rows * 111 / 100 WHERE name IN ('row', 'numbered');
+UPDATE counters SET value = :rows * 111 / 100 WHERE name = 'row';
 UPDATE counters SET value = 23 WHERE name = 'run';
 UPDATE counters SET value = 5 * :rows WHERE name = 'followed';
 
@@ -72,11 +67,11 @@ INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, lin
 	SELECT i, 1 + (i > :rows), printf('ORD-%09d', i), printf('1Z999AA1%010d', i - (i % 50 = 0)), CASE i % 4 WHEN 0 THEN '' WHEN 1 THEN 'ups' WHEN 2 THEN 'dhl' ELSE 'usps' END,
 		(i - 1) / 1000 + 1, 0, (i - 1) % (:rows / 20) + 2, CASE i % 200 WHEN 77 THEN 'rejected' END,
 		CASE i % 200 WHEN 77 THEN 'rawTrackingNumber is not valid (HTTP 422)' END FROM n;
-INSERT INTO numbers (account_id, folded, row_id) SELECT account_id, number, id FROM rows ORDER BY account_id, number, id;
 
-INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track, latest_event, latest_time, carrier,
-		seen, source, router_id, as_of, event, shared, checkpoint, updated)
-	SELECT 1, refer_id, number, number, CASE WHEN chance < 20 AND NOT rare THEN 'processing' ELSE 'processed' END,
+CREATE TEMP TABLE found (id INTEGER PRIMARY KEY, account_id, refer_id, number, phase, status, status_label, status_track, latest_event, latest_time, carrier,
+	seen, source, router_id, as_of, event, shared, checkpoint, updated);
+INSERT INTO found
+	SELECT id, 1, refer_id, number, CASE WHEN chance < 20 AND NOT rare THEN 'processing' ELSE 'processed' END,
 		CASE WHEN rare THEN '4' WHEN chance < 20 THEN '' WHEN chance < 80 THEN '7' WHEN chance < 90 THEN '9' ELSE '1' END,
 		CASE WHEN rare THEN 'RETURNED' WHEN chance < 20 THEN '' WHEN chance < 80 THEN 'IN TRANSIT' WHEN chance < 90 THEN 'EXCEPTION' ELSE 'DELIVERED' END,
 		CASE WHEN rare THEN 'returned' WHEN chance < 20 THEN '' WHEN chance < 80 THEN 'in_transit' WHEN chance < 90 THEN 'exception' ELSE 'delivered' END,
@@ -89,10 +84,19 @@ INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, stat
 		id % (:rows / 40) = 1234 AS rare FROM rows)
 	WHERE chance < 970 AND state IS NULL AND id <= :rows * 99 / 100 ORDER BY id;
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 50 FROM n WHERE i < :rows - 50)
-INSERT INTO sightings (account_id, refer_id, number, folded, phase, status, status_label, status_track, latest_event, latest_time, carrier,
-		seen, source, router_id, as_of, event, shared, checkpoint, updated)
-	SELECT 0, '', printf('LX%09dDE', i), printf('LX%09dDE', i), 'processed', '1', 'DELIVERED', 'delivered', 'Delivered, front door', '2026-03-05T03:10:00Z', '',
+INSERT INTO found
+	SELECT -i, 0, '', printf('LX%09dDE', i), 'processed', '1', 'DELIVERED', 'delivered', 'Delivered, front door', '2026-03-05T03:10:00Z', '',
 		:now - 1000 * ((i * 7919) % 2592000), 'event', '', :now, 4 * :rows + i, 0, :now - 3600000, :now FROM n;
+INSERT INTO statuses (account_id, phase, status, status_label, status_track)
+	SELECT DISTINCT account_id, phase, status, status_label, status_track FROM found;
+INSERT INTO sightings (id, account_id, refer_id, number, folded, status_id, phase, status, status_label, status_track, latest_event, latest_time, carrier,
+		seen, source, router_id, as_of, event, shared, checkpoint, updated)
+	SELECT f.id, f.account_id, f.refer_id, f.number, f.number, s.id, f.phase, f.status, f.status_label, f.status_track, f.latest_event, f.latest_time, f.carrier,
+		f.seen, f.source, f.router_id, f.as_of, f.event, f.shared, f.checkpoint, f.updated
+	FROM found f CROSS JOIN statuses s USING (account_id, phase, status, status_label, status_track) ORDER BY f.id;
+DROP TABLE found;
+INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings)
+	SELECT account_id, 0, status_id, carrier, -1, COUNT(*) FROM sightings GROUP BY 1, 2, 3, 4;
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :rows / 10)
 INSERT INTO deliveries (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header)
@@ -137,20 +141,17 @@ func largeStore(b *testing.B, rows int) string {
 	return path
 }
 
-// registerFold gives the driver the one function of ours that the schema uses.
-var registerFold = sync.OnceValue(func() error {
-	return sqlite3.RegisterDeterministicScalarFunction("fold_number", 1, func(_ *sqlite3.FunctionContext, args []driver.Value) (driver.Value, error) {
-		return tracking.FoldNumber(fmt.Sprint(args[0])), nil
-	})
-})
-
-// writeLarge writes a store as an earlier version of the program left it, and
-// lets the store bring it up to date.
+// writeLarge makes a store, fills it and lets the store number its rows.
 func writeLarge(ctx context.Context, path string, rows int) (err error) {
-	if err := registerFold(); err != nil {
+	if err := os.RemoveAll(path); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(path); err != nil {
+	open := func() (*store.DB, error) { return sqlite.Open(ctx, path, store.Options{}) }
+	d, err := open()
+	if err != nil {
+		return err
+	}
+	if err := d.Close(); err != nil {
 		return err
 	}
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(OFF)&_pragma=synchronous(OFF)&_pragma=cache_size(-400000)")
@@ -163,34 +164,21 @@ func writeLarge(ctx context.Context, path string, rows int) (err error) {
 			_, err = db.ExecContext(ctx, query)
 		}
 	}
-	for version := 1; version <= largeVersion && err == nil; version++ {
-		var step []byte
-		step, err = os.ReadFile(fmt.Sprintf("../../internal/store/sqlite/schema/%d.sql", version))
-		exec(string(step))
-	}
-	indexes, drop := "", ""
-	if err == nil { // they are made faster when the tables are full
-		err = db.QueryRowContext(ctx, `SELECT group_concat(sql, ';'), group_concat('DROP INDEX ' || name, ';') FROM sqlite_master
-			WHERE type = 'index' AND sql IS NOT NULL`).Scan(&indexes, &drop)
-	}
+	indexes, drop := "", "" // they are made faster when the tables are full
+	err = db.QueryRowContext(ctx, `SELECT group_concat(sql, ';'), group_concat('DROP INDEX ' || name, ';') FROM sqlite_master
+		WHERE type = 'index' AND sql IS NOT NULL`).Scan(&indexes, &drop)
 	exec(drop)
 	exec(strings.NewReplacer(":rows", strconv.Itoa(rows), ":now", strconv.FormatInt(time.Now().UnixMilli(), 10)).Replace(largeSQL))
 	exec(indexes)
-	exec(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", 0x77617962, largeVersion))
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	d, err := sqlite.Open(ctx, path, store.Options{MustExist: true})
-	if err != nil {
+	if d, err = open(); err != nil {
 		return err
 	}
-	backup := d.Backup()
-	_, err = d.CountByStatus(ctx, largeAccount) // numbers the rows
+	_, err = d.Count(ctx, largeAccount, ledger.Filter{}) // numbers the rows
 	if err := errors.Join(err, d.Close()); err != nil {
 		return err
-	}
-	if backup != "" {
-		err = os.Remove(backup)
 	}
 	if db, err = sql.Open("sqlite", "file:"+path); err == nil {
 		_, err = db.ExecContext(ctx, largeTransit)
@@ -199,11 +187,10 @@ func writeLarge(ctx context.Context, path string, rows int) (err error) {
 	return err
 }
 
-// largeTransit gives what was delivered transit times of up to ten days, which
-// version largeVersion has none of.
+// largeTransit gives what was delivered transit times of up to ten days.
 const largeTransit = `
 UPDATE sightings SET transit = 43200000 * (1 + id % 20) WHERE id > 0 AND status = '1';
 DELETE FROM tracking_counts WHERE run_id > 0 AND status_id <> 0;
-INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings, seen)
-	SELECT r.account_id, n.id, s.status_id, s.carrier, CASE s.transit WHEN 0 THEN -1 ELSE (s.transit + 43200000) / 86400000 END, COUNT(*), MAX(s.seen)
+INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings)
+	SELECT r.account_id, n.id, s.status_id, s.carrier, CASE s.transit WHEN 0 THEN -1 ELSE (s.transit + 43200000) / 86400000 END, COUNT(*)
 	FROM runs n CROSS JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row CROSS JOIN sightings s ON s.id = r.id GROUP BY 1, 2, 3, 4, 5;`

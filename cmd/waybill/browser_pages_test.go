@@ -87,28 +87,12 @@ func (tb *tab) changeAnswers(path, script string) {
 
 // testKeepsPlace has a section unfolded, and the focus, where a page changes.
 func testKeepsPlace(t *testing.T, b *browser) {
-	w := newWorld(t, "--processing", "0s")
-	w.env = append(w.env, "WAYBILL_STORE="+filepath.Join(w.home, "waybill.db"))
-	if code, _, said := w.run("create", orders(t, w.home, 3, func(n int) string { return fmt.Sprint("ORD-", n) }), "-q"); code != 0 {
-		t.Fatalf("create ended with %d: %s", code, said)
-	}
 	target := newApp(t)
-	i := w.inspects("--forward-to", target.URL)
+	i := newHome(t).inspects("--forward-to", target.URL)
 	i.post("[" + event(1, 1) + "]")
 	target.last(t, 1)
 	tb := b.open(t)
-	i.show(tb, "#/runs")
-	tb.wait(`document.querySelector(".runs tbody tr")`)
-	tb.changeAnswers("/api/v1/runs/1", `j.rows.forEach(r => r.count += n)`)
-	tb.goTo("#/runs/1")
-	tb.wait(`document.querySelector("summary")`)
-	eval[any](tb, `(document.querySelector("summary").focus(), document.querySelector("details").open = true, globalThis.before = document.querySelector("summary"), null)`)
-	tb.wait(`!before.isConnected`)
-	tb.wait(`document.querySelector("details").open && document.activeElement == document.querySelector("summary")`)
-	eval[any](tb, `(globalThis.before = document.querySelector(".command button"), before.focus(), null)`)
-	tb.wait(`!before.isConnected`)
-	tb.wait(`document.activeElement == document.querySelector(".command button")`)
-
+	i.list(tb, "#/deliveries")
 	tb.changeAnswers("/api/v1/deliveries/1", `j.forwarding.forEach(f => Object.assign(f, {state: "waiting", attempts: n, reply: "busy"}))`)
 	tb.goTo("#/deliveries/1")
 	tb.wait(`document.querySelector(".targets summary")`)
@@ -117,7 +101,7 @@ func testKeepsPlace(t *testing.T, b *browser) {
 	tb.wait(`document.querySelector(".targets details").open && document.activeElement == document.querySelector(".targets summary")`)
 }
 
-// testAddress leaves a list just after its filter was changed, and goes from one
+// testAddress leaves the list just after its search was changed, and goes from one
 // tracking to another.
 func testAddress(t *testing.T, b *browser) {
 	w := newWorld(t, "--processing", "0s")
@@ -126,13 +110,12 @@ func testAddress(t *testing.T, b *browser) {
 		t.Fatalf("create ended with %d: %s", code, said)
 	}
 	tb := b.open(t)
-	w.inspects().show(tb, "#/trackings")
-	tb.wait(`document.querySelectorAll("tbody tr").length == 3`)
-	names := eval[[]string](tb, `[...document.querySelectorAll("tbody a")].map(a => a.textContent)`)
+	w.inspects().list(tb, "#/deliveries")
+	names := []string{"ORD-1", "ORD-2"}
 	eval[any](tb, fmt.Sprintf(`(() => {
-		const input = document.querySelector("[name=refer-id]");
-		input.value = "ORD*";
-		input.dispatchEvent(new Event("change"));
+		const input = document.querySelector("[name=search]");
+		input.value = "ORD";
+		input.dispatchEvent(new Event("input"));
 		location.hash = "#/tracking/%s";
 	})()`, names[0]))
 	tb.wait(fmt.Sprintf(`document.querySelector("h1").textContent.startsWith(%q)`, names[0]))

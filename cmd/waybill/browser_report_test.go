@@ -32,7 +32,7 @@ func testReport(t *testing.T, b *browser) {
 	}
 	w.env = append(w.env, "WAYBILL_ACCOUNT="+largeAccount, "WAYBILL_STORE="+store)
 	began := time.Now()
-	if code, _, said := w.run("report", "--html", file); code != 0 {
+	if code, _, said := w.run("report", file); code != 0 {
 		t.Fatalf("report ended with %d: %s", code, said)
 	}
 	took := time.Since(began)
@@ -91,7 +91,7 @@ func testReportForEverybody(t *testing.T, b *browser) {
 		t.Fatal(err)
 	}
 	w.env = append(w.env, "WAYBILL_ACCOUNT="+largeAccount, "WAYBILL_STORE="+store)
-	if code, _, said := w.run("report", "--html", file, "--since", "9d"); code != 0 {
+	if code, _, said := w.run("report", file, "--updated", "9d"); code != 0 {
 		t.Fatalf("report ended with %d: %s", code, said)
 	}
 	tb := b.open(t)

@@ -47,10 +47,6 @@ func TestScreenshots(t *testing.T) {
 	tb.wait(`document.querySelector(".pane-body").innerText.includes("9400")`)
 	tb.do(chromedp.EmulateViewport(1280, 900))
 	tb.picture(dir, "delivery")
-	tb.do(chromedp.EmulateViewport(1280, 600))
-	tb.goTo("#/trackings")
-	tb.wait(`document.querySelector("main").innerText.includes("ORD-")`)
-	tb.picture(dir, "trackings")
 
 	w := newHome(t)
 	store, file := filepath.Join(w.home, "large.db"), filepath.Join(w.home, "report.html")
@@ -58,7 +54,7 @@ func TestScreenshots(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.env = append(w.env, "WAYBILL_ACCOUNT="+largeAccount, "WAYBILL_STORE="+store)
-	if code, _, said := w.run("report", "--html", file); code != 0 {
+	if code, _, said := w.run("report", file); code != 0 {
 		t.Fatalf("report ended with %d: %s", code, said)
 	}
 	report := b.open(t)

@@ -61,7 +61,7 @@ var browserTests = []struct {
 	{"many deliveries", testManyDeliveries},
 	{"load", testLoad},
 	{"hostile", testHostile},
-	{"trackings", testTrackings},
+	{"tracking", testTracking},
 	{"report", testReport},
 	{"report for everybody", testReportForEverybody},
 }

@@ -53,14 +53,14 @@ func TestBashCompletes(t *testing.T) {
 	tests := []struct{ typed, want string }{
 		{"waybill runs sh\t", "<runs><show>"},
 		{"waybill runs show \t", "<runs><show><1>"},
-		{"waybill list --state rej\t", "<list><--state><rejected>"},
-		{"waybill list --state=rej\t", "<list><--state=rejected>"},
+		{"waybill list --status rej\t", "<list><--status><rejected>"},
+		{"waybill list --status=rej\t", "<list><--status=rejected>"},
 		{"waybill create exp\t", "<create><export.csv>"},
 		{"waybill create export.csv --map referId=\t", "<create><export.csv><--map><referId=>"},
 		{"waybill create export.csv --map referId=O\t", "<create><export.csv><--map><referId=Order No>"},
 		{"waybill list --timeout e\t", "<list><--timeout><e>"}, // not the name of a file
 		{"waybill help exit\t", "<help><exit-codes>"},
-		{"waybill signature sign --scheme stand\t", "<signature><sign><--scheme><standard-webhooks>"},
+		{"waybill signature explain --scheme stand\t", "<signature><explain><--scheme><standard-webhooks>"},
 	}
 	var typed strings.Builder
 	for _, tt := range tests {

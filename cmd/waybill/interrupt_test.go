@@ -102,7 +102,7 @@ func TestSignalEndsARead(t *testing.T) {
 		for _, args := range [][]string{
 			{"create", "-"},
 			{"events", "import", "-"},
-			{"signature", "sign", "--body", "-", "--scheme", "standard-webhooks"},
+			{"signature", "verify", "--body", "-", "--scheme", "hmac-body-hex"},
 			{"signature", "learn", "--from", "-"},
 		} {
 			cmd := w.command(args...)

@@ -27,13 +27,12 @@ import (
 // fileScripts lists the transcripts that are about a store in a file, and why.
 // They run on files alone.
 var fileScripts = map[string]string{
-	"readonly":           "it takes away the right to write a file",
-	"out_spares_store":   "it is about files beside that of the store",
-	"store_backup":       "pg_dump backs a server up",
-	"store_check":        "it damages a file",
-	"store_copy":         "it copies to files; internal/store tests copies to and from servers",
-	"store_erase_copies": "it is about files beside that of the store",
-	"store_path":         "it is about paths",
+	"readonly":         "it takes away the right to write a file",
+	"out_spares_store": "it is about files beside that of the store",
+	"store_backup":     "pg_dump backs a server up",
+	"store_check":      "it damages a file",
+	"store_copy":       "it copies to files; internal/store tests copies to and from servers",
+	"store_path":       "it is about paths",
 }
 
 // serverStores is the environment variable of a script with the URL of the

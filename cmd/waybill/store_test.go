@@ -3,6 +3,8 @@ package main_test
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +14,7 @@ import (
 )
 
 // killCopies copies a store and kills the copy again and again, each time a little
-// later, until one ends. It returns how many were killed.
+// later, until one ends. What a killed one left is removed. It returns how many were killed.
 func killCopies(t *testing.T, w *world, from, to string) int {
 	t.Helper()
 	for kills := 0; ; kills++ {
@@ -31,6 +33,22 @@ func killCopies(t *testing.T, w *world, from, to string) int {
 			return kills // the last one was killed after it had finished: that is compared like others
 		case code != -1:
 			t.Fatalf("ended with %d after %d kills: %s", code, kills, cmd.Stderr)
+		}
+		if strings.Contains(to, "://") {
+			conn := pgtest.Connect(t, to)
+			if _, err := conn.Exec(t.Context(), "DO $$ BEGIN EXECUTE format('DROP SCHEMA IF EXISTS %I CASCADE', current_setting('search_path')); END $$"); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		left, err := filepath.Glob(filepath.Join(w.home, to+".copying*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range left {
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -114,8 +114,7 @@ var tables = [][]string{
 	{"runs", "rows", "1"},
 	{"list"},
 	{"show", "--run", "1"},
-	{"compare", "orders.jsonl", "--offline", "--accept-odd-values"},
-	{"signature", "schemes", "list"},
+	{"signature", "schemes"},
 	{"config", "list", "--origin"},
 }
 

@@ -166,12 +166,10 @@ func (k *askKill) recorded() map[string]bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ref, raw := st.Item.ReferID, []byte(nil)
-		for v, err := range db.AnswerVersions(t.Context(), "kills", ref) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			raw = v.Raw
+		ref := st.Item.ReferID
+		raw, err := db.LastAnswer(t.Context(), "kills", ref)
+		if err != nil {
+			t.Fatal(err)
 		}
 		n++
 		seen := st.Sighting != nil

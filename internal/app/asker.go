@@ -8,7 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Asker returns what asks the service about the account's trackings. Where the
@@ -32,25 +31,21 @@ func (s *Session) StoredAnswers(ctx context.Context) *query.Asker {
 		if err != nil || db == nil {
 			return nil, err
 		}
-		return &query.Store{Trackings: recorder{db.Trackings, note}, Answers: db.Versions, Events: db.Events, Inbox: db.Inbox, Eraser: db.Eraser}, nil
+		return &query.Store{Trackings: recorder{db.Trackings, note}, Events: db.Events, Inbox: db.Inbox, Eraser: db.Eraser}, nil
 	}
 	return &query.Asker{Account: s.Account(ctx), Store: open}
 }
 
 // recorder is the trackings of a store that may be read-only.
 type recorder struct {
-	trackings  ledger.Trackings
-	unrecorded func() // called instead of an error where it is
-}
+	ledger.Trackings
 
-// FindAll is for [query.Store].
-func (r recorder) FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
-	return r.trackings.FindAll(ctx, account, qs)
+	unrecorded func() // called instead of an error where it is
 }
 
 // Record is for [query.Store].
 func (r recorder) Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error {
-	err := r.trackings.Record(ctx, account, answers)
+	err := r.Trackings.Record(ctx, account, answers)
 	if errors.Is(err, inbox.ErrReadOnly) {
 		r.unrecorded()
 		return nil

@@ -16,7 +16,7 @@ func (s *Session) Scheme(name string) (webhook.Scheme, error) {
 	if p, ok := webhook.PresetByName(name); ok {
 		return p.Scheme, nil
 	}
-	missing, hint := fmt.Sprintf("unknown scheme %q", name), "configure it under webhook.schemes; `waybill signature schemes list` lists all schemes"
+	missing, hint := fmt.Sprintf("unknown scheme %q", name), "configure it under webhook.schemes; `waybill signature schemes` lists all schemes"
 	if name != s.Config.Webhook.Scheme { // but a flag's
 		return webhook.Scheme{}, &config.KeyError{Message: missing, Hint: hint}
 	}

@@ -31,7 +31,6 @@ type Store struct {
 	Accounts   ledger.Accounts
 	Trackings  ledger.Trackings
 	Statistics ledger.Statistics
-	Versions   ledger.Versions
 	Sweeps     ledger.Sweeps
 	Eraser     ledger.Eraser
 	Events     ledger.EventFollower
@@ -62,7 +61,7 @@ type Store struct {
 // newStore returns the contracts that db keeps.
 func newStore(db *store.DB) *Store {
 	return &Store{
-		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Versions: db, Sweeps: db, Eraser: db, Events: db, Observed: db,
+		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Sweeps: db, Eraser: db, Events: db, Observed: db,
 		Inbox: db, Overviews: db, Verdicts: db, Retention: db, Outbox: db, Claims: db, Forwardings: db, Listeners: db, Changes: db,
 		DB: db, Path: db.Place(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}
@@ -134,9 +133,6 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	if who := db.Shared(); who != "" {
 		s.IO.Note("Store %s is shared: %s and can change what counts as sent", db.Place(), who)
 	}
-	if copied := db.Backup(); copied != "" {
-		s.IO.Note("Store upgraded; backup of the old version: %s (it does not contain what is sent or received from now on)", copied)
-	}
 	return s.store, nil
 }
 
@@ -154,24 +150,20 @@ func (s *Session) StoreAt(ctx context.Context, place string, o store.Options) (*
 	if !config.IsServer(place) {
 		return sqlite.Open(ctx, place, o)
 	}
-	return s.openServer(ctx, place, o, "")
+	return s.openServer(ctx, place, o)
 }
 
-// CopyAt opens the store that becomes a copy of another, in a file or on a server: a new
-// one, or the copy under way. finish puts it in its place; the caller closes it.
-func (s *Session) CopyAt(ctx context.Context, place string, of *store.DB) (db *store.DB, finish func() error, err error) {
-	id, err := of.Identity(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
+// CopyAt opens the store that becomes a copy of another, in a file or on a server. finish
+// puts it in its place; the caller closes it.
+func (s *Session) CopyAt(ctx context.Context, place string) (db *store.DB, finish func() error, err error) {
 	if !config.IsServer(place) {
-		return sqlite.OpenCopy(ctx, place, id)
+		return sqlite.OpenCopy(ctx, place)
 	}
-	db, err = s.openServer(ctx, place, store.Options{}, id)
+	db, err = s.openServer(ctx, place, store.Options{})
 	return db, func() error { return nil }, err
 }
 
-func (s *Session) openServer(ctx context.Context, place string, o store.Options, copyOf string) (*store.DB, error) {
+func (s *Session) openServer(ctx context.Context, place string, o store.Options) (*store.DB, error) {
 	target, err := s.target(place)
 	if err != nil {
 		return nil, err
@@ -188,7 +180,7 @@ func (s *Session) openServer(ctx context.Context, place string, o store.Options,
 		note("The connection to the store is not verified (--insecure-store): others on the network may read and change it")
 	}
 	return postgres.Open(ctx, target, postgres.Options{
-		Options: o, CopyOf: copyOf, Password: password.Reveal(), Connections: s.Config.StoreConnections, Unsynced: s.Config.UnsyncedStore,
+		Options: o, Password: password.Reveal(),
 		Version: buildinfo.Read().Version, Command: s.Command, Note: note,
 	})
 }

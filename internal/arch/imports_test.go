@@ -47,9 +47,8 @@ var rooms = map[string][]string{
 	"internal/storetest":      {"internal/ledger", "internal/inbox", "internal/observed", "internal/tracking", "internal/webhook"},
 
 	// Use cases: contracts and small interfaces.
-	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace", "internal/poll", "internal/query"},
+	"internal/bulk":    {"internal/ledger", "internal/tracking", "internal/pace", "internal/query"},
 	"internal/query":   {"internal/follow", "internal/inbox", "internal/ledger", "internal/pace", "internal/poll", "internal/tracking"},
-	"internal/probe":   {"internal/ledger", "internal/pace", "internal/query", "internal/tracking"},
 	"internal/poll":    {"internal/disk", "internal/pace"},
 	"internal/listen":  {"internal/inbox", "internal/webhook"},
 	"internal/forward": {"internal/inbox", "internal/jsonscan", "internal/redact", "internal/tracking", "internal/webhook", "internal/pace"},
@@ -71,7 +70,6 @@ var rooms = map[string][]string{
 	"internal/cli/send":      commands("command", "track", "view"),
 	"internal/cli/check":     commands("command", "input"),
 	"internal/cli/create":    commands("check", "command", "input", "send", "track", "view"),
-	"internal/cli/compare":   commands("command", "input", "track", "view"),
 	"internal/cli/runs":      commands("command", "send", "view"),
 	"internal/cli/signature": commands("command", "view"),
 	"internal/cli/events":    commands("command", "input", "signature", "view"),
@@ -82,12 +80,12 @@ var rooms = map[string][]string{
 	"internal/cli/request":   commands("command"),
 	"internal/cli/storage":   commands("command", "input", "view"),
 	"internal/cli/doctor":    commands("command", "events", "observed"),
-	"internal/cli":           commands("check", "command", "compare", "complete", "create", "doctor", "events", "inspect", "listen", "observed", "request", "runs", "setup", "signature", "storage", "track"),
+	"internal/cli":           commands("check", "command", "complete", "create", "doctor", "events", "inspect", "listen", "observed", "request", "runs", "setup", "signature", "storage", "track"),
 	"cmd/waybill":            {"internal/cli"},
 
 	// Outside the program.
 	"internal/pgtest":   {}, // for tests alone
-	"internal/manpages": {"internal/app", "internal/buildinfo", "internal/cli", "internal/cli/command", "internal/config", "internal/term"},
+	"internal/manpages": {"internal/app", "internal/buildinfo", "internal/cli", "internal/cli/command", "internal/term"},
 	"internal/arch":     {},
 }
 
@@ -107,7 +105,7 @@ var program = []string{
 	"internal/term", "internal/render", "internal/report", "internal/config", "internal/buildinfo", "internal/disk", "internal/keyring", "internal/redact",
 	"internal/ledger", "internal/inbox", "internal/observed",
 	"internal/xlsx", "internal/intake", "internal/api", "internal/sandbox", "internal/store", "internal/store/postgres", "internal/store/sqlite",
-	"internal/bulk", "internal/query", "internal/probe", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow", "internal/findings", "internal/inspect",
+	"internal/bulk", "internal/query", "internal/poll", "internal/listen", "internal/forward", "internal/replay", "internal/follow", "internal/findings", "internal/inspect",
 }
 
 // tests marks a dependency that only tests may import.
@@ -118,6 +116,7 @@ const tests = "tests"
 // lie below too.
 var owners = map[string][]string{
 	"github.com/spf13/cobra":               {"internal/cli/...", "internal/manpages"},
+	"github.com/spf13/cobra/doc":           {"internal/manpages"},
 	"github.com/spf13/pflag":               {"internal/cli/...", "internal/config", "internal/manpages"},
 	"github.com/spf13/viper":               {"internal/config"},
 	"github.com/go-viper/mapstructure/v2":  {"internal/config"},

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/poll"
 )
 
 // reasonMissing is why an accepted row became unknown.
@@ -41,7 +40,7 @@ func (j *Job) checkAccepted(ctx context.Context) error {
 // unknown, also when a query fails.
 func (j *Job) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (int64, error) {
 	missing := make([]bool, len(page))
-	failed := poll.Each(ctx, len(page), queriesPerWorker*j.workers(), func(ctx context.Context, i int) error {
+	failed := each(ctx, len(page), queriesPerWorker*j.workers(), func(ctx context.Context, i int) error {
 		found, err := j.prove(ctx, page[i], nil)
 		missing[i] = err == nil && found.conclusion == absent
 		return err

@@ -219,7 +219,7 @@ func (j *Job) checkAssumption(ctx context.Context, a ledger.Assumption, batch []
 		j.note("The service has rows of a batch %s: checking each of its rows", describeAssumption(a))
 		return fails, nil
 	case seen[present]:
-		j.warn("the service stored rows of a batch %s; from now on, rows of such batches are unknown until they are checked (account %s; see `waybill probe`)",
+		j.warn("the service stored rows of a batch %s; from now on, rows of such batches are unknown until they are checked (account %s; see `waybill doctor --probe`)",
 			describeAssumption(a), j.Run.Plan.Account)
 		return fails, j.recordAssumption(ctx, a, false)
 	}
@@ -230,7 +230,7 @@ func (j *Job) checkAssumption(ctx context.Context, a ledger.Assumption, batch []
 	case shown && !seen[processing]:
 		return holds, j.recordAssumption(ctx, a, true)
 	case seen[processing] || seen[inconclusive]:
-		j.warn("can't find out whether the service stored rows of a batch %s: checking each of its rows (`waybill probe` finds out what its responses mean)", describeAssumption(a))
+		j.warn("can't find out whether the service stored rows of a batch %s: checking each of its rows (`waybill doctor --probe` finds out what its responses mean)", describeAssumption(a))
 		return fails, nil
 	}
 	return holds, nil // absent, though no query ever found a row

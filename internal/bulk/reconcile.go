@@ -8,9 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
-	"github.com/waybill-cli/waybill/internal/poll"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -144,7 +145,7 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 	}
 	proofs := make([]*proof, len(page))
 	controlNumbers := sync.OnceValue(func() error { return p.queryControls(ctx, controls, true) })
-	asked := poll.Each(ctx, len(page), queriesPerWorker*p.workers(), func(ctx context.Context, i int) error { // most of them wait at the gate, or before a retry
+	asked := each(ctx, len(page), queriesPerWorker*p.workers(), func(ctx context.Context, i int) error { // most of them wait at the gate, or before a retry
 		found, err := p.prove(ctx, page[i], controlNumbers)
 		if err == nil {
 			proofs[i] = &found
@@ -308,7 +309,7 @@ func (p *reconcilePass) resolution(x ledger.UnknownRow, f *proof, controlled boo
 func (p *reconcilePass) missedReason(f *proof) string {
 	if f.byNumber {
 		return "number not found (" + f.fingerprint + "), but an accepted row is not found by its number either: " + p.missedControl[true] +
-			"; set query.tracking_number_param (`waybill probe` finds it)"
+			"; set query.tracking_number_param (`waybill doctor --probe` finds it)"
 	}
 	return "not found (" + f.fingerprint + "), but an accepted row is not found either: " + p.missedControl[false]
 }
@@ -371,4 +372,21 @@ func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
 		p.note("%d %s not found yet; checking again in %s (--settle) before sending again", p.absent, rowOrRows(p.absent), left.Round(time.Second))
 	}
 	return true, pace.Sleep(ctx, left)
+}
+
+// each calls do for every number below n, at most workers at once. The first error ends
+// it and the calls under way, and is returned; else the cause of ctx if it ended before.
+func each(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
+	group, calls := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	begun := 0
+	for ; begun < n && calls.Err() == nil; begun++ {
+		i := begun
+		group.Go(func() error { return do(calls, i) })
+	}
+	err := group.Wait()
+	if begun < n {
+		err = firstError(err, context.Cause(ctx))
+	}
+	return err
 }

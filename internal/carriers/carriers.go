@@ -4,7 +4,6 @@
 package carriers
 
 import (
-	"iter"
 	"strings"
 )
 
@@ -136,15 +135,4 @@ func clean(number string) string {
 		}
 		return r
 	}, number)
-}
-
-// Forms yields all forms; S10 has no carrier, as the number names it.
-func Forms() iter.Seq[Form] {
-	return func(yield func(Form) bool) {
-		for _, f := range forms {
-			if !yield(f.Form) {
-				return
-			}
-		}
-	}
 }

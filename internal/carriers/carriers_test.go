@@ -125,7 +125,7 @@ func TestCorrectedReplacesWhatIsLikelyWrong(t *testing.T) {
 // Every form has a carrier or is S10, and a source.
 func TestFormsAreWhole(t *testing.T) {
 	n, checked := 0, 0
-	for f := range carriers.Forms() {
+	for _, f := range carriers.Forms() {
 		if f.Name == "" || f.Source == "" {
 			t.Errorf("%v has no name or no source", f)
 		}

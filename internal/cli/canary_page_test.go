@@ -11,25 +11,20 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"golang.org/x/sync/errgroup"
+
+	page "github.com/waybill-cli/waybill/internal/cli/inspect"
+	"github.com/waybill-cli/waybill/internal/inspect"
 )
 
-// documentedRoute finds the routes of the page in its document.
-var documentedRoute = regexp.MustCompile("`(GET|POST) /api/v1(/[^ `?]*)[^ `]*`")
-
-// askPage opens the page of a command, and checks all that it answers: every documented
+// askPage opens the page of a command, and checks all that it answers: every
 // route, about everything that the store has.
 func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags ...string) {
 	c.Helper()
-	document, err := os.ReadFile(filepath.Join(c.docs, "inspector.md"))
-	if err != nil {
-		c.Fatal(err)
-	}
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Token") != c.key.secret {
 			c.Errorf("the target got %q as its header", r.Header.Get("X-Token"))
@@ -108,17 +103,18 @@ func (c *canaryTest) askPage(folder string, way func() ([]string, string), flags
 			})
 		}
 		defer func() { _ = all.Wait() }() // it has no errors
-		for _, route := range documentedRoute.FindAllStringSubmatch(string(document), -1) {
-			ids, queries := []string{""}, []string{"", "?refused=1", "?referId=ORD-1&trackingNumber=1Z999AA10123456784", "?filter=" + url.QueryEscape("event=*"), "?search=delivered"}
-			if strings.Contains(route[2], "{id}") {
+		get := func(pattern string) inspect.Route { return inspect.Route{Method: "GET", Pattern: pattern} }
+		for _, route := range append((&page.Page{}).Routes(), get("/session"), get("/stream")) {
+			ids, queries := []string{""}, []string{"", "?refused=1", "?referId=ORD-1&trackingNumber=1Z999AA10123456784", "?search=" + url.QueryEscape("event=*"), "?search=delivered"}
+			if strings.Contains(route.Pattern, "{id}") {
 				ids, queries = []string{"1", "2", "refused:1", "99"}, []string{"?target=1&from=0"}
 			}
 			for _, id := range ids {
-				address := base + "/api/v1" + strings.ReplaceAll(route[2], "{id}", id)
-				if route[1] == "POST" {
-					askLater("POST", address, `{"target":"1","sign":false}`)
-					askLater("POST", address, `{"target":"1","sign":true,"body":"{}"}`)
-					askLater("POST", address, `{"target":"9"}`)
+				address := base + "/api/v1" + strings.ReplaceAll(route.Pattern, "{id}", id)
+				if route.Method == http.MethodPost {
+					askLater(http.MethodPost, address, `{"target":"1","sign":false}`)
+					askLater(http.MethodPost, address, `{"target":"1","sign":true,"body":"{}"}`)
+					askLater(http.MethodPost, address, `{"target":"9"}`)
 					continue
 				}
 				for _, query := range queries {

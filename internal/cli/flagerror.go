@@ -14,6 +14,9 @@ import (
 
 // flagError puts an error of the flags into words, and says what can be done.
 func flagError(cmd *cobra.Command, err error) error {
+	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
+		return unknownWord(cmd, words) // its flags are unknown too
+	}
 	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
 	var (
 		unknown *pflag.NotExistError
@@ -49,7 +52,9 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError, hint string) erro
 			known = append(known, f.Name)
 		}
 	})
-	if near := config.Nearest(name, known); near != "" {
+	if now := replacement(cmd, "--"+name); now != "" {
+		hint = now
+	} else if near := config.Nearest(name, known); near != "" {
 		hint = "did you mean --" + near + "?"
 	}
 	return command.Usagef(hint, "unknown flag --%s", name)

@@ -74,7 +74,7 @@ func TestInspectorGoesOnAfterTheServerWentAway(t *testing.T) {
 		t.Fatalf("listen ended with %d", code)
 	}
 	page := startInspector(t, env)
-	const path = "api/v1/runs"
+	const path = "api/v1/deliveries"
 	if got := page.get(path); got.status != http.StatusOK {
 		t.Fatalf("%+v", got)
 	}

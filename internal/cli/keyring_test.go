@@ -78,7 +78,7 @@ func TestKeyInTheKeyring(t *testing.T) {
 			t.Errorf("the file is %q, %v; want %q", data, err, want)
 		}
 	}
-	login := []string{"auth", "login", "--from-file", "-", "--skip-check"}
+	login := []string{"auth", "login", "--api-key-file", "-"}
 
 	must(command.OK, "Stored the API key in "+path, "s3cret-1\n", login...)
 	file("api_key: s3cret-1\n")
@@ -91,9 +91,9 @@ func TestKeyInTheKeyring(t *testing.T) {
 	if k.held["default"] != "s3cret-2" {
 		t.Errorf("the keyring holds %v", k.held)
 	}
-	must(command.OK, `"setting": "api_key_keyring"`, "", "auth", "status", "--skip-check", "-o", "json")
+	must(command.OK, `"setting": "api_key_keyring"`, "", "auth", "status", "-o", "json")
 	k.broken = errors.New("locked")
-	must(command.Usage, "api_key_keyring: locked", "", "auth", "status", "--skip-check")
+	must(command.Usage, "api_key_keyring: locked", "", "auth", "status")
 	k.broken = nil
 
 	must(command.OK, "Removed the API key from the keyring", "s3cret-3\n", login...)

@@ -51,7 +51,7 @@ func Main() command.Code {
 // shell completes it: cobra takes such a word for a flag.
 func joinSortWord(args []string) []string {
 	end := len(args) - 2
-	if end < 1 || args[0] != cobra.ShellCompRequestCmd && args[0] != cobra.ShellCompNoDescRequestCmd || args[end] != "--sort" || !strings.HasPrefix(args[end+1], "-") {
+	if end < 1 || args[0] != cobra.ShellCompRequestCmd || args[end] != "--sort" || !strings.HasPrefix(args[end+1], "-") {
 		return args
 	}
 	return append(slices.Clone(args[:end]), "--sort="+args[end+1])

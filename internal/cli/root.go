@@ -9,7 +9,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/check"
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/cli/compare"
 	"github.com/waybill-cli/waybill/internal/cli/complete"
 	"github.com/waybill-cli/waybill/internal/cli/create"
 	"github.com/waybill-cli/waybill/internal/cli/doctor"
@@ -53,7 +52,7 @@ receives the service's webhooks.`,
 	root.SetHelpCommandGroupID(command.GroupRest)
 	root.InitDefaultHelpCmd()
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newCompletion())
+	root.AddCommand(complete.New(f))
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "V", false, "print the version")
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -77,7 +76,7 @@ receives the service's webhooks.`,
 
 // completing reports whether the shell asks what a command line may go on with.
 func completing(f *command.Factory) bool {
-	return len(f.Args) > 0 && (f.Args[0] == cobra.ShellCompRequestCmd || f.Args[0] == cobra.ShellCompNoDescRequestCmd)
+	return len(f.Args) > 0 && f.Args[0] == cobra.ShellCompRequestCmd
 }
 
 // commands returns the commands below the root: that which the first argument
@@ -96,22 +95,18 @@ func commands(f *command.Factory) []*cobra.Command {
 		{"list", track.NewList},
 		{"stats", track.NewStats},
 		{"report", track.NewReport},
-		{"compare", compare.New},
 		{"listen", listen.New},
 		{"inspect", inspect.New},
 		{"events", events.New},
 		{"signature", signature.New},
 		{"sandbox", setup.NewSandbox},
 		{"demo", setup.NewDemo},
-		{"probe", setup.NewProbe},
 		{"observed", observed.New},
 		{"api", request.New},
 		{"config", setup.NewConfig},
-		{"profile", setup.NewProfile},
 		{"init", setup.NewInit},
 		{"auth", setup.NewAuth},
 		{"doctor", doctor.New},
-		{"support", doctor.NewSupport},
 		{"store", storage.New},
 		{"version", setup.NewVersion},
 	}
@@ -157,6 +152,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := "run `" + cmd.CommandPath() + " --help` for its flags"
+	if now := replacement(cmd, args[0]); now != "" {
+		hint = now
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.NoOptDefVal != "" && f.Value.Type() != "bool" && f.Value.String() == f.NoOptDefVal {
 			hint = "did you mean " + shell.Word("--"+f.Name+"="+args[0]) + "?"
@@ -171,7 +169,9 @@ func unknownWord(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	hint := "run `" + cmd.CommandPath() + " --help` for what there is"
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	if now := replacement(cmd, args[0]); now != "" {
+		hint = now
+	} else if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = "did you mean `" + cmd.CommandPath() + " " + near[0] + "`?"
 	}
 	return command.Usagef(hint, "unknown command %q for %q", args[0], cmd.CommandPath())

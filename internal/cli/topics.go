@@ -19,7 +19,8 @@ PROFILES
 Your configuration file may hold several sets of settings: "profiles: {test:
 {base_url: https://...}}". --profile test, WAYBILL_PROFILE=test or "profile:
 test" selects one. Its keys override those at the top of the file. "waybill
-profile list" shows them, "waybill profile use test" writes the choice into the file.
+config profiles" shows them, "waybill config use test" writes the choice into the
+file. The settings at the top are the profile default.
 
 THE API KEY
 
@@ -41,7 +42,7 @@ SETTINGS
 
 `
 
-const inputPage = `create, check, compare, "show --from" and "wait --from" read XLSX, CSV, TSV, JSON and
+const inputPage = `create, check, list, show and wait --from read XLSX, CSV, TSV, JSON and
 JSONL files. The name - is standard input.
 
 FORMATS
@@ -71,7 +72,7 @@ an error if an identifier is a number of more than 15 digits, shown as 1.23E+11 
 A workbook with a password, and the formats .xls, .xlsb and .ods, are not read: save
 them as XLSX without a password.
 
-Standard input and FIFOs are copied to a temporary file first: at most --max-input,
+Standard input and FIFOs are copied to a temporary file first: at most 4 GiB,
 and nine tenths of the free space there. The file has no name and is gone when
 the command ends. Devices are refused.
 
@@ -217,7 +218,7 @@ waybill assumes that the service creates nothing of a batch that it refuses
 because of rows (400, 422, 409) or because of the rate (429). When an account
 first gets such a response, waybill queries up to three rows of the batch before
 it sends any of them again. If the service has one of them, the rows of such
-batches become unknown from then on. "waybill probe" shows what was found.
+batches become unknown from then on. "waybill doctor --probe" shows what was found.
 
 A NEW STORE
 

@@ -76,6 +76,10 @@ func (p *page) topics() {
 // flags lists flags, section by section. title is that of flags without a section.
 func (p *page) flags(title string, flags *pflag.FlagSet) {
 	for _, s := range command.FlagSections(flags) {
+		if s.AsIn != "" {
+			p.WriteString("\n" + s.Title + ": as in `" + s.AsIn + "`\n")
+			continue
+		}
 		var rows [][2]string
 		for _, f := range s.Flags {
 			value, help := command.FlagText(f)

@@ -47,14 +47,12 @@ type Config struct {
 	Quiet             bool                         `mapstructure:"quiet"`
 	Verbose           bool                         `mapstructure:"verbose"`
 	Debug             bool                         `mapstructure:"debug"`
-	Profile           string                       `mapstructure:"profile"`             // empty for none
+	Profile           string                       `mapstructure:"profile"`             // DefaultProfile, or one of the user file
 	Account           string                       `mapstructure:"account"`             // the base URL if not set; empty without one
 	BaseURL           string                       `mapstructure:"base_url"`            // as normalizeURL gives it; empty if not set
 	Store             string                       `mapstructure:"store"`               // absolute path, or a server, see IsServer; empty if no place is known, see StorePath
 	StorePasswordFile string                       `mapstructure:"store_password_file"` // absolute path; empty for none, see StorePassword
-	StoreConnections  int                          `mapstructure:"store_connections"`   // at most; at least 3
 	InsecureStore     bool                         `mapstructure:"insecure_store"`
-	UnsyncedStore     bool                         `mapstructure:"unsynced_store"`
 	Timeout           time.Duration                `mapstructure:"timeout"`         // 0 for the command's own
 	RequestTimeout    time.Duration                `mapstructure:"request_timeout"` // 0 for 30s, v1 create 120s
 	CAFile            string                       `mapstructure:"ca_file"`         // absolute path; empty for none
@@ -63,7 +61,6 @@ type Config struct {
 	BatchSize         int                          `mapstructure:"batch_size"`  // rows; 0 for as many as the service takes
 	Rate              float64                      `mapstructure:"rate"`        // requests per second; 0 for no limit
 	Encoding          string                       `mapstructure:"encoding"`    // empty to find out
-	MaxInput          Size                         `mapstructure:"max_input"`   // of a copy of what can be read only once
 	Map               map[string]string            `mapstructure:"map"`         // field to header; fields referId, rawTrackingNumber, carrierCode, carrier
 	Maps              map[string]map[string]string `mapstructure:"maps"`        // saved mappings by name
 	Carriers          map[string]string            `mapstructure:"carriers"`    // name to code; no two names differ in case alone

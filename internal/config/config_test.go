@@ -360,7 +360,7 @@ profiles:
 		{"named in the file", nil, nil, "test", "testing", "table", "trackingNumber"},
 		{"environment over the file", []string{"WAYBILL_PROFILE=prod"}, nil, "prod", "top", "json", "no"},
 		{"flag over the environment", []string{"WAYBILL_PROFILE=prod"}, []config.Flag{flag("profile", "test")}, "test", "testing", "table", "trackingNumber"},
-		{"none by an empty flag", nil, []config.Flag{flag("profile", "")}, "", "top", "table", "trackingNumber"},
+		{"the default", nil, []config.Flag{flag("profile", "default")}, "default", "top", "table", "trackingNumber"},
 		{"an empty one", nil, []config.Flag{flag("profile", "empty")}, "empty", "top", "table", "trackingNumber"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func (d *Draft) Check(data []byte, file string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range append([]string{""}, slices.Sorted(maps.Keys(made.profiles))...) {
+	for _, name := range append([]string{DefaultProfile}, slices.Sorted(maps.Keys(made.profiles))...) {
 		if err := d.decided(made, name, file); err != nil {
 			return err
 		}
@@ -86,8 +86,7 @@ func (d *Draft) read(data []byte, file string) (userFile, error) {
 	return made, d.loader.fillUser(made, root, o)
 }
 
-// decided says what is wrong with the settings of a profile together, empty for
-// those at the top. Flags and environment count for what they allow.
+// decided says what is wrong with the settings of a profile together. Flags and environment count for what they allow.
 func (d *Draft) decided(made userFile, profile, file string) error {
 	if _, err := made.profile(made.profileName(nil, nil), file); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 func TestSetSecretsAndNames(t *testing.T) {
 	src, path := userFile(t, "# mine\ncarriers:\n  DHL: dhl # parcels\n")
-	_, err := config.Set(src, "",
+	_, err := config.Set(src, config.DefaultProfile,
 		config.Assignment{Key: "api_key", Secret: config.NewSecret("s3cret: #1")},
 		config.Assignment{Key: "carriers.St. Post", Value: "post"},
 		config.Assignment{Key: "carriers.DHL", Value: "dhl-de"},
@@ -53,16 +54,16 @@ carriers: {DHL: dhl, UPS: ups}
 nonsense: 1
 `
 	src, path := userFile(t, before)
-	if _, err := config.Set(src, "", config.Assignment{Key: "rate", Unset: true}); err == nil || !strings.Contains(err.Error(), "nonsense") {
+	if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "rate", Unset: true}); err == nil || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("a file that would still be refused: %v", err)
 	}
 	steps := []struct{ profile, key string }{
-		{"", "nonsense"},
-		{"", "rate"},
-		{"", "query.tracking_number_param"},
-		{"", "carriers.UPS"},
+		{config.DefaultProfile, "nonsense"},
+		{config.DefaultProfile, "rate"},
+		{config.DefaultProfile, "query.tracking_number_param"},
+		{config.DefaultProfile, "carriers.UPS"},
 		{"test", "base_url"},
-		{"", "timeout"}, // not there
+		{config.DefaultProfile, "timeout"}, // not there
 	}
 	for _, s := range steps {
 		if _, err := config.Set(src, s.profile, config.Assignment{Key: s.key, Unset: true}); err != nil {
@@ -83,14 +84,14 @@ carriers: {DHL: dhl}
 		t.Errorf("the file is\n%s\nwant\n%s", data, want)
 	}
 	for _, key := range []string{"quiet", "carriers", "profiles"} {
-		if _, err := config.Set(src, "", config.Assignment{Key: key, Unset: true}); err != nil {
+		if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: key, Unset: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if data, _ := os.ReadFile(path); strings.ContainsAny(string(data), "{}") || !strings.Contains(string(data), "# how fast") {
 		t.Errorf("all removed, the file is\n%s", data)
 	}
-	if _, err := config.Set(src, "", config.Assignment{Key: "rate", Value: "3"}); err != nil {
+	if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "rate", Value: "3"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -111,7 +112,7 @@ func TestSetRefusesWhatLoadWould(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			src, path := userFile(t, tt.file)
-			_, err := config.Set(src, "", config.Assignment{Key: tt.key, Value: tt.value})
+			_, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: tt.key, Value: tt.value})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("error %v; want %q", err, tt.want)
 			}
@@ -125,11 +126,11 @@ func TestSetRefusesWhatLoadWould(t *testing.T) {
 // A fault that is there already does not keep other settings from being set.
 func TestSetBesideAFault(t *testing.T) {
 	src, _ := userFile(t, "base_url: http://shop.example\n")
-	if _, err := config.Set(src, "", config.Assignment{Key: "rate", Value: "3"}); err != nil {
+	if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "rate", Value: "3"}); err != nil {
 		t.Error(err)
 	}
 	src.Flags = []config.Flag{{Name: "insecure-http", Values: []string{"true"}, Changed: true}}
-	if _, err := config.Set(src, "", config.Assignment{Key: "base_url", Value: "http://other.example"}); err != nil {
+	if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "base_url", Value: "http://other.example"}); err != nil {
 		t.Errorf("with --insecure-http: %v", err)
 	}
 }
@@ -141,7 +142,7 @@ func TestSetAtTheSameTime(t *testing.T) {
 	const n = 12
 	for i := range n {
 		wg.Go(func() {
-			if _, err := config.Set(src, "", config.Assignment{Key: fmt.Sprintf("statuses.%d", i), Value: "name"}); err != nil {
+			if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: fmt.Sprintf("statuses.%d", i), Value: "name"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -165,7 +166,7 @@ func TestDraft(t *testing.T) {
 	if name, err := d.Profile(); name != "test" || err != nil {
 		t.Errorf("profile %q, %v", name, err)
 	}
-	if !d.Has("test", "base_url") || d.Has("", "base_url") || !d.Has("live", "api_key") {
+	if !d.Has("test", "base_url") || d.Has(config.DefaultProfile, "base_url") || !d.Has("live", "api_key") {
 		t.Error("Has is wrong")
 	}
 	entries, err := d.Entries("live")
@@ -199,8 +200,8 @@ func TestListProfiles(t *testing.T) {
 	if err != nil || list.File != path || list.Active != "live" || list.Origin.Level != config.FromUser || list.Origin.Line != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	want := []config.Profile{{Name: "live", Line: 5}, {Name: "test", BaseURL: "https://t.example", Account: "shop", Line: 3}}
-	if len(list.All) != 2 || list.All[0] != want[0] || list.All[1] != want[1] {
+	want := []config.Profile{{Name: "default"}, {Name: "live"}, {Name: "test", BaseURL: "https://t.example", Account: "shop"}}
+	if !slices.Equal(list.All, want) {
 		t.Errorf("%+v; want %+v", list.All, want)
 	}
 }
@@ -249,13 +250,13 @@ func TestSetKeepsEmptyLines(t *testing.T) {
 		"carriers:\n\n  A: a\n\n  # of B\n  B: b # too\n\n# end\n",
 	} {
 		src, path := userFile(t, before)
-		if _, err := config.Set(src, "", config.Assignment{Key: "concurrency", Value: "7"}); err != nil {
+		if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "concurrency", Value: "7"}); err != nil {
 			t.Fatal(err)
 		}
 		if data, _ := os.ReadFile(path); !strings.Contains(string(data), "concurrency: 7\n") || strings.Count(string(data), "\n\n") < strings.Count(before, "\n\n") {
 			t.Errorf("set:\n%s\nof\n%s", data, before)
 		}
-		if _, err := config.Set(src, "", config.Assignment{Key: "concurrency", Unset: true}); err != nil {
+		if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "concurrency", Unset: true}); err != nil {
 			t.Fatal(err)
 		}
 		if data, _ := os.ReadFile(path); string(data) != before {

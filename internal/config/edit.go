@@ -21,9 +21,8 @@ type Change struct {
 }
 
 // EditUser changes the user file and returns its path: what is not changed
-// stays as it is, comments too. profile is the profile whose keys are meant,
-// empty for those at the top. The file is made if need be, 0600 in a 0700
-// folder; it is never there in part, and never one that [Load] would refuse.
+// stays as it is, comments too. profile is the profile whose keys are meant.
+// The file is made if need be, 0600 in a 0700 folder; it is never there in part, and never one that [Load] would refuse.
 // What others change meanwhile is not lost. The error is a [*KeyError].
 func EditUser(src Sources, profile string, changes ...Change) (string, error) {
 	return editUser(src, profile, changes, func(userFile, string) error { return nil })
@@ -132,10 +131,7 @@ func encoded(old []byte, profile string, changes []Change) ([]byte, *KeyError) {
 	}
 	for _, c := range changes {
 		at := doc.Content[0]
-		keys := c.Key
-		if profile != "" {
-			keys = append([]string{profilesKey, profile}, keys...)
-		}
+		keys := profilePlace(profile, c.Key)
 		if c.Value == nil {
 			remove(at, keys, len(keys)-len(c.Key))
 			continue

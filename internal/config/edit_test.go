@@ -37,7 +37,7 @@ func odd() webhook.Scheme {
 func TestEditUserMakesTheFile(t *testing.T) {
 	home := t.TempDir()
 	src := config.Sources{Home: home, WorkDir: home}
-	path, err := config.EditUser(src, "", pin("Mine: 1", odd())...)
+	path, err := config.EditUser(src, config.DefaultProfile, pin("Mine: 1", odd())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestEditUserKeepsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := config.Sources{Home: home, Flags: []config.Flag{flag("config", link)}}
-	if _, err := config.EditUser(src, "", pin("new", webhook.Scheme{Kind: "hmac"})[2:3]...); err != nil {
+	if _, err := config.EditUser(src, config.DefaultProfile, pin("new", webhook.Scheme{Kind: "hmac"})[2:3]...); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := config.EditUser(src, "p", config.Change{Key: []string{"webhook", "scheme"}, Value: "old"}); err != nil {
@@ -104,7 +104,7 @@ func TestEditUserKeepsAFileOfComments(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := config.Sources{Home: home, Flags: []config.Flag{flag("config", path)}}
-	_, err := config.EditUser(src, "", config.Change{Key: []string{"output"}, Value: "json"})
+	_, err := config.EditUser(src, config.DefaultProfile, config.Change{Key: []string{"output"}, Value: "json"})
 	got, _ := os.ReadFile(path)
 	if err != nil || string(got) != "# nothing yet\noutput: json\n" {
 		t.Errorf("%v:\n%s", err, got)
@@ -119,7 +119,7 @@ func TestEditUserRefusesWhatLoadWould(t *testing.T) {
 		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := config.EditUser(src, "", config.Change{Key: []string{"output"}, Value: "nonsense"})
+		_, err := config.EditUser(src, config.DefaultProfile, config.Change{Key: []string{"output"}, Value: "nonsense"})
 		var fault *config.KeyError
 		if !errors.As(err, &fault) || fault.File != path {
 			t.Errorf("%q: error %v; want one that names the file", before, err)

@@ -65,7 +65,7 @@ func (l *loader) flags() (layer, error) {
 			return made, wrong("is not a setting", "").at("", o)
 		}
 		s := l.table[i]
-		if last := f.Values[len(f.Values)-1]; last == "" && s.Key != "profile" {
+		if last := f.Values[len(f.Values)-1]; last == "" {
 			return made, wrong("must be "+s.want()+" that is not empty", "omit the flag to use the configured value").at(s.Key, o)
 		}
 		v, fault := s.fromTexts(f.Values)

@@ -83,6 +83,7 @@ func TestUserFileRefused(t *testing.T) {
 		{"unknown key in a profile nobody chose", "profiles:\n  p:\n    outptu: json\n", ":3: profiles.p.outptu: unknown key, did you mean output?"},
 		{"wrong value in a profile", "profiles:\n  p:\n    timeout: 5\n", `:3: profiles.p.timeout: "5" needs a unit`},
 		{"profile in a profile", "profiles:\n  p:\n    profile: q\n", ":3: profiles.p: not allowed in a profile: profile"},
+		{"a profile named as the top", "profiles:\n  default: {}\n", ":2: profiles.default: not allowed"},
 		{"profiles in a profile", "profiles:\n  p:\n    profiles: {}\n", ":3: profiles.p: not allowed in a profile: profiles"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

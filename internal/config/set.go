@@ -18,9 +18,8 @@ type Assignment struct {
 	Unset  bool   // removes the key, known or not
 }
 
-// Set writes settings into the user file, below the profile if one is named,
-// and leaves what else stands there as it is, comments too. The file is made
-// if need be and is 0600 afterwards; it is replaced whole or not at all, and
+// Set writes settings into the user file, in a profile, and leaves
+// what else stands there as it is, comments too. The file is made if need be and is 0600 afterwards; it is replaced whole or not at all, and
 // only by one that can be read again. It returns the file's path. Which profile
 // is in force is a setting of the whole file.
 //
@@ -48,10 +47,7 @@ func Set(src Sources, profile string, all ...Assignment) (string, error) {
 	}
 	return editUser(src, profile, changes, func(made userFile, file string) error {
 		o.File = file
-		in := made.top
-		if profile != "" {
-			in = made.profiles[profile]
-		}
+		in := made.in(profile)
 		for key, v := range want {
 			if !reflect.DeepEqual(in.at(l.place(key)), v) {
 				return wrong("can't be written to the file unchanged", "edit the file by hand").at(key, o)

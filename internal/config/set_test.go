@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -45,14 +46,14 @@ func TestSet(t *testing.T) {
 		name, file, profile string
 		kept                []string // text that must still stand there
 	}{
-		{"no file", "", "", nil},
+		{"no file", "", config.DefaultProfile, nil},
 		{"no file, a profile", "", "test", nil},
-		{"comments alone", "# mine\n# to keep\n", "", []string{"# mine", "# to keep"}},
-		{"a file", "# mine\nbase_url: https://x.example # live\napi_key: s3cret\n", "", []string{"# mine", "https://x.example # live", "api_key: s3cret"}},
-		{"a section", "query: # how\n  tracking_number_param: old # said support\n", "", []string{"# how", "number # said support"}},
-		{"an empty section", "query:\nquiet: true\n", "", []string{"quiet: true"}},
+		{"comments alone", "# mine\n# to keep\n", config.DefaultProfile, []string{"# mine", "# to keep"}},
+		{"a file", "# mine\nbase_url: https://x.example # live\napi_key: s3cret\n", config.DefaultProfile, []string{"# mine", "https://x.example # live", "api_key: s3cret"}},
+		{"a section", "query: # how\n  tracking_number_param: old # said support\n", config.DefaultProfile, []string{"# how", "number # said support"}},
+		{"an empty section", "query:\nquiet: true\n", config.DefaultProfile, []string{"quiet: true"}},
 		{"a profile", "quiet: true\nprofiles:\n  test:\n    base_url: https://t.example # test\n  live: {quiet: false}\n", "test", []string{"quiet: true", "https://t.example # test", "live:"}},
-		{"in one line", `{"base_url": "https://x.example", "query": {"tracking_number_param": "old"}}`, "", []string{`"https://x.example"`}},
+		{"in one line", `{"base_url": "https://x.example", "query": {"tracking_number_param": "old"}}`, config.DefaultProfile, []string{`"https://x.example"`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -71,9 +72,7 @@ func TestSet(t *testing.T) {
 					t.Errorf("%q is gone from\n%s", k, data)
 				}
 			}
-			if tt.profile != "" {
-				src.Flags = []config.Flag{{Name: "profile", Values: []string{tt.profile}, Changed: true}}
-			}
+			src.Flags = []config.Flag{{Name: "profile", Values: []string{tt.profile}, Changed: true}}
 			c, err := config.Load(src)
 			if err != nil {
 				t.Fatalf("%v in\n%s", err, data)
@@ -81,7 +80,7 @@ func TestSet(t *testing.T) {
 			if c.Query.TrackingNumberParam != "number" || !reflect.DeepEqual(c.Query.Absent, absentWanted()) {
 				t.Errorf("read again: %+v\n%s", c.Query, data)
 			}
-			if c.Origin("query.absent").Profile != tt.profile {
+			if got := cmp.Or(c.Origin("query.absent").Profile, config.DefaultProfile); got != tt.profile {
 				t.Errorf("it stands at %v", c.Origin("query.absent"))
 			}
 			info, err := os.Stat(path)
@@ -109,7 +108,7 @@ func TestSetRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			src, path := userFile(t, tt.file)
-			_, err := config.Set(src, "", config.Assignment{Key: tt.key, Value: tt.value})
+			_, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: tt.key, Value: tt.value})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v; want %q", err, tt.want)
 			}

@@ -102,7 +102,6 @@ const (
 	whyMeaning = "it would decide what counts as accepted or sent again"
 	whyVerify  = "it would decide which deliveries are trusted"
 	whyLoud    = "the user decides how much is printed"
-	whyDisk    = "the user decides how much disk space is used"
 )
 
 // table returns the settings with what decoding them needs, made once. Everything
@@ -150,8 +149,8 @@ func service() []setting {
 	return []setting{
 		{Setting: Setting{
 			Key: "profile", Flag: "profile", Kind: KindText, Why: whyAddress,
-			Help: "profile in the user file",
-		}, preset: "", check: oneLine},
+			Help: "profile in the user file; the settings at its top are default",
+		}, preset: DefaultProfile, check: oneLineFilled},
 		{Setting: Setting{
 			Key: "account", Flag: "account", Kind: KindText, Why: whyLedger, Default: "the base URL",
 			Help: "name of the account that the trackings belong to",
@@ -181,16 +180,8 @@ func service() []setting {
 			Help: "file with the password for a store on PostgreSQL, instead of PGPASSWORD or PGPASSFILE",
 		}, preset: ""},
 		{Setting: Setting{
-			Key: "store_connections", Kind: KindInteger, Why: whyLedger,
-			Help: "how many connections to PostgreSQL one command uses at most",
-		}, preset: 4, least: 3, most: 100},
-		{Setting: Setting{
 			Key: "insecure_store", Flag: "insecure-store", Kind: KindBool, Why: whyLedger,
 			Help: "allow PostgreSQL on other hosts without verified TLS: others may read and change the store",
-		}, preset: false},
-		{Setting: Setting{
-			Key: "unsynced_store", Flag: "unsynced-store", Kind: KindBool, Why: whyLedger,
-			Help: "allow PostgreSQL with fsync or synchronous_commit off: a crash of the server loses what was sent and received",
 		}, preset: false},
 		{Setting: Setting{
 			Key: "ca_file", Flag: "ca-file", Kind: KindPath, Why: whyAddress,
@@ -234,10 +225,6 @@ func mapping() []setting {
 			Key: "encoding", Flag: "encoding", Kind: KindText, Default: "UTF-8, or as the byte order mark says",
 			Help: "encoding of input files, such as windows-1252",
 		}, preset: "", check: oneLine},
-		{Setting: Setting{
-			Key: "max_input", Flag: "max-input", Kind: KindSize, Why: whyDisk,
-			Help: "maximum size of input from standard input and pipes, which is copied to a temporary file",
-		}, preset: Size(4 << 30), least: 1, most: 1 << 50},
 		{Setting: Setting{
 			Key: "map", Flag: "map", Kind: KindNames,
 			Help: "column of a field: FIELD=HEADER, fields " + strings.Join(fields(), ", ") + "; @NAME for a saved mapping",

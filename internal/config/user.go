@@ -16,9 +16,20 @@ import (
 // profilesKey is the key of the user file below which the profiles stand.
 const profilesKey = "profiles"
 
+// DefaultProfile is the name of the profile that stands at the top of the user file.
+const DefaultProfile = "default"
+
 type userFile struct {
 	top      layer
 	profiles map[string]layer
+}
+
+// in returns the layer of a profile, an empty one if the file does not have it.
+func (u userFile) in(profile string) layer {
+	if profile == DefaultProfile {
+		return u.top
+	}
+	return u.profiles[profile]
 }
 
 // user decodes the user file. A file that nobody named may be missing.
@@ -83,6 +94,11 @@ func (l *loader) fillUser(made userFile, root *yaml.Node, o Origin) error {
 	for _, p := range profiles {
 		if want := oneLineFilled(p.key); want != "" {
 			return (&KeyError{Line: p.line, Message: "the name of a profile must be " + want}).at(profilesKey, o)
+		}
+		if p.key == DefaultProfile {
+			fault := &KeyError{Line: p.line, Message: "not allowed: the settings at the top of the file are the profile default"}
+			fault.Hint = "move its settings to the top, or give it another name"
+			return fault.at(profilesKey+"."+p.key, o)
 		}
 		po := o
 		po.Level, po.Profile = FromProfile, p.key
@@ -172,31 +188,29 @@ func refuseReaders(path string, info fs.FileInfo) *KeyError {
 	return nil
 }
 
-// profileName returns the name of the profile to use, nothing for none, and what
-// chose it.
+// profilePlace returns the names on the way to a place in a profile.
+func profilePlace(profile string, place []string) []string {
+	if profile == DefaultProfile {
+		return place
+	}
+	return append([]string{profilesKey, profile}, place...)
+}
+
+// profileName returns the name of the profile to use, and what chose it.
 func (u userFile) profileName(flags, env layer) value {
 	for _, made := range []layer{flags, env, u.top} {
 		if v, ok := made["profile"]; ok {
 			return v
 		}
 	}
-	return value{v: ""}
+	return value{v: DefaultProfile}
 }
 
-// Profiles returns the names of the profiles in the user file.
-func Profiles(src Sources) ([]string, error) {
-	l, err := newLoader(src)
-	if err != nil {
-		return nil, err
-	}
-	user, err := l.user()
-	return slices.Sorted(maps.Keys(user.profiles)), err
-}
-
-// profile returns the layer of the profile to use, an empty one for none.
+// profile returns the layer of the profile to use, which is put over the top of the
+// file: an empty one for the default.
 func (u userFile) profile(v value, file string) (layer, error) {
 	name, _ := v.v.(string)
-	if name == "" {
+	if name == DefaultProfile {
 		return nil, nil
 	}
 	if made, ok := u.profiles[name]; ok {
@@ -210,7 +224,7 @@ func (u userFile) profile(v value, file string) (layer, error) {
 	if len(known) > 0 {
 		message += ", which has " + strings.Join(known, ", ")
 	}
-	hint := "define it below `profiles:` in the user file, or omit the profile"
+	hint := "define it below `profiles:` in the user file, or use the profile default"
 	if n := Nearest(name, known); n != "" {
 		hint = "did you mean " + n + "?"
 	}

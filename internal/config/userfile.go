@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -14,18 +13,17 @@ type Profile struct {
 	Name    string
 	BaseURL string // as written
 	Account string
-	Line    int // 1-based, of its first key; 0 for none
 }
 
 // ProfileList is the profiles of the user file, and which is in force.
 type ProfileList struct {
-	File   string // the user file
-	All    []Profile
-	Active string // empty for none; perhaps not in All
-	Origin Origin // of Active
+	File   string    // the user file
+	All    []Profile // the default first
+	Active string    // perhaps not in All
+	Origin Origin    // of Active
 }
 
-// ListProfiles returns the profiles of the user file by name. The error is a
+// ListProfiles returns the default profile, and those of the user file by name. The error is a
 // [*KeyError].
 func ListProfiles(src Sources) (ProfileList, error) {
 	l, err := newLoader(src)
@@ -43,18 +41,13 @@ func ListProfiles(src Sources) (ProfileList, error) {
 	}
 	list.Active, _ = v.v.(string)
 	list.Origin = v.origin
-	for name, made := range user.profiles {
+	for _, name := range append([]string{DefaultProfile}, slices.Sorted(maps.Keys(user.profiles))...) {
+		made := user.in(name)
 		p := Profile{Name: name}
 		p.BaseURL, _ = made["base_url"].v.(string)
 		p.Account, _ = made["account"].v.(string)
-		for _, val := range made {
-			if p.Line == 0 || val.origin.Line < p.Line {
-				p.Line = val.origin.Line
-			}
-		}
 		list.All = append(list.All, p)
 	}
-	slices.SortFunc(list.All, func(a, b Profile) int { return cmp.Compare(a.Name, b.Name) })
 	return list, nil
 }
 
@@ -71,7 +64,7 @@ func (l *loader) chosenProfile(user userFile) (value, error) {
 }
 
 // Profile returns the profile that changes of the user file are for: the one in
-// force, empty for none. One that the file does not have is refused. A file with
+// force. One that the file does not have is refused. A file with
 // faults elsewhere will do.
 func (d *Draft) Profile() (string, error) {
 	raw := userFile{layer{}, map[string]layer{}}
@@ -99,18 +92,13 @@ func (d *Draft) Profile() (string, error) {
 	return name, err
 }
 
-// Has reports whether the file sets a key, known or not, in a profile, or at the
-// top if that is empty.
+// Has reports whether the file sets a key, known or not, in a profile.
 func (d *Draft) Has(profile, key string) bool {
 	n, fault := parse(d.Old)
 	if fault != nil {
 		return false
 	}
-	place := d.loader.place(key)
-	if profile != "" {
-		place = append([]string{profilesKey, profile}, place...)
-	}
-	for _, name := range place {
+	for _, name := range profilePlace(profile, d.loader.place(key)) {
 		if n == nil || n.Kind != yaml.MappingNode {
 			return false
 		}
@@ -119,17 +107,13 @@ func (d *Draft) Has(profile, key string) bool {
 	return n != nil
 }
 
-// Entries returns what the file sets in a profile, or at the top if that is
-// empty, by key. The error is a [*KeyError].
+// Entries returns what the file sets in a profile, by key. The error is a [*KeyError].
 func (d *Draft) Entries(profile string) ([]Entry, error) {
 	made, err := d.read(d.Old, d.Path)
 	if err != nil {
 		return nil, err
 	}
-	in := made.top
-	if profile != "" {
-		in = made.profiles[profile]
-	}
+	in := made.in(profile)
 	var all []Entry
 	for _, key := range slices.Sorted(maps.Keys(in)) {
 		all = append(all, Entry{Key: key, Text: text(in[key].v), Value: plain(in[key].v), Origin: in[key].origin, Secret: d.loader.find(key).Secret})
@@ -137,15 +121,10 @@ func (d *Draft) Entries(profile string) ([]Entry, error) {
 	return all, nil
 }
 
-// Holds reports whether the file sets a secret in a profile, or at the top if that
-// is empty, to just this one.
+// Holds reports whether the file sets a secret in a profile to just this one.
 func (d *Draft) Holds(profile, key string, secret Secret) bool {
 	made, err := d.read(d.Old, d.Path)
-	in := made.top
-	if profile != "" {
-		in = made.profiles[profile]
-	}
-	has, isSecret := in[key].v.(Secret)
+	has, isSecret := made.in(profile)[key].v.(Secret)
 	return err == nil && isSecret && has.Reveal() == secret.Reveal()
 }
 

@@ -26,8 +26,8 @@ type Collector struct {
 	files   []string
 	cols    []columns // of each file
 	seed    maphash.Seed
-	numbers spill // by number
-	orders  spill // by order
+	numbers disk.Spill // entries by number
+	orders  disk.Spill // entries by order
 	forms   map[carriers.Form]*FormCount
 	lengths lengths
 	rules   map[string]*ruleCount // by group: numbers that only a length tells
@@ -80,10 +80,7 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 		return err
 	}
 	e := entry{number: rec.Item.Number, order: rec.Item.ReferID, file: file, line: rec.Line}
-	if err := c.numbers.add(maphash.String(c.seed, tracking.FoldNumber(e.number)), e); err != nil {
-		return err
-	}
-	return c.orders.add(maphash.String(c.seed, foldOrder(e.order)), e)
+	return c.keep(e, maphash.String(c.seed, tracking.FoldNumber(e.number)), maphash.String(c.seed, foldOrder(e.order)))
 }
 
 // file returns the index of a file, and begins it if it is new.
@@ -232,8 +229,8 @@ func (r *Report) All() iter.Seq2[Finding, error] {
 
 // Close removes what was kept.
 func (c *Collector) Close() {
-	c.numbers.close()
-	c.orders.close()
+	c.numbers.Close()
+	c.orders.Close()
 	if c.spool != nil {
 		_ = c.spool.Close() // nobody reads it again
 	}

@@ -38,7 +38,7 @@ func foldOrder(s string) string { return tracking.FoldStatus(s) }
 // compareNumbers reports numbers that stand in several rows, and, since all
 // numbers are at hand, those that lost leading zeros.
 func (c *Collector) compareNumbers() error {
-	return c.numbers.each(func(list []entry) error {
+	return eachPart(&c.numbers, func(list []entry) error {
 		for _, e := range list {
 			if err := c.reportLostZeros(e); err != nil {
 				return err
@@ -76,7 +76,7 @@ func (c *Collector) compareNumber(rows []entry) error {
 
 // compareOrders reports orders with several numbers, and written in several ways.
 func (c *Collector) compareOrders() error {
-	return c.orders.each(func(list []entry) error {
+	return eachPart(&c.orders, func(list []entry) error {
 		return grouped(list, func(e entry) string { return foldOrder(e.order) }, c.compareOrder)
 	})
 }

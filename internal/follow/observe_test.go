@@ -26,7 +26,7 @@ func (w *world) undocumented(of observed.Origin) []string {
 	var names []string
 	for _, e := range all {
 		if !e.Documented && (e.Kind == observed.EventKind || e.Kind == observed.Header || e.Kind == observed.Status) {
-			names = append(names, e.Name)
+			names = append(names, e.Value)
 		}
 	}
 	return names
@@ -66,7 +66,7 @@ func TestDeliveriesAreObserved(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.Count != 1 && e.Name != "delivery event" || !e.First.Equal(at) {
+		if e.Count != 1 && e.Value != "delivery event" || !e.First.Equal(at) {
 			t.Errorf("%+v", e)
 		}
 	}

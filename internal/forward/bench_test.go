@@ -60,7 +60,7 @@ func openServer(b *testing.B, url string, n int) []*store.DB {
 		b.Fatal(err)
 	}
 	return openAll(b, n, func() (*store.DB, error) {
-		return postgres.Open(b.Context(), target, postgres.Options{Connections: 4})
+		return postgres.Open(b.Context(), target, postgres.Options{})
 	})
 }
 

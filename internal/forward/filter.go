@@ -53,6 +53,12 @@ func ParseFilter(text string) (Filter, error) {
 	return f, nil
 }
 
+// IsFilter reports whether a text begins as a filter does: with a key and an equals sign.
+func IsFilter(text string) bool {
+	key, _, ok := strings.Cut(text, "=")
+	return ok && (strings.HasPrefix(key, "/") || slices.Contains(keys(), key))
+}
+
 func parseTerm(part string) (term, error) {
 	key, value, ok := strings.Cut(part, "=")
 	if !ok {

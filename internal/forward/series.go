@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -30,7 +29,6 @@ type Series struct {
 	Faults Faults
 	Scheme webhook.Scheme // of the signatures that are corrupted
 	Expect Statuses       // of an answer that is right
-	Skip   int            // sendings of the plan that are left out, from its start
 
 	// Load returns what is sent. [ErrUnsendable], [inbox.ErrNoDelivery],
 	// [webhook.ErrUnsigned] and [webhook.ErrUnsignedPart] are about that delivery
@@ -57,9 +55,7 @@ func (r Result) Unsent() bool { return concernsOneDelivery(r.Err) || errors.Is(r
 // Tally counts the sendings of a series. Each that was tried is in one of the
 // counts from Expected to Unanswered.
 type Tally struct {
-	Planned int // sendings, those skipped included
-	Dropped int // sendings beside them that were left out by chance
-	Next    int // how many of the plan lie behind: where to go on
+	Planned int
 
 	Expected    int // answered as expected
 	Unexpected  int // answered otherwise
@@ -78,19 +74,21 @@ func (t Tally) Tried() int {
 // ctx, [ErrUnreachable] after several in a row, [ErrForbidden], or one of Load
 // or OnResult.
 func (s Series) Run(ctx, hard context.Context, n int) (Tally, error) {
-	steps, dropped := s.Faults.Plan(n)
-	t := Tally{Planned: len(steps), Dropped: dropped, Next: min(s.Skip, len(steps))}
-	for unreachable := 0; t.Next < len(steps); t.Next++ {
-		step := steps[t.Next]
-		if err := s.waitTurn(ctx, step.Wait); err != nil {
+	steps := s.Faults.Plan(n)
+	t := Tally{Planned: len(steps)}
+	unreachable := 0
+	for _, step := range steps {
+		pass, err := s.Gate.Enter(ctx)
+		if err != nil {
 			return t, err
 		}
+		pass.Release()
 		r, err := s.send(hard, step)
 		if err != nil {
 			return t, err
 		}
 		if hard.Err() != nil && r.Err != nil {
-			return t, context.Cause(hard) // it was cut off, and is to be sent again
+			return t, context.Cause(hard) // it was cut off
 		}
 		t.count(r)
 		if err := s.OnResult(r); err != nil {
@@ -101,26 +99,13 @@ func (s Series) Run(ctx, hard context.Context, n int) (Tally, error) {
 			return t, r.Err
 		case !errors.Is(r.Err, ErrUnreachable):
 			unreachable = 0
-		case unreachable+1 == maxUnreachable && t.Next+1 < len(steps):
-			t.Next -= unreachable // the unreachable ones are tried again
+		case unreachable+1 == maxUnreachable && t.Tried() < len(steps):
 			return t, r.Err
 		default:
 			unreachable++
 		}
 	}
 	return t, nil
-}
-
-// waitTurn waits until the next sending is due by its delay and the rate.
-func (s Series) waitTurn(ctx context.Context, long time.Duration) error {
-	if long > 0 {
-		wait(ctx, nil, time.Now().Add(long))
-	}
-	pass, err := s.Gate.Enter(ctx)
-	if err == nil {
-		pass.Release()
-	}
-	return err
 }
 
 // send sends one delivery. Its error ends the series.

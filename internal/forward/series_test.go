@@ -61,22 +61,15 @@ func TestSeriesSendsItsPlan(t *testing.T) {
 	s := newSeries(t, parse(t, a.URL))
 	s.Faults = forward.Faults{Duplicate: 1, Reorder: true, Seed: 1}
 	tally, err := s.Run(t.Context(), t.Context(), 3)
-	if want := (forward.Tally{Planned: 6, Next: 6, Expected: 4, Unexpected: 2}); err != nil || tally != want {
+	if want := (forward.Tally{Planned: 6, Expected: 4, Unexpected: 2}); err != nil || tally != want {
 		t.Errorf("%+v, %v; want %+v", tally, err, want)
 	}
-	steps, _ := s.Faults.Plan(3)
 	var want []string
-	for _, step := range steps {
+	for _, step := range s.Faults.Plan(3) {
 		want = append(want, fmt.Sprintf(" %d", step.Index))
 	}
 	if got := a.tried(); !slices.Equal(got, want) {
 		t.Errorf("%q; want %q", got, want)
-	}
-	// Going on behind four of them sends the other two.
-	s.Skip = 4
-	tally, err = s.Run(t.Context(), t.Context(), 3)
-	if got := a.tried(); err != nil || tally.Planned != 6 || tally.Tried() != 2 || !slices.Equal(got, want[4:]) {
-		t.Errorf("%+v, %v, %q; want %q", tally, err, got, want[4:])
 	}
 }
 
@@ -87,7 +80,7 @@ func TestSeriesEndsWhenNobodyIsThere(t *testing.T) {
 		t.Errorf("%+v, %v; want %+v", tally, err, want)
 	}
 	// A plan that is through has not stopped early.
-	if tally, err := s.Run(t.Context(), t.Context(), 3); err != nil || tally.Unreachable != 3 || tally.Next != 3 {
+	if tally, err := s.Run(t.Context(), t.Context(), 3); err != nil || tally.Unreachable != 3 {
 		t.Errorf("%+v, %v", tally, err)
 	}
 }
@@ -130,7 +123,7 @@ func TestSeriesStopsBetweenSendings(t *testing.T) {
 	a.answers(func(string, string) int { cancel(enough); return 200 })
 	s := newSeries(t, parse(t, a.URL))
 	tally, err := s.Run(ctx, t.Context(), 5)
-	if !errors.Is(err, enough) || tally.Expected != 1 || tally.Next != 1 || len(a.received()) != 1 {
+	if !errors.Is(err, enough) || tally.Expected != 1 || tally.Tried() != 1 || len(a.received()) != 1 {
 		t.Errorf("%+v, %v", tally, err)
 	}
 }
@@ -148,7 +141,7 @@ func TestSeriesIsCutOff(t *testing.T) {
 		return 200
 	})
 	s := newSeries(t, parse(t, a.URL))
-	if tally, err := s.Run(ctx, ctx, 5); !errors.Is(err, enough) || tally.Next != 0 || len(s.results) != 0 {
+	if tally, err := s.Run(ctx, ctx, 5); !errors.Is(err, enough) || tally.Tried() != 0 || len(s.results) != 0 {
 		t.Errorf("%+v, %v", tally, err)
 	}
 }
@@ -179,7 +172,7 @@ func TestSeriesKeepsItsPace(t *testing.T) {
 		c := forward.NewClient(forward.ClientOptions{})
 		defer c.Close()
 		s := forward.Series{
-			Client: c, Gate: pace.New(1, 0.1), Faults: forward.Faults{Delay: time.Second},
+			Client: c, Gate: pace.New(1, 0.1),
 			Load: func(context.Context, forward.Sending) (forward.Request, error) {
 				return forward.Request{}, forward.ErrUnsendable
 			},
@@ -189,8 +182,8 @@ func TestSeriesKeepsItsPace(t *testing.T) {
 		if tally, err := s.Run(t.Context(), t.Context(), 7); err != nil || tally.Unsent != 7 {
 			t.Errorf("%+v, %v", tally, err)
 		}
-		if took := time.Since(began); took < time.Minute || took > 61*time.Second {
-			t.Errorf("took %v of fake time; want a minute and a delay", took)
+		if took := time.Since(began); took != time.Minute {
+			t.Errorf("took %v of fake time; want a minute", took)
 		}
 	})
 }

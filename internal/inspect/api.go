@@ -30,7 +30,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	s.fail(w, &Error{http.StatusNotFound, "there is no such route", "docs/inspector.md lists the routes", "not_found"})
+	s.fail(w, &Error{http.StatusNotFound, "there is no such route", "reload the page", "not_found"})
 }
 
 // route adds a route.

@@ -87,7 +87,7 @@ func (t *table) checkExtraCells() error {
 	if t.extraCells == 0 || t.rec.fault != nil || len(t.rec.cells) != len(t.cols.header) {
 		return nil
 	}
-	return &SyntaxError{
+	return &FileError{
 		File: t.file, Line: t.rec.line,
 		Message: fmt.Sprintf("%s and the rows before it have %d", t.widthMessage(), len(t.cols.header)+t.extraCells),
 		hint:    "empty cells at the end are ignored only where every row has them: give every row the same number of cells",

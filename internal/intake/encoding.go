@@ -55,8 +55,8 @@ func detectEncoding(file string, head []byte, asked string) (charset, error) {
 		return named, nil
 	}
 	if name := looksUTF16(head); name != "" {
-		return charset{}, &EncodingError{
-			File: file, Reason: "the text looks like UTF-16 without a byte order mark",
+		return charset{}, &FileError{
+			File: file, Message: "the text looks like UTF-16 without a byte order mark",
 			hint: "pass --encoding " + name + ", or " + saveAsUTF8,
 		}
 	}
@@ -68,9 +68,9 @@ func detectEncoding(file string, head []byte, asked string) (charset, error) {
 func byBOM(file string, head []byte) (charset, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
-		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-32, which is not supported", hint: "save it as UTF-8"}
+		return charset{}, &FileError{File: file, Message: "the text is UTF-32, which is not supported", hint: "save it as UTF-8"}
 	case bytes.HasPrefix(head, []byte("+/v")) && len(head) > 3 && strings.IndexByte("89+/", head[3]) >= 0:
-		return charset{}, &EncodingError{File: file, Reason: "the text is UTF-7, which is not supported", hint: "save it as UTF-8"}
+		return charset{}, &FileError{File: file, Message: "the text is UTF-7, which is not supported", hint: "save it as UTF-8"}
 	case bytes.HasPrefix(head, []byte(utf8BOM)):
 		return charset{name: utf8Name, bomSize: len(utf8BOM)}, nil
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
@@ -84,8 +84,8 @@ func byBOM(file string, head []byte) (charset, error) {
 // encodingConflict returns the error for an input whose bytes are in another
 // encoding than the one that was given.
 func encodingConflict(file, asked, reason, name string) error {
-	return &EncodingError{
-		File: file, Reason: "the text " + reason + ", but --encoding is " + show(asked),
+	return &FileError{
+		File: file, Message: "the text " + reason + ", but --encoding is " + show(asked),
 		hint: "omit --encoding, or pass --encoding " + name,
 	}
 }

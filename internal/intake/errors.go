@@ -15,32 +15,33 @@ const (
 	maxValue = 256 // bytes of a value
 )
 
-// FormatError says that an input is of a kind that can't be read.
-type FormatError struct {
-	File string
-	Kind string // such as "an Excel workbook (xlsx)"
-	hint string
+// FileError says that an input can't be read, or not any further than its place.
+type FileError struct {
+	File    string
+	Line    int // physical, 1-based; 0 for all of the input
+	Column  int // character of the line, 1-based; 0 if the line is meant
+	Message string
+	hint    string
 }
 
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s is %s, not XLSX, CSV or JSON", showName(e.File), e.Kind)
+func (e *FileError) Error() string {
+	at := showName(e.File)
+	if e.Line > 0 {
+		at += fmt.Sprintf(":%d", e.Line)
+	}
+	if e.Column > 0 {
+		at += fmt.Sprintf(":%d", e.Column)
+	}
+	return at + ": " + e.Message
 }
 
 // Hint says what to do about it.
-func (e *FormatError) Hint() string { return e.hint }
+func (e *FileError) Hint() string { return e.hint }
 
-// EncodingError says that the bytes of an input can't be turned into text
-// without knowing their encoding.
-type EncodingError struct {
-	File   string
-	Reason string // such as "the header is not valid UTF-8"
-	hint   string
+// foreignFile returns the error of an input of a kind that can't be read.
+func foreignFile(file, kind, hint string) error {
+	return &FileError{File: file, Message: "this is " + kind + ", not XLSX, CSV or JSON", hint: hint}
 }
-
-func (e *EncodingError) Error() string { return showName(e.File) + ": " + e.Reason }
-
-// Hint says what to do about it.
-func (e *EncodingError) Hint() string { return e.hint }
 
 // ReadError says that an input could not be read to its end.
 type ReadError struct {
@@ -72,26 +73,6 @@ func (e *OptionError) Error() string {
 
 // Hint says what to do about it.
 func (e *OptionError) Hint() string { return e.hint }
-
-// SyntaxError says that an input can't be read any further: what follows the
-// place can't be told apart.
-type SyntaxError struct {
-	File    string
-	Line    int // physical, 1-based
-	Column  int // character of the line, 1-based; 0 if the line is meant
-	Message string
-	hint    string
-}
-
-func (e *SyntaxError) Error() string {
-	if e.Column == 0 {
-		return fmt.Sprintf("%s:%d: %s", showName(e.File), e.Line, e.Message)
-	}
-	return fmt.Sprintf("%s:%d:%d: %s", showName(e.File), e.Line, e.Column, e.Message)
-}
-
-// Hint says what to do about it.
-func (e *SyntaxError) Hint() string { return e.hint }
 
 // MixError says that rows of two inputs can't stand in one file of rejects,
 // since their columns or formats differ.

@@ -60,7 +60,7 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 		r.rows, r.sum.Format = t, CSV
 		return nil
 	case errors.Is(err, errLong):
-		return &SyntaxError{
+		return &FileError{
 			File: t.file, Line: t.scan.line, Message: "the header is longer than 1 MiB",
 			hint: "check that the file is a table with a header line, and that every quote in it is closed",
 		}
@@ -116,7 +116,7 @@ func (t *table) separator(rest []byte) (byte, error) {
 	if s := bytes.TrimRight(rest, "\r"); len(s) == 1 && (s[0] == '\t' || s[0] > ' ' && s[0] < 0x7f && !alphanumeric(s[0]) && s[0] != '"') {
 		return s[0], nil
 	}
-	return 0, &SyntaxError{
+	return 0, &FileError{
 		File: t.file, Line: t.scan.line, Message: "sep= must name one delimiter, not " + show(string(rest)),
 		hint: "write sep=; or another delimiter, or remove the line",
 	}
@@ -144,7 +144,7 @@ func (t *table) readNames(sep byte) ([]string, error) {
 		return nil, t.wrap(err)
 	}
 	if f := t.rec.fault; f != nil {
-		return nil, &SyntaxError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
+		return nil, &FileError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
 	}
 	names := make([]string, len(t.rec.cells))
 	for i := range names {
@@ -166,8 +166,8 @@ func (t *table) readHeader(sep byte) error {
 		t.cols, err = resolve(t.file, t.rec.line, names, t.opt)
 	}
 	if missing := (*ColumnError)(nil); errors.As(err, &missing) && !utf8.Valid(t.rec.raw) {
-		return &EncodingError{
-			File: t.file, Reason: "the header is not valid UTF-8, and " + missing.reason,
+		return &FileError{
+			File: t.file, Message: "the header is not valid UTF-8, and " + missing.reason,
 			hint: "pass the file's encoding, such as --encoding windows-1252, or " + saveAsUTF8,
 		}
 	}

@@ -169,7 +169,7 @@ func (r *Reader) Close() {
 
 // Next returns the next row. A bad row is a record with problems, and reading
 // goes on after it. At the end it returns [io.EOF], or [ErrNoRows] if there
-// was not one row. A [*SyntaxError] or an error of the underlying reader ends
+// was not one row. A [*FileError] or an error of the underlying reader ends
 // reading too; every later call returns the same error.
 func (r *Reader) Next() (Record, error) {
 	if r.err != nil {

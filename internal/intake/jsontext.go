@@ -59,7 +59,7 @@ func (t *jsonText) discard(n int) {
 // window.
 func (t *jsonText) fail(at int, message, hint string) error {
 	p := t.pos.after(t.win.bytes()[:at])
-	return &SyntaxError{File: t.file, Line: p.line, Column: p.char, Message: message, hint: hint}
+	return &FileError{File: t.file, Line: p.line, Column: p.char, Message: message, hint: hint}
 }
 
 // endError returns why there is no more text.

@@ -13,11 +13,11 @@ import (
 
 // Open detects the format of r by its first bytes and returns a reader at its
 // first data row. name is shown in errors, and decides where the content fits
-// two formats. r is not closed; a workbook is read from it until the reader is.
+// two formats. r is not closed; a workbook is read from it, which must be an
+// [io.ReaderAt] and an [io.Seeker] then, until the reader is.
 //
-// The errors are [*FormatError], [*EncodingError], [*OptionError],
-// [*ColumnError], [*SyntaxError], [*WorkbookError], [*SheetError] and those of r. An input without rows is no
-// error here: see [Reader.Next].
+// The errors are [*FileError], [*OptionError], [*ColumnError], [*WorkbookError] and those
+// of r. An input without rows is no error here: see [Reader.Next].
 func Open(name string, r io.Reader, o Options) (*Reader, error) { return open(name, r, o, openTable) }
 
 // open is Open with what reads the header of delimited text.
@@ -27,7 +27,6 @@ func open(name string, r io.Reader, o Options, table func(*Reader, *window, char
 		return nil, err
 	}
 	o.Format = format
-	start := startOf(r)
 	win := newWindow(r)
 	head := win.fill(headSize)
 	if win.err != nil && !errors.Is(win.err, errEnd) {
@@ -41,7 +40,7 @@ func open(name string, r io.Reader, o Options, table func(*Reader, *window, char
 		return nil, err
 	} else if isBook {
 		out := &Reader{name: name}
-		return out, openWorkbook(out, r, start, win, o)
+		return out, openWorkbook(out, r, o)
 	}
 	coding, err := detectEncoding(name, head, o.Encoding)
 	if err != nil {
@@ -75,7 +74,7 @@ func open(name string, r io.Reader, o Options, table func(*Reader, *window, char
 
 // readError adds the name of the input to an error of its reader.
 func readError(name string, err error) error {
-	if wrong := (*EncodingError)(nil); errors.As(err, &wrong) {
+	if wrong := (*FileError)(nil); errors.As(err, &wrong) {
 		return wrong
 	}
 	return &ReadError{File: name, Err: err}
@@ -106,7 +105,7 @@ func (o Options) isWorkbook(name string, head []byte) (bool, error) {
 	is := xlsx.Magic(head)
 	switch {
 	case is && o.Format != Auto && o.Format != XLSX && o.Format != List:
-		return true, &FormatError{File: name, Kind: "an Excel workbook (xlsx)", hint: "omit --format " + string(o.Format)}
+		return true, foreignFile(name, "an Excel workbook (xlsx)", "omit --format "+string(o.Format))
 	case !is && o.Format == XLSX:
 		return false, &OptionError{Option: "--format", Value: string(XLSX), Reason: showName(name) + " is no Excel workbook", hint: "omit --format: the content decides it"}
 	case !is && o.Sheet != "":

@@ -61,15 +61,15 @@ func TestForeignFormats(t *testing.T) {
 		{"a.csv", `<?xml version="1.0"?><Workbook>`, "an XML document", "CSV UTF-8"},
 	} {
 		_, err := intake.Open(tt.name, strings.NewReader(tt.text), intake.Options{})
-		var format *intake.FormatError
-		if !errors.As(err, &format) || format.Kind != tt.kind {
+		var format *intake.FileError
+		if !errors.As(err, &format) {
 			t.Errorf("%s %q: got %v, want %s", tt.name, tt.text, err, tt.kind)
 			continue
 		}
 		if !strings.Contains(format.Hint(), tt.hint) {
 			t.Errorf("%s: hint %q, want it to have %q", tt.name, format.Hint(), tt.hint)
 		}
-		if want := tt.name + " is " + tt.kind + ", not XLSX, CSV or JSON"; err.Error() != want {
+		if want := tt.name + ": this is " + tt.kind + ", not XLSX, CSV or JSON"; err.Error() != want {
 			t.Errorf("got %q, want %q", err, want)
 		}
 	}
@@ -191,7 +191,7 @@ func TestEncodingErrors(t *testing.T) {
 		{"header in another encoding", "Bestell\xfcbersicht,AWB\nA1,1Z1\n", "in.csv: the header is not valid UTF-8, and no column for referId", "--encoding windows-1252"},
 	} {
 		_, err := intake.Open("in.csv", strings.NewReader(tt.text), intake.Options{})
-		var encoding *intake.EncodingError
+		var encoding *intake.FileError
 		if !errors.As(err, &encoding) || err.Error() != tt.message || !strings.Contains(encoding.Hint(), tt.hint) {
 			t.Errorf("%s: got %v (hint %q), want %s (hint %q)", tt.name, err, hint(err), tt.message, tt.hint)
 		}

@@ -10,9 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/text/encoding/unicode"
-	"golang.org/x/text/transform"
-
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
@@ -54,13 +51,12 @@ func (d dialect) compatible(other dialect) bool {
 // delimiter, line ends and encoding, with a last column waybillError that says
 // what is wrong and that is not read again. Rows of a workbook become a workbook of
 // one sheet, with their values and number formats. Rows of JSON inputs become JSON
-// Lines with such a field. An input in another encoding than UTF-8 and UTF-16
-// becomes UTF-8 with a byte order mark, which is read without naming an
-// encoding. It is not safe for concurrent use.
+// Lines with such a field. An input in another encoding than UTF-8 becomes UTF-8 with
+// a byte order mark, which is read without naming an encoding. It is not safe for
+// concurrent use.
 type Rejects struct {
 	w     *bufio.Writer
-	out   io.Writer // encodes into w
-	first *Reader   // whose dialect is used; nil before the first row
+	first *Reader // whose dialect is used; nil before the first row
 	book  *xlsx.Writer
 }
 
@@ -70,12 +66,6 @@ func NewRejects(w io.Writer) *Rejects { return &Rejects{w: bufio.NewWriter(w)} }
 
 // Flush writes what is still buffered. It does not close the writer below.
 func (j *Rejects) Flush() error {
-	if c, ok := j.out.(io.Closer); ok {
-		if err := c.Close(); err != nil {
-			return fmt.Errorf("write rejects: %w", err)
-		}
-		j.out = nil
-	}
 	if j.book != nil {
 		if err := j.book.Close(); err != nil {
 			return fmt.Errorf("write rejects: %w", err)
@@ -102,15 +92,13 @@ func (j *Rejects) Write(r *Reader, rec Record) error {
 		err = j.open(r)
 	case !j.first.dialect.compatible(r.dialect):
 		return &MixError{First: j.first.name, File: r.name}
-	case j.out == nil && j.book == nil:
-		j.encode(r.dialect, unicode.IgnoreBOM)
 	}
 	switch {
 	case err != nil:
 	case j.book != nil:
 		err = j.writeCells(r.sheet, rec)
 	default:
-		_, err = j.out.Write(j.first.dialect.row(rec))
+		_, err = j.w.Write(j.first.dialect.row(rec))
 	}
 	if err != nil {
 		return fmt.Errorf("write rejects: %w", err)
@@ -125,9 +113,8 @@ func (j *Rejects) open(r *Reader) error {
 		j.book = xlsx.NewWriter(j.w)
 		return j.book.Sheet(r.sheet.name, append(r.sheet.columns(), errorColumn))
 	}
-	j.encode(d, unicode.UseBOM)
 	var head string
-	if j.out == io.Writer(j.w) && (d.coding.bomSize > 0 || d.coding.codec != nil) {
+	if d.coding.bomSize > 0 || d.coding.codec != nil {
 		head = utf8BOM
 	}
 	if d.sep {
@@ -136,23 +123,8 @@ func (j *Rejects) open(r *Reader) error {
 	if d.delim != 0 {
 		head += d.header + string(rune(d.delim)) + errorColumn + d.eol
 	}
-	if head == "" {
-		return nil
-	}
-	_, err := io.WriteString(j.out, head)
+	_, err := j.w.WriteString(head)
 	return err
-}
-
-// encode sets up the encoding that rows of d are written in.
-func (j *Rejects) encode(d dialect, mark unicode.BOMPolicy) {
-	switch d.coding.name {
-	case utf16leName:
-		j.out = transform.NewWriter(j.w, unicode.UTF16(unicode.LittleEndian, mark).NewEncoder())
-	case utf16beName:
-		j.out = transform.NewWriter(j.w, unicode.UTF16(unicode.BigEndian, mark).NewEncoder())
-	default:
-		j.out = j.w
-	}
 }
 
 // row returns rec as a line of the dialect.

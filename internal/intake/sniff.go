@@ -41,7 +41,7 @@ func refuseForeign(file string, head []byte) error {
 	}
 	for _, s := range signatures {
 		if bytes.HasPrefix(head, []byte(s.magic)) {
-			return &FormatError{File: file, Kind: s.kind, hint: s.hint}
+			return foreignFile(file, s.kind, s.hint)
 		}
 	}
 	return nil
@@ -52,9 +52,9 @@ func refuseForeign(file string, head []byte) error {
 func otherArchive(file string, head []byte) error {
 	switch {
 	case bytes.Contains(head, []byte("vnd.oasis.opendocument.spreadsheet")):
-		return &FormatError{File: file, Kind: "an OpenDocument spreadsheet (ods)", hint: saveAsXLSX}
+		return foreignFile(file, "an OpenDocument spreadsheet (ods)", saveAsXLSX)
 	case bytes.Contains(head, []byte("Index/Document.iwa")):
-		return &FormatError{File: file, Kind: "a Numbers spreadsheet", hint: "export it as XLSX or CSV and use that file"}
+		return foreignFile(file, "a Numbers spreadsheet", "export it as XLSX or CSV and use that file")
 	}
 	return nil
 }
@@ -78,10 +78,7 @@ func refuseMarkup(file string, text []byte) error {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	for _, m := range markup {
 		if len(text) >= len(m.magic) && strings.EqualFold(string(text[:len(m.magic)]), m.magic) {
-			return &FormatError{
-				File: file, Kind: m.kind,
-				hint: "download the export again as CSV; if a spreadsheet opens this file, " + saveAsUTF8,
-			}
+			return foreignFile(file, m.kind, "download the export again as CSV; if a spreadsheet opens this file, "+saveAsUTF8)
 		}
 	}
 	return nil

@@ -97,7 +97,7 @@ func (t *table) next() (Record, error) {
 // endError returns the error for the reason why no record follows.
 func (t *table) endError(err error) error {
 	if errors.Is(err, errLong) {
-		return &SyntaxError{
+		return &FileError{
 			File: t.file, Line: t.scan.line, Message: "the row is longer than 1 MiB",
 			hint: "check that every quote in this row is closed",
 		}

@@ -144,7 +144,7 @@ func TestTornRowsAreNeverGood(t *testing.T) {
 		for {
 			rec, err := in.Next()
 			if err != nil {
-				if syntax := (*intake.SyntaxError)(nil); !errors.Is(err, io.EOF) && !errors.As(err, &syntax) {
+				if syntax := (*intake.FileError)(nil); !errors.Is(err, io.EOF) && !errors.As(err, &syntax) {
 					t.Fatalf("%s: %v\n%s", name, err, text)
 				}
 				return

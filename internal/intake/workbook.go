@@ -13,10 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// maxWorkbook is how many bytes of a workbook that can be read only once are
-// copied.
-const maxWorkbook = 1 << 30
-
 // WorkbookError says that an XLSX workbook can't be read, or not any further.
 type WorkbookError struct {
 	File  string
@@ -35,19 +31,6 @@ func (e *WorkbookError) Unwrap() error { return e.Err }
 
 // Hint says what to do about it.
 func (e *WorkbookError) Hint() string { return e.Err.Hint() }
-
-// SheetError says that it is open which sheet of a workbook is meant, or that
-// there is none such.
-type SheetError struct {
-	File   string
-	Reason string
-	hint   string
-}
-
-func (e *SheetError) Error() string { return showName(e.File) + ": " + e.Reason }
-
-// Hint says what to do about it.
-func (e *SheetError) Hint() string { return e.hint }
 
 // place names a place of a sheet as a spreadsheet does, such as
 // orders.xlsx:Orders!B17.
@@ -70,52 +53,13 @@ func workbookError(file, sheet string, err error) error {
 	var path *fs.PathError
 	switch {
 	case errors.As(err, &wrong) && wrong.Kind == xlsx.Foreign:
-		return &FormatError{File: file, Kind: wrong.Message, hint: wrong.Hint()}
+		return foreignFile(file, wrong.Message, wrong.Hint())
 	case errors.As(err, &wrong):
 		return &WorkbookError{File: file, Sheet: sheet, Err: wrong}
 	case errors.As(err, &path) && path.Op == "write":
 		return err
 	}
 	return readError(file, err)
-}
-
-// randomAccess returns an input that can be read at any place, and its size. One
-// that can be read only once, of which win has the beginning, is copied; close
-// frees the copy.
-func randomAccess(r io.Reader, start int64, win *window) (at io.ReaderAt, size int64, release func(), err error) {
-	if s, ok := r.(interface {
-		io.ReaderAt
-		io.Seeker
-	}); ok && start >= 0 {
-		end, err := s.Seek(0, io.SeekEnd)
-		return io.NewSectionReader(s, start, end-start), end - start, func() {}, err
-	}
-	f, err := disk.Temp()
-	if err != nil {
-		return nil, 0, nil, err
-	}
-	release = func() { _ = f.Close() } // it is gone then
-	size, err = io.Copy(f, io.LimitReader(win, maxWorkbook+1))
-	if err == nil && size > maxWorkbook {
-		err = errors.New("it is larger than 1 GiB; save it to a file and pass that")
-	}
-	if err != nil {
-		release()
-	}
-	return f, size, release, err
-}
-
-// startOf returns where in r the input begins, or -1 if that has no place.
-func startOf(r io.Reader) int64 {
-	s, ok := r.(io.Seeker)
-	if !ok {
-		return -1
-	}
-	at, err := s.Seek(0, io.SeekCurrent)
-	if err != nil {
-		return -1
-	}
-	return at
 }
 
 // Sheet is a sheet of a workbook that rows can be read from.
@@ -141,17 +85,23 @@ func Sheets(at io.ReaderAt, size int64) []Sheet {
 }
 
 // openWorkbook sets r up to read a sheet of a workbook.
-func openWorkbook(r *Reader, in io.Reader, start int64, win *window, o Options) error {
-	at, size, release, err := randomAccess(in, start, win)
+func openWorkbook(r *Reader, in io.Reader, o Options) error {
+	at, ok := in.(interface {
+		io.ReaderAt
+		io.Seeker
+	})
+	if !ok {
+		return readError(r.name, errors.ErrUnsupported)
+	}
+	size, err := at.Seek(0, io.SeekEnd)
 	if err != nil {
 		return readError(r.name, err)
 	}
 	book, err := xlsx.Open(at, size, xlsx.Options{Temp: disk.Temp})
 	if err != nil {
-		release()
 		return workbookError(r.name, "", err)
 	}
-	r.release = append(r.release, release, book.Close)
+	r.release = append(r.release, book.Close)
 	r.sum.Format, r.sum.Encoding = XLSX, utf8Name
 	t, err := chooseSheet(r, book, o)
 	if err != nil || t == nil {
@@ -201,7 +151,7 @@ func chooseSheet(r *Reader, book *xlsx.Workbook, o Options) (*table, error) {
 	}
 	switch {
 	case len(used) > 1:
-		return nil, &SheetError{File: r.name, Reason: fmt.Sprintf("%d sheets have the columns: %s", len(used), sheetNames(book, used)), hint: "choose one with --sheet NAME or --sheet N"}
+		return nil, &FileError{File: r.name, Message: fmt.Sprintf("%d sheets have the columns: %s", len(used), sheetNames(book, used)), hint: "choose one with --sheet NAME or --sheet N"}
 	case found != nil:
 		r.sum.OtherSheets = namesOf(book, rest)
 		return found, nil
@@ -228,7 +178,7 @@ func sheetsToTry(file string, book *xlsx.Workbook, asked string) ([]int, error) 
 	}
 	if asked == "" {
 		if len(seen) == 0 {
-			return nil, &SheetError{File: file, Reason: "no sheet is visible", hint: "choose one with --sheet: " + sheetNames(book, all)}
+			return nil, &FileError{File: file, Message: "no sheet is visible", hint: "choose one with --sheet: " + sheetNames(book, all)}
 		}
 		return seen, nil
 	}
@@ -245,7 +195,7 @@ func sheetsToTry(file string, book *xlsx.Workbook, asked string) ([]int, error) 
 	if n, err := strconv.Atoi(asked); err == nil && n >= 1 && n <= len(book.Sheets) && book.Sheets[n-1].Table {
 		return []int{n - 1}, nil
 	}
-	return nil, &SheetError{File: file, Reason: "no sheet " + show(asked), hint: "its sheets: " + sheetNames(book, all)}
+	return nil, &FileError{File: file, Message: "no sheet " + show(asked), hint: "its sheets: " + sheetNames(book, all)}
 }
 
 // maxSheets is how many sheets are named in a message.

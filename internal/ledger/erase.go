@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -20,26 +19,21 @@ var ErrBeingSent = errors.New("another process is sending it")
 // Every implementation must pass [github.com/waybill-cli/waybill/internal/storetest.Ledger].
 type Eraser interface {
 	// Erase removes the shipments of the account that queries name, each by its
-	// referId or its number: rows, answers, trackings and events. Where others hold
-	// the same number, what is known of the number alone stays. An error that matches
-	// [ErrBeingSent] comes before anything is removed, unless a process begins to send
-	// a row meanwhile: that row stays. Calling it again removes what is left: it may
-	// end anywhere. What was removed may stay in unused space until Compact.
-	Erase(ctx context.Context, account string, qs []tracking.Query) (Erasure, error)
+	// referId, its number or both: rows, answers, trackings and events, and header and
+	// body of every delivery that names a number. A name that others hold too stays.
+	// An error that matches [ErrBeingSent] comes before anything is removed, unless a
+	// process begins to send a row meanwhile: that row stays. Calling it again removes
+	// what is left: it may end anywhere. What was removed may stay in unused space until
+	// Compact. With forget nothing is remembered of it afterwards.
+	Erase(ctx context.Context, account string, qs []tracking.Query, forget bool) (Erasure, error)
 
 	// Compact removes what was erased from the store's unused space too. It returns
 	// where copies may be left that it can't remove.
 	Compact(ctx context.Context) ([]string, error)
 
-	// Erased returns for each query what is remembered of it: of a referId, a number,
-	// or with both a row. A referId or a number that a later row has is not.
-	Erased(ctx context.Context, account string, qs []tracking.Query) ([]ErasedName, error)
-}
-
-// ErasedName is what is remembered of a name that was erased.
-type ErasedName struct {
-	At   time.Time // zero if it was not erased
-	Hash []byte    // keyed
+	// Erased says for each query whether it was erased: a referId, a number, or with
+	// both a row. A referId or a number that a later row has was not.
+	Erased(ctx context.Context, account string, qs []tracking.Query) ([]bool, error)
 }
 
 // Erasure counts what was removed.
@@ -50,12 +44,11 @@ type Erasure struct {
 	Rows, Unsettled int64 // rows of inputs; those whose outcome was unknown
 	Pending         int64 // rows that were not sent yet
 	Trackings       int64 // what was known of them
-	Responses       int64 // to queries, earlier ones included
-	BatchResponses  int64 // to create requests, with those of other rows
-	Events          int64 // in deliveries that hold others too, or not
-	Deliveries      int64 // whose bytes were dropped whole
+	Responses       int64 // to queries, and to create requests with those of other rows
+	Events          int64
+	Deliveries      int64 // whose header and body were dropped
 	Refused         int64 // refused deliveries
-	Texts           int64 // reasons, names of files, paths of deliveries and the like that named one
+	Texts           int64 // reasons, names of files and the like that named one
 }
 
 // Add adds other to e.
@@ -66,7 +59,6 @@ func (e *Erasure) Add(other Erasure) {
 	e.Pending += other.Pending
 	e.Trackings += other.Trackings
 	e.Responses += other.Responses
-	e.BatchResponses += other.BatchResponses
 	e.Events += other.Events
 	e.Deliveries += other.Deliveries
 	e.Refused += other.Refused

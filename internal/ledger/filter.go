@@ -22,58 +22,80 @@ const (
 	ByCarrier    Order = "carrier"    // see [TrackingStatus.Carrier]
 )
 
-// Words for rejected rows that need nothing more, beside the states in a [Filter].
+// Words in a [Filter] beside the states of rows.
 const (
-	Superseded State = "superseded" // another number of the order was accepted since
-	Dismissed  State = "dismissed"
+	Superseded State = "superseded"  // rejected, and another number of the order was accepted since
+	Dismissed  State = "dismissed"   // rejected, and settled by the user
+	NotChecked State = "not-checked" // accepted, and nothing is known of it
 )
+
+// Range is a span of time, in milliseconds. The zero Range holds any time, and none.
+type Range struct {
+	Since time.Time // zero for no beginning
+	Until time.Time // after the span; zero for no end
+}
+
+// IsZero reports whether the range has neither beginning nor end.
+func (r Range) IsZero() bool { return r.Since.IsZero() && r.Until.IsZero() }
+
+// Holds reports whether a time, if it is known, is in the range.
+func (r Range) Holds(at time.Time) bool {
+	return r.IsZero() || !at.IsZero() && !at.Before(r.Since) && (r.Until.IsZero() || at.Before(r.Until))
+}
 
 // Filter narrows a list. Its zero value takes everything.
 type Filter struct {
-	Status     string              // status number, label or track, as [tracking.NamesStatus] compares them
-	NamedToo   func(Sighting) bool // whether Status names what was seen in another way: by its phase and status alone. nil for no
-	Run        int64               // only rows of this run's input
-	SeenSince  time.Time           // only trackings seen at or after
-	States     []State             // only rows in one of these; Rejected leaves out what is [Superseded] or [Dismissed]
-	StaleSince time.Time           // only those accepted before, without an answer or event at or after, and not delivered
-	StuckSince time.Time           // only those without a checkpoint at or after, see [TrackingStatus.StuckSince]
-	Carrier    string              // only those of this carrier code, in any case
-	ReferIDs   []string            // only those with one of these, of which a * at the end stands for any rest
-	Unreported bool                // only accepted rows of which nothing is known
-	Limit      int                 // 0 means all
+	// Statuses and States are what a tracking may be: any of them is enough.
+	Statuses []string // status numbers, labels or tracks, as [tracking.NamesStatus] compares them
+	States   []State  // of the row; Rejected leaves out what is [Superseded] or [Dismissed]
+	// NamedToo says whether a word of Statuses names what was seen in another way: by
+	// its phase and status alone. nil for no.
+	NamedToo func(word string, s Sighting) bool
+
+	Run        int64     // only rows of this run's input
+	Created    Range     // when the run that brought the row in began
+	Delivered  Range     // the last checkpoint of what was delivered
+	Updated    Range     // see [tracking.Times.Latest]
+	StuckSince time.Time // only those without a checkpoint at or after, see [TrackingStatus.StuckSince]
+	Carrier    string    // only those of this carrier code, in any case
+	ReferIDs   []string  // only those with one of these, of which a * at the end stands for any rest
+	Limit      int       // 0 means all
 
 	Order      Order
 	Descending bool
 }
 
-// TakesStatus reports whether Status names the status that was seen.
+// TakesStatus reports whether Statuses name the status that was seen.
 func (f Filter) TakesStatus(s Sighting) bool {
-	return s.HasStatus(f.Status) || f.NamedToo != nil && f.NamedToo(s)
+	return slices.ContainsFunc(f.Statuses, func(word string) bool {
+		return s.HasStatus(word) || f.NamedToo != nil && f.NamedToo(word, s)
+	})
 }
 
-// listed is the state of a tracking's row as [Filter] names it.
-func (st TrackingStatus) listed() State {
+// isIn reports whether the tracking's row is in a state as [Filter] names it.
+func (st TrackingStatus) isIn(state State) bool {
 	switch {
+	case state == NotChecked:
+		return st.Unreported()
 	case st.State != Rejected:
 	case st.Superseded:
-		return Superseded
+		return state == Superseded
 	case !st.Dismissed.IsZero():
-		return Dismissed
+		return state == Dismissed
 	}
-	return st.State
+	return st.State == state
 }
 
-// Matches reports whether st is one of the list, but for Run and Limit.
+// Matches reports whether st is one of the list, but for Run, Created and Limit.
 func (f Filter) Matches(st TrackingStatus) bool {
 	s := st.Sighting
+	wanted := s != nil && f.TakesStatus(*s) || slices.ContainsFunc(f.States, st.isIn)
 	switch {
-	case f.Status != "" && (s == nil || !f.TakesStatus(*s)),
-		!f.SeenSince.IsZero() && (s == nil || s.Seen.Before(f.SeenSince)),
-		len(f.States) > 0 && !slices.Contains(f.States, st.listed()),
-		!f.StaleSince.IsZero() && !st.staleSince(f.StaleSince),
+	case !wanted && (f.Statuses != nil || f.States != nil),
+		!f.Updated.IsZero() && (s == nil || !f.Updated.Holds(s.Times.Latest())),
+		!f.Delivered.IsZero() && (s == nil || !s.Delivered() || !f.Delivered.Holds(s.Times.Checkpoint)),
 		!f.StuckSince.IsZero() && !st.StuckSince(f.StuckSince),
-		f.Carrier != "" && !strings.EqualFold(st.Carrier(), f.Carrier),
-		f.Unreported && !st.Unreported():
+		f.Carrier != "" && !strings.EqualFold(st.Carrier(), f.Carrier):
 		return false
 	}
 	return len(f.ReferIDs) == 0 || slices.ContainsFunc(f.ReferIDs, func(pattern string) bool {

@@ -440,15 +440,4 @@ type RecordedAnswer struct {
 	Asked   time.Time // zero if the service was not asked: the answer is to a create
 	Seen    []Sighting
 	Raw     []byte // byte for byte; nil keeps the one there is
-	// Digest is the same for answers that say the same of status and timeline,
-	// see [tracking.Answer.Digest]. It is empty if the answer says nothing of them.
-	Digest []byte
-}
-
-// AnswerVersion is an answer about a referId, and how long the answers said the
-// same.
-type AnswerVersion struct {
-	First, Last time.Time // when the first and the last of these answers came
-	Digest      []byte    // as recorded; nil if the store is older than digests
-	Raw         []byte    // of the last, byte for byte
 }

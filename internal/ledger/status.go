@@ -10,9 +10,10 @@ import (
 // TrackingStatus is a tracking and what is known of it.
 type TrackingStatus struct {
 	Item     tracking.Item
-	State    State  // empty if this ledger did not create it
-	Run      int64  // the run that brought it in, 0 if none or if it was pruned
-	Reason   string // why it was rejected or is unknown
+	State    State     // empty if this ledger did not create it
+	Run      int64     // the run that brought it in, 0 if none or if it was pruned
+	Created  time.Time // when that run began, zero if none did; of [Trackings].Statuses alone
+	Reason   string    // why it was rejected or is unknown
 	Sighting *Sighting
 	Asked    time.Time // when the service last answered a query about the referId; zero if never
 	Sent     time.Time // when the request ended that last sent it; zero if none did
@@ -48,13 +49,6 @@ func (st TrackingStatus) Carrier() string {
 		return st.Item.CarrierCode
 	}
 	return cmp.Or(st.Sighting.CarrierCode, st.Item.CarrierCode)
-}
-
-// staleSince reports whether it was accepted, and neither an answer nor an event
-// came from that time on.
-func (st TrackingStatus) staleSince(at time.Time) bool {
-	s := st.Sighting
-	return st.State == Accepted && !st.Sent.After(at) && st.Asked.Before(at) && (s == nil || s.Seen.Before(at) && !s.Delivered())
 }
 
 // StuckSince reports whether the service knows the tracking, it is not delivered,
@@ -109,9 +103,9 @@ func TransitDays(transit time.Duration) int64 {
 	return int64((transit + day/2) / day)
 }
 
-// GroupOf returns the group of one tracking, but for Created.
+// GroupOf returns the group of one tracking.
 func GroupOf(st TrackingStatus) Group {
-	g := Group{Carrier: st.Carrier(), Run: st.Run, TransitDays: UnknownTransit, StatusCount: StatusCount{Trackings: 1}}
+	g := Group{Carrier: st.Carrier(), Run: st.Run, Created: st.Created, TransitDays: UnknownTransit, StatusCount: StatusCount{Trackings: 1}}
 	if s := st.Sighting; s != nil {
 		g.Phase, g.Status, g.StatusLabel, g.StatusTrack, g.TransitDays = s.Phase, s.Status, s.StatusLabel, s.StatusTrack, TransitDays(s.Transit)
 		return g

@@ -208,6 +208,10 @@ type Trackings interface {
 	// themselves.
 	Record(ctx context.Context, account string, answers []RecordedAnswer) error
 
+	// LastAnswer returns the last answer about a referId, byte for byte; nil if there
+	// is none.
+	LastAnswer(ctx context.Context, account, referID string) ([]byte, error)
+
 	// Statuses yields what is known of the account's trackings in the order they
 	// were created, then of those that were only seen, then of numbers without an
 	// account: those of trackings without referId. What is known of such a number
@@ -229,12 +233,8 @@ type Statistics interface {
 	// in no order. Limit and Order change nothing.
 	Count(ctx context.Context, account string, f Filter) ([]Group, error)
 
-	// CountByStatus returns how many of the account's trackings, and of numbers
-	// without an account, have which status, the most frequent first.
-	CountByStatus(ctx context.Context, account string) ([]StatusCount, error)
-
 	// SeenStatuses returns which statuses the account's trackings, and numbers without
-	// an account, are known to have, the most frequent first. Unlike CountByStatus it
+	// an account, are known to have, the most frequent first. Unlike Count it
 	// reads no tracking.
 	SeenStatuses(ctx context.Context, account string) ([]StatusCount, error)
 
@@ -250,23 +250,6 @@ type Statistics interface {
 	// References returns the account's first referIds that begin with prefix, each
 	// once, in the order of their bytes, and no more than limit.
 	References(ctx context.Context, account, prefix string, limit int) ([]string, error)
-}
-
-// Versions reads what [Trackings.Record] kept.
-type Versions interface {
-	// AnswerVersions yields the answers about a referId whose Digest differs from
-	// that of the one before, in the order in which they were recorded: the first
-	// and the latest 100. Answers with an empty Digest are among them only if
-	// they are the last, or after others.
-	AnswerVersions(ctx context.Context, account, referID string) iter.Seq2[AnswerVersion, error]
-
-	// LastAnswer returns the last of them; its Raw is nil if there is none.
-	LastAnswer(ctx context.Context, account, referID string) (AnswerVersion, error)
-
-	// PruneVersions removes the versions that came last before that time, and returns
-	// how many. The last answer about a referId stays. It works in portions: an error
-	// leaves some of it done.
-	PruneVersions(ctx context.Context, before time.Time) (int64, error)
 }
 
 // Sweeps keeps which commands that ask about many trackings have not asked about
@@ -296,11 +279,6 @@ type EventFollower interface {
 	// account until one has it. An event gives no row a RouterID: it may be about
 	// several rows.
 	Follow(ctx context.Context, seen []Sighting, from, to int64) (bool, error)
-
-	// UpdatedByEvents returns the account's trackings, and numbers without an
-	// account, whose last update is from an event later than the one numbered
-	// after.
-	UpdatedByEvents(ctx context.Context, account string, after int64) ([]tracking.Key, error)
 
 	// LastUnverified is that of [TrackingStatus], for a number.
 	LastUnverified(ctx context.Context, number string) (int64, error)

@@ -76,7 +76,7 @@ func (q *quota) warn(now time.Time) {
 		return
 	}
 	q.warned = now
-	q.log.Warn("too many unverified deliveries, refusing more: free space with `waybill events prune`, or raise --max-unverified",
+	q.log.Warn("too many unverified deliveries, refusing more: free space with `waybill store prune`, or raise --max-unverified",
 		"bytes kept", q.bytes, "most", q.MaxBytes, "a minute", q.MaxBytes/minuteShare)
 }
 

@@ -7,14 +7,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/cli"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -33,19 +37,60 @@ func run(args []string) error {
 		return err
 	}
 	nowhere := term.New(strings.NewReader(""), io.Discard, io.Discard, term.Facts{})
-	return write(args[0], cli.Tree(&app.App{IO: nowhere}), buildinfo.Read())
+	root := cli.Tree(&app.App{IO: nowhere})
+	prepare(root)
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Usage = markdown(f.Usage) })
+	root.Long += exitStatus()
+	build := buildinfo.Read()
+	header := &doc.GenManHeader{Section: "1", Source: "waybill " + build.Version, Manual: "waybill manual"}
+	if date, err := time.Parse(time.RFC3339, build.Date); err == nil {
+		header.Date = &date
+	}
+	return doc.GenManTree(root, header, args[0])
 }
 
-// write writes the pages of a command and of all below it. The library that
-// does this for cobra takes help as Markdown, and loses words like <referId>.
-func write(dir string, cmd *cobra.Command, build buildinfo.Info) error {
+// prepare makes Markdown, which the library takes, of the texts of a command and of all
+// below it.
+func prepare(cmd *cobra.Command) {
+	cmd.DisableAutoGenTag = true
+	cmd.Short = markdown(cmd.Short)
+	cmd.Long = prose(cmd.Long)
+	cmd.Example = strings.Trim(cmd.Example, "\n")
+	cmd.InitDefaultHelpFlag()
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { f.Usage = markdown(f.Usage) })
 	for _, c := range cmd.Commands() {
-		if shown(c) {
-			if err := write(dir, c, build); err != nil {
-				return err
-			}
+		prepare(c)
+	}
+}
+
+// indented matches a paragraph with an indented line.
+var indented = regexp.MustCompile(`(?m)^[ \t]`)
+
+// prose returns text as Markdown in paragraphs. One with an indented line is shown as
+// it stands: it is a list or an example.
+func prose(text string) string {
+	paragraphs := strings.Split(strings.Trim(text, "\n"), "\n\n")
+	for i, p := range paragraphs {
+		if indented.MatchString(p) {
+			paragraphs[i] = "```\n" + p + "\n```"
+		} else {
+			paragraphs[i] = markdown(p)
 		}
 	}
-	file := filepath.Join(dir, pageName(cmd)+".1")
-	return os.WriteFile(file, []byte(page(cmd, build)), 0o644)
+	return strings.Join(paragraphs, "\n\n")
+}
+
+// markdown returns text so that it reads as it stands, but for names in backquotes.
+func markdown(text string) string { return marks.Replace(text) }
+
+var marks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, ">", `\>`, "[", `\[`, "]", `\]`, "#", `\#`, "|", `\|`)
+
+// exitStatus lists the exit codes.
+func exitStatus() string {
+	var b strings.Builder
+	b.WriteString("\n\n# EXIT STATUS\n")
+	for _, row := range command.Codes() {
+		fmt.Fprintf(&b, "**%d**\n\t%s\n\n", row.Code, markdown(row.Meaning))
+	}
+	return b.String()
 }

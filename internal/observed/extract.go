@@ -1,9 +1,10 @@
 package observed
 
 import (
-	"bytes"
+	"net/textproto"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
@@ -23,196 +24,151 @@ type Event struct {
 	Body   []byte              // one whole JSON value
 }
 
-// maxBody is how long a body may be whose members are read, in bytes.
-const maxBody = 4 << 20
+// Limits of what is read.
+const (
+	maxBody  = 4 << 20 // bytes of a body whose members are read
+	maxDepth = 16      // levels of objects and arrays
+)
 
-// large is the form of a longer body.
-const large = "(large)"
-
-// finding is what one answer or event shows of a key.
-type finding struct {
-	sample     string
-	documented bool
-}
-
-// extractor collects what one answer or event holds.
+// extractor collects what one answer or event holds, and whether it is documented.
 type extractor struct {
 	source Source
-	found  map[Key]finding
+	found  map[Key]bool
 }
 
-func (x *extractor) add(kind Kind, name string, documented bool, sample func() string) {
-	limit := maxName
-	if kind == Shape {
-		limit = maxShape
+func (x *extractor) add(kind Kind, value string, documented bool) {
+	if len(value) > maxValue {
+		value = strings.ToValidUTF8(value[:maxValue-len("…")], "") + "…"
 	}
-	k := Key{kind, cut(name, limit)}
-	old, ok := x.found[k]
-	switch {
-	case !ok:
-		x.found[k] = finding{cut(sample(), maxSample), documented}
-	case kind == Status:
-		names := joinNames(old.sample, sample())
-		x.found[k] = finding{names, documentedStatus(name, names)}
-	}
+	x.found[Key{kind, value}] = documented
 }
-
-// text returns what returns s.
-func text(s string) func() string { return func() string { return s } }
 
 // answer collects what an answer holds.
 func (x *extractor) answer(a Answer) {
 	x.headers("answer", a.Header)
-	status := strconv.Itoa(a.Status)
-	x.add(HTTPStatus, string(a.Source)+" "+status, a.Status == 200, text("")) // "a successful response"
-	form := bodyForm(a)
-	sample := text("")
+	x.add(HTTPStatus, string(a.Source)+" "+strconv.Itoa(a.Status), a.Status == 200) // "a successful response"
 	if a.JSON {
-		root := jsonscan.Whole(a.Body).Raw
-		x.value(place{}, root)
-		form = shapeOf(root)
-		sample = sampleOf(root)
+		x.value(place{}, jsonscan.Whole(a.Body).Raw, maxDepth)
 	}
-	x.add(Shape, string(a.Source)+" "+form, a.Source == Query && form == documentedShape, sample)
-}
-
-// bodyForm names a body that is not JSON.
-func bodyForm(a Answer) string {
-	body := bytes.TrimSpace(a.Body)
-	switch {
-	case len(body) > maxBody:
-		return large
-	case len(body) == 0:
-		return "(empty)"
-	case body[0] == '<':
-		return "(HTML or XML)"
-	}
-	return "(no JSON)"
 }
 
 // event collects what an event holds.
 func (x *extractor) event(e Event) {
 	x.headers(string(Delivery), e.Header)
 	if len(e.Body) > maxBody {
-		x.add(Shape, string(Delivery)+" "+large, false, text(""))
 		return
 	}
 	root := jsonscan.Whole(e.Body).Raw
-	x.value(place{class: classEvent}, root)
-	if root[0] != '{' {
-		return
-	}
-	kind, number := "", ""
+	x.value(place{object: "event"}, root, maxDepth)
 	for _, m := range membersOf(root) {
-		switch m.name {
-		case "event":
-			kind = m.text()
-		case "data":
-			for _, d := range membersOf(m.raw) {
-				if d.name == "status" {
-					number = vocabulary(d.literal())
-				}
-			}
+		if kind := m.text(); m.name == "event" && kind != "" {
+			x.add(EventKind, vocabulary(kind), kind == deliveredEvent)
 		}
-	}
-	if kind != "" {
-		x.add(EventKind, vocabulary(kind), kind == deliveredEvent, text(number))
 	}
 }
 
-// headers adds the names of headers, with one value masked.
+// headers adds the names of headers.
 func (x *extractor) headers(of string, header map[string][]string) {
-	for name, values := range header {
-		name = canonical(name)
-		value := ""
-		if len(values) > 0 {
-			value = cut(mask(values[0]), maskedText)
-		}
-		x.add(Header, of+" "+name, slices.Contains(standardHeaders, name), text(value))
+	for name := range header {
+		name = memberName(textproto.CanonicalMIMEHeaderKey(name))
+		x.add(Header, of+" "+name, slices.Contains(standardHeaders, name))
 	}
 }
 
 // place is where a value stands.
 type place struct {
-	path  string
-	name  string // of the member
-	class class  // that the interface gives the place; 0 for none
+	path       string
+	object     string // that the interface shows there; empty for none
+	documented bool
 }
 
-func (p place) member(name string) place {
-	if p.path != "" {
-		name = p.path + "." + name
-	}
-	return place{path: name}
-}
-
-// maxDepth is how many levels of objects and arrays are read.
-const maxDepth = 16
-
-// value collects what stands at a place.
-func (x *extractor) value(p place, raw []byte) {
-	if len(p.path) >= maxName {
-		return
-	}
-	switch raw[0] {
-	case '[':
-		p.path += "[]"
-		if p.class != classCheckpoint {
-			p.name = ""
+// value collects what stands at a place. A value without members is a field; so is one
+// that is too deep.
+func (x *extractor) value(p place, raw []byte, depth int) {
+	leaf := true
+	if depth > 0 && len(p.path) < maxValue {
+		switch raw[0] {
+		case '[':
+			element := p
+			element.path += "[]"
+			for v := range jsonscan.Values(raw, 0) {
+				leaf = false
+				x.value(element, v.Raw, depth-1)
+			}
+		case '{':
+			members := membersOf(raw)
+			leaf = len(members) == 0
+			x.object(p, members, depth-1)
 		}
-		for v := range jsonscan.Values(raw, 0) {
-			x.value(p, v.Raw)
-		}
-	case '{':
-		x.object(p, membersOf(raw))
+	}
+	if leaf && p.path != "" {
+		x.add(Field, string(x.source)+" "+p.path, p.documented)
 	}
 }
 
-func (x *extractor) object(p place, members []member) {
+func (x *extractor) object(p place, members []member, depth int) {
 	exact := x.source == Delivery // the interface shows where everything stands
-	c := p.class
-	if !exact {
-		c |= classify(p.name, members)
+	if p.object == "" && !exact && isTracking(members) {
+		p.object = "tracking"
 	}
-	if c&(classTracking|classSummary) != 0 {
+	if p.object == "tracking" || p.object == "summary" {
 		x.status(members)
 	}
 	for _, m := range members {
-		at := p.member(memberName(m.name))
-		at.name, at.class = m.name, c.part(m.name)
-		isError := m.name == "error" && string(m.raw) != "null"
-		if isError && (c != 0 || !exact) {
-			x.add(Error, string(x.source)+" "+at.path+" "+errorForm(m.raw), false, sampleOf(m.raw))
+		at := place{path: memberName(m.name)}
+		if p.path != "" {
+			at.path = p.path + "." + at.path
 		}
-		documented := c.has(m.name, !exact)
-		if c != 0 || !m.leads() && !m.blank() || documented {
-			x.add(Field, string(x.source)+" "+at.path, documented, sampleOf(m.raw))
+		if exact {
+			at.documented = shows(p.object, m.name)
+		} else {
+			at.documented = showsInAnswer(p.object, m.name)
 		}
-		if !isError && (documented || !exact && m.leads()) {
-			x.value(at, m.raw)
+		if at.documented || !exact {
+			at.object = part(p.object, m.name)
 		}
+		if m.name == "error" && string(m.raw) != "null" && (p.object != "" || !exact) {
+			x.add(Error, strings.Join(append([]string{string(x.source), at.path}, codes(m.raw)...), " "), false)
+			continue
+		}
+		x.value(at, m.raw, depth)
 	}
 }
 
-// status adds the status of an object, by its number or else by its name.
+// status adds the status of an object: its number with each of its names.
 func (x *extractor) status(members []member) {
-	number, names := "", ""
+	number, names := "", []string(nil)
 	for _, m := range members {
 		switch m.name {
 		case "status":
-			if m.raw[0] != '{' && m.raw[0] != '[' && string(m.raw) != "null" {
-				number = vocabulary(m.literal())
-			}
+			number = m.word()
 		case "statusLabel", "statusTrack":
-			names = joinNames(names, vocabulary(m.text()))
+			if name := m.word(); name != "" {
+				names = append(names, name)
+			}
 		}
 	}
-	if number == "" {
-		number = names
+	if len(names) == 0 && number != "" {
+		names = []string{""}
 	}
-	if number != "" {
-		x.add(Status, number, documentedStatus(number, names), text(names))
+	for _, name := range names {
+		status := strings.TrimSpace(number + " " + name)
+		x.add(Status, status, slices.Contains(statuses, status))
 	}
+}
+
+// codes returns the words of an error that are its codes.
+func codes(raw []byte) []string {
+	var all []string
+	for _, m := range membersOf(raw) {
+		switch m.name {
+		case "code", "type", "errorCode", "reason":
+			if word := m.word(); word != "" {
+				all = append(all, word)
+			}
+		}
+	}
+	return all
 }
 
 // member is one of an object.
@@ -243,42 +199,17 @@ func (m member) text() string {
 	return text
 }
 
-// literal returns the text of a string, and what stands there of another value.
-func (m member) literal() string {
-	if m.raw[0] == '"' {
-		return m.text()
-	}
-	return string(m.raw)
-}
-
-// blank reports whether a member is null, or an object or array with nothing in it.
-func (m member) blank() bool {
-	if m.raw[0] == '{' || m.raw[0] == '[' {
-		for range jsonscan.Values(m.raw, 0) {
-			return false
+// word returns a string or a number as a word of a vocabulary, empty for another value
+// and for an empty string.
+func (m member) word() string {
+	switch m.raw[0] {
+	case '"':
+		if text := m.text(); text != "" {
+			return vocabulary(text)
 		}
-		return true
+		return ""
+	case '{', '[', 'n', 't', 'f':
+		return ""
 	}
-	return string(m.raw) == "null"
-}
-
-// leads reports whether an object that the interface shows stands inside a member of
-// an answer.
-func (m member) leads() bool { return leads(m.name, m.raw, maxDepth) }
-
-func leads(name string, raw []byte, depth int) bool {
-	switch {
-	case depth == 0:
-		return false
-	case raw[0] == '[':
-		for v := range jsonscan.Values(raw, 0) {
-			if leads("", v.Raw, depth-1) {
-				return true
-			}
-		}
-	case raw[0] == '{':
-		members := membersOf(raw)
-		return classify(name, members) != 0 || slices.ContainsFunc(members, func(m member) bool { return leads(m.name, m.raw, depth-1) })
-	}
-	return false
+	return vocabulary(string(m.raw))
 }

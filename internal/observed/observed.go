@@ -1,10 +1,9 @@
 // Package observed says what was met of the service: statuses, event kinds,
-// fields, headers, HTTP statuses, shapes of answers and errors, and which of them
-// the interface document has.
+// fields, headers, HTTP statuses and errors, and which of them the interface
+// document has.
 //
-// It is a register of words and forms. No value of a shipment gets into it: values
-// are masked, and names that look like identifiers are left out. It is bounded,
-// whatever is sent.
+// It is a register of words. No value of a shipment gets into it, and names that
+// look like identifiers are left out. It is bounded, whatever is sent.
 package observed
 
 import (
@@ -20,47 +19,41 @@ type Kind string
 
 // The kinds.
 const (
-	Status     Kind = "status"      // number; its names are the sample
-	EventKind  Kind = "event"       // the sample is the status it came with
+	Status     Kind = "status"      // number and name: 1 DELIVERED
+	EventKind  Kind = "event"       // such as router.delivered
 	Field      Kind = "field"       // source and path: query data.summary.status
 	Header     Kind = "header"      // answer or delivery, and the name
 	HTTPStatus Kind = "http-status" // source and number
-	Shape      Kind = "shape"       // source, and the objects around those that are known
-	Error      Kind = "error"       // source, path and form of an error that is not null
+	Error      Kind = "error"       // source, path and codes of an error that is not null
 )
 
 // Kinds returns all kinds in the order in which they are listed.
-func Kinds() []Kind { return []Kind{Status, EventKind, Field, Header, HTTPStatus, Shape, Error} }
+func Kinds() []Kind { return []Kind{Status, EventKind, Field, Header, HTTPStatus, Error} }
 
-// Source is where something was met.
+// Source is where something was met: the operation of an answer, or Delivery.
 type Source string
 
-// The sources.
+// The sources that the code names.
 const (
-	CreateSync  Source = "create-v1"
-	CreateAsync Source = "create-v2"
-	Query       Source = "query"
-	Other       Source = "api" // requests of the user's own
-	Delivery    Source = "delivery"
+	Query    Source = "query"
+	Delivery Source = "delivery"
 )
 
 // Bounds of the register.
 const (
-	MaxEntries = 500  // of one kind: of an account, of verified and of unverified deliveries
-	maxName    = 200  // bytes
-	maxShape   = 1000 // bytes
-	maxSample  = 300  // bytes
+	MaxEntries = 500 // of one kind: of an account, of verified and of unverified deliveries
+	maxValue   = 200 // bytes
 )
 
 // Key names an entry.
 type Key struct {
-	Kind Kind
-	Name string // empty counts what was met beyond [MaxEntries]
+	Kind  Kind
+	Value string // empty counts what was met beyond [MaxEntries]
 }
 
 // Compare orders keys.
 func (k Key) Compare(o Key) int {
-	return cmp.Or(strings.Compare(string(k.Kind), string(o.Kind)), strings.Compare(k.Name, o.Name))
+	return cmp.Or(strings.Compare(string(k.Kind), string(o.Kind)), strings.Compare(k.Value, o.Value))
 }
 
 // Entry is one thing that was met.
@@ -68,19 +61,7 @@ type Entry struct {
 	Key
 	Count       int64 // answers or events that had it
 	First, Last time.Time
-	Sample      string // masked; empty for none
-	Documented  bool   // the interface document or a standard of HTTP has it
-	Unverified  bool   // met in deliveries alone that nothing verified
-}
-
-// Source returns where it was met: the first word of its name; empty for statuses and
-// event kinds, which are met everywhere.
-func (e Entry) Source() string {
-	if e.Kind == Status || e.Kind == EventKind {
-		return ""
-	}
-	source, _, _ := strings.Cut(e.Name, " ")
-	return source
+	Documented  bool // the interface document or a standard of HTTP has it
 }
 
 // Origin is whose register it is: answers to an account's requests, or deliveries.
@@ -112,31 +93,24 @@ type Store interface {
 
 // Admit returns those of met that a register takes which has the entries of known:
 // all that are known, and new ones up to [MaxEntries] of a kind. The others are counted
-// by an entry without a name. Statuses have the names of both. There is one entry of each
-// key.
+// by an entry without a value. There is one entry of each key.
 func Admit(known, met []Entry) []Entry {
-	there := make(map[Key]Entry, len(known))
+	there := make(map[Key]bool, len(known))
 	count := map[Kind]int{}
 	for _, e := range known {
-		there[e.Key] = e
-		if e.Name != "" {
+		there[e.Key] = true
+		if e.Value != "" {
 			count[e.Kind]++
 		}
 	}
 	admitted := make([]Entry, 0, len(met))
 	at := map[Key]int{} // in admitted
 	for _, e := range met {
-		old, ok := there[e.Key]
 		_, again := at[e.Key]
 		switch {
-		case again:
-		case ok && e.Kind == Status:
-			e.Sample = joinNames(old.Sample, e.Sample)
-			e.Documented = documentedStatus(e.Name, e.Sample)
-		case ok:
-			e.Sample = cmp.Or(old.Sample, e.Sample)
-		case e.Name == "" || count[e.Kind] >= MaxEntries:
-			e = Entry{Key: Key{Kind: e.Kind}, Count: e.Count, First: e.First, Last: e.Last}
+		case again || there[e.Key]:
+		case e.Value == "" || count[e.Kind] >= MaxEntries:
+			e.Key, e.Documented = Key{Kind: e.Kind}, false
 		default:
 			count[e.Kind]++
 		}
@@ -162,23 +136,17 @@ func (e Entry) plus(o Entry) Entry {
 	if o.Last.After(e.Last) {
 		e.Last = o.Last
 	}
-	if e.Kind == Status {
-		e.Sample = joinNames(e.Sample, o.Sample)
-	} else {
-		e.Sample = cmp.Or(e.Sample, o.Sample)
-	}
-	e.Documented, e.Unverified = e.Documented && o.Documented, e.Unverified && o.Unverified
 	return e
 }
 
 // Sum returns the entries of several registers as one, in the order of [Kinds] and by
-// name, and how many observations of each kind were not kept.
+// value, and how many observations of each kind were not kept.
 func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
 	sums := map[Key]Entry{}
 	notKept = map[Kind]int64{}
 	for _, entries := range registers {
 		for _, e := range entries {
-			if e.Name == "" {
+			if e.Value == "" {
 				notKept[e.Kind] += e.Count
 				continue
 			}
@@ -190,17 +158,7 @@ func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
 	}
 	order := Kinds()
 	slices.SortFunc(all, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), compareNames(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), strings.Compare(a.Value, b.Value))
 	})
 	return all, notKept
 }
-
-// compareNames orders numbers by their value.
-func compareNames(a, b string) int {
-	if number(a) && number(b) {
-		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
-	}
-	return strings.Compare(a, b)
-}
-
-func number(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -54,7 +54,7 @@ func (r *Recorder) add(source Source, body []byte, isJSON bool, header map[strin
 	defer r.mu.Unlock()
 	alike, ok := r.alike[h]
 	if !ok {
-		x := extractor{source: source, found: map[Key]finding{}}
+		x := extractor{source: source, found: map[Key]bool{}}
 		extract(&x)
 		alike = r.entriesOf(x.found)
 		if len(r.alike) >= maxAlike {
@@ -72,27 +72,23 @@ func (r *Recorder) add(source Source, body []byte, isJSON bool, header map[strin
 }
 
 // entriesOf returns the entries of what was found, which it makes if need be.
-func (r *Recorder) entriesOf(found map[Key]finding) []*Entry {
+func (r *Recorder) entriesOf(found map[Key]bool) []*Entry {
 	var all []*Entry
 	beyond := map[Kind]bool{} // each once
-	for k, f := range found {
+	for k, documented := range found {
 		e, ok := r.entries[k]
 		if !ok && r.count[k.Kind] >= MaxEntries {
 			if beyond[k.Kind] {
 				continue
 			}
 			beyond[k.Kind] = true
-			k, f = Key{Kind: k.Kind}, finding{}
+			k, documented = Key{Kind: k.Kind}, false
 			e, ok = r.entries[k]
 		}
-		switch {
-		case !ok:
-			e = &Entry{Key: k, Sample: f.sample, Documented: f.documented}
+		if !ok {
+			e = &Entry{Key: k, Documented: documented}
 			r.entries[k] = e
 			r.count[k.Kind]++
-		case k.Kind == Status:
-			e.Sample = joinNames(e.Sample, f.sample)
-			e.Documented = documentedStatus(e.Name, e.Sample)
 		}
 		all = append(all, e)
 	}

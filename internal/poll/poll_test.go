@@ -347,26 +347,6 @@ func TestRunSettlesWhatIsUnderWay(t *testing.T) {
 	})
 }
 
-func TestEachEndsWithTheFirstError(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var done atomic.Int32
-		if err := poll.Each(t.Context(), 1000, 7, func(context.Context, int) error { done.Add(1); return nil }); err != nil || done.Load() != 1000 {
-			t.Errorf("%v after %d of 1000", err, done.Load())
-		}
-		boom := errors.New("boom")
-		err := poll.Each(t.Context(), 10, 3, func(ctx context.Context, i int) error {
-			if i == 1 {
-				return boom
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		if !errors.Is(err, boom) {
-			t.Errorf("%v; want boom", err)
-		}
-	})
-}
-
 // An end that comes while answers are settled leaves every other key all the same.
 func TestRunLeavesTheRestWhateverEndedIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

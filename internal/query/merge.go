@@ -210,10 +210,7 @@ func merge(res Result, rows []knownRow, all bool) []Tracking {
 // supersededBy returns the tracking as an event has it, with what only the
 // answer has.
 func (t Tracking) supersededBy(event Tracking, asked time.Time) Tracking {
-	var log tracking.VersionLog // an event may leave out older checkpoints
-	log.Add(tracking.Version{Tracking: t.Tracking, Learnt: asked})
-	log.Add(tracking.Version{Tracking: event.Tracking, Learnt: asked, Event: true})
-	event.Checkpoints = log.Checkpoints()
+	event.Checkpoints = event.WithOlder(t.Checkpoints)
 	event.Older = t.Older
 	if t.Source == ledger.FromQuery && t.Phase == ledger.Processed && event.Learnt.Before(asked) {
 		event.Older = &t.Tracking

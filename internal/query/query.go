@@ -19,15 +19,13 @@ type Store struct {
 	Trackings interface {
 		FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]ledger.TrackingStatus, error)
 		Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error
-	}
-	Answers interface {
-		LastAnswer(ctx context.Context, account, referID string) (ledger.AnswerVersion, error)
+		LastAnswer(ctx context.Context, account, referID string) ([]byte, error)
 	}
 	Events interface {
 		LastUnverified(ctx context.Context, number string) (int64, error)
 	}
 	Eraser interface {
-		Erased(ctx context.Context, account string, qs []tracking.Query) ([]ledger.ErasedName, error)
+		Erased(ctx context.Context, account string, qs []tracking.Query) ([]bool, error)
 	}
 	Inbox interface {
 		Event(ctx context.Context, seq int64) (inbox.Event, error)
@@ -77,19 +75,11 @@ type Tracking struct {
 	// Unverified is the latest event about the number that did not verify, nil
 	// if there is none. Nothing is learnt from it.
 	Unverified *inbox.Event
-
-	// What was said of it before, see [History.Add]; nil without.
-	Versions  []Version          // in the order in which they were learnt
-	Entries   []tracking.Entry   // the timeline newest first, with what was removed from it
-	Anomalies []tracking.Anomaly // of the tracking as a whole
 }
 
 // Timeline returns the checkpoints newest first, with what cannot be right in
-// them, and those that were removed if [History.Add] found any.
+// them.
 func (t Tracking) Timeline() []tracking.Entry {
-	if t.Entries != nil {
-		return t.Entries
-	}
 	return tracking.Entries(t.Checkpoints, t.Learnt)
 }
 

@@ -35,7 +35,7 @@ type kept struct {
 	learnt    []string
 	event     inbox.Event
 	lastEvent int64
-	last      ledger.AnswerVersion
+	last      string
 }
 
 func (k *kept) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
@@ -64,14 +64,14 @@ func (k *kept) Record(_ context.Context, account string, answers []ledger.Record
 	return k.learnErr
 }
 
-func (k *kept) LastAnswer(context.Context, string, string) (ledger.AnswerVersion, error) {
-	return k.last, nil
+func (k *kept) LastAnswer(context.Context, string, string) ([]byte, error) {
+	return []byte(k.last), nil
 }
 func (k *kept) LastUnverified(context.Context, string) (int64, error) { return k.lastEvent, nil }
 func (k *kept) Event(context.Context, int64) (inbox.Event, error)     { return k.event, k.eventErr }
 
-func (k *kept) Erased(_ context.Context, _ string, qs []tracking.Query) ([]ledger.ErasedName, error) {
-	return make([]ledger.ErasedName, len(qs)), nil
+func (k *kept) Erased(_ context.Context, _ string, qs []tracking.Query) ([]bool, error) {
+	return make([]bool, len(qs)), nil
 }
 
 // asker asks a service, with a store or nil for none.
@@ -80,7 +80,7 @@ func asker(s service, k *kept) *query.Asker {
 		if k == nil {
 			return nil, nil
 		}
-		return &query.Store{Trackings: k, Answers: k, Events: k, Inbox: k, Eraser: k}, nil
+		return &query.Store{Trackings: k, Events: k, Inbox: k, Eraser: k}, nil
 	}}
 }
 
@@ -340,7 +340,7 @@ func TestAnswersSinceCount(t *testing.T) {
 	row := rowOf("N1")
 	row.Asked = start.Add(time.Minute)
 	row.Sighting = &ledger.Sighting{Phase: ledger.Processed, Source: ledger.FromQuery, Seen: row.Asked, StatusLabel: "MOVING"}
-	k := &kept{rows: []ledger.TrackingStatus{row}, last: ledger.AnswerVersion{Last: row.Asked, Raw: []byte(`{"trackingNumber":"N1","statusLabel":"MOVING","trackingEvents":[{"eventType":"Left"}]}`)}}
+	k := &kept{rows: []ledger.TrackingStatus{row}, last: `{"trackingNumber":"N1","statusLabel":"MOVING","trackingEvents":[{"eventType":"Left"}]}`}
 	asked := 0
 	a := asker(func(tracking.Query) (tracking.Answer, error) {
 		asked++

@@ -51,8 +51,6 @@ type Scheduler struct {
 	// Choose adds to Chosen of targets that have more rows than that; nil where it
 	// is complete. It is called until a target is asked about.
 	Choose func(ctx context.Context, ts []*Target) error
-	// AskUnsent asks about targets too whose rows were all rejected or not sent.
-	AskUnsent bool
 	// Ended gets every target, once, in the order in which they end. Its error
 	// ends everything.
 	Ended func(Ending) error
@@ -111,13 +109,12 @@ func (s *steps) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) 
 	var ended []Ending
 	for i, e := range all {
 		t := ts[i]
-		done, asked := false, t.lastAsked()
-		switch {
-		case t.erased:
-			done, e.Result.Err = true, ledger.ErrErased
-		case !s.AskUnsent:
-			done, e.Result.Err = t.settled()
+		asked := t.lastAsked()
+		done, err := t.settled()
+		if t.erased {
+			done, err = true, ledger.ErrErased
 		}
+		e.Result.Err = err
 		if !judging {
 			e.Met = !s.Since.IsZero() && !asked.Before(s.Since)
 		}
@@ -313,7 +310,7 @@ func (s *steps) record(ctx context.Context, store *Store, answers []poll.Answer[
 			t.failed = nil
 			res.Answer, res.Trackings = r.answer, match(r, t.rows)
 			if seen := sightings(res, t.rows); len(seen) > 0 || len(t.rows) > 0 {
-				records = append(records, ledger.RecordedAnswer{ReferID: t.Query.ReferID, Asked: r.asked, Seen: seen, Raw: r.answer.Raw, Digest: digest(res)})
+				records = append(records, ledger.RecordedAnswer{ReferID: t.Query.ReferID, Asked: r.asked, Seen: seen, Raw: r.answer.Raw})
 			}
 			res.Trackings = t.narrow(res.Trackings)
 			if len(t.rows) == 0 && len(res.Trackings) > 0 {

@@ -37,15 +37,12 @@ func (s *steps) complete(ctx context.Context, store *Store, e *Ending) error {
 		return err
 	}
 	if ref := t.orderOf(); s.Whole && ref != "" && !t.lastAsked().IsZero() {
-		kept, err := store.Answers.LastAnswer(ctx, s.Account, ref)
+		raw, err := store.Trackings.LastAnswer(ctx, s.Account, ref)
 		if err != nil {
 			return err
 		}
-		if len(kept.Raw) > 0 {
-			r := exchange{query: t.Query, asked: t.lastAsked(), answer: tracking.ReadBody(kept.Raw).Answer()}
-			if string(kept.Digest) == digestAbsent {
-				r.err = tracking.ErrAbsent
-			}
+		if len(raw) > 0 {
+			r := exchange{query: t.Query, asked: t.lastAsked(), answer: tracking.ReadBody(raw).Answer()}
 			res.Answer, res.Asked, res.Trackings = r.answer, r.asked, withKnown(t.narrow(match(r, t.rows)), rows)
 		}
 	}

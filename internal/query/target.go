@@ -198,7 +198,7 @@ func (s *steps) findErased(ctx context.Context, store *Store, ts []*Target) erro
 		return err
 	}
 	for i, t := range ts {
-		byRefer, byNumber := !found[2*i].At.IsZero(), !found[2*i+1].At.IsZero()
+		byRefer, byNumber := found[2*i], found[2*i+1]
 		t.erased = byRefer && t.Query.ReferID != "" || byNumber && (t.Query.ReferID == "" || !t.Exact)
 	}
 	return nil

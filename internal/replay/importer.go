@@ -6,20 +6,16 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// redactedMark ends the anomaly of a delivery that was imported redacted.
-const redactedMark = "redacted"
-
 // Capture is the delivery as it is exported.
 func (d Delivery) Capture() webhook.Capture {
 	return webhook.Capture{
-		Sample: webhook.Sample{Request: d.Request(), At: d.ReceivedAt, Redacted: strings.HasSuffix(d.Anomaly, redactedMark)},
+		Sample: webhook.Sample{Request: d.Request(), At: d.ReceivedAt},
 		From:   d.RemoteAddr, Delivery: d.ID(), Verified: string(d.Verified),
 	}
 }
@@ -39,7 +35,6 @@ type Importer struct {
 type Imported struct {
 	Known    bool // it was there already, and nothing was stored
 	Verified bool
-	Redacted bool
 	Events   int64 // that were not known before
 }
 
@@ -59,13 +54,7 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 		d = verify(d, i.Scheme, i.Verifier)
 	}
 	d, rows := inbox.Decode(d)
-	if c.Redacted {
-		d.Anomaly = addRedacted(d.Anomaly)
-		for n := range rows {
-			rows[n].Anomaly = addRedacted(rows[n].Anomaly)
-		}
-	}
-	done := Imported{Verified: d.Verified == inbox.Yes, Redacted: c.Redacted}
+	done := Imported{Verified: d.Verified == inbox.Yes}
 	var err error
 	if done.Known, err = i.known(ctx, d, rows, timed); err != nil || done.Known {
 		return done, err
@@ -73,11 +62,6 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 	receipt, err := i.Store.Put(ctx, d, rows)
 	done.Events = receipt.CountCurrent()
 	return done, err
-}
-
-// addRedacted adds the mark of a redacted delivery to an anomaly.
-func addRedacted(anomaly string) string {
-	return strings.TrimPrefix(anomaly+"; "+redactedMark, "; ")
 }
 
 // known reports whether the store holds the delivery; timed: received at the

@@ -161,21 +161,18 @@ func TestImportJudgesAnew(t *testing.T) {
 	forged.Body, forged.Verified = []byte(`[{"eventId":"forged"}]`), "yes"
 	late := good
 	late.At = at.Add(time.Hour)
-	masked := webhook.Redactor{Key: []byte("k")}.Redact(good)
 	v, err := webhook.NewVerifier(scheme.Scheme, []webhook.Secret{{Value: []byte("s3cret")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
-		c       webhook.Capture
-		want    inbox.Verified
-		reason  webhook.Reason
-		anomaly string
+		c      webhook.Capture
+		want   inbox.Verified
+		reason webhook.Reason
 	}{
-		"genuine, years ago": {good, inbox.Yes, "", ""},
-		"forged":             {forged, inbox.No, webhook.ReasonSignatureMismatch, ""},
-		"received too late":  {late, inbox.No, webhook.ReasonTimestampTooOld, ""},
-		"redacted":           {masked, inbox.No, webhook.ReasonSignatureMalformed, "redacted"},
+		"genuine, years ago": {good, inbox.Yes, ""},
+		"forged":             {forged, inbox.No, webhook.ReasonSignatureMismatch},
+		"received too late":  {late, inbox.No, webhook.ReasonTimestampTooOld},
 	} {
 		db := opened(t)
 		imported(t, &replay.Importer{Store: db, Verifier: v, Scheme: "timestamped-kv"}, []webhook.Capture{tt.c})
@@ -183,11 +180,8 @@ func TestImportJudgesAnew(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Verified != tt.want || e.Reason != tt.reason || e.Anomaly != tt.anomaly || !e.ReceivedAt.Equal(tt.c.At) {
-			t.Errorf("%s: %s %s, anomaly %q, received %v; want %s %s %q", name, e.Verified, e.Reason, e.Anomaly, e.ReceivedAt, tt.want, tt.reason, tt.anomaly)
-		}
-		if again := exported(t, db); again[0].Redacted != (tt.anomaly != "") {
-			t.Errorf("%s: exported again, redacted is %v", name, again[0].Redacted)
+		if e.Verified != tt.want || e.Reason != tt.reason || e.Anomaly != "" || !e.ReceivedAt.Equal(tt.c.At) {
+			t.Errorf("%s: %s %s, anomaly %q, received %v; want %s %s", name, e.Verified, e.Reason, e.Anomaly, e.ReceivedAt, tt.want, tt.reason)
 		}
 	}
 }

@@ -36,7 +36,6 @@ type Selection struct {
 	IDs        []string // these, see [Find]
 	Dead       bool     // else those that were given up
 	Since      time.Time
-	Until      int64 // up to the delivery of that number; 0 for no bound
 	Filter     forward.Filter
 	Unverified bool     // those that did not verify too; those with an ID go anyway
 	To         *url.URL // nil for the known targets that accept them
@@ -178,8 +177,6 @@ func (s *selector) addMatching(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case s.sel.Until > 0 && row.Delivery > s.sel.Until:
-			continue
 		case found[row.Delivery] == nil:
 			found[row.Delivery] = s.newMatch()
 		}

@@ -1,9 +1,6 @@
 package report
 
-import (
-	"math"
-	"strconv"
-)
+import "math"
 
 // Sizes of a chart, in units of the page. Its width is that of the page: places along it
 // are shares of it, so that texts keep their size.
@@ -14,46 +11,52 @@ const (
 	maxTicks   = 8 // names along the axis; half of them where it is narrow
 )
 
-// writePeriods writes the charts of trackings by the time at which they were created.
-func (p *Page) writePeriods(w *writer) {
-	if len(p.Periods) == 0 {
+// writeDays writes the chart of trackings by the day on which they were created.
+func (p *Page) writeDays(w *writer) {
+	if len(p.Days) == 0 {
 		return
 	}
 	w.html("<section aria-labelledby=\"days\">\n<h2 id=\"days\">Status by day</h2>\n<p class=\"note\">Each tracking is counted on the day on which its first run created it, by the status that it has now.")
-	if p.NoPeriod > 0 {
-		w.html(" Not shown, because no run of this store created them or it was pruned: ").text(p.Number(p.NoPeriod)).html(".")
+	if n := p.Before.Total(); n > 0 {
+		w.html(" The chart has the last ").text(p.Number(int64(len(p.Days)))).html(" days; created before them: ").text(p.Number(n)).html(".")
+	}
+	if p.NoDay > 0 {
+		w.html(" Not shown, because no run of this store created them or it was pruned: ").text(p.Number(p.NoDay)).html(".")
 	}
 	w.html("</p>\n<ul class=\"legend\">\n")
 	for _, c := range classes {
 		w.html("<li><svg aria-hidden=\"true\"><rect width=\"12\" height=\"12\" class=\"").html(c.letter).html("\"/></svg>").text(c.name).html("</li>\n")
 	}
 	w.html("</ul>\n<p class=\"note\">Not reported: not sent, not checked yet, in processing, or set aside (superseded, dismissed).</p>\n")
-	for i := range p.Periods {
-		p.writePeriod(w, i, &p.Periods[i])
-	}
+	p.writeChart(w)
+	p.writeValues(w)
 	w.html("</section>\n")
 }
 
-func (p *Page) writePeriod(w *writer, i int, period *Period) {
-	id := markup("chart" + strconv.Itoa(i))
+// writeChart writes a bar for each day.
+func (p *Page) writeChart(w *writer) {
 	var most, all int64
-	for _, b := range period.Bars {
+	for _, b := range p.Days {
 		most, all = max(most, b.Total()), all+b.Total()
 	}
 	top := niceTop(most)
-	w.html("<figure>\n<figcaption>").text(period.Title).html("</figcaption>\n<div class=\"chart\"><svg class=\"axis\" aria-hidden=\"true\">\n")
+	title := p.Days[0].Name
+	if last := p.Days[len(p.Days)-1].Name; last != title {
+		title += " to " + last
+	}
+	w.html("<figure>\n<figcaption>").text(title).html("</figcaption>\n<div class=\"chart\"><svg class=\"axis\" aria-hidden=\"true\">\n")
 	for tick := range ticks {
 		w.html("<text x=\"").num(axisWidth - 8).html("\" y=\"").num(tickAt(tick) + 4).html("\">").text(p.Number(top * int64(tick) / (ticks - 1))).html("</text>\n")
 	}
-	w.html("</svg><svg class=\"plot\" role=\"img\" aria-labelledby=\"").html(id).html("t ").html(id).html("d\">\n<title id=\"").
-		html(id).html("t\">").text(period.Title).html("</title>\n<desc id=\"").html(id).html("d\">").
-		html("Trackings: ").text(p.Number(all)).html("; at most ").text(p.Number(most)).html(" in a ").text(period.Unit).html(". The table below has all values.</desc>\n")
+	w.html("</svg><svg class=\"plot\" role=\"img\" aria-labelledby=\"chartt chartd\">\n<title id=\"chartt\">").text(title).
+		html("</title>\n<desc id=\"chartd\">Trackings: ").text(p.Number(all)).html("; at most ").text(p.Number(most)).
+		html(" in a day. The table below has all values.</desc>\n")
 	for tick := range ticks {
 		w.html("<line x2=\"100%\" y1=\"").num(tickAt(tick)).html("\" y2=\"").num(tickAt(tick)).html("\"/>\n")
 	}
-	step := 100 / float64(max(len(period.Bars), 8))
-	every := (len(period.Bars) + maxTicks - 1) / maxTicks
-	for n, b := range period.Bars {
+	step := 100 / float64(max(len(p.Days), 8))
+	every := (len(p.Days) + maxTicks - 1) / maxTicks
+	for n, b := range p.Days {
 		p.writeBar(w, &b, step*float64(n), step, top)
 		if n%every == 0 {
 			w.html("<text")
@@ -63,13 +66,17 @@ func (p *Page) writePeriod(w *writer, i int, period *Period) {
 			w.html(" x=\"").num(step * (float64(n) + 0.5)).html("%\" y=\"236\">").text(b.Axis).html("</text>\n")
 		}
 	}
-	w.html("</svg></div>\n<details><summary>Values by ").text(period.Unit).html("</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Values by ").text(period.Unit).
-		html("\"><table class=\"values\">\n<thead><tr><th scope=\"col\">Created</th>")
+	w.html("</svg></div>\n</figure>\n")
+}
+
+// writeValues writes what the chart shows as a table.
+func (p *Page) writeValues(w *writer) {
+	w.html("<details><summary>Values by day</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Values by day\"><table class=\"values\">\n<thead><tr><th scope=\"col\">Created</th>")
 	for _, c := range classes {
 		w.html("<th scope=\"col\">").text(c.name).html("</th>")
 	}
 	w.html("<th scope=\"col\">Trackings</th></tr></thead>\n<tbody>\n")
-	for _, b := range period.Bars {
+	for _, b := range append([]Bar{p.Before}, p.Days...) {
 		if b.Total() == 0 {
 			continue
 		}
@@ -79,7 +86,7 @@ func (p *Page) writePeriod(w *writer, i int, period *Period) {
 		}
 		w.html("<td>").text(p.Number(b.Total())).html("</td></tr>\n")
 	}
-	w.html("</tbody>\n</table></div></details>\n</figure>\n")
+	w.html("</tbody>\n</table></div></details>\n")
 }
 
 // writeBar writes a bar that begins at x, both it and the width in percent.

@@ -37,18 +37,14 @@ func (p *Page) writeHead(w *writer) {
 	for _, f := range p.Facts {
 		w.html("<div><dt>").text(f.Name).html("</dt><dd>").text(f.Value).html("</dd></div>\n")
 	}
-	w.html("</dl>\n")
-	if p.Masked {
-		w.html("<p class=\"note\">Identifiers are left out of this report: references, tracking numbers, texts of events, the account and the values of filters.</p>\n")
-	}
-	w.html("</header>\n<main>\n")
+	w.html("</dl>\n</header>\n<main>\n")
 	if p.Counts.Total() == 0 {
 		w.html("<p>No tracking matches.</p>\n")
 		return
 	}
 	p.writeCounts(w)
 	p.writeAttention(w)
-	p.writePeriods(w)
+	p.writeDays(w)
 	w.html("<div class=\"panels\">\n")
 	for i := range p.Sums {
 		p.writeTable(w, &p.Sums[i])
@@ -110,7 +106,7 @@ func (p *Page) writeListed(w *writer, group markup, total int64, rows []Row) {
 	p.writeColumns(w)
 	w.html("<tbody>\n")
 	for i := range rows {
-		p.writeRow(w, i, &rows[i])
+		p.writeRow(w, &rows[i])
 	}
 	w.html("</tbody>\n</table></div>\n")
 	if more := total - int64(len(rows)); more > 0 {

@@ -35,15 +35,15 @@ type Page struct {
 	Title   string
 	Facts   []Fact // whose trackings, when the report was made, what was selected
 	Summary string // of all trackings, as a line
-	Masked  bool   // rows have no identifiers and no texts of events
 
 	Counts     Split
 	Stuck      int64
-	StuckText  string   // since when a tracking counts as stuck, such as "for 7 days"
-	Delivered  string   // their share
-	Exceptions []Line   // statuses of problems
-	Periods    []Period // by the time at which trackings were created
-	NoPeriod   int64    // trackings of which that time is not known
+	StuckText  string // since when a tracking counts as stuck, such as "for 7 days"
+	Delivered  string // their share
+	Exceptions []Line // statuses of problems
+	Days       []Bar  // the last days on which trackings were created
+	Before     Bar    // all days before these
+	NoDay      int64  // trackings of which that day is not known
 	Sums       []Table
 
 	FirstProblems, FirstStuck []Row // that stand before the table
@@ -56,16 +56,9 @@ type Page struct {
 // Fact is a line of the head of a page.
 type Fact struct{ Name, Value string }
 
-// Period is a part of the time, with a bar for each of its units.
-type Period struct {
-	Title string
-	Unit  string // day, week or month
-	Bars  []Bar
-}
-
-// Bar is how the trackings of a unit of time stand.
+// Bar is how the trackings of a day stand.
 type Bar struct {
-	Name string // of the unit
+	Name string // the day
 	Axis string // the same in short
 	Split
 }

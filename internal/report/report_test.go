@@ -30,10 +30,9 @@ func page(text func(name string) string) *report.Page {
 		Title:  "Tracking report", Facts: []report.Fact{{Name: "Account", Value: text("account")}, {Name: "Filter", Value: text("filter")}},
 		Summary: text("summary"), Counts: split, Stuck: 1, StuckText: "for 7 days or more", Delivered: "99.9 %",
 		Exceptions: []report.Line{{Name: text("exception"), Split: report.Split{report.Problem: 1}}},
-		Periods: []report.Period{{Title: "By day", Unit: "day", Bars: []report.Bar{
-			{Name: "2026-03-01", Axis: "1 Mar", Split: split}, {Name: "2026-03-02", Axis: "2 Mar"},
-		}}},
-		NoPeriod: 1,
+		Days:       []report.Bar{{Name: "2026-03-01", Axis: "1 Mar", Split: split}, {Name: "2026-03-02", Axis: "2 Mar"}},
+		Before:     report.Bar{Name: "before 2026-03-01", Split: split},
+		NoDay:      1,
 		Sums: []report.Table{
 			{Title: "Carriers", Columns: []string{"Carrier", "Trackings"}, Lines: []report.Line{{Name: text("sum"), Cells: []string{"2003"}, Split: split}}},
 			{Title: "Transit times", Note: "Not known yet."},
@@ -169,20 +168,5 @@ func TestSize(t *testing.T) {
 		if cut := shown < test.rows; said != cut {
 			t.Errorf("%s: %d of %d rows; it says so: %v", test.name, shown, test.rows, said)
 		}
-	}
-}
-
-// A masked page has neither identifiers nor texts of events.
-func TestMasked(t *testing.T) {
-	p := page(func(name string) string { return "a " + name })
-	p.Masked = true
-	html, _ := write(t, p)
-	for _, name := range []string{"a reference", "a number", "a event", ">Reference<", ">Number<", ">Latest event<"} {
-		if strings.Contains(html, name) {
-			t.Errorf("it has %q", name)
-		}
-	}
-	if !strings.Contains(html, "Identifiers are left out") {
-		t.Error("it does not say so")
 	}
 }

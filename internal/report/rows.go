@@ -1,21 +1,11 @@
 package report
 
-import "strconv"
-
 // sizeOfTable is more than what stands between the head of a page and its rows takes.
 const sizeOfTable = 16 << 10
 
-// columns are those of trackings.
-func (p *Page) columns() []string {
-	if p.Masked {
-		return []string{"No.", "Carrier", "Status", "Last checkpoint", "Updated"}
-	}
-	return []string{"Reference", "Number", "Carrier", "Status", "Latest event", "Last checkpoint", "Updated"}
-}
-
 func (p *Page) writeColumns(w *writer) {
 	w.html("<thead><tr>")
-	names := p.columns()
+	names := []string{"Reference", "Number", "Carrier", "Status", "Latest event", "Last checkpoint", "Updated"}
 	for i, name := range names {
 		w.html("<th scope=\"col\"")
 		if i >= len(names)-2 {
@@ -26,27 +16,18 @@ func (p *Page) writeColumns(w *writer) {
 	w.html("</tr></thead>\n")
 }
 
-// writeRow writes the row with that index. Ends of rows and cells are left to HTML: ten
-// thousand rows have room for more text so.
-func (p *Page) writeRow(w *writer, i int, r *Row) {
+// writeRow writes a row. Ends of rows and cells are left to HTML: ten thousand rows have
+// room for more text so.
+func (p *Page) writeRow(w *writer, r *Row) {
 	w.html("<tr class=\"").html(classes[r.Class].letter)
 	if r.Stuck != "" {
 		w.html(" s")
 	}
-	w.html("\"><th scope=\"row\">")
-	if p.Masked {
-		w.WriteString(strconv.Itoa(i + 1))
-	} else {
-		w.text(r.Reference).html("<td>").text(r.Number)
-	}
-	w.html("<td>").text(r.Carrier).html("<td class=\"st\">").text(r.Status)
+	w.html("\"><th scope=\"row\">").text(r.Reference).html("<td>").text(r.Number).html("<td>").text(r.Carrier).html("<td class=\"st\">").text(r.Status)
 	if r.Stuck != "" {
 		w.html(" <i>stuck ").text(r.Stuck).html("</i>")
 	}
-	if !p.Masked {
-		w.html("<td>").text(r.Event)
-	}
-	w.html("<td>").text(r.Checkpoint).html("<td>").text(r.Updated).html("\n")
+	w.html("<td>").text(r.Event).html("<td>").text(r.Checkpoint).html("<td>").text(r.Updated).html("\n")
 }
 
 // writeRows writes rows as long as they fit into so many bytes, and returns how many.
@@ -54,7 +35,7 @@ func (p *Page) writeRows(w *writer, room int) int {
 	for i := range p.Rows {
 		before := w.Len()
 		if i < MaxRows {
-			p.writeRow(w, i, &p.Rows[i])
+			p.writeRow(w, &p.Rows[i])
 		}
 		if i == MaxRows || w.Len() > room {
 			w.Truncate(before)
@@ -100,10 +81,6 @@ func (p *Page) tail() *writer {
 	if p.Counts.Total() > 0 {
 		w.html("</tbody>\n</table></div>\n</section>\n")
 	}
-	w.html("</main>\n<footer class=\"note\"><p>")
-	if p.Masked {
-		w.html("Made with --mask. ")
-	}
-	w.html("The numbers are those of <code>waybill stats</code> with the same filters.</p></footer>\n<script>").html(markup(script)).html("</script>\n</body>\n</html>\n")
+	w.html("</main>\n<footer class=\"note\"><p>The numbers are those of <code>waybill stats</code> with the same filters.</p></footer>\n<script>").html(markup(script)).html("</script>\n</body>\n</html>\n")
 	return w
 }

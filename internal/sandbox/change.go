@@ -15,21 +15,17 @@ type Change struct {
 	TrackingNumber string `json:"trackingNumber"` // both empty: the first tracking
 	Kind           string `json:"kind"`           // see Changes
 	Checkpoint     int    `json:"checkpoint"`     // of those without changes, 0 is the newest
-	Text           string `json:"text"`           // of a rewritten checkpoint
 }
 
 // Kinds of changes.
 const (
-	ChangeOffset    = "offset"    // the checkpoint's local time is 26 hours ahead of UTC
-	ChangeRepeat    = "repeat"    // the checkpoint stands there twice
-	ChangeRemove    = "remove"    // the checkpoint is gone
-	ChangeRewrite   = "rewrite"   // the checkpoint has another text
-	ChangeUndeliver = "undeliver" // a delivered shipment is in transit again
+	ChangeOffset = "offset" // the checkpoint's local time is 26 hours ahead of UTC
+	ChangeRepeat = "repeat" // the checkpoint stands there twice
 )
 
 // Changes returns the kinds of changes.
 func Changes() []string {
-	return []string{ChangeOffset, ChangeRepeat, ChangeRemove, ChangeRewrite, ChangeUndeliver}
+	return []string{ChangeOffset, ChangeRepeat}
 }
 
 // impossibleOffset is that of no zone.
@@ -37,8 +33,8 @@ const impossibleOffset = 26 * time.Hour
 
 // appliedChange is a change of the step at that time.
 type appliedChange struct {
-	kind, text string
-	at         time.Time
+	kind string
+	at   time.Time
 }
 
 // Change changes what the sandbox says of a tracking.
@@ -57,16 +53,15 @@ func (s *Server) Change(c Change) error {
 	if c.Checkpoint < 0 || c.Checkpoint >= len(done) {
 		return fmt.Errorf("checkpoint %d: there are %d, and 0 is the newest", c.Checkpoint, len(done))
 	}
-	p.changes = append(slices.Clip(p.changes), appliedChange{c.Kind, c.Text, done[len(done)-1-c.Checkpoint].at})
+	p.changes = append(slices.Clip(p.changes), appliedChange{c.Kind, done[len(done)-1-c.Checkpoint].at})
 	return nil
 }
 
 // changed returns the steps as the changes leave them, at least one.
 func (j journey) changed(done []step) []step {
-	_, transit, _, delivered := statuses()
 	for _, c := range j.changes {
 		i := slices.IndexFunc(done, func(st step) bool { return st.at.Equal(c.at) })
-		if i < 0 || c.kind == ChangeRemove && len(done) == 1 {
+		if i < 0 {
 			continue
 		}
 		done = slices.Clone(done)
@@ -75,16 +70,6 @@ func (j journey) changed(done []step) []step {
 			done[i].city.offset = impossibleOffset
 		case ChangeRepeat:
 			done = slices.Insert(done, i, done[i])
-		case ChangeRemove:
-			done = slices.Delete(done, i, i+1)
-		case ChangeRewrite:
-			done[i].text = c.text
-		case ChangeUndeliver:
-			for n := range done {
-				if done[n].status == delivered {
-					done[n].status = transit
-				}
-			}
 		}
 	}
 	return done

@@ -27,17 +27,9 @@ type Config struct {
 	CreateShape string // empty, message or items
 	Absent      string // 404, message or empty
 	NumberParam string // query parameter for a tracking number; "ignored": there is none
-	Parcels     string // list, first, last or refused: a second number under one referId
-	Duplicates  string // accept, ignore or refuse: the same pair created again
 
-	Statuses      int // how many it has that are not documented, 2 to 5; 0 is 2
-	EventKinds    int // likewise of events, 1 to 5; 0 is one for each status
-	UnknownFields int // how many fields trackings have that are not documented, up to MaxUnknownFields
-
-	RateLimit  int    // requests a second; 0 for no limit
-	RetryAfter string // seconds or date
-	Reject     string // regular expression over referId and number; empty rejects nothing
-	MaxBody    int64  // bytes of a create request; 0 for 8 MiB
+	Reject  string // regular expression over referId and number; empty rejects nothing
+	MaxBody int64  // bytes of a create request; 0 for 8 MiB
 
 	Faults map[string]float64 // probability by name
 
@@ -45,17 +37,10 @@ type Config struct {
 	WebhookSecret string
 	WebhookScheme webhook.Scheme
 
-	WebhookBatch      int     // events in a delivery at most; 0 is 1
-	WebhookDuplicates float64 // probability that a delivery is sent twice
-	WebhookReorder    float64 // probability that a delivery changes places with the one before
-
 	// WebhookTrouble is called the first time that the receiver does not take a
 	// delivery. It may be nil.
 	WebhookTrouble func(error)
 }
-
-// minStatuses is how many statuses there are besides delivered at least.
-const minStatuses = 2
 
 // Ignored as Config.NumberParam means that no parameter queries by number.
 const Ignored = "ignored"
@@ -119,9 +104,6 @@ func (c *Config) choices() []choice {
 		{"query-shape", &c.QueryShape, []string{"nested", "flat", "list", "deep", "noisy"}},
 		{"create-shape", &c.CreateShape, []string{"message", "empty", "items"}},
 		{"absent", &c.Absent, []string{"404", "message", "empty"}},
-		{"parcels", &c.Parcels, []string{"list", "first", "last", "refused"}},
-		{"duplicates", &c.Duplicates, []string{"accept", "ignore", "refuse"}},
-		{"retry-after", &c.RetryAfter, []string{"seconds", "date"}},
 	}
 }
 
@@ -143,18 +125,8 @@ func (c *Config) complete() error {
 			return &ConfigError{"fault", fmt.Sprintf("%s: probability %v is not between 0 and 1", name, p)}
 		}
 	}
-	if c.Processing < 0 || c.Latency < 0 || c.RateLimit < 0 || c.MaxBody < 0 {
-		return &ConfigError{"processing, latency, rate-limit, max-body", "must not be negative"}
-	}
-	c.Statuses = cmp.Or(c.Statuses, minStatuses)
-	c.EventKinds = cmp.Or(c.EventKinds, c.Statuses)
-	for _, n := range []struct {
-		setting               string
-		value, least, highest int
-	}{{"statuses", c.Statuses, minStatuses, len(invented())}, {"event-kinds", c.EventKinds, 1, len(invented())}, {"unknown-fields", c.UnknownFields, 0, MaxUnknownFields}} {
-		if n.value < n.least || n.value > n.highest {
-			return &ConfigError{n.setting, fmt.Sprintf("%d is not between %d and %d", n.value, n.least, n.highest)}
-		}
+	if c.Processing < 0 || c.Latency < 0 || c.MaxBody < 0 {
+		return &ConfigError{"processing, latency, max-body", "must not be negative"}
 	}
 	if _, err := regexp.Compile(c.Reject); err != nil {
 		return &ConfigError{"reject", err.Error()}

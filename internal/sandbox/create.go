@@ -38,7 +38,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, op operation) {
 	good, results := s.split(items)
 	store := func() {
 		s.state.mu.Lock()
-		s.state.store(good, op == opCreateV1, s.config.Duplicates == "ignore")
+		s.state.store(good, op == opCreateV1)
 		s.state.mu.Unlock()
 	}
 	if s.injectFault(w, r, op, store, map[string]any{"message": "accepted", "count": len(good)}) {
@@ -85,16 +85,6 @@ func readItems(body []byte, limit int) ([]tracking.Item, *rejection) {
 
 // refusal says why a request is refused whole, or nil.
 func (s *Server) refusal(items []tracking.Item) *rejection {
-	s.state.mu.Lock()
-	defer s.state.mu.Unlock()
-	if s.config.Duplicates == "refuse" && s.state.known(items) {
-		return &rejection{http.StatusConflict, "a tracking exists already"}
-	}
-	if s.config.Parcels == "refused" {
-		if it, ok := s.state.otherNumber(items); ok {
-			return &rejection{http.StatusConflict, fmt.Sprintf("referId %q has another tracking number", it.ReferID)}
-		}
-	}
 	if s.config.CreateShape == "items" {
 		return nil
 	}

@@ -37,12 +37,6 @@ func (s *Server) lookUp(r *http.Request) (int, any) {
 	if len(found) == 0 {
 		return s.absent()
 	}
-	switch s.config.Parcels {
-	case "first":
-		found = found[:1]
-	case "last":
-		found = found[len(found)-1:]
-	}
 	ready := found[:0:0]
 	for _, p := range found {
 		if !s.processing(p) {

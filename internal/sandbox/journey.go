@@ -98,38 +98,10 @@ type status struct {
 }
 
 func statuses() (registered, transit, delivery, delivered status) {
-	all := invented()
 	return status{9001, "SANDBOX_REGISTERED", "sandbox_registered", "router.sandbox_registered", "Registered (invented by the sandbox)"},
-		all[0], all[1], status{1, "DELIVERED", "delivered", "router.delivered", "Delivered"}
-}
-
-// invented are the statuses besides delivered that trackings have once they are
-// created, as many of them as are set.
-func invented() []status {
-	return []status{
-		{9002, "SANDBOX_IN_TRANSIT", "sandbox_in_transit", "router.sandbox_in_transit", "In transit (invented by the sandbox)"},
-		{9003, "SANDBOX_OUT_FOR_DELIVERY", "sandbox_out_for_delivery", "router.sandbox_out_for_delivery", "Out for delivery (invented by the sandbox)"},
-		{9004, "SANDBOX_AT_FACILITY", "sandbox_at_facility", "router.sandbox_at_facility", "At a facility (invented by the sandbox)"},
-		{9005, "SANDBOX_ON_ROAD", "sandbox_on_road", "router.sandbox_on_road", "On the road (invented by the sandbox)"},
-		{9006, "SANDBOX_AT_CUSTOMS", "sandbox_at_customs", "router.sandbox_at_customs", "At customs (invented by the sandbox)"},
-	}
-}
-
-// vary gives steps in transit the further statuses in turn, and events as many kinds
-// as are set.
-func (c Config) vary(steps []step) {
-	all := invented()
-	_, transit, _, _ := statuses()
-	inTransit := append([]status{transit}, all[minStatuses:c.Statuses]...)
-	for i := range steps {
-		st := &steps[i].status
-		if *st == transit {
-			*st = inTransit[i%len(inTransit)]
-		}
-		if n := slices.Index(all, *st); n >= 0 {
-			st.event = all[n%c.EventKinds].event
-		}
-	}
+		status{9002, "SANDBOX_IN_TRANSIT", "sandbox_in_transit", "router.sandbox_in_transit", "In transit (invented by the sandbox)"},
+		status{9003, "SANDBOX_OUT_FOR_DELIVERY", "sandbox_out_for_delivery", "router.sandbox_out_for_delivery", "Out for delivery (invented by the sandbox)"},
+		status{1, "DELIVERED", "delivered", "router.delivered", "Delivered"}
 }
 
 type step struct {
@@ -147,8 +119,6 @@ type journey struct {
 	made    time.Time
 	steps   []step
 	changes []appliedChange
-
-	unknownFields int // see Config
 }
 
 // journey works out a parcel's journey. Three steps lie before its creation,
@@ -166,8 +136,6 @@ func (s *Server) journey(p parcel) journey {
 		i = int(sum[16]) % len(all)
 	}
 	j.steps = stepsOf(random, all[i].cities, p.at)
-	s.config.vary(j.steps)
-	j.unknownFields = s.config.UnknownFields
 	return j
 }
 
@@ -232,7 +200,7 @@ const millis = "2006-01-02T15:04:05.000Z"
 func (j journey) object(it tracking.Item, now time.Time) map[string]any {
 	done := j.changed(j.done(now))
 	st := done[len(done)-1].status
-	o := map[string]any{
+	return map[string]any{
 		"referId":        it.ReferID,
 		"carrierCode":    j.carrier,
 		"trackingNumber": it.Number,
@@ -242,27 +210,6 @@ func (j journey) object(it tracking.Item, now time.Time) map[string]any {
 		"summary":        j.summary(it, done),
 		"detail":         map[string]any{"trackingNumber": it.Number, "statusSummary": st.summary, "trackingEvents": checkpoints(done)},
 		"error":          nil,
-	}
-	j.addUnknown(o)
-	return o
-}
-
-// MaxUnknownFields is the most that Config.UnknownFields may be.
-const MaxUnknownFields = 4
-
-// addUnknown adds fields that the interface does not show.
-func (j journey) addUnknown(o map[string]any) {
-	parts := []map[string]any{o}
-	for _, name := range []string{"summary", "detail"} {
-		if part, ok := o[name].(map[string]any); ok {
-			parts = append(parts, part)
-		}
-	}
-	if cs, ok := parts[2]["trackingEvents"].([]map[string]any); ok {
-		parts = append(parts, cs[0])
-	}
-	for i, value := range []any{"Express", j.made.Format(millis), map[string]any{"name": "Sandbox"}, 12.5}[:j.unknownFields] {
-		parts[i]["sandbox"+[]string{"Service", "Estimate", "Signer", "Weight"}[i]] = value
 	}
 }
 

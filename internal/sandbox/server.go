@@ -32,7 +32,6 @@ type Server struct {
 	reject *regexp.Regexp // nil rejects nothing
 	state  *state
 	faults *faults
-	rate   limiter
 	mux    *http.ServeMux
 	hooks  *emitter // nil without a webhook URL
 
@@ -48,7 +47,7 @@ func New(c Config) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		config: c, state: newState(), faults: newFaults(c), rate: limiter{perSecond: c.RateLimit},
+		config: c, state: newState(), faults: newFaults(c),
 		mux: http.NewServeMux(), done: ctx.Done(), stop: cancel,
 	}
 	if c.Reject != "" {
@@ -101,7 +100,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, op operation, met
 	case !s.authorised(r.Header.Get("Authorization")):
 		refuse(w, http.StatusUnauthorized, "invalid API key")
 	default:
-		return s.allowed(w)
+		return true
 	}
 	return false
 }
@@ -111,22 +110,6 @@ func (s *Server) authorised(key string) bool {
 		return key != ""
 	}
 	return subtle.ConstantTimeCompare([]byte(key), []byte(s.config.Key)) == 1
-}
-
-// allowed counts the request against the rate limit.
-func (s *Server) allowed(w http.ResponseWriter) bool {
-	wait := s.rate.take(time.Now())
-	if wait == 0 {
-		return true
-	}
-	seconds := int64((wait + time.Second - 1) / time.Second)
-	after := strconv.FormatInt(seconds, 10)
-	if s.config.RetryAfter == "date" {
-		after = time.Now().Add(time.Duration(seconds) * time.Second).UTC().Format(http.TimeFormat)
-	}
-	w.Header().Set("Retry-After", after)
-	refuse(w, http.StatusTooManyRequests, "too many requests")
-	return false
 }
 
 // sleep waits, and reports false if the client or the server went away.
@@ -141,32 +124,6 @@ func (s *Server) sleep(r *http.Request, d time.Duration) bool {
 	case <-s.done:
 	}
 	return false
-}
-
-// limiter allows a number of requests in each second of the clock.
-type limiter struct {
-	perSecond int
-
-	mu     sync.Mutex
-	second int64
-	used   int
-}
-
-// take returns 0 if the request is allowed, else how long to wait.
-func (l *limiter) take(now time.Time) time.Duration {
-	if l.perSecond == 0 {
-		return 0
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if s := now.Unix(); s != l.second {
-		l.second, l.used = s, 0
-	}
-	l.used++
-	if l.used <= l.perSecond {
-		return 0
-	}
-	return time.Until(time.Unix(l.second+1, 0)).Abs()
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -46,16 +45,13 @@ func (s *state) reset() {
 
 func (s *state) now() time.Time { return time.Now().Add(s.offset).UTC() }
 
-// store creates the items. Those that are there already are counted again,
-// unless ignore is set.
-func (s *state) store(items []tracking.Item, instant, ignore bool) {
+// store creates the items. Those that are there already are counted again.
+func (s *state) store(items []tracking.Item, instant bool) {
 	now := s.now()
 	for _, it := range items {
 		if i, ok := s.byKey[it.Key()]; ok {
-			if !ignore {
-				s.parcels[i].created++
-				s.made++
-			}
+			s.parcels[i].created++
+			s.made++
 			continue
 		}
 		i := len(s.parcels)
@@ -94,29 +90,4 @@ func (s *state) index(refer, number string) (int, bool) {
 		return 0, false
 	}
 	return list[0], true
-}
-
-func (s *state) known(items []tracking.Item) bool {
-	return slices.ContainsFunc(items, func(it tracking.Item) bool {
-		_, ok := s.byKey[it.Key()]
-		return ok
-	})
-}
-
-// otherNumber returns the first item whose referId holds another number, in the
-// state or earlier in items.
-func (s *state) otherNumber(items []tracking.Item) (tracking.Item, bool) {
-	numbers := make(map[string]string, len(items))
-	for _, it := range items {
-		if n, ok := numbers[it.ReferID]; ok && n != it.Number {
-			return it, true
-		}
-		numbers[it.ReferID] = it.Number
-		for _, i := range s.byRefer[it.ReferID] {
-			if s.parcels[i].item.Number != it.Number {
-				return it, true
-			}
-		}
-	}
-	return tracking.Item{}, false
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"sync"
@@ -50,8 +49,7 @@ type emitter struct {
 	s        *Server
 	target   *url.URL
 	client   *http.Client
-	random   *rand.Rand // used by run alone
-	reported bool       // that a delivery was not taken; used by run alone
+	reported bool // that a delivery was not taken; used by run alone
 
 	mu      sync.Mutex
 	queue   []delivery
@@ -76,7 +74,6 @@ func newEmitter(s *Server) *emitter {
 	target, _ := url.Parse(s.config.WebhookURL) // checked by New
 	return &emitter{
 		s: s, target: target, woken: make(chan struct{}, 1),
-		random: rand.New(rand.NewPCG(s.config.Seed, 0xe111)), //nolint:gosec // not a secret
 		client: &http.Client{
 			Timeout:       emitTimeout,
 			Transport:     &http.Transport{},
@@ -162,27 +159,11 @@ func event(j journey, it tracking.Item, n int) map[string]any {
 	}
 }
 
-// deliver puts events into deliveries, as many into each as is set, and plays
-// the tricks that are set.
+// deliver makes a delivery of each event.
 func (e *emitter) deliver(events []map[string]any) {
-	size := max(e.s.config.WebhookBatch, 1)
-	for len(events) > 0 {
-		n := min(size, len(events))
-		body, err := json.Marshal(events[:n])
-		events = events[n:]
-		if err != nil {
-			continue
-		}
-		e.enqueue(delivery{body: body})
-		if e.random.Float64() < e.s.config.WebhookDuplicates {
+	for _, event := range events {
+		if body, err := json.Marshal([]any{event}); err == nil {
 			e.enqueue(delivery{body: body})
-		}
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for i := 1; i < len(e.queue); i++ {
-		if e.random.Float64() < e.s.config.WebhookReorder {
-			e.queue[i-1], e.queue[i] = e.queue[i], e.queue[i-1]
 		}
 	}
 }

@@ -81,19 +81,26 @@ func (d *DB) RecordContact(ctx context.Context, account string) error {
 	})
 }
 
+// limitColumn is where an account's limit of a mode is.
+func limitColumn(mode ledger.Mode) string {
+	if mode == ledger.Sync {
+		return "max_v1"
+	}
+	return "max_v2"
+}
+
 // BatchLimit returns how many rows one request may carry, see [ledger.Accounts].
 func (d *DB) BatchLimit(ctx context.Context, account string, mode ledger.Mode) (int, error) {
 	var rows int
-	_, err := d.row(ctx, []any{&rows}, "SELECT rows FROM batch_limits WHERE account_id = "+accountOf("$1")+" AND mode = $2", account, string(mode))
+	_, err := d.row(ctx, []any{&rows}, "SELECT "+limitColumn(mode)+" FROM accounts WHERE name = $1", account)
 	return rows, err
 }
 
 // LowerBatchLimit lowers it, see [ledger.Accounts].
 func (d *DB) LowerBatchLimit(ctx context.Context, account string, mode ledger.Mode, rows int) error {
 	return d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error {
-		_, err := t.exec(ctx, `INSERT INTO batch_limits (account_id, mode, rows) VALUES ($1, $2, $3)
-			ON CONFLICT (account_id, mode) DO UPDATE SET rows = CASE WHEN excluded.rows < batch_limits.rows THEN excluded.rows ELSE batch_limits.rows END`,
-			id, string(mode), max(rows, 1))
+		column := limitColumn(mode)
+		_, err := t.exec(ctx, "UPDATE accounts SET "+column+" = $1 WHERE id = $2 AND ("+column+" = 0 OR "+column+" > $1)", max(rows, 1), id)
 		return err
 	})
 }
@@ -105,7 +112,7 @@ func (d *DB) Assumptions(ctx context.Context, account string) ([]ledger.CheckedA
 		err = s.Scan(&c.Assumption, &c.Holds, &checked)
 		c.Checked = instant(checked)
 		return c, err
-	}, "SELECT name, holds, checked FROM assumptions WHERE account_id = "+accountOf("$1")+" ORDER BY name", account)
+	}, "SELECT name, holds, checked FROM assumptions WHERE account_id = "+accountOfFirst+" ORDER BY name", account)
 }
 
 // RecordAssumption records it, see [ledger.Accounts].

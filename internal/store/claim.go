@@ -40,9 +40,6 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	if err := d.present(); err != nil { // the rows may be those of another store
 		return nil, err
 	}
-	if d.engine.Salvage {
-		d.salvage.remember(batches)
-	}
 	return batches, nil
 }
 
@@ -91,7 +88,7 @@ const filledNoMore = "CASE WHEN filling > 0 THEN -1 ELSE filling END"
 
 // ClaimFull moves batches to sending that were staged just now, see [ledger.Queue].
 func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]ledger.Batch, error) {
-	claimed, err := runFor(ctx, d, func(ctx context.Context, t *tx) (claimed []ledger.Batch, err error) {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (claimed []ledger.Batch, err error) {
 		me, err := t.owner(ctx)
 		if err != nil {
 			return nil, err
@@ -111,10 +108,6 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 		}
 		return claimed, nil
 	})
-	if d.engine.Salvage {
-		d.salvage.remember(claimed)
-	}
-	return claimed, err
 }
 
 // claim moves up to n pending batches of the run to sending.

@@ -2,9 +2,9 @@ package store
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 )
 
 // Bounds of what is read and written at once.
@@ -15,61 +15,57 @@ const (
 
 // CopyProgress is told of a copy under way.
 type CopyProgress struct {
-	Begin func(phase string, rows int64) // a phase begins: copying, verifying
-	Add   func(rows int64)               // of the phase
-}
-
-// CopiedTable is a table that was copied.
-type CopiedTable struct {
-	Name string `json:"name"`
-	Rows int64  `json:"rows"`
+	Begin func(rows int64) // before the first row
+	Add   func(rows int64) // that were copied
 }
 
 // Identity returns what tells this store from every other.
 func (d *DB) Identity(ctx context.Context) (string, error) {
-	var id []byte
-	_, err := d.row(ctx, []any{&id}, "SELECT id FROM identity")
-	return hex.EncodeToString(id), err
+	var id int64
+	_, err := d.row(ctx, []any{&id}, "SELECT value FROM counters WHERE name = 'identity'")
+	return strconv.FormatInt(id, 16), err
 }
 
-// Copy makes the tables of to those of from, and then reads both again and compares
-// them row by row. What to has already is compared and kept as far as it is the same:
-// so a copy that ended anywhere continues. The error matches [ErrInUse] while living
-// processes work on from, and [ErrNotEmpty] if to has something else. Until it returns
-// nobody can write to from, nor open to.
-func Copy(ctx context.Context, from, to *DB, progress CopyProgress) (copied []CopiedTable, err error) {
-	_, unlock, err := to.engine.LockStaging(ctx) // one copy at a time
-	if err != nil {
-		return nil, to.fail("lock", err)
-	}
-	defer func() { err = errors.Join(err, to.fail("lock", unlock())) }()
+// Copy copies the tables of from into to, which must be empty, and returns how many rows
+// they have. At the end it compares their number. The error matches [ErrInUse] while
+// living processes work on from, and [ErrNotEmpty] if to has something. Until it returns
+// nobody can write to from, nor open to; after an error to is of no use.
+func Copy(ctx context.Context, from, to *DB, progress CopyProgress) (rows int64, err error) {
 	release, err := from.engine.Upkeep.Freeze(ctx)
 	if err != nil {
-		return nil, from.fail("lock", err)
+		return 0, from.fail("lock", err)
 	}
 	defer func() { err = errors.Join(err, from.fail("lock", release())) }()
 	if err := from.RequireUnused(ctx); err != nil {
-		return nil, err
+		return 0, err
 	}
-	if err := to.beginCopy(ctx, from); err != nil {
-		return nil, err
+	if err := to.beginCopy(ctx); err != nil {
+		return 0, err
 	}
-	if copied, err = copyTables(ctx, from, to, progress); err != nil {
-		return nil, err
+	for _, t := range copied {
+		n, err := t.count(ctx, from)
+		if err != nil {
+			return 0, err
+		}
+		rows += n
 	}
-	return copied, to.finishCopy(ctx, from)
+	progress.Begin(rows)
+	for _, t := range copied {
+		if err := copyTable(ctx, from, to, t, progress.Add); err != nil {
+			return 0, fmt.Errorf("table %s: %w", t.name, err)
+		}
+	}
+	return rows, to.finishCopy(ctx, from)
 }
 
-// beginCopy marks d, which must be empty or marked already, as a copy under way.
-func (d *DB) beginCopy(ctx context.Context, from *DB) error {
-	u := d.engine.Upkeep
-	if u.BeginCopy == nil || u.Unfinished {
-		return nil
-	}
-	source, err := from.Identity(ctx)
-	if err != nil {
-		return err
-	}
+// count returns how many rows of a table are copied.
+func (t table) count(ctx context.Context, d *DB) (n int64, err error) {
+	_, err = d.row(ctx, []any{&n}, "SELECT COUNT(*) FROM "+t.name+t.where())
+	return n, err
+}
+
+// beginCopy marks d, which must be empty, as a copy under way.
+func (d *DB) beginCopy(ctx context.Context) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		for _, c := range copied {
 			var some bool
@@ -84,46 +80,30 @@ func (d *DB) beginCopy(ctx context.Context, from *DB) error {
 				return &Error{Kind: ErrNotEmpty, Path: d.engine.Place, Op: "copy into"}
 			}
 		}
-		return u.BeginCopy(ctx, t.direct(), source)
+		if _, err := t.exec(ctx, "DELETE FROM counters WHERE "+countersCopied); err != nil || d.engine.Upkeep.BeginCopy == nil {
+			return err
+		}
+		return d.engine.Upkeep.BeginCopy(ctx, t.direct())
 	})
-}
-
-func copyTables(ctx context.Context, from, to *DB, progress CopyProgress) ([]CopiedTable, error) {
-	result := make([]CopiedTable, len(copied))
-	total := int64(0)
-	for i, t := range copied {
-		result[i].Name = t.name
-		if _, err := from.row(ctx, []any{&result[i].Rows}, "SELECT COUNT(*) FROM "+t.name+t.where()); err != nil {
-			return nil, err
-		}
-		total += result[i].Rows
-	}
-	for _, phase := range []struct {
-		name string
-		do   func(*tableCopy, context.Context) error
-	}{{"Copying", (*tableCopy).copy}, {"Verifying", (*tableCopy).verify}} {
-		progress.Begin(phase.name, total)
-		for _, t := range copied {
-			c, err := newTableCopy(ctx, from, to, t, progress.Add)
-			if err == nil {
-				err = phase.do(c, ctx)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("table %s: %w", t.name, err)
-			}
-		}
-	}
-	return result, nil
 }
 
 // identities lists the columns that the database numbers.
 var identities = []struct{ table, column string }{
-	{"accounts", "id"}, {"statuses", "id"}, {"answer_versions", "id"}, {"refused", "seq"}, {"sinks", "id"}, {"released", "seq"}, {"outbox", "seq"},
+	{"accounts", "id"}, {"statuses", "id"}, {"refused", "seq"}, {"sinks", "id"}, {"released", "seq"}, {"outbox", "seq"},
 }
 
-// finishCopy makes d a store like others. The numbers that its database gives follow
-// those of from.
+// finishCopy makes d a store like others, if it has as many rows as from. The numbers that
+// its database gives follow those of from.
 func (d *DB) finishCopy(ctx context.Context, from *DB) error {
+	for _, t := range copied {
+		want, err := t.count(ctx, from)
+		if err != nil {
+			return err
+		}
+		if n, err := t.count(ctx, d); err != nil || n != want {
+			return errors.Join(err, &Error{Kind: ErrNotCopied, Path: d.engine.Place, Op: "read", Err: fmt.Errorf("%d of %d rows of table %s", n, want, t.name)})
+		}
+	}
 	last := make([]LastNumber, len(identities))
 	for i, id := range identities {
 		n, err := from.engine.Upkeep.LastNumber(ctx, id.table, id.column)

@@ -1,15 +1,11 @@
 package store
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // tableCopy is one table being copied.
@@ -18,7 +14,6 @@ type tableCopy struct {
 	from, to *DB
 	columns  []column
 	keyAt    []int // of the key in columns
-	add      func(int64)
 	insert   multiInsert
 	limit    int // of rows read at once: as many as copyBytes were the last time
 }
@@ -37,8 +32,8 @@ const (
 	kindBytes
 )
 
-func newTableCopy(ctx context.Context, from, to *DB, t table, add func(int64)) (*tableCopy, error) {
-	c := &tableCopy{table: t, from: from, to: to, add: add, limit: copyRows}
+func newTableCopy(ctx context.Context, from, to *DB, t table) (*tableCopy, error) {
+	c := &tableCopy{table: t, from: from, to: to, limit: copyRows}
 	var err error
 	if c.columns, err = from.columnsOf(ctx, t.name); err != nil {
 		return nil, err
@@ -98,35 +93,23 @@ func (c *tableCopy) names() []string {
 // list returns the columns as SQL names them.
 func (c *tableCopy) list() string { return strings.Join(c.names(), ", ") }
 
-// copy adds to to what from has more, and replaces what differs, chunk by chunk.
-func (c *tableCopy) copy(ctx context.Context) error {
-	ahead, err := c.read(ctx, c.to, span{}, 1, " DESC") // the last row that is there already
+// copyTable copies a table, chunk by chunk.
+func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) error {
+	c, err := newTableCopy(ctx, from, to, t)
 	if err != nil {
 		return err
 	}
-	for at := (span{}); ; at.after = at.until {
-		rows, err := c.read(ctx, c.from, at.open(), c.limit, "")
-		if err != nil {
-			return err
-		}
-		c.adapt(len(rows))
-		if at.until = nil; len(rows) > 0 {
-			at.until = c.keyOf(rows[len(rows)-1])
-		}
-		there := len(ahead) > 0 && (at.after == nil || compareValues(c.keyOf(ahead[0]), at.after) > 0)
-		replace := false
-		if there {
-			if replace, err = c.differs(ctx, at, rows); err != nil {
-				return err
-			}
-		}
-		if replace || !there && len(rows) > 0 {
-			err = c.write(ctx, at, rows, replace)
-		}
+	for after := []any(nil); ; {
+		rows, err := c.read(ctx, after)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		c.add(int64(len(rows)))
+		c.adapt(len(rows))
+		if err := c.write(ctx, rows); err != nil {
+			return err
+		}
+		add(int64(len(rows)))
+		after = c.keyOf(rows[len(rows)-1])
 	}
 }
 
@@ -139,102 +122,35 @@ func (c *tableCopy) adapt(rows int) {
 	}
 }
 
-// differs reports whether to has other rows in a span.
-func (c *tableCopy) differs(ctx context.Context, at span, rows [][]any) (bool, error) {
-	others, err := c.read(ctx, c.to, at, len(rows)+1, "")
-	return !slices.EqualFunc(rows, others, equalRows), err
-}
-
-// write adds rows to a span, in place of those that are there.
-func (c *tableCopy) write(ctx context.Context, at span, rows [][]any, replace bool) error {
+// write adds rows to the copy.
+func (c *tableCopy) write(ctx context.Context, rows [][]any) error {
 	return c.to.run(ctx, func(ctx context.Context, t *tx) error {
-		if replace {
-			where, args := c.within(at)
-			tables := c.to.engine.Upkeep.Tables[c.name]
-			if tables == nil {
-				tables = []string{c.name}
-			}
-			for _, name := range tables {
-				if _, err := t.exec(ctx, "DELETE FROM "+name+where, args...); err != nil {
-					return err
-				}
-			}
-		}
 		fill := func(args []any, i int) []any { return append(args, rows[i]...) }
-		if load := c.to.engine.Load; load != nil && len(rows) > 0 {
+		if load := c.to.engine.Load; load != nil {
 			return load(ctx, t.direct(), c.name, c.names(), len(rows), fill)
 		}
 		return c.insert.exec(ctx, t, len(rows), fill)
 	})
 }
 
-// verify returns an error unless both have the same rows.
-func (c *tableCopy) verify(ctx context.Context) error {
-	for at := (span{}); ; {
-		var rows, others [][]any
-		both, reading := errgroup.WithContext(ctx)
-		both.Go(func() (err error) {
-			rows, err = c.read(reading, c.from, at, c.limit, "")
-			return err
-		})
-		both.Go(func() (err error) {
-			others, err = c.read(reading, c.to, at, c.limit, "")
-			return err
-		})
-		if err := both.Wait(); err != nil {
-			return err
-		}
-		for i := range max(len(rows), len(others)) {
-			if i >= len(rows) || i >= len(others) || !equalRows(rows[i], others[i]) {
-				row := slices.Concat(rows[min(i, len(rows)):], others[min(i, len(others)):])[0]
-				return &Error{Kind: ErrNotCopied, Path: c.to.engine.Place, Op: "read", Err: fmt.Errorf("%s %v", strings.Join(c.key, ", "), c.keyOf(row))}
-			}
-		}
-		if len(rows) == 0 {
-			return nil
-		}
-		c.adapt(len(rows))
-		at.after = c.keyOf(rows[len(rows)-1])
-		c.add(int64(len(rows)))
-	}
-}
-
-// span is the rows after a key, up to and with another; nil for all.
-type span struct{ after, until []any }
-
-// open returns the span without its end.
-func (s span) open() span { return span{after: s.after} }
-
-// within returns the condition that rows are in a span, and its arguments.
-func (c *tableCopy) within(s span) (text string, args []any) {
-	word := " WHERE "
-	if text = c.table.where(); text != "" {
-		word = " AND "
-	}
-	for _, bound := range []struct {
-		than string
-		key  []any
-	}{{" > ", s.after}, {" <= ", s.until}} {
-		if bound.key != nil {
-			text += word + "(" + strings.Join(c.key, ", ") + ")" + bound.than + tuples(1, len(c.key))
-			args = append(args, bound.key...)
-			word = " AND "
-		}
-	}
-	return text, args
-}
-
 // errEnough ends a query.
 var errEnough = errors.New("enough was read")
 
-// read returns up to limit rows of a span in the order of their keys, and no more than
+// read returns some rows after a key in the order of their keys, and no more than
 // copyBytes of them but for the last.
-func (c *tableCopy) read(ctx context.Context, d *DB, s span, limit int, order string) ([][]any, error) {
-	where, args := c.within(s)
+func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
+	where := c.table.where()
+	if after != nil {
+		word := " WHERE "
+		if where != "" {
+			word = " AND "
+		}
+		where += word + "(" + strings.Join(c.key, ", ") + ") > " + tuples(1, len(c.key))
+	}
 	var rows [][]any
 	bytes := 0
 	dest := make([]any, len(c.columns))
-	err := d.each(ctx, func(s scanner) error {
+	err := c.from.each(ctx, func(s scanner) error {
 		row := make([]any, len(c.columns))
 		for i := range row {
 			dest[i] = &row[i]
@@ -251,7 +167,7 @@ func (c *tableCopy) read(ctx context.Context, d *DB, s span, limit int, order st
 			return errEnough
 		}
 		return nil
-	}, "SELECT "+c.list()+" FROM "+c.name+where+" ORDER BY "+strings.Join(c.key, order+", ")+order+" LIMIT ?", append(args, limit)...)
+	}, "SELECT "+c.list()+" FROM "+c.name+where+" ORDER BY "+strings.Join(c.key, ", ")+" LIMIT ?", append(slices.Clone(after), c.limit)...)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
@@ -295,40 +211,4 @@ func (c *tableCopy) keyOf(row []any) []any {
 		key[i] = row[at]
 	}
 	return key
-}
-
-func equalRows(a, b []any) bool { return compareValues(a, b) == 0 }
-
-// compareValues compares values of the same columns in the order in which databases
-// sort them; NULL, which no key has, comes first.
-func compareValues(a, b []any) int {
-	for i := range a {
-		if d := compareValue(a[i], b[i]); d != 0 {
-			return d
-		}
-	}
-	return 0
-}
-
-func compareValue(a, b any) int {
-	switch x := a.(type) {
-	case int64:
-		if y, ok := b.(int64); ok {
-			return cmp.Compare(x, y)
-		}
-	case string:
-		if y, ok := b.(string); ok {
-			return cmp.Compare(x, y)
-		}
-	case []byte:
-		if y, ok := b.([]byte); ok {
-			return bytes.Compare(x, y)
-		}
-	case nil:
-		if b == nil {
-			return 0
-		}
-		return -1
-	}
-	return 1
 }

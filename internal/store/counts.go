@@ -23,34 +23,22 @@ func (k countKey) of(status int64, carrier string, transit time.Duration) countK
 	return k
 }
 
-// trackingCounts is by how many the trackings of lines become more, and when the
-// last of them was seen.
-type trackingCounts map[countKey]*struct{ n, seen int64 }
-
-func (c trackingCounts) add(k countKey, n, seen int64) {
-	line := c[k]
-	if line == nil {
-		line = new(struct{ n, seen int64 })
-		c[k] = line
-	}
-	line.n += n
-	line.seen = max(line.seen, seen)
-}
+// trackingCounts is by how many the trackings of lines become more.
+type trackingCounts map[countKey]int64
 
 // move counts what was seen of a tracking in place of what was known before. key has
 // its account and its run.
 func (c trackingCounts) move(key countKey, before storedSighting, status int64, seen *ownedSighting) {
 	if before.status != 0 || key.run != 0 {
-		c.add(key.of(before.status, cmp.Or(before.CarrierCode, before.carrier), before.Transit), -1, 0)
+		c[key.of(before.status, cmp.Or(before.CarrierCode, before.carrier), before.Transit)]--
 	}
-	c.add(key.of(status, cmp.Or(clean(seen.CarrierCode), before.carrier), seen.Transit), 1, millis(seen.Seen))
+	c[key.of(status, cmp.Or(clean(seen.CarrierCode), before.carrier), seen.Transit)]++
 }
 
 // The parts of a statement that adds to table tracking_counts, around its values.
 const (
-	insertCounts = "INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings, seen)"
-	onKnownCount = ` ON CONFLICT (account_id, run_id, status_id, carrier, transit_days) DO UPDATE SET trackings = tracking_counts.trackings + excluded.trackings,
-		seen = CASE WHEN excluded.seen > tracking_counts.seen THEN excluded.seen ELSE tracking_counts.seen END`
+	insertCounts = "INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings)"
+	onKnownCount = ` ON CONFLICT (account_id, run_id, status_id, carrier, transit_days) DO UPDATE SET trackings = tracking_counts.trackings + excluded.trackings`
 	// transitDays is [ledger.TransitDays] of a sighting s.
 	transitDays = "CASE WHEN s.transit > 0 THEN (s.transit + 43200000) / 86400000 ELSE -1 END"
 )
@@ -58,14 +46,15 @@ const (
 // changeCounts changes table tracking_counts.
 func (d *DB) changeCounts(ctx context.Context, t *tx, counts trackingCounts) error {
 	keys := make([]countKey, 0, len(counts))
-	for k := range counts {
-		keys = append(keys, k)
+	for k, n := range counts {
+		if n != 0 {
+			keys = append(keys, k)
+		}
 	}
-	err := d.sql.trackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
+	return d.sql.trackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
 		k := keys[i]
-		return append(args, k.account, k.run, k.status, k.carrier, k.transitDays, counts[k].n, counts[k].seen)
+		return append(args, k.account, k.run, k.status, k.carrier, k.transitDays, counts[k])
 	})
-	return err
 }
 
 // runOf returns the run that brought a row in.
@@ -81,17 +70,17 @@ func (t *tx) runOf(ctx context.Context, row int64) (int64, error) {
 // trackingCount is a line of table tracking_counts as it is read.
 type trackingCount struct {
 	countKey
-	trackings, seen int64
+	trackings int64
 }
 
 // readCounts reads the lines that the filter may take, whatever their run.
 func (l *lister) readCounts(ctx context.Context) (err error) {
-	query := "SELECT account_id, run_id, status_id, carrier, transit_days, trackings, seen FROM tracking_counts WHERE account_id IN (0, $1) AND trackings > 0"
+	query := "SELECT account_id, run_id, status_id, carrier, transit_days, trackings FROM tracking_counts WHERE account_id IN (0, $1) AND trackings > 0"
 	var all, taken int64
 	l.onlyRows = true
 	err = l.d.each(ctx, func(s scanner) error {
 		var c trackingCount
-		err := s.Scan(&c.account, &c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings, &c.seen)
+		err := s.Scan(&c.account, &c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings)
 		if strings.EqualFold(c.carrier, l.f.Carrier) && !slices.Contains(l.carriers, c.carrier) {
 			l.carriers = append(l.carriers, c.carrier)
 		}
@@ -108,17 +97,6 @@ func (l *lister) readCounts(ctx context.Context) (err error) {
 	}, query, l.account)
 	l.dense = taken > all/50
 	return err
-}
-
-// mayTake reports whether the filter may take trackings of a line.
-func (l *lister) mayTake(c trackingCount) bool {
-	known := c.status != 0
-	return (l.f.Status == "" || known && slices.Contains(l.statuses, c.status)) &&
-		(l.f.Carrier == "" || strings.EqualFold(c.carrier, l.f.Carrier)) &&
-		(!l.f.Unreported || !known) &&
-		(l.f.SeenSince.IsZero() || known && c.seen >= millis(l.f.SeenSince)) &&
-		(l.f.StuckSince.IsZero() || known && !slices.Contains(l.final, c.status)) &&
-		(l.f.StaleSince.IsZero() || !slices.Contains(l.final, c.status))
 }
 
 // countedRuns are the runs with rows that the filter may take, of those that are

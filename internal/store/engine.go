@@ -11,11 +11,9 @@ import (
 type Engine struct {
 	Place  string // of the store, as its users name it, without secrets
 	New    bool   // the store was made when it was opened
-	Backup string // the copy that was made before an older store was brought up to date; empty if none was
 	Shared string // who may change the store besides the user, in words; empty for nobody
 
 	ReadOnly error // why nothing can be written, nil if it can
-	Salvage  bool  // the store can vanish while it is in use: answers are then written to a file beside it
 
 	Connector Connector
 	Readers   *sql.DB // connections that read
@@ -144,7 +142,6 @@ type Statement struct {
 type Parts struct {
 	UnverifiedBytes string // query for what [DB.UnverifiedBytes] returns
 	DropBodies      string // of deliveries before $2 and $3 that no sink waits for
-	DropVersions    string // of answers before $2
 	DropAnswers     string // of batches of pruned runs, from parts with others too
 }
 

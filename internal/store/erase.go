@@ -21,7 +21,6 @@ type shipment struct {
 
 	row      int64 // 0 if it has none
 	sighting int64 // likewise
-	account  int64 // 0 of a number alone
 }
 
 // erasure is the shipments to erase, and the names that are theirs alone.
@@ -30,15 +29,16 @@ type erasure struct {
 	account int64
 	all     []shipment
 	refs    map[string]bool // referIds
-	words   words           // what the account's texts and bytes are searched for
-	common  words           // likewise, those that belong to no account
-	routers map[string]bool // the service's own identifiers
+	names   names           // what texts and bytes are searched for
+	keys    map[string]bool // of the numbers, as events have them
+	hashes  [][]byte
 	done    ledger.Erasure
 }
 
-// Erase removes shipments, see [ledger.Eraser]. Their hashes are written first, and
-// rows and trackings, by which the rest is found, are removed last.
-func (d *DB) Erase(ctx context.Context, account string, qs []tracking.Query) (done ledger.Erasure, err error) {
+// Erase removes shipments, see [ledger.Eraser]. Their hashes are written first, so that
+// nothing more is stored of them, and rows and trackings, by which the rest is found, are
+// removed last.
+func (d *DB) Erase(ctx context.Context, account string, qs []tracking.Query, forget bool) (done ledger.Erasure, err error) {
 	// A run that is being staged may hold what is to be erased.
 	_, unlock, err := d.lockStaging(ctx)
 	if err != nil {
@@ -52,7 +52,11 @@ func (d *DB) Erase(ctx context.Context, account string, qs []tracking.Query) (do
 	if err != nil {
 		return done, err
 	}
-	for _, step := range []func(context.Context) error{e.eraseDeliveries, e.eraseEvents, e.eraseRefused, e.eraseAnswers, e.eraseTexts, e.eraseShipments} {
+	steps := []func(context.Context) error{e.eraseDeliveries, e.eraseAnswers, e.eraseTexts, e.eraseShipments}
+	if forget {
+		steps = append(steps, e.forget)
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return e.done, err
 		}
@@ -78,8 +82,7 @@ func (d *DB) rememberErased(ctx context.Context, account string, qs []tracking.Q
 
 // findErasure finds what queries name.
 func (d *DB) findErasure(ctx context.Context, account string, qs []tracking.Query) (*erasure, error) {
-	e := &erasure{d: d, refs: map[string]bool{}, words: newWords(), routers: map[string]bool{}}
-	e.common = words{e.words.numbers, map[string]bool{}}
+	e := &erasure{d: d, refs: map[string]bool{}, names: newNames(), keys: map[string]bool{}}
 	var err error
 	if e.account, err = d.accountID(ctx, account); err != nil {
 		return nil, err
@@ -93,7 +96,7 @@ func (d *DB) findErasure(ctx context.Context, account string, qs []tracking.Quer
 			e.done.Unknown = append(e.done.Unknown, i)
 		}
 	}
-	for _, step := range []func(context.Context) error{e.narrow, e.findRouters, e.requireIdle} {
+	for _, step := range []func(context.Context) error{e.leaveShared, e.findUnowned, e.requireIdle} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -103,165 +106,115 @@ func (d *DB) findErasure(ctx context.Context, account string, qs []tracking.Quer
 
 // find adds what is kept of a query. It reports whether there is anything, or was.
 func (e *erasure) find(ctx context.Context, account string, q tracking.Query) (bool, error) {
-	before := len(e.all)
 	folded := tracking.FoldNumber(q.Number)
-	where := "x.account_id = $1 AND x.refer_id = $2"
+	rows, sightings := "rows x WHERE x.account_id = $1 AND x.refer_id = $2", "sightings x WHERE x.account_id = $1 AND x.refer_id = $2"
 	args := []any{e.account, q.ReferID}
 	if q.ReferID == "" {
+		rows = "numbers n JOIN rows x ON x.id = n.row_id WHERE n.account_id = $1 AND n.folded = $2 AND n.folded <> ''"
+		sightings = "sightings x WHERE x.account_id = $1 AND x.folded = $2 AND x.folded <> ''"
 		args[1] = folded
 	}
-	rows, sightings := "rows x WHERE "+where, "sightings x WHERE "+where
-	if q.ReferID == "" {
-		rows = "numbers n JOIN rows x ON x.id = n.row_id WHERE n.account_id = $1 AND n.folded = $2 AND n.folded <> ''"
-		sightings = "sightings x WHERE x.account_id IN (0, $1) AND x.folded = $2 AND x.folded <> ''"
-	}
+	var found []shipment
 	for _, part := range []string{
-		"SELECT x.id, 0, x.account_id, x.refer_id, x.number FROM " + rows,
-		"SELECT 0, x.id, x.account_id, x.refer_id, x.number FROM " + sightings + " AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.id)",
+		"SELECT x.id, 0, x.refer_id, x.number FROM " + rows,
+		"SELECT 0, x.id, x.refer_id, x.number FROM " + sightings + " AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.id)",
 	} {
-		more, err := list(ctx, e.d.each, func(s scanner) (one shipment, err error) {
-			err = s.Scan(&one.row, &one.sighting, &one.account, &one.ReferID, &one.Number)
-			return one, err
-		}, part, args...)
-		if err != nil {
+		if err := e.d.each(ctx, func(s scanner) error {
+			var one shipment
+			err := s.Scan(&one.row, &one.sighting, &one.ReferID, &one.Number)
+			if q.ReferID == "" || q.Number == "" || tracking.FoldNumber(one.Number) == folded {
+				found = append(found, one)
+			}
+			return err
+		}, part, args...); err != nil {
 			return false, err
 		}
-		e.all = append(e.all, more...)
 	}
-	known := len(e.all) > before
-	if !known {
-		if q.ReferID == "" {
-			if _, err := e.d.row(ctx, []any{&known}, "SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)", foldKey(q.Number)); err != nil {
-				return false, err
-			}
-		}
-		at, err := e.d.Erased(ctx, account, []tracking.Query{{ReferID: q.ReferID, Number: q.Number}})
-		if known = known || err == nil && !at[0].At.IsZero(); !known {
+	if len(found) == 0 {
+		if known, err := e.wasKnown(ctx, account, q); !known || err != nil {
 			return false, err
 		}
 	}
 	if q.ReferID != "" {
 		e.refs[q.ReferID] = true
 	}
-	e.words.addNumber(q.Number)
-	for _, s := range e.all[before:] {
-		e.words.addNumber(s.Number)
+	e.names.addNumber(q.Number)
+	for _, s := range found {
+		e.names.addNumber(s.Number)
 		if s.ReferID != "" {
 			e.refs[s.ReferID] = true
 		}
 	}
+	e.all = append(e.all, found...)
 	return true, nil
 }
 
-// narrow leaves out the names that others hold too: what is said of these stays.
-func (e *erasure) narrow(ctx context.Context) error {
-	rows, keys := map[int64]bool{}, map[tracking.Key]bool{}
+// wasKnown reports whether events name a number, or a query was erased before.
+func (e *erasure) wasKnown(ctx context.Context, account string, q tracking.Query) (known bool, err error) {
+	if q.ReferID == "" {
+		if _, err := e.d.row(ctx, []any{&known}, `SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)
+			OR EXISTS (SELECT 1 FROM sightings WHERE account_id = 0 AND folded = $2)`, foldKey(q.Number), tracking.FoldNumber(q.Number)); known || err != nil {
+			return known, err
+		}
+	}
+	before, err := e.d.Erased(ctx, account, []tracking.Query{q})
+	return err == nil && before[0], err
+}
+
+// leaveShared leaves out the names that other shipments have too: what is said of these
+// stays until the last one is erased.
+func (e *erasure) leaveShared(ctx context.Context) error {
+	own := map[int64]bool{}
 	for _, s := range e.all {
-		rows[s.row] = true
-		keys[s.Key] = true
+		own[cmp.Or(s.row, s.sighting)] = true
 	}
-	holds := func(query string, args ...any) (bool, error) {
-		held := false
-		err := e.d.each(ctx, func(s scanner) error {
-			var row, account int64
-			var k tracking.Key
-			err := s.Scan(&row, &account, &k.ReferID, &k.Number)
-			held = held || !rows[row] && (account != e.account || !keys[k])
-			return err
-		}, query, args...)
-		return held, err
+	isShared := func(query string, args ...any) (bool, error) {
+		ids, err := list(ctx, e.d.each, scanOne[int64], query, args...)
+		return slices.ContainsFunc(ids, func(id int64) bool { return !own[id] }), err
 	}
-	for number := range e.words.numbers {
-		held, err := holds(`SELECT r.id, r.account_id, r.refer_id, r.number FROM accounts a CROSS JOIN numbers n CROSS JOIN rows r
-			WHERE n.account_id = a.id AND n.folded = $1 AND n.folded <> '' AND r.id = n.row_id
-			UNION ALL SELECT -1, s.account_id, s.refer_id, s.number FROM accounts a CROSS JOIN sightings s WHERE s.account_id = a.id AND s.folded = $1`, number)
+	for number := range e.names.numbers {
+		shared, err := isShared(`SELECT n.row_id FROM accounts a CROSS JOIN numbers n WHERE n.account_id = a.id AND n.folded = $1 AND n.folded <> ''
+			UNION ALL SELECT s.id FROM accounts a CROSS JOIN sightings s WHERE s.account_id = a.id AND s.folded = $1`, number)
 		if err != nil {
 			return err
 		}
-		if held {
-			delete(e.words.numbers, number)
+		if shared {
+			delete(e.names.numbers, number)
 			e.done.Shared++
 		}
 	}
-	// What is known of a number alone goes with the last who holds it.
-	e.all = slices.DeleteFunc(e.all, func(s shipment) bool {
-		return s.account == noAccount && !e.words.numbers[tracking.FoldNumber(s.Number)]
-	})
+	const others = `SELECT r.id FROM accounts a CROSS JOIN rows r WHERE %[1]s AND r.account_id = a.id AND r.refer_id = $2
+		UNION ALL SELECT s.id FROM accounts a CROSS JOIN sightings s WHERE %[1]s AND s.account_id = a.id AND s.refer_id = $2`
 	for ref := range e.refs {
-		held, err := holds(`SELECT id, account_id, refer_id, number FROM rows WHERE account_id = $1 AND refer_id = $2
-			UNION ALL SELECT -1, account_id, refer_id, number FROM sightings WHERE account_id = $1 AND refer_id = $2`, e.account, ref)
+		shared, err := isShared(fmt.Sprintf(others, "a.id = $1"), e.account, ref)
 		if err != nil {
 			return err
 		}
-		if held {
+		if shared {
 			delete(e.refs, ref)
 			continue
 		}
-		e.words.refs[ref] = true
-		if _, err := e.d.row(ctx, []any{&held}, `SELECT EXISTS (SELECT 1 FROM accounts a CROSS JOIN rows r WHERE a.id <> $1 AND r.account_id = a.id AND r.refer_id = $2)
-			OR EXISTS (SELECT 1 FROM accounts a CROSS JOIN sightings s WHERE a.id <> $1 AND s.account_id = a.id AND s.refer_id = $2)`, e.account, ref); err != nil {
+		// It may mean another order in another account: texts belong to none.
+		if shared, err = isShared(fmt.Sprintf(others, "a.id <> $1"), e.account, ref); err != nil {
 			return err
 		}
-		if !held {
-			e.common.refs[ref] = true
-		}
-	}
-	return e.findUnowned(ctx)
-}
-
-// wordsOf returns what texts and bytes of an account are searched for: a referId means
-// another order in another account.
-func (e *erasure) wordsOf(account int64) words {
-	switch account {
-	case noAccount:
-		return e.common
-	case e.account:
-		return e.words
-	}
-	return words{e.words.numbers, e.routers}
-}
-
-// findUnowned adds what is known of the numbers alone.
-func (e *erasure) findUnowned(ctx context.Context) error {
-	for number := range e.words.numbers {
-		more, err := list(ctx, e.d.each, func(s scanner) (one shipment, err error) {
-			err = s.Scan(&one.sighting, &one.Number)
-			return one, err
-		}, "SELECT id, number FROM sightings WHERE account_id = 0 AND folded = $1", number)
-		if err != nil {
-			return err
-		}
-		for _, s := range more {
-			if !slices.ContainsFunc(e.all, func(o shipment) bool { return o.sighting == s.sighting }) {
-				e.all = append(e.all, s)
-			}
+		if !shared {
+			e.names.refs[ref] = true
 		}
 	}
 	return nil
 }
 
-// findRouters finds the service's own identifiers of the shipments that no other
-// tracking has.
-func (e *erasure) findRouters(ctx context.Context) error {
-	own := map[int64]bool{} // ids of sightings
-	for _, s := range e.all {
-		own[cmp.Or(s.row, s.sighting)] = true
-	}
-	for id := range own {
-		var router string
-		shared := false
-		if err := e.d.each(ctx, func(s scanner) error {
-			var other, account int64
-			err := s.Scan(&router, &other, &account)
-			shared = shared || account != noAccount && !own[other]
-			return err
-		}, `SELECT s.router_id, o.id, o.account_id FROM sightings s CROSS JOIN sightings o
-			WHERE s.id = $1 AND s.router_id <> '' AND o.router_id = s.router_id AND o.router_id <> ''`, id); err != nil {
+// findUnowned adds what is known of the numbers alone.
+func (e *erasure) findUnowned(ctx context.Context) error {
+	for number := range e.names.numbers {
+		e.keys[foldKey(number)] = true
+		unowned, err := list(ctx, e.d.each, scanOne[int64], "SELECT id FROM sightings WHERE account_id = 0 AND folded = $1", number)
+		if err != nil {
 			return err
 		}
-		if router != "" && !shared {
-			e.routers[router] = true
-			e.words.refs[router], e.common.refs[router] = true, true
+		for _, id := range unowned {
+			e.all = append(e.all, shipment{sighting: id})
 		}
 	}
 	return nil
@@ -310,7 +263,7 @@ func (t *tx) requireNotSending(ctx context.Context, s shipment) error {
 
 // remember writes the hashes of what is erased. It returns how many were not there.
 func (e *erasure) remember(ctx context.Context, account string) (int64, error) {
-	if len(e.all)+len(e.words.numbers)+len(e.refs) == 0 {
+	if len(e.all)+len(e.names.numbers)+len(e.refs) == 0 {
 		return 0, nil
 	}
 	return runFor(ctx, e.d, func(ctx context.Context, t *tx) (added int64, err error) {
@@ -322,26 +275,37 @@ func (e *erasure) remember(ctx context.Context, account string) (int64, error) {
 		if _, err := t.row(ctx, []any{&salt}, "SELECT salt FROM accounts WHERE id = $1", id); err != nil {
 			return 0, err
 		}
-		t.erased = nil
-		var hashes [][]byte
+		t.erased, e.hashes = nil, nil
 		for _, s := range e.all {
 			if s.ReferID != "" {
-				hashes = append(hashes, erasedHash(salt, erasedPair, s.ReferID, tracking.FoldNumber(s.Number)))
+				e.hashes = append(e.hashes, erasedHash(salt, erasedPair, s.ReferID, tracking.FoldNumber(s.Number)))
 			}
 		}
 		for ref := range e.refs {
-			hashes = append(hashes, erasedHash(salt, erasedRefer, ref))
+			e.hashes = append(e.hashes, erasedHash(salt, erasedRefer, ref))
 		}
-		for number := range e.words.numbers {
-			hashes = append(hashes, erasedHash(salt, erasedNumber, number))
+		for number := range e.names.numbers {
+			e.hashes = append(e.hashes, erasedHash(salt, erasedNumber, number))
 		}
-		for _, hash := range hashes {
+		for _, hash := range e.hashes {
 			n, err := t.exec(ctx, "INSERT INTO erased (hash, account_id, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", hash, id, millis(time.Now()))
 			if added += n; err != nil {
 				return 0, err
 			}
 		}
 		return added, nil
+	})
+}
+
+// forget removes the hashes of what was erased.
+func (e *erasure) forget(ctx context.Context) error {
+	return e.d.run(ctx, func(ctx context.Context, t *tx) error {
+		for _, hash := range e.hashes {
+			if _, err := t.exec(ctx, "DELETE FROM erased WHERE hash = $1", hash); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -374,7 +338,7 @@ func (t *tx) eraseShipments(ctx context.Context, all []shipment) (done ledger.Er
 
 // eraseSighting removes what is known of a tracking without a row.
 func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) error {
-	if _, err := t.exec(ctx, insertCounts+" SELECT account_id, 0, status_id, carrier, "+transitDays+", -1, 0 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {
+	if _, err := t.exec(ctx, insertCounts+" SELECT account_id, 0, status_id, carrier, "+transitDays+", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {
 		return err
 	}
 	n, err := t.exec(ctx, "DELETE FROM sightings WHERE id = $1", id)
@@ -406,14 +370,18 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 	if err := m.addSource(ctx, b); err != nil {
 		return err
 	}
+	n, err := t.exec(ctx, "DELETE FROM batch_answers WHERE batch_id = $1", b.id)
+	if done.Responses += n; err != nil {
+		return err
+	}
 	if err := t.eraseMentions(ctx, s.row); err != nil {
 		return err
 	}
-	if _, err := t.exec(ctx, insertCounts+` SELECT r.account_id, n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), `+transitDays+`, -1, 0
+	if _, err := t.exec(ctx, insertCounts+` SELECT r.account_id, n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), `+transitDays+`, -1
 		FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id WHERE r.id BETWEEN n.first_row AND n.last_row AND r.id = $1`+onKnownCount, s.row); err != nil {
 		return err
 	}
-	n, err := t.exec(ctx, "DELETE FROM sightings WHERE id = $1", s.row)
+	n, err = t.exec(ctx, "DELETE FROM sightings WHERE id = $1", s.row)
 	if done.Trackings += n; err != nil {
 		return err
 	}

@@ -194,8 +194,9 @@ func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) error {
 	return nil
 }
 
-// blankErased blanks what deliveries say of erased numbers: the rest is stored as it is.
-func (t *tx) blankErased(ctx context.Context, all []*arrival) error {
+// dropErased drops the bytes of deliveries that name erased numbers, and what their events
+// about these say: other events stay.
+func (t *tx) dropErased(ctx context.Context, all []*arrival) error {
 	e, err := t.erasedNames(ctx)
 	if err != nil || !e.any() {
 		return err
@@ -212,71 +213,43 @@ func (t *tx) blankErased(ctx context.Context, all []*arrival) error {
 		return err
 	}
 	for _, a := range all {
-		a.blank(func(r inbox.Event) bool { return r.TrackingNumber != "" && e.has(e.ofNumber(r.TrackingNumber)...) })
+		a.drop(func(r inbox.Event) bool { return r.TrackingNumber != "" && e.has(e.ofNumber(r.TrackingNumber)...) })
 	}
 	return nil
 }
 
-// blankErasedRefused returns a refused delivery without what it says of erased numbers.
-func (t *tx) blankErasedRefused(ctx context.Context, d inbox.Delivery) (inbox.Delivery, error) {
+// drop drops the bytes, and what the rows say that are to be erased, if there is one.
+func (a *arrival) drop(erase func(inbox.Event) bool) {
+	for i, r := range a.rows {
+		if !erase(r) {
+			continue
+		}
+		if !a.dropped {
+			a.rows, a.sums, a.dropped = slices.Clone(a.rows), slices.Clone(a.sums), true
+			a.delivery.Anomaly = inbox.Erased
+		}
+		a.sums[i] = nil
+		a.rows[i] = inbox.Event{ReceivedAt: r.ReceivedAt, Index: r.Index, Offset: r.Offset, Length: r.Length, Mark: inbox.Anomaly, Anomaly: inbox.Erased, Synthetic: r.Synthetic}
+	}
+}
+
+// isErasedRefused reports whether a refused delivery names an erased number.
+func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error) {
 	e, err := t.erasedNames(ctx)
 	if err != nil || !e.any() {
-		return d, err
+		return false, err
 	}
 	decoded, rows := inbox.Decode(d)
 	a := &arrival{delivery: decoded, rows: rows, sums: make([][]byte, len(rows))}
-	err = t.blankErased(ctx, []*arrival{a})
-	d.Body = a.delivery.Body
-	return d, err
+	err = t.dropErased(ctx, []*arrival{a})
+	return a.dropped, err
 }
 
-// blank blanks the rows that are to be erased. A delivery without any other has no
-// bytes left.
-func (a *arrival) blank(erase func(inbox.Event) bool) {
-	blanked, left := 0, 0
-	for i, r := range a.rows {
-		switch {
-		case r.Anomaly == inbox.Erased: // when the transaction was tried before
-		case !erase(r):
-			left++
-		default:
-			if blanked == 0 {
-				a.delivery.Body, a.rows, a.sums = slices.Clone(a.delivery.Body), slices.Clone(a.rows), slices.Clone(a.sums)
-			}
-			blanked++
-			blankSpan(a.delivery.Body, r.Offset, r.Length)
-			a.sums[i] = nil
-			a.rows[i] = inbox.Event{ReceivedAt: r.ReceivedAt, Index: r.Index, Offset: r.Offset, Length: r.Length, Mark: inbox.Anomaly, Anomaly: inbox.Erased, Synthetic: r.Synthetic}
-		}
-	}
-	if blanked == 0 {
-		return
-	}
-	a.delivery.Anomaly = inbox.Erased
-	if left == 0 {
-		a.dropped = true
-	}
-}
-
-// blankSpan replaces a value in JSON by an empty one of the same length: what follows
-// stays where it is.
-func blankSpan(body []byte, start, length int) {
-	for i := range length {
-		body[start+i] = ' '
-	}
-	if length > 1 {
-		copy(body[start:], "{}")
-	} else if length == 1 {
-		body[start] = '0'
-	}
-}
-
-// Erased says when queries were erased, see [ledger.Eraser].
-func (d *DB) Erased(ctx context.Context, account string, qs []tracking.Query) ([]ledger.ErasedName, error) {
-	names := make([]ledger.ErasedName, len(qs))
-	var id int64
+// Erased says which queries were erased, see [ledger.Eraser].
+func (d *DB) Erased(ctx context.Context, account string, qs []tracking.Query) ([]bool, error) {
+	erased := make([]bool, len(qs))
 	var salt []byte
-	found, err := d.row(ctx, []any{&id, &salt}, "SELECT id, salt FROM accounts WHERE name = $1 AND EXISTS (SELECT 1 FROM erased)", account)
+	found, err := d.row(ctx, []any{&salt}, "SELECT salt FROM accounts WHERE name = $1 AND EXISTS (SELECT 1 FROM erased)", account)
 	for i, q := range qs {
 		if !found || err != nil {
 			break
@@ -290,9 +263,7 @@ func (d *DB) Erased(ctx context.Context, account string, qs []tracking.Query) ([
 		default:
 			hash = erasedHash(salt, erasedPair, q.ReferID, tracking.FoldNumber(q.Number))
 		}
-		var at int64
-		_, err = d.row(ctx, []any{&at}, "SELECT at FROM erased WHERE hash = $1", hash)
-		names[i] = ledger.ErasedName{At: instant(at), Hash: hash}
+		_, err = d.row(ctx, []any{&erased[i]}, "SELECT EXISTS (SELECT 1 FROM erased WHERE hash = $1)", hash)
 	}
-	return names, err
+	return erased, err
 }

@@ -21,23 +21,24 @@ var (
 	ErrTakenOver error = claimError("another waybill took over what this one was sending")
 	ErrCutOff    error = claimError("no contact for too long: another waybill may have taken over what this one was sending")
 
-	ErrNotThere   = errors.New("there is no store")
-	ErrNoPlace    = errors.New("store can't be read in a folder without write access")
-	ErrChanged    = errors.New("store was changed while it was read")
-	ErrTooNew     = errors.New("store was written by a newer waybill")
-	ErrNotStore   = errors.New("not a waybill store")
-	ErrCorrupt    = errors.New("store is damaged")
-	ErrPermission = errors.New("no access to the store")
-	ErrNetworkFS  = errors.New("store is on a network file system")
-	ErrLinked     = errors.New("store has several hard links")
-	ErrMounted    = errors.New("store is mounted as a single file")
-	ErrGone       = errors.New("store was deleted, renamed or replaced while it was in use")
-	ErrExposed    = errors.New("other users can change the store")
-	ErrInUse      = errors.New("commands that send or receive use the store")
-	ErrNotEmpty   = errors.New("there is something in the store already")
-	ErrUnfinished = errors.New("the store is a copy that has not finished")
-	ErrNotCopied  = errors.New("the copy differs from the store")
-	ErrIO         = errors.New("disk error")
+	ErrNotThere    = errors.New("there is no store")
+	ErrNoPlace     = errors.New("store can't be read in a folder without write access")
+	ErrChanged     = errors.New("store was changed while it was read")
+	ErrTooNew      = errors.New("store was written by a newer waybill")
+	ErrDevelopment = errors.New("store was made by a development build of waybill")
+	ErrNotStore    = errors.New("not a waybill store")
+	ErrCorrupt     = errors.New("store is damaged")
+	ErrPermission  = errors.New("no access to the store")
+	ErrNetworkFS   = errors.New("store is on a network file system")
+	ErrLinked      = errors.New("store has several hard links")
+	ErrMounted     = errors.New("store is mounted as a single file")
+	ErrGone        = errors.New("store was deleted, renamed or replaced while it was in use")
+	ErrExposed     = errors.New("other users can change the store")
+	ErrInUse       = errors.New("commands that send or receive use the store")
+	ErrNotEmpty    = errors.New("there is something in the store already")
+	ErrUnfinished  = errors.New("the store is a copy that has not finished")
+	ErrNotCopied   = errors.New("the copy differs from the store")
+	ErrIO          = errors.New("disk error")
 )
 
 // claimError is a kind that says that what was claimed is not this process's any more.
@@ -60,19 +61,10 @@ var errClosed = errors.New("store is closed")
 type Error struct {
 	Kind error  // one of the kinds
 	Path string // the file
-	Op   string // what was being done: open, read, write, lock, migrate
+	Op   string // what was being done: open, read, write, lock
 	Err  error  // the cause, nil if there is none beyond Kind
 
-	Advice  string // what the reader can do about it, empty for that of the kind
-	Salvage string // the file that answers were written to instead, empty if none was
-}
-
-// OlderError says that a store is of an older version, which only a command that writes
-// can bring up to date.
-type OlderError struct{ Version, Reads int }
-
-func (e *OlderError) Error() string {
-	return fmt.Sprintf("version %d, this waybill reads version %d", e.Version, e.Reads)
+	Advice string // what the reader can do about it, empty for that of the kind
 }
 
 // Systemic says that every other use of the store would meet the same.
@@ -89,9 +81,6 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
 	}
-	if e.Salvage != "" {
-		text += "; the service's responses were saved to " + e.Salvage
-	}
 	return text
 }
 
@@ -105,35 +94,36 @@ func (e *Error) Unwrap() []error {
 
 // hints says what to do about each kind.
 var hints = map[error]string{
-	ErrFull:       "free space on that disk, then re-run the same command",
-	ErrLocked:     "another program has locked the store; wait for it or stop it, then re-run the same command",
-	ErrReadOnly:   "make the file and its folder writable, or use another store with --store",
-	ErrTakenOver:  "re-run the same command to continue",
-	ErrCutOff:     "check the server and the network, then re-run the same command to continue",
-	ErrNotThere:   "use an existing store with --store, or create one with `waybill create`",
-	ErrNoPlace:    "make the file and its folder writable; or copy the file with its -wal and -shm files to a writable folder and use that with --store",
-	ErrChanged:    "re-run the same command",
-	ErrTooNew:     "upgrade waybill, or use another store with --store",
-	ErrNotStore:   "use another file with --store",
-	ErrCorrupt:    "keep a copy of the file and its -wal and -shm files, then restore a backup",
-	ErrPermission: "make the file and its folder readable and writable for you, or use another store with --store",
-	ErrNetworkFS:  "use a store on a local disk with --store",
-	ErrLinked:     "log and lock files exist for one name only: keep one name and remove the others; `find FOLDER -samefile FILE` lists them",
-	ErrMounted:    "mount its folder, which also contains its log and lock files, and use the file in it with --store",
-	ErrGone:       "restore the store or a backup; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",
-	ErrExposed:    "restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store",
-	ErrInUse:      "wait for them or stop them; `waybill store check` lists them",
-	ErrNotEmpty:   "copy to a place where there is no store",
-	ErrUnfinished: "re-run the same `waybill store copy`, which continues; or drop the schema",
-	ErrNotCopied:  "re-run the same command, which copies again what differs",
-	ErrIO:         "check the disk, then re-run the same command",
+	ErrFull:        "free space on that disk, then re-run the same command",
+	ErrLocked:      "another program has locked the store; wait for it or stop it, then re-run the same command",
+	ErrReadOnly:    "make the file and its folder writable, or use another store with --store",
+	ErrTakenOver:   "re-run the same command to continue",
+	ErrCutOff:      "check the server and the network, then re-run the same command to continue",
+	ErrNotThere:    "use an existing store with --store, or create one with `waybill create`",
+	ErrNoPlace:     "make the file and its folder writable; or copy the file with its -wal and -shm files to a writable folder and use that with --store",
+	ErrChanged:     "re-run the same command",
+	ErrTooNew:      "upgrade waybill, or use another store with --store",
+	ErrDevelopment: "move it away, or use another store with --store",
+	ErrNotStore:    "use another file with --store",
+	ErrCorrupt:     "keep a copy of the file and its -wal and -shm files, then restore a backup",
+	ErrPermission:  "make the file and its folder readable and writable for you, or use another store with --store",
+	ErrNetworkFS:   "use a store on a local disk with --store",
+	ErrLinked:      "log and lock files exist for one name only: keep one name and remove the others; `find FOLDER -samefile FILE` lists them",
+	ErrMounted:     "mount its folder, which also contains its log and lock files, and use the file in it with --store",
+	ErrGone:        "restore the store or a backup; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",
+	ErrExposed:     "restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store",
+	ErrInUse:       "wait for them or stop them; `waybill store check` lists them",
+	ErrNotEmpty:    "remove what is there, or copy to another place",
+	ErrUnfinished:  "wait for `waybill store copy`; if it has ended, drop the schema and copy again",
+	ErrNotCopied:   "remove the copy and copy again",
+	ErrIO:          "check the disk, then re-run the same command",
 
 	ErrUnreachable:   "check that the server runs and can be reached from here, then re-run the same command",
-	ErrNoConnections: "end other programs, lower store_connections, or raise max_connections of the server or CONNECTION LIMIT of the role; then re-run the same command",
+	ErrNoConnections: "end other programs, or raise max_connections of the server or CONNECTION LIMIT of the role; then re-run the same command",
 	ErrServerTooOld:  "upgrade the server, or use another store with --store",
 	ErrEncoding:      "create a database with ENCODING 'UTF8', and use it with --store",
 	ErrPooled:        "connect to the server itself, or set pool_mode = session in pgbouncer",
-	ErrUnsynced:      "turn it on, such as with ALTER ROLE NAME SET synchronous_commit = on; --unsynced-store accepts that a crash of the server loses what was sent and received",
+	ErrUnsynced:      "turn it on, such as with ALTER ROLE NAME SET synchronous_commit = on",
 	ErrLost:          "check what the server was restored from; `waybill create --check-first` checks every row with the service before it is sent",
 	ErrNoTLS:         "trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the host name of its certificate; --insecure-store connects unverified",
 	ErrLogin:         "check the user in --store and its password: store_password_file, PGPASSWORD or PGPASSFILE (default ~/.pgpass)",

@@ -27,3 +27,12 @@ func (d *DB) HasAccount(ctx context.Context, name string) (bool, error) {
 	id, err := d.accountID(ctx, name)
 	return id >= 0, err
 }
+
+// CopiedTables returns the names of the tables that a copy has.
+func CopiedTables() []string {
+	names := make([]string, len(copied))
+	for i, t := range copied {
+		names[i] = t.name
+	}
+	return names
+}

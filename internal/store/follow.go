@@ -59,14 +59,6 @@ func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ownedSighting, err
 	return all, err
 }
 
-// UpdatedByEvents returns what was learnt from events, see [ledger.EventFollower].
-func (d *DB) UpdatedByEvents(ctx context.Context, account string, after int64) ([]tracking.Key, error) {
-	return list(ctx, d.each, func(s scanner) (k tracking.Key, err error) {
-		err = s.Scan(&k.ReferID, &k.Number)
-		return k, err
-	}, "SELECT refer_id, number FROM sightings WHERE event > $1 AND event > 0 AND +account_id IN (0, "+accountOf("$2")+") ORDER BY event, id", after, account)
-}
-
 // LastUnverified returns the latest unverified event of a number, see [ledger.EventFollower].
 func (d *DB) LastUnverified(ctx context.Context, number string) (int64, error) {
 	if number == "" {

@@ -28,7 +28,7 @@ func TestPanicInATransaction(t *testing.T) {
 			if !ok {
 				return nil
 			}
-			d, err := serverAt(t, url, "")
+			d, err := serverAt(t, url)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestJobsOfATransactionWaitForALock(t *testing.T) {
 	if !ok {
 		return
 	}
-	d, err := serverAt(t, url, "")
+	d, err := serverAt(t, url)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,9 +80,9 @@ func (d *DB) indexSomeNumbers(ctx context.Context, t *tx) error {
 		`UPDATE sightings SET id = r.id FROM rows r WHERE r.id > $1 AND r.id <= $2 AND sightings.id < 0
 			AND sightings.account_id = r.account_id AND sightings.refer_id = r.refer_id AND sightings.number = r.number`,
 		// They were counted without a row so far.
-		insertCounts + ` SELECT account_id, 0, status_id, carrier, ` + transitDays + `, -COUNT(*), 0 FROM sightings s
+		insertCounts + ` SELECT account_id, 0, status_id, carrier, ` + transitDays + `, -COUNT(*) FROM sightings s
 			WHERE s.id > $1 AND s.id <= $2 GROUP BY 1, 2, 3, 4, 5` + onKnownCount,
-		insertCounts + ` SELECT r.account_id, n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), ` + transitDays + `, COUNT(*), COALESCE(MAX(s.seen), 0)
+		insertCounts + ` SELECT r.account_id, n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), ` + transitDays + `, COUNT(*)
 			FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id
 			WHERE n.last_row > $1 AND n.first_row <= $2 AND r.id BETWEEN n.first_row AND n.last_row AND r.id > $1 AND r.id <= $2 GROUP BY 1, 2, 3, 4, 5` + onKnownCount,
 	}, done, upTo); err != nil {

@@ -51,18 +51,14 @@ func (d *DB) Observed(ctx context.Context, of observed.Origin) ([]observed.Entry
 			return nil, err
 		}
 	}
-	all, err := list(ctx, d.each, scanObserved, selectObserved, id)
-	for i := range all {
-		all[i].Unverified = of.Unverified
-	}
-	return all, err
+	return list(ctx, d.each, scanObserved, selectObserved, id)
 }
 
-const selectObserved = "SELECT kind, name, count, first_seen, last_seen, sample, documented FROM observed WHERE account_id = $1"
+const selectObserved = "SELECT kind, name, count, first_seen, last_seen, documented FROM observed WHERE account_id = $1"
 
 func scanObserved(s scanner) (e observed.Entry, err error) {
 	var first, last int64
-	err = s.Scan(&e.Kind, &e.Name, &e.Count, &first, &last, &e.Sample, &e.Documented)
+	err = s.Scan(&e.Kind, &e.Value, &e.Count, &first, &last, &e.Documented)
 	e.First, e.Last = instant(first), instant(last)
 	return e, err
 }
@@ -78,13 +74,13 @@ func (t *tx) observe(ctx context.Context, account int64, met []observed.Entry) e
 	}
 	met = slices.Clone(met)
 	for i := range met {
-		met[i].Name, met[i].Sample = clean(met[i].Name), clean(met[i].Sample)
+		met[i].Value = clean(met[i].Value)
 	}
 	admitted := observed.Admit(known, met)
 	slices.SortFunc(admitted, func(a, b observed.Entry) int { return a.Compare(b.Key) }) // writers in one order
 	err = t.w.sql.observed.exec(ctx, t, len(admitted), func(args []any, i int) []any {
 		e := admitted[i]
-		return append(args, account, string(e.Kind), e.Name, e.Count, millis(e.First), millis(e.Last), e.Sample, flag(e.Documented))
+		return append(args, account, string(e.Kind), e.Value, e.Count, millis(e.First), millis(e.Last), flag(e.Documented))
 	})
 	return err
 }

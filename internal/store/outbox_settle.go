@@ -15,7 +15,7 @@ type outboxStatements struct {
 	deleteNumbers        keyStatement[int64]  // by entry
 	heldNumbers, unblock keyStatement[string] // of a sink
 
-	entries, numbers, forwarded, sentUnverified multiInsert
+	entries, numbers, forwarded multiInsert
 }
 
 func newOutboxStatements() outboxStatements {
@@ -37,9 +37,9 @@ func newOutboxStatements() outboxStatements {
 		entries: newMultiInsert("INSERT INTO outbox (sink, delivery, added, due, blocked, owner, attempts, failures, first_fail, dead, status, problem, reply)", "iiiii", "",
 			"''", "0", "0", "0", "0", "0", "''", "''"),
 		numbers: newMultiInsert("INSERT INTO outbox_numbers (sink, folded, letter)", "iti", ""),
-		forwarded: newMultiInsert("INSERT INTO forwarded (delivery, sink, attempts, sent, status)", "iiiii",
-			" ON CONFLICT (delivery, sink) DO UPDATE SET attempts = forwarded.attempts + excluded.attempts, sent = excluded.sent, status = excluded.status"),
-		sentUnverified: newMultiInsert("INSERT INTO sent_unverified (sink, delivery)", "ii", " ON CONFLICT DO NOTHING"),
+		forwarded: newMultiInsert("INSERT INTO forwarded (delivery, sink, attempts, sent, status, unverified)", "iiiiii",
+			" ON CONFLICT (delivery, sink) DO UPDATE SET attempts = forwarded.attempts + excluded.attempts, sent = excluded.sent, status = excluded.status, "+
+				"unverified = CASE forwarded.unverified WHEN 1 THEN 1 ELSE excluded.unverified END"),
 	}
 }
 
@@ -148,22 +148,14 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*settlement) error {
 
 // removeSent removes a sink's entries that were sent, and records that.
 func (t *tx) removeSent(ctx context.Context, sink int64, all []settledEntry) error {
-	var entries, unverified []int64
+	var entries []int64
 	for _, e := range all {
 		entries = append(entries, e.entry)
-		if e.unverified {
-			unverified = append(unverified, e.delivery)
-		}
 	}
 	if err := t.w.sql.outbox.forwarded.exec(ctx, t, len(all), func(args []any, n int) []any {
 		e := all[n]
 		// What was given up is sent by an attempt that nobody has counted yet.
-		return append(args, e.delivery, sink, e.attempts+flag(e.dead), millis(e.Now), e.Status)
-	}); err != nil {
-		return err
-	}
-	if err := t.w.sql.outbox.sentUnverified.exec(ctx, t, len(unverified), func(args []any, n int) []any {
-		return append(args, sink, unverified[n])
+		return append(args, e.delivery, sink, e.attempts+flag(e.dead), millis(e.Now), e.Status, flag(e.unverified))
 	}); err != nil {
 		return err
 	}

@@ -10,20 +10,16 @@ import (
 
 // PrunePlan is what removing all that is older than a time comes to.
 type PrunePlan struct {
-	Runs     ledger.PrunedRuns
-	Versions int64 // earlier answers, see [ledger.Versions]
-	Inbox    inbox.PruneResult
+	Runs  ledger.PrunedRuns
+	Inbox inbox.PruneResult
 }
 
-// PlanPrune returns what PruneRuns, PruneVersions and Prune would remove now. It
+// PlanPrune returns what PruneRuns and Prune would remove now. It
 // writes nothing.
 func (d *DB) PlanPrune(ctx context.Context, before time.Time) (PrunePlan, error) {
 	var p PrunePlan
 	var err error
 	if p.Runs, err = d.eachOldRun(ctx, before, func(run int64) (bool, error) { return hasEnded(ctx, d.each, run) }); err != nil {
-		return p, err
-	}
-	if _, err := d.row(ctx, []any{&p.Versions}, "SELECT COUNT(*) FROM answer_versions WHERE seen < $1", millis(before)); err != nil {
 		return p, err
 	}
 	err = d.each(ctx, func(s scanner) error {

@@ -18,7 +18,7 @@ type arrival struct {
 	rows     []inbox.Event
 	sums     [][]byte // hashes of the rows' bytes, nil for an anomaly
 	receipt  inbox.Receipt
-	dropped  bool // its header and its body are not kept: all its events were erased
+	dropped  bool // its header and its body are not kept: they name what was erased
 }
 
 // values returns what [deliveryColumns] are to hold.
@@ -71,7 +71,7 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 	if err := t.readLast(ctx); err != nil {
 		return err
 	}
-	if err := t.blankErased(ctx, all); err != nil {
+	if err := t.dropErased(ctx, all); err != nil {
 		return err
 	}
 	for _, a := range all {

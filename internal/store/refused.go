@@ -55,9 +55,12 @@ func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) (int64, er
 }
 
 func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
-	d, err := t.blankErasedRefused(ctx, d)
+	erased, err := t.isErasedRefused(ctx, d)
 	if err != nil {
 		return 0, err
+	}
+	if erased {
+		d.Header, d.Body = nil, nil
 	}
 	sums := &t.w.refused
 	if err := sums.update(ctx, t); err != nil {

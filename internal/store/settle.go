@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -22,7 +21,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 			return err
 		}
 	}
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		me, err := t.owner(ctx)
 		if err != nil {
 			return err
@@ -47,17 +46,6 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 		}
 		return nil
 	})
-	if err == nil {
-		d.salvage.forget(outcomes)
-		return nil
-	}
-	gone, ok := errors.AsType[*Error](err)
-	if !ok || !errors.Is(gone, ErrGone) || !d.engine.Salvage {
-		return err
-	}
-	kept := *gone
-	kept.Salvage, err = d.salvage.write(d.engine.Place, outcomes)
-	return errors.Join(&kept, err)
 }
 
 // addAnswers stores the answers to batches.

@@ -68,7 +68,7 @@ func (l *lister) sortedQuery(key sortKey) string {
 	} else {
 		query += "WHERE +r.account_id = $1" + ofBatch + visible
 	}
-	query += " AND (r.id > " + numbered + " OR " + condition + ")" + l.inRun()
+	query += " AND (r.id > " + numbered + " OR " + condition + ")" + l.inRuns()
 	if l.withoutRow() {
 		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld + " END FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
 	}
@@ -88,7 +88,7 @@ func (l *lister) firstQuery(key sortKey) string {
 	case key.table == "sightings s":
 		account = "s.id > 0 AND +s.account_id"
 	}
-	from, condition := key.table, account+" = $1 AND "+key.known+" AND "+l.where()+l.inRun()
+	from, condition := key.table, account+" = $1 AND "+key.known+" AND "+l.where()+l.inRuns()
 	if key.table == "rows r" { // also has those that are being staged
 		condition += visible
 	}
@@ -138,14 +138,6 @@ func (l *lister) joinAsked() string {
 	return " LEFT JOIN answers a ON a.account_id = r.account_id AND a.refer_id = r.refer_id "
 }
 
-// inRun is the condition on a row r that it is in the input of the filter's run.
-func (l *lister) inRun() string {
-	if l.f.Run == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" AND EXISTS (SELECT 1 FROM runs n WHERE n.id = %d AND %s)", l.f.Run, inInput)
-}
-
 // sorted returns the list in the order of the filter.
 func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	key := sortKeyOf(l.f.Order)
@@ -191,28 +183,13 @@ func (l *lister) sortedBy(ctx context.Context, query string) (*sortedList, error
 }
 
 // takesAllOfTheQuery reports whether the filter takes whatever its conditions in SQL
-// leave: not where these say nothing of when the service was asked, of which rejected
-// rows are open, or of rows that are not numbered.
+// leave: not where these say nothing of which rejected rows are open, or of rows that are
+// not numbered.
 func (l *lister) takesAllOfTheQuery(ctx context.Context) bool {
 	var late bool
 	_, err := l.d.row(ctx, []any{&late}, "SELECT (SELECT value FROM counters WHERE name = 'row') > $1", l.numbered)
-	return err == nil && !late && l.f.StaleSince.IsZero() && l.f.StuckSince.IsZero() && l.f.States == nil
+	return err == nil && !late && l.f.StuckSince.IsZero() && l.states == nil
 }
-
-// referIDs returns the condition on a referId.
-func (l *lister) referIDs(column string) string {
-	var exact, conditions []string
-	for _, pattern := range l.f.ReferIDs {
-		exact = append(exact, pattern)
-		if prefix, open := strings.CutSuffix(pattern, "*"); open {
-			conditions = append(conditions, fmt.Sprintf("%[1]s >= %[2]s AND %[1]s < %[3]s", column, quoted(prefix), quoted(prefix+lastText)))
-		}
-	}
-	return "(" + strings.Join(append(conditions, column+" IN "+textList(exact)), " OR ") + ") AND " + column + " <> ''"
-}
-
-// lastText is after whatever a referId goes on with.
-const lastText = "\U0010ffff"
 
 // sortedList is a list of rows, and of sightings without one, whose ids were
 // sorted when it began: their order changes while it is read. They wait in a file.
@@ -243,7 +220,8 @@ func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, 
 	}
 	for _, query := range []string{l.d.sql.find.byID, l.d.sql.find.seenByID} {
 		if err := l.d.each(ctx, func(s scanner) error {
-			place, _, st, err := columns.scanFound(s)
+			place, id, st, err := columns.scanFound(s)
+			st.Created = l.createdOf(id)
 			found[place] = &st
 			return err
 		}, query, args...); err != nil {

@@ -1,10 +1,9 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -29,17 +28,11 @@ func (d *DB) Count(ctx context.Context, account string, f ledger.Filter) ([]ledg
 	case counted:
 		err = l.sum(ctx, groups)
 	default:
-		created := map[int64]int64{}
-		for _, r := range l.runs {
-			created[r.id] = r.created
-		}
 		for st, err := range d.Statuses(ctx, account, f) {
 			if err != nil {
 				return nil, err
 			}
-			g := ledger.GroupOf(st)
-			g.Created = instant(created[g.Run])
-			groups.add(g, 1)
+			groups.add(ledger.GroupOf(st), 1)
 		}
 	}
 	return groups.all(), err
@@ -66,24 +59,20 @@ func (c groupCounts) all() []ledger.Group {
 // countsWhatItTakes reports whether the lines of table tracking_counts, or a scan of
 // sightings, say how much the filter takes.
 func (l *lister) countsWhatItTakes(ctx context.Context) (bool, error) {
-	f := l.f
-	if f.States != nil || f.ReferIDs != nil || !f.StaleSince.IsZero() {
+	if l.states != nil || l.f.ReferIDs != nil {
 		return false, nil
 	}
 	var others bool // rows that are not numbered, or of other runs
-	_, err := l.d.row(ctx, []any{&others}, `SELECT (SELECT value FROM counters WHERE name = 'row') > $1 OR EXISTS (SELECT 1 FROM run_known_rows WHERE run_id = $2)`, l.numbered, f.Run)
+	_, err := l.d.row(ctx, []any{&others}, `SELECT (SELECT value FROM counters WHERE name = 'row') > $1 OR EXISTS (SELECT 1 FROM run_known_rows WHERE run_id = $2)`, l.numbered, l.f.Run)
 	return !others, err
 }
-
-// takesByTime reports whether the filter asks when trackings were seen or moved.
-func (l *lister) takesByTime() bool { return !l.f.SeenSince.IsZero() || !l.f.StuckSince.IsZero() }
 
 // sumByTime adds what such a filter takes, of runs that have any.
 func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
 	const columns = "SELECT s.status_id, COALESCE(NULLIF(s.carrier, ''), %s), " + transitDays + ", COUNT(*) FROM sightings s "
 	counted := l.countedRuns()
 	for _, r := range l.runs {
-		if !counted[r.id] || l.f.Run != 0 && r.id != l.f.Run || l.f.Unreported {
+		if !counted[r.id] || !l.takesRun(r) {
 			continue
 		}
 		if err := l.d.each(ctx, l.addTo(groups, r.id), fmt.Sprintf(columns, "r.carrier")+"CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN $1 AND $2 AND "+
@@ -115,7 +104,7 @@ func (l *lister) addTo(groups groupCounts, run int64) func(scanner) error {
 func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 	var unreported int64
 	for _, c := range l.counts {
-		if l.f.Run != 0 && c.run != l.f.Run {
+		if !l.takesRunOf(c.run) {
 			continue
 		}
 		g := l.group(c.run, c.status, c.carrier, c.transitDays)
@@ -136,12 +125,19 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+", COUNT(*) FROM sightings s WHERE s.account_id = 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
+// takesRunOf reports whether the filter takes trackings of that run, 0 for those without
+// one.
+func (l *lister) takesRunOf(run int64) bool {
+	r := l.runWithID(run)
+	return r != nil && l.takesRun(*r) || r == nil && l.f.Run == 0 && l.f.Created.IsZero()
+}
+
 // group is the group of a line of table tracking_counts.
 func (l *lister) group(run, status int64, carrier string, transitDays int64) ledger.Group {
 	g := ledger.Group{StatusCount: l.known[status], Carrier: carrier, TransitDays: transitDays}
-	if i := slices.IndexFunc(l.runs, func(r rowRun) bool { return r.id == run }); i >= 0 {
-		g.Created = instant(l.runs[i].created)
-		if !l.runs[i].pruned {
+	if r := l.runWithID(run); r != nil {
+		g.Created = instant(r.created)
+		if !r.pruned {
 			g.Run = run
 		}
 	}
@@ -151,9 +147,11 @@ func (l *lister) group(run, status int64, carrier string, transitDays int64) led
 // sumByState takes rows that are not accepted, and of which nothing is known, out
 // of those that are.
 func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
-	low, high := int64(0), l.numbered
-	if i := slices.IndexFunc(l.runs, func(r rowRun) bool { return r.id == l.f.Run }); i >= 0 {
-		low, high = l.runs[i].first, min(high, l.runs[i].last)
+	low, high := int64(math.MaxInt64), int64(0)
+	for _, r := range l.runs {
+		if l.takesRun(r) {
+			low, high = min(low, r.first), min(max(high, r.last), l.numbered)
+		}
 	}
 	spans, err := l.unacceptedSpans(ctx, low, high)
 	if err == nil {
@@ -185,13 +183,13 @@ func (l *lister) moveToState(groups groupCounts) func(scanner) error {
 		if r := l.runAt(first); r != nil {
 			run = r.id
 		}
-		if err != nil || !l.mayTake(trackingCount{countKey: countKey{carrier: carrier}}) {
+		if err != nil || !l.takesRunOf(run) || !l.mayTake(trackingCount{countKey: countKey{carrier: carrier}}) {
 			return err
 		}
 		g := l.group(run, 0, carrier, ledger.UnknownTransit)
 		g.State = ledger.Accepted
 		groups.add(g, -n)
-		if g.State, g.Superseded, g.Dismissed = ledger.State(state), kind == "superseded", kind == "dismissed"; !l.f.Unreported {
+		if g.State, g.Superseded, g.Dismissed = ledger.State(state), kind == "superseded", kind == "dismissed"; !l.notChecked {
 			groups.add(g, n)
 		}
 		return nil
@@ -218,37 +216,17 @@ func (l *lister) unacceptedSpans(ctx context.Context, low, high int64) (spans []
 	return spans, err
 }
 
-// CountByStatus counts trackings, see [ledger.Statistics].
-func (d *DB) CountByStatus(ctx context.Context, account string) ([]ledger.StatusCount, error) {
-	groups, err := d.Count(ctx, account, ledger.Filter{})
-	counts := map[ledger.StatusCount]int64{}
-	for _, g := range groups {
-		n := g.Trackings
-		g.Trackings = 0
-		counts[g.StatusCount] += n
-	}
-	all := make([]ledger.StatusCount, 0, len(counts))
-	for c, n := range counts {
-		c.Trackings = n
-		all = append(all, c)
-	}
-	slices.SortFunc(all, func(a, b ledger.StatusCount) int {
-		return cmp.Or(cmp.Compare(b.Trackings, a.Trackings), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
-	})
-	return all, err
-}
-
 // SeenStatuses returns statuses with their sightings, see [ledger.Statistics].
 func (d *DB) SeenStatuses(ctx context.Context, account string) ([]ledger.StatusCount, error) {
 	return list(ctx, d.each, func(s scanner) (c ledger.StatusCount, err error) {
 		return c, s.Scan(&c.Phase, &c.Status, &c.StatusLabel, &c.StatusTrack, &c.Trackings)
 	}, `SELECT s.phase, s.status, s.status_label, s.status_track, SUM(c.trackings) FROM tracking_counts c JOIN statuses s ON s.id = c.status_id
-		WHERE c.account_id IN (0, `+accountOf("$1")+`) GROUP BY 1, 2, 3, 4 HAVING SUM(c.trackings) > 0 ORDER BY 5 DESC, 1, 2, 3, 4`, account)
+		WHERE c.account_id IN (0, `+accountOfFirst+`) GROUP BY 1, 2, 3, 4 HAVING SUM(c.trackings) > 0 ORDER BY 5 DESC, 1, 2, 3, 4`, account)
 }
 
 // SeenCarriers returns the carriers of trackings, see [ledger.Statistics].
 func (d *DB) SeenCarriers(ctx context.Context, account string) ([]string, error) {
-	return list(ctx, d.each, scanOne[string], `SELECT MAX(carrier) FROM tracking_counts WHERE carrier <> '' AND account_id IN (0, `+accountOf("$1")+`)
+	return list(ctx, d.each, scanOne[string], `SELECT MAX(carrier) FROM tracking_counts WHERE carrier <> '' AND account_id IN (0, `+accountOfFirst+`)
 		GROUP BY LOWER(carrier) HAVING SUM(trackings) > 0 ORDER BY SUM(trackings) DESC, 1`, account)
 }
 
@@ -262,6 +240,6 @@ func (d *DB) LatestRuns(ctx context.Context, account string, limit int) ([]ledge
 
 // References returns referIds by how they begin, see [ledger.Statistics].
 func (d *DB) References(ctx context.Context, account, prefix string, limit int) ([]string, error) {
-	return list(ctx, d.each, scanOne[string], "SELECT DISTINCT r.refer_id FROM rows r WHERE r.account_id = "+accountOf("$1")+
+	return list(ctx, d.each, scanOne[string], "SELECT DISTINCT r.refer_id FROM rows r WHERE r.account_id = "+accountOfFirst+
 		" AND r.refer_id >= $2 AND r.refer_id < $3"+visible+"ORDER BY r.refer_id LIMIT $4", account, prefix, prefix+lastText, limit)
 }

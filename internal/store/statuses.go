@@ -8,7 +8,7 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -110,6 +110,7 @@ func (d *DB) newLister(ctx context.Context, account string, f ledger.Filter) (*l
 		}
 	}
 	l := &lister{d: d, f: f}
+	l.readWords()
 	var err error
 	if l.account, err = d.accountID(ctx, account); err != nil {
 		return nil, err
@@ -144,6 +145,11 @@ type lister struct {
 	carriers []string                     // the codes that the filter names, as they are kept
 	dense    bool                         // the filter takes many trackings by their status
 	onlyRows bool                         // of the account nothing is known but of its rows
+
+	// See readWords.
+	chosen     bool     // statuses or states were asked for
+	states     []string // of rows that may be taken; nil for none
+	notChecked bool     // accepted rows of which nothing is known are taken
 }
 
 // rowRun is the range of the rows of a run.
@@ -151,12 +157,6 @@ type rowRun struct {
 	id, first, last int64
 	pruned          bool
 	created         int64
-}
-
-// takesByKnown reports whether the filter asks for what is known of trackings.
-func (l *lister) takesByKnown() bool {
-	f := l.f
-	return f.Status != "" || f.Carrier != "" || f.Unreported || !f.SeenSince.IsZero() || !f.StaleSince.IsZero() || !f.StuckSince.IsZero()
 }
 
 // isSorted reports whether the list is made of ids that were sorted before.
@@ -212,22 +212,18 @@ func (l *lister) readStatuses(ctx context.Context) error {
 // those of earlier runs that a run's input names.
 func (l *lister) spans(ctx context.Context) ([]rowRun, error) {
 	low, high := int64(math.MinInt64), int64(math.MaxInt64)
-	var err error
-	switch {
-	case l.f.States != nil:
-		_, err = l.d.row(ctx, []any{&low, &high}, `SELECT COALESCE(MIN(low), 0), COALESCE(MAX(high), -1) FROM (
-			SELECT MIN(first_row) AS low, MAX(last_row) AS high FROM batches WHERE state IN `+l.states()+`
-			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state IN `+l.states()+`) AS ranges`)
-	case !l.f.StaleSince.IsZero():
-		_, err = l.d.row(ctx, []any{&low, &high}, "SELECT COALESCE(MIN(first_row), 0), COALESCE(MAX(last_row), -1) FROM batches WHERE began + took / 1000 <= $1", millis(l.f.StaleSince))
-	}
-	if err != nil {
-		return nil, err
+	if l.ofRowsAlone() && !l.notChecked && l.states != nil {
+		in := textList(l.states)
+		if _, err := l.d.row(ctx, []any{&low, &high}, `SELECT COALESCE(MIN(low), 0), COALESCE(MAX(high), -1) FROM (
+			SELECT MIN(first_row) AS low, MAX(last_row) AS high FROM batches WHERE state IN `+in+`
+			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state IN `+in+`) AS ranges`); err != nil {
+			return nil, err
+		}
 	}
 	var spans []rowRun
 	counted := l.countedRuns()
 	for _, r := range l.runs {
-		if l.f.Run != 0 && r.id != l.f.Run {
+		if !l.takesRun(r) {
 			continue
 		}
 		if !counted[r.id] {
@@ -250,13 +246,13 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 		return nil, err
 	}
 	var lists []statusList
-	if l.f.Run != 0 && l.ownsRun() {
+	if l.f.Run != 0 && l.runWithID(l.f.Run) != nil {
 		lists = append(lists, l.list(rowColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+
 			fmt.Sprintf("WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1 AND k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = %[1]d AND row_id <= ?1), 0) AND r.id <= ?2", l.f.Run)+
-			" AND (r.id > "+numbered+" OR "+l.where()+") ORDER BY k.row_id, r.id LIMIT ?3", statusWidth, 0, math.MaxInt64))
+			" AND (r.id > "+numbered+" OR "+l.where()+")"+l.inRuns()+" ORDER BY k.row_id, r.id LIMIT ?3", statusWidth, 0, math.MaxInt64))
 	}
 	from, id := "FROM rows r CROSS JOIN batches b LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id", "r.id"
-	if l.f.Status != "" || !l.f.SeenSince.IsZero() || !l.f.StuckSince.IsZero() {
+	if l.takesSeen() {
 		from, id = "FROM sightings s CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id", "s.id"
 	}
 	quick := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " + l.where() + " ORDER BY " + id + " LIMIT ?3"
@@ -272,88 +268,6 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	return lists, nil
 }
 
-// withoutRow reports whether the filter may take what is no row's.
-func (l *lister) withoutRow() bool {
-	return l.f.Run == 0 && l.f.States == nil && l.f.StaleSince.IsZero() && !l.f.Unreported
-}
-
-func (l *lister) ownsRun() bool {
-	return slices.ContainsFunc(l.runs, func(r rowRun) bool { return r.id == l.f.Run })
-}
-
-// where returns the condition of the filter on a numbered row r, its batch b and
-// its sighting s.
-func (l *lister) where() string {
-	all := []string{"1 = 1"}
-	if l.f.Status != "" {
-		column := "s.status_id"
-		if len(l.statuses) != 1 && l.dense {
-			column = "+s.status_id" // in the order of rows
-		}
-		all = append(all, column+" IN "+idList(l.statuses))
-	}
-	if !l.f.SeenSince.IsZero() {
-		all = append(all, fmt.Sprint("s.seen >= ", millis(l.f.SeenSince)))
-	}
-	if !l.f.StuckSince.IsZero() {
-		all = append(all, fmt.Sprintf("CASE WHEN s.checkpoint > 0 THEN s.checkpoint WHEN b.began > 0 THEN b.began + b.took / 1000 ELSE %[1]d END < %[1]d AND s.phase <> 'absent' AND s.status_id NOT IN %[2]s",
-			millis(l.f.StuckSince), idList(l.final)))
-	}
-	if l.f.Carrier != "" {
-		all = append(all, "COALESCE(NULLIF(s.carrier, ''), r.carrier) IN "+textList(l.carriers))
-	}
-	if l.f.Unreported {
-		all = append(all, "s.id IS NULL AND "+inStates("('accepted')"))
-	}
-	if !l.f.StaleSince.IsZero() {
-		all = append(all, fmt.Sprintf(inStates("('accepted')")+" AND b.began + b.took / 1000 <= %[1]d AND (s.id IS NULL OR s.seen < %[1]d AND s.status_id NOT IN %[2]s)",
-			millis(l.f.StaleSince), idList(l.final)))
-	}
-	if l.f.States != nil {
-		all = append(all, inStates(l.states()))
-	}
-	return strings.Join(all, " AND ")
-}
-
-// inStates holds for a row r of a batch b that is in one of these states. The planner
-// knows how many are, which it does not of COALESCE.
-func inStates(states string) string {
-	return "(r.state IN " + states + " OR r.state IS NULL AND b.state IN " + states + ")"
-}
-
-// states are the states of rows that the filter may take.
-func (l *lister) states() string {
-	var all []string
-	for _, s := range l.f.States {
-		if s == ledger.Superseded || s == ledger.Dismissed {
-			s = ledger.Rejected
-		}
-		all = append(all, string(s))
-	}
-	return textList(all)
-}
-
-// idList returns "(0,1,2,3)", with a number that is no id.
-func idList(ids []int64) string {
-	ids = append([]int64{0}, ids...)
-	return "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ",") + ")"
-}
-
-// textList returns "('a','b')", and of no texts a list that nothing is in.
-func textList(texts []string) string {
-	if len(texts) == 0 {
-		return "(NULL)"
-	}
-	list := make([]string, len(texts))
-	for i, text := range texts {
-		list[i] = quoted(text)
-	}
-	return "(" + strings.Join(list, ",") + ")"
-}
-
-// quoted returns a text as it stands in a statement.
-func quoted(text string) string { return "'" + strings.ReplaceAll(matchable(text), "'", "''") + "'" }
-
 // list returns the list of what a query finds.
 func (l *lister) list(query string, width int, after, to int64) *queriedList {
 	return &queriedList{lister: l, query: query, width: width, after: after, to: to}
@@ -362,38 +276,6 @@ func (l *lister) list(query string, width int, after, to int64) *queriedList {
 // unheld returns the list of what is no row's.
 func (l *lister) unheld() *queriedList {
 	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND "+l.whereUnheld()+" ORDER BY s.id DESC LIMIT ?3", statusWidth, 0, math.MaxInt64)
-}
-
-// whereUnheld returns the condition of the filter on a sighting s without a row.
-func (l *lister) whereUnheld() string { return l.whereSeen() + " AND " + l.isUnheld() }
-
-// isUnheld returns the part of whereUnheld that looks elsewhere.
-func (l *lister) isUnheld() string {
-	if l.onlyRows {
-		return unheldOfRows(fmt.Sprint(l.account))
-	}
-	return unheld(fmt.Sprint(l.account))
-}
-
-// whereSeen returns the part of whereUnheld about the sighting itself.
-func (l *lister) whereSeen() string {
-	condition := fmt.Sprintf("+s.account_id IN (0, %d)", l.account)
-	if l.f.Status != "" {
-		condition += " AND +s.status_id IN " + idList(l.statuses)
-	}
-	if l.f.Carrier != "" {
-		condition += " AND s.carrier IN " + textList(l.carriers)
-	}
-	if !l.f.SeenSince.IsZero() {
-		condition += fmt.Sprint(" AND s.seen >= ", millis(l.f.SeenSince))
-	}
-	if !l.f.StuckSince.IsZero() {
-		condition += fmt.Sprintf(" AND s.checkpoint > 0 AND s.checkpoint < %d AND s.phase <> 'absent' AND +s.status_id NOT IN %s", millis(l.f.StuckSince), idList(l.final))
-	}
-	if l.f.ReferIDs != nil {
-		condition += " AND " + l.referIDs("s.refer_id")
-	}
-	return condition
 }
 
 // queriedList is a list of rows, or of sightings, by their ids.
@@ -413,6 +295,7 @@ func (l *queriedList) next(ctx context.Context, size int) ([]ledger.TrackingStat
 		if l.width == statusAlone {
 			st.Run = l.runOf(id)
 		}
+		st.Created = l.createdOf(id)
 		page = append(page, st)
 		return err
 	}, l.query, l.after, l.to, size)
@@ -431,12 +314,28 @@ func (l *spanList) next(ctx context.Context, size int) ([]ledger.TrackingStatus,
 	return page, l.after < l.to, err
 }
 
+// runWithID returns a run of the account, nil if it has no rows.
+func (l *lister) runWithID(id int64) *rowRun {
+	if i := slices.IndexFunc(l.runs, func(r rowRun) bool { return r.id == id }); i >= 0 {
+		return &l.runs[i]
+	}
+	return nil
+}
+
 // runOf returns the run that brought a row in, 0 if it was pruned.
 func (l *lister) runOf(row int64) int64 {
 	if r := l.runAt(row); r != nil && !r.pruned {
 		return r.id
 	}
 	return 0
+}
+
+// createdOf returns when the run of a row began, zero for what is no row's.
+func (l *lister) createdOf(row int64) time.Time {
+	if r := l.runAt(row); r != nil && row <= r.last {
+		return instant(r.created)
+	}
+	return time.Time{}
 }
 
 // runAt returns the run in whose range a row is, nil if there is none.

@@ -32,7 +32,6 @@ var (
 	_ ledger.Accounts      = (*DB)(nil)
 	_ ledger.Trackings     = (*DB)(nil)
 	_ ledger.Statistics    = (*DB)(nil)
-	_ ledger.Versions      = (*DB)(nil)
 	_ ledger.Sweeps        = (*DB)(nil)
 	_ ledger.Eraser        = (*DB)(nil)
 	_ ledger.EventFollower = (*DB)(nil)
@@ -52,7 +51,7 @@ var (
 // where there is none.
 type Options struct {
 	MustExist bool // make nothing; the error then matches [ErrNotThere]
-	ReadOnly  bool // likewise, and read it as one that the user can't write: nothing is written, not even to update it
+	ReadOnly  bool // likewise, and read it as one that the user can't write: nothing is written
 }
 
 // DB is an open store. It is safe for concurrent use. Close it.
@@ -60,11 +59,10 @@ type Options struct {
 // A call that writes waits until its context ends, and then has written nothing.
 // Once its transaction has begun, the end of the context does not stop it.
 type DB struct {
-	engine  Engine
-	writer  *writer
-	salvage salvage
-	pack    packer
-	sql     *statements
+	engine Engine
+	writer *writer
+	pack   packer
+	sql    *statements
 
 	mu       sync.Mutex
 	stagings map[*staging]bool // that have not ended; there are several only for a moment
@@ -73,7 +71,7 @@ type DB struct {
 	settling atomic.Int64 // results of entries that are being recorded
 }
 
-// New returns the store of a database that is up to date.
+// New returns the store of a database that has its tables.
 func New(e Engine) *DB {
 	s := newStatements()
 	return &DB{engine: e, writer: newWriter(&e, s), sql: s, stagings: map[*staging]bool{}, claims: map[int64]*entryClaims{}}
@@ -89,11 +87,6 @@ func (d *DB) Shared() string { return d.engine.Shared }
 // Place returns where the store is: the absolute path of a file without symbolic
 // links, or the URL of a server's without secrets.
 func (d *DB) Place() string { return d.engine.Place }
-
-// Backup returns the path of the copy that was made of an older store before
-// it was brought up to date, and the empty string if nothing had to be done.
-// Whoever goes back to the copy forgets what was sent since.
-func (d *DB) Backup() string { return d.engine.Backup }
 
 // Writable returns nil, or an error that matches [ErrReadOnly] if the user can't
 // write the store: then every call that writes returns that error.

@@ -105,14 +105,23 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []le
 		}
 		if err := d.sql.answers.exec(ctx, t, once, func(args []any, i int) []any {
 			n := all[i].n
-			asked, digest := millis(answers[n].Asked), append([]byte{}, answers[n].Digest...)
-			return append(args, account, all[i].ref, all[i].seen, all[i].seen, asked, digest, packed[n])
+			asked := millis(answers[n].Asked)
+			return append(args, account, all[i].ref, all[i].seen, asked, packed[n])
 		}); err != nil {
 			return err
 		}
 		all = all[once:]
 	}
 	return nil
+}
+
+// LastAnswer returns the last answer about a referId, see [ledger.Trackings].
+func (d *DB) LastAnswer(ctx context.Context, account, referID string) ([]byte, error) {
+	var packed []byte
+	if _, err := d.row(ctx, []any{&packed}, "SELECT raw FROM answers WHERE account_id = "+accountOfFirst+" AND refer_id = $2", account, referID); err != nil {
+		return nil, err
+	}
+	return unpack(packed)
 }
 
 // What a status consists of: a row with its batch and, where there are any,
@@ -173,5 +182,5 @@ func unheldNumber(account, alsoSeen string) string {
 		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.account_id = ` + account + ` AND o.refer_id <> '')) `
 }
 
-// accountOf is the number of the account whose name is that parameter.
-func accountOf(param string) string { return "(SELECT id FROM accounts WHERE name = " + param + ")" }
+// accountOfFirst is the number of the account whose name is the first parameter.
+const accountOfFirst = "(SELECT id FROM accounts WHERE name = $1)"

@@ -240,7 +240,7 @@ func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.Unkn
 			others = append(others, x)
 		}
 		return err
-	}, `WITH latest AS (SELECT b.id FROM batches b JOIN runs n ON n.id = b.run_id WHERE n.account_id = `+accountOf("$1")+` AND n.state <> 'staged'
+	}, `WITH latest AS (SELECT b.id FROM batches b JOIN runs n ON n.id = b.run_id WHERE n.account_id = `+accountOfFirst+` AND n.state <> 'staged'
 			AND (b.state = 'accepted' OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = 'accepted'))
 			ORDER BY b.id DESC LIMIT $2)
 		`+selectUnknownRow+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted' ORDER BY b.id DESC, r.id DESC LIMIT $3`,
@@ -255,10 +255,10 @@ func (d *DB) CheckPending(ctx context.Context, account string) (int64, error) {
 		const unsent = "state = 'pending' AND run_id IN (SELECT id FROM runs WHERE state = 'open' AND account_id = "
 		var n int64
 		if _, err := t.row(ctx, []any{&n}, "SELECT COALESCE(SUM(rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)), 0) FROM batches WHERE "+
-			unsent+accountOf("$1")+")", matchable(account)); n == 0 || err != nil {
+			unsent+accountOfFirst+")", matchable(account)); n == 0 || err != nil {
 			return 0, err
 		}
-		_, err := t.exec(ctx, "UPDATE batches SET state = 'unknown', reason = $2, claimed = 0, began = 0, took = 0 WHERE "+unsent+accountOf("$1")+")", account, reasonUnchecked)
+		_, err := t.exec(ctx, "UPDATE batches SET state = 'unknown', reason = $2, claimed = 0, began = 0, took = 0 WHERE "+unsent+accountOfFirst+")", account, reasonUnchecked)
 		return n, err
 	})
 }

@@ -36,16 +36,11 @@ type Upkeep struct {
 	// not remember it.
 	LastNumber func(ctx context.Context, table, column string) (int64, error)
 
-	// BeginCopy marks the store as a copy under way of the one with that identity: nobody
-	// else can open it. FinishCopy makes it a store like others, whose next numbers follow
-	// those; both in the transaction of on. BeginCopy is nil for a store that nobody else
-	// finds meanwhile.
-	BeginCopy  func(ctx context.Context, on Queryer, source string) error
+	// BeginCopy marks the store as a copy under way, which nobody can open. FinishCopy
+	// makes it a store like others, whose next numbers follow those; both in the
+	// transaction of on. BeginCopy is nil for a store that nobody else finds meanwhile.
+	BeginCopy  func(ctx context.Context, on Queryer) error
 	FinishCopy func(ctx context.Context, on Queryer, last []LastNumber) error
-	Unfinished bool // the store was marked when it was opened
-
-	// Tables lists those that a name stands for, where it is not that of a table.
-	Tables map[string][]string
 }
 
 // LastNumber is the last number that a database gave to a column.

@@ -36,7 +36,6 @@ type Trackings struct {
 	ledger.Accounts
 	ledger.Trackings
 	ledger.Statistics
-	ledger.Versions
 	ledger.Sweeps
 	ledger.Eraser
 	ledger.EventFollower

@@ -75,11 +75,6 @@ func eventsOfOtherAccounts(w *world) {
 	w.same("this one", w.known(account), []string{"order-0001/1Z-0001: event 1", "order-0002/1Z-0002: event 2", "/1Z0004: event 4"})
 	w.same("the other", w.known("other"), []string{"order-0002/1Z-0002: event 2", "order-0003/1Z-0003: event 3", "/1Z0004: event 4"})
 	w.same("of no account", w.known(""), []string{"/1Z0004: event 4"})
-	for _, of := range []string{account, "other", "new", ""} {
-		heard, err := w.UpdatedByEvents(w.Context(), of, 3)
-		w.must(err)
-		w.same("heard", heard, []tracking.Key{{Number: "1Z0004"}})
-	}
 }
 
 func routerIDsTie(w *world) {
@@ -150,29 +145,6 @@ func followsOnce(w *world) {
 	}
 	w.kill()
 	at("by another process", 3)
-}
-
-func yieldsWhatEventsUpdated(w *world) {
-	w.run(plan(), entries(1, 3)...)
-	w.follow(eventSighting(1, "1Z0001", ""), eventSighting(2, "1Z0002", ""), eventSighting(3, "1Z0003", ""), eventSighting(4, "alone", ""))
-	w.follow(eventSighting(5, "1Z0001", ""))
-	older := eventSighting(6, "1Z0002", "")
-	older.AsOf = sent
-	w.follow(older) // changes nothing
-	w.learn(sighting(3, sent.Add(48*time.Hour)))
-	for after, want := range map[int64][]tracking.Key{
-		-1: {item(2).Key(), {Number: "alone"}, item(1).Key()},
-		2:  {{Number: "alone"}, item(1).Key()},
-		4:  {item(1).Key()},
-		5:  nil,
-	} {
-		got, err := w.UpdatedByEvents(w.Context(), account, after)
-		w.must(err)
-		w.same(fmt.Sprint("after ", after), got, want)
-	}
-	got, err := w.UpdatedByEvents(w.Context(), "other", 0)
-	w.must(err)
-	w.same("of another account", got, []tracking.Key{{Number: "alone"}})
 }
 
 // claimsAreBeside puts events that do not verify beside trackings.

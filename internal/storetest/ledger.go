@@ -20,7 +20,7 @@ func Ledger(t *testing.T, h Harness) {
 		"Accounts":    accountTests,
 		"Trackings":   trackingTests,
 		"Statistics":  statisticsTests,
-		"Versions":    versionTests,
+		"Answers":     answerTests,
 		"Erase":       eraseTests,
 	} {
 		t.Run(name, func(t *testing.T) { suite(t, h, tests) })

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -20,10 +22,11 @@ func filtersByStatus(w *world) {
 	for status, want := range map[string][]string{
 		"1": ids(1, 6), "delivered": ids(1, 6), "DeLiVeReD": ids(1, 6),
 		"7": ids(2), "in transit": ids(2), "IN_TRANSIT": ids(2), "in-transit": ids(2), "In\u00a0Transit": ids(2), "-7": {}, "intransit": {},
-		"X9": ids(3), `"X9"`: ids(3), "deliver": {}, "": ids(1, 2, 3, 4, 5, 6),
+		"X9": ids(3), `"X9"`: ids(3), "deliver": {}, "": {},
 	} {
-		w.same("status "+status, w.list(ledger.Filter{Status: status}), want)
+		w.same("status "+status, w.list(ledger.Filter{Statuses: []string{status}}), want)
 	}
+	w.same("two statuses", w.list(ledger.Filter{Statuses: []string{"7", "x9", "none"}}), ids(2, 3))
 }
 
 // A text that no store keeps is not found; it is no error.
@@ -42,14 +45,14 @@ func textsThatNoneKeepsFindNothing(w *world) {
 		w.must(err)
 		unsent, err := w.CheckPending(w.Context(), bad)
 		w.must(err)
-		erased, err := w.Erase(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}})
+		erased, err := w.Erase(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}}, false)
 		w.must(err)
 		w.same("changed", dismissed+reopened+unsent+erased.Rows, int64(0))
 		for _, f := range []ledger.Filter{
 			{ReferIDs: []string{bad}},
 			{ReferIDs: []string{bad}, Order: ledger.ByReference},
 			{Carrier: bad},
-			{Status: bad},
+			{Statuses: []string{bad}},
 		} {
 			w.same(fmt.Sprintf("list by %+v", f), len(w.list(f)), 0)
 		}
@@ -71,7 +74,7 @@ func filtersByRun(w *world) {
 	w.learn(sighting(5, sent), sighting(99, sent))
 	w.same("first", w.list(ledger.Filter{Run: first.ID}), ids(3, 4, 5, 6))
 	w.same("second, in the order of creation", w.list(ledger.Filter{Run: second.ID}), ids(4, 5, 7, 8))
-	w.same("with a status", w.list(ledger.Filter{Run: second.ID, Status: "1"}), ids(5))
+	w.same("with a status", w.list(ledger.Filter{Run: second.ID, Statuses: []string{"1"}}), ids(5))
 	w.same("limited", w.list(ledger.Filter{Run: second.ID, Limit: 3}), ids(4, 5, 7))
 	w.is("no such run", end(w.Statuses(w.Context(), account, ledger.Filter{Run: 99})), ledger.ErrNoRun)
 	w.same("of another account", len(collect(w, w.Statuses(w.Context(), "other", ledger.Filter{Run: first.ID}))), 0)
@@ -84,17 +87,25 @@ func filtersByTime(w *world) {
 	w.settle(ledger.Unknown, b[2])
 	later := sent.Add(time.Hour)
 	at := func(n int, d time.Duration, label string) ledger.Sighting {
-		s := sighting(n, later.Add(d))
-		s.Status, s.StatusLabel, s.StatusTrack = "", label, ""
+		s := sighting(n, later)
+		s.Status, s.StatusLabel, s.StatusTrack, s.Times = "", label, "", tracking.Times{Checkpoint: later.Add(d)}
 		return s
 	}
-	w.learn(at(1, 0, "MOVING"), at(2, time.Hour, "MOVING"), at(3, 0, "Delivered"), at(4, -time.Minute, ""), at(7, 0, "MOVING"), at(20, 0, "MOVING"), at(21, -time.Minute, "MOVING"))
+	updated := at(4, -time.Hour, "")
+	updated.Times.Updated = later
+	w.learn(at(1, 0, "MOVING"), at(2, time.Hour, "MOVING"), at(3, 0, "Delivered"), updated, at(7, -time.Millisecond, "Delivered"), at(20, 0, "Delivered"), at(21, -time.Minute, "MOVING"))
 	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{ReferID: item(6).ReferID, Asked: later, Raw: []byte("?")}}))
-	w.same("seen since", w.list(ledger.Filter{SeenSince: later}), ids(1, 2, 3, 7, 20))
-	w.same("stale", w.list(ledger.Filter{StaleSince: later}), ids(4, 5))
-	w.same("stale a little later", w.list(ledger.Filter{StaleSince: later.Add(time.Millisecond)}), ids(1, 4, 5, 6))
-	w.same("stale but seen", w.list(ledger.Filter{StaleSince: later.Add(2 * time.Hour), SeenSince: later}), ids(1, 2))
-	w.same("accepted since", w.list(ledger.Filter{StaleSince: sent}), []string{})
+	since, until := ledger.Range{Since: later}, ledger.Range{Until: later}
+	w.same("updated since", w.list(ledger.Filter{Updated: since}), ids(1, 2, 3, 4, 20))
+	w.same("updated before", w.list(ledger.Filter{Updated: until}), ids(7, 21))
+	w.same("updated within", w.list(ledger.Filter{Updated: ledger.Range{Since: later, Until: later.Add(time.Hour)}}), ids(1, 3, 4, 20))
+	w.same("delivered since", w.list(ledger.Filter{Delivered: since}), ids(3, 20))
+	w.same("delivered before", w.list(ledger.Filter{Delivered: until}), ids(7))
+	w.same("created since", w.list(ledger.Filter{Created: ledger.Range{Since: run.Created.Truncate(time.Millisecond)}}), ids(1, 2, 3, 4, 5, 6, 7, 8, 9))
+	w.same("created before", w.list(ledger.Filter{Created: ledger.Range{Until: run.Created.Truncate(time.Millisecond)}}), []string{})
+	w.same("not checked", w.list(ledger.Filter{States: []ledger.State{ledger.NotChecked}}), ids(5, 6))
+	w.same("not checked or delivered", w.list(ledger.Filter{Statuses: []string{"delivered"}, States: []ledger.State{ledger.NotChecked}}), ids(3, 5, 6, 7, 20))
+	w.same("a state or a status", w.list(ledger.Filter{Statuses: []string{"moving"}, States: []ledger.State{ledger.Unknown}}), ids(1, 2, 7, 8, 9, 21))
 	var unchecked []string
 	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
 		if st.Unchecked() {
@@ -120,7 +131,7 @@ func filtersByState(w *world) {
 	}
 	again := w.run(p, entries(5, 8)...)
 	w.same("in another run", w.list(ledger.Filter{States: []ledger.State{ledger.Sending}, Run: again.ID}), ids(5, 6))
-	w.same("with a status", w.list(ledger.Filter{States: []ledger.State{ledger.Sending}, Status: "1"}), ids(5))
+	w.same("or with a status", w.list(ledger.Filter{States: []ledger.State{ledger.Sending}, Statuses: []string{"1"}}), ids(1, 5, 6, 20))
 }
 
 // What a filter takes is the same whether rows are numbered yet or not, and
@@ -136,15 +147,15 @@ func filtersAmongMany(w *world) {
 	w.learn(moving)
 	check := func(when string, more ...int) {
 		w.Helper()
-		w.same("delivered "+when, w.list(ledger.Filter{Status: "delivered"})[:3+len(more)], ids(append([]int{3, 7, 8000}, more...)...))
-		w.same("moving "+when, w.list(ledger.Filter{Status: "in transit"}), ids(9600))
+		w.same("delivered "+when, w.list(ledger.Filter{Statuses: []string{"delivered"}})[:3+len(more)], ids(append([]int{3, 7, 8000}, more...)...))
+		w.same("moving "+when, w.list(ledger.Filter{Statuses: []string{"in transit"}}), ids(9600))
 		w.same("all "+when, len(w.list(ledger.Filter{})), len(collect(w, w.Statuses(w.Context(), account, ledger.Filter{Order: ledger.ByAsked}))))
 	}
 	check("at first")
 	w.run(p, entries(9400, 9900)...)
 	check("with some more", 9500)
 	counts := map[string]int64{}
-	all, err := w.CountByStatus(w.Context(), account)
+	all, err := w.countByStatus(account)
 	w.must(err)
 	for _, c := range all {
 		counts[string(c.Phase)+" "+c.StatusLabel] += c.Trackings
@@ -152,11 +163,31 @@ func filtersAmongMany(w *world) {
 	w.same("counts", counts, map[string]int64{" ": 9501 - 5, "processed DELIVERED": 5, "processed In Transit": 1})
 }
 
+// countByStatus returns how many trackings have which status, the most frequent first.
+func (w *world) countByStatus(account string) ([]ledger.StatusCount, error) {
+	groups, err := w.Count(w.Context(), account, ledger.Filter{})
+	counts := map[ledger.StatusCount]int64{}
+	for _, g := range groups {
+		n := g.Trackings
+		g.Trackings = 0
+		counts[g.StatusCount] += n
+	}
+	var all []ledger.StatusCount
+	for c, n := range counts {
+		c.Trackings = n
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b ledger.StatusCount) int {
+		return cmp.Or(cmp.Compare(b.Trackings, a.Trackings), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
+	})
+	return all, err
+}
+
 func countsByStatus(w *world) {
 	w.run(plan(), entries(1, 5)...)
 	counts := func(account string) []string {
 		w.Helper()
-		all, err := w.CountByStatus(w.Context(), account)
+		all, err := w.countByStatus(account)
 		w.must(err)
 		lines := []string{}
 		for _, c := range all {
@@ -181,7 +212,7 @@ func countsByStatus(w *world) {
 	w.kill()
 	w.same("in another process", counts(account), want)
 	total := int64(0)
-	all, err := w.CountByStatus(w.Context(), account)
+	all, err := w.countByStatus(account)
 	w.must(err)
 	for _, c := range all {
 		total += c.Trackings
@@ -201,7 +232,7 @@ func leastRecentlyAskedFirst(w *world) {
 	w.same("asked", got[697:], ids(2, 3, 1))
 	again := w.run(plan(), entries(1, 3)...)
 	w.same("in a run", w.list(ledger.Filter{Order: ledger.ByAsked, Run: again.ID}), ids(2, 3, 1))
-	w.same("with a status", w.list(ledger.Filter{Order: ledger.ByAsked, Status: "1", Limit: 2}), ids(2, 3))
+	w.same("with a status", w.list(ledger.Filter{Order: ledger.ByAsked, Statuses: []string{"1"}, Limit: 2}), ids(2, 3))
 	// What is recorded while the list is read changes nothing in it.
 	seen := map[string]int{}
 	for st, err := range w.Statuses(w.Context(), account, ledger.Filter{Order: ledger.ByAsked, Run: run.ID}) {
@@ -230,9 +261,10 @@ func pagesWhileOthersWrite(w *world) {
 	var learnt []ledger.Sighting
 	for n := range 3000 {
 		learnt = append(learnt, sighting(n+1, sent))
+		learnt[n].Times.Checkpoint = sent
 	}
 	w.learn(learnt...)
-	for _, f := range []ledger.Filter{{}, {Status: "delivered"}, {SeenSince: sent}} {
+	for _, f := range []ledger.Filter{{}, {Statuses: []string{"delivered"}}, {Updated: ledger.Range{Since: sent}}} {
 		w.follow(eventSighting(1, "1Z-nobody", ""))
 		seen := map[string]bool{}
 		for st, err := range w.Statuses(w.Context(), account, f) {

@@ -37,7 +37,6 @@ var trackingTests = map[string]func(*world){
 	"RouterIDsTie":             routerIDsTie,
 	"NobodysNumbersGiveWay":    nobodysNumbersGiveWay,
 	"FollowsOnce":              followsOnce,
-	"TellsWhatWasHeard":        yieldsWhatEventsUpdated,
 	"ClaimsAreBeside":          claimsAreBeside,
 }
 
@@ -93,6 +92,9 @@ func rowsThenOnlySeen(w *world) {
 		must(3, nil, ledger.Pending, second.ID, ""),
 		must(9, &only, "", 0, ""),
 		must(8, &seen8, "", 0, ""),
+	}
+	for i, run := range []ledger.Run{first, first, second, second, second} {
+		want[i].Created = run.Created.UTC().Truncate(time.Millisecond)
 	}
 	want[0].Sent, want[1].Sent = sent.Add(20*time.Millisecond), sent.Add(20*time.Millisecond)
 	want[5].Item.CarrierCode = "dhl"

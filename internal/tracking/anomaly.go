@@ -8,30 +8,21 @@ import (
 	"time"
 )
 
-// AnomalyKind is what cannot be right in a timeline, or in how one version of
-// a tracking follows another.
+// AnomalyKind is what cannot be right in a timeline.
 type AnomalyKind string
 
-// The kinds. The first four are of a checkpoint by itself or beside its
-// neighbours, the next two of a checkpoint in an earlier version, the last two
-// of a tracking.
+// The kinds.
 const (
 	ImpossibleOffset AnomalyKind = "impossible_offset" // local time and UTC differ by no zone's offset
 	ImpossibleTime   AnomalyKind = "impossible_time"   // before tracking numbers, or far in the future
 	UnreadableTime   AnomalyKind = "unreadable_time"   // one time can't be read, the other can
 	Repeated         AnomalyKind = "repeated"          // the same time and event as a checkpoint above
-	Removed          AnomalyKind = "removed"           // was in an earlier version, is not any more
-	Rewritten        AnomalyKind = "rewritten"         // the same time, with another event, place or local time
-	StatusBack       AnomalyKind = "status_back"       // was delivered, is not any more
-	TimeBack         AnomalyKind = "time_back"         // the latest checkpoint is earlier than it was
 )
 
 // Anomaly is one thing that cannot be right.
 type Anomaly struct {
 	Kind    AnomalyKind
-	Message string      // in a few words, for people
-	Since   time.Time   // when the version was learnt that has it; zero for those of a checkpoint by itself
-	Was     *Checkpoint // Rewritten: as it was before; nil elsewhere
+	Message string // in a few words, for people
 }
 
 // Offsets of zones on earth, and how far ahead a checkpoint may lie: a carrier
@@ -114,49 +105,34 @@ type Entry struct {
 	Anomalies []Anomaly
 }
 
-// Removed reports whether the latest version does not have the checkpoint.
-func (e Entry) Removed() bool {
-	return slices.ContainsFunc(e.Anomalies, func(a Anomaly) bool { return a.Kind == Removed })
-}
-
 // Entries returns the checkpoints newest first, see [Timeline], each with what
 // cannot be right in it. learnt is when they were learnt, zero if it is not
 // known.
 func Entries(cs []Checkpoint, learnt time.Time) []Entry {
-	entries := make([]Entry, len(cs))
-	for i, c := range cs {
-		entries[i].Checkpoint = c
-	}
-	return marked(entries, learnt)
-}
-
-// marked returns the entries newest first, with their own anomalies before those
-// that they have.
-func marked(entries []Entry, learnt time.Time) []Entry {
 	type timed struct {
-		Entry
+		Checkpoint
 		utc time.Time
 	}
-	all := make([]timed, len(entries))
-	for i, e := range entries {
-		all[i] = timed{e, readTime(e.UTC)}
+	all := make([]timed, len(cs))
+	for i, c := range cs {
+		all[i] = timed{c, readTime(c.UTC)}
 	}
 	slices.SortStableFunc(all, func(a, b timed) int { return b.utc.Compare(a.utc) })
-	entries = make([]Entry, len(all))
+	entries := make([]Entry, len(all))
 	first := make(map[[2]string]int, len(all)) // by time and event
-	for i, e := range all {
-		own := e.anomalies(e.utc, learnt)
-		key := [2]string{e.instant(), e.Event}
+	for i, c := range all {
+		found := c.anomalies(c.utc, learnt)
+		key := [2]string{c.instant(), c.Event}
 		switch before, again := first[key]; {
-		case e.Removed() || key == [2]string{}:
+		case key == [2]string{}:
 		case !again:
 			first[key] = i
-		case entries[before].place() == e.place():
-			own = append(own, Anomaly{Kind: Repeated, Message: "repeated"})
+		case entries[before].place() == c.place():
+			found = append(found, Anomaly{Kind: Repeated, Message: "repeated"})
 		default:
-			own = append(own, Anomaly{Kind: Repeated, Message: "repeated with another place"})
+			found = append(found, Anomaly{Kind: Repeated, Message: "repeated with another place"})
 		}
-		entries[i] = Entry{e.Checkpoint, slices.Concat(own, e.Anomalies)}
+		entries[i] = Entry{c.Checkpoint, found}
 	}
 	return entries
 }
@@ -175,8 +151,3 @@ func (c Checkpoint) instant() string {
 }
 
 func (c Checkpoint) place() [3]string { return [3]string{c.City, c.State, c.ZIP} }
-
-// content is what makes two checkpoints the same.
-func (c Checkpoint) content() [6]string {
-	return [6]string{c.instant(), c.Event, c.City, c.State, c.ZIP, c.Local}
-}

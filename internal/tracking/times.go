@@ -42,6 +42,14 @@ func (t Times) Compare(u Times) int {
 	return 0
 }
 
+// Latest returns the later of the times, zero if neither is known.
+func (t Times) Latest() time.Time {
+	if t.Updated.After(t.Checkpoint) {
+		return t.Updated
+	}
+	return t.Checkpoint
+}
+
 // readTime reads a time as the service writes it, the zero time if it can't.
 func readTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
@@ -61,6 +69,24 @@ func Timeline(cs []Checkpoint) []Checkpoint {
 		return tb.Compare(ta)
 	})
 	return sorted
+}
+
+// WithOlder returns the checkpoints newest first, and after them those of older that
+// are before the oldest of them: an event may leave these out.
+//
+// Assumed: that a delivery holds the whole timeline is not shown.
+func (t Tracking) WithOlder(older []Checkpoint) []Checkpoint {
+	oldest := t.oldest()
+	left := slices.DeleteFunc(slices.Clone(older), func(c Checkpoint) bool {
+		at := readTime(c.UTC)
+		return !oldest.IsZero() && !at.Before(oldest) || slices.ContainsFunc(t.Checkpoints, c.isSame)
+	})
+	return Timeline(slices.Concat(t.Checkpoints, left))
+}
+
+// isSame reports whether two checkpoints say the same.
+func (c Checkpoint) isSame(o Checkpoint) bool {
+	return c.instant() == o.instant() && c.Event == o.Event && c.place() == o.place() && c.Local == o.Local
 }
 
 // Time returns when a checkpoint was by the clock on its wall. zoned says that the
@@ -83,4 +109,21 @@ func (t Tracking) Transit() time.Duration {
 		return 0
 	}
 	return last.Sub(first)
+}
+
+// Delivered reports whether the status is the one of a delivered shipment.
+//
+// Interface: States and transitions.
+func (t Tracking) Delivered() bool { return t.HasStatus("1") || t.HasStatus("delivered") }
+
+// oldest returns the time of the oldest checkpoint, zero if there is none that
+// can be read.
+func (t Tracking) oldest() time.Time {
+	var oldest time.Time
+	for _, c := range t.Checkpoints {
+		if at := readTime(c.UTC); !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+	}
+	return oldest
 }

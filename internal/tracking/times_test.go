@@ -1,6 +1,7 @@
 package tracking_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -60,5 +61,22 @@ func TestTransit(t *testing.T) {
 		if got := tr.Transit(); got != c.want {
 			t.Errorf("status %s, %v: %v; want %v", c.status, c.times, got, c.want)
 		}
+	}
+}
+
+func TestWithOlderAddsWhatWasBeforeTheOldestCheckpoint(t *testing.T) {
+	event := tracking.Tracking{Checkpoints: []tracking.Checkpoint{at("12", "Delivered", ""), at("11", "Departed", "Bonn"), {Event: "No time"}}}
+	var got []string
+	for _, c := range event.WithOlder([]tracking.Checkpoint{
+		at("11", "Departed", "Rome"), at("11", "Arrived", ""), at("10", "Picked up", ""), {Event: "No time"}, {Event: "Another"},
+	}) {
+		got = append(got, c.Event+c.City)
+	}
+	if want := []string{"Delivered", "DepartedBonn", "Picked up", "No time", "Another"}; !slices.Equal(got, want) {
+		t.Errorf("%q; want %q", got, want)
+	}
+	event.Checkpoints = nil
+	if got := event.WithOlder([]tracking.Checkpoint{at("10", "a", ""), at("10", "a", "")}); len(got) != 2 {
+		t.Errorf("an event without a timeline: %v", got)
 	}
 }

@@ -38,7 +38,6 @@ type captureJSON struct {
 	ReceivedAt  time.Time       `json:"receivedAt,omitzero"`
 	From        string          `json:"from,omitempty"`
 	Verified    string          `json:"verified,omitempty"`
-	Redacted    bool            `json:"redacted,omitempty"`
 	Method      string          `json:"method"`
 	Path        string          `json:"path,omitempty"`
 	PathBase64  []byte          `json:"pathBase64,omitempty"`
@@ -67,7 +66,7 @@ var (
 // MarshalJSON implements [json.Marshaler].
 func (c Capture) MarshalJSON() ([]byte, error) {
 	j := captureJSON{
-		Delivery: c.Delivery, ReceivedAt: c.At.UTC(), From: strings.ToValidUTF8(c.From, "\ufffd"), Verified: c.Verified, Redacted: c.Redacted, Method: c.Method,
+		Delivery: c.Delivery, ReceivedAt: c.At.UTC(), From: strings.ToValidUTF8(c.From, "\ufffd"), Verified: c.Verified, Method: c.Method,
 	}
 	j.Path, j.PathBase64 = textOrBytes(c.Path)
 	j.Query, j.QueryBase64 = textOrBytes(c.RawQuery)
@@ -115,9 +114,8 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 	}
 	*c = Capture{
 		Sample: Sample{
-			Request:  Request{Method: j.Method, Path: j.Path + string(j.PathBase64), RawQuery: j.Query + string(j.QueryBase64), Body: j.BodyBase64},
-			At:       j.ReceivedAt,
-			Redacted: j.Redacted,
+			Request: Request{Method: j.Method, Path: j.Path + string(j.PathBase64), RawQuery: j.Query + string(j.QueryBase64), Body: j.BodyBase64},
+			At:      j.ReceivedAt,
 		},
 		Delivery: j.Delivery, From: j.From, Verified: j.Verified,
 	}

@@ -17,14 +17,13 @@ import (
 
 func TestCaptureIsReadAsItWasWritten(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 890e6, time.UTC)
-	for i, r := range []webhook.Request{
+	for _, r := range []webhook.Request{
 		{Method: "POST", Path: "/", Body: []byte{}},
 		{Method: "PUT", Path: "/p%20/é", RawQuery: "a=<b>&c=\u2028", Header: []webhook.Field{{Name: "b", Value: "1"}, {Name: "A", Value: ""}, {Name: "B", Value: "\ufffd"}}, Body: []byte("{\"a\": 1.0}\r\n\t\u202e \U000e0001 \ufffd \\ud800")},
 		{Method: "POST", Path: "/\xff", RawQuery: "\xfe", Header: []webhook.Field{{Name: "X", Value: "M\xfcller"}}, Body: []byte("\x00\xff")},
 		{Method: "POST", Path: "/", Body: bytes.Repeat([]byte{1, 2, 0x1b}, 1000)},
 	} {
 		want := webhook.Capture{Sample: webhook.Sample{Request: r, At: at}, From: "[::1]:7", Delivery: "12", Verified: "yes"}
-		want.Redacted = i == 1
 		line, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package webhook_test
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -75,34 +74,6 @@ func TestDiagnose(t *testing.T) {
 				t.Errorf("%s: does not verify in the scheme that was named: %+v, %v", tt.name, got.Scheme, err)
 			}
 		}
-	}
-}
-
-func TestSelfTest(t *testing.T) {
-	var all []webhook.Scheme
-	for _, p := range webhook.Presets() {
-		all = append(all, p.Scheme)
-	}
-	for _, s := range senders() {
-		all = append(all, s.scheme)
-	}
-	all = append(all, webhook.Scheme{Kind: "digest", AcceptWeak: true}, webhook.Scheme{Kind: "token", Signature: webhook.Signature{From: "json:/0/token"}})
-	for _, s := range all {
-		if r, err := webhook.SelfTest(s, at); err != nil || len(r.Body) == 0 {
-			t.Errorf("%+v: %v, %s", s, err, r.Body)
-		}
-	}
-	for _, s := range []webhook.Scheme{
-		{Signed: "{json:/a}{json:/a/b}"},
-		{Signed: "{json:/a}", Signature: webhook.Signature{From: "json:/a/b"}},
-	} {
-		if _, err := webhook.SelfTest(s, at); !errors.Is(err, webhook.ErrSelfTest) {
-			t.Errorf("%+v: %v; want ErrSelfTest", s, err)
-		}
-	}
-	var bad *webhook.SchemeError
-	if _, err := webhook.SelfTest(webhook.Scheme{Kind: "x"}, at); !errors.As(err, &bad) {
-		t.Errorf("bad scheme: %v", err)
 	}
 }
 

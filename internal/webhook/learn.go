@@ -34,8 +34,7 @@ var ErrControl = errors.New("the search found a scheme for a secret that was mad
 type Sample struct {
 	Request
 
-	At       time.Time // when it was received; zero if that is not known
-	Redacted bool      // values were masked, see [Redactor], so no signature matches
+	At time.Time // when it was received; zero if that is not known
 }
 
 // LearnResult is the result of [Learn].

@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// Mask stands in place of what must not show.
+const Mask = "***"
+
 // Trace is how a verification went, step by step, for people who may see the secrets:
 // what it expected of a forged delivery makes that verify, and what is signed may hold
 // credentials of the sender. Of the secrets it holds the names alone, and of a scheme of

@@ -11,16 +11,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/findings"
-	"github.com/waybill-cli/waybill/internal/intake"
 )
 
 // options is what the line of a check asked for.
 type options struct {
-	Files       []string
-	Format      string
-	Sheet       string
-	SaveMap     string
-	Strict, Odd bool
+	Files  []string
+	Strict bool
+	input.Flags
 }
 
 // New returns the command that checks files.
@@ -53,12 +50,7 @@ The exit status is 2 if there are errors, or with --strict warnings, else 0.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	StrictFlag(cmd, &o.Strict)
-	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "max-input")
-	input.SaveMapFlag(flags, &o.SaveMap)
-	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
-	command.SheetFlag(flags, &o.Sheet)
-	flags.BoolVar(&o.Odd, "accept-odd-values", false, "accept values that look damaged by a spreadsheet or like placeholders")
-	command.Section(flags, command.InputSection, "save-map", "format", "sheet", "accept-odd-values")
+	o.AddRows(cmd)
 	command.ColumnsFlag(cmd, columns())
 	return cmd
 }
@@ -72,7 +64,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	if len(o.Files) == 0 {
 		return command.Usagef("waybill check orders.csv, or `waybill check -` to read standard input", "no input")
 	}
-	if err := input.CheckSaveMap(call, o.SaveMap); err != nil {
+	if err := o.CheckSaveMap(call); err != nil {
 		return err
 	}
 	in, err := input.OpenFiles(ctx, call, o.Files)
@@ -80,10 +72,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 		return err
 	}
 	defer in.Close()
-	in.Options = intake.Options{
-		Map: call.Config.Map, Encoding: call.Config.Encoding, StripSpaces: call.Config.StripSpaces, Carriers: call.Config.Carriers,
-		Format: intake.Format(o.Format), Sheet: o.Sheet, AcceptOdd: o.Odd,
-	}
+	in.Options = o.Options(call)
 	collector := findings.New()
 	defer collector.Close()
 	in.Inspect = collector.Add
@@ -97,7 +86,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	case judged.Read == 0:
 		return command.Usagef("check the export", "%s: no data rows", in.Sources[0].Name)
 	}
-	if err := input.SaveMap(call, o.SaveMap); err != nil {
+	if err := o.KeepMap(call); err != nil {
 		return err
 	}
 	for _, s := range judged.Summaries {

@@ -14,7 +14,7 @@ func TestArguments(t *testing.T) {
 	}{
 		{"list", nil},
 		{"create [FILE|-]...", []string{"FILE"}},
-		{"compare FILE|-...", []string{"FILE"}},
+		{"check FILE|-...", []string{"FILE"}},
 		{"show REF...|--from FILE|--run ID", []string{"REF"}},
 		{"replay ID...|--since TIME|--dead", []string{"ID"}},
 		{"verify [ID...|--body FILE]", []string{"ID"}},

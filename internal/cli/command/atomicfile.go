@@ -92,9 +92,9 @@ func (w *AtomicFile) Write(p []byte) (int, error) {
 // Name returns the path of what is written, for programs that open it by name.
 func (w *AtomicFile) Name() string { return w.f.Name() }
 
-// Commit puts the file in its place.
+// Commit puts the file in its place; nil is none.
 func (w *AtomicFile) Commit() error {
-	if w.done {
+	if w == nil || w.done {
 		return nil
 	}
 	w.done = true
@@ -112,9 +112,9 @@ func (w *AtomicFile) Commit() error {
 	return nil
 }
 
-// Discard removes what was written, unless it was committed.
+// Discard removes what was written, unless it was committed; nil is none.
 func (w *AtomicFile) Discard() {
-	if w.done {
+	if w == nil || w.done {
 		return
 	}
 	w.done = true

@@ -13,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/keyring"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/probe"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
@@ -55,7 +54,6 @@ func exitRules() []exitRule {
 		{As[*PartialError], Partial, ""},
 		{waitedUnreachable, Unreachable, "check the network, base_url and proxy; repeating is safe"},
 		{is(ErrTimeUp), Pending, ""},
-		{is(probe.ErrNothingKnown), NotFound, "pass one with --refer-id R --tracking-number N; list created trackings with `waybill list`"},
 		{is(ledger.ErrNoRun), NotFound, "list runs with `waybill runs list`"},
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
 		{is(replay.ErrNoRefused), NotFound, "`waybill events list --refused` shows refused deliveries"},
@@ -93,9 +91,8 @@ func terminated(err error) bool {
 }
 
 func inputError(err error) bool {
-	return As[*intake.FormatError](err) || As[*intake.EncodingError](err) || As[*intake.OptionError](err) ||
-		As[*intake.ColumnError](err) || As[*intake.SyntaxError](err) || As[*intake.MixError](err) ||
-		As[*intake.WorkbookError](err) || As[*intake.SheetError](err) || errors.Is(err, intake.ErrNoRows)
+	return As[*intake.FileError](err) || As[*intake.OptionError](err) || As[*intake.ColumnError](err) ||
+		As[*intake.MixError](err) || As[*intake.WorkbookError](err) || errors.Is(err, intake.ErrNoRows)
 }
 
 func invalidJQ(err error) bool {

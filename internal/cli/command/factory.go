@@ -70,12 +70,12 @@ func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do 
 // RunAlways is [Factory.RunE] for a command that runs with settings that can't be
 // loaded, too: the call then has the default ones, and broken says why. What is wrong
 // with a flag is an error as elsewhere.
-func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, broken error) error) func(*cobra.Command, []string) error {
+func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, args []string, broken error) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		_, broken := config.Load(f.App.Sources(FlagsOf(cmd)))
 		fault, ok := errors.AsType[*config.KeyError](broken)
 		if !ok || fault.Origin.Level == config.FromFlag {
-			return f.RunE(func(ctx context.Context, c *Call, _ []string) error { return do(ctx, c, nil) })(cmd, args)
+			return f.RunE(func(ctx context.Context, c *Call, args []string) error { return do(ctx, c, args, nil) })(cmd, args)
 		}
 		f.Started = true
 		out, err := f.Output(cmd)
@@ -84,7 +84,7 @@ func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, broken error) 
 		}
 		defer out.Discard()
 		c := &Call{Session: &app.Session{IO: f.App.IO}, Out: out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}
-		return out.End(do(cmd.Context(), c, broken))
+		return out.End(do(cmd.Context(), c, args, broken))
 	}
 }
 

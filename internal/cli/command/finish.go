@@ -52,7 +52,7 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 
 // placeOf returns the place of an input from which it can't be read, or nil.
 func placeOf(err error) *term.Issue {
-	if e := (*intake.SyntaxError)(nil); errors.As(err, &e) {
+	if e := (*intake.FileError)(nil); errors.As(err, &e) {
 		return &term.Issue{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Hint: e.Hint()}
 	}
 	if e := (*intake.ColumnError)(nil); errors.As(err, &e) {
@@ -60,15 +60,6 @@ func placeOf(err error) *term.Issue {
 	}
 	if e := (*intake.WorkbookError)(nil); errors.As(err, &e) {
 		return &term.Issue{File: e.File, Sheet: e.Sheet, Cell: e.Err.Cell, Message: e.Err.Message, Hint: e.Hint()}
-	}
-	if e := (*intake.SheetError)(nil); errors.As(err, &e) {
-		return &term.Issue{File: e.File, Message: e.Reason, Hint: e.Hint()}
-	}
-	if e := (*intake.EncodingError)(nil); errors.As(err, &e) {
-		return &term.Issue{File: e.File, Message: e.Reason, Hint: e.Hint()}
-	}
-	if e := (*intake.FormatError)(nil); errors.As(err, &e) {
-		return &term.Issue{File: e.File, Message: e.Error(), Hint: e.Hint()}
 	}
 	return nil
 }

@@ -10,35 +10,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/intake"
 )
 
 // StdinName is how standard input is named on the command line.
 const StdinName = "-"
-
-// ParseSince reads a point in time: RFC 3339, a date in the machine's zone, or
-// an age.
-func ParseSince(flag, s string) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return t, nil
-	}
-	if t, err := time.ParseInLocation(time.DateOnly, s, time.Local); err == nil {
-		return t, nil
-	}
-	d, err := config.ParseDuration(strings.TrimPrefix(s, "-"))
-	switch {
-	case err == nil && s[0] != '-':
-		return time.Now().Add(-d), nil
-	case err == nil:
-		return time.Time{}, Usagef("such as 48h", "%s %q is negative", flag, s)
-	case errors.Is(err, config.ErrTooLong):
-		return time.Time{}, Usagef("such as 48h", "%s %q is too long", flag, s)
-	}
-	return time.Time{}, Usagef("such as 2026-11-20, 2026-11-20T08:00:00Z or 48h", "%s %q is not a time or an age", flag, s)
-}
 
 // Groups of commands, by who reads them.
 const (
@@ -79,6 +54,26 @@ func wrongCount(what string, given, needed int) error {
 		return Usagef("", "missing argument: %s", what)
 	}
 	return Usagef("give only "+what, "%s given, %d expected", Plural(given, "argument"), needed)
+}
+
+// LimitFlag adds --limit, see [CheckLimit].
+func LimitFlag(f *pflag.FlagSet, limit *int, preset int) {
+	f.IntVar(limit, "limit", preset, "at most `N` rows, 0 for all")
+}
+
+// DryRunFlag adds --dry-run.
+func DryRunFlag(f *pflag.FlagSet, on *bool) {
+	f.BoolVar(on, "dry-run", false, "show what would be done, but do nothing")
+}
+
+// YesFlag adds --yes.
+func YesFlag(f *pflag.FlagSet, yes *bool) {
+	f.BoolVar(yes, "yes", false, "continue without a question")
+}
+
+// ReadyFileFlag adds --ready-file, see [Call.AnnounceReady].
+func ReadyFileFlag(f *pflag.FlagSet, path *string) {
+	f.StringVar(path, "ready-file", "", "write the URL to `FILE` once connections are accepted")
 }
 
 // CheckLimit refuses a negative --limit.
@@ -132,16 +127,6 @@ func Arguments(cmd *cobra.Command) []string {
 		}
 	}
 	return names
-}
-
-// InputFormats are the words of --format of commands that read rows.
-func InputFormats() []string {
-	return []string{string(intake.Auto), string(intake.XLSX), string(intake.CSV), string(intake.TSV), string(intake.JSON), string(intake.JSONL)}
-}
-
-// SheetFlag adds --sheet.
-func SheetFlag(flags *pflag.FlagSet, sheet *string) {
-	flags.StringVar(sheet, "sheet", "", "read the sheet `NAME` of a workbook, or its number from 1")
 }
 
 // OlderThanFlag adds --older-than.
@@ -219,7 +204,6 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.String("config", "", "read your settings from `FILE`")
 	f.String("store", "", "keep runs, trackings and deliveries in `FILE`, or in postgres://USER@HOST/DATABASE")
 	f.Bool("insecure-store", false, "allow PostgreSQL on other hosts without verified TLS")
-	f.Bool("unsynced-store", false, "allow PostgreSQL that does not put commits on disk at once")
 	f.String("account", "", "`NAME` of the account that owns the trackings")
 	f.String("base-url", "", "`URL` of the service")
 	f.String("api-key-file", "", "read the API key from `FILE` (- for standard input)")
@@ -228,17 +212,8 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.String("timeout", "", "stop trying or waiting after `DURATION`, such as 30m")
 	f.String("request-timeout", "", "stop each request after `DURATION`, such as 30s")
 	Section(f, "Output", "output", "json", "jq", "excel", "csv-raw", "out", "color", "quiet", "verbose", "debug")
-	Section(f, "Settings", "profile", "config", "store", "insecure-store", "unsynced-store", "account")
+	Section(f, "Settings", "profile", "config", "store", "insecure-store", "account")
 	Section(f, "Service", "base-url", "api-key-file", "ca-file", "insecure-http", "timeout", "request-timeout")
-}
-
-// ownOut marks an --out that names what a command makes, not where its result goes.
-const ownOut = "own-out"
-
-// OwnOutFlag adds an --out for the file that a command makes.
-func OwnOutFlag(cmd *cobra.Command, path *string, usage string) {
-	cmd.Flags().StringVar(path, "out", "", usage)
-	_ = cmd.Flags().SetAnnotation("out", ownOut, nil) // there is such a flag
 }
 
 // InvalidValue says what is wrong with the value of a flag.

@@ -1,8 +1,11 @@
 package command
 
 import (
+	"errors"
 	"testing"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
 func TestParseSince(t *testing.T) {
@@ -12,6 +15,7 @@ func TestParseSince(t *testing.T) {
 		"2026-11-20":           time.Date(2026, 11, 20, 0, 0, 0, 0, time.Local),
 		"2h":                   now.Add(-2 * time.Hour),
 		"7d":                   now.Add(-7 * 24 * time.Hour),
+		"yesterday":            time.Date(now.Year(), now.Month(), now.Day()-1, 0, 0, 0, 0, time.Local),
 		"":                     {},
 	} {
 		got, err := ParseSince("--since", s)
@@ -19,7 +23,41 @@ func TestParseSince(t *testing.T) {
 			t.Errorf("parseSince(%q) = %v, %v; want %v", s, got, err, want)
 		}
 	}
-	if _, err := ParseSince("--since", "yesterday"); err == nil {
-		t.Error("yesterday was taken")
+}
+
+func TestParseRange(t *testing.T) {
+	now := time.Date(2026, 11, 20, 15, 30, 0, 0, time.Local)
+	day := func(month time.Month, day int) time.Time { return time.Date(2026, month, day, 0, 0, 0, 0, time.Local) }
+	point := time.Date(2026, 11, 1, 8, 0, 0, 0, time.UTC)
+	for s, want := range map[string]ledger.Range{
+		"":                                 {},
+		"7d":                               {Since: now.Add(-7 * 24 * time.Hour)},
+		"7d..":                             {Since: now.Add(-7 * 24 * time.Hour)},
+		"..30d":                            {Until: now.Add(-30 * 24 * time.Hour)},
+		"30d..7d":                          {Since: now.Add(-30 * 24 * time.Hour), Until: now.Add(-7 * 24 * time.Hour)},
+		"yesterday":                        {Since: day(11, 19), Until: day(11, 20)},
+		"yesterday..":                      {Since: day(11, 19)},
+		"..yesterday":                      {Until: day(11, 20)},
+		"2026-11-01":                       {Since: day(11, 1), Until: day(11, 2)},
+		"2026-11-01..2026-11-01":           {Since: day(11, 1), Until: day(11, 2)},
+		"2026-10-31..2026-11-07":           {Since: day(10, 31), Until: day(11, 8)},
+		"2026-11-01T08:00:00Z":             {Since: point},
+		"2026-11-01T08:00:00Z..":           {Since: point},
+		"2026-10-01..2026-11-01T08:00:00Z": {Since: day(10, 1), Until: point},
+	} {
+		got, err := parseRange("--created", s, now)
+		if err != nil || !got.Since.Equal(want.Since) || !got.Until.Equal(want.Until) {
+			t.Errorf("parseRange(%q) = %v, %v; want %v", s, got, err, want)
+		}
+	}
+	for s, hint := range map[string]string{
+		"..": rangeHint, "soon": rangeHint, "-7d": rangeHint, "9999999d..": rangeHint, "2026-11-01...": rangeHint, "2026-13-01": rangeHint, "7": rangeHint,
+		"7d..30d": "use 30d..7d", "2026-11-07..2026-11-01": "use 2026-11-01..2026-11-07", "7d..7d": "use 7d.. for the time since then",
+	} {
+		_, err := parseRange("--created", s, now)
+		var usage *UsageError
+		if !errors.As(err, &usage) || usage.Hint != hint {
+			t.Errorf("parseRange(%q): %v; want a usage error with hint %q", s, err, hint)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 // Annotations of flags.
 const (
 	sectionKey = "waybill_section" // names its section in help
+	asInKey    = "waybill_as_in"   // names the command whose help explains it
 	valueKey   = "waybill_value"   // names its value, where its help does not
 )
 
@@ -23,9 +24,18 @@ func Section(f *pflag.FlagSet, title string, names ...string) {
 	}
 }
 
+// SectionAsIn has help name the command that explains the flags of a section, in place of
+// the flags.
+func SectionAsIn(f *pflag.FlagSet, path string, names ...string) {
+	for _, name := range names {
+		_ = f.SetAnnotation(name, asInKey, []string{path}) // fails for a flag that the set does not have
+	}
+}
+
 // FlagSection is some flags with the title that help shows them under.
 type FlagSection struct {
 	Title string // empty for flags without a section
+	AsIn  string // the command whose help explains them, empty for this one
 	Flags []*pflag.Flag
 }
 
@@ -44,7 +54,7 @@ func FlagSections(f *pflag.FlagSet) []FlagSection {
 		i := slices.IndexFunc(all, func(s FlagSection) bool { return s.Title == title })
 		if i < 0 {
 			i = len(all)
-			all = append(all, FlagSection{Title: title})
+			all = append(all, FlagSection{Title: title, AsIn: strings.Join(flag.Annotations[asInKey], "")})
 		}
 		all[i].Flags = append(all[i].Flags, flag)
 	})
@@ -127,16 +137,13 @@ const (
 // settingSection returns the section of a flag that is a setting.
 func settingSection(name string) string {
 	switch name {
-	case "map", "carrier-map", "encoding", "strip-spaces", "max-input":
+	case "map", "carrier-map", "encoding", "strip-spaces":
 		return InputSection
 	case "concurrency", "rate", "batch-size":
 		return RequestsSection
 	}
 	return ""
 }
-
-// IsSetting reports whether a flag was added by [SettingFlags].
-func IsSetting(f *pflag.Flag) bool { return f.Annotations[valueKey] != nil }
 
 // settingValue names what the flag of a setting takes.
 func settingValue(s config.Setting) string {

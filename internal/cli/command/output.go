@@ -102,9 +102,6 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	if err != nil {
 		return nil, err
 	}
-	if _, own := cmd.Flags().Lookup("out").Annotations[ownOut]; own {
-		path = ""
-	}
 	raw, err := cmd.Flags().GetBool("csv-raw")
 	if err != nil {
 		return nil, err
@@ -192,13 +189,6 @@ func (o *Output) IsCSV() bool { return o.Format() == render.CSV || o.IsWorkbook(
 
 // IsWorkbook reports whether the format is XLSX.
 func (o *Output) IsWorkbook() bool { return o.Format() == render.XLSX }
-
-// AddFact adds a line to the summary of a workbook; in other formats there is none.
-func (o *Output) AddFact(name, value string) {
-	if o.IsWorkbook() {
-		o.facts = append(o.facts, render.Fact{Name: name, Value: value})
-	}
-}
 
 // ForPeople reports whether results are read by people on a terminal: with ages of what
 // is known, times to the minute, and colours.

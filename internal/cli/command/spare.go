@@ -18,11 +18,23 @@ import (
 )
 
 // writing lists the flags of which each names a file that a command writes.
-var writing = []string{"out", "html", "ready-file", "ui-file", "rejects", "receipt"}
+var writing = []string{"out", "ready-file", "ui-file", "rejects"}
 
 // Spare returns an error if the file of a flag may not be written: what is there is read
 // by the command, is written for another flag, is a configuration file, or a store.
 func (c *Call) Spare(flag, path string) error { return spare(c.Cmd, c.Sources(), flag, path) }
+
+// SparePage is [Call.Spare] for an HTML page that is an argument: it takes the place of no
+// other kind of file.
+func (c *Call) SparePage(path string) error {
+	if err := spare(c.Cmd, c.Sources(), "", path); err != nil {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !isPage(path) {
+		return Usagef("use another file name, or remove that file", "%s is a file that is not HTML", path)
+	}
+	return nil
+}
 
 // spareReady is [Call.Spare] for the files with the URL of a server or a page.
 func spareReady(cmd *cobra.Command, sources config.Sources) error {
@@ -38,7 +50,13 @@ func spareReady(cmd *cobra.Command, sources config.Sources) error {
 	return nil
 }
 
+// spare is [Call.Spare]. An empty flag means that an argument names the path.
 func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error {
+	file, shown := path, path
+	if flag != "" {
+		file = "--" + flag
+		shown = file + " " + path
+	}
 	if path == StdinName {
 		return NoFile("--" + flag + " ")
 	}
@@ -49,10 +67,10 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 	}
 	for _, other := range writing {
 		if name := valueOf(cmd, other); other != flag && name != "" && isSame(name, path) {
-			return Usagef("use another file name", "--%s and --%s are the same file", flag, other)
+			return Usagef("use another file name", "%s and --%s are the same file", file, other)
 		}
 	}
-	refuse := func(what string) error { return Usagef("use another file name", "--%s %s is %s", flag, path, what) }
+	refuse := func(what string) error { return Usagef("use another file name", "%s is %s", shown, what) }
 	if exists && slices.ContainsFunc(named(cmd, flag), func(name string) bool { return isSame(name, path) }) {
 		return refuse("a file that the command line names elsewhere")
 	}
@@ -64,16 +82,13 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 		own = c.Store
 	}
 	if base := sqlite.Beside(resolve(path)); base != "" && (exists || isSame(own, base) || sqlite.IsDatabase(base)) {
-		return Usagef("use another file name", "--%s %s belongs to the database %s", flag, path, filepath.Base(base))
+		return Usagef("use another file name", "%s belongs to the database %s", shown, filepath.Base(base))
 	}
 	switch {
 	case isSame(own, path):
 		return refuse("the store")
 	case sqlite.IsDatabase(path):
 		return refuse("a database, such as a store")
-	}
-	if flag == "html" && exists && !isPage(path) {
-		return Usagef("use another file name, or remove that file", "--html %s is a file that is not HTML", path)
 	}
 	return nil
 }
@@ -116,9 +131,12 @@ func resolve(path string) string {
 	return path
 }
 
-// named returns all that a command line names but the value of one flag.
-func named(cmd *cobra.Command, flag string) []string {
-	names := cmd.Flags().Args()
+// named returns all that a command line names but the value of one flag, without a flag
+// but the arguments.
+func named(cmd *cobra.Command, flag string) (names []string) {
+	if flag != "" {
+		names = cmd.Flags().Args()
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch list, ok := f.Value.(pflag.SliceValue); {
 		case f.Name == flag:

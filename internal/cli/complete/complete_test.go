@@ -17,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -213,7 +214,7 @@ func TestCompletionOffersEachValueOnce(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := completions(t, folder, "list", "--status", ""); !slices.Equal(got, []string{"delivered"}) {
+	if got, _ := completions(t, folder, "list", "--status", ""); !slices.Equal(got, append([]string{"delivered"}, view.StatusWords()...)) {
 		t.Errorf("statuses %q", got)
 	}
 	if got, _ := completions(t, folder, "show", ""); !slices.Equal(got, []string{"R0", "R1", "R2"}) {
@@ -246,7 +247,6 @@ func TestCompletionOfEvents(t *testing.T) {
 	}
 	for _, tt := range []struct{ line, want string }{
 		{"events readmit ", "refused:1"},
-		{"events replay --until ", "1"},
 		{"events list --tracking-number ", "N1"},
 		{"events send --tracking-number ", "N1"},
 		{"events list --columns prob", ""},

@@ -63,12 +63,12 @@ var namedFlags = sync.OnceValue(func() map[string]kind {
 		"create refer-id":      {},
 		"rejects":              {files: true, types: []string{"csv"}},
 		"replay to":            {values: targets},
-		"replay until":         {values: events},
 		"run":                  {values: runs},
 		"scheme":               scheme,
 		"sheet":                {values: sheets},
 		"send to":              {values: targets},
 		"send tracking-number": {values: numbers},
+		"status":               {values: wantedStatuses, list: true},
 		"stuck":                {},
 		"webhook-scheme":       scheme,
 	}
@@ -86,10 +86,9 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"FIELD=HEADER": {values: headers},
 		"NAME=P":       {values: faults},
 		"PLACE":        {values: places},
-		"STATUS,...":   {values: statuses, list: true},
 	}
 	for _, name := range []string{
-		"ADDRESS", "AGE", "CODE", "DURATION", "ENCODING", "EXPR", "HOST:PORT", "ID", "METHOD", "N", "NAME", "NAME=CODE", "NAME=JSON", "NAME=VALUE", "NUMBER", "P", "PARAMETER", "PATH", "QUERY",
+		"ADDRESS", "AGE", "CODE", "DURATION", "ENCODING", "EXPR", "HOST:PORT", "ID", "METHOD", "N", "NAME", "NAME=CODE", "NAME=JSON", "NAME=VALUE", "NUMBER", "PARAMETER", "PATH", "RANGE",
 		"REGEX", "SIZE", "TIME", "URL", "[FILTER=>]URL", "[URL=>]NAME=env:VAR", "'NAME: VALUE'", "/POINTER=VALUE",
 	} {
 		all[name] = nothing
@@ -110,9 +109,7 @@ func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 		return kind{values: events}, true
 	case name == "ID":
 		return kind{values: once(events)}, true
-	case name == "NAME" && strings.Contains(path, " schemes "):
-		return kind{values: once(schemes)}, true
-	case name == "NAME" && strings.Contains(path, " profile "):
+	case name == "NAME" && strings.Contains(path, " config "):
 		return kind{values: once(profiles)}, true
 	case name == "KEY":
 		return kind{values: settingKeys}, true
@@ -120,6 +117,8 @@ func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 		return kind{files: true}, true
 	case name == "FILE" && strings.Contains(path, " import "):
 		return kind{files: true, types: []string{"jsonl"}}, true
+	case name == "FILE" && cmd.Name() == "report":
+		return kind{files: true, types: []string{"html"}}, true
 	case name == "FILE":
 		return kind{files: true, types: tables()}, true
 	}

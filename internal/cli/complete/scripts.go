@@ -2,9 +2,12 @@ package complete
 
 import (
 	"embed"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
 )
 
 //go:embed scripts
@@ -19,9 +22,7 @@ type Shell struct {
 // Shells are the shells with a script.
 func Shells() []Shell {
 	return []Shell{
-		{"bash", "waybill.bash", `The package bash-completion is not needed.
-
-In this shell:
+		{"bash", "waybill.bash", `In this shell (the package bash-completion is not needed):
 
   source <(waybill completion bash)
 
@@ -63,12 +64,34 @@ In every new shell, write the script to a file, and load it in your profile:
 	}
 }
 
-// Script returns the script of a shell, with descriptions of values or without.
-func (s Shell) Script(descriptions bool) ([]byte, error) {
-	script, err := scripts.ReadFile("scripts/" + s.file)
-	if descriptions || err != nil {
-		return script, err
+// New returns the command that prints the script of a shell.
+func New(*command.Factory) *cobra.Command {
+	shells := Shells()
+	names := make([]string, len(shells))
+	var long strings.Builder
+	long.WriteString("Print the script that makes a shell complete commands, flags and their values.")
+	for i, s := range shells {
+		names[i] = s.Name
+		long.WriteString("\n\n" + strings.ToUpper(s.Name) + "\n\n" + s.Help)
 	}
-	text := strings.ReplaceAll(string(script), "waybill "+cobra.ShellCompRequestCmd+" ", "waybill "+cobra.ShellCompNoDescRequestCmd+" ")
-	return []byte(strings.ReplaceAll(text, `"${COMP_TYPE:-9}"`, "9")), nil
+	return &cobra.Command{
+		Use:       "completion SHELL",
+		GroupID:   command.GroupRest,
+		Short:     "Print a script that makes the shell complete commands",
+		Long:      long.String(),
+		Example:   command.Example("waybill completion bash", "waybill completion zsh"),
+		ValidArgs: names,
+		Args:      command.Exactly(1, "one SHELL: "+command.Or(names)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			i := slices.Index(names, args[0])
+			if i < 0 {
+				return command.Usagef("choose "+command.Or(names), "no script for the shell %s", command.Quoted(args[0]))
+			}
+			script, err := scripts.ReadFile("scripts/" + shells[i].file)
+			if err == nil {
+				_, err = cmd.OutOrStdout().Write(script)
+			}
+			return err
+		},
+	}
 }

@@ -70,6 +70,9 @@ func statuses(l *line) (all []value) {
 	return all
 }
 
+// wantedStatuses are what filters take: statuses that trackings have, and states of rows.
+func wantedStatuses(l *line) []value { return append(statuses(l), words(view.StatusWords())...) }
+
 // carriers are those of the account's trackings, the most frequent first.
 func carriers(l *line) []value {
 	db := l.open()
@@ -90,10 +93,13 @@ func accounts(l *line) []value {
 	return words(names)
 }
 
-// profiles are those of the user file.
-func profiles(l *line) []value {
-	names, _ := config.Profiles(l.app.Sources(command.FlagsOf(l.cmd)))
-	return words(names)
+// profiles are the default profile and the profiles of the user file.
+func profiles(l *line) (all []value) {
+	list, _ := config.ListProfiles(l.app.Sources(command.FlagsOf(l.cmd)))
+	for _, p := range list.All {
+		all = append(all, value{p.Name, p.BaseURL})
+	}
+	return all
 }
 
 // settingKeys are the keys of settings, or those that one may be set to.

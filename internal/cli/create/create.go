@@ -25,9 +25,9 @@ type createOptions struct {
 	ReferID, Number, Carrier string
 	Sync, DryRun             bool
 	SkipInvalid, AllowEmpty  bool
-	AcceptOdd, Strict        bool
-	Rejects, Format, Sheet   string
-	SaveMap                  string
+	Strict                   bool
+	Rejects                  string
+	input.Flags
 	send.Options
 }
 
@@ -61,27 +61,23 @@ rows" and "waybill help input".`,
 	})
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces", "max-input")
-	input.SaveMapFlag(flags, &o.SaveMap)
+	o.AddRows(cmd)
 	flags.StringVar(&o.ReferID, "refer-id", "", "create one tracking with your identifier `ID`")
 	flags.StringVar(&o.Number, "tracking-number", "", "`NUMBER` of that tracking")
 	flags.StringVar(&o.Carrier, "carrier-code", "", "carrier `CODE` of that tracking")
-	command.Choice(flags, &o.Format, "format", "auto", "read the input as `FORMAT`", command.InputFormats()...)
-	command.SheetFlag(flags, &o.Sheet)
 	flags.BoolVar(&o.Sync, "sync", false, "use the synchronous operation, up to 40 rows a batch")
-	flags.BoolVar(&o.DryRun, "dry-run", false, "show what would be sent, but send nothing")
+	command.DryRunFlag(flags, &o.DryRun)
 	flags.BoolVar(&o.SkipInvalid, "skip-invalid", false, "skip bad rows and send the others")
-	flags.BoolVar(&o.AcceptOdd, "accept-odd-values", false, "accept values that look damaged by a spreadsheet or like placeholders")
 	check.StrictFlag(cmd, &o.Strict)
 	flags.BoolVar(&o.AllowEmpty, "allow-empty", false, "accept an input without data rows")
 	flags.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in the last column")
-	o.Flags(cmd)
+	o.Options.Flags(cmd)
 	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rejected rows again")
-	flags.BoolVar(&o.CheckFirst, "check-first", false, "check each new row with the service before sending it")
+	o.CheckFirstFlag(flags)
 	command.SettingFlags(cmd, "batch-size", "concurrency", "rate")
-	command.Section(flags, command.InputSection, "save-map", "format", "sheet", "skip-invalid", "accept-odd-values", "strict", "allow-empty", "rejects")
+	command.Section(flags, command.InputSection, "skip-invalid", "strict", "allow-empty", "rejects")
 	command.Section(flags, "One tracking", "refer-id", "tracking-number", "carrier-code")
-	command.Section(flags, send.RowsSection, "retry-rejected", "check-first")
+	command.Section(flags, send.RowsSection, "retry-rejected")
 	command.ColumnsFlag(cmd, send.CountColumns())
 	return cmd
 }
@@ -102,7 +98,7 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	if c.policy, err = o.Policy(call.Config); err != nil {
 		return err
 	}
-	if err := input.CheckSaveMap(call, o.SaveMap); err != nil {
+	if err := o.CheckSaveMap(call); err != nil {
 		return err
 	}
 	if c.in, err = openInput(ctx, call, o); err != nil {

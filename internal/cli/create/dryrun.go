@@ -77,7 +77,7 @@ func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
 			if err != nil {
 				return err
 			}
-			if !before[0].At.IsZero() {
+			if before[0] {
 				res.Erased++
 				return nil
 			}

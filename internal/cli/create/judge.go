@@ -20,7 +20,7 @@ type checkedInput struct {
 
 	io      *term.IO
 	call    *command.Call
-	saveMap string // name for the mapping; empty for none
+	flags   input.Flags
 	rejects string // file for bad rows; empty for none
 	repeat  string // this command; empty if repeating it can't read the same
 	judged  input.Judgement
@@ -38,15 +38,13 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*checkedI
 	if err != nil {
 		return nil, err
 	}
-	in := &checkedInput{Input: sources, io: c.IO, call: c, saveMap: o.SaveMap, rejects: o.Rejects}
+	in := &checkedInput{Input: sources, io: c.IO, call: c, flags: o.Flags, rejects: o.Rejects}
 	if in.Repeatable() {
 		in.repeat = c.Repeat()
 	}
 	in.Skip, in.examine, in.strict = o.SkipInvalid, o.DryRun || o.Strict, o.Strict
-	in.Options = intake.Options{
-		Map: c.Config.Map, Encoding: c.Config.Encoding, StripSpaces: c.Config.StripSpaces, Carriers: c.Config.Carriers,
-		Format: intake.Format(o.Format), Sheet: o.Sheet, KeepText: o.Rejects != "", AcceptOdd: o.AcceptOdd,
-	}
+	in.Options = o.Flags.Options(c)
+	in.Options.KeepText = o.Rejects != ""
 	return in, nil
 }
 
@@ -69,15 +67,15 @@ func resolveSources(ctx context.Context, c *command.Call, o createOptions) (*inp
 
 // judge reads the input whole and reports what is wrong with it.
 func (in *checkedInput) judge(ctx context.Context) error {
-	rejects, err := in.newRejects(ctx)
+	file, rejects, err := in.newRejects(ctx)
 	if err != nil {
 		return err
 	}
-	defer rejects.Discard()
+	defer file.Discard()
 	suspicion := newSuspicion()
 	defer suspicion.close()
 	in.Good = suspicion.add
-	if err = in.read(ctx, rejects.Rows); err == nil {
+	if err = in.read(ctx, rejects); err == nil {
 		in.suspect, err = suspicion.founded()
 	}
 	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
@@ -86,7 +84,7 @@ func (in *checkedInput) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := input.SaveMap(in.call, in.saveMap); err != nil {
+	if err := in.flags.KeepMap(in.call); err != nil {
 		return err
 	}
 	if err := in.checkRejectsName(); err != nil {
@@ -97,7 +95,7 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		check.Warn(in.io, in.found)
 	}
 	if in.judged.Invalid > 0 {
-		if err := rejects.Commit(); err != nil {
+		if err := file.Commit(); err != nil {
 			return err
 		}
 		if err := in.refuseOrWarn(); err != nil {
@@ -161,23 +159,17 @@ func (in *checkedInput) refuseOrWarn() error {
 	return nil
 }
 
-// newRejects begins the file for bad rows; without --rejects it is one that does
-// nothing.
-func (in *checkedInput) newRejects(ctx context.Context) (*input.RejectsFile, error) {
+// newRejects begins the file for bad rows; both are nil without --rejects.
+func (in *checkedInput) newRejects(ctx context.Context) (*command.AtomicFile, *intake.Rejects, error) {
 	if in.rejects == "" {
-		return &input.RejectsFile{}, nil
-	}
-	for _, src := range in.Sources {
-		if input.SameFile(src.Name, in.rejects) {
-			return nil, command.Usagef("use another file name", "--rejects %s is the input file", in.rejects)
-		}
+		return nil, nil, nil
 	}
 	if err := in.call.Spare("rejects", in.rejects); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f, err := command.NewAtomicFile(ctx, in.rejects)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &input.RejectsFile{File: f, Rows: intake.NewRejects(f)}, nil
+	return f, intake.NewRejects(f), nil
 }

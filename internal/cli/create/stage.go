@@ -18,7 +18,6 @@ import (
 // found here, and left out with --skip-invalid.
 func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run, error) {
 	found := &conflicts{in: c.in}
-	defer found.close()
 	return bulk.Stage(ctx, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(ctx), bulk.StageChecks{Conflict: found.add, Staged: func() error {
 		if err := c.in.Unchanged(); err != nil {
 			return err

@@ -23,13 +23,20 @@ type examination struct {
 	call    *command.Call
 	sources config.Sources
 	broken  error // why the settings can't be used, nil if they can
-	offline bool  // connect to nothing
+	options
 
 	free  func(folder string) (int64, bool) // see [disk.Free]
 	limit time.Duration                     // of one check
 	read  time.Duration                     // how long the store is read
 
 	writable func(path string) bool // see [disk.Writable]
+}
+
+type options struct {
+	offline bool   // connect to nothing
+	probing bool   // find out what the interface does not show
+	ref     string // of a tracking to probe with; empty for any
+	bundle  string // path of a ZIP file to write; empty for none
 }
 
 // part is checks that depend on each other.
@@ -40,14 +47,14 @@ type part struct {
 
 // New returns the command that checks what waybill depends on.
 func New(f *command.Factory) *cobra.Command {
-	var offline bool
+	var o options
 	cmd := &cobra.Command{
-		Use:     "doctor",
+		Use:     "doctor [REF]",
 		GroupID: command.GroupRest,
 		Short:   "Check settings, service, store and webhooks",
 		Long: `doctor checks what waybill depends on and prints one line for each check: ok,
 warning, problem or not checked, with the remedy. It changes nothing, works without
-settings, and takes at most 15 seconds.
+settings, and takes at most 15 seconds, with --probe two minutes.
 
   configuration  files, their permissions, and where each value comes from
   api-key        where the key comes from, and whether the service accepts it (access)
@@ -59,25 +66,55 @@ settings, and takes at most 15 seconds.
 The service gets one request without the key and one query for a random referId.
 Listeners get a HEAD request; targets get a connection and no request.
 
+--probe sends queries only. It queries random identifiers to find out what the
+response "no such tracking" looks like, and an existing tracking to find the
+parameter for tracking numbers: the existing number must be found, a random one
+must not. The existing tracking is REF, or else an accepted row of the store. A
+setting that does not match is a problem, with the command that sets it. The
+assumptions of "waybill help rows" are shown too.
+
+--bundle writes what was found to a ZIP file for those who help, without keys and
+secrets. An existing file is not replaced.
+
 Exit status: 0 without problems, 1 with at least one. Warnings are no problems.`,
-		Example: command.Example("waybill doctor", "waybill doctor --offline", "waybill doctor -o json --jq '.[] | select(.status == \"problem\")'"),
-		Args:    cobra.NoArgs,
+		Example: command.Example("waybill doctor", "waybill doctor --offline", "waybill doctor --probe ORD-1001", "waybill doctor --bundle found.zip", "waybill doctor -o json --jq '.[] | select(.status == \"problem\")'"),
+		Args:    command.AtMostOne("REF"),
 	}
-	cmd.RunE = f.RunAlways(func(ctx context.Context, c *command.Call, broken error) error {
-		return runDoctor(ctx, newExamination(f, c, broken, offline))
+	cmd.RunE = f.RunAlways(func(ctx context.Context, c *command.Call, args []string, broken error) error {
+		if len(args) > 0 {
+			o.ref = args[0]
+		}
+		return runDoctor(ctx, newExamination(f, c, broken, o))
 	})
-	cmd.Flags().BoolVar(&offline, "offline", false, "connect to nothing")
+	cmd.Flags().BoolVar(&o.probing, "probe", false, "find out how the service reports unknown trackings")
+	cmd.Flags().StringVar(&o.bundle, "bundle", "", "write what was found to `FILE`, a ZIP file without secrets")
+	cmd.Flags().BoolVar(&o.offline, "offline", false, "connect to nothing")
 	return cmd
 }
 
-func newExamination(f *command.Factory, c *command.Call, broken error, offline bool) *examination {
-	return &examination{
-		call: c, sources: f.App.Sources(command.FlagsOf(c.Cmd)), broken: broken, offline: offline,
+func newExamination(f *command.Factory, c *command.Call, broken error, o options) *examination {
+	c.ReadOnly = true
+	x := &examination{
+		call: c, sources: f.App.Sources(command.FlagsOf(c.Cmd)), broken: broken, options: o,
 		free: disk.Free, writable: disk.Writable, limit: 12 * time.Second, read: 5 * time.Second,
 	}
+	if o.probing {
+		x.limit = 2 * time.Minute
+	}
+	return x
 }
 
 func runDoctor(ctx context.Context, x *examination) error {
+	switch {
+	case x.probing && x.offline:
+		return command.Usagef("remove one of them", "--probe and --offline exclude each other")
+	case x.ref != "" && !x.probing:
+		return command.Usagef("run `waybill doctor --probe REF`", "a REF is for --probe")
+	case x.call.Cmd.Flags().Changed("bundle"):
+		if err := errors.Join(command.CheckNotEmpty(x.call.Cmd, "bundle"), checkBundle(x.bundle)); err != nil {
+			return err
+		}
+	}
 	progress := x.call.IO.Progress("Checking")
 	all, err := x.run(ctx)
 	progress.Stop()
@@ -87,13 +124,22 @@ func runDoctor(ctx context.Context, x *examination) error {
 	if err := printAll(x.call, all); err != nil {
 		return err
 	}
+	if x.bundle != "" {
+		if err := x.writeBundle(ctx, x.bundle, all); err != nil {
+			return err
+		}
+	}
 	return problems(all)
 }
 
 // run makes all checks at once.
 func (x *examination) run(ctx context.Context) ([]finding, error) {
 	parts := []part{{"configuration", x.configuration}}
-	for _, p := range []part{{"api-key", x.apiKey}, {"connection", x.connection}, {"access", x.access}, {"store", x.store}, {"webhooks", x.webhooks}} {
+	checks := []part{{"api-key", x.apiKey}, {"connection", x.connection}, {"access", x.access}, {"store", x.store}, {"webhooks", x.webhooks}}
+	if x.probing {
+		checks = append(checks, part{"probe", x.probe})
+	}
+	for _, p := range checks {
 		if x.broken != nil {
 			p = omitted(p)
 		}
@@ -113,7 +159,7 @@ func (x *examination) run(ctx context.Context) ([]finding, error) {
 	}
 	all := slices.Concat(results...)
 	for i, f := range all {
-		if words, ours := strings.CutPrefix(f.NextCommand, "waybill "); ours {
+		if words, ours := strings.CutPrefix(f.NextCommand, "waybill "); ours && f.NextCommand == info[f.kind].next {
 			all[i].NextCommand = x.call.CommandLine(strings.Fields(words)...)
 		}
 	}

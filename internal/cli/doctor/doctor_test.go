@@ -36,6 +36,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -213,12 +214,23 @@ func (s *scene) examine() ([]finding, command.Code, string) {
 	var stdout bytes.Buffer
 	f := s.factory(&stdout)
 	var all []finding
-	offline := slices.Contains(s.args, "--offline")
+	var o options
+	for i, arg := range s.args {
+		switch arg {
+		case "--offline":
+			o.offline = true
+		case "--probe":
+			o.probing = true
+			if i+1 < len(s.args) {
+				o.ref = s.args[i+1]
+			}
+		}
+	}
 	cmd := &cobra.Command{Use: "doctor"}
 	command.GlobalFlags(cmd.Flags())
 	cmd.SetContext(s.t.Context())
-	err := f.RunAlways(func(ctx context.Context, c *command.Call, broken error) error {
-		x := newExamination(f, c, broken, offline)
+	err := f.RunAlways(func(ctx context.Context, c *command.Call, _ []string, broken error) error {
+		x := newExamination(f, c, broken, o)
 		if s.alter != nil {
 			s.alter(x)
 		}
@@ -303,7 +315,7 @@ var scenes = []struct {
 	{"no place for a store", func(s *scene) { s.alter = func(x *examination) { x.call.Config.Store = "" } }, []kind{storeWithoutPlace}},
 	{"another file", func(s *scene) { s.set("WAYBILL_STORE", s.write("w.db", 0o600, strings.Repeat("no database", 999))) }, []kind{storeUnusable}},
 	{"no server", func(s *scene) { s.set("WAYBILL_STORE", "postgres://u@"+noHost+"/db") }, []kind{storeUnusable}},
-	{"an older store", func(s *scene) { s.alterStore("PRAGMA user_version = 3") }, []kind{storeOlder}},
+	{"a store of a development build", func(s *scene) { s.alterStore("DELETE FROM counters WHERE name = 'schema'") }, []kind{storeUnusable}},
 	{"a newer store", func(s *scene) { s.alterStore("PRAGMA user_version = 3000") }, []kind{storeUnusable}},
 	{"a damaged store", func(s *scene) { s.alterStore("UPDATE counters SET value = -1 WHERE name = 'run'") }, []kind{storeDamaged}},
 	{"a store that others may read", func(s *scene) {
@@ -360,6 +372,13 @@ var scenes = []struct {
 	{"a target over http", func(s *scene) { s.sink("http://"+noHost, true) }, []kind{targetUnencrypted, targetUnreachable}},
 	{"a target that is forbidden", func(s *scene) { s.sink("http://169.254.169.254/", false) }, []kind{targetNotTried}},
 
+	{"a probe", func(s *scene) { s.probe("trackingNumber", 404, `{"message":"x"}`, "K") }, []kind{absenceRecognised, numberFound, batchUnchecked}},
+	{"a probe of other settings", func(s *scene) { s.probe("number", 200, `{"message":"no data"}`, "K") }, []kind{absenceUnset, numberUnset}},
+	{"a probe of a page", func(s *scene) { s.probe("", 200, "<html>", "K") }, []kind{absenceUnknown, numberUnknown}},
+	{"a probe without a tracking", func(s *scene) { s.probe("number", 200, `{"message":"no data"}`, "gone") }, []kind{absenceUnproven, numberUntried}},
+	{"a probe without a store", func(s *scene) { s.probe("trackingNumber", 404, "") }, []kind{absenceRecognised, numberUntried}},
+	{"a probe without a key", func(s *scene) { s.args = []string{"--probe"} }, []kind{probeFailed}},
+
 	{"a terminal", func(s *scene) {
 		s.facts = term.Facts{OutTerminal: true, Env: map[string]string{"LANG": "C.UTF-8"}}
 	}, []kind{terminalKnown}},
@@ -370,6 +389,20 @@ var scenes = []struct {
 		s.t.Cleanup(func() { close(end) })
 		s.alter = func(x *examination) { x.limit = 50 * time.Millisecond }
 	}, []kind{timedOut}},
+}
+
+// probe makes a service that shows the tracking N of the order K, by number if asked with
+// param, and is probed with a REF.
+func (s *scene) probe(param string, status int, none string, ref ...string) {
+	s.serve(func(w http.ResponseWriter, r *http.Request) {
+		if q := r.URL.Query(); q.Get("referId") == "K" || q.Get(param) == "N" {
+			fmt.Fprint(w, shown)
+			return
+		}
+		w.WriteHeader(status)
+		fmt.Fprint(w, none)
+	})
+	s.args = append([]string{"--probe"}, ref...)
 }
 
 func withFree(n int64) func(*examination) {
@@ -420,6 +453,7 @@ func TestFindings(t *testing.T) {
 		})
 	}
 	note(settingFindings("store", []store.Setting{{Name: "fsync", Value: "off", Warning: "turn it on"}}))
+	note(assumptionFindings([]ledger.CheckedAssumption{{Assumption: ledger.RefusedNotStored, Holds: true}, {Assumption: ledger.ConflictNotStored}}))
 	note(contactFindings(api.Contact{Err: errors.New("invalid proxy address")}))
 	for k := range kind(kinds) {
 		if _, ok := info[k]; !ok || !met[k] {

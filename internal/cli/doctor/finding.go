@@ -1,5 +1,5 @@
-// Package doctor holds the commands that find out why waybill does not work: doctor
-// checks what it depends on, support bundle collects what a supporter needs.
+// Package doctor has the command that finds out why waybill does not work: it checks
+// what waybill depends on, and probes how the service behaves.
 package doctor
 
 import (
@@ -83,7 +83,6 @@ const (
 	storeMissing
 	storeWithoutPlace
 	storeUnusable
-	storeOlder
 	storeReadOnly
 	storeReadable
 	storeSound
@@ -113,6 +112,18 @@ const (
 	terminalKnown
 	terminalASCII
 	terminalNone
+	absenceRecognised
+	absenceUnset
+	absenceUnproven
+	absenceUnknown
+	numberFound
+	numberUnset
+	numberUnknown
+	numberUntried
+	batchNotStored
+	batchStored
+	batchUnchecked
+	probeFailed
 	settingsUnusable
 	timedOut
 
@@ -128,6 +139,9 @@ type kindInfo struct {
 	hint   string
 	next   string // command, without the settings of this one
 }
+
+// unknownHint is of answers that a probe does not understand.
+const unknownHint = "print the responses with --debug and ask the service's support; until then, rows with unknown outcome stay unknown"
 
 // info is the table of what doctor can find.
 var info = map[kind]kindInfo{
@@ -177,7 +191,6 @@ var info = map[kind]kindInfo{
 	storeMissing:      {"store", ok, "", ""},
 	storeWithoutPlace: {"store", problem, "", ""},
 	storeUnusable:     {"store", problem, "", ""},
-	storeOlder:        {"store", warning, "the next command that writes upgrades it, after a backup of a file", ""},
 	storeReadOnly:     {"store", warning, "make the file and its folder writable, or use another store with --store", ""},
 	storeReadable:     {"store", warning, "", ""},
 	storeSound:        {"store", ok, "", ""},
@@ -213,6 +226,19 @@ var info = map[kind]kindInfo{
 	terminalKnown: {"terminal", ok, "", ""},
 	terminalASCII: {"terminal", warning, "set LC_ALL to a UTF-8 locale, such as C.UTF-8: progress and charts use ASCII until then", ""},
 	terminalNone:  {"terminal", notChecked, "", ""},
+
+	absenceRecognised: {"absence", ok, "", ""},
+	absenceUnset:      {"absence", problem, "set query.absent to what says that there is no such tracking", ""},
+	absenceUnproven:   {"absence", problem, "probe again when a tracking has a status", ""},
+	absenceUnknown:    {"absence", problem, unknownHint, ""},
+	numberFound:       {"number", ok, "", ""},
+	numberUnset:       {"number", problem, "set query.tracking_number_param to what finds it", ""},
+	numberUnknown:     {"number", problem, unknownHint, ""},
+	numberUntried:     {"number", problem, "name a tracking that the service has: waybill doctor --probe REF; `waybill list` lists what was created", ""},
+	batchNotStored:    {"batches", ok, "", ""},
+	batchStored:       {"batches", warning, "rows of such batches are checked one by one", ""},
+	batchUnchecked:    {"batches", notChecked, "", ""},
+	probeFailed:       {"probe", problem, "correct what the other checks show, then probe again", ""},
 
 	settingsUnusable: {"", notChecked, "correct it first, then run this command again", ""},
 	timedOut:         {"", notChecked, "run the command again; if it stays so, see the check with --debug", ""},

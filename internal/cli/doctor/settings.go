@@ -24,7 +24,9 @@ func (x *examination) configuration(context.Context) []finding {
 		all = append(all, found(configBroken, "%v", err).hinted(command.HintOf(err)))
 	}
 	if paths.UserExists && err == nil {
-		all = append(all, foundFile(paths.User))
+		f := foundFile(paths.User)
+		f.Message += ", profile " + x.call.Config.Profile
+		all = append(all, f)
 	}
 	if paths.UserExists {
 		switch who, chmod := config.Exposed(paths.User); {
@@ -82,11 +84,21 @@ func valuesSetBy(c config.Config) []string {
 		if e.Origin.Level == config.FromDefault {
 			continue
 		}
-		if text := settingOf(e.Key).Key + " (" + e.Origin.String() + ")"; !slices.Contains(all, text) {
+		if text := settingName(e.Key) + " (" + e.Origin.String() + ")"; !slices.Contains(all, text) {
 			all = append(all, text)
 		}
 	}
 	return all
+}
+
+// settingName returns the setting of an entry's key, which may be a name in a map.
+func settingName(key string) string {
+	for _, s := range config.Settings() {
+		if strings.HasPrefix(key, s.Key+".") {
+			return s.Key
+		}
+	}
+	return key
 }
 
 // apiKey checks where the key comes from.

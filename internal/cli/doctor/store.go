@@ -100,9 +100,6 @@ func spaceFinding(free int64) finding {
 
 // unopened says why a store could not be opened.
 func unopened(place string, err error) finding {
-	if older, ok := errors.AsType[*store.OlderError](err); ok {
-		return found(storeOlder, "%s is of an older version: %v", place, older)
-	}
 	if errors.Is(err, store.ErrNotThere) {
 		return found(storeMissing, "%s does not exist yet; `waybill create` and `waybill listen` create it", place)
 	}

@@ -2,27 +2,22 @@ package events
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
-	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/replay"
-	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 type exportOptions struct {
 	IDs                     []string // empty for all that match
 	Since, Filter, Verified string
-	Redact                  bool
 }
 
 func newExport(f *command.Factory) *cobra.Command {
@@ -36,26 +31,16 @@ method, path, query, headers in their order, and body (binary bodies as base64).
 ID, export writes all deliveries that were not pruned; with --filter, those with a
 matching event. Headers are written as the sender sent them, including tokens.
 
---redact masks data that others must not see. In bodies it keeps event, eventId,
-times, status and its names, transitTime, carrierCode and the names of members;
-it replaces tracking numbers, order numbers and the service's identifiers by
-made-up ones (equal ones by the same), and masks everything else. In headers it
-keeps only values about the body and the sender's program, in the query only
-names. It removes long parts of the path, the sender's address and configured
-secrets. Redacted deliveries no longer verify, and are marked "redacted".
-
 ` + signature.DeliveryHelp,
-		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered --redact > fixture.jsonl"),
+		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered > fixture.jsonl"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.IDs = args
 			return runExport(ctx, c, o)
 		}),
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&o.Since, "since", "", "only those received since a `TIME`: RFC 3339, a date, or an age")
-	flags.StringVar(&o.Filter, "filter", "", "only those with an event that matches `FILTER`, such as 'status=1,number=1Z*'")
-	command.Choice(flags, &o.Verified, "verified", "", "only those with verification `RESULT`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
-	flags.BoolVar(&o.Redact, "redact", false, "mask secrets, tokens and personal data")
+	sinceFlag(cmd, &o.Since)
+	filterFlag(cmd, &o.Filter)
+	verifiedFlag(cmd, &o.Verified)
 	return cmd
 }
 
@@ -66,7 +51,6 @@ type exporter struct {
 	filter   forward.Filter
 	filtered bool
 	verified inbox.Verified
-	redactor *webhook.Redactor // nil to mask nothing
 	write    func(webhook.Capture) error
 
 	written, pruned int64
@@ -87,11 +71,6 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if e.filter, err = parseFilter(call, o.Filter); err != nil {
 		return err
 	}
-	if o.Redact {
-		if e.redactor, err = newRedactor(call.Session); err != nil {
-			return err
-		}
-	}
 	if e.in, err = call.Received(ctx); err != nil {
 		return err
 	}
@@ -102,24 +81,10 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 		return err
 	}
 	if e.pruned > 0 {
-		call.IO.Warning("%s skipped: their bytes were pruned", deliveriesAre(e.pruned))
+		call.IO.Warning("%s skipped: bytes were pruned", command.Plural(e.pruned, "delivery"))
 	}
 	call.IO.Note("%s exported", command.Plural(e.written, "delivery"))
 	return nil
-}
-
-// newRedactor returns a redactor with a key of its own, which masks the
-// configured secrets.
-func newRedactor(s *app.Session) (*webhook.Redactor, error) {
-	secrets, err := view.KnownSecrets(s)
-	if err != nil {
-		return nil, err
-	}
-	red := &webhook.Redactor{Key: []byte(rand.Text()), Fold: tracking.FoldNumber}
-	for _, one := range secrets {
-		red.Secrets = append(red.Secrets, string(one.Value))
-	}
-	return red, nil
 }
 
 // exportAll exports the deliveries that are named, else those that match.
@@ -164,18 +129,6 @@ func (e *exporter) export(d replay.Delivery) error {
 		e.pruned++
 		return nil
 	}
-	c := d.Capture()
-	if e.redactor != nil {
-		c = e.redactor.Redact(c)
-	}
 	e.written++
-	return e.write(c)
-}
-
-// deliveriesAre is the beginning of a sentence about so many deliveries.
-func deliveriesAre(n int64) string {
-	if n == 1 {
-		return "1 delivery is"
-	}
-	return command.Plural(n, "delivery") + " are"
+	return e.write(d.Capture())
 }

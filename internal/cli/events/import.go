@@ -17,7 +17,6 @@ type importedJSON struct {
 	Known      int64 `json:"known"` // that were there already
 	Verified   int64 `json:"verified"`
 	Unverified int64 `json:"unverified"`
-	Redacted   int64 `json:"redacted"`
 	Events     int64 `json:"events"` // that were not known before
 }
 
@@ -38,7 +37,6 @@ are already stored are not stored again.`,
 		Args:    command.AtLeastOne("files, or - for standard input"),
 		RunE:    f.RunE(runImport),
 	}
-	command.SettingFlags(cmd, "max-input")
 	return cmd
 }
 
@@ -77,9 +75,6 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 	if verifier == nil {
 		c.IO.Note("No signature scheme is set: imported deliveries are not verified")
 	}
-	if j.Redacted > 0 {
-		c.IO.Warning("%s redacted and no longer %s", deliveriesAre(j.Redacted), map[bool]string{true: "verifies", false: "verify"}[j.Redacted == 1])
-	}
 	return c.Out.Result(j, "Imported %s with %s: %s verified, %s not verified; %s already stored",
 		command.Plural(j.Imported, "delivery"), command.Plural(j.Events, "new event"), command.Number(j.Verified), command.Number(j.Unverified), command.Number(j.Known))
 }
@@ -112,9 +107,6 @@ func importCaptures(ctx context.Context, in *input.Input, imp *replay.Importer, 
 			j.Verified++
 		} else {
 			j.Unverified++
-		}
-		if done.Redacted {
-			j.Redacted++
 		}
 	}
 	return j, nil

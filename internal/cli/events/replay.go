@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +21,7 @@ type replayOptions struct {
 	sendingOptions
 
 	IDs                      []string
-	Since, Until, Filter     string
+	Since, Filter            string
 	Dead, Resign, Unverified bool
 }
 
@@ -55,11 +54,10 @@ again. Only verified deliveries are sent, except those selected by ID or with
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.To, "to", "", "send to `URL`, or a port of this computer, instead of the known targets")
-	flags.StringVar(&o.Since, "since", "", "those received since a `TIME`: RFC 3339, a date, or an age")
-	flags.StringVar(&o.Filter, "filter", "", "those with an event that matches `FILTER`: KEY=VALUE[,KEY=VALUE]; keys event, status, statusTrack, number or a JSON pointer, a * may end VALUE")
-	flags.StringVar(&o.Until, "until", "", "stop after delivery `ID`")
-	flags.BoolVar(&o.Dead, "dead", false, "those that were given up")
-	flags.BoolVar(&o.Unverified, "forward-unverified", false, "those that did not verify too")
+	sinceFlag(cmd, &o.Since)
+	filterFlag(cmd, &o.Filter)
+	deadFlag(cmd, &o.Dead)
+	ForwardUnverifiedFlag(cmd, &o.Unverified)
 	flags.BoolVar(&o.Resign, "resign", false, "sign again, with the current time")
 	o.flags(cmd)
 	command.ColumnsFlag(cmd, sentColumns())
@@ -69,7 +67,7 @@ again. Only verified deliveries are sent, except those selected by ID or with
 // selection reads which deliveries are meant.
 func (o replayOptions) selection(c *command.Call) (replay.Selection, error) {
 	sel := replay.Selection{IDs: o.IDs, Dead: o.Dead, Unverified: o.Unverified}
-	matching := o.Since != "" || o.Filter != "" || o.Until != ""
+	matching := o.Since != "" || o.Filter != ""
 	ways := 0
 	for _, way := range []bool{len(o.IDs) > 0, o.Dead, matching} {
 		if way {
@@ -80,9 +78,7 @@ func (o replayOptions) selection(c *command.Call) (replay.Selection, error) {
 	case ways == 0:
 		return sel, command.Usagef("give IDs, --since, --filter or --dead; `waybill events list` shows events", "nothing selects what to replay")
 	case ways > 1:
-		return sel, command.Usagef("use IDs, or --since/--filter/--until, or --dead", "too many ways to select deliveries")
-	case strings.HasPrefix(o.Until, "-"):
-		return sel, command.Usagef("give a delivery's number", "--until %s is negative", o.Until)
+		return sel, command.Usagef("use IDs, or --since/--filter, or --dead", "too many ways to select deliveries")
 	case o.Scheme != "" && !o.Resign && !o.Corrupt:
 		return sel, command.Usagef("add --resign, or leave it out", "--scheme needs --resign or --corrupt-signature")
 	}
@@ -126,9 +122,6 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if db != nil {
 		in, out = db.Inbox, db.Outbox
 	}
-	if sel.Until, err = o.until(ctx, in); err != nil {
-		return err
-	}
 	items, left, err := replay.Select(ctx, in, out, sel)
 	if err != nil {
 		return err
@@ -164,7 +157,6 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if !o.Corrupt {
 		k.settle = func(res forward.Result) error { return sender.Settle(ctx, res) }
 	}
-	k.args, k.flags = sel.IDs, resumeFlags(sel, items)
 	k.noteSeed("")
 	return k.run(ctx, len(items))
 }
@@ -199,18 +191,6 @@ func countEvents(ctx context.Context, in replay.Inbox, delivery int64) (int, err
 		n = max(n, e.Index+1)
 	}
 	return n, nil
-}
-
-// until returns the number of the last delivery that is meant, 0 for no bound.
-func (o replayOptions) until(ctx context.Context, in replay.Inbox) (int64, error) {
-	if n, _, ok := replay.ParseNumber(o.Until); ok || o.Until == "" {
-		return n, nil // there need not be one of that number
-	}
-	d, err := replay.Find(ctx, in, o.Until)
-	if err == nil && d.Refused {
-		err = command.Usagef("give the number of a delivery that was stored", "--until %s is a refused delivery", o.Until)
-	}
-	return d.Seq, err
 }
 
 // targetsOf returns the targets of the items, each once.
@@ -257,20 +237,4 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 		io.Note("Deliveries that were given up stay in the list until their own target accepts them: `waybill events replay --dead`, without --to")
 	}
 	return nil
-}
-
-// resumeFlags are the flags of the command that continues. Entries that were
-// taken are no longer dead, so that the same command sends the others.
-func resumeFlags(sel replay.Selection, items []replay.Item) map[string]string {
-	set := map[string]string{}
-	switch {
-	case sel.Dead && items[0].Entry != nil:
-		set["skip"] = "0"
-	case len(sel.IDs) == 0:
-		set["until"] = items[len(items)-1].ID
-		if !sel.Since.IsZero() {
-			set["since"] = sel.Since.UTC().Format(time.RFC3339Nano)
-		}
-	}
-	return set
 }

@@ -143,7 +143,6 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	at := ""
 	if o.File == "" {
 		at = p.synthetic.At.UTC().Format(time.RFC3339Nano)
-		k.flags = map[string]string{"at": at}
 	}
 	k.noteSeed(at)
 	return k.run(ctx, p.count)
@@ -211,7 +210,7 @@ func optionalSigner(s *app.Session, scheme string, corrupt bool) (*Signer, error
 	case scheme != "" || s.Config.Webhook.Scheme != "":
 		return NewSigner(s, scheme)
 	case corrupt:
-		return nil, command.Usagef("give --scheme NAME; `waybill signature schemes list` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
+		return nil, command.Usagef("give --scheme NAME; `waybill signature schemes` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
 	}
 	s.IO.Note("No signature scheme is set: nothing is signed; --scheme NAME signs")
 	return nil, nil //nolint:nilnil // nil signs nothing

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"net/url"
@@ -17,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/pace"
 )
@@ -35,14 +34,14 @@ success. The exit status is 0 if all do and 6 if some do; if none does, 5 after 
 answers, 7 without an answer and 11 without a connection. Redirects are not followed.
 
 All that is random follows from --seed, so that a run can be repeated. Ctrl-C
-finishes the current request and prints the command that continues, with --skip.`
+finishes the current request and prints the command that sends all of it again.`
 
 // sendingOptions are the flags of commands that send deliveries.
 type sendingOptions struct {
-	To, Scheme, Expect, Drop, Delay string
-	Headers                         []string
+	To, Scheme, Expect string
+	Headers            []string
 
-	Duplicate, Skip               int
+	Duplicate                     int
 	Reorder, Corrupt, AllowTarget bool
 	Rate                          float64
 	Seed                          uint64
@@ -51,19 +50,16 @@ type sendingOptions struct {
 func (o *sendingOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	TargetHeaderFlag(cmd, &o.Headers)
-	f.StringVar(&o.Scheme, "scheme", "", "sign by scheme `NAME`: a preset, or one of webhook.schemes (default webhook.scheme)")
+	signature.SchemeFlag(cmd, &o.Scheme)
 	f.IntVar(&o.Duplicate, "duplicate", 0, "send `N` extra copies of each")
 	f.BoolVar(&o.Reorder, "reorder", false, "send in random order")
-	f.StringVar(&o.Drop, "drop", "0", "drop each with probability `P`, from 0 to 1 or such as 10%")
-	f.StringVar(&o.Delay, "delay", "0s", "wait a random time up to `DURATION` before each")
 	f.BoolVar(&o.Corrupt, "corrupt-signature", false, "alter signatures, so that they must be refused")
 	f.Uint64Var(&o.Seed, "seed", 0, "random seed `N`, to repeat a run")
 	f.StringVar(&o.Expect, "expect-status", "2xx", "`STATUS` to expect, such as 401 or 2xx,409")
 	f.Float64Var(&o.Rate, "rate", 0, "send at most `N` a second (0 for no limit)")
-	f.IntVar(&o.Skip, "skip", 0, "skip the first `N` deliveries, to continue an earlier run")
-	f.BoolVar(&o.AllowTarget, "allow-target", false, "allow targets at link-local addresses and metadata services")
+	AllowTargetFlag(cmd, &o.AllowTarget)
 	command.SettingFlags(cmd, "secret-from")
-	command.Section(f, command.FaultsSection, "duplicate", "reorder", "drop", "delay", "corrupt-signature", "seed")
+	command.Section(f, command.FaultsSection, "duplicate", "reorder", "corrupt-signature", "seed")
 }
 
 // target reads --to; nil if it is not there.
@@ -81,18 +77,9 @@ func (o *sendingOptions) target() (*url.URL, error) {
 // faults reads the flags of deliberate faults. Without --seed a seed is chosen.
 func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
 	f := forward.Faults{Duplicate: o.Duplicate, Reorder: o.Reorder, Corrupt: o.Corrupt, Seed: o.Seed}
-	var err error
-	if f.Drop, err = parseProbability(o.Drop); err != nil {
-		return f, command.Usagef("from 0 to 1, or a percentage such as 10%", "--drop: %w", err)
-	}
-	if f.Delay, err = config.ParseDuration(o.Delay); err != nil {
-		return f, command.Usagef("such as --delay 2s", "--delay: %w", err)
-	}
 	switch {
 	case o.Duplicate < 0 || o.Duplicate > maxCopies:
 		return f, command.Usagef(fmt.Sprintf("from 0 to %d", maxCopies), "--duplicate %d is out of bounds", o.Duplicate)
-	case o.Skip < 0:
-		return f, command.Usagef("use 0 for none", "--skip %d is negative", o.Skip)
 	case o.Rate < 0 || math.IsNaN(o.Rate):
 		return f, command.Usagef("use 0 for no limit", "--rate %v is not a rate", o.Rate)
 	}
@@ -100,18 +87,6 @@ func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
 		f.Seed = rand.Uint64N(seedLimit) //nolint:gosec // no secret
 	}
 	return f, nil
-}
-
-func parseProbability(text string) (float64, error) {
-	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
-	p, err := strconv.ParseFloat(number, 64)
-	if percent {
-		p /= 100
-	}
-	if err != nil || !(p >= 0 && p <= 1) { // NaN is out of bounds too
-		return 0, fmt.Errorf("%q is not a probability", text)
-	}
-	return p, nil
 }
 
 // sending is a series of deliveries with what is reported of it.
@@ -124,8 +99,8 @@ type sending struct {
 	several  bool                       // there are several targets
 	fill     func(*Sent, int)           // adds what is sent
 	settle   func(forward.Result) error // records a result; nil for nothing
-	args     []string                   // of the command that continues this one
-	flags    map[string]string          // of that command, instead of those of this one
+	options  sendingOptions
+	chosen   []string // flags that repeat what was left to chance
 }
 
 // newSending reads the flags that all commands which send have. The caller
@@ -144,15 +119,15 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 		return nil, err
 	}
 	return &sending{
-		call:   c,
-		Series: forward.Series{Client: client, Gate: pace.New(1, o.Rate), Faults: faults, Expect: expect, Skip: o.Skip},
+		call: c, options: o,
+		Series: forward.Series{Client: client, Gate: pace.New(1, o.Rate), Faults: faults, Expect: expect},
 	}, nil
 }
 
 // run sends n deliveries and reports the outcome.
 func (k *sending) run(ctx context.Context, n int) error {
 	if n > maxSendings/(1+k.Faults.Duplicate) {
-		return command.Usagef("send fewer at once, such as with --until or a smaller --count", "these are more than %d sendings", maxSendings)
+		return command.Usagef("send fewer at once, such as with IDs or a smaller --count", "these are more than %d sendings", maxSendings)
 	}
 	if limit := k.call.Config.Timeout; limit > 0 {
 		var stop context.CancelFunc
@@ -188,12 +163,12 @@ func (k *sending) outcome(t forward.Tally, err error) error {
 	case errors.Is(err, forward.ErrForbidden):
 		return &command.ExitError{Code: command.Usage, Err: err, Hint: "--allow-target allows it"}
 	case errors.Is(err, forward.ErrUnreachable):
-		e.Err, e.Next = fmt.Errorf("stopped: %w", err), k.resumeCommand(t.Next)
+		e.Err, e.Next = fmt.Errorf("stopped: %w", err), k.repeatCommand()
 		return e
 	case errors.Is(err, command.ErrTimeUp):
-		return &command.ExitError{Code: command.Worst(sendingCode(t), command.Pending), Err: fmt.Errorf("%w: %s of %s sent", err, command.Number(int64(t.Next)), command.Plural(t.Planned, "delivery")), Next: k.resumeCommand(t.Next)}
+		return &command.ExitError{Code: command.Worst(sendingCode(t), command.Pending), Err: fmt.Errorf("%w: %s of %s sent", err, command.Number(int64(t.Tried())), command.Plural(t.Planned, "delivery")), Next: k.repeatCommand()}
 	case command.As[*command.SignalError](err), errors.Is(err, context.Canceled):
-		return errors.Join(err, &command.ExitError{Code: command.Interrupted, Err: fmt.Errorf("%s of %s sent", command.Number(int64(t.Next)), command.Plural(t.Planned, "delivery")), Next: k.resumeCommand(t.Next)})
+		return errors.Join(err, &command.ExitError{Code: command.Interrupted, Err: fmt.Errorf("%s of %s sent", command.Number(int64(t.Tried())), command.Plural(t.Planned, "delivery")), Next: k.repeatCommand()})
 	default:
 		return err
 	}
@@ -243,42 +218,33 @@ func sendingHint(t forward.Tally) string {
 // noteSeed shows how to repeat the sending, if anything in it is random. at is
 // when made-up events happened, empty if none are made up.
 func (k *sending) noteSeed(at string) {
-	switch f := k.Faults; {
-	case k.call.Cmd.Flags().Changed("seed"):
-	case at != "":
-		k.call.IO.Note("To repeat this run: --seed %d --at %s", f.Seed, at)
-	case f.Reorder || f.Corrupt || f.Drop > 0 || f.Delay > 0:
-		k.call.IO.Note("To repeat this run: --seed %d", f.Seed)
+	f := k.Faults
+	if k.call.Cmd.Flags().Changed("seed") || at == "" && !f.Reorder && !f.Corrupt {
+		return
 	}
+	k.chosen = []string{"--seed", strconv.FormatUint(f.Seed, 10)}
+	if at != "" {
+		k.chosen = append(k.chosen, "--at", at)
+	}
+	k.call.IO.Note("To repeat this run: %s", strings.Join(k.chosen, " "))
 }
 
-// resumeCommand is the command that continues after so many sendings: this one
-// with other arguments and flags. What may be a token in --to is masked.
-func (k *sending) resumeCommand(done int) string {
-	set := map[string]string{"seed": strconv.FormatUint(k.Faults.Seed, 10), "skip": strconv.Itoa(done)}
-	maps.Copy(set, k.flags)
-	words := slices.Concat(strings.Fields(k.call.Cmd.CommandPath())[1:], k.args)
+// repeatCommand is the command that sends all of it again. What may be a token in --to
+// is masked.
+func (k *sending) repeatCommand() string {
+	words := slices.Concat(strings.Fields(k.call.Cmd.CommandPath())[1:], k.call.Cmd.Flags().Args())
+	if k.options.To != "" {
+		words = append(words, "--to", forward.ShowAddress(k.options.To))
+	}
+	for _, value := range k.options.Headers {
+		words = append(words, "--"+targetHeader, ShowTargetHeader(value))
+	}
+	words = append(words, k.chosen...)
+	var names []string
 	k.call.Cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		value, ok := set[f.Name]
-		switch {
-		case ok && (f.Changed || value != f.DefValue):
-			words = append(words, "--"+f.Name, value)
-		case ok || !f.Changed:
-		case f.Value.Type() == "bool" && f.Value.String() == "true":
-			words = append(words, "--"+f.Name)
-		case f.Value.Type() == "bool":
-			words = append(words, "--"+f.Name+"=false")
-		default:
-			for _, value := range command.FlagValues(f) {
-				switch f.Name {
-				case "to":
-					value = forward.ShowAddress(value)
-				case targetHeader:
-					value = ShowTargetHeader(value)
-				}
-				words = append(words, "--"+f.Name, value)
-			}
+		if f.Name != "to" && f.Name != targetHeader && !slices.Contains(k.chosen, "--"+f.Name) {
+			names = append(names, f.Name)
 		}
 	})
-	return k.call.CommandLine(words...)
+	return k.call.CommandLineWith(names, words...)
 }

@@ -36,7 +36,6 @@ type sendingSummaryJSON struct {
 	Type           string  `json:"type"` // summary
 	Seed           uint64  `json:"seed"`
 	Planned        int     `json:"planned"`
-	Dropped        int     `json:"dropped"`
 	Expected       int     `json:"expected"`
 	Unexpected     int     `json:"unexpected"`
 	Unsent         int     `json:"unsent"`
@@ -158,10 +157,10 @@ func firstLine(reply []byte) string {
 
 // printSummary prints the counts of all sendings.
 func (p *sendingPrinter) printSummary(t forward.Tally, took time.Duration) error {
-	left := t.Planned - t.Next
+	left := t.Planned - t.Tried()
 	if p.list != nil {
 		return errors.Join(p.list.Add(sendingSummaryJSON{
-			Type: "summary", Seed: p.k.Faults.Seed, Planned: t.Planned, Dropped: t.Dropped, Expected: t.Expected, Unexpected: t.Unexpected, Unsent: t.Unsent,
+			Type: "summary", Seed: p.k.Faults.Seed, Planned: t.Planned, Expected: t.Expected, Unexpected: t.Unexpected, Unsent: t.Unsent,
 			Unreachable: t.Unreachable, Unanswered: t.Unanswered, Left: left, ElapsedSeconds: took.Round(time.Millisecond).Seconds(),
 		}), p.list.Close())
 	}
@@ -177,7 +176,6 @@ func (p *sendingPrinter) printSummary(t forward.Tally, took time.Duration) error
 		{t.Unreachable, "without a connection"},
 		{t.Unanswered, "without an answer"},
 		{t.Unsent, "not sent"},
-		{t.Dropped, "dropped"},
 		{left, "left"},
 	} {
 		if part.n > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/replay"
 )
@@ -41,7 +42,7 @@ order; credentials show as *** without --reveal.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&o.Raw, "raw", false, "the body of its delivery, byte for byte")
 	flags.BoolVar(&o.Headers, "headers", false, "the headers of its delivery")
-	flags.BoolVar(&o.Reveal, "reveal", false, "show credentials in clear")
+	signature.RevealFlag(cmd, &o.Reveal)
 	return cmd
 }
 

@@ -7,7 +7,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
-	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -52,7 +51,7 @@ func (g *Signer) Sign(m webhook.Request) (webhook.Request, error) {
 // usageError makes an error of a scheme that can't sign any delivery a usage error.
 func (g *Signer) usageError(err error) error {
 	if errors.Is(err, webhook.ErrUnsignable) {
-		return command.Usagef("`waybill signature schemes show "+shell.Word(g.name)+"` shows it", "scheme %q: %w", g.name, err)
+		return command.Usagef("pass another --scheme; `waybill signature schemes` lists them", "scheme %q: %w", g.name, err)
 	}
 	return signature.SchemeUsage(g.name, err)
 }

@@ -24,6 +24,16 @@ func TargetHeaderFlag(cmd *cobra.Command, headers *[]string) {
 	cmd.Flags().StringArrayVar(headers, targetHeader, nil, "send header NAME of `[URL=>]NAME=env:VAR` with the value of env:VAR or file:PATH; URL=> limits it to one target")
 }
 
+// AllowTargetFlag adds --allow-target.
+func AllowTargetFlag(cmd *cobra.Command, allow *bool) {
+	cmd.Flags().BoolVar(allow, "allow-target", false, "allow targets at link-local addresses and metadata services")
+}
+
+// ForwardUnverifiedFlag adds --forward-unverified.
+func ForwardUnverifiedFlag(cmd *cobra.Command, unverified *bool) {
+	cmd.Flags().BoolVar(unverified, "forward-unverified", false, "send deliveries that did not verify too")
+}
+
 // AddTargetHeaders adds headers to targets as the values of the flag say. Where
 // there are several targets, each value names the one that gets the header: it
 // may hold a secret.

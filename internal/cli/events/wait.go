@@ -44,8 +44,8 @@ listener may be another process, started before or after.`,
 	}
 	flags := cmd.Flags()
 	flags.Int64Var(&o.Count, "count", 1, "wait for `N` events")
-	flags.StringVar(&o.Filter, "filter", "", "count only what matches `FILTER`, such as 'event=router.delivered,number=1Z*'")
-	flags.StringVar(&o.Since, "since", "", "count those received since a `TIME` too: RFC 3339, a date, or an age")
+	filterFlag(cmd, &o.Filter)
+	sinceFlag(cmd, &o.Since)
 	flags.BoolVar(&o.Unverified, "unverified", false, "count events that are not verified too")
 	flags.BoolVar(&o.MadeUp, "made-up", false, "count made-up events of `events send` too")
 	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}, false))

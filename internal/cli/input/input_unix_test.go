@@ -66,7 +66,7 @@ func TestInputIsBounded(t *testing.T) {
 		open, _ := spoolTest(t, r, 1024)
 		src, err := open.open(t.Context(), command.StdinName)
 		src.close()
-		if (err == nil) != fits || err != nil && (!command.As[*command.UsageError](err) || !strings.Contains(command.HintOf(err), "--max-input")) {
+		if (err == nil) != fits || err != nil && (!command.As[*command.UsageError](err) || !strings.Contains(command.HintOf(err), "save the input to a file")) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
 		if err := r.Close(); err != nil {

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/spf13/pflag"
-
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
@@ -26,12 +24,15 @@ type Opener struct {
 	MaxBytes int64 // bytes of a copy
 }
 
-// NewOpener returns an opener with the standard input and limits of a session.
+// maxCopy is how many bytes of what can be read only once are copied.
+const maxCopy = 4 << 30
+
+// NewOpener returns an opener with the standard input of a session.
 func NewOpener(s *app.Session) Opener {
-	return Opener{stdin: s.IO.In, terminal: s.IO.InTerminal(), MaxBytes: int64(s.Config.MaxInput)}
+	return Opener{stdin: s.IO.In, terminal: s.IO.InTerminal(), MaxBytes: maxCopy}
 }
 
-// OpenFiles opens files of rows with the standard input and limits of a call.
+// OpenFiles opens files of rows with the standard input of a call.
 func OpenFiles(ctx context.Context, c *command.Call, files []string) (*Input, error) {
 	stdin := 0
 	for _, f := range files {
@@ -50,40 +51,6 @@ func OpenFiles(ctx context.Context, c *command.Call, files []string) (*Input, er
 		in.saved = c.Config.Maps
 	}
 	return in, err
-}
-
-// SaveMapFlag adds --save-map.
-func SaveMapFlag(flags *pflag.FlagSet, name *string) {
-	flags.StringVar(name, "save-map", "", "save the mapping of --map as `NAME`, for --map @NAME")
-}
-
-// CheckSaveMap refuses a name that can't be saved, before anything is read.
-func CheckSaveMap(c *command.Call, name string) error {
-	if err := command.CheckNotEmpty(c.Cmd, "save-map"); err != nil || name == "" {
-		return err
-	}
-	if len(c.Config.Map) == 0 {
-		return command.Usagef("add --map FIELD=HEADER, such as --map referId='Order No'", "--save-map without --map")
-	}
-	_, err := config.SaveMap(name, nil)
-	return err
-}
-
-// SaveMap saves the mapping of the call under a name; the empty name saves nothing. It
-// is to be called once a header fits.
-func SaveMap(c *command.Call, name string) error {
-	if name == "" {
-		return nil
-	}
-	changes, err := config.SaveMap(name, c.Config.Map)
-	if err != nil {
-		return err
-	}
-	path, err := c.EditUser(changes...)
-	if err == nil {
-		c.IO.Note("Mapping saved in %s: use it with --map @%s", path, name)
-	}
-	return err
 }
 
 // Open opens every file, - as standard input. The end of ctx ends it.
@@ -175,7 +142,7 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 			Hint: "free space there, or save the input to a file and pass that",
 		}
 	default:
-		err = command.Usagef("raise --max-input, or save the input to a file and pass that", "input %s is larger than %s", name, config.Size(o.MaxBytes))
+		err = command.Usagef("save the input to a file and pass that", "input %s is larger than %s", name, config.Size(o.MaxBytes))
 	}
 	return Source{}, errors.Join(err, f.Close())
 }

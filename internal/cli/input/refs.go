@@ -23,18 +23,15 @@ type Refs struct {
 	in    *Input
 }
 
-// OpenRefs reads an input of REFs and judges it whole, in constant memory; path may
-// be - for standard input, and sheet empty. It honours map, encoding, strip_spaces and max_input.
-// The caller closes it.
-func OpenRefs(ctx context.Context, c *command.Call, path, format, sheet string) (*Refs, error) {
-	in, err := OpenFiles(ctx, c, []string{path})
+// OpenRefs reads the file of --from, - for standard input, and judges it whole, in
+// constant memory. The caller closes it.
+func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
+	in, err := OpenFiles(ctx, c, []string{o.From})
 	if err != nil {
 		return nil, err
 	}
-	in.Options = intake.Options{
-		Refs: true, Map: c.Config.Map, Encoding: c.Config.Encoding, StripSpaces: c.Config.StripSpaces, Format: intake.Format(format),
-		Sheet: sheet,
-	}
+	in.Options = o.Options(c)
+	in.Options.Refs, in.Options.Carriers = true, nil
 	judged, err := in.Judge(ctx, nil)
 	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
 		err = changed
@@ -44,7 +41,7 @@ func OpenRefs(ctx context.Context, c *command.Call, path, format, sheet string) 
 	case judged.Invalid > 0:
 		err = &BadRefsError{BadRowsError{Judged: judged}}
 	case judged.Valid == 0:
-		err = command.Usagef("write one REF per line, or add a first line with the names of the columns, such as referId", "%s: no REFs", path)
+		err = command.Usagef("write one REF per line, or add a first line with the names of the columns, such as referId", "%s: no REFs", o.From)
 	default:
 		noteMissing(c, judged.Summaries)
 		return &Refs{Count: judged.Valid, in: in}, nil

@@ -44,7 +44,7 @@ func TestOpenRefs(t *testing.T) {
 				} else if err := os.WriteFile(path, []byte(tt.text), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				refs, err := input.OpenRefs(t.Context(), c, path, "auto", "")
+				refs, err := (&input.Flags{From: path, Format: "auto"}).OpenRefs(t.Context(), c)
 				if err != nil || tt.err != "" {
 					code, hint := command.CodeAndHint(err)
 					if code != command.Usage || hint == "" || tt.err == "" || !strings.Contains(err.Error(), tt.err) {
@@ -86,7 +86,7 @@ func TestRefsThatChange(t *testing.T) {
 		if err := os.WriteFile(path, []byte("A1\nA2\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		refs, err := input.OpenRefs(t.Context(), c, path, "", "")
+		refs, err := (&input.Flags{From: path}).OpenRefs(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestRefsThatChange(t *testing.T) {
 // REFs and the API key can't both come from standard input.
 func TestRefsBesideTheKey(t *testing.T) {
 	c, _, _ := clitest.Call(t, "WAYBILL_API_KEY_FILE=-")
-	if _, err := input.OpenRefs(t.Context(), c, command.StdinName, "", ""); err == nil || !strings.Contains(err.Error(), "standard input") {
+	if _, err := (&input.Flags{From: command.StdinName}).OpenRefs(t.Context(), c); err == nil || !strings.Contains(err.Error(), "standard input") {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/replay"
@@ -115,7 +116,7 @@ type listQuery struct {
 }
 
 func listParameters() []string {
-	return []string{"from", "to", "after", "before", "limit", "filter", "search", "refused"}
+	return []string{"from", "to", "after", "before", "limit", "search", "refused"}
 }
 
 // parseListQuery reads the parameters of a list.
@@ -159,22 +160,34 @@ func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 	return q, nil
 }
 
-// parseMatcher reads which deliveries are meant.
+// parseLimit reads how many rows are asked for; preset if nothing is said.
+func parseLimit(text string, preset, most int) (int, error) {
+	if text == "" {
+		return preset, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > most {
+		return 0, command.Usagef("such as ?limit="+strconv.Itoa(preset), "limit must be 1 to %d, not %s", most, command.Quoted(text))
+	}
+	return n, nil
+}
+
+// parseMatcher reads which deliveries are meant. search is a filter of events if it has
+// the form of one, else a text. Refused deliveries have no events to filter by.
 func (p *Page) parseMatcher(v url.Values) (m matcher, refused bool, err error) {
-	m.text, refused = newSearch(v.Get("search")), v.Get("refused") == "1"
+	refused = v.Get("refused") == "1"
 	if r := v.Get("refused"); r != "" && r != "0" && r != "1" {
 		return m, refused, command.Usagef("use refused=1 for those that were refused", "refused must be 0 or 1, not %s", command.Quoted(r))
 	}
-	if text := v.Get("filter"); text != "" {
-		m.filtered = true
-		if m.filter, err = events.ParseFilter(view.NewStatusNames(p.Call.Config.Statuses), text); err != nil {
-			return m, refused, command.Usagef("such as event=router.delivered,number=1Z*", "%w", err)
-		}
-		if refused {
-			return m, refused, command.Usagef("search in their bodies instead", "refused deliveries have no events to filter by")
-		}
+	text := v.Get("search")
+	if m.filtered = forward.IsFilter(text) && !refused; !m.filtered {
+		m.text = newSearch(text)
+		return m, refused, nil
 	}
-	return m, refused, nil
+	if m.filter, err = events.ParseFilter(view.NewStatusNames(p.Call.Config.Statuses), text); err != nil {
+		err = command.Usagef("such as event=router.delivered,number=1Z*", "%w", err)
+	}
+	return m, refused, err
 }
 
 // listDeliveries answers with a part of the list.

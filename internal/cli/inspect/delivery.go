@@ -21,10 +21,9 @@ import (
 
 // Bounds of what one answer has of a delivery.
 const (
-	maxBodyText  = 512 << 10 // bytes of a body that is text
-	maxBodyHex   = 16 << 10  // bytes of one that is not
-	shownEvents  = 50        // of a delivery at once
-	maxDifferent = 50        // differences of two events
+	maxBodyText = 512 << 10 // bytes of a body that is text
+	maxBodyHex  = 16 << 10  // bytes of one that is not
+	shownEvents = 50        // of a delivery at once
 )
 
 // detailRoutes are the routes of one delivery.
@@ -88,12 +87,9 @@ type deliveryEventJSON struct {
 	Raw        *struct{} `json:"raw,omitempty"`
 	Forwarding *struct{} `json:"forwarding,omitempty"`
 
-	Place       int              `json:"place"` // in the body, from 1
-	StatusText  string           `json:"statusText"`
-	Tone        string           `json:"tone"`
-	Differences []differenceJSON `json:"differences"` // from the event with the same eventId that counts; null if they were not compared
-	TooLarge    bool             `json:"tooLargeToCompare,omitempty"`
-	More        bool             `json:"moreDifferences,omitempty"`
+	Place      int    `json:"place"` // in the body, from 1
+	StatusText string `json:"statusText"`
+	Tone       string `json:"tone"`
 }
 
 // deliveryCommandsJSON are the commands for what the page shows and does.
@@ -253,37 +249,13 @@ func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error
 	for i, shown := range all {
 		e := rows[i]
 		shown.Path = d.mask.text(shown.Path)
-		one := deliveryEventJSON{
+		j.EventCount = shown.Events
+		j.Events = append(j.Events, deliveryEventJSON{
 			Shown: shown, Place: e.Index + 1,
 			StatusText: names.Status(e.Status, e.StatusLabel, e.StatusTrack), Tone: view.Tone(names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)),
-		}
-		if err := one.compare(ctx, d, e); err != nil {
-			return j, err
-		}
-		j.EventCount = shown.Events
-		j.Events = append(j.Events, one)
+		})
 	}
 	return j, nil
-}
-
-// compare adds how an event differs from the one that counts instead.
-func (j *deliveryEventJSON) compare(ctx context.Context, d found, e inbox.Event) error {
-	if e.Mark != inbox.Conflict && e.Mark != inbox.Superseded || j.Current == "" || e.Raw == nil {
-		return nil
-	}
-	other, err := replay.FindEvent(ctx, d.db.Inbox, j.Current)
-	if err != nil || other.Raw == nil {
-		return err
-	}
-	if j.TooLarge = max(len(e.Raw), len(other.Raw)) > maxCompared; j.TooLarge {
-		return nil
-	}
-	was, is := d.mask.json(other.Raw), d.mask.json(e.Raw)
-	if e.Mark == inbox.Superseded { // it came before the other
-		was, is = is, was
-	}
-	j.Differences, j.More = differences(ctx, was, is)
-	return ctx.Err()
 }
 
 // deliveryCommands returns the commands for one delivery.

@@ -30,9 +30,9 @@ func New(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "inspect",
 		GroupID: command.GroupHook,
-		Short:   "Show deliveries and trackings as a live page in a browser",
-		Long: `inspect serves a page on this computer that shows the deliveries, trackings and runs
-of the store as they change, also those that other processes write. It prints the
+		Short:   "Show deliveries as a live page in a browser",
+		Long: `inspect serves a page on this computer that shows the deliveries of the store as
+they arrive, also at other processes, and what is known of their trackings. It prints the
 page's URL: anyone who has it can see and do all that the page can. It receives
 nothing: ` + "`waybill listen --ui`" + ` does both.
 
@@ -50,9 +50,9 @@ WAYBILL_TIMEOUT, but not a timeout in a file.`,
 	flags.SortFlags = false
 	flags.StringArrayVar(&o.To, "to", nil, "let the page send deliveries again to `URL`, or a port of this computer; may be repeated")
 	events.TargetHeaderFlag(cmd, &o.Headers)
-	flags.BoolVar(&o.AllowTarget, "allow-target", false, "allow targets at link-local addresses and metadata services")
+	events.AllowTargetFlag(cmd, &o.AllowTarget)
 	flags.BoolVar(&o.ReadOnly, "read-only", false, "change and send nothing")
-	flags.StringVar(&o.ReadyFile, "ready-file", "", "write the page's URL to `FILE` once connections are accepted")
+	command.ReadyFileFlag(flags, &o.ReadyFile)
 	AddrFlag(cmd, &o.Addr)
 	return cmd
 }

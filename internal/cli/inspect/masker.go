@@ -37,13 +37,13 @@ func (p *Page) newMasker() (masker, error) {
 
 // text hides secrets in a text.
 func (m masker) text(s string) string {
-	return view.MaskHeaders([]webhook.Field{{Value: s}}, m.secrets, false)[0].Value
+	return view.MaskHeaders([]webhook.Field{{Value: s}}, m.secrets)[0].Value
 }
 
 // query hides the parameters of a query that hold secrets, or are named like a credential,
 // but for the signature of the scheme in force.
 func (m masker) query(query string) string {
-	pairs := strings.Split(view.MaskQuery(query, m.secrets, false), "&")
+	pairs := strings.Split(view.MaskQuery(query, m.secrets), "&")
 	for i, pair := range pairs {
 		if name, value, _ := strings.Cut(pair, "="); value != "" && name != m.signature && view.IsCredentialParameter(name) {
 			pairs[i] = name + "=" + webhook.Mask

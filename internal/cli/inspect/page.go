@@ -61,7 +61,7 @@ func Open(ctx context.Context, addr string, o Options) (*Page, error) {
 		return nil, err
 	}
 	p.server, err = inspect.New(l, inspect.Options{
-		Routes:   p.routes(),
+		Routes:   p.Routes(),
 		Session:  p.session,
 		Stream:   p.stream,
 		Explain:  p.explain,
@@ -86,9 +86,9 @@ func hider(o Options) func([]byte) []byte {
 	return func(b []byte) []byte { return term.EscapeJSON(nil, targets.JSON(session.JSON(b))) }
 }
 
-// routes returns what the page may ask for.
-func (p *Page) routes() []inspect.Route {
-	return slices.Concat(p.deliveryRoutes(), p.detailRoutes(), p.sendRoutes(), p.trackingRoutes(), p.runRoutes())
+// Routes returns what the page may ask for, besides /session and /stream.
+func (p *Page) Routes() []inspect.Route {
+	return slices.Concat(p.deliveryRoutes(), p.detailRoutes(), p.sendRoutes(), p.trackingRoutes())
 }
 
 // SecretURL returns the URL that opens the page in a browser.

@@ -22,7 +22,7 @@ func TestReadOnlyPageWritesNothing(t *testing.T) {
 	reader, _, stderr := clitest.Call(t, env...)
 	reader.ReadOnly = true
 	get := serveCall(t, reader)
-	if status, v := get("/trackings"); status != http.StatusOK || len(array(v, "trackings")) != 0 {
+	if status, v := get("/deliveries"); status != http.StatusOK || len(array(v, "deliveries")) != 0 {
 		t.Fatalf("without a store: %d %v", status, v)
 	}
 	s.run(command.OK, "store", "copy", dir+"s.db", dir+"later.db")
@@ -34,7 +34,7 @@ func TestReadOnlyPageWritesNothing(t *testing.T) {
 	if _, err := file.ExecContext(t.Context(), "UPDATE batches SET state = 'sending', owner = 'gone' WHERE id = 1"); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/trackings", "/trackings?run=1", "/trackings/summary", "/trackings/choices", "/tracking?referId=R1", "/runs", "/runs/1", "/session", "/deliveries", "/deliveries/1"} {
+	for _, path := range []string{"/tracking?referId=R1", "/session", "/deliveries", "/deliveries/1"} {
 		if status, v := get(path); status != http.StatusOK {
 			t.Errorf("%s: %d %v", path, status, v)
 		}

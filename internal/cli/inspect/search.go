@@ -22,11 +22,12 @@ const (
 	bodiesAtOnce     = 1 << 20  // bytes, likewise
 )
 
-// matcher says which deliveries are meant. The zero matcher means all.
+// matcher says which deliveries are meant: those with an event that matches a filter, or
+// with a text in the body. The zero matcher means all.
 type matcher struct {
-	filter   forward.Filter // one of the events must match it
+	filter   forward.Filter
 	filtered bool
-	text     []byte // in the body, see [newSearch]; empty for any
+	text     []byte // see [newSearch]
 }
 
 // all reports whether every delivery is meant.
@@ -112,22 +113,17 @@ func complete(ctx context.Context, db *app.Store, refused bool, bare []inbox.Ove
 
 // judge reports whether a delivery is meant, if that is known without its body.
 func (m matcher) judge(o inbox.Overview) (match, known bool) {
-	if m.filtered && !m.filter.ReadsBytes() {
-		match = m.matchAny(o.Events)
-		if !match {
-			return false, o.EventCount <= len(o.Events)
-		}
+	if !m.filtered || m.filter.ReadsBytes() {
+		return false, false
 	}
-	return !m.filtered || match, len(m.text) == 0 && (!m.filtered || match)
+	match = m.matchAny(o.Events)
+	return match, match || o.EventCount <= len(o.Events)
 }
 
 // matchBody reports whether a delivery is meant. body is nil once it was pruned.
 func (m matcher) matchBody(ctx context.Context, db *app.Store, o inbox.Overview, body []byte) (bool, error) {
-	if len(m.text) > 0 && !contains(body, m.text) {
-		return false, nil
-	}
 	if !m.filtered || m.matchAny(o.Events) {
-		return true, nil
+		return m.filtered || contains(body, m.text), nil
 	}
 	if body != nil {
 		o.Body = body

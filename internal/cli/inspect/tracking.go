@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -13,17 +12,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/query"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Limits of what is shown of one tracking.
 const (
 	maxCheckpoints = 500
-	maxVersions    = 100
-	maxChanges     = 50   // of a version
 	maxName        = 1024 // bytes of a referId or number that is asked for
 )
 
@@ -51,17 +47,15 @@ type partJSON struct {
 	NoCheckpoints *struct{} `json:"checkpoints,omitempty"`
 	NoAnomalies   *struct{} `json:"anomalies,omitempty"`
 
-	StatusText string        `json:"statusText"`
-	Tone       string        `json:"tone"`
-	Place      string        `json:"place"`   // of the latest checkpoint
-	Transit    string        `json:"transit"` // of a delivered shipment, in words
-	Header     []fieldJSON   `json:"header"`
-	Notes      []string      `json:"notes"`    // what cannot be right in the tracking as a whole
-	Timeline   []stopJSON    `json:"timeline"` // newest first
-	Earlier    int           `json:"earlier"`  // checkpoints that timeline leaves out
-	Since      *gapJSON      `json:"since"`    // since the latest checkpoint, of what is not delivered; whole hours
-	History    []changesJSON `json:"history"`  // newest first
-	Commands   commandsJSON  `json:"commands"`
+	StatusText string       `json:"statusText"`
+	Tone       string       `json:"tone"`
+	Place      string       `json:"place"`   // of the latest checkpoint
+	Transit    string       `json:"transit"` // of a delivered shipment, in words
+	Header     []fieldJSON  `json:"header"`
+	Timeline   []stopJSON   `json:"timeline"` // newest first
+	Earlier    int          `json:"earlier"`  // checkpoints that timeline leaves out
+	Since      *gapJSON     `json:"since"`    // since the latest checkpoint, of what is not delivered; whole hours
+	Commands   commandsJSON `json:"commands"`
 }
 
 type fieldJSON struct {
@@ -79,7 +73,6 @@ type stopJSON struct {
 	EventTimestamp string     `json:"eventTimestamp"` // as sent
 	GMTTimestamp   string     `json:"GMTTimestamp"`   // likewise
 	Gap            *gapJSON   `json:"gap"`            // since the checkpoint before; null if that is not known
-	Removed        bool       `json:"removed"`        // the latest answer does not have it
 	Anomalies      []markJSON `json:"anomalies"`
 }
 
@@ -95,20 +88,6 @@ type gapJSON struct {
 	Long    bool   `json:"long"`
 }
 
-// changesJSON is a version of a tracking, as `show --history -o json` has it but for
-// checkpoints.
-type changesJSON struct {
-	LearntAt   *time.Time    `json:"learntAt"`
-	LastAt     *time.Time    `json:"lastAt"` // when the last answer came that said the same; null for an event
-	LearntFrom ledger.Source `json:"learntFrom"`
-	ID         string        `json:"id,omitempty"` // of the event
-	Older      bool          `json:"older"`        // older than what was known: it changed nothing
-	StatusText string        `json:"statusText"`
-	Source     string        `json:"source"`
-	Changes    []string      `json:"changes"`
-	More       int           `json:"more"` // changes that were left out
-}
-
 // eventJSON is an event, as `events list -o json` has it.
 type eventJSON struct {
 	view.Event
@@ -122,9 +101,13 @@ type eventJSON struct {
 
 // commandsJSON are commands about a tracking.
 type commandsJSON struct {
-	Show    string `json:"show"`
-	Wait    string `json:"wait"`
-	History string `json:"history"`
+	Show string `json:"show"`
+	Wait string `json:"wait"`
+}
+
+// trackingRoutes are the routes of one tracking.
+func (p *Page) trackingRoutes() []inspect.Route {
+	return []inspect.Route{{Method: http.MethodGet, Pattern: "/tracking", Serve: p.tracking}}
 }
 
 // tracking answers with what the store has of one tracking.
@@ -170,13 +153,10 @@ func newEventJSON(n view.StatusNames, e inbox.Event) eventJSON {
 func (p *Page) part(n view.StatusNames, res query.Result, t query.Tracking, now time.Time) partJSON {
 	j := partJSON{
 		Tracking: n.Tracking(t), StatusText: n.PhaseName(t), Tone: view.Tone(n.PhaseStyle(t)),
-		Header: []fieldJSON{}, Notes: []string{}, Timeline: []stopJSON{}, History: []changesJSON{}, Commands: p.commands(t),
+		Header: []fieldJSON{}, Timeline: []stopJSON{}, Commands: p.commands(t),
 	}
 	for _, f := range track.Header(n, res, t) {
 		j.Header = append(j.Header, fieldJSON{f.Name, f.Value})
-	}
-	for _, a := range t.Anomalies {
-		j.Notes = append(j.Notes, view.Anomalies([]tracking.Anomaly{a}, render.LocalMinute))
 	}
 	if d := t.Transit(); d > 0 {
 		j.Transit = view.Duration(d)
@@ -192,21 +172,6 @@ func (p *Page) part(n view.StatusNames, res query.Result, t query.Tracking, now 
 	for i, e := range timeline[:len(timeline)-j.Earlier] {
 		j.Timeline = append(j.Timeline, newStopJSON(e, timeline[i+1:]))
 	}
-	for _, v := range slices.Backward(t.Versions[max(len(t.Versions)-maxVersions, 0):]) {
-		j.History = append(j.History, newChangesJSON(n, v))
-	}
-	return j
-}
-
-func newChangesJSON(n view.StatusNames, v query.Version) changesJSON {
-	all := n.Changes(v, view.LocalCheckpoint)
-	j := changesJSON{
-		LearntAt: view.TimeOrNull(v.Learnt), LastAt: view.TimeOrNull(v.Last), LearntFrom: ledger.FromQuery, ID: v.ID, Older: v.Change.Older,
-		StatusText: n.VersionStatus(v), Source: view.VersionSource(v), Changes: all[:min(len(all), maxChanges)],
-	}
-	if j.More = len(all) - len(j.Changes); v.Event {
-		j.LearntFrom = ledger.FromEvent
-	}
 	return j
 }
 
@@ -214,7 +179,7 @@ func newChangesJSON(n view.StatusNames, v query.Version) changesJSON {
 func newStopJSON(e tracking.Entry, earlier []tracking.Entry) stopJSON {
 	j := stopJSON{
 		EventType: e.Event, Place: view.Place(e.Checkpoint), UTC: view.UTCMinute(e.UTC), Local: e.Local,
-		EventTimestamp: e.Local, GMTTimestamp: e.UTC, Removed: e.Removed(), Anomalies: []markJSON{},
+		EventTimestamp: e.Local, GMTTimestamp: e.UTC, Anomalies: []markJSON{},
 	}
 	at, zoned := e.Time()
 	if !at.IsZero() {
@@ -224,13 +189,10 @@ func newStopJSON(e tracking.Entry, earlier []tracking.Entry) stopJSON {
 		j.Offset = at.Format("-07:00")
 	}
 	for _, a := range e.Anomalies {
-		j.Anomalies = append(j.Anomalies, markJSON{a.Kind, view.Anomalies([]tracking.Anomaly{a}, render.LocalMinute)})
+		j.Anomalies = append(j.Anomalies, markJSON{a.Kind, a.Message})
 	}
-	if e.Removed() {
-		return j
-	}
-	if i := slices.IndexFunc(earlier, func(e tracking.Entry) bool { return !e.Removed() }); i >= 0 {
-		is, was := utc(e), utc(earlier[i])
+	if len(earlier) > 0 {
+		is, was := utc(e), utc(earlier[0])
 		if !is.IsZero() && !was.IsZero() {
 			j.Gap = newGapJSON(is.Sub(was), longGap)
 		}
@@ -260,8 +222,6 @@ func (p *Page) commands(t query.Tracking) commandsJSON {
 	case t.ReferID == "":
 		ref = append(ref, "--by", "tracking-number")
 	}
-	line := func(verb string, flags ...string) string {
-		return p.Call.CommandLine(slices.Concat([]string{verb}, ref, flags)...)
-	}
-	return commandsJSON{Show: line("show"), Wait: line("wait"), History: line("show", "--history")}
+	line := func(verb string) string { return p.Call.CommandLine(append([]string{verb}, ref...)...) }
+	return commandsJSON{Show: line("show"), Wait: line("wait")}
 }

@@ -32,21 +32,20 @@ type attemptJSON struct {
 	NextAttemptAt  *time.Time        `json:"nextAttemptAt,omitempty"`
 	FailingSince   *time.Time        `json:"failingSince"`            // of the target; null if it is fine
 	FailedSeconds  float64           `json:"failedSeconds,omitempty"` // how long the target had failed before this
-	Reply          *string           `json:"reply,omitempty"`
+	Reply          string            `json:"reply,omitempty"`         // start of the answer
 }
 
 // attemptPrinter prints attempts to forward in the order in which they ended.
 type attemptPrinter struct {
-	out       *command.Output
-	io        *term.IO
-	showReply bool
-	queue     chan forward.AttemptReport
-	sent      atomic.Int64 // deliveries that their target accepted
-	lost      atomic.Int64 // attempts that were not printed
+	out   *command.Output
+	io    *term.IO
+	queue chan forward.AttemptReport
+	sent  atomic.Int64 // deliveries that their target accepted
+	lost  atomic.Int64 // attempts that were not printed
 }
 
-func newAttemptPrinter(c *command.Call, showReply bool) *attemptPrinter {
-	return &attemptPrinter{out: c.Out, io: c.IO, showReply: showReply, queue: make(chan forward.AttemptReport, maxQueued)}
+func newAttemptPrinter(c *command.Call) *attemptPrinter {
+	return &attemptPrinter{out: c.Out, io: c.IO, queue: make(chan forward.AttemptReport, maxQueued)}
 }
 
 // enqueue keeps an attempt to be printed. It never blocks: forwarding does not
@@ -87,11 +86,7 @@ func (p *attemptPrinter) print(n forward.AttemptReport) error {
 	j := attemptJSON{
 		Type: "forward", Target: n.Target.Show(), Filter: n.Target.Filter.String(), Delivery: n.Delivery, Attempt: n.Attempt, Outcome: n.Disposition,
 		Status: n.Status, ElapsedSeconds: n.Elapsed.Round(time.Millisecond).Seconds(), Problem: n.Problem,
-		NextAttemptAt: view.TimeOrNull(n.Due), FailingSince: view.TimeOrNull(n.FailingSince), FailedSeconds: n.FailedFor.Round(time.Millisecond).Seconds(),
-	}
-	if p.showReply {
-		reply := string(n.Reply)
-		j.Reply = &reply
+		NextAttemptAt: view.TimeOrNull(n.Due), FailingSince: view.TimeOrNull(n.FailingSince), FailedSeconds: n.FailedFor.Round(time.Millisecond).Seconds(), Reply: string(n.Reply),
 	}
 	return p.out.Object(j)
 }
@@ -119,8 +114,8 @@ func (p *attemptPrinter) printLine(n forward.AttemptReport) error {
 	}
 	out := p.out.Out()
 	err := p.out.Line("%s", textLine(out, view.Clock(time.Now()), strconv.FormatInt(n.Delivery, 10), style, what, "to "+n.Target.Show()+": "+how))
-	if err == nil && p.showReply && len(n.Reply) > 0 {
-		err = p.out.Line("          %s", term.Visible(strings.TrimRight(string(n.Reply), "\r\n")))
+	if len(n.Reply) > 0 {
+		p.io.Detail("answer to %d: %s", n.Delivery, strings.TrimRight(string(n.Reply), "\r\n"))
 	}
 	return err
 }

@@ -20,22 +20,21 @@ const (
 
 // forwardOptions are the flags about forwarding.
 type forwardOptions struct {
-	To, Headers                              []string
-	Unverified, Skip, AllowTarget, ShowReply bool
-	From, Ack                                string
+	To, Headers                   []string
+	Unverified, Skip, AllowTarget bool
+	From, Ack                     string
 }
 
 func (o *forwardOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&o.To, "forward-to", nil, "forward verified deliveries to `[FILTER=>]URL`, or a port of this computer; may be repeated")
 	events.TargetHeaderFlag(cmd, &o.Headers)
-	f.BoolVar(&o.Unverified, "forward-unverified", false, "forward deliveries that did not verify too")
+	events.ForwardUnverifiedFlag(cmd, &o.Unverified)
 	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
 	f.BoolVar(&o.Skip, "skip-backlog", false, "drop deliveries that are not forwarded yet")
 	command.Choice(f, &o.Ack, "ack", ackStored, "`WHEN` to answer a delivery: stored, or forwarded (passes on the target's status; one target only)", ackStored, ackForwarded)
-	f.BoolVar(&o.ShowReply, "show-reply", false, "print the start of each target's answer")
-	f.BoolVar(&o.AllowTarget, "allow-target", false, "forward to link-local addresses and metadata services too")
-	command.Section(f, "Forwarding", "forward-to", "target-header", "forward-unverified", "from", "skip-backlog", "ack", "show-reply", "allow-target")
+	events.AllowTargetFlag(cmd, &o.AllowTarget)
+	command.Section(f, "Forwarding", "forward-to", "target-header", "forward-unverified", "from", "skip-backlog", "ack", "allow-target")
 }
 
 // targets returns the targets that the line names.
@@ -59,7 +58,7 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 	switch {
 	case o.Ack == ackForwarded && len(all) != 1:
 		return nil, command.Usagef("give one --forward-to", "--ack forwarded needs exactly one target, not %d", len(all))
-	case len(all) == 0 && (o.Unverified || o.Skip || o.AllowTarget || o.ShowReply || o.From != "" || len(o.Headers) > 0):
+	case len(all) == 0 && (o.Unverified || o.Skip || o.AllowTarget || o.From != "" || len(o.Headers) > 0):
 		return nil, command.Usagef("add --forward-to URL", "there is no target to forward to")
 	case o.Skip && o.From != "":
 		return nil, command.Usagef("leave one of them out", "--skip-backlog and --from exclude each other")

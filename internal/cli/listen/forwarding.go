@@ -58,7 +58,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	if err != nil {
 		return nil, err
 	}
-	fw := &forwarding{client: client, targets: targets, io: c.IO, attempts: newAttemptPrinter(c, o.ShowReply), flags: "--forward-to"}
+	fw := &forwarding{client: client, targets: targets, io: c.IO, attempts: newAttemptPrinter(c), flags: "--forward-to"}
 	if o.Unverified {
 		fw.flags += " and --forward-unverified"
 	}

@@ -73,7 +73,7 @@ computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
 		}),
 	}
 	command.SettingFlags(cmd, "addr", "max-body", "max-unverified")
-	cmd.Flags().StringVar(&o.ReadyFile, "ready-file", "", "write the URL to `FILE` once connections are accepted")
+	command.ReadyFileFlag(cmd.Flags(), &o.ReadyFile)
 	cmd.Flags().Int64Var(&o.ExitAfter, "exit-after", 0, "end after `N` new events; with --timeout, status 8 if there were fewer")
 	o.Forward.flags(cmd)
 	o.UI.flags(cmd)

@@ -84,7 +84,7 @@ connection.`,
 	flags.StringArrayVarP(&o.Values, "typed-field", "F", nil, "add a JSON value `NAME=JSON`; may be repeated")
 	flags.StringVar(&o.Input, "input", "", "send `FILE` as the body; - is standard input")
 	flags.BoolVarP(&o.Include, "include", "i", false, "print the status and the headers too")
-	flags.BoolVar(&o.Yes, "yes", false, "send without a question")
+	command.YesFlag(flags, &o.Yes)
 	flags.BoolVar(&o.BypassStore, "bypass-store", false, "create trackings that waybill does not record")
 	return cmd
 }

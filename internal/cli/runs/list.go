@@ -26,7 +26,7 @@ func newList(f *command.Factory) *cobra.Command {
 			return runList(ctx, c, limit)
 		}),
 	}
-	cmd.Flags().IntVar(&limit, "limit", 50, "at most `N` runs (0 for all)")
+	command.LimitFlag(cmd.Flags(), &limit, 50)
 	command.ColumnsFlag(cmd, runColumns())
 	return cmd
 }

@@ -31,7 +31,7 @@ share the work.
 		Example: command.Example("waybill runs resume 3", "waybill runs resume 3 --unknown keep"),
 	}
 	o := &resumeOptions{}
-	cmd.Flags().BoolVar(&o.CheckFirst, "check-first", false, "check each row with the service before sending it, if this store has never sent a row of the account")
+	o.CheckFirstFlag(cmd.Flags())
 	return withResume(f, cmd, o)
 }
 

@@ -15,7 +15,7 @@ func New(f *command.Factory) *cobra.Command {
 		GroupID: command.GroupOps,
 		Short:   "List, continue and retry runs of create",
 	}
-	group.AddCommand(newList(f), newShow(f), newRows(f), newResume(f), newRetry(f), newDismiss(f), newPrune(f))
+	group.AddCommand(newList(f), newShow(f), newRows(f), newResume(f), newRetry(f), newDismiss(f))
 	return group
 }
 

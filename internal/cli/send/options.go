@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/bulk"
@@ -49,6 +50,12 @@ func (o *Options) Flags(cmd *cobra.Command) {
 	f.BoolVar(&o.SeparateAccount, "separate-account", false, "the API key is also used for another account, and this one is separate")
 	command.Section(f, RowsSection, "unknown", "settle", "max-rejects")
 	command.Section(f, "Account", "canary", "same-account", "separate-account")
+}
+
+// CheckFirstFlag adds --check-first.
+func (o *Options) CheckFirstFlag(f *pflag.FlagSet) {
+	f.BoolVar(&o.CheckFirst, "check-first", false, "check rows that this store never sent with the service before sending them")
+	command.Section(f, RowsSection, "check-first")
 }
 
 // RowsSection is the title of flags about rows that were not accepted.

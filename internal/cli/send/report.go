@@ -207,16 +207,11 @@ func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome erro
 	waited := track.WaitForRun(ctx, k.Call, k.Store, k.Run, res.Accepted)
 	ctx = context.WithoutCancel(ctx)
 	summary, err := view.SummaryOf(ctx, k.Call, k.Store, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID})
-	accepted, failed := k.Store.Statistics.Count(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID, States: []ledger.State{ledger.Accepted}})
+	accepted, failed := view.SummaryOf(ctx, k.Call, k.Store, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID, States: []ledger.State{ledger.Accepted}})
 	if err = cmp.Or(err, failed); err != nil {
 		return errors.Join(outcome, waited, err)
 	}
-	processed := int64(0)
-	for _, g := range accepted {
-		if g.Phase == ledger.Processed {
-			processed += g.Trackings
-		}
-	}
+	processed := accepted.Processed()
 	all := summary.JSON()
 	res.summary, res.Summary = summary, &all
 	waiting := res.Accepted - processed

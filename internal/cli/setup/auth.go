@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,35 +24,27 @@ func NewAuth(f *command.Factory) *cobra.Command {
 	return group
 }
 
-type loginOptions struct {
-	From      string // path; - for standard input, empty for a prompt
-	Keyring   bool
-	SkipCheck bool
-}
-
 func newAuthLogin(f *command.Factory) *cobra.Command {
-	var o loginOptions
+	var inKeyring bool
 	cmd := &cobra.Command{
 		Use:   "login",
 		Short: "Store the API key",
-		Long: `login reads the API key at a prompt, from a file or from standard input, tries it
-with one query that changes nothing, and stores it in your configuration file, which
-only you can read (mode 0600), below the profile in force if there is one.
+		Long: `login reads the API key at a prompt, or from --api-key-file (- for standard input),
+tries it with one query that changes nothing, and stores it in your configuration file, which
+only you can read (mode 0600), below the profile in force.
 
 --keyring stores it in the keyring of your system instead: Secret Service, Keychain
 or Credential Manager. Without a keyring that is an error; the key does not go into
 the file. The keyring must be unlocked when waybill needs the key.
 
 A key that the service refuses (401, 403) is not stored.`,
-		Example: command.Example("waybill auth login", "waybill auth login --from-file key.txt", "pass show waybill | waybill auth login --from-file -"),
+		Example: command.Example("waybill auth login", "waybill auth login --api-key-file key.txt", "pass show waybill | waybill auth login --api-key-file -"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runLogin(ctx, c, o)
+			return runLogin(ctx, c, inKeyring)
 		}),
 	}
-	cmd.Flags().StringVar(&o.From, "from-file", "", "read the key from `FILE` (- for standard input)")
-	cmd.Flags().BoolVar(&o.Keyring, "keyring", false, "store the key in the keyring of your system")
-	cmd.Flags().BoolVar(&o.SkipCheck, "skip-check", false, "do not try the key")
+	cmd.Flags().BoolVar(&inKeyring, "keyring", false, "store the key in the keyring of your system")
 	return cmd
 }
 
@@ -64,32 +57,25 @@ type loginJSON struct {
 	Check       keyCheck `json:"check"`
 }
 
-func runLogin(ctx context.Context, c *command.Call, o loginOptions) error {
-	if err := command.CheckNotEmpty(c.Cmd, "from-file"); err != nil {
-		return err
-	}
-	key, err := loginKey(ctx, c, o)
+func runLogin(ctx context.Context, c *command.Call, inKeyring bool) error {
+	key, err := loginKey(ctx, c)
 	if err != nil {
 		return err
 	}
 	j := loginJSON{Profile: c.Config.Profile, StoredIn: "file", Fingerprint: keyPrint(key.Reveal()), Check: keyCheck{Result: keyNotChecked}}
-	switch {
-	case o.SkipCheck:
-	case c.Config.BaseURL == "":
+	if c.Config.BaseURL == "" {
 		c.IO.Note("The key was not tried: no base URL is set")
-	default:
-		if j.Check = checkKey(ctx, c, c.Config.BaseURL, key.Reveal()); j.Check.err != nil {
-			return notStored(j.Check)
-		}
+	} else if j.Check = checkKey(ctx, c, c.Config.BaseURL, key.Reveal()); j.Check.err != nil {
+		return notStored(j.Check)
 	}
-	if o.Keyring {
+	if inKeyring {
 		j.StoredIn = "keyring"
 	}
-	if j.Path, err = storeKey(ctx, c, key, o.Keyring); err != nil {
+	if j.Path, err = storeKey(ctx, c, key, inKeyring); err != nil {
 		return err
 	}
 	place := j.Path
-	if o.Keyring {
+	if inKeyring {
 		place = "the keyring"
 	}
 	return c.Out.Result(j, "Stored the API key in %s (%s)", place, j.Check.text())
@@ -100,17 +86,18 @@ func notStored(k keyCheck) error {
 	code, hint := command.CodeAndHint(k.err)
 	e := &command.ExitError{Code: code, Err: fmt.Errorf("nothing was stored: %w", k.err), Hint: hint}
 	if k.Result != keyRefused {
-		e.Hint = "try again later, or pass --skip-check"
+		e.Hint = "try again later, or write it without a query with `waybill config set api_key`"
 	}
 	return e
 }
 
-func loginKey(ctx context.Context, c *command.Call, o loginOptions) (config.Secret, error) {
+func loginKey(ctx context.Context, c *command.Call) (config.Secret, error) {
 	switch {
-	case o.From != "":
-		return readKey(ctx, c, o.From)
+	case c.Cmd.Flags().Changed("api-key-file"):
+		key, err := c.Key()
+		return config.NewSecret(key), err
 	case !c.IO.Interactive():
-		return config.Secret{}, command.Usagef("pass --from-file FILE, or - for standard input", "there is no terminal to ask for the API key")
+		return config.Secret{}, command.Usagef("pass --api-key-file FILE, or - for standard input", "there is no terminal to ask for the API key")
 	}
 	return askSecret(ctx, c.IO, "API key (not shown):")
 }
@@ -142,21 +129,26 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 
 // entryName returns the name of a profile's key in the keyring.
 func entryName(profile string) string {
-	if profile == "" {
-		return "default"
+	if profile == config.DefaultProfile {
+		return profile
 	}
 	return "profile " + profile
 }
 
 // warnOtherKey says which key is in force over that of the configuration file.
 func warnOtherKey(c *command.Call, path string) {
-	setting := c.Config.APIKeySetting()
-	if o := c.Config.Origin(setting); setting != "" && o.Level > config.FromProfile {
+	left, err := config.Load(withoutKeyFile(c.Sources()))
+	setting := left.APIKeySetting()
+	if o := left.Origin(setting); err == nil && setting != "" && o.Level > config.FromProfile {
 		c.IO.Warning("%s sets an API key too, which overrides %s", o, path)
 	}
 }
 
-type statusOptions struct{ SkipCheck bool }
+// withoutKeyFile returns the sources without the key that was stored.
+func withoutKeyFile(src config.Sources) config.Sources {
+	src.Flags = slices.DeleteFunc(slices.Clone(src.Flags), func(g config.Flag) bool { return g.Name == "api-key-file" })
+	return src
+}
 
 // authJSON is where the API key comes from, and what is known of it.
 type authJSON struct {
@@ -169,8 +161,7 @@ type authJSON struct {
 }
 
 func newAuthStatus(f *command.Factory) *cobra.Command {
-	var o statusOptions
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "status",
 		Short: "Show where the API key comes from and if it is refused",
 		Long: `status shows what sets the API key, its fingerprint, and the result of one query
@@ -178,17 +169,15 @@ that changes nothing. The key itself is not shown; two keys have two fingerprint
 
 Exit status: 0 if the service did not refuse the key or was not asked, 4 if it did
 or if there is no key.`,
-		Example: command.Example("waybill auth status", "waybill auth status --skip-check -o json"),
+		Example: command.Example("waybill auth status", "waybill auth status -o json"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runStatus(ctx, c, o)
+			return runStatus(ctx, c)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.SkipCheck, "skip-check", false, "send no query")
-	return cmd
 }
 
-func runStatus(ctx context.Context, c *command.Call, o statusOptions) error {
+func runStatus(ctx context.Context, c *command.Call) error {
 	cfg := c.Config
 	j := authJSON{Profile: cfg.Profile, BaseURL: cfg.BaseURL, Setting: cfg.APIKeySetting(), Check: keyCheck{Result: keyNotChecked}}
 	if j.Setting != "" {
@@ -197,7 +186,7 @@ func runStatus(ctx context.Context, c *command.Call, o statusOptions) error {
 	key, err := c.Key()
 	if err == nil {
 		j.Fingerprint = keyPrint(key)
-		if !o.SkipCheck && cfg.BaseURL != "" {
+		if cfg.BaseURL != "" {
 			j.Check = checkKey(ctx, c, cfg.BaseURL, key)
 			err = j.Check.err
 		}
@@ -231,8 +220,8 @@ func newAuthLogout(f *command.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "logout",
 		Short: "Remove the stored API key",
-		Long: `logout removes the API key from your configuration file, below the profile in force
-if there is one, and from the keyring. A key file that the configuration names is
+		Long: `logout removes the API key from your configuration file, below the profile in force,
+and from the keyring. A key file that the configuration names is
 kept; only its name is removed. A key that still comes from elsewhere is reported.
 
 The service still accepts the key: revoke it in the portal under Settings, API &

@@ -33,7 +33,8 @@ func NewConfig(f *command.Factory) *cobra.Command {
 		GroupID: command.GroupRest,
 		Short:   "Show and change settings",
 	}
-	group.AddCommand(newConfigList(f), newConfigGet(f), newConfigSet(f), newConfigUnset(f), newConfigEdit(f), newConfigPath(f))
+	group.AddCommand(newConfigList(f), newConfigGet(f), newConfigSet(f), newConfigUnset(f), newConfigEdit(f), newConfigPath(f),
+		newConfigProfiles(f), newConfigUse(f))
 	return group
 }
 

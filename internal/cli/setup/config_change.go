@@ -30,9 +30,9 @@ KEY may be one name of a setting that holds several: carriers.UPS.`,
 }
 
 // profileHelp is said of all that change the user file.
-const profileHelp = `The setting goes into your configuration file, below the profile in force if there
-is one; --profile '' means the top of the file. The file keeps its comments and its
-order, and has the mode 0600 afterwards.`
+const profileHelp = `The setting goes into your configuration file, below the profile in force; that of the
+profile default is the top of the file. The file keeps its comments and its order,
+and has the mode 0600 afterwards.`
 
 func newConfigSet(f *command.Factory) *cobra.Command {
 	return &cobra.Command{
@@ -117,13 +117,13 @@ func changeConfig(b *command.Bare, a config.Assignment) error {
 // stands at the top.
 func profileFor(d *config.Draft, key string) (string, error) {
 	if key == "profile" {
-		return "", nil
+		return config.DefaultProfile, nil
 	}
 	return d.Profile()
 }
 
 func ofProfile(name string) string {
-	if name == "" {
+	if name == config.DefaultProfile {
 		return ""
 	}
 	return " (profile " + name + ")"
@@ -145,8 +145,8 @@ func newConfigUnset(f *command.Factory) *cobra.Command {
 		Long: `unset removes a key from your configuration file, also one that is not known or
 whose value is not valid. What overrode it, or its default, is then in force.
 
-The key is removed below the profile in force if there is one; --profile '' means
-the top of the file. The file keeps its comments and its order.`,
+The key is removed below the profile in force; that of the profile default is the
+top of the file. The file keeps its comments and its order.`,
 		Example: command.Example("waybill config unset concurrency", "waybill config unset carriers.UPS"),
 		Args:    command.Exactly(1, "one KEY"),
 		RunE: f.RunBare(func(_ context.Context, b *command.Bare, args []string) error {

@@ -12,12 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
-type initOptions struct {
-	NoInput           bool
-	WebhookSecretFile string // - for standard input
-	SkipCheck         bool
-	Force             bool
-}
+type initOptions struct{ Force bool }
 
 // NewInit returns the command for the first setup.
 func NewInit(f *command.Factory) *cobra.Command {
@@ -39,20 +34,18 @@ change, and asks first; --force does not ask. --profile NAME adds a profile, or
 changes it. The flags --account, --store, --ca-file and --insecure-http are written
 too.
 
-For scripts: --no-input asks nothing. The address is --base-url or WAYBILL_BASE_URL,
+Without a terminal nothing is asked. The address is --base-url or WAYBILL_BASE_URL,
 the key is read from --api-key-file (- for standard input). A key in WAYBILL_API_KEY
-is used where it is, and not written, and so is WAYBILL_WEBHOOK_SECRET. If the service can't be reached, nothing is
-written; --skip-check writes without a query.`,
+is used where it is, and not written, and so is WAYBILL_WEBHOOK_SECRET. If the service
+can't be reached, nothing is written; "waybill config set" writes without a query,
+and the webhook secret too.`,
 		Example: command.Example("waybill init", "waybill init --profile test",
-			"waybill init --no-input --base-url URL --api-key-file FILE"),
+			"waybill init --base-url URL --api-key-file FILE </dev/null"),
 		Args: cobra.NoArgs,
 		RunE: f.RunWith(initFlags(f), func(ctx context.Context, c *command.Call, _ []string) error {
 			return runInit(ctx, c, o)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.NoInput, "no-input", false, "ask nothing: take all from flags and files")
-	cmd.Flags().StringVar(&o.WebhookSecretFile, "webhook-secret-file", "", "read the webhook secret from `FILE` (- for standard input)")
-	cmd.Flags().BoolVar(&o.SkipCheck, "skip-check", false, "do not try the key")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "change existing settings without asking")
 	return cmd
 }
@@ -63,11 +56,11 @@ func initFlags(f *command.Factory) func(*cobra.Command) ([]config.Flag, error) {
 	return func(cmd *cobra.Command) ([]config.Flag, error) {
 		flags := command.FlagsOf(cmd)
 		name, err := cmd.Flags().GetString("profile")
-		if err != nil || name == "" {
+		if err != nil || !cmd.Flags().Changed("profile") {
 			return flags, err
 		}
 		others := slices.DeleteFunc(slices.Clone(flags), func(g config.Flag) bool { return g.Name == "profile" })
-		others = append(others, config.Flag{Name: "profile", Values: []string{""}, Changed: true})
+		others = append(others, config.Flag{Name: "profile", Values: []string{config.DefaultProfile}, Changed: true})
 		list, err := config.ListProfiles(f.App.Sources(others))
 		if err != nil || slices.ContainsFunc(list.All, func(p config.Profile) bool { return p.Name == name }) {
 			return flags, err
@@ -79,7 +72,7 @@ func initFlags(f *command.Factory) func(*cobra.Command) ([]config.Flag, error) {
 // initResult is what init wrote.
 type initResult struct {
 	Path          string   `json:"path"`
-	Profile       string   `json:"profile"` // empty for the top of the file
+	Profile       string   `json:"profile"` // default for the top of the file
 	BaseURL       string   `json:"baseUrl"`
 	Changed       []string `json:"changed"`       // keys that were written or removed
 	APIKey        string   `json:"apiKey"`        // what sets it
@@ -88,14 +81,8 @@ type initResult struct {
 }
 
 func runInit(ctx context.Context, c *command.Call, o initOptions) error {
-	if err := command.CheckNotEmpty(c.Cmd, "base-url", "api-key-file", "webhook-secret-file"); err != nil {
+	if err := command.CheckNotEmpty(c.Cmd, "profile", "base-url", "api-key-file"); err != nil {
 		return err
-	}
-	if !o.NoInput && !c.IO.Interactive() {
-		return command.Usagef("pass --no-input with --base-url URL and --api-key-file FILE (- for standard input)", "init asks questions, and there is no terminal for them")
-	}
-	if o.WebhookSecretFile == command.StdinName && c.Config.APIKeyFromStdin() {
-		return command.Usagef("read one of them from a file", "--api-key-file and --webhook-secret-file can't both be standard input")
 	}
 	s, err := newSetup(c, o)
 	if err != nil {
@@ -189,7 +176,7 @@ func (s *answers) agreed(ctx context.Context, changes []config.Assignment, overw
 	switch {
 	case !overwritten || s.o.Force:
 		return true, nil
-	case s.o.NoInput:
+	case !s.c.IO.Interactive():
 		return false, command.Usagef("pass --force to change them, or --profile NAME to add a profile", "nothing was written: %s has other values already", s.draft.Path)
 	}
 	ok, err := s.c.IO.Confirm(ctx, "Write these changes?")

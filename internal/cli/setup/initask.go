@@ -15,7 +15,7 @@ type answers struct {
 	c       *command.Call
 	o       initOptions
 	draft   *config.Draft
-	profile string         // that is written; empty for the top of the file
+	profile string         // that is written
 	entries []config.Entry // what the file sets there
 
 	baseURL string
@@ -72,14 +72,14 @@ func (s *answers) askBaseURL(ctx context.Context) (err error) {
 	suggested := s.current("base_url")
 	if level := cfg.Origin("base_url").Level; level == config.FromFlag || level == config.FromEnv {
 		suggested = cfg.BaseURL
-		if s.o.NoInput || level == config.FromFlag {
+		if !s.c.IO.Interactive() || level == config.FromFlag {
 			s.baseURL = suggested
 			return nil
 		}
 	}
-	if s.o.NoInput {
+	if !s.c.IO.Interactive() {
 		if suggested == "" {
-			return command.Usagef("pass --base-url URL", "no base URL is given")
+			return command.Usagef("pass --base-url URL, or run it on a terminal, where it asks", "no base URL is given")
 		}
 		s.baseURL, err = config.CheckBaseURL(suggested, cfg.InsecureHTTP)
 		return err
@@ -131,7 +131,7 @@ func (s *answers) askKey(ctx context.Context) error {
 		return err
 	}
 	keep := s.canKeepKey()
-	if s.o.NoInput {
+	if !s.c.IO.Interactive() {
 		if !keep {
 			return command.Usagef("pass --api-key-file FILE (- for standard input), or set WAYBILL_API_KEY", "no API key is given")
 		}
@@ -149,9 +149,6 @@ func (s *answers) askKey(ctx context.Context) error {
 // tryKey tries the key, and reports whether to ask for another one. Nothing is
 // written where the service refuses it, and only on demand where nothing is known.
 func (s *answers) tryKey(ctx context.Context) (again bool, err error) {
-	if s.o.SkipCheck {
-		return false, nil
-	}
 	key := s.key.Reveal()
 	if s.key.IsZero() {
 		if key, err = s.c.Key(); err != nil {
@@ -165,7 +162,7 @@ func (s *answers) tryKey(ctx context.Context) (again bool, err error) {
 		return false, context.Cause(ctx)
 	case s.check.err == nil:
 		return false, nil
-	case s.o.NoInput:
+	case !s.c.IO.Interactive():
 		return false, notStored(s.check)
 	}
 	if s.check.Result == keyRefused {
@@ -190,18 +187,16 @@ func (s *answers) webhookEnv() string {
 }
 
 func (s *answers) askWebhookSecret(ctx context.Context) (err error) {
-	switch {
-	case s.o.WebhookSecretFile != "":
-		s.webhook, err = readSecret(ctx, s.c.IO, s.o.WebhookSecretFile)
-	case !s.o.NoInput:
-		kept := "for none"
-		if env := s.webhookEnv(); env != "" {
-			kept = "leaves it to " + env
-		} else if s.current("webhook.secret") != "" {
-			kept = "keeps the current one"
-		}
-		s.webhook, err = askOptionalSecret(ctx, s.c.IO, "Webhook secret (not shown; Enter "+kept+"):")
+	if !s.c.IO.Interactive() {
+		return nil
 	}
+	kept := "for none"
+	if env := s.webhookEnv(); env != "" {
+		kept = "leaves it to " + env
+	} else if s.current("webhook.secret") != "" {
+		kept = "keeps the current one"
+	}
+	s.webhook, err = askOptionalSecret(ctx, s.c.IO, "Webhook secret (not shown; Enter "+kept+"):")
 	return err
 }
 

@@ -20,34 +20,24 @@ type profileJSON struct {
 	Account string `json:"account"` // empty if the profile does not set it
 }
 
-// NewProfile returns the commands for profiles.
-func NewProfile(f *command.Factory) *cobra.Command {
-	group := &cobra.Command{
-		Use:     "profile",
-		GroupID: command.GroupRest,
-		Short:   "List profiles and choose one",
-	}
-	group.AddCommand(newProfileList(f), newProfileUse(f))
-	return group
-}
-
-func newProfileList(f *command.Factory) *cobra.Command {
+func newConfigProfiles(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "list",
+		Use:   "profiles",
 		Short: "List the profiles of your configuration file",
-		Long: `list shows every profile, which one is in force, and what chose it: the flag
---profile, WAYBILL_PROFILE, or the configuration file.`,
-		Example: command.Example("waybill profile list"),
+		Long: `profiles shows every profile, which one is in force, and what chose it: the flag
+--profile, WAYBILL_PROFILE, or the configuration file. The settings at the top of
+the file are the profile default.`,
+		Example: command.Example("waybill config profiles"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunBare(func(_ context.Context, b *command.Bare, _ []string) error {
-			return runProfileList(b)
+			return runConfigProfiles(b)
 		}),
 	}
 	command.ColumnsFlag(cmd, profileColumns())
 	return cmd
 }
 
-func runProfileList(b *command.Bare) error {
+func runConfigProfiles(b *command.Bare) error {
 	list, err := config.ListProfiles(b.Sources)
 	if err != nil {
 		return err
@@ -62,14 +52,13 @@ func runProfileList(b *command.Bare) error {
 	}
 	w := command.Listing[profileJSON]{
 		Out:     b.Out,
-		Empty:   "No profiles in " + list.File + "; `waybill init --profile NAME` adds one",
 		JSON:    func(p profileJSON) any { return p },
 		Columns: profileColumns(),
 	}
 	if err := w.PrintAll(b.IO, all); err != nil {
 		return err
 	}
-	if list.Active != "" && !slices.ContainsFunc(all, func(p profileJSON) bool { return p.Active }) {
+	if !slices.ContainsFunc(all, func(p profileJSON) bool { return p.Active }) {
 		b.IO.Warning("%s chooses profile %s, which is not in %s", list.Origin, command.Quoted(list.Active), list.File)
 	}
 	return nil
@@ -84,14 +73,14 @@ func profileColumns() []command.Column[profileJSON] {
 	}
 }
 
-func newProfileUse(f *command.Factory) *cobra.Command {
+func newConfigUse(f *command.Factory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "use NAME",
 		Short: "Choose the profile that commands use",
 		Long: `use writes the name of a profile into your configuration file, as the setting
-"profile". --profile and WAYBILL_PROFILE override it. "waybill config unset profile"
-chooses none.`,
-		Example: command.Example("waybill profile use test"),
+"profile". --profile and WAYBILL_PROFILE override it. The settings at the top of the
+file are the profile default.`,
+		Example: command.Example("waybill config use test", "waybill config use default"),
 		Args:    command.Exactly(1, "one NAME"),
 		RunE: f.RunBare(func(_ context.Context, b *command.Bare, args []string) error {
 			if err := checkProfile(b, args[0]); err != nil {
@@ -105,7 +94,7 @@ chooses none.`,
 // checkProfile refuses the name of a profile that the configuration file does not
 // have. A file that can't be read is for the change to report.
 func checkProfile(b *command.Bare, name string) error {
-	hint := "`waybill profile list` shows the profiles, `waybill init --profile NAME` adds one, `waybill config unset profile` chooses none"
+	hint := "`waybill config profiles` shows the profiles, `waybill init --profile NAME` adds one"
 	if name == "" {
 		return command.Usagef(hint, "the NAME of the profile is empty")
 	}

@@ -47,10 +47,9 @@ open are flags.
 Control it while it runs: GET /_sandbox/stats, and POST /_sandbox/advance
 {"by":"48h"}, /_sandbox/emit {"referId":"A"}, /_sandbox/reset, /_sandbox/faults
 {"name":"502-after","count":1,"operation":"createV2"}, /_sandbox/change
-{"referId":"A","kind":"remove","checkpoint":0}: offset, repeat, remove, rewrite
-(with "text") or undeliver.`,
+{"referId":"A","kind":"repeat","checkpoint":0}: offset or repeat.`,
 		Example: command.Example("waybill sandbox", "waybill sandbox --addr 127.0.0.1:0 --ready-file url.txt",
-			"waybill sandbox --fault 502-after=0.05 --query-shape noisy", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file secret.txt"),
+			"waybill sandbox --fault 502-after=0.05 --latency 50ms", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file secret.txt"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			return runSandbox(ctx, c, o)
@@ -64,34 +63,23 @@ func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&o.Addr, "addr", "127.0.0.1:8640", "`ADDRESS` to listen on; port 0 uses a free port")
-	f.StringVar(&o.ReadyFile, "ready-file", "", "write the URL to `FILE` when ready")
+	command.ReadyFileFlag(f, &o.ReadyFile)
 	f.StringVar(&o.KeyFile, "key-file", "", "accept only the API key in `FILE` (or "+sandboxKeyVariable+"); default: any key")
 	f.StringVar(&o.Processing, "processing", "2s", "`DURATION` that a tracking created through v2 is Processing")
 	f.StringVar(&o.Latency, "latency", "0s", "wait `DURATION` before every response")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed `N` of journeys and faults")
-	command.Choice(f, &o.QueryShape, "query-shape", "nested", "`SHAPE` of responses to queries", "nested", "flat", "list", "deep", "noisy")
 	command.Choice(f, &o.CreateShape, "create-shape", "message", "`SHAPE` of responses to creates", "empty", "message", "items")
 	command.Choice(f, &o.Absent, "absent", "404", "`ANSWER` for trackings that do not exist", "404", "message", "empty")
 	f.StringVar(&o.NumberParam, "number-param", "trackingNumber", "query `PARAMETER` of a tracking number, or ignored")
-	command.Choice(f, &o.Parcels, "parcels", "list", "`ANSWER` for a second number of one referId", "list", "first", "last", "refused")
-	command.Choice(f, &o.Duplicates, "duplicates", "accept", "`ACTION` for a pair that exists", "accept", "ignore", "refuse")
-	f.IntVar(&o.Statuses, "statuses", 2, "have `N` statuses that are not documented, 2 to 5")
-	f.IntVar(&o.EventKinds, "event-kinds", 0, "have `N` kinds of events that are not documented (0 for one per status)")
-	f.IntVar(&o.UnknownFields, "unknown-fields", 0, "add `N` fields that the interface does not show, up to 4")
-	f.IntVar(&o.RateLimit, "rate-limit", 0, "answer 429 beyond `N` requests per second (0 for no limit)")
-	command.Choice(f, &o.RetryAfter, "retry-after", "seconds", "`FORM` of Retry-After", "seconds", "date")
 	f.StringVar(&o.Reject, "reject", "", "refuse rows whose referId or number matches this `REGEX`")
 	f.StringVar(&o.BodyLimit, "max-body", "8MiB", "answer 413 to a create request larger than `SIZE`")
 	f.StringArrayVar(&o.Faults, "fault", nil, "cause fault NAME with probability P (`NAME=P`); may be repeated: "+strings.Join(sandbox.Faults(), ", "))
 	f.StringVar(&o.WebhookURL, "webhook-url", "", "send events to this `URL` on this computer")
 	f.StringVar(&o.WebhookSecretFile, "webhook-secret-file", "", "sign deliveries with the secret in `FILE`")
 	f.StringVar(&o.WebhookNamed, "webhook-scheme", "hmac-body-hex", "sign with scheme `NAME`: a preset, or one of webhook.schemes")
-	f.IntVar(&o.WebhookBatch, "webhook-batch", 1, "send at most `N` events in one delivery")
-	f.Float64Var(&o.WebhookDuplicates, "webhook-duplicates", 0, "send a delivery twice with probability `P`")
-	f.Float64Var(&o.WebhookReorder, "webhook-reorder", 0, "swap a delivery with the one before with probability `P`")
-	command.Section(f, "Answers", "query-shape", "create-shape", "absent", "number-param", "parcels", "duplicates", "statuses", "event-kinds", "unknown-fields", "rate-limit", "retry-after", "max-body")
+	command.Section(f, "Answers", "create-shape", "absent", "number-param", "max-body")
 	command.Section(f, command.FaultsSection, "reject", "fault")
-	command.Section(f, "Webhooks", "webhook-url", "webhook-secret-file", "webhook-scheme", "webhook-batch", "webhook-duplicates", "webhook-reorder")
+	command.Section(f, "Webhooks", "webhook-url", "webhook-secret-file", "webhook-scheme")
 }
 
 // config returns the settings of the sandbox.

@@ -38,12 +38,3 @@ func askOptionalSecret(ctx context.Context, io *term.IO, question string) (confi
 		io.WarningWith(term.Failure{Message: "the answer " + err.Error(), Hint: command.HintOf(err)})
 	}
 }
-
-// readKey is readSecret for an API key.
-func readKey(ctx context.Context, c *command.Call, path string) (config.Secret, error) {
-	key, err := readSecret(ctx, c.IO, path)
-	if err != nil {
-		return key, err
-	}
-	return config.ParseSecret(key.Reveal())
-}

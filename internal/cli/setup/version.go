@@ -12,37 +12,15 @@ import (
 
 // NewVersion returns the command that shows the version.
 func NewVersion(f *command.Factory) *cobra.Command {
-	var bill bool
-	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Show the version",
-		Long: `version shows which build of waybill this is.
-
---sbom prints its software bill of materials (CycloneDX 1.6, JSON): every module that
-is linked into this binary, with version and checksum, as the build recorded them.`,
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Show the version",
+		Long:    "version shows which build of waybill this is.",
 		GroupID: command.GroupRest,
-		Example: command.Example("waybill version", "waybill version -o json", "waybill version --sbom --out waybill.cdx.json"),
+		Example: command.Example("waybill version", "waybill version -o json"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			if bill {
-				return printSBOM(c)
-			}
-			return PrintVersion(ctx, c, args)
-		}),
+		RunE:    f.RunE(PrintVersion),
 	}
-	cmd.Flags().BoolVar(&bill, "sbom", false, "print the software bill of materials as CycloneDX JSON")
-	return cmd
-}
-
-func printSBOM(c *command.Call) error {
-	if c.Out.IsCSV() {
-		return command.Usagef("leave -o csv out", "--sbom prints JSON only")
-	}
-	bill, err := buildinfo.ReadSBOM()
-	if err != nil {
-		return err
-	}
-	return c.Out.Object(bill)
 }
 
 // PrintVersion prints the version and how the program was built.

@@ -53,8 +53,8 @@ not verify.
 		}),
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "explain by scheme `NAME`: a preset, or one of webhook.schemes")
-	cmd.Flags().BoolVar(&o.Reveal, "reveal", false, "show credentials in headers")
+	SchemeFlag(cmd, &o.Scheme)
+	RevealFlag(cmd, &o.Reveal)
 	command.SettingFlags(cmd, "secret-from")
 	return cmd
 }

@@ -89,9 +89,9 @@ the API key is tried as well.
 	flags.SortFlags = false
 	flags.StringVar(&o.Pin, "pin", "", "write the scheme as `NAME` to your configuration, with verify: observe")
 	flags.BoolVar(&o.AcceptWeak, "accept-weak", false, "pin even a hash without a key, which proves nothing")
-	flags.StringVar(&o.From, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
+	fromFlag(cmd, &o.From)
 	flags.StringVar(&o.PublicURL, "public-url", "", "the `URL` that the sender was given, if it may be signed")
-	flags.IntVar(&o.Last, "last", 20, "of the stored deliveries, the last `N` with different bodies")
+	lastFlag(cmd, &o.Last)
 	command.SettingFlags(cmd, "secret-from")
 	return cmd
 }

@@ -36,7 +36,7 @@ one of them does not verify, promote lists it, changes nothing and exits with 9.
 			return runPromote(ctx, c, o)
 		}),
 	}
-	cmd.Flags().IntVar(&o.Last, "last", 20, "check the last `N` stored deliveries")
+	lastFlag(cmd, &o.Last)
 	return cmd
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/replay"
-	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -42,7 +41,7 @@ func New(f *command.Factory) *cobra.Command {
 is made. learn finds out from received deliveries and the webhook secret; --pin
 writes the scheme to your configuration without enforcing it; promote enforces it.`,
 	}
-	group.AddCommand(newLearn(f), newVerify(f), newExplain(f), newSign(f), newSchemes(f), newPromote(f))
+	group.AddCommand(newLearn(f), newVerify(f), newExplain(f), newSchemes(f), newPromote(f))
 	return group
 }
 
@@ -52,8 +51,8 @@ list print it, refused:3 for a refused delivery, or an eventId or its beginning.
 
 // givenDelivery is a delivery given by flags and a file.
 type givenDelivery struct {
-	Body, Method, Path, Query, At string
-	Header                        []string
+	Body   string
+	Header []string
 }
 
 func (g *givenDelivery) flags(cmd *cobra.Command) {
@@ -61,22 +60,31 @@ func (g *givenDelivery) flags(cmd *cobra.Command) {
 	f.SortFlags = false
 	f.StringVar(&g.Body, "body", "", "read the body of a delivery from `FILE`, byte for byte (- for standard input)")
 	f.StringArrayVarP(&g.Header, "header", "H", nil, "header of that delivery, `'NAME: VALUE'`; may be repeated")
-	f.StringVar(&g.Method, "method", "POST", "`METHOD` of that request")
-	f.StringVar(&g.Path, "path", "/", "`PATH` of that request, as sent")
-	f.StringVar(&g.Query, "query", "", "`QUERY` of that request, as sent, without the question mark")
-	f.StringVar(&g.At, "at", "", "verify as of `TIME` (RFC 3339) instead of now")
+}
+
+// SchemeFlag adds the flag for a scheme other than the one in force.
+func SchemeFlag(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "scheme", "", "use scheme `NAME`: a preset, or one of webhook.schemes (default webhook.scheme)")
+}
+
+// RevealFlag adds --reveal.
+func RevealFlag(cmd *cobra.Command, reveal *bool) {
+	cmd.Flags().BoolVar(reveal, "reveal", false, "show credentials in clear")
+}
+
+// lastFlag adds --last.
+func lastFlag(cmd *cobra.Command, n *int) {
+	cmd.Flags().IntVar(n, "last", 20, "use the last `N` stored deliveries")
+}
+
+// fromFlag adds --from for deliveries in a file.
+func fromFlag(cmd *cobra.Command, path *string) {
+	cmd.Flags().StringVar(path, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
 }
 
 // sample reads the delivery.
 func (g *givenDelivery) sample(ctx context.Context, s *app.Session) (webhook.Sample, error) {
-	d := webhook.Sample{At: time.Now(), Request: webhook.Request{Method: g.Method, Path: g.Path, RawQuery: g.Query}}
-	if g.At != "" {
-		at, err := time.Parse(time.RFC3339, g.At)
-		if err != nil {
-			return d, command.Usagef("write it as 2026-01-31T08:00:00Z", "--at %q is not a time", g.At)
-		}
-		d.At = at
-	}
+	d := webhook.Sample{At: time.Now(), Request: webhook.Request{Method: "POST", Path: "/"}}
 	for _, h := range g.Header {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) == "" {
@@ -127,15 +135,6 @@ func captures(ctx context.Context, s *app.Session, path string) ([]webhook.Sampl
 			Hint: `each delivery is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`,
 		}
 	}
-	redacted := 0
-	for _, d := range all {
-		if d.Redacted {
-			redacted++
-		}
-	}
-	if redacted > 0 {
-		s.IO.Warning("%d of %d deliveries of %s are redacted and can't be verified", redacted, len(all), path)
-	}
 	return all, nil
 }
 
@@ -146,7 +145,7 @@ func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error)
 		named = s.Config.Webhook.Scheme
 	}
 	if named == "" {
-		return "", webhook.Scheme{}, command.Usagef("find it with `waybill signature learn --pin NAME`, or pass --scheme; list schemes with `waybill signature schemes list`",
+		return "", webhook.Scheme{}, command.Usagef("find it with `waybill signature learn --pin NAME`, or pass --scheme; list schemes with `waybill signature schemes`",
 			"no signature scheme is set")
 	}
 	scheme, err := s.Scheme(named)
@@ -218,7 +217,7 @@ func onlyOneOf(ids []string, files ...string) error {
 // SchemeUsage turns the error of a scheme that can't be used into a usage error.
 func SchemeUsage(name string, err error) error {
 	if bad := (*webhook.SchemeError)(nil); errors.As(err, &bad) {
-		return command.Usagef("`waybill signature schemes show "+shell.Word(name)+"` shows it", "scheme %q: %w", name, err)
+		return command.Usagef("`waybill signature schemes` lists the schemes", "scheme %q: %w", name, err)
 	}
 	return err
 }

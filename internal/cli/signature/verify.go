@@ -67,9 +67,9 @@ func newVerify(f *command.Factory) *cobra.Command {
 		Use:   "verify [ID...|--body FILE|--from FILE]",
 		Short: "Verify deliveries against a scheme",
 		Long: `verify checks deliveries against the configured scheme or --scheme: the stored
-ones with these IDs (without IDs all), or one from a file. Stored deliveries are
-verified as of the time they were received. The exit status is 0 if all verify, 9
-if one does not, 2 if there are none.
+ones with these IDs (without IDs all), those of --from, or the body of --body with its
+headers. Stored deliveries and those of --from are verified as of the time they were
+received. The exit status is 0 if all verify, 9 if one does not, 2 if there are none.
 
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature verify", "waybill signature verify 12 refused:3",
@@ -80,8 +80,8 @@ if one does not, 2 if there are none.
 		}),
 	}
 	o.flags(cmd)
-	cmd.Flags().StringVar(&o.From, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
-	cmd.Flags().StringVar(&o.Scheme, "scheme", "", "verify by scheme `NAME`: a preset, or one of webhook.schemes")
+	fromFlag(cmd, &o.From)
+	SchemeFlag(cmd, &o.Scheme)
 	command.SettingFlags(cmd, "secret-from")
 	command.ColumnsFlag(cmd, verdictColumns())
 	return cmd

@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // copyJSON is the result of a copy.
 type copyJSON struct {
-	From   string              `json:"from"`
-	To     string              `json:"to"`
-	Rows   int64               `json:"rows"`
-	Tables []store.CopiedTable `json:"tables"`
+	From string `json:"from"`
+	To   string `json:"to"`
+	Rows int64  `json:"rows"`
 }
 
 func newCopy(f *command.Factory) *cobra.Command {
@@ -23,13 +23,13 @@ func newCopy(f *command.Factory) *cobra.Command {
 		Use:   "copy FROM TO",
 		Short: "Copy a store to another file or server",
 		Long: `copy copies everything from one store to another, from a file to a PostgreSQL
-server, back, or to another file, and compares both row by row at the end. FROM and
+server, back, or to another file, and compares the numbers of rows at the end. FROM and
 TO are paths or postgres://USER@HOST/DATABASE. TO must not exist, or be empty.
 
 Stop what uses FROM before: while a process sends or receives, copy refuses, and
 while it copies, other commands can't write to FROM. TO can't be used until the copy is
-complete. After an interruption the same command continues; if FROM has changed, it
-copies what differs again. FROM is not changed.
+complete. After an interruption, remove what is there (TO.copying, or the schema) and
+copy again. FROM is not changed.
 
 Use TO afterwards, and FROM no more: neither knows what is sent from the other, so
 rows would be sent twice.`,
@@ -52,9 +52,9 @@ func runCopy(ctx context.Context, c *command.Call, fromPlace, toPlace string) (e
 	}
 	defer func() { err = errors.Join(err, from.Close()) }()
 	if err := from.RequireUnused(ctx); err != nil {
-		return withNext(c, fromPlace, err)
+		return inUse(c, fromPlace, err)
 	}
-	to, finish, err := c.CopyAt(ctx, toPlace, from)
+	to, finish, err := c.CopyAt(ctx, toPlace)
 	if err != nil {
 		return err
 	}
@@ -63,14 +63,9 @@ func runCopy(ctx context.Context, c *command.Call, fromPlace, toPlace string) (e
 		return command.Usagef("name two stores", "%s would be copied to itself", from.Place())
 	}
 	var bar *command.Progress
-	tables, err := store.Copy(ctx, from, to, store.CopyProgress{
-		Begin: func(phase string, rows int64) {
-			if bar != nil {
-				bar.Stop()
-			}
-			bar = command.NewProgress(c.IO, phase, "rows", rows)
-		},
-		Add: func(rows int64) { bar.Add(rows) },
+	rows, err := store.Copy(ctx, from, to, store.CopyProgress{
+		Begin: func(rows int64) { bar = command.NewProgress(c.IO, "Copying", "rows", rows) },
+		Add:   func(rows int64) { bar.Add(rows) },
 	})
 	if bar != nil {
 		bar.Stop()
@@ -79,31 +74,30 @@ func runCopy(ctx context.Context, c *command.Call, fromPlace, toPlace string) (e
 		err = finish()
 	}
 	if err != nil {
-		return withNext(c, fromPlace, err)
+		return broken(c, fromPlace, to.Place(), err)
 	}
-	return reportCopy(c, from.Place(), toPlace, tables)
-}
-
-// withNext adds the command to run next to an error of a copy: the same one, unless that
-// would be refused again.
-func withNext(c *command.Call, from string, err error) error {
-	e := &command.ExitError{Code: command.Failed, Err: err, Next: c.Repeat()}
-	switch {
-	case errors.Is(err, store.ErrNotEmpty):
-		e.Next = ""
-	case errors.Is(err, store.ErrInUse):
-		e.Next = c.CommandLine("store", "check", "--store", from)
-	}
-	return e
-}
-
-// reportCopy says what was copied and how to go on.
-func reportCopy(c *command.Call, from, to string, tables []store.CopiedTable) error {
-	j := copyJSON{From: from, To: to, Tables: tables}
-	for _, t := range tables {
-		j.Rows += t.Rows
-	}
-	c.IO.Warning("do not use %s any more: it does not know what is sent from %s", from, to)
+	c.IO.Warning("do not use %s any more: it does not know what is sent from %s", from.Place(), toPlace)
 	c.IO.Hint("use the copy with --store, WAYBILL_STORE, or \"store:\" in the configuration (`waybill config path`)")
-	return c.Out.Result(j, "Copied %s from %s to %s, and verified them", command.Plural(j.Rows, "row"), from, to)
+	return c.Out.Result(copyJSON{from.Place(), toPlace, rows}, "Copied %s from %s to %s", command.Plural(rows, "row"), from.Place(), toPlace)
+}
+
+// inUse adds to an error of a store that is in use the command that lists who uses it.
+func inUse(c *command.Call, from string, err error) error {
+	if !errors.Is(err, store.ErrInUse) {
+		return err
+	}
+	return &command.ExitError{Code: command.Failed, Err: err, Next: c.CommandLine("store", "check", "--store", from)}
+}
+
+// broken says what to remove of a copy that did not finish.
+func broken(c *command.Call, from, to string, err error) error {
+	if errors.Is(err, store.ErrInUse) || errors.Is(err, store.ErrNotEmpty) {
+		return inUse(c, from, err)
+	}
+	left := to + ", and " + to + "-wal and -shm if they exist"
+	if config.IsServer(to) {
+		left = "the schema of " + to
+	}
+	code, _ := command.CodeAndHint(err)
+	return &command.ExitError{Code: code, Err: err, Hint: "remove " + left + ", then copy again", Next: c.Repeat()}
 }

@@ -18,14 +18,14 @@ type fakeEraser struct {
 	err  error
 }
 
-func (f fakeEraser) Erase(context.Context, string, []tracking.Query) (ledger.Erasure, error) {
+func (f fakeEraser) Erase(context.Context, string, []tracking.Query, bool) (ledger.Erasure, error) {
 	return f.done, nil
 }
 
 func (f fakeEraser) Compact(context.Context) ([]string, error) { return nil, f.err }
 
-func (f fakeEraser) Erased(_ context.Context, _ string, qs []tracking.Query) ([]ledger.ErasedName, error) {
-	return make([]ledger.ErasedName, len(qs)), nil
+func (f fakeEraser) Erased(_ context.Context, _ string, qs []tracking.Query) ([]bool, error) {
+	return make([]bool, len(qs)), nil
 }
 
 // erasingWith returns an erasure of one order, and what it prints on standard output
@@ -33,7 +33,7 @@ func (f fakeEraser) Erased(_ context.Context, _ string, qs []tracking.Query) ([]
 func erasingWith(t *testing.T, f fakeEraser) (e *erasing, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	c, stdout, stderr := clitest.Call(t)
-	return &erasing{call: c, o: eraseOptions{ReferIDs: []string{"ORD-1"}}, db: &app.Store{Path: "w.db", Eraser: f}, account: "a"}, stdout, stderr
+	return &erasing{call: c, queries: []tracking.Query{{ReferID: "ORD-1"}}, db: &app.Store{Path: "w.db", Eraser: f}, account: "a"}, stdout, stderr
 }
 
 // Whatever was removed before an error is reported.
@@ -42,7 +42,7 @@ func TestErasureThatFailsReportsWhatItRemoved(t *testing.T) {
 	for want, done := range map[string]ledger.Erasure{
 		"1 row":                {Rows: 1},
 		"1 tracking":           {Trackings: 1},
-		"3 responses":          {Responses: 1, BatchResponses: 2},
+		"3 responses":          {Responses: 3},
 		"1 event":              {Events: 1},
 		"1 delivery":           {Deliveries: 1},
 		"2 refused deliveries": {Refused: 2},
@@ -50,11 +50,11 @@ func TestErasureThatFailsReportsWhatItRemoved(t *testing.T) {
 		"":                     {},
 	} {
 		e, stdout, _ := erasingWith(t, fakeEraser{done, failed})
-		if err := e.run(t.Context(), nil); !errors.Is(err, failed) {
+		if err := e.run(t.Context()); !errors.Is(err, failed) {
 			t.Errorf("%+v: %v; want %v", done, err, failed)
 		}
 		if want != "" {
-			want = "Erased " + want + ": 1 of 1 REF found\n"
+			want = "Erased " + want + ": 1 of 1 shipment found\n"
 		}
 		if stdout.String() != want {
 			t.Errorf("%+v: %q; want %q", done, stdout, want)

@@ -17,7 +17,6 @@ import (
 type pruneJSON struct {
 	DryRun     bool   `json:"dryRun"` // nothing was removed
 	Runs       int64  `json:"runs"`
-	Responses  int64  `json:"responses"` // earlier responses about a referId
 	Deliveries int64  `json:"deliveries"`
 	Bytes      int64  `json:"bytes"` // of headers and bodies of deliveries
 	Refused    int64  `json:"refused"`
@@ -33,12 +32,10 @@ func newPrune(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune --older-than AGE",
 		Short: "Remove what is old and not needed",
-		Long: `prune does what "runs prune" and "events prune" do, and removes responses about a
-tracking that a later one replaced. It removes of what is older than AGE:
+		Long: `prune removes of what is older than AGE:
 
   - runs: files, line numbers, requests and responses
   - headers and bodies of deliveries, and refused deliveries
-  - earlier responses that "show --history" lists
 
 It keeps rows with their states, the last response about each tracking, and the
 IDs and contents of events: no row is sent twice, and no event counts twice. Runs
@@ -56,7 +53,7 @@ PostgreSQL server reuses the space after its next autovacuum.`,
 		}),
 	}
 	command.OlderThanFlag(cmd, &age)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be removed, but remove nothing")
+	command.DryRunFlag(cmd.Flags(), &dryRun)
 	return cmd
 }
 
@@ -78,9 +75,9 @@ func runPrune(ctx context.Context, c *command.Call, age string, dryRun bool) err
 		}
 		p, err = remove(ctx, db, before)
 	}
-	j.Runs, j.Responses, j.Unfinished = p.Runs.Runs, p.Versions, p.Runs.Unfinished
+	j.Runs, j.Unfinished = p.Runs.Runs, p.Runs.Unfinished
 	j.Deliveries, j.Bytes, j.Refused, j.Dead, j.Waiting = p.Inbox.Deliveries, p.Inbox.Bytes, p.Inbox.Refused, p.Inbox.Dead, p.Inbox.Waiting
-	if err != nil && j.Runs+j.Responses+j.Deliveries == 0 {
+	if err != nil && j.Runs+j.Deliveries == 0 {
 		return err
 	}
 	if err == nil && db != nil {
@@ -100,9 +97,6 @@ func prune(ctx context.Context, db *app.Store, before time.Time) (p store.PruneP
 		return p, err
 	}
 	if err := db.Observer().CatchUp(ctx); err != nil { // while the bytes are there
-		return p, err
-	}
-	if p.Versions, err = db.Versions.PruneVersions(ctx, before); err != nil {
 		return p, err
 	}
 	p.Inbox, err = db.Retention.Prune(ctx, before)
@@ -130,6 +124,6 @@ func (j pruneJSON) text() string {
 	if j.DryRun {
 		removed = "Would remove"
 	}
-	return fmt.Sprintf("%s %s, %s, %s (%s) and %s", removed, command.Plural(j.Runs, "run"), command.Plural(j.Responses, "earlier response"),
+	return fmt.Sprintf("%s %s, %s (%s) and %s", removed, command.Plural(j.Runs, "run"),
 		command.Plural(j.Deliveries, "delivery"), size(j.Bytes), command.Plural(j.Refused, "refused delivery"))
 }

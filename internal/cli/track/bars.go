@@ -19,16 +19,16 @@ const (
 	maxBar       = 60
 )
 
-// drawSums shows sections to people: below each other, aligned, for stats with a
-// bar in each line that is as wide as the terminal allows.
-func (l *listing) drawSums(s *sums, sections []section, bars bool) error {
+// drawSums shows sections to people: below each other, aligned, with a bar in each line
+// that is as wide as the terminal allows.
+func (l *listing) drawSums(s *sums, sections []section) error {
 	out := l.call.Out
 	for _, line := range s.summary.Lines(out.Out().Width()) {
 		if err := out.Line("%s", line); err != nil {
 			return err
 		}
 	}
-	d := drawing{out: out, name: minSumName, bars: bars, blocks: l.call.IO.UTF8()}
+	d := drawing{out: out, name: minSumName, blocks: l.call.IO.UTF8()}
 	for i := range sections {
 		sections[i].shorten()
 		for _, line := range sections[i].lines {
@@ -51,7 +51,7 @@ func (s *section) shorten() {
 	}
 	var rest int64
 	for _, line := range s.lines[most:] {
-		rest += line.trackings
+		rest += line.n
 	}
 	more := fmt.Sprintf("%s more with %s", view.Number(int64(len(s.lines)-most)), command.Plural(rest, "tracking"))
 	s.note = strings.TrimSpace("… and " + more + ". " + s.note)
@@ -61,8 +61,7 @@ func (s *section) shorten() {
 // drawing draws sections.
 type drawing struct {
 	out     *command.Output
-	name    int // columns of the names
-	bars    bool
+	name    int  // columns of the names
 	transit bool // the section has transit times, and there is room for them
 	blocks  bool // of which bars are
 }
@@ -76,7 +75,7 @@ func (d *drawing) draw(sec section) error {
 		transit, width = "MEDIAN TRANSIT", width+2+transitWidth
 	}
 	bar := min(d.out.Out().Width()-width-2, maxBar)
-	if !d.bars || bar < minBar {
+	if bar < minBar {
 		bar = 0
 	}
 	w := d.out.Out()
@@ -86,17 +85,17 @@ func (d *drawing) draw(sec section) error {
 	}
 	var most int64
 	for _, line := range sec.lines {
-		most = max(most, line.trackings)
+		most = max(most, line.n)
 	}
 	for _, line := range sec.lines {
-		share := percent(line.trackings, sec.of)
+		share := percent(line.n, sec.of)
 		if sec.delivered {
-			share = percent(line.delivered, line.trackings)
+			share = percent(line.delivered(), line.n)
 		}
 		if d.transit {
 			transit = line.transit.typical()
 		}
-		if err := d.out.Line("%s", d.cells(line.name, view.Number(line.trackings), share, transit, d.bar(line.trackings, most, bar))); err != nil {
+		if err := d.out.Line("%s", d.cells(line.name, view.Number(line.n), share, transit, d.bar(line.n, most, bar))); err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ func TestBoardHoldsTheFirst(t *testing.T) {
 // if they end in another.
 func TestPrinterShowsTheFirst(t *testing.T) {
 	c, stdout, _ := clitest.Call(t)
-	p, err := newPrinter(t.Context(), c, printer{limit: 3})
+	p, err := newPrinter(c, printer{limit: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func ReadStored(ctx context.Context, c *command.Call, referID, number string) (*
 	default:
 		return nil, tracking.ErrAbsent
 	}
-	return s, newHistory(ctx, c)(&s.Result, false)
+	return s, nil
 }
 
 // addEvents adds the events about the numbers.

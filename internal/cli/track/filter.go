@@ -1,10 +1,8 @@
 package track
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,39 +13,39 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/shell"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // filterOptions are the flags that say which trackings of the store are meant.
 type filterOptions struct {
-	Run, Status, Carrier, Since, Stale, Stuck string
-	States                                    []string
-	NotChecked                                bool
-	ReferIDs                                  []string
+	Run, Created, Delivered, Updated, Stuck, Carrier string
+	Statuses, ReferIDs                               []string
 }
 
 // stuckAfter is what --stuck without an age means.
 const stuckAfter = "7d"
 
-func (o *filterOptions) flags(cmd *cobra.Command) { o.register(cmd.Flags()) }
+// flags adds the flags to a command whose help refers to that of list for them.
+func (o *filterOptions) flags(cmd *cobra.Command) {
+	o.register(cmd.Flags())
+	command.SectionAsIn(cmd.Flags(), "waybill list", filterFlags()...)
+}
 
-// register adds the flags to a set, which need not be that of a command.
+// register adds the flags.
 func (o *filterOptions) register(f *pflag.FlagSet) {
-	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
-	f.StringVar(&o.Status, "status", "", "trackings whose last known status is `STATUS`: its number or name")
-	command.Choices(f, &o.States, "state", "trackings whose row is in `STATE`, or in several separated by commas", view.RowStates()...)
-	f.StringVar(&o.Carrier, "carrier", "", "trackings of the carrier with this `CODE`, in upper or lower case")
-	f.StringArrayVar(&o.ReferIDs, "refer-id", nil, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)")
-	f.StringVar(&o.Since, "since", "", "trackings updated since `TIME`: RFC 3339, a date, or an age such as 48h")
-	f.StringVar(&o.Stale, "stale", "", "trackings accepted an `AGE` such as 48h ago or earlier, not delivered and not updated since")
+	f.StringVar(&o.Created, "created", "", "trackings created by a run in `RANGE`: 7d, yesterday, 2026-11-20, 2026-11-01..2026-11-07, ..30d")
+	f.StringVar(&o.Delivered, "delivered", "", "delivered trackings whose last checkpoint is in `RANGE`")
+	f.StringVar(&o.Updated, "updated", "", "trackings that the service updated last in `RANGE`")
 	f.StringVar(&o.Stuck, "stuck", "", "trackings not delivered whose last checkpoint is at least an `AGE` old, "+stuckAfter+" without one; without a checkpoint, since they were sent")
 	f.Lookup("stuck").NoOptDefVal = stuckAfter
-	f.BoolVar(&o.NotChecked, "not-checked", false, "trackings that were accepted and of which nothing is known yet")
+	f.StringArrayVar(&o.Statuses, "status", nil, "trackings in `STATUS`, or in several separated by commas: a number or name of the service, or "+command.Or(view.StatusWords()))
+	f.StringVar(&o.Carrier, "carrier", "", "trackings of the carrier with this `CODE`, in upper or lower case")
+	f.StringArrayVar(&o.ReferIDs, "refer-id", nil, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)")
+	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
 	command.Section(f, "Filters", filterFlags()...)
 }
 
 func filterFlags() []string {
-	return []string{"run", "status", "state", "carrier", "refer-id", "since", "stale", "stuck", "not-checked"}
+	return []string{"created", "delivered", "updated", "stuck", "status", "carrier", "refer-id", "run"}
 }
 
 func (o *filterOptions) used() bool { return len(o.words()) > 0 }
@@ -55,7 +53,12 @@ func (o *filterOptions) used() bool { return len(o.words()) > 0 }
 // words are the flags as they were typed.
 func (o *filterOptions) words() (words []string) {
 	for _, f := range []struct{ name, value string }{
-		{"--status", o.Status}, {"--state", strings.Join(o.States, ",")}, {"--carrier", o.Carrier}, {"--run", o.Run}, {"--since", o.Since}, {"--stale", o.Stale},
+		{"--status", strings.Join(o.Statuses, ",")},
+		{"--carrier", o.Carrier},
+		{"--run", o.Run},
+		{"--created", o.Created},
+		{"--delivered", o.Delivered},
+		{"--updated", o.Updated},
 	} {
 		if f.value != "" {
 			words = append(words, f.name, f.value)
@@ -63,9 +66,6 @@ func (o *filterOptions) words() (words []string) {
 	}
 	if o.Stuck != "" {
 		words = append(words, "--stuck="+o.Stuck)
-	}
-	if o.NotChecked {
-		words = append(words, "--not-checked")
 	}
 	for _, ref := range o.ReferIDs {
 		words = append(words, "--refer-id", ref)
@@ -83,19 +83,7 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	if err := command.CheckNotEmpty(c.Cmd, filterFlags()...); err != nil {
 		return nil, ledger.Filter{}, err
 	}
-	return o.read(ctx, c)
-}
-
-// read is filter for values that need not be those of the command's own flags.
-func (o *filterOptions) read(ctx context.Context, c *command.Call) (*app.Store, ledger.Filter, error) {
-	f := ledger.Filter{Status: o.Status, Carrier: o.Carrier, ReferIDs: o.ReferIDs, Unreported: o.NotChecked}
-	names := view.NewStatusNames(c.Config.Statuses)
-	f.NamedToo = func(s ledger.Sighting) bool {
-		return names.Named(o.Status, s.Phase, s.Status, s.StatusLabel, s.StatusTrack)
-	}
-	for _, state := range o.States {
-		f.States = append(f.States, ledger.State(state))
-	}
+	f := ledger.Filter{Carrier: o.Carrier, ReferIDs: o.ReferIDs}
 	if len(o.ReferIDs) > maxPatterns {
 		return nil, f, command.Usagef("give `waybill show` a file with --from FILE", "more than %d times --refer-id", maxPatterns)
 	}
@@ -105,13 +93,18 @@ func (o *filterOptions) read(ctx context.Context, c *command.Call) (*app.Store, 
 		}
 	}
 	var err error
-	if f.SeenSince, err = command.ParseSince("--since", o.Since); err == nil {
-		f.StaleSince, err = command.ParseSince("--stale", o.Stale)
+	for _, span := range []struct {
+		flag, text string
+		value      *ledger.Range
+	}{{"--created", o.Created, &f.Created}, {"--delivered", o.Delivered, &f.Delivered}, {"--updated", o.Updated, &f.Updated}} {
+		if *span.value, err = command.ParseRange(span.flag, span.text); err != nil {
+			return nil, f, err
+		}
 	}
-	if err == nil {
-		f.StuckSince, err = command.ParseSince("--stuck", o.Stuck)
+	if f.StuckSince, err = command.ParseSince("--stuck", o.Stuck); err != nil {
+		return nil, f, err
 	}
-	if err != nil {
+	if err := o.readStatuses(&f, view.NewStatusNames(c.Config.Statuses)); err != nil {
 		return nil, f, err
 	}
 	var db *app.Store
@@ -123,9 +116,29 @@ func (o *filterOptions) read(ctx context.Context, c *command.Call) (*app.Store, 
 		db, err = c.ExistingStore(ctx)
 	}
 	if err == nil && db != nil {
-		err = cmp.Or(requireAccount(ctx, c, db), takePhase(ctx, c, db, &f))
+		err = requireAccount(ctx, c, db)
 	}
 	return db, f, err
+}
+
+// readStatuses reads --status. A word may be a state of rows, a status of the service,
+// and what tables and summaries call either: it takes all of these.
+func (o *filterOptions) readStatuses(f *ledger.Filter, names view.StatusNames) error {
+	f.NamedToo = func(word string, s ledger.Sighting) bool {
+		return strings.EqualFold(word, view.ErrorWord) && names.IsProblem(s) || names.Named(word, s.Phase, s.Status, s.StatusLabel, s.StatusTrack)
+	}
+	for _, list := range o.Statuses {
+		for word := range strings.SplitSeq(list, ",") {
+			if strings.TrimSpace(word) == "" {
+				return command.Usagef("such as --status delivered,rejected", "--status %q has an empty word", list)
+			}
+			f.Statuses = append(f.Statuses, word)
+			if state := view.StateNamed(word); state != "" {
+				f.States = append(f.States, state)
+			}
+		}
+	}
+	return nil
 }
 
 // requireAccount refuses a command without an account if the store has some.
@@ -152,11 +165,11 @@ func otherAccounts(ctx context.Context, c *command.Call, db *app.Store) (string,
 		if name == c.Account(ctx) {
 			continue
 		}
-		n, err := countTrackings(ctx, db, name, ledger.Filter{})
+		known, err := view.SummaryOf(ctx, c, db, name, ledger.Filter{})
 		if err != nil {
 			return "", err
 		}
-		all = append(all, fmt.Sprintf("%s (%s)", name, view.Number(n)))
+		all = append(all, fmt.Sprintf("%s (%s)", name, view.Number(known.Trackings())))
 	}
 	switch {
 	case len(all) == 0:
@@ -171,32 +184,3 @@ func otherAccounts(ctx context.Context, c *command.Call, db *app.Store) (string,
 
 // maxAccountsNamed is how many accounts of a store an error or a note names.
 const maxAccountsNamed = 5
-
-// takePhase replaces a status by a state of rows, or by what is not checked, if that is
-// what summaries call so and the service has no such status.
-func takePhase(ctx context.Context, c *command.Call, db *app.Store, f *ledger.Filter) error {
-	word := strings.ToLower(strings.ReplaceAll(tracking.FoldStatus(f.Status), "_", " "))
-	state := ledger.State(word)
-	switch {
-	case f.States != nil:
-		return nil
-	case word == "not sent yet":
-		state = ledger.Pending
-	case word == "not checked yet", word == "not reported":
-		state = ""
-	case !slices.Contains(view.RowStates(), word) || state == ledger.Accepted || state == ledger.Pending:
-		return nil
-	}
-	counts, err := db.Statistics.SeenStatuses(ctx, c.Account(ctx))
-	if err != nil || slices.ContainsFunc(counts, func(n ledger.StatusCount) bool {
-		return f.TakesStatus(ledger.Sighting{Phase: n.Phase, Status: n.Status, StatusLabel: n.StatusLabel, StatusTrack: n.StatusTrack})
-	}) {
-		return err
-	}
-	if f.Status = ""; state == "" {
-		f.Unreported = true
-	} else {
-		f.States = []ledger.State{state}
-	}
-	return nil
-}

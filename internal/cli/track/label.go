@@ -24,7 +24,7 @@ type part struct {
 func printLabel(out *command.Output, n view.StatusNames, t query.Tracking, now time.Time) error {
 	at, place := view.ServiceTime(t.LatestTime, render.LocalMinute), ""
 	timeline := t.Timeline()
-	if len(timeline) > 0 && !timeline[0].Removed() {
+	if len(timeline) > 0 {
 		at, place = view.CheckpointTime(timeline[0].Checkpoint), view.Place(timeline[0].Checkpoint)
 	}
 	if at != "" && place != "" {
@@ -40,7 +40,6 @@ func printLabel(out *command.Output, n view.StatusNames, t query.Tracking, now t
 	fields := []render.Field{
 		{Name: "Reason", Value: t.Reason},
 		{Name: "Error", Value: t.Error, Style: term.Bad},
-		{Name: "Note", Value: view.Anomalies(t.Anomalies, render.LocalMinute), Style: term.Caution},
 	}
 	if len(timeline) == 0 {
 		fields = append(fields, render.Field{Name: "Latest event", Value: t.LatestEvent})

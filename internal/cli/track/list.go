@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -23,10 +23,10 @@ import (
 )
 
 type listOptions struct {
+	input.Flags
 	filterOptions
 	Sort    sortKey
 	Limit   int
-	Summary bool
 	Refresh bool
 }
 
@@ -43,7 +43,12 @@ from which source it was updated: the service's responses or verified events. Wi
 
 On a terminal, list prints the first %d rows; --limit N prints more, --limit 0 all.
 In a pipe it prints all rows. A line on standard error sums up all matching rows;
---summary prints sums by status, carrier, age and first run instead of rows.
+"waybill stats" has more sums.
+
+--from FILE prints the rows of a file in its order, with what is known of each: by
+referId and number, or by the one that the file has. A row of which the store has
+none is "not created" (state "notCreated" in JSON). Filters narrow the rows of the
+file, and --refresh queries the service about those that were created.
 
 --sort takes created, updated, checkpoint, reference, number, status or carrier,
 and reverses it after a -: --sort -updated lists the latest first. Rows without a
@@ -52,13 +57,20 @@ value are last.
 Numbers that came with verified events and are not in the store are listed at the
 end. Events that did not verify change nothing; a note counts them.
 
---status takes numbers and names as the table and the summary show them. --state
-rejected leaves out superseded and dismissed rows, as in "waybill runs rows".
+--status takes numbers and names as the table and the summary show them, and states
+of rows: rejected leaves out superseded and dismissed rows, as in "waybill runs
+rows"; not-checked is accepted, and nothing is known of it; error is any status that
+is called an exception, a failure, a return or the like, and "not found".
+
+--created, --delivered and --updated take a RANGE: 7d (since 7 days ago), yesterday,
+2026-11-20 (that day), 2026-11-01..2026-11-07 (from that day to that day), ..30d (more
+than 30 days ago), or RFC 3339 times. Days are those of this computer's time zone.
+--created is about our run, --delivered and --updated are about the service's times.
 
 An accepted tracking without a response or event is "not checked yet" (phase
 "notAsked" in JSON).`, terminalRows),
-		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --state rejected", "waybill list --refer-id 'ORD-10*' --sort -updated",
-			"waybill list --stuck=3d --carrier dhl", "waybill list --stale 48h -o json", "waybill list --summary"),
+		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --status rejected,error", "waybill list --refer-id 'ORD-10*' --sort -updated",
+			"waybill list --stuck=3d --carrier dhl", "waybill list --created 2026-11-01..2026-11-07 --status not-checked", "waybill list --delivered yesterday -o json", "waybill list --from orders.csv --status 'not created'"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			return runList(ctx, c, o)
@@ -66,20 +78,14 @@ An accepted tracking without a response or event is "not checked yet" (phase
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	o.register(flags)
-	flags.BoolVar(&o.Summary, "summary", false, "show sums in place of rows")
-	flags.BoolVar(&o.Refresh, "refresh", false, "query the service first")
+	flags.Var(&o.Sort, "sort", "sort by `COLUMN`: "+command.Or(orders())+"; -COLUMN reverses")
+	command.LimitFlag(flags, &o.Limit, 0)
+	o.filterOptions.register(flags)
+	refreshFlag(flags, &o.Refresh)
+	o.AddFrom(cmd)
 	command.SettingFlags(cmd, "concurrency", "rate")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
-	command.ColumnsWith(cmd, "summary", sumColumns())
 	return cmd
-}
-
-// register adds the flags that say which rows a list has, and in which order.
-func (o *listOptions) register(f *pflag.FlagSet) {
-	o.filterOptions.register(f)
-	f.Var(&o.Sort, "sort", "sort by `COLUMN`: "+command.Or(orders())+"; -COLUMN reverses")
-	f.IntVar(&o.Limit, "limit", 0, fmt.Sprintf("at most `N` rows, 0 for all (default: %d on a terminal)", terminalRows))
 }
 
 // terminalRows is how many rows a list on a terminal has unless --limit says more.
@@ -142,29 +148,41 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err := command.CheckLimit(o.Limit); err != nil {
 		return err
 	}
-	for _, name := range []string{"sort", "limit"} {
-		if o.Summary && c.Cmd.Flags().Changed(name) {
-			return command.Usagef("leave --"+name+" out", "--summary counts all that match; --%s is about rows", name)
-		}
+	if err := o.checkFrom(c.Cmd); err != nil {
+		return err
 	}
 	_, filter, err := o.filter(ctx, c)
 	if err != nil {
 		return err
 	}
 	filter.Limit, filter.Order, filter.Descending = o.Limit, o.Sort.by, o.Sort.descending
+	l := listing{call: c, filter: filter, words: o.words(), refreshed: o.Refresh}
+	if o.From != "" {
+		if l.file, err = o.OpenRefs(ctx, c); err != nil {
+			return err
+		}
+		defer l.file.Close()
+	}
 	var stopped error
 	if o.Refresh {
-		stopped = refresh(ctx, c, filter, fmt.Sprint(o.filterOptions.String(), " limit=", o.Limit))
+		stopped = l.refresh(ctx, fmt.Sprintf("from=%q %s limit=%d", o.From, o.filterOptions.String(), o.Limit))
 		ctx = context.WithoutCancel(ctx)
 	}
 	if c.Out.ForPeople() && !c.Cmd.Flags().Changed("limit") {
-		filter.Limit = terminalRows
-	}
-	l := listing{call: c, filter: filter, words: o.words(), refreshed: o.Refresh}
-	if o.Summary {
-		return errors.Join(l.printSums(ctx, false), stopped)
+		l.filter.Limit = terminalRows
 	}
 	return errors.Join(l.print(ctx), stopped)
+}
+
+// checkFrom refuses flags that --from excludes.
+func (o *listOptions) checkFrom(cmd *cobra.Command) error {
+	if err := command.CheckNotEmpty(cmd, "from"); err != nil || o.From == "" {
+		return err
+	}
+	if cmd.Flags().Changed("sort") {
+		return command.Usagef("omit --sort: the rows are in the order of the file", "--from and --sort exclude each other")
+	}
+	return nil
 }
 
 // PrintList prints what is known of the trackings of a run.
@@ -177,8 +195,9 @@ func PrintList(ctx context.Context, c *command.Call, run int64) error {
 type listing struct {
 	call      *command.Call
 	filter    ledger.Filter
-	words     []string // the flags of the filter as they were typed
-	refreshed bool     // the service was just asked
+	words     []string    // the flags of the filter as they were typed
+	refreshed bool        // the service was just asked
+	file      *input.Refs // whose rows are listed; nil for all of the store
 
 	db      *app.Store // nil if there is none
 	names   view.StatusNames
@@ -207,28 +226,34 @@ func (l *listing) print(ctx context.Context) error {
 		Out: c.Out, Columns: l.names.Columns(c.Out.ForPeople(), time.Now()),
 		JSON: func(l *view.Line) any { return view.NewTrackingStatus(*l.Row) },
 	}
-	if l.db == nil {
+	if l.db == nil && l.file == nil {
 		w.Empty = nothingListed(c.Account(ctx))
 		return w.Print(c.IO, nil)
 	}
-	err := w.Print(c.IO, l.rows(ctx))
-	if err == nil {
+	rows := l.rows
+	if l.file != nil {
+		rows = l.fileRows
+	}
+	err := w.Print(c.IO, rows(ctx))
+	if err == nil && l.db != nil {
 		err = l.beside.load(ctx, l.db)
 	}
 	switch {
 	case err != nil:
 		return err
+	case l.db == nil && l.summary.Trackings() == 0:
+		return nil
 	case l.summary.Trackings() == 0:
 		return l.explainEmpty(ctx)
 	case l.more && c.Out.ForPeople():
 		if err := l.sumUpAll(ctx); err != nil {
 			return err
 		}
-	case !l.more:
+	case !l.more || l.file != nil:
 		l.summary.Print(c)
 	}
 	l.beside.note(c.IO, l.names)
-	if !l.refreshed && (l.filter.Unreported || !l.filter.StaleSince.IsZero()) {
+	if !l.refreshed && l.file == nil && slices.Contains(l.filter.States, ledger.NotChecked) {
 		c.IO.Next(c.CommandLine(slices.Concat([]string{"list"}, l.words, []string{"--refresh"})...))
 	}
 	return nil
@@ -264,16 +289,18 @@ func (l *listing) rows(ctx context.Context) iter.Seq2[*view.Line, error] {
 
 // sumUpAll says how many more there are than were printed, and sums up all.
 func (l *listing) sumUpAll(ctx context.Context) error {
-	all, err := view.SummaryOf(ctx, l.call, l.db, l.call.Account(ctx), l.filter)
+	all, err := l.summary, error(nil)
+	if l.file == nil {
+		all, err = view.SummaryOf(ctx, l.call, l.db, l.call.Account(ctx), l.filter)
+	}
 	if err != nil {
 		return err
 	}
-	printed := l.summary.Trackings()
 	csv := "-o csv --out FILE"
 	if l.call.Cmd.Flags().Changed("limit") {
 		csv = "--limit 0 " + csv
 	}
-	l.call.IO.Note("… and %s more: --limit 0 shows all, %s writes all", view.Number(all.Trackings()-printed), csv)
+	l.call.IO.Note("… and %s more: --limit 0 shows all, %s writes all", view.Number(all.Trackings()-int64(l.filter.Limit)), csv)
 	all.Print(l.call)
 	return nil
 }
@@ -282,67 +309,46 @@ func (l *listing) sumUpAll(ctx context.Context) error {
 const maxStatusesNamed = 8
 
 // noteNothing notes why there is nothing to ask about.
-func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) error {
-	db, err := c.ExistingStore(ctx)
-	switch {
-	case err != nil:
+func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) (err error) {
+	l := listing{call: c, words: o.words()}
+	if l.db, err = c.ExistingStore(ctx); err != nil {
 		return err
-	case db == nil:
-		c.IO.Note("%s", nothingListed(c.Account(ctx)))
-		return nil
 	}
-	l := listing{call: c, words: o.words(), db: db}
 	return l.explainEmpty(ctx)
 }
 
 // explainEmpty says that nothing matches, and what there is.
 func (l *listing) explainEmpty(ctx context.Context) error {
-	why, next, err := l.whyEmpty(ctx)
+	account := l.call.Account(ctx)
+	if l.db == nil {
+		l.call.IO.Note("%s", nothingListed(account))
+		return nil
+	}
+	all, err := view.SummaryOf(ctx, l.call, l.db, account, ledger.Filter{})
 	if err != nil {
 		return err
 	}
-	l.call.IO.Note("%s", why)
-	if next != "" {
-		l.call.IO.Next(next)
-	}
-	return nil
-}
-
-// whyEmpty returns why nothing matches, with what there is, and the command that shows
-// it, empty for none.
-func (l *listing) whyEmpty(ctx context.Context) (why, next string, err error) {
-	account := l.call.Account(ctx)
-	counts, err := l.db.Statistics.CountByStatus(ctx, account)
-	if err != nil {
-		return "", "", err
-	}
-	var total int64
-	names := []string{}
-	for _, s := range counts {
-		total += s.Trackings
-		name := view.NewStatusNames(l.call.Config.Statuses).Name(s.Status, s.StatusLabel, s.StatusTrack)
-		if name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	if total == 0 || len(l.words) == 0 {
+	if all.Trackings() == 0 || len(l.words) == 0 {
 		others, err := otherAccounts(ctx, l.call, l.db)
-		if others != "" && account != "" {
-			return fmt.Sprintf("No tracking of account %s is known yet, but this store has trackings of %s: use --account NAME", account, others), "", err
+		switch {
+		case err != nil:
+			return err
+		case others != "" && account != "":
+			l.call.IO.Note("No tracking of account %s is known yet, but this store has trackings of %s: use --account NAME", account, others)
+		default:
+			l.call.IO.Note("%s", nothingListed(account))
 		}
-		return nothingListed(account), "", err
+		return nil
 	}
-	what := "statuses"
+	what, names := "statuses", []string{}
 	if !slices.Contains(l.words, "--status") && slices.Contains(l.words, "--carrier") {
 		what = "carriers"
 		if names, err = l.db.Statistics.SeenCarriers(ctx, account); err != nil {
-			return "", "", err
+			return err
 		}
-	}
-	if slices.Contains(l.words, "--state") {
-		what = "states"
-		if names, err = l.states(ctx); err != nil {
-			return "", "", err
+	} else {
+		for _, s := range all.JSON().ByStatus {
+			names = append(names, s.Name)
 		}
 	}
 	switch {
@@ -351,21 +357,9 @@ func (l *listing) whyEmpty(ctx context.Context) (why, next string, err error) {
 	case len(names) > maxStatusesNamed:
 		names = append(names[:maxStatusesNamed], "…")
 	}
-	why = fmt.Sprintf("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), view.Number(total), what, strings.Join(names, ", "))
-	return why, l.call.CommandLine("list", "--summary"), nil
-}
-
-// states returns the states that rows of the account are in.
-func (l *listing) states(ctx context.Context) (names []string, err error) {
-	for _, state := range view.RowStates() {
-		for _, err := range l.db.Trackings.Statuses(ctx, l.call.Account(ctx), ledger.Filter{States: []ledger.State{ledger.State(state)}, Limit: 1}) {
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, state)
-		}
-	}
-	return names, nil
+	l.call.IO.Note("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), view.Number(all.Trackings()), what, strings.Join(names, ", "))
+	l.call.IO.Next(l.call.CommandLine("stats"))
+	return nil
 }
 
 // nothingListed names the account in the note of an empty list: one store may hold

@@ -63,7 +63,6 @@ func Header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 	if _, own := n.Own(t.Status, t.StatusLabel, t.StatusTrack); own { // the user's name
 		add("Sent as", cmp.Or(t.StatusLabel, t.StatusTrack, "number alone"))
 	}
-	add("Note", view.Anomalies(t.Anomalies, render.LocalTime))
 	add("Reason", t.Reason)
 	add("Latest event", t.LatestEvent)
 	add("Created", t.Created)
@@ -95,7 +94,7 @@ func printTimeline(out *command.Output, entries []tracking.Entry) error {
 	var notes []render.Field
 	for _, e := range entries {
 		if len(e.Anomalies) > 0 {
-			notes = append(notes, render.Field{Name: "Note", Value: view.Checkpoint(e.Checkpoint) + ": " + view.Anomalies(e.Anomalies, render.LocalTime)})
+			notes = append(notes, render.Field{Name: "Note", Value: view.Checkpoint(e.Checkpoint) + ": " + view.Anomalies(e.Anomalies)})
 		}
 	}
 	if notes == nil {

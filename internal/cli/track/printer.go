@@ -2,7 +2,6 @@ package track
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,17 +19,14 @@ type printer struct {
 	names    view.StatusNames
 	single   bool
 	timeline bool
-	keep     func(query.Ending) bool                        // which results rows show; nil for all
-	limit    int                                            // results that rows show at most, the first in order; 0 for all
-	versions bool                                           // of single: what was said before, in place of the timeline
-	history  func(res *query.Result, unanswered bool) error // adds what was said before
+	keep     func(query.Ending) bool // which results rows show; nil for all
+	limit    int                     // results that rows show at most, the first in order; 0 for all
 
-	only    *query.Ending              // of single
-	list    *render.List               // of JSON
-	rows    *rows                      // of a table or CSV
-	first   []query.Ending             // of limit
-	more    int64                      // rows beyond limit
-	changes *command.Table[changeLine] // likewise, of versions
+	only    *query.Ending  // of single
+	list    *render.List   // of JSON
+	rows    *rows          // of a table or CSV
+	first   []query.Ending // of limit
+	more    int64          // rows beyond limit
 	summary *view.Summary
 	older   []string // notes on answers that are older than events, the first ones
 	olders  int64
@@ -38,9 +34,8 @@ type printer struct {
 }
 
 // newPrinter returns a printer of what p chooses.
-func newPrinter(ctx context.Context, c *command.Call, p printer) (*printer, error) {
+func newPrinter(c *command.Call, p printer) (*printer, error) {
 	p.call, p.names = c, view.NewStatusNames(c.Config.Statuses)
-	p.history = newHistory(context.WithoutCancel(ctx), c) // what an interrupted command has is printed whole
 	p.summary = view.NewSummary(p.names)
 	asRows := c.Out.IsCSV() || c.Cmd.Flags().Changed("columns")
 	var err error
@@ -49,8 +44,6 @@ func newPrinter(ctx context.Context, c *command.Call, p printer) (*printer, erro
 		if !p.single {
 			p.list = c.Out.BeginList()
 		}
-	case asRows && p.versions:
-		p.changes, err = command.BeginTable(c.Out, changeColumns(p.names))
 	case asRows, !p.single && !p.timeline:
 		p.rows, err = newRows(c.Out, p.names)
 	}
@@ -60,11 +53,6 @@ func newPrinter(ctx context.Context, c *command.Call, p printer) (*printer, erro
 func (p *printer) add(e query.Ending) error {
 	p.note(e.Result)
 	p.summary.AddResult(e.Result)
-	if p.timeline && !p.single {
-		if err := p.history(&e.Result, false); err != nil {
-			return err
-		}
-	}
 	switch {
 	case p.single:
 		p.only = &e
@@ -166,12 +154,7 @@ func (p *printer) printOnly(failed error) error {
 		return nil
 	}
 	res, out := &p.only.Result, p.call.Out
-	if err := p.history(res, p.versions); err != nil {
-		return err
-	}
 	switch {
-	case p.versions && (out.Machine() || failed == nil || everKnown(*res)):
-		return p.printHistory(*res)
 	case failed != nil && !answered(*res):
 		return nil
 	case out.Machine():
@@ -182,16 +165,6 @@ func (p *printer) printOnly(failed error) error {
 		return printResult(out, p.names, *res)
 	}
 	return nil // the error says it
-}
-
-// everKnown reports whether anything was ever said of a result's shipments.
-func everKnown(res query.Result) bool {
-	for _, t := range res.Trackings {
-		if slices.ContainsFunc(t.Versions, func(v query.Version) bool { return v.Known() }) {
-			return true
-		}
-	}
-	return false
 }
 
 // answered reports whether anything is known of a result's trackings.

@@ -4,21 +4,30 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/pflag"
+
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 )
 
-// refresh asks the service about the trackings of a filter, so that a list of
-// them is of now. An interrupted one continues where it stopped. The error says
-// why not all were asked about.
-func refresh(ctx context.Context, c *command.Call, f ledger.Filter, name string) error {
-	db, err := c.ExistingStore(ctx)
-	if err != nil || db == nil {
+// refreshFlag adds --refresh.
+func refreshFlag(f *pflag.FlagSet, on *bool) {
+	f.BoolVar(on, "refresh", false, "query every tracking first, whatever is known of it")
+}
+
+// refresh asks the service about the trackings that are to be listed, so that the list is
+// of now. An interrupted one continues where it stopped. The error says why not all were
+// asked about.
+func (l *listing) refresh(ctx context.Context, name string) (err error) {
+	c := l.call
+	if l.db, err = c.ExistingStore(ctx); err != nil || l.db == nil {
 		return err
 	}
-	all, err := selected(context.WithoutCancel(ctx), db, c.Account(ctx), f)
-	if err != nil {
+	whole := context.WithoutCancel(ctx)
+	var all targets
+	if l.file != nil {
+		all = l.createdTargets(whole)
+	} else if all, err = selected(whole, c, l.db, l.filter); err != nil {
 		return err
 	}
 	a, err := newAsking(ctx, c, all, func(query.Ending) error { return nil })

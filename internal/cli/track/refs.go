@@ -11,7 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
-	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -20,23 +20,19 @@ import (
 // refOptions say which trackings a command is about: REFs, those of a file, or
 // those in the store that filters leave.
 type refOptions struct {
-	Refs         []string
-	From, Format string
-	Sheet        string // of a workbook
-	By           string
+	Refs []string
+	By   string
+	input.Flags
 	filterOptions
 }
 
 func (o *refOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&o.From, "from", "", "read REFs from `FILE`: XLSX, CSV, JSON, JSONL or one a line (- for standard input)")
 	o.filterOptions.flags(cmd)
 	command.Choice(f, &o.By, "by", "refer-id", "read REFs that the store does not know as `KIND`", "refer-id", "tracking-number")
-	command.Choice(f, &o.Format, "format", "auto", "read --from as `FORMAT`", append(command.InputFormats(), string(intake.List))...)
-	command.SheetFlag(f, &o.Sheet)
-	command.SettingFlags(cmd, "map", "encoding", "strip-spaces", "max-input")
-	command.Section(f, command.InputSection, "from", "by", "format", "sheet")
+	o.AddFrom(cmd)
+	command.Section(f, command.InputSection, "by")
 	command.SettingFlags(cmd, "concurrency", "rate")
 }
 
@@ -102,7 +98,7 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 	ctx = context.WithoutCancel(ctx)
 	switch {
 	case o.From != "":
-		refs, err := input.OpenRefs(ctx, c, o.From, o.Format, o.Sheet)
+		refs, err := o.OpenRefs(ctx, c)
 		if err != nil {
 			return targets{}, err
 		}
@@ -114,13 +110,14 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 	if err != nil || db == nil {
 		return targets{all: once(func(func(*query.Target, error) bool) {}), close: func() {}}, err
 	}
-	return selected(ctx, db, c.Account(ctx), f)
+	return selected(ctx, c, db, f)
 }
 
 // selected are the targets that a filter leaves: a few in the order in which they
 // were created, which is that of the results; many in that in which they are to be
 // asked about.
-func selected(ctx context.Context, db *app.Store, account string, f ledger.Filter) (targets, error) {
+func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filter) (targets, error) {
+	account := c.Account(ctx)
 	var few []*query.Target
 	known, total := map[tracking.Query]*query.Target{}, int64(0)
 	for t, err := range fromStore(db.Trackings.Statuses(ctx, account, f)) {
@@ -134,7 +131,10 @@ func selected(ctx context.Context, db *app.Store, account string, f ledger.Filte
 		}
 		t.Pos, known[t.Query] = int64(len(few)), t
 		if few = append(few, t); len(few) > maxHeld {
-			total, err := countTrackings(ctx, db, account, f)
+			all, err := view.SummaryOf(ctx, c, db, account, f)
+			if total = all.Trackings(); f.Limit > 0 {
+				total = min(total, int64(f.Limit))
+			}
 			return many(ctx, db, account, f, total), err
 		}
 	}
@@ -170,19 +170,6 @@ func many(ctx context.Context, db *app.Store, account string, f ledger.Filter, t
 	}
 	all := once(fromStore(db.Trackings.Statuses(ctx, account, f)))
 	return targets{all: all, total: total, close: func() {}, trackings: true, choose: choose}
-}
-
-// countTrackings returns how many trackings a filter leaves.
-func countTrackings(ctx context.Context, db *app.Store, account string, f ledger.Filter) (int64, error) {
-	groups, err := db.Statistics.Count(ctx, account, f)
-	total := int64(0)
-	for _, g := range groups {
-		total += g.Trackings
-	}
-	if f.Limit > 0 {
-		total = min(total, int64(f.Limit))
-	}
-	return total, err
 }
 
 func (o *refOptions) fromLine() iter.Seq2[*query.Target, error] {

@@ -26,9 +26,9 @@ type reportRow struct {
 	checkpoint, moved, updated                time.Time // moved is the checkpoint, else when it was sent
 }
 
-func (r *reporter) newRow(st ledger.TrackingStatus, stuck bool) reportRow {
+func newReportRow(st ledger.TrackingStatus, s *standing, stuck bool) reportRow {
 	k := reportRow{
-		standing: r.standing(ledger.GroupOf(st).StatusCount), stuck: stuck, reference: shorten(st.Item.ReferID, maxIdentifier), number: shorten(st.Item.Number, maxIdentifier),
+		standing: s, stuck: stuck, reference: shorten(st.Item.ReferID, maxIdentifier), number: shorten(st.Item.Number, maxIdentifier),
 		carrier: st.Carrier(), event: st.Reason, moved: st.Sent,
 	}
 	if seen := st.Sighting; seen != nil {
@@ -133,14 +133,13 @@ func (r *reporter) shown(rows []reportRow) []report.Row {
 
 // row returns a tracking as the report shows it.
 func (r *reporter) row(k *reportRow) report.Row {
-	row := report.Row{Class: k.class, Carrier: shorten(r.maskText(k.carrier), maxName), Status: k.name, Checkpoint: r.time(k.checkpoint), Updated: r.time(k.updated)}
+	row := report.Row{
+		Class: k.class, Reference: k.reference, Number: k.number, Carrier: shorten(k.carrier, maxName), Status: k.name,
+		Event: k.event, Checkpoint: r.time(k.checkpoint), Updated: r.time(k.updated),
+	}
 	if k.stuck {
 		row.Stuck = view.Duration(r.now.Sub(k.moved))
 	}
-	if r.masked {
-		return row
-	}
-	row.Reference, row.Number, row.Event = k.reference, k.number, k.event
 	if row.Checkpoint == "" {
 		row.Checkpoint = view.ServiceTime(k.latest, render.LocalMinute)
 	}

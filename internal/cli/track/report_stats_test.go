@@ -191,17 +191,17 @@ func TestReportHasTheNumbersOfStats(t *testing.T) {
 		{"beta", "--carrier dhl", "B2"},
 		{"acme", "--status delivered", "A2 A1"},
 		{"acme", "--refer-id A3 --refer-id A7", "A3 A7"},
-		{"acme", "--run 1 --state pending", "A5 A3 A7 A6 A1"},
+		{"acme", "--run 1 --status pending", "A5 A3 A7 A6 A1"},
 		{"acme", "--stuck=10d", "A5 A4"},
-		{"beta", "--since 48h30m", "B3"},
-		{"acme", "--not-checked", ""},
+		{"beta", "--updated 48h30m", "B3"},
+		{"acme", "--status not-checked", ""},
 	} {
 		env := []string{store, "WAYBILL_ACCOUNT=" + test.account}
 		var stats statsJSON
 		if err := json.Unmarshal([]byte(runLine(t, env, append([]string{"stats", "-o", "json"}, strings.Fields(test.flags)...)...)), &stats); err != nil {
 			t.Fatal(err)
 		}
-		page := runLine(t, env, append([]string{"report", "--html", "-"}, strings.Fields(test.flags)...)...)
+		page := runLine(t, env, append([]string{"report", "-"}, strings.Fields(test.flags)...)...)
 		if got, want := sumsOfPage(t, page), stats.sums(); !maps.Equal(got, want) {
 			t.Errorf("%s %s: the report has %v; stats has %v", test.account, test.flags, got, want)
 		}

@@ -1,7 +1,6 @@
 package track
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/clitest"
-	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/report"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -46,16 +44,6 @@ func reporting(t *testing.T, all ...ledger.Sighting) *listing {
 	return &listing{call: c}
 }
 
-// render returns the page of a report.
-func (l *listing) render(t *testing.T, mask bool) string {
-	t.Helper()
-	var b bytes.Buffer
-	if _, err := l.writeReport(t.Context(), &b, mask); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
-}
-
 const week = 7 * day
 
 // A report counts what is stuck, and has problems first in its table, then what is stuck.
@@ -64,7 +52,7 @@ func TestReportOrder(t *testing.T) {
 		seen("A1", "N1", "DELIVERED", "ups", "Delivered", day), seen("A2", "N2", "DELIVERED", "UPS", "Delivered", 2*day),
 		seen("A3", "N3", "IN_TRANSIT", "dhl", "Departed", day), seen("A4", "N4", "IN_TRANSIT", "dhl", "Departed", 2*week),
 		seen("A5", "N5", "RETURNED", "ups", "Returned", 3*week))
-	r := newReporter(l, false)
+	r := newReporter(l)
 	if err := l.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -122,68 +110,13 @@ func TestReportAgreesWithItself(t *testing.T) {
 		}
 	}}
 	store.Trackings, store.Statistics = m, m
-	r := newReporter(&listing{call: l.call, db: &store, names: l.names}, true)
+	r := newReporter(&listing{call: l.call, db: &store, names: l.names})
 	if err := r.read(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	p := r.page(t.Context())
 	if n == 0 || p.Counts != (report.Split{1, 1, 0, 0}) || p.Stuck != 1 || len(p.Rows) != 2 || p.Summary != "2 trackings: 1 delivered · 1 in transit" {
 		t.Errorf("%d written meanwhile: counts %v, %d stuck, %d rows, %s", n, p.Counts, p.Stuck, len(p.Rows), p.Summary)
-	}
-}
-
-// No identifier of the store is in a masked report, however it is spelled: neither in a
-// field of its own, nor in a name, nor in a text; nor is one of a tracking that the
-// filter leaves out.
-func TestMaskLeavesIdentifiersOut(t *testing.T) {
-	names := []string{"CANARY-77-ZX", "1Z 99 canary 88 Q", "ORDÉR-LETTERS-ONLY", "900100200300", "Kanarienvogel7"}
-	var all []ledger.Sighting
-	for i, name := range names {
-		spelled := strings.ToLower(strings.NewReplacer("-", " ", " ", "-").Replace(name))
-		all = append(all,
-			seen(name, fmt.Sprint("other-number-", i), "STATUS OF "+name, "carrier "+spelled, "event of "+name, 2*week),
-			seen(fmt.Sprint("other-ref-", i), name, spelled+" exception", name, "event of "+spelled, 2*week))
-	}
-	l := reporting(t, all...)
-	if page := tracking.FoldNumber(l.render(t, false)); !strings.Contains(page, tracking.FoldNumber(names[0])) {
-		t.Fatal("the report without a mask has no identifiers either")
-	}
-	l.words = []string{"--refer-id", names[0], "--status", names[1], "--carrier", names[2]}
-	page := l.render(t, true)
-	folded := tracking.FoldNumber(page)
-	for _, name := range append(names, "other-number-", "other-ref-", "acme-account", "event of") {
-		if i := strings.Index(folded, tracking.FoldNumber(name)); i >= 0 {
-			t.Errorf("%q stands in …%s…", name, folded[max(i-60, 0):min(i+60, len(folded))])
-		}
-	}
-	for _, text := range []string{"Identifiers are left out", "status of ***", "*** exception", "carrier ***", "--refer-id &#39;***&#39;"} {
-		if !strings.Contains(page, text) {
-			t.Errorf("it lacks %q", text)
-		}
-	}
-	if strings.Count(page, `class="p"><th`)+strings.Count(page, `class="p s"><th`) == 0 {
-		t.Error("a problem is none any more when its name is masked")
-	}
-}
-
-// An identifier is masked however it and the name of a status spell its letters and
-// digits: with other punctuation around and in it, in other case, width or form.
-func TestMaskFindsOtherSpellings(t *testing.T) {
-	for _, test := range []struct{ referID, label, want string }{
-		{"#ORD-100234", "RETURNED #ORD-100234", "1 returned #***"},
-		{"ORD-200345/", "HELD (ORD-200345/)", "1 held (***/)"},
-		{"(ORD)300456", "LOST_ord_300456", "1 lost ***"},
-		{"ORD/400567", "KEPT ORD 400567!", "1 kept ***!"},
-		{"ORD-500678", "KEPT ＯＲＤ－５００６７８", "1 kept ***"},
-		{"ＯＲＤ６００７８９", "KEPT ord 600789", "1 kept ***"},
-		{"ORDÉR-LETTERS", "KEPT orde\u0301r.letters", "1 kept ***"},
-		{"#A1", "KEPT A1", "1 kept a1"}, // may mean anything
-	} {
-		page := reporting(t, seen(test.referID, "N1", test.label, "ups", "", day)).render(t, true)
-		_, summary, _ := strings.Cut(page, "1 tracking: ")
-		if summary, _, _ = strings.Cut(summary, "<"); summary != test.want {
-			t.Errorf("%q in %q: %q; want %q", test.referID, test.label, summary, test.want)
-		}
 	}
 }
 
@@ -215,32 +148,32 @@ func TestReportRowsAreBounded(t *testing.T) {
 	}
 }
 
-// Three years are a chart of days and one of months, and all trackings are in them.
-func TestReportPeriods(t *testing.T) {
+// The last days are bars, all before them are one, and all trackings are in these.
+func TestReportDays(t *testing.T) {
 	now := time.Date(2026, 3, 15, 12, 0, 0, 0, time.Local)
 	for _, test := range []struct {
 		days, bars int
-		units      string
-	}{{1, 1, "day"}, {31, 31, "day"}, {60, 31 + 5, "day,week"}, {1100, 31 + 36, "day,month"}, {4000, 31 + 37, "day,month"}} {
-		r := newReporter(&listing{}, false)
-		r.summary = newSums(nil, nil, now).summary
+		before     int64
+		name       string
+	}{{1, 1, 0, "before 2026-03-15"}, {31, 31, 0, "before 2026-02-13"}, {32, 31, 2, "before 2026-02-13"}, {1100, 31, 2 * 1069, "before 2026-02-13"}} {
+		var groups []ledger.Group
 		for i := range test.days {
 			g := ledger.Group{Created: now.AddDate(0, 0, -i)}
 			g.Phase, g.StatusLabel, g.Trackings = ledger.Processed, "DELIVERED", 2
-			r.groups = append(r.groups, g)
+			groups = append(groups, g)
 		}
-		r.groups = append(r.groups, ledger.Group{StatusCount: ledger.StatusCount{State: ledger.Pending, Trackings: 3}})
-		periods, without := r.periods()
-		bars, total, units := 0, int64(0), []string{}
-		for _, p := range periods {
-			units = append(units, p.Unit)
-			bars += len(p.Bars)
-			for _, b := range p.Bars {
-				total += b.Total()
+		groups = append(groups, ledger.Group{StatusCount: ledger.StatusCount{State: ledger.Pending, Trackings: 3}})
+		r := newReporter(&listing{})
+		r.sums.add(groups, now)
+		var p report.Page
+		r.countDays(&p)
+		for _, b := range p.Days {
+			if b.Total() != 2 {
+				t.Errorf("%d days: %d on %s; want 2", test.days, b.Total(), b.Name)
 			}
 		}
-		if bars != test.bars || total != int64(2*test.days) || without != 3 || strings.Join(units, ",") != test.units {
-			t.Errorf("%d days: %d bars by %v with %d trackings, %d without; want %d by %s with %d", test.days, bars, units, total, without, test.bars, test.units, 2*test.days)
+		if len(p.Days) != test.bars || p.Before.Total() != test.before || p.Before.Name != test.name || p.NoDay != 3 {
+			t.Errorf("%d days: %d bars, %d %s, %d without; want %d, %d %s and 3", test.days, len(p.Days), p.Before.Total(), p.Before.Name, p.NoDay, test.bars, test.before, test.name)
 		}
 	}
 }
@@ -249,21 +182,18 @@ func TestReportPeriods(t *testing.T) {
 func TestReportOfNothing(t *testing.T) {
 	c, stdout, stderr := clitest.Call(t, reportAccount)
 	file := t.TempDir() + "/report.html"
-	if err := runReport(t.Context(), c, reportOptions{HTML: file}); err != nil {
+	if err := runReport(t.Context(), c, reportOptions{File: file}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(stdout.String(), "0 trackings") || !strings.Contains(stderr.String(), "No tracking of account acme-account is known yet") {
 		t.Errorf("stdout %q, stderr %q", stdout, stderr)
 	}
-	if err := runReport(t.Context(), c, reportOptions{}); !command.As[*command.UsageError](err) {
-		t.Errorf("without --html: %v", err)
-	}
 	var j reportJSON
 	c, stdout, _ = clitest.Call(t, reportAccount, "WAYBILL_OUTPUT=json")
-	if err := runReport(t.Context(), c, reportOptions{HTML: file, Mask: true}); err != nil {
+	if err := runReport(t.Context(), c, reportOptions{File: file}); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(stdout.Bytes(), &j); err != nil || j.File != file || !j.Masked || j.Bytes == 0 {
+	if err := json.Unmarshal(stdout.Bytes(), &j); err != nil || j.File != file {
 		t.Errorf("%s: %v", stdout, err)
 	}
 }

@@ -18,7 +18,6 @@ import (
 type showOptions struct {
 	refOptions
 	Timeline, Refresh bool
-	History           bool
 }
 
 // NewShow returns the command that asks the service about trackings.
@@ -43,27 +42,18 @@ or the time of the last update, the event is shown and a note says so; in JSON,
 olderAnswer has what the service answered.
 
 Timelines mark errors: a local time that no time zone explains, a checkpoint that
-is repeated, or was removed or changed since an earlier answer, a delivery that was
-revoked. JSON has them in anomalies. With several REFs, add --timeline to compare
-with earlier answers.
-
---history prints every answer and verified event about one REF that differs from
-the one before, newest first, with what changed. The store keeps the first and
-the latest 100 answers; at most 1,000 events are read.`,
+is repeated, an impossible time. JSON has them in anomalies.`,
 		Example: command.Example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json",
-			"waybill show --from open-orders.csv -o csv --out status.csv", "waybill show --stale 48h",
-			"waybill show ORD-1001 --history"),
+			"waybill show --from open-orders.csv -o csv --out status.csv", "waybill show --updated ..48h"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.Refs = args
 			return runShow(ctx, c, o)
 		}),
 	}
 	o.flags(cmd)
-	cmd.Flags().BoolVar(&o.Refresh, "refresh", false, "query all REFs again, also after an interruption")
+	refreshFlag(cmd.Flags(), &o.Refresh)
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "print the timeline of each of several REFs")
-	cmd.Flags().BoolVar(&o.History, "history", false, "print earlier answers and events about one REF, and what changed")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
-	command.ColumnsWith(cmd, "history", changeColumns(nil))
 	return cmd
 }
 
@@ -71,15 +61,12 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err := o.check(c.Cmd); err != nil {
 		return err
 	}
-	if o.History && (!o.single() || o.Timeline) {
-		return command.Usagef("name one REF, and no --timeline", "--history is about one REF alone")
-	}
 	all, err := o.targets(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer all.close()
-	p, err := newPrinter(ctx, c, printer{single: o.single(), timeline: o.Timeline, versions: o.History})
+	p, err := newPrinter(c, printer{single: o.single(), timeline: o.Timeline})
 	if err != nil {
 		return err
 	}

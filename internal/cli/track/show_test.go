@@ -44,7 +44,7 @@ func TestListOfNothingNamesTheAccount(t *testing.T) {
 	if stdout.Len() != 0 || !strings.Contains(stderr.String(), "shop.example") {
 		t.Errorf("stdout %q, stderr %q; want a note that names the account", stdout, stderr)
 	}
-	if err := runList(t.Context(), c, listOptions{filterOptions: filterOptions{Since: "yesterday"}}); !command.As[*command.UsageError](err) {
-		t.Errorf("--since yesterday: %v", err)
+	if err := runList(t.Context(), c, listOptions{filterOptions: filterOptions{Updated: "tomorrow"}}); !command.As[*command.UsageError](err) {
+		t.Errorf("--updated tomorrow: %v", err)
 	}
 }

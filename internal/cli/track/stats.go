@@ -34,7 +34,7 @@ A terminal shows the sums as bars, JSON as plain numbers: "days" are whole days,
 				return err
 			}
 			l := listing{call: c, filter: filter, words: o.words()}
-			return l.printSums(ctx, true)
+			return l.printSums(ctx)
 		}),
 	}
 	cmd.Flags().SortFlags = false

@@ -16,24 +16,41 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/report"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// sums are trackings counted by what is known of them.
+// sums are trackings counted by what is known of them. They are what every total is
+// read from but those of results, which a [view.Summary] alone counts.
 type sums struct {
-	summary  *view.Summary
-	all      portion
-	carriers map[string]*portion // by folded code
-	ages     map[int]*portion    // by place in ageStarts, -1 for those that no run brought in
-	runs     map[int64]*portion  // 0 for those without one
+	names     view.StatusNames
+	summary   *view.Summary
+	standings map[ledger.StatusCount]*standing
+	all       portion
+	statuses  map[string]*portion    // by the names of the summary
+	carriers  map[string]*portion    // by folded code
+	ages      map[int]*portion       // by place in ageStarts, -1 for those that no run brought in
+	days      map[time.Time]*portion // by the day of that run, in the machine's zone; zero likewise
+	runs      map[int64]*portion     // 0 for those without one
+}
+
+// standing is how trackings of one status stand.
+type standing struct {
+	class report.Class
+	name  string // of the summary, once all groups were added
 }
 
 // portion is a part of the trackings.
 type portion struct {
-	name                 string // of a carrier
-	created              time.Time
-	trackings, delivered int64
-	transit              transit
+	name    string // of a carrier
+	created time.Time
+	report.Split
+	transit transit
 }
+
+func (p *portion) trackings() int64 { return p.Total() }
+
+func (p *portion) delivered() int64 { return p.Split[report.Delivered] }
 
 // transit is how many trackings took how many days.
 type transit map[int64]int64
@@ -44,25 +61,64 @@ func ageStarts() []int64 { return []int64{0, 1, 3, 7, 14, 30, 90} }
 
 const day = 24 * time.Hour
 
-// newSums sums up groups as of now.
-func newSums(names view.StatusNames, groups []ledger.Group, now time.Time) *sums {
-	s := &sums{summary: view.NewSummary(names), carriers: map[string]*portion{}, ages: map[int]*portion{}, runs: map[int64]*portion{}}
-	type status [3]string
-	delivered := map[status]bool{}
+// newSums returns sums of nothing.
+func newSums(names view.StatusNames) *sums {
+	return &sums{
+		names: names, summary: view.NewSummary(names), standings: map[ledger.StatusCount]*standing{}, statuses: map[string]*portion{},
+		carriers: map[string]*portion{}, ages: map[int]*portion{}, days: map[time.Time]*portion{}, runs: map[int64]*portion{},
+	}
+}
+
+// add adds all groups there are, as of now.
+func (s *sums) add(groups []ledger.Group, now time.Time) {
 	for _, g := range groups {
 		s.summary.AddCount(g.StatusCount)
-		key := status{g.Status, g.StatusLabel, g.StatusTrack}
-		arrived, known := delivered[key]
-		if !known {
-			arrived = ledger.Sighting{Status: g.Status, StatusLabel: g.StatusLabel, StatusTrack: g.StatusTrack}.Delivered()
-			delivered[key] = arrived
-		}
-		s.all.add(g, arrived)
-		portionOf(s.carriers, strings.ToLower(g.Carrier)).add(g, arrived)
-		portionOf(s.ages, ageOfGroup(g, now)).add(g, arrived)
-		portionOf(s.runs, g.Run).add(g, arrived)
+		s.standing(g.StatusCount)
 	}
-	return s
+	for c, st := range s.standings {
+		st.name = s.summary.Name(c)
+	}
+	for _, g := range groups {
+		st := s.standing(g.StatusCount)
+		s.all.add(g, st.class)
+		portionOf(s.statuses, st.name).add(g, st.class)
+		portionOf(s.carriers, strings.ToLower(g.Carrier)).add(g, st.class)
+		portionOf(s.ages, ageOfGroup(g, now)).add(g, st.class)
+		portionOf(s.days, dayOf(g.Created)).add(g, st.class)
+		portionOf(s.runs, g.Run).add(g, st.class)
+	}
+}
+
+// standing returns how trackings of a status stand.
+func (s *sums) standing(c ledger.StatusCount) *standing {
+	c.Trackings = 0
+	st := s.standings[c]
+	if st == nil {
+		st = &standing{class: classOf(s.names, c)}
+		s.standings[c] = st
+	}
+	return st
+}
+
+// classOf returns what trackings of a status are, for a report.
+func classOf(names view.StatusNames, c ledger.StatusCount) report.Class {
+	st := ledger.TrackingStatus{State: c.State, Superseded: c.Superseded}
+	if c.Dismissed {
+		st.Dismissed = time.Now()
+	}
+	if c.Phase != "" {
+		st.Sighting = &ledger.Sighting{Phase: c.Phase, Status: c.Status, StatusLabel: c.StatusLabel, StatusTrack: c.StatusTrack}
+	}
+	t := view.Known(st)
+	switch style := names.PhaseStyle(t); {
+	case st.Sighting != nil && st.Sighting.Delivered():
+		return report.Delivered
+	case style == term.Bad, style == term.Caution:
+		return report.Problem
+	case t.Phase == ledger.Processed:
+		return report.UnderWay
+	}
+	return report.NotReported
 }
 
 // ageOfGroup returns the place in ageStarts of the age of trackings, -1 if no run brought
@@ -71,11 +127,7 @@ func ageOfGroup(g ledger.Group, now time.Time) int {
 	if g.Created.IsZero() {
 		return -1
 	}
-	return ageOf(int64(max(now.Sub(g.Created), 0) / day))
-}
-
-// ageOf returns the place in ageStarts of an age in days.
-func ageOf(days int64) int {
+	days := int64(max(now.Sub(g.Created), 0) / day)
 	place := 0
 	for i, start := range ageStarts() {
 		if start <= days {
@@ -85,6 +137,15 @@ func ageOf(days int64) int {
 	return place
 }
 
+// dayOf returns the beginning of a day, zero for no time.
+func dayOf(at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	at = at.Local()
+	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.Local)
+}
+
 func portionOf[K comparable](all map[K]*portion, key K) *portion {
 	if all[key] == nil {
 		all[key] = &portion{}
@@ -92,17 +153,21 @@ func portionOf[K comparable](all map[K]*portion, key K) *portion {
 	return all[key]
 }
 
-func (p *portion) add(g ledger.Group, delivered bool) {
-	p.trackings += g.Trackings
+func (p *portion) add(g ledger.Group, class report.Class) {
+	p.Split[class] += g.Trackings
 	p.name, p.created = cmp.Or(p.name, g.Carrier), g.Created
-	if delivered {
-		p.delivered += g.Trackings
-	}
 	if g.TransitDays != ledger.UnknownTransit {
 		if p.transit == nil {
 			p.transit = transit{}
 		}
 		p.transit[g.TransitDays] += g.Trackings
+	}
+}
+
+// addAll adds another portion, but for its transit times.
+func (p *portion) addAll(other *portion) {
+	for class, n := range other.Split {
+		p.Split[class] += n
 	}
 }
 
@@ -135,20 +200,20 @@ func (t transit) within(share float64) int64 {
 	return days
 }
 
-// The objects of list --summary and stats. Absent days are null.
+// The objects of stats. Absent days are null.
 type sumsJSON struct {
 	Summary     view.SummaryJSON `json:"summary"`
 	ByCarrier   []carrierJSON    `json:"byCarrier"`
 	ByAge       []ageJSON        `json:"byAge"`
 	ByRun       []runJSON        `json:"byRun"`
-	TransitDays *transitJSON     `json:"transitDays,omitempty"` // of stats
+	TransitDays *transitJSON     `json:"transitDays"`
 }
 
 type carrierJSON struct {
 	CarrierCode string       `json:"carrierCode"` // empty if it is not known
 	Trackings   int64        `json:"trackings"`
 	Delivered   int64        `json:"delivered"`
-	TransitDays *transitJSON `json:"transitDays,omitempty"` // of stats
+	TransitDays *transitJSON `json:"transitDays"`
 }
 
 type ageJSON struct {
@@ -178,19 +243,15 @@ type transitDaysJSON struct {
 	Trackings int64 `json:"trackings"`
 }
 
-// json returns the sums as an object, for stats with transit times.
-func (s *sums) json(withTransit bool) sumsJSON {
-	j := sumsJSON{Summary: s.summary.JSON(), ByCarrier: []carrierJSON{}, ByAge: []ageJSON{}, ByRun: []runJSON{}}
+// json returns the sums as an object.
+func (s *sums) json() sumsJSON {
+	j := sumsJSON{Summary: s.summary.JSON(), ByCarrier: []carrierJSON{}, ByAge: []ageJSON{}, ByRun: []runJSON{}, TransitDays: newTransitJSON(s.all.transit)}
 	for _, p := range s.carriersByCount() {
-		c := carrierJSON{CarrierCode: p.name, Trackings: p.trackings, Delivered: p.delivered}
-		if withTransit {
-			c.TransitDays = newTransitJSON(p.transit)
-		}
-		j.ByCarrier = append(j.ByCarrier, c)
+		j.ByCarrier = append(j.ByCarrier, carrierJSON{p.name, p.trackings(), p.delivered(), newTransitJSON(p.transit)})
 	}
 	starts := ageStarts()
-	for _, age := range agesInOrder(s.ages) {
-		a := ageJSON{Trackings: s.ages[age].trackings, Delivered: s.ages[age].delivered}
+	for _, age := range s.agesInOrder() {
+		a := ageJSON{Trackings: s.ages[age].trackings(), Delivered: s.ages[age].delivered()}
 		if age >= 0 {
 			a.FromDays = &starts[age]
 		}
@@ -200,15 +261,12 @@ func (s *sums) json(withTransit bool) sumsJSON {
 		j.ByAge = append(j.ByAge, a)
 	}
 	for _, run := range s.runsInOrder() {
-		r := runJSON{Trackings: s.runs[run].trackings, Delivered: s.runs[run].delivered}
+		r := runJSON{Trackings: s.runs[run].trackings(), Delivered: s.runs[run].delivered()}
 		if run != 0 {
 			id := strconv.FormatInt(run, 10)
 			r.Run, r.Created = &id, view.TimeOrNull(s.runs[run].created)
 		}
 		j.ByRun = append(j.ByRun, r)
-	}
-	if withTransit {
-		j.TransitDays = newTransitJSON(s.all.transit)
 	}
 	return j
 }
@@ -229,13 +287,13 @@ func newTransitJSON(t transit) *transitJSON {
 // carriersByCount returns the carriers with the most trackings first.
 func (s *sums) carriersByCount() []*portion {
 	return slices.SortedFunc(maps.Values(s.carriers), func(a, b *portion) int {
-		return cmp.Or(cmp.Compare(b.trackings, a.trackings), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.trackings(), a.trackings()), cmp.Compare(a.name, b.name))
 	})
 }
 
 // agesInOrder returns the ages, the youngest first and last what has none.
-func agesInOrder[V any](ages map[int]V) []int {
-	return slices.SortedFunc(maps.Keys(ages), func(a, b int) int { return cmp.Compare(uint(a), uint(b)) })
+func (s *sums) agesInOrder() []int {
+	return slices.SortedFunc(maps.Keys(s.ages), func(a, b int) int { return cmp.Compare(uint(a), uint(b)) })
 }
 
 // runsInOrder returns the runs, the newest first.
@@ -243,40 +301,40 @@ func (s *sums) runsInOrder() []int64 {
 	return slices.SortedFunc(maps.Keys(s.runs), func(a, b int64) int { return cmp.Compare(b, a) })
 }
 
-// printSums prints the sums of what matches, for stats with transit times and, on
-// a terminal, bars.
-func (l *listing) printSums(ctx context.Context, stats bool) error {
+// readSums reads the sums of what matches.
+func (l *listing) readSums(ctx context.Context) (*sums, error) {
+	s := newSums(l.names)
+	if l.db == nil {
+		return s, nil
+	}
+	groups, err := l.db.Statistics.Count(ctx, l.call.Account(ctx), l.filter)
+	s.add(groups, time.Now())
+	return s, err
+}
+
+// printSums prints the sums of what matches.
+func (l *listing) printSums(ctx context.Context) error {
 	if err := l.open(ctx); err != nil {
 		return err
 	}
-	var groups []ledger.Group
-	if l.db != nil {
-		var err error
-		if groups, err = l.db.Statistics.Count(ctx, l.call.Account(ctx), l.filter); err != nil {
-			return err
-		}
+	s, err := l.readSums(ctx)
+	if err != nil {
+		return err
 	}
-	out := l.call.Out
-	s := newSums(l.names, groups, time.Now())
-	sections := s.sections(stats)
-	var err error
+	out, sections := l.call.Out, s.sections()
 	switch {
 	case out.Machine():
-		err = out.Object(s.json(stats))
+		err = out.Object(s.json())
 	case out.IsCSV(), l.call.Cmd.Flags().Changed("columns"):
 		err = printFlat(out, sections)
-	case s.all.trackings == 0:
+	case s.all.trackings() == 0:
 	case out.ForPeople():
-		err = l.drawSums(s, sections, stats)
+		err = l.drawSums(s, sections)
 	default:
 		err = errors.Join(out.Line("%s", s.summary), out.Line(""), printFlat(out, sections))
 	}
-	switch {
-	case err != nil || s.all.trackings > 0:
+	if err != nil || s.all.trackings() > 0 {
 		return err
-	case l.db == nil:
-		l.call.IO.Note("%s", nothingListed(l.call.Account(ctx)))
-		return nil
 	}
 	return l.explainEmpty(ctx)
 }
@@ -294,7 +352,8 @@ type section struct {
 // sumLine is a line of it.
 type sumLine struct {
 	name string
-	portion
+	n    int64
+	*portion
 }
 
 // Lines that a terminal shows of long sections.
@@ -305,18 +364,18 @@ const (
 )
 
 // sections returns what is summed up, in the order in which it is shown.
-func (s *sums) sections(stats bool) []section {
-	status := section{title: "status", of: s.all.trackings}
+func (s *sums) sections() []section {
+	status := section{title: "status", of: s.all.trackings()}
 	for _, c := range s.summary.JSON().ByStatus {
-		status.lines = append(status.lines, sumLine{c.Name, portion{trackings: c.Trackings}})
+		status.lines = append(status.lines, sumLine{c.Name, c.Trackings, nil})
 	}
-	carrier := section{title: "carrier", delivered: true, transit: stats}
+	carrier := section{title: "carrier", delivered: true, transit: true}
 	for _, p := range s.carriersByCount() {
-		carrier.lines = append(carrier.lines, sumLine{cmp.Or(p.name, "not known"), *p})
+		carrier.lines = append(carrier.lines, sumLine{cmp.Or(p.name, "not known"), p.trackings(), p})
 	}
 	age := section{title: "age", delivered: true}
-	for _, a := range agesInOrder(s.ages) {
-		age.lines = append(age.lines, sumLine{ageName(a), *s.ages[a]})
+	for _, a := range s.agesInOrder() {
+		age.lines = append(age.lines, sumLine{ageName(a), s.ages[a].trackings(), s.ages[a]})
 	}
 	run := section{title: "first run", delivered: true}
 	for _, id := range s.runsInOrder() {
@@ -324,18 +383,22 @@ func (s *sums) sections(stats bool) []section {
 		if id != 0 {
 			name = fmt.Sprint(id)
 		}
-		run.lines = append(run.lines, sumLine{name, *s.runs[id]})
+		run.lines = append(run.lines, sumLine{name, s.runs[id].trackings(), s.runs[id]})
 	}
-	all := []section{status, carrier, age, run}
-	if t := s.all.transit; stats && t != nil {
-		took := section{title: "transit time", of: t.trackings(), note: fmt.Sprintf("Half within %s, 90 %% within %s, %s days on average.",
-			command.Plural(t.within(0.5), "day"), command.Plural(t.within(0.9), "day"), strconv.FormatFloat(t.mean(), 'f', 1, 64))}
-		for _, days := range slices.Sorted(maps.Keys(t)) {
-			took.lines = append(took.lines, sumLine{command.Plural(days, "day"), portion{trackings: t[days]}})
-		}
-		all = slices.Insert(all, 3, took)
+	if s.all.transit == nil {
+		return []section{status, carrier, age, run}
 	}
-	return all
+	return []section{status, carrier, age, s.all.transit.section(), run}
+}
+
+// section returns how many took how many days.
+func (t transit) section() section {
+	took := section{title: "transit time", of: t.trackings(), note: fmt.Sprintf("Half within %s, 90 %% within %s, %s days on average.",
+		command.Plural(t.within(0.5), "day"), command.Plural(t.within(0.9), "day"), strconv.FormatFloat(t.mean(), 'f', 1, 64))}
+	for _, days := range slices.Sorted(maps.Keys(t)) {
+		took.lines = append(took.lines, sumLine{command.Plural(days, "day"), t[days], nil})
+	}
+	return took
 }
 
 // ageName shows an age.
@@ -363,12 +426,12 @@ func sumColumns() []command.Column[flatLine] {
 	return []command.Column[flatLine]{
 		{Column: render.Column{Name: "BY"}, Cell: func(l flatLine) string { return l.by.title }},
 		{Column: render.Column{Name: "VALUE", ID: true}, Cell: func(l flatLine) string { return l.name }},
-		{Column: render.Column{Name: "TRACKINGS", Right: true}, Cell: func(l flatLine) string { return strconv.FormatInt(l.trackings, 10) }},
+		{Column: render.Column{Name: "TRACKINGS", Right: true}, Cell: func(l flatLine) string { return strconv.FormatInt(l.n, 10) }},
 		{Column: render.Column{Name: "DELIVERED", Right: true}, Cell: func(l flatLine) string {
 			if !l.by.delivered {
 				return ""
 			}
-			return strconv.FormatInt(l.portion.delivered, 10)
+			return strconv.FormatInt(l.portion.delivered(), 10)
 		}},
 	}
 }

@@ -14,7 +14,9 @@ func TestSharesOfTransitTimes(t *testing.T) {
 		{StatusCount: ledger.StatusCount{Phase: ledger.Processed, Status: "7", Trackings: 9}, TransitDays: ledger.UnknownTransit},
 	}
 	want := map[string]int64{"status": 12, "transit time": 3}
-	for _, s := range newSums(nil, groups, time.Now()).sections(true) {
+	all := newSums(nil)
+	all.add(groups, time.Now())
+	for _, s := range all.sections() {
 		if s.of != want[s.title] {
 			t.Errorf("shares of %s are of %d trackings; want %d", s.title, s.of, want[s.title])
 		}

@@ -36,7 +36,7 @@ func drawTimeline(out *command.Output, entries []tracking.Entry) error {
 		e.ZIP = ""
 		s.short = term.Visible(view.Place(e.Checkpoint))
 		if len(e.Anomalies) > 0 {
-			s.note = term.Visible("! " + view.Anomalies(e.Anomalies, render.LocalMinute))
+			s.note = term.Visible("! " + view.Anomalies(e.Anomalies))
 		}
 		stops = append(stops, s)
 	}

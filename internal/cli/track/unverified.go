@@ -31,13 +31,6 @@ func (u *unverified) add(e inbox.Event) {
 	}
 }
 
-// note notes the events beside the list.
-func (u *unverified) note(io *term.IO, n view.StatusNames) {
-	for _, text := range u.texts(n) {
-		io.Note("%s", text)
-	}
-}
-
 // load reads the events that are named.
 func (u *unverified) load(ctx context.Context, db *app.Store) (err error) {
 	for i, e := range u.first {
@@ -48,14 +41,13 @@ func (u *unverified) load(ctx context.Context, db *app.Store) (err error) {
 	return nil
 }
 
-// texts names the events, so that nobody takes them for what is known.
-func (u *unverified) texts(n view.StatusNames) []string {
+// note names the events beside the list, so that nobody takes them for what is known.
+func (u *unverified) note(io *term.IO, n view.StatusNames) {
 	if len(u.first) == 0 {
-		return nil
+		return
 	}
-	var all []string
 	for _, e := range u.first {
-		all = append(all, fmt.Sprintf("An unverified event about %s changes nothing: %s", e.TrackingNumber, n.Unverified(e)))
+		io.Note("An unverified event about %s changes nothing: %s", e.TrackingNumber, n.Unverified(e))
 	}
 	also := "To list unverified events"
 	switch {
@@ -64,5 +56,5 @@ func (u *unverified) texts(n view.StatusNames) []string {
 	case u.more > 1:
 		also = fmt.Sprintf("%s more trackings have unverified events: to list them", view.Number(int64(u.more)))
 	}
-	return append(all, also+", run `waybill events list --verified no` and `--verified unknown`")
+	io.Note("%s, run `waybill events list --verified no` and `--verified unknown`", also)
 }

@@ -21,9 +21,9 @@ import (
 
 type waitOptions struct {
 	refOptions
-	For, FailOn            string
-	Any, All, AllowMissing bool
-	Refresh, Watch, Rows   bool
+	For, FailOn          string
+	Any, AllowMissing    bool
+	Refresh, Watch, Rows bool
 }
 
 // NewWait returns the command that waits for trackings.
@@ -65,11 +65,10 @@ the condition are not queried again, unless with --refresh.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.For, "for", "processed", "`CONDITION` to wait for: processed, status=X, event=X or change")
-	flags.BoolVar(&o.All, "all", false, "wait until every REF meets it (default)")
-	flags.BoolVar(&o.Any, "any", false, "wait until one REF meets it")
+	flags.BoolVar(&o.Any, "any", false, "wait until one REF meets it, in place of all")
 	flags.StringVar(&o.FailOn, "fail-on", "", "end at once, with status 6, when a tracking meets this `CONDITION`")
 	flags.BoolVar(&o.AllowMissing, "allow-missing", false, "REFs that the service does not have are no failure")
-	flags.BoolVar(&o.Refresh, "refresh", false, "query every REF at least once, also if it is known to meet the condition")
+	refreshFlag(flags, &o.Refresh)
 	flags.BoolVar(&o.Watch, "watch", false, "show a table that is redrawn; without a terminal, changes as JSON Lines")
 	flags.BoolVar(&o.Rows, "rows", false, "show all rows at the end, not only those that are not done")
 	o.flags(cmd)
@@ -80,9 +79,6 @@ the condition are not queried again, unless with --refresh.`,
 func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if err := o.check(c.Cmd); err != nil {
 		return err
-	}
-	if o.Any && o.All {
-		return command.Usagef("use one of them", "--any and --all exclude each other")
 	}
 	if o.Watch && o.Rows {
 		return command.Usagef("leave one of them out", "--watch shows rows itself, --rows shows them at the end")
@@ -107,7 +103,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Watch && c.Out.Machine() {
 		return w.stream(ctx, all, &o)
 	}
-	p, err := newPrinter(ctx, c, w.printer(&o))
+	p, err := newPrinter(c, w.printer(&o))
 	if err != nil {
 		return err
 	}

@@ -1,68 +1,40 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// anomalyJSON is what cannot be right in a timeline, or in how it changed.
+// anomalyJSON is what cannot be right in a timeline.
 type anomalyJSON struct {
 	Kind       tracking.AnomalyKind `json:"kind"`
 	Message    string               `json:"message"`
-	Checkpoint *int                 `json:"checkpoint"`      // place in checkpoints; null if it was removed, or for the tracking as a whole
-	Since      *time.Time           `json:"since,omitempty"` // when the version was learnt that has it
-	Was        json.RawMessage      `json:"was,omitempty"`   // removed, rewritten: the checkpoint before, as sent
-}
-
-func newAnomalyJSON(a tracking.Anomaly, at *int) anomalyJSON {
-	j := anomalyJSON{Kind: a.Kind, Message: a.Message, Checkpoint: at, Since: TimeOrNull(a.Since)}
-	if a.Was != nil {
-		j.Was = a.Was.Raw
-	}
-	return j
+	Checkpoint int                  `json:"checkpoint"` // place in checkpoints
 }
 
 // timelineJSON returns the checkpoints of a tracking as sent, newest first, and
 // what cannot be right.
 func timelineJSON(f query.Tracking) ([]json.RawMessage, []anomalyJSON) {
 	checkpoints, anomalies := []json.RawMessage{}, []anomalyJSON(nil)
-	for _, a := range f.Anomalies {
-		anomalies = append(anomalies, newAnomalyJSON(a, nil))
-	}
-	for _, e := range f.Timeline() {
-		var at *int
-		if !e.Removed() {
-			n := len(checkpoints)
-			at, checkpoints = &n, append(checkpoints, e.Raw)
-		}
+	for i, e := range f.Timeline() {
+		checkpoints = append(checkpoints, e.Raw)
 		for _, a := range e.Anomalies {
-			j := newAnomalyJSON(a, at)
-			if a.Kind == tracking.Removed {
-				j.Was = e.Raw
-			}
-			anomalies = append(anomalies, j)
+			anomalies = append(anomalies, anomalyJSON{a.Kind, a.Message, i})
 		}
 	}
 	return checkpoints, anomalies
 }
 
-// Anomalies shows what cannot be right, and since when; form shows a time.
-func Anomalies(all []tracking.Anomaly, form func(time.Time) string) string {
+// Anomalies shows what cannot be right.
+func Anomalies(all []tracking.Anomaly) string {
 	var texts []string
 	for _, a := range all {
-		text := a.Message
-		switch {
-		case a.Kind == tracking.Removed:
-			text += " since " + form(a.Since)
-		case !a.Since.IsZero():
-			text += ", until " + form(a.Since)
-		}
-		texts = append(texts, text)
+		texts = append(texts, a.Message)
 	}
 	return strings.Join(texts, "; ")
 }
@@ -76,4 +48,19 @@ func AnomalyKinds(all []tracking.Anomaly) string {
 		}
 	}
 	return strings.Join(kinds, ", ")
+}
+
+// Checkpoint shows a checkpoint in a line: when, as sent, what and where.
+func Checkpoint(c tracking.Checkpoint) string {
+	return joined(cmp.Or(c.UTC, c.Local), c.Event, c.City, c.State, c.ZIP)
+}
+
+// Place shows where a checkpoint was, such as "Munich, BY 80331".
+func Place(c tracking.Checkpoint) string {
+	return joined(c.City, strings.TrimSpace(c.State+" "+c.ZIP))
+}
+
+// joined joins the texts that are not empty.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ", ")
 }

@@ -16,7 +16,7 @@ import (
 // like a credential. Of schemes the one in force is taken, and others.
 func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others ...webhook.Scheme) ([]Header, error) {
 	if reveal {
-		return MaskHeaders(header, nil, true), nil
+		return headerLines(header), nil
 	}
 	secrets, err := KnownSecrets(s)
 	if err != nil {
@@ -34,7 +34,7 @@ func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others .
 			tokens[strings.ToLower(strings.TrimPrefix(scheme.Signature.From, "header:"))] = true
 		}
 	}
-	shown := MaskHeaders(header, secrets, false)
+	shown := MaskHeaders(header, secrets)
 	for i, h := range shown {
 		if IsCredential(h.Name) || tokens[strings.ToLower(h.Name)] {
 			shown[i].Value = webhook.Mask
@@ -89,33 +89,34 @@ func hasLastWord(name string, words ...string) bool {
 }
 
 // MaskHeaders hides what must not show: credentials of other kinds, and secrets.
-func MaskHeaders(fields []webhook.Field, secrets []webhook.Secret, reveal bool) []Header {
+func MaskHeaders(fields []webhook.Field, secrets []webhook.Secret) []Header {
 	// The longest first: what is left of a key that holds another secret would show.
 	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b webhook.Secret) int { return len(b.Value) - len(a.Value) })
-	shown := make([]Header, 0, len(fields))
-	for _, f := range fields {
-		v := f.Value
+	shown := headerLines(fields)
+	for i, f := range fields {
 		for _, s := range secrets {
-			if len(s.Value) > 0 && !reveal {
-				v = strings.ReplaceAll(v, string(s.Value), "***")
+			if len(s.Value) > 0 {
+				shown[i].Value = strings.ReplaceAll(shown[i].Value, string(s.Value), webhook.Mask)
 			}
 		}
 		switch strings.ToLower(f.Name) {
 		case "authorization", "proxy-authorization", "cookie":
-			if !reveal {
-				v = "***"
-			}
+			shown[i].Value = webhook.Mask
 		}
-		shown = append(shown, Header{Name: f.Name, Value: v})
 	}
 	return shown
 }
 
-// MaskQuery hides the parameters of a query that hold secrets.
-func MaskQuery(query string, secrets []webhook.Secret, reveal bool) string {
-	if reveal {
-		return query
+func headerLines(fields []webhook.Field) []Header {
+	lines := make([]Header, len(fields))
+	for i, f := range fields {
+		lines[i] = Header(f)
 	}
+	return lines
+}
+
+// MaskQuery hides the parameters of a query that hold secrets.
+func MaskQuery(query string, secrets []webhook.Secret) string {
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
 		name, escaped, _ := strings.Cut(pair, "=")

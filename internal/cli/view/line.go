@@ -39,8 +39,18 @@ func (l *Line) state() string {
 		return ""
 	case notCreatedHere(*l.Row):
 		return "not created here"
+	case l.Row.State == NotCreated:
+		return phaseWord(ledger.Phase(NotCreated))
 	}
 	return string(l.Row.State)
+}
+
+// stateWord is state for programs.
+func (l *Line) stateWord() string {
+	if l.Row != nil && l.Row.State == NotCreated {
+		return string(NotCreated)
+	}
+	return l.state()
 }
 
 // run shows the run that brought its row in.
@@ -98,7 +108,7 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		{Column: render.Column{Name: "REFERENCE", ID: true}, Cell: func(l *Line) string { return l.ReferID }},
 		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(l *Line) string { return l.Number }},
 		{Column: render.Column{Name: "CARRIER", ID: true, Rank: 4}, Cell: func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) }},
-		{Column: render.Column{Name: "STATE", Tally: true, Rank: 5}, Cell: (*Line).state},
+		{Column: render.Column{Name: "STATE", Tally: true, Rank: 5}, Cell: (*Line).state, CSVCell: (*Line).stateWord},
 		{Column: render.Column{Name: "STATUS", Tally: true, Flex: true}, Style: style, Cell: func(l *Line) string { return phase(l.Tracking) }, Excel: func(l *Line) string { return n.PhaseName(l.Tracking) }},
 		{Column: render.Column{Name: "STATUS NUMBER", CSV: "STATUS NUMBER", Extra: true}, Cell: func(l *Line) string { return Unquote(l.Status) }},
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: func(l *Line) string { return cmp.Or(l.LatestEvent, l.Reason) }},
@@ -107,25 +117,5 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		{Column: render.Column{Name: "SOURCE", CSV: "SOURCE", Extra: terminal}, Cell: (*Line).source},
 		{Column: render.Column{Name: "RUN", CSV: "RUN", Extra: true}, Cell: (*Line).run},
 		{Column: render.Column{Name: "REASON", CSV: "REASON", Extra: true}, Cell: func(l *Line) string { return l.Reason }},
-	}
-}
-
-// Listed is a row of the list of trackings for a page: what `list -o json` has of it,
-// and what a table shows.
-type Listed struct {
-	TrackingStatus
-	StatusText string `json:"statusText"`
-	Tone       string `json:"tone"`
-	StateText  string `json:"stateText"`            // of its row here
-	Checkpoint string `json:"checkpoint,omitempty"` // when the last checkpoint was, in UTC
-	Source     string `json:"source,omitempty"`
-	Stale      bool   `json:"stale"` // what is known of it is old, and it is not delivered
-}
-
-// Listed returns a row of the store for a page.
-func (n StatusNames) Listed(l *Line, now time.Time) Listed {
-	return Listed{
-		TrackingStatus: NewTrackingStatus(*l.Row), StatusText: n.PhaseName(l.Tracking), Tone: Tone(n.PhaseStyle(l.Tracking)),
-		StateText: l.state(), Checkpoint: l.checkpoint(), Source: l.source(), Stale: FreshStyle(l.Tracking, now) != term.Normal,
 	}
 }

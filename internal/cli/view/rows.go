@@ -36,6 +36,9 @@ func RowStates() []string {
 	return []string{string(ledger.Accepted), string(ledger.Rejected), Superseded, Dismissed, string(ledger.Unknown), string(ledger.Pending), string(ledger.Sending)}
 }
 
+// NotCreated is the state of a row of a file of which the store has none.
+const NotCreated ledger.State = "notCreated"
+
 // RowState names the state of a row, and what a rejected one is beside that.
 func RowState(row ledger.Row) string {
 	switch {

@@ -126,6 +126,8 @@ func phaseWord(p ledger.Phase) string {
 		return "not found"
 	case query.NotSent:
 		return "not sent yet"
+	case ledger.Phase(NotCreated):
+		return "not created"
 	case query.NotAsked:
 		return "not checked yet"
 	case query.Undecided:
@@ -133,6 +135,32 @@ func phaseWord(p ledger.Phase) string {
 	default: // rejected, processing and others: the word itself
 		return string(p)
 	}
+}
+
+// ErrorWord is the word of --status for every status that is shown as a problem.
+const ErrorWord = "error"
+
+// StatusWords are the words of --status beside the statuses of the service.
+func StatusWords() []string {
+	return []string{string(ledger.Rejected), string(ledger.Unknown), string(ledger.Pending), string(ledger.NotChecked), ErrorWord}
+}
+
+// StateNamed returns the state of rows that a word names, as --state, tables or summaries
+// do; empty for none. Accepted rows are named by what the service says of them.
+func StateNamed(word string) ledger.State {
+	states := map[string]ledger.State{
+		phaseWord(query.NotSent): ledger.Pending, phaseWord(query.NotAsked): ledger.NotChecked, phaseWord(query.Undecided): ledger.NotChecked,
+		phaseWord(ledger.Phase(NotCreated)): NotCreated,
+	}
+	for _, state := range []ledger.State{ledger.Pending, ledger.Sending, ledger.Rejected, ledger.Superseded, ledger.Dismissed, ledger.Unknown, ledger.NotChecked} {
+		states[string(state)] = state
+	}
+	for name, state := range states {
+		if tracking.FoldStatus(name) == tracking.FoldStatus(word) {
+			return state
+		}
+	}
+	return ""
 }
 
 // Unverified shows an event that did not verify, as such.

@@ -48,12 +48,17 @@ func (n StatusNames) PhaseStyle(f query.Tracking) term.Style {
 	switch f.Phase {
 	case query.Rejected, ledger.Absent, failed:
 		return term.Bad
-	case ledger.Phase(ledger.Unknown):
+	case ledger.Phase(ledger.Unknown), ledger.Phase(NotCreated):
 		return term.Caution
 	case query.NotAsked, query.NotSent, query.Undecided:
 		return term.Faint
 	}
 	return term.Normal
+}
+
+// IsProblem reports whether what was seen of a tracking is shown as a problem.
+func (n StatusNames) IsProblem(s ledger.Sighting) bool {
+	return n.PhaseStyle(Known(ledger.TrackingStatus{Sighting: &s})) == term.Bad
 }
 
 // staleAfter is from when on what is known of an undelivered shipment is stale.

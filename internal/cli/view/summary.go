@@ -30,10 +30,11 @@ const (
 
 // Summary counts trackings by status, in constant memory. Use [NewSummary].
 type Summary struct {
-	names  StatusNames
-	total  int64
-	counts map[standing]int64 // 0 for what was counted before
-	kinds  []standing         // for Recount: by the numbers of [query.Counted]
+	names     StatusNames
+	total     int64
+	processed int64              // of total
+	counts    map[standing]int64 // 0 for what was counted before
+	kinds     []standing         // for Recount: by the numbers of [query.Counted]
 }
 
 // standing is what trackings are counted by.
@@ -142,6 +143,9 @@ func (s *Summary) Status(kind int) StatusJSON { return s.status(s.kinds[kind], s
 
 // add counts trackings, and returns by what.
 func (s *Summary) add(key standing, n int64) standing {
+	if key.phase == ledger.Processed {
+		s.processed += n
+	}
 	if _, known := s.counts[key]; !known && len(s.counts) >= maxCounted {
 		key = standing{phase: other}
 	}
@@ -152,6 +156,9 @@ func (s *Summary) add(key standing, n int64) standing {
 
 // Trackings returns how many were counted.
 func (s *Summary) Trackings() int64 { return s.total }
+
+// Processed returns how many of them the service has processed.
+func (s *Summary) Processed() int64 { return s.processed }
 
 // SummaryJSON is a summary in our output.
 type SummaryJSON struct {
@@ -252,7 +259,7 @@ func (s *Summary) Print(c *command.Call) {
 // phaseOrder is the order of a summary behind the statuses of processed trackings.
 var phaseOrder = []ledger.Phase{
 	ledger.Processed, ledger.Processing, query.Rejected, Superseded, Dismissed, ledger.Phase(ledger.Unknown), ledger.Absent,
-	ledger.Phase(ledger.Sending), query.NotSent, query.NotAsked, query.Undecided, failed, other,
+	ledger.Phase(ledger.Sending), query.NotSent, ledger.Phase(NotCreated), query.NotAsked, query.Undecided, failed, other,
 }
 
 // sorted returns what was counted: statuses with the most trackings first, then

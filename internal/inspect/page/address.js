@@ -1,6 +1,6 @@
 // address.js reads and writes what stands behind # in the address of the page.
 
-/** parse returns the view's name and params of an address such as #/deliveries/12?filter=x. */
+/** parse returns the view's name and params of an address such as #/deliveries/12?search=x. */
 export function parse(hash) {
   const [path, search = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
   const [name = '', ...rest] = path.split('/');

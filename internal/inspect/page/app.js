@@ -8,7 +8,7 @@
 // root is an empty element; params are texts. update returns false if the view has
 // to be made anew. key gets keys that no control took, and returns true for one it
 // took. keys is a list of [keys, meaning] for the help. An element with data-focus
-// gets the focus when the view replaces another, one with data-filter with /.
+// gets the focus when the view replaces another, one with data-search with /.
 
 import {el, replace, setText, dialog, visible} from './dom.js';
 import {openSession} from './api.js';
@@ -16,12 +16,8 @@ import {parse, link} from './address.js';
 
 const views = {
   deliveries: () => import('./deliveries.js'),
-  trackings: () => import('./trackings.js'),
   tracking: () => import('./tracking.js'),
-  runs: () => import('./runs.js'),
 };
-const shortcuts = {d: 'deliveries', t: 'trackings', r: 'runs'};
-const parents = {tracking: 'trackings'};
 
 const main = document.getElementById('main');
 const live = document.getElementById('live');
@@ -83,7 +79,6 @@ export function failed(error, again) {
 async function route() {
   const {name, params} = parse(location.hash);
   const turn = ++routing;
-  mark(parents[name] ?? name);
   if (current.name === name && current.view?.update && current.view.update(params) !== false) {
     shown(name, current.view);
     return;
@@ -122,19 +117,8 @@ function shown(name, view) {
   document.title = `${view?.title ?? title} – waybill`;
 }
 
-// mark shows in the navigation which view it is.
-function mark(name) {
-  for (const a of document.querySelectorAll('nav a')) {
-    if (a.hash === `#/${name}`) a.setAttribute('aria-current', 'page');
-    else a.removeAttribute('aria-current');
-  }
-}
-
 const commonKeys = [
-  ['g d', 'deliveries'],
-  ['g t', 'trackings'],
-  ['g r', 'runs'],
-  ['/', 'go to the filter'],
+  ['/', 'go to the search'],
   ['?', 'this list'],
   ['Esc', 'leave a box, close what is open'],
 ];
@@ -146,9 +130,6 @@ function help() {
   dialog('Keyboard shortcuts', el('table', {class: 'keys'}, el('tbody', {}, rows)));
 }
 
-const prefixWait = 1500; // ms between g and the key behind it
-let prefixed = 0; // when g was pressed
-
 const takesText = (node) => node instanceof HTMLElement && (node.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(node.tagName));
 
 function onKey(event) {
@@ -159,22 +140,13 @@ function onKey(event) {
 }
 
 function handled(event) {
-  const name = Date.now() - prefixed < prefixWait && shortcuts[event.key];
-  prefixed = 0;
-  if (name) {
-    frame.go(name);
-    return true;
-  }
   if (current.view?.key?.(event)) return true;
   switch (event.key) {
-    case 'g':
-      prefixed = Date.now();
-      return true;
     case '?':
       help();
       return true;
     case '/': {
-      const box = main.querySelector('[data-filter]');
+      const box = main.querySelector('[data-search]');
       box?.focus();
       box?.select?.();
       return Boolean(box);

@@ -1,5 +1,5 @@
 // deliveries.js shows the list of deliveries, live, and beside it the one that is
-// open. The address holds the filter, the search and the open delivery.
+// open. The address holds the search and the open delivery.
 //
 // The module delivery.js shows the open one: show(root, {id}, session) returns
 // {close(), send?()}; send opens the dialog that sends it again.
@@ -10,7 +10,7 @@ import {VirtualList} from './virtual.js';
 import {NumberedRows, FoundRows} from './rows.js';
 import {columns, makeRow, copyCells, isUnfinished} from './deliveryrow.js';
 
-const typingPause = 300; // ms without a key before a filter is used
+const typingPause = 300; // ms without a key before a search begins
 const openPause = 120; // ms on a row before it opens, while moving over rows
 const refreshEvery = 1000; // ms between questions for forwardings that are not finished
 const mostCopied = 1000; // rows at once
@@ -54,30 +54,24 @@ class Deliveries {
   // ---- The parts of the view ----
 
   build() {
-    this.filter = this.box('filter', 'Filter', 'Filter: event=router.delivered,number=1Z*', 'text');
-    this.filter.dataset.filter = '';
-    this.search = this.box('search', 'Search in bodies', 'Search in bodies', 'search');
-    this.problem = el('p', {class: 'problem', id: 'filter-problem', role: 'status'});
+    this.search = el('input', {
+      type: 'search', name: 'search', placeholder: 'Search in bodies, or event=router.delivered,number=1Z*', class: 'search-input mono', 'aria-label': 'Search, or filter by KEY=VALUE',
+      'aria-describedby': 'search-problem', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', 'data-search': '', oninput: () => this.typed(typingPause),
+    });
+    this.problem = el('p', {class: 'problem', id: 'search-problem', role: 'status'});
     const button = (onclick, attributes) => el('button', {type: 'button', onclick, ...attributes});
-    this.refusedButton = button(() => this.go({refused: this.params.refused ? '' : '1', filter: '', id: undefined}), {title: 'Deliveries that were answered 401'});
+    this.refusedButton = button(() => this.go({refused: this.params.refused ? '' : '1', id: undefined}), {title: 'Deliveries that were answered 401'});
     this.pauseButton = button(() => this.pause(!this.paused), {class: 'pause', 'aria-keyshortcuts': 'p'});
     this.newestButton = button(() => this.jumpToNewest(), {class: 'newest', 'aria-keyshortcuts': 'n'});
     this.showButtons();
     const bar = el('form', {class: 'bar', role: 'search', onsubmit: (event) => { event.preventDefault(); this.typed(0); }},
-      el('div', {class: 'filter-box'}, this.filter, this.problem), this.search, this.refusedButton, this.pauseButton, this.newestButton);
+      el('div', {class: 'search-box'}, this.search, this.problem), this.refusedButton, this.pauseButton, this.newestButton);
     this.status = el('div', {class: 'status-line'});
     this.message = el('div', {class: 'list-message'});
     this.pane = el('section', {class: 'pane', tabindex: '-1', hidden: true});
     this.root.append(
       el('h1', {class: 'unseen'}, 'Deliveries'),
       el('div', {class: 'list-part'}, bar, this.message, this.buildGrid(), this.status), this.pane);
-  }
-
-  box(name, label, placeholder, type) {
-    return el('input', {
-      type, name, placeholder, class: `${name}-input mono`, 'aria-label': label, 'aria-describedby': name === 'filter' ? 'filter-problem' : null,
-      autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', oninput: () => this.typed(typingPause),
-    });
   }
 
   buildGrid() {
@@ -99,9 +93,9 @@ class Deliveries {
 
   update(params, first) {
     const before = this.params;
-    this.params = /^refused:/.test(params.id) ? {...params, refused: '1', filter: ''} : params;
+    this.params = /^refused:/.test(params.id) ? {...params, refused: '1'} : params;
     params = this.params;
-    const same = ['filter', 'search', 'refused'].every((name) => (before[name] ?? '') === (params[name] ?? ''));
+    const same = ['search', 'refused'].every((name) => (before[name] ?? '') === (params[name] ?? ''));
     if (first || !same) this.load();
     if (first || before.id !== params.id) this.openPane(params.id);
     return true;
@@ -114,22 +108,20 @@ class Deliveries {
   typed(pause) {
     clearTimeout(this.typing);
     this.typing = setTimeout(() => {
-      this.go({filter: this.filter.value.trim(), search: this.search.value}, {replace: true});
+      this.go({search: this.search.value.trim()}, {replace: true});
     }, pause);
   }
 
   async load() {
-    const {filter = '', search = '', refused} = this.params;
+    const {search = '', refused} = this.params;
     this.showButtons();
-    if (this.filter.value.trim() !== filter) this.filter.value = filter;
-    if (this.search.value !== search) this.search.value = search;
-    this.filter.disabled = Boolean(refused) && !filter; // they have no events to filter by
+    if (this.search.value.trim() !== search) this.search.value = search;
     this.loading?.abort();
     this.loading = new AbortController();
     const {signal} = this.loading;
     this.grid.setAttribute('aria-busy', 'true');
     try {
-      const ask = (more) => get('/deliveries', {refused, ...('from' in more ? more : {filter, search, limit: 100, ...more})}, signal);
+      const ask = (more) => get('/deliveries', {refused, ...('from' in more ? more : {search, limit: 100, ...more})}, signal);
       this.loaded(ask, await ask({}), signal);
     } catch (error) {
       if (!signal.aborted) this.notLoaded(error);
@@ -143,7 +135,7 @@ class Deliveries {
     replace(this.message);
     this.rows?.close();
     const handlers = {changed: (numbers) => { this.list.changed(numbers); this.renderSoon(); }};
-    if (this.params.filter || this.params.search) {
+    if (this.params.search) {
       this.rows = new FoundRows(ask, handlers, answer);
     } else {
       this.rows = new NumberedRows(ask, handlers, {first: Math.max(1, answer.first), last: answer.last});
@@ -163,22 +155,22 @@ class Deliveries {
   }
 
   notLoaded(error) {
-    const wrong = error.status === 400 && this.params.filter;
+    const wrong = error.status === 400 && this.params.search;
     this.showProblem(wrong ? error.message : '');
     if (!wrong) replace(this.message, this.session.failed(error, () => this.load()));
   }
 
   showProblem(text) {
     setText(this.problem, text);
-    this.filter.setAttribute('aria-invalid', String(text !== ''));
+    this.search.setAttribute('aria-invalid', String(text !== ''));
   }
 
   // ---- What arrives ----
 
   follow(after) {
     this.stream?.close();
-    const {filter, search, refused} = this.params;
-    this.stream = stream(() => ({filter, search, refused}), after, {
+    const {search, refused} = this.params;
+    this.stream = stream(() => ({search, refused}), after, {
       message: (data) => this.arrived(data),
       state: (name) => this.connected(name),
       problem: (error) => replace(this.message, this.session.failed(error)),
@@ -275,9 +267,9 @@ class Deliveries {
     const before = this.message.firstChild;
     if (!empty && before?.className === 'empty') before.remove();
     if (!empty || before) return;
-    const {filter, search, refused} = this.params;
+    const {search, refused} = this.params;
     const {listener} = this.session;
-    const words = filter || search ? 'No delivery matches.' : refused ? 'No delivery was refused.' : 'No deliveries yet.';
+    const words = search ? 'No delivery matches.' : refused ? 'No delivery was refused.' : 'No deliveries yet.';
     const hint = words.endsWith('yet.') && [listener && `Send webhooks to ${listener}. `, 'Make one up with ', el('code', {}, 'waybill events send'), '.'];
     replace(this.message, el('div', {class: 'empty'}, el('p', {}, words), hint && el('p', {class: 'hint'}, hint)));
   }
@@ -480,7 +472,7 @@ class Deliveries {
   // ---- Keys ----
 
   key(event) {
-    if (event.target === this.filter || event.target === this.search) return this.leaveBox(event);
+    if (event.target === this.search) return this.leaveBox(event);
     const inPane = this.pane.contains(event.target);
     switch (event.key) {
       case 'j': case 'k':

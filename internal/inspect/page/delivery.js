@@ -147,15 +147,7 @@ function eventCard(d, e, session) {
       ['Changed', visible(e.effect)],
       ['What counts', e.current && ['event ', toDelivery(e.current, session)]],
       ['Same event ID', e.repeats.length > 0 && e.repeats.map((r, i) => [i > 0 && ', ', toDelivery(r.id, session), ` (${r.type})`])],
-    ]),
-    e.tooLargeToCompare ? hint('Too large to compare.') : e.differences && differences(e));
-}
-
-function differences(e) {
-  if (e.differences.length === 0) return hint('The values are the same: only white space or the order of members differs.');
-  const [was, is] = e.type === 'superseded' ? ['This one', `Event ${e.current}`] : [`Event ${e.current}`, 'This one'];
-  const rows = e.differences.map((x) => el('tr', {}, rowHead(x.path || '(all)'), cell(x.was ?? '(not there)'), cell(x.is ?? '(not there)')));
-  return [table(['Differs at', was, is], rows), e.moreDifferences && hint('There are further differences.')];
+    ]));
 }
 
 function forwardings(d) {

@@ -1,5 +1,5 @@
 // tracking.js shows what the store knows of one tracking, or of the parcels of an
-// order: its timeline drawn, its events, and what earlier answers said.
+// order: its timeline drawn, and its events.
 
 import {el, replace, setText, badge, time, visible, copyTable, localClock, count} from './dom.js';
 import {Watch, command, keepPlace, moveKeys} from './watch.js';
@@ -13,7 +13,7 @@ const steps = [3600, 6 * 3600, 86400, 3 * 86400, 7 * 86400, 14 * 86400]; // s fr
 
 class Tracking {
   title = 'Tracking';
-  keys = [['j', 'next event'], ['k', 'previous event'], ['Enter', 'open the event\'s delivery'], ['o', 'oldest or newest first'], ['c', 'copy the command'], ['u', 'back to the list']];
+  keys = [['j', 'next event'], ['k', 'previous event'], ['Enter', 'open the event\'s delivery'], ['o', 'oldest or newest first'], ['c', 'copy the command'], ['u', 'to the deliveries']];
 
   constructor(root, params, session) {
     Object.assign(this, {root, session});
@@ -40,7 +40,7 @@ class Tracking {
     setText(this.foot, '');
   }
 
-  back() { return el('p', {class: 'pad'}, el('a', {href: this.session.link('trackings', this.session.listed), 'aria-keyshortcuts': 'u'}, '‹ Trackings')); }
+  back() { return el('p', {class: 'pad'}, el('a', {href: '#/deliveries', 'aria-keyshortcuts': 'u'}, '‹ Deliveries')); }
 
   draw() {
     const {trackings, events, more, moreEvents} = this.answer;
@@ -73,11 +73,10 @@ class Tracking {
       el('p', {class: 'lead'}, badge(t.statusText || 'not reported', t.tone), ' ', visible(t.place),
         t.transit && el('span', {class: 'faint'}, ` ${t.transit} in transit`),
         t.since?.long && el('span', {class: 'tone-caution'}, ` no checkpoint for ${t.since.text}`)),
-      t.notes.map((note) => el('p', {class: 'tone-caution'}, `! ${visible(note)}`)),
       t.unverified && el('p', {class: 'tone-caution'}, `! An event that did not verify changes nothing: ${visible(t.unverified.statusLabel || t.unverified.event)}`),
       el('dl', {class: 'facts'}, facts.map((f) => [el('dt', {}, f.name), el('dd', {}, visible(f.value))])),
-      this.timeline(t, i), this.history(t, i),
-      el('div', {class: 'commands'}, command(this.session, t.commands.show), command(this.session, t.commands.wait), command(this.session, t.commands.history)));
+      this.timeline(t, i),
+      el('div', {class: 'commands'}, command(this.session, t.commands.show), command(this.session, t.commands.wait)));
   }
 
   timeline(t, i) {
@@ -97,14 +96,6 @@ class Tracking {
 
   turn() { this.session.go('tracking', {...this.params, oldest: !this.params.oldest}, {replace: true}); }
 
-  history(t, i) {
-    const all = t.history.map((v) => el('li', {},
-      el('p', {}, time(v.learntAt), ' ', v.id ? el('a', {href: this.session.link('deliveries', {id: v.id.split('.')[0]})}, visible(v.source)) : v.source, ' ', badge(v.statusText), v.older && el('span', {class: 'faint'}, ' older than what was known')),
-      el('ul', {}, v.changes.map((change) => el('li', {}, visible(change))), v.more > 0 && el('li', {class: 'faint'}, `${v.more} more`))));
-    return el('details', {},
-      el('summary', {'data-key': `history ${i}`}, `What changed: ${count(t.history.length, 'version')}`), el('ol', {class: 'history'}, all));
-  }
-
   events(events, more) {
     const several = new Set(events.map((e) => e.trackingNumber)).size > 1;
     const names = ['Received', 'ID', several && 'Number', 'Event', 'Status', 'Verified'].filter(Boolean);
@@ -117,13 +108,13 @@ class Tracking {
       el('td', {class: e.verified === 'yes' ? 'faint' : 'tone-caution'}, visible(e.trust))));
     return el('section', {class: 'pad events', 'aria-label': 'Events'}, el('h2', {}, events.length === 0 ? 'No events' : count(events.length, 'event')),
       events.length > 0 && el('div', {class: 'scroll-x', tabindex: '0', role: 'region', 'aria-label': 'Table of events', 'data-key': 'table of events'}, copyTable(el('table', {class: 'list'}, el('thead', {}, el('tr', {}, names.map((name) => el('th', {scope: 'col'}, name)))), el('tbody', {}, rows)))),
-      more && el('p', {class: 'faint'}, 'Earlier events are not shown; ', el('code', {}, 'waybill events list --number N'), ' lists all.'));
+      more && el('p', {class: 'faint'}, 'Earlier events are not shown; ', el('code', {}, 'waybill events list --tracking-number NUMBER'), ' lists all.'));
   }
 
   key(event) {
     switch (event.key) {
       case 'o': this.turn(); return true;
-      case 'u': this.session.go('trackings', this.session.listed); return true;
+      case 'u': this.session.go('deliveries'); return true;
       case 'c':
         if (this.answer) this.session.copy(this.answer.trackings[0].commands.show, 'Command copied');
         return true;
@@ -139,7 +130,7 @@ class Tracking {
 function checkpoint(stop, tone) {
   const {gap} = stop;
   const size = gap ? steps.filter((s) => gap.seconds >= s).length : 0;
-  const kind = [stop.removed && 'removed', stop.anomalies.length > 0 && 'odd', gap?.long && 'long', tone && `tone-${tone}`, `gap-${size}`].filter(Boolean).join(' ');
+  const kind = [stop.anomalies.length > 0 && 'odd', gap?.long && 'long', tone && `tone-${tone}`, `gap-${size}`].filter(Boolean).join(' ');
   const cell = (name, ...children) => el('td', {role: 'cell', class: name}, children);
   return el('tr', {role: 'row', class: kind},
     el('td', {role: 'cell', class: 'rail', 'aria-hidden': 'true'}),
@@ -151,7 +142,7 @@ function checkpoint(stop, tone) {
 
 // axis draws the checkpoints to scale, days without any dashed.
 function axis(timeline) {
-  const stops = timeline.filter((s) => !s.removed && Number.isFinite(Date.parse(s.GMTTimestamp)));
+  const stops = timeline.filter((s) => Number.isFinite(Date.parse(s.GMTTimestamp)));
   const times = stops.map((s) => Date.parse(s.GMTTimestamp));
   const first = Math.min(...times);
   const span = Math.max(...times) - first;

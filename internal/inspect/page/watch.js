@@ -1,5 +1,5 @@
-// watch.js has what the views of trackings and runs share: they read the store
-// again from time to time, and show commands to copy.
+// watch.js reads what the store has of a tracking from time to time, and shows
+// commands to copy.
 
 import {el, visible} from './dom.js';
 import {get} from './api.js';
@@ -52,18 +52,10 @@ export class Watch {
     this.timer = setTimeout(() => { if (!document.hidden) this.now(); }, pause);
   }
 
-  /** start asks, unless that has begun. */
-  start() { if (!this.asking) this.now(true); }
-
-  /** stop asks no more, until now or start. */
-  stop() {
+  close() {
     clearTimeout(this.timer);
     this.asking?.abort();
     this.asking = null;
-  }
-
-  close() {
-    this.stop();
     document.removeEventListener('visibilitychange', this.onVisible);
   }
 }
@@ -75,20 +67,15 @@ export function command(session, text) {
     el('button', {type: 'button', 'aria-label': `Copy: ${text}`, 'data-key': text, onclick: () => session.copy(text, 'Command copied')}, 'Copy'));
 }
 
-/** move focuses the next or previous of nodes, from the one that has the focus. */
-export function move(nodes, step) {
-  const all = [...nodes];
+/** moveKeys focuses the next of nodes for j, the previous for k, and returns whether it did. */
+export function moveKeys(event, nodes) {
+  if (event.key !== 'j' && event.key !== 'k') return false;
+  const all = [...nodes()];
   const at = all.findIndex((node) => node.contains(document.activeElement));
-  const to = all[at < 0 ? 0 : Math.min(Math.max(at + step, 0), all.length - 1)];
+  const to = all[at < 0 ? 0 : Math.min(Math.max(at + (event.key === 'j' ? 1 : -1), 0), all.length - 1)];
   to?.focus();
   to?.scrollIntoView({block: 'nearest'});
   return Boolean(to);
-}
-
-/** moveKeys takes j and k, and returns whether it did. */
-export function moveKeys(event, nodes) {
-  if (event.key === 'j' || event.key === 'k') return move(nodes(), event.key === 'j' ? 1 : -1);
-  return false;
 }
 
 /** keepPlace calls draw, and restores the focus, and what is unfolded, of what has a data-key, and the scroll position. */

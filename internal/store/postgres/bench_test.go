@@ -31,7 +31,7 @@ func BenchmarkPut(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			d, err := postgres.Open(b.Context(), target, postgres.Options{Connections: 4})
+			d, err := postgres.Open(b.Context(), target, postgres.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}

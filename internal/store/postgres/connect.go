@@ -4,7 +4,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -26,11 +25,8 @@ func (r refusal) Error() string { return r.why }
 // access sets connections to a target up. All are set up alike, whatever the server,
 // the database or the role has as defaults.
 type access struct {
-	target   Target
-	unsynced bool // a server that does not put commits on disk at once is fine
-	reads    bool // a server that only reads is fine; not changed while connections are made
-
-	lacking atomic.Pointer[string] // why commits are not on disk at once, where that is fine
+	target Target
+	reads  bool // a server that only reads is fine; not changed while connections are made
 }
 
 // config returns how to connect.
@@ -115,19 +111,10 @@ func (a *access) judge(standby bool, readOnly, fsync, synchronousCommit string) 
 		return refusal{store.ErrReadOnly, "the server is a standby"}
 	case readOnly == "on":
 		return refusal{store.ErrReadOnly, "default_transaction_read_only is on"}
-	}
-	lacking := ""
-	switch {
 	case fsync == "off":
-		lacking = "fsync is off"
+		return refusal{store.ErrUnsynced, "fsync is off"}
 	case synchronousCommit == "off":
-		lacking = "synchronous_commit is off"
-	default:
-		return nil
+		return refusal{store.ErrUnsynced, "synchronous_commit is off"}
 	}
-	if !a.unsynced {
-		return refusal{store.ErrUnsynced, lacking}
-	}
-	a.lacking.Store(&lacking)
 	return nil
 }

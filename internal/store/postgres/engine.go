@@ -15,9 +15,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// Connections of an open store that are no readers: the one that writes, and the one of
-// its session.
-const notReaders = 2
+// maxReaders is how many connections of an open store read at most, besides the one that
+// writes and the one of its session.
+const maxReaders = 2
 
 // closing bounds what is still said to the server when the store is closed.
 const closing = 500 * time.Millisecond
@@ -69,17 +69,15 @@ type engine struct {
 	session  *session
 	staging  stagingLock
 
-	copyOf     string           // identity of the store that this one may be a copy under way of
-	password   *redact.Redactor // removes it from what a server says
-	unfinished bool             // it is
+	password *redact.Redactor // removes it from what a server says
 }
 
 // newEngine returns an engine on the server that config leads to, with at most that many
 // connections to it. It opens none.
-func newEngine(place, schema string, config *pgx.ConnConfig, connections int, p process) *engine {
+func newEngine(place, schema string, config *pgx.ConnConfig, p process) *engine {
 	e := &engine{place: place, schema: schema, config: config.Copy(), spans: usualSpans, links: newLinks(), staging: newStagingLock()}
 	e.config.DialFunc = e.links.dialer(config.DialFunc)
-	e.readers = e.pool(max(connections-notReaders, 1))
+	e.readers = e.pool(maxReaders)
 	e.owners = newOwners(e, p)
 	e.session = newSession(e)
 	e.writer = newWriter(e)

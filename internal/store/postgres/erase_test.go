@@ -43,9 +43,9 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	must(err)
 	_, err = staging.Open(ctx)
 	must(err)
-	for n := range 3 {
+	for range 3 {
 		seen := ledger.NewSighting(tracking.Tracking{Status: "1"}, ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
-		must(d.Record(ctx, account, []ledger.RecordedAnswer{{ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen}, Digest: []byte{byte(n)}, Raw: fmt.Appendf(nil, `{"trackingNumber":%q}`, number)}}))
+		must(d.Record(ctx, account, []ledger.RecordedAnswer{{ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen}, Raw: fmt.Appendf(nil, `{"trackingNumber":%q}`, number)}}))
 	}
 	put := inbox.Delivery{
 		ReceivedAt: time.Now(), Path: "/" + number, Verified: inbox.Yes, Header: []webhook.Field{{Name: "X-Number", Value: number}},
@@ -60,7 +60,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	exec(t, reader, "SET application_name TO 'a report'")
 	exec(t, reader, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 	exec(t, reader, "SELECT 1")
-	_, err = d.Erase(ctx, account, []tracking.Query{{ReferID: ref}})
+	_, err = d.Erase(ctx, account, []tracking.Query{{ReferID: ref}}, false)
 	must(err)
 	left, err := d.Compact(ctx)
 	must(err)
@@ -97,7 +97,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	app, err := openAt(t, strings.Replace(url, "://waybill@", "://app@", 1), Options{})
 	must(err)
 	defer func() { must(app.Close()) }()
-	_, err = app.Erase(ctx, account, []tracking.Query{{ReferID: "ORD-2"}})
+	_, err = app.Erase(ctx, account, []tracking.Query{{ReferID: "ORD-2"}}, false)
 	must(err)
 	left, err = app.Compact(ctx)
 	must(err)

@@ -21,11 +21,7 @@ const noticed = 2 * time.Second
 type Options struct {
 	store.Options
 
-	Password    string // instead of that of the environment; empty for that one
-	Connections int    // at most; at least 3
-	Unsynced    bool   // a server that does not put commits on disk at once is fine
-
-	CopyOf string // identity of a store: one that is a copy under way of it is opened, too
+	Password string // instead of that of the environment; empty for that one
 
 	// What others see of this process.
 	Version, Command string
@@ -35,7 +31,7 @@ type Options struct {
 }
 
 // Open opens the store at the target, and makes its schema if there is none and the role
-// may. A store of an older version is brought up to date; one of a newer version is
+// may. A store with other tables, of a newer version or of a development build, is
 // refused and left alone. One on a server that only reads, or for a role that may only
 // read, is opened for reading, see [store.DB.Writable]. While the server can't be reached,
 // Open tries for some seconds, but once only to read. Errors are [*store.Error].
@@ -44,16 +40,13 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 		t.config = t.config.Copy()
 		t.config.Password = o.Password
 	}
-	a := &access{target: t, unsynced: o.Unsynced, reads: o.ReadOnly}
+	a := &access{target: t, reads: o.ReadOnly}
 	host, _ := os.Hostname() // for people; they can do without
-	e := newEngine(t.Place(), t.schema, a.config(), o.Connections, process{Host: host, PID: os.Getpid(), Version: o.Version, Command: o.Command})
-	e.copyOf, e.note, e.password = o.CopyOf, o.Note, redact.New(t.config.Password)
+	e := newEngine(t.Place(), t.schema, a.config(), process{Host: host, PID: os.Getpid(), Version: o.Version, Command: o.Command})
+	e.note, e.password = o.Note, redact.New(t.config.Password)
 	d, err := e.store(ctx, a, o.Options)
 	if err != nil {
 		return nil, errors.Join(e.fail("open", err), e.close()) //nolint:contextcheck // it ends on its own
-	}
-	if lacking := a.lacking.Load(); lacking != nil && o.Note != nil {
-		o.Note("The server does not put commits on disk at once (" + *lacking + "): if it crashes, it may lose what was sent and received")
 	}
 	if e.moved && o.Note != nil {
 		o.Note("The server is not the one that the store was last written on, such as after a failover: it may lack what was sent and received last")
@@ -101,8 +94,7 @@ func (e *engine) fail(op string, err error) error {
 	return e.password.Error(err)
 }
 
-// open connects and brings the schema up to date. It reports whether there was none, and
-// returns why nothing can be written.
+// open connects and opens the schema. It reports whether there was none, and returns why nothing can be written.
 func (e *engine) open(ctx context.Context, a *access, o store.Options) (made bool, readOnly, err error) {
 	if o.ReadOnly {
 		readOnly = e.readOnly("it was opened for reading")
@@ -125,9 +117,6 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 		if err := conn.Raw(func(c any) error {
 			var writable bool
 			made, writable, err = openSchema(ctx, c.(*stdlib.Conn).Conn(), e.place, e.schema, o.MustExist, a.reads) //nolint:forcetypeassert // of our driver
-			if u, ok := errors.AsType[unfinished](err); ok && u.source == e.copyOf {
-				e.unfinished, err = true, nil
-			}
 			if err == nil && !writable && readOnly == nil {
 				readOnly = e.readOnly("the role has no right to write")
 			}

@@ -18,7 +18,6 @@ func openAt(t *testing.T, url string, o Options) (*store.DB, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Connections = 4
 	db, err := Open(t.Context(), target, o)
 	if err == nil {
 		t.Cleanup(func() {
@@ -45,7 +44,7 @@ func TestOpenSaysThatItWaits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var notes []string
-	_, err = Open(ctx, target, Options{Connections: 4, Note: func(text string) {
+	_, err = Open(ctx, target, Options{Note: func(text string) {
 		notes = append(notes, text)
 		cancel()
 	}})
@@ -100,16 +99,6 @@ func TestOpen(t *testing.T) {
 	readOnly("a session that reads", Options{})
 	asAdmin(t, s, "ALTER ROLE waybill RESET ALL")
 
-	var notes []string
-	asAdmin(t, s, "ALTER ROLE waybill SET synchronous_commit TO off")
-	if _, err := openAt(t, url, Options{Unsynced: true, Note: func(text string) { notes = append(notes, text) }}); err != nil {
-		t.Error(err)
-	}
-	if len(notes) != 1 || !strings.Contains(notes[0], "synchronous_commit is off") {
-		t.Errorf("notes %q", notes)
-	}
-	asAdmin(t, s, "ALTER ROLE waybill RESET ALL")
-
 	asAdmin(t, s, "REVOKE CREATE ON DATABASE waybill FROM PUBLIC")
 	asAdmin(t, s, "ALTER DATABASE waybill OWNER TO postgres")
 	_, err := openAt(t, s.NewURL(t), Options{})
@@ -156,7 +145,7 @@ func TestOpenWaitsForTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	began = time.Now()
-	if _, err := Open(ctx, target, Options{Connections: 4}); err == nil || time.Since(began) > usualSpans.patience {
+	if _, err := Open(ctx, target, Options{}); err == nil || time.Since(began) > usualSpans.patience {
 		t.Errorf("%v after %s", err, time.Since(began))
 	}
 }

@@ -64,7 +64,7 @@ func (w *writer) sendNew(ctx context.Context, on *pgx.Conn, name string, n store
 		batch.Queue(text)
 	}
 	begins := batch.Len()
-	batch.Queue(countNew, name, w.committed, w.newest, n.Keys)
+	batch.Queue(countNew, name, w.committed, store.SchemaVersion, n.Keys)
 	for _, s := range n.Statements {
 		batch.Queue(s.Text, s.Args...)
 	}

@@ -112,8 +112,9 @@ func TestSchemaIsRefused(t *testing.T) {
 		{"made of an empty one", "", "", false, false, nil},
 		{"ours", "", "", true, true, nil},
 		{"newer", "UPDATE " + name + ".meta SET version = 99", "", false, false, store.ErrTooNew},
-		{"newer, to read", "", "", false, true, store.ErrTooNew},
-		{"older, to read", "UPDATE " + name + ".meta SET version = 0", "", true, true, store.ErrNotThere},
+		{"newer, to read", "", "UPDATE " + name + ".meta SET version = 1", false, true, store.ErrTooNew},
+		{"of another development build", "UPDATE " + name + ".counters SET value = value - 1 WHERE name = 'schema'", "", false, false, store.ErrDevelopment},
+		{"of an earlier one, to read", "DELETE FROM " + name + ".counters WHERE name = 'schema'", "", true, true, store.ErrDevelopment},
 	} {
 		if tt.before != "" {
 			exec(t, conn, tt.before)
@@ -133,31 +134,21 @@ func TestSchemaIsRefused(t *testing.T) {
 	}
 }
 
-func TestMigrationThatFailsChangesNothing(t *testing.T) {
+func TestSchemaThatFailsChangesNothing(t *testing.T) {
 	of, ok := pgtest.URL(t)
 	if !ok {
 		return
 	}
 	conn, schema := connectSchema(t, of)
-	steps, err := migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if made, err := migrate(t.Context(), conn, "place", schema, append(steps, "SELECT no_such_function()")); made || sqlState(err) != "42883" {
+	if made, err := makeTables(t.Context(), conn, "place", schema, schemaText+";\nSELECT no_such_function()"); made || sqlState(err) != "42883" {
 		t.Errorf("made %v, %v", made, err)
 	}
-	state, err := readSchema(t.Context(), conn, "place", schema, len(steps))
+	state, err := readSchema(t.Context(), conn, "place", schema)
 	if state.exists || err != nil {
 		t.Errorf("%+v, %v", state, err)
 	}
-	if made, err := migrate(t.Context(), conn, "place", schema, steps); !made || err != nil {
+	if made, err := makeTables(t.Context(), conn, "place", schema, schemaText); !made || err != nil {
 		t.Fatalf("made %v, %v", made, err)
-	}
-	if made, err := migrate(t.Context(), conn, "place", schema, append(steps, "CREATE TABLE added ()")); made || err != nil {
-		t.Errorf("made %v, %v", made, err)
-	}
-	if version := number(t, conn, "SELECT version FROM meta"); version != int64(len(steps))+1 || number(t, conn, "SELECT COUNT(*) FROM added") != 0 {
-		t.Errorf("it is version %d", version)
 	}
 }
 
@@ -414,13 +405,8 @@ func TestCopiedRows(t *testing.T) {
 	if conn == nil {
 		return
 	}
-	exec(t, conn, "SELECT add_partitions('answer_versions', 9000001)")
-	exec(t, conn, "INSERT INTO answer_versions (id, account_id, refer_id, first_seen, seen, raw) SELECT 9000000 + n, 1, 'r', 0, n, '' FROM generate_series(0, 1) AS n")
 	exec(t, conn, "SELECT add_partitions('batch_answers', 10000)")
 	exec(t, conn, "INSERT INTO batch_answers (batch_id, cut, raw) VALUES (10000, 0, '')")
-	if n := number(t, conn, "SELECT items FROM drop_answer_versions(-1, 100)"); n != 0 {
-		t.Errorf("%d answers dropped of an empty partition", n)
-	}
 	columns := []string{"seq", "received", "method", "path", "raw_query", "remote", "verified", "reason", "scheme", "secret_name", "body_authenticated", "single", "anomaly", "header", "body"}
 	delivery := func(seq int64, body any) []any {
 		return []any{seq, int64(1), "POST", []byte("/"), []byte{}, "", "no", "", "", "", int64(1), int64(0), "", []byte("ab"), body}

@@ -111,7 +111,7 @@ func opened(t testing.TB, url string, o store.Options) storetest.Store {
 	t.Helper()
 	d := dbAt(t.Context(), t, url, o)
 	return storetest.Store{
-		Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, Eraser: d, EventFollower: d},
+		Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Sweeps: d, Eraser: d, EventFollower: d},
 		Deliveries: storetest.Deliveries{Store: d, Overviews: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
 		Observed:   d,
 		Close:      d.Close,
@@ -124,7 +124,7 @@ func dbAt(ctx context.Context, t testing.TB, url string, o store.Options) *store
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := Open(ctx, target, Options{Options: o, Connections: 4})
+	d, err := Open(ctx, target, Options{Options: o})
 	if err != nil {
 		t.Fatal(err)
 	}

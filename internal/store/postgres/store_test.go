@@ -31,7 +31,7 @@ func open(t testing.TB, url string) *killable {
 	t.Helper()
 	target := parsed(t, url)
 	a := &access{target: target}
-	e := newEngine(target.Place(), target.schema, a.config(), 4, process{Host: "here", PID: 1, Version: "1", Command: "test"})
+	e := newEngine(target.Place(), target.schema, a.config(), process{Host: "here", PID: 1, Version: "1", Command: "test"})
 	e.spans = suiteSpans
 	d, err := e.store(context.WithoutCancel(t.Context()), a, store.Options{}) // also once the test ended
 	if err != nil {
@@ -133,7 +133,7 @@ func harness(schema emptied) storetest.Harness {
 			t.Helper()
 			d := open(t, url)
 			return storetest.Store{
-				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, Eraser: d, EventFollower: d},
+				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Sweeps: d, Eraser: d, EventFollower: d},
 				Deliveries: storetest.Deliveries{Store: d, Overviews: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
 				Observed:   d,
 				Close:      d.Close,

@@ -21,8 +21,7 @@ func (e *engine) upkeep(writable bool) store.Upkeep {
 	u := store.Upkeep{
 		TableBytes: e.tableBytes, Settings: e.settings, Processes: e.processes,
 		Compact: e.compact, Freeze: e.freeze, LastNumber: e.lastNumber,
-		BeginCopy: beginCopy, FinishCopy: finishCopy, Unfinished: e.unfinished,
-		Tables: map[string][]string{"deliveries": {"delivery_bytes", "delivery_records"}},
+		BeginCopy: beginCopy, FinishCopy: finishCopy,
 	}
 	if !writable {
 		u.Freeze = func(context.Context) (func() error, error) { return func() error { return nil }, nil }
@@ -63,7 +62,7 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 		tables = append(tables, t)
 		return err
 	}, `SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
-		AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relname <> ALL ($2) ORDER BY 1`, e.schema, []string{"meta", "identity", "owners", "owner_commits", "staging", "counters"}); err != nil {
+		AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relname <> ALL ($2) ORDER BY 1`, e.schema, []string{"meta", "owners", "owner_commits", "staging", "counters"}); err != nil {
 		return nil, err
 	}
 	holders, err := e.awaitSnapshots(ctx)
@@ -246,17 +245,11 @@ func (e *engine) lastNumber(ctx context.Context, table, column string) (n int64,
 	return n, err
 }
 
-// copyMark begins the name of the program in the table meta of a copy under way; the
-// identity of its source follows.
-const copyMark = "waybill copy of "
+// copyMark is the name of the program in the table meta of a copy under way.
+const copyMark = "waybill copy"
 
-// unfinished says that a schema is a copy under way.
-type unfinished struct{ source string }
-
-func (u unfinished) Error() string { return "it is a copy under way of store " + u.source }
-
-func beginCopy(ctx context.Context, on store.Queryer, source string) error {
-	_, err := on.ExecContext(ctx, "UPDATE meta SET program = $1", copyMark+source)
+func beginCopy(ctx context.Context, on store.Queryer) error {
+	_, err := on.ExecContext(ctx, "UPDATE meta SET program = $1", copyMark)
 	return err
 }
 
@@ -315,7 +308,7 @@ func without[T any](all []T, a, b int) []T {
 }
 
 // partitioned are the tables in partitions, with the columns whose numbers are their ranges.
-var partitioned = map[string]string{"batch_answers": "batch_id", "answer_versions": "id", "delivery_bytes": "seq"}
+var partitioned = map[string]string{"batch_answers": "batch_id", "delivery_bytes": "seq"}
 
 // loadTable adds rows, which are in the order of their numbers.
 func loadTable(ctx context.Context, pg *pgx.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error {

@@ -46,7 +46,6 @@ type writer struct {
 	engine *engine
 	pool   *sql.DB // of one connection
 
-	newest      int  // version of the schema that this program can write
 	isFirst     bool // the next transaction is the first one of its connection
 	predecessor string
 	identity    string      // of the store; empty until it was read
@@ -62,7 +61,7 @@ type writer struct {
 var _ store.Connector = (*writer)(nil)
 
 func newWriter(e *engine) *writer {
-	return &writer{engine: e, pool: e.pool(1), newest: newestVersion()}
+	return &writer{engine: e, pool: e.pool(1)}
 }
 
 // Connect is for [store.Connector].
@@ -154,8 +153,8 @@ func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 		return errFenced
 	case err != nil:
 		return err
-	case version > w.newest:
-		return w.engine.trouble(store.ErrTooNew, beyondNewest(version, w.newest))
+	case version > store.SchemaVersion:
+		return w.engine.trouble(store.ErrTooNew, store.BeyondNewest(version))
 	case number <= w.committed:
 		w.lost = w.engine.trouble(store.ErrLost, nil)
 		return w.lost
@@ -214,7 +213,7 @@ func (w *writer) endPredecessor() string {
 // tables.
 func (w *writer) checkServer(ctx context.Context, c *pgconn.PgConn, name string) error {
 	results, err := ask(ctx, c, fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET statement_timeout TO %d; SET enable_seqscan TO off; ", turn.Milliseconds(), writeTimeout.Milliseconds())+w.endPredecessor()+
-		"SELECT (SELECT encode(id, 'hex') FROM identity), COALESCE((SELECT number FROM owner_commits WHERE owner = '"+name+"'), -1), "+thisBackend+"; COMMIT")
+		"SELECT (SELECT value FROM counters WHERE name = 'identity'), COALESCE((SELECT number FROM owner_commits WHERE owner = '"+name+"'), -1), "+thisBackend+"; COMMIT")
 	if err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // besideName matches the name of what SQLite and this package put beside a database: its
-// logs, locks, backups, copies, and responses that were salvaged.
-var besideName = regexp.MustCompile(`(?i)^(.+?)(-wal|-shm|-journal|\.staging\.lock|\.owners(/[^/]+)?|\.bak-v\d+(\.part)?|\.copying-[^/]+|\.salvage-[^/]+\.jsonl)$`)
+// logs, locks and copies.
+var besideName = regexp.MustCompile(`(?i)^(.+?)(-wal|-shm|-journal|\.staging\.lock|\.owners(/[^/]+)?|\.copying)$`)
 
 // Beside returns the path of the database that a file belongs to, by the file's name;
 // empty if its name is not that of a file beside a database.

@@ -22,14 +22,12 @@ type file struct {
 	owner    owner
 	readOnly error
 	made     bool
-	backup   string
 }
 
 // Open opens the store at path, and makes it with its folder if there is none.
-// A store of an older version is brought up to date, after a copy of it was
-// made beside it, see [store.DB.Backup]; one of a newer version is refused and left
-// alone. One that the user can't write is opened for reading, see [store.DB.Writable],
-// if it is of this version. Symbolic links are followed; a file that has several names, or is
+// A store with other tables, of a newer version or of a development build, is refused and
+// left alone. One that the user can't write is opened for reading, see
+// [store.DB.Writable]. Symbolic links are followed; a file that has several names, or is
 // mounted without its folder, is refused: its log and its locks would not be
 // those of others who use it.
 func Open(ctx context.Context, path string, o store.Options) (*store.DB, error) {
@@ -50,10 +48,6 @@ func openFile(ctx context.Context, path string, o store.Options) (*file, string,
 	if err != nil {
 		return nil, "", fail(path, "open", err)
 	}
-	steps, err := migrations()
-	if err != nil {
-		return nil, "", err
-	}
 	readOnly := !disk.Writable(path) || !disk.Writable(filepath.Dir(path))
 	shared, err := whoShares(path, readOnly)
 	if err != nil {
@@ -63,12 +57,12 @@ func openFile(ctx context.Context, path string, o store.Options) (*file, string,
 	if readOnly || o.ReadOnly {
 		opener = openReadOnly
 	}
-	f, err := opener(ctx, path, steps)
+	f, err := opener(ctx, path)
 	return f, shared, err
 }
 
-// openWritable opens the store, brings it up to date or makes it.
-func openWritable(ctx context.Context, path string, steps []string) (*file, error) {
+// openWritable opens the store, or makes it.
+func openWritable(ctx context.Context, path string) (*file, error) {
 	readers, err := newReaders(path)
 	if err != nil {
 		return nil, fail(path, "open", err)
@@ -77,8 +71,7 @@ func openWritable(ctx context.Context, path string, steps []string) (*file, erro
 	if err != nil {
 		return nil, err
 	}
-	f.made, f.backup, err = f.writer.upgrade(ctx, steps)
-	if err != nil {
+	if f.made, err = f.writer.prepare(ctx); err != nil {
 		return nil, errors.Join(fail(path, "open", err), f.abandon())
 	}
 	return f, nil
@@ -109,8 +102,8 @@ func (f *file) close() error {
 func (f *file) engine(shared string) store.Engine {
 	boot := bootID()
 	return store.Engine{
-		Place: f.path, New: f.made, Backup: f.backup, Shared: shared,
-		ReadOnly: f.readOnly, Salvage: true,
+		Place: f.path, New: f.made, Shared: shared,
+		ReadOnly:  f.readOnly,
 		Connector: &f.writer, Readers: f.readers, Owners: &f.owner,
 		Clock:       store.Clock{ID: func() string { return boot }, Now: uptime},
 		Read:        f.read,

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,7 +20,7 @@ type identity struct {
 
 	// The rest belongs to the connection that writes.
 	log fs.FileInfo // that the connection writes to, nil if there is none
-	id  []byte      // nil until it was read
+	id  int64       // 0 until it was read
 }
 
 // recordFile records which file was opened.
@@ -81,11 +80,11 @@ func (i *identity) checkConnection(ctx context.Context, conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	var id []byte
-	if err := conn.QueryRowContext(ctx, "SELECT id FROM identity").Scan(&id); err != nil {
+	var id int64
+	if err := conn.QueryRowContext(ctx, "SELECT value FROM counters WHERE name = 'identity'").Scan(&id); err != nil {
 		return err
 	}
-	if i.id != nil && !bytes.Equal(id, i.id) {
+	if i.id != 0 && id != i.id {
 		return &store.Error{Kind: store.ErrGone, Path: i.path, Op: "use", Err: errors.New("replaced by another store")}
 	}
 	i.log, i.id = log, id

@@ -15,7 +15,7 @@ import (
 // each read opens the file anew.
 
 // openReadOnly opens a store that the user can't write.
-func openReadOnly(ctx context.Context, path string, steps []string) (*file, error) {
+func openReadOnly(ctx context.Context, path string) (*file, error) {
 	readers, err := connectBy(func() (string, error) { return readOnlyName(path) })
 	if err != nil {
 		return nil, fail(path, "open", err)
@@ -27,17 +27,15 @@ func openReadOnly(ctx context.Context, path string, steps []string) (*file, erro
 		return nil, err
 	}
 	f.readOnly = &store.Error{Kind: store.ErrReadOnly, Path: path, Op: "write"}
-	var version int
+	var there bool
 	err = f.read(ctx, func() (again bool, err error) {
-		version, err = storeVersion(ctx, readers, path, len(steps))
+		there, err = isStore(ctx, readers, path)
 		return true, err
 	})
 	switch {
 	case err != nil:
-	case version == 0:
+	case !there:
 		err = &store.Error{Kind: store.ErrNotThere, Path: path, Op: "open"}
-	case version < len(steps):
-		err = &store.Error{Kind: store.ErrNoPlace, Path: path, Op: "open", Err: &store.OlderError{Version: version, Reads: len(steps)}}
 	default:
 		err = f.writer.identity.recordFile()
 	}

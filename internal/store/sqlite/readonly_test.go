@@ -3,11 +3,9 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -18,11 +16,7 @@ import (
 // tests.
 func readOnly(t *testing.T, path string) (*store.DB, error) {
 	t.Helper()
-	steps, err := migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := openReadOnly(t.Context(), path, steps)
+	f, err := openReadOnly(t.Context(), path)
 	if err != nil {
 		return nil, err
 	}
@@ -111,10 +105,6 @@ func TestReadOnlyStoreWrittenMeanwhile(t *testing.T) {
 // What could be read only after something was written is refused, with what to
 // do.
 func TestReadOnlyStoreThatCannotBeRead(t *testing.T) {
-	steps, err := migrations()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, tt := range []struct {
 		name string
 		lay  func(path string) error
@@ -122,12 +112,9 @@ func TestReadOnlyStoreThatCannotBeRead(t *testing.T) {
 	}{
 		{"an empty file", func(path string) error { return os.WriteFile(path, nil, 0o600) }, store.ErrNotThere},
 		{"of another program", func(path string) error { return os.WriteFile(path, []byte("text, and no database"), 0o600) }, store.ErrNotStore},
-		{"of an older version", func(path string) error { return makeVersion(t.Context(), path, steps[:len(steps)-1]) }, store.ErrNoPlace},
-		{"of a newer version", func(path string) error {
-			return makeVersion(t.Context(), path, append(slices.Clip(steps), "CREATE TABLE later (x TEXT)"))
-		}, store.ErrTooNew},
+		{"of a newer version", func(path string) error { return makeAltered(t.Context(), path, "PRAGMA user_version = 9") }, store.ErrTooNew},
 		{"a log without its index", func(path string) error {
-			return errors.Join(makeVersion(t.Context(), path, steps), os.WriteFile(path+"-wal", []byte("x"), 0o600))
+			return errors.Join(makeAltered(t.Context(), path, ""), os.WriteFile(path+"-wal", []byte("x"), 0o600))
 		}, store.ErrNoPlace},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -142,16 +129,4 @@ func TestReadOnlyStoreThatCannotBeRead(t *testing.T) {
 			}
 		})
 	}
-}
-
-// makeVersion makes a store by those steps.
-func makeVersion(ctx context.Context, path string, steps []string) error {
-	if _, err := resolvePath(path, false); err != nil {
-		return err
-	}
-	f, err := openWritable(ctx, path, steps)
-	if err != nil {
-		return err
-	}
-	return f.abandon()
 }

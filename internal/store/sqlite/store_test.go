@@ -72,7 +72,7 @@ func harness() storetest.Harness {
 			t.Helper()
 			d := open(t, path)
 			return storetest.Store{
-				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Versions: d, Sweeps: d, Eraser: d, EventFollower: d},
+				Trackings:  storetest.Trackings{Stager: d, Queue: d, UnknownRows: d, History: d, Keys: d, Accounts: d, Trackings: d, Statistics: d, Sweeps: d, Eraser: d, EventFollower: d},
 				Deliveries: storetest.Deliveries{Store: d, Overviews: d, Verdicts: d, Retention: d, Outbox: d, Forwardings: d, Listeners: d, Changes: d},
 				Observed:   d,
 				Close:      d.Close,

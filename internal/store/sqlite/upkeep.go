@@ -39,11 +39,7 @@ func (f *file) backUp(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	steps, err := migrations()
-	if err != nil {
-		return err
-	}
-	written, err := openReadOnly(ctx, path, steps)
+	written, err := openReadOnly(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -64,9 +60,7 @@ func (f *file) vacuumInto(ctx context.Context, path string) error {
 	return err
 }
 
-// compact is for [store.Upkeep]: it writes the file anew, and empties the log. Copies
-// that were made of older versions, files of salvaged answers, and copies under way are
-// left. Locks hold nothing.
+// compact is for [store.Upkeep]: it writes the file anew, and empties the log.
 func (f *file) compact(ctx context.Context) ([]string, error) {
 	pool, err := connect(f.path, "busy_timeout(10000)", "synchronous(FULL)", "secure_delete(1)")
 	if err != nil {
@@ -84,17 +78,7 @@ func (f *file) compact(ctx context.Context) ([]string, error) {
 	if busy != 0 {
 		return nil, &store.Error{Kind: store.ErrLocked, Path: f.path, Op: "compact", Err: errors.New("its log is in use")}
 	}
-	var left []string
-	entries, err := os.ReadDir(filepath.Dir(f.path))
-	for _, e := range entries {
-		for _, kind := range []string{".bak-v", ".salvage-", ".copying-"} {
-			isLock := strings.HasSuffix(e.Name(), ".staging.lock") || strings.HasSuffix(e.Name(), ".owners")
-			if strings.HasPrefix(e.Name(), filepath.Base(f.path)+kind) && !isLock {
-				left = append(left, filepath.Join(filepath.Dir(f.path), e.Name()))
-			}
-		}
-	}
-	return left, err
+	return nil, nil
 }
 
 // freeBytes is for [store.Upkeep].
@@ -201,17 +185,18 @@ func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) 
 	return nil
 }
 
-// OpenCopy opens the store that is to become a copy, at path, of the one with that
-// identity. Until finish it has another name, by which the same call finds it again.
-// The error matches [store.ErrNotEmpty] if there is something at path.
-func OpenCopy(ctx context.Context, path, source string) (db *store.DB, finish func() error, err error) {
+// OpenCopy opens the store that is to become a copy, at path. Until finish it has another
+// name. The error matches [store.ErrNotEmpty] if there is something at path, or of a copy
+// that did not finish.
+func OpenCopy(ctx context.Context, path string) (db *store.DB, finish func() error, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, nil, err
 	}
-	if err := requireFree(path); err != nil {
+	part := path + ".copying"
+	if err := errors.Join(requireFree(path), requireFree(part)); err != nil {
 		return nil, nil, err
 	}
-	db, err = Open(ctx, path+".copying-"+source[:8], store.Options{})
+	db, err = Open(ctx, part, store.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

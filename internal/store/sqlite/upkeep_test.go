@@ -59,16 +59,6 @@ func TestWriteBackupNamesTheCopy(t *testing.T) {
 	}
 }
 
-// Every table is copied, or is one that says who uses the store.
-func TestEveryTableIsCopied(t *testing.T) {
-	d := opened(t, filepath.Join(t.TempDir(), "waybill.db"))
-	var names string
-	ask(t, d, []any{&names}, "SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT IN ('identity', 'listeners') ORDER BY name)")
-	if got := strings.Join(slices.Sorted(slices.Values(store.CopiedTables())), ","); got != names {
-		t.Errorf("copied: %s\nthere are: %s", got, names)
-	}
-}
-
 // Each thing that tables must agree on is looked at, and reading changes nothing.
 func TestProblems(t *testing.T) {
 	for what, damage := range map[string]string{

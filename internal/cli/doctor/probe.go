@@ -1,0 +1,398 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// probe finds out, by queries alone, what the service's answers look like: what says
+// that there is no such tracking, and which parameter asks by tracking number.
+func (x *examination) probe(ctx context.Context) []finding {
+	client, err := x.call.Client()
+	if err != nil {
+		return []finding{found(probeFailed, "%v", err).hinted(command.HintOf(err))}
+	}
+	c := x.call.Config
+	p := prober{service: client, gate: x.call.Gate, numberParam: c.Query.TrackingNumberParam, patience: cmp.Or(c.Timeout, command.QueryTimeout)}
+	known, batches, err := x.readKnown(ctx, client)
+	if err != nil {
+		return []finding{found(probeFailed, "%v", err).hinted(command.HintOf(err))}
+	}
+	result, err := p.probe(ctx, known)
+	if err != nil {
+		return append(batches, found(probeFailed, "%v", err))
+	}
+	return append([]finding{x.absenceFinding(result.absent), x.numberFinding(result)}, batches...)
+}
+
+// readKnown returns trackings that the service should show, and what is known of the
+// account's assumptions, which "waybill help rows" lists.
+func (x *examination) readKnown(ctx context.Context, client *api.Client) ([]tracking.Item, []finding, error) {
+	db, err := x.call.StoreIfAny(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	var checked []ledger.CheckedAssumption
+	account := x.call.Account(ctx)
+	if db != nil {
+		if checked, err = db.Accounts.Assumptions(ctx, account); err != nil {
+			return nil, nil, err
+		}
+	}
+	known, err := x.knownItems(ctx, client, db, account)
+	return known, assumptionFindings(checked), err
+}
+
+// knownItems returns the trackings with the REF of the command line. Without one they
+// are accepted rows of the store.
+func (x *examination) knownItems(ctx context.Context, client *api.Client, db *app.Store, account string) ([]tracking.Item, error) {
+	if x.ref == "" && db == nil {
+		return nil, nil
+	}
+	if x.ref == "" {
+		return knownItems(db.Trackings.Statuses(ctx, account, ledger.Filter{Limit: maxRead}))
+	}
+	var known []tracking.Item
+	if db != nil {
+		for _, q := range []tracking.Query{{ReferID: x.ref}, {Number: x.ref}} {
+			found, err := db.Trackings.Find(ctx, account, q.ReferID, q.Number)
+			if err != nil {
+				return nil, err
+			}
+			for _, st := range found {
+				known = append(known, st.Item)
+			}
+		}
+	}
+	if len(known) > 0 {
+		return known, nil
+	}
+	f := client.Find(ctx, tracking.Query{ReferID: x.ref}, tracking.Item{ReferID: x.ref})
+	for _, t := range f.Body.Answer().Trackings {
+		if t.Number != "" {
+			known = append(known, tracking.Item{ReferID: x.ref, Number: t.Number})
+		}
+	}
+	return known, nil
+}
+
+// maxRead is how many rows are read to find trackings that the service shows.
+const maxRead = 2000
+
+// knownItems returns up to three accepted rows: rows that the service has shown before
+// first.
+func knownItems(rows iter.Seq2[ledger.TrackingStatus, error]) ([]tracking.Item, error) {
+	const enough = 3
+	var shown, others []tracking.Item
+	for st, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case st.State != ledger.Accepted:
+		case st.Sighting != nil && st.Sighting.Phase == ledger.Processed:
+			if shown = append(shown, st.Item); len(shown) == enough {
+				return shown, nil
+			}
+		case len(others) < enough:
+			others = append(others, st.Item)
+		}
+	}
+	all := slices.Concat(shown, others)
+	return all[:min(len(all), enough)], nil
+}
+
+func (x *examination) absenceFinding(a absence) finding {
+	switch {
+	case a.why == "":
+		return found(absenceRecognised, "recognised: %s", a.fingerprint)
+	case a.suggestion == nil:
+		return found(absenceUnknown, "%s: not recognised: %s", a.fingerprint, a.why)
+	}
+	entry := config.AbsentEntry(*a.suggestion)
+	all := []map[string]any{}
+	for _, e := range x.call.Config.Query.Absent {
+		all = append(all, config.AbsentEntry(e))
+	}
+	text, err := json.Marshal(append(all, entry))
+	if err == nil && !a.proven {
+		text, err = json.Marshal(entry)
+	}
+	switch {
+	case err != nil:
+		return found(absenceUnknown, "%s: %v", a.fingerprint, err)
+	case !a.proven:
+		return found(absenceUnproven, "%s: not recognised; %s in query.absent would, unproven: no tracking with a status to compare with", a.fingerprint, text)
+	}
+	f := found(absenceUnset, "%s: not recognised: %s", a.fingerprint, a.why)
+	f.NextCommand = x.call.CommandLine("config", "set", "query.absent", string(text))
+	return f
+}
+
+func (x *examination) numberFinding(r result) finding {
+	configured := x.call.Config.Query.TrackingNumberParam
+	switch {
+	case !r.known:
+		return found(numberUntried, "no tracking to ask for by its number")
+	case r.works == configured:
+		return found(numberFound, "found by %s, as configured", configured)
+	case r.works == "":
+		return found(numberUnknown, "no parameter finds a tracking by its number (%s)", strings.Join(r.tried, "; "))
+	}
+	f := found(numberUnset, "found by %s; configured: %s", r.works, configured)
+	f.NextCommand = x.call.CommandLine("config", "set", "query.tracking_number_param", r.works)
+	return f
+}
+
+// assumptionFindings says of each assumption about batches whether it holds.
+func assumptionFindings(checked []ledger.CheckedAssumption) []finding {
+	var all []finding
+	for _, a := range []struct {
+		assumption ledger.Assumption
+		name       string
+	}{
+		{ledger.RefusedNotStored, "batch refused (400, 422)"},
+		{ledger.ConflictNotStored, "batch refused (409)"},
+		{ledger.ThrottledNotStored, "batch throttled (429)"},
+	} {
+		f := found(batchUnchecked, "%s: not checked yet; assumed: nothing is stored", a.name)
+		for _, c := range checked {
+			switch when := c.Checked.Local().Format(time.RFC3339); {
+			case c.Assumption != a.assumption:
+			case c.Holds:
+				f = found(batchNotStored, "%s: nothing is stored (checked %s)", a.name, when)
+			default:
+				f = found(batchStored, "%s: rows may be stored, so each is checked (found %s)", a.name, when)
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// result is what was learnt of the service.
+type result struct {
+	absent absence
+	known  bool     // the service showed a tracking to compare with
+	works  string   // parameter that asks by number; empty if none of those tried does
+	tried  []string // what came of each parameter
+}
+
+// absence is what "no such tracking" looks like, asked with two random referIds.
+type absence struct {
+	fingerprint string           // see [tracking.Body.AbsenceFingerprint]
+	why         string           // why it is not recognised; empty if it is
+	suggestion  *tracking.Absent // the entry of query.absent that would make it so; nil if it is, or if none would
+	proven      bool             // the suggestion does not fit an answer that shows a tracking
+}
+
+// numberParams are tried after the configured one.
+//
+// Assumed: the interface does not show the parameter's name.
+func numberParams() []string {
+	return []string{"trackingNumber", "rawTrackingNumber", "tracking_number", "number", "trackingNo", "trackingNumbers"}
+}
+
+// prober asks one question after the other.
+type prober struct {
+	service     *api.Client
+	gate        *pace.Gate
+	numberParam string        // the configured one
+	patience    time.Duration // how long a question is tried again
+}
+
+// probe asks what "no such tracking" looks like and which parameter asks by number.
+// known are tried in order until the service shows one: without, what is absent can't
+// be told from what is always so.
+func (p prober) probe(ctx context.Context, known []tracking.Item) (r result, err error) {
+	var refs [2]string
+	var absent [2]tracking.Finding
+	for i := range absent {
+		item := tracking.Item{ReferID: "waybill-probe-" + rand.Text()[:12], Number: randomNumber()}
+		refs[i] = item.ReferID
+		if absent[i], err = p.find(ctx, tracking.Query{ReferID: item.ReferID}, item); err != nil {
+			return r, err
+		}
+	}
+	var control tracking.Finding
+	for _, item := range known {
+		if control, err = p.find(ctx, tracking.Query{ReferID: item.ReferID}, item); err != nil {
+			return r, err
+		}
+		if r.known = present(control); r.known {
+			r.absent = readAbsence(refs, absent, control)
+			err = p.findParam(ctx, &r, item)
+			return r, err
+		}
+	}
+	r.absent = readAbsence(refs, absent, control)
+	return r, nil
+}
+
+// find asks once more while the trouble is a passing one. A status that may be
+// about what was asked for is a finding; everything else that is no answer is
+// an error.
+func (p prober) find(ctx context.Context, q tracking.Query, item tracking.Item) (f tracking.Finding, err error) {
+	for retry := pace.NewRetry(p.patience); ; {
+		f.Evidence = query.Evidence(ctx, p.gate, func() tracking.Evidence {
+			f = p.service.Find(ctx, q, item)
+			return f.Evidence
+		})
+		if !f.Passing || !retry.Wait(ctx, f.RetryAfter) {
+			return f, cmp.Or(context.Cause(ctx), unusable(f))
+		}
+	}
+}
+
+// unusable is why a finding tells nothing, nil if it may.
+func unusable(f tracking.Finding) error {
+	if f.Err != nil && !f.Passing && !f.Unauthorized && f.Status >= 400 && f.Status < 500 {
+		return nil
+	}
+	return f.Err
+}
+
+// present reports whether a finding shows a tracking.
+func present(f tracking.Finding) bool {
+	return f.Presence == tracking.PresenceNamed || f.Presence == tracking.PresenceProcessing
+}
+
+// readAbsence draws from two answers about nothing, asked with refs, what absence looks
+// like. control is an answer about a tracking that is there.
+func readAbsence(refs [2]string, absent [2]tracking.Finding, control tracking.Finding) absence {
+	one, two := absent[0], absent[1]
+	a := absence{fingerprint: one.Body.AbsenceFingerprint(one.Status, refs[0])}
+	other := two.Body.AbsenceFingerprint(two.Status, refs[1])
+	switch {
+	case a.fingerprint != other:
+		a.why = "two responses to unknown trackings differ; the other: " + other
+		return a
+	case present(one) || present(two):
+		a.why = "the service responds to any referId as if it existed"
+		return a
+	case one.Presence == tracking.PresenceAbsent && two.Presence == tracking.PresenceAbsent:
+		return a
+	case one.Err != nil:
+		a.why = one.Err.Error()
+	default:
+		a.why = "the response " + one.Why
+	}
+	// Only an answer with a status in it shows that an entry doesn't fit those.
+	proves := control.Presence == tracking.PresenceNamed && slices.ContainsFunc(control.Body.Answer().Trackings, tracking.Tracking.Known)
+	for _, entry := range absentEntries(one) {
+		differs := entry.Match == (tracking.Match{}) // a value counts only if an answer that shows a tracking has another
+		if proves {
+			differs = !entry.Holds(control.Status, control.Body)
+		}
+		if differs && entry.Holds(one.Status, one.Body) && entry.Holds(two.Status, two.Body) {
+			a.suggestion, a.proven = &entry, proves
+			return a
+		}
+	}
+	return a
+}
+
+// absentEntries are entries of query.absent that fit an answer, the clearest
+// first.
+func absentEntries(f tracking.Finding) []tracking.Absent {
+	var entries, weaker []tracking.Absent
+	if m := f.Body.Answer().Message; m != "" && !unspecific(m) {
+		entries = append(entries, tracking.Absent{Status: f.Status, Message: m})
+	}
+	for mark := range f.Body.DistinctivePointers() {
+		literal, _ := f.Body.Pointer(mark)
+		entry := tracking.Absent{Status: f.Status, Match: tracking.Match{Path: mark, Equals: string(literal)}}
+		if strings.ContainsRune("nf{[", rune(literal[0])) { // null, false and what is empty
+			entries = append(entries, entry)
+		} else if mark != "/message" && likelyConstant(literal) {
+			weaker = append(weaker, entry)
+		}
+	}
+	entries = append(entries, weaker...)
+	if f.Status >= 400 && f.Status < 500 {
+		entries = append(entries, tracking.Absent{Status: f.Status})
+	}
+	return entries
+}
+
+// likelyConstant reports whether a value is more likely a code or a word than a time
+// or the answer's own name.
+func likelyConstant(literal []byte) bool {
+	digits := 0
+	for _, c := range literal {
+		if c >= '0' && c <= '9' {
+			digits++
+		}
+	}
+	return len(literal) <= 64 && digits <= 6
+}
+
+// unspecific reports whether a message could stand in any answer.
+func unspecific(m string) bool {
+	switch strings.ToLower(strings.Trim(m, " .!")) {
+	case "ok", "success", "successful", "done", "processing", "error", "failed":
+		return true
+	}
+	return false
+}
+
+// findParam tries parameters until one finds the known number and no random one.
+func (p prober) findParam(ctx context.Context, r *result, known tracking.Item) error {
+	params := []string{p.numberParam}
+	for _, name := range numberParams() {
+		if !slices.Contains(params, name) {
+			params = append(params, name)
+		}
+	}
+	for _, name := range params {
+		f, err := p.find(ctx, tracking.Query{Number: known.Number, Param: name}, known)
+		if err != nil {
+			return err
+		}
+		try := name + ": " + describe(f)
+		if present(f) {
+			number := randomNumber()
+			random, err := p.find(ctx, tracking.Query{Number: number, Param: name}, tracking.Item{Number: number})
+			if err != nil {
+				return err
+			}
+			if !present(random) && len(random.Body.Answer().Trackings) == 0 {
+				r.works = name
+			}
+			try += ", a random number: " + describe(random)
+		}
+		if r.tried = append(r.tried, try); r.works != "" {
+			return nil
+		}
+	}
+	return nil
+}
+
+// describe says what came of a question.
+func describe(f tracking.Finding) string {
+	switch {
+	case f.Presence != tracking.PresenceUndecided:
+		return string(f.Presence)
+	case f.Err != nil:
+		return f.Err.Error()
+	}
+	return f.Why
+}
+
+// randomNumber returns what looks like a tracking number and is nobody's.
+func randomNumber() string { return "WB" + rand.Text()[:14] }

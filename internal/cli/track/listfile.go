@@ -1,0 +1,176 @@
+package track
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// rowsAtOnce is how many rows of a file are looked up at once.
+const rowsAtOnce = 250
+
+// fileRows yields the rows of the file that are to be printed, and counts all that the
+// filter leaves.
+func (l *listing) fileRows(ctx context.Context) iter.Seq2[*view.Line, error] {
+	return func(yield func(*view.Line, error) bool) {
+		for st, err := range l.inFile(ctx) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			l.more = l.filter.Limit > 0 && l.summary.Trackings() >= int64(l.filter.Limit)
+			l.summary.AddCount(ledger.GroupOf(st).StatusCount)
+			if l.more {
+				continue
+			}
+			if st.Unverified != 0 {
+				l.beside.add(inbox.Event{Seq: st.Unverified})
+			}
+			line := view.KnownLine(&st)
+			if !yield(&line, nil) {
+				return
+			}
+		}
+	}
+}
+
+// inFile yields what is known of the rows of the file that the filter leaves, in the
+// order of the file. It holds a few rows at a time.
+func (l *listing) inFile(ctx context.Context) iter.Seq2[ledger.TrackingStatus, error] {
+	return func(yield func(ledger.TrackingStatus, error) bool) {
+		chunk := make([]input.Ref, 0, rowsAtOnce)
+		flush := func() bool {
+			found, err := l.find(ctx, chunk)
+			chunk = chunk[:0]
+			for _, st := range found {
+				if !yield(st, nil) {
+					return false
+				}
+			}
+			if err != nil {
+				yield(ledger.TrackingStatus{}, err)
+			}
+			return err == nil
+		}
+		for ref, err := range l.file.All(ctx) {
+			if err != nil {
+				yield(ledger.TrackingStatus{}, err)
+				return
+			}
+			if chunk = append(chunk, ref); len(chunk) == rowsAtOnce && !flush() {
+				return
+			}
+		}
+		flush()
+	}
+}
+
+// find looks rows of a file up, and returns what the filter leaves: all parcels of a row
+// that names one of referId and number alone, and a row of which the store has none as
+// [view.NotCreated].
+func (l *listing) find(ctx context.Context, refs []input.Ref) (left []ledger.TrackingStatus, err error) {
+	known, err := l.lookUp(ctx, refs, func(ref input.Ref) tracking.Query {
+		if order := cmp.Or(ref.ReferID, ref.Text); order != "" {
+			return tracking.Query{ReferID: order}
+		}
+		return tracking.Query{Number: ref.Number}
+	})
+	if err != nil {
+		return nil, err
+	}
+	var numbers []input.Ref // texts that are no referIds
+	for i, ref := range refs {
+		if ref.Text != "" && len(known[i]) == 0 {
+			numbers = append(numbers, ref)
+		}
+	}
+	byNumber, err := l.lookUp(ctx, numbers, func(ref input.Ref) tracking.Query { return tracking.Query{Number: ref.Text} })
+	if err != nil {
+		return nil, err
+	}
+	for i, ref := range refs {
+		found := known[i]
+		switch {
+		case ref.Text != "" && len(found) == 0:
+			found, byNumber = byNumber[0], byNumber[1:]
+		case ref.ReferID != "" && ref.Number != "":
+			found = pairOf(found, ref.Number)
+		}
+		if len(found) == 0 {
+			found = []ledger.TrackingStatus{{Item: tracking.Item{ReferID: cmp.Or(ref.ReferID, ref.Text), Number: ref.Number}, State: view.NotCreated}}
+		}
+		left = append(left, found...)
+	}
+	return l.narrow(ctx, left)
+}
+
+// lookUp returns what the store has of each row.
+func (l *listing) lookUp(ctx context.Context, refs []input.Ref, query func(input.Ref) tracking.Query) ([][]ledger.TrackingStatus, error) {
+	if l.db == nil || len(refs) == 0 {
+		return make([][]ledger.TrackingStatus, len(refs)), nil
+	}
+	qs := make([]tracking.Query, len(refs))
+	for i, ref := range refs {
+		qs[i] = query(ref)
+	}
+	return l.db.Trackings.FindAll(ctx, l.call.Account(ctx), qs)
+}
+
+// pairOf returns the tracking of a number: as it is written, else the same otherwise
+// spelled.
+func pairOf(all []ledger.TrackingStatus, number string) []ledger.TrackingStatus {
+	i := slices.IndexFunc(all, func(st ledger.TrackingStatus) bool { return st.Item.Number == number })
+	if i < 0 {
+		i = slices.IndexFunc(all, func(st ledger.TrackingStatus) bool { return tracking.SameNumber(st.Item.Number, number) })
+	}
+	if i < 0 {
+		return nil
+	}
+	return all[i : i+1]
+}
+
+// narrow returns the trackings that the filter leaves.
+func (l *listing) narrow(ctx context.Context, all []ledger.TrackingStatus) ([]ledger.TrackingStatus, error) {
+	all = slices.DeleteFunc(all, func(st ledger.TrackingStatus) bool { return !l.filter.Matches(st) })
+	if l.db == nil || l.filter.Run == 0 && l.filter.Created.IsZero() || len(all) == 0 {
+		return all, nil
+	}
+	f := ledger.Filter{Run: l.filter.Run, Created: l.filter.Created}
+	for _, st := range all {
+		if st.Item.ReferID != "" {
+			f.ReferIDs = append(f.ReferIDs, st.Item.ReferID)
+		}
+	}
+	inRun := map[tracking.Key]bool{}
+	for st, err := range l.db.Trackings.Statuses(ctx, l.call.Account(ctx), f) {
+		if err != nil {
+			return nil, err
+		}
+		inRun[st.Item.Key()] = true
+	}
+	return slices.DeleteFunc(all, func(st ledger.TrackingStatus) bool { return !inRun[st.Item.Key()] }), nil
+}
+
+// createdTargets are the trackings of the file that were created, which are to be asked
+// about.
+func (l *listing) createdTargets(ctx context.Context) targets {
+	created := command.Filter(l.inFile(ctx), func(st ledger.TrackingStatus) bool { return st.State != view.NotCreated }, l.filter.Limit)
+	all := func(yield func(*query.Target, error) bool) {
+		for t, err := range fromStore(created) {
+			t.Chosen = nil // it need not be all of its parcels in the file
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
+	return targets{all: once(all), close: func() {}}
+}

@@ -1,0 +1,231 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// readWords reads what the filter asks for of statuses and states of rows.
+func (l *lister) readWords() {
+	l.chosen = l.f.Statuses != nil || l.f.States != nil
+	for _, s := range l.f.States {
+		switch s {
+		case ledger.NotChecked:
+			l.notChecked = true
+			continue
+		case ledger.Superseded, ledger.Dismissed:
+			s = ledger.Rejected
+		}
+		l.states = append(l.states, string(s))
+	}
+}
+
+// ofRowsAlone reports whether the filter takes trackings for their rows, and none for its
+// status.
+func (l *lister) ofRowsAlone() bool { return l.chosen && len(l.statuses) == 0 }
+
+// takesByTime reports whether the filter asks for times of the service.
+func (l *lister) takesByTime() bool {
+	return !l.f.Updated.IsZero() || !l.f.Delivered.IsZero() || !l.f.StuckSince.IsZero()
+}
+
+// takesSeen reports whether the filter takes no row without a sighting.
+func (l *lister) takesSeen() bool {
+	return l.takesByTime() || l.chosen && l.states == nil && !l.notChecked
+}
+
+// takesByKnown reports whether the filter asks for what is known of trackings.
+func (l *lister) takesByKnown() bool {
+	return l.f.Carrier != "" || l.takesByTime() || l.notChecked || l.f.Statuses != nil
+}
+
+// withoutRow reports whether the filter may take what is no row's.
+func (l *lister) withoutRow() bool {
+	return l.f.Run == 0 && l.f.Created.IsZero() && !l.ofRowsAlone()
+}
+
+// takesRun reports whether the filter takes rows that a run brought in.
+func (l *lister) takesRun(r rowRun) bool {
+	return (l.f.Run == 0 || r.id == l.f.Run) && l.f.Created.Holds(instant(r.created))
+}
+
+// mayTake reports whether the filter may take trackings of a line.
+func (l *lister) mayTake(c trackingCount) bool {
+	known, final := c.status != 0, slices.Contains(l.final, c.status)
+	return (!l.chosen || l.states != nil || known && slices.Contains(l.statuses, c.status) || !known && l.notChecked) &&
+		(l.f.Carrier == "" || strings.EqualFold(c.carrier, l.f.Carrier)) &&
+		(l.f.Updated.IsZero() || known) &&
+		(l.f.Delivered.IsZero() || final) &&
+		(l.f.StuckSince.IsZero() || known && !final)
+}
+
+// where returns the condition of the filter on a numbered row r, its batch b and
+// its sighting s, but for its run.
+func (l *lister) where() string {
+	all := l.whereTimes()
+	if l.chosen {
+		all = append(all, "("+strings.Join(l.whereChosen(), " OR ")+")")
+	}
+	if !l.f.StuckSince.IsZero() {
+		all = append(all, fmt.Sprintf("CASE WHEN s.checkpoint > 0 THEN s.checkpoint WHEN b.began > 0 THEN b.began + b.took / 1000 ELSE %[1]d END < %[1]d", millis(l.f.StuckSince)))
+	}
+	if l.f.Carrier != "" {
+		all = append(all, "COALESCE(NULLIF(s.carrier, ''), r.carrier) IN "+textList(l.carriers))
+	}
+	return strings.Join(all, " AND ")
+}
+
+// whereChosen returns the conditions of which the words of the filter want one.
+func (l *lister) whereChosen() (wanted []string) {
+	if len(l.statuses) > 0 || l.states == nil && !l.notChecked {
+		column := "s.status_id"
+		if len(l.statuses) != 1 && l.dense {
+			column = "+s.status_id" // in the order of rows
+		}
+		wanted = append(wanted, column+" IN "+idList(l.statuses))
+	}
+	if l.notChecked {
+		wanted = append(wanted, "s.id IS NULL AND "+inStates("('accepted')"))
+	}
+	if l.states != nil {
+		wanted = append(wanted, inStates(textList(l.states)))
+	}
+	return wanted
+}
+
+// inStates holds for a row r of a batch b that is in one of these states. The planner
+// knows how many are, which it does not of COALESCE.
+func inStates(states string) string {
+	return "(r.state IN " + states + " OR r.state IS NULL AND b.state IN " + states + ")"
+}
+
+// whereTimes returns the conditions of the filter on what a sighting s of a row or
+// without one says of times, and one that always holds.
+func (l *lister) whereTimes() []string {
+	all := []string{"1 = 1"}
+	if !l.f.Updated.IsZero() {
+		all = append(all, within("CASE WHEN s.updated > s.checkpoint THEN s.updated ELSE s.checkpoint END", l.f.Updated))
+	}
+	if !l.f.Delivered.IsZero() {
+		all = append(all, within("s.checkpoint", l.f.Delivered), "+s.status_id IN "+idList(l.final))
+	}
+	if !l.f.StuckSince.IsZero() {
+		all = append(all, "s.phase <> 'absent' AND +s.status_id NOT IN "+idList(l.final))
+	}
+	return all
+}
+
+// within holds for a time that is known and in a range.
+func within(column string, r ledger.Range) string {
+	condition := column + " > 0"
+	if !r.Since.IsZero() {
+		condition += fmt.Sprintf(" AND %s >= %d", column, millis(r.Since))
+	}
+	if !r.Until.IsZero() {
+		condition += fmt.Sprintf(" AND %s < %d", column, millis(r.Until))
+	}
+	return condition
+}
+
+// whereSeen returns the condition of the filter on a sighting s without a row, as far as
+// it is about the sighting itself.
+func (l *lister) whereSeen() string {
+	all := append(l.whereTimes(), fmt.Sprintf("+s.account_id IN (0, %d)", l.account))
+	if l.chosen {
+		all = append(all, "+s.status_id IN "+idList(l.statuses))
+	}
+	if !l.f.StuckSince.IsZero() {
+		all = append(all, fmt.Sprintf("s.checkpoint > 0 AND s.checkpoint < %d", millis(l.f.StuckSince)))
+	}
+	if l.f.Carrier != "" {
+		all = append(all, "s.carrier IN "+textList(l.carriers))
+	}
+	if l.f.ReferIDs != nil {
+		all = append(all, l.referIDs("s.refer_id"))
+	}
+	return strings.Join(all, " AND ")
+}
+
+// whereUnheld returns the condition of the filter on a sighting s without a row.
+func (l *lister) whereUnheld() string { return l.whereSeen() + " AND " + l.isUnheld() }
+
+// isUnheld returns the part of whereUnheld that looks elsewhere.
+func (l *lister) isUnheld() string {
+	if l.onlyRows {
+		return unheldOfRows(fmt.Sprint(l.account))
+	}
+	return unheld(fmt.Sprint(l.account))
+}
+
+// inRuns is the condition on a row r that a run brought it in which the filter takes, or
+// that it is in the input of the filter's run.
+func (l *lister) inRuns() string {
+	condition := ""
+	if !l.f.Created.IsZero() {
+		ranges := []string{"1 = 0"}
+		for _, s := range l.createdSpans() {
+			ranges = append(ranges, fmt.Sprintf("r.id BETWEEN %d AND %d", s.first, s.last))
+		}
+		condition = " AND (" + strings.Join(ranges, " OR ") + ")"
+	}
+	if l.f.Run != 0 {
+		condition += fmt.Sprintf(" AND EXISTS (SELECT 1 FROM runs n WHERE n.id = %d AND %s)", l.f.Run, inInput)
+	}
+	return condition
+}
+
+// createdSpans returns ranges of rows with those of the runs that began in the filter's
+// range, and none of the account's others.
+func (l *lister) createdSpans() (spans []rowRun) {
+	before := false // the run before is in the last span
+	for _, r := range l.runs {
+		taken := l.f.Created.Holds(instant(r.created))
+		switch {
+		case taken && before:
+			spans[len(spans)-1].last = r.last
+		case taken:
+			spans = append(spans, r)
+		}
+		before = taken
+	}
+	return spans
+}
+
+// referIDs returns the condition on a referId.
+func (l *lister) referIDs(column string) string {
+	var exact, conditions []string
+	for _, pattern := range l.f.ReferIDs {
+		exact = append(exact, pattern)
+		if prefix, open := strings.CutSuffix(pattern, "*"); open {
+			conditions = append(conditions, fmt.Sprintf("%[1]s >= %[2]s AND %[1]s < %[3]s", column, quoted(prefix), quoted(prefix+lastText)))
+		}
+	}
+	return "(" + strings.Join(append(conditions, column+" IN "+textList(exact)), " OR ") + ") AND " + column + " <> ''"
+}
+
+// lastText is after whatever a referId goes on with.
+const lastText = "\U0010ffff"
+
+// idList returns "(0,1,2,3)", with a number that is no id.
+func idList(ids []int64) string {
+	ids = append([]int64{0}, ids...)
+	return "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ",") + ")"
+}
+
+// textList returns "('a','b')", and of no texts a list that nothing is in.
+func textList(texts []string) string {
+	if len(texts) == 0 {
+		return "(NULL)"
+	}
+	list := make([]string, len(texts))
+	for i, text := range texts {
+		list[i] = quoted(text)
+	}
+	return "(" + strings.Join(list, ",") + ")"
+}
+
+// quoted returns a text as it stands in a statement.
+func quoted(text string) string { return "'" + strings.ReplaceAll(matchable(text), "'", "''") + "'" }

@@ -1,0 +1,243 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// erasePage is how many lines are searched at once.
+const erasePage = 32
+
+// searched are columns of a table that may name what is erased.
+type searched struct {
+	table, where string // conditions, each followed by AND
+	key          string // column that tells its lines apart
+	before       any    // less than any key
+	columns      string
+	header       int // the place among columns of a packed header, from 1; 0 for none
+}
+
+// run does work in a transaction, and counts what it removed once that is on disk.
+func (e *erasure) run(ctx context.Context, do func(ctx context.Context, t *tx, done *ledger.Erasure) error) error {
+	done, err := runFor(ctx, e.d, func(ctx context.Context, t *tx) (done ledger.Erasure, err error) {
+		err = do(ctx, t, &done)
+		return done, err
+	})
+	e.done.Add(done)
+	return err
+}
+
+// search calls found with the key of each line that names what is erased.
+func (e *erasure) search(ctx context.Context, in searched, found func(ctx context.Context, t *tx, key any, done *ledger.Erasure) error) error {
+	for last := in.before; ; {
+		var named []any
+		some := false
+		err := e.d.each(ctx, func(s scanner) error {
+			var values [4]any
+			err := s.Scan(&last, &values[0], &values[1], &values[2], &values[3])
+			some = true
+			for i, v := range values {
+				if e.isNamed(v, i+1 == in.header) {
+					named = append(named, last)
+					break
+				}
+			}
+			return err
+		}, "SELECT "+in.key+", "+in.columns+" FROM "+in.table+" WHERE "+in.where+in.key+" > $1 ORDER BY "+in.key+" LIMIT $2", last, erasePage)
+		if err != nil || !some {
+			return err
+		}
+		for _, key := range named {
+			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error { return found(ctx, t, key, done) }); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// isNamed reports whether a value of a column names what is erased.
+func (e *erasure) isNamed(value any, header bool) bool {
+	var b []byte
+	switch v := value.(type) {
+	case string:
+		b = []byte(v)
+	case []byte:
+		b = v
+	}
+	if header {
+		if fields, err := unpackHeader(b); err == nil {
+			for _, f := range fields {
+				if e.names.inText(f.Name) || e.names.inText(f.Value) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	if raw, err := unpack(b); err == nil {
+		b = raw
+	}
+	return e.names.inBytes(b)
+}
+
+// change returns what runs a statement for a line and counts it.
+func change(count func(*ledger.Erasure) *int64, query string) func(context.Context, *tx, any, *ledger.Erasure) error {
+	return func(ctx context.Context, t *tx, key any, done *ledger.Erasure) error {
+		n, err := t.exec(ctx, query, key)
+		*count(done) += n
+		return err
+	}
+}
+
+// Where changes are counted.
+func countResponses(done *ledger.Erasure) *int64 { return &done.Responses }
+func countRefused(done *ledger.Erasure) *int64   { return &done.Refused }
+func countTexts(done *ledger.Erasure) *int64     { return &done.Texts }
+
+// eraseDeliveries drops header and body of all deliveries that name what is erased, and
+// removes refused ones.
+func (e *erasure) eraseDeliveries(ctx context.Context) error {
+	for key := range e.keys {
+		seqs, err := list(ctx, e.d.each, scanOne[int64], "SELECT DISTINCT delivery FROM events WHERE folded = $1", key)
+		if err != nil {
+			return err
+		}
+		for _, seq := range seqs {
+			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
+				return e.eraseDelivery(ctx, t, seq, done)
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	bytes := searched{table: "deliveries", key: "seq", before: int64(0), columns: "path, raw_query, header, body", header: 3}
+	if err := e.search(ctx, bytes, e.eraseDelivery); err != nil {
+		return err
+	}
+	bytes.table = "refused"
+	return e.search(ctx, bytes, change(countRefused, "DELETE FROM refused WHERE seq = $1"))
+}
+
+// eraseDelivery leaves of a delivery its place and those events that do not name what is
+// erased. No target gets it any more.
+func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledger.Erasure) error {
+	type line struct {
+		seq          int64
+		folded, text string
+	}
+	events, err := list(ctx, t.each, func(s scanner) (l line, err error) {
+		err = s.Scan(&l.seq, &l.folded, &l.text)
+		return l, err
+	}, `SELECT seq, folded, event_id || ', ' || kind || ', ' || event_time || ', ' || status || ', ' || status_track || ', ' || status_label || ', ' ||
+		latest_event || ', ' || router_id FROM events WHERE delivery = $1`, seq)
+	if err != nil {
+		return err
+	}
+	for _, one := range events {
+		if !e.keys[one.folded] && !e.names.inText(one.text) {
+			continue
+		}
+		n, err := t.exec(ctx, eraseEvent+"seq = $1", one.seq)
+		if done.Events += n; err != nil {
+			return err
+		}
+	}
+	done.Deliveries++
+	if _, err := t.exec(ctx, "UPDATE deliveries SET path = $1, raw_query = $1, header = $1, body = NULL, anomaly = $2 WHERE seq = $3", []byte{}, inbox.Erased, seq); err != nil {
+		return err
+	}
+	return t.eraseEntries(ctx, seq)
+}
+
+// eraseEntries removes a delivery from the outboxes, and counts again what others wait
+// for.
+func (t *tx) eraseEntries(ctx context.Context, delivery any) error {
+	removed, err := t.exec(ctx, "DELETE FROM outbox_numbers WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)", delivery)
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, "DELETE FROM outbox WHERE delivery = $1", delivery); err != nil || removed == 0 {
+		return err
+	}
+	_, err = t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = outbox.seq AND
+		EXISTS (SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter)) WHERE dead = 0 AND blocked > 0`)
+	return err
+}
+
+// eraseEvent begins a statement that leaves of an event its place in a delivery.
+const eraseEvent = `UPDATE events SET event_key = NULL, sum = NULL, event_id = '', kind = '', event_time = '', tracking_number = '', status = '', status_track = '',
+	status_label = '', latest_event = '', router_id = '', mark = '` + string(inbox.Anomaly) + `', anomaly = '` + inbox.Erased + `', folded = '' WHERE `
+
+// eraseAnswers removes the answers about referIds that are erased, and all others of the
+// account that name what is.
+func (e *erasure) eraseAnswers(ctx context.Context) error {
+	if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
+		for ref := range e.refs {
+			n, err := t.exec(ctx, "DELETE FROM answers WHERE account_id = $1 AND refer_id = $2", e.account, ref)
+			if done.Responses += n; err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	account := strconv.FormatInt(e.account, 10)
+	of := "account_id = " + account + " AND "
+	if err := e.search(ctx, searched{table: "answers", where: of, key: "refer_id", before: "", columns: "raw, NULL, NULL, NULL"},
+		change(countResponses, "DELETE FROM answers WHERE "+of+"refer_id = $1")); err != nil {
+		return err
+	}
+	return e.search(ctx, searched{
+		table: "batch_answers", key: "batch_id", before: int64(0), columns: "raw, NULL, NULL, NULL",
+		where: "EXISTS (SELECT 1 FROM batches b JOIN runs n ON n.id = b.run_id WHERE b.id = batch_id AND n.account_id = " + account + ") AND ",
+	}, change(countResponses, "DELETE FROM batch_answers WHERE batch_id = $1"))
+}
+
+// eraseTexts replaces texts that name what is erased.
+func (e *erasure) eraseTexts(ctx context.Context) error {
+	const one = ", NULL, NULL, NULL"
+	for _, part := range []struct {
+		in     searched
+		change string
+	}{
+		{searched{table: "batches", key: "id", before: int64(0), where: "reason <> '' AND ", columns: "reason" + one}, "UPDATE batches SET reason = 'erased' WHERE id = $1"},
+		{searched{table: "rows", key: "id", before: int64(0), where: "reason <> '' AND ", columns: "reason" + one}, "UPDATE rows SET reason = 'erased' WHERE id = $1"},
+		{searched{table: "outbox", key: "seq", before: int64(0), columns: "problem, reply, NULL, NULL"}, "UPDATE outbox SET problem = '', reply = '' WHERE seq = $1"},
+		{searched{table: "sinks", key: "id", before: int64(0), where: "filter <> '' AND ", columns: "filter" + one}, "UPDATE sinks SET filter = 'erased=' || id WHERE id = $1"},
+		{searched{table: "(SELECT DISTINCT name FROM observed) AS o", key: "name", before: "", columns: "name" + one}, "DELETE FROM observed WHERE name = $1"},
+		{searched{table: "(SELECT DISTINCT name FROM sweeps) AS s", key: "name", before: "", columns: "name" + one}, "DELETE FROM sweeps WHERE name = $1"},
+	} {
+		if err := e.search(ctx, part.in, change(countTexts, part.change)); err != nil {
+			return err
+		}
+	}
+	return e.search(ctx, searched{table: "runs", key: "id", before: int64(0), where: "files <> '[]' AND ", columns: "files" + one}, e.eraseFileNames)
+}
+
+// eraseFileNames replaces the names of a run's files that name what is erased.
+func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledger.Erasure) error {
+	var text []byte
+	if _, err := t.row(ctx, []any{&text}, "SELECT files FROM runs WHERE id = $1", run); err != nil {
+		return err
+	}
+	var files []string
+	if err := json.Unmarshal(text, &files); err != nil {
+		return err
+	}
+	for i, f := range files {
+		if e.names.inText(f) {
+			files[i] = "erased"
+		}
+	}
+	text, err := json.Marshal(files)
+	if err == nil {
+		_, err = t.exec(ctx, "UPDATE runs SET files = $1 WHERE id = $2", string(text), run)
+	}
+	done.Texts++
+	return err
+}
