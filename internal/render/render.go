@@ -97,13 +97,13 @@ func (p *Printer) Text(text string) error {
 	return nil
 }
 
-// Close ends a workbook with a sheet of those facts and the counts of its rows; of
-// another format it does nothing. cut is how many texts were longer than a cell.
-func (p *Printer) Close(facts []Fact) (cut int64, err error) {
-	if p.book == nil {
+// Close ends a workbook; of another format, or without a sheet, it does nothing. cut is
+// how many texts were longer than a cell.
+func (p *Printer) Close() (cut int64, err error) {
+	if p.book == nil || p.book.sheets == 0 {
 		return 0, nil
 	}
-	err = p.book.close(facts)
+	err = p.book.w.Close()
 	return p.book.w.Cut(), err
 }
 

@@ -17,7 +17,6 @@ type Column struct {
 	Right bool   // aligned to the right
 	ID    bool   // identifies something: CSV keeps a spreadsheet from changing it
 	Rank  int    // 0 stays on every terminal; of the others the highest is the first to go where it is narrow
-	Tally bool   // a workbook counts the rows by its value
 	Clock bool   // a cell such as 2026-11-20 14:03:05 is a time in a workbook
 	Extra bool   // shown only where it is asked for; in CSV also if CSV names it
 }

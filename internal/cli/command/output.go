@@ -8,7 +8,6 @@ import (
 	"iter"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +27,6 @@ type Output struct {
 
 	columns []string // of --columns; nil for those of the format
 	io      *term.IO
-	facts   []render.Fact // of the summary of a workbook
 }
 
 // runsUntilStopped reports whether a command runs until it is stopped, and prints as things
@@ -141,7 +139,7 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 }
 
 // checkWorkbook refuses a name of --out that is not that of the format, and to write a
-// workbook to a terminal, and begins its summary.
+// workbook to a terminal.
 func (o *Output) checkWorkbook(format, path, title string) error {
 	ending := filepath.Ext(path)
 	named := strings.EqualFold(ending, ".xlsx")
@@ -157,14 +155,13 @@ func (o *Output) checkWorkbook(format, path, title string) error {
 		file := shell.Word(strings.ReplaceAll(title, " ", "-") + ".xlsx")
 		return Usagef("add --out FILE, such as --out "+file, "-o xlsx writes a workbook, which a terminal can't show")
 	}
-	o.facts = []render.Fact{{Name: "command", Value: "waybill " + title}, {Name: "created", Value: render.LocalTime(time.Now())}}
 	return nil
 }
 
 // End puts the file of --out in its place if a whole result was written: also
 // that of a command that ends with a status which stands beside a result.
 func (o *Output) End(err error) error {
-	cut, bookErr := o.Close(o.facts)
+	cut, bookErr := o.Close()
 	if cut > 0 {
 		o.io.Warning("%s longer than a cell can be, and cut: -o json has all of it", Plural(cut, "text"))
 	}

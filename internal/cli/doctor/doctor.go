@@ -225,7 +225,7 @@ func printAll(c *command.Call, all []finding) error {
 		return errors.Join(err, list.Close())
 	}
 	if c.Out.IsCSV() {
-		rows := c.Out.Table(render.Column{Name: "CHECK"}, render.Column{Name: "STATUS", Tally: true}, render.Column{Name: "MESSAGE"}, render.Column{Name: "HINT"}, render.Column{Name: "NEXT COMMAND", CSV: "nextCommand"})
+		rows := c.Out.Table(render.Column{Name: "CHECK"}, render.Column{Name: "STATUS"}, render.Column{Name: "MESSAGE"}, render.Column{Name: "HINT"}, render.Column{Name: "NEXT COMMAND", CSV: "nextCommand"})
 		for _, f := range all {
 			if err := rows.Row(f.Check, f.words(), f.Message, f.Hint, f.NextCommand); err != nil {
 				return err

@@ -265,7 +265,7 @@ func cutMiddle(text string, n int) string {
 func forwardingColumns(out *command.Output, now time.Time) []command.Column[Forwarding] {
 	return []command.Column[Forwarding]{
 		targetColumn(out),
-		{Column: render.Column{Name: "STATE", Tally: true}, Cell: func(j Forwarding) string { return j.words(now) }, Style: func(j Forwarding) term.Style {
+		{Column: render.Column{Name: "STATE"}, Cell: func(j Forwarding) string { return j.words(now) }, Style: func(j Forwarding) term.Style {
 			return map[forwardingState]term.Style{sent: term.Good, dead: term.Bad, waiting: term.Caution}[j.State]
 		}},
 		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},

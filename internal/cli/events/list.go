@@ -247,7 +247,7 @@ func eventColumns(names view.StatusNames, typed bool) []command.Column[inbox.Eve
 			return e.LatestEvent
 		}},
 		{
-			Column: render.Column{Name: "STATUS", Tally: true, Flex: true},
+			Column: render.Column{Name: "STATUS", Flex: true},
 			Cell:   func(e inbox.Event) string { return names.Status(e.Status, e.StatusLabel, e.StatusTrack) },
 			Style:  func(e inbox.Event) term.Style { return names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack) },
 		},

@@ -96,7 +96,7 @@ func RowColumns() []command.Column[ledger.Row] {
 		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true}, Cell: func(row ledger.Row) string { return row.Item.ReferID }},
 		{Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true}, Cell: func(row ledger.Row) string { return row.Item.Number }},
 		{Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 3}, Cell: func(row ledger.Row) string { return row.Item.CarrierCode }},
-		{Column: render.Column{Name: "STATE", Tally: true, CSV: "state"}, Cell: RowState, Style: func(row ledger.Row) term.Style { return StateStyle(RowState(row)) }},
+		{Column: render.Column{Name: "STATE", CSV: "state"}, Cell: RowState, Style: func(row ledger.Row) term.Style { return StateStyle(RowState(row)) }},
 		{Column: render.Column{Name: "REASON", CSV: "reason", Flex: true, Rank: 1}, Cell: func(row ledger.Row) string { return row.Reason }},
 		{Column: render.Column{Name: "FILE", CSV: "file", Extra: true}, Cell: func(row ledger.Row) string { return row.File }},
 		{Column: render.Column{Name: "LINE", CSV: "line", Extra: true, Right: true}, Cell: func(row ledger.Row) string { return strconv.Itoa(row.Line) }},
