@@ -159,7 +159,7 @@ func (x *examination) run(ctx context.Context) ([]finding, error) {
 	}
 	all := slices.Concat(results...)
 	for i, f := range all {
-		if words, ours := strings.CutPrefix(f.NextCommand, "waybill "); ours && f.NextCommand == info[f.kind].next {
+		if words, ours := strings.CutPrefix(f.NextCommand, "waybill "); ours && f.NextCommand == f.kind.next {
 			all[i].NextCommand = x.call.CommandLine(strings.Fields(words)...)
 		}
 	}
@@ -216,22 +216,15 @@ func (foundError) Is(target error) bool { return target == command.ErrFound }
 
 // printAll prints the findings: for people, each on a line, with its remedy below.
 func printAll(c *command.Call, all []finding) error {
-	if c.Out.Machine() {
-		list := c.Out.BeginList()
-		var err error
-		for _, f := range all {
-			err = errors.Join(err, list.Add(f))
-		}
-		return errors.Join(err, list.Close())
-	}
-	if c.Out.IsCSV() {
-		rows := c.Out.Table(render.Column{Name: "CHECK"}, render.Column{Name: "STATUS"}, render.Column{Name: "MESSAGE"}, render.Column{Name: "HINT"}, render.Column{Name: "NEXT COMMAND", CSV: "nextCommand"})
-		for _, f := range all {
-			if err := rows.Row(f.Check, f.words(), f.Message, f.Hint, f.NextCommand); err != nil {
-				return err
-			}
-		}
-		return rows.Flush()
+	if c.Out.Machine() || c.Out.IsCSV() {
+		w := command.Listing[finding]{Out: c.Out, JSON: func(f finding) any { return f }, Columns: []command.Column[finding]{
+			{Column: render.Column{Name: "CHECK"}, Cell: func(f finding) string { return f.Check }},
+			{Column: render.Column{Name: "STATUS"}, Cell: finding.words},
+			{Column: render.Column{Name: "MESSAGE"}, Cell: func(f finding) string { return f.Message }},
+			{Column: render.Column{Name: "HINT"}, Cell: func(f finding) string { return f.Hint }},
+			{Column: render.Column{Name: "NEXT COMMAND", CSV: "nextCommand"}, Cell: func(f finding) string { return f.NextCommand }},
+		}}
+		return w.PrintAll(c.IO, all)
 	}
 	for _, f := range all {
 		if err := printFinding(c.Out.Out(), f); err != nil {

@@ -26,7 +26,7 @@ type finding struct {
 	Hint        string `json:"hint"`        // what to do about it; empty if there is nothing to do
 	NextCommand string `json:"nextCommand"` // the command to run; empty for none
 
-	kind kind
+	kind *kind
 }
 
 // words returns the status for people.
@@ -41,99 +41,9 @@ func (f finding) style() term.Style {
 	return map[status]term.Style{ok: term.Good, warning: term.Caution, problem: term.Bad, notChecked: term.Faint}[f.Status]
 }
 
-// kind is one of the things that doctor can find.
-type kind int
-
-const (
-	configFound kind = iota
-	configNotNeeded
-	configMissing
-	configBroken
-	configReadable
-	unknownVariable
-	valuesSet
-	keyFound
-	keyMissing
-	keyUnusable
-	keyReadable
-	urlFound
-	urlMissing
-	urlUnencrypted
-	proxyUsed
-	proxyUnusable
-	proxyFailed
-	connected
-	hostUnknown
-	connectionFailed
-	connectionUnknown
-	certificateValid
-	certificateExpiring
-	certificateUntrusted
-	certificateInvalid
-	authoritiesUnusable
-	clockRight
-	clockWrong
-	clockUnknown
-	keyAccepted
-	keyRefused
-	responseUnexpected
-	serviceInTrouble
-	keyNotTried
-	storeFound
-	storeMissing
-	storeWithoutPlace
-	storeUnusable
-	storeReadOnly
-	storeReadable
-	storeSound
-	storeDamaged
-	storeNotRead
-	storeSetting
-	storeNotTried
-	spaceEnough
-	spaceLow
-	spaceGone
-	schemePinned
-	schemeMissing
-	webhooksUnused
-	verifyingOff
-	schemeUnusable
-	secretReadable
-	listenerAnswers
-	listenerSilent
-	listenerElsewhere
-	listenerNone
-	targetReachable
-	targetUnreachable
-	targetUnused
-	targetUnencrypted
-	targetNotTried
-	versionKnown
-	terminalKnown
-	terminalASCII
-	terminalNone
-	absenceRecognised
-	absenceUnset
-	absenceUnproven
-	absenceUnknown
-	numberFound
-	numberUnset
-	numberUnknown
-	numberUntried
-	batchNotStored
-	batchStored
-	batchUnchecked
-	probeFailed
-	settingsUnusable
-	timedOut
-
-	kinds int = iota
-)
-
-// kindInfo is what all findings of a kind share. Its hint may be replaced by a nearer
-// one, and so may the check of
-// settingsUnusable and timedOut.
-type kindInfo struct {
+// kind is what all findings of a kind share. Its hint may be replaced by a nearer one, and
+// so may the check of settingsUnusable and timedOut.
+type kind struct {
 	check  string
 	status status
 	hint   string
@@ -143,111 +53,110 @@ type kindInfo struct {
 // unknownHint is of answers that a probe does not understand.
 const unknownHint = "print the responses with --debug and ask the service's support; until then, rows with unknown outcome stay unknown"
 
-// info is the table of what doctor can find.
-var info = map[kind]kindInfo{
-	configFound:     {"configuration", ok, "", ""},
-	configNotNeeded: {"configuration", ok, "", ""},
-	configMissing:   {"configuration", warning, "set waybill up", "waybill init"},
-	configBroken:    {"configuration", problem, "correct the value there", ""},
-	configReadable:  {"configuration", warning, "", ""},
-	unknownVariable: {"configuration", warning, "unset it, or correct its name; `waybill help environment` lists all", ""},
-	valuesSet:       {"configuration", ok, "", ""},
+// What doctor can find.
+var (
+	configFound     = &kind{"configuration", ok, "", ""}
+	configNotNeeded = &kind{"configuration", ok, "", ""}
+	configMissing   = &kind{"configuration", warning, "set waybill up", "waybill init"}
+	configBroken    = &kind{"configuration", problem, "correct the value there", ""}
+	configReadable  = &kind{"configuration", warning, "", ""}
+	unknownVariable = &kind{"configuration", warning, "unset it, or correct its name; `waybill help environment` lists all", ""}
+	valuesSet       = &kind{"configuration", ok, "", ""}
 
-	keyFound:    {"api-key", ok, "", ""},
-	keyMissing:  {"api-key", problem, "the key is in the portal under Settings, API & Webhooks", "waybill auth login"},
-	keyUnusable: {"api-key", problem, "enter the key again", "waybill auth login"},
-	keyReadable: {"api-key", warning, "", ""},
+	keyFound    = &kind{"api-key", ok, "", ""}
+	keyMissing  = &kind{"api-key", problem, "the key is in the portal under Settings, API & Webhooks", "waybill auth login"}
+	keyUnusable = &kind{"api-key", problem, "enter the key again", "waybill auth login"}
+	keyReadable = &kind{"api-key", warning, "", ""}
 
-	urlFound:       {"base-url", ok, "", ""},
-	urlMissing:     {"base-url", problem, "set WAYBILL_BASE_URL, pass --base-url URL, or set waybill up", "waybill init"},
-	urlUnencrypted: {"base-url", warning, "use https: the API key is sent unencrypted", ""},
+	urlFound       = &kind{"base-url", ok, "", ""}
+	urlMissing     = &kind{"base-url", problem, "set WAYBILL_BASE_URL, pass --base-url URL, or set waybill up", "waybill init"}
+	urlUnencrypted = &kind{"base-url", warning, "use https: the API key is sent unencrypted", ""}
 
-	proxyUsed:     {"proxy", ok, "", ""},
-	proxyUnusable: {"proxy", problem, "write HTTPS_PROXY or HTTP_PROXY as http://HOST:PORT", ""},
-	proxyFailed:   {"proxy", problem, "correct HTTPS_PROXY or HTTP_PROXY, or name the service's host in NO_PROXY", ""},
+	proxyUsed     = &kind{"proxy", ok, "", ""}
+	proxyUnusable = &kind{"proxy", problem, "write HTTPS_PROXY or HTTP_PROXY as http://HOST:PORT", ""}
+	proxyFailed   = &kind{"proxy", problem, "correct HTTPS_PROXY or HTTP_PROXY, or name the service's host in NO_PROXY", ""}
 
-	connected:         {"connection", ok, "", ""},
-	hostUnknown:       {"connection", problem, "check the host in base_url, and the network's DNS", ""},
-	connectionFailed:  {"connection", problem, "check base_url, the network and its firewall; HTTPS_PROXY sets a proxy", ""},
-	connectionUnknown: {"connection", notChecked, "", ""},
+	connected         = &kind{"connection", ok, "", ""}
+	hostUnknown       = &kind{"connection", problem, "check the host in base_url, and the network's DNS", ""}
+	connectionFailed  = &kind{"connection", problem, "check base_url, the network and its firewall; HTTPS_PROXY sets a proxy", ""}
+	connectionUnknown = &kind{"connection", notChecked, "", ""}
 
-	certificateValid:     {"tls", ok, "", ""},
-	certificateExpiring:  {"tls", warning, "inform the operator of the service: connections fail from then on", ""},
-	certificateUntrusted: {"tls", problem, "if the network's proxy or the service has an authority of its own, add its certificate with --ca-file FILE or ca_file", ""},
-	certificateInvalid:   {"tls", problem, "check the host in base_url and this computer's clock, or inform the operator of the service", ""},
-	authoritiesUnusable:  {"tls", problem, "set ca_file to a PEM file with certificates", ""},
+	certificateValid     = &kind{"tls", ok, "", ""}
+	certificateExpiring  = &kind{"tls", warning, "inform the operator of the service: connections fail from then on", ""}
+	certificateUntrusted = &kind{"tls", problem, "if the network's proxy or the service has an authority of its own, add its certificate with --ca-file FILE or ca_file", ""}
+	certificateInvalid   = &kind{"tls", problem, "check the host in base_url and this computer's clock, or inform the operator of the service", ""}
+	authoritiesUnusable  = &kind{"tls", problem, "set ca_file to a PEM file with certificates", ""}
 
-	clockRight:   {"clock", ok, "", ""},
-	clockWrong:   {"clock", warning, "set this computer's clock: the age of signatures and the times of events depend on it", ""},
-	clockUnknown: {"clock", notChecked, "", ""},
+	clockRight   = &kind{"clock", ok, "", ""}
+	clockWrong   = &kind{"clock", warning, "set this computer's clock: the age of signatures and the times of events depend on it", ""}
+	clockUnknown = &kind{"clock", notChecked, "", ""}
 
-	keyAccepted:        {"access", ok, "", ""},
-	keyRefused:         {"access", problem, "check the key in the portal under Settings, API & Webhooks, and enter it again", "waybill auth login"},
-	responseUnexpected: {"access", problem, "check base_url: another program may have answered", ""},
-	serviceInTrouble:   {"access", warning, "the service has problems; try again later", ""},
-	keyNotTried:        {"access", notChecked, "", ""},
+	keyAccepted        = &kind{"access", ok, "", ""}
+	keyRefused         = &kind{"access", problem, "check the key in the portal under Settings, API & Webhooks, and enter it again", "waybill auth login"}
+	responseUnexpected = &kind{"access", problem, "check base_url: another program may have answered", ""}
+	serviceInTrouble   = &kind{"access", warning, "the service has problems; try again later", ""}
+	keyNotTried        = &kind{"access", notChecked, "", ""}
 
-	storeFound:        {"store", ok, "", ""},
-	storeMissing:      {"store", ok, "", ""},
-	storeWithoutPlace: {"store", problem, "", ""},
-	storeUnusable:     {"store", problem, "", ""},
-	storeReadOnly:     {"store", warning, "make the file and its folder writable, or use another store with --store", ""},
-	storeReadable:     {"store", warning, "", ""},
-	storeSound:        {"store", ok, "", ""},
-	storeDamaged:      {"store", problem, "", "waybill store check"},
-	storeNotRead:      {"store", notChecked, "check the whole store", "waybill store check"},
-	storeSetting:      {"store", warning, "", ""},
-	storeNotTried:     {"store", notChecked, "", ""},
+	storeFound        = &kind{"store", ok, "", ""}
+	storeMissing      = &kind{"store", ok, "", ""}
+	storeWithoutPlace = &kind{"store", problem, "", ""}
+	storeUnusable     = &kind{"store", problem, "", ""}
+	storeReadOnly     = &kind{"store", warning, "make the file and its folder writable, or use another store with --store", ""}
+	storeReadable     = &kind{"store", warning, "", ""}
+	storeSound        = &kind{"store", ok, "", ""}
+	storeDamaged      = &kind{"store", problem, "", "waybill store check"}
+	storeNotRead      = &kind{"store", notChecked, "check the whole store", "waybill store check"}
+	storeSetting      = &kind{"store", warning, "", ""}
+	storeNotTried     = &kind{"store", notChecked, "", ""}
 
-	spaceEnough: {"disk-space", ok, "", ""},
-	spaceLow:    {"disk-space", warning, "free space on that disk", ""},
-	spaceGone:   {"disk-space", problem, "free space on that disk: nothing can be recorded, so nothing is sent", ""},
+	spaceEnough = &kind{"disk-space", ok, "", ""}
+	spaceLow    = &kind{"disk-space", warning, "free space on that disk", ""}
+	spaceGone   = &kind{"disk-space", problem, "free space on that disk: nothing can be recorded, so nothing is sent", ""}
 
-	schemePinned:   {"webhooks", ok, "", ""},
-	schemeMissing:  {"webhooks", warning, "find the scheme with received deliveries, and pin it", "waybill signature learn --pin mine"},
-	webhooksUnused: {"webhooks", notChecked, "to receive webhooks, see `waybill listen --help`", ""},
-	verifyingOff:   {"webhooks", warning, "set webhook.verify to enforce", ""},
-	schemeUnusable: {"webhooks", problem, "", ""},
-	secretReadable: {"webhooks", warning, "", ""},
+	schemePinned   = &kind{"webhooks", ok, "", ""}
+	schemeMissing  = &kind{"webhooks", warning, "find the scheme with received deliveries, and pin it", "waybill signature learn --pin mine"}
+	webhooksUnused = &kind{"webhooks", notChecked, "to receive webhooks, see `waybill listen --help`", ""}
+	verifyingOff   = &kind{"webhooks", warning, "set webhook.verify to enforce", ""}
+	schemeUnusable = &kind{"webhooks", problem, "", ""}
+	secretReadable = &kind{"webhooks", warning, "", ""}
 
-	listenerAnswers:   {"listener", ok, "", ""},
-	listenerSilent:    {"listener", problem, "stop that process and start `waybill listen` again", ""},
-	listenerElsewhere: {"listener", notChecked, "run this command there", ""},
-	listenerNone:      {"listener", notChecked, "to receive webhooks, start `waybill listen`", ""},
+	listenerAnswers   = &kind{"listener", ok, "", ""}
+	listenerSilent    = &kind{"listener", problem, "stop that process and start `waybill listen` again", ""}
+	listenerElsewhere = &kind{"listener", notChecked, "run this command there", ""}
+	listenerNone      = &kind{"listener", notChecked, "to receive webhooks, start `waybill listen`", ""}
 
-	targetReachable:   {"target", ok, "", ""},
-	targetUnreachable: {"target", problem, "start the program that takes the deliveries; they wait until it answers", ""},
-	targetUnused:      {"target", warning, "no listener sends to it now; `waybill listen --forward-to URL` continues", ""},
-	targetUnencrypted: {"target", warning, "use https, or a target on this computer", ""},
-	targetNotTried:    {"target", notChecked, "", ""},
+	targetReachable   = &kind{"target", ok, "", ""}
+	targetUnreachable = &kind{"target", problem, "start the program that takes the deliveries; they wait until it answers", ""}
+	targetUnused      = &kind{"target", warning, "no listener sends to it now; `waybill listen --forward-to URL` continues", ""}
+	targetUnencrypted = &kind{"target", warning, "use https, or a target on this computer", ""}
+	targetNotTried    = &kind{"target", notChecked, "", ""}
 
-	versionKnown: {"version", ok, "", ""},
+	versionKnown = &kind{"version", ok, "", ""}
 
-	terminalKnown: {"terminal", ok, "", ""},
-	terminalASCII: {"terminal", warning, "set LC_ALL to a UTF-8 locale, such as C.UTF-8: progress and charts use ASCII until then", ""},
-	terminalNone:  {"terminal", notChecked, "", ""},
+	terminalKnown = &kind{"terminal", ok, "", ""}
+	terminalASCII = &kind{"terminal", warning, "set LC_ALL to a UTF-8 locale, such as C.UTF-8: progress and charts use ASCII until then", ""}
+	terminalNone  = &kind{"terminal", notChecked, "", ""}
 
-	absenceRecognised: {"absence", ok, "", ""},
-	absenceUnset:      {"absence", problem, "set query.absent to what says that there is no such tracking", ""},
-	absenceUnproven:   {"absence", problem, "probe again when a tracking has a status", ""},
-	absenceUnknown:    {"absence", problem, unknownHint, ""},
-	numberFound:       {"number", ok, "", ""},
-	numberUnset:       {"number", problem, "set query.tracking_number_param to what finds it", ""},
-	numberUnknown:     {"number", problem, unknownHint, ""},
-	numberUntried:     {"number", problem, "name a tracking that the service has: waybill doctor --probe REF; `waybill list` lists what was created", ""},
-	batchNotStored:    {"batches", ok, "", ""},
-	batchStored:       {"batches", warning, "rows of such batches are checked one by one", ""},
-	batchUnchecked:    {"batches", notChecked, "", ""},
-	probeFailed:       {"probe", problem, "correct what the other checks show, then probe again", ""},
+	absenceRecognised = &kind{"absence", ok, "", ""}
+	absenceUnset      = &kind{"absence", problem, "set query.absent to what says that there is no such tracking", ""}
+	absenceUnproven   = &kind{"absence", problem, "probe again when a tracking has a status", ""}
+	absenceUnknown    = &kind{"absence", problem, unknownHint, ""}
+	numberFound       = &kind{"number", ok, "", ""}
+	numberUnset       = &kind{"number", problem, "set query.tracking_number_param to what finds it", ""}
+	numberUnknown     = &kind{"number", problem, unknownHint, ""}
+	numberUntried     = &kind{"number", problem, "name a tracking that the service has: waybill doctor --probe REF; `waybill list` lists what was created", ""}
+	batchNotStored    = &kind{"batches", ok, "", ""}
+	batchStored       = &kind{"batches", warning, "rows of such batches are checked one by one", ""}
+	batchUnchecked    = &kind{"batches", notChecked, "", ""}
+	probeFailed       = &kind{"probe", problem, "correct what the other checks show, then probe again", ""}
 
-	settingsUnusable: {"", notChecked, "correct it first, then run this command again", ""},
-	timedOut:         {"", notChecked, "run the command again; if it stays so, see the check with --debug", ""},
-}
+	settingsUnusable = &kind{"", notChecked, "correct it first, then run this command again", ""}
+	timedOut         = &kind{"", notChecked, "run the command again; if it stays so, see the check with --debug", ""}
+)
 
 // found makes a finding of a kind.
-func found(k kind, format string, args ...any) finding {
-	i := info[k]
-	return finding{Check: i.check, Status: i.status, Message: fmt.Sprintf(format, args...), Hint: i.hint, NextCommand: i.next, kind: k}
+func found(k *kind, format string, args ...any) finding {
+	return finding{Check: k.check, Status: k.status, Message: fmt.Sprintf(format, args...), Hint: k.hint, NextCommand: k.next, kind: k}
 }
 
 // hinted returns the finding with a nearer hint, if there is one.

@@ -71,7 +71,7 @@ func foundFile(path string) finding {
 }
 
 // exposed says that others than its owner may use a file.
-func exposed(k kind, path, who, chmod string) finding {
+func exposed(k *kind, path, who, chmod string) finding {
 	f := found(k, "%s may read or change %s", who, path)
 	f.NextCommand = chmod
 	return f
