@@ -40,7 +40,7 @@ func (s *Server) route(route Route) {
 			s.methodNotAllowed(w, route.Method)
 			return
 		}
-		if route.Changes {
+		if route.Method == http.MethodPost {
 			s.serveChange(w, r, route)
 			return
 		}

@@ -44,7 +44,7 @@ func open(t *testing.T, o inspect.Options) *site {
 	}
 	o.Hide = func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("secret"), []byte("***")) }
 	o.Log = func(text string) { t.Log(text) }
-	o.Routes = append(o.Routes, inspect.Route{Method: "POST", Pattern: "/change", Changes: true, Serve: func(r *http.Request) (any, error) {
+	o.Routes = append(o.Routes, inspect.Route{Method: "POST", Pattern: "/change", Serve: func(r *http.Request) (any, error) {
 		s.changes++
 		body, err := io.ReadAll(r.Body)
 		return len(body), err

@@ -45,11 +45,10 @@ const (
 
 // Route is one kind of request that the page makes.
 type Route struct {
-	Method  string // GET; POST for one that changes something
-	Pattern string // of [http.ServeMux], without method and [APIPrefix]: /deliveries/{id}
-	// Changes marks a route that changes something, here or elsewhere: the request
+	// Method is GET, or POST for what changes something, here or elsewhere: the request
 	// needs the change token, and is refused if the server is read-only.
-	Changes bool
+	Method  string
+	Pattern string // of [http.ServeMux], without method and [APIPrefix]: /deliveries/{id}
 	// Serve returns a value for JSON, or a [File]. Its error is an [*Error], or one
 	// for [Options.Explain]. The context ends when the client leaves or the server
 	// ends; that of a change outlives both for a few seconds. The body of a change
@@ -150,9 +149,6 @@ func New(l net.Listener, o Options) (*Server, error) {
 		s.api.HandleFunc("GET "+APIPrefix+"/stream", s.serveStream)
 	}
 	for _, route := range o.Routes {
-		if route.Changes != (route.Method == http.MethodPost) {
-			return nil, fmt.Errorf("route %s %s: POST is for changes, and for nothing else", route.Method, route.Pattern)
-		}
 		s.route(route)
 	}
 	return s, nil

@@ -281,7 +281,7 @@ func TestEndOfServer(t *testing.T) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		}},
-		{Method: "POST", Pattern: "/send", Changes: true, Serve: func(r *http.Request) (any, error) {
+		{Method: "POST", Pattern: "/send", Serve: func(r *http.Request) (any, error) {
 			close(begun)
 			<-release
 			done <- r.Context().Err()

@@ -15,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -25,11 +24,6 @@ const (
 	defaultRows = 100
 	maxRows     = 500
 )
-
-// deliveryRoutes are the routes of the list of deliveries.
-func (p *Page) deliveryRoutes() []inspect.Route {
-	return []inspect.Route{{Method: http.MethodGet, Pattern: "/deliveries", Serve: func(r *http.Request) (any, error) { return p.listDeliveries(r) }}}
-}
 
 // rowJSON is a delivery in a list.
 type rowJSON struct {
@@ -197,7 +191,7 @@ func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
 	if err != nil {
 		return j, err
 	}
-	db, err := p.store(r.Context())
+	db, err := p.Call.ExistingStore(r.Context())
 	if err != nil || db == nil {
 		return j, err
 	}

@@ -26,17 +26,6 @@ const (
 	shownEvents = 50        // of a delivery at once
 )
 
-// detailRoutes are the routes of one delivery.
-func (p *Page) detailRoutes() []inspect.Route {
-	return []inspect.Route{
-		{Method: http.MethodGet, Pattern: "/deliveries/{id}", Serve: p.showDelivery},
-		{Method: http.MethodGet, Pattern: "/deliveries/{id}/body", Serve: p.downloadBody},
-		{Method: http.MethodGet, Pattern: "/deliveries/{id}/events", Serve: p.showEvents},
-		{Method: http.MethodGet, Pattern: "/deliveries/{id}/forwarding", Serve: p.showForwarding},
-		{Method: http.MethodGet, Pattern: "/deliveries/{id}/diagnosis", Serve: p.diagnose},
-	}
-}
-
 // deliveryJSON is one delivery with all that is known of it.
 type deliveryJSON struct {
 	ID                string         `json:"id"` // of a refused one refused:N
@@ -119,7 +108,7 @@ type found struct {
 
 // find returns the delivery that a request names.
 func (p *Page) find(r *http.Request) (found, error) {
-	db, err := p.store(r.Context())
+	db, err := p.Call.ExistingStore(r.Context())
 	if err != nil {
 		return found{}, err
 	}
@@ -193,19 +182,14 @@ func bodyFile(d replay.Delivery) string {
 	return name + ".bin"
 }
 
-// forwardingJSON is what became of a delivery at targets.
-type forwardingJSON struct {
-	Forwarding []events.Forwarding `json:"forwarding"`
-}
-
 // showForwarding returns what became of a delivery at targets.
 func (p *Page) showForwarding(r *http.Request) (any, error) {
-	j := forwardingJSON{[]events.Forwarding{}}
+	all := []events.Forwarding{}
 	d, err := p.find(r)
 	if err == nil && !d.Refused {
-		j.Forwarding, err = events.ForwardingsOf(r.Context(), d.db, d.Seq)
+		all, err = events.ForwardingsOf(r.Context(), d.db, d.Seq)
 	}
-	return j, err
+	return map[string]any{"forwarding": all}, err
 }
 
 // showEvents returns some events of a delivery, from ?from=N on.

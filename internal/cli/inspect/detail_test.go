@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +82,7 @@ type answer struct {
 }
 
 func (k desk) withRoutes() desk {
-	for _, route := range slices.Concat(k.page.detailRoutes(), k.page.sendRoutes()) {
+	for _, route := range k.page.Routes() {
 		k.mux.HandleFunc(route.Method+" "+route.Pattern, func(w http.ResponseWriter, r *http.Request) {
 			a := answer{status: http.StatusOK}
 			v, err := route.Serve(r)

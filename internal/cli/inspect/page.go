@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/events"
@@ -88,7 +86,20 @@ func hider(o Options) func([]byte) []byte {
 
 // Routes returns what the page may ask for, besides /session and /stream.
 func (p *Page) Routes() []inspect.Route {
-	return slices.Concat(p.deliveryRoutes(), p.detailRoutes(), p.sendRoutes(), p.trackingRoutes())
+	get := func(pattern string, serve func(*http.Request) (any, error)) inspect.Route {
+		return inspect.Route{Method: http.MethodGet, Pattern: pattern, Serve: serve}
+	}
+	return []inspect.Route{
+		get("/deliveries", func(r *http.Request) (any, error) { return p.listDeliveries(r) }),
+		get("/deliveries/{id}", p.showDelivery),
+		get("/deliveries/{id}/body", p.downloadBody),
+		get("/deliveries/{id}/events", p.showEvents),
+		get("/deliveries/{id}/forwarding", p.showForwarding),
+		get("/deliveries/{id}/diagnosis", p.diagnose),
+		get("/deliveries/{id}/curl", p.curl),
+		get("/tracking", p.tracking),
+		{Method: http.MethodPost, Pattern: "/deliveries/{id}/send", Serve: p.send},
+	}
 }
 
 // SecretURL returns the URL that opens the page in a browser.
@@ -104,11 +115,6 @@ func (p *Page) Run(ctx context.Context) error {
 	stop()
 	watch.Wait()
 	return err
-}
-
-// store returns the store; nil if there is none yet.
-func (p *Page) store(ctx context.Context) (*app.Store, error) {
-	return p.Call.ExistingStore(ctx)
 }
 
 // changed returns a channel that is closed when there may be something new in the
@@ -128,7 +134,7 @@ func (p *Page) watch(ctx context.Context) {
 	arrivals := p.Arrivals
 	for {
 		if arrivals == nil { // a store that is made later says so too
-			if db, err := p.store(ctx); err == nil && db != nil {
+			if db, err := p.Call.ExistingStore(ctx); err == nil && db != nil {
 				arrivals = db.Changes.Watch(ctx)
 			}
 		}
@@ -172,7 +178,7 @@ type targetJSON struct {
 
 // session is what the page needs to know first.
 func (p *Page) session(ctx context.Context, token string) (any, error) {
-	db, err := p.store(ctx)
+	db, err := p.Call.ExistingStore(ctx)
 	if err != nil {
 		return nil, err
 	}

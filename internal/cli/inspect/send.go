@@ -23,14 +23,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// sendRoutes are the routes that send a delivery again.
-func (p *Page) sendRoutes() []inspect.Route {
-	return []inspect.Route{
-		{Method: http.MethodPost, Pattern: "/deliveries/{id}/send", Changes: true, Serve: p.send},
-		{Method: http.MethodGet, Pattern: "/deliveries/{id}/curl", Serve: p.curl},
-	}
-}
-
 // sendOptions are what a request to send says.
 type sendOptions struct {
 	Target string  // ID of a target that the command line named

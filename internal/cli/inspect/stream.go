@@ -88,7 +88,7 @@ func (p *Page) head(ctx context.Context, wake <-chan struct{}, refused, rows boo
 	p.reading.Lock()
 	defer p.reading.Unlock()
 	h := p.heads[refused]
-	db, err := p.store(ctx)
+	db, err := p.Call.ExistingStore(ctx)
 	if err != nil || db == nil {
 		return head{}, err
 	}
@@ -114,7 +114,7 @@ func (p *Page) head(ctx context.Context, wake <-chan struct{}, refused, rows boo
 // matchNew returns those of the deliveries after a number, up to last, that are meant,
 // newest first; and how far it came.
 func (p *Page) matchNew(ctx context.Context, m matcher, refused bool, after, last int64) (found []inbox.Overview, to int64, err error) {
-	db, err := p.store(ctx)
+	db, err := p.Call.ExistingStore(ctx)
 	if err != nil || db == nil {
 		return nil, after, err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -103,11 +102,6 @@ type eventJSON struct {
 type commandsJSON struct {
 	Show string `json:"show"`
 	Wait string `json:"wait"`
-}
-
-// trackingRoutes are the routes of one tracking.
-func (p *Page) trackingRoutes() []inspect.Route {
-	return []inspect.Route{{Method: http.MethodGet, Pattern: "/tracking", Serve: p.tracking}}
 }
 
 // tracking answers with what the store has of one tracking.

@@ -86,13 +86,3 @@ func Tone(s term.Style) string {
 	}
 	return ""
 }
-
-// Tone is the [Tone] of a status that was counted.
-func (n StatusNames) Tone(s StatusJSON) string {
-	t := query.Tracking{Phase: s.Phase}
-	t.Status, t.StatusLabel, t.StatusTrack = Unquote(string(s.Status)), s.StatusLabel, s.StatusTrack
-	if s.Name == Superseded || s.Name == Dismissed {
-		return Tone(term.Faint)
-	}
-	return Tone(n.PhaseStyle(t))
-}
