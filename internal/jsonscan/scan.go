@@ -3,8 +3,8 @@
 // encoding/json folds the names of members, keeps the last of two with one
 // name, and replaces what is not UTF-8.
 //
-// Except for [Valid], [ParsePointer] and [Escape], functions may panic if their text is
-// not valid JSON: check it with [Valid] first.
+// Except for [ParsePointer] and [Escape], functions may panic if their text is
+// not valid JSON: check it with [json.Valid] first.
 package jsonscan
 
 import (
@@ -101,15 +101,14 @@ type Value struct {
 	NameAt int    // offset of Name
 	At     int    // offset of Raw
 	Raw    []byte // the literal; part of the text, not a copy
-	Depth  int    // levels of objects and arrays; 0 for a scalar
 }
 
 // Whole returns the value that a text consists of.
 func Whole(b []byte) Value { return valueAt(b, SkipSpace(b, 0)) }
 
 func valueAt(b []byte, i int) Value {
-	end, depth := SkipValue(b, i)
-	return Value{At: i, Raw: b[i:end:end], Depth: depth}
+	end, _ := SkipValue(b, i)
+	return Value{At: i, Raw: b[i:end:end]}
 }
 
 // Values yields the members of the object, or the elements of the array, that

@@ -16,16 +16,15 @@ func TestValues(t *testing.T) {
 	raw := []byte(` {"a":1 , "\u0061" : [ {"]":"\"}"}, [] ], "b" :"x\\" ,"a":null}`)
 	type member struct {
 		name, raw string
-		depth     int
 	}
 	var got []member
 	for v := range jsonscan.Values(raw, 1) {
-		got = append(got, member{string(v.Name), string(v.Raw), v.Depth})
+		got = append(got, member{string(v.Name), string(v.Raw)})
 		if !bytes.Equal(raw[v.At:v.At+len(v.Raw)], v.Raw) || !bytes.Equal(raw[v.NameAt:v.NameAt+len(v.Name)], v.Name) {
 			t.Errorf("%s and its name are not at %d and %d", v.Raw, v.At, v.NameAt)
 		}
 	}
-	want := []member{{`"a"`, `1`, 0}, {`"\u0061"`, `[ {"]":"\"}"}, [] ]`, 2}, {`"b"`, `"x\\"`, 0}, {`"a"`, `null`, 0}}
+	want := []member{{`"a"`, `1`}, {`"\u0061"`, `[ {"]":"\"}"}, [] ]`}, {`"b"`, `"x\\"`}, {`"a"`, `null`}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v; want %v", got, want)
 	}

@@ -47,7 +47,7 @@ func Decode(body []byte) Batch {
 	if len(body) == 0 {
 		return unreadable(body, "the body is empty")
 	}
-	if !jsonscan.Valid(body) {
+	if !json.Valid(body) {
 		return unreadable(body, syntax(body))
 	}
 	start := jsonscan.SkipSpace(body, 0)

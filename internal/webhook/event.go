@@ -190,7 +190,7 @@ func (r *fieldReader) literal(name string, raw []byte) string {
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func DecodeEvent(raw []byte) Event {
 	start := jsonscan.SkipSpace(raw, 0)
-	if start == len(raw) || raw[start] != '{' || !jsonscan.Valid(raw) {
+	if start == len(raw) || raw[start] != '{' || !json.Valid(raw) {
 		return Event{Length: len(raw), Raw: raw, Anomaly: notObject}
 	}
 	raw = raw[start:]

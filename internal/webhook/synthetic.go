@@ -74,7 +74,7 @@ func (m SyntheticEvents) Body(n int) ([]byte, error) {
 	for _, c := range m.Set {
 		value, err := c.value()
 		if err == nil {
-			e, err = setAt(e, c.path, value, false)
+			e, err = setAt(e, c.path, value)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.path, err)
@@ -139,41 +139,31 @@ func (m SyntheticEvents) id(what string, n int) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// maxIndex is the last index of a list that setAt extends.
-const maxIndex = 100
-
 // setAt returns in with a value at a path. It creates missing objects. An index
-// must exist or be the next one, which - stands for too. With lists it creates
-// missing lists and elements as well.
-func setAt(in any, path []string, value any, lists bool) (any, error) {
+// must exist or be the next one, which - stands for too.
+func setAt(in any, path []string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
 	}
-	i, err := strconv.Atoi(path[0])
 	switch in := in.(type) {
 	case nil:
-		if lists && err == nil {
-			return setAt([]any{}, path, value, lists)
-		}
-		return setAt(map[string]any{}, path, value, lists)
+		return setAt(map[string]any{}, path, value)
 	case map[string]any:
-		in[path[0]], err = setAt(in[path[0]], path[1:], value, lists)
+		var err error
+		in[path[0]], err = setAt(in[path[0]], path[1:], value)
 		return in, err
 	case []any:
-		last := len(in)
+		i, err := strconv.Atoi(path[0])
 		if path[0] == "-" {
-			i, err = last, nil
+			i, err = len(in), nil
 		}
-		if lists {
-			last = maxIndex
-		}
-		if err != nil || i < 0 || i > last {
+		if err != nil || i < 0 || i > len(in) {
 			return nil, fmt.Errorf("the array has no element %q: %w", path[0], ErrChange)
 		}
-		for len(in) <= i {
+		if i == len(in) {
 			in = append(in, nil)
 		}
-		in[i], err = setAt(in[i], path[1:], value, lists)
+		in[i], err = setAt(in[i], path[1:], value)
 		return in, err
 	default:
 		return nil, fmt.Errorf("no object or array for %q: %w", path[0], ErrChange)
