@@ -54,11 +54,11 @@ func (b *Workbook) readStrings(part string, o Options) error {
 		case err != nil:
 		case token == startTag && s.depth == 2:
 			value = value[:0]
-		case token == startTag && string(s.name) == "rPh":
+		case token == startTag && s.name == "rPh":
 			err = s.skipElement() // how the text is pronounced
-		case token == text && string(s.local()) == "t":
-			value, err = s.appendText(value)
-			if err == nil && len(value) > maxToken {
+		case token == text && s.local() == "t":
+			value = append(value, s.text...)
+			if len(value) > maxToken {
 				err = syntaxError("a text is longer than 1 MiB")
 			}
 		case token == endTag && s.depth == 1:
@@ -69,14 +69,6 @@ func (b *Workbook) readStrings(part string, o Options) error {
 		}
 	}
 	return t.finish()
-}
-
-// local returns the name of the innermost open element.
-func (s *scanner) local() []byte {
-	if s.depth == 0 {
-		return nil
-	}
-	return local(s.open[s.opened[s.depth-1]:])
 }
 
 func (t *sharedStrings) add(value []byte) error {
