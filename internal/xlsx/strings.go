@@ -6,20 +6,19 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 )
 
 // Sizes of what is kept of shared strings.
 const (
 	heldStrings = 4 << 20 // bytes of text that are held in memory; more goes to a file
-	groupSize   = 32      // strings that share one place in the index
-	pageSize    = 8 << 10 // bytes that are read from the file at once
-	pages       = 512     // such pages that are held
+	groupSize   = 32      // strings that share one place in the index, and are read from the file at once
 )
 
 // sharedStrings are the texts that the cells of a workbook refer to by number.
 // They stand one behind the other, each with its length; the index has every
-// groupSize-th. Cells refer to them mostly in order, so that a page of the file
-// is read once for many of them.
+// groupSize-th. Cells refer to them mostly in order, so that a group is read once
+// for many of them.
 type sharedStrings struct {
 	count int
 	index []int64 // where each group begins
@@ -28,11 +27,8 @@ type sharedStrings struct {
 	size  int64 // bytes in file
 	temp  func() (*os.File, error)
 
-	nextNumber int   // the string behind the one that was read last
-	nextAt     int64 // where it begins
-
-	page   [pages][]byte
-	number [pages]int64 // of the page that is held, -1 for none
+	group  []byte // that was read last
+	number int    // its place in the index; -1 for none
 }
 
 func (b *Workbook) readStrings(part string, o Options) error {
@@ -41,7 +37,7 @@ func (b *Workbook) readStrings(part string, o Options) error {
 		return err
 	}
 	defer func() { _ = r.Close() }() // only read from
-	t := &sharedStrings{temp: o.Temp}
+	t := &sharedStrings{temp: o.Temp, number: -1}
 	b.strings = t
 	s := newScanner(r)
 	var value []byte
@@ -91,9 +87,6 @@ func (t *sharedStrings) spill() error {
 			return fmt.Errorf("unpack shared strings: %w", err)
 		}
 		t.file = f
-		for i := range t.number {
-			t.number[i] = -1
-		}
 	}
 	n, err := t.file.Write(t.held)
 	t.size += int64(n)
@@ -121,57 +114,40 @@ func (t *sharedStrings) close() {
 
 // append appends the text of a number to dst; false if there is none.
 func (t *sharedStrings) append(dst []byte, number int) (_ []byte, ok bool, err error) {
-	if t == nil || number < 0 || number >= t.count {
+	if number < 0 || number >= t.count {
 		return dst, false, nil
 	}
-	at, skip := t.index[number/groupSize], number%groupSize
-	if number == t.nextNumber && number > 0 {
-		at, skip = t.nextAt, 0
-	}
-	for ; ; skip-- {
-		var length [binary.MaxVarintLen64]byte
-		head, err := t.read(length[:0], at, len(length))
-		if err != nil {
+	if number/groupSize != t.number {
+		if err := t.read(number / groupSize); err != nil {
 			return dst, false, err
 		}
-		size, n := binary.Uvarint(head)
-		at += int64(n)
+	}
+	left := t.group
+	for skip := number % groupSize; ; skip-- {
+		size, n := binary.Uvarint(left)
+		left = left[n:]
 		if skip == 0 {
-			t.nextNumber, t.nextAt = number+1, at+int64(size)
-			dst, err = t.read(dst, at, int(size))
-			return dst, true, err
+			return append(dst, left[:size]...), true, nil
 		}
-		at += int64(size)
+		left = left[size:]
 	}
 }
 
-// read appends n bytes from a place, or as many as there are.
-func (t *sharedStrings) read(dst []byte, at int64, n int) ([]byte, error) {
+// read reads a group.
+func (t *sharedStrings) read(number int) error {
+	from, to := t.index[number], t.size+int64(len(t.held))
+	if number+1 < len(t.index) {
+		to = t.index[number+1]
+	}
+	t.number = number
 	if t.file == nil {
-		end := min(at+int64(n), int64(len(t.held)))
-		return append(dst, t.held[at:end]...), nil
+		t.group = t.held[from:to]
+		return nil
 	}
-	for n > 0 && at < t.size {
-		number := at / pageSize
-		slot := number % pages
-		if t.number[slot] != number {
-			if t.page[slot] == nil {
-				t.page[slot] = make([]byte, pageSize)
-			}
-			size, err := t.file.ReadAt(t.page[slot][:pageSize], number*pageSize)
-			if err != nil && !errors.Is(err, io.EOF) {
-				t.number[slot] = -1
-				return dst, fmt.Errorf("read shared strings: %w", err)
-			}
-			t.page[slot], t.number[slot] = t.page[slot][:size], number
-		}
-		page := t.page[slot][min(at%pageSize, int64(len(t.page[slot]))):]
-		page = page[:min(n, len(page))]
-		if len(page) == 0 {
-			break
-		}
-		dst = append(dst, page...)
-		at, n = at+int64(len(page)), n-len(page)
+	t.group = slices.Grow(t.group[:0], int(to-from))[:to-from]
+	if _, err := t.file.ReadAt(t.group, from); err != nil {
+		t.number = -1
+		return fmt.Errorf("read shared strings: %w", err)
 	}
-	return dst, nil
+	return nil
 }
