@@ -26,34 +26,19 @@ const (
 func Example(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }
 
 // Exactly accepts n arguments; what names them in the error.
-func Exactly(n int, what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != n {
-			return wrongCount(what, len(args), n)
-		}
-		return nil
-	}
-}
+func Exactly(n int, what string) cobra.PositionalArgs { return Between(n, n, what) }
 
 // Between accepts from least to most arguments; what names them in the error.
 func Between(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
-			return wrongCount(what, len(args), least)
+			return Usagef("", "missing argument: %s", what)
 		case len(args) > most:
-			return wrongCount(what, len(args), most)
+			return Usagef("give only "+what, "%s given, %d expected", Plural(len(args), "argument"), most)
 		}
 		return nil
 	}
-}
-
-// wrongCount is the error of too few or too many arguments.
-func wrongCount(what string, given, needed int) error {
-	if given < needed {
-		return Usagef("", "missing argument: %s", what)
-	}
-	return Usagef("give only "+what, "%s given, %d expected", Plural(given, "argument"), needed)
 }
 
 // LimitFlag adds --limit, see [CheckLimit].
@@ -92,26 +77,6 @@ func CheckNotEmpty(cmd *cobra.Command, names ...string) error {
 		}
 	}
 	return nil
-}
-
-// AtLeastOne accepts one argument or more; what names them in the error.
-func AtLeastOne(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return wrongCount(what, 0, 1)
-		}
-		return nil
-	}
-}
-
-// AtMostOne accepts one argument or none; what names it in the error.
-func AtMostOne(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) > 1 {
-			return wrongCount(what, len(args), 1)
-		}
-		return nil
-	}
 }
 
 // Arguments returns the names of the arguments that a command takes, as its usage

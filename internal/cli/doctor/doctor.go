@@ -78,7 +78,7 @@ secrets. An existing file is not replaced.
 
 Exit status: 0 without problems, 1 with at least one. Warnings are no problems.`,
 		Example: command.Example("waybill doctor", "waybill doctor --offline", "waybill doctor --probe ORD-1001", "waybill doctor --bundle found.zip", "waybill doctor -o json --jq '.[] | select(.status == \"problem\")'"),
-		Args:    command.AtMostOne("REF"),
+		Args:    command.Between(0, 1, "REF"),
 	}
 	cmd.RunE = f.RunAlways(func(ctx context.Context, c *command.Call, args []string, broken error) error {
 		if len(args) > 0 {

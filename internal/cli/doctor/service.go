@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -74,26 +75,20 @@ func contactFindings(c api.Contact) []finding {
 
 // failureFinding says why no answer came.
 func failureFinding(c api.Contact) finding {
-	_, unconnected := errors.AsType[*api.ConnectError](c.Err)
 	dns, unknown := errors.AsType[*net.DNSError](c.Err)
 	switch {
-	case !unconnected:
+	case !command.As[*api.ConnectError](c.Err):
 		return found(proxyUnusable, "%v", c.Err)
-	case c.Proxy != nil && (c.Address == "" || isCause[*api.ProxyError](c.Err)):
+	case c.Proxy != nil && (c.Address == "" || command.As[*api.ProxyError](c.Err)):
 		return found(proxyFailed, "%s: %v", c.Proxy.Host, c.Err)
 	case unknown:
 		return found(hostUnknown, "%s: %s", dns.Name, dns.Err)
-	case isCause[x509.UnknownAuthorityError](c.Err):
+	case command.As[x509.UnknownAuthorityError](c.Err):
 		return found(certificateUntrusted, "%v", c.Err)
-	case isCause[*tls.CertificateVerificationError](c.Err):
+	case command.As[*tls.CertificateVerificationError](c.Err):
 		return found(certificateInvalid, "%v", c.Err)
 	}
 	return found(connectionFailed, "%v", c.Err)
-}
-
-func isCause[T error](err error) bool {
-	_, ok := errors.AsType[T](err)
-	return ok
 }
 
 // certificateFinding says how long the service's certificate is valid.

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +35,7 @@ time it was received; the file's own results are ignored. Verified deliveries co
 like any other: they are forwarded and can end a wait. Deliveries and events that
 are already stored are not stored again.`,
 		Example: command.Example("waybill events import captures.jsonl", "waybill events import --store test.db fixtures/*.jsonl", "waybill events export --store a.db | waybill events import --store b.db -"),
-		Args:    command.AtLeastOne("files, or - for standard input"),
+		Args:    command.Between(1, math.MaxInt, "files, or - for standard input"),
 		RunE:    f.RunE(runImport),
 	}
 	return cmd

@@ -69,7 +69,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	}
 	d.summary.Print(c)
 	if d.left > 0 {
-		c.IO.Note("Showing the last %d batches; --all adds the %s before them", shownBatches, view.Number(int64(d.left)))
+		c.IO.Note("Showing the last %d batches; --all adds the %s before them", shownBatches, command.Number(int64(d.left)))
 	}
 	if next != "" {
 		c.IO.Next(next)
@@ -165,7 +165,7 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch,
 		{Name: "State", Value: describeState(s)},
 		{Name: "Rows", Value: describeTally(s.Tally)},
 		{Name: "Outcome", Value: view.Counts(s)},
-		{Name: "Requests", Value: view.Number(s.Requests)},
+		{Name: "Requests", Value: command.Number(s.Requests)},
 	})
 	if err != nil || len(batches) == 0 {
 		return err
@@ -196,7 +196,7 @@ func describeState(s ledger.RunSummary) string {
 		n     int64
 	}{{ledger.Pending, s.Counts.Pending}, {ledger.Sending, s.Counts.Sending}, {ledger.Unknown, s.Counts.Unknown}} {
 		if rows.n > 0 {
-			left = append(left, fmt.Sprintf("%s %s", view.Number(rows.n), rows.state))
+			left = append(left, fmt.Sprintf("%s %s", command.Number(rows.n), rows.state))
 		}
 	}
 	switch {
@@ -280,9 +280,9 @@ func printAnswer(out *command.Output, b numberedBatch) error {
 
 // describeTally says what the records of an input were.
 func describeTally(t ledger.Tally) string {
-	text := fmt.Sprintf("%s new, %s already created, %s duplicates", view.Number(t.New), view.Number(t.Known), view.Number(t.Repeats))
+	text := fmt.Sprintf("%s new, %s already created, %s duplicates", command.Number(t.New), command.Number(t.Known), command.Number(t.Repeats))
 	if t.Erased > 0 {
-		text += fmt.Sprintf(", %s erased", view.Number(t.Erased))
+		text += fmt.Sprintf(", %s erased", command.Number(t.Erased))
 	}
 	return text
 }

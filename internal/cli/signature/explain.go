@@ -46,7 +46,7 @@ not verify.
 
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature explain", "waybill signature explain refused:3", "waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),
-		Args:    command.AtMostOne("the ID of a delivery"),
+		Args:    command.Between(0, 1, "the ID of a delivery"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.IDs = args
 			return runExplain(ctx, c, o)

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -53,7 +52,7 @@ func (s *section) shorten() {
 	for _, line := range s.lines[most:] {
 		rest += line.n
 	}
-	more := fmt.Sprintf("%s more with %s", view.Number(int64(len(s.lines)-most)), command.Plural(rest, "tracking"))
+	more := fmt.Sprintf("%s more with %s", command.Number(int64(len(s.lines)-most)), command.Plural(rest, "tracking"))
 	s.note = strings.TrimSpace("… and " + more + ". " + s.note)
 	s.lines = s.lines[:most]
 }
@@ -95,7 +94,7 @@ func (d *drawing) draw(sec section) error {
 		if d.transit {
 			transit = line.transit.typical()
 		}
-		if err := d.out.Line("%s", d.cells(line.name, view.Number(line.n), share, transit, d.bar(line.n, most, bar))); err != nil {
+		if err := d.out.Line("%s", d.cells(line.name, command.Number(line.n), share, transit, d.bar(line.n, most, bar))); err != nil {
 			return err
 		}
 	}

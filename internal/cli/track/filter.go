@@ -169,7 +169,7 @@ func otherAccounts(ctx context.Context, c *command.Call, db *app.Store) (string,
 		if err != nil {
 			return "", err
 		}
-		all = append(all, fmt.Sprintf("%s (%s)", name, view.Number(known.Trackings())))
+		all = append(all, fmt.Sprintf("%s (%s)", name, command.Number(known.Trackings())))
 	}
 	switch {
 	case len(all) == 0:

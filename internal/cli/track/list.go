@@ -300,7 +300,7 @@ func (l *listing) sumUpAll(ctx context.Context) error {
 	if l.call.Cmd.Flags().Changed("limit") {
 		csv = "--limit 0 " + csv
 	}
-	l.call.IO.Note("… and %s more: --limit 0 shows all, %s writes all", view.Number(all.Trackings()-int64(l.filter.Limit)), csv)
+	l.call.IO.Note("… and %s more: --limit 0 shows all, %s writes all", command.Number(all.Trackings()-int64(l.filter.Limit)), csv)
 	all.Print(l.call)
 	return nil
 }
@@ -357,7 +357,7 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 	case len(names) > maxStatusesNamed:
 		names = append(names[:maxStatusesNamed], "…")
 	}
-	l.call.IO.Note("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), view.Number(all.Trackings()), what, strings.Join(names, ", "))
+	l.call.IO.Note("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), command.Number(all.Trackings()), what, strings.Join(names, ", "))
 	l.call.IO.Next(l.call.CommandLine("stats"))
 	return nil
 }

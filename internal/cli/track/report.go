@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/report"
 )
 
@@ -50,9 +49,9 @@ Stuck trackings are those of --stuck, %s without another age.
 
 The table has at most %s trackings and the page at most 5 MB: if there are more,
 problems and stuck trackings are in the table first, and the page says how to write
-all of them as CSV.`, reportFile, chartDays, stuckAfter, view.Number(report.MaxRows)),
+all of them as CSV.`, reportFile, chartDays, stuckAfter, command.Number(report.MaxRows)),
 		Example: command.Example("waybill report", "waybill report march.html --created 2026-03-01..2026-03-31", "waybill report run12.html --run 12", "waybill report - > report.html"),
-		Args:    command.AtMostOne("one FILE"),
+		Args:    command.Between(0, 1, "one FILE"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			if o.File = reportFile; len(args) > 0 {
 				o.File = args[0]
@@ -97,7 +96,7 @@ func runReport(ctx context.Context, c *command.Call, o reportOptions) error {
 	done.File = o.File
 	text := fmt.Sprintf("Wrote %s: %s", o.File, command.Plural(done.Trackings, "tracking"))
 	if int64(done.Rows) < done.Trackings {
-		text += fmt.Sprintf(", %s of them in its table", view.Number(int64(done.Rows)))
+		text += fmt.Sprintf(", %s of them in its table", command.Number(int64(done.Rows)))
 	}
 	return c.Out.Result(done, "%s", text)
 }
@@ -120,7 +119,7 @@ func (l *listing) writeReport(ctx context.Context, w io.Writer) (done reportJSON
 	case done.Trackings == 0:
 		err = l.explainEmpty(ctx)
 	case int64(done.Rows) < done.Trackings:
-		l.call.IO.Note("The table has %s of %s trackings: problems and stuck ones first", view.Number(int64(done.Rows)), view.Number(done.Trackings))
+		l.call.IO.Note("The table has %s of %s trackings: problems and stuck ones first", command.Number(int64(done.Rows)), command.Number(done.Trackings))
 		l.call.IO.Next(l.csvCommand())
 	}
 	return done, err

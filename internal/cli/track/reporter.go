@@ -3,7 +3,6 @@ package track
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +65,7 @@ func (r *reporter) read(ctx context.Context) (err error) {
 // page returns what the report shows.
 func (r *reporter) page(ctx context.Context) *report.Page {
 	p := &report.Page{
-		Number: view.Number, Title: "Tracking report",
+		Number: command.Number, Title: "Tracking report",
 		Summary: r.sums.summary.String(), Stuck: r.stuck, StuckText: "for " + view.Duration(r.now.Sub(r.stuckSince)) + " or more",
 		Zone: r.now.Local().Format(zoneOffset), Command: r.csvCommand(),
 	}
@@ -107,29 +106,35 @@ const (
 // maxStatusLines is how many statuses a report lists.
 const maxStatusLines = 20
 
-// statuses lists how many trackings have which status.
-func (r *reporter) statuses() report.Table {
-	t := report.Table{Title: "Statuses", Columns: []string{"Status", "Trackings", "Share"}}
-	by := r.sums.statuses
-	names := slices.SortedFunc(maps.Keys(by), func(a, b string) int {
-		return cmp.Or(cmp.Compare(by[b].trackings(), by[a].trackings()), cmp.Compare(a, b))
-	})
-	others := portion{}
-	for i, name := range names {
-		if i < maxStatusLines {
-			t.Lines = append(t.Lines, r.statusLine(name, by[name]))
+// addLines adds lines to a table; those beyond a number are one, which rest names.
+func addLines(t *report.Table, all []sumLine, most int, rest string, cells func(*portion) []string) {
+	others := &portion{}
+	for i, line := range all {
+		if i < most {
+			t.Lines = append(t.Lines, report.Line{Name: line.name, Cells: cells(line.portion), Split: line.Split})
 		} else {
-			others.addAll(by[name])
+			others.addAll(line.portion)
 		}
 	}
-	if n := len(names) - maxStatusLines; n > 0 {
-		t.Lines = append(t.Lines, r.statusLine(view.Number(int64(n))+" others", &others))
+	if n := len(all) - most; n > 0 {
+		t.Lines = append(t.Lines, report.Line{Name: cmp.Or(rest, command.Number(int64(n))+" others"), Cells: cells(others), Split: others.Split})
 	}
-	return t
 }
 
-func (r *reporter) statusLine(name string, p *portion) report.Line {
-	return report.Line{Name: name, Cells: []string{view.Number(p.trackings()), percent(p.trackings(), r.sums.all.trackings())}, Split: p.Split}
+// countAndShare are the cells of a part of so many trackings.
+func countAndShare(of int64) func(*portion) []string {
+	return func(p *portion) []string { return []string{command.Number(p.trackings()), percent(p.trackings(), of)} }
+}
+
+func (r *reporter) statuses() report.Table {
+	t := report.Table{Title: "Statuses", Columns: []string{"Status", "Trackings", "Share"}}
+	var all []sumLine
+	for name, p := range r.sums.statuses {
+		all = append(all, sumLine{name, p.trackings(), p})
+	}
+	slices.SortFunc(all, func(a, b sumLine) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.name, b.name)) })
+	addLines(&t, all, maxStatusLines, "", countAndShare(r.sums.all.trackings()))
+	return t
 }
 
 // ages lists how old what is not delivered is.
@@ -141,35 +146,24 @@ func (r *reporter) ages() report.Table {
 	for _, age := range r.sums.agesInOrder() {
 		split := report.Split{report.UnderWay: r.sums.ages[age].Split[report.UnderWay], report.Problem: r.sums.ages[age].Split[report.Problem]}
 		if split.Total() > 0 {
-			t.Lines = append(t.Lines, report.Line{Name: ageName(age), Cells: []string{view.Number(split[report.UnderWay]), view.Number(split[report.Problem])}, Split: split})
+			t.Lines = append(t.Lines, report.Line{Name: ageName(age), Cells: []string{command.Number(split[report.UnderWay]), command.Number(split[report.Problem])}, Split: split})
 		}
 	}
 	return t
 }
 
-// carriers lists the carriers with the most trackings.
 func (r *reporter) carriers() report.Table {
 	t := report.Table{Title: "Carriers", Columns: []string{"Carrier", "Trackings", "Delivered", "Half within"}}
-	all := r.sums.carriersByCount()
-	rest := portion{}
-	for i, p := range all {
-		if i < maxCarriers {
-			t.Lines = append(t.Lines, carrierLine(shorten(cmp.Or(p.name, "not known"), maxName), p))
-		} else {
-			rest.addAll(p)
-		}
+	var all []sumLine
+	for _, p := range r.sums.carriersByCount() {
+		all = append(all, sumLine{shorten(cmp.Or(p.name, "not known"), maxName), p.trackings(), p})
 	}
-	if n := len(all) - maxCarriers; n > 0 {
-		t.Lines = append(t.Lines, carrierLine(view.Number(int64(n))+" others", &rest))
-	}
+	addLines(&t, all, maxCarriers, "", func(p *portion) []string {
+		return []string{command.Number(p.trackings()), percent(p.delivered(), p.trackings()), p.transit.typical()}
+	})
 	return t
 }
 
-func carrierLine(name string, p *portion) report.Line {
-	return report.Line{Name: name, Cells: []string{view.Number(p.trackings()), percent(p.delivered(), p.trackings()), p.transit.typical()}, Split: p.Split}
-}
-
-// transit lists how long delivered trackings took.
 func (r *reporter) transit() report.Table {
 	t := report.Table{Title: "Transit times", Columns: []string{"Days", "Trackings", "Share"}}
 	if r.sums.all.transit == nil {
@@ -178,22 +172,8 @@ func (r *reporter) transit() report.Table {
 	}
 	took := r.sums.all.transit.section()
 	t.Note = took.note + " From the first to the last checkpoint of delivered trackings."
-	var rest int64
-	for n, line := range took.lines {
-		if n >= maxTransitDays {
-			rest += line.n
-			continue
-		}
-		t.Lines = append(t.Lines, transitLine(line.name, line.n, took.of))
-	}
-	if rest > 0 {
-		t.Lines = append(t.Lines, transitLine("more", rest, took.of))
-	}
+	addLines(&t, took.lines, maxTransitDays, "more", countAndShare(took.of))
 	return t
-}
-
-func transitLine(name string, n, of int64) report.Line {
-	return report.Line{Name: name, Cells: []string{view.Number(n), percent(n, of)}, Split: report.Split{report.Delivered: n}}
 }
 
 // shorten returns a text of at most so many characters.

@@ -396,7 +396,7 @@ func (t transit) section() section {
 	took := section{title: "transit time", of: t.trackings(), note: fmt.Sprintf("Half within %s, 90 %% within %s, %s days on average.",
 		command.Plural(t.within(0.5), "day"), command.Plural(t.within(0.9), "day"), strconv.FormatFloat(t.mean(), 'f', 1, 64))}
 	for _, days := range slices.Sorted(maps.Keys(t)) {
-		took.lines = append(took.lines, sumLine{command.Plural(days, "day"), t[days], nil})
+		took.lines = append(took.lines, sumLine{command.Plural(days, "day"), t[days], &portion{Split: report.Split{report.Delivered: t[days]}}})
 	}
 	return took
 }

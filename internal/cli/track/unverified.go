@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -54,7 +55,7 @@ func (u *unverified) note(io *term.IO, n view.StatusNames) {
 	case u.more == 1:
 		also = "1 more tracking has unverified events: to list them"
 	case u.more > 1:
-		also = fmt.Sprintf("%s more trackings have unverified events: to list them", view.Number(int64(u.more)))
+		also = fmt.Sprintf("%s more trackings have unverified events: to list them", command.Number(int64(u.more)))
 	}
 	io.Note("%s, run `waybill events list --verified no` and `--verified unknown`", also)
 }

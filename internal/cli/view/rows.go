@@ -17,12 +17,12 @@ import (
 func Counts(s ledger.RunSummary) string {
 	var settled string
 	if s.Superseded > 0 {
-		settled = Number(s.Superseded) + " superseded, "
+		settled = command.Number(s.Superseded) + " superseded, "
 	}
 	if s.Dismissed > 0 {
-		settled += Number(s.Dismissed) + " dismissed, "
+		settled += command.Number(s.Dismissed) + " dismissed, "
 	}
-	return fmt.Sprintf("%s accepted, %s rejected, %s%s unknown, %s pending", Number(s.Counts.Accepted), Number(s.Rejected()), settled, Number(s.Counts.Unknown), Number(s.Counts.Pending+s.Counts.Sending))
+	return fmt.Sprintf("%s accepted, %s rejected, %s%s unknown, %s pending", command.Number(s.Counts.Accepted), command.Number(s.Rejected()), settled, command.Number(s.Counts.Unknown), command.Number(s.Counts.Pending+s.Counts.Sending))
 }
 
 // What rejected rows are called that need nothing more.

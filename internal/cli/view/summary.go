@@ -209,7 +209,7 @@ func (s *Summary) Lines(width int) []string {
 	if s.total == 1 {
 		noun = " tracking: "
 	}
-	lines := []string{Number(s.total) + noun}
+	lines := []string{command.Number(s.total) + noun}
 	for i, part := range s.parts() {
 		last := &lines[len(lines)-1]
 		switch {
@@ -241,7 +241,7 @@ func (s *Summary) parts() []string {
 	}
 	parts := make([]string, len(names))
 	for i, name := range names {
-		parts[i] = Number(counts[name]) + " " + name
+		parts[i] = command.Number(counts[name]) + " " + name
 	}
 	return parts
 }

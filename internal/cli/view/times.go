@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -43,7 +44,7 @@ func inUnit(d time.Duration, rounded func(d, unit time.Duration) time.Duration) 
 	case d < 2*day:
 		return fmt.Sprintf("%d h", rounded(d, time.Hour)/time.Hour)
 	default:
-		return Number(int64(rounded(d, day)/day)) + " days"
+		return command.Number(int64(rounded(d, day)/day)) + " days"
 	}
 }
 

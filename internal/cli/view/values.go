@@ -3,8 +3,6 @@ package view
 import (
 	"encoding/json"
 	"time"
-
-	"github.com/waybill-cli/waybill/internal/cli/command"
 )
 
 // TimeOrNull returns a time in UTC for JSON, null for none.
@@ -15,9 +13,6 @@ func TimeOrNull(t time.Time) *time.Time {
 	t = t.UTC()
 	return &t
 }
-
-// Number shows a count with commas between thousands.
-func Number(n int64) string { return command.Number(n) }
 
 // Clock shows the time of day on this computer.
 func Clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
