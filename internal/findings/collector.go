@@ -43,7 +43,6 @@ type groupKey struct {
 	kind     Kind
 }
 
-// columns is where the identifiers of a file stand.
 type columns struct{ ref, number place }
 
 // ruleCount counts the numbers of a length that fit some rule, and that fit none.
@@ -83,7 +82,6 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 	return c.keep(e, maphash.String(c.seed, tracking.FoldNumber(e.number)), maphash.String(c.seed, foldOrder(e.order)))
 }
 
-// file returns the index of a file, and begins it if it is new.
 func (c *Collector) file(r *intake.Reader, name string) int {
 	if last := len(c.files) - 1; last >= 0 && c.files[last] == name {
 		return last
@@ -99,7 +97,6 @@ func (c *Collector) file(r *intake.Reader, name string) int {
 	return len(c.files) - 1
 }
 
-// report counts a finding and keeps it.
 func (c *Collector) report(f Finding) error {
 	if c.spool == nil {
 		file, err := disk.Temp()
@@ -115,7 +112,6 @@ func (c *Collector) report(f Finding) error {
 	return c.enc.Encode(spooled{f, f.group})
 }
 
-// spooled is a finding with what it stands and falls with.
 type spooled struct {
 	Finding
 	Group string `json:"group,omitempty"`
@@ -182,7 +178,6 @@ func (c *Collector) countGrouped() error {
 	return nil
 }
 
-// spooled yields every finding that was kept.
 func (c *Collector) spooled() iter.Seq2[spooled, error] {
 	return func(yield func(spooled, error) bool) {
 		if c.spool == nil {
@@ -236,5 +231,4 @@ func (c *Collector) Close() {
 	}
 }
 
-// keys returns the keys of a map in order.
 func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

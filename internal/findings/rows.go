@@ -13,7 +13,6 @@ import (
 
 const compareHint = "compare it with the label or the carrier's own list"
 
-// examine reports what is odd in a good row by itself.
 func (c *Collector) examine(it tracking.Item, at columns) error {
 	if err := c.examineText(it.ReferID, at.ref, false); err != nil {
 		return err
@@ -96,7 +95,6 @@ func lookAlike(s string, number bool) (kind Kind, message, hint string) {
 	return LookAlike, fmt.Sprintf("%c (U+%04X) looks like %c", first, first, latin(first)), "write " + plain
 }
 
-// markup finds what an export of a web page leaves in a value.
 func markup(s string, _ bool) (kind Kind, message, hint string) {
 	if plain := html.UnescapeString(s); plain != s && strings.Contains(s, ";") {
 		return Markup, "the value has an HTML entity", "write " + plain

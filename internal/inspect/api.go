@@ -14,7 +14,6 @@ import (
 	"time"
 )
 
-// serveAPI answers a request of the page.
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if path.Clean(r.URL.Path) == r.URL.Path { // the multiplexer would redirect
 		if _, pattern := s.api.Handler(r); pattern != "" {
@@ -33,7 +32,6 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, &Error{http.StatusNotFound, "there is no such route", "reload the page", "not_found"})
 }
 
-// route adds a route.
 func (s *Server) route(route Route) {
 	s.api.HandleFunc(route.Method+" "+APIPrefix+route.Pattern, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != route.Method { // HEAD, which the multiplexer takes for GET
@@ -108,7 +106,6 @@ func (s *Server) changeRefusal(r *http.Request) *Error {
 	return nil
 }
 
-// answer answers with what a route returned.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, v any, err error) {
 	if err != nil {
 		if r.Context().Err() == nil {
@@ -124,7 +121,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, v any, err error
 	s.writeJSON(w, http.StatusOK, v)
 }
 
-// explain returns what the page gets for an error.
 func (s *Server) explain(err error) *Error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return e
@@ -132,7 +128,6 @@ func (s *Server) explain(err error) *Error {
 	return s.o.Explain(err)
 }
 
-// fail answers with an error.
 func (s *Server) fail(w http.ResponseWriter, e *Error) { s.writeJSON(w, e.Status, e) }
 
 func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) {

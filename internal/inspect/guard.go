@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// changeHeader is the header that has the change token.
 const changeHeader = "Waybill-Token"
 
 // policy lets the page load its own files, connect to its own server, and nothing else.
@@ -22,7 +21,6 @@ const exchanged = `<!doctype html><html lang="en"><head><meta charset="utf-8"><m
 	`<body><a href="/">Open the inspector</a></body></html>
 `
 
-// setHeaders sets the headers that every answer has.
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -115,7 +113,6 @@ func (s *Server) cookieName() string { return fmt.Sprint("waybill-", s.port) }
 // equal compares secrets in constant time.
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// refuse answers a request that gets nothing, and closes its connection.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *Error) {
 	closeConnection(w)
 	if strings.HasPrefix(r.URL.Path, "/api/") {

@@ -154,7 +154,6 @@ func New(l net.Listener, o Options) (*Server, error) {
 	return s, nil
 }
 
-// newSecret returns 32 random bytes as text.
 func newSecret() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -208,7 +207,6 @@ func (s *Server) Serve(ctx context.Context) error {
 	return fmt.Errorf("inspector at %s: %w", s.hosts[0], err)
 }
 
-// logWriter passes on what the HTTP library logs.
 type logWriter func(string)
 
 // Write is part of [io.Writer].
@@ -240,7 +238,6 @@ func (s *Server) beginRequest() bool {
 	return true
 }
 
-// limitedListener closes connections beyond its slots.
 type limitedListener struct {
 	net.Listener
 
@@ -263,7 +260,6 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// limitedConn gives its slot back when it is closed.
 type limitedConn struct {
 	net.Conn
 
@@ -279,13 +275,11 @@ func (c *limitedConn) Close() error {
 //go:embed page
 var page embed.FS
 
-// file is a part of the page.
 type file struct {
 	contentType string
 	body        []byte
 }
 
-// readPage returns the embedded files by their paths.
 func readPage() (map[string]file, error) {
 	types := map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 	files := map[string]file{}

@@ -41,7 +41,6 @@ func (p *Printer) Encoded(ctx context.Context, encoded []byte) error {
 	return cmp.Or(err, s.flush())
 }
 
-// filter appends the results of the expression on an encoded value to s.
 func (p *Printer) filter(ctx context.Context, s *sink, encoded []byte) error {
 	v, err := decode(encoded)
 	if err != nil {

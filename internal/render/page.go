@@ -324,7 +324,6 @@ type placeholders struct {
 	texts []term.Styled // in the order in which they are written
 }
 
-// replace returns the cells of a row for the layout.
 func (p *placeholders) replace(r *Rows, row []Cell) []string {
 	cells := make([]string, len(row))
 	for i, c := range row {
@@ -341,7 +340,6 @@ func (p *placeholders) replace(r *Rows, row []Cell) []string {
 
 var placeholderRun = regexp.MustCompile(string(placeholder) + "+")
 
-// restore puts the texts of one line back.
 func (p *placeholders) restore(line string) term.Styled {
 	return term.Styled(placeholderRun.ReplaceAllStringFunc(line, func(string) string {
 		text := p.texts[0]

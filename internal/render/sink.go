@@ -5,7 +5,6 @@ import "github.com/waybill-cli/waybill/internal/term"
 // maxBuffered is how many bytes wait at most before they are written.
 const maxBuffered = 64 << 10
 
-// sink gathers what is to be written.
 type sink struct {
 	out    *term.Writer
 	styled bool // what is written holds styles

@@ -129,7 +129,6 @@ func (r *Rows) start() error {
 	return r.err
 }
 
-// add appends styled text to what is to be written.
 func (r *Rows) add(text term.Styled) { r.sink.buf = append(r.sink.buf, text...) }
 
 // cell appends the cell of column i and what ends it: the separator, or the
@@ -141,7 +140,6 @@ func (r *Rows) cell(i int, text string, separator byte) {
 	r.sink.buf = append(append(r.sink.buf, text...), separator)
 }
 
-// tabbed separates cells by tabs: a table for programs and for a look at it.
 type tabbed struct{}
 
 func (tabbed) begin(r *Rows) error {

@@ -14,7 +14,6 @@ const safeNumber = 15
 // ErrSheetFull says that there are more rows than a sheet can have.
 var ErrSheetFull = errors.New("there are more rows than a sheet can have")
 
-// errSheetEnded says that a table goes on after the next one was begun.
 var errSheetEnded = errors.New("a sheet of the result was written in two parts")
 
 // workbook is the XLSX file that tables go to, each into a sheet of its own.
@@ -29,13 +28,11 @@ func newWorkbook(out *term.Writer, title string) *workbook {
 	return &workbook{w: xlsx.NewWriter(out), title: title}
 }
 
-// table begins a table in a sheet of its own.
 func (b *workbook) table(columns ...Column) *Rows {
 	b.lines = nil
 	return &Rows{columns: columns, form: &sheetForm{book: b}}
 }
 
-// line adds a line of text that is in no table.
 func (b *workbook) line(text string) error {
 	if b.lines == nil {
 		b.lines = b.table(Column{Name: "TEXT"})
@@ -43,7 +40,6 @@ func (b *workbook) line(text string) error {
 	return b.lines.Row(text)
 }
 
-// sheetForm writes a table into a sheet.
 type sheetForm struct {
 	book   *workbook
 	sheet  int // which one of the workbook's it is

@@ -11,7 +11,6 @@ const (
 	maxTicks   = 8 // names along the axis; half of them where it is narrow
 )
 
-// writeDays writes the chart of trackings by the day on which they were created.
 func (p *Page) writeDays(w *writer) {
 	if len(p.Days) == 0 {
 		return
@@ -33,7 +32,6 @@ func (p *Page) writeDays(w *writer) {
 	w.html("</section>\n")
 }
 
-// writeChart writes a bar for each day.
 func (p *Page) writeChart(w *writer) {
 	var most, all int64
 	for _, b := range p.Days {
@@ -69,7 +67,6 @@ func (p *Page) writeChart(w *writer) {
 	w.html("</svg></div>\n</figure>\n")
 }
 
-// writeValues writes what the chart shows as a table.
 func (p *Page) writeValues(w *writer) {
 	w.html("<details><summary>Values by day</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Values by day\"><table class=\"values\">\n<thead><tr><th scope=\"col\">Created</th>")
 	for _, c := range classes {
@@ -106,7 +103,6 @@ func (p *Page) writeBar(w *writer, b *Bar, x, width float64, top int64) {
 // ticks are how many values an axis has.
 const ticks = 5
 
-// tickAt returns where a value of the axis is.
 func tickAt(tick int) float64 {
 	return plotTop + plotHeight - plotHeight*float64(tick)/(ticks-1)
 }
@@ -124,7 +120,6 @@ func niceTop(most int64) int64 {
 	return most
 }
 
-// writeTable writes counts, with a bar for each.
 func (p *Page) writeTable(w *writer, t *Table) {
 	w.html("<section>\n<h2>").text(t.Title).html("</h2>\n")
 	if t.Note != "" {

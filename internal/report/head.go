@@ -23,7 +23,6 @@ func hashOf(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// writeHead writes the page up to its table of trackings.
 func (p *Page) writeHead(w *writer) {
 	w.html(`<!DOCTYPE html>
 <html lang="en">
@@ -52,13 +51,11 @@ func (p *Page) writeHead(w *writer) {
 	w.html("</div>\n")
 }
 
-// classes are the words and the letters, for the style, of classes.
 var classes = [4]struct {
 	name   string
 	letter markup
 }{Delivered: {"Delivered", "d"}, UnderWay: {"Under way", "u"}, Problem: {"Problem", "p"}, NotReported: {"Not reported", "n"}}
 
-// writeCounts writes how many trackings stand how.
 func (p *Page) writeCounts(w *writer) {
 	w.html("<section aria-label=\"Summary\">\n<p class=\"summary\">").text(p.Summary).html("</p>\n<ul class=\"tiles\">\n")
 	w.html("<li><b>").text(p.Number(p.Counts.Total())).html("</b><span>trackings</span></li>\n")
@@ -99,7 +96,6 @@ func (p *Page) writeAttention(w *writer) {
 	w.html("</section>\n")
 }
 
-// writeListed writes the first rows of so many in a group.
 func (p *Page) writeListed(w *writer, group markup, total int64, rows []Row) {
 	w.html("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").html(map[markup]markup{"p": "Problems", "s": "Stuck trackings"}[group]).
 		html("\"><table class=\"rows\">\n")

@@ -45,7 +45,6 @@ func (p *Page) writeRows(w *writer, room int) int {
 	return len(p.Rows)
 }
 
-// writeTableHead writes what stands before so many rows.
 func (p *Page) writeTableHead(w *writer, shown int) {
 	total := p.Counts.Total()
 	if total == 0 {
@@ -75,7 +74,6 @@ func (p *Page) writeTableHead(w *writer, shown int) {
 	w.html("<tbody>\n")
 }
 
-// tail is what stands after the rows.
 func (p *Page) tail() *writer {
 	w := &writer{}
 	if p.Counts.Total() > 0 {

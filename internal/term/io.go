@@ -141,7 +141,6 @@ func (t *IO) apply(o Options) {
 	}
 }
 
-// color decides whether a stream has colour.
 func (f Facts) color(asked string, terminal bool) bool {
 	switch {
 	case asked == "always":

@@ -9,7 +9,6 @@ import (
 	"time"
 )
 
-// maxValue is how many columns of a wrong value a message shows.
 const maxValue = 60
 
 // Failure is what a user is told when something went wrong. Texts may be
@@ -142,7 +141,6 @@ func (t *IO) report(kind string, style Style, label string, f Failure) {
 	t.human(b.String())
 }
 
-// issue is the line of one issue: place, column, value, message.
 func (t *IO) issue(e Issue) string {
 	place := e.File
 	if e.Place != "" {

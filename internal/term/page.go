@@ -141,7 +141,6 @@ func cut(line string, width int) string {
 	return b.String()
 }
 
-// height returns the lines of the terminal as they are now.
 func (w *Writer) height() int {
 	if w.file != nil {
 		if _, n, err := term.GetSize(int(w.file.Fd())); err == nil && n > 0 {

@@ -49,7 +49,6 @@ type Part struct {
 	Ticking bool
 }
 
-// unlimited is the width of lines that may have any.
 const unlimited = math.MaxInt
 
 // line joins parts to a line of at most width columns.
@@ -80,7 +79,6 @@ func line(parts []Part, width int) string {
 	}
 }
 
-// lasting returns the parts that do not tick.
 func lasting(parts []Part) []Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Ticking })
 }

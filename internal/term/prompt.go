@@ -11,7 +11,6 @@ import (
 // ErrNoAnswer says that the input ended where an answer was expected.
 var ErrNoAnswer = errors.New("no answer: the input ended")
 
-// maxAnswer is the longest answer, in bytes.
 const maxAnswer = 64 << 10
 
 // Interactive reports whether questions can be asked: input and messages are on

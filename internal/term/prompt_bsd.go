@@ -4,7 +4,6 @@ package term
 
 import "golang.org/x/sys/unix"
 
-// Requests for the settings of a terminal.
 const (
 	getTermios = unix.TIOCGETA
 	setTermios = unix.TIOCSETA

@@ -41,7 +41,6 @@ func (s *screen) put(w io.Writer, p []byte) (int, error) {
 	return max(n-erased, 0), err
 }
 
-// show makes p the progress whose spinner is shown.
 func (s *screen) show(p *Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

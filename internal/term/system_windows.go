@@ -41,7 +41,6 @@ func setMode(h syscall.Handle, mode uint32) error {
 	return nil
 }
 
-// Modes of a console's input.
 const (
 	processedInput = 0x0001 // ENABLE_PROCESSED_INPUT: Ctrl-C is a signal
 	lineInput      = 0x0002 // ENABLE_LINE_INPUT

@@ -17,7 +17,6 @@ import (
 // otherwise the runtime ends the program at such a write to stdout or stderr.
 var ErrClosed = errors.New("the reader of the output went away")
 
-// defaultWidth is taken for a terminal that does not tell its width.
 const defaultWidth = 80
 
 // Writer is one output stream, safe for concurrent use.
@@ -197,7 +196,6 @@ func sprintf(format string, args []any) []byte {
 	return fmt.Appendf(nil, format, safe...)
 }
 
-// argument is a value that is formatted as itself and then made visible.
 type argument struct{ v any }
 
 // Format implements [fmt.Formatter].

@@ -28,7 +28,6 @@ func Choices(f *pflag.FlagSet, values *[]string, name, help string, words ...str
 	f.Var(&choices{values: values, words: words}, name, help+": "+Or(words))
 }
 
-// choose returns the one of some words that was given, in any case.
 func choose(word string, words []string) (string, error) {
 	if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, word) }); i >= 0 {
 		return words[i], nil
@@ -54,13 +53,10 @@ type choice struct {
 	words []string
 }
 
-// String, Type and Set are for [pflag.Value].
 func (c *choice) String() string { return *c.value }
 
-// Type is as [pflag.Value] has it.
 func (c *choice) Type() string { return "word" }
 
-// Choices returns the words, see [Chooser].
 func (c *choice) Choices() []string { return c.words }
 
 // Set takes one of the words, in any case.
@@ -74,22 +70,17 @@ type choices struct {
 	words  []string
 }
 
-// String, Type and Set are for [pflag.Value].
 func (c *choices) String() string { return strings.Join(*c.values, ",") }
 
-// Type is as [pflag.Value] has it.
 func (c *choices) Type() string { return "words" }
 
-// Choices returns the words, see [Chooser].
 func (c *choices) Choices() []string { return c.words }
 
 // GetSlice is as [pflag.SliceValue] has it, like Append and Replace.
 func (c *choices) GetSlice() []string { return *c.values }
 
-// Append adds one word.
 func (c *choices) Append(word string) error { return c.Set(word) }
 
-// Replace forgets earlier words.
 func (c *choices) Replace(words []string) error {
 	*c.values = nil
 	return c.Set(strings.Join(words, ","))

@@ -26,7 +26,6 @@ type Column[T any] struct {
 	Style   func(T) term.Style // how the cell stands out; nil for not
 }
 
-// text returns what makes the cells in the form of an output.
 func (c Column[T]) text(o *Output) func(T) string {
 	switch {
 	case c.Count != nil && o.ForPeople():
@@ -43,7 +42,6 @@ func (c Column[T]) text(o *Output) func(T) string {
 	return func(v T) string { return o.time(c.Time(v)) }
 }
 
-// time returns one of our times as a cell.
 func (o *Output) time(t time.Time) string {
 	switch {
 	case o.Excel():
@@ -130,7 +128,6 @@ func columnKeys(all []columnName) []string {
 	return keys
 }
 
-// chosenColumns reads and checks --columns; nil if it was not given.
 func chosenColumns(cmd *cobra.Command, machine bool) ([]string, error) {
 	f := cmd.Flags().Lookup("columns")
 	if f == nil || !f.Changed {

@@ -8,13 +8,11 @@ import (
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
-// excelFlag names the flag that makes CSV what Excel opens by double click.
 const excelFlag = "excel"
 
 // excelSeparators are the words of --excel. The first one stands for the flag alone.
 func excelSeparators() []string { return []string{"auto", "semicolon", "comma"} }
 
-// asExcel reports whether --excel was given.
 func asExcel(cmd *cobra.Command) bool {
 	f := cmd.Flags().Lookup(excelFlag)
 	return f != nil && f.Changed

@@ -22,7 +22,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// exitRule is one line of the table that turns errors into exit statuses.
 type exitRule struct {
 	match func(error) bool
 	code  Code
@@ -75,8 +74,6 @@ func exitRules() []exitRule {
 	}
 }
 
-// diskError reports whether a disk refused what was written, to the store, the file
-// of --out or that of standard output.
 func diskError(err error) bool {
 	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS, syscall.EIO}, func(e error) bool { return errors.Is(err, e) })
 }
@@ -110,7 +107,6 @@ func cannotListen(err error) bool {
 	return ok && op.Op == "listen"
 }
 
-// waitedUnreachable matches a wait that ended while the service was unreachable.
 func waitedUnreachable(err error) bool {
 	return errors.Is(err, ErrTimeUp) && As[*api.ConnectError](err)
 }

@@ -125,7 +125,6 @@ func noteSignal(ctx context.Context, s *app.Session) (stop func()) {
 	}
 }
 
-// configure applies the settings to the streams.
 func (f *Factory) configure(cmd *cobra.Command, c config.Config) error {
 	jq, err := cmd.Flags().GetString("jq")
 	if err != nil {

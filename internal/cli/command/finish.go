@@ -50,7 +50,6 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 	return code
 }
 
-// placeOf returns the place of an input from which it can't be read, or nil.
 func placeOf(err error) *term.Issue {
 	if e := (*intake.FileError)(nil); errors.As(err, &e) {
 		return &term.Issue{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Hint: e.Hint()}
@@ -75,7 +74,6 @@ func isOnlyCanceled(err error) bool {
 	return errors.Is(err, context.Canceled)
 }
 
-// messageOf returns the text of an error, and of joined ones each text once.
 func messageOf(err error) string {
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" && op.Addr != nil { // nil if there is no such address
 		return "listen on " + op.Addr.String() + ": " + op.Err.Error()
@@ -89,7 +87,6 @@ func messageOf(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// nextOf returns the command to run next, if the error has one.
 func nextOf(err error) string {
 	if e := (*ExitError)(nil); errors.As(err, &e) {
 		return e.Next

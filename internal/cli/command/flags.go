@@ -111,7 +111,6 @@ func OlderThan(age string) (time.Time, error) {
 	return time.Now().Add(-old), nil
 }
 
-// Defaults of --timeout.
 const (
 	QueryTimeout = 15 * time.Second // of commands that ask once
 	WaitTimeout  = 30 * time.Minute // of commands that wait

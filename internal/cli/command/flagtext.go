@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 )
 
-// Annotations of flags.
 const (
 	sectionKey = "waybill_section" // names its section in help
 	asInKey    = "waybill_as_in"   // names the command whose help explains it
@@ -134,7 +133,6 @@ const (
 	FaultsSection   = "Faults on purpose"
 )
 
-// settingSection returns the section of a flag that is a setting.
 func settingSection(name string) string {
 	switch name {
 	case "map", "carrier-map", "encoding", "strip-spaces":
@@ -145,7 +143,6 @@ func settingSection(name string) string {
 	return ""
 }
 
-// settingValue names what the flag of a setting takes.
 func settingValue(s config.Setting) string {
 	switch s.Kind {
 	case config.KindInteger, config.KindNumber:

@@ -35,7 +35,6 @@ func runsUntilStopped(cmd *cobra.Command) bool {
 	return cmd.Name() == "listen" || cmd.Name() == "inspect" || cmd.Name() == "sandbox"
 }
 
-// watches reports whether a command shows things as they change.
 func watches(cmd *cobra.Command) bool {
 	on, err := cmd.Flags().GetBool("watch")
 	return on && err == nil
@@ -56,12 +55,10 @@ func watchFormat(cmd *cobra.Command, io *term.IO, format, jq string) (string, er
 // linesOnly reports whether a command's result has one form, JSON Lines.
 func linesOnly(cmd *cobra.Command) bool { return cmd.CommandPath() == "waybill events export" }
 
-// printsAtOnce reports whether a command prints each result as it comes.
 func printsAtOnce(cmd *cobra.Command) bool {
 	return sends(cmd) || cmd.Name() == "show" || cmd.Name() == "wait"
 }
 
-// sends reports whether a command sends deliveries.
 func sends(cmd *cobra.Command) bool { return cmd.Name() == "replay" || cmd.Name() == "send" }
 
 // Output returns the output of a command that runs without settings: --output and

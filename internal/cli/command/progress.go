@@ -27,13 +27,11 @@ type Progress struct {
 	samples []sample // of the last rateWindow
 }
 
-// sample is how much was done at a moment.
 type sample struct {
 	at   time.Time
 	done int64
 }
 
-// rateWindow is over how long the rate is measured.
 const rateWindow = 30 * time.Second
 
 // NewProgress begins to show progress; 0 is an unknown total, without a time
@@ -141,7 +139,6 @@ const (
 	rankExtra
 )
 
-// report returns what is shown now.
 func (p *Progress) report() term.Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()

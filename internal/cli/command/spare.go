@@ -99,7 +99,6 @@ func NoFile(flag string) error {
 	return Usagef("use the name of a file; "+flag+"./- is one", "%s%s is not a file name", flag, StdinName)
 }
 
-// valueOf returns the value of a flag; empty if the command has none of that name.
 func valueOf(cmd *cobra.Command, flag string) string {
 	if f := cmd.Flags().Lookup(flag); f != nil {
 		return f.Value.String()
@@ -107,7 +106,6 @@ func valueOf(cmd *cobra.Command, flag string) string {
 	return ""
 }
 
-// isSame reports whether two names are of one file, which need not exist.
 func isSame(a, b string) bool {
 	if a == "" || b == "" {
 		return false

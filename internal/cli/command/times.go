@@ -66,7 +66,6 @@ func parseRange(flag, s string, now time.Time) (r ledger.Range, err error) {
 	return r, Usagef("use "+to+".."+from, "%s %q ends before it begins", flag, s)
 }
 
-// parseTime reads a day, or a point in time as the span since then.
 func parseTime(flag, s string, now time.Time, hint string) (ledger.Range, error) {
 	since := func(t time.Time) (ledger.Range, error) {
 		return ledger.Range{Since: t.Truncate(time.Millisecond)}, nil

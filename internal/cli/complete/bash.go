@@ -22,7 +22,6 @@ import (
 // terminal, the line as far as it is typed, and the part of it that bash replaces.
 const BashCommand = "__complete_bash"
 
-// leastAbout is the least width for a description.
 const leastAbout = 8
 
 // Bash prints options for bash, a line, and then what may replace the last of args,
@@ -54,7 +53,6 @@ func Bash(ctx context.Context, a *app.App, args []string, run func(context.Conte
 	return command.OK
 }
 
-// bashReply is what bash gets for a word.
 type bashReply struct {
 	word      shell.Typed
 	replaced  string   // the end of the word that bash replaces
@@ -160,7 +158,6 @@ func (b *bashReply) files(word string) (found []string) {
 	return found
 }
 
-// cut returns the first part of s that is at most width columns wide.
 func cut(s string, width int) string {
 	if term.DisplayWidth(s) <= width {
 		return s

@@ -18,7 +18,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Bounds of one completion.
 const (
 	maxWorkbook = 1 << 20 // bytes of a workbook whose header is read
 	maxValues   = 100
@@ -82,7 +81,6 @@ type line struct {
 	s     *app.Session
 }
 
-// complete returns the function that cobra asks.
 func (k kind) complete(a *app.App, f *pflag.Flag) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		switch {
@@ -108,7 +106,6 @@ func parent(cmd *cobra.Command) context.Context {
 	return context.Background()
 }
 
-// matches returns the values that begin as the word does.
 func (k kind) matches(l *line) ([]cobra.Completion, cobra.ShellCompDirective) {
 	before := ""
 	var used []string
@@ -162,7 +159,6 @@ func (l *line) open() *app.Store {
 	return l.store
 }
 
-// account returns whose trackings the line is about.
 func (l *line) account() string { return l.s.Account(l.ctx) }
 
 func (l *line) close() {
@@ -171,7 +167,6 @@ func (l *line) close() {
 	}
 }
 
-// words are values without a description.
 func words(all []string) []value {
 	values := make([]value, len(all))
 	for i, word := range all {

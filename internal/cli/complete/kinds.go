@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 )
 
-// Types of files.
 func tables() []string { return []string{"csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx"} }
 
 // flagKind returns what the value of a flag is, and false for a flag without one and

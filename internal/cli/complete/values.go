@@ -23,7 +23,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// recentEvents is how many events are read for the kinds that were received.
 const recentEvents = 200
 
 // shortestIDPrefix is how long a word with a digit first must be to be taken for the
@@ -73,7 +72,6 @@ func statuses(l *line) (all []value) {
 // wantedStatuses are what filters take: statuses that trackings have, and states of rows.
 func wantedStatuses(l *line) []value { return append(statuses(l), words(view.StatusWords())...) }
 
-// carriers are those of the account's trackings, the most frequent first.
 func carriers(l *line) []value {
 	db := l.open()
 	if db == nil {
@@ -83,7 +81,6 @@ func carriers(l *line) []value {
 	return words(codes)
 }
 
-// accounts are those that have runs.
 func accounts(l *line) []value {
 	db := l.open()
 	if db == nil {
@@ -123,7 +120,6 @@ func settingKeys(l *line) (all []value) {
 	return words(settings[i].Choices)
 }
 
-// schemes are those that are configured, then the presets.
 func schemes(l *line) (all []value) {
 	if s := l.session(); s != nil {
 		for _, name := range slices.Sorted(maps.Keys(s.Config.Webhook.Schemes)) {
@@ -215,7 +211,6 @@ func findEvents(l *line, q inbox.Query) (all []inbox.Event) {
 	return all
 }
 
-// conditions are what wait --for and --fail-on take.
 func conditions(l *line) []value {
 	if strings.HasPrefix(l.word, "event=") {
 		return prefixed("event=", eventKinds(l))
@@ -248,8 +243,6 @@ func prefixed(prefix string, all []value) []value {
 	return all
 }
 
-// headers are FIELD=HEADER of the files that the line names, and @NAME of saved
-// mappings.
 func headers(l *line) (all []value) {
 	field, _, ok := strings.Cut(l.word, "=")
 	if !ok {
@@ -269,7 +262,6 @@ func headers(l *line) (all []value) {
 	return all
 }
 
-// files are the inputs that the line names.
 func (l *line) files() []string {
 	if from := l.cmd.Flag("from"); from != nil && from.Changed {
 		return []string{from.Value.String()}
@@ -277,7 +269,6 @@ func (l *line) files() []string {
 	return l.args
 }
 
-// sheets are those of the workbooks that the line names.
 func sheets(l *line) (all []value) {
 	for _, name := range l.files() {
 		for _, sheet := range sheetsOf(name) {
@@ -316,7 +307,6 @@ func openInput(name string) (f *os.File, size int64) {
 	return f, info.Size()
 }
 
-// header returns the columns of a file.
 func header(l *line, name string) []string {
 	f, _ := openInput(name)
 	if f == nil {
@@ -349,7 +339,6 @@ func events(l *line) (all []value) {
 	return append(all, refused(l)...)
 }
 
-// refused are deliveries that were refused.
 func refused(l *line) (all []value) {
 	db := l.open()
 	n := min(len(l.word), len(replay.RefusedPrefix))

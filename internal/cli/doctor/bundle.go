@@ -18,7 +18,6 @@ targets, paths of files, and which settings are set. Keys, secrets and passwords
 masked as ***, and the home folder is written as ~.
 `
 
-// checkBundle refuses a path where there is something already.
 func checkBundle(path string) error {
 	if path == command.StdinName {
 		return command.Usagef("give --bundle FILE", "a ZIP file is not written to standard output")

@@ -39,7 +39,6 @@ type options struct {
 	bundle  string // path of a ZIP file to write; empty for none
 }
 
-// part is checks that depend on each other.
 type part struct {
 	check string
 	run   func(context.Context) []finding
@@ -132,7 +131,6 @@ func runDoctor(ctx context.Context, x *examination) error {
 	return problems(all)
 }
 
-// run makes all checks at once.
 func (x *examination) run(ctx context.Context) ([]finding, error) {
 	parts := []part{{"configuration", x.configuration}}
 	checks := []part{{"api-key", x.apiKey}, {"connection", x.connection}, {"access", x.access}, {"store", x.store}, {"webhooks", x.webhooks}}
@@ -206,7 +204,6 @@ func problems(all []finding) error {
 	return &command.ExitError{Code: command.Failed, Err: foundError{n}, Hint: "follow the hints of the problems", Next: next}
 }
 
-// foundError says how many problems were found.
 type foundError struct{ n int }
 
 func (e foundError) Error() string { return command.Plural(e.n, "problem") + " found" }

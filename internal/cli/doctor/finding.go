@@ -8,7 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// status is what a check found.
 type status string
 
 const (
@@ -18,7 +17,6 @@ const (
 	notChecked status = "not_checked"
 )
 
-// finding is one line of the result.
 type finding struct {
 	Check       string `json:"check"`
 	Status      status `json:"status"`
@@ -29,7 +27,6 @@ type finding struct {
 	kind *kind
 }
 
-// words returns the status for people.
 func (f finding) words() string {
 	if f.Status == notChecked {
 		return "not checked"
@@ -154,12 +151,10 @@ var (
 	timedOut         = &kind{"", notChecked, "run the command again; if it stays so, see the check with --debug", ""}
 )
 
-// found makes a finding of a kind.
 func found(k *kind, format string, args ...any) finding {
 	return finding{Check: k.check, Status: k.status, Message: fmt.Sprintf(format, args...), Hint: k.hint, NextCommand: k.next, kind: k}
 }
 
-// hinted returns the finding with a nearer hint, if there is one.
 func (f finding) hinted(hint string) finding {
 	if hint != "" {
 		f.Hint = hint

@@ -159,7 +159,6 @@ func (x *examination) numberFinding(r result) finding {
 	return f
 }
 
-// assumptionFindings says of each assumption about batches whether it holds.
 func assumptionFindings(checked []ledger.CheckedAssumption) []finding {
 	var all []finding
 	for _, a := range []struct {
@@ -185,7 +184,6 @@ func assumptionFindings(checked []ledger.CheckedAssumption) []finding {
 	return all
 }
 
-// result is what was learnt of the service.
 type result struct {
 	absent absence
 	known  bool     // the service showed a tracking to compare with
@@ -208,7 +206,6 @@ func numberParams() []string {
 	return []string{"trackingNumber", "rawTrackingNumber", "tracking_number", "number", "trackingNo", "trackingNumbers"}
 }
 
-// prober asks one question after the other.
 type prober struct {
 	service     *api.Client
 	gate        *pace.Gate
@@ -267,7 +264,6 @@ func unusable(f tracking.Finding) error {
 	return f.Err
 }
 
-// present reports whether a finding shows a tracking.
 func present(f tracking.Finding) bool {
 	return f.Presence == tracking.PresenceNamed || f.Presence == tracking.PresenceProcessing
 }
@@ -383,7 +379,6 @@ func (p prober) findParam(ctx context.Context, r *result, known tracking.Item) e
 	return nil
 }
 
-// describe says what came of a question.
 func describe(f tracking.Finding) string {
 	switch {
 	case f.Presence != tracking.PresenceUndecided:

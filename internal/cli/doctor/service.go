@@ -24,7 +24,6 @@ const (
 	expiryNear = 14 * 24 * time.Hour // operators renew certificates earlier
 )
 
-// connection checks the base URL and what is on the way there.
 func (x *examination) connection(ctx context.Context) []finding {
 	c := x.call.Config
 	u, err := url.Parse(c.BaseURL)
@@ -47,7 +46,6 @@ func (x *examination) connection(ctx context.Context) []finding {
 	return append(all, contactFindings(contact)...)
 }
 
-// contactFindings says what a request to the service showed.
 func contactFindings(c api.Contact) []finding {
 	var all []finding
 	if c.Proxy != nil {
@@ -73,7 +71,6 @@ func contactFindings(c api.Contact) []finding {
 	return append(all, found(clockRight, "within %s of the service's", (c.Skew.Abs()+time.Second).Truncate(time.Second)))
 }
 
-// failureFinding says why no answer came.
 func failureFinding(c api.Contact) finding {
 	dns, unknown := errors.AsType[*net.DNSError](c.Err)
 	switch {
@@ -91,7 +88,6 @@ func failureFinding(c api.Contact) finding {
 	return found(connectionFailed, "%v", c.Err)
 }
 
-// certificateFinding says how long the service's certificate is valid.
 func certificateFinding(state *tls.ConnectionState) finding {
 	name, end := "", time.Time{}
 	for _, c := range state.VerifiedChains[0] { // there is one: the connection was verified
@@ -106,7 +102,6 @@ func certificateFinding(state *tls.ConnectionState) finding {
 	return found(certificateValid, "%s, certificates valid until %s", tls.VersionName(state.Version), day)
 }
 
-// access checks by one query whether the service accepts the key.
 func (x *examination) access(ctx context.Context) []finding {
 	switch {
 	case x.offline:

@@ -13,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 )
 
-// configuration checks the files of settings and the environment.
 func (x *examination) configuration(context.Context) []finding {
 	var all []finding
 	paths, err := config.Locate(x.sources)
@@ -61,7 +60,6 @@ func (x *examination) configuration(context.Context) []finding {
 	return all
 }
 
-// foundFile says that a file of settings was read.
 func foundFile(path string) finding {
 	mode := ""
 	if info, err := os.Stat(path); err == nil {
@@ -70,7 +68,6 @@ func foundFile(path string) finding {
 	return found(configFound, "%s%s", path, mode)
 }
 
-// exposed says that others than its owner may use a file.
 func exposed(k *kind, path, who, chmod string) finding {
 	f := found(k, "%s may read or change %s", who, path)
 	f.NextCommand = chmod
@@ -101,7 +98,6 @@ func settingName(key string) string {
 	return key
 }
 
-// apiKey checks where the key comes from.
 func (x *examination) apiKey(context.Context) []finding {
 	c := x.call.Config
 	_, err := x.call.Key()
@@ -126,7 +122,6 @@ func (x *examination) apiKey(context.Context) []finding {
 	return []finding{found(keyFound, "read from %s (%s)", file, c.Origin("api_key_file"))}
 }
 
-// webhooks checks the secrets and the scheme that deliveries are verified by.
 func (x *examination) webhooks(context.Context) []finding {
 	c := x.call.Config
 	var all []finding
@@ -161,13 +156,11 @@ func (x *examination) webhooks(context.Context) []finding {
 	return all
 }
 
-// version says which build runs.
 func (x *examination) version(context.Context) []finding {
 	i := buildinfo.Read()
 	return []finding{found(versionKnown, "waybill %s, %s, %s", i.Version, i.Go, i.Platform)}
 }
 
-// terminal says what standard output can show.
 func (x *examination) terminal(context.Context) []finding {
 	io := x.call.IO
 	switch {

@@ -34,7 +34,6 @@ const (
 	maxChecks   = 16              // of them at once
 )
 
-// store checks the store, and those that use it.
 func (x *examination) store(ctx context.Context) []finding {
 	place, isServer, err := x.call.StorePlace()
 	if err != nil {
@@ -59,7 +58,6 @@ func (x *examination) store(ctx context.Context) []finding {
 	return append(all, x.openStore(ctx, place, db)...)
 }
 
-// storeFile checks the file of a store, or the place where it would be made.
 func (x *examination) storeFile(path string) (exists bool, all []finding) {
 	_, err := os.Stat(path)
 	exists = !errors.Is(err, fs.ErrNotExist)
@@ -98,7 +96,6 @@ func spaceFinding(free int64) finding {
 	return found(spaceEnough, "%s", text)
 }
 
-// unopened says why a store could not be opened.
 func unopened(place string, err error) finding {
 	if errors.Is(err, store.ErrNotThere) {
 		return found(storeMissing, "%s does not exist yet; `waybill create` and `waybill listen` create it", place)
@@ -106,7 +103,6 @@ func unopened(place string, err error) finding {
 	return found(storeUnusable, "%v", err).hinted(command.HintOf(err))
 }
 
-// openStore checks what is in a store.
 func (x *examination) openStore(ctx context.Context, place string, db *store.DB) []finding {
 	settings, err := db.Settings(ctx)
 	if err != nil {
@@ -117,7 +113,6 @@ func (x *examination) openStore(ctx context.Context, place string, db *store.DB)
 	return append(all, x.users(ctx, db)...)
 }
 
-// settingFindings says which store it is, and what is wrong with its database.
 func settingFindings(name string, settings []store.Setting) []finding {
 	var all []finding
 	for _, s := range settings {
@@ -149,7 +144,6 @@ func (x *examination) soundness(ctx context.Context, db *store.DB) finding {
 	return found(storeSound, "the database and its tables are sound")
 }
 
-// users checks the listeners that run on the store, and the targets that it knows.
 func (x *examination) users(ctx context.Context, db *store.DB) []finding {
 	running, err := db.RunningListeners(ctx)
 	if err != nil {
@@ -174,7 +168,6 @@ func (x *examination) users(ctx context.Context, db *store.DB) []finding {
 	return atOnce(ctx, checks)
 }
 
-// atOnce makes checks of what may not answer in time.
 func atOnce(ctx context.Context, checks []func(context.Context) []finding) []finding {
 	ctx, cancel := context.WithTimeout(ctx, answerLimit)
 	defer cancel()
@@ -191,7 +184,6 @@ func atOnce(ctx context.Context, checks []func(context.Context) []finding) []fin
 	return slices.Concat(results...)
 }
 
-// listener checks whether a listener answers.
 func (x *examination) listener(ctx context.Context, l inbox.Listener) finding {
 	url := forward.ShowAddress(l.URL)
 	switch {
@@ -213,7 +205,6 @@ func (x *examination) listener(ctx context.Context, l inbox.Listener) finding {
 	return found(listenerSilent, "%s does not answer: %v", url, errors.Unwrap(err))
 }
 
-// target checks whether deliveries can be forwarded.
 func (x *examination) target(ctx context.Context, k inbox.Sink, running []inbox.Listener) []finding {
 	u, err := forward.ParseURL(k.URL)
 	if err != nil {

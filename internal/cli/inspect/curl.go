@@ -18,20 +18,17 @@ import (
 // 128 KiB, and quotes are written as four characters.
 const maxInlineBody = 32 << 10
 
-// curlJSON is a command that sends a delivery.
 type curlJSON struct {
 	Command string   `json:"command"`
 	File    string   `json:"file"` // name of the download that it reads the body from; empty if it has the body
 	Notes   []string `json:"notes"`
 }
 
-// curlCommand collects the words of a command.
 type curlCommand struct {
 	words []string
 	curlJSON
 }
 
-// curl returns a command for curl that sends a delivery as it came to ?target=ID.
 func (p *Page) curl(r *http.Request) (any, error) {
 	d, err := p.findWhole(r)
 	if err != nil {
@@ -107,7 +104,6 @@ func (p *Page) curlHeaders(d found, m webhook.Request, t forward.Target, withhol
 	return shown, nil
 }
 
-// addHeaders adds headers, and leaves out those that curl would add.
 func (c *curlCommand) addHeaders(headers []view.Header) {
 	for _, name := range []string{"Accept", "Content-Type", "User-Agent"} {
 		if !slices.ContainsFunc(headers, func(h view.Header) bool { return strings.EqualFold(h.Name, name) }) {

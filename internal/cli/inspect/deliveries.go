@@ -25,7 +25,6 @@ const (
 	maxRows     = 500
 )
 
-// rowJSON is a delivery in a list.
 type rowJSON struct {
 	ID            string              `json:"id"`       // refused:N of a refused one
 	Delivery      int64               `json:"delivery"` // its number
@@ -44,7 +43,6 @@ type rowJSON struct {
 	Forwarding    []events.Forwarding `json:"forwarding"` // without reply and noListener
 }
 
-// rowEventJSON is an event of a delivery in a list.
 type rowEventJSON struct {
 	ID             string `json:"id"`
 	Type           string `json:"type"`
@@ -57,7 +55,6 @@ type rowEventJSON struct {
 	Anomaly        string `json:"anomaly,omitempty"`
 }
 
-// rows returns deliveries as a list shows them.
 func (p *Page) rows(all []inbox.Overview, refused bool) ([]rowJSON, error) {
 	mask, err := p.newMasker()
 	if err != nil {
@@ -91,7 +88,6 @@ func (p *Page) rows(all []inbox.Overview, refused bool) ([]rowJSON, error) {
 	return rows, nil
 }
 
-// listJSON is an answer with a part of the list.
 type listJSON struct {
 	Deliveries []rowJSON `json:"deliveries"` // newest first
 	First      int64     `json:"first"`      // the smallest number there is, 0 if there is none
@@ -101,7 +97,6 @@ type listJSON struct {
 	Examined   int       `json:"examined"` // deliveries
 }
 
-// listQuery says which rows are asked for.
 type listQuery struct {
 	inbox.DeliveryRange
 	matcher
@@ -113,7 +108,6 @@ func listParameters() []string {
 	return []string{"from", "to", "after", "before", "limit", "search", "refused"}
 }
 
-// parseListQuery reads the parameters of a list.
 func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 	for name, values := range v {
 		if !slices.Contains(listParameters(), name) || len(values) > 1 {
@@ -184,7 +178,6 @@ func (p *Page) parseMatcher(v url.Values) (m matcher, refused bool, err error) {
 	return m, refused, err
 }
 
-// listDeliveries answers with a part of the list.
 func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
 	j := listJSON{Deliveries: []rowJSON{}}
 	q, err := p.parseListQuery(r.URL.Query())
@@ -224,7 +217,6 @@ func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
 	return j, err
 }
 
-// extent is how much there is to list.
 type extent struct {
 	last, total int64 // the largest number, and how many there are
 	refused     int64 // how many refused ones there are

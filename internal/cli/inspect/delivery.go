@@ -55,13 +55,11 @@ type deliveryJSON struct {
 	eventsJSON
 }
 
-// bodyJSON is a body as it is shown.
 type bodyJSON struct {
 	contentJSON
 	JSON bool `json:"json"` // it is valid JSON
 }
 
-// eventsJSON is a part of the events of a delivery.
 type eventsJSON struct {
 	Events     []deliveryEventJSON `json:"events"`
 	EventCount int                 `json:"eventCount"` // of the delivery, anomalies included
@@ -81,7 +79,6 @@ type deliveryEventJSON struct {
 	Tone       string `json:"tone"`
 }
 
-// deliveryCommandsJSON are the commands for what the page shows and does.
 type deliveryCommandsJSON struct {
 	Show    string         `json:"show"`
 	Raw     string         `json:"raw"`
@@ -99,14 +96,12 @@ type sendCommands struct {
 	Edited string `json:"edited"` // a copy that was edited and saved as a file
 }
 
-// found is a delivery of the store.
 type found struct {
 	replay.Delivery
 	db   *app.Store
 	mask masker
 }
 
-// find returns the delivery that a request names.
 func (p *Page) find(r *http.Request) (found, error) {
 	db, err := p.Call.ExistingStore(r.Context())
 	if err != nil {
@@ -124,7 +119,6 @@ func (p *Page) find(r *http.Request) (found, error) {
 	return found{d, db, mask}, err
 }
 
-// findWhole is find for what needs the bytes.
 func (p *Page) findWhole(r *http.Request) (found, error) {
 	f, err := p.find(r)
 	if err == nil && f.Body == nil {
@@ -133,7 +127,6 @@ func (p *Page) findWhole(r *http.Request) (found, error) {
 	return f, err
 }
 
-// showDelivery returns all that is known of a delivery, and its first events.
 func (p *Page) showDelivery(r *http.Request) (any, error) {
 	d, err := p.find(r)
 	if err != nil {
@@ -163,7 +156,6 @@ func (p *Page) showDelivery(r *http.Request) (any, error) {
 	return j, err
 }
 
-// downloadBody returns the body of a delivery, byte for byte.
 func (p *Page) downloadBody(r *http.Request) (any, error) {
 	d, err := p.findWhole(r)
 	return inspect.File{Name: bodyFile(d.Delivery), Body: d.Body}, err
@@ -182,7 +174,6 @@ func bodyFile(d replay.Delivery) string {
 	return name + ".bin"
 }
 
-// showForwarding returns what became of a delivery at targets.
 func (p *Page) showForwarding(r *http.Request) (any, error) {
 	all := []events.Forwarding{}
 	d, err := p.find(r)
@@ -242,7 +233,6 @@ func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error
 	return j, nil
 }
 
-// deliveryCommands returns the commands for one delivery.
 func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
 	id := d.ID()
 	j := deliveryCommandsJSON{
@@ -273,12 +263,10 @@ func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
 	return j
 }
 
-// learnCommand finds out how deliveries are signed and writes that to the configuration.
 func (p *Page) learnCommand() string {
 	return p.Call.CommandLine("signature", "learn", "--pin", "learned")
 }
 
-// targetHeaders returns the values of --target-header of this command line.
 func (p *Page) targetHeaders() []string {
 	all, err := p.Call.Cmd.Flags().GetStringArray("target-header")
 	if err != nil {

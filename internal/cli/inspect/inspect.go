@@ -99,7 +99,6 @@ func runInspect(ctx context.Context, c *command.Call, o inspectOptions) error {
 	return <-ended
 }
 
-// targets returns the targets that the line names, with their headers.
 func (o inspectOptions) targets(c *command.Call) ([]forward.Target, error) {
 	if len(o.To) == 0 && (o.AllowTarget || len(o.Headers) > 0) {
 		return nil, command.Usagef("add --to URL", "there is no target to send to")

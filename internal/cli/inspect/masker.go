@@ -11,7 +11,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// masker hides secrets in what is shown of deliveries.
 type masker struct {
 	secrets []webhook.Secret // in every form that a delivery may show
 	json    func(json.RawMessage) json.RawMessage
@@ -19,7 +18,6 @@ type masker struct {
 	signature string // parameter of a query that has the signature; empty for none
 }
 
-// newMasker returns a masker of the secrets as they are now.
 func (p *Page) newMasker() (masker, error) {
 	secrets, err := view.KnownSecrets(p.Call.Session)
 	if err != nil {
@@ -35,7 +33,6 @@ func (p *Page) newMasker() (masker, error) {
 	return m, nil
 }
 
-// text hides secrets in a text.
 func (m masker) text(s string) string {
 	return view.MaskHeaders([]webhook.Field{{Value: s}}, m.secrets)[0].Value
 }
@@ -63,7 +60,6 @@ func (m masker) content(b []byte, maxText, maxHex int) contentJSON {
 	return j
 }
 
-// contentJSON is bytes as they are shown.
 type contentJSON struct {
 	Text   *string `json:"text,omitempty"` // of what is UTF-8
 	Hex    string  `json:"hex,omitempty"`  // of what is not

@@ -125,7 +125,6 @@ func (p *Page) changed() <-chan struct{} {
 	return p.wake
 }
 
-// watch closes the channels of changed until ctx ends.
 func (p *Page) watch(ctx context.Context) {
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
@@ -157,7 +156,6 @@ func (p *Page) watch(ctx context.Context) {
 	}
 }
 
-// sessionJSON is what the page knows first.
 type sessionJSON struct {
 	Version  string       `json:"version"`
 	Account  string       `json:"account"`
@@ -169,14 +167,12 @@ type sessionJSON struct {
 	Targets  []targetJSON `json:"targets"`
 }
 
-// targetJSON is a target that deliveries may be sent to again.
 type targetJSON struct {
 	ID     string `json:"id"`
 	URL    string `json:"url"` // without what may be a token
 	Filter string `json:"filter"`
 }
 
-// session is what the page needs to know first.
 func (p *Page) session(ctx context.Context, token string) (any, error) {
 	db, err := p.Call.ExistingStore(ctx)
 	if err != nil {

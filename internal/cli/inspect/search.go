@@ -30,7 +30,6 @@ type matcher struct {
 	text     []byte // see [newSearch]
 }
 
-// all reports whether every delivery is meant.
 func (m matcher) all() bool { return !m.filtered && len(m.text) == 0 }
 
 // candidates returns the deliveries of a range as find takes them.
@@ -80,7 +79,6 @@ func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []in
 	return complete(ctx, db, refused, found)
 }
 
-// bodies returns the bodies of deliveries, those at least that it takes to judge them.
 func (m matcher) bodies(ctx context.Context, db *app.Store, refused bool, all []inbox.Overview) (map[int64][]byte, error) {
 	r := inbox.DeliveryRange{Refused: refused}
 	for _, o := range all {
@@ -152,7 +150,6 @@ func contains(body, text []byte) bool {
 	return bytes.IndexByte(body, '\\') >= 0 && bytes.Contains(bytes.ToLower(unescape(body)), text)
 }
 
-// unescaped are the escapes of one letter.
 var unescaped = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // unescape returns a body with what JSON's escapes stand for. What is no escape stays.

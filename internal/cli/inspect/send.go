@@ -23,7 +23,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// sendOptions are what a request to send says.
 type sendOptions struct {
 	Target string  // ID of a target that the command line named
 	Sign   *bool   // sign again; null for edited bodies if that is possible, for others not
@@ -76,7 +75,6 @@ type sentJSON struct {
 // targetID is what the page calls a target of the command line.
 func targetID(i int) string { return strconv.Itoa(i + 1) }
 
-// target returns the target of an ID.
 func (p *Page) target(id string) (forward.Target, error) {
 	for i, t := range p.Targets {
 		if targetID(i) == id {

@@ -16,7 +16,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Bounds of what is shown and done about signatures.
 const (
 	maxPartText   = 4 << 10          // bytes of a part of what is signed
 	maxPartHex    = 1 << 10          // of one that is no text
@@ -35,7 +34,6 @@ type signatureJSON struct {
 	Steps    []stepJSON     `json:"steps"`
 }
 
-// stepJSON is one step of a verification.
 type stepJSON struct {
 	Step   string      `json:"step"`   // scheme, signature, timestamp, signed, secret, comparison, clock or verdict
 	Title  string      `json:"title"`  // of the step, for people
@@ -44,26 +42,22 @@ type stepJSON struct {
 	Values []valueJSON `json:"values,omitempty"`
 }
 
-// valueJSON is a value that a step is about.
 type valueJSON struct {
 	Name string `json:"name"`
 	contentJSON
 }
 
-// titles are the names of steps for people.
 var titles = map[string]string{
 	"scheme": "Scheme", "signature": "Signature", "timestamp": "Timestamp", "signed": "What is signed",
 	"secret": "Secrets", "comparison": "Expected and received", "clock": "Clock", "verdict": "Verdict",
 }
 
-// Results of steps.
 const (
 	passed  = "ok"
 	failed  = "failed"
 	skipped = "skipped"
 )
 
-// signature says step by step how a delivery verifies.
 func (p *Page) signature(d found) *signatureJSON {
 	j := &signatureJSON{Steps: []stepJSON{}}
 	name, scheme, err := signature.SchemeInForce(p.Call.Session, "")
@@ -98,7 +92,6 @@ func (p *Page) signature(d found) *signatureJSON {
 	return j
 }
 
-// explainer puts a trace into words.
 type explainer struct {
 	webhook.Trace
 	name string // of the scheme
@@ -175,7 +168,6 @@ func (x explainer) timestamp() stepJSON {
 	return step
 }
 
-// signed shows the parts of what is signed, in order.
 func (x explainer) signed() stepJSON {
 	step := stepJSON{Step: "signed", Result: passed, Text: x.Scheme.Signed}
 	for _, part := range x.Parts {
@@ -269,14 +261,12 @@ func (x explainer) verdict() stepJSON {
 	return step
 }
 
-// diagnosisJSON is why a delivery does not verify.
 type diagnosisJSON struct {
 	signature.Explanation
 	FitsYAML string `json:"fitsYAML,omitempty"` // the scheme that it verifies in, as the configuration has it
 	Learn    string `json:"learn,omitempty"`    // the command that finds and sets a scheme that fits
 }
 
-// diagnose says why a delivery does not verify.
 func (p *Page) diagnose(r *http.Request) (any, error) {
 	d, err := p.findWhole(r)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 // maxSent is how many rows a message has at most: more than a page shows at once.
 const maxSent = 100
 
-// streamJSON is a message of the stream.
 type streamJSON struct {
 	Last    int64     `json:"last"`    // the largest number that it is about
 	Rows    []rowJSON `json:"rows"`    // what came since the message before, newest first

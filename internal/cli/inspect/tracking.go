@@ -16,7 +16,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Limits of what is shown of one tracking.
 const (
 	maxCheckpoints = 500
 	maxName        = 1024 // bytes of a referId or number that is asked for
@@ -28,7 +27,6 @@ const (
 	longWait = 7 * 24 * time.Hour // since the last one, of what is not delivered
 )
 
-// detailJSON is what is known of a referId or a number.
 type detailJSON struct {
 	Trackings  []partJSON  `json:"trackings"` // as `show -o json` has them: one, or several parcels or orders
 	More       int         `json:"more"`      // trackings that were left out
@@ -39,7 +37,6 @@ type detailJSON struct {
 	ReadAt     time.Time   `json:"readAt"`
 }
 
-// partJSON is one tracking, with what is shown of it.
 type partJSON struct {
 	view.Tracking
 	// What timeline has is left out.
@@ -62,7 +59,6 @@ type fieldJSON struct {
 	Value string `json:"value"`
 }
 
-// stopJSON is a checkpoint.
 type stopJSON struct {
 	EventType      string     `json:"eventType"`
 	Place          string     `json:"place"`
@@ -98,13 +94,11 @@ type eventJSON struct {
 	Trust      string `json:"trust"` // whether it verified, in words
 }
 
-// commandsJSON are commands about a tracking.
 type commandsJSON struct {
 	Show string `json:"show"`
 	Wait string `json:"wait"`
 }
 
-// tracking answers with what the store has of one tracking.
 func (p *Page) tracking(r *http.Request) (any, error) {
 	ask := r.URL.Query()
 	referID, number := ask.Get("referId"), ask.Get("trackingNumber")
@@ -207,7 +201,6 @@ func newGapJSON(d, long time.Duration) *gapJSON {
 	return &gapJSON{int64(d / time.Second), view.Duration(d), d >= long}
 }
 
-// commands returns commands about a tracking.
 func (p *Page) commands(t query.Tracking) commandsJSON {
 	ref := []string{cmp.Or(t.ReferID, t.Number)}
 	switch {

@@ -32,7 +32,6 @@ be dismissed. No request is sent to the service.`,
 	return cmd
 }
 
-// rowFlag adds --row.
 func rowFlag(cmd *cobra.Command, row *string) {
 	cmd.Flags().StringVar(row, "row", "", "only the rejected rows of this `REF` (referId or number)")
 }
@@ -45,7 +44,6 @@ func checkRowFlag(c *command.Call, row string) error {
 	return nil
 }
 
-// dismissedJSON is the result of a dismissal.
 type dismissedJSON struct {
 	Run       string `json:"run"`
 	Dismissed int64  `json:"dismissed"` // by this command

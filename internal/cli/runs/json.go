@@ -37,10 +37,8 @@ type Run struct {
 	Summary *view.SummaryJSON `json:"summary,omitempty"` // of show: what is known of its trackings
 }
 
-// runState is how far a run has come.
 type runState string
 
-// The states of a run.
 const (
 	runLive       runState = "live"       // a living process is working on it
 	runPending    runState = "pending"    // nothing of it was sent yet
@@ -60,7 +58,6 @@ func stateOf(s ledger.RunSummary) runState {
 	return runUnfinished
 }
 
-// batchJSON is one batch of a run in our output.
 type batchJSON struct {
 	Batch       int64        `json:"batch"`  // in the store
 	Number      int          `json:"number"` // in the run, 1-based

@@ -50,7 +50,6 @@ func runList(ctx context.Context, c *command.Call, limit int) error {
 	return w.Print(c.IO, db.History.Runs(ctx, "", limit))
 }
 
-// runColumns returns the columns of runs.
 func runColumns() []command.Column[ledger.RunSummary] {
 	attention := func(state ledger.State, of func(ledger.RunSummary) int64) func(ledger.RunSummary) term.Style {
 		return func(s ledger.RunSummary) term.Style {

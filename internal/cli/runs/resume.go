@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/send"
 )
 
-// resumeOptions is what a resume or retry is to do.
 type resumeOptions struct {
 	send.Options
 
@@ -68,7 +67,6 @@ func withResume(f *command.Factory, cmd *cobra.Command, o *resumeOptions) *cobra
 	return cmd
 }
 
-// runResume continues a run that is in the ledger.
 func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 	policy, err := o.Policy(c.Config)
 	if err != nil {

@@ -77,7 +77,6 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	return nil
 }
 
-// detail is a run with what is shown of it.
 type detail struct {
 	run     ledger.RunSummary
 	batches []numberedBatch
@@ -216,7 +215,6 @@ func describePartial(s ledger.RunSummary) string {
 	return "; the input was not read completely, create it again to send the rest"
 }
 
-// batchColumns returns the columns of batches.
 func batchColumns() []command.Column[numberedBatch] {
 	return []command.Column[numberedBatch]{
 		{Column: render.Column{Name: "BATCH", Right: true}, Cell: func(b numberedBatch) string { return strconv.Itoa(b.number) }},
@@ -278,7 +276,6 @@ func printAnswer(out *command.Output, b numberedBatch) error {
 	return out.Line("%s", b.Answer)
 }
 
-// describeTally says what the records of an input were.
 func describeTally(t ledger.Tally) string {
 	text := fmt.Sprintf("%s new, %s already created, %s duplicates", command.Number(t.New), command.Number(t.Known), command.Number(t.Repeats))
 	if t.Erased > 0 {

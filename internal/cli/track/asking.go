@@ -159,7 +159,6 @@ func (a *asking) exitError(stop error, text func(error) string, next string) err
 	return e
 }
 
-// advise adds to an error how to go on with what failed.
 func (a *asking) advise(e *command.ExitError) {
 	t, next := &a.tally, ""
 	number := ""
@@ -195,7 +194,6 @@ func codeOf(err error) command.Code {
 	return code
 }
 
-// stopError is an error with a text of its own.
 type stopError struct {
 	text  string
 	cause error

@@ -8,7 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Columns of what is drawn.
 const (
 	maxSumName = 24
 	minSumName = 14
@@ -57,7 +56,6 @@ func (s *section) shorten() {
 	s.lines = s.lines[:most]
 }
 
-// drawing draws sections.
 type drawing struct {
 	out     *command.Output
 	name    int  // columns of the names
@@ -104,7 +102,6 @@ func (d *drawing) draw(sec section) error {
 	return d.out.Line("%s", sec.note)
 }
 
-// cells returns a line: the name to the left, numbers to the right, and a bar.
 func (d *drawing) cells(name, trackings, share, transit, bar string) string {
 	name = term.Truncate(term.Visible(name), d.name)
 	line := name + strings.Repeat(" ", max(d.name-term.DisplayWidth(name), 0)) + fmt.Sprintf("  %*s  %*s", len("TRACKINGS"), trackings, len("DELIVERED"), share)
@@ -114,7 +111,6 @@ func (d *drawing) cells(name, trackings, share, transit, bar string) string {
 	return strings.TrimRight(line+"  "+bar, " ")
 }
 
-// typical shows the median.
 func (t transit) typical() string {
 	if t == nil {
 		return ""
@@ -122,7 +118,6 @@ func (t transit) typical() string {
 	return command.Plural(t.within(0.5), "day")
 }
 
-// percent shows a share.
 func percent(n, of int64) string {
 	switch {
 	case of == 0 || n == 0:

@@ -24,7 +24,6 @@ type Condition struct {
 	names view.StatusNames // further names of the status
 }
 
-// parseCondition parses the value of a flag.
 func parseCondition(names view.StatusNames, flag, s string) (Condition, error) {
 	status, byStatus := strings.CutPrefix(s, "status=")
 	kind, byEvent := strings.CutPrefix(s, "event=")
@@ -89,7 +88,6 @@ func statusWords(names view.StatusNames, status string) string {
 	return view.PlainStatus(status)
 }
 
-// hasStatus reports whether the status of the condition is that of a tracking.
 func (c Condition) hasStatus(t query.Tracking) bool {
 	return t.HasStatus(c.status) || c.names.Named(c.status, t.Phase, t.Status, t.StatusLabel, t.StatusTrack)
 }
@@ -129,7 +127,6 @@ type conditionCheck struct {
 	followed int64      // number of the last event that results show
 }
 
-// newConditionCheck returns what checks results of now.
 func newConditionCheck(ctx context.Context, c *command.Call, cond Condition) (conditionCheck, error) {
 	check := conditionCheck{Condition: cond}
 	if cond.event == "" {

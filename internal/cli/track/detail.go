@@ -22,7 +22,6 @@ type Stored struct {
 	Cut    bool          // there are more events
 }
 
-// Limits of what is shown of a [Stored].
 const (
 	maxTrackings = 50
 	maxEvents    = 100
@@ -76,7 +75,6 @@ func ReadStored(ctx context.Context, c *command.Call, referID, number string) (*
 	return s, nil
 }
 
-// addEvents adds the events about the numbers.
 func (s *Stored) addEvents(ctx context.Context, c *command.Call, events inbox.Store, number string) error {
 	var keys inbox.TrackingKeys
 	for _, t := range s.Trackings {

@@ -30,7 +30,6 @@ func (o *filterOptions) flags(cmd *cobra.Command) {
 	command.SectionAsIn(cmd.Flags(), "waybill list", filterFlags()...)
 }
 
-// register adds the flags.
 func (o *filterOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.Created, "created", "", "trackings created by a run in `RANGE`: 7d, yesterday, 2026-11-20, 2026-11-01..2026-11-07, ..30d")
 	f.StringVar(&o.Delivered, "delivered", "", "delivered trackings whose last checkpoint is in `RANGE`")
@@ -75,7 +74,6 @@ func (o *filterOptions) words() (words []string) {
 
 func (o *filterOptions) String() string { return shell.Line(o.words()...) }
 
-// maxPatterns is how many --refer-id one command takes.
 const maxPatterns = 500
 
 // filter reads the flags. The store is nil if there is none yet.
@@ -182,5 +180,4 @@ func otherAccounts(ctx context.Context, c *command.Call, db *app.Store) (string,
 	return "accounts " + strings.Join(all, ", "), nil
 }
 
-// maxAccountsNamed is how many accounts of a store an error or a note names.
 const maxAccountsNamed = 5

@@ -45,7 +45,6 @@ func (o *inOrder) add(e query.Ending) error {
 	}
 }
 
-// flush passes on what is held.
 func (o *inOrder) flush() error {
 	for _, pos := range slices.Sorted(maps.Keys(o.held)) {
 		e := o.held[pos]

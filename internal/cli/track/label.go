@@ -13,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// part is a piece of a line.
 type part struct {
 	text  string
 	style term.Style

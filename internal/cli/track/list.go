@@ -91,13 +91,11 @@ An accepted tracking without a response or event is "not checked yet" (phase
 // terminalRows is how many rows a list on a terminal has unless --limit says more.
 const terminalRows = 50
 
-// sortKey is the value of --sort.
 type sortKey struct {
 	by         ledger.Order
 	descending bool
 }
 
-// orders are the columns that a list is sorted by, as --sort names them.
 func orders() []string {
 	return []string{created, string(ledger.ByUpdated), string(ledger.ByCheckpoint), string(ledger.ByReference), string(ledger.ByNumber), string(ledger.ByStatus), string(ledger.ByCarrier)}
 }
@@ -105,7 +103,6 @@ func orders() []string {
 // created is the order of lists that are not sorted.
 const created = "created"
 
-// Choices is for completion.
 func (k *sortKey) Choices() []string {
 	words := orders()
 	for _, word := range orders() {
@@ -114,10 +111,8 @@ func (k *sortKey) Choices() []string {
 	return words
 }
 
-// Type is for the command line.
 func (k *sortKey) Type() string { return "string" }
 
-// String returns the word that was given.
 func (k *sortKey) String() string {
 	word := string(k.by)
 	if k.descending {
@@ -126,7 +121,6 @@ func (k *sortKey) String() string {
 	return word
 }
 
-// Set is for the command line.
 func (k *sortKey) Set(s string) error {
 	word, descending := strings.CutPrefix(strings.ToLower(s), "-")
 	words := orders()
@@ -174,7 +168,6 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	return errors.Join(l.print(ctx), stopped)
 }
 
-// checkFrom refuses flags that --from excludes.
 func (o *listOptions) checkFrom(cmd *cobra.Command) error {
 	if err := command.CheckNotEmpty(cmd, "from"); err != nil || o.From == "" {
 		return err
@@ -259,7 +252,6 @@ func (l *listing) print(ctx context.Context) error {
 	return nil
 }
 
-// rows yields the rows that are to be printed, and counts them.
 func (l *listing) rows(ctx context.Context) iter.Seq2[*view.Line, error] {
 	return func(yield func(*view.Line, error) bool) {
 		var row ledger.TrackingStatus
@@ -305,7 +297,6 @@ func (l *listing) sumUpAll(ctx context.Context) error {
 	return nil
 }
 
-// maxStatusesNamed is how many statuses the note of an empty list names.
 const maxStatusesNamed = 8
 
 // noteNothing notes why there is nothing to ask about.

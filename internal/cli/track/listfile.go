@@ -15,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// rowsAtOnce is how many rows of a file are looked up at once.
 const rowsAtOnce = 250
 
 // fileRows yields the rows of the file that are to be printed, and counts all that the
@@ -113,7 +112,6 @@ func (l *listing) find(ctx context.Context, refs []input.Ref) (left []ledger.Tra
 	return l.narrow(ctx, left)
 }
 
-// lookUp returns what the store has of each row.
 func (l *listing) lookUp(ctx context.Context, refs []input.Ref, query func(input.Ref) tracking.Query) ([][]ledger.TrackingStatus, error) {
 	if l.db == nil || len(refs) == 0 {
 		return make([][]ledger.TrackingStatus, len(refs)), nil
@@ -138,7 +136,6 @@ func pairOf(all []ledger.TrackingStatus, number string) []ledger.TrackingStatus 
 	return all[i : i+1]
 }
 
-// narrow returns the trackings that the filter leaves.
 func (l *listing) narrow(ctx context.Context, all []ledger.TrackingStatus) ([]ledger.TrackingStatus, error) {
 	all = slices.DeleteFunc(all, func(st ledger.TrackingStatus) bool { return !l.filter.Matches(st) })
 	if l.db == nil || l.filter.Run == 0 && l.filter.Created.IsZero() || len(all) == 0 {

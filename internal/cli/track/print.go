@@ -13,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// printResult shows one REF: a header and the timeline of each of its trackings.
 func printResult(out *command.Output, n view.StatusNames, res query.Result) error {
 	for i, t := range res.Trackings {
 		if i > 0 {
@@ -118,7 +117,6 @@ func printEntries(out *command.Output, entries []tracking.Entry, columns []rende
 	return t.Flush()
 }
 
-// rows prints a row for each tracking of results.
 type rows struct {
 	table *command.Table[*view.Line]
 	count int64
@@ -139,7 +137,6 @@ func (r *rows) add(lines []view.Line) error {
 	return nil
 }
 
-// linesOf returns the rows of a result.
 func linesOf(e query.Ending) []view.Line {
 	if len(e.Result.Trackings) == 0 {
 		return []view.Line{view.FailedLine(e.Result)}

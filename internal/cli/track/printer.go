@@ -33,7 +33,6 @@ type printer struct {
 	beside  unverified
 }
 
-// newPrinter returns a printer of what p chooses.
 func newPrinter(c *command.Call, p printer) (*printer, error) {
 	p.call, p.names = c, view.NewStatusNames(c.Config.Statuses)
 	p.summary = view.NewSummary(p.names)
@@ -80,7 +79,6 @@ func (p *printer) hold(e query.Ending) {
 	}
 }
 
-// endRows prints the rows that were kept, and how many more there are.
 func (p *printer) endRows() error {
 	room := p.limit
 	for _, e := range p.first {
@@ -98,10 +96,8 @@ func (p *printer) endRows() error {
 	return p.call.Out.Line("… and %s more (--rows shows all)", command.Number(p.more))
 }
 
-// notedOlder is how many answers older than their event are noted.
 const notedOlder = 3
 
-// note keeps what is noted beside the results.
 func (p *printer) note(res query.Result) {
 	for _, t := range res.Trackings {
 		if t.Unverified != nil {
@@ -148,7 +144,6 @@ func (p *printer) end(failed error) error {
 	return nil
 }
 
-// printOnly prints the one REF.
 func (p *printer) printOnly(failed error) error {
 	if p.only == nil {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/query"
 )
 
-// refreshFlag adds --refresh.
 func refreshFlag(f *pflag.FlagSet, on *bool) {
 	f.BoolVar(on, "refresh", false, "query every tracking first, whatever is known of it")
 }

@@ -36,7 +36,6 @@ func (o *refOptions) flags(cmd *cobra.Command) {
 	command.SettingFlags(cmd, "concurrency", "rate")
 }
 
-// check refuses a line that names no tracking, or names them in two ways.
 func (o *refOptions) check(cmd *cobra.Command) error {
 	if err := command.CheckNotEmpty(cmd, append(filterFlags(), "from", "fail-on")...); err != nil {
 		return err
@@ -73,7 +72,6 @@ func (o *refOptions) selection() string {
 	return fmt.Sprintf("from=%q by=%s %s", o.From, o.By, o.filterOptions.String())
 }
 
-// query is the question for one REF.
 func (o *refOptions) query(ref string) tracking.Query {
 	if o.By == "tracking-number" {
 		return tracking.Query{Number: ref}
@@ -81,7 +79,6 @@ func (o *refOptions) query(ref string) tracking.Query {
 	return tracking.Query{ReferID: ref}
 }
 
-// targets are what is to be asked about.
 type targets struct {
 	all   iter.Seq2[*query.Target, error] // goes on after the end of the command's context
 	total int64                           // 0 if it is not known
@@ -93,7 +90,6 @@ type targets struct {
 	choose func(ctx context.Context, ts []*query.Target) error
 }
 
-// targets opens what is to be asked about, each REF once.
 func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, error) {
 	ctx = context.WithoutCancel(ctx)
 	switch {

@@ -20,7 +20,6 @@ type reportOptions struct {
 // reportFile is the page that report writes unless a name is given.
 const reportFile = "report.html"
 
-// reportJSON is what the command reports.
 type reportJSON struct {
 	File      string `json:"file"`
 	Trackings int64  `json:"trackings"`
@@ -101,7 +100,6 @@ func runReport(ctx context.Context, c *command.Call, o reportOptions) error {
 	return c.Out.Result(done, "%s", text)
 }
 
-// writeReport writes the page about what matches.
 func (l *listing) writeReport(ctx context.Context, w io.Writer) (done reportJSON, err error) {
 	if err := l.open(ctx); err != nil {
 		return done, err
@@ -125,7 +123,6 @@ func (l *listing) writeReport(ctx context.Context, w io.Writer) (done reportJSON
 	return done, err
 }
 
-// csvCommand is the command line that writes all that matches as CSV.
 func (l *listing) csvCommand() string {
 	return l.call.CommandLine(slices.Concat([]string{"list"}, l.words, []string{"-o", "csv", "--out", "trackings.csv"})...)
 }

@@ -6,7 +6,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/report"
 )
 
-// chartDays is how many days a chart has at most.
 const chartDays = 31
 
 // countDays counts trackings for a page by the day on which their run began, in the

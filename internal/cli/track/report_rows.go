@@ -18,7 +18,6 @@ const (
 	maxText       = 160
 )
 
-// reportRow is a tracking that a report may show.
 type reportRow struct {
 	*standing
 	stuck                                     bool
@@ -66,7 +65,6 @@ func (r *reportRow) rank() int {
 	return rankDelivered
 }
 
-// size is how many bytes a row takes, roughly.
 func (r *reportRow) size() int {
 	return 64 + len(r.reference) + len(r.number) + len(r.carrier) + len(r.event) + len(r.latest)
 }
@@ -96,7 +94,6 @@ func (s *reportRows) add(row reportRow) {
 	}
 }
 
-// maxListed is how many problems, and how many stuck trackings, a report lists first.
 const maxListed = 8
 
 // giveTo gives the rows to a page, in its order: the latest problems and those that are
@@ -122,7 +119,6 @@ func (s *reportRows) giveTo(p *report.Page, r *reporter) {
 	}
 }
 
-// shown returns rows as the report shows them.
 func (r *reporter) shown(rows []reportRow) []report.Row {
 	all := make([]report.Row, len(rows))
 	for i := range rows {
@@ -131,7 +127,6 @@ func (r *reporter) shown(rows []reportRow) []report.Row {
 	return all
 }
 
-// row returns a tracking as the report shows it.
 func (r *reporter) row(k *reportRow) report.Row {
 	row := report.Row{
 		Class: k.class, Reference: k.reference, Number: k.number, Carrier: shorten(k.carrier, maxName), Status: k.name,
@@ -146,7 +141,6 @@ func (r *reporter) row(k *reportRow) report.Row {
 	return row
 }
 
-// zoneOffset is the layout of an offset.
 const zoneOffset = "-07:00"
 
 // time shows a time, with its offset if that is not the one of the page.

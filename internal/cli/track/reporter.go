@@ -15,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
-// reporter collects what a report shows.
 type reporter struct {
 	*listing
 	now        time.Time
@@ -62,7 +61,6 @@ func (r *reporter) read(ctx context.Context) (err error) {
 	return nil
 }
 
-// page returns what the report shows.
 func (r *reporter) page(ctx context.Context) *report.Page {
 	p := &report.Page{
 		Number: command.Number, Title: "Tracking report",
@@ -103,7 +101,6 @@ const (
 	maxName    = 40
 )
 
-// maxStatusLines is how many statuses a report lists.
 const maxStatusLines = 20
 
 // addLines adds lines to a table; those beyond a number are one, which rest names.
@@ -121,7 +118,6 @@ func addLines(t *report.Table, all []sumLine, most int, rest string, cells func(
 	}
 }
 
-// countAndShare are the cells of a part of so many trackings.
 func countAndShare(of int64) func(*portion) []string {
 	return func(p *portion) []string { return []string{command.Number(p.trackings()), percent(p.trackings(), of)} }
 }

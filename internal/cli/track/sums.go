@@ -34,13 +34,11 @@ type sums struct {
 	runs      map[int64]*portion     // 0 for those without one
 }
 
-// standing is how trackings of one status stand.
 type standing struct {
 	class report.Class
 	name  string // of the summary, once all groups were added
 }
 
-// portion is a part of the trackings.
 type portion struct {
 	name    string // of a carrier
 	created time.Time
@@ -61,7 +59,6 @@ func ageStarts() []int64 { return []int64{0, 1, 3, 7, 14, 30, 90} }
 
 const day = 24 * time.Hour
 
-// newSums returns sums of nothing.
 func newSums(names view.StatusNames) *sums {
 	return &sums{
 		names: names, summary: view.NewSummary(names), standings: map[ledger.StatusCount]*standing{}, statuses: map[string]*portion{},
@@ -89,7 +86,6 @@ func (s *sums) add(groups []ledger.Group, now time.Time) {
 	}
 }
 
-// standing returns how trackings of a status stand.
 func (s *sums) standing(c ledger.StatusCount) *standing {
 	c.Trackings = 0
 	st := s.standings[c]
@@ -137,7 +133,6 @@ func ageOfGroup(g ledger.Group, now time.Time) int {
 	return place
 }
 
-// dayOf returns the beginning of a day, zero for no time.
 func dayOf(at time.Time) time.Time {
 	if at.IsZero() {
 		return at
@@ -171,7 +166,6 @@ func (p *portion) addAll(other *portion) {
 	}
 }
 
-// trackings returns how many have a known transit time.
 func (t transit) trackings() (n int64) {
 	for _, trackings := range t {
 		n += trackings
@@ -179,7 +173,6 @@ func (t transit) trackings() (n int64) {
 	return n
 }
 
-// mean returns the mean of the days, to two places.
 func (t transit) mean() float64 {
 	var sum int64
 	for days, n := range t {
@@ -243,7 +236,6 @@ type transitDaysJSON struct {
 	Trackings int64 `json:"trackings"`
 }
 
-// json returns the sums as an object.
 func (s *sums) json() sumsJSON {
 	j := sumsJSON{Summary: s.summary.JSON(), ByCarrier: []carrierJSON{}, ByAge: []ageJSON{}, ByRun: []runJSON{}, TransitDays: newTransitJSON(s.all.transit)}
 	for _, p := range s.carriersByCount() {
@@ -296,12 +288,10 @@ func (s *sums) agesInOrder() []int {
 	return slices.SortedFunc(maps.Keys(s.ages), func(a, b int) int { return cmp.Compare(uint(a), uint(b)) })
 }
 
-// runsInOrder returns the runs, the newest first.
 func (s *sums) runsInOrder() []int64 {
 	return slices.SortedFunc(maps.Keys(s.runs), func(a, b int64) int { return cmp.Compare(b, a) })
 }
 
-// readSums reads the sums of what matches.
 func (l *listing) readSums(ctx context.Context) (*sums, error) {
 	s := newSums(l.names)
 	if l.db == nil {
@@ -312,7 +302,6 @@ func (l *listing) readSums(ctx context.Context) (*sums, error) {
 	return s, err
 }
 
-// printSums prints the sums of what matches.
 func (l *listing) printSums(ctx context.Context) error {
 	if err := l.open(ctx); err != nil {
 		return err
@@ -363,7 +352,6 @@ const (
 	maxTransitDays = 21
 )
 
-// sections returns what is summed up, in the order in which it is shown.
 func (s *sums) sections() []section {
 	status := section{title: "status", of: s.all.trackings()}
 	for _, c := range s.summary.JSON().ByStatus {
@@ -401,7 +389,6 @@ func (t transit) section() section {
 	return took
 }
 
-// ageName shows an age.
 func ageName(age int) string {
 	starts := ageStarts()
 	switch {
@@ -421,7 +408,6 @@ type flatLine struct {
 	sumLine
 }
 
-// sumColumns returns the columns of that table.
 func sumColumns() []command.Column[flatLine] {
 	return []command.Column[flatLine]{
 		{Column: render.Column{Name: "BY"}, Cell: func(l flatLine) string { return l.by.title }},
@@ -436,7 +422,6 @@ func sumColumns() []command.Column[flatLine] {
 	}
 }
 
-// printFlat prints sections as one table for programs.
 func printFlat(out *command.Output, sections []section) error {
 	rows, err := command.BeginTable(out, sumColumns())
 	if err != nil {

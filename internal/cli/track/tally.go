@@ -113,7 +113,6 @@ func (t *tally) failure() error {
 	return fmt.Errorf("%d of %d %s failed, the first: %w", t.all, t.all, t.nouns(), t.first)
 }
 
-// nouns names what is counted.
 func (t *tally) nouns() string {
 	switch {
 	case t.refs:

@@ -98,7 +98,6 @@ func lines(text string, width int, style term.Style) []part {
 	return parts
 }
 
-// drawCells prints cells of several lines side by side.
 func drawCells(out *command.Output, cells [][]part, widths []int) error {
 	height := 0
 	for _, c := range cells {

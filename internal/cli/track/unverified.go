@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// notedUnverified is how many events that did not verify are noted beside a list.
 const notedUnverified = 3
 
 // unverified are events that did not verify, about trackings of a list.
@@ -32,7 +31,6 @@ func (u *unverified) add(e inbox.Event) {
 	}
 }
 
-// load reads the events that are named.
 func (u *unverified) load(ctx context.Context, db *app.Store) (err error) {
 	for i, e := range u.first {
 		if u.first[i], err = db.Inbox.Event(ctx, e.Seq); err != nil {
@@ -42,7 +40,6 @@ func (u *unverified) load(ctx context.Context, db *app.Store) (err error) {
 	return nil
 }
 
-// note names the events beside the list, so that nobody takes them for what is known.
 func (u *unverified) note(io *term.IO, n view.StatusNames) {
 	if len(u.first) == 0 {
 		return

@@ -118,7 +118,6 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	return errors.Join(p.end(failed), failed)
 }
 
-// shownNotDone is how many rows that are not done a terminal shows.
 const shownNotDone = 20
 
 // printer chooses what is shown of several REFs: all of them where a file or a
@@ -291,7 +290,6 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 	return progress.Stop
 }
 
-// see counts what is known of a target now.
 func (w *waiter) see(e query.Ending, ended bool) error {
 	err := w.board.see(e, ended)
 	if !w.asking.trackings && w.board.hasParcels() {
@@ -336,7 +334,6 @@ func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 	return nil
 }
 
-// stopText says what is left when the waiting stops.
 func (w *waiter) stopText(cause error) string {
 	t := w.asking.tally
 	what := w.cond.notYet(w.names)

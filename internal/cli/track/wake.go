@@ -53,7 +53,6 @@ func wakeOnEvents(ctx context.Context, c *command.Call) (wake <-chan struct{}, s
 	}
 }
 
-// eventWatch follows what any process receives.
 type eventWatch struct {
 	call  *command.Call
 	db    *app.Store      // nil until there is one

@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// anomalyJSON is what cannot be right in a timeline.
 type anomalyJSON struct {
 	Kind       tracking.AnomalyKind `json:"kind"`
 	Message    string               `json:"message"`
@@ -60,7 +59,6 @@ func Place(c tracking.Checkpoint) string {
 	return joined(c.City, strings.TrimSpace(c.State+" "+c.ZIP))
 }
 
-// joined joins the texts that are not empty.
 func joined(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ", ")
 }

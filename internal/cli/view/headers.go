@@ -77,7 +77,6 @@ func IsCredentialParameter(name string) bool {
 	return IsCredential(name) || slices.Contains([]string{"code", "key", "session", "sessionid", "sid"}, shortName(name)) || hasLastWord(name, "sig", "signature", "credential")
 }
 
-// shortName returns a name in lower case without hyphens and underscores.
 func shortName(name string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
 }

@@ -32,7 +32,6 @@ func FailedLine(res query.Result) Line {
 	return l
 }
 
-// state shows the state of its row here.
 func (l *Line) state() string {
 	switch {
 	case l.Row == nil:
@@ -53,7 +52,6 @@ func (l *Line) stateWord() string {
 	return l.state()
 }
 
-// run shows the run that brought its row in.
 func (l *Line) run() string {
 	if l.Row == nil || l.Row.Run == 0 {
 		return ""
@@ -61,7 +59,6 @@ func (l *Line) run() string {
 	return strconv.FormatInt(l.Row.Run, 10)
 }
 
-// source shows where what is known is from.
 func (l *Line) source() string {
 	source := Source(l.Source)
 	if l.Source == ledger.FromEvent && l.Row != nil && l.Row.Sighting != nil && l.Row.Sighting.Shared > 1 {
@@ -85,7 +82,6 @@ func (l *Line) checkpoint() string {
 	return at.UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// updated shows how old what is known is, and where it is from.
 func (l *Line) updated(now time.Time) string {
 	if l.Source == "" {
 		return Ago(l.Learnt, now)

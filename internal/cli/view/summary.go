@@ -129,7 +129,6 @@ func (s *Summary) Recount(was []query.Counted, res query.Result) []query.Counted
 	return now
 }
 
-// kind returns the number of what trackings are counted by.
 func (s *Summary) kind(key standing) int {
 	if i := slices.Index(s.kinds, key); i >= 0 {
 		return i
@@ -141,7 +140,6 @@ func (s *Summary) kind(key standing) int {
 // Status returns what was counted under a number of Recount.
 func (s *Summary) Status(kind int) StatusJSON { return s.status(s.kinds[kind], s.named()) }
 
-// add counts trackings, and returns by what.
 func (s *Summary) add(key standing, n int64) standing {
 	if key.phase == ledger.Processed {
 		s.processed += n
@@ -224,7 +222,6 @@ func (s *Summary) Lines(width int) []string {
 	return lines
 }
 
-// parts returns how many trackings have which status.
 func (s *Summary) parts() []string {
 	named := s.named()
 	var names []string // in order

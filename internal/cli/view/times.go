@@ -34,7 +34,6 @@ const day = 24 * time.Hour
 // Duration shows a duration in its largest unit, rounded; hours up to two days.
 func Duration(d time.Duration) string { return inUnit(d, time.Duration.Round) }
 
-// inUnit shows a duration in its largest unit.
 func inUnit(d time.Duration, rounded func(d, unit time.Duration) time.Duration) string {
 	switch {
 	case d < time.Minute:
