@@ -46,8 +46,8 @@ func Read(number string) Reading {
 	var failed []Form
 	var open, loose Form // without a check digit; loose ones have only a length
 	prefixed := false
-	for _, f := range forms {
-		if !matches(f.pattern, s) {
+	for _, f := range forms() {
+		if !f.pattern.MatchString(s) {
 			continue
 		}
 		named := f.named(s)

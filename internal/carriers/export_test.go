@@ -2,8 +2,8 @@ package carriers
 
 // Forms returns all forms; S10 has no carrier, as the number names it.
 func Forms() []Form {
-	all := make([]Form, len(forms))
-	for i, f := range forms {
+	all := make([]Form, len(forms()))
+	for i, f := range forms() {
 		all[i] = f.Form
 	}
 	return all

@@ -1,12 +1,16 @@
 package carriers
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
 
 // form is a form with what tells it.
 type form struct {
 	Form
 
-	pattern string            // see [matches]
+	pattern *regexp.Regexp
 	from    int               // what the rule covers begins at this character
 	prepend string            // and with this
 	fits    func(string) bool // nil without a published rule
@@ -30,11 +34,11 @@ const (
 )
 
 func checked(carrier, name, pattern, source string, fits func(string) bool) *form {
-	return &form{Form: Form{Carrier: carrier, Name: name, Source: source, Checked: true}, pattern: pattern, fits: fits}
+	return &form{Form: Form{Carrier: carrier, Name: name, Source: source, Checked: true}, pattern: compile(pattern), fits: fits}
 }
 
 func open(carrier, name, pattern, source string) *form {
-	return &form{Form: Form{Carrier: carrier, Name: name, Source: source}, pattern: pattern}
+	return &form{Form: Form{Carrier: carrier, Name: name, Source: source}, pattern: compile(pattern)}
 }
 
 // after returns the form with a rule that covers what follows n characters, with
@@ -55,86 +59,88 @@ const glsDepot = "##[1-5]#{n}|##6[0-8]#{m}|##7[124]#{m}|##85#{m}"
 
 func glsPattern(n, m string) string { return strings.NewReplacer("{n}", n, "{m}", m).Replace(glsDepot) }
 
-// forms is read from the top: what has a beginning of its own stands before what
-// has only a length.
-var forms = []*form{
-	checked("UPS", "1Z", "1Z*{15}#", labelUPS, alternating).after(2, ""),
-	open("UPS", "test number 1Z12345E", "1Z12345E*{9}#", "UPS Tracking Developer Guide, test numbers: their check digits are not kept"),
-	checked("UPS", "waybill", "[AHJKV]#{10}", labelUPS, alternating).after(1, ""),
-	open("UPS", "waybill T", "T#{10}", helpUPS),
-	open("UPS Mail Innovations", "MI", "MI#{6}*{1,22}", helpUPS),
+// forms returns a table that is read from the top: what has a beginning of its own
+// stands before what has only a length.
+var forms = sync.OnceValue(func() []*form {
+	return []*form{
+		checked("UPS", "1Z", "1Z*{15}#", labelUPS, alternating).after(2, ""),
+		open("UPS", "test number 1Z12345E", "1Z12345E*{9}#", "UPS Tracking Developer Guide, test numbers: their check digits are not kept"),
+		checked("UPS", "waybill", "[AHJKV]#{10}", labelUPS, alternating).after(1, ""),
+		open("UPS", "waybill T", "T#{10}", helpUPS),
+		open("UPS Mail Innovations", "MI", "MI#{6}*{1,22}", helpUPS),
 
-	checked("FedEx", "Ground 96 (22 digits)", "96#{20}", labelFedEx, gs1).after(7, ""),
-	checked("FedEx", "96 (22 digits)", "96#{20}", guesser, fedex12),
-	checked("FedEx", "Express (34 digits)", "10#{32}", labelFedEx, fedex14).after(20, ""),
-	checked("FedEx", "Ground GSN (34 digits)", "96#{32}", labelFedEx, fedex14).after(20, ""),
-	checked("FedEx", "door tag", "DT#{12}", guesser, fedex12).after(2, ""),
-	checked("FedEx", "SmartPost (20 digits)", "##29#{16}|7489#{16}", labelFedEx, gs1).after(0, "92"),
+		checked("FedEx", "Ground 96 (22 digits)", "96#{20}", labelFedEx, gs1).after(7, ""),
+		checked("FedEx", "96 (22 digits)", "96#{20}", guesser, fedex12),
+		checked("FedEx", "Express (34 digits)", "10#{32}", labelFedEx, fedex14).after(20, ""),
+		checked("FedEx", "Ground GSN (34 digits)", "96#{32}", labelFedEx, fedex14).after(20, ""),
+		checked("FedEx", "door tag", "DT#{12}", guesser, fedex12).after(2, ""),
+		checked("FedEx", "SmartPost (20 digits)", "##29#{16}|7489#{16}", labelFedEx, gs1).after(0, "92"),
 
-	checked("USPS", "IMpb", "9[1-5]#{20}|9[1-5]#{24}", pub199, gs1),
-	checked("USPS", "IMpb with 420 and ZIP code", "420#{25}|420#{27}|420#{29}|420#{31}", pub199, usps420).after(3, ""),
-	open("USPS", "Global Express Guaranteed", "82#{8}", "usps.com, tracking number formats").loosely(),
+		checked("USPS", "IMpb", "9[1-5]#{20}|9[1-5]#{24}", pub199, gs1),
+		checked("USPS", "IMpb with 420 and ZIP code", "420#{25}|420#{27}|420#{29}|420#{31}", pub199, usps420).after(3, ""),
+		open("USPS", "Global Express Guaranteed", "82#{8}", "usps.com, tracking number formats").loosely(),
 
-	checked("", "S10", "@@#{9}@@", upuS10, s10),
-	open("Deutsche Post", "S10 with appendix", "R@#{9}DE#{3}", upuS10),
+		checked("", "S10", "@@#{9}@@", upuS10, s10),
+		open("Deutsche Post", "S10 with appendix", "R@#{9}DE#{3}", upuS10),
 
-	open("DHL", "piece number", "J@{1,3}#{9,30}", "DHL Express, licence plate; "+dataSet+" couriers/dhl.json"),
-	open("Yodel", "JD", "JD#{16}|JJD#{16}", dataSet+" couriers/yodel.json"),
-	open("DHL eCommerce", "GM", "GM#{10,39}|LX#{10,39}|RX#{10,39}|UV#{10,39}|CN#{10,39}|SG#{10,39}|TH#{10,39}|IN#{10,39}|HK#{10,39}|MY#{10,39}", dataSet+" couriers/dhl.json"),
-	checked("DHL and others", "NVE (00 and 18 digits)", "00#{18}", gs1Spec+"; "+paketda, gs1),
+		open("DHL", "piece number", "J@{1,3}#{9,30}", "DHL Express, licence plate; "+dataSet+" couriers/dhl.json"),
+		open("Yodel", "JD", "JD#{16}|JJD#{16}", dataSet+" couriers/yodel.json"),
+		open("DHL eCommerce", "GM", "GM#{10,39}|LX#{10,39}|RX#{10,39}|UV#{10,39}|CN#{10,39}|SG#{10,39}|TH#{10,39}|IN#{10,39}|HK#{10,39}|MY#{10,39}", dataSet+" couriers/dhl.json"),
+		checked("DHL and others", "NVE (00 and 18 digits)", "00#{18}", gs1Spec+"; "+paketda, gs1),
 
-	checked("OnTrac", "C", "C#{14}", dataSet+" couriers/ontrac.json", alternating).after(1, "4"),
-	checked("OnTrac", "D", "D#{14}", dataSet+" couriers/ontrac.json", alternating).after(1, "5"),
-	open("LaserShip", "1LS", "1LS#{12,15}", dataSet+" couriers/lasership.json"),
-	open("LaserShip", "L and 8 digits", "L@#{8}", dataSet+" couriers/lasership.json"),
-	open("Amazon", "TBA", "TB[ACM]#{9,13}", dataSet+" couriers/amazon.json"),
-	open("Amazon", "international", "C#{10}", dataSet+" couriers/amazon.json"),
-	open("Landmark Global", "LTN", "LTN#{8}N1", dataSet+" couriers/landmark.json"),
-	open("Canpar", "letter and 21 digits", "[CDKLSUXZ]#{21}", dataSet+" couriers/canpar.json"),
-	open("Spee-Dee", "SP", "SP#{18}", dataSet+" couriers/speedee.json"),
-	open("GOFO Express", "GFUS", "GFUS#{14}", dataSet+" couriers/gofo.json"),
-	open("UniUni", "UUS", "UUS#{10,20}", trackHelp),
-	checked("Old Dominion", "PRO", "072#{8}|77[78]#{8}|80#{9}", dataSet+" couriers/old_dominion.json", luhn),
-	open("Purolator", "3 letters and 9 digits", "@{3}#{9}", dataSet+" couriers/purolator.json"),
+		checked("OnTrac", "C", "C#{14}", dataSet+" couriers/ontrac.json", alternating).after(1, "4"),
+		checked("OnTrac", "D", "D#{14}", dataSet+" couriers/ontrac.json", alternating).after(1, "5"),
+		open("LaserShip", "1LS", "1LS#{12,15}", dataSet+" couriers/lasership.json"),
+		open("LaserShip", "L and 8 digits", "L@#{8}", dataSet+" couriers/lasership.json"),
+		open("Amazon", "TBA", "TB[ACM]#{9,13}", dataSet+" couriers/amazon.json"),
+		open("Amazon", "international", "C#{10}", dataSet+" couriers/amazon.json"),
+		open("Landmark Global", "LTN", "LTN#{8}N1", dataSet+" couriers/landmark.json"),
+		open("Canpar", "letter and 21 digits", "[CDKLSUXZ]#{21}", dataSet+" couriers/canpar.json"),
+		open("Spee-Dee", "SP", "SP#{18}", dataSet+" couriers/speedee.json"),
+		open("GOFO Express", "GFUS", "GFUS#{14}", dataSet+" couriers/gofo.json"),
+		open("UniUni", "UUS", "UUS#{10,20}", trackHelp),
+		checked("Old Dominion", "PRO", "072#{8}|77[78]#{8}|80#{9}", dataSet+" couriers/old_dominion.json", luhn),
+		open("Purolator", "3 letters and 9 digits", "@{3}#{9}", dataSet+" couriers/purolator.json"),
 
-	checked("DPD", "28 characters", "#{27}*", dpdLabel, iso7064),
-	checked("DPD", "14 digits and check character", "#{14}@", dpdLabel, iso7064),
-	open("Parcelforce", "letters and digits", "@@#{7}|@{4}#{10}", "parcelforce.com/help-and-advice/sending-worldwide/tracking-number-formats"),
-	open("Evri", "16 characters", "@##@{3}*{10}", "evri.com, tracking help"),
-	checked("La Poste", "Colissimo", "[5-9]@#{11}", "metacpan.org/pod/Business::Colissimo, from the Colissimo label specification", gs1).after(2, ""),
-	open("La Poste", "tracked letter", "[0-4]@#{11}", "laposte.fr, tracking help"),
-	open("PostNL", "3S", "3S*{7,20}", "developer.postnl.nl, barcode service"),
-	open("Swiss Post", "99", "99#{16}|99.##.#{6}.#{8}", "post.ch, barcode manual for business customers"),
-	open("bpost", "24 digits", "3232#{20}", "bpost, Shipping Manager API"),
-	open("Correos", "PK or PQ", "P[A-Z]*{20,21}", "correos.es, tracking help"),
-	open("Australia Post", "article number", "@@#{19}|33@{2,4}*{8,18}|99[67]#{5}@{3}#{13,20}", "neodynamic.com/barcodes/Australia-Post-Domestic-eParcel-Barcode.aspx"),
+		checked("DPD", "28 characters", "#{27}*", dpdLabel, iso7064),
+		checked("DPD", "14 digits and check character", "#{14}@", dpdLabel, iso7064),
+		open("Parcelforce", "letters and digits", "@@#{7}|@{4}#{10}", "parcelforce.com/help-and-advice/sending-worldwide/tracking-number-formats"),
+		open("Evri", "16 characters", "@##@{3}*{10}", "evri.com, tracking help"),
+		checked("La Poste", "Colissimo", "[5-9]@#{11}", "metacpan.org/pod/Business::Colissimo, from the Colissimo label specification", gs1).after(2, ""),
+		open("La Poste", "tracked letter", "[0-4]@#{11}", "laposte.fr, tracking help"),
+		open("PostNL", "3S", "3S*{7,20}", "developer.postnl.nl, barcode service"),
+		open("Swiss Post", "99", "99#{16}|99.##.#{6}.#{8}", "post.ch, barcode manual for business customers"),
+		open("bpost", "24 digits", "3232#{20}", "bpost, Shipping Manager API"),
+		open("Correos", "PK or PQ", "P[A-Z]*{20,21}", "correos.es, tracking help"),
+		open("Australia Post", "article number", "@@#{19}|33@{2,4}*{8,18}|99[67]#{5}@{3}#{13,20}", "neodynamic.com/barcodes/Australia-Post-Domestic-eParcel-Barcode.aspx"),
 
-	open("SF Express", "SF", "SF#{12,15}", trackHelp),
-	open("Cainiao", "LP", "LP#{12,16}|CNUSUP#{8,11}|CNG@{2}#{8,14}", "cnusup.com/news/package-tracking-numbers-explained"),
-	open("YunExpress", "YT", "YT#{16}", dataSet+" couriers/yunexpress.json"),
-	open("YTO Express", "YT", "YT#{13}", trackHelp),
-	open("4PX", "4PX", "4PX#{10,16}@{0,2}", trackHelp),
-	open("J&T Express", "JT", "JT#{10,15}", trackHelp),
-	open("Pocztex", "PX", "PX#{10}", "poczta-polska.pl, tracking help"),
+		open("SF Express", "SF", "SF#{12,15}", trackHelp),
+		open("Cainiao", "LP", "LP#{12,16}|CNUSUP#{8,11}|CNG@{2}#{8,14}", "cnusup.com/news/package-tracking-numbers-explained"),
+		open("YunExpress", "YT", "YT#{16}", dataSet+" couriers/yunexpress.json"),
+		open("YTO Express", "YT", "YT#{13}", trackHelp),
+		open("4PX", "4PX", "4PX#{10,16}@{0,2}", trackHelp),
+		open("J&T Express", "JT", "JT#{10,15}", trackHelp),
+		open("Pocztex", "PX", "PX#{10}", "poczta-polska.pl, tracking help"),
 
-	checked("FedEx", "Express (12 digits)", "#{12}", labelFedEx, fedex12).loosely(),
-	checked("Purolator", "12 digits", "[0-5]#{11}", dataSet+" couriers/purolator.json", luhn).loosely(),
-	checked("DHL Paket", "Identcode (12 digits)", "#{12}", paketda+"; de.wikipedia.org/wiki/Leitcode", identcode).loosely(),
-	checked("GLS", "12 digits", glsPattern("{9}", "{8}"), paketda, gls).loosely(),
-	checked("Yamato, Sagawa, Japan Post", "12 digits", "#{12}", nihon7DR, mod7).loosely(),
-	checked("DHL Express, Aramex", "10 digits", "#{10}", airWaybill, mod7).loosely(),
-	checked("FedEx", "Ground (15 digits)", "#{15}", labelFedEx, gs1).loosely(),
-	checked("DPD", "15 digits", "#{15}", dpdLabel, iso7064).loosely(),
-	checked("Canada Post", "16 digits", "#{16}", dataSet+" couriers/canadapost.json", gs1).loosely(),
-	checked("SSCC", "18 digits", "#{18}", gs1Spec, gs1).loosely(),
-	checked("USPS", "20 digits", "#{20}", pub199, usps20).loosely(),
-	open(Several, "9 digits (UPS, TNT)", "#{9}", helpUPS).loosely(),
-	open(Several, "11 digits (GLS, DHL, Blue Dart, Aramex)", "#{11}", paketda+"; trackpackage.live").loosely(),
-	open(Several, "13 digits", "#{13}", trackHelp).loosely(),
-	open(Several, "14 digits (DPD, Hermes, GLS)", "#{14}", paketda).loosely(),
-	open(Several, "17 digits (Bring)", "#{17}", "developer.bring.com").loosely(),
-	open("InPost", "24 digits", "#{24}", "inpost.pl, tracking help").loosely(),
-}
+		checked("FedEx", "Express (12 digits)", "#{12}", labelFedEx, fedex12).loosely(),
+		checked("Purolator", "12 digits", "[0-5]#{11}", dataSet+" couriers/purolator.json", luhn).loosely(),
+		checked("DHL Paket", "Identcode (12 digits)", "#{12}", paketda+"; de.wikipedia.org/wiki/Leitcode", identcode).loosely(),
+		checked("GLS", "12 digits", glsPattern("{9}", "{8}"), paketda, gls).loosely(),
+		checked("Yamato, Sagawa, Japan Post", "12 digits", "#{12}", nihon7DR, mod7).loosely(),
+		checked("DHL Express, Aramex", "10 digits", "#{10}", airWaybill, mod7).loosely(),
+		checked("FedEx", "Ground (15 digits)", "#{15}", labelFedEx, gs1).loosely(),
+		checked("DPD", "15 digits", "#{15}", dpdLabel, iso7064).loosely(),
+		checked("Canada Post", "16 digits", "#{16}", dataSet+" couriers/canadapost.json", gs1).loosely(),
+		checked("SSCC", "18 digits", "#{18}", gs1Spec, gs1).loosely(),
+		checked("USPS", "20 digits", "#{20}", pub199, usps20).loosely(),
+		open(Several, "9 digits (UPS, TNT)", "#{9}", helpUPS).loosely(),
+		open(Several, "11 digits (GLS, DHL, Blue Dart, Aramex)", "#{11}", paketda+"; trackpackage.live").loosely(),
+		open(Several, "13 digits", "#{13}", trackHelp).loosely(),
+		open(Several, "14 digits (DPD, Hermes, GLS)", "#{14}", paketda).loosely(),
+		open(Several, "17 digits (Bring)", "#{17}", "developer.bring.com").loosely(),
+		open("InPost", "24 digits", "#{24}", "inpost.pl, tracking help").loosely(),
+	}
+})
 
 // named returns the form with the carrier that the number names.
 func (f *form) named(s string) Form {
@@ -146,4 +152,13 @@ func (f *form) named(s string) Form {
 		}
 	}
 	return named
+}
+
+// patternSigns are what patterns write shortly: # is a digit, @ a capital letter, *
+// either of them. The rest is as in package regexp, but for the dot, which is itself.
+var patternSigns = strings.NewReplacer("#", "[0-9]", "@", "[A-Z]", "*", "[0-9A-Z]", ".", `\.`)
+
+// compile returns a pattern of whole numbers.
+func compile(pattern string) *regexp.Regexp {
+	return regexp.MustCompile("^(?:" + patternSigns.Replace(pattern) + ")$")
 }

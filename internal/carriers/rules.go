@@ -113,7 +113,7 @@ func usps420(s string) bool {
 		if len(body) == 20 && (gs1("92"+body) || gs1("91"+body)) {
 			return true
 		}
-		if matches("9[1-5]#{20}|9[1-5]#{24}", body) && gs1(body) {
+		if (len(body) == 22 || len(body) == 26) && body[0] == '9' && body[1] >= '1' && body[1] <= '5' && gs1(body) {
 			return true
 		}
 	}
