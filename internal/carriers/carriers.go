@@ -121,7 +121,6 @@ func Corrected(number string) (string, bool) {
 	return "", false
 }
 
-// isLetter reports whether c is a capital letter.
 func isLetter[T byte | rune](c T) bool { return c >= 'A' && c <= 'Z' }
 
 // clean returns a number without spaces and hyphens, in capital letters.

@@ -82,7 +82,6 @@ func (f *Follower) Run(ctx context.Context, signal <-chan struct{}, failed func(
 	}
 }
 
-// step records one page of events and reports whether there may be more.
 func (f *Follower) step(ctx context.Context) (more bool, err error) {
 	at, last, err := f.Ledger.Followed(ctx)
 	if err != nil || at >= last {

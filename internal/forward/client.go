@@ -163,7 +163,6 @@ func (c *Client) dial(ctx context.Context, to *url.URL) (net.Conn, error) {
 	return conn, err
 }
 
-// takeIdle takes a connection that was kept, nil if there is none.
 func (c *Client) takeIdle(name string) *targetConn {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,6 @@ type Filter struct {
 	terms []term
 }
 
-// term is one condition.
 type term struct {
 	key    string           // as written
 	path   jsonscan.Pointer // nil if the key is none

@@ -31,7 +31,6 @@ const (
 	maxRetryTime    = 24 * time.Hour // from the first failure
 )
 
-// How a forwarder works.
 const (
 	pageSize        = 64              // deliveries read in one step of a cursor
 	maxQueued       = 1024            // entries in an outbox; beyond it, it is filled only while none can be sent

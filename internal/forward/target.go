@@ -188,7 +188,6 @@ func (t Target) Forbidden() bool {
 	return err == nil && isForbidden(ip)
 }
 
-// address returns the host and port to dial.
 func address(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

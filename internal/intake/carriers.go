@@ -117,7 +117,6 @@ func (c *carriers) asCodes() []Carrier {
 	return c.list(func(k *carrier) bool { return k.problem != nil && !k.problem.Note })
 }
 
-// list returns the names that match, most rows first.
 func (c *carriers) list(match func(*carrier) bool) []Carrier {
 	var names []Carrier
 	for name, known := range c.names {

@@ -27,7 +27,6 @@ func (t *table) checkCellCount() (Problem, bool) {
 	return Problem{}, false
 }
 
-// widthMessage says how many cells the record has and how many the header.
 func (t *table) widthMessage() string {
 	return fmt.Sprintf("the row has %s, the header has %d", plural(len(t.rec.cells), "cell"), len(t.cols.header))
 }
@@ -295,7 +294,6 @@ func delimiterName(delim byte) string {
 	return "delimiter " + show(string(rune(delim)))
 }
 
-// appendQuoted appends text as a quoted cell.
 func appendQuoted(dst, text []byte) []byte {
 	dst = append(dst, '"')
 	dst = append(dst, strings.ReplaceAll(string(text), `"`, `""`)...)

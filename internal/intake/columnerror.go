@@ -128,7 +128,6 @@ func (r *resolver) fail(fields []string, reason string, found []int) error {
 	return e
 }
 
-// countName counts the columns of a name.
 func (r *resolver) countName(name string) int {
 	return len(r.matching(func(h string) bool { return h == name }))
 }

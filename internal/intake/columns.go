@@ -27,7 +27,6 @@ type columns struct {
 // neither.
 func (c *columns) ofCarrier() int { return max(c.code, c.carrier) }
 
-// name returns the name of a column, empty for none.
 func (c *columns) name(at int) string {
 	if at == none {
 		return ""
@@ -89,7 +88,6 @@ func (r *resolver) columnsLike(name string) []int {
 	return r.matching(func(h string) bool { return foldName(h) == folded })
 }
 
-// matching returns the columns whose names match.
 func (r *resolver) matching(match func(string) bool) []int {
 	var at []int
 	for i, name := range r.header {
@@ -200,7 +198,6 @@ func (r *resolver) carrierColumns(given map[string]int, wanted bool) (code, name
 	return none, at[0], nil
 }
 
-// ignored returns the names of the columns that are not read.
 func (c *columns) ignored() []string {
 	var names []string
 	for i, name := range c.header {

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// Names of the encodings that are detected.
 const (
 	utf8Name    = "utf-8"
 	utf16leName = "utf-16le"

@@ -126,7 +126,6 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// readNames reads the header.
 func (t *table) readNames(sep byte) ([]string, error) {
 	line, err := t.firstLine()
 	if err != nil {
@@ -153,7 +152,6 @@ func (t *table) readNames(sep byte) ([]string, error) {
 	return names, nil
 }
 
-// readHeader reads the header and finds the columns in it.
 func (t *table) readHeader(sep byte) error {
 	names, err := t.readNames(sep)
 	if err != nil {

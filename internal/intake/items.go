@@ -34,7 +34,6 @@ type items struct {
 	afterElement bool // the current array had a value already
 }
 
-// openJSON sets r up to read items.
 func openJSON(r *Reader, win *window, coding charset, o Options) error {
 	carriers, err := newCarriers(o)
 	if err != nil {
@@ -165,7 +164,6 @@ func (it *items) unwrap() error {
 	return it.fail(0, "unknown field "+show(key)+" next to data", "remove it: only data is sent")
 }
 
-// record reads the value that comes next as an item.
 func (it *items) record() (Record, error) {
 	raw, err := it.value()
 	if err != nil {
@@ -187,7 +185,6 @@ func (it *items) record() (Record, error) {
 // knownFields are the fields that an item may have.
 var knownFields = [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata, tracking.FieldCarrierCode, errorColumn}
 
-// itemDecoder decodes one item.
 type itemDecoder struct {
 	*items
 	raw           []byte
@@ -226,7 +223,6 @@ func (it *items) item(raw []byte) Record {
 	return d.rec
 }
 
-// fieldPath returns the path of an item's field.
 func fieldPath(field string) string {
 	if field == tracking.FieldCarrierCode {
 		return carrierCodePath
@@ -244,7 +240,6 @@ func (d *itemDecoder) problem(at int, header string, p tracking.Problem) {
 	d.rec.Problems = append(d.rec.Problems, Problem{File: d.file, Line: where.line, Column: where.char, Header: header, Problem: p})
 }
 
-// field takes one field of the item.
 func (d *itemDecoder) field(m member) {
 	switch m.key {
 	case tracking.FieldReferID:
@@ -296,7 +291,6 @@ func (d *itemDecoder) unknownField(m member, path string) {
 	d.problem(m.NameAt, path, tracking.Problem{Message: "unknown field " + show(path), Hint: hint})
 }
 
-// metadata takes the fields of an item's metadata.
 func (d *itemDecoder) metadata(m member) {
 	switch m.Raw[0] {
 	case 'n':
@@ -319,7 +313,6 @@ func (d *itemDecoder) metadata(m member) {
 	}
 }
 
-// carrierCode reads metadata.carrierCode.
 func (d *itemDecoder) carrierCode(m member) {
 	code, problem := d.carrier.fromCode([]byte(d.string(m, tracking.FieldCarrierCode)))
 	d.rec.Item.CarrierCode = code
@@ -328,7 +321,6 @@ func (d *itemDecoder) carrierCode(m member) {
 	}
 }
 
-// identifier reads referId or rawTrackingNumber.
 func (d *itemDecoder) identifier(m member) string {
 	s := d.string(m, m.key)
 	if d.opt.StripSpaces {
@@ -337,7 +329,6 @@ func (d *itemDecoder) identifier(m member) string {
 	return s
 }
 
-// string reads the text of a field.
 func (d *itemDecoder) string(m member, field string) string {
 	raw := m.Raw
 	if raw[0] != '"' {
@@ -366,7 +357,6 @@ func (d *itemDecoder) string(m member, field string) string {
 	return string(trimmed)
 }
 
-// kindName names the kind of a JSON value.
 func kindName(raw []byte) string {
 	switch raw[0] {
 	case '{':
@@ -413,7 +403,6 @@ func compact(raw []byte) string {
 	return b.String() + "}"
 }
 
-// hasData reports whether an object has a field data.
 func hasData(raw []byte) bool {
 	for m := range members(raw, 0) {
 		if m.key == "data" {

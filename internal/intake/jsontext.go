@@ -17,7 +17,6 @@ const maxDepth = 64
 
 const jsonHint = "fix the file or export it again; nothing after this place was read"
 
-// position is a position in a text.
 type position struct {
 	line int // physical, 1-based
 	char int // character of the line, 1-based
@@ -49,7 +48,6 @@ type jsonText struct {
 
 func jsonSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// discard drops the first n bytes.
 func (t *jsonText) discard(n int) {
 	t.pos = t.pos.after(t.win.bytes()[:n])
 	t.win.drop(n)
@@ -216,7 +214,6 @@ func (e *valueScan) scan(text []byte) (done bool, wrong string) {
 	return false, ""
 }
 
-// member is one field of an object.
 type member struct {
 	jsonscan.Value
 	key string // the name; as written if it is not Unicode text

@@ -72,7 +72,6 @@ func open(name string, r io.Reader, o Options, table func(*Reader, *window, char
 	return out, nil
 }
 
-// readError adds the name of the input to an error of its reader.
 func readError(name string, err error) error {
 	if wrong := (*FileError)(nil); errors.As(err, &wrong) {
 		return wrong
@@ -80,7 +79,6 @@ func readError(name string, err error) error {
 	return &ReadError{File: name, Err: err}
 }
 
-// format returns the format that is asked for.
 func (o Options) format() (Format, error) {
 	switch f := Format(strings.ToLower(string(o.Format))); f {
 	case "":

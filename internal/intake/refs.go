@@ -125,7 +125,6 @@ func (rec *Record) field(name string) *string {
 	return &rec.Item.ReferID
 }
 
-// unnamed reports whether a record names no tracking.
 func (rec *Record) unnamed() bool { return rec.Ref == "" && rec.Item == (tracking.Item{}) }
 
 // checkListLine returns the problem of a line of a list that isn't one REF.

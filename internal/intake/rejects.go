@@ -127,7 +127,6 @@ func (j *Rejects) open(r *Reader) error {
 	return err
 }
 
-// row returns rec as a line of the dialect.
 func (d dialect) row(rec Record) []byte {
 	reason := reason(rec)
 	if d.delim == 0 {

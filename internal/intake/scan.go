@@ -126,7 +126,6 @@ func (s *scanner) peek(rec *record) []byte {
 	return text[s.recordBytes:end]
 }
 
-// split splits a line without quotes into cells.
 func split(cells []cell, line []byte, delim byte) []cell {
 	at := 0
 	for {
@@ -278,7 +277,6 @@ func (s *scanner) newFault(line int, closed bool) *quoteFault {
 // delimiter.
 func besideQuote(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 
-// countLineEnds counts the line ends in text.
 func (s *scanner) countLineEnds(text []byte) int {
 	n := bytes.Count(text, []byte{'\n'})
 	if s.cr {

@@ -262,7 +262,6 @@ func joined(above, names []string) []string {
 	return out
 }
 
-// read reads the next row into the record.
 func (t *table) read() error {
 	if t.sheet == nil {
 		return t.scan.next(&t.rec)
@@ -402,7 +401,6 @@ func damage(s xlsx.Shown) (tracking.Problem, bool) {
 	return tracking.Problem{Message: "the cell should hold a number and does not", Hint: "open the file in a spreadsheet and save it again"}, true
 }
 
-// cloneCells returns cells that stay valid.
 func cloneCells(cells []xlsx.Cell) []xlsx.Cell {
 	out := make([]xlsx.Cell, len(cells))
 	for i, c := range cells {

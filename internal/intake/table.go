@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// table reads the rows of delimited text, or of a sheet.
 type table struct {
 	file          string
 	opt           Options
@@ -127,7 +126,6 @@ func (t *table) empty() bool {
 	return true
 }
 
-// row converts the scanned record.
 func (t *table) row() Record {
 	rec := Record{File: t.file, Line: t.rec.line, Hidden: t.sheet != nil && t.sheet.row.Hidden}
 	p, bad := t.checkCellCount()
@@ -192,7 +190,6 @@ func (t *table) item(ref, number []byte) tracking.Item {
 	return it
 }
 
-// validate returns the problems of the item, each with its column.
 func (t *table) validate(it tracking.Item) []Problem {
 	var ps []Problem
 	for _, p := range it.Validate(t.opt.AcceptOdd) {
@@ -260,7 +257,6 @@ func (t *table) problem(p tracking.Problem, at int) Problem {
 	return out
 }
 
-// keep keeps the record as written.
 func (t *table) keep(rec *Record) {
 	if t.sheet == nil {
 		rec.text = t.text()

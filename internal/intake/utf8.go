@@ -27,7 +27,6 @@ func newEvidence(against charset) *utf8Evidence {
 	return &utf8Evidence{needed: 4}
 }
 
-// add reads the next bytes.
 func (e *utf8Evidence) add(p []byte) {
 	if e.invalid {
 		return

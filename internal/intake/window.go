@@ -28,7 +28,6 @@ func (w *window) bytes() []byte {
 	return b
 }
 
-// drop removes the first n bytes.
 func (w *window) drop(n int) { _, _ = w.Discard(n) } // they are there
 
 // more reads further bytes. It returns false when there are none; err says why.

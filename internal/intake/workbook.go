@@ -201,7 +201,6 @@ func sheetsToTry(file string, book *xlsx.Workbook, asked string) ([]int, error) 
 // maxSheets is how many sheets are named in a message.
 const maxSheets = 20
 
-// sheetNames lists sheets with their numbers.
 func sheetNames(book *xlsx.Workbook, sheets []int) string {
 	var list []string
 	for _, i := range sheets[:min(len(sheets), maxSheets)] {
@@ -225,7 +224,6 @@ func namesOf(book *xlsx.Workbook, sheets []int) []string {
 	return names
 }
 
-// summarize fills in what is known once the header was read.
 func (t *table) summarize(r *Reader) {
 	s := &r.sum
 	s.Sheet, s.HiddenSheet, s.Filtered = t.sheet.name, t.sheet.hidden, t.sheet.rows.Filtered
@@ -236,7 +234,6 @@ func (t *table) summarize(r *Reader) {
 	}
 }
 
-// summarizeColumns fills in how the columns are used.
 func (t *table) summarizeColumns(s *Summary) {
 	s.Ignored = t.cols.ignored()
 	s.ReferID, s.Number = t.cols.name(t.cols.ref), t.cols.name(t.cols.number)

@@ -64,7 +64,6 @@ func (p Pointer) Find(b []byte) (raw []byte, times int) {
 	return raw, times
 }
 
-// member returns the first member of that name and how many there are.
 func member(object []byte, name string) (raw []byte, times int) {
 	for v := range Values(object, 0) {
 		if v.Named(name) {
@@ -93,7 +92,6 @@ func (v Value) Named(name string) bool {
 	return valid && text == name
 }
 
-// element returns the element that one part of a pointer names.
 func element(array []byte, part string) (raw []byte, times int) {
 	want, err := strconv.Atoi(part)
 	if err != nil || strconv.Itoa(want) != part {

@@ -14,7 +14,6 @@ const answerTimeout = 25 * time.Second
 // Without it, the answer is 200 at once. It must be called before Serve.
 func (r *Receiver) AnswerWith(fn func(ctx context.Context, delivery int64) int) { r.answerWith = fn }
 
-// answerStored ends a request whose delivery is on disk.
 func (r *Receiver) answerStored(w http.ResponseWriter, req *http.Request, delivery int64) {
 	if r.answerWith == nil {
 		answer(w, http.StatusOK, "stored")

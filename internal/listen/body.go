@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 )
 
-// Bounds of the memory that bodies take.
 const (
 	uncountedBody = 16 << 10 // bytes of each body that are not counted
 	minBodyBudget = 64 << 20 // bytes of all bodies beyond that, or of two of the greatest if that is more
@@ -28,7 +27,6 @@ func (r *memBudget) reserve(n int64) bool {
 	return true
 }
 
-// body is a request's body on its way in.
 type body struct {
 	bytes    []byte
 	budget   *memBudget

@@ -33,7 +33,6 @@ type connLimiter struct {
 	busy  list.List // of *limitedConn, those sending for longest first
 }
 
-// limitedConn is one connection. The limiter's mutex guards its fields.
 type limitedConn struct {
 	limiter *connLimiter
 	conn    net.Conn

@@ -130,7 +130,6 @@ func notificationType(m inbox.Mark) Type {
 	}
 }
 
-// reportRefusals calls fn for the refusals that wait.
 func (r *Receiver) reportRefusals(fn func(Notification) error) error {
 	for {
 		select {

@@ -91,7 +91,6 @@ func (r *Receiver) read(w http.ResponseWriter, req *http.Request, b *body) bool 
 	return false
 }
 
-// receive reads a delivery and accepts it if the queue has a free place.
 func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
 	b := body{budget: &r.budget}
 	defer b.release()
@@ -247,7 +246,6 @@ func hasAmbiguousEnd(req *http.Request) bool {
 	return len(req.TransferEncoding) > 0 || !req.ProtoAtLeast(1, 1)
 }
 
-// isEncoded reports whether a body is compressed.
 func isEncoded(h http.Header) bool {
 	return slices.ContainsFunc(h.Values("Content-Encoding"), func(v string) bool {
 		return v != "" && !strings.EqualFold(v, "identity")

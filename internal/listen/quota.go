@@ -36,7 +36,6 @@ type quota struct {
 	warned   time.Time // that it is used up
 }
 
-// admit reports whether so many more bytes may be kept.
 func (q *quota) admit(ctx context.Context, n int64) (bool, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,7 +79,6 @@ func (q *quota) warn(now time.Time) {
 		"bytes kept", q.bytes, "most", q.MaxBytes, "a minute", q.MaxBytes/minuteShare)
 }
 
-// storedSize returns how many bytes of a delivery are kept.
 func storedSize(d inbox.Delivery) int64 {
 	n := len(d.Body)
 	for _, f := range d.Header {

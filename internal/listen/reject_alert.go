@@ -27,7 +27,6 @@ type rejectAlert struct {
 	byStatus map[int]*rejections
 }
 
-// rejections are the requests that got one status.
 type rejections struct {
 	reported time.Time
 	count    int64 // since the receiver began

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// object is one that the interface shows, with its members.
 type object struct {
 	name   string
 	fields []string

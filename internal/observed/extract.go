@@ -30,7 +30,6 @@ const (
 	maxDepth = 16      // levels of objects and arrays
 )
 
-// extractor collects what one answer or event holds, and whether it is documented.
 type extractor struct {
 	source Source
 	found  map[Key]bool
@@ -43,7 +42,6 @@ func (x *extractor) add(kind Kind, value string, documented bool) {
 	x.found[Key{kind, value}] = documented
 }
 
-// answer collects what an answer holds.
 func (x *extractor) answer(a Answer) {
 	x.headers("answer", a.Header)
 	x.add(HTTPStatus, string(a.Source)+" "+strconv.Itoa(a.Status), a.Status == 200) // "a successful response"
@@ -52,7 +50,6 @@ func (x *extractor) answer(a Answer) {
 	}
 }
 
-// event collects what an event holds.
 func (x *extractor) event(e Event) {
 	x.headers(string(Delivery), e.Header)
 	if len(e.Body) > maxBody {
@@ -67,7 +64,6 @@ func (x *extractor) event(e Event) {
 	}
 }
 
-// headers adds the names of headers.
 func (x *extractor) headers(of string, header map[string][]string) {
 	for name := range header {
 		name = memberName(textproto.CanonicalMIMEHeaderKey(name))
@@ -75,7 +71,6 @@ func (x *extractor) headers(of string, header map[string][]string) {
 	}
 }
 
-// place is where a value stands.
 type place struct {
 	path       string
 	object     string // that the interface shows there; empty for none
@@ -171,7 +166,6 @@ func codes(raw []byte) []string {
 	return all
 }
 
-// member is one of an object.
 type member struct {
 	name string
 	raw  []byte
@@ -190,7 +184,6 @@ func membersOf(raw []byte) []member {
 	return all
 }
 
-// text returns a string, empty for another value.
 func (m member) text() string {
 	if m.raw[0] != '"' {
 		return ""

@@ -152,7 +152,6 @@ func FindEvent(ctx context.Context, in Inbox, id string) (inbox.Event, error) {
 	return e, nil
 }
 
-// location is what an ID names.
 type location struct {
 	refused  int64 // number of a refused delivery, else 0
 	delivery int64

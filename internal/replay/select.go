@@ -48,7 +48,6 @@ type LeftOut struct {
 	Pruned      int // whose bytes are gone
 }
 
-// selector collects items.
 type selector struct {
 	sel     Selection
 	in      Inbox
@@ -80,7 +79,6 @@ func Select(ctx context.Context, in Inbox, out Outbox, sel Selection) ([]Item, L
 	return s.items, s.leftOut, err
 }
 
-// readTargets reads the known targets.
 func (s *selector) readTargets(ctx context.Context) error {
 	sinks, err := s.out.Sinks(ctx)
 	if err != nil {
@@ -103,7 +101,6 @@ func (s *selector) readTargets(ctx context.Context) error {
 	return nil
 }
 
-// addDead adds what was given up.
 func (s *selector) addDead(ctx context.Context) error {
 	if s.out == nil {
 		return nil
@@ -141,7 +138,6 @@ func (s *selector) addDead(ctx context.Context) error {
 	return nil
 }
 
-// addNamed adds the deliveries with an ID, each once.
 func (s *selector) addNamed(ctx context.Context) error {
 	var all []Delivery
 	for _, id := range s.sel.IDs {
@@ -170,7 +166,6 @@ func (s *selector) addNamed(ctx context.Context) error {
 	return nil
 }
 
-// addMatching adds what matches among all that was received.
 func (s *selector) addMatching(ctx context.Context) error {
 	found := map[int64]*match{}
 	for row, err := range s.in.Events(ctx, inbox.Query{Since: s.sel.Since}) {

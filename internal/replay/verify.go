@@ -15,7 +15,6 @@ type Verifier interface {
 	Verify(r webhook.Request, now time.Time) webhook.Verdict
 }
 
-// verify returns d as verified by a scheme at the time of its receipt.
 func verify(d inbox.Delivery, scheme string, v Verifier) inbox.Delivery {
 	return d.Judged(scheme, v.Verify(d.Request(), d.ReceivedAt))
 }

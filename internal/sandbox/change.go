@@ -31,7 +31,6 @@ func Changes() []string {
 // impossibleOffset is that of no zone.
 const impossibleOffset = 26 * time.Hour
 
-// appliedChange is a change of the step at that time.
 type appliedChange struct {
 	kind string
 	at   time.Time

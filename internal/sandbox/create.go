@@ -48,7 +48,6 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, op operation) {
 	s.created(w, op, good, results)
 }
 
-// rejection is an answer that takes nothing of a request.
 type rejection struct {
 	status  int
 	message string

@@ -20,7 +20,6 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) {
 	answer(w, status, body)
 }
 
-// lookUp finds what is asked for.
 func (s *Server) lookUp(r *http.Request) (int, any) {
 	refer := r.URL.Query().Get("referId")
 	number := ""

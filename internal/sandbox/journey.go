@@ -19,7 +19,6 @@ type city struct {
 	offset           time.Duration // of local time from UTC
 }
 
-// route is a way that one carrier's shipments take.
 type route struct {
 	carrier string
 	cities  []city
@@ -139,7 +138,6 @@ func (s *Server) journey(p parcel) journey {
 	return j
 }
 
-// stepsOf makes the steps of a way through cities.
 func stepsOf(random *rand.Rand, cities []city, created time.Time) []step {
 	registered, transit, delivery, delivered := statuses()
 	steps := []step{{text: "Shipment information received", city: cities[0], status: registered}}
@@ -232,7 +230,6 @@ func (j journey) summary(it tracking.Item, done []step) map[string]any {
 	}
 }
 
-// checkpoints are the steps, newest first.
 func checkpoints(done []step) []map[string]any {
 	cs := make([]map[string]any, 0, len(done))
 	for _, st := range slices.Backward(done) {

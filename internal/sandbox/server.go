@@ -142,7 +142,6 @@ func refuse(w http.ResponseWriter, status int, message string) {
 	answer(w, status, map[string]any{"message": message})
 }
 
-// faults decides which request meets which fault.
 type faults struct {
 	seed uint64
 
@@ -153,7 +152,6 @@ type faults struct {
 	asked  map[string]uint64 // how often, by query, while queries may meet FaultAbsent
 }
 
-// oneShot is a fault that the next requests meet.
 type oneShot struct {
 	name      string
 	operation operation // empty for any

@@ -63,7 +63,6 @@ func (s *state) store(items []tracking.Item, instant bool) {
 	}
 }
 
-// find returns copies of the parcels with a referId, or with a number.
 func (s *state) find(refer, number string) []parcel {
 	list := s.byRefer[refer]
 	if refer == "" {

@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// How deliveries are sent.
 const (
 	emitTick     = 50 * time.Millisecond // how often journeys are looked at
 	emitTimeout  = 10 * time.Second      // for one delivery
@@ -36,7 +35,6 @@ type Emission struct {
 	Forge          bool   `json:"forge"`          // with a wrong signature
 }
 
-// delivery is a body on its way.
 type delivery struct {
 	body  []byte
 	forge bool
@@ -44,7 +42,6 @@ type delivery struct {
 	due   time.Time
 }
 
-// emitter sends what happens on journeys to the webhook URL.
 type emitter struct {
 	s        *Server
 	target   *url.URL
@@ -159,7 +156,6 @@ func event(j journey, it tracking.Item, n int) map[string]any {
 	}
 }
 
-// deliver makes a delivery of each event.
 func (e *emitter) deliver(events []map[string]any) {
 	for _, event := range events {
 		if body, err := json.Marshal([]any{event}); err == nil {

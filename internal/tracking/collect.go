@@ -14,7 +14,6 @@ type partial struct {
 	envelopeStatus string
 }
 
-// resolved returns the tracking, with envelopeStatus if it has no other status.
 func (f partial) resolved() Tracking {
 	f.Status = cmp.Or(f.Status, f.envelopeStatus)
 	return f.Tracking
@@ -41,7 +40,6 @@ func collect(v *value, name string) []partial {
 	}
 }
 
-// unrelated reports whether a member is not about the tracking asked for.
 func unrelated(name string) bool {
 	switch name {
 	case "request", "related", "links", "pagination", "debug", "echo":

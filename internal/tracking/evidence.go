@@ -135,7 +135,6 @@ func (b *Body) kindOfText() string {
 	return "text: " + shorten(string(text[:min(len(text), 400)]), 100)
 }
 
-// outline names the members of a JSON answer without words.
 func outline(root *value) string {
 	switch {
 	case root.kind == list && len(root.items) == 0:

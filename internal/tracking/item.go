@@ -62,7 +62,6 @@ func AppendBatch(dst []byte, items []Item) []byte {
 	return append(dst, "]}"...)
 }
 
-// appendText appends a text as JSON.
 func appendText(dst []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -41,7 +41,6 @@ func (a Absent) Holds(status int, body *Body) bool {
 	return a.Match == (Match{}) || a.Match.Holds(body)
 }
 
-// sameJSON reports whether two literals are the same value.
 func sameJSON(a, b []byte) bool {
 	x, errX := decodeJSON(a)
 	y, errY := decodeJSON(b)

@@ -73,7 +73,6 @@ var oddities = []oddity{
 	{tooShort, "%s is only zeros, or fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored, KindPlaceholder},
 }
 
-// odd returns the first oddity of a value that is plain text.
 func odd(field, s string) (Problem, bool) {
 	for _, o := range oddities {
 		if !o.found(s) {

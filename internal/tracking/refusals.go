@@ -60,7 +60,6 @@ func (x index) row(k Key) (int, bool) {
 	return i, ok && i != severalRows
 }
 
-// refusedUnder reports whether a list of that name has refused rows.
 func refusedUnder(name string) bool {
 	switch name {
 	case "failed", "failures", "rejected", "refused", "invalid", "errors", "error":
@@ -87,7 +86,6 @@ func (r *refusals) walk(v *value, bad bool) {
 	}
 }
 
-// names returns the referId and the number in v.
 func names(v *value) (refer, number string) {
 	refer, number = v.str(FieldReferID), cmp.Or(v.str(FieldNumber), v.str("trackingNumber"))
 	if item := v.get("item"); refer == "" && number == "" && item != nil && item.kind == object {
@@ -140,7 +138,6 @@ func (r *refusals) prepare() {
 	}
 }
 
-// rowError reports whether an object says that its row was refused.
 func rowError(v *value) bool {
 	if signOfError(v) {
 		return true

@@ -43,7 +43,6 @@ func parse(raw []byte) (*value, bool) {
 	return v, !p.tooDeep
 }
 
-// parser reads bytes that are known to be valid JSON.
 type parser struct {
 	raw     []byte
 	tooDeep bool
@@ -111,7 +110,6 @@ func (*parser) name(literal []byte) string {
 	return name
 }
 
-// get returns the first member of that exact name, or nil.
 func (v *value) get(name string) *value {
 	for _, m := range v.members {
 		if m.name == name {
@@ -132,7 +130,6 @@ func (v *value) text() string {
 	return text
 }
 
-// str returns the string member of that name, else empty.
 func (v *value) str(name string) string { return v.get(name).text() }
 
 // literal returns the scalar member of that name as sent, empty if it is

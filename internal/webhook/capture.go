@@ -32,7 +32,6 @@ type Capture struct {
 	Verified string
 }
 
-// captureJSON is the form of a [Capture].
 type captureJSON struct {
 	Delivery    string          `json:"delivery,omitempty"`
 	ReceivedAt  time.Time       `json:"receivedAt,omitzero"`

@@ -22,7 +22,6 @@ type compiled struct {
 	newHash   func() hash.Hash
 }
 
-// compile checks s and makes it ready for use.
 func compile(s Scheme) (*compiled, *SchemeError) {
 	c := &compiled{scheme: s.WithDefaults()}
 	for _, step := range []func() *SchemeError{c.checkWords, c.checkHash, c.checkTemplate, c.checkSignature, c.checkTimestamp, c.checkURL} {
@@ -73,7 +72,6 @@ var settings = []Setting{
 // Settings returns the settings of a scheme that are texts.
 func Settings() []Setting { return slices.Clone(settings) }
 
-// checkWords checks the settings that are one of a few words.
 func (c *compiled) checkWords() *SchemeError {
 	s := &c.scheme
 	for _, set := range settings {

@@ -124,7 +124,6 @@ func (m *member) forget() {
 	}
 }
 
-// fieldReader reads fields of objects and collects anomalies.
 type fieldReader struct {
 	anomalies []string
 }

@@ -122,7 +122,6 @@ func differentBodies(samples []Sample) int {
 	return len(bodies)
 }
 
-// learner is one call of [Learn].
 type learner struct {
 	ctx        context.Context //nolint:containedctx // a search is one call
 	samples    []Sample
@@ -212,7 +211,6 @@ func (t *learner) check(s Scheme) (Candidate, bool) {
 	return c, len(c.Secrets) > 0 && c.prove(v.scheme, t.samples)
 }
 
-// schemes returns the schemes in which r was signed with one of secrets.
 func (t *learner) schemes(r Request, secrets []Secret) ([]Scheme, error) {
 	all := tokens(r, secrets)
 	keys := keysOf(secrets)

@@ -137,7 +137,6 @@ func timeUnit(s string) (string, bool) {
 	return "", false
 }
 
-// template is a template to try, with the source of its timestamp.
 type template struct {
 	signed    string
 	timestamp Timestamp

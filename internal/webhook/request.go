@@ -17,7 +17,6 @@ type Request struct {
 	Body     []byte
 }
 
-// values returns the values of all headers of that name.
 func (r Request) values(name string) []string {
 	var all []string
 	for _, f := range r.Header {

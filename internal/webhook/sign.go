@@ -67,7 +67,6 @@ func (s Signed) Apply(r Request) Request {
 	return r
 }
 
-// signer builds a signed request.
 type signer struct {
 	c   *compiled
 	d   *delivery // the request so far
@@ -154,7 +153,6 @@ func (m *signer) signatureValue(encoded, stamp string) string {
 	return entry
 }
 
-// put sets a header or query parameter.
 func (m *signer) put(p source, value string) {
 	if p.kind == sourceQuery {
 		m.d.RawQuery = setParameter(m.d.RawQuery, p.name, value)

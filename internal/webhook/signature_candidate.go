@@ -24,7 +24,6 @@ const (
 	maxValueSize  = 256 // bytes of such a value
 )
 
-// locatedValue is a value of a delivery with its source.
 type locatedValue struct {
 	from string // as in signature.from
 	text string

@@ -8,7 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// sourceKind is the part of a delivery that a value is read from.
 type sourceKind int
 
 const (
@@ -19,7 +18,6 @@ const (
 	sourceSibling // another entry beside the signature, in list and kv
 )
 
-// source says where to read one value of a delivery.
 type source struct {
 	kind sourceKind
 	name string // of a header, parameter or sibling

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// slot is what a part of a template stands for.
 type slot int
 
 const (
@@ -72,7 +71,6 @@ func parsePlaceholder(name string) (part, bool) {
 	return part{slot: slotSource, text: name, source: at}, ok && at.kind != sourceSibling
 }
 
-// has reports whether a template has a part of that slot.
 func has(parts []part, s slot) bool {
 	return slices.ContainsFunc(parts, func(p part) bool { return p.slot == s })
 }

@@ -37,7 +37,6 @@ type Shown struct {
 // maxDigits is how many digits of a number a spreadsheet keeps.
 const maxDigits = 15
 
-// pattern is what kind of format a code is.
 type pattern byte
 
 const (
@@ -48,7 +47,6 @@ const (
 	other
 )
 
-// format is a number format.
 type format struct {
 	code    string
 	pattern pattern
@@ -188,7 +186,6 @@ func bareCode(code string) (bare, texts string) {
 	return strings.ToLower(bare), texts
 }
 
-// formatParts splits a code of placeholders and texts.
 func formatParts(code string) []formatPart {
 	var parts []formatPart
 	for code != "" {
@@ -231,7 +228,6 @@ func firstSection(code string) (section string, conditional bool) {
 	return section, conditional
 }
 
-// formatOf returns the format of a cell.
 func (b *Workbook) formatOf(c Cell) format {
 	if c.style < 0 || c.style >= len(b.formats) {
 		return format{code: "General"}

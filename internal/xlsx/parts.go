@@ -40,7 +40,6 @@ func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
 	return l.r.ReadAt(p, at)
 }
 
-// archive is the parts of a workbook by name.
 type archive struct {
 	parts map[string]*zip.File
 }
@@ -72,7 +71,6 @@ func partName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/"))
 }
 
-// open opens a part, which is at most so many bytes.
 func (a *archive) open(name string, limit int64) (io.ReadCloser, error) {
 	f := a.parts[partName(name)]
 	if f == nil {
@@ -91,7 +89,6 @@ func (a *archive) open(name string, limit int64) (io.ReadCloser, error) {
 	return &part{ReadCloser: r, name: name, left: limit, packed: int64(f.CompressedSize64)}, nil
 }
 
-// part reads one part within its limits.
 type part struct {
 	io.ReadCloser
 	name   string

@@ -143,7 +143,6 @@ func (r *Rows) addColumns() error {
 	return nil
 }
 
-// isTrue reports whether the value of an attribute says yes.
 func isTrue(value string) bool { return value == "1" || value == "true" }
 
 // HiddenColumn reports whether a column of the sheet, 0-based, is hidden.
@@ -197,7 +196,6 @@ func (r *Rows) Merged(column int) (Range, bool) {
 // maxActive is how many merged ranges are known of one row.
 const maxActive = 1000
 
-// advance finds the merged ranges of the row at hand.
 func (r *Rows) advance(row int) {
 	if len(r.merges) == 0 {
 		return
@@ -222,7 +220,6 @@ func (r *Rows) Next() (*Row, error) {
 	return nil, r.err
 }
 
-// readRow reads the next row, empty or not.
 func (r *Rows) readRow() error {
 	for {
 		t, err := r.scan.next()

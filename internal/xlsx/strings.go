@@ -112,7 +112,6 @@ func (t *sharedStrings) close() {
 	}
 }
 
-// append appends the text of a number to dst; false if there is none.
 func (t *sharedStrings) append(dst []byte, number int) (_ []byte, ok bool, err error) {
 	if number < 0 || number >= t.count {
 		return dst, false, nil
@@ -133,7 +132,6 @@ func (t *sharedStrings) append(dst []byte, number int) (_ []byte, ok bool, err e
 	}
 }
 
-// read reads a group.
 func (t *sharedStrings) read(number int) error {
 	from, to := t.index[number], t.size+int64(len(t.held))
 	if number+1 < len(t.index) {

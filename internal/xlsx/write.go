@@ -190,7 +190,6 @@ func (w *Writer) width(column int) int {
 	return min(max(width, minWidth), maxWidth)
 }
 
-// write writes a row.
 func (w *Writer) write(row int, values []Value) error {
 	w.buf = fmt.Appendf(w.buf[:0], `<row r="%d">`, row)
 	for i, v := range values {
@@ -358,7 +357,6 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// put writes a part.
 func (w *Writer) put(name, text string) error {
 	part, err := w.z.Create(name)
 	if err == nil {

@@ -132,7 +132,6 @@ func (b *Workbook) Close() {
 	}
 }
 
-// relation is what a part refers to.
 type relation struct{ kind, target string }
 
 // relations returns those of a part by their IDs, none if it has no such list.
@@ -258,7 +257,6 @@ func Column(n int) string {
 	return Column(n/26-1) + string(rune('A'+n%26))
 }
 
-// parseAddress reads an address such as B17.
 func parseAddress(s string) (column, row int, ok bool) {
 	i := 0
 	for ; i < len(s) && s[i] >= 'A' && s[i] <= 'Z' && column <= MaxColumns; i++ {

@@ -18,7 +18,6 @@ const (
 	readSize = 64 << 10 // bytes
 )
 
-// token is a kind of what a scanner finds.
 type token byte
 
 const (

@@ -13,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/findings"
 )
 
-// options is what the line of a check asked for.
 type options struct {
 	Files  []string
 	Strict bool
@@ -130,7 +129,6 @@ func (e foundError) Error() string { return string(e) }
 // Is reports whether target is [command.ErrFound]: the result is whole.
 func (foundError) Is(target error) bool { return target == command.ErrFound }
 
-// counts says how many findings there are of each severity.
 func counts(r *findings.Report) string {
 	text := ""
 	for _, s := range []findings.Severity{findings.Error, findings.Warning, findings.Note} {

@@ -15,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// titles say what the findings of a kind are.
 var titles = map[findings.Kind]string{
 	findings.BadRow:         "bad rows",
 	findings.Damaged:        "damaged values",
@@ -95,7 +94,6 @@ func printReport(call *command.Call, r *findings.Report, judged input.Judgement)
 	return command.PrintTable(out, formColumns(), r.Forms...)
 }
 
-// formColumns are the columns of the forms that numbers have.
 func formColumns() []command.Column[findings.FormCount] {
 	return []command.Column[findings.FormCount]{
 		{Column: render.Column{Name: "CARRIER"}, Cell: func(n findings.FormCount) string { return n.Carrier }},
@@ -105,7 +103,6 @@ func formColumns() []command.Column[findings.FormCount] {
 	}
 }
 
-// problem returns a finding as what reading finds, which has its texts.
 func problem(f findings.Finding) intake.Problem {
 	return intake.Problem{
 		File: f.File, Line: f.Line, Column: f.Column, Sheet: f.Sheet, Cell: f.Cell, Header: f.Header,

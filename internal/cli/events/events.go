@@ -24,22 +24,18 @@ func New(f *command.Factory) *cobra.Command {
 	return group
 }
 
-// sinceFlag adds --since.
 func sinceFlag(cmd *cobra.Command, since *string) {
 	cmd.Flags().StringVar(since, "since", "", "only what was received since `TIME`: RFC 3339, a date, or an age")
 }
 
-// filterFlag adds --filter.
 func filterFlag(cmd *cobra.Command, filter *string) {
 	cmd.Flags().StringVar(filter, "filter", "", "only events that match `FILTER`, such as 'status=1,number=1Z*', and deliveries with one")
 }
 
-// verifiedFlag adds --verified.
 func verifiedFlag(cmd *cobra.Command, verified *string) {
 	command.Choice(cmd.Flags(), verified, "verified", "", "only those with verification `RESULT`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
 }
 
-// deadFlag adds --dead.
 func deadFlag(cmd *cobra.Command, dead *bool) {
 	cmd.Flags().BoolVar(dead, "dead", false, "deliveries that were given up forwarding")
 }

@@ -44,7 +44,6 @@ matching event. Headers are written as the sender sent them, including tokens.
 	return cmd
 }
 
-// exporter writes deliveries.
 type exporter struct {
 	in       replay.Inbox
 	since    time.Time
@@ -87,7 +86,6 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	return nil
 }
 
-// exportAll exports the deliveries that are named, else those that match.
 func (e *exporter) exportAll(ctx context.Context, ids []string) error {
 	if len(ids) > 0 {
 		for _, id := range ids {
@@ -114,7 +112,6 @@ func (e *exporter) exportAll(ctx context.Context, ids []string) error {
 	})
 }
 
-// matches reports whether an event of a delivery matches the filter.
 func (e *exporter) matches(ctx context.Context, delivery int64) (bool, error) {
 	for ev, err := range e.in.Events(ctx, inbox.Query{Delivery: delivery}) {
 		if err != nil || ev.Mark != inbox.Anomaly && e.filter.Match(ev) {

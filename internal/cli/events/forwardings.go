@@ -19,7 +19,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// deadJSON is a delivery that was given up forwarding, in our output.
 type deadJSON struct {
 	Delivery     int64      `json:"delivery"`
 	Target       string     `json:"target"` // without what may be a token
@@ -53,7 +52,6 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 	return since, db, err
 }
 
-// sinksByID returns all sinks of a store.
 func sinksByID(ctx context.Context, db *app.Store) (map[int64]inbox.Sink, error) {
 	all, err := db.Outbox.Sinks(ctx)
 	sinks := make(map[int64]inbox.Sink, len(all))
@@ -63,7 +61,6 @@ func sinksByID(ctx context.Context, db *app.Store) (map[int64]inbox.Sink, error)
 	return sinks, err
 }
 
-// runListDead lists dead entries, oldest first.
 func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 	since, db, err := o.ofDeliveries(ctx, c)
 	if err != nil {
@@ -96,7 +93,6 @@ func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 	return err
 }
 
-// deadColumns returns the columns of dead entries.
 func deadColumns(sinks map[int64]inbox.Sink) []command.Column[inbox.OutboxEntry] {
 	return []command.Column[inbox.OutboxEntry]{
 		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(l inbox.OutboxEntry) string { return fmt.Sprint(l.Delivery) }},
@@ -108,7 +104,6 @@ func deadColumns(sinks map[int64]inbox.Sink) []command.Column[inbox.OutboxEntry]
 	}
 }
 
-// forwardingState is what became of a delivery at a target.
 type forwardingState string
 
 const (
@@ -204,7 +199,6 @@ func (j Forwarding) words(now time.Time) string {
 	}
 }
 
-// firstTime returns the first time that is there.
 func firstTime(times ...*time.Time) time.Time {
 	for _, t := range times {
 		if t != nil {
@@ -220,7 +214,6 @@ func (j Forwarding) queued() time.Time { return firstTime(j.QueuedAt) }
 // ended is when it was sent or given up.
 func (j Forwarding) ended() time.Time { return firstTime(j.SentAt, j.GivenUpAt) }
 
-// answer is the last answer of the target, in few words.
 func (j Forwarding) answer() string {
 	switch {
 	case j.Problem != "":
@@ -252,7 +245,6 @@ func targetColumn(out *command.Output) command.Column[Forwarding] {
 	}}
 }
 
-// cutMiddle cuts a text in its middle, to so many runes.
 func cutMiddle(text string, n int) string {
 	r := []rune(text)
 	if len(r) <= n {
@@ -261,7 +253,6 @@ func cutMiddle(text string, n int) string {
 	return string(r[:n*2/3]) + "…" + string(r[len(r)-n+n*2/3+1:])
 }
 
-// forwardingColumns returns the columns of what became of deliveries.
 func forwardingColumns(out *command.Output, now time.Time) []command.Column[Forwarding] {
 	return []command.Column[Forwarding]{
 		targetColumn(out),
@@ -275,7 +266,6 @@ func forwardingColumns(out *command.Output, now time.Time) []command.Column[Forw
 	}
 }
 
-// pendingColumns returns the columns of what waits for targets.
 func pendingColumns(out *command.Output, now time.Time) []command.Column[Forwarding] {
 	return []command.Column[Forwarding]{
 		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
@@ -348,7 +338,6 @@ func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, sinc
 	}
 }
 
-// sentNumber returns the tracking number that holds an entry, as it was sent.
 func sentNumber(ctx context.Context, db *app.Store, w inbox.WaitingEntry) (string, error) {
 	for e, err := range db.Inbox.Events(ctx, inbox.Query{Delivery: w.HeldBy}) {
 		if err != nil {

@@ -107,7 +107,6 @@ func ParseFilter(names view.StatusNames, s string) (forward.Filter, error) {
 	return forward.ParseFilter(strings.Join(parts, ","))
 }
 
-// parseFilter reads --filter.
 func parseFilter(c *command.Call, s string) (forward.Filter, error) {
 	f, err := ParseFilter(view.NewStatusNames(c.Config.Statuses), s)
 	if err != nil {
@@ -193,7 +192,6 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	return nil
 }
 
-// emptyText says why no event is listed.
 func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
 	var all int64
 	for _, of := range n.Rows {
@@ -221,7 +219,6 @@ func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
 	}
 }
 
-// eventListing prints events, one line each.
 func eventListing(c *command.Call) command.Listing[inbox.Event] {
 	hide := c.SecretMasker()
 	return command.Listing[inbox.Event]{
@@ -259,7 +256,6 @@ func eventColumns(names view.StatusNames, typed bool) []command.Column[inbox.Eve
 	}
 }
 
-// runListRefused lists refused deliveries, newest first.
 func runListRefused(ctx context.Context, c *command.Call, o listOptions) error {
 	since, db, err := o.ofDeliveries(ctx, c)
 	if err != nil {
@@ -287,7 +283,6 @@ func runListRefused(ctx context.Context, c *command.Call, o listOptions) error {
 	return w.PrintAll(c.IO, all)
 }
 
-// refusedColumns returns the columns of refused deliveries.
 func refusedColumns() []command.Column[inbox.Delivery] {
 	return []command.Column[inbox.Delivery]{
 		{Column: render.Column{Name: "ID"}, Cell: view.RefusedID},

@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// isHere reports whether a listener runs on this computer.
 func isHere(l inbox.Listener) bool { return app.IsThisComputer(l.Host) }
 
 // computer returns the name of the computer of a listener that runs elsewhere.
@@ -21,7 +20,6 @@ func computer(l inbox.Listener) string {
 	return name
 }
 
-// isSentTo reports whether a running listener sends to a sink.
 func isSentTo(running []inbox.Listener, sink int64) bool {
 	return slices.ContainsFunc(running, func(l inbox.Listener) bool { return slices.Contains(l.Sinks, sink) })
 }

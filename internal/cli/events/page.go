@@ -47,7 +47,6 @@ type Changed struct {
 	TrackingNumber string `json:"trackingNumber"`
 }
 
-// showPage shows an event, or a refused delivery.
 func showPage(ctx context.Context, c *command.Call, id string, reveal bool) error {
 	in, err := c.Received(ctx)
 	if err != nil {
@@ -202,7 +201,6 @@ func (j *Shown) addEffect(ctx context.Context, c *command.Call, db *app.Store, e
 	return err
 }
 
-// changedText names trackings whose status is known from an event.
 func changedText(all []Changed) string {
 	var names []string
 	for _, k := range all {
@@ -240,7 +238,6 @@ func received(out *command.Output, at time.Time, from, path string) string {
 	return when
 }
 
-// verifiedText says whether an event verified, by what, and why not.
 func verifiedText(e inbox.Event, id, scheme, secret string) (string, term.Style) {
 	text, style := view.VerifiedMark(e), term.Caution
 	switch e.Verified {
@@ -263,7 +260,6 @@ func verifiedText(e inbox.Event, id, scheme, secret string) (string, term.Style)
 	return text, style
 }
 
-// printPage prints an event for people.
 func printPage(c *command.Call, e inbox.Event, j Shown) error {
 	names := view.NewStatusNames(c.Config.Statuses)
 	id := e.ID()
@@ -352,7 +348,6 @@ func repeatsText(all []Repeat) string {
 	return strings.Join(texts, ", ")
 }
 
-// printForwarding prints what targets got of a delivery.
 func printForwarding(c *command.Call, all []Forwarding) error {
 	if err := c.Out.Line(""); err != nil {
 		return err
@@ -360,7 +355,6 @@ func printForwarding(c *command.Call, all []Forwarding) error {
 	return command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}.PrintAll(c.IO, all)
 }
 
-// showRefused shows a refused delivery.
 func showRefused(c *command.Call, d replay.Delivery, reveal bool) error {
 	if !reveal {
 		d.Body = c.SecretMasker()(d.Body)

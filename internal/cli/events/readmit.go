@@ -30,7 +30,6 @@ deliveries again since; each event still counts once.`,
 	}
 }
 
-// readmittedJSON is the result of a readmit.
 type readmittedJSON struct {
 	Readmitted int64 `json:"readmitted"` // deliveries
 	Events     int64 `json:"events"`     // of them that were new
@@ -45,7 +44,6 @@ type readmissionJSON struct {
 	ID      string `json:"id"`
 }
 
-// errNoneVerifies says that readmit found nothing to take.
 var errNoneVerifies = errors.New("none of the refused deliveries verifies")
 
 func runReadmit(ctx context.Context, c *command.Call, ids []string) error {

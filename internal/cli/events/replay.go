@@ -64,7 +64,6 @@ again. Only verified deliveries are sent, except those selected by ID or with
 	return cmd
 }
 
-// selection reads which deliveries are meant.
 func (o replayOptions) selection(c *command.Call) (replay.Selection, error) {
 	sel := replay.Selection{IDs: o.IDs, Dead: o.Dead, Unverified: o.Unverified}
 	matching := o.Since != "" || o.Filter != ""
@@ -193,7 +192,6 @@ func countEvents(ctx context.Context, in replay.Inbox, delivery int64) (int, err
 	return n, nil
 }
 
-// targetsOf returns the targets of the items, each once.
 func targetsOf(items []replay.Item) []forward.Target {
 	var targets []forward.Target
 	for _, i := range items {

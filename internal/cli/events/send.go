@@ -75,7 +75,6 @@ Lines, which are sent with their headers and signed again if there is a scheme.
 	return cmd
 }
 
-// synthetic reads what the made-up events are like.
 func (o sendOptions) synthetic(cmd *cobra.Command, seed uint64) (webhook.SyntheticEvents, error) {
 	m := webhook.SyntheticEvents{Kind: o.Event, Number: o.Number, At: time.Now().Truncate(time.Millisecond), Seed: seed}
 	at := o.At
@@ -161,7 +160,6 @@ type sample struct {
 	eventID string // of the first event of what was sent last
 }
 
-// load reads what is to be sent.
 func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed uint64) error {
 	var err error
 	if p.withhold, err = c.SecretMatcher(); err != nil {
@@ -224,7 +222,6 @@ func MarkMadeUp(d inbox.Delivery) inbox.Delivery {
 	return d
 }
 
-// request makes one delivery.
 func (p *sample) request(_ context.Context, step forward.Sending) (forward.Request, error) {
 	r := forward.Request{URL: p.to, Own: p.headers}
 	d := inbox.Delivery{Method: "POST", Header: defaultHeader()}

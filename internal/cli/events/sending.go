@@ -36,7 +36,6 @@ answers, 7 without an answer and 11 without a connection. Redirects are not foll
 All that is random follows from --seed, so that a run can be repeated. Ctrl-C
 finishes the current request and prints the command that sends all of it again.`
 
-// sendingOptions are the flags of commands that send deliveries.
 type sendingOptions struct {
 	To, Scheme, Expect string
 	Headers            []string
@@ -62,7 +61,6 @@ func (o *sendingOptions) flags(cmd *cobra.Command) {
 	command.Section(f, command.FaultsSection, "duplicate", "reorder", "corrupt-signature", "seed")
 }
 
-// target reads --to; nil if it is not there.
 func (o *sendingOptions) target() (*url.URL, error) {
 	if o.To == "" {
 		return nil, nil //nolint:nilnil // no target is an answer
@@ -124,7 +122,6 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 	}, nil
 }
 
-// run sends n deliveries and reports the outcome.
 func (k *sending) run(ctx context.Context, n int) error {
 	if n > maxSendings/(1+k.Faults.Duplicate) {
 		return command.Usagef("send fewer at once, such as with IDs or a smaller --count", "these are more than %d sendings", maxSendings)
@@ -174,7 +171,6 @@ func (k *sending) outcome(t forward.Tally, err error) error {
 	}
 }
 
-// were is a subject of n and its verb.
 func were(n int, subject string) string {
 	if n == 1 {
 		return subject + " was"
@@ -182,7 +178,6 @@ func were(n int, subject string) string {
 	return subject + " were"
 }
 
-// sendingCode is the exit status of all sendings.
 func sendingCode(t forward.Tally) command.Code {
 	if t.Expected == t.Tried() {
 		return command.OK

@@ -31,7 +31,6 @@ type Sent struct {
 	Reply          string  `json:"reply"`              // start of the answer
 }
 
-// sendingSummaryJSON holds the counts of all sendings.
 type sendingSummaryJSON struct {
 	Type           string  `json:"type"` // summary
 	Seed           uint64  `json:"seed"`
@@ -45,7 +44,6 @@ type sendingSummaryJSON struct {
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
 }
 
-// sendingPrinter prints results as they come.
 type sendingPrinter struct {
 	k    *sending
 	out  *command.Output
@@ -66,7 +64,6 @@ func newSendingPrinter(k *sending) (p *sendingPrinter, err error) {
 	return p, err
 }
 
-// sentColumns returns the columns of sendings.
 func sentColumns() []command.Column[Sent] {
 	return []command.Column[Sent]{
 		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j Sent) string { return j.Delivery + j.EventID }},
@@ -113,7 +110,6 @@ func (p *sendingPrinter) print(r forward.Result) error {
 	}
 }
 
-// line prints a sending for people.
 func (p *sendingPrinter) line(r forward.Result, j Sent) error {
 	what, style := "as expected", term.Good
 	how := fmt.Sprintf("%d in %v", r.Status, r.Took.Round(time.Millisecond))
@@ -145,7 +141,6 @@ func copyNumber(n int) string {
 	return fmt.Sprintf(" copy %d", n)
 }
 
-// firstLine returns the start of an answer's first line.
 func firstLine(reply []byte) string {
 	const limit = 100 // characters
 	line, _, _ := strings.Cut(strings.TrimSpace(string(reply)), "\n")
@@ -155,7 +150,6 @@ func firstLine(reply []byte) string {
 	return line
 }
 
-// printSummary prints the counts of all sendings.
 func (p *sendingPrinter) printSummary(t forward.Tally, took time.Duration) error {
 	left := t.Planned - t.Tried()
 	if p.list != nil {

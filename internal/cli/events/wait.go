@@ -93,7 +93,6 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s received", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(c, o, w.began)}
 }
 
-// notCounted says how many events a flag would have counted.
 func notCounted(n int64, what, flag string) string {
 	if n == 1 {
 		return "1 " + what + " was not counted; " + flag + " counts it"
@@ -116,7 +115,6 @@ func resumeCommand(c *command.Call, o waitOptions, began time.Time) string {
 	return c.CommandLine(append(words, "--since", began.UTC().Format("2006-01-02T15:04:05.000Z"))...)
 }
 
-// eventWait waits for events.
 type eventWait struct {
 	session    *app.Session
 	filter     forward.Filter
@@ -203,7 +201,6 @@ func (w *eventWait) arrived(ctx context.Context) iter.Seq2[inbox.Event, error] {
 	}
 }
 
-// counts reports whether e counts, and counts it.
 func (w *eventWait) counts(e inbox.Event) bool {
 	switch {
 	case !w.filter.Match(e) || w.counted[string(e.Key)]:

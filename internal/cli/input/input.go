@@ -82,7 +82,6 @@ func (in *Input) Unchanged() error {
 	return nil
 }
 
-// nothingSent ends a message about an input of rows to send.
 func (in *Input) nothingSent() string {
 	if in.Options.Refs {
 		return ""

@@ -67,7 +67,6 @@ func (o Opener) Open(ctx context.Context, files []string) (*Input, error) {
 	return in, nil
 }
 
-// open opens one file, or copies it.
 func (o Opener) open(ctx context.Context, name string) (Source, error) {
 	if name == command.StdinName {
 		if f, ok := o.stdin.(*os.File); ok && !o.terminal {

@@ -18,7 +18,6 @@ import (
 // maxQueued is how many attempts wait to be printed; more are only counted.
 const maxQueued = 1024
 
-// attemptJSON is an attempt to forward a delivery, in our output.
 type attemptJSON struct {
 	Type           string            `json:"type"`   // forward
 	Target         string            `json:"target"` // without what may be a token
@@ -91,7 +90,6 @@ func (p *attemptPrinter) print(n forward.AttemptReport) error {
 	return p.out.Object(j)
 }
 
-// printLine prints one attempt for people.
 func (p *attemptPrinter) printLine(n forward.AttemptReport) error {
 	what, style, how := "forwarded", term.Good, fmt.Sprintf("%d in %v", n.Status, n.Elapsed.Round(time.Millisecond))
 	if n.FailedFor > 0 {

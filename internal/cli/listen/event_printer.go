@@ -17,7 +17,6 @@ import (
 // maxKeptBuffer is how large a buffer is kept for the next event.
 const maxKeptBuffer = 256 << 10 // bytes
 
-// eventPrinter prints what was received, one line each.
 type eventPrinter struct {
 	out     *command.Output
 	io      *term.IO
@@ -47,7 +46,6 @@ func newEventPrinter(c *command.Call, before inbox.Counts, exitAfter int64, stop
 	}
 }
 
-// summaryJSON is the last object that `listen` prints.
 type summaryJSON struct {
 	Type             string `json:"type"` // summary
 	Deliveries       int64  `json:"deliveries"`
@@ -134,7 +132,6 @@ func (p *eventPrinter) printNotification(n listen.Notification, repeated bool) e
 	}
 }
 
-// printObject prints one event as JSON.
 func (p *eventPrinter) printObject(n listen.Notification) error {
 	e := n.Event
 	e.Data = p.hide(e.Data)
@@ -205,7 +202,6 @@ func trustStyle(e inbox.Event) term.Style {
 	return term.Caution
 }
 
-// printRefused prints a refused delivery in the cells of events.
 func (p *eventPrinter) printRefused(d inbox.Delivery) error {
 	out := p.out.Out()
 	l := layoutFor(out.Width())

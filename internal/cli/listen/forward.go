@@ -12,13 +12,11 @@ import (
 	"github.com/waybill-cli/waybill/internal/replay"
 )
 
-// Answers to deliveries, of --ack.
 const (
 	ackStored    = "stored"
 	ackForwarded = "forwarded"
 )
 
-// forwardOptions are the flags about forwarding.
 type forwardOptions struct {
 	To, Headers                   []string
 	Unverified, Skip, AllowTarget bool
@@ -37,7 +35,6 @@ func (o *forwardOptions) flags(cmd *cobra.Command) {
 	command.Section(f, "Forwarding", "forward-to", "target-header", "forward-unverified", "from", "skip-backlog", "ack", "allow-target")
 }
 
-// targets returns the targets that the line names.
 func (o forwardOptions) targets() ([]forward.Target, error) {
 	var all []forward.Target
 	for _, text := range o.To {

@@ -117,7 +117,6 @@ func (fw *forwarding) sent() *int64 {
 	return &n
 }
 
-// sinkIDs returns the sinks that are sent to.
 func (fw *forwarding) sinkIDs() []int64 {
 	if fw == nil {
 		return nil

@@ -43,7 +43,6 @@ func layoutFor(columns int) layout {
 	}
 }
 
-// lineCell is one cell of a line.
 type lineCell struct {
 	text  string // foreign or not
 	width int    // 0: left out
@@ -77,7 +76,6 @@ func padded(out *term.Writer, cells ...lineCell) string {
 	return b.String()
 }
 
-// printHead prints what the cells of events are, on a terminal.
 func printHead(out *command.Output) error {
 	if out.Machine() || !out.Out().IsTerminal() {
 		return nil

@@ -218,7 +218,6 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 	return errors.Join(g.Wait(), s.printer.printSummary(s.receiver.Stored(), s.forwarding.sent()), s.forwarding.printRemaining(until))
 }
 
-// listenerURL returns where this computer reaches a listener.
 func listenerURL(addr net.Addr) string {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsUnspecified() {

@@ -11,7 +11,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// readyJSON is what `listen` prints as JSON once it takes deliveries.
 type readyJSON struct {
 	command.Ready
 
@@ -22,7 +21,6 @@ type readyJSON struct {
 	UI      string       `json:"ui,omitempty"` // URL that opens the page, with its token; left out without --ui
 }
 
-// targetJSON is a target of a listener.
 type targetJSON struct {
 	Target string `json:"target"` // without what may be a token
 	Filter string `json:"filter"`
@@ -98,7 +96,6 @@ func describeScheme(s *app.Session) (scheme, mode string, err error) {
 	return w.Scheme + ", " + signature.Describe(found.WithDefaults()), mode, nil
 }
 
-// targetText shows a target with its filter.
 func targetText(t forward.Target) string {
 	if filter := t.Filter.String(); filter != "" {
 		return filter + "=>" + t.Show()

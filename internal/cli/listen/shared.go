@@ -47,7 +47,6 @@ func (w *storeWarnings) warn(what string, err error) {
 	}
 }
 
-// register records that deliveries are taken at url.
 func (s *server) register(ctx context.Context, url string) error {
 	return s.db.Listeners.AddListener(ctx, inbox.Listener{URL: url, Host: app.Computer(), Sinks: s.forwarding.sinkIDs(), Verify: s.verify})
 }
@@ -136,7 +135,6 @@ func (s *server) warnVerify(running []inbox.Listener) {
 	}
 }
 
-// describeVerify is a [app.Session.VerifyPrint] for people.
 func describeVerify(verify string) string {
 	words := strings.Fields(verify)
 	if len(words) < 2 {

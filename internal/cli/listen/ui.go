@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 )
 
-// uiOptions are the flags about the page.
 type uiOptions struct {
 	On         bool
 	Addr, File string

@@ -49,7 +49,6 @@ type Execution struct {
 
 func (k *Execution) runID() string { return strconv.FormatInt(k.Run.ID, 10) }
 
-// next is the command that continues the run.
 func (k *Execution) next() string {
 	return cmp.Or(k.Repeat, k.Call.CommandLine("runs", "resume", k.runID()))
 }

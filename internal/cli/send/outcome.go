@@ -31,7 +31,6 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 	return errors.Join(k.exitError(res, first, sendErr), failed)
 }
 
-// partialHint says how to continue a run whose input was not staged to its end.
 const partialHint = "re-run the same command to send the remaining rows; nothing is sent twice"
 
 // exitError is the error of a run by the states of its rows. first is why the
@@ -113,7 +112,6 @@ func (k *Execution) rejectedCSV() string {
 	return k.Call.CommandLine("runs", "rows", k.runID(), "--state", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
 }
 
-// addStopHint says what to do when the sending stopped early.
 func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
 	var stop *bulk.StopError
 	if !errors.As(err, &stop) {
@@ -148,7 +146,6 @@ func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
 	}
 }
 
-// stopCode is the exit status of a run that stopped with err.
 func stopCode(err error) command.Code {
 	var stop *bulk.StopError
 	switch {
@@ -163,7 +160,6 @@ func stopCode(err error) command.Code {
 	return command.CodeOf(stop.Cause.Meaning().Exit)
 }
 
-// rowsCode is the exit status for the states of the rows.
 func rowsCode(res Result) command.Code {
 	var cs []command.Code
 	if res.Unknown > 0 {
@@ -185,7 +181,6 @@ func rowsCode(res Result) command.Code {
 	return command.Worst(cs...)
 }
 
-// firstReason shows why the first row in a state is there.
 func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string, error) {
 	for row, err := range k.Store.History.Rows(ctx, k.Run.ID) {
 		if err != nil {

@@ -117,7 +117,6 @@ func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sam
 	return j, found, nil
 }
 
-// delivery returns the delivery asked for and its name.
 func (o *explainOptions) delivery(ctx context.Context, s *app.Session) (string, webhook.Sample, error) {
 	if o.Body != "" {
 		d, err := o.sample(ctx, s)

@@ -21,7 +21,6 @@ type learnOptions struct {
 	Last                 int
 }
 
-// candidateJSON is a scheme that deliveries match.
 type candidateJSON struct {
 	Scheme            map[string]any   `json:"scheme"`
 	Preset            string           `json:"preset"` // the name of one that is the same, else empty
@@ -36,7 +35,6 @@ type candidateJSON struct {
 	Open              []string         `json:"open"`  // what the deliveries do not decide
 }
 
-// pinnedJSON is what was written where.
 type pinnedJSON struct {
 	Name   string `json:"name"`
 	File   string `json:"file"`
@@ -162,7 +160,6 @@ func (o learnOptions) check() error {
 	return nil
 }
 
-// samples returns the deliveries to learn from.
 func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) ([]webhook.Sample, error) {
 	if o.From != "" {
 		all, err := captures(ctx, s, o.From)
@@ -293,7 +290,6 @@ func (l *learning) repeatCommand(c *command.Call, o learnOptions) string {
 	return c.CommandLineWith([]string{"public-url", "accept-weak", "secret-from", "pin"}, words...)
 }
 
-// untried names what was not tried.
 func (l *learning) untried() string {
 	const named = 5
 	names := strings.Join(l.Untried[:min(len(l.Untried), named)], ", ")

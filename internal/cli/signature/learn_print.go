@@ -84,7 +84,6 @@ func printNextStep(call *command.Call, l learning, j learnJSON) {
 	}
 }
 
-// reasons lists reasons with their counts, in parentheses.
 func reasons(all map[webhook.Reason]int) string {
 	if len(all) == 0 {
 		return ""

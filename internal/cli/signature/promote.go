@@ -11,7 +11,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// promotionJSON is the result of promoting a scheme.
 type promotionJSON struct {
 	Promoted bool      `json:"promoted"`
 	Scheme   string    `json:"scheme"`

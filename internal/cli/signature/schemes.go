@@ -66,7 +66,6 @@ func schemesOf(s *app.Session) []schemeJSON {
 	return all
 }
 
-// schemeColumns returns the columns of schemes.
 func schemeColumns() []command.Column[schemeJSON] {
 	return []command.Column[schemeJSON]{
 		{Column: render.Column{Name: "NAME"}, Cell: func(j schemeJSON) string { return j.Name }},

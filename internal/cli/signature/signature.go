@@ -49,7 +49,6 @@ writes the scheme to your configuration without enforcing it; promote enforces i
 const DeliveryHelp = `ID is the number of a delivery or of an event in it (12, 12.2), as listen and events
 list print it, refused:3 for a refused delivery, or an eventId or its beginning.`
 
-// givenDelivery is a delivery given by flags and a file.
 type givenDelivery struct {
 	Body   string
 	Header []string
@@ -72,17 +71,14 @@ func RevealFlag(cmd *cobra.Command, reveal *bool) {
 	cmd.Flags().BoolVar(reveal, "reveal", false, "show credentials in clear")
 }
 
-// lastFlag adds --last.
 func lastFlag(cmd *cobra.Command, n *int) {
 	cmd.Flags().IntVar(n, "last", 20, "use the last `N` stored deliveries")
 }
 
-// fromFlag adds --from for deliveries in a file.
 func fromFlag(cmd *cobra.Command, path *string) {
 	cmd.Flags().StringVar(path, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
 }
 
-// sample reads the delivery.
 func (g *givenDelivery) sample(ctx context.Context, s *app.Session) (webhook.Sample, error) {
 	d := webhook.Sample{At: time.Now(), Request: webhook.Request{Method: "POST", Path: "/"}}
 	for _, h := range g.Header {
@@ -122,7 +118,6 @@ func readWhole(path string, in io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-// captures reads deliveries from a file of JSON.
 func captures(ctx context.Context, s *app.Session, path string) ([]webhook.Sample, error) {
 	data, err := ReadDeliveryFile(ctx, s, path)
 	if err != nil {
@@ -200,7 +195,6 @@ func newestUnverified(ctx context.Context, s *app.Session) (replay.Delivery, err
 	return newest, nil
 }
 
-// onlyOneOf refuses deliveries from more than one source.
 func onlyOneOf(ids []string, files ...string) error {
 	n := min(len(ids), 1)
 	for _, f := range files {

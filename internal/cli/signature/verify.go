@@ -45,7 +45,6 @@ func NewVerdict(name, scheme string, d webhook.Sample, v webhook.Verdict) Verdic
 	return j
 }
 
-// words shows in a cell whether a delivery verified.
 func (j Verdict) words() string {
 	e := inbox.Event{Verified: inbox.No, Reason: j.Reason, BodyAuthenticated: j.BodyAuthenticated, Synthetic: j.Synthetic}
 	if j.Verified {
@@ -129,7 +128,6 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	return unverified(hint, next, "%d of %s did not verify", len(failed), command.Plural(len(all), "delivery"))
 }
 
-// eachGiven calls judge with the deliveries asked for.
 func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, judge func(string, webhook.Sample)) error {
 	switch {
 	case o.Body != "":
@@ -167,7 +165,6 @@ func printVerdicts(c *command.Call, all []Verdict, single bool) error {
 	return w.PrintAll(c.IO, all)
 }
 
-// verdictColumns returns the columns of verdicts.
 func verdictColumns() []command.Column[Verdict] {
 	return []command.Column[Verdict]{
 		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j Verdict) string { return j.Delivery }},
