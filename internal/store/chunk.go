@@ -11,11 +11,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// A chunk assumed what these deny.
-var (
-	errNotNew      = errors.New("a record is known already")
-	errNamedBefore = errors.New("a known row was named before")
-)
+// errNotNew denies what a chunk assumed.
+var errNotNew = errors.New("a record is known already")
 
 // chunk is the part of an input that one transaction adds.
 //
@@ -160,26 +157,21 @@ func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
 	}
 }
 
-// keyLookup holds queries that find rows by key. The full one also finds where
-// an earlier chunk of this input named the row.
-type keyLookup struct {
-	brief, full [len(widths)]string
-}
-
-func newKeyLookup() keyLookup {
-	var l keyLookup
+// newKeyLookup returns queries that find rows by key, and where an earlier chunk of this
+// input named them.
+func newKeyLookup() (queries [len(widths)]string) {
 	for i, w := range widths {
 		values := make([]string, w)
 		for n := range values {
 			values[n] = fmt.Sprintf("(%d,?,?,?)", n)
 		}
-		begin := "WITH run (id) AS (VALUES (CAST(? AS BIGINT))), v (i, refer_id, number, carrier) AS (VALUES " + strings.Join(values, ",") + ") SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier"
-		match := " FROM run CROSS JOIN v JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number"
-		l.brief[i] = begin + ", COALESCE(r.id < " + knownFrom + "run.id" + knownTo + ", FALSE)" + match
-		l.full[i] = begin + ", r.file, r.line, r.carrier, k.file, k.line + (r.id - k.row_id) * k.step, k.carrier" + match +
-			" LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id <= r.id)"
+		queries[i] = "WITH run (id) AS (VALUES (CAST(? AS BIGINT))), v (i, refer_id, number, carrier) AS (VALUES " + strings.Join(values, ",") +
+			`) SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, r.file, r.line, r.carrier, k.file, k.line + (r.id - k.row_id) * k.step, k.carrier
+			FROM run CROSS JOIN v JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number
+			LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows
+				AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id <= r.id)`
 	}
-	return l
+	return queries
 }
 
 // lookUp classifies the records that are in the ledger.
@@ -191,10 +183,6 @@ func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 		}
 	}
 	c.expectKnown = false // unless one is found
-	query, decide := &c.s.d.sql.keyLookup.brief, c.classifyKnown
-	if c.expectNamed {
-		query, decide = &c.s.d.sql.keyLookup.full, c.classifyNamed
-	}
 	args := make([]any, 0, widths[0]*3+2)
 	return inWidths(len(heads), func(from, to, w int) error {
 		args = append(args[:0], c.s.run.ID)
@@ -204,29 +192,14 @@ func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 		}
 		return t.each(ctx, func(s scanner) error {
 			c.expectKnown = true
-			return decide(s, heads[from:to])
-		}, query[w], append(args, c.s.account)...)
+			return c.classifyKnown(s, heads[from:to])
+		}, c.s.d.sql.keyLookup[w], append(args, c.s.account)...)
 	})
 }
 
-// classifyKnown classifies a record that is in the ledger. The error is
-// errNamedBefore if an earlier chunk of this input named it.
+// classifyKnown classifies a record that is in the ledger, and that earlier chunks of this
+// input may have named.
 func (c *chunk) classifyKnown(s scanner, heads []int) error {
-	var n int
-	var named bool
-	f := classification{kind: kindKnown}
-	if err := s.Scan(&n, &f.row, &f.batch, &f.otherCarrier, &named); err != nil {
-		return err
-	}
-	if named || f.row >= c.s.first {
-		return errNamedBefore
-	}
-	c.classified[heads[n]] = f
-	return nil
-}
-
-// classifyNamed is classifyKnown for records that earlier chunks may have named.
-func (c *chunk) classifyNamed(s scanner, heads []int) error {
 	var n int
 	var carrier string
 	var first ledger.Entry

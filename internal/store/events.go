@@ -132,38 +132,25 @@ func (c *conditions) addIDPrefix(prefix string) {
 // Events yields rows of the inbox, see [inbox.Store].
 func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
-		left := q.Limit
-		if left <= 0 {
-			left = math.MaxInt
+		limit := q.Limit
+		if limit <= 0 {
+			limit = math.MaxInt
 		}
 		if q.AsStored {
-			if events, atEnd := d.writer.recent.after(q.After, left); events != nil || atEnd && q.Own {
+			if events, atEnd := d.writer.recent.after(q.After, limit); events != nil || atEnd && q.Own {
 				yieldAll(events, yield)
 				return
 			}
 		}
-		var last *inbox.Event // of the pages so far
 		var bodies bodyReader
-		for left > 0 {
-			n := min(left, pageRows)
-			page, err := d.eventPage(ctx, q, last, n)
-			if err != nil {
-				yield(inbox.Event{}, err)
+		size := min(limit, pageRows)
+		for row, err := range inPages(size, func(last eventRow) ([]eventRow, error) { return d.eventPage(ctx, q, last.Event, size) }) {
+			if err == nil {
+				err = bodies.fill(ctx, d, &row.Event, row.body) // one body at a time: a page of them would be large
+			}
+			if limit--; !yield(row.Event, err) || err != nil || limit == 0 {
 				return
 			}
-			for _, row := range page {
-				e := row.Event
-				// One body at a time: a page of them would be large.
-				err := bodies.fill(ctx, d, &e, row.body)
-				if !yield(e, err) || err != nil {
-					return
-				}
-				last = &e
-			}
-			if len(page) < n {
-				return
-			}
-			left -= n
 		}
 	}
 }
@@ -191,8 +178,8 @@ func scanEventRow(s scanner) (r eventRow, err error) {
 }
 
 // eventPage returns the next rows that match q, behind the last one of the pages before;
-// nil for the first page.
-func (d *DB) eventPage(ctx context.Context, q inbox.Query, last *inbox.Event, n int) ([]eventRow, error) {
+// the zero Event for the first page.
+func (d *DB) eventPage(ctx context.Context, q inbox.Query, last inbox.Event, n int) ([]eventRow, error) {
 	c := matching(q)
 	if q.After > 0 || !q.Newest {
 		c.add("seq > %s", q.After)
@@ -205,7 +192,7 @@ func (d *DB) eventPage(ctx context.Context, q inbox.Query, last *inbox.Event, n 
 		order = " ORDER BY delivery DESC, seq DESC"
 	}
 	switch {
-	case last == nil:
+	case last.Seq == 0:
 	case q.Newest:
 		c.add("delivery <= %s", last.Delivery)
 		c.any(func(either *conditions) {
@@ -276,19 +263,9 @@ func (d *DB) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error) {
 
 // Refused yields refused deliveries, see [inbox.Store].
 func (d *DB) Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error] {
-	return func(yield func(inbox.Delivery, error) bool) {
-		for {
-			found, err := list(ctx, d.each, scanDelivery, selectDelivery+"refused WHERE seq > $1 ORDER BY seq LIMIT 1", after)
-			if err != nil {
-				yield(inbox.Delivery{}, err)
-				return
-			}
-			if len(found) == 0 || !yield(found[0], nil) {
-				return
-			}
-			after = found[0].Seq
-		}
-	}
+	return inPages(1, func(last inbox.Delivery) ([]inbox.Delivery, error) {
+		return list(ctx, d.each, scanDelivery, selectDelivery+"refused WHERE seq > $1 ORDER BY seq LIMIT 1", max(after, last.Seq))
+	})
 }
 
 // Counts returns how much there is in the inbox, see [inbox.Store].

@@ -3,32 +3,15 @@ package store
 import (
 	"context"
 	"iter"
-	"math"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
 // WaitingEntries yields the entries that wait, see [inbox.Forwardings].
 func (d *DB) WaitingEntries(ctx context.Context) iter.Seq2[inbox.WaitingEntry, error] {
-	return func(yield func(inbox.WaitingEntry, error) bool) {
-		last := int64(math.MinInt64)
-		for {
-			page, err := d.waitingEntries(ctx, "WHERE dead = 0 AND seq > $1 ORDER BY seq LIMIT $2", last, pageRows)
-			if err != nil {
-				yield(inbox.WaitingEntry{}, err)
-				return
-			}
-			for _, w := range page {
-				if !yield(w, nil) {
-					return
-				}
-				last = w.ID
-			}
-			if len(page) < pageRows {
-				return
-			}
-		}
-	}
+	return inPages(pageRows, func(last inbox.WaitingEntry) ([]inbox.WaitingEntry, error) {
+		return d.waitingEntries(ctx, "WHERE dead = 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, pageRows)
+	})
 }
 
 // waitingEntries returns entries with what they wait for.

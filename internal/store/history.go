@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -89,20 +90,13 @@ func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	return sum, owner, err
 }
 
-// runLine is a run as its line of the table has it.
-type runLine struct {
-	ledger.RunSummary
-
-	owner string
-}
-
-// addCounts adds what is not in the runs' own lines of the table, of all at once.
-func (d *DB) addCounts(ctx context.Context, lines []runLine) error {
+// addCounts adds what is not in the runs' own lines of the table, of all at once. owners
+// has the owner of each run.
+func (d *DB) addCounts(ctx context.Context, runs []ledger.RunSummary, owners map[int64][]string) error {
 	var all, rejected []int64
-	owners, at := map[int64][]string{}, map[int64]*ledger.RunSummary{}
-	for i := range lines {
-		run := lines[i].ID
-		all, owners[run], at[run] = append(all, run), []string{lines[i].owner}, &lines[i].RunSummary
+	at := map[int64]*ledger.RunSummary{}
+	for i := range runs {
+		all, at[runs[i].ID] = append(all, runs[i].ID), &runs[i]
 	}
 	counts, err := countRows(ctx, d.each, 0, all...)
 	if err != nil {
@@ -144,60 +138,41 @@ func (d *DB) Run(ctx context.Context, id int64) (ledger.RunSummary, error) {
 	if err := d.requireRun(ctx, id); err != nil {
 		return ledger.RunSummary{}, err
 	}
-	var found ledger.RunSummary
-	for sum, err := range d.runs(ctx, runColumns+"AND r.id = $1", id) {
-		if err != nil {
-			return ledger.RunSummary{}, err
-		}
-		found = sum
+	found, err := d.runs(ctx, runColumns+"AND r.id = $1", id)
+	if err != nil || len(found) == 0 {
+		return ledger.RunSummary{}, err
 	}
-	return found, nil
+	return found[0], nil
 }
 
-// runs yields what a query with runColumns finds.
-func (d *DB) runs(ctx context.Context, query string, args ...any) iter.Seq2[ledger.RunSummary, error] {
-	return func(yield func(ledger.RunSummary, error) bool) {
-		lines, err := list(ctx, d.each, func(s scanner) (l runLine, err error) {
-			l.RunSummary, l.owner, err = scanRun(s)
-			return l, err
-		}, query, args...)
-		if err == nil && len(lines) > 0 {
-			err = d.addCounts(ctx, lines)
-		}
-		if err != nil {
-			yield(ledger.RunSummary{}, err)
-			return
-		}
-		for _, l := range lines {
-			if !yield(l.RunSummary, nil) {
-				return
-			}
-		}
+// runs returns what a query with runColumns finds.
+func (d *DB) runs(ctx context.Context, query string, args ...any) ([]ledger.RunSummary, error) {
+	owners := map[int64][]string{}
+	all, err := list(ctx, d.each, func(s scanner) (ledger.RunSummary, error) {
+		sum, owner, err := scanRun(s)
+		owners[sum.ID] = []string{owner}
+		return sum, err
+	}, query, args...)
+	if err != nil || len(all) == 0 {
+		return all, err
 	}
+	return all, d.addCounts(ctx, all, owners)
 }
 
 // Runs yields runs, newest first, see [ledger.History].
 func (d *DB) Runs(ctx context.Context, account string, limit int) iter.Seq2[ledger.RunSummary, error] {
-	const page = 50
+	if limit <= 0 {
+		limit = math.MaxInt
+	}
+	size := min(limit, 50)
 	return func(yield func(ledger.RunSummary, error) bool) {
-		before, left := int64(math.MaxInt64), limit
-		if limit <= 0 {
-			left = math.MaxInt
-		}
-		for left > 0 {
-			n := min(left, page)
-			got := 0
-			for sum, err := range d.runs(ctx, runColumns+"AND ($1 = '' OR a.name = $1) AND r.id < $2 ORDER BY r.id DESC LIMIT $3", account, before, n) {
-				if !yield(sum, err) || err != nil {
-					return
-				}
-				before = sum.ID
-				got++
-			}
-			if got < n {
+		left := limit
+		for sum, err := range inPages(size, func(last ledger.RunSummary) ([]ledger.RunSummary, error) {
+			return d.runs(ctx, runColumns+"AND ($1 = '' OR a.name = $1) AND r.id < $2 ORDER BY r.id DESC LIMIT $3", account, cmp.Or(last.ID, math.MaxInt64), size)
+		}) {
+			if left--; !yield(sum, err) || err != nil || left == 0 {
 				return
 			}
-			left -= got
 		}
 	}
 }
@@ -209,22 +184,11 @@ func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSumma
 			yield(ledger.BatchSummary{}, err)
 			return
 		}
-		for after := int64(0); ; {
-			page, err := d.batches(ctx, run, after)
-			for _, b := range page {
-				if b.Answer, b.AnswerCut, err = d.answer(ctx, b.ID); err != nil {
-					break
-				}
-				if !yield(b, nil) {
-					return
-				}
-				after = b.ID
+		for b, err := range inPages(pageRows, func(last ledger.BatchSummary) ([]ledger.BatchSummary, error) { return d.batches(ctx, run, last.ID) }) {
+			if err == nil {
+				b.Answer, b.AnswerCut, err = d.answer(ctx, b.ID)
 			}
-			if err != nil {
-				yield(ledger.BatchSummary{}, err)
-				return
-			}
-			if len(page) < pageRows {
+			if !yield(b, err) || err != nil {
 				return
 			}
 		}

@@ -212,34 +212,26 @@ func (d *DB) planStep(ctx context.Context, at cursor, sink int64, n int, accepts
 
 // matchDeliveries calls accepts with the rows of each delivery.
 func (d *DB) matchDeliveries(ctx context.Context, all []passedDelivery, accepts func([]inbox.Event) bool) error {
-	for len(all) > 0 {
-		n := 1 // of those that follow each other: no other delivery lies between them
-		for n < len(all) && all[n].delivery == all[n-1].delivery+1 {
-			n++
-		}
-		if err := d.matchRange(ctx, all[:n], accepts); err != nil {
-			return err
-		}
-		all = all[n:]
+	var seqs []int64
+	for _, p := range all {
+		seqs = append(seqs, p.delivery)
 	}
-	return nil
-}
-
-// matchRange is matchDeliveries for deliveries with consecutive numbers.
-func (d *DB) matchRange(ctx context.Context, all []passedDelivery, accepts func([]inbox.Event) bool) error {
-	found, err := list(ctx, d.each, scanEventRow, eventsWithBodies+"WHERE delivery >= $1 AND delivery <= $2 ORDER BY delivery, seq", all[0].delivery, all[len(all)-1].delivery)
-	if err != nil {
+	found := map[int64][]eventRow{}
+	if err := d.each(ctx, func(s scanner) error {
+		e, err := scanEventRow(s)
+		found[e.Delivery] = append(found[e.Delivery], e)
+		return err
+	}, eventsWithBodies+"WHERE delivery IN "+idList(seqs)+" ORDER BY seq"); err != nil {
 		return err
 	}
 	for i := range all {
 		var bodies bodyReader
 		var rows []inbox.Event
-		for ; len(found) > 0 && found[0].Delivery == all[i].delivery; found = found[1:] {
-			e := found[0].Event
-			if err := bodies.fill(ctx, d, &e, found[0].body); err != nil {
+		for _, r := range found[all[i].delivery] {
+			if err := bodies.fill(ctx, d, &r.Event, r.body); err != nil {
 				return err
 			}
-			rows = append(rows, e)
+			rows = append(rows, r.Event)
 		}
 		all[i].match(rows, accepts)
 	}

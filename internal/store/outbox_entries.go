@@ -247,23 +247,7 @@ func (d *DB) EntryOf(ctx context.Context, sink, delivery int64) (*inbox.OutboxEn
 
 // DeadEntries yields the entries that were given up, see [inbox.Outbox].
 func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error] {
-	return func(yield func(inbox.OutboxEntry, error) bool) {
-		last := int64(math.MinInt64)
-		for {
-			page, err := list(ctx, d.each, scanOutboxEntry, selectEntry+"WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last, pageRows)
-			if err != nil {
-				yield(inbox.OutboxEntry{}, err)
-				return
-			}
-			for _, l := range page {
-				if !yield(l, nil) {
-					return
-				}
-				last = l.ID
-			}
-			if len(page) < pageRows {
-				return
-			}
-		}
-	}
+	return inPages(pageRows, func(last inbox.OutboxEntry) ([]inbox.OutboxEntry, error) {
+		return list(ctx, d.each, scanOutboxEntry, selectEntry+"WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, pageRows)
+	})
 }

@@ -6,13 +6,10 @@ import (
 	"slices"
 )
 
-// inInput holds for a row r that is in the input of a run n. knownFrom, a run and
-// knownTo are the end of the run's last known range that begins at or before r.
-const (
-	inInput   = "(r.id BETWEEN n.first_row AND n.last_row OR r.id < " + knownFrom + "n.id" + knownTo + ")"
-	knownFrom = "(SELECT k.row_id + k.rows FROM run_known_rows k WHERE k.run_id = "
-	knownTo   = " AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1)"
-)
+// inInput holds for a row r that is in the input of a run n: its own, or before the end of
+// its last known range that begins at or before r.
+const inInput = `(r.id BETWEEN n.first_row AND n.last_row OR
+	r.id < (SELECT k.row_id + k.rows FROM run_known_rows k WHERE k.run_id = n.id AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1))`
 
 // rowMover moves rows between batches. Until finish the counts and ranges of the
 // batches it touched are wrong.

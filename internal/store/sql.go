@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -37,6 +38,29 @@ func list[T any](ctx context.Context, ask querier, read func(scanner) (T, error)
 		return err
 	}, query, args...)
 	return all, err
+}
+
+// inPages yields what read returns, page by page: each has what follows the last one so
+// far, the zero value at first, and up to size of it.
+func inPages[T any](size int, read func(last T) ([]T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var last, none T
+		for {
+			page, err := read(last)
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			for _, last = range page {
+				if !yield(last, nil) {
+					return
+				}
+			}
+			if len(page) < size {
+				return
+			}
+		}
+	}
 }
 
 // scanRows calls f for each row and closes rows, also if f panics.

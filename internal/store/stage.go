@@ -48,8 +48,6 @@ type progress struct {
 	// expectKnown looks records up before it inserts them. Without it inserting
 	// comes first, which is faster where all are new.
 	expectKnown bool
-	// expectNamed also looks up what earlier chunks of this input named.
-	expectNamed bool
 }
 
 // batch is a range of rows that go into one request.
@@ -193,8 +191,8 @@ func (s *staging) Add(ctx context.Context, entries []ledger.Entry) ([]ledger.Con
 	return conflicts, nil
 }
 
-// addChunk adds entries in one transaction. If an assumption proves wrong it
-// starts over without it.
+// addChunk adds entries in one transaction. If one of them is known against expectation,
+// it starts over.
 func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledger.Conflict, error) {
 	now := s.progress
 	for {
@@ -209,8 +207,6 @@ func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledge
 			return c.conflicts, nil
 		case errors.Is(err, errNotNew):
 			now.expectKnown = true
-		case errors.Is(err, errNamedBefore):
-			now.expectKnown, now.expectNamed = true, true
 		default:
 			return nil, err
 		}

@@ -9,9 +9,9 @@ import (
 // are made once.
 type statements struct {
 	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, batchAnswers, sightings, trackingCounts, answers, deliveries, events, observed multiInsert
-	keyLookup                                                                                                                                         keyLookup
 	find                                                                                                                                              findQueries
 
+	keyLookup [len(widths)]string
 	// consecutiveRows adds rows with the numbers, lines and so on of the first one
 	// and three texts for each: most of the cost of a row is its parameters.
 	consecutiveRows [len(widths)]string

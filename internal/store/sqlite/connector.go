@@ -15,8 +15,6 @@ type connector struct {
 	pool     *sql.DB
 	readers  *sql.DB // reopened with the connection after the disk failed
 	identity identity
-
-	begin, commit *sql.Stmt // of the connection
 }
 
 // Connect opens the connection.
@@ -29,24 +27,12 @@ func (c *connector) Connect(ctx context.Context) (*sql.Conn, error) {
 		return nil, err
 	}
 	c.identity.log = nil
-	if c.begin, err = conn.PrepareContext(ctx, "BEGIN IMMEDIATE"); err == nil {
-		c.commit, err = conn.PrepareContext(ctx, "COMMIT")
-	}
-	if err != nil {
-		c.Drop(conn)
-		return nil, err
-	}
 	return conn, nil
 }
 
 // Drop closes the connection and the readers' idle ones.
 func (c *connector) Drop(conn *sql.Conn) {
-	for _, s := range []*sql.Stmt{c.begin, c.commit} {
-		if s != nil {
-			_ = s.Close()
-		}
-	}
-	c.begin, c.commit, c.identity.log = nil, nil, nil
+	c.identity.log = nil
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	_ = conn.Close()
 	c.readers.SetMaxIdleConns(0)
@@ -56,7 +42,7 @@ func (c *connector) Drop(conn *sql.Conn) {
 // Begin begins a transaction. The first one of a connection sees that the file is
 // still the one that was opened.
 func (c *connector) Begin(ctx context.Context, conn *sql.Conn) error {
-	if _, err := c.begin.ExecContext(ctx); err != nil || c.identity.log != nil {
+	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil || c.identity.log != nil {
 		return err
 	}
 	err := c.identity.checkConnection(ctx, conn)
@@ -76,7 +62,7 @@ func (c *connector) Commit(ctx context.Context, conn *sql.Conn, last []store.Sta
 		}
 	}
 	if err == nil {
-		_, err = c.commit.ExecContext(ctx)
+		_, err = conn.ExecContext(ctx, "COMMIT")
 	}
 	if err == nil {
 		err = c.identity.checkLog()
@@ -94,15 +80,3 @@ func (c *connector) Judge(err error) (again, drop bool) {
 type wrongFileError struct{ error }
 
 func (e wrongFileError) Unwrap() error { return e.error }
-
-// close closes the pool. Its connection has been closed.
-func (c *connector) close() error {
-	var errs []error
-	for _, s := range []*sql.Stmt{c.begin, c.commit} {
-		if s != nil {
-			errs = append(errs, s.Close())
-		}
-	}
-	c.begin, c.commit = nil, nil
-	return errors.Join(append(errs, c.pool.Close())...)
-}

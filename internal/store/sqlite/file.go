@@ -94,8 +94,7 @@ func (f *file) abandon() error { return errors.Join(f.readers.Close(), f.close()
 
 // close closes what only this engine knows of.
 func (f *file) close() error {
-	err := f.writer.close()
-	return errors.Join(fail(f.path, "close", err), f.owner.release())
+	return errors.Join(fail(f.path, "close", f.writer.pool.Close()), f.owner.release())
 }
 
 // engine returns the engine of the file.

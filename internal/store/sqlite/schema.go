@@ -42,14 +42,9 @@ func (c *connector) prepare(ctx context.Context) (made bool, err error) {
 	return made, err
 }
 
-// rowQuerier is a connection, or a pool of them.
-type rowQuerier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
 // isStore reports whether the file is a store; it is not if it is empty, and another one is an
 // error. It writes nothing, so that a file that is not ours stays as it is.
-func isStore(ctx context.Context, conn rowQuerier, path string) (bool, error) {
+func isStore(ctx context.Context, conn store.Queryer, path string) (bool, error) {
 	var id, version, tables int
 	// One statement sees one state, also while another process makes the store.
 	if err := conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
