@@ -2,10 +2,14 @@ package intake
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -126,4 +130,160 @@ func Shorten(s string) string {
 		n--
 	}
 	return s[:n] + "…"
+}
+
+// maxHeader is how many names of a header a message shows.
+const maxHeader = 40
+
+// Mapping is one use of --map.
+type Mapping struct {
+	Field  string
+	Header string // name of the column
+}
+
+// ColumnError says that it can't be told which column of a header is which
+// field.
+type ColumnError struct {
+	File   string
+	Sheet  string    // of a workbook; Line is the row's number then
+	Line   int       // physical line of the header, 1-based
+	Fields []string  // the fields that are missing or ambiguous
+	Header []string  // every column found, in order
+	Found  []string  // for one ambiguous field, the columns that could be it
+	Maps   []Mapping // uses of --map that would settle it: one per field, or for an ambiguous field one per choice; may be empty
+	Saved  []string  // saved mappings that fit the header: see [ColumnError.Offer]
+	reason string
+	others string // further sheets that were looked at, with their numbers
+}
+
+// Offer notes which of the saved mappings, each the column of some fields, fit the
+// header: every column that they name is there, once, and they have the fields that
+// are missing.
+func (e *ColumnError) Offer(saved map[string]map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(saved)) {
+		mapping := saved[name]
+		fits := !slices.ContainsFunc(e.Fields, func(field string) bool { return mapping[field] == "" })
+		for _, column := range mapping {
+			named := func(h string) bool { return foldName(h) == foldName(column) }
+			first := slices.IndexFunc(e.Header, named)
+			fits = fits && first >= 0 && !slices.ContainsFunc(e.Header[first+1:], named)
+		}
+		if fits {
+			e.Saved = append(e.Saved, name)
+		}
+	}
+}
+
+func (e *ColumnError) Error() string {
+	names := make([]string, 0, min(len(e.Header), maxHeader))
+	for i, name := range e.Header {
+		if i == maxHeader {
+			names = append(names, fmt.Sprintf("and %d more", len(e.Header)-maxHeader))
+			break
+		}
+		names = append(names, show(name))
+	}
+	where := fmt.Sprintf("%s:%d", showName(e.File), e.Line)
+	if e.Sheet != "" {
+		where = place(e.File, e.Sheet, strconv.Itoa(e.Line))
+	}
+	return fmt.Sprintf("%s: %s; the header is: %s", where, e.reason, strings.Join(names, ", "))
+}
+
+// Hint gives the exact flags to type.
+func (e *ColumnError) Hint() string {
+	if e.others != "" {
+		return e.mapHint() + "; other sheets: " + e.others + " (--sheet)"
+	}
+	return e.mapHint()
+}
+
+func (e *ColumnError) mapHint() string {
+	flags := make([]string, len(e.Maps))
+	for i, m := range e.Maps {
+		flags[i] = "--map " + m.Field + "=" + shell.Word(m.Header)
+	}
+	switch {
+	case len(e.Saved) > 0:
+		return "add --map @" + strings.Join(e.Saved, " or --map @") + ", a saved mapping that fits"
+	case len(flags) == 0 && len(e.Found) > 1:
+		return "rename one of the columns in the file: both have the same name"
+	case len(flags) == 0:
+		return "add a first line with the names of the columns, such as referId and rawTrackingNumber"
+	case len(e.Found) > 1:
+		return "add " + strings.Join(flags, " or ")
+	}
+	return "add " + strings.Join(flags, " ")
+}
+
+// fail makes the error for fields that can't be placed; found are the columns
+// that compete for the only one, if they do.
+func (r *resolver) fail(fields []string, reason string, found []int) error {
+	e := &ColumnError{File: r.file, Line: r.line, Fields: fields, Header: r.header, reason: reason}
+	for _, i := range found {
+		e.Found = append(e.Found, r.header[i])
+	}
+	if len(found) > 0 {
+		for _, name := range e.Found {
+			if m := (Mapping{fields[0], name}); typable(name) && !slices.Contains(e.Maps, m) && r.countName(name) == 1 {
+				e.Maps = append(e.Maps, m)
+			}
+		}
+		return e
+	}
+	taken := slices.Clone(r.mapped)
+	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
+		for _, i := range r.bestColumns(field) {
+			taken[i] = taken[i] || !slices.Contains(fields, field)
+		}
+	}
+	for _, field := range fields {
+		if at := r.propose(field, taken); at != none {
+			taken[at] = true
+			e.Maps = append(e.Maps, Mapping{field, r.header[at]})
+		}
+	}
+	if len(e.Maps) < len(fields) {
+		e.Maps = nil
+	}
+	return e
+}
+
+func (r *resolver) countName(name string) int {
+	return len(r.matching(func(h string) bool { return h == name }))
+}
+
+// propose picks a column for a field that no name fits: one that sounds like
+// it, else the first that nothing else sounds like, else the first.
+func (r *resolver) propose(field string, taken []bool) int {
+	sounds := func(field, name string) bool {
+		name = strings.ToLower(name)
+		return slices.ContainsFunc(hintWords[field], func(part string) bool { return strings.Contains(name, part) })
+	}
+	first, free := none, none
+	for i, name := range r.header {
+		if taken[i] || !typable(name) || r.countName(name) > 1 || foldName(name) == foldName(errorColumn) {
+			continue
+		}
+		if sounds(field, name) {
+			return i
+		}
+		if first == none {
+			first = i
+		}
+		other := field != tracking.FieldReferID && sounds(tracking.FieldReferID, name) ||
+			field != tracking.FieldNumber && sounds(tracking.FieldNumber, name)
+		if free == none && !other {
+			free = i
+		}
+	}
+	if free != none {
+		return free
+	}
+	return first
+}
+
+// typable reports whether a name can be typed as it is shown.
+func typable(name string) bool {
+	return name != "" && len(name) <= maxValue && graphic(name)
 }

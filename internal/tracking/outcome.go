@@ -1,6 +1,8 @@
 package tracking
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"slices"
 	"time"
@@ -136,4 +138,56 @@ type RefusedRow struct {
 	Reason string // the service's own words
 	// Ambiguous says that the answer means this row or another.
 	Ambiguous bool
+}
+
+// Query is a question about a tracking: by the caller's identifier, or by the
+// carrier's number if that is empty.
+type Query struct {
+	ReferID string
+	Number  string
+	Param   string // the query parameter for Number; empty for the configured one
+}
+
+// Ref returns what is asked for.
+func (q Query) Ref() string { return cmp.Or(q.ReferID, q.Number) }
+
+// ErrProcessing says that the service is still working on a tracking. It is
+// not a failure: ask again later.
+//
+// Interface: Errors, 1.
+var ErrProcessing = errors.New("still processing")
+
+// ErrAbsent says that the service has no such tracking.
+//
+// Assumed: what "no such tracking" looks like is not shown; `query.absent` sets it.
+var ErrAbsent = errors.New("not found")
+
+// ErrUndecided says that an answer neither shows the tracking nor says that
+// there is none.
+var ErrUndecided = errors.New("the response does not say whether the tracking exists")
+
+// ErrUnauthorized says that the service refused the key.
+var ErrUnauthorized = errors.New("the service refused the API key")
+
+// Finding is an answer with what it proves, for those who learn what answers
+// look like.
+type Finding struct {
+	Evidence
+	Status int   // 0 if no answer came
+	Body   *Body // nil if no answer came
+}
+
+type allowedKey struct{}
+
+// WithAllowed returns a context for a request whose bytes may leave only while
+// allowed returns nil. It is called right before each write, for a process can stand
+// still at any moment, and must not wait.
+func WithAllowed(ctx context.Context, allowed func() error) context.Context {
+	return context.WithValue(ctx, allowedKey{}, allowed)
+}
+
+// Allowed returns what [WithAllowed] was given; nil if the bytes may always leave.
+func Allowed(ctx context.Context) func() error {
+	allowed, _ := ctx.Value(allowedKey{}).(func() error)
+	return allowed
 }

@@ -1,9 +1,17 @@
 package webhook
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
+	"io"
+	"slices"
+	"strings"
 	"time"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Kinds of schemes.
@@ -153,4 +161,241 @@ func (s Scheme) Check() error {
 func (s Scheme) CoversBody() bool {
 	c, err := compile(s)
 	return err == nil && c.coversBody()
+}
+
+// Strength says what a signature that verifies proves, at best.
+type Strength string
+
+// The strengths, from the best to none.
+const (
+	StrengthBody      Strength = "body"      // every byte of the body
+	StrengthParts     Strength = "parts"     // parts of the body
+	StrengthTimestamp Strength = "timestamp" // when it was signed, and nothing of the body
+	StrengthNothing   Strength = "nothing"   // that the sender once signed something
+	StrengthToken     Strength = "token"     // that the sender has the secret, which each delivery shows
+	StrengthKeyless   Strength = "keyless"   // nothing: anybody can make it
+)
+
+// strengths are the strengths in words for people, the best first.
+var strengths = []struct {
+	strength Strength
+	words    string
+}{
+	{StrengthBody, "covers the body"},
+	{StrengthParts, "covers only parts of the body: anybody who sees one delivery can forge the rest of the next"},
+	{StrengthTimestamp, "covers only the timestamp: anybody who sees one delivery can forge the next"},
+	{StrengthNothing, "covers neither body nor timestamp: anybody who sees one delivery can forge the next"},
+	{StrengthToken, "token in clear: anybody who sees one delivery can forge the next"},
+	{StrengthKeyless, "keyless hash: proves nothing"},
+}
+
+// String returns the strength in words for people.
+func (s Strength) String() string {
+	if i := s.rank(); i >= 0 {
+		return strengths[i].words
+	}
+	return "unknown"
+}
+
+// rank orders strengths, the best first; it is -1 for one that is none.
+func (s Strength) rank() int {
+	for i, row := range strengths {
+		if row.strength == s {
+			return i
+		}
+	}
+	return -1
+}
+
+// Strength says what a delivery that verifies in this scheme proves. It is
+// empty for a scheme that can't be used.
+func (s Scheme) Strength() Strength {
+	c, err := compile(s)
+	if err != nil {
+		return ""
+	}
+	return c.strength()
+}
+
+func (c *compiled) strength() Strength {
+	switch {
+	case c.scheme.Kind == KindToken:
+		return StrengthToken
+	case !c.keyed():
+		return StrengthKeyless
+	case c.coversBody():
+		return StrengthBody
+	case has(c.parts, slotForm), c.coversPart():
+		return StrengthParts
+	case c.timestamp.kind != sourceNone:
+		return StrengthTimestamp
+	default:
+		return StrengthNothing
+	}
+}
+
+// coversPart reports whether a value of the body is signed, beside the
+// timestamp.
+func (c *compiled) coversPart() bool {
+	return slices.ContainsFunc(c.parts, func(p part) bool {
+		return p.slot == slotSource && p.source.kind == sourceJSON && !p.source.same(c.timestamp)
+	})
+}
+
+// Preset is a scheme that has a name, after how it is made.
+type Preset struct {
+	Name   string
+	About  string // one line for people
+	Scheme Scheme
+}
+
+// Presets returns the schemes that can be used by name alone. Whether the
+// service signs in any of these ways is not known; a configured scheme that
+// differs in one setting is as good.
+func Presets() []Preset {
+	return []Preset{
+		{"hmac-body-hex", "HMAC-SHA256 of the body, in hex", Scheme{}},
+		{"hmac-body-hex-prefixed", "HMAC-SHA256 of the body, in hex after sha256=", Scheme{
+			Signature: Signature{From: "header:X-Hub-Signature-256", Prefix: "sha256="},
+		}},
+		{"hmac-body-hex-nfkd", "HMAC-SHA256 of the body, in hex after hmac-sha256-hex=; the key in normal form KD", Scheme{
+			Key:       Key{Normalize: NormalizeNFKD},
+			Signature: Signature{From: "header:X-Hmac-Signature", Prefix: "hmac-sha256-hex="},
+		}},
+		{"hmac-body-base64", "HMAC-SHA256 of the body, in base64", Scheme{
+			Signature: Signature{Encoding: EncodingBase64},
+		}},
+		{"standard-webhooks", "Standard Webhooks 1.0.0: HMAC-SHA256 of id.timestamp.body, in base64", Scheme{
+			Key:       Key{StripPrefix: "whsec_", Encoding: EncodingBase64},
+			Signed:    "{header:webhook-id}.{timestamp}.{body}",
+			Signature: Signature{From: "header:webhook-signature", Format: FormatList, Tag: "v1", Encoding: EncodingBase64},
+			Timestamp: Timestamp{From: "header:webhook-timestamp"},
+		}},
+		{"timestamped-kv", "HMAC-SHA256 of timestamp.body, as t=…,v1=… in hex", Scheme{
+			Signed:    "{timestamp}.{body}",
+			Signature: Signature{Format: FormatKV, Tag: "v1"},
+			Timestamp: Timestamp{From: "sig:t"},
+		}},
+		{"timestamped-kv-semicolon", "HMAC-SHA256 of timestamp:body, as ts=…;h1=… in hex", Scheme{
+			Signed:    "{timestamp}:{body}",
+			Signature: Signature{Format: FormatKV, Separator: ";", Tag: "h1"},
+			Timestamp: Timestamp{From: "sig:ts"},
+		}},
+		{"timestamped-kv-base64url", "HMAC-SHA256 of timestamp.body, as t=…,v1=… in base64url, with milliseconds", Scheme{
+			Signed:    "{timestamp}.{body}",
+			Signature: Signature{Format: FormatKV, Tag: "v1", Encoding: EncodingBase64URL},
+			Timestamp: Timestamp{From: "sig:t", Unit: UnitMilliseconds},
+		}},
+		{"versioned-timestamp-body", "HMAC-SHA256 of v0:timestamp:body, in hex after v0=", Scheme{
+			Signed:    "v0:{timestamp}:{body}",
+			Signature: Signature{Prefix: "v0="},
+			Timestamp: Timestamp{From: "header:X-Request-Timestamp"},
+		}},
+		{"hmac-timestamp-hex", "HMAC-SHA256 of the timestamp alone, in hex; does not authenticate the body", Scheme{
+			Signed:    "{timestamp}",
+			Timestamp: Timestamp{From: "header:X-Timestamp"},
+		}},
+		{"digest-body-slash-key", "SHA-256 of body/secret, in hex", Scheme{
+			Kind:      KindDigest,
+			Signed:    "{body}/{secret}",
+			Signature: Signature{From: "header:sign"},
+		}},
+		{"bearer-token", "the secret in clear, as Authorization: Bearer; does not authenticate the body", Scheme{
+			Kind:      KindToken,
+			Signature: Signature{From: "header:Authorization", Prefix: "Bearer "},
+		}},
+	}
+}
+
+// PresetByName returns the preset of that name, and false if there is none.
+func PresetByName(name string) (Preset, bool) {
+	for _, p := range Presets() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Preset{}, false
+}
+
+// Secret is a webhook secret and where it came from. Printed, it is ***.
+type Secret struct {
+	Name  string // such as env:WAYBILL_WEBHOOK_SECRET; may be shown
+	Value []byte // never shown
+}
+
+// String returns ***.
+func (Secret) String() string { return "***" }
+
+// Format writes *** whatever the verb, so that no way of printing shows the
+// value.
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "***") }
+
+// MarshalText returns ***; encoders and loggers use it.
+func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
+
+// InClear returns the secrets that a delivery in this scheme may contain: each
+// as it is and, for a token, the key derived from it.
+func (s Scheme) InClear(secrets []Secret) []Secret {
+	all := slices.Clone(secrets)
+	for _, secret := range secrets {
+		if s.Kind != KindToken {
+			break
+		}
+		key, bad := s.WithDefaults().Key.derive(secret, "")
+		if bad == nil && !bytes.Equal(key, secret.Value) {
+			all = append(all, Secret{Name: secret.Name, Value: key})
+		}
+	}
+	return all
+}
+
+// derive returns the key of a secret. field names the secret in an error.
+func (k Key) derive(s Secret, field string) ([]byte, *SchemeError) {
+	if s.Name != "" {
+		field += " (" + s.Name + ")"
+	}
+	if len(s.Value) == 0 {
+		return nil, wrong(field, "is empty; an empty secret verifies anything")
+	}
+	secret := strings.TrimPrefix(string(s.Value), k.StripPrefix)
+	if secret == "" {
+		return nil, wrong(field, "is empty without key.strip_prefix")
+	}
+	key := []byte(secret)
+	var err error
+	switch k.Encoding {
+	case EncodingBase64:
+		key, err = strictBase64(base64.StdEncoding, secret)
+	case EncodingHex:
+		key, err = hex.DecodeString(secret)
+	}
+	if err != nil {
+		return nil, wrong(field, "is not %s, as key.encoding says; check for white space or a prefix", k.Encoding)
+	}
+	switch k.Normalize {
+	case NormalizeNFKD:
+		key = norm.NFKD.Bytes(key)
+	case NormalizeNFC:
+		key = norm.NFC.Bytes(key)
+	}
+	return key, nil
+}
+
+// usable returns the secrets that a key can be derived from, and their indexes.
+func (k Key) usable(secrets []Secret) (usable []Secret, index []int) {
+	for i, secret := range secrets {
+		if _, bad := k.derive(secret, ""); bad == nil {
+			usable, index = append(usable, secret), append(index, i)
+		}
+	}
+	return usable, index
+}
+
+// strictBase64 decodes s, refusing line breaks and stray bits, which package
+// base64 would let pass.
+func strictBase64(enc *base64.Encoding, s string) ([]byte, error) {
+	if strings.ContainsAny(s, "\r\n") {
+		return nil, base64.CorruptInputError(strings.IndexAny(s, "\r\n"))
+	}
+	return enc.Strict().DecodeString(s)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
@@ -141,4 +142,53 @@ func (d *delivery) pointer(path jsonscan.Pointer) (value []byte, times int) {
 		return nil, 0
 	}
 	return []byte(s), times
+}
+
+// Field is one header line. Names compare without case.
+type Field struct {
+	Name  string
+	Value string
+}
+
+// Request is a delivery as it was received, before any decoding.
+type Request struct {
+	Method   string
+	Path     string  // escaped as sent, without the query
+	RawQuery string  // escaped as sent, without the question mark
+	Header   []Field // repeated names kept, in the order they came in where that is known
+	Body     []byte
+}
+
+func (r Request) values(name string) []string {
+	var all []string
+	for _, f := range r.Header {
+		if strings.EqualFold(f.Name, name) {
+			all = append(all, f.Value)
+		}
+	}
+	return all
+}
+
+// text returns the text of a string's literal, with U+FFFD in place of what is
+// not Unicode text and of NUL, so that it can be stored anywhere; clean is
+// false if there is any.
+func text(literal []byte) (s string, clean bool) {
+	s, clean = jsonscan.Text(literal)
+	if strings.IndexByte(s, 0) >= 0 {
+		return strings.ReplaceAll(s, "\x00", string(utf8.RuneError)), false
+	}
+	return s, clean
+}
+
+// scalar returns the text of a string, or the literal of a number or boolean;
+// false for null, objects, arrays and text that is not clean.
+func scalar(raw []byte) (string, bool) {
+	switch raw[0] {
+	case '"':
+		return text(raw)
+	case '{', '[', 'n':
+		return "", false
+	default:
+		return string(raw), true
+	}
 }

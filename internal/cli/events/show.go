@@ -1,8 +1,13 @@
 package events
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +15,11 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 type showOptions struct {
@@ -97,4 +106,359 @@ func showHeaders(ctx context.Context, c *command.Call, id string, reveal bool) e
 		return c.Out.Object(headers)
 	}
 	return view.PrintHeaders(c.Out, headers)
+}
+
+// Shown is an event with all that the store knows about it, in our output.
+type Shown struct {
+	view.Event
+
+	From       string       `json:"from"` // address of the sender
+	Path       string       `json:"path"` // as sent, without the query
+	Scheme     string       `json:"scheme"`
+	Secret     string       `json:"secret"` // name of the one that matched
+	Events     int          `json:"events"` // in its delivery, anomalies included
+	Current    string       `json:"current,omitempty"`
+	Repeats    []Repeat     `json:"repeats"`
+	Effect     string       `json:"effect,omitempty"`
+	Changed    []Changed    `json:"changed"`
+	Forwarding []Forwarding `json:"forwarding"`
+}
+
+// Repeat is another event with the same eventId.
+type Repeat struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+}
+
+// Changed is a tracking whose status is known from an event.
+type Changed struct {
+	ReferID        string `json:"referId"`
+	TrackingNumber string `json:"trackingNumber"`
+}
+
+func showPage(ctx context.Context, c *command.Call, id string, reveal bool) error {
+	in, err := c.Received(ctx)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(id, replay.RefusedPrefix) {
+		d, err := replay.Find(ctx, in, id)
+		if err != nil {
+			return err
+		}
+		if d.Refused {
+			return showRefused(c, d, reveal)
+		}
+	}
+	e, err := replay.FindEvent(ctx, in, id)
+	if err != nil {
+		return err
+	}
+	if c.Out.IsCSV() {
+		return eventListing(c).PrintAll(c.IO, []inbox.Event{e})
+	}
+	db, err := c.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	d, err := db.Inbox.Delivery(ctx, e.Delivery)
+	if err != nil {
+		return err
+	}
+	all, err := ShowEvents(ctx, c, db, d, []inbox.Event{e}, true)
+	if err != nil {
+		return err
+	}
+	j := all[0]
+	if !reveal {
+		e = view.MaskEvent(e, c.SecretMasker())
+	}
+	j.Data, j.Raw = view.NewEvent(e).Data, e.Raw
+	if c.Out.Machine() {
+		return c.Out.Object(j)
+	}
+	return printPage(c, e, j)
+}
+
+// ShowEvents reads what the store knows about events of the delivery d. It first applies
+// those that no command has applied to trackings yet, if apply. Secrets are not masked.
+func ShowEvents(ctx context.Context, c *command.Call, db *app.Store, d inbox.Delivery, events []inbox.Event, apply bool) ([]Shown, error) {
+	count, err := countEvents(ctx, db.Inbox, d.Seq)
+	if err != nil {
+		return nil, err
+	}
+	forwarding, err := ForwardingsOf(ctx, db, d.Seq)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Shown, len(events))
+	for i, e := range events {
+		all[i] = Shown{
+			Event: view.NewEvent(e), From: d.RemoteAddr, Path: d.Path, Scheme: d.Scheme, Secret: d.SecretName,
+			Events: count, Repeats: []Repeat{}, Changed: []Changed{}, Forwarding: forwarding,
+		}
+		if err := all[i].addRepeats(ctx, db, e); err != nil {
+			return nil, err
+		}
+		if err := all[i].addEffect(ctx, c, db, e, apply); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// maxRepeats is how many other events of an eventId are named.
+const maxRepeats = 20
+
+// addRepeats adds the other events with the eventId.
+func (j *Shown) addRepeats(ctx context.Context, db *app.Store, e inbox.Event) error {
+	if e.EventID == "" {
+		return nil
+	}
+	for _, marks := range [][]inbox.Mark{{inbox.Current}, {inbox.Duplicate, inbox.Conflict, inbox.Superseded}} {
+		for other, err := range db.Inbox.Events(ctx, inbox.Query{EventID: e.EventID, Marks: marks}) {
+			switch {
+			case err != nil:
+				return err
+			case len(j.Repeats) == maxRepeats:
+				return nil
+			case other.Synthetic != e.Synthetic || other.ID() == e.ID():
+			case other.Mark == inbox.Current:
+				j.Current = other.ID()
+			default:
+				j.Repeats = append(j.Repeats, Repeat{other.ID(), view.EventType(other.Mark)})
+			}
+		}
+	}
+	return nil
+}
+
+// addEffect adds what the event changed of trackings, or why it changed nothing.
+func (j *Shown) addEffect(ctx context.Context, c *command.Call, db *app.Store, e inbox.Event, apply bool) error {
+	switch {
+	case e.Mark == inbox.Anomaly:
+		j.Effect = "nothing: it cannot be read as an event"
+	case e.Synthetic:
+		j.Effect = "nothing: `waybill events send` made it up"
+	case e.Mark != inbox.Current && j.Current != "":
+		j.Effect = fmt.Sprintf("nothing: event %s has the same eventId and counts", j.Current)
+	case e.Mark != inbox.Current:
+		j.Effect = "nothing: another event with the same bytes counts"
+	case e.Verified != inbox.Yes:
+		j.Effect = "nothing: it is not verified"
+	}
+	if j.Effect != "" || e.TrackingNumber == "" {
+		return nil
+	}
+	followed, _, err := db.Events.Followed(ctx)
+	if err != nil {
+		return err
+	}
+	if followed < e.Seq {
+		err := inbox.ErrReadOnly
+		if apply {
+			err = db.Follower().CatchUp(ctx)
+		}
+		if inbox.IsTemporary(err) {
+			j.Effect = "not applied yet; the next show, list or wait applies it"
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	account := c.Account(ctx)
+	if account == "" {
+		j.Effect = "not known: no account is set; set WAYBILL_BASE_URL or --account"
+		return nil
+	}
+	known, err := db.Trackings.Find(ctx, account, "", e.TrackingNumber)
+	for _, k := range known {
+		if k.Sighting != nil && k.Sighting.Event == e.Seq {
+			j.Changed = append(j.Changed, Changed{k.Item.ReferID, k.Item.Number})
+		}
+	}
+	switch {
+	case err != nil:
+	case len(j.Changed) > 0:
+		j.Effect = "status of " + changedText(j.Changed)
+	case len(known) == 0:
+		j.Effect = "nothing: no tracking with its number is known here"
+	default:
+		j.Effect = "nothing that is still current: " + newerText(known)
+	}
+	return err
+}
+
+func changedText(all []Changed) string {
+	var names []string
+	for _, k := range all {
+		name := k.TrackingNumber
+		if k.ReferID != "" {
+			name = k.ReferID + " (" + name + ")"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// newerText says what counts instead of an event.
+func newerText(known []ledger.TrackingStatus) string {
+	for _, k := range known {
+		if k.Sighting != nil {
+			return fmt.Sprintf("a %s received %s is newer", view.Source(k.Sighting.Source), render.LocalTime(k.Sighting.Seen))
+		}
+	}
+	return "the tracking has no status yet"
+}
+
+// received says when and from where a delivery came; how long ago on a terminal.
+func received(out *command.Output, at time.Time, from, path string) string {
+	when := render.LocalTime(at)
+	if out.Out().IsTerminal() {
+		when = render.LocalMinute(at) + " (" + view.Ago(at, time.Now()) + ")"
+	}
+	if from != "" {
+		when += ", from " + from
+	}
+	if path != "" && path != "/" {
+		when += ", path " + path
+	}
+	return when
+}
+
+func verifiedText(e inbox.Event, id, scheme, secret string) (string, term.Style) {
+	text, style := view.VerifiedMark(e), term.Caution
+	switch e.Verified {
+	case inbox.Yes:
+		style = term.Good
+	case inbox.No:
+		style = term.Bad
+	case inbox.Unknown:
+		return "unknown: no signature scheme was set", style
+	}
+	if scheme != "" {
+		text += ", scheme " + scheme
+	}
+	if secret != "" {
+		text += ", secret " + secret
+	}
+	if e.Verified == inbox.No {
+		text += "; `waybill signature explain " + id + "` says more"
+	}
+	return text, style
+}
+
+func printPage(c *command.Call, e inbox.Event, j Shown) error {
+	names := view.NewStatusNames(c.Config.Statuses)
+	id := e.ID()
+	if j.Events > 1 {
+		id += fmt.Sprintf(" (event %d of %d in delivery %d)", e.Index+1, j.Events, e.Delivery)
+	}
+	madeUp := ""
+	if e.Synthetic {
+		madeUp = "yes, by `waybill events send`"
+	}
+	targets := slices.DeleteFunc(slices.Clone(j.Forwarding), func(f Forwarding) bool {
+		return f.State == notQueued || f.State == unread && j.Events == 1 && !e.WasNew() // a repeat is never queued
+	})
+	forwarded := ""
+	if len(targets) == 0 {
+		forwarded = "no"
+	}
+	verified, style := verifiedText(e, e.ID(), j.Scheme, j.Secret)
+	err := c.Out.Fields([]render.Field{
+		{Name: "ID", Value: id},
+		{Name: "Event", Value: e.Kind},
+		{Name: "Event ID", Value: e.EventID},
+		{Name: "Number", Value: e.TrackingNumber},
+		{Name: "Status", Value: names.Status(e.Status, e.StatusLabel, e.StatusTrack), Style: names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)},
+		{Name: "Latest event", Value: e.LatestEvent},
+		{Name: "Event time", Value: e.EventTime},
+		{Name: "Received", Value: received(c.Out, e.ReceivedAt, j.From, j.Path)},
+		{Name: "Verified", Value: verified, Style: style},
+		{Name: "Made up", Value: madeUp, Style: term.Caution},
+		{Name: "Type", Value: typeText(e.Mark, j.Current)},
+		{Name: "Repeats", Value: repeatsText(j.Repeats)},
+		{Name: "Anomaly", Value: e.Anomaly, Style: term.Caution},
+		{Name: "Changed", Value: j.Effect},
+		{Name: "Forwarded", Value: forwarded},
+	})
+	if err == nil && len(targets) > 0 {
+		err = printForwarding(c, targets)
+	}
+	if err != nil {
+		return err
+	}
+	if e.Raw == nil {
+		c.IO.Note("Its bytes were pruned; this is the rest")
+		return nil
+	}
+	return printBody(c.Out, e.Raw)
+}
+
+// shownLines is how many lines of a body are shown on a terminal.
+const shownLines = 20
+
+// printBody prints a body below the fields; on a terminal its beginning.
+func printBody(out *command.Output, body []byte) error {
+	if err := out.Line(""); err != nil {
+		return err
+	}
+	if lines := bytes.SplitAfter(render.Indented(nil, body), []byte("\n")); out.Out().IsTerminal() && json.Valid(body) && len(lines) > shownLines+1 {
+		for _, line := range lines[:shownLines] {
+			if err := out.Line("%s", term.Styled(term.EscapeJSON(nil, bytes.TrimSuffix(line, []byte("\n"))))); err != nil {
+				return err
+			}
+		}
+		return out.Line("… %d more lines: --raw or -o json shows all", len(lines)-shownLines)
+	}
+	return out.Raw(body)
+}
+
+// typeText says how an event is related to the current one of its eventId; empty if
+// it is that one.
+func typeText(m inbox.Mark, current string) string {
+	if m == inbox.Current {
+		return ""
+	}
+	text := view.EventType(m)
+	if current != "" {
+		text += " of " + current
+	}
+	return strings.ReplaceAll(text, "superseded of", "superseded by")
+}
+
+func repeatsText(all []Repeat) string {
+	var texts []string
+	for _, r := range all {
+		texts = append(texts, r.ID+" ("+r.Type+")")
+	}
+	return strings.Join(texts, ", ")
+}
+
+func printForwarding(c *command.Call, all []Forwarding) error {
+	if err := c.Out.Line(""); err != nil {
+		return err
+	}
+	return command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}.PrintAll(c.IO, all)
+}
+
+func showRefused(c *command.Call, d replay.Delivery, reveal bool) error {
+	if !reveal {
+		d.Body = c.SecretMasker()(d.Body)
+	}
+	if c.Out.Machine() {
+		return c.Out.Object(view.NewRefused(d.Delivery))
+	}
+	verified, style := verifiedText(inbox.Event{Verified: d.Verified, Reason: d.Reason}, d.ID(), d.Scheme, "")
+	if err := c.Out.Fields([]render.Field{
+		{Name: "ID", Value: d.ID()},
+		{Name: "Received", Value: received(c.Out, d.ReceivedAt, d.RemoteAddr, d.Path)},
+		{Name: "Verified", Value: verified, Style: style},
+		{Name: "Changed", Value: "nothing: it was refused and is kept as evidence; `waybill events readmit` verifies it again"},
+	}); err != nil || c.Out.IsCSV() {
+		return err
+	}
+	return printBody(c.Out, d.Body)
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"runtime"
 	"strconv"
@@ -23,6 +24,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // heapSlack makes the garbage collector wait for that much garbage at least. A listener keeps
@@ -269,4 +272,122 @@ func shownAddr(asked string, addr net.Addr) string {
 		return addr.String()
 	}
 	return net.JoinHostPort(host, strconv.Itoa(tcp.Port))
+}
+
+// newReceiver returns a receiver of deliveries that verifies as the settings
+// say. Errors are those of [app.Session.Verifier].
+func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings) (*listen.Receiver, error) {
+	w := s.Config.Webhook
+	verifier, err := s.Verifier()
+	if err != nil {
+		return nil, err
+	}
+	if verifier == nil && w.Verify == "enforce" {
+		return nil, s.Config.Refuse("webhook.verify", "enforce needs a scheme to verify with", "set webhook.scheme, or webhook.verify: observe")
+	}
+	o := listen.Options{
+		Store:      opened.Inbox,
+		MaxBody:    int64(s.Config.Listen.MaxBody),
+		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Retention.UnverifiedBytes},
+		Away:       opened.Changes.Away,
+		Log:        slog.New(&logHandler{io: s.IO, warnings: warnings}),
+	}
+	if verifier != nil {
+		o.Verify, o.Scheme, o.Enforce = verifier.Verify, w.Scheme, w.Verify == "enforce"
+	}
+	return listen.New(o)
+}
+
+// logHandler writes log records to stderr as messages: the text, and after it
+// each value behind its name. Warnings and errors are warnings, the rest is
+// written under -v; an error of the store goes to the warnings about the store.
+// Groups are not supported.
+type logHandler struct {
+	io       *term.IO
+	warnings *storeWarnings
+	attrs    []slog.Attr
+}
+
+// Enabled is part of [slog.Handler].
+func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle is part of [slog.Handler].
+func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
+	var b strings.Builder
+	var cause error
+	b.WriteString(r.Message)
+	add := func(a slog.Attr) bool {
+		if err, ok := a.Value.Any().(error); ok {
+			cause = err
+		} else {
+			b.WriteString("; " + a.Key + ": " + a.Value.String())
+		}
+		return true
+	}
+	for _, a := range h.attrs {
+		add(a)
+	}
+	r.Attrs(add)
+	switch {
+	case cause != nil && r.Level == slog.LevelWarn:
+		h.warnings.warn(b.String(), cause)
+		return nil
+	case cause != nil && command.As[*store.Error](cause):
+		h.warnings.warn("", cause) // what follows is for the user, however often the cause was reported
+	case errors.Is(cause, context.DeadlineExceeded):
+		b.WriteString(": no answer in time")
+	case cause != nil:
+		b.WriteString(": " + cause.Error())
+	}
+	write := h.io.Detail
+	if r.Level >= slog.LevelWarn {
+		write = h.io.Warning
+	}
+	write("%s", b.String())
+	return nil
+}
+
+// WithAttrs is part of [slog.Handler].
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &logHandler{h.io, h.warnings, append(append([]slog.Attr{}, h.attrs...), attrs...)}
+}
+
+// WithGroup is part of [slog.Handler].
+func (h *logHandler) WithGroup(string) slog.Handler { return h }
+
+type uiOptions struct {
+	On         bool
+	Addr, File string
+}
+
+func (o *uiOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.On, "ui", false, "show what arrives as a live page in a browser, and print its URL")
+	inspect.AddrFlag(cmd, &o.Addr)
+	cmd.Flags().StringVar(&o.File, "ui-file", "", "write the page's URL to `FILE`")
+	command.Section(cmd.Flags(), "Page", "ui", "ui-addr", "ui-file")
+}
+
+// check refuses flags about a page that is not asked for.
+func (o *uiOptions) check(c *command.Call) error {
+	for _, name := range []string{"ui-addr", "ui-file"} {
+		if !o.On && c.Cmd.Flags().Changed(name) {
+			return command.Usagef("add --ui", "--%s is of use with --ui only", name)
+		}
+	}
+	return nil
+}
+
+// open opens the page of a listener; nil if it is not asked for. It sends again to what
+// the listener forwards to.
+func (o *uiOptions) open(ctx context.Context, s *server, allowTarget bool, listener string) (*inspect.Page, error) {
+	if !o.On {
+		return nil, nil //nolint:nilnil // no page is an answer
+	}
+	var targets []forward.Target
+	if s.forwarding != nil {
+		targets = s.forwarding.targets
+	}
+	return inspect.Open(ctx, o.Addr, inspect.Options{
+		Call: s.call, Targets: targets, AllowTarget: allowTarget, Listener: listener, Arrivals: s.receiver.Subscribe(),
+	})
 }

@@ -5,12 +5,129 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
+
+type promotionJSON struct {
+	Promoted bool      `json:"promoted"`
+	Scheme   string    `json:"scheme"`
+	File     string    `json:"file"` // empty if nothing was written
+	Checked  int       `json:"checked"`
+	Failing  []Verdict `json:"failing"`
+}
+
+type promoteOptions struct{ Last int }
+
+func newPromote(f *command.Factory) *cobra.Command {
+	var o promoteOptions
+	cmd := &cobra.Command{
+		Use:   "promote",
+		Short: "Enforce the scheme if recent deliveries verify",
+		Long: `promote writes verify: enforce to your configuration if the last 20 stored
+deliveries verify. Then listen answers 401 to deliveries that do not verify. If
+one of them does not verify, promote lists it, changes nothing and exits with 9.`,
+		Example: command.Example("waybill signature promote", "waybill signature promote --last 5"),
+		Args:    cobra.NoArgs,
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runPromote(ctx, c, o)
+		}),
+	}
+	lastFlag(cmd, &o.Last)
+	return cmd
+}
+
+func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
+	if o.Last < webhook.MinLearnBodies {
+		return command.Usagef("use a larger number", "--last %d is too few; the minimum is %d", o.Last, webhook.MinLearnBodies)
+	}
+	name, scheme, err := SchemeInForce(c.Session, "")
+	if err != nil {
+		return err
+	}
+	v, _, err := NewVerifier(c.Session, name, scheme)
+	if err != nil {
+		return err
+	}
+	in, err := c.Received(ctx)
+	if err != nil {
+		return err
+	}
+	j := promotionJSON{Scheme: name, Failing: []Verdict{}}
+	for d, err := range replay.Whole(ctx, in) {
+		if err != nil {
+			return err
+		}
+		if d.IsSynthetic() {
+			continue // it shows how waybill signs
+		}
+		j.Checked++
+		if verdict := v.Verify(d.Request(), d.ReceivedAt); !verdict.OK {
+			j.Failing = append(j.Failing, NewVerdict(d.ID(), name, d.Sample(), verdict))
+		}
+		if j.Checked == o.Last {
+			break
+		}
+	}
+	if j.Checked == 0 {
+		return command.Usagef("receive deliveries with `waybill listen`", "no stored deliveries to check")
+	}
+	failed := j.failure(c)
+	if failed == nil {
+		if j.File, err = c.EditUser(config.Change{Key: []string{"webhook", "verify"}, Value: "enforce"}); err != nil {
+			return err
+		}
+		j.Promoted = true
+		warnOverridden(c.Session, "webhook.scheme", "webhook.verify")
+		db, err := c.ExistingStore(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err := replay.Reverify(ctx, in, db.Verdicts, name, v); err != nil {
+			return err
+		}
+	}
+	if err := printPromotion(c, j, scheme); err != nil {
+		return err
+	}
+	return failed
+}
+
+// failure returns why a scheme is not promoted, nil if it may be.
+func (j promotionJSON) failure(c *command.Call) error {
+	switch {
+	case len(j.Failing) > 0:
+		return unverified("find out why with `waybill signature explain ID`", c.CommandLine("signature", "explain", j.Failing[0].Delivery),
+			"not promoted: %d of the last %s did not verify", len(j.Failing), command.Plural(j.Checked, "delivery"))
+	case j.Checked < webhook.MinLearnBodies:
+		return unverified("wait for more deliveries", "", "not promoted: %s verified, at least %d needed", command.Plural(j.Checked, "delivery"), webhook.MinLearnBodies)
+	default:
+		return nil
+	}
+}
+
+func printPromotion(c *command.Call, j promotionJSON, scheme webhook.Scheme) error {
+	if c.Out.Machine() {
+		return c.Out.Object(j)
+	}
+	if !j.Promoted {
+		if len(j.Failing) == 0 {
+			return nil
+		}
+		return printVerdicts(c, j.Failing, false)
+	}
+	if err := c.Out.Line("%s verified; scheme %s is now enforced (%s)", command.Plural(j.Checked, "delivery"), j.Scheme, j.File); err != nil {
+		return err
+	}
+	WarnUncovered(c.Session, scheme)
+	c.IO.Hint("restart `waybill listen` to enforce it")
+	return nil
+}
 
 // pin writes the first candidate to the configuration, and verifies the stored
 // deliveries again.

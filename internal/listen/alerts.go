@@ -1,0 +1,150 @@
+package listen
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/webhook"
+)
+
+// repeatAlert is how often a lasting failure is reported.
+const repeatAlert = time.Minute
+
+// storeAlert reports a store that fails: when it begins, once a minute while it
+// lasts, and when it is over. A full disk under load fails a thousand
+// deliveries a second.
+type storeAlert struct {
+	log          *slog.Logger
+	begins, ends string // what is said
+
+	mu       sync.Mutex
+	reported time.Time // zero while all is well
+	failed   int64     // deliveries since the beginning
+}
+
+func (t *storeAlert) failure(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed++
+	if now := time.Now(); t.reported.IsZero() || now.Sub(t.reported) >= repeatAlert {
+		t.reported = now
+		t.log.Error(t.begins, "err", err, "deliveries", t.failed)
+	}
+}
+
+func (t *storeAlert) recovered() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.reported.IsZero() {
+		return
+	}
+	t.log.Warn(t.ends, "not stored", t.failed)
+	t.reported, t.failed = time.Time{}, 0
+}
+
+// readAlert reports an inbox that can't be read: once a minute at most, since one cause may
+// come and go, and each time that it is over.
+type readAlert struct {
+	log      *slog.Logger
+	reported time.Time
+	lasts    bool // what was reported
+}
+
+func (a *readAlert) update(err error) {
+	switch now := time.Now(); {
+	case err == nil && a.lasts:
+		a.lasts = false
+		a.log.Warn("received events are read again")
+	case err != nil && !a.lasts && now.Sub(a.reported) >= repeatAlert:
+		a.reported, a.lasts = now, true
+		a.log.Warn("received events can't be read, trying again", "err", err)
+	}
+}
+
+// rejectAdvice says what makes requests acceptable, by the status that they get.
+var rejectAdvice = map[int]string{
+	http.StatusBadRequest:                  "the sender, or a tunnel, closed the connection too early",
+	http.StatusRequestTimeout:              fmt.Sprintf("it must arrive within %v", bodyTimeout),
+	http.StatusMethodNotAllowed:            "deliveries must use POST",
+	http.StatusRequestEntityTooLarge:       "raise --max-body",
+	http.StatusUnsupportedMediaType:        "turn compression off at the sender or tunnel",
+	http.StatusRequestHeaderFieldsTooLarge: fmt.Sprintf("at most %d bytes are read", maxHeader),
+}
+
+// rejectAlert reports requests that are answered without being stored, of each status once a
+// minute at most: the sender may be the service, and gets the same answer every time.
+type rejectAlert struct {
+	log *slog.Logger
+
+	mu       sync.Mutex
+	byStatus map[int]*rejections
+}
+
+type rejections struct {
+	reported time.Time
+	count    int64 // since the receiver began
+}
+
+func (a *rejectAlert) report(status int, text, from string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.byStatus[status] == nil {
+		a.byStatus[status] = &rejections{}
+	}
+	r := a.byStatus[status]
+	r.count++
+	if now := time.Now(); now.Sub(r.reported) >= repeatAlert {
+		r.reported = now
+		a.log.Warn(fmt.Sprintf("a request was answered %d and not stored: %s; %s", status, text, rejectAdvice[status]), "from", from, "requests", r.count)
+	}
+}
+
+// skewSamples is how many deliveries with a right signature and a wrong time
+// are compared.
+const skewSamples = 3
+
+// skewDetector detects that the sender's clock and ours differ: the secret is
+// right, and every delivery is refused all the same. [webhook.Skew] decides.
+// Deliveries that are not authentic are not used.
+type skewDetector struct {
+	log *slog.Logger
+
+	mu     sync.Mutex
+	recent []webhook.Verdict // wrong in their time alone, one for each time of signing
+	warned bool              // since the last delivery that verified
+}
+
+func (c *skewDetector) observe(v webhook.Verdict) {
+	wrong := v.Reason == webhook.ReasonTimestampTooOld || v.Reason == webhook.ReasonTimestampInFuture
+	if !wrong && !v.OK {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if v.OK {
+		c.recent, c.warned = c.recent[:0], false
+		return
+	}
+	// Several of the same second count once: they must not fill all samples.
+	if c.warned || slices.ContainsFunc(c.recent, func(o webhook.Verdict) bool { return o.Timestamp.Equal(v.Timestamp) }) {
+		return
+	}
+	if c.recent = append(c.recent, v); len(c.recent) > skewSamples {
+		c.recent = slices.Delete(c.recent, 0, 1)
+	}
+	skew, ok := webhook.Skew(c.recent)
+	if !ok {
+		return
+	}
+	c.warned = true
+	side := "ahead of"
+	if skew < 0 {
+		side = "behind"
+	}
+	c.log.Warn(fmt.Sprintf("deliveries carry the right signature and a wrong time: the sender's clock is %v %s this computer's; set the one that is wrong",
+		webhook.FormatSkew(skew), side))
+}
