@@ -1,7 +1,10 @@
 package render
 
 import (
+	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -72,3 +75,122 @@ func (f csvForm) cell(r *Rows, i int, text string) {
 		r.sink.buf = append(r.sink.buf, f.newline...)
 	}
 }
+
+// safeDigits is how many digits a whole number may have so that a spreadsheet
+// shows all of them, and saves what it shows. Above that it becomes 1.23E+11,
+// beyond 15 digits the rest is lost for good.
+const safeDigits = 11
+
+// isFormula reports whether a spreadsheet would take s for a formula.
+func isFormula(s string) bool {
+	if s == "" || s == "-" || plainNumber(s) {
+		return false
+	}
+	if strings.ContainsRune("\t\r\n", rune(s[0])) {
+		return true
+	}
+	first := strings.TrimLeft(halfWidth(s), " \u00a0\u3000")
+	return first != "" && strings.ContainsRune("=+-@", rune(first[0]))
+}
+
+// plainNumber reports whether s is a decimal number with at most a sign.
+func plainNumber(s string) bool {
+	if s[0] == '-' || s[0] == '+' {
+		s = s[1:]
+	}
+	whole, fraction, ok := strings.Cut(s, ".")
+	return digits(whole) && (!ok || digits(fraction))
+}
+
+func digits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// isReinterpreted reports whether some spreadsheet, in some language, may take the
+// identifier s for anything but text and then show or save it otherwise: as a
+// formula, a number (leading zeros, more than [safeDigits], 12E5), a date or
+// time (1-2, MAR5, 12:30), money, a truth value or an error value. If in
+// doubt it does.
+func isReinterpreted(s string) bool {
+	if s == "" || digits(s) && len(s) <= safeDigits && (s[0] != '0' || s == "0") {
+		return false
+	}
+	if isFormula(s) || s[0] == '\'' || strings.TrimSpace(s) != s {
+		return true
+	}
+	s = strings.ToLower(halfWidth(s))
+	if rest, ok := strings.CutPrefix(s, "#"); ok {
+		return !digits(rest) && strings.ContainsAny(rest, "!?/") // #N/A and the like; #1001 is text
+	}
+	if slices.Contains(truthValues, s) {
+		return true
+	}
+	if strings.ContainsFunc(s, isEmoji) {
+		return false
+	}
+	words := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
+	if len(words) == 0 {
+		return true // digits and signs: number, date, time, fraction
+	}
+	if !strings.ContainsFunc(s, unicode.IsNumber) {
+		return false
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Sc, r) }) {
+		return true
+	}
+	first, _ := utf8.DecodeRuneInString(s)
+	lead := unicode.IsLetter(first)
+	return !slices.ContainsFunc(words, func(w string) bool {
+		return !month(w) && !slices.Contains(unitWords, w) && (lead || !slices.Contains(numberWords, w))
+	})
+}
+
+// isEmoji reports whether r is a picture, which is in no number and no date. Symbols
+// such as ° and signs of units and dates are none.
+func isEmoji(r rune) bool {
+	return unicode.Is(unicode.So, r) && (r >= 0x2600 && r < 0x2800 || r >= 0x1f000)
+}
+
+// halfWidth returns s with the wide forms of ASCII characters, which East
+// Asian spreadsheets read alike, as ASCII.
+func halfWidth(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '！' && r <= '～' {
+			return r - '！' + '!'
+		}
+		return r
+	}, s)
+}
+
+// month reports whether w is the name of a month, or its beginning.
+func month(w string) bool {
+	if utf8.RuneCountInString(w) < 3 {
+		return false
+	}
+	return slices.ContainsFunc(monthNames, func(name string) bool { return strings.HasPrefix(name, w) })
+}
+
+// Words that a spreadsheet takes for something else than text.
+var (
+	// monthNames are those of the languages around: English, German, French,
+	// Spanish, Italian, Portuguese, Dutch, Danish, Swedish, Polish.
+	monthNames = strings.Fields(`
+		january february march april may june july august september october november december
+		januar jänner februar märz mrz mai juni juli oktober dezember
+		janvier février fevrier mars avril juin juillet août aout septembre octobre novembre décembre decembre
+		enero febrero marzo abril mayo junio julio agosto septiembre setiembre octubre noviembre diciembre
+		gennaio febbraio aprile maggio giugno luglio settembre ottobre dicembre
+		janeiro fevereiro março marco maio junho julho setembro outubro novembro dezembro
+		januari februari maart mei augustus
+		marts maj augusti
+		styczeń luty marzec kwiecień czerwiec lipiec sierpień wrzesień październik listopad grudzień
+		stycznia lutego marca kwietnia maja czerwca lipca sierpnia września października listopada grudnia`)
+
+	// unitWords make a date or money of the digits beside them.
+	unitWords = strings.Fields("年 月 日 時 时 分 秒 년 월 일 시 분 초 eur usd gbp chf kr kč zł ft lei")
+
+	// numberWords make a number, a date or a time of digits before them.
+	numberWords = strings.Fields("e d t z a p am pm")
+
+	truthValues = strings.Fields("true false wahr falsch vrai faux verdadero falso vero verdadeiro waar onwaar sand falsk sant falskt prawda fałsz")
+)

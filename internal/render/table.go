@@ -157,3 +157,84 @@ func (tabbed) row(r *Rows, cells []Cell) error {
 }
 
 func (tabbed) end(*Rows) error { return nil }
+
+// withOffset is the layout of a time whose zone is seen.
+const withOffset = "2006-01-02 15:04:05 -07:00"
+
+// LocalTime returns t for people, in the machine's zone and with its offset,
+// such as "2025-11-21 14:03:05 +01:00". It is empty for the zero time.
+func LocalTime(t time.Time) string { return timeIn(t, time.Local, withOffset) }
+
+// UTCTime returns t in RFC 3339 and UTC: the same on every machine. It is empty for the
+// zero time.
+func UTCTime(t time.Time) string { return timeIn(t, time.UTC, time.RFC3339) }
+
+// LocalMinute is [LocalTime] without seconds.
+func LocalMinute(t time.Time) string { return timeIn(t, time.Local, "2006-01-02 15:04 -07:00") }
+
+// LocalDateTime is [LocalTime] without the offset, as a spreadsheet takes it for a time.
+func LocalDateTime(t time.Time) string { return timeIn(t, time.Local, time.DateTime) }
+
+func timeIn(t time.Time, zone *time.Location, layout string) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(zone).Format(layout)
+}
+
+// Field is a named value of one thing.
+type Field struct {
+	Name  string
+	Value string // foreign or not; the field is left out if it is empty
+	Style term.Style
+}
+
+// minWrap is how many columns there must be for values to be wrapped.
+const minWrap = 16
+
+// Fields writes fields one below the other, values aligned. On a terminal a
+// long value goes on in further lines, broken at spaces only.
+func Fields(out *term.Writer, fields ...Field) error {
+	width := 0
+	for _, f := range fields {
+		if f.Value != "" {
+			width = max(width, term.DisplayWidth(term.Visible(f.Name)))
+		}
+	}
+	width += len(":") + gap
+	room := out.Width() - width
+	s := sink{out: out, styled: true}
+	for _, f := range fields {
+		if f.Value == "" {
+			continue
+		}
+		name := term.Visible(f.Name)
+		s.buf = append(s.buf, out.Style(term.Heading, name+":")...)
+		space := width - term.DisplayWidth(name) - len(":")
+		for _, line := range Wrap(term.Visible(f.Value), room) {
+			s.buf = append(s.buf, strings.Repeat(" ", space)...)
+			s.buf = append(s.buf, out.Style(f.Style, line)...)
+			s.buf = append(s.buf, '\n')
+			space = width
+		}
+	}
+	return s.flush()
+}
+
+// Wrap breaks visible text at spaces so that each line takes at most room columns
+// if its words allow. With too little room it is one line.
+func Wrap(text string, room int) []string {
+	if room < minWrap || term.DisplayWidth(text) <= room {
+		return []string{text}
+	}
+	var lines []string
+	for word := range strings.FieldsSeq(text) {
+		last := len(lines) - 1
+		if last >= 0 && term.DisplayWidth(lines[last]+" "+word) <= room {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}

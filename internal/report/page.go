@@ -1,8 +1,15 @@
+// Package report renders trackings as one HTML page that needs nothing beside itself: it
+// loads no resource, its policy allows its own style and script alone, and it can be read
+// without the script.
 package report
 
 import (
 	"bytes"
 	"io"
+	"strconv"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // Limits of a page. What is beyond them is not in its table, and the page says so.
@@ -98,4 +105,31 @@ func Write(w io.Writer, p *Page) (shown int, err error) {
 		}
 	}
 	return shown, nil
+}
+
+// markup is HTML. A constant becomes one by itself, a text from outside does not.
+type markup string
+
+// writer writes HTML: markup as it is, and all else escaped.
+type writer struct{ bytes.Buffer }
+
+func (w *writer) html(m markup) *writer {
+	w.WriteString(string(m))
+	return w
+}
+
+// escapes are the characters that end a text or the value of an attribute.
+var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
+
+// text writes a text, or the value of an attribute between quotes: with escapes of what
+// controls, reorders or hides text, as elsewhere.
+func (w *writer) text(s string) *writer {
+	_, _ = escapes.WriteString(w, term.Visible(s)) // a buffer has no errors
+	return w
+}
+
+// num writes a coordinate, to one hundredth.
+func (w *writer) num(f float64) *writer {
+	w.WriteString(strconv.FormatFloat(float64(int64(f*100+0.5))/100, 'f', -1, 64))
+	return w
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec" //nolint:depguard // an editor is another program
+	"runtime"
 	"strings"
 )
 
@@ -85,4 +87,44 @@ func readLine(r io.Reader) (string, error) {
 		}
 	}
 	return "", errors.New("the answer is too long")
+}
+
+// Await returns what do returns, or the cause of ctx's end if that comes first.
+// It is for what waits outside the program and cannot be interrupted: a read
+// from a terminal or a pipe, opening a FIFO. do then goes on alone, until the
+// program ends; nothing may use what it uses.
+func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := do()
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
+}
+
+// Edit runs the user's editor on a file, on the streams as they are, until it
+// ends. A signal is the editor's own matter. The command line of the editor is for
+// the shell; on Windows, words between spaces.
+func (t *IO) Edit(ctx context.Context, editor, path string) error {
+	ctx = context.WithoutCancel(ctx)
+	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, path) //nolint:gosec // the user named it
+	if runtime.GOOS == "windows" {
+		words := strings.Fields(editor)
+		if _, err := exec.LookPath(editor); err == nil {
+			words = []string{editor}
+		}
+		cmd = exec.CommandContext(ctx, words[0], append(words[1:], path)...) //nolint:gosec // the user named it
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = t.In, t.Out.w, t.Err.w
+	return cmd.Run()
 }

@@ -1,13 +1,20 @@
+// Package command has what the commands of waybill share: how they run and end,
+// where their results go, their errors with exit statuses, and their flags.
 package command
 
 import (
+	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/shell"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // Call is one run of a command.
@@ -51,4 +58,178 @@ func (c *Call) CommandLineWith(flags []string, words ...string) string {
 		}
 	}
 	return shell.Line(words...)
+}
+
+// Factory gives commands what they need to run.
+type Factory struct {
+	App  *app.App
+	Args []string                                       // the whole command line, without the program's name
+	Exec func(context.Context, *app.App, []string) Code // runs another command line
+
+	Started bool // the command line was understood, and its command runs
+}
+
+// Action is what a command does once its line is understood.
+type Action func(ctx context.Context, c *Call, args []string) error
+
+// RunE makes a command's RunE: it loads the settings, closes what the action
+// opened, and lets the first error stand.
+func (f *Factory) RunE(do Action) func(*cobra.Command, []string) error {
+	return f.RunWith(func(cmd *cobra.Command) ([]config.Flag, error) { return FlagsOf(cmd), nil }, do)
+}
+
+// RunWith is RunE for a command that changes the flags that are settings.
+func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do Action) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		f.Started = true
+		given, err := flags(cmd)
+		if err != nil {
+			return err
+		}
+		s, err := f.App.Session(cmd.Context(), given)
+		if err != nil {
+			return err
+		}
+		s.Command = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+		if err := f.configure(cmd, s.Config); err != nil {
+			return err
+		}
+		for _, w := range s.Config.Warnings() {
+			s.IO.Warning("%s", w)
+		}
+		if err := spareReady(cmd, f.App.Sources(given)); err != nil {
+			return err
+		}
+		out, err := newOutput(cmd, f.App, s.Config.Output, runsUntilStopped(cmd))
+		if err != nil {
+			return err
+		}
+		defer out.Discard()
+		defer func() { err = out.End(errors.Join(err, s.Close())) }()
+		if !runsUntilStopped(cmd) {
+			defer noteSignal(cmd.Context(), s)()
+		}
+		return do(cmd.Context(), &Call{Session: s, Out: out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}, args)
+	}
+}
+
+// RunAlways is [Factory.RunE] for a command that runs with settings that can't be
+// loaded, too: the call then has the default ones, and broken says why. What is wrong
+// with a flag is an error as elsewhere.
+func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, args []string, broken error) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		_, broken := config.Load(f.App.Sources(FlagsOf(cmd)))
+		fault, ok := errors.AsType[*config.KeyError](broken)
+		if !ok || fault.Origin.Level == config.FromFlag {
+			return f.RunE(func(ctx context.Context, c *Call, args []string) error { return do(ctx, c, args, nil) })(cmd, args)
+		}
+		f.Started = true
+		out, err := f.Output(cmd)
+		if err != nil {
+			return err
+		}
+		defer out.Discard()
+		c := &Call{Session: &app.Session{IO: f.App.IO}, Out: out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}
+		return out.End(do(cmd.Context(), c, args, broken))
+	}
+}
+
+// Bare is one run of a command that runs where settings can't be loaded.
+type Bare struct {
+	IO      *term.IO
+	Out     *Output // the result
+	Sources config.Sources
+}
+
+// RunBare makes the RunE of a command that runs where settings can't be loaded.
+func (f *Factory) RunBare(do func(ctx context.Context, b *Bare, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		f.Started = true
+		out, err := f.Output(cmd)
+		if err != nil {
+			return err
+		}
+		defer out.Discard()
+		return out.End(do(cmd.Context(), &Bare{f.App.IO, out, f.App.Sources(FlagsOf(cmd))}, args))
+	}
+}
+
+// noteSignal says, as soon as a signal comes, how many requests the command lets
+// end first. Nothing is said after the returned function.
+func noteSignal(ctx context.Context, s *app.Session) (stop func()) {
+	done := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(done)
+		if n := s.InFlight(); n > 0 && As[*SignalError](context.Cause(ctx)) {
+			s.IO.Note("Finishing %s; Ctrl-C again to stop now", Plural(n, "request"))
+		}
+	})
+	return func() {
+		if !cancel() {
+			<-done
+		}
+	}
+}
+
+func (f *Factory) configure(cmd *cobra.Command, c config.Config) error {
+	jq, err := cmd.Flags().GetString("jq")
+	if err != nil {
+		return err
+	}
+	return f.App.IO.Configure(term.Options{
+		Color:   c.Color,
+		Quiet:   c.Quiet,
+		Verbose: c.Verbose || c.Debug,
+		JSON:    machine(c.Output) || jq != "",
+	})
+}
+
+// Preconfigure finds --output and --color in a command line that is not parsed yet,
+// so that errors of parsing it have the form asked for.
+func (f *Factory) Preconfigure(args []string) {
+	for _, name := range []string{"WAYBILL_API_KEY", "WAYBILL_WEBHOOK_SECRET", "PGPASSWORD"} {
+		f.App.IO.Hide(f.App.Getenv(name)) // one may be typed in the wrong place
+	}
+	o := term.Options{Color: "auto"}
+	setColor := func(value string) {
+		if value == "always" || value == "never" {
+			o.Color = value
+		}
+	}
+	setColor(f.App.Getenv(config.EnvPrefix + "COLOR"))
+	for i, arg := range args {
+		if arg == "--" {
+			break
+		}
+		value, inline := strings.CutPrefix(arg, "--output=")
+		if short, ok := strings.CutPrefix(arg, "-o"); ok && !inline {
+			value = strings.TrimPrefix(short, "=")
+		}
+		if (arg == "-o" || arg == "--output") && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if machine(value) || arg == "--json" || arg == "--json=true" {
+			o.JSON = true
+		}
+		if arg == "--color" && i+1 < len(args) {
+			setColor(args[i+1])
+		} else if color, ok := strings.CutPrefix(arg, "--color="); ok {
+			setColor(color)
+		}
+	}
+	_ = f.App.IO.Configure(o) // the fixed options above are valid
+}
+
+func machine(output string) bool { return output == "json" || output == "jsonl" }
+
+// AsUsage makes an error of parsing a command line a UsageError.
+func (f *Factory) AsUsage(cmd *cobra.Command, err error) error {
+	if As[*UsageError](err) {
+		return err
+	}
+	path := "waybill"
+	if cmd != nil {
+		path = cmd.CommandPath()
+	}
+	return &UsageError{Err: err, Hint: "run `" + path + " --help` for how to call it"}
 }

@@ -1,7 +1,27 @@
 package command
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
 	"slices"
+	"syscall"
+
+	"github.com/waybill-cli/waybill/internal/api"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/keyring"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // Code is the program's exit status.
@@ -90,4 +110,193 @@ func (c Code) Word() string {
 		}
 	}
 	return "failed"
+}
+
+// SignalError is why a context ended when a signal came.
+type SignalError struct{ Signal os.Signal }
+
+func (e *SignalError) Error() string { return "interrupted" }
+
+// Code returns the exit status of the signal.
+func (e *SignalError) Code() Code {
+	if e.Signal == syscall.SIGTERM {
+		return Terminated
+	}
+	return Interrupted
+}
+
+// UsageError is an error of the command line, the settings or the input.
+type UsageError struct {
+	Err  error
+	Hint string
+}
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usagef returns a UsageError with a hint, which may be empty.
+func Usagef(hint, format string, args ...any) error {
+	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint}
+}
+
+// ExitError is an error that knows its exit status.
+type ExitError struct {
+	Code Code
+	Err  error
+	Hint string
+	Next string // command to run next
+}
+
+func (e *ExitError) Error() string { return e.Err.Error() }
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// PartialError says that some of many things failed.
+type PartialError struct {
+	Failed, All int
+	What        string // plural noun
+	First       error
+}
+
+func (e *PartialError) Error() string {
+	return fmt.Sprintf("%s of %s %s failed, the first: %v", Number(int64(e.Failed)), Number(int64(e.All)), e.What, e.First)
+}
+
+// ErrTimeUp says that a wait ended before its condition was met.
+var ErrTimeUp = errors.New("timed out")
+
+// ErrFound says that a result is whole, and lists what is wrong.
+var ErrFound = errors.New("problems found")
+
+// As reports whether an error of type T is in the tree of err.
+func As[T error](err error) bool {
+	var t T
+	return errors.As(err, &t)
+}
+
+type exitRule struct {
+	match func(error) bool
+	code  Code
+	hint  string // for errors that bring none of their own
+}
+
+// exitRules is read from the top; the first match decides. Its order is the one in
+// which causes win where several apply.
+func exitRules() []exitRule {
+	return []exitRule{
+		{As[*store.Error], Store, ""},
+		{diskError, Store, "free space on that disk, or write elsewhere; then re-run the same command"},
+		{is(ledger.ErrBusy), Store, "wait for the other command or stop it, then re-run this one; --timeout sets how long it waits"},
+		{is(ledger.ErrText), Usage, "remove the characters that can't be stored"},
+		{terminated, Terminated, ""},
+		{As[*SignalError], Interrupted, ""},
+		{is(config.ErrNoAPIKey), Auth, "run `waybill init` or `waybill auth login`, or set WAYBILL_API_KEY or api_key_file; the key is in the portal under Settings, API & Webhooks"},
+		{As[*keyring.Error], Auth, ""},
+		{is(tracking.ErrUnauthorized), Auth, "check the API key: WAYBILL_API_KEY, api_key_file, or the portal under Settings, API & Webhooks"},
+		{As[*UsageError], Usage, ""},
+		{is(term.ErrNoAnswer), Usage, "answer the question, or run the command with --help for flags that take its place"},
+		{As[issuer], Usage, ""},
+		{As[*config.KeyError], Usage, ""},
+		{As[*webhook.SchemeError], Usage, "`waybill help environment` lists the fields of a scheme"},
+		{inputError, Usage, ""},
+		{is(render.ErrSheetFull), Usage, "use -o csv or -o jsonl, or filters for fewer rows"},
+		{invalidJQ, Usage, "see the jq manual: https://jqlang.org/manual"},
+		{As[*ExitError], Failed, ""}, // brings its own code
+		{As[*PartialError], Partial, ""},
+		{waitedUnreachable, Unreachable, "check the network, base_url and proxy; repeating is safe"},
+		{is(ErrTimeUp), Pending, ""},
+		{is(ledger.ErrNoRun), NotFound, "list runs with `waybill runs list`"},
+		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
+		{is(replay.ErrNoRefused), NotFound, "`waybill events list --refused` shows refused deliveries"},
+		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},
+		{As[*replay.AmbiguousError], Usage, "write more of the eventId, or the event's ID; `waybill events list --columns id,event-id` shows both"},
+		{is(replay.ErrPruned), NotFound, "use a delivery that was not pruned; list them with `waybill signature verify`"},
+		{is(ledger.ErrErased), NotFound, "its data was erased with `waybill store erase`; the service was not asked"},
+		{is(tracking.ErrAbsent), NotFound, "check the REF; list created trackings with `waybill list`"},
+		{is(query.ErrRejected), Refused, "write rejected rows to a CSV with `waybill runs rows ID --state rejected -o csv`, fix them, and create that file"},
+		{is(query.ErrNotSent), Pending, "find its run with `waybill runs list`, send it with `waybill runs resume ID`"},
+		{is(tracking.ErrUndecided), Unknown, "see the response with -o json; the setting query.absent says which responses mean \"not found\""},
+		{As[*api.AnswerError], Unknown, "print the response with --debug; check base_url"},
+		{As[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
+		{temporary, Unreachable, "the service has problems; try again later"},
+		{As[*api.StatusError], Refused, ""},
+		{is(syscall.EADDRINUSE), Failed, "stop the program that uses this address, or pass another --addr (port 0 uses a free port)"},
+		{cannotListen, Failed, "pass an --addr of this computer, such as 127.0.0.1:0, with a port of 1024 or higher (0 uses a free port)"},
+		{is(context.Canceled), Interrupted, ""},
+	}
+}
+
+func diskError(err error) bool {
+	return slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, syscall.EROFS, syscall.EIO}, func(e error) bool { return errors.Is(err, e) })
+}
+
+func is(target error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, target) }
+}
+
+func terminated(err error) bool {
+	var s *SignalError
+	return errors.As(err, &s) && s.Code() == Terminated
+}
+
+func inputError(err error) bool {
+	return As[*intake.FileError](err) || As[*intake.OptionError](err) || As[*intake.ColumnError](err) ||
+		As[*intake.MixError](err) || As[*intake.WorkbookError](err) || errors.Is(err, intake.ErrNoRows)
+}
+
+func invalidJQ(err error) bool {
+	var e *render.JQError
+	return errors.As(err, &e) && !e.Running
+}
+
+func temporary(err error) bool {
+	var status *api.StatusError
+	return errors.As(err, &status) && (status.Temporary() || status.Status >= 500)
+}
+
+func cannotListen(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "listen"
+}
+
+func waitedUnreachable(err error) bool {
+	return errors.Is(err, ErrTimeUp) && As[*api.ConnectError](err)
+}
+
+// CodeAndHint returns the exit status of an error, and a hint what to do about it.
+func CodeAndHint(err error) (Code, string) {
+	if err == nil {
+		return OK, ""
+	}
+	for _, o := range exitRules() {
+		if !o.match(err) {
+			continue
+		}
+		code, hint := o.code, HintOf(err)
+		if own := (*ExitError)(nil); errors.As(err, &own) && o.code == Failed {
+			code = own.Code
+		}
+		if hint == "" {
+			hint = o.hint
+		}
+		return code, hint
+	}
+	return Failed, ""
+}
+
+// HintOf returns the hint an error brings with it.
+func HintOf(err error) string {
+	if e := (*ExitError)(nil); errors.As(err, &e) && e.Hint != "" {
+		return e.Hint
+	}
+	if e := (*UsageError)(nil); errors.As(err, &e) {
+		return e.Hint
+	}
+	if e := (*config.KeyError)(nil); errors.As(err, &e) {
+		return e.Hint
+	}
+	var hinter interface{ Hint() string }
+	if errors.As(err, &hinter) {
+		return hinter.Hint()
+	}
+	return ""
 }

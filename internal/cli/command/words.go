@@ -1,12 +1,15 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -65,4 +68,88 @@ func roughly(d time.Duration) string {
 		}
 	}
 	return ""
+}
+
+// Hints of values that are no times.
+const (
+	timeHint  = "such as 2026-11-20, yesterday, 2026-11-20T08:00:00Z or 48h"
+	rangeHint = "such as 7d, yesterday, 2026-11-20, 2026-11-01..2026-11-07 or ..30d"
+)
+
+// ParseSince reads a point in time: RFC 3339, the beginning of a date or of yesterday in
+// the machine's zone, or an age.
+func ParseSince(flag, s string) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	span, err := parseTime(flag, s, time.Now(), timeHint)
+	return span.Since, err
+}
+
+// ParseRange reads a span of time. A date and yesterday are that day, an age and a point
+// are the time since then. A..B is from A to B, a day B included; either may be left out.
+func ParseRange(flag, s string) (ledger.Range, error) {
+	return parseRange(flag, s, time.Now())
+}
+
+func parseRange(flag, s string, now time.Time) (r ledger.Range, err error) {
+	from, to, both := strings.Cut(s, "..")
+	switch {
+	case s == "":
+		return r, nil
+	case !both:
+		return parseTime(flag, s, now, rangeHint)
+	case from == "" && to == "":
+		return r, Usagef(rangeHint, "%s %q has neither beginning nor end", flag, s)
+	}
+	if from != "" {
+		if r, err = parseTime(flag, from, now, rangeHint); err != nil {
+			return r, err
+		}
+		r.Until = time.Time{}
+	}
+	if to == "" {
+		return r, nil
+	}
+	end, err := parseTime(flag, to, now, rangeHint)
+	if err != nil {
+		return r, err
+	}
+	if r.Until = end.Until; end.Until.IsZero() {
+		r.Until = end.Since
+	}
+	switch {
+	case r.Since.Before(r.Until):
+		return r, nil
+	case from == to:
+		return r, Usagef("use "+from+".. for the time since then", "%s %q begins where it ends", flag, s)
+	}
+	return r, Usagef("use "+to+".."+from, "%s %q ends before it begins", flag, s)
+}
+
+func parseTime(flag, s string, now time.Time, hint string) (ledger.Range, error) {
+	since := func(t time.Time) (ledger.Range, error) {
+		return ledger.Range{Since: t.Truncate(time.Millisecond)}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return since(t)
+	}
+	year, month, date := now.Local().Date()
+	day, err := time.ParseInLocation(time.DateOnly, s, time.Local)
+	if s == "yesterday" {
+		day, err = time.Date(year, month, date-1, 0, 0, 0, 0, time.Local), nil
+	}
+	if err == nil {
+		return ledger.Range{Since: day, Until: day.AddDate(0, 0, 1)}, nil
+	}
+	age, err := config.ParseDuration(strings.TrimPrefix(s, "-"))
+	switch {
+	case err == nil && s[0] != '-':
+		return since(now.Add(-age))
+	case err == nil:
+		return ledger.Range{}, Usagef(hint, "%s %q is negative", flag, s)
+	case errors.Is(err, config.ErrTooLong):
+		return ledger.Range{}, Usagef(hint, "%s %q is too long", flag, s)
+	}
+	return ledger.Range{}, Usagef(hint, "%s %q is not a time or an age", flag, s)
 }

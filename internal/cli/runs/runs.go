@@ -3,9 +3,19 @@
 package runs
 
 import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // New returns the group of commands about runs.
@@ -21,4 +31,105 @@ func New(f *command.Factory) *cobra.Command {
 
 func oneRun() cobra.PositionalArgs {
 	return command.Exactly(1, "the ID of a run; list runs with `waybill runs list`")
+}
+
+func newList(f *command.Factory) *cobra.Command {
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "list",
+		Short:   "List runs, newest first",
+		Example: command.Example("waybill runs list", "waybill runs list --limit 5 -o json"),
+		Args:    cobra.NoArgs,
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runList(ctx, c, limit)
+		}),
+	}
+	command.LimitFlag(cmd.Flags(), &limit, 50)
+	command.ColumnsFlag(cmd, runColumns())
+	return cmd
+}
+
+func runList(ctx context.Context, c *command.Call, limit int) error {
+	if err := command.CheckLimit(limit); err != nil {
+		return err
+	}
+	w := command.Listing[ledger.RunSummary]{
+		Out: c.Out, Empty: "No runs yet. Create trackings with `waybill create`.",
+		JSON:    func(s ledger.RunSummary) any { return newRun(s) },
+		Columns: runColumns(),
+	}
+	db, err := c.ExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	if db == nil {
+		return w.Print(c.IO, nil)
+	}
+	return w.Print(c.IO, db.History.Runs(ctx, "", limit))
+}
+
+func runColumns() []command.Column[ledger.RunSummary] {
+	attention := func(state ledger.State, of func(ledger.RunSummary) int64) func(ledger.RunSummary) term.Style {
+		return func(s ledger.RunSummary) term.Style {
+			if of(s) == 0 {
+				return term.Normal
+			}
+			return view.StateStyle(string(state))
+		}
+	}
+	unknown := func(s ledger.RunSummary) int64 { return s.Counts.Unknown }
+	return []command.Column[ledger.RunSummary]{
+		{Column: render.Column{Name: "RUN", ID: true}, Cell: func(s ledger.RunSummary) string { return strconv.FormatInt(s.ID, 10) }},
+		{Column: render.Column{Name: "CREATED", Rank: 1}, Time: func(s ledger.RunSummary) time.Time { return s.Created }},
+		{Column: render.Column{Name: "INPUT", Flex: true, Rank: 2}, Cell: func(s ledger.RunSummary) string { return strings.Join(s.Plan.Files, " ") }},
+		{Column: render.Column{Name: "ACCEPTED", Right: true}, Count: func(s ledger.RunSummary) int64 { return s.Counts.Accepted }},
+		{Column: render.Column{Name: "REJECTED", Right: true}, Count: ledger.RunSummary.Rejected, Style: attention(ledger.Rejected, ledger.RunSummary.Rejected)},
+		{Column: render.Column{Name: "UNKNOWN", Right: true}, Count: unknown, Style: attention(ledger.Unknown, unknown)},
+		{Column: render.Column{Name: "PENDING", Right: true}, Count: func(s ledger.RunSummary) int64 { return s.Counts.Pending + s.Counts.Sending }},
+		{Column: render.Column{Name: "REQUESTS", Right: true, Rank: 3}, Count: func(s ledger.RunSummary) int64 { return s.Requests }},
+		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 4}, Cell: func(s ledger.RunSummary) string { return s.Plan.Account }},
+		{Column: render.Column{Name: "SUPERSEDED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Superseded }},
+		{Column: render.Column{Name: "DISMISSED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Dismissed }},
+	}
+}
+
+type rowsOptions struct {
+	Run    string
+	States []string // empty for all
+}
+
+func newRows(f *command.Factory) *cobra.Command {
+	var o rowsOptions
+	cmd := &cobra.Command{
+		Use:   "rows ID",
+		Short: "List the rows of a run and their states",
+		Long: `rows lists the rows of a run's input in order, with file, line, state and reason.
+
+A rejected row is superseded if another number of its order was accepted since,
+and dismissed after "waybill runs dismiss". Both are done; --state rejected does
+not list them. In JSON the state of all three is rejected, with the members
+superseded and dismissed.
+
+The CSV can be fixed and passed to "waybill create"; create ignores its additional
+columns.`,
+		Example: command.Example("waybill runs rows 3 --state unknown", "waybill runs rows 3 --state rejected -o csv --out bad.csv"),
+		Args:    oneRun(),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			o.Run = args[0]
+			return runRows(ctx, c, o)
+		}),
+	}
+	command.Choices(cmd.Flags(), &o.States, "state", "only rows in `STATE`, or in several separated by commas", view.RowStates()...)
+	command.ColumnsFlag(cmd, view.RowColumns())
+	return cmd
+}
+
+func runRows(ctx context.Context, c *command.Call, o rowsOptions) error {
+	db, id, err := command.OpenRun(ctx, c.Session, o.Run)
+	if err != nil {
+		return err
+	}
+	return view.PrintRows(c, command.Filter(db.History.Rows(ctx, id), func(row ledger.Row) bool {
+		return len(o.States) == 0 || slices.Contains(o.States, view.RowState(row))
+	}, 0))
 }

@@ -3,6 +3,9 @@ package view
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -144,3 +147,100 @@ func rawJSON(raw []byte) json.RawMessage {
 	}
 	return s
 }
+
+type anomalyJSON struct {
+	Kind       tracking.AnomalyKind `json:"kind"`
+	Message    string               `json:"message"`
+	Checkpoint int                  `json:"checkpoint"` // place in checkpoints
+}
+
+// timelineJSON returns the checkpoints of a tracking as sent, newest first, and
+// what cannot be right.
+func timelineJSON(f query.Tracking) ([]json.RawMessage, []anomalyJSON) {
+	checkpoints, anomalies := []json.RawMessage{}, []anomalyJSON(nil)
+	for i, e := range f.Timeline() {
+		checkpoints = append(checkpoints, e.Raw)
+		for _, a := range e.Anomalies {
+			anomalies = append(anomalies, anomalyJSON{a.Kind, a.Message, i})
+		}
+	}
+	return checkpoints, anomalies
+}
+
+// Anomalies shows what cannot be right.
+func Anomalies(all []tracking.Anomaly) string {
+	var texts []string
+	for _, a := range all {
+		texts = append(texts, a.Message)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// AnomalyKinds shows of what kinds anomalies are.
+func AnomalyKinds(all []tracking.Anomaly) string {
+	var kinds []string
+	for _, a := range all {
+		if kind := strings.ReplaceAll(string(a.Kind), "_", " "); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return strings.Join(kinds, ", ")
+}
+
+// Checkpoint shows a checkpoint in a line: when, as sent, what and where.
+func Checkpoint(c tracking.Checkpoint) string {
+	return joined(cmp.Or(c.UTC, c.Local), c.Event, c.City, c.State, c.ZIP)
+}
+
+// Place shows where a checkpoint was, such as "Munich, BY 80331".
+func Place(c tracking.Checkpoint) string {
+	return joined(c.City, strings.TrimSpace(c.State+" "+c.ZIP))
+}
+
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ", ")
+}
+
+// TrackingStatus is a line of the list in our output.
+type TrackingStatus struct {
+	ReferID              string          `json:"referId"`
+	TrackingNumber       string          `json:"trackingNumber"`
+	CarrierCode          string          `json:"carrierCode,omitempty"`
+	State                ledger.State    `json:"state"` // of the row; empty if not created here
+	Run                  string          `json:"run,omitempty"`
+	Reason               string          `json:"reason,omitempty"`
+	Phase                ledger.Phase    `json:"phase,omitempty"`
+	Status               json.RawMessage `json:"status"`
+	StatusLabel          string          `json:"statusLabel"`
+	StatusTrack          string          `json:"statusTrack"`
+	LatestEvent          string          `json:"latestEvent"`
+	LatestCheckpointTime string          `json:"latestCheckpointTime,omitempty"`
+	LearntAt             *time.Time      `json:"learntAt"`           // null if the service was never asked
+	LearntFrom           ledger.Source   `json:"learntFrom"`         // query, create or event
+	AsOf                 *time.Time      `json:"asOf,omitempty"`     // of an event: when it was so, if earlier
+	SharedBy             int64           `json:"sharedBy,omitempty"` // of an event about several trackings: how many
+	Foreign              bool            `json:"foreign,omitempty"`  // not created here: known from events alone
+}
+
+// NewTrackingStatus returns what the store knows of a tracking.
+func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
+	j := TrackingStatus{
+		ReferID: st.Item.ReferID, TrackingNumber: st.Item.Number, CarrierCode: st.Carrier(),
+		State: st.State, Reason: st.Reason, Status: JSONOrNull(""), Foreign: notCreatedHere(st),
+	}
+	if st.Run != 0 {
+		j.Run = strconv.FormatInt(st.Run, 10)
+	}
+	if st.Unchecked() {
+		j.Phase = query.NotAsked
+	}
+	if seen := st.Sighting; seen != nil {
+		j.Phase, j.Status, j.StatusLabel, j.StatusTrack = seen.Phase, JSONOrNull(seen.Status), seen.StatusLabel, seen.StatusTrack
+		j.LatestEvent, j.LatestCheckpointTime, j.LearntAt, j.LearntFrom = seen.LatestEvent, seen.LatestTime, TimeOrNull(seen.Seen), seen.Source
+		j.AsOf, j.SharedBy = TimeOrNull(seen.AsOf), seen.Shared
+	}
+	return j
+}
+
+// notCreatedHere reports whether the ledger does not hold a tracking.
+func notCreatedHere(st ledger.TrackingStatus) bool { return st.State == "" && st.Item.ReferID == "" }

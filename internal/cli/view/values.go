@@ -2,7 +2,15 @@ package view
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // TimeOrNull returns a time in UTC for JSON, null for none.
@@ -41,4 +49,96 @@ func Unquote(literal string) string {
 		return s
 	}
 	return literal
+}
+
+// nowFor is how long a moment counts as now.
+const nowFor = 5 * time.Second
+
+// Ago shows how long ago a time is, such as "3 min ago", rounded down. A time
+// well ahead of now is shown as it is: a clock is wrong.
+func Ago(t, now time.Time) string {
+	switch age := now.Sub(t); {
+	case t.IsZero():
+		return ""
+	case age < -time.Minute:
+		return render.LocalMinute(t)
+	case age < nowFor:
+		return "now"
+	default:
+		return inUnit(age, time.Duration.Truncate) + " ago"
+	}
+}
+
+// day is how long a day is where no zone is known.
+const day = 24 * time.Hour
+
+// Duration shows a duration in its largest unit, rounded; hours up to two days.
+func Duration(d time.Duration) string { return inUnit(d, time.Duration.Round) }
+
+func inUnit(d time.Duration, rounded func(d, unit time.Duration) time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", rounded(d, time.Second)/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", rounded(d, time.Minute)/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%d h", rounded(d, time.Hour)/time.Hour)
+	default:
+		return command.Number(int64(rounded(d, day)/day)) + " days"
+	}
+}
+
+// Source names where something was learnt from.
+func Source(s ledger.Source) string {
+	if s == ledger.FromEvent {
+		return "webhook"
+	}
+	return string(s)
+}
+
+// CheckpointTime shows when a checkpoint was, by its own clock and with its offset
+// where both of its times tell it. What is no time is shown as sent.
+func CheckpointTime(c tracking.Checkpoint) string {
+	at, zoned := c.Time()
+	switch {
+	case zoned:
+		return at.Format("2006-01-02 15:04 -07:00")
+	case !at.IsZero():
+		return at.Format("2006-01-02 15:04")
+	case c.Local != "":
+		return c.Local
+	}
+	return ServiceTime(c.UTC, render.LocalMinute)
+}
+
+// ServiceTime shows a time of the service's as one of ours; what is no time as sent.
+func ServiceTime(s string, form func(time.Time) string) string {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return form(t)
+	}
+	return s
+}
+
+// UTCMinute shows a time of the service's as UTC to the minute; what is no time as
+// sent.
+func UTCMinute(s string) string {
+	return ServiceTime(s, func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") })
+}
+
+// Sink shows a sink: its filter, and where it sends to.
+func Sink(k inbox.Sink) string {
+	name := Target(k)
+	if k.Filter != "" {
+		name = k.Filter + "=>" + name
+	}
+	return name
+}
+
+// Target shows the URL of a sink, with what may be a token masked.
+func Target(k inbox.Sink) string {
+	u, err := forward.ParseURL(k.URL)
+	if err != nil {
+		return forward.Masked
+	}
+	return forward.ShowURL(u)
 }
