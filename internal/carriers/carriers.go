@@ -35,12 +35,10 @@ type Reading struct {
 // Known reports whether the number has a known form.
 func (r Reading) Known() bool { return r.Form.Carrier != "" }
 
-// Wrong reports whether the check digit is wrong in every form that the number
-// has.
+// Wrong reports whether the check digit is wrong in every form that the number has.
 func (r Reading) Wrong() bool { return len(r.Failed) > 0 }
 
-// Read returns what the form of a number says. Spaces, hyphens and the case of
-// letters do not count.
+// Read returns what the form of a number says. Spaces, hyphens and the case of letters do not count.
 func Read(number string) Reading {
 	s := clean(number)
 	var failed []Form

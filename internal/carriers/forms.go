@@ -41,8 +41,7 @@ func open(carrier, name, pattern, source string) *form {
 	return &form{Form: Form{Carrier: carrier, Name: name, Source: source}, pattern: compile(pattern)}
 }
 
-// after returns the form with a rule that covers what follows n characters, with
-// prepend before it.
+// after returns the form with a rule that covers what follows n characters, with prepend before it.
 func (f *form) after(n int, prepend string) *form {
 	f.from, f.prepend = n, prepend
 	return f

@@ -5,8 +5,7 @@ import "strings"
 // A rule reports whether the last character of s is the check digit of those
 // before it. s has only what the form allows.
 
-// weighted returns the sum of the digits of s, each times the weight at its place;
-// the weights repeat.
+// weighted returns the sum of the digits of s, each times the weight at its place; the weights repeat.
 func weighted(s string, weights ...int) int {
 	sum := 0
 	for i := range len(s) {
@@ -21,8 +20,7 @@ func cut(s string) (string, int) { return s[:len(s)-1], int(s[len(s)-1] - '0') }
 // fill is the digit that makes sum a multiple of 10.
 func fill(sum int) int { return (10 - sum%10) % 10 }
 
-// gs1Sum is the sum of GS1: the last digit counts threefold, the one before it
-// once, and so on.
+// gs1Sum is the sum of GS1: the last digit counts threefold, the one before it once, and so on.
 func gs1Sum(body string) int {
 	if len(body)%2 == 1 {
 		return weighted(body, 3, 1)
@@ -140,8 +138,7 @@ func s10(s string) bool {
 	return check == int(s[10]-'0')
 }
 
-// userAssigned reports whether code is AA, QM to QZ, XA to XZ or ZZ. XK is in use
-// for Kosovo.
+// userAssigned reports whether code is AA, QM to QZ, XA to XZ or ZZ. XK is in use for Kosovo.
 func userAssigned(code string) bool {
 	return code == "AA" || code == "ZZ" || code[0] == 'Q' && code[1] >= 'M' || code[0] == 'X' && code != "XK"
 }

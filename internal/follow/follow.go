@@ -1,7 +1,6 @@
 // Package follow records in the ledger what verified events say of trackings.
 // It reads on in the inbox from where it, or another process, stopped, so that
-// a crash between the two loses nothing. Events that did not verify change
-// nothing.
+// a crash between the two loses nothing. Events that did not verify change nothing.
 package follow
 
 import (
@@ -34,8 +33,7 @@ type Follower struct {
 	Ledger ledger.EventFollower
 }
 
-// CatchUp records all events that are there. If there are none it costs one
-// read.
+// CatchUp records all events that are there. If there are none it costs one read.
 func (f *Follower) CatchUp(ctx context.Context) error {
 	for {
 		more, err := f.step(ctx)
@@ -121,8 +119,7 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 //
 // Interface: Events.
 // Assumed: eventTime is when what an event says became so, by a clock that
-// agrees with ours. Where it can't be read, or is later than the receipt, the
-// receipt counts.
+// agrees with ours. Where it can't be read, or is later than the receipt, the receipt counts.
 func Sighting(e inbox.Event) (ledger.Sighting, bool) {
 	t := Tracking(e)
 	if e.Verified != inbox.Yes || e.Synthetic || e.Mark != inbox.Current || !t.Known() || (t.Number == "" && t.RouterID == "") {

@@ -20,8 +20,7 @@ const (
 	maxAnswerPoll   = time.Second
 )
 
-// answers passes the status that a target answered to the caller that waits for
-// it, before or afterwards.
+// answers passes the status that a target answered to the caller that waits for it, before or afterwards.
 type answers struct {
 	mu      sync.Mutex
 	enabled bool
@@ -148,8 +147,7 @@ func (f *Forwarder) answerRepeat(ctx context.Context, seq int64) int {
 	return http.StatusOK
 }
 
-// repeated returns the deliveries that events for the target came with first which a
-// delivery repeats.
+// repeated returns the deliveries that events for the target came with first which a delivery repeats.
 func (f *Forwarder) repeated(ctx context.Context, seq int64) ([]int64, error) {
 	var keys []inbox.Event
 	for e, err := range f.o.Inbox.Events(ctx, inbox.Query{Delivery: seq, Marks: []inbox.Mark{inbox.Duplicate}}) {
@@ -174,8 +172,7 @@ func (f *Forwarder) repeated(ctx context.Context, seq int64) ([]int64, error) {
 	return all, nil
 }
 
-// answerStatus returns the status that the sender of a delivery gets for an
-// attempt.
+// answerStatus returns the status that the sender of a delivery gets for an attempt.
 func answerStatus(a Answer, err error) int {
 	switch {
 	case err == nil:

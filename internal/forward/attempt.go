@@ -13,8 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/pace"
 )
 
-// attempt sends one entry and records the result. ctx ends when requests under
-// way are to end.
+// attempt sends one entry and records the result. ctx ends when requests under way are to end.
 func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntry) {
 	a, err := r.send(ctx, l)
 	adjustPace(pass, a, err)
@@ -70,8 +69,7 @@ func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 	return hideValues(r.target.Headers)(r.forwarder.o.Client.Send(ctx, r.target.URL, ReplaceHeaders(m, r.target.Headers)))
 }
 
-// adjustPace releases pass with the result of a request. A late answer says
-// nothing of other deliveries.
+// adjustPace releases pass with the result of a request. A late answer says nothing of other deliveries.
 func adjustPace(pass *pace.Pass, a Answer, err error) {
 	switch {
 	case errors.Is(err, ErrUnreachable):
@@ -133,8 +131,7 @@ func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Settlem
 	}
 }
 
-// report calls OnAttempt. It updates since when the target fails if a request
-// was tried.
+// report calls OnAttempt. It updates since when the target fails if a request was tried.
 func (r *route) report(l inbox.OutboxEntry, o inbox.Settlement, elapsed time.Duration, tried bool) {
 	n := AttemptReport{
 		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Disposition: o.Disposition, Status: o.Status, Elapsed: elapsed,

@@ -22,8 +22,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// ErrUnreachable says that no connection to the target came about: nothing was
-// sent.
+// ErrUnreachable says that no connection to the target came about: nothing was sent.
 var ErrUnreachable = errors.New("no connection")
 
 // Limits of an exchange with a target.
@@ -269,8 +268,7 @@ func (c *Client) Check(ctx context.Context, to *url.URL) error {
 }
 
 // ErrForbidden says that a target's name led to an address that deliveries are
-// not sent to: one that is link-local, or the metadata service of a cloud,
-// which hands out credentials.
+// not sent to: one that is link-local, or the metadata service of a cloud, which hands out credentials.
 var ErrForbidden = errors.New("the address is link-local or a metadata service, and refused without --allow-target")
 
 // metadataNetworks lists the networks of metadata services that are not link-local.

@@ -99,8 +99,7 @@ func (f Filter) ReadsBytes() bool {
 	return slices.ContainsFunc(f.terms, func(t term) bool { return t.path != nil })
 }
 
-// Match reports whether every condition holds for e. A condition on something
-// that e lacks does not hold.
+// Match reports whether every condition holds for e. A condition on something that e lacks does not hold.
 func (f Filter) Match(e inbox.Event) bool {
 	for _, t := range f.terms {
 		if !t.match(e) {
@@ -135,8 +134,7 @@ func (t term) takes(got, want string) bool {
 }
 
 // valueAt returns what stands at a place in JSON: a string's text, or the
-// literal of another scalar; empty if there is neither, or a name on the way is
-// repeated.
+// literal of another scalar; empty if there is neither, or a name on the way is repeated.
 func valueAt(raw []byte, path jsonscan.Pointer) string {
 	if !json.Valid(raw) {
 		return ""

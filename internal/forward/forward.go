@@ -4,8 +4,7 @@
 // Each target reads the inbox from a cursor of its own and has an outbox of its
 // own, so that a slow, broken or absent target loses nothing and delays no
 // other. Deliveries that share a tracking number arrive in the order in which
-// they were received. Each arrives at least once; [HeaderAttempt] counts the
-// attempts.
+// they were received. Each arrives at least once; [HeaderAttempt] counts the attempts.
 package forward
 
 import (
@@ -120,8 +119,7 @@ func (s signal) notify() {
 // onceAlert reports an error once, until it is over.
 type onceAlert struct{ reported atomic.Bool }
 
-// update reports an error of the store, unless the last one was reported and
-// lasts. A nil error ends it.
+// update reports an error of the store, unless the last one was reported and lasts. A nil error ends it.
 func (a *onceAlert) update(report func(what string, err error), what string, err error) {
 	if reported := a.reported.Swap(err != nil); err != nil && !reported {
 		report(what, err)
@@ -153,8 +151,7 @@ func Open(ctx context.Context, o Options) (*Forwarder, error) {
 	return f, nil
 }
 
-// Sinks returns the sinks of the targets, in their order, as they were when
-// the forwarder was opened.
+// Sinks returns the sinks of the targets, in their order, as they were when the forwarder was opened.
 func (f *Forwarder) Sinks() []inbox.Sink {
 	sinks := make([]inbox.Sink, len(f.routes))
 	for i, r := range f.routes {

@@ -66,8 +66,7 @@ func ReplaceHeaders(m webhook.Request, headers []webhook.Field) webhook.Request 
 	return m
 }
 
-// CheckHeader returns why a target can't be given a header of that name, nil
-// if it can.
+// CheckHeader returns why a target can't be given a header of that name, nil if it can.
 func CheckHeader(name string) error {
 	switch {
 	case !isToken(name):

@@ -15,8 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// maxUnreachable is how many sendings in a row may find no connection. Then a
-// series ends.
+// maxUnreachable is how many sendings in a row may find no connection. Then a series ends.
 const maxUnreachable = 3
 
 // Request is one delivery as a target is to get it.
@@ -53,8 +52,7 @@ type Result struct {
 	Expected bool     // the answer is right
 }
 
-// Unsent reports whether the delivery could not be put into a request, or its
-// target is forbidden.
+// Unsent reports whether the delivery could not be put into a request, or its target is forbidden.
 func (r Result) Unsent() bool { return concernsOneDelivery(r.Err) || errors.Is(r.Err, ErrForbidden) }
 
 // Tally counts the sendings of a series. Each that was tried is in one of the
@@ -76,8 +74,7 @@ func (t Tally) Tried() int {
 
 // Run sends n deliveries as Faults plan it, until ctx ends: a request under way
 // then goes on until hard ends. An error says why it ended early: the cause of
-// ctx, [ErrUnreachable] after several in a row, [ErrForbidden], or one of Load
-// or OnResult.
+// ctx, [ErrUnreachable] after several in a row, [ErrForbidden], or one of Load or OnResult.
 func (s Series) Run(ctx, hard context.Context, n int) (Tally, error) {
 	steps := s.Faults.Plan(n)
 	t := Tally{Planned: len(steps)}
@@ -216,8 +213,7 @@ func (f Faults) Plan(n int) (steps []Sending) {
 	return steps
 }
 
-// Pick returns a function that chooses from 0 to n-1 for one sending, always
-// alike.
+// Pick returns a function that chooses from 0 to n-1 for one sending, always alike.
 func (f Faults) Pick(s Sending) func(n int) int {
 	return f.random(fmt.Sprintf("corrupt %d %d", s.Index, s.Copy)).IntN
 }

@@ -64,8 +64,7 @@ func ParseURL(address string) (*url.URL, error) {
 }
 
 // expand returns the URL that an address of this computer is short for: a port, or
-// a loopback host and a port, with or without a path. Any other address is
-// returned as it is.
+// a loopback host and a port, with or without a path. Any other address is returned as it is.
 func expand(address string) string {
 	authority, rest := address, ""
 	if i := strings.IndexAny(address, "/?"); i >= 0 {

@@ -106,8 +106,7 @@ func (o Options) CarrierCode(code string) (string, *tracking.Problem, error) {
 	return code, problem, nil
 }
 
-// leftOut returns the names without a code, most rows first, and how many rows
-// had further ones.
+// leftOut returns the names without a code, most rows first, and how many rows had further ones.
 func (c *carriers) leftOut() ([]Carrier, int64) {
 	return c.list(func(k *carrier) bool { return k.unmapped }), c.uncounted
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// checkCellCount returns the problem of a record whose cells can't be assigned to
-// columns.
+// checkCellCount returns the problem of a record whose cells can't be assigned to columns.
 func (t *table) checkCellCount() (Problem, bool) {
 	have, want := len(t.rec.cells), len(t.cols.header)
 	if f := t.rec.fault; f != nil {
@@ -31,8 +30,7 @@ func (t *table) widthMessage() string {
 	return fmt.Sprintf("the row has %s, the header has %d", plural(len(t.rec.cells), "cell"), len(t.cols.header))
 }
 
-// missingCells returns the problem of a record with fewer cells than the
-// header.
+// missingCells returns the problem of a record with fewer cells than the header.
 func (t *table) missingCells() Problem {
 	if len(t.rec.cells) == 1 {
 		t.afterLoneCell = t.rec.line + t.scan.recordLines
@@ -80,8 +78,7 @@ func (t *table) surplusCells() (Problem, bool) {
 }
 
 // checkExtraCells returns an error if the record lacks the empty cells beyond
-// the last column that earlier records have: cells may have moved in one of
-// them.
+// the last column that earlier records have: cells may have moved in one of them.
 func (t *table) checkExtraCells() error {
 	if t.extraCells == 0 || t.rec.fault != nil || len(t.rec.cells) != len(t.cols.header) {
 		return nil
@@ -150,8 +147,7 @@ func (t *table) unusedBefore(at int) bool {
 }
 
 // addShifted adds a problem if the number's cell has no number, and one of the
-// next two cells has: an extra delimiter and a missing one leave the row as
-// wide as the header.
+// next two cells has: an extra delimiter and a missing one leave the row as wide as the header.
 func (t *table) addShifted(ps []Problem, number string) []Problem {
 	if t.opt.AcceptOdd || tracking.LikeNumber(number) {
 		return ps
@@ -172,8 +168,7 @@ func (t *table) addShifted(ps []Problem, number string) []Problem {
 }
 
 // addBrokenRow adds a problem if a line end may have split the first or the
-// last cell of the record, where that is in use: the line before, or the next,
-// has one cell.
+// last cell of the record, where that is in use: the line before, or the next, has one cell.
 func (t *table) addBrokenRow(ps []Problem) []Problem {
 	want := len(t.cols.header)
 	if want == 1 || len(t.rec.cells) != want || t.sheet != nil {
@@ -195,8 +190,7 @@ func (t *table) addBrokenRow(ps []Problem) []Problem {
 	return ps
 }
 
-// addTruncated adds a note if the file may have been cut off inside the number
-// of its last row.
+// addTruncated adds a note if the file may have been cut off inside the number of its last row.
 func (t *table) addTruncated(ps []Problem, number string) []Problem {
 	if !t.rec.lineEnd && len(number) < t.shortest {
 		ps = append(ps, t.problem(tracking.Problem{
@@ -263,8 +257,7 @@ func (t *table) joinsRows(text []byte, at int) bool {
 	return len(lines) > 1 && bytes.Count(lines[0], delim) == before && bytes.Count(lines[len(lines)-1], delim) == after
 }
 
-// looksLikeRows reports whether a whole line inside text has as many cells as
-// a row.
+// looksLikeRows reports whether a whole line inside text has as many cells as a row.
 func looksLikeRows(text []byte, delim byte, width int) bool {
 	lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	for _, line := range lines[min(1, len(lines)):] {

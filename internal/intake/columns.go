@@ -24,8 +24,7 @@ type columns struct {
 	last    int   // the last column in use
 }
 
-// ofCarrier returns the column of carrier codes or names; none if there is
-// neither.
+// ofCarrier returns the column of carrier codes or names; none if there is neither.
 func (c *columns) ofCarrier() int { return max(c.code, c.carrier) }
 
 func (c *columns) name(at int) string {
@@ -82,8 +81,7 @@ func resolve(file string, line int, header []string, o Options) (columns, error)
 	return c, nil
 }
 
-// columnsLike returns the columns whose names are equal to one without case and
-// punctuation.
+// columnsLike returns the columns whose names are equal to one without case and punctuation.
 func (r *resolver) columnsLike(name string) []int {
 	folded := foldName(name)
 	return r.matching(func(h string) bool { return foldName(h) == folded })
@@ -307,8 +305,7 @@ func nameRank(field, name string) int {
 	return 0
 }
 
-// intendedField returns the path of the item's field that an unknown JSON name
-// may be meant for, or "".
+// intendedField returns the path of the item's field that an unknown JSON name may be meant for, or "".
 func intendedField(name string) string {
 	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
 		if nameRank(field, name) > 0 {

@@ -22,8 +22,7 @@ const (
 const utf8BOM = "\ufeff"
 
 // charset is how an input's bytes become text. Bytes of another encoding than
-// UTF-8 that stand for no character become U+FFFD; those of UTF-8 are left for
-// each value's own check.
+// UTF-8 that stand for no character become U+FFFD; those of UTF-8 are left for each value's own check.
 type charset struct {
 	name    string
 	bomSize int               // length of the byte order mark
@@ -35,8 +34,7 @@ const headSize = 4096
 
 const saveAsUTF8 = "save the sheet as CSV UTF-8 and use that file"
 
-// detectEncoding returns the charset of an input by its first bytes and the
-// encoding that was given.
+// detectEncoding returns the charset of an input by its first bytes and the encoding that was given.
 func detectEncoding(file string, head []byte, asked string) (charset, error) {
 	named, err := lookupEncoding(asked)
 	if err != nil {
@@ -65,8 +63,7 @@ func detectEncoding(file string, head []byte, asked string) (charset, error) {
 	return charset{name: utf8Name}, nil
 }
 
-// byBOM returns the charset of an input by its byte order mark, without one a
-// charset with bomSize 0.
+// byBOM returns the charset of an input by its byte order mark, without one a charset with bomSize 0.
 func byBOM(file string, head []byte) (charset, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
@@ -100,8 +97,7 @@ func utf16(order unicode.Endianness) encoding.Encoding {
 	return unicode.UTF16(order, unicode.IgnoreBOM)
 }
 
-// lookupEncoding finds an encoding by any name that web pages or IANA know it
-// by.
+// lookupEncoding finds an encoding by any name that web pages or IANA know it by.
 func lookupEncoding(name string) (charset, error) {
 	if name == "" {
 		return charset{name: utf8Name}, nil
@@ -172,8 +168,7 @@ type utf8Evidence struct {
 
 // newEvidence returns evidence against a charset. One such character decides
 // where each byte is a character of its own: two or more letters in a row would
-// have to be rare ones. In other encodings some common characters are valid
-// UTF-8 too.
+// have to be rare ones. In other encodings some common characters are valid UTF-8 too.
 func newEvidence(against charset) *utf8Evidence {
 	if _, single := against.codec.(*charmap.Charmap); single {
 		return &utf8Evidence{needed: 1}

@@ -141,8 +141,7 @@ type Mapping struct {
 	Header string // name of the column
 }
 
-// ColumnError says that it can't be told which column of a header is which
-// field.
+// ColumnError says that it can't be told which column of a header is which field.
 type ColumnError struct {
 	File   string
 	Sheet  string    // of a workbook; Line is the row's number then
@@ -157,8 +156,7 @@ type ColumnError struct {
 }
 
 // Offer notes which of the saved mappings, each the column of some fields, fit the
-// header: every column that they name is there, once, and they have the fields that
-// are missing.
+// header: every column that they name is there, once, and they have the fields that are missing.
 func (e *ColumnError) Offer(saved map[string]map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(saved)) {
 		mapping := saved[name]

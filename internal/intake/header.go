@@ -172,8 +172,7 @@ func (t *table) readHeader(sep byte) error {
 	return err
 }
 
-// wrap names the input in an error of the underlying reader; those of a sheet
-// name it.
+// wrap names the input in an error of the underlying reader; those of a sheet name it.
 func (t *table) wrap(err error) error {
 	if errors.Is(err, errEnd) || errors.Is(err, errLong) || t.sheet != nil {
 		return err
@@ -254,8 +253,7 @@ func guessDelimiter(header []byte, file string) byte {
 	return best
 }
 
-// countFields counts the identifiers for which a header split at delim has a
-// column.
+// countFields counts the identifiers for which a header split at delim has a column.
 func countFields(header []byte, delim byte) int {
 	n := 0
 	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {

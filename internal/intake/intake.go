@@ -38,8 +38,7 @@ const (
 // the codes that [Options] gives for them.
 const FieldCarrier = "carrier"
 
-// errorColumn is the column, or JSON field, that [Rejects] adds and that is
-// never read.
+// errorColumn is the column, or JSON field, that [Rejects] adds and that is never read.
 const errorColumn = "waybillError"
 
 // ErrNoRows says that the input has no data rows: it is empty, or has only a
@@ -63,8 +62,7 @@ type Options struct {
 
 	// Refs reads what names trackings instead of items to create: a column or
 	// field with a referId or a number is enough, others are passed over, and
-	// texts alone, one a line or in a JSON array, are read too. Odd values are
-	// no problem.
+	// texts alone, one a line or in a JSON array, are read too. Odd values are no problem.
 	Refs bool
 }
 
@@ -199,8 +197,7 @@ func (r *Reader) Next() (Record, error) {
 	return rec, nil
 }
 
-// Summary returns what was found so far; it is whole once Next returned an
-// error.
+// Summary returns what was found so far; it is whole once Next returned an error.
 func (r *Reader) Summary() Summary {
 	s := r.sum
 	if r.carriers != nil {

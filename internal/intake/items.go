@@ -267,8 +267,7 @@ func (d *itemDecoder) field(m member) {
 	}
 }
 
-// firstTime reports whether a known field was not read before; a repeated one
-// becomes a problem.
+// firstTime reports whether a known field was not read before; a repeated one becomes a problem.
 func (d *itemDecoder) firstTime(m member, path string) bool {
 	i := slices.Index(knownFields[:], m.key)
 	if d.at[i] > 0 {

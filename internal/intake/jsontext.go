@@ -22,8 +22,7 @@ type position struct {
 	char int // character of the line, 1-based
 }
 
-// after returns the place behind text, which begins at p. Lines end with LF,
-// CRLF or CR.
+// after returns the place behind text, which begins at p. Lines end with LF, CRLF or CR.
 func (p position) after(text []byte) position {
 	for {
 		n := bytes.IndexAny(text, "\r\n")
@@ -53,8 +52,7 @@ func (t *jsonText) discard(n int) {
 	t.win.drop(n)
 }
 
-// fail makes the error for the byte at, counted from the beginning of the
-// window.
+// fail makes the error for the byte at, counted from the beginning of the window.
 func (t *jsonText) fail(at int, message, hint string) error {
 	p := t.pos.after(t.win.bytes()[:at])
 	return &FileError{File: t.file, Line: p.line, Column: p.char, Message: message, hint: hint}
@@ -146,8 +144,7 @@ func (t *jsonText) tooLong() error {
 	return t.fail(0, "the item is longer than 1 MiB", "a list of items must be an array, or an object with an array named data and nothing else")
 }
 
-// valueLength returns the length of the next value, by its brackets and quotes
-// alone.
+// valueLength returns the length of the next value, by its brackets and quotes alone.
 func (t *jsonText) valueLength() (int, error) {
 	var e valueScan
 	for {
@@ -174,8 +171,7 @@ func (t *jsonText) valueLength() (int, error) {
 }
 
 // valueScan is a resumable search for the end of a value. Package jsonscan
-// can't do it: the text is not yet validated nor completely read, and an error
-// is reported at its byte.
+// can't do it: the text is not yet validated nor completely read, and an error is reported at its byte.
 type valueScan struct {
 	at       int // next byte to scan, or the end of the value
 	depth    int // open brackets
@@ -219,8 +215,7 @@ type member struct {
 	key string // the name; as written if it is not Unicode text
 }
 
-// members returns the fields of the object that begins at i, in text that is
-// known to be valid JSON.
+// members returns the fields of the object that begins at i, in text that is known to be valid JSON.
 func members(raw []byte, i int) iter.Seq[member] {
 	return func(yield func(member) bool) {
 		for v := range jsonscan.Values(raw, i) {
@@ -243,8 +238,7 @@ func key(raw []byte) string {
 }
 
 // text returns the text of a JSON string. One that is not Unicode text is
-// returned as written: surrogate means that it has an unpaired \u escape, bad
-// that it is not UTF-8.
+// returned as written: surrogate means that it has an unpaired \u escape, bad that it is not UTF-8.
 func text(raw []byte) (s string, surrogate, bad bool) {
 	s, valid := jsonscan.Text(raw)
 	if valid {

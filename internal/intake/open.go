@@ -117,8 +117,7 @@ func (o Options) isWorkbook(name string, head []byte) (bool, error) {
 // firstTextSize is how many bytes of text decide the format.
 const firstTextSize = 16
 
-// firstText fills the window with the first text after white space, and returns
-// the window.
+// firstText fills the window with the first text after white space, and returns the window.
 func (w *window) firstText() []byte {
 	for n := 64; ; n *= 2 {
 		text := w.fill(n)
@@ -179,8 +178,7 @@ func otherArchive(file string, head []byte) error {
 	return nil
 }
 
-// markup are the beginnings of pages and documents that are saved under a
-// table's name, in lower case.
+// markup are the beginnings of pages and documents that are saved under a table's name, in lower case.
 var markup = []fileSignature{
 	{"<!doctype", "a web page (HTML)", ""},
 	{"<html", "a web page (HTML)", ""},
@@ -192,8 +190,7 @@ var markup = []fileSignature{
 	{"<?xml", "an XML document", ""},
 }
 
-// refuseMarkup returns an error if text is the beginning of a web page or an
-// XML document.
+// refuseMarkup returns an error if text is the beginning of a web page or an XML document.
 func refuseMarkup(file string, text []byte) error {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	for _, m := range markup {
@@ -205,8 +202,7 @@ func refuseMarkup(file string, text []byte) error {
 }
 
 // isJSON reports whether text is meant as JSON. Content decides; the file's
-// name only where a table could begin like that too. With texts, an array may
-// hold texts.
+// name only where a table could begin like that too. With texts, an array may hold texts.
 func isJSON(file string, text []byte, texts bool) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 || (text[0] != '{' && text[0] != '[') {

@@ -12,16 +12,14 @@ import (
 // refFields are the fields that can name a tracking, the first choice first.
 var refFields = []string{tracking.FieldReferID, tracking.FieldNumber}
 
-// outputNames are the names that our own output gives to those fields beside the
-// interface's own.
+// outputNames are the names that our own output gives to those fields beside the interface's own.
 var outputNames = map[string][]string{
 	tracking.FieldReferID: {"REFERENCE"},
 	tracking.FieldNumber:  {"trackingNumber", "NUMBER"},
 }
 
 // resolveRefs finds the columns of referIds and numbers, of which one is enough.
-// Columns of --map that the header lacks are returned. A table of one column that
-// is neither is a list.
+// Columns of --map that the header lacks are returned. A table of one column that is neither is a list.
 func resolveRefs(file string, line int, header []string, o Options) (c columns, missing []string, list bool, err error) {
 	noHeader := columns{header: []string{""}, number: none, code: none, carrier: none}
 	if o.Format == List {

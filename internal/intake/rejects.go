@@ -14,12 +14,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// errNoText says that a row was read without Options.KeepText and is good, so
-// that its text is gone.
+// errNoText says that a row was read without Options.KeepText and is good, so that its text is gone.
 var errNoText = errors.New("the text of the row was not kept")
 
-// dialect is how an input is written, as far as more rows can be written like
-// it. The zero value is JSON.
+// dialect is how an input is written, as far as more rows can be written like it. The zero value is JSON.
 type dialect struct {
 	coding charset
 	header string // without the columns called waybillError
@@ -52,16 +50,14 @@ func (d dialect) compatible(other dialect) bool {
 // what is wrong and that is not read again. Rows of a workbook become a workbook of
 // one sheet, with their values and number formats. Rows of JSON inputs become JSON
 // Lines with such a field. An input in another encoding than UTF-8 becomes UTF-8 with
-// a byte order mark, which is read without naming an encoding. It is not safe for
-// concurrent use.
+// a byte order mark, which is read without naming an encoding. It is not safe for concurrent use.
 type Rejects struct {
 	w     *bufio.Writer
 	first *Reader // whose dialect is used; nil before the first row
 	book  *xlsx.Writer
 }
 
-// NewRejects returns a writer of rejected rows to w. Nothing reaches w before
-// the first row.
+// NewRejects returns a writer of rejected rows to w. Nothing reaches w before the first row.
 func NewRejects(w io.Writer) *Rejects { return &Rejects{w: bufio.NewWriter(w)} }
 
 // Flush writes what is still buffered. It does not close the writer below.
@@ -79,8 +75,7 @@ func (j *Rejects) Flush() error {
 
 // Write writes rec, which r returned, with its problems but for the notes. It
 // returns a [*MixError] if r is of another dialect than the rows before. A
-// good record can be written, with problems found later added, only if r was
-// opened with KeepText.
+// good record can be written, with problems found later added, only if r was opened with KeepText.
 func (j *Rejects) Write(r *Reader, rec Record) error {
 	if rec.text == "" && rec.cells == nil {
 		return fmt.Errorf("write rejects: line %d: %w", rec.Line, errNoText)
@@ -146,8 +141,7 @@ func (d dialect) row(rec Record) []byte {
 	return append(b, d.eol...)
 }
 
-// reason says on one line what is wrong with a record. It can't be taken for a
-// formula.
+// reason says on one line what is wrong with a record. It can't be taken for a formula.
 func reason(rec Record) string {
 	var parts []string
 	for _, p := range rec.Problems {
@@ -186,8 +180,7 @@ func (s *sheet) columns() []string {
 	return names
 }
 
-// writeCells writes the cells of a record that are below the header, and what is
-// wrong.
+// writeCells writes the cells of a record that are below the header, and what is wrong.
 func (j *Rejects) writeCells(s *sheet, rec Record) error {
 	row := make([]xlsx.Value, 0, len(s.columnNames)+1)
 	next := 0

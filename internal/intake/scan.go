@@ -43,8 +43,7 @@ type quoteFault struct {
 // scanner splits delimited text into records and cells. Unlike encoding/csv,
 // which tests compare it with, it keeps the text of a record as it was (for
 // [Rejects]), ends lines at CR where the file does, and takes a quote inside
-// an unquoted cell as it is, so that `="00123"` is a cell and a stray quote
-// can never swallow rows.
+// an unquoted cell as it is, so that `="00123"` is a cell and a stray quote can never swallow rows.
 type scanner struct {
 	win         *window
 	delim       byte
@@ -180,8 +179,7 @@ func (s *scanner) indexLineEnd(text []byte) int {
 	return bytes.IndexByte(text, '\n')
 }
 
-// afterLineEnd returns end, where a line end begins, and where the next line
-// begins.
+// afterLineEnd returns end, where a line end begins, and where the next line begins.
 func (s *scanner) afterLineEnd(end int) (int, int) {
 	if s.win.bytes()[end] == '\r' {
 		if text := s.win.fill(end + 2); len(text) > end+1 && text[end+1] == '\n' {
@@ -273,8 +271,7 @@ func (s *scanner) newFault(line int, closed bool) *quoteFault {
 	return f
 }
 
-// besideQuote reports whether c may stand between a closing quote and the
-// delimiter.
+// besideQuote reports whether c may stand between a closing quote and the delimiter.
 func besideQuote(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 
 func (s *scanner) countLineEnds(text []byte) int {

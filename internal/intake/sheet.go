@@ -57,8 +57,7 @@ func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error)
 }
 
 // findHeader reads up to the first row that has the columns. Rows above it may be
-// a title, or the upper part of a header. The error is that of the first row with
-// several cells.
+// a title, or the upper part of a header. The error is that of the first row with several cells.
 func (t *table) findHeader() error {
 	var failed error
 	several, mayBeList := false, false
@@ -285,8 +284,7 @@ func (t *table) read() error {
 	return nil
 }
 
-// fillRecord makes a record of the row at hand. Cells beyond the last column are
-// none of the table's.
+// fillRecord makes a record of the row at hand. Cells beyond the last column are none of the table's.
 func (t *table) fillRecord() {
 	s, rec := t.sheet, &t.rec
 	rec.raw, rec.cells, rec.line, rec.lineEnd, rec.fault = rec.raw[:0], rec.cells[:0], s.row.Number, true, nil
@@ -325,8 +323,7 @@ func (s *sheet) shownIn(column int) (xlsx.Shown, bool) {
 }
 
 // addDamage adds the problem of the cell that a field was read from, if it shows
-// something else than was once written into it, and removes those that follow
-// from it.
+// something else than was once written into it, and removes those that follow from it.
 func (t *table) addDamage(ps []Problem, field string, at int) []Problem {
 	if t.sheet == nil || at == none {
 		return ps

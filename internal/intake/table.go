@@ -39,8 +39,7 @@ type cellValue struct {
 	strayQuote bool // it has a quote that should be doubled or removed
 }
 
-// cell returns the value of a column of the current record, empty if the record
-// does not have it.
+// cell returns the value of a column of the current record, empty if the record does not have it.
 func (t *table) cell(at int) cellValue {
 	if at < 0 || at >= len(t.rec.cells) {
 		return cellValue{}
@@ -297,8 +296,7 @@ func (t *table) text() string {
 	return string(t.pad(b, n))
 }
 
-// oneCell returns the record as text in one cell, so that it can't be read as
-// both identifiers.
+// oneCell returns the record as text in one cell, so that it can't be read as both identifiers.
 func (t *table) oneCell() string {
 	var b []byte
 	n := 1
@@ -348,8 +346,7 @@ func stripSpaces(s string, sum *Summary) string {
 	return after
 }
 
-// unquote undoes the doubling of quotes in b. It appends to dst and returns
-// what it appended.
+// unquote undoes the doubling of quotes in b. It appends to dst and returns what it appended.
 func unquote(dst, b []byte) (all, text []byte) {
 	from := len(dst)
 	for {

@@ -32,8 +32,7 @@ func (e *WorkbookError) Unwrap() error { return e.Err }
 // Hint says what to do about it.
 func (e *WorkbookError) Hint() string { return e.Err.Hint() }
 
-// place names a place of a sheet as a spreadsheet does, such as
-// orders.xlsx:Orders!B17.
+// place names a place of a sheet as a spreadsheet does, such as orders.xlsx:Orders!B17.
 func place(file, sheet, at string) string { return showName(file) + ":" + SheetPlace(sheet, at) }
 
 // SheetPlace returns the address of a cell or the number of a row with its sheet,

@@ -17,8 +17,7 @@ import (
 	"unicode/utf8"
 )
 
-// SkipSpace returns the offset of the first byte from i on that is not white
-// space.
+// SkipSpace returns the offset of the first byte from i on that is not white space.
 func SkipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
 		i++
@@ -168,8 +167,7 @@ func Text(literal []byte) (s string, valid bool) {
 }
 
 // Unpaired reports whether valid JSON, or a string without its quotes, has half
-// of a surrogate pair as a \u escape. Package encoding/json reads that as
-// U+FFFD.
+// of a surrogate pair as a \u escape. Package encoding/json reads that as U+FFFD.
 func Unpaired(b []byte) bool {
 	for i := bytes.IndexByte(b, '\\'); i >= 0 && i < len(b); {
 		size := 2
@@ -192,8 +190,7 @@ func Unpaired(b []byte) bool {
 	return false
 }
 
-// unit returns the code unit of the escape \uXXXX that begins b, 0 if none
-// does.
+// unit returns the code unit of the escape \uXXXX that begins b, 0 if none does.
 func unit(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0
@@ -209,8 +206,7 @@ func unit(b []byte) rune {
 // without escapes. An empty one is the whole text.
 type Pointer []string
 
-// ParsePointer reads a pointer such as /meta/code, and returns false if s is
-// not one.
+// ParsePointer reads a pointer such as /meta/code, and returns false if s is not one.
 func ParsePointer(s string) (Pointer, bool) {
 	if s == "" {
 		return Pointer{}, true
@@ -242,8 +238,7 @@ func Escape(name string) string { return strings.NewReplacer("~", "~0", "/", "~1
 
 // Find returns the literal of the value that p names in valid JSON, nil if
 // there is none. times is how often it is there: more than once if a name on
-// the way to it is repeated; then raw is the first. A name that is not Unicode
-// text is never found.
+// the way to it is repeated; then raw is the first. A name that is not Unicode text is never found.
 func (p Pointer) Find(b []byte) (raw []byte, times int) {
 	raw, times = Whole(b).Raw, 1
 	for _, part := range p {

@@ -15,8 +15,7 @@ import (
 const repeatAlert = time.Minute
 
 // storeAlert reports a store that fails: when it begins, once a minute while it
-// lasts, and when it is over. A full disk under load fails a thousand
-// deliveries a second.
+// lasts, and when it is over. A full disk under load fails a thousand deliveries a second.
 type storeAlert struct {
 	log          *slog.Logger
 	begins, ends string // what is said
@@ -103,8 +102,7 @@ func (a *rejectAlert) report(status int, text, from string) {
 	}
 }
 
-// skewSamples is how many deliveries with a right signature and a wrong time
-// are compared.
+// skewSamples is how many deliveries with a right signature and a wrong time are compared.
 const skewSamples = 3
 
 // skewDetector detects that the sender's clock and ours differ: the secret is

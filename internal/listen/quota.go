@@ -16,8 +16,7 @@ const (
 	minuteShare     = 8               // so much of the most may come in a minute: an eighth
 )
 
-// UnverifiedLimit bounds what is kept of deliveries that did not verify: anybody may
-// send them.
+// UnverifiedLimit bounds what is kept of deliveries that did not verify: anybody may send them.
 type UnverifiedLimit struct {
 	MaxBytes   int64                                // bytes of headers and bodies; an eighth of it a minute
 	CountBytes func(context.Context) (int64, error) // how many bytes of them there are
@@ -56,8 +55,7 @@ func (q *quota) admit(ctx context.Context, n int64) (bool, error) {
 	return true, nil
 }
 
-// count reads the stored bytes again after recountInterval, and earlier if they
-// seem too many.
+// count reads the stored bytes again after recountInterval, and earlier if they seem too many.
 func (q *quota) count(ctx context.Context, now time.Time, n int64) error {
 	old := now.Sub(q.counted)
 	if old < recountWhenFull || old < recountInterval && q.bytes+n <= q.MaxBytes {

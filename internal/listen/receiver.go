@@ -1,6 +1,5 @@
 // Package listen receives deliveries over HTTP. A delivery is answered with a
-// 2xx only after the inbox has it on disk. In any other case the answer asks
-// the sender to keep it.
+// 2xx only after the inbox has it on disk. In any other case the answer asks the sender to keep it.
 //
 // Readers are notified, not fed: [Receiver.Follow] reads on from its own place
 // in the inbox, so a slow or crashed reader loses nothing and delays nobody.
@@ -55,8 +54,7 @@ type Options struct {
 	Verify func(r webhook.Request, now time.Time) webhook.Verdict
 	// Scheme is the name of the scheme that Verify follows.
 	Scheme string
-	// Enforce refuses deliveries that Verify does not confirm. Otherwise they
-	// are kept and marked.
+	// Enforce refuses deliveries that Verify does not confirm. Otherwise they are kept and marked.
 	Enforce bool
 	// MaxBody is the greatest body that is taken, in bytes; 0 is [DefaultMaxBody].
 	MaxBody int64
@@ -66,11 +64,9 @@ type Options struct {
 	// MaxConns is how many connections there may be; 0 is 12,000, or four
 	// fifths of the descriptors that the process may have if that is less.
 	MaxConns int
-	// Away reports whether the store is known to be unreachable now, see [inbox.Changes].
-	// Nil: never.
+	// Away reports whether the store is known to be unreachable now, see [inbox.Changes]. Nil: never.
 	Away func() bool
-	// Log gets what failed, without secrets, bodies and headers. Nil: nothing
-	// is logged.
+	// Log gets what failed, without secrets, bodies and headers. Nil: nothing is logged.
 	Log *slog.Logger
 }
 
@@ -101,8 +97,7 @@ type Receiver struct {
 	closed   bool           // no more requests are handled
 }
 
-// New returns a receiver. It fails if there is no store, or if it is to enforce
-// what it cannot verify.
+// New returns a receiver. It fails if there is no store, or if it is to enforce what it cannot verify.
 func New(o Options) (*Receiver, error) {
 	switch {
 	case o.Store == nil:
@@ -168,8 +163,7 @@ func (r *Receiver) signal() {
 	}
 }
 
-// beginRequest reports whether a request may be handled. If so, requests.Done
-// must be called at its end.
+// beginRequest reports whether a request may be handled. If so, requests.Done must be called at its end.
 func (r *Receiver) beginRequest() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,8 +24,7 @@ var objects = []object{
 	{"metadata", []string{"carrierCode"}},
 }
 
-// statuses are the documented ones, as entries have them, and the kind of event that
-// they came with.
+// statuses are the documented ones, as entries have them, and the kind of event that they came with.
 //
 // Interface: States and transitions.
 var (

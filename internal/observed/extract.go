@@ -79,8 +79,7 @@ type place struct {
 	documented bool
 }
 
-// value collects what stands at a place. A value without members is a field; so is one
-// that is too deep.
+// value collects what stands at a place. A value without members is a field; so is one that is too deep.
 func (x *extractor) value(p place, raw []byte, depth int) {
 	leaf := true
 	if depth > 0 && len(p.path) < maxValue {

@@ -1,6 +1,5 @@
 // Package observed says what was met of the service: statuses, event kinds,
-// fields, headers, HTTP statuses and errors, and which of them the interface
-// document has.
+// fields, headers, HTTP statuses and errors, and which of them the interface document has.
 //
 // It is a register of words. No value of a shipment gets into it, and names that
 // look like identifiers are left out. It is bounded, whatever is sent.
@@ -71,8 +70,7 @@ type Origin struct {
 	Unverified bool   // deliveries that nothing verified
 }
 
-// Store keeps the register. It is safe for concurrent use by several goroutines and
-// processes.
+// Store keeps the register. It is safe for concurrent use by several goroutines and processes.
 //
 // Every implementation must pass the suite Observed of package storetest.
 type Store interface {
@@ -81,8 +79,7 @@ type Store interface {
 	Observe(ctx context.Context, account string, met []Entry) error
 
 	// ObserveEvents adds what was met in verified and in unverified events up to
-	// number to, unless others did so since from: then it adds nothing and returns
-	// false.
+	// number to, unless others did so since from: then it adds nothing and returns false.
 	ObserveEvents(ctx context.Context, verified, unverified []Entry, from, to int64) (bool, error)
 
 	// EventsObserved returns up to which event that was done, and the last event.

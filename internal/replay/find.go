@@ -66,8 +66,7 @@ type Delivery struct {
 	Refused bool // it is evidence of a refusal, with a number of its own
 }
 
-// ID is how commands name the delivery: by its number, with [RefusedPrefix] if
-// it was refused.
+// ID is how commands name the delivery: by its number, with [RefusedPrefix] if it was refused.
 func (d Delivery) ID() string {
 	number := strconv.FormatInt(d.Seq, 10)
 	if d.Refused {
@@ -124,8 +123,7 @@ func Find(ctx context.Context, in Inbox, id string) (Delivery, error) {
 	return d, nil
 }
 
-// FindWhole is [Find] for a delivery whose bytes are needed. Without them the
-// error is [ErrPruned].
+// FindWhole is [Find] for a delivery whose bytes are needed. Without them the error is [ErrPruned].
 func FindWhole(ctx context.Context, in Inbox, id string) (Delivery, error) {
 	d, err := Find(ctx, in, id)
 	if err == nil && d.Body == nil {
@@ -135,8 +133,7 @@ func FindWhole(ctx context.Context, in Inbox, id string) (Delivery, error) {
 }
 
 // FindEvent returns the event that an ID names, see [Find]: of a delivery the
-// first one, of an eventId the current one. The error is [inbox.ErrNoEvent] if
-// there is none.
+// first one, of an eventId the current one. The error is [inbox.ErrNoEvent] if there is none.
 func FindEvent(ctx context.Context, in Inbox, id string) (inbox.Event, error) {
 	at, err := locate(ctx, in, id)
 	var e inbox.Event
@@ -344,8 +341,7 @@ func Whole(ctx context.Context, in Inbox, ids ...string) iter.Seq2[Delivery, err
 	}
 }
 
-// Refused returns the refused deliveries of which evidence is kept, newest
-// first.
+// Refused returns the refused deliveries of which evidence is kept, newest first.
 func Refused(ctx context.Context, in Inbox) ([]Delivery, error) {
 	var all []Delivery
 	for d, err := range in.Refused(ctx, 0) {

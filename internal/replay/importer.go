@@ -40,8 +40,7 @@ type Imported struct {
 }
 
 // Import stores one delivery, unless the very same is there already: same
-// bytes, header and time of receipt. One without a time is received now, and
-// compared without it.
+// bytes, header and time of receipt. One without a time is received now, and compared without it.
 func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, error) {
 	d := inbox.Delivery{
 		ReceivedAt: c.At, Method: c.Method, Path: c.Path, RawQuery: c.RawQuery, RemoteAddr: c.From, Header: c.Header, Body: c.Body, Verified: inbox.Unknown,
@@ -182,8 +181,7 @@ type Reverified struct {
 	Reasons  map[webhook.Reason]int // why those of Refused do not verify
 }
 
-// Reverify verifies every stored delivery again that is not verified and whose
-// bytes are still there.
+// Reverify verifies every stored delivery again that is not verified and whose bytes are still there.
 func Reverify(ctx context.Context, in Inbox, verdicts inbox.Verdicts, scheme string, v Verifier) (Reverified, error) {
 	n := Reverified{Reasons: map[webhook.Reason]int{}}
 	var open []int64

@@ -15,8 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Config is how a sandbox behaves. The zero value is usable: any key, no
-// delay, nested answers.
+// Config is how a sandbox behaves. The zero value is usable: any key, no delay, nested answers.
 type Config struct {
 	Key        string        // the only key that is accepted; empty accepts any but an empty one
 	Processing time.Duration // how long a v2 tracking is Processing
@@ -37,8 +36,7 @@ type Config struct {
 	WebhookSecret string
 	WebhookScheme webhook.Scheme
 
-	// WebhookTrouble is called the first time that the receiver does not take a
-	// delivery. It may be nil.
+	// WebhookTrouble is called the first time that the receiver does not take a delivery. It may be nil.
 	WebhookTrouble func(error)
 }
 

@@ -87,8 +87,7 @@ func (s *Server) Reset() {
 	s.faults.mu.Unlock()
 }
 
-// Fault lets the next count requests of an operation ("" for any) meet a
-// fault.
+// Fault lets the next count requests of an operation ("" for any) meet a fault.
 func (s *Server) Fault(name, op string, count int) error {
 	if !slices.Contains(Faults(), name) {
 		return &ConfigError{"fault", fmt.Sprintf("%q is unknown", name)}
@@ -102,8 +101,7 @@ func (s *Server) Fault(name, op string, count int) error {
 	return nil
 }
 
-// control adds the paths that steer the sandbox. They need no key, are not
-// counted, and meet no fault.
+// control adds the paths that steer the sandbox. They need no key, are not counted, and meet no fault.
 func (s *Server) control() {
 	s.mux.HandleFunc("GET /_sandbox/stats", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, s.stats(r.URL.Query().Get("rows") != "0"))
@@ -167,8 +165,7 @@ func (s *Server) handleControl(w http.ResponseWriter, r *http.Request, into any,
 	answer(w, http.StatusOK, map[string]any{"ok": true})
 }
 
-// Change is what the service says of a tracking from now on, other than before
-// or than can be.
+// Change is what the service says of a tracking from now on, other than before or than can be.
 type Change struct {
 	ReferID        string `json:"referId"`        // empty: by number
 	TrackingNumber string `json:"trackingNumber"` // both empty: the first tracking

@@ -99,8 +99,7 @@ func (s *Server) rejects(it tracking.Item) bool {
 	return s.reject != nil && (s.reject.MatchString(it.ReferID) || s.reject.MatchString(it.Number))
 }
 
-// split parts the items that are taken from those refused one by one, and says
-// the result of each.
+// split parts the items that are taken from those refused one by one, and says the result of each.
 func (s *Server) split(items []tracking.Item) (good []tracking.Item, results []map[string]any) {
 	for _, it := range items {
 		result := map[string]any{"referId": it.ReferID, "rawTrackingNumber": it.Number, "success": true, "error": nil}

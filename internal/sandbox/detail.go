@@ -63,8 +63,7 @@ func (s *Server) absent() (int, any) {
 	}
 }
 
-// shaped is the answer about parcels, in the shape that is set. All shapes
-// hold the same facts.
+// shaped is the answer about parcels, in the shape that is set. All shapes hold the same facts.
 //
 // Assumed: the shape of an answer to a query is not shown.
 func (s *Server) shaped(found []parcel, now time.Time) any {

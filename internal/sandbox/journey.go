@@ -12,8 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// city is a place that shipments pass. Its offset is fixed: sandbox cities
-// know no summer time.
+// city is a place that shipments pass. Its offset is fixed: sandbox cities know no summer time.
 type city struct {
 	name, state, zip string
 	offset           time.Duration // of local time from UTC
@@ -181,8 +180,7 @@ func (j journey) done(now time.Time) []step {
 	return j.steps[:max(n, 1)]
 }
 
-// after returns when the step that follows n done ones happens; far away if
-// there is none.
+// after returns when the step that follows n done ones happens; far away if there is none.
 func (j journey) after(n int) time.Time {
 	if n >= len(j.steps) {
 		return j.made.AddDate(1000, 0, 0)

@@ -86,8 +86,7 @@ const (
 	opDetail   operation = "detail"
 )
 
-// admit does what every operation begins with, and reports false if the
-// request was answered.
+// admit does what every operation begins with, and reports false if the request was answered.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, op operation, method string) bool {
 	s.state.mu.Lock()
 	s.state.counts.add(op)
@@ -166,8 +165,7 @@ func newFaults(c Config) *faults {
 	return f
 }
 
-// next returns the fault that a request meets, or "". query is what is asked
-// for.
+// next returns the fault that a request meets, or "". query is what is asked for.
 func (f *faults) next(op operation, query string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -196,8 +194,7 @@ func (f *faults) flaps(query string, p float64) bool {
 }
 
 // injectFault answers a request with a fault if it is to meet one. store stores
-// what the request brought; good is the answer it would have had. It reports
-// false if there was no fault.
+// what the request brought; good is the answer it would have had. It reports false if there was no fault.
 func (s *Server) injectFault(w http.ResponseWriter, r *http.Request, op operation, store func(), good any) bool {
 	fault := s.faults.next(op, r.URL.RawQuery)
 	switch fault {

@@ -133,8 +133,7 @@ func signOfError(v *value) bool {
 		errorCode(v.get("code")) || meta != nil && errorCode(meta.get("code"))
 }
 
-// errorCode reports whether v is a number, or digits in a string, of 400 and
-// above.
+// errorCode reports whether v is a number, or digits in a string, of 400 and above.
 func errorCode(v *value) bool {
 	if v == nil || v.kind != scalar {
 		return false

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// partial is a tracking as far as it was collected from the objects of an
-// answer.
+// partial is a tracking as far as it was collected from the objects of an answer.
 type partial struct {
 	Tracking
 	// envelopeStatus is a status beside a number, without a label or track: an
@@ -165,8 +164,7 @@ func ownFields(v *value, name string) (partial, bool) {
 	return partial{Tracking: t, envelopeStatus: weak}, known || t.ReferID != "" || t.CarrierCode != "" || t.RouterID != "" || t.StatusSummary != ""
 }
 
-// isCheckpoints reports whether a list without the documented name holds
-// checkpoints all the same.
+// isCheckpoints reports whether a list without the documented name holds checkpoints all the same.
 func isCheckpoints(v *value) bool {
 	if len(v.items) == 0 {
 		return false

@@ -30,8 +30,7 @@ type Evidence struct {
 	// Fingerprint is that of an absence, see [Body.AbsenceFingerprint].
 	Fingerprint string
 
-	// Err says that no usable answer came; Presence is undecided then. The
-	// marks say what it means.
+	// Err says that no usable answer came; Presence is undecided then. The marks say what it means.
 	Err          error
 	Passing      bool          // the same query may do better later
 	Unauthorized bool          // the key was refused
@@ -41,8 +40,7 @@ type Evidence struct {
 }
 
 // Evidence returns what a whole 2xx answer proves about item: that it is
-// there, that what was asked for is being worked on, or nothing. Absence is
-// for the caller to see first.
+// there, that what was asked for is being worked on, or nothing. Absence is for the caller to see first.
 //
 // An answer that only repeats what was asked for proves nothing: a tracking is
 // shown by what the service alone can know of it, and without an error on it.
@@ -90,8 +88,7 @@ func (t Tracking) provesPresence() bool {
 		(t.RouterID != "" && t.Status != "")
 }
 
-// namesOther reports whether the answer names numbers, or a referId, and
-// item's is not among them.
+// namesOther reports whether the answer names numbers, or a referId, and item's is not among them.
 func (b *Body) namesOther(item Item) bool {
 	other := false
 	for _, k := range b.named {
@@ -157,8 +154,7 @@ func outline(root *value) string {
 	return "{" + strings.Join(names, ",") + "}"
 }
 
-// removeWord replaces reference by an ellipsis wherever it is a whole word, in
-// any case.
+// removeWord replaces reference by an ellipsis wherever it is a whole word, in any case.
 func removeWord(s, reference string) string {
 	if reference == "" {
 		return s
@@ -181,8 +177,7 @@ func removeWord(s, reference string) string {
 	return out.String()
 }
 
-// hasFold reports whether s begins with prefix in any case, and where that
-// ends.
+// hasFold reports whether s begins with prefix in any case, and where that ends.
 func hasFold(s, prefix string) (end int, ok bool) {
 	for range prefix {
 		if end >= len(s) {
@@ -196,8 +191,7 @@ func hasFold(s, prefix string) (end int, ok bool) {
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// shorten returns the first characters of foreign text on one line. Invisible
-// ones become escapes.
+// shorten returns the first characters of foreign text on one line. Invisible ones become escapes.
 func shorten(s string, most int) string {
 	var out strings.Builder
 	n := 0

@@ -46,8 +46,7 @@ type Key struct {
 func (it Item) Key() Key { return Key{ReferID: it.ReferID, Number: it.Number} }
 
 // AppendBatch appends the body of a create request for items, with metadata only
-// where there is a carrier code. Bytes that are not UTF-8 become U+FFFD;
-// validated items hold none.
+// where there is a carrier code. Bytes that are not UTF-8 become U+FFFD; validated items hold none.
 //
 // Interface: Resources and their fields, tracking creation item.
 // Interface: Endpoints, 1. Batch create (synchronous, v1).
@@ -121,8 +120,7 @@ func FoldStatus(s string) string {
 }
 
 // NamesStatus reports whether want names a status, as [FoldStatus] compares
-// them: by its number, label or track. The number is a JSON literal, and want
-// may be one.
+// them: by its number, label or track. The number is a JSON literal, and want may be one.
 //
 // Interface: States and transitions.
 func NamesStatus(want, number, label, track string) bool {
@@ -137,8 +135,7 @@ func NamesStatus(want, number, label, track string) bool {
 	return folded == FoldStatus(number) || folded == FoldStatus(text) || folded == FoldStatus(label) || folded == FoldStatus(track)
 }
 
-// HasStatus reports whether want names the tracking's status, see
-// [NamesStatus].
+// HasStatus reports whether want names the tracking's status, see [NamesStatus].
 func (t Tracking) HasStatus(want string) bool {
 	return NamesStatus(want, t.Status, t.StatusLabel, t.StatusTrack)
 }

@@ -128,8 +128,7 @@ func blank(s string) bool {
 // are needed first: that takes longer than most commands do.
 var (
 	libreError = form(`^(?i:err):5\d\d$`)
-	// scientific has a sign or a decimal mark, as no identifier has: 9.4E+21,
-	// 9,4e21, 94E+20, 9.4×10^21.
+	// scientific has a sign or a decimal mark, as no identifier has: 9.4E+21, 9,4e21, 94E+20, 9.4×10^21.
 	scientific = form(`^[+−-]?(?:\d[\d.,'’]*(?:[eE][+−-]\d{1,3}|[x×*·]10\^[+−-]?\d{1,3})|\d[\d'’]*[.,][\d.,]*[eE]\d{1,3})$`)
 	// grouped has groups of three digits, with commas of two or three (India).
 	// Swiss Post's 99.60.123456.12345678 has others.
@@ -248,8 +247,7 @@ func rounded(field, s string) (Problem, bool) {
 }
 
 // trailingZeros returns the length of s and how many digits stand before its
-// trailing zeros, if it is all digits and longer than a spreadsheet keeps;
-// else zeros.
+// trailing zeros, if it is all digits and longer than a spreadsheet keeps; else zeros.
 func trailingZeros(s string) (n, kept int) {
 	if len(s) <= precise || !digits(s) {
 		return 0, 0
@@ -288,8 +286,7 @@ func likeOrder(s string) bool {
 	return len(s) < 8 || strings.ContainsAny(s, "#-_/")
 }
 
-// months are how the names of months begin, in the languages of common
-// spreadsheets.
+// months are how the names of months begin, in the languages of common spreadsheets.
 var months = []string{
 	"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 	"mär", "mrz", "mai", "okt", "dez", // German
@@ -303,8 +300,7 @@ var months = []string{
 
 // isDate reports whether s is a date of numbers (2024-03-01, 01.03.2024,
 // 3/1/24), one with the name of a month (Mar-24, 24-Mär-2024), or either with
-// a time, or a time alone. A hyphen within a carrier's number stands between
-// longer groups: 020-12345678.
+// a time, or a time alone. A hyphen within a carrier's number stands between longer groups: 020-12345678.
 func isDate(s string) bool {
 	if len(s) > len("2024-september-24T00:00:00.000000000+00:00") {
 		return false
@@ -378,8 +374,7 @@ func month(s string) bool {
 
 func year(s string) bool { return len(s) == 4 && between(s, 1900, 2099) }
 
-// between reports whether s is a number of at most four digits from low to
-// high.
+// between reports whether s is a number of at most four digits from low to high.
 func between(s string, low, high int) bool {
 	n, err := strconv.Atoi(s)
 	return err == nil && len(s) <= 4 && digits(s) && n >= low && n <= high

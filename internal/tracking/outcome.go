@@ -11,8 +11,7 @@ import (
 // Outcome is the class of an answer to a create request.
 type Outcome int
 
-// The outcomes. Whatever is not clearly another one is OutcomeUnknown: the zero
-// value is the safe one.
+// The outcomes. Whatever is not clearly another one is OutcomeUnknown: the zero value is the safe one.
 const (
 	OutcomeUnknown      Outcome = iota // no complete answer, or a status that does not say what was stored
 	OutcomeAccepted                    // a complete and credible 2xx answer
@@ -162,15 +161,13 @@ var ErrProcessing = errors.New("still processing")
 // Assumed: what "no such tracking" looks like is not shown; `query.absent` sets it.
 var ErrAbsent = errors.New("not found")
 
-// ErrUndecided says that an answer neither shows the tracking nor says that
-// there is none.
+// ErrUndecided says that an answer neither shows the tracking nor says that there is none.
 var ErrUndecided = errors.New("the response does not say whether the tracking exists")
 
 // ErrUnauthorized says that the service refused the key.
 var ErrUnauthorized = errors.New("the service refused the API key")
 
-// Finding is an answer with what it proves, for those who learn what answers
-// look like.
+// Finding is an answer with what it proves, for those who learn what answers look like.
 type Finding struct {
 	Evidence
 	Status int   // 0 if no answer came

@@ -3,16 +3,14 @@ package tracking
 import "cmp"
 
 // Refusals returns the rows of items that a create's answer names together
-// with a sign of error. A row that the answer does not name has the outcome
-// of its batch.
+// with a sign of error. A row that the answer does not name has the outcome of its batch.
 //
 // An object decides one row at most: the one whose referId and number it names
 // as they are, else the only one that it can mean. Where it can mean several,
 // or has only the referId or the number of one, those are ambiguous.
 //
 // blanket says that every row of several is listed as refused, some without a
-// reason: an answer that repeats the request beside its error looks so. Those
-// rows are left out.
+// reason: an answer that repeats the request beside its error looks so. Those rows are left out.
 //
 // Assumed: refusals of single rows in an answer to a create are not shown.
 func (b *Body) Refusals(items []Item) (rows []RefusedRow, blanket bool) {
@@ -68,8 +66,7 @@ func refusedUnder(name string) bool {
 	return false
 }
 
-// walk finds the objects that name a row. bad is true inside a list of refused
-// rows.
+// walk finds the objects that name a row. bad is true inside a list of refused rows.
 func (r *refusals) walk(v *value, bad bool) {
 	switch v.kind {
 	case list:
@@ -94,8 +91,7 @@ func names(v *value) (refer, number string) {
 	return refer, number
 }
 
-// decides records what v says of a row, and reports whether it names exactly
-// one.
+// decides records what v says of a row, and reports whether it names exactly one.
 func (r *refusals) decides(v *value, bad bool) bool {
 	refer, number := names(v)
 	if refer == "" && number == "" {

@@ -25,8 +25,7 @@ type Anomaly struct {
 	Message string // in a few words, for people
 }
 
-// Offsets of zones on earth, and how far ahead a checkpoint may lie: a carrier
-// may announce one.
+// Offsets of zones on earth, and how far ahead a checkpoint may lie: a carrier may announce one.
 const (
 	minOffset   = -12 * time.Hour
 	maxOffset   = 14 * time.Hour
@@ -35,8 +34,7 @@ const (
 	maxLeadTime = 366 * 24 * time.Hour
 )
 
-// anomalies returns what cannot be right in a checkpoint by itself, learnt at
-// that time; utc is its time.
+// anomalies returns what cannot be right in a checkpoint by itself, learnt at that time; utc is its time.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event), checkpoint object.
 func (c Checkpoint) anomalies(utc, learnt time.Time) []Anomaly {
@@ -106,8 +104,7 @@ type Entry struct {
 }
 
 // Entries returns the checkpoints newest first, see [Timeline], each with what
-// cannot be right in it. learnt is when they were learnt, zero if it is not
-// known.
+// cannot be right in it. learnt is when they were learnt, zero if it is not known.
 func Entries(cs []Checkpoint, learnt time.Time) []Entry {
 	type timed struct {
 		Checkpoint
@@ -263,8 +260,7 @@ func (t Tracking) Transit() time.Duration {
 // Interface: States and transitions.
 func (t Tracking) Delivered() bool { return t.HasStatus("1") || t.HasStatus("delivered") }
 
-// oldest returns the time of the oldest checkpoint, zero if there is none that
-// can be read.
+// oldest returns the time of the oldest checkpoint, zero if there is none that can be read.
 func (t Tracking) oldest() time.Time {
 	var oldest time.Time
 	for _, c := range t.Checkpoints {

@@ -31,8 +31,7 @@ type Problem struct {
 
 // Validate returns what is wrong with the item: rules that the interface
 // states, and values that a spreadsheet damaged or that stand for none. It is
-// good to send when every problem is a note. With acceptOdd the odd values are
-// notes.
+// good to send when every problem is a note. With acceptOdd the odd values are notes.
 //
 // Interface: Resources and their fields, tracking creation item.
 func (it Item) Validate(acceptOdd bool) []Problem {
@@ -64,8 +63,7 @@ func (p *Problem) judge(acceptOdd bool) {
 }
 
 // CarrierName returns the problem of a carrier code that is plainly a carrier's
-// name, such as "UPS", "DHL Express" or "Other": it has capital letters or spaces.
-// It is an odd value.
+// name, such as "UPS", "DHL Express" or "Other": it has capital letters or spaces. It is an odd value.
 //
 // Assumed: codes are written without either.
 func CarrierName(code string, acceptOdd bool) (Problem, bool) {
@@ -164,8 +162,7 @@ func badText(field, s string) (Problem, bool) {
 	return Problem{}, false
 }
 
-// Invisible reports whether r has no width, or changes the order in which
-// others are shown.
+// Invisible reports whether r has no width, or changes the order in which others are shown.
 func Invisible(r rune) bool {
 	return r >= 0xad && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

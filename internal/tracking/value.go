@@ -21,8 +21,7 @@ const (
 	list
 )
 
-// value is one JSON value. Members keep their exact names and order; duplicates
-// are kept.
+// value is one JSON value. Members keep their exact names and order; duplicates are kept.
 type value struct {
 	kind    kind
 	raw     []byte // the literal as sent
@@ -167,8 +166,7 @@ func ReadBody(raw []byte) *Body {
 func (b *Body) JSON() bool { return b != nil && b.root != nil }
 
 // Wrong reports whether the body has a sign of error: `success: false`, a
-// non-null `error`, or `code` or `meta.code` of 400 and above. What is not JSON
-// has none.
+// non-null `error`, or `code` or `meta.code` of 400 and above. What is not JSON has none.
 //
 // Assumed: what success of a create looks like is not shown; `create.accepted` refines it.
 func (b *Body) Wrong() bool { return b.JSON() && signOfError(b.root) }
@@ -220,15 +218,13 @@ func (b *Body) DistinctivePointers() iter.Seq[string] {
 
 func (v *value) distinctive() bool { return v.kind == scalar || len(v.members)+len(v.items) == 0 }
 
-// Match asks for one value in an answer of the service. The zero Match asks
-// for nothing.
+// Match asks for one value in an answer of the service. The zero Match asks for nothing.
 type Match struct {
 	Path   string // RFC 6901 pointer; empty is the whole answer
 	Equals string // JSON literal: `"ok"`, `true`, `200`, `null`
 }
 
-// Holds reports whether an answer has the value. Numbers are compared as they
-// are written.
+// Holds reports whether an answer has the value. Numbers are compared as they are written.
 func (m Match) Holds(body *Body) bool {
 	got, ok := body.Pointer(m.Path)
 	return ok && sameJSON(got, []byte(m.Equals))

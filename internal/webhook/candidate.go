@@ -25,8 +25,7 @@ type Candidate struct {
 	proven Strength // Strength of the parts that differed between matching samples
 }
 
-// staleness says how far matching deliveries are outside the tolerance; it is
-// empty if one is inside.
+// staleness says how far matching deliveries are outside the tolerance; it is empty if one is inside.
 func staleness(matching []Verdict, tolerance time.Duration) string {
 	var nearest time.Duration
 	for i, v := range matching {
@@ -95,8 +94,7 @@ func (c Candidate) matchesAll() bool { return !slices.Contains(c.Matched, false)
 // conclusive reports whether the search can end here.
 func (c Candidate) conclusive() bool { return c.matchesAll() && c.Strength != StrengthKeyless }
 
-// compare orders candidates, the best first: more matches, a stronger proof, a
-// simpler scheme.
+// compare orders candidates, the best first: more matches, a stronger proof, a simpler scheme.
 func (c Candidate) compare(o Candidate) int {
 	count := func(all ...bool) int {
 		n := 0

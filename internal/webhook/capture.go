@@ -86,8 +86,7 @@ func (c Capture) MarshalJSON() ([]byte, error) {
 	return json.Marshal(j)
 }
 
-// textOrBytes returns s as text if JSON can hold it without being longer than
-// its base64, else as bytes.
+// textOrBytes returns s as text if JSON can hold it without being longer than its base64, else as bytes.
 func textOrBytes(s string) (string, []byte) {
 	controls := 0 // each takes six characters
 	for i := range len(s) {
@@ -101,8 +100,7 @@ func textOrBytes(s string) (string, []byte) {
 	return s, nil
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. What can't stand for the bytes
-// of a delivery is an error.
+// UnmarshalJSON implements [json.Unmarshaler]. What can't stand for the bytes of a delivery is an error.
 func (c *Capture) UnmarshalJSON(data []byte) error {
 	if !utf8.Valid(data) {
 		return errNotUTF8

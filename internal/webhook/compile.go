@@ -32,8 +32,7 @@ func compile(s Scheme) (*compiled, *SchemeError) {
 	return c, nil
 }
 
-// separatorsBetween can stand between entries, the likeliest first. None is a
-// digit of an encoding.
+// separatorsBetween can stand between entries, the likeliest first. None is a digit of an encoding.
 var separatorsBetween = []string{",", ";", " ", "&", "|"}
 
 // Setting is a setting of a scheme that is a text.

@@ -138,8 +138,7 @@ func (c *compiled) encode(mac []byte) string {
 	}
 }
 
-// maxSeconds is the last second that a timestamp may name: the end of the year
-// 9999.
+// maxSeconds is the last second that a timestamp may name: the end of the year 9999.
 const maxSeconds = 253402300799
 
 // parseTime reads a timestamp in one of the units. Those of seconds and

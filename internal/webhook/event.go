@@ -132,8 +132,7 @@ type fieldReader struct {
 
 func (r *fieldReader) note(words string) { r.anomalies = append(r.anomalies, words) }
 
-// noteTorn makes members absent that have two different values: either could be
-// the right one.
+// noteTorn makes members absent that have two different values: either could be the right one.
 func (r *fieldReader) noteTorn(members []member) {
 	for i := range members {
 		if m := &members[i]; m.torn {
@@ -159,8 +158,7 @@ func (r *fieldReader) text(name string, raw []byte) string {
 	return s
 }
 
-// id returns the eventId, empty if it has an anomaly: two events could get the
-// same one.
+// id returns the eventId, empty if it has an anomaly: two events could get the same one.
 func (r *fieldReader) id(raw []byte) string {
 	s := r.text("eventId", raw)
 	if slices.ContainsFunc(r.anomalies, func(words string) bool { return strings.HasPrefix(words, "eventId ") }) {
@@ -200,8 +198,7 @@ func DecodeEvent(raw []byte) Event {
 	return e
 }
 
-// decodeEvent reads the object that begins at i in valid JSON. It returns its
-// depth too.
+// decodeEvent reads the object that begins at i in valid JSON. It returns its depth too.
 func decodeEvent(b []byte, i int) (e Event, depth int) {
 	detail := [...]member{{name: "trackingNumber"}}
 	summary := [...]member{{name: "trackingNumber"}, {name: "status"}, {name: "statusLabel"}, {name: "latestEvent"}}

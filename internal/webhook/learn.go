@@ -54,8 +54,7 @@ type LearnResult struct {
 // judged. The error is [ErrControl], or that of ctx.
 //
 // Schemes over several values of the body, and over sorted forms, are not
-// looked for. It costs well under a second for bodies of a few kB, and some
-// seconds at most.
+// looked for. It costs well under a second for bodies of a few kB, and some seconds at most.
 func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL string) (LearnResult, error) {
 	t := learner{ctx: ctx, samples: samples, url: publicURL, secrets: slices.Clone(secrets), budget: &budget{learnTrials, learnBytes}}
 	lesson := LearnResult{Bodies: differentBodies(samples)}
@@ -251,8 +250,7 @@ func (t *learner) patterns(kind string) []string {
 	}
 }
 
-// schemesOfKind returns the schemes of one kind for one value that may be a
-// signature.
+// schemesOfKind returns the schemes of one kind for one value that may be a signature.
 func (t *learner) schemesOfKind(r Request, l signatureCandidate, m signedInputs, kind string, keys []derivedKey) ([]Scheme, error) {
 	if kind == KindHMAC && l.algorithm == AlgorithmMD5 {
 		return nil, nil // no scheme has it
@@ -366,8 +364,7 @@ func controlSecrets(secrets []Secret) []Secret {
 }
 
 // searchAltered searches for schemes that match altered secrets or bodies: with
-// other white space around a secret, or a body as it may have been before a
-// proxy rewrote it.
+// other white space around a secret, or a body as it may have been before a proxy rewrote it.
 func (t *learner) searchAltered() ([]Candidate, error) {
 	for _, form := range secretVariants() {
 		o := *t
@@ -389,8 +386,7 @@ func (t *learner) searchAltered() ([]Candidate, error) {
 	return nil, nil
 }
 
-// searchWithObstacle searches one delivery, and sets the obstacle of what it
-// finds.
+// searchWithObstacle searches one delivery, and sets the obstacle of what it finds.
 func (t *learner) searchWithObstacle(why string) ([]Candidate, error) {
 	t.commonOnly = true
 	seeds := t.seeds()
@@ -404,8 +400,7 @@ func (t *learner) searchWithObstacle(why string) ([]Candidate, error) {
 	return found, err
 }
 
-// undoAll returns samples as they may have been signed, and whether any body
-// differs.
+// undoAll returns samples as they may have been signed, and whether any body differs.
 func (w bodyRewrite) undoAll(samples []Sample) ([]Sample, bool) {
 	before := slices.Clone(samples)
 	changed := false

@@ -158,8 +158,7 @@ func (m signedInputs) templates(patterns []string) iter.Seq[template] {
 	}
 }
 
-// timestampsFor returns the timestamps to try in a pattern, an empty one if it
-// has none.
+// timestampsFor returns the timestamps to try in a pattern, an empty one if it has none.
 func (m signedInputs) timestampsFor(pattern string) []Timestamp {
 	switch {
 	case !strings.Contains(pattern, "T"):
@@ -190,8 +189,7 @@ func (m signedInputs) expand(pattern string) iter.Seq[string] {
 	}
 }
 
-// choices returns the values for a capital of a pattern; one empty value if the
-// pattern does not have it.
+// choices returns the values for a capital of a pattern; one empty value if the pattern does not have it.
 func choices(pattern, capital string, values []string) []string {
 	if !strings.Contains(pattern, capital) {
 		return []string{""}
@@ -199,8 +197,7 @@ func choices(pattern, capital string, values []string) []string {
 	return values
 }
 
-// substitute returns a pattern with its placeholders, empty if one of them has
-// no value.
+// substitute returns a pattern with its placeholders, empty if one of them has no value.
 func (m signedInputs) substitute(pattern, body, piece, version string) string {
 	var out strings.Builder
 	for _, c := range pattern {

@@ -9,15 +9,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// bodyRewrite is one way in which a body may have been changed between signing
-// and receipt.
+// bodyRewrite is one way in which a body may have been changed between signing and receipt.
 type bodyRewrite struct {
 	name string
 	undo func([]byte) ([]byte, bool) // returns what may have been signed; false if it does not apply
 }
 
-// bodyRewrites returns the changes to try. Proxies, frameworks and editors make
-// them.
+// bodyRewrites returns the changes to try. Proxies, frameworks and editors make them.
 func bodyRewrites() []bodyRewrite {
 	plain := func(f func([]byte) []byte) func([]byte) ([]byte, bool) {
 		return func(b []byte) ([]byte, bool) { return f(b), true }

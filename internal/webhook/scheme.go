@@ -105,8 +105,7 @@ type Signature struct {
 	Encoding  string // hex, base64, base64url or base64any; a token has none
 }
 
-// Timestamp says where the time of signing stands. It must be among what is
-// signed.
+// Timestamp says where the time of signing stands. It must be among what is signed.
 type Timestamp struct {
 	From      string        // header:N, sig:K (beside the signature, in list and kv) or json:PATH; empty for none
 	Unit      string        // s, ms, rfc3339 or rfc2822
@@ -125,8 +124,7 @@ func wrong(field, format string, args ...any) *SchemeError {
 	return &SchemeError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
-// WithDefaults returns s with every empty field filled in, but for those whose
-// default is empty.
+// WithDefaults returns s with every empty field filled in, but for those whose default is empty.
 func (s Scheme) WithDefaults() Scheme {
 	s.Kind = cmp.Or(s.Kind, KindHMAC)
 	s.Algorithm = cmp.Or(s.Algorithm, AlgorithmSHA256)
@@ -145,8 +143,7 @@ func (s Scheme) WithDefaults() Scheme {
 	return s
 }
 
-// Check returns nil if s can be used, else a [*SchemeError] for the first
-// setting that is wrong.
+// Check returns nil if s can be used, else a [*SchemeError] for the first setting that is wrong.
 func (s Scheme) Check() error {
 	if _, err := compile(s); err != nil {
 		return err
@@ -234,8 +231,7 @@ func (c *compiled) strength() Strength {
 	}
 }
 
-// coversPart reports whether a value of the body is signed, beside the
-// timestamp.
+// coversPart reports whether a value of the body is signed, beside the timestamp.
 func (c *compiled) coversPart() bool {
 	return slices.ContainsFunc(c.parts, func(p part) bool {
 		return p.slot == slotSource && p.source.kind == sourceJSON && !p.source.same(c.timestamp)
@@ -326,8 +322,7 @@ type Secret struct {
 // String returns ***.
 func (Secret) String() string { return "***" }
 
-// Format writes *** whatever the verb, so that no way of printing shows the
-// value.
+// Format writes *** whatever the verb, so that no way of printing shows the value.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "***") }
 
 // MarshalText returns ***; encoders and loggers use it.
@@ -391,8 +386,7 @@ func (k Key) usable(secrets []Secret) (usable []Secret, index []int) {
 	return usable, index
 }
 
-// strictBase64 decodes s, refusing line breaks and stray bits, which package
-// base64 would let pass.
+// strictBase64 decodes s, refusing line breaks and stray bits, which package base64 would let pass.
 func strictBase64(enc *base64.Encoding, s string) ([]byte, error) {
 	if strings.ContainsAny(s, "\r\n") {
 		return nil, base64.CorruptInputError(strings.IndexAny(s, "\r\n"))

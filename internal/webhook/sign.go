@@ -29,8 +29,7 @@ type Signed struct {
 // Sign returns what a sender using s with secret, at that time, would add to r.
 // A header or query parameter that is signed and is not in r, such as a
 // delivery's id, is derived from a hash of the body, so that it stays the same
-// when the delivery is sent again. A timestamp inside the body is taken as it
-// stands there.
+// when the delivery is sent again. A timestamp inside the body is taken as it stands there.
 func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 	c, bad := compile(s)
 	if bad != nil {
@@ -165,8 +164,7 @@ func (m *signer) put(p source, value string) {
 	m.out.Header = append(m.out.Header, f)
 }
 
-// setParameter returns query with one parameter of that name, last, and all
-// others as they were.
+// setParameter returns query with one parameter of that name, last, and all others as they were.
 func setParameter(query, name, value string) string {
 	var kept []string
 	for pair := range strings.SplitSeq(query, "&") {
@@ -244,8 +242,7 @@ func (c *compiled) alter(value string, pick func(n int) int) (string, int) {
 }
 
 // alterEntry changes a digit in the first half of a signature, as the last
-// digit of base64 may have unused bits. 0 and 1 are digits of hex and base64,
-// and valid in a token.
+// digit of base64 may have unused bits. 0 and 1 are digits of hex and base64, and valid in a token.
 func alterEntry(entry, prefix string, pick func(n int) int) (string, int) {
 	digits, ok := strings.CutPrefix(entry, prefix)
 	if !ok || digits == "" {

@@ -12,8 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// Limits of what a search reads of one delivery. They bound its cost for bodies
-// built to be expensive.
+// Limits of what a search reads of one delivery. They bound its cost for bodies built to be expensive.
 const (
 	maxScalars    = 200 // values of a body
 	maxBodyDepth  = 5   // levels of a body
@@ -107,8 +106,7 @@ type signatureCandidate struct {
 	timestamps []locatedValue // in kv and list: the other entries, at sig:K
 }
 
-// signatureCandidates returns the likeliest maxCandidates ways to read a value
-// of r as a signature.
+// signatureCandidates returns the likeliest maxCandidates ways to read a value of r as a signature.
 func signatureCandidates(r Request) []signatureCandidate {
 	all := allSignatureCandidates(r)
 	return all[:min(len(all), maxCandidates)]

@@ -90,8 +90,7 @@ func (d *delivery) find(p source) (value []byte, times int) {
 	}
 }
 
-// findOnce returns the value at p, or why it can't be used: missing if it is
-// not there.
+// findOnce returns the value at p, or why it can't be used: missing if it is not there.
 func (d *delivery) findOnce(p source, missing Reason) ([]byte, Reason) {
 	value, times := d.find(p)
 	switch times {
@@ -120,8 +119,7 @@ func (d *delivery) parameter(name string) (value []byte, times int) {
 }
 
 // pointer returns the value in the body that a JSON pointer names: the text of
-// a string, else the literal. Null counts as absent, and so does text that is
-// not valid Unicode.
+// a string, else the literal. Null counts as absent, and so does text that is not valid Unicode.
 func (d *delivery) pointer(path jsonscan.Pointer) (value []byte, times int) {
 	if d.isJSON == nil {
 		valid := json.Valid(d.Body)
@@ -170,8 +168,7 @@ func (r Request) values(name string) []string {
 }
 
 // text returns the text of a string's literal, with U+FFFD in place of what is
-// not Unicode text and of NUL, so that it can be stored anywhere; clean is
-// false if there is any.
+// not Unicode text and of NUL, so that it can be stored anywhere; clean is false if there is any.
 func text(literal []byte) (s string, clean bool) {
 	s, clean = jsonscan.Text(literal)
 	if strings.IndexByte(s, 0) >= 0 {

@@ -21,8 +21,7 @@ const KindDelivered = "router.delivered"
 // syntheticStatus is the status of synthetic events of other kinds.
 const syntheticStatus = 9000
 
-// SyntheticEvents makes deliveries for tests of a receiver. Equal fields make
-// equal deliveries.
+// SyntheticEvents makes deliveries for tests of a receiver. Equal fields make equal deliveries.
 //
 // Assumed: kinds, statuses and names other than delivered are not shown; those
 // of other kinds are invented, and Set replaces them.

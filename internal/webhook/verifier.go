@@ -85,8 +85,7 @@ func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp []byte, pieces 
 }
 
 // match returns the index of the secret that made one of macs, -1 if none did.
-// It compares every secret with every entry, so its time does not depend on
-// which of them match.
+// It compares every secret with every entry, so its time does not depend on which of them match.
 func (v *Verifier) match(pieces, macs [][]byte) int {
 	found, index := 0, -1
 	for i, key := range v.keys {
@@ -108,15 +107,13 @@ func (v *Verifier) match(pieces, macs [][]byte) int {
 	return index
 }
 
-// tokenDigest returns a hash of a token. Hashes have one length, so comparing
-// them reveals none.
+// tokenDigest returns a hash of a token. Hashes have one length, so comparing them reveals none.
 func tokenDigest(token []byte) []byte {
 	sum := sha256.Sum256(token)
 	return sum[:]
 }
 
-// readTimestamp returns the timestamp as it was sent, nil if the scheme has
-// none.
+// readTimestamp returns the timestamp as it was sent, nil if the scheme has none.
 func (c *compiled) readTimestamp(d *delivery, e entries) ([]byte, Reason) {
 	switch c.timestamp.kind {
 	case sourceNone:
@@ -130,8 +127,7 @@ func (c *compiled) readTimestamp(d *delivery, e entries) ([]byte, Reason) {
 	return d.findOnce(c.timestamp, ReasonTimestampMissing)
 }
 
-// checkTime refuses an authentic delivery whose timestamp is malformed or
-// beyond the tolerance.
+// checkTime refuses an authentic delivery whose timestamp is malformed or beyond the tolerance.
 func (c *compiled) checkTime(v *Verdict, stamp string, now time.Time) {
 	if c.timestamp.kind == sourceNone {
 		return
@@ -179,8 +175,7 @@ func (r Reason) WellFormed() bool {
 	}
 }
 
-// How many refusals in a row say that a clock is wrong, and how far apart
-// what they say of it may be.
+// How many refusals in a row say that a clock is wrong, and how far apart what they say of it may be.
 const (
 	skewVerdicts = 3
 	skewSpread   = time.Minute
@@ -298,8 +293,7 @@ func (d *delivery) found(p source, from string) Found {
 	return Found{From: from, Value: string(value), Times: times}
 }
 
-// divide sets the entries, and the timestamp if it is beside them. It returns the
-// decoded signatures.
+// divide sets the entries, and the timestamp if it is beside them. It returns the decoded signatures.
 func (t *Trace) divide(c *compiled) [][]byte {
 	value, err := t.Signature.Value, error(nil)
 	if c.signature.kind == sourceQuery {

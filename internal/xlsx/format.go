@@ -53,8 +53,7 @@ type format struct {
 	parts   []formatPart // of digits, in order
 }
 
-// formatPart is a text as it is, or placeholders: 0 shows a digit in any case, # one
-// that is there.
+// formatPart is a text as it is, or placeholders: 0 shows a digit in any case, # one that is there.
 type formatPart struct {
 	text   string
 	digits bool
@@ -68,8 +67,7 @@ var builtIn = map[int]string{
 	41: "#,##0", 42: "$#,##0", 43: "#,##0.00", 44: "$#,##0.00", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@",
 }
 
-// builtInCode returns the code of a format without one. Those of East Asian
-// editions are dates.
+// builtInCode returns the code of a format without one. Those of East Asian editions are dates.
 func builtInCode(id int) string {
 	if code, ok := builtIn[id]; ok {
 		return code
@@ -345,8 +343,7 @@ func parseDecimal(s string) (decimal, bool) {
 	return d, true
 }
 
-// count returns how many digits the number is written with when it is whole, or
-// how many of them count.
+// count returns how many digits the number is written with when it is whole, or how many of them count.
 func (d decimal) count() int { return len(d.digits) + max(0, d.exponent) }
 
 func (d decimal) fraction() bool { return d.exponent < 0 }

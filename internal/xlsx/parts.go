@@ -130,8 +130,7 @@ func partError(name string, err error) error {
 	return err
 }
 
-// Names of streams in the container that encrypted and old workbooks are, in
-// UTF-16 as it has them.
+// Names of streams in the container that encrypted and old workbooks are, in UTF-16 as it has them.
 var (
 	encryptedStream = utf16LE("EncryptedPackage")
 	oldStreams      = []string{utf16LE("Workbook"), utf16LE("Book")}
@@ -146,8 +145,7 @@ func utf16LE(s string) string {
 }
 
 // refuseContainer returns the error for an OLE container: a workbook with a
-// password, or one of the format before XLSX. Its first directory sector names
-// the streams.
+// password, or one of the format before XLSX. Its first directory sector names the streams.
 func refuseContainer(r io.ReaderAt) error {
 	head := make([]byte, 512)
 	if _, err := r.ReadAt(head, 0); err != nil {

@@ -424,8 +424,7 @@ func (r *Rows) addCell(c Cell, kind string, found bool) error {
 	return nil
 }
 
-// Value returns a cell as it can be written, with its number format. The days of a date
-// count from 1900.
+// Value returns a cell as it can be written, with its number format. The days of a date count from 1900.
 func (b *Workbook) Value(c Cell) Value {
 	if c.Kind == NoValue || c.Kind == LostText {
 		return Value{}

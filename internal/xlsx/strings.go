@@ -17,8 +17,7 @@ const (
 
 // sharedStrings are the texts that the cells of a workbook refer to by number.
 // They stand one behind the other, each with its length; the index has every
-// groupSize-th. Cells refer to them mostly in order, so that a group is read once
-// for many of them.
+// groupSize-th. Cells refer to them mostly in order, so that a group is read once for many of them.
 type sharedStrings struct {
 	count int
 	index []int64 // where each group begins

@@ -325,8 +325,7 @@ func (w *Writer) endSheet() error {
 	return err
 }
 
-// Close ends the workbook, which must have a sheet. It does not close the writer
-// below.
+// Close ends the workbook, which must have a sheet. It does not close the writer below.
 func (w *Writer) Close() error {
 	if err := w.endSheet(); err != nil {
 		return err

@@ -100,8 +100,7 @@ func Magic(head []byte) bool {
 const oleMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 // Open reads what a workbook of so many bytes consists of. The caller closes it;
-// r must stay open until then. The error is an [*Error], or one of r or of the
-// disk.
+// r must stay open until then. The error is an [*Error], or one of r or of the disk.
 func Open(r io.ReaderAt, size int64, o Options) (*Workbook, error) {
 	head := make([]byte, len(oleMagic))
 	if n, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {

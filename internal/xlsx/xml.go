@@ -205,8 +205,7 @@ func isXML(r rune) bool {
 // escapeSize is the length of an escape such as _x000D_.
 const escapeSize = 7
 
-// escapedUnit returns the UTF-16 code unit that an escape at the beginning of b
-// stands for.
+// escapedUnit returns the UTF-16 code unit that an escape at the beginning of b stands for.
 func escapedUnit(b []byte) (rune, bool) {
 	if len(b) < escapeSize || b[0] != '_' || b[1] != 'x' || b[6] != '_' {
 		return 0, false

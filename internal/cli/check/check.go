@@ -110,8 +110,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	return nil
 }
 
-// Finish gives the collector what was found of the files as a whole, and returns
-// what it found.
+// Finish gives the collector what was found of the files as a whole, and returns what it found.
 func Finish(c *findings.Collector, judged input.Judgement) (*findings.Report, error) {
 	for _, s := range judged.Summaries {
 		if err := c.Summary(s.Name, s.Summary); err != nil {

@@ -117,8 +117,7 @@ var noted = []findings.Kind{
 	findings.Damaged, findings.Placeholder, findings.Invisible, findings.WhiteSpace, findings.Unusual, findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
 }
 
-// Warn prints the warnings of a report, and its notes in short, without what create
-// says of every input.
+// Warn prints the warnings of a report, and its notes in short, without what create says of every input.
 func Warn(io *term.IO, r *findings.Report) {
 	for _, g := range r.Groups {
 		switch {

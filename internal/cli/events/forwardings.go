@@ -278,8 +278,7 @@ func pendingColumns(out *command.Output, now time.Time) []command.Column[Forward
 	}
 }
 
-// runListPending lists what waits for targets, by target and in the order in which it
-// was queued.
+// runListPending lists what waits for targets, by target and in the order in which it was queued.
 func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	since, db, err := o.ofDeliveries(ctx, c)
 	if err != nil {

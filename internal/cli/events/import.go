@@ -174,8 +174,7 @@ type captureLine struct {
 	err     error // what is wrong with it
 }
 
-// captureLines yields the lines of all sources, from their beginning. An error
-// of reading ends it.
+// captureLines yields the lines of all sources, from their beginning. An error of reading ends it.
 func captureLines(in *input.Input) iter.Seq2[captureLine, error] {
 	return func(yield func(captureLine, error) bool) {
 		for _, src := range in.Sources {

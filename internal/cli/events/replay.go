@@ -160,8 +160,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	return k.run(ctx, len(items))
 }
 
-// noteWhole notes which IDs name one of several events of a delivery, all of which are
-// sent.
+// noteWhole notes which IDs name one of several events of a delivery, all of which are sent.
 func noteWhole(ctx context.Context, io *term.IO, in replay.Inbox, ids []string) error {
 	for _, id := range ids {
 		d, err := replay.Find(ctx, in, id)

@@ -103,8 +103,7 @@ type sending struct {
 	chosen   []string // flags that repeat what was left to chance
 }
 
-// newSending reads the flags that all commands which send have. The caller
-// closes its Client.
+// newSending reads the flags that all commands which send have. The caller closes its Client.
 func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 	faults, err := o.faults(c.Cmd)
 	if err != nil {
@@ -149,8 +148,7 @@ func (k *sending) run(ctx context.Context, n int) error {
 	return errors.Join(k.outcome(tally, err), p.printSummary(tally, time.Since(began)))
 }
 
-// outcome is the error of a series: why it ended early, or which answers were not
-// expected.
+// outcome is the error of a series: why it ended early, or which answers were not expected.
 func (k *sending) outcome(t forward.Tally, err error) error {
 	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("%s of %s not answered with %s", command.Number(int64(t.Tried()-t.Expected)), were(t.Tried()-t.Expected, command.Plural(t.Tried(), "delivery")), k.Expect)}
 	e.Hint = sendingHint(t)
@@ -226,8 +224,7 @@ func (k *sending) noteSeed(at string) {
 	k.call.IO.Note("To repeat this run: %s", strings.Join(k.chosen, " "))
 }
 
-// repeatCommand is the command that sends all of it again. What may be a token in --to
-// is masked.
+// repeatCommand is the command that sends all of it again. What may be a token in --to is masked.
 func (k *sending) repeatCommand() string {
 	words := slices.Concat(strings.Fields(k.call.Cmd.CommandPath())[1:], k.call.Cmd.Flags().Args())
 	if k.options.To != "" {

@@ -37,8 +37,7 @@ func ForwardUnverifiedFlag(cmd *cobra.Command, unverified *bool) {
 }
 
 // AddTargetHeaders adds headers to targets as the values of the flag say. Where
-// there are several targets, each value names the one that gets the header: it
-// may hold a secret.
+// there are several targets, each value names the one that gets the header: it may hold a secret.
 func AddTargetHeaders(c *command.Call, values []string, targets []forward.Target) error {
 	const hint = "such as --" + targetHeader + " Authorization=env:APP_TOKEN"
 	for _, value := range values {

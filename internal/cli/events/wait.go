@@ -151,8 +151,7 @@ func (w *eventWait) fromNow(ctx context.Context) error {
 	return nil
 }
 
-// events yields events as they arrive, until there are enough or ctx ends. The
-// error is then its cause.
+// events yields events as they arrive, until there are enough or ctx ends. The error is then its cause.
 func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
 		pause := time.NewTimer(0)

@@ -36,8 +36,7 @@ func (e *BadRowsError) Issues() (first []term.Issue, more int) {
 	return issues(e.Judged), int(e.Judged.MoreProblems)
 }
 
-// Next returns the command to run once the rows are fixed, or the carriers' codes
-// filled in.
+// Next returns the command to run once the rows are fixed, or the carriers' codes filled in.
 func (e *BadRowsError) Next() string {
 	if flags, _, all := carrierFlags(e.Judged); all && e.Resume != "" {
 		return e.Resume + " " + flags
@@ -163,8 +162,7 @@ func ProblemLine(p intake.Problem) string {
 	return b.String()
 }
 
-// ExchangedText says that the two columns look exchanged, and which flags exchange
-// them.
+// ExchangedText says that the two columns look exchanged, and which flags exchange them.
 func ExchangedText(s SourceSummary) string {
 	text := fmt.Sprintf("%s: in %d of %s, referId looks like a tracking number and the number like an order", s.Name, s.Exchanged, command.Plural(s.Rows, "row"))
 	if s.ReferID == "" {
@@ -191,8 +189,7 @@ func Contradiction(file string, line int, item tracking.Item, message string) in
 	}
 }
 
-// ConflictProblem is the problem of a conflict, with the place of the earlier
-// item.
+// ConflictProblem is the problem of a conflict, with the place of the earlier item.
 func ConflictProblem(files []string, c ledger.Conflict) intake.Problem {
 	p := Contradiction(files[c.Entry.File], c.Entry.Line, c.Entry.Item,
 		fmt.Sprintf("same tracking as at %s:%d, which has carrier code %s", files[c.First.File], c.First.Line, command.Quoted(c.First.Item.CarrierCode)))

@@ -20,8 +20,7 @@ import (
 // ShownProblems is how many problems of an input are shown in full.
 const ShownProblems = 20
 
-// Input is what a create reads, twice: it is judged whole before the ledger is
-// opened, then staged.
+// Input is what a create reads, twice: it is judged whole before the ledger is opened, then staged.
 type Input struct {
 	Sources []Source
 	Options intake.Options
@@ -30,8 +29,7 @@ type Input struct {
 	saved map[string]map[string]string // mappings that an error offers
 	// Good is called with every row that is judged good; nil for nothing.
 	Good func(tracking.Item) error
-	// Inspect is called with every row; nil for nothing. The reader is nil for a row
-	// of the command line.
+	// Inspect is called with every row; nil for nothing. The reader is nil for a row of the command line.
 	Inspect func(*intake.Reader, intake.Record) error
 }
 
@@ -41,8 +39,7 @@ type Source struct {
 	File *os.File
 	temp bool           // File is a copy of what can be read only once
 	Row  *tracking.Item // from the command line; nil for a file
-	// opened is the file as it was when it was opened; nil for what nobody else
-	// can change.
+	// opened is the file as it was when it was opened; nil for what nobody else can change.
 	opened fs.FileInfo
 }
 
@@ -67,8 +64,7 @@ func (in *Input) Close() {
 	}
 }
 
-// Unchanged returns an error if a file was replaced or written to since it was
-// opened.
+// Unchanged returns an error if a file was replaced or written to since it was opened.
 func (in *Input) Unchanged() error {
 	for _, s := range in.Sources {
 		if s.opened == nil {

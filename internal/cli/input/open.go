@@ -16,8 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Opener opens what is read twice: files, and copies of what can be read
-// only once.
+// Opener opens what is read twice: files, and copies of what can be read only once.
 type Opener struct {
 	stdin    io.Reader
 	terminal bool  // stdin is a terminal
@@ -146,8 +145,7 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 	return Source{}, errors.Join(err, f.Close())
 }
 
-// inputReader marks the errors of reading an input, unlike those of writing its
-// copy.
+// inputReader marks the errors of reading an input, unlike those of writing its copy.
 type inputReader struct {
 	name string
 	r    io.Reader
@@ -161,8 +159,7 @@ func (r inputReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// spoolLimit is how many bytes are copied at most: a tenth of the free space
-// is left alone.
+// spoolLimit is how many bytes are copied at most: a tenth of the free space is left alone.
 func spoolLimit(limit, free int64, known bool) int64 {
 	if !known {
 		return limit

@@ -228,8 +228,7 @@ func (p *eventPrinter) printRefused(d inbox.Delivery) error {
 	return p.out.Line("%s", line(out, cells...))
 }
 
-// printSummary prints the counts of all that was received, by this listener and by
-// others, and forwarded.
+// printSummary prints the counts of all that was received, by this listener and by others, and forwarded.
 func (p *eventPrinter) printSummary(received int64, forwarded *int64) error {
 	p.summary.Type, p.summary.Received, p.summary.Forwarded = "summary", received, forwarded
 	if p.out.Machine() {

@@ -105,8 +105,7 @@ func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
 	events.WarnUnencrypted(s.IO, targets)
 }
 
-// knownSinks returns the sinks that were known before, and those that begin in
-// the past.
+// knownSinks returns the sinks that were known before, and those that begin in the past.
 func (fw *forwarding) knownSinks() []inbox.Sink {
 	return slices.DeleteFunc(fw.Sinks(), func(sink inbox.Sink) bool { return sink.New && sink.Unread == 0 })
 }

@@ -142,8 +142,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	return nil
 }
 
-// server receives deliveries, prints their events, forwards them, and records
-// what they say of trackings.
+// server receives deliveries, prints their events, forwards them, and records what they say of trackings.
 type server struct {
 	call       *command.Call
 	db         *app.Store
@@ -250,8 +249,7 @@ func warnScheme(s *app.Session) error {
 	return err
 }
 
-// warnExposed warns when deliveries can come from other computers, and if anything
-// they bring is kept.
+// warnExposed warns when deliveries can come from other computers, and if anything they bring is kept.
 func warnExposed(c *command.Call, addr net.Addr) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp.IP.IsLoopback() {
@@ -300,8 +298,7 @@ func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings) (*l
 
 // logHandler writes log records to stderr as messages: the text, and after it
 // each value behind its name. Warnings and errors are warnings, the rest is
-// written under -v; an error of the store goes to the warnings about the store.
-// Groups are not supported.
+// written under -v; an error of the store goes to the warnings about the store. Groups are not supported.
 type logHandler struct {
 	io       *term.IO
 	warnings *storeWarnings

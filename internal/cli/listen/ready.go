@@ -74,8 +74,7 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 	return printHead(s.call.Out)
 }
 
-// describeScheme says how deliveries are verified, and what becomes of those that do
-// not verify.
+// describeScheme says how deliveries are verified, and what becomes of those that do not verify.
 func describeScheme(s *app.Session) (scheme, mode string, err error) {
 	w := s.Config.Webhook
 	if w.Scheme == "" {

@@ -96,8 +96,7 @@ func (fw *forwarding) wakeAll() {
 	}
 }
 
-// warnOthers warns of what the other listeners of the store do that does not go together
-// with this one.
+// warnOthers warns of what the other listeners of the store do that does not go together with this one.
 func (s *server) warnOthers(ctx context.Context) error {
 	running, err := s.db.Listeners.RunningListeners(ctx)
 	if err != nil {
@@ -114,8 +113,7 @@ func (s *server) warnOthers(ctx context.Context) error {
 	return err
 }
 
-// warnVerify warns of listeners that verify otherwise: what is not verified is forwarded
-// by none of them.
+// warnVerify warns of listeners that verify otherwise: what is not verified is forwarded by none of them.
 func (s *server) warnVerify(running []inbox.Listener) {
 	warned := map[string]bool{"": true, s.verify: true}
 	for _, l := range running {

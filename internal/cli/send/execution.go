@@ -34,8 +34,7 @@ type Execution struct {
 
 	NamedRejected int64 // rows that Policy.RetryRow makes pending
 
-	// Feed stages the rest of the input, of so many rows, while the run is sent; nil
-	// if all is staged.
+	// Feed stages the rest of the input, of so many rows, while the run is sent; nil if all is staged.
 	Feed *bulk.Feed
 	Rows int64
 	// Partial says that the input was not staged to its end.

@@ -106,8 +106,7 @@ func (k *Execution) rerun() string {
 	return "run `" + k.next() + "`"
 }
 
-// rejectedCSV is the command that shows rejected rows so that they can be fixed
-// and created.
+// rejectedCSV is the command that shows rejected rows so that they can be fixed and created.
 func (k *Execution) rejectedCSV() string {
 	return k.Call.CommandLine("runs", "rows", k.runID(), "--state", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
 }

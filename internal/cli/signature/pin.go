@@ -129,8 +129,7 @@ func printPromotion(c *command.Call, j promotionJSON, scheme webhook.Scheme) err
 	return nil
 }
 
-// pin writes the first candidate to the configuration, and verifies the stored
-// deliveries again.
+// pin writes the first candidate to the configuration, and verifies the stored deliveries again.
 func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, result *learnJSON) error {
 	c := l.Candidates[0]
 	settings := c.Scheme.WithDefaults()

@@ -1,5 +1,4 @@
-// Package signature has the commands that find out, pin and use the way deliveries
-// are signed.
+// Package signature has the commands that find out, pin and use the way deliveries are signed.
 package signature
 
 import (
@@ -97,8 +96,7 @@ func (g *givenDelivery) sample(ctx context.Context, s *app.Session) (webhook.Sam
 	return d, err
 }
 
-// ReadDeliveryFile reads a whole file, or standard input for `-`. A signal ends
-// it.
+// ReadDeliveryFile reads a whole file, or standard input for `-`. A signal ends it.
 func ReadDeliveryFile(ctx context.Context, s *app.Session, path string) ([]byte, error) {
 	return term.Await(ctx, func() ([]byte, error) { return readWhole(path, s.IO.In) })
 }
@@ -137,8 +135,7 @@ func captures(ctx context.Context, s *app.Session, path string) ([]webhook.Sampl
 	return all, nil
 }
 
-// SchemeInForce returns the scheme that --scheme names, else the configured
-// one, and its name.
+// SchemeInForce returns the scheme that --scheme names, else the configured one, and its name.
 func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error) {
 	if named == "" {
 		named = s.Config.Webhook.Scheme
