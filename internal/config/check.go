@@ -84,6 +84,3 @@ func field(name string) string {
 	}
 	return ""
 }
-
-// foldName makes names that differ only in case or outer space one.
-func foldName(name string) string { return strings.ToLower(strings.TrimSpace(name)) }

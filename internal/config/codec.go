@@ -26,7 +26,7 @@ func oneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-func (s setting) codec() codec {
+func (s Setting) codec() codec {
 	switch s.Kind {
 	case KindChoice:
 		return codec{want: oneOf(s.Choices), decode: s.choice}
@@ -90,7 +90,7 @@ func textsOf[T any](decode func(string) (T, *KeyError)) func([]string) (any, *Ke
 }
 
 // nodesOf reads a list of scalars from a file.
-func nodesOf[T any](s setting, decode func(string) (T, *KeyError)) func(*yaml.Node) (any, *KeyError) {
+func nodesOf[T any](s Setting, decode func(string) (T, *KeyError)) func(*yaml.Node) (any, *KeyError) {
 	return func(n *yaml.Node) (any, *KeyError) {
 		return items(n, s.want(), func(item *yaml.Node) (made T, fault *KeyError) {
 			t, fault := s.scalar(item)
@@ -104,7 +104,7 @@ func nodesOf[T any](s setting, decode func(string) (T, *KeyError)) func(*yaml.No
 
 // fromTexts decodes what a flag or an environment variable holds. A flag of a
 // kind with parts may come several times; of others the last one counts.
-func (s setting) fromTexts(texts []string) (any, *KeyError) {
+func (s Setting) fromTexts(texts []string) (any, *KeyError) {
 	switch c := s.codec(); {
 	case c.decode != nil:
 		return c.decode(texts[len(texts)-1])
@@ -116,7 +116,7 @@ func (s setting) fromTexts(texts []string) (any, *KeyError) {
 
 // fromNode decodes what stands in a file. A fault carries the line where it is
 // nearer than the key.
-func (s setting) fromNode(n *yaml.Node) (any, *KeyError) {
+func (s Setting) fromNode(n *yaml.Node) (any, *KeyError) {
 	c := s.codec()
 	if c.node != nil {
 		return c.node(n)
@@ -130,7 +130,7 @@ func (s setting) fromNode(n *yaml.Node) (any, *KeyError) {
 
 // fromVariable decodes an environment variable: JSON where the kind has parts
 // and the text looks like it, else one text or several parted by commas.
-func (s setting) fromVariable(t string) (any, *KeyError) {
+func (s Setting) fromVariable(t string) (any, *KeyError) {
 	if s.codec().node == nil {
 		return s.fromTexts([]string{t})
 	}

@@ -59,7 +59,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 
 // apart reports whether the setting is kept out of viper: all that leads to a
 // secret is decided by itself.
-func (s setting) apart() bool { return s.Secret || slices.Contains(apiKeySettings(), s.Key) }
+func (s Setting) apart() bool { return s.Secret || slices.Contains(apiKeySettings(), s.Key) }
 
 // applyLayer puts the values of a layer over those of the layers below it.
 func (l *loader) applyLayer(v *viper.Viper, made layer, origins map[string]Origin) {
@@ -72,7 +72,7 @@ func (l *loader) applyLayer(v *viper.Viper, made layer, origins map[string]Origi
 
 // joinNames lays the names of val over those below and notes the origin of
 // each, under the key and the name; any other value replaces what is below.
-func joinNames(s setting, below any, val value, origins map[string]Origin) any {
+func joinNames(s Setting, below any, val value, origins map[string]Origin) any {
 	switch over := val.v.(type) {
 	case names:
 		under, _ := below.(names)

@@ -27,7 +27,7 @@ type loader struct {
 	src   Sources
 	env   map[string]string
 	paths Paths
-	table []setting
+	table []Setting
 }
 
 func newLoader(src Sources) (*loader, error) {
@@ -36,10 +36,10 @@ func newLoader(src Sources) (*loader, error) {
 }
 
 // find returns the setting of a key, or the zero one.
-func (l *loader) find(key string) setting {
-	i := slices.IndexFunc(l.table, func(s setting) bool { return s.Key == key })
+func (l *loader) find(key string) Setting {
+	i := slices.IndexFunc(l.table, func(s Setting) bool { return s.Key == key })
 	if i < 0 {
-		return setting{}
+		return Setting{}
 	}
 	return l.table[i]
 }
@@ -60,7 +60,7 @@ func (l *loader) flags() (layer, error) {
 			continue
 		}
 		o := Origin{Level: FromFlag, Name: "--" + f.Name}
-		i := slices.IndexFunc(l.table, func(s setting) bool { return s.Flag != "" && s.Flag == f.Name })
+		i := slices.IndexFunc(l.table, func(s Setting) bool { return s.Flag != "" && s.Flag == f.Name })
 		if i < 0 {
 			return made, wrong("is not a setting", "").at("", o)
 		}
@@ -96,7 +96,7 @@ func (l *loader) environment() (layer, error) {
 }
 
 // withAbsolutePaths makes the paths in a value absolute.
-func (l *loader) withAbsolutePaths(s setting, v any, folder string) any {
+func (l *loader) withAbsolutePaths(s Setting, v any, folder string) any {
 	if path, ok := v.(string); ok && s.Kind == KindPath && (s.Key != "store" || !IsServer(path)) {
 		return absolute(path, folder, l.src.Home)
 	}

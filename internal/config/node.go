@@ -17,7 +17,7 @@ var textTags = []string{"!!str", "!!int", "!!float", "!!timestamp"}
 
 // scalar returns the one text of n, if it has one of the types that the kind
 // takes. A number is taken for a text as it is written.
-func (s setting) scalar(n *yaml.Node) (string, *KeyError) {
+func (s Setting) scalar(n *yaml.Node) (string, *KeyError) {
 	tags := s.codec().tags
 	if tags == nil {
 		tags = textTags
@@ -69,7 +69,7 @@ func items[T any](n *yaml.Node, want string, decode func(*yaml.Node) (T, *KeyErr
 	return all, nil
 }
 
-func (s setting) namesFromNode(n *yaml.Node) (any, *KeyError) {
+func (s Setting) namesFromNode(n *yaml.Node) (any, *KeyError) {
 	own, fault := pairs(n, s.want())
 	if fault != nil {
 		return nil, fault
@@ -89,7 +89,7 @@ func (s setting) namesFromNode(n *yaml.Node) (any, *KeyError) {
 }
 
 // mapsFromNode reads what namesFromNode reads, by name.
-func (s setting) mapsFromNode(n *yaml.Node) (any, *KeyError) {
+func (s Setting) mapsFromNode(n *yaml.Node) (any, *KeyError) {
 	own, fault := pairs(n, s.want())
 	if fault != nil {
 		return nil, fault
@@ -109,7 +109,7 @@ func (s setting) mapsFromNode(n *yaml.Node) (any, *KeyError) {
 	return all, nil
 }
 
-func (s setting) schemesFromNode(n *yaml.Node) (any, *KeyError) {
+func (s Setting) schemesFromNode(n *yaml.Node) (any, *KeyError) {
 	own, fault := pairs(n, s.want())
 	if fault != nil {
 		return nil, fault
@@ -192,7 +192,7 @@ func conditions(n *yaml.Node, allowed ...string) (tracking.Absent, *KeyError) {
 func setCondition(a *tracking.Absent, key string, n *yaml.Node) string {
 	switch key {
 	case "status":
-		s := setting{Setting: Setting{Kind: KindInteger}, least: 100, most: 599}
+		s := Setting{Kind: KindInteger, least: 100, most: 599}
 		v, fault := s.fromNode(n)
 		if fault != nil {
 			return "an HTTP status"

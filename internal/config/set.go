@@ -59,18 +59,18 @@ func Set(src Sources, profile string, all ...Assignment) (string, error) {
 
 // named returns the setting that key is one name of, and the name as it is kept;
 // the zero setting if key is something else.
-func (l *loader) named(key string) (setting, string) {
+func (l *loader) named(key string) (Setting, string) {
 	for _, s := range l.table {
 		name, ok := strings.CutPrefix(key, s.Key+".")
 		if !ok || s.Kind != KindNames && s.Kind != KindMaps && s.Kind != KindSchemes {
 			continue
 		}
-		if s.rename != nil {
-			name = cmp.Or(s.rename(name), name)
+		if s.fields {
+			name = cmp.Or(field(name), name)
 		}
 		return s, name
 	}
-	return setting{}, ""
+	return Setting{}, ""
 }
 
 // place returns the names on the way to a key.

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,34 +52,15 @@ type Setting struct {
 	Project bool     // the project file may set it
 	Secret  bool
 	Why     string // why the project file may not set it; empty if it may
-}
 
-// setting is a Setting with what decoding it needs.
-type setting struct {
-	Setting
-	private bool                // a refused value is not shown: it may hold a secret
 	preset  any                 // default as decoded; nil for secrets
 	check   func(string) string // of a text, an item or a named value: what is wanted instead, or nothing
-	fold    func(string) string // of names: what makes two of them one; nil if they are compared as written
-	rename  func(string) string // of names: how a name is kept; nothing for a name that is refused
-	names   []string            // of names: all there may be; nil for any
-	saved   string              // of names: the setting that @NAME is a name of; empty for none
+	private bool                // a refused value is not shown: it may hold a secret
+	fields  bool                // of names: they are fields, in any spelling; else names are one without case
 	lastCut bool                // of names: NAME=VALUE splits at the last `=`, not the first
 	least   float64             // of numbers and sizes
 	most    float64             // of numbers and sizes
 }
-
-// Settings returns every setting, in the order in which help shows them. All
-// callers share them: they are not to be changed.
-func Settings() []Setting { return settings() }
-
-var settings = sync.OnceValue(func() []Setting {
-	all := make([]Setting, len(table()))
-	for i, s := range table() {
-		all[i] = s.Setting
-	}
-	return all
-})
 
 // FlagNames returns the name of every flag that [Load] takes: those of the
 // settings and `config`.
@@ -104,10 +84,13 @@ const (
 	whyLoud    = "the user decides how much is printed"
 )
 
-// table returns the settings with what decoding them needs, made once. Everything
-// about a setting is derived from its line here.
-var table = sync.OnceValue(func() []setting {
-	all := slices.Concat(showing(), service(), pacing(), mapping(), reading(), receiving())
+// Settings returns every setting, in the order in which help shows them. All
+// callers share them: they are not to be changed.
+func Settings() []Setting { return table() }
+
+// table holds everything about each setting; it is made once.
+var table = sync.OnceValue(func() []Setting {
+	all := append(sending(), receiving()...)
 	for i := range all {
 		s := &all[i]
 		s.Env = EnvPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
@@ -120,194 +103,92 @@ var table = sync.OnceValue(func() []setting {
 	return all
 })
 
-func showing() []setting {
-	return []setting{
-		{Setting: Setting{
-			Key: "output", Flag: "output", Kind: KindChoice, Choices: []string{"table", "json", "jsonl", "csv", "xlsx"},
-			Help: "output format",
-		}, preset: "table"},
-		{Setting: Setting{
-			Key: "color", Flag: "color", Kind: KindChoice, Choices: []string{"auto", "always", "never"},
-			Help: "when to use color",
-		}, preset: "auto"},
-		{Setting: Setting{
-			Key: "quiet", Flag: "quiet", Kind: KindBool, Why: whyLoud,
-			Help: "no progress and no notes on stderr",
-		}, preset: false},
-		{Setting: Setting{
-			Key: "verbose", Flag: "verbose", Kind: KindBool, Why: whyLoud,
-			Help: "more detail on stderr",
-		}, preset: false},
-		{Setting: Setting{
-			Key: "debug", Flag: "debug", Kind: KindBool, Why: whyLoud,
-			Help: "print requests and responses on stderr, secrets masked",
-		}, preset: false},
+func sending() []Setting {
+	return []Setting{
+		{Key: "output", Flag: "output", Kind: KindChoice, Choices: []string{"table", "json", "jsonl", "csv", "xlsx"},
+			preset: "table", Help: "output format"},
+		{Key: "color", Flag: "color", Kind: KindChoice, Choices: []string{"auto", "always", "never"}, preset: "auto",
+			Help: "when to use color"},
+		{Key: "quiet", Flag: "quiet", Kind: KindBool, Why: whyLoud, preset: false,
+			Help: "no progress and no notes on stderr"},
+		{Key: "verbose", Flag: "verbose", Kind: KindBool, Why: whyLoud, preset: false, Help: "more detail on stderr"},
+		{Key: "debug", Flag: "debug", Kind: KindBool, Why: whyLoud, preset: false,
+			Help: "print requests and responses on stderr, secrets masked"},
+		{Key: "profile", Flag: "profile", Kind: KindText, Why: whyAddress, preset: DefaultProfile, check: oneLineFilled,
+			Help: "profile in the user file; the settings at its top are default"},
+		{Key: "account", Flag: "account", Kind: KindText, Why: whyLedger, Default: "the base URL",
+			preset: "", check: oneLine, Help: "name of the account that the trackings belong to"},
+		{Key: "base_url", Flag: "base-url", Kind: KindText, Why: whyAddress, preset: "",
+			Help: "address of the service, https://HOST[/PATH]"},
+		{Key: "api_key", Kind: KindSecret, Why: whyKey,
+			Help: "the API key; in the user file only if no other user can read the file"},
+		{Key: "api_key_file", Flag: "api-key-file", Kind: KindPath, Why: whyKey, preset: "",
+			Help: "file with the API key; - is standard input (flag and environment only)"},
+		{Key: "api_key_keyring", Kind: KindText, Why: whyKey, preset: "", check: oneLine, private: true,
+			Help: "name of the entry with the API key in the system's keyring; `waybill auth login --keyring` sets it"},
+		{Key: "store", Flag: "store", Kind: KindPath, Why: whyLedger, Default: storeHelp,
+			preset: "", check: storePlace, private: true, Help: "database of runs, rows and deliveries: a file, postgres://USER@HOST/DATABASE[?schema=NAME], or service=NAME"},
+		{Key: "store_password_file", Kind: KindPath, Why: whyLedger, preset: "",
+			Help: "file with the password for a store on PostgreSQL, instead of PGPASSWORD or PGPASSFILE"},
+		{Key: "insecure_store", Flag: "insecure-store", Kind: KindBool, Why: whyLedger, preset: false,
+			Help: "allow PostgreSQL on other hosts without verified TLS: others may read and change the store"},
+		{Key: "ca_file", Flag: "ca-file", Kind: KindPath, Why: whyAddress, preset: "",
+			Help: "PEM file with additional certificate authorities to trust"},
+		{Key: "insecure_http", Flag: "insecure-http", Kind: KindBool, Why: whyAddress, preset: false,
+			Help: "allow http to other hosts: the API key is sent unencrypted"},
+		{Key: "timeout", Flag: "timeout", Kind: KindDuration, Default: "depends on the command",
+			preset: time.Duration(0), Help: "how long a command retries or waits"},
+		{Key: "request_timeout", Flag: "request-timeout", Kind: KindDuration, Default: "30s, create --sync 2m",
+			preset: time.Duration(0), Help: "how long one request may take"},
+		{Key: "concurrency", Flag: "concurrency", Kind: KindInteger, preset: 4, least: 1, most: 256,
+			Help: "how many requests run at once"},
+		{Key: "batch_size", Flag: "batch-size", Kind: KindInteger, Default: "0, as many as the service allows",
+			preset: 0, most: 1_000_000, Help: "rows in one create request"},
+		{Key: "rate", Flag: "rate", Kind: KindNumber, Default: "0, no limit", preset: 0.0, most: 100_000,
+			Help: "maximum requests per second"},
+		{Key: "encoding", Flag: "encoding", Kind: KindText, Default: "UTF-8, or as the byte order mark says",
+			preset: "", check: oneLine, Help: "encoding of input files, such as windows-1252"},
+		{Key: "map", Flag: "map", Kind: KindNames, preset: names{}, fields: true, check: filled,
+			Help: "column of a field: FIELD=HEADER, fields " + strings.Join(fields(), ", ") + "; @NAME for a saved mapping"},
+		{Key: mapsKey, Kind: KindMaps, preset: mappings{}, fields: true, check: filled,
+			Help: "saved mappings for --map @NAME: name, and the column of each field"},
+		{Key: "carriers", Flag: "carrier-map", Kind: KindNames, preset: names{}, lastCut: true, check: oneLine,
+			Help: "code of a carrier name: NAME=CODE; NAME= lets the service identify the carrier"},
+		{Key: "strip_spaces", Flag: "strip-spaces", Kind: KindBool, preset: false,
+			Help: "remove spaces inside identifiers"},
+		{Key: "statuses", Kind: KindNames, preset: names{}, check: oneLineFilled,
+			Help: "names of your own for statuses: number or label as sent, and the name"},
 	}
 }
 
-func service() []setting {
-	return []setting{
-		{Setting: Setting{
-			Key: "profile", Flag: "profile", Kind: KindText, Why: whyAddress,
-			Help: "profile in the user file; the settings at its top are default",
-		}, preset: DefaultProfile, check: oneLineFilled},
-		{Setting: Setting{
-			Key: "account", Flag: "account", Kind: KindText, Why: whyLedger, Default: "the base URL",
-			Help: "name of the account that the trackings belong to",
-		}, preset: "", check: oneLine},
-		{Setting: Setting{
-			Key: "base_url", Flag: "base-url", Kind: KindText, Why: whyAddress,
-			Help: "address of the service, https://HOST[/PATH]",
-		}, preset: ""},
-		{Setting: Setting{
-			Key: "api_key", Kind: KindSecret, Why: whyKey,
-			Help: "the API key; in the user file only if no other user can read the file",
-		}},
-		{Setting: Setting{
-			Key: "api_key_file", Flag: "api-key-file", Kind: KindPath, Why: whyKey,
-			Help: "file with the API key; - is standard input (flag and environment only)",
-		}, preset: ""},
-		{Setting: Setting{
-			Key: "api_key_keyring", Kind: KindText, Why: whyKey,
-			Help: "name of the entry with the API key in the system's keyring; `waybill auth login --keyring` sets it",
-		}, preset: "", check: oneLine, private: true},
-		{Setting: Setting{
-			Key: "store", Flag: "store", Kind: KindPath, Why: whyLedger, Default: storeHelp,
-			Help: "database of runs, rows and deliveries: a file, postgres://USER@HOST/DATABASE[?schema=NAME], or service=NAME",
-		}, preset: "", check: storePlace, private: true},
-		{Setting: Setting{
-			Key: "store_password_file", Kind: KindPath, Why: whyLedger,
-			Help: "file with the password for a store on PostgreSQL, instead of PGPASSWORD or PGPASSFILE",
-		}, preset: ""},
-		{Setting: Setting{
-			Key: "insecure_store", Flag: "insecure-store", Kind: KindBool, Why: whyLedger,
-			Help: "allow PostgreSQL on other hosts without verified TLS: others may read and change the store",
-		}, preset: false},
-		{Setting: Setting{
-			Key: "ca_file", Flag: "ca-file", Kind: KindPath, Why: whyAddress,
-			Help: "PEM file with additional certificate authorities to trust",
-		}, preset: ""},
-		{Setting: Setting{
-			Key: "insecure_http", Flag: "insecure-http", Kind: KindBool, Why: whyAddress,
-			Help: "allow http to other hosts: the API key is sent unencrypted",
-		}, preset: false},
-	}
-}
-
-func pacing() []setting {
-	return []setting{
-		{Setting: Setting{
-			Key: "timeout", Flag: "timeout", Kind: KindDuration, Default: "depends on the command",
-			Help: "how long a command retries or waits",
-		}, preset: time.Duration(0)},
-		{Setting: Setting{
-			Key: "request_timeout", Flag: "request-timeout", Kind: KindDuration, Default: "30s, create --sync 2m",
-			Help: "how long one request may take",
-		}, preset: time.Duration(0)},
-		{Setting: Setting{
-			Key: "concurrency", Flag: "concurrency", Kind: KindInteger,
-			Help: "how many requests run at once",
-		}, preset: 4, least: 1, most: 256},
-		{Setting: Setting{
-			Key: "batch_size", Flag: "batch-size", Kind: KindInteger, Default: "0, as many as the service allows",
-			Help: "rows in one create request",
-		}, preset: 0, most: 1_000_000},
-		{Setting: Setting{
-			Key: "rate", Flag: "rate", Kind: KindNumber, Default: "0, no limit",
-			Help: "maximum requests per second",
-		}, preset: 0.0, most: 100_000},
-	}
-}
-
-func mapping() []setting {
-	return []setting{
-		{Setting: Setting{
-			Key: "encoding", Flag: "encoding", Kind: KindText, Default: "UTF-8, or as the byte order mark says",
-			Help: "encoding of input files, such as windows-1252",
-		}, preset: "", check: oneLine},
-		{Setting: Setting{
-			Key: "map", Flag: "map", Kind: KindNames,
-			Help: "column of a field: FIELD=HEADER, fields " + strings.Join(fields(), ", ") + "; @NAME for a saved mapping",
-		}, preset: names{}, rename: field, names: fields(), check: filled, saved: mapsKey},
-		{Setting: Setting{
-			Key: mapsKey, Kind: KindMaps,
-			Help: "saved mappings for --map @NAME: name, and the column of each field",
-		}, preset: mappings{}, rename: field, names: fields(), check: filled},
-		{Setting: Setting{
-			Key: "carriers", Flag: "carrier-map", Kind: KindNames,
-			Help: "code of a carrier name: NAME=CODE; NAME= lets the service identify the carrier",
-		}, preset: names{}, fold: foldName, lastCut: true, check: oneLine},
-		{Setting: Setting{
-			Key: "strip_spaces", Flag: "strip-spaces", Kind: KindBool,
-			Help: "remove spaces inside identifiers",
-		}, preset: false},
-		{Setting: Setting{
-			Key: "statuses", Kind: KindNames,
-			Help: "names of your own for statuses: number or label as sent, and the name",
-		}, preset: names{}, fold: foldName, check: oneLineFilled},
-	}
-}
-
-func reading() []setting {
-	return []setting{
-		{Setting: Setting{
-			Key: "query.tracking_number_param", Kind: KindText, Why: whyMeaning,
-			Help: "query parameter for a tracking number",
-		}, preset: "trackingNumber", check: identifier},
-		{Setting: Setting{
-			Key: "query.absent", Kind: KindAbsents, Why: whyMeaning, Default: "404 only",
-			Help: "responses that mean \"no such tracking\": a list of {status, message, path, equals}",
-		}, preset: []tracking.Absent{}},
-		{Setting: Setting{
-			Key: "create.accepted", Kind: KindMatches, Why: whyMeaning, Default: "built-in rules",
-			Help: "what the response to a successful create contains: a list of {path, equals}",
-		}, preset: []tracking.Match{}},
-		{Setting: Setting{
-			Key: "assume_unprocessed", Kind: KindIntegers, Why: whyMeaning,
-			Help: "HTTP statuses of a create that mean that nothing was stored",
-		}, preset: []int{429}, least: 400, most: 599},
-		{Setting: Setting{
-			Key: "bulk.refused_means_none", Kind: KindBool, Why: whyMeaning,
-			Help: "assume that nothing of a refused batch was stored",
-		}, preset: true},
-	}
-}
-
-func receiving() []setting {
-	return []setting{
-		{Setting: Setting{
-			Key: "listen.addr", Flag: "addr", Kind: KindText, Why: whyVerify,
-			Help: "address that listen binds to, HOST:PORT",
-		}, preset: "127.0.0.1:8377", check: HostPort},
-		{Setting: Setting{
-			Key: "listen.max_body", Flag: "max-body", Kind: KindSize, Why: whyVerify,
-			Help: "maximum size of a delivery's body",
-		}, preset: Size(5 << 20), least: 1, most: 1 << 30},
-		{Setting: Setting{
-			Key: "listen.max_unverified", Flag: "max-unverified", Kind: KindSize, Why: whyVerify,
-			Help: "disk space for unverified deliveries, an eighth of it per minute; 0 keeps none",
-		}, preset: Size(1 << 30), most: 1 << 50},
-		{Setting: Setting{
-			Key: "webhook.verify", Kind: KindChoice, Choices: []string{"enforce", "observe", "off"}, Why: whyVerify,
-			Default: "enforce when webhook.scheme is set, else observe",
-			Help:    "what happens to deliveries that do not verify",
-		}, preset: ""},
-		{Setting: Setting{
-			Key: "webhook.scheme", Kind: KindText, Why: whyVerify,
-			Help: "name of the signature scheme of deliveries",
-		}, preset: "", check: oneLine},
-		{Setting: Setting{
-			Key: "webhook.secret", Kind: KindSecret, Why: whyVerify,
-			Help: "the webhook secret, used when webhook.secrets is empty",
-		}},
-		{Setting: Setting{
-			Key: "webhook.secrets", Flag: "secret-from", Kind: KindList, Why: whyVerify,
-			Help: "webhook secrets as env:NAME or file:PATH; any may match",
-		}, preset: []string{}, check: secretPlace, private: true},
-		{Setting: Setting{
-			Key: "webhook.schemes", Kind: KindSchemes, Why: whyVerify,
-			Help: "signature schemes by name; names are case-sensitive",
-		}, preset: schemes{}},
+func receiving() []Setting {
+	return []Setting{
+		{Key: "query.tracking_number_param", Kind: KindText, Why: whyMeaning, preset: "trackingNumber",
+			check: identifier, Help: "query parameter for a tracking number"},
+		{Key: "query.absent", Kind: KindAbsents, Why: whyMeaning, Default: "404 only", preset: []tracking.Absent{},
+			Help: "responses that mean \"no such tracking\": a list of {status, message, path, equals}"},
+		{Key: "create.accepted", Kind: KindMatches, Why: whyMeaning, Default: "built-in rules",
+			preset: []tracking.Match{}, Help: "what the response to a successful create contains: a list of {path, equals}"},
+		{Key: "assume_unprocessed", Kind: KindIntegers, Why: whyMeaning, preset: []int{429}, least: 400, most: 599,
+			Help: "HTTP statuses of a create that mean that nothing was stored"},
+		{Key: "bulk.refused_means_none", Kind: KindBool, Why: whyMeaning, preset: true,
+			Help: "assume that nothing of a refused batch was stored"},
+		{Key: "listen.addr", Flag: "addr", Kind: KindText, Why: whyVerify, preset: "127.0.0.1:8377", check: HostPort,
+			Help: "address that listen binds to, HOST:PORT"},
+		{Key: "listen.max_body", Flag: "max-body", Kind: KindSize, Why: whyVerify,
+			preset: Size(5 << 20), least: 1, most: 1 << 30, Help: "maximum size of a delivery's body"},
+		{Key: "listen.max_unverified", Flag: "max-unverified", Kind: KindSize, Why: whyVerify,
+			preset: Size(1 << 30), most: 1 << 50, Help: "disk space for unverified deliveries, an eighth of it per minute; 0 keeps none"},
+		{Key: "webhook.verify", Kind: KindChoice, Choices: []string{"enforce", "observe", "off"}, Why: whyVerify,
+			preset: "", Default: "enforce when webhook.scheme is set, else observe", Help: "what happens to deliveries that do not verify"},
+		{Key: "webhook.scheme", Kind: KindText, Why: whyVerify, preset: "", check: oneLine,
+			Help: "name of the signature scheme of deliveries"},
+		{Key: "webhook.secret", Kind: KindSecret, Why: whyVerify,
+			Help: "the webhook secret, used when webhook.secrets is empty"},
+		{Key: "webhook.secrets", Flag: "secret-from", Kind: KindList, Why: whyVerify, preset: []string{},
+			check: secretPlace, private: true, Help: "webhook secrets as env:NAME or file:PATH; any may match"},
+		{Key: "webhook.schemes", Kind: KindSchemes, Why: whyVerify, preset: schemes{},
+			Help: "signature schemes by name; names are case-sensitive"},
 	}
 }
 

@@ -23,7 +23,7 @@ type mappings map[string]names
 // schemes is a value of KindSchemes, a type of its own for the same reason.
 type schemes map[string]webhook.Scheme
 
-func (s setting) boolean(t string) (any, *KeyError) {
+func (s Setting) boolean(t string) (any, *KeyError) {
 	switch strings.ToLower(t) {
 	case "true", "yes", "on", "1":
 		return true, nil
@@ -33,17 +33,17 @@ func (s setting) boolean(t string) (any, *KeyError) {
 	return nil, wrong(s.unwanted(t), "")
 }
 
-func (s setting) integer(t string) (int, *KeyError) {
+func (s Setting) integer(t string) (int, *KeyError) {
 	n, err := strconv.Atoi(t)
 	return n, s.bounded(t, float64(n), err)
 }
 
-func (s setting) number(t string) (any, *KeyError) {
+func (s Setting) number(t string) (any, *KeyError) {
 	n, err := strconv.ParseFloat(t, 64)
 	return n, s.bounded(t, n, err)
 }
 
-func (s setting) duration(t string) (any, *KeyError) {
+func (s Setting) duration(t string) (any, *KeyError) {
 	d, err := ParseDuration(t)
 	if err != nil {
 		return nil, wrong(err.Error(), "")
@@ -51,21 +51,21 @@ func (s setting) duration(t string) (any, *KeyError) {
 	return d, nil
 }
 
-func (s setting) choice(t string) (any, *KeyError) {
+func (s Setting) choice(t string) (any, *KeyError) {
 	if !slices.Contains(s.Choices, t) {
 		return nil, wrong(didYouMean(s.unwanted(t), t, s.Choices), "")
 	}
 	return t, nil
 }
 
-func (s setting) secret(t string) (any, *KeyError) {
+func (s Setting) secret(t string) (any, *KeyError) {
 	text, fault := cleanSecret([]byte(t))
 	return NewSecret(text), fault
 }
 
-func (s setting) plainText(t string) (string, *KeyError) { return t, s.checked(t) }
+func (s Setting) plainText(t string) (string, *KeyError) { return t, s.checked(t) }
 
-func (s setting) size(t string) (any, *KeyError) {
+func (s Setting) size(t string) (any, *KeyError) {
 	n, err := ParseSize(t)
 	if err != nil {
 		return nil, wrong(err.Error(), "")
@@ -74,14 +74,14 @@ func (s setting) size(t string) (any, *KeyError) {
 }
 
 // bounded refuses what is no number, or one outside the setting's bounds.
-func (s setting) bounded(t string, n float64, err error) *KeyError {
+func (s Setting) bounded(t string, n float64, err error) *KeyError {
 	if err != nil || math.IsNaN(n) || n < s.least || n > s.most {
 		return wrong(s.unwanted(t), "")
 	}
 	return nil
 }
 
-func (s setting) checked(t string) *KeyError {
+func (s Setting) checked(t string) *KeyError {
 	if s.check == nil || t == "" && s.preset == "" {
 		return nil
 	}
@@ -94,23 +94,23 @@ func (s setting) checked(t string) *KeyError {
 	return nil
 }
 
-func (s setting) unwanted(t string) string {
+func (s Setting) unwanted(t string) string {
 	return "must be " + s.want() + ", not " + strconv.Quote(short(t))
 }
 
-func (s setting) want() string { return s.codec().want }
+func (s Setting) want() string { return s.codec().want }
 
-func (s setting) bounds() string {
+func (s Setting) bounds() string {
 	return " from " + plainNumber(s.least) + " to " + plainNumber(s.most)
 }
 
 func plainNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // namesFromTexts takes each text for a NAME=VALUE.
-func (s setting) namesFromTexts(texts []string) (any, *KeyError) {
+func (s Setting) namesFromTexts(texts []string) (any, *KeyError) {
 	all := s.collect()
 	for _, t := range texts {
-		if name, ok := strings.CutPrefix(t, savedMark); ok && s.saved != "" {
+		if name, ok := strings.CutPrefix(t, savedMark); ok && s.fields {
 			if _, twice := all.all[savedMark]; twice {
 				return nil, wrong("must name one saved mapping, not two", "")
 			}
@@ -133,19 +133,19 @@ func (s setting) namesFromTexts(texts []string) (any, *KeyError) {
 
 // collector gathers names and notices those that are one.
 type collector struct {
-	setting
+	Setting
 	all  names
 	kept map[string]string // what makes a name one with another, to the name
 }
 
-func (s setting) collect() collector { return collector{s, names{}, map[string]string{}} }
+func (s Setting) collect() collector { return collector{s, names{}, map[string]string{}} }
 
 // add adds one name, unless it, its value or its repetition is wrong.
 func (c collector) add(name, value string) *KeyError {
-	if c.rename != nil {
-		kept := c.rename(name)
+	if c.fields {
+		kept := field(name)
 		if kept == "" {
-			return wrong(didYouMean("unknown name "+strconv.Quote(short(name)), name, c.names), "known: "+strings.Join(c.names, ", "))
+			return wrong(didYouMean("unknown name "+strconv.Quote(short(name)), name, fields()), "known: "+strings.Join(fields(), ", "))
 		}
 		name = kept
 	}
@@ -164,12 +164,13 @@ func (c collector) add(name, value string) *KeyError {
 	return nil
 }
 
-// foldedName returns what is the same for names that are one.
-func (s setting) foldedName(name string) string {
-	if s.fold == nil {
+// foldedName returns what is the same for names that are one: those of fields are
+// compared as written, others without case and outer space.
+func (s Setting) foldedName(name string) string {
+	if s.fields {
 		return name
 	}
-	return s.fold(name)
+	return strings.ToLower(strings.TrimSpace(name))
 }
 
 func differing(name, other string) string {
