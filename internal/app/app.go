@@ -237,25 +237,10 @@ func (s *Session) Sources() config.Sources { return s.sources }
 // Keyring returns the keyring, nil for none.
 func (s *Session) Keyring() Keyring { return s.app.Keyring }
 
-// SetConfig gives settings of the user file a value, in the profile that is in
-// force, and returns its path. A warning names what wins over it.
-func (s *Session) SetConfig(all ...config.Assignment) (string, error) {
-	path, err := config.Set(s.sources, s.Config.Profile, all...)
-	if err != nil {
-		return "", err
-	}
-	for _, a := range all {
-		if o := s.Config.Origin(a.Key); o.Level > config.FromProfile {
-			s.IO.Warning("%s is also set by %s, which overrides %s", a.Key, o, path)
-		}
-	}
-	return path, nil
-}
-
 // EditUser changes the user file, in the profile that is in force, and returns
 // its path. What the environment sets stays in force over it.
 func (s *Session) EditUser(changes ...config.Change) (string, error) {
-	return config.EditUser(s.sources, s.Config.Profile, changes...)
+	return config.Set(s.sources, s.Config.Profile, changes...)
 }
 
 // Contact finds out whether the service can be reached, without the key. The error is

@@ -84,3 +84,19 @@ func field(name string) string {
 	}
 	return ""
 }
+
+// CheckMapName returns a [*KeyError] if name can't be that of a saved mapping.
+func CheckMapName(name string) error {
+	if want := mapName(name); want != "" {
+		return &KeyError{Message: "the name of a mapping must be " + want + ", not " + short(name), Hint: "use --save-map NAME"}
+	}
+	return nil
+}
+
+// mapName wants the name of a mapping.
+func mapName(name string) string {
+	if name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
+		return "letters, digits, - and _"
+	}
+	return ""
+}

@@ -1,131 +1,90 @@
 package config
 
 import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
+
+// names is a value by name. Its being a type of its own keeps viper from taking its
+// names for keys, which it would lower-case and split.
+type names map[string]any
 
 // codec reads the values of one kind.
 type codec struct {
-	want string   // what the setting takes, in words
-	tags []string // YAML types of one text; nil for those of any text
-
-	// decode reads one text. It is nil for a kind that has parts.
-	decode func(string) (any, *KeyError)
-
-	// texts and node read the parts of a kind that has them: from several
-	// texts, each one part, and from a file. Without texts only JSON will do.
-	texts func([]string) (any, *KeyError)
-	node  func(*yaml.Node) (any, *KeyError)
+	want string                            // what the setting takes, in words
+	tags []string                          // YAML types of one text; textTags if nil
+	item func(string) (any, *KeyError)     // reads one text; nil for objects and names
+	node func(*yaml.Node) (any, *KeyError) // reads the parts of a kind that has them, from a file
 }
 
-// oneOf lists two words or more, such as "a, b or c".
-func oneOf(words []string) string {
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
-}
+// textTags are the YAML types that are taken for a text.
+var textTags = []string{"!!str", "!!int", "!!float", "!!timestamp"}
 
 func (s Setting) codec() codec {
 	switch s.Kind {
 	case KindChoice:
-		return codec{want: oneOf(s.Choices), decode: s.choice}
+		last := len(s.Choices) - 1
+		return codec{want: strings.Join(s.Choices[:last], ", ") + " or " + s.Choices[last], item: s.choice}
 	case KindBool:
-		return codec{want: "true or false", tags: []string{"!!bool", "!!str"}, decode: s.boolean}
+		return codec{want: "true or false", tags: []string{"!!bool", "!!str"}, item: s.boolean}
 	case KindInteger:
-		return codec{want: "a whole number" + s.bounds(), tags: []string{"!!int"}, decode: untyped(s.integer)}
+		return codec{want: "a whole number" + s.bounds(), tags: []string{"!!int"}, item: s.integer}
 	case KindNumber:
-		return codec{want: "a number" + s.bounds(), tags: []string{"!!int", "!!float"}, decode: s.number}
+		return codec{want: "a number" + s.bounds(), tags: []string{"!!int", "!!float"}, item: s.number}
 	case KindDuration:
-		return codec{want: "a duration such as 30s, 2m, 1h or 7d", decode: s.duration}
+		return codec{want: "a duration such as 30s, 2m, 1h or 7d", item: s.duration}
 	case KindSize:
-		return codec{want: "a size from " + Size(s.least).String() + " to " + Size(s.most).String(), decode: s.size}
+		return codec{want: "a size from " + Size(s.least).String() + " to " + Size(s.most).String(), item: s.size}
 	case KindPath:
-		return codec{want: "the path of a file", decode: untyped(s.plainText)}
+		return codec{want: "the path of a file", item: s.plainText}
 	case KindSecret:
-		return codec{want: "text", decode: s.secret}
+		return codec{want: "text", item: s.secret}
 	case KindList:
-		return codec{want: "a list of strings", texts: textsOf(s.plainText), node: nodesOf(s, s.plainText)}
+		return codec{want: "a list of strings", item: s.plainText, node: s.items(s.oneItem)}
 	case KindIntegers:
-		return codec{
-			want: "whole numbers" + s.bounds(), tags: []string{"!!int"},
-			texts: textsOf(s.integer), node: nodesOf(s, s.integer),
-		}
+		return codec{want: "whole numbers" + s.bounds(), tags: []string{"!!int"}, item: s.integer, node: s.items(s.oneItem)}
 	case KindNames:
-		return codec{want: "names with a string each", texts: s.namesFromTexts, node: s.namesFromNode}
+		return codec{want: "names with a string each", node: s.byName(nameValue)}
 	case KindMaps:
-		return codec{want: "mappings by name", node: s.mapsFromNode}
+		return codec{want: "mappings by name", node: s.byName(Setting{Kind: KindNames, fields: true, check: filled}.fromNode)}
 	case KindMatches:
-		return codec{want: "a list of {path, equals}", node: func(n *yaml.Node) (any, *KeyError) {
-			return items(n, s.want(), matchFromNode)
-		}}
+		return codec{want: "a list of {path, equals}", node: s.items(matchFromNode)}
 	case KindAbsents:
-		return codec{want: "a list of {status, message, path, equals}", node: func(n *yaml.Node) (any, *KeyError) {
-			return items(n, s.want(), absentFromNode)
-		}}
+		return codec{want: "a list of {status, message, path, equals}", node: s.items(absentFromNode)}
 	case KindSchemes:
-		return codec{want: "signature schemes by name", node: s.schemesFromNode}
+		return codec{want: "signature schemes by name", node: s.byName(schemeFromNode)}
 	default:
-		return codec{want: "text", decode: untyped(s.plainText)}
+		return codec{want: "text", item: s.plainText}
 	}
 }
 
-// untyped returns decode as a codec has it.
-func untyped[T any](decode func(string) (T, *KeyError)) func(string) (any, *KeyError) {
-	return func(t string) (any, *KeyError) { return decode(t) }
-}
-
-// textsOf reads a list from one text an item.
-func textsOf[T any](decode func(string) (T, *KeyError)) func([]string) (any, *KeyError) {
-	return func(texts []string) (any, *KeyError) {
-		all := make([]T, len(texts))
-		for i, t := range texts {
-			var fault *KeyError
-			if all[i], fault = decode(t); fault != nil {
-				return nil, fault
-			}
-		}
-		return all, nil
-	}
-}
-
-// nodesOf reads a list of scalars from a file.
-func nodesOf[T any](s Setting, decode func(string) (T, *KeyError)) func(*yaml.Node) (any, *KeyError) {
-	return func(n *yaml.Node) (any, *KeyError) {
-		return items(n, s.want(), func(item *yaml.Node) (made T, fault *KeyError) {
-			t, fault := s.scalar(item)
-			if fault != nil {
-				return made, fault
-			}
-			return decode(t)
-		})
-	}
-}
-
-// fromTexts decodes what a flag or an environment variable holds. A flag of a
-// kind with parts may come several times; of others the last one counts.
+// fromTexts decodes what a flag or an environment variable holds: of a kind with
+// parts a part each, of others the last one.
 func (s Setting) fromTexts(texts []string) (any, *KeyError) {
-	switch c := s.codec(); {
-	case c.decode != nil:
-		return c.decode(texts[len(texts)-1])
-	case c.texts != nil:
-		return c.texts(texts)
-	}
-	return nil, wrong("must be JSON: "+s.want(), "")
-}
-
-// fromNode decodes what stands in a file. A fault carries the line where it is
-// nearer than the key.
-func (s Setting) fromNode(n *yaml.Node) (any, *KeyError) {
 	c := s.codec()
-	if c.node != nil {
-		return c.node(n)
+	switch {
+	case s.Kind == KindNames:
+		return s.namesFromTexts(texts)
+	case c.item == nil:
+		return nil, wrong("must be JSON: "+c.want, "")
+	case c.node == nil:
+		return c.item(texts[len(texts)-1])
 	}
-	t, fault := s.scalar(n)
-	if fault != nil {
-		return nil, fault
+	all := make([]any, len(texts))
+	for i, t := range texts {
+		var fault *KeyError
+		if all[i], fault = c.item(t); fault != nil {
+			return nil, fault
+		}
 	}
-	return c.decode(t)
+	return all, nil
 }
 
 // fromVariable decodes an environment variable: JSON where the kind has parts
@@ -150,4 +109,337 @@ func (s Setting) fromVariable(t string) (any, *KeyError) {
 	}
 	fault.Line = 0 // of the variable: it would be taken for one of a file
 	return nil, fault
+}
+
+// fromNode decodes what stands in a file. A fault has the line where it is nearer
+// than the key.
+func (s Setting) fromNode(n *yaml.Node) (any, *KeyError) {
+	if c := s.codec(); c.node != nil {
+		return c.node(n)
+	}
+	return s.oneItem(n)
+}
+
+// oneItem decodes one text. A number is taken for a text as it is written.
+func (s Setting) oneItem(n *yaml.Node) (any, *KeyError) {
+	c := s.codec()
+	if c.tags == nil {
+		c.tags = textTags
+	}
+	t, problem := scalar(n, c.tags...)
+	if problem != "" {
+		return nil, &KeyError{Line: n.Line, Message: "must be " + c.want + problem}
+	}
+	return c.item(t)
+}
+
+// scalar returns the text of n, or why it is none of these types.
+func scalar(n *yaml.Node, tags ...string) (text, problem string) {
+	switch {
+	case missing(n):
+		return "", ", but has no value"
+	case n.Kind != yaml.ScalarNode:
+		return "", ", not a list or keys"
+	case slices.Contains(tags, n.ShortTag()):
+		return n.Value, ""
+	case n.ShortTag() == "!!bool":
+		return "", ", not true or false (put it in quotes if it is a string)"
+	case n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
+		return "", ", not " + quoted(n.Value) + " in quotes"
+	}
+	return "", ", not " + quoted(n.Value)
+}
+
+func (s Setting) boolean(t string) (any, *KeyError) {
+	switch strings.ToLower(t) {
+	case "true", "yes", "on", "1":
+		return true, nil
+	case "false", "no", "off", "0":
+		return false, nil
+	}
+	return nil, s.unwanted(t)
+}
+
+func (s Setting) integer(t string) (any, *KeyError) {
+	n, err := strconv.Atoi(t)
+	return n, s.bounded(t, float64(n), err)
+}
+
+func (s Setting) number(t string) (any, *KeyError) {
+	n, err := strconv.ParseFloat(t, 64)
+	return n, s.bounded(t, n, err)
+}
+
+func (s Setting) duration(t string) (any, *KeyError) {
+	d, err := ParseDuration(t)
+	if err != nil {
+		return nil, wrong(err.Error(), "")
+	}
+	return d, nil
+}
+
+func (s Setting) size(t string) (any, *KeyError) {
+	n, err := ParseSize(t)
+	if err != nil {
+		return nil, wrong(err.Error(), "")
+	}
+	return n, s.bounded(t, float64(n), nil)
+}
+
+func (s Setting) choice(t string) (any, *KeyError) {
+	if !slices.Contains(s.Choices, t) {
+		fault := s.unwanted(t)
+		fault.Message = didYouMean(fault.Message, t, s.Choices)
+		return nil, fault
+	}
+	return t, nil
+}
+
+func (s Setting) secret(t string) (any, *KeyError) {
+	text, fault := cleanSecret([]byte(t))
+	return NewSecret(text), fault
+}
+
+func (s Setting) plainText(t string) (any, *KeyError) {
+	if s.check == nil || t == "" && s.preset == "" {
+		return t, nil
+	}
+	switch want := s.check(t); {
+	case want == "":
+		return t, nil
+	case s.private:
+		return nil, wrong("must be "+want, "")
+	default:
+		return nil, wrong("must be "+want+", not "+quoted(t), "")
+	}
+}
+
+// bounded refuses what is no number, or one outside the setting's bounds.
+func (s Setting) bounded(t string, n float64, err error) *KeyError {
+	if err != nil || math.IsNaN(n) || n < s.least || n > s.most {
+		return s.unwanted(t)
+	}
+	return nil
+}
+
+func (s Setting) unwanted(t string) *KeyError {
+	return wrong("must be "+s.codec().want+", not "+quoted(t), "")
+}
+
+func (s Setting) bounds() string {
+	return " from " + plainNumber(s.least) + " to " + plainNumber(s.most)
+}
+
+// items reads a list.
+func (s Setting) items(decode func(*yaml.Node) (any, *KeyError)) func(*yaml.Node) (any, *KeyError) {
+	return func(n *yaml.Node) (any, *KeyError) {
+		if n.Kind != yaml.SequenceNode {
+			return nil, &KeyError{Line: n.Line, Message: "must be " + s.codec().want + " in [ ] or with a - before each"}
+		}
+		all := make([]any, len(n.Content))
+		for i, item := range n.Content {
+			var fault *KeyError
+			if all[i], fault = decode(item); fault != nil {
+				return nil, fault.at("", Origin{Line: item.Line})
+			}
+		}
+		return all, nil
+	}
+}
+
+// byName reads a mapping of names.
+func (s Setting) byName(decode func(*yaml.Node) (any, *KeyError)) func(*yaml.Node) (any, *KeyError) {
+	return func(n *yaml.Node) (any, *KeyError) {
+		own, fault := pairs(n, s.codec().want)
+		if fault != nil {
+			return nil, fault
+		}
+		all := collector{s, names{}, map[string]string{}}
+		for _, p := range own {
+			v, fault := decode(p.value)
+			switch {
+			case fault == nil:
+				fault = all.add(p.key, v)
+			case s.Kind == KindNames:
+				fault.Message = nameOf(p.key) + fault.Message
+			default:
+				fault.Message = strings.TrimSuffix(p.key+"."+fault.Key, ".") + ": " + fault.Message
+				fault.Key = ""
+			}
+			if fault != nil {
+				return nil, fault.at("", Origin{Line: p.line})
+			}
+		}
+		return all.names, nil
+	}
+}
+
+// nameValue reads the text that a name has.
+func nameValue(n *yaml.Node) (any, *KeyError) {
+	t, problem := scalar(n, textTags...)
+	if problem != "" {
+		return nil, wrong("must be a string"+problem, "")
+	}
+	return t, nil
+}
+
+// namesFromTexts takes each text for a NAME=VALUE.
+func (s Setting) namesFromTexts(texts []string) (any, *KeyError) {
+	all := collector{s, names{}, map[string]string{}}
+	for _, t := range texts {
+		if name, ok := strings.CutPrefix(t, savedMark); ok && s.fields {
+			if _, twice := all.names[savedMark]; twice {
+				return nil, wrong("must name one saved mapping, not two", "")
+			}
+			all.names[savedMark] = name
+			continue
+		}
+		i := strings.IndexByte(t, '=')
+		if s.lastCut {
+			i = strings.LastIndexByte(t, '=')
+		}
+		if i < 0 {
+			return nil, wrong("must be NAME=VALUE, not "+quoted(t), s.Help)
+		}
+		if fault := all.add(t[:i], t[i+1:]); fault != nil {
+			return nil, fault
+		}
+	}
+	return all.names, nil
+}
+
+// collector gathers names and notices those that are one.
+type collector struct {
+	Setting
+	names
+	kept map[string]string // what makes a name one with another, to the name
+}
+
+// add adds one name, unless it, its value or its repetition is wrong.
+func (c collector) add(name string, value any) *KeyError {
+	check := oneLineFilled
+	switch {
+	case c.fields:
+		kept := field(name)
+		if kept == "" {
+			return wrong(didYouMean("unknown name "+quoted(name), name, fields()), "known: "+strings.Join(fields(), ", "))
+		}
+		name = kept
+	case c.Kind == KindMaps:
+		check = mapName
+	}
+	if want := check(name); want != "" {
+		return wrong(nameOf(name)+"must be "+want, "")
+	}
+	if other, twice := c.kept[c.foldedName(name)]; twice {
+		message := "name " + quoted(name) + " appears twice"
+		if name != other {
+			message += " (also as " + quoted(other) + ")"
+		}
+		return wrong(message, "")
+	}
+	if t, ok := value.(string); ok && c.check != nil {
+		if want := c.check(t); want != "" {
+			return wrong(nameOf(name)+"must be "+want+", not "+quoted(t), "")
+		}
+	}
+	c.names[name], c.kept[c.foldedName(name)] = value, name
+	return nil
+}
+
+// nameOf begins what is said of a name.
+func nameOf(name string) string { return "name " + quoted(name) + ": " }
+
+// foldedName returns what is the same for names that are one: carriers and statuses
+// count without case and outer space.
+func (s Setting) foldedName(name string) string {
+	if s.Kind != KindNames || s.fields {
+		return name
+	}
+	return strings.ToLower(strings.TrimSpace(name))
+}
+
+func matchFromNode(n *yaml.Node) (any, *KeyError) {
+	a, fault := conditions(n, "path", "equals")
+	return a.Match, fault
+}
+
+func absentFromNode(n *yaml.Node) (any, *KeyError) {
+	return conditions(n, "status", "message", "path", "equals")
+}
+
+// conditions decodes {status, message, path, equals}, of which only the
+// allowed ones may be there.
+func conditions(n *yaml.Node, allowed ...string) (a tracking.Absent, fault *KeyError) {
+	own, fault := pairs(n, "{"+strings.Join(allowed, ", ")+"}")
+	if fault != nil {
+		return a, fault
+	}
+	given := map[string]bool{}
+	for _, p := range own {
+		if !slices.Contains(allowed, p.key) {
+			return a, &KeyError{Line: p.line, Message: didYouMean("unknown key "+quoted(p.key), p.key, allowed)}
+		}
+		if want := setCondition(&a, p.key, p.value); want != "" {
+			return a, &KeyError{Line: p.line, Message: p.key + ": must be " + want}
+		}
+		given[p.key] = true
+	}
+	switch {
+	case len(given) == 0:
+		return a, wrong("an entry must have "+strings.Join(allowed, ", "), "")
+	case given["path"] != given["equals"]:
+		return a, wrong("path and equals must be set together", "")
+	}
+	return a, nil
+}
+
+// setCondition sets one condition and returns what is wanted if n is not it.
+func setCondition(a *tracking.Absent, key string, n *yaml.Node) string {
+	var problem string
+	switch key {
+	case "status":
+		v, fault := Setting{Kind: KindInteger, least: 100, most: 599}.fromNode(n)
+		if fault != nil {
+			return "an HTTP status"
+		}
+		a.Status, _ = v.(int)
+	case "message":
+		if a.Message, problem = scalar(n, "!!str", "!!int", "!!float"); problem != "" || a.Message == "" {
+			return "text that is not empty"
+		}
+	case "path":
+		if a.Match.Path, problem = scalar(n, "!!str"); problem != "" {
+			return wantPointer
+		}
+		return pointer(a.Match.Path)
+	case "equals":
+		var ok bool
+		if a.Match.Equals, ok = jsonLiteral(n); !ok {
+			return "one string, number, true, false, null, {} or []"
+		}
+	}
+	return ""
+}
+
+// jsonLiteral writes a scalar, or what is empty, as JSON does. A number stays
+// as written.
+func jsonLiteral(n *yaml.Node) (string, bool) {
+	switch {
+	case n.Kind == yaml.MappingNode && len(n.Content) == 0:
+		return "{}", true
+	case n.Kind == yaml.SequenceNode && len(n.Content) == 0:
+		return "[]", true
+	case n.Kind != yaml.ScalarNode:
+		return "", false
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "null", true
+	case "!!bool":
+		return strings.ToLower(n.Value), true
+	case "!!int", "!!float":
+		return n.Value, json.Valid([]byte(n.Value))
+	}
+	return compactJSON(n.Value), true
 }

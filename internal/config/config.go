@@ -125,14 +125,6 @@ func Load(src Sources) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	flags, err := l.flags()
-	if err != nil {
-		return Config{}, err
-	}
-	env, err := l.environment()
-	if err != nil {
-		return Config{}, err
-	}
 	user, err := l.user()
 	if err != nil {
 		return Config{}, err
@@ -141,11 +133,11 @@ func Load(src Sources) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	profile, err := user.profile(user.profileName(flags, env), l.paths.User)
+	profile, _, err := user.chosen(l.environment, l.flags)
 	if err != nil {
 		return Config{}, err
 	}
-	return l.decide([]layer{user.top, profile, project, env, flags})
+	return l.decide([]layer{user.top, user.profiles[profile], project, l.environment, l.flags})
 }
 
 // RequireBaseURL returns the base URL, or a [*KeyError] that is [ErrNoBaseURL].

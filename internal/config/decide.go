@@ -19,25 +19,26 @@ func viperKey(key string) string { return strings.ReplaceAll(key, ".", delimiter
 // decide lays the layers over the defaults, lowest first, and decodes what
 // comes out.
 func (l *loader) decide(layers []layer) (Config, error) {
-	c := Config{origins: map[string]Origin{}}
-	if fault := l.expandMaps(layers); fault != nil {
-		return Config{}, fault
-	}
+	c := Config{origins: map[string]Origin{}, webhook: webhookSecrets{env: map[string]Secret{}}}
 	var err error
 	if c.key, err = findAPIKey(layers); err != nil {
 		return Config{}, err
 	}
 	v := viper.NewWithOptions(viper.KeyDelimiter(delimiter))
-	for _, s := range l.table {
+	saved := names{}
+	for _, s := range table() {
 		if !s.apart() {
 			v.SetDefault(viperKey(s.Key), s.preset)
 		}
 	}
 	for _, made := range layers {
-		for key, val := range made {
-			c.origins[key] = val.origin
+		own, _ := made[mapsKey].v.(names)
+		maps.Copy(saved, own)
+	}
+	for _, made := range layers {
+		if err := c.apply(v, made, saved); err != nil {
+			return Config{}, err
 		}
-		l.applyLayer(v, made, c.origins)
 	}
 	if err := l.deriveValues(v, &c); err != nil {
 		return Config{}, err
@@ -47,13 +48,18 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	if err := v.UnmarshalExact(&c, exactly); err != nil {
 		return Config{}, fmt.Errorf("decode settings: %w", err)
 	}
-	c.webhook = l.webhookSecrets(layers, c.Webhook.Secrets)
+	named := namesOf(c.Webhook.Secrets)
+	for _, name := range named {
+		if text, ok := l.env[variable(name, runtime.GOOS)]; ok {
+			c.webhook.env[name] = NewSecret(text)
+		}
+	}
 	for _, key := range apiKeySettings() {
 		c.origins[key] = Origin{}
 	}
-	c.origins[c.key.setting()] = c.key.origin
-	c.entries = l.entries(v, c)
-	c.warnings = l.warnings(namesOf(c.Webhook.Secrets))
+	c.origins[c.key.setting] = c.key.origin
+	c.entries = c.list(v)
+	c.warnings = l.warnings(named)
 	return c, nil
 }
 
@@ -61,49 +67,72 @@ func (l *loader) decide(layers []layer) (Config, error) {
 // secret is decided by itself.
 func (s Setting) apart() bool { return s.Secret || slices.Contains(apiKeySettings(), s.Key) }
 
-// applyLayer puts the values of a layer over those of the layers below it.
-func (l *loader) applyLayer(v *viper.Viper, made layer, origins map[string]Origin) {
+// apply puts the values of a layer over those of the layers below it.
+func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 	for key, val := range made {
-		if s := l.find(key); !s.apart() {
-			v.Set(viperKey(key), joinNames(s, v.Get(viperKey(key)), val, origins))
+		c.origins[key] = val.origin
+		s := settingOf(key)
+		if own, ok := val.v.(names); ok {
+			own, fault := expandMap(own, saved)
+			if fault != nil {
+				return fault.at(key, val.origin)
+			}
+			for name := range own {
+				c.origins[key+"."+name] = val.origin
+			}
+			under, _ := v.Get(viperKey(key)).(names)
+			val.v = joinNames(s, under, own)
+		}
+		if literal, ok := val.v.(Secret); ok && key == "webhook.secret" {
+			c.webhook.literal, c.webhook.origin = literal, val.origin
+		}
+		if !s.apart() {
+			v.Set(viperKey(key), val.v)
 		}
 	}
+	return nil
 }
 
-// joinNames lays the names of val over those below and notes the origin of
-// each, under the key and the name; any other value replaces what is below.
-func joinNames(s Setting, below any, val value, origins map[string]Origin) any {
-	switch over := val.v.(type) {
-	case names:
-		under, _ := below.(names)
-		all, kept := maps.Clone(under), map[string]string{}
-		for name := range under {
-			kept[s.foldedName(name)] = name
-		}
-		for name, text := range over {
-			delete(all, kept[s.foldedName(name)])
-			all[name] = text
-			origins[s.Key+"."+name] = val.origin
-		}
-		return all
-	case mappings:
-		under, _ := below.(mappings)
-		all := maps.Clone(under)
-		for name, mapping := range over {
-			all[name] = mapping
-			origins[s.Key+"."+name] = val.origin
-		}
-		return all
-	case schemes:
-		under, _ := below.(schemes)
-		all := maps.Clone(under)
-		for name, scheme := range over {
-			all[name] = scheme
-			origins[s.Key+"."+name] = val.origin
-		}
-		return all
+// joinNames lays names over those below.
+func joinNames(s Setting, under, over names) names {
+	all, taken := maps.Clone(over), map[string]bool{}
+	for name := range over {
+		taken[s.foldedName(name)] = true
 	}
-	return val.v
+	for name, v := range under {
+		if !taken[s.foldedName(name)] {
+			all[name] = v
+		}
+	}
+	return all
+}
+
+// mapsKey is the setting of saved mappings, savedMark what marks the name of one.
+const (
+	mapsKey   = "maps"
+	savedMark = "@"
+)
+
+// expandMap replaces the name of a saved mapping by what it holds. What is said of a
+// field beside it counts more.
+func expandMap(own, saved names) (names, *KeyError) {
+	name, ok := own[savedMark].(string)
+	if !ok {
+		return own, nil
+	}
+	mapping, ok := saved[name].(names)
+	if !ok {
+		known := slices.Sorted(maps.Keys(saved))
+		hint := "save one with --map FIELD=HEADER --save-map NAME"
+		if len(known) > 0 {
+			hint = "saved: " + strings.Join(known, ", ")
+		}
+		return nil, wrong(didYouMean("no saved mapping "+savedMark+short(name), name, known), hint)
+	}
+	whole := maps.Clone(mapping)
+	maps.Copy(whole, own)
+	delete(whole, savedMark)
+	return whole, nil
 }
 
 // deriveValues replaces the values that follow from others.
@@ -132,24 +161,6 @@ func (l *loader) deriveValues(v *viper.Viper, c *Config) error {
 		v.Set(verify, mode)
 	}
 	return nil
-}
-
-// webhookSecrets keeps the literal of the highest layer that has one, and those
-// variables that the places name.
-func (l *loader) webhookSecrets(layers []layer, places []string) webhookSecrets {
-	made := webhookSecrets{env: map[string]Secret{}}
-	for _, below := range layers {
-		if val, ok := below["webhook.secret"]; ok {
-			made.literal, _ = val.v.(Secret)
-			made.origin = val.origin
-		}
-	}
-	for _, name := range namesOf(places) {
-		if text, ok := l.env[variable(name, runtime.GOOS)]; ok {
-			made.env[name] = NewSecret(text)
-		}
-	}
-	return made
 }
 
 func namesOf(places []string) []string {

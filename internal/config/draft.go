@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/waybill-cli/waybill/internal/disk"
 )
@@ -31,6 +32,8 @@ type Draft struct {
 	Old  []byte // what it holds; nil if there is no such file
 
 	loader *loader
+	made   userFile // what Old says
+	fault  error    // why it is refused
 }
 
 // OpenDraft reads the user file, valid or not. It refuses one that others may
@@ -44,68 +47,87 @@ func OpenDraft(src Sources) (*Draft, error) {
 	if d.Path == "" {
 		return nil, wrong("no user file: there is no home folder", "pass --config FILE").at("", Origin{Level: FromUser})
 	}
-	fault := refuseForeignLinks(d.Path)
-	if fault == nil && l.paths.UserExists {
-		var info fs.FileInfo
-		if d.Old, info, fault = readSettings(d.Path); fault == nil {
-			fault = refuseChangers(d.Path, disk.ChangersOf(d.Path, info))
-		}
+	data, info, fault := l.readUser()
+	if fault != nil && !errors.Is(fault, fs.ErrNotExist) {
+		return nil, fault
 	}
-	if fault != nil {
-		return nil, fault.at("", Origin{Level: FromUser, File: d.Path})
+	if err := l.refuseUserChangers(info); err != nil {
+		return nil, err
 	}
+	d.Old = data
+	d.made, d.fault = l.decodeUser(d.Old, d.Path)
 	return d, nil
+}
+
+// Profile returns the profile that changes of the user file are for: the one in
+// force. One that the file does not have is refused. A file with
+// faults elsewhere will do.
+func (d *Draft) Profile() (string, error) {
+	if d.made.top == nil {
+		return "", d.fault
+	}
+	name, _, err := d.made.chosen(d.loader.environment, d.loader.flags)
+	return name, err
+}
+
+// Has reports whether the file sets a key, known or not, in a profile.
+func (d *Draft) Has(profile, key string) bool {
+	n, fault := parse(d.Old)
+	if fault != nil {
+		return false
+	}
+	for _, name := range profilePlace(profile, placeOf(key)) {
+		if n == nil || n.Kind != yaml.MappingNode {
+			return false
+		}
+		n = below(n, name)
+	}
+	return n != nil
+}
+
+// Entries returns what the file sets in a profile, by key. The error is a [*KeyError].
+func (d *Draft) Entries(profile string) ([]Entry, error) {
+	var all []Entry
+	in := d.made.in(profile)
+	for _, key := range slices.Sorted(maps.Keys(in)) {
+		all = append(all, entry(key, in[key].v, in[key].origin))
+	}
+	return all, d.fault
+}
+
+// Holds reports whether the file sets a secret in a profile to just this one.
+func (d *Draft) Holds(profile, key string, secret Secret) bool {
+	has, isSecret := d.made.in(profile)[key].v.(Secret)
+	return isSecret && has.Reveal() == secret.Reveal()
 }
 
 // Check says why [Load] would refuse data in place of the user file, in a
 // [*KeyError] that names file. Every profile is checked.
 func (d *Draft) Check(data []byte, file string) error {
-	made, err := d.read(data, file)
+	made, err := d.loader.decodeUser(data, file)
 	if err != nil {
 		return err
 	}
-	for _, name := range append([]string{DefaultProfile}, slices.Sorted(maps.Keys(made.profiles))...) {
-		if err := d.decided(made, name, file); err != nil {
+	for _, name := range made.names() {
+		if err := d.decided(made, name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// read decodes data as the user file, which errors name as file.
-func (d *Draft) read(data []byte, file string) (userFile, error) {
-	made := userFile{layer{}, map[string]layer{}}
-	o := Origin{Level: FromUser, File: file}
-	root, fault := parse(data)
-	switch {
-	case fault != nil:
-		return made, fault.at("", o)
-	case root == nil:
-		return made, nil
-	}
-	return made, d.loader.fillUser(made, root, o)
-}
-
 // decided says what is wrong with the settings of a profile together. Flags and environment count for what they allow.
-func (d *Draft) decided(made userFile, profile, file string) error {
-	if _, err := made.profile(made.profileName(nil, nil), file); err != nil {
+func (d *Draft) decided(made userFile, profile string) error {
+	if _, _, err := made.chosen(); err != nil {
 		return err
 	}
-	flags, err := d.loader.flags()
-	if err != nil {
-		return err
-	}
-	env, err := d.loader.environment()
-	if err != nil {
-		return err
-	}
-	allowed := layer{}
-	for _, from := range []layer{env, flags} {
+	layers := []layer{made.top, made.profiles[profile]}
+	for _, from := range []layer{d.loader.environment, d.loader.flags} {
 		if v, ok := from["insecure_http"]; ok {
-			allowed["insecure_http"] = v
+			layers = append(layers, layer{"insecure_http": v})
 		}
 	}
-	_, err = d.loader.decide([]layer{made.top, made.profiles[profile], allowed})
+	_, err := d.loader.decide(layers)
 	return err
 }
 

@@ -19,7 +19,7 @@ func TestSetMakesWhatALinkNames(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.Symlink(target, path)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "quiet", Value: "true"}); err != nil {
+	if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "quiet", Value: "true"}); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink == 0 {

@@ -16,10 +16,10 @@ import (
 func TestSetSecretsAndNames(t *testing.T) {
 	src, path := userFile(t, "# mine\ncarriers:\n  DHL: dhl # parcels\n")
 	_, err := config.Set(src, config.DefaultProfile,
-		config.Assignment{Key: "api_key", Secret: config.NewSecret("s3cret: #1")},
-		config.Assignment{Key: "carriers.St. Post", Value: "post"},
-		config.Assignment{Key: "carriers.DHL", Value: "dhl-de"},
-		config.Assignment{Key: "map.refer_id", Value: "Order No"})
+		config.Change{Key: "api_key", Value: config.NewSecret("s3cret: #1")},
+		config.Change{Key: "carriers.St. Post", Value: "post"},
+		config.Change{Key: "carriers.DHL", Value: "dhl-de"},
+		config.Change{Key: "map.refer_id", Value: "Order No"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ carriers: {DHL: dhl, UPS: ups}
 nonsense: 1
 `
 	src, path := userFile(t, before)
-	if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "rate", Unset: true}); err == nil || !strings.Contains(err.Error(), "nonsense") {
+	if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "rate"}); err == nil || !strings.Contains(err.Error(), "nonsense") {
 		t.Errorf("a file that would still be refused: %v", err)
 	}
 	steps := []struct{ profile, key string }{
@@ -66,7 +66,7 @@ nonsense: 1
 		{config.DefaultProfile, "timeout"}, // not there
 	}
 	for _, s := range steps {
-		if _, err := config.Set(src, s.profile, config.Assignment{Key: s.key, Unset: true}); err != nil {
+		if _, err := config.Set(src, s.profile, config.Change{Key: s.key}); err != nil {
 			t.Fatalf("%s: %v", s.key, err)
 		}
 	}
@@ -84,14 +84,14 @@ carriers: {DHL: dhl}
 		t.Errorf("the file is\n%s\nwant\n%s", data, want)
 	}
 	for _, key := range []string{"quiet", "carriers", "profiles"} {
-		if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: key, Unset: true}); err != nil {
+		if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: key}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if data, _ := os.ReadFile(path); strings.ContainsAny(string(data), "{}") || !strings.Contains(string(data), "# how fast") {
 		t.Errorf("all removed, the file is\n%s", data)
 	}
-	if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "rate", Value: "3"}); err != nil {
+	if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "rate", Value: "3"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -112,7 +112,7 @@ func TestSetRefusesWhatLoadWould(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			src, path := userFile(t, tt.file)
-			_, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: tt.key, Value: tt.value})
+			_, err := config.Set(src, config.DefaultProfile, config.Change{Key: tt.key, Value: tt.value})
 			if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {
 				t.Errorf("error %v; want %q", err, tt.want)
 			}
@@ -126,11 +126,11 @@ func TestSetRefusesWhatLoadWould(t *testing.T) {
 // A fault that is there already does not keep other settings from being set.
 func TestSetBesideAFault(t *testing.T) {
 	src, _ := userFile(t, "base_url: http://shop.example\n")
-	if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "rate", Value: "3"}); err != nil {
+	if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "rate", Value: "3"}); err != nil {
 		t.Error(err)
 	}
 	src.Flags = []config.Flag{{Name: "insecure-http", Values: []string{"true"}, Changed: true}}
-	if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "base_url", Value: "http://other.example"}); err != nil {
+	if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "base_url", Value: "http://other.example"}); err != nil {
 		t.Errorf("with --insecure-http: %v", err)
 	}
 }
@@ -142,7 +142,7 @@ func TestSetAtTheSameTime(t *testing.T) {
 	const n = 12
 	for i := range n {
 		wg.Go(func() {
-			if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: fmt.Sprintf("statuses.%d", i), Value: "name"}); err != nil {
+			if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: fmt.Sprintf("statuses.%d", i), Value: "name"}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -250,13 +250,13 @@ func TestSetKeepsEmptyLines(t *testing.T) {
 		"carriers:\n\n  A: a\n\n  # of B\n  B: b # too\n\n# end\n",
 	} {
 		src, path := userFile(t, before)
-		if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "concurrency", Value: "7"}); err != nil {
+		if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "concurrency", Value: "7"}); err != nil {
 			t.Fatal(err)
 		}
 		if data, _ := os.ReadFile(path); !strings.Contains(string(data), "concurrency: 7\n") || strings.Count(string(data), "\n\n") < strings.Count(before, "\n\n") {
 			t.Errorf("set:\n%s\nof\n%s", data, before)
 		}
-		if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "concurrency", Unset: true}); err != nil {
+		if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "concurrency"}); err != nil {
 			t.Fatal(err)
 		}
 		if data, _ := os.ReadFile(path); string(data) != before {

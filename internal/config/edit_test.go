@@ -15,10 +15,10 @@ import (
 
 func pin(name string, s webhook.Scheme) []config.Change {
 	return []config.Change{
-		{Key: []string{"webhook", "schemes", name}, Value: s},
-		{Key: []string{"webhook", "scheme"}, Value: name},
-		{Key: []string{"webhook", "verify"}, Value: "observe"},
-		{Key: []string{"webhook", "secrets"}, Value: []string{"env:A", "file:/run/b"}},
+		{Key: "webhook.schemes." + name, Value: s},
+		{Key: "webhook.scheme", Value: name},
+		{Key: "webhook.verify", Value: "observe"},
+		{Key: "webhook.secrets", Value: []string{"env:A", "file:/run/b"}},
 	}
 }
 
@@ -37,7 +37,7 @@ func odd() webhook.Scheme {
 func TestEditUserMakesTheFile(t *testing.T) {
 	home := t.TempDir()
 	src := config.Sources{Home: home, WorkDir: home}
-	path, err := config.EditUser(src, config.DefaultProfile, pin("Mine: 1", odd())...)
+	path, err := config.Set(src, config.DefaultProfile, pin("Mine: 1", odd())...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,10 +73,10 @@ func TestEditUserKeepsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := config.Sources{Home: home, Flags: []config.Flag{flag("config", link)}}
-	if _, err := config.EditUser(src, config.DefaultProfile, pin("new", webhook.Scheme{Kind: "hmac"})[2:3]...); err != nil {
+	if _, err := config.Set(src, config.DefaultProfile, pin("new", webhook.Scheme{Kind: "hmac"})[2:3]...); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.EditUser(src, "p", config.Change{Key: []string{"webhook", "scheme"}, Value: "old"}); err != nil {
+	if _, err := config.Set(src, "p", config.Change{Key: "webhook.scheme", Value: "old"}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(path)
@@ -104,28 +104,9 @@ func TestEditUserKeepsAFileOfComments(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := config.Sources{Home: home, Flags: []config.Flag{flag("config", path)}}
-	_, err := config.EditUser(src, config.DefaultProfile, config.Change{Key: []string{"output"}, Value: "json"})
+	_, err := config.Set(src, config.DefaultProfile, config.Change{Key: "output", Value: "json"})
 	got, _ := os.ReadFile(path)
 	if err != nil || string(got) != "# nothing yet\noutput: json\n" {
 		t.Errorf("%v:\n%s", err, got)
-	}
-}
-
-func TestEditUserRefusesWhatLoadWould(t *testing.T) {
-	home := t.TempDir()
-	path := filepath.Join(home, "c.yaml")
-	src := config.Sources{Home: home, Flags: []config.Flag{flag("config", path)}}
-	for _, before := range []string{"output: json\n", "a: &a [*a]\n", "nonsense: 1\n", "output: {"} {
-		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := config.EditUser(src, config.DefaultProfile, config.Change{Key: []string{"output"}, Value: "nonsense"})
-		var fault *config.KeyError
-		if !errors.As(err, &fault) || fault.File != path {
-			t.Errorf("%q: error %v; want one that names the file", before, err)
-		}
-		if after, _ := os.ReadFile(path); string(after) != before {
-			t.Errorf("%q was changed to %q", before, after)
-		}
 	}
 }

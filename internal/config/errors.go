@@ -70,6 +70,9 @@ func short(s string) string {
 	return s
 }
 
+// quoted is a value as messages show it.
+func quoted(s string) string { return strconv.Quote(short(s)) }
+
 // Nearest returns the known word most like word, or nothing if none is near.
 // Case, `-` and `_` count for nothing, and a known dotted key is also met by
 // its last part.

@@ -1,11 +1,11 @@
 package config
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -22,77 +22,60 @@ type value struct {
 // layer is what one level sets, by key.
 type layer map[string]value
 
-// loader holds what decoding a layer needs.
+// loader holds what is known before a file is read.
 type loader struct {
-	src   Sources
-	env   map[string]string
-	paths Paths
-	table []Setting
+	src         Sources
+	env         map[string]string
+	paths       Paths
+	flags       layer // that were given
+	environment layer // variables that are set and not empty
 }
 
 func newLoader(src Sources) (*loader, error) {
 	paths, err := Locate(src)
-	return &loader{src: src, env: environment(src.Env, runtime.GOOS), paths: paths, table: table()}, err
-}
-
-// find returns the setting of a key, or the zero one.
-func (l *loader) find(key string) Setting {
-	i := slices.IndexFunc(l.table, func(s Setting) bool { return s.Key == key })
-	if i < 0 {
-		return Setting{}
+	if err != nil {
+		return nil, err
 	}
-	return l.table[i]
-}
-
-func (l *loader) keys() []string {
-	all := make([]string, len(l.table))
-	for i, s := range l.table {
-		all[i] = s.Key
-	}
-	return all
-}
-
-// flags makes the layer of the flags that were given.
-func (l *loader) flags() (layer, error) {
-	made := layer{}
-	for _, f := range l.src.Flags {
+	l := &loader{src: src, env: environment(src.Env, runtime.GOOS), paths: paths, flags: layer{}, environment: layer{}}
+	for _, f := range src.Flags {
 		if !f.Changed || f.Name == configFlag || len(f.Values) == 0 {
 			continue
 		}
 		o := Origin{Level: FromFlag, Name: "--" + f.Name}
-		i := slices.IndexFunc(l.table, func(s Setting) bool { return s.Flag != "" && s.Flag == f.Name })
+		i := slices.IndexFunc(table(), func(s Setting) bool { return s.Flag != "" && s.Flag == f.Name })
 		if i < 0 {
-			return made, wrong("is not a setting", "").at("", o)
+			return nil, wrong("is not a setting", "").at("", o)
 		}
-		s := l.table[i]
-		if last := f.Values[len(f.Values)-1]; last == "" {
-			return made, wrong("must be "+s.want()+" that is not empty", "omit the flag to use the configured value").at(s.Key, o)
+		s := table()[i]
+		if f.Values[len(f.Values)-1] == "" {
+			return nil, wrong("must be "+s.codec().want+" that is not empty", "omit the flag to use the configured value").at(s.Key, o)
 		}
 		v, fault := s.fromTexts(f.Values)
 		if fault != nil {
-			return made, fault.at(s.Key, o)
+			return nil, fault.at(s.Key, o)
 		}
-		made[s.Key] = value{l.withAbsolutePaths(s, v, l.src.WorkDir), o}
+		l.flags[s.Key] = value{l.withAbsolutePaths(s, v, src.WorkDir), o}
 	}
-	return made, nil
+	for _, s := range table() {
+		if t := l.env[s.Env]; t != "" {
+			o := Origin{Level: FromEnv, Name: s.Env}
+			v, fault := s.fromVariable(t)
+			if fault != nil {
+				return nil, fault.at(s.Key, o)
+			}
+			l.environment[s.Key] = value{l.withAbsolutePaths(s, v, src.WorkDir), o}
+		}
+	}
+	return l, nil
 }
 
-// environment makes the layer of the variables that are set and not empty.
-func (l *loader) environment() (layer, error) {
-	made := layer{}
-	for _, s := range l.table {
-		t := l.env[s.Env]
-		if t == "" {
-			continue
-		}
-		o := Origin{Level: FromEnv, Name: s.Env}
-		v, fault := s.fromVariable(t)
-		if fault != nil {
-			return made, fault.at(s.Key, o)
-		}
-		made[s.Key] = value{l.withAbsolutePaths(s, v, l.src.WorkDir), o}
+// settingOf returns the setting of a key, or the zero one.
+func settingOf(key string) Setting {
+	i := slices.IndexFunc(table(), func(s Setting) bool { return s.Key == key })
+	if i < 0 {
+		return Setting{}
 	}
-	return made, nil
+	return table()[i]
 }
 
 // withAbsolutePaths makes the paths in a value absolute.
@@ -100,8 +83,9 @@ func (l *loader) withAbsolutePaths(s Setting, v any, folder string) any {
 	if path, ok := v.(string); ok && s.Kind == KindPath && (s.Key != "store" || !IsServer(path)) {
 		return absolute(path, folder, l.src.Home)
 	}
-	if places, ok := v.([]string); ok && s.Key == "webhook.secrets" {
+	if places, ok := v.([]any); ok && s.Key == "webhook.secrets" {
 		for i, place := range places {
+			place, _ := place.(string)
 			if path, isFile := strings.CutPrefix(place, "file:"); isFile {
 				places[i] = "file:" + absolute(path, folder, l.src.Home)
 			}
@@ -113,30 +97,26 @@ func (l *loader) withAbsolutePaths(s Setting, v any, folder string) any {
 // project makes the layer of the project file; an empty one without the file.
 // The file may set what its settings allow, and nothing else.
 func (l *loader) project() (layer, error) {
-	made := layer{}
 	path := l.paths.Project
 	if !l.paths.ProjectExists || l.projectIsUser() {
-		return made, nil
+		return nil, nil
 	}
 	o := Origin{Level: FromProject, File: path}
 	data, info, fault := readSettings(path)
 	if fault == nil {
 		fault = refuseChangers(path, disk.ForeignOwner(path, info))
 	}
+	var root *yaml.Node
+	if fault == nil {
+		root, fault = parse(data)
+	}
+	if fault == nil {
+		fault = refuseReserved(root)
+	}
 	if fault != nil {
-		return made, fault.at("", o)
+		return nil, fault.at("", o)
 	}
-	root, fault := parse(data)
-	if fault != nil {
-		return made, fault.at("", o)
-	}
-	if root == nil {
-		return made, nil
-	}
-	if fault := l.refuseReserved(root); fault != nil {
-		return made, fault.at("", o)
-	}
-	return made, l.fill(made, root, o)
+	return l.fill(root, o)
 }
 
 // projectIsUser reports whether somebody named the project file as the user
@@ -145,16 +125,13 @@ func (l *loader) projectIsUser() bool {
 	if l.paths.UserOrigin.Level == FromDefault {
 		return false
 	}
-	user, err := os.Stat(l.paths.User)
-	if err != nil {
-		return false
-	}
-	project, err := os.Stat(l.paths.Project)
-	return err == nil && os.SameFile(user, project)
+	user, errUser := os.Stat(l.paths.User)
+	project, errProject := os.Stat(l.paths.Project)
+	return errUser == nil && errProject == nil && os.SameFile(user, project)
 }
 
 // refuseReserved refuses the first key that a project file may not set.
-func (l *loader) refuseReserved(root *yaml.Node) *KeyError {
+func refuseReserved(root *yaml.Node) *KeyError {
 	own, fault := pairs(root, "a mapping of keys and values")
 	if fault != nil {
 		return fault
@@ -162,7 +139,7 @@ func (l *loader) refuseReserved(root *yaml.Node) *KeyError {
 	for _, p := range own {
 		why := whyAddress
 		if p.key != profilesKey {
-			why = l.whyNot(p.key)
+			why = whyNot(p.key)
 		}
 		if why != "" {
 			return &KeyError{Key: p.key, Line: p.line, Message: "not allowed in a project file: " + why, Hint: "remove it here; set it in the user file, with a flag or in the environment"}
@@ -173,9 +150,9 @@ func (l *loader) refuseReserved(root *yaml.Node) *KeyError {
 
 // whyNot says why the project file may not hold key, a setting or a section;
 // nothing if it may, or if no such key is known.
-func (l *loader) whyNot(key string) string {
+func whyNot(key string) string {
 	why := ""
-	for _, s := range l.table {
+	for _, s := range table() {
 		if s.Key == key || strings.HasPrefix(s.Key, key+".") || strings.HasPrefix(key, s.Key+".") {
 			if s.Project {
 				return ""
@@ -186,59 +163,50 @@ func (l *loader) whyNot(key string) string {
 	return why
 }
 
-// fill decodes the settings below a mapping into made.
-func (l *loader) fill(made layer, root *yaml.Node, o Origin) error {
-	all, fault := flatten(root, "", l.keys())
+// fill decodes the settings below a mapping. With the error of the first fault it
+// returns the settings that have none.
+func (l *loader) fill(root *yaml.Node, o Origin) (layer, error) {
+	made, fault := decodeKeys(root, table(), o)
+	for key, val := range made {
+		if key == "api_key_file" && val.v == stdinName && fault == nil {
+			fault = wrong("standard input can't be set in a file", "pass --api-key-file -").at(key, val.origin)
+		}
+		made[key] = value{l.withAbsolutePaths(settingOf(key), val.v, filepath.Dir(o.File)), val.origin}
+	}
 	if fault != nil {
-		return fault.at("", o)
+		return made, fault.at("", o)
 	}
-	for _, p := range all {
-		place := o
-		place.Line = p.line
-		s := l.find(p.key)
-		v, fault := s.fromNode(p.value)
-		if fault != nil {
-			return fault.at(p.key, place)
-		}
-		if s.Key == "api_key_file" && v == stdinName {
-			return wrong("standard input can't be set in a file", "pass --api-key-file -").at(p.key, place)
-		}
-		made[p.key] = value{l.withAbsolutePaths(s, v, filepath.Dir(o.File)), place}
-	}
-	return nil
+	return made, nil
 }
 
-// warnings returns the variables that look like settings and are none.
+// warnings returns the variables that look like settings and are none. Those of used
+// are looked up.
 func (l *loader) warnings(used []string) []Warning {
-	known := slices.Clone(used)
-	for _, s := range l.table {
-		known = append(known, s.Env)
+	for _, s := range table() {
+		used = append(used, s.Env)
 	}
 	for _, v := range Variables() {
-		known = append(known, v.Name)
+		used = append(used, v.Name)
+	}
+	var known []string // without the prefix that all share
+	for _, name := range used {
+		if rest, ok := strings.CutPrefix(name, EnvPrefix); ok {
+			known = append(known, rest)
+		}
 	}
 	var all []Warning
-	for name, v := range l.env {
-		if strings.HasPrefix(name, EnvPrefix) && v != "" && !slices.Contains(known, name) {
-			all = append(all, Warning{Name: name, Suggestion: nearestVariable(name, known)})
+	for _, name := range slices.Sorted(maps.Keys(l.env)) {
+		rest, ok := strings.CutPrefix(name, EnvPrefix)
+		if !ok || l.env[name] == "" || slices.Contains(known, rest) {
+			continue
 		}
+		w := Warning{Name: name}
+		if n := Nearest(rest, known); n != "" {
+			w.Suggestion = EnvPrefix + n
+		}
+		all = append(all, w)
 	}
-	slices.SortFunc(all, func(a, b Warning) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
-
-// nearestVariable compares what follows the prefix that all share.
-func nearestVariable(name string, known []string) string {
-	var rest []string
-	for _, k := range known {
-		if r, ok := strings.CutPrefix(k, EnvPrefix); ok {
-			rest = append(rest, r)
-		}
-	}
-	if n := Nearest(strings.TrimPrefix(name, EnvPrefix), rest); n != "" {
-		return EnvPrefix + n
-	}
-	return ""
 }
 
 // Warning names an environment variable that begins like a setting and is none.
@@ -249,7 +217,7 @@ type Warning struct {
 
 // String words the warning.
 func (w Warning) String() string {
-	s := "environment variable " + strconv.Quote(short(w.Name)) + " is not a setting and is ignored"
+	s := "environment variable " + quoted(w.Name) + " is not a setting and is ignored"
 	if w.Suggestion != "" {
 		s += ", did you mean " + w.Suggestion + "?"
 	}

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/viper"
@@ -48,7 +47,7 @@ func (c Config) Get(key string) (Entry, error) {
 }
 
 func unknownKey(key string, known []string) *KeyError {
-	return wrong(didYouMean("unknown key "+strconv.Quote(short(key)), key, known), "`waybill config list` lists every key").at("", Origin{})
+	return wrong(didYouMean("unknown key "+quoted(key), key, known), "`waybill config list` lists every key").at("", Origin{})
 }
 
 // joined makes one entry of the names of a setting. Its origin is the highest
@@ -62,26 +61,36 @@ func joined(key string, below []Entry) Entry {
 			e.Origin = b.Origin
 		}
 	}
-	e.Text = jsonText(all)
+	e.Text = text(all)
 	return e
 }
 
-// entries lists what v decided, and the secrets beside it.
-func (l *loader) entries(v *viper.Viper, c Config) []Entry {
-	apart := map[string]any{"api_key": c.key.literal, "api_key_file": c.key.file, "api_key_keyring": c.key.keyring, "webhook.secret": c.webhook.literal}
+func entry(key string, v any, o Origin) Entry {
+	return Entry{Key: key, Text: text(v), Value: plain(v), Origin: o, Secret: settingOf(key).Secret}
+}
+
+// list lists what v decided, and the secrets beside it.
+func (c Config) list(v *viper.Viper) []Entry {
 	var all []Entry
-	for _, s := range l.table {
+	for _, s := range table() {
 		val := v.Get(viperKey(s.Key))
-		if s.apart() {
-			val = apart[s.Key]
+		switch {
+		case s.Key == "webhook.secret":
+			val = c.webhook.literal
+		case s.apart() && s.Key != c.key.setting:
+			val = ""
+		case s.Key == "api_key":
+			val = c.key.text
+		case s.apart():
+			val = c.key.text.Reveal()
 		}
-		items, _ := plain(val).(map[string]any) // of names and schemes
+		items, _ := val.(names)
 		if len(items) == 0 {
-			all = append(all, Entry{Key: s.Key, Text: text(val), Value: plain(val), Origin: c.origins[s.Key], Secret: s.Secret})
+			all = append(all, entry(s.Key, val, c.origins[s.Key]))
 		}
 		for name, item := range items {
 			key := s.Key + "." + name
-			all = append(all, Entry{Key: key, Text: text(item), Value: item, Origin: c.origins[key]})
+			all = append(all, entry(key, item, c.origins[key]))
 		}
 	}
 	slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.Key, b.Key) })

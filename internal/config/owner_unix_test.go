@@ -64,7 +64,7 @@ func TestFilesThatOthersMayChange(t *testing.T) {
 			_, ofSettings := config.Load(p.sources(nil, flag("config", settings)))
 			_, _, ofKey := p.load(nil, flag("api-key-file", secret)).ReadAPIKey(nil, nil)
 			_, ofSecret := p.load(nil, flag("secret-from", "file:"+secret)).WebhookSecrets()
-			_, ofEdit := config.Set(p.sources(nil, flag("config", settings)), config.DefaultProfile, config.Assignment{Key: "rate", Value: "2"})
+			_, ofEdit := config.Set(p.sources(nil, flag("config", settings)), config.DefaultProfile, config.Change{Key: "rate", Value: "2"})
 			for what, err := range map[string]error{"settings": ofSettings, "key": ofKey, "secret": ofSecret, "edit": ofEdit} {
 				var fault *config.KeyError
 				switch {
@@ -113,7 +113,7 @@ func TestUserFileByALinkOfAnotherUser(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, ofLoad := config.Load(p.sources(nil, flag("config", path)))
-			_, ofEdit := config.Set(p.sources(nil, flag("config", path)), config.DefaultProfile, config.Assignment{Key: "rate", Value: "2"})
+			_, ofEdit := config.Set(p.sources(nil, flag("config", path)), config.DefaultProfile, config.Change{Key: "rate", Value: "2"})
 			for what, err := range map[string]error{"load": ofLoad, "edit": ofEdit} {
 				var fault *config.KeyError
 				if !errors.As(err, &fault) || !strings.Contains(fault.Message, "belongs to user 12345") || !strings.Contains(fault.Hint, "your own") {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -24,39 +26,35 @@ var sources = map[string][]string{
 	"timestamp.from": {"", "header", "sig", "json"},
 }
 
-func schemeNames() []string {
-	all := []string{tolerance, acceptWeak}
+// schemeParts returns the parts of a scheme as settings.
+var schemeParts = sync.OnceValue(func() []Setting {
+	all := []Setting{{Key: tolerance, Kind: KindDuration}, {Key: acceptWeak, Kind: KindBool}}
 	for _, p := range webhook.Settings() {
-		all = append(all, p.Name)
+		all = append(all, Setting{Key: p.Name, Kind: KindText, check: func(t string) string { return unmet(p, t) }})
 	}
 	return all
-}
+})
 
-func setPart(s *webhook.Scheme, name, value string) *KeyError {
-	if name == tolerance {
-		d, err := ParseDuration(value)
-		if err != nil {
-			return wrong(err.Error(), "")
-		}
-		if d <= 0 {
-			return wrong("must be more than 0, not \""+short(value)+"\"", "omit it to use 5m")
-		}
-		s.Timestamp.Tolerance = d
-		return nil
+func schemeFromNode(n *yaml.Node) (any, *KeyError) {
+	parts, fault := decodeKeys(n, schemeParts(), Origin{})
+	if fault != nil {
+		return nil, fault
 	}
-	if name == acceptWeak {
-		if s.AcceptWeak = value == "true"; !s.AcceptWeak && value != "false" {
-			return wrong("must be true or false, not \""+short(value)+"\"", "")
+	s := webhook.Scheme{}.WithDefaults()
+	for _, p := range webhook.Settings() {
+		if t, ok := parts[p.Name].v.(string); ok {
+			*p.Of(&s) = t
 		}
-		return nil
 	}
-	parts := webhook.Settings()
-	p := parts[slices.IndexFunc(parts, func(p webhook.Setting) bool { return p.Name == name })]
-	if want := unmet(p, value); want != "" {
-		return wrong("must be "+want+", not \""+short(value)+"\"", "")
+	if part, ok := parts[tolerance]; ok {
+		if s.Timestamp.Tolerance, _ = part.v.(time.Duration); s.Timestamp.Tolerance == 0 {
+			return nil, wrong(`must be more than 0, not "0s"`, "omit it to use 5m").at(tolerance, part.origin)
+		}
 	}
-	*p.Of(s) = value
-	return nil
+	if weak, ok := parts[acceptWeak].v.(bool); ok {
+		s.AcceptWeak = weak
+	}
+	return s, nil
 }
 
 // unmet returns what the part wants if value is not it.
@@ -136,10 +134,12 @@ func schemeNode(s webhook.Scheme, defaults *webhook.Scheme) *yaml.Node {
 	return n
 }
 
+const wantPointer = "an RFC 6901 pointer such as /meta/code"
+
 // pointer wants an RFC 6901 pointer.
 func pointer(s string) string {
 	if _, ok := jsonscan.ParsePointer(s); !ok {
-		return "an RFC 6901 pointer such as /meta/code"
+		return wantPointer
 	}
 	return ""
 }

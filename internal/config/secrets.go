@@ -23,26 +23,14 @@ const stdinName = "-"
 
 // apiKey is where the API key is to be had.
 type apiKey struct {
+	setting string // one of apiKeySettings; empty for none
 	origin  Origin
-	literal Secret
-	file    string // path or stdinName; empty if literal or keyring is set
-	keyring string // name of its entry in the keyring
+	text    Secret // the key itself, the path of its file, or stdinName, or its entry in the keyring
 }
 
 // apiKeySettings are the settings that say where the API key is. Of one level, one
 // may be set.
 func apiKeySettings() []string { return []string{"api_key", "api_key_file", "api_key_keyring"} }
-
-// setting returns which of them gave the key.
-func (k apiKey) setting() string {
-	switch {
-	case k.file != "":
-		return "api_key_file"
-	case k.keyring != "":
-		return "api_key_keyring"
-	}
-	return "api_key"
-}
 
 // webhookSecrets is where the webhook secrets are to be had.
 type webhookSecrets struct {
@@ -61,31 +49,25 @@ type NamedSecret struct {
 func findAPIKey(layers []layer) (apiKey, error) {
 	for _, layer := range slices.Backward(layers) {
 		var key apiKey
-		first := ""
 		for _, name := range apiKeySettings() {
 			val := layer[name]
-			switch v := val.v.(type) {
-			case Secret:
-				key.literal = v
-			case string:
-				if name == "api_key_file" {
-					key.file = v
-				} else {
-					key.keyring = v
-				}
+			text, isSecret := val.v.(Secret)
+			if t, ok := val.v.(string); ok && !isSecret {
+				text = NewSecret(t)
 			}
 			switch {
-			case val.v == nil || val.v == "" || val.v == Secret{}:
-			case first == "":
-				first, key.origin = name, val.origin
+			case text.IsZero():
+			case key.setting == "":
+				key = apiKey{name, val.origin, text}
 			default:
-				if env := layer[first].origin.Name; env != "" {
-					first += " (" + env + ")"
+				other := key.setting
+				if key.origin.Name != "" {
+					other += " (" + key.origin.Name + ")"
 				}
-				return apiKey{}, wrong("conflicts with "+first, "remove one of them").at(name, val.origin)
+				return apiKey{}, wrong("conflicts with "+other, "remove one of them").at(name, val.origin)
 			}
 		}
-		if first != "" {
+		if key.setting != "" {
 			return key, nil
 		}
 	}
@@ -94,15 +76,17 @@ func findAPIKey(layers []layer) (apiKey, error) {
 
 // APIKeyFromStdin reports whether [Config.ReadAPIKey] will read stdin, which
 // then is not free for data.
-func (c Config) APIKeyFromStdin() bool { return c.key.file == stdinName }
+func (c Config) APIKeyFromStdin() bool {
+	return c.key.setting == "api_key_file" && c.key.text.Reveal() == stdinName
+}
 
 // APIKeyFile returns the file that the API key is read from; nothing if it is
 // written down, comes from stdin, or there is none.
 func (c Config) APIKeyFile() string {
-	if c.key.file == stdinName {
+	if c.key.setting != "api_key_file" || c.APIKeyFromStdin() {
 		return ""
 	}
-	return c.key.file
+	return c.key.text.Reveal()
 }
 
 // ReadAPIKey returns the API key and the setting that gave it: a flag's file
@@ -114,56 +98,42 @@ func (c Config) APIKeyFile() string {
 //
 // Interface: Authentication, 1 and 2.
 func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, error)) (Secret, Origin, error) {
-	if c.key.keyring != "" {
-		return c.keyFromKeyring(keyring)
-	}
-	if c.key.file == "" {
-		if c.key.literal.IsZero() {
-			return Secret{}, Origin{}, ErrNoAPIKey
+	text, place := c.key.text.Reveal(), ""
+	var fault *KeyError
+	switch c.key.setting {
+	case "":
+		return Secret{}, Origin{}, ErrNoAPIKey
+	case "api_key_file":
+		place = "key file " + text + ": "
+		text, fault = readSecret(text, stdin)
+	case "api_key_keyring":
+		entry, err := keyring(text)
+		if text, fault = cleanSecret([]byte(entry)); err != nil {
+			fault = &KeyError{Message: cause(err), Err: err}
 		}
-		if fault := checkAPIKey(c.key.literal.Reveal()); fault != nil {
-			return Secret{}, Origin{}, fault.at("api_key", c.key.origin)
-		}
-		return c.key.literal, c.key.origin, nil
 	}
-	text, fault := readSecret(c.key.file, stdin)
 	if fault == nil {
 		fault = checkAPIKey(text)
 	}
 	if fault != nil {
-		fault.Message = "key file " + c.key.file + ": " + fault.Message
-		return Secret{}, Origin{}, fault.at("api_key_file", c.key.origin)
-	}
-	return NewSecret(text), c.key.origin, nil
-}
-
-// keyFromKeyring returns the API key that an entry of the keyring holds.
-func (c Config) keyFromKeyring(keyring func(name string) (string, error)) (Secret, Origin, error) {
-	text, err := keyring(c.key.keyring)
-	var fault *KeyError
-	if err != nil {
-		fault = &KeyError{Message: cause(err), Err: err}
-	} else if text, fault = cleanSecret([]byte(text)); fault == nil {
-		fault = checkAPIKey(text)
-	}
-	if fault != nil {
-		return Secret{}, Origin{}, fault.at("api_key_keyring", c.key.origin)
+		fault.Message = place + fault.Message
+		return Secret{}, Origin{}, fault.at(c.key.setting, c.key.origin)
 	}
 	return NewSecret(text), c.key.origin, nil
 }
 
 // APIKeySetting returns the setting that the API key is read from: api_key,
 // api_key_file or api_key_keyring; empty if there is none.
-func (c Config) APIKeySetting() string {
-	if c.key.file == "" && c.key.keyring == "" && c.key.literal.IsZero() {
-		return ""
-	}
-	return c.key.setting()
-}
+func (c Config) APIKeySetting() string { return c.key.setting }
 
 // APIKeyKeyring returns the name of the entry of the keyring that the API key is
 // read from; empty for none.
-func (c Config) APIKeyKeyring() string { return c.key.keyring }
+func (c Config) APIKeyKeyring() string {
+	if c.key.setting != "api_key_keyring" {
+		return ""
+	}
+	return c.key.text.Reveal()
+}
 
 // WebhookSecrets returns the secrets that deliveries may be signed with, read
 // anew from their files at each call; none if none is set. The error is a

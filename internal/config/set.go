@@ -1,66 +1,78 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Assignment gives a setting a value, written as its environment variable
-// would hold it, or removes it. The key may be that of one name, such as
-// carriers.UPS.
-type Assignment struct {
-	Key    string
-	Value  string
-	Secret Secret // of a setting that is a secret, in place of Value
-	Unset  bool   // removes the key, known or not
+// Change gives a setting of the user file a value, or removes it.
+type Change struct {
+	Key   string // a setting's, or that of one name of it, such as carriers.UPS
+	Value any    // a string as its environment variable would hold it, a [Secret], a []string, a map[string]string or a [webhook.Scheme]; nil removes the key, known or not
 }
 
-// Set writes settings into the user file, in a profile, and leaves
-// what else stands there as it is, comments too. The file is made if need be and is 0600 afterwards; it is replaced whole or not at all, and
-// only by one that can be read again. It returns the file's path. Which profile
-// is in force is a setting of the whole file.
+// Set changes the user file, in a profile, and returns its path: what is not changed
+// stays as it is, comments too. Which profile is in force is a setting of the whole
+// file. The file is made if need be, 0600 in a 0700 folder; it is never there in part,
+// and never one that [Load] would refuse. What others change meanwhile is not lost.
 //
-// A secret as Value is refused: those do not go through command lines. The error
+// A secret as a string is refused: those do not go through command lines. The error
 // is a [*KeyError].
-func Set(src Sources, profile string, all ...Assignment) (string, error) {
-	l, err := newLoader(src)
-	if err != nil {
-		return "", err
-	}
-	o := Origin{Level: FromUser, Profile: profile}
-	want := map[string]any{}
-	var changes []Change
-	for _, a := range all {
-		if a.Unset {
-			changes = append(changes, Change{Key: l.place(a.Key)})
-			continue
+func Set(src Sources, profile string, changes ...Change) (string, error) {
+	for {
+		d, err := OpenDraft(src)
+		if err != nil {
+			return "", err
 		}
-		v, n, fault := l.assign(a)
-		if fault != nil {
-			return "", fault.at(a.Key, Origin{Name: a.Key})
-		}
-		want[a.Key] = v
-		changes = append(changes, Change{Key: l.place(a.Key), Value: n})
-	}
-	return editUser(src, profile, changes, func(made userFile, file string) error {
-		o.File = file
-		in := made.in(profile)
-		for key, v := range want {
-			if !reflect.DeepEqual(in.at(l.place(key)), v) {
-				return wrong("can't be written to the file unchanged", "edit the file by hand").at(key, o)
+		var nodes []*yaml.Node
+		for _, c := range changes {
+			n, fault := d.loader.node(c)
+			if fault != nil {
+				return "", fault.at(c.Key, Origin{Name: c.Key})
 			}
+			nodes = append(nodes, n)
 		}
+		data, fault := edited(d.Old, profile, changes, nodes)
+		if fault != nil {
+			return "", fault.at("", Origin{Level: FromUser, File: d.Path})
+		}
+		if err := d.judge(data, profile, changes); err != nil {
+			return "", err
+		}
+		if err := d.Replace(data); !errors.Is(err, ErrChanged) {
+			return d.Path, err
+		}
+	}
+}
+
+// judge says why [Load] would refuse data after changes. A fault that the file had
+// before, and that is not about what was changed, does not hinder.
+func (d *Draft) judge(data []byte, profile string, changes []Change) error {
+	made, err := d.loader.decodeUser(data, d.Path)
+	if err != nil {
+		return err
+	}
+	err = d.decided(made, profile)
+	if fault, isFault := errors.AsType[*KeyError](err); isFault && d.fault == nil && d.decided(d.made, profile) != nil &&
+		!slices.ContainsFunc(changes, func(c Change) bool { return c.Key == fault.Key }) {
 		return nil
-	})
+	}
+	return err
 }
 
 // named returns the setting that key is one name of, and the name as it is kept;
 // the zero setting if key is something else.
-func (l *loader) named(key string) (Setting, string) {
-	for _, s := range l.table {
+func named(key string) (Setting, string) {
+	for _, s := range table() {
 		name, ok := strings.CutPrefix(key, s.Key+".")
 		if !ok || s.Kind != KindNames && s.Kind != KindMaps && s.Kind != KindSchemes {
 			continue
@@ -73,77 +85,250 @@ func (l *loader) named(key string) (Setting, string) {
 	return Setting{}, ""
 }
 
-// place returns the names on the way to a key.
-func (l *loader) place(key string) []string {
-	if s, name := l.named(key); name != "" {
+// CheckKey returns a [*KeyError] with the nearest known key, unless key is that of
+// a setting, or of one name in a setting.
+func CheckKey(key string) error {
+	if s, name := named(key); settingOf(key).Key != "" || s.Key != "" && strings.TrimSpace(name) != "" {
+		return nil
+	}
+	return unknownKey(key, keysOf(table()))
+}
+
+// IsSecret reports whether key is that of a setting that is a secret.
+func IsSecret(key string) bool { return settingOf(key).Secret }
+
+// placeOf returns the names on the way to a key.
+func placeOf(key string) []string {
+	if s, name := named(key); name != "" {
 		return append(strings.Split(s.Key, "."), name)
 	}
 	return strings.Split(key, ".")
 }
 
-// at returns the value at a place: that of a setting, or of one of its names.
-func (made layer) at(place []string) any {
-	if v, ok := made[strings.Join(place, ".")]; ok {
-		return v.v
+// node returns the value of a change as YAML; nil for a key that is removed.
+func (l *loader) node(c Change) (*yaml.Node, *KeyError) {
+	s := settingOf(c.Key)
+	switch v := c.Value.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		return l.stringNode(c.Key, v)
+	case Secret:
+		_, fault := s.secret(v.Reveal())
+		if fault == nil && s.Key == "api_key" {
+			fault = checkAPIKey(v.Reveal())
+		}
+		return textNode(v.Reveal()), fault
+	case webhook.Scheme:
+		return changedNode(v), nil
+	default:
+		return nodeOf(v)
 	}
-	all, _ := made[strings.Join(place[:len(place)-1], ".")].v.(names)
-	return all[place[len(place)-1]]
 }
 
-// assign returns a value decoded, and as YAML.
-func (l *loader) assign(a Assignment) (any, *yaml.Node, *KeyError) {
-	s := l.find(a.Key)
-	one, name := l.named(a.Key)
+// stringNode returns the value of a key, written as its environment variable would
+// hold it, as YAML.
+func (l *loader) stringNode(key, t string) (*yaml.Node, *KeyError) {
+	s := settingOf(key)
+	one, name := named(key)
 	switch {
 	case s.Key == "" && one.Kind == KindNames:
-		if fault := one.collect().add(name, a.Value); fault != nil {
-			return nil, nil, fault
-		}
-		return a.Value, textNode(a.Value), nil
+		return textNode(t), collector{one, names{}, map[string]string{}}.add(name, t)
 	case s.Key == "":
-		return nil, nil, &KeyError{Message: didYouMean("unknown key", a.Key, l.keys()), Hint: unknownHint}
-	case s.Secret && a.Secret.IsZero():
-		return nil, nil, wrong("is a secret", "edit the file by hand, or set the path of a file that contains it")
+		return nil, wrong(didYouMean("unknown key", key, keysOf(table())), unknownHint)
 	case s.Secret:
-		text := a.Secret.Reveal()
-		v, fault := s.secret(text)
-		if fault == nil && s.Key == "api_key" {
-			fault = checkAPIKey(text)
-		}
-		return v, textNode(text), fault
-	case a.Value == "":
-		return nil, nil, &KeyError{Message: "must be " + s.want()}
+		return nil, wrong("is a secret", "edit the file by hand, or set the path of a file that contains it")
+	case t == "":
+		return nil, wrong("must be "+s.codec().want, "")
 	}
-	v, fault := s.fromVariable(a.Value)
+	v, fault := s.fromVariable(t)
 	if fault != nil {
-		return nil, nil, fault
+		return nil, fault
 	}
-	v = l.withAbsolutePaths(s, v, l.src.WorkDir)
-	n, fault := nodeOf(v)
-	return v, n, fault
+	return nodeOf(plain(l.withAbsolutePaths(s, v, l.src.WorkDir)))
 }
 
-// nodeOf writes a decoded value as YAML.
 func nodeOf(v any) (*yaml.Node, *KeyError) {
-	text, err := compactJSON(plain(v))
-	if err != nil {
+	n := &yaml.Node{}
+	if err := n.Encode(v); err != nil {
 		return nil, &KeyError{Message: err.Error(), Err: err}
 	}
-	n, fault := parse([]byte(text))
-	if fault == nil && n == nil {
-		fault = wrong("has no value", "")
+	if _, isList := v.([]string); isList {
+		n.Style = yaml.FlowStyle
 	}
-	if fault == nil {
-		block(n)
-	}
-	return n, fault
+	return n, nil
 }
 
-// block takes the brackets and quotes of JSON off; the encoder puts quotes
-// where they are needed.
-func block(n *yaml.Node) {
-	n.Style = 0
-	for _, c := range n.Content {
-		block(c)
+// edited returns the text of a user file with changes made: nodes are their values.
+// Empty lines stay where that changes no value.
+func edited(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, *KeyError) {
+	made, fault := encoded(old, profile, changes, nodes)
+	if fault != nil || !bytes.Contains(old, []byte("\n\n")) {
+		return made, fault
 	}
+	spaced, fault := encoded(markBlank(old), profile, changes, nodes)
+	spaced = append(bytes.TrimRight(blankMarks.ReplaceAll(spaced, nil), "\n"), '\n')
+	if fault == nil && sameValues(made, spaced) {
+		return spaced, nil
+	}
+	return made, nil
+}
+
+// sameValues reports whether two texts are YAML of the same values.
+func sameValues(a, b []byte) bool {
+	var one, two any
+	return yaml.Unmarshal(a, &one) == nil && yaml.Unmarshal(b, &two) == nil && reflect.DeepEqual(one, two)
+}
+
+// blankMark takes the place of an empty line, which the encoder would drop.
+const blankMark = "#\u00a0empty"
+
+var blankMarks = regexp.MustCompile(`(?m)^ *` + blankMark + `$`)
+
+// markBlank marks the empty lines of a YAML text, with the indentation of the line
+// after them.
+func markBlank(text []byte) []byte {
+	lines := strings.Split(string(text), "\n")
+	indent := ""
+	for i, line := range slices.Backward(lines[:len(lines)-1]) { // the last ends in no newline
+		if content := strings.TrimLeft(line, " "); strings.TrimSpace(line) != "" {
+			indent = line[:len(line)-len(content)]
+		} else {
+			lines[i] = indent + blankMark
+		}
+	}
+	return []byte(strings.Join(lines, "\n"))
+}
+
+// encoded is edited without the empty lines.
+func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, *KeyError) {
+	root, fault := parse(old)
+	if fault != nil {
+		return nil, fault
+	}
+	doc := &yaml.Node{}
+	var out bytes.Buffer
+	if root == nil {
+		doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.MappingNode}}}
+		if text := bytes.TrimSpace(old); len(text) > 0 && bytes.HasPrefix(text, []byte("#")) {
+			out.Write(append(text, '\n')) // nothing but comments
+		}
+	} else if err := yaml.Unmarshal(old, doc); err != nil {
+		return nil, syntaxFault(err)
+	}
+	for i, c := range changes {
+		at := doc.Content[0]
+		place := placeOf(c.Key)
+		keys := profilePlace(profile, place)
+		if nodes[i] == nil {
+			remove(at, keys, len(keys)-len(place))
+			continue
+		}
+		for _, key := range keys[:len(keys)-1] {
+			if at, fault = child(at, key); fault != nil {
+				return nil, fault
+			}
+		}
+		put(at, keys[len(keys)-1], nodes[i])
+	}
+	if root := doc.Content[0]; len(root.Content) == 0 {
+		if text := comments(doc.HeadComment, root.HeadComment, doc.FootComment); text != "" {
+			out.WriteString(text + "\n")
+		}
+		return out.Bytes(), nil
+	}
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
+		return nil, &KeyError{Message: cause(err), Err: err}
+	}
+	var want, got any
+	if doc.Decode(&want) != nil || yaml.Unmarshal(out.Bytes(), &got) != nil || !reflect.DeepEqual(want, got) {
+		return nil, wrong("can't be written to the file unchanged", "edit the file by hand")
+	}
+	return out.Bytes(), nil
+}
+
+// below returns what a key of a mapping holds, nil if it is not there.
+func below(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}
+
+// child returns the mapping below a key, made if need be.
+func child(n *yaml.Node, key string) (*yaml.Node, *KeyError) {
+	old := below(n, key)
+	if old == nil {
+		old = &yaml.Node{Kind: yaml.MappingNode}
+		n.Content = append(n.Content, textNode(key), old)
+	}
+	if missing(old) {
+		*old = yaml.Node{Kind: yaml.MappingNode, HeadComment: old.HeadComment, LineComment: old.LineComment, FootComment: old.FootComment}
+	}
+	if len(old.Content) == 0 {
+		old.Style = 0 // no braces once it is filled
+	}
+	if old.Kind != yaml.MappingNode {
+		return nil, &KeyError{Line: old.Line, Message: "must be a mapping of keys and values"}
+	}
+	return old, nil
+}
+
+// remove removes what a path of keys names, and the sections that are empty
+// without it, but for those of the first keep keys. Comments above it stay.
+func remove(n *yaml.Node, keys []string, keep int) {
+	i := 0
+	for ; i < len(n.Content) && n.Content[i].Value != keys[0]; i += 2 {
+	}
+	if i == len(n.Content) {
+		return
+	}
+	key, value := n.Content[i], n.Content[i+1]
+	if len(keys) > 1 {
+		remove(value, keys[1:], keep-1)
+		if len(value.Content) == 0 && keep > 0 {
+			key.FootComment, value.HeadComment = comments(value.HeadComment, key.FootComment), ""
+		}
+		if len(value.Content) > 0 || keep > 0 {
+			return
+		}
+	}
+	n.Content = slices.Delete(n.Content, i, i+2)
+	place := &n.HeadComment // of what is empty now
+	switch {
+	case i < len(n.Content):
+		place = &n.Content[i].HeadComment
+	case i > 0:
+		place = &n.Content[i-2].FootComment
+	}
+	*place = comments(key.HeadComment, value.HeadComment, key.FootComment, *place)
+}
+
+// comments joins comments, with an empty line between them.
+func comments(all ...string) string {
+	return strings.Join(slices.DeleteFunc(all, func(c string) bool { return c == "" }), "\n\n")
+}
+
+// put sets a key of a mapping. A comment beside the old value stays.
+func put(n *yaml.Node, key string, v *yaml.Node) {
+	if old := below(n, key); old != nil {
+		v.LineComment = old.LineComment
+		*old = *v
+		return
+	}
+	n.Content = append(n.Content, textNode(key), v)
+}
+
+// textNode is a text, in quotes where it would be read as something else.
+func textNode(s string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(s)
+	if strings.TrimSpace(s) != s || s == "" {
+		n.Style = yaml.DoubleQuotedStyle
+	}
+	return n
 }

@@ -40,8 +40,8 @@ func userFile(t *testing.T, text string) (config.Sources, string) {
 }
 
 func TestSet(t *testing.T) {
-	param := config.Assignment{Key: "query.tracking_number_param", Value: "number"}
-	absent := config.Assignment{Key: "query.absent", Value: absentValue}
+	param := config.Change{Key: "query.tracking_number_param", Value: "number"}
+	absent := config.Change{Key: "query.absent", Value: absentValue}
 	tests := []struct {
 		name, file, profile string
 		kept                []string // text that must still stand there
@@ -103,13 +103,14 @@ func TestSetRefuses(t *testing.T) {
 		{"an entry that asks nothing", "", "query.absent", "[{}]", "an entry must have"},
 		{"a broken file", "query: [\n", "query.tracking_number_param", "n", "not valid YAML"},
 		{"no section", "query: 7\n", "query.tracking_number_param", "n", "must be a mapping of keys and values"},
+		{"an alias", "a: &a [*a]\n", "output", "csv", "anchors and aliases"},
 		{"another fault in the file", "colour: red\n", "query.tracking_number_param", "n", "colour: unknown key"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			src, path := userFile(t, tt.file)
-			_, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: tt.key, Value: tt.value})
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
+			_, err := config.Set(src, config.DefaultProfile, config.Change{Key: tt.key, Value: tt.value})
+			if err == nil || !strings.Contains(err.Error(), tt.want) || tt.file != "" && !strings.HasPrefix(err.Error(), path+":") {
 				t.Errorf("error %v; want %q", err, tt.want)
 			}
 			data, _ := os.ReadFile(path)

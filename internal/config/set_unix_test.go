@@ -19,7 +19,7 @@ func TestSetFollowsALink(t *testing.T) {
 	if err := os.Symlink(target, path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := config.Set(src, config.DefaultProfile, config.Assignment{Key: "rate", Value: "2.5"}); err != nil {
+	if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "rate", Value: "2.5"}); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // EnvPrefix begins the name of every environment variable that is a setting.
@@ -150,7 +148,7 @@ func sending() []Setting {
 			preset: "", check: oneLine, Help: "encoding of input files, such as windows-1252"},
 		{Key: "map", Flag: "map", Kind: KindNames, preset: names{}, fields: true, check: filled,
 			Help: "column of a field: FIELD=HEADER, fields " + strings.Join(fields(), ", ") + "; @NAME for a saved mapping"},
-		{Key: mapsKey, Kind: KindMaps, preset: mappings{}, fields: true, check: filled,
+		{Key: mapsKey, Kind: KindMaps, preset: names{},
 			Help: "saved mappings for --map @NAME: name, and the column of each field"},
 		{Key: "carriers", Flag: "carrier-map", Kind: KindNames, preset: names{}, lastCut: true, check: oneLine,
 			Help: "code of a carrier name: NAME=CODE; NAME= lets the service identify the carrier"},
@@ -165,11 +163,11 @@ func receiving() []Setting {
 	return []Setting{
 		{Key: "query.tracking_number_param", Kind: KindText, Why: whyMeaning, preset: "trackingNumber",
 			check: identifier, Help: "query parameter for a tracking number"},
-		{Key: "query.absent", Kind: KindAbsents, Why: whyMeaning, Default: "404 only", preset: []tracking.Absent{},
+		{Key: "query.absent", Kind: KindAbsents, Why: whyMeaning, Default: "404 only", preset: []any{},
 			Help: "responses that mean \"no such tracking\": a list of {status, message, path, equals}"},
 		{Key: "create.accepted", Kind: KindMatches, Why: whyMeaning, Default: "built-in rules",
-			preset: []tracking.Match{}, Help: "what the response to a successful create contains: a list of {path, equals}"},
-		{Key: "assume_unprocessed", Kind: KindIntegers, Why: whyMeaning, preset: []int{429}, least: 400, most: 599,
+			preset: []any{}, Help: "what the response to a successful create contains: a list of {path, equals}"},
+		{Key: "assume_unprocessed", Kind: KindIntegers, Why: whyMeaning, preset: []any{429}, least: 400, most: 599,
 			Help: "HTTP statuses of a create that mean that nothing was stored"},
 		{Key: "bulk.refused_means_none", Kind: KindBool, Why: whyMeaning, preset: true,
 			Help: "assume that nothing of a refused batch was stored"},
@@ -185,9 +183,9 @@ func receiving() []Setting {
 			Help: "name of the signature scheme of deliveries"},
 		{Key: "webhook.secret", Kind: KindSecret, Why: whyVerify,
 			Help: "the webhook secret, used when webhook.secrets is empty"},
-		{Key: "webhook.secrets", Flag: "secret-from", Kind: KindList, Why: whyVerify, preset: []string{},
+		{Key: "webhook.secrets", Flag: "secret-from", Kind: KindList, Why: whyVerify, preset: []any{},
 			check: secretPlace, private: true, Help: "webhook secrets as env:NAME or file:PATH; any may match"},
-		{Key: "webhook.schemes", Kind: KindSchemes, Why: whyVerify, preset: schemes{},
+		{Key: "webhook.schemes", Kind: KindSchemes, Why: whyVerify, preset: names{},
 			Help: "signature schemes by name; names are case-sensitive"},
 	}
 }

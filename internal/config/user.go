@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -19,7 +18,9 @@ const profilesKey = "profiles"
 // DefaultProfile is the name of the profile that stands at the top of the user file.
 const DefaultProfile = "default"
 
+// userFile is the settings of the user file.
 type userFile struct {
+	path     string
 	top      layer
 	profiles map[string]layer
 }
@@ -32,117 +33,132 @@ func (u userFile) in(profile string) layer {
 	return u.profiles[profile]
 }
 
+// names returns the names of all profiles, the default first.
+func (u userFile) names() []string {
+	return append([]string{DefaultProfile}, slices.Sorted(maps.Keys(u.profiles))...)
+}
+
 // user decodes the user file. A file that nobody named may be missing.
 func (l *loader) user() (userFile, error) {
-	made := userFile{layer{}, map[string]layer{}}
-	o := Origin{Level: FromUser, File: l.paths.User}
-	if o.File == "" {
-		return made, nil
+	data, info, fault := l.readUser()
+	if fault != nil && (l.paths.UserOrigin.Level != FromDefault || !errors.Is(fault, fs.ErrNotExist)) {
+		return userFile{}, fault
 	}
-	if fault := refuseForeignLinks(o.File); fault != nil {
-		return made, fault.at("", o)
-	}
-	data, info, fault := readSettings(o.File)
-	if fault != nil {
-		if l.paths.UserOrigin.Level != FromDefault {
-			fault.Hint = strings.TrimPrefix(fault.Hint+"; it was named by "+l.paths.UserOrigin.Name, "; ")
-		} else if errors.Is(fault, fs.ErrNotExist) {
-			return made, nil
-		}
-		return made, fault.at("", o)
-	}
-	root, fault := parse(data)
-	if fault != nil {
-		return made, fault.at("", o)
-	}
-	if root == nil {
-		return made, nil
-	}
-	if err := l.fillUser(made, root, o); err != nil {
+	made, err := l.decodeUser(data, l.paths.User)
+	if err != nil {
 		return made, err
 	}
 	if err := made.refuseReadable(info); err != nil {
 		return made, err
 	}
-	if fault := refuseChangers(o.File, disk.ChangersOf(o.File, info)); fault != nil {
-		return made, fault.at("", o)
-	}
-	return made, nil
+	return made, l.refuseUserChangers(info)
 }
 
-// fillUser decodes the top level and every profile, chosen or not.
-func (l *loader) fillUser(made userFile, root *yaml.Node, o Origin) error {
-	own, fault := pairs(root, "a mapping of keys and values")
-	if fault != nil {
-		return fault.at("", o)
-	}
-	rest := *root
-	rest.Content = nil
-	var profiles []pair
-	for i, p := range own {
-		if p.key != profilesKey {
-			rest.Content = append(rest.Content, root.Content[2*i], p.value)
-			continue
+// refuseUserChangers refuses a user file that others may change; nil info is for none.
+func (l *loader) refuseUserChangers(info fs.FileInfo) error {
+	if info != nil {
+		if fault := refuseChangers(l.paths.User, disk.ChangersOf(l.paths.User, info)); fault != nil {
+			return fault.at("", Origin{Level: FromUser, File: l.paths.User})
 		}
-		if profiles, fault = pairs(p.value, "names with settings below each name"); fault != nil {
-			return fault.at(profilesKey, o)
-		}
-	}
-	if err := l.fill(made.top, &rest, o); err != nil {
-		return err
-	}
-	for _, p := range profiles {
-		if want := oneLineFilled(p.key); want != "" {
-			return (&KeyError{Line: p.line, Message: "the name of a profile must be " + want}).at(profilesKey, o)
-		}
-		if p.key == DefaultProfile {
-			fault := &KeyError{Line: p.line, Message: "not allowed: the settings at the top of the file are the profile default"}
-			fault.Hint = "move its settings to the top, or give it another name"
-			return fault.at(profilesKey+"."+p.key, o)
-		}
-		po := o
-		po.Level, po.Profile = FromProfile, p.key
-		profile := layer{}
-		if err := l.fillProfile(profile, p, po); err != nil {
-			return err
-		}
-		made.profiles[p.key] = profile
 	}
 	return nil
 }
 
-// fillProfile decodes one profile. Its keys show in errors with its name.
-func (l *loader) fillProfile(made layer, p pair, o Origin) error {
-	prefix := profilesKey + "." + p.key
-	own, fault := pairs(p.value, "a mapping of keys and values")
-	if fault != nil {
-		return fault.at(prefix, o)
+// readUser reads the user file, if one is known.
+func (l *loader) readUser() ([]byte, fs.FileInfo, *KeyError) {
+	path := l.paths.User
+	if path == "" {
+		return nil, nil, nil
 	}
-	for _, key := range own {
-		if key.key == profilesKey || key.key == "profile" {
-			return (&KeyError{Line: key.line, Message: "not allowed in a profile: " + key.key}).at(prefix, o)
+	o := Origin{Level: FromUser, File: path}
+	if fault := refuseForeignLinks(path); fault != nil {
+		return nil, nil, fault.at("", o)
+	}
+	data, info, fault := readSettings(path)
+	if fault != nil {
+		if name := l.paths.UserOrigin.Name; name != "" {
+			fault.Hint = strings.TrimPrefix(fault.Hint+"; it was named by "+name, "; ")
+		}
+		return nil, nil, fault.at("", o)
+	}
+	return data, info, nil
+}
+
+// decodeUser decodes the text of a user file, which errors name as path: the top
+// level and every profile, chosen or not. With the first fault it returns what has
+// none; no top if the text is not a mapping.
+func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
+	made := userFile{path: path, profiles: map[string]layer{}}
+	o := Origin{Level: FromUser, File: path}
+	root, fault := parse(data)
+	if fault != nil {
+		return made, fault.at("", o)
+	}
+	own, fault := pairs(root, "a mapping of keys and values")
+	if fault != nil {
+		return made, fault.at("", o)
+	}
+	top := yaml.Node{Kind: yaml.MappingNode}
+	var profiles []pair
+	for i, p := range own {
+		if p.key == profilesKey {
+			profiles, fault = pairs(p.value, "names with settings below each name")
+			continue
+		}
+		top.Content = append(top.Content, root.Content[2*i], p.value)
+	}
+	var err error
+	made.top, err = l.fill(&top, o)
+	if fault != nil && err == nil {
+		err = fault.at(profilesKey, o)
+	}
+	for _, p := range profiles {
+		var e error
+		if made.profiles[p.key], e = l.fillProfile(p, o); err == nil {
+			err = e
 		}
 	}
-	err := l.fill(made, p.value, o)
+	return made, err
+}
+
+// fillProfile decodes one profile. Its keys show in errors with its name.
+func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
+	prefix := profilesKey + "." + p.key
+	if want := oneLineFilled(p.key); want != "" {
+		return nil, (&KeyError{Line: p.line, Message: "the name of a profile must be " + want}).at(profilesKey, o)
+	}
+	if p.key == DefaultProfile {
+		fault := wrong("not allowed: the settings at the top of the file are the profile default", "move its settings to the top, or give it another name")
+		fault.Line = p.line
+		return nil, fault.at(prefix, o)
+	}
+	own, fault := pairs(p.value, "a mapping of keys and values")
+	for _, key := range own {
+		if fault == nil && (key.key == profilesKey || key.key == "profile") {
+			fault = &KeyError{Line: key.line, Message: "not allowed in a profile: " + key.key}
+		}
+	}
+	o.Level, o.Profile = FromProfile, p.key
+	if fault != nil {
+		return nil, fault.at(prefix, o)
+	}
+	made, err := l.fill(p.value, o)
 	if inside, ok := errors.AsType[*KeyError](err); ok {
 		inside.Key = strings.TrimSuffix(prefix+"."+inside.Key, ".")
 	}
-	return err
+	return made, err
 }
 
 // refuseReadable refuses a file that others may read while it holds a secret.
 func (u userFile) refuseReadable(info fs.FileInfo) error {
-	for _, made := range slices.Concat([]layer{u.top}, slices.Collect(maps.Values(u.profiles))) {
-		for key, v := range made {
+	for _, name := range u.names() {
+		for key, v := range u.in(name) {
 			s, isSecret := v.v.(Secret)
 			if !isSecret || s.IsZero() {
 				continue
 			}
-			if v.origin.Profile != "" {
-				key = profilesKey + "." + v.origin.Profile + "." + key
-			}
-			if fault := refuseReaders(v.origin.File, info); fault != nil {
-				return fault.at(key, v.origin)
+			if fault := refuseReaders(u.path, info); fault != nil {
+				return fault.at(strings.Join(profilePlace(name, []string{key}), "."), v.origin)
 			}
 		}
 	}
@@ -196,37 +212,68 @@ func profilePlace(profile string, place []string) []string {
 	return append([]string{profilesKey, profile}, place...)
 }
 
-// profileName returns the name of the profile to use, and what chose it.
-func (u userFile) profileName(flags, env layer) value {
-	for _, made := range []layer{flags, env, u.top} {
-		if v, ok := made["profile"]; ok {
-			return v
+// chosen returns the name of the profile in force, and what chose it. The error is
+// that of a profile that the file does not have.
+func (u userFile) chosen(levels ...layer) (string, Origin, error) {
+	v := value{v: DefaultProfile}
+	for _, made := range append([]layer{u.top}, levels...) {
+		if own, ok := made["profile"]; ok {
+			v = own
 		}
 	}
-	return value{v: DefaultProfile}
-}
-
-// profile returns the layer of the profile to use, which is put over the top of the
-// file: an empty one for the default.
-func (u userFile) profile(v value, file string) (layer, error) {
 	name, _ := v.v.(string)
-	if name == DefaultProfile {
-		return nil, nil
-	}
-	if made, ok := u.profiles[name]; ok {
-		return made, nil
+	if _, ok := u.profiles[name]; ok || name == DefaultProfile {
+		return name, v.origin, nil
 	}
 	known := slices.Sorted(maps.Keys(u.profiles))
-	message := "no profile " + strconv.Quote(short(name)) + " in " + file
-	if file == "" {
-		message = "no profile " + strconv.Quote(short(name)) + ": there is no user file"
+	message := "no profile " + quoted(name) + " in " + u.path
+	if u.path == "" {
+		message = "no profile " + quoted(name) + ": there is no user file"
 	}
+	hint := "define it below `profiles:` in the user file, or use the profile default"
 	if len(known) > 0 {
 		message += ", which has " + strings.Join(known, ", ")
 	}
-	hint := "define it below `profiles:` in the user file, or use the profile default"
 	if n := Nearest(name, known); n != "" {
 		hint = "did you mean " + n + "?"
 	}
-	return nil, wrong(message, hint).at("profile", v.origin)
+	return name, v.origin, wrong(message, hint).at("profile", v.origin)
+}
+
+// Profile is a profile of the user file. Empty fields are not set in it.
+type Profile struct {
+	Name    string
+	BaseURL string // as written
+	Account string
+}
+
+// ProfileList is the profiles of the user file, and which is in force.
+type ProfileList struct {
+	File   string    // the user file
+	All    []Profile // the default first
+	Active string    // perhaps not in All
+	Origin Origin    // of Active
+}
+
+// ListProfiles returns the default profile, and those of the user file by name. The error is a
+// [*KeyError].
+func ListProfiles(src Sources) (ProfileList, error) {
+	l, err := newLoader(src)
+	if err != nil {
+		return ProfileList{}, err
+	}
+	list := ProfileList{File: l.paths.User}
+	user, err := l.user()
+	if err != nil {
+		return list, err
+	}
+	list.Active, list.Origin, _ = user.chosen(l.environment, l.flags) // one that is not there is for the caller to see
+	for _, name := range user.names() {
+		made := user.in(name)
+		p := Profile{Name: name}
+		p.BaseURL, _ = made["base_url"].v.(string)
+		p.Account, _ = made["account"].v.(string)
+		list.All = append(list.All, p)
+	}
+	return list, nil
 }

@@ -109,7 +109,7 @@ type pair struct {
 // pairs returns what stands in a mapping, in its order; nothing where the
 // mapping was left out.
 func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
-	if missing(n) {
+	if n == nil || missing(n) {
 		return nil, nil
 	}
 	if n.Kind != yaml.MappingNode {
@@ -122,32 +122,50 @@ func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
 	return all, nil
 }
 
-// flatten turns nested sections into the dotted keys that are known.
-func flatten(n *yaml.Node, prefix string, known []string) ([]pair, *KeyError) {
-	own, fault := pairs(n, "a mapping of keys and values")
-	if fault != nil {
-		return nil, fault.at(strings.TrimSuffix(prefix, "."), Origin{})
-	}
-	var all []pair
-	for _, p := range own {
-		key := prefix + p.key
-		switch {
-		case strings.Contains(p.key, "."):
-			message := "unknown key: keys with dots are not supported, write each part on a line of its own"
-			return nil, &KeyError{Key: short(key), Line: p.line, Message: message, Hint: unknownHint}
-		case slices.Contains(known, key):
-			all = append(all, pair{key, p.line, p.value})
-		case slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, key+".") }):
-			below, fault := flatten(p.value, key+".", known)
-			if fault != nil {
-				return nil, fault
+// decodeKeys decodes the settings of a table that stand in a mapping, by key. Sections
+// are mappings of their own. With the first fault it returns what has none.
+func decodeKeys(root *yaml.Node, table []Setting, o Origin) (layer, *KeyError) {
+	known := keysOf(table)
+	made := layer{}
+	var first *KeyError
+	var section func(n *yaml.Node, prefix string)
+	section = func(n *yaml.Node, prefix string) {
+		own, fault := pairs(n, "a mapping of keys and values")
+		if fault != nil && first == nil {
+			first = fault.at(strings.TrimSuffix(prefix, "."), o)
+		}
+		for _, p := range own {
+			key, place := prefix+p.key, o
+			place.Line = p.line
+			var v any
+			var fault *KeyError
+			switch i := slices.Index(known, key); {
+			case strings.Contains(p.key, "."):
+				fault = wrong("unknown key: keys with dots are not supported, write each part on a line of its own", unknownHint)
+			case i >= 0:
+				if v, fault = table[i].fromNode(p.value); fault == nil {
+					made[key] = value{v, place}
+				}
+			case slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, key+".") }):
+				section(p.value, key+".")
+			default:
+				fault = wrong(didYouMean("unknown key", key, known), unknownHint)
 			}
-			all = append(all, below...)
-		default:
-			return nil, &KeyError{Key: short(key), Line: p.line, Message: didYouMean("unknown key", key, known), Hint: unknownHint}
+			if fault != nil && first == nil {
+				first = fault.at(short(key), place)
+			}
 		}
 	}
-	return all, nil
+	section(root, "")
+	return made, first
+}
+
+func keysOf(table []Setting) []string {
+	all := make([]string, len(table))
+	for i, s := range table {
+		all[i] = s.Key
+	}
+	return all
 }
 
 // unknownHint goes with unknown keys.

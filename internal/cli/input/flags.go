@@ -62,8 +62,7 @@ func (o *Flags) CheckSaveMap(c *command.Call) error {
 	if len(c.Config.Map) == 0 {
 		return command.Usagef("add --map FIELD=HEADER, such as --map referId='Order No'", "--save-map without --map")
 	}
-	_, err := config.SaveMap(o.SaveMap, nil)
-	return err
+	return config.CheckMapName(o.SaveMap)
 }
 
 // KeepMap saves the mapping of the call if a name for it was given. It is to be called
@@ -72,11 +71,7 @@ func (o *Flags) KeepMap(c *command.Call) error {
 	if o.SaveMap == "" {
 		return nil
 	}
-	changes, err := config.SaveMap(o.SaveMap, c.Config.Map)
-	if err != nil {
-		return err
-	}
-	path, err := c.EditUser(changes...)
+	path, err := c.EditUser(config.Change{Key: "maps." + o.SaveMap, Value: c.Config.Map})
 	if err == nil {
 		c.IO.Note("Mapping saved in %s: use it with --map @%s", path, o.SaveMap)
 	}

@@ -110,19 +110,20 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 	if err != nil {
 		return "", err
 	}
-	changes := []config.Assignment{{Key: "api_key", Secret: key}, {Key: "api_key_keyring", Unset: true}, {Key: "api_key_file", Unset: true}}
+	changes := []config.Change{{Key: "api_key", Value: key}, {Key: "api_key_keyring"}, {Key: "api_key_file"}}
+	name := ""
 	if inKeyring {
-		name := entryName(profile)
+		name = entryName(profile)
 		if err := inAnyKeyring(c, func() error { return c.Keyring().Set(ctx, name, key.Reveal()) }); err != nil {
 			return "", err
 		}
-		changes[0], changes[1] = config.Assignment{Key: "api_key", Unset: true}, config.Assignment{Key: "api_key_keyring", Value: name}
+		changes[0], changes[1] = config.Change{Key: "api_key"}, config.Change{Key: "api_key_keyring", Value: name}
 	}
 	path, err := config.Set(c.Sources(), profile, changes...)
 	if err != nil {
 		return "", err
 	}
-	forgetEntry(ctx, c, d, profile, changes[1].Value)
+	forgetEntry(ctx, c, d, profile, name)
 	warnOtherKey(c, path)
 	return path, nil
 }
@@ -240,10 +241,10 @@ func runLogout(ctx context.Context, c *command.Call) error {
 	if err != nil {
 		return err
 	}
-	var changes []config.Assignment
+	var changes []config.Change
 	for _, key := range []string{"api_key", "api_key_file", "api_key_keyring"} {
 		if d.Has(profile, key) {
-			changes = append(changes, config.Assignment{Key: key, Unset: true})
+			changes = append(changes, config.Change{Key: key})
 		}
 	}
 	if len(changes) == 0 {

@@ -57,14 +57,14 @@ func runConfigSet(ctx context.Context, b *command.Bare, key string, values []str
 	if err := config.CheckKey(key); err != nil {
 		return err
 	}
-	a := config.Assignment{Key: key}
+	a := config.Change{Key: key}
 	switch {
 	case config.IsSecret(key):
 		secret, err := newSecret(ctx, b.IO, key, values)
 		if err != nil {
 			return err
 		}
-		a.Secret = secret
+		a.Value = secret
 	case len(values) == 0:
 		return command.Usagef("`waybill config unset "+key+"` removes a setting", "missing argument: VALUE")
 	default:
@@ -89,7 +89,7 @@ func newSecret(ctx context.Context, io *term.IO, key string, values []string) (c
 
 // changeConfig makes one change of the user file, and says where and what is in
 // force over it.
-func changeConfig(b *command.Bare, a config.Assignment) error {
+func changeConfig(b *command.Bare, a config.Change) error {
 	d, err := config.OpenDraft(b.Sources)
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func changeConfig(b *command.Bare, a config.Assignment) error {
 		return err
 	}
 	done := "Set "
-	if a.Unset {
+	if a.Value == nil {
 		done = "Removed "
 	}
 	b.IO.Note("%s", done+a.Key+" in "+path+ofProfile(profile))
@@ -130,7 +130,7 @@ func ofProfile(name string) string {
 }
 
 // warnOverridden says what is in force over the changes of the user file.
-func warnOverridden(io *term.IO, c config.Config, path string, all ...config.Assignment) {
+func warnOverridden(io *term.IO, c config.Config, path string, all ...config.Change) {
 	for _, a := range all {
 		if o := c.Origin(a.Key); o.Level > config.FromProfile {
 			io.Warning("%s is also set by %s, which overrides %s", a.Key, o, path)
@@ -171,5 +171,5 @@ func runConfigUnset(b *command.Bare, key string) error {
 		b.IO.Note("%s is not set in %s", key, d.Path+ofProfile(profile))
 		return nil
 	}
-	return changeConfig(b, config.Assignment{Key: key, Unset: true})
+	return changeConfig(b, config.Change{Key: key})
 }

@@ -140,7 +140,7 @@ func (s *answers) print(r initResult) error {
 }
 
 // printNext says what overrides the file, and what can be done now.
-func (s *answers) printNext(changes []config.Assignment) {
+func (s *answers) printNext(changes []config.Change) {
 	sources := s.sources()
 	words := []string{"waybill", "create", "orders.csv"}
 	for _, name := range []string{"config", "profile"} {
@@ -165,7 +165,7 @@ func (s *answers) sources() config.Sources {
 
 // agreed reports whether to write the changes: it shows those of a file that
 // exists, and asks before a value is overwritten.
-func (s *answers) agreed(ctx context.Context, changes []config.Assignment, overwritten bool) (bool, error) {
+func (s *answers) agreed(ctx context.Context, changes []config.Change, overwritten bool) (bool, error) {
 	if s.draft.Old == nil || len(changes) == 0 {
 		return true, nil
 	}
@@ -187,15 +187,15 @@ func (s *answers) agreed(ctx context.Context, changes []config.Assignment, overw
 }
 
 // describe words changes, a line each.
-func (s *answers) describe(changes []config.Assignment) []string {
+func (s *answers) describe(changes []config.Change) []string {
 	var lines []string
 	for _, a := range changes {
-		was, value := s.current(a.Key), a.Value
-		switch {
-		case !a.Secret.IsZero():
+		was, value := s.current(a.Key), "removed"
+		switch v := a.Value.(type) {
+		case config.Secret:
 			value = "*** (new)"
-		case a.Unset:
-			value = "removed"
+		case string:
+			value = v
 		}
 		if was != "" {
 			was += " -> "

@@ -201,12 +201,12 @@ func (s *answers) askWebhookSecret(ctx context.Context) (err error) {
 }
 
 // changes returns what to write, and whether it overwrites a value.
-func (s *answers) changes() (all []config.Assignment, overwritten bool, err error) {
-	add := func(a config.Assignment) {
+func (s *answers) changes() (all []config.Change, overwritten bool, err error) {
+	add := func(a config.Change) {
 		all, overwritten = append(all, a), overwritten || s.current(a.Key) != ""
 	}
 	if was, err := config.CheckBaseURL(s.current("base_url"), true); err != nil || was != s.baseURL {
-		add(config.Assignment{Key: "base_url", Value: s.baseURL})
+		add(config.Change{Key: "base_url", Value: s.baseURL})
 	}
 	for _, key := range []string{"account", "ca_file", "insecure_http", "store"} {
 		if !s.c.Cmd.Flags().Changed(strings.ReplaceAll(key, "_", "-")) {
@@ -217,19 +217,19 @@ func (s *answers) changes() (all []config.Assignment, overwritten bool, err erro
 			return nil, false, err
 		}
 		if e.Text != s.current(key) {
-			add(config.Assignment{Key: key, Value: e.Text})
+			add(config.Change{Key: key, Value: e.Text})
 		}
 	}
 	if !s.webhook.IsZero() && !s.draft.Holds(s.profile, "webhook.secret", s.webhook) {
-		add(config.Assignment{Key: "webhook.secret", Secret: s.webhook})
+		add(config.Change{Key: "webhook.secret", Value: s.webhook})
 	}
 	if s.key.IsZero() || s.draft.Holds(s.profile, "api_key", s.key) {
 		return all, overwritten, nil
 	}
-	add(config.Assignment{Key: "api_key", Secret: s.key})
+	add(config.Change{Key: "api_key", Value: s.key})
 	for _, key := range []string{"api_key_file", "api_key_keyring"} {
 		if s.current(key) != "" {
-			add(config.Assignment{Key: key, Unset: true})
+			add(config.Change{Key: key})
 		}
 	}
 	return all, overwritten, nil

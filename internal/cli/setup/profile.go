@@ -86,7 +86,7 @@ file are the profile default.`,
 			if err := checkProfile(b, args[0]); err != nil {
 				return err
 			}
-			return changeConfig(b, config.Assignment{Key: "profile", Value: args[0]})
+			return changeConfig(b, config.Change{Key: "profile", Value: args[0]})
 		}),
 	}
 }

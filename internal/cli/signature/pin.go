@@ -79,7 +79,7 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 	}
 	failed := j.failure(c)
 	if failed == nil {
-		if j.File, err = c.EditUser(config.Change{Key: []string{"webhook", "verify"}, Value: "enforce"}); err != nil {
+		if j.File, err = c.EditUser(config.Change{Key: "webhook.verify", Value: "enforce"}); err != nil {
 			return err
 		}
 		j.Promoted = true
@@ -137,16 +137,16 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, re
 		return command.Usagef("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first", "another scheme named %q is already configured", o.Pin)
 	}
 	changes := []config.Change{
-		{Key: []string{"webhook", "schemes", o.Pin}, Value: settings},
-		{Key: []string{"webhook", "scheme"}, Value: o.Pin},
-		{Key: []string{"webhook", "verify"}, Value: "observe"},
+		{Key: "webhook.schemes." + o.Pin, Value: settings},
+		{Key: "webhook.scheme", Value: o.Pin},
+		{Key: "webhook.verify", Value: "observe"},
 	}
 	places, secrets, err := l.places(call.Session, c)
 	if err != nil {
 		return err
 	}
 	if places != nil {
-		changes = append(changes, config.Change{Key: []string{"webhook", "secrets"}, Value: places})
+		changes = append(changes, config.Change{Key: "webhook.secrets", Value: places})
 	}
 	v, err := webhook.NewVerifier(c.Scheme, secrets)
 	if err != nil {
