@@ -2,12 +2,15 @@ package runs
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/send"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 type resumeOptions struct {
@@ -102,4 +105,92 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 		e.Repeat = c.Repeat()
 	}
 	return e.Execute(ctx)
+}
+
+func newDismiss(f *command.Factory) *cobra.Command {
+	var row string
+	cmd := &cobra.Command{
+		Use:   "dismiss ID",
+		Short: "Mark a run's rejected rows as done",
+		Long: `dismiss marks the rejected rows of a run as done: all of them, or those of one
+REF. They are kept with their reason and listed as dismissed, and no longer
+affect exit statuses. Only "waybill runs retry ID --row REF" sends them again.
+
+Superseded rows (another number of the order was accepted since) do not need to
+be dismissed. No request is sent to the service.`,
+		Example: command.Example("waybill runs dismiss 3", "waybill runs dismiss 3 --row ORD-17"),
+		Args:    oneRun(),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
+			return runDismiss(ctx, c, args[0], row)
+		}),
+	}
+	rowFlag(cmd, &row)
+	return cmd
+}
+
+func rowFlag(cmd *cobra.Command, row *string) {
+	cmd.Flags().StringVar(row, "row", "", "only the rejected rows of this `REF` (referId or number)")
+}
+
+// checkRowFlag refuses an empty --row: it must not mean all rows.
+func checkRowFlag(c *command.Call, row string) error {
+	if row == "" && c.Cmd.Flags().Changed("row") {
+		return command.Usagef("pass a referId or a number, or omit --row for all rejected rows", "--row is empty")
+	}
+	return nil
+}
+
+type dismissedJSON struct {
+	Run       string `json:"run"`
+	Dismissed int64  `json:"dismissed"` // by this command
+}
+
+func runDismiss(ctx context.Context, c *command.Call, id, row string) error {
+	if err := checkRowFlag(c, row); err != nil {
+		return err
+	}
+	db, run, err := command.OpenOwnRun(ctx, c.Session, id)
+	if err != nil {
+		return err
+	}
+	if row != "" {
+		if _, err := countRejected(ctx, db.History, run.ID, row); err != nil {
+			return err
+		}
+	}
+	n, err := db.Unknown.Dismiss(ctx, run.ID, row)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return c.Out.Result(dismissedJSON{newRun(run).Run, n}, "Nothing to dismiss in run %d", run.ID)
+	}
+	return c.Out.Result(dismissedJSON{newRun(run).Run, n}, "Dismissed %s of run %d", command.Plural(n, "row"), run.ID)
+}
+
+// countRejected returns how many rejected rows of the run's input have that
+// referId or number. None is an error that says why.
+func countRejected(ctx context.Context, history ledger.History, run int64, ref string) (int64, error) {
+	var rejected int64
+	var other *ledger.Row
+	folded := tracking.FoldNumber(ref)
+	for row, err := range history.Rows(ctx, run) {
+		switch {
+		case err != nil:
+			return 0, err
+		case row.Repeat || row.Item.ReferID != ref && tracking.FoldNumber(row.Item.Number) != folded:
+		case row.State == ledger.Rejected:
+			rejected++
+		case other == nil:
+			other = &row
+		}
+	}
+	hint := fmt.Sprintf("`waybill runs rows %d --state rejected` lists the rejected rows", run)
+	switch {
+	case rejected > 0:
+		return rejected, nil
+	case other != nil:
+		return 0, command.Usagef(hint, "row %s of run %d is not rejected: %s", command.Quoted(ref), run, other.State)
+	}
+	return 0, command.Usagef(hint, "run %d has no row %s", run, command.Quoted(ref))
 }
