@@ -10,36 +10,55 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// Kinds of [Error]: what is wrong with the store's file or its disk. The first
-// three are those of the inbox's contract.
+// Kinds of [Error]: what is wrong with the store's file, its disk or its server. The first
+// four are those of the inbox's contract.
 var (
-	ErrFull     = inbox.ErrFull
-	ErrLocked   = inbox.ErrLocked
-	ErrReadOnly = inbox.ErrReadOnly
+	ErrFull        = inbox.ErrFull
+	ErrLocked      = inbox.ErrLocked
+	ErrReadOnly    = inbox.ErrReadOnly
+	ErrUnreachable = inbox.ErrUnreachable
 
 	// Both match [ledger.ErrNotClaimed] and [inbox.ErrNotClaimed].
 	ErrTakenOver error = claimError("another waybill took over what this one was sending")
 	ErrCutOff    error = claimError("no contact for too long: another waybill may have taken over what this one was sending")
 
-	ErrNotThere    = errors.New("there is no store")
-	ErrNoPlace     = errors.New("store can't be read in a folder without write access")
-	ErrChanged     = errors.New("store was changed while it was read")
-	ErrTooNew      = errors.New("store was written by a newer waybill")
-	ErrDevelopment = errors.New("store was made by a development build of waybill")
-	ErrNotStore    = errors.New("not a waybill store")
-	ErrCorrupt     = errors.New("store is damaged")
-	ErrPermission  = errors.New("no access to the store")
-	ErrNetworkFS   = errors.New("store is on a network file system")
-	ErrLinked      = errors.New("store has several hard links")
-	ErrMounted     = errors.New("store is mounted as a single file")
-	ErrGone        = errors.New("store was deleted, renamed or replaced while it was in use")
-	ErrExposed     = errors.New("other users can change the store")
-	ErrInUse       = errors.New("commands that send or receive use the store")
-	ErrNotEmpty    = errors.New("there is something in the store already")
-	ErrUnfinished  = errors.New("the store is a copy that has not finished")
-	ErrNotCopied   = errors.New("the copy differs from the store")
-	ErrIO          = errors.New("disk error")
+	ErrNotThere      error = &kind{"there is no store", "use an existing store with --store, or create one with `waybill create`"}
+	ErrNoPlace       error = &kind{"store can't be read in a folder without write access", "make the file and its folder writable; or copy the file with its -wal and -shm files to a writable folder and use that with --store"}
+	ErrChanged       error = &kind{"store was changed while it was read", "re-run the same command"}
+	ErrTooNew        error = &kind{"store was written by a newer waybill", "upgrade waybill, or use another store with --store"}
+	ErrDevelopment   error = &kind{"store was made by a development build of waybill", "move it away, or use another store with --store"}
+	ErrNotStore      error = &kind{"not a waybill store", "use another file with --store"}
+	ErrCorrupt       error = &kind{"store is damaged", "keep a copy of the file and its -wal and -shm files, then restore a backup"}
+	ErrPermission    error = &kind{"no access to the store", "make the file and its folder readable and writable for you, or use another store with --store"}
+	ErrNetworkFS     error = &kind{"store is on a network file system", "use a store on a local disk with --store"}
+	ErrLinked        error = &kind{"store has several hard links", "log and lock files exist for one name only: keep one name and remove the others; `find FOLDER -samefile FILE` lists them"}
+	ErrMounted       error = &kind{"store is mounted as a single file", "mount its folder, which also contains its log and lock files, and use the file in it with --store"}
+	ErrGone          error = &kind{"store was deleted, renamed or replaced while it was in use", "restore the store or a backup; if it is lost, `waybill create --check-first` checks every row with the service before it is sent"}
+	ErrExposed       error = &kind{"other users can change the store", "restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store"}
+	ErrInUse         error = &kind{"commands that send or receive use the store", "wait for them or stop them; `waybill store check` lists them"}
+	ErrNotEmpty      error = &kind{"there is something in the store already", "remove what is there, or copy to another place"}
+	ErrUnfinished    error = &kind{"the store is a copy that has not finished", "wait for `waybill store copy`; if it has ended, drop the schema and copy again"}
+	ErrNotCopied     error = &kind{"the copy differs from the store", "remove the copy and copy again"}
+	ErrIO            error = &kind{"disk error", "check the disk, then re-run the same command"}
+	ErrNoConnections error = &kind{"server has no connection left", "end other programs, or raise max_connections of the server or CONNECTION LIMIT of the role; then re-run the same command"}
+	ErrServerTooOld  error = &kind{"server is older than PostgreSQL 13", "upgrade the server, or use another store with --store"}
+	ErrEncoding      error = &kind{"database is not in UTF8", "create a database with ENCODING 'UTF8', and use it with --store"}
+	ErrUnsynced      error = &kind{"server does not put commits on disk at once", "turn it on, such as with ALTER ROLE NAME SET synchronous_commit = on"}
+	ErrLost          error = &kind{"server lost commits", "check what the server was restored from; `waybill create --check-first` checks every row with the service before it is sent"}
+	ErrPooled        error = &kind{"a proxy changes the connection to the server between transactions", "connect to the server itself, or set pool_mode = session in pgbouncer"}
+	ErrNoTLS         error = &kind{"no verified TLS connection", "trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the host name of its certificate; --insecure-store connects unverified"}
+	ErrLogin         error = &kind{"server refused the login", "check the user in --store and its password: store_password_file, PGPASSWORD or PGPASSFILE (default ~/.pgpass)"}
+	ErrNoDatabase    error = &kind{"there is no such database", "create the database with createdb, or use another one with --store"}
+	ErrNoRight       error = &kind{"no right to do this in the database", "`waybill store schema --role NAME` prints the SQL for the administrator of the database; where the schema exists, the GRANT lines are enough"}
+	ErrTimedOut      error = &kind{"server took too long", "check the load and the locks of the server, then re-run the same command"}
+	ErrLimit         error = &kind{"a limit of the server was reached", "raise the limit in the settings of the server or the role, then re-run the same command"}
+	ErrServer        error = &kind{"server reports an error", "look the error up in the log of the server, and run `waybill store check`; then re-run the same command"}
 )
+
+// kind is a kind of its own, and what the reader can do about it.
+type kind struct{ text, hint string }
+
+func (k *kind) Error() string { return k.text }
 
 // claimError is a kind that says that what was claimed is not this process's any more.
 type claimError string
@@ -92,47 +111,20 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// hints says what to do about each kind.
+// hints says what to do about the other kinds.
 var hints = map[error]string{
 	ErrFull:        "free space on that disk, then re-run the same command",
 	ErrLocked:      "another program has locked the store; wait for it or stop it, then re-run the same command",
 	ErrReadOnly:    "make the file and its folder writable, or use another store with --store",
 	ErrTakenOver:   "re-run the same command to continue",
 	ErrCutOff:      "check the server and the network, then re-run the same command to continue",
-	ErrNotThere:    "use an existing store with --store, or create one with `waybill create`",
-	ErrNoPlace:     "make the file and its folder writable; or copy the file with its -wal and -shm files to a writable folder and use that with --store",
-	ErrChanged:     "re-run the same command",
-	ErrTooNew:      "upgrade waybill, or use another store with --store",
-	ErrDevelopment: "move it away, or use another store with --store",
-	ErrNotStore:    "use another file with --store",
-	ErrCorrupt:     "keep a copy of the file and its -wal and -shm files, then restore a backup",
-	ErrPermission:  "make the file and its folder readable and writable for you, or use another store with --store",
-	ErrNetworkFS:   "use a store on a local disk with --store",
-	ErrLinked:      "log and lock files exist for one name only: keep one name and remove the others; `find FOLDER -samefile FILE` lists them",
-	ErrMounted:     "mount its folder, which also contains its log and lock files, and use the file in it with --store",
-	ErrGone:        "restore the store or a backup; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",
-	ErrExposed:     "restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store",
-	ErrInUse:       "wait for them or stop them; `waybill store check` lists them",
-	ErrNotEmpty:    "remove what is there, or copy to another place",
-	ErrUnfinished:  "wait for `waybill store copy`; if it has ended, drop the schema and copy again",
-	ErrNotCopied:   "remove the copy and copy again",
-	ErrIO:          "check the disk, then re-run the same command",
-
-	ErrUnreachable:   "check that the server runs and can be reached from here, then re-run the same command",
-	ErrNoConnections: "end other programs, or raise max_connections of the server or CONNECTION LIMIT of the role; then re-run the same command",
-	ErrServerTooOld:  "upgrade the server, or use another store with --store",
-	ErrEncoding:      "create a database with ENCODING 'UTF8', and use it with --store",
-	ErrPooled:        "connect to the server itself, or set pool_mode = session in pgbouncer",
-	ErrUnsynced:      "turn it on, such as with ALTER ROLE NAME SET synchronous_commit = on",
-	ErrLost:          "check what the server was restored from; `waybill create --check-first` checks every row with the service before it is sent",
-	ErrNoTLS:         "trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the host name of its certificate; --insecure-store connects unverified",
-	ErrLogin:         "check the user in --store and its password: store_password_file, PGPASSWORD or PGPASSFILE (default ~/.pgpass)",
-	ErrNoDatabase:    "create the database with createdb, or use another one with --store",
-	ErrNoRight:       "`waybill store schema --role NAME` prints the SQL for the administrator of the database; where the schema exists, the GRANT lines are enough",
-	ErrTimedOut:      "check the load and the locks of the server, then re-run the same command",
-	ErrLimit:         "raise the limit in the settings of the server or the role, then re-run the same command",
-	ErrServer:        "look the error up in the log of the server, and run `waybill store check`; then re-run the same command",
+	ErrUnreachable: "check that the server runs and can be reached from here, then re-run the same command",
 }
 
 // Hint returns what the reader can do about it, in one line.
-func (e *Error) Hint() string { return cmp.Or(e.Advice, hints[e.Kind]) }
+func (e *Error) Hint() string {
+	if k, ok := errors.AsType[*kind](e.Kind); ok && e.Advice == "" {
+		return k.hint
+	}
+	return cmp.Or(e.Advice, hints[e.Kind])
+}
