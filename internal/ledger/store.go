@@ -243,10 +243,6 @@ type Statistics interface {
 	// tracking.
 	SeenCarriers(ctx context.Context, account string) ([]string, error)
 
-	// LatestRuns returns the account's latest runs, newest first. Unlike
-	// [History.Runs] it counts nothing.
-	LatestRuns(ctx context.Context, account string, limit int) ([]Run, error)
-
 	// References returns the account's first referIds that begin with prefix, each
 	// once, in the order of their bytes, and no more than limit.
 	References(ctx context.Context, account, prefix string, limit int) ([]string, error)

@@ -230,14 +230,6 @@ func (d *DB) SeenCarriers(ctx context.Context, account string) ([]string, error)
 		GROUP BY LOWER(carrier) HAVING SUM(trackings) > 0 ORDER BY SUM(trackings) DESC, 1`, account)
 }
 
-// LatestRuns returns runs without their counts, see [ledger.Statistics].
-func (d *DB) LatestRuns(ctx context.Context, account string, limit int) ([]ledger.Run, error) {
-	return list(ctx, d.each, func(s scanner) (ledger.Run, error) {
-		sum, _, err := scanRun(s)
-		return sum.Run, err
-	}, runColumns+"AND a.name = $1 ORDER BY r.id DESC LIMIT $2", account, limit)
-}
-
 // References returns referIds by how they begin, see [ledger.Statistics].
 func (d *DB) References(ctx context.Context, account, prefix string, limit int) ([]string, error) {
 	return list(ctx, d.each, scanOne[string], "SELECT DISTINCT r.refer_id FROM rows r WHERE r.account_id = "+accountOfFirst+

@@ -294,7 +294,6 @@ var statisticsTests = map[string]func(*world){
 	"References":        referencesByPrefix,
 	"ListsNoStagedRows": listsNoStagedRows,
 	"Seen":              seenStatuses,
-	"Runs":              latestRuns,
 }
 
 func groupsAlike(w *world) {
@@ -363,23 +362,6 @@ func seenStatuses(w *world) {
 	w.must(err)
 	w.same("carriers of another account", len(carriers), 0)
 	got, err = w.SeenStatuses(w.Context(), "other")
-	w.must(err)
-	w.same("of another account", len(got), 0)
-}
-
-func latestRuns(w *world) {
-	var want []ledger.Run
-	for n := range 3 {
-		want = append([]ledger.Run{w.run(plan(), entries(n+1, n+1)...)}, want...)
-	}
-	got, err := w.LatestRuns(w.Context(), account, 2)
-	w.must(err)
-	for i, run := range got {
-		w.same("run", run.ID, want[i].ID)
-		w.same("files", run.Plan.Files, want[i].Plan.Files)
-	}
-	w.same("runs", len(got), 2)
-	got, err = w.LatestRuns(w.Context(), "other", 2)
 	w.must(err)
 	w.same("of another account", len(got), 0)
 }

@@ -35,8 +35,10 @@ func runs(l *line) (all []value) {
 	if db == nil {
 		return nil
 	}
-	latest, _ := db.Statistics.LatestRuns(l.ctx, l.account(), maxValues)
-	for _, run := range latest {
+	for run, err := range db.History.Runs(l.ctx, l.account(), maxValues) {
+		if err != nil {
+			break
+		}
 		about := strings.Join(run.Plan.Files, " ") + " " + render.LocalMinute(run.Created)
 		all = append(all, value{strconv.FormatInt(run.ID, 10), about})
 	}
