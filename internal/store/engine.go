@@ -24,16 +24,6 @@ type Engine struct {
 	// they are.
 	Rewrite func(query string) string
 
-	// Last returns the last numbers as of the beginning of the transaction, once for each;
-	// known is false after that. Nil for a database that is asked.
-	Last func() (last Last, known bool)
-
-	// PutNew does a transaction that stores new deliveries, in one round trip, and returns
-	// the last numbers before it. stored is false if nothing was stored, since an event is
-	// current that has one of the keys, or for another reason that a transaction step by
-	// step finds out. Nil for a database where that is not faster.
-	PutNew func(ctx context.Context, conn *sql.Conn, n NewArrivals) (before Last, stored bool, err error)
-
 	// KeepsTexts says that the connection that writes prepares each text once without
 	// being asked to.
 	KeepsTexts bool
@@ -104,28 +94,6 @@ type Connector interface {
 	// beginning, since nothing of it was written; and whether its connection must be dropped.
 	Judge(err error) (again, drop bool)
 }
-
-// Last is what a transaction that stores deliveries has to know.
-type Last struct {
-	Delivery, Event int64 // the last numbers that were given
-	Erased          bool  // something was erased
-}
-
-// NewArrivals are deliveries and events to be stored if all of them are new. Statements read
-// the settings below, and number what they add from 1.
-type NewArrivals struct {
-	Deliveries int64 // how many
-	Keys       [][]byte
-	Statements []Statement
-}
-
-// Settings of a transaction that [Engine.PutNew] does: the last numbers before it, and
-// whether its statements are to store anything.
-const (
-	LastDeliverySetting = "waybill.last_delivery"
-	LastEventSetting    = "waybill.last_event"
-	StoresSetting       = "waybill.stores"
-)
 
 // Statement is a text as the database takes it, and its arguments.
 type Statement struct {

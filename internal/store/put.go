@@ -75,8 +75,8 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 		return err
 	}
 	for _, a := range all {
-		t.last.Delivery++
-		a.receipt = inbox.Receipt{Delivery: t.last.Delivery}
+		t.last.delivery++
+		a.receipt = inbox.Receipt{Delivery: t.last.delivery}
 	}
 	lines, err := t.place(ctx, all)
 	if err != nil {
@@ -127,8 +127,8 @@ func (t *tx) place(ctx context.Context, all []*arrival) ([]eventLine, error) {
 	for _, a := range all {
 		a.receipt.Rows = make([]inbox.Placement, len(a.rows))
 		for i := range a.rows {
-			t.last.Event++
-			a.receipt.Rows[i].Seq = t.last.Event
+			t.last.event++
+			a.receipt.Rows[i].Seq = t.last.event
 			lines = append(lines, eventLine{a, i, new(inbox.Mark)})
 		}
 	}
@@ -194,10 +194,6 @@ func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*s
 				keys = append(keys, e.Key)
 			}
 		}
-	}
-	if t.unseen {
-		t.keys = keys
-		return current, nil
 	}
 	err := t.w.sql.currentEvents.each(ctx, t, keys, func(s scanner) error {
 		var key []byte

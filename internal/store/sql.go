@@ -184,7 +184,6 @@ func tuples(n, params int, constants ...string) string {
 type multiInsert struct {
 	query  [len(widths)]string
 	arrays string
-	unseen string // arrays for [tx.unseen]; empty where nothing is added so
 	types  string // of the columns: i for BIGINT, t for TEXT, b for BYTEA
 }
 
@@ -198,17 +197,12 @@ func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 	for i, w := range widths {
 		in.query[i] = begin + " VALUES " + tuples(w, len(types), constants...) + end
 	}
-	in.arrays = begin + " SELECT " + strings.Join(append([]string{"given.*"}, constants...), ", ") + " FROM " + unnest(types) + " given" + end
-	return in
-}
-
-// unnest returns the rows of columns of these types, each a parameter.
-func unnest(types string) string {
 	var arrays []string
 	for _, t := range types {
 		arrays = append(arrays, "CAST(? AS "+arrayTypes[t]+")")
 	}
-	return "unnest(" + strings.Join(arrays, ", ") + ")"
+	in.arrays = begin + " SELECT " + strings.Join(append([]string{"given.*"}, constants...), ", ") + " FROM unnest(" + strings.Join(arrays, ", ") + ") given" + end
+	return in
 }
 
 // exec adds n rows. fill appends the values of one of them.
@@ -244,11 +238,7 @@ func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(a
 			}
 		}
 	}
-	query := in.arrays
-	if t.unseen {
-		query = in.unseen
-	}
-	_, err := t.exec(ctx, query, columns...)
+	_, err := t.exec(ctx, in.arrays, columns...)
 	return err
 }
 

@@ -9,13 +9,11 @@ import (
 // tx is the transaction that a job is done in.
 type tx struct {
 	w    *writer
-	last *Last // with those that this transaction gave; nil until they are read
+	last *lastNumbers // with those that this transaction gave; nil until they are read
 
 	changed bool        // it did more than read
 	placed  []eventLine // the events that it added
 
-	unseen   bool        // it stores arrivals without reading what is stored, see [Engine.PutNew]
-	keys     [][]byte    // of its events, if unseen
 	putsOnly bool        // all that it does is to store arrivals
 	closing  bool        // the job reads nothing any more: what the database can take together is deferred
 	deferred []Statement // to its end, or the next job
@@ -97,31 +95,24 @@ func (t *tx) fence(ctx context.Context, name string) (bool, error) {
 	return dead, nil
 }
 
+// lastNumbers are the last numbers that were given to deliveries and events.
+type lastNumbers struct{ delivery, event int64 }
+
 // readLast reads the last numbers, once a transaction. With the same query it asks whether
 // anything was erased.
 func (t *tx) readLast(ctx context.Context) error {
 	if t.last != nil {
 		return nil
 	}
-	var last Last
-	known := false
-	if t.w.engine.Last != nil {
-		last, known = t.w.engine.Last()
-	}
-	if !known {
-		if _, err := t.row(ctx, []any{&last.Delivery, &last.Event, &last.Erased}, "SELECT "+LastNumbers); err != nil {
-			return err
-		}
-	}
-	t.last, t.w.erased = &last, last.Erased
-	if !last.Erased && t.erased == nil {
+	var last lastNumbers
+	var erased bool
+	_, err := t.row(ctx, []any{&last.delivery, &last.event, &erased}, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries),
+		(SELECT COALESCE(MAX(seq), 0) FROM events), EXISTS (SELECT 1 FROM erased)`)
+	if t.last = &last; !erased && err == nil && t.erased == nil {
 		t.erased = &erasedNames{}
 	}
-	return nil
+	return err
 }
-
-// LastNumbers are the columns of [Last].
-const LastNumbers = `(SELECT COALESCE(MAX(seq), 0) FROM deliveries), (SELECT COALESCE(MAX(seq), 0) FROM events), EXISTS (SELECT 1 FROM erased)`
 
 // prepare returns the statement for a query.
 func (t *tx) prepare(ctx context.Context, query string) (statement, error) {

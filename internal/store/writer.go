@@ -43,7 +43,6 @@ type writer struct {
 	senders int           // of arrivals: in the last transaction, and those that waited for its end
 	took    time.Duration // that one
 	refused refusedSums
-	erased  bool // something was erased
 	closed  bool
 }
 
@@ -89,20 +88,17 @@ func (w *writer) runJob(ctx context.Context, j *job) error {
 		close(w.full)
 	}
 	w.mu.Unlock()
-	for ended := ctx.Done(); ; {
-		select {
-		case w.token <- struct{}{}:
-			w.runQueue(ctx, j)
-			return j.err
-		case <-ended:
-			if w.dequeue(j) {
-				return ctx.Err()
-			}
-			ended = nil // the holder of the token has begun with it, but may put it back
-		case <-j.done:
-			return j.err
+	select {
+	case w.token <- struct{}{}:
+		w.runQueue(ctx, j)
+	case <-ctx.Done():
+		if w.dequeue(j) {
+			return ctx.Err()
 		}
+		<-j.done // the holder of the token has begun with it
+	case <-j.done:
 	}
+	return j.err
 }
 
 // errPanicked is the error of jobs whose transaction ended in a panic.
@@ -133,9 +129,6 @@ func (w *writer) runQueued(ctx context.Context, j *job) {
 	w.gather(ctx)
 	began := time.Now()
 	defer func() { w.took = time.Since(began) }()
-	if w.putNew(context.WithoutCancel(ctx)) {
-		return
-	}
 	err := w.begin(ctx)
 	if err != nil && ctx.Err() != nil && w.dequeue(j) {
 		j.err = ctx.Err() // the others have contexts of their own
@@ -339,9 +332,6 @@ func (w *writer) commitSeparately(ctx context.Context, jobs []*job) error {
 	err := w.begin(ctx)
 	if err != nil {
 		return err
-	}
-	if w.engine.Last != nil {
-		_, _ = w.engine.Last() // the first job makes it old
 	}
 	for _, j := range jobs {
 		if err == nil {

@@ -74,8 +74,6 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Upkeep:      e.upkeep(readOnly == nil),
 		Fail:        e.fail,
 		Close:       e.close,
-		Last:        e.writer.takeLast,
-		PutNew:      e.writer.putNew,
 		KeepsTexts:  true,
 		Arrays:      true,
 		Load:        load,

@@ -48,14 +48,12 @@ type writer struct {
 
 	isFirst     bool // the next transaction is the first one of its connection
 	predecessor string
-	identity    string      // of the store; empty until it was read
-	owner       string      // of the transaction under way
-	number      int64       // of the same
-	last        *store.Last // as of its beginning; nil once it was taken
-	known       int64       // the last number of a delivery that it saw
-	committed   int64       // the last one that is known to be committed
-	lastOwner   string      // that committed it
-	lost        error       // why this process can't go on with the server
+	identity    string // of the store; empty until it was read
+	owner       string // of the transaction under way
+	number      int64  // of the same
+	committed   int64  // the last one that is known to be committed
+	lastOwner   string // that committed it
+	lost        error  // why this process can't go on with the server
 }
 
 var _ store.Connector = (*writer)(nil)
@@ -116,11 +114,6 @@ func (w *writer) begin(ctx context.Context, on *pgx.Conn) error {
 	if err == nil {
 		err = w.count(ctx, on, name)
 	}
-	return rollBackAfter(ctx, on, err)
-}
-
-// rollBackAfter ends a transaction that is still open after an error, and returns that one.
-func rollBackAfter(ctx context.Context, on *pgx.Conn, err error) error {
 	if err == nil || on.IsClosed() || on.PgConn().TxStatus() == 'I' {
 		return err
 	}
@@ -131,20 +124,23 @@ func rollBackAfter(ctx context.Context, on *pgx.Conn, err error) error {
 // count begins a transaction of that owner and gives it its number, in one round trip.
 func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 	var batch pgx.Batch
-	for _, text := range w.beginning(name) {
-		batch.Queue(text)
+	batch.Queue("BEGIN")
+	batch.Queue(w.engine.writeLock())
+	if name != w.lastOwner {
+		batch.Queue("UPDATE meta SET timeline = " + timeline + " WHERE timeline <> " + timeline)
+		batch.Queue(fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d)",
+			interval(forgotten), w.engine.owners.isDead(), forgetAtOnce))
 	}
 	const counted = `WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
-		UPDATE owner_commits SET number = count.value FROM count WHERE owner = $1 RETURNING number, ` + clockMillis + `, (SELECT version FROM meta), ` + store.LastNumbers
+		UPDATE owner_commits SET number = count.value FROM count WHERE owner = $1 RETURNING number, ` + clockMillis + `, (SELECT version FROM meta)`
 	batch.Queue(counted, name)
 	sent := uptime()
 	results := on.SendBatch(ctx, &batch)
 	_, err := readTags(results, batch.Len()-1)
 	var number, shown int64
 	var version int
-	var last store.Last
 	if err == nil {
-		err = results.QueryRow().Scan(&number, &shown, &version, &last.Delivery, &last.Event, &last.Erased)
+		err = results.QueryRow().Scan(&number, &shown, &version)
 	}
 	err = cmp.Or(err, results.Close())
 	switch {
@@ -160,33 +156,12 @@ func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 		return w.lost
 	}
 	w.engine.clock.observe(sent, uptime(), shown)
-	w.last, w.owner, w.number, w.known = &last, name, number, last.Delivery
+	w.owner, w.number = name, number
 	return nil
-}
-
-// takeLast is for [store.Engine].
-func (w *writer) takeLast() (store.Last, bool) {
-	if w.last == nil {
-		return store.Last{}, false
-	}
-	last := *w.last
-	w.last = nil
-	return last, true
 }
 
 // clockMillis is the time of the server.
 const clockMillis = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
-
-// beginning returns the statements that begin a transaction, before it is counted.
-func (w *writer) beginning(name string) []string {
-	all := []string{"BEGIN", w.engine.writeLock()}
-	if name != w.lastOwner {
-		all = append(all, "UPDATE meta SET timeline = "+timeline+" WHERE timeline <> "+timeline,
-			fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d)",
-				interval(forgotten), w.engine.owners.isDead(), forgetAtOnce))
-	}
-	return all
-}
 
 // writeLock returns a statement that waits for the lock of whoever writes.
 func (e *engine) writeLock() string {
@@ -257,8 +232,7 @@ func (w *writer) Commit(ctx context.Context, conn *sql.Conn, last []store.Statem
 	case alive && !breaks(err): // the server says that it did not commit
 		return err
 	}
-	_, err = w.findOutcome(ctx, conn, err)
-	return err
+	return w.findOutcome(ctx, conn, err)
 }
 
 // commitAfter does statements and commits, in one round trip. If one of them fails the
@@ -292,43 +266,33 @@ func readTags(results pgx.BatchResults, n int) (tag pgconn.CommandTag, err error
 	return tag, err
 }
 
-// outcome is what the server says after a connection was lost.
-type outcome struct {
-	number          int64 // of this process's last committed transaction
-	stored          int64 // deliveries in it, but for those that were changed since
-	delivery, event int64 // the first ones of these; 0 for none
-}
-
 // findOutcome finds out whether the transaction was committed whose connection was lost. The
 // error is nil if it was.
-func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) (outcome, error) {
+func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) error {
 	w.Drop(conn)
-	// A row keeps the number of the server's transaction that wrote it in xmin.
-	query := fmt.Sprintf(`%sBEGIN; %s; WITH own AS (SELECT number, xmin AS wrote FROM owner_commits WHERE owner = '%s'),
-		stored AS (SELECT COUNT(*) AS n, MIN(d.seq) AS first FROM delivery_records d JOIN own ON d.xmin = own.wrote WHERE d.seq > %d)
-		SELECT own.number, stored.n, COALESCE(stored.first, 0), COALESCE((SELECT MIN(e.seq) FROM events e WHERE e.delivery >= stored.first), 0) FROM own CROSS JOIN stored; ROLLBACK`,
-		w.endPredecessor(), w.engine.writeLock(), w.owner, w.known)
+	query := w.endPredecessor() + "BEGIN; " + w.engine.writeLock() + "; SELECT number FROM owner_commits WHERE owner = '" + w.owner + "'; ROLLBACK"
 	for deadline := time.Now().Add(2 * w.engine.spans.patience); ; {
-		o, found, err := w.askOutcome(ctx, query)
+		number, found, err := w.askOutcome(ctx, query)
 		switch {
-		case err == nil && found && o.number > w.committed:
-			w.committed, w.lastOwner = o.number, w.owner
-			return o, nil
+		case err == nil && found && number > w.committed:
+			w.committed, w.lastOwner = number, w.owner
+			return nil
 		case err == nil && found:
-			return outcome{}, fmt.Errorf("%w: %w", errNotCommitted, cause)
+			return fmt.Errorf("%w: %w", errNotCommitted, cause)
 		case err == nil: // the row went with this process's death
-			return outcome{}, w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, shortCause(cause)))
+			return w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, shortCause(cause)))
 		case time.Now().After(deadline), !w.engine.isPassing(err), !w.engine.outage.wait(ctx):
-			return outcome{}, w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, shortCause(err)))
+			return w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, shortCause(err)))
 		}
 	}
 }
 
-// askOutcome asks with that query. found is false if this process has no row any more.
-func (w *writer) askOutcome(ctx context.Context, query string) (o outcome, found bool, err error) {
+// askOutcome asks with that query for the number of this process's last committed
+// transaction. found is false if it has no row any more.
+func (w *writer) askOutcome(ctx context.Context, query string) (number int64, found bool, err error) {
 	conn, err := w.pool.Conn(ctx)
 	if err != nil {
-		return outcome{}, false, err
+		return 0, false, err
 	}
 	defer conn.Close() //nolint:errcheck // goes back to the pool
 	err = native(conn, func(on *pgx.Conn) error {
@@ -338,24 +302,14 @@ func (w *writer) askOutcome(ctx context.Context, query string) (o outcome, found
 		}
 		rows := results[len(results)-2].Rows
 		if found = len(rows) > 0; found {
-			return readNumbers(rows[0], &o.number, &o.stored, &o.delivery, &o.event)
+			number, err = strconv.ParseInt(string(rows[0][0]), 10, 64)
 		}
-		return nil
+		return err
 	})
 	if err != nil {
 		w.Drop(conn)
 	}
-	return o, found, err
-}
-
-// readNumbers reads the first columns of a row.
-func readNumbers(row [][]byte, dest ...*int64) (err error) {
-	for i, d := range dest {
-		if *d, err = strconv.ParseInt(string(row[i]), 10, 64); err != nil {
-			return err
-		}
-	}
-	return nil
+	return number, found, err
 }
 
 // Judge is for [store.Connector].
