@@ -2,7 +2,6 @@ package carriers_test
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -153,14 +152,4 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%q becomes %q, which is wrong", number, fixed)
 		}
 	})
-}
-
-func BenchmarkRead(b *testing.B) {
-	for _, number := range []string{"1Z999AA10123456784", "986578788855", "09133131530724"} {
-		b.Run(fmt.Sprint(len(number)), func(b *testing.B) {
-			for b.Loop() {
-				carriers.Read(number)
-			}
-		})
-	}
 }

@@ -40,76 +40,39 @@ func parse(raw []byte) (*value, bool) {
 	if !json.Valid(raw) {
 		return nil, false
 	}
-	p := parser{raw: raw}
-	v := p.value(jsonscan.SkipSpace(raw, 0), 0)
-	return v, !p.tooDeep
+	deep := false
+	v := readValue(raw, jsonscan.SkipSpace(raw, 0), 0, &deep)
+	return v, !deep
 }
 
-type parser struct {
-	raw     []byte
-	tooDeep bool
-	pool    []value // values allocated ahead
-}
-
-// What is allocated at once: values, and members of an object.
-const (
-	poolSize     = 64
-	membersAhead = 8
-)
-
-// value reads the value that begins at i.
-func (p *parser) value(i, depth int) *value {
-	if len(p.pool) == 0 {
-		p.pool = make([]value, poolSize)
-	}
-	v := &p.pool[0]
-	p.pool = p.pool[1:]
-	p.tooDeep = p.tooDeep || depth > maxDepth
-	c := p.raw[i]
-	if c == '{' {
+// readValue reads the value that begins at i in valid JSON. It sets deep if that is
+// nested too deeply.
+func readValue(raw []byte, i, depth int, deep *bool) *value {
+	v := &value{}
+	*deep = *deep || depth > maxDepth
+	switch raw[i] {
+	case '{':
 		v.kind = object
-	} else if c == '[' {
+	case '[':
 		v.kind = list
 	}
 	var end int
-	if v.kind == scalar || p.tooDeep {
-		end, _ = jsonscan.SkipValue(p.raw, i)
+	if v.kind == scalar || *deep {
+		end, _ = jsonscan.SkipValue(raw, i)
 	} else {
-		end = jsonscan.Each(p.raw, i, func(name []byte, _, at int) int {
-			inner := p.value(at, depth+1)
+		end = jsonscan.Each(raw, i, func(name []byte, _, at int) int {
+			inner := readValue(raw, at, depth+1, deep)
 			if name == nil {
 				v.items = append(v.items, inner)
 			} else {
-				if v.members == nil {
-					v.members = make([]member, 0, membersAhead)
-				}
-				v.members = append(v.members, member{p.name(name), inner})
+				text, _ := jsonscan.Text(name)
+				v.members = append(v.members, member{text, inner})
 			}
 			return at + len(inner.raw)
 		})
 	}
-	v.raw = p.raw[i:end]
+	v.raw = raw[i:end]
 	return v
-}
-
-// knownNames are the names that answers are known to have.
-var knownNames = map[string]string{
-	"eventType": "eventType", "eventCity": "eventCity", "eventState": "eventState", "eventZIPCode": "eventZIPCode",
-	"eventTimestamp": "eventTimestamp", "GMTTimestamp": "GMTTimestamp", "referId": "referId", "rawTrackingNumber": "rawTrackingNumber",
-	"trackingNumber": "trackingNumber", "status": "status", "statusLabel": "statusLabel", "statusTrack": "statusTrack",
-	"statusSummary": "statusSummary", "latestEvent": "latestEvent", "latestCheckpointTime": "latestCheckpointTime", "transitTime": "transitTime",
-	"created": "created", "updated": "updated", "summary": "summary", "detail": "detail",
-	"trackingEvents": "trackingEvents", "routerId": "routerId", "id": "id", "data": "data",
-	"message": "message", "error": "error", "code": "code", "success": "success",
-}
-
-// name returns the text of a member's name. Known ones take no memory.
-func (*parser) name(literal []byte) string {
-	if known, ok := knownNames[string(literal[1:len(literal)-1])]; ok {
-		return known
-	}
-	name, _ := jsonscan.Text(literal)
-	return name
 }
 
 func (v *value) get(name string) *value {
