@@ -69,7 +69,7 @@ func ReplaceHeaders(m webhook.Request, headers []webhook.Field) webhook.Request 
 // CheckHeader returns why a target can't be given a header of that name, nil if it can.
 func CheckHeader(name string) error {
 	switch {
-	case !isToken(name):
+	case !webhook.IsToken(name):
 		return errors.New("the name of a header has letters, digits and hyphens only") // not shown: a value may stand there
 	case droppedHeaders(nil)[strings.ToLower(name)] && !strings.EqualFold(name, "Authorization") && !strings.EqualFold(name, "Cookie"):
 		return fmt.Errorf("the header %s belongs to the connection or is set by waybill", name)
@@ -109,29 +109,19 @@ func encodeHead(m webhook.Request, host string) ([]byte, error) {
 	if m.RawQuery != "" {
 		path += "?" + m.RawQuery
 	}
-	if !isToken(m.Method) || path[0] != '/' || breaksRequestLine(path) {
+	if !webhook.IsToken(m.Method) || path[0] != '/' || breaksRequestLine(path) {
 		return nil, fmt.Errorf("%w: its method or path has characters that a request line can't contain", ErrUnsendable)
 	}
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.Method, path, host)
 	for _, f := range m.Header {
-		if !isToken(f.Name) || strings.ContainsAny(f.Value, "\r\n\x00") {
+		if !webhook.IsToken(f.Name) || strings.ContainsAny(f.Value, "\r\n\x00") {
 			return nil, fmt.Errorf("%w: its header %q has characters that a header can't contain", ErrUnsendable, f.Name)
 		}
 		fmt.Fprintf(&b, "%s: %s\r\n", f.Name, f.Value)
 	}
 	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n", len(m.Body))
 	return b.Bytes(), nil
-}
-
-// isToken reports whether s can be a method or the name of a header.
-func isToken(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
-			return false
-		}
-	}
-	return s != ""
 }
 
 // breaksRequestLine reports whether s holds what would end or tear a request line.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"net/url"
 	"slices"
@@ -15,13 +14,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
-
-// Outbox is what is known of targets, see [inbox.Outbox].
-type Outbox interface {
-	Sinks(ctx context.Context) ([]inbox.Sink, error)
-	DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error]
-	SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) error
-}
 
 // Item is one stored delivery that is sent again to one target.
 type Item struct {
@@ -52,7 +44,7 @@ type LeftOut struct {
 type selector struct {
 	sel     Selection
 	in      Inbox
-	out     Outbox
+	out     inbox.Outbox
 	targets []forward.Target   // the known ones
 	urls    map[int64]*url.URL // of the known ones, by sink
 	items   []Item
@@ -62,7 +54,7 @@ type selector struct {
 // Select returns the items of a selection, in the order in which their
 // deliveries were received. out is nil if nothing was ever stored. Errors are
 // those of [FindWhole], and of a known target that can't be read.
-func Select(ctx context.Context, in Inbox, out Outbox, sel Selection) ([]Item, LeftOut, error) {
+func Select(ctx context.Context, in Inbox, out inbox.Outbox, sel Selection) ([]Item, LeftOut, error) {
 	s := selector{sel: sel, in: in, out: out, urls: map[int64]*url.URL{}}
 	add := s.addMatching
 	switch {
@@ -234,7 +226,7 @@ func (s *selector) add(id string, verified bool, m *match) {
 // Sender reads items for a [forward.Series] and records what came of them.
 type Sender struct {
 	Inbox    Inbox
-	Outbox   Outbox // nil if no item has an entry
+	Outbox   inbox.Outbox // nil if no item has an entry
 	Items    []Item
 	Headers  map[string][]webhook.Field // that a target gets, by its URL
 	Withhold func(webhook.Field) bool   // headers that no target gets

@@ -49,9 +49,10 @@ func New(c Config) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		config: c, state: newState(), faults: newFaults(c),
+		config: c, state: &state{}, faults: newFaults(c),
 		mux: http.NewServeMux(), done: ctx.Done(), stop: cancel,
 	}
+	s.state.reset()
 	if c.Reject != "" {
 		s.reject = regexp.MustCompile(c.Reject) // checked above
 	}
@@ -299,12 +300,6 @@ type state struct {
 	counts  Requests
 	made    int64
 	offset  time.Duration // how far sandbox time is ahead of the clock
-}
-
-func newState() *state {
-	s := &state{}
-	s.reset()
-	return s
 }
 
 func (s *state) reset() {

@@ -34,11 +34,11 @@ const (
 	maxLeadTime = 366 * 24 * time.Hour
 )
 
-// anomalies returns what cannot be right in a checkpoint by itself, learnt at that time; utc is its time.
+// anomalies returns what cannot be right in a checkpoint by itself, learnt at that time.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event), checkpoint object.
-func (c Checkpoint) anomalies(utc, learnt time.Time) []Anomaly {
-	local := readWallClock(c.Local)
+func (c Checkpoint) anomalies(learnt time.Time) []Anomaly {
+	local, utc := readWallClock(c.Local), readTime(c.UTC)
 	var found []Anomaly
 	add := func(kind AnomalyKind, format string, args ...any) {
 		found = append(found, Anomaly{Kind: kind, Message: fmt.Sprintf(format, args...)})
@@ -106,19 +106,11 @@ type Entry struct {
 // Entries returns the checkpoints newest first, see [Timeline], each with what
 // cannot be right in it. learnt is when they were learnt, zero if it is not known.
 func Entries(cs []Checkpoint, learnt time.Time) []Entry {
-	type timed struct {
-		Checkpoint
-		utc time.Time
-	}
-	all := make([]timed, len(cs))
-	for i, c := range cs {
-		all[i] = timed{c, readTime(c.UTC)}
-	}
-	slices.SortStableFunc(all, func(a, b timed) int { return b.utc.Compare(a.utc) })
-	entries := make([]Entry, len(all))
-	first := make(map[[2]string]int, len(all)) // by time and event
-	for i, c := range all {
-		found := c.anomalies(c.utc, learnt)
+	sorted := Timeline(cs)
+	entries := make([]Entry, len(sorted))
+	first := make(map[[2]string]int, len(sorted)) // by time and event
+	for i, c := range sorted {
+		found := c.anomalies(learnt)
 		key := [2]string{c.instant(), c.Event}
 		switch before, again := first[key]; {
 		case key == [2]string{}:
@@ -129,7 +121,7 @@ func Entries(cs []Checkpoint, learnt time.Time) []Entry {
 		default:
 			found = append(found, Anomaly{Kind: Repeated, Message: "repeated with another place"})
 		}
-		entries[i] = Entry{c.Checkpoint, found}
+		entries[i] = Entry{c, found}
 	}
 	return entries
 }

@@ -42,7 +42,8 @@ func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 	if c.signature.kind == sourceJSON {
 		return Signed{}, fmt.Errorf("sign: %s: %w", c.scheme.Signature.From, ErrUnsignable)
 	}
-	m := newSigner(c, r)
+	m := &signer{c: c, d: &delivery{Request: r}, out: Signed{RawQuery: r.RawQuery}}
+	m.d.Header = slices.Clone(r.Header)
 	value, err := m.sign(key, at)
 	if err != nil {
 		return Signed{}, err
@@ -70,12 +71,6 @@ type signer struct {
 	c   *compiled
 	d   *delivery // the request so far
 	out Signed
-}
-
-func newSigner(c *compiled, r Request) *signer {
-	m := &signer{c: c, d: &delivery{Request: r}, out: Signed{RawQuery: r.RawQuery}}
-	m.d.Header = slices.Clone(r.Header)
-	return m
 }
 
 // sign adds what is signed and missing to the request, and returns the value to

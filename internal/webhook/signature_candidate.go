@@ -32,7 +32,7 @@ type locatedValue struct {
 func headerValues(r Request) []locatedValue {
 	var all []locatedValue
 	for _, f := range r.Header {
-		if isToken(f.Name) && len(r.values(f.Name)) == 1 {
+		if IsToken(f.Name) && len(r.values(f.Name)) == 1 {
 			all = append(all, locatedValue{"header:" + f.Name, f.Value})
 		}
 	}

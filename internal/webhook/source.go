@@ -33,7 +33,7 @@ func parseSource(s string) (source, bool) {
 	}
 	switch kind {
 	case "header":
-		return source{kind: sourceHeader, name: name}, isToken(name)
+		return source{kind: sourceHeader, name: name}, IsToken(name)
 	case "query":
 		return source{kind: sourceQuery, name: name}, true
 	case "json":
@@ -46,8 +46,8 @@ func parseSource(s string) (source, bool) {
 	}
 }
 
-// isToken reports whether s can be the name of a header.
-func isToken(s string) bool {
+// IsToken reports whether s can be a method or the name of a header.
+func IsToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {

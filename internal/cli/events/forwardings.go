@@ -31,13 +31,6 @@ type deadJSON struct {
 	Reply        string     `json:"reply"` // start of the last answer
 }
 
-func newDeadJSON(l inbox.OutboxEntry, k inbox.Sink) deadJSON {
-	return deadJSON{
-		Delivery: l.Delivery, Target: view.Target(k), Filter: k.Filter, Tries: l.Attempt, Status: l.Status, Problem: l.Problem,
-		FailingSince: view.TimeOrNull(l.FirstFailure), GivenUpAt: l.GivenUpAt.UTC(), Reply: string(l.Reply),
-	}
-}
-
 // ofDeliveries returns the time since which --dead, --pending or --refused lists deliveries,
 // and the store, nil if there is none. Filters of events are a usage error.
 func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Time, *app.Store, error) {
@@ -53,6 +46,9 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 }
 
 func sinksByID(ctx context.Context, db *app.Store) (map[int64]inbox.Sink, error) {
+	if db == nil {
+		return nil, nil //nolint:nilnil // no store has no sinks
+	}
 	all, err := db.Outbox.Sinks(ctx)
 	sinks := make(map[int64]inbox.Sink, len(all))
 	for _, k := range all {
@@ -66,15 +62,19 @@ func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	var sinks map[int64]inbox.Sink
-	if db != nil {
-		if sinks, err = sinksByID(ctx, db); err != nil {
-			return err
-		}
+	sinks, err := sinksByID(ctx, db)
+	if err != nil {
+		return err
 	}
 	w := command.Listing[inbox.OutboxEntry]{
 		Out: c.Out, Empty: "Nothing was given up", Columns: deadColumns(sinks),
-		JSON: func(l inbox.OutboxEntry) any { return newDeadJSON(l, sinks[l.Sink]) },
+		JSON: func(l inbox.OutboxEntry) any {
+			k := sinks[l.Sink]
+			return deadJSON{
+				Delivery: l.Delivery, Target: view.Target(k), Filter: k.Filter, Tries: l.Attempt, Status: l.Status, Problem: l.Problem,
+				FailingSince: view.TimeOrNull(l.FirstFailure), GivenUpAt: l.GivenUpAt.UTC(), Reply: string(l.Reply),
+			}
+		},
 	}
 	if db == nil {
 		return w.Print(c.IO, nil)

@@ -193,33 +193,29 @@ func linesOf(src input.Source, yield func(captureLine, error) bool) (bool, error
 	if _, err := src.File.Seek(0, io.SeekStart); err != nil {
 		return false, err
 	}
-	lines := bufio.NewReaderSize(src.File, 64<<10)
-	for n := 1; ; n++ {
-		line, err := readLine(lines, maxCaptureLine)
-		end := errors.Is(err, io.EOF)
-		if err != nil && !end && !errors.Is(err, errLongLine) {
-			return false, err
-		}
+	lines := bufio.NewScanner(src.File)
+	lines.Buffer(nil, maxCaptureLine)
+	n := 1
+	for ; lines.Scan(); n++ {
+		line := lines.Bytes()
 		if n == 1 {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))
 		}
-		if line = bytes.TrimSpace(line); len(line) > 0 && !yield(parseCapture(src, n, line, err), nil) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && !yield(parseCapture(src, n, line), nil) {
 			return false, nil
 		}
-		if end {
-			return true, nil
-		}
 	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return yield(captureLine{file: src.Name, number: n, err: errLongLine}, nil), nil
+	}
+	return true, lines.Err()
 }
 
-func parseCapture(src input.Source, number int, line []byte, err error) captureLine {
+func parseCapture(src input.Source, number int, line []byte) captureLine {
 	l := captureLine{file: src.Name, number: number}
-	switch {
-	case errors.Is(err, errLongLine):
-		l.err = err
-	case line[0] == '[':
+	if line[0] == '[' {
 		l.err = errArray
-	default:
+	} else {
 		l.err = json.Unmarshal(line, &l.capture)
 	}
 	return l
@@ -229,24 +225,3 @@ var (
 	errLongLine = fmt.Errorf("is longer than %d bytes", maxCaptureLine)
 	errArray    = errors.New("is an array: write one delivery a line")
 )
-
-// readLine returns the next line, without its end; with io.EOF the last one.
-// Of a line longer than limit it returns [errLongLine] and a line that is no JSON.
-func readLine(r *bufio.Reader, limit int) ([]byte, error) {
-	var line []byte
-	long := false
-	for {
-		part, err := r.ReadSlice('\n')
-		if long = long || len(line)+len(part) > limit+1; !long {
-			line = append(line, part...)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
-		}
-		line = bytes.TrimSuffix(line, []byte("\n"))
-		if (long || len(line) > limit) && (err == nil || errors.Is(err, io.EOF)) {
-			return []byte("{"), errLongLine
-		}
-		return line, err
-	}
-}

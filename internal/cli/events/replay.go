@@ -117,7 +117,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		return err
 	}
 	var in replay.Inbox = replay.Empty{}
-	var out replay.Outbox
+	var out inbox.Outbox
 	if db != nil {
 		in, out = db.Inbox, db.Outbox
 	}

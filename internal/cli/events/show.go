@@ -385,7 +385,9 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 		{Name: "Forwarded", Value: forwarded},
 	})
 	if err == nil && len(targets) > 0 {
-		err = printForwarding(c, targets)
+		if err = c.Out.Line(""); err == nil {
+			err = command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}.PrintAll(c.IO, targets)
+		}
 	}
 	if err != nil {
 		return err
@@ -434,13 +436,6 @@ func repeatsText(all []Repeat) string {
 		texts = append(texts, r.ID+" ("+r.Type+")")
 	}
 	return strings.Join(texts, ", ")
-}
-
-func printForwarding(c *command.Call, all []Forwarding) error {
-	if err := c.Out.Line(""); err != nil {
-		return err
-	}
-	return command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}.PrintAll(c.IO, all)
 }
 
 func showRefused(c *command.Call, d replay.Delivery, reveal bool) error {
