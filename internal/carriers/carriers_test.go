@@ -9,8 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/carriers"
 )
 
-// example is a line of a table in testdata: a number, its carrier, and where it
-// is published.
+// example is a line of a table in testdata: a number, its carrier, and where it is published.
 type example struct{ number, carrier, source string }
 
 func readExamples(t *testing.T, name string) []example {

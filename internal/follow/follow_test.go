@@ -142,8 +142,7 @@ func TestOlderNewsNeverTakesNewerBack(t *testing.T) {
 	w.want("a query after it", "R1/N1 queried")
 }
 
-// A forged event changes nothing, and the genuine one with the same eventId
-// that comes after it counts.
+// A forged event changes nothing, and the genuine one with the same eventId that comes after it counts.
 func TestUnverifiedChangeNothing(t *testing.T) {
 	w := newWorld(t)
 	for _, verified := range []inbox.Verified{inbox.No, inbox.Unknown} {
@@ -185,8 +184,7 @@ func TestNumbersThatNobodyHas(t *testing.T) {
 	w.want("tied by its routerId", "R1/N1 delivered", "/LAST-MILE moving")
 }
 
-// TestManyAtOnce has several sinks carry the same events over, one of them in
-// the background.
+// TestManyAtOnce has several sinks carry the same events over, one of them in the background.
 func TestManyAtOnce(t *testing.T) {
 	w := newWorld(t)
 	ctx, stop := context.WithCancel(t.Context())

@@ -10,8 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// undocumented returns the kinds of events and the headers of a register that the
-// document does not have.
+// undocumented returns the kinds of events and the headers of a register that the document does not have.
 func (w *world) undocumented(of observed.Origin) []string {
 	w.Helper()
 	o := follow.Observer{Inbox: w.db, Store: w.db}
@@ -40,8 +39,7 @@ func (w *world) putWith(verified inbox.Verified, body string, header ...webhook.
 	}
 }
 
-// What nothing verified is held apart, and what did not verify, or waybill made up, is
-// not observed.
+// What nothing verified is held apart, and what did not verify, or waybill made up, is not observed.
 func TestDeliveriesAreObserved(t *testing.T) {
 	w := newWorld(t)
 	verified, unverified := observed.Origin{}, observed.Origin{Unverified: true}

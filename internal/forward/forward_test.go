@@ -244,8 +244,7 @@ func (b *box) verify(seq int64) {
 	}
 }
 
-// What a target got before it verified, it does not get again; nor what was
-// nothing new when it came.
+// What a target got before it verified, it does not get again; nor what was nothing new when it came.
 func TestVerifiedLaterIsForwardedOnce(t *testing.T) {
 	b, all, verified := newBox(t), newApp(t), newApp(t)
 	r := b.forward(forward.Options{Unverified: true}, all.URL)
@@ -269,8 +268,7 @@ func TestVerifiedLaterIsForwardedOnce(t *testing.T) {
 	}
 }
 
-// What waits since unverified deliveries were forwarded is not sent by who
-// does not forward them.
+// What waits since unverified deliveries were forwarded is not sent by who does not forward them.
 func TestUnverifiedOfBeforeAreGivenUp(t *testing.T) {
 	b, a := newBox(t), newApp(t)
 	a.answers(func(string, string) int { return 500 })
@@ -556,8 +554,7 @@ func TestTwoOnOneStoreSendOnce(t *testing.T) {
 	}
 }
 
-// What is neither new nor an event is not forwarded, and what becomes verified
-// later is, once.
+// What is neither new nor an event is not forwarded, and what becomes verified later is, once.
 func TestForwardsOnceWhatIsVerifiedLate(t *testing.T) {
 	b, a := newBox(t), newApp(t)
 	r := b.forward(forward.Options{}, a.URL)

@@ -13,8 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/intake"
 )
 
-// records reads an input to its end. It returns false if it is refused, in
-// whole or from some place on.
+// records reads an input to its end. It returns false if it is refused, in whole or from some place on.
 func records(text string, o intake.Options) ([]intake.Record, intake.Summary, bool) {
 	in, err := intake.Open("in", strings.NewReader(text), o)
 	if err != nil {
@@ -33,8 +32,7 @@ func records(text string, o intake.Options) ([]intake.Record, intake.Summary, bo
 	}
 }
 
-// stayBad fails if a bad row is lost, or passes for good, after it went through
-// a file of rejects.
+// stayBad fails if a bad row is lost, or passes for good, after it went through a file of rejects.
 func stayBad(t *testing.T, text string, o intake.Options, bad int) {
 	t.Helper()
 	rejects, err := reject(t, o, text)
@@ -155,8 +153,7 @@ func plainCell(cell string) string {
 	return cell
 }
 
-// FuzzItems holds that a JSON text is refused, or every item of it is read as
-// encoding/json reads it.
+// FuzzItems holds that a JSON text is refused, or every item of it is read as encoding/json reads it.
 func FuzzItems(f *testing.F) {
 	seeds(f)
 	for _, s := range []string{

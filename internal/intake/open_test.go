@@ -198,8 +198,7 @@ func TestEncodingErrors(t *testing.T) {
 	}
 }
 
-// An encoding that the bytes contradict is refused, at the first bytes or at
-// the last.
+// An encoding that the bytes contradict is refused, at the first bytes or at the last.
 func TestContradictedEncoding(t *testing.T) {
 	const head = "referId,rawTrackingNumber,name\n"
 	many := head + strings.Repeat("A1,1Z999AA10123456784,x\n", 1000)

@@ -17,8 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// reject reads inputs and writes their bad rows, or all rows if the inputs keep
-// their text.
+// reject reads inputs and writes their bad rows, or all rows if the inputs keep their text.
 func reject(t testing.TB, o intake.Options, inputs ...string) (string, error) {
 	t.Helper()
 	var b bytes.Buffer
@@ -96,8 +95,7 @@ func TestRejects(t *testing.T) {
 	}
 }
 
-// What is rejected can be read again, gives the same problems and is rejected
-// in the same way.
+// What is rejected can be read again, gives the same problems and is rejected in the same way.
 func TestRejectsReadAgain(t *testing.T) {
 	latin, err := charmap.Windows1252.NewEncoder().String("Größe,Order,AWB\nZoë,,1Z1\nZoë,Ä1,\n")
 	if err != nil {

@@ -197,8 +197,7 @@ func serve(t *testing.T, r *listen.Receiver) *server {
 	return s
 }
 
-// end stops the server, fails the test unless it ended well, and returns how
-// long that took.
+// end stops the server, fails the test unless it ended well, and returns how long that took.
 func (s *server) end() time.Duration {
 	s.t.Helper()
 	start := time.Now()

@@ -1,10 +1,13 @@
 package listen_test
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -13,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
 )
 
@@ -171,4 +175,144 @@ func TestTooManyLargeBodies(t *testing.T) {
 		}
 		s.end()
 	})
+}
+
+func TestUnverifiedAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		box := &memory{}
+		var kept int64
+		var broken error
+		var log bytes.Buffer
+		h := receiver(t, listen.Options{
+			Store: box, Verify: signing(t), Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Unverified: &listen.UnverifiedLimit{MaxBytes: 80_000, CountBytes: func(context.Context) (int64, error) { return kept, broken }},
+		}).Handler()
+		body := func(n int) string { return fmt.Sprintf(`{"pad":%q}`, strings.Repeat("x", n-20)) }
+		want := func(what string, n, status int) {
+			t.Helper()
+			rec := send(t, h, body(n), "zz")
+			if rec.Code != status || (rec.Header().Get("Retry-After") != "") != (status == 503) {
+				t.Errorf("%s: answer %d with Retry-After %q; want %d", what, rec.Code, rec.Header().Get("Retry-After"), status)
+			}
+			if rec := send(t, h, body(n), signature(body(n))); rec.Code != 200 {
+				t.Errorf("%s, verified: answer %d; want 200", what, rec.Code)
+			}
+		}
+		want("first", 6_000, 200)
+		want("beyond the minute's share", 6_000, 503)
+		want("within it", 2_000, 200)
+		time.Sleep(time.Minute)
+		want("one that is greater than a share", 20_000, 200)
+		want("after it", 100, 503)
+		time.Sleep(time.Minute)
+		kept = 79_000
+		want("beyond all that may be kept", 6_000, 503)
+		want("the rest of it", 500, 200)
+		time.Sleep(5 * time.Second)
+		kept = 10_000 // something was pruned
+		want("after a prune", 6_000, 200)
+		broken = fmt.Errorf("count: %w", inbox.ErrLocked)
+		time.Sleep(time.Minute)
+		if rec := send(t, h, body(100), "zz"); rec.Code != 503 {
+			t.Errorf("when it cannot be counted: answer %d; want 503", rec.Code)
+		}
+		broken = errors.New("broken")
+		if rec := send(t, h, body(100), "zz"); rec.Code != 503 {
+			t.Errorf("when it cannot be counted for good: answer %d; want 503", rec.Code)
+		}
+		if n := strings.Count(log.String(), "too many unverified deliveries"); n != 3 {
+			t.Errorf("told %d times; want 3, once for each minute: %s", n, log.String())
+		}
+		verified := 0
+		deliveries, _ := box.kept()
+		for _, d := range deliveries {
+			if d.Verified == inbox.Yes {
+				verified++
+			}
+		}
+		if verified != 8 || len(deliveries) != 8+5 {
+			t.Errorf("%d of %d stored deliveries verified; want 8 of 13", verified, len(deliveries))
+		}
+	})
+}
+
+// A request whose end is in doubt is the last one of its connection: what
+// follows is never taken for another request, which a proxy would not have seen.
+func TestDoubtfulRequestIsTheLast(t *testing.T) {
+	const second = "POST /second HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n[]"
+	for name, first := range map[string]string{
+		"length and chunked": "POST /first HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\n\r\n",
+		"chunked and length": "POST /first HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Length: 12\r\n\r\n2\r\n[]\r\n0\r\n\r\n",
+		"of HTTP/1.0":        "POST /first HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n[]",
+		"without a body":     "GET /first HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			box := &memory{}
+			c := raw(t, receiver(t, listen.Options{Store: box}))
+			if _, err := io.WriteString(c, first+second); err != nil {
+				t.Fatal(err)
+			}
+			answers, err := io.ReadAll(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(string(answers), "HTTP/1."); n != 1 || !strings.Contains(string(answers), "\r\nConnection: close\r\n") {
+				t.Errorf("%d answers; want one that closes the connection:\n%s", n, answers)
+			}
+			kept, _ := box.kept()
+			for _, d := range kept {
+				if d.Path != "/first" {
+					t.Errorf("stored a delivery at %s", d.Path)
+				}
+			}
+		})
+	}
+}
+
+// A connection is kept after requests whose end is clear.
+func TestConnectionIsKept(t *testing.T) {
+	c := raw(t, receiver(t, listen.Options{Store: &memory{}}))
+	answers := bufio.NewReader(c)
+	for range 3 {
+		if _, err := io.WriteString(c, post(delivered)); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		if err := res.Body.Close(); err != nil || res.StatusCode != http.StatusOK || res.Close {
+			t.Errorf("%s, closing %v, %v; want 200 on a kept connection", res.Status, res.Close, err)
+		}
+	}
+}
+
+// raw serves r on loopback and returns a connection to it.
+func raw(t *testing.T, r *listen.Receiver) net.Conn {
+	t.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	var d net.Dialer
+	c, err := d.DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

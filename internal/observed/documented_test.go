@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// The tables of the interface document and ours name the same members, and the same
-// words.
+// The tables of the interface document and ours name the same members, and the same words.
 func TestKnownIsWhatTheInterfaceShows(t *testing.T) {
 	f, err := os.Open("../../docs/interface.md")
 	if err != nil {

@@ -202,8 +202,7 @@ func TestRecorderIsBounded(t *testing.T) {
 	}
 }
 
-// One event with many names counts once beyond the limit; one that is too long is not
-// read.
+// One event with many names counts once beyond the limit; one that is too long is not read.
 func TestLargeEventsAreBounded(t *testing.T) {
 	letters := func(n int) string {
 		return strings.Map(func(c rune) rune { return c - '0' + 'a' }, fmt.Sprintf("%05d", n))

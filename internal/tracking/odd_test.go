@@ -7,8 +7,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// genuine are numbers in the forms that carriers give, and some that only look
-// like something else.
+// genuine are numbers in the forms that carriers give, and some that only look like something else.
 var genuine = []string{
 	"1Z999AA10123456784", "1Z12345E0205271688", "1ZE12E456678901234", "T1234567890", "123456789", "MI123456789012345678901", // UPS
 	"94001118992231234567", "9400111899223197428490", "9205590164917312751089", "420941079400111899223197428490", "EA123456789US", "82000000000", // USPS
@@ -34,8 +33,7 @@ func TestGenuineNumbersAreGood(t *testing.T) {
 	}
 }
 
-// What is refused as a number, and what the same is as a referId: good, a
-// note or refused too.
+// What is refused as a number, and what the same is as a referId: good, a note or refused too.
 func TestOddValues(t *testing.T) {
 	for _, group := range []struct {
 		referID string

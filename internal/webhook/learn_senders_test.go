@@ -26,8 +26,7 @@ var timestampSenders = []timestampSender{
 	{"TrackingMore V2", "owner@shop.example", webhook.UnitSeconds, "signature", "timeStr", "verifyInfo"},
 }
 
-// deliver returns the n-th delivery of a sender. Its fields that can be empty
-// hold filled.
+// deliver returns the n-th delivery of a sender. Its fields that can be empty hold filled.
 func (s timestampSender) deliver(n int, array bool, filled string) webhook.Sample {
 	when := at.Add(time.Duration(n) * 7 * time.Minute)
 	stamp := fmt.Sprint(when.Unix())

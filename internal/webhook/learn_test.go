@@ -41,8 +41,7 @@ func learn(t testing.TB, all []webhook.Sample, secretValues ...string) webhook.L
 	return got
 }
 
-// Whatever is learnt from signed deliveries is the scheme itself, whichever of
-// many it is.
+// Whatever is learnt from signed deliveries is the scheme itself, whichever of many it is.
 func TestLearnRoundTrip(t *testing.T) {
 	const hexKey = "whsec_00112233445566778899aabbccddeeff"
 	var all []webhook.Scheme
@@ -272,8 +271,7 @@ func TestParseCaptures(t *testing.T) {
 	}
 }
 
-// From deliveries that nobody signed nothing keyed is learnt, whatever they
-// hold.
+// From deliveries that nobody signed nothing keyed is learnt, whatever they hold.
 func FuzzLearn(f *testing.F) {
 	f.Add("X-Signature", "t=1614265330,v1="+hexMAC("k", body), "a=1&sig="+hexMAC("k", body), body)
 	f.Add("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac("k", body)), "", `{"sign":"`+hexMAC("k", "1")+`","ts":1614265330}`)

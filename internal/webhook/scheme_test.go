@@ -188,8 +188,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// Whatever passes the check can be signed and then verifies, and only with the
-// secret it was signed with.
+// Whatever passes the check can be signed and then verifies, and only with the secret it was signed with.
 func FuzzScheme(f *testing.F) {
 	add := func(s webhook.Scheme) {
 		f.Add(s.Kind, s.Algorithm, s.Key.StripPrefix, s.Key.Encoding, s.Key.Normalize, s.Signed, s.Signature.From, s.Signature.Format,

@@ -15,8 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// spoolTest is an opener of input from in, with its temporary files in a
-// folder of their own.
+// spoolTest is an opener of input from in, with its temporary files in a folder of their own.
 func spoolTest(t *testing.T, in *os.File, most int64) (Opener, string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -24,8 +23,7 @@ func spoolTest(t *testing.T, in *os.File, most int64) (Opener, string) {
 	return Opener{stdin: term.New(in, os.Stdout, os.Stderr, term.Facts{}).In, MaxBytes: most}, folder
 }
 
-// A signal ends the opening of a FIFO that nobody writes to, and a read from
-// one that is silent.
+// A signal ends the opening of a FIFO that nobody writes to, and a read from one that is silent.
 func TestOpeningInputEndsWithTheContext(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

@@ -1,13 +1,21 @@
 package send
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -55,5 +63,45 @@ func TestStopHintSpeaksOfUnknownRows(t *testing.T) {
 		if !errors.As(err, &e) || strings.Contains(e.Hint, "unknown rows") != (unknown > 0) {
 			t.Errorf("%d unknown: %+v", unknown, e)
 		}
+	}
+}
+
+// A store that fails while a report is made is the error, not left out of it.
+func TestFailedLookUpsAreReturned(t *testing.T) {
+	home := t.TempDir()
+	a := &app.App{
+		IO:      term.New(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}, term.Facts{}),
+		Sources: func([]config.Flag) config.Sources { return config.Sources{WorkDir: home, Home: home} },
+	}
+	s, err := a.Session(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := s.Store(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	k := &Execution{Call: &command.Call{Session: s, Cmd: &cobra.Command{}}, Store: db, Run: ledger.Run{ID: 1}}
+	for _, res := range []Result{{New: 2, Rejected: 1}, {New: 2, Unknown: 1}} {
+		var own *command.ExitError
+		if err := k.outcome(t.Context(), res, nil); !errors.As(err, &own) || !strings.Contains(err.Error(), "closed") {
+			t.Errorf("%v; want what became of the rows, and that the reason could not be looked up", err)
+		}
+	}
+}
+
+// The time that rows took to send is without the wait for their processing.
+func TestCountsShowTheTimeOfSending(t *testing.T) {
+	var buf bytes.Buffer
+	io := term.New(nil, &buf, &buf, term.Facts{OutTerminal: true, Env: map[string]string{"NO_COLOR": "1"}})
+	res := Result{Run: "1", Read: 2, Accepted: 2, Sent: 2, Batches: 1, ElapsedSeconds: 13, sending: 1200 * time.Millisecond}
+	if err := printCounts((&command.Output{}).On(io.Out), res); err != nil {
+		t.Fatal(err)
+	}
+	if want := "2 rows sent in 1 request, 1.2 s\n"; !strings.HasSuffix(buf.String(), want) {
+		t.Errorf("%q; want %q at the end", buf.String(), want)
 	}
 }

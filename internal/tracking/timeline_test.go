@@ -1,6 +1,7 @@
 package tracking_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,79 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
+
+func TestTimesCompare(t *testing.T) {
+	told := func(checkpoint, updated string) tracking.Tracking {
+		return tracking.Tracking{LatestTime: checkpoint, Updated: updated}
+	}
+	const early, late = "2026-01-05T08:00:00.000Z", "2026-01-05T09:00:00.000Z"
+	list := tracking.Tracking{Checkpoints: []tracking.Checkpoint{{UTC: early}, {UTC: late}, {UTC: "soon"}}}
+	for name, tt := range map[string]struct {
+		a, b tracking.Tracking
+		want int
+	}{
+		"newer checkpoint":               {told(late, ""), told(early, ""), 1},
+		"checkpoint before record":       {told(late, early), told(early, late), 1},
+		"equal checkpoints, newer":       {told(late, late), told(late, early), 1},
+		"equal in other spelling":        {told("2026-01-05T09:00:00Z", ""), told("2026-01-05T10:00:00+01:00", ""), 0},
+		"equal but for microseconds":     {told("2026-01-05T09:00:00.0001Z", ""), told(late, ""), 0},
+		"no checkpoint on one side":      {told("", late), told(late, early), 1},
+		"no record on one side":          {told(late, late), told(late, ""), 0},
+		"nothing in common":              {told(late, ""), told("", early), 0},
+		"nothing":                        {told("", ""), told("", ""), 0},
+		"unreadable":                     {told("yesterday", "2026-01-05 09:00"), told(early, early), 0},
+		"unreadable checkpoint":          {told("yesterday", late), told(early, early), 1},
+		"list of checkpoints, newer":     {list, told(early, ""), 1},
+		"list of checkpoints, the same":  {list, told(late, ""), 0},
+		"list beside the latest of both": {tracking.Tracking{LatestTime: early, Checkpoints: list.Checkpoints}, told(late, ""), -1},
+	} {
+		if got := tt.a.Times().Compare(tt.b.Times()); got != tt.want {
+			t.Errorf("%s: %d; want %d", name, got, tt.want)
+		}
+		if got := tt.b.Times().Compare(tt.a.Times()); got != -tt.want {
+			t.Errorf("%s, the other way round: %d; want %d", name, got, -tt.want)
+		}
+	}
+}
+
+func TestTransit(t *testing.T) {
+	for _, c := range []struct {
+		status string
+		times  []string
+		want   time.Duration
+	}{
+		{"1", []string{"2026-03-06T17:12:00Z", "2026-03-04T11:12:00Z"}, 54 * time.Hour},
+		{"2", []string{"2026-03-06T17:12:00Z", "2026-03-04T11:12:00Z"}, 0}, // not delivered
+		{"1", []string{"2026-03-06T17:12:00Z"}, 0},
+		{"1", []string{"2026-03-06T17:12:00Z", "1970-01-01T00:00:00Z"}, 0}, // before tracking numbers
+		{"1", nil, 0},
+	} {
+		tr := tracking.Tracking{Status: c.status}
+		for _, at := range c.times {
+			tr.Checkpoints = append(tr.Checkpoints, tracking.Checkpoint{UTC: at})
+		}
+		if got := tr.Transit(); got != c.want {
+			t.Errorf("status %s, %v: %v; want %v", c.status, c.times, got, c.want)
+		}
+	}
+}
+
+func TestWithOlderAddsWhatWasBeforeTheOldestCheckpoint(t *testing.T) {
+	event := tracking.Tracking{Checkpoints: []tracking.Checkpoint{at("12", "Delivered", ""), at("11", "Departed", "Bonn"), {Event: "No time"}}}
+	var got []string
+	for _, c := range event.WithOlder([]tracking.Checkpoint{
+		at("11", "Departed", "Rome"), at("11", "Arrived", ""), at("10", "Picked up", ""), {Event: "No time"}, {Event: "Another"},
+	}) {
+		got = append(got, c.Event+c.City)
+	}
+	if want := []string{"Delivered", "DepartedBonn", "Picked up", "No time", "Another"}; !slices.Equal(got, want) {
+		t.Errorf("%q; want %q", got, want)
+	}
+	event.Checkpoints = nil
+	if got := event.WithOlder([]tracking.Checkpoint{at("10", "a", ""), at("10", "a", "")}); len(got) != 2 {
+		t.Errorf("an event without a timeline: %v", got)
+	}
+}
 
 // shown is a timeline in a few words: each event with what is marked.
 func shown(entries []tracking.Entry) []string {
