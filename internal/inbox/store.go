@@ -200,15 +200,6 @@ type Query struct {
 	Limit  int   // at most so many; 0 for no bound
 	Newest bool  // greatest Delivery first, of one the greatest Seq: what was verified again stays in its place
 
-	// AsStored allows rows as they were when they were stored: what changed them since,
-	// such as a verified event of the same Key, need not show. There may be more of them
-	// than are yielded, but for none if none is. Beside it only After and Limit are read.
-	// It spares who reads on asking the database.
-	AsStored bool
-	// Own, beside AsStored, allows rows to be left out that other processes stored: who
-	// has read all that this process stored does not ask the database either.
-	Own bool
-
 	Delivery       int64  // of this delivery; 0 for any
 	EventID        string // rows whose Key is [webhook.IDKey] of it; empty for any, likewise below
 	Key            []byte // rows with this Key

@@ -46,7 +46,6 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	page := make([]inbox.Event, pageSize)
-	r.changed.Store(true)
 	for {
 		last, from, began := ctx.Err() != nil, after, time.Now()
 		err := r.readNew(context.WithoutCancel(ctx), page, &after, last, fn)
@@ -71,9 +70,7 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 		select {
 		case <-r.subscribers[0]:
 		case <-poll.C:
-			r.changed.Store(true)
 		case d := <-r.refusals:
-			r.changed.Store(true) // poll begins anew
 			if err := r.reportRefusal(d, fn); err != nil {
 				return err
 			}
@@ -88,10 +85,8 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 func (r *Receiver) readNew(ctx context.Context, page []inbox.Event, after *int64, toEnd bool, fn func(Notification) error) error {
 	for {
 		rows, size := page[:0], 0
-		own := !r.changed.Swap(false)
-		for row, err := range r.o.Store.Events(ctx, inbox.Query{After: *after, Limit: pageSize, AsStored: !toEnd, Own: own}) {
+		for row, err := range r.o.Store.Events(ctx, inbox.Query{After: *after, Limit: pageSize}) {
 			if err != nil {
-				r.changed.Store(true)
 				return err
 			}
 			rows = append(rows, row)
@@ -105,11 +100,7 @@ func (r *Receiver) readNew(ctx context.Context, page []inbox.Event, after *int64
 			}
 			*after = row.Seq
 		}
-		full := len(rows) == pageSize || size >= pageBytes
-		if full {
-			r.changed.Store(true)
-		}
-		if !toEnd || !full {
+		if !toEnd || len(rows) < pageSize && size < pageBytes {
 			return nil
 		}
 	}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -110,93 +108,6 @@ func TestFollowReadsPages(t *testing.T) {
 				}
 			}
 		}
-	})
-}
-
-// queried is a store that knows what it was asked.
-type queried struct {
-	*memory
-
-	mu  sync.Mutex
-	own []bool // of each query
-}
-
-// asked returns what was asked since the last call.
-func (q *queried) asked() []bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	own := q.own
-	q.own = nil
-	return own
-}
-
-func (q *queried) Events(ctx context.Context, query inbox.Query) iter.Seq2[inbox.Event, error] {
-	q.mu.Lock()
-	q.own = append(q.own, query.Own)
-	q.mu.Unlock()
-	return q.memory.Events(ctx, query)
-}
-
-// After a delivery of its own a receiver reads what this process stored, which asks no
-// database; after a signal or half a second, and after a failure, all.
-func TestFollowReadsItsOwnFromMemory(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		box := &queried{memory: &memory{}}
-		r := receiver(t, listen.Options{Store: box})
-		var fails atomic.Bool
-		box.before = func(_ context.Context, method string) error {
-			if fails.Load() && method == "Events" {
-				return inbox.ErrLocked
-			}
-			return nil
-		}
-		f := follow(t, r, 0, nil)
-		synctest.Wait()
-		check := func(what string, want ...bool) {
-			t.Helper()
-			time.Sleep(50 * time.Millisecond)
-			synctest.Wait()
-			if got := box.asked(); !slices.Equal(got, want) {
-				t.Errorf("%s: of its own %v; want %v", what, got, want)
-			}
-		}
-		check("first", false)
-		send(t, r.Handler(), `[{"eventId":"a"}]`, "")
-		check("delivery", true, true)
-		r.Wake()
-		check("signal", false)
-		time.Sleep(time.Second / 2)
-		check("poll", false)
-		fails.Store(true)
-		send(t, r.Handler(), `[{"eventId":"b"}]`, "")
-		check("failure", true)
-		send(t, r.Handler(), `[{"eventId":"c"}]`, "")
-		check("after it", false)
-		fails.Store(false)
-		f.end(t)
-		if len(f.told) != 3 {
-			t.Errorf("told %q; want three", f.told)
-		}
-	})
-}
-
-// Refusals that come one after the other do not keep a receiver from what others stored.
-func TestFollowReadsWhatOthersStoredBetweenRefusals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		box := &queried{memory: &memory{}}
-		r := receiver(t, listen.Options{Store: box, Verify: signing(t), Enforce: true})
-		f := follow(t, r, 0, nil)
-		synctest.Wait()
-		box.asked()
-		for range 10 {
-			send(t, r.Handler(), delivered, "forged")
-			time.Sleep(100 * time.Millisecond)
-			synctest.Wait()
-		}
-		if !slices.Contains(box.asked(), false) {
-			t.Error("in a second, the store was not asked what others stored")
-		}
-		f.end(t)
 	})
 }
 

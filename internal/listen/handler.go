@@ -133,7 +133,7 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, body []byte)
 	default:
 		r.stored.Add(1)
 		r.storeAlert.recovered()
-		r.signal()
+		r.Wake()
 		r.answerStored(w, req, receipt.Delivery)
 	}
 }

@@ -86,7 +86,6 @@ type Receiver struct {
 	rejectAlert   rejectAlert
 	readAlert     readAlert   // of Follow
 	unreadable    atomic.Bool // Follow can't read the store for now
-	changed       atomic.Bool // others may have stored something since Follow read
 	skew          skewDetector
 	quota         *quota // nil for none
 
@@ -146,15 +145,9 @@ func (r *Receiver) Subscribe() <-chan struct{} {
 	return c
 }
 
-// Wake tells all subscribers that there may be something new, perhaps by another
-// process. It never blocks.
+// Wake tells all subscribers that there may be something new, stored by this receiver or
+// by another process. It never blocks.
 func (r *Receiver) Wake() {
-	r.changed.Store(true)
-	r.signal()
-}
-
-// signal is Wake after this receiver stored a delivery.
-func (r *Receiver) signal() {
 	for _, c := range r.subscribers {
 		select {
 		case c <- struct{}{}:

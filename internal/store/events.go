@@ -136,12 +136,6 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 		if limit <= 0 {
 			limit = math.MaxInt
 		}
-		if q.AsStored {
-			if events, atEnd := d.writer.recent.after(q.After, limit); events != nil || atEnd && q.Own {
-				yieldAll(events, yield)
-				return
-			}
-		}
 		var bodies bodyReader
 		size := min(limit, pageRows)
 		for row, err := range inPages(size, func(last eventRow) ([]eventRow, error) { return d.eventPage(ctx, q, last.Event, size) }) {
@@ -151,15 +145,6 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 			if limit--; !yield(row.Event, err) || err != nil || limit == 0 {
 				return
 			}
-		}
-	}
-}
-
-// yieldAll yields events until yield returns false.
-func yieldAll(events []inbox.Event, yield func(inbox.Event, error) bool) {
-	for _, e := range events {
-		if !yield(e, nil) {
-			return
 		}
 	}
 }

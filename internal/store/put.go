@@ -153,9 +153,7 @@ func (t *tx) place(ctx context.Context, all []*arrival) ([]eventLine, error) {
 
 // addEvents adds events that were placed.
 func (t *tx) addEvents(ctx context.Context, lines []eventLine) error {
-	t.placed = append(t.placed, lines...)
-	err := t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
-	return err
+	return t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
 }
 
 // markOf compares an event with the current one of its key, nil if there is none.
@@ -217,23 +215,6 @@ type eventLine struct {
 // eventColumnsToAdd are those of [eventLine.values].
 const eventColumnsToAdd = `seq, delivery, received, place, start, length, event_key, sum, event_id, kind, event_time,
 	tracking_number, status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly, folded, synthetic`
-
-// spareBody is how much of a body an event may keep in memory beyond its own bytes.
-const spareBody = 256
-
-// stored returns the event as the store has it. Of a body with much else it holds a copy.
-func (l eventLine) stored() inbox.Event {
-	d, e := &l.a.delivery, l.a.rows[l.i]
-	e.Seq, e.Delivery, e.ReceivedAt, e.Mark = l.a.receipt.Rows[l.i].Seq, l.a.receipt.Delivery, instant(millis(d.ReceivedAt)), *l.mark
-	e.Verified, e.Reason, e.BodyAuthenticated = d.Verified, d.Reason, d.BodyAuthenticated
-	for _, text := range []*string{&e.EventID, &e.Kind, &e.EventTime, &e.TrackingNumber, &e.Status, &e.StatusTrack, &e.StatusLabel, &e.LatestEvent, &e.RouterID, &e.Anomaly} {
-		*text = clean(*text)
-	}
-	if len(d.Body) > len(e.Raw)+spareBody {
-		e.Raw, e.Data = bytes.Clone(e.Raw), bytes.Clone(e.Data)
-	}
-	return e
-}
 
 func (l eventLine) values() []any {
 	d, e := &l.a.delivery, &l.a.rows[l.i]

@@ -11,8 +11,7 @@ type tx struct {
 	w    *writer
 	last *lastNumbers // with those that this transaction gave; nil until they are read
 
-	changed bool        // it did more than read
-	placed  []eventLine // the events that it added
+	changed bool // it did more than read
 
 	putsOnly bool        // all that it does is to store arrivals
 	closing  bool        // the job reads nothing any more: what the database can take together is deferred

@@ -28,7 +28,6 @@ const (
 type writer struct {
 	engine *Engine
 	sql    *statements
-	recent recent
 	token  chan struct{} // full while a goroutine holds the token
 
 	mu    sync.Mutex
@@ -287,11 +286,7 @@ func (t *tx) end(ctx context.Context, err error) error {
 		t.w.rollback(ctx)
 		return nil
 	}
-	if err := t.w.commitOrRollback(ctx, err, t.deferred...); err != nil {
-		return err
-	}
-	t.w.recent.add(t.placed)
-	return nil
+	return t.w.commitOrRollback(ctx, err, t.deferred...)
 }
 
 // doAll does jobs: those that store arrivals first and together, likewise those that

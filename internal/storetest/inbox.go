@@ -35,7 +35,6 @@ var inboxTests = map[string]func(*world){
 	"QueriesByEverything":             queriesByEverything,
 	"VerifiedAgainAreListedAsCame":    verifiedAgainAreListedAsTheyCame,
 	"QueriesPageByPage":               queriesPageByPage,
-	"ReadsOnAsStored":                 readsOnAsStored,
 	"BodyOfLoopMayCallTheStore":       bodyOfLoopMayCallTheStore,
 	"CountsWhatThereIs":               countsWhatThereIs,
 	"ListsWithoutBodies":              listsWithoutBodies,

@@ -143,39 +143,3 @@ func countsWhatThereIs(w *world) {
 		Rows: map[inbox.Mark]int64{inbox.Current: 2, inbox.Superseded: 1, inbox.Duplicate: 1, inbox.Conflict: 1, inbox.Anomaly: 1},
 	})
 }
-
-// Who reads on gets each row once and in order, with all that it has, whoever stored it.
-func readsOnAsStored(w *world) {
-	other := w.open()
-	for i := range 60 {
-		in := w.Store
-		if i%7 > 4 {
-			in = other
-		}
-		d := delivery(fmt.Sprintf(`[%s,%s, 8]`, event(uuid(i), ""), event(uuid(i-1), `,"a":1`)), []inbox.Verified{inbox.Yes, inbox.No}[i%2])
-		d.ReceivedAt = d.ReceivedAt.Add(time.Duration(i) * time.Microsecond)
-		w.putInto(in, d)
-	}
-	want := collect(w, w.Events(w.Context(), inbox.Query{}))
-	for _, in := range []Store{w.Store, other} {
-		var got []inbox.Event
-		for last := int64(0); last < int64(len(want)); {
-			page := collect(w, in.Events(w.Context(), inbox.Query{After: last, Limit: 7, AsStored: true}))
-			if len(page) == 0 || len(page) > 7 {
-				w.Fatalf("%d rows behind %d", len(page), last)
-			}
-			got, last = append(got, page...), page[len(page)-1].Seq
-		}
-		for i := range got {
-			if want[i].Mark == inbox.Superseded && got[i].Mark == inbox.Current {
-				got[i].Mark = inbox.Superseded // as it was when it came
-			}
-		}
-		w.same("rows", got, want)
-		own := func() int {
-			return len(collect(w, in.Events(w.Context(), inbox.Query{After: int64(len(want)), Limit: 7, AsStored: true, Own: true})))
-		}
-		w.same("behind the last of its own", own(), 0)
-		w.same("behind the last", len(collect(w, in.Events(w.Context(), inbox.Query{After: int64(len(want)), Limit: 7, AsStored: true}))), 0)
-	}
-}
