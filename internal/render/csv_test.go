@@ -1,11 +1,18 @@
 package render
 
 import (
+	"bytes"
 	"encoding/csv"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/xuri/excelize/v2"
+
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 func TestCSV(t *testing.T) {
@@ -158,4 +165,149 @@ func FuzzCSV(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestWorkbook(t *testing.T) {
+	var b bytes.Buffer
+	p, err := New(term.Plain(&b), Options{Format: "xlsx", Title: "list"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	columns := []Column{{Name: "REF", CSV: "referId", ID: true, Right: true}, {Name: "STATUS"}, {Name: "COUNT", Right: true}, {Name: "SEEN"}, {Name: "CHECKPOINT", Clock: true}}
+	rows := p.Table(columns...)
+	at := time.Date(2026, 11, 20, 14, 3, 5, 0, time.Local)
+	for _, cells := range [][]Cell{
+		{{Text: "00123"}, {Text: "=1+1"}, {Text: "12"}, {Text: "then", Time: at}, {Text: "2026-11-20 14:03:05"}},
+		{{Text: "7"}, {Text: "moved"}, {Text: "1234567890123456"}, {}, {Text: "soon"}},
+		{{Text: "8"}, {Text: "moved"}, {Text: "1.5"}},
+	} {
+		if err := rows.Add(cells); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(rows.Flush(), p.Text("a line\nanother"), p.Table(Column{Name: "X"}).Flush()); err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Row("late"); !errors.Is(err, errSheetEnded) {
+		t.Errorf("a row of an earlier sheet: %v", err)
+	}
+	if cut, err := p.Close(); cut != 0 || err != nil {
+		t.Fatal(cut, err)
+	}
+	f, err := excelize.OpenReader(bytes.NewReader(b.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][][]string{}
+	for _, name := range f.GetSheetList() {
+		if got[name], err = f.GetRows(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string][][]string{
+		"list": {
+			{"referId", "STATUS", "COUNT", "SEEN", "CHECKPOINT"},
+			{"00123", "=1+1", "12", "2026-11-20 14:03:05", "2026-11-20 14:03:05"},
+			{"7", "moved", "1234567890123456", "", "soon"},
+			{"8", "moved", "1.5"},
+		},
+		"list 2": {{"TEXT"}, {"a line"}, {"another"}},
+		"list 3": {{"X"}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	types := ""
+	for _, cell := range []string{"A2", "B2", "C2", "D2", "E2", "C3", "C4"} {
+		kind, err := f.GetCellType("list", cell)
+		if err != nil {
+			t.Fatal(err)
+		}
+		types += fmt.Sprint(kind == excelize.CellTypeInlineString, " ")
+	}
+	if types != "true true false false false true false " {
+		t.Errorf("texts are %s", types)
+	}
+}
+
+func TestFields(t *testing.T) {
+	fields := []Field{
+		{Name: "Number", Value: "1Z999AA10123456784"},
+		{Name: "Carrier", Value: ""},
+		{Name: "Status", Value: "Delivered", Style: term.Good},
+		{Name: "Latest event", Value: "Departed from the sorting centre\x1b[2J in Køge"},
+		{Name: "配達", Value: "完了"},
+	}
+	const plain = "Number:        1Z999AA10123456784\n" +
+		"Status:        Delivered\n" +
+		"Latest event:  Departed from the sorting centre\\u{1b}[2J in Køge\n" +
+		"配達:          完了\n"
+	const narrow = "Number:        1Z999AA10123456784\n" +
+		"Status:        Delivered\n" +
+		"Latest event:  Departed from the sorting\n" +
+		"               centre\\u{1b}[2J in Køge\n" +
+		"配達:          完了\n"
+	tests := []struct {
+		name    string
+		columns int // 0 for no terminal
+		want    string
+	}{
+		{"no terminal", 0, plain},
+		{"wide", 100, plain},
+		{"narrow", 41, narrow},
+		{"too narrow to wrap", 20, plain},
+	}
+	for _, tt := range tests {
+		out, got := file()
+		if tt.columns > 0 {
+			out, got = screen(tt.columns, plainly)
+		}
+		if err := Fields(out, fields...); err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != tt.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+	}
+	out, got := screen(80, nil)
+	if err := Fields(out, fields[2]); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\x1b[1mStatus:\x1b[0m  \x1b[32mDelivered\x1b[0m\n"; got.String() != want {
+		t.Errorf("in colour: %q; want %q", got, want)
+	}
+	out, got = file()
+	if err := Fields(out, Field{Name: "a"}); err != nil || got.Len() > 0 {
+		t.Errorf("only empty fields: %q, %v", got, err)
+	}
+}
+
+func TestFieldsBreakNoWord(t *testing.T) {
+	out, got := screen(30, plainly)
+	if err := Fields(out, Field{Name: "Numbers", Value: "00340434161094042557 and RR123456785JP"}); err != nil {
+		t.Fatal(err)
+	}
+	want := "Numbers:  00340434161094042557\n          and RR123456785JP\n"
+	if got.String() != want {
+		t.Errorf("got %q; want %q", got, want)
+	}
+}
+
+func TestLocalTime(t *testing.T) {
+	at := time.Date(2025, 11, 21, 13, 3, 5, 9e8, time.UTC)
+	for offset, want := range map[int]string{
+		0:                 "2025-11-21 13:03:05 +00:00",
+		3600:              "2025-11-21 14:03:05 +01:00",
+		-(3*60 + 30) * 60: "2025-11-21 09:33:05 -03:30",
+	} {
+		if got := timeIn(at, time.FixedZone("", offset), withOffset); got != want {
+			t.Errorf("offset %d: %q; want %q", offset, got, want)
+		}
+	}
+	if got := LocalTime(time.Time{}); got != "" {
+		t.Errorf("zero time: %q; want nothing", got)
+	}
+	if got, want := LocalTime(at), timeIn(at, time.Local, withOffset); got != want {
+		t.Errorf("LocalTime: %q; want %q", got, want)
+	}
 }

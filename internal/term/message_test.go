@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // messages runs say under o and returns what came to Err, which is no
@@ -147,4 +151,182 @@ func FuzzFail(f *testing.F) {
 			t.Errorf("not one clean line of JSON: %q", line)
 		}
 	})
+}
+
+func TestEscapeJSON(t *testing.T) {
+	tests := []struct{ in, want string }{
+		{`{"a":[1,2.50,"b"]}`, `{"a":[1,2.50,"b"]}`},
+		{"{\n  \"a\": 1\r\n}", "{\n  \"a\": 1\r\n}"},
+		{`"<>&ü日"`, `"<>&ü日"`},
+		{"\"\x7f\u0085\u009b\"", `"\u007f\u0085\u009b"`},
+		{"\"\u202e\u200b\ufeff\u2028\u00ad\"", `"\u202e\u200b\ufeff\u2028\u00ad"`},
+		{"\"\U000e0041\"", `"\udb40\udc41"`},
+		{"\"\xff\xe2\x82\"", `"\ufffd\ufffd\ufffd"`},
+		{`"\u001b\ud800\n"`, `"\u001b\ud800\n"`},
+		{"\"\\\u202e\"", `"\\u202e"`}, // not valid JSON; it must not get worse than a text
+	}
+	for _, tt := range tests {
+		if got := string(EscapeJSON([]byte("> "), []byte(tt.in))); got != "> "+tt.want {
+			t.Errorf("EscapeJSON(%q) = %q; want %q", tt.in, got, "> "+tt.want)
+		}
+	}
+}
+
+func TestAppendJSON(t *testing.T) {
+	got, err := AppendJSON([]byte("x"), struct {
+		Text string          `json:"text"`
+		Raw  json.RawMessage `json:"raw"`
+	}{"<a&b>\x1b\x7f\u202e\xff", json.RawMessage("{\"b\": 1.0e2,\n \"a\":\"\u200b\", \"b\":12345678901234567890123}")})
+	want := `x{"text":"<a&b>\u001b\u007f\u202e\ufffd","raw":{"b":1.0e2,"a":"\u200b","b":12345678901234567890123}}`
+	if string(got) != want || err != nil {
+		t.Errorf("got  %s, %v\nwant %s, nil", got, err, want)
+	}
+	if got, err := AppendJSON(nil, json.RawMessage("[\"\xff\u2028\"]")); string(got) != `["\ufffd\u2028"]` || err != nil {
+		t.Errorf("raw bytes became %s, %v", got, err)
+	}
+	if got, err := AppendJSON([]byte("x"), func() {}); string(got) != "x" || err == nil {
+		t.Errorf("a function became %q, %v; want x and an error", got, err)
+	}
+}
+
+func FuzzEscapeJSON(f *testing.F) {
+	for _, s := range []string{`{"a":"b"}`, "\"\u202e\x7f\"", "[\"\U000e0041\",1e5]", `"\u200b\ud83d\ude00"`, "\"\xff\"", "{\"\u2028\":{}}"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		if !json.Valid(src) {
+			return
+		}
+		got := EscapeJSON(nil, src)
+		if !json.Valid(got) || !utf8.Valid(got) {
+			t.Fatalf("EscapeJSON(%q) = %q: not JSON", src, got)
+		}
+		if strings.ContainsFunc(string(got), func(r rune) bool {
+			return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) && !strings.ContainsRune(" \n\r\t", r)
+		}) {
+			t.Errorf("EscapeJSON(%q) = %q holds a control character", src, got)
+		}
+		if diff := cmp.Diff(decoded(t, src), decoded(t, got)); diff != "" {
+			t.Errorf("EscapeJSON(%q) = %q: value changed\n%s", src, got, diff)
+		}
+		if again := EscapeJSON(nil, got); !bytes.Equal(again, got) {
+			t.Errorf("twice: %q, then %q", got, again)
+		}
+	})
+}
+
+func decoded(t *testing.T, p []byte) any {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(p))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		t.Fatalf("decode %q: %v", p, err)
+	}
+	return v
+}
+
+func TestColor(t *testing.T) {
+	type env = map[string]string
+	tests := []struct {
+		name     string
+		asked    string
+		env      env
+		terminal bool
+		want     bool
+	}{
+		{"terminal", "", nil, true, true},
+		{"auto, terminal", "auto", env{"TERM": "xterm"}, true, true},
+		{"pipe", "auto", nil, false, false},
+		{"NO_COLOR of any value", "", env{"NO_COLOR": "yes"}, true, false},
+		{"NO_COLOR=0", "", env{"NO_COLOR": "0"}, true, false},
+		{"empty NO_COLOR is none", "", env{"NO_COLOR": ""}, true, true},
+		{"CLICOLOR_FORCE", "", env{"CLICOLOR_FORCE": "1"}, false, true},
+		{"CLICOLOR_FORCE=0 is none", "", env{"CLICOLOR_FORCE": "0"}, false, false},
+		{"NO_COLOR before CLICOLOR_FORCE", "", env{"NO_COLOR": "1", "CLICOLOR_FORCE": "1"}, true, false},
+		{"dumb", "", env{"TERM": "dumb"}, true, false},
+		{"CLICOLOR_FORCE before dumb", "", env{"TERM": "dumb", "CLICOLOR_FORCE": "1"}, true, true},
+		{"always before all", "always", env{"NO_COLOR": "1", "TERM": "dumb"}, false, true},
+		{"never before all", "never", env{"CLICOLOR_FORCE": "1"}, true, false},
+	}
+	for _, tt := range tests {
+		var out bytes.Buffer
+		io := New(nil, &out, &out, Facts{OutTerminal: tt.terminal, Env: tt.env})
+		if err := io.Configure(Options{Color: tt.asked}); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if got := io.Out.color; got != tt.want {
+			t.Errorf("%s: colour %t; want %t", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestColorIsDecidedPerStream(t *testing.T) {
+	io := New(nil, new(bytes.Buffer), new(bytes.Buffer), Facts{ErrTerminal: true})
+	if io.Out.color || !io.Err.color {
+		t.Errorf("colour out %t, err %t; want false, true", io.Out.color, io.Err.color)
+	}
+	if io.Out.IsTerminal() || !io.Err.IsTerminal() || io.Out.movable || !io.Err.movable || io.InTerminal() {
+		t.Errorf("terminals: out %t %t, err %t %t, in %t; want only err", io.Out.IsTerminal(), io.Out.movable, io.Err.IsTerminal(), io.Err.movable, io.InTerminal())
+	}
+}
+
+func TestConfigureRefusesUnknownColor(t *testing.T) {
+	io := New(nil, new(bytes.Buffer), new(bytes.Buffer), Facts{OutTerminal: true})
+	if err := io.Configure(Options{Color: "sometimes"}); err == nil {
+		t.Error("no error for an unknown colour")
+	}
+	if err := io.Configure(Options{Quiet: true, Verbose: true, JSON: true}); err != nil {
+		t.Error(err)
+	}
+	if !io.options.Quiet || !io.options.Verbose || !io.options.JSON {
+		t.Errorf("quiet %t, verbose %t, JSON %t; want all true", io.options.Quiet, io.options.Verbose, io.options.JSON)
+	}
+}
+
+func TestWidth(t *testing.T) {
+	tests := []struct {
+		name  string
+		facts Facts
+		want  int
+	}{
+		{"no terminal", Facts{Env: map[string]string{"COLUMNS": "100"}}, 0},
+		{"COLUMNS", Facts{OutTerminal: true, Env: map[string]string{"COLUMNS": "60"}}, 60},
+		{"bad COLUMNS", Facts{OutTerminal: true, Env: map[string]string{"COLUMNS": "-3"}}, 80},
+		{"nothing known", Facts{OutTerminal: true}, 80},
+	}
+	for _, tt := range tests {
+		io := New(nil, new(bytes.Buffer), new(bytes.Buffer), tt.facts)
+		if got := io.Out.Width(); got != tt.want {
+			t.Errorf("%s: width %d; want %d", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestTruncate(t *testing.T) {
+	tests := []struct {
+		in    string
+		width int
+		want  string
+	}{
+		{"abc", 3, "abc"},
+		{"abcd", 3, "ab…"},
+		{"日本語", 6, "日本語"},
+		{"日本語", 5, "日本…"},
+		{"日本語", 4, "日…"},
+		{"e\u0301e\u0301e\u0301", 2, "e\u0301…"},
+		{"abc", 1, "…"},
+		{"abc", 0, ""},
+		{"abc", -5, ""},
+		{"", 3, ""},
+	}
+	for _, tt := range tests {
+		got := Truncate(tt.in, tt.width)
+		if got != tt.want {
+			t.Errorf("Truncate(%q, %d) = %q; want %q", tt.in, tt.width, got, tt.want)
+		}
+		if w := DisplayWidth(got); w > max(tt.width, 0) {
+			t.Errorf("Truncate(%q, %d) takes %d columns", tt.in, tt.width, w)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 type word string
@@ -208,4 +211,219 @@ func TestHoldReportsAFailedWrite(t *testing.T) {
 	if _, err := w.Write([]byte("b")); !errors.Is(err, ErrClosed) {
 		t.Errorf("after it: %v; want ErrClosed", err)
 	}
+}
+
+// terminal returns streams whose terminals are buffers.
+func terminal(env map[string]string) (t *IO, out, err *bytes.Buffer) {
+	out, err = new(bytes.Buffer), new(bytes.Buffer)
+	t = New(strings.NewReader(""), out, err, Facts{OutTerminal: true, ErrTerminal: true, Env: env})
+	return t, out, err
+}
+
+func write(t *testing.T, w io.Writer, s string) {
+	t.Helper()
+	if n, err := io.WriteString(w, s); n != len(s) || err != nil {
+		t.Fatalf("Write(%q) = %d, %v; want %d, nil", s, n, err, len(s))
+	}
+}
+
+func TestFilter(t *testing.T) {
+	tests := []struct {
+		name   string
+		writes []string
+		want   string
+	}{
+		{"text", []string{"a\tb\n", "ü 日本\n"}, "a\tb\nü 日本\n"},
+		{"escape", []string{"\x1b[2J\r\x9b"}, `\u{1b}[2J\u{d}\x{9b}`},
+		{"own colour is foreign too", []string{"\x1b[31mred\x1b[0m"}, `\u{1b}[31mred\u{1b}[0m`},
+		{"C1 split", []string{"\xc2", "\x9b31m"}, `\u{9b}31m`},
+		{"four bytes split", []string{"\xf0", "\x9f", "\x98", "\x80!"}, "😀!"},
+		{"tag split", []string{"\xf3\xa0", "\x81\x81"}, `\u{e0041}`},
+		{"started and not finished", []string{"a\xe2\x82", "b"}, `a\x{e2}\x{82}b`},
+		{"finished by the end", []string{"a\xe2\x82"}, `a\x{e2}\x{82}`},
+		{"started twice", []string{"\xe2", "\xe2\x82\xac"}, `\x{e2}€`},
+		{"empty writes", []string{"", "\xc3", "", "\xa9"}, "é"},
+	}
+	for _, tt := range tests {
+		io, out, _ := terminal(nil)
+		for _, w := range tt.writes {
+			write(t, io.Out, w)
+		}
+		if err := io.Close(); err != nil {
+			t.Errorf("%s: Close: %v", tt.name, err)
+		}
+		if got := out.String(); got != tt.want {
+			t.Errorf("%s: terminal got %q; want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestFilterLetsOwnStylesThroughWhereTheyBelong(t *testing.T) {
+	text := "\x1b[32mok\x1b[0m \x1b[5mno\x1b[0m \x1b[32\u202e\n"
+	tests := []struct {
+		name string
+		env  map[string]string
+		want string
+	}{
+		{"colour", nil, "\x1b[32mok\x1b[0m \\u{1b}[5mno\x1b[0m \\u{1b}[32\\u{202e}\n"},
+		{"no colour", map[string]string{"NO_COLOR": "1"}, "ok \\u{1b}[5mno \\u{1b}[32\\u{202e}\n"},
+	}
+	for _, tt := range tests {
+		io, out, _ := terminal(tt.env)
+		if _, err := io.Out.WriteStyled([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if got := out.String(); got != tt.want {
+			t.Errorf("%s: terminal got %q; want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestStyledWriteEndsAnUnfinishedCharacter(t *testing.T) {
+	io, out, _ := terminal(nil)
+	write(t, io.Out, "a\xe2\x82")
+	if err := io.Out.Printf("%s\n", io.Out.Style(Good, "ok")); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), "a\\x{e2}\\x{82}\x1b[32mok\x1b[0m\n"; got != want {
+		t.Errorf("terminal got %q; want %q", got, want)
+	}
+}
+
+func TestBytesPassUnchangedWithoutTerminal(t *testing.T) {
+	var out bytes.Buffer
+	io := New(nil, &out, &out, Facts{})
+	text := "\x1b[31m\x00\xff\u202e\r\n\xe2"
+	write(t, io.Out, text)
+	if err := io.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); got != text {
+		t.Errorf("got %q; want %q", got, text)
+	}
+}
+
+func FuzzFilter(f *testing.F) {
+	for _, s := range []string{"abc\n", "\x1b]52;c;QQ\x07", "\xc2\x9b", "é日😀", "\xf0\x9f\x98", "\u202e\u2028", "\x1b[31mx\x1b[0m"} {
+		f.Add([]byte(s), uint8(1), uint8(2))
+	}
+	f.Fuzz(func(t *testing.T, p []byte, a, b uint8) {
+		whole := filtered(p)
+		i := min(int(a), len(p))
+		j := min(i+int(b), len(p))
+		if parts := filtered(p[:i], p[i:j], p[j:]); parts != whole {
+			t.Errorf("%q in parts (%d, %d) gave %q; at once %q", p, i, j, parts, whole)
+		}
+		var bytewise [][]byte
+		for k := range p {
+			bytewise = append(bytewise, p[k:k+1])
+		}
+		if parts := filtered(bytewise...); parts != whole {
+			t.Errorf("%q byte by byte gave %q; at once %q", p, parts, whole)
+		}
+		if want := VisibleText(string(p)); whole != want {
+			t.Errorf("filter made %q of %q; want %q", whole, p, want)
+		}
+		if !utf8.ValidString(whole) || strings.ContainsFunc(whole, func(r rune) bool {
+			return r != '\n' && r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+		}) {
+			t.Errorf("filter let a control character through: %q of %q", whole, p)
+		}
+		var s filter
+		styled := string(s.styled(p, true))
+		for _, own := range []Style{Heading, Good, Bad, Caution, Faint, Accent} {
+			styled = strings.ReplaceAll(styled, own.sequence(), "")
+		}
+		styled = strings.ReplaceAll(styled, resetSequence, "")
+		if strings.ContainsRune(styled, '\x1b') {
+			t.Errorf("styled write let %q through of %q", styled, p)
+		}
+	})
+}
+
+func filtered(writes ...[]byte) string {
+	var f filter
+	var out []byte
+	for _, p := range writes {
+		out = append(out, f.plain(p)...)
+	}
+	return string(f.flush(out))
+}
+
+func TestVisible(t *testing.T) {
+	tests := []struct{ in, line, text string }{
+		{"", "", ""},
+		{"plain ASCII ~", "plain ASCII ~", "plain ASCII ~"},
+		{"Größe 日本 👍🏽 é", "Größe 日本 👍🏽 é", "Größe 日本 👍🏽 é"},
+		{"a\nb\tc", `a\nb\tc`, "a\nb\tc"},
+		{"a\rb", `a\u{d}b`, `a\u{d}b`},
+		{"\x00\x07\x1b[31m\x7f", `\u{0}\u{7}\u{1b}[31m\u{7f}`, `\u{0}\u{7}\u{1b}[31m\u{7f}`},
+		{"\x1b]52;c;AAAA\x07", `\u{1b}]52;c;AAAA\u{7}`, `\u{1b}]52;c;AAAA\u{7}`},
+		{"\u0080\u009b31m\u0085", `\u{80}\u{9b}31m\u{85}`, `\u{80}\u{9b}31m\u{85}`},
+		{"\x80\x9b\xff", `\x{80}\x{9b}\x{ff}`, `\x{80}\x{9b}\x{ff}`},
+		{"a\xe2\x82", `a\x{e2}\x{82}`, `a\x{e2}\x{82}`},
+		{"\xed\xa0\x80", `\x{ed}\x{a0}\x{80}`, `\x{ed}\x{a0}\x{80}`},
+		{"\xc0\x9b", `\x{c0}\x{9b}`, `\x{c0}\x{9b}`},
+		{"\u202eabc\u202c", `\u{202e}abc\u{202c}`, `\u{202e}abc\u{202c}`},
+		{"\u061c\u200e\u200f\u2066\u2069", `\u{61c}\u{200e}\u{200f}\u{2066}\u{2069}`, `\u{61c}\u{200e}\u{200f}\u{2066}\u{2069}`},
+		{"\u200b\u200d\u2060\ufeff", `\u{200b}\u{200d}\u{2060}\u{feff}`, `\u{200b}\u{200d}\u{2060}\u{feff}`},
+		{"\u2028\u2029\u00ad", `\u{2028}\u{2029}\u{ad}`, `\u{2028}\u{2029}\u{ad}`},
+		{"\U000e0041\U000e0001\U000e01ef", `\u{e0041}\u{e0001}\u{e01ef}`, `\u{e0041}\u{e0001}\u{e01ef}`},
+		{"\u3164\u115f\u034f\ufe00", `\u{3164}\u{115f}\u{34f}\u{fe00}`, `\u{3164}\u{115f}\u{34f}\u{fe00}`},
+		{"❤\ufe0f", "❤\ufe0f", "❤\ufe0f"},
+		{"\u00a0 \ufffd", "\u00a0 \ufffd", "\u00a0 \ufffd"},
+		{"\ue000 \uf8ff \U000f0000 \U0010fffd", `\u{e000} \u{f8ff} \u{f0000} \u{10fffd}`, `\u{e000} \u{f8ff} \u{f0000} \u{10fffd}`},
+	}
+	for _, tt := range tests {
+		if got := Visible(tt.in); got != tt.line {
+			t.Errorf("Visible(%q) = %q; want %q", tt.in, got, tt.line)
+		}
+		if got := VisibleText(tt.in); got != tt.text {
+			t.Errorf("VisibleText(%q) = %q; want %q", tt.in, got, tt.text)
+		}
+	}
+}
+
+// TestHiddenRunes compares the shortcuts of hidden with what it is made of.
+func TestHiddenRunes(t *testing.T) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		want := unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp,
+			unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point) &&
+			r != '\ufe0f'
+		if got := hidden(r); got != want && utf8.ValidRune(r) {
+			t.Errorf("hidden(%U) = %t; want %t", r, got, want)
+		}
+	}
+}
+
+func TestVisibleCleanTextCostsNothing(t *testing.T) {
+	for _, s := range []string{"1Z999AA10123456784", "Größe 日本語 Ελλάδα", strings.Repeat("x", 4096)} {
+		if n := testing.AllocsPerRun(100, func() { _ = Visible(s) }); n != 0 {
+			t.Errorf("Visible(%.20q): %v allocations; want none", s, n)
+		}
+	}
+}
+
+func FuzzVisible(f *testing.F) {
+	for _, s := range []string{"abc", "a\nb", "\x1b[2J", "\xff\xfe", "\u202e", "日本", `\u{1b}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		line, text := Visible(s), VisibleText(s)
+		if at := cleanPrefix(line, false); at != len(line) {
+			t.Errorf("Visible(%q) = %q: not clean at %d", s, line, at)
+		}
+		if at := cleanPrefix(text, true); at != len(text) {
+			t.Errorf("VisibleText(%q) = %q: not clean at %d", s, text, at)
+		}
+		if !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {
+			t.Errorf("Visible(%q) = %q holds a control character or bad UTF-8", s, line)
+		}
+		if again := Visible(line); again != line {
+			t.Errorf("Visible twice: %q, then %q", line, again)
+		}
+		if want := strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(text); line != want {
+			t.Errorf("Visible(%q) = %q; want as VisibleText %q", s, line, want)
+		}
+	})
 }

@@ -1,11 +1,21 @@
 package command
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 func TestParseSince(t *testing.T) {
@@ -58,6 +68,86 @@ func TestParseRange(t *testing.T) {
 		var usage *UsageError
 		if !errors.As(err, &usage) || usage.Hint != hint {
 			t.Errorf("parseRange(%q): %v; want a usage error with hint %q", s, err, hint)
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	tests := []struct {
+		use  string
+		want []string
+	}{
+		{"list", nil},
+		{"create [FILE|-]...", []string{"FILE"}},
+		{"check FILE|-...", []string{"FILE"}},
+		{"show REF...|--from FILE|--run ID", []string{"REF"}},
+		{"replay ID...|--since TIME|--dead", []string{"ID"}},
+		{"verify [ID...|--body FILE]", []string{"ID"}},
+		{"prune --older-than AGE", nil},
+		{"help [COMMAND|TOPIC]", []string{"COMMAND", "TOPIC"}},
+	}
+	for _, tt := range tests {
+		if got := Arguments(&cobra.Command{Use: tt.use}); !slices.Equal(got, tt.want) {
+			t.Errorf("Arguments(%s) = %q; want %q", tt.use, got, tt.want)
+		}
+	}
+}
+
+func TestWorstFollowsThePrecedence(t *testing.T) {
+	tests := []struct {
+		codes []Code
+		want  Code
+	}{
+		{nil, OK},
+		{[]Code{OK, OK}, OK},
+		{[]Code{Pending, Refused, Partial, Unreachable, Unknown, Auth, Interrupted, Store}, Store},
+		{[]Code{Pending, Refused, Partial}, Partial},
+		{[]Code{Unknown, Unreachable}, Unknown},
+		{[]Code{Terminated, Auth}, Terminated},
+		{[]Code{OK, NotFound}, NotFound},
+	}
+	for _, tt := range tests {
+		if got := Worst(tt.codes...); got != tt.want {
+			t.Errorf("worst(%v) = %d; want %d", tt.codes, got, tt.want)
+		}
+	}
+}
+
+// Of a command that a signal ended, only what else happened is reported.
+func TestFinishAfterASignal(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(&SignalError{Signal: os.Interrupt})
+	table := fmt.Errorf("table rows: %w", context.Canceled)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{table, "waybill: interrupted\n"},
+		{errors.Join(fmt.Errorf("connect: %w", errors.Join(context.Canceled, table)), nil), "waybill: interrupted\n"},
+		{&ExitError{Code: Failed, Err: table, Next: "waybill again"}, "waybill: interrupted\nnext: waybill again\n"},
+		{errors.Join(table, errors.New("disk is full")), "waybill: interrupted\n  table rows: context canceled\n  disk is full\n"},
+	} {
+		var out, errs bytes.Buffer
+		a := &app.App{IO: term.New(strings.NewReader(""), &out, &errs, term.Facts{})}
+		if code := (&Factory{App: a}).Finish(ctx, c.err); code != Interrupted || errs.String() != c.want {
+			t.Errorf("%v: code %v, %q; want %q", c.err, code, errs.String(), c.want)
+		}
+	}
+}
+
+func TestMessageOfJoinedErrors(t *testing.T) {
+	locked := errors.New("write w.db: locked")
+	interrupted := errors.New("interrupted")
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{locked, "write w.db: locked"},
+		{errors.Join(locked, locked), "write w.db: locked"},
+		{errors.Join(locked, interrupted), "write w.db: locked\ninterrupted"},
+	} {
+		if got := messageOf(c.err); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }
