@@ -20,7 +20,6 @@ type names map[string]any
 type codec struct {
 	want string                            // what the setting takes, in words
 	tags []string                          // YAML types of one text; textTags if nil
-	item func(string) (any, *KeyError)     // reads one text; nil for objects and names
 	node func(*yaml.Node) (any, *KeyError) // reads the parts of a kind that has them, from a file
 }
 
@@ -28,28 +27,27 @@ type codec struct {
 var textTags = []string{"!!str", "!!int", "!!float", "!!timestamp"}
 
 func (s Setting) codec() codec {
+	bounds := " from " + plainNumber(s.least) + " to " + plainNumber(s.most)
 	switch s.Kind {
 	case KindChoice:
 		last := len(s.Choices) - 1
-		return codec{want: strings.Join(s.Choices[:last], ", ") + " or " + s.Choices[last], item: s.choice}
+		return codec{want: strings.Join(s.Choices[:last], ", ") + " or " + s.Choices[last]}
 	case KindBool:
-		return codec{want: "true or false", tags: []string{"!!bool", "!!str"}, item: s.boolean}
+		return codec{want: "true or false", tags: []string{"!!bool", "!!str"}}
 	case KindInteger:
-		return codec{want: "a whole number" + s.bounds(), tags: []string{"!!int"}, item: s.integer}
+		return codec{want: "a whole number" + bounds, tags: []string{"!!int"}}
 	case KindNumber:
-		return codec{want: "a number" + s.bounds(), tags: []string{"!!int", "!!float"}, item: s.number}
+		return codec{want: "a number" + bounds, tags: []string{"!!int", "!!float"}}
 	case KindDuration:
-		return codec{want: "a duration such as 30s, 2m, 1h or 7d", item: s.duration}
+		return codec{want: "a duration such as 30s, 2m, 1h or 7d"}
 	case KindSize:
-		return codec{want: "a size from " + Size(s.least).String() + " to " + Size(s.most).String(), item: s.size}
+		return codec{want: "a size from " + Size(s.least).String() + " to " + Size(s.most).String()}
 	case KindPath:
-		return codec{want: "the path of a file", item: s.plainText}
-	case KindSecret:
-		return codec{want: "text", item: s.secret}
+		return codec{want: "the path of a file"}
 	case KindList:
-		return codec{want: "a list of strings", item: s.plainText, node: s.items(s.oneItem)}
+		return codec{want: "a list of strings", node: s.items(s.oneItem)}
 	case KindIntegers:
-		return codec{want: "whole numbers" + s.bounds(), tags: []string{"!!int"}, item: s.integer, node: s.items(s.oneItem)}
+		return codec{want: "whole numbers" + bounds, tags: []string{"!!int"}, node: s.items(s.oneItem)}
 	case KindNames:
 		return codec{want: "names with a string each", node: s.byName(nameValue)}
 	case KindMaps:
@@ -61,7 +59,7 @@ func (s Setting) codec() codec {
 	case KindSchemes:
 		return codec{want: "signature schemes by name", node: s.byName(schemeFromNode)}
 	default:
-		return codec{want: "text", item: s.plainText}
+		return codec{want: "text"}
 	}
 }
 
@@ -72,15 +70,15 @@ func (s Setting) fromTexts(texts []string) (any, *KeyError) {
 	switch {
 	case s.Kind == KindNames:
 		return s.namesFromTexts(texts)
-	case c.item == nil:
-		return nil, wrong("must be JSON: "+c.want, "")
 	case c.node == nil:
-		return c.item(texts[len(texts)-1])
+		return s.one(texts[len(texts)-1])
+	case s.Kind != KindList && s.Kind != KindIntegers:
+		return nil, wrong("must be JSON: "+c.want, "")
 	}
 	all := make([]any, len(texts))
 	for i, t := range texts {
 		var fault *KeyError
-		if all[i], fault = c.item(t); fault != nil {
+		if all[i], fault = s.one(t); fault != nil {
 			return nil, fault
 		}
 	}
@@ -130,7 +128,7 @@ func (s Setting) oneItem(n *yaml.Node) (any, *KeyError) {
 	if problem != "" {
 		return nil, &KeyError{Line: n.Line, Message: "must be " + c.want + problem}
 	}
-	return c.item(t)
+	return s.one(t)
 }
 
 // scalar returns the text of n, or why it is none of these types.
@@ -150,57 +148,44 @@ func scalar(n *yaml.Node, tags ...string) (text, problem string) {
 	return "", ", not " + quoted(n.Value)
 }
 
-func (s Setting) boolean(t string) (any, *KeyError) {
-	switch strings.ToLower(t) {
-	case "true", "yes", "on", "1":
-		return true, nil
-	case "false", "no", "off", "0":
-		return false, nil
+// one reads one text.
+func (s Setting) one(t string) (any, *KeyError) {
+	switch s.Kind {
+	case KindChoice:
+		if !slices.Contains(s.Choices, t) {
+			fault := s.unwanted(t)
+			fault.Message = didYouMean(fault.Message, t, s.Choices)
+			return nil, fault
+		}
+		return t, nil
+	case KindBool:
+		yes := slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(t))
+		if !yes && !slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(t)) {
+			return nil, s.unwanted(t)
+		}
+		return yes, nil
+	case KindInteger, KindIntegers:
+		n, err := strconv.Atoi(t)
+		return n, s.bounded(t, float64(n), err)
+	case KindNumber:
+		n, err := strconv.ParseFloat(t, 64)
+		return n, s.bounded(t, n, err)
+	case KindDuration:
+		d, err := ParseDuration(t)
+		if err != nil {
+			return nil, wrong(err.Error(), "")
+		}
+		return d, nil
+	case KindSize:
+		n, err := ParseSize(t)
+		if err != nil {
+			return nil, wrong(err.Error(), "")
+		}
+		return n, s.bounded(t, float64(n), nil)
+	case KindSecret:
+		text, fault := cleanSecret([]byte(t))
+		return NewSecret(text), fault
 	}
-	return nil, s.unwanted(t)
-}
-
-func (s Setting) integer(t string) (any, *KeyError) {
-	n, err := strconv.Atoi(t)
-	return n, s.bounded(t, float64(n), err)
-}
-
-func (s Setting) number(t string) (any, *KeyError) {
-	n, err := strconv.ParseFloat(t, 64)
-	return n, s.bounded(t, n, err)
-}
-
-func (s Setting) duration(t string) (any, *KeyError) {
-	d, err := ParseDuration(t)
-	if err != nil {
-		return nil, wrong(err.Error(), "")
-	}
-	return d, nil
-}
-
-func (s Setting) size(t string) (any, *KeyError) {
-	n, err := ParseSize(t)
-	if err != nil {
-		return nil, wrong(err.Error(), "")
-	}
-	return n, s.bounded(t, float64(n), nil)
-}
-
-func (s Setting) choice(t string) (any, *KeyError) {
-	if !slices.Contains(s.Choices, t) {
-		fault := s.unwanted(t)
-		fault.Message = didYouMean(fault.Message, t, s.Choices)
-		return nil, fault
-	}
-	return t, nil
-}
-
-func (s Setting) secret(t string) (any, *KeyError) {
-	text, fault := cleanSecret([]byte(t))
-	return NewSecret(text), fault
-}
-
-func (s Setting) plainText(t string) (any, *KeyError) {
 	if s.check == nil || t == "" && s.preset == "" {
 		return t, nil
 	}
@@ -224,10 +209,6 @@ func (s Setting) bounded(t string, n float64, err error) *KeyError {
 
 func (s Setting) unwanted(t string) *KeyError {
 	return wrong("must be "+s.codec().want+", not "+quoted(t), "")
-}
-
-func (s Setting) bounds() string {
-	return " from " + plainNumber(s.least) + " to " + plainNumber(s.most)
 }
 
 // items reads a list.

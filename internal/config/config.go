@@ -74,7 +74,8 @@ type Config struct {
 	Listen            Listen                       `mapstructure:"listen"`
 
 	key      apiKey
-	webhook  webhookSecrets
+	hook     Secret            // webhook.secret
+	hookEnv  map[string]Secret // the variables that webhook.secrets names
 	entries  []Entry
 	origins  map[string]Origin
 	warnings []Warning

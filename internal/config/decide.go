@@ -19,7 +19,7 @@ func viperKey(key string) string { return strings.ReplaceAll(key, ".", delimiter
 // decide lays the layers over the defaults, lowest first, and decodes what
 // comes out.
 func (l *loader) decide(layers []layer) (Config, error) {
-	c := Config{origins: map[string]Origin{}, webhook: webhookSecrets{env: map[string]Secret{}}}
+	c := Config{origins: map[string]Origin{}, hookEnv: map[string]Secret{}}
 	var err error
 	if c.key, err = findAPIKey(layers); err != nil {
 		return Config{}, err
@@ -27,9 +27,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	v := viper.NewWithOptions(viper.KeyDelimiter(delimiter))
 	saved := names{}
 	for _, s := range table() {
-		if !s.apart() {
-			v.SetDefault(viperKey(s.Key), s.preset)
-		}
+		v.SetDefault(viperKey(s.Key), s.preset)
 	}
 	for _, made := range layers {
 		own, _ := made[mapsKey].v.(names)
@@ -45,27 +43,28 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	}
 	// The values have their types already: nothing is converted on the way.
 	exactly := func(d *mapstructure.DecoderConfig) { d.WeaklyTypedInput, d.DecodeHook = false, nil }
-	if err := v.UnmarshalExact(&c, exactly); err != nil {
+	if err := v.Unmarshal(&c, exactly); err != nil {
 		return Config{}, fmt.Errorf("decode settings: %w", err)
 	}
 	named := namesOf(c.Webhook.Secrets)
 	for _, name := range named {
 		if text, ok := l.env[variable(name, runtime.GOOS)]; ok {
-			c.webhook.env[name] = NewSecret(text)
+			c.hookEnv[name] = NewSecret(text)
 		}
 	}
-	for _, key := range apiKeySettings() {
+	c.hook, _ = v.Get(viperKey("webhook.secret")).(Secret)
+	for _, key := range apiKeySettings() { // those of lower layers do not count
+		v.Set(key, "")
 		c.origins[key] = Origin{}
 	}
-	c.origins[c.key.setting] = c.key.origin
+	if c.key.setting != "" {
+		v.Set(c.key.setting, c.key.v)
+		c.origins[c.key.setting] = c.key.origin
+	}
 	c.entries = c.list(v)
 	c.warnings = l.warnings(named)
 	return c, nil
 }
-
-// apart reports whether the setting is kept out of viper: all that leads to a
-// secret is decided by itself.
-func (s Setting) apart() bool { return s.Secret || slices.Contains(apiKeySettings(), s.Key) }
 
 // apply puts the values of a layer over those of the layers below it.
 func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
@@ -83,12 +82,7 @@ func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 			under, _ := v.Get(viperKey(key)).(names)
 			val.v = joinNames(s, under, own)
 		}
-		if literal, ok := val.v.(Secret); ok && key == "webhook.secret" {
-			c.webhook.literal, c.webhook.origin = literal, val.origin
-		}
-		if !s.apart() {
-			v.Set(viperKey(key), val.v)
-		}
+		v.Set(viperKey(key), val.v)
 	}
 	return nil
 }

@@ -58,6 +58,12 @@ func (e *KeyError) at(key string, o Origin) *KeyError {
 	return e
 }
 
+// in puts before the message what it is about.
+func (e *KeyError) in(place string) *KeyError {
+	e.Message = place + ": " + e.Message
+	return e
+}
+
 // wrong is a KeyError whose place is filled in later.
 func wrong(message, hint string) *KeyError { return &KeyError{Message: message, Hint: hint} }
 

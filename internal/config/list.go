@@ -69,21 +69,11 @@ func entry(key string, v any, o Origin) Entry {
 	return Entry{Key: key, Text: text(v), Value: plain(v), Origin: o, Secret: settingOf(key).Secret}
 }
 
-// list lists what v decided, and the secrets beside it.
+// list lists what v decided.
 func (c Config) list(v *viper.Viper) []Entry {
 	var all []Entry
 	for _, s := range table() {
 		val := v.Get(viperKey(s.Key))
-		switch {
-		case s.Key == "webhook.secret":
-			val = c.webhook.literal
-		case s.apart() && s.Key != c.key.setting:
-			val = ""
-		case s.Key == "api_key":
-			val = c.key.text
-		case s.apart():
-			val = c.key.text.Reveal()
-		}
 		items, _ := val.(names)
 		if len(items) == 0 {
 			all = append(all, entry(s.Key, val, c.origins[s.Key]))

@@ -24,7 +24,7 @@ func plain(v any) any {
 	case tracking.Absent:
 		return AbsentEntry(v)
 	case webhook.Scheme:
-		return schemeEntry(v)
+		return SchemeSettings(v)
 	case names:
 		all := make(map[string]any, len(v))
 		for name, item := range v {

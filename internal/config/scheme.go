@@ -77,16 +77,13 @@ func unmet(p webhook.Setting, value string) string {
 	return oneLineFilled(name)
 }
 
-// schemeEntry gives a scheme as it stands in a file.
-func schemeEntry(s webhook.Scheme) map[string]any {
-	var all map[string]any
-	_ = schemeNode(s, nil).Decode(&all) // texts and a boolean always decode
-	return all
-}
-
 // SchemeSettings gives a scheme as it stands in a file, every part with its
 // value, as maps of JSON's own types.
-func SchemeSettings(s webhook.Scheme) map[string]any { return schemeEntry(s.WithDefaults()) }
+func SchemeSettings(s webhook.Scheme) map[string]any {
+	var all map[string]any
+	_ = schemeNode(s.WithDefaults(), nil).Decode(&all) // texts and a boolean always decode
+	return all
+}
 
 // SchemeYAML gives a scheme as it is written into a file: the parts that differ
 // from their defaults, and the kind.

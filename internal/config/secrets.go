@@ -21,23 +21,24 @@ const MaxSecretFile = 64 << 10
 // stdinName stands for stdin where a key file is asked for.
 const stdinName = "-"
 
-// apiKey is where the API key is to be had.
+// apiKey is where the API key is to be had: the key itself, a [Secret], or the path
+// of its file, stdinName, or its entry in the keyring.
 type apiKey struct {
+	value
 	setting string // one of apiKeySettings; empty for none
-	origin  Origin
-	text    Secret // the key itself, the path of its file, or stdinName, or its entry in the keyring
+}
+
+func (v value) text() string {
+	if s, ok := v.v.(Secret); ok {
+		return s.Reveal()
+	}
+	t, _ := v.v.(string)
+	return t
 }
 
 // apiKeySettings are the settings that say where the API key is. Of one level, one
 // may be set.
 func apiKeySettings() []string { return []string{"api_key", "api_key_file", "api_key_keyring"} }
-
-// webhookSecrets is where the webhook secrets are to be had.
-type webhookSecrets struct {
-	origin  Origin // of literal
-	literal Secret
-	env     map[string]Secret // the variables that webhook.secrets names
-}
 
 // NamedSecret is a webhook secret and where it stands.
 type NamedSecret struct {
@@ -50,15 +51,10 @@ func findAPIKey(layers []layer) (apiKey, error) {
 	for _, layer := range slices.Backward(layers) {
 		var key apiKey
 		for _, name := range apiKeySettings() {
-			val := layer[name]
-			text, isSecret := val.v.(Secret)
-			if t, ok := val.v.(string); ok && !isSecret {
-				text = NewSecret(t)
-			}
-			switch {
-			case text.IsZero():
+			switch val := layer[name]; {
+			case val.text() == "":
 			case key.setting == "":
-				key = apiKey{name, val.origin, text}
+				key = apiKey{val, name}
 			default:
 				other := key.setting
 				if key.origin.Name != "" {
@@ -76,17 +72,27 @@ func findAPIKey(layers []layer) (apiKey, error) {
 
 // APIKeyFromStdin reports whether [Config.ReadAPIKey] will read stdin, which
 // then is not free for data.
-func (c Config) APIKeyFromStdin() bool {
-	return c.key.setting == "api_key_file" && c.key.text.Reveal() == stdinName
-}
+func (c Config) APIKeyFromStdin() bool { return c.keyAt("api_key_file") == stdinName }
 
 // APIKeyFile returns the file that the API key is read from; nothing if it is
 // written down, comes from stdin, or there is none.
 func (c Config) APIKeyFile() string {
-	if c.key.setting != "api_key_file" || c.APIKeyFromStdin() {
+	if c.APIKeyFromStdin() {
 		return ""
 	}
-	return c.key.text.Reveal()
+	return c.keyAt("api_key_file")
+}
+
+// APIKeyKeyring returns the name of the entry of the keyring that the API key is
+// read from; empty for none.
+func (c Config) APIKeyKeyring() string { return c.keyAt("api_key_keyring") }
+
+// keyAt returns what a setting says of the API key, if it gives the key.
+func (c Config) keyAt(setting string) string {
+	if c.key.setting != setting {
+		return ""
+	}
+	return c.key.text()
 }
 
 // ReadAPIKey returns the API key and the setting that gave it: a flag's file
@@ -98,7 +104,7 @@ func (c Config) APIKeyFile() string {
 //
 // Interface: Authentication, 1 and 2.
 func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, error)) (Secret, Origin, error) {
-	text, place := c.key.text.Reveal(), ""
+	text, place := c.key.text(), ""
 	var fault *KeyError
 	switch c.key.setting {
 	case "":
@@ -126,38 +132,28 @@ func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, e
 // api_key_file or api_key_keyring; empty if there is none.
 func (c Config) APIKeySetting() string { return c.key.setting }
 
-// APIKeyKeyring returns the name of the entry of the keyring that the API key is
-// read from; empty for none.
-func (c Config) APIKeyKeyring() string {
-	if c.key.setting != "api_key_keyring" {
-		return ""
-	}
-	return c.key.text.Reveal()
-}
-
 // WebhookSecrets returns the secrets that deliveries may be signed with, read
 // anew from their files at each call; none if none is set. The error is a
 // [*KeyError], also when one of several is missing or empty.
 func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 	if len(c.Webhook.Secrets) == 0 {
-		if c.webhook.literal.IsZero() {
+		if c.hook.IsZero() {
 			return nil, nil
 		}
 		name := "webhook.secret"
-		if c.webhook.origin.Level == FromEnv {
-			name = "env:" + c.webhook.origin.Name
+		if o := c.Origin(name); o.Level == FromEnv {
+			name = "env:" + o.Name
 		}
-		return []NamedSecret{{name, c.webhook.literal}}, nil
+		return []NamedSecret{{name, c.hook}}, nil
 	}
 	lookup := func(name string) (string, bool) {
-		s, ok := c.webhook.env[name]
+		s, ok := c.hookEnv[name]
 		return s.Reveal(), ok
 	}
 	var all []NamedSecret
 	for _, place := range c.Webhook.Secrets {
 		s, fault := secretAt(place, lookup)
 		if fault != nil {
-			fault.Message = place + ": " + fault.Message
 			return nil, fault.at("webhook.secrets", c.Origin("webhook.secrets"))
 		}
 		all = append(all, NamedSecret{place, s})
@@ -173,40 +169,40 @@ func (c Config) StorePassword() (Secret, error) {
 	}
 	text, fault := readSecret(c.StorePasswordFile, nil)
 	if fault != nil {
-		fault.Message = "password file " + c.StorePasswordFile + ": " + fault.Message
-		return Secret{}, fault.at("store_password_file", c.Origin("store_password_file"))
+		return Secret{}, fault.in("password file "+c.StorePasswordFile).at("store_password_file", c.Origin("store_password_file"))
 	}
 	return NewSecret(text), nil
 }
 
 // secretAt returns the secret at env:NAME or file:PATH.
 func secretAt(place string, lookup func(name string) (string, bool)) (Secret, *KeyError) {
-	kind, name, _ := strings.Cut(place, ":")
-	if kind == "file" {
-		text, fault := readSecret(name, nil)
-		return NewSecret(text), fault
+	var text string
+	var fault *KeyError
+	if kind, name, _ := strings.Cut(place, ":"); kind == "file" {
+		text, fault = readSecret(name, nil)
+	} else if held, ok := lookup(name); ok {
+		text, fault = cleanSecret([]byte(held))
+	} else {
+		fault = wrong("environment variable not set", "set "+name+", or remove the entry")
 	}
-	s, ok := lookup(name)
-	if !ok {
-		return Secret{}, wrong("environment variable not set", "set "+name+", or remove the entry")
+	if fault != nil {
+		return Secret{}, fault.in(place)
 	}
-	text, fault := cleanSecret([]byte(s))
-	return NewSecret(text), fault
+	return NewSecret(text), nil
 }
 
 // ReadSecret returns the secret at env:NAME or file:PATH. The error is a
 // [*KeyError], and does not show a place that is none: it may be a secret.
 func ReadSecret(place string, getenv func(string) string) (Secret, error) {
 	if want := secretPlace(place); want != "" {
-		return Secret{}, wrong("must be "+want, "").at("", Origin{})
+		return Secret{}, wrong("must be "+want, "")
 	}
 	s, fault := secretAt(place, func(name string) (string, bool) {
 		v := getenv(name)
 		return v, v != ""
 	})
 	if fault != nil {
-		fault.Message = place + ": " + fault.Message
-		return Secret{}, fault.at("", Origin{})
+		return Secret{}, fault
 	}
 	return s, nil
 }
@@ -286,15 +282,13 @@ func cause(err error) string {
 // a [*KeyError] that names the file.
 func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
 	text, fault := readSecret(path, stdin)
-	if fault != nil {
-		if path != stdinName {
-			fault.Message = path + ": " + fault.Message
-		} else {
-			fault.Message = "standard input: " + fault.Message
-		}
-		return Secret{}, fault.at("", Origin{})
+	switch {
+	case fault == nil:
+		return NewSecret(text), nil
+	case path == stdinName:
+		path = "standard input"
 	}
-	return NewSecret(text), nil
+	return Secret{}, fault.in(path)
 }
 
 // ParseSecret returns what was typed as a secret, unless it can't be meant: it has
@@ -306,7 +300,7 @@ func ParseSecret(typed string) (Secret, error) {
 		fault = checkAPIKey(text)
 	}
 	if fault != nil {
-		return Secret{}, fault.at("", Origin{})
+		return Secret{}, fault
 	}
 	return NewSecret(text), nil
 }

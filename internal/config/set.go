@@ -114,7 +114,7 @@ func (l *loader) node(c Change) (*yaml.Node, *KeyError) {
 	case string:
 		return l.stringNode(c.Key, v)
 	case Secret:
-		_, fault := s.secret(v.Reveal())
+		_, fault := s.one(v.Reveal())
 		if fault == nil && s.Key == "api_key" {
 			fault = checkAPIKey(v.Reveal())
 		}

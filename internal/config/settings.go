@@ -51,7 +51,7 @@ type Setting struct {
 	Secret  bool
 	Why     string // why the project file may not set it; empty if it may
 
-	preset  any                 // default as decoded; nil for secrets
+	preset  any                 // default as decoded; the zero Secret for secrets
 	check   func(string) string // of a text, an item or a named value: what is wanted instead, or nothing
 	private bool                // a refused value is not shown: it may hold a secret
 	fields  bool                // of names: they are fields, in any spelling; else names are one without case
@@ -94,7 +94,10 @@ var table = sync.OnceValue(func() []Setting {
 		s.Env = EnvPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
 		s.Project = s.Why == ""
 		s.Secret = s.Kind == KindSecret
-		if s.Default == "" && s.preset != nil {
+		if s.Secret {
+			s.preset = Secret{}
+		}
+		if s.Default == "" {
 			s.Default = text(s.preset)
 		}
 	}
