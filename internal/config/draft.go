@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -85,14 +83,12 @@ func (d *Draft) Has(profile, key string) bool {
 	return n != nil
 }
 
-// Entries returns what the file sets in a profile, by key. The error is a [*KeyError].
-func (d *Draft) Entries(profile string) ([]Entry, error) {
-	var all []Entry
-	in := d.made.in(profile)
-	for _, key := range slices.Sorted(maps.Keys(in)) {
-		all = append(all, entry(key, in[key].v, in[key].origin))
+// Text returns what the file sets in a profile, as it is shown; empty for nothing.
+func (d *Draft) Text(profile, key string) string {
+	if v, ok := d.made.in(profile)[key]; ok {
+		return text(v.v)
 	}
-	return all, d.fault
+	return ""
 }
 
 // Holds reports whether the file sets a secret in a profile to just this one.

@@ -138,16 +138,17 @@ func entryName(profile string) string {
 
 // warnOtherKey says which key is in force over that of the configuration file.
 func warnOtherKey(c *command.Call, path string) {
-	left, err := config.Load(withoutKeyFile(c.Sources()))
+	left, err := config.Load(onlyFlags(c, func(name string) bool { return name != "api-key-file" }))
 	setting := left.APIKeySetting()
 	if o := left.Origin(setting); err == nil && setting != "" && o.Level > config.FromProfile {
 		c.IO.Warning("%s sets an API key too, which overrides %s", o, path)
 	}
 }
 
-// withoutKeyFile returns the sources without the key that was stored.
-func withoutKeyFile(src config.Sources) config.Sources {
-	src.Flags = slices.DeleteFunc(slices.Clone(src.Flags), func(g config.Flag) bool { return g.Name == "api-key-file" })
+// onlyFlags returns the sources of settings, with some of the flags.
+func onlyFlags(c *command.Call, keep func(name string) bool) config.Sources {
+	src := c.Sources()
+	src.Flags = slices.DeleteFunc(slices.Clone(src.Flags), func(g config.Flag) bool { return !keep(g.Name) })
 	return src
 }
 
@@ -172,13 +173,11 @@ Exit status: 0 if the service did not refuse the key or was not asked, 4 if it d
 or if there is no key.`,
 		Example: command.Example("waybill auth status", "waybill auth status -o json"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runStatus(ctx, c)
-		}),
+		RunE:    f.RunE(runStatus),
 	}
 }
 
-func runStatus(ctx context.Context, c *command.Call) error {
+func runStatus(ctx context.Context, c *command.Call, _ []string) error {
 	cfg := c.Config
 	j := authJSON{Profile: cfg.Profile, BaseURL: cfg.BaseURL, Setting: cfg.APIKeySetting(), Check: keyCheck{Result: keyNotChecked}}
 	if j.Setting != "" {
@@ -229,13 +228,11 @@ The service still accepts the key: revoke it in the portal under Settings, API &
 Webhooks.`,
 		Example: command.Example("waybill auth logout", "waybill auth logout --profile test"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runLogout(ctx, c)
-		}),
+		RunE:    f.RunE(runLogout),
 	}
 }
 
-func runLogout(ctx context.Context, c *command.Call) error {
+func runLogout(ctx context.Context, c *command.Call, _ []string) error {
 	profile := c.Config.Profile
 	d, err := config.OpenDraft(c.Sources())
 	if err != nil {

@@ -4,12 +4,14 @@ package setup
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // settingJSON is one setting in our output. Secrets are masked.
@@ -38,10 +40,8 @@ func NewConfig(f *command.Factory) *cobra.Command {
 	return group
 }
 
-type configListOptions struct{ Origin bool }
-
 func newConfigList(f *command.Factory) *cobra.Command {
-	var o configListOptions
+	var origin bool
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List every setting with its value",
@@ -51,20 +51,17 @@ file. Secrets are shown as ***.`,
 		Example: command.Example("waybill config list --origin"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
-			return runConfigList(c, o)
+			return runConfigList(c, origin)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.Origin, "origin", false, "show where each value comes from")
+	cmd.Flags().BoolVar(&origin, "origin", false, "show where each value comes from")
 	command.ColumnsFlag(cmd, settingColumns(true))
 	return cmd
 }
 
-func runConfigList(c *command.Call, o configListOptions) error {
-	w := command.Listing[config.Entry]{
-		Out:     c.Out,
-		JSON:    func(e config.Entry) any { return settingJSON{e.Key, e.Value, e.Origin.String()} },
-		Columns: settingColumns(o.Origin),
-	}
+func runConfigList(c *command.Call, origin bool) error {
+	asJSON := func(e config.Entry) any { return settingJSON{e.Key, e.Value, e.Origin.String()} }
+	w := command.Listing[config.Entry]{Out: c.Out, JSON: asJSON, Columns: settingColumns(origin)}
 	return w.PrintAll(c.IO, c.Config.List())
 }
 
@@ -83,25 +80,19 @@ func newConfigPath(f *command.Factory) *cobra.Command {
 		Short:   "Show where the configuration files are",
 		Example: command.Example("waybill config path"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunBare(func(_ context.Context, b *command.Bare, _ []string) error {
-			return runConfigPath(b)
-		}),
+		RunE:    f.RunBare(runConfigPath),
 	}
 	command.ColumnsFlag(cmd, pathColumns())
 	return cmd
 }
 
 // runConfigPath works even when the files can't be read: it is how one finds them.
-func runConfigPath(b *command.Bare) error {
+func runConfigPath(_ context.Context, b *command.Bare, _ []string) error {
 	paths, err := config.Locate(b.Sources)
 	if err != nil {
 		return err
 	}
-	w := command.Listing[pathJSON]{
-		Out:     b.Out,
-		JSON:    func(p pathJSON) any { return p },
-		Columns: pathColumns(),
-	}
+	w := command.Listing[pathJSON]{Out: b.Out, JSON: func(p pathJSON) any { return p }, Columns: pathColumns()}
 	return w.PrintAll(b.IO, []pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}})
 }
 
@@ -117,4 +108,258 @@ func pathColumns() []command.Column[pathJSON] {
 			return "no"
 		}},
 	}
+}
+
+func newConfigGet(f *command.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "get KEY",
+		Short: "Print the value of a setting",
+		Long: `get prints the current value of one setting, wherever it comes from; with -o json
+also where from. An empty line means that it is not set. Secrets are shown as ***.
+KEY may be one name of a setting that holds several: carriers.UPS.`,
+		Example: command.Example("waybill config get base_url", "waybill config get concurrency -o json"),
+		Args:    command.Exactly(1, "one KEY"),
+		RunE: f.RunE(func(_ context.Context, c *command.Call, args []string) error {
+			e, err := c.Config.Get(args[0])
+			if err != nil {
+				return err
+			}
+			return c.Out.Result(settingJSON{e.Key, e.Value, e.Origin.String()}, "%s", e.Text)
+		}),
+	}
+}
+
+// profileHelp is said of all that change the user file.
+const profileHelp = `The setting goes into your configuration file, below the profile in force; that of the
+profile default is the top of the file. The file keeps its comments and its order,
+and has the mode 0600 afterwards.`
+
+func newConfigSet(f *command.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "set KEY [VALUE]",
+		Short: "Change a setting in your configuration file",
+		Long: `set checks a value and writes it into your configuration file. "waybill help
+environment" lists the keys; a value is written as in an environment variable.
+
+A secret is no VALUE: it would stay in the history of the shell. Leave VALUE out to
+type the secret at a prompt, or write - to read it from standard input.
+
+` + profileHelp,
+		Example: command.Example("waybill config set concurrency 8", "waybill config set statuses.9001 registered", "pass show webhook | waybill config set webhook.secret -"),
+		Args:    command.Between(1, 2, "KEY and VALUE"),
+		RunE:    f.RunBare(runConfigSet),
+	}
+}
+
+func runConfigSet(ctx context.Context, b *command.Bare, args []string) error {
+	key, values := args[0], args[1:]
+	if err := config.CheckKey(key); err != nil {
+		return err
+	}
+	a := config.Change{Key: key}
+	switch {
+	case config.IsSecret(key):
+		secret, err := newSecret(ctx, b.IO, key, values)
+		if err != nil {
+			return err
+		}
+		a.Value = secret
+	case len(values) == 0:
+		return command.Usagef("`waybill config unset "+key+"` removes a setting", "missing argument: VALUE")
+	default:
+		a.Value = values[0]
+	}
+	_, profile, err := openDraft(b, key)
+	if err != nil {
+		return err
+	}
+	return changeConfig(b, a, profile)
+}
+
+// newSecret reads the new value of a setting that is a secret.
+func newSecret(ctx context.Context, io *term.IO, key string, values []string) (config.Secret, error) {
+	switch {
+	case len(values) > 0 && values[0] != command.StdinName:
+		return config.Secret{}, command.Usagef("leave the value out to type it at a prompt, or pipe it to `waybill config set "+key+" -`; the one you typed may stay in the history of your shell",
+			"%s is a secret and can't be an argument", key)
+	case len(values) > 0:
+		return term.Await(ctx, func() (config.Secret, error) { return config.ReadSecretFile(command.StdinName, io.In) })
+	case !io.Interactive():
+		return config.Secret{}, command.Usagef("pipe the secret to `waybill config set "+key+" -`", "there is no terminal to ask for %s", key)
+	}
+	return askSecret(ctx, io, key+" (not shown):")
+}
+
+// changeConfig makes one change of the user file, and says where and what is in
+// force over it.
+func changeConfig(b *command.Bare, a config.Change, profile string) error {
+	path, err := config.Set(b.Sources, profile, a)
+	if err != nil {
+		return err
+	}
+	done := "Set "
+	if a.Value == nil {
+		done = "Removed "
+	}
+	b.IO.Note("%s", done+a.Key+" in "+path+ofProfile(profile))
+	if c, err := config.Load(b.Sources); err == nil { // what hinders others is not for this command to say
+		warnOverridden(b.IO, c, path, a)
+	}
+	return nil
+}
+
+// openDraft opens the user file, and returns the profile that a change of a key is
+// for. The choice of the profile stands at the top.
+func openDraft(b *command.Bare, key string) (*config.Draft, string, error) {
+	d, err := config.OpenDraft(b.Sources)
+	if err != nil || key == "profile" {
+		return d, config.DefaultProfile, err
+	}
+	profile, err := d.Profile()
+	return d, profile, err
+}
+
+func ofProfile(name string) string {
+	if name == config.DefaultProfile {
+		return ""
+	}
+	return " (profile " + name + ")"
+}
+
+// warnOverridden says what is in force over the changes of the user file.
+func warnOverridden(io *term.IO, c config.Config, path string, all ...config.Change) {
+	for _, a := range all {
+		if o := c.Origin(a.Key); o.Level > config.FromProfile {
+			io.Warning("%s is also set by %s, which overrides %s", a.Key, o, path)
+		}
+	}
+}
+
+func newConfigUnset(f *command.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unset KEY",
+		Short: "Remove a setting from your configuration file",
+		Long: `unset removes a key from your configuration file, also one that is not known or
+whose value is not valid. What overrode it, or its default, is then in force.
+
+The key is removed below the profile in force; that of the profile default is the
+top of the file. The file keeps its comments and its order.`,
+		Example: command.Example("waybill config unset concurrency", "waybill config unset carriers.UPS"),
+		Args:    command.Exactly(1, "one KEY"),
+		RunE:    f.RunBare(runConfigUnset),
+	}
+}
+
+func runConfigUnset(_ context.Context, b *command.Bare, args []string) error {
+	key := args[0]
+	d, profile, err := openDraft(b, key)
+	if err != nil {
+		return err
+	}
+	if !d.Has(profile, key) {
+		if err := config.CheckKey(key); err != nil {
+			return err
+		}
+		b.IO.Note("%s is not set in %s", key, d.Path+ofProfile(profile))
+		return nil
+	}
+	return changeConfig(b, config.Change{Key: key}, profile)
+}
+
+// profileJSON is one profile in our output.
+type profileJSON struct {
+	Name    string `json:"name"`
+	Active  bool   `json:"active"`
+	Origin  string `json:"origin"`  // what chose it; empty unless it is active
+	BaseURL string `json:"baseUrl"` // empty if the profile does not set it
+	Account string `json:"account"` // empty if the profile does not set it
+}
+
+func newConfigProfiles(f *command.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "profiles",
+		Short: "List the profiles of your configuration file",
+		Long: `profiles shows every profile, which one is in force, and what chose it: the flag
+--profile, WAYBILL_PROFILE, or the configuration file. The settings at the top of
+the file are the profile default.`,
+		Example: command.Example("waybill config profiles"),
+		Args:    cobra.NoArgs,
+		RunE:    f.RunBare(runConfigProfiles),
+	}
+	command.ColumnsFlag(cmd, profileColumns())
+	return cmd
+}
+
+func runConfigProfiles(_ context.Context, b *command.Bare, _ []string) error {
+	list, err := config.ListProfiles(b.Sources)
+	if err != nil {
+		return err
+	}
+	var all []profileJSON
+	for _, p := range list.All {
+		j := profileJSON{Name: p.Name, BaseURL: p.BaseURL, Account: p.Account}
+		if p.Name == list.Active {
+			j.Active, j.Origin = true, list.Origin.String()
+		}
+		all = append(all, j)
+	}
+	w := command.Listing[profileJSON]{Out: b.Out, JSON: func(p profileJSON) any { return p }, Columns: profileColumns()}
+	if err := w.PrintAll(b.IO, all); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(p profileJSON) bool { return p.Active }) {
+		b.IO.Warning("%s chooses profile %s, which is not in %s", list.Origin, command.Quoted(list.Active), list.File)
+	}
+	return nil
+}
+
+func profileColumns() []command.Column[profileJSON] {
+	return []command.Column[profileJSON]{
+		{Column: render.Column{Name: "PROFILE"}, Cell: func(p profileJSON) string { return p.Name }},
+		{Column: render.Column{Name: "CHOSEN BY"}, Cell: func(p profileJSON) string { return p.Origin }},
+		{Column: render.Column{Name: "BASE URL", Flex: true}, Cell: func(p profileJSON) string { return p.BaseURL }},
+		{Column: render.Column{Name: "ACCOUNT"}, Cell: func(p profileJSON) string { return p.Account }},
+	}
+}
+
+func newConfigUse(f *command.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "use NAME",
+		Short: "Choose the profile that commands use",
+		Long: `use writes the name of a profile into your configuration file, as the setting
+"profile". --profile and WAYBILL_PROFILE override it. The settings at the top of the
+file are the profile default.`,
+		Example: command.Example("waybill config use test", "waybill config use default"),
+		Args:    command.Exactly(1, "one NAME"),
+		RunE: f.RunBare(func(_ context.Context, b *command.Bare, args []string) error {
+			if err := checkProfile(b, args[0]); err != nil {
+				return err
+			}
+			return changeConfig(b, config.Change{Key: "profile", Value: args[0]}, config.DefaultProfile)
+		}),
+	}
+}
+
+// checkProfile refuses the name of a profile that the configuration file does not
+// have. A file that can't be read is for the change to report.
+func checkProfile(b *command.Bare, name string) error {
+	hint := "`waybill config profiles` shows the profiles, `waybill init --profile NAME` adds one"
+	if name == "" {
+		return command.Usagef(hint, "the NAME of the profile is empty")
+	}
+	list, err := config.ListProfiles(b.Sources)
+	if err != nil {
+		return nil //nolint:nilerr // as said above
+	}
+	var names []string
+	for _, p := range list.All {
+		names = append(names, p.Name)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	if near := config.Nearest(name, names); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return command.Usagef(hint, "no profile %s in %s", command.Quoted(name), list.File)
 }

@@ -1,8 +1,10 @@
 package setup
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,13 +12,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/shell"
+	"github.com/waybill-cli/waybill/internal/term"
 )
-
-type initOptions struct{ Force bool }
 
 // NewInit returns the command for the first setup.
 func NewInit(f *command.Factory) *cobra.Command {
-	var o initOptions
+	var force bool
 	cmd := &cobra.Command{
 		Use:     "init",
 		GroupID: command.GroupRest,
@@ -43,10 +44,10 @@ and the webhook secret too.`,
 			"waybill init --base-url URL --api-key-file FILE </dev/null"),
 		Args: cobra.NoArgs,
 		RunE: f.RunWith(initFlags(f), func(ctx context.Context, c *command.Call, _ []string) error {
-			return runInit(ctx, c, o)
+			return runInit(ctx, c, force)
 		}),
 	}
-	cmd.Flags().BoolVar(&o.Force, "force", false, "change existing settings without asking")
+	cmd.Flags().BoolVar(&force, "force", false, "change existing settings without asking")
 	return cmd
 }
 
@@ -80,11 +81,11 @@ type initResult struct {
 	Check         keyCheck `json:"check"`
 }
 
-func runInit(ctx context.Context, c *command.Call, o initOptions) error {
+func runInit(ctx context.Context, c *command.Call, force bool) error {
 	if err := command.CheckNotEmpty(c.Cmd, "profile", "base-url", "api-key-file"); err != nil {
 		return err
 	}
-	s, err := newSetup(c, o)
+	s, err := newSetup(c)
 	if err != nil {
 		return err
 	}
@@ -95,7 +96,7 @@ func runInit(ctx context.Context, c *command.Call, o initOptions) error {
 	if err != nil {
 		return err
 	}
-	if ok, err := s.agreed(ctx, changes, overwritten); err != nil || !ok {
+	if ok, err := s.agreed(ctx, changes, overwritten && !force); err != nil || !ok {
 		return err
 	}
 	r := initResult{Path: s.draft.Path, Profile: s.profile, BaseURL: s.baseURL, Changed: []string{}, APIKey: s.keySource(), Check: s.check}
@@ -158,13 +159,11 @@ func (s *answers) printNext(changes []config.Change) {
 
 // sources returns where settings come from, without the flags of init.
 func (s *answers) sources() config.Sources {
-	src := s.c.Sources()
-	src.Flags = slices.DeleteFunc(slices.Clone(src.Flags), func(g config.Flag) bool { return g.Name != "config" && g.Name != "insecure-http" })
-	return src
+	return onlyFlags(s.c, func(name string) bool { return name == "config" || name == "insecure-http" })
 }
 
 // agreed reports whether to write the changes: it shows those of a file that
-// exists, and asks before a value is overwritten.
+// exists, and asks if a value would be overwritten.
 func (s *answers) agreed(ctx context.Context, changes []config.Change, overwritten bool) (bool, error) {
 	if s.draft.Old == nil || len(changes) == 0 {
 		return true, nil
@@ -174,7 +173,7 @@ func (s *answers) agreed(ctx context.Context, changes []config.Change, overwritt
 		s.c.IO.Note("  %s", line)
 	}
 	switch {
-	case !overwritten || s.o.Force:
+	case !overwritten:
 		return true, nil
 	case !s.c.IO.Interactive():
 		return false, command.Usagef("pass --force to change them, or --profile NAME to add a profile", "nothing was written: %s has other values already", s.draft.Path)
@@ -203,4 +202,219 @@ func (s *answers) describe(changes []config.Change) []string {
 		lines = append(lines, a.Key+": "+was+value)
 	}
 	return lines
+}
+
+// answers is what init was answered, and what the file has.
+type answers struct {
+	c       *command.Call
+	draft   *config.Draft
+	profile string // that is written
+
+	baseURL string
+	key     config.Secret // zero to keep the one that is set
+	webhook config.Secret // zero to keep the one that is set
+	check   keyCheck
+}
+
+func newSetup(c *command.Call) (*answers, error) {
+	d, err := config.OpenDraft(c.Sources())
+	if err != nil {
+		return nil, err
+	}
+	s := &answers{c: c, draft: d, profile: c.Config.Profile, check: keyCheck{Result: keyNotChecked}}
+	if f := c.Cmd.Flags().Lookup("profile"); f.Changed {
+		s.profile = f.Value.String()
+	}
+	return s, nil
+}
+
+// current returns what the file sets, as it is shown; empty for nothing.
+func (s *answers) current(key string) string { return s.draft.Text(s.profile, key) }
+
+// ask gets address, key and webhook secret, and tries the key.
+func (s *answers) ask(ctx context.Context) error {
+	if err := s.askBaseURL(ctx); err != nil {
+		return err
+	}
+	for {
+		if err := s.askKey(ctx); err != nil {
+			return err
+		}
+		again, err := s.tryKey(ctx)
+		if err != nil {
+			return err
+		}
+		if !again {
+			break
+		}
+	}
+	return s.askWebhookSecret(ctx)
+}
+
+func (s *answers) askBaseURL(ctx context.Context) (err error) {
+	cfg := s.c.Config
+	suggested := s.current("base_url")
+	if level := cfg.Origin("base_url").Level; level == config.FromFlag || level == config.FromEnv {
+		suggested = cfg.BaseURL
+		if !s.c.IO.Interactive() || level == config.FromFlag {
+			s.baseURL = suggested
+			return nil
+		}
+	}
+	if !s.c.IO.Interactive() {
+		if suggested == "" {
+			return command.Usagef("pass --base-url URL, or run it on a terminal, where it asks", "no base URL is given")
+		}
+		s.baseURL, err = config.CheckBaseURL(suggested, cfg.InsecureHTTP)
+		return err
+	}
+	question := "Base URL of the service"
+	if suggested != "" {
+		question += " [" + suggested + "]"
+	}
+	for {
+		answer, err := s.c.IO.Ask(ctx, "%s:", question)
+		if err != nil {
+			return err
+		}
+		if s.baseURL, err = config.CheckBaseURL(cmp.Or(answer, suggested), cfg.InsecureHTTP); err == nil {
+			return nil
+		}
+		s.c.IO.WarningWith(term.Failure{Message: err.Error(), Hint: command.HintOf(err)})
+	}
+}
+
+// keySource says what sets the API key after init.
+func (s *answers) keySource() string {
+	if !s.key.IsZero() {
+		return "in the configuration file"
+	}
+	setting := s.c.Config.APIKeySetting()
+	return setting + " of " + s.c.Config.Origin(setting).String()
+}
+
+// canKeepKey reports whether a key is set that init need not write: that of the
+// environment, or that of the file where the service stays the same.
+func (s *answers) canKeepKey() bool {
+	setting := s.c.Config.APIKeySetting()
+	switch s.c.Config.Origin(setting).Level {
+	case config.FromEnv:
+		return true
+	case config.FromUser, config.FromProfile:
+		was, err := config.CheckBaseURL(s.current("base_url"), true)
+		return s.current(setting) != "" && err == nil && was == s.baseURL
+	}
+	return false
+}
+
+func (s *answers) askKey(ctx context.Context) error {
+	setting := s.c.Config.APIKeySetting()
+	if s.c.Config.Origin(setting).Level == config.FromFlag && s.check.Result != keyRefused {
+		key, err := s.c.Key()
+		s.key = config.NewSecret(key)
+		return err
+	}
+	keep := s.canKeepKey()
+	if !s.c.IO.Interactive() {
+		if !keep {
+			return command.Usagef("pass --api-key-file FILE (- for standard input), or set WAYBILL_API_KEY", "no API key is given")
+		}
+		return nil
+	}
+	var err error
+	if keep {
+		s.key, err = askOptionalSecret(ctx, s.c.IO, "API key (not shown; Enter keeps "+setting+" of "+s.c.Config.Origin(setting).String()+"):")
+	} else {
+		s.key, err = askSecret(ctx, s.c.IO, "API key (not shown):")
+	}
+	return err
+}
+
+// tryKey tries the key, and reports whether to ask for another one. Nothing is
+// written where the service refuses it, and only on demand where nothing is known.
+func (s *answers) tryKey(ctx context.Context) (again bool, err error) {
+	key := s.key.Reveal()
+	if s.key.IsZero() {
+		if key, err = s.c.Key(); err != nil {
+			return false, err
+		}
+	}
+	s.c.IO.Note("Trying the key with one query to %s", s.baseURL)
+	s.check = checkKey(ctx, s.c, s.baseURL, key)
+	switch {
+	case context.Cause(ctx) != nil:
+		return false, context.Cause(ctx)
+	case s.check.err == nil:
+		return false, nil
+	case !s.c.IO.Interactive():
+		return false, notStored(s.check)
+	}
+	if s.check.Result == keyRefused {
+		s.c.IO.Warning("the key was refused: %v", s.check.err)
+		return true, nil
+	}
+	s.c.IO.Warning("the key could not be checked: %v", s.check.err)
+	write, err := s.c.IO.Confirm(ctx, "It is not known whether the key is right. Continue?")
+	if err == nil && !write {
+		err = notStored(s.check)
+	}
+	return false, err
+}
+
+// webhookEnv names the variable of the environment that sets the webhook secret, which
+// init does not write; empty for none.
+func (s *answers) webhookEnv() string {
+	if o := s.c.Config.Origin("webhook.secret"); o.Level == config.FromEnv {
+		return o.String()
+	}
+	return ""
+}
+
+func (s *answers) askWebhookSecret(ctx context.Context) (err error) {
+	if !s.c.IO.Interactive() {
+		return nil
+	}
+	kept := "for none"
+	if env := s.webhookEnv(); env != "" {
+		kept = "leaves it to " + env
+	} else if s.current("webhook.secret") != "" {
+		kept = "keeps the current one"
+	}
+	s.webhook, err = askOptionalSecret(ctx, s.c.IO, "Webhook secret (not shown; Enter "+kept+"):")
+	return err
+}
+
+// changes returns what to write, and whether it overwrites a value.
+func (s *answers) changes() (all []config.Change, overwritten bool, err error) {
+	add := func(a config.Change) {
+		all, overwritten = append(all, a), overwritten || s.current(a.Key) != ""
+	}
+	if was, err := config.CheckBaseURL(s.current("base_url"), true); err != nil || was != s.baseURL {
+		add(config.Change{Key: "base_url", Value: s.baseURL})
+	}
+	for _, key := range []string{"account", "ca_file", "insecure_http", "store"} {
+		if !s.c.Cmd.Flags().Changed(strings.ReplaceAll(key, "_", "-")) {
+			continue
+		}
+		e, err := s.c.Config.Get(key)
+		if err != nil {
+			return nil, false, err
+		}
+		if e.Text != s.current(key) {
+			add(config.Change{Key: key, Value: e.Text})
+		}
+	}
+	if !s.webhook.IsZero() && !s.draft.Holds(s.profile, "webhook.secret", s.webhook) {
+		add(config.Change{Key: "webhook.secret", Value: s.webhook})
+	}
+	if s.key.IsZero() || s.draft.Holds(s.profile, "api_key", s.key) {
+		return all, overwritten, nil
+	}
+	add(config.Change{Key: "api_key", Value: s.key})
+	for _, key := range []string{"api_key_file", "api_key_keyring"} {
+		if s.current(key) != "" {
+			add(config.Change{Key: key})
+		}
+	}
+	return all, overwritten, nil
 }

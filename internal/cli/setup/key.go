@@ -11,6 +11,9 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/keyring"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -83,4 +86,55 @@ func checkKey(ctx context.Context, c *command.Call, base, key string) keyCheck {
 func keyPrint(key string) string {
 	sum := sha256.Sum256([]byte("waybill API key\x00" + key))
 	return hex.EncodeToString(sum[:4])
+}
+
+// inAnyKeyring does something with the keyring, if there is one.
+func inAnyKeyring(c *command.Call, do func() error) error {
+	if c.Keyring() == nil {
+		return keyring.ErrNotFound
+	}
+	return do()
+}
+
+// forgetEntry removes the key that a profile of the file had in the keyring, but for
+// the entry that is used from now on. What
+// can't be removed is a warning: nothing uses it any more.
+func forgetEntry(ctx context.Context, c *command.Call, d *config.Draft, profile, used string) {
+	name := d.Text(profile, "api_key_keyring")
+	if name == "" || name == used {
+		return
+	}
+	err := inAnyKeyring(c, func() error { return c.Keyring().Delete(ctx, name) })
+	switch {
+	case err == nil:
+		c.IO.Note("Removed the API key from the keyring")
+	case !errors.Is(err, keyring.ErrNotFound):
+		c.IO.Warning("the API key is still in the keyring: %v", err)
+	}
+}
+
+// askSecret asks until the answer can be a secret.
+func askSecret(ctx context.Context, io *term.IO, question string) (config.Secret, error) {
+	for {
+		secret, err := askOptionalSecret(ctx, io, question)
+		if err != nil || !secret.IsZero() {
+			return secret, err
+		}
+		io.Warning("it can't be empty; Ctrl-C ends without a change")
+	}
+}
+
+// askOptionalSecret is askSecret where the answer may be empty.
+func askOptionalSecret(ctx context.Context, io *term.IO, question string) (config.Secret, error) {
+	for {
+		text, err := io.AskSecret(ctx, "%s", question)
+		if err != nil || text == "" {
+			return config.Secret{}, err
+		}
+		secret, err := config.ParseSecret(text)
+		if err == nil {
+			return secret, nil
+		}
+		io.WarningWith(term.Failure{Message: "the answer " + err.Error(), Hint: command.HintOf(err)})
+	}
 }
