@@ -281,18 +281,6 @@ func TestReplayOfPrunedBytes(t *testing.T) {
 	}
 }
 
-func TestReplayResigned(t *testing.T) {
-	hook := newEndpoint(t)
-	f := newFilled(t, inbox.Yes)
-	f.replay(command.OK, []string{"WAYBILL_WEBHOOK_SECRET=s"}, "1", "--resign", "--scheme", "hmac-body-hex", "--to", hook.URL)
-	out, err := webhook.Sign(webhook.Scheme{}, webhook.Secret{Name: "s", Value: []byte("s")}, webhook.Request{Body: []byte(body(1))}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := strings.Replace(as(1, 2), "X-Signature: old", "X-Signature: "+out.Header[0].Value, 1)
-	same(t, "signed anew", hook.taken(), []string{want})
-}
-
 func TestReplaySaysHowToRepeatIt(t *testing.T) {
 	f := newFilled(t, inbox.Yes, inbox.Yes, inbox.Yes, inbox.Yes)
 	_, stderr := f.replay(command.Unreachable, nil, "--since", "1h", "--to", "http://127.0.0.1:1/hook", "--reorder", "--seed", "5", "-o", "json")

@@ -261,18 +261,6 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 }
 
 // A proxy of the environment would dial for us whatever it likes.
-func TestNoProxyIsAsked(t *testing.T) {
-	asked := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the proxy was asked") }))
-	defer asked.Close()
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"} {
-		t.Setenv(name, asked.URL)
-	}
-	c := client(t, forward.ClientOptions{Timeout: 5 * time.Second})
-	if _, err := c.Send(t.Context(), parse(t, "http://169.254.169.254/"), simple()); !errors.Is(err, forward.ErrForbidden) {
-		t.Errorf("%v", err)
-	}
-}
-
 // A target that answers a byte at a time has no longer than any other.
 func TestDrippingTarget(t *testing.T) {
 	for name, answer := range map[string]string{"header": "HTTP/1.1 200 OK\r\nX: ", "only on the way": "HTTP/1.1 100 Continue\r\n\r\n"} {

@@ -143,6 +143,8 @@ func TestVerifyBadDeliveries(t *testing.T) {
 		{"good, query", query, withQuery("a=b&sig=" + good), ""},
 		{"good, base64url padded", b64url, post(body, "X-Signature", base64.URLEncoding.EncodeToString(mac("k", body))), ""},
 		{"good, base64url bare", b64url, post(body, "X-Signature", base64.RawURLEncoding.EncodeToString(mac("k", body))), ""},
+		{"good, bytes that are no text", plain, post(body+"\x00\xff\r\n", "X-Signature", hexMAC("k", body+"\x00\xff\r\n")), ""},
+		{"good, kv beside a wrong one", kv, post(body, "X-Signature", "t="+ts+",v1="+hexMAC("x", "y")+",v1="+stamped+",v1=short"), ""},
 		{"good, in the body", inBody, post(`{"sign":"` + hexMAC("k", ts) + `","ts":` + ts + `}`), ""},
 
 		{"no header", plain, post(body), "signature_missing"},
@@ -164,6 +166,8 @@ func TestVerifyBadDeliveries(t *testing.T) {
 		{"prefix missing", preset(t, "hmac-body-hex-prefixed"), post(body, "X-Hub-Signature-256", good), "signature_malformed"},
 		{"prefix alone", preset(t, "hmac-body-hex-prefixed"), post(body, "X-Hub-Signature-256", "sha256="), "signature_malformed"},
 		{"repeated header", plain, post(body, "X-Signature", good, "x-signature", good), "header_repeated"},
+		{"repeated header, one of them bad", plain, post(body, "X-Signature", "x", "X-Signature", good), "header_repeated"},
+		{"a bit of the MAC flipped", plain, post(body, "X-Signature", good[:63]+strings.Trim("01", good[63:])[:1]), "signature_mismatch"},
 		{"two MACs in a plain header", plain, post(body, "X-Signature", good+", "+good), "signature_malformed"},
 		{"empty body", plain, post("", "X-Signature", hexMAC("k", "")), "body_empty"},
 		{"base64 without padding", b64, post(body, "X-Signature", strings.TrimRight(good64, "=")), "signature_malformed"},
