@@ -133,8 +133,8 @@ func (t term) takes(got, want string) bool {
 	return got != "" && (got == want || t.prefix && strings.HasPrefix(got, want))
 }
 
-// valueAt returns what stands at a place in JSON: a string's text, or the
-// literal of another scalar; empty if there is neither, or a name on the way is repeated.
+// valueAt returns a string's text, or the literal of another scalar; empty if there is neither, or a
+// name on the way is repeated.
 func valueAt(raw []byte, path jsonscan.Pointer) string {
 	if !json.Valid(raw) {
 		return ""

@@ -330,9 +330,8 @@ func (r *route) handleStoreError(ctx context.Context, a *onceAlert, what string,
 	return err
 }
 
-// accepts reports whether a delivery goes to the target: one of its events was
-// new when it came, matches, and may be forwarded. If any row is verified, only
-// verified rows count: the delivery was verified again later.
+// accepts reports whether a delivery goes to the target: one of its events was new when it came,
+// matches, and may be forwarded. If any row is verified, only verified rows count.
 func (r *route) accepts(rows []inbox.Event) bool {
 	verified := slices.ContainsFunc(rows, func(e inbox.Event) bool { return e.Verified == inbox.Yes })
 	for _, e := range rows {

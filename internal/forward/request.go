@@ -77,9 +77,8 @@ func CheckHeader(name string) error {
 	return nil
 }
 
-// droppedHeaders returns the names, in lower case, of the headers that do not go on
-// to the target: those about one connection, those that are made anew, and
-// those that could let the target act as the sender.
+// droppedHeaders returns the names, in lower case, of headers about one connection, of those made
+// anew, and of those that could let the target act as the sender.
 func droppedHeaders(header []webhook.Field) map[string]bool {
 	skip := map[string]bool{}
 	for _, name := range []string{

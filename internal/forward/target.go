@@ -63,8 +63,8 @@ func ParseURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// expand returns the URL that an address of this computer is short for: a port, or
-// a loopback host and a port, with or without a path. Any other address is returned as it is.
+// expand returns the URL that a port, or a loopback host and a port, is short for, and any other
+// address as it is.
 func expand(address string) string {
 	authority, rest := address, ""
 	if i := strings.IndexAny(address, "/?"); i >= 0 {

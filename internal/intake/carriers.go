@@ -68,9 +68,8 @@ func (c *carriers) code(name []byte) string {
 	return known.code
 }
 
-// fromCode returns the code that a cell of codes holds, as the same string for the
-// same code as far as there are not many. What is plainly a name stands for its
-// code, see [tracking.CarrierName]; it is a problem if none is known.
+// fromCode returns the code that a cell of codes holds. What is plainly a name stands for its code,
+// see [tracking.CarrierName]; it is a problem if none is known.
 func (c *carriers) fromCode(cell []byte) (code string, problem *tracking.Problem) {
 	if len(cell) == 0 {
 		return "", nil

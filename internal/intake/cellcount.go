@@ -49,10 +49,8 @@ func (t *table) missingCells() Problem {
 	return t.problem(p, none)
 }
 
-// surplusCells returns the problem of cells beyond the last column. Some
-// exports end every row with delimiters that the header lacks. So empty cells
-// are ignored if all rows have the same number of them and the tracking number
-// can't have moved because of a delimiter in an earlier cell.
+// surplusCells returns the problem of cells beyond the last column. Empty ones are ignored if all
+// rows have the same number of them and the tracking number can't have moved.
 func (t *table) surplusCells() (Problem, bool) {
 	want, have := len(t.cols.header), len(t.rec.cells)
 	p := tracking.Problem{
@@ -77,8 +75,8 @@ func (t *table) surplusCells() (Problem, bool) {
 	return Problem{}, false
 }
 
-// checkExtraCells returns an error if the record lacks the empty cells beyond
-// the last column that earlier records have: cells may have moved in one of them.
+// checkExtraCells returns an error if the record lacks the empty cells beyond the last column that
+// earlier records have: cells may have moved.
 func (t *table) checkExtraCells() error {
 	if t.extraCells == 0 || t.rec.fault != nil || len(t.rec.cells) != len(t.cols.header) {
 		return nil
@@ -146,8 +144,8 @@ func (t *table) unusedBefore(at int) bool {
 	return false
 }
 
-// addShifted adds a problem if the number's cell has no number, and one of the
-// next two cells has: an extra delimiter and a missing one leave the row as wide as the header.
+// addShifted adds a problem if a number stands in one of the two cells behind the number's instead:
+// an extra delimiter and a missing one leave the row as wide as the header.
 func (t *table) addShifted(ps []Problem, number string) []Problem {
 	if t.opt.AcceptOdd || tracking.LikeNumber(number) {
 		return ps
@@ -167,8 +165,8 @@ func (t *table) addShifted(ps []Problem, number string) []Problem {
 	return ps
 }
 
-// addBrokenRow adds a problem if a line end may have split the first or the
-// last cell of the record, where that is in use: the line before, or the next, has one cell.
+// addBrokenRow adds a problem if the line before or behind has one cell: a line end may have split
+// the first or the last one of the record.
 func (t *table) addBrokenRow(ps []Problem) []Problem {
 	want := len(t.cols.header)
 	if want == 1 || len(t.rec.cells) != want || t.sheet != nil {
@@ -216,9 +214,8 @@ func (t *table) firstMissing() int {
 	return first
 }
 
-// addSwallowedRows adds a problem if a quoted cell contains lines that look
-// like rows: its opening quote may be a mistake. It is an error if used columns
-// follow, which may belong to another row, else a note.
+// addSwallowedRows adds a problem if a quoted cell contains lines that look like rows: a note if no
+// columns in use follow.
 func (t *table) addSwallowedRows(ps []Problem) []Problem {
 	for i, c := range t.rec.cells {
 		text := t.rec.raw[c.start:c.end]
@@ -240,8 +237,7 @@ func (t *table) addSwallowedRows(ps []Problem) []Problem {
 	return ps
 }
 
-// joinsRows reports whether the text of a quoted cell in column at may be the
-// end of one row and the start of another: it contains a tracking number, or as
+// joinsRows reports whether a quoted cell may join two rows: it contains a tracking number, or as
 // many delimiters as the two rows have there.
 func (t *table) joinsRows(text []byte, at int) bool {
 	lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })

@@ -21,8 +21,8 @@ const (
 
 const utf8BOM = "\ufeff"
 
-// charset is how an input's bytes become text. Bytes of another encoding than
-// UTF-8 that stand for no character become U+FFFD; those of UTF-8 are left for each value's own check.
+// charset is how an input's bytes become text. Bytes that stand for no character become U+FFFD; those
+// of UTF-8 are left for each value's own check.
 type charset struct {
 	name    string
 	bomSize int               // length of the byte order mark
@@ -166,9 +166,8 @@ type utf8Evidence struct {
 	rest    []byte // the beginning of a character, up to 3 bytes
 }
 
-// newEvidence returns evidence against a charset. One such character decides
-// where each byte is a character of its own: two or more letters in a row would
-// have to be rare ones. In other encodings some common characters are valid UTF-8 too.
+// newEvidence returns evidence against a charset. One such character decides where each byte is a
+// character of its own: two or more letters in a row would have to be rare ones.
 func newEvidence(against charset) *utf8Evidence {
 	if _, single := against.codec.(*charmap.Charmap); single {
 		return &utf8Evidence{needed: 1}

@@ -219,9 +219,8 @@ func lineBreak(text []byte, outside bool) int {
 	return -1
 }
 
-// guessDelimiter returns the delimiter of a header: the most frequent one
-// outside quotes. Of equals, the file's extension decides, then the number of
-// fields that it finds columns for.
+// guessDelimiter returns the most frequent delimiter outside quotes. Of equals, the file's extension
+// decides, then the number of fields with a column.
 func guessDelimiter(header []byte, file string) byte {
 	var count [len(delimiters)]int
 	inside, most := false, 0

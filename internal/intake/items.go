@@ -372,9 +372,8 @@ func kindName(raw []byte) string {
 	return "a number"
 }
 
-// compact returns an item's text on one line without its field waybillError. A
-// value that is not an object, or that would be read as a list of items,
-// becomes the field "value" of an object.
+// compact returns an item's text on one line without its field waybillError. What is no item, or
+// would be read as a list, becomes the field "value" of an object.
 func compact(raw []byte) string {
 	var b bytes.Buffer
 	part := func(raw []byte) {

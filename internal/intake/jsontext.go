@@ -170,8 +170,7 @@ func (t *jsonText) valueLength() (int, error) {
 	}
 }
 
-// valueScan is a resumable search for the end of a value. Package jsonscan
-// can't do it: the text is not yet validated nor completely read, and an error is reported at its byte.
+// valueScan is a resumable search for the end of a value, in text that is not yet validated.
 type valueScan struct {
 	at       int // next byte to scan, or the end of the value
 	depth    int // open brackets
@@ -237,8 +236,8 @@ func key(raw []byte) string {
 	return s
 }
 
-// text returns the text of a JSON string. One that is not Unicode text is
-// returned as written: surrogate means that it has an unpaired \u escape, bad that it is not UTF-8.
+// text returns the text of a JSON string. One that is not Unicode is returned as written, with
+// whether it has an unpaired \u escape, or is not UTF-8.
 func text(raw []byte) (s string, surrogate, bad bool) {
 	s, valid := jsonscan.Text(raw)
 	if valid {

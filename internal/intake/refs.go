@@ -18,8 +18,8 @@ var outputNames = map[string][]string{
 	tracking.FieldNumber:  {"trackingNumber", "NUMBER"},
 }
 
-// resolveRefs finds the columns of referIds and numbers, of which one is enough.
-// Columns of --map that the header lacks are returned. A table of one column that is neither is a list.
+// resolveRefs finds the columns of referIds and numbers, of which one is enough, and the columns of
+// --map that the header lacks. A table of one other column is a list.
 func resolveRefs(file string, line int, header []string, o Options) (c columns, missing []string, list bool, err error) {
 	noHeader := columns{header: []string{""}, number: none, code: none, carrier: none}
 	if o.Format == List {

@@ -40,10 +40,9 @@ type quoteFault struct {
 	hint    string
 }
 
-// scanner splits delimited text into records and cells. Unlike encoding/csv,
-// which tests compare it with, it keeps the text of a record as it was (for
-// [Rejects]), ends lines at CR where the file does, and takes a quote inside
-// an unquoted cell as it is, so that `="00123"` is a cell and a stray quote can never swallow rows.
+// scanner splits delimited text into records and cells. Unlike encoding/csv, it keeps the text of a
+// record for [Rejects], ends lines at CR where the file does, and takes a quote inside an unquoted
+// cell as it is, so that a stray one can never swallow rows.
 type scanner struct {
 	win         *window
 	delim       byte

@@ -56,8 +56,8 @@ func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error)
 	return t, nil
 }
 
-// findHeader reads up to the first row that has the columns. Rows above it may be
-// a title, or the upper part of a header. The error is that of the first row with several cells.
+// findHeader reads up to the first row that has the columns. Rows above it may be a title, or the
+// upper part of a header.
 func (t *table) findHeader() error {
 	var failed error
 	several, mayBeList := false, false
@@ -322,8 +322,8 @@ func (s *sheet) shownIn(column int) (xlsx.Shown, bool) {
 	return xlsx.Shown{}, false
 }
 
-// addDamage adds the problem of the cell that a field was read from, if it shows
-// something else than was once written into it, and removes those that follow from it.
+// addDamage adds the problem of a field's cell that shows something else than was once written into
+// it, in place of those that follow from it.
 func (t *table) addDamage(ps []Problem, field string, at int) []Problem {
 	if t.sheet == nil || at == none {
 		return ps

@@ -266,9 +266,8 @@ func (t *table) keep(rec *Record) {
 	rec.cells = cloneCells(t.sheet.row.Cells)
 }
 
-// text returns the record as written, without the columns called waybillError
-// and padded to the width of the header without them. A record that padding
-// would make a good one goes into one cell.
+// text returns the record as written, without the columns called waybillError and padded to the width
+// of the header. A record that padding would make a good one goes into one cell.
 func (t *table) text() string {
 	have, want := len(t.rec.cells), len(t.cols.header)
 	if t.rec.fault != nil || t.badShape && have < want && have > max(t.cols.ref, t.cols.number) {

@@ -113,9 +113,8 @@ func openWorkbook(r *Reader, in io.Reader, o Options) error {
 	return nil
 }
 
-// chooseSheet finds the sheet to read: the one that is asked for, or the only one
-// that people see and that has rows, else the only one of these that has the
-// columns. It is nil if no sheet has a cell.
+// chooseSheet finds the sheet that is asked for, or the only visible one that has rows, else the only
+// one that has the columns. It is nil if no sheet has a cell.
 func chooseSheet(r *Reader, book *xlsx.Workbook, o Options) (*table, error) {
 	candidates, err := sheetsToTry(r.name, book, o.Sheet)
 	if err != nil {

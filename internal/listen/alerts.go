@@ -14,8 +14,8 @@ import (
 // repeatAlert is how often a lasting failure is reported.
 const repeatAlert = time.Minute
 
-// storeAlert reports a store that fails: when it begins, once a minute while it
-// lasts, and when it is over. A full disk under load fails a thousand deliveries a second.
+// storeAlert reports a store that fails: when it begins, once a minute while it lasts, and when it is
+// over. A full disk under load fails a thousand deliveries a second.
 type storeAlert struct {
 	log          *slog.Logger
 	begins, ends string // what is said
@@ -105,9 +105,8 @@ func (a *rejectAlert) report(status int, text, from string) {
 // skewSamples is how many deliveries with a right signature and a wrong time are compared.
 const skewSamples = 3
 
-// skewDetector detects that the sender's clock and ours differ: the secret is
-// right, and every delivery is refused all the same. [webhook.Skew] decides.
-// Deliveries that are not authentic are not used.
+// skewDetector detects that the sender's clock and ours differ: the secret is right, and every delivery
+// is refused all the same. [webhook.Skew] decides.
 type skewDetector struct {
 	log *slog.Logger
 

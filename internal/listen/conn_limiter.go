@@ -20,10 +20,9 @@ func connectionLimit() int {
 	return maxConnections
 }
 
-// connLimiter limits the open connections of a server. One too many closes the
-// one that has been idle for longest. If none is idle, it closes the one that
-// has been sending its request for longest. A connection whose request has
-// arrived whole is never closed: it gets its answer.
+// connLimiter limits the open connections of a server. One too many closes the one that has been idle
+// for longest, else the one that has been sending its request for longest. A connection whose request
+// has arrived whole is never closed: it gets its answer.
 type connLimiter struct {
 	max int
 

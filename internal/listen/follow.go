@@ -79,9 +79,8 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 	}
 }
 
-// readNew calls fn for the rows behind *after and moves it on with each. It
-// reads one page into the memory of page, so that a slow fn does not keep the
-// inbox reading, or page by page to the end.
+// readNew calls fn for the rows behind *after and moves it on with each: of one page, so that a slow fn
+// does not keep the inbox reading, or page by page to the end.
 func (r *Receiver) readNew(ctx context.Context, page []inbox.Event, after *int64, toEnd bool, fn func(Notification) error) error {
 	for {
 		rows, size := page[:0], 0

@@ -156,9 +156,8 @@ func (r *Receiver) store(ctx context.Context, d inbox.Delivery) (inbox.Receipt, 
 	return r.o.Store.Put(ctx, d, rows)
 }
 
-// newDelivery returns the delivery that a request is. Of the header, package
-// net/http keeps the order within a name, but not that of the names, nor their
-// case: they are sorted, Host first.
+// newDelivery returns the delivery that a request is. Package net/http keeps the order of headers within
+// a name, but not that of the names, nor their case: they are sorted, Host first.
 func newDelivery(req *http.Request, body []byte) inbox.Delivery {
 	d := inbox.Delivery{
 		ReceivedAt: time.Now().UTC(),
@@ -239,11 +238,9 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// hasAmbiguousEnd reports whether a proxy before us may have seen another end of
-// the request: then what follows on its connection is not taken for a request
-// (request smuggling). Of a chunked request, package net/http drops the
-// Content-Length that must not be there, so all of them count; and it ignores a
-// Transfer-Encoding of HTTP/1.0.
+// hasAmbiguousEnd reports whether a proxy before us may have seen another end of the request: what
+// follows on its connection is then not taken for a request (request smuggling). Package net/http drops
+// the Content-Length of a chunked request, and ignores a Transfer-Encoding of HTTP/1.0.
 func hasAmbiguousEnd(req *http.Request) bool {
 	return len(req.TransferEncoding) > 0 || !req.ProtoAtLeast(1, 1)
 }
@@ -300,9 +297,8 @@ const (
 // errNoMemory says that too many bytes wait to be stored already.
 var errNoMemory = errors.New("too many bodies at once")
 
-// memBudget limits the bytes of all bodies in memory. A body holds its share
-// until it is stored. Beyond the limit the sender is asked to try again. The
-// first 16 KiB of a body are not counted.
+// memBudget limits the bytes of all bodies in memory until they are stored; beyond it the sender is
+// asked to try again. The first 16 KiB of a body are not counted.
 type memBudget struct{ left atomic.Int64 }
 
 func (r *memBudget) reserve(n int64) bool {
@@ -319,9 +315,8 @@ type body struct {
 	reserved int64 // bytes of the budget
 }
 
-// readAll reads to the end. size is the length that the sender announced, -1
-// for none. At first it allocates what a usual delivery needs: a slow sender
-// may announce much and send nothing.
+// readAll reads to the end. size is the length that the sender announced, -1 for none: it may announce
+// much and send nothing, so at first a usual body is allocated.
 func (b *body) readAll(from io.Reader, size int64) error {
 	if size < 0 {
 		size = 0

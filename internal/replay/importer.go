@@ -64,9 +64,8 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 	return done, err
 }
 
-// known reports whether the store holds the delivery; timed: received at the
-// same time. A delivery with an eventId is found by it. The others are few: their
-// fingerprints are held in memory.
+// known reports whether the store holds the delivery; timed: received at the same time. Deliveries without
+// an eventId are few: their fingerprints are held in memory.
 func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Event, timed bool) (bool, error) {
 	first := slices.IndexFunc(rows, func(e inbox.Event) bool { return e.EventID != "" })
 	if first < 0 {

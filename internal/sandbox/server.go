@@ -194,8 +194,8 @@ func (f *faults) flaps(query string, p float64) bool {
 	return rand.New(rand.NewPCG(f.seed^h.Sum64(), f.asked[query])).Float64() < p //nolint:gosec // not a secret
 }
 
-// injectFault answers a request with a fault if it is to meet one. store stores
-// what the request brought; good is the answer it would have had. It reports false if there was no fault.
+// injectFault answers a request with a fault if it is to meet one, else it reports false. store stores
+// what the request brought; good is the answer it would have had.
 func (s *Server) injectFault(w http.ResponseWriter, r *http.Request, op operation, store func(), good any) bool {
 	fault := s.faults.next(op, r.URL.RawQuery)
 	switch fault {

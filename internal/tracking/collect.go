@@ -18,9 +18,8 @@ func (f partial) resolved() Tracking {
 	return f.Tracking
 }
 
-// collect returns the trackings in v. name is the name of the member with the
-// value v. Nested objects describe one tracking unless their numbers differ;
-// elements of a list are separate trackings.
+// collect returns the trackings in v, a member called name. Nested objects describe one tracking unless
+// their numbers differ; elements of a list are separate trackings.
 func collect(v *value, name string) []partial {
 	switch v.kind {
 	case list:

@@ -37,9 +37,8 @@ const (
 	refused
 )
 
-// oddity is one kind of value that no carrier gives and no order has. Carriers'
-// numbers have known forms. Order names have not, so that in referId only what
-// no order is called is refused.
+// oddity is one kind of value that no carrier gives. Carriers' numbers have known forms; order names have
+// not, so that in referId only what no order is called is refused.
 type oddity struct {
 	found   func(string) bool
 	message string   // %s is the name of the field
@@ -246,8 +245,8 @@ func rounded(field, s string) (Problem, bool) {
 	return Problem{}, false
 }
 
-// trailingZeros returns the length of s and how many digits stand before its
-// trailing zeros, if it is all digits and longer than a spreadsheet keeps; else zeros.
+// trailingZeros returns the length of a number longer than a spreadsheet keeps, and how many digits stand
+// before its trailing zeros; else zeros.
 func trailingZeros(s string) (n, kept int) {
 	if len(s) <= precise || !digits(s) {
 		return 0, 0
@@ -298,9 +297,9 @@ var months = []string{
 	"sty", "lut", "kwi", "maj", "cze", "lip", "sie", "wrz", "paź", "gru", // Polish
 }
 
-// isDate reports whether s is a date of numbers (2024-03-01, 01.03.2024,
-// 3/1/24), one with the name of a month (Mar-24, 24-Mär-2024), or either with
-// a time, or a time alone. A hyphen within a carrier's number stands between longer groups: 020-12345678.
+// isDate reports whether s is a date of numbers (2024-03-01, 01.03.2024, 3/1/24), one with the name of a
+// month (Mar-24, 24-Mär-2024), or either with a time, or a time alone. A carrier's hyphen stands between
+// longer groups: 020-12345678.
 func isDate(s string) bool {
 	if len(s) > len("2024-september-24T00:00:00.000000000+00:00") {
 		return false

@@ -17,9 +17,8 @@ type entries struct {
 	timestamps []string
 }
 
-// entries splits and decodes the signature's value. It ignores entries with
-// other tags and, if one entry is well-formed, those that are not: a sender
-// that changes its keys or its procedure lists both.
+// entries splits and decodes the signature's value. It ignores entries with other tags and, if one is
+// well-formed, those that are not: a sender that changes its keys lists both.
 func (c *compiled) entries(d *delivery) (entries, Reason) {
 	value, why := d.findOnce(c.signature, ReasonSignatureMissing)
 	if why != "" {

@@ -254,9 +254,8 @@ func first(values ...[]byte) []byte {
 // anomalies, so that no later reader can overflow its stack.
 const MaxDepth = 200
 
-// maxElements is how many elements an array of that many bytes may have to be
-// read as events. Real events are larger; without the limit a few megabytes of
-// empty elements would become gigabytes of rows.
+// maxElements is how many elements an array of that many bytes may have: without a limit a few
+// megabytes of empty elements would become gigabytes of rows.
 func maxElements(size int) int { return 10_000 + size/128 }
 
 const notObject = "not an object"

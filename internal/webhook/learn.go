@@ -363,8 +363,8 @@ func controlSecrets(secrets []Secret) []Secret {
 	return all
 }
 
-// searchAltered searches for schemes that match altered secrets or bodies: with
-// other white space around a secret, or a body as it may have been before a proxy rewrote it.
+// searchAltered searches for schemes that match with other white space around a secret, or with a
+// body as it may have been before a proxy rewrote it.
 func (t *learner) searchAltered() ([]Candidate, error) {
 	for _, form := range secretVariants() {
 		o := *t

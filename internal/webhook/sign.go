@@ -236,8 +236,8 @@ func (c *compiled) alter(value string, pick func(n int) int) (string, int) {
 	return strings.Join(items, between), altered
 }
 
-// alterEntry changes a digit in the first half of a signature, as the last
-// digit of base64 may have unused bits. 0 and 1 are digits of hex and base64, and valid in a token.
+// alterEntry changes a digit in the first half of a signature, as the last digit of base64 may have
+// unused bits. 0 and 1 are digits of hex and base64, and valid in a token.
 func alterEntry(entry, prefix string, pick func(n int) int) (string, int) {
 	digits, ok := strings.CutPrefix(entry, prefix)
 	if !ok || digits == "" {

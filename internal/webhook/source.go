@@ -118,8 +118,8 @@ func (d *delivery) parameter(name string) (value []byte, times int) {
 	return value, times
 }
 
-// pointer returns the value in the body that a JSON pointer names: the text of
-// a string, else the literal. Null counts as absent, and so does text that is not valid Unicode.
+// pointer returns the value in the body that a JSON pointer names: the text of a string, else the
+// literal. Null counts as absent, and so does text that is not valid Unicode.
 func (d *delivery) pointer(path jsonscan.Pointer) (value []byte, times int) {
 	if d.isJSON == nil {
 		valid := json.Valid(d.Body)
@@ -167,8 +167,8 @@ func (r Request) values(name string) []string {
 	return all
 }
 
-// text returns the text of a string's literal, with U+FFFD in place of what is
-// not Unicode text and of NUL, so that it can be stored anywhere; clean is false if there is any.
+// text returns the text of a string's literal, with U+FFFD in place of NUL and of what is not Unicode;
+// clean is false if there is any.
 func text(literal []byte) (s string, clean bool) {
 	s, clean = jsonscan.Text(literal)
 	if strings.IndexByte(s, 0) >= 0 {

@@ -23,8 +23,8 @@ const (
 
 const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, {header:NAME}, {query:NAME}, {json:/PATH} or {formsorted}"
 
-// part is one piece of a template: text, or a placeholder. Templates are
-// parsed before any request is read, so no text of a sender can become a placeholder.
+// part is one piece of a template: text, or a placeholder. Templates are parsed before any request is
+// read, so no text of a sender can become a placeholder.
 type part struct {
 	slot   slot
 	text   string // of a placeholder: what stands between its braces

@@ -84,8 +84,8 @@ func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp []byte, pieces 
 	return e.macs, stamp, pieces, why
 }
 
-// match returns the index of the secret that made one of macs, -1 if none did.
-// It compares every secret with every entry, so its time does not depend on which of them match.
+// match returns the index of the secret that made one of macs, -1 if none did. It compares every
+// secret with every entry: its time does not depend on which of them match.
 func (v *Verifier) match(pieces, macs [][]byte) int {
 	found, index := 0, -1
 	for i, key := range v.keys {

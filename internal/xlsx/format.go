@@ -139,9 +139,8 @@ func parseFormat(code string) format {
 	return f
 }
 
-// formatToken splits the first token off a code: a placeholder or another sign of
-// its own, or a text in quotes or behind a backslash. A color or a currency is a
-// text, an elapsed time such as [h] is signs.
+// formatToken splits the first token off a code: a placeholder or another sign, or a text in quotes or
+// behind a backslash. A color or a currency is a text, an elapsed time such as [h] is signs.
 func formatToken(code string) (token string, isText bool, rest string) {
 	var end int
 	switch code[0] {

@@ -144,8 +144,8 @@ func utf16LE(s string) string {
 	return string(b)
 }
 
-// refuseContainer returns the error for an OLE container: a workbook with a
-// password, or one of the format before XLSX. Its first directory sector names the streams.
+// refuseContainer returns the error for an OLE container: a workbook with a password, or one of the format
+// before XLSX. Its first directory sector names the streams.
 func refuseContainer(r io.ReaderAt) error {
 	head := make([]byte, 512)
 	if _, err := r.ReadAt(head, 0); err != nil {

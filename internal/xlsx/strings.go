@@ -15,9 +15,8 @@ const (
 	groupSize   = 32      // strings that share one place in the index, and are read from the file at once
 )
 
-// sharedStrings are the texts that the cells of a workbook refer to by number.
-// They stand one behind the other, each with its length; the index has every
-// groupSize-th. Cells refer to them mostly in order, so that a group is read once for many of them.
+// sharedStrings are the texts that cells refer to by number, one behind the other, each with its length;
+// the index has every groupSize-th. Cells refer to them mostly in order, so that a group is read once.
 type sharedStrings struct {
 	count int
 	index []int64 // where each group begins

@@ -82,9 +82,8 @@ func BadRows(j Judgement) string {
 // shownCarriers is how many carrier names are named in a hint.
 const shownCarriers = 20
 
-// carrierFlags returns flags that give the carrier names of the input codes, to be
-// filled in, how many names there are beyond those, and whether no other rows are
-// bad. It is empty if no name stands where a code should.
+// carrierFlags returns flags that give the carrier names of the input codes, to be filled in, how many
+// names there are beyond those, and whether no other rows are bad.
 func carrierFlags(j Judgement) (flags string, more int, all bool) {
 	var names []string
 	var rows int64

@@ -28,9 +28,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// heapSlack makes the garbage collector wait for that much garbage at least. A listener keeps
-// little of what it allocates, so that collecting took a quarter of its time. It is never
-// touched, and so takes no memory itself.
+// heapSlack makes the garbage collector wait for that much garbage: collecting took a quarter of a
+// listener's time. It is never touched, and so takes no memory itself.
 const heapSlack = 32 << 20 // bytes
 
 type listenOptions struct {
@@ -156,9 +155,8 @@ type server struct {
 	verify     string                  // how it verifies, see [app.Session.VerifyPrint]
 }
 
-// serve receives until until ends, which it does when the time limit is over, counted
-// from the announcement. If that is because there were enough events, it waits for the
-// targets, but no longer than ctx lives. What is printed begins after lastEvent.
+// serve receives until until ends, or the time limit, counted from the announcement. If there were enough
+// events, it waits for the targets, but no longer than ctx lives. Printing begins after lastEvent.
 func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int64, o listenOptions) error {
 	defer runtime.KeepAlive(make([]byte, heapSlack))
 	var printing sync.Mutex
@@ -296,9 +294,8 @@ func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings) (*l
 	return listen.New(o)
 }
 
-// logHandler writes log records to stderr as messages: the text, and after it
-// each value behind its name. Warnings and errors are warnings, the rest is
-// written under -v; an error of the store goes to the warnings about the store. Groups are not supported.
+// logHandler writes log records to stderr: the text, and after it each value behind its name. Warnings and
+// errors are warnings, the rest is written under -v. Groups are not supported.
 type logHandler struct {
 	io       *term.IO
 	warnings *storeWarnings
