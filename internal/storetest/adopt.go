@@ -6,14 +6,11 @@ import (
 )
 
 var adoptTests = map[string]func(*world){
-	"TakesWhatIsPending":         takesWhatIsPending,
-	"LeavesWhatIsNotItsOwn":      leavesWhatIsNotItsOwn,
-	"SharesWithTheLiving":        sharesWithTheLiving,
-	"TakesWhatTheDeadLeft":       takesWhatTheDeadLeft,
-	"FillsBatchesOfItsOwnSize":   fillsBatchesOfItsOwnSize,
-	"FromSeveralRuns":            fromSeveralRuns,
-	"LeavesVerdictsWhereTheyAre": leavesVerdictsWhereTheyAre,
-	"GoesPastRejectedRows":       goesPastRejectedRows,
+	"TakesWhatIsPending":       takesWhatIsPending,
+	"LeavesWhatIsNotItsOwn":    leavesWhatIsNotItsOwn,
+	"SharesWithTheLiving":      sharesWithTheLiving,
+	"FillsBatchesOfItsOwnSize": fillsBatchesOfItsOwnSize,
+	"GoesPastRejectedRows":     goesPastRejectedRows,
 }
 
 func itemsOf(all []ledger.Entry) []tracking.Item {
@@ -113,21 +110,6 @@ func sharesWithTheLiving(w *world) {
 	w.counts(run.ID, ledger.Counts{Accepted: 9})
 }
 
-func takesWhatTheDeadLeft(w *world) {
-	first := w.run(plan(), entries(1, 9)...)
-	w.claim(first.ID, 1)
-	w.kill()
-	run := w.run(plan(), entries(1, 9)...)
-	w.same("tally", run.Tally, ledger.Tally{Known: 9, KnownPending: 6, KnownOpen: 3})
-	w.adopt(run.ID, 6)
-	n, err := w.Recover(w.Context())
-	w.must(err)
-	w.same("unknown", n, int64(3))
-	w.settle(ledger.Accepted, w.claim(run.ID, 9)...)
-	w.counts(run.ID, ledger.Counts{Accepted: 6, Unknown: 3})
-	w.counts(first.ID, ledger.Counts{Accepted: 6, Unknown: 3})
-}
-
 func fillsBatchesOfItsOwnSize(w *world) {
 	first := w.run(plan(), entries(1, 9)...)
 	p := plan()
@@ -151,59 +133,6 @@ func fillsBatchesOfItsOwnSize(w *world) {
 		}
 	}
 	w.counts(first.ID, ledger.Counts{Sending: 9})
-}
-
-func fromSeveralRuns(w *world) {
-	a := w.run(plan(), entries(1, 5)...)
-	b := w.run(plan(), entries(6, 10)...)
-	c := w.run(plan(), entries(2, 7)...)
-	w.adopt(c.ID, 6)
-	d := w.run(plan(), entries(1, 10)...)
-	w.adopt(d.ID, 10)
-	for _, run := range []ledger.Run{a, b, c} {
-		w.same("left", len(w.claim(run.ID, 9)), 0)
-	}
-	w.counts(a.ID, ledger.Counts{Pending: 5})
-	w.counts(b.ID, ledger.Counts{Pending: 5})
-	w.counts(c.ID, ledger.Counts{Pending: 6})
-	w.counts(d.ID, ledger.Counts{Pending: 10})
-	seen := map[tracking.Item]int{}
-	for _, batch := range w.claim(d.ID, 9) {
-		for _, it := range batch.Items() {
-			seen[it]++
-		}
-	}
-	for _, e := range entries(1, 10) {
-		if seen[e.Item] != 1 {
-			w.Errorf("%v was claimed %d times", e.Item, seen[e.Item])
-		}
-	}
-	w.adopt(a.ID, 0)
-}
-
-func leavesVerdictsWhereTheyAre(w *world) {
-	first := w.run(plan(), entries(1, 6)...)
-	b := w.claim(first.ID, 2)
-	for i := range b {
-		o := outcome(b[i], ledger.Pending)
-		o.Rows = []ledger.RowOutcome{{Row: b[i].Rows[i].ID, State: ledger.Rejected, Reason: "no"}}
-		w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
-	}
-	run := w.run(plan(), entries(1, 6)...)
-	w.same("tally", run.Tally, ledger.Tally{Known: 6, KnownPending: 4})
-	w.adopt(run.ID, 4)
-	w.counts(first.ID, ledger.Counts{Rejected: 2, Pending: 4})
-	w.counts(run.ID, ledger.Counts{Rejected: 2, Pending: 4})
-	w.pending(run.ID, 0)
-	w.pending(0, 4)
-	w.same("left in the first", len(w.claim(first.ID, 9)), 0)
-	again := w.claim(run.ID, 9)
-	w.same("batches", len(again), 2)
-	w.settle(ledger.Accepted, again...)
-	w.same("states", w.states(first.ID), []ledger.State{
-		ledger.Rejected, ledger.Accepted, ledger.Accepted, ledger.Accepted, ledger.Rejected, ledger.Accepted,
-	})
-	w.adopt(run.ID, 0)
 }
 
 func goesPastRejectedRows(w *world) {

@@ -15,14 +15,10 @@ var sendTests = map[string]func(*world){
 	"NoBatchGoesToTwo":              noBatchGoesToTwo,
 	"SettlesEachState":              settlesEachState,
 	"RowsMayDiffer":                 rowsMayDiffer,
-	"PendingRowsGoAgain":            pendingRowsGoAgain,
-	"AllRowsDiffer":                 allRowsDiffer,
-	"PendingBatchKeepsItsVerdicts":  pendingBatchKeepsItsVerdicts,
 	"AllOrNothing":                  allOrNothing,
 	"RefusesWhatDoesNotFollow":      refusesWhatDoesNotFollow,
 	"OnlyTheClaimerSettles":         onlyTheClaimerSettles,
 	"ClaimsAreHeldUntilDeath":       claimsAreHeldUntilDeath,
-	"OutcomesOutliveTheProcess":     outcomesSurviveTheProcess,
 	"DeadSendersBatchesAreUnknown":  deadSendersBatchesAreUnknown,
 	"LivingSendersBatchesAreLeft":   livingSendersBatchesAreLeft,
 	"AnswersAreKeptAsTheyCame":      answersAreKeptAsTheyCame,
@@ -165,74 +161,6 @@ func rowsMayDiffer(w *world) {
 	w.counts(again.ID, ledger.Counts{Accepted: 2, Rejected: 1, Unknown: 1})
 }
 
-func pendingRowsGoAgain(w *world) {
-	run := w.run(plan(), entries(1, 6)...)
-	b := w.claim(run.ID, 2)
-	first := outcome(b[0], ledger.Accepted)
-	first.Rows = []ledger.RowOutcome{
-		{Row: b[0].Rows[0].ID, State: ledger.Pending},
-		{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "no"},
-		{Row: b[0].Rows[2].ID, State: ledger.Pending},
-	}
-	w.must(w.Settle(w.Context(), []ledger.Settlement{first, outcome(b[1], ledger.Accepted)}))
-	w.counts(run.ID, ledger.Counts{Accepted: 3, Rejected: 1, Pending: 2})
-	again := w.claim(run.ID, 5)
-	w.same("batches", len(again), 1)
-	w.same("rows", again[0].Rows, []ledger.BatchRow{b[0].Rows[0], b[0].Rows[2]})
-	w.settle(ledger.Accepted, again...)
-	w.counts(run.ID, ledger.Counts{Accepted: 5, Rejected: 1})
-}
-
-// allRowsDiffer settles a batch none of whose rows ends as the batch does.
-func allRowsDiffer(w *world) {
-	run := w.run(plan(), entries(1, 3)...)
-	b := w.claim(run.ID, 1)
-	all := func(s ledger.State) []ledger.RowOutcome {
-		var rows []ledger.RowOutcome
-		for _, r := range b[0].Rows {
-			rows = append(rows, ledger.RowOutcome{Row: r.ID, State: s, Reason: "one by one"})
-		}
-		return rows
-	}
-	o := outcome(b[0], ledger.Unknown)
-	o.Rows = all(ledger.Pending)
-	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
-	w.counts(run.ID, ledger.Counts{Pending: 3})
-	b = w.claim(run.ID, 5)
-	w.same("batches", len(b), 1)
-	o = outcome(b[0], ledger.Pending)
-	o.Rows = all(ledger.Rejected)
-	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
-	w.counts(run.ID, ledger.Counts{Rejected: 3})
-	w.same("none left", len(w.claim(run.ID, 5)), 0)
-	n, err := w.Pending(w.Context(), account, 0)
-	w.must(err)
-	w.same("pending", n, int64(0))
-}
-
-func pendingBatchKeepsItsVerdicts(w *world) {
-	run := w.run(plan(), entries(1, 3)...)
-	b := w.claim(run.ID, 1)
-	o := outcome(b[0], ledger.Pending)
-	o.Rows = []ledger.RowOutcome{
-		{Row: b[0].Rows[0].ID, State: ledger.Accepted},
-		{Row: b[0].Rows[1].ID, State: ledger.Pending, Reason: "not now"},
-	}
-	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
-	w.counts(run.ID, ledger.Counts{Accepted: 1, Pending: 2})
-	n, err := w.Pending(w.Context(), account, 0)
-	w.must(err)
-	w.same("pending", n, int64(2))
-	again := w.claim(run.ID, 5)
-	w.same("batches", len(again), 1)
-	w.same("rows", again[0].Rows, b[0].Rows[1:])
-	w.kill()
-	unknown, err := w.Recover(w.Context())
-	w.must(err)
-	w.same("unknown", unknown, int64(2))
-	w.counts(run.ID, ledger.Counts{Accepted: 1, Unknown: 2})
-}
-
 func allOrNothing(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 2)
@@ -300,19 +228,6 @@ func onlyTheClaimerSettles(w *world) {
 	}
 	w.counts(run.ID, ledger.Counts{Sending: 3})
 	w.settle(ledger.Accepted, b...)
-}
-
-func outcomesSurviveTheProcess(w *world) {
-	run := w.run(plan(), entries(1, 9)...)
-	b := w.claim(run.ID, 2)
-	w.settle(ledger.Accepted, b[0])
-	w.settle(ledger.Pending, b[1])
-	w.kill()
-	n, err := w.Recover(w.Context())
-	w.must(err)
-	w.same("unknown", n, int64(0))
-	w.counts(run.ID, ledger.Counts{Accepted: 3, Pending: 6})
-	w.same("left", len(w.claim(run.ID, 5)), 2)
 }
 
 func deadSendersBatchesAreUnknown(w *world) {

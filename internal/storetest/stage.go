@@ -22,7 +22,6 @@ var stageTests = map[string]func(*world){
 	"TellsNewFromKnownFromRepeated": separatesNewKnownRepeated,
 	"KnownInAnyOrder":               knownInAnyOrder,
 	"ContradictionsInOneInput":      contradictionsInOneInput,
-	"CarrierOfTheLedgerCounts":      carrierOfTheLedgerCounts,
 	"BatchesAreFull":                batchesAreFull,
 	"AccountsAreApart":              accountsAreApart,
 	"RefusesWhatIsNoText":           refusesWhatIsNoText,
@@ -363,18 +362,6 @@ func contradictionsInOneInput(w *world) {
 		lines = append(lines, r.Line)
 	}
 	w.same("lines", lines, []int{2, 4, 6, 9, 11})
-}
-
-func carrierOfTheLedgerCounts(w *world) {
-	w.run(plan(), entries(1, 3)...)
-	all := entries(1, 3)
-	all[0].Item.CarrierCode = "dhl"
-	all[1].Item.CarrierCode = ""
-	run := w.run(plan(), all...)
-	w.same("tally", run.Tally, ledger.Tally{Known: 3, KnownPending: 3, OtherCarrier: 2})
-	for i, r := range collect(w, w.Rows(w.Context(), run.ID)) {
-		w.same("item", r.Item, item(i+1))
-	}
 }
 
 func batchesAreFull(w *world) {

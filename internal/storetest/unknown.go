@@ -10,15 +10,12 @@ import (
 var unknownTests = map[string]func(*world){
 	"CutsToSize":                cutsToSize,
 	"SendsInHalves":             sendsInHalves,
-	"HalvesKeepVerdicts":        halvesKeepVerdicts,
 	"YieldsWhatIsUnknown":       yieldsWhatIsUnknown,
 	"AcceptsWhatIsFound":        acceptsWhatIsFound,
-	"SendsAgainWhatIsAbsent":    sendsAgainWhatIsAbsent,
 	"FindingsThatNoLongerHold":  findingsThatNoLongerHold,
 	"FindingsThatNeedNoSibling": findingsThatNeedNoSibling,
 	"FirstAbsenceIsKept":        firstAbsenceIsKept,
 	"ReopensRejected":           reopensRejected,
-	"ReopensUnknownOfOneInput":  reopensUnknownOfOneInput,
 	"QuestionsAccepted":         questionsAccepted,
 	"ChecksFirst":               checksFirst,
 	"Controls":                  controls,
@@ -109,20 +106,6 @@ func sendsInHalves(w *world) {
 	}
 }
 
-func halvesKeepVerdicts(w *world) {
-	run := w.run(plan(), entries(1, 3)...)
-	b := w.claim(run.ID, 1)
-	o := outcome(b[0], ledger.Pending)
-	o.Halve = true
-	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}}
-	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
-	w.counts(run.ID, ledger.Counts{Pending: 2, Rejected: 1})
-	halves := w.claim(run.ID, 9)
-	w.same("halves", sizes(halves), []int{1, 1})
-	w.settle(ledger.Accepted, halves...)
-	w.same("states", w.states(run.ID), []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Accepted})
-}
-
 func yieldsWhatIsUnknown(w *world) {
 	all := entries(1, 7)
 	all[6].Item.ReferID = all[3].Item.ReferID // a second parcel of one order
@@ -165,23 +148,6 @@ func acceptsWhatIsFound(w *world) {
 			w.Errorf("unknown became %q", bad)
 		}
 	}
-}
-
-func sendsAgainWhatIsAbsent(w *world) {
-	run := w.run(plan(), entries(1, 9)...)
-	w.settle(ledger.Unknown, w.claim(run.ID, 3)...)
-	rows := w.unknown(run.ID)
-	other := w.run(plan(), entries(5, 6)...)
-	w.resolve(run.ID, ledger.Pending, 4, rows[1], rows[4], rows[5], rows[8])
-	w.counts(run.ID, ledger.Counts{Unknown: 5, Pending: 4})
-	w.counts(other.ID, ledger.Counts{Pending: 2})
-	again := w.claim(run.ID, 9)
-	w.same("batches", sizes(again), []int{3, 1})
-	w.kill()
-	n, err := w.Recover(w.Context())
-	w.must(err)
-	w.same("unknown again", n, int64(4))
-	w.same("all", len(w.unknown(run.ID)), 9)
 }
 
 func findingsThatNoLongerHold(w *world) {
@@ -257,17 +223,6 @@ func reopensRejected(w *world) {
 	}
 	_, err = w.Reopen(w.Context(), 99, ledger.Rejected, "")
 	w.is("no such run", err, ledger.ErrNoRun)
-}
-
-func reopensUnknownOfOneInput(w *world) {
-	first := w.run(plan(), entries(1, 6)...)
-	w.settle(ledger.Unknown, w.claim(first.ID, 2)...)
-	second := w.run(plan(), entries(3, 4)...)
-	n, err := w.Reopen(w.Context(), second.ID, ledger.Unknown, "")
-	w.must(err)
-	w.same("reopened", n, int64(2))
-	w.counts(first.ID, ledger.Counts{Unknown: 4, Pending: 2})
-	w.same("rows", sizes(w.claim(second.ID, 9)), []int{2})
 }
 
 func questionsAccepted(w *world) {

@@ -138,55 +138,6 @@ func marks(t *testing.T, url string) (n int) {
 	return n
 }
 
-func TestCommitWhoseConnectionIsLost(t *testing.T) {
-	s, ok := pgtest.Start(t)
-	if !ok {
-		return
-	}
-	for name, c := range map[string]struct {
-		cut   func(*pgtest.Proxy)
-		marks int
-		again bool
-	}{
-		"before it arrives":        {func(p *pgtest.Proxy) { p.CutBefore(commits()...) }, 0, true},
-		"while its answer returns": {func(p *pgtest.Proxy) { p.CutAfter(commits()...) }, 1, false},
-	} {
-		for way, write := range map[string]func(*testing.T, transaction, int) error{
-			"alone": func(t *testing.T, x transaction, n int) error {
-				t.Helper()
-				x.exec(t, mark, n)
-				return x.end(t)
-			},
-			"after the last statements": func(t *testing.T, x transaction, n int) error {
-				t.Helper()
-				return x.end(t, store.Statement{Text: mark, Args: []any{n}})
-			},
-		} {
-			t.Run(name+", "+way, func(t *testing.T) {
-				url := s.NewURL(t)
-				migrated(t, url)
-				p := s.NewProxy(t)
-				e := viaProxy(t, p, url)
-				if err := write(t, begun(t, e), 1); err != nil { // the driver has prepared its statements then
-					t.Fatal(err)
-				}
-				x := begun(t, e)
-				c.cut(p)
-				err := write(t, x, 2)
-				if again, _ := e.writer.Judge(err); (err == nil) == c.again || err != nil && again != c.again {
-					t.Errorf("commit: %v; to be done again: %v", err, again)
-				}
-				if n := marks(t, url); n != 1+c.marks {
-					t.Errorf("stored %d marks, want %d", n, 1+c.marks)
-				}
-				if err := write(t, begun(t, e), 3); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-	}
-}
-
 // Where one of the last statements fails nothing is stored, and the connection stays.
 func TestLastStatementThatFails(t *testing.T) {
 	url, ok := shared(t)
@@ -286,26 +237,6 @@ func age(t *testing.T, url, name string) {
 
 // stores does something that other processes wait for.
 const stores = "INSERT INTO released (delivery) VALUES (1)"
-
-func TestWatchHearsOfOthers(t *testing.T) {
-	url, ok := shared(t)
-	if !ok {
-		return
-	}
-	e, other := newTestEngine(t, url), newTestEngine(t, url)
-	hints := e.session.Watch(t.Context())
-	<-hints // the connection was made
-	x := begun(t, other)
-	x.exec(t, stores)
-	if err := x.end(t); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case <-hints:
-	case <-time.After(5 * time.Second):
-		t.Error("no hint")
-	}
-}
 
 func TestWatchHearsOfOthersAgainAfterItsConnectionWasLost(t *testing.T) {
 	s, url, ok := started(t)

@@ -151,25 +151,6 @@ func BenchmarkStage(b *testing.B) {
 	}
 }
 
-// BenchmarkRestage stages rows that an earlier run brought in.
-func BenchmarkRestage(b *testing.B) {
-	for _, n := range []int{100_000, 1_000_000} {
-		for _, order := range []string{"ascending", "random"} {
-			all := entries(n, order == "random")
-			b.Run(fmt.Sprintf("%d/%s", n, order), func(b *testing.B) {
-				for range b.N {
-					b.StopTimer()
-					d := benchOpen(b)
-					benchStage(b, d, all, 20_000, 1000)
-					b.StartTimer()
-					benchStage(b, d, all, 20_000, 1000)
-				}
-				perRow(b, n)
-			})
-		}
-	}
-}
-
 // BenchmarkClaimSettle takes every batch of a run through its states.
 func BenchmarkClaimSettle(b *testing.B) {
 	for _, c := range []struct {
