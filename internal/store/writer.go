@@ -16,12 +16,6 @@ const (
 	lockPoll = 3 * time.Millisecond
 )
 
-// Bounds of waiting for others to write too.
-const (
-	maxGather   = 2 * time.Millisecond
-	maxGathered = 32 // jobs; a larger transaction costs each of them hardly less
-)
-
 // writer is the connection that writes, and its queue. The holder of the token
 // uses the connection and does all jobs that were queued meanwhile in one
 // transaction. So jobs share a commit.
@@ -32,15 +26,11 @@ type writer struct {
 
 	mu    sync.Mutex
 	queue []*job
-	quota int           // of jobs that the holder of the token waits for; 0: it does not wait
-	full  chan struct{} // closed when they are there
 
 	// The rest belongs to the holder of the token.
 	conn    *sql.Conn
 	stmts   map[string]statement
-	begun   []*job        // taken out of the queue
-	senders int           // of arrivals: in the last transaction, and those that waited for its end
-	took    time.Duration // that one
+	begun   []*job // taken out of the queue
 	refused refusedSums
 	closed  bool
 }
@@ -82,10 +72,6 @@ func (w *writer) runJob(ctx context.Context, j *job) error {
 	j.done = make(chan struct{})
 	w.mu.Lock()
 	w.queue = append(w.queue, j)
-	if w.quota > 0 && len(w.queue) >= w.quota {
-		w.quota = 0
-		close(w.full)
-	}
 	w.mu.Unlock()
 	select {
 	case w.token <- struct{}{}:
@@ -125,9 +111,6 @@ func (w *writer) runQueued(ctx context.Context, j *job) {
 		return
 	default:
 	}
-	w.gather(ctx)
-	began := time.Now()
-	defer func() { w.took = time.Since(began) }()
 	err := w.begin(ctx)
 	if err != nil && ctx.Err() != nil && w.dequeue(j) {
 		j.err = ctx.Err() // the others have contexts of their own
@@ -143,34 +126,6 @@ func (w *writer) runQueued(ctx context.Context, j *job) {
 	w.end(err)
 }
 
-// gather waits until as many senders of arrivals have come as there were around the last
-// transaction, but no longer than that one took. Those that it answered send their next ones
-// at about the same time: without it half of them would always wait for the other half, in
-// two transactions instead of one.
-func (w *writer) gather(ctx context.Context) {
-	enough := min(w.senders, maxGathered)
-	w.mu.Lock()
-	if len(w.queue) >= enough || slices.ContainsFunc(w.queue, isNoPut) {
-		w.mu.Unlock()
-		return
-	}
-	w.quota, w.full = enough, make(chan struct{})
-	w.mu.Unlock()
-	timer := time.NewTimer(min(w.took, maxGather))
-	defer timer.Stop()
-	select {
-	case <-w.full:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	w.mu.Lock()
-	w.quota = 0
-	w.mu.Unlock()
-}
-
-// isNoPut reports whether a job does more than to store an arrival.
-func isNoPut(j *job) bool { return j.put == nil }
-
 // end ends the jobs that were begun with an error, but for those that have one of their own.
 func (w *writer) end(err error) {
 	for _, j := range w.begun {
@@ -178,14 +133,6 @@ func (w *writer) end(err error) {
 			j.err = err
 		}
 		close(j.done)
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.senders = 0
-	for _, j := range slices.Concat(w.begun, w.queue) {
-		if !isNoPut(j) {
-			w.senders++
-		}
 	}
 	w.begun = nil
 }
@@ -261,7 +208,7 @@ func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
 
 // runOnce is runJobs in one transaction, or two.
 func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
-	t := &tx{w: w, putsOnly: !slices.ContainsFunc(jobs, isNoPut)}
+	t := &tx{w: w, putsOnly: !slices.ContainsFunc(jobs, func(j *job) bool { return j.put == nil })}
 	if len(jobs) == 1 {
 		return t.end(ctx, jobs[0].do(ctx, t))
 	}
