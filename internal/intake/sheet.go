@@ -172,11 +172,7 @@ func (s *sheet) next() (err error) {
 	}
 	s.shown = s.shown[:0]
 	for _, c := range s.row.Cells {
-		if c.Kind == xlsx.Text {
-			s.shown = append(s.shown, xlsx.Shown{})
-		} else {
-			s.shown = append(s.shown, s.book.Shown(c))
-		}
+		s.shown = append(s.shown, s.book.Shown(c))
 	}
 	return nil
 }
@@ -186,7 +182,7 @@ func (s *sheet) next() (err error) {
 func (s *sheet) names() []string {
 	names := make([]string, s.row.Cells[len(s.row.Cells)-1].Column+1)
 	for i, c := range s.row.Cells {
-		names[c.Column] = string(trim([]byte(s.text(i))))
+		names[c.Column] = string(trim([]byte(s.shown[i].Text)))
 	}
 	s.wide = nil
 	for column := range xlsx.MaxColumns {
@@ -213,14 +209,6 @@ func (s *sheet) names() []string {
 		}
 	}
 	return names
-}
-
-// text returns what cell i of the row at hand shows.
-func (s *sheet) text(i int) string {
-	if s.row.Cells[i].Kind == xlsx.Text {
-		return string(s.row.Cells[i].Text)
-	}
-	return s.shown[i].Text
 }
 
 // lost returns the address of the first cell of the row at hand whose text the
@@ -300,11 +288,7 @@ func (t *table) fillRecord() {
 			break
 		}
 		start := len(rec.raw)
-		if c.Kind == xlsx.Text {
-			rec.raw = append(rec.raw, c.Text...)
-		} else {
-			rec.raw = append(rec.raw, s.shown[i].Text...)
-		}
+		rec.raw = append(rec.raw, s.shown[i].Text...)
 		rec.cells = append(rec.cells, cell{start: start, end: len(rec.raw)})
 	}
 	for len(rec.cells) < width {
@@ -337,14 +321,14 @@ func (t *table) addDamage(ps []Problem, field string, at int) []Problem {
 		}
 		return ps
 	}
-	p, bad := damage(s)
+	p, bad := damages[s.Loss]
 	if !bad {
 		if t.sum.AsNumbers++; s.Loss == xlsx.Padded {
 			t.sum.Padded++
 		}
 		return ps
 	}
-	p.Value, p.Kind = s.Text, tracking.KindDamaged
+	p.Value, p.Kind, p.Message = s.Text, tracking.KindDamaged, strings.Replace(p.Message, "%s", show(s.Format), 1)
 	if p.Odd && (t.opt.AcceptOdd || t.opt.Refs) {
 		if t.opt.Refs {
 			return ps
@@ -370,32 +354,19 @@ func (t *table) replaceProblem(ps []Problem, field string, at int, p tracking.Pr
 
 const asText = "format the column as Text and enter the value again, or export it as text"
 
-// damage returns the problem of an identifier that a spreadsheet holds as a value.
-func damage(s xlsx.Shown) (tracking.Problem, bool) {
-	switch s.Loss {
-	case xlsx.None, xlsx.Padded:
-		return tracking.Problem{}, false
-	case xlsx.Digits:
-		return tracking.Problem{Message: "a number of more than 15 digits, of which the spreadsheet kept 15: the others are lost", Hint: asText}, true
-	case xlsx.Scientific:
-		return tracking.Problem{Odd: true, Message: "a number shown in scientific form (" + show(s.Format) + ")", Hint: asText}, true
-	case xlsx.Fraction:
-		return tracking.Problem{Odd: true, Message: "a number with a fraction, whose last zeros a spreadsheet drops", Hint: asText}, true
-	case xlsx.Formatted:
-		return tracking.Problem{Odd: true, Message: "a number shown otherwise (" + show(s.Format) + ")", Hint: asText}, true
-	case xlsx.Date:
-		return tracking.Problem{Message: "the spreadsheet made a date or time of it", Hint: asText}, true
-	case xlsx.Truth:
-		return tracking.Problem{Message: "the spreadsheet made a truth value of it", Hint: asText}, true
-	case xlsx.Failed:
-		return tracking.Problem{Message: "the formula failed", Hint: "correct the formula, or replace it by its value"}, true
-	case xlsx.Unsaved:
-		return tracking.Problem{Message: "the value of the formula is not in the file", Hint: "open the file in a spreadsheet and save it, which calculates it"}, true
-	case xlsx.Lost:
-		return tracking.Problem{Message: "the cell refers to a text that the workbook does not have", Hint: "open the file in a spreadsheet, enter the value again and save it"}, true
-	case xlsx.Malformed:
-	}
-	return tracking.Problem{Message: "the cell should hold a number and does not", Hint: "open the file in a spreadsheet and save it again"}, true
+// damages are the problems of an identifier that a spreadsheet holds as a value; %s is the
+// format that shows it.
+var damages = map[xlsx.Loss]tracking.Problem{
+	xlsx.Digits:     {Message: "a number of more than 15 digits, of which the spreadsheet kept 15: the others are lost", Hint: asText},
+	xlsx.Scientific: {Odd: true, Message: "a number shown in scientific form (%s)", Hint: asText},
+	xlsx.Fraction:   {Odd: true, Message: "a number with a fraction, whose last zeros a spreadsheet drops", Hint: asText},
+	xlsx.Formatted:  {Odd: true, Message: "a number shown otherwise (%s)", Hint: asText},
+	xlsx.Date:       {Message: "the spreadsheet made a date or time of it", Hint: asText},
+	xlsx.Truth:      {Message: "the spreadsheet made a truth value of it", Hint: asText},
+	xlsx.Failed:     {Message: "the formula failed", Hint: "correct the formula, or replace it by its value"},
+	xlsx.Unsaved:    {Message: "the value of the formula is not in the file", Hint: "open the file in a spreadsheet and save it, which calculates it"},
+	xlsx.Lost:       {Message: "the cell refers to a text that the workbook does not have", Hint: "open the file in a spreadsheet, enter the value again and save it"},
+	xlsx.Malformed:  {Message: "the cell should hold a number and does not", Hint: "open the file in a spreadsheet and save it again"},
 }
 
 func cloneCells(cells []xlsx.Cell) []xlsx.Cell {

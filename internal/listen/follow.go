@@ -109,12 +109,8 @@ func (r *Receiver) readNew(ctx context.Context, page []inbox.Event, after *int64
 // superseded before it was reported was new when it came.
 func notificationType(m inbox.Mark) Type {
 	switch m {
-	case inbox.Duplicate:
-		return Duplicate
-	case inbox.Conflict:
-		return Conflict
-	case inbox.Anomaly:
-		return Anomaly
+	case inbox.Duplicate, inbox.Conflict, inbox.Anomaly:
+		return Type(m)
 	default:
 		return Event
 	}

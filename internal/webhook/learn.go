@@ -232,24 +232,6 @@ func (t *learner) schemes(r Request, secrets []Secret) ([]Scheme, error) {
 	return all, nil
 }
 
-// patterns returns what is tried for a kind; none stands for a keyless digest.
-func (t *learner) patterns(kind string) []string {
-	switch {
-	case kind == KindHMAC && t.commonOnly:
-		return []string{"B", "T.B", "TB", "T:B", "V:T:B", "I.T.B", "UB"}
-	case kind == KindHMAC:
-		return hmacPatterns
-	case kind == KindDigest && t.commonOnly:
-		return []string{"B/K", "KB", "BK"}
-	case kind == KindDigest:
-		return digestPatterns
-	case t.commonOnly:
-		return nil
-	default:
-		return keylessPatterns
-	}
-}
-
 // schemesOfKind returns the schemes of one kind for one value that may be a signature.
 func (t *learner) schemesOfKind(r Request, l signatureCandidate, m signedInputs, kind string, keys []derivedKey) ([]Scheme, error) {
 	if kind == KindHMAC && l.algorithm == AlgorithmMD5 {
@@ -261,7 +243,11 @@ func (t *learner) schemesOfKind(r Request, l signatureCandidate, m signedInputs,
 	}
 	var all []Scheme
 	d := &delivery{Request: r}
-	for tpl := range m.templates(t.patterns(kind)) {
+	tried := patterns[kind].all
+	if t.commonOnly {
+		tried = patterns[kind].common
+	}
+	for tpl := range m.templates(tried) {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}

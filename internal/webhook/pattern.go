@@ -7,28 +7,28 @@ import (
 	"unicode"
 )
 
-// Patterns of what senders sign. A capital stands for a placeholder: B the
-// body or a part of it, T the timestamp, I another value of the delivery, K
-// the secret, M the method, P the path, U the public URL, V the version that
-// stands before the signature. Other characters are literal. Of equal
-// candidates, the earlier pattern is preferred.
-var (
-	hmacPatterns = []string{
+// patterns are what senders sign, by kind of scheme, none for a keyless digest; the common ones
+// are tried on altered deliveries. A capital stands for a placeholder: B the body or a part of
+// it, T the timestamp, I another value of the delivery, K the secret, M the method, P the path,
+// U the public URL, V the version that stands before the signature. Other characters are
+// literal. Of equal candidates, the earlier pattern is preferred.
+var patterns = map[string]struct{ common, all []string }{
+	KindHMAC: {[]string{"B", "T.B", "TB", "T:B", "V:T:B", "I.T.B", "UB"}, []string{
 		"B", "T.B", "TB", "T:B", "T\nB", "T|B", "T-B", "T_B", "T,B", "T&B", "V:T:B", "V.T.B", "B.T", "BT", "B:T", "B|T", "B&T",
 		"I.T.B", "T.I.B", "I.B", "IB", "I:B", "I|B", "B.I", "BI", "I:T:B", "I|T|B", "ITB", "TIB", "I\nT\nB",
 		"UB", "BU", "U.B", "U:B", "U\nB", "U|B", "TUB", "T.U.B", "UTB", "U.T.B", "MUB", "M.U.B", "TMUB", "M\nU\nB",
 		"PB", "P.B", "P:B", "MPB", "M.P.B", "M\nP\nB", "TPB", "T.P.B", "TMPB", "T.M.P.B", "MPTB", "M\nP\nT\nB", "T\nM\nP\nB", "M:P:T:B",
 		"T", "I", "I.T", "T.I", "IT", "TI", "I:T", "T:I", "P", "U", "TP", "T.P", "TK", "KT",
-	}
-	digestPatterns = []string{
+	}},
+	KindDigest: {[]string{"B/K", "KB", "BK"}, []string{
 		"B/K", "KB", "BK", "K.B", "B.K", "K:B", "B:K", "K/B", "K|B", "B|K", "K&B", "B&K", "K\nB", "B\nK", "KBK",
 		"TBK", "KTB", "TKB", "BTK", "KBT", "T.B.K", "K.T.B", "T.K.B", "K:T:B", "T:B:K", "K&T&B", "T&B&K", "KTBK",
 		"IBK", "KIB", "KITB", "ITBK", "UBK", "KUB",
 		"K&T&I&K", "K&T&I", "T&I&K", "KTIK", "KTI", "KIT", "TIK", "ITK", "KTK", "K&T&K", "KT", "TK", "K&T", "T&K", "K.T", "T.K", "K:T", "T:K",
 		"KI", "IK", "K&I", "I&K", "K.I", "I.K", "KIK",
-	}
-	keylessPatterns = []string{"B"}
-)
+	}},
+	"": {nil, []string{"B"}},
+}
 
 // signedInputs are the values of a delivery that may be among what is signed.
 type signedInputs struct {

@@ -29,7 +29,7 @@ const (
 
 // Shown is what a cell shows.
 type Shown struct {
-	Text   string // not set for None where the cell's own text is what it shows
+	Text   string
 	Loss   Loss
 	Format string // the code of its number format, such as 0.00E+00
 }
@@ -232,24 +232,15 @@ func (b *Workbook) formatOf(c Cell) format {
 	return b.formats[c.style]
 }
 
+// losses are what a spreadsheet made of cells that are neither texts nor numbers.
+var losses = map[CellKind]Loss{Bool: Truth, ErrorCell: Failed, ISODate: Date, NoValue: Unsaved, LostText: Lost}
+
 // Shown returns what a cell shows, and what may be lost of it.
 func (b *Workbook) Shown(c Cell) Shown {
 	f := b.formatOf(c)
-	out := Shown{Text: string(c.Text), Format: f.code}
-	switch c.Kind {
-	case Bool:
-		out.Loss = Truth
-	case ErrorCell:
-		out.Loss = Failed
-	case ISODate:
-		out.Loss = Date
-	case NoValue:
-		out.Loss = Unsaved
-	case LostText:
-		out.Loss = Lost
-	case Number:
+	out := Shown{Text: string(c.Text), Loss: losses[c.Kind], Format: f.code}
+	if c.Kind == Number {
 		out.Text, out.Loss = b.number(out.Text, f)
-	case Text:
 	}
 	return out
 }

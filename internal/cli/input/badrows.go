@@ -203,24 +203,22 @@ func NoteSheet(io *term.IO, s SourceSummary) {
 	if s.Sheet == "" {
 		return
 	}
-	note := func(format string, args ...any) { io.Note("%s: %s", s.Name, fmt.Sprintf(format, args...)) }
 	if len(s.OtherSheets) > 0 {
-		note("sheet %s is read; without the columns: %s (--sheet)", command.Quoted(s.Sheet), QuotedList(s.OtherSheets))
+		io.Note("%s: sheet %s is read; without the columns: %s (--sheet)", s.Name, command.Quoted(s.Sheet), QuotedList(s.OtherSheets))
 	}
-	if s.HiddenSheet {
-		note("sheet %s is hidden", command.Quoted(s.Sheet))
-	}
-	if s.HeaderRow > 1 {
-		note("the header is in row %d; the rows above it are not read", s.HeaderRow)
-	}
-	if s.Filtered && s.HiddenRows == 0 {
-		note("a filter is set, which hides no row")
-	}
-	if s.AsNumbers > 0 {
-		note("%s stored as numbers, which have no zeros at their beginning", command.Plural(s.AsNumbers, "identifier"))
-	}
-	if s.Padded > 0 {
-		note("%s read with the zeros or text that the number format shows", command.Plural(s.Padded, "identifier"))
+	for _, particular := range []struct {
+		found bool
+		text  string
+	}{
+		{s.HiddenSheet, "sheet " + command.Quoted(s.Sheet) + " is hidden"},
+		{s.HeaderRow > 1, fmt.Sprintf("the header is in row %d; the rows above it are not read", s.HeaderRow)},
+		{s.Filtered && s.HiddenRows == 0, "a filter is set, which hides no row"},
+		{s.AsNumbers > 0, command.Plural(s.AsNumbers, "identifier") + " stored as numbers, which have no zeros at their beginning"},
+		{s.Padded > 0, command.Plural(s.Padded, "identifier") + " read with the zeros or text that the number format shows"},
+	} {
+		if particular.found {
+			io.Note("%s: %s", s.Name, particular.text)
+		}
 	}
 }
 
