@@ -9,7 +9,6 @@ import (
 	"hash/maphash"
 	"io"
 	"iter"
-	"maps"
 	"os"
 	"slices"
 
@@ -52,7 +51,7 @@ type ruleCount struct{ fit, failed int64 }
 func New() *Collector {
 	return &Collector{
 		seed: maphash.MakeSeed(), forms: map[carriers.Form]*FormCount{}, rules: map[string]*ruleCount{}, groups: map[groupKey]*Group{},
-		lengths: newLengths(),
+		lengths: lengths{count: map[int]int64{}, zeroFirst: map[int]int64{}},
 	}
 }
 
@@ -230,5 +229,3 @@ func (c *Collector) Close() {
 		_ = c.spool.Close() // nobody reads it again
 	}
 }
-
-func keys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

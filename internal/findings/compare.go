@@ -111,8 +111,6 @@ type lengths struct {
 	all              int64
 }
 
-func newLengths() lengths { return lengths{count: map[int]int64{}, zeroFirst: map[int]int64{}} }
-
 func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
 func (l *lengths) add(number string) {

@@ -3,6 +3,7 @@ package findings
 import (
 	"fmt"
 	"html"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -252,7 +253,7 @@ func (c *Collector) dropped(group string) bool {
 
 // reportUnknownCarriers reports what was dropped.
 func (c *Collector) reportUnknownCarriers() error {
-	for _, group := range keys(c.rules) {
+	for _, group := range slices.Sorted(maps.Keys(c.rules)) {
 		if !c.dropped(group) {
 			continue
 		}

@@ -94,7 +94,7 @@ func (b *bashReply) text(list bool, width int) string {
 	if room := width - longest - 4; list && len(values) > 1 && before.Open == 0 && b.word.Open == 0 && room >= leastAbout {
 		for i, about := range abouts {
 			if about != "" {
-				values[i] = fmt.Sprintf("%s%*s  (%s)", values[i], longest-term.DisplayWidth(values[i]), "", cut(about, room))
+				values[i] = fmt.Sprintf("%s%*s  (%s)", values[i], longest-term.DisplayWidth(values[i]), "", term.Truncate(about, room))
 			}
 		}
 	}
@@ -156,15 +156,4 @@ func (b *bashReply) files(word string) (found []string) {
 		b.directive |= cobra.ShellCompDirectiveNoSpace
 	}
 	return found
-}
-
-func cut(s string, width int) string {
-	if term.DisplayWidth(s) <= width {
-		return s
-	}
-	for term.DisplayWidth(s) > width-1 {
-		runes := []rune(s)
-		s = string(runes[:len(runes)-1])
-	}
-	return s + "…"
 }

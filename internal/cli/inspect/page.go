@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -237,16 +239,19 @@ func (p *Page) newMasker() (masker, error) {
 	return m, nil
 }
 
-func (m masker) text(s string) string {
-	return view.MaskHeaders([]webhook.Field{{Value: s}}, m.secrets)[0].Value
-}
+func (m masker) text(s string) string { return view.MaskText(s, m.secrets) }
 
 // query hides the parameters of a query that hold secrets, or are named like a credential,
 // but for the signature of the scheme in force.
 func (m masker) query(query string) string {
-	pairs := strings.Split(view.MaskQuery(query, m.secrets), "&")
+	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
-		if name, value, _ := strings.Cut(pair, "="); value != "" && name != m.signature && view.IsCredentialParameter(name) {
+		name, escaped, _ := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(escaped)
+		secret := slices.ContainsFunc(m.secrets, func(s webhook.Secret) bool {
+			return err != nil || len(s.Value) > 0 && strings.Contains(value, string(s.Value))
+		})
+		if secret || escaped != "" && name != m.signature && view.IsCredentialParameter(name) {
 			pairs[i] = name + "=" + webhook.Mask
 		}
 	}

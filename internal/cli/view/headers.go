@@ -34,13 +34,25 @@ func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others .
 			tokens[strings.ToLower(strings.TrimPrefix(scheme.Signature.From, "header:"))] = true
 		}
 	}
-	shown := MaskHeaders(header, secrets)
+	shown := headerLines(header)
 	for i, h := range shown {
-		if IsCredential(h.Name) || tokens[strings.ToLower(h.Name)] {
+		if shown[i].Value = MaskText(h.Value, secrets); IsCredential(h.Name) || tokens[strings.ToLower(h.Name)] {
 			shown[i].Value = webhook.Mask
 		}
 	}
 	return shown, nil
+}
+
+// MaskText hides secrets in a text.
+func MaskText(text string, secrets []webhook.Secret) string {
+	// The longest first: what is left of a key that holds another secret would show.
+	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b webhook.Secret) int { return len(b.Value) - len(a.Value) })
+	for _, s := range secrets {
+		if len(s.Value) > 0 {
+			text = strings.ReplaceAll(text, string(s.Value), webhook.Mask)
+		}
+	}
+	return text
 }
 
 // KnownSecrets returns the webhook secrets and the API key, as far as there
@@ -87,46 +99,12 @@ func hasLastWord(name string, words ...string) bool {
 	return slices.Contains(words, strings.ToLower(name[strings.LastIndexAny(name, "-_")+1:]))
 }
 
-// MaskHeaders hides what must not show: credentials of other kinds, and secrets.
-func MaskHeaders(fields []webhook.Field, secrets []webhook.Secret) []Header {
-	// The longest first: what is left of a key that holds another secret would show.
-	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b webhook.Secret) int { return len(b.Value) - len(a.Value) })
-	shown := headerLines(fields)
-	for i, f := range fields {
-		for _, s := range secrets {
-			if len(s.Value) > 0 {
-				shown[i].Value = strings.ReplaceAll(shown[i].Value, string(s.Value), webhook.Mask)
-			}
-		}
-		switch strings.ToLower(f.Name) {
-		case "authorization", "proxy-authorization", "cookie":
-			shown[i].Value = webhook.Mask
-		}
-	}
-	return shown
-}
-
 func headerLines(fields []webhook.Field) []Header {
 	lines := make([]Header, len(fields))
 	for i, f := range fields {
 		lines[i] = Header(f)
 	}
 	return lines
-}
-
-// MaskQuery hides the parameters of a query that hold secrets.
-func MaskQuery(query string, secrets []webhook.Secret) string {
-	pairs := strings.Split(query, "&")
-	for i, pair := range pairs {
-		name, escaped, _ := strings.Cut(pair, "=")
-		value, err := url.PathUnescape(escaped)
-		for _, s := range secrets {
-			if err != nil || len(s.Value) > 0 && strings.Contains(value, string(s.Value)) {
-				pairs[i] = name + "=***"
-			}
-		}
-	}
-	return strings.Join(pairs, "&")
 }
 
 // Header is one header line in our output.
