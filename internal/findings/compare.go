@@ -12,8 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// grouped calls do with the entries of every key that has two or more, in order of
-// their places.
+// grouped calls do with the entries of every key that has several, in order of place.
 func grouped(list []entry, key func(entry) string, do func([]entry) error) error {
 	slices.SortStableFunc(list, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
@@ -50,8 +49,7 @@ func (c *Collector) compareNumbers() error {
 	})
 }
 
-// compareNumber reports what is odd with rows of one number, each against the
-// first of them.
+// compareNumber reports what is odd with rows of one number, against the first of them.
 func (c *Collector) compareNumber(rows []entry) error {
 	first := rows[0]
 	where := atLine(c.files[first.file], first.line)
@@ -212,8 +210,7 @@ func cutEntry(b []byte) (entry, []byte) {
 	return e, b
 }
 
-// keep keeps an entry for the comparison with others, by the hashes of its number and
-// its order.
+// keep keeps an entry to be compared, by the hashes of its number and its order.
 func (c *Collector) keep(e entry, number, order uint64) error {
 	record := e.record()
 	err := c.numbers.Add(number, record...)

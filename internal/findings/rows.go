@@ -221,8 +221,7 @@ func (c *Collector) wrongDigit(number string, at place, r carriers.Reading) Find
 	return c.finding(Warning, CheckDigit, at, number, message, compareHint)
 }
 
-// Limits of [UnknownCarrier]: how many numbers of a length must fail, and be more
-// than those that fit.
+// manyFailed is how many numbers of a length must fail, more than fit, for [UnknownCarrier].
 const manyFailed = 30
 
 // countRule counts a number that only its length gives a form. Where most of them

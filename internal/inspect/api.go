@@ -47,8 +47,7 @@ func (s *Server) route(route Route) {
 	})
 }
 
-// serveChange answers a request that changes something. Its work goes on when the
-// client leaves.
+// serveChange answers a change. Its work goes on when the client leaves.
 func (s *Server) serveChange(w http.ResponseWriter, r *http.Request, route Route) {
 	if refused := s.changeRefusal(r); refused != nil {
 		s.fail(w, refused)

@@ -100,14 +100,12 @@ func isExchange(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has("token")
 }
 
-// isNavigation reports whether a link to the URL with the token was followed, from
-// wherever.
+// isNavigation reports whether a link to the URL with the token was followed.
 func isNavigation(r *http.Request) bool {
 	return isExchange(r) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
-// cookieName returns a name of its own for each port: browsers keep one set of cookies
-// for all ports of a host.
+// cookieName differs for each port: browsers keep one set of cookies for all ports of a host.
 func (s *Server) cookieName() string { return fmt.Sprint("waybill-", s.port) }
 
 // equal compares secrets in constant time.

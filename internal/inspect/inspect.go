@@ -124,8 +124,7 @@ type Server struct {
 	closed   bool
 }
 
-// New returns a server for connections of l, which must be a loopback address. l is
-// closed by [Server.Serve].
+// New returns a server for connections of l, a loopback address, which [Server.Serve] closes.
 func New(l net.Listener, o Options) (*Server, error) {
 	tcp, ok := l.Addr().(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {
@@ -163,8 +162,7 @@ func newSecret() string {
 // URL returns where the page is, without its token.
 func (s *Server) URL() string { return "http://" + s.hosts[0] + "/" }
 
-// SecretURL returns the URL that opens the page in a browser: who knows it may see and do
-// all that the page can.
+// SecretURL returns the URL that opens the page: who knows it may see and do all that it can.
 func (s *Server) SecretURL() string { return s.URL() + "?token=" + s.token }
 
 // Serve serves until ctx ends. Then streams and reading requests end at once, changes
@@ -226,8 +224,7 @@ func messageOnly(_ []string, a slog.Attr) slog.Attr {
 // workKey is the key of the context for requests that change something.
 type workKey struct{}
 
-// beginRequest reports whether a request may be handled. If so, requests.Done must be
-// called at its end.
+// beginRequest reports whether a request may be handled, which requests.Done must end.
 func (s *Server) beginRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,8 +71,7 @@ type eventWriter struct {
 	err   error // the first one; nothing is written after it
 }
 
-// send writes an event, without an id if that is negative, and without a name if that is
-// empty.
+// send writes an event, without an id if that is negative, or a name if that is empty.
 func (e *eventWriter) send(id int64, event string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -99,8 +98,7 @@ func (e *eventWriter) run(ctx context.Context, do func(context.Context) error) e
 	return do(ctx)
 }
 
-// beat writes a comment from time to time, so that both sides notice when the other
-// has gone.
+// beat writes a comment now and then, so that both sides notice when the other has gone.
 func (e *eventWriter) beat(done <-chan struct{}) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()

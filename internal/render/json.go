@@ -192,8 +192,7 @@ func (l *List) close() error {
 
 var errFormat = errors.New("csv and xlsx can't be filtered: use -o json or -o jsonl")
 
-// JQError is a jq expression that does not compile or, if Running, failed on
-// a value.
+// JQError is a jq expression that does not compile or, if Running, failed on a value.
 type JQError struct {
 	Expr    string
 	Running bool
@@ -223,8 +222,7 @@ func compile(expr string) (*query, error) {
 	return &query{expr, code}, nil
 }
 
-// run hands each result of v to emit: a string as it is, any other value as
-// JSON in one line.
+// run hands each result of v to emit: a string as it is, else JSON in one line.
 func (q *query) run(ctx context.Context, v any, emit func(line []byte) error) error {
 	results := q.code.RunWithContext(ctx, v)
 	for {
@@ -262,8 +260,7 @@ func (q *query) failed(ctx context.Context, err error) error {
 	return &JQError{Expr: q.expr, Running: true, Err: err}
 }
 
-// decode decodes JSON into maps, slices and scalars, numbers with all their
-// digits.
+// decode decodes JSON into maps, slices and scalars, numbers with all their digits.
 func decode(encoded []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(encoded))
 	d.UseNumber()

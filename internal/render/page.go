@@ -26,8 +26,7 @@ const (
 // gap is how many columns of space are between columns.
 const gap = 2
 
-// page is a table on a terminal. Its rows are held until there are more than
-// go on a page.
+// page is a table on a terminal. Rows are held until there are more than go on a page.
 type page struct {
 	columns []Column // that are shown
 	places  []int    // where their cells stand in a row
@@ -81,8 +80,7 @@ func (p *page) startStreaming(r *Rows) error {
 	return p.writeHeld(r)
 }
 
-// writeHeld writes the rows that were held, and the header, in columns of fixed
-// widths.
+// writeHeld writes the header and the held rows in columns of fixed widths.
 func (p *page) writeHeld(r *Rows) error {
 	rows := append([][]Cell{p.header()}, p.rows...)
 	p.rows = nil
@@ -188,8 +186,7 @@ func (p *page) overflows(widths []int) bool {
 // isCut reports whether an identifier is too long to be shown whole.
 func isCut(text string) bool { return strings.HasSuffix(text, "…") }
 
-// cut takes from the widths of columns what is over, in steps; in each from the least
-// important columns first.
+// cut takes what is over from the widths in steps, from the least important columns first.
 func (p *page) cut(widths, usual []int, room int) {
 	over := -gap - room
 	order := make([]int, len(widths))
@@ -226,8 +223,7 @@ func (p *page) need(usual []int) int {
 	return total
 }
 
-// least returns to how much a column of some width may be cut, if flexible ones and
-// identifiers keep so much.
+// least returns to how much a column may be cut if flexible ones and identifiers keep so much.
 func (c Column) least(width, flex, id int) int {
 	switch {
 	case c.Flex:
@@ -286,8 +282,7 @@ func (p *page) header() []Cell {
 	return row
 }
 
-// layout returns the options of a table without borders that leaves cells as
-// they are.
+// layout returns the options of a table without borders that leaves cells as they are.
 func layout(columns []Column) []tablewriter.Option {
 	aligned := make(tw.Alignment, len(columns))
 	for i, c := range columns {
@@ -317,9 +312,8 @@ func layout(columns []Column) []tablewriter.Option {
 // placeholder is a character of one column that no visible text holds.
 const placeholder = '\ufdd0'
 
-// placeholders replace cells while the table is laid out: the layout counts
-// single characters, where a reader sees several as one, and extends colours
-// into the padding.
+// placeholders replace cells while the table is laid out: the layout counts single characters,
+// where a reader sees several as one, and extends colours into the padding.
 type placeholders struct {
 	texts []term.Styled // in the order in which they are written
 }

@@ -36,8 +36,7 @@ type Options struct {
 	Live   bool   // each element is written when it is added: somebody is waiting for it
 }
 
-// Printer prints results in one format. Its methods may be used one after
-// another, not at once.
+// Printer prints results in one format. Its methods are used one after another.
 type Printer struct {
 	out    *term.Writer
 	format Format

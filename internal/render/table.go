@@ -89,9 +89,8 @@ func (r *Rows) Row(texts ...string) error {
 	return r.Add(r.cells)
 }
 
-// Add writes a row, or keeps a copy until the next ones have been seen. Missing
-// cells are empty; too many are an error. After an error it returns the same
-// one.
+// Add writes a row, or keeps a copy until the next ones have been seen. Missing cells are
+// empty; too many are an error. After an error it returns the same one.
 func (r *Rows) Add(cells []Cell) error {
 	if r.err != nil {
 		return r.err
@@ -131,8 +130,7 @@ func (r *Rows) start() error {
 
 func (r *Rows) add(text term.Styled) { r.sink.buf = append(r.sink.buf, text...) }
 
-// cell appends the cell of column i and what ends it: the separator, or the
-// end of the line.
+// cell appends the cell of column i and the separator, or the end of the line.
 func (r *Rows) cell(i int, text string, separator byte) {
 	if i+1 == len(r.columns) {
 		separator = '\n'
@@ -165,8 +163,7 @@ const withOffset = "2006-01-02 15:04:05 -07:00"
 // such as "2025-11-21 14:03:05 +01:00". It is empty for the zero time.
 func LocalTime(t time.Time) string { return timeIn(t, time.Local, withOffset) }
 
-// UTCTime returns t in RFC 3339 and UTC: the same on every machine. It is empty for the
-// zero time.
+// UTCTime returns t in RFC 3339 and UTC; empty for the zero time.
 func UTCTime(t time.Time) string { return timeIn(t, time.UTC, time.RFC3339) }
 
 // LocalMinute is [LocalTime] without seconds.

@@ -35,8 +35,7 @@ func hashOf(text string) string {
 // sizeOfTable is more than what stands between the head of a page and its rows takes.
 const sizeOfTable = 16 << 10
 
-// functions are what the layout calls: v shows what controls, reorders or hides text, and n
-// a count.
+// functions are what the layout calls: v makes texts visible, and n shows counts.
 func (p *Page) functions() template.FuncMap {
 	return template.FuncMap{
 		"v":       term.Visible,

@@ -81,9 +81,8 @@ func System() *IO {
 	return New(os.Stdin, os.Stdout, os.Stderr, f)
 }
 
-// New returns streams of which f is known. Terminals among them are taken for
-// one and the same. A spinner needs err to be an *os.File. Configure need not
-// be called.
+// New returns streams of which f is known. Terminals among them are taken for one. A spinner
+// needs err to be an *os.File. Configure need not be called.
 func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 	shared := &screen{}
 	screenOf := func(terminal bool) *screen {
@@ -158,8 +157,7 @@ func (f Facts) color(asked string, terminal bool) bool {
 // dumb reports whether the terminals can only print.
 func (f Facts) dumb() bool { return f.fixed || f.Env["TERM"] == "dumb" }
 
-// UTF8 reports whether terminals show more than ASCII, as their locale says;
-// Windows has none.
+// UTF8 reports whether terminals show more than ASCII, by their locale; Windows has none.
 func (t *IO) UTF8() bool {
 	e := t.facts.Env
 	locale := strings.ToUpper(cmp.Or(e["LC_ALL"], e["LC_CTYPE"], e["LANG"]))

@@ -15,8 +15,7 @@ import (
 
 const maxValue = 60
 
-// Failure is what a user is told when something went wrong. Texts may be
-// foreign.
+// Failure is what a user is told when something went wrong. Texts may be foreign.
 type Failure struct {
 	Code       string        // a word of the table of exit statuses
 	Label      string        // what stands before Message in place of the program's name; empty for that
@@ -85,8 +84,7 @@ func (t *IO) Hint(format string, args ...any) {
 	}
 }
 
-// Next names the command that goes on, quoted for the shell. It is hidden as
-// a note is.
+// Next names the command that goes on, quoted for the shell. It is hidden as a note is.
 func (t *IO) Next(command string) {
 	if !t.options.Quiet {
 		t.write(message{Type: "note", Message: "next: " + command, NextCommand: command}, t.labelled(Accent, "next:", Visible(command)))
@@ -179,8 +177,7 @@ func (t *IO) labelled(s Style, label, text string) string {
 	return string(t.Err.Style(s, label)) + " " + indented(text) + "\n"
 }
 
-// indented sets further lines off, so that none of them looks like a message
-// of its own.
+// indented sets further lines off, so that none looks like a message of its own.
 func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ")
 }

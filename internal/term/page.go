@@ -40,9 +40,8 @@ type Page struct {
 // CanRedraw reports whether Out is a terminal that can show a [Page].
 func (t *IO) CanRedraw() bool { return t.Out.movable && t.Out.file != nil }
 
-// Page begins to show a page on a terminal that can. draw writes at most so many
-// lines to w, a few times a second, called by another goroutine. The caller
-// stops it.
+// Page begins to show a page on a terminal that can. draw writes at most so many lines to w, a
+// few times a second, in another goroutine. The caller stops it.
 func (t *IO) Page(draw func(w *Writer, height int)) *Page {
 	p := &Page{io: t, draw: draw, quit: make(chan struct{}), done: make(chan struct{})}
 	t.mu.Lock()
@@ -66,8 +65,7 @@ func (t *IO) Page(draw func(w *Writer, height int)) *Page {
 	return p
 }
 
-// Stop gives back what the terminal showed before, and writes what waited. It may be
-// called more than once.
+// Stop gives back the terminal as before, and writes what waited. It may be repeated.
 func (p *Page) Stop() {
 	p.io.mu.Lock()
 	running := p.io.page == p
@@ -209,8 +207,7 @@ type screen struct {
 
 const eraseLine = "\r\x1b[K"
 
-// put writes text p to w, in the place of a spinner's line. The screen is
-// locked.
+// put writes text to w, in the place of a spinner's line. The screen is locked.
 func (s *screen) put(w io.Writer, p []byte) (int, error) {
 	if s.paged {
 		s.hold(p)
@@ -245,8 +242,7 @@ func (s *screen) remove(w *Writer, p *Progress) {
 	}
 }
 
-// draw shows a spinner's line if p is the one to show and nothing stands
-// before the cursor.
+// draw shows a spinner's line if p is the one to show and the cursor is at a line's start.
 func (s *screen) draw(w *Writer, p *Progress, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,8 +253,7 @@ func (s *screen) draw(w *Writer, p *Progress, line string) {
 	w.raw("\r" + line + "\x1b[K")
 }
 
-// raw writes one of our own sequences or a spinner's line to a terminal. The
-// screen is locked.
+// raw writes our own sequence or a spinner's line to a terminal. The screen is locked.
 func (w *Writer) raw(s string) {
 	if w.err == nil {
 		_, err := io.WriteString(w.w, s)

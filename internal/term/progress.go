@@ -41,8 +41,7 @@ type Report struct {
 type Part struct {
 	Text string
 	Next bool // set off from the part before by ` · `; else by a comma
-	// Rank is 0 for what stays and may be cut; of the others the highest is the
-	// first to go.
+	// Rank is 0 for what stays and may be cut; else the highest goes first.
 	Rank int
 	// Ticking says that it changes with time alone, which is no reason for a new
 	// line where lines are written.
@@ -176,8 +175,7 @@ func (p *Progress) spin() func() {
 	}
 }
 
-// lines starts to write what has changed, now and then, and returns what ends
-// it.
+// lines starts to write what has changed now and then, and returns what ends it.
 func (p *Progress) lines(write func(Report)) func() {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

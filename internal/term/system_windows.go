@@ -19,8 +19,7 @@ func readerGone(err error) bool {
 
 const virtualTerminal = 0x0004 // ENABLE_VIRTUAL_TERMINAL_PROCESSING
 
-// canMove makes the console f understand sequences and reports whether it
-// does.
+// canMove makes the console f understand sequences and reports whether it does.
 func canMove(f *os.File) bool {
 	h := syscall.Handle(f.Fd())
 	var mode uint32

@@ -43,8 +43,7 @@ type Writer struct {
 // maxWaiting is how many bytes wait for [Writer.Release] at most.
 const maxWaiting = 64 << 10
 
-// Plain returns a Writer for w, which is not a terminal and has no colour,
-// such as a file.
+// Plain returns a Writer for what is no terminal and has no colour, such as a file.
 func Plain(w io.Writer) *Writer {
 	return newWriter(w, false, 0, &screen{})
 }
@@ -57,8 +56,7 @@ func newWriter(w io.Writer, terminal bool, width int, s *screen) *Writer {
 // IsTerminal reports whether the stream is a terminal.
 func (w *Writer) IsTerminal() bool { return w.terminal }
 
-// Width returns the columns of the terminal as they are now, 0 if the stream
-// is none.
+// Width returns the columns of the terminal now, 0 if the stream is none.
 func (w *Writer) Width() int {
 	if !w.terminal {
 		return 0
@@ -74,8 +72,7 @@ func (w *Writer) Width() int {
 	return defaultWidth
 }
 
-// Write writes p, foreign as it may be. No sequence in it, not even one of
-// ours, reaches a terminal.
+// Write writes p, foreign as it may be. No sequence in it reaches a terminal.
 func (w *Writer) Write(p []byte) (int, error) { return w.filtered(p, w.filter.plain) }
 
 // WriteStyled writes whole lines made of [Styled] parts and visible text.
@@ -266,8 +263,7 @@ func (f *filter) flush(dst []byte) []byte {
 	return dst
 }
 
-// incomplete returns how many bytes at the end of p are the beginning of a
-// character that may go on.
+// incomplete returns how many bytes at the end of p may be the start of a character.
 func incomplete(p []byte) int {
 	for n := 1; n <= min(len(p), utf8.UTFMax-1); n++ {
 		if tail := p[len(p)-n:]; utf8.RuneStart(tail[0]) {

@@ -32,12 +32,10 @@ func (c *Call) Repeat(words ...string) string {
 	return shell.Line(slices.Concat([]string{"waybill"}, c.Line, words)...)
 }
 
-// CommandLine returns a command line with the settings, store and account of
-// this one.
+// CommandLine returns a command line with the settings, store and account of this one.
 func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(nil, words...) }
 
-// CommandLineWith returns a CommandLine that also has those of flags that this
-// one has.
+// CommandLineWith is CommandLine with those of flags that this one has.
 func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
 	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "insecure-store", "api-key-file", "ca-file", "insecure-http"}, flags...) {

@@ -80,8 +80,7 @@ func ColumnsWith[T any](cmd *cobra.Command, flag string, columns []Column[T]) {
 	}
 }
 
-// columnName is what a column is called by --columns and in CSV, and the flag that its
-// table needs.
+// columnName is what --columns and CSV call a column, and the flag that its table needs.
 type columnName struct{ key, csv, flag string }
 
 // is takes the name of a member in JSON too: eventId for event-id.
@@ -111,8 +110,7 @@ func tableOf(cmd *cobra.Command) []columnName {
 	return slices.DeleteFunc(all, func(n columnName) bool { return n.flag != flag })
 }
 
-// ColumnNames returns the names that --columns of a command takes; none if it prints no
-// table.
+// ColumnNames returns what --columns of a command takes; none if it prints no table.
 func ColumnNames(cmd *cobra.Command) []string { return columnKeys(columnsOf(cmd)) }
 
 // ColumnNamesNow returns those that it takes with the flags that are set.
@@ -197,8 +195,7 @@ func shownColumns[T any](o *Output, all []Column[T]) ([]Column[T], error) {
 // HasColumns reports whether columns were chosen.
 func (o *Output) HasColumns() bool { return o.columns != nil }
 
-// WithoutColumns returns the output for a further table, to which the choice of columns
-// does not apply.
+// WithoutColumns returns the output for a further table, which shows all its columns.
 func (o *Output) WithoutColumns() *Output {
 	further := *o
 	further.columns = nil

@@ -30,8 +30,7 @@ type AtomicFile struct {
 	done    bool
 }
 
-// NewAtomicFile begins a file. The end of ctx ends the opening of a FIFO that
-// nobody reads.
+// NewAtomicFile begins a file. The end of ctx ends the opening of a FIFO that nobody reads.
 func NewAtomicFile(ctx context.Context, path string) (*AtomicFile, error) {
 	w, err := openWhole(ctx, path)
 	switch {
@@ -139,8 +138,7 @@ var writing = []string{"out", "ready-file", "ui-file", "rejects"}
 // by the command, is written for another flag, is a configuration file, or a store.
 func (c *Call) Spare(flag, path string) error { return spare(c.Cmd, c.Sources(), flag, path) }
 
-// SparePage is [Call.Spare] for an HTML page that is an argument: it takes the place of no
-// other kind of file.
+// SparePage is [Call.Spare] for an HTML page that is an argument: it replaces no other file.
 func (c *Call) SparePage(path string) error {
 	if err := spare(c.Cmd, c.Sources(), "", path); err != nil {
 		return err
@@ -208,8 +206,7 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 	return nil
 }
 
-// NoFile says that "-", after the flag that has it, names no file and is not standard
-// output there.
+// NoFile says that "-", after that flag, names no file and is not standard output.
 func NoFile(flag string) error {
 	return Usagef("use the name of a file; "+flag+"./- is one", "%s%s is not a file name", flag, StdinName)
 }
@@ -244,8 +241,7 @@ func resolve(path string) string {
 	return path
 }
 
-// named returns all that a command line names but the value of one flag, without a flag
-// but the arguments.
+// named returns the values on a command line, without that flag's, or the arguments' without one.
 func named(cmd *cobra.Command, flag string) (names []string) {
 	if flag != "" {
 		names = cmd.Flags().Args()

@@ -80,8 +80,7 @@ func CheckNotEmpty(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// Arguments returns the names of the arguments that a command takes, as its usage
-// line has them: FILE, REF.
+// Arguments returns the names of a command's arguments, as its usage line has them: FILE, REF.
 func Arguments(cmd *cobra.Command) []string {
 	line := strings.NewReplacer("[", " ", "]", " ", "...", " ", "|", " | ").Replace(cmd.Use)
 	words := strings.Fields(line)[1:]
@@ -150,8 +149,7 @@ func FlagValues(f *pflag.Flag) []string {
 	return []string{f.Value.String()}
 }
 
-// GlobalFlags adds the flags that every command has, without defaults: those are
-// the settings'.
+// GlobalFlags adds the flags of every command, without defaults: those are the settings'.
 func GlobalFlags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringP("output", "o", "", "print the result as `FORMAT`: table, json, jsonl, csv or xlsx")
@@ -202,8 +200,7 @@ func InvalidValue(err *pflag.InvalidValueError) string {
 	return text + " is not a whole number"
 }
 
-// Chooser is the value of a flag that takes some words only. Help and completion
-// show them.
+// Chooser is the value of a flag that takes some words, which help and completion show.
 type Chooser interface {
 	Choices() []string
 }
@@ -214,8 +211,7 @@ func Choice(f *pflag.FlagSet, value *string, name, preset, help string, words ..
 	f.Var(&choice{value: value, words: words}, name, help+": "+Or(words))
 }
 
-// Choices adds a flag that takes any of some words: separated by commas, or by
-// the flag given again.
+// Choices adds a flag that takes any of some words, separated by commas or given again.
 func Choices(f *pflag.FlagSet, values *[]string, name, help string, words ...string) {
 	f.Var(&choices{values: values, words: words}, name, help+": "+Or(words))
 }

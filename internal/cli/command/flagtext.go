@@ -23,8 +23,7 @@ func Section(f *pflag.FlagSet, title string, names ...string) {
 	}
 }
 
-// SectionAsIn has help name the command that explains the flags of a section, in place of
-// the flags.
+// SectionAsIn has help name the command that explains a section, in place of the flags.
 func SectionAsIn(f *pflag.FlagSet, path string, names ...string) {
 	for _, name := range names {
 		_ = f.SetAnnotation(name, asInKey, []string{path}) // fails for a flag that the set does not have
@@ -81,9 +80,8 @@ func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return own
 }
 
-// FlagText returns the name of a flag's value, such as FILE, and its help with the
-// default. The value is empty for flags that need none, and such as [=FILE] for those
-// that may have one.
+// FlagText returns the name of a flag's value, such as FILE, and its help with the default. The
+// value is empty for flags that need none, and such as [=FILE] for those that may have one.
 func FlagText(f *pflag.Flag) (value, help string) {
 	value, help = pflag.UnquoteUsage(f)
 	if named := f.Annotations[valueKey]; len(named) > 0 {
@@ -100,8 +98,7 @@ func FlagText(f *pflag.Flag) (value, help string) {
 	return value, help
 }
 
-// SettingFlags adds flags that are settings, with the help of the settings'
-// own table.
+// SettingFlags adds flags that are settings, with the help of the settings' table.
 func SettingFlags(cmd *cobra.Command, names ...string) {
 	for _, s := range config.Settings() {
 		if !slices.Contains(names, s.Flag) {

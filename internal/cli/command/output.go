@@ -30,8 +30,7 @@ type Output struct {
 	io      *term.IO
 }
 
-// runsUntilStopped reports whether a command runs until it is stopped, and prints as things
-// happen.
+// runsUntilStopped reports whether a command prints as things happen, until it is stopped.
 func runsUntilStopped(cmd *cobra.Command) bool {
 	return cmd.Name() == "listen" || cmd.Name() == "inspect" || cmd.Name() == "sandbox"
 }
@@ -136,8 +135,7 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	return o, nil
 }
 
-// checkWorkbook refuses a name of --out that is not that of the format, and to write a
-// workbook to a terminal.
+// checkWorkbook refuses a name of --out of another format, and a workbook on a terminal.
 func (o *Output) checkWorkbook(format, path, title string) error {
 	ending := filepath.Ext(path)
 	named := strings.EqualFold(ending, ".xlsx")
@@ -221,8 +219,7 @@ func (o *Output) Line(format string, args ...any) error {
 	return o.Out().Printf(format+"\n", args...)
 }
 
-// Fields prints the fields of one thing: one below the other, or as CSV of names
-// and values.
+// Fields prints fields one below the other, or as CSV of names and values.
 func (o *Output) Fields(fs []render.Field) error {
 	if !o.IsCSV() {
 		return render.Fields(o.Out(), fs...)
@@ -290,8 +287,7 @@ func (l Listing[T]) printJSON(seq iter.Seq2[T, error]) error {
 	return errors.Join(err, list.Close())
 }
 
-// Filter yields the values of seq that keep accepts, at most limit of them; 0
-// for all.
+// Filter yields the values of seq that keep accepts, at most limit of them; 0 for all.
 func Filter[T any](seq iter.Seq2[T, error], keep func(T) bool, limit int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		n := 0

@@ -216,8 +216,7 @@ func NewCreateProgress(io *term.IO, rows, requests int64) *CreateProgress {
 	return p
 }
 
-// Checking begins to show how many of so many rows of unknown outcome were checked;
-// 0 ends it.
+// Checking begins to show how many rows of unknown outcome were checked; 0 ends it.
 func (p *CreateProgress) Checking(rows int64) {
 	if p.checking != nil {
 		p.checking.Stop()
@@ -231,8 +230,7 @@ func (p *CreateProgress) Checking(rows int64) {
 // Checked counts a row that was checked. It is called between two calls of Checking.
 func (p *CreateProgress) Checked() { p.checking.Add(1) }
 
-// Settled counts a batch whose outcome is on disk. Rows that are sent again or are
-// unknown are not done.
+// Settled counts a batch on disk. Rows sent again or unknown are not done.
 func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {
 	if r.Outcome != tracking.OutcomeNotSent {
 		p.mu.Lock()

@@ -12,8 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
-// RecoverRows marks unknown what processes were sending that ended or were cut off, and
-// warns of it.
+// RecoverRows marks unknown what was being sent by processes that ended, and warns of it.
 func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	lost, err := rows.Recover(ctx)
 	if lost > 0 {
@@ -22,8 +21,7 @@ func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	return err
 }
 
-// OpenRun opens the store and checks that it has a run. The error is
-// [ledger.ErrNoRun] if not.
+// OpenRun opens the store with a run. Without it the error is [ledger.ErrNoRun].
 func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil || n < 1 {
@@ -90,8 +88,7 @@ func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error 
 	return nil
 }
 
-// WriteReadyFile writes the URL of a server that accepts connections, if a file is
-// named.
+// WriteReadyFile writes the URL of a server to a file, if one is named.
 func WriteReadyFile(ctx context.Context, url, file string) error {
 	if file != "" {
 		f, err := NewAtomicFile(ctx, file)

@@ -122,8 +122,7 @@ func (b *bashReply) escape(value string, before shell.Typed) (string, bool) {
 	return shell.Escape(rest, open)
 }
 
-// files returns the folders, and the files whose extensions are those of b.lines, that
-// begin as word does.
+// files returns the folders, and the files with an extension of b.lines, that begin with word.
 func (b *bashReply) files(word string) (found []string) {
 	folder, name := filepath.Split(word)
 	at := folder

@@ -58,8 +58,7 @@ func install(cmd *cobra.Command, flags *pflag.FlagSet, a *app.App) {
 	})
 }
 
-// kind says what a value is, and so what completes it. The zero kind is one that
-// nothing is known of.
+// kind says what completes a value. The zero kind is one that nothing is known of.
 type kind struct {
 	values func(*line) []value // nil for none
 	files  bool                // it is the name of a file
@@ -134,9 +133,8 @@ func (k kind) matches(l *line) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return found, directive
 }
 
-// offers reports whether a value is one line, and no flag: a hyphen at its start is
-// right only where one was typed for the value of a flag. Spaces at its ends would be
-// lost.
+// offers reports whether a value is one line, and no flag: a hyphen first is right only where
+// one was typed for the value of a flag. Spaces at its ends would be lost.
 func (l *line) offers(s string) bool {
 	hyphen := l.flag != nil && strings.HasPrefix(l.word, "-")
 	return s != "" && (s[0] != '-' || hyphen) && s == strings.TrimSpace(s) && s == term.Visible(s)
@@ -188,9 +186,8 @@ func settingChoices(name string) []string {
 
 func tables() []string { return []string{"csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx"} }
 
-// flagKind returns what the value of a flag is, and false for a flag without one and
-// one of a kind that is not known here. The name of the flag decides, else the name of
-// its value in help.
+// flagKind returns what the value of a flag is, by the name of the flag, else that of the value
+// in help; false for a flag without a value and one that is not known here.
 func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 	if f.Value.Type() == "bool" {
 		return kind{}, false

@@ -25,8 +25,7 @@ import (
 
 const recentEvents = 200
 
-// shortestIDPrefix is how long a word with a digit first must be to be taken for the
-// beginning of an eventId.
+// shortestIDPrefix is from how many characters on digits may begin an eventId.
 const shortestIDPrefix = 4
 
 // runs are the runs of the account, the newest first.
@@ -293,8 +292,7 @@ func sheetsOf(name string) []intake.Sheet {
 	return intake.Sheets(f, size)
 }
 
-// openInput opens a file that can be read in no time, and returns its size; nil for
-// another one.
+// openInput opens a file that is read in no time, and returns its size; nil for others.
 func openInput(name string) (f *os.File, size int64) {
 	info, err := os.Stat(name)
 	if err != nil || !info.Mode().IsRegular() {

@@ -94,8 +94,7 @@ func (x *examination) knownItems(ctx context.Context, client *api.Client, db *ap
 // maxRead is how many rows are read to find trackings that the service shows.
 const maxRead = 2000
 
-// knownItems returns up to three accepted rows: rows that the service has shown before
-// first.
+// knownItems returns up to three accepted rows, those that the service has shown first.
 func knownItems(rows iter.Seq2[ledger.TrackingStatus, error]) ([]tracking.Item, error) {
 	const enough = 3
 	var shown, others []tracking.Item
@@ -241,9 +240,8 @@ func (p prober) probe(ctx context.Context, known []tracking.Item) (r result, err
 	return r, nil
 }
 
-// find asks once more while the trouble is a passing one. A status that may be
-// about what was asked for is a finding; everything else that is no answer is
-// an error.
+// find asks once more while the trouble passes. A status that may be about what was asked for
+// is a finding; all else that is no answer is an error.
 func (p prober) find(ctx context.Context, q tracking.Query, item tracking.Item) (f tracking.Finding, err error) {
 	for retry := pace.NewRetry(p.patience); ; {
 		f.Evidence = query.Evidence(ctx, p.gate, func() tracking.Evidence {
@@ -303,8 +301,7 @@ func readAbsence(refs [2]string, absent [2]tracking.Finding, control tracking.Fi
 	return a
 }
 
-// absentEntries are entries of query.absent that fit an answer, the clearest
-// first.
+// absentEntries are entries of query.absent that fit an answer, the clearest first.
 func absentEntries(f tracking.Finding) []tracking.Absent {
 	var entries, weaker []tracking.Absent
 	if m := f.Body.Answer().Message; m != "" && !unspecific(m) {
@@ -326,8 +323,7 @@ func absentEntries(f tracking.Finding) []tracking.Absent {
 	return entries
 }
 
-// likelyConstant reports whether a value is more likely a code or a word than a time
-// or the answer's own name.
+// likelyConstant reports whether a value is a code or a word rather than a time or a name.
 func likelyConstant(literal []byte) bool {
 	digits := 0
 	for _, c := range literal {

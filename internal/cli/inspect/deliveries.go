@@ -235,8 +235,7 @@ func readExtent(ctx context.Context, db *app.Store, refused bool) (extent, error
 	return n, err
 }
 
-// rest waits as long as a portion of a search took, if deliveries are taken meanwhile: they
-// are answered first.
+// rest waits as long as a part of a search took: deliveries that are taken meanwhile come first.
 func (p *Page) rest(ctx context.Context, took time.Duration) {
 	if p.Arrivals == nil {
 		return

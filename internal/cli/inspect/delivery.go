@@ -66,8 +66,7 @@ type eventsJSON struct {
 	Next       *int                `json:"next"`       // where the rest begins, null for none
 }
 
-// deliveryEventJSON is an event as `events show -o json` has it, without what the delivery has
-// already.
+// deliveryEventJSON is an event as in `events show -o json`, without what the delivery has.
 type deliveryEventJSON struct {
 	events.Shown
 	Data       *struct{} `json:"data,omitempty"`

@@ -142,8 +142,7 @@ func (m matcher) matchAny(rows []inbox.Event) bool { return slices.ContainsFunc(
 // newSearch returns a text as [contains] takes it.
 func newSearch(text string) []byte { return bytes.ToLower([]byte(text)) }
 
-// contains reports whether a body has the text, however cased, as it is or as JSON
-// strings escape it.
+// contains reports whether a body has the text, in any case, plain or escaped as in JSON.
 func contains(body, text []byte) bool {
 	if bytes.Contains(bytes.ToLower(body), text) {
 		return true
@@ -228,8 +227,7 @@ func (p *Page) stream(ctx context.Context, r *http.Request, after int64, send fu
 	}
 }
 
-// message returns a message about what came after a number, as of when wake was made or
-// later.
+// message returns a message about what came after a number, as of when wake was made.
 func (p *Page) message(ctx context.Context, wake <-chan struct{}, m matcher, refused bool, after int64) (streamJSON, error) {
 	h, err := p.head(ctx, wake, refused, m.all(), after)
 	j := streamJSON{Last: h.last, Refused: h.refused, Rows: []rowJSON{}}
@@ -262,8 +260,7 @@ type head struct {
 	rows []rowJSON       // up to maxSent, newest first; nil if no stream needed them
 }
 
-// head returns the newest part of the list; with rows if they are asked for and there are
-// any after that number.
+// head returns the newest part of the list; with rows on request if any came after a number.
 func (p *Page) head(ctx context.Context, wake <-chan struct{}, refused, rows bool, after int64) (head, error) {
 	p.reading.Lock()
 	defer p.reading.Unlock()

@@ -36,8 +36,7 @@ type asking struct {
 	stop         func() // ends what shows progress beside progress; nil for nothing
 }
 
-// newAsking begins to ask about all. show gets every result. The caller sets what
-// shows progress.
+// newAsking begins to ask about all. show gets every result.
 func newAsking(ctx context.Context, c *command.Call, all targets, show func(query.Ending) error) (*asking, error) {
 	asker, err := c.Asker(ctx)
 	if err != nil {
@@ -78,8 +77,7 @@ func (a *asking) ended(e query.Ending) error {
 // bytes. What is held at once takes less than half of it.
 const memoryLimit = 20 << 20
 
-// run asks about all targets, and passes on every result. The error is that of
-// [query.Scheduler.Run].
+// run asks about all targets. The error is that of [query.Scheduler.Run].
 func (a *asking) run(ctx context.Context, s *query.Scheduler, all targets) error {
 	debug.SetMemoryLimit(memoryLimit)
 	err := s.Run(ctx, all.all)
@@ -96,8 +94,7 @@ func (a *asking) run(ctx context.Context, s *query.Scheduler, all targets) error
 	return err
 }
 
-// maxSweep is how old an interrupted command may be that the same command
-// continues.
+// maxSweep is how old an interrupted command may be to be continued.
 const maxSweep = 24 * time.Hour
 
 // beginSweep makes s continue where the same command was interrupted, unless
@@ -138,8 +135,7 @@ func patience(c *command.Call) time.Duration {
 	return command.QueryTimeout
 }
 
-// exitError is the error that a command ends with: stop is why not all REFs are
-// done, nil if they are.
+// exitError is the error of the command: stop is why not all REFs are done, nil if they are.
 func (a *asking) exitError(stop error, text func(error) string, next string) error {
 	failed := a.tally.failure()
 	if stop == nil && failed == nil {
@@ -233,8 +229,7 @@ func resume(c *command.Call, refs []string, without ...string) string {
 	return shell.Line(words...)
 }
 
-// maxHeld is how many results wait for one that comes before them. If there are
-// more, they go first.
+// maxHeld is how many results wait for an earlier one. If there are more, they go first.
 const maxHeld = 256
 
 // inOrder passes results on in the order in which they were asked for.

@@ -12,8 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// maxHeldRows is how many REFs that are not done a page has to choose from, and how
-// many that are.
+// maxHeldRows is how many REFs a page has to choose from that are not done, and that are.
 const maxHeldRows = 200
 
 // board counts, while a wait goes on, how many trackings have which status. It holds

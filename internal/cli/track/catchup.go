@@ -84,9 +84,8 @@ func (w *eventWatch) read(ctx context.Context) (bool, error) {
 // notedEvents is from how many events on it is noted that they are followed.
 const notedEvents = 10_000
 
-// CatchUp follows the events that any process received and none has followed
-// yet. A store that can't be written keeps what it knows, and a warning says
-// so.
+// CatchUp follows the events that none has followed yet. A store that can't be written keeps
+// what it knows, and a warning says so.
 func CatchUp(ctx context.Context, c *command.Call) error {
 	db, err := c.StoreIfAny(ctx)
 	if err != nil || db == nil {

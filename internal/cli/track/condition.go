@@ -139,8 +139,7 @@ func newConditionCheck(ctx context.Context, c *command.Call, cond Condition) (co
 	return check, err
 }
 
-// meets reports whether a result meets the condition; with one, whether one of
-// its trackings does.
+// meets reports whether a result meets the condition; with one, whether one tracking does.
 func (c conditionCheck) meets(ctx context.Context, t *query.Target, res query.Result, one bool) (bool, error) {
 	switch {
 	case c.event != "":

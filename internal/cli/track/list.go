@@ -355,8 +355,7 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 	return nil
 }
 
-// nothingListed names the account in the note of an empty list: one store may hold
-// several.
+// nothingListed names the account: one store may hold several.
 func nothingListed(account string) string {
 	if account == "" {
 		return "No account is set, so no tracking is known: set WAYBILL_BASE_URL or --account"
@@ -368,9 +367,8 @@ func refreshFlag(f *pflag.FlagSet, on *bool) {
 	f.BoolVar(on, "refresh", false, "query every tracking first, whatever is known of it")
 }
 
-// refresh asks the service about the trackings that are to be listed, so that the list is
-// of now. An interrupted one continues where it stopped. The error says why not all were
-// asked about.
+// refresh asks the service about the trackings to be listed. An interrupted one continues
+// where it stopped. The error says why not all were asked about.
 func (l *listing) refresh(ctx context.Context, name string) (err error) {
 	c := l.call
 	if l.db, err = c.ExistingStore(ctx); err != nil || l.db == nil {

@@ -17,8 +17,7 @@ import (
 
 const rowsAtOnce = 250
 
-// fileRows yields the rows of the file that are to be printed, and counts all that the
-// filter leaves.
+// fileRows yields the rows of the file to be printed, and counts all that the filter leaves.
 func (l *listing) fileRows(ctx context.Context) iter.Seq2[*view.Line, error] {
 	return func(yield func(*view.Line, error) bool) {
 		for st, err := range l.inFile(ctx) {
@@ -73,9 +72,8 @@ func (l *listing) inFile(ctx context.Context) iter.Seq2[ledger.TrackingStatus, e
 	}
 }
 
-// find looks rows of a file up, and returns what the filter leaves: all parcels of a row
-// that names one of referId and number alone, and a row of which the store has none as
-// [view.NotCreated].
+// find returns what the filter leaves of rows of a file: all parcels of a row with one
+// identifier, and a row of which the store has none as [view.NotCreated].
 func (l *listing) find(ctx context.Context, refs []input.Ref) (left []ledger.TrackingStatus, err error) {
 	known, err := l.lookUp(ctx, refs, func(ref input.Ref) tracking.Query {
 		if order := cmp.Or(ref.ReferID, ref.Text); order != "" {
@@ -123,8 +121,7 @@ func (l *listing) lookUp(ctx context.Context, refs []input.Ref, query func(input
 	return l.db.Trackings.FindAll(ctx, l.call.Account(ctx), qs)
 }
 
-// pairOf returns the tracking of a number: as it is written, else the same otherwise
-// spelled.
+// pairOf returns the tracking of a number: as it is written, else otherwise spelled.
 func pairOf(all []ledger.TrackingStatus, number string) []ledger.TrackingStatus {
 	i := slices.IndexFunc(all, func(st ledger.TrackingStatus) bool { return st.Item.Number == number })
 	if i < 0 {
@@ -157,8 +154,7 @@ func (l *listing) narrow(ctx context.Context, all []ledger.TrackingStatus) ([]le
 	return slices.DeleteFunc(all, func(st ledger.TrackingStatus) bool { return !inRun[st.Item.Key()] }), nil
 }
 
-// createdTargets are the trackings of the file that were created, which are to be asked
-// about.
+// createdTargets are the trackings of the file that were created.
 func (l *listing) createdTargets(ctx context.Context) targets {
 	created := command.Filter(l.inFile(ctx), func(st ledger.TrackingStatus) bool { return st.State != view.NotCreated }, l.filter.Limit)
 	all := func(yield func(*query.Target, error) bool) {

@@ -120,9 +120,8 @@ func (p *printer) note(res query.Result) {
 	}
 }
 
-// end prints what is left to print, and below it the summary. failed is the error
-// that the command ends with; a REF alone of which nothing is known has no other
-// output.
+// end prints what is left, and the summary. failed is the error of the command; a REF alone
+// of which nothing is known has no other output.
 func (p *printer) end(failed error) error {
 	var err error
 	switch {
@@ -212,8 +211,7 @@ func printHeader(out *command.Output, n view.StatusNames, res query.Result, t qu
 	return out.Fields(Header(n, res, t))
 }
 
-// Header is what scripts read of a tracking above its timeline: times and values
-// as sent.
+// Header is what scripts read above a timeline: times and values as sent.
 func Header(n view.StatusNames, res query.Result, t query.Tracking) []render.Field {
 	var fields []render.Field
 	add := func(name, value string) {

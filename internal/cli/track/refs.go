@@ -112,9 +112,8 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 	return selected(ctx, c, db, f)
 }
 
-// selected are the targets that a filter leaves: a few in the order in which they
-// were created, which is that of the results; many in that in which they are to be
-// asked about.
+// selected are the targets that a filter leaves: a few in the order of their creation, which
+// is that of the results; many in the order of asking.
 func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filter) (targets, error) {
 	account := c.Account(ctx)
 	var few []*query.Target
@@ -213,8 +212,7 @@ func fromStore(all iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[*query.Tar
 	}
 }
 
-// maxRemembered is how many REFs a repeat is recognized by. One that comes later
-// is asked for twice.
+// maxRemembered is by how many REFs a repeat is recognized. A later one is asked for twice.
 const maxRemembered = 1 << 12
 
 // once leaves repeats out, and numbers the others.

@@ -40,8 +40,7 @@ func newReportRow(st ledger.TrackingStatus, s *standing, stuck bool) reportRow {
 	return k
 }
 
-// The ranks of rows: the first ones are kept where there is no room for all, and stand
-// first.
+// The ranks of rows: the first stand first, and are kept where there is no room for all.
 const (
 	rankProblem = iota
 	rankStuck
@@ -69,8 +68,7 @@ func (r *reportRow) size() int {
 	return 64 + len(r.reference) + len(r.number) + len(r.carrier) + len(r.event) + len(r.latest)
 }
 
-// reportRows keeps rows in bounded memory: no more than a page has room for, the latest
-// of each rank.
+// reportRows keeps rows in bounded memory: those for one page, the latest of each rank.
 type reportRows struct {
 	byRank      [ranks][]reportRow
 	rows, bytes int

@@ -119,8 +119,7 @@ func classOf(names view.StatusNames, c ledger.StatusCount) report.Class {
 	return report.NotReported
 }
 
-// ageOfGroup returns the place in ageStarts of the age of trackings, -1 if no run brought
-// them in.
+// ageOfGroup returns the place of an age in ageStarts, -1 without a run.
 func ageOfGroup(g ledger.Group, now time.Time) int {
 	if g.Created.IsZero() {
 		return -1

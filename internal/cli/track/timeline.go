@@ -68,9 +68,8 @@ func drawTimeline(out *command.Output, entries []tracking.Entry) error {
 	return nil
 }
 
-// widthsOf returns how wide the columns of a timeline are on a terminal of so many
-// columns, 0 for one that is not shown; and whether each event and place takes one
-// line.
+// widthsOf returns the widths of the columns on a terminal, 0 for one that is not shown; and
+// whether each event and place takes one line.
 func widthsOf(stops []stop, room int) (widths [4]int, whole bool) {
 	var when, utc, event, place, note int
 	for _, s := range stops {
@@ -134,8 +133,7 @@ type part struct {
 	style term.Style
 }
 
-// printLabel shows on a terminal which tracking it is, its status, and how fresh
-// that is.
+// printLabel shows on a terminal a tracking, its status, and how fresh that is.
 func printLabel(out *command.Output, n view.StatusNames, t query.Tracking, now time.Time) error {
 	at, place := view.ServiceTime(t.LatestTime, render.LocalMinute), ""
 	timeline := t.Timeline()

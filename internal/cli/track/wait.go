@@ -133,8 +133,7 @@ func (w *waiter) printer(o *waitOptions) printer {
 	return p
 }
 
-// showsAtEnd reports whether the end of a wait shows an ending: one that is not done, or
-// that ended the wait.
+// showsAtEnd reports whether an ending is shown: one that is not done, or that ended the wait.
 func (w *waiter) showsAtEnd(e query.Ending) bool {
 	if w.any && w.asking.tally.met > 0 {
 		return e.Met
@@ -164,8 +163,7 @@ func (w *waiter) stream(ctx context.Context, all targets, o *waitOptions) error 
 	return errors.Join(w.call.Out.Object(summaryJSON{"summary", w.board.summary.JSON(), t.met, t.left, t.failed}), failed)
 }
 
-// waiter asks about many trackings until each meets a condition, or an event
-// says that it does.
+// waiter waits until each of many trackings meets a condition, or an event says that it does.
 type waiter struct {
 	call         *command.Call
 	names        view.StatusNames
@@ -204,8 +202,7 @@ var (
 	errFailOn = errors.New("a tracking meets --fail-on")
 )
 
-// wait waits for all targets; show gets each of them. The error is that which the
-// command ends with.
+// wait waits for all targets; show gets each. The error is that of the command.
 func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) error) error {
 	failed := "" // which REF meets failOn
 	a, err := newAsking(ctx, w.call, all, show)

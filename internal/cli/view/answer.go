@@ -56,8 +56,7 @@ type olderJSON struct {
 	Updated              string          `json:"updated,omitempty"`
 }
 
-// unverifiedJSON is the latest event about a tracking number if it did not verify.
-// It changes nothing.
+// unverifiedJSON is the latest event about a number if it did not verify. It changes nothing.
 type unverifiedJSON struct {
 	ID          string          `json:"id"`
 	Seq         int64           `json:"seq"`
@@ -135,8 +134,7 @@ func (n StatusNames) Answer(res query.Result) Answer {
 	return j
 }
 
-// rawJSON returns an answer as a member of our own JSON: as it is if it is
-// JSON, else as a string.
+// rawJSON returns an answer as JSON: as it is if it is JSON, else as a string.
 func rawJSON(raw []byte) json.RawMessage {
 	if json.Valid(raw) {
 		return raw
@@ -154,8 +152,7 @@ type anomalyJSON struct {
 	Checkpoint int                  `json:"checkpoint"` // place in checkpoints
 }
 
-// timelineJSON returns the checkpoints of a tracking as sent, newest first, and
-// what cannot be right.
+// timelineJSON returns checkpoints as sent, newest first, and what cannot be right.
 func timelineJSON(f query.Tracking) ([]json.RawMessage, []anomalyJSON) {
 	checkpoints, anomalies := []json.RawMessage{}, []anomalyJSON(nil)
 	for i, e := range f.Timeline() {

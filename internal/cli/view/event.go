@@ -1,6 +1,5 @@
-// Package view shows what the program knows, in tables and in JSON: events,
-// headers, rows and trackings. It makes no
-// queries.
+// Package view shows what the program knows, in tables and in JSON: events, headers, rows and
+// trackings. It makes no queries.
 package view
 
 import (

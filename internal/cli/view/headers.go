@@ -55,8 +55,7 @@ func MaskText(text string, secrets []webhook.Secret) string {
 	return text
 }
 
-// KnownSecrets returns the webhook secrets and the API key, as far as there
-// are any.
+// KnownSecrets returns the webhook secrets and the API key, if there are any.
 func KnownSecrets(s *app.Session) ([]webhook.Secret, error) {
 	all, err := s.AnyWebhookSecrets()
 	if err != nil {
@@ -93,8 +92,7 @@ func shortName(name string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
 }
 
-// hasLastWord reports whether a name is one of the words, or ends with one after a hyphen
-// or an underscore.
+// hasLastWord reports whether a name is one of the words, or ends with one after - or _.
 func hasLastWord(name string, words ...string) bool {
 	return slices.Contains(words, strings.ToLower(name[strings.LastIndexAny(name, "-_")+1:]))
 }

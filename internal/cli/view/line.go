@@ -90,9 +90,8 @@ func (l *Line) updated(now time.Time) string {
 	return Ago(l.Learnt, now) + ", " + l.source()
 }
 
-// Columns returns the columns of trackings: on a terminal with times for people,
-// statuses without their number where they have a name; elsewhere with times of the
-// service as sent.
+// Columns returns the columns of trackings: on a terminal with times for people and names of
+// statuses; elsewhere with times of the service as sent.
 func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Line] {
 	checkpoint, phase := (*Line).checkpoint, n.Phase
 	if terminal {
@@ -117,8 +116,7 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 	}
 }
 
-// Counts lists how many rows of a run's input are in each state, rejected ones by
-// what they are.
+// Counts lists how many rows are in each state, rejected ones by what they are.
 func Counts(s ledger.RunSummary) string {
 	var settled string
 	if s.Superseded > 0 {

@@ -28,8 +28,7 @@ func NewStatusNames(statuses map[string]string) StatusNames {
 	return n
 }
 
-// Status shows a status: its label as sent, or what the configuration calls
-// it, and the number.
+// Status shows a label as sent, or what the configuration calls it, and the number.
 func (n StatusNames) Status(number, label, track string) string {
 	code, name := Unquote(number), n.name(number, label, track)
 	switch {

@@ -259,8 +259,7 @@ var phaseOrder = []ledger.Phase{
 	ledger.Phase(ledger.Sending), query.NotSent, ledger.Phase(NotCreated), query.NotAsked, query.Undecided, failed, other,
 }
 
-// sorted returns what was counted: statuses with the most trackings first, then
-// the other phases.
+// sorted returns statuses with the most trackings first, then the other phases.
 func (s *Summary) sorted(named map[standing]string) []standing {
 	perName := map[string]int64{}
 	keys := make([]standing, 0, len(s.counts))
@@ -357,8 +356,7 @@ func Known(st ledger.TrackingStatus) query.Tracking {
 	return t
 }
 
-// unreported returns the phase of a tracking that the service reported nothing of, by
-// the state of its row.
+// unreported returns the phase of a tracking without a report, by the state of its row.
 func unreported(s ledger.State) ledger.Phase {
 	switch s {
 	case ledger.Rejected:

@@ -119,8 +119,7 @@ func ServiceTime(s string, form func(time.Time) string) string {
 	return s
 }
 
-// UTCMinute shows a time of the service's as UTC to the minute; what is no time as
-// sent.
+// UTCMinute shows a time of the service's as UTC to the minute; what is no time as sent.
 func UTCMinute(s string) string {
 	return ServiceTime(s, func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") })
 }
