@@ -170,7 +170,7 @@ func environmentPage() string {
 		if s.Flag != "" {
 			fmt.Fprintf(&b, ", flag --%s", s.Flag)
 		}
-		if !s.Project {
+		if s.Why != "" {
 			b.WriteString(", not in .waybill.yaml")
 		}
 		b.WriteString("\n")

@@ -78,7 +78,7 @@ type Config struct {
 	hookEnv  map[string]Secret // the variables that webhook.secrets names
 	entries  []Entry
 	origins  map[string]Origin
-	warnings []Warning
+	warnings []string
 }
 
 // Query is how trackings are asked for.
@@ -161,9 +161,8 @@ func (c Config) StorePath() (string, error) {
 	return c.Store, nil
 }
 
-// Warnings returns the environment variables that look like settings and are
-// none, by name.
-func (c Config) Warnings() []Warning { return slices.Clone(c.warnings) }
+// Warnings names the environment variables that look like settings and are none.
+func (c Config) Warnings() []string { return slices.Clone(c.warnings) }
 
 // Origin returns what gave the setting its value; that of a default for an
 // unknown key.

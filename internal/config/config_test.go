@@ -417,16 +417,13 @@ func TestWarnings(t *testing.T) {
 		"WAYBILL_API_KY=sk_secret", "WAYBILL_TIMEOUTS=3", "WAYBILL_ZZZZZZZZZZ=1", "WAYBILL_EMPTY_ONE=", "OTHER=1",
 		"WAYBILL_SANDBOX_KEY=k", "WAYBILL_CONFIG=", "WAYBILL_OLD_HOOK=s", "WAYBILL_WEBHOOK_SECRETS=env:WAYBILL_OLD_HOOK",
 	})
-	want := []config.Warning{
-		{Name: "WAYBILL_API_KY", Suggestion: "WAYBILL_API_KEY"},
-		{Name: "WAYBILL_TIMEOUTS", Suggestion: "WAYBILL_TIMEOUT"},
-		{Name: "WAYBILL_ZZZZZZZZZZ"},
+	want := []string{
+		`environment variable "WAYBILL_API_KY" is not a setting and is ignored, did you mean WAYBILL_API_KEY?`,
+		`environment variable "WAYBILL_TIMEOUTS" is not a setting and is ignored, did you mean WAYBILL_TIMEOUT?`,
+		`environment variable "WAYBILL_ZZZZZZZZZZ" is not a setting and is ignored`,
 	}
 	if diff := cmp.Diff(want, c.Warnings()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
-	}
-	if s := want[0].String(); strings.Contains(s, "sk_secret") || !strings.Contains(s, "did you mean WAYBILL_API_KEY?") {
-		t.Errorf("warning %q", s)
 	}
 }
 

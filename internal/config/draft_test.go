@@ -231,13 +231,15 @@ func TestKeyOfTheKeyring(t *testing.T) {
 
 func TestCheckKey(t *testing.T) {
 	for key, want := range map[string]string{"rate": "", "carriers.UPS": "", "webhook.schemes.mine": "", "carriers.": "unknown", "rat": "did you mean rate?", "webhook": "unknown key"} {
-		err := config.CheckKey(key)
+		_, err := config.CheckKey(key)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q", key, err, want)
 		}
 	}
-	if !config.IsSecret("api_key") || config.IsSecret("rate") {
-		t.Error("IsSecret is wrong")
+	for key, want := range map[string]bool{"api_key": true, "rate": false} {
+		if secret, _ := config.CheckKey(key); secret != want {
+			t.Errorf("%s is a secret: %v", key, secret)
+		}
 	}
 }
 

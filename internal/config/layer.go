@@ -154,7 +154,7 @@ func whyNot(key string) string {
 	why := ""
 	for _, s := range table() {
 		if s.Key == key || strings.HasPrefix(s.Key, key+".") || strings.HasPrefix(key, s.Key+".") {
-			if s.Project {
+			if s.Why == "" {
 				return ""
 			}
 			why = s.Why
@@ -179,9 +179,9 @@ func (l *loader) fill(root *yaml.Node, o Origin) (layer, error) {
 	return made, nil
 }
 
-// warnings returns the variables that look like settings and are none. Those of used
+// warnings names the variables that look like settings and are none. Those of used
 // are looked up.
-func (l *loader) warnings(used []string) []Warning {
+func (l *loader) warnings(used []string) []string {
 	for _, s := range table() {
 		used = append(used, s.Env)
 	}
@@ -194,32 +194,17 @@ func (l *loader) warnings(used []string) []Warning {
 			known = append(known, rest)
 		}
 	}
-	var all []Warning
+	var all []string
 	for _, name := range slices.Sorted(maps.Keys(l.env)) {
 		rest, ok := strings.CutPrefix(name, EnvPrefix)
 		if !ok || l.env[name] == "" || slices.Contains(known, rest) {
 			continue
 		}
-		w := Warning{Name: name}
+		w := "environment variable " + quoted(name) + " is not a setting and is ignored"
 		if n := Nearest(rest, known); n != "" {
-			w.Suggestion = EnvPrefix + n
+			w += ", did you mean " + EnvPrefix + n + "?"
 		}
 		all = append(all, w)
 	}
 	return all
-}
-
-// Warning names an environment variable that begins like a setting and is none.
-type Warning struct {
-	Name       string
-	Suggestion string // the nearest setting's variable; empty if none is near
-}
-
-// String words the warning.
-func (w Warning) String() string {
-	s := "environment variable " + quoted(w.Name) + " is not a setting and is ignored"
-	if w.Suggestion != "" {
-		s += ", did you mean " + w.Suggestion + "?"
-	}
-	return s
 }

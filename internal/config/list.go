@@ -14,7 +14,6 @@ type Entry struct {
 	Text   string // on one line; a secret is `***`
 	Value  any    // of JSON's own types; durations are text; a secret is `***`
 	Origin Origin
-	Secret bool
 }
 
 // List returns every setting, by key. Of names, each is an entry of its own,
@@ -66,7 +65,7 @@ func joined(key string, below []Entry) Entry {
 }
 
 func entry(key string, v any, o Origin) Entry {
-	return Entry{Key: key, Text: text(v), Value: plain(v), Origin: o, Secret: settingOf(key).Secret}
+	return Entry{Key: key, Text: text(v), Value: plain(v), Origin: o}
 }
 
 // list lists what v decided.

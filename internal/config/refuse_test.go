@@ -108,11 +108,8 @@ func TestProjectFileRefused(t *testing.T) {
 		p.project("# ours\n" + text)
 		_, err := config.Load(p.sources(nil))
 		want := p.projectPath() + ":2: " + key + ": not allowed in a project file: "
-		if refused := err != nil && strings.HasPrefix(err.Error(), want); refused == s.Project {
-			t.Errorf("%s: %v; may be set: %v", s.Key, err, s.Project)
-		}
-		if !s.Project && s.Why == "" {
-			t.Errorf("%s: no reason is given", s.Key)
+		if refused := err != nil && strings.HasPrefix(err.Error(), want); refused == (s.Why == "") {
+			t.Errorf("%s: %v; may be set: %v", s.Key, err, s.Why == "")
 		}
 	}
 	p := newPlace(t)
@@ -130,7 +127,7 @@ func TestProjectFileRefused(t *testing.T) {
 func TestWhatAProjectFileMaySet(t *testing.T) {
 	var open []string
 	for _, s := range config.Settings() {
-		if s.Project {
+		if s.Why == "" {
 			open = append(open, s.Key)
 		}
 	}

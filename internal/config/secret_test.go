@@ -69,7 +69,7 @@ func TestConfigKeepsSecrets(t *testing.T) {
 			}
 		}
 		for _, key := range []string{"api_key", "webhook.secret"} {
-			if e, err := c.Get(key); err != nil || e.Text != "***" || e.Value != "***" || !e.Secret {
+			if e, err := c.Get(key); err != nil || e.Text != "***" || e.Value != "***" {
 				t.Errorf("Get(%s) = %+v, %v", key, e, err)
 			}
 		}

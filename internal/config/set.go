@@ -85,17 +85,15 @@ func named(key string) (Setting, string) {
 	return Setting{}, ""
 }
 
-// CheckKey returns a [*KeyError] with the nearest known key, unless key is that of
-// a setting, or of one name in a setting.
-func CheckKey(key string) error {
-	if s, name := named(key); settingOf(key).Key != "" || s.Key != "" && strings.TrimSpace(name) != "" {
-		return nil
+// CheckKey reports whether key is that of a setting that is a secret. The error for a
+// key of no setting, and of no name in a setting, is a [*KeyError] with the nearest one.
+func CheckKey(key string) (secret bool, err error) {
+	s := settingOf(key)
+	if one, name := named(key); s.Key != "" || one.Key != "" && strings.TrimSpace(name) != "" {
+		return s.Kind == KindSecret, nil
 	}
-	return unknownKey(key, keysOf(table()))
+	return false, unknownKey(key, keysOf(table()))
 }
-
-// IsSecret reports whether key is that of a setting that is a secret.
-func IsSecret(key string) bool { return settingOf(key).Secret }
 
 // placeOf returns the names on the way to a key.
 func placeOf(key string) []string {
@@ -136,7 +134,7 @@ func (l *loader) stringNode(key, t string) (*yaml.Node, *KeyError) {
 		return textNode(t), collector{one, names{}, map[string]string{}}.add(name, t)
 	case s.Key == "":
 		return nil, wrong(didYouMean("unknown key", key, keysOf(table())), unknownHint)
-	case s.Secret:
+	case s.Kind == KindSecret:
 		return nil, wrong("is a secret", "edit the file by hand, or set the path of a file that contains it")
 	case t == "":
 		return nil, wrong("must be "+s.codec().want, "")

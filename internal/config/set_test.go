@@ -8,9 +8,11 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/tracking"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 const absentValue = `[{"status":200,"message":"none: \"x\""},{"path":"","equals":{}},{"path":"/a~1b","equals":null}]`
@@ -118,5 +120,43 @@ func TestSetRefuses(t *testing.T) {
 				t.Errorf("the file became %q", data)
 			}
 		})
+	}
+}
+
+// odd is a scheme in which nothing has its default.
+func odd() webhook.Scheme {
+	return webhook.Scheme{
+		Kind: "digest", Algorithm: "sha512", Key: webhook.Key{StripPrefix: "yes", Encoding: "utf8", Normalize: "nfkd"},
+		Signed:     "{secret}\n: #{body} 'x' \"y\" ",
+		Signature:  webhook.Signature{From: "query:a: b", Format: "kv", Separator: "|", Tag: "1", Prefix: " #=", Encoding: "base64url"},
+		Timestamp:  webhook.Timestamp{From: "sig:true", Unit: "ms", Tolerance: 90 * time.Second},
+		PublicURL:  "https://hooks.example/in?a=1&b={2}",
+		AcceptWeak: true,
+	}
+}
+
+// A new file is its owner's alone, and every part of a scheme is read as it was written.
+func TestSetMakesTheFile(t *testing.T) {
+	src, path := userFile(t, "")
+	got, err := config.Set(src, config.DefaultProfile,
+		config.Change{Key: "webhook.schemes.Mine: 1", Value: odd()},
+		config.Change{Key: "webhook.scheme", Value: "Mine: 1"},
+		config.Change{Key: "webhook.verify", Value: "observe"},
+		config.Change{Key: "webhook.secrets", Value: []string{"env:A", "file:/run/b"}})
+	if err != nil || got != path {
+		t.Fatalf("wrote %s, %v; want %s", got, err, path)
+	}
+	for path, want := range map[string]os.FileMode{path: 0o600, filepath.Dir(path): 0o700} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: mode %v, %v; want %v", path, info.Mode(), err, want)
+		}
+	}
+	c, err := config.Load(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Webhook{Verify: "observe", Scheme: "Mine: 1", Secrets: []string{"env:A", "file:/run/b"}, Schemes: map[string]webhook.Scheme{"Mine: 1": odd()}}
+	if !reflect.DeepEqual(c.Webhook, want) {
+		t.Errorf("read back %+v\nwant %+v", c.Webhook, want)
 	}
 }

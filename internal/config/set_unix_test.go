@@ -3,6 +3,7 @@
 package config_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,22 +11,30 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 )
 
+// A user file that is a link stays one, also one to what is not there yet.
 func TestSetFollowsALink(t *testing.T) {
-	src, path := userFile(t, "quiet: true\n")
-	target := filepath.Join(t.TempDir(), "dotfiles.yaml")
-	if err := os.Rename(path, target); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(target, path); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "rate", Value: "2.5"}); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("the link is gone: %v, %v", info, err)
-	}
-	if data, err := os.ReadFile(target); err != nil || string(data) != "quiet: true\nrate: 2.5\n" {
-		t.Errorf("%q, %v", data, err)
+	for before, want := range map[string]string{"quiet: true\n": "quiet: true\nrate: 2.5\n", "": "rate: 2.5\n"} {
+		src, path := userFile(t, "verbose: true\n")
+		target := filepath.Join(t.TempDir(), "dotfiles.yaml")
+		if err := errors.Join(os.Remove(path), os.Symlink(target, path)); err != nil {
+			t.Fatal(err)
+		}
+		if before != "" {
+			if err := os.WriteFile(target, []byte(before), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "rate", Value: "2.5"}); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("the link is gone: %v, %v", info, err)
+		}
+		if data, err := os.ReadFile(target); err != nil || string(data) != want {
+			t.Errorf("%q, %v", data, err)
+		}
+		if info, err := os.Stat(target); err == nil && info.Mode().Perm() != 0o600 {
+			t.Errorf("mode %v", info.Mode())
+		}
 	}
 }

@@ -47,9 +47,7 @@ type Setting struct {
 	Choices []string // for KindChoice
 	Default string   // in words; empty for none
 	Help    string   // one line
-	Project bool     // the project file may set it
-	Secret  bool
-	Why     string // why the project file may not set it; empty if it may
+	Why     string   // why the project file may not set it; empty if it may
 
 	preset  any                 // default as decoded; the zero Secret for secrets
 	check   func(string) string // of a text, an item or a named value: what is wanted instead, or nothing
@@ -92,9 +90,7 @@ var table = sync.OnceValue(func() []Setting {
 	for i := range all {
 		s := &all[i]
 		s.Env = EnvPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
-		s.Project = s.Why == ""
-		s.Secret = s.Kind == KindSecret
-		if s.Secret {
+		if s.Kind == KindSecret {
 			s.preset = Secret{}
 		}
 		if s.Default == "" {

@@ -153,12 +153,13 @@ type the secret at a prompt, or write - to read it from standard input.
 
 func runConfigSet(ctx context.Context, b *command.Bare, args []string) error {
 	key, values := args[0], args[1:]
-	if err := config.CheckKey(key); err != nil {
+	isSecret, err := config.CheckKey(key)
+	if err != nil {
 		return err
 	}
 	a := config.Change{Key: key}
 	switch {
-	case config.IsSecret(key):
+	case isSecret:
 		secret, err := newSecret(ctx, b.IO, key, values)
 		if err != nil {
 			return err
@@ -257,7 +258,7 @@ func runConfigUnset(_ context.Context, b *command.Bare, args []string) error {
 		return err
 	}
 	if !d.Has(profile, key) {
-		if err := config.CheckKey(key); err != nil {
+		if _, err := config.CheckKey(key); err != nil {
 			return err
 		}
 		b.IO.Note("%s is not set in %s", key, d.Path+ofProfile(profile))
