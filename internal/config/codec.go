@@ -53,9 +53,9 @@ func (s Setting) codec() codec {
 	case KindMaps:
 		return codec{want: "mappings by name", node: s.byName(Setting{Kind: KindNames, fields: true, check: filled}.fromNode)}
 	case KindMatches:
-		return codec{want: "a list of {path, equals}", node: s.items(matchFromNode)}
+		return codec{want: "a list of {path, equals}", node: s.items(s.condition)}
 	case KindAbsents:
-		return codec{want: "a list of {status, message, path, equals}", node: s.items(absentFromNode)}
+		return codec{want: "a list of {status, message, path, equals}", node: s.items(s.condition)}
 	case KindSchemes:
 		return codec{want: "signature schemes by name", node: s.byName(schemeFromNode)}
 	default:
@@ -340,37 +340,34 @@ func (s Setting) foldedName(name string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-func matchFromNode(n *yaml.Node) (any, *KeyError) {
-	a, fault := conditions(n, "path", "equals")
-	return a.Match, fault
-}
-
-func absentFromNode(n *yaml.Node) (any, *KeyError) {
-	return conditions(n, "status", "message", "path", "equals")
-}
-
-// conditions decodes {status, message, path, equals}, of which only the
-// allowed ones may be there.
-func conditions(n *yaml.Node, allowed ...string) (a tracking.Absent, fault *KeyError) {
+// condition decodes {status, message, path, equals}; of a match only the last two.
+func (s Setting) condition(n *yaml.Node) (any, *KeyError) {
+	allowed := []string{"status", "message", "path", "equals"}
+	if s.Kind == KindMatches {
+		allowed = allowed[2:]
+	}
 	own, fault := pairs(n, "{"+strings.Join(allowed, ", ")+"}")
 	if fault != nil {
-		return a, fault
+		return nil, fault
 	}
+	var a tracking.Absent
 	given := map[string]bool{}
 	for _, p := range own {
 		if !slices.Contains(allowed, p.key) {
-			return a, &KeyError{Line: p.line, Message: didYouMean("unknown key "+quoted(p.key), p.key, allowed)}
+			return nil, &KeyError{Line: p.line, Message: didYouMean("unknown key "+quoted(p.key), p.key, allowed)}
 		}
 		if want := setCondition(&a, p.key, p.value); want != "" {
-			return a, &KeyError{Line: p.line, Message: p.key + ": must be " + want}
+			return nil, &KeyError{Line: p.line, Message: p.key + ": must be " + want}
 		}
 		given[p.key] = true
 	}
 	switch {
 	case len(given) == 0:
-		return a, wrong("an entry must have "+strings.Join(allowed, ", "), "")
+		return nil, wrong("an entry must have "+strings.Join(allowed, ", "), "")
 	case given["path"] != given["equals"]:
-		return a, wrong("path and equals must be set together", "")
+		return nil, wrong("path and equals must be set together", "")
+	case s.Kind == KindMatches:
+		return a.Match, nil
 	}
 	return a, nil
 }

@@ -72,7 +72,7 @@ func compactJSON(v any) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // JSON's own types always encode
+	_ = enc.Encode(v) //nolint:errchkjson // JSON's own types always encode
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

@@ -114,7 +114,8 @@ func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, e
 		text, fault = readSecret(text, stdin)
 	case "api_key_keyring":
 		entry, err := keyring(text)
-		if text, fault = cleanSecret([]byte(entry)); err != nil {
+		text, fault = cleanSecret([]byte(entry))
+		if err != nil {
 			fault = &KeyError{Message: cause(err), Err: err}
 		}
 	}

@@ -85,107 +85,107 @@ const (
 func Settings() []Setting { return table() }
 
 // table holds everything about each setting; it is made once.
-var table = sync.OnceValue(func() []Setting {
-	all := append(sending(), receiving()...)
-	for i := range all {
-		s := &all[i]
-		s.Env = EnvPrefix + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_"))
-		if s.Kind == KindSecret {
-			s.preset = Secret{}
-		}
-		if s.Default == "" {
-			s.Default = text(s.preset)
-		}
+var table = sync.OnceValue(func() []Setting { return append(sending(), receiving()...) })
+
+// define completes a setting.
+func define(key string, kind Kind, help string, s Setting) Setting {
+	s.Key, s.Kind, s.Help = key, kind, help
+	s.Env = EnvPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
+	if kind == KindSecret {
+		s.preset = Secret{}
 	}
-	return all
-})
+	if s.Default == "" {
+		s.Default = text(s.preset)
+	}
+	return s
+}
 
 func sending() []Setting {
 	return []Setting{
-		{Key: "output", Flag: "output", Kind: KindChoice, Choices: []string{"table", "json", "jsonl", "csv", "xlsx"},
-			preset: "table", Help: "output format"},
-		{Key: "color", Flag: "color", Kind: KindChoice, Choices: []string{"auto", "always", "never"}, preset: "auto",
-			Help: "when to use color"},
-		{Key: "quiet", Flag: "quiet", Kind: KindBool, Why: whyLoud, preset: false,
-			Help: "no progress and no notes on stderr"},
-		{Key: "verbose", Flag: "verbose", Kind: KindBool, Why: whyLoud, preset: false, Help: "more detail on stderr"},
-		{Key: "debug", Flag: "debug", Kind: KindBool, Why: whyLoud, preset: false,
-			Help: "print requests and responses on stderr, secrets masked"},
-		{Key: "profile", Flag: "profile", Kind: KindText, Why: whyAddress, preset: DefaultProfile, check: oneLineFilled,
-			Help: "profile in the user file; the settings at its top are default"},
-		{Key: "account", Flag: "account", Kind: KindText, Why: whyLedger, Default: "the base URL",
-			preset: "", check: oneLine, Help: "name of the account that the trackings belong to"},
-		{Key: "base_url", Flag: "base-url", Kind: KindText, Why: whyAddress, preset: "",
-			Help: "address of the service, https://HOST[/PATH]"},
-		{Key: "api_key", Kind: KindSecret, Why: whyKey,
-			Help: "the API key; in the user file only if no other user can read the file"},
-		{Key: "api_key_file", Flag: "api-key-file", Kind: KindPath, Why: whyKey, preset: "",
-			Help: "file with the API key; - is standard input (flag and environment only)"},
-		{Key: "api_key_keyring", Kind: KindText, Why: whyKey, preset: "", check: oneLine, private: true,
-			Help: "name of the entry with the API key in the system's keyring; `waybill auth login --keyring` sets it"},
-		{Key: "store", Flag: "store", Kind: KindPath, Why: whyLedger, Default: storeHelp,
-			preset: "", check: storePlace, private: true, Help: "database of runs, rows and deliveries: a file, postgres://USER@HOST/DATABASE[?schema=NAME], or service=NAME"},
-		{Key: "store_password_file", Kind: KindPath, Why: whyLedger, preset: "",
-			Help: "file with the password for a store on PostgreSQL, instead of PGPASSWORD or PGPASSFILE"},
-		{Key: "insecure_store", Flag: "insecure-store", Kind: KindBool, Why: whyLedger, preset: false,
-			Help: "allow PostgreSQL on other hosts without verified TLS: others may read and change the store"},
-		{Key: "ca_file", Flag: "ca-file", Kind: KindPath, Why: whyAddress, preset: "",
-			Help: "PEM file with additional certificate authorities to trust"},
-		{Key: "insecure_http", Flag: "insecure-http", Kind: KindBool, Why: whyAddress, preset: false,
-			Help: "allow http to other hosts: the API key is sent unencrypted"},
-		{Key: "timeout", Flag: "timeout", Kind: KindDuration, Default: "depends on the command",
-			preset: time.Duration(0), Help: "how long a command retries or waits"},
-		{Key: "request_timeout", Flag: "request-timeout", Kind: KindDuration, Default: "30s, create --sync 2m",
-			preset: time.Duration(0), Help: "how long one request may take"},
-		{Key: "concurrency", Flag: "concurrency", Kind: KindInteger, preset: 4, least: 1, most: 256,
-			Help: "how many requests run at once"},
-		{Key: "batch_size", Flag: "batch-size", Kind: KindInteger, Default: "0, as many as the service allows",
-			preset: 0, most: 1_000_000, Help: "rows in one create request"},
-		{Key: "rate", Flag: "rate", Kind: KindNumber, Default: "0, no limit", preset: 0.0, most: 100_000,
-			Help: "maximum requests per second"},
-		{Key: "encoding", Flag: "encoding", Kind: KindText, Default: "UTF-8, or as the byte order mark says",
-			preset: "", check: oneLine, Help: "encoding of input files, such as windows-1252"},
-		{Key: "map", Flag: "map", Kind: KindNames, preset: names{}, fields: true, check: filled,
-			Help: "column of a field: FIELD=HEADER, fields " + strings.Join(fields(), ", ") + "; @NAME for a saved mapping"},
-		{Key: mapsKey, Kind: KindMaps, preset: names{},
-			Help: "saved mappings for --map @NAME: name, and the column of each field"},
-		{Key: "carriers", Flag: "carrier-map", Kind: KindNames, preset: names{}, lastCut: true, check: oneLine,
-			Help: "code of a carrier name: NAME=CODE; NAME= lets the service identify the carrier"},
-		{Key: "strip_spaces", Flag: "strip-spaces", Kind: KindBool, preset: false,
-			Help: "remove spaces inside identifiers"},
-		{Key: "statuses", Kind: KindNames, preset: names{}, check: oneLineFilled,
-			Help: "names of your own for statuses: number or label as sent, and the name"},
+		define("output", KindChoice, "output format",
+			Setting{Flag: "output", Choices: []string{"table", "json", "jsonl", "csv", "xlsx"}, preset: "table"}),
+		define("color", KindChoice, "when to use color",
+			Setting{Flag: "color", Choices: []string{"auto", "always", "never"}, preset: "auto"}),
+		define("quiet", KindBool, "no progress and no notes on stderr",
+			Setting{Flag: "quiet", Why: whyLoud, preset: false}),
+		define("verbose", KindBool, "more detail on stderr", Setting{Flag: "verbose", Why: whyLoud, preset: false}),
+		define("debug", KindBool, "print requests and responses on stderr, secrets masked",
+			Setting{Flag: "debug", Why: whyLoud, preset: false}),
+		define("profile", KindText, "profile in the user file; the settings at its top are default",
+			Setting{Flag: "profile", Why: whyAddress, preset: DefaultProfile, check: oneLineFilled}),
+		define("account", KindText, "name of the account that the trackings belong to",
+			Setting{Flag: "account", Why: whyLedger, Default: "the base URL", preset: "", check: oneLine}),
+		define("base_url", KindText, "address of the service, https://HOST[/PATH]",
+			Setting{Flag: "base-url", Why: whyAddress, preset: ""}),
+		define("api_key", KindSecret, "the API key; in the user file only if no other user can read the file",
+			Setting{Why: whyKey}),
+		define("api_key_file", KindPath, "file with the API key; - is standard input (flag and environment only)",
+			Setting{Flag: "api-key-file", Why: whyKey, preset: ""}),
+		define("api_key_keyring", KindText, "name of the entry with the API key in the system's keyring; `waybill auth login --keyring` sets it",
+			Setting{Why: whyKey, preset: "", check: oneLine, private: true}),
+		define("store", KindPath, "database of runs, rows and deliveries: a file, postgres://USER@HOST/DATABASE[?schema=NAME], or service=NAME",
+			Setting{Flag: "store", Why: whyLedger, Default: storeHelp, preset: "", check: storePlace, private: true}),
+		define("store_password_file", KindPath, "file with the password for a store on PostgreSQL, instead of PGPASSWORD or PGPASSFILE",
+			Setting{Why: whyLedger, preset: ""}),
+		define("insecure_store", KindBool, "allow PostgreSQL on other hosts without verified TLS: others may read and change the store",
+			Setting{Flag: "insecure-store", Why: whyLedger, preset: false}),
+		define("ca_file", KindPath, "PEM file with additional certificate authorities to trust",
+			Setting{Flag: "ca-file", Why: whyAddress, preset: ""}),
+		define("insecure_http", KindBool, "allow http to other hosts: the API key is sent unencrypted",
+			Setting{Flag: "insecure-http", Why: whyAddress, preset: false}),
+		define("timeout", KindDuration, "how long a command retries or waits",
+			Setting{Flag: "timeout", Default: "depends on the command", preset: time.Duration(0)}),
+		define("request_timeout", KindDuration, "how long one request may take",
+			Setting{Flag: "request-timeout", Default: "30s, create --sync 2m", preset: time.Duration(0)}),
+		define("concurrency", KindInteger, "how many requests run at once",
+			Setting{Flag: "concurrency", preset: 4, least: 1, most: 256}),
+		define("batch_size", KindInteger, "rows in one create request",
+			Setting{Flag: "batch-size", Default: "0, as many as the service allows", preset: 0, most: 1_000_000}),
+		define("rate", KindNumber, "maximum requests per second",
+			Setting{Flag: "rate", Default: "0, no limit", preset: 0.0, most: 100_000}),
+		define("encoding", KindText, "encoding of input files, such as windows-1252",
+			Setting{Flag: "encoding", Default: "UTF-8, or as the byte order mark says", preset: "", check: oneLine}),
+		define("map", KindNames, "column of a field: FIELD=HEADER, fields "+strings.Join(fields(), ", ")+"; @NAME for a saved mapping",
+			Setting{Flag: "map", preset: names{}, fields: true, check: filled}),
+		define(mapsKey, KindMaps, "saved mappings for --map @NAME: name, and the column of each field",
+			Setting{preset: names{}}),
+		define("carriers", KindNames, "code of a carrier name: NAME=CODE; NAME= lets the service identify the carrier",
+			Setting{Flag: "carrier-map", preset: names{}, lastCut: true, check: oneLine}),
+		define("strip_spaces", KindBool, "remove spaces inside identifiers",
+			Setting{Flag: "strip-spaces", preset: false}),
+		define("statuses", KindNames, "names of your own for statuses: number or label as sent, and the name",
+			Setting{preset: names{}, check: oneLineFilled}),
 	}
 }
 
 func receiving() []Setting {
 	return []Setting{
-		{Key: "query.tracking_number_param", Kind: KindText, Why: whyMeaning, preset: "trackingNumber",
-			check: identifier, Help: "query parameter for a tracking number"},
-		{Key: "query.absent", Kind: KindAbsents, Why: whyMeaning, Default: "404 only", preset: []any{},
-			Help: "responses that mean \"no such tracking\": a list of {status, message, path, equals}"},
-		{Key: "create.accepted", Kind: KindMatches, Why: whyMeaning, Default: "built-in rules",
-			preset: []any{}, Help: "what the response to a successful create contains: a list of {path, equals}"},
-		{Key: "assume_unprocessed", Kind: KindIntegers, Why: whyMeaning, preset: []any{429}, least: 400, most: 599,
-			Help: "HTTP statuses of a create that mean that nothing was stored"},
-		{Key: "bulk.refused_means_none", Kind: KindBool, Why: whyMeaning, preset: true,
-			Help: "assume that nothing of a refused batch was stored"},
-		{Key: "listen.addr", Flag: "addr", Kind: KindText, Why: whyVerify, preset: "127.0.0.1:8377", check: HostPort,
-			Help: "address that listen binds to, HOST:PORT"},
-		{Key: "listen.max_body", Flag: "max-body", Kind: KindSize, Why: whyVerify,
-			preset: Size(5 << 20), least: 1, most: 1 << 30, Help: "maximum size of a delivery's body"},
-		{Key: "listen.max_unverified", Flag: "max-unverified", Kind: KindSize, Why: whyVerify,
-			preset: Size(1 << 30), most: 1 << 50, Help: "disk space for unverified deliveries, an eighth of it per minute; 0 keeps none"},
-		{Key: "webhook.verify", Kind: KindChoice, Choices: []string{"enforce", "observe", "off"}, Why: whyVerify,
-			preset: "", Default: "enforce when webhook.scheme is set, else observe", Help: "what happens to deliveries that do not verify"},
-		{Key: "webhook.scheme", Kind: KindText, Why: whyVerify, preset: "", check: oneLine,
-			Help: "name of the signature scheme of deliveries"},
-		{Key: "webhook.secret", Kind: KindSecret, Why: whyVerify,
-			Help: "the webhook secret, used when webhook.secrets is empty"},
-		{Key: "webhook.secrets", Flag: "secret-from", Kind: KindList, Why: whyVerify, preset: []any{},
-			check: secretPlace, private: true, Help: "webhook secrets as env:NAME or file:PATH; any may match"},
-		{Key: "webhook.schemes", Kind: KindSchemes, Why: whyVerify, preset: names{},
-			Help: "signature schemes by name; names are case-sensitive"},
+		define("query.tracking_number_param", KindText, "query parameter for a tracking number",
+			Setting{Why: whyMeaning, preset: "trackingNumber", check: identifier}),
+		define("query.absent", KindAbsents, "responses that mean \"no such tracking\": a list of {status, message, path, equals}",
+			Setting{Why: whyMeaning, Default: "404 only", preset: []any{}}),
+		define("create.accepted", KindMatches, "what the response to a successful create contains: a list of {path, equals}",
+			Setting{Why: whyMeaning, Default: "built-in rules", preset: []any{}}),
+		define("assume_unprocessed", KindIntegers, "HTTP statuses of a create that mean that nothing was stored",
+			Setting{Why: whyMeaning, preset: []any{429}, least: 400, most: 599}),
+		define("bulk.refused_means_none", KindBool, "assume that nothing of a refused batch was stored",
+			Setting{Why: whyMeaning, preset: true}),
+		define("listen.addr", KindText, "address that listen binds to, HOST:PORT",
+			Setting{Flag: "addr", Why: whyVerify, preset: "127.0.0.1:8377", check: HostPort}),
+		define("listen.max_body", KindSize, "maximum size of a delivery's body",
+			Setting{Flag: "max-body", Why: whyVerify, preset: Size(5 << 20), least: 1, most: 1 << 30}),
+		define("listen.max_unverified", KindSize, "disk space for unverified deliveries, an eighth of it per minute; 0 keeps none",
+			Setting{Flag: "max-unverified", Why: whyVerify, preset: Size(1 << 30), most: 1 << 50}),
+		define("webhook.verify", KindChoice, "what happens to deliveries that do not verify",
+			Setting{Choices: []string{"enforce", "observe", "off"}, Why: whyVerify, preset: "", Default: "enforce when webhook.scheme is set, else observe"}),
+		define("webhook.scheme", KindText, "name of the signature scheme of deliveries",
+			Setting{Why: whyVerify, preset: "", check: oneLine}),
+		define("webhook.secret", KindSecret, "the webhook secret, used when webhook.secrets is empty",
+			Setting{Why: whyVerify}),
+		define("webhook.secrets", KindList, "webhook secrets as env:NAME or file:PATH; any may match",
+			Setting{Flag: "secret-from", Why: whyVerify, preset: []any{}, check: secretPlace, private: true}),
+		define("webhook.schemes", KindSchemes, "signature schemes by name; names are case-sensitive",
+			Setting{Why: whyVerify, preset: names{}}),
 	}
 }
 
