@@ -111,6 +111,7 @@ func OlderThan(age string) (time.Time, error) {
 	return time.Now().Add(-old), nil
 }
 
+// Defaults of --timeout.
 const (
 	QueryTimeout = 15 * time.Second // of commands that ask once
 	WaitTimeout  = 30 * time.Minute // of commands that wait
@@ -241,10 +242,13 @@ type choice struct {
 	words []string
 }
 
+// String, Type and Set are for [pflag.Value].
 func (c *choice) String() string { return *c.value }
 
+// Type is as [pflag.Value] has it.
 func (c *choice) Type() string { return "word" }
 
+// Choices returns the words, see [Chooser].
 func (c *choice) Choices() []string { return c.words }
 
 // Set takes one of the words, in any case.
@@ -258,17 +262,22 @@ type choices struct {
 	words  []string
 }
 
+// String, Type and Set are for [pflag.Value].
 func (c *choices) String() string { return strings.Join(*c.values, ",") }
 
+// Type is as [pflag.Value] has it.
 func (c *choices) Type() string { return "words" }
 
+// Choices returns the words, see [Chooser].
 func (c *choices) Choices() []string { return c.words }
 
 // GetSlice is as [pflag.SliceValue] has it, like Append and Replace.
 func (c *choices) GetSlice() []string { return *c.values }
 
+// Append adds one word.
 func (c *choices) Append(word string) error { return c.Set(word) }
 
+// Replace forgets earlier words.
 func (c *choices) Replace(words []string) error {
 	*c.values = nil
 	return c.Set(strings.Join(words, ","))

@@ -105,6 +105,7 @@ func orders() []string {
 // created is the order of lists that are not sorted.
 const created = "created"
 
+// Choices is for completion.
 func (k *sortKey) Choices() []string {
 	words := orders()
 	for _, word := range orders() {
@@ -113,8 +114,10 @@ func (k *sortKey) Choices() []string {
 	return words
 }
 
+// Type is for the command line.
 func (k *sortKey) Type() string { return "string" }
 
+// String returns the word that was given.
 func (k *sortKey) String() string {
 	word := string(k.by)
 	if k.descending {
@@ -123,6 +126,7 @@ func (k *sortKey) String() string {
 	return word
 }
 
+// Set is for the command line.
 func (k *sortKey) Set(s string) error {
 	word, descending := strings.CutPrefix(strings.ToLower(s), "-")
 	words := orders()
