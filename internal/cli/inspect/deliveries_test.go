@@ -30,7 +30,7 @@ func newPage(t testing.TB, env ...string) (*Page, *app.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Page{Options: Options{Call: c}, wake: make(chan struct{}), heads: map[bool]head{}}, db
+	return &Page{Options: Options{Call: c}, wake: make(chan struct{})}, db
 }
 
 // put stores deliveries with these bodies.
@@ -221,7 +221,7 @@ func TestListsRefused(t *testing.T) {
 	if got := ids(list(t, p, "refused=1&search=BODY%201").Deliveries); got != "refused:2" {
 		t.Errorf("found %q; want refused:2", got)
 	}
-	m, err := p.message(t.Context(), p.changed(), matcher{}, true, 1)
+	m, err := p.message(t.Context(), matcher{}, true, 1)
 	if err != nil || ids(m.Rows) != "refused:3 refused:2" || m.Last != 3 || m.Refused != 3 {
 		t.Errorf("message: %+v, %v", m, err)
 	}
@@ -237,11 +237,11 @@ func TestRowsMaskSecretsInPaths(t *testing.T) {
 	if got := list(t, p, "").Deliveries[0].Path; got != want {
 		t.Errorf("the list has %q; want %q", got, want)
 	}
-	all, err := p.message(t.Context(), p.changed(), matcher{}, false, 0)
+	all, err := p.message(t.Context(), matcher{}, false, 0)
 	if err != nil || all.Rows[0].Path != want {
 		t.Errorf("the stream has %+v, %v; want %q", all.Rows, err, want)
 	}
-	found, err := p.message(t.Context(), p.changed(), matcher{text: newSearch("[")}, false, 0)
+	found, err := p.message(t.Context(), matcher{text: newSearch("[")}, false, 0)
 	if err != nil || len(found.Rows) != 1 || found.Rows[0].Path != want {
 		t.Errorf("the stream of a search has %+v, %v; want %q", found.Rows, err, want)
 	}
@@ -314,22 +314,6 @@ func TestStreamFindsAllThatMatch(t *testing.T) {
 		if got, _, more := follow(t, p, query, 0, last); !slices.Equal(got, want) || more {
 			t.Errorf("%s: sent %v, more %v; want %v", query, got, more, want)
 		}
-	}
-}
-
-// TestStreamsShareWhatIsNew: however many there are, what is new is read once.
-func TestStreamsShareWhatIsNew(t *testing.T) {
-	p, db := newPage(t)
-	put(t, db, "[1]")
-	wake := p.changed()
-	first, err := p.message(t.Context(), wake, matcher{}, false, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	put(t, db, "[2]")
-	second, err := p.message(t.Context(), wake, matcher{}, false, 0)
-	if err != nil || second.Last != 1 || &first.Rows[0] != &second.Rows[0] {
-		t.Errorf("second message: %+v, %v; want the rows of the first", second, err)
 	}
 }
 

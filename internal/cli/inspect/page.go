@@ -50,9 +50,7 @@ type Page struct {
 	mu   sync.Mutex
 	wake chan struct{} // closed when there may be something new
 
-	reading   sync.Mutex    // guards heads
-	heads     map[bool]head // of deliveries, and of refused ones
-	searching sync.Mutex    // one request at a time examines deliveries
+	searching sync.Mutex // one request at a time examines deliveries
 }
 
 // Open listens on a loopback address. [Page.Run] must be called.
@@ -61,7 +59,7 @@ func Open(ctx context.Context, addr string, o Options) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Page{Options: o, client: client, wake: make(chan struct{}), heads: map[bool]head{}}
+	p := &Page{Options: o, client: client, wake: make(chan struct{})}
 	l, err := listenOn(ctx, addr)
 	if err != nil {
 		return nil, err

@@ -209,7 +209,7 @@ func (p *Page) stream(ctx context.Context, r *http.Request, after int64, send fu
 	var sent *streamJSON
 	for {
 		wake := p.changed()
-		j, err := p.message(ctx, wake, m, refused, after)
+		j, err := p.message(ctx, m, refused, after)
 		if err != nil {
 			return err
 		}
@@ -227,74 +227,35 @@ func (p *Page) stream(ctx context.Context, r *http.Request, after int64, send fu
 	}
 }
 
-// message returns a message about what came after a number, as of when wake was made.
-func (p *Page) message(ctx context.Context, wake <-chan struct{}, m matcher, refused bool, after int64) (streamJSON, error) {
-	h, err := p.head(ctx, wake, refused, m.all(), after)
-	j := streamJSON{Last: h.last, Refused: h.refused, Rows: []rowJSON{}}
-	if err != nil || h.last <= after {
+// message returns a message about what came after a number.
+func (p *Page) message(ctx context.Context, m matcher, refused bool, after int64) (streamJSON, error) {
+	j := streamJSON{Rows: []rowJSON{}}
+	db, err := p.Call.ExistingStore(ctx)
+	if err != nil || db == nil {
 		return j, err
 	}
-	if m.all() {
-		end := slices.IndexFunc(h.rows, func(row rowJSON) bool { return row.Delivery <= after })
-		if end < 0 {
-			end = len(h.rows)
-			j.More = int64(end) < h.last-after
-		}
-		j.Rows = h.rows[:end]
-		return j, nil
+	n, err := readExtent(ctx, db, refused)
+	if j.Last, j.Refused = n.last, n.refused; err != nil || n.last <= after {
+		return j, err
 	}
-	found, last, err := p.matchNew(ctx, m, refused, after, h.last)
+	var found []inbox.Overview
+	if m.all() {
+		found, err = db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: after + 1, To: n.last, Limit: maxSent, Refused: refused})
+		j.More = len(found) == maxSent && n.last-after > maxSent
+	} else {
+		found, j.Last, err = p.matchNew(ctx, db, m, refused, after, n.last)
+		j.More = len(found) > maxSent
+	}
 	if err != nil {
 		return j, err
 	}
-	j.Last, j.More = last, len(found) > maxSent
 	j.Rows, err = p.rows(found[:min(len(found), maxSent)], refused)
 	return j, err
 }
 
-// head is the newest part of the list. Streams share it: it is read once for all of them.
-type head struct {
-	extent
-
-	wake <-chan struct{} // the head is as new as when this was made
-	rows []rowJSON       // up to maxSent, newest first; nil if no stream needed them
-}
-
-// head returns the newest part of the list; with rows on request if any came after a number.
-func (p *Page) head(ctx context.Context, wake <-chan struct{}, refused, rows bool, after int64) (head, error) {
-	p.reading.Lock()
-	defer p.reading.Unlock()
-	h := p.heads[refused]
-	db, err := p.Call.ExistingStore(ctx)
-	if err != nil || db == nil {
-		return head{}, err
-	}
-	if h.wake != wake {
-		h = head{wake: wake}
-		if h.extent, err = readExtent(ctx, db, refused); err != nil {
-			return head{}, err
-		}
-	}
-	if rows && h.rows == nil && h.last > after {
-		newest, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{To: h.last, Limit: maxSent, Refused: refused})
-		if err != nil {
-			return head{}, err
-		}
-		if h.rows, err = p.rows(newest, refused); err != nil {
-			return head{}, err
-		}
-	}
-	p.heads[refused] = h
-	return h, nil
-}
-
 // matchNew returns those of the deliveries after a number, up to last, that are meant,
 // newest first; and how far it came.
-func (p *Page) matchNew(ctx context.Context, m matcher, refused bool, after, last int64) (found []inbox.Overview, to int64, err error) {
-	db, err := p.Call.ExistingStore(ctx)
-	if err != nil || db == nil {
-		return nil, after, err
-	}
+func (p *Page) matchNew(ctx context.Context, db *app.Store, m matcher, refused bool, after, last int64) (found []inbox.Overview, to int64, err error) {
 	defer p.searching.Unlock()
 	p.searching.Lock()
 	to = min(last, after+examinedAtOnce)
