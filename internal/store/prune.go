@@ -69,19 +69,19 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, er
 		return p, err
 	}
 	for after := kept - 1; ; {
-		seqs, err := list(ctx, d.each, scanOne[int64], "SELECT seq FROM deliveries WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3",
-			after, millis(before), pruneAtOnce)
-		if err != nil {
+		var last int64 // of the next portion
+		if _, err := d.row(ctx, []any{&last}, `SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM deliveries
+			WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3) AS old`, after, millis(before), pruneAtOnce); err != nil {
 			return p, err
 		}
-		if len(seqs) == 0 {
+		if last == 0 {
 			break
 		}
-		some, err := runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.PruneResult, error) { return t.prune(ctx, seqs) })
+		some, err := runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.PruneResult, error) { return t.prune(ctx, before, after, last) })
 		if err != nil {
 			return p, err
 		}
-		after = seqs[len(seqs)-1]
+		after = last
 		p.Deliveries += some.Deliveries
 		p.Bytes += some.Bytes
 		p.Waiting += some.Waiting
@@ -109,27 +109,33 @@ func prunableSince() int64 { return millis(time.Now().Add(-pruneAfter)) }
 const isQueuedOrUnread = `(EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) OR d.received >= $2 AND
 	(EXISTS (SELECT 1 FROM sinks k WHERE k.passed < d.seq) OR EXISTS (SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released AND r.delivery = d.seq)))`
 
-// prune drops the bytes of those deliveries that no sink waits for.
-func (t *tx) prune(ctx context.Context, seqs []int64) (inbox.PruneResult, error) {
-	var p inbox.PruneResult
-	since := prunableSince()
-	for _, seq := range seqs {
-		var bytes int64
+// ofOld holds for deliveries that have bytes and came before $1, behind $3 up to $4.
+const ofOld = "body IS NOT NULL AND received < $1 AND seq > $3 AND seq <= $4"
+
+// countOld counts the deliveries with bytes from before a time, of those behind after up to
+// last, by whether a sink waits for them.
+func countOld(ctx context.Context, ask querier, before, since, after, last int64) (p inbox.PruneResult, err error) {
+	err = ask(ctx, func(s scanner) error {
 		var waits bool
-		there, err := t.row(ctx, []any{&bytes, &waits}, "SELECT length(body) + length(header), "+isQueuedOrUnread+" FROM deliveries d WHERE seq = $1 AND body IS NOT NULL", seq, since)
-		switch {
-		case err != nil:
-			return p, err
-		case !there: // somebody else was faster
-		case waits:
-			p.Waiting++
-		default:
-			if _, err := t.exec(ctx, "UPDATE deliveries SET body = NULL, header = $1 WHERE seq = $2", []byte{}, seq); err != nil {
-				return p, err
-			}
-			p.Deliveries++
-			p.Bytes += bytes
+		var n, bytes int64
+		err := s.Scan(&waits, &n, &bytes)
+		if waits {
+			p.Waiting = n
+		} else {
+			p.Deliveries, p.Bytes = n, bytes
 		}
+		return err
+	}, "SELECT waits, COUNT(*), SUM(bytes) FROM (SELECT "+isQueuedOrUnread+" AS waits, length(body) + length(header) AS bytes FROM deliveries d WHERE "+ofOld+") AS old GROUP BY waits",
+		before, since, after, last)
+	return p, err
+}
+
+// prune drops the bytes of those deliveries that no sink waits for.
+func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) (inbox.PruneResult, error) {
+	since := prunableSince()
+	p, err := countOld(ctx, t.each, millis(before), since, after, last)
+	if err == nil {
+		_, err = t.exec(ctx, "UPDATE deliveries AS d SET body = NULL, header = $5 WHERE "+ofOld+" AND NOT "+isQueuedOrUnread, millis(before), since, after, last, []byte{})
 	}
-	return p, nil
+	return p, err
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -22,21 +23,7 @@ func (d *DB) PlanPrune(ctx context.Context, before time.Time) (PrunePlan, error)
 	if p.Runs, err = d.eachOldRun(ctx, before, func(run int64) (bool, error) { return hasEnded(ctx, d.each, run) }); err != nil {
 		return p, err
 	}
-	err = d.each(ctx, func(s scanner) error {
-		var waits bool
-		var n, bytes int64
-		if err := s.Scan(&waits, &n, &bytes); err != nil {
-			return err
-		}
-		if waits {
-			p.Inbox.Waiting = n
-		} else {
-			p.Inbox.Deliveries, p.Inbox.Bytes = n, bytes
-		}
-		return nil
-	}, `SELECT waits, COUNT(*), SUM(bytes) FROM (SELECT `+isQueuedOrUnread+` AS waits, length(body) + length(header) AS bytes
-		FROM deliveries d WHERE body IS NOT NULL AND received < $1) AS old GROUP BY waits`, millis(before), prunableSince())
-	if err != nil {
+	if p.Inbox, err = countOld(ctx, d.each, millis(before), prunableSince(), 0, math.MaxInt64); err != nil {
 		return p, err
 	}
 	if _, err := d.row(ctx, []any{&p.Inbox.Refused}, "SELECT COUNT(*) FROM refused WHERE received < $1", millis(before)); err != nil {
