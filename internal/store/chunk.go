@@ -52,10 +52,6 @@ const (
 	kindErased                     // was erased
 )
 
-func newChunk(s *staging, entries []ledger.Entry, f progress) *chunk {
-	return &chunk{s: s, entries: entries, base: f.next, progress: f}
-}
-
 func compareKeys(a, b *ledger.Entry) int {
 	if d := strings.Compare(a.Item.ReferID, b.Item.ReferID); d != 0 {
 		return d

@@ -14,7 +14,10 @@ func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Over
 	if err != nil {
 		return nil, err
 	}
-	all, err := list(ctx, d.each, scanOverview, "SELECT COALESCE(length(body), -1), seq, "+deliveryFacts+inDeliveryRange(r), rangeArgs(r)...)
+	all, err := list(ctx, d.each, func(s scanner) (o inbox.Overview, err error) {
+		o.Delivery, err = scanFacts(s, &o.Size)
+		return o, err
+	}, "SELECT COALESCE(length(body), -1), seq, "+deliveryFacts+inDeliveryRange(r), rangeArgs(r)...)
 	if err != nil || len(all) == 0 || r.Refused || r.Bare {
 		return all, err
 	}
@@ -54,11 +57,6 @@ func rangeArgs(r inbox.DeliveryRange) []any {
 		r.Limit = math.MaxInt
 	}
 	return []any{r.From, r.To, r.Limit}
-}
-
-func scanOverview(s scanner) (o inbox.Overview, err error) {
-	o.Delivery, err = scanFacts(s, &o.Size)
-	return o, err
 }
 
 // sinkCursors returns all sinks, without what waits for them.

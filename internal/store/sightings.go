@@ -19,14 +19,6 @@ type ownedSighting struct {
 // noAccount stands for the account of sightings without referId.
 const noAccount = 0
 
-// sightingAccount is the account that a sighting belongs to which account made.
-func sightingAccount(account int64, key tracking.Key) int64 {
-	if key.ReferID == "" {
-		return noAccount
-	}
-	return account
-}
-
 // sightingKey is what makes two sightings be about the same tracking.
 type sightingKey struct {
 	account int64
@@ -218,12 +210,6 @@ func sightingValues(s *ownedSighting) []any {
 		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source), clean(s.RouterID), millis(asOf), s.Event, s.Shared,
 		millis(s.Times.Checkpoint), millis(s.Times.Updated), s.Transit.Milliseconds(),
 	}
-}
-
-// rowsOfNumber returns what was said of a number alone for each row that has it,
-// in any account.
-func (t *tx) rowsOfNumber(ctx context.Context, s ledger.Sighting) ([]ownedSighting, error) {
-	return t.sightingsOf(ctx, s, selectRowsOfNumber, tracking.FoldNumber(s.Key.Number))
 }
 
 // sightingsOf returns a sighting for each tracking that a query finds.

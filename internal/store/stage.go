@@ -198,7 +198,7 @@ func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledge
 	for {
 		var c *chunk
 		err := s.write(ctx, func(ctx context.Context, t *tx) error {
-			c = newChunk(s, entries, now)
+			c = &chunk{s: s, entries: entries, base: now.next, progress: now}
 			return c.add(ctx, t)
 		})
 		switch {

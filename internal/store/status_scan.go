@@ -40,10 +40,8 @@ func (c *statusScanner) scan(s scanner, width int) (int64, ledger.TrackingStatus
 
 // scanFound is scan for a line with the number of a query after it.
 func (c *statusScanner) scanFound(s scanner) (query int, id int64, st ledger.TrackingStatus, err error) {
-	if err := s.Scan(c.dest[:]...); err != nil {
-		return 0, 0, ledger.TrackingStatus{}, err
-	}
-	return int(c.number(statusWidth)), c.number(0), c.status(), nil
+	id, st, err = c.scan(s, len(c.dest))
+	return int(c.number(statusWidth)), id, st, err
 }
 
 // number returns a column that is a whole number, 0 for NULL.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Record records answers, see [ledger.Trackings].
@@ -21,14 +22,15 @@ func (d *DB) Record(ctx context.Context, account string, answers []ledger.Record
 		var all []ownedSighting
 		for _, a := range answers {
 			for _, s := range a.Seen {
-				all = append(all, ownedSighting{sightingAccount(id, s.Key), s})
-				if s.Key.ReferID == "" {
-					rows, err := t.rowsOfNumber(ctx, s)
-					if err != nil {
-						return err
-					}
-					all = append(all, rows...)
+				if s.Key.ReferID != "" {
+					all = append(all, ownedSighting{id, s})
+					continue
 				}
+				rows, err := t.sightingsOf(ctx, s, selectRowsOfNumber, tracking.FoldNumber(s.Key.Number))
+				if err != nil {
+					return err
+				}
+				all = append(append(all, ownedSighting{noAccount, s}), rows...)
 			}
 		}
 		if err := d.recordSightings(ctx, t, all); err != nil {

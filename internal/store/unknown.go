@@ -30,12 +30,13 @@ func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Se
 		err := d.requireRun(ctx, run)
 		var after batch
 		for err == nil {
-			var page []ledger.UnknownRow
 			var ok bool
 			if ok, err = d.row(ctx, []any{&after.id, &after.first, &after.last, &after.rows}, batchesWithState, run, after.id, string(state), 1); !ok || err != nil {
 				break
 			}
-			if page, err = d.unknownRowsOf(ctx, run, after, state); err != nil {
+			page, failed := list(ctx, d.each, d.scanUnknownRow, selectUnknownRow+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND "+
+				inInput+" ORDER BY r.id", run, after.id, string(state))
+			if err = failed; err != nil {
 				break
 			}
 			for _, x := range page {
@@ -87,12 +88,6 @@ func correctedTime(recorded time.Time, ago time.Duration) time.Time {
 		return recorded
 	}
 	return time.Now().Add(-ago)
-}
-
-// unknownRowsOf returns the rows of the run's input in a batch that are in that state.
-func (d *DB) unknownRowsOf(ctx context.Context, run int64, b batch, state ledger.State) ([]ledger.UnknownRow, error) {
-	return list(ctx, d.each, d.scanUnknownRow,
-		selectUnknownRow+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND "+inInput+" ORDER BY r.id", run, b.id, string(state))
 }
 
 // MarkUnknown makes accepted rows unknown, see [ledger.UnknownRows].

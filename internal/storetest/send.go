@@ -12,7 +12,6 @@ import (
 
 var sendTests = map[string]func(*world){
 	"ClaimsInOrderUntilNoneIsLeft":  claimsInOrderUntilNoneIsLeft,
-	"NoBatchGoesToTwo":              noBatchGoesToTwo,
 	"SettlesEachState":              settlesEachState,
 	"RowsMayDiffer":                 rowsMayDiffer,
 	"AllOrNothing":                  allOrNothing,
@@ -70,47 +69,6 @@ func claimsInOrderUntilNoneIsLeft(w *world) {
 			w.Errorf("claimed row %d has ID %d, the input's has %d", i, r.ID, rows[i].ID)
 		}
 	}
-}
-
-func noBatchGoesToTwo(w *world) {
-	const n = 300
-	run := w.run(plan(), entries(1, n)...)
-	stores := []Store{w.Store, w.open()}
-	var mu sync.Mutex
-	claimed := map[int64]int{}
-	rows := map[int64]int{}
-	var wg sync.WaitGroup
-	for i := range 6 {
-		wg.Go(func() {
-			for {
-				batches, err := stores[i%2].Claim(w.Context(), run.ID, 1+i%3, 1000)
-				if err != nil {
-					w.Errorf("claim: %v", err)
-					return
-				}
-				if len(batches) == 0 {
-					return
-				}
-				mu.Lock()
-				for _, b := range batches {
-					claimed[b.ID]++
-					for _, r := range b.Rows {
-						rows[r.ID]++
-					}
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	w.same("batches", len(claimed), n/3)
-	w.same("rows", len(rows), n)
-	for id, times := range claimed {
-		if times != 1 {
-			w.Errorf("batch %d was claimed %d times", id, times)
-		}
-	}
-	w.counts(run.ID, ledger.Counts{Sending: n})
 }
 
 func settlesEachState(w *world) {

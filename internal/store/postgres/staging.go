@@ -31,7 +31,11 @@ func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() e
 	poll := time.NewTicker(stagingPoll)
 	defer poll.Stop()
 	for {
-		name, err := e.takeStaging(ctx)
+		var name string
+		err := e.read(ctx, func() (again bool, err error) {
+			name, err = e.tryStaging(ctx)
+			return true, err
+		})
 		if name != "" {
 			return name, func() error { //nolint:contextcheck // the caller's context may have ended
 				e.unlockStaging(name)
@@ -74,17 +78,9 @@ func (e *engine) othersStage(ctx context.Context) (busy bool, err error) {
 	return busy, err
 }
 
-// takeStaging makes this process the one that stages, and returns its name; the empty
+// tryStaging makes this process the one that stages, and returns its name; the empty
 // string while another does. Who is dead loses its row first, so that it can't come back
 // as the one that stages.
-func (e *engine) takeStaging(ctx context.Context) (name string, err error) {
-	err = e.read(ctx, func() (again bool, err error) {
-		name, err = e.tryStaging(ctx)
-		return true, err
-	})
-	return name, err
-}
-
 func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 	if busy, err := e.othersStage(ctx); busy || err != nil {
 		return "", err
