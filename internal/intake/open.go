@@ -256,7 +256,7 @@ func (w *window) more() bool {
 		return false
 	}
 	_, err := w.Peek(w.Buffered() + 1)
-	if err == io.EOF {
+	if err == io.EOF { //nolint:errorlint // what wraps it is no end
 		w.err = errEnd
 	} else if err != nil {
 		w.err = hideEOF(err)

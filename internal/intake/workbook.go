@@ -69,7 +69,7 @@ type Sheet struct {
 
 // Sheets returns the sheets of a workbook of size bytes, none for what is no workbook.
 func Sheets(at io.ReaderAt, size int64) []Sheet {
-	book, err := xlsx.Open(at, size, xlsx.Options{Temp: disk.Temp})
+	book, err := xlsx.Open(at, size, disk.Temp)
 	if err != nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func openWorkbook(r *Reader, in io.Reader, o Options) error {
 	if err != nil {
 		return readError(r.name, err)
 	}
-	book, err := xlsx.Open(at, size, xlsx.Options{Temp: disk.Temp})
+	book, err := xlsx.Open(at, size, disk.Temp)
 	if err != nil {
 		return workbookError(r.name, "", err)
 	}

@@ -392,7 +392,7 @@ func (p parts) pack(t testing.TB) []byte {
 // open opens a workbook, which is closed with the test.
 func open(t testing.TB, data []byte) (*xlsx.Workbook, error) {
 	t.Helper()
-	b, err := xlsx.Open(bytes.NewReader(data), int64(len(data)), xlsx.Options{Temp: func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "strings") }})
+	b, err := xlsx.Open(bytes.NewReader(data), int64(len(data)), func() (*os.File, error) { return os.CreateTemp(t.TempDir(), "strings") })
 	if err == nil {
 		t.Cleanup(b.Close)
 	}

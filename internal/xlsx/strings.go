@@ -29,13 +29,13 @@ type sharedStrings struct {
 	number int    // its place in the index; -1 for none
 }
 
-func (b *Workbook) readStrings(part string, o Options) error {
+func (b *Workbook) readStrings(part string, temp func() (*os.File, error)) error {
 	r, err := b.parts.open(part, maxStrings)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }() // only read from
-	t := &sharedStrings{temp: o.Temp, number: -1}
+	t := &sharedStrings{temp: temp, number: -1}
 	b.strings = t
 	s := newScanner(r)
 	var value []byte

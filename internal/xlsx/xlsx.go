@@ -67,13 +67,6 @@ func broken(part, message, hint string) *Error {
 	return &Error{Part: part, Message: message, hint: hint}
 }
 
-// Options say how a workbook is read.
-type Options struct {
-	// Temp makes a file for shared strings that are too many for memory. It is
-	// closed with the workbook, and should be gone then.
-	Temp func() (*os.File, error)
-}
-
 // Sheet is one sheet of a workbook.
 type Sheet struct {
 	Name   string
@@ -99,9 +92,11 @@ func Magic(head []byte) bool {
 
 const oleMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
-// Open reads what a workbook of so many bytes consists of. The caller closes it;
-// r must stay open until then. The error is an [*Error], or one of r or of the disk.
-func Open(r io.ReaderAt, size int64, o Options) (*Workbook, error) {
+// Open reads what a workbook of so many bytes consists of. temp makes a file for shared
+// strings that are too many for memory: it is closed with the workbook, and should be gone
+// then. The caller closes the workbook; r must stay open until then. The error is an
+// [*Error], or one of r or of the disk.
+func Open(r io.ReaderAt, size int64, temp func() (*os.File, error)) (*Workbook, error) {
 	head := make([]byte, len(oleMagic))
 	if n, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -115,7 +110,7 @@ func Open(r io.ReaderAt, size int64, o Options) (*Workbook, error) {
 	b := &Workbook{parts: parts}
 	main, err := b.mainPart()
 	if err == nil {
-		err = b.readMain(main, o)
+		err = b.readMain(main, temp)
 	}
 	if err != nil {
 		b.Close()
@@ -211,7 +206,7 @@ func (b *Workbook) mainPart() (string, error) {
 }
 
 // readMain reads the list of sheets, and what all of them share.
-func (b *Workbook) readMain(main string, o Options) error {
+func (b *Workbook) readMain(main string, temp func() (*os.File, error)) error {
 	rels, err := b.relations(main)
 	if err != nil {
 		return err
@@ -239,7 +234,7 @@ func (b *Workbook) readMain(main string, o Options) error {
 		case "styles":
 			err = b.readStyles(rel.target)
 		case "sharedStrings":
-			err = b.readStrings(rel.target, o)
+			err = b.readStrings(rel.target, temp)
 		}
 		if err != nil {
 			return err
