@@ -17,28 +17,18 @@ const delimiters = ",;\t|"
 // Header returns the names of the columns of delimited text or of a sheet, none for
 // JSON. Errors are those of [Open].
 func Header(name string, r io.Reader, o Options) ([]string, error) {
-	var names []string
-	opened, err := open(name, r, o, func(r *Reader, win *window, coding charset, o Options) error {
-		t := &table{file: r.name, opt: o, coding: coding, sum: &r.sum, scan: newScanner(win)}
-		sep, err := t.preamble()
-		if err == nil {
-			names, err = t.readNames(sep)
-		}
-		return err
-	})
+	in, err := Open(name, r, o)
 	if wrong := (*ColumnError)(nil); errors.As(err, &wrong) {
-		return wrong.Header, nil // a sheet's
+		return wrong.Header, nil
 	}
-	if opened != nil {
-		defer opened.Close()
-		if t, ok := opened.rows.(*table); ok && t.sheet != nil {
-			names = t.cols.header
-		}
+	if err != nil {
+		return nil, err
 	}
-	if errors.Is(err, errEnd) {
-		err = nil
+	defer in.Close()
+	if t, ok := in.rows.(*table); ok {
+		return t.cols.header, nil
 	}
-	return names, err
+	return nil, nil
 }
 
 // openTable reads the header of delimited text into r.
@@ -126,10 +116,10 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-func (t *table) readNames(sep byte) ([]string, error) {
+func (t *table) readHeader(sep byte) error {
 	line, err := t.firstLine()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	switch {
 	case sep != 0:
@@ -140,22 +130,14 @@ func (t *table) readNames(sep byte) ([]string, error) {
 		t.scan.delim = guessDelimiter(line, t.file)
 	}
 	if err := t.scan.next(&t.rec); err != nil {
-		return nil, t.wrap(err)
+		return t.wrap(err)
 	}
 	if f := t.rec.fault; f != nil {
-		return nil, &FileError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
+		return &FileError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
 	}
 	names := make([]string, len(t.rec.cells))
 	for i := range names {
 		names[i] = string(t.cell(i).text)
-	}
-	return names, nil
-}
-
-func (t *table) readHeader(sep byte) error {
-	names, err := t.readNames(sep)
-	if err != nil {
-		return err
 	}
 	if t.opt.Refs {
 		t.cols, t.sum.Missing, t.list, err = resolveRefs(t.file, t.rec.line, names, t.opt)

@@ -20,10 +20,7 @@ import (
 //
 // The errors are [*FileError], [*OptionError], [*ColumnError], [*WorkbookError] and those
 // of r. An input without rows is no error here: see [Reader.Next].
-func Open(name string, r io.Reader, o Options) (*Reader, error) { return open(name, r, o, openTable) }
-
-// open is Open with what reads the header of delimited text.
-func open(name string, r io.Reader, o Options, table func(*Reader, *window, charset, Options) error) (*Reader, error) {
+func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	format, err := o.format()
 	if err != nil {
 		return nil, err
@@ -65,7 +62,7 @@ func open(name string, r io.Reader, o Options, table func(*Reader, *window, char
 	if format == JSON || format == JSONL || format == Auto && isJSON(name, text, o.Refs) {
 		err = openJSON(out, win, coding, o)
 	} else {
-		err = table(out, win, coding, o)
+		err = openTable(out, win, coding, o)
 	}
 	if err != nil {
 		return nil, err

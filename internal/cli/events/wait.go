@@ -163,41 +163,40 @@ func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 				return
 			case <-pause.C:
 			}
-			for e, err := range w.arrived(ctx) {
+			more := w.arrived(ctx, func(e inbox.Event, err error) bool {
 				if err != nil && ctx.Err() != nil {
 					err = context.Cause(ctx)
 				}
-				if !yield(e, err) || err != nil || int64(len(w.counted)) == w.count {
-					return
-				}
+				return yield(e, err) && err == nil && int64(len(w.counted)) < w.count
+			})
+			if !more {
+				return
 			}
 			pause.Reset(pollInterval)
 		}
 	}
 }
 
-// arrived yields the events that count and were not read before.
-func (w *eventWait) arrived(ctx context.Context) iter.Seq2[inbox.Event, error] {
-	return func(yield func(inbox.Event, error) bool) {
-		db, err := w.session.ExistingStore(ctx)
+// arrived yields the events that count and were not read before, and reports whether more are
+// wanted.
+func (w *eventWait) arrived(ctx context.Context, yield func(inbox.Event, error) bool) bool {
+	db, err := w.session.ExistingStore(ctx)
+	if err != nil {
+		return yield(inbox.Event{}, err)
+	}
+	if db == nil {
+		return true
+	}
+	for e, err := range db.Inbox.Events(ctx, w.query) {
 		if err != nil {
-			yield(inbox.Event{}, err)
-			return
+			return yield(e, err)
 		}
-		if db == nil {
-			return
-		}
-		for e, err := range db.Inbox.Events(ctx, w.query) {
-			if err != nil {
-				yield(e, err)
-				return
-			}
-			w.query.After = e.Seq
-			if w.counts(e) && !yield(e, nil) {
-				return
-			}
+		w.query.After = e.Seq
+		if w.counts(e) && !yield(e, nil) {
+			return false
 		}
 	}
+	return true
 }
 
 func (w *eventWait) counts(e inbox.Event) bool {

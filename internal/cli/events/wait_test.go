@@ -70,12 +70,13 @@ func TestWaitCountsWhatIsReceivedWhileItOpensTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for e, err := range w.arrived(t.Context()) {
+	w.arrived(t.Context(), func(e inbox.Event, err error) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, e.EventID)
-	}
+		return true
+	})
 	if !slices.Equal(got, []string{"while"}) {
 		t.Errorf("counted %q; want only what was received since the wait began", got)
 	}
