@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
@@ -28,12 +29,18 @@ const recentEvents = 200
 // shortestIDPrefix is from how many characters on digits may begin an eventId.
 const shortestIDPrefix = 4
 
-// runs are the runs of the account, the newest first.
-func runs(l *line) (all []value) {
-	db := l.open()
-	if db == nil {
+// stored are values that the store gives; none without one.
+func stored(values func(*line, *app.Store) []value) func(*line) []value {
+	return func(l *line) []value {
+		if db := l.open(); db != nil {
+			return values(l, db)
+		}
 		return nil
 	}
+}
+
+// runs are the runs of the account, the newest first.
+var runs = stored(func(l *line, db *app.Store) (all []value) {
 	for run, err := range db.History.Runs(l.ctx, l.account(), maxValues) {
 		if err != nil {
 			break
@@ -42,14 +49,10 @@ func runs(l *line) (all []value) {
 		all = append(all, value{strconv.FormatInt(run.ID, 10), about})
 	}
 	return all
-}
+})
 
 // statuses are those that trackings of the account have, the most frequent first.
-func statuses(l *line) (all []value) {
-	db := l.open()
-	if db == nil {
-		return nil
-	}
+var statuses = stored(func(l *line, db *app.Store) (all []value) {
 	counts, _ := db.Statistics.SeenStatuses(l.ctx, l.account())
 	names := view.NewStatusNames(l.s.Config.Statuses)
 	sums, labels := map[string]int64{}, map[string]string{}
@@ -68,28 +71,20 @@ func statuses(l *line) (all []value) {
 		all = append(all, value{word, labels[word] + ", " + command.Plural(sums[word], "tracking")})
 	}
 	return all
-}
+})
 
 // wantedStatuses are what filters take: statuses that trackings have, and states of rows.
 func wantedStatuses(l *line) []value { return append(statuses(l), words(view.StatusWords())...) }
 
-func carriers(l *line) []value {
-	db := l.open()
-	if db == nil {
-		return nil
-	}
+var carriers = stored(func(l *line, db *app.Store) []value {
 	codes, _ := db.Statistics.SeenCarriers(l.ctx, l.account())
 	return words(codes)
-}
+})
 
-func accounts(l *line) []value {
-	db := l.open()
-	if db == nil {
-		return nil
-	}
+var accounts = stored(func(l *line, db *app.Store) []value {
 	names, _ := db.History.AccountNames(l.ctx)
 	return words(names)
-}
+})
 
 // profiles are the default profile and the profiles of the user file.
 func profiles(l *line) (all []value) {
@@ -166,11 +161,7 @@ func numbers(l *line) (all []value) {
 }
 
 // targets are the known ones that hold nothing that is masked.
-func targets(l *line) (all []value) {
-	db := l.open()
-	if db == nil {
-		return nil
-	}
+var targets = stored(func(l *line, db *app.Store) (all []value) {
 	sinks, _ := db.Outbox.Sinks(l.ctx)
 	for _, sink := range sinks {
 		if view.Target(sink) == sink.URL && !slices.Contains(all, value{text: sink.URL}) {
@@ -178,7 +169,7 @@ func targets(l *line) (all []value) {
 		}
 	}
 	return all
-}
+})
 
 // places are where a secret may be, with the files that the word names.
 func places(l *line) (all []value) {
