@@ -22,7 +22,6 @@ export function query(params) {
   return text && `?${text}`;
 }
 
-/** link returns the address of a view. */
 export function link(name, {id, ...params} = {}) {
   return `#/${name}${isSet(id) ? `/${encodeURIComponent(id).replaceAll('%3A', ':')}` : ''}${query(params)}`;
 }

@@ -51,7 +51,6 @@ const frame = {
     connection.dataset.state = state;
     setText(connection, words[state] ?? '');
   },
-  /** copy puts text on the clipboard and says so. */
   async copy(text, what = 'Copied') {
     try {
       await navigator.clipboard.writeText(text);

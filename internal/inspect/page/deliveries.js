@@ -16,7 +16,6 @@ const refreshEvery = 1000; // ms between questions for forwardings that are not 
 const mostCopied = 1000; // rows at once
 const announceEvery = 10000; // ms between announcements of what arrived
 
-/** show is the view of deliveries. */
 export function show(root, params, session) {
   return new Deliveries(root, params, session);
 }
@@ -50,8 +49,6 @@ class Deliveries {
     this.timer = setInterval(() => this.refresh(), refreshEvery);
     this.update(params, true);
   }
-
-  // ---- The parts of the view ----
 
   build() {
     this.search = el('input', {
@@ -88,8 +85,6 @@ class Deliveries {
     });
     return this.grid;
   }
-
-  // ---- Address and loading ----
 
   update(params, first) {
     const before = this.params;
@@ -164,8 +159,6 @@ class Deliveries {
     setText(this.problem, text);
     this.search.setAttribute('aria-invalid', String(text !== ''));
   }
-
-  // ---- What arrives ----
 
   follow(after) {
     this.stream?.close();
@@ -285,8 +278,6 @@ class Deliveries {
     }
   }
 
-  // ---- Rows: what VirtualList asks for ----
-
   get count() { return this.rows?.count ?? 0; }
   keyAt(index) { return this.rows.numberAt(index); }
 
@@ -319,8 +310,6 @@ class Deliveries {
     return Number.isNaN(number) ? null : number;
   }
 
-  // ---- Selection ----
-
   selectedRange() {
     if (this.active === null) return [Infinity, -Infinity];
     const other = this.anchor ?? this.active;
@@ -341,7 +330,6 @@ class Deliveries {
     this.renderSoon();
   }
 
-  // activateOpen makes the open delivery the one that keys act on.
   activateOpen() {
     const open = this.openNumber;
     if (open !== null && open === this.active) return;
@@ -409,8 +397,6 @@ class Deliveries {
     }
   }
 
-  // ---- The open delivery ----
-
   isNarrow() { return getComputedStyle(this.pane).position === 'absolute'; }
 
   open(number, focus) {
@@ -468,8 +454,6 @@ class Deliveries {
       this.open(this.active, false);
     }
   }
-
-  // ---- Keys ----
 
   key(event) {
     if (event.target === this.search) return this.leaveBox(event);

@@ -31,7 +31,6 @@ export function show(root, params, session) {
     if (delivery) openSend(delivery, session, {edit, sent: refresh});
   }
 
-  // refresh reads again what targets got.
   async function refresh() {
     clearTimeout(timer);
     try {
@@ -196,7 +195,6 @@ function textView(text) {
   return [node, more];
 }
 
-// dump returns bytes in lines of 16.
 function dump(hex) {
   const lines = [];
   for (let at = 0; at < hex.length; at += 32) {

@@ -3,7 +3,6 @@
 
 import {el, badge, time, localTime, visible, cellText} from './dom.js';
 
-/** columns of the list: class, title. */
 export const columns = [
   ['number', 'ID'],
   ['received', 'Received'],
@@ -46,7 +45,6 @@ export function forwardingWords(f) {
 
 const distinct = (values) => [...new Set(values.filter((value) => value !== undefined && value !== null && value !== ''))];
 
-/** texts returns what stands in a row, by column, as plain texts. */
 export function texts(row) {
   const events = row.events ?? [];
   return {
@@ -61,7 +59,6 @@ export function texts(row) {
   };
 }
 
-/** copyCells returns a row's cells for a spreadsheet. */
 export function copyCells(row) {
   const text = texts(row);
   return columns.map(([name]) => cellText(text[name], name === 'trackings'));
@@ -75,7 +72,6 @@ function firstOf(values, partial) {
   return [el('span', {class: 'cut'}, visible(values[0] ?? '')), more && el('span', {class: 'more'}, more)];
 }
 
-// isPartial says that a row holds only the first of its events.
 const isPartial = (row) => (row.eventCount ?? 0) > (row.events ?? []).length;
 
 function marks(row) {

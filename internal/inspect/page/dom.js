@@ -100,7 +100,6 @@ export function time(value, short) {
   return el('time', {datetime: date.toISOString(), title: localTime(value)}, text);
 }
 
-/** count returns "1 row", "1,234 rows". */
 export function count(number, one, many = `${one}s`) {
   return `${number.toLocaleString('en-US')} ${number === 1 ? one : many}`;
 }

@@ -86,7 +86,6 @@ export function* children(value) {
   }
 }
 
-// countChildren counts up to countedChildren.
 function countChildren(value) {
   let n = 0;
   for (const child of children(value)) {

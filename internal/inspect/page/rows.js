@@ -113,7 +113,6 @@ class Rows {
     this.changed(changed);
   }
 
-  /** wake asks for what is missing. */
   async wake() {
     if (this.#busy || this.#closed) return;
     this.#busy = true;

@@ -90,7 +90,6 @@ function resultOf(result) {
   ];
 }
 
-/** openCurl opens the dialog with the command for curl. */
 export function openCurl(delivery, session) {
   if (document.querySelector('dialog[open]')) return;
   const place = el('div', {role: 'status'}, 'Loading…');

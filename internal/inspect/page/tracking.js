@@ -4,7 +4,6 @@
 import {el, replace, setText, badge, time, visible, copyTable, localClock, count} from './dom.js';
 import {Watch, command, keepPlace, moveKeys} from './watch.js';
 
-/** show is the view of one tracking; params are referId, trackingNumber, or both. */
 export function show(root, params, session) {
   return new Tracking(root, params, session);
 }

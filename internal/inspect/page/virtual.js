@@ -36,7 +36,6 @@ export class Scale {
     return this.top;
   }
 
-  /** scrolled takes the scroll position that the user chose. */
   scrolled(top) {
     const moved = top - this.top;
     this.top = top;

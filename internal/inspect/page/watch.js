@@ -60,7 +60,6 @@ export class Watch {
   }
 }
 
-/** command returns a command line with a button that copies it. */
 export function command(session, text) {
   return el('div', {class: 'command'},
     el('code', {}, visible(text)),
