@@ -66,9 +66,7 @@ func secretPlace(s string) string {
 }
 
 // MapFields returns the fields that `map` names columns for.
-func MapFields() []string { return fields() }
-
-func fields() []string { return []string{"referId", "rawTrackingNumber", "carrierCode", "carrier"} }
+func MapFields() []string { return []string{"referId", "rawTrackingNumber", "carrierCode", "carrier"} }
 
 // field returns the field that name means in any spelling, or nothing.
 func field(name string) string {

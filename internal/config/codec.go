@@ -303,7 +303,7 @@ func (c collector) add(name string, value any) *KeyError {
 	case c.fields:
 		kept := field(name)
 		if kept == "" {
-			return wrong(didYouMean("unknown name "+quoted(name), name, fields()), "known: "+strings.Join(fields(), ", "))
+			return wrong(didYouMean("unknown name "+quoted(name), name, MapFields()), "known: "+strings.Join(MapFields(), ", "))
 		}
 		name = kept
 	case c.Kind == KindMaps:

@@ -11,11 +11,6 @@ import (
 	"github.com/spf13/viper"
 )
 
-// delimiter parts the levels of a viper key. A dot would split more than it should.
-const delimiter = "::"
-
-func viperKey(key string) string { return strings.ReplaceAll(key, ".", delimiter) }
-
 // decide lays the layers over the defaults, lowest first, and decodes what
 // comes out.
 func (l *loader) decide(layers []layer) (Config, error) {
@@ -24,10 +19,10 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	if c.key, err = findAPIKey(layers); err != nil {
 		return Config{}, err
 	}
-	v := viper.NewWithOptions(viper.KeyDelimiter(delimiter))
+	v := viper.New()
 	saved := names{}
 	for _, s := range table() {
-		v.SetDefault(viperKey(s.Key), s.preset)
+		v.SetDefault(s.Key, s.preset)
 	}
 	for _, made := range layers {
 		own, _ := made[mapsKey].v.(names)
@@ -52,7 +47,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 			c.hookEnv[name] = NewSecret(text)
 		}
 	}
-	c.hook, _ = v.Get(viperKey("webhook.secret")).(Secret)
+	c.hook, _ = v.Get("webhook.secret").(Secret)
 	for _, key := range apiKeySettings() { // those of lower layers do not count
 		v.Set(key, "")
 		c.origins[key] = Origin{}
@@ -79,10 +74,10 @@ func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 			for name := range own {
 				c.origins[key+"."+name] = val.origin
 			}
-			under, _ := v.Get(viperKey(key)).(names)
+			under, _ := v.Get(key).(names)
 			val.v = joinNames(s, under, own)
 		}
-		v.Set(viperKey(key), val.v)
+		v.Set(key, val.v)
 	}
 	return nil
 }
@@ -146,13 +141,12 @@ func (l *loader) deriveValues(v *viper.Viper, c *Config) error {
 		v.Set("store", storeDefault(runtime.GOOS, l.env, l.src.Home))
 		delete(c.origins, "store")
 	}
-	verify := viperKey("webhook.verify")
-	if v.GetString(verify) == "" {
+	if v.GetString("webhook.verify") == "" {
 		mode := "observe"
-		if v.GetString(viperKey("webhook.scheme")) != "" {
+		if v.GetString("webhook.scheme") != "" {
 			mode = "enforce"
 		}
-		v.Set(verify, mode)
+		v.Set("webhook.verify", mode)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func entry(key string, v any, o Origin) Entry {
 func (c Config) list(v *viper.Viper) []Entry {
 	var all []Entry
 	for _, s := range table() {
-		val := v.Get(viperKey(s.Key))
+		val := v.Get(s.Key)
 		items, _ := val.(names)
 		if len(items) == 0 {
 			all = append(all, entry(s.Key, val, c.origins[s.Key]))

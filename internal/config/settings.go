@@ -145,7 +145,7 @@ func sending() []Setting {
 			Setting{Flag: "rate", Default: "0, no limit", preset: 0.0, most: 100_000}),
 		define("encoding", KindText, "encoding of input files, such as windows-1252",
 			Setting{Flag: "encoding", Default: "UTF-8, or as the byte order mark says", preset: "", check: oneLine}),
-		define("map", KindNames, "column of a field: FIELD=HEADER, fields "+strings.Join(fields(), ", ")+"; @NAME for a saved mapping",
+		define("map", KindNames, "column of a field: FIELD=HEADER, fields "+strings.Join(MapFields(), ", ")+"; @NAME for a saved mapping",
 			Setting{Flag: "map", preset: names{}, fields: true, check: filled}),
 		define(mapsKey, KindMaps, "saved mappings for --map @NAME: name, and the column of each field",
 			Setting{preset: names{}}),

@@ -57,14 +57,18 @@ func runConfigEdit(ctx context.Context, b *command.Bare, editor string) error {
 		return err
 	}
 	for {
-		if err := b.IO.Edit(ctx, editor, copied); err != nil {
-			return command.Usagef("set VISUAL or EDITOR to another editor", "editor %s: %w%s", editor, err, kept(copied, before))
-		}
+		ended := b.IO.Edit(ctx, editor, copied)
 		data, err := os.ReadFile(copied)
-		if err != nil {
+		unchanged := err == nil && bytes.Equal(data, before)
+		switch {
+		case ended != nil && unchanged:
+			_ = os.Remove(copied) // it holds nothing new
+			return editorError(editor, ended, "")
+		case ended != nil:
+			return editorError(editor, ended, "; your changes are in "+copied)
+		case err != nil:
 			return err
-		}
-		if bytes.Equal(data, before) {
+		case unchanged:
 			b.IO.Note("%s is unchanged", d.Path)
 			return os.Remove(copied)
 		}
@@ -75,11 +79,19 @@ func runConfigEdit(ctx context.Context, b *command.Bare, editor string) error {
 			b.IO.Note("Changed %s", d.Path)
 			return os.Remove(copied)
 		}
+		hint := "fix the copy and move it: " + shell.Line("mv", copied, d.Path)
+		if errors.Is(err, config.ErrChanged) {
+			hint = "run `waybill config edit` again; your changes are in " + copied
+		}
 		again, e := editAgain(ctx, b, err)
 		if e != nil || !again {
-			return errors.Join(draftError(err, d.Path, copied), e)
+			return errors.Join(&command.UsageError{Err: err, Hint: hint}, e)
 		}
 	}
+}
+
+func editorError(editor string, err error, left string) error {
+	return command.Usagef("set VISUAL or EDITOR to another editor", "editor %s: %w%s", editor, err, left)
 }
 
 // editAgain asks whether to edit a copy again that is not valid.
@@ -89,15 +101,6 @@ func editAgain(ctx context.Context, b *command.Bare, fault error) (bool, error) 
 	}
 	b.IO.Warning("%v", fault)
 	return b.IO.Confirm(ctx, "Edit it again?")
-}
-
-// draftError says that a copy was not taken, and where it is.
-func draftError(err error, path, copied string) error {
-	hint := "fix the copy and move it: " + shell.Line("mv", copied, path)
-	if errors.Is(err, config.ErrChanged) {
-		hint = "run `waybill config edit` again; your changes are in " + copied
-	}
-	return &command.UsageError{Err: err, Hint: hint}
 }
 
 // copyBeside writes a copy of the configuration file into its folder, 0600.
@@ -111,13 +114,4 @@ func copyBeside(path string, data []byte) (string, error) {
 	}
 	_, err = f.Write(data)
 	return f.Name(), errors.Join(err, f.Close())
-}
-
-// kept removes a copy that is as it was, and says where a changed one is.
-func kept(copied string, before []byte) string {
-	if data, err := os.ReadFile(copied); err == nil && bytes.Equal(data, before) {
-		_ = os.Remove(copied) // it holds nothing new
-		return ""
-	}
-	return "; your changes are in " + copied
 }
