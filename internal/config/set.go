@@ -42,7 +42,10 @@ func Set(src Sources, profile string, changes ...Change) (string, error) {
 			nodes = append(nodes, n)
 		}
 		data, fault := edited(d.Old, profile, changes, nodes)
-		if fault != nil {
+		switch {
+		case fault != nil && d.fault != nil:
+			return "", d.fault
+		case fault != nil:
 			return "", fault.at("", Origin{Level: FromUser, File: d.Path})
 		}
 		if err := d.judge(data, profile, changes); err != nil {
@@ -143,8 +146,18 @@ func (l *loader) stringNode(key, t string) (*yaml.Node, *KeyError) {
 	if fault != nil {
 		return nil, fault
 	}
-	return nodeOf(plain(l.withAbsolutePaths(s, v, l.src.WorkDir)))
+	v = l.withAbsolutePaths(s, v, l.src.WorkDir)
+	n, fault := nodeOf(plain(v))
+	if fault != nil {
+		return nil, fault
+	}
+	if again, fault := s.fromNode(n); fault != nil || !reflect.DeepEqual(again, v) { // such as a number of 20 digits
+		return nil, wrong(notUnchanged, "edit the file by hand")
+	}
+	return n, nil
 }
+
+const notUnchanged = "can't be written to the file unchanged"
 
 func nodeOf(v any) (*yaml.Node, *KeyError) {
 	n := &yaml.Node{}
@@ -242,7 +255,7 @@ func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) (
 	}
 	var want, got any
 	if doc.Decode(&want) != nil || yaml.Unmarshal(out.Bytes(), &got) != nil || !reflect.DeepEqual(want, got) {
-		return nil, wrong("can't be written to the file unchanged", "edit the file by hand")
+		return nil, wrong(notUnchanged, "edit the file by hand")
 	}
 	return out.Bytes(), nil
 }

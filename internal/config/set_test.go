@@ -102,6 +102,8 @@ func TestSetRefuses(t *testing.T) {
 		{"a secret", "", "api_key", "k", "is a secret"},
 		{"nothing", "", "query.tracking_number_param", "", "must be"},
 		{"no such value", "", "concurrency", "many", "must be"},
+		{"a number that no file can hold", "", "query.absent", `[{"path":"/n","equals":12345678901234567890}]`, "can't be written to the file unchanged"},
+		{"bytes that are no text, as a path", "", "ca_file", "a\xff", "can't be written to the file unchanged"},
 		{"an entry that asks nothing", "", "query.absent", "[{}]", "an entry must have"},
 		{"a broken file", "query: [\n", "query.tracking_number_param", "n", "not valid YAML"},
 		{"no section", "query: 7\n", "query.tracking_number_param", "n", "must be a mapping of keys and values"},
