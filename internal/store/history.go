@@ -267,25 +267,7 @@ func (d *DB) Lookup(ctx context.Context, account string, key tracking.Key) (ledg
 // Rows yields the records of a run's input, see [ledger.History].
 func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
 	return func(yield func(ledger.Row, error) bool) {
-		for page, err := range d.inputPages(ctx, run) {
-			if err != nil {
-				yield(ledger.Row{}, err)
-				return
-			}
-			for _, row := range page {
-				if row.ID != 0 && !yield(row, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// inputPages yields the records of a run's input by the numbers they took. A
-// number without a record has a row with ID 0.
-func (d *DB) inputPages(ctx context.Context, run int64) iter.Seq2[[]ledger.Row, error] {
-	return func(yield func([]ledger.Row, error) bool) {
-		var first, last int64
+		var first, last int64 // numbers that the records took
 		var text []byte
 		ok, err := d.row(ctx, []any{&first, &last, &text}, "SELECT first_row, last_row, files FROM runs WHERE id = $1 AND state = 'open'", run)
 		if err == nil && !ok {
@@ -295,15 +277,17 @@ func (d *DB) inputPages(ctx context.Context, run int64) iter.Seq2[[]ledger.Row, 
 		if err == nil {
 			err = json.Unmarshal(text, &files)
 		}
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		for from := first; from <= last; from += pageRows {
-			page, err := d.inputPage(ctx, run, from, min(last, from+pageRows-1), files)
-			if !yield(page, err) || err != nil {
-				return
+		for from := first; from <= last && err == nil; from += pageRows {
+			var page []ledger.Row
+			page, err = d.inputPage(ctx, run, from, min(last, from+pageRows-1), files)
+			for _, row := range page {
+				if err == nil && row.ID != 0 && !yield(row, nil) {
+					return
+				}
 			}
+		}
+		if err != nil {
+			yield(ledger.Row{}, err)
 		}
 	}
 }
@@ -311,6 +295,8 @@ func (d *DB) inputPages(ctx context.Context, run int64) iter.Seq2[[]ledger.Row, 
 // reasonOf is the reason of a row r in a batch b.
 const reasonOf = `CASE WHEN r.state IS NOT NULL THEN COALESCE(r.reason, '') WHEN b.state IN ('rejected', 'unknown') THEN b.reason ELSE '' END`
 
+// inputPage returns the records of a run's input by the numbers they took. A number without
+// a record has a row with ID 0.
 func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string) ([]ledger.Row, error) {
 	page := make([]ledger.Row, to-from+1)
 	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + `,

@@ -111,20 +111,12 @@ func (t *tx) evict(ctx context.Context, sums *refusedSums) error {
 
 // verifiedFrom reports whether a verified delivery came from that address,
 // from whatever port.
-func (t *tx) verifiedFrom(ctx context.Context, remote string) (bool, error) {
+func (t *tx) verifiedFrom(ctx context.Context, remote string) (known bool, err error) {
 	host := strings.TrimRight(remote, "0123456789")
 	if host == "" {
 		return false, nil
 	}
-	if t.verified[host] {
-		return true, nil
-	}
-	var one int64
-	known, err := t.row(ctx, []any{&one}, "SELECT 1 FROM deliveries WHERE verified = 'yes' AND rtrim(remote, '0123456789') = $1 LIMIT 1", host)
-	if t.verified == nil {
-		t.verified = map[string]bool{}
-	}
-	t.verified[host] = known // where it is false it may change
+	_, err = t.row(ctx, []any{&known}, "SELECT EXISTS (SELECT 1 FROM deliveries WHERE verified = 'yes' AND rtrim(remote, '0123456789') = $1)", host)
 	return known, err
 }
 

@@ -18,7 +18,6 @@ type tx struct {
 	deferred []Statement // to its end, or the next job
 
 	statuses map[statusKey]int64 // numbers that were read
-	verified map[string]bool     // see [tx.verifiedFrom]
 	sums     bool                // those of what was refused are those of the table
 	run      rowRun              // that [tx.runOf] read last
 	erased   *erasedNames        // see [tx.erasedNames]
