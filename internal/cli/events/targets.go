@@ -123,8 +123,6 @@ func WarnUnencrypted(io *term.IO, targets []forward.Target) {
 	}
 }
 
-func isHere(l inbox.Listener) bool { return app.IsThisComputer(l.Host) }
-
 // computer returns the name of the computer of a listener that runs elsewhere.
 func computer(l inbox.Listener) string {
 	name, _, _ := strings.Cut(l.Host, "/")
@@ -148,7 +146,7 @@ func runningListener(ctx context.Context, c *command.Call) (*url.URL, error) {
 			return nil, err
 		}
 		for _, l := range running {
-			if isHere(l) {
+			if app.IsThisComputer(l.Host) {
 				here = append(here, l.URL)
 			} else {
 				others = append(others, computer(l))
@@ -175,7 +173,7 @@ func OtherComputers(running []inbox.Listener, sink int64) (names []string, here 
 	for _, l := range running {
 		switch {
 		case !slices.Contains(l.Sinks, sink):
-		case isHere(l):
+		case app.IsThisComputer(l.Host):
 			here = true
 		default:
 			names = append(names, computer(l))

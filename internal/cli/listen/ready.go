@@ -7,7 +7,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
-	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -65,7 +66,7 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 		if i > 0 {
 			name = strings.Repeat(" ", len(name))
 		}
-		fact(name, targetText(t))
+		fact(name, view.Sink(inbox.Sink{SinkKey: t.Key()}))
 	}
 	if len(s.targets) == 0 {
 		fact("Targets  ", "none; --forward-to URL forwards deliveries")
@@ -93,11 +94,4 @@ func describeScheme(s *app.Session) (scheme, mode string, err error) {
 		mode += ": what does not verify is kept and marked"
 	}
 	return w.Scheme + ", " + signature.Describe(found.WithDefaults()), mode, nil
-}
-
-func targetText(t forward.Target) string {
-	if filter := t.Filter.String(); filter != "" {
-		return filter + "=>" + t.Show()
-	}
-	return t.Show()
 }
