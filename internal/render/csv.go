@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,22 +10,17 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// NewCSV begins CSV (RFC 4180, lines ended by a newline alone) with a header.
-// It may be opened with a spreadsheet and read in again: unless raw, a cell of
-// an identifier column that a spreadsheet would change is written as `="…"`,
-// quotes in it doubled, and any other cell that a spreadsheet would run gets a
-// `'` in front. Text is not changed in any other way.
-func NewCSV(out *term.Writer, raw bool, columns ...Column) *Rows {
-	return &Rows{sink: sink{out: out}, columns: columns, form: csvForm{raw: raw, separator: ',', newline: "\n"}}
-}
-
-// NewExcelCSV begins CSV that Excel opens by double click: with a byte order mark,
-// the separator of the user's place and lines ended by CRLF. Cells are guarded as in
-// [NewCSV]. Where semicolons separate them, numbers have a decimal comma.
-func NewExcelCSV(out *term.Writer, separator byte, columns ...Column) *Rows {
-	form := csvForm{separator: separator, mark: "\ufeff", newline: "\r\n"}
-	if out.IsTerminal() { // it would show them as escapes
-		form.mark, form.newline = "", "\n"
+// newCSV begins CSV (RFC 4180, lines ended by a newline alone) with a header. It may be
+// opened with a spreadsheet and read in again: unless raw, a cell of an identifier column
+// that a spreadsheet would change is written as `="…"`, quotes in it doubled, and any other
+// cell that a spreadsheet would run gets a `'` in front. Text is not changed otherwise.
+//
+// With a separator for Excel, which opens it by double click, it has a byte order mark and
+// lines ended by CRLF. Where semicolons separate cells, numbers have a decimal comma.
+func newCSV(out *term.Writer, raw bool, excel byte, columns []Column) *Rows {
+	form := csvForm{raw: raw, separator: cmp.Or(excel, ','), newline: "\n"}
+	if excel != 0 && !out.IsTerminal() { // it would show them as escapes
+		form.mark, form.newline = "\ufeff", "\r\n"
 	}
 	return &Rows{sink: sink{out: out}, columns: columns, form: form}
 }

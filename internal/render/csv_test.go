@@ -33,7 +33,7 @@ func TestCSV(t *testing.T) {
 		"\"=\"\"MAR-5\"\"\",\"=\"\"=a\"\"\"\"b\"\"\",'@sum\n" +
 		"7,,-5\n"
 	out, got := file()
-	fill(t, NewCSV(out, false, columns...), rows...)
+	fill(t, newCSV(out, false, 0, columns), rows...)
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -94,7 +94,7 @@ func TestPrinterChoosesTheForm(t *testing.T) {
 
 func TestCSVOfOneEmptyColumn(t *testing.T) {
 	out, got := file()
-	fill(t, NewCSV(out, false, Column{Name: "A"}), []string{""}, []string{"x"})
+	fill(t, newCSV(out, false, 0, []Column{{Name: "A"}}), []string{""}, []string{"x"})
 	if want := "A\n\"\"\nx\n"; got.String() != want {
 		t.Errorf("got %q; want %q", got, want)
 	}
@@ -146,7 +146,7 @@ func FuzzCSV(f *testing.F) {
 		columns := []Column{{Name: "id", ID: true}, {Name: "text"}}
 		for _, raw := range []bool{false, true} {
 			out, got := file()
-			fill(t, NewCSV(out, raw, columns...), []string{id, text})
+			fill(t, newCSV(out, raw, 0, columns), []string{id, text})
 			if strings.ContainsAny(id+text, "\x00\x01") {
 				continue // parsed needs them
 			}

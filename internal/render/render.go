@@ -114,10 +114,8 @@ func (p *Printer) Table(columns ...Column) *Rows {
 	var r *Rows
 	if p.book != nil {
 		r = p.book.table(columns...)
-	} else if p.format == CSV && p.Excel() {
-		r = NewExcelCSV(p.out, p.excel, columns...)
 	} else if p.format == CSV {
-		r = NewCSV(p.out, p.raw, columns...)
+		r = newCSV(p.out, p.raw, p.excel, columns)
 	} else {
 		r = NewTable(p.out, columns...)
 	}
