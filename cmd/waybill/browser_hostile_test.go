@@ -59,7 +59,7 @@ func newHostilePages(t *testing.T) *hostilePages {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, out, said := w.run("create", file, "--skip-invalid", "--canary=false", "-o", "json"); code != 0 && code != 6 {
+	if code, out, said := w.run("create", file, "--skip-invalid", "--skip-proof", "-o", "json"); code != 0 && code != 6 {
 		t.Fatalf("create ended with %d: %s%s", code, short(string(out)), short(string(said)))
 	}
 	if code, _, said := w.run("show", "--run", "1", "-o", "json"); code != 0 && code != 6 {

@@ -83,7 +83,7 @@ func TestFirstSignalSaysWhatIsFinished(t *testing.T) {
 		held int
 		want string
 	}{
-		"create": {[]string{"create", "SIGNAL.csv", "--batch-size", "2", "--canary=false"}, 4, "Finishing 4 requests; Ctrl-C again to stop now"},
+		"create": {[]string{"create", "SIGNAL.csv", "--batch-size", "2", "--skip-proof"}, 4, "Finishing 4 requests; Ctrl-C again to stop now"},
 		"show":   {[]string{"show", ascending(0)}, 1, "Finishing 1 request; Ctrl-C again to stop now"},
 		"wait":   {[]string{"wait", "--from", first, "--refresh"}, 4, "Finishing 4 requests; Ctrl-C again to stop now"},
 		"list":   {[]string{"list", "--refresh", "-o", "json"}, 4, `{"type":"note","message":"Finishing 4 requests; Ctrl-C again to stop now"}`},

@@ -101,7 +101,7 @@ func newWorldOfScripts(tb testing.TB) *world {
 	if err := os.WriteFile(filepath.Join(w.home, "orders.jsonl"), rows.Bytes(), 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	if code, _, stderr := w.run("create", "orders.jsonl", "-q", "--canary=false", "--accept-odd-values", "--batch-size", "8"); code != 6 {
+	if code, _, stderr := w.run("create", "orders.jsonl", "-q", "--skip-proof", "--accept-odd-values", "--batch-size", "8"); code != 6 {
 		tb.Fatalf("exit status %d: %s", code, stderr)
 	}
 	w.run("show", "--run", "1", "-q")

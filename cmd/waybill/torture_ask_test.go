@@ -40,7 +40,7 @@ func askKills(t *testing.T, goesOn bool, args ...string) {
 	w := newHome(t).at(listenAt(t, "127.0.0.1:0", s).URL)
 	k := &askKill{world: w, service: s, rows: either(1100, 10_000), path: filepath.Join(w.home, "kills.db"), args: args}
 	w.env = append(w.env, "WAYBILL_STORE="+k.path, "WAYBILL_ACCOUNT=kills", "WAYBILL_CONCURRENCY=8")
-	if code, _, stderr := w.run("create", orders(t, w.home, k.rows, ascending), "-q", "--canary=false"); code != 0 {
+	if code, _, stderr := w.run("create", orders(t, w.home, k.rows, ascending), "-q", "--skip-proof"); code != 0 {
 		t.Fatalf("create ended with %d: %s", code, stderr)
 	}
 	var err error

@@ -48,7 +48,7 @@ func TestTortureSameAnswerToAll(t *testing.T) {
 			n := either(20, 1000)
 			w := newWorld(t, "--processing", "0s")
 			rows := append(pairs(n, parcels), w.control())
-			args := []string{"create", orders(t, w.home, n, parcels), "-o", "json", "--settle", "0s", "--canary=false", "--timeout", "1s"}
+			args := []string{"create", orders(t, w.home, n, parcels), "-o", "json", "--settle", "0s", "--skip-proof", "--timeout", "1s"}
 			w.fault("502-after", "createV2", 1)
 			w.chance(1, lie)
 			for i := range either(2, 5) {

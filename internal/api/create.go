@@ -28,6 +28,9 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 	if r.Outcome == tracking.OutcomeAccepted || r.Outcome == tracking.OutcomeRows {
 		readRows(r, items)
 	}
+	if x.status != 0 && x.err == nil && !x.cut {
+		r.Shape, r.Agrees = x.body.Shape(x.status, len(items), len(r.Refused))
+	}
 	return r
 }
 

@@ -80,7 +80,7 @@ func contracts(db *store.DB) bulk.Store {
 func job(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 	return &bulk.Job{
 		Ledger: contracts(db), Service: s, Gate: pace.New(8, 0), Run: run,
-		Policy: bulk.Policy{Unknown: bulk.Keep, RefusedMeansNone: true, Workers: 1},
+		Policy: bulk.Policy{Unknown: bulk.Keep, SkipProof: true, Workers: 1},
 	}
 }
 
@@ -120,7 +120,6 @@ func TestEveryOutcomeIsSettled(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.outcome.String(), func(t *testing.T) {
 			db := open(t)
-			holding(t, db)
 			run := stage(t, db, ledger.Async, 10, 50)
 			requests, err := job(db, run, replies(tt.outcome)).Execute(t.Context(), t.Context())
 			var stop *bulk.StopError
@@ -259,7 +258,6 @@ func TestAmbiguousRowsOfABatch(t *testing.T) {
 		tracking.OutcomeRows:     {Accepted: 9, Rejected: 1},
 	} {
 		db := open(t)
-		holding(t, db)
 		run := stage(t, db, ledger.Async, 10, 10)
 		j := job(db, run, service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
 			if len(items) < 10 {

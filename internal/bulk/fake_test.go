@@ -3,6 +3,7 @@ package bulk_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -52,8 +53,14 @@ func (f *fake) Create(_ context.Context, items []tracking.Item) *tracking.Reply 
 		f.takes(items...)
 	}
 	reply.Began = time.Now()
+	if reply.Shape == "" && reply.HTTPStatus != 0 {
+		reply.Shape, reply.Agrees = shapeOf(reply.HTTPStatus), true
+	}
 	return reply
 }
+
+// shapeOf is the shape of what the fake answers.
+func shapeOf(status int) string { return fmt.Sprintf("%d {}", status) }
 
 func (f *fake) takes(items ...tracking.Item) {
 	for _, it := range items {
@@ -78,7 +85,7 @@ func (f *fake) Evidence(_ context.Context, q tracking.Query, it tracking.Item) t
 		absent.Fingerprint = f.look()
 	}
 	switch {
-	case f.blind, time.Since(f.taken[it.ReferID]) < f.lag, f.misses != nil && f.missed(it.ReferID):
+	case f.blind, f.lag > 0 && time.Since(f.taken[it.ReferID]) < f.lag, f.misses != nil && f.missed(it.ReferID):
 		return absent
 	case byNumber && f.noNumbers:
 		return tracking.Evidence{Why: "tells nothing"}
@@ -121,11 +128,11 @@ func refused(status int, o tracking.Outcome) *tracking.Reply {
 	return &tracking.Reply{Outcome: o, HTTPStatus: status, Err: errors.New("refused")}
 }
 
-// proving is a run to be executed as the program does by default, but for its
-// patience.
+// proving is a run to be executed as the program does by default, but for its patience
+// and its trust in what the service answers.
 func proving(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 	return &bulk.Job{Ledger: contracts(db), Service: s, Gate: pace.New(4, 0), Run: run, Policy: bulk.Policy{
-		Unknown: bulk.Reconcile, RefusedMeansNone: true, Workers: 4, MaxRejects: 100, QueryTimeout: 5 * time.Second, GiveUpAfter: 5 * time.Second,
+		Unknown: bulk.Reconcile, SkipProof: true, Workers: 4, MaxRejects: 100, QueryTimeout: 5 * time.Second, GiveUpAfter: 5 * time.Second,
 	}}
 }
 

@@ -69,18 +69,18 @@ func signals(f *fake, answer func(call int) *tracking.Reply) <-chan struct{} {
 // The rest of an input is staged once the first batches have been sent, and every
 // row is created once, at its place.
 func TestSendingBeginsBeforeStagingEnds(t *testing.T) {
-	for _, canary := range []bool{false, true} {
+	for _, trusts := range []bool{false, true} {
 		db, f := open(t), newFake()
 		sent := signals(f, func(int) *tracking.Reply { return took() })
 		const n = 20_000 // more than one portion
 		j := feeding(db, feed(t, db, after(t, n, 55, sent, nil)), f)
-		j.Canary = canary
+		j.SkipProof = trusts
 		execute(t, j, db, ledger.Counts{Accepted: n})
 		if len(f.created) != n || f.twice() > 0 {
-			t.Errorf("canary %v: %d created, %d twice", canary, len(f.created), f.twice())
+			t.Errorf("trusts %v: %d created, %d twice", trusts, len(f.created), f.twice())
 		}
 		if j.Partial() || j.Run.Tally.New != n {
-			t.Errorf("canary %v: partial %v, %+v", canary, j.Partial(), j.Run.Tally)
+			t.Errorf("trusts %v: partial %v, %+v", trusts, j.Partial(), j.Run.Tally)
 		}
 		line := 2
 		for row, err := range db.Rows(t.Context(), j.Run.ID) {

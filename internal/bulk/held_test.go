@@ -50,7 +50,7 @@ func TestNothingIsSentWhileClaimsAreNotHeld(t *testing.T) {
 		"others took it over":    {ledger.Async, true, false, 2, ledger.Counts{Accepted: 20, Sending: 10, Pending: 20}, 2},
 		"and what was claimed":   {ledger.Sync, true, false, 0, ledger.Counts{Sending: 50}, 0},
 		"they took the first":    {ledger.Async, true, true, 0, ledger.Counts{Sending: 1, Pending: 49}, 0},
-		"the first is sent late": {ledger.Async, false, true, 0, ledger.Counts{Accepted: 1, Pending: 49}, 1},
+		"the first is sent late": {ledger.Async, false, true, 0, ledger.Counts{Unknown: 1, Pending: 49}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := open(t)
@@ -61,9 +61,9 @@ func TestNothingIsSentWhileClaimsAreNotHeld(t *testing.T) {
 			sent := int64(0)
 			j := job(db, run, service(func(context.Context, []tracking.Item) *tracking.Reply {
 				sent++
-				return &tracking.Reply{Outcome: tracking.OutcomeAccepted}
+				return &tracking.Reply{Outcome: tracking.OutcomeAccepted, HTTPStatus: 200, Shape: shapeOf(200), Agrees: true}
 			}))
-			j.Canary = tt.contact
+			j.SkipProof = !tt.contact
 			j.Ledger.Queue = c
 			_, err := j.Execute(t.Context(), t.Context())
 			if errors.Is(err, ledger.ErrNotClaimed) != tt.takenOver {

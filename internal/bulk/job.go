@@ -64,19 +64,12 @@ type Policy struct {
 	// RetryAbsent queries accepted rows of the input too: those that the service
 	// does not have become unknown.
 	RetryAbsent bool
-	// Canary sends one row alone, and queries it, before the first run of an
-	// account with more than one batch.
-	Canary bool
-	// AskFirst queries the first row of an account before it is sent, if the store
-	// never sent one.
-	AskFirst bool
-	// CheckFirst queries pending rows of the account before they are sent, if none
-	// of it was ever sent from this store.
+	// SkipProof takes answers to creates for what they seem to mean, see [ledger.Proof],
+	// and sends rows without a query for the first.
+	SkipProof bool
+	// CheckFirst queries the pending rows of the input before they are sent.
 	CheckFirst bool
 	MaxRejects int64 // more rejected rows than these stop the run; 0 for no limit
-	// RefusedMeansNone says that the service stored no row of a batch that it
-	// refused because of rows; otherwise its rows are unknown.
-	RefusedMeansNone bool
 	// GiveUpAfter is how long to go on without a connection, or while the service
 	// asks for pauses only.
 	GiveUpAfter time.Duration
@@ -107,7 +100,7 @@ type Observer struct {
 	Note func(format string, args ...any)
 	// Detail is called with a message that only a maintainer needs.
 	Detail func(format string, args ...any)
-	// Warn is called with a message about a service that breaks an assumption.
+	// Warn is called with a message about a service whose answers can't be trusted.
 	Warn func(format string, args ...any)
 }
 
@@ -138,10 +131,12 @@ type Job struct {
 	partial         bool                // see Partial
 	leftPending     int64               // rows after the last round
 	firstAsked      bool                // see askBeforeFirst
-	contactNoted    bool                // the user knows that one row is sent first
+	firstNoted      bool                // the user knows that one row is sent first
+	rowFound        bool                // a query found a row whose outcome was unknown
 	checkNoted      bool                // the user knows that unknown rows are checked
 	recorder        *sightingRecorder
-	assumptions
+	spotted         bool // the first accepted batch is, or was, checked
+	shapes
 }
 
 // StopError says why a run stopped before all its rows were settled. What is
@@ -154,10 +149,10 @@ type StopError struct {
 	// recheck says, for the user, that the unknown rows are queried now and the run
 	// continues then; empty if it does not.
 	recheck string
-	// checkFirst says that the run continues once an assumption was checked.
+	// checkFirst says that the run continues once the meaning of an answer is proven.
 	checkFirst bool
 	// Known is the row that stopped the run because the service has it already, while
-	// the store never sent one of the account; nil for other causes.
+	// the store has not sent it; nil for other causes.
 	Known *tracking.Item
 }
 
@@ -187,17 +182,31 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 		fed := j.endFeed()
 		err = firstError(err, fed) // that of the ledger names the file with the answers
 	}()
-	err = firstError(j.loadAssumptions(soft), j.reopen(soft), j.checkPendingFirst(soft))
+	err = firstError(j.loadProofs(soft), j.reopen(soft), j.checkPendingFirst(soft))
 	if err == nil && j.RetryAbsent {
 		err = j.checkAccepted(soft)
 	}
 	for more := true; more && err == nil; {
 		more, err = j.round(ctx, soft)
 	}
+	err = j.proveLast(soft, err)
 	if soft.Err() != nil && (err == nil || errors.Is(err, soft.Err())) {
 		err = context.Cause(soft)
 	}
 	return j.requests, err
+}
+
+// proveLast proves the answer that a run stopped with, so that its rows are not unknown
+// for longer than needed. It returns the error that the run ends with.
+func (j *Job) proveLast(soft context.Context, err error) error {
+	stop := (*StopError)(nil)
+	if !errors.As(err, &stop) || stop.Known != nil || stop.Cause.Meaning().Stored != tracking.StoredNone || soft.Err() != nil {
+		return err
+	}
+	if failed := j.proveShapes(soft); failed != nil && !errors.As(failed, &stop) && soft.Err() == nil {
+		return failed
+	}
+	return err
 }
 
 // Sent returns, after Execute, how many rows it sent, but those that are pending
@@ -237,7 +246,7 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	if _, err := j.Ledger.Recover(soft); err != nil {
 		return false, err
 	}
-	if err := j.checkAssumptions(soft); err != nil {
+	if err := j.proveShapes(soft); err != nil {
 		return false, err
 	}
 	if j.Feed != nil {

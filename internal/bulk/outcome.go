@@ -3,6 +3,7 @@ package bulk
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -31,17 +32,14 @@ func (d *dispatch) settlementOf(ctx, soft context.Context, b ledger.Batch, r *tr
 		s.State = ledger.Rejected // nothing smaller can be sent
 	case r.Outcome == tracking.OutcomeRows && len(b.Rows) == 1:
 		d.settleRefusedRow(ctx, soft, b.Rows[0].Item, r, &s)
+		return s
 	case r.Outcome == tracking.OutcomeRows:
 		s.Rows = rowOutcomes(b, r)
-		if s.State = ledger.Unknown; d.RefusedMeansNone {
-			s.State, s.Halve = ledger.Pending, len(s.Rows) == 0
-			d.applyAssumption(&s, r)
-		}
-	case r.Outcome == tracking.OutcomeThrottled:
-		d.applyAssumption(&s, r)
+		s.Halve = len(s.Rows) == 0
 	case r.Outcome == tracking.OutcomeAccepted:
 		s.Rows = rowOutcomes(b, r)
 	}
+	d.applyProof(&s, r)
 	return s
 }
 
@@ -52,7 +50,7 @@ func requestSize(b ledger.Batch) int { return len(tracking.AppendBatch(nil, b.It
 // a conflict, and where the service may have stored refused rows.
 func (d *dispatch) settleRefusedRow(ctx, soft context.Context, item tracking.Item, r *tracking.Reply, s *ledger.Settlement) {
 	s.State = ledger.Rejected
-	if a := assumptionOf(r); a != ledger.ConflictNotStored && d.assumptionStates[a] == holds {
+	if r.HTTPStatus != http.StatusConflict && (d.SkipProof || d.proven[d.shapeOf(r)] == ledger.Pending) {
 		return
 	}
 	ctx, cancel := d.queryContext(ctx, soft)
@@ -178,7 +176,7 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	ctx = context.WithoutCancel(ctx)
 	switch o.reply.Outcome {
 	case tracking.OutcomeTooLarge:
-		if len(o.batch.Rows) == 1 && o.settlement.State == ledger.Pending {
+		if len(o.batch.Rows) == 1 && (o.settlement.State == ledger.Pending || o.settlement.Shape != "") {
 			return stopWith(o.reply, fmt.Sprintf("stopped: the service refused a request of one row (%d bytes) as too large", requestSize(o.batch)))
 		}
 		d.capBatchRows((len(o.batch.Rows) + 1) / 2)
@@ -203,18 +201,22 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	d.mu.Lock()
 	d.rejected += rejected
 	rejected = d.rejected
-	if n := len(o.batch.Rows); n > 1 && o.reply.Outcome == tracking.OutcomeRows && o.settlement.State == ledger.Unknown && o.settlement.Assumption == "" && len(o.settlement.Rows) == 0 {
+	if n := len(o.batch.Rows); n > 1 && o.reply.Outcome == tracking.OutcomeRows && o.settlement.State == ledger.Unknown && o.settlement.Shape == "" && len(o.settlement.Rows) == 0 {
 		// Absent rows are sent again in smaller batches, until the refused ones
 		// are alone.
 		d.halveNextRoundLimit(n)
 	}
-	d.checkPending = d.checkPending || o.settlement.Assumption != ""
 	d.mu.Unlock()
 	if d.MaxRejects > 0 && rejected > d.MaxRejects {
 		return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)}
 	}
-	if o.settlement.Assumption != "" {
-		stop := stopWith(o.reply, "stopped: the service may have stored rows of a batch "+describeAssumption(o.settlement.Assumption))
+	if o.reply.Outcome == tracking.OutcomeAccepted && o.settlement.State == ledger.Unknown && o.settlement.Shape == "" {
+		stop := stopWith(o.reply, fmt.Sprintf("stopped: the service answered with %d, but may not have all rows", o.reply.HTTPStatus))
+		stop.recheck = fmt.Sprintf("The service answered with %d, but may not have all rows; checking them", o.reply.HTTPStatus)
+		return stop
+	}
+	if o.settlement.Shape != "" {
+		stop := stopWith(o.reply, fmt.Sprintf("stopped: the service answered with %d, and it is not proven yet what that means", o.reply.HTTPStatus))
 		stop.checkFirst = true
 		return stop
 	}

@@ -217,11 +217,7 @@ func (j *Job) resolve(ctx context.Context, state ledger.State, found []ledger.Re
 	if err != nil {
 		return err
 	}
-	if state == ledger.Accepted && held > 0 {
-		if err := j.Ledger.RecordContact(ctx, j.Run.Plan.Account); err != nil {
-			return err
-		}
-	}
+	j.rowFound = j.rowFound || state == ledger.Accepted && held > 0
 	if state == ledger.Pending {
 		j.uncountSent(found)
 	}
@@ -247,6 +243,11 @@ func (p *reconcilePass) resolveOthers(ctx context.Context, page []ledger.Unknown
 	for i, x := range page {
 		f := proofs[i]
 		if f == nil || f.conclusion == present {
+			continue
+		}
+		if !controlled && x.Shape != "" && f.conclusion == absent { // its answer is proven once a row is accepted
+			p.unknown++
+			p.uncontrolled++
 			continue
 		}
 		found := p.resolution(x, f, controlled)

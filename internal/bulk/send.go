@@ -49,7 +49,7 @@ func (j *Job) sendPending(ctx, soft context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.makeContact(ctx, soft); err != nil {
+	if err := d.sendFirst(ctx, soft); err != nil {
 		return err
 	}
 	if err := d.sendAll(ctx, soft); err != nil || d.answered || d.lastUnknown == nil || !j.Unknown.Queries() {
@@ -94,6 +94,9 @@ type dispatch struct {
 	answered       bool            // a request had a credible answer
 	lastUnknown    *tracking.Reply // of the last unknown outcome
 
+	spotChecked []ledger.UnknownRow // rows of the first accepted batch that the service shows
+	spotShape   string              // of the answer to it
+
 	// How long the last claim of fed batches took, and the last request.
 	claimTook, requestTook time.Duration
 }
@@ -108,14 +111,14 @@ func (d *dispatch) sendAll(ctx, soft context.Context) error {
 	settled := make(chan error, 1)
 	go func() { settled <- d.recordAll(context.WithoutCancel(ctx), cancel) }()
 	for range d.workers() {
-		g.Go(func() error { return d.runWorker(ctx, gctx) })
+		g.Go(func() error { return d.runWorker(ctx, gctx, g) })
 	}
 	err := g.Wait()
 	close(d.sent)
 	if e := <-settled; e != nil {
 		return e // whatever stopped the workers
 	}
-	return firstError(d.returnQueue(context.WithoutCancel(ctx)), err)
+	return firstError(d.returnQueue(context.WithoutCancel(ctx)), err, d.renewProof(ctx))
 }
 
 // wakeAll ends the waits for other workers.
@@ -127,8 +130,8 @@ func (d *dispatch) wakeAll() {
 }
 
 // runWorker sends batch after batch until none is left, soft ends, or an answer
-// stops the run.
-func (d *dispatch) runWorker(ctx, soft context.Context) error {
+// stops the run. The first batch that is accepted is checked meanwhile.
+func (d *dispatch) runWorker(ctx, soft context.Context, g *errgroup.Group) error {
 	for {
 		b, pass, err := d.nextBatch(soft)
 		if pass == nil || err != nil {
@@ -143,6 +146,9 @@ func (d *dispatch) runWorker(ctx, soft context.Context) error {
 		stop := d.adapt(pass, reply)
 		o := sentBatch{b, reply, d.settlementOf(ctx, soft, b, reply)}
 		d.sent <- o
+		if d.isFirstAccepted(o) {
+			g.Go(func() error { return d.spotCheck(soft, o) })
+		}
 		if stop == nil {
 			stop = d.applyOutcome(ctx, o)
 		}

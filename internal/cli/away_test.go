@@ -38,7 +38,7 @@ func TestCreateSaysHowFarItCameWhenTheServerWentAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := []string{"WAYBILL_BASE_URL=" + service.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + server.NewURL(t)}
-	code, stdout, stderr := run(t, env, "create", input, "--canary=false", "--batch-size", "1", "--concurrency", "1")
+	code, stdout, stderr := run(t, env, "create", input, "--skip-proof", "--batch-size", "1", "--concurrency", "1")
 	said := regexp.MustCompile(`; before that, (\d) of 3 rows recorded as accepted\n`).FindStringSubmatch(stderr)
 	if code != command.Store || said == nil || !strings.Contains(stderr, "next: waybill create ") {
 		t.Fatalf("status %d: %s%s", code, stdout, stderr)

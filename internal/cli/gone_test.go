@@ -52,7 +52,7 @@ func TestStoreThatGoesAwayWhileSending(t *testing.T) {
 				t.Fatal(err)
 			}
 			env = []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + path}
-			code, stdout, stderr := run(t, env, "create", input, "--canary=false", "--batch-size", "1", "--concurrency", "1")
+			code, stdout, stderr := run(t, env, "create", input, "--skip-proof", "--batch-size", "1", "--concurrency", "1")
 			if code != command.Store || calls.Load() != 1 || stdout != "" {
 				t.Errorf("status %d after %d requests; want 10 after one: %s%s", code, calls.Load(), stdout, stderr)
 			}
@@ -65,7 +65,7 @@ func TestStoreThatGoesAwayWhileSending(t *testing.T) {
 			if err := os.Rename(path+".old", path); err != nil {
 				t.Fatal(err)
 			}
-			code, _, stderr = run(t, env, "create", input, "--canary=false", "--batch-size", "1", "--concurrency", "1")
+			code, _, stderr = run(t, env, "create", input, "--skip-proof", "--batch-size", "1", "--concurrency", "1")
 			if code != command.Unknown || calls.Load() != 3 || queries.Load() == 0 {
 				t.Errorf("status %d after %d requests and %d queries; want 7, the others sent once and the first asked for: %s", code, calls.Load(), queries.Load(), stderr)
 			}

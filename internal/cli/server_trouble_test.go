@@ -48,7 +48,7 @@ func TestCreateOnAServerThatFailsMeanwhile(t *testing.T) {
 					}
 				}
 			}
-			code, stdout, stderr := run(t, env, "--store", place, "create", orders(t, 2), "--canary=false", "--batch-size", "1", "--concurrency", "1")
+			code, stdout, stderr := run(t, env, "--store", place, "create", orders(t, 2), "--skip-proof", "--batch-size", "1", "--concurrency", "1")
 			if code != command.Store || stdout != "" {
 				t.Errorf("status %d: %s%s", code, stdout, stderr)
 			}
@@ -72,7 +72,7 @@ func TestAdviceOnTheTablesOfAServer(t *testing.T) {
 	}
 	service := newCounted(t)
 	env := []string{"WAYBILL_BASE_URL=" + service.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + place}
-	if code, stdout, stderr := run(t, env, "create", orders(t, 2), "--canary=false"); code != command.OK {
+	if code, stdout, stderr := run(t, env, "create", orders(t, 2), "--skip-proof"); code != command.OK {
 		t.Fatalf("status %d: %s%s", code, stdout, stderr)
 	}
 	conn := pgtest.Connect(t, place)
@@ -101,7 +101,7 @@ func TestWaitWhoseServerStops(t *testing.T) {
 	}
 	service := newCounted(t)
 	env := []string{"WAYBILL_BASE_URL=" + service.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + server.NewURL(t)}
-	if code, stdout, stderr := run(t, env, "create", orders(t, 2), "--canary=false"); code != command.OK {
+	if code, stdout, stderr := run(t, env, "create", orders(t, 2), "--skip-proof"); code != command.OK {
 		t.Fatalf("status %d: %s%s", code, stdout, stderr)
 	}
 	service.asked = func() {

@@ -108,7 +108,7 @@ func TestARunWhoseServerStops(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	create := []string{"create", orders(t, 5), "--canary=false", "--batch-size", "1", "--concurrency", "1", "--unknown", "keep"}
+	create := []string{"create", orders(t, 5), "--skip-proof", "--batch-size", "1", "--concurrency", "1", "--unknown", "keep"}
 	code, stdout, stderr := run(t, env, create...)
 	if all, _ := service.sent(); code != command.Store || stdout != "" || all != 1 {
 		t.Errorf("status %d after %d requests; want 10 after one: %s%s", code, all, stdout, stderr)
@@ -150,7 +150,7 @@ func TestARunGoesOnAfterAShortCut(t *testing.T) {
 				cut(proxy)
 				healed = time.AfterFunc(3*time.Second, proxy.Heal)
 			}
-			code, stdout, stderr := run(t, env, "create", orders(t, 50), "--canary=false", "--batch-size", "1", "--concurrency", "4", "-o", "json", "--jq", `"\(.accepted) \(.unknown) \(.pending)"`)
+			code, stdout, stderr := run(t, env, "create", orders(t, 50), "--skip-proof", "--batch-size", "1", "--concurrency", "4", "-o", "json", "--jq", `"\(.accepted) \(.unknown) \(.pending)"`)
 			if all, twice := service.sent(); code != command.OK || stdout != "50 0 0\n" || all != 50 || twice != 0 {
 				t.Errorf("status %d after %d requests, %d of them twice; want 0 after 50: %s%s", code, all, twice, stdout, stderr)
 			}

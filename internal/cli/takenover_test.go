@@ -46,7 +46,7 @@ func takeOver(t *testing.T, place string, die func() error) {
 	}
 	var calls atomic.Int32
 	var env []string
-	create := []string{"create", input, "--canary=false", "--batch-size", "1", "--concurrency", "1", "--unknown", "keep"}
+	create := []string{"create", input, "--skip-proof", "--batch-size", "1", "--concurrency", "1", "--unknown", "keep"}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && calls.Add(1) == 1 {
 			awaitStaged(t, env)

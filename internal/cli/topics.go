@@ -212,33 +212,29 @@ happens to these rows:
   resend      Send them again without a query. They may be created twice.
   keep        Leave them unchanged.
 
-ASSUMPTIONS
+PROOFS
 
-waybill assumes that the service creates nothing of a batch that it refuses
-because of rows (400, 422, 409) or because of the rate (429). When an account
-first gets such a response, waybill queries up to three rows of the batch before
-it sends any of them again. If the service has one of them, the rows of such
-batches become unknown from then on. "waybill doctor --probe" shows what was found.
+What a response to a create means is not documented. So waybill queries up to three
+rows of the first batch that gets a response of a new form (HTTP status, names and
+kinds of its top members, counts) before it believes it. If the service has the
+rows, such responses mean accepted. If it provably has none, rows of such batches
+are sent again. Otherwise each row is checked. An account for which nothing is
+proven gets one row first.
 
-A NEW STORE
+Each run also queries the first row that it is about to send, and up to three rows
+of its first batch while the next ones are sent. If the service already has the
+first row, this store does not know all that was sent: nothing is sent, and the
+rows stay pending until you run create or "runs resume" with --check-first.
 
-Before a store sends the first row of an account, waybill queries that row. If the
-service has it, another store sent it: nothing is sent, and the rows stay pending
-until you run create or "runs resume" with --check-first. --canary=false does not
-change this. A response that proves nothing stops nothing (-v reports it).
-
-FIRST RUN
-
-The first run of an account with more than one batch sends one row first and
-queries it. The other rows are sent when the service returns it. --canary=false
-sends all rows at once.
+"waybill doctor" lists what is proven. It is forgotten after 30 days, or when it
+fails once. --skip-proof sends without these queries.
 
 CHECK FIRST
 
---check-first is for a lost store or another computer. It queries the rows that
-this store does not know before it sends them; in a store that never sent a row
-of the account, all pending rows. Rows that the service has are accepted and not
-sent. Rows that provably do not exist are sent. The others stay unknown.
+--check-first is for a lost store, a restored backup or another computer. It queries
+the rows of the input that are new or pending before it sends them. Rows that the
+service has are accepted and not sent. Rows that provably do not exist are sent. The
+others stay unknown.
 `
 
 const outputText = `Standard output has the result and nothing else. Progress, notes, warnings and

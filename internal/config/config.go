@@ -69,7 +69,6 @@ type Config struct {
 	Query             Query                        `mapstructure:"query"`
 	Create            Create                       `mapstructure:"create"`
 	AssumeUnprocessed []int                        `mapstructure:"assume_unprocessed"` // HTTP statuses
-	Bulk              Bulk                         `mapstructure:"bulk"`
 	Webhook           Webhook                      `mapstructure:"webhook"`
 	Listen            Listen                       `mapstructure:"listen"`
 
@@ -93,14 +92,6 @@ type Query struct {
 // Create is how the answer to a create is read.
 type Create struct {
 	Accepted []tracking.Match `mapstructure:"accepted"` // all must hold; empty for the built-in signs
-}
-
-// Bulk is what is assumed of batches.
-type Bulk struct {
-	// RefusedMeansNone says that the service took nothing of a batch it refused.
-	//
-	// Assumed: so; the interface does not show it.
-	RefusedMeansNone bool `mapstructure:"refused_means_none"`
 }
 
 // Webhook is how deliveries are verified. The secrets are in [Config.WebhookSecrets].

@@ -102,7 +102,6 @@ func TestDefaults(t *testing.T) {
 		{"query.absent", len(c.Query.Absent), 0},
 		{"create.accepted", len(c.Create.Accepted), 0},
 		{"assume_unprocessed", c.AssumeUnprocessed, []int{429}},
-		{"bulk.refused_means_none", c.Bulk.RefusedMeansNone, true},
 		{"webhook.verify", c.Webhook.Verify, "observe"},
 		{"webhook.secrets", len(c.Webhook.Secrets), 0},
 		{"listen.addr", c.Listen.Addr, "127.0.0.1:8377"},
@@ -182,7 +181,7 @@ func TestEnvironment(t *testing.T) {
 		"WAYBILL_STRIP_SPACES=true", "WAYBILL_STATUSES=2=In transit",
 		"WAYBILL_QUERY_TRACKING_NUMBER_PARAM=number", `WAYBILL_QUERY_ABSENT=[{"status":200,"message":"none"},{"path":"/data","equals":null}]`,
 		`WAYBILL_CREATE_ACCEPTED=[{"path":"/a~1b","equals":"<ok>"},{"path":"","equals":true}]`, "WAYBILL_ASSUME_UNPROCESSED=429,503",
-		"WAYBILL_BULK_REFUSED_MEANS_NONE=no", "WAYBILL_LISTEN_ADDR=:0", "WAYBILL_WEBHOOK_VERIFY=off",
+		"WAYBILL_LISTEN_ADDR=:0", "WAYBILL_WEBHOOK_VERIFY=off",
 		"WAYBILL_WEBHOOK_SCHEME=Mine", "WAYBILL_WEBHOOK_SECRETS=env:OLD,file:new", `WAYBILL_WEBHOOK_SCHEMES={"Mine":{"kind":"token"}}`,
 	})
 	if w := c.Warnings(); len(w) != 0 {
@@ -211,7 +210,6 @@ func TestEnvironment(t *testing.T) {
 		{"query.absent", c.Query.Absent, []tracking.Absent{{Status: 200, Message: "none"}, {Match: tracking.Match{Path: "/data", Equals: "null"}}}},
 		{"create.accepted", c.Create.Accepted, []tracking.Match{{Path: "/a~1b", Equals: `"<ok>"`}, {Path: "", Equals: "true"}}},
 		{"assume_unprocessed", c.AssumeUnprocessed, []int{429, 503}},
-		{"bulk.refused_means_none", c.Bulk.RefusedMeansNone, false},
 		{"listen.addr", c.Listen.Addr, ":0"},
 		{"webhook.verify", c.Webhook.Verify, "off"},
 		{"webhook.scheme", c.Webhook.Scheme, "Mine"},
@@ -246,7 +244,6 @@ query:
     - {path: /meta/code, equals: 4041}
 create: {accepted: [{path: /success, equals: true}]}
 assume_unprocessed: [429, 503]
-bulk: {refused_means_none: false}
 webhook:
   scheme: Mine.v1
   secrets: [env:HOOK, file:old.txt]
@@ -279,7 +276,6 @@ listen: {addr: "[::1]:9000"}
 		}}},
 		{"create", c.Create.Accepted, []tracking.Match{{Path: "/success", Equals: "true"}}},
 		{"assume_unprocessed", c.AssumeUnprocessed, []int{429, 503}},
-		{"bulk", c.Bulk.RefusedMeansNone, false},
 		{"listen", c.Listen.Addr, "[::1]:9000"},
 		{"webhook", c.Webhook, config.Webhook{
 			Verify: "enforce", Scheme: "Mine.v1",

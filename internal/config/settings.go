@@ -168,8 +168,6 @@ func receiving() []Setting {
 			Setting{Why: whyMeaning, Default: "built-in rules", preset: []any{}}),
 		define("assume_unprocessed", KindIntegers, "HTTP statuses of a create that mean that nothing was stored",
 			Setting{Why: whyMeaning, preset: []any{429}, least: 400, most: 599}),
-		define("bulk.refused_means_none", KindBool, "assume that nothing of a refused batch was stored",
-			Setting{Why: whyMeaning, preset: true}),
 		define("listen.addr", KindText, "address that listen binds to, HOST:PORT",
 			Setting{Flag: "addr", Why: whyVerify, preset: "127.0.0.1:8377", check: HostPort}),
 		define("listen.max_body", KindSize, "maximum size of a delivery's body",

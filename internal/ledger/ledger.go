@@ -188,31 +188,23 @@ func (b Batch) Items() []tracking.Item {
 	return items
 }
 
-// Assumption is about what the service stored of a batch. It is checked once per
-// account.
-type Assumption string
-
-// The assumptions. Each says of a batch with such an answer that the service
-// stored none of its rows.
-const (
-	RefusedNotStored   Assumption = "refused"   // because of rows: 400 or 422
-	ConflictNotStored  Assumption = "conflict"  // because of rows: 409
-	ThrottledNotStored Assumption = "throttled" // with a status of assume_unprocessed
-)
-
-// CheckedAssumption is the result of checking an assumption.
-type CheckedAssumption struct {
-	Assumption Assumption
-	Holds      bool
-	Checked    time.Time
+// Proof is what queries proved about the answers to creates of one shape, see
+// [tracking.Body.Shape].
+type Proof struct {
+	Shape string // with the mode
+	// State is Accepted if the service has the rows, Pending if it took none of them, and
+	// Unknown if it may have taken some: each row is queried then.
+	State  State
+	Proven time.Time
+	Run    int64 // whose rows proved it
 }
 
 // Settlement is the outcome of one claimed batch.
 type Settlement struct {
 	Batch      int64
-	State      State      // of every row not in Rows
-	Assumption Assumption // State is Unknown until this one is checked; empty if it depends on none
-	Halve      bool       // with State Pending: send them in two halves
+	State      State  // of every row not in Rows
+	Shape      string // State is Unknown until this one is proven, see [Proof]; empty if it waits for none
+	Halve      bool   // with State Pending: send them in two halves
 	Reason     string
 	HTTPStatus int    // 0 if no answer came
 	Answer     []byte // as received; nil if none came
@@ -231,8 +223,8 @@ func (s Settlement) Check() error {
 	switch {
 	case s.Halve && s.State != Pending:
 		return fail("%s rows are not sent again in halves", s.State)
-	case s.Assumption != "" && s.State != Unknown:
-		return fail("%s rows wait for no assumption", s.State)
+	case s.Shape != "" && s.State != Unknown:
+		return fail("%s rows wait for no proof", s.State)
 	case !Sending.CanBecome(s.State):
 		return fail("sending cannot become %q", s.State)
 	}
@@ -324,12 +316,12 @@ type UnknownRow struct {
 	Row, Batch  int64
 	Run         int64 // of the batch
 	Item        tracking.Item
-	Siblings    int64      // other rows of the account with the same referId
-	Unsent      bool       // it was never sent from here, see [Plan.CheckFirst]
-	Ended       time.Time  // when its request ended; zero if it was never sent
-	AbsentSince time.Time  // when its absence was first proven; zero if it was not
-	Fingerprint string     // of the answer that proved it, to compare two absences
-	Assumption  Assumption // of [Settlement]; empty once the row itself was asked for
+	Siblings    int64     // other rows of the account with the same referId
+	Unsent      bool      // it was never sent from here, see [Plan.CheckFirst]
+	Ended       time.Time // when its request ended; zero if it was never sent
+	AbsentSince time.Time // when its absence was first proven; zero if it was not
+	Fingerprint string    // of the answer that proved it, to compare two absences
+	Shape       string    // of [Settlement]; empty once the row itself was queried
 }
 
 // Resolution is what queries proved about an unknown row. It changes nothing if

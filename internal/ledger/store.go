@@ -56,10 +56,9 @@ type Queue interface {
 	// request. It costs nothing.
 	Held(owner string) error
 
-	// FirstUnsent returns the row of the run's input that goes first, if the store
-	// neither sent a row of the account before nor has an accepted one; else, or if
-	// none is pending, nil.
-	FirstUnsent(ctx context.Context, run int64) (*tracking.Item, error)
+	// FirstPending returns the row of the run's input that goes first, nil if none is
+	// pending.
+	FirstPending(ctx context.Context, run int64) (*UnknownRow, error)
 
 	// CountRows returns how many distinct rows of the run's input, those known
 	// before included, are in each state.
@@ -75,10 +74,9 @@ type UnknownRows interface {
 	// Accepted yields those that are accepted, likewise.
 	Accepted(ctx context.Context, run int64) iter.Seq2[UnknownRow, error]
 
-	// CheckPending makes the account's pending rows unknown, as [Plan.CheckFirst] does
-	// new ones, and returns their number. It is for accounts that no row was sent of,
-	// see [Queue].FirstUnsent.
-	CheckPending(ctx context.Context, account string) (int64, error)
+	// CheckPending makes the pending rows of the run's input unknown, as
+	// [Plan.CheckFirst] does new ones, and returns their number.
+	CheckPending(ctx context.Context, run int64) (int64, error)
 
 	// MarkUnknown makes accepted rows unknown in one transaction, with that
 	// reason, and returns how many were still accepted.
@@ -177,20 +175,19 @@ type Keys interface {
 
 // Accounts keeps what is known of the service for an account.
 type Accounts interface {
-	// Contacted reports whether a query ever found a row of the account, as
-	// recorded by RecordContact.
-	Contacted(ctx context.Context, account string) (bool, error)
-	RecordContact(ctx context.Context, account string) error
-
 	// BatchLimit returns how many rows the service took at most in one
 	// request of that mode, 0 if none was too large yet; LimitBatches lowers it.
 	BatchLimit(ctx context.Context, account string, mode Mode) (int, error)
 	LowerBatchLimit(ctx context.Context, account string, mode Mode, rows int) error
 
-	// Assumptions returns what was checked for the account, by name.
-	Assumptions(ctx context.Context, account string) ([]CheckedAssumption, error)
-	// RecordAssumption records what was checked. One that failed once stays so.
-	RecordAssumption(ctx context.Context, account string, c CheckedAssumption) error
+	// Proofs returns what is proven for the account, by shape.
+	Proofs(ctx context.Context, account string) ([]Proof, error)
+	// Prove records a proof by rows that were queried while they were in that state,
+	// unless one of them has left it, or its batch, meanwhile: then it returns false. A
+	// shape whose rows the service may have taken stays so.
+	Prove(ctx context.Context, account string, p Proof, in State, rows []UnknownRow) (bool, error)
+	// Disprove forgets what is proven of a shape.
+	Disprove(ctx context.Context, account, shape string) error
 }
 
 // KeyStatus is what [Keys.LookUpKey] found out.

@@ -65,22 +65,6 @@ func (d *DB) TrustKey(ctx context.Context, account, key string) error {
 	})
 }
 
-// Contacted reports whether a row sent for the account was found once, see
-// [ledger.Accounts].
-func (d *DB) Contacted(ctx context.Context, account string) (bool, error) {
-	var contacted bool
-	_, err := d.row(ctx, []any{&contacted}, "SELECT contacted FROM accounts WHERE name = $1", account)
-	return contacted, err
-}
-
-// RecordContact records that, see [ledger.Accounts].
-func (d *DB) RecordContact(ctx context.Context, account string) error {
-	return d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error {
-		_, err := t.exec(ctx, "UPDATE accounts SET contacted = 1 WHERE id = $1", id)
-		return err
-	})
-}
-
 // limitColumn is where an account's limit of a mode is.
 func limitColumn(mode ledger.Mode) string {
 	if mode == ledger.Sync {
@@ -105,22 +89,39 @@ func (d *DB) LowerBatchLimit(ctx context.Context, account string, mode ledger.Mo
 	})
 }
 
-// Assumptions returns what was checked, see [ledger.Accounts].
-func (d *DB) Assumptions(ctx context.Context, account string) ([]ledger.CheckedAssumption, error) {
-	return list(ctx, d.each, func(s scanner) (c ledger.CheckedAssumption, err error) {
-		var checked int64
-		err = s.Scan(&c.Assumption, &c.Holds, &checked)
-		c.Checked = instant(checked)
-		return c, err
-	}, "SELECT name, holds, checked FROM assumptions WHERE account_id = "+accountOfFirst+" ORDER BY name", account)
+// Proofs returns what is proven of the account's answers, see [ledger.Accounts].
+func (d *DB) Proofs(ctx context.Context, account string) ([]ledger.Proof, error) {
+	return list(ctx, d.each, func(s scanner) (p ledger.Proof, err error) {
+		var proven int64
+		err = s.Scan(&p.Shape, &p.State, &proven, &p.Run)
+		p.Proven = instant(proven)
+		return p, err
+	}, "SELECT shape, state, proven, run_id FROM proofs WHERE account_id = "+accountOfFirst+" ORDER BY shape", account)
 }
 
-// RecordAssumption records it, see [ledger.Accounts].
-func (d *DB) RecordAssumption(ctx context.Context, account string, c ledger.CheckedAssumption) error {
+// Prove records a proof, see [ledger.Accounts].
+func (d *DB) Prove(ctx context.Context, account string, p ledger.Proof, in ledger.State, rows []ledger.UnknownRow) (held bool, err error) {
+	err = d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error {
+		for _, x := range rows {
+			var one int
+			if held, err = t.row(ctx, []any{&one}, "SELECT 1 FROM rows r JOIN batches b ON b.id = r.batch_id WHERE r.id = $1 AND b.id = $2 AND COALESCE(r.state, b.state) = $3",
+				x.Row, x.Batch, string(in)); !held || err != nil {
+				return err
+			}
+		}
+		held = true
+		_, err := t.exec(ctx, `INSERT INTO proofs (account_id, shape, state, proven, run_id) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (account_id, shape) DO UPDATE SET state = excluded.state, proven = excluded.proven, run_id = excluded.run_id WHERE proofs.state <> 'unknown'`,
+			id, p.Shape, string(p.State), millis(p.Proven), p.Run)
+		return err
+	})
+	return held, err
+}
+
+// Disprove forgets a proof, see [ledger.Accounts].
+func (d *DB) Disprove(ctx context.Context, account, shape string) error {
 	return d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error {
-		_, err := t.exec(ctx, `INSERT INTO assumptions (account_id, name, holds, checked) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (account_id, name) DO UPDATE SET holds = excluded.holds, checked = excluded.checked WHERE assumptions.holds = 1`,
-			id, string(c.Assumption), flag(c.Holds), millis(c.Checked))
+		_, err := t.exec(ctx, "DELETE FROM proofs WHERE account_id = $1 AND shape = $2", id, shape)
 		return err
 	})
 }

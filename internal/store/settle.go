@@ -64,9 +64,9 @@ func (t *tx) addAnswers(ctx context.Context, outcomes []ledger.Settlement, packe
 
 // settle records what became of a batch, and returns its run.
 func (t *tx) settle(ctx context.Context, s ledger.Settlement, me string) (run int64, err error) {
-	ok, err := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, assumption = $6
+	ok, err := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, shape = $6
 		WHERE id = $7 AND state = 'sending' AND owner = $8 RETURNING run_id`,
-		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), string(s.Assumption), s.Batch, me)
+		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Shape, s.Batch, me)
 	if err == nil && !ok {
 		err = &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"}
 	}

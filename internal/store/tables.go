@@ -21,7 +21,7 @@ const countersCopied = "name NOT IN ('commits', 'schema', 'identity')"
 var copied = []table{
 	{name: "accounts", key: []string{"id"}},
 	{name: "keyprints", key: []string{"account_id", "print"}},
-	{name: "assumptions", key: []string{"account_id", "name"}},
+	{name: "proofs", key: []string{"account_id", "shape"}},
 	{name: "sweeps", key: []string{"account_id", "name"}},
 	{name: "observed", key: []string{"account_id", "kind", "name"}},
 	{name: "erased", key: []string{"hash"}},

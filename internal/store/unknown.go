@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // reasonUnchecked is why a row is unknown that is to be asked for before it is
@@ -61,7 +60,7 @@ const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows FROM run_
 const (
 	siblings         = "(SELECT COUNT(*) FROM rows s WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id) - 1"
 	selectUnknownRow = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
-		COALESCE(d.absent, 0), COALESCE(d.boot, ''), COALESCE(d.uptime, 0), COALESCE(d.fingerprint, ''), CASE WHEN r.state IS NULL THEN b.assumption ELSE '' END
+		COALESCE(d.absent, 0), COALESCE(d.boot, ''), COALESCE(d.uptime, 0), COALESCE(d.fingerprint, ''), CASE WHEN r.state IS NULL THEN b.shape ELSE '' END
 		FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		LEFT JOIN absences d ON d.row_id = r.id AND d.batch_id = b.id `
 )
@@ -70,7 +69,7 @@ func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 	var x ledger.UnknownRow
 	var began, ended, absent, up int64
 	var boot string
-	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &boot, &up, &x.Fingerprint, &x.Assumption)
+	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &boot, &up, &x.Fingerprint, &x.Shape)
 	if x.Unsent = began == 0; !x.Unsent {
 		x.Ended = instant(ended)
 	}
@@ -245,33 +244,27 @@ func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.Unkn
 }
 
 // CheckPending makes pending rows unknown, see [ledger.UnknownRows].
-func (d *DB) CheckPending(ctx context.Context, account string) (int64, error) {
+func (d *DB) CheckPending(ctx context.Context, run int64) (int64, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		const unsent = "state = 'pending' AND run_id IN (SELECT id FROM runs WHERE state = 'open' AND account_id = "
+		const pending = "state = 'pending' AND id IN (SELECT batch_id FROM run_batches WHERE run_id = $1)"
 		var n int64
 		if _, err := t.row(ctx, []any{&n}, "SELECT COALESCE(SUM(rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)), 0) FROM batches WHERE "+
-			unsent+accountOfFirst+")", matchable(account)); n == 0 || err != nil {
+			pending, run); n == 0 || err != nil {
 			return 0, err
 		}
-		_, err := t.exec(ctx, "UPDATE batches SET state = 'unknown', reason = $2, claimed = 0, began = 0, took = 0 WHERE "+unsent+accountOfFirst+")", account, reasonUnchecked)
+		_, err := t.exec(ctx, "UPDATE batches SET state = 'unknown', reason = $2, shape = '', claimed = 0, began = 0, took = 0 WHERE "+pending, run, reasonUnchecked)
 		return n, err
 	})
 }
 
-// FirstUnsent returns the first row of an account that goes out, see
-// [ledger.Queue].
-func (d *DB) FirstUnsent(ctx context.Context, run int64) (*tracking.Item, error) {
-	var item tracking.Item
-	ok, err := d.row(ctx, []any{&item.ReferID, &item.Number, &item.CarrierCode}, `SELECT r.refer_id, r.number, r.carrier
-		FROM run_batches p JOIN batches b ON b.id = p.batch_id JOIN runs n ON n.id = p.run_id
-		JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id AND r.state IS NULL
-		WHERE p.run_id = $1 AND b.state = 'pending' AND `+inInput+` AND NOT EXISTS (
-			SELECT 1 FROM runs o WHERE o.account_id = (SELECT account_id FROM runs WHERE id = $1) AND (o.requests > 0 OR EXISTS (
-				SELECT 1 FROM batches s WHERE s.run_id = o.id AND (s.state IN ('sending', 'accepted') OR s.state = 'unknown' AND s.claimed > 0
-					OR EXISTS (SELECT 1 FROM rows a WHERE a.batch_id = s.id AND a.state IS NOT NULL AND a.state = 'accepted')))))
-		ORDER BY b.id, r.id LIMIT 1`, run)
-	if !ok || err != nil {
+// FirstPending returns the row that goes out first, see [ledger.Queue].
+func (d *DB) FirstPending(ctx context.Context, run int64) (*ledger.UnknownRow, error) {
+	rows, err := list(ctx, d.each, d.scanUnknownRow, selectUnknownRow+`JOIN runs n ON n.id = $1
+		WHERE b.id = (SELECT b.id FROM run_batches p JOIN batches b ON b.id = p.batch_id WHERE p.run_id = $1 AND b.state = 'pending' AND EXISTS (
+			SELECT 1 FROM rows r WHERE r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id AND r.state IS NULL AND `+inInput+`) ORDER BY b.id LIMIT 1)
+		AND r.state IS NULL AND `+inInput+" ORDER BY r.id LIMIT 1", run)
+	if len(rows) == 0 || err != nil {
 		return nil, err
 	}
-	return &item, nil
+	return &rows[0], nil
 }

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"testing"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -64,39 +63,8 @@ var accountTests = map[string]func(*world){
 		w.must(err)
 		w.same("names", got, []string{account})
 	},
-	"AssumptionsAreKeptByAccount": func(w *world) {
-		ctx, at := w.Context(), time.UnixMilli(5000)
-		record := func(a ledger.Assumption, holds bool) {
-			w.must(w.RecordAssumption(ctx, account, ledger.CheckedAssumption{Assumption: a, Holds: holds, Checked: at}))
-		}
-		record(ledger.ThrottledNotStored, true)
-		record(ledger.RefusedNotStored, true)
-		record(ledger.RefusedNotStored, false)
-		record(ledger.RefusedNotStored, true) // what failed once stays so
-		w.kill()
-		got, err := w.Assumptions(ctx, account)
-		w.must(err)
-		w.same("assumptions", got, []ledger.CheckedAssumption{
-			{Assumption: ledger.RefusedNotStored, Checked: at},
-			{Assumption: ledger.ThrottledNotStored, Holds: true, Checked: at},
-		})
-		got, err = w.Assumptions(ctx, "other")
-		w.must(err)
-		w.same("of another", len(got), 0)
-	},
-	"UnknownRowsWaitForAnAssumption": func(w *world) {
-		run := w.run(plan(), entries(1, 2)...)
-		b := w.claim(run.ID, 1)[0]
-		w.must(w.Settle(w.Context(), []ledger.Settlement{{Batch: b.ID, State: ledger.Unknown, Assumption: ledger.RefusedNotStored, Began: time.UnixMilli(1)}}))
-		for _, x := range collect(w, w.Unknown(w.Context(), run.ID)) {
-			w.same("assumption", x.Assumption, ledger.RefusedNotStored)
-			w.resolve(run.ID, ledger.Unknown, 1, x)
-		}
-		for _, x := range collect(w, w.Unknown(w.Context(), run.ID)) {
-			w.same("once it was asked for", x.Assumption, ledger.Assumption(""))
-		}
-		w.same("pending", w.Settle(w.Context(), []ledger.Settlement{{Batch: b.ID, State: ledger.Pending, Assumption: ledger.RefusedNotStored}}) != nil, true)
-	},
+	"ProofsAreKeptByAccount":   proofs,
+	"UnknownRowsWaitForAProof": rowsWaitForAProof,
 	"KeySurvivesTheProcess": func(w *world) {
 		w.must(w.TrustKey(w.Context(), account, "k1"))
 		w.kill()

@@ -15,7 +15,7 @@ var rejectedTests = map[string]func(*world){
 	"DismissesByName":        dismissesByName,
 	"ReopensOpenRowsOnly":    reopensOpenRowsOnly,
 	"ReopensByName":          reopensByName,
-	"FirstUnsent":            firstUnsent,
+	"FirstPending":           firstPending,
 	"ChecksPending":          checksPending,
 }
 
@@ -171,50 +171,38 @@ func reopensByName(w *world) {
 // first checks the number of the row that goes first.
 func (w *world) first(what string, run int64, want string) {
 	w.Helper()
-	item, err := w.FirstUnsent(w.Context(), run)
+	row, err := w.FirstPending(w.Context(), run)
 	w.must(err)
 	got := ""
-	if item != nil {
-		got = item.Number
+	if row != nil {
+		got = row.Item.Number
 	}
 	w.same("first row "+what, got, want)
 }
 
-func firstUnsent(w *world) {
+func firstPending(w *world) {
 	run := w.run(plan(), entries(5, 9)...)
 	again := w.run(plan(), entries(7, 12)...)
 	w.first("of a new account", run.ID, "1Z-0005")
 	w.first("of another input", again.ID, "1Z-0007")
-	b := w.claim(run.ID, 1)
-	w.first("while one is sent", again.ID, "")
-	w.must(w.Settle(w.Context(), []ledger.Settlement{{Batch: b[0].ID, State: ledger.Pending, Began: sent}}))
-	w.first("when it was not sent after all", run.ID, "1Z-0005")
-	w.settle(ledger.Rejected, w.claim(run.ID, 1)...)
-	w.first("when one was rejected", run.ID, "")
-	p := plan()
-	p.Account = "other"
-	w.first("of another account", w.run(p, entries(1, 2)...).ID, "1Z-0001")
-
-	// A row that a query found is not sent, and shows that the store is not new.
-	p.Account, p.CheckFirst = "third", true
-	checked := w.run(p, entries(1, 2)...)
-	p.CheckFirst = false
-	plain := w.run(p, entries(3, 4)...)
-	w.first("beside rows to be asked for", plain.ID, "1Z-0003")
-	w.first("of rows to be asked for", checked.ID, "")
-	w.resolve(checked.ID, ledger.Accepted, 1, w.unknown(checked.ID)[0])
-	w.first("beside a row that was found", plain.ID, "")
+	w.settle(ledger.Accepted, w.claim(run.ID, 1)...)
+	w.first("that is not accepted", again.ID, "1Z-0008")
+	w.settle(ledger.Rejected, w.claim(run.ID, 9)...)
+	w.first("when none is pending", run.ID, "")
+	sibling := parcel(1, entries(12, 12)[0].Item.ReferID, "other")
+	other := w.run(plan(), sibling)
+	row, err := w.FirstPending(w.Context(), other.ID)
+	w.must(err)
+	w.same("siblings", row.Siblings, int64(1))
 }
 
 func checksPending(w *world) {
 	run := w.run(plan(), entries(1, 5)...)
-	p := plan()
-	p.Account = "other"
-	other := w.run(p, entries(1, 2)...)
+	other := w.run(plan(), entries(8, 9)...)
 	b := w.claim(run.ID, 1)
 	w.must(w.Settle(w.Context(), []ledger.Settlement{{Batch: b[0].ID, State: ledger.Pending, Began: sent}}))
 	for _, want := range []int64{5, 0} {
-		n, err := w.CheckPending(w.Context(), account)
+		n, err := w.CheckPending(w.Context(), run.ID)
 		w.must(err)
 		w.same("to be asked for", n, want)
 	}

@@ -19,7 +19,6 @@ var unknownTests = map[string]func(*world){
 	"QuestionsAccepted":         questionsAccepted,
 	"ChecksFirst":               checksFirst,
 	"Controls":                  controls,
-	"Contact":                   contact,
 	"BatchLimits":               batchLimits,
 }
 
@@ -301,17 +300,54 @@ func controls(w *world) {
 	w.same("of another account", len(got), 0)
 }
 
-func contact(w *world) {
-	for _, want := range []bool{false, true, true} {
-		got, err := w.Contacted(w.Context(), account)
+// proofs are recorded only by rows that are still where they were queried.
+func proofs(w *world) {
+	ctx, at := w.Context(), time.UnixMilli(5000)
+	run := w.run(plan(), entries(1, 4)...)
+	b := w.claim(run.ID, 2)
+	w.settle(ledger.Unknown, b...)
+	prove := func(shape string, state, in ledger.State, want bool, rows ...ledger.UnknownRow) {
+		w.Helper()
+		held, err := w.Prove(ctx, account, ledger.Proof{Shape: shape, State: state, Proven: at, Run: run.ID}, in, rows)
 		w.must(err)
-		w.same("contacted", got, want)
-		w.must(w.RecordContact(w.Context(), account))
-		w.kill()
+		w.same("held "+shape, held, want)
 	}
-	got, err := w.Contacted(w.Context(), "another")
-	w.must(err)
-	w.same("another account", got, false)
+	rows := w.unknown(run.ID)
+	prove("refused", ledger.Pending, ledger.Unknown, true, rows...)
+	prove("refused", ledger.Unknown, ledger.Unknown, true, rows...)
+	prove("refused", ledger.Pending, ledger.Unknown, true, rows...) // what failed once stays so
+	prove("taken", ledger.Accepted, ledger.Accepted, false, rows[0])
+	w.resolve(run.ID, ledger.Accepted, 1, rows[0])
+	prove("taken", ledger.Accepted, ledger.Accepted, true, rows[0])
+	prove("of a row that was found", ledger.Pending, ledger.Unknown, false, rows...)
+	w.resolve(run.ID, ledger.Pending, 1, rows[1])
+	prove("of a row in another batch", ledger.Pending, ledger.Pending, false, rows[1])
+	w.kill()
+	kept := func(account string) []ledger.Proof {
+		got, err := w.Proofs(ctx, account)
+		w.must(err)
+		return got
+	}
+	refused := ledger.Proof{Shape: "refused", State: ledger.Unknown, Proven: at, Run: run.ID}
+	w.same("proofs", kept(account), []ledger.Proof{refused, {Shape: "taken", State: ledger.Accepted, Proven: at, Run: run.ID}})
+	w.same("of another account", len(kept("other")), 0)
+	w.must(w.Disprove(ctx, "other", "taken"))
+	w.must(w.Disprove(ctx, account, "taken"))
+	w.same("without the one that failed", kept(account), []ledger.Proof{refused})
+}
+
+func rowsWaitForAProof(w *world) {
+	run := w.run(plan(), entries(1, 2)...)
+	b := w.claim(run.ID, 1)[0]
+	w.must(w.Settle(w.Context(), []ledger.Settlement{{Batch: b.ID, State: ledger.Unknown, Shape: "400", Began: time.UnixMilli(1)}}))
+	for _, x := range w.unknown(run.ID) {
+		w.same("shape", x.Shape, "400")
+		w.resolve(run.ID, ledger.Unknown, 1, x)
+	}
+	for _, x := range w.unknown(run.ID) {
+		w.same("once it was queried", x.Shape, "")
+	}
+	w.same("pending", w.Settle(w.Context(), []ledger.Settlement{{Batch: b.ID, State: ledger.Pending, Shape: "400"}}) != nil, true)
 }
 
 func batchLimits(w *world) {

@@ -112,6 +112,8 @@ type Reply struct {
 	Answer     []byte        // as received; nil if none came
 	Body       *Body         // Answer, parsed; nil if none came
 	AnswerCut  bool          // more came than was read, or it broke off
+	Shape      string        // see [Body.Shape]; empty if no whole answer came
+	Agrees     bool          // the answer does not contradict the number of rows, see [Body.Shape]
 	RetryAfter time.Duration // how long the service asked to wait; 0 if it did not say
 	Began      time.Time
 	Took       time.Duration

@@ -176,7 +176,7 @@ func TestInputThatChangesWhileItIsSent(t *testing.T) {
 			t.Error(err)
 		}
 	})}
-	err = runCreate(t.Context(), call, createOptions{Files: []string{path}, Flags: input.Flags{Format: "auto"}, Options: send.Options{Unknown: "reconcile", Settle: "2m", Canary: true}})
+	err = runCreate(t.Context(), call, createOptions{Files: []string{path}, Flags: input.Flags{Format: "auto"}, Options: send.Options{Unknown: "reconcile", Settle: "2m"}})
 	code, hint := command.CodeAndHint(err)
 	var res send.Result
 	if err := json.Unmarshal(stdout.Bytes(), &res); err != nil {

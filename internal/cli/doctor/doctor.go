@@ -63,6 +63,7 @@ settings, and takes at most 15 seconds, with --probe two minutes.
   api-key        where the key comes from, and whether the service accepts it (access)
   connection     the service's host, proxy, TLS certificate and clock
   store          version, permissions, free space; whether its tables are sound
+  responses      what is proven of the responses to create, see "waybill help rows"
   webhooks       secret, signature scheme, listeners that run, and their targets
   version        of waybill, and what the terminal can show
 
@@ -73,8 +74,7 @@ Listeners get a HEAD request; targets get a connection and no request.
 response "no such tracking" looks like, and an existing tracking to find the
 parameter for tracking numbers: the existing number must be found, a random one
 must not. The existing tracking is REF, or else an accepted row of the store. A
-setting that does not match is a problem, with the command that sets it. The
-assumptions of "waybill help rows" are shown too.
+setting that does not match is a problem, with the command that sets it.
 
 --bundle writes what was found to a ZIP file for those who help, without keys and
 secrets. An existing file is not replaced.

@@ -314,7 +314,16 @@ var scenes = []struct {
 		s.args = []string{"--offline"}
 	}, []*kind{connectionUnknown, keyNotTried, storeNotTried}},
 
-	{"a store", func(s *scene) { s.store() }, []*kind{storeFound, storeSound, spaceEnough, listenerNone}},
+	{"a store", func(s *scene) { s.store() }, []*kind{storeFound, storeSound, spaceEnough, listenerNone, responsesUnproven}},
+	{"what is proven", func(s *scene) {
+		s.set("WAYBILL_ACCOUNT", "shop")
+		db := s.store()
+		for _, state := range []ledger.State{ledger.Accepted, ledger.Pending, ledger.Unknown} {
+			if _, err := db.Prove(s.t.Context(), "shop", ledger.Proof{Shape: string(state), State: state, Proven: time.Now(), Run: 1}, state, nil); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}, []*kind{responsesTaken, responsesNotTaken, responsesDoubtful}},
 	{"no place for a store", func(s *scene) { s.alter = func(x *examination) { x.call.Config.Store = "" } }, []*kind{storeWithoutPlace}},
 	{"another file", func(s *scene) { s.set("WAYBILL_STORE", s.write("w.db", 0o600, strings.Repeat("no database", 999))) }, []*kind{storeUnusable}},
 	{"no server", func(s *scene) { s.set("WAYBILL_STORE", "postgres://u@"+noHost+"/db") }, []*kind{storeUnusable}},
@@ -375,7 +384,7 @@ var scenes = []struct {
 	{"a target over http", func(s *scene) { s.sink("http://"+noHost, true) }, []*kind{targetUnencrypted, targetUnreachable}},
 	{"a target that is forbidden", func(s *scene) { s.sink("http://169.254.169.254/", false) }, []*kind{targetNotTried}},
 
-	{"a probe", func(s *scene) { s.probe("trackingNumber", 404, `{"message":"x"}`, "K") }, []*kind{absenceRecognised, numberFound, batchUnchecked}},
+	{"a probe", func(s *scene) { s.probe("trackingNumber", 404, `{"message":"x"}`, "K") }, []*kind{absenceRecognised, numberFound}},
 	{"a probe of other settings", func(s *scene) { s.probe("number", 200, `{"message":"no data"}`, "K") }, []*kind{absenceUnset, numberUnset}},
 	{"a probe of a page", func(s *scene) { s.probe("", 200, "<html>", "K") }, []*kind{absenceUnknown, numberUnknown}},
 	{"a probe without a tracking", func(s *scene) { s.probe("number", 200, `{"message":"no data"}`, "gone") }, []*kind{absenceUnproven, numberUntried}},
@@ -456,7 +465,6 @@ func TestFindings(t *testing.T) {
 		})
 	}
 	note(settingFindings("store", []store.Setting{{Name: "fsync", Value: "off", Warning: "turn it on"}}))
-	note(assumptionFindings([]ledger.CheckedAssumption{{Assumption: ledger.RefusedNotStored, Holds: true}, {Assumption: ledger.ConflictNotStored}}))
 	note(contactFindings(api.Contact{Err: errors.New("invalid proxy address")}))
 	source, err := os.ReadFile("finding.go")
 	if err != nil {

@@ -142,9 +142,10 @@ var (
 	numberUnset       = &kind{"number", problem, "set query.tracking_number_param to what finds it", ""}
 	numberUnknown     = &kind{"number", problem, unknownHint, ""}
 	numberUntried     = &kind{"number", problem, "name a tracking that the service has: waybill doctor --probe REF; `waybill list` lists what was created", ""}
-	batchNotStored    = &kind{"batches", ok, "", ""}
-	batchStored       = &kind{"batches", warning, "rows of such batches are checked one by one", ""}
-	batchUnchecked    = &kind{"batches", notChecked, "", ""}
+	responsesTaken    = &kind{"responses", ok, "", ""}
+	responsesNotTaken = &kind{"responses", ok, "", ""}
+	responsesDoubtful = &kind{"responses", warning, "rows of such batches are checked one by one", ""}
+	responsesUnproven = &kind{"responses", notChecked, "", ""}
 	probeFailed       = &kind{"probe", problem, "correct what the other checks show, then probe again", ""}
 
 	settingsUnusable = &kind{"", notChecked, "correct it first, then run this command again", ""}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -29,41 +28,25 @@ func (x *examination) probe(ctx context.Context) []finding {
 	}
 	c := x.call.Config
 	p := prober{service: client, gate: x.call.Gate, numberParam: c.Query.TrackingNumberParam, patience: cmp.Or(c.Timeout, command.QueryTimeout)}
-	known, batches, err := x.readKnown(ctx, client)
+	known, err := x.knownItems(ctx, client)
 	if err != nil {
 		return []finding{found(probeFailed, "%v", err).hinted(command.HintOf(err))}
 	}
 	result, err := p.probe(ctx, known)
 	if err != nil {
-		return append(batches, found(probeFailed, "%v", err))
+		return []finding{found(probeFailed, "%v", err)}
 	}
-	return append([]finding{x.absenceFinding(result.absent), x.numberFinding(result)}, batches...)
-}
-
-// readKnown returns trackings that the service should show, and what is known of the
-// account's assumptions, which "waybill help rows" lists.
-func (x *examination) readKnown(ctx context.Context, client *api.Client) ([]tracking.Item, []finding, error) {
-	db, err := x.call.StoreIfAny(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	var checked []ledger.CheckedAssumption
-	account := x.call.Account(ctx)
-	if db != nil {
-		if checked, err = db.Accounts.Assumptions(ctx, account); err != nil {
-			return nil, nil, err
-		}
-	}
-	known, err := x.knownItems(ctx, client, db, account)
-	return known, assumptionFindings(checked), err
+	return []finding{x.absenceFinding(result.absent), x.numberFinding(result)}
 }
 
 // knownItems returns the trackings with the REF of the command line. Without one they
 // are accepted rows of the store.
-func (x *examination) knownItems(ctx context.Context, client *api.Client, db *app.Store, account string) ([]tracking.Item, error) {
-	if x.ref == "" && db == nil {
-		return nil, nil
+func (x *examination) knownItems(ctx context.Context, client *api.Client) ([]tracking.Item, error) {
+	db, err := x.call.StoreIfAny(ctx)
+	if err != nil || x.ref == "" && db == nil {
+		return nil, err
 	}
+	account := x.call.Account(ctx)
 	if x.ref == "" {
 		return knownItems(db.Trackings.Statuses(ctx, account, ledger.Filter{Limit: maxRead}))
 	}
@@ -156,31 +139,6 @@ func (x *examination) numberFinding(r result) finding {
 	f := found(numberUnset, "found by %s; configured: %s", r.works, configured)
 	f.NextCommand = x.call.CommandLine("config", "set", "query.tracking_number_param", r.works)
 	return f
-}
-
-func assumptionFindings(checked []ledger.CheckedAssumption) []finding {
-	var all []finding
-	for _, a := range []struct {
-		assumption ledger.Assumption
-		name       string
-	}{
-		{ledger.RefusedNotStored, "batch refused (400, 422)"},
-		{ledger.ConflictNotStored, "batch refused (409)"},
-		{ledger.ThrottledNotStored, "batch throttled (429)"},
-	} {
-		f := found(batchUnchecked, "%s: not checked yet; assumed: nothing is stored", a.name)
-		for _, c := range checked {
-			switch when := c.Checked.Local().Format(time.RFC3339); {
-			case c.Assumption != a.assumption:
-			case c.Holds:
-				f = found(batchNotStored, "%s: nothing is stored (checked %s)", a.name, when)
-			default:
-				f = found(batchStored, "%s: rows may be stored, so each is checked (found %s)", a.name, when)
-			}
-		}
-		all = append(all, f)
-	}
-	return all
 }
 
 type result struct {

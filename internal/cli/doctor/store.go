@@ -20,6 +20,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
@@ -110,7 +111,31 @@ func (x *examination) openStore(ctx context.Context, place string, db *store.DB)
 	}
 	all := settingFindings(fmt.Sprintf("%s (%s)", place, x.call.Config.Origin("store")), settings)
 	all = append(all, x.soundness(ctx, db))
-	return append(all, x.users(ctx, db)...)
+	all = append(all, x.users(ctx, db)...)
+	return append(all, x.responses(ctx, db)...)
+}
+
+// responses says what is proven of the service's responses to creates.
+func (x *examination) responses(ctx context.Context, db *store.DB) []finding {
+	proofs, err := db.Proofs(ctx, x.call.Account(ctx))
+	if err != nil {
+		return []finding{unopened(x.call.Config.Store, err)}
+	}
+	var all []finding
+	for _, p := range proofs {
+		kind, means := responsesTaken, "the rows exist"
+		switch p.State {
+		case ledger.Pending:
+			kind, means = responsesNotTaken, "no row exists"
+		case ledger.Unknown:
+			kind, means = responsesDoubtful, "rows may exist"
+		}
+		all = append(all, found(kind, "%s: %s (proven %s, run %d)", p.Shape, means, p.Proven.Local().Format(time.DateOnly), p.Run))
+	}
+	if len(all) == 0 {
+		all = append(all, found(responsesUnproven, "nothing is proven yet: the next create sends one row first"))
+	}
+	return all
 }
 
 func settingFindings(name string, settings []store.Setting) []finding {

@@ -35,7 +35,7 @@ type Options struct {
 	RetryRejected   bool
 	RetryAbsent     bool
 	CheckFirst      bool
-	Canary          bool
+	SkipProof       bool
 }
 
 // Flags adds the flags that every command which sends has.
@@ -45,11 +45,11 @@ func (o *Options) Flags(cmd *cobra.Command) {
 	command.Choice(f, &o.Unknown, "unknown", string(bulk.Reconcile), "`ACTION` for rows with unknown outcome", string(bulk.Reconcile), string(bulk.ResendOne), string(bulk.Resend), string(bulk.Keep))
 	f.StringVar(&o.Settle, "settle", "2m", "`DURATION` between the two checks that an unknown row does not exist")
 	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop after more than `N` rejected rows (0 for no limit)")
-	f.BoolVar(&o.Canary, "canary", true, "send the first row of an account alone and check it")
+	f.BoolVar(&o.SkipProof, "skip-proof", false, "take the service's responses for what they seem to mean, unchecked")
 	f.BoolVar(&o.SameAccount, "same-account", false, "the API key is new, the account is the same")
 	f.BoolVar(&o.SeparateAccount, "separate-account", false, "the API key is also used for another account, and this one is separate")
-	command.Section(f, RowsSection, "unknown", "settle", "max-rejects")
-	command.Section(f, "Account", "canary", "same-account", "separate-account")
+	command.Section(f, RowsSection, "unknown", "settle", "max-rejects", "skip-proof")
+	command.Section(f, "Account", "same-account", "separate-account")
 }
 
 // CheckFirstFlag adds --check-first.
@@ -78,8 +78,8 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 		return bulk.Policy{}, command.Usagef("omit --unknown", "--absent can't be used with --unknown %s", o.Unknown)
 	}
 	p := bulk.Policy{
-		Unknown: unknown, Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent, Canary: o.Canary,
-		AskFirst: !o.CheckFirst, CheckFirst: o.CheckFirst, RefusedMeansNone: cfg.Bulk.RefusedMeansNone, GiveUpAfter: connectTimeout, QueryTimeout: command.QueryTimeout, Workers: cfg.Concurrency,
+		Unknown: unknown, Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent,
+		SkipProof: o.SkipProof, CheckFirst: o.CheckFirst, GiveUpAfter: connectTimeout, QueryTimeout: command.QueryTimeout, Workers: cfg.Concurrency,
 	}
 	if cfg.Timeout > 0 && !o.Wait {
 		p.GiveUpAfter, p.QueryTimeout = cfg.Timeout, cfg.Timeout

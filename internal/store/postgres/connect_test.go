@@ -20,6 +20,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pgtest"
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -197,7 +198,7 @@ func TestStandbyIsPassedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := made.RecordContact(t.Context(), "a"); err != nil {
+	if err := made.LowerBatchLimit(t.Context(), "a", ledger.Async, 7); err != nil {
 		t.Fatal(err)
 	}
 	standby, err := s.Standby(t.Context(), "listen_addresses='127.0.0.1'")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pgtest"
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -72,11 +73,11 @@ func TestOpen(t *testing.T) {
 		if db.New() != isNew || db.Writable() != nil || !strings.HasPrefix(url, "postgres://waybill@") || db.Place() == "" {
 			t.Errorf("new %v, writable %v, place %s", db.New(), db.Writable(), db.Place())
 		}
-		if err := db.RecordContact(t.Context(), "a"); err != nil {
+		if err := db.LowerBatchLimit(t.Context(), "a", ledger.Async, 7); err != nil {
 			t.Error(err)
 		}
-		if known, err := db.Contacted(t.Context(), "a"); err != nil || !known {
-			t.Errorf("what was written: %v, %v", known, err)
+		if rows, err := db.BatchLimit(t.Context(), "a", ledger.Async); err != nil || rows != 7 {
+			t.Errorf("what was written: %v, %v", rows, err)
 		}
 		if err := db.Check(t.Context()); err != nil {
 			t.Error(err)
@@ -89,7 +90,7 @@ func TestOpen(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		wantKind(t, db.Writable(), store.ErrReadOnly)
-		wantKind(t, db.RecordContact(t.Context(), "a"), store.ErrReadOnly)
+		wantKind(t, db.LowerBatchLimit(t.Context(), "a", ledger.Async, 7), store.ErrReadOnly)
 		if _, err := db.AccountNames(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -22,7 +22,6 @@ CREATE TABLE accounts (
 	id        INTEGER PRIMARY KEY,
 	name      TEXT NOT NULL UNIQUE,
 	salt      BLOB NOT NULL, -- key of the fingerprints of its API keys
-	contacted BIGINT NOT NULL DEFAULT 0, -- 0, 1: a row sent for the account was found by a query once
 	max_v1    BIGINT NOT NULL DEFAULT 0, -- the largest batch that the service may take, where one was too large
 	max_v2    BIGINT NOT NULL DEFAULT 0
 );
@@ -33,13 +32,14 @@ CREATE TABLE keyprints (
 	PRIMARY KEY (account_id, print)
 ) WITHOUT ROWID;
 
--- What asking the service showed of an account's assumptions, see package ledger.
-CREATE TABLE assumptions (
+-- What queries proved of the answers to creates, see package ledger.
+CREATE TABLE proofs (
 	account_id BIGINT NOT NULL,
-	name       TEXT NOT NULL,
-	holds      BIGINT NOT NULL, -- 0, 1
-	checked    BIGINT NOT NULL,
-	PRIMARY KEY (account_id, name)
+	shape      TEXT NOT NULL,
+	state      TEXT NOT NULL, -- of the rows of a batch with that answer: accepted, pending, unknown
+	proven     BIGINT NOT NULL,
+	run_id     BIGINT NOT NULL, -- whose rows proved it
+	PRIMARY KEY (account_id, shape)
 ) WITHOUT ROWID;
 
 -- Commands that ask about many trackings and have not asked about all of them.
@@ -111,7 +111,7 @@ CREATE TABLE batches (
 	took        BIGINT NOT NULL, -- microseconds
 	http_status BIGINT NOT NULL,
 	reason      TEXT NOT NULL,
-	assumption  TEXT NOT NULL DEFAULT '' -- that its unknown rows wait for
+	shape       TEXT NOT NULL DEFAULT '' -- of its answer, that its unknown rows wait for a proof of
 );
 CREATE INDEX batches_of_run ON batches (run_id);
 CREATE INDEX batches_pending ON batches (run_id) WHERE state = 'pending';

@@ -20,33 +20,11 @@ func timeout(t *testing.T, d time.Duration) (context.Context, context.CancelFunc
 	return context.WithTimeout(t.Context(), d)
 }
 
-func TestFirstContactIsOneRowAlone(t *testing.T) {
-	db, f := open(t), newFake()
-	run := stage(t, db, ledger.Async, 10, 35)
-	j := proving(db, run, f)
-	j.Canary, j.Workers = true, 1
-	execute(t, j, db, ledger.Counts{Accepted: 35})
-	if !slices.Equal(f.sizes, []int{1, 9, 10, 10, 5}) || f.asked != 1 {
-		t.Errorf("requests of %v rows, asked %d times; want one alone, asked for", f.sizes, f.asked)
-	}
-	// An account that was in contact, and a single batch, need none.
-	j = proving(db, stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("x", 20)...), f)
-	j.Canary = true
-	execute(t, j, db, ledger.Counts{Accepted: 20})
-	db, f = open(t), newFake()
-	j = proving(db, stage(t, db, ledger.Async, 10, 10), f)
-	j.Canary = true
-	execute(t, j, db, ledger.Counts{Accepted: 10})
-	if len(f.sizes) != 1 {
-		t.Errorf("requests of %v rows; want one", f.sizes)
-	}
-}
-
 // What a run notes is noted once, however often a request is repeated.
 func TestNotesOfARun(t *testing.T) {
 	first := "First run for this account: sending one row first"
 	for name, tt := range map[string]struct {
-		canary bool
+		proves bool
 		create func(nth int, items []tracking.Item) (bool, *tracking.Reply)
 		want   []string
 	}{
@@ -79,10 +57,10 @@ func TestNotesOfARun(t *testing.T) {
 			db, f := open(t), newFake()
 			f.create = tt.create
 			j := proving(db, stage(t, db, ledger.Async, 10, 40), f)
-			j.Canary, j.Workers = tt.canary, 1
+			j.SkipProof, j.Workers = !tt.proves, 1
 			var notes []string
 			j.Note = func(format string, args ...any) {
-				if note := fmt.Sprintf(format, args...); !strings.HasPrefix(note, "First batch of this account") {
+				if note := fmt.Sprintf(format, args...); !strings.HasPrefix(note, "First response with") {
 					notes = append(notes, note)
 				}
 			}
@@ -106,7 +84,7 @@ func TestInterruptedRunAnnouncesNoCheck(t *testing.T) {
 		return true, lost()
 	}
 	j := proving(db, stage(t, db, ledger.Async, 10, 40), f)
-	j.Canary, j.Workers = false, 1
+	j.Workers = 1
 	var notes []string
 	j.Note = func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	_, err := j.Execute(t.Context(), soft)
@@ -120,19 +98,19 @@ func TestFirstRowThatIsNotShownStopsTheRun(t *testing.T) {
 	f.blind = true
 	run := stage(t, db, ledger.Async, 10, 35)
 	j := proving(db, run, f)
-	j.Canary, j.QueryTimeout = true, time.Second
+	j.SkipProof, j.QueryTimeout = false, time.Second
 	_, err := j.Execute(t.Context(), t.Context())
 	var stop *bulk.StopError
 	if !errors.As(err, &stop) || stop.Cause != tracking.OutcomeUnknown {
 		t.Errorf("err = %v", err)
 	}
-	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 1, Pending: 34}) {
+	if c := counts(t, db, run); c != (ledger.Counts{Unknown: 1, Pending: 34}) {
 		t.Errorf("%+v", c)
 	}
 	// The next try asks for that row, and sends no other one first.
 	f.blind = false
 	j = proving(db, run, f)
-	j.Canary, j.Workers = true, 1
+	j.SkipProof, j.Workers = false, 1
 	execute(t, j, db, ledger.Counts{Accepted: 35})
 	if !slices.Equal(f.sizes[:2], []int{1, 9}) {
 		t.Errorf("requests of %v rows", f.sizes)
@@ -143,7 +121,7 @@ func TestRejectedFirstRowIsNotTheLastTry(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create = poison("R0", "R1")
 	j := proving(db, stage(t, db, ledger.Async, 10, 35), f)
-	j.Canary = true
+	j.SkipProof = false
 	execute(t, j, db, ledger.Counts{Accepted: 33, Rejected: 2})
 	if !slices.Equal(f.sizes[:3], []int{1, 1, 1}) {
 		t.Errorf("requests of %v rows", f.sizes)
@@ -154,7 +132,7 @@ func TestFirstRowOfUnknownOutcomeIsAskedFor(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create = losing(1, 1, true)
 	j := proving(db, stage(t, db, ledger.Async, 10, 35), f)
-	j.Canary = true
+	j.SkipProof = false
 	execute(t, j, db, ledger.Counts{Accepted: 35})
 	if f.twice() > 0 || f.sizes[1] == 1 {
 		t.Errorf("requests of %v rows, %d twice", f.sizes, f.twice())
@@ -184,11 +162,11 @@ func TestPauseBeyondPatienceStops(t *testing.T) {
 func TestPausesBetweenQueriesAreWaitedFor(t *testing.T) {
 	for name, tt := range map[string]struct {
 		create func(int, []tracking.Item) (bool, *tracking.Reply)
-		canary bool
+		proves bool
 		size   int
 		want   ledger.Counts
 	}{
-		"first contact":        {canary: true, size: 10, want: ledger.Counts{Accepted: 20}},
+		"first contact":        {proves: true, size: 10, want: ledger.Counts{Accepted: 20}},
 		"unknown rows":         {create: losing(1, 1, true), size: 10, want: ledger.Counts{Accepted: 20}},
 		"a row refused alone":  {create: poison("R0"), size: 1, want: ledger.Counts{Accepted: 19, Rejected: 1}},
 		"a row that conflicts": {create: conflict("R0"), size: 1, want: ledger.Counts{Accepted: 19, Rejected: 1}},
@@ -205,7 +183,7 @@ func TestPausesBetweenQueriesAreWaitedFor(t *testing.T) {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				j := proving(db, run, f)
-				j.Canary, j.QueryTimeout, j.GiveUpAfter = tt.canary, 15*time.Second, 2*time.Minute
+				j.SkipProof, j.QueryTimeout, j.GiveUpAfter = !tt.proves, 15*time.Second, 2*time.Minute
 				execute(t, j, db, tt.want)
 			})
 		})

@@ -1,0 +1,203 @@
+package bulk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// maxFirst is how many first rows of an account are sent, one by one, before one of them
+// is accepted.
+const maxFirst = 5
+
+// checkPendingFirst makes pending rows unknown where the user wants that, so that they are
+// queried before they are sent.
+func (j *Job) checkPendingFirst(ctx context.Context) error {
+	if !j.CheckFirst {
+		return nil
+	}
+	_, err := j.Ledger.CheckPending(ctx, j.Run.ID)
+	return err
+}
+
+// askBeforeFirst queries the first row that the run sends: a store that was restored from
+// a backup, or is another machine's, does not know all that was sent. If the service has
+// the row, the run stops. An answer that proves nothing does not stop it.
+func (j *Job) askBeforeFirst(ctx context.Context) error {
+	if j.SkipProof || j.CheckFirst || j.Unknown == Resend || j.firstAsked {
+		return nil
+	}
+	first, err := j.Ledger.FirstPending(ctx, j.Run.ID)
+	if first == nil || err != nil {
+		return err
+	}
+	e, err := j.queryFirst(ctx, first.Item)
+	if err != nil {
+		return err
+	}
+	j.firstAsked = true
+	found := e.Presence == tracking.PresenceNamed
+	if e.Presence == tracking.PresenceProcessing && first.Siblings == 0 {
+		proofs := []*proof{{conclusion: present, ifNoSiblings: true}}
+		if err := j.dropUnprovenProcessing(ctx, proofs); err != nil {
+			return err
+		}
+		found = proofs[0].conclusion == present
+	}
+	switch {
+	case found:
+		return &StopError{Known: &first.Item, Why: fmt.Sprintf("the service already has referId %q, but this store has not sent it", first.Item.ReferID)}
+	case e.Presence != tracking.PresenceAbsent:
+		j.detail("Can't find out whether the service has the first row, referId %q: %s", first.Item.ReferID, describeEvidence(e))
+	}
+	return nil
+}
+
+// queryFirst queries a row by its referId. Without a connection, and while the
+// service asks for pauses, it goes on, and stops, as a create does; other failures
+// prove nothing.
+func (j *Job) queryFirst(ctx context.Context, item tracking.Item) (tracking.Evidence, error) {
+	for {
+		e := query.Evidence(ctx, j.Gate, func() tracking.Evidence {
+			return j.Service.Evidence(ctx, tracking.Query{ReferID: item.ReferID}, item)
+		})
+		switch {
+		case ctx.Err() != nil:
+			return e, context.Cause(ctx)
+		case e.Unauthorized:
+			return e, stopFor(tracking.OutcomeUnauthorized, e.Err)
+		case e.Throttled && j.outOfPatience(e.RetryAfter):
+			return e, stopFor(tracking.OutcomeThrottled, e.Err)
+		case e.Unconnected && j.outOfPatience(0):
+			return e, stopFor(tracking.OutcomeNotSent, e.Err)
+		case !e.Throttled && !e.Unconnected:
+			return e, nil
+		}
+	}
+}
+
+// sendFirst sends rows alone, one after the other, until it is proven how the service says
+// that it accepted rows of the account.
+func (d *dispatch) sendFirst(ctx, soft context.Context) error {
+	for tried := 0; !d.SkipProof && !d.knowsAccount(); tried++ {
+		if tried == maxFirst {
+			return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: none of the first %d rows was accepted", maxFirst)}
+		}
+		o, err := d.sendOne(ctx, soft)
+		if stop := (*StopError)(nil); errors.As(err, &stop) && stop.checkFirst {
+			err = d.proveShapes(soft)
+		} else if o == nil {
+			return err // none is left, or the end of soft
+		}
+		if err != nil {
+			return err
+		}
+		if o != nil && o.settlement.State == ledger.Unknown {
+			stop := stopWith(o.reply, "stopped: the outcome of the first row is unknown")
+			stop.recheck = "The first row got no answer; checking it"
+			return stop
+		}
+	}
+	if d.proofsDue { // rows that were refused before one was accepted
+		return d.proveShapes(soft)
+	}
+	return nil
+}
+
+// resendOne sends one unknown row again, alone: once the service shows it, it is
+// the control for the others. The risk is that this row is created twice.
+func (j *Job) resendOne(ctx, soft context.Context, row ledger.Resolution) error {
+	held, err := j.Ledger.Resolve(soft, j.Run.ID, []ledger.Resolution{row})
+	if err != nil || held == 0 { // 0: another process settled it
+		return err
+	}
+	j.uncountSent([]ledger.Resolution{row})
+	j.note("No accepted row in this account: sending one row with unknown outcome again (--unknown resend-one)")
+	d, err := j.dispatch(soft)
+	if err != nil {
+		return err
+	}
+	return d.sendFirst(ctx, soft)
+}
+
+// sendOne sends one row alone and records its outcome. It returns nil if none is
+// left, or soft ended.
+func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
+	for {
+		pass, err := d.Gate.Enter(soft)
+		if err != nil {
+			return nil, nil //nolint:nilerr,nilnil // the end of soft is no failure
+		}
+		b, ok, err := d.claimFirst(soft)
+		if err != nil || !ok {
+			pass.Release()
+			return nil, err
+		}
+		if err := d.noteFirst(soft); err != nil {
+			return nil, err
+		}
+		o := sentBatch{batch: b}
+		if o.reply, err = d.create(ctx, soft, o.batch, pass); err != nil {
+			return nil, err
+		} else if o.reply == nil {
+			continue
+		}
+		stop := d.adapt(pass, o.reply)
+		o.settlement = d.settlementOf(ctx, soft, o.batch, o.reply)
+		if err := d.record(context.WithoutCancel(ctx), []sentBatch{o}); err != nil {
+			return nil, err
+		}
+		if stop == nil {
+			stop = d.applyOutcome(ctx, o)
+		}
+		if stop != nil {
+			return nil, stop
+		}
+		if o.settlement.State != ledger.Pending {
+			return &o, nil
+		}
+	}
+}
+
+// noteFirst tells the user, once, that more rows follow when the first was found.
+func (d *dispatch) noteFirst(ctx context.Context) error {
+	if d.firstNoted {
+		return nil
+	}
+	d.firstNoted = true
+	c, err := d.Ledger.CountRows(context.WithoutCancel(ctx), d.Run.ID)
+	if c.Pending > 0 {
+		d.note("First run for this account: sending one row first")
+	}
+	return err
+}
+
+// claimFirst claims one row, once some of the input is staged.
+func (d *dispatch) claimFirst(soft context.Context) (ledger.Batch, bool, error) {
+	if d.Feed != nil {
+		if _, err := d.Feed.awaitFull(soft); err != nil {
+			return ledger.Batch{}, false, err
+		}
+	}
+	claimed, err := d.claimBatches(context.WithoutCancel(soft), 1, 1)
+	if err != nil || len(claimed) == 0 {
+		return ledger.Batch{}, false, err
+	}
+	return claimed[0], true, nil
+}
+
+// describeEvidence describes an answer that does not show a row.
+func describeEvidence(e tracking.Evidence) string {
+	switch {
+	case e.Presence == tracking.PresenceAbsent:
+		return "not found: " + e.Fingerprint
+	case e.Err != nil:
+		return e.Err.Error()
+	default:
+		return "its response " + e.Why
+	}
+}

@@ -1,0 +1,419 @@
+package bulk
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+const (
+	// shapeSample is how many rows of a batch are queried to prove what its answer means.
+	shapeSample = 3
+	// provenFor is how long a proof counts.
+	provenFor = 30 * 24 * time.Hour
+	// visibleAfter is how long the service has to show what it stored of a batch that it
+	// refused, at least: twice as long as it took to show the account's first row.
+	visibleAfter = 5 * time.Second
+)
+
+// shapes are what answers to creates mean. A worker whose answer has a shape that is not
+// proven makes the rows unknown and ends the sending; the shape is proven before anything
+// is sent again.
+type shapes struct {
+	proven       map[string]ledger.State // changed while no worker runs
+	proofsDue    bool                    // unknown rows may wait for a proof
+	namesRefused map[int64]bool          // waiting batches whose answer named the refused rows
+}
+
+// shapeOf returns the shape under which the proofs of an answer are kept.
+func (j *Job) shapeOf(r *tracking.Reply) string { return string(j.Run.Plan.Mode) + " " + r.Shape }
+
+// statusOf returns the HTTP status in such a shape.
+func statusOf(shape string) (status int) {
+	_, rest, _ := strings.Cut(shape, " ")
+	_, _ = fmt.Sscanf(rest, "%d", &status)
+	return status
+}
+
+// claimsTaken reports whether answers of a shape claim that the service has the rows.
+func claimsTaken(shape string) bool {
+	return tracking.OutcomeOf(statusOf(shape)) == tracking.OutcomeAccepted
+}
+
+// loadProofs reads what is proven of the account.
+func (j *Job) loadProofs(ctx context.Context) error {
+	all, err := j.Ledger.Proofs(ctx, j.Run.Plan.Account)
+	j.shapes = shapes{proven: map[string]ledger.State{}, namesRefused: map[int64]bool{}, proofsDue: true} // an earlier command may have left rows
+	for _, p := range all {
+		if time.Since(p.Proven) < provenFor {
+			j.proven[p.Shape] = p.State
+		}
+	}
+	return err
+}
+
+// knowsAccount reports whether it is proven how the service says that it accepted rows of
+// the account, or a query found a row that this run sent.
+func (j *Job) knowsAccount() bool {
+	if j.rowFound {
+		return true
+	}
+	for _, state := range j.proven {
+		if state == ledger.Accepted {
+			return true
+		}
+	}
+	return false
+}
+
+// applyProof makes the rows of a batch unknown unless it is proven that its answer means
+// what it seems to mean.
+func (d *dispatch) applyProof(s *ledger.Settlement, r *tracking.Reply) {
+	if d.SkipProof || r.HTTPStatus == 0 || s.State == ledger.Unknown {
+		return
+	}
+	shape, claimed := d.shapeOf(r), ledger.Pending
+	if s.State == ledger.Accepted {
+		claimed = ledger.Accepted
+	}
+	counts := claimed == ledger.Pending || r.Agrees
+	switch proven := d.proven[shape]; {
+	case counts && proven == claimed:
+		return
+	case counts && proven == "":
+		s.Shape = shape
+		d.mu.Lock()
+		d.proofsDue, d.namesRefused[s.Batch] = true, len(s.Rows) > 0
+		d.mu.Unlock()
+	}
+	s.State, s.Halve = ledger.Unknown, false
+	switch {
+	case !counts:
+		s.Reason = "the response does not count as many rows as were sent: checking each of them"
+	case claimed == ledger.Accepted:
+		s.Reason = "checking first whether the service has the rows of the batch"
+	default:
+		s.Reason += "; checking first whether the service stored rows of the batch"
+	}
+}
+
+// proveShapes proves each shape that unknown rows wait for, and makes the rows what their
+// answer said.
+func (j *Job) proveShapes(ctx context.Context) error {
+	if !j.proofsDue || j.SkipProof {
+		return nil
+	}
+	waiting := map[string][]ledger.UnknownRow{}
+	for x, err := range j.Ledger.Unknown(ctx, j.Run.ID) {
+		if err != nil {
+			return err
+		}
+		if x.Shape != "" {
+			waiting[x.Shape] = append(waiting[x.Shape], x)
+		}
+	}
+	j.proofsDue = false
+	for _, shape := range slices.Backward(slices.Sorted(maps.Keys(waiting))) { // successes last: they stop the run if they don't hold
+		rows := waiting[shape]
+		if j.proven[shape] == "" {
+			if err := j.proveShape(ctx, shape, sampleRows(firstBatch(rows))); err != nil {
+				return err
+			}
+		}
+		var err error
+		switch j.proven[shape] {
+		case ledger.Accepted:
+			err = j.resolveAll(ctx, ledger.Accepted, rows)
+		case ledger.Pending:
+			err = j.sendAgain(ctx, shape, rows)
+		case ledger.Unknown:
+			if tracking.OutcomeOf(statusOf(shape)) == tracking.OutcomeRows {
+				j.halveNextRoundLimit(len(firstBatch(rows)))
+			}
+		default:
+			j.proofsDue = true
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// proveShape proves what a shape means by rows of a batch with such an answer. What can't
+// be proven now stays unproven; if it never can, each row is queried.
+func (j *Job) proveShape(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
+	if claimsTaken(shape) {
+		return j.proveTaken(ctx, shape, rows)
+	}
+	return j.proveNotTaken(ctx, shape, rows)
+}
+
+// proveTaken queries rows that the service says it accepted until it shows them. Only the
+// time between an answer and the next query counts, not pauses that the service asks for.
+func (j *Job) proveTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
+	left, began := j.QueryTimeout, time.Now()
+	for retry := pace.NewRetry(j.QueryTimeout); ; {
+		seen, missing, err := j.proveRows(ctx, rows)
+		if err != nil {
+			return err
+		}
+		if len(seen) == 1 && seen[present] {
+			j.firstShownAfter = time.Since(began)
+			_, err := j.recordProof(ctx, shape, ledger.Accepted, ledger.Unknown, rows)
+			return err
+		}
+		wait := retry.Next()
+		if left -= wait; left < 0 {
+			if seen[present] {
+				j.warn("the service has only a part of the rows that it answered with %d to: checking each of them", statusOf(shape))
+				j.proven[shape] = ledger.Unknown
+				return nil
+			}
+			return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf("stopped: the service answered with %d, but does not find referId %q (%s)%s",
+				statusOf(shape), missing.row.Item.ReferID, missing.words(), j.skipHint())}
+		}
+		if err := pace.Sleep(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// skipHint says how to continue if the service does not show what it accepted.
+func (j *Job) skipHint() string {
+	if j.resentOne {
+		return "; the other rows stay unknown until it does"
+	}
+	return "; --skip-proof skips this check"
+}
+
+// proveNotTaken queries rows of a batch that the service refused. A row that is found
+// after a conflict may be older. Without a row that the service shows, rows that it does not
+// show prove nothing.
+func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
+	controls, err := j.Ledger.Controls(ctx, j.Run.Plan.Account, 1)
+	if err != nil || len(controls) == 0 {
+		return err
+	}
+	status := statusOf(shape)
+	j.note("First response with %d in this form: checking %d of its rows before sending again", status, len(rows))
+	if err := pace.Sleep(ctx, max(visibleAfter, 2*j.firstShownAfter)); err != nil {
+		return err
+	}
+	seen, _, err := j.proveRows(ctx, rows)
+	if err != nil {
+		return err
+	}
+	if seen[present] && status == http.StatusConflict {
+		j.note("The service has rows of a batch refused with %d: checking each of its rows", status)
+		j.proven[shape] = ledger.Unknown
+		return nil
+	}
+	if seen[present] {
+		held, err := j.recordProof(ctx, shape, ledger.Unknown, ledger.Unknown, rows)
+		if held {
+			j.warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches are checked one by one (account %s; `waybill doctor` lists what is proven)",
+				status, j.Run.Plan.Account)
+		}
+		return err
+	}
+	shown, err := j.showsRow(ctx, controls[0])
+	if err != nil {
+		return err
+	}
+	if shown && len(seen) == 1 && seen[absent] {
+		_, err := j.recordProof(ctx, shape, ledger.Pending, ledger.Unknown, rows)
+		return err
+	}
+	j.warn("can't find out whether the service stored rows of a batch that it refused with %d: checking each of its rows (`waybill doctor --probe` finds out what its responses mean)", status)
+	j.proven[shape] = ledger.Unknown
+	return nil
+}
+
+// recordProof records what a shape means by rows that were queried in that state. It
+// returns false if one of them has left it meanwhile: then nothing is proven.
+func (j *Job) recordProof(ctx context.Context, shape string, means, in ledger.State, rows []ledger.UnknownRow) (bool, error) {
+	p := ledger.Proof{Shape: shape, State: means, Proven: time.Now(), Run: j.Run.ID}
+	held, err := j.Ledger.Prove(context.WithoutCancel(ctx), j.Run.Plan.Account, p, in, rows)
+	if held && err == nil {
+		j.proven[shape] = means
+	}
+	return held, err
+}
+
+// unproven is a row whose queries did not prove that the service has it.
+type unproven struct {
+	row   ledger.UnknownRow
+	proof *proof
+}
+
+func (u unproven) words() string {
+	if u.proof.conclusion == absent {
+		return "not found: " + u.proof.fingerprint
+	}
+	return u.proof.why
+}
+
+// proveRows queries rows, and returns what the answers prove, with one that they don't
+// prove to be there.
+func (j *Job) proveRows(ctx context.Context, rows []ledger.UnknownRow) (seen map[conclusion]bool, missing unproven, err error) {
+	proofs := make([]*proof, len(rows))
+	for i, x := range rows {
+		found, err := j.prove(ctx, x, nil)
+		if err != nil {
+			return nil, missing, err
+		}
+		proofs[i] = &found
+	}
+	if err := j.dropUnprovenProcessing(ctx, proofs); err != nil {
+		return nil, missing, err
+	}
+	seen = map[conclusion]bool{}
+	for i, p := range proofs {
+		seen[p.conclusion] = true
+		if p.conclusion != present {
+			missing = unproven{rows[i], p}
+		}
+	}
+	return seen, missing, nil
+}
+
+// showsRow reports whether a query finds an accepted row.
+func (j *Job) showsRow(ctx context.Context, x ledger.UnknownRow) (bool, error) {
+	e, err := j.query(ctx, x.Item, false)
+	return e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && x.Siblings == 0, err
+}
+
+// resolveAll gives unknown rows the same state.
+func (j *Job) resolveAll(ctx context.Context, state ledger.State, rows []ledger.UnknownRow) error {
+	found := make([]ledger.Resolution, len(rows))
+	for i, x := range rows {
+		found[i] = ledger.Resolution{Row: x.Row, Batch: x.Batch, State: state}
+	}
+	return j.resolve(context.WithoutCancel(ctx), state, found)
+}
+
+// sendAgain makes rows pending that the service did not take, in halves of their batch if
+// rows were refused and the answer did not name them, or if the batch was too large.
+func (j *Job) sendAgain(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
+	outcome := tracking.OutcomeOf(statusOf(shape))
+	halves := outcome == tracking.OutcomeRows || outcome == tracking.OutcomeTooLarge
+	for len(rows) > 0 {
+		part := rows
+		if halves {
+			part = firstBatch(rows)
+		}
+		rows = rows[len(part):]
+		n := len(part)
+		if halves && !j.namesRefused[part[0].Batch] {
+			n = (n + 1) / 2
+		}
+		for half := range slices.Chunk(part, n) {
+			if err := j.resolveAll(ctx, ledger.Pending, half); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// halveNextRoundLimit limits the batches of later rounds to half of rows.
+func (j *Job) halveNextRoundLimit(rows int) {
+	if half := (rows + 1) / 2; j.maxBatch == 0 || half < j.maxBatch {
+		j.maxBatch = half
+	}
+}
+
+// firstBatch returns the leading rows that are in one batch.
+func firstBatch(rows []ledger.UnknownRow) []ledger.UnknownRow {
+	for i, x := range rows {
+		if x.Batch != rows[0].Batch {
+			return rows[:i]
+		}
+	}
+	return rows
+}
+
+// sampleRows returns the first, the middle and the last row of a batch: the
+// service may have stored a part of it.
+func sampleRows(rows []ledger.UnknownRow) []ledger.UnknownRow {
+	if len(rows) <= shapeSample {
+		return rows
+	}
+	return []ledger.UnknownRow{rows[0], rows[len(rows)/2], rows[len(rows)-1]}
+}
+
+// isFirstAccepted reports whether a batch is the first that the run had accepted by what
+// earlier runs proved.
+func (d *dispatch) isFirstAccepted(o sentBatch) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.SkipProof || d.spotted || o.settlement.State != ledger.Accepted || d.rowFound {
+		return false
+	}
+	d.spotted = true
+	return true
+}
+
+// renewProof records again what the check of the first batch proved.
+func (d *dispatch) renewProof(ctx context.Context) error {
+	if len(d.spotChecked) == 0 {
+		return nil
+	}
+	_, err := d.recordProof(ctx, d.spotShape, ledger.Accepted, ledger.Accepted, d.spotChecked)
+	return err
+}
+
+// spotCheck queries rows of the first batch that the run had accepted, beside the next
+// ones: what was proven once may not hold any more. If the service does not show them, the
+// proof is forgotten and the run stops.
+func (d *dispatch) spotCheck(ctx context.Context, o sentBatch) error {
+	batch := make([]ledger.UnknownRow, len(o.batch.Rows))
+	for i, row := range o.batch.Rows {
+		batch[i] = ledger.UnknownRow{Row: row.ID, Batch: o.batch.ID, Item: row.Item}
+	}
+	rows, left := sampleRows(batch), d.QueryTimeout
+	for retry := pace.NewRetry(d.QueryTimeout); ; {
+		missing, err := d.firstMissing(ctx, rows)
+		if err != nil {
+			d.detail("Can't check whether the service has the first batch: %v", err)
+			return nil
+		}
+		if missing == nil {
+			d.spotChecked, d.spotShape = rows, d.shapeOf(o.reply)
+			return nil
+		}
+		wait := retry.Next()
+		if left -= wait; left >= 0 && pace.Sleep(ctx, wait) == nil {
+			continue
+		}
+		if ctx.Err() != nil || missing.proof.conclusion != absent {
+			return nil
+		}
+		if err := d.Ledger.Disprove(context.WithoutCancel(ctx), d.Run.Plan.Account, d.shapeOf(o.reply)); err != nil {
+			return err
+		}
+		return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf(
+			"stopped: the service answered with %d, but does not find referId %q (%s); `waybill runs retry %d --absent` checks all rows of the run",
+			o.reply.HTTPStatus, missing.row.Item.ReferID, missing.words(), d.Run.ID)}
+	}
+}
+
+// firstMissing returns the first row that a query does not find, nil if it finds all.
+func (d *dispatch) firstMissing(ctx context.Context, rows []ledger.UnknownRow) (*unproven, error) {
+	for _, x := range rows {
+		p, err := d.prove(ctx, x, nil)
+		if err != nil || p.conclusion == absent || p.conclusion == inconclusive {
+			return &unproven{x, &p}, err
+		}
+	}
+	return nil, nil //nolint:nilnil // none is missing
+}

@@ -1,0 +1,156 @@
+package tracking
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// maxShape is how long a shape may be; a longer one ends in a digest.
+const maxShape = 200
+
+// Shape returns the form of an answer to a create: the HTTP status and the kinds of the
+// members at the top level. Two answers that mean the same have the same shape, whatever
+// rows they are about; of a success the short words count too. agrees says that no list of
+// rows and no count in it contradicts the numbers of rows sent, and refused by name.
+//
+// Assumed: what answers to a create look like is not shown, so that a shape means nothing
+// until queries have proven what it means.
+func (b *Body) Shape(status, sent, refused int) (shape string, agrees bool) {
+	s := shaper{sent: sent, refused: refused, words: status >= 200 && status < 300, agrees: true}
+	if b.JSON() {
+		s.write("", b.root, 0)
+	} else {
+		kind, _, _ := strings.Cut(b.kindOfText(), ":")
+		s.out.WriteString(kind)
+	}
+	shape = fmt.Sprintf("%d %s", status, s.out.String())
+	if len(shape) > maxShape {
+		shape = fmt.Sprintf("%.*s… %x", maxShape/2, strings.ToValidUTF8(shape[:maxShape/2], ""), sha256.Sum256([]byte(shape)))
+	}
+	return shape, s.agrees
+}
+
+// shaper writes the shape of one answer.
+type shaper struct {
+	sent, refused int  // rows
+	words         bool // the text of short strings counts
+	agrees        bool
+	out           strings.Builder
+}
+
+// write writes the kind of a value. Members below the second level are not told apart.
+func (s *shaper) write(name string, v *value, depth int) {
+	switch {
+	case v.kind == list:
+		s.writeList(name, v)
+	case v.kind == object && depth > 1:
+		s.out.WriteString("{}")
+	case v.kind == object:
+		s.writeObject(v, depth)
+	default:
+		s.writeScalar(name, v)
+	}
+}
+
+// writeObject writes the members of an object; those whose names are references, not
+// words, as one.
+func (s *shaper) writeObject(v *value, depth int) {
+	references := false
+	s.out.WriteByte('{')
+	for _, m := range v.members {
+		if !isWord(m.name) {
+			references = true
+			continue
+		}
+		s.out.WriteString(m.name + ":")
+		s.write(m.name, m.value, depth+1)
+		s.out.WriteByte(' ')
+	}
+	if references {
+		s.out.WriteString("…")
+	}
+	s.out.WriteByte('}')
+}
+
+// writeList writes a list as one of rows, or as any other.
+func (s *shaper) writeList(name string, v *value) {
+	rows := 0
+	for _, item := range v.items {
+		if refer, number := names(item); item.kind == object && (refer != "" || number != "") {
+			rows++
+		}
+	}
+	switch {
+	case len(v.items) == 0:
+		s.out.WriteString("[]")
+	case rows == 0:
+		s.out.WriteString("[…]")
+	default:
+		s.out.WriteString("[rows]")
+		s.agrees = s.agrees && (rows == s.sent || rows == s.sent-s.refused || refusedUnder(name))
+	}
+}
+
+func (s *shaper) writeScalar(name string, v *value) {
+	text := v.text()
+	switch {
+	case v.raw[0] != '"' && !isNumber(v.raw):
+		s.out.Write(v.raw) // true, false, null
+	case v.raw[0] != '"':
+		s.writeNumber(name, string(v.raw))
+	case s.words && isWord(text):
+		s.out.WriteString(strconv.Quote(text))
+	default:
+		s.out.WriteString("string")
+	}
+}
+
+// writeNumber writes a number, and whether it is that of the rows if its name says that
+// it counts them.
+func (s *shaper) writeNumber(name, literal string) {
+	n, err := strconv.Atoi(literal)
+	takes, refuses := countsTaken(name), countsRefused(name)
+	if err != nil || !takes && !refuses {
+		s.out.WriteString("number")
+		return
+	}
+	switch n {
+	case s.sent:
+		s.out.WriteString("all")
+	case 0:
+		s.out.WriteByte('0')
+	default:
+		s.out.WriteString("some")
+	}
+	s.agrees = s.agrees && (refuses && n == s.refused || !refuses && (n == s.sent || n == s.sent-s.refused))
+}
+
+// countsRefused reports whether a member of that name counts rows that were refused.
+func countsRefused(name string) bool {
+	return hasPart(name, "reject", "refus", "fail", "invalid", "error", "skip", "duplicat")
+}
+
+// countsTaken reports whether a member of that name counts rows that were taken.
+func countsTaken(name string) bool {
+	return hasPart(name, "accept", "created", "stored", "succe", "total", "count", "import", "insert", "saved", "added", "queued", "received")
+}
+
+// hasPart reports whether a name that is not that of a code has one of the parts.
+func hasPart(name string, parts ...string) bool {
+	name = strings.ToLower(name)
+	return !strings.Contains(name, "code") && slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
+}
+
+func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
+
+// isWord reports whether a text is a short one without digits, which says what happened
+// and not to whom.
+func isWord(text string) bool {
+	return len(text) <= 60 && !strings.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !strings.ContainsRune(" .,!_-'", r)
+	})
+}
