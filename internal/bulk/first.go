@@ -48,6 +48,9 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 		}
 		found = proofs[0].conclusion == present
 	}
+	if j.absentBefore = ""; e.Presence == tracking.PresenceAbsent && !j.knowsAccount() {
+		j.absentBefore = first.Item.ReferID
+	}
 	switch {
 	case found:
 		return &StopError{Known: &first.Item, Why: fmt.Sprintf("the service already has referId %q, but this store has not sent it", first.Item.ReferID)}

@@ -132,6 +132,7 @@ type Job struct {
 	leftPending     int64               // rows after the last round
 	firstAsked      bool                // see askBeforeFirst
 	firstNoted      bool                // the user knows that one row is sent first
+	absentBefore    string              // referId that the service did not have before the account's first row was sent
 	rowFound        bool                // a query found a row whose outcome was unknown
 	checkNoted      bool                // the user knows that unknown rows are checked
 	recorder        *sightingRecorder
@@ -162,6 +163,12 @@ func (e *StopError) Error() string {
 	}
 	last := e.Why[strings.LastIndex(e.Why, ": ")+1:] // Err may begin with it
 	return e.Why + ": " + strings.TrimPrefix(e.Err.Error(), strings.TrimSpace(last)+": ")
+}
+
+// Refused reports whether the service refused the request or the key, whatever its rows.
+func (e *StopError) Refused() bool {
+	m := e.Cause.Meaning()
+	return m.Stop == tracking.StopAtOnce && m.Stored == tracking.StoredNone
 }
 
 // Unwrap returns what was wrong with the answer.

@@ -2,10 +2,12 @@ package bulk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -124,14 +126,14 @@ func (j *Job) proveShapes(ctx context.Context) error {
 	for _, shape := range slices.Backward(slices.Sorted(maps.Keys(waiting))) { // successes last: they stop the run if they don't hold
 		rows := waiting[shape]
 		if j.proven[shape] == "" {
-			if err := j.proveShape(ctx, shape, sampleRows(firstBatch(rows))); err != nil {
+			if err := j.proveShape(ctx, shape, rows); err != nil {
 				return err
 			}
 		}
 		var err error
 		switch j.proven[shape] {
 		case ledger.Accepted:
-			err = j.resolveAll(ctx, ledger.Accepted, rows)
+			err = j.resolveAll(ctx, ledger.Accepted, "", rows)
 		case ledger.Pending:
 			err = j.sendAgain(ctx, shape, rows)
 		case ledger.Unknown:
@@ -150,11 +152,20 @@ func (j *Job) proveShapes(ctx context.Context) error {
 
 // proveShape proves what a shape means by rows of a batch with such an answer. What can't
 // be proven now stays unproven; if it never can, each row is queried.
-func (j *Job) proveShape(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
-	if claimsTaken(shape) {
-		return j.proveTaken(ctx, shape, rows)
+func (j *Job) proveShape(ctx context.Context, shape string, waiting []ledger.UnknownRow) error {
+	sample := j.sampleAlone(firstBatch(waiting))
+	if !claimsTaken(shape) {
+		return j.proveNotTaken(ctx, shape, sample)
 	}
-	return j.proveNotTaken(ctx, shape, rows)
+	err := j.proveTaken(ctx, shape, sample)
+	if stop := (*StopError)(nil); errors.As(err, &stop) && stop.Cause == tracking.OutcomeUnknown {
+		state, why := ledger.Unknown, "not found, though the service answered with "+strconv.Itoa(statusOf(shape)) // each is queried from now on
+		if j.resentOne {
+			state, why = ledger.Accepted, "" // by the service's word: no second row is sent to compare with
+		}
+		err = firstError(j.resolveAll(ctx, state, why, waiting), err)
+	}
+	return err
 }
 
 // proveTaken queries rows that the service says it accepted until it shows them. Only the
@@ -292,11 +303,11 @@ func (j *Job) showsRow(ctx context.Context, x ledger.UnknownRow) (bool, error) {
 	return e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && x.Siblings == 0, err
 }
 
-// resolveAll gives unknown rows the same state.
-func (j *Job) resolveAll(ctx context.Context, state ledger.State, rows []ledger.UnknownRow) error {
+// resolveAll gives unknown rows the same state, or reason to stay unknown.
+func (j *Job) resolveAll(ctx context.Context, state ledger.State, why string, rows []ledger.UnknownRow) error {
 	found := make([]ledger.Resolution, len(rows))
 	for i, x := range rows {
-		found[i] = ledger.Resolution{Row: x.Row, Batch: x.Batch, State: state}
+		found[i] = ledger.Resolution{Row: x.Row, Batch: x.Batch, State: state, Reason: why}
 	}
 	return j.resolve(context.WithoutCancel(ctx), state, found)
 }
@@ -317,7 +328,7 @@ func (j *Job) sendAgain(ctx context.Context, shape string, rows []ledger.Unknown
 			n = (n + 1) / 2
 		}
 		for half := range slices.Chunk(part, n) {
-			if err := j.resolveAll(ctx, ledger.Pending, half); err != nil {
+			if err := j.resolveAll(ctx, ledger.Pending, "", half); err != nil {
 				return err
 			}
 		}
@@ -351,6 +362,24 @@ func sampleRows(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	return []ledger.UnknownRow{rows[0], rows[len(rows)/2], rows[len(rows)-1]}
 }
 
+// sampleAlone is [sampleRows] of the rows that are alone in their order, if there are any:
+// of a referId with several numbers, the service may not say which it is processing.
+func (j *Job) sampleAlone(rows []ledger.UnknownRow) []ledger.UnknownRow {
+	var alone []ledger.UnknownRow
+	for _, x := range rows {
+		if x.Item.ReferID == j.absentBefore {
+			x.Siblings = 0 // none of them was sent yet
+		}
+		if x.Siblings == 0 {
+			alone = append(alone, x)
+		}
+	}
+	if len(alone) > 0 {
+		rows = alone
+	}
+	return sampleRows(rows)
+}
+
 // isFirstAccepted reports whether a batch is the first that the run had accepted by what
 // earlier runs proved.
 func (d *dispatch) isFirstAccepted(o sentBatch) bool {
@@ -376,11 +405,13 @@ func (d *dispatch) renewProof(ctx context.Context) error {
 // ones: what was proven once may not hold any more. If the service does not show them, the
 // proof is forgotten and the run stops.
 func (d *dispatch) spotCheck(ctx context.Context, o sentBatch) error {
-	batch := make([]ledger.UnknownRow, len(o.batch.Rows))
-	for i, row := range o.batch.Rows {
-		batch[i] = ledger.UnknownRow{Row: row.ID, Batch: o.batch.ID, Item: row.Item}
+	var accepted []ledger.UnknownRow
+	for _, row := range o.batch.Rows {
+		if !slices.ContainsFunc(o.settlement.Rows, func(v ledger.RowOutcome) bool { return v.Row == row.ID }) {
+			accepted = append(accepted, ledger.UnknownRow{Row: row.ID, Batch: o.batch.ID, Item: row.Item})
+		}
 	}
-	rows, left := sampleRows(batch), d.QueryTimeout
+	rows, left := sampleRows(accepted), d.QueryTimeout
 	for retry := pace.NewRetry(d.QueryTimeout); ; {
 		missing, err := d.firstMissing(ctx, rows)
 		if err != nil {

@@ -216,7 +216,7 @@ PROOFS
 
 What a response to a create means is not documented. So waybill queries up to three
 rows of the first batch that gets a response of a new form (HTTP status, names and
-kinds of its top members, counts) before it believes it. If the service has the
+kinds of its top members, counts) before it acts on it. If the service has the
 rows, such responses mean accepted. If it provably has none, rows of such batches
 are sent again. Otherwise each row is checked. An account for which nothing is
 proven gets one row first.

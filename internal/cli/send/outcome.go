@@ -37,6 +37,9 @@ const partialHint = "re-run the same command to send the remaining rows; nothing
 // first of them is unknown, or rejected.
 func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	code := command.Worst(stopCode(sendErr), rowsCode(res))
+	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Refused() {
+		code = stopCode(sendErr) // whatever it left unknown
+	}
 	if code == command.OK {
 		return nil
 	}
