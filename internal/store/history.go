@@ -135,11 +135,11 @@ func (d *DB) addCounts(ctx context.Context, runs []ledger.RunSummary, owners map
 
 // Run returns one run, see [ledger.History].
 func (d *DB) Run(ctx context.Context, id int64) (ledger.RunSummary, error) {
-	if err := d.requireRun(ctx, id); err != nil {
-		return ledger.RunSummary{}, err
-	}
 	found, err := d.runs(ctx, runColumns+"AND r.id = $1", id)
-	if err != nil || len(found) == 0 {
+	if err == nil && len(found) == 0 {
+		err = noRun(id)
+	}
+	if err != nil {
 		return ledger.RunSummary{}, err
 	}
 	return found[0], nil
