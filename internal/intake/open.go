@@ -1,7 +1,6 @@
 package intake
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -223,42 +222,61 @@ func isJSON(file string, text []byte, texts bool) bool {
 	return true
 }
 
+const (
+	readSize      = 256 << 10 // bytes
+	maxEmptyReads = 100       // empty reads in a row
+)
+
 // errEnd says that a text is at its end.
 var errEnd = errors.New("end of text")
 
-// readAhead is how many bytes beyond a record a window has.
-const readAhead = 64 << 10
-
-// window is a buffered part of a stream.
+// window is a buffered part of a stream. It grows when its user asks for more.
 type window struct {
-	*bufio.Reader
-	err error // why there is no more; errEnd at the end
+	r          io.Reader
+	buf        []byte
+	start, end int
+	err        error // why there is no more; errEnd at the end
 }
 
 func newWindow(r io.Reader) *window {
-	return &window{Reader: bufio.NewReaderSize(r, MaxRecord+readAhead)}
+	return &window{r: r, buf: make([]byte, readSize)}
 }
 
 // bytes returns the bytes of the window, valid until more is called.
-func (w *window) bytes() []byte {
-	b, _ := w.Peek(w.Buffered()) // they are there
-	return b
-}
+func (w *window) bytes() []byte { return w.buf[w.start:w.end] }
 
-func (w *window) drop(n int) { _, _ = w.Discard(n) } // they are there
+// drop removes the first n bytes.
+func (w *window) drop(n int) { w.start += n }
 
 // more reads further bytes. It returns false when there are none; err says why.
 func (w *window) more() bool {
 	if w.err != nil {
 		return false
 	}
-	_, err := w.Peek(w.Buffered() + 1)
-	if err == io.EOF { //nolint:errorlint // what wraps it is no end
-		w.err = errEnd
-	} else if err != nil {
-		w.err = hideEOF(err)
+	if w.start > 0 {
+		copy(w.buf, w.buf[w.start:w.end])
+		w.start, w.end = 0, w.end-w.start
 	}
-	return err == nil
+	if w.end == len(w.buf) {
+		w.buf = append(w.buf, make([]byte, len(w.buf))...)
+	}
+	for range maxEmptyReads {
+		n, err := w.r.Read(w.buf[w.end:])
+		w.end += n
+		if err == io.EOF {
+			w.err = errEnd
+		} else if err != nil {
+			w.err = hideEOF(err)
+		}
+		if n > 0 {
+			return true
+		}
+		if err != nil {
+			return false
+		}
+	}
+	w.err = io.ErrNoProgress
+	return false
 }
 
 // hideEOF returns err as one that is not io.EOF and does not wrap it.
@@ -271,18 +289,20 @@ func hideEOF(err error) error {
 
 // fill reads until the window has n bytes, or as many as there are.
 func (w *window) fill(n int) []byte {
-	for w.Buffered() < n && w.more() {
+	for len(w.bytes()) < n && w.more() {
 	}
 	return w.bytes()
 }
 
 // Read returns the bytes of the window, then the rest of the stream.
 func (w *window) Read(p []byte) (int, error) {
-	if w.Buffered() == 0 && !w.more() {
+	if w.start == w.end && !w.more() {
 		if errors.Is(w.err, errEnd) {
 			return 0, io.EOF
 		}
 		return 0, w.err
 	}
-	return w.Reader.Read(p)
+	n := copy(p, w.bytes())
+	w.drop(n)
+	return n, nil
 }
