@@ -284,13 +284,25 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 		}
 		return err
 	}
-	added, args := int64(0), make([]any, 0, widths[0]*8)
+	added := int64(0)
+	args := make([]any, 0, widths[0]*8)
 	err := inWidths(len(rows), func(from, to, w int) error {
+		query, part := c.s.d.sql.rows.query[w], rows[from:to]
 		args = args[:0]
-		for n := from; n < to; n++ {
-			args = values(args, n)
+		if c.consecutive(part) {
+			query = c.s.d.sql.consecutiveRows[w]
+			head := part[0]
+			args = append(args, c.base+int64(head), c.s.account, c.classified[head].batch, c.entries[head].File, c.entries[head].Line)
+			for _, i := range part {
+				item := &c.entries[i].Item
+				args = append(args, item.ReferID, item.Number, item.CarrierCode)
+			}
+		} else {
+			for n := range part {
+				args = values(args, from+n)
+			}
 		}
-		n, err := t.exec(ctx, c.s.d.sql.rows.query[w], args...)
+		n, err := t.exec(ctx, query, args...)
 		added += n
 		return err
 	})
@@ -298,6 +310,19 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 		err = errNotNew
 	}
 	return err
+}
+
+// consecutive reports whether rows follow each other line by line in one file, and
+// in one batch.
+func (c *chunk) consecutive(rows []int) bool {
+	head := rows[0]
+	first := &c.entries[head]
+	for n, i := range rows {
+		if e := &c.entries[i]; i != head+n || e.Line != first.Line+n || e.File != first.File || c.classified[i].batch != c.classified[head].batch {
+			return false
+		}
+	}
+	return true
 }
 
 // appendBatch adds the batch being filled to those to write, if it got rows.

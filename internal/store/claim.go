@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,9 +18,9 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	if size < 1 {
 		return nil, fmt.Errorf("claim batches of %d rows", size)
 	}
-	batches, err := runFor(ctx, d, func(ctx context.Context, t *tx) ([]ledger.Batch, error) {
-		me, err := t.owner(ctx)
-		if err != nil {
+	var me string
+	claimed, err := runFor(ctx, d, func(ctx context.Context, t *tx) (_ []batch, err error) {
+		if me, err = t.owner(ctx); err != nil {
 			return nil, err
 		}
 		if err := t.takeOver(ctx, run, me); err != nil {
@@ -30,10 +31,39 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	if err != nil {
 		return nil, err
 	}
+	batches := make([]ledger.Batch, len(claimed))
+	for i, b := range claimed {
+		if batches[i], err = d.readClaimed(ctx, b, me); err != nil {
+			return nil, errors.Join(err, d.unclaim(context.WithoutCancel(ctx), claimed, me))
+		}
+	}
 	if err := d.present(); err != nil { // the rows may be those of another store
 		return nil, err
 	}
 	return batches, nil
+}
+
+// readClaimed returns a claimed batch with its rows. It needs no transaction: no
+// other process changes the rows of a claimed batch.
+func (d *DB) readClaimed(ctx context.Context, b batch, me string) (ledger.Batch, error) {
+	rows, err := list(ctx, d.each, func(s scanner) (r ledger.BatchRow, err error) {
+		err = s.Scan(&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode)
+		return r, err
+	}, `SELECT id, refer_id, number, carrier FROM rows
+		WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id`, b.first, b.last, b.id)
+	return ledger.Batch{ID: b.id, Owner: me, Rows: rows}, err
+}
+
+// unclaim makes batches pending again whose rows could not be read.
+func (d *DB) unclaim(ctx context.Context, claimed []batch, me string) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		for _, b := range claimed {
+			if _, err := t.exec(ctx, "UPDATE batches SET state = 'pending', owner = NULL WHERE id = $1 AND state = 'sending' AND owner = $2", b.id, me); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // takeOver makes this process the owner of the run unless its owner is alive.
@@ -80,24 +110,18 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 	})
 }
 
-// claim moves up to n pending batches of the run to sending, and returns them.
-func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string) ([]ledger.Batch, error) {
+// claim moves up to n pending batches of the run to sending.
+func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string) ([]batch, error) {
 	next, err := t.nextPending(ctx, run, n, size)
 	if err != nil {
 		return nil, err
 	}
-	ids, claimed := make([]int64, len(next)), make([]ledger.Batch, len(next))
+	ids := make([]int64, len(next))
 	for i, b := range next {
-		ids[i], claimed[i] = b.id, ledger.Batch{ID: b.id, Owner: me}
-		if claimed[i].Rows, err = list(ctx, t.each, func(s scanner) (r ledger.BatchRow, err error) {
-			err = s.Scan(&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode)
-			return r, err
-		}, "SELECT id, refer_id, number, carrier FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id", b.first, b.last, b.id); err != nil {
-			return nil, err
-		}
+		ids[i] = b.id
 	}
 	t.closing = true
-	return claimed, t.w.sql.claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
+	return next, t.w.sql.claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
 }
 
 // nextPending returns up to n pending batches of the run, none of them with

@@ -1,16 +1,24 @@
 package store
 
+import (
+	"fmt"
+	"strings"
+)
+
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
 	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, batchAnswers, sightings, trackingCounts, answers, deliveries, events, observed multiInsert
 	find                                                                                                                                              findQueries
 
-	keyLookup     [len(widths)]string
-	currentEvents keyStatement[[]byte]
-	erased        keyStatement[[]byte]
-	claimBatches  keyStatement[int64]
-	outbox        outboxStatements
+	keyLookup [len(widths)]string
+	// consecutiveRows adds rows with the numbers, lines and so on of the first one
+	// and three texts for each: most of the cost of a row is its parameters.
+	consecutiveRows [len(widths)]string
+	currentEvents   keyStatement[[]byte]
+	erased          keyStatement[[]byte]
+	claimBatches    keyStatement[int64]
+	outbox          outboxStatements
 }
 
 func newStatements() *statements {
@@ -44,11 +52,24 @@ func newStatements() *statements {
 		keyLookup: newKeyLookup(),
 		find:      newFindQueries(),
 
-		currentEvents: newKeyStatement[[]byte]('b', "SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key", ""),
-		erased:        newKeyStatement[[]byte]('b', "SELECT hash FROM erased WHERE hash", ""),
-		claimBatches:  newKeyStatement[int64]('i', "UPDATE batches SET state = 'sending', owner = ?, claimed = ? WHERE id", ""),
-		outbox:        newOutboxStatements(),
+		consecutiveRows: newConsecutiveRows(),
+		currentEvents:   newKeyStatement[[]byte]('b', "SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key", ""),
+		erased:          newKeyStatement[[]byte]('b', "SELECT hash FROM erased WHERE hash", ""),
+		claimBatches:    newKeyStatement[int64]('i', "UPDATE batches SET state = 'sending', owner = ?, claimed = ? WHERE id", ""),
+		outbox:          newOutboxStatements(),
 	}
+}
+
+func newConsecutiveRows() (queries [len(widths)]string) {
+	for w, width := range widths {
+		rows := make([]string, width)
+		for n := range rows { // the largest number comes first, and ? counts on from it
+			rows[n] = fmt.Sprintf("(?5+%d,?4,?3,?2,?1+%d,?,?,?)", n, n)
+		}
+		rows[0] = "(CAST(?5 AS BIGINT),?4,?3,?2,CAST(?1 AS BIGINT),?,?,?)"
+		queries[w] = "INSERT INTO rows (line, file, batch_id, account_id, id, refer_id, number, carrier) VALUES " + strings.Join(rows, ",") + " ON CONFLICT DO NOTHING"
+	}
+	return queries
 }
 
 // newBatchInsert returns the statement that adds new batches in that state,
