@@ -3,6 +3,15 @@
 // without the script.
 package report
 
+import (
+	"bytes"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/term"
+)
+
 // Limits of a page. What is beyond them is not in its table, and the page says so.
 const (
 	MaxRows  = 10_000    // of the table
@@ -19,14 +28,6 @@ const (
 	Problem
 	NotReported
 )
-
-// String names the class.
-func (c Class) String() string {
-	return [...]string{"Delivered", "Under way", "Problem", "Not reported"}[c]
-}
-
-// letter is the class in the style.
-func (c Class) letter() string { return "dupn"[c : c+1] }
 
 // Split is how many trackings are in each class.
 type Split [4]int64
@@ -89,4 +90,46 @@ type Row struct {
 
 	Class Class
 	Stuck string // how long there was no checkpoint, such as "9 days"; empty if it is not stuck
+}
+
+// Write writes the page and returns how many of its rows it has.
+func Write(w io.Writer, p *Page) (shown int, err error) {
+	var head, rows writer
+	p.writeHead(&head)
+	tail := p.tail()
+	shown = p.writeRows(&rows, MaxBytes-head.Len()-tail.Len()-sizeOfTable)
+	p.writeTableHead(&head, shown)
+	for _, part := range []*bytes.Buffer{&head.Buffer, &rows.Buffer, &tail.Buffer} {
+		if _, err := part.WriteTo(w); err != nil {
+			return 0, err
+		}
+	}
+	return shown, nil
+}
+
+// markup is HTML. A constant becomes one by itself, a text from outside does not.
+type markup string
+
+// writer writes HTML: markup as it is, and all else escaped.
+type writer struct{ bytes.Buffer }
+
+func (w *writer) html(m markup) *writer {
+	w.WriteString(string(m))
+	return w
+}
+
+// escapes are the characters that end a text or the value of an attribute.
+var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
+
+// text writes a text, or the value of an attribute between quotes: with escapes of what
+// controls, reorders or hides text, as elsewhere.
+func (w *writer) text(s string) *writer {
+	_, _ = escapes.WriteString(w, term.Visible(s)) // a buffer has no errors
+	return w
+}
+
+// num writes a coordinate, to one hundredth.
+func (w *writer) num(f float64) *writer {
+	w.WriteString(strconv.FormatFloat(float64(int64(f*100+0.5))/100, 'f', -1, 64))
+	return w
 }
