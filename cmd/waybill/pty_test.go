@@ -475,7 +475,7 @@ func TestHostileFileName(t *testing.T) {
 func TestHostileAnswersToQueries(t *testing.T) {
 	t.Parallel()
 	w := newHostileWorld(t, accept)
-	if code, stdout, stderr := w.run("create", "two.csv", "-o", "json"); code != 0 {
+	if code, stdout, stderr := w.run("create", "two.csv", "-o", "json", "--skip-proof"); code != 0 {
 		t.Fatalf("exit status %d: %s%s", code, stdout, stderr)
 	}
 	survive(t, w, true, "show", "R1")
@@ -499,7 +499,7 @@ func TestHostileAnswersToCreates(t *testing.T) {
 			t.Parallel()
 			for _, o := range outputs {
 				w := newHostileWorld(t, create)
-				cmd := w.command(append([]string{"create", "two.csv"}, o.args...)...)
+				cmd := w.command(append([]string{"create", "two.csv", "--skip-proof"}, o.args...)...)
 				cmd.Stdout = nil
 				code, raw := w.on(300, cmd, o.term)
 				if code == 0 {
