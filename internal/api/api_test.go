@@ -279,6 +279,9 @@ func TestDetail(t *testing.T) {
 	}{
 		{"found", 200, `{"data":{"trackingNumber":"N","statusLabel":"DELIVERED"}}`, is(nil)},
 		{"processing", 200, `{"message":"Processing"}`, is(tracking.ErrProcessing)},
+		{"processing, with status 404", 404, `{"message":"Processing"}`, is(tracking.ErrProcessing)},
+		{"processing, with status 400", 400, `[{"message":"Processing"}]`, is(tracking.ErrProcessing)},
+		{"processing, with a refused key", 401, `{"message":"Processing"}`, is(tracking.ErrUnauthorized)},
 		{"404", 404, `<html>`, is(tracking.ErrAbsent)},
 		{"configured message", 200, `{"message":"No data"}`, is(tracking.ErrAbsent)},
 		{"configured value", 200, `{"data":null,"found":false}`, is(tracking.ErrAbsent)},

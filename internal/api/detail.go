@@ -46,12 +46,12 @@ func (c *Client) readDetail(x exchange, a tracking.Answer) error {
 	switch {
 	case c.absent(x):
 		return tracking.ErrAbsent
+	case isProcessing(x, a.Processing):
+		return tracking.ErrProcessing
 	case x.status < 200 || x.status > 299:
 		return newStatusError(x)
 	case x.err != nil:
 		return &AnswerError{Status: x.status, Problem: "incomplete", Excerpt: excerpt(x.answer)}
-	case a.Processing:
-		return tracking.ErrProcessing
 	case len(a.Trackings) > 0:
 		return nil
 	case !a.JSON:
@@ -62,11 +62,24 @@ func (c *Client) readDetail(x exchange, a tracking.Answer) error {
 	return tracking.ErrUndecided
 }
 
+// isProcessing reports whether a whole answer says that the service is working on what was
+// asked for. Its words decide before an HTTP status does, unless that says that the query
+// was not answered at all.
+//
+// Interface: Endpoints, 3. Query a tracking.
+func isProcessing(x exchange, says bool) bool {
+	switch x.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return says && x.err == nil && (x.status/100 == 2 || x.status/100 == 4)
+}
+
 // absent reports whether the answer says that there is no such tracking.
 //
 // Assumed: 404 means so, and `query.absent` lists further forms.
 func (c *Client) absent(x exchange) bool {
-	if x.status == http.StatusNotFound {
+	if x.status == http.StatusNotFound && !x.body.Answer().Processing {
 		return true
 	}
 	for _, f := range c.opts.Absent {

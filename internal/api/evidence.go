@@ -43,7 +43,7 @@ func (c *Client) evidence(ctx context.Context, x exchange, q tracking.Query, ite
 		return tracking.Evidence{Why: fmt.Sprintf("says \"not found\" (status %d), but shows the tracking", x.status)}
 	case absent:
 		return tracking.Evidence{Presence: tracking.PresenceAbsent, Fingerprint: x.body.AbsenceFingerprint(x.status, q.ReferID, q.Number, item.ReferID, item.Number)}
-	case success:
+	case success, isProcessing(x, e.Presence == tracking.PresenceProcessing):
 		return e
 	}
 	err := newStatusError(x)

@@ -105,6 +105,7 @@ func TestEvidenceOfEveryAnswer(t *testing.T) {
 	}{
 		{"shown", answer(200, shown), want{presence: tracking.PresenceNamed}},
 		{"404 and nothing", answer(404, ""), want{presence: tracking.PresenceAbsent}},
+		{"404 and Processing", answer(404, `{"message":"Processing"}`), want{presence: tracking.PresenceProcessing}},
 		{"404 and a web page", answer(404, "<html>"), want{presence: tracking.PresenceAbsent}},
 		{"404 that shows it", answer(404, shown), want{why: "status 404), but shows the tracking"}},
 		{"configured, and shows it", answer(200, `{"message":"none","data":{"trackingNumber":"N0","statusLabel":"X"}}`), want{why: "but shows the tracking"}},

@@ -87,7 +87,11 @@ func (b *Body) read() *Answer {
 	if b.root == nil {
 		return a
 	}
-	messages := envelopeMessages(nil, b.root, 0)
+	envelope := b.root
+	if envelope.kind == list && len(envelope.items) == 1 {
+		envelope = envelope.items[0]
+	}
+	messages := envelopeMessages(nil, envelope, 0)
 	if len(messages) > 0 {
 		a.Message = messages[0]
 	}

@@ -74,6 +74,8 @@ func TestAnswerKeepsParcelsApart(t *testing.T) {
 func TestAnswerProcessing(t *testing.T) {
 	tests := map[string]bool{
 		`{"message":"Processing"}`:                              true,
+		`[{"message":"Processing"}]`:                            true,
+		`[{"message":"Processing"},{"message":"Processing"}]`:   false,
 		`{"message":"OK","data":{"message":"Processing"}}`:      true,
 		`{"data":{"referId":"A1","message":" processing "}}`:    true,
 		`{"message":"Not found"}`:                               false,
