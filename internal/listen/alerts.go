@@ -68,7 +68,7 @@ func (a *readAlert) update(err error) {
 var rejectAdvice = map[int]string{
 	http.StatusBadRequest:                  "the sender, or a tunnel, closed the connection too early",
 	http.StatusRequestTimeout:              fmt.Sprintf("it must arrive within %v", bodyTimeout),
-	http.StatusMethodNotAllowed:            "deliveries must use POST",
+	http.StatusMethodNotAllowed:            "a delivery has a body",
 	http.StatusRequestEntityTooLarge:       "raise --max-body",
 	http.StatusUnsupportedMediaType:        "turn compression off at the sender or tunnel",
 	http.StatusRequestHeaderFieldsTooLarge: fmt.Sprintf("at most %d bytes are read", maxHeader),

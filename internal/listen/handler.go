@@ -18,11 +18,12 @@ import (
 
 // Handler returns the handler that receives deliveries, under any path:
 //
-//	200  POST: the delivery is on disk; GET and HEAD: nothing is stored, and the text
-//	     says whether the store can be read, see [Receiver.Follow]
+//	200  POST, and any other method with a body: the delivery is on disk; GET and HEAD:
+//	     nothing is stored, and the text says whether the store can be read, see
+//	     [Receiver.Follow]
 //	400  the body ended too early; nothing is stored
 //	401  enforcing, and the delivery did not verify; kept as evidence only
-//	405  any other method
+//	405  any other method without a body
 //	408  the body took too long
 //	413  the body is greater than MaxBody; the connection is closed
 //	415  the body is compressed
@@ -58,7 +59,7 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 			text = "not ready: the store can't be read now"
 		}
 		answer(w, http.StatusOK, text) // it lives: to start it again does not help
-	case req.Method != http.MethodPost:
+	case req.Method != http.MethodPost && req.ContentLength == 0:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		r.reject(w, req, http.StatusMethodNotAllowed, "method not allowed")
 	case isEncoded(req.Header):

@@ -56,6 +56,15 @@ func TestDecodeDocumentedDelivery(t *testing.T) {
 	}
 }
 
+// Some senders write a byte order mark.
+func TestDecodeSkipsAByteOrderMark(t *testing.T) {
+	sent := "\uFEFF [" + delivered + "]"
+	got := webhook.Decode([]byte(sent))
+	if got.Anomaly != "" || len(got.Events) != 1 || got.Events[0].Offset != strings.Index(sent, "{") || string(got.Events[0].Raw) != delivered {
+		t.Errorf("got %+v; want one event, at its place", got)
+	}
+}
+
 func TestDecodeEventFields(t *testing.T) {
 	for _, tt := range []struct {
 		name, raw string

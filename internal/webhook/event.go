@@ -278,7 +278,7 @@ type Fragment struct {
 
 // Decode splits a body into its events. It never fails and loses nothing: what
 // it can't read is in Fragments with its offset: the whole body if that is not
-// JSON, or has more than 10,000 elements and one for every 128 bytes. Events
+// JSON (a byte order mark before it is skipped), or has more than 10,000 elements and one for every 128 bytes. Events
 // share the bytes of body, which must not change while they are in use.
 //
 // Interface: Events.
@@ -287,10 +287,11 @@ func Decode(body []byte) Batch {
 	if len(body) == 0 {
 		return unreadable(body, "the body is empty")
 	}
-	if !json.Valid(body) {
+	text := bytes.TrimPrefix(body, []byte("\uFEFF"))
+	if !json.Valid(text) {
 		return unreadable(body, syntax(body))
 	}
-	start := jsonscan.SkipSpace(body, 0)
+	start := jsonscan.SkipSpace(body, len(body)-len(text))
 	var b Batch
 	switch body[start] {
 	case '{':
