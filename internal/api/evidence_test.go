@@ -186,3 +186,27 @@ func TestEvidenceWithoutAnAnswer(t *testing.T) {
 		t.Errorf("no key: %+v; want unauthorized", e)
 	}
 }
+
+// A 101 is no answer: what follows it is not HTTP, and may never end.
+func TestSwitchingProtocolsIsNoAnswer(t *testing.T) {
+	end := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		<-end
+		_ = conn.Close()
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(end) })
+	c := client(t, server.URL, nil)
+	if e := c.Evidence(t.Context(), tracking.Query{ReferID: "R"}, tracking.Item{ReferID: "R", Number: "N"}); e.Err == nil || !strings.Contains(e.Err.Error(), "101") {
+		t.Errorf("%+v; want an error with the status", e)
+	}
+	if r := c.CreateAsync(t.Context(), []tracking.Item{{ReferID: "R", Number: "N"}}); r.Outcome != tracking.OutcomeNotCredible || r.HTTPStatus != 101 {
+		t.Errorf("%+v; want an answer that is not credible", r)
+	}
+}

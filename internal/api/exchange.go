@@ -167,6 +167,9 @@ func (t *connTrace) wrote() bool {
 // neither its length nor where it ends is whole only if it is empty or JSON.
 func (c *Client) readAnswer(res *http.Response, x *exchange) {
 	defer res.Body.Close()
+	if res.StatusCode < http.StatusOK { // 101: what follows is no answer, and may never end
+		return
+	}
 	raw, err := io.ReadAll(io.LimitReader(res.Body, MaxAnswer+1))
 	if len(raw) > MaxAnswer {
 		raw, x.cut = raw[:MaxAnswer], true

@@ -22,7 +22,7 @@ const (
 	OutcomeRows                        // refused because of its rows
 	OutcomeRefused                     // refused, and not because of its rows
 	OutcomeOverloaded                  // the service asked for a pause and may have stored rows
-	OutcomeNotCredible                 // a 2xx answer that can't be taken as success, or a redirect
+	OutcomeNotCredible                 // a 2xx answer that can't be taken as success, a redirect, or 1xx
 )
 
 // Stored is what the service stored of a batch.
@@ -83,7 +83,7 @@ var meanings = [...]Meaning{
 	OutcomeRows:         {"rows refused", []int{400, 409, 422}, StoredNone, SignalSuccess, StopNever, "", "partial"},
 	OutcomeRefused:      {"refused", []int{4}, StoredNone, SignalNone, StopAtOnce, "the service refused the request, whatever its rows", "refused"},
 	OutcomeOverloaded:   {"overloaded", []int{503}, StoredUnknown, SignalThrottled, StopOnLongPause, "the service asked for a long pause", "unknown"},
-	OutcomeNotCredible:  {"not credible", []int{3}, StoredUnknown, SignalNone, StopAtOnce, "unexpected response", "unknown"},
+	OutcomeNotCredible:  {"not credible", []int{1, 3}, StoredUnknown, SignalNone, StopAtOnce, "unexpected response", "unknown"},
 }
 
 // Meaning returns the row of the table.

@@ -123,7 +123,7 @@ func TestNamesStatus(t *testing.T) {
 
 func TestOutcomeOf(t *testing.T) {
 	for status, want := range map[int]tracking.Outcome{
-		0: tracking.OutcomeUnknown, 100: tracking.OutcomeUnknown, 200: tracking.OutcomeAccepted, 299: tracking.OutcomeAccepted,
+		0: tracking.OutcomeUnknown, 100: tracking.OutcomeNotCredible, 200: tracking.OutcomeAccepted, 299: tracking.OutcomeAccepted,
 		301: tracking.OutcomeNotCredible, 400: tracking.OutcomeRows, 404: tracking.OutcomeRefused, 408: tracking.OutcomeUnknown,
 		500: tracking.OutcomeUnknown, 503: tracking.OutcomeOverloaded, 699: tracking.OutcomeUnknown,
 	} {

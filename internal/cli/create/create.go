@@ -117,10 +117,10 @@ func newPlan(cfg config.Config, o createOptions, files []string) (ledger.Plan, e
 	if o.Sync {
 		plan.Mode, plan.BatchSize = ledger.Sync, tracking.MaxSyncBatch
 	}
-	if n := cfg.BatchSize; n > plan.BatchSize {
+	if n := cfg.BatchSize; n > plan.BatchSize && cfg.Origin("batch_size").Level == config.FromFlag {
 		return plan, cfg.Refuse("batch_size", fmt.Sprintf("%d is more than %d, the maximum of one %s request", n, plan.BatchSize, plan.Mode), "use a smaller --batch-size, or omit it")
 	} else if n > 0 {
-		plan.BatchSize = n
+		plan.BatchSize = min(n, plan.BatchSize) // one that is configured may be meant for v2
 	}
 	return plan, nil
 }
