@@ -17,7 +17,7 @@ import (
 // largeSQL.
 const serverSQL = `
 SET synchronous_commit TO off; SET work_mem TO '64MB';
-INSERT INTO accounts (id, name, salt, contacted) VALUES (1, '` + largeAccount + `', uuid_send(gen_random_uuid()), 1), (2, '` + smallAccount + `', uuid_send(gen_random_uuid()), 1);
+INSERT INTO accounts (id, name, salt) VALUES (1, '` + largeAccount + `', uuid_send(gen_random_uuid())), (2, '` + smallAccount + `', uuid_send(gen_random_uuid()));
 UPDATE counters SET value = :rows::bigint * 111 / 100 WHERE name IN ('row', 'numbered');
 UPDATE counters SET value = 23 WHERE name = 'run';
 UPDATE counters SET value = 5 * :rows::bigint WHERE name = 'followed';

@@ -37,7 +37,7 @@ const (
 // are delivered, about 35 are "RETURNED". 2 % of the events are of numbers that
 // no row has, 1 delivery in 200 did not verify.
 const largeSQL = `
-INSERT INTO accounts (id, name, salt, contacted) VALUES (1, '` + largeAccount + `', randomblob(16), 1), (2, '` + smallAccount + `', randomblob(16), 1);
+INSERT INTO accounts (id, name, salt) VALUES (1, '` + largeAccount + `', randomblob(16)), (2, '` + smallAccount + `', randomblob(16));
 UPDATE counters SET value = :rows * 111 / 100 WHERE name = 'row';
 UPDATE counters SET value = 23 WHERE name = 'run';
 UPDATE counters SET value = 5 * :rows WHERE name = 'followed';
