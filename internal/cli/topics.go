@@ -226,8 +226,8 @@ of its first batch while the next ones are sent. If the service already has the
 first row, this store does not know all that was sent: nothing is sent, and the
 rows stay pending until you run create or "runs resume" with --check-first.
 
-"waybill doctor" lists what is proven. It is forgotten after 30 days, or when it
-fails once. --skip-proof sends without these queries.
+"waybill doctor" lists what is proven. A proof is forgotten after 30 days, or when
+it fails once. --skip-proof sends without these queries.
 
 CHECK FIRST
 

@@ -59,21 +59,18 @@ func (s *shaper) write(name string, v *value, depth int) {
 // writeObject writes the members of an object; those whose names are references, not
 // words, as one.
 func (s *shaper) writeObject(v *value, depth int) {
-	references := false
+	separator, references := "", ""
 	s.out.WriteByte('{')
 	for _, m := range v.members {
 		if !isWord(m.name) {
-			references = true
+			references = "…"
 			continue
 		}
-		s.out.WriteString(m.name + ":")
+		s.out.WriteString(separator + m.name + ":")
 		s.write(m.name, m.value, depth+1)
-		s.out.WriteByte(' ')
+		separator = " "
 	}
-	if references {
-		s.out.WriteString("…")
-	}
-	s.out.WriteByte('}')
+	s.out.WriteString(references + "}")
 }
 
 // writeList writes a list as one of rows, or as any other.
