@@ -2,6 +2,7 @@ package create
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -101,10 +102,26 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		if err := in.refuseOrWarn(); err != nil {
 			return err
 		}
+	} else if err := in.removeOldRejects(); err != nil {
+		return err
 	}
 	if in.strict && in.found.Count(findings.Warning) > 0 {
 		return check.Refuse(in.found)
 	}
+	return nil
+}
+
+// removeOldRejects removes the file for bad rows that an earlier command wrote: there are
+// none now.
+func (in *checkedInput) removeOldRejects() error {
+	info, err := os.Lstat(in.rejects)
+	if err != nil || !info.Mode().IsRegular() { // no --rejects, or no file
+		return nil //nolint:nilerr // see above
+	}
+	if err := os.Remove(in.rejects); err != nil {
+		return err
+	}
+	in.io.Note("No bad rows: %s of an earlier command removed", in.rejects)
 	return nil
 }
 
