@@ -172,7 +172,11 @@ func (d Delivery) IsSynthetic() bool {
 // Decode reads d's body. It returns d with Single and Anomaly set, and its rows,
 // see [Prepare].
 func Decode(d Delivery) (Delivery, []Event) {
-	batch := webhook.Decode(d.Body)
+	decode := webhook.DecodeUnverified
+	if d.Verified == Yes {
+		decode = webhook.Decode
+	}
+	batch := decode(d.Body)
 	d.Single, d.Anomaly = batch.Single, batch.Anomaly
 	return d, Prepare(d, batch)
 }

@@ -2,6 +2,7 @@ package inbox_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,5 +49,16 @@ func TestDeliveryRequest(t *testing.T) {
 	want := webhook.Request{Method: "POST", Path: "/p", RawQuery: "q=1", Header: []webhook.Field{{Name: "A", Value: "b"}}, Body: []byte("x")}
 	if diff := cmp.Diff(want, d.Request()); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
+	}
+}
+
+// Anybody may send elements that cost a row each: an unverified body has few.
+func TestDecodeOfAnUnverifiedBodyIsLimited(t *testing.T) {
+	body := []byte("[" + strings.Repeat("{},", 9_999) + "{}]") // 30 kB
+	for verified, want := range map[inbox.Verified]int{inbox.Yes: 10_000, inbox.No: 1, inbox.Unknown: 1} {
+		d, rows := inbox.Decode(inbox.Delivery{Body: body, Verified: verified})
+		if len(rows) != want || (d.Anomaly == "") != (verified == inbox.Yes) {
+			t.Errorf("%v: %d rows, anomaly %q; want %d", verified, len(rows), d.Anomaly, want)
+		}
 	}
 }

@@ -141,7 +141,7 @@ func TestFollowTellsRowsInOrderOverManyPages(t *testing.T) {
 		r := receiver(t, listen.Options{Store: box})
 		var b strings.Builder
 		for i := range 1000 {
-			fmt.Fprintf(&b, `,{"eventId":"%d"}`, i)
+			fmt.Fprintf(&b, `,{"eventId":"%d","data":{"note":"%0128d"}}`, i, i) // as long as events are
 		}
 		body := "[" + b.String()[1:] + "]"
 		send(t, r.Handler(), body, "")
