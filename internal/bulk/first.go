@@ -53,9 +53,11 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 	}
 	switch {
 	case found:
-		return &StopError{Known: &first.Item, Why: fmt.Sprintf("the service already has referId %q, but this store has not sent it", first.Item.ReferID)}
+		why := fmt.Sprintf("the service already has referId %q, but this store has not sent it", first.Item.ReferID)
+		return &StopError{Known: &first.Item, Why: why}
 	case e.Presence != tracking.PresenceAbsent:
-		j.detail("Can't find out whether the service has the first row, referId %q: %s", first.Item.ReferID, describeEvidence(e))
+		j.detail("Can't find out whether the service has the first row, referId %q: %s",
+			first.Item.ReferID, describeEvidence(e))
 	}
 	return nil
 }
@@ -88,7 +90,8 @@ func (j *Job) queryFirst(ctx context.Context, item tracking.Item) (tracking.Evid
 func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 	for tried := 0; !d.SkipProof && !d.knowsAccount(); tried++ {
 		if tried == maxFirst {
-			return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: none of the first %d rows was accepted", maxFirst)}
+			why := fmt.Sprintf("stopped: none of the first %d rows was accepted", maxFirst)
+			return &StopError{Cause: tracking.OutcomeRows, Why: why}
 		}
 		o, err := d.sendOne(ctx, soft)
 		if stop := (*StopError)(nil); errors.As(err, &stop) && stop.checkFirst {

@@ -210,13 +210,15 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	if d.MaxRejects > 0 && rejected > d.MaxRejects {
 		return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)}
 	}
+	status := o.reply.HTTPStatus
 	if o.reply.Outcome == tracking.OutcomeAccepted && o.settlement.State == ledger.Unknown && o.settlement.Shape == "" {
-		stop := stopWith(o.reply, fmt.Sprintf("stopped: the service answered with %d, but may not have all rows", o.reply.HTTPStatus))
-		stop.recheck = fmt.Sprintf("The service answered with %d, but may not have all rows; checking them", o.reply.HTTPStatus)
+		stop := stopWith(o.reply, fmt.Sprintf("stopped: the service answered with %d, but may not have all rows", status))
+		stop.recheck = fmt.Sprintf("The service answered with %d, but may not have all rows; checking them", status)
 		return stop
 	}
 	if o.settlement.Shape != "" {
-		stop := stopWith(o.reply, fmt.Sprintf("stopped: the service answered with %d, and it is not proven yet what that means", o.reply.HTTPStatus))
+		why := fmt.Sprintf("stopped: the service answered with %d, and it is not proven yet what that means", status)
+		stop := stopWith(o.reply, why)
 		stop.checkFirst = true
 		return stop
 	}

@@ -53,7 +53,8 @@ func claimsTaken(shape string) bool {
 // loadProofs reads what is proven of the account.
 func (j *Job) loadProofs(ctx context.Context) error {
 	all, err := j.Ledger.Proofs(ctx, j.Run.Plan.Account)
-	j.shapes = shapes{proven: map[string]ledger.State{}, namesRefused: map[int64]bool{}, proofsDue: true} // an earlier command may have left rows
+	// proofsDue: an earlier command may have left rows.
+	j.shapes = shapes{proven: map[string]ledger.State{}, namesRefused: map[int64]bool{}, proofsDue: true}
 	for _, p := range all {
 		if time.Since(p.Proven) < provenFor {
 			j.proven[p.Shape] = p.State
@@ -123,7 +124,8 @@ func (j *Job) proveShapes(ctx context.Context) error {
 		}
 	}
 	j.proofsDue = false
-	for _, shape := range slices.Backward(slices.Sorted(maps.Keys(waiting))) { // successes last: they stop the run if they don't hold
+	// Successes come last: one that does not hold stops the run.
+	for _, shape := range slices.Backward(slices.Sorted(maps.Keys(waiting))) {
 		rows := waiting[shape]
 		if j.proven[shape] == "" {
 			if err := j.proveShape(ctx, shape, rows); err != nil {
@@ -159,7 +161,8 @@ func (j *Job) proveShape(ctx context.Context, shape string, waiting []ledger.Unk
 	}
 	err := j.proveTaken(ctx, shape, sample)
 	if stop := (*StopError)(nil); errors.As(err, &stop) && stop.Cause == tracking.OutcomeUnknown {
-		state, why := ledger.Unknown, "not found, though the service answered with "+strconv.Itoa(statusOf(shape)) // each is queried from now on
+		// Each row is queried from now on.
+		state, why := ledger.Unknown, "not found, though the service answered with "+strconv.Itoa(statusOf(shape))
 		if j.resentOne {
 			state, why = ledger.Accepted, "" // by the service's word: no second row is sent to compare with
 		}

@@ -35,7 +35,8 @@ func (c *Call) Repeat(words ...string) string {
 // CommandLine returns a command line with the settings, store and account of this one.
 func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(nil, words...) }
 
-// CommandLineWith is CommandLine with those of flags that this one has.
+// CommandLineWith is CommandLine with further flags of this command line, by name, where the
+// user gave them.
 func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
 	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "insecure-store", "api-key-file", "ca-file", "insecure-http"}, flags...) {

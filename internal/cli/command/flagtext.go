@@ -81,7 +81,8 @@ func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 }
 
 // FlagText returns the name of a flag's value, such as FILE, and its help with the default. The
-// value is empty for flags that need none, and such as [=FILE] for those that may have one.
+// value is empty for a flag without a value, and such as [=FILE] for a flag with an optional
+// value.
 func FlagText(f *pflag.Flag) (value, help string) {
 	value, help = pflag.UnquoteUsage(f)
 	if named := f.Annotations[valueKey]; len(named) > 0 {

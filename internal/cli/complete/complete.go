@@ -58,7 +58,7 @@ func install(cmd *cobra.Command, flags *pflag.FlagSet, a *app.App) {
 	})
 }
 
-// kind says what completes a value. The zero kind is one that nothing is known of.
+// kind says what completes a value. The zero kind completes nothing.
 type kind struct {
 	values func(*line) []value // nil for none
 	files  bool                // it is the name of a file
@@ -186,8 +186,8 @@ func settingChoices(name string) []string {
 
 func tables() []string { return []string{"csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx"} }
 
-// flagKind returns what the value of a flag is, by the name of the flag, else that of the value
-// in help; false for a flag without a value and one that is not known here.
+// flagKind returns what completes the value of a flag, by the flag's name, else by the name
+// that the value has in help; false for a flag without a value, or with an unlisted name.
 func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 	if f.Value.Type() == "bool" {
 		return kind{}, false

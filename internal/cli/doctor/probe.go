@@ -77,7 +77,7 @@ func (x *examination) knownItems(ctx context.Context, client *api.Client) ([]tra
 // maxRead is how many rows are read to find trackings that the service shows.
 const maxRead = 2000
 
-// knownItems returns up to three accepted rows, those that the service has shown first.
+// knownItems returns up to three accepted rows: rows that the service has shown come first.
 func knownItems(rows iter.Seq2[ledger.TrackingStatus, error]) ([]tracking.Item, error) {
 	const enough = 3
 	var shown, others []tracking.Item

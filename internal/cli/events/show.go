@@ -115,7 +115,7 @@ type Shown struct {
 	From       string       `json:"from"` // address of the sender
 	Path       string       `json:"path"` // as sent, without the query
 	Scheme     string       `json:"scheme"`
-	Secret     string       `json:"secret"` // name of the one that matched
+	Secret     string       `json:"secret"` // name of the secret that matched
 	Events     int          `json:"events"` // in its delivery, anomalies included
 	Current    string       `json:"current,omitempty"`
 	Repeats    []Repeat     `json:"repeats"`

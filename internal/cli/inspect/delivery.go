@@ -41,7 +41,7 @@ type deliveryJSON struct {
 	Verified          inbox.Verified `json:"verified"`
 	Reason            webhook.Reason `json:"reason"`
 	Scheme            string         `json:"scheme"`
-	Secret            string         `json:"secret"` // name of the one that matched
+	Secret            string         `json:"secret"` // name of the secret that matched
 	BodyAuthenticated bool           `json:"bodyAuthenticated"`
 	Synthetic         bool           `json:"synthetic"`
 	Single            bool           `json:"single"` // the body was one object instead of an array

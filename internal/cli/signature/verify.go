@@ -25,7 +25,7 @@ type Verdict struct {
 	Verified          bool           `json:"verified"`
 	Reason            webhook.Reason `json:"reason"`
 	Scheme            string         `json:"scheme"`
-	Secret            string         `json:"secret"` // name of the one that matched
+	Secret            string         `json:"secret"` // name of the secret that matched
 	BodyAuthenticated bool           `json:"bodyAuthenticated"`
 	Timestamp         *time.Time     `json:"timestamp"`
 	SkewSeconds       *float64       `json:"skewSeconds"` // above 0: the sender's clock is ahead
