@@ -64,7 +64,7 @@ Exit status: 0 for 2xx, 3 for 404, 4 for 401 and 403, 5 for other refusals, 7 if
 not known what a request did that may change data, 11 for 5xx, 408, 429 and no
 connection.`,
 		Example: command.Example("waybill api /api/v1/routers/detail -f referId=ORD-1001", "waybill api GET '/api/v1/routers/detail?referId=ORD-1001' --include",
-			"waybill api POST /api/v1/webhooks -f url=https://example.com/hook -F active=true --yes", "waybill api /api/v1/carriers --jq '.data[].code'"),
+			"waybill api POST /PATH -f name=value -F active=true --yes", "waybill api /PATH --jq '.data[].code'"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) > 2 {
 				return command.Usagef("such as waybill api /api/v1/routers/detail -f referId=R", "%s given; expected [METHOD] PATH", command.Plural(len(args), "argument"))
