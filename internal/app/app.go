@@ -61,8 +61,8 @@ type Session struct {
 
 	app     *App
 	sources config.Sources
-	apiKey  func() (foundKey, error) // reads it once
-	account sync.Once                // sets the account's name, see Account
+	apiKey  func() (config.APIKey, error) // reads it once
+	account sync.Once                     // sets the account's name, see Account
 	named   string
 
 	mu       sync.Mutex // guards what follows
@@ -70,12 +70,6 @@ type Session struct {
 	observer *observer // of what client receives
 	store    *Store
 	unopened error // that no connection to the store could be made; nil if it was not tried
-}
-
-// foundKey is the API key and the setting that gave it.
-type foundKey struct {
-	secret config.Secret
-	origin config.Origin
 }
 
 // Session loads the settings. Errors are those of [config.Load]. The end of
@@ -86,14 +80,13 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 	if err != nil {
 		return nil, err
 	}
-	readKey := func() (foundKey, error) {
-		secret, origin, err := cfg.ReadAPIKey(a.IO.In, func(name string) (string, error) {
+	readKey := func() (config.APIKey, error) {
+		return cfg.ReadAPIKey(a.IO.In, func(name string) (string, error) {
 			if a.Keyring == nil {
 				return "", keyring.ErrNotFound
 			}
 			return a.Keyring.Get(ctx, name)
 		})
-		return foundKey{secret, origin}, err
 	}
 	gate := pace.New(cfg.Concurrency, cfg.Rate)
 	if cfg.Origin("concurrency").Level != config.FromDefault {
@@ -101,7 +94,7 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 	}
 	return &Session{
 		IO: a.IO, Config: cfg, Gate: gate, app: a, sources: sources,
-		apiKey: sync.OnceValues(func() (foundKey, error) { return term.Await(ctx, readKey) }),
+		apiKey: sync.OnceValues(func() (config.APIKey, error) { return term.Await(ctx, readKey) }),
 	}, nil
 }
 
@@ -156,7 +149,7 @@ func (s *Session) Client() (*api.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := s.Key()
+	key, err := s.ServiceKey(base)
 	if err != nil {
 		return nil, err
 	}
@@ -194,11 +187,22 @@ func (s *Session) apiOptions(base, key string) api.Options {
 	return o
 }
 
-// Key returns the API key that requests carry. It is read once.
+// Key returns the API key, for all but sending it. It is read once.
 func (s *Session) Key() (string, error) {
 	key, err := s.apiKey()
-	s.IO.Hide(key.secret.Reveal())
-	return key.secret.Reveal(), err
+	s.IO.Hide(key.Secret.Reveal())
+	return key.Secret.Reveal(), err
+}
+
+// ServiceKey returns the API key for requests to base. A key that is kept for another
+// service is an error, see [config.Config.CheckService].
+func (s *Session) ServiceKey(base string) (string, error) {
+	key, err := s.Key()
+	if err != nil {
+		return "", err
+	}
+	found, _ := s.apiKey() // read above
+	return key, s.Config.CheckService(found, base)
 }
 
 // Account returns whose trackings these are. The names of a service of this

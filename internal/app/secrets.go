@@ -63,10 +63,10 @@ func (s *Session) APIKeySecret() (webhook.Secret, bool) {
 	name := "api_key"
 	if file := s.Config.APIKeyFile(); file != "" {
 		name = "file:" + file
-	} else if key.origin.Level == config.FromEnv {
-		name = "env:" + key.origin.Name
+	} else if key.Origin.Level == config.FromEnv {
+		name = "env:" + key.Origin.Name
 	}
-	return webhook.Secret{Name: name, Value: []byte(key.secret.Reveal())}, true
+	return webhook.Secret{Name: name, Value: []byte(key.Secret.Reveal())}, true
 }
 
 // Redactor returns what removes the secrets of this session from what others may see: the

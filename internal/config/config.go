@@ -73,6 +73,7 @@ type Config struct {
 	Listen            Listen                       `mapstructure:"listen"`
 
 	key      apiKey
+	sameKey  bool              // the key may go to any base URL
 	hook     Secret            // webhook.secret
 	hookEnv  map[string]Secret // the variables that webhook.secrets names
 	entries  []Entry

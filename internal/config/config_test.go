@@ -117,7 +117,7 @@ func TestDefaults(t *testing.T) {
 	if _, err := c.RequireBaseURL(); !errors.Is(err, config.ErrNoBaseURL) {
 		t.Errorf("RequireBaseURL: %v, want ErrNoBaseURL", err)
 	}
-	if _, _, err := c.ReadAPIKey(nil, nil); !errors.Is(err, config.ErrNoAPIKey) {
+	if _, err := c.ReadAPIKey(nil, nil); !errors.Is(err, config.ErrNoAPIKey) {
 		t.Errorf("ReadAPIKey: %v, want ErrNoAPIKey", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // decide lays the layers over the defaults, lowest first, and decodes what
 // comes out.
 func (l *loader) decide(layers []layer) (Config, error) {
-	c := Config{origins: map[string]Origin{}, hookEnv: map[string]Secret{}}
+	c := Config{sameKey: l.sameKey, origins: map[string]Origin{}, hookEnv: map[string]Secret{}}
 	var err error
 	if c.key, err = findAPIKey(layers); err != nil {
 		return Config{}, err

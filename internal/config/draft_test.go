@@ -32,8 +32,8 @@ func TestSetSecretsAndNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if key, _, err := c.ReadAPIKey(nil, nil); key.Reveal() != "s3cret: #1" || err != nil {
-		t.Errorf("key %q, %v", key.Reveal(), err)
+	if key, err := c.ReadAPIKey(nil, nil); key.Secret.Reveal() != "s3cret: #1" || err != nil {
+		t.Errorf("key %q, %v", key.Secret.Reveal(), err)
 	}
 }
 
@@ -212,20 +212,20 @@ func TestKeyOfTheKeyring(t *testing.T) {
 		t.Fatalf("%q, %v", c.APIKeyKeyring(), err)
 	}
 	held := func(name string) (string, error) { return "of " + name, nil }
-	if key, origin, err := c.ReadAPIKey(nil, held); key.Reveal() != "of shop" || origin.Level != config.FromUser || err != nil {
-		t.Errorf("%q, %v, %v", key.Reveal(), origin, err)
+	if key, err := c.ReadAPIKey(nil, held); key.Secret.Reveal() != "of shop" || key.Origin.Level != config.FromUser || err != nil {
+		t.Errorf("%q, %v, %v", key.Secret.Reveal(), key.Origin, err)
 	}
 	locked := errors.New("locked")
 	var fault *config.KeyError
-	if _, _, err := c.ReadAPIKey(nil, func(string) (string, error) { return "", locked }); !errors.Is(err, locked) || !errors.As(err, &fault) || fault.Key != "api_key_keyring" {
+	if _, err := c.ReadAPIKey(nil, func(string) (string, error) { return "", locked }); !errors.Is(err, locked) || !errors.As(err, &fault) || fault.Key != "api_key_keyring" {
 		t.Errorf("error %v", err)
 	}
 	src.Env = []string{"WAYBILL_API_KEY=env"} // wins, and the keyring is not asked
 	if c, err = config.Load(src); err != nil {
 		t.Fatal(err)
 	}
-	if key, _, err := c.ReadAPIKey(nil, nil); key.Reveal() != "env" || err != nil {
-		t.Errorf("%q, %v", key.Reveal(), err)
+	if key, err := c.ReadAPIKey(nil, nil); key.Secret.Reveal() != "env" || err != nil {
+		t.Errorf("%q, %v", key.Secret.Reveal(), err)
 	}
 }
 

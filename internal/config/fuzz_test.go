@@ -39,8 +39,8 @@ func FuzzUserFile(f *testing.F) {
 			}
 			return
 		}
-		secret, _, err := c.ReadAPIKey(nil, nil)
-		if err != nil || !strings.Contains(secret.Reveal(), "sk_hush") || strings.Count(string(data), "sk_hush") > 1 {
+		secret, err := c.ReadAPIKey(nil, nil)
+		if err != nil || !strings.Contains(secret.Secret.Reveal(), "sk_hush") || strings.Count(string(data), "sk_hush") > 1 {
 			return
 		}
 		listed, err := json.Marshal(c.List())

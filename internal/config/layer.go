@@ -29,6 +29,7 @@ type loader struct {
 	paths       Paths
 	flags       layer // that were given
 	environment layer // variables that are set and not empty
+	sameKey     bool  // --same-key
 }
 
 func newLoader(src Sources) (*loader, error) {
@@ -39,6 +40,10 @@ func newLoader(src Sources) (*loader, error) {
 	l := &loader{src: src, env: environment(src.Env, runtime.GOOS), paths: paths, flags: layer{}, environment: layer{}}
 	for _, f := range src.Flags {
 		if !f.Changed || f.Name == configFlag || len(f.Values) == 0 {
+			continue
+		}
+		if f.Name == sameKeyFlag {
+			l.sameKey = f.Values[0] == "true"
 			continue
 		}
 		o := Origin{Level: FromFlag, Name: "--" + f.Name}

@@ -62,7 +62,7 @@ func TestFilesThatOthersMayChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, ofSettings := config.Load(p.sources(nil, flag("config", settings)))
-			_, _, ofKey := p.load(nil, flag("api-key-file", secret)).ReadAPIKey(nil, nil)
+			_, ofKey := p.load(nil, flag("api-key-file", secret)).ReadAPIKey(nil, nil)
 			_, ofSecret := p.load(nil, flag("secret-from", "file:"+secret)).WebhookSecrets()
 			_, ofEdit := config.Set(p.sources(nil, flag("config", settings)), config.DefaultProfile, config.Change{Key: "rate", Value: "2"})
 			for what, err := range map[string]error{"settings": ofSettings, "key": ofKey, "secret": ofSecret, "edit": ofEdit} {

@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	configFlag = "config"
-	configEnv  = EnvPrefix + "CONFIG"
-	xdgConfig  = "XDG_CONFIG_HOME"
-	xdgData    = "XDG_DATA_HOME"
-	storeHelp  = "$XDG_DATA_HOME/waybill/waybill.db, else ~/.local/share/waybill/waybill.db (the system's data folder on macOS and Windows)"
+	configFlag  = "config"
+	sameKeyFlag = "same-key" // no setting: a command line alone may say it
+	configEnv   = EnvPrefix + "CONFIG"
+	xdgConfig   = "XDG_CONFIG_HOME"
+	xdgData     = "XDG_DATA_HOME"
+	storeHelp   = "$XDG_DATA_HOME/waybill/waybill.db, else ~/.local/share/waybill/waybill.db (the system's data folder on macOS and Windows)"
 )
 
 // Paths is where the files of settings are, or would be.

@@ -106,7 +106,7 @@ func TestFromOS(t *testing.T) {
 // One name, three spellings.
 func TestSettings(t *testing.T) {
 	seen := map[string]bool{}
-	flags := map[string]bool{"config": true}
+	flags := map[string]bool{"config": true, "same-key": true}
 	for _, s := range config.Settings() {
 		for _, name := range []string{s.Key, s.Env, "--" + s.Flag} {
 			if name != "--" && seen[name] {

@@ -107,12 +107,72 @@ func TestReadAPIKey(t *testing.T) {
 			if c.APIKeyFromStdin() != (tt.name == "stdin") {
 				t.Errorf("from stdin: %v", c.APIKeyFromStdin())
 			}
-			got, origin, err := c.ReadAPIKey(strings.NewReader("of-stdin\n"), nil)
+			got, err := c.ReadAPIKey(strings.NewReader("of-stdin\n"), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Reveal() != tt.want || origin.String() != tt.origin {
-				t.Errorf("key %q from %q, want %q from %q", got.Reveal(), origin, tt.want, tt.origin)
+			if got.Secret.Reveal() != tt.want || got.Origin.String() != tt.origin {
+				t.Errorf("key %q from %q, want %q from %q", got.Secret.Reveal(), got.Origin, tt.want, tt.origin)
+			}
+		})
+	}
+}
+
+// A key goes to the base URL that is set at its own level or next below it, to no other
+// one, and with --same-key to any.
+func TestKeyIsBoundToItsService(t *testing.T) {
+	const stored = "api_key: k\nbase_url: https://a.example/\n"
+	const profiles = stored + "profiles:\n  url: {base_url: https://b.example}\n  key: {api_key: other}\n  both: {api_key: other, base_url: https://b.example}\n"
+	const entry = "api_key_keyring: shop\nbase_url: https://b.example\n"
+	env := func(all ...string) []string { return all }
+	url, same := flag("base-url", "https://b.example"), flag("same-key", "true")
+	for _, tt := range []struct {
+		name, user string
+		env        []string
+		flags      []config.Flag
+		want       string // the error; empty for none
+	}{
+		{"both in the file", stored, nil, nil, ""},
+		{"flag over the file", stored, nil, []config.Flag{url}, "--base-url: the API key of FILE belongs to https://a.example, so it is not sent to https://b.example"},
+		{"environment over the file", stored, env("WAYBILL_BASE_URL=https://b.example"), nil, "WAYBILL_BASE_URL: the API key of FILE belongs to https://a.example, so it is not sent to https://b.example"},
+		{"another path", stored, env("WAYBILL_BASE_URL=https://a.example/x"), nil, "WAYBILL_BASE_URL: the API key of FILE belongs to https://a.example, so it is not sent to https://a.example/x"},
+		{"the same in another spelling", stored, env("WAYBILL_BASE_URL=HTTPS://A.example:443"), nil, ""},
+		{"the user's word", stored, nil, []config.Flag{url, same}, ""},
+		{"not the user's word", stored, nil, []config.Flag{url, flag("same-key", "false")}, "--base-url: the API key of FILE belongs to https://a.example, so it is not sent to https://b.example"},
+		{"no word of the environment", stored, env("WAYBILL_BASE_URL=https://b.example", "WAYBILL_SAME_KEY=true"), nil, "WAYBILL_BASE_URL: the API key of FILE belongs to https://a.example, so it is not sent to https://b.example"},
+		{"a profile's URL alone", profiles, env("WAYBILL_PROFILE=url"), nil, "FILE:4: base_url: the API key of FILE belongs to https://a.example, so it is not sent to https://b.example"},
+		{"a profile's key alone", profiles, env("WAYBILL_PROFILE=key"), nil, ""},
+		{"a profile with both", profiles, env("WAYBILL_PROFILE=both"), nil, ""},
+		{"a profile with both and a flag", profiles, env("WAYBILL_PROFILE=both"), []config.Flag{flag("base-url", "https://a.example")}, "--base-url: the API key of FILE (profile both) belongs to https://b.example, so it is not sent to https://a.example"},
+		{"stored without a URL", "api_key: k\n", env("WAYBILL_BASE_URL=https://b.example"), nil, "WAYBILL_BASE_URL: the API key of FILE is kept without a base URL, so it is not sent to https://b.example"},
+		{"both of the environment", stored, env("WAYBILL_API_KEY=e", "WAYBILL_BASE_URL=https://b.example"), nil, ""},
+		{"environment's key, file's URL", stored, env("WAYBILL_API_KEY=e"), nil, ""},
+		{"environment's key, flag's URL", "", env("WAYBILL_API_KEY=e"), []config.Flag{url}, ""},
+		{"both of the environment and a flag", "", env("WAYBILL_API_KEY=e", "WAYBILL_BASE_URL=https://a.example"), []config.Flag{url}, "--base-url: the API key of env WAYBILL_API_KEY belongs to https://a.example, so it is not sent to https://b.example"},
+		{"flag's key", stored, nil, []config.Flag{flag("api-key-file", "-"), url}, ""},
+		{"keyring with the URL", entry, nil, nil, "FILE:2: base_url: the API key of FILE belongs to https://k.example, so it is not sent to https://b.example"},
+		{"entry named by the environment", "", env("WAYBILL_API_KEY_KEYRING=shop", "WAYBILL_BASE_URL=https://b.example"), nil, "WAYBILL_BASE_URL: the API key of env WAYBILL_API_KEY_KEYRING belongs to https://k.example, so it is not sent to https://b.example"},
+		{"this computer by two names", "api_key: k\nbase_url: http://localhost:1\n", env("WAYBILL_BASE_URL=http://127.0.0.1:1"), nil, ""},
+		{"another port of this computer", "api_key: k\nbase_url: http://localhost:1\n", env("WAYBILL_BASE_URL=http://127.0.0.1:2"), nil, "WAYBILL_BASE_URL: the API key of FILE belongs to http://localhost:1, so it is not sent to http://127.0.0.1:2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := newPlace(t)
+			if tt.user != "" {
+				p.user(tt.user)
+			}
+			c := p.load(tt.env, tt.flags...)
+			key, err := c.ReadAPIKey(strings.NewReader("typed"), func(string) (string, error) {
+				return config.KeyringEntry(config.NewSecret("k"), "https://k.example"), nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := c.CheckService(key, c.BaseURL); err != nil {
+				got = strings.ReplaceAll(err.Error(), p.userPath(), "FILE")
+			}
+			if got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
 	}
@@ -135,7 +195,7 @@ func TestSecretFilesRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(p.work, "key")
 			p.write(path, tt.text, 0o600)
-			_, _, err := p.load(nil, flag("api-key-file", "key")).ReadAPIKey(nil, nil)
+			_, err := p.load(nil, flag("api-key-file", "key")).ReadAPIKey(nil, nil)
 			var key *config.KeyError
 			if !errors.As(err, &key) {
 				t.Fatalf("err = %v, want a *KeyError", err)
@@ -145,11 +205,11 @@ func TestSecretFilesRefused(t *testing.T) {
 			}
 		})
 	}
-	_, _, err := p.load(nil, flag("api-key-file", "none")).ReadAPIKey(nil, nil)
+	_, err := p.load(nil, flag("api-key-file", "none")).ReadAPIKey(nil, nil)
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing file: %v", err)
 	}
-	_, _, err = p.load([]string{"WAYBILL_API_KEY= hush"}).ReadAPIKey(nil, nil)
+	_, err = p.load([]string{"WAYBILL_API_KEY= hush"}).ReadAPIKey(nil, nil)
 	if err == nil || err.Error() != "WAYBILL_API_KEY: has space at its start or end" {
 		t.Errorf("outer space: %v", err)
 	}

@@ -26,6 +26,14 @@ const stdinName = "-"
 type apiKey struct {
 	value
 	setting string // one of apiKeySettings; empty for none
+	service value  // the base_url of the key's level or the nearest one below it; zero for none
+}
+
+// APIKey is the API key. It does not show itself, see [Secret].
+type APIKey struct {
+	Secret  Secret
+	Origin  Origin
+	Service string // the base URL that the keyring keeps with it; empty elsewhere
 }
 
 func (v value) text() string {
@@ -48,13 +56,13 @@ type NamedSecret struct {
 
 // findAPIKey picks the key from the highest layer that has one.
 func findAPIKey(layers []layer) (apiKey, error) {
-	for _, layer := range slices.Backward(layers) {
+	for i, layer := range slices.Backward(layers) {
 		var key apiKey
 		for _, name := range apiKeySettings() {
 			switch val := layer[name]; {
 			case val.text() == "":
 			case key.setting == "":
-				key = apiKey{val, name}
+				key = apiKey{value: val, setting: name}
 			default:
 				other := key.setting
 				if key.origin.Name != "" {
@@ -63,11 +71,47 @@ func findAPIKey(layers []layer) (apiKey, error) {
 				return apiKey{}, wrong("conflicts with "+other, "remove one of them").at(name, val.origin)
 			}
 		}
-		if key.setting != "" {
-			return key, nil
+		if key.setting == "" {
+			continue
 		}
+		for _, below := range slices.Backward(layers[:i+1]) {
+			if key.service = below["base_url"]; key.service.text() != "" {
+				break
+			}
+		}
+		return key, nil
 	}
 	return apiKey{}, nil
+}
+
+// CheckService refuses to send the key to a base URL that it is not kept for. The key
+// belongs to the base URL of its own level (flag, environment, profile, user file), or
+// else of the nearest level below; in the keyring to the one kept with it. So a key of the
+// environment goes to the base URL of the user file, but that of the user file to none
+// that the environment, a flag or a profile alone names. A key of the environment or of a
+// flag, without a base URL at or below its level, goes where a flag says. The flag
+// --same-key allows any base URL. The error is a [*KeyError] that names both.
+func (c Config) CheckService(k APIKey, base string) error {
+	const other = "; a key for it: `waybill auth login --profile NAME --base-url URL`"
+	kept := k.Service
+	if kept == "" {
+		kept = c.key.service.text()
+	}
+	if normal, err := CheckBaseURL(kept, true); err == nil {
+		kept = normal
+	}
+	here, _ := SameLoopback(base)
+	there, _ := SameLoopback(kept)
+	switch from := c.key.origin; {
+	case c.sameKey, here == there, kept == "" && from.Level >= FromEnv:
+		return nil
+	case kept == "":
+		return c.Refuse("base_url", "the API key of "+from.String()+" is kept without a base URL, so it is not sent to "+base,
+			"store them together: `waybill config set base_url "+base+"`; once: --same-key"+other)
+	default:
+		return c.Refuse("base_url", "the API key of "+from.String()+" belongs to "+kept+", so it is not sent to "+base,
+			"if the key is for both, pass --same-key"+other)
+	}
 }
 
 // APIKeyFromStdin reports whether [Config.ReadAPIKey] will read stdin, which
@@ -95,26 +139,27 @@ func (c Config) keyAt(setting string) string {
 	return c.key.text()
 }
 
-// ReadAPIKey returns the API key and the setting that gave it: a flag's file
+// ReadAPIKey returns the API key and what gave it: a flag's file
 // before the environment's key or file, before a profile's, before the user
 // file's own. stdin is read only where the file is `-`, and keyring, which returns
-// what an entry of the keyring holds, only where an entry is named.
+// what an entry of the keyring holds, see [KeyringEntry], only where an entry is named.
 //
 // Its error is [ErrNoAPIKey] if none is set, and else a [*KeyError].
 //
 // Interface: Authentication, 1 and 2.
-func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, error)) (Secret, Origin, error) {
-	text, place := c.key.text(), ""
+func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, error)) (APIKey, error) {
+	text, place, service := c.key.text(), "", ""
 	var fault *KeyError
 	switch c.key.setting {
 	case "":
-		return Secret{}, Origin{}, ErrNoAPIKey
+		return APIKey{}, ErrNoAPIKey
 	case "api_key_file":
 		place = "key file " + text + ": "
 		text, fault = readSecret(text, stdin)
 	case "api_key_keyring":
 		entry, err := keyring(text)
-		text, fault = cleanSecret([]byte(entry))
+		text, service, _ = strings.Cut(entry, "\n")
+		text, fault = cleanSecret([]byte(text))
 		if err != nil {
 			fault = &KeyError{Message: cause(err), Err: err}
 		}
@@ -124,9 +169,15 @@ func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, e
 	}
 	if fault != nil {
 		fault.Message = place + fault.Message
-		return Secret{}, Origin{}, fault.at(c.key.setting, c.key.origin)
+		return APIKey{}, fault.at(c.key.setting, c.key.origin)
 	}
-	return NewSecret(text), c.key.origin, nil
+	return APIKey{NewSecret(text), c.key.origin, service}, nil
+}
+
+// KeyringEntry returns what the keyring holds for a key: the key, and on a second line
+// the base URL that it is for, if that is known.
+func KeyringEntry(key Secret, base string) string {
+	return strings.TrimSuffix(key.Reveal()+"\n"+base, "\n")
 }
 
 // APIKeySetting returns the setting that the API key is read from: api_key,

@@ -59,9 +59,9 @@ type Setting struct {
 }
 
 // FlagNames returns the name of every flag that [Load] takes: those of the
-// settings and `config`.
+// settings, `config` and `same-key`.
 func FlagNames() []string {
-	names := []string{configFlag}
+	names := []string{configFlag, sameKeyFlag}
 	for _, s := range table() {
 		if s.Flag != "" {
 			names = append(names, s.Flag)

@@ -39,7 +39,7 @@ func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(ni
 // user gave them.
 func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
-	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "insecure-store", "api-key-file", "ca-file", "insecure-http"}, flags...) {
+	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "insecure-store", "api-key-file", "same-key", "ca-file", "insecure-http"}, flags...) {
 		f := c.Cmd.Flags().Lookup(name)
 		if f == nil || !f.Changed {
 			continue

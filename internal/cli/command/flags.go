@@ -171,13 +171,14 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.String("account", "", "`NAME` of the account that owns the trackings")
 	f.String("base-url", "", "`URL` of the service")
 	f.String("api-key-file", "", "read the API key from `FILE` (- for standard input)")
+	f.Bool("same-key", false, "send the API key to this base URL, though it is kept for another")
 	f.String("ca-file", "", "also trust the certificate authorities in `FILE` (PEM)")
 	f.Bool("insecure-http", false, "allow http to other hosts than this computer")
 	f.String("timeout", "", "stop trying or waiting after `DURATION`, such as 30m")
 	f.String("request-timeout", "", "stop each request after `DURATION`, such as 30s")
 	Section(f, "Output", "output", "json", "jq", "excel", "csv-raw", "out", "color", "quiet", "verbose", "debug")
 	Section(f, "Settings", "profile", "config", "store", "insecure-store", "account")
-	Section(f, "Service", "base-url", "api-key-file", "ca-file", "insecure-http", "timeout", "request-timeout")
+	Section(f, "Service", "base-url", "api-key-file", "same-key", "ca-file", "insecure-http", "timeout", "request-timeout")
 }
 
 // InvalidValue says what is wrong with the value of a flag.

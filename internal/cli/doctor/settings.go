@@ -100,7 +100,7 @@ func settingName(key string) string {
 
 func (x *examination) apiKey(context.Context) []finding {
 	c := x.call.Config
-	_, err := x.call.Key()
+	_, err := x.call.ServiceKey(c.BaseURL)
 	switch {
 	case errors.Is(err, config.ErrNoAPIKey):
 		return []finding{found(keyMissing, "%v", err)}

@@ -31,7 +31,8 @@ func newAuthLogin(f *command.Factory) *cobra.Command {
 		Short: "Store the API key",
 		Long: `login reads the API key at a prompt, or from --api-key-file (- for standard input),
 tries it with one query that changes nothing, and stores it in your configuration file, which
-only you can read (mode 0600), below the profile in force.
+only you can read (mode 0600), below the profile in force, together with the base URL that
+it is for: a stored key is sent to no other one.
 
 --keyring stores it in the keyring of your system instead: Secret Service, Keychain
 or Credential Manager. Without a keyring that is an error; the key does not go into
@@ -102,8 +103,8 @@ func loginKey(ctx context.Context, c *command.Call) (config.Secret, error) {
 	return askSecret(ctx, c.IO, "API key (not shown):")
 }
 
-// storeKey stores a key in the keyring or the configuration file, and removes
-// what else named one there.
+// storeKey stores a key in the keyring or the configuration file, with the base URL that
+// it is for, and removes what else named one there.
 func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring bool) (string, error) {
 	profile := c.Config.Profile
 	d, err := config.OpenDraft(c.Sources())
@@ -111,10 +112,13 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 		return "", err
 	}
 	changes := []config.Change{{Key: "api_key", Value: key}, {Key: "api_key_keyring"}, {Key: "api_key_file"}}
-	name := ""
+	name, base := "", c.Config.BaseURL
+	if was, err := config.CheckBaseURL(d.Text(profile, "base_url"), true); base != "" && (err != nil || was != base) {
+		changes = append(changes, config.Change{Key: "base_url", Value: base})
+	}
 	if inKeyring {
 		name = entryName(profile)
-		if err := inAnyKeyring(c, func() error { return c.Keyring().Set(ctx, name, key.Reveal()) }); err != nil {
+		if err := inAnyKeyring(c, func() error { return c.Keyring().Set(ctx, name, config.KeyringEntry(key, base)) }); err != nil {
 			return "", err
 		}
 		changes[0], changes[1] = config.Change{Key: "api_key"}, config.Change{Key: "api_key_keyring", Value: name}
@@ -122,6 +126,9 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 	path, err := config.Set(c.Sources(), profile, changes...)
 	if err != nil {
 		return "", err
+	}
+	if len(changes) > 3 {
+		c.IO.Note("Set base_url to %s%s, the service that the key is for", base, ofProfile(profile))
 	}
 	forgetEntry(ctx, c, d, profile, name)
 	warnOtherKey(c, path)
@@ -183,10 +190,10 @@ func runStatus(ctx context.Context, c *command.Call, _ []string) error {
 	if j.Setting != "" {
 		j.Origin = cfg.Origin(j.Setting).String()
 	}
-	key, err := c.Key()
-	if err == nil {
+	key, err := c.ServiceKey(cfg.BaseURL)
+	if key != "" {
 		j.Fingerprint = keyPrint(key)
-		if cfg.BaseURL != "" {
+		if cfg.BaseURL != "" && err == nil {
 			j.Check = checkKey(ctx, c, cfg.BaseURL, key)
 			err = j.Check.err
 		}

@@ -294,17 +294,15 @@ func (s *answers) keySource() string {
 }
 
 // canKeepKey reports whether a key is set that init need not write: that of the
-// environment, or that of the file where the service stays the same.
-func (s *answers) canKeepKey() bool {
+// environment or of the profile. The error is that of one for another service.
+func (s *answers) canKeepKey() (bool, error) {
 	setting := s.c.Config.APIKeySetting()
-	switch s.c.Config.Origin(setting).Level {
-	case config.FromEnv:
-		return true
-	case config.FromUser, config.FromProfile:
-		was, err := config.CheckBaseURL(s.current("base_url"), true)
-		return s.current(setting) != "" && err == nil && was == s.baseURL
+	level := s.c.Config.Origin(setting).Level
+	if level != config.FromEnv && (level > config.FromProfile || s.current(setting) == "") {
+		return false, nil
 	}
-	return false
+	_, err := s.c.ServiceKey(s.baseURL)
+	return err == nil, err
 }
 
 func (s *answers) askKey(ctx context.Context) error {
@@ -314,14 +312,13 @@ func (s *answers) askKey(ctx context.Context) error {
 		s.key = config.NewSecret(key)
 		return err
 	}
-	keep := s.canKeepKey()
+	keep, err := s.canKeepKey()
 	if !s.c.IO.Interactive() {
-		if !keep {
-			return command.Usagef("pass --api-key-file FILE (- for standard input), or set WAYBILL_API_KEY", "no API key is given")
+		if err == nil && !keep {
+			err = command.Usagef("pass --api-key-file FILE (- for standard input), or set WAYBILL_API_KEY", "no API key is given")
 		}
-		return nil
+		return err
 	}
-	var err error
 	if keep {
 		s.key, err = askOptionalSecret(ctx, s.c.IO, "API key (not shown; Enter keeps "+setting+" of "+s.c.Config.Origin(setting).String()+"):")
 	} else {
@@ -335,7 +332,7 @@ func (s *answers) askKey(ctx context.Context) error {
 func (s *answers) tryKey(ctx context.Context) (again bool, err error) {
 	key := s.key.Reveal()
 	if s.key.IsZero() {
-		if key, err = s.c.Key(); err != nil {
+		if key, err = s.c.ServiceKey(s.baseURL); err != nil {
 			return false, err
 		}
 	}
