@@ -115,14 +115,14 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 
 // Sighting returns what an event says of the tracking with its number or
 // routerId, and false if nothing may be learnt from it: it did not verify, is
-// synthetic, does not stand, or says nothing of a shipment.
+// synthetic, does not stand, or says neither of a shipment nor of an error.
 //
 // Interface: Events.
 // Assumed: eventTime is when what an event says became so, by a clock that
 // agrees with ours. Where it can't be read, or is later than the receipt, the receipt counts.
 func Sighting(e inbox.Event) (ledger.Sighting, bool) {
 	t := Tracking(e)
-	if e.Verified != inbox.Yes || e.Synthetic || e.Mark != inbox.Current || !t.Known() || (t.Number == "" && t.RouterID == "") {
+	if e.Verified != inbox.Yes || e.Synthetic || e.Mark != inbox.Current || !t.Known() && t.Error == "" || (t.Number == "" && t.RouterID == "") {
 		return ledger.Sighting{}, false
 	}
 	s := ledger.NewSighting(t, ledger.Processed, tracking.Key{Number: t.Number}, e.ReceivedAt, ledger.FromEvent)

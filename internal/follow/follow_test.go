@@ -237,3 +237,19 @@ func TestFailuresPassAndAreToldOnce(t *testing.T) {
 		}
 	})
 }
+
+// An event with an error is recorded, with and without a status.
+func TestErrorsOfEventsAreRecorded(t *testing.T) {
+	w := newWorld(t)
+	w.put(inbox.Yes, `[{"eventId":"e1","event":"router.failed","data":{"trackingNumber":"N1","status":null,"error":{"message":"no carrier"}}},
+		{"eventId":"e2","event":"router.failed","data":{"trackingNumber":"N3","status":7,"error":"lost"}}]`)
+	w.want("events with an error", "R1/N1 ", "/N3 ")
+	for st, err := range w.db.Statuses(t.Context(), account, ledger.Filter{}) {
+		want := map[string]string{"N1": `{"message":"no carrier"}`, "N3": `"lost"`}[st.Item.Number]
+		if s := st.Sighting; err != nil || want != "" && (s.Phase != ledger.InError || s.Error != want) {
+			t.Errorf("%s: %+v, %v; want error %s", st.Item.Number, s, err, want)
+		}
+	}
+	w.put(inbox.Yes, "["+event("e3", "N1", 90, "delivered")+"]")
+	w.want("an event without one", "R1/N1 delivered", "/N3 ")
+}

@@ -344,8 +344,12 @@ type Phase string
 const (
 	Processing Phase = "processing" // accepted, without a status yet
 	Processed  Phase = "processed"  // the service answers with a status
+	InError    Phase = "error"      // the service reports an error of it, with or without a status
 	Absent     Phase = "absent"     // the service said that it has no such tracking
 )
+
+// Reported reports whether the service told something of the shipment itself.
+func (p Phase) Reported() bool { return p == Processed || p == InError }
 
 // Source is where a sighting is from.
 type Source string
@@ -366,6 +370,7 @@ type Sighting struct {
 	StatusTrack string // as sent
 	LatestEvent string
 	LatestTime  string // as sent
+	Error       string // JSON literal as sent, empty if none; see [InError]
 	Times       tracking.Times
 	Transit     time.Duration // see [tracking.Tracking.Transit]; 0 keeps the known one of a delivered tracking
 	CarrierCode string
@@ -377,10 +382,16 @@ type Sighting struct {
 	Shared      int64 // how many trackings that event is about, 0 if one
 }
 
-// NewSighting returns what was said of a tracking, learnt at that time.
+// NewSighting returns what was said of a tracking, learnt at that time. With an error its
+// phase is [InError].
+//
+// Interface: Errors, 2.
 func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Time, from Source) Sighting {
+	if t.Error != "" {
+		phase = InError
+	}
 	return Sighting{
-		Key: key, Phase: phase,
+		Key: key, Phase: phase, Error: t.Error,
 		Status: t.Status, StatusLabel: t.StatusLabel, StatusTrack: t.StatusTrack,
 		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, Times: t.Times(), Transit: t.Transit(), CarrierCode: t.CarrierCode, RouterID: t.RouterID,
 		Seen: at, Source: from,
@@ -388,16 +399,16 @@ func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Tim
 }
 
 // Supersedes reports whether s replaces what is known of the same tracking.
-// Processed replaces Processing, never the reverse. If one of them is an event,
+// A report replaces Processing, never the reverse. If one of them is an event,
 // the service's own times decide. If they don't, or both are answers, the later
 // one wins, in milliseconds, and s if both are of the same moment.
 func (s Sighting) Supersedes(known Sighting) bool {
 	switch {
-	case s.Phase == Processed && known.Phase == Processing:
+	case s.Phase.Reported() && known.Phase == Processing:
 		return true
-	case s.Phase == Processing && known.Phase == Processed:
+	case s.Phase == Processing && known.Phase.Reported():
 		return false
-	case s.Phase == Processed && known.Phase == Processed && (s.Source == FromEvent || known.Source == FromEvent):
+	case s.Phase.Reported() && known.Phase.Reported() && (s.Source == FromEvent || known.Source == FromEvent):
 		if c := s.Times.Compare(known.Times); c != 0 {
 			return c > 0
 		}

@@ -45,6 +45,9 @@ func TestSupersedes(t *testing.T) {
 		"the same moment":                    {seen(query, 5, 0), seen(query, 5, 0), true},
 		"processing after processed":         {as(ledger.Processing, seen(query, 9, 0)), seen(event, 5, 0), false},
 		"processed before processing":        {seen(event, 1, 0), as(ledger.Processing, seen(query, 5, 0)), true},
+		"processing after an error":          {as(ledger.Processing, seen(query, 9, 0)), as(ledger.InError, seen(event, 5, 0)), false},
+		"error before processing":            {as(ledger.InError, seen(event, 1, 0)), as(ledger.Processing, seen(query, 5, 0)), true},
+		"late event older than an error":     {seen(event, 9, 1), as(ledger.InError, seen(query, 5, 2)), false},
 		"absent later: its times tell not":   {as(ledger.Absent, seen(query, 9, 1)), seen(event, 5, 2), true},
 		"absent earlier: its times tell not": {as(ledger.Absent, seen(query, 1, 9)), seen(event, 5, 2), false},
 	} {

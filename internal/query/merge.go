@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -96,7 +97,7 @@ func (t Tracking) isOf(row ledger.TrackingStatus) bool {
 func knownFirst(ts []Tracking) {
 	rank := func(t Tracking) int {
 		switch t.Phase {
-		case ledger.Processed:
+		case ledger.Processed, ledger.InError:
 			return 0
 		case ledger.Processing:
 			return 1
@@ -115,12 +116,14 @@ func answered(t tracking.Tracking, q tracking.Query, number string) Tracking {
 	if number != "" {
 		t.Number = number
 	}
-	phase := ledger.Processed
-	if !t.Known() {
-		phase = Undecided
-		if t.Processing {
-			phase = ledger.Processing
-		}
+	phase := Undecided
+	switch {
+	case t.Error != "":
+		phase = ledger.InError
+	case t.Known():
+		phase = ledger.Processed
+	case t.Processing:
+		phase = ledger.Processing
 	}
 	return Tracking{Tracking: t, Phase: phase}
 }
@@ -166,7 +169,7 @@ func sightings(res Result, rows []ledger.TrackingStatus) []ledger.Sighting {
 				known = true
 			}
 		}
-		if !known && t.Phase == ledger.Processed && t.ReferID != "" && t.Number != "" {
+		if !known && t.Phase.Reported() && t.ReferID != "" && t.Number != "" {
 			key := tracking.Key{ReferID: t.ReferID, Number: t.Number}
 			seen = append(seen, ledger.NewSighting(t.Tracking, t.Phase, key, res.Asked, ledger.FromQuery))
 		}
@@ -183,7 +186,7 @@ type knownRow struct {
 
 // byEvent reports whether the row was last learnt from an event.
 func (k knownRow) byEvent() bool {
-	return k.Sighting != nil && k.Sighting.Phase == ledger.Processed && k.Sighting.Source == ledger.FromEvent
+	return k.Sighting != nil && k.Sighting.Phase.Reported() && k.Sighting.Source == ledger.FromEvent
 }
 
 // merge returns the trackings of a result with those rows in place of theirs
@@ -212,7 +215,7 @@ func merge(res Result, rows []knownRow, all bool) []Tracking {
 func (t Tracking) supersededBy(event Tracking, asked time.Time) Tracking {
 	event.Checkpoints = event.WithOlder(t.Checkpoints)
 	event.Older = t.Older
-	if t.Source == ledger.FromQuery && t.Phase == ledger.Processed && event.Learnt.Before(asked) {
+	if t.Source == ledger.FromQuery && t.Phase.Reported() && event.Learnt.Before(asked) {
 		event.Older = &t.Tracking
 	}
 	return event
@@ -220,32 +223,48 @@ func (t Tracking) supersededBy(event Tracking, asked time.Time) Tracking {
 
 // tracking is a row as the ledger has it, or as its event has it.
 func (k knownRow) tracking() Tracking {
+	t := FromStore(k.TrackingStatus)
+	if k.event == nil {
+		return t
+	}
+	held := follow.Tracking(*k.event)
+	held.ReferID, held.Number = t.ReferID, t.Number
+	held.CarrierCode, held.Error = cmp.Or(held.CarrierCode, t.CarrierCode), cmp.Or(held.Error, t.Error)
+	t.Tracking = held
+	return t
+}
+
+// FromStore returns a tracking as the store knows it: its phase, what was last
+// reported of it, and why its row was rejected.
+func FromStore(st ledger.TrackingStatus) Tracking {
 	t := Tracking{
-		Tracking: tracking.Tracking{ReferID: k.Item.ReferID, Number: k.Item.Number, CarrierCode: k.Item.CarrierCode},
-		Phase:    Undecided, SentCarrier: k.Item.CarrierCode,
+		Tracking: tracking.Tracking{ReferID: st.Item.ReferID, Number: st.Item.Number, CarrierCode: st.Carrier()},
+		Phase:    Unreported(st.State), Superseded: st.Superseded, Dismissed: st.Dismissed,
+		Reason: st.Reason, SentCarrier: st.Item.CarrierCode,
 	}
-	switch k.State {
-	case ledger.Accepted:
-		t.Phase = NotAsked
-		if !k.Asked.IsZero() {
-			t.Phase = ledger.Processing
-		}
-	case ledger.Pending:
-		t.Phase = NotSent
-	case ledger.Rejected:
-		t.Phase, t.Reason, t.Superseded, t.Dismissed = Rejected, k.Reason, k.Superseded, k.Dismissed
+	if t.Phase == NotAsked && !st.Unchecked() {
+		t.Phase = Undecided
 	}
-	if s := k.Sighting; s != nil {
+	if s := st.Sighting; s != nil {
 		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event
-		t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime, t.RouterID = s.Status, s.StatusLabel, s.StatusTrack, s.LatestEvent, s.LatestTime, s.RouterID
-	}
-	if k.event != nil {
-		held := follow.Tracking(*k.event)
-		held.ReferID, held.Number = t.ReferID, t.Number
-		if held.CarrierCode == "" {
-			held.CarrierCode = t.CarrierCode
-		}
-		t.Tracking = held
+		t.Superseded, t.Dismissed = false, time.Time{}
+		t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime = s.Status, s.StatusLabel, s.StatusTrack, s.LatestEvent, s.LatestTime
+		t.RouterID, t.Error = s.RouterID, s.Error
 	}
 	return t
+}
+
+// Unreported returns the phase of a tracking without a report, by the state of its row.
+func Unreported(s ledger.State) ledger.Phase {
+	switch s {
+	case ledger.Rejected:
+		return Rejected
+	case ledger.Pending:
+		return NotSent
+	case ledger.Accepted:
+		return NotAsked
+	case "":
+		return Undecided
+	}
+	return ledger.Phase(s) // unknown or sending
 }

@@ -100,6 +100,8 @@ const (
 var (
 	// ErrRejected says that the service refused every row of it.
 	ErrRejected = errors.New("the service rejected it")
+	// ErrInError says that the service reports an error of one of its trackings.
+	ErrInError = errors.New("the service reports an error")
 	// ErrNotSent says that no row of it was sent yet.
 	ErrNotSent = errors.New("not sent yet")
 	// ErrNotAsked says that the end came before it was asked about.

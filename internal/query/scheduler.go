@@ -39,7 +39,8 @@ type Scheduler struct {
 	Patience time.Duration
 	// Meets sets Met of the results that meet the condition; nil ends the
 	// asking about a target with its first answer. The results are of targets
-	// that were asked, or that something is known of.
+	// that were asked, or that something is known of. It may set an error of one that can't
+	// meet it any more: that ends the asking about the target, once it was asked about.
 	Meets func(ctx context.Context, all []Ending) error
 	// AskAll asks about each target at least once, whatever is known of it.
 	AskAll bool
@@ -113,6 +114,9 @@ func (s *steps) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) 
 		done, err := t.settled()
 		if t.erased {
 			done, err = true, ledger.ErrErased
+		}
+		if !done && e.Result.Err != nil && !t.Began.IsZero() {
+			done, err = true, e.Result.Err
 		}
 		e.Result.Err = err
 		if !judging {

@@ -98,7 +98,7 @@ func indexable(seen []ownedSighting) []ownedSighting {
 		if len(s.Key.ReferID) > maxKey || len(s.Key.Number) > maxKey {
 			continue
 		}
-		for _, text := range []*string{&s.Status, &s.StatusLabel, &s.StatusTrack, &s.CarrierCode, &s.RouterID} {
+		for _, text := range []*string{&s.Status, &s.StatusLabel, &s.StatusTrack, &s.CarrierCode, &s.RouterID, &s.Error} {
 			*text = shorten(*text)
 		}
 		all = append(all, s)
@@ -208,7 +208,7 @@ func sightingValues(s *ownedSighting) []any {
 	return []any{
 		s.account, s.Key.ReferID, s.Key.Number, tracking.FoldNumber(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
 		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source), clean(s.RouterID), millis(asOf), s.Event, s.Shared,
-		millis(s.Times.Checkpoint), millis(s.Times.Updated), s.Transit.Milliseconds(),
+		millis(s.Times.Checkpoint), millis(s.Times.Updated), s.Transit.Milliseconds(), clean(s.Error),
 	}
 }
 

@@ -34,12 +34,12 @@ func newStatements() *statements {
 		batchAnswers: newMultiInsert("INSERT INTO batch_answers (batch_id, cut, raw)", "iib",
 			" ON CONFLICT (batch_id) DO UPDATE SET cut = excluded.cut, raw = excluded.raw"),
 		sightings: newMultiInsert(`INSERT INTO sightings (id, status_id, account_id, refer_id, number, folded, phase, status, status_label, status_track,
-			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated, transit)`, "iiittttttttttittiiiiii", ` ON CONFLICT (account_id, refer_id, number)
+			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated, transit, error)`, "iiittttttttttittiiiiiit", ` ON CONFLICT (account_id, refer_id, number)
 			DO UPDATE SET status_id = excluded.status_id, phase = excluded.phase, status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,
 			latest_event = excluded.latest_event, latest_time = excluded.latest_time, carrier = excluded.carrier, seen = excluded.seen,
 			source = excluded.source, router_id = CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END,
 			as_of = excluded.as_of, event = excluded.event, shared = excluded.shared,
-			checkpoint = excluded.checkpoint, updated = excluded.updated, transit = excluded.transit`),
+			checkpoint = excluded.checkpoint, updated = excluded.updated, transit = excluded.transit, error = excluded.error`),
 		trackingCounts: newMultiInsert(insertCounts, "iiitii", onKnownCount),
 		answers: newMultiInsert("INSERT INTO answers (account_id, refer_id, seen, asked, raw)", "itiib",
 			` ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw WHERE excluded.seen >= answers.seen`),

@@ -11,7 +11,7 @@ import (
 // number alone.
 const (
 	statusOwn     = 11
-	sightingWidth = 16
+	sightingWidth = 17
 	statusAlone   = statusOwn + sightingWidth
 	statusWidth   = statusAlone + sightingWidth
 )
@@ -92,7 +92,7 @@ func (c *statusScanner) sighting(i int, key tracking.Key) *ledger.Sighting {
 		Key: key, Seen: instant(c.number(i)), Times: tracking.Times{Checkpoint: instant(c.number(i + 2)), Updated: instant(c.number(i + 3))},
 		Event: c.number(i + 4), Shared: c.number(i + 5),
 		Phase: ledger.Phase(c.text(i + 6)), Status: c.text(i + 7), StatusLabel: c.text(i + 8), StatusTrack: c.text(i + 9),
-		LatestEvent: c.text(i + 10), LatestTime: c.text(i + 11), CarrierCode: c.text(i + 12), Source: ledger.Source(c.text(i + 13)), RouterID: c.text(i + 14), Transit: duration(c.number(i + 15)),
+		LatestEvent: c.text(i + 10), LatestTime: c.text(i + 11), CarrierCode: c.text(i + 12), Source: ledger.Source(c.text(i + 13)), RouterID: c.text(i + 14), Transit: duration(c.number(i + 15)), Error: c.text(i + 16),
 	}
 	if asOf := c.number(i + 1); asOf != c.number(i) {
 		s.AsOf = instant(asOf)

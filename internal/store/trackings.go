@@ -131,7 +131,7 @@ func (d *DB) LastAnswer(ctx context.Context, account, referID string) ([]byte, e
 const (
 	rowColumns = rowStart + `(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` +
 		rowRest + folded + rowEnd + `, o.seen, o.as_of, o.checkpoint, o.updated, o.event, o.shared, o.phase, o.status, o.status_label, o.status_track,
-		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id, o.transit `
+		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id, o.transit, o.error `
 	// listColumns are rowColumns of a numbered row, without the run.
 	listColumns = rowStart + "0, " + rowRest + folded + rowEnd + " "
 
@@ -141,13 +141,13 @@ const (
 	rowEnd = unverifiedEnd + "CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE((SELECT d.dismissed FROM dismissals d WHERE d.row_id = r.id), CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, " + sightingColumns
 
 	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
-		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id, s.transit`
-	noSighting = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL "
+		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id, s.transit, s.error`
+	noSighting = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL "
 	rowJoins   = ` JOIN batches b ON b.id = r.batch_id
 		LEFT JOIN sightings s ON s.id = ` + sightingID + `
 		LEFT JOIN sightings o ON o.id = CASE WHEN r.id > ` + numbered + ` THEN
 			(SELECT x.id FROM sightings x WHERE x.account_id = 0 AND x.folded = ` + folded + ` AND x.folded <> ''
-			ORDER BY x.phase = 'processed' DESC, x.as_of DESC, x.id DESC LIMIT 1) END `
+			ORDER BY x.phase IN ('processed', 'error') DESC, x.as_of DESC, x.id DESC LIMIT 1) END `
 	// The id of the sighting of row r.
 	sightingID = `CASE WHEN r.id <= ` + numbered + ` THEN r.id ELSE
 			(SELECT x.id FROM sightings x WHERE x.account_id = r.account_id AND x.refer_id = r.refer_id AND x.number = r.number) END `

@@ -29,6 +29,7 @@ var trackingTests = map[string]func(*world){
 	"SightingsOutliveTheirRun": sightingsSurviveTheirRun,
 	"ProcessingGivesWay":       processingGivesWay,
 	"TimesOfTheServiceCount":   timesOfTheServiceCount,
+	"ErrorsAreKept":            errorsAreKept,
 	"ManySightingsAtOnce":      manySightingsAtOnce,
 	"ManyAreFoundAtOnce":       manyAreFoundAtOnce,
 	"WhenItWasAsked":           whenItWasAsked,
@@ -153,6 +154,41 @@ func processingGivesWay(w *world) {
 	absent.Phase = ledger.Absent
 	w.learn(absent, processing(3, sent.Add(time.Hour)))
 	w.same("processing after absent", phase(3), ledger.Processing)
+	fault := inError(sighting(4, sent))
+	w.learn(processing(4, sent.Add(time.Hour)), fault, processing(4, sent.Add(2*time.Hour)))
+	w.same("processing after an error", phase(4), ledger.InError)
+	w.learn(sighting(4, sent.Add(3*time.Hour)))
+	w.same("a report after an error", phase(4), ledger.Processed)
+}
+
+// inError is a sighting with an error beside what else it has.
+func inError(s ledger.Sighting) ledger.Sighting {
+	s.Phase, s.Error = ledger.InError, `{"code":7}`
+	return s
+}
+
+// An error is kept apart from the same status without one, in lists and in sums, and one of
+// a number alone is known of each tracking that has it.
+func errorsAreKept(w *world) {
+	w.run(plan(), entries(1, 3)...)
+	bare := inError(ledger.Sighting{Key: item(2).Key(), Seen: sent, Source: ledger.FromQuery})
+	w.learn(sighting(1, sent), bare, inError(sighting(3, sent)))
+	late := inError(eventSighting(1, item(4).Number, ""))
+	w.follow(late)
+	w.run(plan(), entries(4, 4)...)
+	all, err := w.countByStatus(account)
+	w.must(err)
+	counts := map[string]int64{}
+	for _, c := range all {
+		counts[string(c.Phase)+" "+c.StatusLabel] += c.Trackings
+	}
+	w.same("counts", counts, map[string]int64{"processed DELIVERED": 1, "error ": 1, "error DELIVERED": 2})
+	named := func(word string, s ledger.Sighting) bool { return word == string(s.Phase) }
+	w.same("by phase", w.list(ledger.Filter{Statuses: []string{"error"}, NamedToo: named}), ids(2, 3, 4))
+	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{Statuses: []string{"error"}, NamedToo: named})) {
+		w.same("error of "+st.Item.ReferID, st.Sighting.Error, `{"code":7}`)
+	}
+	w.same("by status", w.list(ledger.Filter{Statuses: []string{"delivered"}}), ids(1, 3, 4))
 }
 
 // What is known of many trackings is compared as that of one is.
@@ -221,6 +257,7 @@ func everyFieldIsKept(w *world) {
 		Key: tracking.Key{ReferID: "r é", Number: "N ünlü"}, Phase: ledger.Processing, Status: `"x\"y"`, StatusLabel: "L", StatusTrack: "t",
 		LatestEvent: "e\u202e", LatestTime: "yesterday", CarrierCode: "c", Seen: sent.Add(7 * time.Millisecond), Source: ledger.FromCreate,
 		RouterID: "r-1", AsOf: sent, Event: 1 << 40, Shared: 3, Times: tracking.Times{Checkpoint: sent.Add(-time.Hour), Updated: sent.Add(-time.Minute)},
+		Error: `{"message":"é"}`,
 	}
 	bare := ledger.Sighting{Key: tracking.Key{ReferID: "bare"}, Phase: ledger.Absent, Seen: sent, Source: ledger.FromQuery}
 	odd := ledger.Sighting{Key: tracking.Key{ReferID: "odd"}, Phase: ledger.Processed, LatestEvent: "a\x00b\xff", Seen: sent, Source: ledger.FromQuery}

@@ -148,7 +148,7 @@ func ownFields(v *value, name string) (partial, bool) {
 	} else if t.Number != "" {
 		weak = v.literal("status")
 	}
-	known := status || t.Number != ""
+	known := status || t.Number != "" || t.RouterID != ""
 	if known {
 		t.Created = v.str("created")
 		t.Updated = v.str("updated")

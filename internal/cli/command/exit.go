@@ -213,6 +213,7 @@ func exitRules() []exitRule {
 		{is(ledger.ErrErased), NotFound, "its data was erased with `waybill store erase`; the service was not asked"},
 		{is(tracking.ErrAbsent), NotFound, "check the REF; list created trackings with `waybill list`"},
 		{is(query.ErrRejected), Refused, "write rejected rows to a CSV with `waybill runs rows ID --state rejected -o csv`, fix them, and create that file"},
+		{is(query.ErrInError), Partial, "`waybill list --status error` lists such trackings; `waybill show REF -o json` has the whole error"},
 		{is(query.ErrNotSent), Pending, "find its run with `waybill runs list`, send it with `waybill runs resume ID`"},
 		{is(tracking.ErrUndecided), Unknown, "see the response with -o json; the setting query.absent says which responses mean \"not found\""},
 		{As[*api.AnswerError], Unknown, "print the response with --debug; check base_url"},

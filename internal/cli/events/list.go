@@ -241,13 +241,16 @@ func eventColumns(names view.StatusNames, typed bool) []command.Column[inbox.Eve
 			if e.Mark == inbox.Anomaly {
 				return e.Anomaly
 			}
-			return e.LatestEvent
+			_, latest, _ := names.EventTexts(e)
+			return latest
 		}},
-		{
-			Column: render.Column{Name: "STATUS", Flex: true},
-			Cell:   func(e inbox.Event) string { return names.Status(e.Status, e.StatusLabel, e.StatusTrack) },
-			Style:  func(e inbox.Event) term.Style { return names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack) },
-		},
+		{Column: render.Column{Name: "STATUS", Flex: true}, Cell: func(e inbox.Event) string {
+			status, _, _ := names.EventTexts(e)
+			return status
+		}, Style: func(e inbox.Event) term.Style {
+			_, _, style := names.EventTexts(e)
+			return style
+		}},
 		{Column: render.Column{Name: "EVENT", Flex: true, Rank: 4}, Cell: func(e inbox.Event) string { return e.Kind }},
 		{Column: render.Column{Name: "VERIFIED", Rank: 2}, Cell: view.Trust},
 		{Column: render.Column{Name: "DELIVERY", Right: true, Extra: true}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Delivery) }},

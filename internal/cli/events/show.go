@@ -366,14 +366,15 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 	if len(targets) == 0 {
 		forwarded = "no"
 	}
+	status, latest, statusStyle := names.EventTexts(e)
 	verified, style := verifiedText(e, e.ID(), j.Scheme, j.Secret)
 	err := c.Out.Fields([]render.Field{
 		{Name: "ID", Value: id},
 		{Name: "Event", Value: e.Kind},
 		{Name: "Event ID", Value: e.EventID},
 		{Name: "Number", Value: e.TrackingNumber},
-		{Name: "Status", Value: names.Status(e.Status, e.StatusLabel, e.StatusTrack), Style: names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)},
-		{Name: "Latest event", Value: e.LatestEvent},
+		{Name: "Status", Value: status, Style: statusStyle},
+		{Name: "Latest event", Value: latest},
 		{Name: "Event time", Value: e.EventTime},
 		{Name: "Received", Value: received(c.Out, e.ReceivedAt, j.From, j.Path)},
 		{Name: "Verified", Value: verified, Style: style},

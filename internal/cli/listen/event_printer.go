@@ -160,7 +160,8 @@ func (p *eventPrinter) printEvent(n listen.Notification, repeated bool) error {
 	if repeated && e.Verified == inbox.Yes {
 		trust += ", verified now"
 	}
-	kind, latest := e.Kind, e.LatestEvent
+	kind := e.Kind
+	status, latest, style := p.names.EventTexts(e)
 	if n.Type != listen.Event {
 		kind = string(n.Type) + " " + kind
 	}
@@ -178,7 +179,7 @@ func (p *eventPrinter) printEvent(n listen.Notification, repeated bool) error {
 		{text: e.ID(), width: l.id, keep: true},
 		{text: e.TrackingNumber, width: l.number, keep: true},
 		{text: kind, width: l.kind, keep: columns == 0},
-		{text: p.names.Status(e.Status, e.StatusLabel, e.StatusTrack), width: l.status, keep: columns == 0, style: p.names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)},
+		{text: status, width: l.status, keep: columns == 0, style: style},
 		{text: trust, width: l.verified, style: trustStyle(e)},
 		{text: latest, width: l.latest},
 	}

@@ -3,6 +3,8 @@ package track
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,8 +90,21 @@ func statusWords(names view.StatusNames, status string) string {
 	return view.PlainStatus(status)
 }
 
-func (c Condition) hasStatus(t query.Tracking) bool {
-	return t.HasStatus(c.status) || c.names.Named(c.status, t.Phase, t.Status, t.StatusLabel, t.StatusTrack)
+// isMetBy reports whether a tracking meets a condition on its state. Of one in error,
+// only the error counts.
+func (c Condition) isMetBy(t query.Tracking) bool {
+	named := c.names.Named(c.status, t.Phase, t.Status, t.StatusLabel, t.StatusTrack)
+	return t.Phase == ledger.InError && named || t.Phase == ledger.Processed && (c.status == "" || named || t.HasStatus(c.status))
+}
+
+// failed returns the error of a result in which the service reports one of a tracking: it
+// can't meet the condition any more. nil if there is none, or any change is waited for.
+func (c Condition) failed(res query.Result) error {
+	i := slices.IndexFunc(res.Trackings, func(t query.Tracking) bool { return t.Phase == ledger.InError })
+	if i < 0 || c.change {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", query.ErrInError, view.ErrorText(res.Trackings[i].Error))
 }
 
 // Met reports whether every tracking of a result meets a condition on its state. A
@@ -99,7 +114,7 @@ func (c Condition) Met(res query.Result) bool {
 	processed := 0
 	for _, t := range res.Trackings {
 		switch {
-		case t.Phase == ledger.Processed && (c.status == "" || c.hasStatus(t)):
+		case c.isMetBy(t):
 			processed++
 		case t.Phase == query.Rejected:
 		case t.Phase == query.Undecided && c.status == "":
@@ -113,7 +128,7 @@ func (c Condition) Met(res query.Result) bool {
 // anyMeets is Met for one of the trackings.
 func (c Condition) anyMeets(res query.Result) bool {
 	for _, t := range res.Trackings {
-		if t.Phase == ledger.Processed && (c.status == "" || c.hasStatus(t)) {
+		if c.isMetBy(t) {
 			return true
 		}
 	}

@@ -61,8 +61,9 @@ end. Events that did not verify change nothing; a note counts them.
 
 --status takes numbers and names as the table and the summary show them, and states
 of rows: rejected leaves out superseded and dismissed rows, as in "waybill runs
-rows"; not-checked is accepted, and nothing is known of it; error is any status that
-is called an exception, a failure, a return or the like, and "not found".
+rows"; not-checked is accepted, and nothing is known of it; error is an error that the
+service reports of a tracking, any status that is called an exception, a failure, a
+return or the like, and "not found".
 
 --created, --delivered and --updated take a RANGE: 7d (since 7 days ago), yesterday,
 2026-11-20 (that day), 2026-11-01..2026-11-07 (from that day to that day), ..30d (more

@@ -31,7 +31,7 @@ func newReportRow(st ledger.TrackingStatus, s *standing, stuck bool) reportRow {
 		carrier: st.Carrier(), event: st.Reason, moved: st.Sent,
 	}
 	if seen := st.Sighting; seen != nil {
-		k.event, k.latest, k.updated, k.checkpoint = cmp.Or(seen.LatestEvent, k.event), shorten(seen.LatestTime, maxName), seen.Seen, seen.Times.Checkpoint
+		k.event, k.latest, k.updated, k.checkpoint = cmp.Or(view.ErrorText(seen.Error), seen.LatestEvent, k.event), shorten(seen.LatestTime, maxName), seen.Seen, seen.Times.Checkpoint
 		if !k.checkpoint.IsZero() {
 			k.moved = k.checkpoint
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/report"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -107,9 +108,9 @@ func classOf(names view.StatusNames, c ledger.StatusCount) report.Class {
 	if c.Phase != "" {
 		st.Sighting = &ledger.Sighting{Phase: c.Phase, Status: c.Status, StatusLabel: c.StatusLabel, StatusTrack: c.StatusTrack}
 	}
-	t := view.Known(st)
+	t := query.FromStore(st)
 	switch style := names.PhaseStyle(t); {
-	case st.Sighting != nil && st.Sighting.Delivered():
+	case t.Phase == ledger.Processed && t.Delivered():
 		return report.Delivered
 	case style == term.Bad, style == term.Caution:
 		return report.Problem

@@ -35,7 +35,8 @@ func NewWait(f *command.Factory) *cobra.Command {
 		Short:   "Wait until trackings are processed or have a status",
 		Long: `Wait until each tracking meets a condition. wait queries the service repeatedly,
 with growing pauses; a verified event that waybill listen receives counts within a
-second. When the time is up, wait exits with 8.
+second. When the time is up, wait exits with 8. A tracking that the service reports
+an error of has failed: wait finishes the others, and exits with 6.
 
   --for processed            the service reports a status (default)
   --for status=X             it has that status: a number or a name
@@ -304,6 +305,9 @@ func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 	for i := range all {
 		if all[i].Met, err = check.meets(ctx, all[i].Target, all[i].Result, false); err != nil {
 			return err
+		}
+		if !all[i].Met && all[i].Result.Err == nil {
+			all[i].Result.Err = w.cond.failed(all[i].Result)
 		}
 		if err := w.see(all[i], false); err != nil {
 			return err

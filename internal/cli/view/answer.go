@@ -212,6 +212,7 @@ type TrackingStatus struct {
 	StatusTrack          string          `json:"statusTrack"`
 	LatestEvent          string          `json:"latestEvent"`
 	LatestCheckpointTime string          `json:"latestCheckpointTime,omitempty"`
+	Error                json.RawMessage `json:"error,omitempty"`    // as sent, of phase error
 	LearntAt             *time.Time      `json:"learntAt"`           // null if the service was never asked
 	LearntFrom           ledger.Source   `json:"learntFrom"`         // query, create or event
 	AsOf                 *time.Time      `json:"asOf,omitempty"`     // of an event: when it was so, if earlier
@@ -234,7 +235,7 @@ func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
 	if seen := st.Sighting; seen != nil {
 		j.Phase, j.Status, j.StatusLabel, j.StatusTrack = seen.Phase, JSONOrNull(seen.Status), seen.StatusLabel, seen.StatusTrack
 		j.LatestEvent, j.LatestCheckpointTime, j.LearntAt, j.LearntFrom = seen.LatestEvent, seen.LatestTime, TimeOrNull(seen.Seen), seen.Source
-		j.AsOf, j.SharedBy = TimeOrNull(seen.AsOf), seen.Shared
+		j.AsOf, j.SharedBy, j.Error = TimeOrNull(seen.AsOf), seen.Shared, optional(seen.Error)
 	}
 	return j
 }

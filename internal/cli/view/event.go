@@ -9,6 +9,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/jsonscan"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -33,10 +34,11 @@ type Event struct {
 	ReceivedAt     time.Time       `json:"receivedAt"`
 	Data           json.RawMessage `json:"data"`
 
-	StatusLabel string `json:"statusLabel,omitempty"`
-	LatestEvent string `json:"latestEvent,omitempty"`
-	Anomaly     string `json:"anomaly,omitempty"`
-	From        string `json:"from,omitempty"` // of a refused delivery: the sender's address
+	StatusLabel string          `json:"statusLabel,omitempty"`
+	LatestEvent string          `json:"latestEvent,omitempty"`
+	Error       json.RawMessage `json:"error,omitempty"` // that the event reports of the tracking
+	Anomaly     string          `json:"anomaly,omitempty"`
+	From        string          `json:"from,omitempty"` // of a refused delivery: the sender's address
 
 	Raw json.RawMessage `json:"raw,omitempty"` // events show
 
@@ -78,6 +80,9 @@ func AppendEvent(dst []byte, e Event) ([]byte, error) {
 	raw(`","data":`, e.Data)
 	optional(`,"statusLabel":`, e.StatusLabel)
 	optional(`,"latestEvent":`, e.LatestEvent)
+	if len(e.Error) > 0 {
+		raw(`,"error":`, e.Error)
+	}
 	optional(`,"anomaly":`, e.Anomaly)
 	optional(`,"from":`, e.From)
 	if len(e.Raw) > 0 {
@@ -116,7 +121,32 @@ func NewEvent(e inbox.Event) Event {
 		Type: EventType(e.Mark), ID: e.ID(), Synthetic: e.Synthetic, Seq: e.Seq, Delivery: e.Delivery, EventID: e.EventID, Event: e.Kind, EventTime: e.EventTime,
 		TrackingNumber: e.TrackingNumber, Status: JSONOrNull(e.Status), StatusTrack: e.StatusTrack, StatusLabel: e.StatusLabel,
 		LatestEvent: e.LatestEvent, Verified: e.Verified, Authenticated: e.BodyAuthenticated, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(), Data: data, Anomaly: e.Anomaly,
+		Error: eventError(e),
 	}
+}
+
+// eventError returns the error that an event reports of its tracking, nil if none.
+//
+// Interface: Errors, 2.
+func eventError(e inbox.Event) json.RawMessage {
+	if len(e.Data) == 0 {
+		return nil
+	}
+	literal, _ := jsonscan.Pointer{"error"}.Find(e.Data)
+	if string(literal) == "null" {
+		return nil
+	}
+	return literal
+}
+
+// EventTexts returns the status of an event as tables show it, its style, and what it
+// tells: an error of the tracking goes before both.
+func (n StatusNames) EventTexts(e inbox.Event) (status, latest string, style term.Style) {
+	status, style = n.Status(e.Status, e.StatusLabel, e.StatusTrack), n.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)
+	if fault := eventError(e); fault != nil {
+		return joined(string(ledger.InError), status), ErrorText(string(fault)), term.Bad
+	}
+	return status, e.LatestEvent, style
 }
 
 // RefusedID is the number of a refused delivery, empty if no evidence of it is kept.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -77,6 +78,21 @@ func TestCredentialsOfQueriesAreKnownByName(t *testing.T) {
 	} {
 		if got := IsCredentialParameter(name); got != want {
 			t.Errorf("%s: %v; want %v", name, got, want)
+		}
+	}
+}
+
+func TestErrorsOfEvents(t *testing.T) {
+	for data, want := range map[string][3]string{
+		`{"status":7,"error":{"code":3,"message":"no carrier"}}`: {`{"code":3,"message":"no carrier"}`, "error, MOVING (7)", "no carrier"},
+		`{"error":"lost"}`: {`"lost"`, "error, MOVING (7)", "lost"},
+		`{"error":null}`:   {"", "MOVING (7)", "Left"},
+		``:                 {"", "MOVING (7)", "Left"},
+	} {
+		e := inbox.Event{Status: "7", StatusLabel: "MOVING", LatestEvent: "Left", Data: json.RawMessage(data)}
+		status, latest, _ := StatusNames(nil).EventTexts(e)
+		if got := [3]string{string(NewEvent(e).Error), status, latest}; got != want {
+			t.Errorf("%s: %q; want %q", data, got, want)
 		}
 	}
 }

@@ -21,7 +21,7 @@ type Line struct {
 }
 
 // KnownLine returns a tracking as the store knows it.
-func KnownLine(st *ledger.TrackingStatus) Line { return Line{Known(*st), st} }
+func KnownLine(st *ledger.TrackingStatus) Line { return Line{query.FromStore(*st), st} }
 
 // FailedLine returns the row of a result about which nothing is known.
 func FailedLine(res query.Result) Line {
@@ -107,12 +107,13 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		{Column: render.Column{Name: "STATE", Rank: 5}, Cell: (*Line).state, CSVCell: (*Line).stateWord},
 		{Column: render.Column{Name: "STATUS", Flex: true}, Style: style, Cell: func(l *Line) string { return phase(l.Tracking) }, Excel: func(l *Line) string { return n.PhaseName(l.Tracking) }},
 		{Column: render.Column{Name: "STATUS NUMBER", CSV: "STATUS NUMBER", Extra: true}, Cell: func(l *Line) string { return Unquote(l.Status) }},
-		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: func(l *Line) string { return cmp.Or(l.LatestEvent, l.Reason) }},
+		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.LatestEvent, l.Reason) }},
 		{Column: render.Column{Name: "CHECKPOINT", Rank: 2}, Cell: checkpoint, Excel: func(l *Line) string { return ServiceTime(l.checkpoint(), render.LocalDateTime) }},
 		{Column: render.Column{Name: "UPDATED", Flex: true, Rank: 1}, Style: fresh, Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.updated(now) }},
 		{Column: render.Column{Name: "SOURCE", CSV: "SOURCE", Extra: terminal}, Cell: (*Line).source},
 		{Column: render.Column{Name: "RUN", CSV: "RUN", Extra: true}, Cell: (*Line).run},
 		{Column: render.Column{Name: "REASON", CSV: "REASON", Extra: true}, Cell: func(l *Line) string { return l.Reason }},
+		{Column: render.Column{Name: "ERROR", CSV: "ERROR", Extra: true}, Cell: func(l *Line) string { return ErrorText(l.Error) }},
 	}
 }
 

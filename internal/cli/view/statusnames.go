@@ -214,7 +214,7 @@ func (n StatusNames) PhaseStyle(f query.Tracking) term.Style {
 		return n.StatusStyle(f.Status, f.StatusLabel, f.StatusTrack)
 	}
 	switch f.Phase {
-	case query.Rejected, ledger.Absent, failed:
+	case query.Rejected, ledger.Absent, ledger.InError, failed:
 		return term.Bad
 	case ledger.Phase(ledger.Unknown), ledger.Phase(NotCreated):
 		return term.Caution
@@ -226,7 +226,7 @@ func (n StatusNames) PhaseStyle(f query.Tracking) term.Style {
 
 // IsProblem reports whether what was seen of a tracking is shown as a problem.
 func (n StatusNames) IsProblem(s ledger.Sighting) bool {
-	return n.PhaseStyle(Known(ledger.TrackingStatus{Sighting: &s})) == term.Bad
+	return n.PhaseStyle(query.FromStore(ledger.TrackingStatus{Sighting: &s})) == term.Bad
 }
 
 // staleAfter is from when on what is known of an undelivered shipment is stale.

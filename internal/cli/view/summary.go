@@ -6,14 +6,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/term"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 const (
@@ -100,15 +98,17 @@ func (s *Summary) Name(c ledger.StatusCount) string {
 }
 
 func standingOfCount(c ledger.StatusCount) standing {
-	key := standing{c.Phase, c.Status, c.StatusLabel, c.StatusTrack}
+	key := standing{phase: c.Phase}
 	switch {
+	case c.Phase == ledger.Processed:
+		key.status, key.label, key.track = c.Status, c.StatusLabel, c.StatusTrack
 	case c.Phase != "":
 	case c.Superseded:
 		key.phase = Superseded
 	case c.Dismissed:
 		key.phase = Dismissed
 	default:
-		key.phase = unreported(c.State)
+		key.phase = query.Unreported(c.State)
 	}
 	return key
 }
@@ -255,7 +255,7 @@ func (s *Summary) Print(c *command.Call) {
 
 // phaseOrder is the order of a summary behind the statuses of processed trackings.
 var phaseOrder = []ledger.Phase{
-	ledger.Processed, ledger.Processing, query.Rejected, Superseded, Dismissed, ledger.Phase(ledger.Unknown), ledger.Absent,
+	ledger.Processed, ledger.InError, ledger.Processing, query.Rejected, Superseded, Dismissed, ledger.Phase(ledger.Unknown), ledger.Absent,
 	ledger.Phase(ledger.Sending), query.NotSent, ledger.Phase(NotCreated), query.NotAsked, query.Undecided, failed, other,
 }
 
@@ -335,38 +335,4 @@ func (key standing) name() string { return cmp.Or(key.label, key.track) }
 // PlainStatus shows the label of a status as words, such as "in transit".
 func PlainStatus(label string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(label), "_", " "))
-}
-
-// Known returns a tracking as the store knows it: its phase, what was last
-// reported of it, and why its row was rejected.
-func Known(st ledger.TrackingStatus) query.Tracking {
-	t := query.Tracking{
-		Tracking: tracking.Tracking{ReferID: st.Item.ReferID, Number: st.Item.Number, CarrierCode: st.Carrier()},
-		Phase:    unreported(st.State), Superseded: st.Superseded, Dismissed: st.Dismissed,
-		Reason: st.Reason, SentCarrier: st.Item.CarrierCode,
-	}
-	if t.Phase == query.NotAsked && !st.Unchecked() {
-		t.Phase = query.Undecided
-	}
-	if s := st.Sighting; s != nil {
-		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event
-		t.Superseded, t.Dismissed = false, time.Time{}
-		t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime = s.Status, s.StatusLabel, s.StatusTrack, s.LatestEvent, s.LatestTime
-	}
-	return t
-}
-
-// unreported returns the phase of a tracking without a report, by the state of its row.
-func unreported(s ledger.State) ledger.Phase {
-	switch s {
-	case ledger.Rejected:
-		return query.Rejected
-	case ledger.Pending:
-		return query.NotSent
-	case ledger.Accepted:
-		return query.NotAsked
-	case "":
-		return query.Undecided
-	}
-	return ledger.Phase(s) // unknown or sending
 }

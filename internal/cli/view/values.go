@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -39,7 +40,13 @@ func optional(s string) json.RawMessage {
 	if s == "" {
 		return nil
 	}
-	return json.RawMessage(s)
+	return rawJSON([]byte(s))
+}
+
+// ErrorText returns what an error of the service says, given as its JSON literal: its
+// message, else the literal.
+func ErrorText(literal string) string {
+	return cmp.Or(tracking.ReadBody([]byte(literal)).ErrorText(), Unquote(literal))
 }
 
 // Unquote returns the text of a JSON literal.

@@ -163,7 +163,7 @@ func TestKnown(t *testing.T) {
 		"not found":       {State: ledger.Accepted, Sighting: &ledger.Sighting{Phase: ledger.Absent}},
 		"DELIVERED (1)":   {State: ledger.Rejected, Superseded: true, Sighting: &ledger.Sighting{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED"}},
 	} {
-		if got := view.StatusNames(nil).Phase(view.Known(st)); got != want {
+		if got := view.StatusNames(nil).Phase(query.FromStore(st)); got != want {
 			t.Errorf("%+v is %q; want %q", st, got, want)
 		}
 	}

@@ -326,6 +326,7 @@ CREATE TABLE sightings (
 	checkpoint   BIGINT NOT NULL,
 	updated      BIGINT NOT NULL,
 	transit      BIGINT NOT NULL DEFAULT 0,
+	error        TEXT COLLATE "C" NOT NULL DEFAULT '',
 	UNIQUE (account_id, refer_id, number)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
 CREATE INDEX sightings_by_number ON sightings (account_id, folded);

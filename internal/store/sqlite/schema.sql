@@ -242,6 +242,7 @@ CREATE TABLE sightings (
 	checkpoint   BIGINT NOT NULL, -- by the service's own times, as is updated
 	updated      BIGINT NOT NULL,
 	transit      BIGINT NOT NULL DEFAULT 0, -- from the first to the last checkpoint of what was delivered, milliseconds; 0: not known
+	error        TEXT NOT NULL DEFAULT '', -- JSON literal of phase error
 	UNIQUE (account_id, refer_id, number)
 );
 CREATE INDEX sightings_by_number ON sightings (account_id, folded);
