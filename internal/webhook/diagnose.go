@@ -256,8 +256,8 @@ func (x *diagnoser) notExplained(d *Diagnosis) {
 		d.Text, d.Hint = "the body is empty", "it was not sent by the service, or a proxy or tunnel removed the body"
 	default:
 		secrets := "the secret does not make"
-		if n := len(x.secrets) + len(x.others); n > 1 {
-			secrets = fmt.Sprintf("none of the %d secrets makes", n)
+		if n := len(x.secrets); n > 1 {
+			secrets = fmt.Sprintf("none of the %d webhook secrets makes", n)
 		}
 		d.Text = secrets + " this signature: another secret was used, or the body or a signed header was changed"
 		d.Hint = "compare the secret with the one in the portal; if other deliveries verify, this one was changed or forged"
