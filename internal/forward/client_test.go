@@ -140,6 +140,27 @@ func TestPathAndQueryOfTarget(t *testing.T) {
 	}
 }
 
+// A secret leaves no trace in the query, in whatever way it is escaped.
+func TestSecretInQueryIsWithheld(t *testing.T) {
+	secret := func(f webhook.Field) bool { return strings.Contains(f.Value, "s3cret/+ü") }
+	for query, want := range map[string]string{
+		"":                               "k=v",
+		"a=1&b=%20&c":                    "k=v&a=1&b=%20&c",
+		"token=s3cret%2F%2B%C3%BC":       "k=v",
+		"a=1&token=s3cret/+%C3%BC&b=+":   "k=v&a=1&b=+",
+		"a=1&t=x-%733cret%2F+%c3%bc-y":   "k=v&a=1",
+		"s3cret%2f%2b%c3%bc&b":           "k=v&b",
+		"a=1&a=s3cret%2F%2B%C3%BC&a=%zz": "k=v&a=1&a=%zz",
+	} {
+		d := received("")
+		d.RawQuery = query
+		m, err := forward.BuildMessage(d, parse(t, "http://h/in?k=v"), 1, secret)
+		if err != nil || m.RawQuery != want {
+			t.Errorf("%s: %s (%v); want %s", query, m.RawQuery, err, want)
+		}
+	}
+}
+
 func TestUnsendable(t *testing.T) {
 	c := client(t, forward.ClientOptions{})
 	to := parse(t, "http://127.0.0.1:1")

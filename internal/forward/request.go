@@ -26,7 +26,8 @@ var ErrUnsendable = errors.New("the delivery can't be sent")
 // BuildMessage returns a delivery as a target is to get it: whole, byte for byte,
 // with its headers in their order, but for those that belong to the connection
 // it came by, Authorization and Cookie, and those that withhold names. A target
-// without a path gets the delivery's own; the delivery's query goes along. A
+// without a path gets the delivery's own; the delivery's query goes along, but for
+// parameters whose name or value withhold names. A
 // delivery without a number, and an attempt 0, have no header of ours.
 func BuildMessage(d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.Field) bool) (webhook.Request, error) {
 	if d.Body == nil {
@@ -36,8 +37,8 @@ func BuildMessage(d inbox.Delivery, to *url.URL, attempt int, withhold func(webh
 	if m.Path == "" {
 		m.Path = d.Path
 	}
-	if d.RawQuery != "" {
-		m.RawQuery = strings.TrimPrefix(m.RawQuery+"&"+d.RawQuery, "&")
+	if query := keptQuery(d.RawQuery, withhold); query != "" {
+		m.RawQuery = strings.TrimPrefix(m.RawQuery+"&"+query, "&")
 	}
 	skip := droppedHeaders(d.Header)
 	for _, f := range d.Header {
@@ -52,6 +53,24 @@ func BuildMessage(d inbox.Delivery, to *url.URL, attempt int, withhold func(webh
 		m.Header = append(m.Header, webhook.Field{Name: HeaderAttempt, Value: strconv.Itoa(attempt)})
 	}
 	return m, nil
+}
+
+// keptQuery returns a query without the parameters that withhold names, escaped in any way. The others stay
+// as they are.
+func keptQuery(query string, withhold func(webhook.Field) bool) string {
+	if query == "" || withhold == nil {
+		return query
+	}
+	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool {
+		name, value, _ := strings.Cut(pair, "=")
+		return slices.ContainsFunc([]string{name, value}, func(text string) bool {
+			inPath, _ := url.PathUnescape(text)
+			inForm, _ := url.QueryUnescape(text)
+			return slices.ContainsFunc([]string{text, inPath, inForm}, func(s string) bool {
+				return s != "" && withhold(webhook.Field{Name: name, Value: s})
+			})
+		})
+	}), "&")
 }
 
 // ReplaceHeaders returns m with those headers instead of its own of the same names.
