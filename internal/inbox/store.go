@@ -43,16 +43,17 @@ type Store interface {
 	Put(ctx context.Context, d Delivery, rows []Event) (Receipt, error)
 
 	// PutRefused keeps d as evidence of a refusal, within [MaxRefused] and
-	// [MaxRefusedBytes], and returns its number. Refused deliveries have numbers
-	// of their own and no events. It need not be on disk when it returns.
+	// [MaxRefusedBytes], and returns its number, 0 if it is not kept. Refused
+	// deliveries have numbers of their own and no events. It need not be on disk when it returns.
 	//
 	// Anybody may send what is refused, so a flood of it must not evict genuine
 	// deliveries. There are three classes: no well-formed signature (see
 	// [webhook.Reason.WellFormed]); a well-formed one; and a well-formed one
 	// from an address that a verified delivery came from. Beyond the bounds,
-	// the largest class loses its oldest delivery from the remote address or
+	// the largest class loses a delivery from the remote address or
 	// the minute of receipt, whichever has most of that class. In that address
-	// it is the minute that has most, and the other way round.
+	// it is the minute that has most, and the other way round. What is left of an
+	// address and a minute is a uniform sample: neither first nor last ones are favoured.
 	PutRefused(ctx context.Context, d Delivery) (int64, error)
 
 	// Refused yields refused deliveries whose Seq is greater than after, in
@@ -228,4 +229,6 @@ type Counts struct {
 	Unverified int64          // of the current rows, those that are not verified; 0 unless asked for
 	Refused    int64          // as far as evidence is kept
 	LastEvent  int64          // greatest Seq of a row, 0 if there is none
+
+	RefusedDropped int64 // refused deliveries of which no evidence is kept, since there were too many; without pruned ones
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"math/rand/v2"
 	"net/netip"
 	"strings"
 	"time"
@@ -36,8 +37,7 @@ type refusedGroup struct {
 // refusedSum is how much a group holds.
 type refusedSum struct {
 	refusedGroup
-	bytes  int64
-	oldest int64 // its smallest seq, or a smaller number
+	bytes int64
 }
 
 // refusedSums knows how much each group of the table holds, sums included, so
@@ -77,36 +77,42 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 	values := deliveryValues(d)
 	header, _ := values[len(values)-2].([]byte)
 	size := max(int64(len(header)+len(d.Body)), leastRefused)
-	if _, err := t.row(ctx, []any{&sums.last}, "INSERT INTO refused ("+deliveryColumns+", bytes, class, source, minute) VALUES "+tuples(1, len(values)+4)+" RETURNING seq",
-		append(values, size, group.class, group.source, group.minute)...); err != nil {
+	if _, err := t.row(ctx, []any{&sums.last}, "INSERT INTO refused ("+deliveryColumns+", bytes, class, source, minute, lot) VALUES "+tuples(1, len(values)+5)+" RETURNING seq",
+		append(values, size, group.class, group.source, group.minute, rand.Int64())...); err != nil { //nolint:gosec // whoever could foresee it gains a place among 4,096
 		return 0, err
 	}
 	sums.rows++
-	sums.add(group, size, sums.last)
+	sums.add(group, size)
 	seq := sums.last
 	for sums.bytes() > inbox.MaxRefusedBytes {
-		if err := t.evict(ctx, sums); err != nil {
+		dropped, err := t.evict(ctx, sums)
+		if err != nil {
 			return 0, err
+		}
+		if dropped == seq {
+			seq = 0
 		}
 	}
 	return seq, nil
 }
 
-// evict deletes the oldest refused delivery of the group that must give way.
-func (t *tx) evict(ctx context.Context, sums *refusedSums) error {
+// evict deletes a refused delivery of the group that must give way, and returns its number. It is the one
+// with the least lot: what is left of a group is a uniform sample of all that came.
+func (t *tx) evict(ctx context.Context, sums *refusedSums) (int64, error) {
 	group := sums.largest()
 	var seq, size int64
 	ok, err := t.row(ctx, []any{&seq, &size}, `DELETE FROM refused WHERE seq = (SELECT seq FROM refused
-		WHERE class = $1 AND source = $2 AND minute = $3 ORDER BY seq LIMIT 1) RETURNING seq, bytes`, group.class, group.source, group.minute)
+		WHERE class = $1 AND source = $2 AND minute = $3 ORDER BY lot LIMIT 1) RETURNING seq, bytes`, group.class, group.source, group.minute)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if !ok { // cannot be: the sums are those of the table
-		return sums.read(ctx, t)
+		return 0, sums.read(ctx, t)
 	}
 	sums.rows--
-	sums.add(group, -size, seq+1)
-	return nil
+	sums.add(group, -size)
+	_, err = t.exec(ctx, "UPDATE counters SET value = value + 1 WHERE name = 'refused_dropped'")
+	return seq, err
 }
 
 // verifiedFrom reports whether a verified delivery came from that address,
@@ -158,17 +164,16 @@ func (s *refusedSums) read(ctx context.Context, t *tx) error {
 	*s = refusedSums{index: map[refusedGroup]int{}}
 	return t.each(ctx, func(row scanner) error {
 		var group refusedGroup
-		var oldest, last, rows, size int64
-		err := row.Scan(&group.class, &group.source, &group.minute, &oldest, &last, &rows, &size)
+		var last, rows, size int64
+		err := row.Scan(&group.class, &group.source, &group.minute, &last, &rows, &size)
 		s.last, s.rows = max(s.last, last), s.rows+rows
-		s.add(group, size, oldest)
+		s.add(group, size)
 		return err
-	}, "SELECT class, source, minute, MIN(seq), MAX(seq), COUNT(*), SUM(bytes) FROM refused GROUP BY class, source, minute ORDER BY 4")
+	}, "SELECT class, source, minute, MAX(seq), COUNT(*), SUM(bytes) FROM refused GROUP BY class, source, minute")
 }
 
-// add counts a change of a group, and whose oldest delivery is not older than
-// that seq.
-func (s *refusedSums) add(group refusedGroup, size, oldest int64) {
+// add counts a change of a group.
+func (s *refusedSums) add(group refusedGroup, size int64) {
 	for _, g := range [...]refusedGroup{
 		{group.class, allSources, allMinutes},
 		{group.class, group.source, allMinutes},
@@ -178,10 +183,7 @@ func (s *refusedSums) add(group refusedGroup, size, oldest int64) {
 		i, known := s.index[g]
 		if !known {
 			i = len(s.groups)
-			s.index[g], s.groups = i, append(s.groups, refusedSum{refusedGroup: g, oldest: oldest})
-		}
-		if size < 0 && g == group {
-			s.groups[i].oldest = oldest
+			s.index[g], s.groups = i, append(s.groups, refusedSum{refusedGroup: g})
 		}
 		if s.groups[i].bytes += size; s.groups[i].bytes == 0 {
 			s.remove(i)
@@ -227,16 +229,11 @@ func (s *refusedSums) largest() refusedGroup {
 	})
 }
 
-// most returns the largest of the groups that are of a kind; of several as
-// large the oldest.
+// most returns the largest of the groups that are of a kind.
 func (s *refusedSums) most(kind func(*refusedSum) bool) refusedGroup {
 	var most refusedSum
 	for i := range s.groups {
-		g := &s.groups[i]
-		if g.bytes < most.bytes || !kind(g) {
-			continue
-		}
-		if g.bytes > most.bytes || g.oldest < most.oldest {
+		if g := &s.groups[i]; g.bytes > most.bytes && kind(g) {
 			most = *g
 		}
 	}

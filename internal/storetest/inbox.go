@@ -44,6 +44,7 @@ var inboxTests = map[string]func(*world){
 	"RefusedHaveTheirOwnNumbers":      refusedHaveTheirOwnNumbers,
 	"RefusedAreBoundInNumber":         refusedAreBoundInNumber,
 	"RefusedAreBoundInBytes":          refusedAreBoundInBytes,
+	"RefusedLeaveTheirShare":          refusedLeaveTheirShare,
 	"RefusedSurviveJunk":              refusedSurviveJunk,
 	"RefusedSurviveForgeries":         refusedSurviveForgeries,
 	"RefusedSurviveTheirAddress":      refusedSurviveTheirAddress,

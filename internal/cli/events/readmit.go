@@ -34,6 +34,7 @@ type readmittedJSON struct {
 	Readmitted int64 `json:"readmitted"` // deliveries
 	Events     int64 `json:"events"`     // of them that were new
 	Refused    int64 `json:"refused"`    // deliveries that still do not verify
+	Dropped    int64 `json:"dropped"`    // refused deliveries that were not kept, since there were too many
 
 	Deliveries []readmissionJSON `json:"deliveries"` // those that were readmitted
 }
@@ -59,6 +60,13 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 		return err
 	}
 	j := readmittedJSON{Deliveries: []readmissionJSON{}}
+	if db != nil {
+		counts, err := db.Inbox.Counts(ctx, false)
+		if err != nil {
+			return err
+		}
+		j.Dropped = counts.RefusedDropped
+	}
 	for d, err := range refusedDeliveries(ctx, db, ids) {
 		if err != nil {
 			return err
@@ -79,7 +87,11 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 	if j.Readmitted == 0 && j.Refused > 0 {
 		err = &command.ExitError{Code: command.Unverified, Err: errNoneVerifies, Hint: "check webhook.secrets and webhook.scheme"}
 	}
-	return errors.Join(err, c.Out.Result(j, "Readmitted %s with %s; still refused: %s", command.Plural(j.Readmitted, "delivery"), command.Plural(j.Events, "new event"), command.Number(j.Refused)))
+	dropped := ""
+	if j.Dropped > 0 {
+		dropped = "; not kept, as there were too many: " + command.Plural(j.Dropped, "refused delivery")
+	}
+	return errors.Join(err, c.Out.Result(j, "Readmitted %s with %s; still refused: %s%s", command.Plural(j.Readmitted, "delivery"), command.Plural(j.Events, "new event"), command.Number(j.Refused), dropped))
 }
 
 // refusedDeliveries yields the refused deliveries with those IDs, all without IDs. An

@@ -29,7 +29,7 @@ var indexUses = map[string]string{
 	"events_by_number":      "events WHERE folded = 'x'",
 	"events_unverified":     "events WHERE folded = 'x' AND verified <> 'yes' AND mark = '' AND synthetic = 0",
 	"events_by_other_id":    "events WHERE length(event_key) > 16 AND event_id <> '' AND length(event_id) <= 512 AND event_id >= 'x' AND event_id <= 'y'",
-	"refused_groups":        "refused WHERE class = 7 AND source = 'x' AND minute = 7 ORDER BY seq LIMIT 1",
+	"refused_groups":        "refused WHERE class = 7 AND source = 'x' AND minute = 7 ORDER BY lot LIMIT 1",
 	"outbox_ready":          "outbox WHERE sink = 7 AND blocked = 0 AND owner = '' AND dead = 0 AND due > 7 ORDER BY due, seq LIMIT 1",
 	"outbox_claimed":        "outbox WHERE sink = 7 AND owner <> ''",
 	"outbox_dead":           "outbox WHERE sink = 7 AND dead <> 0",

@@ -91,7 +91,7 @@ CREATE TABLE counters (
 	name  TEXT COLLATE "C" NOT NULL PRIMARY KEY,
 	value BIGINT NOT NULL
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
-INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('observed', 0), ('commits', 0),
+INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('observed', 0), ('refused_dropped', 0), ('commits', 0),
 	('identity', CAST(CAST('x' || right(CAST(gen_random_uuid() AS TEXT), 12) AS BIT(48)) AS BIGINT));
 
 CREATE FUNCTION partitions(parent TEXT) RETURNS TABLE (name TEXT, first BIGINT, last BIGINT) LANGUAGE sql STABLE AS $$
@@ -503,9 +503,10 @@ CREATE TABLE refused (
 	bytes              BIGINT NOT NULL,
 	class              BIGINT NOT NULL DEFAULT 0,
 	source             TEXT COLLATE "C" NOT NULL DEFAULT '',
-	minute             BIGINT NOT NULL DEFAULT 0
+	minute             BIGINT NOT NULL DEFAULT 0,
+	lot                BIGINT NOT NULL DEFAULT 0
 );
-CREATE INDEX refused_groups ON refused (class, source, minute, seq, bytes);
+CREATE INDEX refused_groups ON refused (class, source, minute, lot, bytes);
 
 CREATE TABLE readmitted (
 	refused  BIGINT NOT NULL PRIMARY KEY,

@@ -16,7 +16,7 @@ CREATE TABLE counters (
 	name  TEXT NOT NULL PRIMARY KEY,
 	value BIGINT NOT NULL
 ) WITHOUT ROWID;
-INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('observed', 0), ('identity', random() & 0x7fffffffffffffff);
+INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('observed', 0), ('refused_dropped', 0), ('identity', random() & 0x7fffffffffffffff);
 
 CREATE TABLE accounts (
 	id        INTEGER PRIMARY KEY,
@@ -351,9 +351,10 @@ CREATE TABLE refused (
 	bytes              BIGINT NOT NULL, -- of header and body
 	class              BIGINT NOT NULL DEFAULT 0, -- 0: no well-formed signature, 1: one, 2: one, from an address that verified deliveries came from
 	source             TEXT NOT NULL DEFAULT '', -- remote without the port
-	minute             BIGINT NOT NULL DEFAULT 0 -- of receipt, since 1970
+	minute             BIGINT NOT NULL DEFAULT 0, -- of receipt, since 1970
+	lot                BIGINT NOT NULL DEFAULT 0 -- at random: of its class, address and minute the least gives way
 );
-CREATE INDEX refused_groups ON refused (class, source, minute, seq, bytes);
+CREATE INDEX refused_groups ON refused (class, source, minute, lot, bytes);
 
 -- What became of refused deliveries that were readmitted.
 CREATE TABLE readmitted (
