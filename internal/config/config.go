@@ -107,7 +107,7 @@ type Webhook struct {
 type Listen struct {
 	Addr          string `mapstructure:"addr"`           // HOST:PORT; port 0 for any that is free
 	MaxBody       Size   `mapstructure:"max_body"`       // at least 1
-	MaxUnverified Size   `mapstructure:"max_unverified"` // headers and bodies together; 0 for none
+	MaxUnverified Size   `mapstructure:"max_unverified"` // as inbox.Retention counts; 0 for none
 }
 
 // Load decides every setting. Its error is a [*KeyError] that names the flag,

@@ -12,6 +12,9 @@ const (
 	MaxRefusedBytes = 64 << 20 // bodies and headers together
 )
 
+// RowBytes is how much a row of an unverified delivery counts: what it takes with its indexes, about.
+const RowBytes = 512
+
 // Store keeps deliveries and events. Implementations are safe for concurrent
 // use by several goroutines and, where the database allows it, several
 // processes. Any method may return an error that matches [ErrFull],
@@ -109,14 +112,15 @@ type Verdicts interface {
 //
 // Every implementation must pass the suite Inbox of package storetest.
 type Retention interface {
-	// UnverifiedBytes returns how many bytes of headers and bodies are kept of
-	// deliveries that did not verify, refused ones not included.
+	// UnverifiedBytes returns how much is kept of deliveries that did not verify, refused
+	// ones not included: bytes of paths, queries, headers and bodies, and [RowBytes] for each row.
 	UnverifiedBytes(ctx context.Context) (int64, error)
 
 	// Prune drops the headers and bodies of deliveries that were received
-	// before that time, and the evidence of refusals before it. Events keep
+	// before that time, and the evidence of refusals before it. Events that verified keep
 	// their numbers, keys, fields and marks, so that nothing becomes new a
-	// second time. Deliveries that wait in an outbox stay whole until they were
+	// second time. Rows that did not verify go, and the paths and queries of their
+	// deliveries: they have no part in what is known, and anybody may send them. Deliveries that wait in an outbox stay whole until they were
 	// sent or given up. Deliveries that a sink has not read yet stay whole for a
 	// day. Dead entries are deleted with the bytes. It works in portions: an error
 	// leaves some of it done.
@@ -164,7 +168,7 @@ type Changes interface {
 // PruneResult is what a prune dropped.
 type PruneResult struct {
 	Deliveries int64 // whose bytes were dropped
-	Bytes      int64 // of their headers and bodies
+	Bytes      int64 // of their headers and bodies, and of the paths and queries that went with them
 	Refused    int64 // pieces of evidence
 	Dead       int64 // entries that had been given up
 	Waiting    int64 // deliveries that were left whole, since they wait for a sink

@@ -104,15 +104,15 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
 	select {
 	case r.queue <- struct{}{}:
 		defer func() { <-r.queue }()
-		r.accept(w, req, b.bytes)
+		r.accept(w, req, &b)
 	default:
 		answerUnavailable(w)
 	}
 }
 
 // accept verifies a delivery, stores it and answers, in this order.
-func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, body []byte) {
-	d := newDelivery(req, body)
+func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
+	d := newDelivery(req, b.bytes)
 	if r.o.Verify != nil {
 		v := r.o.Verify(d.Request(), d.ReceivedAt)
 		d = d.Judged(r.o.Scheme, v)
@@ -125,8 +125,8 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, body []byte)
 	// A sender that hangs up does not undo what others of the same commit wait for.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), storeTimeout)
 	defer cancel()
-	switch receipt, err := r.store(ctx, d); {
-	case errors.Is(err, errUnverifiedLimit):
+	switch receipt, err := r.store(ctx, d, b); {
+	case errors.Is(err, errUnverifiedLimit), errors.Is(err, errNoMemory):
 		answerUnavailable(w)
 	case err != nil:
 		r.storeAlert.failure(err)
@@ -139,22 +139,25 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, body []byte)
 	}
 }
 
-// errUnverifiedLimit says that no more unverified deliveries may be kept.
-var errUnverifiedLimit = errors.New("too many unverified deliveries")
-
 // store returns when d and its events are on disk.
-func (r *Receiver) store(ctx context.Context, d inbox.Delivery) (inbox.Receipt, error) {
-	if r.quota != nil && d.Verified != inbox.Yes {
-		ok, err := r.quota.admit(ctx, storedSize(d))
-		if err != nil {
-			return inbox.Receipt{}, err
-		}
-		if !ok {
-			return inbox.Receipt{}, errUnverifiedLimit
-		}
+func (r *Receiver) store(ctx context.Context, d inbox.Delivery, b *body) (inbox.Receipt, error) {
+	d, rows, err := r.decode(d, b)
+	if err == nil && r.quota != nil && d.Verified != inbox.Yes {
+		err = r.quota.admit(ctx, storedSize(d, len(rows)))
 	}
-	d, rows := inbox.Decode(d)
+	if err != nil {
+		return inbox.Receipt{}, err
+	}
 	return r.o.Store.Put(ctx, d, rows)
+}
+
+// decode reads the rows of d, and reserves memory for them. Few bodies are decoded at once, as what
+// that takes is in no budget.
+func (r *Receiver) decode(d inbox.Delivery, b *body) (inbox.Delivery, []inbox.Event, error) {
+	r.decoders <- struct{}{}
+	defer func() { <-r.decoders }()
+	d, rows := inbox.Decode(d)
+	return d, rows, b.reserve(int64(cap(b.bytes)) + int64(len(rows))*rowMemory)
 }
 
 // newDelivery returns the delivery that a request is. Package net/http keeps the order of headers within
@@ -291,23 +294,19 @@ func (r *Receiver) answerStored(w http.ResponseWriter, req *http.Request, delive
 }
 
 const (
-	uncountedBody = 16 << 10 // bytes of each body that are not counted
-	minBodyBudget = 64 << 20 // bytes of all bodies beyond that, or of two of the greatest if that is more
+	uncountedMemory = 8 << 10  // bytes of each delivery that are not counted
+	minMemory       = 32 << 20 // bytes of all deliveries beyond that, or of two of the greatest bodies if that is more
+	rowMemory       = 1 << 10  // bytes that a row takes until it is stored
 )
 
-// errNoMemory says that too many bytes wait to be stored already.
-var errNoMemory = errors.New("too many bodies at once")
+// errNoMemory says that too much waits to be stored already.
+var errNoMemory = errors.New("too many deliveries at once")
 
-// memBudget limits the bytes of all bodies in memory until they are stored; beyond it the sender is
-// asked to try again. The first 16 KiB of a body are not counted.
-type memBudget struct{ left atomic.Int64 }
-
-func (r *memBudget) reserve(n int64) bool {
-	if n > 0 && r.left.Add(-n) < 0 {
-		r.left.Add(n)
-		return false
-	}
-	return true
+// memBudget limits what deliveries take in memory until they are stored: their bodies and their
+// rows. Beyond it the sender is asked to try again. The first 8 KiB of a delivery are not counted.
+type memBudget struct {
+	size int64 // bytes
+	left atomic.Int64
 }
 
 type body struct {
@@ -319,15 +318,18 @@ type body struct {
 // readAll reads to the end. size is the length that the sender announced, -1 for none: it may announce
 // much and send nothing, so at first a usual body is allocated.
 func (b *body) readAll(from io.Reader, size int64) error {
-	if size < 0 {
-		size = 0
-	}
-	b.bytes = make([]byte, 0, min(size, uncountedBody)+1) // one more, to meet the end
+	room := int(max(size, 0)) + 1 // one more, to meet the end
+	b.bytes = make([]byte, 0, min(room, uncountedMemory))
 	for {
 		if len(b.bytes) == cap(b.bytes) {
-			if err := b.grow(max(2*cap(b.bytes), 512)); err != nil {
+			grown := max(2*cap(b.bytes), 512)
+			if cap(b.bytes) < room {
+				grown = min(grown, room)
+			}
+			if err := b.reserve(int64(grown)); err != nil {
 				return err
 			}
+			b.bytes = append(make([]byte, 0, grown), b.bytes...)
 		}
 		n, err := from.Read(b.bytes[len(b.bytes):cap(b.bytes)])
 		b.bytes = b.bytes[:len(b.bytes)+n]
@@ -340,15 +342,15 @@ func (b *body) readAll(from io.Reader, size int64) error {
 	}
 }
 
-func (b *body) grow(size int) error {
-	more := max(0, int64(size)-uncountedBody) - b.reserved
-	if !b.budget.reserve(more) {
+// reserve reserves memory for a delivery that takes n bytes in all. One that takes more than the
+// budget takes all of it: else it could never be stored.
+func (b *body) reserve(n int64) error {
+	more := min(max(0, n-uncountedMemory), b.budget.size) - b.reserved
+	if more > 0 && b.budget.left.Add(-more) < 0 {
+		b.budget.left.Add(more)
 		return errNoMemory
 	}
-	b.reserved += more
-	grown := make([]byte, len(b.bytes), size)
-	copy(grown, b.bytes)
-	b.bytes = grown
+	b.reserved += max(0, more)
 	return nil
 }
 

@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,6 +179,74 @@ func TestTooManyLargeBodies(t *testing.T) {
 	})
 }
 
+// Rows take memory too: a small body may have a hundred of them.
+func TestTooManyRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		box := &memory{before: func(context.Context, string) error { <-release; return nil }}
+		h := receiver(t, listen.Options{Store: box, Verify: signing(t)}).Handler()
+		rows := func(n int) string { return "[" + strings.Repeat("{},", n-1) + "{}]" }
+		var all sync.WaitGroup
+		var stored, refused atomic.Int64
+		post := func(body, signature string) {
+			all.Go(func() {
+				switch rec := send(t, h, body, signature); {
+				case rec.Code == http.StatusOK:
+					stored.Add(1)
+				case rec.Code == http.StatusServiceUnavailable && rec.Header().Get("Retry-After") != "":
+					refused.Add(1)
+				default:
+					t.Errorf("answer %d; want 200, or 503 with Retry-After", rec.Code)
+				}
+			})
+		}
+		for range 2000 {
+			post(rows(100), "zz")
+		}
+		synctest.Wait()
+		if n := refused.Load(); n < 1000 || n > 1900 {
+			t.Errorf("%d of 2,000 bodies with 100 rows were refused; want most of them", n)
+		}
+		post(delivered, signature(delivered)) // a usual one is stored all the same
+		close(release)
+		all.Wait()
+		if n := stored.Load() + refused.Load(); n != 2001 || stored.Load() < 101 {
+			t.Errorf("%d stored of %d", stored.Load(), n)
+		}
+		stored.Store(0)
+		post(rows(50_000), signature(rows(50_000))) // more than the budget, and alone
+		all.Wait()
+		if stored.Load() != 1 {
+			t.Error("a verified delivery of 50,000 rows was not stored though nothing else waits")
+		}
+	})
+}
+
+// Paths, queries and rows count as what is kept, not only headers and bodies.
+func TestUnverifiedPathsAndRowsCount(t *testing.T) {
+	for name, target := range map[string]string{"path": "/" + strings.Repeat("p", 9_000), "query": "/?" + strings.Repeat("q", 9_000), "rows": "/"} {
+		t.Run(name, func(t *testing.T) {
+			body := "[1]"
+			if name == "rows" {
+				body = "[" + strings.Repeat("{},", 20) + "{}]"
+			}
+			h := receiver(t, listen.Options{Store: &memory{}, Unverified: &listen.UnverifiedLimit{
+				MaxBytes: 80_000, CountBytes: func(context.Context) (int64, error) { return 0, nil },
+			}}).Handler()
+			var codes []int
+			for range 2 {
+				req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(body))
+				rec := httptest.NewRecorder()
+				h.ServeHTTP(rec, req)
+				codes = append(codes, rec.Code)
+			}
+			if codes[0] != 200 || codes[1] != 503 {
+				t.Errorf("answers %v; want 200 and, beyond the minute's share, 503", codes)
+			}
+		})
+	}
+}
+
 func TestUnverifiedAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := &memory{}
@@ -205,7 +275,7 @@ func TestUnverifiedAreBounded(t *testing.T) {
 		want("one that is greater than a share", 20_000, 200)
 		want("after it", 100, 503)
 		time.Sleep(time.Minute)
-		kept = 79_000
+		kept = 78_000
 		want("beyond all that may be kept", 6_000, 503)
 		want("the rest of it", 500, 200)
 		time.Sleep(5 * time.Second)

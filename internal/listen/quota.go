@@ -2,6 +2,7 @@ package listen
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -18,9 +19,12 @@ const (
 
 // UnverifiedLimit bounds what is kept of deliveries that did not verify: anybody may send them.
 type UnverifiedLimit struct {
-	MaxBytes   int64                                // bytes of headers and bodies; an eighth of it a minute
+	MaxBytes   int64                                // as [inbox.Retention.UnverifiedBytes] counts; an eighth of it a minute
 	CountBytes func(context.Context) (int64, error) // how many bytes of them there are
 }
+
+// errUnverifiedLimit says that no more unverified deliveries may be kept.
+var errUnverifiedLimit = errors.New("too many unverified deliveries")
 
 // quota applies an UnverifiedLimit. Verified deliveries are not counted.
 type quota struct {
@@ -35,7 +39,8 @@ type quota struct {
 	warned   time.Time // that it is used up
 }
 
-func (q *quota) admit(ctx context.Context, n int64) (bool, error) {
+// admit lets n more bytes in, or returns errUnverifiedLimit.
+func (q *quota) admit(ctx context.Context, n int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
@@ -43,16 +48,16 @@ func (q *quota) admit(ctx context.Context, n int64) (bool, error) {
 		q.minute, q.inMinute = now, 0
 	}
 	if err := q.count(ctx, now, n); err != nil {
-		return false, err
+		return err
 	}
 	// One delivery a minute may be greater than the share of a minute.
 	if q.bytes+n > q.MaxBytes || (q.inMinute > 0 && q.inMinute+n > q.MaxBytes/minuteShare) {
 		q.warn(now)
-		return false, nil
+		return errUnverifiedLimit
 	}
 	q.bytes += n
 	q.inMinute += n
-	return true, nil
+	return nil
 }
 
 // count reads the stored bytes again after recountInterval, and earlier if they seem too many.
@@ -77,8 +82,8 @@ func (q *quota) warn(now time.Time) {
 		"bytes kept", q.bytes, "most", q.MaxBytes, "a minute", q.MaxBytes/minuteShare)
 }
 
-func storedSize(d inbox.Delivery) int64 {
-	n := len(d.Body)
+func storedSize(d inbox.Delivery, rows int) int64 {
+	n := len(d.Path) + len(d.RawQuery) + len(d.Body) + rows*inbox.RowBytes
 	for _, f := range d.Header {
 		n += len(f.Name) + len(f.Value)
 	}

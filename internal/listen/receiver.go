@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,7 +81,8 @@ type Receiver struct {
 	evidenceSlots map[bool]chan struct{} // by whether the signature is well-formed: one value for each piece of evidence being stored
 	queue         chan struct{}          // one value for each delivery being stored
 	subscribers   []chan struct{}        // each holds a value while there is something new; the first is Follow's
-	budget        memBudget              // for bodies
+	budget        memBudget              // for deliveries
+	decoders      chan struct{}          // one value for each body being decoded
 	storeAlert    storeAlert             // of deliveries
 	evidenceAlert storeAlert             // of evidence
 	rejectAlert   rejectAlert
@@ -121,6 +123,7 @@ func New(o Options) (*Receiver, error) {
 		refusals:      make(chan inbox.Delivery, maxRefusalQueue),
 		evidenceSlots: map[bool]chan struct{}{false: make(chan struct{}, maxEvidenceWrites), true: make(chan struct{}, maxEvidenceWrites)},
 		queue:         make(chan struct{}, maxQueue),
+		decoders:      make(chan struct{}, runtime.GOMAXPROCS(0)),
 		storeAlert:    storeAlert{log: o.Log, begins: "deliveries can't be stored; the sender should retry", ends: "deliveries are stored again"},
 		evidenceAlert: storeAlert{log: o.Log, begins: "evidence of refused deliveries not stored", ends: "evidence of refused deliveries is stored again"},
 		rejectAlert:   rejectAlert{log: o.Log, byStatus: map[int]*rejections{}},
@@ -130,7 +133,8 @@ func New(o Options) (*Receiver, error) {
 	if o.Unverified != nil {
 		r.quota = &quota{UnverifiedLimit: *o.Unverified, log: o.Log}
 	}
-	r.budget.left.Store(max(minBodyBudget, 2*o.MaxBody))
+	r.budget.size = max(minMemory, 2*o.MaxBody)
+	r.budget.left.Store(r.budget.size)
 	return r, nil
 }
 

@@ -18,10 +18,13 @@ const pruneAfter = 24 * time.Hour
 // UnverifiedBytes returns how much is kept of unverified deliveries, see
 // [inbox.Retention].
 func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
-	var n int64
+	var n, rows int64
 	_, err := d.row(ctx, []any{&n}, cmp.Or(d.engine.Parts.UnverifiedBytes,
-		"SELECT COALESCE(SUM(length(body) + length(header)), 0) FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL"))
-	return n, err
+		"SELECT COALESCE(SUM(length(body) + length(header) + length(path) + length(raw_query)), 0) FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL"))
+	if err == nil {
+		_, err = d.row(ctx, []any{&rows}, "SELECT COUNT(*) FROM events WHERE verified <> 'yes'")
+	}
+	return n + rows*inbox.RowBytes, err
 }
 
 // part is one that a statement of [Parts] was about.
@@ -125,17 +128,25 @@ func countOld(ctx context.Context, ask querier, before, since, after, last int64
 			p.Deliveries, p.Bytes = n, bytes
 		}
 		return err
-	}, "SELECT waits, COUNT(*), SUM(bytes) FROM (SELECT "+isQueuedOrUnread+" AS waits, length(body) + length(header) AS bytes FROM deliveries d WHERE "+ofOld+") AS old GROUP BY waits",
+	}, "SELECT waits, COUNT(*), SUM(bytes) FROM (SELECT "+isQueuedOrUnread+" AS waits, length(body) + length(header) + CASE WHEN verified = 'yes' THEN 0 ELSE length(path) + length(raw_query) END AS bytes"+
+		" FROM deliveries d WHERE "+ofOld+") AS old GROUP BY waits",
 		before, since, after, last)
 	return p, err
 }
 
-// prune drops the bytes of those deliveries that no sink waits for.
+// prune drops the bytes of those deliveries that no sink waits for, and rows that did not verify. The last
+// row stays: no number is given twice.
 func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) (inbox.PruneResult, error) {
 	since := prunableSince()
 	p, err := countOld(ctx, t.each, millis(before), since, after, last)
+	const which = ofOld + " AND NOT " + isQueuedOrUnread
 	if err == nil {
-		_, err = t.exec(ctx, "UPDATE deliveries AS d SET body = NULL, header = $5 WHERE "+ofOld+" AND NOT "+isQueuedOrUnread, millis(before), since, after, last, []byte{})
+		_, err = t.exec(ctx, `DELETE FROM events INDEXED BY events_by_delivery WHERE verified <> 'yes' AND seq < (SELECT MAX(seq) FROM events)
+			AND delivery IN (SELECT seq FROM deliveries d WHERE `+which+")", millis(before), since, after, last)
+	}
+	if err == nil {
+		_, err = t.exec(ctx, `UPDATE deliveries AS d SET body = NULL, header = $5, path = CASE WHEN verified = 'yes' THEN path ELSE $5 END,
+			raw_query = CASE WHEN verified = 'yes' THEN raw_query ELSE $5 END WHERE `+which, millis(before), since, after, last, []byte{})
 	}
 	return p, err
 }

@@ -58,6 +58,7 @@ var inboxTests = map[string]func(*world){
 	"VerifiedStaysVerified":           verifiedStaysVerified,
 	"PrunesBytesAndNothingElse":       prunesBytesAndNothingElse,
 	"CountsUnverifiedBytes":           countsUnverifiedBytes,
+	"PrunesUnverifiedRows":            prunesUnverifiedRows,
 	"ReadmitsOnce":                    readmitsOnce,
 	"KnowsListenersThatLive":          knowsListenersThatLive,
 	"HintsAtChangesOfOthers":          hintsAtChangesOfOthers,

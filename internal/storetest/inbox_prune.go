@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -11,6 +13,9 @@ import (
 // of what its header consists of.
 func bytesOf(d inbox.Delivery) int64 {
 	n := int64(len(d.Body))
+	if d.Verified != inbox.Yes {
+		n += int64(len(d.Path) + len(d.RawQuery))
+	}
 	for _, f := range d.Header {
 		n += int64(len(f.Name) + len(f.Value))
 	}
@@ -54,10 +59,47 @@ func prunesBytesAndNothingElse(w *world) {
 	w.same("other bytes", w.put("["+event(uuid(0), `,"a":1`)+"]", inbox.Yes).Rows[0].Mark, inbox.Conflict)
 }
 
+// Rows, path and query of what did not verify go with its bytes: anybody may send it.
+func prunesUnverifiedRows(w *world) {
+	forged := delivery("["+event(uuid(1), "")+", 7, {}]", inbox.No)
+	forged.Path, forged.RawQuery = "/"+strings.Repeat("p", 9000), strings.Repeat("q", 9000)
+	w.putInto(w.Store, forged)
+	later := delivery("["+event(uuid(1), "")+"]", inbox.Unknown)
+	later.ReceivedAt = sent.Add(time.Hour)
+	w.putInto(w.Store, later)
+	learned := delivery("["+event(uuid(2), "")+"]", inbox.Unknown)
+	receipt := w.putInto(w.Store, learned)
+	learned.Seq, learned.Verified = receipt.Delivery, inbox.Yes
+	_, err := w.SetVerdict(w.Context(), learned)
+	w.must(err)
+	p, err := w.Prune(w.Context(), sent.Add(time.Minute))
+	w.must(err)
+	if want := bytesOf(forged) + bytesOf(learned); p.Deliveries != 2 || p.Bytes < want || p.Bytes > want+100 {
+		w.Errorf("pruned %+v; want 2 deliveries of about %d bytes", p, want)
+	}
+	var left []string
+	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
+		left = append(left, fmt.Sprintf("%d of %s: %s %s", e.Seq, e.ID(), e.Verified, e.Mark))
+	}
+	w.same("rows", left, []string{"4 of 2: unknown duplicate", "6 of 3: yes "})
+	d, err := w.Delivery(w.Context(), 1)
+	w.must(err)
+	if d.Path != "" || d.RawQuery != "" || d.Body != nil {
+		w.Errorf("the pruned delivery has a path of %d bytes and a query of %d", len(d.Path), len(d.RawQuery))
+	}
+	w.same("number of the next row", w.put("[{}]", inbox.No).Rows[0].Seq, int64(7))
+	_, err = w.Prune(w.Context(), time.Now().Add(time.Hour))
+	w.must(err)
+	bytes, err := w.UnverifiedBytes(w.Context())
+	w.must(err)
+	w.same("what is counted of one row", bytes, int64(inbox.RowBytes))
+	w.same("number of the next row", w.put("[{}]", inbox.No).Rows[0].Seq, int64(8))
+}
+
 func countsUnverifiedBytes(w *world) {
 	want := func(what string, ds ...inbox.Delivery) {
 		w.Helper()
-		var least int64
+		least := int64(len(ds)) * inbox.RowBytes // each has one row
 		for _, d := range ds {
 			least += bytesOf(d)
 		}

@@ -369,7 +369,7 @@ CREATE TABLE delivery_records (
 	body_authenticated BIGINT NOT NULL,
 	single             BIGINT NOT NULL,
 	anomaly            TEXT COLLATE "C" NOT NULL,
-	bytes              BIGINT -- of header and body; NULL once dropped, but of a verified one dropped with its partition
+	bytes              BIGINT -- of header and body, and unless it verified of path and raw_query; NULL once dropped, but of a verified one dropped with its partition
 );
 -- How much is kept of deliveries that did not verify.
 CREATE INDEX deliveries_unverified ON delivery_records (bytes) WHERE verified <> 'yes' AND bytes IS NOT NULL;
@@ -400,7 +400,7 @@ CREATE VIEW deliveries AS
 CREATE RULE deliveries_insert AS ON INSERT TO deliveries DO INSTEAD (
 	INSERT INTO delivery_records (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, bytes)
 		VALUES (new.seq, new.received, new.method, new.path, new.raw_query, new.remote, new.verified, new.reason, new.scheme, new.secret_name, new.body_authenticated, new.single, new.anomaly,
-			length(new.header) + length(new.body));
+			length(new.header) + length(new.body) + CASE WHEN new.verified = 'yes' THEN 0 ELSE length(new.path) + length(new.raw_query) END);
 	INSERT INTO delivery_bytes (seq, header, body) SELECT new.seq, new.header, new.body WHERE new.body IS NOT NULL
 );
 
@@ -417,7 +417,8 @@ BEGIN
 	ELSE
 		UPDATE delivery_records SET path = new.path, raw_query = new.raw_query, anomaly = new.anomaly,
 			verified = new.verified, reason = new.reason, scheme = new.scheme, secret_name = new.secret_name,
-			body_authenticated = new.body_authenticated, bytes = CASE WHEN new.body IS NOT NULL THEN length(new.header) + length(new.body) END WHERE seq = old.seq;
+			body_authenticated = new.body_authenticated, bytes = CASE WHEN new.body IS NOT NULL THEN
+				length(new.header) + length(new.body) + CASE WHEN new.verified = 'yes' THEN 0 ELSE length(new.path) + length(new.raw_query) END END WHERE seq = old.seq;
 		IF new.body <> old.body OR new.header <> old.header THEN
 			UPDATE delivery_bytes SET header = new.header, body = new.body WHERE seq = old.seq AND new.body IS NOT NULL;
 		END IF;
@@ -430,7 +431,7 @@ END $$;
 CREATE TRIGGER deliveries_change INSTEAD OF INSERT OR UPDATE OR DELETE ON deliveries FOR EACH ROW EXECUTE FUNCTION change_delivery();
 
 -- Headers and bodies of deliveries that all came before both times, and that no sink
--- waits for.
+-- waits for; and rows that did not verify.
 CREATE FUNCTION drop_delivery_bytes(after BIGINT, before BIGINT, since BIGINT)
 	RETURNS TABLE (first BIGINT, last BIGINT, dropped BOOLEAN, items BIGINT, bytes BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
@@ -447,7 +448,9 @@ BEGIN
 		NOT EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id WHERE o.delivery BETWEEN part.first AND part.last AND o.dead = 0);
 	IF dropped THEN
 		PERFORM drop_partition(part.name);
-		UPDATE delivery_records r SET bytes = NULL WHERE r.seq BETWEEN part.first AND part.last AND r.bytes IS NOT NULL AND r.verified <> 'yes';
+		DELETE FROM events e USING delivery_records r WHERE e.verified <> 'yes' AND e.seq < (SELECT MAX(m.seq) FROM events m)
+			AND r.seq = e.delivery AND r.seq BETWEEN part.first AND part.last AND r.bytes IS NOT NULL;
+		UPDATE delivery_records r SET bytes = NULL, path = '', raw_query = '' WHERE r.seq BETWEEN part.first AND part.last AND r.bytes IS NOT NULL AND r.verified <> 'yes';
 	END IF;
 	RETURN QUERY SELECT part.first, part.last, dropped, items, bytes;
 END $$;
@@ -481,7 +484,7 @@ CREATE TABLE events (
 CREATE INDEX events_by_key ON events (event_key, mark, verified);
 CREATE INDEX events_by_delivery ON events (delivery, seq);
 CREATE INDEX events_by_number ON events (folded);
-CREATE INDEX events_unverified ON events (folded) WHERE verified <> 'yes' AND mark = '' AND synthetic = 0;
+CREATE INDEX events_unverified ON events (folded, mark, synthetic) WHERE verified <> 'yes';
 CREATE INDEX events_by_other_id ON events (event_id) WHERE length(event_key) > 16 AND event_id <> '' AND length(event_id) <= 512;
 
 CREATE TABLE refused (

@@ -293,7 +293,7 @@ CREATE TABLE deliveries (
 -- Whether a verified delivery came from an address.
 CREATE INDEX deliveries_sources ON deliveries (rtrim(remote, '0123456789')) WHERE verified = 'yes';
 -- How much is kept of deliveries that did not verify.
-CREATE INDEX deliveries_unverified ON deliveries ((length(body) + length(header))) WHERE verified <> 'yes' AND body IS NOT NULL;
+CREATE INDEX deliveries_unverified ON deliveries ((length(body) + length(header) + length(path) + length(raw_query))) WHERE verified <> 'yes' AND body IS NOT NULL;
 
 CREATE TABLE events (
 	seq                INTEGER PRIMARY KEY,
@@ -324,8 +324,8 @@ CREATE TABLE events (
 CREATE INDEX events_by_key ON events (event_key, mark, verified);
 CREATE INDEX events_by_delivery ON events (delivery);
 CREATE INDEX events_by_number ON events (folded);
--- Standing events that did not verify, which are shown beside what is known.
-CREATE INDEX events_unverified ON events (folded) WHERE verified <> 'yes' AND mark = '' AND synthetic = 0;
+-- Events that did not verify: standing ones are shown beside what is known, and all of them are counted.
+CREATE INDEX events_unverified ON events (folded, mark, synthetic) WHERE verified <> 'yes';
 -- eventIds that are no UUIDs, for those who write only their beginning.
 CREATE INDEX events_by_other_id ON events (event_id) WHERE length(event_key) > 16 AND event_id <> '';
 
