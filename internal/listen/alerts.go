@@ -66,7 +66,7 @@ func (a *readAlert) update(err error) {
 
 // rejectAdvice says what makes requests acceptable, by the status that they get.
 var rejectAdvice = map[int]string{
-	http.StatusBadRequest:                  "the sender, or a tunnel, closed the connection too early",
+	http.StatusBadRequest:                  "check the sender, and the tunnel or proxy before this listener",
 	http.StatusRequestTimeout:              fmt.Sprintf("it must arrive within %v", bodyTimeout),
 	http.StatusMethodNotAllowed:            "a delivery has a body",
 	http.StatusRequestEntityTooLarge:       "raise --max-body",

@@ -197,7 +197,7 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(r.o.Log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- srv.Serve(l) }()
+	go func() { ended <- srv.Serve(reportingListener{l, &r.rejectAlert}) }()
 	select {
 	case err := <-ended:
 		r.stop(srv, limiter)

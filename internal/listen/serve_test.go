@@ -1,10 +1,12 @@
 package listen_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -85,6 +87,27 @@ func TestTimeouts(t *testing.T) {
 				}
 				s.end()
 			})
+		})
+	}
+}
+
+// What package net/http answers by itself is reported like what a handler refuses.
+func TestServerAnswersAreReported(t *testing.T) {
+	for want, raw := range map[string]string{
+		"answered 400 and not stored: bad request":                     "POST / HTTP/1.1\r\nno colon\r\n\r\n",
+		"answered 431 and not stored: request header fields too large": "POST / HTTP/1.1\r\nHost: h\r\nX: " + strings.Repeat("a", 40<<10) + "\r\n\r\n",
+		"answered 413 and not stored: body too large":                  "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5242881\r\n\r\n[",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			s := serve(t, receiver(t, listen.Options{Store: &memory{}, Log: slog.New(slog.NewTextHandler(&log, nil))}))
+			conn, replies := s.dial(raw)
+			defer conn.Close()
+			<-replies
+			s.end()
+			if n := strings.Count(log.String(), "and not stored"); n != 1 || !strings.Contains(log.String(), want) {
+				t.Errorf("%d reports; want one of %q:\n%s", n, want, log.String())
+			}
 		})
 	}
 }
