@@ -88,7 +88,7 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 	n, to := 0, last
 	var seen []ledger.Sighting
 	index := map[[2]string]int{} // in seen, by number and routerId
-	q := inbox.Query{After: at, Before: last + 1, Limit: pageSize, Verified: inbox.Yes, Genuine: true, Marks: []inbox.Mark{inbox.Current}}
+	q := inbox.Query{After: at, Before: last + 1, Limit: pageSize, Verified: inbox.Counting(), Genuine: true, Marks: []inbox.Mark{inbox.Current}}
 	for e, err := range f.Inbox.Events(ctx, q) {
 		if err != nil {
 			return false, err
@@ -114,7 +114,7 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 }
 
 // Sighting returns what an event says of the tracking with its number or
-// routerId, and false if nothing may be learnt from it: it did not verify, is
+// routerId, and false if nothing may be learnt from it: it does not count, is
 // synthetic, does not stand, or says neither of a shipment nor of an error.
 //
 // Interface: Events.
@@ -122,7 +122,7 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 // agrees with ours. Where it can't be read, or is later than the receipt, the receipt counts.
 func Sighting(e inbox.Event) (ledger.Sighting, bool) {
 	t := Tracking(e)
-	if e.Verified != inbox.Yes || e.Synthetic || e.Mark != inbox.Current || !t.Known() && t.Error == "" || (t.Number == "" && t.RouterID == "") {
+	if !e.Verified.Counts() || e.Synthetic || e.Mark != inbox.Current || !t.Known() && t.Error == "" || (t.Number == "" && t.RouterID == "") {
 		return ledger.Sighting{}, false
 	}
 	s := ledger.NewSighting(t, ledger.Processed, tracking.Key{Number: t.Number}, e.ReceivedAt, ledger.FromEvent)

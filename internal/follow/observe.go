@@ -36,7 +36,7 @@ func (o *Observer) CatchUp(ctx context.Context) error {
 			return err
 		}
 		verified, unverified := observed.NewRecorder(), observed.NewRecorder()
-		to, err := o.read(ctx, from, last, map[inbox.Verified]*observed.Recorder{inbox.Yes: verified, inbox.Unknown: unverified})
+		to, err := o.read(ctx, from, last, map[inbox.Verified]*observed.Recorder{inbox.Yes: verified, inbox.Unsigned: unverified, inbox.Unknown: unverified})
 		if err != nil {
 			return err
 		}

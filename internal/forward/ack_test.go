@@ -109,6 +109,33 @@ func TestAnswersForARepeatAreThoseOfTheFirst(t *testing.T) {
 	}
 }
 
+// Whatever the body of a delivery that verified, the target gets it unless it repeats another one, and its
+// sender no 2xx before. One that did not verify is not forwarded, and its sender is to keep it.
+func TestEveryVerifiedBodyIsForwarded(t *testing.T) {
+	t.Parallel()
+	b, a := newBox(t), newApp(t)
+	a.answers(func(string, string) int { return 418 })
+	r := b.forward(forward.Options{Answers: true}, a.URL)
+	defer r.stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	deep := strings.Repeat(`{"a":`, 300) + "1" + strings.Repeat("}", 300)
+	for _, body := range []string{
+		"", "{", "[]", "7", "[7]", `["a",null]`, "<xml/>", "[" + deep + "]", "[" + strings.Repeat("0,", 20_000) + "0]",
+		`[{"eventId":"1"}]`, `[{"eventId":"1","other":true}]`, `[{"eventId":"1"},7]`,
+	} {
+		if got := r.Answer(ctx, b.store(body, inbox.Yes)); got != 418 {
+			t.Errorf("%.40q: %d; want the target's 418", body, got)
+		}
+		if got := r.Answer(ctx, b.store(body, inbox.Unsigned)); got != 418 {
+			t.Errorf("%.40q, unsigned: %d; want the target's 418", body, got)
+		}
+		if got := r.Answer(ctx, b.store(body, inbox.No)); got != 503 {
+			t.Errorf("%.40q, not verified: %d; want 503", body, got)
+		}
+	}
+}
+
 // claims are lost for a while: the store can't be reached.
 type claims struct {
 	mu    sync.Mutex

@@ -96,8 +96,9 @@ func (a *answers) wait(ctx context.Context, seq int64, elsewhere func() (int, bo
 const skipped = 0
 
 // Answer waits until any process has tried once to send a delivery that was just
-// stored, and returns the status that the target answered: 200 if the target
-// does not accept it, 502 if no answer came, 504 if ctx ended first. A delivery that
+// stored, and returns the status that the target answered: 200 if the target's filter
+// leaves it out, 503 if it is not forwarded for any other reason, 502 if no answer came, 504 if ctx ended
+// first. A delivery that
 // repeats another one is answered as that one is, so that a sender that tries again
 // gets no 200 before the target took it. The forwarder must have exactly one target
 // and the option Answers.
@@ -126,7 +127,8 @@ func (f *Forwarder) recorded(ctx context.Context, seq int64) (int, bool) {
 }
 
 // answerRepeat returns the status for a delivery that was sent or skipped: 200, with
-// which 2xx it was taken is not kept, unless it repeats one that the target did not take.
+// which 2xx it was taken is not kept, unless it repeats one that the target did not take, or is
+// one for the target that was not to be forwarded.
 func (f *Forwarder) answerRepeat(ctx context.Context, seq int64) int {
 	firsts, err := f.repeated(ctx, seq)
 	if err != nil {
@@ -150,11 +152,14 @@ func (f *Forwarder) answerRepeat(ctx context.Context, seq int64) int {
 // repeated returns the deliveries that events for the target came with first which a delivery repeats.
 func (f *Forwarder) repeated(ctx context.Context, seq int64) ([]int64, error) {
 	var keys []inbox.Event
-	for e, err := range f.o.Inbox.Events(ctx, inbox.Query{Delivery: seq, Marks: []inbox.Mark{inbox.Duplicate}}) {
-		if err != nil {
+	for e, err := range f.o.Inbox.Events(ctx, inbox.Query{Delivery: seq}) {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if (e.Verified == inbox.Yes || f.o.Unverified) && f.routes[0].target.Filter.Match(e) {
+		case !f.routes[0].target.Filter.Match(e):
+		case !e.Verified.Counts() && !f.o.Unverified:
+			return nil, errUnverified
+		case e.IsRepeat():
 			keys = append(keys, e)
 		}
 	}

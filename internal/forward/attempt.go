@@ -54,7 +54,7 @@ func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if d.Verified != inbox.Yes && !r.forwarder.o.Unverified {
+	if !d.Verified.Counts() && !r.forwarder.o.Unverified {
 		return Answer{}, errUnverified
 	}
 	m, err := BuildMessage(d, r.target.URL, l.Attempt, r.forwarder.o.Withhold)

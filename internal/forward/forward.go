@@ -330,13 +330,13 @@ func (r *route) handleStoreError(ctx context.Context, a *onceAlert, what string,
 	return err
 }
 
-// accepts reports whether a delivery goes to the target: one of its events was new when it came,
-// matches, and may be forwarded. If any row is verified, only verified rows count.
+// accepts reports whether a delivery goes to the target: one of its rows is no repeat,
+// matches, and may be forwarded. If any row counts, only those that count do.
 func (r *route) accepts(rows []inbox.Event) bool {
-	verified := slices.ContainsFunc(rows, func(e inbox.Event) bool { return e.Verified == inbox.Yes })
+	anyCounts := slices.ContainsFunc(rows, func(e inbox.Event) bool { return e.Verified.Counts() })
 	for _, e := range rows {
-		counts := e.Verified == inbox.Yes || !verified && r.forwarder.o.Unverified
-		if e.WasNew() && counts && r.target.Filter.Match(e) {
+		counts := e.Verified.Counts() || !anyCounts && r.forwarder.o.Unverified
+		if !e.IsRepeat() && counts && r.target.Filter.Match(e) {
 			return true
 		}
 	}

@@ -51,12 +51,24 @@ func IsTemporary(err error) bool {
 // Verified says whether a delivery was shown to come from the service.
 type Verified string
 
-// The three answers. Events of a delivery that is not Yes are unverified.
+// The answers. Events of a delivery that is not Yes are unverified.
 const (
-	Yes     Verified = "yes"     // its signature verified
-	No      Verified = "no"      // a scheme is set, and its signature did not verify
-	Unknown Verified = "unknown" // no scheme is set
+	Yes      Verified = "yes"      // its signature verified
+	No       Verified = "no"       // a scheme is set, and its signature did not verify
+	Unknown  Verified = "unknown"  // no scheme is set
+	Unsigned Verified = "unsigned" // nothing is to be verified, by the user's word: it counts as it came
 )
+
+// Counts reports whether what was received may change trackings and be forwarded unasked.
+func (v Verified) Counts() bool { return v == Yes || v == Unsigned }
+
+// Counting are the answers that count.
+func Counting() []Verified { return []Verified{Yes, Unsigned} }
+
+// Outranks reports whether an event takes the place of another one with its key.
+func (v Verified) Outranks(other Verified) bool {
+	return v == Yes && other != Yes || v == Unsigned && !other.Counts()
+}
 
 // Delivery is one request that was received.
 type Delivery struct {
@@ -181,8 +193,8 @@ func Decode(d Delivery) (Delivery, []Event) {
 	return d, Prepare(d, batch)
 }
 
-// WasNew reports whether the event was not known when it came.
-func (e Event) WasNew() bool { return e.Mark == Current || e.Mark == Superseded }
+// IsRepeat reports whether the event was known, byte for byte, when it came.
+func (e Event) IsRepeat() bool { return e.Mark == Duplicate }
 
 // Prepare returns the rows that a decoded body makes, in the order of their
 // places: its events, and its odd parts with the mark Anomaly. Seq, Delivery

@@ -30,8 +30,8 @@ type Store interface {
 	// Each other row is compared with the current one of the same Key that is as
 	// synthetic as it is, rows of the same delivery in their order:
 	//   - there is none: it is current;
-	//   - it is verified and the other is not: it is current, and the other
-	//     becomes Superseded;
+	//   - it is verified and the other is not, or it counts and the other does
+	//     not: it is current, and the other becomes Superseded;
 	//   - its bytes equal the other's: Duplicate;
 	//   - else: Conflict. The first stays current.
 	//
@@ -213,9 +213,9 @@ type Query struct {
 	TrackingNumber string        // compared as sent
 	Trackings      *TrackingKeys // about one of these trackings; nil for any
 	Since          time.Time
-	Verified       Verified
-	Genuine        bool   // leaves out synthetic events
-	Marks          []Mark // any of these; nil for all, anomalies too
+	Verified       []Verified // any of these; nil for all
+	Genuine        bool       // leaves out synthetic events
+	Marks          []Mark     // any of these; nil for all, anomalies too
 }
 
 // TrackingKeys names trackings by what events call them. An event is about one of them

@@ -6,6 +6,7 @@
 package listen
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,8 @@ type Options struct {
 	// [webhook.Verifier.Verify]. It is called concurrently. Nil: no scheme is
 	// known, and every delivery is neither verified nor not.
 	Verify func(r webhook.Request, now time.Time) webhook.Verdict
+	// Unverifiable is what deliveries are where Verify is nil; empty is [inbox.Unknown].
+	Unverifiable inbox.Verified
 	// Scheme is the name of the scheme that Verify follows.
 	Scheme string
 	// Enforce refuses deliveries that Verify does not confirm. Otherwise they are kept and marked.
@@ -111,6 +114,7 @@ func New(o Options) (*Receiver, error) {
 	if o.MaxBody == 0 {
 		o.MaxBody = DefaultMaxBody
 	}
+	o.Unverifiable = cmp.Or(o.Unverifiable, inbox.Unknown)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -197,7 +197,7 @@ func (m *match) add(s *selector, row inbox.Event) {
 	m.selected = m.selected || s.sel.Filter.Match(row)
 	m.verified = m.verified || row.Verified == inbox.Yes
 	m.pruned = m.pruned || row.Raw == nil
-	if !row.WasNew() {
+	if row.IsRepeat() {
 		return
 	}
 	for i, t := range s.targets {

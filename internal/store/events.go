@@ -93,8 +93,12 @@ func matching(q inbox.Query) *conditions {
 	if !q.Since.IsZero() {
 		c.add("received >= %s", millis(q.Since))
 	}
-	if q.Verified != "" {
-		c.add("verified = %s", string(q.Verified))
+	if q.Verified != nil {
+		c.any(func(either *conditions) {
+			for _, v := range q.Verified {
+				either.add("verified = %s", string(v))
+			}
+		})
 	}
 	if q.Marks != nil {
 		c.any(func(either *conditions) {
@@ -269,7 +273,7 @@ func (d *DB) Counts(ctx context.Context, rows bool) (inbox.Counts, error) {
 		var n int64
 		err := s.Scan((*string)(&mark), (*string)(&verified), &n)
 		c.Rows[mark] += n
-		if mark == inbox.Current && verified != inbox.Yes {
+		if mark == inbox.Current && !verified.Counts() {
 			c.Unverified += n
 		}
 		return err

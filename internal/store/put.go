@@ -159,7 +159,7 @@ func (t *tx) addEvents(ctx context.Context, lines []eventLine) error {
 // markOf compares an event with the current one of its key, nil if there is none.
 func markOf(before *standing, verified inbox.Verified, sum []byte) inbox.Mark {
 	switch {
-	case before == nil, verified == inbox.Yes && before.verified != inbox.Yes:
+	case before == nil, verified.Outranks(before.verified):
 		return inbox.Current
 	case bytes.Equal(before.sum, sum):
 		return inbox.Duplicate

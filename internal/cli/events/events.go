@@ -33,7 +33,7 @@ func filterFlag(cmd *cobra.Command, filter *string) {
 }
 
 func verifiedFlag(cmd *cobra.Command, verified *string) {
-	command.Choice(cmd.Flags(), verified, "verified", "", "only those with verification `RESULT`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown))
+	command.Choice(cmd.Flags(), verified, "verified", "", "only those with verification `RESULT`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown), string(inbox.Unsigned))
 }
 
 func deadFlag(cmd *cobra.Command, dead *bool) {

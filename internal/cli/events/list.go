@@ -89,7 +89,10 @@ func (o listOptions) query() (inbox.Query, error) {
 	if err != nil {
 		return inbox.Query{}, err
 	}
-	q := inbox.Query{Newest: true, Kind: o.Kind, TrackingNumber: o.Number, Since: since, Verified: inbox.Verified(o.Verified)}
+	q := inbox.Query{Newest: true, Kind: o.Kind, TrackingNumber: o.Number, Since: since}
+	if o.Verified != "" {
+		q.Verified = []inbox.Verified{inbox.Verified(o.Verified)}
+	}
 	if !o.All {
 		q.Marks = []inbox.Mark{inbox.Current}
 	}

@@ -244,7 +244,7 @@ func (j *Shown) addEffect(ctx context.Context, c *command.Call, db *app.Store, e
 		j.Effect = fmt.Sprintf("nothing: event %s has the same eventId and counts", j.Current)
 	case e.Mark != inbox.Current:
 		j.Effect = "nothing: another event with the same bytes counts"
-	case e.Verified != inbox.Yes:
+	case !e.Verified.Counts():
 		j.Effect = "nothing: it is not verified"
 	}
 	if j.Effect != "" || e.TrackingNumber == "" {
@@ -336,6 +336,8 @@ func verifiedText(e inbox.Event, id, scheme, secret string) (string, term.Style)
 		style = term.Bad
 	case inbox.Unknown:
 		return "unknown: no signature scheme was set", style
+	case inbox.Unsigned:
+		return "unsigned: webhook.verify was off", style
 	}
 	if scheme != "" {
 		text += ", scheme " + scheme
@@ -360,7 +362,7 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 		madeUp = "yes, by `waybill events send`"
 	}
 	targets := slices.DeleteFunc(slices.Clone(j.Forwarding), func(f Forwarding) bool {
-		return f.State == notQueued || f.State == unread && j.Events == 1 && !e.WasNew() // a repeat is never queued
+		return f.State == notQueued || f.State == unread && j.Events == 1 && e.IsRepeat() // a repeat is never queued
 	})
 	forwarded := ""
 	if len(targets) == 0 {

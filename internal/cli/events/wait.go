@@ -206,7 +206,7 @@ func (w *eventWait) counts(e inbox.Event) bool {
 	case e.Synthetic && !w.madeUp:
 		w.madeUpSeen++
 		return false
-	case e.Verified != inbox.Yes && !w.unverified:
+	case !e.Verified.Counts() && !w.unverified:
 		w.unverifiedSeen++
 		return false
 	}

@@ -96,7 +96,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 
 // warnForwarding warns of settings with which nothing, or too much, is forwarded.
 func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
-	if w := s.Config.Webhook; !unverified && (w.Scheme == "" || w.Verify == "off") {
+	if w := s.Config.Webhook; !unverified && w.Scheme == "" && w.Verify != "off" {
 		s.IO.WarningWith(term.Failure{
 			Message: "nothing is forwarded: without a signature scheme no delivery can be verified",
 			Hint:    "run `waybill signature learn` to find the scheme, or add --forward-unverified",

@@ -23,6 +23,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -35,6 +36,7 @@ const heapSlack = 32 << 20 // bytes
 type listenOptions struct {
 	ReadyFile string
 	ExitAfter int64 // new events; 0 for never
+	Unsigned  bool  // deliveries of other computers too are taken unsigned, where webhook.verify is off
 	Forward   forwardOptions
 	UI        uiOptions
 }
@@ -53,7 +55,9 @@ refused:3 is a refused delivery.
 
 Without a scheme, all deliveries are kept and marked unknown. With a scheme,
 deliveries that do not verify are kept and marked if webhook.verify is observe, and answered 401 and
-kept separately if it is enforce. Ctrl-C stores the deliveries that have arrived and
+kept separately if it is enforce. webhook.verify off is for an endpoint without a
+secret: deliveries count as they come, marked unsigned; from other computers only
+with --allow-unsigned. Ctrl-C stores the deliveries that have arrived and
 exits with 0; so does --timeout or WAYBILL_TIMEOUT, but not a timeout in a file.
 
 --forward-to forwards verified deliveries to an application, byte for byte. A
@@ -77,6 +81,7 @@ computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
 	command.SettingFlags(cmd, "addr", "max-body", "max-unverified")
 	command.ReadyFileFlag(cmd.Flags(), &o.ReadyFile)
 	cmd.Flags().Int64Var(&o.ExitAfter, "exit-after", 0, "end after `N` new events; with --timeout, status 8 if there were fewer")
+	cmd.Flags().BoolVar(&o.Unsigned, "allow-unsigned", false, "take deliveries of other computers too while webhook.verify is off")
 	o.Forward.flags(cmd)
 	o.UI.flags(cmd)
 	return cmd
@@ -115,8 +120,11 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Config.Listen.Addr, err)
 	}
-	warnExposed(c, l.Addr())
-	if err := warnScheme(c.Session); err != nil {
+	err = checkExposed(c, l.Addr(), o)
+	if err == nil {
+		err = warnScheme(c.Session)
+	}
+	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	until, end := context.WithCancelCause(ctx)
@@ -234,10 +242,10 @@ func listenerURL(addr net.Addr) string {
 func warnScheme(s *app.Session) error {
 	w := s.Config.Webhook
 	switch {
-	case w.Scheme == "":
-		return nil
 	case w.Verify == "off":
-		s.IO.Warning("signatures are not verified, as webhook.verify is off: everything is kept and marked unknown")
+		s.IO.Warning("webhook.verify is off: nothing is verified, and whatever arrives changes trackings and is forwarded")
+		return nil
+	case w.Scheme == "":
 		return nil
 	}
 	scheme, err := s.Scheme(w.Scheme)
@@ -247,17 +255,24 @@ func warnScheme(s *app.Session) error {
 	return err
 }
 
-// warnExposed warns when deliveries can come from other computers, and if anything they bring is kept.
-func warnExposed(c *command.Call, addr net.Addr) {
+// checkExposed warns when deliveries can come from other computers, and if anything they bring is kept. That it
+// counts unsigned needs the user's word.
+func checkExposed(c *command.Call, addr net.Addr, o listenOptions) error {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp.IP.IsLoopback() {
-		return
+		return nil
 	}
-	if shown := shownAddr(c.Config.Listen.Addr, addr); c.Config.Webhook.Verify == "enforce" {
+	shown, verify := shownAddr(c.Config.Listen.Addr, addr), c.Config.Webhook.Verify
+	switch {
+	case verify == "off" && !o.Unsigned:
+		return command.Usagef("listen on 127.0.0.1, or set webhook.verify: enforce; --allow-unsigned takes deliveries from anybody",
+			"other computers can reach %s, and webhook.verify is off: anybody could change trackings", shown)
+	case verify == "enforce":
 		c.IO.Warning("listening on %s, which other computers can reach", shown)
-	} else {
+	default:
 		c.IO.Warning("listening on %s, which other computers can reach, and keeping whatever arrives: set webhook.verify: enforce", shown)
 	}
+	return nil
 }
 
 // shownAddr is where deliveries are taken, with the host that was asked for.
@@ -287,6 +302,9 @@ func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings) (*l
 		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Retention.UnverifiedBytes},
 		Away:       opened.Changes.Away,
 		Log:        slog.New(&logHandler{io: s.IO, warnings: warnings}),
+	}
+	if w.Verify == "off" {
+		o.Unverifiable = inbox.Unsigned
 	}
 	if verifier != nil {
 		o.Verify, o.Scheme, o.Enforce = verifier.Verify, w.Scheme, w.Verify == "enforce"

@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -78,6 +79,9 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 // describeScheme says how deliveries are verified, and what becomes of those that do not verify.
 func describeScheme(s *app.Session) (scheme, mode string, err error) {
 	w := s.Config.Webhook
+	if w.Verify == "off" {
+		return cmp.Or(w.Scheme, "none"), "off: nothing is verified, and whatever arrives counts", nil
+	}
 	if w.Scheme == "" {
 		return "no signature scheme is configured; `waybill signature learn` finds it", "everything is kept and marked unknown", nil
 	}
@@ -85,12 +89,9 @@ func describeScheme(s *app.Session) (scheme, mode string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	switch mode = w.Verify; mode {
-	case "off":
-		mode += ": nothing is verified, everything is kept and marked unknown"
-	case "enforce":
+	if mode = w.Verify; mode == "enforce" {
 		mode += ": what does not verify is answered 401 and kept as evidence"
-	default:
+	} else {
 		mode += ": what does not verify is kept and marked"
 	}
 	return w.Scheme + ", " + signature.Describe(found.WithDefaults()), mode, nil

@@ -190,7 +190,7 @@ func (c conditionCheck) eventCame(ctx context.Context, res query.Result, one boo
 
 func (c conditionCheck) eventCameAbout(ctx context.Context, t query.Tracking) (bool, error) {
 	if t.Number != "" {
-		q := inbox.Query{Kind: c.event, TrackingNumber: t.Number, Before: c.followed + 1, Verified: inbox.Yes, Genuine: true, Marks: []inbox.Mark{inbox.Current}, Limit: 1}
+		q := inbox.Query{Kind: c.event, TrackingNumber: t.Number, Before: c.followed + 1, Verified: inbox.Counting(), Genuine: true, Marks: []inbox.Mark{inbox.Current}, Limit: 1}
 		for _, err := range c.db.Inbox.Events(ctx, q) {
 			return err == nil, err
 		}
