@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
@@ -24,6 +25,8 @@ type eventPrinter struct {
 	names   view.StatusNames
 	hide    func(json.RawMessage) json.RawMessage
 	observe bool // a scheme is set, and not enforced
+
+	unforwarded bool // the first event that no target gets since it does not count is still to be told
 
 	stop      func() // called after exitAfter new events; 0 for never
 	exitAfter int64
@@ -71,6 +74,10 @@ func (p *eventPrinter) print(n listen.Notification) error {
 	}
 	if err != nil {
 		return err
+	}
+	if p.unforwarded && n.Type != listen.Refused && !n.Event.Verified.Counts() {
+		p.unforwarded = false
+		events.WarnUnforwarded(p.io, n.Event)
 	}
 	if p.exitAfter > 0 && p.summary.Events >= p.exitAfter {
 		p.stop()

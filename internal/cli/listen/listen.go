@@ -131,6 +131,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	defer end(nil)
 	s := server{call: c, db: db, receiver: receiver, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, func() { end(nil) }), warnings: warnings, end: end}
 	s.forwarding, err = openForwarding(until, c, db, receiver, o.Forward, s.warnings.warn)
+	s.printer.unforwarded = s.forwarding != nil && !o.Forward.Unverified
 	if err == nil {
 		err = s.warnOthers(ctx)
 	}
