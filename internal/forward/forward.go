@@ -171,6 +171,31 @@ func (f *Forwarder) CurrentSinks(ctx context.Context) ([]inbox.Sink, error) {
 	}), nil
 }
 
+// maxCounted is how many unread deliveries are examined to count those that will be forwarded.
+const maxCounted = 2_000
+
+// CountUnread returns how many of a sink's unread deliveries will be forwarded, and whether that is exact: where
+// there are too many to examine, it is the number of all.
+func (f *Forwarder) CountUnread(ctx context.Context, sink inbox.Sink) (n int64, exact bool, err error) {
+	i := slices.IndexFunc(f.routes, func(r *route) bool { return r.sink.ID == sink.ID })
+	if i < 0 || sink.Unread == 0 || sink.Unread > maxCounted {
+		return sink.Unread, sink.Unread == 0, nil
+	}
+	for delivery := sink.Cursor + 1; delivery <= sink.Cursor+sink.Unread; delivery++ {
+		var rows []inbox.Event
+		for e, err := range f.o.Inbox.Events(ctx, inbox.Query{Delivery: delivery}) {
+			if err != nil {
+				return 0, false, err
+			}
+			rows = append(rows, e)
+		}
+		if f.routes[i].accepts(rows) {
+			n++
+		}
+	}
+	return n, true, nil
+}
+
 // Wake makes all targets read the inbox. It never blocks.
 func (f *Forwarder) Wake() {
 	for _, r := range f.routes {

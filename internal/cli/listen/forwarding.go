@@ -143,18 +143,27 @@ func (fw *forwarding) skipBacklog(ctx context.Context, outbox inbox.Outbox) erro
 }
 
 // printBacklog says what waits for known targets, unless it was dropped.
-func (fw *forwarding) printBacklog() {
+func (fw *forwarding) printBacklog(ctx context.Context) error {
 	if fw == nil || fw.skipped {
-		return
+		return nil
 	}
 	for _, sink := range fw.knownSinks() {
-		if sink.Waiting+sink.Unread > 0 {
-			fw.io.Note("%s: %s will be forwarded first; --skip-backlog drops them", view.Sink(sink), command.Plural(sink.Waiting+sink.Unread, "older delivery"))
+		unread, exact, err := fw.CountUnread(ctx, sink)
+		if err != nil {
+			return err
+		}
+		upTo := "up to "
+		if exact {
+			upTo = ""
+		}
+		if n := sink.Waiting + unread; n > 0 {
+			fw.io.Note("%s: %s%s will be forwarded first; --skip-backlog drops them", view.Sink(sink), upTo, command.Plural(n, "older delivery"))
 		}
 		if sink.Dead > 0 {
 			fw.io.Note("%s: %s given up; `waybill events list --dead` shows them", view.Sink(sink), command.Plural(sink.Dead, "delivery"))
 		}
 	}
+	return nil
 }
 
 // drain waits until everything was sent, or ctx ends, or drainTime is over.

@@ -42,7 +42,9 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 	}
 	w := s.call.Config.Webhook
 	if s.call.Out.Machine() {
-		s.forwarding.printBacklog()
+		if err := s.forwarding.printBacklog(ctx); err != nil {
+			return err
+		}
 		j := readyJSON{Ready: command.Ready{Type: "ready", URL: url}, Scheme: w.Scheme, Mode: w.Verify, Store: s.db.Path, Targets: []targetJSON{}}
 		for _, t := range s.targets {
 			j.Targets = append(j.Targets, targetJSON{t.Show(), t.Filter.String()})
@@ -72,7 +74,9 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 	if len(s.targets) == 0 {
 		fact("Targets  ", "none; --forward-to URL forwards deliveries")
 	}
-	s.forwarding.printBacklog()
+	if err := s.forwarding.printBacklog(ctx); err != nil {
+		return err
+	}
 	return printHead(s.call.Out)
 }
 
