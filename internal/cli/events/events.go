@@ -7,6 +7,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 )
 
 // New returns the group of commands about events.
@@ -26,6 +27,19 @@ func New(f *command.Factory) *cobra.Command {
 
 func sinceFlag(cmd *cobra.Command, since *string) {
 	cmd.Flags().StringVar(since, "since", "", "only what was received since `TIME`: RFC 3339, a date, or an age")
+}
+
+func afterFlag(cmd *cobra.Command, after *string) {
+	cmd.Flags().StringVar(after, "after", "", "only what was recorded after the one with this `ID`, oldest first: imported, readmitted and late verified ones too")
+}
+
+// parseAfter reads --after: a delivery, and the place of an event in it. Both are 0 without the flag.
+func parseAfter(id string) (delivery int64, place int, err error) {
+	delivery, place, ok := replay.ParseNumber(id)
+	if !ok && id != "" {
+		err = command.Usagef("an ID such as 12 or 12.2; begin without --after", "--after %q is not the number of an event", id)
+	}
+	return delivery, place, err
 }
 
 func filterFlag(cmd *cobra.Command, filter *string) {

@@ -18,6 +18,7 @@ import (
 type exportOptions struct {
 	IDs                     []string // empty for all that match
 	Since, Filter, Verified string
+	After                   string
 }
 
 func newExport(f *command.Factory) *cobra.Command {
@@ -29,7 +30,8 @@ func newExport(f *command.Factory) *cobra.Command {
 method, path, query, headers in their order, and body (binary bodies as base64).
 "waybill events import" and "waybill signature learn --from" read them. Without an
 ID, export writes all deliveries that were not pruned; with --filter, those with a
-matching event. Headers are written as the sender sent them, including tokens.
+matching event. --after ID reads on from the last delivery that was exported before:
+ID is the "delivery" of its line. Headers are written as the sender sent them, including tokens.
 
 ` + signature.DeliveryHelp,
 		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered > fixture.jsonl"),
@@ -39,6 +41,7 @@ matching event. Headers are written as the sender sent them, including tokens.
 		}),
 	}
 	sinceFlag(cmd, &o.Since)
+	afterFlag(cmd, &o.After)
 	filterFlag(cmd, &o.Filter)
 	verifiedFlag(cmd, &o.Verified)
 	return cmd
@@ -47,6 +50,7 @@ matching event. Headers are written as the sender sent them, including tokens.
 type exporter struct {
 	in       replay.Inbox
 	since    time.Time
+	after    int64 // number of the last delivery that is left out
 	filter   forward.Filter
 	filtered bool
 	verified inbox.Verified
@@ -59,12 +63,15 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if call.Out.IsCSV() {
 		return command.Usagef("omit -o "+string(call.Out.Format()), "deliveries are exported as JSON Lines")
 	}
-	if len(o.IDs) > 0 && (o.Since != "" || o.Filter != "" || o.Verified != "") {
-		return command.Usagef("choose one of them", "IDs and --since, --filter or --verified exclude each other")
+	if len(o.IDs) > 0 && (o.Since != "" || o.After != "" || o.Filter != "" || o.Verified != "") {
+		return command.Usagef("choose one of them", "IDs and --since, --after, --filter or --verified exclude each other")
 	}
 	e := exporter{filtered: o.Filter != "", verified: inbox.Verified(o.Verified)}
 	var err error
 	if e.since, err = command.ParseSince("--since", o.Since); err != nil {
+		return err
+	}
+	if e.after, _, err = parseAfter(o.After); err != nil {
 		return err
 	}
 	if e.filter, err = parseFilter(call, o.Filter); err != nil {
@@ -100,7 +107,7 @@ func (e *exporter) exportAll(ctx context.Context, ids []string) error {
 		return nil
 	}
 	return command.Each(replay.Deliveries(ctx, e.in, false), func(d replay.Delivery) error {
-		if d.ReceivedAt.Before(e.since) || e.verified != "" && d.Verified != e.verified {
+		if d.Seq <= e.after || d.ReceivedAt.Before(e.since) || e.verified != "" && d.Verified != e.verified {
 			return nil
 		}
 		if e.filtered {

@@ -24,6 +24,7 @@ import (
 type listOptions struct {
 	Limit                                          int
 	Kind, Number, ReferID, Since, Verified, Filter string
+	After                                          string
 	All, Dead, Pending, Refused                    bool
 }
 
@@ -38,7 +39,9 @@ and data that can't be read as an event. Other commands accept the ID. Events of
 KEY=VALUE[,KEY=VALUE], where all must match; keys are event, status, statusTrack,
 number and JSON pointers, VALUE may end with a *. --refer-id finds events by the
 tracking numbers of a referId, and by the service's own identifier of a tracking
-if a response had it.
+if a response had it. --after ID lists what was recorded after that event, oldest
+first, so that a script reads on where it stopped: --limit 0 for all of it. An event
+that was verified late comes once more.
 
 --pending lists deliveries that are not forwarded yet: their target, what they wait
 for (another delivery of the same number, or the next attempt), the attempts so far
@@ -53,6 +56,9 @@ deliveries that were answered 401, with their IDs, the sender's address and why.
 			}
 			if err := command.CheckNotEmpty(c.Cmd, "event", "tracking-number", "refer-id", "filter", "since"); err != nil {
 				return err
+			}
+			if o.After != "" && (o.Dead || o.Pending || o.Refused) {
+				return command.Usagef("leave one of them out", "--after and --dead, --pending or --refused exclude each other")
 			}
 			switch {
 			case o.Dead:
@@ -72,6 +78,7 @@ deliveries that were answered 401, with their IDs, the sender's address and why.
 	flags.StringVar(&o.ReferID, "refer-id", "", "only those about the trackings of this `REF`")
 	filterFlag(cmd, &o.Filter)
 	sinceFlag(cmd, &o.Since)
+	afterFlag(cmd, &o.After)
 	verifiedFlag(cmd, &o.Verified)
 	flags.BoolVar(&o.All, "all", false, "duplicates, conflicts and anomalies too")
 	flags.BoolVar(&o.Pending, "pending", false, "deliveries that wait to be forwarded")
@@ -97,6 +104,26 @@ func (o listOptions) query() (inbox.Query, error) {
 		q.Marks = []inbox.Mark{inbox.Current}
 	}
 	return q, nil
+}
+
+// readOn makes q read the rows behind the event of --after, oldest first, and returns what leaves out others. Of an
+// event that was verified late it is the row that came first: some may be read twice, none is left out.
+func (o listOptions) readOn(ctx context.Context, db *app.Store, q *inbox.Query) (func(inbox.Event) bool, error) {
+	delivery, place, err := parseAfter(o.After)
+	if delivery == 0 || err != nil {
+		return func(inbox.Event) bool { return true }, err
+	}
+	q.Newest = false
+	for e, err := range db.Inbox.Events(ctx, inbox.Query{Delivery: delivery}) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Index == place {
+			q.After = e.Seq
+			break
+		}
+	}
+	return func(e inbox.Event) bool { return q.After > 0 || e.Delivery > delivery }, nil // its rows may have been pruned
 }
 
 // ParseFilter reads a filter of events. A status may have its name in the configuration.
@@ -170,8 +197,15 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 			return err
 		}
 	}
+	follows, err := o.readOn(ctx, db, &q)
+	if err != nil {
+		return err
+	}
+	if o.After != "" && q.After == 0 {
+		q.Limit = 0 // of those that follow
+	}
 	empty := true
-	matching := command.Filter(replay.LatestRows(ctx, db.Inbox, q), filter.Match, o.Limit)
+	matching := command.Filter(replay.LatestRows(ctx, db.Inbox, q), func(e inbox.Event) bool { return follows(e) && filter.Match(e) }, o.Limit)
 	if err := listing.Print(c.IO, func(yield func(inbox.Event, error) bool) {
 		for e, err := range matching {
 			empty = false
@@ -205,7 +239,7 @@ func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
 		listed = n.Rows[inbox.Current]
 	}
 	var filters []string
-	for _, name := range []string{"event", "tracking-number", "refer-id", "filter", "since", "verified"} {
+	for _, name := range []string{"event", "tracking-number", "refer-id", "filter", "since", "after", "verified"} {
 		if f := c.Cmd.Flags().Lookup(name); f.Changed {
 			filters = append(filters, "--"+name+" "+shell.Word(f.Value.String()))
 		}
