@@ -135,7 +135,11 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
 		r.stored.Add(1)
 		r.storeAlert.recovered()
 		r.Wake()
-		r.answerStored(w, req, receipt.Delivery)
+		text := "stored"
+		if r.o.Withholds && !d.Verified.Counts() {
+			text = "stored, not forwarded"
+		}
+		r.answerStored(w, req, receipt.Delivery, text)
 	}
 }
 
@@ -275,9 +279,9 @@ const answerTimeout = 25 * time.Second
 // Without it, the answer is 200 at once. It must be called before Serve.
 func (r *Receiver) AnswerWith(fn func(ctx context.Context, delivery int64) int) { r.answerWith = fn }
 
-func (r *Receiver) answerStored(w http.ResponseWriter, req *http.Request, delivery int64) {
+func (r *Receiver) answerStored(w http.ResponseWriter, req *http.Request, delivery int64, text string) {
 	if r.answerWith == nil {
-		answer(w, http.StatusOK, "stored")
+		answer(w, http.StatusOK, text)
 		return
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), answerTimeout)
@@ -285,11 +289,11 @@ func (r *Receiver) answerStored(w http.ResponseWriter, req *http.Request, delive
 	status := r.answerWith(ctx, delivery)
 	switch {
 	case status < 200 || status > 599:
-		answer(w, http.StatusBadGateway, "stored")
+		answer(w, http.StatusBadGateway, text)
 	case status == http.StatusNoContent || status == http.StatusResetContent || status == http.StatusNotModified:
 		w.WriteHeader(status) // such answers have no body
 	default:
-		answer(w, status, "stored")
+		answer(w, status, text)
 	}
 }
 

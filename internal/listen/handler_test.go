@@ -85,6 +85,29 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// Where what does not count is not forwarded, its sender is told.
+func TestAnswerSaysWhatIsNotForwarded(t *testing.T) {
+	h := receiver(t, listen.Options{Store: &memory{}, Verify: signing(t), Withholds: true}).Handler()
+	for signed, want := range map[string]string{signature(delivered): "stored\n", "zz": "stored, not forwarded\n"} {
+		if rec := send(t, h, delivered, signed); rec.Code != http.StatusOK || rec.Body.String() != want {
+			t.Errorf("answer %d %q; want 200 %q", rec.Code, rec.Body, want)
+		}
+	}
+}
+
+// Without a scheme deliveries are what the options say: unknown, or unsigned.
+func TestDeliveriesThatNothingVerifies(t *testing.T) {
+	for given, want := range map[inbox.Verified]inbox.Verified{"": inbox.Unknown, inbox.Unsigned: inbox.Unsigned} {
+		box := &memory{}
+		if rec := send(t, receiver(t, listen.Options{Store: box, Unverifiable: given, Withholds: true}).Handler(), delivered, ""); rec.Code != http.StatusOK {
+			t.Errorf("answer %d; want 200", rec.Code)
+		}
+		if kept, _ := box.kept(); len(kept) != 1 || kept[0].Verified != want {
+			t.Errorf("kept %+v; want one that is %s", kept, want)
+		}
+	}
+}
+
 // send posts a body to h with a signature, if there is one.
 func send(t *testing.T, h http.Handler, body, sig string) *httptest.ResponseRecorder {
 	t.Helper()

@@ -68,6 +68,8 @@ type Options struct {
 	// MaxConns is how many connections there may be; 0 is 12,000, or four
 	// fifths of the descriptors that the process may have if that is less.
 	MaxConns int
+	// Withholds says that deliveries which do not count are not forwarded: their answer tells it.
+	Withholds bool
 	// Away reports whether the store is known to be unreachable now, see [inbox.Changes]. Nil: never.
 	Away func() bool
 	// Log gets what failed, without secrets, bodies and headers. Nil: nothing is logged.

@@ -113,7 +113,7 @@ func (s *selector) addDead(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		verified := d.Verified == inbox.Yes
+		verified := d.Verified.Counts()
 		if !verified && !s.sel.Unverified {
 			s.leftOut.Unverified++
 			continue
@@ -154,7 +154,7 @@ func (s *selector) addNamed(ctx context.Context) error {
 				m.add(s, row)
 			}
 		}
-		s.add(d.ID(), d.Verified == inbox.Yes, m)
+		s.add(d.ID(), d.Verified.Counts(), m)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (s *selector) newMatch() *match { return &match{accepted: make([]bool, len(
 
 func (m *match) add(s *selector, row inbox.Event) {
 	m.selected = m.selected || s.sel.Filter.Match(row)
-	m.verified = m.verified || row.Verified == inbox.Yes
+	m.verified = m.verified || row.Verified.Counts()
 	m.pruned = m.pruned || row.Raw == nil
 	if row.IsRepeat() {
 		return

@@ -142,10 +142,10 @@ func (x *examination) webhooks(context.Context) []finding {
 	switch {
 	case err != nil:
 		all = append(all, found(schemeUnusable, "%v", err).hinted(command.HintOf(err)))
+	case mode == "off":
+		all = append(all, found(verifyingOff, "deliveries are not verified and count as they come: webhook.verify is off (%s)", c.Origin("webhook.verify")))
 	case scheme == "" && len(secrets) == 0:
 		all = append(all, found(webhooksUnused, "no webhook secret is set"))
-	case mode == "off":
-		all = append(all, found(verifyingOff, "deliveries are not verified: webhook.verify is off (%s)", c.Origin("webhook.verify")))
 	case scheme == "":
 		all = append(all, found(schemeMissing, "%s set, but no signature scheme: deliveries are recorded and not verified", command.Plural(len(secrets), "secret")))
 	case mode == "observe":

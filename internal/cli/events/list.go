@@ -106,24 +106,20 @@ func (o listOptions) query() (inbox.Query, error) {
 	return q, nil
 }
 
-// readOn makes q read the rows behind the event of --after, oldest first, and returns what leaves out others. Of an
-// event that was verified late it is the row that came first: some may be read twice, none is left out.
-func (o listOptions) readOn(ctx context.Context, db *app.Store, q *inbox.Query) (func(inbox.Event) bool, error) {
+// readOn makes q read the rows behind the event of --after, oldest first. Of one that was verified late it is the row
+// that came first: some may be read twice, none is left out.
+func (o listOptions) readOn(ctx context.Context, db *app.Store, q *inbox.Query) error {
 	delivery, place, err := parseAfter(o.After)
 	if delivery == 0 || err != nil {
-		return func(inbox.Event) bool { return true }, err
+		return err
 	}
-	q.Newest = false
 	for e, err := range db.Inbox.Events(ctx, inbox.Query{Delivery: delivery}) {
-		if err != nil {
-			return nil, err
-		}
-		if e.Index == place {
-			q.After = e.Seq
-			break
+		if err != nil || e.Index == place {
+			q.Newest, q.After = false, e.Seq
+			return err
 		}
 	}
-	return func(e inbox.Event) bool { return q.After > 0 || e.Delivery > delivery }, nil // its rows may have been pruned
+	return fmt.Errorf("--after %s: %w", o.After, inbox.ErrNoEvent)
 }
 
 // ParseFilter reads a filter of events. A status may have its name in the configuration.
@@ -197,15 +193,11 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 			return err
 		}
 	}
-	follows, err := o.readOn(ctx, db, &q)
-	if err != nil {
+	if err := o.readOn(ctx, db, &q); err != nil {
 		return err
 	}
-	if o.After != "" && q.After == 0 {
-		q.Limit = 0 // of those that follow
-	}
 	empty := true
-	matching := command.Filter(replay.LatestRows(ctx, db.Inbox, q), func(e inbox.Event) bool { return follows(e) && filter.Match(e) }, o.Limit)
+	matching := command.Filter(replay.LatestRows(ctx, db.Inbox, q), filter.Match, o.Limit)
 	if err := listing.Print(c.IO, func(yield func(inbox.Event, error) bool) {
 		for e, err := range matching {
 			empty = false

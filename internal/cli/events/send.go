@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -135,8 +134,6 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	}
 	if o.To != "" {
 		c.IO.Note("Sending to %s", targets[0].Show())
-	} else {
-		k.settle = p.checkForwarding(ctx, c)
 	}
 	WarnUnencrypted(c.IO, targets)
 	k.kind, k.Load = "send", p.request
@@ -197,56 +194,6 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 		p.captured[0].Body = []byte{}
 	}
 	return nil
-}
-
-// checkForwarding returns what says, after the first delivery that a listener took, if it goes to none of its targets.
-func (p *sample) checkForwarding(ctx context.Context, c *command.Call) func(forward.Result) error {
-	checked := false
-	has := func(all []Forwarding, states ...forwardingState) bool {
-		return slices.ContainsFunc(all, func(f Forwarding) bool { return slices.Contains(states, f.State) && !f.NoListener })
-	}
-	return func(r forward.Result) error {
-		db, err := c.ExistingStore(ctx)
-		if checked || !r.Expected || p.eventID == "" || db == nil || err != nil {
-			return err
-		}
-		checked = true
-		for e, err := range db.Inbox.Events(ctx, inbox.Query{EventID: p.eventID, Newest: true, Limit: 1}) {
-			var all []Forwarding
-			for range 20 { // a second, for the listener to read it
-				if err == nil {
-					all, err = ForwardingsOf(ctx, db, e.Delivery)
-				}
-				if err != nil || !has(all, unread) {
-					break
-				}
-				time.Sleep(50 * time.Millisecond)
-			}
-			if err != nil || !has(all, notQueued) || has(all, waiting, sendsNow, sent, dead) {
-				return err
-			}
-			WarnUnforwarded(c.IO, e)
-		}
-		return nil
-	}
-}
-
-// WarnUnforwarded warns that an event was stored and goes to no target, and says why.
-func WarnUnforwarded(io *term.IO, e inbox.Event) {
-	f := term.Failure{Message: "event " + e.ID() + " is stored, not forwarded: "}
-	switch {
-	case e.Verified == inbox.Unknown:
-		f.Message += "no signature scheme is set, so it can't be verified"
-		f.Hint = "`waybill signature learn` finds the scheme; `listen --forward-unverified` forwards it all the same"
-	case !e.Verified.Counts():
-		f.Message += "it did not verify"
-		f.Hint = "`waybill signature explain " + e.ID() + "` says why; `listen --forward-unverified` forwards it all the same"
-	case e.IsRepeat():
-		f.Message += "it was sent before"
-	default:
-		f.Message += "the filters of listen --forward-to leave it out"
-	}
-	io.WarningWith(f)
 }
 
 // defaultHeader is what a made-up delivery has besides its signature.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
@@ -77,12 +76,21 @@ func (p *eventPrinter) print(n listen.Notification) error {
 	}
 	if p.unforwarded && n.Type != listen.Refused && !n.Event.Verified.Counts() {
 		p.unforwarded = false
-		events.WarnUnforwarded(p.io, n.Event)
+		p.warnUnforwarded(n.Event)
 	}
 	if p.exitAfter > 0 && p.summary.Events >= p.exitAfter {
 		p.stop()
 	}
 	return nil
+}
+
+// warnUnforwarded warns that an event goes to no target, and says why.
+func (p *eventPrinter) warnUnforwarded(e inbox.Event) {
+	why, hint := "it did not verify", "`waybill signature explain "+e.ID()+"` says why"
+	if e.Verified == inbox.Unknown {
+		why, hint = "no signature scheme is set, so it can't be verified", "`waybill signature learn` finds the scheme"
+	}
+	p.io.WarningWith(term.Failure{Message: "event " + e.ID() + " is stored, not forwarded: " + why, Hint: hint + "; `listen --forward-unverified` forwards it all the same"})
 }
 
 // count counts what is new, and reports whether n is. What was verified again comes a

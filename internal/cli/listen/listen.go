@@ -107,7 +107,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		return err
 	}
 	warnings := &storeWarnings{io: c.IO}
-	receiver, err := newReceiver(c.Session, db, warnings)
+	receiver, err := newReceiver(c.Session, db, warnings, len(targets) > 0 && !o.Forward.Unverified)
 	if err != nil {
 		return err
 	}
@@ -286,9 +286,9 @@ func shownAddr(asked string, addr net.Addr) string {
 	return net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 }
 
-// newReceiver returns a receiver of deliveries that verifies as the settings
-// say. Errors are those of [app.Session.Verifier].
-func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings) (*listen.Receiver, error) {
+// newReceiver returns a receiver of deliveries that verifies as the settings say. withholds says that what does not
+// count is not forwarded. Errors are those of [app.Session.Verifier].
+func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, withholds bool) (*listen.Receiver, error) {
 	w := s.Config.Webhook
 	verifier, err := s.Verifier()
 	if err != nil {
@@ -301,6 +301,7 @@ func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings) (*l
 		Store:      opened.Inbox,
 		MaxBody:    int64(s.Config.Listen.MaxBody),
 		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Retention.UnverifiedBytes},
+		Withholds:  withholds,
 		Away:       opened.Changes.Away,
 		Log:        slog.New(&logHandler{io: s.IO, warnings: warnings}),
 	}
