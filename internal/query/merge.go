@@ -224,6 +224,9 @@ func (t Tracking) supersededBy(event Tracking, asked time.Time) Tracking {
 // tracking is a row as the ledger has it, or as its event has it.
 func (k knownRow) tracking() Tracking {
 	t := FromStore(k.TrackingStatus)
+	if t.Phase == Undecided && k.State == ledger.Accepted {
+		t.Phase = ledger.Processing // it was asked about, and no answer reports it yet
+	}
 	if k.event == nil {
 		return t
 	}
