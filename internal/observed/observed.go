@@ -91,7 +91,8 @@ type Store interface {
 
 // Admit returns those of met that a register takes which has the entries of known:
 // all that are known, and new ones up to [MaxEntries] of a kind. The others are counted
-// by an entry without a value. There is one entry of each key.
+// by an entry without a value. There is one entry of each key, in their order: so
+// writers lock what they add to in one order.
 func Admit(known, met []Entry) []Entry {
 	there := make(map[Key]bool, len(known))
 	count := map[Kind]int{}
@@ -119,6 +120,7 @@ func Admit(known, met []Entry) []Entry {
 			admitted = append(admitted, e)
 		}
 	}
+	slices.SortFunc(admitted, func(a, b Entry) int { return a.Compare(b.Key) })
 	return admitted
 }
 

@@ -194,8 +194,8 @@ func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) error {
 	return nil
 }
 
-// dropErased drops the bytes of deliveries that name erased numbers, and what their events
-// about these say: other events stay.
+// dropErased drops the bytes of deliveries that name erased numbers, their path and query, and
+// what their events about these say: other events stay.
 func (t *tx) dropErased(ctx context.Context, all []*arrival) error {
 	e, err := t.erasedNames(ctx)
 	if err != nil || !e.any() {
@@ -226,7 +226,7 @@ func (a *arrival) drop(erase func(inbox.Event) bool) {
 		}
 		if !a.dropped {
 			a.rows, a.sums, a.dropped = slices.Clone(a.rows), slices.Clone(a.sums), true
-			a.delivery.Anomaly = inbox.Erased
+			a.delivery.Path, a.delivery.RawQuery, a.delivery.Anomaly = "", "", inbox.Erased
 		}
 		a.sums[i] = nil
 		a.rows[i] = inbox.Event{ReceivedAt: r.ReceivedAt, Index: r.Index, Offset: r.Offset, Length: r.Length, Mark: inbox.Anomaly, Anomaly: inbox.Erased, Synthetic: r.Synthetic}

@@ -77,7 +77,6 @@ func (t *tx) observe(ctx context.Context, account int64, met []observed.Entry) e
 		met[i].Value = clean(met[i].Value)
 	}
 	admitted := observed.Admit(known, met)
-	slices.SortFunc(admitted, func(a, b observed.Entry) int { return a.Compare(b.Key) }) // writers in one order
 	err = t.w.sql.observed.exec(ctx, t, len(admitted), func(args []any, i int) []any {
 		e := admitted[i]
 		return append(args, account, string(e.Kind), e.Value, e.Count, millis(e.First), millis(e.Last), flag(e.Documented))

@@ -152,23 +152,24 @@ func erasesEvents(w *world) {
 func erasesLaterEvents(w *world) {
 	w.run(plan(), entries(1, 2)...)
 	w.erase(byNumber(1))
-	w.put("["+eventAbout(1, 1)+","+eventAbout(2, 2)+"]", inbox.Yes)
+	w.put("["+eventAbout(2, 2)+","+eventAbout(1, 1)+","+eventAbout(5, 1)+"]", inbox.Yes)
 	w.put("["+eventAbout(3, 1)+"]", inbox.Yes)
+	w.put("["+eventAbout(6, 2)+"]", inbox.Yes)
 	_, err := w.PutRefused(w.Context(), delivery("["+eventAbout(4, 1)+"]", inbox.No))
 	w.must(err)
 	for _, d := range collect(w, w.Refused(w.Context(), 0)) {
 		w.same("refused", len(d.Body), 0)
 	}
-	for seq := range int64(2) {
-		d, err := w.Delivery(w.Context(), seq+1)
+	for seq, kept := range []bool{false, false, true} {
+		d, err := w.Delivery(w.Context(), int64(seq+1))
 		w.must(err)
-		w.same("bytes", d.Body == nil, true)
+		w.same("bytes of a delivery", []bool{d.Body != nil, len(d.Header)+len(d.Path)+len(d.RawQuery) > 0, d.Anomaly != inbox.Erased}, []bool{kept, kept, kept})
 	}
-	var numbers []string
+	var events []string
 	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
-		numbers = append(numbers, e.TrackingNumber+e.Anomaly)
+		events = append(events, fmt.Sprint(e.Index, " ", e.TrackingNumber, e.Anomaly, e.EventID))
 	}
-	w.same("events", numbers, []string{"erased", item(2).Number, "erased"})
+	w.same("events", events, []string{"0 " + item(2).Number + uuid(2), "1 erased", "2 erased", "0 erased", "0 " + item(2).Number + uuid(6)})
 	moved, err := w.Follow(w.Context(), []ledger.Sighting{eventSighting(1, item(1).Number, "")}, 0, 1)
 	w.must(err)
 	w.same("followed", moved, true)
@@ -176,7 +177,8 @@ func erasesLaterEvents(w *world) {
 
 	// Once another order has the number, what is said of it is kept again.
 	other := ledger.Entry{Line: 2, Item: tracking.Item{ReferID: "order-later", Number: item(1).Number}}
-	w.same("another order", w.run(plan(), other).Tally, ledger.Tally{New: 1})
+	w.same("another order", w.run(plan(), append(entries(1, 1), other)...).Tally, ledger.Tally{New: 1, Erased: 1})
+	w.same("the same input", w.run(plan(), append(entries(1, 1), other)...).Tally, ledger.Tally{Known: 1, KnownPending: 1, Erased: 1})
 	w.put("["+eventAbout(4, 1)+"]", inbox.Yes)
 	w.same("kept", len(collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: item(1).Number}))), 1)
 }

@@ -71,8 +71,8 @@ func makeAltered(ctx context.Context, path, alter string) error {
 	return errors.Join(err, db.Close())
 }
 
-// A store with other tables, of a newer waybill or of a development build, is left as it
-// is, whoever opens it.
+// A store with other tables, of a newer waybill, of a development build or of another
+// program, is left as it is, whoever opens it.
 func TestStoresWithOtherTablesAreLeftAlone(t *testing.T) {
 	for _, tt := range []struct {
 		name, alter string
@@ -82,6 +82,9 @@ func TestStoresWithOtherTablesAreLeftAlone(t *testing.T) {
 		{"of an earlier development build", "PRAGMA user_version = 8; DELETE FROM counters WHERE name = 'schema'", store.ErrDevelopment},
 		{"of the first one", "DELETE FROM counters WHERE name = 'schema'", store.ErrDevelopment},
 		{"of another build before the release", "UPDATE counters SET value = value - 1 WHERE name = 'schema'", store.ErrDevelopment},
+		{"of another program, with tables", "PRAGMA application_id = 0; PRAGMA user_version = 0", store.ErrNotStore},
+		{"of another program, with a version", "PRAGMA application_id = 0", store.ErrNotStore},
+		{"of another program, with a name", "PRAGMA application_id = 7; PRAGMA user_version = 0", store.ErrNotStore},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			folder := t.TempDir()
