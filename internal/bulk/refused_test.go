@@ -58,6 +58,9 @@ func TestPoisonRowsStandAlone(t *testing.T) {
 	j := proving(db, run, f)
 	j.RetryRejected = true
 	execute(t, j, db, ledger.Counts{Accepted: 1000})
+	if f.twice() > 0 || len(f.created) != 1000 || len(f.sizes) != calls+1 {
+		t.Errorf("%d rows created, %d twice, by %d requests more; want 1000, none and one", len(f.created), f.twice(), len(f.sizes)-calls)
+	}
 }
 
 func TestMaxRejectsStops(t *testing.T) {

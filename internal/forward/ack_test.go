@@ -18,13 +18,18 @@ import (
 	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
 
-// What another process sent is answered too, by what the store says of it.
+// What another process sent is answered too, by what the store says of it once the target,
+// however slow, has answered or has not.
 func TestAnswersForWhatAnotherProcessSent(t *testing.T) {
 	t.Parallel()
 	b, a := newBox(t), newApp(t)
 	a.answers(func(body, _ string) int {
-		if strings.Contains(body, `"no"`) {
+		<-time.After(200 * time.Millisecond) // the store is asked meanwhile
+		switch {
+		case strings.Contains(body, `"no"`):
 			return 418
+		case strings.Contains(body, `"cut"`):
+			panic(http.ErrAbortHandler)
 		}
 		return 201
 	})
@@ -44,7 +49,7 @@ func TestAnswersForWhatAnotherProcessSent(t *testing.T) {
 	}
 	r := (&box{T: t, DB: other}).forward(forward.Options{}, "number=*=>"+a.URL)
 	defer r.stop()
-	for number, want := range map[string]int{"no": 418, "": 200} {
+	for number, want := range map[string]int{"no": 418, "cut": 502, "": 200} {
 		b.put(number, inbox.Yes)
 		r.Wake()
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

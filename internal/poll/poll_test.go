@@ -363,6 +363,115 @@ func TestRunLeavesTheRestWhateverEndedIt(t *testing.T) {
 	})
 }
 
+// At each bound of what is held, every key is asked about until it is done, or is left once.
+func TestRunLosesNoKeyAtItsBounds(t *testing.T) {
+	for _, keys := range []int{255, 256, 257, 1023, 1024, 1025, 1281, 2500} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := make([]int, keys)
+			left, err := run(t.Context(), count(keys), poll.Options{Workers: 1, Pauses: pace.Backoff{First: time.Second, Max: time.Second}},
+				func(_ context.Context, k int) (poll.Verdict, error) {
+					asked[k]++
+					return poll.Verdict{Done: asked[k] == 3, Retry: asked[k] == 1 && k%2 == 0}, nil
+				})
+			if err != nil || len(left) > 0 || slices.Min(asked) != 3 || slices.Max(asked) != 3 {
+				t.Errorf("%d keys: %v, %d left, asked %d to %d times; want three times each", keys, err, len(left), slices.Min(asked), slices.Max(asked))
+			}
+		})
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			left, err := run(ctx, count(keys), poll.Options{Workers: 1}, func(context.Context, int) (poll.Verdict, error) {
+				cancel()
+				return poll.Verdict{}, nil
+			})
+			slices.Sort(left)
+			if !errors.Is(err, context.Canceled) || !slices.Equal(left, slices.Collect(count(keys))) {
+				t.Errorf("%d keys: %v, %d left; want each once", keys, err, len(left))
+			}
+		})
+	}
+}
+
+// What is answered while answers are settled is bounded too, and waits without spinning.
+func TestRunWaitsForASlowSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		a := &slowAsker{asker: &asker[int]{ask: func(context.Context, int) (poll.Verdict, error) {
+			asked.Add(1)
+			return poll.Verdict{Done: asked.Load() > 256, Retry: true}, nil
+		}}, asked: &asked}
+		err := poll.Run(t.Context(), without(count(2000)), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 1, Pauses: pace.Backoff{First: time.Second, Max: time.Second}})
+		if want := []int32{256 + 512, 256 + 512 + 512}; err != nil || !slices.Equal(a.at[:2], want) {
+			t.Errorf("%v: asked %v times when answers were settled; want %v first", err, a.at, want)
+		}
+	})
+}
+
+// slowAsker settles slowly.
+type slowAsker struct {
+	*asker[int]
+	asked *atomic.Int32
+	at    []int32 // how many were asked when each settling ended
+}
+
+func (a *slowAsker) Settle(ctx context.Context, answers []poll.Answer[int, poll.Verdict]) ([]poll.Verdict, error) {
+	time.Sleep(10 * time.Second)
+	a.at = append(a.at, a.asked.Load())
+	return a.asker.Settle(ctx, answers)
+}
+
+// No more keys are read while many wait to be asked again.
+func TestRunReadsNoMoreThanItHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := 0
+		keys := func(yield func(int) bool) {
+			for k := range 5000 {
+				if read++; !yield(k) {
+					return
+				}
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		a := &asker[int]{ask: func(context.Context, int) (poll.Verdict, error) {
+			return poll.Verdict{Retry: true, NotBefore: time.Hour}, nil
+		}}
+		held := 0
+		go func() {
+			<-time.After(50 * time.Second)
+			held = read
+		}()
+		err := poll.Run(ctx, without(keys), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 1})
+		if !errors.Is(err, context.DeadlineExceeded) || held != 1024+256 || len(a.left) != 5000 {
+			t.Errorf("%v: %d keys read, %d left; want 1280 and all", err, held, len(a.left))
+		}
+	})
+}
+
+// An error of the keys ends it, also after its end came.
+func TestRunSaysThatKeysFailed(t *testing.T) {
+	for _, at := range []int{0, 3, 3000} {
+		synctest.Test(t, func(t *testing.T) {
+			boom, enough := errors.New("boom"), errors.New("enough")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			a := &asker[int]{ask: func(context.Context, int) (poll.Verdict, error) {
+				cancel(enough)
+				return poll.Verdict{}, nil
+			}}
+			err := poll.Run(ctx, func(yield func(int, error) bool) {
+				for k := range at {
+					if !yield(k, nil) {
+						return
+					}
+				}
+				yield(0, boom)
+			}, poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 1})
+			if !errors.Is(err, boom) || errors.Is(err, enough) != (at == 3000) {
+				t.Errorf("after %d keys: %v", at, err)
+			}
+		})
+	}
+}
+
 // endingAsker ends everything with each answer that it settles.
 type endingAsker struct {
 	*asker[int]

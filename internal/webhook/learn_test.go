@@ -247,6 +247,30 @@ func TestLearnIsBounded(t *testing.T) {
 	}
 }
 
+// Long values are no identifiers, and are not tried.
+func TestLearnTriesValuesUpToALength(t *testing.T) {
+	for _, signed := range []string{"{header:X-Request-Id}.{body}", "{query:id}.{body}", "{json:/id}"} {
+		s := webhook.Scheme{Signed: signed}
+		for length, want := range map[int]bool{256: true, 257: false} {
+			var all []webhook.Sample
+			for i := range 3 {
+				id := strings.Repeat("x", length-2) + fmt.Sprint(i)
+				r := post(`{"n":1,"id":"b`+id+`"}`, "X-Request-Id", "h"+id)
+				r.RawQuery = "%zz=1&q=%zz&id=q" + id
+				out, err := webhook.Sign(s, webhook.Secret{Value: []byte("secret-k")}, r, at)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, webhook.Sample{Request: signedRequest(r, out), At: at})
+			}
+			got := learn(t, all, "secret-k")
+			if found := len(got.Candidates) > 0; found != want || found && got.Candidates[0].Scheme.Signed != signed {
+				t.Errorf("%s of %d bytes: learnt %+v", signed, length, got.Candidates)
+			}
+		}
+	}
+}
+
 func TestParseCaptures(t *testing.T) {
 	one := `{"receivedAt":"2026-01-01T00:00:00Z","method":"PUT","path":"/p","query":"a=b","headers":[{"name":"A","value":"1"},{"name":"A","value":"2"}],"body":"x"}`
 	two := `{"headers":{"B":"1","A":["2","3"]},"bodyBase64":"/w=="}`

@@ -360,9 +360,12 @@ func TestCorruptAltersEverySignature(t *testing.T) {
 
 func TestCorruptInTheQuery(t *testing.T) {
 	scheme := webhook.Scheme{Signature: webhook.Signature{From: "query:sig", Encoding: webhook.EncodingBase64}}
-	got, err := webhook.CorruptSignatures(scheme, webhook.Request{RawQuery: "a=1&sig=xy%2Bz&b=2"}, func(int) int { return 1 })
-	if err != nil || got.RawQuery != "a=1&b=2&sig=x0%2Bz" {
+	got, err := webhook.CorruptSignatures(scheme, webhook.Request{RawQuery: "a=1&sig=xy%2Bz&&%zz=3&b=2"}, func(int) int { return 1 })
+	if err != nil || got.RawQuery != "a=1&%zz=3&b=2&sig=x0%2Bz" {
 		t.Errorf("%q, %v", got.RawQuery, err)
+	}
+	if got, err := webhook.CorruptSignatures(scheme, webhook.Request{RawQuery: "sig=%zz"}, func(int) int { return 1 }); !errors.Is(err, webhook.ErrUnsigned) {
+		t.Errorf("a malformed escape: %q, %v", got.RawQuery, err)
 	}
 }
 

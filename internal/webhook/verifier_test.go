@@ -176,6 +176,8 @@ func TestVerifyBadDeliveries(t *testing.T) {
 		{"hex where base64 is due", b64, post(body, "X-Signature", good), "signature_malformed"},
 		{"query repeated", query, withQuery("sig=" + good + "&sig=" + good), "header_repeated"},
 		{"query repeated under an escape", query, withQuery("sig=" + good + "&s%69g=" + good), "header_repeated"},
+		{"query with a malformed escape", query, withQuery("sig=" + good + "%zz"), "signature_malformed"},
+		{"good, query beside malformed escapes", query, withQuery("%zz=1&s%zzig=2&sig=" + good), ""},
 		{"query absent", query, withQuery("sign=" + good), "signature_missing"},
 		{"kv without tag", kv, post(body, "X-Signature", "t="+ts+",v0="+stamped), "signature_missing"},
 		{"kv without key", kv, post(body, "X-Signature", "t="+ts+","+stamped), "signature_malformed"},
