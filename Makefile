@@ -44,6 +44,7 @@ test: ## run all tests (with LibreOffice, a PostgreSQL server, HAProxy and Chrom
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || echo 'NOT TESTED: HAProxy is missing, so nothing has balanced listeners' >&2
+	@for shell in zsh fish; do command -v $$shell >/dev/null || echo "NOT TESTED: $$shell is missing, so nothing has completed in it" >&2; done
 	@if [ "$$CHROMIUM" = required ] || { command -v chromium && command -v npm; } >/dev/null; then $(MAKE) --no-print-directory test-browser; \
 		else echo 'NOT TESTED: Chromium or npm is missing, so nothing has opened the page of the inspector and the report' >&2; fi
 

@@ -1,7 +1,10 @@
 package inbox_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +43,63 @@ func TestPrepareKeepsAnUnreadableBodyWhole(t *testing.T) {
 		got := inbox.Prepare(d, webhook.Decode(d.Body))
 		if len(got) != 1 || got[0].Mark != inbox.Anomaly || string(got[0].Raw) != body || got[0].Key != nil || !got[0].BodyAuthenticated || got[0].Verified != inbox.Yes {
 			t.Errorf("%q: rows %+v; want one anomaly with all of it", body, got)
+		}
+	}
+}
+
+// What waybill made up, and what a verdict says, is said of each row.
+func TestRowsAreMarked(t *testing.T) {
+	made := []webhook.Field{{Name: "waybill-SYNTHETIC"}}
+	for _, tt := range []struct {
+		header    []webhook.Field
+		verdict   webhook.Verdict
+		verified  inbox.Verified
+		synthetic bool
+	}{
+		{[]webhook.Field{{Name: "X"}}, webhook.Verdict{OK: true, BodyAuthenticated: true, SecretName: "env:S"}, inbox.Yes, false},
+		{made, webhook.Verdict{Reason: webhook.ReasonSignatureMismatch}, inbox.No, true},
+	} {
+		d := inbox.Delivery{Header: tt.header, Body: []byte(`[{"eventId":"a"},7]`)}.Judged("s", tt.verdict)
+		if d.Verified != tt.verified || d.Scheme != "s" || d.Reason != tt.verdict.Reason || d.SecretName != tt.verdict.SecretName || d.BodyAuthenticated != tt.verdict.BodyAuthenticated {
+			t.Errorf("%+v after %+v", d, tt.verdict)
+		}
+		_, rows := inbox.Decode(d)
+		for _, e := range rows {
+			if len(rows) != 2 || e.Synthetic != tt.synthetic || e.Verified != tt.verified || e.Reason != d.Reason || e.BodyAuthenticated != d.BodyAuthenticated {
+				t.Errorf("%d rows, one is %+v", len(rows), e)
+			}
+		}
+	}
+	for id, e := range map[string]inbox.Event{"12": {Delivery: 12}, "12.2": {Delivery: 12, Index: 1}} {
+		if e.ID() != id {
+			t.Errorf("%+v is called %s; want %s", e, e.ID(), id)
+		}
+	}
+	var receipt inbox.Receipt
+	for mark, want := range map[inbox.Mark]bool{inbox.Current: false, inbox.Superseded: false, inbox.Duplicate: true, inbox.Conflict: false, inbox.Anomaly: false} {
+		receipt.Rows = append(receipt.Rows, inbox.Placement{Mark: mark})
+		if got := (inbox.Event{Mark: mark}).IsRepeat(); got != want {
+			t.Errorf("%q is a repeat: %v", mark, got)
+		}
+	}
+	if n := receipt.CountCurrent(); n != 1 {
+		t.Errorf("%d are current; want 1", n)
+	}
+}
+
+// passing is an error of a store that says itself whether it passes.
+type passing bool
+
+func (passing) Error() string   { return "cut off" }
+func (p passing) Passing() bool { return bool(p) }
+
+func TestErrorsThatPass(t *testing.T) {
+	for err, want := range map[error]bool{
+		passing(true): true, passing(false): false, errors.Join(io.EOF, passing(true)): true,
+		inbox.ErrLocked: true, inbox.ErrFull: true, inbox.ErrUnreachable: true, io.EOF: false, context.Canceled: false,
+	} {
+		if got := inbox.IsTemporary(err); got != want {
+			t.Errorf("%v passes: %v; want %v", err, got, want)
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package track
 
 import (
+	"fmt"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -51,30 +53,6 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestChanged(t *testing.T) {
-	at := func(phase ledger.Phase, t tracking.Tracking) query.Tracking {
-		return query.Tracking{Tracking: t, Phase: phase}
-	}
-	whole := at(ledger.Processed, tracking.Tracking{Status: "7", StatusLabel: "MOVING", StatusTrack: "moving", LatestEvent: "Left", LatestTime: "t"})
-	for _, tt := range []struct {
-		was, now query.Tracking
-		want     bool
-	}{
-		{whole, whole, false},
-		{whole, at(ledger.Processed, tracking.Tracking{Status: "7", LatestEvent: "Left"}), false}, // has less
-		{at(ledger.Processed, tracking.Tracking{Status: "7"}), whole, false},
-		{whole, at(ledger.Processed, tracking.Tracking{Status: "1"}), true},
-		{whole, at(ledger.Processed, tracking.Tracking{Status: "7", LatestEvent: "Arrived"}), true},
-		{at(ledger.Processing, tracking.Tracking{}), whole, true},
-		{at(query.Undecided, tracking.Tracking{}), whole, false},
-		{whole, at(ledger.Absent, tracking.Tracking{}), true},
-	} {
-		if got := query.KnownOf(tt.was).Differs(query.KnownOf(tt.now)); got != tt.want {
-			t.Errorf("changed from %+v to %+v: %v; want %v", tt.was, tt.now, got, tt.want)
-		}
-	}
-}
-
 // Shares of transit times are of the trackings that have one.
 func TestSharesOfTransitTimes(t *testing.T) {
 	groups := []ledger.Group{
@@ -111,8 +89,32 @@ func TestShowOfUnknownTrackings(t *testing.T) {
 		if code, _ := command.CodeAndHint(err); code != command.NotFound {
 			t.Errorf("%v: status %d, %v; want %d", refs, code, err, command.NotFound)
 		}
-		if rows := strings.Count(stdout.String(), "not found"); rows != len(refs) && len(refs) > 1 {
-			t.Errorf("%v: %d rows, want %d:\n%s", refs, rows, len(refs), stdout)
+		want := `^$` // the error says it
+		if len(refs) > 1 {
+			want = `^REFERENCE\t.*\nA\t+not found\t.*\nB\t+not found\t.*\n$`
+		}
+		if !regexp.MustCompile(want).MatchString(stdout.String()) {
+			t.Errorf("%v: printed %q; want %s", refs, stdout, want)
+		}
+	}
+}
+
+// Of answers that are older than events the first three are named, and more are counted.
+func TestNotesOnOlderAnswers(t *testing.T) {
+	for answers, want := range map[int]string{3: "", 4: "4 answers in all"} {
+		c, _, stderr := clitest.Call(t)
+		p, err := newPrinter(c, printer{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range answers {
+			p.note(query.Result{Trackings: []query.Tracking{{Older: &tracking.Tracking{}}, {Tracking: tracking.Tracking{Number: fmt.Sprint("N", n)}}}})
+		}
+		if err := p.end(nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := stderr.String(); strings.Count(got, "The service's answer about") != 3 || strings.Contains(got, "in all") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%d: %s; want three notes and %q", answers, got, want)
 		}
 	}
 }
