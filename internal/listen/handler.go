@@ -299,7 +299,7 @@ func (r *Receiver) answerStored(w http.ResponseWriter, req *http.Request, delive
 
 const (
 	uncountedMemory = 8 << 10  // bytes of each delivery that are not counted
-	minMemory       = 32 << 20 // bytes of all deliveries beyond that, or of two of the greatest bodies if that is more
+	minMemory       = 24 << 20 // bytes of all deliveries beyond that, or of two of the greatest bodies if that is more
 	rowMemory       = 1 << 10  // bytes that a row takes until it is stored
 )
 

@@ -162,8 +162,8 @@ func TestTooManyLargeBodies(t *testing.T) {
 				held = append(held, replies)
 			}
 		}
-		if len(held) < 8 || refused < 4 {
-			t.Errorf("%d held and %d refused of 20 bodies of 4 MiB; want 64 MiB to be held", len(held), refused)
+		if len(held) != 6 {
+			t.Errorf("%d held and %d refused of 20 bodies of 4 MiB; want 24 MiB to be held", len(held), refused)
 		}
 		held = append(held, send(delivered))
 		close(release)
