@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -112,5 +113,44 @@ func TestShowNeverTakesAnotherNumberForTheOneAskedFor(t *testing.T) {
 	}
 	if code != command.Unknown || got.State != "undecided" || got.StatusLabel != "" {
 		t.Errorf("status %d, %+v; want 7 and undecided", code, got)
+	}
+}
+
+// A response about another order, or about none of the numbers of this one, is no answer: it
+// is named, not recorded, and the output keeps the REF asked for.
+func TestShowNeverTakesAnotherOrderForTheOneAskedFor(t *testing.T) {
+	const delivered = `"status":1,"statusLabel":"DELIVERED"`
+	for name, body := range map[string]string{
+		"another order":             `{"data":{"referId":"B","trackingNumber":"N-A",` + delivered + `}}`,
+		"another order, processing": `{"referId":"B","message":"Processing"}`,
+		"another number":            `{"data":{"trackingNumber":"N-B",` + delivered + `}}`,
+		"its own with the number":   `{"data":{"referId":"A","trackingNumber":"N-B",` + delivered + `}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost {
+					fmt.Fprint(w, `{"success":true}`)
+					return
+				}
+				fmt.Fprint(w, body)
+			}))
+			defer srv.Close()
+			env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
+			createOne(t, env, "A")
+			code, stdout, stderr := run(t, env, "show", "A", "-o", "json")
+			var got struct{ Ref, ReferID, State, StatusLabel, Message string }
+			if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+				t.Fatalf("%v: %s%s", err, stdout, stderr)
+			}
+			if code != command.Unknown || got.Ref != "A" || got.ReferID != "A" || got.State != "undecided" || got.StatusLabel != "" || !strings.Contains(got.Message, `"B"`) && !strings.Contains(got.Message, `"N-B"`) {
+				t.Errorf("status %d, %+v; want 7, undecided, and what the response names", code, got)
+			}
+			if code, stdout, _ := run(t, env, "wait", "A", "--timeout", "2s", "-o", "csv"); code != command.Unknown || strings.Contains(stdout, "DELIVERED") {
+				t.Errorf("wait: status %d, %s; want 7", code, stdout)
+			}
+			if _, stdout, _ = run(t, env, "list", "-o", "csv"); strings.Contains(stdout, "DELIVERED") || strings.Count(stdout, "\n") != 2 {
+				t.Errorf("recorded:\n%s", stdout)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -75,6 +76,40 @@ func (a *Asker) ask(ctx, entering context.Context, q tracking.Query) exchange {
 	return r
 }
 
+// OtherError says that a response is about another tracking than what was asked for. It
+// can't be believed, so nothing is learnt from it.
+type OtherError struct {
+	ReferID, Number string // that the response names; either may be empty
+}
+
+func (e *OtherError) Error() string {
+	named := ""
+	if e.ReferID != "" {
+		named += fmt.Sprintf(" order %q", e.ReferID)
+	}
+	if e.Number != "" {
+		named += fmt.Sprintf(" number %q", e.Number)
+	}
+	return "the response is about another tracking:" + named
+}
+
+// Troubled says that a wait asks again, see [Troubled].
+func (e *OtherError) Troubled() bool { return true }
+
+// contradiction returns an [*OtherError] if each order and number that an answer names is
+// another than what was asked for, as far as the store knows its numbers; nil otherwise.
+func (r exchange) contradiction(rows []ledger.TrackingStatus) error {
+	numbers := wanted(r.query, rows)
+	agrees := func(k tracking.Key) bool {
+		return (k.ReferID == "" || r.query.ReferID == "" || k.ReferID == r.query.ReferID) && (k.Number == "" || len(numbers) == 0 ||
+			slices.ContainsFunc(numbers, func(n string) bool { return tracking.SameNumber(n, k.Number) }))
+	}
+	if named := r.answer.Named; len(named) > 0 && !slices.ContainsFunc(named, agrees) {
+		return &OtherError{named[0].ReferID, named[0].Number}
+	}
+	return nil
+}
+
 // askForParcels asks by number for parcels of an order that the answer about
 // the order left out. Only an answer that names the number counts. What goes
 // wrong leaves a parcel undecided, as a service need not know queries by number;
@@ -98,7 +133,7 @@ func (a *Asker) askForParcels(ctx, entering context.Context, r *exchange, parcel
 			return
 		}
 		for _, t := range one.answer.Trackings {
-			if tracking.SameNumber(t.Number, p.Number) {
+			if tracking.SameNumber(t.Number, p.Number) && (t.ReferID == "" || t.ReferID == p.ReferID) {
 				t.ReferID = p.ReferID
 				r.parcels[p.Number] = t
 			}

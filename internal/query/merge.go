@@ -41,10 +41,13 @@ func match(r exchange, rows []ledger.TrackingStatus) []Tracking {
 func matchNumbers(r exchange, rows []ledger.TrackingStatus) []Tracking {
 	numbers := wanted(r.query, rows)
 	var found []Tracking
-	used := make([]bool, len(r.answer.Trackings))
+	all := slices.DeleteFunc(slices.Clone(r.answer.Trackings), func(t tracking.Tracking) bool {
+		return r.query.ReferID != "" && t.ReferID != "" && t.ReferID != r.query.ReferID // another order's
+	})
+	used := make([]bool, len(all))
 	for _, n := range numbers {
 		f := Tracking{Tracking: tracking.Tracking{ReferID: r.query.ReferID, Number: n}, Phase: Undecided}
-		for i, t := range r.answer.Trackings {
+		for i, t := range all {
 			if !used[i] && (tracking.SameNumber(t.Number, n) || (t.Number == "" && len(used) == 1 && len(numbers) == 1)) {
 				used[i] = true
 				f = answered(t, r.query, n)
@@ -60,7 +63,7 @@ func matchNumbers(r exchange, rows []ledger.TrackingStatus) []Tracking {
 		found = append(found, f)
 	}
 	if r.query.ReferID != "" {
-		for i, t := range r.answer.Trackings {
+		for i, t := range all {
 			if !used[i] {
 				found = append(found, answered(t, r.query, t.Number))
 			}

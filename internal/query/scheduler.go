@@ -229,6 +229,9 @@ func (s *steps) Ask(ctx context.Context, t *Target) (exchange, error) {
 		defer cancel()
 	}
 	r := s.ask(ctx, entering, t.Query)
+	if r.err == nil || errors.Is(r.err, tracking.ErrProcessing) {
+		r.err = cmp.Or(r.contradiction(t.rows), r.err)
+	}
 	if r.err == nil {
 		s.askForParcels(ctx, entering, &r, t.narrow(match(r, t.rows)))
 	}
@@ -310,6 +313,9 @@ func (s *steps) record(ctx context.Context, store *Store, answers []poll.Answer[
 		t, r := a.Key, a.Result
 		res := Result{Query: t.Query, Ref: t.Ref, Asked: r.asked, Err: r.err}
 		t.failed = r.err
+		if _, other := errors.AsType[*OtherError](r.err); other { // shown, and not recorded
+			res.Answer, res.Trackings = r.answer, t.narrow(match(exchange{query: r.query}, t.rows))
+		}
 		if r.usable() {
 			t.failed = nil
 			res.Answer, res.Trackings = r.answer, match(r, t.rows)

@@ -59,6 +59,7 @@ type Answer struct {
 	Processing bool   // its message is Processing
 	Message    string // message of the envelope, empty if none
 	Trackings  []Tracking
+	Named      []Key // the referIds and numbers that it names, in its order; either may be empty
 }
 
 // processing is the message of a tracking that is still being worked on.
@@ -97,7 +98,7 @@ func (b *Body) read() *Answer {
 	}
 	for _, f := range collect(b.root, "") {
 		if f.Number != "" || f.ReferID != "" {
-			b.named = append(b.named, Key{ReferID: f.ReferID, Number: f.Number})
+			a.Named = append(a.Named, Key{ReferID: f.ReferID, Number: f.Number})
 		}
 		if t := f.resolved(); t.Known() || t.Processing || t.Error != "" {
 			a.Trackings = append(a.Trackings, t)

@@ -91,7 +91,7 @@ func (t Tracking) provesPresence() bool {
 // namesOther reports whether the answer names numbers, or a referId, and item's is not among them.
 func (b *Body) namesOther(item Item) bool {
 	other := false
-	for _, k := range b.named {
+	for _, k := range b.Answer().Named {
 		if SameNumber(k.Number, item.Number) && (k.ReferID == "" || k.ReferID == item.ReferID) {
 			return false
 		}

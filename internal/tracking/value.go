@@ -113,7 +113,6 @@ type Body struct {
 	raw    []byte
 	root   *value  // nil if raw is not one whole JSON value
 	answer *Answer // nil until asked for
-	named  []Key   // every number and referId in the answer, with or without a tracking
 }
 
 // ReadBody parses raw, which must not change afterwards.

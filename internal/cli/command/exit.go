@@ -216,6 +216,7 @@ func exitRules() []exitRule {
 		{is(query.ErrInError), Partial, "`waybill list --status error` lists such trackings; `waybill show REF -o json` has the whole error"},
 		{is(query.ErrNotSent), Pending, "find its run with `waybill runs list`, send it with `waybill runs resume ID`"},
 		{is(tracking.ErrUndecided), Unknown, "see the response with -o json; the setting query.absent says which responses mean \"not found\""},
+		{As[*query.OtherError], Unknown, "see the response with -o json; nothing was recorded"},
 		{As[*api.AnswerError], Unknown, "print the response with --debug; check base_url"},
 		{As[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
 		{temporary, Unreachable, "the service has problems; try again later"},
