@@ -83,3 +83,19 @@ func TestErrorsOfTrackings(t *testing.T) {
 		t.Errorf("%v: %s; want the error as it was sent", err, stdout)
 	}
 }
+
+// A list that is refreshed ends as show does: what could not be queried is no success.
+func TestRefreshOfAListFails(t *testing.T) {
+	answer := `{"success":true}`
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, answer) }))
+	defer srv.Close()
+	env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
+	createOne(t, env, "A")
+	createOne(t, env, "B")
+	answer = "<html>"
+	want, _, _ := run(t, env, "show", "A", "B")
+	code, stdout, stderr := run(t, env, "list", "--refresh")
+	if code != want || code != command.Unknown || !strings.Contains(stderr, "2 of 2 trackings failed") || strings.Count(stdout, "accepted") != 2 {
+		t.Errorf("status %d, %s%s; want %d, the rows, and why", code, stdout, stderr, want)
+	}
+}

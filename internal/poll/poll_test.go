@@ -441,8 +441,9 @@ func TestRunReadsNoMoreThanItHolds(t *testing.T) {
 			held = read
 		}()
 		err := poll.Run(ctx, without(keys), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 1})
-		if !errors.Is(err, context.DeadlineExceeded) || held != 1024+256 || len(a.left) != 5000 {
-			t.Errorf("%v: %d keys read, %d left; want 1280 and all", err, held, len(a.left))
+		const most = 1024 + 256 + 256 + 512 // what waits, is fresh, is loaded, and is to be settled
+		if !errors.Is(err, context.DeadlineExceeded) || held < 1024 || held > most || len(a.left) != 5000 {
+			t.Errorf("%v: %d keys read, %d left; want 1024 to %d, and all", err, held, len(a.left), most)
 		}
 	})
 }

@@ -41,7 +41,7 @@ func NewList(f *command.Factory) *cobra.Command {
 		Short:   "List your trackings and their status",
 		Long: fmt.Sprintf(`list prints every tracking in the store with its last known status, and when and
 from which source it was updated: the service's responses or verified events. With
---refresh it queries the service first.
+--refresh it queries the service first, and exits as show does if queries fail.
 
 On a terminal, list prints the first %d rows; --limit N prints more, --limit 0 all.
 In a pipe it prints all rows. A line on standard error sums up all matching rows;
@@ -393,13 +393,19 @@ func (l *listing) refresh(ctx context.Context, name string) (err error) {
 	a.progress = command.NewProgress(c.IO, "Checking", "trackings", all.total)
 	s := a.scheduler(ctx)
 	s.Patience = patience(c)
+	s.Ended = func(e query.Ending) error {
+		if e.Target.Began.IsZero() && !e.Left { // no query was needed: the list says what it is
+			e.Result.Err = nil
+		}
+		return a.ended(e)
+	}
 	done, err := a.beginSweep(ctx, s, "list "+name, false)
 	if err != nil {
 		return err
 	}
 	stop := a.run(ctx, s, all)
 	if stop == nil {
-		return done()
+		stop = done()
 	}
 	return a.exitError(stop, func(stop error) string {
 		return fmt.Sprintf("%v; %s", stop, a.tally.checked())

@@ -281,12 +281,21 @@ func countAndShare(of int64) func(*portion) []string {
 
 func (r *reporter) statuses() report.Table {
 	t := report.Table{Title: "Statuses", Columns: []string{"Status", "Trackings", "Share"}}
-	var all []sumLine
+	var all, problems []sumLine
 	for name, p := range r.sums.statuses {
-		all = append(all, sumLine{name, p.trackings(), p})
+		if line := (sumLine{name, p.trackings(), p}); p.Split[report.Problem] > 0 {
+			problems = append(problems, line)
+		} else {
+			all = append(all, line)
+		}
 	}
-	slices.SortFunc(all, func(a, b sumLine) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.name, b.name)) })
-	addLines(&t, all, maxStatusLines, "", countAndShare(r.sums.all.trackings()))
+	most := func(a, b sumLine) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.name, b.name)) }
+	slices.SortFunc(all, most)
+	slices.SortFunc(problems, most)
+	cells := countAndShare(r.sums.all.trackings())
+	addLines(&t, all, maxStatusLines, "", cells)
+	addLines(&t, problems, maxStatusLines, "other problems", cells) // no sum hides them
+	slices.SortStableFunc(t.Lines, func(a, b report.Line) int { return cmp.Compare(b.Total(), a.Total()) })
 	return t
 }
 

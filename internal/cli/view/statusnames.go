@@ -125,6 +125,8 @@ func phaseWord(p ledger.Phase) string {
 	switch p {
 	case ledger.Absent:
 		return "not found"
+	case otherProblems:
+		return "other problems"
 	case query.NotSent:
 		return "not sent yet"
 	case ledger.Phase(NotCreated):
@@ -214,7 +216,7 @@ func (n StatusNames) PhaseStyle(f query.Tracking) term.Style {
 		return n.StatusStyle(f.Status, f.StatusLabel, f.StatusTrack)
 	}
 	switch f.Phase {
-	case query.Rejected, ledger.Absent, ledger.InError, failed:
+	case query.Rejected, ledger.Absent, ledger.InError, failed, otherProblems:
 		return term.Bad
 	case ledger.Phase(ledger.Unknown), ledger.Phase(NotCreated):
 		return term.Caution

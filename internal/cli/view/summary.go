@@ -12,11 +12,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 const (
-	maxCounted = 256 // statuses that a summary counts apart; the rest is other
-	maxSummed  = 12  // statuses that its line names, likewise
+	maxCounted = 256 // statuses that a summary counts apart; the rest is other, or other problems
+	maxSummed  = 12  // problems that its line names, and as many other statuses; likewise
 	maxName    = 40  // columns of a status in it
 )
 
@@ -24,6 +25,8 @@ const (
 const (
 	failed ledger.Phase = "failed" // nothing is known, and the service gave no usable answer
 	other  ledger.Phase = "other"
+	// otherProblems are apart from other: no sum hides a problem.
+	otherProblems ledger.Phase = "otherProblems"
 )
 
 // Summary counts trackings by status, in constant memory. Use [NewSummary].
@@ -145,11 +148,26 @@ func (s *Summary) add(key standing, n int64) standing {
 		s.processed += n
 	}
 	if _, known := s.counts[key]; !known && len(s.counts) >= maxCounted {
-		key = standing{phase: other}
+		key = standing{phase: s.rest(key)}
 	}
 	s.counts[key] += n
 	s.total += n
 	return key
+}
+
+// isProblem reports whether a status is shown as a problem.
+func (s *Summary) isProblem(key standing) bool {
+	t := query.Tracking{Phase: key.phase, Tracking: tracking.Tracking{Status: key.status, StatusLabel: key.label, StatusTrack: key.track}}
+	style := s.names.PhaseStyle(t)
+	return style == term.Bad || style == term.Caution
+}
+
+// rest returns what a status is counted as for which there is no room.
+func (s *Summary) rest(key standing) ledger.Phase {
+	if s.isProblem(key) {
+		return otherProblems
+	}
+	return other
 }
 
 // Trackings returns how many were counted.
@@ -225,11 +243,13 @@ func (s *Summary) Lines(width int) []string {
 func (s *Summary) parts() []string {
 	named := s.named()
 	var names []string // in order
-	counts := map[string]int64{}
+	counts, taken := map[string]int64{}, map[ledger.Phase]int{}
 	for _, key := range s.sorted(named) {
-		name := named[key]
-		if _, known := counts[name]; !known && len(names) >= maxSummed {
-			name = string(other)
+		name, rest := named[key], s.rest(key)
+		if _, known := counts[name]; !known && taken[rest] == maxSummed {
+			name = phaseWord(rest)
+		} else if !known {
+			taken[rest]++
 		}
 		if _, known := counts[name]; !known {
 			names = append(names, name)
@@ -256,7 +276,7 @@ func (s *Summary) Print(c *command.Call) {
 // phaseOrder is the order of a summary behind the statuses of processed trackings.
 var phaseOrder = []ledger.Phase{
 	ledger.Processed, ledger.InError, ledger.Processing, query.Rejected, Superseded, Dismissed, ledger.Phase(ledger.Unknown), ledger.Absent,
-	ledger.Phase(ledger.Sending), query.NotSent, ledger.Phase(NotCreated), query.NotAsked, query.Undecided, failed, other,
+	ledger.Phase(ledger.Sending), query.NotSent, ledger.Phase(NotCreated), query.NotAsked, query.Undecided, failed, other, otherProblems,
 }
 
 // sorted returns statuses with the most trackings first, then the other phases.

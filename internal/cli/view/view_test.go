@@ -372,3 +372,32 @@ func TestLiteralsThatWereCut(t *testing.T) {
 		}
 	}
 }
+
+// However many statuses there are, a sum never counts a problem among others.
+func TestSumsHideNoProblem(t *testing.T) {
+	s := view.NewSummary(nil)
+	add := func(label string, n int64) {
+		s.AddCount(ledger.StatusCount{Phase: ledger.Processed, StatusLabel: label, Trackings: n})
+	}
+	for i := range 300 {
+		add(fmt.Sprint("STEP_", i), 10)
+	}
+	add("LOST", 1)
+	s.AddCount(ledger.StatusCount{Phase: ledger.InError, Trackings: 2})
+	for i := range 20 {
+		add(fmt.Sprint("EXCEPTION_", i), 1)
+	}
+	line := s.String()
+	if !strings.Contains(line, "23 other problems") || strings.Contains(line, "2 error") {
+		t.Errorf("beyond what is counted: %s", line)
+	}
+	few := view.NewSummary(nil)
+	for i := range 15 {
+		few.AddCount(ledger.StatusCount{Phase: ledger.Processed, StatusLabel: fmt.Sprint("STEP_", i), Trackings: 10})
+	}
+	few.AddCount(ledger.StatusCount{Phase: ledger.Processed, StatusLabel: "LOST", Trackings: 1})
+	few.AddCount(ledger.StatusCount{Phase: ledger.InError, Trackings: 2})
+	if line := few.String(); !strings.Contains(line, "1 lost") || !strings.Contains(line, "2 error") || !strings.Contains(line, "30 other") {
+		t.Errorf("beyond what is named: %s", line)
+	}
+}
