@@ -28,7 +28,7 @@ func serveErrors(t *testing.T) (env []string) {
 		case strings.HasPrefix(ref, "ODD"):
 			fault = `"carrier does not answer"`
 		}
-		fmt.Fprintf(w, `{"data":{"referId":%q,"trackingNumber":%q,"status":%s,"error":%s}}`, ref, "N-"+ref, status, fault)
+		fmt.Fprintf(w, `{"data":{"referId":%q,"trackingNumber":%q,"status":%s,"error":%s}}`, ref, "N1-"+ref, status, fault)
 	}))
 	t.Cleanup(srv.Close)
 	return []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
@@ -36,7 +36,7 @@ func serveErrors(t *testing.T) (env []string) {
 
 func createOne(t *testing.T, env []string, ref string, flags ...string) command.Code {
 	t.Helper()
-	code, _, stderr := run(t, env, append([]string{"create", "--refer-id", ref, "--tracking-number", "N-" + ref, "--skip-proof", "--timeout", "20s"}, flags...)...)
+	code, _, stderr := run(t, env, append([]string{"create", "--refer-id", ref, "--tracking-number", "N1-" + ref, "--skip-proof", "--timeout", "20s"}, flags...)...)
 	t.Logf("create %s: %d %s", ref, code, stderr)
 	return code
 }

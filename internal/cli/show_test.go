@@ -121,10 +121,10 @@ func TestShowNeverTakesAnotherNumberForTheOneAskedFor(t *testing.T) {
 func TestShowNeverTakesAnotherOrderForTheOneAskedFor(t *testing.T) {
 	const delivered = `"status":1,"statusLabel":"DELIVERED"`
 	for name, body := range map[string]string{
-		"another order":             `{"data":{"referId":"B","trackingNumber":"N-A",` + delivered + `}}`,
+		"another order":             `{"data":{"referId":"B","trackingNumber":"N1-A",` + delivered + `}}`,
 		"another order, processing": `{"referId":"B","message":"Processing"}`,
-		"another number":            `{"data":{"trackingNumber":"N-B",` + delivered + `}}`,
-		"its own with the number":   `{"data":{"referId":"A","trackingNumber":"N-B",` + delivered + `}}`,
+		"another number":            `{"data":{"trackingNumber":"N1-B",` + delivered + `}}`,
+		"its own with the number":   `{"data":{"referId":"A","trackingNumber":"N1-B",` + delivered + `}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +142,7 @@ func TestShowNeverTakesAnotherOrderForTheOneAskedFor(t *testing.T) {
 			if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 				t.Fatalf("%v: %s%s", err, stdout, stderr)
 			}
-			if code != command.Unknown || got.Ref != "A" || got.ReferID != "A" || got.State != "undecided" || got.StatusLabel != "" || !strings.Contains(got.Message, `"B"`) && !strings.Contains(got.Message, `"N-B"`) {
+			if code != command.Unknown || got.Ref != "A" || got.ReferID != "A" || got.State != "undecided" || got.StatusLabel != "" || !strings.Contains(got.Message, `"B"`) && !strings.Contains(got.Message, `"N1-B"`) {
 				t.Errorf("status %d, %+v; want 7, undecided, and what the response names", code, got)
 			}
 			if code, stdout, _ := run(t, env, "wait", "A", "--timeout", "2s", "-o", "csv"); code != command.Unknown || strings.Contains(stdout, "DELIVERED") {
