@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/webhook"
+	"github.com/waybill-cli/waybill/internal/redact"
 )
 
 // SecretMasker returns a function that masks the texts in JSON that hold one of
@@ -23,28 +23,12 @@ func (m *secretMatcher) mask(raw json.RawMessage, now time.Time) json.RawMessage
 	if !m.mayContain(raw, now) {
 		return raw
 	}
-	var b []byte
-	for rest := []byte(raw); ; {
-		begin := bytes.IndexByte(rest, '"')
-		if begin < 0 {
-			return append(b, rest...)
+	return redact.Strings(raw, func(text string, _ bool) string {
+		if m.matches(text, now) {
+			return redact.Mask
 		}
-		end := begin + 1
-		for end < len(rest) && rest[end] != '"' {
-			if rest[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		end = min(end+1, len(rest))
-		var text string
-		literal := rest[begin:end]
-		b = append(b, rest[:begin]...)
-		if json.Unmarshal(literal, &text) == nil && m.matches(text, now) {
-			literal = []byte(`"` + webhook.Mask + `"`)
-		}
-		b, rest = append(b, literal...), rest[end:]
-	}
+		return text
+	})
 }
 
 // mayContain reports whether JSON may hold a secret: it does in clear, or something

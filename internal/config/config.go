@@ -10,6 +10,7 @@ package config
 import (
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -74,6 +75,7 @@ type Config struct {
 
 	key      apiKey
 	sameKey  bool              // the key may go to any base URL
+	statuses names             // without those of the project file
 	hook     Secret            // webhook.secret
 	hookEnv  map[string]Secret // the variables that webhook.secrets names
 	entries  []Entry
@@ -153,7 +155,27 @@ func (c Config) StorePath() (string, error) {
 	return c.Store, nil
 }
 
-// Warnings names the environment variables that look like settings and are none.
+// OwnStatuses returns [Config.Statuses] without the project file's: it names statuses
+// for display, and decides nothing.
+func (c Config) OwnStatuses() map[string]string {
+	own := make(map[string]string, len(c.statuses))
+	for status := range c.statuses {
+		own[status], _ = c.statuses[status].(string)
+	}
+	return own
+}
+
+// SetByProject returns which of the settings the project file sets, names of it included.
+func (c Config) SetByProject(keys ...string) []string {
+	return slices.DeleteFunc(keys, func(key string) bool {
+		return !slices.ContainsFunc(c.entries, func(e Entry) bool {
+			return e.Origin.Level == FromProject && (e.Key == key || strings.HasPrefix(e.Key, key+"."))
+		})
+	})
+}
+
+// Warnings names the environment variables that look like settings and are none, and a
+// project file that is not used.
 func (c Config) Warnings() []string { return slices.Clone(c.warnings) }
 
 // Origin returns what gave the setting its value; that of a default for an

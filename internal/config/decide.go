@@ -32,6 +32,10 @@ func (l *loader) decide(layers []layer) (Config, error) {
 		if err := c.apply(v, made, saved); err != nil {
 			return Config{}, err
 		}
+		if named := made["statuses"]; named.origin.Level != FromProject {
+			own, _ := named.v.(names)
+			c.statuses = joinNames(settingOf("statuses"), c.statuses, own)
+		}
 	}
 	if err := l.deriveValues(v, &c); err != nil {
 		return Config{}, err
@@ -57,7 +61,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 		c.origins[c.key.setting] = c.key.origin
 	}
 	c.entries = c.list(v)
-	c.warnings = l.warnings(named)
+	c.warnings = append(l.ignored, l.warnings(named)...)
 	return c, nil
 }
 
@@ -85,6 +89,9 @@ func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 // joinNames lays names over those below.
 func joinNames(s Setting, under, over names) names {
 	all, taken := maps.Clone(over), map[string]bool{}
+	if all == nil {
+		all = names{}
+	}
 	for name := range over {
 		taken[s.foldedName(name)] = true
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -27,9 +28,10 @@ type loader struct {
 	src         Sources
 	env         map[string]string
 	paths       Paths
-	flags       layer // that were given
-	environment layer // variables that are set and not empty
-	sameKey     bool  // --same-key
+	flags       layer    // that were given
+	environment layer    // variables that are set and not empty
+	sameKey     bool     // --same-key
+	ignored     []string // warnings about files that are not used
 }
 
 func newLoader(src Sources) (*loader, error) {
@@ -99,18 +101,24 @@ func (l *loader) withAbsolutePaths(s Setting, v any, folder string) any {
 	return v
 }
 
-// project makes the layer of the project file; an empty one without the file.
-// The file may set what its settings allow, and nothing else.
+// project makes the layer of the project file; an empty one without the file, and where
+// another user put it into a folder that is not theirs, such as that for temporary files:
+// that is a warning. The file may set what its settings allow, and nothing else.
 func (l *loader) project() (layer, error) {
 	path := l.paths.Project
 	if !l.paths.ProjectExists || l.projectIsUser() {
 		return nil, nil
 	}
-	o := Origin{Level: FromProject, File: path}
-	data, info, fault := readSettings(path)
-	if fault == nil {
-		fault = refuseChangers(path, disk.ForeignOwner(path, info))
+	for _, stat := range []func(string) (fs.FileInfo, error){os.Lstat, os.Stat} {
+		if info, err := stat(path); err == nil {
+			if who := disk.ForeignOwner(path, info).Text; who != "" {
+				l.ignored = append(l.ignored, path+" is ignored: "+who)
+				return nil, nil
+			}
+		}
 	}
+	o := Origin{Level: FromProject, File: path}
+	data, _, fault := readSettings(path)
 	var root *yaml.Node
 	if fault == nil {
 		root, fault = parse(data)

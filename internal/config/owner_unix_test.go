@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,18 +79,36 @@ func TestFilesThatOthersMayChange(t *testing.T) {
 	}
 }
 
-// The project file is the folder owner's, or the user's.
+// The project file is the folder owner's, or the user's. Another one stops no command,
+// whatever it holds.
 func TestProjectFileOfAnotherUser(t *testing.T) {
+	for _, text := range []string{"rate: 2\n", "base_url: https://evil.example\n", "["} {
+		p := newPlace(t)
+		p.project(text)
+		if !give(t, p.projectPath(), stranger, -1) {
+			return
+		}
+		c := p.load(nil)
+		if want := p.projectPath() + " is ignored: it belongs to user 12345"; c.Rate != 0 || !slices.Equal(c.Warnings(), []string{want}) {
+			t.Errorf("rate %v, %q; want %q", c.Rate, c.Warnings(), want)
+		}
+	}
 	p := newPlace(t)
 	p.project("rate: 2\n")
-	if !give(t, p.projectPath(), stranger, -1) {
-		return
-	}
-	if err := p.refused(nil); !strings.Contains(err.Message, "it belongs to user 12345") || err.Hint == "" {
-		t.Errorf("%+v", err)
-	}
+	give(t, p.projectPath(), stranger, -1)
 	give(t, p.work, stranger, -1)
-	p.load(nil)
+	if c := p.load(nil); c.Rate != 2 || len(c.Warnings()) > 0 {
+		t.Errorf("in a folder of the same user: rate %v, %q", c.Rate, c.Warnings())
+	}
+	p = newPlace(t)
+	own := filepath.Join(t.TempDir(), "orders.csv")
+	p.write(own, "referId,rawTrackingNumber\n", 0o600)
+	if err := errors.Join(os.MkdirAll(p.work, 0o755), os.Symlink(own, p.projectPath()), os.Lchown(p.projectPath(), stranger, -1)); err != nil {
+		t.Fatal(err)
+	}
+	if c := p.load(nil); len(c.Warnings()) != 1 {
+		t.Errorf("a link of another user: %q", c.Warnings())
+	}
 }
 
 // A user file is neither read nor written through a link that another user put

@@ -9,7 +9,10 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
@@ -21,7 +24,10 @@ const Mask = "***"
 const MinLength = 8
 
 // Redactor knows secrets. It is safe for concurrent use. Nil knows none.
-type Redactor struct{ forms [][]byte }
+type Redactor struct {
+	forms [][]byte
+	first [256]bool // bytes that a form begins with
+}
 
 // New returns a redactor of the secrets. Those shorter than [MinLength] are left out.
 func New(secrets ...string) *Redactor {
@@ -33,6 +39,7 @@ func New(secrets ...string) *Redactor {
 		for _, form := range forms(s) {
 			if !slices.ContainsFunc(r.forms, func(f []byte) bool { return string(f) == form }) {
 				r.forms = append(r.forms, []byte(form))
+				r.first[form[0]] = true
 			}
 		}
 	}
@@ -41,10 +48,10 @@ func New(secrets ...string) *Redactor {
 	return r
 }
 
-// forms returns the secret as it is, in JSON, in URLs, in hex and in base64.
+// forms returns the secret as it is, in URLs, in hex and in base64.
 func forms(s string) []string {
 	all := []string{
-		s, inJSON(s, true), inJSON(s, false), url.QueryEscape(s), url.PathEscape(s), strings.ToLower(url.QueryEscape(s)),
+		s, url.QueryEscape(s), url.PathEscape(s), strings.ToLower(url.QueryEscape(s)),
 		hex.EncodeToString([]byte(s)), strings.ToUpper(hex.EncodeToString([]byte(s))),
 	}
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -60,17 +67,6 @@ func forms(s string) []string {
 	return all
 }
 
-// inJSON returns the secret as a part of a string of JSON.
-func inJSON(s string, escapeHTML bool) string {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(escapeHTML)
-	if err := e.Encode(s); err != nil { // a string never fails
-		return s
-	}
-	return b.String()[1 : b.Len()-2]
-}
-
 // Bytes returns b with the [Mask] in place of every secret. It does not change b, and
 // returns b itself if there is none in it.
 func (r *Redactor) Bytes(b []byte) []byte {
@@ -82,7 +78,85 @@ func (r *Redactor) Bytes(b []byte) []byte {
 			b = bytes.ReplaceAll(b, form, []byte(Mask))
 		}
 	}
-	return b
+	return r.maskEscaped(b)
+}
+
+// maskEscaped replaces the forms that are written with the escapes of JSON, inside and
+// outside of JSON: which characters of a string are escaped is the writer's choice.
+func (r *Redactor) maskEscaped(b []byte) []byte {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return b
+	}
+	var out []byte
+	done := 0 // b up to here is in out
+	for i := 0; i < len(b); {
+		n := 0
+		if b[i] == '\\' || r.first[b[i]] {
+			for _, form := range r.forms {
+				n = max(n, escapedLength(b[i:], form))
+			}
+		}
+		if n > 0 {
+			out = append(append(out, b[done:i]...), Mask...)
+			i += n
+			done = i
+			continue
+		}
+		_, size := unescape(b[i:])
+		i += size
+	}
+	if done == 0 {
+		return b
+	}
+	return append(out, b[done:]...)
+}
+
+// escapedLength returns how many bytes at the start of b are form, escaped or not; 0 if
+// b does not begin with it.
+func escapedLength(b, form []byte) int {
+	n := 0
+	for len(form) > 0 {
+		if n == len(b) {
+			return 0
+		}
+		c, size := unescape(b[n:])
+		if !bytes.HasPrefix(form, c) {
+			return 0
+		}
+		form, n = form[len(c):], n+size
+	}
+	return n
+}
+
+// unescape returns the character that b begins with in a string of JSON, and how many
+// bytes of b write it. What is no escape stands for itself.
+func unescape(b []byte) (char []byte, size int) {
+	const escapes, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	if b[0] != '\\' || len(b) < 2 {
+		return b[:1], 1
+	}
+	if i := strings.IndexByte(escapes, b[1]); i >= 0 {
+		return []byte{meant[i]}, 2
+	}
+	const length = len(`\u0000`)
+	unit := func(b []byte) rune {
+		if len(b) >= length && b[0] == '\\' && b[1] == 'u' {
+			if n, err := strconv.ParseUint(string(b[2:length]), 16, 16); err == nil {
+				return rune(n)
+			}
+		}
+		return -1
+	}
+	c := unit(b)
+	switch {
+	case c < 0:
+		return b[:1], 1
+	case utf16.IsSurrogate(c):
+		if pair := utf16.DecodeRune(c, unit(b[length:])); pair != utf8.RuneError {
+			return utf8.AppendRune(nil, pair), 2 * length
+		}
+	}
+	return utf8.AppendRune(nil, c), length
 }
 
 // JSON is [Redactor.Bytes] for valid JSON, which stays valid: secrets are removed from
@@ -91,6 +165,17 @@ func (r *Redactor) JSON(b []byte) []byte {
 	if r == nil || len(r.forms) == 0 {
 		return b
 	}
+	return Strings(b, func(text string, name bool) string {
+		if name {
+			return text
+		}
+		return r.String(text)
+	})
+}
+
+// Strings returns JSON with every string, names of members included, as replace returns
+// it. What replace leaves stays as it was written.
+func Strings(b []byte, replace func(text string, name bool) string) []byte {
 	var out []byte
 	for rest := b; ; {
 		begin := bytes.IndexByte(rest, '"')
@@ -99,10 +184,13 @@ func (r *Redactor) JSON(b []byte) []byte {
 		}
 		end := jsonscan.SkipString(rest, begin)
 		literal := rest[begin:end]
-		if next := jsonscan.SkipSpace(rest, end); next == len(rest) || rest[next] != ':' {
-			text, _ := jsonscan.Text(literal)
-			if hidden := r.String(text); hidden != text {
-				literal = []byte(`"` + inJSON(hidden, true) + `"`)
+		if len(literal) < 2 || literal[len(literal)-1] != '"' { // torn
+			return append(out, rest...)
+		}
+		next := jsonscan.SkipSpace(rest, end)
+		if text, ok := jsonscan.Text(literal); ok {
+			if other := replace(text, next < len(rest) && rest[next] == ':'); other != text {
+				literal, _ = json.Marshal(other) //nolint:errchkjson // a string never fails
 			}
 		}
 		out, rest = append(append(out, rest[:begin]...), literal...), rest[end:]
@@ -110,17 +198,7 @@ func (r *Redactor) JSON(b []byte) []byte {
 }
 
 // String is [Redactor.Bytes] for text.
-func (r *Redactor) String(s string) string {
-	if r == nil {
-		return s
-	}
-	for _, form := range r.forms {
-		if strings.Contains(s, string(form)) {
-			s = strings.ReplaceAll(s, string(form), Mask)
-		}
-	}
-	return s
-}
+func (r *Redactor) String(s string) string { return string(r.Bytes([]byte(s))) }
 
 // Error returns err, with the text of which secrets are removed if it has any. Its
 // causes stay: errors.Is and errors.As find them.

@@ -23,7 +23,8 @@ func TestForms(t *testing.T) {
 	}
 	r := redact.New(secret, "short")
 	for _, text := range []string{
-		secret, string(quoted), url.QueryEscape(secret), url.PathEscape(secret), "?k=" + url.QueryEscape(secret) + "&x",
+		secret, string(quoted), `{"x":"q7\"\/\u002B\u00FC canary-0123"}`, `q7\u0022/+\u00fc\u0020c\u0061nary\u002d0123`, `"q7\"\/+ü canary-01\u00323" torn`,
+		strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(secret)), "/", `\/`), `C:\user\n` + secret, url.QueryEscape(secret), url.PathEscape(secret), "?k=" + url.QueryEscape(secret) + "&x",
 		hex.EncodeToString([]byte(secret)), fmt.Sprintf("%X", secret),
 		base64.StdEncoding.EncodeToString([]byte(secret)),
 		base64.StdEncoding.EncodeToString([]byte("u:" + secret)),

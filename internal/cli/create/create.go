@@ -5,6 +5,7 @@ package create
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -132,6 +133,9 @@ func (c *creation) execute(ctx context.Context) error {
 	}
 	if c.in.judged.Valid == 0 && c.in.judged.Invalid == 0 {
 		return c.reportNoRows()
+	}
+	if set := c.call.Config.SetByProject("map", "maps", "carriers"); len(set) > 0 {
+		c.call.IO.Note("%s of this folder sets %s", config.ProjectFile, strings.Join(set, ", "))
 	}
 	c.plan.Account = c.call.Account(ctx)
 	if c.o.DryRun {

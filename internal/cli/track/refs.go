@@ -333,7 +333,7 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	if f.StuckSince, err = command.ParseSince("--stuck", o.Stuck); err != nil {
 		return nil, f, err
 	}
-	if err := o.readStatuses(&f, view.NewStatusNames(c.Config.Statuses)); err != nil {
+	if err := o.readStatuses(&f, view.NewStatusNames(c.Config.OwnStatuses())); err != nil {
 		return nil, f, err
 	}
 	var db *app.Store

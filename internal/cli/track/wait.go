@@ -86,11 +86,12 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	}
 	w := &waiter{call: c, names: view.NewStatusNames(c.Config.Statuses), watch: o.Watch, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: resume(c, o.Refs)}
 	var err error
-	if w.cond, err = parseCondition(w.names, "--for", o.For); err != nil {
+	own := view.NewStatusNames(c.Config.OwnStatuses())
+	if w.cond, err = parseCondition(own, "--for", o.For); err != nil {
 		return err
 	}
 	if o.FailOn != "" {
-		failOn, err := parseCondition(w.names, "--fail-on", o.FailOn)
+		failOn, err := parseCondition(own, "--fail-on", o.FailOn)
 		if err != nil {
 			return err
 		}
