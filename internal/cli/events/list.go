@@ -134,7 +134,7 @@ func ParseFilter(names view.StatusNames, s string) (forward.Filter, error) {
 }
 
 func parseFilter(c *command.Call, s string) (forward.Filter, error) {
-	f, err := ParseFilter(view.NewStatusNames(c.Config.Statuses), s)
+	f, err := ParseFilter(view.NewStatusNames(c.Config.OwnStatuses()), s)
 	if err != nil {
 		return f, command.Usagef("such as --filter 'event=router.delivered,number=1Z*'", "--filter: %w", err)
 	}

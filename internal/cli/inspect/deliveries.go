@@ -172,7 +172,7 @@ func (p *Page) parseMatcher(v url.Values) (m matcher, refused bool, err error) {
 		m.text = newSearch(text)
 		return m, refused, nil
 	}
-	if m.filter, err = events.ParseFilter(view.NewStatusNames(p.Call.Config.Statuses), text); err != nil {
+	if m.filter, err = events.ParseFilter(view.NewStatusNames(p.Call.Config.OwnStatuses()), text); err != nil {
 		err = command.Usagef("such as event=router.delivered,number=1Z*", "%w", err)
 	}
 	return m, refused, err
