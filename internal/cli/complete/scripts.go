@@ -1,13 +1,22 @@
 package complete
 
 import (
+	"context"
 	"embed"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/shell"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 //go:embed scripts
@@ -94,4 +103,143 @@ func New(*command.Factory) *cobra.Command {
 			return err
 		},
 	}
+}
+
+// BashCommand is what the script for bash calls, with COMP_TYPE, the width of the
+// terminal, the line as far as it is typed, and the part of it that bash replaces.
+const BashCommand = "__complete_bash"
+
+const leastAbout = 8
+
+// Bash prints options for bash, a line, and then what may replace the last of args,
+// escaped. run runs a command line of the program.
+func Bash(ctx context.Context, a *app.App, args []string, run func(context.Context, *app.App, []string) command.Code) command.Code {
+	if len(args) != 4 {
+		return command.Usage
+	}
+	words := shell.Parse(args[2])
+	word := words[len(words)-1]
+	if len(words) < 2 || !strings.HasSuffix(word.Raw, args[3]) {
+		return command.OK
+	}
+	request := []string{cobra.ShellCompRequestCmd}
+	for _, w := range words[1:] {
+		request = append(request, w.Text)
+	}
+	var out strings.Builder
+	asked := *a
+	asked.IO = term.New(strings.NewReader(""), &out, io.Discard, term.Facts{})
+	if code := run(ctx, &asked, request); code != command.OK {
+		return code
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	n, _ := strconv.Atoi(strings.TrimPrefix(lines[len(lines)-1], ":"))
+	b := bashReply{word: word, replaced: args[3], lines: lines[:len(lines)-1], directive: cobra.ShellCompDirective(n), home: a.Getenv("HOME")}
+	width, _ := strconv.Atoi(args[1])
+	_, _ = io.WriteString(a.IO.Out, b.text(slices.Contains([]string{"33", "63", "64"}, args[0]), width)) // completion reports no error
+	return command.OK
+}
+
+type bashReply struct {
+	word      shell.Typed
+	replaced  string   // the end of the word that bash replaces
+	lines     []string // values with descriptions behind a tab
+	directive cobra.ShellCompDirective
+	home      string
+}
+
+// text returns the reply; list says that bash shows several values.
+func (b *bashReply) text(list bool, width int) string {
+	before := shell.Read(strings.TrimSuffix(b.word.Raw, b.replaced))
+	start := ""
+	if flag, _, ok := strings.Cut(b.word.Text, "="); ok && strings.HasPrefix(flag, "-") {
+		start = flag + "="
+	}
+	if b.directive&cobra.ShellCompDirectiveFilterFileExt != 0 {
+		b.lines = b.files(strings.TrimPrefix(b.word.Text, start))
+	}
+	var values, abouts []string
+	longest := 0
+	for _, line := range b.lines {
+		value, about, _ := strings.Cut(line, "\t")
+		value, ok := b.escape(start+value, before)
+		if ok && !slices.Contains(values, value) {
+			values, abouts = append(values, value), append(abouts, about)
+			longest = max(longest, term.DisplayWidth(value))
+		}
+	}
+	var options strings.Builder
+	for _, o := range []struct {
+		bit  cobra.ShellCompDirective
+		name string
+	}{{cobra.ShellCompDirectiveNoSpace, "nospace "}, {cobra.ShellCompDirectiveKeepOrder, "nosort "}, {cobra.ShellCompDirectiveNoFileComp, "nofiles "}} {
+		if b.directive&o.bit != 0 {
+			options.WriteString(o.name)
+		}
+	}
+	// A space within quotes could make a description a part of what values begin with.
+	if room := width - longest - 4; list && len(values) > 1 && before.Open == 0 && b.word.Open == 0 && room >= leastAbout {
+		for i, about := range abouts {
+			if about != "" {
+				values[i] = fmt.Sprintf("%s%*s  (%s)", values[i], longest-term.DisplayWidth(values[i]), "", term.Truncate(about, room))
+			}
+		}
+	}
+	return strings.Join(append([]string{options.String()}, values...), "\n") + "\n"
+}
+
+// escape returns what of a value stands in the place of what is replaced. It is false
+// for a value that does not go on from what is typed, or can't be written there.
+func (b *bashReply) escape(value string, before shell.Typed) (string, bool) {
+	if !strings.HasPrefix(value, b.word.Text) {
+		return "", false
+	}
+	open := before.Open
+	if open == 0 && b.word.Open != 0 && b.replaced != "" {
+		return "", false // bash replaces the quote too
+	}
+	rest := strings.TrimPrefix(value, before.Text)
+	if open != 0 && rest != "" && rest[len(rest)-1] == open {
+		return "", false // bash would take it for the end of the quote
+	}
+	if strings.HasPrefix(b.replaced, "~/") && before.Raw == "" && strings.HasPrefix(rest, "~/") {
+		rest, ok := shell.Escape(rest[2:], 0)
+		return "~/" + rest, ok
+	}
+	return shell.Escape(rest, open)
+}
+
+// files returns the folders, and the files with an extension of b.lines, that begin with word.
+func (b *bashReply) files(word string) (found []string) {
+	folder, name := filepath.Split(word)
+	at := folder
+	if rest, ok := strings.CutPrefix(folder, "~/"); ok {
+		at = filepath.Join(b.home, rest)
+	}
+	entries, _ := os.ReadDir(filepath.Join(".", at))
+	if filepath.IsAbs(at) {
+		entries, _ = os.ReadDir(at)
+	}
+	types := b.lines
+	folders := 0
+	for _, e := range entries {
+		full := folder + e.Name()
+		if !strings.HasPrefix(e.Name(), name) || e.Name()[0] == '.' && name == "" || full != term.Visible(full) || strings.HasPrefix(full, "-") {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(at, e.Name()))
+		switch {
+		case err == nil && info.IsDir():
+			full += "/"
+			folders++
+		case !slices.Contains(types, strings.TrimPrefix(filepath.Ext(full), ".")):
+			continue
+		}
+		found = append(found, full)
+	}
+	b.directive = cobra.ShellCompDirectiveNoFileComp
+	if len(found) == 1 && folders == 1 {
+		b.directive |= cobra.ShellCompDirectiveNoSpace
+	}
+	return found
 }

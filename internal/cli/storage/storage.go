@@ -3,6 +3,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -10,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/store/postgres"
 )
 
 // New returns the group of commands about the store.
@@ -47,4 +49,85 @@ func size(bytes int64) string {
 		unit++
 	}
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + []string{"KB", "MB", "GB", "TB"}[unit]
+}
+
+// pathJSON says where the store is.
+type pathJSON struct {
+	Store  string `json:"store"`
+	Kind   string `json:"kind"`   // file, server
+	Exists *bool  `json:"exists"` // false: the first command that writes creates it; null if the server can't be asked
+	Origin string `json:"origin"` // what set it
+}
+
+func newPath(f *command.Factory) *cobra.Command {
+	return &cobra.Command{
+		Use:   "path",
+		Short: "Print where the store is",
+		Long: `path prints where the store is, on one line: the path of a file, or the URL of a
+PostgreSQL server without the password. It creates nothing; a note says if there is
+no store yet.`,
+		Example: command.Example("waybill store path"),
+		Args:    cobra.NoArgs,
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runPath(ctx, c)
+		}),
+	}
+}
+
+func runPath(ctx context.Context, c *command.Call) error {
+	place, isServer, err := c.StorePlace()
+	if err != nil {
+		return err
+	}
+	j := pathJSON{Store: place, Kind: "file", Origin: c.Config.Origin("store").String()}
+	if isServer {
+		j.Kind = "server"
+	}
+	switch exists, err := c.HasStore(ctx); {
+	case err != nil:
+		c.IO.Warning("it is not known whether the store exists: %v", err)
+	case !exists:
+		c.IO.Note("There is no store yet; `waybill create` and `waybill listen` create it")
+		fallthrough
+	default:
+		j.Exists = &exists
+	}
+	return c.Out.Result(j, "%s", j.Store)
+}
+
+// schemaJSON is the SQL that makes a schema.
+type schemaJSON struct {
+	Schema string `json:"schema"`
+	Role   string `json:"role,omitempty"`
+	SQL    string `json:"sql"`
+}
+
+func newSchema(f *command.Factory) *cobra.Command {
+	var schema, role string
+	cmd := &cobra.Command{
+		Use:   "schema",
+		Short: "Print the SQL that creates a store on PostgreSQL",
+		Long: `schema prints the SQL that creates the tables of a store on a PostgreSQL server,
+for an administrator to run, and with --role the rights of the role that waybill
+connects as. It is needed only where that role may not create a schema: otherwise
+the first command that writes creates it.`,
+		Example: command.Example("waybill store schema --role waybill > waybill.sql"),
+		Args:    cobra.NoArgs,
+		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
+			sql, err := postgres.SchemaSQL(schema, role)
+			if refused, ok := errors.AsType[*postgres.TargetError](err); ok {
+				return command.Usagef(refused.Hint, "--schema: %v", refused)
+			}
+			if err != nil {
+				return err
+			}
+			if c.Out.Machine() {
+				return c.Out.Object(schemaJSON{schema, role, sql})
+			}
+			return c.Out.Bytes([]byte(sql))
+		}),
+	}
+	cmd.Flags().StringVar(&schema, "schema", "waybill", "`NAME` of the schema")
+	cmd.Flags().StringVar(&role, "role", "", "`NAME` of the role that waybill connects as")
+	return cmd
 }
