@@ -24,17 +24,13 @@ func itemsOf(all []ledger.Entry) []tracking.Item {
 // adopt adopts for a run and checks how many rows that were.
 func (w *world) adopt(run, want int64) {
 	w.Helper()
-	got, err := w.Adopt(w.Context(), run, 1<<20)
-	w.must(err)
-	w.same("adopted", got, want)
+	w.same("adopted", have(w.Adopt(w.Context(), run, 1<<20))(w), want)
 }
 
 // pending checks how many rows are pending that are not in the run's input.
 func (w *world) pending(except, want int64) {
 	w.Helper()
-	got, err := w.Pending(w.Context(), account, except)
-	w.must(err)
-	w.same("pending elsewhere", got, want)
+	w.same("pending elsewhere", have(w.Pending(w.Context(), account, except))(w), want)
 }
 
 func takesWhatIsPending(w *world) {
@@ -93,16 +89,12 @@ func sharesWithTheLiving(w *world) {
 	first := w.run(plan(), entries(1, 9)...)
 	sending := w.claim(first.ID, 1)
 	other := w.open()
-	run, err := w.begin(other, plan(), entries(1, 9)...).Open(w.Context())
-	w.must(err)
+	run := have(w.begin(other, plan(), entries(1, 9)...).Open(w.Context()))(w)
 	for _, want := range []int64{3, 3, 0} { // what is being sent stays where it is
-		n, err := other.Adopt(w.Context(), run.ID, 3)
-		w.must(err)
-		w.same("adopted", n, want)
+		w.same("adopted", have(other.Adopt(w.Context(), run.ID, 3))(w), want)
 	}
 	w.same("left", len(w.claim(first.ID, 9)), 0)
-	mine, err := other.Claim(w.Context(), run.ID, 9, 3)
-	w.must(err)
+	mine := have(other.Claim(w.Context(), run.ID, 9, 3))(w)
 	w.same("batches", len(mine), 2)
 	w.settle(ledger.Accepted, sending...)
 	w.must(other.Settle(w.Context(), settlements(mine)))

@@ -28,8 +28,7 @@ func answerAbout(n, minutes int, says string) ledger.RecordedAnswer {
 // last returns the last answer about the n-th item.
 func (w *world) last(n int) string {
 	w.Helper()
-	raw, err := w.LastAnswer(w.Context(), account, item(n).ReferID)
-	w.must(err)
+	raw := have(w.LastAnswer(w.Context(), account, item(n).ReferID))(w)
 	return string(raw)
 }
 
@@ -42,9 +41,7 @@ func lastAnswerIsKept(w *world) {
 	w.same("the last", w.last(1), "b")
 	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{ReferID: item(1).ReferID, Asked: sent.Add(time.Hour)}}))
 	w.same("after an answer without bytes", w.last(1), "b")
-	other, err := w.LastAnswer(w.Context(), "other", item(1).ReferID)
-	w.must(err)
-	w.same("of another account", other, []byte(nil))
+	w.same("of another account", have(w.LastAnswer(w.Context(), "other", item(1).ReferID))(w), []byte(nil))
 	// An answer about a number is about the referIds that it was seen for.
 	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(2, sent.Add(9*time.Minute))}, Raw: []byte("d")}}))
 	w.same("asked by number", w.last(2), "d")
@@ -82,8 +79,7 @@ func answersComeBackWhole(w *world) {
 func sweepsGoOn(w *world) {
 	begin := func(name string, oldest time.Time) time.Time {
 		w.Helper()
-		at, err := w.BeginSweep(w.Context(), account, name, oldest)
-		w.must(err)
+		at := have(w.BeginSweep(w.Context(), account, name, oldest))(w)
 		return at
 	}
 	start := time.Now().Add(-time.Second)
@@ -98,7 +94,5 @@ func sweepsGoOn(w *world) {
 	w.must(w.EndSweep(w.Context(), account, "run 1"))
 	w.must(w.EndSweep(w.Context(), account, "run 1"))
 	w.must(w.EndSweep(w.Context(), "other", "run 2"))
-	again, err := w.BeginSweep(w.Context(), account, "run 2", start)
-	w.must(err)
-	w.same("of another name", begin("run 2", start), again)
+	w.same("of another name", begin("run 2", start), have(w.BeginSweep(w.Context(), account, "run 2", start))(w))
 }

@@ -111,6 +111,16 @@ func (w *world) must(err error) {
 	}
 }
 
+// have returns what takes the world and returns the value, if there is no error. It is for
+// calls that return both: x := have(f())(w).
+func have[T any](value T, err error) func(w *world) T {
+	return func(w *world) T {
+		w.Helper()
+		w.must(err)
+		return value
+	}
+}
+
 // is reports whether err matches want, which may be nil for no error.
 func (w *world) is(what string, err, want error) {
 	w.Helper()
@@ -150,10 +160,8 @@ func entries(from, to int) []ledger.Entry {
 // other.
 func (w *world) begin(s ledger.Stager, p ledger.Plan, all ...ledger.Entry) ledger.Staging {
 	w.Helper()
-	staging, err := s.Stage(w.Context(), p)
-	w.must(err)
-	conflicts, err := staging.Add(w.Context(), all)
-	w.must(err)
+	staging := have(s.Stage(w.Context(), p))(w)
+	conflicts := have(staging.Add(w.Context(), all))(w)
 	if len(conflicts) > 0 {
 		w.Fatalf("conflicts: %v", conflicts)
 	}
@@ -163,16 +171,14 @@ func (w *world) begin(s ledger.Stager, p ledger.Plan, all ...ledger.Entry) ledge
 // run stages the entries and opens the run.
 func (w *world) run(p ledger.Plan, all ...ledger.Entry) ledger.Run {
 	w.Helper()
-	run, err := w.begin(w.Store, p, all...).Open(w.Context())
-	w.must(err)
+	run := have(w.begin(w.Store, p, all...).Open(w.Context()))(w)
 	return run
 }
 
 // claim claims up to n batches.
 func (w *world) claim(run int64, n int) []ledger.Batch {
 	w.Helper()
-	batches, err := w.Claim(w.Context(), run, n, 1000)
-	w.must(err)
+	batches := have(w.Claim(w.Context(), run, n, 1000))(w)
 	return batches
 }
 
@@ -201,9 +207,7 @@ func outcome(b ledger.Batch, state ledger.State) ledger.Settlement {
 // counts checks how many rows of a run's input are in which state.
 func (w *world) counts(run int64, want ledger.Counts) {
 	w.Helper()
-	got, err := w.CountRows(w.Context(), run)
-	w.must(err)
-	w.same(fmt.Sprintf("counts of run %d", run), got, want)
+	w.same(fmt.Sprintf("counts of run %d", run), have(w.CountRows(w.Context(), run))(w), want)
 }
 
 // states returns the states of the records of a run's input, in order.

@@ -35,8 +35,7 @@ var eraseTests = map[string]func(*world){
 
 func (w *world) erase(qs ...tracking.Query) ledger.Erasure {
 	w.Helper()
-	done, err := w.Erase(w.Context(), account, qs, false)
-	w.must(err)
+	done := have(w.Erase(w.Context(), account, qs, false))(w)
 	return done
 }
 
@@ -46,8 +45,7 @@ func byNumber(n int) tracking.Query { return tracking.Query{Number: item(n).Numb
 // erased reports which of the queries were erased.
 func (w *world) erased(qs ...tracking.Query) []bool {
 	w.Helper()
-	all, err := w.Erased(w.Context(), account, qs)
-	w.must(err)
+	all := have(w.Erased(w.Context(), account, qs))(w)
 	return all
 }
 
@@ -58,9 +56,7 @@ func erasesRows(w *world) {
 	done := w.erase(byRefer(2), byNumber(5), byRefer(7))
 	w.same("rows", []int64{done.Rows, done.Unsettled, done.Pending}, []int64{3, 1, 1})
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 2})
-	got, err := w.Run(w.Context(), run.ID)
-	w.must(err)
-	w.same("tally", got.Tally, ledger.Tally{New: 4, Erased: 3})
+	w.same("tally", have(w.Run(w.Context(), run.ID))(w).Tally, ledger.Tally{New: 4, Erased: 3})
 	w.same("trackings", w.list(ledger.Filter{}), ids(1, 3, 4, 6))
 	w.same("batches to send", len(w.claim(run.ID, 9)), 0)
 
@@ -82,8 +78,7 @@ func erasesKnownRows(w *world) {
 	second := w.run(plan(), append(entries(1, 9), entries(3, 5)...)...)
 	w.same("tally", second.Tally, ledger.Tally{Known: 9, Repeats: 3})
 	w.erase(byRefer(1), byRefer(4), byRefer(9))
-	got, err := w.Run(w.Context(), second.ID)
-	w.must(err)
+	got := have(w.Run(w.Context(), second.ID))(w)
 	w.same("tally afterwards", got.Tally, ledger.Tally{Known: 6, Repeats: 2, Erased: 4})
 	w.counts(second.ID, ledger.Counts{Accepted: 6})
 	lines := map[string]int{}
@@ -105,13 +100,10 @@ func erasesWhatIsKnown(w *world) {
 	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Trackings: 1, Responses: 1})
 	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{answer(1), answer(2)})) // somebody had asked
 	for n, want := range map[int]bool{1: false, 2: true} {
-		last, err := w.LastAnswer(ctx, account, item(n).ReferID)
-		w.must(err)
-		w.same(fmt.Sprint("answer ", n), last != nil, want)
+		w.same(fmt.Sprint("answer ", n), have(w.LastAnswer(ctx, account, item(n).ReferID))(w) != nil, want)
 	}
 	w.same("trackings", w.list(ledger.Filter{}), ids(2, 3))
-	counts, err := w.Count(ctx, account, ledger.Filter{})
-	w.must(err)
+	counts := have(w.Count(ctx, account, ledger.Filter{}))(w)
 	all := int64(0)
 	for _, c := range counts {
 		all += c.Trackings
@@ -131,12 +123,10 @@ func erasesEvents(w *world) {
 	bare := delivery("["+eventAbout(3, 1)+"]", inbox.No)
 	bare.RawQuery, bare.Header = "", nil
 	w.putInto(w.Store, bare)
-	_, err := w.PutRefused(w.Context(), delivery("["+eventAbout(4, 1)+"]", inbox.No))
-	w.must(err)
+	have(w.PutRefused(w.Context(), delivery("["+eventAbout(4, 1)+"]", inbox.No)))(w)
 	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Events: 2, Deliveries: 2, Refused: 1})
 	for seq := range int64(2) {
-		d, err := w.Delivery(w.Context(), seq+1)
-		w.must(err)
+		d := have(w.Delivery(w.Context(), seq+1))(w)
 		w.same("bytes of a delivery that names it", []bool{d.Body == nil, len(d.Header)+len(d.Path)+len(d.RawQuery) == 0}, []bool{true, true})
 	}
 	var kept []string
@@ -155,14 +145,12 @@ func erasesLaterEvents(w *world) {
 	w.put("["+eventAbout(2, 2)+","+eventAbout(1, 1)+","+eventAbout(5, 1)+"]", inbox.Yes)
 	w.put("["+eventAbout(3, 1)+"]", inbox.Yes)
 	w.put("["+eventAbout(6, 2)+"]", inbox.Yes)
-	_, err := w.PutRefused(w.Context(), delivery("["+eventAbout(4, 1)+"]", inbox.No))
-	w.must(err)
+	have(w.PutRefused(w.Context(), delivery("["+eventAbout(4, 1)+"]", inbox.No)))(w)
 	for _, d := range collect(w, w.Refused(w.Context(), 0)) {
 		w.same("refused", len(d.Body), 0)
 	}
 	for seq, kept := range []bool{false, false, true} {
-		d, err := w.Delivery(w.Context(), int64(seq+1))
-		w.must(err)
+		d := have(w.Delivery(w.Context(), int64(seq+1)))(w)
 		w.same("bytes of a delivery", []bool{d.Body != nil, len(d.Header)+len(d.Path)+len(d.RawQuery) > 0, d.Anomaly != inbox.Erased}, []bool{kept, kept, kept})
 	}
 	var events []string
@@ -170,8 +158,7 @@ func erasesLaterEvents(w *world) {
 		events = append(events, fmt.Sprint(e.Index, " ", e.TrackingNumber, e.Anomaly, e.EventID))
 	}
 	w.same("events", events, []string{"0 " + item(2).Number + uuid(2), "1 erased", "2 erased", "0 erased", "0 " + item(2).Number + uuid(6)})
-	moved, err := w.Follow(w.Context(), []ledger.Sighting{eventSighting(1, item(1).Number, "")}, 0, 1)
-	w.must(err)
+	moved := have(w.Follow(w.Context(), []ledger.Sighting{eventSighting(1, item(1).Number, "")}, 0, 1))(w)
 	w.same("followed", moved, true)
 	w.same("trackings", w.list(ledger.Filter{}), ids(2))
 
@@ -206,9 +193,7 @@ func keepsOrdersOfOthers(w *world) {
 	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{{ReferID: item(1).ReferID, Asked: at, Raw: []byte("{}")}}))
 	w.put(fmt.Sprintf(`[{"eventId":%q,"data":{"trackingNumber":%q,"referId":"order-0001"}}]`, uuid(1), theirs.Number), inbox.Yes)
 	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Responses: 1})
-	last, err := w.LastAnswer(ctx, "other", theirs.ReferID)
-	w.must(err)
-	w.same("answer", string(last), string(raw))
+	w.same("answer", string(have(w.LastAnswer(ctx, "other", theirs.ReferID))(w)), string(raw))
 	w.same("events", len(collect(w, w.Events(ctx, inbox.Query{TrackingNumber: theirs.Number}))), 1)
 }
 
@@ -221,12 +206,9 @@ func erasesOneParcel(w *world) {
 	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{both}))
 	w.erase(byNumber(1))
 	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{both}))
-	last, err := w.LastAnswer(ctx, account, item(1).ReferID)
-	w.must(err)
-	w.same("answer", string(last), "")
+	w.same("answer", string(have(w.LastAnswer(ctx, account, item(1).ReferID))(w)), "")
 	w.same("erased", w.erased(byRefer(1), byNumber(1)), []bool{false, true})
-	found, err := w.Find(ctx, account, item(1).ReferID, "")
-	w.must(err)
+	found := have(w.Find(ctx, account, item(1).ReferID, ""))(w)
 	w.same("parcels", len(found) == 1 && found[0].Item.Number == "1Z-SECOND", true)
 }
 
@@ -259,9 +241,7 @@ func erasesAgain(w *world) {
 	w.erase(byRefer(1))
 	w.kill()
 	w.same("again", w.erase(byRefer(1), byNumber(1)), ledger.Erasure{})
-	left, err := w.Compact(w.Context())
-	w.must(err)
-	w.same("left", len(left), 0)
+	w.same("left", len(have(w.Compact(w.Context()))(w)), 0)
 }
 
 // endingContext ends after so many questions about its end.
@@ -303,9 +283,7 @@ func erasesAfterAnyEnd(w *world) {
 	w.same("it ended in between", ended > 3, true)
 	w.same("rows", w.list(ledger.Filter{}), ids(2, 3, 4))
 	w.same("events", len(collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: item(1).Number}))), 0)
-	d, err := w.Delivery(w.Context(), 1)
-	w.must(err)
-	w.same("bytes", d.Body == nil, true)
+	w.same("bytes", have(w.Delivery(w.Context(), 1))(w).Body == nil, true)
 	w.same("the same input", w.run(plan(), entries(1, 4)...).Tally, ledger.Tally{Known: 3, Erased: 1})
 }
 
@@ -348,17 +326,14 @@ func keepsWhatMayBeAnything(w *world) {
 	w.put(fmt.Sprintf(`[{"eventId":%q,"data":{"trackingNumber":"10001"}}]`, uuid(4)), inbox.Yes)
 	w.same("removed", w.erase(tracking.Query{ReferID: "DELIVERED"}, tracking.Query{ReferID: "10002"}), ledger.Erasure{Rows: 2, Pending: 2, Events: 1, Deliveries: 2})
 	for i, body := range others {
-		d, err := w.Delivery(w.Context(), int64(i+1))
-		w.must(err)
-		w.same("the other", string(d.Body), body)
+		w.same("the other", string(have(w.Delivery(w.Context(), int64(i+1)))(w).Body), body)
 	}
 }
 
 func forgetsErased(w *world) {
 	w.run(plan(), entries(1, 2)...)
 	w.put("["+eventAbout(1, 1)+"]", inbox.Yes)
-	_, err := w.Erase(w.Context(), account, []tracking.Query{byRefer(1)}, true)
-	w.must(err)
+	have(w.Erase(w.Context(), account, []tracking.Query{byRefer(1)}, true))(w)
 	w.same("erased", w.erased(byRefer(1), byNumber(1)), []bool{false, false})
 	w.same("the same input", w.run(plan(), entries(1, 2)...).Tally, ledger.Tally{New: 1, Known: 1, KnownPending: 1})
 	w.put("["+eventAbout(1, 1)+"]", inbox.Yes)
@@ -369,8 +344,7 @@ func erasesPair(w *world) {
 	second := ledger.Entry{Line: 9, Item: tracking.Item{ReferID: item(1).ReferID, Number: "1Z-SECOND"}}
 	w.run(plan(), append(entries(1, 1), second)...)
 	w.same("removed", w.erase(tracking.Query{ReferID: item(1).ReferID, Number: item(1).Number}), ledger.Erasure{Rows: 1, Pending: 1})
-	found, err := w.Find(w.Context(), account, item(1).ReferID, "")
-	w.must(err)
+	found := have(w.Find(w.Context(), account, item(1).ReferID, ""))(w)
 	w.same("parcels", len(found) == 1 && found[0].Item.Number == "1Z-SECOND", true)
 }
 
@@ -401,8 +375,7 @@ func erasesAmongMany(w *world) {
 			}
 		}
 		for n := range gone {
-			found, err := w.Find(w.Context(), account, item(n).ReferID, "")
-			w.must(err)
+			found := have(w.Find(w.Context(), account, item(n).ReferID, ""))(w)
 			if len(found) > 0 {
 				w.Errorf("seed %d: %s is found", seed, item(n).ReferID)
 			}

@@ -10,8 +10,7 @@ import (
 // beginRun begins a run that is visible with the entries.
 func (w *world) beginRun(p ledger.Plan, all ...ledger.Entry) (ledger.Staging, ledger.Run) {
 	w.Helper()
-	staging, err := w.Stage(w.Context(), p)
-	w.must(err)
+	staging := have(w.Stage(w.Context(), p))(w)
 	run := staging.Begin()
 	w.add(staging, all...)
 	return staging, run
@@ -19,8 +18,7 @@ func (w *world) beginRun(p ledger.Plan, all ...ledger.Entry) (ledger.Staging, le
 
 func (w *world) add(staging ledger.Staging, all ...ledger.Entry) {
 	w.Helper()
-	_, err := staging.Add(w.Context(), all)
-	w.must(err)
+	have(staging.Add(w.Context(), all))(w)
 }
 
 // items returns the numbers of rows by batch.
@@ -47,40 +45,33 @@ func refs(numbers ...int) (all []string) {
 func isSentWhileItIsStaged(w *world) {
 	ctx := w.Context()
 	earlier := w.run(plan(), entries(20, 21)...)
-	staging, err := w.Stage(ctx, plan())
-	w.must(err)
+	staging := have(w.Stage(ctx, plan()))(w)
 	run := staging.Begin()
-	_, err = w.Run(ctx, run.ID)
+	_, err := w.Run(ctx, run.ID)
 	w.is("Run before the first rows", err, ledger.ErrNoRun)
 	w.add(staging, entries(1, 2)...)
 	w.same("full", len(staging.Full()), 0)
 	w.counts(run.ID, ledger.Counts{Pending: 2})
 	other := w.open()
 	for _, s := range []Store{w.Store, other} {
-		b, err := s.Claim(ctx, run.ID, 10, 1000)
-		w.must(err)
-		w.same("claimed before a batch is full", items(b), [][]string(nil))
+		w.same("claimed before a batch is full", items(have(s.Claim(ctx, run.ID, 10, 1000))(w)), [][]string(nil))
 	}
 	w.add(staging, append(entries(20, 20), entries(3, 8)...)...)
 	full := staging.Full()
 	w.same("full", items(full), [][]string{refs(1, 2, 3), refs(4, 5, 6)})
 	w.same("full again", len(staging.Full()), 0)
-	claimed, err := w.ClaimFull(ctx, run.ID, full[:1])
-	w.must(err)
+	claimed := have(w.ClaimFull(ctx, run.ID, full[:1]))(w)
 	w.same("claimed", unowned(w, claimed), full[:1])
 	w.counts(run.ID, ledger.Counts{Pending: 6, Sending: 3})
 	w.settle(ledger.Accepted, claimed[0])
-	sum, err := other.Run(ctx, run.ID)
-	w.must(err)
+	sum := have(other.Run(ctx, run.ID))(w)
 	w.same("partial", sum.Partial, true)
 	w.same("tally", sum.Tally, ledger.Tally{New: 8, Known: 1})
 	w.add(staging, append(entries(1, 1), entries(9, 10)...)...)
 	w.same("full", items(staging.Full()), [][]string{refs(7, 8, 9)})
-	run, err = staging.Open(ctx)
-	w.must(err)
+	run = have(staging.Open(ctx))(w)
 	w.same("tally", run.Tally, ledger.Tally{New: 10, Known: 1, KnownPending: 1, Repeats: 1})
-	sum, err = w.Run(ctx, run.ID)
-	w.must(err)
+	sum = have(w.Run(ctx, run.ID))(w)
 	w.same("run", sum.Run, run)
 	w.same("partial", sum.Partial, false)
 	w.same("left", items(w.claim(run.ID, 10)), [][]string{refs(4, 5, 6), refs(7, 8, 9), refs(10)})
@@ -99,12 +90,10 @@ func begunRunOutlivesItsStaging(w *world) {
 		first := map[string]int{"killed": 1, "discarded": 101}[name]
 		staging, run := w.beginRun(plan(), entries(first, first+4)...)
 		full := staging.Full()
-		_, err := w.ClaimFull(w.Context(), run.ID, full)
-		w.must(err)
+		have(w.ClaimFull(w.Context(), run.ID, full))(w)
 		w.settle(ledger.Accepted, full...)
 		end(staging)
-		sum, err := w.Run(w.Context(), run.ID)
-		w.must(err)
+		sum := have(w.Run(w.Context(), run.ID))(w)
 		w.same(name+": partial", sum.Partial, true)
 		w.same(name+": tally", sum.Tally, ledger.Tally{New: 5})
 		if name == "discarded" { // it can be continued as it is
@@ -113,12 +102,9 @@ func begunRunOutlivesItsStaging(w *world) {
 		}
 		again := w.run(plan(), entries(first, first+9)...)
 		w.same(name+": tally of the same input", again.Tally, ledger.Tally{New: 5, Known: 5, KnownPending: 2})
-		sum, err = w.Run(w.Context(), run.ID)
-		w.must(err)
+		sum = have(w.Run(w.Context(), run.ID))(w)
 		w.same(name+": partial after the same input", sum.Partial, false)
-		n, err := w.Adopt(w.Context(), again.ID, 1<<20)
-		w.must(err)
-		w.same(name+": adopted", n, int64(2))
+		w.same(name+": adopted", have(w.Adopt(w.Context(), again.ID, 1<<20))(w), int64(2))
 		w.counts(again.ID, ledger.Counts{Accepted: 3, Pending: 7})
 	}
 }
@@ -131,9 +117,7 @@ func partialRunIsCompleted(w *world) {
 	w.must(staging.Discard(ctx))
 	expect := func(what string, id int64, partial bool) {
 		w.Helper()
-		sum, err := w.Run(ctx, id)
-		w.must(err)
-		w.same(what, sum.Partial, partial)
+		w.same(what, have(w.Run(ctx, id))(w).Partial, partial)
 	}
 	otherFiles, otherAccount := plan(), plan()
 	otherFiles.Files = append(otherFiles.Files, "more.csv")
@@ -165,15 +149,12 @@ func fullBatchIsClaimedOnce(w *world) {
 	_, err = other.Claim(ctx, run.ID, 1, 2) // the rest of it
 	w.must(err)
 	w.must(other.Settle(ctx, []ledger.Settlement{{Batch: taken[0].ID, State: ledger.Pending}}))
-	claimed, err := w.ClaimFull(ctx, run.ID, full)
-	w.must(err)
+	claimed := have(w.ClaimFull(ctx, run.ID, full))(w)
 	w.same("claimed", unowned(w, claimed), full[1:])
-	claimed, err = w.ClaimFull(ctx, run.ID, full)
-	w.must(err)
+	claimed = have(w.ClaimFull(ctx, run.ID, full))(w)
 	w.same("claimed twice", len(claimed), 0)
 	w.must(w.Settle(ctx, []ledger.Settlement{{Batch: full[1].ID, State: ledger.Pending}}))
-	claimed, err = w.ClaimFull(ctx, run.ID, full)
-	w.must(err)
+	claimed = have(w.ClaimFull(ctx, run.ID, full))(w)
 	w.same("claimed after it was sent once", len(claimed), 0)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()

@@ -27,9 +27,7 @@ func (w *world) follow(seen ...ledger.Sighting) {
 	for _, s := range seen {
 		to = max(to, s.Event)
 	}
-	moved, err := w.Follow(w.Context(), seen, from, to)
-	w.must(err)
-	w.same("moved", moved, true)
+	w.same("moved", have(w.Follow(w.Context(), seen, from, to))(w), true)
 }
 
 // known returns what is known of trackings from events, in the order of a list.
@@ -51,8 +49,7 @@ func eventsAreAboutRows(w *world) {
 	w.follow(eventSighting(1, "1Z-0001", ""), eventSighting(2, "1z 0003", "r-3"), eventSighting(3, "1Z-9", ""), eventSighting(4, "", "r-9"), eventSighting(5, "", ""))
 	want := []string{"order-0001/1Z-0001: event 1", "order-0003/1Z-0003: event 2", "other/1Z-0003: event 2", "/1Z-9: event 3"}
 	w.same("known", w.known(account), want)
-	found, err := w.Find(w.Context(), account, "other", "")
-	w.must(err)
+	found := have(w.Find(w.Context(), account, "other", ""))(w)
 	one := eventSighting(2, "1Z-0003", "")
 	one.Key.ReferID, one.Shared = "other", 2 // and no routerId: it may be the other's
 	w.same("sighting", *found[0].Sighting, one)
@@ -112,9 +109,7 @@ func nobodysNumbersGiveWay(w *world) {
 	w.same("while it is worked on", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
 	w.follow(eventSighting(4, "1Z-0001", "r-1"))
 	w.same("after a newer one", w.known(account), []string{"order-0001/1Z-0001: event 4", "/elsewhere: event 2"})
-	found, err := w.Find(w.Context(), account, "", "1Z0001")
-	w.must(err)
-	w.same("found", len(found), 1)
+	w.same("found", len(have(w.Find(w.Context(), account, "", "1Z0001"))(w)), 1)
 }
 
 func followsOnce(w *world) {
@@ -132,8 +127,7 @@ func followsOnce(w *world) {
 	at("at first", 0)
 	w.follow(eventSighting(2, "1Z0001", ""))
 	at("followed", 2)
-	moved, err := w.Follow(w.Context(), []ledger.Sighting{eventSighting(9, "1Z0001", "")}, 0, 9)
-	w.must(err)
+	moved := have(w.Follow(w.Context(), []ledger.Sighting{eventSighting(9, "1Z0001", "")}, 0, 9))(w)
 	w.same("moved from elsewhere", moved, false)
 	at("from elsewhere", 2)
 	w.same("known", w.known(account), []string{"order-0001/1Z-0001: event 2"})
@@ -171,9 +165,7 @@ func claimsAreBeside(w *world) {
 	alone := put("c", "ALONE", inbox.Unknown)
 	put("d", "nobody's", inbox.No)
 	for number, want := range map[string]int64{"1Z0001": b, "1Z0002": 0, "Alone": alone, "": 0} {
-		got, err := w.LastUnverified(w.Context(), number)
-		w.must(err)
-		w.same("unverified of "+number, got, want)
+		w.same("unverified of "+number, have(w.LastUnverified(w.Context(), number))(w), want)
 	}
 	w.same("beside", claims(), []int64{b, 0, alone})
 	w.same("what is known", w.known(account), before)

@@ -58,12 +58,11 @@ func showsWhatWaits(w *world) {
 func showsWhatWasForwarded(w *world) {
 	first, gone := w.deliver("A"), w.deliver("C")
 	sink := w.sink(&inbox.StartPosition{})
-	other, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/", Filter: "event=x"}, &inbox.StartPosition{})
-	w.must(err)
+	key := inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/", Filter: "event=x"}
+	other := have(w.OpenSink(w.Context(), key, &inbox.StartPosition{}))(w)
 	of := func(delivery int64) []string {
 		w.Helper()
-		found, err := w.ForwardingsOf(w.Context(), delivery)
-		w.must(err)
+		found := have(w.ForwardingsOf(w.Context(), delivery))(w)
 		var lines []string
 		for _, f := range found {
 			line := fmt.Sprintf("%s: read %v", f.Sink.URL[len("http://127.0.0.1"):], f.Read)

@@ -26,14 +26,11 @@ func prunesEndedRuns(w *world) {
 	w.settle(ledger.Accepted, b[0])
 	w.settle(ledger.Rejected, b[1])
 	open := w.run(plan(), entries(1, 9)...)
-	news, err := w.LookUpKey(w.Context(), account, "key")
-	w.must(err)
+	news := have(w.LookUpKey(w.Context(), account, "key"))(w)
 	w.same("has runs", news.HasRuns, true)
 	prune := func(before time.Time, want ledger.PrunedRuns) {
 		w.Helper()
-		got, err := w.PruneRuns(w.Context(), before)
-		w.must(err)
-		w.same("pruned", got, want)
+		w.same("pruned", have(w.PruneRuns(w.Context(), before))(w), want)
 	}
 	prune(time.Now().Add(time.Hour), ledger.PrunedRuns{Unfinished: 3}) // a living process works on them
 	w.kill()
@@ -62,11 +59,8 @@ func prunesEndedRuns(w *world) {
 	w.must(err)
 	w.same("a row", state, ledger.Accepted)
 	w.same("is known", ok, true)
-	controls, err := w.Controls(w.Context(), account, 5)
-	w.must(err)
-	w.same("controls", len(controls), 3)
-	news, err = w.LookUpKey(w.Context(), account, "key")
-	w.must(err)
+	w.same("controls", len(have(w.Controls(w.Context(), account, 5))(w)), 3)
+	news = have(w.LookUpKey(w.Context(), account, "key"))(w)
 	w.same("had runs", news.HasRuns, true)
 
 	later := w.run(plan(), entries(1, 10)...)
@@ -74,9 +68,7 @@ func prunesEndedRuns(w *world) {
 	if later.ID <= open.ID {
 		w.Errorf("run %d after run %d", later.ID, open.ID)
 	}
-	n, err := w.Reopen(w.Context(), later.ID, ledger.Rejected, "")
-	w.must(err)
-	w.same("sent again", n, int64(3))
+	w.same("sent again", have(w.Reopen(w.Context(), later.ID, ledger.Rejected, ""))(w), int64(3))
 	w.counts(later.ID, ledger.Counts{Accepted: 3, Pending: 7})
 }
 
@@ -117,8 +109,7 @@ func runReportsOutcomes(w *world) {
 	run := w.run(plan(), entries(1, 12)...)
 	get := func() ledger.RunSummary {
 		w.Helper()
-		sum, err := w.Run(w.Context(), run.ID)
-		w.must(err)
+		sum := have(w.Run(w.Context(), run.ID))(w)
 		return sum
 	}
 	want := ledger.RunSummary{Run: run, Live: true, Counts: ledger.Counts{Pending: 12}}
@@ -140,9 +131,7 @@ func liveWhileWorkedOn(w *world) {
 	run := w.run(plan(), entries(1, 9)...)
 	live := func(want bool) {
 		w.Helper()
-		sum, err := w.Run(w.Context(), run.ID)
-		w.must(err)
-		w.same("live", sum.Live, want)
+		w.same("live", have(w.Run(w.Context(), run.ID))(w).Live, want)
 	}
 	live(true)
 	w.kill()
@@ -152,8 +141,7 @@ func liveWhileWorkedOn(w *world) {
 	w.settle(ledger.Accepted, b...)
 	live(true)
 	other := w.open()
-	b, err := other.Claim(w.Context(), run.ID, 1, 1000)
-	w.must(err)
+	b = have(other.Claim(w.Context(), run.ID, 1, 1000))(w)
 	w.kill()
 	live(true)
 	w.must(other.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}))

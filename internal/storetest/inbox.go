@@ -100,8 +100,7 @@ func (w *world) putInto(s Store, d inbox.Delivery) inbox.Receipt {
 	w.Helper()
 	batch := webhook.Decode(d.Body)
 	d.Single, d.Anomaly = batch.Single, batch.Anomaly
-	r, err := s.Put(w.Context(), d, inbox.Prepare(d, batch))
-	w.must(err)
+	r := have(s.Put(w.Context(), d, inbox.Prepare(d, batch)))(w)
 	return r
 }
 
@@ -122,16 +121,12 @@ func keepsDeliveriesWhole(w *world) {
 		r := w.putInto(w.Store, want)
 		want.Seq = int64(i + 1)
 		w.same("number", r.Delivery, want.Seq)
-		got, err := w.Delivery(w.Context(), r.Delivery)
-		w.must(err)
-		w.same("delivery", got, want)
+		w.same("delivery", have(w.Delivery(w.Context(), r.Delivery))(w), want)
 	}
 	single := delivery(event(uuid(9), ""), inbox.Yes)
 	r := w.putInto(w.Store, single)
-	got, err := w.Delivery(w.Context(), r.Delivery)
-	w.must(err)
-	w.same("single", got.Single, true)
-	_, err = w.Delivery(w.Context(), 99)
+	w.same("single", have(w.Delivery(w.Context(), r.Delivery))(w).Single, true)
+	_, err := w.Delivery(w.Context(), 99)
 	w.is("no such delivery", err, inbox.ErrNoDelivery)
 }
 
@@ -147,9 +142,7 @@ func keepsEventsWhole(w *world) {
 		}
 		w.same("events", collect(w, w.Events(w.Context(), inbox.Query{Delivery: r.Delivery})), want)
 		for _, e := range want {
-			got, err := w.Event(w.Context(), e.Seq)
-			w.must(err)
-			w.same("event", got, e)
+			w.same("event", have(w.Event(w.Context(), e.Seq))(w), e)
 		}
 	}
 	for _, seq := range []int64{-1, 0, 7, 99} {
@@ -163,15 +156,13 @@ func emptyBody(w *world) {
 	for _, body := range [][]byte{nil, {}} {
 		d.Body, d.Header, d.Path = body, nil, ""
 		r := w.putInto(w.Store, d)
-		got, err := w.Delivery(w.Context(), r.Delivery)
-		w.must(err)
+		got := have(w.Delivery(w.Context(), r.Delivery))(w)
 		if got.Body == nil || len(got.Body) > 0 || got.Header != nil || got.Anomaly == "" {
 			w.Errorf("delivery %v", got)
 		}
 		w.same("rows", len(r.Rows), 1)
 		w.same("mark", r.Rows[0].Mark, inbox.Anomaly)
-		e, err := w.Event(w.Context(), r.Rows[0].Seq)
-		w.must(err)
+		e := have(w.Event(w.Context(), r.Rows[0].Seq))(w)
 		if e.Raw == nil || len(e.Raw) > 0 || e.Key != nil {
 			w.Errorf("event %v", e)
 		}
@@ -264,8 +255,7 @@ func anomaliesAreNotCompared(w *world) {
 	d := delivery("["+event(uuid(1), "")+"]", inbox.Yes)
 	rows := inbox.Prepare(d, webhook.Decode(d.Body))
 	d.Seq, rows[0].Seq, rows[0].Delivery, rows[0].Mark = 77, 78, 79, inbox.Conflict
-	r, err := w.Put(w.Context(), d, rows)
-	w.must(err)
+	r := have(w.Put(w.Context(), d, rows))(w)
 	w.same("receipt", r, inbox.Receipt{Delivery: 5, Rows: []inbox.Placement{{Seq: 7, Mark: inbox.Current}}})
 }
 
@@ -285,9 +275,7 @@ func storesAllOrNothing(w *world) {
 			w.Errorf("a row %s was stored", name)
 		}
 	}
-	c, err := w.Counts(w.Context(), true)
-	w.must(err)
-	w.same("counts", c, inbox.Counts{Rows: map[inbox.Mark]int64{}})
+	w.same("counts", have(w.Counts(w.Context(), true))(w), inbox.Counts{Rows: map[inbox.Mark]int64{}})
 }
 
 func survivesKill(w *world) {
@@ -373,9 +361,7 @@ func contextEndedBeforePut(w *world) {
 	w.is("refused", end(w.Refused(ctx, 0)), context.Canceled)
 	_, err = w.Counts(ctx, true)
 	w.is("counts", err, context.Canceled)
-	c, err := w.Counts(w.Context(), true)
-	w.must(err)
-	w.same("deliveries", c.Deliveries, int64(0))
+	w.same("deliveries", have(w.Counts(w.Context(), true))(w).Deliveries, int64(0))
 }
 
 func headersOfAnyBytes(w *world) {
@@ -383,8 +369,7 @@ func headersOfAnyBytes(w *world) {
 	d.Header = []webhook.Field{{Name: "X-Latin", Value: "gr\xfc\xdf"}, {Name: "", Value: ""}, {Name: "X-Long", Value: strings.Repeat("v", 70_000)}, {Name: "X\x00", Value: "\r\n"}}
 	d.Path, d.RawQuery = "/\xff", "q=\xfe\x00"
 	r := w.putInto(w.Store, d)
-	got, err := w.Delivery(w.Context(), r.Delivery)
-	w.must(err)
+	got := have(w.Delivery(w.Context(), r.Delivery))(w)
 	w.same("header", got.Header, d.Header)
 	w.same("path", []byte(got.Path), []byte(d.Path))
 	w.same("query", []byte(got.RawQuery), []byte(d.RawQuery))
@@ -397,10 +382,8 @@ func oddTextsDoNotStopDeliveries(w *world) {
 	rows := inbox.Prepare(d, webhook.Decode(d.Body))
 	d.Method, d.RemoteAddr, d.Anomaly = "P\xff", "\x00", "\xff"
 	rows[0].TrackingNumber, rows[0].Anomaly = "1\x00", "\xff"
-	r, err := w.Put(w.Context(), d, rows)
-	w.must(err)
-	e, err := w.Event(w.Context(), r.Rows[0].Seq)
-	w.must(err)
+	r := have(w.Put(w.Context(), d, rows))(w)
+	e := have(w.Event(w.Context(), r.Rows[0].Seq))(w)
 	w.same("number", e.TrackingNumber, "1\ufffd")
 	w.same("bytes", string(e.Raw), event(uuid(1), ""))
 }
@@ -417,21 +400,16 @@ func longTextsDoNotStopDeliveries(w *world) {
 	rows := inbox.Prepare(d, webhook.Decode(d.Body))
 	e := &rows[0]
 	e.TrackingNumber, e.Status, e.StatusLabel, e.StatusTrack, e.LatestEvent, e.RouterID, e.Kind = text, text, text, text, text, text, text
-	_, err := w.Put(w.Context(), d, rows)
-	w.must(err)
+	have(w.Put(w.Context(), d, rows))(w)
 	for _, q := range []inbox.Query{{TrackingNumber: strings.ToLower(text)}, {EventID: text}, {Trackings: &inbox.TrackingKeys{Numbers: []string{text}}}} {
 		w.same("found", len(collect(w, w.Events(w.Context(), q))), 1)
 	}
 	w.same("of another number", len(collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: text[1:]}))), 0)
-	sink, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "long"}, &inbox.StartPosition{})
-	w.must(err)
-	_, err = w.Advance(w.Context(), sink.ID, 10, func([]inbox.Event) bool { return true })
-	w.must(err)
+	sink := have(w.OpenSink(w.Context(), inbox.SinkKey{Name: "long"}, &inbox.StartPosition{}))(w)
+	have(w.Advance(w.Context(), sink.ID, 10, func([]inbox.Event) bool { return true }))(w)
 
 	seen := eventSighting(1, "1Z1", text)
 	seen.Status, seen.StatusLabel, seen.StatusTrack, seen.LatestEvent, seen.CarrierCode = text, text, text, text, text
 	w.follow(seen, eventSighting(1, text, text))
-	found, err := w.Find(w.Context(), account, "", "1Z1")
-	w.must(err)
-	w.same("known", len(found), 1)
+	w.same("known", len(have(w.Find(w.Context(), account, "", "1Z1"))(w)), 1)
 }

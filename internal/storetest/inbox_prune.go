@@ -34,8 +34,7 @@ func prunesBytesAndNothingElse(w *world) {
 		}
 	}
 	before := collect(w, w.Events(w.Context(), inbox.Query{}))
-	p, err := w.Prune(w.Context(), sent.Add(2*time.Hour))
-	w.must(err)
+	p := have(w.Prune(w.Context(), sent.Add(2*time.Hour)))(w)
 	if p.Deliveries != 2 || p.Refused != 2 || p.Bytes < bytes || p.Bytes > bytes+100 {
 		w.Errorf("pruned %+v; want 2 deliveries of about %d bytes, and 2 refusals", p, bytes)
 	}
@@ -46,13 +45,11 @@ func prunesBytesAndNothingElse(w *world) {
 		}
 	}
 	w.same("events", after, before)
-	d, err := w.Delivery(w.Context(), 1)
-	w.must(err)
+	d := have(w.Delivery(w.Context(), 1))(w)
 	if d.Body != nil || d.Header != nil || d.Verified != inbox.Yes || d.Path == "" {
 		w.Errorf("pruned delivery %+v; want it without body and header", d)
 	}
-	p, err = w.Prune(w.Context(), sent.Add(2*time.Hour))
-	w.must(err)
+	p = have(w.Prune(w.Context(), sent.Add(2*time.Hour)))(w)
 	w.same("pruned again", p, inbox.PruneResult{})
 	// What comes again is still compared with what came first.
 	w.same("the same again", w.put("["+event(uuid(0), "")+"]", inbox.Yes).Rows[0].Mark, inbox.Duplicate)
@@ -70,10 +67,8 @@ func prunesUnverifiedRows(w *world) {
 	learned := delivery("["+event(uuid(2), "")+"]", inbox.Unknown)
 	receipt := w.putInto(w.Store, learned)
 	learned.Seq, learned.Verified = receipt.Delivery, inbox.Yes
-	_, err := w.SetVerdict(w.Context(), learned)
-	w.must(err)
-	p, err := w.Prune(w.Context(), sent.Add(time.Minute))
-	w.must(err)
+	have(w.SetVerdict(w.Context(), learned))(w)
+	p := have(w.Prune(w.Context(), sent.Add(time.Minute)))(w)
 	if want := bytesOf(forged) + bytesOf(learned); p.Deliveries != 2 || p.Bytes < want || p.Bytes > want+100 {
 		w.Errorf("pruned %+v; want 2 deliveries of about %d bytes", p, want)
 	}
@@ -82,17 +77,13 @@ func prunesUnverifiedRows(w *world) {
 		left = append(left, fmt.Sprintf("%d of %s: %s %s", e.Seq, e.ID(), e.Verified, e.Mark))
 	}
 	w.same("rows", left, []string{"4 of 2: unknown duplicate", "6 of 3: yes "})
-	d, err := w.Delivery(w.Context(), 1)
-	w.must(err)
+	d := have(w.Delivery(w.Context(), 1))(w)
 	if d.Path != "" || d.RawQuery != "" || d.Body != nil {
 		w.Errorf("the pruned delivery has a path of %d bytes and a query of %d", len(d.Path), len(d.RawQuery))
 	}
 	w.same("number of the next row", w.put("[{}]", inbox.No).Rows[0].Seq, int64(7))
-	_, err = w.Prune(w.Context(), time.Now().Add(time.Hour))
-	w.must(err)
-	bytes, err := w.UnverifiedBytes(w.Context())
-	w.must(err)
-	w.same("what is counted of one row", bytes, int64(inbox.RowBytes))
+	have(w.Prune(w.Context(), time.Now().Add(time.Hour)))(w)
+	w.same("what is counted of one row", have(w.UnverifiedBytes(w.Context()))(w), int64(inbox.RowBytes))
 	w.same("number of the next row", w.put("[{}]", inbox.No).Rows[0].Seq, int64(8))
 }
 
@@ -103,8 +94,7 @@ func countsUnverifiedBytes(w *world) {
 		for _, d := range ds {
 			least += bytesOf(d)
 		}
-		got, err := w.UnverifiedBytes(w.Context())
-		w.must(err)
+		got := have(w.UnverifiedBytes(w.Context()))(w)
 		if got < least || got > least+int64(len(ds)*100) {
 			w.Errorf("%s: %d bytes; want about %d", what, got, least)
 		}
@@ -118,8 +108,7 @@ func countsUnverifiedBytes(w *world) {
 	w.putInto(w.Store, unknown)
 	w.refuse(no)
 	want("not verified", no, unknown)
-	_, err := w.Prune(w.Context(), sent.Add(time.Minute))
-	w.must(err)
+	have(w.Prune(w.Context(), sent.Add(time.Minute)))(w)
 	want("pruned", unknown)
 }
 
@@ -133,22 +122,17 @@ func readmitsOnce(w *world) {
 	w.same("refused", len(refused), 2)
 	genuine := delivery(string(d.Body), inbox.Yes)
 	rows := inbox.Prepare(genuine, webhook.Decode(genuine.Body))
-	r, err := w.Readmit(w.Context(), refused[0].Seq, genuine, rows)
-	w.must(err)
+	r := have(w.Readmit(w.Context(), refused[0].Seq, genuine, rows))(w)
 	w.same("receipt", r, inbox.Receipt{Delivery: 2, Rows: []inbox.Placement{{Seq: 2, Mark: inbox.Current}, {Seq: 3, Mark: inbox.Anomaly}}})
-	_, err = w.Readmit(w.Context(), refused[0].Seq, genuine, rows)
+	_, err := w.Readmit(w.Context(), refused[0].Seq, genuine, rows)
 	w.is("again", err, inbox.ErrNoDelivery)
 	w.same("marks", w.marks(), []inbox.Mark{inbox.Superseded, inbox.Current, inbox.Anomaly})
 	left := collect(w, w.Refused(w.Context(), 0))
 	if len(left) != 1 || left[0].Seq != refused[1].Seq {
 		w.Errorf("%d refusals are left; want the other one", len(left))
 	}
-	got, err := w.Delivery(w.Context(), 2)
-	w.must(err)
-	w.same("body", string(got.Body), string(d.Body))
-	became, err := w.Readmitted(w.Context(), refused[0].Seq)
-	w.must(err)
-	w.same("became", became, int64(2))
+	w.same("body", string(have(w.Delivery(w.Context(), 2))(w).Body), string(d.Body))
+	w.same("became", have(w.Readmitted(w.Context(), refused[0].Seq))(w), int64(2))
 	_, err = w.Readmitted(w.Context(), refused[1].Seq)
 	w.is("not readmitted", err, inbox.ErrNoDelivery)
 }

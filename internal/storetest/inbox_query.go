@@ -126,11 +126,9 @@ func bodyOfLoopMayCallTheStore(w *world) {
 func countsWhatThereIs(w *world) {
 	count := func(want inbox.Counts) {
 		w.Helper()
-		got, err := w.Counts(w.Context(), true)
-		w.must(err)
+		got := have(w.Counts(w.Context(), true))(w)
 		w.same("counts", got, want)
-		got, err = w.Counts(w.Context(), false)
-		w.must(err)
+		got = have(w.Counts(w.Context(), false))(w)
 		w.same("counts without rows", got, inbox.Counts{Deliveries: want.Deliveries, Refused: want.Refused, LastEvent: want.LastEvent, Rows: map[inbox.Mark]int64{}})
 	}
 	count(inbox.Counts{Rows: map[inbox.Mark]int64{}})

@@ -10,8 +10,7 @@ func (w *world) setVerdict(seq int64, verified inbox.Verified) inbox.Receipt {
 	w.Helper()
 	d := delivery("not read", verified)
 	d.Seq, d.Path, d.Header = seq, "/not/read", nil
-	r, err := w.SetVerdict(w.Context(), d)
-	w.must(err)
+	r := have(w.SetVerdict(w.Context(), d))(w)
 	w.same("delivery of the receipt", r.Delivery, seq)
 	return r
 }
@@ -19,8 +18,7 @@ func (w *world) setVerdict(seq int64, verified inbox.Verified) inbox.Receipt {
 func verifiedAgainAreReleasedOnce(w *world) {
 	body := "[" + event(uuid(1), "") + ", 7, " + event(uuid(2), "") + "," + event(uuid(2), "") + "]"
 	was := w.put(body, inbox.Unknown)
-	before, err := w.Delivery(w.Context(), was.Delivery)
-	w.must(err)
+	before := have(w.Delivery(w.Context(), was.Delivery))(w)
 
 	// Refused by the new scheme: the same rows, told apart.
 	w.same("rows", len(w.setVerdict(was.Delivery, inbox.No).Rows), 0)
@@ -44,18 +42,15 @@ func verifiedAgainAreReleasedOnce(w *world) {
 		e.Seq, e.Delivery, e.Mark = r.Rows[i].Seq, was.Delivery, r.Rows[i].Mark
 		w.same("event", news[i], e)
 	}
-	odd, err := w.Event(w.Context(), 2)
-	w.must(err)
-	w.same("anomaly verified", odd.Verified, inbox.Yes)
+	w.same("anomaly verified", have(w.Event(w.Context(), 2))(w).Verified, inbox.Yes)
 
-	after, err := w.Delivery(w.Context(), was.Delivery)
-	w.must(err)
+	after := have(w.Delivery(w.Context(), was.Delivery))(w)
 	before.Verified, before.Scheme, before.SecretName, before.BodyAuthenticated = inbox.Yes, "mine", "env:SECRET", true
 	w.same("delivery", after, before)
 	w.kill()
 	w.same("rows after all", len(w.marks()), 7)
 
-	_, err = w.SetVerdict(w.Context(), inbox.Delivery{Seq: 99, Verified: inbox.Yes})
+	_, err := w.SetVerdict(w.Context(), inbox.Delivery{Seq: 99, Verified: inbox.Yes})
 	w.is("no such delivery", err, inbox.ErrNoDelivery)
 }
 
@@ -97,13 +92,10 @@ func verifiedAgainAreCompared(w *world) {
 
 func verifiedStaysVerified(w *world) {
 	was := w.put("["+event(uuid(1), "")+"]", inbox.Yes)
-	before, err := w.Delivery(w.Context(), was.Delivery)
-	w.must(err)
+	before := have(w.Delivery(w.Context(), was.Delivery))(w)
 	for _, verified := range []inbox.Verified{inbox.No, inbox.Unknown, inbox.Yes} {
 		w.same("rows", len(w.setVerdict(was.Delivery, verified).Rows), 0)
 	}
-	after, err := w.Delivery(w.Context(), was.Delivery)
-	w.must(err)
-	w.same("delivery", after, before)
+	w.same("delivery", have(w.Delivery(w.Context(), was.Delivery))(w), before)
 	w.same("marks", w.marks(), []inbox.Mark{inbox.Current})
 }

@@ -33,8 +33,7 @@ var accountTests = map[string]func(*world){
 		ctx := w.Context()
 		see := func(name, key string, want ledger.KeyStatus) {
 			w.Helper()
-			got, err := w.LookUpKey(ctx, name, key)
-			w.must(err)
+			got := have(w.LookUpKey(ctx, name, key))(w)
 			w.same("news of "+key+" for "+name, got, want)
 		}
 		see(account, "k1", ledger.KeyStatus{})
@@ -59,17 +58,13 @@ var accountTests = map[string]func(*world){
 	"NamesAreThoseWithRuns": func(w *world) {
 		w.must(w.TrustKey(w.Context(), "other", "k1"))
 		w.run(plan(), entries(1, 1)...)
-		got, err := w.AccountNames(w.Context())
-		w.must(err)
-		w.same("names", got, []string{account})
+		w.same("names", have(w.AccountNames(w.Context()))(w), []string{account})
 	},
 	"ProofsAreKeptByAccount":   proofs,
 	"UnknownRowsWaitForAProof": rowsWaitForAProof,
 	"KeySurvivesTheProcess": func(w *world) {
 		w.must(w.TrustKey(w.Context(), account, "k1"))
 		w.kill()
-		got, err := w.LookUpKey(w.Context(), account, "k1")
-		w.must(err)
-		w.same("news", got, ledger.KeyStatus{Seen: true})
+		w.same("news", have(w.LookUpKey(w.Context(), account, "k1"))(w), ledger.KeyStatus{Seen: true})
 	},
 }

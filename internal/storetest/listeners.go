@@ -10,8 +10,7 @@ import (
 func knowsListenersThatLive(w *world) {
 	running := func(s Store) []inbox.Listener {
 		w.Helper()
-		all, err := s.RunningListeners(w.Context())
-		w.must(err)
+		all := have(s.RunningListeners(w.Context()))(w)
 		slices.SortFunc(all, func(a, b inbox.Listener) int { return cmp.Compare(a.URL, b.URL) })
 		return all
 	}

@@ -34,17 +34,12 @@ func textsThatNoneKeepsFindNothing(w *world) {
 	run := w.rejected(parcel(2, "A", "bad-1"))
 	w.put("["+event(uuid(1), "")+"]", inbox.Yes)
 	for _, bad := range []string{"R\xff", "R\x00", "\x00'", "\xff*", "R\xff*"} {
-		found, err := w.Find(w.Context(), account, bad, "")
-		w.must(err)
-		byNumber, err := w.FindAll(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}})
-		w.must(err)
+		found := have(w.Find(w.Context(), account, bad, ""))(w)
+		byNumber := have(w.FindAll(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}}))(w)
 		w.same("found", len(found)+len(byNumber[0])+len(byNumber[1]), 0)
-		dismissed, err := w.Dismiss(w.Context(), run.ID, bad)
-		w.must(err)
-		reopened, err := w.Reopen(w.Context(), run.ID, ledger.Rejected, bad)
-		w.must(err)
-		erased, err := w.Erase(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}}, false)
-		w.must(err)
+		dismissed := have(w.Dismiss(w.Context(), run.ID, bad))(w)
+		reopened := have(w.Reopen(w.Context(), run.ID, ledger.Rejected, bad))(w)
+		erased := have(w.Erase(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}}, false))(w)
 		w.same("changed", dismissed+reopened+erased.Rows, int64(0))
 		for _, f := range []ledger.Filter{
 			{ReferIDs: []string{bad}},
@@ -153,8 +148,7 @@ func filtersAmongMany(w *world) {
 	w.run(p, entries(9400, 9900)...)
 	check("with some more", 9500)
 	counts := map[string]int64{}
-	all, err := w.countByStatus(account)
-	w.must(err)
+	all := have(w.countByStatus(account))(w)
 	for _, c := range all {
 		counts[string(c.Phase)+" "+c.StatusLabel] += c.Trackings
 	}
@@ -185,8 +179,7 @@ func countsByStatus(w *world) {
 	w.run(plan(), entries(1, 5)...)
 	counts := func(account string) []string {
 		w.Helper()
-		all, err := w.countByStatus(account)
-		w.must(err)
+		all := have(w.countByStatus(account))(w)
 		lines := []string{}
 		for _, c := range all {
 			lines = append(lines, fmt.Sprintf("%d %s %s/%s/%s", c.Trackings, c.Phase, c.Status, c.StatusLabel, c.StatusTrack))
@@ -210,8 +203,7 @@ func countsByStatus(w *world) {
 	w.kill()
 	w.same("in another process", counts(account), want)
 	total := int64(0)
-	all, err := w.countByStatus(account)
-	w.must(err)
+	all := have(w.countByStatus(account))(w)
 	for _, c := range all {
 		total += c.Trackings
 	}

@@ -101,8 +101,7 @@ func (m *modelled) stage(open bool) {
 	p := plan()
 	p.BatchSize = 1 + m.rng.IntN(5)
 	p.CheckFirst = m.rng.IntN(4) == 0
-	staging, err := m.Stage(m.Context(), p)
-	m.must(err)
+	staging := have(m.Stage(m.Context(), p))(m.world)
 	run := &modelRun{Run: ledger.Run{Plan: p}, keys: map[tracking.Key]bool{}}
 	first := map[tracking.Key]ledger.Entry{}
 	added := map[tracking.Key]*modelRow{}
@@ -118,8 +117,7 @@ func (m *modelled) stage(open bool) {
 				want = append(want, c)
 			}
 		}
-		got, err := staging.Add(m.Context(), all)
-		m.must(err)
+		got := have(staging.Add(m.Context(), all))(m.world)
 		if !slices.Equal(got, want) {
 			m.Errorf("conflicts %v, want %v", got, want)
 		}
@@ -128,8 +126,7 @@ func (m *modelled) stage(open bool) {
 		m.must(staging.Discard(m.Context()))
 		return
 	}
-	got, err := staging.Open(m.Context())
-	m.must(err)
+	got := have(staging.Open(m.Context()))(m.world)
 	run.ID, run.Created = got.ID, got.Created
 	m.same("run", got, run.Run)
 	for key, row := range added {
@@ -186,8 +183,7 @@ func (m *modelled) claimSome() {
 	run := m.anyRun()
 	n := 1 + m.rng.IntN(3)
 	size := 1 + m.rng.IntN(5)
-	batches, err := m.Claim(m.Context(), run.ID, n, size)
-	m.must(err)
+	batches := have(m.Claim(m.Context(), run.ID, n, size))(m.world)
 	left := 0
 	for _, row := range m.rows {
 		if row.sentBy == run.ID && row.state == ledger.Pending {
@@ -290,9 +286,7 @@ func (m *modelled) resolveSome() {
 		}
 	}
 	m.same("unknown", unknown, want)
-	held, err := m.Resolve(m.Context(), run.ID, findings)
-	m.must(err)
-	m.same("held", held, int64(len(findings)))
+	m.same("held", have(m.Resolve(m.Context(), run.ID, findings))(m.world), int64(len(findings)))
 }
 
 // reopenSome makes what a run's input has rejected or unknown pending.
@@ -309,9 +303,7 @@ func (m *modelled) reopenSome() {
 			want++
 		}
 	}
-	got, err := m.Reopen(m.Context(), run.ID, from, "")
-	m.must(err)
-	m.same("reopened", got, want)
+	m.same("reopened", have(m.Reopen(m.Context(), run.ID, from, ""))(m.world), want)
 }
 
 func (m *modelled) dieAndRecover() {
@@ -324,9 +316,7 @@ func (m *modelled) dieAndRecover() {
 			want++
 		}
 	}
-	got, err := m.Recover(m.Context())
-	m.must(err)
-	m.same("recovered", got, want)
+	m.same("recovered", have(m.Recover(m.Context()))(m.world), want)
 }
 
 // compare asks the store all that the model knows.

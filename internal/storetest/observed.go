@@ -32,8 +32,7 @@ func met(kind observed.Kind, name string, minutes int) observed.Entry {
 // register returns the entries of an origin, a line each.
 func (w *world) register(of observed.Origin) []string {
 	w.Helper()
-	all, err := w.Observed.Observed(w.Context(), of)
-	w.must(err)
+	all := have(w.Observed.Observed(w.Context(), of))(w)
 	var lines []string
 	for _, e := range all {
 		lines = append(lines, fmt.Sprintf("%s %s: %d, %v-%v, %v", e.Kind, e.Value, e.Count, e.First.Sub(sent).Minutes(), e.Last.Sub(sent).Minutes(), e.Documented))
@@ -88,8 +87,7 @@ func observationsAddUpTogether(w *world) {
 		})
 	}
 	both.Wait()
-	all, err := w.Observed.Observed(w.Context(), observed.Origin{Account: account})
-	w.must(err)
+	all := have(w.Observed.Observed(w.Context(), observed.Origin{Account: account}))(w)
 	var sum int64
 	for _, e := range all {
 		sum += e.Count
@@ -104,8 +102,8 @@ func eventsAreObservedOnce(w *world) {
 	}
 	observe := func(from, to int64, want bool) {
 		w.Helper()
-		moved, err := w.Observed.ObserveEvents(ctx, []observed.Entry{met(observed.EventKind, "x", 1)}, []observed.Entry{met(observed.EventKind, "y", 1)}, from, to)
-		w.must(err)
+		verified, unverified := []observed.Entry{met(observed.EventKind, "x", 1)}, []observed.Entry{met(observed.EventKind, "y", 1)}
+		moved := have(w.Observed.ObserveEvents(ctx, verified, unverified, from, to))(w)
 		w.same("moved", moved, want)
 	}
 	observe(0, 2, true)

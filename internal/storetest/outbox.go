@@ -65,8 +65,7 @@ func (w *world) deliver(numbers ...string) int64 {
 
 func (w *world) sink(from *inbox.StartPosition) int64 {
 	w.Helper()
-	s, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:1/"}, from)
-	w.must(err)
+	s := have(w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:1/"}, from))(w)
 	return s.ID
 }
 
@@ -77,8 +76,7 @@ func (w *world) advance(sink int64, wants func([]inbox.Event) bool) []int64 {
 	w.Helper()
 	var taken []int64
 	for {
-		p, err := w.Advance(w.Context(), sink, 3, wants)
-		w.must(err)
+		p := have(w.Advance(w.Context(), sink, 3, wants))(w)
 		if p.Read == 0 {
 			return taken
 		}
@@ -107,8 +105,7 @@ func (w *world) settleEntry(l inbox.OutboxEntry, d inbox.Disposition) {
 // onlySink returns the one sink there is.
 func (w *world) onlySink() inbox.Sink {
 	w.Helper()
-	sinks, err := w.Sinks(w.Context())
-	w.must(err)
+	sinks := have(w.Sinks(w.Context()))(w)
 	if len(sinks) != 1 {
 		w.Fatalf("%d sinks", len(sinks))
 	}
@@ -132,16 +129,13 @@ func sinksStartWhereAsked(w *world) {
 		{&inbox.StartPosition{Since: sent.Add(time.Second)}, 4},
 	} {
 		key := inbox.SinkKey{Name: "forward", URL: fmt.Sprint("http://", i)}
-		s, err := w.OpenSink(w.Context(), key, c.from)
-		w.must(err)
+		s := have(w.OpenSink(w.Context(), key, c.from))(w)
 		if s.SinkKey != key || !s.New || s.Cursor != c.cursor || s.Unread != 4-c.cursor {
 			w.Errorf("from %v: %+v; want the cursor at %d", c.from, s, c.cursor)
 		}
 	}
-	sinks, err := w.Sinks(w.Context())
-	w.must(err)
-	w.same("sinks", len(sinks), 7)
-	_, err = w.Advance(w.Context(), 99, 1, all)
+	w.same("sinks", len(have(w.Sinks(w.Context()))(w)), 7)
+	_, err := w.Advance(w.Context(), 99, 1, all)
 	w.is("no such sink", err, inbox.ErrNoSink)
 	_, err = w.SkipBacklog(w.Context(), 99)
 	w.is("no such sink", err, inbox.ErrNoSink)
@@ -152,21 +146,18 @@ func sinksAreFoundByKey(w *world) {
 	base := inbox.SinkKey{Name: "forward", URL: "http://a", Filter: "event=x"}
 	seen := map[int64]bool{}
 	for _, k := range []inbox.SinkKey{base, {Name: "follow", URL: base.URL, Filter: base.Filter}, {Name: base.Name, URL: "http://b", Filter: base.Filter}, {Name: base.Name, URL: base.URL}} {
-		s, err := w.OpenSink(w.Context(), k, &inbox.StartPosition{})
-		w.must(err)
+		s := have(w.OpenSink(w.Context(), k, &inbox.StartPosition{}))(w)
 		seen[s.ID] = true
 		w.advance(s.ID, all)
 	}
 	w.same("sinks of their own", len(seen), 4)
 	w.kill()
 	w.deliver("1Z2")
-	s, err := w.OpenSink(w.Context(), base, nil)
-	w.must(err)
+	s := have(w.OpenSink(w.Context(), base, nil))(w)
 	if s.New || s.Cursor != 1 || s.Unread != 1 || s.Waiting != 1 || s.Oldest.IsZero() {
 		w.Errorf("resumed at %+v", s)
 	}
-	s, err = w.OpenSink(w.Context(), base, &inbox.StartPosition{})
-	w.must(err)
+	s = have(w.OpenSink(w.Context(), base, &inbox.StartPosition{}))(w)
 	if s.New || s.Cursor != 0 || s.Unread != 2 || s.Waiting != 1 {
 		w.Errorf("set back to %+v", s)
 	}
@@ -255,9 +246,7 @@ func deadEntriesAreKept(w *world) {
 	w.settleEntry(dead[0], inbox.Retry)
 	dead = collect(w, w.DeadEntries(w.Context()))
 	w.same("failed once more", dead[0].Failures, 2)
-	n, err := w.SkipBacklog(w.Context(), sink)
-	w.must(err)
-	w.same("skipped", n, int64(0))
+	w.same("skipped", have(w.SkipBacklog(w.Context(), sink))(w), int64(0))
 	w.settleEntry(dead[0], inbox.Sent)
 	w.same("sent after all", len(collect(w, w.DeadEntries(w.Context()))), 0)
 }
@@ -290,9 +279,7 @@ func skippingKeepsClaimed(w *world) {
 	w.deliver("B")
 	w.advance(sink, all)
 	w.deliver("C")
-	n, err := w.SkipBacklog(w.Context(), sink)
-	w.must(err)
-	w.same("skipped", n, int64(2))
+	w.same("skipped", have(w.SkipBacklog(w.Context(), sink))(w), int64(2))
 	if s := w.onlySink(); s.Unread != 0 || s.Waiting != 1 {
 		w.Errorf("%+v", s)
 	}
@@ -312,9 +299,7 @@ func skippingRemovesDeadClaims(w *world) {
 	w.claimEntries(sink)
 	w.h.Kill(w, w.Store)
 	w.Store = other
-	n, err := w.SkipBacklog(w.Context(), sink)
-	w.must(err)
-	w.same("skipped", n, int64(2))
+	w.same("skipped", have(w.SkipBacklog(w.Context(), sink))(w), int64(2))
 	last := w.deliver("A")
 	w.advance(sink, all)
 	w.same("nothing is before it", firstOf(w.claimEntries(sink)), []int64{last})

@@ -29,8 +29,7 @@ func allIsSentInOrderAfterKills(w *world) {
 				p.receive()
 			}
 		case 1:
-			_, err := w.Advance(w.Context(), p.sink, 1+p.random.IntN(4), all)
-			w.must(err)
+			have(w.Advance(w.Context(), p.sink, 1+p.random.IntN(4), all))(w)
 		case 2:
 			entries, _, err := w.ClaimEntries(w.Context(), p.sink, 1+p.random.IntN(3), time.Now().Add(time.Hour))
 			w.must(err)

@@ -131,29 +131,23 @@ func pruningKeepsWaiting(w *world) {
 	w.settleEntry(entries[0], inbox.Sent)
 	w.settleEntry(entries[1], inbox.GivenUp)
 	w.settleEntry(entries[2], inbox.Retry)
-	p, err := w.Prune(w.Context(), sent.Add(time.Hour))
-	w.must(err)
+	p := have(w.Prune(w.Context(), sent.Add(time.Hour)))(w)
 	w.same("pruned", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{2, 1, 2})
 	w.same("given up", len(collect(w, w.DeadEntries(w.Context()))), 0)
 	for seq, want := range map[int64]bool{sentOne: false, dead: false, waits: true, mine: true} {
-		d, err := w.Delivery(w.Context(), seq)
-		w.must(err)
-		w.same(fmt.Sprint("kept ", seq), d.Body != nil, want)
+		w.same(fmt.Sprint("kept ", seq), have(w.Delivery(w.Context(), seq))(w).Body != nil, want)
 	}
 	w.same("sent", w.sendAll(sink), []int64{waits})
-	p, err = w.Prune(w.Context(), sent.Add(time.Hour))
-	w.must(err)
+	p = have(w.Prune(w.Context(), sent.Add(time.Hour)))(w)
 	w.same("then", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{1, 0, 1})
 	w.settleEntry(entries[3], inbox.Sent)
 	// What is pruned before a cursor comes to it is given up, and goes next.
 	late := w.deliver("E")
-	_, err = w.Prune(w.Context(), sent.Add(time.Hour))
-	w.must(err)
+	have(w.Prune(w.Context(), sent.Add(time.Hour)))(w)
 	w.same("late", w.advance(sink, all), []int64{late})
 	_, entries = w.claimEntries(sink)
 	w.settleEntry(entries[0], inbox.GivenUp)
-	p, err = w.Prune(w.Context(), sent.Add(time.Hour))
-	w.must(err)
+	p = have(w.Prune(w.Context(), sent.Add(time.Hour)))(w)
 	w.same("at last", []int64{p.Deliveries, p.Dead, p.Waiting}, []int64{0, 1, 0})
 }
 
@@ -167,8 +161,7 @@ func eachIsSentOnceWheneverItVerifies(w *world) {
 		}
 	}()
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // not a secret
-	loose, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/"}, nil)
-	w.must(err)
+	loose := have(w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/"}, nil))(w)
 	sinks := []*releaseSender{{world: w, sink: w.sink(nil), wants: acceptVerified, sent: map[int64]int{}}, {world: w, sink: loose.ID, wants: all, sent: map[int64]int{}}}
 	var open, received []int64
 	for range 400 {
@@ -257,14 +250,11 @@ func pruningWaitsForCursorsForADay(w *world) {
 	seq := w.putInto(w.Store, late).Delivery
 	prune := func(what string, pruned, waiting int64) {
 		w.Helper()
-		p, err := w.Prune(w.Context(), time.Now())
-		w.must(err)
+		p := have(w.Prune(w.Context(), time.Now()))(w)
 		w.same(what, []int64{p.Deliveries, p.Waiting}, []int64{pruned, waiting})
 	}
 	prune("not passed", 1, 1)
-	d, err := w.Delivery(w.Context(), old)
-	w.must(err)
-	w.same("pruned", d.Body == nil, true)
+	w.same("pruned", have(w.Delivery(w.Context(), old))(w).Body == nil, true)
 	w.advance(sink, acceptVerified)
 	w.setVerdict(seq, inbox.Yes)
 	prune("released", 0, 1)

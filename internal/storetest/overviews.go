@@ -13,17 +13,13 @@ import (
 // store tells of its delivery.
 func (w *world) overviews(r inbox.DeliveryRange) []inbox.Overview {
 	w.Helper()
-	all, err := w.Overviews.Overviews(w.Context(), r)
-	w.must(err)
-	bodies, err := w.Bodies(w.Context(), r)
-	w.must(err)
+	all := have(w.Overviews.Overviews(w.Context(), r))(w)
+	bodies := have(w.Bodies(w.Context(), r))(w)
 	r.Bare = true
-	bare, err := w.Overviews.Overviews(w.Context(), r)
-	w.must(err)
+	bare := have(w.Overviews.Overviews(w.Context(), r))(w)
 	w.same("number of bare ones", len(bare), len(all))
 	for i, o := range all {
-		d, err := w.Delivery(w.Context(), o.Seq)
-		w.must(err)
+		d := have(w.Delivery(w.Context(), o.Seq))(w)
 		body, kept := bodies[o.Seq]
 		if kept != (d.Body != nil) || !bytes.Equal(body, d.Body) || kept && o.Size != int64(len(d.Body)) || !kept && o.Size != -1 {
 			w.Errorf("delivery %d of %d bytes: body %q, size %d", o.Seq, len(d.Body), body, o.Size)
@@ -41,8 +37,7 @@ func (w *world) overviews(r inbox.DeliveryRange) []inbox.Overview {
 		}
 		w.same("number of events", o.EventCount, len(events))
 		w.same("events", o.Events, events[:min(len(events), inbox.MaxOverviewEvents)])
-		of, err := w.ForwardingsOf(w.Context(), o.Seq)
-		w.must(err)
+		of := have(w.ForwardingsOf(w.Context(), o.Seq))(w)
 		if len(of) == 0 {
 			of = nil
 		}
@@ -91,8 +86,7 @@ func listsWithoutBodies(w *world) {
 	} {
 		w.same(name, numbersOf(w.overviews(c.r)), c.want)
 	}
-	_, err := w.Prune(w.Context(), sent.Add(time.Hour))
-	w.must(err)
+	have(w.Prune(w.Context(), sent.Add(time.Hour)))(w)
 	w.same("pruned", w.overviews(inbox.DeliveryRange{Limit: 1})[0].Size, int64(-1))
 }
 
@@ -114,8 +108,8 @@ func listsWhatWasForwarded(w *world) {
 		w.deliver("A")
 	}
 	sink := w.sink(&inbox.StartPosition{})
-	other, err := w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/", Filter: "event=x"}, &inbox.StartPosition{})
-	w.must(err)
+	key := inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/", Filter: "event=x"}
+	other := have(w.OpenSink(w.Context(), key, &inbox.StartPosition{}))(w)
 	w.overviews(inbox.DeliveryRange{})
 	w.advance(sink, all)
 	for _, d := range []inbox.Disposition{inbox.Sent, inbox.GivenUp, inbox.Retry} {
@@ -124,8 +118,7 @@ func listsWhatWasForwarded(w *world) {
 		w.overviews(inbox.DeliveryRange{})
 	}
 	w.claimEntries(sink)
-	_, err = w.Advance(w.Context(), other.ID, 2, func([]inbox.Event) bool { return false })
-	w.must(err)
+	have(w.Advance(w.Context(), other.ID, 2, func([]inbox.Event) bool { return false }))(w)
 	var got []string
 	for _, o := range w.overviews(inbox.DeliveryRange{}) {
 		parts := []string{fmt.Sprint(o.Seq)}
@@ -154,15 +147,13 @@ func listsRefused(w *world) {
 	first, second := delivery("\x00\xff", inbox.No), delivery("", inbox.No)
 	second.Anomaly = "odd"
 	a, b := w.refuse(first), w.refuse(second)
-	all, err := w.Overviews.Overviews(w.Context(), inbox.DeliveryRange{Refused: true})
-	w.must(err)
+	all := have(w.Overviews.Overviews(w.Context(), inbox.DeliveryRange{Refused: true}))(w)
 	first.Seq, second.Seq = a, b
 	for i, d := range []inbox.Delivery{second, first} {
 		size := int64(len(d.Body))
 		d.Header, d.Body = nil, nil
 		w.same("refused", all[i], inbox.Overview{Delivery: d, Size: size})
 	}
-	bodies, err := w.Bodies(w.Context(), inbox.DeliveryRange{Refused: true, From: a, To: a})
-	w.must(err)
+	bodies := have(w.Bodies(w.Context(), inbox.DeliveryRange{Refused: true, From: a, To: a}))(w)
 	w.same("bodies", bodies, map[int64][]byte{a: []byte("\x00\xff")})
 }

@@ -15,8 +15,7 @@ import (
 // refuse puts a refused delivery and returns its number.
 func (w *world) refuse(d inbox.Delivery) int64 {
 	w.Helper()
-	seq, err := w.PutRefused(w.Context(), d)
-	w.must(err)
+	seq := have(w.PutRefused(w.Context(), d))(w)
 	return seq
 }
 
@@ -52,18 +51,19 @@ func refusedAreBoundInNumber(w *world) {
 	wg.Wait()
 	got := collect(w, w.Refused(w.Context(), 0))
 	w.same("kept", len(got), inbox.MaxRefused)
-	c, err := w.Counts(w.Context(), false)
-	w.must(err)
-	w.same("dropped", c.RefusedDropped, int64(80))
+	w.same("dropped", have(w.Counts(w.Context(), false))(w).RefusedDropped, int64(80))
 }
 
 // Forgeries of the same address and minute do not wash genuine deliveries out, come they before or after:
 // all leave their share.
 func refusedLeaveTheirShare(w *world) {
 	w.flood(lateSecrets, lateSecret)
-	kept := map[int64]bool{}
-	for n := range 6000 {
-		kept[w.refuse(junk(fmt.Sprintf("%s:%d", sender, n), webhook.ReasonSignatureMismatch))] = true
+	forged := func(n int) inbox.Delivery {
+		return junk(fmt.Sprintf("%s:%d", sender, n), webhook.ReasonSignatureMismatch)
+	}
+	kept := w.flood(5700, forged)
+	for n := range 300 {
+		kept[w.refuse(forged(n))] = true
 	}
 	genuine, all := 0, 0
 	for d, err := range w.Refused(w.Context(), 0) {
@@ -157,11 +157,8 @@ func allWritersConcurrently(w *world) {
 		}
 	}
 	wg.Wait()
-	c, err := w.Counts(w.Context(), true)
-	w.must(err)
+	c := have(w.Counts(w.Context(), true))(w)
 	w.same("deliveries", c.Deliveries, int64(2*each))
 	w.same("refused", c.Refused, int64(2*each))
-	counts, err := w.CountRows(w.Context(), run.ID)
-	w.must(err)
-	w.same("accepted", counts.Accepted, int64(3*each))
+	w.same("accepted", have(w.CountRows(w.Context(), run.ID))(w).Accepted, int64(3*each))
 }

@@ -30,22 +30,29 @@ func junk(address string, reason webhook.Reason) inbox.Delivery {
 	return d
 }
 
-// flood refuses n deliveries, many at once.
-func (w *world) flood(n int, next func(n int) inbox.Delivery) {
+// flood refuses n deliveries, many at once, and returns the numbers of those kept at first.
+func (w *world) flood(n int, next func(n int) inbox.Delivery) map[int64]bool {
 	w.Helper()
 	var wg sync.WaitGroup
+	var mu sync.Mutex
+	kept := map[int64]bool{}
 	var done atomic.Int64
 	for range 512 {
 		wg.Go(func() {
 			for i := int(done.Add(1)); i <= n; i = int(done.Add(1)) {
-				if _, err := w.PutRefused(w.Context(), next(i)); err != nil {
+				seq, err := w.PutRefused(w.Context(), next(i))
+				if err != nil {
 					w.Errorf("put: %v", err)
 					return
 				}
+				mu.Lock()
+				kept[seq] = true
+				mu.Unlock()
 			}
 		})
 	}
 	wg.Wait()
+	return kept
 }
 
 // genuineLeft checks that all genuine deliveries are kept whole, within the
@@ -82,8 +89,7 @@ func (w *world) genuineLeft() []int64 {
 func refusedSurviveJunk(w *world) {
 	known := delivery("["+event(uuid(1), "")+"]", inbox.Yes)
 	known.RemoteAddr = sender + ":443"
-	_, err := w.Put(w.Context(), known, inbox.Prepare(known, webhook.Decode(known.Body)))
-	w.must(err)
+	have(w.Put(w.Context(), known, inbox.Prepare(known, webhook.Decode(known.Body))))(w)
 	w.flood(junkRequests+lateSecrets, func(n int) inbox.Delivery {
 		if n%(junkRequests/lateSecrets+1) == 0 {
 			return lateSecret(n / (junkRequests/lateSecrets + 1))
@@ -102,8 +108,7 @@ func refusedSurviveJunk(w *world) {
 		for d, err := range w.Refused(w.Context(), seq-1) {
 			w.must(err)
 			d.Seq, d.Verified, d.Reason = 0, inbox.Yes, ""
-			receipt, err := w.Readmit(w.Context(), seq, d, inbox.Prepare(d, webhook.Decode(d.Body)))
-			w.must(err)
+			receipt := have(w.Readmit(w.Context(), seq, d, inbox.Prepare(d, webhook.Decode(d.Body))))(w)
 			w.same("new events", receipt.CountCurrent(), int64(1))
 			break
 		}
@@ -113,13 +118,10 @@ func refusedSurviveJunk(w *world) {
 	w.flood(600, more)
 	other := w.open()
 	for n := range 20 {
-		_, err := other.PutRefused(w.Context(), more(n))
-		w.must(err)
+		have(other.PutRefused(w.Context(), more(n)))(w)
 		w.refuse(more(n))
 	}
-	c, err := w.Counts(w.Context(), true)
-	w.must(err)
-	w.same("refused", c.Refused, int64(inbox.MaxRefused))
+	w.same("refused", have(w.Counts(w.Context(), true))(w).Refused, int64(inbox.MaxRefused))
 }
 
 // refusedSurviveForgeries refuses 500 genuine deliveries of a sender that never

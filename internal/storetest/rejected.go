@@ -61,8 +61,7 @@ func (w *world) rejections(run int64) []string {
 		}
 		all = append(all, mark)
 	}
-	sum, err := w.Run(w.Context(), run)
-	w.must(err)
+	sum := have(w.Run(w.Context(), run))(w)
 	n := map[string]int64{}
 	for _, mark := range all {
 		n[mark]++
@@ -73,9 +72,7 @@ func (w *world) rejections(run int64) []string {
 
 func (w *world) dismiss(run int64, ref string, want int64) {
 	w.Helper()
-	n, err := w.Dismiss(w.Context(), run, ref)
-	w.must(err)
-	w.same("dismissed by "+fmt.Sprintf("%q", ref), n, want)
+	w.same("dismissed by "+fmt.Sprintf("%q", ref), have(w.Dismiss(w.Context(), run, ref))(w), want)
 }
 
 func supersededByLaterInput(w *world) {
@@ -94,8 +91,7 @@ func supersededByLaterInput(w *world) {
 	// What the service does not have after all fixes nothing.
 	for x, err := range w.Accepted(w.Context(), 2) {
 		w.must(err)
-		_, err = w.MarkUnknown(w.Context(), []ledger.UnknownRow{x}, "gone")
-		w.must(err)
+		have(w.MarkUnknown(w.Context(), []ledger.UnknownRow{x}, "gone"))(w)
 	}
 	w.same("not accepted any more", w.rejections(run.ID)[3], "rejected")
 }
@@ -104,9 +100,7 @@ func supersededAfterPrune(w *world) {
 	w.rejected(parcel(2, "A", "bad"), parcel(3, "B", "bad"), parcel(4, "B", "ok-2"))
 	w.rejected(parcel(2, "A", "ok-a"))
 	w.kill()
-	p, err := w.PruneRuns(w.Context(), time.Now().Add(time.Hour))
-	w.must(err)
-	w.same("pruned", p.Runs, int64(2))
+	w.same("pruned", have(w.PruneRuns(w.Context(), time.Now().Add(time.Hour)))(w).Runs, int64(2))
 	again := w.run(plan(), parcel(2, "A", "bad"), parcel(3, "B", "bad"))
 	w.same("known from pruned runs", w.rejections(again.ID), []string{"superseded", "rejected"})
 }
@@ -118,8 +112,7 @@ func dismissesOpenRows(w *world) {
 	want := []string{"dismissed", "superseded", "accepted"}
 	w.same("dismissed", w.rejections(run.ID), want)
 	for number, want := range map[string][3]bool{"bad": {false, true, false}, "bad-b": {true, false, false}, "ok-b": {}, "ok-c": {}, "open": {false, false, true}} {
-		found, err := w.Find(w.Context(), account, "", number)
-		w.must(err)
+		found := have(w.Find(w.Context(), account, "", number))(w)
 		w.same("what is known of "+number, [3]bool{found[0].Superseded, !found[0].Dismissed.IsZero(), found[0].IsOpen()}, want)
 	}
 	w.dismiss(run.ID, "", 0)
@@ -148,9 +141,7 @@ func reopensOpenRowsOnly(w *world) {
 	run := w.rejected(parcel(2, "A", "bad-1"), parcel(3, "B", "bad-2"), parcel(4, "C", "bad-3"))
 	w.rejected(parcel(2, "B", "ok-b"))
 	w.dismiss(run.ID, "C", 1)
-	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected, "")
-	w.must(err)
-	w.same("reopened", n, int64(1))
+	w.same("reopened", have(w.Reopen(w.Context(), run.ID, ledger.Rejected, ""))(w), int64(1))
 	w.same("marks", w.rejections(run.ID), []string{"pending", "superseded", "dismissed"})
 }
 
@@ -159,9 +150,7 @@ func reopensByName(w *world) {
 	w.rejected(parcel(2, "B", "ok-b"))
 	w.dismiss(run.ID, "C", 1)
 	for _, ref := range []string{"B", "Bad3"} {
-		n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected, ref)
-		w.must(err)
-		w.same("reopened "+ref, n, int64(1))
+		w.same("reopened "+ref, have(w.Reopen(w.Context(), run.ID, ledger.Rejected, ref))(w), int64(1))
 	}
 	w.same("marks", w.rejections(run.ID), []string{"rejected", "pending", "pending"})
 	w.settle(ledger.Rejected, w.claim(run.ID, 9)...)
@@ -171,8 +160,7 @@ func reopensByName(w *world) {
 // first checks the number of the row that goes first.
 func (w *world) first(what string, run int64, want string) {
 	w.Helper()
-	row, err := w.FirstPending(w.Context(), run)
-	w.must(err)
+	row := have(w.FirstPending(w.Context(), run))(w)
 	got := ""
 	if row != nil {
 		got = row.Item.Number
@@ -191,9 +179,7 @@ func firstPending(w *world) {
 	w.first("when none is pending", run.ID, "")
 	sibling := parcel(1, entries(12, 12)[0].Item.ReferID, "other")
 	other := w.run(plan(), sibling)
-	row, err := w.FirstPending(w.Context(), other.ID)
-	w.must(err)
-	w.same("siblings", row.Siblings, int64(1))
+	w.same("siblings", have(w.FirstPending(w.Context(), other.ID))(w).Siblings, int64(1))
 }
 
 func checksPending(w *world) {
@@ -202,9 +188,7 @@ func checksPending(w *world) {
 	b := w.claim(run.ID, 1)
 	w.must(w.Settle(w.Context(), []ledger.Settlement{{Batch: b[0].ID, State: ledger.Pending, Began: sent}}))
 	for _, want := range []int64{5, 0} {
-		n, err := w.CheckPending(w.Context(), run.ID)
-		w.must(err)
-		w.same("to be asked for", n, want)
+		w.same("to be asked for", have(w.CheckPending(w.Context(), run.ID))(w), want)
 	}
 	w.counts(run.ID, ledger.Counts{Unknown: 5})
 	w.counts(other.ID, ledger.Counts{Pending: 2})

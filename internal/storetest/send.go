@@ -194,12 +194,10 @@ func deadSendersBatchesAreUnknown(w *world) {
 	b := w.claim(run.ID, 1)
 	w.kill()
 	w.counts(run.ID, ledger.Counts{Accepted: 3, Sending: 3, Pending: 3})
-	n, err := w.Recover(w.Context())
-	w.must(err)
+	n := have(w.Recover(w.Context()))(w)
 	w.same("unknown", n, int64(3))
 	w.counts(run.ID, ledger.Counts{Accepted: 3, Unknown: 3, Pending: 3})
-	n, err = w.Recover(w.Context())
-	w.must(err)
+	n = have(w.Recover(w.Context()))(w)
 	w.same("unknown the second time", n, int64(0))
 	for _, r := range collect(w, w.Rows(w.Context(), run.ID)) {
 		if (r.Reason != "") != (r.State == ledger.Unknown) {
@@ -209,8 +207,7 @@ func deadSendersBatchesAreUnknown(w *world) {
 	if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
 		w.Error("a dead process's batch was settled")
 	}
-	sum, err := w.Run(w.Context(), run.ID)
-	w.must(err)
+	sum := have(w.Run(w.Context(), run.ID))(w)
 	w.same("requests, one of which may have been sent", sum.Requests, int64(2))
 	if sum.LastSent.IsZero() {
 		w.Error("the last request has no time")
@@ -225,20 +222,14 @@ func livingSendersBatchesAreLeft(w *world) {
 	b := w.claim(run.ID, 1)
 	other := w.open()
 	for _, s := range []Store{w.Store, other} {
-		n, err := s.Recover(w.Context())
-		w.must(err)
-		w.same("unknown", n, int64(0))
+		w.same("unknown", have(s.Recover(w.Context()))(w), int64(0))
 	}
 	w.counts(run.ID, ledger.Counts{Sending: 3})
 	w.settle(ledger.Accepted, b...)
 	// A process that ends in good order leaves nothing to others either.
-	b, err := other.Claim(w.Context(), w.run(plan(), entries(4, 6)...).ID, 1, 1000)
-	w.must(err)
-	w.same("batches", len(b), 1)
+	w.same("batches", len(have(other.Claim(w.Context(), w.run(plan(), entries(4, 6)...).ID, 1, 1000))(w)), 1)
 	w.must(other.Close())
-	n, err := w.Recover(w.Context())
-	w.must(err)
-	w.same("unknown", n, int64(3))
+	w.same("unknown", have(w.Recover(w.Context()))(w), int64(3))
 }
 
 func answersAreKeptAsTheyCame(w *world) {
@@ -322,9 +313,7 @@ func settlesManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
 	}
 	wg.Wait()
 	w.counts(run.ID, ledger.Counts{Accepted: n})
-	sum, err := w.Run(w.Context(), run.ID)
-	w.must(err)
-	w.same("requests", sum.Requests, int64(n/3))
+	w.same("requests", have(w.Run(w.Context(), run.ID))(w).Requests, int64(n/3))
 }
 
 // settlements accepts the batches, and those with the further numbers.

@@ -116,8 +116,7 @@ var steps = []struct {
 		w.must(err)
 	}},
 	{"add", func(w *work) {
-		_, err := w.staging.Add(w.Context(), entries(1, 7))
-		w.must(err)
+		have(w.staging.Add(w.Context(), entries(1, 7)))(w.world)
 	}},
 	{"open", func(w *work) {
 		var err error
@@ -131,8 +130,7 @@ var steps = []struct {
 	}},
 	{"put", func(w *work) { w.put(event(uuid(1), ""), inbox.Yes) }},
 	{"put refused", func(w *work) {
-		_, err := w.PutRefused(w.Context(), delivery("x", inbox.No))
-		w.must(err)
+		have(w.PutRefused(w.Context(), delivery("x", inbox.No)))(w.world)
 	}},
 	{"open sink", func(w *work) { w.sink = w.world.sink(&inbox.StartPosition{}) }},
 	{"advance", func(w *work) { w.advance(w.sink, all) }},
@@ -155,18 +153,14 @@ func (w *serverWorld) do(before func(step string)) {
 func (w *serverWorld) isDone(run int64) {
 	w.Helper()
 	w.counts(run, ledger.Counts{Accepted: 6, Pending: 1})
-	sum, err := w.Run(w.Context(), run)
-	w.must(err)
-	w.same("requests", sum.Requests, int64(2))
+	w.same("requests", have(w.Run(w.Context(), run))(w.world).Requests, int64(2))
 	w.same("runs", len(collect(w.world, w.Runs(w.Context(), "", 0))), 1)
 	w.same("marks", w.marks(), []inbox.Mark{inbox.Current})
 	w.same("refused", len(collect(w.world, w.Refused(w.Context(), 0))), 1)
 	w.same("trackings", len(collect(w.world, w.Statuses(w.Context(), account, ledger.Filter{}))), 7)
 	sink := w.onlySink()
 	w.same("waiting", sink.Waiting, int64(0))
-	claimed, err := w.Claim(w.Context(), run, 9, 1000)
-	w.must(err)
-	w.same("left", len(claimed), 1)
+	w.same("left", len(have(w.Claim(w.Context(), run, 9, 1000))(w.world)), 1)
 }
 
 // Each step loses the connection, or its answer.
@@ -351,11 +345,9 @@ func whoWasTakenForDeadWritesNothing(w *serverWorld) {
 	_, claimed := w.claimEntries(sink)
 	w.must(w.Held(b[0].Owner))
 	other := w.cutOff(n)
-	unknown, err := other.Recover(w.Context())
-	w.must(err)
-	w.same("unknown", unknown, int64(3))
+	w.same("unknown", have(other.Recover(w.Context()))(w.world), int64(3))
 	w.is("held", w.Held(b[0].Owner), ledger.ErrNotClaimed)
-	err = w.Held(claimed[0].Owner)
+	err := w.Held(claimed[0].Owner)
 	w.is("held", err, inbox.ErrNotClaimed)
 	w.same("place in the text", strings.Count(err.Error(), "://"), 1)
 	taken, _, err := other.ClaimEntries(w.Context(), sink, 9, time.Now())
@@ -384,8 +376,7 @@ func whoWasTakenForDeadStagesNothing(w *serverWorld) {
 	_, err = begun.Open(w.Context())
 	w.is("open", err, ledger.ErrNotClaimed)
 	w.must(begun.Discard(w.Context()))
-	run, err := next.Open(w.Context())
-	w.must(err)
+	run := have(next.Open(w.Context()))(w.world)
 	w.same("tally", run.Tally, ledger.Tally{New: 4})
 	w.counts(run.ID, ledger.Counts{Pending: 4})
 }
@@ -396,9 +387,7 @@ func whoComesBackInTimeGoesOn(w *serverWorld) {
 	b := w.claim(run.ID, 1)
 	other := w.cutOff(n)
 	n.Heal()
-	unknown, err := other.Recover(w.Context())
-	w.must(err)
-	w.same("unknown", unknown, int64(0))
+	w.same("unknown", have(other.Recover(w.Context()))(w.world), int64(0))
 	w.must(w.Held(b[0].Owner))
 	w.settle(ledger.Accepted, b...)
 	w.counts(run.ID, ledger.Counts{Accepted: 3, Pending: 3})

@@ -45,9 +45,7 @@ func runIsWhatWasPlanned(w *world) {
 	want := ledger.Run{ID: 1, Plan: plan(), Created: run.Created, Tally: ledger.Tally{New: 2}}
 	w.same("run", run, want)
 	w.kill()
-	got, err := w.Run(w.Context(), run.ID)
-	w.must(err)
-	w.same("run as kept", got.Run, want)
+	w.same("run as kept", have(w.Run(w.Context(), run.ID))(w).Run, want)
 }
 
 func nobodySeesARunBeforeItIsOpen(w *world) {
@@ -69,26 +67,19 @@ func nobodySeesARunBeforeItIsOpen(w *world) {
 		w.same("runs", collect(w, s.Runs(ctx, account, 0)), []ledger.RunSummary(nil))
 		w.same("standings", collect(w, s.Statuses(ctx, account, ledger.Filter{})), []ledger.TrackingStatus(nil))
 		for _, by := range []tracking.Key{{ReferID: item(1).ReferID}, {Number: item(1).Number}} {
-			found, err := s.Find(ctx, account, by.ReferID, by.Number)
-			w.must(err)
-			w.same("found", found, []ledger.TrackingStatus(nil))
+			w.same("found", have(s.Find(ctx, account, by.ReferID, by.Number))(w), []ledger.TrackingStatus(nil))
 		}
 		_, ok, err := s.Lookup(ctx, account, item(1).Key())
 		w.must(err)
 		w.same("looked up", ok, false)
-		n, err := s.Pending(ctx, account, 0)
-		w.must(err)
-		w.same("pending", n, int64(0))
-		news, err := s.LookUpKey(ctx, account, "k")
-		w.must(err)
-		w.same("news", news, ledger.KeyStatus{})
+		w.same("pending", have(s.Pending(ctx, account, 0))(w), int64(0))
+		w.same("news", have(s.LookUpKey(ctx, account, "k"))(w), ledger.KeyStatus{})
 	}
 	// What was seen of a tracking does not show its row either.
 	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(1, sent)}}}))
 	w.same("standings", len(collect(w, other.Statuses(ctx, account, ledger.Filter{}))), 1)
 	w.same("state", collect(w, other.Statuses(ctx, account, ledger.Filter{}))[0].State, ledger.State(""))
-	run, err := staging.Open(ctx)
-	w.must(err)
+	run := have(staging.Open(ctx))(w)
 	w.counts(run.ID, ledger.Counts{Pending: 5})
 	state, ok, err := other.Lookup(ctx, account, item(1).Key())
 	if err != nil || !ok || state != ledger.Pending {
@@ -118,8 +109,7 @@ func oneStagesAtATime(w *world) {
 			w.Errorf("staging that was stopped: %v", err)
 		}
 	}
-	run, err := staging.Open(w.Context())
-	w.must(err)
+	run := have(staging.Open(w.Context()))(w)
 	w.counts(run.ID, ledger.Counts{Pending: 1})
 	w.must(w.begin(other, plan(), entries(2, 2)...).Discard(w.Context()))
 }
@@ -146,8 +136,7 @@ func waitsForTheOther(w *world) {
 		run, err := second.Open(w.Context())
 		done <- result{run, err}
 	}()
-	_, err := staging.Open(w.Context())
-	w.must(err)
+	have(staging.Open(w.Context()))(w)
 	r := <-done
 	w.must(r.err)
 	w.same("tally", r.run.Tally, ledger.Tally{New: 1, Known: 1, KnownPending: 1})
@@ -166,9 +155,7 @@ func contextEndedBefore(w *world) {
 	w.is("adding", err, context.Canceled)
 	_, err = staging.Open(ctx)
 	w.is("opening", err, context.Canceled)
-	run, err := staging.Open(w.Context())
-	w.must(err)
-	w.same("tally", run.Tally, ledger.Tally{})
+	w.same("tally", have(staging.Open(w.Context()))(w).Tally, ledger.Tally{})
 }
 
 func deadOnesLeaveNothing(w *world) {
@@ -197,16 +184,13 @@ func discardLeavesNothing(w *world) {
 	run := w.run(plan(), entries(5, 9)...)
 	w.same("tally", run.Tally, ledger.Tally{New: 5})
 	w.same("number", run.ID, first.ID+1)
-	n, err := w.Pending(ctx, account, 0)
-	w.must(err)
-	w.same("pending", n, int64(9))
+	w.same("pending", have(w.Pending(ctx, account, 0))(w), int64(9))
 }
 
 func endsOnce(w *world) {
 	ctx := w.Context()
 	opened := w.begin(w.Store, plan(), entries(1, 1)...)
-	run, err := opened.Open(ctx)
-	w.must(err)
+	run := have(opened.Open(ctx))(w)
 	w.must(opened.Discard(ctx))
 	w.counts(run.ID, ledger.Counts{Pending: 1})
 	discarded := w.begin(w.Store, plan(), entries(2, 2)...)
@@ -231,17 +215,14 @@ func separatesNewKnownRepeated(w *world) {
 	staging := w.begin(w.Store, plan())
 	add := func(all ...ledger.Entry) {
 		w.Helper()
-		conflicts, err := staging.Add(w.Context(), all)
-		w.must(err)
-		w.same("conflicts", conflicts, []ledger.Conflict(nil))
+		w.same("conflicts", have(staging.Add(w.Context(), all))(w), []ledger.Conflict(nil))
 	}
 	at := func(file, line, n int) ledger.Entry { return ledger.Entry{File: file, Line: line, Item: item(n)} }
 	add(at(0, 2, 7), at(0, 3, 1), at(0, 4, 7), at(0, 5, 1), at(0, 6, 8))
 	add(at(1, 2, 8), at(1, 3, 4), at(1, 4, 1), at(1, 5, 9))
 	add()
 	add(at(1, 6, 4), at(1, 7, 9))
-	run, err := staging.Open(w.Context())
-	w.must(err)
+	run := have(staging.Open(w.Context()))(w)
 	// 1 is unknown, 4 is being sent.
 	w.same("tally", run.Tally, ledger.Tally{New: 3, Known: 2, KnownOpen: 2, Repeats: 6})
 	want := []ledger.Row{
@@ -313,9 +294,7 @@ func knownInAnyOrder(w *world) {
 		all = append(all, item(n).ReferID)
 	}
 	w.same("listed", listed, all)
-	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected, "")
-	w.must(err)
-	w.same("reopened", n, int64(1))
+	w.same("reopened", have(w.Reopen(w.Context(), run.ID, ledger.Rejected, ""))(w), int64(1))
 	w.counts(run.ID, ledger.Counts{Pending: 2, Accepted: 10})
 }
 
@@ -347,15 +326,13 @@ func contradictionsInOneInput(w *world) {
 		}},
 	}
 	for i, step := range steps {
-		got, err := staging.Add(w.Context(), step.add)
-		w.must(err)
+		got := have(staging.Add(w.Context(), step.add))(w)
 		if !slices.Equal(got, step.want) {
 			w.Errorf("step %d: conflicts %v, want %v", i, got, step.want)
 		}
 	}
 	// Whoever leaves the contradicting records out can go on.
-	run, err := staging.Open(w.Context())
-	w.must(err)
+	run := have(staging.Open(w.Context()))(w)
 	w.same("tally", run.Tally, ledger.Tally{New: 2, Known: 1, Repeats: 2, KnownPending: 1, OtherCarrier: 1})
 	var lines []int
 	for _, r := range collect(w, w.Rows(w.Context(), run.ID)) {
@@ -376,8 +353,7 @@ func batchesAreFull(w *world) {
 			w.Fatal(err)
 		}
 	}
-	run, err := staging.Open(w.Context())
-	w.must(err)
+	run := have(staging.Open(w.Context()))(w)
 	var got [][]tracking.Item
 	last := int64(0)
 	for _, b := range w.claim(run.ID, 10) {
@@ -399,9 +375,7 @@ func accountsAreApart(w *world) {
 	run := w.run(p, entries(1, 3)...)
 	w.same("tally", run.Tally, ledger.Tally{New: 3})
 	for _, name := range []string{account, "other"} {
-		n, err := w.Pending(w.Context(), name, 0)
-		w.must(err)
-		w.same("pending of "+name, n, int64(3))
+		w.same("pending of "+name, have(w.Pending(w.Context(), name, 0))(w), int64(3))
 		w.same("standings of "+name, len(collect(w, w.Statuses(w.Context(), name, ledger.Filter{}))), 3)
 	}
 }
@@ -422,9 +396,7 @@ func refusesWhatIsNoText(w *world) {
 	if _, err := staging.Add(w.Context(), []ledger.Entry{{File: 2, Item: item(1)}}); err == nil {
 		w.Error("a record of a file that is not in the plan was added")
 	}
-	run, err := staging.Open(w.Context())
-	w.must(err)
-	w.same("tally", run.Tally, ledger.Tally{})
+	w.same("tally", have(staging.Open(w.Context()))(w).Tally, ledger.Tally{})
 	bad := plan()
 	bad.Account = "a\x00"
 	if _, err := w.Stage(w.Context(), bad); err == nil {

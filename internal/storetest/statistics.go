@@ -310,8 +310,7 @@ func groupsAlike(w *world) {
 	st := collect(w, w.Statuses(w.Context(), account, ledger.Filter{Limit: 1}))[0]
 	w.same("transit time", st.Sighting.Transit, 60*time.Hour)
 	w.same("carrier", st.Sighting.CarrierCode, "dhl")
-	groups, err := w.Count(w.Context(), account, ledger.Filter{})
-	w.must(err)
+	groups := have(w.Count(w.Context(), account, ledger.Filter{}))(w)
 	slices.SortFunc(groups, func(a, b ledger.Group) int { return cmp.Compare(a.Trackings, b.Trackings) })
 	w.same("groups", groups, []ledger.Group{
 		{
@@ -327,10 +326,9 @@ func groupsAlike(w *world) {
 			Carrier:     "ups", Run: run.ID, Created: run.Created.UTC().Truncate(time.Millisecond), TransitDays: ledger.UnknownTransit,
 		},
 	})
-	_, err = w.Count(w.Context(), account, ledger.Filter{Run: 99})
+	_, err := w.Count(w.Context(), account, ledger.Filter{Run: 99})
 	w.is("no such run", err, ledger.ErrNoRun)
-	groups, err = w.Count(w.Context(), "other", ledger.Filter{})
-	w.must(err)
+	groups = have(w.Count(w.Context(), "other", ledger.Filter{}))(w)
 	w.same("of another account", len(groups), 0)
 }
 
@@ -344,25 +342,20 @@ func seenStatuses(w *world) {
 		}
 		w.learn(seen)
 	}
-	got, err := w.SeenStatuses(w.Context(), account)
-	w.must(err)
+	got := have(w.SeenStatuses(w.Context(), account))(w)
 	w.same("statuses", got, []ledger.StatusCount{
 		{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered", Trackings: 2},
 		{Phase: ledger.Processed, Status: "7", StatusLabel: "IN TRANSIT", StatusTrack: "in_transit", Trackings: 1},
 	})
 	moved := sighting(1, sent.Add(time.Hour))
 	w.learn(moved)
-	got, err = w.SeenStatuses(w.Context(), account)
-	w.must(err)
+	got = have(w.SeenStatuses(w.Context(), account))(w)
 	w.same("statuses of none", len(got), 1)
-	carriers, err := w.SeenCarriers(w.Context(), account)
-	w.must(err)
+	carriers := have(w.SeenCarriers(w.Context(), account))(w)
 	w.same("carriers", carriers, []string{item(1).CarrierCode})
-	carriers, err = w.SeenCarriers(w.Context(), "other")
-	w.must(err)
+	carriers = have(w.SeenCarriers(w.Context(), "other"))(w)
 	w.same("carriers of another account", len(carriers), 0)
-	got, err = w.SeenStatuses(w.Context(), "other")
-	w.must(err)
+	got = have(w.SeenStatuses(w.Context(), "other"))(w)
 	w.same("of another account", len(got), 0)
 }
 
@@ -374,16 +367,13 @@ func referencesByPrefix(w *world) {
 	for prefix, want := range map[string][]string{
 		"order-000": ids(1, 2, 3, 5, 6), "order-001": ids(10, 11), "ORDER": nil, "Ü": {"Ünïcode"}, "": ids(1, 2, 3, 5, 6), "%": nil, "order-0011": ids(11),
 	} {
-		got, err := w.References(w.Context(), account, prefix, 5)
-		w.must(err)
+		got := have(w.References(w.Context(), account, prefix, 5))(w)
 		w.same("references "+prefix, got, want)
 	}
-	got, err := w.References(w.Context(), "other", "", 5)
-	w.must(err)
+	got := have(w.References(w.Context(), "other", "", 5))(w)
 	w.same("of another account", len(got), 0)
 	w.begin(w.Store, plan(), ledger.Entry{Line: 2, Item: tracking.Item{ReferID: "staged", Number: "N"}})
-	got, err = w.References(w.Context(), account, "staged", 5)
-	w.must(err)
+	got = have(w.References(w.Context(), account, "staged", 5))(w)
 	w.same("of a staged run", len(got), 0)
 }
 

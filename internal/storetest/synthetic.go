@@ -30,18 +30,15 @@ func syntheticAreComparedApart(w *world) {
 	w.same("genuine", len(collect(w, w.Events(w.Context(), inbox.Query{Genuine: true}))), 2)
 	w.same("of one eventId", len(collect(w, w.Events(w.Context(), inbox.Query{EventID: uuid(1), Genuine: true}))), 1)
 
-	unverified, err := w.LastUnverified(w.Context(), "1Z1")
-	w.must(err)
+	unverified := have(w.LastUnverified(w.Context(), "1Z1"))(w)
 	w.same("last unverified", unverified, int64(4))
 	last := w.putSynthetic("["+event(uuid(3), "")+"]", inbox.Unknown)
-	unverified, err = w.LastUnverified(w.Context(), "1Z1")
-	w.must(err)
+	unverified = have(w.LastUnverified(w.Context(), "1Z1"))(w)
 	w.same("last unverified", unverified, int64(4))
 
 	// It stays synthetic when it verifies later.
 	r := w.setVerdict(last.Delivery, inbox.Yes)
-	e, err := w.Event(w.Context(), r.Rows[0].Seq)
-	w.must(err)
+	e := have(w.Event(w.Context(), r.Rows[0].Seq))(w)
 	w.same("synthetic", e.Synthetic, true)
 	w.same("number", e.ID(), "6")
 }

@@ -106,8 +106,7 @@ func rowsThenOnlySeen(w *world) {
 func olderSightingsChangeNothing(w *world) {
 	get := func() ledger.Sighting {
 		w.Helper()
-		found, err := w.Find(w.Context(), account, item(1).ReferID, "")
-		w.must(err)
+		found := have(w.Find(w.Context(), account, item(1).ReferID, ""))(w)
 		w.same("found", len(found), 1)
 		return *found[0].Sighting
 	}
@@ -137,8 +136,7 @@ func olderSightingsChangeNothing(w *world) {
 func processingGivesWay(w *world) {
 	phase := func(n int) ledger.Phase {
 		w.Helper()
-		found, err := w.Find(w.Context(), account, item(n).ReferID, "")
-		w.must(err)
+		found := have(w.Find(w.Context(), account, item(n).ReferID, ""))(w)
 		return found[0].Sighting.Phase
 	}
 	processing := func(n int, seen time.Time) ledger.Sighting {
@@ -176,8 +174,7 @@ func errorsAreKept(w *world) {
 	late := inError(eventSighting(1, item(4).Number, ""))
 	w.follow(late)
 	w.run(plan(), entries(4, 4)...)
-	all, err := w.countByStatus(account)
-	w.must(err)
+	all := have(w.countByStatus(account))(w)
 	counts := map[string]int64{}
 	for _, c := range all {
 		counts[string(c.Phase)+" "+c.StatusLabel] += c.Trackings
@@ -222,8 +219,7 @@ func timesOfTheServiceCount(w *world) {
 	w.run(plan(), entries(1, 3)...)
 	status := func(n int) string {
 		w.Helper()
-		found, err := w.Find(w.Context(), account, item(n).ReferID, "")
-		w.must(err)
+		found := have(w.Find(w.Context(), account, item(n).ReferID, ""))(w)
 		return found[0].Sighting.StatusLabel
 	}
 	answer := func(n int, label string, checkpoint time.Duration) ledger.Sighting {
@@ -264,8 +260,7 @@ func everyFieldIsKept(w *world) {
 	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{s, bare, odd}}}))
 	odd.LatestEvent = "a\ufffdb\ufffd" // what only describes is made fit
 	for _, want := range []ledger.Sighting{s, bare, odd} {
-		found, err := w.Find(w.Context(), account, want.Key.ReferID, "")
-		w.must(err)
+		found := have(w.Find(w.Context(), account, want.Key.ReferID, ""))(w)
 		if len(found) != 1 {
 			w.Fatalf("found %v", found)
 		}
@@ -305,8 +300,7 @@ func (w *world) parcels() ledger.Run {
 
 func findsByReferID(w *world) {
 	run := w.parcels()
-	found, err := w.Find(w.Context(), account, "order", "")
-	w.must(err)
+	found := have(w.Find(w.Context(), account, "order", ""))(w)
 	var got []string
 	for _, st := range found {
 		got = append(got, fmt.Sprintf("%s %s %d %t", st.Item.Number, st.State, st.Run, st.Sighting != nil))
@@ -314,9 +308,7 @@ func findsByReferID(w *world) {
 	w.same("parcels", got, []string{"1Z-0001 pending 1 false", "1Z-0002 pending 1 true", "1Z-0003  0 true"})
 	w.same("run", run.ID, int64(1))
 	for _, name := range []string{"other", account} {
-		found, err := w.Find(w.Context(), name, "orde", "")
-		w.must(err)
-		w.same("found", found, []ledger.TrackingStatus(nil))
+		w.same("found", have(w.Find(w.Context(), name, "orde", ""))(w), []ledger.TrackingStatus(nil))
 	}
 }
 
@@ -325,20 +317,15 @@ func findsByNumber(w *world) {
 	for number, want := range map[string]string{
 		"1Z-0001": "pending", "1z 00 01": "pending", "1Z-0002": "pending", "1Z-0003": "", "1z0003": "", "1Z-0009": "pending",
 	} {
-		found, err := w.Find(w.Context(), account, "", number)
-		w.must(err)
+		found := have(w.Find(w.Context(), account, "", number))(w)
 		if len(found) != 1 || string(found[0].State) != want {
 			w.Errorf("%s: found %v, want one that is %q", number, found, want)
 		}
 	}
 	for _, number := range []string{"1Z-001", "1Z-0004", ""} {
-		found, err := w.Find(w.Context(), account, "", number)
-		w.must(err)
-		w.same("found "+number, found, []ledger.TrackingStatus(nil))
+		w.same("found "+number, have(w.Find(w.Context(), account, "", number))(w), []ledger.TrackingStatus(nil))
 	}
-	found, err := w.Find(w.Context(), "other", "", "1Z-0001")
-	w.must(err)
-	w.same("of another account", found, []ledger.TrackingStatus(nil))
+	w.same("of another account", have(w.Find(w.Context(), "other", "", "1Z-0001"))(w), []ledger.TrackingStatus(nil))
 }
 
 // findsAmongMany has several rows of one number in each of several large runs.
@@ -351,8 +338,7 @@ func findsAmongMany(w *world) {
 			all[i].Item.ReferID = fmt.Sprintf("run-%d-%s", run, all[i].Item.ReferID)
 		}
 		w.run(p, all...)
-		found, err := w.Find(w.Context(), account, "", "1z 4567")
-		w.must(err)
+		found := have(w.Find(w.Context(), account, "", "1z 4567"))(w)
 		var got []string
 		for _, st := range found {
 			got = append(got, st.Item.ReferID)
@@ -380,28 +366,23 @@ func manyAreFoundAtOnce(w *world) {
 		qs = append(qs, tracking.Query{ReferID: item(n).ReferID}, tracking.Query{Number: item(n).Number})
 	}
 	qs = append(qs, qs[4], tracking.Query{ReferID: item(9001).ReferID}, tracking.Query{Number: item(9001).Number}, tracking.Query{Number: "1z 0900"}, tracking.Query{})
-	all, err := w.FindAll(w.Context(), account, qs)
-	w.must(err)
+	all := have(w.FindAll(w.Context(), account, qs))(w)
 	w.same("lists", len(all), len(qs))
 	for i, q := range qs {
-		one, err := w.Find(w.Context(), account, q.ReferID, q.Number)
-		w.must(err)
+		one := have(w.Find(w.Context(), account, q.ReferID, q.Number))(w)
 		if len(one) == 0 && len(all[i]) == 0 {
 			continue
 		}
 		w.same("found of "+q.Ref(), all[i], one)
 	}
-	none, err := w.FindAll(w.Context(), account, nil)
-	w.must(err)
-	w.same("found of none", len(none), 0)
+	w.same("found of none", len(have(w.FindAll(w.Context(), account, nil))(w)), 0)
 }
 
 func whenItWasAsked(w *world) {
 	w.run(plan(), entries(1, 3)...)
 	asked := func(n int) time.Time {
 		w.Helper()
-		found, err := w.Find(w.Context(), account, item(n).ReferID, "")
-		w.must(err)
+		found := have(w.Find(w.Context(), account, item(n).ReferID, ""))(w)
 		return found[0].Asked
 	}
 	record := func(answers ...ledger.RecordedAnswer) {

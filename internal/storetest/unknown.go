@@ -35,9 +35,7 @@ func (w *world) resolve(run int64, state ledger.State, want int64, rows ...ledge
 	for _, x := range rows {
 		all = append(all, ledger.Resolution{Row: x.Row, Batch: x.Batch, State: state})
 	}
-	got, err := w.Resolve(w.Context(), run, all)
-	w.must(err)
-	w.same("resolutions that held", got, want)
+	w.same("resolutions that held", have(w.Resolve(w.Context(), run, all))(w), want)
 }
 
 func sizes(batches []ledger.Batch) []int {
@@ -52,12 +50,10 @@ func cutsToSize(w *world) {
 	p := plan()
 	p.BatchSize = 10
 	run := w.run(p, entries(1, 23)...)
-	b, err := w.Claim(w.Context(), run.ID, 1, 1)
-	w.must(err)
+	b := have(w.Claim(w.Context(), run.ID, 1, 1))(w)
 	w.same("one alone", sizes(b), []int{1})
 	w.same("the first", b[0].Items(), itemsOf(entries(1, 1)))
-	rest, err := w.Claim(w.Context(), run.ID, 9, 4)
-	w.must(err)
+	rest := have(w.Claim(w.Context(), run.ID, 9, 4))(w)
 	w.same("the rest", sizes(rest), []int{4, 4, 1, 4, 4, 2, 3})
 	seen := map[int64]bool{b[0].Rows[0].ID: true}
 	for _, b := range rest {
@@ -70,7 +66,7 @@ func cutsToSize(w *world) {
 	}
 	w.same("rows", len(seen), 23)
 	w.counts(run.ID, ledger.Counts{Sending: 23})
-	_, err = w.Claim(w.Context(), run.ID, 1, 0)
+	_, err := w.Claim(w.Context(), run.ID, 1, 0)
 	if err == nil {
 		w.Error("claimed batches of no rows")
 	}
@@ -169,13 +165,11 @@ func findingsThatNeedNoSibling(w *world) {
 	e.Item.Number = "another parcel"
 	w.run(plan(), e)
 	f := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, IfNoSiblings: true}
-	held, err := w.Resolve(w.Context(), run.ID, []ledger.Resolution{f})
-	w.must(err)
+	held := have(w.Resolve(w.Context(), run.ID, []ledger.Resolution{f}))(w)
 	w.same("held", held, int64(0))
 	w.counts(run.ID, ledger.Counts{Unknown: 1})
 	f.IfNoSiblings = false
-	held, err = w.Resolve(w.Context(), run.ID, []ledger.Resolution{f})
-	w.must(err)
+	held = have(w.Resolve(w.Context(), run.ID, []ledger.Resolution{f}))(w)
 	w.same("held", held, int64(1))
 	w.counts(run.ID, ledger.Counts{Accepted: 1})
 }
@@ -185,8 +179,7 @@ func firstAbsenceIsKept(w *world) {
 	w.settle(ledger.Unknown, w.claim(run.ID, 1)...)
 	x := w.unknown(run.ID)[0]
 	f := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: "absent once", AbsentSince: sent.Add(time.Hour), Fingerprint: "404 no\x00ne"}
-	_, err := w.Resolve(w.Context(), run.ID, []ledger.Resolution{f})
-	w.must(err)
+	have(w.Resolve(w.Context(), run.ID, []ledger.Resolution{f}))(w)
 	w.kill()
 	got := w.unknown(run.ID)
 	w.same("absent", got[0].AbsentSince, f.AbsentSince)
@@ -196,8 +189,7 @@ func firstAbsenceIsKept(w *world) {
 		w.Error("another row is absent too")
 	}
 	f.AbsentSince, f.Fingerprint = time.Time{}, ""
-	_, err = w.Resolve(w.Context(), run.ID, []ledger.Resolution{f})
-	w.must(err)
+	have(w.Resolve(w.Context(), run.ID, []ledger.Resolution{f}))(w)
 	if got := w.unknown(run.ID)[0]; !got.AbsentSince.IsZero() || got.Fingerprint != "" {
 		w.Errorf("an absence that was forgotten is there: %v", got)
 	}
@@ -209,9 +201,7 @@ func reopensRejected(w *world) {
 	o := outcome(b[0], ledger.Accepted)
 	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected, Reason: "bad"}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{o, outcome(b[1], ledger.Rejected)}))
-	n, err := w.Reopen(w.Context(), run.ID, ledger.Rejected, "")
-	w.must(err)
-	w.same("reopened", n, int64(4))
+	w.same("reopened", have(w.Reopen(w.Context(), run.ID, ledger.Rejected, ""))(w), int64(4))
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Pending: 4})
 	w.settle(ledger.Accepted, w.claim(run.ID, 9)...)
 	w.counts(run.ID, ledger.Counts{Accepted: 6})
@@ -220,7 +210,7 @@ func reopensRejected(w *world) {
 			w.Errorf("reopened %s rows", s)
 		}
 	}
-	_, err = w.Reopen(w.Context(), 99, ledger.Rejected, "")
+	_, err := w.Reopen(w.Context(), 99, ledger.Rejected, "")
 	w.is("no such run", err, ledger.ErrNoRun)
 }
 
@@ -235,17 +225,13 @@ func questionsAccepted(w *world) {
 	w.same("accepted", len(all), 4)
 	w.same("run of the first", all[0].Run, run.ID)
 	w.same("of another input", len(accepted(w.run(plan(), entries(2, 2)...).ID)), 1)
-	n, err := w.MarkUnknown(w.Context(), []ledger.UnknownRow{all[0], all[3]}, "not\x00found")
-	w.must(err)
+	n := have(w.MarkUnknown(w.Context(), []ledger.UnknownRow{all[0], all[3]}, "not\x00found"))(w)
 	w.same("questioned", n, int64(2))
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Unknown: 4})
 	w.same("reason", collect(w, w.Rows(w.Context(), run.ID))[0].Reason, "not\ufffdfound")
-	n, err = w.MarkUnknown(w.Context(), all[:2], "again")
-	w.must(err)
+	n = have(w.MarkUnknown(w.Context(), all[:2], "again"))(w)
 	w.same("that were accepted still", n, int64(1))
-	got, err := w.Controls(w.Context(), account, 9)
-	w.must(err)
-	w.same("controls", len(got), 1)
+	w.same("controls", len(have(w.Controls(w.Context(), account, 9))(w)), 1)
 	w.resolve(run.ID, ledger.Accepted, 1, w.unknown(run.ID)[0])
 	w.resolve(run.ID, ledger.Pending, 4, w.unknown(run.ID)...)
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Pending: 4})
@@ -271,32 +257,25 @@ func checksFirst(w *world) {
 	if x := w.unknown(run.ID)[0]; x.Unsent || x.Ended.IsZero() {
 		w.Errorf("%v was not sent", x)
 	}
-	sum, err := w.Run(w.Context(), run.ID)
-	w.must(err)
-	w.same("requests", sum.Requests, int64(1))
+	w.same("requests", have(w.Run(w.Context(), run.ID))(w).Requests, int64(1))
 }
 
 func controls(w *world) {
-	none, err := w.Controls(w.Context(), account, 3)
-	w.must(err)
-	w.same("of no account", len(none), 0)
+	w.same("of no account", len(have(w.Controls(w.Context(), account, 3))(w)), 0)
 	all := entries(1, 6)
 	all[4].Item.ReferID = all[3].Item.ReferID
 	run := w.run(plan(), all...)
 	b := w.claim(run.ID, 2)
 	w.settle(ledger.Unknown, b[0])
 	w.settle(ledger.Accepted, b[1])
-	got, err := w.Controls(w.Context(), account, 2)
-	w.must(err)
+	got := have(w.Controls(w.Context(), account, 2))(w)
 	w.same("controls", len(got), 2)
 	w.same("the first, alone of its order", got[0].Item, all[5].Item)
 	w.same("siblings of the second", got[1].Siblings, int64(1))
 	w.resolve(run.ID, ledger.Accepted, 1, w.unknown(run.ID)[0])
-	got, err = w.Controls(w.Context(), account, 9)
-	w.must(err)
+	got = have(w.Controls(w.Context(), account, 9))(w)
 	w.same("controls", len(got), 4)
-	got, err = w.Controls(w.Context(), "https://another.example.test", 9)
-	w.must(err)
+	got = have(w.Controls(w.Context(), "https://another.example.test", 9))(w)
 	w.same("of another account", len(got), 0)
 }
 
@@ -308,8 +287,7 @@ func proofs(w *world) {
 	w.settle(ledger.Unknown, b...)
 	prove := func(shape string, state, in ledger.State, want bool, rows ...ledger.UnknownRow) {
 		w.Helper()
-		held, err := w.Prove(ctx, account, ledger.Proof{Shape: shape, State: state, Proven: at, Run: run.ID}, in, rows)
-		w.must(err)
+		held := have(w.Prove(ctx, account, ledger.Proof{Shape: shape, State: state, Proven: at, Run: run.ID}, in, rows))(w)
 		w.same("held "+shape, held, want)
 	}
 	rows := w.unknown(run.ID)
@@ -324,8 +302,7 @@ func proofs(w *world) {
 	prove("of a row in another batch", ledger.Pending, ledger.Pending, false, rows[1])
 	w.kill()
 	kept := func(account string) []ledger.Proof {
-		got, err := w.Proofs(ctx, account)
-		w.must(err)
+		got := have(w.Proofs(ctx, account))(w)
 		return got
 	}
 	refused := ledger.Proof{Shape: "refused", State: ledger.Unknown, Proven: at, Run: run.ID}
@@ -353,11 +330,8 @@ func rowsWaitForAProof(w *world) {
 func batchLimits(w *world) {
 	for _, step := range []struct{ limit, want int }{{500, 500}, {800, 500}, {250, 250}, {0, 1}} {
 		w.must(w.LowerBatchLimit(w.Context(), account, ledger.Async, step.limit))
-		got, err := w.BatchLimit(w.Context(), account, ledger.Async)
-		w.must(err)
+		got := have(w.BatchLimit(w.Context(), account, ledger.Async))(w)
 		w.same(fmt.Sprintf("after %d", step.limit), got, step.want)
 	}
-	got, err := w.BatchLimit(w.Context(), account, ledger.Sync)
-	w.must(err)
-	w.same("of the other mode", got, 0)
+	w.same("of the other mode", have(w.BatchLimit(w.Context(), account, ledger.Sync))(w), 0)
 }
