@@ -5,15 +5,21 @@ package app
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/keyring"
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -260,4 +266,90 @@ func (s *Session) Contact(ctx context.Context) (api.Contact, error) {
 	}
 	defer client.Close()
 	return client.Contact(ctx), nil
+}
+
+// Asker returns what asks the service about the account's trackings. Where the
+// store can't be written, a note says once that answers are not recorded.
+func (s *Session) Asker(ctx context.Context) (*query.Asker, error) {
+	client, err := s.Client()
+	if err != nil {
+		return nil, err
+	}
+	a := s.StoredAnswers(ctx)
+	a.Service, a.Gate = client, s.Gate
+	return a, nil
+}
+
+// StoredAnswers returns an Asker without a service: it knows what is stored, see
+// [query.Asker.Stored].
+func (s *Session) StoredAnswers(ctx context.Context) *query.Asker {
+	note := sync.OnceFunc(func() { s.IO.Note("Store %s is read-only: nothing is saved", s.Config.Store) })
+	open := func(ctx context.Context) (*query.Store, error) {
+		db, err := s.StoreIfAny(ctx)
+		if err != nil || db == nil {
+			return nil, err
+		}
+		return &query.Store{Trackings: recorder{db.Trackings, note}, Events: db.Events, Inbox: db.Inbox, Eraser: db.Eraser}, nil
+	}
+	return &query.Asker{Account: s.Account(ctx), Store: open}
+}
+
+// recorder is the trackings of a store that may be read-only.
+type recorder struct {
+	ledger.Trackings
+
+	unrecorded func() // called instead of an error where it is
+}
+
+// Record is for [query.Store].
+func (r recorder) Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error {
+	err := r.Trackings.Record(ctx, account, answers)
+	if errors.Is(err, inbox.ErrReadOnly) {
+		r.unrecorded()
+		return nil
+	}
+	return err
+}
+
+// traced is how much of a body --debug shows, in bytes.
+const traced = 4 << 10
+
+// trace shows one exchange with the service on stderr. The key is never part
+// of it; headers that may hold secrets are masked.
+func (s *Session) trace(x api.Exchange) {
+	s.IO.Note("> %s %s", x.Method, x.URL)
+	if len(x.Request) > 0 {
+		s.IO.Note("> %s", start(x.Request))
+	}
+	if x.Err != nil {
+		s.IO.Note("< %v (after %s)", x.Err, x.Took)
+	}
+	if x.Status == 0 {
+		return
+	}
+	s.IO.Note("< %d (after %s)", x.Status, x.Took)
+	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
+		value := strings.Join(x.Header[name], ", ")
+		if SecretHeader(name) {
+			value = "***"
+		}
+		s.IO.Note("< %s: %s", name, value)
+	}
+	s.IO.Note("< %s", start(x.Answer))
+}
+
+// SecretHeader reports whether a header of a request or response may hold a secret.
+func SecretHeader(name string) bool {
+	switch strings.ToLower(name) {
+	case "authorization", "cookie", "set-cookie", "proxy-authorization":
+		return true
+	}
+	return false
+}
+
+func start(b []byte) string {
+	if len(b) > traced {
+		return string(b[:traced]) + "…"
+	}
+	return string(b)
 }

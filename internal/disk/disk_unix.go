@@ -5,6 +5,8 @@ package disk
 import (
 	"errors"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // Temp returns a new file in the folder for temporary ones that only the user
@@ -19,3 +21,7 @@ func Temp() (*os.File, error) {
 	}
 	return f, nil
 }
+
+// Writable reports whether the user may write a file, or make files in a folder.
+// It opens nothing.
+func Writable(path string) bool { return unix.Access(path, unix.W_OK) == nil }

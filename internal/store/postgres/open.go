@@ -1,3 +1,5 @@
+// Package postgres keeps a store in a schema of a PostgreSQL database, which several
+// machines use at once. It is the only package that knows PostgreSQL.
 package postgres
 
 import (
@@ -186,4 +188,15 @@ func readAll(ctx context.Context, tx *sql.Tx, schema string) error {
 	}
 	var rows int64
 	return tx.QueryRowContext(ctx, "SELECT sum(n) FROM ("+tables+") counts").Scan(&rows)
+}
+
+// timeline is the number that a server takes when it becomes the primary: each that was a
+// standby, or was restored to an earlier time, takes a new one.
+const timeline = "('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint"
+
+// isMoved reports whether the server took over from the one that the store was written on
+// last. If it lagged behind, what that one had committed last is lost.
+func isMoved(ctx context.Context, conn *sql.Conn) (moved bool, err error) {
+	err = conn.QueryRowContext(ctx, "SELECT timeline NOT IN (0, "+timeline+") FROM meta").Scan(&moved)
+	return moved, err
 }
