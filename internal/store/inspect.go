@@ -116,11 +116,9 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 	if err := d.each(ctx, func(s scanner) error {
 		l, err := scanListener(s)
 		p := find(l.owner)
-		if host, ok := strings.CutPrefix(l.url, hostRow); ok {
-			host, _, _ = strings.Cut(host, "/") // its name; what follows tells it from others
-			p.Host = cmp.Or(p.Host, host)
-		} else if p.Alive && !strings.HasPrefix(l.url, sinkRow) && !strings.HasPrefix(l.url, verifyRow) {
-			p.URLs = append(p.URLs, l.url)
+		host, _, _ := strings.Cut(l.Host, "/") // its name; what follows tells it from others
+		if p.Host = cmp.Or(p.Host, host); p.Alive {
+			p.URLs = append(p.URLs, l.URL)
 		}
 		return err
 	}, selectListeners); err != nil {

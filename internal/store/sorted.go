@@ -1,18 +1,12 @@
 package store
 
 import (
-	"bufio"
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"slices"
 	"strings"
 
-	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
@@ -145,41 +139,17 @@ func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	if l.f.Limit > 0 && l.takesAllOfTheQuery(ctx) {
 		limit = fmt.Sprint(" LIMIT ", l.f.Limit)
 		first, err := l.sortedBy(ctx, l.firstQuery(key)+limit)
-		if err != nil || first.left == l.f.Limit {
+		if err != nil || len(first.ids) == l.f.Limit {
 			return first, err
-		}
-		_ = first.Close() // what is not known comes after these
+		} // else what is not known comes after these
 	}
 	return l.sortedBy(ctx, query+limit)
 }
 
 // sortedBy returns the list of the ids that a query finds.
 func (l *lister) sortedBy(ctx context.Context, query string) (*sortedList, error) {
-	file, err := disk.Temp()
-	if err != nil {
-		return nil, err
-	}
-	sorted := &sortedList{lister: l, file: file}
-	ids := bufio.NewWriter(file)
-	err = l.d.each(ctx, func(s scanner) error {
-		var id int64
-		if err := s.Scan(&id); err != nil {
-			return err
-		}
-		sorted.left++
-		return binary.Write(ids, binary.LittleEndian, id)
-	}, query, l.account)
-	if err == nil {
-		err = ids.Flush()
-	}
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	sorted.ids = bufio.NewReader(file)
-	return sorted, nil
+	ids, err := list(ctx, l.d.each, scanOne[int64], query, l.account)
+	return &sortedList{lister: l, ids: ids}, err
 }
 
 // takesAllOfTheQuery reports whether the filter takes whatever its conditions in SQL
@@ -191,27 +161,18 @@ func (l *lister) takesAllOfTheQuery(ctx context.Context) bool {
 	return err == nil && !late && l.f.StuckSince.IsZero() && l.states == nil
 }
 
-// sortedList is a list of rows, and of sightings without one, whose ids were
-// sorted when it began: their order changes while it is read. They wait in a file.
+// sortedList is a list of rows, and of sightings without one, whose ids were sorted when
+// it began: their order changes while it is read.
 type sortedList struct {
 	*lister
-	file *os.File
-	ids  *bufio.Reader
-	left int // ids that were not read
+	ids []int64 // that were not read: eight bytes of each tracking
 }
 
-// Close removes the file.
-func (l *sortedList) Close() error { return l.file.Close() }
-
 func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, bool, error) {
-	ids := make([]int64, min(manyFound, l.left))
-	if len(ids) == 0 {
+	ids := l.ids[:min(manyFound, len(l.ids))]
+	if l.ids = l.ids[len(ids):]; len(ids) == 0 {
 		return nil, false, nil
 	}
-	if err := binary.Read(l.ids, binary.LittleEndian, ids); err != nil {
-		return nil, false, err
-	}
-	l.left -= len(ids)
 	found := make([]*ledger.TrackingStatus, len(ids))
 	columns := newStatusScanner()
 	args := make([]any, manyFound) // NULL finds nothing
@@ -237,5 +198,5 @@ func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, 
 			page = append(page, *st)
 		}
 	}
-	return page, l.left > 0, nil
+	return page, len(l.ids) > 0, nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"iter"
 	"math"
 	"slices"
@@ -28,7 +27,6 @@ func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter
 			left = math.MaxInt
 		}
 		lists, err := d.statusLists(ctx, account, f)
-		defer closeLists(lists)
 		size := min(firstStatusPage, left)
 		for _, l := range lists {
 			for more := true; more && err == nil; size = min(2*size, statusPage) {
@@ -43,15 +41,6 @@ func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter
 		}
 		if err != nil {
 			yield(ledger.TrackingStatus{}, err)
-		}
-	}
-}
-
-// closeLists closes the files of lists.
-func closeLists(lists []statusList) {
-	for _, l := range lists {
-		if c, ok := l.(io.Closer); ok {
-			_ = c.Close() // nobody reads it again
 		}
 	}
 }

@@ -579,9 +579,9 @@ CREATE TABLE forwarded (
 );
 
 CREATE TABLE listeners (
-	owner TEXT COLLATE "C" NOT NULL,
-	url   TEXT COLLATE "C" NOT NULL,
-	PRIMARY KEY (owner, url)
+	owner    TEXT COLLATE "C" NOT NULL,
+	listener TEXT COLLATE "C" NOT NULL,
+	PRIMARY KEY (owner, listener)
 );
 
 -- fold_number of a text with characters beyond ASCII: letters that differ in case

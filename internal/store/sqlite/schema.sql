@@ -427,9 +427,9 @@ CREATE TABLE forwarded (
 	PRIMARY KEY (delivery, sink)
 ) WITHOUT ROWID;
 
--- Listeners that run: where they take deliveries, and sink:ID for each sink they send to.
+-- Listeners that run.
 CREATE TABLE listeners (
-	owner TEXT NOT NULL, -- see outbox; one that is not alive has ended
-	url   TEXT NOT NULL,
-	PRIMARY KEY (owner, url)
+	owner    TEXT NOT NULL, -- see outbox; one that is not alive has ended
+	listener TEXT NOT NULL, -- what others may know of it, in JSON
+	PRIMARY KEY (owner, listener)
 ) WITHOUT ROWID;
