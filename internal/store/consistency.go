@@ -9,8 +9,8 @@ import (
 
 // Problem is something in a store that no command can have left there.
 type Problem struct {
-	What  string // such as "rows without a batch"
-	Count int64  // how many there are; 0: What says it all
+	What  string `json:"problem"`         // such as "rows without a batch"
+	Count int64  `json:"count,omitempty"` // how many there are; 0: What says it all
 }
 
 func (p Problem) String() string {

@@ -21,15 +21,16 @@ type Inspection struct {
 
 // Setting is one of the database that matters to the store.
 type Setting struct {
-	Name, Value string
-	Warning     string // what is wrong with it, empty for nothing
+	Name    string `json:"name"`
+	Value   string `json:"value"`
+	Warning string `json:"warning,omitempty"` // what is wrong with it, empty for nothing
 }
 
 // TableSize is how much a table holds.
 type TableSize struct {
-	Name  string
-	Rows  int64
-	Bytes int64 // on disk, indexes included
+	Name  string `json:"table"`
+	Rows  int64  `json:"rows"`
+	Bytes int64  `json:"bytes"` // on disk, indexes included
 }
 
 // Process is one that has the store open to write, or died and left work.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -57,54 +56,38 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if !o.Answers && (c.Out.Machine() || c.Out.IsCSV()) {
 		o.All = true
 	}
-	d, err := readRun(ctx, c, db, id, o)
+	run, err := db.History.Run(ctx, id)
 	if err != nil {
 		return err
 	}
-	run, batches, next := d.run, d.batches, d.next
+	batches, left, err := listedBatches(db.History.Batches(ctx, id), o)
+	if err != nil {
+		return err
+	}
+	summary, err := view.SummaryOf(ctx, c, db, run.Plan.Account, ledger.Filter{Run: id})
+	if err != nil {
+		return err
+	}
+	next := nextCommand(c, run)
 	if c.Out.Machine() {
-		return c.Out.Object(d.json())
+		j := newRun(run)
+		j.Next, j.Summary = next, new(summary.JSON())
+		for _, b := range batches {
+			j.BatchList = append(j.BatchList, newBatchJSON(b))
+		}
+		return c.Out.Object(j)
 	}
 	if err := printRun(c.Out, run, batches, o.Answers); err != nil {
 		return err
 	}
-	d.summary.Print(c)
-	if d.left > 0 {
-		c.IO.Note("Showing the last %d batches; --all adds the %s before them", shownBatches, command.Number(int64(d.left)))
+	summary.Print(c)
+	if left > 0 {
+		c.IO.Note("Showing the last %d batches; --all adds the %s before them", shownBatches, command.Number(int64(left)))
 	}
 	if next != "" {
 		c.IO.Next(next)
 	}
 	return nil
-}
-
-type detail struct {
-	run     ledger.RunSummary
-	batches []numberedBatch
-	left    int           // batches before them
-	summary *view.Summary // of what is known of its trackings
-	next    string        // the command that continues it, empty for none
-}
-
-func readRun(ctx context.Context, c *command.Call, db *app.Store, id int64, o showOptions) (d detail, err error) {
-	if d.run, err = db.History.Run(ctx, id); err != nil {
-		return d, err
-	}
-	if d.batches, d.left, err = listedBatches(db.History.Batches(ctx, id), o); err != nil {
-		return d, err
-	}
-	d.next = nextCommand(c, d.run)
-	d.summary, err = view.SummaryOf(ctx, c, db, d.run.Plan.Account, ledger.Filter{Run: id})
-	return d, err
-}
-
-func (d detail) json() Run {
-	j := newRun(d.run)
-	j.Next, j.Summary = d.next, new(d.summary.JSON())
-	for _, b := range d.batches {
-		j.BatchList = append(j.BatchList, newBatchJSON(b))
-	}
-	return j
 }
 
 // numberedBatch is a batch with its number in the run, 1-based.

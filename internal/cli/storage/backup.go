@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
-// backupJSON is the result of a backup.
 type backupJSON struct {
 	Store string `json:"store"`
 	File  string `json:"file"`

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,33 +18,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// checkJSON is the result of a check.
 type checkJSON struct {
-	Store     string        `json:"store"`
-	Sound     bool          `json:"sound"`
-	Problems  []problemJSON `json:"problems"`
-	Settings  []settingJSON `json:"settings"`
-	Bytes     int64         `json:"bytes"`     // of all tables
-	FreeBytes *int64        `json:"freeBytes"` // in the file, for reuse; null of a PostgreSQL store
-	Tables    []tableJSON   `json:"tables"`
-	Processes []processJSON `json:"processes"`
-}
-
-type problemJSON struct {
-	Problem string `json:"problem"`
-	Count   int64  `json:"count,omitempty"`
-}
-
-type settingJSON struct {
-	Name    string `json:"name"`
-	Value   string `json:"value"`
-	Warning string `json:"warning,omitempty"`
-}
-
-type tableJSON struct {
-	Table string `json:"table"`
-	Rows  int64  `json:"rows"`
-	Bytes int64  `json:"bytes"` // with its indexes
+	Store     string            `json:"store"`
+	Sound     bool              `json:"sound"`
+	Problems  []store.Problem   `json:"problems"`
+	Settings  []store.Setting   `json:"settings"`
+	Bytes     int64             `json:"bytes"`     // of all tables
+	FreeBytes *int64            `json:"freeBytes"` // in the file, for reuse; null of a PostgreSQL store
+	Tables    []store.TableSize `json:"tables"`
+	Processes []processJSON     `json:"processes"`
 }
 
 // processJSON is a process that has the store open to write, or died and left work.
@@ -72,20 +55,18 @@ programs hold locks on its tables. It changes nothing, and others may use the st
 meanwhile. A damaged store is exit status 10.`,
 		Example: command.Example("waybill store check", "waybill store check -o json --jq .sound"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runCheck(ctx, c)
-		}),
+		RunE:    f.RunE(runCheck),
 	}
 }
 
-func runCheck(ctx context.Context, c *command.Call) error {
+func runCheck(ctx context.Context, c *command.Call, _ []string) error {
 	place, found, err := inspect(ctx, c)
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return err
 	}
 	j := newCheckJSON(place, found)
 	if err != nil { // it is too damaged to be read
-		j.Sound, j.Problems = false, []problemJSON{{Problem: err.Error()}}
+		j.Sound, j.Problems = false, []store.Problem{{What: err.Error()}}
 	}
 	if c.Out.Machine() {
 		err = errors.Join(c.Out.Object(j), err)
@@ -116,17 +97,11 @@ func inspect(ctx context.Context, c *command.Call) (string, store.Inspection, er
 func newCheckJSON(path string, found store.Inspection) checkJSON {
 	j := checkJSON{
 		Store: path, Sound: len(found.Problems) == 0, FreeBytes: found.FreeBytes,
-		Problems: []problemJSON{}, Settings: []settingJSON{}, Tables: []tableJSON{}, Processes: []processJSON{},
-	}
-	for _, p := range found.Problems {
-		j.Problems = append(j.Problems, problemJSON{p.What, p.Count})
-	}
-	for _, s := range found.Settings {
-		j.Settings = append(j.Settings, settingJSON(s))
+		Problems: append([]store.Problem{}, found.Problems...), Settings: append([]store.Setting{}, found.Settings...),
+		Tables: append([]store.TableSize{}, found.Tables...), Processes: []processJSON{},
 	}
 	for _, t := range found.Tables {
 		j.Bytes += t.Bytes
-		j.Tables = append(j.Tables, tableJSON{t.Name, t.Rows, t.Bytes})
 	}
 	for _, p := range found.Processes {
 		one := processJSON{
@@ -165,7 +140,7 @@ func printCheck(c *command.Call, j checkJSON) error {
 		if t.Rows == 0 {
 			continue
 		}
-		if err := rows.Row(t.Table, command.Number(t.Rows), size(t.Bytes)); err != nil {
+		if err := rows.Row(t.Name, command.Number(t.Rows), size(t.Bytes)); err != nil {
 			return err
 		}
 	}
@@ -197,10 +172,7 @@ func printProcesses(c *command.Call, all []processJSON) error {
 
 // name says which process it is, as far as that is known.
 func (p processJSON) name() string {
-	words := []string{p.Command}
-	if p.Command == "" {
-		words[0] = "waybill"
-	}
+	words := []string{cmp.Or(p.Command, "waybill")}
 	if p.PID != 0 {
 		words = append(words, "pid "+strconv.FormatInt(p.PID, 10))
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// copyJSON is the result of a copy.
 type copyJSON struct {
 	From string `json:"from"`
 	To   string `json:"to"`

@@ -29,7 +29,6 @@ type eraseOptions struct {
 	Yes               bool
 }
 
-// erasedJSON is the result of an erasure.
 type erasedJSON struct {
 	Store    string `json:"store"`
 	Asked    int64  `json:"asked"` // shipments
@@ -101,7 +100,6 @@ func runErase(ctx context.Context, c *command.Call, o eraseOptions) error {
 	return e.run(ctx)
 }
 
-// queries returns what the options name.
 func (o *eraseOptions) queries(ctx context.Context, c *command.Call) (qs []tracking.Query, err error) {
 	names := slices.Concat(o.ReferIDs, o.Numbers)
 	switch {
@@ -132,7 +130,6 @@ func (o *eraseOptions) queries(ctx context.Context, c *command.Call) (qs []track
 	return qs, err
 }
 
-// erasing is an erasure under way.
 type erasing struct {
 	call    *command.Call
 	db      *app.Store
@@ -156,7 +153,6 @@ func (e *erasing) confirm(ctx context.Context) error {
 	return err
 }
 
-// run erases and reports.
 func (e *erasing) run(ctx context.Context) error {
 	err := e.erase(ctx)
 	if err != nil && removed(&e.done) == "" {
@@ -200,7 +196,6 @@ func (e *erasing) explain(err error) error {
 	return &command.ExitError{Code: code, Err: err, Hint: hint, Next: e.call.Repeat()}
 }
 
-// report prints what was erased.
 func (e *erasing) report(ended bool) error {
 	if n := len(e.missing); n > 0 && n == len(e.queries) {
 		return nil

@@ -13,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// pruneJSON is the result of a prune.
 type pruneJSON struct {
 	DryRun     bool   `json:"dryRun"` // nothing was removed
 	Runs       int64  `json:"runs"`
@@ -68,12 +67,12 @@ func runPrune(ctx context.Context, c *command.Call, age string, dryRun bool) err
 	}
 	var p store.PrunePlan
 	j := pruneJSON{DryRun: dryRun}
-	if db != nil {
-		remove := prune
-		if dryRun {
-			remove = plan
-		}
-		p, err = remove(ctx, db, before)
+	switch {
+	case db == nil:
+	case dryRun:
+		p, err = db.DB.PlanPrune(ctx, before)
+	default:
+		p, err = prune(ctx, db, before)
 	}
 	j.Runs, j.Unfinished = p.Runs.Runs, p.Runs.Unfinished
 	j.Deliveries, j.Bytes, j.Refused, j.Dead, j.Waiting = p.Inbox.Deliveries, p.Inbox.Bytes, p.Inbox.Refused, p.Inbox.Dead, p.Inbox.Waiting
@@ -85,10 +84,6 @@ func runPrune(ctx context.Context, c *command.Call, age string, dryRun bool) err
 	}
 	noteKept(c, j)
 	return errors.Join(err, c.Out.Result(j, "%s", j.text()))
-}
-
-func plan(ctx context.Context, db *app.Store, before time.Time) (store.PrunePlan, error) {
-	return db.DB.PlanPrune(ctx, before)
 }
 
 // prune removes all that is older than before.

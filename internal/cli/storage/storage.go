@@ -51,7 +51,6 @@ func size(bytes int64) string {
 	return strconv.FormatFloat(value, 'f', 1, 64) + " " + []string{"KB", "MB", "GB", "TB"}[unit]
 }
 
-// pathJSON says where the store is.
 type pathJSON struct {
 	Store  string `json:"store"`
 	Kind   string `json:"kind"`   // file, server
@@ -68,13 +67,11 @@ PostgreSQL server without the password. It creates nothing; a note says if there
 no store yet.`,
 		Example: command.Example("waybill store path"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runPath(ctx, c)
-		}),
+		RunE:    f.RunE(runPath),
 	}
 }
 
-func runPath(ctx context.Context, c *command.Call) error {
+func runPath(ctx context.Context, c *command.Call, _ []string) error {
 	place, isServer, err := c.StorePlace()
 	if err != nil {
 		return err
@@ -95,7 +92,6 @@ func runPath(ctx context.Context, c *command.Call) error {
 	return c.Out.Result(j, "%s", j.Store)
 }
 
-// schemaJSON is the SQL that makes a schema.
 type schemaJSON struct {
 	Schema string `json:"schema"`
 	Role   string `json:"role,omitempty"`
