@@ -173,11 +173,11 @@ func Readmit(ctx context.Context, box inbox.Verdicts, scheme string, v Verifier,
 
 // Reverified counts stored deliveries that were verified again.
 type Reverified struct {
-	Verified int                    // that were not before
-	Refused  int                    // that do not verify
-	MadeUp   int                    // synthetic ones, which the others do not count
-	Events   int64                  // that were released
-	Reasons  map[webhook.Reason]int // why those of Refused do not verify
+	Verified int                    `json:"verified"` // that were not before
+	Refused  int                    `json:"refused"`  // that do not verify
+	MadeUp   int                    `json:"madeUp"`   // of `events send`, which the others do not count
+	Events   int64                  `json:"events"`   // that were released
+	Reasons  map[webhook.Reason]int `json:"reasons"`  // why those of Refused do not verify
 }
 
 // Reverify verifies every stored delivery again that is not verified and whose bytes are still there.

@@ -45,24 +45,15 @@ type pinnedJSON struct {
 	Verify string `json:"verify"`
 }
 
-// rejudgedJSON counts stored deliveries that were verified again.
-type rejudgedJSON struct {
-	Verified int                    `json:"verified"`
-	Refused  int                    `json:"refused"`
-	MadeUp   int                    `json:"madeUp"` // of `events send`, left out of the others
-	Events   int64                  `json:"events"`
-	Reasons  map[webhook.Reason]int `json:"reasons"` // why those of refused do not verify
-}
-
 type learnJSON struct {
-	Deliveries      int             `json:"deliveries"`
-	DifferentBodies int             `json:"differentBodies"`
-	Secrets         []string        `json:"secrets"`
-	Candidates      []candidateJSON `json:"candidates"`
-	Partial         []candidateJSON `json:"partial"`
-	Untried         []string        `json:"untried"` // places that were not tried, as there are too many
-	Pinned          *pinnedJSON     `json:"pinned"`
-	Rejudged        *rejudgedJSON   `json:"rejudged"`
+	Deliveries      int                `json:"deliveries"`
+	DifferentBodies int                `json:"differentBodies"`
+	Secrets         []string           `json:"secrets"`
+	Candidates      []candidateJSON    `json:"candidates"`
+	Partial         []candidateJSON    `json:"partial"`
+	Untried         []string           `json:"untried"` // places that were not tried, as there are too many
+	Pinned          *pinnedJSON        `json:"pinned"`
+	Rejudged        *replay.Reverified `json:"rejudged"`
 }
 
 func newLearn(f *command.Factory) *cobra.Command {
