@@ -9,13 +9,14 @@ package forward
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -217,35 +218,18 @@ func (f *Forwarder) WakeAll() {
 // waits for the next Run. Any other end is an error of the store that does not
 // go away by itself. It is called once.
 func (f *Forwarder) Run(ctx, hard context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	jobs, ctx := errgroup.WithContext(ctx)
 	requests, cancel := context.WithCancel(hard)
 	defer cancel()
-	stopGrace := context.AfterFunc(ctx, func() {
-		t := time.NewTimer(shutdownGrace)
-		defer t.Stop()
-		select {
-		case <-t.C:
-			cancel()
-		case <-requests.Done():
-		}
-	})
-	defer stopGrace()
-	var jobs []func() error
+	defer context.AfterFunc(ctx, func() {
+		wait(requests, nil, time.Now().Add(shutdownGrace))
+		cancel()
+	})()
 	for _, r := range f.routes {
-		jobs = append(jobs, func() error { return r.fillOutbox(ctx) }, func() error { return r.sendQueued(ctx, requests) })
+		jobs.Go(func() error { return r.fillOutbox(ctx) })
+		jobs.Go(func() error { return r.sendQueued(ctx, requests) })
 	}
-	errs := make([]error, len(jobs))
-	var wg sync.WaitGroup
-	for i, job := range jobs {
-		wg.Go(func() {
-			if errs[i] = job(); errs[i] != nil {
-				stop()
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return jobs.Wait()
 }
 
 // fillOutbox moves deliveries from the inbox to the target's outbox until ctx ends,
