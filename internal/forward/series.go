@@ -58,13 +58,13 @@ func (r Result) Unsent() bool { return concernsOneDelivery(r.Err) || errors.Is(r
 // Tally counts the sendings of a series. Each that was tried is in one of the
 // counts from Expected to Unanswered.
 type Tally struct {
-	Planned int
+	Planned int `json:"planned"`
 
-	Expected    int // answered as expected
-	Unexpected  int // answered otherwise
-	Unsent      int // could not be put into a request
-	Unreachable int // no connection came about
-	Unanswered  int // it may have arrived
+	Expected    int `json:"expected"`    // answered as expected
+	Unexpected  int `json:"unexpected"`  // answered otherwise
+	Unsent      int `json:"unsent"`      // could not be put into a request
+	Unreachable int `json:"unreachable"` // no connection came about
+	Unanswered  int `json:"unanswered"`  // it may have arrived
 }
 
 // Tried returns how many sendings were tried.

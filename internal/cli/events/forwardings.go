@@ -215,14 +215,10 @@ func (j Forwarding) queued() time.Time { return firstTime(j.QueuedAt) }
 func (j Forwarding) ended() time.Time { return firstTime(j.SentAt, j.GivenUpAt) }
 
 func (j Forwarding) answer() string {
-	switch {
-	case j.Problem != "":
+	if j.Problem != "" || j.Status == 0 {
 		return j.Problem
-	case j.Status != 0:
-		return fmt.Sprint(j.Status)
-	default:
-		return ""
 	}
+	return fmt.Sprint(j.Status)
 }
 
 // targetColumn shows the target with its filter. On a terminal it is short: the start and
@@ -300,15 +296,10 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	}
 	order := slices.SortedFunc(maps.Values(sinks), func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) })
 	found := false
-	entries := command.Filter(waitingEntries(ctx, db, order, since), func(inbox.Forwarding) bool { return true }, o.Limit)
-	if err := w.Print(c.IO, func(yield func(Forwarding, error) bool) {
-		for f, err := range entries {
-			found = true
-			if !yield(NewForwarding(f.Waiting.Delivery, f, running), err) {
-				return
-			}
-		}
-	}); err != nil {
+	if err := w.Print(c.IO, command.Filter(waitingEntries(ctx, db, order, running, since), func(Forwarding) bool {
+		found = true
+		return true
+	}, o.Limit)); err != nil {
 		return err
 	}
 	notePending(c, order, running, found)
@@ -316,8 +307,8 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 }
 
 // waitingEntries yields what was queued since then and waits, target by target.
-func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, since time.Time) iter.Seq2[inbox.Forwarding, error] {
-	return func(yield func(inbox.Forwarding, error) bool) {
+func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener, since time.Time) iter.Seq2[Forwarding, error] {
+	return func(yield func(Forwarding, error) bool) {
 		for _, sink := range sinks {
 			if sink.Waiting == 0 {
 				continue
@@ -329,7 +320,7 @@ func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, sinc
 				if err == nil && e.HeldBy != 0 {
 					e.Number, err = sentNumber(ctx, db, e)
 				}
-				if !yield(inbox.Forwarding{Sink: sink, Waiting: &e}, err) || err != nil {
+				if !yield(NewForwarding(e.Delivery, inbox.Forwarding{Sink: sink, Waiting: &e}, running), err) || err != nil {
 					return
 				}
 			}

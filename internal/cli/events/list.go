@@ -197,15 +197,11 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	empty := true
-	matching := command.Filter(replay.LatestRows(ctx, db.Inbox, q), filter.Match, o.Limit)
-	if err := listing.Print(c.IO, func(yield func(inbox.Event, error) bool) {
-		for e, err := range matching {
-			empty = false
-			if !yield(e, err) {
-				return
-			}
-		}
-	}); err != nil {
+	if err := listing.Print(c.IO, command.Filter(replay.LatestRows(ctx, db.Inbox, q), func(e inbox.Event) bool {
+		matches := filter.Match(e)
+		empty = empty && !matches
+		return matches
+	}, o.Limit)); err != nil {
 		return err
 	}
 	if empty && !c.Out.Machine() && !c.Out.IsCSV() {

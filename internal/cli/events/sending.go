@@ -105,6 +105,10 @@ type sending struct {
 	settle   func(forward.Result) error // records a result; nil for nothing
 	options  sendingOptions
 	chosen   []string // flags that repeat what was left to chance
+
+	list       *render.List         // of JSON
+	rows       *command.Table[Sent] // of CSV, or of chosen columns; with neither it prints lines
+	unexpected map[int]int          // answers by their status
 }
 
 // newSending reads the flags that all commands which send have. The caller closes its Client.
@@ -122,7 +126,7 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 		return nil, err
 	}
 	return &sending{
-		call: c, options: o,
+		call: c, options: o, unexpected: map[int]int{},
 		Series: forward.Series{Client: client, Gate: pace.New(1, o.Rate), Faults: faults, Expect: expect},
 	}, nil
 }
@@ -136,20 +140,25 @@ func (k *sending) run(ctx context.Context, n int) error {
 		ctx, stop = context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 		defer stop()
 	}
-	began := time.Now()
-	p, err := newSendingPrinter(k)
-	if err != nil {
-		return err
+	began, out := time.Now(), k.call.Out
+	var err error
+	switch {
+	case out.Machine():
+		k.list = out.BeginList()
+	case out.IsCSV() || out.HasColumns():
+		if k.rows, err = command.BeginTable(out, sentColumns()); err != nil {
+			return err
+		}
 	}
 	k.OnResult = func(r forward.Result) error {
 		var err error
 		if k.settle != nil {
 			err = k.settle(r)
 		}
-		return errors.Join(err, p.print(r))
+		return errors.Join(err, k.print(r))
 	}
 	tally, err := k.Run(ctx, k.call.Hard(ctx), n)
-	return errors.Join(k.outcome(tally, err), p.printSummary(tally, time.Since(began)))
+	return errors.Join(k.outcome(tally, err), k.printSummary(tally, time.Since(began)))
 }
 
 // outcome is the error of a series: why it ended early, or which answers were not expected.
@@ -310,36 +319,11 @@ type Sent struct {
 }
 
 type sendingSummaryJSON struct {
-	Type           string  `json:"type"` // summary
-	Seed           uint64  `json:"seed"`
-	Planned        int     `json:"planned"`
-	Expected       int     `json:"expected"`
-	Unexpected     int     `json:"unexpected"`
-	Unsent         int     `json:"unsent"`
-	Unreachable    int     `json:"unreachable"`
-	Unanswered     int     `json:"unanswered"`
+	Type string `json:"type"` // summary
+	Seed uint64 `json:"seed"`
+	forward.Tally
 	Left           int     `json:"left"` // planned and not done
 	ElapsedSeconds float64 `json:"elapsedSeconds"`
-}
-
-type sendingPrinter struct {
-	k    *sending
-	out  *command.Output
-	list *render.List         // of JSON
-	rows *command.Table[Sent] // of CSV, or of chosen columns; with neither it prints lines
-
-	unexpected map[int]int // answers by their status
-}
-
-func newSendingPrinter(k *sending) (p *sendingPrinter, err error) {
-	p = &sendingPrinter{k: k, out: k.call.Out, unexpected: map[int]int{}}
-	switch {
-	case p.out.Machine():
-		p.list = p.out.BeginList()
-	case p.out.IsCSV() || p.out.HasColumns():
-		p.rows, err = command.BeginTable(p.out, sentColumns())
-	}
-	return p, err
 }
 
 func sentColumns() []command.Column[Sent] {
@@ -372,23 +356,23 @@ func NewSent(kind string, r forward.Result) Sent {
 	return j
 }
 
-func (p *sendingPrinter) print(r forward.Result) error {
-	j := NewSent(p.k.kind, r)
+func (k *sending) print(r forward.Result) error {
+	j := NewSent(k.kind, r)
 	if r.Err == nil && !r.Expected {
-		p.unexpected[r.Status]++
+		k.unexpected[r.Status]++
 	}
-	p.k.fill(&j, r.Index)
+	k.fill(&j, r.Index)
 	switch {
-	case p.list != nil:
-		return p.list.Add(j)
-	case p.rows != nil:
-		return p.rows.Add(j)
+	case k.list != nil:
+		return k.list.Add(j)
+	case k.rows != nil:
+		return k.rows.Add(j)
 	default:
-		return p.line(r, j)
+		return k.line(r, j)
 	}
 }
 
-func (p *sendingPrinter) line(r forward.Result, j Sent) error {
+func (k *sending) line(r forward.Result, j Sent) error {
 	what, style := "as expected", term.Good
 	how := fmt.Sprintf("%d in %v", r.Status, r.Took.Round(time.Millisecond))
 	switch {
@@ -406,10 +390,10 @@ func (p *sendingPrinter) line(r forward.Result, j Sent) error {
 		how += ": " + reply
 	}
 	to := ""
-	if p.k.several && j.Target != "" {
+	if k.several && j.Target != "" {
 		to = "to " + j.Target + ": "
 	}
-	return p.out.Line("%s  %-4s  %s  %s%s", view.Clock(time.Now()), p.k.describe(r.Index)+copyNumber(r.Copy), p.out.Out().Style(style, fmt.Sprintf("%-12s", what)), to, how)
+	return k.call.Out.Line("%s  %-4s  %s  %s%s", view.Clock(time.Now()), k.describe(r.Index)+copyNumber(r.Copy), k.call.Out.Out().Style(style, fmt.Sprintf("%-12s", what)), to, how)
 }
 
 func copyNumber(n int) string {
@@ -428,18 +412,17 @@ func firstLine(reply []byte) string {
 	return line
 }
 
-func (p *sendingPrinter) printSummary(t forward.Tally, took time.Duration) error {
+func (k *sending) printSummary(t forward.Tally, took time.Duration) error {
 	left := t.Planned - t.Tried()
-	if p.list != nil {
-		return errors.Join(p.list.Add(sendingSummaryJSON{
-			Type: "summary", Seed: p.k.Faults.Seed, Planned: t.Planned, Expected: t.Expected, Unexpected: t.Unexpected, Unsent: t.Unsent,
-			Unreachable: t.Unreachable, Unanswered: t.Unanswered, Left: left, ElapsedSeconds: took.Round(time.Millisecond).Seconds(),
-		}), p.list.Close())
+	if k.list != nil {
+		return errors.Join(k.list.Add(sendingSummaryJSON{
+			Type: "summary", Seed: k.Faults.Seed, Tally: t, Left: left, ElapsedSeconds: took.Round(time.Millisecond).Seconds(),
+		}), k.list.Close())
 	}
 	number := func(n int) string { return command.Number(int64(n)) }
-	parts := []string{fmt.Sprintf("%s answered %s as expected", number(t.Expected), p.k.Expect)}
-	for _, status := range slices.Sorted(maps.Keys(p.unexpected)) {
-		parts = append(parts, fmt.Sprintf("%s answered %d", number(p.unexpected[status]), status))
+	parts := []string{fmt.Sprintf("%s answered %s as expected", number(t.Expected), k.Expect)}
+	for _, status := range slices.Sorted(maps.Keys(k.unexpected)) {
+		parts = append(parts, fmt.Sprintf("%s answered %d", number(k.unexpected[status]), status))
 	}
 	for _, part := range []struct {
 		n    int
@@ -454,9 +437,9 @@ func (p *sendingPrinter) printSummary(t forward.Tally, took time.Duration) error
 			parts = append(parts, number(part.n)+" "+part.what)
 		}
 	}
-	p.k.call.IO.Note("%s sent: %s", number(t.Expected+t.Unexpected+t.Unanswered), strings.Join(parts, ", "))
-	if p.rows != nil {
-		return p.rows.Flush()
+	k.call.IO.Note("%s sent: %s", number(t.Expected+t.Unexpected+t.Unanswered), strings.Join(parts, ", "))
+	if k.rows != nil {
+		return k.rows.Flush()
 	}
 	return nil
 }

@@ -210,7 +210,6 @@ func ShowEvents(ctx context.Context, c *command.Call, db *app.Store, d inbox.Del
 // maxRepeats is how many other events of an eventId are named.
 const maxRepeats = 20
 
-// addRepeats adds the other events with the eventId.
 func (j *Shown) addRepeats(ctx context.Context, db *app.Store, e inbox.Event) error {
 	if e.EventID == "" {
 		return nil

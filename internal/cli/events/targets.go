@@ -112,6 +112,17 @@ func NewForwardClient(s *app.Session, allow bool) (*forward.Client, error) {
 	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: allow, InFlight: s.InFlightCounter()}), nil
 }
 
+// AddTarget adds a target that a flag names, unless it is refused or there already.
+func AddTarget(all []forward.Target, t forward.Target, flag string, allow bool) ([]forward.Target, error) {
+	if t.Forbidden() && !allow {
+		return nil, command.Usagef("add --allow-target if this is intended", "--%s %s is a link-local address or a metadata service", flag, t.Show())
+	}
+	if slices.ContainsFunc(all, func(other forward.Target) bool { return other.Key() == t.Key() }) {
+		return nil, command.Usagef("name it once", "--%s %s appears twice", flag, t.Show())
+	}
+	return append(all, t), nil
+}
+
 // WarnUnencrypted warns of targets that get deliveries unencrypted.
 func WarnUnencrypted(io *term.IO, targets []forward.Target) {
 	warned := map[string]bool{}

@@ -64,7 +64,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if err != nil {
 		return err
 	}
-	w := &eventWait{session: c.Session, filter: filter, count: o.Count, unverified: o.Unverified, madeUp: o.MadeUp, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Current}, Since: since}, counted: map[string]bool{}}
+	w := &eventWait{waitOptions: o, session: c.Session, filter: filter, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Current}, Since: since}, counted: map[string]bool{}}
 	if since.IsZero() {
 		w.began = time.Now().Truncate(time.Millisecond) // as the store keeps times
 		if err := w.fromNow(ctx); err != nil {
@@ -116,12 +116,11 @@ func resumeCommand(c *command.Call, o waitOptions, began time.Time) string {
 }
 
 type eventWait struct {
-	session    *app.Session
-	filter     forward.Filter
-	count      int64
-	unverified bool
-	madeUp     bool
-	began      time.Time // events received since then count
+	waitOptions
+
+	session *app.Session
+	filter  forward.Filter
+	began   time.Time // events received since then count
 
 	query          inbox.Query     // its After moves on
 	counted        map[string]bool // by key: an event that is verified later is the same
@@ -167,7 +166,7 @@ func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 				if err != nil && ctx.Err() != nil {
 					err = context.Cause(ctx)
 				}
-				return yield(e, err) && err == nil && int64(len(w.counted)) < w.count
+				return yield(e, err) && err == nil && int64(len(w.counted)) < w.Count
 			})
 			if !more {
 				return
@@ -203,10 +202,10 @@ func (w *eventWait) counts(e inbox.Event) bool {
 	switch {
 	case !w.filter.Match(e) || w.counted[string(e.Key)]:
 		return false
-	case e.Synthetic && !w.madeUp:
+	case e.Synthetic && !w.MadeUp:
 		w.madeUpSeen++
 		return false
-	case !e.Verified.Counts() && !w.unverified:
+	case !e.Verified.Counts() && !w.Unverified:
 		w.unverifiedSeen++
 		return false
 	}

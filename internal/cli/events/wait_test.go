@@ -32,7 +32,7 @@ func TestWaitCountsAnEventOnce(t *testing.T) {
 		{false, []inbox.Event{event("a", "x", inbox.No), event("a", "x", inbox.Yes), event("b", "y", inbox.Yes), event("c", "x", inbox.Unknown)}, 1, 2},
 		{true, []inbox.Event{event("a", "x", inbox.No), event("a", "x", inbox.Yes), event("b", "y", inbox.No), event("c", "x", inbox.Unknown)}, 2, 0},
 	} {
-		w := &eventWait{filter: filter, unverified: tt.unverified, counted: map[string]bool{}, progress: command.NewProgress(streams, "waiting", "events", 9)}
+		w := &eventWait{filter: filter, waitOptions: waitOptions{Unverified: tt.unverified}, counted: map[string]bool{}, progress: command.NewProgress(streams, "waiting", "events", 9)}
 		counted := 0
 		for _, e := range tt.events {
 			if w.counts(e) {
@@ -64,7 +64,7 @@ func TestWaitCountsWhatIsReceivedWhileItOpensTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w := &eventWait{session: c.Session, began: began, count: 1, counted: map[string]bool{}, progress: command.NewProgress(c.IO, "waiting", "events", 1)}
+	w := &eventWait{session: c.Session, began: began, waitOptions: waitOptions{Count: 1}, counted: map[string]bool{}, progress: command.NewProgress(c.IO, "waiting", "events", 1)}
 	defer w.progress.Stop()
 	if err := w.fromNow(t.Context()); err != nil {
 		t.Fatal(err)

@@ -112,16 +112,9 @@ func (o inspectOptions) targets(c *command.Call) ([]forward.Target, error) {
 		if err != nil {
 			return nil, command.Usagef("such as --to 3000 or --to https://app.test/hook", "--to: %w", err)
 		}
-		t := forward.Target{URL: u}
-		if t.Forbidden() && !o.AllowTarget {
-			return nil, command.Usagef("add --allow-target if this is intended", "--to %s is a link-local address or a metadata service", t.Show())
+		if all, err = events.AddTarget(all, forward.Target{URL: u}, "to", o.AllowTarget); err != nil {
+			return nil, err
 		}
-		for _, other := range all {
-			if other.Key() == t.Key() {
-				return nil, command.Usagef("name it once", "--to %s appears twice", t.Show())
-			}
-		}
-		all = append(all, t)
 	}
 	events.WarnUnencrypted(c.IO, all)
 	return all, events.AddTargetHeaders(c, o.Headers, all)

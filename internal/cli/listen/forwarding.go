@@ -250,15 +250,9 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 		if err != nil {
 			return nil, command.Usagef("such as --forward-to 3000 or --forward-to 'event=router.delivered=>https://app.test/hook'", "--forward-to %s: %w", command.Quoted(showTarget(text)), err)
 		}
-		if t.Forbidden() && !o.AllowTarget {
-			return nil, command.Usagef("add --allow-target if this is intended", "--forward-to %s is a link-local address or a metadata service", t.Show())
+		if all, err = events.AddTarget(all, t, "forward-to", o.AllowTarget); err != nil {
+			return nil, err
 		}
-		for _, other := range all {
-			if other.Key() == t.Key() {
-				return nil, command.Usagef("name it once", "--forward-to %s appears twice", t.Show())
-			}
-		}
-		all = append(all, t)
 	}
 	switch {
 	case o.Ack == ackForwarded && len(all) != 1:

@@ -45,7 +45,6 @@ type eventPrinter struct {
 	buf []byte // of the event before, to be used again
 }
 
-// newEventPrinter returns a printer of what is received from now on.
 func newEventPrinter(c *command.Call, before inbox.Counts, exitAfter int64, stop func()) *eventPrinter {
 	w := c.Config.Webhook
 	return &eventPrinter{
@@ -89,7 +88,6 @@ func (p *eventPrinter) print(n listen.Notification) error {
 	return nil
 }
 
-// warnUnforwarded warns that an event goes to no target, and says why.
 func (p *eventPrinter) warnUnforwarded(e inbox.Event) {
 	why, hint := "it did not verify", "`waybill signature explain "+e.ID()+"` says why"
 	if e.Verified == inbox.Unknown {
@@ -132,7 +130,6 @@ func (p *eventPrinter) count(n listen.Notification) bool {
 	return true
 }
 
-// wouldRefuse reports whether enforcing would have refused a genuine event's delivery.
 func (p *eventPrinter) wouldRefuse(e inbox.Event) bool {
 	return p.observe && e.Verified == inbox.No && !e.Synthetic
 }
@@ -216,7 +213,6 @@ func (p *eventPrinter) printEvent(n listen.Notification, repeated bool) error {
 	return err
 }
 
-// trustStyle is the colour of whether an event verified.
 func trustStyle(e inbox.Event) term.Style {
 	if e.Verified == inbox.Yes && !e.Synthetic {
 		return term.Good
