@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"net/http"
+	"regexp"
 	"slices"
-	"strconv"
-	"unicode/utf16"
-	"unicode/utf8"
+	"sync"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/forward"
@@ -150,42 +150,16 @@ func contains(body, text []byte) bool {
 	return bytes.IndexByte(body, '\\') >= 0 && bytes.Contains(bytes.ToLower(unescape(body)), text)
 }
 
-var unescaped = map[byte]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+// escapes are the escapes of JSON that follow each other: halves of a pair of surrogates do.
+var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))+`) })
 
 // unescape returns a body with what JSON's escapes stand for. What is no escape stays.
 func unescape(body []byte) []byte {
-	out := make([]byte, 0, len(body))
-	for len(body) > 0 {
-		i := bytes.IndexByte(body, '\\')
-		if i < 0 || i == len(body)-1 {
-			break
-		}
-		out, body = append(out, body[:i]...), body[i:]
-		plain, ok := unescaped[body[1]]
-		switch unit := escapedUnit(body); {
-		case ok:
-			out, body = append(out, plain), body[2:]
-		case unit < 0:
-			out, body = append(out, body[:2]...), body[2:]
-		case utf16.IsSurrogate(unit) && utf16.DecodeRune(unit, escapedUnit(body[6:])) != utf8.RuneError:
-			out, body = utf8.AppendRune(out, utf16.DecodeRune(unit, escapedUnit(body[6:]))), body[12:]
-		default:
-			out, body = utf8.AppendRune(out, unit), body[6:]
-		}
-	}
-	return append(out, body...)
-}
-
-// escapedUnit returns the code unit of the escape \uXXXX that begins b, -1 if none does.
-func escapedUnit(b []byte) rune {
-	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
-		return -1
-	}
-	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
-	if err != nil {
-		return -1
-	}
-	return rune(n)
+	return escapes().ReplaceAllFunc(body, func(escaped []byte) []byte {
+		var plain string
+		_ = json.Unmarshal(slices.Concat([]byte{'"'}, escaped, []byte{'"'}), &plain) // it is what JSON allows in a text
+		return []byte(plain)
+	})
 }
 
 // maxSent is how many rows a message has at most: more than a page shows at once.

@@ -47,11 +47,6 @@ type valueJSON struct {
 	contentJSON
 }
 
-var titles = map[string]string{
-	"scheme": "Scheme", "signature": "Signature", "timestamp": "Timestamp", "signed": "What is signed",
-	"secret": "Secrets", "comparison": "Expected and received", "clock": "Clock", "verdict": "Verdict",
-}
-
 const (
 	passed  = "ok"
 	failed  = "failed"
@@ -86,9 +81,6 @@ func (p *Page) signature(d found) *signatureJSON {
 		j.Steps = append(j.Steps, x.clock())
 	}
 	j.Steps = append(j.Steps, x.verdict())
-	for i := range j.Steps {
-		j.Steps[i].Title = titles[j.Steps[i].Step]
-	}
 	return j
 }
 
@@ -119,7 +111,7 @@ func (x explainer) scheme() stepJSON {
 	if s.Kind == webhook.KindToken {
 		text = "the secret itself, in clear"
 	}
-	step := stepJSON{Step: "scheme", Text: fmt.Sprintf("%s: %s, at %s", x.name, text, s.Signature.From)}
+	step := stepJSON{Step: "scheme", Title: "Scheme", Text: fmt.Sprintf("%s: %s, at %s", x.name, text, s.Signature.From)}
 	if s.Signature.Prefix != "" {
 		step.Text += fmt.Sprintf(" after %q", s.Signature.Prefix)
 	}
@@ -128,7 +120,7 @@ func (x explainer) scheme() stepJSON {
 }
 
 func (x explainer) signature() stepJSON {
-	step := stepJSON{Step: "signature", Result: failed, Text: "There is no signature at " + x.Signature.From}
+	step := stepJSON{Step: "signature", Title: "Signature", Result: failed, Text: "There is no signature at " + x.Signature.From}
 	wellFormed := 0
 	for _, e := range x.Entries {
 		if e.WellFormed {
@@ -153,7 +145,7 @@ func (x explainer) signature() stepJSON {
 
 func (x explainer) timestamp() stepJSON {
 	at := x.Timestamp
-	step := stepJSON{Step: "timestamp", Result: failed, Text: "There is no timestamp at " + at.From}
+	step := stepJSON{Step: "timestamp", Title: "Timestamp", Result: failed, Text: "There is no timestamp at " + at.From}
 	switch {
 	case at.Times == 0:
 		return step
@@ -169,7 +161,7 @@ func (x explainer) timestamp() stepJSON {
 }
 
 func (x explainer) signed() stepJSON {
-	step := stepJSON{Step: "signed", Result: passed, Text: x.Scheme.Signed}
+	step := stepJSON{Step: "signed", Title: "What is signed", Result: passed, Text: x.Scheme.Signed}
 	for _, part := range x.Parts {
 		var v valueJSON
 		switch {
@@ -204,14 +196,14 @@ func (x explainer) secrets() stepJSON {
 	if key.Normalize != webhook.NormalizeNone {
 		how += ", in normal form " + strings.ToUpper(key.Normalize)
 	}
-	return stepJSON{Step: "secret", Text: fmt.Sprintf("Each secret is used %s: %s", how, strings.Join(x.Secrets, ", "))}
+	return stepJSON{Step: "secret", Title: "Secrets", Text: fmt.Sprintf("Each secret is used %s: %s", how, strings.Join(x.Secrets, ", "))}
 }
 
 func (x explainer) comparison() stepJSON {
-	step := stepJSON{Step: "comparison", Result: failed, Text: "No secret makes this signature"}
+	step := stepJSON{Step: "comparison", Title: "Expected and received", Result: failed, Text: "No secret makes this signature"}
 	switch {
 	case x.Expected == nil:
-		return stepJSON{Step: "comparison", Result: skipped, Text: "Nothing to compare: a part that is signed is missing"}
+		return stepJSON{Step: "comparison", Title: "Expected and received", Result: skipped, Text: "Nothing to compare: a part that is signed is missing"}
 	case len(x.Entries) == 0:
 		step.Result, step.Text = skipped, "No signature to compare with"
 	}
@@ -235,14 +227,14 @@ func (x explainer) comparison() stepJSON {
 
 func (x explainer) clock() stepJSON {
 	if x.Time.IsZero() {
-		return stepJSON{Step: "clock", Result: skipped, Text: "No time to compare with the clock"}
+		return stepJSON{Step: "clock", Title: "Clock", Result: skipped, Text: "No time to compare with the clock"}
 	}
 	skew, side := x.Time.Sub(x.d.ReceivedAt), "before"
 	if skew > 0 {
 		side = "after"
 	}
 	tolerance := x.Scheme.Timestamp.Tolerance
-	step := stepJSON{Step: "clock", Result: passed, Text: fmt.Sprintf("Signed %s %s it was received; %s allowed", skew.Abs().Round(time.Millisecond), side, config.FormatDuration(tolerance))}
+	step := stepJSON{Step: "clock", Title: "Clock", Result: passed, Text: fmt.Sprintf("Signed %s %s it was received; %s allowed", skew.Abs().Round(time.Millisecond), side, config.FormatDuration(tolerance))}
 	if skew.Abs() > tolerance {
 		step.Result = failed
 	}
@@ -251,7 +243,7 @@ func (x explainer) clock() stepJSON {
 
 func (x explainer) verdict() stepJSON {
 	v := x.Trace.Verdict
-	step := stepJSON{Step: "verdict", Result: failed, Text: "It does not verify: " + string(v.Reason)}
+	step := stepJSON{Step: "verdict", Title: "Verdict", Result: failed, Text: "It does not verify: " + string(v.Reason)}
 	if v.OK {
 		step.Result, step.Text = passed, "It verifies with "+v.SecretName
 		if !v.BodyAuthenticated {
