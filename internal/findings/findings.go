@@ -119,11 +119,8 @@ type FormCount struct {
 // ofProblem returns the finding of a problem that reading found.
 func ofProblem(p intake.Problem) Finding {
 	f := Finding{
-		Severity: Error, Kind: BadRow, File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: p.Header, Value: p.Value,
+		Severity: Error, Kind: BadRow, File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field), Value: p.Value,
 		Message: p.Message, Hint: p.Problem.Hint,
-	}
-	if f.Header == "" {
-		f.Header = p.Field
 	}
 	if p.Note {
 		f.Severity, f.Kind = Warning, Unusual

@@ -55,20 +55,13 @@ func issues(j Judgement) []term.Issue {
 // Issue returns a problem as errors list it.
 func Issue(p intake.Problem) term.Issue {
 	issue := term.Issue{
-		File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: columnName(p), Value: p.Value,
+		File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field), Value: p.Value,
 		Message: p.Message, Hint: p.Problem.Hint,
 	}
 	if p.Sheet != "" {
 		issue.Place = Place(p)
 	}
 	return issue
-}
-
-func columnName(p intake.Problem) string {
-	if p.Header != "" {
-		return p.Header
-	}
-	return p.Field
 }
 
 // BadRows says how many rows are bad.

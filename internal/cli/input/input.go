@@ -267,32 +267,34 @@ var errStop = errors.New("stop")
 func (in *Input) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 	return func(yield func(ledger.Entry, error) bool) {
 		for i := range in.Sources {
-			err := in.entriesOf(ctx, i, yield)
-			if errors.Is(err, errStop) {
-				return
-			}
+			err := in.again(ctx, in.Sources[i], func(rec intake.Record) bool {
+				return yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil)
+			})
 			if err != nil {
-				if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
-					err = changed
+				if !errors.Is(err, errStop) {
+					yield(ledger.Entry{}, err)
 				}
-				yield(ledger.Entry{}, err)
 				return
 			}
 		}
 	}
 }
 
-// entriesOf yields those of one source. It returns errStop if the consumer stops.
-func (in *Input) entriesOf(ctx context.Context, i int, yield func(ledger.Entry, error) bool) error {
-	return in.Sources[i].Read(in.Options, func(_ *intake.Reader, rec intake.Record) error {
+// again reads the good records of one source a second time. It returns errStop if yield returns false.
+func (in *Input) again(ctx context.Context, src Source, yield func(intake.Record) bool) error {
+	err := src.Read(in.Options, func(_ *intake.Reader, rec intake.Record) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !rec.Good() && !in.Skip:
-			return command.Usagef("re-run the command", "input %s changed while it was read; nothing was sent", command.Quoted(rec.File))
-		case rec.Good() && !yield(ledger.Entry{File: i, Line: rec.Line, Item: rec.Item}, nil):
+			return command.Usagef("re-run the command", "input %s changed while it was read%s", command.Quoted(rec.File), in.nothingSent())
+		case rec.Good() && !yield(rec):
 			return errStop
 		}
 		return nil
 	}, func(intake.Summary) {})
+	if changed := in.Unchanged(); err != nil && !errors.Is(err, errStop) && changed != nil && ctx.Err() == nil {
+		err = changed
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -128,12 +129,8 @@ func noteMissing(c *command.Call, sums []SourceSummary) {
 	for _, s := range sums {
 		NoteSheet(c.IO, s)
 		WarnHidden(c.IO, s)
-		read := s.ReferID
-		if read == "" {
-			read = s.Number
-		}
 		for _, name := range s.Missing {
-			c.IO.Note("%s: no column %s; REFs are read from %s", s.Name, command.Quoted(name), command.Quoted(read))
+			c.IO.Note("%s: no column %s; REFs are read from %s", s.Name, command.Quoted(name), command.Quoted(cmp.Or(s.ReferID, s.Number)))
 		}
 	}
 }
@@ -142,24 +139,13 @@ func noteMissing(c *command.Call, sums []SourceSummary) {
 // that changed since it was judged, so that it can't be read any more, is an error.
 func (r *Refs) All(ctx context.Context) iter.Seq2[Ref, error] {
 	return func(yield func(Ref, error) bool) {
-		err := r.in.Sources[0].Read(r.in.Options, func(_ *intake.Reader, rec intake.Record) error {
-			switch {
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case !rec.Good():
-				return command.Usagef("re-run the command", "input %s changed while it was read", command.Quoted(rec.File))
-			case !yield(Ref{Text: rec.Ref, ReferID: rec.Item.ReferID, Number: rec.Item.Number, Line: rec.Line}, nil):
-				return errStop
-			}
-			return nil
-		}, func(intake.Summary) {})
-		if errors.Is(err, errStop) {
-			return
+		err := r.in.again(ctx, r.in.Sources[0], func(rec intake.Record) bool {
+			return yield(Ref{Text: rec.Ref, ReferID: rec.Item.ReferID, Number: rec.Item.Number, Line: rec.Line}, nil)
+		})
+		if err == nil && ctx.Err() == nil {
+			err = r.in.Unchanged()
 		}
-		if changed := r.in.Unchanged(); changed != nil && ctx.Err() == nil {
-			err = changed
-		}
-		if err != nil {
+		if err != nil && !errors.Is(err, errStop) {
 			yield(Ref{}, err)
 		}
 	}
