@@ -79,7 +79,6 @@ func newEmitter(s *Server) *emitter {
 	}
 }
 
-// wake lets the emitter look at the journeys at once.
 func (e *emitter) wake() {
 	if e == nil {
 		return

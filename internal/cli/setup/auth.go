@@ -58,7 +58,6 @@ A key that the service refuses (401, 403) is not stored.`,
 	return cmd
 }
 
-// loginJSON says where a key was stored.
 type loginJSON struct {
 	Profile     string   `json:"profile"`
 	StoredIn    string   `json:"storedIn"` // file or keyring
@@ -144,7 +143,6 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 	return path, nil
 }
 
-// entryName returns the name of a profile's key in the keyring.
 func entryName(profile string) string {
 	if profile == config.DefaultProfile {
 		return profile

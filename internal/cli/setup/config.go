@@ -28,7 +28,6 @@ type settingJSON struct {
 	Origin string `json:"origin"`
 }
 
-// pathJSON is one configuration file in our output.
 type pathJSON struct {
 	Kind   string `json:"kind"` // user or project
 	Path   string `json:"path"`
@@ -72,7 +71,6 @@ func runConfigList(c *command.Call, origin bool) error {
 	return w.PrintAll(c.IO, c.Config.List())
 }
 
-// settingColumns returns the columns of settings.
 func settingColumns(origin bool) []command.Column[config.Entry] {
 	return []command.Column[config.Entry]{
 		{Column: render.Column{Name: "KEY"}, Cell: func(e config.Entry) string { return e.Key }},
@@ -103,7 +101,6 @@ func runConfigPath(_ context.Context, b *command.Bare, _ []string) error {
 	return w.PrintAll(b.IO, []pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}})
 }
 
-// pathColumns returns the columns of configuration files.
 func pathColumns() []command.Column[pathJSON] {
 	return []command.Column[pathJSON]{
 		{Column: render.Column{Name: "KIND"}, Cell: func(p pathJSON) string { return p.Kind }},
@@ -274,7 +271,6 @@ func runConfigUnset(_ context.Context, b *command.Bare, args []string) error {
 	return changeConfig(b, config.Change{Key: key}, profile)
 }
 
-// profileJSON is one profile in our output.
 type profileJSON struct {
 	Name    string `json:"name"`
 	Active  bool   `json:"active"`

@@ -56,7 +56,6 @@ its files when it ends.`,
 	return cmd
 }
 
-// demonstration is one run of the demo.
 type demonstration struct {
 	f                    *command.Factory
 	out                  *command.Output
@@ -93,7 +92,6 @@ func runDemo(f *command.Factory, cmd *cobra.Command, keep bool) (err error) {
 	return d.out.End(cmp.Or(served, err))
 }
 
-// start starts an application, the listener and the sandbox.
 func (d *demonstration) start(ctx context.Context, servers *errgroup.Group) error {
 	application, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -171,7 +169,6 @@ func (d *demonstration) until(ctx context.Context, what string, done func() bool
 	return nil
 }
 
-// steps runs the main job, step by step.
 func (d *demonstration) steps(ctx context.Context, servers *errgroup.Group) error {
 	if err := d.start(ctx, servers); err != nil {
 		return err

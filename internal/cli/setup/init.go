@@ -70,7 +70,6 @@ func initFlags(f *command.Factory) func(*cobra.Command) ([]config.Flag, error) {
 	}
 }
 
-// initResult is what init wrote.
 type initResult struct {
 	Path          string   `json:"path"`
 	Profile       string   `json:"profile"` // default for the top of the file

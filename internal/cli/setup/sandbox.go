@@ -82,7 +82,6 @@ func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	command.Section(f, "Webhooks", "webhook-url", "webhook-secret-file", "webhook-scheme")
 }
 
-// config returns the settings of the sandbox.
 func (o sandboxOptions) config(s *app.Session, environment func(string) string) (sandbox.Config, error) {
 	c := o.Config
 	var err error
