@@ -30,6 +30,16 @@ func presetSecret(name, text string) webhook.Secret {
 	return webhook.Secret{Name: "env:S", Value: []byte(text)}
 }
 
+// signsNothing fails if a trace has a signature, whole, that its delivery does not have.
+func signsNothing(t *testing.T, what string, trace webhook.Trace, s webhook.Scheme) {
+	t.Helper()
+	for _, e := range trace.Expected {
+		if start := strings.TrimPrefix(e.Value, s.WithDefaults().Signature.Prefix); !e.Matches && len(start) > len("123456…") {
+			t.Errorf("%s: the trace shows a signature that was not sent: %q", what, e.Value)
+		}
+	}
+}
+
 // TestTraceOfEveryPreset holds each step against what was sent, and that no secret shows.
 func TestTraceOfEveryPreset(t *testing.T) {
 	for _, p := range webhook.Presets() {
@@ -67,6 +77,7 @@ func TestTraceOfEveryPreset(t *testing.T) {
 					t.Errorf("%s: verdict %+v; want that of Verify, %+v", what, trace.Verdict, want)
 				}
 				hidesSecrets(t, trace, secret, other)
+				signsNothing(t, what, trace, p.Scheme)
 			}
 		})
 	}

@@ -210,10 +210,10 @@ func Skew(last []Verdict) (time.Duration, bool) {
 // Mask stands in place of what must not show.
 const Mask = "***"
 
-// Trace is how a verification went, step by step, for people who may see the secrets:
-// what it expected of a forged delivery makes that verify, and what is signed may hold
-// credentials of the sender. Of the secrets it holds the names alone, and of a scheme of
-// tokens neither what was expected nor what was found.
+// Trace is how a verification went, step by step, for people who may see what is signed,
+// which may hold credentials of the sender. It signs nothing: of a signature that the
+// delivery does not have it holds the start. Of the secrets it holds the names alone, and
+// of a scheme of tokens neither what was expected nor what was found.
 type Trace struct {
 	Verdict  Verdict
 	Scheme   Scheme // with its defaults
@@ -249,10 +249,14 @@ type Part struct {
 	Reason Reason // why the delivery does not have it; empty if it has
 }
 
+// expectedStart is how many characters show of a signature that the delivery does not
+// have: enough to compare by eye, too few to forge with.
+const expectedStart = 6
+
 // Expected is the signature that one secret makes.
 type Expected struct {
 	Secret  string // its name
-	Value   string // with its prefix; [Mask] of a token
+	Value   string // with its prefix; its start if it does not match; [Mask] of a token
 	Matches bool   // a signature of the delivery equals it
 }
 
@@ -275,10 +279,14 @@ func (v *Verifier) Trace(r Request, now time.Time) Trace {
 			pieces, _ := c.partBytes(d, []byte(t.Timestamp.Value))
 			mac = c.sum(pieces, key)
 		}
-		e := Expected{Secret: v.names[i], Value: c.scheme.Signature.Prefix + c.encode(mac)}
+		e, value := Expected{Secret: v.names[i]}, c.encode(mac)
 		for _, found := range macs {
 			e.Matches = e.Matches || subtle.ConstantTimeCompare(mac, found) == 1
 		}
+		if !e.Matches {
+			value = value[:expectedStart] + "…"
+		}
+		e.Value = c.scheme.Signature.Prefix + value
 		t.Expected = append(t.Expected, e)
 	}
 	if c.scheme.Kind == KindToken {

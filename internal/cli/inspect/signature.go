@@ -212,6 +212,8 @@ func (x explainer) comparison() stepJSON {
 		if e.Matches {
 			step.Result, step.Text = passed, "The signature is the one that "+e.Secret+" makes"
 			name += ", equal"
+		} else if x.Scheme.Kind != webhook.KindToken {
+			name += ", its start"
 		}
 		step.Values = append(step.Values, x.value(name, "", e.Value))
 	}
