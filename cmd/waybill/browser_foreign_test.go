@@ -47,8 +47,8 @@ const posted = document.createElement("iframe"); posted.name = "posted"; documen
 globalThis.results = (async () => { const all = {}; for (const name in out) all[name] = await out[name]; return all; })();
 </script>`
 
-// testForeign lets pages of other origins, in a browser that has the session's
-// cookie, ask the inspector for what they can.
+// testForeign lets pages of other origins, in a tab that had the page open, ask the
+// inspector for what they can.
 func testForeign(t *testing.T, b *browser) {
 	var received atomic.Int64
 	target := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received.Add(1) }))
@@ -77,7 +77,7 @@ func testForeign(t *testing.T, b *browser) {
 		if n := eval[int](tb, `[...document.querySelectorAll("iframe")].filter(f => { try { return f.contentDocument.body.innerText.length } catch { return false } }).length`); n > 0 {
 			t.Errorf("%s: %d frames have a text that can be read", name, n)
 		}
-		// A link leads to the page, but brings no session along, or is refused.
+		// A link leads to the page and no further.
 		tb.visit(origin + "/")
 		eval[any](tb, "(setTimeout(() => location = "+quoteJS(i.origin+"/api/v1/session")+", 0), null)")
 		tb.wait(fmt.Sprintf(`location.origin == %q && document.body.innerText.includes("foreign_origin")`, i.origin))
@@ -90,6 +90,6 @@ func testForeign(t *testing.T, b *browser) {
 	if n := received.Load(); n != 0 {
 		t.Errorf("%d requests reached the target", n)
 	}
-	tb.visit(i.origin + "/") // and the session is what it was
+	tb.visit(i.origin + "/") // and the tab still has its token
 	tb.wait(`document.querySelector("main")?.children.length`)
 }

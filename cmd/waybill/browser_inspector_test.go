@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,8 +22,8 @@ type inspector struct {
 
 	url    string // with the token
 	origin string
-	client *http.Client // of a program that has opened the page
-	token  string       // for requests that change something
+	client *http.Client
+	token  string // that the program's own requests bring
 }
 
 // inspects starts a listener with a page, on a store of its own.
@@ -54,23 +53,21 @@ func (i *inspector) openedBy(file string) *inspector {
 		return err == nil && i.url != ""
 	})
 	i.origin = originOf(i.tb, i.url)
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		i.tb.Fatal(err)
-	}
-	i.client = &http.Client{Jar: jar, Timeout: stepPatience, Transport: &http.Transport{}}
+	_, i.token, _ = strings.Cut(i.url, "#token=")
+	i.client = &http.Client{Timeout: stepPatience, Transport: &http.Transport{}}
 	i.tb.Cleanup(i.client.CloseIdleConnections)
-	i.fetch(i.url)
-	var session struct{ Token string }
-	i.get("/session", &session)
-	i.token = session.Token
 	return i
 }
 
 // fetch returns the body of a page, which must be there.
 func (i *inspector) fetch(address string) []byte {
 	i.tb.Helper()
-	res, err := i.client.Get(address)
+	r, err := http.NewRequestWithContext(i.tb.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		i.tb.Fatal(err)
+	}
+	r.Header.Set("Waybill-Token", i.token)
+	res, err := i.client.Do(r)
 	if err != nil {
 		i.tb.Fatal(err)
 	}
@@ -130,7 +127,7 @@ func signature(body string) string {
 func (i *inspector) show(tb *tab, hash string) {
 	tb.t.Helper()
 	tb.visit(i.url)
-	tb.wait(`location.search == "" && document.querySelector("main")?.children.length`)
+	tb.wait(`location.hash == "#/deliveries" && document.querySelector("main")?.children.length`)
 	tb.goTo(hash)
 }
 

@@ -96,9 +96,6 @@ func (s *Server) changeRefusal(r *http.Request) *Error {
 	if s.o.ReadOnly {
 		return &Error{http.StatusForbidden, "the inspector is read-only", "start it without --read-only", "read_only"}
 	}
-	if !equal(r.Header.Get(changeHeader), s.changeToken) {
-		return &Error{http.StatusForbidden, "the header " + changeHeader + " of this request is missing or wrong", "reload the page", "wrong_token"}
-	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return &Error{http.StatusUnsupportedMediaType, "the body of this request is not declared as JSON", "send Content-Type: application/json", "unsupported_media_type"}
 	}

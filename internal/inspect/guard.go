@@ -2,24 +2,19 @@ package inspect
 
 import (
 	"crypto/subtle"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 )
 
-const changeHeader = "Waybill-Token"
+// tokenHeader brings the token: no other site can make a browser send it, and no server at
+// another port of the host is sent it, as it would be a cookie.
+const tokenHeader = "Waybill-Token"
 
 // policy lets the page load its own files, connect to its own server, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'none'; " +
 	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-
-// exchanged is the answer to the URL with the token. A redirect would not do: where
-// the link stood on another site, the browser sends no strict cookie along with it.
-const exchanged = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><title>waybill</title></head>` +
-	`<body><a href="/">Open the inspector</a></body></html>
-`
 
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
@@ -50,11 +45,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, refused)
 		return
 	}
-	if isExchange(r) {
-		http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: s.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // loopback has no TLS, so that Secure would keep the cookie out
-		s.write(w, http.StatusOK, "text/html; charset=utf-8", []byte(exchanged))
-		return
-	}
 	if strings.HasPrefix(r.URL.Path, APIPrefix+"/") {
 		s.serveAPI(w, r)
 		return
@@ -80,33 +70,24 @@ func (s *Server) refusal(r *http.Request) *Error {
 	if foreign || fromElsewhere && !isNavigation(r) {
 		return &Error{http.StatusForbidden, "this request comes from another site", "open the URL that waybill printed, in the address bar", "foreign_origin"}
 	}
-	switch {
-	case isExchange(r):
-		if !equal(r.URL.Query().Get("token"), s.token) {
-			return unauthorized("this link belongs to an inspector that has ended, or to another one")
-		}
-	case !slices.ContainsFunc(r.CookiesNamed(s.cookieName()), func(c *http.Cookie) bool { return equal(c.Value, s.cookie) }):
-		return unauthorized("this browser has no session with the inspector")
+	switch token := r.Header.Get(tokenHeader); {
+	case !strings.HasPrefix(r.URL.Path, "/api/"), equal(token, s.token), equal(token, s.o.Token) && token != "":
+		return nil
+	case token == "":
+		return unauthorized("this tab does not have the token of the inspector", "")
 	}
-	return nil
+	return unauthorized("the token of this tab belongs to an inspector that has ended, or to another one",
+		"; --ui-token-file FILE with a fixed --ui-addr keeps open tabs valid when it is started again")
 }
 
-func unauthorized(message string) *Error {
-	return &Error{http.StatusUnauthorized, message, "open the URL that waybill printed when it started", "unauthorized"}
+func unauthorized(message, hint string) *Error {
+	return &Error{http.StatusUnauthorized, message, "open the URL that waybill printed when it started" + hint, "unauthorized"}
 }
 
-// isExchange reports whether a request exchanges the token for the cookie.
-func isExchange(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Path == "/" && r.URL.Query().Has("token")
-}
-
-// isNavigation reports whether a link to the URL with the token was followed.
+// isNavigation reports whether a link to the page was followed: the page itself has nothing to protect.
 func isNavigation(r *http.Request) bool {
-	return isExchange(r) && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
-
-// cookieName differs for each port: browsers keep one set of cookies for all ports of a host.
-func (s *Server) cookieName() string { return fmt.Sprint("waybill-", s.port) }
 
 // equal compares secrets in constant time.
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -8,8 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
-	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,13 +21,12 @@ type site struct {
 
 	test    *testing.T
 	browser *http.Client
-	token   string // for changes
-	changes int    // that were made
+	changes int // that were made
 	cancel  context.CancelFunc
 	ended   chan error // what Serve returned
 }
 
-// open starts a server, and exchanges its token.
+// open starts a server.
 func open(t *testing.T, o inspect.Options) *site {
 	t.Helper()
 	var lc net.ListenConfig
@@ -61,24 +58,22 @@ func open(t *testing.T, o inspect.Options) *site {
 			t.Error(err)
 		}
 	})
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.browser = &http.Client{Jar: jar, Transport: &http.Transport{}}
+	s.browser = &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(s.browser.CloseIdleConnections)
-	if status, _, body := s.do(s.request("GET", s.SecretURL(), "")); status != 200 || !strings.Contains(body, `content="0;url=/"`) {
-		t.Fatalf("the URL with the token: %d %s", status, body)
-	}
-	var session struct{ Token string }
-	if _, _, body := s.do(s.request("GET", "api/v1/session", "")); json.Unmarshal([]byte(body), &session) != nil || session.Token == "" {
-		t.Fatalf("session: %s", body)
-	}
-	s.token = session.Token
 	return s
 }
 
-// request returns a request for a path of the site, or for a URL.
+// token returns the token of the site's URL.
+func (s *site) token() string {
+	s.test.Helper()
+	base, token, _ := strings.Cut(s.SecretURL(), "#token=")
+	if base != s.URL() || len(token) != 43 {
+		s.test.Fatalf("the URL with the token: %s", s.SecretURL())
+	}
+	return token
+}
+
+// request returns a request for a path of the site, or for a URL, with the token unless a header says otherwise.
 func (s *site) request(method, path, body string, header ...string) *http.Request {
 	s.test.Helper()
 	if !strings.HasPrefix(path, "http://") {
@@ -90,6 +85,9 @@ func (s *site) request(method, path, body string, header ...string) *http.Reques
 	}
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
+	}
+	if r.Header["Waybill-Token"] == nil {
+		r.Header.Set("Waybill-Token", s.token())
 	}
 	if host := r.Header.Get("Host"); host != "" {
 		r.Host = host
@@ -123,7 +121,7 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 		{"the page", "GET", "", nil, 200, ""},
 		{"the page by itself", "GET", "api/v1/session", []string{"Sec-Fetch-Site", "same-origin"}, 200, ""},
 		{"typed", "GET", "", []string{"Sec-Fetch-Site", "none"}, 200, ""},
-		{"localhost, which has no cookie", "GET", "api/v1/session", []string{"Host", "localhost:" + port}, 401, "unauthorized"},
+		{"localhost", "GET", "api/v1/session", []string{"Host", "localhost:" + port}, 200, ""},
 		{"a foreign host", "GET", "api/v1/session", []string{"Host", "evil.example"}, 421, "wrong_host"},
 		{"a foreign host with the port", "GET", "api/v1/session", []string{"Host", "evil.example:" + port}, 421, "wrong_host"},
 		{"a rebinding name", "GET", "api/v1/session", []string{"Host", "127.0.0.1.nip.io:" + port}, 421, "wrong_host"},
@@ -142,9 +140,10 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 		{"another site", "GET", "api/v1/session", []string{"Sec-Fetch-Site", "cross-site"}, 403, "foreign_origin"},
 		{"another port of the site", "GET", "api/v1/session", []string{"Sec-Fetch-Site", "same-site"}, 403, "foreign_origin"},
 		{"an unknown word", "GET", "api/v1/session", []string{"Sec-Fetch-Site", "x"}, 403, "foreign_origin"},
-		{"a link without the token", "GET", "", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403, ""},
-		{"a link with the token", "GET", s.SecretURL(), []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200, ""},
-		{"a frame with the token", "GET", s.SecretURL(), []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403, ""},
+		{"a link", "GET", s.SecretURL(), []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200, ""},
+		{"a link to what is not the page", "GET", "api/v1/session", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403, "foreign_origin"},
+		{"a form that leads to the page", "POST", "", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 403, ""},
+		{"a frame with the page", "GET", s.SecretURL(), []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403, ""},
 		{"a script of another site", "GET", "app.js", []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"}, 403, ""},
 		{"an EventSource of another site", "GET", "api/v1/stream", []string{"Origin", "https://evil.example", "Accept", "text/event-stream", "Sec-Fetch-Site", "cross-site"}, 403, "foreign_origin"},
 		{"a WebSocket of another site", "GET", "api/v1/stream", []string{"Origin", "https://evil.example", "Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "AAAA"}, 403, "foreign_origin"},
@@ -173,69 +172,47 @@ func TestForeignRequestsAreRefused(t *testing.T) {
 	}
 }
 
-func TestOnlyTheSessionIsServed(t *testing.T) {
-	s, other := open(t, inspect.Options{}), open(t, inspect.Options{})
-	u, err := url.Parse(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	mine := s.browser.Jar.Cookies(u)
-	var cookie *http.Cookie
-	for _, c := range mine {
-		if c.Name == "waybill-"+u.Port() {
-			cookie = c
-		}
-	}
-	if cookie == nil {
-		t.Fatalf("no cookie of the port among %v", mine)
-	}
-	otherToken := other.SecretURL()[strings.Index(other.SecretURL(), "=")+1:]
-	token := s.SecretURL()[strings.Index(s.SecretURL(), "=")+1:]
-	s.browser.Jar = nil
+func TestOnlyTheTokenOpensThePage(t *testing.T) {
+	s, other, kept := open(t, inspect.Options{}), open(t, inspect.Options{}), inspect.NewToken()
+	restarted := open(t, inspect.Options{Token: kept})
 	tests := []struct {
 		name, path string
+		site       *site
 		header     []string
 		status     int
 	}{
-		{"nothing", "", nil, 401},
-		{"no cookie", "api/v1/session", nil, 401},
-		{"the cookie", "api/v1/session", []string{"Cookie", cookie.Name + "=" + cookie.Value}, 200},
-		{"the cookie below a false one", "api/v1/session", []string{"Cookie", cookie.Name + "=x; " + cookie.Name + "=" + cookie.Value}, 200},
-		{"a part of the cookie", "api/v1/session", []string{"Cookie", cookie.Name + "=" + cookie.Value[:20]}, 401},
-		{"an empty cookie", "api/v1/session", []string{"Cookie", cookie.Name + "="}, 401},
-		{"the cookie under another port's name", "api/v1/session", []string{"Cookie", "waybill-1=" + cookie.Value}, 401},
-		{"the token as cookie", "api/v1/session", []string{"Cookie", cookie.Name + "=" + token}, 401},
-		{"the token in a route", "api/v1/session?token=" + token, nil, 401},
-		{"the token in a file", "app.js?token=" + token, nil, 401},
-		{"the token as a header", "api/v1/session", []string{"Authorization", "Bearer " + token, "Waybill-Token", token}, 401},
-		{"the change token alone", "api/v1/session", []string{"Waybill-Token", s.token}, 401},
-		{"a wrong token", "?token=x", nil, 401},
-		{"an empty token", "?token=", nil, 401},
-		{"the token of another inspector", "?token=" + otherToken, nil, 401},
-		{"a wrong token with the cookie", "?token=" + otherToken, []string{"Cookie", cookie.Name + "=" + cookie.Value}, 401},
-		{"a wrong token before the right one", "?token=x&token=" + token, nil, 401},
-		{"a stream", "api/v1/stream", nil, 401},
+		{"the page", "", s, []string{"Waybill-Token", ""}, 200},
+		{"its files", "app.js", s, []string{"Waybill-Token", ""}, 200},
+		{"the token", "api/v1/session", s, nil, 200},
+		{"no token", "api/v1/session", s, []string{"Waybill-Token", ""}, 401},
+		{"a part of the token", "api/v1/session", s, []string{"Waybill-Token", s.token()[:20]}, 401},
+		{"the token of another inspector", "api/v1/session", s, []string{"Waybill-Token", other.token()}, 401},
+		{"a wrong token before the right one", "api/v1/session", s, []string{"Waybill-Token", "x", "Waybill-Token", s.token()}, 401},
+		{"the token as a parameter", "api/v1/session?token=" + s.token(), s, []string{"Waybill-Token", ""}, 401},
+		{"the token as a cookie", "api/v1/session", s, []string{"Waybill-Token", "", "Cookie", "waybill=" + s.token()}, 401},
+		{"the token as another header", "api/v1/session", s, []string{"Waybill-Token", "", "Authorization", "Bearer " + s.token()}, 401},
+		{"a route that is none", "api/v1/nothing", s, []string{"Waybill-Token", ""}, 401},
+		{"a stream", "api/v1/stream", s, []string{"Waybill-Token", ""}, 401},
+		{"the token that lasts", "api/v1/session", restarted, []string{"Waybill-Token", kept}, 200},
+		{"the token of the URL beside it", "api/v1/session", restarted, nil, 200},
+		{"no token beside it", "api/v1/session", restarted, []string{"Waybill-Token", ""}, 401},
+		{"the token of another process", "api/v1/session", s, []string{"Waybill-Token", kept}, 401},
 	}
 	for _, test := range tests {
-		if status, header, body := s.do(s.request("GET", test.path, "", test.header...)); status != test.status || len(header.Values("Set-Cookie")) > 0 {
+		status, header, body := test.site.do(test.site.request("GET", test.path, "", test.header...))
+		if status != test.status || len(header.Values("Set-Cookie")) > 0 {
 			t.Errorf("%s: %d %v %s; want %d", test.name, status, header, body, test.status)
-		} else if status == 401 && !strings.Contains(body, "open the URL that waybill printed") {
+		}
+		if status == 401 && (!strings.Contains(body, "open the URL that waybill printed") || strings.Contains(body, "--ui-token-file") != (test.header[1] != "")) {
+			t.Errorf("%s: %s", test.name, body)
+		}
+		if status == 200 && test.path == "api/v1/session" && !strings.Contains(body, map[*site]string{s: s.token(), restarted: kept}[test.site]) {
 			t.Errorf("%s: %s", test.name, body)
 		}
 	}
-	_, header, _ := s.do(s.request("GET", s.SecretURL(), ""))
-	set := header.Get("Set-Cookie")
-	for _, want := range []string{"; HttpOnly", "; SameSite=Strict", "; Path=/"} {
-		if !strings.Contains(set, want) {
-			t.Errorf("Set-Cookie: %s; want %s", set, want)
-		}
-	}
-	if strings.Contains(set, "Max-Age") || strings.Contains(set, "Expires") || strings.Contains(set, token) {
-		t.Errorf("Set-Cookie: %s", set)
-	}
 }
 
-func TestChangesNeedTheirToken(t *testing.T) {
+func TestChangesAreJSON(t *testing.T) {
 	s := open(t, inspect.Options{})
 	tests := []struct {
 		name   string
@@ -243,12 +220,10 @@ func TestChangesNeedTheirToken(t *testing.T) {
 		status int
 		code   string
 	}{
-		{"no token", []string{"Content-Type", "application/json"}, 403, "wrong_token"},
-		{"an empty token", []string{"Content-Type", "application/json", "Waybill-Token", ""}, 403, "wrong_token"},
-		{"the token of the URL", []string{"Content-Type", "application/json", "Waybill-Token", s.SecretURL()[strings.Index(s.SecretURL(), "=")+1:]}, 403, "wrong_token"},
-		{"a form", []string{"Content-Type", "application/x-www-form-urlencoded", "Waybill-Token", s.token}, 415, "unsupported_media_type"},
-		{"no type", []string{"Waybill-Token", s.token}, 415, "unsupported_media_type"},
-		{"text", []string{"Content-Type", "text/plain; x=application/json", "Waybill-Token", s.token}, 415, "unsupported_media_type"},
+		{"no token", []string{"Content-Type", "application/json", "Waybill-Token", ""}, 401, "unauthorized"},
+		{"a form", []string{"Content-Type", "application/x-www-form-urlencoded"}, 415, "unsupported_media_type"},
+		{"no type", nil, 415, "unsupported_media_type"},
+		{"text", []string{"Content-Type", "text/plain; x=application/json"}, 415, "unsupported_media_type"},
 	}
 	for _, test := range tests {
 		status, _, body := s.do(s.request("POST", "api/v1/change", "{}", test.header...))
@@ -259,14 +234,14 @@ func TestChangesNeedTheirToken(t *testing.T) {
 	if s.changes != 0 {
 		t.Errorf("%d changes were made", s.changes)
 	}
-	if status, _, body := s.do(s.request("POST", "api/v1/change", "{}", "Content-Type", "application/json; charset=utf-8", "Waybill-Token", s.token)); status != 200 || body != "2\n" || s.changes != 1 {
+	if status, _, body := s.do(s.request("POST", "api/v1/change", "{}", "Content-Type", "application/json; charset=utf-8")); status != 200 || body != "2\n" || s.changes != 1 {
 		t.Errorf("with all of it: %d %s, %d changes", status, body, s.changes)
 	}
-	if status, _, body := s.do(s.request("POST", "api/v1/change", strings.Repeat(" ", 16<<20+1), "Content-Type", "application/json", "Waybill-Token", s.token)); status != 413 || s.changes != 1 {
+	if status, _, body := s.do(s.request("POST", "api/v1/change", strings.Repeat(" ", 16<<20+1), "Content-Type", "application/json")); status != 413 || s.changes != 1 {
 		t.Errorf("a large body: %d %s, %d changes", status, body, s.changes)
 	}
 	closed := open(t, inspect.Options{ReadOnly: true})
-	if status, _, body := closed.do(closed.request("POST", "api/v1/change", "{}", "Content-Type", "application/json", "Waybill-Token", closed.token)); status != 403 || !strings.Contains(body, `"read_only"`) || closed.changes != 0 {
+	if status, _, body := closed.do(closed.request("POST", "api/v1/change", "{}", "Content-Type", "application/json")); status != 403 || !strings.Contains(body, `"read_only"`) || closed.changes != 0 {
 		t.Errorf("read-only: %d %s, %d changes", status, body, closed.changes)
 	}
 }

@@ -7,6 +7,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"embed"
@@ -46,7 +47,7 @@ const (
 // Route is one kind of request that the page makes.
 type Route struct {
 	// Method is GET, or POST for what changes something, here or elsewhere: the request
-	// needs the change token, and is refused if the server is read-only.
+	// is refused if the server is read-only.
 	Method  string
 	Pattern string // of [http.ServeMux], without method and [APIPrefix]: /deliveries/{id}
 	// Serve returns a value for JSON, or a [File]. Its error is an [*Error], or one
@@ -74,20 +75,23 @@ func (e *Error) Error() string { return e.Message }
 
 // Stream sends events until ctx ends. after is the number of the last event that the
 // client has, 0 for none. It calls send soon after it was called, even with nothing
-// new: until then the browser does not know that the stream is open. id is what the
-// client brings when it comes back, negative for none; event is the name that the page
-// listens for, empty for a plain message. The first error of send ends the stream. An
+// new: until then the page does not know that the stream is open. id is what the
+// client brings when it comes back, negative for none; event is what the page takes it
+// for, empty for a plain message. The first error of send ends the stream. An
 // error before the first event is an answer like that of a [Route], a later one an
-// event named problem. The browser connects again after both.
+// event named problem. The page connects again after both.
 type Stream func(ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error) error
 
 // Options say what a [Server] serves.
 type Options struct {
 	// Routes are what the page may ask for, besides /session and /stream.
 	Routes []Route
-	// Session returns what the page needs to know first; token is the change token,
-	// which it is to contain. It is required.
+	// Session returns what the page needs to know first; token is what it is to contain,
+	// for the requests that follow. It is required.
 	Session func(ctx context.Context, token string) (any, error)
+	// Token is taken besides that of the URL, and outlives the process: a tab that has it
+	// goes on when a server at the same address is started again. Empty: tabs use the URL's.
+	Token string
 	// Stream is what /stream sends. Nil: there is no such route.
 	Stream Stream
 	// Explain says what an error of a route means. It is required.
@@ -104,20 +108,17 @@ type Options struct {
 // Server serves the page at one address. A request must
 //   - name that address as its Host, so that no foreign name leads here,
 //   - come from the page itself as far as the browser says (Origin, Sec-Fetch-Site),
-//   - have the session cookie, which the URL with the token is exchanged for,
-//   - have the change token in a header, and JSON as its body, if it changes
-//     something.
+//   - have a token in a header, unless it is for the page's own files, which hold no data,
+//   - have JSON as its body if it changes something.
 type Server struct {
 	o        Options
 	listener net.Listener
-	hosts    []string // that a request may name, with the port
-	port     int
+	hosts    []string        // that a request may name, with the port
 	files    map[string]file // by path
 	api      *http.ServeMux
 	streams  chan struct{} // one value for each that is open
 	changes  chan struct{} // one value for each that is made
-
-	token, cookie, changeToken string
+	token    string        // of the URL, new for each process
 
 	requests sync.WaitGroup
 	mu       sync.Mutex // guards closed, and requests against being waited for too early
@@ -131,9 +132,9 @@ func New(l net.Listener, o Options) (*Server, error) {
 		return nil, fmt.Errorf("%s is no loopback address", l.Addr())
 	}
 	s := &Server{
-		o: o, listener: l, port: tcp.Port, hosts: []string{tcp.String(), net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))},
+		o: o, listener: l, hosts: []string{tcp.String(), net.JoinHostPort("localhost", strconv.Itoa(tcp.Port))},
 		streams: make(chan struct{}, maxStreams), changes: make(chan struct{}, maxChanges),
-		token: newSecret(), cookie: newSecret(), changeToken: newSecret(),
+		token: NewToken(),
 	}
 	if tcp.Port == 80 { // browsers leave it out
 		s.hosts = append(s.hosts, tcp.IP.String(), "localhost")
@@ -143,7 +144,7 @@ func New(l net.Listener, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.api = http.NewServeMux()
-	s.route(Route{Method: http.MethodGet, Pattern: "/session", Serve: func(r *http.Request) (any, error) { return o.Session(r.Context(), s.changeToken) }})
+	s.route(Route{Method: http.MethodGet, Pattern: "/session", Serve: func(r *http.Request) (any, error) { return o.Session(r.Context(), cmp.Or(o.Token, s.token)) }})
 	if o.Stream != nil {
 		s.api.HandleFunc("GET "+APIPrefix+"/stream", s.serveStream)
 	}
@@ -153,7 +154,8 @@ func New(l net.Listener, o Options) (*Server, error) {
 	return s, nil
 }
 
-func newSecret() string {
+// NewToken returns a token that nobody can guess.
+func NewToken() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
@@ -163,7 +165,8 @@ func newSecret() string {
 func (s *Server) URL() string { return "http://" + s.hosts[0] + "/" }
 
 // SecretURL returns the URL that opens the page: who knows it may see and do all that it can.
-func (s *Server) SecretURL() string { return s.URL() + "?token=" + s.token }
+// Browsers send no server what stands behind #.
+func (s *Server) SecretURL() string { return s.URL() + "#token=" + s.token }
 
 // Serve serves until ctx ends. Then streams and reading requests end at once, changes
 // under way and answers to slow readers within a few seconds, and it returns nil. Any

@@ -42,14 +42,14 @@ func (p *pipes) Close() error {
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9} }
 
 // openPipes starts a server in a bubble, and returns what connects to it, and the
-// header that has the session cookie.
-func openPipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, cookie string) {
-	dial, cookie, _ = servePipes(t, stream)
-	return dial, cookie
+// header that has the token.
+func openPipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, token string) {
+	dial, token, _ = servePipes(t, stream)
+	return dial, token
 }
 
 // servePipes is openPipes with what ends the server, and waits until it has ended.
-func servePipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, cookie string, end func()) {
+func servePipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, token string, end func()) {
 	p := &pipes{make(chan net.Conn), make(chan struct{})}
 	s, err := inspect.New(p, inspect.Options{
 		Session: func(context.Context, string) (any, error) { return nil, nil }, //nolint:nilnil // nobody reads it
@@ -80,31 +80,21 @@ func servePipes(t *testing.T, stream inspect.Stream) (dial func() net.Conn, cook
 		t.Cleanup(func() { _ = here.Close() })
 		return here
 	}
-	conn := dial()
-	go func() {
-		_, _ = io.WriteString(conn, "GET "+strings.TrimPrefix(s.SecretURL(), "http://127.0.0.1:9")+" HTTP/1.1\r\nHost: 127.0.0.1:9\r\n\r\n")
-	}()
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	_ = conn.Close()
-	cookie, _, _ = strings.Cut(resp.Header.Get("Set-Cookie"), ";")
-	return dial, "Cookie: " + cookie + "\r\n", end
+	_, token, _ = strings.Cut(s.SecretURL(), "#token=")
+	return dial, "Waybill-Token: " + token + "\r\n", end
 }
 
 // Who sends slowly is cut off: a header after five seconds, a body after fifteen.
 func TestSlowRequestsAreCutOff(t *testing.T) {
 	for begin, want := range map[string]time.Duration{
-		"GET / HTTP/1.1\r\nHost: 127.0.0.1:9\r\n":                                                    5 * time.Second,
-		"GET /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1:9\r\nContent-Length: 10\r\nCOOKIE\r\n\r\n1": 15 * time.Second,
+		"GET / HTTP/1.1\r\nHost: 127.0.0.1:9\r\n":                                                   5 * time.Second,
+		"GET /api/v1/session HTTP/1.1\r\nHost: 127.0.0.1:9\r\nContent-Length: 10\r\nTOKEN\r\n\r\n1": 15 * time.Second,
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			dial, cookie := openPipes(t, nil)
+			dial, token := openPipes(t, nil)
 			conn, began := dial(), time.Now()
 			go func() {
-				_, _ = io.WriteString(conn, strings.ReplaceAll(begin, "COOKIE\r\n", cookie))
+				_, _ = io.WriteString(conn, strings.ReplaceAll(begin, "TOKEN\r\n", token))
 			}()
 			if _, err := io.ReadAll(conn); err != nil {
 				t.Error(err)
@@ -120,7 +110,7 @@ func TestSlowRequestsAreCutOff(t *testing.T) {
 func TestSlowReaderOfAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan time.Time, 1)
-		dial, cookie := openPipes(t, func(_ context.Context, _ *http.Request, _ int64, send func(int64, string, any) error) error {
+		dial, token := openPipes(t, func(_ context.Context, _ *http.Request, _ int64, send func(int64, string, any) error) error {
 			defer func() { ended <- time.Now() }()
 			for n := int64(1); ; n++ {
 				if err := send(n, "", "x"); err != nil {
@@ -130,7 +120,7 @@ func TestSlowReaderOfAStream(t *testing.T) {
 		})
 		conn, began := dial(), time.Now()
 		go func() {
-			_, _ = io.WriteString(conn, "GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"+cookie+"\r\n")
+			_, _ = io.WriteString(conn, "GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"+token+"\r\n")
 		}()
 		if took := (<-ended).Sub(began); took != 10*time.Second {
 			t.Errorf("the stream ended after %s", took)
@@ -141,14 +131,14 @@ func TestSlowReaderOfAStream(t *testing.T) {
 // A stream with nothing to say shows every ten seconds that it is alive.
 func TestStreamShowsThatItIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dial, cookie := openPipes(t, func(ctx context.Context, _ *http.Request, _ int64, send func(int64, string, any) error) error {
+		dial, token := openPipes(t, func(ctx context.Context, _ *http.Request, _ int64, send func(int64, string, any) error) error {
 			err := send(0, "", "begun")
 			<-ctx.Done()
 			return err
 		})
 		conn, began := dial(), time.Now()
 		go func() {
-			_, _ = io.WriteString(conn, "GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"+cookie+"\r\n")
+			_, _ = io.WriteString(conn, "GET /api/v1/stream HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"+token+"\r\n")
 		}()
 		lines := bufio.NewScanner(conn)
 		for beats := 0; beats < 3; {
@@ -168,10 +158,10 @@ func TestStreamShowsThatItIsAlive(t *testing.T) {
 // A reader may take its time for a large answer as long as it goes on reading.
 func TestSlowReaderOfAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dial, cookie := openPipes(t, nil)
+		dial, token := openPipes(t, nil)
 		conn := dial()
 		go func() {
-			_, _ = io.WriteString(conn, "GET /api/v1/large HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"+cookie+"\r\n")
+			_, _ = io.WriteString(conn, "GET /api/v1/large HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"+token+"\r\n")
 		}()
 		resp, err := http.ReadResponse(bufio.NewReaderSize(conn, 16<<10), nil)
 		if err != nil {
@@ -195,10 +185,10 @@ func TestSlowReaderOfAnAnswer(t *testing.T) {
 // A slow reader of an answer does not keep the server from ending.
 func TestSlowReaderAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dial, cookie, end := servePipes(t, nil)
+		dial, token, end := servePipes(t, nil)
 		conn := dial()
 		go func() {
-			_, _ = io.WriteString(conn, "GET /api/v1/large HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"+cookie+"\r\n")
+			_, _ = io.WriteString(conn, "GET /api/v1/large HTTP/1.1\r\nHost: 127.0.0.1:9\r\n"+token+"\r\n")
 		}()
 		if _, err := io.ReadFull(conn, make([]byte, 100<<10)); err != nil {
 			t.Fatal(err)

@@ -11,9 +11,6 @@ import (
 	"time"
 )
 
-// retry is how long a browser waits until it connects again by itself, in milliseconds.
-const retry = 1000
-
 // serveStream sends server-sent events. What fails after the first one is an event too.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
@@ -43,13 +40,9 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lastEvent returns the number of the last event that the client has: what the browser
-// says when it comes back, else what the page said at first.
+// lastEvent returns the number of the last event that the client has.
 func lastEvent(r *http.Request) (int64, error) {
-	text := r.Header.Get("Last-Event-ID")
-	if text == "" {
-		text = r.URL.Query().Get("after")
-	}
+	text := r.URL.Query().Get("after")
 	if text == "" {
 		return 0, nil
 	}
@@ -122,7 +115,6 @@ func (e *eventWriter) write(b []byte) error {
 		e.begun = true
 		e.w.Header().Set("Content-Type", "text/event-stream")
 		e.w.WriteHeader(http.StatusOK)
-		b = append(fmt.Appendf(nil, "retry: %d\n\n", retry), b...)
 	}
 	_ = e.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by recorders of tests
 	if _, e.err = e.w.Write(b); e.err == nil {

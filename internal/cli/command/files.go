@@ -132,7 +132,7 @@ func (w *AtomicFile) Discard() {
 }
 
 // writing lists the flags of which each names a file that a command writes.
-var writing = []string{"out", "ready-file", "ui-file", "rejects"}
+var writing = []string{"out", "ready-file", "ui-file", "ui-token-file", "rejects"}
 
 // Spare returns an error if the file of a flag may not be written: what is there is read
 // by the command, is written for another flag, is a configuration file, or a store.

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
 	"runtime"
 	"slices"
 	"strings"
@@ -142,7 +141,8 @@ type load struct {
 	testing.TB
 
 	db              *app.Store
-	url, page       string
+	url             string // of the listener
+	page, token     string
 	client, browser *http.Client
 	sent            atomic.Int64
 	messages, bytes atomic.Int64 // of streams
@@ -166,18 +166,14 @@ func newLoad(b *testing.B) *load {
 	if err != nil {
 		b.Fatal(err)
 	}
-	p, err := Open(b.Context(), "127.0.0.1:0", Options{Call: c, Arrivals: receiver.Subscribe()})
+	p, err := Open(b.Context(), Place{Addr: "127.0.0.1:0"}, Options{Call: c, Arrivals: receiver.Subscribe()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(b.Context())
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		b.Fatal(err)
-	}
 	l := &load{
-		TB: b, db: db, stop: stop, url: "http://" + at.Addr().String() + "/", page: p.SecretURL(),
-		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}, browser: &http.Client{Jar: jar},
+		TB: b, db: db, stop: stop, url: "http://" + at.Addr().String() + "/",
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}, browser: &http.Client{},
 	}
 	for _, run := range []func() error{
 		func() error { return receiver.Serve(ctx, at) },
@@ -190,10 +186,7 @@ func newLoad(b *testing.B) *load {
 			}
 		})
 	}
-	if _, err := l.get(ctx, l.page); err != nil {
-		b.Fatal(err)
-	}
-	l.page, _, _ = strings.Cut(l.page, "?")
+	l.page, l.token, _ = strings.Cut(p.SecretURL(), "#token=")
 	return l
 }
 
@@ -210,6 +203,7 @@ func (l *load) get(ctx context.Context, url string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Header.Set("Waybill-Token", l.token)
 	resp, err := l.browser.Do(r)
 	if err != nil {
 		return nil, err
@@ -292,6 +286,7 @@ func (l *load) watch(ctx context.Context) {
 		l.Error(err)
 		return
 	}
+	r.Header.Set("Waybill-Token", l.token)
 	resp, err := l.browser.Do(r)
 	if err != nil {
 		l.Error(err)

@@ -58,7 +58,7 @@ func newDesk(t *testing.T, targets []string, fill func(db *store.DB), env ...str
 		}
 		o.Targets = append(o.Targets, forward.Target{URL: u})
 	}
-	p, err := Open(t.Context(), "127.0.0.1:0", o)
+	p, err := Open(t.Context(), Place{Addr: "127.0.0.1:0"}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,11 +17,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
+	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
 type inspectOptions struct {
-	Addr, ReadyFile       string
+	Place                 Place
+	ReadyFile             string
 	To, Headers           []string
 	ReadOnly, AllowTarget bool
 }
@@ -53,13 +57,48 @@ WAYBILL_TIMEOUT, but not a timeout in a file.`,
 	events.AllowTargetFlag(cmd, &o.AllowTarget)
 	flags.BoolVar(&o.ReadOnly, "read-only", false, "change and send nothing")
 	command.ReadyFileFlag(flags, &o.ReadyFile)
-	AddrFlag(cmd, &o.Addr)
+	o.Place.Flags(cmd)
 	return cmd
 }
 
-// AddrFlag adds the flag for the page's address to a command.
-func AddrFlag(cmd *cobra.Command, addr *string) {
-	cmd.Flags().StringVar(addr, "ui-addr", "127.0.0.1:0", "serve the page on loopback `ADDRESS`; port 0 uses a free port")
+// Place is where a page is, and what opens it.
+type Place struct {
+	Addr      string
+	TokenFile string // with what opens the pages of other processes too; empty for none
+}
+
+// Flags adds the flags for the page's place to a command.
+func (p *Place) Flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.Addr, "ui-addr", "127.0.0.1:0", "serve the page on loopback `ADDRESS`; port 0 uses a free port")
+	cmd.Flags().StringVar(&p.TokenFile, "ui-token-file", "", "keep open tabs valid when the page is served again at its address: their token is in `FILE`, made if need be")
+}
+
+// token returns the token in the file.
+func (p *Place) token() (string, error) {
+	if p.TokenFile == "" {
+		return "", nil
+	}
+	f, err := os.OpenFile(p.TokenFile, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		token := inspect.NewToken()
+		_, err = f.WriteString(token + "\n")
+		return token, errors.Join(err, f.Close())
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("--ui-token-file: %w", err)
+	}
+	const hint = "name a file that waybill made, or a new one"
+	if who, fix := config.Exposed(p.TokenFile); who != "" {
+		return "", command.Usagef("run `"+fix+"`, or name a new file", "--ui-token-file %s: %s can read it", p.TokenFile, who)
+	}
+	secret, err := config.ReadSecretFile(p.TokenFile, nil)
+	if err != nil {
+		return "", command.Usagef(hint, "--ui-token-file: %w", err)
+	}
+	if len(secret.Reveal()) != len(inspect.NewToken()) {
+		return "", command.Usagef(hint, "--ui-token-file %s does not hold a token of a page", p.TokenFile)
+	}
+	return secret.Reveal(), nil
 }
 
 // runInspect serves the page until ctx ends, or its time.
@@ -76,7 +115,7 @@ func runInspect(ctx context.Context, c *command.Call, o inspectOptions) error {
 	if err != nil {
 		return err
 	}
-	p, err := Open(ctx, o.Addr, Options{Call: c, Targets: targets, AllowTarget: o.AllowTarget})
+	p, err := Open(ctx, o.Place, Options{Call: c, Targets: targets, AllowTarget: o.AllowTarget})
 	if err != nil {
 		return err
 	}

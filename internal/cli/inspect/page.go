@@ -54,19 +54,24 @@ type Page struct {
 }
 
 // Open listens on a loopback address. [Page.Run] must be called.
-func Open(ctx context.Context, addr string, o Options) (*Page, error) {
+func Open(ctx context.Context, at Place, o Options) (*Page, error) {
+	token, err := at.token()
+	if err != nil {
+		return nil, err
+	}
 	client, err := events.NewForwardClient(o.Call.Session, o.AllowTarget)
 	if err != nil {
 		return nil, err
 	}
 	p := &Page{Options: o, client: client, wake: make(chan struct{})}
-	l, err := listenOn(ctx, addr)
+	l, err := listenOn(ctx, at.Addr)
 	if err != nil {
 		return nil, err
 	}
 	p.server, err = inspect.New(l, inspect.Options{
 		Routes:   p.Routes(),
 		Session:  p.session,
+		Token:    token,
 		Stream:   p.stream,
 		Explain:  p.explain,
 		Hide:     hider(o),
@@ -107,6 +112,9 @@ func (p *Page) Routes() []inspect.Route {
 		{Method: http.MethodPost, Pattern: "/deliveries/{id}/send", Serve: p.send},
 	}
 }
+
+// URL returns where the page is, without what opens it.
+func (p *Page) URL() string { return p.server.URL() }
 
 // SecretURL returns the URL that opens the page in a browser.
 func (p *Page) SecretURL() string { return p.server.SecretURL() }
@@ -169,7 +177,7 @@ type sessionJSON struct {
 	HasStore bool         `json:"hasStore"` // there is one
 	Listener *string      `json:"listener"` // URL that takes deliveries; null for none
 	ReadOnly bool         `json:"readOnly"`
-	Token    string       `json:"token"` // for requests that change something
+	Token    string       `json:"token"` // for the requests that follow
 	Targets  []targetJSON `json:"targets"`
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"os"
@@ -82,7 +81,7 @@ func servePage(t *testing.T, env []string) (*command.Call, func(path string) (in
 // serveCall serves the page of a call, and returns how to ask it.
 func serveCall(t *testing.T, c *command.Call) func(path string) (int, map[string]any) {
 	t.Helper()
-	p, err := inspect.Open(t.Context(), "127.0.0.1:0", inspect.Options{Call: c})
+	p, err := inspect.Open(t.Context(), inspect.Place{Addr: "127.0.0.1:0"}, inspect.Options{Call: c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,13 +94,15 @@ func serveCall(t *testing.T, c *command.Call) func(path string) (int, map[string
 			t.Error(err)
 		}
 	})
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := &http.Client{Jar: jar, Timeout: 30 * time.Second}
+	client := &http.Client{Timeout: 30 * time.Second}
+	base, token, _ := strings.Cut(p.SecretURL(), "#token=")
 	ask := func(url string) (int, []byte) {
-		resp, err := client.Get(url)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Waybill-Token", token)
+		resp, err := client.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,8 +113,6 @@ func serveCall(t *testing.T, c *command.Call) func(path string) (int, map[string
 		}
 		return resp.StatusCode, body
 	}
-	ask(p.SecretURL())
-	base, _, _ := strings.Cut(p.SecretURL(), "?")
 	return func(path string) (int, map[string]any) {
 		t.Helper()
 		status, body := ask(base + "api/v1" + path)

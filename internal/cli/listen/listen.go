@@ -366,20 +366,21 @@ func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 func (h *logHandler) WithGroup(string) slog.Handler { return h }
 
 type uiOptions struct {
-	On         bool
-	Addr, File string
+	On    bool
+	Place inspect.Place
+	File  string // that gets the page's URL
 }
 
 func (o *uiOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.On, "ui", false, "show what arrives as a live page in a browser, and print its URL")
-	inspect.AddrFlag(cmd, &o.Addr)
-	cmd.Flags().StringVar(&o.File, "ui-file", "", "write the page's URL to `FILE`")
-	command.Section(cmd.Flags(), "Page", "ui", "ui-addr", "ui-file")
+	o.Place.Flags(cmd)
+	cmd.Flags().StringVar(&o.File, "ui-file", "", "write the page's URL to `FILE`, and print it without its token")
+	command.Section(cmd.Flags(), "Page", "ui", "ui-addr", "ui-token-file", "ui-file")
 }
 
 // check refuses flags about a page that is not asked for.
 func (o *uiOptions) check(c *command.Call) error {
-	for _, name := range []string{"ui-addr", "ui-file"} {
+	for _, name := range []string{"ui-addr", "ui-token-file", "ui-file"} {
 		if !o.On && c.Cmd.Flags().Changed(name) {
 			return command.Usagef("add --ui", "--%s is of use with --ui only", name)
 		}
@@ -397,7 +398,7 @@ func (o *uiOptions) open(ctx context.Context, s *server, allowTarget bool, liste
 	if s.forwarding != nil {
 		targets = s.forwarding.targets
 	}
-	return inspect.Open(ctx, o.Addr, inspect.Options{
+	return inspect.Open(ctx, o.Place, inspect.Options{
 		Call: s.call, Targets: targets, AllowTarget: allowTarget, Listener: listener, Arrivals: s.receiver.Subscribe(),
 	})
 }

@@ -20,7 +20,7 @@ type readyJSON struct {
 	Mode    string       `json:"mode"`   // of verifying: off, observe or enforce
 	Store   string       `json:"store"`  // path of its file, or URL of its server
 	Targets []targetJSON `json:"targets"`
-	UI      string       `json:"ui,omitempty"` // URL that opens the page, with its token; left out without --ui
+	UI      string       `json:"ui,omitempty"` // URL of the page, without its token if a file has it; left out without --ui
 }
 
 type targetJSON struct {
@@ -31,11 +31,16 @@ type targetJSON struct {
 // announce says where deliveries are taken, how they are verified, where they are
 // stored and what they are forwarded to, and where the page is.
 func (s *server) announce(ctx context.Context, url string, o listenOptions) error {
+	page := ""
 	if s.page != nil {
 		if err := command.WriteReadyFile(ctx, s.page.SecretURL(), o.UI.File); err != nil {
 			return err
 		}
-		s.call.IO.Announce("Inspector: %s", s.page.SecretURL())
+		how := ""
+		if page = s.page.SecretURL(); o.UI.File != "" {
+			page, how = s.page.URL(), " (opens with the URL in "+o.UI.File+")"
+		}
+		s.call.IO.Announce("Inspector: %s%s", page, how)
 	}
 	if err := command.WriteReadyFile(ctx, url, o.ReadyFile); err != nil {
 		return err
@@ -45,12 +50,10 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 		if err := s.forwarding.printBacklog(ctx); err != nil {
 			return err
 		}
-		j := readyJSON{Ready: command.Ready{Type: "ready", URL: url}, Scheme: w.Scheme, Mode: w.Verify, Store: s.db.Path, Targets: []targetJSON{}}
+		ready := command.Ready{Type: "ready", URL: url}
+		j := readyJSON{Ready: ready, Scheme: w.Scheme, Mode: w.Verify, Store: s.db.Path, Targets: []targetJSON{}, UI: page}
 		for _, t := range s.targets {
 			j.Targets = append(j.Targets, targetJSON{t.Show(), t.Filter.String()})
-		}
-		if s.page != nil {
-			j.UI = s.page.SecretURL()
 		}
 		return s.call.Out.Object(j)
 	}

@@ -2,9 +2,28 @@
 // events. It is the only part of the page that makes requests.
 
 import {query} from './address.js';
+import {save} from './dom.js';
 
 const base = '/api/v1';
-let token = ''; // for requests that change something; never stored
+const place = 'waybill-token';
+let token = ''; // of this tab: every request brings it
+
+/**
+ * takeToken takes the token out of the address, or the one that this tab has kept. It
+ * returns true for one of the address, which then is that of the list.
+ */
+export function takeToken() {
+  const found = /^#token=([\w-]+)$/.exec(location.hash);
+  if (found) history.replaceState(null, '', '#/deliveries');
+  try { token = found?.[1] ?? sessionStorage.getItem(place) ?? ''; } catch { token = found?.[1] ?? token; }
+  keep(token);
+  return Boolean(found);
+}
+
+function keep(value) {
+  token = value;
+  try { sessionStorage.setItem(place, value); } catch { /* not allowed: it lasts until the page is loaded again */ }
+}
 
 /** ApiError is a request that failed: status is 0 if no answer came. */
 export class ApiError extends Error {
@@ -15,8 +34,7 @@ export class ApiError extends Error {
   }
 }
 
-/** url returns the address of a path below /api/v1, for links to downloads. */
-export const url = (path, params) => base + path + query(params);
+const url = (path, params) => base + path + query(params);
 
 async function failure(response) {
   const text = await response.text().catch(() => '');
@@ -25,31 +43,36 @@ async function failure(response) {
   return new ApiError(response.status, body.error || text.slice(0, 500).trim() || `HTTP status ${response.status}`, body.hint);
 }
 
-async function request(path, options) {
+async function answer(path, {headers, ...options} = {}) {
   let response;
   try {
-    response = await fetch(path, {cache: 'no-store', credentials: 'same-origin', redirect: 'error', ...options});
+    response = await fetch(path, {cache: 'no-store', credentials: 'omit', redirect: 'error', headers: {'Waybill-Token': token, ...headers}, ...options});
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new ApiError(0, 'no answer from the program', 'check that it is still running');
   }
   if (!response.ok) throw await failure(response);
-  return response.json();
+  return response;
 }
+
+const request = async (path, options) => (await answer(path, options)).json();
 
 /** get asks for JSON. signal, of an AbortController, ends it with an AbortError. */
 export const get = (path, params, signal) => request(url(path, params), {signal});
 
-/** post sends JSON to a route that changes something, with the session's token. */
-export function post(path, body, signal) {
-  const headers = {'Content-Type': 'application/json', 'Waybill-Token': token};
-  return request(base + path, {method: 'POST', headers, body: JSON.stringify(body), signal});
+/** post sends JSON to a route that changes something. */
+export const post = (path, body, signal) => request(base + path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body), signal});
+
+/** download saves what a path has as a file: a link would not bring the token. */
+export async function download(path, signal) {
+  const response = await answer(base + path, {signal});
+  save(await response.blob(), /filename="(.*)"/.exec(response.headers.get('Content-Disposition'))[1]);
 }
 
-/** openSession returns what the program says about itself, without the token, which post keeps. */
+/** openSession returns what the program says about itself, without the token that this tab keeps from then on. */
 export async function openSession() {
-  const {token: secret, ...session} = await get('/session');
-  token = secret ?? '';
+  const {token: lasting, ...session} = await get('/session');
+  keep(lasting);
   return session;
 }
 
@@ -62,45 +85,41 @@ const lostAfter = 7000; // ms without a connection from when on it counts as los
  * and goes on behind the last number that came. params() is asked at each
  * connection. A hidden page has no connection: browsers
  * allow six to a server. handlers: message(data); state(name) with "live", "reconnecting",
- * "lost" or "ended" (the session is not valid any more); problem(error) for what
- * the program says about the stream.
+ * "lost" or "ended" (the token is not valid any more, as an error says); problem(error)
+ * for what the program says about the stream.
  */
 export function stream(params, after, handlers) {
-  let source, timer, pause = firstPause, last = after, downSince = 0, closed = false;
+  let asking, timer, pause = firstPause, last = after, downSince = 0, closed = false;
 
-  function connect() {
+  async function connect() {
     clearTimeout(timer);
-    source?.close();
+    asking?.abort();
     if (closed || document.hidden) return;
-    source = new EventSource(url('/stream', {...params(), after: last}));
-    source.onopen = () => {
-      pause = firstPause;
-      downSince = 0;
-      handlers.state('live');
-    };
-    source.addEventListener('deliveries', (event) => {
-      last = Math.max(last, Number(event.lastEventId));
-      handlers.message(JSON.parse(event.data));
-    });
-    source.addEventListener('problem', (event) => {
-      const {error, hint} = JSON.parse(event.data);
-      handlers.problem(new ApiError(0, error, hint));
-    });
-    source.onerror = retry;
+    const {signal} = asking = new AbortController();
+    let refused;
+    try {
+      for await (const {event, id, data} of events(url('/stream', {...params(), after: last}), signal)) {
+        if (event === 'problem') handlers.problem(new ApiError(0, data.error, data.hint));
+        if (event !== 'deliveries') continue;
+        pause = firstPause;
+        downSince = 0;
+        last = Math.max(last, id);
+        handlers.state('live');
+        handlers.message(data);
+      }
+    } catch (error) {
+      if (!signal.aborted && !(error instanceof ApiError)) throw error;
+      if (error.status === 401) refused = error;
+    }
+    if (signal.aborted) return;
+    if (refused) handlers.state('ended', refused);
+    else retry();
   }
 
   function retry() {
-    source.close();
-    if (closed) return;
     downSince ||= Date.now();
     handlers.state(Date.now() - downSince > lostAfter ? 'lost' : 'reconnecting');
-    timer = setTimeout(async () => {
-      const status = await get('/session').then(() => 200, (error) => error.status);
-      if (closed || document.hidden) return;
-      if (status === 401) handlers.state('ended');
-      else if (status === 0) retry();
-      else connect();
-    }, pause);
+    timer = setTimeout(connect, pause);
     pause = Math.min(pause * 2, longestPause);
   }
 
@@ -113,4 +132,19 @@ export function stream(params, after, handlers) {
       connect();
     },
   };
+}
+
+// events yields the server-sent events of a path, until its connection ends. EventSource
+// would not bring the token.
+async function* events(path, signal) {
+  const reader = (await answer(path, {signal})).body.pipeThrough(new TextDecoderStream()).getReader();
+  const read = () => reader.read().catch(() => ({done: true}));
+  for (let text = '', part = await read(); !part.done; part = await read()) {
+    const blocks = (text + part.value).split('\n\n');
+    text = blocks.pop();
+    for (const block of blocks) {
+      const {id = 0, event, data} = /^(id: (?<id>\d+)\n)?(event: (?<event>\w+)\n)?data: (?<data>[^\n]+)$/.exec(block)?.groups ?? {};
+      if (data) yield {event, id: Number(id), data: JSON.parse(data)};
+    }
+  }
 }

@@ -11,7 +11,7 @@
 // gets the focus when the view replaces another, one with data-search with /.
 
 import {el, replace, setText, dialog, visible} from './dom.js';
-import {openSession} from './api.js';
+import {openSession, takeToken} from './api.js';
 import {parse, link} from './address.js';
 
 const views = {
@@ -47,7 +47,7 @@ const frame = {
   },
   /** connected shows the state of the stream: live, reconnecting, lost, ended or empty. */
   connected(state) {
-    const words = {live: 'Live', reconnecting: 'Reconnecting…', lost: 'Not connected, still trying', ended: 'Not connected: the program has ended'};
+    const words = {live: 'Live', reconnecting: 'Reconnecting…', lost: 'Not connected, still trying', ended: 'Not connected: open the URL that waybill printed'};
     connection.dataset.state = state;
     setText(connection, words[state] ?? '');
   },
@@ -181,8 +181,12 @@ async function start() {
     event.preventDefault(); // the address is the view's
     main.focus();
   });
-  addEventListener('popstate', route);
   await route();
 }
 
+addEventListener('popstate', () => {
+  if (takeToken()) location.reload(); // the URL of another process was opened in this tab
+  else if (session) route();
+});
+takeToken();
 await start();

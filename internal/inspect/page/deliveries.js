@@ -165,14 +165,14 @@ class Deliveries {
     const {search, refused} = this.params;
     this.stream = stream(() => ({search, refused}), after, {
       message: (data) => this.arrived(data),
-      state: (name) => this.connected(name),
+      state: (name, error) => this.connected(name, error),
       problem: (error) => replace(this.message, this.session.failed(error)),
     });
   }
 
-  connected(state) {
+  connected(state, error) {
     this.session.connected(state);
-    if (state === 'ended') replace(this.message, this.session.failed({message: 'this page belongs to a program that has ended', hint: 'open the URL that waybill prints when it is started again'}));
+    if (error) replace(this.message, this.session.failed(error));
   }
 
   arrived(data) {

@@ -1,7 +1,7 @@
 // delivery.js shows one delivery.
 
 import {el, replace, badge, time, bytes, count, visible, copyTable} from './dom.js';
-import {get, url} from './api.js';
+import {get, download} from './api.js';
 import {Tree} from './jsontree.js';
 import {command, keepPlace} from './watch.js';
 import {openSend, openCurl} from './send.js';
@@ -81,6 +81,12 @@ const table = (titles, rows) => el('div', {class: 'scroll-x'}, copyTable(el('tab
 
 export const button = (text, onclick, more) => el('button', {type: 'button', onclick, ...more}, text);
 
+/** downloadButton saves the body of a delivery. */
+export function downloadButton(text, d, session) {
+  const node = el('span', {}, button(text, () => download(`${path(d.id)}/body`).catch((error) => node.append(session.failed(error)))));
+  return node;
+}
+
 function page(d, session, send, signal) {
   const canSend = !session.readOnly && d.body;
   return el('div', {class: 'delivery'},
@@ -89,7 +95,7 @@ function page(d, session, send, signal) {
       canSend && button('Send again…', () => send(), {class: 'primary', 'aria-keyshortcuts': 'r'}),
       canSend && d.body.text !== undefined && !d.body.cut && button('Edit and send…', () => send(true)),
       d.body && button('Copy as curl…', () => openCurl(d, session)),
-      d.body && el('a', {class: 'button', href: url(`${path(d.id)}/body`), download: ''}, 'Download body')),
+      d.body && downloadButton('Download body', d, session)),
     eventPart(d, session, signal),
     d.refused ? null : forwardings(d),
     bodyPart(d, session),

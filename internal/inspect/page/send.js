@@ -1,9 +1,9 @@
 // send.js sends a delivery, or an edited copy of it, and shows it as a command for curl.
 
 import {el, replace, badge, dialog, visible} from './dom.js';
-import {get, post, url} from './api.js';
+import {get, post} from './api.js';
 import {command} from './watch.js';
-import {button, hint, path, pre} from './delivery.js';
+import {button, downloadButton, hint, path, pre} from './delivery.js';
 
 /** withLineEnds gives edited text, which has LF, the original's CR LF if that has no other line ends. */
 export const withLineEnds = (text, original) => (/^[^\r\n]*(\r\n[^\r\n]*)+$/.test(original) ? text.replaceAll('\n', '\r\n') : text);
@@ -101,7 +101,7 @@ export function openCurl(delivery, session) {
       const answer = await get(`${path(delivery.id)}/curl`, {target: select.value}, ending.signal);
       replace(place, pre(answer.command, 'text'),
         el('div', {class: 'bar'}, button('Copy', () => session.copy(answer.command, 'Command copied'), {class: 'primary'}),
-          answer.file && el('a', {class: 'button', href: url(`${path(delivery.id)}/body`), download: answer.file}, `Download ${answer.file}`)),
+          answer.file && downloadButton(`Download ${answer.file}`, delivery, session)),
         answer.notes.length > 0 && el('ul', {}, answer.notes.map((note) => el('li', {}, visible(note)))));
     } catch (error) {
       if (!ending.signal.aborted) replace(place, session.failed(error));
