@@ -48,7 +48,6 @@ func (s *Session) newObserver() *observer {
 	}
 }
 
-// add is for [api.Options].
 func (o *observer) add(x api.Exchange) {
 	if x.Status == 0 || x.Err != nil {
 		return // no answer, or a part of one

@@ -66,7 +66,6 @@ func (d *DB) TrustKey(ctx context.Context, account, key string) error {
 	})
 }
 
-// limitColumn is where an account's limit of a mode is.
 func limitColumn(mode ledger.Mode) string {
 	if mode == ledger.Sync {
 		return "max_v1"

@@ -69,7 +69,6 @@ func sorted(entries []ledger.Entry) bool {
 	return true
 }
 
-// add adds the chunk.
 func (c *chunk) add(ctx context.Context, t *tx) error {
 	c.classified = make([]classification, len(c.entries))
 	c.rowsByBatch = map[int64]int64{}

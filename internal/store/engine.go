@@ -23,8 +23,7 @@ type Engine struct {
 	Owners    Owners
 	Clock     Clock
 
-	// Rewrite returns the text of a query as the database takes it. Nil for texts as
-	// they are.
+	// Rewrite returns the text of a query as the database takes it.
 	Rewrite func(query string) string
 
 	// KeepsTexts says that the connection that writes prepares each text once without
@@ -40,7 +39,7 @@ type Engine struct {
 	Load func(ctx context.Context, conn *sql.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error
 
 	// Read calls ask, which reads, and returns its error. Where ask says so, it may be
-	// called again. Nil for a database that only calls it.
+	// called again.
 	Read func(ctx context.Context, ask func() (again bool, err error)) error
 
 	Parts Parts

@@ -46,7 +46,6 @@ func countRows(ctx context.Context, ask querier, except int64, runs ...int64) (m
 	return counts, err
 }
 
-// countRowsOf is countRows for one run.
 func countRowsOf(ctx context.Context, ask querier, except, run int64) (ledger.Counts, error) {
 	counts, err := countRows(ctx, ask, except, run)
 	return counts[run], err

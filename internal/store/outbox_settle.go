@@ -181,7 +181,11 @@ func (t *tx) recordFailure(ctx context.Context, e settledEntry) error {
 // unblock unblocks what waited for entries of a sink.
 func (t *tx) unblock(ctx context.Context, sink int64, entries []int64) error {
 	var numbers []string
-	if err := t.w.sql.outbox.deleteNumbers.each(ctx, t, entries, appendTo(&numbers)); err != nil {
+	if err := t.w.sql.outbox.deleteNumbers.each(ctx, t, entries, func(s scanner) error {
+		number, err := scanOne[string](s)
+		numbers = append(numbers, number)
+		return err
+	}); err != nil {
 		return err
 	}
 	return t.w.sql.outbox.unblock.exec(ctx, t, numbers, sink)

@@ -48,7 +48,6 @@ func inDeliveryRange(r inbox.DeliveryRange) string {
 	return " FROM " + table + " WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3"
 }
 
-// rangeArgs are the parameters of inDeliveryRange.
 func rangeArgs(r inbox.DeliveryRange) []any {
 	if r.To <= 0 {
 		r.To = math.MaxInt64

@@ -205,7 +205,6 @@ func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*s
 	return current, err
 }
 
-// eventLine is an event to be added.
 type eventLine struct {
 	a    *arrival
 	i    int         // in its rows

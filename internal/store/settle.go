@@ -133,7 +133,6 @@ func (t *tx) halve(ctx context.Context, id, run int64) error {
 	return g.finish(ctx)
 }
 
-// readBatch returns what is kept of a batch.
 func (t *tx) readBatch(ctx context.Context, id int64) (batch, error) {
 	b := batch{id: id}
 	_, err := t.row(ctx, []any{&b.first, &b.last, &b.rows}, "SELECT first_row, last_row, rows FROM batches WHERE id = $1", id)

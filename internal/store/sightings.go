@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// ownedSighting is a sighting and its account.
 type ownedSighting struct {
 	account int64
 	ledger.Sighting
@@ -199,7 +198,6 @@ func (t *tx) knownSightings(ctx context.Context, seen []ownedSighting) (map[sigh
 	return known, nil
 }
 
-// sightingValues are the values of a row of sightings.
 func sightingValues(s *ownedSighting) []any {
 	asOf := s.AsOf
 	if asOf.IsZero() {

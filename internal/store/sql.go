@@ -20,15 +20,6 @@ func scanOne[T any](s scanner) (one T, err error) {
 	return one, err
 }
 
-// appendTo returns what appends the one column of each row to all.
-func appendTo[T any](all *[]T) func(scanner) error {
-	return func(s scanner) error {
-		one, err := scanOne[T](s)
-		*all = append(*all, one)
-		return err
-	}
-}
-
 // list runs a query and returns what read makes of each of its rows.
 func list[T any](ctx context.Context, ask querier, read func(scanner) (T, error), query string, args ...any) ([]T, error) {
 	var all []T
@@ -103,7 +94,7 @@ func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T,
 // each runs a query and calls f for each of its rows, in one go: f must not
 // wait for anybody.
 func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	query, args = d.rewrite(query), matchables(args)
+	query, args = d.engine.Rewrite(query), matchables(args)
 	return d.read(ctx, func() (again bool, err error) {
 		rows, err := d.engine.Readers.QueryContext(ctx, query, args...)
 		if err != nil {
@@ -121,7 +112,7 @@ func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args
 // row runs a query for one row and scans it into dest. It returns false if
 // there is none.
 func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (ok bool, err error) {
-	query, args = d.rewrite(query), matchables(args)
+	query, args = d.engine.Rewrite(query), matchables(args)
 	err = d.read(ctx, func() (again bool, err error) {
 		ok, err = found(d.engine.Readers.QueryRowContext(ctx, query, args...).Scan(dest...))
 		return true, err
@@ -129,21 +120,9 @@ func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (ok
 	return ok, err
 }
 
-// rewrite returns the text of a query as the database takes it.
-func (d *DB) rewrite(query string) string {
-	if d.engine.Rewrite == nil {
-		return query
-	}
-	return d.engine.Rewrite(query)
-}
-
 // read calls ask, which reads, and returns its error as callers are to see it.
 func (d *DB) read(ctx context.Context, ask func() (again bool, err error)) error {
-	if d.engine.Read != nil {
-		return d.fail("read", d.engine.Read(ctx, ask))
-	}
-	_, err := ask()
-	return d.fail("read", err)
+	return d.fail("read", d.engine.Read(ctx, ask))
 }
 
 // isAlive reports whether an owner's process is alive.

@@ -62,7 +62,6 @@ func (c *statusScanner) text(i int) string {
 	}
 }
 
-// status returns what was read.
 func (c *statusScanner) status() ledger.TrackingStatus {
 	st := ledger.TrackingStatus{
 		Item:  tracking.Item{ReferID: c.text(1), Number: c.text(2), CarrierCode: c.text(3)},

@@ -91,7 +91,6 @@ func (d *DB) statusLists(ctx context.Context, account string, f ledger.Filter) (
 	return lists, err
 }
 
-// newLister returns a lister for a filter.
 func (d *DB) newLister(ctx context.Context, account string, f ledger.Filter) (*lister, error) {
 	if f.Run != 0 {
 		if err := d.requireRun(ctx, f.Run); err != nil {
@@ -228,7 +227,6 @@ func (l *lister) spans(ctx context.Context) ([]rowRun, error) {
 	return spans, nil
 }
 
-// rows returns the lists of rows.
 func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	spans, err := l.spans(ctx)
 	if err != nil {

@@ -112,16 +112,12 @@ func (t *tx) readLast(ctx context.Context) error {
 	return err
 }
 
-// prepare returns the statement for a query.
 func (t *tx) prepare(ctx context.Context, query string) (statement, error) {
 	t.changed = t.changed || !strings.HasPrefix(query, "SELECT")
 	if s, ok := t.w.stmts[query]; ok {
 		return s, nil
 	}
-	text := query
-	if t.w.engine.Rewrite != nil {
-		text = t.w.engine.Rewrite(query)
-	}
+	text := t.w.engine.Rewrite(query)
 	if t.w.engine.KeepsTexts {
 		t.w.stmts[query] = keptText{t.w.conn, text}
 		return t.w.stmts[query], nil

@@ -142,7 +142,6 @@ func plan() ledger.Plan {
 	return ledger.Plan{Account: account, Files: []string{"orders.csv", "-"}, Mode: ledger.Async, BatchSize: 3}
 }
 
-// item returns the n-th item.
 func item(n int) tracking.Item {
 	return tracking.Item{ReferID: fmt.Sprintf("order-%04d", n), Number: fmt.Sprintf("1Z-%04d", n), CarrierCode: "ups"}
 }
@@ -213,14 +212,9 @@ func (w *world) counts(run int64, want ledger.Counts) {
 // states returns the states of the records of a run's input, in order.
 func (w *world) states(run int64) []ledger.State {
 	w.Helper()
-	var all []ledger.State
-	for _, r := range collect(w, w.Rows(w.Context(), run)) {
-		all = append(all, r.State)
-	}
-	return all
+	return each(w, w.Rows(w.Context(), run), func(r ledger.Row) ledger.State { return r.State })
 }
 
-// collect returns all that seq yields.
 func collect[T any](w *world, seq iter.Seq2[T, error]) []T {
 	w.Helper()
 	var all []T
@@ -231,7 +225,16 @@ func collect[T any](w *world, seq iter.Seq2[T, error]) []T {
 	return all
 }
 
-// end returns the error that ends seq.
+// each returns what of makes of all that seq yields.
+func each[T, V any](w *world, seq iter.Seq2[T, error], of func(T) V) []V {
+	w.Helper()
+	var all []V
+	for _, v := range collect(w, seq) {
+		all = append(all, of(v))
+	}
+	return all
+}
+
 func end[T any](seq iter.Seq2[T, error]) error {
 	for _, err := range seq {
 		if err != nil {

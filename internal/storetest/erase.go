@@ -129,10 +129,9 @@ func erasesEvents(w *world) {
 		d := have(w.Delivery(w.Context(), seq+1))(w)
 		w.same("bytes of a delivery that names it", []bool{d.Body == nil, len(d.Header)+len(d.Path)+len(d.RawQuery) == 0}, []bool{true, true})
 	}
-	var kept []string
-	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
-		kept = append(kept, e.TrackingNumber+" "+e.EventID+" "+e.Anomaly)
-	}
+	kept := each(w, w.Events(w.Context(), inbox.Query{}), func(e inbox.Event) string {
+		return e.TrackingNumber + " " + e.EventID + " " + e.Anomaly
+	})
 	w.same("events", kept, []string{"  erased", item(2).Number + " " + uuid(2) + " ", "  erased"})
 	w.put("["+eventAbout(2, 2)+"]", inbox.Yes)
 	all := collect(w, w.Events(w.Context(), inbox.Query{TrackingNumber: item(2).Number}))
@@ -153,10 +152,9 @@ func erasesLaterEvents(w *world) {
 		d := have(w.Delivery(w.Context(), int64(seq+1)))(w)
 		w.same("bytes of a delivery", []bool{d.Body != nil, len(d.Header)+len(d.Path)+len(d.RawQuery) > 0, d.Anomaly != inbox.Erased}, []bool{kept, kept, kept})
 	}
-	var events []string
-	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
-		events = append(events, fmt.Sprint(e.Index, " ", e.TrackingNumber, e.Anomaly, e.EventID))
-	}
+	events := each(w, w.Events(w.Context(), inbox.Query{}), func(e inbox.Event) string {
+		return fmt.Sprint(e.Index, " ", e.TrackingNumber, e.Anomaly, e.EventID)
+	})
 	w.same("events", events, []string{"0 " + item(2).Number + uuid(2), "1 erased", "2 erased", "0 erased", "0 " + item(2).Number + uuid(6)})
 	moved := have(w.Follow(w.Context(), []ledger.Sighting{eventSighting(1, item(1).Number, "")}, 0, 1))(w)
 	w.same("followed", moved, true)

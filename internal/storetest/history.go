@@ -46,10 +46,9 @@ func prunesEndedRuns(w *world) {
 	w.same("runs left", len(collect(w, w.Runs(w.Context(), "", 0))), 1)
 
 	w.counts(open.ID, ledger.Counts{Accepted: 3, Rejected: 3, Pending: 3})
-	var listed []string
-	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
-		listed = append(listed, fmt.Sprintf("%s %s run %d", st.Item.ReferID, st.State, st.Run))
-	}
+	listed := each(w, w.Statuses(w.Context(), account, ledger.Filter{}), func(st ledger.TrackingStatus) string {
+		return fmt.Sprintf("%s %s run %d", st.Item.ReferID, st.State, st.Run)
+	})
 	w.same("trackings", listed, []string{
 		"order-0001 accepted run 0", "order-0002 accepted run 0", "order-0003 accepted run 0",
 		"order-0004 rejected run 0", "order-0005 rejected run 0", "order-0006 rejected run 0",

@@ -66,7 +66,6 @@ var inboxTests = map[string]func(*world){
 	"FindsEventsByTheBeginning":       findsEventsByTheBeginning,
 }
 
-// delivery is one with that body.
 func delivery(body string, verified inbox.Verified) inbox.Delivery {
 	d := inbox.Delivery{
 		ReceivedAt: sent.Add(123 * time.Millisecond), Method: "POST", Path: "/hooks/%C3%A9", RawQuery: "a=1&b=%20", RemoteAddr: "127.0.0.1:4711",
@@ -90,7 +89,6 @@ func event(id, more string) string {
 
 func uuid(n int) string { return fmt.Sprintf("9f2d4c1e-8b3a-4f6d-9e7c-%012x", n) }
 
-// put puts a delivery with that body.
 func (w *world) put(body string, verified inbox.Verified) inbox.Receipt {
 	w.Helper()
 	return w.putInto(w.Store, delivery(body, verified))
@@ -107,11 +105,7 @@ func (w *world) putInto(s Store, d inbox.Delivery) inbox.Receipt {
 // marks returns the marks of a receipt, or of all rows of the inbox.
 func (w *world) marks() []inbox.Mark {
 	w.Helper()
-	var all []inbox.Mark
-	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
-		all = append(all, e.Mark)
-	}
-	return all
+	return each(w, w.Events(w.Context(), inbox.Query{}), func(e inbox.Event) inbox.Mark { return e.Mark })
 }
 
 func keepsDeliveriesWhole(w *world) {
@@ -211,10 +205,9 @@ func oneIsCurrentForEachKey(w *world) {
 				w.Errorf("%s, put %d: %q, want %q", name, i, got, p.mark)
 			}
 		}
-		var then []inbox.Mark
-		for _, e := range collect(w, w.Events(w.Context(), inbox.Query{EventID: id})) {
-			then = append(then, e.Mark)
-		}
+		then := each(w, w.Events(w.Context(), inbox.Query{EventID: id}), func(e inbox.Event) inbox.Mark {
+			return e.Mark
+		})
 		w.same(name, then, c.then)
 	}
 	// A UUID is the same in capitals; the bytes are not.

@@ -72,10 +72,9 @@ func prunesUnverifiedRows(w *world) {
 	if want := bytesOf(forged) + bytesOf(learned); p.Deliveries != 2 || p.Bytes < want || p.Bytes > want+100 {
 		w.Errorf("pruned %+v; want 2 deliveries of about %d bytes", p, want)
 	}
-	var left []string
-	for _, e := range collect(w, w.Events(w.Context(), inbox.Query{})) {
-		left = append(left, fmt.Sprintf("%d of %s: %s %s", e.Seq, e.ID(), e.Verified, e.Mark))
-	}
+	left := each(w, w.Events(w.Context(), inbox.Query{}), func(e inbox.Event) string {
+		return fmt.Sprintf("%d of %s: %s %s", e.Seq, e.ID(), e.Verified, e.Mark)
+	})
 	w.same("rows", left, []string{"4 of 2: unknown duplicate", "6 of 3: yes "})
 	d := have(w.Delivery(w.Context(), 1))(w)
 	if d.Path != "" || d.RawQuery != "" || d.Body != nil {

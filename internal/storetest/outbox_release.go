@@ -14,7 +14,6 @@ func (w *world) deliverUnverified(number string) int64 {
 	return w.put(fmt.Sprintf(`[{"eventId":"%d","event":"x","data":{"trackingNumber":%q}}]`, rand.Uint64(), number), inbox.Unknown).Delivery //nolint:gosec // not a secret
 }
 
-// acceptVerified accepts verified deliveries.
 func acceptVerified(rows []inbox.Event) bool {
 	for _, e := range rows {
 		if e.Verified == inbox.Yes {

@@ -51,7 +51,6 @@ func (w *world) overviews(r inbox.DeliveryRange) []inbox.Overview {
 	return all
 }
 
-// numbersOf returns the numbers of what is listed.
 func numbersOf(all []inbox.Overview) []int64 {
 	var numbers []int64
 	for _, o := range all {

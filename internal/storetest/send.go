@@ -104,10 +104,7 @@ func rowsMayDiffer(w *world) {
 	}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{first, second}))
 	w.counts(run.ID, ledger.Counts{Accepted: 3, Rejected: 1, Unknown: 2})
-	var got []string
-	for _, r := range collect(w, w.Rows(w.Context(), run.ID)) {
-		got = append(got, string(r.State)+" "+r.Reason)
-	}
+	got := each(w, w.Rows(w.Context(), run.ID), func(r ledger.Row) string { return string(r.State) + " " + r.Reason })
 	w.same("rows", got, []string{
 		"accepted ", "rejected no such carrier", "accepted ",
 		"accepted ", "unknown another reason", "unknown because of the batch",
@@ -170,7 +167,6 @@ func refusesWhatDoesNotFollow(w *world) {
 	}
 }
 
-// entry is one record with that referId.
 func entry(referID string) ledger.Entry {
 	e := ledger.Entry{Line: 2, Item: item(1)}
 	e.Item.ReferID = referID

@@ -285,10 +285,9 @@ func knownInAnyOrder(w *world) {
 	want := slices.Clone(input)
 	want[6], want[7] = at(0, 10, 10, "ups"), at(0, 11, 11, "ups")
 	w.same("records", got, want)
-	var listed []string
-	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{Run: run.ID})) {
-		listed = append(listed, st.Item.ReferID)
-	}
+	listed := each(w, w.Statuses(w.Context(), account, ledger.Filter{Run: run.ID}), func(st ledger.TrackingStatus) string {
+		return st.Item.ReferID
+	})
 	var all []string
 	for _, n := range []int{1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 20} {
 		all = append(all, item(n).ReferID)
@@ -334,10 +333,7 @@ func contradictionsInOneInput(w *world) {
 	// Whoever leaves the contradicting records out can go on.
 	run := have(staging.Open(w.Context()))(w)
 	w.same("tally", run.Tally, ledger.Tally{New: 2, Known: 1, Repeats: 2, KnownPending: 1, OtherCarrier: 1})
-	var lines []int
-	for _, r := range collect(w, w.Rows(w.Context(), run.ID)) {
-		lines = append(lines, r.Line)
-	}
+	lines := each(w, w.Rows(w.Context(), run.ID), func(r ledger.Row) int { return r.Line })
 	w.same("lines", lines, []int{2, 4, 6, 9, 11})
 }
 

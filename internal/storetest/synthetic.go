@@ -43,7 +43,6 @@ func syntheticAreComparedApart(w *world) {
 	w.same("number", e.ID(), "6")
 }
 
-// findsEventsByTheBeginning finds events by the beginning of their eventIds.
 func findsEventsByTheBeginning(w *world) {
 	w.put("["+event(uuid(0x1ff), "")+","+event(uuid(0x1f0), "")+","+event("9f2d-text", "")+",{\"event\":\"none\"}]", inbox.Yes)
 	w.put("["+event("9F2D-other", "")+","+event(uuid(0x1ff), "")+"]", inbox.Yes)
@@ -61,10 +60,9 @@ func findsEventsByTheBeginning(w *world) {
 		"'":                        nil,
 		"9f2d4c1e-8b3a-4f6d-9e7d-": nil,
 	} {
-		var got []int64
-		for _, e := range collect(w, w.Events(w.Context(), inbox.Query{EventIDPrefix: prefix})) {
-			got = append(got, e.Seq)
-		}
+		got := each(w, w.Events(w.Context(), inbox.Query{EventIDPrefix: prefix}), func(e inbox.Event) int64 {
+			return e.Seq
+		})
 		w.same(prefix, got, want)
 	}
 	w.same("newest", collect(w, w.Events(w.Context(), inbox.Query{EventIDPrefix: "9f2d", Newest: true, Limit: 1}))[0].Seq, int64(6))

@@ -22,7 +22,6 @@ var unknownTests = map[string]func(*world){
 	"BatchLimits":               batchLimits,
 }
 
-// unknown returns the unknown rows of a run's input.
 func (w *world) unknown(run int64) []ledger.UnknownRow {
 	w.Helper()
 	return collect(w, w.Unknown(w.Context(), run))

@@ -171,15 +171,11 @@ func noteSignal(ctx context.Context, s *app.Session) (stop func()) {
 }
 
 func (f *Factory) configure(cmd *cobra.Command, c config.Config) error {
-	jq, err := cmd.Flags().GetString("jq")
-	if err != nil {
-		return err
-	}
 	return f.App.IO.Configure(term.Options{
 		Color:   c.Color,
 		Quiet:   c.Quiet,
 		Verbose: c.Verbose || c.Debug,
-		JSON:    machine(c.Output) || jq != "",
+		JSON:    machine(c.Output) || valueOf(cmd, "jq") != "",
 	})
 }
 

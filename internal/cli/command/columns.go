@@ -103,7 +103,7 @@ func tableOf(cmd *cobra.Command) []columnName {
 	all := columnsOf(cmd)
 	flag := ""
 	for _, n := range all {
-		if f := cmd.Flags().Lookup(n.flag); f != nil && f.Value.String() == "true" {
+		if isSet(cmd, n.flag) {
 			flag = n.flag
 		}
 	}

@@ -211,12 +211,15 @@ func NoFile(flag string) error {
 	return Usagef("use the name of a file; "+flag+"./- is one", "%s%s is not a file name", flag, StdinName)
 }
 
+// valueOf returns the value of a flag, empty for one that the command does not have.
 func valueOf(cmd *cobra.Command, flag string) string {
 	if f := cmd.Flags().Lookup(flag); f != nil {
 		return f.Value.String()
 	}
 	return ""
 }
+
+func isSet(cmd *cobra.Command, flag string) bool { return valueOf(cmd, flag) == "true" }
 
 func isSame(a, b string) bool {
 	if a == "" || b == "" {

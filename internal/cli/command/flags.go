@@ -128,7 +128,7 @@ func FlagsOf(cmd *cobra.Command) []config.Flag {
 		}
 		flags = append(flags, config.Flag{Name: name, Values: FlagValues(f), Changed: true})
 	}
-	if f := cmd.Flags().Lookup("json"); f != nil && f.Changed && f.Value.String() == "true" {
+	if isSet(cmd, "json") {
 		flags = append(flags, config.Flag{Name: "output", Values: []string{"json"}, Changed: true})
 	}
 	if asExcel(cmd) {

@@ -35,11 +35,6 @@ func runsUntilStopped(cmd *cobra.Command) bool {
 	return cmd.Name() == "listen" || cmd.Name() == "inspect" || cmd.Name() == "sandbox"
 }
 
-func watches(cmd *cobra.Command) bool {
-	on, err := cmd.Flags().GetBool("watch")
-	return on && err == nil
-}
-
 // watchFormat returns the format of --watch: a table that is redrawn, or JSON Lines
 // where there is no terminal for it.
 func watchFormat(cmd *cobra.Command, io *term.IO, format, jq string) (string, error) {
@@ -64,11 +59,8 @@ func sends(cmd *cobra.Command) bool { return cmd.Name() == "replay" || cmd.Name(
 // Output returns the output of a command that runs without settings: --output and
 // --json alone name its format.
 func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
-	format, err := cmd.Flags().GetString("output")
-	if err != nil {
-		return nil, err
-	}
-	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+	format := valueOf(cmd, "output")
+	if isSet(cmd, "json") {
 		format = string(render.JSON)
 	}
 	if asExcel(cmd) {
@@ -83,23 +75,13 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	if live && format == string(render.JSON) || linesOnly(cmd) && format != string(render.CSV) && format != string(render.XLSX) {
 		format = string(render.JSONL)
 	}
-	jq, err := cmd.Flags().GetString("jq")
-	if err != nil {
-		return nil, err
-	}
-	if watches(cmd) {
+	jq, path, raw := valueOf(cmd, "jq"), valueOf(cmd, "out"), isSet(cmd, "csv-raw")
+	if isSet(cmd, "watch") {
+		var err error
 		if format, err = watchFormat(cmd, a.IO, format, jq); err != nil {
 			return nil, err
 		}
 		live = format == string(render.JSONL)
-	}
-	path, err := cmd.Flags().GetString("out")
-	if err != nil {
-		return nil, err
-	}
-	raw, err := cmd.Flags().GetBool("csv-raw")
-	if err != nil {
-		return nil, err
 	}
 	separator, err := excelSeparator(cmd, a, jq, raw)
 	if err != nil {

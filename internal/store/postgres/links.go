@@ -46,7 +46,6 @@ func (l *links) dialer(dial pgconn.DialFunc) pgconn.DialFunc {
 	}
 }
 
-// cut closes all links.
 func (l *links) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

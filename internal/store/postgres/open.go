@@ -56,7 +56,6 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	return d, nil
 }
 
-// store opens the store.
 func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.DB, error) {
 	made, readOnly, err := e.open(ctx, a, o)
 	if err != nil {
@@ -73,7 +72,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Watch:       e.session.Watch,
 		Away:        e.outage.lasts,
 		Check:       e.check,
-		Upkeep:      e.upkeep(readOnly == nil),
+		Upkeep:      e.upkeep(),
 		Fail:        e.fail,
 		Close:       e.close,
 		KeepsTexts:  true,

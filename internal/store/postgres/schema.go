@@ -122,7 +122,6 @@ func createSchema(schema string) string {
 	return "CREATE SCHEMA " + pgx.Identifier{schema}.Sanitize() + ";\n"
 }
 
-// tablesSQL returns the SQL that makes the tables in a schema.
 func tablesSQL(schema, tables string) string {
 	return fmt.Sprintf("SET LOCAL search_path TO %s, pg_temp;\n\n%s;\nUPDATE meta SET version = %d;\nINSERT INTO counters (name, value) VALUES ('schema', %d);\n",
 		pgx.Identifier{schema}.Sanitize(), tables, store.SchemaVersion, store.SchemaDigest(tables))

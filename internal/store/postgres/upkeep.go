@@ -17,16 +17,12 @@ import (
 )
 
 // upkeep returns what commands about the store itself need of the server.
-func (e *engine) upkeep(writable bool) store.Upkeep {
-	u := store.Upkeep{
+func (e *engine) upkeep() store.Upkeep {
+	return store.Upkeep{
 		TableBytes: e.tableBytes, Settings: e.settings, Processes: e.processes,
 		Compact: e.compact, Freeze: e.freeze, LastNumber: e.lastNumber,
 		BeginCopy: beginCopy, FinishCopy: finishCopy,
 	}
-	if !writable {
-		u.Freeze = func(context.Context) (func() error, error) { return func() error { return nil }, nil }
-	}
-	return u
 }
 
 // each runs a query and calls scan for each of its rows.
@@ -109,7 +105,6 @@ func (e *engine) tableBytes(ctx context.Context) (map[string]int64, error) {
 // maxSkew is how far the clocks of the server and of this computer may differ.
 const maxSkew = 2 * time.Minute
 
-// settings is for [store.Upkeep].
 func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	var version, fsync, commit, pages, checksums, vacuum, schema, most, used, reads, standbys string
 	var timeline, wrote int64
@@ -194,7 +189,6 @@ func warnIf(applies bool, s store.Setting) store.Setting {
 	return s
 }
 
-// processes is for [store.Upkeep].
 func (e *engine) processes(ctx context.Context) ([]store.Process, error) {
 	var all []store.Process
 	own, _ := e.owners.own()
@@ -253,7 +247,6 @@ func beginCopy(ctx context.Context, on store.Queryer) error {
 	return err
 }
 
-// finishCopy is for [store.Upkeep].
 func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) error {
 	for _, n := range last {
 		if _, err := on.ExecContext(ctx, "SELECT setval(CAST(pg_get_serial_sequence($1, $2) AS regclass), $3, $4)", n.Table, n.Column, max(n.Last, 1), n.Last > 0); err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// file is an open file.
 type file struct {
 	path     string
 	readers  *sql.DB
@@ -97,7 +96,6 @@ func (f *file) close() error {
 	return errors.Join(fail(f.path, "close", f.writer.pool.Close()), f.owner.release())
 }
 
-// engine returns the engine of the file.
 func (f *file) engine(shared string) store.Engine {
 	boot := bootID()
 	return store.Engine{
@@ -105,6 +103,7 @@ func (f *file) engine(shared string) store.Engine {
 		ReadOnly:  f.readOnly,
 		Connector: &f.writer, Readers: f.readers, Owners: &f.owner,
 		Clock:       store.Clock{ID: func() string { return boot }, Now: uptime},
+		Rewrite:     func(query string) string { return query },
 		Read:        f.read,
 		LockStaging: f.lockStaging,
 		Present:     f.writer.identity.check,
@@ -124,26 +123,34 @@ func (f *file) read(_ context.Context, ask func() (again bool, err error)) error
 	return err
 }
 
-// check reads the whole file, see [store.Engine].
-func (f *file) check(ctx context.Context) error {
-	var found []string
-	err := f.read(ctx, func() (bool, error) {
-		rows, err := f.readers.QueryContext(ctx, "PRAGMA integrity_check(20)")
+// each runs a query and calls scan for each of its rows.
+func (f *file) each(ctx context.Context, scan func(*sql.Rows) error, query string) error {
+	return f.read(ctx, func() (bool, error) {
+		rows, err := f.readers.QueryContext(ctx, query)
 		if err != nil {
 			return true, err
 		}
-		defer func() { _ = rows.Close() }()
+		defer rows.Close() //nolint:errcheck // its errors are those of Err
 		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
+			if err := scan(rows); err != nil {
 				return false, err
-			}
-			if line != "ok" {
-				found = append(found, line)
 			}
 		}
 		return false, rows.Err()
 	})
+}
+
+// check reads the whole file, see [store.Engine].
+func (f *file) check(ctx context.Context) error {
+	var found []string
+	err := f.each(ctx, func(rows *sql.Rows) error {
+		var line string
+		err := rows.Scan(&line)
+		if err == nil && line != "ok" {
+			found = append(found, line)
+		}
+		return err
+	}, "PRAGMA integrity_check(20)")
 	if err == nil && len(found) > 0 {
 		err = &store.Error{Kind: store.ErrCorrupt, Path: f.path, Op: "read", Err: errors.New(strings.Join(found, "; "))}
 	}

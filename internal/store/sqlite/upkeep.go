@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"io/fs"
@@ -17,17 +18,12 @@ import (
 
 // upkeep returns what commands about the store itself need of the file.
 func (f *file) upkeep() store.Upkeep {
-	u := store.Upkeep{
+	return store.Upkeep{
 		Backup: f.backUp, Compact: f.compact, FreeBytes: f.freeBytes, TableBytes: f.tableBytes, Settings: f.settings, Processes: f.processes,
 		Freeze: f.freeze, LastNumber: f.lastNumber, FinishCopy: finishCopy,
 	}
-	if f.readOnly != nil { // this user can't keep others from writing
-		u.Freeze = func(context.Context) (func() error, error) { return func() error { return nil }, nil }
-	}
-	return u
 }
 
-// backUp is for [store.Upkeep].
 func (f *file) backUp(ctx context.Context, path string) error {
 	err := f.read(ctx, func() (bool, error) {
 		err := f.vacuumInto(ctx, path)
@@ -81,7 +77,6 @@ func (f *file) compact(ctx context.Context) ([]string, error) {
 	return nil, nil
 }
 
-// freeBytes is for [store.Upkeep].
 func (f *file) freeBytes(ctx context.Context) (n int64, err error) {
 	err = f.read(ctx, func() (bool, error) {
 		return true, f.readers.QueryRowContext(ctx, "SELECT f.freelist_count * p.page_size FROM pragma_freelist_count f, pragma_page_size p").Scan(&n)
@@ -89,29 +84,19 @@ func (f *file) freeBytes(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// tableBytes is for [store.Upkeep].
 func (f *file) tableBytes(ctx context.Context) (map[string]int64, error) {
 	bytes := map[string]int64{}
-	err := f.read(ctx, func() (bool, error) {
-		rows, err := f.readers.QueryContext(ctx, "SELECT m.tbl_name, SUM(s.pgsize) FROM dbstat s JOIN sqlite_master m ON m.name = s.name WHERE s.aggregate = TRUE GROUP BY m.tbl_name")
-		if err != nil {
-			return true, err
-		}
-		defer rows.Close() //nolint:errcheck // its errors are those of Err
-		for rows.Next() {
-			var name string
-			var n int64
-			if err := rows.Scan(&name, &n); err != nil {
-				return false, err
-			}
-			bytes[name] = n
-		}
-		return false, rows.Err()
-	})
+	err := f.each(ctx, func(rows *sql.Rows) error {
+		var name string
+		var n int64
+		err := rows.Scan(&name, &n)
+		bytes[name] = n
+		return err
+	}, `SELECT m.tbl_name, SUM(s.pgsize) FROM dbstat s JOIN sqlite_master m ON m.name = s.name
+		WHERE s.aggregate = TRUE GROUP BY m.tbl_name`)
 	return bytes, err
 }
 
-// settings is for [store.Upkeep].
 func (f *file) settings(ctx context.Context) ([]store.Setting, error) {
 	var library, version string
 	err := f.read(ctx, func() (bool, error) {
@@ -146,7 +131,6 @@ func (f *file) processes(context.Context) ([]store.Process, error) {
 	return all, err
 }
 
-// freeze is for [store.Upkeep].
 func (f *file) freeze(ctx context.Context) (func() error, error) {
 	pool, err := connect(f.path, "busy_timeout(10000)")
 	if err != nil {
@@ -163,7 +147,6 @@ func (f *file) freeze(ctx context.Context) (func() error, error) {
 	return release, nil
 }
 
-// lastNumber is for [store.Upkeep].
 func (f *file) lastNumber(ctx context.Context, table, _ string) (n int64, err error) {
 	err = f.read(ctx, func() (bool, error) {
 		return true, f.readers.QueryRowContext(ctx, "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = ?", table).Scan(&n)
