@@ -35,12 +35,12 @@ type exchange struct {
 	err        error // why the answer is missing or incomplete
 }
 
-// maxRetryAfter caps what a service may ask for.
-const maxRetryAfter = time.Hour
+// maxRetryAfter is the longest pause that is read.
+const maxRetryAfter = 100 * 365 * 24 * time.Hour
 
 // do sends one request, once, and reads its answer to the end.
 func (c *Client) do(ctx context.Context, op Operation, method, target string, body []byte, limit time.Duration) exchange {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimedOut)
 	defer cancel()
 	c.opts.InFlight.Add(1)
 	defer c.opts.InFlight.Add(-1)
@@ -54,11 +54,11 @@ func (c *Client) do(ctx context.Context, op Operation, method, target string, bo
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		x.sent, x.err = conn.wrote(), plainError(err)
+		x.sent, x.err = conn.wrote(), plainError(ctx, err)
 	} else {
 		x.sent, x.status, x.header = true, res.StatusCode, res.Header
 		x.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
-		c.readAnswer(res, &x)
+		c.readAnswer(ctx, res, &x)
 	}
 	c.removeKey(&x)
 	x.took = time.Since(x.began)
@@ -165,7 +165,7 @@ func (t *connTrace) wrote() bool {
 
 // readAnswer reads the body to its end, up to [MaxAnswer]. An answer that says
 // neither its length nor where it ends is whole only if it is empty or JSON.
-func (c *Client) readAnswer(res *http.Response, x *exchange) {
+func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *exchange) {
 	defer res.Body.Close()
 	if res.StatusCode < http.StatusOK { // 101: what follows is no answer, and may never end
 		return
@@ -184,7 +184,7 @@ func (c *Client) readAnswer(res *http.Response, x *exchange) {
 	}
 	switch {
 	case err != nil:
-		x.cut, x.err = true, plainError(err)
+		x.cut, x.err = true, plainError(ctx, err)
 	case unframed(res) && !x.cut && len(bytes.TrimSpace(raw)) > 0 && !x.judged.JSON():
 		x.cut, x.err = true, io.ErrUnexpectedEOF
 	}
@@ -211,8 +211,11 @@ func unframed(res *http.Response) bool {
 
 // plainError takes the method and URL off an error of net/http: the caller
 // names the operation, and a URL may hold what belongs in no log.
-func plainError(err error) error {
+func plainError(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
+		if cause := context.Cause(ctx); errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(cause, ctx.Err()) {
+			return cause // the command's own end, or that of one request
+		}
 		return errTimedOut
 	}
 	if u := (*url.Error)(nil); errors.As(err, &u) {

@@ -132,7 +132,7 @@ func refused(status int, o tracking.Outcome) *tracking.Reply {
 // and its trust in what the service answers.
 func proving(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 	return &bulk.Job{Ledger: contracts(db), Service: s, Gate: pace.New(4, 0), Run: run, Policy: bulk.Policy{
-		Unknown: bulk.Reconcile, SkipProof: true, Workers: 4, MaxRejects: 100, QueryTimeout: 5 * time.Second, GiveUpAfter: 5 * time.Second,
+		Unknown: bulk.Reconcile, SkipProof: true, Workers: 4, MaxRejects: 100, QueryTimeout: 5 * time.Second, ConnectFor: 5 * time.Second, GiveUpAfter: 5 * time.Second,
 	}}
 }
 

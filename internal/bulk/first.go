@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -35,7 +34,7 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 	if first == nil || err != nil {
 		return err
 	}
-	e, err := j.queryFirst(ctx, first.Item)
+	e, err := j.queryFor(ctx, 0, first.Item, false)
 	if err != nil {
 		return err
 	}
@@ -60,29 +59,6 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 			first.Item.ReferID, describeEvidence(e))
 	}
 	return nil
-}
-
-// queryFirst queries a row by its referId. Without a connection, and while the
-// service asks for pauses, it goes on, and stops, as a create does; other failures
-// prove nothing.
-func (j *Job) queryFirst(ctx context.Context, item tracking.Item) (tracking.Evidence, error) {
-	for {
-		e := query.Evidence(ctx, j.Gate, func() tracking.Evidence {
-			return j.Service.Evidence(ctx, tracking.Query{ReferID: item.ReferID}, item)
-		})
-		switch {
-		case ctx.Err() != nil:
-			return e, context.Cause(ctx)
-		case e.Unauthorized:
-			return e, stopFor(tracking.OutcomeUnauthorized, e.Err)
-		case e.Throttled && j.outOfPatience(e.RetryAfter):
-			return e, stopFor(tracking.OutcomeThrottled, e.Err)
-		case e.Unconnected && j.outOfPatience(0):
-			return e, stopFor(tracking.OutcomeNotSent, e.Err)
-		case !e.Throttled && !e.Unconnected:
-			return e, nil
-		}
-	}
 }
 
 // sendFirst sends rows alone, one after the other, until it is proven how the service says
@@ -152,7 +128,7 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 		} else if o.reply == nil {
 			continue
 		}
-		stop := d.adapt(pass, o.reply)
+		stop := d.adapt(soft, pass, o.reply)
 		o.settlement = d.settlementOf(ctx, soft, o.batch, o.reply)
 		if err := d.record(context.WithoutCancel(ctx), []sentBatch{o}); err != nil {
 			return nil, err

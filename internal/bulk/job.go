@@ -70,16 +70,13 @@ type Policy struct {
 	// CheckFirst queries the pending rows of the input before they are sent.
 	CheckFirst bool
 	MaxRejects int64 // more rejected rows than these stop the run; 0 for no limit
-	// GiveUpAfter is how long to go on without a connection, or while the service
-	// asks for pauses only.
-	GiveUpAfter time.Duration
+	// ConnectFor is how long to go on without a connection, GiveUpAfter while the
+	// service asks for pauses only.
+	ConnectFor, GiveUpAfter time.Duration
 	// QueryTimeout is how long one query is retried, and how long the service may
 	// take to show the first row of an account.
 	QueryTimeout time.Duration
-	// CheckFor is how long unknown rows are queried; 0 for as long as a query can
-	// prove more.
-	CheckFor time.Duration
-	Workers  int
+	Workers      int
 }
 
 // Observer is called as things happen. Any of its functions may be nil.
@@ -96,6 +93,9 @@ type Observer struct {
 	// with 0 after it; Checked with each of them, by several goroutines.
 	Checking func(rows int64)
 	Checked  func()
+	// Failing is called with why a request reached nobody, or was answered by asking for
+	// a pause only, and with nil once one has another answer.
+	Failing func(error)
 	// Note is called with a message about what is going to take time.
 	Note func(format string, args ...any)
 	// Detail is called with a message that only a maintainer needs.
@@ -123,7 +123,6 @@ type Job struct {
 	maxBatch        int                 // rows in one request from the next round on; 0 for no limit
 	processingSince time.Time           // see processingPatience
 	absences        map[int64]time.Time // see absentSince
-	checkUntil      time.Time           // see CheckFor; zero while no row is unknown
 	clockNoted      bool                // the user knows that the clock was set back
 	resentOne       bool                // see ResendOne
 	firstShownAfter time.Duration       // how long the service took to show the account's first row; 0 if this run did not see it
@@ -138,6 +137,7 @@ type Job struct {
 	recorder        *sightingRecorder
 	spotted         bool // the first accepted batch is, or was, checked
 	shapes
+	failures failures
 }
 
 // StopError says why a run stopped before all its rows were settled. What is
@@ -180,7 +180,8 @@ func (e *StopError) Unwrap() error { return e.Err }
 // the error of the ledger: it matches [ledger.ErrNotClaimed] once others took this
 // process for dead, and then what they took is not sent. When soft ends, it starts nothing more, waits for
 // requests under way, and returns the cause of soft; ctx ends those too, and their
-// rows are unknown. requests is how many creates left this machine.
+// rows are unknown. Past the deadline of soft it returns why requests fail, if they do.
+// requests is how many creates left this machine.
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.absences, j.sentUnknown = map[int64]time.Time{}, map[int64]bool{}
 	j.recorder = j.newRecorder(context.WithoutCancel(ctx))
@@ -197,8 +198,11 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 		more, err = j.round(ctx, soft)
 	}
 	err = j.proveLast(soft, err)
-	if soft.Err() != nil && (err == nil || errors.Is(err, soft.Err())) {
-		err = context.Cause(soft)
+	if cause := context.Cause(soft); cause != nil && (err == nil || errors.Is(err, soft.Err()) || errors.Is(err, cause)) {
+		err = cause
+		if stop := j.lastFailure(); stop != nil && errors.Is(soft.Err(), context.DeadlineExceeded) {
+			err = stop
+		}
 	}
 	return j.requests, err
 }
@@ -259,46 +263,15 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	if j.Feed != nil {
 		return j.sendFeed(ctx, soft)
 	}
-	checking, cancel, err := j.boundChecks(soft)
+	p, err := j.reconcileUnknown(soft)
 	if err != nil {
 		return false, err
-	}
-	defer cancel()
-	p, err := j.reconcileUnknown(checking)
-	if err != nil {
-		return false, causeOf(checking, err)
 	}
 	more, err := j.afterSending(soft, j.sendPending(ctx, soft))
 	if more || err != nil || soft.Err() != nil {
 		return more, err
 	}
 	return j.nextRound(ctx, soft, p)
-}
-
-// boundChecks returns the context of queries for unknown rows.
-func (j *Job) boundChecks(soft context.Context) (context.Context, context.CancelFunc, error) {
-	if j.CheckFor == 0 {
-		return soft, func() {}, nil
-	}
-	c, err := j.Ledger.CountRows(soft, j.Run.ID)
-	switch {
-	case err != nil || c.Unknown == 0:
-		j.checkUntil = time.Time{}
-		return soft, func() {}, err
-	case j.checkUntil.IsZero():
-		j.checkUntil = time.Now().Add(j.CheckFor)
-	}
-	up := &StopError{Cause: tracking.OutcomeUnknown, Why: "stopped: timed out while checking rows with unknown outcome"}
-	checking, cancel := context.WithDeadlineCause(soft, j.checkUntil, up)
-	return checking, cancel, nil
-}
-
-// causeOf returns the cause of ctx for an error that its end made.
-func causeOf(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return context.Cause(ctx)
-	}
-	return err
 }
 
 // sendFeed sends what is staged meanwhile. What it leaves is for the next round.
@@ -370,13 +343,7 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 		j.resentOne = true
 		return true, j.resendOne(ctx, soft, *p.resendable)
 	}
-	checking, cancel, err := j.boundChecks(soft)
-	if err != nil {
-		return false, err
-	}
-	defer cancel()
-	more, err := p.waitForNext(checking)
-	return more, causeOf(checking, err)
+	return p.waitForNext(soft)
 }
 
 // waitForOthers waits until rows that another process sends have an outcome, or
@@ -401,16 +368,6 @@ func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error
 	}
 	j.note("The other waybill made no progress for %s; no longer waiting", otherPatience)
 	return false, nil
-}
-
-// outOfPatience reports whether no request succeeded for GiveUpAfter, or none will
-// before a pause of retryAfter has ended.
-func (j *Job) outOfPatience(retryAfter time.Duration) bool {
-	waited := time.Duration(0)
-	if since := j.Gate.FailingSince(); !since.IsZero() { // else another request succeeded meanwhile
-		waited = time.Since(since)
-	}
-	return waited+retryAfter >= j.GiveUpAfter
 }
 
 // countRows counts the rows of the input, and reports them.

@@ -108,14 +108,15 @@ var states = [...]ledger.State{
 
 // adapt ends the pass with what a reply says about pace, and returns why the run
 // stops, if it does.
-func (d *dispatch) adapt(pass *pace.Pass, r *tracking.Reply) error {
+func (d *dispatch) adapt(soft context.Context, pass *pace.Pass, r *tracking.Reply) error {
 	m := r.Outcome.Meaning()
 	endPass(pass, m.Signal, r.RetryAfter)
 	unknowns := d.count(r, m)
+	stop := d.countFailure(soft, r.Outcome, r.Err, r.RetryAfter)
 	switch {
-	case m.Stop == tracking.StopAtOnce,
-		m.Stop == tracking.StopOnFailures && d.outOfPatience(r.RetryAfter),
-		m.Stop == tracking.StopOnLongPause && r.RetryAfter > d.GiveUpAfter:
+	case stop != nil:
+		return stop
+	case m.Stop == tracking.StopAtOnce, m.Stop == tracking.StopOnLongPause && r.RetryAfter > d.GiveUpAfter:
 		return stopFor(r.Outcome, r.Err)
 	case unknowns >= maxUnknownInRow:
 		stop := stopWith(r, fmt.Sprintf("stopped: %d requests in a row failed", unknowns))

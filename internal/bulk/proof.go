@@ -87,25 +87,64 @@ func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func(
 // query queries an item until an answer comes, with growing pauses. The error
 // says why none came; it is a [*StopError] or the cause of ctx.
 func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
+	e, err := j.queryFor(ctx, j.QueryTimeout, item, byNumber)
+	if err == nil && e.Err != nil && e.Passing {
+		err = &StopError{Cause: tracking.OutcomeNotSent, Why: fmt.Sprintf("stopped: no answer to the query for referId %q", item.ReferID), Err: e.Err}
+	}
+	return e, err
+}
+
+// queryFor is query, but that it returns the last failure that may pass once patience is
+// over. Without a connection, and while the service asks for pauses, it goes on, and stops,
+// as a create does.
+func (j *Job) queryFor(ctx context.Context, patience time.Duration, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
 	q := tracking.Query{ReferID: item.ReferID}
 	if byNumber {
 		q = tracking.Query{Number: item.Number}
 	}
-	for retry := pace.NewRetry(j.QueryTimeout); ; {
+	for retry := pace.NewRetry(patience); ; {
 		e := query.Evidence(ctx, j.Gate, func() tracking.Evidence { return j.Service.Evidence(ctx, q, item) })
 		switch {
 		case ctx.Err() != nil:
 			return e, context.Cause(ctx)
 		case e.Unauthorized:
 			return e, stopFor(tracking.OutcomeUnauthorized, e.Err)
-		case e.Err == nil || !e.Passing && !e.Unconnected:
-			return e, nil
-		case e.Throttled && j.outOfPatience(e.RetryAfter):
-			return e, stopFor(tracking.OutcomeThrottled, e.Err)
-		case e.Throttled: // the gate waits; pauses that the service asks for are no failure
+		}
+		outcome := tracking.OutcomeUnknown
+		if e.Unconnected {
+			outcome = tracking.OutcomeNotSent
+		} else if e.Throttled {
+			outcome = tracking.OutcomeThrottled
+		}
+		if stop := j.countFailure(ctx, outcome, e.Err, e.RetryAfter); stop != nil {
+			return e, stop
+		}
+		switch {
+		case outcome != tracking.OutcomeUnknown: // the gate waits; such pauses are no failure
 			retry.Restart()
-		case !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
-			return e, &StopError{Cause: tracking.OutcomeNotSent, Why: fmt.Sprintf("stopped: no answer to the query for referId %q", item.ReferID), Err: e.Err}
+		case e.Err == nil || !e.Passing || !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
+			return e, nil
+		}
+	}
+}
+
+// tryAgain calls try, after pauses that grow, until it is done, and reports whether it was
+// before the pauses add up to QueryTimeout, or would pass the deadline of ctx. What a try
+// takes does not count.
+func (j *Job) tryAgain(ctx context.Context, try func() (done bool, err error)) (bool, error) {
+	left := j.QueryTimeout
+	for retry := pace.NewRetry(left); ; {
+		done, err := try()
+		if done || err != nil {
+			return done, err
+		}
+		wait := retry.Next()
+		end, bounded := ctx.Deadline()
+		if left -= wait; left < 0 || bounded && time.Until(end) < wait {
+			return false, nil
+		}
+		if err := pace.Sleep(ctx, wait); err != nil {
+			return false, err
 		}
 	}
 }

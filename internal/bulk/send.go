@@ -143,7 +143,7 @@ func (d *dispatch) runWorker(ctx, soft context.Context, g *errgroup.Group) error
 		} else if reply == nil {
 			continue
 		}
-		stop := d.adapt(pass, reply)
+		stop := d.adapt(soft, pass, reply)
 		o := sentBatch{b, reply, d.settlementOf(ctx, soft, b, reply)}
 		d.sent <- o
 		if d.isFirstAccepted(o) {

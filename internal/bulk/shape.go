@@ -171,34 +171,29 @@ func (j *Job) proveShape(ctx context.Context, shape string, waiting []ledger.Unk
 	return err
 }
 
-// proveTaken queries rows that the service says it accepted until it shows them. Only the
-// time between an answer and the next query counts, not pauses that the service asks for.
+// proveTaken queries rows that the service says it accepted until it shows them.
 func (j *Job) proveTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
-	left, began := j.QueryTimeout, time.Now()
-	for retry := pace.NewRetry(j.QueryTimeout); ; {
-		seen, missing, err := j.proveRows(ctx, rows)
-		if err != nil {
-			return err
-		}
-		if len(seen) == 1 && seen[present] {
-			j.firstShownAfter = time.Since(began)
-			_, err := j.recordProof(ctx, shape, ledger.Accepted, ledger.Unknown, rows)
-			return err
-		}
-		wait := retry.Next()
-		if left -= wait; left < 0 {
-			if seen[present] {
-				j.warn("the service has only a part of the rows that it answered with %d to: checking each of them", statusOf(shape))
-				j.proven[shape] = ledger.Unknown
-				return nil
-			}
-			return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf("stopped: the service answered with %d, but does not find referId %q (%s)%s",
-				statusOf(shape), missing.row.Item.ReferID, missing.words(), j.skipHint())}
-		}
-		if err := pace.Sleep(ctx, wait); err != nil {
-			return err
-		}
+	var seen map[conclusion]bool
+	var missing unproven
+	began := time.Now()
+	shown, err := j.tryAgain(ctx, func() (_ bool, err error) {
+		seen, missing, err = j.proveRows(ctx, rows)
+		return len(seen) == 1 && seen[present], err
+	})
+	switch {
+	case err != nil:
+		return err
+	case shown:
+		j.firstShownAfter = time.Since(began)
+		_, err := j.recordProof(ctx, shape, ledger.Accepted, ledger.Unknown, rows)
+		return err
+	case seen[present]:
+		j.warn("the service has only a part of the rows that it answered with %d to: checking each of them", statusOf(shape))
+		j.proven[shape] = ledger.Unknown
+		return nil
 	}
+	return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf("stopped: the service answered with %d, but does not find referId %q (%s)%s",
+		statusOf(shape), missing.row.Item.ReferID, missing.words(), j.skipHint())}
 }
 
 // skipHint says how to continue if the service does not show what it accepted.
@@ -414,31 +409,30 @@ func (d *dispatch) spotCheck(ctx context.Context, o sentBatch) error {
 			accepted = append(accepted, ledger.UnknownRow{Row: row.ID, Batch: o.batch.ID, Item: row.Item})
 		}
 	}
-	rows, left := sampleRows(accepted), d.QueryTimeout
-	for retry := pace.NewRetry(d.QueryTimeout); ; {
-		missing, err := d.firstMissing(ctx, rows)
-		if err != nil {
-			d.detail("Can't check whether the service has the first batch: %v", err)
-			return nil
-		}
-		if missing == nil {
-			d.spotChecked, d.spotShape = rows, d.shapeOf(o.reply)
-			return nil
-		}
-		wait := retry.Next()
-		if left -= wait; left >= 0 && pace.Sleep(ctx, wait) == nil {
-			continue
-		}
-		if ctx.Err() != nil || missing.proof.conclusion != absent {
-			return nil //nolint:nilerr // the end of the run proves nothing
-		}
-		if err := d.Ledger.Disprove(context.WithoutCancel(ctx), d.Run.Plan.Account, d.shapeOf(o.reply)); err != nil {
-			return err
-		}
-		return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf(
-			"stopped: the service answered with %d, but does not find referId %q (%s); `waybill runs retry %d --absent` checks all rows of the run",
-			o.reply.HTTPStatus, missing.row.Item.ReferID, missing.words(), d.Run.ID)}
+	rows := sampleRows(accepted)
+	var missing *unproven
+	found, err := d.tryAgain(ctx, func() (_ bool, err error) {
+		missing, err = d.firstMissing(ctx, rows)
+		return missing == nil, err
+	})
+	switch {
+	case ctx.Err() != nil: // the end of the run proves nothing
+		return nil
+	case err != nil:
+		d.detail("Can't check whether the service has the first batch: %v", err)
+		return nil
+	case found:
+		d.spotChecked, d.spotShape = rows, d.shapeOf(o.reply)
+		return nil
+	case missing.proof.conclusion != absent:
+		return nil
 	}
+	if err := d.Ledger.Disprove(context.WithoutCancel(ctx), d.Run.Plan.Account, d.shapeOf(o.reply)); err != nil {
+		return err
+	}
+	return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf(
+		"stopped: the service answered with %d, but does not find referId %q (%s); `waybill runs retry %d --absent` checks all rows of the run",
+		o.reply.HTTPStatus, missing.row.Item.ReferID, missing.words(), d.Run.ID)}
 }
 
 // firstMissing returns the first row that a query does not find, nil if it finds all.

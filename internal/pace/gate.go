@@ -20,6 +20,11 @@ import (
 const (
 	shortestPause = time.Second
 	longestPause  = 30 * time.Second
+	// longestUnconnected is the longest pause where no connection was made: whoever
+	// can't be reached is not spared by longer ones.
+	longestUnconnected = 4 * time.Second
+	// longestAsked is the longest pause that the service may ask for.
+	longestAsked = time.Hour
 )
 
 // Gate is what all workers of a run pass before a request. It is safe for
@@ -187,12 +192,12 @@ func (g *Gate) FailingSince() time.Time {
 }
 
 // pauseFor begins a pause of all workers. For a length of 0 the gate chooses a
-// random one from a growing range, so that several programs that failed together
+// random one from a range that grows up to longest, so that several programs that failed together
 // do not come back together.
-func (g *Gate) pauseFor(length time.Duration) {
+func (g *Gate) pauseFor(length, longest time.Duration) {
 	g.pauses++
 	g.successes = 0
-	g.maxPause = min(max(2*g.maxPause, 2*shortestPause), longestPause)
+	g.maxPause = min(max(2*g.maxPause, 2*shortestPause), longest)
 	if length <= 0 {
 		length = shortestPause + rand.N(g.maxPause-shortestPause+1) //nolint:gosec // pauses are no secret
 	}

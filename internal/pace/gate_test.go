@@ -263,7 +263,7 @@ func TestAnswersFromBeforeAPauseDoNotWidenTheWindow(t *testing.T) {
 }
 
 func TestUnconnectedPausesGrow(t *testing.T) {
-	most := []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second, 30 * time.Second}
+	most := []time.Duration{2 * time.Second, 4 * time.Second, 4 * time.Second, 4 * time.Second, 4 * time.Second, 4 * time.Second, 4 * time.Second}
 	seen := map[time.Duration]bool{}
 	for range 50 {
 		synctest.Test(t, func(t *testing.T) {

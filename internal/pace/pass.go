@@ -23,7 +23,7 @@ func (p *Pass) Success() {
 }
 
 // Throttled says that the service asked for a pause: 429 or 503. after is its
-// Retry-After, 0 if it sent none. Half as many may be under way when the
+// Retry-After, 0 if it sent none; more than an hour counts as one. Half as many may be under way when the
 // pause is over.
 //
 // Of requests that were under way together, the first such answer decides. The
@@ -31,11 +31,12 @@ func (p *Pass) Success() {
 //
 // Assumed: rate limits are not shown; `assume_unprocessed` sets which statuses mean a pause.
 func (p *Pass) Throttled(after time.Duration) {
+	after = min(after, longestAsked)
 	p.end(func(g *Gate, old bool) {
 		g.countFailure()
 		if !old {
 			g.window = max(g.window/2, g.minWindow)
-			g.pauseFor(after)
+			g.pauseFor(after, longestPause)
 		} else if after > 0 {
 			g.pauseUntil(time.Now().Add(after))
 		}
@@ -49,7 +50,7 @@ func (p *Pass) Unconnected() {
 		g.countFailure()
 		if !old {
 			g.window = g.minWindow
-			g.pauseFor(0)
+			g.pauseFor(0, longestUnconnected)
 		}
 	})
 }

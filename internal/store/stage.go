@@ -93,7 +93,7 @@ func (d *DB) lockStaging(ctx context.Context) (owner string, release func() erro
 	owner, release, err = d.engine.LockStaging(ctx)
 	switch err = d.fail("lock", err); {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(err, context.DeadlineExceeded):
-		err = fmt.Errorf("%w: %w", d.busyError(context.WithoutCancel(ctx)), err)
+		err = d.busyError(context.WithoutCancel(ctx))
 	case errors.Is(ctx.Err(), context.Canceled) && err != nil:
 		err = context.Cause(ctx)
 	}

@@ -224,6 +224,7 @@ func exitRules() []exitRule {
 		{is(syscall.EADDRINUSE), Failed, "stop the program that uses this address, or pass another --addr (port 0 uses a free port)"},
 		{cannotListen, Failed, "pass an --addr of this computer, such as 127.0.0.1:0, with a port of 1024 or higher (0 uses a free port)"},
 		{is(context.Canceled), Interrupted, ""},
+		{is(context.DeadlineExceeded), Pending, ""},
 	}
 }
 

@@ -78,7 +78,8 @@ func messageOf(err error) string {
 		return "listen on " + op.Addr.String() + ": " + op.Err.Error()
 	}
 	var lines []string
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	text := strings.ReplaceAll(err.Error(), context.DeadlineExceeded.Error(), ErrTimeUp.Error())
+	for line := range strings.SplitSeq(text, "\n") {
 		if !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}

@@ -197,6 +197,7 @@ type CreateProgress struct {
 	*Progress
 	io       *term.IO
 	requests int64     // that were sent
+	problem  error     // why requests fail; nil if they do not
 	checking *Progress // nil while nothing is checked
 }
 
@@ -208,7 +209,12 @@ func NewCreateProgress(io *term.IO, rows, requests int64) *CreateProgress {
 		if p.requests <= requests {
 			text = Number(p.requests) + " of " + Plural(requests, "request")
 		}
-		return []string{text}, map[string]any{"requests": p.requests, "requestsTotal": max(p.requests, requests)}
+		fields := map[string]any{"requests": p.requests, "requestsTotal": max(p.requests, requests)}
+		if p.problem == nil {
+			return []string{text}, fields
+		}
+		fields["problem"] = p.problem.Error()
+		return []string{p.problem.Error(), text}, fields
 	}
 	if rows > 0 {
 		p.bar.Show(p.report)
@@ -229,6 +235,13 @@ func (p *CreateProgress) Checking(rows int64) {
 
 // Checked counts a row that was checked. It is called between two calls of Checking.
 func (p *CreateProgress) Checked() { p.checking.Add(1) }
+
+// Failing shows why requests fail; nil says that they do no longer.
+func (p *CreateProgress) Failing(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problem = err
+}
 
 // Settled counts a batch on disk. Rows sent again or unknown are not done.
 func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {

@@ -95,6 +95,8 @@ type creation struct {
 
 func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	c := &creation{call: call, o: o, started: time.Now()}
+	ctx, cancel := send.Within(ctx, call)
+	defer cancel()
 	var err error
 	if c.policy, err = o.Policy(call.Config); err != nil {
 		return err
@@ -103,7 +105,7 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 		return err
 	}
 	if c.in, err = openInput(ctx, call, o); err != nil {
-		return err
+		return send.WithNextCommand(err, "")
 	}
 	defer c.in.Close()
 	if c.plan, err = newPlan(call.Config, o, c.in.Names()); err != nil {
@@ -175,7 +177,9 @@ func (c *creation) send(ctx context.Context) error {
 		Call: c.call, Store: db, Policy: c.policy, Wait: c.o.Wait, Started: c.started, Repeat: c.in.repeat,
 	}
 	if c.feeds() {
-		if k.Feed, err = c.feed(ctx, db.Stager); err == nil {
+		hard, cancel := send.Hard(ctx, c.call)
+		defer cancel()
+		if k.Feed, err = c.feed(ctx, hard, db.Stager); err == nil {
 			defer func() { _ = k.Feed.Wait() }() // its error was reported
 			k.Run = k.Feed.Run()
 		}

@@ -1,7 +1,6 @@
 package create
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -37,9 +36,8 @@ func (c *creation) feeds() bool {
 	return !c.in.suspect && !c.plan.CheckFirst && c.in.judged.Valid > int64(c.firstRows())
 }
 
-// feed begins to stage the input. It goes on until ctx is stopped for good.
-func (c *creation) feed(ctx context.Context, stager ledger.Stager) (*bulk.Feed, error) {
-	hard := c.call.Hard(ctx)
+// feed begins to stage the input. It goes on until hard ends.
+func (c *creation) feed(ctx, hard context.Context, stager ledger.Stager) (*bulk.Feed, error) {
 	return bulk.BeginFeed(ctx, hard, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(hard), c.firstRows(), bulk.StageChecks{
 		Conflict: func(ledger.Conflict) error {
 			return command.Usagef("re-run the command", "the input has changed while it was read")
@@ -51,7 +49,7 @@ func (c *creation) feed(ctx context.Context, stager ledger.Stager) (*bulk.Feed, 
 // Limits of the wait for another process that stages its input.
 const (
 	stagingNotice = time.Second      // a longer wait is announced
-	stagingLimit  = 10 * time.Minute // unless --timeout says otherwise
+	stagingLimit  = 10 * time.Minute // unless --timeout ends it
 )
 
 // waitingStager waits for another process that stages its input, up to a limit,
@@ -63,11 +61,14 @@ type waitingStager struct {
 
 // Stage begins a staging. At the limit it returns the error of the stager.
 func (p waitingStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
-	limit := cmp.Or(p.s.Config.Timeout, stagingLimit)
+	limit := stagingLimit
+	if end, ok := ctx.Deadline(); ok {
+		limit = time.Until(end)
+	}
 	soon, cancel := context.WithTimeout(ctx, min(limit, stagingNotice))
 	defer cancel()
 	staging, err := p.Stager.Stage(soon, plan)
-	if err == nil || soon.Err() == nil || ctx.Err() != nil || limit <= stagingNotice {
+	if err == nil || soon.Err() == nil || ctx.Err() != nil {
 		return staging, err
 	}
 	var busy *ledger.BusyError

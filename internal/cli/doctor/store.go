@@ -194,7 +194,7 @@ func (x *examination) users(ctx context.Context, db *store.DB) []finding {
 }
 
 func atOnce(ctx context.Context, checks []func(context.Context) []finding) []finding {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errors.New("no answer in time"))
 	defer cancel()
 	results := make([][]finding, len(checks))
 	var group errgroup.Group

@@ -65,7 +65,7 @@ func withResume(f *command.Factory, cmd *cobra.Command, o *resumeOptions) *cobra
 	command.ColumnsFlag(cmd, send.CountColumns())
 	cmd.RunE = f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 		o.Run = args[0]
-		return runResume(ctx, c, *o)
+		return send.WithNextCommand(runResume(ctx, c, *o), c.Repeat())
 	})
 	return cmd
 }
@@ -83,6 +83,8 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 		return command.Usagef("omit one of them", "--row is for rejected rows, --absent for accepted ones")
 	}
 	started := time.Now()
+	ctx, cancel := send.Within(ctx, c)
+	defer cancel()
 	db, run, err := command.OpenOwnRun(ctx, c.Session, o.Run)
 	if err != nil {
 		return err

@@ -190,6 +190,7 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	contracts := bulk.Store{Queue: k.Store.Queue, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
 	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate, Run: k.Run, Feed: k.Feed, Policy: k.Policy}
 	job.Settled, job.Resolved, job.Checking, job.Checked = progress.Settled, progress.Resolved, progress.Checking, progress.Checked
+	job.Failing = progress.Failing
 	if !k.Policy.RetryAbsent { // else accepted rows are left too
 		job.Counted = func(c ledger.Counts) { progress.Counted(c.Accepted + c.Rejected - k.apart) }
 	}
@@ -197,7 +198,9 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	job.Detail = k.Call.IO.Detail
 	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }
 	began := time.Now()
-	requests, err = job.Execute(k.Call.Hard(ctx), ctx)
+	hard, cancel := Hard(ctx, k.Call)
+	defer cancel()
+	requests, err = job.Execute(hard, ctx)
 	k.sending = time.Since(began)
 	k.Run, k.unprovable = job.Run, job.Unprovable()
 	k.Partial = k.Partial || job.Partial()

@@ -21,9 +21,12 @@ const UnknownText = `A row is unknown if its request was sent and no usable resp
 waybill checks it with the service, and sends it again only if two checks,
 --settle apart, do not find it.`
 
-// connectTimeout is how long a run goes on without a connection, unless
-// --timeout says otherwise.
-const connectTimeout = 2 * time.Minute
+// How long a run goes on without a connection, and while the service asks for pauses
+// only, unless --timeout says otherwise.
+const (
+	connectTimeout = 15 * time.Second
+	pauseTimeout   = 2 * time.Minute
+)
 
 // Options are the flags of commands that send a run.
 type Options struct {
@@ -79,15 +82,30 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 	}
 	p := bulk.Policy{
 		Unknown: unknown, Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent,
-		SkipProof: o.SkipProof, CheckFirst: o.CheckFirst, GiveUpAfter: connectTimeout, QueryTimeout: command.QueryTimeout, Workers: cfg.Concurrency,
+		SkipProof: o.SkipProof, CheckFirst: o.CheckFirst, Workers: cfg.Concurrency,
+		ConnectFor: connectTimeout, GiveUpAfter: pauseTimeout, QueryTimeout: command.QueryTimeout,
 	}
-	if cfg.Timeout > 0 && !o.Wait {
-		p.GiveUpAfter, p.QueryTimeout = cfg.Timeout, cfg.Timeout
-		if !o.CheckFirst && !o.RetryAbsent { // whose checks are the work itself
-			p.CheckFor = cfg.Timeout
-		}
+	if cfg.Timeout > 0 {
+		p.ConnectFor, p.GiveUpAfter, p.QueryTimeout = cfg.Timeout, cfg.Timeout, cfg.Timeout
 	}
 	return p, nil
+}
+
+// Within returns a context that ends with --timeout, if that is set.
+func Within(ctx context.Context, c *command.Call) (context.Context, context.CancelFunc) {
+	if limit := c.Config.Timeout; limit > 0 {
+		return context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
+	}
+	return context.WithCancel(ctx)
+}
+
+// Hard returns the context that ends requests under way: by a second signal, or past the
+// deadline of ctx.
+func Hard(ctx context.Context, c *command.Call) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithDeadlineCause(c.Hard(ctx), end, command.ErrTimeUp)
+	}
+	return context.WithCancel(c.Hard(ctx))
 }
 
 // CheckKey refuses a key never seen on an account that has runs: created with

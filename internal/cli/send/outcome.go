@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
@@ -45,8 +46,8 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	}
 	e := &command.ExitError{Code: code, Next: k.next()}
 	switch {
-	case command.As[*command.SignalError](sendErr):
-		e.Err = fmt.Errorf("interrupted: %s", res.counts())
+	case command.As[*command.SignalError](sendErr), errors.Is(sendErr, command.ErrTimeUp):
+		e.Err = fmt.Errorf("%w: %s", sendErr, res.counts())
 		e.Hint = k.rerun() + " to continue"
 		if res.Partial {
 			e.Err = fmt.Errorf("%w; the input was not read completely", e.Err)
@@ -153,7 +154,7 @@ func stopCode(err error) command.Code {
 	switch {
 	case err == nil:
 		return command.OK
-	case command.As[*command.SignalError](err), command.As[*command.ExitError](err), command.As[*store.Error](err):
+	case command.As[*command.SignalError](err), command.As[*command.ExitError](err), command.As[*store.Error](err), errors.Is(err, command.ErrTimeUp):
 		code, _ := command.CodeAndHint(err)
 		return code
 	case !errors.As(err, &stop):
@@ -199,11 +200,15 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 // command before it could report.
 func WithNextCommand(err error, next string) error {
 	code, _ := command.CodeAndHint(err)
-	if command.As[*command.ExitError](err) || code != command.Store && code != command.Interrupted && code != command.Terminated {
+	if command.As[*command.ExitError](err) || !slices.Contains([]command.Code{command.Store, command.Interrupted, command.Terminated, command.Pending}, code) {
 		return err
+	}
+	hint := ""
+	if code == command.Pending {
+		err, hint = fmt.Errorf("%w: nothing was sent", command.ErrTimeUp), "re-run the same command with a longer --timeout"
 	}
 	if errors.Is(err, store.ErrGone) && next != "" {
 		next += " --check-first" // a new store knows nothing of what was sent, a backup not all
 	}
-	return &command.ExitError{Code: code, Err: err, Next: next}
+	return &command.ExitError{Code: code, Err: err, Hint: hint, Next: next}
 }

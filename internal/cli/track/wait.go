@@ -213,6 +213,9 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 	}
 	w.asking, a.allowMissing, a.deciding = a, w.allowMissing, true
 	limit := cmp.Or(w.call.Config.Timeout, command.WaitTimeout)
+	if end, ok := ctx.Deadline(); ok { // of a create that waits
+		limit = time.Until(end)
+	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
 	defer w.begin(all.total, time.Now().Add(limit))()

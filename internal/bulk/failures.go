@@ -1,0 +1,67 @@
+package bulk
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// longPause is how long a pause is, at least, that the user hears of at once.
+const longPause = 10 * time.Second
+
+// failures are requests in a row that reached nobody, or were answered by asking for a
+// pause only.
+type failures struct {
+	mu   sync.Mutex
+	last *StopError // of them; nil after another answer
+}
+
+// lastFailure returns why the last request failed, nil if it did not.
+func (j *Job) lastFailure() *StopError {
+	j.failures.mu.Lock()
+	defer j.failures.mu.Unlock()
+	return j.failures.last
+}
+
+// countFailure takes the outcome of each request. It returns why the run stops, if no
+// request had another outcome for as long as the run's patience, or none can have before the
+// pause that the service asks for, or ctx, ends.
+func (j *Job) countFailure(ctx context.Context, o tracking.Outcome, err error, retryAfter time.Duration) error {
+	j.failures.mu.Lock()
+	defer j.failures.mu.Unlock()
+	if o.Meaning().Stop != tracking.StopOnFailures {
+		if j.failures.last != nil && j.Failing != nil {
+			j.Failing(nil)
+		}
+		j.failures.last = nil
+		return nil
+	}
+	left := j.GiveUpAfter
+	if o == tracking.OutcomeNotSent {
+		left = j.ConnectFor
+	}
+	if since := j.Gate.FailingSince(); !since.IsZero() { // else another request succeeded meanwhile
+		left -= time.Since(since)
+	}
+	if end, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(end))
+	}
+	first := j.failures.last == nil
+	j.failures.last = stopFor(o, err)
+	if left <= retryAfter {
+		return j.failures.last
+	}
+	if j.Failing != nil {
+		j.Failing(err)
+	}
+	switch {
+	case !first:
+	case o == tracking.OutcomeNotSent:
+		j.note("%v; retrying for %s", err, left.Round(time.Second))
+	case retryAfter >= longPause:
+		j.note("%v; waiting %s, as it asked", err, retryAfter)
+	}
+	return nil
+}
