@@ -134,8 +134,9 @@ func testDelivery(t *testing.T, b *browser) {
 		t.Fatal(err)
 	}
 	tb.goTo("#/deliveries/1")
-	tb.wait(`document.querySelector('.pane a[href$="/deliveries/1/body"]')`)
-	eval[any](tb, `(document.querySelector('.pane a[href$="/deliveries/1/body"]').click(), null)`)
+	const download = `[...document.querySelectorAll(".pane button")].find(b => b.textContent == "Download body")`
+	tb.wait(download)
+	eval[any](tb, "("+download+".click(), null)")
 	waitUntil(t, "the download", func() bool {
 		files, _ := filepath.Glob(filepath.Join(dir, "*"))
 		if len(files) != 1 {
