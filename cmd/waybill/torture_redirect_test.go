@@ -97,7 +97,7 @@ func redirected(t *testing.T, w, count *world, on *atomic.Bool, g *target) {
 	file := orders(t, w.home, n, parcels)
 	on.Store(true)
 	for _, flags := range [][]string{{"--sync"}, nil} {
-		code, r := w.create(file, append(flags, "--settle", "0s", "--timeout", "1s")...)
+		code, r := w.create(file, append(flags, "--settle", "0s", "--timeout", "4s")...)
 		if code != 7 || r.Accepted != 0 || r.Unknown != n {
 			t.Errorf("create %v ended with %d: %+v; want 7, no row accepted and all unknown", flags, code, r)
 		}

@@ -438,7 +438,7 @@ func (c *canaryTest) prepare(way func() ([]string, string)) string {
 		c.Fatal(err)
 	}
 	c.Chdir(folder)
-	if text := c.run(folder, way, nil, "create", "orders.csv", "--debug", "--skip-proof"); !strings.Contains(text, "2 rows") || !strings.Contains(text, "***") {
+	if text := c.run(folder, way, nil, "create", "orders.csv", "--debug", "--skip-proof", "--timeout", "30s"); !strings.Contains(text, "2 rows") || !strings.Contains(text, "***") {
 		c.Errorf("create: %s", text)
 	}
 	c.run(folder, way, nil, "show", "ORD-1", "ORD-2")

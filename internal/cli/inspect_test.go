@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,22 +19,19 @@ import (
 type inspector struct {
 	*process
 	base    string // URL of the page, with a slash at its end
+	token   string
 	browser *http.Client
 }
 
 func startInspector(t *testing.T, env []string, args ...string) inspector {
 	t.Helper()
 	ready := filepath.Join(t.TempDir(), "url")
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := inspector{process: start(t, env, append([]string{"inspect", "--ready-file", ready}, args...)...), browser: &http.Client{Jar: jar}}
+	i := inspector{process: start(t, env, append([]string{"inspect", "--ready-file", ready}, args...)...), browser: &http.Client{}}
 	t.Cleanup(i.browser.CloseIdleConnections)
 	i.await("page", func() bool {
 		text, err := os.ReadFile(ready)
-		i.base, _, _ = strings.Cut(string(text), "?")
-		return err == nil && i.get(strings.TrimPrefix(strings.TrimSpace(string(text)), i.base)).status == http.StatusOK
+		i.base, i.token, _ = strings.Cut(strings.TrimSpace(string(text)), "#token=")
+		return err == nil && i.get("api/v1/session").status == http.StatusOK
 	})
 	return i
 }
@@ -46,6 +42,7 @@ func (i inspector) get(path string) answered {
 	if err != nil {
 		i.Fatal(err)
 	}
+	req.Header.Set("Waybill-Token", i.token)
 	res, err := i.browser.Do(req)
 	if err != nil {
 		i.Fatal(err)
