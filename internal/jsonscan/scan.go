@@ -190,16 +190,39 @@ func Unpaired(b []byte) bool {
 	return false
 }
 
-// unit returns the code unit of the escape \uXXXX that begins b, 0 if none does.
+// unit returns the code unit of the escape \uXXXX that begins b, -1 if none does.
 func unit(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
-		return 0
+		return -1
 	}
-	n, err := strconv.ParseUint(string(b[2:6]), 16, 32)
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
 	if err != nil {
-		return 0
+		return -1
 	}
 	return rune(n)
+}
+
+// Unescape returns the character that b begins with in a string's literal, and how many
+// bytes of b write it. A byte that begins no escape stands for itself; half of a surrogate
+// pair is U+FFFD.
+func Unescape(b []byte) (char []byte, size int) {
+	const escapes, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
+	if b[0] != '\\' || len(b) < 2 {
+		return b[:1], 1
+	}
+	if i := strings.IndexByte(escapes, b[1]); i >= 0 {
+		return []byte{meant[i]}, 2
+	}
+	c := unit(b)
+	if c < 0 {
+		return b[:1], 1
+	}
+	if utf16.IsSurrogate(c) {
+		if pair := utf16.DecodeRune(c, unit(b[6:])); pair != utf8.RuneError {
+			return utf8.AppendRune(nil, pair), 12
+		}
+	}
+	return utf8.AppendRune(nil, c), 6
 }
 
 // Pointer is an RFC 6901 pointer: the names and indexes on the way to a value,

@@ -9,10 +9,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
@@ -102,7 +99,7 @@ func (r *Redactor) maskEscaped(b []byte) []byte {
 			done = i
 			continue
 		}
-		_, size := unescape(b[i:])
+		_, size := jsonscan.Unescape(b[i:])
 		i += size
 	}
 	if done == 0 {
@@ -119,44 +116,13 @@ func escapedLength(b, form []byte) int {
 		if n == len(b) {
 			return 0
 		}
-		c, size := unescape(b[n:])
+		c, size := jsonscan.Unescape(b[n:])
 		if !bytes.HasPrefix(form, c) {
 			return 0
 		}
 		form, n = form[len(c):], n+size
 	}
 	return n
-}
-
-// unescape returns the character that b begins with in a string of JSON, and how many
-// bytes of b write it. What is no escape stands for itself.
-func unescape(b []byte) (char []byte, size int) {
-	const escapes, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	if b[0] != '\\' || len(b) < 2 {
-		return b[:1], 1
-	}
-	if i := strings.IndexByte(escapes, b[1]); i >= 0 {
-		return []byte{meant[i]}, 2
-	}
-	const length = len(`\u0000`)
-	unit := func(b []byte) rune {
-		if len(b) >= length && b[0] == '\\' && b[1] == 'u' {
-			if n, err := strconv.ParseUint(string(b[2:length]), 16, 16); err == nil {
-				return rune(n)
-			}
-		}
-		return -1
-	}
-	c := unit(b)
-	switch {
-	case c < 0:
-		return b[:1], 1
-	case utf16.IsSurrogate(c):
-		if pair := utf16.DecodeRune(c, unit(b[length:])); pair != utf8.RuneError {
-			return utf8.AppendRune(nil, pair), 2 * length
-		}
-	}
-	return utf8.AppendRune(nil, c), length
 }
 
 // JSON is [Redactor.Bytes] for valid JSON, which stays valid: secrets are removed from

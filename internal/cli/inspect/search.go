@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // Bounds of what one request examines, so that none takes long, and none much memory.
@@ -150,16 +148,17 @@ func contains(body, text []byte) bool {
 	return bytes.IndexByte(body, '\\') >= 0 && bytes.Contains(bytes.ToLower(unescape(body)), text)
 }
 
-// escapes are the escapes of JSON that follow each other: halves of a pair of surrogates do.
-var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?:\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt]))+`) })
-
 // unescape returns a body with what JSON's escapes stand for. What is no escape stays.
 func unescape(body []byte) []byte {
-	return escapes().ReplaceAllFunc(body, func(escaped []byte) []byte {
-		var plain string
-		_ = json.Unmarshal(slices.Concat([]byte{'"'}, escaped, []byte{'"'}), &plain) // it is what JSON allows in a text
-		return []byte(plain)
-	})
+	plain := make([]byte, 0, len(body))
+	for {
+		i := bytes.IndexByte(body, '\\')
+		if i < 0 {
+			return append(plain, body...)
+		}
+		char, size := jsonscan.Unescape(body[i:])
+		plain, body = append(append(plain, body[:i]...), char...), body[i+size:]
+	}
 }
 
 // maxSent is how many rows a message has at most: more than a page shows at once.
