@@ -214,7 +214,7 @@ func unframed(res *http.Response) bool {
 func plainError(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		if cause := context.Cause(ctx); errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(cause, ctx.Err()) {
-			return cause // the command's own end, or that of one request
+			return cause // the command's time is up, or the request's
 		}
 		return errTimedOut
 	}

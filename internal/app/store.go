@@ -261,6 +261,6 @@ func Computer() string {
 	return name
 }
 
-// IsThisComputer reports whether a name that a listener recorded is that of this
-// computer. Listeners of older versions recorded none.
+// IsThisComputer reports whether a listener recorded the name of this computer. Listeners
+// of older versions recorded no name.
 func IsThisComputer(name string) bool { return name == "" || name == Computer() }

@@ -11,11 +11,11 @@ import (
 // longPause is how long a pause is, at least, that the user hears of at once.
 const longPause = 10 * time.Second
 
-// failures are requests in a row that reached nobody, or were answered by asking for a
+// failures are consecutive requests that reached nobody, or were answered by asking for a
 // pause only.
 type failures struct {
 	mu   sync.Mutex
-	last *StopError // of them; nil after another answer
+	last *StopError // the latest failure; nil after another answer
 }
 
 // lastFailure returns why the last request failed, nil if it did not.

@@ -89,15 +89,18 @@ func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func(
 func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
 	e, err := j.queryFor(ctx, j.QueryTimeout, item, byNumber)
 	if err == nil && e.Err != nil && e.Passing {
-		err = &StopError{Cause: tracking.OutcomeNotSent, Why: fmt.Sprintf("stopped: no answer to the query for referId %q", item.ReferID), Err: e.Err}
+		why := fmt.Sprintf("stopped: no answer to the query for referId %q", item.ReferID)
+		err = &StopError{Cause: tracking.OutcomeNotSent, Why: why, Err: e.Err}
 	}
 	return e, err
 }
 
-// queryFor is query, but that it returns the last failure that may pass once patience is
-// over. Without a connection, and while the service asks for pauses, it goes on, and stops,
-// as a create does.
-func (j *Job) queryFor(ctx context.Context, patience time.Duration, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
+// queryFor queries an item until an answer comes or patience is over; then the evidence has
+// the last temporary failure. Without a connection, and while the service asks for pauses,
+// it goes on, and stops, as a create does.
+func (j *Job) queryFor(
+	ctx context.Context, patience time.Duration, item tracking.Item, byNumber bool,
+) (tracking.Evidence, error) {
 	q := tracking.Query{ReferID: item.ReferID}
 	if byNumber {
 		q = tracking.Query{Number: item.Number}
@@ -120,7 +123,7 @@ func (j *Job) queryFor(ctx context.Context, patience time.Duration, item trackin
 			return e, stop
 		}
 		switch {
-		case outcome != tracking.OutcomeUnknown: // the gate waits; such pauses are no failure
+		case outcome != tracking.OutcomeUnknown: // the gate waits; its pauses cost no patience
 			retry.Restart()
 		case e.Err == nil || !e.Passing || !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
 			return e, nil

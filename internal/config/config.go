@@ -75,7 +75,7 @@ type Config struct {
 
 	key      apiKey
 	sameKey  bool              // the key may go to any base URL
-	statuses names             // without those of the project file
+	statuses names             // Statuses without the names that the project file gives
 	hook     Secret            // webhook.secret
 	hookEnv  map[string]Secret // the variables that webhook.secrets names
 	entries  []Entry
@@ -155,8 +155,8 @@ func (c Config) StorePath() (string, error) {
 	return c.Store, nil
 }
 
-// OwnStatuses returns [Config.Statuses] without the project file's: it names statuses
-// for display, and decides nothing.
+// OwnStatuses returns [Config.Statuses] without the names of the project file: these are
+// for display, and decide nothing.
 func (c Config) OwnStatuses() map[string]string {
 	own := make(map[string]string, len(c.statuses))
 	for status := range c.statuses {

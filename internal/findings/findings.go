@@ -348,7 +348,7 @@ func (r *Report) Count(severity Severity) int64 {
 	return n
 }
 
-// All yields every finding, those of rows in their order.
+// All yields every finding; findings about rows come in the order of the rows.
 func (r *Report) All() iter.Seq2[Finding, error] {
 	return func(yield func(Finding, error) bool) {
 		for f, err := range r.c.spooled() {

@@ -89,8 +89,9 @@ type Options struct {
 	// Session returns what the page needs to know first; token is what it is to contain,
 	// for the requests that follow. It is required.
 	Session func(ctx context.Context, token string) (any, error)
-	// Token is taken besides that of the URL, and outlives the process: a tab that has it
-	// goes on when a server at the same address is started again. Empty: tabs use the URL's.
+	// Token is a second token, taken besides the token of the URL, and outlives the process:
+	// a tab that has it goes on when a server at the same address is started again. Empty:
+	// tabs use the token of the URL.
 	Token string
 	// Stream is what /stream sends. Nil: there is no such route.
 	Stream Stream
@@ -144,7 +145,9 @@ func New(l net.Listener, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.api = http.NewServeMux()
-	s.route(Route{Method: http.MethodGet, Pattern: "/session", Serve: func(r *http.Request) (any, error) { return o.Session(r.Context(), cmp.Or(o.Token, s.token)) }})
+	s.route(Route{Method: http.MethodGet, Pattern: "/session", Serve: func(r *http.Request) (any, error) {
+		return o.Session(r.Context(), cmp.Or(o.Token, s.token))
+	}})
 	if o.Stream != nil {
 		s.api.HandleFunc("GET "+APIPrefix+"/stream", s.serveStream)
 	}

@@ -96,13 +96,14 @@ func (e *OtherError) Error() string {
 // Troubled says that a wait asks again, see [Troubled].
 func (e *OtherError) Troubled() bool { return true }
 
-// contradiction returns an [*OtherError] if each order and number that an answer names is
-// another than what was asked for, as far as the store knows its numbers; nil otherwise.
+// contradiction returns an [*OtherError] if an answer names orders or numbers, and none is
+// the one asked for, as far as the store knows the order's numbers; nil otherwise.
 func (r exchange) contradiction(rows []ledger.TrackingStatus) error {
 	numbers := wanted(r.query, rows)
 	agrees := func(k tracking.Key) bool {
-		return (k.ReferID == "" || r.query.ReferID == "" || k.ReferID == r.query.ReferID) && (k.Number == "" || len(numbers) == 0 ||
-			slices.ContainsFunc(numbers, func(n string) bool { return tracking.SameNumber(n, k.Number) }))
+		sameOrder := k.ReferID == "" || r.query.ReferID == "" || k.ReferID == r.query.ReferID
+		isNumber := func(n string) bool { return tracking.SameNumber(n, k.Number) }
+		return sameOrder && (k.Number == "" || len(numbers) == 0 || slices.ContainsFunc(numbers, isNumber))
 	}
 	if named := r.answer.Named; len(named) > 0 && !slices.ContainsFunc(named, agrees) {
 		return &OtherError{named[0].ReferID, named[0].Number}

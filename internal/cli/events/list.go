@@ -106,8 +106,8 @@ func (o listOptions) query() (inbox.Query, error) {
 	return q, nil
 }
 
-// readOn makes q read the rows behind the event of --after, oldest first. Of one that was verified late it is the row
-// that came first: some may be read twice, none is left out.
+// readOn makes q read the rows behind the event of --after, oldest first. Of an event that was verified late it is
+// the row that came first: some may be read twice, none is left out.
 func (o listOptions) readOn(ctx context.Context, db *app.Store, q *inbox.Query) error {
 	delivery, place, err := parseAfter(o.After)
 	if delivery == 0 || err != nil {

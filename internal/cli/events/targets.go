@@ -115,7 +115,8 @@ func NewForwardClient(s *app.Session, allow bool) (*forward.Client, error) {
 // AddTarget adds a target that a flag names, unless it is refused or there already.
 func AddTarget(all []forward.Target, t forward.Target, flag string, allow bool) ([]forward.Target, error) {
 	if t.Forbidden() && !allow {
-		return nil, command.Usagef("add --allow-target if this is intended", "--%s %s is a link-local address or a metadata service", flag, t.Show())
+		return nil, command.Usagef("add --allow-target if this is intended",
+			"--%s %s is a link-local address or a metadata service", flag, t.Show())
 	}
 	if slices.ContainsFunc(all, func(other forward.Target) bool { return other.Key() == t.Key() }) {
 		return nil, command.Usagef("name it once", "--%s %s appears twice", flag, t.Show())

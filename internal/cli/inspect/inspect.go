@@ -70,7 +70,8 @@ type Place struct {
 // Flags adds the flags for the page's place to a command.
 func (p *Place) Flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.Addr, "ui-addr", "127.0.0.1:0", "serve the page on loopback `ADDRESS`; port 0 uses a free port")
-	cmd.Flags().StringVar(&p.TokenFile, "ui-token-file", "", "keep open tabs valid when the page is served again at its address: their token is in `FILE`, made if need be")
+	cmd.Flags().StringVar(&p.TokenFile, "ui-token-file", "",
+		"keep open tabs valid when the page is served again at its address: their token is in `FILE`, made if need be")
 }
 
 // token returns the token in the file.

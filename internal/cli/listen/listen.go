@@ -286,8 +286,9 @@ func shownAddr(asked string, addr net.Addr) string {
 	return net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 }
 
-// newReceiver returns a receiver of deliveries that verifies as the settings say. withholds says that what does not
-// count is not forwarded. Errors are those of [app.Session.Verifier].
+// newReceiver returns a receiver of deliveries that verifies as the settings say. withholds
+// says that deliveries which do not count are not forwarded. It fails as
+// [app.Session.Verifier] does.
 func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, withholds bool) (*listen.Receiver, error) {
 	w := s.Config.Webhook
 	verifier, err := s.Verifier()

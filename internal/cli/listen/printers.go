@@ -93,7 +93,10 @@ func (p *eventPrinter) warnUnforwarded(e inbox.Event) {
 	if e.Verified == inbox.Unknown {
 		why, hint = "no signature scheme is set, so it can't be verified", "`waybill signature learn` finds the scheme"
 	}
-	p.io.WarningWith(term.Failure{Message: "event " + e.ID() + " is stored, not forwarded: " + why, Hint: hint + "; `listen --forward-unverified` forwards it all the same"})
+	p.io.WarningWith(term.Failure{
+		Message: "event " + e.ID() + " is stored, not forwarded: " + why,
+		Hint:    hint + "; `listen --forward-unverified` forwards it all the same",
+	})
 }
 
 // count counts what is new, and reports whether n is. What was verified again comes a

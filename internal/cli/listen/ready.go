@@ -20,7 +20,7 @@ type readyJSON struct {
 	Mode    string       `json:"mode"`   // of verifying: off, observe or enforce
 	Store   string       `json:"store"`  // path of its file, or URL of its server
 	Targets []targetJSON `json:"targets"`
-	UI      string       `json:"ui,omitempty"` // URL of the page, without its token if a file has it; left out without --ui
+	UI      string       `json:"ui,omitempty"` // URL of the page, with its token unless --ui-file has that
 }
 
 type targetJSON struct {

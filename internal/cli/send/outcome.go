@@ -154,7 +154,8 @@ func stopCode(err error) command.Code {
 	switch {
 	case err == nil:
 		return command.OK
-	case command.As[*command.SignalError](err), command.As[*command.ExitError](err), command.As[*store.Error](err), errors.Is(err, command.ErrTimeUp):
+	case command.As[*command.SignalError](err), command.As[*command.ExitError](err), command.As[*store.Error](err),
+		errors.Is(err, command.ErrTimeUp):
 		code, _ := command.CodeAndHint(err)
 		return code
 	case !errors.As(err, &stop):
@@ -200,7 +201,8 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 // command before it could report.
 func WithNextCommand(err error, next string) error {
 	code, _ := command.CodeAndHint(err)
-	if command.As[*command.ExitError](err) || !slices.Contains([]command.Code{command.Store, command.Interrupted, command.Terminated, command.Pending}, code) {
+	continued := []command.Code{command.Store, command.Interrupted, command.Terminated, command.Pending}
+	if command.As[*command.ExitError](err) || !slices.Contains(continued, code) {
 		return err
 	}
 	hint := ""

@@ -157,8 +157,8 @@ func (s *Summary) add(key standing, n int64) standing {
 
 // isProblem reports whether a status is shown as a problem.
 func (s *Summary) isProblem(key standing) bool {
-	t := query.Tracking{Phase: key.phase, Tracking: tracking.Tracking{Status: key.status, StatusLabel: key.label, StatusTrack: key.track}}
-	style := s.names.PhaseStyle(t)
+	told := tracking.Tracking{Status: key.status, StatusLabel: key.label, StatusTrack: key.track}
+	style := s.names.PhaseStyle(query.Tracking{Phase: key.phase, Tracking: told})
 	return style == term.Bad || style == term.Caution
 }
 
