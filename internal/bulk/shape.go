@@ -420,7 +420,7 @@ func (d *dispatch) spotCheck(ctx context.Context, o sentBatch) error {
 		return nil
 	case err != nil:
 		d.detail("Can't check whether the service has the first batch: %v", err)
-		return nil
+		return nil //nolint:nilerr // it proves nothing
 	case found:
 		d.spotChecked, d.spotShape = rows, d.shapeOf(o.reply)
 		return nil

@@ -61,7 +61,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 		c.origins[c.key.setting] = c.key.origin
 	}
 	c.entries = c.list(v)
-	c.warnings = append(l.ignored, l.warnings(named)...)
+	c.warnings = slices.Concat(l.ignored, l.warnings(named))
 	return c, nil
 }
 

@@ -141,13 +141,13 @@ type Listeners interface {
 
 // Listener is a process that takes deliveries.
 type Listener struct {
-	URL   string  // where, as its own computer reaches it
-	Host  string  // its computer; empty if that was not recorded
-	Sinks []int64 // that it sends to, in order
+	URL   string  `json:"url"`   // where, as its own computer reaches it
+	Host  string  `json:"host"`  // its computer; empty if that was not recorded
+	Sinks []int64 `json:"sinks"` // that it sends to, in order
 
 	// Verify says how it verifies: equal for those that verify alike, empty if that was
 	// not recorded. It holds no secret.
-	Verify string
+	Verify string `json:"verify"`
 }
 
 // Changes says when other processes store something.

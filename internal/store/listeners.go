@@ -34,7 +34,8 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 				return err
 			}
 		}
-		_, err = t.exec(ctx, "INSERT INTO listeners (owner, listener) VALUES ($1, $2) ON CONFLICT DO NOTHING", me, string(text))
+		_, err = t.exec(ctx, "INSERT INTO listeners (owner, listener) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+			me, string(text))
 		return err
 	})
 }
@@ -65,8 +66,9 @@ type listener struct {
 
 func scanListener(s scanner) (l listener, err error) {
 	var text []byte
-	if err := s.Scan(&l.owner, &text); err != nil {
+	if err = s.Scan(&l.owner, &text); err != nil {
 		return l, err
 	}
-	return l, json.Unmarshal(text, &l.Listener)
+	err = json.Unmarshal(text, &l.Listener)
+	return l, err
 }

@@ -323,8 +323,10 @@ type logHandler struct {
 	attrs    []slog.Attr
 }
 
+// Enabled is part of [slog.Handler].
 func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
 
+// Handle is part of [slog.Handler].
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	var cause error
@@ -360,10 +362,12 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
+// WithAttrs is part of [slog.Handler].
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &logHandler{h.io, h.warnings, append(append([]slog.Attr{}, h.attrs...), attrs...)}
 }
 
+// WithGroup is part of [slog.Handler].
 func (h *logHandler) WithGroup(string) slog.Handler { return h }
 
 type uiOptions struct {

@@ -127,12 +127,7 @@ func (c Condition) Met(res query.Result) bool {
 
 // anyMeets is Met for one of the trackings.
 func (c Condition) anyMeets(res query.Result) bool {
-	for _, t := range res.Trackings {
-		if c.isMetBy(t) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(res.Trackings, c.isMetBy)
 }
 
 // conditionCheck checks results, and looks up in the store what they do not show.
