@@ -416,11 +416,11 @@ func (d *dispatch) spotCheck(ctx context.Context, o sentBatch) error {
 		return missing == nil, err
 	})
 	switch {
-	case ctx.Err() != nil: // the end of the run proves nothing
-		return nil
+	case ctx.Err() != nil:
+		return nil //nolint:nilerr // the end of the run proves nothing
 	case err != nil:
 		d.detail("Can't check whether the service has the first batch: %v", err)
-		return nil //nolint:nilerr // it proves nothing
+		return nil
 	case found:
 		d.spotChecked, d.spotShape = rows, d.shapeOf(o.reply)
 		return nil

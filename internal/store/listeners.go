@@ -66,7 +66,7 @@ type listener struct {
 
 func scanListener(s scanner) (l listener, err error) {
 	var text []byte
-	if err = s.Scan(&l.owner, &text); err != nil {
+	if err := s.Scan(&l.owner, &text); err != nil {
 		return l, err
 	}
 	err = json.Unmarshal(text, &l.Listener)
