@@ -1,11 +1,15 @@
 package intake
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -46,7 +50,10 @@ type resolver struct {
 // o.Map, then the interface's own names, then synonyms.
 func resolve(file string, line int, header []string, o Options) (columns, error) {
 	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
-	var err error
+	err := r.checkNames()
+	if err != nil {
+		return columns{}, err
+	}
 	of := map[string]int{}
 	for _, field := range slices.Sorted(maps.Keys(o.Map)) {
 		if of[field], err = r.byName(field, o.Map[field]); err != nil {
@@ -163,7 +170,7 @@ func (r *resolver) bestColumns(field string) []int {
 	var at []int
 	highest := 1
 	for i, name := range r.header {
-		n := nameRank(field, name)
+		n := r.rank(field, name)
 		if n < highest || (r.mapped[i] && n < 2) {
 			continue
 		}
@@ -211,31 +218,26 @@ func (c *columns) ignored() []string {
 	return names
 }
 
-// synonyms are the names, folded, that exports give to a field. The
-// interface's own name of a field comes before any of them.
-var synonyms = map[string][]string{
-	tracking.FieldReferID: {
-		"referenceid", "referenceno", "referencenumber", "reference",
-		"refid", "refno", "refnumber", "ref",
-		"orderid", "orderno", "ordernum", "ordernumber", "ordernr", "ordername", "order",
-		"orderref", "orderreference", "ordercode",
-		"customerreference", "customerref", "clientreference",
-	},
-	tracking.FieldNumber: {
-		"trackingnumber", "trackingno", "trackingnum", "trackingnr", "trackingid", "trackingcode", "tracking",
-		"awb", "awbnumber", "awbno", "airwaybill", "airwaybillnumber", "airwaybillno",
-		"waybill", "waybillnumber", "waybillno", "waybillid",
-		"consignment", "consignmentnumber", "consignmentno", "consignmentid",
-		"parcelnumber", "parcelno", "shipmentnumber", "shipmentno",
-		"shipmenttrackingnumber", "carriertrackingnumber", "parceltrackingnumber", "packagetrackingnumber",
-	},
-	FieldCarrier: {
-		"carrier", "carriername", "courier", "couriername", "couriercode",
-		"trackingprovider", "trackingcompany", "trackingcarrier",
-		"shippingcarrier", "shippingcompany", "shippingprovider", "shippingcourier",
-		"shipmentcarrier", "deliverycompany", "deliverycarrier", "logisticsprovider", "shipvia",
-	},
-}
+//go:embed headers.tsv
+var headers string
+
+// synonyms returns the names, folded, that exports give to a field, each with the column that has to
+// stand beside it, or "". The interface's own name of a field comes before any of them.
+var synonyms = sync.OnceValue(func() map[string]map[string]string {
+	all := map[string]map[string]string{}
+	for line := range strings.Lines(headers) {
+		columns := strings.Split(line, "\t") // field, language or program, names
+		field := columns[0]
+		if all[field] == nil {
+			all[field] = map[string]string{}
+		}
+		for entry := range strings.SplitSeq(columns[2], ";") {
+			name, beside, _ := strings.Cut(entry, "@")
+			all[field][foldName(name)] = foldName(beside)
+		}
+	}
+	return all
+})
 
 // fieldNames are the names of a field in the service's interface.
 //
@@ -275,16 +277,14 @@ func SoundsLike(name string) string {
 	return ""
 }
 
-// foldName returns a name as names are compared: without case, white space,
-// invisible characters and the punctuation that exports join words with.
+// foldName returns a name as names are compared: its letters and digits, without case and accents.
 func foldName(s string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '_' || r == '-' || r == '#' || r == '.' || unicode.IsSpace(r) || tracking.Invisible(r):
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
 			return -1
 		}
 		return unicode.ToLower(r)
-	}, s)
+	}, norm.NFKD.String(s))
 }
 
 // nameRank returns how well a name fits a field: 3 for the interface's name, 2
@@ -299,10 +299,18 @@ func nameRank(field, name string) int {
 			return 2
 		}
 	}
-	if slices.Contains(synonyms[field], folded) {
+	if beside, ok := synonyms()[field][folded]; ok && beside == "" {
 		return 1
 	}
 	return 0
+}
+
+// rank is nameRank for a name of the header, which may have a column that has to stand beside it.
+func (r *resolver) rank(field, name string) int {
+	if beside := synonyms()[field][foldName(name)]; beside != "" {
+		return min(1, len(r.columnsLike(beside)))
+	}
+	return nameRank(field, name)
 }
 
 // intendedField returns the path of the item's field that an unknown JSON name may be meant for, or "".

@@ -149,10 +149,12 @@ type ColumnError struct {
 	Fields []string  // the fields that are missing or ambiguous
 	Header []string  // every column found, in order
 	Found  []string  // for one ambiguous field, the columns that could be it
-	Maps   []Mapping // uses of --map that would settle it: one per field, or for an ambiguous field one per choice; may be empty
+	Maps   []Mapping // uses of --map that fit by name or by content: one per field, or for an ambiguous field one per choice; may be empty
 	Saved  []string  // saved mappings that fit the header: see [ColumnError.Offer]
 	reason string
 	others string // further sheets that were looked at, with their numbers
+	data   bool   // the line has values, no names
+	taken  []bool // columns that are other fields
 }
 
 // Offer notes which of the saved mappings, each the column of some fields, fit the
@@ -173,6 +175,9 @@ func (e *ColumnError) Offer(saved map[string]map[string]string) {
 }
 
 func (e *ColumnError) Error() string {
+	if e.data {
+		return e.where() + ": " + e.reason
+	}
 	names := make([]string, 0, min(len(e.Header), maxHeader))
 	for i, name := range e.Header {
 		if i == maxHeader {
@@ -181,11 +186,14 @@ func (e *ColumnError) Error() string {
 		}
 		names = append(names, show(name))
 	}
-	where := fmt.Sprintf("%s:%d", showName(e.File), e.Line)
+	return fmt.Sprintf("%s: %s; the header is: %s", e.where(), e.reason, strings.Join(names, ", "))
+}
+
+func (e *ColumnError) where() string {
 	if e.Sheet != "" {
-		where = place(e.File, e.Sheet, strconv.Itoa(e.Line))
+		return place(e.File, e.Sheet, strconv.Itoa(e.Line))
 	}
-	return fmt.Sprintf("%s: %s; the header is: %s", where, e.reason, strings.Join(names, ", "))
+	return fmt.Sprintf("%s:%d", showName(e.File), e.Line)
 }
 
 // Hint gives the exact flags to type.
@@ -195,6 +203,9 @@ func (e *ColumnError) Hint() string {
 	}
 	return e.mapHint()
 }
+
+// addHeader is the hint for a table without names.
+const addHeader = "add a first line with the names of the columns, such as referId and rawTrackingNumber"
 
 func (e *ColumnError) mapHint() string {
 	flags := make([]string, len(e.Maps))
@@ -206,12 +217,33 @@ func (e *ColumnError) mapHint() string {
 		return "add --map @" + strings.Join(e.Saved, " or --map @") + ", a saved mapping that fits"
 	case len(flags) == 0 && len(e.Found) > 1:
 		return "rename one of the columns in the file: both have the same name"
-	case len(flags) == 0:
-		return "add a first line with the names of the columns, such as referId and rawTrackingNumber"
+	case e.data, e.free() < len(e.Fields)-len(e.Maps):
+		return addHeader
 	case len(e.Found) > 1:
 		return "add " + strings.Join(flags, " or ")
+	case len(flags) == len(e.Fields):
+		return "add " + strings.Join(flags, " ")
 	}
-	return "add " + strings.Join(flags, " ")
+	for _, field := range e.Fields {
+		if !slices.ContainsFunc(e.Maps, func(m Mapping) bool { return m.Field == field }) {
+			flags = append(flags, "--map "+field+"=NAME")
+		}
+	}
+	hint := "add " + strings.Join(flags, " ") + ", with the column's name for NAME"
+	if len(e.Maps) == 0 {
+		hint += "; if this line has no names, " + addHeader
+	}
+	return hint
+}
+
+// free counts the columns that --map can name for a missing field.
+func (e *ColumnError) free() (n int) {
+	for i, name := range e.Header {
+		if (len(e.taken) == 0 || !e.taken[i]) && typable(name) {
+			n++
+		}
+	}
+	return n
 }
 
 // fail makes the error for fields that can't be placed; found are the columns
@@ -223,62 +255,19 @@ func (r *resolver) fail(fields []string, reason string, found []int) error {
 	}
 	if len(found) > 0 {
 		for _, name := range e.Found {
-			if m := (Mapping{fields[0], name}); typable(name) && !slices.Contains(e.Maps, m) && r.countName(name) == 1 {
+			if m := (Mapping{fields[0], name}); typable(name) && !slices.Contains(e.Maps, m) && count(r.header, name) == 1 {
 				e.Maps = append(e.Maps, m)
 			}
 		}
 		return e
 	}
-	taken := slices.Clone(r.mapped)
-	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
+	e.taken = slices.Clone(r.mapped)
+	for _, field := range refFields {
 		for _, i := range r.bestColumns(field) {
-			taken[i] = taken[i] || !slices.Contains(fields, field)
+			e.taken[i] = e.taken[i] || !slices.Contains(fields, field)
 		}
-	}
-	for _, field := range fields {
-		if at := r.propose(field, taken); at != none {
-			taken[at] = true
-			e.Maps = append(e.Maps, Mapping{field, r.header[at]})
-		}
-	}
-	if len(e.Maps) < len(fields) {
-		e.Maps = nil
 	}
 	return e
-}
-
-func (r *resolver) countName(name string) int {
-	return len(r.matching(func(h string) bool { return h == name }))
-}
-
-// propose picks a column for a field that no name fits: one that sounds like
-// it, else the first that nothing else sounds like, else the first.
-func (r *resolver) propose(field string, taken []bool) int {
-	sounds := func(field, name string) bool {
-		name = strings.ToLower(name)
-		return slices.ContainsFunc(hintWords[field], func(part string) bool { return strings.Contains(name, part) })
-	}
-	first, free := none, none
-	for i, name := range r.header {
-		if taken[i] || !typable(name) || r.countName(name) > 1 || foldName(name) == foldName(errorColumn) {
-			continue
-		}
-		if sounds(field, name) {
-			return i
-		}
-		if first == none {
-			first = i
-		}
-		other := field != tracking.FieldReferID && sounds(tracking.FieldReferID, name) ||
-			field != tracking.FieldNumber && sounds(tracking.FieldNumber, name)
-		if free == none && !other {
-			free = i
-		}
-	}
-	if free != none {
-		return free
-	}
-	return first
 }
 
 // typable reports whether a name can be typed as it is shown.

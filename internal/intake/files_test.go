@@ -42,8 +42,8 @@ var files = []file{
 		"2:2 Tracking Number 9.4001E+21", "4:2 Tracking Number ", "5:2 Tracking Number #N/A", "6:2 Tracking Number 9400111899223197000000", "7:1 Order Number ",
 	}},
 	{
-		name: "excel-de-semicolon.csv", err: `no column for referId and rawTrackingNumber; the header is: "Bestellnummer", "Sendungsnummer", "Dienstleister", "Empfänger", "Betrag"`,
-		hint: "--map referId=Bestellnummer --map rawTrackingNumber=Sendungsnummer",
+		name: "excel-de-semicolon.csv", rows: 500, line: 501, last: "A7499|1299904325|", ignored: []string{"Empfänger", "Betrag"},
+		left: []string{"UPS", "USPS", "FedEx", "DHL Express"},
 	},
 	{
 		name: "excel-de-semicolon.csv", o: intake.Options{Map: german, Carriers: map[string]string{"DHL": "dhl", "dhl express": "dhl", "fedex": "fedex", "ups": "ups", "usps": "usps"}},

@@ -116,10 +116,42 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
+// readHeader reads up to the first line that has the columns.
 func (t *table) readHeader(sep byte) error {
+	var search headerSearch
+	for n := range headerRows {
+		names, err := t.readNames(sep)
+		if errors.Is(err, errEnd) && n > 0 {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err = t.resolve(t.rec.line, names); err == nil {
+			if t.first = t.list; n > 0 {
+				t.sum.HeaderRow = t.rec.line
+			}
+			return nil
+		}
+		if err := search.miss(err, names); err != nil {
+			return err
+		}
+	}
+	if e := search.best; !utf8.ValidString(strings.Join(e.Header, "")) {
+		return &FileError{
+			File: t.file, Message: "the header is not valid UTF-8, and " + e.reason,
+			hint: "pass the file's encoding, such as --encoding windows-1252, or " + saveAsUTF8,
+		}
+	}
+	return search.failure()
+}
+
+// readNames reads the next line, which may be the header. sep is its delimiter, or 0.
+func (t *table) readNames(sep byte) ([]string, error) {
+	t.scan.dropRecord()
 	line, err := t.firstLine()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	switch {
 	case sep != 0:
@@ -130,26 +162,24 @@ func (t *table) readHeader(sep byte) error {
 		t.scan.delim = guessDelimiter(line, t.file)
 	}
 	if err := t.scan.next(&t.rec); err != nil {
-		return t.wrap(err)
+		return nil, t.wrap(err)
 	}
 	if f := t.rec.fault; f != nil {
-		return &FileError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
+		return nil, &FileError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
 	}
 	names := make([]string, len(t.rec.cells))
 	for i := range names {
 		names[i] = string(t.cell(i).text)
 	}
+	return names, nil
+}
+
+// resolve finds the columns in a line with those names.
+func (t *table) resolve(line int, names []string) (err error) {
 	if t.opt.Refs {
-		t.cols, t.sum.Missing, t.list, err = resolveRefs(t.file, t.rec.line, names, t.opt)
-		t.first = t.list
+		t.cols, t.sum.Missing, t.list, err = resolveRefs(t.file, line, names, t.opt)
 	} else {
-		t.cols, err = resolve(t.file, t.rec.line, names, t.opt)
-	}
-	if missing := (*ColumnError)(nil); errors.As(err, &missing) && !utf8.Valid(t.rec.raw) {
-		return &FileError{
-			File: t.file, Message: "the header is not valid UTF-8, and " + missing.reason,
-			hint: "pass the file's encoding, such as --encoding windows-1252, or " + saveAsUTF8,
-		}
+		t.cols, err = resolve(t.file, line, names, t.opt)
 	}
 	return err
 }

@@ -114,7 +114,7 @@ type Summary struct {
 	Sheet       string    // of a workbook, that was read
 	OtherSheets []string  // visible ones with cells, but without the columns
 	HiddenSheet bool      // it is hidden
-	HeaderRow   int       // its row with the header, 0 if there is none
+	HeaderRow   int       // its row with the header, 0 if there is none; of text the line, 0 if nothing stands above it
 	HiddenRows  int64     // rows that are hidden; they are read all the same
 	HiddenCols  []string  // columns that are hidden, by their names as in the header
 	Filtered    bool      // a filter is set

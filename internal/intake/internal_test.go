@@ -18,19 +18,24 @@ func TestColumnErrors(t *testing.T) {
 		hint    string
 	}{
 		{
-			"Bestellnummer,Sendungsnummer,Betrag", nil,
-			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "Bestellnummer", "Sendungsnummer", "Betrag"`,
-			"add --map referId=Bestellnummer --map rawTrackingNumber=Sendungsnummer",
+			"Order key of shop,Track it,Sum", nil,
+			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "Order key of shop", "Track it", "Sum"`,
+			"add --map referId='Order key of shop' --map rawTrackingNumber='Track it'",
 		},
 		{
-			"Nº de suivi,Commande client", nil,
-			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "Nº de suivi", "Commande client"`,
-			"add --map referId='Commande client' --map rawTrackingNumber='Nº de suivi'",
+			"Suivi client,Commande client", nil,
+			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "Suivi client", "Commande client"`,
+			"add --map referId='Commande client' --map rawTrackingNumber='Suivi client'",
 		},
 		{
 			"Order ID,Pat's box", nil,
 			`in.csv:1: no column for rawTrackingNumber; the header is: "Order ID", "Pat's box"`,
-			`add --map rawTrackingNumber='Pat'\''s box'`,
+			"add --map rawTrackingNumber=NAME, with the column's name for NAME; if this line has no names, " + addHeader,
+		},
+		{
+			"Order ID,Pat's track box", nil,
+			`in.csv:1: no column for rawTrackingNumber; the header is: "Order ID", "Pat's track box"`,
+			`add --map rawTrackingNumber='Pat'\''s track box'`,
 		},
 		{
 			"Order,Reference,AWB", nil,
@@ -73,7 +78,7 @@ func TestColumnErrors(t *testing.T) {
 		{
 			"A1,1Z999", nil,
 			`in.csv:1: no column for referId and rawTrackingNumber; the header is: "A1", "1Z999"`,
-			"add --map referId=A1 --map rawTrackingNumber=1Z999",
+			"add --map referId=NAME --map rawTrackingNumber=NAME, with the column's name for NAME; if this line has no names, " + addHeader,
 		},
 		{
 			"A1", nil,

@@ -26,6 +26,9 @@ func resolveRefs(file string, line int, header []string, o Options) (c columns, 
 		return noHeader, nil, true, nil
 	}
 	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
+	if err := r.checkNames(); err != nil {
+		return c, nil, false, err
+	}
 	of := map[string]int{}
 	var unmapped error
 	for _, field := range refFields {

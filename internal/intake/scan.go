@@ -91,9 +91,7 @@ func (s *scanner) skipBlank() {
 // next reads the next record into rec. It returns errEnd at the end of the
 // text, errLong, or the error of the underlying reader.
 func (s *scanner) next(rec *record) error {
-	s.win.drop(s.recordBytes)
-	s.line += s.recordLines
-	s.recordBytes, s.recordLines = 0, 0
+	s.dropRecord()
 	s.skipBlank()
 	end, after, err := s.lineAt(0)
 	if err != nil {
@@ -111,6 +109,13 @@ func (s *scanner) next(rec *record) error {
 	rec.raw = s.win.bytes()[:end]
 	rec.lineEnd = after > end
 	return nil
+}
+
+// dropRecord drops the record that was read last.
+func (s *scanner) dropRecord() {
+	s.win.drop(s.recordBytes)
+	s.line += s.recordLines
+	s.recordBytes, s.recordLines = 0, 0
 }
 
 // peek returns the line behind rec, which was read last; nil if there is none.

@@ -10,11 +10,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// Where a header is looked for.
-const (
-	headerRows  = 20 // rows with a cell in which it may stand, such as below a title
-	mergedBelow = 5  // rows that cells merged with the header may reach below it
-)
+// mergedBelow is how many rows below the header cells that are merged with it may reach.
+const mergedBelow = 5
 
 // sheet is where the records of a table come from if that is a workbook's.
 type sheet struct {
@@ -59,8 +56,8 @@ func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error)
 // findHeader reads up to the first row that has the columns. Rows above it may be a title, or the
 // upper part of a header.
 func (t *table) findHeader() error {
-	var failed error
-	several, mayBeList := false, false
+	var search headerSearch
+	mayBeList := false
 	var above []string // names in the row before
 	for n := range headerRows {
 		if err := t.sheet.next(); err != nil {
@@ -75,32 +72,24 @@ func (t *table) findHeader() error {
 		}
 		mayBeList = mayBeList || n == 0 && t.opt.Refs && len(names) == 1
 		err := t.resolveNames(names)
-		if err != nil && above != nil {
-			if t.resolveNames(joined(above, names)) == nil {
-				err = nil
-			}
-		}
-		var wrong *ColumnError
-		switch {
-		case err == nil:
+		if err == nil || above != nil && t.resolveNames(joined(above, names)) == nil {
 			return nil
-		case !errors.As(err, &wrong):
+		}
+		if wrong := (*ColumnError)(nil); errors.As(err, &wrong) && t.sheet.lost() != "" {
+			wrong.reason += "; cell " + t.sheet.lost() + " refers to a text that the workbook does not have"
+		}
+		if err := search.miss(err, names); err != nil {
 			return err
-		case failed == nil || !several && len(t.sheet.row.Cells) > 1:
-			failed, several = err, len(t.sheet.row.Cells) > 1
-			if cell := t.sheet.lost(); cell != "" {
-				wrong.reason += "; cell " + cell + " refers to a text that the workbook does not have"
-			}
 		}
 		above = spread(names, t.sheet.wide)
 	}
 	switch {
-	case failed == nil:
+	case search.best == nil:
 		return errEnd
 	case mayBeList:
 		return t.reopenList()
 	}
-	return failed
+	return search.failure()
 }
 
 // reopenList reads a sheet of REFs from its first row again.
@@ -130,12 +119,9 @@ func (t *table) beginList() (err error) {
 // that stands over several columns is none of a column.
 func (t *table) resolveNames(names []string) (err error) {
 	s := t.sheet
-	list := false
-	if t.opt.Refs {
-		t.cols, t.sum.Missing, list, err = resolveRefs(t.file, s.row.Number, names, t.opt)
-	} else {
-		t.cols, err = resolve(t.file, s.row.Number, names, t.opt)
-	}
+	err = t.resolve(s.row.Number, names)
+	list := t.list
+	t.list = false
 	if wrong := (*ColumnError)(nil); errors.As(err, &wrong) {
 		wrong.Sheet = s.name
 	}

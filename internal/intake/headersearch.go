@@ -1,0 +1,165 @@
+package intake
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// headerRows is how many lines, or rows with a cell, may be the header: a title can stand above it.
+const headerRows = 20
+
+// headerSearch remembers the lines that are no header.
+type headerSearch struct {
+	best *ColumnError // of the line that is most like one; nil before the first
+	rows [][]string   // the lines below it
+}
+
+// miss takes a line that is no header. It returns an error if no line below it is to be tried.
+func (h *headerSearch) miss(err error, names []string) error {
+	var wrong *ColumnError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	switch {
+	case h.best != nil && !wrong.likelier(h.best):
+		h.rows = append(h.rows, names)
+		return nil
+	case h.best == nil && wrong.data:
+		return wrong
+	}
+	h.best, h.rows = wrong, nil
+	return nil
+}
+
+// likelier reports whether the line of e is more like a header than that of other.
+func (e *ColumnError) likelier(other *ColumnError) bool {
+	if n, m := len(e.Fields), len(other.Fields); n != m {
+		return n < m
+	}
+	return filled(other.Header) < 2 && filled(e.Header) > 1
+}
+
+func filled(names []string) (n int) {
+	for _, name := range names {
+		if name != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// failure returns the error of an input without a header; nil if it has no lines.
+func (h *headerSearch) failure() error {
+	if h.best == nil {
+		return nil
+	}
+	h.best.propose(h.rows)
+	return h.best
+}
+
+// isData returns the cell that shows that a line has values rather than names; empty if none does.
+func isData(names []string) string {
+	if filled(names) < 2 {
+		return ""
+	}
+	found := ""
+	for _, name := range names {
+		for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldCarrierCode, FieldCarrier} {
+			if nameRank(field, name) > 0 {
+				return ""
+			}
+		}
+		if found == "" && (tracking.LikeNumber(name) || strings.Contains(name, "@") || strings.Contains(name, "://")) {
+			found = name
+		}
+	}
+	return found
+}
+
+// checkNames returns an error if the names are values.
+func (r *resolver) checkNames() error {
+	cell := isData(r.header)
+	if cell == "" {
+		return nil
+	}
+	return &ColumnError{
+		File: r.file, Line: r.line, Fields: slices.Clone(refFields), Header: r.header, data: true,
+		reason: fmt.Sprintf("the line has data, such as %s, and no names of columns", show(cell)),
+	}
+}
+
+// propose finds the columns that --map may name for the missing fields: the only one that sounds like
+// the field and can have such values, else for the number the only one whose values are numbers.
+func (e *ColumnError) propose(rows [][]string) {
+	if len(e.Found) > 0 || e.data {
+		return
+	}
+	for _, field := range e.Fields {
+		var sounding, fitting []int
+		for i, name := range e.Header {
+			if e.taken[i] || !typable(name) || foldName(name) == foldName(errorColumn) || count(e.Header, name) > 1 || !canBe(field, i, rows) {
+				continue
+			}
+			if sounds(field, name) {
+				sounding = append(sounding, i)
+			}
+			if field == tracking.FieldNumber && allNumbers(i, rows) {
+				fitting = append(fitting, i)
+			}
+		}
+		if len(sounding) != 1 {
+			sounding = fitting
+		}
+		if len(sounding) == 1 {
+			e.taken[sounding[0]] = true
+			e.Maps = append(e.Maps, Mapping{field, e.Header[sounding[0]]})
+		}
+	}
+}
+
+func count(names []string, name string) (n int) {
+	for _, other := range names {
+		if other == name {
+			n++
+		}
+	}
+	return n
+}
+
+func sounds(field, name string) bool {
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(hintWords[field], func(part string) bool { return strings.Contains(name, part) })
+}
+
+// canBe reports whether no value of a column is odd for a field; an order has a digit.
+func canBe(field string, column int, rows [][]string) bool {
+	return !slices.ContainsFunc(valuesOf(column, rows), func(v string) bool {
+		switch field {
+		case tracking.FieldReferID:
+			it := tracking.Item{ReferID: v, Number: "1Z999AA10123456784"}
+			return len(it.Validate(false)) > 0 || !strings.ContainsAny(v, "0123456789")
+		case tracking.FieldNumber:
+			it := tracking.Item{ReferID: "A1", Number: v}
+			return len(it.Validate(false)) > 0
+		}
+		return false
+	})
+}
+
+func allNumbers(column int, rows [][]string) bool {
+	values := valuesOf(column, rows)
+	return len(values) > 0 && !slices.ContainsFunc(values, func(v string) bool { return !tracking.LikeNumber(v) })
+}
+
+func valuesOf(column int, rows [][]string) (values []string) {
+	for _, row := range rows {
+		if column < len(row) && row[column] != "" {
+			values = append(values, row[column])
+		}
+	}
+	return values
+}
