@@ -40,7 +40,7 @@ build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
 test: ## run all tests (with LibreOffice, a PostgreSQL server, HAProxy and Chromium, where they are installed)
-	go test -parallel 8 -timeout 20m $(TESTFLAGS) ./...
+	go test -parallel 8 -timeout 20m -skip '^TestTorture' $(TESTFLAGS) ./...
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || echo 'NOT TESTED: HAProxy is missing, so nothing has balanced listeners' >&2
@@ -69,7 +69,7 @@ test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL
 # process the detector waits, by default for a second, for more races; transcripts
 # run thousands of processes.
 # TestTorture...: they run processes of a program that is built without the detector,
-# so it would see only the tests themselves. The plain run of all tests has them.
+# so it would see only the tests themselves.
 race: ## run the tests with the race detector (needs a C compiler)
 	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 go test -race -parallel 8 -skip '^TestTorture' -gcflags='modernc.org/...=-race=false' $(TESTFLAGS) ./...
 
@@ -92,7 +92,12 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 		done; \
 	done
 
-torture: ## kill, cut, lie, fill the disk, and count (hours; needs strace, and root for a small disk)
+# Apart from the other tests: kills and cuts are timed, and meet nothing that lives
+# on a machine that is busy with something else.
+test-torture: ## kill, cut, lie, fill the disk, and count, in ten minutes
+	go test -count=1 -parallel 3 -timeout 20m -run '^TestTorture' $(TESTFLAGS) ./cmd/waybill
+
+torture: ## the same at length (hours; needs strace, and root for a small disk)
 	TORTURE=full go test -timeout 240m -run 'Torture|Synced' -v $(TESTFLAGS) ./cmd/waybill
 
 bench: $(BIN)/.benchstat-$(BENCHSTAT) ## run the benchmarks (BENCH, BENCHTIME, COUNT) and compare with the last run

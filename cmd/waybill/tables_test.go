@@ -430,11 +430,16 @@ func convert(t *testing.T, soffice, home string, separator rune, format, folder 
 	saveAs(t, soffice, home, fmt.Sprintf("--infilter=CSV:%d,34,76,1,,1033,false,true", separator), format, folder, files...)
 }
 
+// oneOffice is held while LibreOffice runs: several at once take longer than one after the other.
+var oneOffice sync.Mutex
+
 // saveAs lets LibreOffice open files, with a filter for reading unless that is empty, and save
 // them in another format.
 func saveAs(t *testing.T, soffice, home, filter, format, folder string, files ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	oneOffice.Lock()
+	defer oneOffice.Unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	defer cancel()
 	args := []string{"--headless", "--norestore", "-env:UserInstallation=file://" + filepath.Join(home, "profile")}
 	if filter != "" {
