@@ -25,7 +25,8 @@ func (j *Job) checkPendingFirst(ctx context.Context) error {
 
 // askBeforeFirst queries the first row that the run sends: a store that was restored from
 // a backup, or is another machine's, does not know all that was sent. If the service has
-// the row, the run stops. An answer that proves nothing does not stop it.
+// the row, the run stops; if the store sent the row before and the service did not have it
+// then, all rows that are left are queried. An answer that proves nothing stops nothing.
 func (j *Job) askBeforeFirst(ctx context.Context) error {
 	if j.SkipProof || j.CheckFirst || j.Unknown == Resend || j.firstAsked {
 		return nil
@@ -51,6 +52,8 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 		j.absentBefore = first.Item.ReferID
 	}
 	switch {
+	case found && !first.Unsent:
+		return j.checkRest(ctx, first.Item)
 	case found:
 		why := fmt.Sprintf("the service already has referId %q, but this store has not sent it", first.Item.ReferID)
 		return &StopError{Known: &first.Item, Why: why}
@@ -59,6 +62,16 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 			first.Item.ReferID, describeEvidence(e))
 	}
 	return nil
+}
+
+// checkRest makes all pending rows unknown, since one that was sent before reached the
+// service late, and stops the run so that they are queried.
+func (j *Job) checkRest(ctx context.Context, late tracking.Item) error {
+	if _, err := j.Ledger.CheckPending(ctx, j.Run.ID); err != nil {
+		return err
+	}
+	why := fmt.Sprintf("the service has referId %q, which was sent before and was not found then", late.ReferID)
+	return &StopError{Known: &late, Why: why, recheck: "The service has a row now that it did not have before; checking all rows that are left"}
 }
 
 // sendFirst sends rows alone, one after the other, until it is proven how the service says

@@ -141,6 +141,32 @@ func TestRowThatTheServiceHasStopsTheRun(t *testing.T) {
 	}
 }
 
+// Rows that were sent, were not found and reach the service after all are found by the next
+// run, which queries all that is left before it sends any of it.
+func TestRowsThatArriveLateAreNotSentAgain(t *testing.T) {
+	db, f := open(t), newFake()
+	known(t, db, f)
+	run := stage(t, db, ledger.Async, 10, 20)
+	f.create = losing(1, 1, true)
+	j := distrusting(db, run, f)
+	j.Workers, j.Unknown = 1, bulk.Keep
+	execute(t, j, db, ledger.Counts{Accepted: 10, Unknown: 10})
+	var absent []ledger.Resolution
+	for x, err := range db.Unknown(t.Context(), run.ID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		absent = append(absent, ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending})
+	}
+	if n, err := db.Resolve(t.Context(), run.ID, absent); n != 10 || err != nil {
+		t.Fatalf("%d rows are pending, %v", n, err)
+	}
+	execute(t, distrusting(db, run, f), db, ledger.Counts{Accepted: 20})
+	if f.twice() > 0 || len(f.sizes) != 2 {
+		t.Errorf("%d rows twice, requests of %v rows", f.twice(), f.sizes)
+	}
+}
+
 // lie is an answer that says little of what the service did.
 type lie struct {
 	status int

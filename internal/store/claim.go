@@ -159,7 +159,7 @@ func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int
 	}
 	var ids []int64
 	for len(rows) > 0 && len(ids) < n && int64(len(rows)) > size {
-		id, err := t.addBatch(ctx, run)
+		id, err := t.addBatch(ctx, run, b.id)
 		if err != nil {
 			return nil, err
 		}

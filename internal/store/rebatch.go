@@ -121,7 +121,7 @@ func (g *rebatcher) add(ctx context.Context, row int64, from batch) error {
 		return err
 	}
 	if g.target == 0 || g.filled == g.size {
-		id, err := g.t.addBatch(ctx, g.run)
+		id, err := g.t.addBatch(ctx, g.run, from.id)
 		if err != nil {
 			return err
 		}
@@ -131,14 +131,15 @@ func (g *rebatcher) add(ctx context.Context, row int64, from batch) error {
 	return g.moveTo(ctx, row, g.target)
 }
 
-// addBatch adds an empty pending batch to a run.
-func (t *tx) addBatch(ctx context.Context, run int64) (int64, error) {
+// addBatch adds an empty pending batch to a run, for rows of another one: it was last sent
+// when that was, or never.
+func (t *tx) addBatch(ctx context.Context, run, from int64) (int64, error) {
 	id, err := t.nextBatch(ctx)
 	if err != nil {
 		return 0, err
 	}
 	_, err = t.exec(ctx, `INSERT INTO batches (id, run_id, state, rows, first_row, last_row, claimed, began, took, http_status, reason)
-		VALUES ($1, $2, 'pending', 0, 0, 0, 0, 0, 0, 0, '')`, id, run)
+		SELECT $1, $2, 'pending', 0, 0, 0, 0, began, took, 0, '' FROM batches WHERE id = $3`, id, run, from)
 	return id, err
 }
 
