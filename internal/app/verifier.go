@@ -29,6 +29,9 @@ type Verifier struct {
 	reloadAt time.Time // when the files are checked again
 }
 
+// shortestSecret is the length in bytes from which a webhook secret draws no warning.
+const shortestSecret = 4
+
 // Verifier returns what verifies deliveries as the settings say, nil if they name
 // no scheme, or turn verifying off. Errors are [*config.KeyError] for a scheme
 // that is not there or can't be used, and those of reading the secrets.
@@ -45,6 +48,11 @@ func (s *Session) Verifier() (*Verifier, error) {
 		secrets, err := s.WebhookSecrets()
 		if err != nil {
 			return nil, err
+		}
+		for _, secret := range secrets {
+			if len(secret.Value) < shortestSecret {
+				s.IO.Warning("the webhook secret %s has fewer than %d characters, so anybody can guess it", secret.Name, shortestSecret)
+			}
 		}
 		v, err := webhook.NewVerifier(scheme, secrets)
 		if err != nil {

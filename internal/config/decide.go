@@ -3,12 +3,15 @@ package config
 import (
 	"fmt"
 	"maps"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
+
+	"github.com/waybill-cli/waybill/internal/disk"
 )
 
 // decide lays the layers over the defaults, lowest first, and decodes what
@@ -45,6 +48,9 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	if err := v.Unmarshal(&c, exactly); err != nil {
 		return Config{}, fmt.Errorf("decode settings: %w", err)
 	}
+	if err := c.refuseAuthorities(); err != nil {
+		return Config{}, err
+	}
 	named := namesOf(c.Webhook.Secrets)
 	for _, name := range named {
 		if text, ok := l.env[variable(name, runtime.GOOS)]; ok {
@@ -63,6 +69,19 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	c.entries = c.list(v)
 	c.warnings = slices.Concat(l.ignored, l.warnings(named))
 	return c, nil
+}
+
+// refuseAuthorities refuses certificate authorities that others may change: they decide
+// who reads the API key. A file that is missing is for who reads it.
+func (c *Config) refuseAuthorities() error {
+	info, err := os.Stat(c.CAFile)
+	if c.CAFile == "" || err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	if fault := refuseChangers(c.CAFile, disk.ChangersOf(c.CAFile, info)); fault != nil {
+		return fault.in(c.CAFile).at("ca_file", c.Origin("ca_file"))
+	}
+	return nil
 }
 
 // apply puts the values of a layer over those of the layers below it.

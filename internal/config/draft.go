@@ -177,6 +177,9 @@ func (d *Draft) replace(data []byte) error {
 // behind where an open file can be removed.
 func lockBeside(path string) (unlock func(), err error) {
 	path += ".lock"
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, errors.New("remove " + path + ": it is no regular file, so it can't be the lock of the user file")
+	}
 	for end := time.Now().Add(lockWait); ; {
 		l := flock.New(path, flock.SetPermissions(0o600))
 		locked, err := l.TryLock()

@@ -66,7 +66,8 @@ func TestFilesThatOthersMayChange(t *testing.T) {
 			_, ofKey := p.load(nil, flag("api-key-file", secret)).ReadAPIKey(nil, nil)
 			_, ofSecret := p.load(nil, flag("secret-from", "file:"+secret)).WebhookSecrets()
 			_, ofEdit := config.Set(p.sources(nil, flag("config", settings)), config.DefaultProfile, config.Change{Key: "rate", Value: "2"})
-			for what, err := range map[string]error{"settings": ofSettings, "key": ofKey, "secret": ofSecret, "edit": ofEdit} {
+			_, ofAuthorities := config.Load(p.sources(nil, flag("ca-file", secret)))
+			for what, err := range map[string]error{"settings": ofSettings, "key": ofKey, "secret": ofSecret, "edit": ofEdit, "authorities": ofAuthorities} {
 				var fault *config.KeyError
 				switch {
 				case tt.want == "" && err != nil:
@@ -74,6 +75,45 @@ func TestFilesThatOthersMayChange(t *testing.T) {
 				case tt.want != "" && (!errors.As(err, &fault) || !strings.Contains(fault.Message, tt.want) || !strings.Contains(fault.Hint, tt.hint)):
 					t.Errorf("%s: %+v; want %q", what, err, tt.want)
 				}
+			}
+		})
+	}
+}
+
+// A user file is not made where others could put another in its place, and its lock
+// follows no link.
+func TestNewUserFileIsMadeWhereOnlyItsUserWrites(t *testing.T) {
+	for name, tt := range map[string]struct {
+		folder os.FileMode
+		link   bool
+		want   string
+	}{
+		"own folder":                 {0o700, false, ""},
+		"folder that all may write":  {0o777, false, "everybody can write to its folder"},
+		"folder for temporary files": {0o777 | os.ModeSticky, false, ""},
+		"lock that is a link":        {0o700, true, "no regular file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlace(t)
+			folder := t.TempDir()
+			settings, elsewhere := filepath.Join(folder, "c.yaml"), filepath.Join(p.home, "elsewhere")
+			if err := os.Chmod(folder, tt.folder); err != nil {
+				t.Fatal(err)
+			}
+			if tt.link {
+				if err := os.Symlink(elsewhere, settings+".lock"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := config.Set(p.sources(nil, flag("config", settings)), config.DefaultProfile, config.Change{Key: "rate", Value: "2"})
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("err = %v; want %q", err, tt.want)
+			}
+			if _, err := os.Lstat(elsewhere); err == nil {
+				t.Error("the lock followed the link")
+			}
+			if _, err := os.Stat(settings); (err == nil) != (tt.want == "") {
+				t.Errorf("the file: %v", err)
 			}
 		})
 	}

@@ -213,6 +213,17 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 	return all, nil
 }
 
+// SecretFiles returns the files that settings name as those of secrets.
+func (c Config) SecretFiles() []string {
+	all := []string{c.APIKeyFile(), c.StorePasswordFile}
+	for _, place := range c.Webhook.Secrets {
+		if file, ok := strings.CutPrefix(place, "file:"); ok {
+			all = append(all, file)
+		}
+	}
+	return slices.DeleteFunc(all, func(file string) bool { return file == "" })
+}
+
 // StorePassword returns the password for a store on a server, read from its file; the
 // zero one if no file is set. The error is a [*KeyError].
 func (c Config) StorePassword() (Secret, error) {

@@ -48,18 +48,17 @@ func (l *loader) user() (userFile, error) {
 	if err != nil {
 		return made, err
 	}
-	if err := made.refuseReadable(info); err != nil {
+	if err := made.refuseReadable(info); err != nil || info == nil {
 		return made, err
 	}
 	return made, l.refuseUserChangers(info)
 }
 
-// refuseUserChangers refuses a user file that others may change; nil info is for none.
+// refuseUserChangers refuses a user file that others may change; nil info is for one that
+// is still to be made.
 func (l *loader) refuseUserChangers(info fs.FileInfo) error {
-	if info != nil {
-		if fault := refuseChangers(l.paths.User, disk.ChangersOf(l.paths.User, info)); fault != nil {
-			return fault.at("", Origin{Level: FromUser, File: l.paths.User})
-		}
+	if fault := refuseChangers(l.paths.User, disk.ChangersOf(l.paths.User, info)); fault != nil {
+		return fault.at("", Origin{Level: FromUser, File: l.paths.User})
 	}
 	return nil
 }

@@ -96,6 +96,11 @@ func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do 
 		for _, w := range s.Config.Warnings() {
 			s.IO.Warning("%s", w)
 		}
+		for _, file := range s.Config.SecretFiles() {
+			if who, restrict := config.Exposed(file); who != "" {
+				s.IO.Warning("%s may read or change %s, which holds a secret; run `%s`", who, file, restrict)
+			}
+		}
 		if err := spareReady(cmd, f.App.Sources(given)); err != nil {
 			return err
 		}

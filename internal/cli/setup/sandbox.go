@@ -1,13 +1,11 @@
 package setup
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -128,16 +126,13 @@ func parseFaults(list []string) (map[string]float64, error) {
 	return faults, nil
 }
 
-// secretFile reads a secret, without the newline at its end.
+// secretFile reads a secret that a flag names the file of.
 func secretFile(flag, path string) (string, error) {
-	b, err := os.ReadFile(path)
+	secret, err := config.ReadSecretFile(path, nil)
 	if err != nil {
-		return "", command.Usagef("", "%s: %w", flag, err)
+		return "", command.Usagef(command.HintOf(err), "%s: %w", flag, err)
 	}
-	if b = bytes.TrimRight(b, "\r\n"); len(b) == 0 {
-		return "", command.Usagef("write the secret to it", "%s: %s is empty", flag, path)
-	}
-	return string(b), nil
+	return secret.Reveal(), nil
 }
 
 func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/waybill-cli/waybill/internal/disk"
 )
 
 const (
@@ -110,7 +113,7 @@ func Parse(text string, insecure bool) (Target, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
 	}
-	return t, passfileExposed(config)
+	return t, cmp.Or(passfileExposed(config), serviceFileExposed(text))
 }
 
 func parseConfig(text string) (*pgx.ConnConfig, error) {
@@ -129,7 +132,7 @@ func parseConfig(text string) (*pgx.ConnConfig, error) {
 		message = nameFile(text, file)
 	case wrong != "":
 		message = wrong
-	case strings.Contains(text, "service=") || os.Getenv("PGSERVICE") != "":
+	case namesService(text):
 		message = serviceError()
 	}
 	return nil, &TargetError{message, "write it as postgres://USER@HOST/DATABASE?schema=NAME or service=NAME, of ~/.pg_service.conf or PGSERVICEFILE; give a password by store_password_file, PGPASSWORD or PGPASSFILE"}
@@ -192,10 +195,7 @@ func nameFile(text string, err *os.PathError) string {
 
 // serviceError says why a service can't be used.
 func serviceError() string {
-	path, setter := os.Getenv("PGSERVICEFILE"), "PGSERVICEFILE"
-	if home, err := os.UserHomeDir(); path == "" && err == nil {
-		path, setter = filepath.Join(home, ".pg_service.conf"), "no such service"
-	}
+	path, setter := serviceFile()
 	if _, err := os.Stat(path); err != nil {
 		return setter + ": " + err.Error()
 	}
@@ -281,6 +281,36 @@ func passfileExposed(config *pgx.ConnConfig) error {
 		return &TargetError{"other users can read the password file " + path, "restrict access with chmod 600 " + path}
 	}
 	return nil
+}
+
+// serviceFileExposed returns an error if other users can change the file of the service
+// that the store is named by: it decides where a password is sent.
+func serviceFileExposed(text string) error {
+	if !namesService(text) {
+		return nil
+	}
+	path, _ := serviceFile()
+	info, err := os.Stat(path)
+	if err != nil {
+		return &TargetError{serviceError(), "check PGSERVICEFILE"}
+	}
+	if who := disk.ChangersOf(path, info); who.Text != "" {
+		return &TargetError{"service file " + path + " not used: " + who.Text, "use one that only you can write to, in a folder that only you can write to"}
+	}
+	return nil
+}
+
+func namesService(text string) bool {
+	return strings.Contains(text, "service=") || os.Getenv("PGSERVICE") != ""
+}
+
+// serviceFile returns the file that services are defined in, and what says so.
+func serviceFile() (path, setter string) {
+	path, setter = os.Getenv("PGSERVICEFILE"), "PGSERVICEFILE"
+	if home, err := os.UserHomeDir(); path == "" && err == nil {
+		path, setter = filepath.Join(home, ".pg_service.conf"), "no such service"
+	}
+	return path, setter
 }
 
 // Unverified reports whether another machine could pose as the server.

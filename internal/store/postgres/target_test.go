@@ -201,3 +201,18 @@ func TestParsePassword(t *testing.T) {
 		t.Errorf("PGPASSWORD: %q, %v", target.config.Password, err)
 	}
 }
+
+// The file of a service decides where a password is sent.
+func TestServiceFileThatOthersMayChange(t *testing.T) {
+	home := cleanEnv(t)
+	services := write(t, filepath.Join(home, ".pg_service.conf"), "[ops]\nhost=127.0.0.1\ndbname=d\nuser=ops\n", 0o600)
+	if _, err := Parse("service=ops", true); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(services, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Parse("service=ops", true); err == nil || !strings.Contains(err.Error(), "everybody can write to it") {
+		t.Errorf("a service file that all can write: %v", err)
+	}
+}
