@@ -167,11 +167,11 @@ func TestSignalEndsAsking(t *testing.T) {
 				t.Fatal(err)
 			}
 			code, err := ended(cmd, patience)
-			var all []struct{ State string }
+			var all []struct{ Phase string }
 			if err := json.Unmarshal(cmd.Stdout.(*bytes.Buffer).Bytes(), &all); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			if code != want || err != nil || len(all) != len(refs) || all[len(refs)-1].State != "notAsked" {
+			if code != want || err != nil || len(all) != len(refs) || all[len(refs)-1].Phase != "notAsked" {
 				t.Errorf("%s: %v ended it with %d, %v; want %d; %d results", name, sig, code, err, want, len(all))
 			}
 			if next := `"nextCommand":"waybill ` + name + " R0 "; !strings.Contains(fmt.Sprint(cmd.Stderr), next) {

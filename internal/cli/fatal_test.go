@@ -90,3 +90,43 @@ func TestRefusedKeyComesOutOfQuestionsAboutParcels(t *testing.T) {
 		t.Errorf("what was told is not known: %s", stdout)
 	}
 }
+
+// Whoever asks, a service that is unavailable for as long as was tried is status 11: also
+// where another REF was answered, since the first cause in the order of codes wins.
+func TestUnavailableServiceIsOneStatusForAllCommands(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		lines  []string
+	}{
+		{http.StatusTooManyRequests, []string{"show R1", "show R1 R2", "wait R1", "wait R1 R2", "list --refresh", "create --refer-id R3 --tracking-number N3"}},
+		{http.StatusServiceUnavailable, []string{"show R1", "wait R1", "wait R1 R2", "list --refresh", "create --refer-id R3 --tracking-number N3"}},
+		{http.StatusBadGateway, []string{"show R1", "show R1 R2", "wait R1", "list --refresh"}},
+		{http.StatusInternalServerError, []string{"show R1", "show R1 R2", "wait R1 R2"}},
+	} {
+		for _, line := range tt.lines {
+			t.Run(fmt.Sprint(tt.status, " ", line), func(t *testing.T) {
+				t.Parallel()
+				var away atomic.Bool
+				srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					switch id := r.URL.Query().Get("referId"); {
+					case r.Method == http.MethodPost && !away.Load():
+						fmt.Fprint(w, `{}`)
+					case away.Load() && (id != "R2" || tt.status != http.StatusInternalServerError):
+						w.WriteHeader(tt.status)
+					default:
+						fmt.Fprintf(w, `{"data":{"referId":%q,"trackingNumber":"N1","status":1,"statusLabel":"DELIVERED"}}`, id)
+					}
+				}))
+				defer srv.Close()
+				env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
+				if code, _, stderr := run(t, env, "create", "--refer-id", "R1", "--tracking-number", "N1", "--skip-proof"); code != command.OK {
+					t.Fatalf("create: %d %s", code, stderr)
+				}
+				away.Store(true)
+				if code, _, stderr := run(t, env, append(strings.Fields(line), "--timeout", "1s")...); code != command.Unreachable {
+					t.Errorf("status %d; want %d: %s", code, command.Unreachable, stderr)
+				}
+			})
+		}
+	}
+}

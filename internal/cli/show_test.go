@@ -107,11 +107,11 @@ func TestShowNeverTakesAnotherNumberForTheOneAskedFor(t *testing.T) {
 	defer srv.Close()
 	env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
 	code, stdout, _ := run(t, env, "show", "MINE", "--by", "tracking-number", "-o", "json")
-	var got struct{ State, StatusLabel string }
+	var got struct{ Phase, StatusLabel string }
 	if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 		t.Fatalf("%v: %s", err, stdout)
 	}
-	if code != command.Unknown || got.State != "undecided" || got.StatusLabel != "" {
+	if code != command.Unknown || got.Phase != "undecided" || got.StatusLabel != "" {
 		t.Errorf("status %d, %+v; want 7 and undecided", code, got)
 	}
 }
@@ -138,11 +138,11 @@ func TestShowNeverTakesAnotherOrderForTheOneAskedFor(t *testing.T) {
 			env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
 			createOne(t, env, "A")
 			code, stdout, stderr := run(t, env, "show", "A", "-o", "json")
-			var got struct{ Ref, ReferID, State, StatusLabel, Message string }
+			var got struct{ Ref, ReferID, Phase, StatusLabel, Message string }
 			if err := json.Unmarshal([]byte(stdout), &got); err != nil {
 				t.Fatalf("%v: %s%s", err, stdout, stderr)
 			}
-			if code != command.Unknown || got.Ref != "A" || got.ReferID != "A" || got.State != "undecided" || got.StatusLabel != "" || !strings.Contains(got.Message, `"B"`) && !strings.Contains(got.Message, `"N1-B"`) {
+			if code != command.Unknown || got.Ref != "A" || got.ReferID != "A" || got.Phase != "undecided" || got.StatusLabel != "" || !strings.Contains(got.Message, `"B"`) && !strings.Contains(got.Message, `"N1-B"`) {
 				t.Errorf("status %d, %+v; want 7, undecided, and what the response names", code, got)
 			}
 			if code, stdout, _ := run(t, env, "wait", "A", "--timeout", "2s", "-o", "csv"); code != command.Unknown || strings.Contains(stdout, "DELIVERED") {

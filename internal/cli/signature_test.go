@@ -105,7 +105,7 @@ func TestLearnFromRefusals(t *testing.T) {
 		t.Errorf("learn: status %d, %s%s", code, stdout, stderr)
 	}
 	for _, id := range [][]string{{"refused:2"}, nil} {
-		code, stdout, stderr = run(t, env, append([]string{"signature", "explain", "-o", "json", "--jq", "[.delivery, .cause, .fits.signature.encoding]"}, id...)...)
+		code, stdout, stderr = run(t, env, append([]string{"signature", "explain", "-o", "json", "--jq", "[.id, .cause, .fits.signature.encoding]"}, id...)...)
 		want := `["refused:3","elsewhere","hex"]`
 		if id != nil {
 			want = strings.Replace(want, "3", "2", 1)

@@ -272,7 +272,15 @@ With -o json and -o jsonl each line on standard error is a JSON object with a
 type: note, warning, error, and with -v progress. The error is the last one. It
 has code (a word of "waybill help exit-codes"), message, hint and nextCommand,
 and where they apply httpStatus, retryAfterSeconds and errors: [{file, line,
-column, value, message, hint}], of a workbook with sheet and cell.
+column, value, message, hint}], of a workbook with sheet and cell. The reason of a
+usage error is "arguments" (an unknown command or flag, a wrong argument), "input"
+(bad rows, an unreadable file), "setting" (missing, unknown or wrong) or "exists"
+(what would be made is there already).
+
+"state" of a tracking is that of its row here: accepted, rejected, unknown, pending,
+sending; empty if it was not created here. "phase" is what is known of it: processed,
+processing, absent, undecided, rejected, notSent, notAsked. "delivery" is a number;
+"id" is the name that commands take.
 
 TERMINALS
 

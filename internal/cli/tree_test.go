@@ -39,8 +39,15 @@ func runIn(t *testing.T, facts term.Facts, env []string, args ...string) (code c
 	var out, errs bytes.Buffer
 	home := t.TempDir()
 	a := &app.App{
-		IO:     term.New(strings.NewReader(""), &out, &errs, facts),
-		Getenv: func(string) string { return "" },
+		IO: term.New(strings.NewReader(""), &out, &errs, facts),
+		Getenv: func(name string) string {
+			for _, line := range env {
+				if value, ok := strings.CutPrefix(line, name+"="); ok {
+					return value
+				}
+			}
+			return ""
+		},
 		Sources: func(flags []config.Flag) config.Sources {
 			return config.Sources{Flags: flags, Env: env, WorkDir: home, Home: home}
 		},

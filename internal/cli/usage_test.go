@@ -1,6 +1,8 @@
 package cli_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -161,4 +163,41 @@ func TestEveryValueHasAKindForCompletion(t *testing.T) {
 			t.Errorf("%s: nothing says what completes its arguments %q", cmd.CommandPath(), command.Arguments(cmd))
 		}
 	})
+}
+
+// Who asks for JSON has errors as JSON too, however early they come, and each says what
+// kind of mistake it was.
+func TestErrorsAreJSONHoweverEarlyTheyCome(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"bad.csv": "referId,rawTrackingNumber\nA,\n", "typo.yaml": "colour: red\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := "WAYBILL_STORE=" + filepath.Join(dir, "s.db")
+	for _, tt := range []struct{ line, reason string }{
+		{"show --bogus", "arguments"},
+		{"shwo A1", "arguments"},
+		{"runs lst", "arguments"},
+		{"show A1 --timeout soon", "arguments"},
+		{"check " + filepath.Join(dir, "bad.csv"), "input"},
+		{"show A1 --config " + filepath.Join(dir, "typo.yaml"), "setting"},
+		{"show A1", "setting"}, // base_url is missing
+	} {
+		for _, ask := range []struct {
+			env  []string
+			line string
+		}{
+			{[]string{"WAYBILL_OUTPUT=json"}, tt.line},
+			{[]string{"WAYBILL_OUTPUT=jsonl"}, tt.line},
+			{nil, tt.line + " --jq ."},
+			{nil, "--jq=. " + tt.line},
+			{nil, tt.line + " -qo json"},
+		} {
+			code, _, stderr := run(t, append(ask.env, store), strings.Fields(ask.line)...)
+			if want := `{"type":"error","code":"usage","reason":"` + tt.reason + `",`; code != command.Usage || !strings.Contains(stderr, want) {
+				t.Errorf("%v %s: %d %s; want %s", ask.env, ask.line, code, stderr, want)
+			}
+		}
+	}
 }

@@ -17,7 +17,7 @@ import (
 func (d Delivery) Capture() webhook.Capture {
 	return webhook.Capture{
 		Sample: webhook.Sample{Request: d.Request(), At: d.ReceivedAt},
-		From:   d.RemoteAddr, Delivery: d.ID(), Verified: string(d.Verified),
+		From:   d.RemoteAddr, ID: d.ID(), Delivery: d.Seq, Verified: string(d.Verified),
 	}
 }
 

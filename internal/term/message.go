@@ -18,6 +18,7 @@ const maxValue = 60
 // Failure is what a user is told when something went wrong. Texts may be foreign.
 type Failure struct {
 	Code       string        // a word of the table of exit statuses
+	Reason     string        // a word that tells causes of one code apart; empty for none
 	Label      string        // what stands before Message in place of the program's name; empty for that
 	Message    string        // may have several lines
 	Hint       string        // what to do about it; empty for none
@@ -47,6 +48,7 @@ type Issue struct {
 type message struct {
 	Type              string  `json:"type"`
 	Code              string  `json:"code,omitempty"`
+	Reason            string  `json:"reason,omitempty"`
 	Message           string  `json:"message,omitempty"`
 	Hint              string  `json:"hint,omitempty"`
 	NextCommand       string  `json:"nextCommand,omitempty"`
@@ -114,7 +116,7 @@ func (t *IO) report(kind string, style Style, label string, f Failure) {
 			f.Errors = append([]Issue{*f.Place}, f.Errors...)
 		}
 		t.object(message{
-			Type: kind, Code: f.Code, Message: strings.TrimPrefix(f.Label+" "+f.Message, " "), Hint: f.Hint, NextCommand: f.Next,
+			Type: kind, Code: f.Code, Reason: f.Reason, Message: strings.TrimPrefix(f.Label+" "+f.Message, " "), Hint: f.Hint, NextCommand: f.Next,
 			HTTPStatus: f.HTTPStatus, RetryAfterSeconds: wholeSeconds(f.RetryAfter),
 			Errors: f.Errors, ErrorsOmitted: f.More,
 		})

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -28,12 +29,14 @@ type Capture struct {
 	From string // address of the sender, empty if not told
 
 	// Claims of the writer. Readers do not trust them.
-	Delivery string // its name in the store it comes from
+	ID       string // its name in the store it comes from
+	Delivery int64  // its number there
 	Verified string
 }
 
 type captureJSON struct {
-	Delivery    string          `json:"delivery,omitempty"`
+	ID          string          `json:"id,omitempty"`
+	Delivery    json.RawMessage `json:"delivery,omitempty"` // a number; a text in older exports
 	ReceivedAt  time.Time       `json:"receivedAt,omitzero"`
 	From        string          `json:"from,omitempty"`
 	Verified    string          `json:"verified,omitempty"`
@@ -65,7 +68,10 @@ var (
 // MarshalJSON implements [json.Marshaler].
 func (c Capture) MarshalJSON() ([]byte, error) {
 	j := captureJSON{
-		Delivery: c.Delivery, ReceivedAt: c.At.UTC(), From: strings.ToValidUTF8(c.From, "\ufffd"), Verified: c.Verified, Method: c.Method,
+		ID: c.ID, ReceivedAt: c.At.UTC(), From: strings.ToValidUTF8(c.From, "\ufffd"), Verified: c.Verified, Method: c.Method,
+	}
+	if c.Delivery != 0 {
+		j.Delivery = strconv.AppendInt(nil, c.Delivery, 10)
 	}
 	j.Path, j.PathBase64 = textOrBytes(c.Path)
 	j.Query, j.QueryBase64 = textOrBytes(c.RawQuery)
@@ -114,8 +120,9 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 			Request: Request{Method: j.Method, Path: j.Path + string(j.PathBase64), RawQuery: j.Query + string(j.QueryBase64), Body: j.BodyBase64},
 			At:      j.ReceivedAt,
 		},
-		Delivery: j.Delivery, From: j.From, Verified: j.Verified,
+		ID: j.ID, From: j.From, Verified: j.Verified,
 	}
+	c.Delivery, _ = strconv.ParseInt(string(j.Delivery), 10, 64) // nothing depends on it
 	if c.Method == "" {
 		c.Method = "POST"
 	}

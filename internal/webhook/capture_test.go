@@ -23,7 +23,7 @@ func TestCaptureIsReadAsItWasWritten(t *testing.T) {
 		{Method: "POST", Path: "/\xff", RawQuery: "\xfe", Header: []webhook.Field{{Name: "X", Value: "M\xfcller"}}, Body: []byte("\x00\xff")},
 		{Method: "POST", Path: "/", Body: bytes.Repeat([]byte{1, 2, 0x1b}, 1000)},
 	} {
-		want := webhook.Capture{Sample: webhook.Sample{Request: r, At: at}, From: "[::1]:7", Delivery: "12", Verified: "yes"}
+		want := webhook.Capture{Sample: webhook.Sample{Request: r, At: at}, From: "[::1]:7", ID: "refused:12", Delivery: 12, Verified: "yes"}
 		line, err := json.Marshal(want)
 		if err != nil {
 			t.Fatal(err)

@@ -104,7 +104,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	}
 	text := command.Plural(judged.Read, "row") + ": " + counts(report)
 	if wrong > 0 {
-		return &command.ExitError{Code: command.Usage, Err: foundError(text), Hint: "fix the file or the export, then check it again"}
+		return &command.ExitError{Code: command.Usage, Err: &command.UsageError{Err: foundError(text), Reason: command.ReasonInput}, Hint: "fix the file or the export, then check it again"}
 	}
 	call.IO.Note("%s", text)
 	return nil

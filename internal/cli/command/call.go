@@ -184,38 +184,25 @@ func (f *Factory) configure(cmd *cobra.Command, c config.Config) error {
 	})
 }
 
-// Preconfigure finds --output and --color in a command line that is not parsed yet,
-// so that errors of parsing it have the form asked for.
+// Preconfigure finds what says how errors look in a command line that is not parsed yet,
+// and in the environment, so that errors of parsing it have the form asked for.
 func (f *Factory) Preconfigure(args []string) {
 	for _, name := range []string{"WAYBILL_API_KEY", "WAYBILL_WEBHOOK_SECRET", "PGPASSWORD"} {
 		f.App.IO.Hide(f.App.Getenv(name)) // one may be typed in the wrong place
 	}
-	o := term.Options{Color: "auto"}
-	setColor := func(value string) {
-		if value == "always" || value == "never" {
-			o.Color = value
-		}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true
+	output := flags.StringP("output", "o", f.App.Getenv(config.EnvPrefix+"OUTPUT"), "")
+	color := flags.String("color", f.App.Getenv(config.EnvPrefix+"COLOR"), "")
+	jq := flags.String("jq", "", "")
+	asJSON := flags.Bool("json", false, "")
+	for name, letter := range map[string]string{"help": "h", "quiet": "q", "verbose": "v"} {
+		flags.BoolP(name, letter, false, "") // may stand before -o in one word
 	}
-	setColor(f.App.Getenv(config.EnvPrefix + "COLOR"))
-	for i, arg := range args {
-		if arg == "--" {
-			break
-		}
-		value, inline := strings.CutPrefix(arg, "--output=")
-		if short, ok := strings.CutPrefix(arg, "-o"); ok && !inline {
-			value = strings.TrimPrefix(short, "=")
-		}
-		if (arg == "-o" || arg == "--output") && i+1 < len(args) {
-			value = args[i+1]
-		}
-		if machine(value) || arg == "--json" || arg == "--json=true" {
-			o.JSON = true
-		}
-		if arg == "--color" && i+1 < len(args) {
-			setColor(args[i+1])
-		} else if color, ok := strings.CutPrefix(arg, "--color="); ok {
-			setColor(color)
-		}
+	_ = flags.Parse(args) // what is wrong is told once all flags are known
+	o := term.Options{Color: "auto", JSON: machine(*output) || *asJSON || *jq != ""}
+	if *color == "always" || *color == "never" {
+		o.Color = *color
 	}
 	_ = f.App.IO.Configure(o) // the fixed options above are valid
 }

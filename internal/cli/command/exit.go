@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +67,7 @@ func Codes() []CodeInfo {
 		{Pending, "pending", "timed out while processing, or before the condition was met"},
 		{Unverified, "unverified", "a signature did not verify, or no signature scheme was found"},
 		{Store, "store", "problem with the store or a disk (unreachable, locked, too new, full)"},
-		{Unreachable, "unreachable", "no connection; repeating is safe"},
+		{Unreachable, "unreachable", "no connection, or the service unavailable (429, 5xx) for as long as was tried; repeating is safe"},
 		{Interrupted, "interrupted", "SIGINT, after state was saved (the first lets running requests finish, the second stops at once)"},
 		{Terminated, "interrupted", "SIGTERM, in the same way"},
 	}
@@ -125,10 +126,22 @@ func (e *SignalError) Code() Code {
 	return Interrupted
 }
 
+// Reason tells causes of one exit status apart: `reason` of an error in JSON.
+type Reason string
+
+// The reasons.
+const (
+	ReasonArguments Reason = "arguments" // an unknown command or flag, or a wrong argument
+	ReasonInput     Reason = "input"     // bad rows, or a file that can't be read as rows
+	ReasonSetting   Reason = "setting"   // a setting that is missing, unknown or wrong
+	ReasonExists    Reason = "exists"    // what would be made is there already
+)
+
 // UsageError is an error of the command line, the settings or the input.
 type UsageError struct {
-	Err  error
-	Hint string
+	Err    error
+	Hint   string
+	Reason Reason // empty for ReasonArguments
 }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
@@ -137,6 +150,11 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // Usagef returns a UsageError with a hint, which may be empty.
 func Usagef(hint, format string, args ...any) error {
 	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint}
+}
+
+// Existsf is [Usagef] for what is there already.
+func Existsf(hint, format string, args ...any) error {
+	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint, Reason: ReasonExists}
 }
 
 // ExitError is an error that knows its exit status.
@@ -179,8 +197,9 @@ type exitRule struct {
 	hint  string // for errors that bring none of their own
 }
 
-// exitRules is read from the top; the first match decides. Its order is the one in
-// which causes win where several apply.
+// exitRules is read from the top; the first match decides. Codes that [Precedence]
+// has stand in its order. An error that brings its own code is known to wrap no worse
+// one than those above it.
 func exitRules() []exitRule {
 	return []exitRule{
 		{As[*store.Error], Store, ""},
@@ -193,17 +212,22 @@ func exitRules() []exitRule {
 		{As[*keyring.Error], Auth, ""},
 		{is(tracking.ErrUnauthorized), Auth, "check the API key: WAYBILL_API_KEY, api_key_file, or the portal under Settings, API & Webhooks"},
 		{As[*UsageError], Usage, ""},
-		{is(term.ErrNoAnswer), Usage, "answer the question, or run the command with --help for flags that take its place"},
 		{As[issuer], Usage, ""},
-		{As[*config.KeyError], Usage, ""},
-		{As[*webhook.SchemeError], Usage, "`waybill help environment` lists the fields of a scheme"},
 		{inputError, Usage, ""},
+		{As[*config.KeyError], Usage, ""},
+		{is(term.ErrNoAnswer), Usage, "answer the question, or run the command with --help for flags that take its place"},
+		{As[*webhook.SchemeError], Usage, "`waybill help environment` lists the fields of a scheme"},
+		{As[*intake.OptionError], Usage, ""},
 		{is(render.ErrSheetFull), Usage, "use -o csv or -o jsonl, or filters for fewer rows"},
 		{invalidJQ, Usage, "see the jq manual: https://jqlang.org/manual"},
 		{As[*ExitError], Failed, ""}, // brings its own code
+		{is(tracking.ErrUndecided), Unknown, "see the response with -o json; the setting query.absent says which responses mean \"not found\""},
+		{As[*query.OtherError], Unknown, "see the response with -o json; nothing was recorded"},
+		{As[*api.AnswerError], Unknown, "print the response with --debug; check base_url"},
+		{As[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
+		{unavailable, Unreachable, "the service has problems; try again later"},
 		{As[*PartialError], Partial, ""},
-		{waitedUnreachable, Unreachable, "check the network, base_url and proxy; repeating is safe"},
-		{is(ErrTimeUp), Pending, ""},
+		{is(query.ErrInError), Partial, "`waybill list --status error` lists such trackings; `waybill show REF -o json` has the whole error"},
 		{is(ledger.ErrNoRun), NotFound, "list runs with `waybill runs list`"},
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
 		{is(replay.ErrNoRefused), NotFound, "`waybill events list --refused` shows refused deliveries"},
@@ -213,14 +237,9 @@ func exitRules() []exitRule {
 		{is(ledger.ErrErased), NotFound, "its data was erased with `waybill store erase`; the service was not asked"},
 		{is(tracking.ErrAbsent), NotFound, "check the REF; list created trackings with `waybill list`"},
 		{is(query.ErrRejected), Refused, "write rejected rows to a CSV with `waybill runs rows ID --state rejected -o csv`, fix them, and create that file"},
-		{is(query.ErrInError), Partial, "`waybill list --status error` lists such trackings; `waybill show REF -o json` has the whole error"},
-		{is(query.ErrNotSent), Pending, "find its run with `waybill runs list`, send it with `waybill runs resume ID`"},
-		{is(tracking.ErrUndecided), Unknown, "see the response with -o json; the setting query.absent says which responses mean \"not found\""},
-		{As[*query.OtherError], Unknown, "see the response with -o json; nothing was recorded"},
-		{As[*api.AnswerError], Unknown, "print the response with --debug; check base_url"},
-		{As[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
-		{temporary, Unreachable, "the service has problems; try again later"},
 		{As[*api.StatusError], Refused, ""},
+		{is(ErrTimeUp), Pending, ""},
+		{is(query.ErrNotSent), Pending, "find its run with `waybill runs list`, send it with `waybill runs resume ID`"},
 		{is(syscall.EADDRINUSE), Failed, "stop the program that uses this address, or pass another --addr (port 0 uses a free port)"},
 		{cannotListen, Failed, "pass an --addr of this computer, such as 127.0.0.1:0, with a port of 1024 or higher (0 uses a free port)"},
 		{is(context.Canceled), Interrupted, ""},
@@ -242,7 +261,7 @@ func terminated(err error) bool {
 }
 
 func inputError(err error) bool {
-	return As[*intake.FileError](err) || As[*intake.OptionError](err) || As[*intake.ColumnError](err) ||
+	return As[*intake.FileError](err) || As[*intake.ColumnError](err) ||
 		As[*intake.MixError](err) || As[*intake.WorkbookError](err) || errors.Is(err, intake.ErrNoRows)
 }
 
@@ -251,7 +270,7 @@ func invalidJQ(err error) bool {
 	return errors.As(err, &e) && !e.Running
 }
 
-func temporary(err error) bool {
+func unavailable(err error) bool {
 	var status *api.StatusError
 	return errors.As(err, &status) && (status.Temporary() || status.Status >= 500)
 }
@@ -259,10 +278,6 @@ func temporary(err error) bool {
 func cannotListen(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "listen"
-}
-
-func waitedUnreachable(err error) bool {
-	return errors.Is(err, ErrTimeUp) && As[*api.ConnectError](err)
 }
 
 // CodeAndHint returns the exit status of an error, and a hint what to do about it.
@@ -284,6 +299,25 @@ func CodeAndHint(err error) (Code, string) {
 		return code, hint
 	}
 	return Failed, ""
+}
+
+// reasonOf tells causes of a usage error apart, and a key that is missing from one that
+// was refused. It is empty for others.
+func reasonOf(err error, code Code) Reason {
+	usage, setting := (*UsageError)(nil), (*config.KeyError)(nil)
+	switch {
+	case errors.Is(err, config.ErrNoAPIKey):
+		return ReasonSetting
+	case code != Usage:
+		return ""
+	case As[issuer](err), inputError(err), errors.Is(err, ledger.ErrText):
+		return ReasonInput
+	case errors.As(err, &setting) && setting.Origin.Level != config.FromFlag, As[*webhook.SchemeError](err):
+		return ReasonSetting
+	case errors.As(err, &usage):
+		return cmp.Or(usage.Reason, ReasonArguments)
+	}
+	return ReasonArguments
 }
 
 // HintOf returns the hint an error brings with it.

@@ -276,7 +276,7 @@ func isPage(path string) bool {
 // RefuseExisting returns an error if there is something at the path.
 func RefuseExisting(path string) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return Usagef("use another file, or remove that one", "%s exists", path)
+		return Existsf("use another file, or remove that one", "%s exists", path)
 	}
 	return nil
 }

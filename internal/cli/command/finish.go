@@ -35,7 +35,7 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 	if errors.Is(err, term.ErrClosed) && code == Failed {
 		return OK // the reader went away, and nothing else is wrong
 	}
-	failure := term.Failure{Code: code.Word(), Message: message, Hint: hint, Next: nextOf(err), Place: placeOf(err)}
+	failure := term.Failure{Code: code.Word(), Reason: string(reasonOf(err, code)), Message: message, Hint: hint, Next: nextOf(err), Place: placeOf(err)}
 	if rest, ok := strings.CutPrefix(failure.Message, ErrTimeUp.Error()+": "); ok {
 		failure.Label, failure.Message = "Timed out:", rest
 	}

@@ -113,6 +113,21 @@ func TestWorstFollowsThePrecedence(t *testing.T) {
 	}
 }
 
+// There is one order: that of the rules is that of Precedence.
+func TestExitRulesStandInTheOrderOfPrecedence(t *testing.T) {
+	last := 0
+	for _, r := range exitRules() {
+		at := slices.Index(Precedence(), r.code)
+		if at < 0 || r.code == Terminated || r.match(context.Canceled) {
+			continue
+		}
+		if at < last {
+			t.Errorf("a rule for %d stands behind one for %d", r.code, Precedence()[last])
+		}
+		last = at
+	}
+}
+
 // Of a command that a signal ended, only what else happened is reported.
 func TestFinishAfterASignal(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/replay"
@@ -152,7 +153,9 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if !k.several {
 		c.IO.Note("Replaying to %s", targets[0].Show())
 	}
-	k.fill = func(j *Sent, i int) { j.Delivery, j.Attempt = items[i].ID, items[i].Attempt+1+j.Copy }
+	k.fill = func(j *Sent, i int) {
+		j.DeliveryName, j.Attempt = view.NewDeliveryName(items[i].ID), items[i].Attempt+1+j.Copy
+	}
 	if !o.Corrupt {
 		k.settle = func(res forward.Result) error { return sender.Settle(ctx, res) }
 	}

@@ -304,18 +304,18 @@ func (g *Signer) usageError(err error) error {
 
 // Sent is one sending in our output.
 type Sent struct {
-	Type           string  `json:"type"`               // replay or send
-	Delivery       string  `json:"delivery,omitempty"` // of replay: as IDs are written
-	Attempt        int     `json:"attempt,omitempty"`  // of replay
-	EventID        string  `json:"eventId,omitempty"`  // of send: the first event's
-	Copy           int     `json:"copy"`               // above 0: sent before, by --duplicate
-	Target         string  `json:"target"`             // without its query
-	Status         int     `json:"status"`             // 0 if no answer came
-	Expected       bool    `json:"expected"`
-	ElapsedSeconds float64 `json:"elapsedSeconds"`
-	Problem        string  `json:"problem,omitempty"`
-	Location       string  `json:"location,omitempty"` // of a redirect, which was not followed
-	Reply          string  `json:"reply"`              // start of the answer
+	Type              string  `json:"type"` // replay or send
+	view.DeliveryName         // of replay
+	Attempt           int     `json:"attempt,omitempty"` // of replay
+	EventID           string  `json:"eventId,omitempty"` // of send: the first event's
+	Copy              int     `json:"copy"`              // above 0: sent before, by --duplicate
+	Target            string  `json:"target"`            // without its query
+	Status            int     `json:"status"`            // 0 if no answer came
+	Expected          bool    `json:"expected"`
+	ElapsedSeconds    float64 `json:"elapsedSeconds"`
+	Problem           string  `json:"problem,omitempty"`
+	Location          string  `json:"location,omitempty"` // of a redirect, which was not followed
+	Reply             string  `json:"reply"`              // start of the answer
 }
 
 type sendingSummaryJSON struct {
@@ -328,7 +328,7 @@ type sendingSummaryJSON struct {
 
 func sentColumns() []command.Column[Sent] {
 	return []command.Column[Sent]{
-		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j Sent) string { return j.Delivery + j.EventID }},
+		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j Sent) string { return j.ID + j.EventID }},
 		{Column: render.Column{Name: "COPY", Right: true}, Cell: func(j Sent) string { return fmt.Sprint(j.Copy) }},
 		{Column: render.Column{Name: "TARGET"}, Cell: func(j Sent) string { return j.Target }},
 		{Column: render.Column{Name: "STATUS", Right: true}, Cell: func(j Sent) string { return fmt.Sprint(j.Status) }},

@@ -141,7 +141,7 @@ func (p *Page) send(r *http.Request) (any, error) {
 	j := sentJSON{Sent: events.NewSent(kind, res), Signed: signer != nil, Synthetic: o.Body != nil || d.IsSynthetic(), Notes: notes}
 	j.Target = t.Show()
 	if o.Body == nil {
-		j.Delivery, j.Attempt = d.ID(), item.Attempt+1
+		j.DeliveryName, j.Attempt = view.NewDeliveryName(d.ID()), item.Attempt+1
 		if err := sender.Settle(r.Context(), res); err != nil {
 			j.Notes = append(j.Notes, "the result could not be stored: "+p.explain(err).Message)
 		} else {

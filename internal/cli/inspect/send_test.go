@@ -46,7 +46,7 @@ func TestSendAgain(t *testing.T) {
 
 	j := k.sent("1", `{"target":"1"}`)
 	got := <-e.got
-	if j.Type != "replay" || j.Delivery != "1" || j.Attempt != 2 || j.Status != 202 || !j.Expected || j.Reply != "thanks" || j.Problem != "" || j.Signed || j.Synthetic || j.Settled || j.Target != e.URL+"/hook" || len(j.Notes) > 0 {
+	if j.Type != "replay" || j.ID != "1" || j.Attempt != 2 || j.Status != 202 || !j.Expected || j.Reply != "thanks" || j.Problem != "" || j.Signed || j.Synthetic || j.Settled || j.Target != e.URL+"/hook" || len(j.Notes) > 0 {
 		t.Errorf("result %+v", j)
 	}
 	if got.body != body || got.uri != "/hook?own=1&q=1" || got.Get("X-Kept") != "1" || got.Get("Authorization") != "" || got.Get("X-Secret-Copy") != "" || got.Get(forward.HeaderSeq) != "1" || got.Get(forward.HeaderAttempt) != "2" ||
@@ -106,7 +106,7 @@ func TestSendEdited(t *testing.T) {
 			t.Fatal(err)
 		}
 		j, got := k.sent("1", `{"target":"1","body":`+string(text)+`}`), <-e.got
-		if j.Type != "send" || !j.Synthetic || !j.Signed || j.Delivery != "" || (len(j.Notes) == 0) != json.Valid([]byte(body)) {
+		if j.Type != "send" || !j.Synthetic || !j.Signed || j.ID != "" || (len(j.Notes) == 0) != json.Valid([]byte(body)) {
 			t.Errorf("result %+v", j)
 		}
 		if got.body != body || got.Get(inbox.HeaderSynthetic) != "1" || got.Get(forward.HeaderSeq) != "" || got.Get(forward.HeaderAttempt) != "" || got.Get("X-Kept") != "1" || got.uri != "/in" {
@@ -330,7 +330,7 @@ func TestSendRefusedDelivery(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	if j, got := k.sent("refused:1", `{"target":"1"}`), <-e.got; strings.Join(j.Notes, "; ") != "not verified: delivery refused:1" || j.Delivery != "refused:1" || got.body != "<html>" || got.Get(forward.HeaderSeq) != "" {
+	if j, got := k.sent("refused:1", `{"target":"1"}`), <-e.got; strings.Join(j.Notes, "; ") != "not verified: delivery refused:1" || j.ID != "refused:1" || got.body != "<html>" || got.Get(forward.HeaderSeq) != "" {
 		t.Errorf("%+v, %+v", j, got)
 	}
 }

@@ -123,7 +123,7 @@ func (p *Page) tracking(r *http.Request) (any, error) {
 		Events: []eventJSON{}, MoreEvents: s.Cut, ReadAt: at.UTC(),
 	}
 	for _, t := range s.Trackings {
-		j.Trackings = append(j.Trackings, p.part(names, s.Result, t, at))
+		j.Trackings = append(j.Trackings, p.part(names, s, t, at))
 	}
 	for _, e := range s.Events {
 		j.Events = append(j.Events, newEventJSON(names, e))
@@ -138,12 +138,12 @@ func newEventJSON(n view.StatusNames, e inbox.Event) eventJSON {
 	}
 }
 
-func (p *Page) part(n view.StatusNames, res query.Result, t query.Tracking, now time.Time) partJSON {
+func (p *Page) part(n view.StatusNames, s *track.Stored, t query.Tracking, now time.Time) partJSON {
 	j := partJSON{
-		Tracking: n.Tracking(t), StatusText: n.PhaseName(t), Tone: view.Tone(n.PhaseStyle(t)),
+		Tracking: n.Tracking(view.Line{Tracking: t, Row: s.Target.RowOf(t)}), StatusText: n.PhaseName(t), Tone: view.Tone(n.PhaseStyle(t)),
 		Header: []fieldJSON{}, Timeline: []stopJSON{}, Commands: p.commands(t),
 	}
-	for _, f := range track.Header(n, res, t) {
+	for _, f := range track.Header(n, s.Result, t) {
 		j.Header = append(j.Header, fieldJSON{f.Name, f.Value})
 	}
 	if d := t.Transit(); d > 0 {

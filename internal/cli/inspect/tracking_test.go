@@ -282,7 +282,7 @@ func TestATrackingHasItsEventsAndWhatCannotBeRight(t *testing.T) {
 		t.Errorf("a number of which nothing is known: %v", got)
 	}
 	s.receive(inbox.No, "e4", "UNSEEN1", "FORGED")
-	if _, got = s.get("/tracking?trackingNumber=UNSEEN1"); len(array(got, "events")) != 1 || array(got, "trackings")[0]["state"] != "undecided" {
+	if _, got = s.get("/tracking?trackingNumber=UNSEEN1"); len(array(got, "events")) != 1 || array(got, "trackings")[0]["phase"] != "undecided" {
 		t.Errorf("a number with an unverified event alone: %v", got)
 	}
 }

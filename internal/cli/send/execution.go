@@ -76,7 +76,7 @@ func (k *Execution) execute(ctx context.Context) error {
 	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Known != nil {
 		next := k.next() + " --check-first"
 		return &command.ExitError{
-			Code: command.Usage, Err: fmt.Errorf("%w: nothing was sent", stop), Next: next,
+			Code: command.Usage, Err: command.Existsf("", "%w: nothing was sent", stop), Next: next,
 			Hint: "`" + next + "` checks every row with the service and sends only new ones; or use the store that sent it with --store",
 		}
 	}

@@ -175,7 +175,7 @@ func (s *answers) agreed(ctx context.Context, changes []config.Change, overwritt
 	case !overwritten:
 		return true, nil
 	case !s.c.IO.Interactive():
-		return false, command.Usagef("pass --force to change them, or --profile NAME to add a profile", "nothing was written: %s has other values already", s.draft.Path)
+		return false, command.Existsf("pass --force to change them, or --profile NAME to add a profile", "nothing was written: %s has other values already", s.draft.Path)
 	}
 	ok, err := s.c.IO.Confirm(ctx, "Write these changes?")
 	if err == nil && !ok {

@@ -102,7 +102,7 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 func (j promotionJSON) failure(c *command.Call) error {
 	switch {
 	case len(j.Failing) > 0:
-		return unverified("find out why with `waybill signature explain ID`", c.CommandLine("signature", "explain", j.Failing[0].Delivery),
+		return unverified("find out why with `waybill signature explain ID`", c.CommandLine("signature", "explain", j.Failing[0].ID),
 			"not promoted: %d of the last %s did not verify", len(j.Failing), command.Plural(j.Checked, "delivery"))
 	case j.Checked < webhook.MinLearnBodies:
 		return unverified("wait for more deliveries", "", "not promoted: %s verified, at least %d needed", command.Plural(j.Checked, "delivery"), webhook.MinLearnBodies)
@@ -134,7 +134,7 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, re
 	c := l.Candidates[0]
 	settings := c.Scheme.WithDefaults()
 	if old, ok := call.Config.Webhook.Schemes[o.Pin]; ok && old.WithDefaults() != settings {
-		return command.Usagef("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first", "another scheme named %q is already configured", o.Pin)
+		return command.Existsf("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first", "another scheme named %q is already configured", o.Pin)
 	}
 	changes := []config.Change{
 		{Key: "webhook.schemes." + o.Pin, Value: settings},

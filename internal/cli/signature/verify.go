@@ -22,7 +22,7 @@ import (
 
 // Verdict is the result of verifying one delivery, in our output.
 type Verdict struct {
-	Delivery          string         `json:"delivery"` // as IDs are written; empty if it is not of the store
+	view.DeliveryName
 	ReceivedAt        *time.Time     `json:"receivedAt"`
 	Verified          bool           `json:"verified"`
 	Reason            webhook.Reason `json:"reason"`
@@ -37,7 +37,7 @@ type Verdict struct {
 // NewVerdict returns the verdict on a delivery, by a scheme of that name.
 func NewVerdict(name, scheme string, d webhook.Sample, v webhook.Verdict) Verdict {
 	j := Verdict{
-		Delivery: name, ReceivedAt: view.TimeOrNull(d.At), Synthetic: inbox.Delivery{Header: d.Header}.IsSynthetic(), Verified: v.OK, Reason: v.Reason, Scheme: scheme, Secret: v.SecretName,
+		DeliveryName: view.NewDeliveryName(name), ReceivedAt: view.TimeOrNull(d.At), Synthetic: inbox.Delivery{Header: d.Header}.IsSynthetic(), Verified: v.OK, Reason: v.Reason, Scheme: scheme, Secret: v.SecretName,
 		BodyAuthenticated: v.BodyAuthenticated, Timestamp: view.TimeOrNull(v.Timestamp),
 	}
 	if j.Timestamp != nil {
@@ -124,7 +124,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	hint, next := "find out why with `waybill signature explain`", ""
 	if o.From != "" {
 		hint = "import them with `waybill events import`; then find out why with `waybill signature explain ID`"
-	} else if id := failed[0].Delivery; id != "" {
+	} else if id := failed[0].ID; id != "" {
 		next = c.CommandLineWith([]string{"scheme", "secret-from"}, "signature", "explain", id)
 	}
 	return unverified(hint, next, "%d of %s did not verify", len(failed), command.Plural(len(all), "delivery"))
@@ -169,7 +169,7 @@ func printVerdicts(c *command.Call, all []Verdict, single bool) error {
 
 func verdictColumns() []command.Column[Verdict] {
 	return []command.Column[Verdict]{
-		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j Verdict) string { return j.Delivery }},
+		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j Verdict) string { return j.ID }},
 		{Column: render.Column{Name: "RECEIVED", Rank: 1}, Time: func(j Verdict) time.Time {
 			if j.ReceivedAt == nil {
 				return time.Time{}
@@ -310,7 +310,7 @@ func printExplanation(c *command.Call, j Explanation, fits *webhook.Scheme) erro
 		return c.Out.Object(j)
 	}
 	fields := []render.Field{
-		{Name: "Delivery", Value: j.Delivery},
+		{Name: "Delivery", Value: j.ID},
 		{Name: "Verified", Value: j.words()},
 		{Name: "Scheme", Value: j.Scheme},
 		{Name: "Secret", Value: j.Secret},

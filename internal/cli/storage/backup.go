@@ -145,7 +145,7 @@ func checkTarget(file, path string, force bool) error {
 	case isFile(path, info):
 		return command.Usagef("use another file", "%s is the store itself", file)
 	case !force:
-		return command.Usagef("use another file, or --force to replace it", "%s exists", file)
+		return command.Existsf("use another file, or --force to replace it", "%s exists", file)
 	}
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
 		if _, err := os.Lstat(target + suffix); !errors.Is(err, fs.ErrNotExist) {

@@ -148,11 +148,11 @@ func (a *asking) exitError(stop error, text func(error) string, next string) err
 	cause := stop
 	if stop != nil {
 		e.Err, e.Next = &stopError{text(stop), stop}, next
-		if errors.Is(stop, command.ErrTimeUp) && a.tally.trouble != nil {
-			cause = a.tally.trouble
+		if errors.Is(stop, command.ErrTimeUp) {
+			cause = cmp.Or(a.tally.unanswered(), stop)
 		}
 	}
-	e.Code = command.Worst(codeOf(stop), codeOf(cause), codeOf(failed))
+	e.Code = command.Worst(append(a.tally.codes, codeOf(failed), codeOf(stop), codeOf(cause))...)
 	if _, e.Hint = command.CodeAndHint(cause); e.Hint == "" {
 		a.advise(e)
 	}
@@ -294,6 +294,7 @@ type tally struct {
 	codes    []command.Code
 	trouble  error  // of the last question about one that is left: no answer, or none that can be believed
 	lastErr  error  // likewise: of any kind
+	paused   int64  // of left: the service asked for a pause last
 	again    int64  // of left: they met the condition before, and were to be asked about again
 	leftRef  string // one that is left
 
@@ -322,10 +323,11 @@ func (t *tally) add(e query.Ending, allowMissing bool) {
 		if errors.Is(err, query.ErrNotAsked) {
 			t.notAsked++
 		}
-		if query.Troubled(err) {
-			t.trouble = err
-		}
-		if query.Troubled(err) || query.Temporary(err) {
+		switch {
+		case query.Troubled(err):
+			t.trouble, t.lastErr = err, err
+		case query.Temporary(err):
+			t.paused++
 			t.lastErr = err
 		}
 	case allowMissing && errors.Is(err, tracking.ErrAbsent): // no failure
@@ -353,6 +355,15 @@ func (t *tally) fail(e query.Ending) {
 	if code, _ := command.CodeAndHint(res.Err); !slices.Contains(t.codes, code) {
 		t.codes = append(t.codes, code)
 	}
+}
+
+// unanswered is why what is left was not answered last: trouble, or a pause that the service
+// asked for about all of it. It is nil if there was an answer.
+func (t *tally) unanswered() error {
+	if t.trouble == nil && t.paused > 0 && t.paused+t.notAsked == t.left {
+		return t.lastErr
+	}
+	return t.trouble
 }
 
 // done reports whether an ending is what was asked for.

@@ -17,6 +17,7 @@ import (
 // service had just answered what it answered last.
 type Stored struct {
 	query.Result
+	Target *query.Target // knows the rows of the trackings
 	More   int           // trackings that were left out
 	Events []inbox.Event // of the numbers, the latest first, secrets masked
 	Cut    bool          // there are more events
@@ -52,7 +53,7 @@ func ReadStored(ctx context.Context, c *command.Call, referID, number string) (*
 		t.Chosen = []string{number}
 	}
 	t.Ref = t.Query.Ref()
-	s := &Stored{}
+	s := &Stored{Target: t}
 	if s.Result, err = c.StoredAnswers(ctx).Stored(ctx, t); err != nil {
 		return nil, err
 	}

@@ -64,7 +64,7 @@ func (p *printer) add(e query.Ending) error {
 		p.only = &e
 		return nil
 	case p.list != nil:
-		return p.list.Add(p.names.Answer(e.Result))
+		return p.list.Add(p.names.Answer(e.Result, linesOf(e)))
 	case p.rows != nil && p.keep != nil && !p.keep(e):
 		return nil
 	case p.rows != nil && p.limit > 0:
@@ -159,7 +159,7 @@ func (p *printer) printOnly(failed error) error {
 	case failed != nil && !answered(*res):
 		return nil
 	case out.Machine():
-		return out.Object(p.names.Answer(*res))
+		return out.Object(p.names.Answer(*res, linesOf(*p.only)))
 	case p.rows != nil: // one table, not two and a header
 		return errors.Join(p.rows.add(linesOf(*p.only)), p.rows.end(out))
 	case failed == nil || !absent(*res):

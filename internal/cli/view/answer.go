@@ -20,7 +20,8 @@ import (
 type Tracking struct {
 	ReferID              string            `json:"referId"`
 	TrackingNumber       string            `json:"trackingNumber"`
-	State                ledger.Phase      `json:"state"`
+	State                ledger.State      `json:"state"` // of the row; empty if not created here
+	Phase                ledger.Phase      `json:"phase"`
 	CarrierCode          string            `json:"carrierCode,omitempty"`
 	RouterID             string            `json:"routerId,omitempty"`
 	Status               json.RawMessage   `json:"status"`
@@ -90,9 +91,9 @@ type Answer struct {
 }
 
 // Tracking returns a tracking of a result.
-func (n StatusNames) Tracking(f query.Tracking) Tracking {
+func (n StatusNames) Tracking(f Line) Tracking {
 	j := Tracking{
-		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.Phase,
+		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.rowState(), Phase: f.Phase,
 		CarrierCode: f.CarrierCode, RouterID: f.RouterID, Reason: f.Reason,
 		Status: JSONOrNull(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
 		StatusName: n[tracking.FoldStatus(Unquote(f.Status))], StatusSummary: f.StatusSummary,
@@ -110,12 +111,12 @@ func (n StatusNames) Tracking(f query.Tracking) Tracking {
 	if f.Unverified != nil {
 		j.Unverified = newUnverifiedJSON(*f.Unverified)
 	}
-	j.Checkpoints, j.Anomalies = timelineJSON(f)
+	j.Checkpoints, j.Anomalies = timelineJSON(f.Tracking)
 	return j
 }
 
-// Answer returns the answer about one REF.
-func (n StatusNames) Answer(res query.Result) Answer {
+// Answer returns the answer about one REF, with a line for each tracking of the result.
+func (n StatusNames) Answer(res query.Result, lines []Line) Answer {
 	j := Answer{Ref: cmp.Or(res.Ref, res.Query.Ref()), AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []Tracking{}}
 	if len(res.Answer.Raw) > 0 {
 		j.Raw = rawJSON(res.Answer.Raw)
@@ -124,11 +125,11 @@ func (n StatusNames) Answer(res query.Result) Answer {
 		j.Message = res.Err.Error()
 	}
 	if len(res.Trackings) == 0 {
-		j.Tracking = Tracking{ReferID: res.Query.Ref(), State: query.Undecided, Checkpoints: []json.RawMessage{}}
+		j.Tracking = Tracking{ReferID: res.Query.Ref(), Phase: query.Undecided, Checkpoints: []json.RawMessage{}}
 		return j
 	}
-	j.Tracking = n.Tracking(res.Trackings[0])
-	for _, f := range res.Trackings[1:] {
+	j.Tracking = n.Tracking(lines[0])
+	for _, f := range lines[1:] {
 		j.Others = append(j.Others, n.Tracking(f))
 	}
 	return j

@@ -5,6 +5,7 @@ package view
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -155,6 +156,18 @@ func RefusedID(d inbox.Delivery) string {
 		return ""
 	}
 	return replay.Delivery{Delivery: d, Refused: true}.ID()
+}
+
+// DeliveryName is how a delivery is named in our output.
+type DeliveryName struct {
+	ID       string `json:"id,omitempty"`       // as commands take it; of a file, where it stands there
+	Delivery int64  `json:"delivery,omitempty"` // its number; 0 if it is not of the store
+}
+
+// NewDeliveryName returns the name with the number in it.
+func NewDeliveryName(id string) DeliveryName {
+	number, _ := strconv.ParseInt(strings.TrimPrefix(id, replay.RefusedPrefix), 10, 64) // a place in a file has none
+	return DeliveryName{id, number}
 }
 
 // NewRefused returns a refused delivery in the form of an event.

@@ -45,12 +45,12 @@ func (l *Line) state() string {
 	return string(l.Row.State)
 }
 
-// stateWord is state for programs.
-func (l *Line) stateWord() string {
-	if l.Row != nil && l.Row.State == NotCreated {
-		return string(NotCreated)
+// rowState is state for programs, in JSON and in CSV.
+func (l *Line) rowState() ledger.State {
+	if l.Row == nil {
+		return ""
 	}
-	return l.state()
+	return l.Row.State
 }
 
 func (l *Line) run() string {
@@ -104,7 +104,7 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		{Column: render.Column{Name: "REFERENCE", ID: true}, Cell: func(l *Line) string { return l.ReferID }},
 		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(l *Line) string { return l.Number }},
 		{Column: render.Column{Name: "CARRIER", ID: true, Rank: 4}, Cell: func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) }},
-		{Column: render.Column{Name: "STATE", Rank: 5}, Cell: (*Line).state, CSVCell: (*Line).stateWord},
+		{Column: render.Column{Name: "STATE", Rank: 5}, Cell: (*Line).state, CSVCell: func(l *Line) string { return string(l.rowState()) }},
 		{Column: render.Column{Name: "STATUS", Flex: true}, Style: style, Cell: func(l *Line) string { return phase(l.Tracking) }, Excel: func(l *Line) string { return n.PhaseName(l.Tracking) }},
 		{Column: render.Column{Name: "STATUS NUMBER", CSV: "STATUS NUMBER", Extra: true}, Cell: func(l *Line) string { return Unquote(l.Status) }},
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.LatestEvent, l.Reason) }},
