@@ -69,6 +69,32 @@ func (tb *tab) button(inside, text string) {
 	eval[any](tb, "("+find+".click(), null)")
 }
 
+// testChanges lets another process take what was refused, while the list of it is open.
+func testChanges(t *testing.T, b *browser) {
+	w := newHome(t)
+	i := w.inspects()
+	for n := range 2 {
+		body := "[" + event(1, n) + "]"
+		key := []string{signature(body), "00"}[n]
+		if n == 0 {
+			key = strings.Repeat("0", len(key))
+		}
+		if status := i.postAs("/hook", body, key); status != http.StatusUnauthorized {
+			t.Fatalf("a delivery was answered %d", status)
+		}
+	}
+	tb := b.open(t)
+	i.list(tb, "#/deliveries?refused=1&id=refused:1")
+	tb.waitRows(2, 1)
+	tb.wait(`document.querySelector(".pane").innerText.includes("signature_mismatch")`)
+	w.env = append(w.env, "WAYBILL_WEBHOOK_SCHEME=token-x", "WAYBILL_STORE="+i.store)
+	if code, _, stderr := w.run("store", "prune", "--older-than", "0s"); code != 0 {
+		t.Fatalf("prune: %d %s", code, stderr)
+	}
+	tb.wait(`document.querySelector(".empty")?.innerText.includes("No delivery was refused.")`)
+	tb.wait(`document.querySelector(".pane").innerText.includes("refused:1") && !document.querySelector(".pane").innerText.includes("signature_mismatch")`)
+}
+
 // testDelivery opens a delivery, sends it again, and sends an edited copy.
 func testDelivery(t *testing.T, b *browser) {
 	target := newApp(t)

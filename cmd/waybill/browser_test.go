@@ -52,6 +52,7 @@ var browserTests = []struct {
 	{"list", testList},
 	{"keyboard", testKeyboard},
 	{"delivery", testDelivery},
+	{"changes", testChanges},
 	{"looks", testLooks},
 	{"copy", testCopy},
 	{"send moved", testSendMoved},

@@ -150,7 +150,7 @@ type Listener struct {
 	Verify string `json:"verify"`
 }
 
-// Changes says when other processes store something.
+// Changes says when something is stored.
 type Changes interface {
 	// Watch returns a channel that holds a value when another process may have stored
 	// something since the last value was taken: a delivery, an update of trackings, or
@@ -159,6 +159,10 @@ type Changes interface {
 	// from time to time too. Once ctx has ended, no more values come. Of a store that
 	// has no such hints the channel is nil.
 	Watch(ctx context.Context) <-chan struct{}
+
+	// Revision returns a text that differs from what it was before whenever anything was
+	// stored meanwhile, by this process or another. It may differ though nothing was.
+	Revision(ctx context.Context) (string, error)
 
 	// Away reports whether the store could not be reached when that was tried last, as
 	// by what watches it. It asks nobody.

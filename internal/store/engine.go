@@ -53,6 +53,9 @@ type Engine struct {
 	// no such thing.
 	Watch func(ctx context.Context) <-chan struct{}
 
+	// Revision is for [inbox.Changes].
+	Revision func(ctx context.Context) (string, error)
+
 	// Away reports whether the last try to connect failed. Nil for a database that needs
 	// no connection.
 	Away func() bool

@@ -148,5 +148,11 @@ func (d *DB) Watch(ctx context.Context) <-chan struct{} {
 	return d.engine.Watch(ctx)
 }
 
+// Revision differs after every commit, see [inbox.Changes].
+func (d *DB) Revision(ctx context.Context) (string, error) {
+	text, err := d.engine.Revision(ctx)
+	return text, d.fail("read", err)
+}
+
 // Away reports whether the store can't be reached, see [inbox.Changes].
 func (d *DB) Away() bool { return d.engine.Away != nil && d.engine.Away() }

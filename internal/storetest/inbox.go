@@ -62,6 +62,7 @@ var inboxTests = map[string]func(*world){
 	"ReadmitsOnce":                    readmitsOnce,
 	"KnowsListenersThatLive":          knowsListenersThatLive,
 	"HintsAtChangesOfOthers":          hintsAtChangesOfOthers,
+	"RevisionFollowsEveryChange":      revisionFollowsEveryChange,
 	"SyntheticAreComparedApart":       syntheticAreComparedApart,
 	"FindsEventsByTheBeginning":       findsEventsByTheBeginning,
 }

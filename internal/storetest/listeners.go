@@ -67,3 +67,31 @@ func hintsAtChangesOfOthers(w *world) {
 	w.must(other.SettleEntry(w.Context(), claimed[0].ID, inbox.Settlement{Disposition: inbox.Sent, Now: time.Now(), Status: 200}))
 	hinted("a result")
 }
+
+// The revision differs after every change, whoever made it and whatever it is about.
+func revisionFollowsEveryChange(w *world) {
+	revision, err := w.Revision(w.Context())
+	w.must(err)
+	changed := func(what string) {
+		w.Helper()
+		now, err := w.Revision(w.Context())
+		w.must(err)
+		if now == revision {
+			w.Errorf("the revision does not show %s", what)
+		}
+		revision = now
+	}
+	w.put("["+event(uuid(1), "")+"]", inbox.Yes)
+	changed("a delivery")
+	other := w.open()
+	w.putInto(other, delivery(event(uuid(2), ""), inbox.Unknown))
+	changed("a delivery of another process")
+	sink := w.sink(&inbox.StartPosition{})
+	w.advance(sink, all)
+	changed("what waits for a target")
+	claimed, _, err := other.ClaimEntries(w.Context(), sink, 1, time.Now())
+	w.must(err)
+	changed("what is being sent")
+	w.must(other.SettleEntry(w.Context(), claimed[0].ID, inbox.Settlement{Disposition: inbox.Sent, Now: time.Now(), Status: 200}))
+	changed("a result")
+}

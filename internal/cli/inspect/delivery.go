@@ -173,15 +173,6 @@ func bodyFile(d replay.Delivery) string {
 	return name + ".bin"
 }
 
-func (p *Page) showForwarding(r *http.Request) (any, error) {
-	all := []events.Forwarding{}
-	d, err := p.find(r)
-	if err == nil && !d.Refused {
-		all, err = events.ForwardingsOf(r.Context(), d.db, d.Seq)
-	}
-	return map[string]any{"forwarding": all}, err
-}
-
 // showEvents returns some events of a delivery, from ?from=N on.
 func (p *Page) showEvents(r *http.Request) (any, error) {
 	from, err := strconv.Atoi(r.URL.Query().Get("from"))

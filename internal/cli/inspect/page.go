@@ -105,7 +105,6 @@ func (p *Page) Routes() []inspect.Route {
 		get("/deliveries/{id}", p.showDelivery),
 		get("/deliveries/{id}/body", p.downloadBody),
 		get("/deliveries/{id}/events", p.showEvents),
-		get("/deliveries/{id}/forwarding", p.showForwarding),
 		get("/deliveries/{id}/diagnosis", p.diagnose),
 		get("/deliveries/{id}/curl", p.curl),
 		get("/tracking", p.tracking),

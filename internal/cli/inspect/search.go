@@ -169,10 +169,14 @@ type streamJSON struct {
 	Rows    []rowJSON `json:"rows"`    // what came since the message before, newest first
 	More    bool      `json:"more"`    // other rows came before these: the list has them
 	Refused int64     `json:"refused"` // how many refused deliveries are kept
+
+	// Revision differs from that of the message before when the store changed: the rows
+	// that were sent until then may be others by now.
+	Revision string `json:"revision"`
 }
 
-// stream sends what is new, see [inspect.Stream]. However much comes, a message has no
-// more rows than a page shows. With a filter or a search it examines a bounded number of
+// stream sends what is new, and that something changed, see [inspect.Stream]. However
+// much comes, a message has no more rows than a page shows. With a filter or a search it examines a bounded number of
 // deliveries each time, and lags behind when more come.
 func (p *Page) stream(ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error) error {
 	m, refused, err := p.parseMatcher(r.URL.Query())
@@ -186,7 +190,7 @@ func (p *Page) stream(ctx context.Context, r *http.Request, after int64, send fu
 		if err != nil {
 			return err
 		}
-		if sent == nil || j.Last != sent.Last || j.Refused != sent.Refused {
+		if sent == nil || j.Last != sent.Last || j.Revision != sent.Revision {
 			if err := send(j.Last, "deliveries", j); err != nil {
 				return err
 			}
@@ -205,6 +209,9 @@ func (p *Page) message(ctx context.Context, m matcher, refused bool, after int64
 	j := streamJSON{Rows: []rowJSON{}}
 	db, err := p.Call.ExistingStore(ctx)
 	if err != nil || db == nil {
+		return j, err
+	}
+	if j.Revision, err = db.Changes.Revision(ctx); err != nil {
 		return j, err
 	}
 	n, err := readExtent(ctx, db, refused)

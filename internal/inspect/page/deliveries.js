@@ -2,17 +2,17 @@
 // open. The address holds the search and the open delivery.
 //
 // The module delivery.js shows the open one: show(root, {id}, session) returns
-// {close(), send?()}; send opens the dialog that sends it again.
+// {close(), refresh(), send?()}; send opens the dialog that sends it again.
 
 import {el, replace, setText, count, tabSeparated} from './dom.js';
 import {get, stream} from './api.js';
 import {VirtualList} from './virtual.js';
 import {NumberedRows, FoundRows} from './rows.js';
-import {columns, makeRow, copyCells, isUnfinished} from './deliveryrow.js';
+import {columns, makeRow, copyCells} from './deliveryrow.js';
 
 const typingPause = 300; // ms without a key before a search begins
 const openPause = 120; // ms on a row before it opens, while moving over rows
-const refreshEvery = 1000; // ms between questions for forwardings that are not finished
+const refreshEvery = 1000; // ms between questions for what is visible, while the store changes
 const mostCopied = 1000; // rows at once
 const announceEvery = 10000; // ms between announcements of what arrived
 
@@ -130,7 +130,7 @@ class Deliveries {
     replace(this.message);
     this.rows?.close();
     const handlers = {changed: (numbers) => { this.list.changed(numbers); this.renderSoon(); }};
-    if (this.params.search) {
+    if (this.params.search || this.params.refused) {
       this.rows = new FoundRows(ask, handlers, answer);
     } else {
       this.rows = new NumberedRows(ask, handlers, {first: Math.max(1, answer.first), last: answer.last});
@@ -176,7 +176,9 @@ class Deliveries {
   }
 
   arrived(data) {
-    if (typeof data.refused === 'number') this.refusedCount = data.refused;
+    this.refusedCount = data.refused;
+    this.stale ||= data.revision !== this.revision;
+    this.revision = data.revision;
     this.rows.arrive(data.rows ?? [], data.last, data.more);
     this.renderSoon();
   }
@@ -247,10 +249,9 @@ class Deliveries {
 
   statusText() {
     const {rows} = this;
-    const kind = this.params.refused ? 'refused ' : '';
-    const all = rows instanceof FoundRows
-      ? `${rows.count.toLocaleString('en-US')} found${rows.complete ? '' : `, more before ${rows.before}`}`
-      : count(rows.count, `${kind}delivery`, `${kind}deliveries`);
+    const {search, refused} = this.params;
+    let all = refused ? count(this.refusedCount ?? rows.count, 'refused delivery', 'refused deliveries') : count(rows.count, 'delivery', 'deliveries');
+    if (search) all = `${rows.count.toLocaleString('en-US')} found${rows.complete ? '' : `, more before ${rows.before}`}`;
     return this.selected > 1 ? `${all} · ${count(this.selected, 'row')} selected, Ctrl+C copies them` : all;
   }
 
@@ -272,8 +273,12 @@ class Deliveries {
     this.refreshing = true;
     try {
       await this.rows.wake();
-      await this.rows.refresh(isUnfinished);
-    } catch { /* asked again in a second */ } finally {
+      if (!this.stale) return;
+      this.stale = false;
+      await Promise.all([this.rows.refresh(), this.detail?.refresh()]);
+    } catch {
+      this.stale = true; // asked again in a second
+    } finally {
       this.refreshing = false;
     }
   }

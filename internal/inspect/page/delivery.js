@@ -6,55 +6,43 @@ import {Tree} from './jsontree.js';
 import {command, keepPlace} from './watch.js';
 import {openSend, openCurl} from './send.js';
 
-const forwardingEvery = 2000; // ms between questions while a target has not got it
 const textChunk = 64 * 1024; // characters of a body that are shown at once
 
 export function show(root, params, session) {
   const ending = new AbortController();
-  let delivery, timer;
+  let delivery;
   let wanted = false; // it is sent once it is there
 
-  async function load() {
-    replace(root, el('p', {class: 'message', role: 'status'}, 'Loading…'));
+  // refresh shows what the store has of the delivery now.
+  async function refresh() {
+    const before = delivery;
     try {
       delivery = await get(path(params.id), {}, ending.signal);
-      replace(root, page(delivery, session, send, ending.signal));
-      schedule();
-      if (wanted) send();
     } catch (error) {
-      if (!ending.signal.aborted) replace(root, session.failed(error, error.status === 404 ? null : load));
+      if (ending.signal.aborted) return;
+      if (before && error.status !== 404) throw error;
+      replace(root, session.failed(error, error.status === 404 ? null : refresh));
+      return;
     }
+    const differs = (more) => JSON.stringify({...before, ...more}) !== JSON.stringify({...delivery, ...more});
+    if (differs({forwarding: []})) keepPlace(root, () => replace(root, page(delivery, session, send, ending.signal)));
+    else if (differs()) keepPlace(root, () => root.querySelector('.targets').replaceWith(forwardings(delivery)));
+    if (wanted) send();
   }
 
   function send(edit) {
     wanted = !delivery;
-    if (delivery) openSend(delivery, session, {edit, sent: refresh});
+    if (delivery) openSend(delivery, session, {edit});
   }
 
-  async function refresh() {
-    clearTimeout(timer);
-    try {
-      delivery.forwarding = (await get(`${path(params.id)}/forwarding`, {}, ending.signal)).forwarding;
-      const old = root.querySelector('.targets');
-      const changed = forwardings(delivery);
-      if (old && old.textContent !== changed.textContent) keepPlace(root, () => old.replaceWith(changed));
-    } catch (error) {
-      if (ending.signal.aborted) return;
-    }
-    schedule();
-  }
-
-  function schedule() {
-    if (delivery.forwarding.some((f) => ['waiting', 'sending', 'unread'].includes(f.state) && !f.noListener)) timer = setTimeout(refresh, forwardingEvery);
-  }
-
-  load();
+  replace(root, el('p', {class: 'message', role: 'status'}, 'Loading…'));
+  refresh();
   return {
     title: `Delivery ${params.id}`,
+    refresh,
     send: () => send(),
     close() {
       ending.abort();
-      clearTimeout(timer);
       document.querySelector('dialog[open]')?.close();
     },
   };

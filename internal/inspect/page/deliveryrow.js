@@ -14,11 +14,6 @@ export const columns = [
   ['latest', 'Latest event'],
 ];
 
-const unfinishedStates = new Set(['unread', 'waiting', 'sending']);
-
-/** isUnfinished says whether a target has not got a delivery yet, and may get it. */
-export const isUnfinished = (row) => (row.forwarding ?? []).some((f) => unfinishedStates.has(f.state));
-
 /** verifiedWords says whether a delivery verified, or why not, and its tone. */
 export function verifiedWords(row) {
   if (row.verified === 'yes') {

@@ -24,6 +24,11 @@ export class RowCache {
     }
   }
 
+  /** keep forgets all rows but those of numbers. */
+  keep(numbers) {
+    this.#rows = new Map(numbers.filter((number) => this.#rows.has(number)).map((number) => [number, this.#rows.get(number)]));
+  }
+
   /** use keeps a row from leaving soon. */
   use(number) {
     if (this.#rows.has(number)) this.set(number, this.#rows.get(number));
@@ -58,6 +63,7 @@ export function ranges(numbers, limit = perRequest) {
 class Rows {
   #busy = false;
   #closed = false;
+  #age = 0; // how often the rows that were known may have changed
 
   // ask(params) returns a promise of an answer of /deliveries. changed(numbers) is
   // called after rows came, failed(error) after a request failed.
@@ -83,13 +89,18 @@ class Rows {
     this.wake();
   }
 
-  /** refresh asks again for visible rows for which unfinished(row) is true. */
-  refresh(unfinished) {
-    return this.#fetch(this.wanted.filter((number) => this.cache.get(number) && unfinished(this.cache.get(number))));
+  /** refresh asks again for the visible rows, and forgets the others until they are visible. */
+  refresh() {
+    this.#age++;
+    this.cache.keep(this.wanted);
+    return this.#fetch(this.wanted.filter((number) => this.cache.has(number)));
   }
 
   /** load gets those of numbers, from high to low, that are not in memory. */
   load(numbers) { return this.#fetch(numbers.filter((number) => !this.cache.has(number))); }
+
+  /** gone is called for a number that has no row, or none any more. */
+  gone() {}
 
   close() { this.#closed = true; }
 
@@ -100,7 +111,11 @@ class Rows {
   // #ask gets the rows from a number to another. Those of the numbers wanted that do
   // not come are none.
   async #ask(from, to, numbers) {
-    const {deliveries} = await this.ask({from, to});
+    let age, deliveries;
+    do {
+      age = this.#age;
+      ({deliveries} = await this.ask({from, to}));
+    } while (age !== this.#age && !this.#closed);
     if (this.#closed) return;
     const came = new Map(deliveries.map((row) => [row.delivery, row]));
     const changed = [];
@@ -109,6 +124,7 @@ class Rows {
       const row = came.get(number) ?? null;
       if (JSON.stringify(row) !== JSON.stringify(this.cache.get(number))) changed.push(number);
       this.cache.set(number, row);
+      if (!row) this.gone(number);
     }
     this.changed(changed);
   }
@@ -171,7 +187,7 @@ export class NumberedRows extends Rows {
 
 const ahead = 50; // rows that are found before they are visible
 
-/** FoundRows are the deliveries that match a filter or a search, found step by step. */
+/** FoundRows are some of the deliveries: refused ones, or those that a search finds step by step. */
 export class FoundRows extends Rows {
   #held = []; // numbers that wait
   #gaps = []; // between what arrived and what was known before: {above, before}
@@ -192,6 +208,8 @@ export class FoundRows extends Rows {
     const index = position(this.numbers, number);
     return this.numbers[index] === number ? index : -1;
   }
+
+  gone(number) { this.numbers.splice(this.indexOf(number), 1); }
 
   add(rows) {
     for (const row of rows) {

@@ -15,8 +15,8 @@ function targetField(session) {
   return {select, field: el('label', {class: 'field'}, el('span', {}, 'Target'), select)};
 }
 
-/** openSend opens the dialog that sends a delivery. sent is called after each attempt. */
-export function openSend(delivery, session, {edit, sent}) {
+/** openSend opens the dialog that sends a delivery. */
+export function openSend(delivery, session, {edit}) {
   if (document.querySelector('dialog[open]')) return;
   if (session.readOnly || session.targets.length === 0 || !delivery.body) {
     dialog('Send again', hint(session.readOnly ? 'This page is read-only.' : delivery.body ? 'Start the page with a target: waybill inspect --to 3000, or waybill listen --ui --forward-to 3000.' : 'Its bytes were pruned.'));
@@ -55,7 +55,6 @@ export function openSend(delivery, session, {edit, sent}) {
     try {
       const result = await post(`${path(delivery.id)}/send`, {target: select.value, sign: sign.checked, ...(change.checked && {body: withLineEnds(text.value, body.text)})}, ending.signal);
       outcome.prepend(el('li', {}, resultOf(result)));
-      sent();
     } catch (error) {
       if (!ending.signal.aborted) outcome.prepend(el('li', {}, session.failed(error)));
     }

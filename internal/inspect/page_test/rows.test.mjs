@@ -126,15 +126,36 @@ test('a failed request is made again later', async () => {
   assert.deepEqual([failed, rows.row(5)], [1, delivery(5)]);
 });
 
-test('only rows that are visible and not finished are asked for again', async () => {
+test('after a change visible rows are asked for again, and others once they are visible', async () => {
   const asked = [];
   let changed = [];
-  const rows = new NumberedRows(async (params) => { asked.push(params); return {deliveries: [{delivery: 3, done: true}]}; },
+  const rows = new NumberedRows(async ({from, to}) => { asked.push([from, to]); return {deliveries: down(to, from).map((n) => ({delivery: n, done: true}))}; },
     {changed: (numbers) => { changed = numbers; }}, {first: 1, last: 4});
   rows.arrive([1, 2, 3, 4].map((n) => ({delivery: n, done: n !== 3})), 4);
-  rows.want(0, 4);
-  await rows.refresh((row) => !row.done);
-  assert.deepEqual([asked, changed], [[{from: 3, to: 3}], [3]]);
-  await rows.refresh((row) => !row.done);
-  assert.equal(asked.length, 1);
+  rows.want(0, 2);
+  await rows.refresh();
+  assert.deepEqual([asked, changed, rows.row(3).done, rows.row(1)], [[[3, 4]], [3], true, undefined]);
+  rows.want(2, 4);
+  await new Promise(setImmediate);
+  assert.deepEqual(asked, [[3, 4], [1, 2]]);
+});
+
+test('an answer from before a change is not taken', async () => {
+  let answer, asked = 0;
+  const rows = new NumberedRows(() => { asked++; return new Promise((resolve) => { answer = resolve; }); }, {}, {first: 1, last: 1});
+  rows.want(0, 1);
+  const old = answer;
+  await rows.refresh();
+  old({deliveries: [{delivery: 1, verified: 'no'}]});
+  await new Promise(setImmediate);
+  answer({deliveries: [{delivery: 1, verified: 'yes'}]});
+  await new Promise(setImmediate);
+  assert.deepEqual([asked, rows.row(1).verified], [2, 'yes']);
+});
+
+test('what is found and then gone leaves the list', async () => {
+  const rows = new FoundRows(async () => ({deliveries: [delivery(5), delivery(2)]}), {}, {deliveries: [5, 3, 2].map(delivery), next: null, last: 5});
+  rows.want(0, 3);
+  await rows.refresh();
+  assert.deepEqual(rows.numbers, [5, 2]);
 });

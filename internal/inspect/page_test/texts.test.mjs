@@ -5,7 +5,7 @@ import {load} from './page.mjs';
 const dom = await load('dom.js');
 const {parse, link} = await load('address.js');
 const {withLineEnds} = await load('send.js');
-const {verifiedWords, forwardingWords, isUnfinished, copyCells} = await load('deliveryrow.js');
+const {verifiedWords, forwardingWords, copyCells} = await load('deliveryrow.js');
 
 test('what controls, reorders or hides text is visible', () => {
   const of = {
@@ -43,8 +43,6 @@ test('words for a row', () => {
   assert.deepEqual(verifiedWords({verified: 'yes', bodyAuthenticated: false}), ['yes, body not authenticated', 'caution']);
   assert.deepEqual(forwardingWords({state: 'waiting', attempts: 2, status: 503}), ['retry 2, 503', 'caution']);
   assert.deepEqual(forwardingWords({state: 'dead', status: 500}), ['given up, 500', 'bad']);
-  assert.ok(isUnfinished({forwarding: [{state: 'sent'}, {state: 'unread'}]}));
-  assert.ok(!isUnfinished({forwarding: [{state: 'sent'}, {state: 'dead'}, {state: 'notQueued'}]}));
   assert.equal(copyCells({id: '1', verified: 'yes', events: [{event: '=x', trackingNumber: '0012'}]})[3], '="0012"');
 });
 

@@ -70,6 +70,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Read:        e.read,
 		LockStaging: e.lockStaging,
 		Watch:       e.session.Watch,
+		Revision:    e.revision,
 		Away:        e.outage.lasts,
 		Check:       e.check,
 		Upkeep:      e.upkeep(),
@@ -79,6 +80,14 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Arrays:      true,
 		Load:        load,
 	}), nil
+}
+
+// revision is for [store.Engine]: which transactions a reader would see. Those of the
+// server's other databases make it differ too.
+func (e *engine) revision(ctx context.Context) (text string, err error) {
+	return text, e.read(ctx, func() (bool, error) {
+		return true, e.readers.QueryRowContext(ctx, "SELECT CAST(pg_current_snapshot() AS TEXT)").Scan(&text)
+	})
 }
 
 // fail is for [store.Engine]. Nothing is lost with a connection that is closed.

@@ -7,6 +7,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,12 +17,13 @@ import (
 )
 
 type file struct {
-	path     string
-	readers  *sql.DB
-	writer   connector
-	owner    owner
-	readOnly error
-	made     bool
+	path      string
+	readers   *sql.DB
+	revisions *sql.DB // one connection, which counts the commits of all others
+	writer    connector
+	owner     owner
+	readOnly  error
+	made      bool
 }
 
 // Open opens the store at path, and makes it with its folder if there is none.
@@ -82,8 +85,13 @@ func newFile(path string, readers *sql.DB) (*file, error) {
 		return nil, fail(path, "open", err)
 	}
 	pool.SetMaxOpenConns(1)
+	revisions, err := connect(path, readerSettings()...)
+	if err != nil {
+		return nil, fail(path, "open", err)
+	}
+	revisions.SetMaxOpenConns(1)
 	return &file{
-		path: path, readers: readers, owner: owner{folder: path + ".owners"},
+		path: path, readers: readers, revisions: revisions, owner: owner{folder: path + ".owners"},
 		writer: connector{pool: pool, readers: readers, identity: identity{path: path}},
 	}, nil
 }
@@ -93,7 +101,7 @@ func (f *file) abandon() error { return errors.Join(f.readers.Close(), f.close()
 
 // close closes what only this engine knows of.
 func (f *file) close() error {
-	return errors.Join(fail(f.path, "close", f.writer.pool.Close()), f.owner.release())
+	return errors.Join(fail(f.path, "close", errors.Join(f.revisions.Close(), f.writer.pool.Close())), f.owner.release())
 }
 
 func (f *file) engine(shared string) store.Engine {
@@ -105,6 +113,7 @@ func (f *file) engine(shared string) store.Engine {
 		Clock:       store.Clock{ID: func() string { return boot }, Now: uptime},
 		Rewrite:     func(query string) string { return query },
 		Read:        f.read,
+		Revision:    f.revision,
 		LockStaging: f.lockStaging,
 		Present:     f.writer.identity.check,
 		Check:       f.check,
@@ -121,6 +130,22 @@ func (f *file) read(_ context.Context, ask func() (again bool, err error)) error
 	}
 	_, err := ask()
 	return err
+}
+
+// revision is for [store.Engine]. Of a file that can't be locked only the time and size tell.
+func (f *file) revision(ctx context.Context) (text string, err error) {
+	if f.readOnly == nil {
+		return text, f.revisions.QueryRowContext(ctx, "PRAGMA data_version").Scan(&text)
+	}
+	for _, path := range []string{f.path, f.path + "-wal"} {
+		info, err := os.Stat(path)
+		if err == nil {
+			text += fmt.Sprint(info.ModTime().UnixNano(), info.Size(), " ")
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return text, nil
 }
 
 // each runs a query and calls scan for each of its rows.
