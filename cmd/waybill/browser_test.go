@@ -70,7 +70,7 @@ var browserTests = []struct {
 // tabPatience is how long a tab may take for all of its test, stepPatience how
 // long it may take for what a test waits for.
 const (
-	tabPatience  = time.Minute
+	tabPatience  = 3 * time.Minute // a test has up to 500 steps
 	stepPatience = 15 * time.Second
 )
 
