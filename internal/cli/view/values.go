@@ -49,11 +49,18 @@ func ErrorText(literal string) string {
 	return cmp.Or(tracking.ReadBody([]byte(literal)).ErrorText(), Unquote(literal))
 }
 
-// Unquote returns the text of a JSON literal.
+// Unquote returns the text of a JSON literal, also of a string that a store has cut.
 func Unquote(literal string) string {
 	var s string
 	if json.Unmarshal([]byte(literal), &s) == nil {
 		return s
+	}
+	if literal != "" && literal[0] == '"' {
+		for n := range min(len(literal), len(`\u0000`)) { // the cut may be in an escape
+			if json.Unmarshal([]byte(literal[:len(literal)-n]+`"`), &s) == nil {
+				return s
+			}
+		}
 	}
 	return literal
 }

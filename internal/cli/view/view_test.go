@@ -373,6 +373,16 @@ func TestLiteralsThatWereCut(t *testing.T) {
 	}
 }
 
+func TestTextsThatWereCut(t *testing.T) {
+	for literal, want := range map[string]string{
+		`"a"`: "a", `7`: "7", `{"a":1`: `{"a":1`, `"`: "", `"a very lo`: "a very lo", `"\u003cb\u003e\u003`: "<b>", `"a\\`: `a\`, `"a\\\`: `a\`,
+	} {
+		if got := view.Unquote(literal); got != want {
+			t.Errorf("%s became %q; want %q", literal, got, want)
+		}
+	}
+}
+
 // However many statuses there are, a sum never counts a problem among others.
 func TestSumsHideNoProblem(t *testing.T) {
 	s := view.NewSummary(nil)
