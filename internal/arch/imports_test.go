@@ -38,7 +38,7 @@ var rooms = map[string][]string{
 
 	// Adapters.
 	"internal/xlsx":           {},
-	"internal/intake":         {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/xlsx"},
+	"internal/intake":         {"internal/carriers", "internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/xlsx"},
 	"internal/api":            {"internal/redact", "internal/tracking"},
 	"internal/sandbox":        {"internal/tracking", "internal/webhook"},
 	"internal/store":          {"internal/disk", "internal/jsonscan", "internal/ledger", "internal/inbox", "internal/observed", "internal/tracking", "internal/webhook"},

@@ -79,8 +79,9 @@ the command ends. Devices are refused.
 COLUMNS
 
 referId and rawTrackingNumber are required, carrierCode is optional. Common names
-such as Order ID, Order Number, Tracking No. and AWB are recognized. Map a column
-with another name:
+such as Order ID, Tracking No. and AWB are recognized, in English, German, French,
+Spanish, Italian, Portuguese, Dutch and Polish. Up to 19 lines above the header are
+passed over. Map a column with another name:
 
   waybill create export.csv --map referId="Order No"
 
@@ -91,14 +92,12 @@ mappings that fit it.
 CARRIERS
 
 A column named carrierCode (or mapped to it) and the JSON member
-metadata.carrierCode are sent unchanged. A value there that is clearly a name
-(capital letters or spaces: UPS, DHL Express, Other) is an error, and the error
-prints the --carrier-map to use. Names in other columns (Carrier, courier, ...)
-are not sent.
+metadata.carrierCode are sent unchanged, with a warning for what looks like a name
+(capital letters or spaces: UPS, DHL Express). Placeholders (n/a, -, null, 0) are
+errors. Names in other columns (Carrier, courier, ...) are not sent.
 
 To send a name as a code, map it with --carrier-map 'DHL Express=dhl', or with
 carriers: in the configuration. An empty code leaves the carrier to the service.
---accept-odd-values sends names in carrierCode unchanged.
 
 CHECKS
 
@@ -128,17 +127,19 @@ wrong. With --strict they are errors. Nothing is changed or left out.
   look-alike       Cyrillic, Greek or full-width letters; O for 0, I for 1, S for 5, 2Z for 1Z
   lost-zeros       shorter than nearly all others, and right with zeros before it
   markup, quotes   HTML entities, URL characters, quotes around a value
+  no-form          no carrier's form, unlike nearly all others: URLs, words, a 1Z number too short
+  other-carrier    a number of another carrier than the row's
   several-in-cell  more than one number in a cell
   shared-number    one number under two orders
   spelling         the same number or order, written in two ways
   hidden-row       the sheet does not show the row, which is read all the same
   hidden-column    the same of a column in use
-  exchanged        the two columns look exchanged
+  exchanged        the two columns look exchanged (in all rows: an error)
 
 Check digits are checked where the carrier publishes the rule: UPS 1Z, USPS IMpb,
-FedEx with 12, 15, 20, 22 and 34 digits, S10 of postal services, DHL, DPD, GLS,
-OnTrac, Canada Post, Purolator, Colissimo, Yamato, Aramex, SSCC and others. Amazon,
-PostNL, LaserShip and others have none. Numbers of unknown form are not judged.
+FedEx with 12, 15, 20, 22, 32 and 34 digits, S10 of postal services, DHL, DPD, GLS,
+Canada Post, Purolator, Colissimo, Yamato, Aramex, SSCC and others. Amazon, OnTrac,
+PostNL, LaserShip and others have none.
 
 DUPLICATES
 

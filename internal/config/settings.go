@@ -151,7 +151,7 @@ func sending() []Setting {
 			Setting{preset: names{}}),
 		define("carriers", KindNames, "code of a carrier name: NAME=CODE; NAME= lets the service identify the carrier",
 			Setting{Flag: "carrier-map", preset: names{}, lastCut: true, check: oneLine}),
-		define("strip_spaces", KindBool, "remove spaces inside identifiers",
+		define("strip_spaces", KindBool, "remove spaces inside tracking numbers",
 			Setting{Flag: "strip-spaces", preset: false}),
 		define("statuses", KindNames, "names of your own for statuses: number or label as sent, and the name",
 			Setting{preset: names{}, check: oneLineFilled}),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	forms "github.com/waybill-cli/waybill/internal/carriers"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -188,19 +189,33 @@ func (t *table) addBrokenRow(ps []Problem) []Problem {
 	return ps
 }
 
-// addTruncated adds a note if the file may have been cut off inside the number of its last row.
+// addTruncated adds a problem if the file may have been cut off inside the number of its last row: that has
+// not the form of all others, and is shorter.
 func (t *table) addTruncated(ps []Problem, number string) []Problem {
-	if !t.rec.lineEnd && len(number) < t.shortest {
-		ps = append(ps, t.problem(tracking.Problem{
-			Field: tracking.FieldNumber, Value: number, Note: true,
-			Message: "the file ends here without a line end, and all other numbers are longer",
-			Hint:    "check that the file is complete",
-		}, t.cols.number))
+	n := &t.numbers
+	if t.rec.lineEnd || t.cols.number != len(t.rec.cells)-1 || len(number) >= len(n.shortest) {
+		if n.count++; n.count == 1 || len(number) < len(n.shortest) {
+			n.shortest = number
+		}
+		n.longest = max(n.longest, len(number))
+		return ps
 	}
-	if t.shortest == 0 || len(number) < t.shortest {
-		t.shortest = len(number)
+	last := forms.Read(number)
+	right := last.Known() && !last.Wrong()
+	if n.count > 1 && n.longest == len(n.shortest) { // only a check digit speaks for another length
+		right = right && last.Form.Checked && !last.Form.Loose
+	} else if !right {
+		right = !forms.Read(n.shortest).Known()
 	}
-	return ps
+	if right {
+		return ps
+	}
+	p := tracking.Problem{
+		Field: tracking.FieldNumber, Value: number, Odd: true, Note: t.opt.AcceptOdd,
+		Message: "the file ends in this number without a line end, and all other numbers are longer: it may be cut off",
+		Hint:    "check that the file is complete; if it is, end its last line, or --accept-odd-values sends it as it is",
+	}
+	return append(ps, t.problem(p, t.cols.number))
 }
 
 // firstMissing returns the first used column that the record does not have.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // columnsOf reads a table with the given header whose cells are numbered from
@@ -176,8 +177,8 @@ func TestCarrierCodesGoAsWritten(t *testing.T) {
 	}
 }
 
-// What is plainly a name in a column of codes is an error, unless it has a code or
-// odd values are accepted; JSON likewise.
+// What looks like a name in a column of codes is sent as written, with a note, or as the
+// code that it has; JSON likewise.
 func TestCarrierNamesWhereCodesShouldStand(t *testing.T) {
 	for _, name := range []string{"UPS", "DHL Express", "Other", "USPS", "dhl express", "Österreichische-Post"} {
 		csv := "referId,rawTrackingNumber,Carrier Code\nA1,1Z1,dhl-germany\nA2,1Z2," + name + "\nA3,1Z3,4px_2\n"
@@ -185,27 +186,69 @@ func TestCarrierNamesWhereCodesShouldStand(t *testing.T) {
 			{"referId":"A2","rawTrackingNumber":"1Z2","metadata":{"carrierCode":"` + name + `"}},
 			{"referId":"A3","rawTrackingNumber":"1Z3","metadata":{"carrierCode":"4px_2"}}]`
 		for file, text := range map[string]string{"in.csv": csv, "in.json": json} {
-			rows := func(code string, o intake.Options) (result, intake.Summary) {
-				got, sum := readAll(t, file, text, o)
-				if len(got.Good) != 3 || !strings.HasSuffix(got.Good[0], "|dhl-germany") || !strings.HasSuffix(got.Good[1], "A2|1Z2|"+code) || !strings.HasSuffix(got.Good[2], "|4px_2") {
-					t.Errorf("%s, %s: %q, %q; want three rows, the second of code %q", file, name, got.Good, got.Problems, code)
+			for _, codes := range []map[string]string{nil, {strings.ToUpper(name): "a-code"}, {name: ""}} {
+				want, notes := name, 1
+				if codes != nil {
+					want, notes = codes[strings.ToUpper(name)], 0
 				}
-				return got, sum
+				if name == "UPS" && codes != nil {
+					want = codes[name]
+				}
+				got, _ := readAll(t, file, text, intake.Options{Carriers: codes})
+				if len(got.Good) != 3 || !strings.HasSuffix(got.Good[1], "A2|1Z2|"+want) || len(got.Problems) != notes {
+					t.Errorf("%s, %s, %v: %q, %q; want code %q and %d notes", file, name, codes, got.Good, got.Problems, want, notes)
+				}
 			}
-			got, sum := readAll(t, file, text, intake.Options{})
-			if len(got.Good) != 2 || len(got.Problems) != 1 || !strings.HasSuffix(got.Problems[0], "carrierCode is a carrier name, not a code") {
-				t.Errorf("%s, %s: %q, %q; want one bad row", file, name, got.Good, got.Problems)
+		}
+	}
+}
+
+// What stands for no code is an error, as it is in a number.
+func TestPlaceholdersForCarrierCodes(t *testing.T) {
+	for _, code := range []string{"n/a", "N/A", "-", "null", "0", "000", "none", "#N/A", "TBD", "=A1"} {
+		csv := "referId,rawTrackingNumber,carrierCode\nA1,1Z1," + code + "\n"
+		json := `[{"referId":"A1","rawTrackingNumber":"1Z1","metadata":{"carrierCode":"` + code + `"}}]`
+		for file, text := range map[string]string{"in.csv": csv, "in.json": json} {
+			if got, _ := readAll(t, file, text, intake.Options{}); len(got.Good) != 0 || len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "carrierCode") {
+				t.Errorf("%s, %s: %+v; want one bad row", file, code, got)
 			}
-			if want := []intake.Carrier{{Name: name, Rows: 1}}; !cmp.Equal(want, sum.AsCodes) {
-				t.Errorf("%s: names %v, want %v", file, sum.AsCodes, want)
+			if got, _ := readAll(t, file, text, intake.Options{AcceptOdd: true}); len(got.Good) != 1 {
+				t.Errorf("%s, %s: %+v; want it accepted", file, code, got)
 			}
-			_, sum = rows(name, intake.Options{AcceptOdd: true})
-			if len(sum.AsCodes) != 0 {
-				t.Errorf("%s: names %v that are accepted", file, sum.AsCodes)
-			}
-			for _, code := range []string{"a-code", "", name} {
-				rows(code, intake.Options{Carriers: map[string]string{strings.ToUpper(name): code}})
-			}
+		}
+		rec, _, err := intake.Options{}.One("line", tracking.Item{ReferID: "A1", Number: "1Z1", CarrierCode: code})
+		if err != nil || rec.Good() {
+			t.Errorf("%s: %+v, %v", code, rec, err)
+		}
+	}
+	for _, code := range []string{"3011", "100003", "dhl", "no-1"} {
+		if got, _ := readAll(t, "in.csv", "referId,rawTrackingNumber,carrierCode\nA1,1Z1,"+code+"\n", intake.Options{}); len(got.Good) != 1 || len(got.Problems) != 0 {
+			t.Errorf("%s: %+v", code, got)
+		}
+	}
+}
+
+// Spaces are removed in numbers alone; an order has its name as it is written.
+func TestSpacesInIdentifiers(t *testing.T) {
+	csv := "referId,rawTrackingNumber\nSO 1001,1Z 1\n"
+	json := `[{"referId":"SO 1001","rawTrackingNumber":"1Z 1"}]`
+	for file, text := range map[string]string{"in.csv": csv, "in.json": json} {
+		if got, _ := readAll(t, file, text, intake.Options{}); len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "white space inside rawTrackingNumber") {
+			t.Errorf("%s: %+v; want the number to be bad", file, got)
+		}
+		got, sum := readAll(t, file, text, intake.Options{StripSpaces: true})
+		if len(got.Good) != 1 || !strings.HasSuffix(got.Good[0], " SO 1001|1Z1|") || len(got.Problems) != 0 || sum.Stripped != 1 {
+			t.Errorf("%s: %+v, %d stripped", file, got, sum.Stripped)
+		}
+	}
+	item := tracking.Item{ReferID: "SO 1001", Number: "1Z 1"}
+	if rec, sum, err := (intake.Options{StripSpaces: true}).One("line", item); err != nil || !rec.Good() || rec.Item.Number != "1Z1" || rec.Item.ReferID != item.ReferID || sum.Stripped != 1 {
+		t.Errorf("%+v, %+v, %v", rec, sum, err)
+	}
+	for _, odd := range []string{"SO  1", "SO\u00a01"} {
+		rec, _, _ := intake.Options{}.One("line", tracking.Item{ReferID: odd, Number: "1Z1"})
+		if !rec.Good() || len(rec.Problems) != 1 {
+			t.Errorf("%q: %+v; want a note", odd, rec)
 		}
 	}
 }

@@ -80,3 +80,33 @@ func TestTitleAboveTheHeader(t *testing.T) {
 		t.Errorf("blank lines are no title: %d", sum.HeaderRow)
 	}
 }
+
+// A last line without a line end is an error if its number has not the form of the others.
+func TestNumberThatMayBeCutOff(t *testing.T) {
+	const ups = "1Z999AA10123456784"
+	for name, tt := range map[string]struct {
+		text string
+		bad  bool
+	}{
+		"whole":                     {"A1," + ups + "\nA2,1Z5R89390357567127", false},
+		"cut":                       {"A1," + ups + "\nA2,1Z5R89390357567127\nA3,1Z5R8939", true},
+		"cut to a length of others": {"A1," + ups + "\nA2,1Z5R89390357567127\nA3,123456789", true},
+		"with a line end":           {"A1," + ups + "\nA2,1Z5R8939\n", false},
+		"another form":              {"A1," + ups + "\nA2,1Z5R89390357567127\nA3,RB123456785GB", false},
+		"lengths differ":            {"A1," + ups + "\nA2,986578788855\nA3,65561557219", false},
+		"lengths differ, cut":       {"A1," + ups + "\nA2,986578788855\nA3,98657", true},
+		"unknown forms":             {"A1,QQ-12345678-X\nA2,QQ-12345678-XY\nA3,QQ-12", false},
+	} {
+		got, _ := readAll(t, "in.csv", "Order,AWB\n"+tt.text, intake.Options{})
+		if bad := len(got.Problems) > 0; bad != tt.bad {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if got, _ := readAll(t, "in.csv", "Order,AWB\n"+tt.text, intake.Options{AcceptOdd: true}); len(got.Good) != strings.Count(tt.text, ",") {
+			t.Errorf("%s: %+v; want it accepted", name, got)
+		}
+	}
+	// What follows the number shows that it is whole.
+	if got, _ := readAll(t, "in.csv", "AWB,Order\n"+ups+",A1\n1Z5R89390357567127,A2\n1Z5R8939,A3", intake.Options{}); len(got.Problems) != 0 {
+		t.Errorf("%+v", got)
+	}
+}

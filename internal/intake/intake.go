@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
@@ -53,7 +54,7 @@ type Options struct {
 	Map map[string]string
 
 	Encoding    string            // such as windows-1252; empty for UTF-8, or what a byte order mark says
-	StripSpaces bool              // remove spaces inside identifiers
+	StripSpaces bool              // remove spaces inside tracking numbers
 	AcceptOdd   bool              // odd values are notes: see [tracking.Item.Validate]
 	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out. Also for names where codes should stand
 	Format      Format
@@ -86,6 +87,7 @@ type Record struct {
 	Item     tracking.Item // not to be sent unless the record is good
 	Ref      string        // with [Options.Refs], a text alone: a referId or a number; Item is empty then
 	Hidden   bool          // it is a row of a sheet that does not show it
+	Carrier  string        // name in the column of carrier names, as read; empty for none
 	Problems []Problem
 
 	text  string      // the row in its own dialect, without line end and error column; empty if not kept
@@ -124,18 +126,18 @@ type Summary struct {
 	Empty       int64     // rows skipped because all their cells are empty; blank lines are not counted
 	Exchanged   int64     // good rows whose two identifiers look like each other: see [tracking.Item.Exchanged]
 	Trimmed     int64     // values that lost the white space around them
-	Stripped    int64     // identifiers that lost spaces inside
+	Stripped    int64     // tracking numbers that lost spaces inside
 	Hidden      []string  // columns in use whose names hold invisible characters
 	Ignored     []string  // columns not read, by their names as in the header
 	Missing     []string  // with [Options.Refs], columns of [Options.Map] that the header lacks
 	LeftOut     []Carrier // carrier names without a code, most rows first; at most MaxCarriers
 	LeftOutMore int64     // rows with further such names
-	AsCodes     []Carrier // carrier names where codes should stand, most rows first; at most MaxCarriers
 	ReferID     string    // name of the column of referIds; empty for JSON, or if there is none
 	Number      string    // name of the column of tracking numbers; likewise
 	ReferColumn int       // its number, 1-based; 0 for JSON, or if there is none
 	NumColumn   int       // likewise
 	Format      Format
+	AcceptOdd   bool   // as in [Options]
 	Encoding    string // such as utf-8
 	Delimiter   rune   // 0 for JSON
 }
@@ -197,12 +199,54 @@ func (r *Reader) Next() (Record, error) {
 	return rec, nil
 }
 
+// One returns the record of an item that stands in no file, read as one of a file would be, and the summary of it.
+func (o Options) One(name string, it tracking.Item) (Record, Summary, error) {
+	sum := Summary{Rows: 1, AcceptOdd: o.AcceptOdd}
+	c, err := newCarriers(o)
+	if err != nil {
+		return Record{}, sum, err
+	}
+	it.CarrierCode = c.fromCode([]byte(it.CarrierCode))
+	if o.StripSpaces {
+		it.Number = stripSpaces(it.Number, &sum)
+	}
+	rec := Record{File: name, Line: 1, Item: it}
+	for _, p := range it.Validate(o.AcceptOdd) {
+		rec.Problems = append(rec.Problems, Problem{File: name, Line: 1, Problem: p})
+	}
+	if rec.Good() && it.Exchanged() {
+		sum.Exchanged++
+	}
+	return rec, sum, nil
+}
+
+// Swapped reports whether the two identifiers of all good rows are exchanged, which is an error
+// unless odd values are accepted.
+func (s Summary) Swapped() bool {
+	return !s.AcceptOdd && s.Exchanged > 0 && s.Exchanged == s.Rows-s.Bad
+}
+
+// ExchangedText says that the two identifiers look exchanged, and what to do about it; empty unless most
+// rows look so.
+func (s Summary) ExchangedText() (message, hint string) {
+	if s.Exchanged*2 <= s.Rows && !s.Swapped() {
+		return "", ""
+	}
+	hint = "swap the two fields if so"
+	if s.ReferID != "" {
+		hint = "if the columns are swapped, add --map referId=" + shell.Word(s.Number) + " --map rawTrackingNumber=" + shell.Word(s.ReferID)
+	}
+	if s.Swapped() {
+		hint += "; if not, --accept-odd-values sends them as they are"
+	}
+	return fmt.Sprintf("in %d of %s, referId looks like a tracking number and the number like an order", s.Exchanged, plural(int(s.Rows), "row")), hint
+}
+
 // Summary returns what was found so far; it is whole once Next returned an error.
 func (r *Reader) Summary() Summary {
 	s := r.sum
 	if r.carriers != nil {
 		s.LeftOut, s.LeftOutMore = r.carriers.leftOut()
-		s.AsCodes = r.carriers.asCodes()
 	}
 	return s
 }

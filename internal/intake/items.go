@@ -244,11 +244,11 @@ func (d *itemDecoder) field(m member) {
 	switch m.key {
 	case tracking.FieldReferID:
 		if d.firstTime(m, m.key) {
-			d.rec.Item.ReferID = d.identifier(m)
+			d.rec.Item.ReferID = d.string(m, m.key)
 		}
 	case tracking.FieldNumber:
 		if d.firstTime(m, m.key) {
-			d.rec.Item.Number = d.identifier(m)
+			d.rec.Item.Number = d.number(m, m.key)
 		}
 	case tracking.FieldMetadata:
 		if d.firstTime(m, m.key) {
@@ -307,21 +307,14 @@ func (d *itemDecoder) metadata(m member) {
 		case in.key != tracking.FieldCarrierCode:
 			d.unknownField(in, tracking.FieldMetadata+"."+in.key)
 		case d.firstTime(in, carrierCodePath) && in.Raw[0] != 'n':
-			d.carrierCode(in)
+			d.rec.Item.CarrierCode = d.carrier.fromCode([]byte(d.string(in, in.key)))
 		}
 	}
 }
 
-func (d *itemDecoder) carrierCode(m member) {
-	code, problem := d.carrier.fromCode([]byte(d.string(m, tracking.FieldCarrierCode)))
-	d.rec.Item.CarrierCode = code
-	if problem != nil && !d.hasProblem[slices.Index(knownFields[:], tracking.FieldCarrierCode)] {
-		d.problem(m.At, carrierCodePath, *problem)
-	}
-}
-
-func (d *itemDecoder) identifier(m member) string {
-	s := d.string(m, m.key)
+// number reads a tracking number; field is its name in messages.
+func (d *itemDecoder) number(m member, field string) string {
+	s := d.string(m, field)
 	if d.opt.StripSpaces {
 		s = stripSpaces(s, d.sum)
 	}

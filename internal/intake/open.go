@@ -37,7 +37,7 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	if isBook, err := o.isWorkbook(name, head); err != nil {
 		return nil, err
 	} else if isBook {
-		out := &Reader{name: name}
+		out := &Reader{name: name, sum: Summary{AcceptOdd: o.AcceptOdd}}
 		return out, openWorkbook(out, r, o)
 	}
 	coding, err := detectEncoding(name, head, o.Encoding)
@@ -56,7 +56,7 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	if err := refuseMarkup(name, text); err != nil {
 		return nil, err
 	}
-	out := &Reader{name: name}
+	out := &Reader{name: name, sum: Summary{AcceptOdd: o.AcceptOdd}}
 	out.sum.Encoding = coding.name
 	if format == JSON || format == JSONL || format == Auto && isJSON(name, text, o.Refs) {
 		err = openJSON(out, win, coding, o)

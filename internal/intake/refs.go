@@ -94,7 +94,7 @@ func (t *table) refRow() Record {
 			name, into = fieldRef, &rec.Ref
 		}
 		*into = string(v.text)
-		if t.opt.StripSpaces {
+		if t.opt.StripSpaces && name == tracking.FieldNumber {
 			*into = stripSpaces(*into, t.sum)
 		}
 		for _, p := range tracking.CheckIdentifier(name, *into) {
@@ -183,9 +183,11 @@ func (d *itemDecoder) refValue(m member, name string, into *string) {
 		return
 	}
 	before := len(d.rec.Problems)
-	s := d.string(m, name)
-	if d.opt.StripSpaces {
-		s = stripSpaces(s, d.sum)
+	s := ""
+	if into == &d.rec.Item.Number {
+		s = d.number(m, name)
+	} else {
+		s = d.string(m, name)
 	}
 	switch {
 	case s == "" || len(d.rec.Problems) > before:

@@ -40,13 +40,13 @@ func TestRefs(t *testing.T) {
 		{"bad rows", "", "referId,AWB,x\nA1\n,,y\nA 2,1\u00013,\nA3,1,,2\n", nil, result{Problems: []string{
 			"2:0 : the row has 1 cell, the header has 3; no cell for \"AWB\"",
 			"3:0 : no referId and no tracking number", "3:1 referId: the line before has 1 cell, the header has 3: it may belong to this row",
-			"4:1 referId: white space inside referId", "4:2 AWB: control character U+0001 in rawTrackingNumber",
+			"4:2 AWB: control character U+0001 in rawTrackingNumber",
 			"5:4 : the row has 4 cells, the header has 3",
 		}}},
-		{"bad lines", "", "A1\nA2,A3\nA4;A5\nA 6\n\"A\n7\"\nA\xff8\n\"A9\n", nil, result{Good: []string{"1 A1"}, Problems: []string{
+		{"bad lines", "", "A1\nA2,A3\nA4;A5\nA 6\n\"A\n7\"\nA\xff8\n\"A9\n", nil, result{Good: []string{"1 A1", "4 A 6"}, Problems: []string{
 			"2:0 : several values in one line, and no header line names the columns",
 			"3:0 : several values in one line, and no header line names the columns",
-			"4:1 : white space inside REF", "5:1 : control character U+000A in REF", "7:1 : REF is not valid UTF-8",
+			"5:1 : control character U+000A in REF", "7:1 : REF is not valid UTF-8",
 			"8:0 : quote not closed",
 		}}},
 		{"texts", "", "[\"A1\",\n \" A2\\u00a0\"]\n", nil, result{Good: []string{"1 A1", "2 A2"}}},

@@ -22,14 +22,21 @@ type table struct {
 	cols          columns
 	carrier       *carriers
 	sum           *Summary
-	badShape      bool   // the current record is not a row of the table
-	fullRowSeen   bool   // a row was read that has a cell for every column
-	extraCells    int    // empty cells that every row has beyond the last column
-	afterLoneCell int    // the line after the last record of one cell
-	shortest      int    // length of the shortest number, in bytes; 0 before the first
+	badShape      bool // the current record is not a row of the table
+	fullRowSeen   bool // a row was read that has a cell for every column
+	extraCells    int  // empty cells that every row has beyond the last column
+	afterLoneCell int  // the line after the last record of one cell
+	numbers       lengths
 	scratch       []byte // for values that are not in the text as such
 	list          bool   // there is no header: every line is a REF
 	first         bool   // the record at hand is the first REF of a list, not yet returned
+}
+
+// lengths are the lengths of the numbers of good rows, in bytes.
+type lengths struct {
+	count    int
+	shortest string // the first of the shortest
+	longest  int
 }
 
 // cellValue is what a cell holds.
@@ -137,11 +144,10 @@ func (t *table) row() Record {
 	ref, number := t.usedCell(t.cols.ref), t.usedCell(t.cols.number)
 	named := t.usedCell(t.cols.ofCarrier())
 	rec.Item = t.item(ref.text, number.text)
-	var carrierName *tracking.Problem
 	if t.cols.carrier == none {
-		rec.Item.CarrierCode, carrierName = t.carrier.fromCode(named.text)
+		rec.Item.CarrierCode = t.carrier.fromCode(named.text)
 	} else {
-		rec.Item.CarrierCode = t.carrier.code(named.text)
+		rec.Item.CarrierCode, rec.Carrier = t.carrier.code(named.text)
 	}
 	if rec.Item.ReferID == t.cols.header[t.cols.ref] && rec.Item.Number == t.cols.header[t.cols.number] {
 		rec.Problems = []Problem{t.problem(tracking.Problem{Message: "the row repeats the header", Hint: "remove the row"}, none)}
@@ -151,9 +157,6 @@ func (t *table) row() Record {
 	rec.Problems = t.addCellProblems(rec.Problems, tracking.FieldReferID, t.cols.ref, ref)
 	rec.Problems = t.addCellProblems(rec.Problems, tracking.FieldNumber, t.cols.number, number)
 	rec.Problems = t.addCarrierProblems(rec.Problems, named)
-	if carrierName != nil {
-		rec.Problems = append(rec.Problems, t.problem(*carrierName, t.cols.code))
-	}
 	rec.Problems = t.addDamage(rec.Problems, tracking.FieldReferID, t.cols.ref)
 	rec.Problems = t.addDamage(rec.Problems, tracking.FieldNumber, t.cols.number)
 	rec.Problems = t.addDamage(rec.Problems, tracking.FieldCarrierCode, t.cols.code)
@@ -186,7 +189,7 @@ func (t *table) item(ref, number []byte) tracking.Item {
 	both := string(t.scratch[at:])
 	it := tracking.Item{ReferID: both[:len(ref)], Number: both[len(ref):]}
 	if t.opt.StripSpaces {
-		it.ReferID, it.Number = stripSpaces(it.ReferID, t.sum), stripSpaces(it.Number, t.sum)
+		it.Number = stripSpaces(it.Number, t.sum)
 	}
 	return it
 }
@@ -329,7 +332,7 @@ func trim(b []byte) []byte {
 // needsNoTrim reports whether c, at an end of a value, is not white space.
 func needsNoTrim(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
-// stripSpaces removes the spaces inside an identifier, and counts it if it
+// stripSpaces removes the spaces inside a tracking number, and counts it if it
 // changed. Line ends and tabs stay and are found by its validation: they stand
 // between two values rather than within one.
 func stripSpaces(s string, sum *Summary) string {

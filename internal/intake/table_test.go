@@ -90,8 +90,8 @@ func TestTable(t *testing.T) {
 		{"a row inside a quoted cell before the number", "referId,name,rawTrackingNumber\nA1,\"Pat,1Z999AA10123456784\nA2,\",1Z999AA10123456785\nA3,\"Pat\nLane 5, Town\",1Z999AA10123456786\n", result{
 			Good: []string{"4 A3|1Z999AA10123456786|"}, Problems: []string{"2:2 name: a quoted cell spans lines 2 to 3, which look like rows"},
 		}},
-		{"a number that may be cut off", "referId,rawTrackingNumber\nA1,3520831543\nA2,35208315", result{Good: []string{"2 A1|3520831543|", "3 A2|35208315|"}, Problems: []string{
-			"note 3:2 rawTrackingNumber: the file ends here without a line end, and all other numbers are longer",
+		{"a number that may be cut off", "referId,rawTrackingNumber\nA1,3520831543\nA2,35208315", result{Good: []string{"2 A1|3520831543|"}, Problems: []string{
+			"3:2 rawTrackingNumber: the file ends in this number without a line end, and all other numbers are longer: it may be cut off",
 		}}},
 		{"quotes that are cut off", head + "A1,1Z1,\nA2,1Z2,\"Pa", result{Good: []string{"2 A1|1Z1|"}, Problems: []string{
 			"3:3 name: quote not closed",

@@ -44,52 +44,58 @@ type oddity struct {
 	message string   // %s is the name of the field
 	hint    string   // what to do about it
 	referID severity // in referId; in rawTrackingNumber every oddity is refused
+	code    severity // in carrierCode
 	kind    string
 }
 
 // Kinds of problems with values.
 const (
-	KindDamaged     = "damaged"     // a spreadsheet or an export changed the value
-	KindPlaceholder = "placeholder" // it stands for a value that is not there
-	KindInvisible   = "invisible"   // an invisible character
-	KindSpace       = "white-space" // white space inside an identifier
+	KindDamaged     = "damaged"      // a spreadsheet or an export changed the value
+	KindPlaceholder = "placeholder"  // it stands for a value that is not there
+	KindInvisible   = "invisible"    // an invisible character
+	KindSpace       = "white-space"  // white space inside an identifier
+	KindCarrierName = "carrier-name" // a carrier code that looks like a name
 )
 
 // oddities are read from the top; the first match counts.
 var oddities = []oddity{
-	{tooLong, "%s is longer than 255 characters", "check that it is the right column and that no quote is missing", refused, ""},
-	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, then export again", refused, KindDamaged},
-	{hashes, "%s is ####, which a spreadsheet shows when a column is too narrow", "widen the column, then export again", refused, KindDamaged},
-	{blank, "%s has no letter and no digit", "fill it in, or remove the row", refused, KindPlaceholder},
-	{numeral(scientific), "a spreadsheet turned %s into a rounded number", "its digits are lost: " + exportAsText, refused, KindDamaged},
-	{shortExponent, "%s looks like a number with an exponent", exportAsText, ignored, KindDamaged},
-	{numeral(grouped), "%s has thousands separators", exportAsText, noted, KindDamaged},
-	{numeral(decimal), "%s is a decimal number", exportAsText, noted, KindDamaged},
-	{formula, "%s is a formula", "export the value that it shows", noted, KindDamaged},
-	{apostrophe, "%s starts with the apostrophe that a spreadsheet puts before text", "remove the apostrophe", noted, KindDamaged},
-	{isDate, "%s is a date or time", exportAsText, noted, KindDamaged},
-	{nullWord, "%s is a placeholder for a missing value", "fill it in, or remove the row", refused, KindPlaceholder},
-	{placeholder, "%s is a placeholder", "fill it in, or remove the row", noted, KindPlaceholder},
-	{tooShort, "%s is only zeros, or fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored, KindPlaceholder},
+	{tooLong, "%s is longer than 255 characters", "check that it is the right column and that no quote is missing", refused, refused, ""},
+	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, then export again", refused, refused, KindDamaged},
+	{hashes, "%s is ####, which a spreadsheet shows when a column is too narrow", "widen the column, then export again", refused, refused, KindDamaged},
+	{blank, "%s has no letter and no digit", "fill it in, or remove the row", refused, refused, KindPlaceholder},
+	{numeral(scientific), "a spreadsheet turned %s into a rounded number", "its digits are lost: " + exportAsText, refused, refused, KindDamaged},
+	{shortExponent, "%s looks like a number with an exponent", exportAsText, ignored, ignored, KindDamaged},
+	{numeral(grouped), "%s has thousands separators", exportAsText, noted, ignored, KindDamaged},
+	{numeral(decimal), "%s is a decimal number", exportAsText, noted, ignored, KindDamaged},
+	{formula, "%s is a formula", "export the value that it shows", noted, refused, KindDamaged},
+	{apostrophe, "%s starts with the apostrophe that a spreadsheet puts before text", "remove the apostrophe", noted, noted, KindDamaged},
+	{isDate, "%s is a date or time", exportAsText, noted, ignored, KindDamaged},
+	{nullWord, "%s is a placeholder for a missing value", "fill it in, or remove the row", refused, refused, KindPlaceholder},
+	{placeholder, "%s is a placeholder", "fill it in, or remove the row", noted, refused, KindPlaceholder},
+	{zeros, "%s is only zeros", "fill in the carrier's number, or remove the row", ignored, refused, KindPlaceholder},
+	{tooShort, "%s has fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored, ignored, KindPlaceholder},
 }
 
 func odd(field, s string) (Problem, bool) {
 	for _, o := range oddities {
-		if !o.found(s) {
-			continue
-		}
-		level := refused
-		if field == FieldReferID {
+		level, hint := refused, o.hint
+		switch field {
+		case FieldReferID:
 			level = o.referID
+		case FieldCarrierCode:
+			level, hint = o.code, "write the service's code, or leave it empty"
 		}
-		if level == ignored {
+		if level == ignored || !o.found(s) {
 			continue
 		}
-		p := Problem{Field: field, Value: s, Message: fmt.Sprintf(o.message, field), Hint: o.hint, Note: level == noted, Odd: level == refused, Kind: o.kind}
+		p := Problem{Field: field, Value: s, Message: fmt.Sprintf(o.message, field), Hint: hint, Note: level == noted, Odd: level == refused, Kind: o.kind}
 		if p.Note {
 			p.Hint = "it is sent as it is; if it is wrong, " + p.Hint
 		}
 		return p, true
+	}
+	if field == FieldCarrierCode {
+		return Problem{}, false
 	}
 	return rounded(field, s)
 }
@@ -165,9 +171,11 @@ func apostrophe(s string) bool {
 	return strings.HasPrefix(s, "'") || strings.HasPrefix(s, "’") || strings.HasPrefix(s, "‘")
 }
 
-func digits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+func digits(s string) bool { return s != "" && strings.Trim(s, decimals) == "" }
 
-func tooShort(s string) bool { return digits(s) && (len(s) < 4 || strings.Trim(s, "0") == "") }
+func zeros(s string) bool { return strings.Trim(s, "0") == "" }
+
+func tooShort(s string) bool { return digits(s) && len(s) < 4 }
 
 // nullWord matches what programs write for a value that is not there.
 func nullWord(s string) bool {

@@ -42,9 +42,7 @@ func (it Item) Validate(acceptOdd bool) []Problem {
 		ps = identifier(ps, FieldReferID, it.ReferID)
 		ps = identifier(ps, FieldNumber, it.Number)
 	}
-	if p, bad := badText(FieldCarrierCode, it.CarrierCode); bad {
-		ps = append(ps, p)
-	}
+	ps = it.carrierCode(ps)
 	for i := range ps {
 		ps[i].judge(acceptOdd)
 	}
@@ -62,18 +60,43 @@ func (p *Problem) judge(acceptOdd bool) {
 	}
 }
 
-// CarrierName returns the problem of a carrier code that is plainly a carrier's
-// name, such as "UPS", "DHL Express" or "Other": it has capital letters or spaces. It is an odd value.
+// LikeCarrierName reports whether a carrier code looks like a carrier's name, such as "UPS" or "DHL Express":
+// it has capital letters or spaces.
 //
 // Assumed: codes are written without either.
-func CarrierName(code string, acceptOdd bool) (Problem, bool) {
-	if !strings.ContainsFunc(code, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) || unicode.IsSpace(r) }) {
-		return Problem{}, false
-	}
-	p := Problem{Field: FieldCarrierCode, Value: code, Odd: true, Message: FieldCarrierCode + " is a carrier name, not a code", Hint: "give its code with --carrier-map"}
-	p.judge(acceptOdd)
-	return p, true
+func LikeCarrierName(code string) bool {
+	return strings.ContainsFunc(code, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) || unicode.IsSpace(r) })
 }
+
+// carrierCode adds the problem of the carrier code. It is sent as written unless it stands for none, or the
+// cells of a torn row have moved: then a name or place stands for the number, and the number or a street for the code.
+func (it Item) carrierCode(ps []Problem) []Problem {
+	code := it.CarrierCode
+	if code == "" {
+		return ps
+	}
+	p, found := badText(FieldCarrierCode, code)
+	if !found {
+		p, found = odd(FieldCarrierCode, code)
+	}
+	switch {
+	case found:
+		return append(ps, p)
+	case !LikeCarrierName(code):
+		return ps
+	case strings.ContainsAny(code, decimals) && !strings.ContainsAny(it.Number, decimals):
+		return append(ps, Problem{
+			Field: FieldCarrierCode, Value: code, Odd: true, Message: FieldCarrierCode + " looks like no code, and " + FieldNumber + " like no number",
+			Hint: "check that each value of the row is in its column",
+		})
+	}
+	return append(ps, Problem{
+		Field: FieldCarrierCode, Value: code, Note: true, Kind: KindCarrierName, Message: FieldCarrierCode + " looks like a carrier's name",
+		Hint: "it is sent as it is; --carrier-map NAME=CODE sends a code",
+	})
+}
+
+const decimals = "0123456789"
 
 // plain reports whether s is made of characters, and in a way, that no rule
 // below speaks of. Nearly every identifier is.
@@ -122,10 +145,16 @@ func identifier(ps []Problem, field, s string) []Problem {
 	if p, bad := badText(field, s); bad {
 		return append(ps, p)
 	}
-	if strings.ContainsFunc(s, unicode.IsSpace) {
+	if field == FieldNumber && strings.ContainsFunc(s, unicode.IsSpace) {
 		return append(ps, Problem{
 			Field: field, Value: s, Kind: KindSpace, Message: "white space inside " + field,
 			Hint: "fix the value, or pass --strip-spaces to remove the spaces",
+		})
+	}
+	if strings.Contains(s, "  ") || strings.ContainsFunc(s, func(r rune) bool { return r != ' ' && unicode.IsSpace(r) }) {
+		return append(ps, Problem{
+			Field: field, Value: s, Note: true, Kind: KindSpace, Message: "unusual white space inside " + field,
+			Hint: "it is sent as it is; replace it by single spaces if it is not intended",
 		})
 	}
 	if at := strings.IndexFunc(s, Invisible); at >= 0 {

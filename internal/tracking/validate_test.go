@@ -34,7 +34,7 @@ func TestValidate(t *testing.T) {
 		{"17 digits", tracking.Item{ReferID: "1", Number: "12345678901234500"}, "17 digits", tracking.FieldNumber, true},
 		{"16 digits", tracking.Item{ReferID: "1", Number: "1234567890123450"}, "16 digits", tracking.FieldNumber, true},
 		{"space inside", tracking.Item{ReferID: "1", Number: "1Z999AA1 0123 456784"}, "white space inside", tracking.FieldNumber, false},
-		{"no-break space inside", tracking.Item{ReferID: "a\u00a0b", Number: good}, "white space inside", tracking.FieldReferID, false},
+		{"no-break space inside", tracking.Item{ReferID: "a\u00a0b", Number: good}, "unusual white space inside", tracking.FieldReferID, true},
 		{"escape", tracking.Item{ReferID: "a\x1b[2J", Number: good}, "control character U+001B", tracking.FieldReferID, false},
 		{"C1", tracking.Item{ReferID: "a\u009b", Number: good}, "control character U+009B", tracking.FieldReferID, false},
 		{"not UTF-8", tracking.Item{ReferID: "a\xff", Number: good}, "not valid UTF-8", tracking.FieldReferID, false},

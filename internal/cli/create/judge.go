@@ -92,6 +92,9 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		return err
 	}
 	printNotes(in.io, in.judged)
+	if err := in.judged.Swapped(); err != nil {
+		return err
+	}
 	if in.found != nil && !in.strict {
 		check.Warn(in.io, in.found)
 	}

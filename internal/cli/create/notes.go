@@ -52,10 +52,10 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 		note("white space trimmed from %s", command.Plural(s.Trimmed, "value"))
 	}
 	if s.Stripped > 0 {
-		note("spaces removed from %s", command.Plural(s.Stripped, "identifier"))
+		note("spaces removed from %s", command.Plural(s.Stripped, "tracking number"))
 	}
-	if s.Exchanged*2 > s.Rows {
-		io.Warning("%s", input.ExchangedText(s))
+	if message, hint := s.ExchangedText(); message != "" && !s.Swapped() {
+		io.Warning("%s: %s; %s", s.Name, message, hint)
 	}
 	if s.Empty > 0 {
 		note("%s skipped", command.Plural(s.Empty, "empty row"))

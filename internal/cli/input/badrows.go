@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -36,13 +35,8 @@ func (e *BadRowsError) Issues() (first []term.Issue, more int) {
 	return issues(e.Judged), int(e.Judged.MoreProblems)
 }
 
-// Next returns the command to run once the rows are fixed, or the carriers' codes filled in.
-func (e *BadRowsError) Next() string {
-	if flags, _, all := carrierFlags(e.Judged); all && e.Resume != "" {
-		return e.Resume + " " + flags
-	}
-	return e.Resume
-}
+// Next returns the command to run once the rows are fixed.
+func (e *BadRowsError) Next() string { return e.Resume }
 
 func issues(j Judgement) []term.Issue {
 	list := make([]term.Issue, len(j.Problems))
@@ -72,47 +66,12 @@ func BadRows(j Judgement) string {
 	return fmt.Sprintf("%s of %s are bad", command.Number(j.Invalid), command.Plural(j.Read, "row"))
 }
 
-// shownCarriers is how many carrier names are named in a hint.
-const shownCarriers = 20
-
-// carrierFlags returns flags that give the carrier names of the input codes, to be filled in, how many
-// names there are beyond those, and whether no other rows are bad.
-func carrierFlags(j Judgement) (flags string, more int, all bool) {
-	var names []string
-	var rows int64
-	for _, s := range j.Summaries {
-		for _, c := range s.AsCodes {
-			rows += c.Rows
-			if !slices.Contains(names, c.Name) {
-				names = append(names, c.Name)
-			}
-		}
-	}
-	shown := names[:min(len(names), shownCarriers)]
-	words := make([]string, len(shown))
-	for i, name := range shown {
-		words[i] = "--carrier-map " + shell.Word(name+"=")
-	}
-	return strings.Join(words, " "), len(names) - len(shown), len(names) > 0 && rows >= j.Invalid
-}
-
 // Hint says what to do about an input with bad rows.
 func (e *BadRowsError) Hint() string {
-	flags, more, all := carrierFlags(e.Judged)
-	var names string
-	if flags != "" {
-		if more > 0 {
-			flags += fmt.Sprintf(" and %d more names", more)
-		}
-		names = "add " + flags + ", with the service's carrier code after each = (without a code, the service identifies the carrier); "
-	}
-	if all {
-		return strings.TrimSuffix(names, "; ")
-	}
 	if e.Rejects != "" {
-		return names + "the bad rows are in " + command.Quoted(e.Rejects) + ": fix them there or in the source, or send the good rows with --skip-invalid"
+		return "the bad rows are in " + command.Quoted(e.Rejects) + ": fix them there or in the source, or send the good rows with --skip-invalid"
 	}
-	return names + "fix the rows and re-run the same command; --skip-invalid sends the good rows, --rejects FILE writes the bad rows to a file"
+	return "fix the rows and re-run the same command; --skip-invalid sends the good rows, --rejects FILE writes the bad rows to a file"
 }
 
 // BadRefsError lists the bad rows of an input of REFs. Nothing was asked.
@@ -154,14 +113,15 @@ func ProblemLine(p intake.Problem) string {
 	return b.String()
 }
 
-// ExchangedText says that the two columns look exchanged, and which flags exchange them.
-func ExchangedText(s SourceSummary) string {
-	text := fmt.Sprintf("%s: in %d of %s, referId looks like a tracking number and the number like an order", s.Name, s.Exchanged, command.Plural(s.Rows, "row"))
-	if s.ReferID == "" {
-		return text + "; swap the two fields if so"
+// Swapped returns the error of an input whose two columns are exchanged in all rows of a file.
+func (j Judgement) Swapped() error {
+	for _, s := range j.Summaries {
+		if s.Summary.Swapped() {
+			message, hint := s.ExchangedText()
+			return command.Usagef(hint, "%s: %s; nothing was sent", s.Name, message)
+		}
 	}
-	return fmt.Sprintf("%s; if the columns are swapped, add --map %s=%s --map %s=%s", text,
-		tracking.FieldReferID, shell.Word(s.Number), tracking.FieldNumber, shell.Word(s.ReferID))
+	return nil
 }
 
 // QuotedList lists names between quotes.

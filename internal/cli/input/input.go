@@ -232,18 +232,9 @@ func (s Source) Read(o intake.Options, each func(*intake.Reader, intake.Record) 
 
 // single is the record of a row given by flags, and the summary of it.
 func (s Source) single(o intake.Options) (intake.Record, intake.Summary, error) {
-	sum := intake.Summary{Rows: 1}
-	rec := intake.Record{File: s.Name, Line: 1, Item: *s.Row}
-	code, problem, err := o.CarrierCode(rec.Item.CarrierCode)
-	rec.Item.CarrierCode = code
-	problems := rec.Item.Validate(o.AcceptOdd)
-	if problem != nil {
-		if problems = append(problems, *problem); !problem.Note {
-			sum.AsCodes = []intake.Carrier{{Name: code, Rows: 1}}
-		}
-	}
-	for _, p := range problems {
-		rec.Problems = append(rec.Problems, intake.Problem{File: s.Name, Line: 1, Header: flagOf(p.Field), Problem: p})
+	rec, sum, err := o.One(s.Name, *s.Row)
+	for i := range rec.Problems {
+		rec.Problems[i].Header = flagOf(rec.Problems[i].Field)
 	}
 	return rec, sum, err
 }
