@@ -4,6 +4,7 @@
 package carriers
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,7 @@ type Form struct {
 	Source  string // where form and rule are published
 	Checked bool   // it has a check digit with a published rule
 	Loose   bool   // only its length, and ranges of digits, tell it from others
+	Shared  bool   // other carriers deliver what has it: a postal service, or who prints labels for others
 }
 
 // Several is the carrier of forms that many carriers use.
@@ -72,6 +74,17 @@ func Read(number string) Reading {
 		return Reading{Form: failed[0], Failed: failed}
 	}
 	return Reading{}
+}
+
+// Has reports whether a number has a form that match accepts, whatever its check digit.
+func Has(number string, match func(Form) bool) bool {
+	s := clean(number)
+	return slices.ContainsFunc(forms(), func(f *form) bool { return f.pattern.MatchString(s) && match(f.named(s)) })
+}
+
+// Any reports whether match accepts a form that has a carrier.
+func Any(match func(Form) bool) bool {
+	return slices.ContainsFunc(forms(), func(f *form) bool { return f.Carrier != "" && f.Carrier != Several && match(f.Form) })
 }
 
 // lookalikes are letters that are read or typed for digits, and which.

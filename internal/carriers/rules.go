@@ -96,6 +96,9 @@ func fedex14(s string) bool {
 	return weighted(body, 1, 7, 3)%11%10 == check
 }
 
+// astra is that of the number of 12 digits in a barcode, before the 4 digits of a form.
+func astra(s string) bool { return fedex12(s[16:28]) }
+
 // usps20 is the rule for 20 digits, which were made with or without the
 // application identifier 91 before them.
 func usps20(s string) bool { return gs1(s) || gs1("91"+s) }

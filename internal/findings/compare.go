@@ -3,6 +3,7 @@ package findings
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func foldOrder(s string) string { return tracking.FoldStatus(s) }
 func (c *Collector) compareNumbers() error {
 	return eachPart(&c.numbers, func(list []entry) error {
 		for _, e := range list {
-			if err := c.reportLostZeros(e); err != nil {
+			if err := errors.Join(c.reportLostZeros(e), c.reportUnlike(e)); err != nil {
 				return err
 			}
 		}
@@ -159,10 +160,31 @@ func (c *Collector) reportLostZeros(e entry) error {
 		fmt.Sprintf("the number has %d digits, and nearly all others have %d: leading zeros may be lost", len(e.number), usual), "if so, write "+whole))
 }
 
+// reportUnlike reports a number without a form where nearly all others have one.
+func (c *Collector) reportUnlike(e entry) error {
+	if !e.unlike {
+		return nil
+	}
+	var all, unknown int64
+	for form, n := range c.forms {
+		all += n.Rows
+		if form == unknownForm {
+			unknown = n.Rows
+		}
+	}
+	if known := all - unknown; known < fewNumbers || known*10 < all*usualShare {
+		return nil
+	}
+	at := c.cols[e.file].number
+	at.line = e.line
+	return c.report(c.finding(Warning, NoForm, at, e.number, fmt.Sprintf("%d of %d numbers have the form of a carrier, and this one has none", all-unknown, all), compareHint))
+}
+
 // entry is what is kept of a row to be compared with others.
 type entry struct {
 	number, order string
 	file, line    int
+	unlike        bool // the number has no form, and nothing else was found of it
 }
 
 // record returns an entry as it is kept.
@@ -173,7 +195,11 @@ func (e entry) record() []byte {
 	b = binary.AppendUvarint(b, uint64(len(e.order)))
 	b = append(b, e.order...)
 	b = binary.AppendUvarint(b, uint64(e.file))
-	return binary.AppendUvarint(b, uint64(e.line))
+	line := uint64(e.line) << 1
+	if e.unlike {
+		line |= 1
+	}
+	return binary.AppendUvarint(b, line)
 }
 
 // eachPart calls do with the entries of one part after the other: all entries of a key
@@ -206,7 +232,9 @@ func cutEntry(b []byte) (entry, []byte) {
 		return s
 	}
 	e.number, e.order = text(), text()
-	e.file, e.line = number(), number()
+	e.file = number()
+	line := number()
+	e.line, e.unlike = line>>1, line&1 == 1
 	return e, b
 }
 

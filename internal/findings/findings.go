@@ -42,12 +42,15 @@ const (
 	Placeholder    Kind = tracking.KindPlaceholder
 	Invisible      Kind = tracking.KindInvisible
 	WhiteSpace     Kind = tracking.KindSpace
+	CarrierName    Kind = tracking.KindCarrierName
 	Unusual        Kind = "unusual"          // some other note on a good row
 	CheckDigit     Kind = "check-digit"      // it is wrong in every form that the number has
 	UnknownCarrier Kind = "unknown-carrier"  // most numbers of one length fit no published rule
 	LookAlike      Kind = "look-alike"       // a character that looks like the right one, or is nearly right
 	LowerCase      Kind = "lower-case"       // letters that carriers write as capitals
 	LostZeros      Kind = "lost-zeros"       // leading zeros are missing
+	NoForm         Kind = "no-form"          // no carrier gives such a number
+	OtherCarrier   Kind = "other-carrier"    // the number is of another carrier than the row
 	SeveralInCell  Kind = "several-in-cell"  // more than one number in a cell
 	Markup         Kind = "markup"           // HTML entities, tags, percent signs of a URL
 	Quotes         Kind = "quotes"           // quotes around the value
@@ -168,6 +171,7 @@ type Collector struct {
 	forms   map[carriers.Form]*FormCount
 	lengths lengths
 	rules   map[string]*ruleCount // by group: numbers that only a length tells
+	codes   map[string]bool       // whether a carrier code or name is of a carrier whose forms are known
 
 	groups map[groupKey]*Group
 	spool  *os.File // all findings, a JSON line each; nil before the first
@@ -188,7 +192,8 @@ type ruleCount struct{ fit, failed int64 }
 // New returns a collector. The caller closes it.
 func New() *Collector {
 	return &Collector{
-		seed: maphash.MakeSeed(), forms: map[carriers.Form]*FormCount{}, rules: map[string]*ruleCount{}, groups: map[groupKey]*Group{},
+		seed: maphash.MakeSeed(), forms: map[carriers.Form]*FormCount{}, rules: map[string]*ruleCount{}, codes: map[string]bool{},
+		groups:  map[groupKey]*Group{},
 		lengths: lengths{count: map[int]int64{}, zeroFirst: map[int]int64{}},
 	}
 }
@@ -212,10 +217,11 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 	}
 	at := c.cols[file]
 	at.ref.line, at.number.line = rec.Line, rec.Line
-	if err := c.examine(rec.Item, at); err != nil {
+	unlike, err := c.examine(rec, at)
+	if err != nil {
 		return err
 	}
-	e := entry{number: rec.Item.Number, order: rec.Item.ReferID, file: file, line: rec.Line}
+	e := entry{number: rec.Item.Number, order: rec.Item.ReferID, file: file, line: rec.Line, unlike: unlike}
 	return c.keep(e, maphash.String(c.seed, tracking.FoldNumber(e.number)), maphash.String(c.seed, foldOrder(e.order)))
 }
 

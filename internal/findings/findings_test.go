@@ -82,7 +82,7 @@ func TestFindings(t *testing.T) {
 		"one for two orders": {[]string{"A-1,65561557219", "A-2,65561557219"}, []string{"warning shared-number 3: check which order it belongs to"}},
 		"spelling":           {[]string{"A-1,1Z999AA10123456784", "A-1,1Z 999AA10123456784"}, []string{"error white-space 3: fix the value, or pass --strip-spaces to remove the spaces"}},
 		"case":               {[]string{"A-1,1Z999AA10123456784", "A-1,1z999aa10123456784"}, []string{"note lower-case 3: ", "warning spelling 3: write it in one way"}},
-		"orders by case":     {[]string{"A-1,65561557219", "a 1,65561557210"}, []string{"error white-space 3: fix the value, or pass --strip-spaces to remove the spaces"}},
+		"orders by case":     {[]string{"A-1,65561557219", "a 1,65561557210"}, []string{"warning spelling 3: write it in one way if it is one order", "note several-numbers 2: right for an order in several parcels"}},
 		"orders by mark":     {[]string{"A-1,65561557219", "A_1,65561557210"}, []string{"warning spelling 3: write it in one way if it is one order", "note several-numbers 2: right for an order in several parcels"}},
 		"other orders":       {[]string{"A-11,65561557219", "A1-1,65561557210"}, nil},
 		"repeated":           {[]string{"A-1,65561557219", "A-1,65561557219"}, []string{"note repeated-row 3: it is sent once"}},
@@ -198,5 +198,46 @@ func TestGroupKeepsTheFirst(t *testing.T) {
 	}
 	if n := len(listed(t, report)); n != 2999 {
 		t.Errorf("%d listed", n)
+	}
+}
+
+// One odd value among many numbers of known forms is a warning, and so is a number of another carrier.
+func TestOddAmongMany(t *testing.T) {
+	rows := []string{"A-1,1Z999AA10123456784,ups", "A-2,RB123456785GB,", "A-3,986578788855,fedex", "A-4,1Z5R89390357567127,ups", "A-5,LH211265976AU,", "A-6,65561557219,gls"}
+	for row, want := range map[string]string{
+		"B-1,https://example.com/p/77,":                            "no-form",
+		"B-1,https://example.com/?tracknum=1Z5R89390357567136,ups": "no-form",
+		"B-1,me@example.com,":                                      "no-form",
+		"B-1,by bike,":                                             "white-space",
+		"B-1,handdelivered,":                                       "no-form",
+		"B-1,1Z5R8939035756713,ups":                                "no-form",
+		"B-1,contains1Z5R89390357567136,":                          "no-form",
+		"B-1,1Z5R893903575671361Z12345E0205271688,":                "no-form",
+		"B-1,QX-77-123-Y,":                                         "no-form",
+		"B-1,QX-77-123-Y,hermes-nowhere":                           "",
+		"B-1,RB123456785GB1,":                                      "no-form",
+		"B-1,1Z5R89390357567136,fedex":                             "other-carrier",
+		"B-1,1Z5R89390357567136,ups":                               "",
+		"B-1,1Z5R89390357567136,100002":                            "",
+		"B-1,9400111899223197428490,fedex-smartpost":               "",
+		"B-1,C11031500001880,ontrac":                               "",
+		"B-1,C11031500001880,usps":                                 "other-carrier",
+		"B-1,32971514560102447849175802862014,fedex":               "",
+		"B-1,32971514560102447849175803862014,fedex":               "check-digit",
+		"B-1,JD0002254567899123,yodel":                             "",
+	} {
+		got := ""
+		for _, g := range examine(t, "orders.csv", "referId,rawTrackingNumber,carrierCode\n"+strings.Join(append(rows, row), "\n")+"\n").Groups {
+			if g.Severity != findings.Note {
+				got += string(g.Kind)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", row, got, want)
+		}
+	}
+	got := listed(t, examine(t, "orders.csv", "Order,AWB,Courier\nA-1,1Z999AA10123456784,FedEx\nA-2,1Z5R89390357567127,UPS\n"))
+	if len(got) == 0 || !strings.HasPrefix(got[0], "warning other-carrier 2: ") || strings.Contains(strings.Join(got, ""), "carrier 3") {
+		t.Errorf("names of carriers: %q", got)
 	}
 }

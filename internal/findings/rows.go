@@ -1,6 +1,7 @@
 package findings
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"maps"
@@ -16,29 +17,90 @@ import (
 
 const compareHint = "compare it with the label or the carrier's own list"
 
-func (c *Collector) examine(it tracking.Item, at columns) error {
-	if err := c.examineText(it.ReferID, at.ref, false); err != nil {
-		return err
+// examine reports what is odd with a row. unlike says that its number has no form, and that no more is known of it.
+func (c *Collector) examine(rec intake.Record, at columns) (unlike bool, err error) {
+	it := rec.Item
+	if _, err := c.examineText(it.ReferID, at.ref, false); err != nil {
+		return false, err
 	}
-	if err := c.examineText(it.Number, at.number, true); err != nil {
-		return err
+	found, err := c.examineText(it.Number, at.number, true)
+	if err != nil {
+		return false, err
 	}
-	return c.examineForm(it.Number, it.CarrierCode, at.number)
+	r, reported, err := c.examineForm(it.Number, it.CarrierCode, at.number)
+	if err != nil || found || reported {
+		return false, err
+	}
+	return c.examineCarrier(it.Number, cmp.Or(it.CarrierCode, rec.Carrier), r, at.number)
 }
 
-// examineText reports what is odd in the characters of an identifier.
-func (c *Collector) examineText(s string, at place, number bool) error {
+// unknownForm is the form of numbers without a known one.
+var unknownForm = carriers.Form{Carrier: "unknown"}
+
+// examineCarrier reports what is no number, and a number of another carrier than the row's.
+func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, at place) (unlike bool, err error) {
+	known, ok := c.codes[carrier]
+	if !ok && carrier != "" {
+		known = carriers.Any(func(f carriers.Form) bool { return isCodeOf(carrier, f) })
+		if len(c.codes) < intake.MaxCarriers {
+			c.codes[carrier] = known
+		}
+	}
+	if r.Known() {
+		if !known || r.Form.Loose || r.Form.Shared || carriers.Has(number, func(f carriers.Form) bool { return f.Shared || isCodeOf(carrier, f) }) {
+			return false, nil
+		}
+		return false, c.report(c.finding(Warning, OtherCarrier, at, number, fmt.Sprintf("a number of %s, and the row has the carrier %s", r.Form.Carrier, tracking.Quote(carrier)), compareHint))
+	}
+	if message, hint := noNumber(number); message != "" {
+		return false, c.report(c.finding(Warning, NoForm, at, number, message, hint))
+	}
+	return known || carrier == "", nil
+}
+
+// length1Z is how many characters a 1Z number has.
+const length1Z = 18
+
+// noNumber says why a value without a form is no number; empty if it may be one.
+func noNumber(s string) (message, hint string) {
+	fits := func(part string) bool {
+		r := carriers.Read(part)
+		return r.Known() && !r.Form.Loose && !r.Wrong()
+	}
+	upper := strings.ToUpper(s)
+	parts := strings.FieldsFunc(upper, func(r rune) bool { return (r < '0' || r > '9') && (r < 'A' || r > 'Z') })
+	if at := strings.LastIndex(upper, "1Z"); at >= 0 && len(upper) > length1Z {
+		parts = append(parts, upper[at:min(at+length1Z, len(upper))])
+	}
+	at := slices.IndexFunc(parts, fits)
+	switch {
+	case at >= 0:
+		return "the value contains the number " + parts[at], "write the number alone"
+	case strings.Contains(s, "://"), strings.HasPrefix(upper, "WWW."):
+		return "the value is a URL", "write the number that it leads to"
+	case strings.Contains(s, "@"):
+		return "the value is an e-mail address", "check that it is the right column"
+	case !strings.ContainsAny(s, "0123456789"):
+		return "the value has no digit", "check that it is the right column"
+	case strings.HasPrefix(upper, "1Z"):
+		return fmt.Sprintf("UPS numbers that begin with 1Z have %d characters, and this one %d", length1Z, len(s)), compareHint
+	}
+	return "", ""
+}
+
+// examineText reports what is odd in the characters of an identifier, and whether anything is.
+func (c *Collector) examineText(s string, at place, number bool) (found bool, err error) {
 	if simple(s) {
-		return nil
+		return false, nil
 	}
 	for _, odd := range []func(string, bool) (Kind, string, string){lookAlike, markup, quoted, severalInCell} {
 		kind, message, hint := odd(s, number)
 		if kind == "" {
 			continue
 		}
-		return c.report(c.finding(Warning, kind, at, s, message, hint))
+		return true, c.report(c.finding(Warning, kind, at, s, message, hint))
 	}
-	return nil
+	return false, nil
 }
 
 // simple reports whether s has only what carriers and most orders use.
@@ -169,12 +231,12 @@ func ofCarrier(r carriers.Reading, code string) carriers.Reading {
 	return r
 }
 
-// examineForm counts the form of a number, and reports a wrong check digit.
-func (c *Collector) examineForm(number, code string, at place) error {
-	r := ofCarrier(carriers.Read(number), code)
+// examineForm counts the form of a number and returns it. It reports wrong characters and check digits.
+func (c *Collector) examineForm(number, code string, at place) (r carriers.Reading, reported bool, err error) {
+	r = ofCarrier(carriers.Read(number), code)
 	form := r.Form
 	if !r.Known() {
-		form = carriers.Form{Carrier: "unknown"}
+		form = unknownForm
 	}
 	n := c.forms[form]
 	if n == nil {
@@ -185,7 +247,7 @@ func (c *Collector) examineForm(number, code string, at place) error {
 	c.lengths.add(number)
 	if r.Known() && strings.ToUpper(number) != number {
 		if err := c.report(c.finding(Note, LowerCase, at, number, "carriers write capital letters", "")); err != nil {
-			return err
+			return r, true, err
 		}
 	}
 	fixed, alike := carriers.Corrected(number)
@@ -194,18 +256,18 @@ func (c *Collector) examineForm(number, code string, at place) error {
 		if r.Wrong() {
 			n.Wrong++
 		}
-		return c.report(c.finding(Warning, LookAlike, at, number, "a wrong character for "+carriers.Read(fixed).Form.String(), "write "+fixed))
+		return r, true, c.report(c.finding(Warning, LookAlike, at, number, "a wrong character for "+carriers.Read(fixed).Form.String(), "write "+fixed))
 	case r.Form.Checked && r.Form.Loose:
-		return c.countRule(number, at, r, n)
+		return r, false, c.countRule(number, at, r, n)
 	case r.Wrong():
 		n.Wrong++
 		f := c.wrongDigit(number, at, r)
 		if code != "" && !isCodeOf(code, r.Form) && !strings.ContainsFunc(number, unicode.IsLetter) {
 			f.Severity = Note // another carrier's number may have these digits
 		}
-		return c.report(f)
+		return r, false, c.report(f)
 	}
-	return nil
+	return r, false, nil
 }
 
 // wrongDigit is the finding of a number with a wrong check digit.
@@ -300,14 +362,14 @@ func (c *Collector) Summary(name string, s intake.Summary) error {
 	if err := reportLeftOut(report, s); err != nil {
 		return err
 	}
-	if s.Exchanged*2 <= s.Rows {
+	message, hint := s.ExchangedText()
+	switch {
+	case message == "":
 		return nil
+	case s.Swapped():
+		return report(Error, Exchanged, s.Number, message, hint)
 	}
-	hint := "swap the two fields if so"
-	if s.ReferID != "" {
-		hint = fmt.Sprintf("if the columns are swapped, add --map referId=%s --map rawTrackingNumber=%s", shell.Word(s.Number), shell.Word(s.ReferID))
-	}
-	return report(Warning, Exchanged, s.Number, fmt.Sprintf("in %d of %d rows, referId looks like a tracking number and the number like an order", s.Exchanged, s.Rows), hint)
+	return report(Warning, Exchanged, s.Number, message, hint)
 }
 
 // reportLeftOut reports the names of carriers that are not sent.

@@ -21,12 +21,15 @@ var titles = map[findings.Kind]string{
 	findings.Placeholder:    "placeholders",
 	findings.Invisible:      "invisible characters",
 	findings.WhiteSpace:     "white space inside identifiers",
+	findings.CarrierName:    "carrier names sent as codes",
 	findings.Unusual:        "unusual values",
 	findings.CheckDigit:     "wrong check digits",
 	findings.UnknownCarrier: "numbers of unknown carriers",
 	findings.LookAlike:      "look-alike characters",
 	findings.LowerCase:      "letters in lower case",
 	findings.LostZeros:      "lost leading zeros",
+	findings.NoForm:         "numbers without a carrier's form",
+	findings.OtherCarrier:   "numbers of another carrier",
 	findings.SeveralInCell:  "several numbers in one cell",
 	findings.Markup:         "HTML or URL characters",
 	findings.Quotes:         "quotes around values",
@@ -114,7 +117,7 @@ func line(f findings.Finding) string { return input.ProblemLine(problem(f)) }
 
 // noted are the kinds that create says of every input.
 var noted = []findings.Kind{
-	findings.Damaged, findings.Placeholder, findings.Invisible, findings.WhiteSpace, findings.Unusual, findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
+	findings.Damaged, findings.Placeholder, findings.Invisible, findings.WhiteSpace, findings.CarrierName, findings.Unusual, findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
 }
 
 // Warn prints the warnings of a report, and its notes in short, without what create says of every input.
