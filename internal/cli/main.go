@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Main runs the program's command line and returns its exit status.
+// stopGrace is how long what a second signal stops may take to end by itself: to record
+// what requests came to, and to leave the terminal as it was.
+const stopGrace = 3 * time.Second
+
+// Main runs the program's command line and returns its exit status. The first signal lets
+// requests under way end, the second ends them, and soon the program, whatever it does:
+// a write to a pipe that nobody reads knows of no signal.
 func Main() command.Code {
 	hard, stopHard := context.WithCancelCause(context.Background())
 	soft, stopSoft := context.WithCancelCause(context.Background())
@@ -31,20 +38,25 @@ func Main() command.Code {
 	// A reader that closes the pipe is an error of a write, not the end of the
 	// program in the middle of its work.
 	signal.Ignore(syscall.SIGPIPE)
-	done := make(chan struct{})
-	defer close(done)
-	go func() {
-		for stop := stopSoft; ; stop = stopHard {
-			select {
-			case s := <-signals:
-				stop(&command.SignalError{Signal: s})
-			case <-done:
-				return
-			}
-		}
-	}()
 	a := &app.App{IO: term.System(), Sources: config.FromOS, Getenv: os.Getenv, Keyring: keyring.System{}, Hard: hard}
-	return Run(soft, a, os.Args[1:])
+	ended := make(chan command.Code, 1)
+	go func() { ended <- Run(soft, a, os.Args[1:]) }()
+	var last *command.SignalError
+	var grace <-chan time.Time
+	for stop := stopSoft; ; stop = stopHard {
+		select {
+		case s := <-signals:
+			if last != nil && grace == nil {
+				grace = time.After(stopGrace)
+			}
+			last = &command.SignalError{Signal: s}
+			stop(last)
+		case code := <-ended:
+			return code
+		case <-grace:
+			return last.Code()
+		}
+	}
 }
 
 // joinSortWord joins --sort and a word behind it that begins with a hyphen where the
