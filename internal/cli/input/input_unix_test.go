@@ -118,3 +118,13 @@ func stoppedContext(t *testing.T) (context.Context, error) {
 	stop(stopped)
 	return ctx, stopped
 }
+
+// Where no copy can be made of what can be read only once, the remedy is named.
+func TestInputThatCannotBeCopiedNamesTheFolder(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	_, err := Opener{MaxBytes: 10}.Spool(t.Context(), command.StdinName, strings.NewReader("a\n"))
+	code, hint := command.CodeAndHint(err)
+	if code != command.Store || !strings.Contains(hint, "TMPDIR") || !strings.Contains(err.Error(), "temporary file") {
+		t.Errorf("status %d, %v, hint %q", code, err, hint)
+	}
+}

@@ -121,7 +121,10 @@ func deviceError(what string) error {
 func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, error) {
 	f, err := disk.Temp()
 	if err != nil {
-		return Source{}, fmt.Errorf("copy %s: %w", name, err)
+		return Source{}, &command.ExitError{
+			Code: command.Store, Err: fmt.Errorf("input %s can be read only once and is copied to a temporary file: %w", command.Quoted(name), err),
+			Hint: "set TMPDIR to a writable folder, or save the input to a file and pass that",
+		}
 	}
 	free, known := disk.Free(os.TempDir())
 	limit := spoolLimit(o.MaxBytes, free, known)
