@@ -184,3 +184,92 @@ func TestSignalEndsAsking(t *testing.T) {
 		}
 	}
 }
+
+// The second signal ends the program, whatever it does: it waits for a server that never
+// answers, or for somebody to read what it prints.
+func TestSecondSignalEndsEverything(t *testing.T) {
+	t.Parallel()
+	reached, release := make(chan struct{}, 1000), make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reached <- struct{}{}
+		if r.URL.Query().Get("referId") == "hangs" {
+			<-release
+		}
+		fmt.Fprint(w, `{"message":"Processing","padding":"`+strings.Repeat("x", 8<<10)+`"}`)
+	}))
+	t.Cleanup(srv.Close)
+	t.Cleanup(func() { close(release) })
+	w := newHome(t).at(srv.URL)
+	unread, full, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	defer full.Close()
+	many := []string{"show", "-o", "json"}
+	for i := range 100 {
+		many = append(many, fmt.Sprint("R", i))
+	}
+	for _, tt := range []struct {
+		args   []string
+		out    *os.File
+		answer int // requests until it hangs
+	}{
+		{[]string{"show", "hangs"}, nil, 1},
+		{[]string{"wait", "hangs"}, nil, 1},
+		{many, full, 50},
+	} {
+		cmd := w.command(tt.args...)
+		if tt.out != nil {
+			cmd.Stdout = tt.out
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for range tt.answer {
+			<-reached
+		}
+		time.Sleep(200 * time.Millisecond) // a pipe of 64 KiB is full by now
+		for range 2 {
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if code, err := ended(cmd, 15*time.Second); code != 130 || err != nil {
+			t.Errorf("%.20q: %d, %v; want 130", tt.args, code, err)
+		}
+	}
+}
+
+// A reader that goes away ends a wait quietly: how far it came is nobody's question, and
+// what was not printed is not called unfinished.
+func TestWaitWhoseReaderWentAwayCountsNothing(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `{"data":{"referId":%q,"trackingNumber":"N1","status":1,"statusLabel":"DELIVERED"}}`, r.URL.Query().Get("referId"))
+	}))
+	t.Cleanup(srv.Close)
+	w := newHome(t).at(srv.URL)
+	for _, args := range [][]string{
+		{"wait", "R1", "R2", "R3", "R4", "--concurrency", "1", "-o", "jsonl"},
+		{"wait", "R1", "R2", "R3", "R4", "--concurrency", "1", "--for", "status=returned", "--timeout", "2s", "-o", "csv"},
+		{"show", "R1", "R2", "R3", "R4", "--concurrency", "1", "-o", "jsonl"},
+	} {
+		gone, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		gone.Close()
+		cmd := w.command(args...)
+		cmd.Stdout = out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		code, err := ended(cmd, patience)
+		out.Close()
+		if said := fmt.Sprint(cmd.Stderr); code != 0 || err != nil || strings.Contains(said, " of ") || strings.Contains(said, "trackings") {
+			t.Errorf("%q: %d, %v: %s; want 0 and no count", args, code, err, said)
+		}
+	}
+}

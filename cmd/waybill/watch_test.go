@@ -238,7 +238,7 @@ func TestWatchEndsWithAFailure(t *testing.T) {
 	s, _ := w.begin(pty.Winsize{Rows: 24, Cols: 100}, w.command("wait", "--run", "1", "--watch", "--timeout", "1s"), "TERM=xterm")
 	code, raw := s.end()
 	_, after, ok := strings.Cut(raw, pageOff)
-	if code != 8 || !ok || !strings.Contains(colours.ReplaceAllString(after, ""), "\nTimed out: 3 of 3 not processed yet\nnext: waybill wait --watch --run 1\n") {
+	if code != 8 || !ok || !strings.Contains(colours.ReplaceAllString(after, ""), "\nTimed out: 3 of 3 not processed yet\nnext: waybill wait --watch --run 1 --timeout 1s\n") {
 		t.Errorf("exit status %d: %q", code, raw)
 	}
 }

@@ -32,31 +32,58 @@ func (c *Call) Repeat(words ...string) string {
 	return shell.Line(slices.Concat([]string{"waybill"}, c.Line, words)...)
 }
 
-// CommandLine returns a command line with the settings, store and account of this one.
+// Again returns the command that continues this one: its arguments, more words, and every
+// flag that was given but those that are named.
+func (c *Call) Again(without []string, more ...string) string {
+	words, args := strings.Fields(c.Cmd.CommandPath()), c.Cmd.Flags().Args()
+	c.Cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !slices.Contains(without, f.Name) {
+			more = append(more, flagWords(f)...)
+		}
+	})
+	if slices.ContainsFunc(args, func(arg string) bool { return len(arg) > 1 && arg[0] == '-' }) {
+		return shell.Line(slices.Concat(words, more, []string{"--"}, args)...)
+	}
+	return shell.Line(slices.Concat(words, args, more)...)
+}
+
+// CommandLine returns another command with what says of this one which settings, store,
+// account and service are meant.
 func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(nil, words...) }
 
 // CommandLineWith is CommandLine with further flags of this command line, by name, where the
 // user gave them.
 func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
-	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "insecure-store", "api-key-file", "same-key", "ca-file", "insecure-http"}, flags...) {
-		f := c.Cmd.Flags().Lookup(name)
-		if f == nil || !f.Changed {
-			continue
-		}
-		many, list := f.Value.(pflag.SliceValue)
-		switch {
-		case list:
-			for _, v := range many.GetSlice() {
-				words = append(words, "--"+name, v)
-			}
-		case f.Value.Type() == "bool":
-			words = append(words, "--"+name+"="+f.Value.String())
-		default:
-			words = append(words, "--"+name, f.Value.String())
+	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "insecure-store", "api-key-file", "same-key", "ca-file", "insecure-http", "request-timeout"}, flags...) {
+		if f := c.Cmd.Flags().Lookup(name); f != nil {
+			words = append(words, flagWords(f)...)
 		}
 	}
 	return shell.Line(words...)
+}
+
+// flagWords are the words that give a flag as the user did, none if it was not given.
+func flagWords(f *pflag.Flag) []string {
+	if !f.Changed {
+		return nil
+	}
+	name := "--" + f.Name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand
+	}
+	var words []string
+	for _, v := range FlagValues(f) {
+		switch {
+		case f.NoOptDefVal == v:
+			words = append(words, name)
+		case f.NoOptDefVal != "":
+			words = append(words, "--"+f.Name+"="+v)
+		default:
+			words = append(words, name, v)
+		}
+	}
+	return words
 }
 
 // Factory gives commands what they need to run.

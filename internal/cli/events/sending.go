@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -239,21 +238,18 @@ func (k *sending) noteSeed(at string) {
 
 // repeatCommand is the command that sends all of it again. What may be a token in --to is masked.
 func (k *sending) repeatCommand() string {
-	words := slices.Concat(strings.Fields(k.call.Cmd.CommandPath())[1:], k.call.Cmd.Flags().Args())
+	var words []string
+	without := []string{"to", targetHeader}
+	if len(k.chosen) > 0 {
+		without = append(without, "seed", "at")
+	}
 	if k.options.To != "" {
 		words = append(words, "--to", forward.ShowAddress(k.options.To))
 	}
 	for _, value := range k.options.Headers {
 		words = append(words, "--"+targetHeader, ShowTargetHeader(value))
 	}
-	words = append(words, k.chosen...)
-	var names []string
-	k.call.Cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "to" && f.Name != targetHeader && !slices.Contains(k.chosen, "--"+f.Name) {
-			names = append(names, f.Name)
-		}
-	})
-	return k.call.CommandLineWith(names, words...)
+	return k.call.Again(without, append(words, k.chosen...)...)
 }
 
 // Signer signs deliveries; nil leaves them as they are.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -90,7 +89,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	case w.madeUpSeen > 0:
 		hint = notCounted(w.madeUpSeen, "made-up event", "--made-up")
 	}
-	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s received", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: resumeCommand(c, o, w.began)}
+	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s received", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: c.Again([]string{"since"}, "--since", w.began.UTC().Format("2006-01-02T15:04:05.000Z"))}
 }
 
 func notCounted(n int64, what, flag string) string {
@@ -98,21 +97,6 @@ func notCounted(n int64, what, flag string) string {
 		return "1 " + what + " was not counted; " + flag + " counts it"
 	}
 	return command.Plural(n, what) + " were not counted; " + flag + " counts them"
-}
-
-// resumeCommand is the command that counts on from where the waiting began.
-func resumeCommand(c *command.Call, o waitOptions, began time.Time) string {
-	words := []string{"events", "wait", "--count", strconv.FormatInt(o.Count, 10)}
-	if o.Filter != "" {
-		words = append(words, "--filter", o.Filter)
-	}
-	if o.Unverified {
-		words = append(words, "--unverified")
-	}
-	if o.MadeUp {
-		words = append(words, "--made-up")
-	}
-	return c.CommandLine(append(words, "--since", began.UTC().Format("2006-01-02T15:04:05.000Z"))...)
 }
 
 type eventWait struct {

@@ -6,19 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"time"
-
-	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -73,13 +70,8 @@ func (a *asking) ended(e query.Ending) error {
 	return a.pass.add(e)
 }
 
-// memoryLimit is how much memory makes room for answers that are done with, in
-// bytes. What is held at once takes less than half of it.
-const memoryLimit = 20 << 20
-
 // run asks about all targets. The error is that of [query.Scheduler.Run].
 func (a *asking) run(ctx context.Context, s *query.Scheduler, all targets) error {
-	debug.SetMemoryLimit(memoryLimit)
 	err := s.Run(ctx, all.all)
 	a.progress.Stop()
 	if a.stop != nil {
@@ -138,8 +130,11 @@ func patience(c *command.Call) time.Duration {
 // exitError is the error of the command: stop is why not all REFs are done, nil if they are.
 func (a *asking) exitError(stop error, text func(error) string, next string) error {
 	failed := a.tally.failure()
-	if stop == nil && failed == nil {
+	switch {
+	case stop == nil && failed == nil:
 		return nil
+	case errors.Is(stop, term.ErrClosed):
+		return term.ErrClosed // nobody wants to know how far it came
 	}
 	if trouble, ok := errors.AsType[*store.Error](stop); ok {
 		stop = trouble // every further use of the store met the same
@@ -201,33 +196,6 @@ type stopError struct {
 
 func (e *stopError) Error() string { return e.text }
 func (e *stopError) Unwrap() error { return e.cause }
-
-// resume is the command line that continues a command: this one, without its time
-// limit and the flags that are named.
-func resume(c *command.Call, refs []string, without ...string) string {
-	words := append([]string{"waybill", c.Cmd.Name()}, refs...)
-	without = append(without, "timeout", "quiet", "verbose", "debug")
-	c.Cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || slices.Contains(without, f.Name) {
-			return
-		}
-		name := "--" + f.Name
-		if f.Shorthand != "" {
-			name = "-" + f.Shorthand
-		}
-		for _, v := range command.FlagValues(f) {
-			switch {
-			case f.Value.Type() != "bool":
-				words = append(words, name, v)
-			case v == "true":
-				words = append(words, name)
-			default:
-				words = append(words, name+"="+v)
-			}
-		}
-	})
-	return shell.Line(words...)
-}
 
 // maxHeld is how many results wait for an earlier one. If there are more, they go first.
 const maxHeld = 256

@@ -132,7 +132,7 @@ func (p *printer) end(failed error) error {
 	case p.rows != nil:
 		err = p.endRows()
 	}
-	if err != nil {
+	if err != nil || errors.Is(failed, term.ErrClosed) {
 		return err
 	}
 	if !p.single {

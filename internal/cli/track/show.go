@@ -85,7 +85,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if stop == nil {
 		stop = done()
 	}
-	next := resume(c, o.Refs, "refresh")
+	next := c.Again([]string{"refresh"}) // which would begin anew
 	var failed error
 	switch {
 	case p.single && p.only != nil && p.only.Left && stop != nil && !command.As[*command.SignalError](stop):

@@ -84,7 +84,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Watch && o.Rows {
 		return command.Usagef("leave one of them out", "--watch shows rows itself, --rows shows them at the end")
 	}
-	w := &waiter{call: c, names: view.NewStatusNames(c.Config.Statuses), watch: o.Watch, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: resume(c, o.Refs)}
+	w := &waiter{call: c, names: view.NewStatusNames(c.Config.Statuses), watch: o.Watch, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: c.Again(nil)}
 	var err error
 	own := view.NewStatusNames(c.Config.OwnStatuses())
 	if w.cond, err = parseCondition(own, "--for", o.For); err != nil {
