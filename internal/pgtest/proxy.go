@@ -23,6 +23,7 @@ type Proxy struct {
 	mu      sync.Mutex
 	links   map[*link]bool
 	state   networkState
+	sent    int           // times that a program sent something
 	changed chan struct{} // closed when state changes
 }
 
@@ -95,6 +96,13 @@ func (p *Proxy) Heal() {
 
 // Delay lets each byte take that long, each way.
 func (p *Proxy) Delay(d time.Duration) { p.change(func(s *networkState) { s.delay = d }) }
+
+// Sent returns how many times programs sent something: about their round trips.
+func (p *Proxy) Sent() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sent
+}
 
 // CutBefore resets the next connection on which a program sends one of these texts, in
 // any case, before the server sees it.
@@ -228,6 +236,7 @@ func (l *link) isCut(sent []byte) bool {
 	p := l.proxy
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.sent++
 	sent = bytes.ToLower(sent)
 	if !slices.ContainsFunc(p.state.cutAt, func(text []byte) bool { return bytes.Contains(sent, text) }) {
 		return false

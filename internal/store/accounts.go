@@ -102,15 +102,11 @@ func (d *DB) Proofs(ctx context.Context, account string) ([]ledger.Proof, error)
 // Prove records a proof, see [ledger.Accounts].
 func (d *DB) Prove(ctx context.Context, account string, p ledger.Proof, in ledger.State, rows []ledger.UnknownRow) (held bool, err error) {
 	err = d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error {
-		for _, x := range rows {
-			var one int
-			if held, err = t.row(ctx, []any{&one}, "SELECT 1 FROM rows r JOIN batches b ON b.id = r.batch_id WHERE r.id = $1 AND b.id = $2 AND COALESCE(r.state, b.state) = $3",
-				x.Row, x.Batch, string(in)); !held || err != nil {
-				return err
-			}
+		still, err := t.stillInState(ctx, in, rows)
+		if held = len(still) == len(rows); !held || err != nil {
+			return err
 		}
-		held = true
-		_, err := t.exec(ctx, `INSERT INTO proofs (account_id, shape, state, proven, run_id) VALUES ($1, $2, $3, $4, $5)
+		_, err = t.exec(ctx, `INSERT INTO proofs (account_id, shape, state, proven, run_id) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (account_id, shape) DO UPDATE SET state = excluded.state, proven = excluded.proven, run_id = excluded.run_id WHERE proofs.state <> 'unknown'`,
 			id, p.Shape, string(p.State), millis(p.Proven), p.Run)
 		return err

@@ -57,6 +57,7 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (all moved, err err
 		}
 		all = moved{all.rows + got, b.id}
 	}
+	t.closing = true
 	return all, g.finish(ctx)
 }
 

@@ -154,9 +154,6 @@ func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int
 		return []batch{b}, err
 	}
 	m := t.newRowMover()
-	if err := m.addSource(ctx, b); err != nil {
-		return nil, err
-	}
 	var ids []int64
 	for len(rows) > 0 && len(ids) < n && int64(len(rows)) > size {
 		id, err := t.addBatch(ctx, run, b.id)
@@ -165,9 +162,7 @@ func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int
 		}
 		ids = append(ids, id)
 		for _, row := range rows[:size] {
-			if err := m.moveTo(ctx, row, id); err != nil {
-				return nil, err
-			}
+			m.moveTo(row, b, id)
 		}
 		rows = rows[size:]
 	}

@@ -367,9 +367,7 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 		done.Unsettled++
 	case ledger.Accepted, ledger.Rejected:
 	}
-	if err := m.addSource(ctx, b); err != nil {
-		return err
-	}
+	m.addSource(b)
 	n, err := t.exec(ctx, "DELETE FROM batch_answers WHERE batch_id = $1", b.id)
 	if done.Responses += n; err != nil {
 		return err

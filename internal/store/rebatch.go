@@ -11,83 +11,73 @@ import (
 const inInput = `(r.id BETWEEN n.first_row AND n.last_row OR
 	r.id < (SELECT k.row_id + k.rows FROM run_known_rows k WHERE k.run_id = n.id AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1))`
 
-// rowMover moves rows between batches. Until finish the counts and ranges of the
-// batches it touched are wrong.
+// rowMover moves rows between batches, with a few statements for all of them. Until finish
+// the rows are where they were, and what the batches count may be wrong.
 type rowMover struct {
 	t       *tx
 	touched map[int64]batch // with the range that their rows lie in at most
-	runs    []int64         // whose input has rows in one of them
+	moves   []rowMove
 }
+
+type rowMove struct{ row, from, to int64 }
 
 func (t *tx) newRowMover() *rowMover { return &rowMover{t: t, touched: map[int64]batch{}} }
 
-// addSource registers a batch that rows will be moved out of.
-func (m *rowMover) addSource(ctx context.Context, b batch) error {
-	if _, ok := m.touched[b.id]; ok {
-		return nil
+// addSource registers a batch that rows will be moved out of, or were removed from.
+func (m *rowMover) addSource(b batch) {
+	if _, ok := m.touched[b.id]; !ok {
+		m.touched[b.id] = b
 	}
-	m.touched[b.id] = b
-	return m.t.each(ctx, func(s scanner) error {
-		var run int64
-		err := s.Scan(&run)
-		if !slices.Contains(m.runs, run) {
-			m.runs = append(m.runs, run)
-		}
-		return err
-	}, "SELECT run_id FROM run_batches WHERE batch_id = $1", b.id)
 }
 
-// moveTo moves a row into a batch. Its state is then that of the batch.
-func (m *rowMover) moveTo(ctx context.Context, row int64, to int64) error {
+// moveTo moves a row into another batch. Its state is then that of the batch.
+func (m *rowMover) moveTo(row int64, from batch, to int64) {
+	m.addSource(from)
 	b, ok := m.touched[to]
 	if !ok {
 		b = batch{id: to, first: row, last: row}
 	}
 	b.first, b.last = min(b.first, row), max(b.last, row)
 	m.touched[to] = b
-	_, err := m.t.exec(ctx, "UPDATE rows SET batch_id = $1, state = NULL, reason = NULL WHERE id = $2", to, row)
-	return err
+	m.moves = append(m.moves, rowMove{row, from.id, to})
 }
 
-// finish updates the touched batches.
+// finish moves the rows, and updates the touched batches. It reads nothing.
 func (m *rowMover) finish(ctx context.Context) error {
+	if err := m.t.w.sql.moveRows.exec(ctx, m.t, len(m.moves), func(args []any, n int) []any {
+		return append(args, m.moves[n].row, m.moves[n].to)
+	}); err != nil {
+		return err
+	}
+	pairs := slices.CompactFunc(m.moves, func(a, b rowMove) bool { return a.from == b.from && a.to == b.to })
+	if err := m.t.w.sql.shareBatches.exec(ctx, m.t, len(pairs), func(args []any, n int) []any {
+		return append(args, pairs[n].from, pairs[n].to)
+	}); err != nil {
+		return err
+	}
 	for _, id := range slices.Sorted(maps.Keys(m.touched)) {
-		b := m.touched[id]
-		if _, err := m.t.row(ctx, []any{&b.rows, &b.first, &b.last}, `SELECT COUNT(*), COALESCE(MIN(id), 0), COALESCE(MAX(id), 0)
-			FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3`, b.first, b.last, id); err != nil {
-			return err
-		}
-		if _, err := m.t.exec(ctx, "UPDATE batches SET rows = $1, first_row = $2, last_row = $3 WHERE id = $4", b.rows, b.first, b.last, id); err != nil {
-			return err
-		}
-		for _, run := range m.runs {
-			if err := m.t.countRunBatch(ctx, run, b); err != nil {
-				return err
-			}
-		}
-		if err := m.t.cleanUpBatch(ctx, id); err != nil {
+		if err := m.t.recount(ctx, m.touched[id]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// countRunBatch counts the rows of a run's input in a batch.
-func (t *tx) countRunBatch(ctx context.Context, run int64, b batch) error {
-	var rows int64
-	if b.rows > 0 {
-		if _, err := t.row(ctx, []any{&rows}, "SELECT COUNT(*) FROM rows r JOIN runs n ON n.id = $1 WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND "+inInput,
-			run, b.first, b.last, b.id); err != nil {
-			return err
-		}
-	}
-	if rows == 0 {
-		_, err := t.exec(ctx, "DELETE FROM run_batches WHERE run_id = $1 AND batch_id = $2", run, b.id)
+// recount counts the rows of a batch, in all and of the inputs of runs, and removes it if
+// it needs no place any more.
+func (t *tx) recount(ctx context.Context, b batch) error {
+	if err := t.execAll(ctx, []string{
+		`UPDATE batches SET (rows, first_row, last_row) = (SELECT COUNT(*), COALESCE(MIN(r.id), 0), COALESCE(MAX(r.id), 0) FROM rows r
+			WHERE r.id BETWEEN $1 AND $2 AND r.batch_id = $3) WHERE id = $3`,
+		`UPDATE run_batches SET rows = (SELECT COUNT(*) FROM rows r JOIN runs n ON n.id = run_batches.run_id
+			WHERE r.id BETWEEN $1 AND $2 AND r.batch_id = $3 AND ` + inInput + ") WHERE batch_id = $3",
+	}, b.first, b.last, b.id); err != nil {
 		return err
 	}
-	_, err := t.exec(ctx, `INSERT INTO run_batches (run_id, batch_id, rows) VALUES ($1, $2, $3)
-		ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = excluded.rows`, run, b.id, rows)
-	return err
+	if _, err := t.exec(ctx, "DELETE FROM run_batches WHERE batch_id = $1 AND rows = 0", b.id); err != nil {
+		return err
+	}
+	return t.cleanUpBatch(ctx, b.id)
 }
 
 // scanBatch reads the id, the first and the last row, and the number of rows of a
@@ -117,9 +107,6 @@ func (t *tx) newRebatcher(run, size int64) *rebatcher {
 
 // add moves a row out of a batch.
 func (g *rebatcher) add(ctx context.Context, row int64, from batch) error {
-	if err := g.addSource(ctx, from); err != nil {
-		return err
-	}
 	if g.target == 0 || g.filled == g.size {
 		id, err := g.t.addBatch(ctx, g.run, from.id)
 		if err != nil {
@@ -128,7 +115,8 @@ func (g *rebatcher) add(ctx context.Context, row int64, from batch) error {
 		g.target, g.filled = id, 0
 	}
 	g.filled++
-	return g.moveTo(ctx, row, g.target)
+	g.moveTo(row, from, g.target)
+	return nil
 }
 
 // addBatch adds an empty pending batch to a run, for rows of another one: it was last sent

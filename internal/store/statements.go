@@ -8,8 +8,10 @@ import (
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
-	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, batchAnswers, sightings, trackingCounts, answers, deliveries, events, observed multiInsert
-	find                                                                                                                                              findQueries
+	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches, batchAnswers multiInsert
+	moveRows, shareBatches, rowStates, absences                                     multiInsert
+	sightings, trackingCounts, answers, deliveries, events, observed                multiInsert
+	find                                                                            findQueries
 
 	keyLookup [len(widths)]string
 	// consecutiveRows adds rows with the numbers, lines and so on of the first one
@@ -18,6 +20,9 @@ type statements struct {
 	currentEvents   keyStatement[[]byte]
 	erased          keyStatement[[]byte]
 	claimBatches    keyStatement[int64]
+	rowsInState     keyStatement[int64]
+	forgetAbsences  keyStatement[int64]
+	endDismissals   keyStatement[int64]
 	outbox          outboxStatements
 }
 
@@ -49,6 +54,15 @@ func newStatements() *statements {
 			` ON CONFLICT (account_id, kind, name) DO UPDATE SET count = observed.count + excluded.count, documented = excluded.documented,
 			first_seen = CASE WHEN excluded.first_seen < observed.first_seen THEN excluded.first_seen ELSE observed.first_seen END,
 			last_seen = CASE WHEN excluded.last_seen > observed.last_seen THEN excluded.last_seen ELSE observed.last_seen END`),
+		moveRows: newMultiInsert("WITH given (id, target) AS (", "ii", `)
+			UPDATE rows SET batch_id = given.target, state = NULL, reason = NULL FROM given WHERE rows.id = given.id`),
+		shareBatches: newMultiInsert("WITH given (source, target) AS (", "ii", `) INSERT INTO run_batches (run_id, batch_id, rows)
+			SELECT p.run_id, given.target, 0 FROM given JOIN run_batches p ON p.batch_id = given.source WHERE TRUE ON CONFLICT DO NOTHING`),
+		rowStates: newMultiInsert("WITH given (id, state, reason) AS (", "itt", `)
+			UPDATE rows SET state = given.state, reason = given.reason FROM given WHERE rows.id = given.id`),
+		absences: newMultiInsert("INSERT INTO absences (row_id, batch_id, absent, fingerprint, boot, uptime)", "iiitti",
+			` ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent, fingerprint = excluded.fingerprint,
+			boot = excluded.boot, uptime = excluded.uptime`),
 		keyLookup: newKeyLookup(),
 		find:      newFindQueries(),
 
@@ -56,7 +70,11 @@ func newStatements() *statements {
 		currentEvents:   newKeyStatement[[]byte]('b', "SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key", ""),
 		erased:          newKeyStatement[[]byte]('b', "SELECT hash FROM erased WHERE hash", ""),
 		claimBatches:    newKeyStatement[int64]('i', "UPDATE batches SET state = 'sending', owner = ?, claimed = ? WHERE id", ""),
-		outbox:          newOutboxStatements(),
+		rowsInState: newKeyStatement[int64]('i', "SELECT r.id, b.id, b.first_row, b.last_row, b.rows, "+siblings+` FROM rows r
+			JOIN batches b ON b.id = r.batch_id WHERE COALESCE(r.state, b.state) = ? AND r.id`, ""),
+		forgetAbsences: newKeyStatement[int64]('i', "DELETE FROM absences WHERE row_id", ""),
+		endDismissals:  newKeyStatement[int64]('i', "DELETE FROM dismissals WHERE row_id", ""),
+		outbox:         newOutboxStatements(),
 	}
 }
 

@@ -92,75 +92,126 @@ func correctedTime(recorded time.Time, ago time.Duration) time.Time {
 // MarkUnknown makes accepted rows unknown, see [ledger.UnknownRows].
 func (d *DB) MarkUnknown(ctx context.Context, rows []ledger.UnknownRow, reason string) (int64, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		var marked int64
-		for _, x := range rows {
-			n, err := t.exec(ctx, `UPDATE rows SET state = 'unknown', reason = $1 WHERE id = $2 AND batch_id = $3
-				AND COALESCE(state, (SELECT b.state FROM batches b WHERE b.id = $3)) = 'accepted'`, clean(reason), x.Row, x.Batch)
-			if err != nil {
-				return 0, fmt.Errorf("mark row %d unknown: %w", x.Row, err)
-			}
-			marked += n
+		held, err := t.stillInState(ctx, ledger.Accepted, rows)
+		if err != nil {
+			return 0, err
 		}
-		return marked, nil
+		return int64(len(held)), t.setRowStates(ctx, len(held), func(n int) (int64, ledger.State, string) { return held[n], ledger.Unknown, reason })
 	})
 }
 
-// Resolve records what was found out about unknown rows, see [ledger.UnknownRows].
+// batchedRow is a row's batch, and how many other rows of its account have its referId.
+type batchedRow struct {
+	batch
+	siblings int64
+}
+
+// rowsInState returns those of the rows that are in that state, by number.
+func (t *tx) rowsInState(ctx context.Context, state ledger.State, rows []int64) (map[int64]batchedRow, error) {
+	found := make(map[int64]batchedRow, len(rows))
+	err := t.w.sql.rowsInState.each(ctx, t, rows, func(s scanner) error {
+		var row int64
+		var r batchedRow
+		err := s.Scan(&row, &r.id, &r.first, &r.last, &r.rows, &r.siblings)
+		found[row] = r
+		return err
+	}, string(state))
+	return found, err
+}
+
+// stillInState returns those of the rows that are in that state and still in their batch.
+func (t *tx) stillInState(ctx context.Context, state ledger.State, rows []ledger.UnknownRow) ([]int64, error) {
+	ids := make([]int64, len(rows))
+	for i, x := range rows {
+		ids[i] = x.Row
+	}
+	found, err := t.rowsInState(ctx, state, ids)
+	var held []int64
+	for _, x := range rows {
+		if found[x.Row].id == x.Batch {
+			held = append(held, x.Row)
+		}
+	}
+	return held, err
+}
+
+// setRowStates gives n rows a state and a reason of their own.
+func (t *tx) setRowStates(ctx context.Context, n int, of func(n int) (row int64, state ledger.State, reason string)) error {
+	return t.w.sql.rowStates.exec(ctx, t, n, func(args []any, n int) []any {
+		row, state, reason := of(n)
+		return append(args, row, string(state), clean(reason))
+	})
+}
+
+// Resolve records what was found out about unknown rows, see [ledger.UnknownRows]. Others
+// wait to write meanwhile: it asks once for all rows, and changes them with the commit.
 func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) (int64, error) {
-	for _, f := range found {
+	rows := make([]int64, len(found))
+	for i, f := range found {
 		if f.State != ledger.Unknown && !ledger.Unknown.CanBecome(f.State) {
 			return 0, fmt.Errorf("resolve row %d: unknown cannot become %q: %w", f.Row, f.State, ledger.ErrNotClaimed)
 		}
+		rows[i] = f.Row
 	}
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (held int64, err error) {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
 		size, err := t.batchSize(ctx, run)
 		if err != nil {
 			return 0, err
 		}
-		g := t.newRebatcher(run, size)
-		for _, f := range found {
-			ok, err := g.resolve(ctx, f)
-			if err != nil {
-				return 0, fmt.Errorf("resolve row %d: %w", f.Row, err)
-			}
-			held += flag(ok)
+		unknown, err := t.rowsInState(ctx, ledger.Unknown, rows)
+		if err != nil {
+			return 0, err
 		}
-		return held, g.finish(ctx)
+		g := t.newRebatcher(run, size)
+		var held []ledger.Resolution
+		for _, f := range found {
+			r := unknown[f.Row]
+			if r.id != f.Batch || f.IfNoSiblings && r.siblings > 0 {
+				continue
+			}
+			delete(unknown, f.Row) // a second finding of a row does not hold
+			held = append(held, f)
+			if f.State == ledger.Pending {
+				if err := g.add(ctx, f.Row, r.batch); err != nil {
+					return 0, fmt.Errorf("resolve row %d: %w", f.Row, err)
+				}
+			}
+		}
+		t.closing = true
+		if err := t.recordFindings(ctx, held); err != nil {
+			return 0, err
+		}
+		return int64(len(held)), g.finish(ctx)
 	})
 }
 
-// resolve records one finding, and reports whether it still held.
-func (g *rebatcher) resolve(ctx context.Context, f ledger.Resolution) (bool, error) {
-	var others int64
-	b := batch{id: f.Batch}
-	ok, err := g.t.row(ctx, []any{&b.first, &b.last, &b.rows, &others}, "SELECT b.first_row, b.last_row, b.rows, "+siblings+` FROM rows r JOIN batches b ON b.id = r.batch_id
-		WHERE r.id = $1 AND b.id = $2 AND COALESCE(r.state, b.state) = 'unknown'`, f.Row, f.Batch)
-	if !ok || err != nil || f.IfNoSiblings && others > 0 {
-		return false, err
+// recordFindings gives rows that are not sent again their states, and keeps the first proven
+// absences of those that stay unknown.
+func (t *tx) recordFindings(ctx context.Context, found []ledger.Resolution) error {
+	var absent, stay []ledger.Resolution
+	var forget []int64
+	for _, f := range found {
+		if f.State == ledger.Unknown && !f.AbsentSince.IsZero() {
+			absent = append(absent, f)
+		} else {
+			forget = append(forget, f.Row)
+		}
+		if f.State != ledger.Pending {
+			stay = append(stay, f)
+		}
 	}
-	if err := g.t.recordAbsence(ctx, f); err != nil {
-		return false, err
-	}
-	if f.State == ledger.Pending {
-		return true, g.add(ctx, f.Row, b)
-	}
-	_, err = g.t.exec(ctx, "UPDATE rows SET state = $1, reason = $2 WHERE id = $3", string(f.State), clean(f.Reason), f.Row)
-	return true, err
-}
-
-// recordAbsence keeps the first proven absence of a row that stays unknown.
-func (t *tx) recordAbsence(ctx context.Context, f ledger.Resolution) error {
-	if f.AbsentSince.IsZero() || f.State != ledger.Unknown {
-		_, err := t.exec(ctx, "DELETE FROM absences WHERE row_id = $1", f.Row)
+	if err := t.w.sql.forgetAbsences.exec(ctx, t, forget); err != nil {
 		return err
 	}
 	clock := t.w.engine.Clock
-	up := clock.Now() - time.Since(f.AbsentSince)
-	_, err := t.exec(ctx, `INSERT INTO absences (row_id, batch_id, absent, fingerprint, boot, uptime) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent, fingerprint = excluded.fingerprint,
-			boot = excluded.boot, uptime = excluded.uptime`,
-		f.Row, f.Batch, millis(f.AbsentSince), clean(f.Fingerprint), clock.ID(), up.Milliseconds())
-	return err
+	if err := t.w.sql.absences.exec(ctx, t, len(absent), func(args []any, n int) []any {
+		f := absent[n]
+		up := clock.Now() - time.Since(f.AbsentSince)
+		return append(args, f.Row, f.Batch, millis(f.AbsentSince), clean(f.Fingerprint), clock.ID(), up.Milliseconds())
+	}); err != nil {
+		return err
+	}
+	return t.setRowStates(ctx, len(stay), func(n int) (int64, ledger.State, string) { return stay[n].Row, stay[n].State, stay[n].Reason })
 }
 
 // Reopen makes rows pending again, see [ledger.UnknownRows].
@@ -200,6 +251,7 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, ref strin
 		}
 		all = moved{all.rows + n, b.id}
 	}
+	t.closing = true
 	return all, g.finish(ctx)
 }
 
@@ -209,10 +261,13 @@ func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State, ref 
 	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+`
 		AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+" = 'open' END ORDER BY r.id", g.run, b.id, string(from), ref)
+	if err == nil {
+		err = g.t.w.sql.forgetAbsences.exec(ctx, g.t, rows)
+	}
+	if err == nil {
+		err = g.t.w.sql.endDismissals.exec(ctx, g.t, rows)
+	}
 	for _, row := range rows {
-		if err == nil {
-			err = g.t.execAll(ctx, []string{"DELETE FROM absences WHERE row_id = $1", "DELETE FROM dismissals WHERE row_id = $1"}, row)
-		}
 		if err == nil {
 			err = g.add(ctx, row, b)
 		}

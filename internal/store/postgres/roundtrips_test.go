@@ -1,0 +1,88 @@
+package postgres
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// What was found out about many rows is recorded in few round trips: all other machines wait
+// to write meanwhile.
+func TestFindingsTakeFewRoundTrips(t *testing.T) {
+	t.Parallel()
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	const rows, most = 300, 20
+	p := s.NewProxy(t)
+	proxied, err := p.URL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, proxied)
+	defer d.Close()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	staging, err := d.Stage(t.Context(), ledger.Plan{Account: "a", Files: []string{"f"}, Mode: ledger.Async, BatchSize: rows})
+	must(err)
+	var all []ledger.Entry
+	for n := range rows {
+		all = append(all, ledger.Entry{Line: n + 2, Item: tracking.Item{ReferID: fmt.Sprint("R-", n), Number: fmt.Sprint("N", n)}})
+	}
+	_, err = staging.Add(t.Context(), all)
+	must(err)
+	run, err := staging.Open(t.Context())
+	must(err)
+	unknown := func() (found []ledger.UnknownRow) {
+		t.Helper()
+		batches, err := d.Claim(t.Context(), run.ID, 1, rows)
+		must(err)
+		must(d.Settle(t.Context(), []ledger.Settlement{{Batch: batches[0].ID, State: ledger.Unknown, Began: time.Now()}}))
+		for x, err := range d.Unknown(t.Context(), run.ID) {
+			must(err)
+			found = append(found, x)
+		}
+		return found
+	}
+	count := func(what string, do func() (int64, error)) {
+		t.Helper()
+		before := p.Sent()
+		held, err := do()
+		must(err)
+		n := p.Sent() - before
+		t.Logf("%s: %d round trips for %d rows", what, n, held)
+		if n > most || held != rows {
+			t.Errorf("%s: %d round trips, %d rows; want %d at most, %d rows", what, n, held, most, rows)
+		}
+	}
+	found := unknown()
+	resolve := func(state ledger.State, change func(*ledger.Resolution)) func() (int64, error) {
+		return func() (int64, error) {
+			var all []ledger.Resolution
+			for _, x := range found {
+				f := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: state}
+				if change != nil {
+					change(&f)
+				}
+				all = append(all, f)
+			}
+			return d.Resolve(t.Context(), run.ID, all)
+		}
+	}
+	count("absent once", resolve(ledger.Unknown, func(f *ledger.Resolution) {
+		f.Reason, f.AbsentSince, f.Fingerprint = fmt.Sprint("row ", f.Row), time.Now(), "404"
+	}))
+	count("pending", resolve(ledger.Pending, nil))
+	found = unknown()
+	count("accepted", resolve(ledger.Accepted, nil))
+	count("unknown again", func() (int64, error) { return d.MarkUnknown(t.Context(), found, "shown absent") })
+	count("reopened", func() (int64, error) { return d.Reopen(t.Context(), run.ID, ledger.Unknown, "") })
+}
