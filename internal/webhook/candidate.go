@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Candidate is a scheme that at least one sample matches.
@@ -94,29 +95,24 @@ func (c Candidate) matchesAll() bool { return !slices.Contains(c.Matched, false)
 // conclusive reports whether the search can end here.
 func (c Candidate) conclusive() bool { return c.matchesAll() && c.Strength != StrengthKeyless }
 
+func count(all ...bool) int {
+	n := 0
+	for _, one := range all {
+		if one {
+			n++
+		}
+	}
+	return n
+}
+
 // compare orders candidates, the best first: more matches, a stronger proof, a simpler scheme.
 func (c Candidate) compare(o Candidate) int {
-	count := func(all ...bool) int {
-		n := 0
-		for _, one := range all {
-			if one {
-				n++
-			}
-		}
-		return n
-	}
 	hash := func(s Scheme) int { // the strongest first
 		return slices.Index([]string{AlgorithmSHA512, AlgorithmSHA256, AlgorithmSHA1, AlgorithmMD5}, s.Algorithm)
 	}
 	source := func(s string) int { return slices.Index([]string{"sig", "header", "query", "json", ""}, kindOf(s)) }
 	steps := func(k Key) int { // that make the secret a key
 		return count(k.Encoding != EncodingUTF8, k.StripPrefix != "", k.Normalize != NormalizeNone)
-	}
-	apart := func(s Scheme) int { // a timestamp beside the signature is more likely the time of signing
-		if strings.HasPrefix(s.Timestamp.From, s.Signature.From[:strings.LastIndexByte(s.Signature.From, '/')+1]) {
-			return 0
-		}
-		return 1
 	}
 	rewritten := func(c Candidate) int { return min(len(c.Obstacle), 1) }
 	return cmp.Or(
@@ -127,10 +123,58 @@ func (c Candidate) compare(o Candidate) int {
 		cmp.Compare(hash(c.Scheme), hash(o.Scheme)),
 		cmp.Compare(steps(c.Scheme.Key), steps(o.Scheme.Key)),
 		cmp.Compare(source(c.Scheme.Signature.From), source(o.Scheme.Signature.From)),
+		cmp.Compare(o.Scheme.akin(), c.Scheme.akin()),
 		cmp.Compare(source(c.Scheme.Timestamp.From), source(o.Scheme.Timestamp.From)),
-		cmp.Compare(apart(c.Scheme), apart(o.Scheme)),
 		cmp.Compare(len(c.Scheme.Signed), len(o.Scheme.Signed)),
 	)
+}
+
+// akin counts the words that the names of what a scheme signs share with that of the signature,
+// as X-Acme-Time does with X-Acme-Signature.
+func (s Scheme) akin() int {
+	words := func(name string) []string {
+		return strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+	}
+	own := slices.DeleteFunc(words(s.Signature.From), func(word string) bool { return word == "x" })
+	n := 0
+	for _, word := range words(s.Timestamp.From + " " + s.Signed) {
+		n += count(slices.Contains(own, word))
+	}
+	return n
+}
+
+// RivalsOf says what candidates that fit as well as a scheme read in another place: the
+// deliveries do not tell which of them is the sender's. A scheme that is no candidate has none.
+func (r LearnResult) RivalsOf(s Scheme) []string {
+	s = s.WithDefaults()
+	i := slices.IndexFunc(r.Candidates, func(c Candidate) bool { return c.Scheme.elsewhere(s) == "" })
+	if i < 0 {
+		return nil
+	}
+	var all []string
+	for _, o := range r.Candidates {
+		words := o.Scheme.elsewhere(s)
+		if words != "" && o.proven == r.Candidates[i].proven && o.Obstacle == r.Candidates[i].Obstacle {
+			all = append(all, words)
+		}
+	}
+	return all
+}
+
+// elsewhere says what a scheme reads in another place than the scheme o does; it is empty if
+// both judge all deliveries alike.
+func (s Scheme) elsewhere(o Scheme) string {
+	var all []string
+	for _, of := range []struct{ name, mine, other string }{
+		{"signed", s.Signed, o.Signed}, {"timestamp.from", s.Timestamp.From, o.Timestamp.From},
+		{"signature.from", s.Signature.From, o.Signature.From}, {"signature.tag", s.Signature.Tag, o.Signature.Tag},
+		{"kind", s.Kind, o.Kind}, {"algorithm", s.Algorithm, o.Algorithm},
+	} {
+		if of.mine != of.other {
+			all = append(all, of.name+" "+of.mine+" in place of "+cmp.Or(of.other, "none"))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 func kindOf(s string) string {

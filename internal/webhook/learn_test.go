@@ -438,3 +438,32 @@ func TestLearnSaysThatSamplesAreTooOld(t *testing.T) {
 		t.Errorf("lesson %+v; want nothing said of a time that is not known", got)
 	}
 }
+
+// Of values that were the same in every delivery, the one named as the signature is comes first.
+func TestLearnPrefersNamesAkinToTheSignature(t *testing.T) {
+	s := webhook.Scheme{Signed: "{timestamp}.{body}", Signature: webhook.Signature{From: "header:X-Acme-Signature"}, Timestamp: webhook.Timestamp{From: "header:X-Acme-Time"}}
+	all := samples(t, s, "secret-k", 3)
+	for i := range all {
+		at := all[i].Header[len(all[i].Header)-1].Value
+		for _, f := range all[i].Header {
+			if f.Name == "X-Acme-Time" {
+				at = f.Value
+			}
+		}
+		all[i].Header = append([]webhook.Field{{Name: "X-Request-Start", Value: at}}, all[i].Header...)
+	}
+	got := learn(t, all, "secret-k")
+	if len(got.Candidates) != 2 || got.Candidates[0].Scheme.Timestamp.From != "header:X-Acme-Time" {
+		t.Fatalf("candidates %+v; want two, that of X-Acme-Time first", got.Candidates)
+	}
+	if rivals, want := got.RivalsOf(s), []string{"timestamp.from header:X-Request-Start in place of header:X-Acme-Time"}; !slices.Equal(rivals, want) {
+		t.Errorf("rivals %q; want %q", rivals, want)
+	}
+	all[2].Header[0].Value = "1700000000"
+	if got = learn(t, all, "secret-k"); len(got.Candidates) != 1 || len(got.RivalsOf(s)) != 0 {
+		t.Errorf("candidates %+v, rivals %q once a delivery tells them apart", got.Candidates, got.RivalsOf(s))
+	}
+	if rivals := got.RivalsOf(webhook.Scheme{Signed: "{json:/a}:{json:/b}"}); len(rivals) != 0 {
+		t.Errorf("a scheme that was not learnt has rivals %q", rivals)
+	}
+}

@@ -121,11 +121,7 @@ func (d *delivery) parameter(name string) (value []byte, times int) {
 // pointer returns the value in the body that a JSON pointer names: the text of a string, else the
 // literal. Null counts as absent, and so does text that is not valid Unicode.
 func (d *delivery) pointer(path jsonscan.Pointer) (value []byte, times int) {
-	if d.isJSON == nil {
-		valid := json.Valid(d.Body)
-		d.isJSON = &valid
-	}
-	if !*d.isJSON {
+	if !d.hasJSON() {
 		return nil, 0
 	}
 	raw, times := path.Find(d.Body)
@@ -140,6 +136,23 @@ func (d *delivery) pointer(path jsonscan.Pointer) (value []byte, times int) {
 		return nil, 0
 	}
 	return []byte(s), times
+}
+
+// lacks reports whether the body is JSON that has no value at a pointer, or null.
+func (d *delivery) lacks(path jsonscan.Pointer) bool {
+	if !d.hasJSON() {
+		return false
+	}
+	raw, times := path.Find(d.Body)
+	return times == 0 || times == 1 && raw[0] == 'n'
+}
+
+func (d *delivery) hasJSON() bool {
+	if d.isJSON == nil {
+		valid := json.Valid(d.Body)
+		d.isJSON = &valid
+	}
+	return *d.isJSON
 }
 
 // Field is one header line. Names compare without case.

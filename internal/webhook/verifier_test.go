@@ -511,3 +511,26 @@ func TestKeylessHashAuthenticatesNoBody(t *testing.T) {
 		t.Errorf("verdict %+v; want OK, and the body not authenticated", got)
 	}
 }
+
+// Senders that sign several fields of the body sign those that are absent or null as empty.
+func TestAbsentFieldsAreSignedAsEmpty(t *testing.T) {
+	fields := webhook.Scheme{Signed: "{json:/a}:{json:/b}:{json:/c/d}", Signature: webhook.Signature{From: "json:/sign"}}
+	v := verifier(t, fields, "k")
+	for body, signed := range map[string]string{
+		`{"a":"1","b":2,"c":{"d":"3"}}`: "1:2:3",
+		`{"a":"1","c":{"d":"3"}}`:       "1::3",
+		`{"a":null,"b":2,"c":null}`:     ":2:",
+		`{"b":""}`:                      "::",
+	} {
+		r := post(strings.Replace(body, "{", `{"sign":"`+hexMAC("k", signed)+`",`, 1))
+		if got := v.Verify(r, at); !got.OK {
+			t.Errorf("%s: %s", body, got.Reason)
+		}
+	}
+	for _, body := range []string{`{"a":"\ud800","b":2}`, `{"a":null,"a":"1","b":2}`} { // what can't be read is not absent
+		r := post(strings.Replace(body, "{", `{"sign":"`+hexMAC("k", ":2:")+`",`, 1))
+		if got := v.Verify(r, at); got.OK {
+			t.Errorf("%s verified", body)
+		}
+	}
+}

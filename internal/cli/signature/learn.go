@@ -35,8 +35,9 @@ type candidateJSON struct {
 	Matched           int              `json:"matched"`
 	Misses            []string         `json:"misses"` // deliveries that do not match
 	Obstacle          string           `json:"obstacle"`
-	Stale             string           `json:"stale"` // why it verifies none of the deliveries, if their times are all too old
-	Open              []string         `json:"open"`  // what the deliveries do not decide
+	AgeChecked        bool             `json:"ageChecked"` // by a signed time
+	Stale             string           `json:"stale"`      // why it verifies none of the deliveries, if their times are all too old
+	Open              []string         `json:"open"`       // what the deliveries do not decide
 }
 
 type pinnedJSON struct {
@@ -206,7 +207,11 @@ func (l *learning) json() learnJSON {
 		j.Secrets = append(j.Secrets, s.Name)
 	}
 	for _, c := range l.Candidates {
-		j.Candidates = append(j.Candidates, l.candidate(c))
+		one := l.candidate(c)
+		for _, rival := range l.RivalsOf(c.Scheme) {
+			one.Open = append(one.Open, "fits as well: "+rival)
+		}
+		j.Candidates = append(j.Candidates, one)
 	}
 	for _, c := range l.Partial {
 		j.Partial = append(j.Partial, l.candidate(c))
@@ -216,7 +221,7 @@ func (l *learning) json() learnJSON {
 
 func (l *learning) candidate(c webhook.Candidate) candidateJSON {
 	j := candidateJSON{
-		Scheme: config.SchemeSettings(c.Scheme), Strength: c.Strength, Meaning: c.Strength.String(), BodyAuthenticated: c.Scheme.CoversBody(),
+		Scheme: config.SchemeSettings(c.Scheme), Strength: c.Strength, Meaning: c.Strength.String(), BodyAuthenticated: c.Scheme.CoversBody(), AgeChecked: c.Scheme.Timestamp.From != "",
 		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Undecided...),
 	}
 	if c.Strength != webhook.StrengthKeyless { // any secret will do there
@@ -308,7 +313,8 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
 		{Name: "Strength", Value: first.Meaning},
 		{Name: "But", Value: cmp.Or(c.Obstacle, c.Stale)},
-		{Name: "Open", Value: strings.Join(c.Undecided, "; ")},
+		{Name: "Age", Value: map[bool]string{false: "not checked: no time that waybill can read is signed"}[first.AgeChecked]},
+		{Name: "Open", Value: strings.Join(first.Open, "; ")},
 	})
 	if err != nil {
 		return err

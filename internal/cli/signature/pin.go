@@ -20,6 +20,7 @@ type promotionJSON struct {
 	File     string    `json:"file"` // empty if nothing was written
 	Checked  int       `json:"checked"`
 	Failing  []Verdict `json:"failing"`
+	Open     []string  `json:"open"` // what other schemes read that fit the deliveries as well
 }
 
 type promoteOptions struct{ Last int }
@@ -31,7 +32,8 @@ func newPromote(f *command.Factory) *cobra.Command {
 		Short: "Enforce the scheme if recent deliveries verify",
 		Long: `promote writes verify: enforce to your configuration if the last 20 stored
 deliveries verify. Then listen answers 401 to deliveries that do not verify. If
-one of them does not verify, promote lists it, changes nothing and exits with 9.`,
+one of them does not verify, promote lists it, changes nothing and exits with 9;
+so it does while another scheme fits them as well.`,
 		Example: command.Example("waybill signature promote", "waybill signature promote --last 5"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
@@ -50,7 +52,7 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 	if err != nil {
 		return err
 	}
-	v, _, err := NewVerifier(c.Session, name, scheme)
+	v, secrets, err := NewVerifier(c.Session, name, scheme)
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,8 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 	if err != nil {
 		return err
 	}
-	j := promotionJSON{Scheme: name, Failing: []Verdict{}}
+	j := promotionJSON{Scheme: name, Failing: []Verdict{}, Open: []string{}}
+	var samples []webhook.Sample
 	for d, err := range replay.Whole(ctx, in) {
 		if err != nil {
 			return err
@@ -67,6 +70,7 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 			continue // it shows how waybill signs
 		}
 		j.Checked++
+		samples = append(samples, d.Sample())
 		if verdict := v.Verify(d.Request(), d.ReceivedAt); !verdict.OK {
 			j.Failing = append(j.Failing, NewVerdict(d.ID(), name, d.Sample(), verdict))
 		}
@@ -77,6 +81,11 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 	if j.Checked == 0 {
 		return command.Usagef("receive deliveries with `waybill listen`", "no stored deliveries to check")
 	}
+	lesson, err := webhook.Learn(ctx, samples, secrets, scheme.PublicURL)
+	if err != nil {
+		return err
+	}
+	j.Open = append(j.Open, lesson.RivalsOf(scheme)...)
 	failed := j.failure(c)
 	if failed == nil {
 		if j.File, err = c.EditUser(config.Change{Key: "webhook.verify", Value: "enforce"}); err != nil {
@@ -106,6 +115,9 @@ func (j promotionJSON) failure(c *command.Call) error {
 			"not promoted: %d of the last %s did not verify", len(j.Failing), command.Plural(j.Checked, "delivery"))
 	case j.Checked < webhook.MinLearnBodies:
 		return unverified("wait for more deliveries", "", "not promoted: %s verified, at least %d needed", command.Plural(j.Checked, "delivery"), webhook.MinLearnBodies)
+	case len(j.Open) > 0:
+		return unverified("receive deliveries that match only one of them; or enforce it anyway with `waybill config set webhook.verify enforce`", "",
+			"not promoted: another scheme fits the last %s as well: %s", command.Plural(j.Checked, "delivery"), strings.Join(j.Open, "; "))
 	default:
 		return nil
 	}
