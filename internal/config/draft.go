@@ -3,9 +3,12 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -95,6 +98,31 @@ func (d *Draft) Text(profile, key string) string {
 func (d *Draft) Holds(profile, key string, secret Secret) bool {
 	has, isSecret := d.made.in(profile)[key].v.(Secret)
 	return isSecret && has.Reveal() == secret.Reveal()
+}
+
+// shortestHidden is the length in bytes of the secrets that [Draft.Hide] hides: a shorter
+// text can stand elsewhere in the file.
+const shortestHidden = 8
+
+// Hide returns the file's text with a mark in place of each secret, so that a copy that
+// outlives this process holds none, and what puts the secrets back.
+func (d *Draft) Hide(data []byte) (hidden []byte, restore func([]byte) []byte) {
+	var forth, back []string
+	for _, name := range d.made.names() {
+		for _, v := range d.made.in(name) {
+			s, isSecret := v.v.(Secret)
+			if text := s.Reveal(); isSecret && len(text) >= shortestHidden && !slices.Contains(forth, text) {
+				mark := fmt.Sprintf("kept-secret-%d", len(forth)/2+1)
+				forth, back = append(forth, text, mark), append(back, mark, text)
+			}
+		}
+	}
+	restore = func(edited []byte) []byte { return []byte(strings.NewReplacer(back...).Replace(string(edited))) }
+	hidden = []byte(strings.NewReplacer(forth...).Replace(string(data)))
+	if !bytes.Equal(restore(hidden), data) { // it holds a mark already
+		return data, func(edited []byte) []byte { return edited }
+	}
+	return hidden, restore
 }
 
 // Check says why [Load] would refuse data in place of the user file, in a

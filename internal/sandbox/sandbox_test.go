@@ -457,3 +457,36 @@ func TestWebhookTroubleIsToldOnce(t *testing.T) {
 		t.Errorf("told again: %v", <-told)
 	}
 }
+
+// A page of another site gets nothing, whether it names itself as the origin or its name
+// leads to this computer.
+func TestPagesOfOtherSitesGetNothing(t *testing.T) {
+	b := start(t, sandbox.Config{})
+	own := strings.TrimPrefix(b.url, "http://")
+	for _, tt := range []struct {
+		host, origin string
+		want         int
+	}{
+		{own, "", http.StatusNotFound},
+		{own, "http://" + own, http.StatusNotFound},
+		{own, "https://evil.example", http.StatusForbidden},
+		{own, "null", http.StatusForbidden},
+		{"evil.example:80", "http://evil.example:80", http.StatusForbidden},
+		{"evil.example", "", http.StatusForbidden},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/nothing", strings.NewReader("[]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if req.Host = tt.host; tt.origin != "" {
+			req.Header.Set("Origin", tt.origin)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := res.Body.Close(); err != nil || res.StatusCode != tt.want {
+			t.Errorf("Host %q, Origin %q: %d, %v; want %d", tt.host, tt.origin, res.StatusCode, err, tt.want)
+		}
+	}
+}

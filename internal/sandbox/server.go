@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strconv"
 	"sync"
@@ -68,8 +69,24 @@ func New(c Config) (*Server, error) {
 	return s, nil
 }
 
-// ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+// ServeHTTP answers one request, unless a page of another site made a browser send it.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if fromPage(r) {
+		refuse(w, http.StatusForbidden, "this request comes from a page of another site")
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// fromPage reports whether a browser sent the request for a page of another site: it names
+// that site as its origin, or found this computer under the site's name.
+func fromPage(r *http.Request) bool {
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
+		return true
+	}
+	at, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return at != nil && at.IP.IsLoopback() && !loopback((&url.URL{Host: r.Host}).Hostname())
+}
 
 // Close ends what the sandbox does by itself, and waits for it.
 func (s *Server) Close() error {

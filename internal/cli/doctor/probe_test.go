@@ -157,15 +157,18 @@ func TestBundleContent(t *testing.T) {
 	s.serve(jsonService(404))
 	s.store()
 	s.write(".config/waybill/config.yaml", 0o600, "rate: 2\naccount: acme-account\ncarriers: {Acme Name: dhl, Other: ups}\nwebhook: {secret: webhook-secret-0123}\n")
+	target := closedPort(t)
+	s.sink(target+"/in/of-acme", false)
 	text := s.bundle()
 	for _, want := range []string{
+		target + ": ",
 		`"message": "~/.config/waybill/config.yaml (`, `"check": "access"`, "webhook.secret (", "rate (", "carriers (", `"message": "waybill `,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in %s", want, text)
 		}
 	}
-	for _, secret := range []string{"webhook-secret-0123", "key-of-a-test", "acme-account", "Acme Name", s.home} {
+	for _, secret := range []string{"webhook-secret-0123", "key-of-a-test", "acme-account", "Acme Name", "of-acme", s.home} {
 		if strings.Contains(text, secret) {
 			t.Errorf("%s is in it: %s", secret, text)
 		}

@@ -236,17 +236,21 @@ func (x *examination) target(ctx context.Context, k inbox.Sink, running []inbox.
 		return []finding{found(targetNotTried, "%s: %v", forward.ShowAddress(k.URL), err)}
 	}
 	t := forward.Target{URL: u}
+	name := t.Show()
+	if x.bundle != "" {
+		name = u.Scheme + "://" + u.Host // a path is nobody else's business
+	}
 	others, here := events.OtherComputers(running, k.ID)
 	used := here || len(others) > 0
 	var all []finding
 	if used && t.Unencrypted() {
-		all = append(all, found(targetUnencrypted, "deliveries go to %s unencrypted", t.Show()))
+		all = append(all, found(targetUnencrypted, "deliveries go to %s unencrypted", name))
 	}
 	switch {
 	case t.IsLoopback() && !here && len(others) > 0:
-		return append(all, found(targetNotTried, "%s is on %s", t.Show(), strings.Join(others, ", ")))
+		return append(all, found(targetNotTried, "%s is on %s", name, strings.Join(others, ", ")))
 	case x.offline:
-		return append(all, found(targetNotTried, "%s: --offline", t.Show()))
+		return append(all, found(targetNotTried, "%s: --offline", name))
 	}
 	client, err := events.NewForwardClient(x.call.Session, false)
 	if err == nil {
@@ -259,11 +263,11 @@ func (x *examination) target(ctx context.Context, k inbox.Sink, running []inbox.
 	}
 	switch {
 	case errors.Is(err, forward.ErrForbidden):
-		return append(all, found(targetNotTried, "%s: %v", t.Show(), err))
+		return append(all, found(targetNotTried, "%s: %v", name, err))
 	case err != nil && used:
-		return append(all, found(targetUnreachable, "%s: %v%s", t.Show(), err, waiting))
+		return append(all, found(targetUnreachable, "%s: %v%s", name, err, waiting))
 	case err != nil:
-		return append(all, found(targetUnused, "%s: %v%s", t.Show(), err, waiting))
+		return append(all, found(targetUnused, "%s: %v%s", name, err, waiting))
 	}
-	return append(all, found(targetReachable, "%s accepts connections%s", t.Show(), waiting))
+	return append(all, found(targetReachable, "%s accepts connections%s", name, waiting))
 }

@@ -377,7 +377,10 @@ func newConfigEdit(f *command.Factory) *cobra.Command {
 		Short: "Edit your configuration file",
 		Long: `edit opens a copy of your configuration file in $VISUAL or $EDITOR. When the editor
 ends, the copy is checked and replaces the file. A copy that is not valid replaces
-nothing: you can edit it again, or it stays in the same folder and the error names it.`,
+nothing: you can edit it again, or it stays in the same folder and the error names it.
+
+Keys and secrets show as kept-secret-1 and so on. Leave that to keep one, or write
+a new one in its place.`,
 		Example: command.Example("waybill config edit", "EDITOR='code --wait' waybill config edit"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunBare(func(ctx context.Context, b *command.Bare, _ []string) error {
@@ -404,20 +407,23 @@ func runConfigEdit(ctx context.Context, b *command.Bare, editor string) error {
 	if before == nil {
 		before = []byte(newFile)
 	}
-	copied, err := copyBeside(d.Path, before)
+	hidden, restore := d.Hide(before)
+	copied, err := copyBeside(d.Path, hidden)
 	if err != nil {
 		return err
 	}
 	for {
 		ended := b.IO.Edit(ctx, editor, copied)
 		data, err := os.ReadFile(copied)
+		data = restore(data)
 		unchanged := err == nil && bytes.Equal(data, before)
 		switch {
 		case ended != nil && unchanged:
 			_ = os.Remove(copied) // it holds nothing new
 			return editorError(editor, ended, "")
 		case ended != nil:
-			return editorError(editor, ended, "; your changes are in "+copied)
+			err := os.WriteFile(copied, data, 0o600)
+			return errors.Join(editorError(editor, ended, "; your changes are in "+copied), err)
 		case err != nil:
 			return err
 		case unchanged:
@@ -434,6 +440,9 @@ func runConfigEdit(ctx context.Context, b *command.Bare, editor string) error {
 		hint := "fix the copy and move it: " + shell.Line("mv", copied, d.Path)
 		if errors.Is(err, config.ErrChanged) {
 			hint = "run `waybill config edit` again; your changes are in " + copied
+		}
+		if e := os.WriteFile(copied, data, 0o600); e != nil { // for who moves it
+			return errors.Join(err, e)
 		}
 		again, e := editAgain(ctx, b, err)
 		if e != nil || !again {

@@ -178,6 +178,16 @@ func TestServersThatRefuse(t *testing.T) {
 	_, err = connectTo(t, at+"/postgres", &access{})
 	wantKind(t, err, store.ErrLogin, "pg_hba.conf")
 
+	// Whoever listens in place of the server may ask for the password itself.
+	if err := s.WriteFile("pg_hba.conf", []byte("local all all trust\nhost waybill waybill 127.0.0.1/32 password\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Restart(t.Context(), "fast"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = pgx.ConnectConfig(t.Context(), (&access{target: target}).config())
+	wantKind(t, fail(target.Place(), "open", err), store.ErrLogin, "server requested password authentication")
+
 	if err := s.Stop(t.Context(), "fast"); err != nil {
 		t.Fatal(err)
 	}

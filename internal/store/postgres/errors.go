@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -85,6 +87,8 @@ func kindOf(err error) error {
 		return store.ErrReadOnly
 	case errors.Is(err, pgconn.ErrReadWriteConnection), errors.Is(err, pgconn.ErrPrimaryConnection):
 		return store.ErrUnreachable // of the servers that target_session_attrs asks for
+	case isConnecting && strings.Contains(err.Error(), strconv.Quote(provenAuth)): // the driver has no type for it
+		return store.ErrLogin
 	case isTLS(err):
 		return store.ErrNoTLS
 	case isNetwork(err), isConnecting && errors.Is(err, context.DeadlineExceeded):
@@ -164,6 +168,8 @@ func fail(place, op string, err error) error {
 		failed := &store.Error{Kind: k, Path: place, Op: op, Err: shortCause(err), Advice: advice[k]}
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Routine == refusesHidden {
 			failed.Advice = "disable row-level security of the tables, or give the role BYPASSRLS"
+		} else if k == store.ErrLogin && !ok { //nolint:errorlint // kinds are not wrapped
+			failed.Advice = "another program may pose as the server: use password_encryption = 'scram-sha-256' and set the password again, connect by the socket (host=/var/run/postgresql), or with verified TLS (sslmode=verify-full)"
 		}
 		return failed
 	}

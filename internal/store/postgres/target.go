@@ -113,6 +113,9 @@ func Parse(text string, insecure bool) (Target, error) {
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
 	}
+	if slices.ContainsFunc(hosts(config), anyoneListens) {
+		config.RequireAuth = provenAuth
+	}
 	return t, cmp.Or(passfileExposed(config), serviceFileExposed(text))
 }
 
@@ -241,6 +244,16 @@ func isLocal(host string) bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.IsLoopback()
+}
+
+// provenAuth are the ways to log in, as in require_auth, that give a password to no program
+// that merely listens in place of the server.
+const provenAuth = "scram-sha-256,none"
+
+// anyoneListens reports whether another user of this machine could pose as the server: a
+// port is free while the server is down.
+func anyoneListens(h *pgconn.FallbackConfig) bool {
+	return isLocal(h.Host) && !isSocket(h.Host) && (h.TLSConfig == nil || h.TLSConfig.InsecureSkipVerify) //nolint:forbidigo // only read
 }
 
 func isSocket(host string) bool { return filepath.IsAbs(host) || strings.HasPrefix(host, "/") }
