@@ -171,7 +171,7 @@ func stopWith(r *tracking.Reply, why string) *StopError {
 	return &StopError{Cause: r.Outcome, Why: why, Err: r.Err}
 }
 
-// applyOutcome adapts limits and counts to a settled batch, and returns why the run
+// applyOutcome adapts limits and counts to a batch whose outcome is recorded, and returns why the run
 // stops, if it does.
 func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	ctx = context.WithoutCancel(ctx)
