@@ -9,8 +9,6 @@ import (
 	"io"
 	"net"
 	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -87,12 +85,12 @@ func kindOf(err error) error {
 		return store.ErrReadOnly
 	case errors.Is(err, pgconn.ErrReadWriteConnection), errors.Is(err, pgconn.ErrPrimaryConnection):
 		return store.ErrUnreachable // of the servers that target_session_attrs asks for
-	case isConnecting && strings.Contains(err.Error(), strconv.Quote(provenAuth)): // the driver has no type for it
-		return store.ErrLogin
 	case isTLS(err):
 		return store.ErrNoTLS
 	case isNetwork(err), isConnecting && errors.Is(err, context.DeadlineExceeded):
 		return store.ErrUnreachable
+	case isConnecting && connecting.Config.RequireAuth == provenAuth:
+		return store.ErrLogin // it was answered, and not with that; the driver has no type for it
 	case isConnecting && connecting.Config.TLSConfig != nil:
 		return store.ErrNoTLS // the server refused TLS, or what it takes for a login
 	case isConnecting:
