@@ -120,8 +120,9 @@ of them unchanged.
 
 WARNINGS
 
-"waybill check" and "create --dry-run" warn of values that are sent, but are likely
-wrong. With --strict they are errors. Nothing is changed or left out.
+"waybill check" and "waybill create" warn of values that are sent, but are likely
+wrong: create counts them and shows the first. With --strict they are errors.
+Nothing is changed or left out.
 
   check-digit      the check digit is wrong in every form that the number has
   look-alike       Cyrillic, Greek or full-width letters; O for 0, I for 1, S for 5, 2Z for 1Z
@@ -130,6 +131,7 @@ wrong. With --strict they are errors. Nothing is changed or left out.
   no-form          no carrier's form, unlike nearly all others: URLs, words, a 1Z number too short
   other-carrier    a number of another carrier than the row's
   several-in-cell  more than one number in a cell
+  contradiction    one tracking with two carrier codes (an error)
   shared-number    one number under two orders
   spelling         the same number or order, written in two ways
   hidden-row       the sheet does not show the row, which is read all the same

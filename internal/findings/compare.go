@@ -54,11 +54,22 @@ func (c *Collector) compareNumbers() error {
 func (c *Collector) compareNumber(rows []entry) error {
 	first := rows[0]
 	where := atLine(c.files[first.file], first.line)
-	for _, e := range rows[1:] {
+	same := map[[2]string]entry{} // the first row of each tracking
+	for i, e := range rows {
 		at := c.cols[e.file].number
 		at.line = e.line
+		tracked := [2]string{e.order, e.number}
+		before, known := same[tracked]
+		if !known {
+			same[tracked] = e
+		}
 		var f Finding
 		switch {
+		case known && before.carrier != e.carrier:
+			f = c.finding(Error, Contradiction, at, e.number, fmt.Sprintf("same tracking as at %s, which has carrier code %s",
+				atLine(c.files[before.file], before.line), tracking.Quote(before.carrier)), "keep one of the two rows")
+		case i == 0:
+			continue
 		case foldOrder(e.order) != foldOrder(first.order):
 			f = c.finding(Warning, SharedNumber, at, e.number, fmt.Sprintf("%s has this number too, for order %s", where, tracking.Quote(first.order)), "check which order it belongs to")
 		case e.number != first.number:
@@ -183,17 +194,18 @@ func (c *Collector) reportUnlike(e entry) error {
 // entry is what is kept of a row to be compared with others.
 type entry struct {
 	number, order string
+	carrier       string // its code
 	file, line    int
 	unlike        bool // the number has no form, and nothing else was found of it
 }
 
 // record returns an entry as it is kept.
 func (e entry) record() []byte {
-	b := make([]byte, 0, len(e.number)+len(e.order)+4*binary.MaxVarintLen32)
-	b = binary.AppendUvarint(b, uint64(len(e.number)))
-	b = append(b, e.number...)
-	b = binary.AppendUvarint(b, uint64(len(e.order)))
-	b = append(b, e.order...)
+	b := make([]byte, 0, len(e.number)+len(e.order)+len(e.carrier)+5*binary.MaxVarintLen32)
+	for _, text := range []string{e.number, e.order, e.carrier} {
+		b = binary.AppendUvarint(b, uint64(len(text)))
+		b = append(b, text...)
+	}
 	b = binary.AppendUvarint(b, uint64(e.file))
 	line := uint64(e.line) << 1
 	if e.unlike {
@@ -231,7 +243,7 @@ func cutEntry(b []byte) (entry, []byte) {
 		b = b[n:]
 		return s
 	}
-	e.number, e.order = text(), text()
+	e.number, e.order, e.carrier = text(), text(), text()
 	e.file = number()
 	line := number()
 	e.line, e.unlike = line>>1, line&1 == 1

@@ -54,6 +54,7 @@ const (
 	SeveralInCell  Kind = "several-in-cell"  // more than one number in a cell
 	Markup         Kind = "markup"           // HTML entities, tags, percent signs of a URL
 	Quotes         Kind = "quotes"           // quotes around the value
+	Contradiction  Kind = "contradiction"    // one tracking with two carrier codes
 	SharedNumber   Kind = "shared-number"    // one number under two orders
 	Spelling       Kind = "spelling"         // the same number or order written in two ways
 	RepeatedRow    Kind = "repeated-row"     // the same row twice: sent once
@@ -221,7 +222,7 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 	if err != nil {
 		return err
 	}
-	e := entry{number: rec.Item.Number, order: rec.Item.ReferID, file: file, line: rec.Line, unlike: unlike}
+	e := entry{number: rec.Item.Number, order: rec.Item.ReferID, carrier: rec.Item.CarrierCode, file: file, line: rec.Line, unlike: unlike}
 	return c.keep(e, maphash.String(c.seed, tracking.FoldNumber(e.number)), maphash.String(c.seed, foldOrder(e.order)))
 }
 
@@ -352,6 +353,11 @@ func (r *Report) Count(severity Severity) int64 {
 		}
 	}
 	return n
+}
+
+// Has reports whether anything of a kind was found.
+func (r *Report) Has(kind Kind) bool {
+	return slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Kind == kind })
 }
 
 // All yields every finding; findings about rows come in the order of the rows.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/findings"
 	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // examine returns the findings of a file.
@@ -239,5 +240,45 @@ func TestOddAmongMany(t *testing.T) {
 	got := listed(t, examine(t, "orders.csv", "Order,AWB,Courier\nA-1,1Z999AA10123456784,FedEx\nA-2,1Z5R89390357567127,UPS\n"))
 	if len(got) == 0 || !strings.HasPrefix(got[0], "warning other-carrier 2: ") || strings.Contains(strings.Join(got, ""), "carrier 3") {
 		t.Errorf("names of carriers: %q", got)
+	}
+}
+
+// Rows of one tracking with two carrier codes are an error, wherever they stand and however many there are.
+func TestContradictions(t *testing.T) {
+	item := func(i int, carrier string) tracking.Item {
+		return tracking.Item{ReferID: fmt.Sprint("R", i), Number: fmt.Sprint("N1000", i%9973), CarrierCode: carrier}
+	}
+	const many = 100_000 // more than are held in memory
+	for name, tt := range map[string]struct {
+		rows  int
+		other map[int]tracking.Item // in place of the row there
+		want  bool
+	}{
+		"all differ":                   {rows: 1000},
+		"repeats":                      {rows: 1000, other: map[int]tracking.Item{500: item(3, "c0"), 900: item(500, "c2")}},
+		"another number":               {rows: 1000, other: map[int]tracking.Item{500: {ReferID: "R3", Number: "N10004", CarrierCode: "x"}}},
+		"a contradiction":              {rows: 1000, other: map[int]tracking.Item{500: item(3, "c1")}, want: true},
+		"the last of few":              {rows: 2, other: map[int]tracking.Item{1: item(0, "")}, want: true},
+		"behind other spellings":       {rows: 3, other: map[int]tracking.Item{0: {ReferID: "r 1", Number: "n-10001"}, 2: item(1, "x")}, want: true},
+		"a contradiction far away":     {rows: many, other: map[int]tracking.Item{many - 1: item(0, "c1")}, want: true},
+		"a contradiction in the midst": {rows: many, other: map[int]tracking.Item{50_000: item(49_000, "x")}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := findings.New()
+			defer c.Close()
+			for i := range tt.rows {
+				it, ok := tt.other[i]
+				if !ok {
+					it = item(i, fmt.Sprint("c", i%3))
+				}
+				if err := c.Add(nil, intake.Record{File: "in.csv", Line: i + 2, Item: it}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			report, err := c.Finish()
+			if err != nil || report.Has(findings.Contradiction) != tt.want || report.Count(findings.Error) > 1 {
+				t.Errorf("%v, %d errors; want %v, %v", err, report.Count(findings.Error), tt.want, err)
+			}
+		})
 	}
 }

@@ -74,11 +74,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	in.Options = o.Options(call)
 	collector := findings.New()
 	defer collector.Close()
-	in.Inspect = collector.Add
-	judged, err := in.Judge(ctx, nil)
-	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
-		err = changed
-	}
+	judged, err := in.Judge(ctx, nil, collector)
 	switch {
 	case err != nil:
 		return err
@@ -91,11 +87,8 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	for _, s := range judged.Summaries {
 		input.NoteSheet(call.IO, s)
 	}
-	report, err := Finish(collector, judged)
-	if err != nil {
-		return err
-	}
-	if err := printReport(call, report, judged); err != nil {
+	report := judged.Found
+	if err := printReport(call, judged); err != nil {
 		return err
 	}
 	wrong := report.Count(findings.Error)
@@ -108,16 +101,6 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	}
 	call.IO.Note("%s", text)
 	return nil
-}
-
-// Finish gives the collector what was found of the files as a whole, and returns what it found.
-func Finish(c *findings.Collector, judged input.Judgement) (*findings.Report, error) {
-	for _, s := range judged.Summaries {
-		if err := c.Summary(s.Name, s.Summary); err != nil {
-			return nil, err
-		}
-	}
-	return c.Finish()
 }
 
 // foundError says how much was found.

@@ -33,6 +33,7 @@ var titles = map[findings.Kind]string{
 	findings.SeveralInCell:  "several numbers in one cell",
 	findings.Markup:         "HTML or URL characters",
 	findings.Quotes:         "quotes around values",
+	findings.Contradiction:  "one tracking with two carrier codes",
 	findings.SharedNumber:   "one number under two orders",
 	findings.Spelling:       "different spellings",
 	findings.RepeatedRow:    "repeated rows",
@@ -67,8 +68,8 @@ func columns() []command.Column[findings.Finding] {
 }
 
 // printReport prints all findings, for people by kind with the first of each.
-func printReport(call *command.Call, r *findings.Report, judged input.Judgement) error {
-	out := call.Out
+func printReport(call *command.Call, judged input.Judgement) error {
+	out, r := call.Out, judged.Found
 	if out.Machine() || out.IsCSV() || out.HasColumns() {
 		l := command.Listing[findings.Finding]{Out: out, Columns: columns(), JSON: func(f findings.Finding) any { return f }}
 		return l.Print(call.IO, r.All())
@@ -117,32 +118,39 @@ func line(f findings.Finding) string { return input.ProblemLine(problem(f)) }
 
 // noted are the kinds that create says of every input.
 var noted = []findings.Kind{
-	findings.Damaged, findings.Placeholder, findings.Invisible, findings.WhiteSpace, findings.CarrierName, findings.Unusual, findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
+	findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
 }
 
-// Warn prints the warnings of a report, and its notes in short, without what create says of every input.
+// shownWarnings is how many warnings of a kind create shows.
+const shownWarnings = 5
+
+// Warn prints the warnings of a report, without what create says of every input.
 func Warn(io *term.IO, r *findings.Report) {
 	for _, g := range r.Groups {
-		switch {
-		case slices.Contains(noted, g.Kind):
-		case g.Severity == findings.Warning:
-			io.WarningWith(failure(g))
-		case g.Severity == findings.Note:
-			more := ""
-			if g.Count > 1 {
-				more = fmt.Sprintf(" (and %s more)", command.Number(g.Count-1))
-			}
-			io.Note("%s: %s%s", titles[g.Kind], line(g.First[0]), more)
+		if g.Severity != findings.Warning || slices.Contains(noted, g.Kind) {
+			continue
 		}
+		f := term.Failure{Message: fmt.Sprintf("%s (%s)", titles[g.Kind], command.Number(g.Count))}
+		for _, first := range g.First[:min(len(g.First), shownWarnings)] {
+			f.Errors = append(f.Errors, issue(first))
+		}
+		f.More = int(g.Count) - len(f.Errors)
+		io.WarningWith(f)
 	}
 }
 
-func failure(g findings.Group) term.Failure {
-	f := term.Failure{Message: fmt.Sprintf("%s (%s)", titles[g.Kind], command.Number(g.Count)), More: int(g.Count) - len(g.First)}
-	for _, first := range g.First {
-		f.Errors = append(f.Errors, issue(first))
+// Note prints the notes of a report in short, without what create says of every input.
+func Note(io *term.IO, r *findings.Report) {
+	for _, g := range r.Groups {
+		if g.Severity != findings.Note || slices.Contains(noted, g.Kind) {
+			continue
+		}
+		more := ""
+		if g.Count > 1 {
+			more = fmt.Sprintf(" (and %s more)", command.Number(g.Count-1))
+		}
+		io.Note("%s: %s%s", titles[g.Kind], line(g.First[0]), more)
 	}
-	return f
 }
 
 func issue(f findings.Finding) term.Issue { return input.Issue(problem(f)) }

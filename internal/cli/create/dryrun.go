@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/check"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/send"
@@ -62,7 +63,7 @@ func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
 	res := dryRunResult{
 		DryRun: true, Read: judged.Read, Duplicates: run.Tally.Repeats, Invalid: judged.Invalid,
 		BatchSize: c.plan.BatchSize, Operation: c.plan.Mode, Carriers: map[string]int64{}, FirstRows: []view.Row{},
-		Findings: c.in.found.Groups, Forms: c.in.found.Forms,
+		Findings: judged.Found.Groups, Forms: judged.Found.Forms,
 	}
 	err = command.Each(scratch.History.Rows(ctx, run.ID), func(row ledger.Row) (err error) {
 		if row.Repeat {
@@ -89,6 +90,7 @@ func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
 		return err
 	}
 	res.Batches = send.Requests(res.Rows, c.plan.BatchSize)
+	check.Note(c.call.IO, judged.Found)
 	if err := printDryRun(c.call, res); err != nil {
 		return err
 	}

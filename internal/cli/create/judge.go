@@ -25,12 +25,7 @@ type checkedInput struct {
 	rejects string // file for bad rows; empty for none
 	repeat  string // this command; empty if repeating it can't read the same
 	judged  input.Judgement
-	// examine says that the rows are examined as check does, strict that warnings
-	// refuse the input, and found is what that found; nil before.
-	examine, strict bool
-	found           *findings.Report
-	// suspect says that rows may contradict each other.
-	suspect bool
+	strict  bool // warnings refuse the input
 }
 
 // openInput opens what the line names. The caller closes it.
@@ -43,7 +38,7 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*checkedI
 	if in.Repeatable() {
 		in.repeat = c.Repeat()
 	}
-	in.Skip, in.examine, in.strict = o.SkipInvalid, o.DryRun || o.Strict, o.Strict
+	in.Skip, in.strict = o.SkipInvalid, o.Strict
 	in.Options = o.Flags.Options(c)
 	in.Options.KeepText = o.Rejects != ""
 	return in, nil
@@ -73,16 +68,9 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		return err
 	}
 	defer file.Discard()
-	suspicion := newSuspicion()
-	defer suspicion.close()
-	in.Good = suspicion.add
-	if err = in.read(ctx, rejects); err == nil {
-		in.suspect, err = suspicion.founded()
-	}
-	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
-		err = changed
-	}
-	if err != nil {
+	collector := findings.New()
+	defer collector.Close()
+	if in.judged, err = in.Judge(ctx, rejects, collector); err != nil {
 		return err
 	}
 	if err := in.flags.KeepMap(in.call); err != nil {
@@ -91,12 +79,14 @@ func (in *checkedInput) judge(ctx context.Context) error {
 	if err := in.checkRejectsName(); err != nil {
 		return err
 	}
-	printNotes(in.io, in.judged)
+	for _, s := range in.judged.Summaries {
+		printSummaryNotes(in.io, s)
+	}
 	if err := in.judged.Swapped(); err != nil {
 		return err
 	}
-	if in.found != nil && !in.strict {
-		check.Warn(in.io, in.found)
+	if !in.strict {
+		check.Warn(in.io, in.judged.Found)
 	}
 	if in.judged.Invalid > 0 {
 		if err := file.Commit(); err != nil {
@@ -108,8 +98,8 @@ func (in *checkedInput) judge(ctx context.Context) error {
 	} else if err := in.removeOldRejects(); err != nil {
 		return err
 	}
-	if in.strict && in.found.Count(findings.Warning) > 0 {
-		return check.Refuse(in.found)
+	if in.strict && in.judged.Found.Count(findings.Warning) > 0 {
+		return check.Refuse(in.judged.Found)
 	}
 	return nil
 }
@@ -151,21 +141,6 @@ func (in *checkedInput) checkRejectsName() error {
 		}
 	}
 	return nil
-}
-
-// read reads the input whole, and examines its rows if that is asked for.
-func (in *checkedInput) read(ctx context.Context, rejects *intake.Rejects) (err error) {
-	if !in.examine {
-		in.judged, err = in.Judge(ctx, rejects)
-		return err
-	}
-	collector := findings.New()
-	defer collector.Close()
-	in.Inspect = collector.Add
-	if in.judged, err = in.Judge(ctx, rejects); err == nil {
-		in.found, err = check.Finish(collector, in.judged)
-	}
-	return err
 }
 
 // refuseOrWarn is the error of an input with bad rows; where they are left out

@@ -10,19 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// printNotes says what was noticed on good rows, and what is not used.
-func printNotes(io *term.IO, j input.Judgement) {
-	for _, p := range j.Notes {
-		io.Note("%s", input.ProblemLine(p))
-	}
-	if n := j.MoreNotes; n > 0 {
-		io.Note("%s more rows with notes", command.Number(n))
-	}
-	for _, s := range j.Summaries {
-		printSummaryNotes(io, s)
-	}
-}
-
+// printSummaryNotes says what was noticed of a file, and what is not used.
 func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 	input.NoteSheet(io, s)
 	input.WarnHidden(io, s)

@@ -9,6 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/findings"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -29,11 +30,11 @@ func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run,
 // a batch.
 func (c *creation) firstRows() int { return max(c.policy.Workers, 2) * c.plan.BatchSize }
 
-// feeds reports whether the input is sent while it is staged. Rows that may
-// contradict each other are staged first, as the ledger alone compares them; so
+// feeds reports whether the input is sent while it is staged. Rows that
+// contradict each other are staged first, which leaves them out or refuses the input; so
 // are those that are asked for first, and inputs of a few batches.
 func (c *creation) feeds() bool {
-	return !c.in.suspect && !c.plan.CheckFirst && c.in.judged.Valid > int64(c.firstRows())
+	return !c.in.judged.Found.Has(findings.Contradiction) && !c.plan.CheckFirst && c.in.judged.Valid > int64(c.firstRows())
 }
 
 // feed begins to stage the input. It goes on until hard ends.

@@ -12,6 +12,7 @@ import (
 	"os"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/findings"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -27,10 +28,6 @@ type Input struct {
 	Skip    bool // leave bad rows out instead of refusing the input
 
 	saved map[string]map[string]string // mappings that an error offers
-	// Good is called with every row that is judged good; nil for nothing.
-	Good func(tracking.Item) error
-	// Inspect is called with every row; nil for nothing. The reader is nil for a row of the command line.
-	Inspect func(*intake.Reader, intake.Record) error
 }
 
 // Source is one file, or one row from the command line.
@@ -109,9 +106,8 @@ type Judgement struct {
 	Read, Valid, Invalid int64
 	Problems             []intake.Problem // of invalid rows, the first ShownProblems
 	MoreProblems         int64
-	Notes                []intake.Problem // on good rows, the first few
-	MoreNotes            int64
 	Summaries            []SourceSummary
+	Found                *findings.Report // nil if the rows are not examined
 }
 
 // SourceSummary is what a source has besides its rows.
@@ -119,9 +115,6 @@ type SourceSummary struct {
 	Name string
 	intake.Summary
 }
-
-// shownNotes is how many notes on good rows are shown in full.
-const shownNotes = 5
 
 // AddProblem counts a problem, and keeps it if it is one of the first.
 func (j *Judgement) AddProblem(p intake.Problem) {
@@ -132,29 +125,33 @@ func (j *Judgement) AddProblem(p intake.Problem) {
 	j.MoreProblems++
 }
 
-func (j *Judgement) note(p intake.Problem) {
-	if len(j.Notes) < shownNotes {
-		j.Notes = append(j.Notes, p)
-		return
+// Judge reads the whole input. Bad rows go to rejects, which may be nil, and all rows to found, where they are
+// to be examined. A file that changes meanwhile is an error.
+func (in *Input) Judge(ctx context.Context, rejects *intake.Rejects, found *findings.Collector) (Judgement, error) {
+	j, err := in.judge(ctx, rejects, found)
+	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
+		err = changed
 	}
-	j.MoreNotes++
+	if err != nil || found == nil {
+		return j, err
+	}
+	for _, s := range j.Summaries {
+		if err := found.Summary(s.Name, s.Summary); err != nil {
+			return j, err
+		}
+	}
+	j.Found, err = found.Finish()
+	return j, err
 }
 
-// Judge reads the whole input. Bad rows go to rejects, which may be nil.
-func (in *Input) Judge(ctx context.Context, rejects *intake.Rejects) (Judgement, error) {
-	var j Judgement
+func (in *Input) judge(ctx context.Context, rejects *intake.Rejects, found *findings.Collector) (j Judgement, err error) {
 	for _, src := range in.Sources {
 		err := src.Read(in.Options, func(r *intake.Reader, rec intake.Record) error {
 			if err := ctx.Err(); err != nil {
 				return context.Cause(ctx)
 			}
-			if in.Inspect != nil {
-				if err := in.Inspect(r, rec); err != nil {
-					return err
-				}
-			}
-			if rec.Good() && in.Good != nil {
-				if err := in.Good(rec.Item); err != nil {
+			if found != nil {
+				if err := found.Add(r, rec); err != nil {
 					return err
 				}
 			}
@@ -177,9 +174,7 @@ func (j *Judgement) record(r *intake.Reader, rec intake.Record, rejects *intake.
 	j.Read++
 	good := rec.Good()
 	for _, p := range rec.Problems {
-		if p.Note {
-			j.note(p)
-		} else {
+		if !p.Note {
 			j.AddProblem(p)
 		}
 	}

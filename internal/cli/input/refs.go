@@ -106,10 +106,7 @@ func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
 	}
 	in.Options = o.Options(c)
 	in.Options.Refs, in.Options.Carriers = true, nil
-	judged, err := in.Judge(ctx, nil)
-	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
-		err = changed
-	}
+	judged, err := in.Judge(ctx, nil, nil)
 	switch {
 	case err != nil:
 	case judged.Invalid > 0:
