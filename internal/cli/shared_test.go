@@ -216,6 +216,36 @@ func TestADeliveryReachesTheOtherComputers(t *testing.T) {
 	}
 }
 
+// A listener whose server has lost commits can't store any more: it ends, and another one goes on.
+func TestAListenerEndsOnceCommitsAreLost(t *testing.T) {
+	t.Parallel()
+	server, ok := pgtest.Start(t)
+	if !ok {
+		return
+	}
+	url := server.NewURL(t)
+	env := sharedEnv("http://127.0.0.1:9", url)
+	for _, meets := range []func(listener){
+		func(l listener) { l.deliver(2, "N1") },
+		func(l listener) {
+			l.await("503", func() bool { return l.get().status == http.StatusServiceUnavailable })
+		},
+	} {
+		l := startListener(t, env)
+		if res := l.deliver(1, "N1"); res.status != http.StatusOK {
+			t.Fatalf("answered %+v", res)
+		}
+		if _, err := pgtest.Connect(t, url).Exec(t.Context(), "UPDATE counters SET value = 0 WHERE name = 'commits'"); err != nil {
+			t.Fatal(err)
+		}
+		meets(l)
+		l.await("end", l.hasEnded)
+		if code := l.stop(); code != command.Store || !strings.Contains(l.errs.String(), "server lost commits") {
+			t.Errorf("it ended with %d: %s", code, l.errs.String())
+		}
+	}
+}
+
 // While the server is away a listener answers 503, says so briefly, and goes on by
 // itself; other commands end with 10.
 func TestAListenerOutlivesTheServer(t *testing.T) {
@@ -238,6 +268,9 @@ func TestAListenerOutlivesTheServer(t *testing.T) {
 	}
 	if took := l.await("sign that it is not ready", func() bool { return strings.HasPrefix(l.get().text, "not ready") }); took > 3*time.Second {
 		t.Errorf("it took %v until a health check knew that the server is away", took)
+	}
+	if res := l.get(); res.status != http.StatusServiceUnavailable {
+		t.Errorf("while the server is away, a health check gets %+v", res)
 	}
 	if res := l.deliver(2, "N1"); res.status != http.StatusServiceUnavailable || res.retryAfter == "" {
 		t.Errorf("while it is away: %+v", res)

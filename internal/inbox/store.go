@@ -163,10 +163,6 @@ type Changes interface {
 	// Revision returns a text that differs from what it was before whenever anything was
 	// stored meanwhile, by this process or another. It may differ though nothing was.
 	Revision(ctx context.Context) (string, error)
-
-	// Away reports whether the store could not be reached when that was tried last, as
-	// by what watches it. It asks nobody.
-	Away() bool
 }
 
 // PruneResult is what a prune dropped.

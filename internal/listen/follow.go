@@ -52,7 +52,6 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 		if err != nil && (last || !inbox.IsTemporary(err)) {
 			return err
 		}
-		r.unreadable.Store(err != nil)
 		r.readAlert.update(err)
 		err = r.reportRefusals(fn)
 		if last || err != nil {

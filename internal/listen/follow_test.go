@@ -208,11 +208,53 @@ func TestFollowReturnsErrors(t *testing.T) {
 	})
 }
 
-// get asks a receiver whether it is ready.
-func get(r *listen.Receiver) string {
-	w := httptest.NewRecorder()
-	r.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-	return fmt.Sprintf("%d %s", w.Code, w.Body)
+// Balancers ask with GET whether a delivery could be stored. However often they ask, the
+// store is probed now and then.
+func TestHealthIsWhetherDeliveriesCanBeStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var full atomic.Bool
+		var probes, hangs atomic.Int64
+		r := receiver(t, listen.Options{Store: &memory{}, Probe: func(ctx context.Context) error {
+			probes.Add(1)
+			if hangs.Load() > 0 {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			if full.Load() {
+				return inbox.ErrFull
+			}
+			return nil
+		}})
+		check := func(what, want string) {
+			t.Helper()
+			w := httptest.NewRecorder()
+			r.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+			if got := fmt.Sprintf("%d %s", w.Code, w.Body); got != want+"\n" {
+				t.Errorf("%s: %s; want %s", what, got, want)
+			}
+		}
+		const ready, not = "200 ready for deliveries", "503 not ready: nothing can be stored now"
+		check("at first", ready)
+		full.Store(true)
+		for range 100 {
+			check("at once", ready)
+		}
+		if n := probes.Load(); n != 1 {
+			t.Errorf("%d probes for 101 requests at once", n)
+		}
+		time.Sleep(time.Second)
+		check("full", not)
+		full.Store(false)
+		time.Sleep(time.Second)
+		check("after that", ready)
+		hangs.Store(1)
+		time.Sleep(time.Second)
+		began := time.Now()
+		check("no answer", not)
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("it took %v to say that", took)
+		}
+	})
 }
 
 func TestFollowWaitsOutALockedStore(t *testing.T) {
@@ -231,15 +273,9 @@ func TestFollowWaitsOutALockedStore(t *testing.T) {
 		f := follow(t, r, 0, nil)
 		time.Sleep(time.Minute) // of fake time
 		synctest.Wait()
-		if got := get(r); got != "200 not ready: the store can't be read now\n" {
-			t.Errorf("while it can't be read, GET is answered %s", got)
-		}
 		locked.Store(false)
 		time.Sleep(time.Second) // of fake time
 		synctest.Wait()
-		if got := get(r); got != "200 ready for deliveries\n" {
-			t.Errorf("then GET is answered %s", got)
-		}
 		if said := log.String(); strings.Count(said, "\n") != 2 || !strings.Contains(said, "can't be read") || !strings.Contains(said, "read again") {
 			t.Errorf("said %s", said)
 		}

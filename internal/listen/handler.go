@@ -19,8 +19,7 @@ import (
 // Handler returns the handler that receives deliveries, under any path:
 //
 //	200  POST, and any other method with a body: the delivery is on disk; GET and HEAD:
-//	     nothing is stored, and the text says whether the store can be read, see
-//	     [Receiver.Follow]
+//	     nothing is stored, but a delivery could be
 //	400  the body ended too early; nothing is stored
 //	401  enforcing, and the delivery did not verify; kept as evidence only
 //	405  any other method without a body
@@ -28,9 +27,9 @@ import (
 //	413  the body is greater than MaxBody; the connection is closed
 //	415  the body is compressed
 //	431  the header is greater than 32 KiB
-//	503  it could not be stored: full, locked, read-only, unreachable, a failing
-//	     disk, too slow, too many at once, more unverified ones than may be kept, or
-//	     stopping
+//	503  it could not be stored, or a delivery could not be: full, locked, read-only,
+//	     unreachable, a failing disk, too slow, too many at once, more unverified ones
+//	     than may be kept, or stopping
 //
 // A connection is closed after a request that another server may see end
 // elsewhere, see [hasAmbiguousEnd].
@@ -54,11 +53,11 @@ func (r *Receiver) serve(w http.ResponseWriter, req *http.Request) {
 	case headerSize(req) > maxHeader:
 		r.reject(w, req, http.StatusRequestHeaderFieldsTooLarge, "header too large")
 	case req.Method == http.MethodGet || req.Method == http.MethodHead:
-		text := "ready for deliveries"
-		if r.unreadable.Load() || r.o.Away != nil && r.o.Away() {
-			text = "not ready: the store can't be read now"
+		if r.health.check(req.Context(), r.o.Probe) {
+			answer(w, http.StatusOK, "ready for deliveries")
+		} else {
+			answer(w, http.StatusServiceUnavailable, "not ready: nothing can be stored now")
 		}
-		answer(w, http.StatusOK, text) // it lives: to start it again does not help
 	case req.Method != http.MethodPost && req.ContentLength == 0:
 		w.Header().Set("Allow", "GET, HEAD, POST")
 		r.reject(w, req, http.StatusMethodNotAllowed, "method not allowed")

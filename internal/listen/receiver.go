@@ -70,8 +70,8 @@ type Options struct {
 	MaxConns int
 	// Withholds says that deliveries which do not count are not forwarded: their answer tells it.
 	Withholds bool
-	// Away reports whether the store is known to be unreachable now, see [inbox.Changes]. Nil: never.
-	Away func() bool
+	// Probe returns why nothing can be stored now, nil if it can. Nil: it always can.
+	Probe func(context.Context) error
 	// Log gets what failed, without secrets, bodies and headers. Nil: nothing is logged.
 	Log *slog.Logger
 }
@@ -91,8 +91,8 @@ type Receiver struct {
 	storeAlert    storeAlert             // of deliveries
 	evidenceAlert storeAlert             // of evidence
 	rejectAlert   rejectAlert
-	readAlert     readAlert   // of Follow
-	unreadable    atomic.Bool // Follow can't read the store for now
+	readAlert     readAlert // of Follow
+	health        health
 	skew          skewDetector
 	quota         *quota // nil for none
 

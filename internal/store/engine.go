@@ -56,10 +56,6 @@ type Engine struct {
 	// Revision is for [inbox.Changes].
 	Revision func(ctx context.Context) (string, error)
 
-	// Away reports whether the last try to connect failed. Nil for a database that needs
-	// no connection.
-	Away func() bool
-
 	// Present returns an error that matches [ErrGone] if the store is not the one that was
 	// opened any more. Nil for a database that has no such thing.
 	Present func() error

@@ -95,6 +95,12 @@ func (e *Error) Passing() bool {
 	return slices.Contains([]error{ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable, ErrNoConnections, ErrTimedOut, ErrTakenOver, ErrCutOff}, e.Kind)
 }
 
+// Final says that this process can't use the store any more, and another one may: the store is
+// not the one that it opened.
+func (e *Error) Final() bool {
+	return slices.Contains([]error{ErrLost, ErrGone, ErrTooNew}, e.Kind)
+}
+
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%s %s: %v", e.Op, e.Path, e.Kind)
 	if e.Err != nil {

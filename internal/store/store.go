@@ -154,5 +154,10 @@ func (d *DB) Revision(ctx context.Context) (string, error) {
 	return text, d.fail("read", err)
 }
 
-// Away reports whether the store can't be reached, see [inbox.Changes].
-func (d *DB) Away() bool { return d.engine.Away != nil && d.engine.Away() }
+// Probe writes what changes nothing, and returns why nothing can be stored now.
+func (d *DB) Probe(ctx context.Context) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		_, err := t.exec(ctx, "UPDATE counters SET value = value WHERE name = 'identity'")
+		return err
+	})
+}

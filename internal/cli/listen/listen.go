@@ -106,7 +106,9 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return err
 	}
-	warnings := &storeWarnings{io: c.IO}
+	until, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	warnings := &storeWarnings{io: c.IO, end: end}
 	receiver, err := newReceiver(c.Session, db, warnings, len(targets) > 0 && !o.Forward.Unverified)
 	if err != nil {
 		return err
@@ -127,8 +129,6 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	until, end := context.WithCancelCause(ctx)
-	defer end(nil)
 	s := server{call: c, db: db, receiver: receiver, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, func() { end(nil) }), warnings: warnings, end: end}
 	s.forwarding, err = openForwarding(until, c, db, receiver, o.Forward, s.warnings.warn)
 	s.printer.unforwarded = s.forwarding != nil && !o.Forward.Unverified
@@ -141,7 +141,11 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if err := s.serve(ctx, until, l, counts.LastEvent, o); err != nil {
+	err = s.serve(ctx, until, l, counts.LastEvent, o)
+	if lost, ok := errors.AsType[*store.Error](context.Cause(until)); ok {
+		return errors.Join(lost, err)
+	}
+	if err != nil {
 		return err
 	}
 	if n := s.printer.summary.Events; n < o.ExitAfter && errors.Is(context.Cause(until), command.ErrTimeUp) {
@@ -303,8 +307,14 @@ func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, wit
 		MaxBody:    int64(s.Config.Listen.MaxBody),
 		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Retention.UnverifiedBytes},
 		Withholds:  withholds,
-		Away:       opened.Changes.Away,
-		Log:        slog.New(&logHandler{io: s.IO, warnings: warnings}),
+		Probe: func(ctx context.Context) error {
+			err := opened.DB.Probe(ctx)
+			if command.As[*store.Error](err) {
+				warnings.warn("", err)
+			}
+			return err
+		},
+		Log: slog.New(&logHandler{io: s.IO, warnings: warnings}),
 	}
 	if w.Verify == "off" {
 		o.Unverifiable = inbox.Unsigned

@@ -2,12 +2,12 @@ package listen
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
-	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -24,7 +24,8 @@ const (
 // storeWarnings warns of what fails because of the store. One cause makes many things
 // fail: it is reported once in a while, and what fails under -v.
 type storeWarnings struct {
-	io *term.IO
+	io  *term.IO
+	end context.CancelCauseFunc // of the listener, once it can't use the store any more
 
 	mu     sync.Mutex
 	warned time.Time
@@ -34,8 +35,13 @@ type storeWarnings struct {
 func (w *storeWarnings) warn(what string, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !command.As[*store.Error](err) {
+	failed, ok := errors.AsType[*store.Error](err)
+	if !ok {
 		w.io.Warning("%s: %v", what, err)
+		return
+	}
+	if failed.Final() {
+		w.end(failed)
 		return
 	}
 	if now := time.Now(); w.warned.IsZero() || now.Sub(w.warned) >= quietFor {

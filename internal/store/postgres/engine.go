@@ -184,13 +184,6 @@ func (o *outage) record(err error) {
 	o.last = now
 }
 
-// lasts reports whether the last try failed.
-func (o *outage) lasts() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return !o.began.IsZero()
-}
-
 // isYoung reports whether the outage, if there is one, is younger than that.
 func (o *outage) isYoung(patience time.Duration) bool {
 	o.mu.Lock()

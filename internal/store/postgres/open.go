@@ -71,7 +71,6 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		LockStaging: e.lockStaging,
 		Watch:       e.session.Watch,
 		Revision:    e.revision,
-		Away:        e.outage.lasts,
 		Check:       e.check,
 		Upkeep:      e.upkeep(),
 		Fail:        e.fail,
