@@ -103,8 +103,10 @@ CHECKS
 
 All rows are checked before anything is sent. If rows are bad, waybill shows each
 with file, line and column, and sends nothing. --rejects FILE writes the bad rows
-to a file of the same format that you can fix and read again. --skip-invalid sends the other rows. If
-a file changes while it is read, waybill refuses it and sends nothing.
+to a file of the same format that you can fix and read again. --skip-invalid sends
+the other rows. If a file changes while it is checked, waybill refuses it and sends
+nothing. A large file is read again while it is sent: if it changes then, create
+stops with exit status 6, and rows of its first version may have been sent.
 
 White space around values is removed. Each row of a table must have as many cells
 as the header: one more or less may have moved a number. Empty cells at the end of

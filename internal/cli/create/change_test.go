@@ -182,6 +182,9 @@ func TestInputThatChangesWhileItIsSent(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &res); err != nil {
 		t.Fatal(err)
 	}
+	if want := command.Quoted(path) + " changed while it was read; rows of its first version may have been sent"; err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "nothing was sent") {
+		t.Errorf("%v; want %s", err, want)
+	}
 	if code != command.Partial || !strings.Contains(hint, "send the remaining rows") || !res.Partial {
 		t.Errorf("status %d: %v; hint %q; result %+v", code, err, hint, res)
 	}

@@ -39,6 +39,7 @@ func (c *creation) feeds() bool {
 
 // feed begins to stage the input. It goes on until hard ends.
 func (c *creation) feed(ctx, hard context.Context, stager ledger.Stager) (*bulk.Feed, error) {
+	c.in.Sending = true
 	return bulk.BeginFeed(ctx, hard, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(hard), c.firstRows(), bulk.StageChecks{
 		Conflict: func(ledger.Conflict) error {
 			return command.Usagef("re-run the command", "the input has changed while it was read")

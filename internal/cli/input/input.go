@@ -26,6 +26,7 @@ type Input struct {
 	Sources []Source
 	Options intake.Options
 	Skip    bool // leave bad rows out instead of refusing the input
+	Sending bool // its rows are sent while it is read
 
 	saved map[string]map[string]string // mappings that an error offers
 }
@@ -76,7 +77,7 @@ func (in *Input) Unchanged() error {
 }
 
 func (in *Input) nothingSent() string {
-	if in.Options.Refs {
+	if in.Options.Refs || in.Sending {
 		return ""
 	}
 	return "; nothing was sent"

@@ -205,7 +205,7 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	k.Run, k.unprovable = job.Run, job.Unprovable()
 	k.Partial = k.Partial || job.Partial()
 	if job.Partial() && command.As[*command.UsageError](err) {
-		err = &command.ExitError{Code: command.Partial, Err: errors.New("stopped: an input changed while it was read"), Hint: partialHint}
+		err = &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s; rows of its first version may have been sent", err.Error()), Hint: partialHint}
 	}
 	k.accepted = progress.Done()
 	progress.Stop()
