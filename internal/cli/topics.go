@@ -89,6 +89,8 @@ Save the mapping with --save-map NAME, and use it with --map @NAME. It is kept i
 your configuration file under maps:. An error about a header names the saved
 mappings that fit it.
 
+What "waybill list", "show" and "runs rows" print as JSON or CSV is read too.
+
 CARRIERS
 
 A column named carrierCode (or mapped to it) and the JSON member

@@ -192,7 +192,9 @@ type itemDecoder struct {
 	at            [len(knownFields)]int  // places of the values of known fields; 0 for those not met
 	hasProblem    [len(knownFields)]bool // known fields that have a problem already
 	unknownFields int                    // unknown fields
-	isList        bool                   // a list of items stands where an item should
+	printed       bool                   // waybill printed it; known once it was examined for that
+	examined      bool
+	isList        bool // a list of items stands where an item should
 }
 
 func (it *items) item(raw []byte) Record {
@@ -263,7 +265,33 @@ func (d *itemDecoder) field(m member) {
 			Hint:    "data must be an array and the only field of the outermost object",
 		})
 	default:
+		d.otherField(m)
+	}
+}
+
+// otherField reads a field that items do not have. What waybill prints of rows and trackings has a state, other
+// names of two fields, and more fields.
+func (d *itemDecoder) otherField(m member) {
+	if !d.examined {
+		d.examined = true
+		for other := range members(d.raw, 0) {
+			d.printed = d.printed || other.key == "state" && other.Raw[0] == '"'
+		}
+	}
+	switch {
+	case !d.printed:
 		d.unknownField(m, m.key)
+	case m.key == "trackingNumber":
+		m.key = tracking.FieldNumber
+		d.field(m)
+	case m.key == tracking.FieldCarrierCode:
+		d.carrierCode(m)
+	}
+}
+
+func (d *itemDecoder) carrierCode(m member) {
+	if d.firstTime(m, carrierCodePath) && m.Raw[0] != 'n' {
+		d.rec.Item.CarrierCode = d.carrier.fromCode([]byte(d.string(m, m.key)))
 	}
 }
 
@@ -303,11 +331,10 @@ func (d *itemDecoder) metadata(m member) {
 		return
 	}
 	for in := range members(d.raw, m.At) {
-		switch {
-		case in.key != tracking.FieldCarrierCode:
+		if in.key == tracking.FieldCarrierCode {
+			d.carrierCode(in)
+		} else {
 			d.unknownField(in, tracking.FieldMetadata+"."+in.key)
-		case d.firstTime(in, carrierCodePath) && in.Raw[0] != 'n':
-			d.rec.Item.CarrierCode = d.carrier.fromCode([]byte(d.string(in, in.key)))
 		}
 	}
 }

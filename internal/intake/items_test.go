@@ -151,3 +151,25 @@ func TestItemsStripSpaces(t *testing.T) {
 		t.Errorf("stripped %d, want 1", sum.Stripped)
 	}
 }
+
+// What list, show and runs rows print is read back.
+func TestOwnOutputIsReadBack(t *testing.T) {
+	for name, text := range map[string]string{
+		"list.json":  `[{"referId":"A1","trackingNumber":"1Z1","carrierCode":"ups","state":"accepted","status":9002,"error":{"code":1},"more":[{}]}]`,
+		"rows.jsonl": `{"file":"o.csv","line":2,"referId":"A1","rawTrackingNumber":"1Z1","carrierCode":"ups","state":"rejected","reason":""}` + "\n",
+		"list.csv":   "REFERENCE,NUMBER,carrierCode,STATE,REASON\nA1,1Z1,ups,accepted,\n",
+		"newer.csv":  "referId,trackingNumber,carrierCode,state\nA1,1Z1,ups,accepted\n",
+	} {
+		if got, _ := readAll(t, name, text, intake.Options{}); len(got.Good) != 1 || !strings.HasSuffix(got.Good[0], " A1|1Z1|ups") || len(got.Problems) != 0 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for _, text := range []string{
+		`[{"referId":"A1","trackingNumber":"1Z1"}]`, `[{"referId":"A1","rawTrackingNumber":"1Z1","state":"x","trackingNumber":"1Z2"}]`,
+		`[{"referId":"A1","state":"x","trackingNumber":null}]`, `[{"referId":"A1","rawTrackingNumber":"1Z1","state":7}]`,
+	} {
+		if got, _ := readAll(t, "in.json", text, intake.Options{}); len(got.Good) != 0 || len(got.Problems) == 0 {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
