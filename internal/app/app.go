@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/buildinfo"
@@ -58,6 +59,10 @@ type Session struct {
 	// ReadOnly says that nothing is written to the store, not even to upgrade it: an
 	// older one is an error. It is set before the store is opened.
 	ReadOnly bool
+
+	// StoreUntil is until when the store is waited for while it is away; zero for some
+	// seconds. It is set before the store is opened.
+	StoreUntil time.Time
 
 	// Gate is what every request of the command passes.
 	Gate *pace.Gate

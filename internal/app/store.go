@@ -119,7 +119,7 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	if s.store != nil || s.unopened != nil {
 		return s.store, s.unopened
 	}
-	o.ReadOnly = s.ReadOnly
+	o.ReadOnly, o.Until = s.ReadOnly, s.StoreUntil
 	db, err := s.openDB(ctx, o)
 	if errors.Is(err, store.ErrUnreachable) {
 		s.unopened = err // whoever asks again does not wait again

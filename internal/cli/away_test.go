@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/pgtest"
@@ -51,4 +52,54 @@ func TestCreateSaysHowFarItCameWhenTheServerWentAway(t *testing.T) {
 	if code, stdout, stderr := run(t, env, "runs", "show", "1", "--jq", ".accepted"); strings.TrimSpace(stdout) != said[1] {
 		t.Errorf("said %s, status %d: %s%s", said[1], code, stdout, stderr)
 	}
+}
+
+// What waits goes on once the server is back, however long it was away within --timeout, also
+// where that began before its first question; other commands end with 10.
+func TestWaitsOutlastAServerThatIsAway(t *testing.T) {
+	t.Parallel()
+	server, ok := pgtest.Start(t)
+	if !ok {
+		return
+	}
+	var done atomic.Bool
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodPost:
+			_, _ = w.Write([]byte(`{"message":"taken"}`))
+		case done.Load():
+			_, _ = w.Write([]byte(`{"data":{"trackingNumber":"` + r.URL.Query().Get("referId") + `","summary":{"status":1,"statusLabel":"DELIVERED"}}}`))
+		default:
+			_, _ = w.Write([]byte(`{"message":"Processing"}`))
+		}
+	}))
+	defer service.Close()
+	env := sharedEnv(service.URL, server.NewURL(t))
+	order := func(n string) []string {
+		return []string{"create", "--refer-id", n, "--tracking-number", n, "--skip-proof"}
+	}
+	if code, stdout, stderr := run(t, env, order("A1")...); code != command.OK {
+		t.Fatalf("status %d: %s%s", code, stdout, stderr)
+	}
+	events := func() *process { return start(t, env, "events", "wait", "--timeout", "2m", "-o", "jsonl") }
+	before := []*process{start(t, env, "wait", "A1", "--timeout", "2m"), events()}
+	before[0].await("beginning", func() bool { return strings.Contains(before[0].errs.String(), "Waiting") || before[0].hasEnded() })
+	time.Sleep(time.Second)
+	if err := server.Stop(t.Context(), "immediate"); err != nil {
+		t.Fatal(err)
+	}
+	all := append(before, start(t, env, "wait", "A1", "--timeout", "2m"), events(), start(t, env, append(order("A2"), "--timeout", "2m")...))
+	done.Store(true)
+	time.Sleep(12 * time.Second) // more than any other command tries
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l := startListener(t, env)
+	for i, p := range all {
+		p.await("end", func() bool { l.deliver(i, "N1"); return p.hasEnded() })
+		if code := p.stop(); code != command.OK {
+			t.Errorf("command %d ended with %d: %s%s", i, code, p.out.String(), p.errs.String())
+		}
+	}
+	l.stop()
 }

@@ -56,6 +56,9 @@ type Engine struct {
 	// Revision is for [inbox.Changes].
 	Revision func(ctx context.Context) (string, error)
 
+	// Until is [Options.Until].
+	Until time.Time
+
 	// Present returns an error that matches [ErrGone] if the store is not the one that was
 	// opened any more. Nil for a database that has no such thing.
 	Present func() error

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -53,6 +54,10 @@ var (
 type Options struct {
 	MustExist bool // make nothing; the error then matches [ErrNotThere]
 	ReadOnly  bool // likewise, and read it as one that the user can't write: nothing is written
+
+	// Until is when calls cease to try again while the server is away; before that they
+	// try for some seconds in any case.
+	Until time.Time
 }
 
 // DB is an open store. It is safe for concurrent use. Close it.

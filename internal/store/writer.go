@@ -152,7 +152,7 @@ func (w *writer) dequeue(j *job) bool {
 
 // begin begins a transaction, once other processes have ended theirs.
 func (w *writer) begin(ctx context.Context) error {
-	return Retry(ctx, w.engine.Connector, func(ctx context.Context) error {
+	return retry(ctx, w.engine.Connector, w.deadline(), func(ctx context.Context) error {
 		if err := w.connect(ctx); err != nil {
 			return err
 		}
@@ -165,7 +165,17 @@ func (w *writer) begin(ctx context.Context) error {
 // Retry calls f until its error is none that goes by, for 10 seconds at most. f's
 // context never ends.
 func Retry(ctx context.Context, c Connector, f func(context.Context) error) error {
-	deadline := time.Now().Add(lockWait)
+	return retry(ctx, c, time.Now().Add(lockWait), f)
+}
+
+// deadline returns until when what begins now is tried again.
+func (w *writer) deadline() time.Time { return Later(time.Now().Add(lockWait), w.engine.Until) }
+
+// Later returns the later of two times.
+func Later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
+
+// retry is [Retry] until a deadline.
+func retry(ctx context.Context, c Connector, deadline time.Time, f func(context.Context) error) error {
 	poll := time.NewTimer(0)
 	defer poll.Stop()
 	for {
@@ -189,7 +199,7 @@ func Retry(ctx context.Context, c Connector, f func(context.Context) error) erro
 // those that fail. It returns the error that all others failed with. What the
 // database undid as a whole is done again for a while.
 func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
-	for deadline := time.Now().Add(lockWait); ; {
+	for deadline := w.deadline(); ; {
 		err := w.runOnce(ctx, jobs)
 		if err == nil {
 			return nil

@@ -139,6 +139,9 @@ func (c *creation) execute(ctx context.Context) error {
 	if set := c.call.Config.SetByProject("map", "maps", "carriers"); len(set) > 0 {
 		c.call.IO.Note("%s of this folder sets %s", config.ProjectFile, strings.Join(set, ", "))
 	}
+	if limit := c.call.Config.Timeout; limit > 0 {
+		c.call.StoreUntil = c.started.Add(limit)
+	}
 	c.plan.Account = c.call.Account(ctx)
 	if c.o.DryRun {
 		return c.dryRun(ctx)

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,16 +64,14 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if err != nil {
 		return err
 	}
+	limit := cmp.Or(c.Config.Timeout, command.WaitTimeout)
+	c.StoreUntil = time.Now().Add(limit)
 	w := &eventWait{waitOptions: o, session: c.Session, filter: filter, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Current}, Since: since}, counted: map[string]bool{}}
 	if since.IsZero() {
 		w.began = time.Now().Truncate(time.Millisecond) // as the store keeps times
 		if err := w.fromNow(ctx); err != nil {
 			return err
 		}
-	}
-	limit := c.Config.Timeout
-	if limit == 0 {
-		limit = command.WaitTimeout
 	}
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()

@@ -97,6 +97,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		}
 		w.failOn = &failOn
 	}
+	c.StoreUntil = time.Now().Add(cmp.Or(c.Config.Timeout, command.WaitTimeout))
 	all, err := o.targets(ctx, c)
 	if err != nil {
 		return err

@@ -59,6 +59,7 @@ type engine struct {
 	spans  spans
 	links  *links
 	outage outage
+	until  time.Time         // see [store.Options]
 	note   func(text string) // what the user should know; nil for nobody
 	moved  bool              // the server is not the one that was written to last, see isMoved
 	clock  serverClock
@@ -120,7 +121,7 @@ func (e *engine) close() error {
 
 // read is for [store.Engine].
 func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) error {
-	for deadline := time.Now().Add(2 * e.spans.patience); ; {
+	for deadline := e.deadline(); ; {
 		again, err := ask()
 		if err == nil || !again || ctx.Err() != nil || !e.isPassing(err) || time.Now().After(deadline) && !e.endStopped(ctx, err) || !e.outage.wait(ctx) {
 			return err
@@ -128,10 +129,15 @@ func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) e
 	}
 }
 
+// deadline returns until when a call that begins now tries again.
+func (e *engine) deadline() time.Time {
+	return store.Later(time.Now().Add(2*e.spans.patience), e.until)
+}
+
 // isPassing reports whether what failed with err may succeed when it is tried again now.
 // Where no connection could be made, that holds for a while only.
 func (e *engine) isPassing(err error) bool {
-	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting && !e.outage.isYoung(e.spans.patience) {
+	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting && !e.outage.isYoung(e.spans.patience) && time.Now().After(e.until) {
 		return false
 	}
 	return sqlState(err) == "55P03" || canRetry(err)

@@ -45,7 +45,7 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	a := &access{target: t, reads: o.ReadOnly}
 	host, _ := os.Hostname() // for people; they can do without
 	e := newEngine(t.Place(), t.schema, a.config(), process{Host: host, PID: os.Getpid(), Version: o.Version, Command: o.Command})
-	e.note, e.password = o.Note, redact.New(t.config.Password)
+	e.until, e.note, e.password = o.Until, o.Note, redact.New(t.config.Password)
 	d, err := e.store(ctx, a, o.Options)
 	if err != nil {
 		return nil, errors.Join(e.fail("open", err), e.close()) //nolint:contextcheck // it ends on its own
@@ -71,6 +71,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		LockStaging: e.lockStaging,
 		Watch:       e.session.Watch,
 		Revision:    e.revision,
+		Until:       o.Until,
 		Check:       e.check,
 		Upkeep:      e.upkeep(),
 		Fail:        e.fail,

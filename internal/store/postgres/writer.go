@@ -271,7 +271,7 @@ func readTags(results pgx.BatchResults, n int) (tag pgconn.CommandTag, err error
 func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) error {
 	w.Drop(conn)
 	query := w.endPredecessor() + "BEGIN; " + w.engine.writeLock() + "; SELECT number FROM owner_commits WHERE owner = '" + w.owner + "'; ROLLBACK"
-	for deadline := time.Now().Add(2 * w.engine.spans.patience); ; {
+	for deadline := w.engine.deadline(); ; {
 		number, found, err := w.askOutcome(ctx, query)
 		switch {
 		case err == nil && found && number > w.committed:
