@@ -13,7 +13,7 @@ COPY . .
 ARG VERSION=dev
 ARG COMMIT=
 ARG DATE=
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -o /waybill -ldflags "-s -w \
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -o /waybill -ldflags "-s -w -funcalign=16 \
       -X github.com/waybill-cli/waybill/internal/buildinfo.version=$VERSION \
       -X github.com/waybill-cli/waybill/internal/buildinfo.commit=$COMMIT \
       -X github.com/waybill-cli/waybill/internal/buildinfo.date=$DATE" ./cmd/waybill \

@@ -17,7 +17,7 @@ VERSION = $(patsubst v%,%,$(or $(shell git describe --tags --dirty --match 'v*' 
 COMMIT  = $(shell git rev-parse HEAD 2>/dev/null)
 DATE    = $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 INFO   := github.com/waybill-cli/waybill/internal/buildinfo
-LDFLAGS = -s -w -X $(INFO).version=$(VERSION) -X $(INFO).commit=$(COMMIT) -X $(INFO).date=$(DATE)
+LDFLAGS = -s -w -funcalign=16 -X $(INFO).version=$(VERSION) -X $(INFO).commit=$(COMMIT) -X $(INFO).date=$(DATE)
 BUILD   = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 AXEDIR := dist/axe-$(AXE)/node_modules/axe-core
 EXE    := $(shell go env GOEXE 2>/dev/null)
