@@ -105,7 +105,7 @@ func BenchmarkList(b *testing.B) {
 	}
 	for _, command := range []string{
 		"list --status DELIVERD", "list --updated 1s", "stats", "stats --carrier dhl", "stats --run 1", "stats -o json",
-		"list --limit 20 --sort -updated", "list --limit 20 --sort reference", "list --limit 20 --refer-id ORD-00010*", "list --limit 20 --status not-checked", "list --limit 20 --stuck",
+		"list --limit 20 --sort -received", "list --limit 20 --sort reference", "list --limit 20 --refer-id ORD-00010*", "list --limit 20 --status not-checked", "list --limit 20 --stuck",
 		"__complete show ORD-00", "__complete list --status ", "__complete list --run ",
 	} {
 		b.Run("sums/"+strings.ReplaceAll(command, " ", "_"), func(b *testing.B) {

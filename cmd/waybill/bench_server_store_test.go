@@ -134,7 +134,7 @@ func BenchmarkServerList(b *testing.B) {
 		"list --limit 20 --run 1", fmt.Sprint("list --limit 20 --run ", runAgain), fmt.Sprint("list --limit 20 --run ", runScattered),
 		"list --limit 20 --updated 1h", "list --limit 20 --updated 29d", "list --limit 20 --updated ..48h", "list --limit 20 --created 29d",
 		"list --limit 20 --status rejected", "list --limit 20 --status pending", "list --limit 20 --account " + smallAccount,
-		"list --limit 20 --sort -updated", "list --limit 20 --sort reference", "list --limit 20 --sort number", "list --limit 20 --sort status",
+		"list --limit 20 --sort -received", "list --limit 20 --sort reference", "list --limit 20 --sort number", "list --limit 20 --sort status",
 		"list --limit 20 --refer-id ORD-00010*", "list --limit 20 --status not-checked", "list --limit 20 --stuck",
 		"stats", "stats --run 1", "stats --carrier dhl", "events list --limit 20", "runs list",
 	} {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestShowOnTerminals(t *testing.T) {
 	w := newShownWorld(t)
 	const head = "R1 · dhl 350586033920\n" +
 		"DELIVERED (1)  2026-03-06 09:12 -08:00, Seattle, WA 98108\n" +
-		"updated now by query · 4 days in transit\n\n"
+		"received now by query · 4 days in transit\n\n"
 	for columns, want := range map[uint16]string{
 		60: `
 LOCAL TIME               EVENT                   PLACE
@@ -156,7 +157,7 @@ func TestShowOfSeveralOnTerminals(t *testing.T) {
 				t.Errorf("%d columns: no %q in\n%s", columns, want, shown)
 			}
 		}
-		for column, from := range map[string]uint16{"UPDATED": 80, "CHECKPOINT": 100} {
+		for column, from := range map[string]uint16{"RECEIVED": 80, "CHECKPOINT": 100} {
 			if columns >= from && !strings.Contains(shown, column) {
 				t.Errorf("%d columns: no %s in\n%s", columns, column, shown)
 			}
@@ -175,15 +176,15 @@ func TestShowOfSeveralOnTerminals(t *testing.T) {
 // What programs read can be read, with every text as it was sent.
 func TestShowForPrograms(t *testing.T) {
 	w := newShownWorld(t)
-	_, stdout, _ := w.run("show", "R1", "R2", "-o", "csv", "--csv-raw")
+	_, stdout, _ := w.run("show", "R1", "R2", "-o", "csv")
 	table, err := csv.NewReader(bytes.NewReader(stdout)).ReadAll()
 	if err != nil || len(table) != 3 {
 		t.Fatalf("%d lines, %v: %s", len(table), err, stdout)
 	}
-	want := map[string]string{"REFERENCE": "R1", "NUMBER": "350586033920", "STATUS NUMBER": "1", "CHECKPOINT": "2026-03-06T17:12:00.000Z", "SOURCE": "query"}
-	for i, name := range table[0] {
-		if value, ok := want[name]; ok && table[1][i] != value {
-			t.Errorf("%s is %q; want %q", name, table[1][i], value)
+	want := map[string]string{"referId": "R1", "trackingNumber": "350586033920", "status": "1", "latestCheckpointTime": "2026-03-06T17:12:00.000Z", "learntFrom": "query"}
+	for name, value := range want {
+		if i := slices.Index(table[0], name); i < 0 || table[1][i] != value {
+			t.Errorf("%s is not %q in %q", name, value, table)
 		}
 	}
 	for _, args := range [][]string{{"show", "R1", "-o", "json"}, {"show", "R1", "R2", "-o", "json", "--jq", ".[0]"}, {"show", "R1", "R1", "-o", "jsonl"}} {

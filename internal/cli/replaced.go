@@ -39,6 +39,7 @@ var replaced = map[string]string{
 	"--stale":                 "--stuck=AGE takes what has not moved for that long, --updated ..AGE what was not updated",
 	"--not-checked":           "use --status not-checked",
 	"--state":                 "--status takes rejected, unknown and pending too",
+	"--csv-raw":               "-o csv leaves cells as they are; --excel protects them",
 	"--canary":                "--skip-proof sends without the checks of what responses mean",
 	"events --drop":           faultsThatStay,
 	"events --delay":          faultsThatStay,

@@ -56,7 +56,7 @@ func TestErrorsOfTrackings(t *testing.T) {
 	}{
 		{"show BAD", command.OK, []string{"Status", "error", "no carrier has this number"}},
 		{"show BAD GOOD ODD -o csv", command.OK, []string{"no carrier has this number", "carrier does not answer"}},
-		{"show BAD -o json", command.OK, []string{`"state": "error"`, `"CARRIER_UNKNOWN"`}},
+		{"show BAD -o json", command.OK, []string{`"phase": "error"`, `"CARRIER_UNKNOWN"`}},
 		{"list --status error", command.OK, []string{"BAD", "ODD", "2 trackings: 2 error"}},
 		{"list --status error -o json", command.OK, []string{`"phase": "error"`, `"error": {`, `"error": "carrier does not answer"`}},
 		{"list -o csv", command.OK, []string{"no carrier has this number"}},

@@ -252,12 +252,12 @@ FORMATS
   -o table    aligned columns on a terminal, values separated by tabs elsewhere
   -o json     an object for one result, an array for a list
   -o jsonl    one object per line
-  -o csv      CSV; identifiers that a spreadsheet would change become ="00123",
-              other cells that it would execute begin with ' (--csv-raw: neither);
+  -o csv      CSV (RFC 4180) with the names of JSON as headers; cells unchanged,
               times of waybill in UTC
   --excel     CSV that Excel opens by double click: byte order mark, CRLF, the
               separator of your locale (or --excel=semicolon, --excel=comma),
-              local times without offset
+              local times without offset; identifiers that it would change become
+              ="00123", other cells that it would execute begin with '
   -o xlsx     a workbook, with --out FILE: identifiers as text, counts as numbers,
               local times; a header that stays in view, filters, and a sheet that
               sums the rows up

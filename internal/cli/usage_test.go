@@ -100,9 +100,9 @@ func TestErrorsOfFlags(t *testing.T) {
 		{"help outputs", `no help for "outputs"`, "did you mean `waybill help output`?"},
 		{"help events lst", `no help for "events lst"`, "did you mean `waybill help events list`?"},
 		{"help signature x y", `no help for "signature x y"`, "commands: `waybill signature --help`"},
-		{"events list --columns problem", `--columns: only --dead has the column "problem"`, "add --dead, or choose of id, "},
-		{"events list --pending --columns problem", `--columns: only --dead has the column "problem"`, "or choose of delivery, target, "},
-		{"events list --columns xyz", `no column "xyz"`, "verified, delivery, event-id, event-time\n"},
+		{"events list --columns tries", `--columns: only --dead has the column "tries"`, "add --dead, or choose of id, "},
+		{"events list --pending --columns tries", `--columns: only --dead has the column "tries"`, "or choose of delivery, target, "},
+		{"events list --columns xyz", `no column "xyz"`, "verified, delivery, event-id, event-time, status-number, status-label, status-track, reason, anomaly\n"},
 		{"list -o xml", `must be table, json, jsonl, csv or xlsx, not "xml"`, ""},
 		{"help runz", `no help for "runz"`, "did you mean `waybill help runs`?"},
 	}

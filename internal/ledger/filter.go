@@ -14,7 +14,7 @@ type Order string
 const (
 	ByCreation   Order = ""           // rows, then what was only seen, then numbers without an account
 	ByAsked      Order = "asked"      // when the service last answered a query: never first. No direction
-	ByUpdated    Order = "updated"    // when the last answer or event came
+	ByReceived   Order = "received"   // when the last answer or event came
 	ByCheckpoint Order = "checkpoint" // time of the last checkpoint
 	ByReference  Order = "reference"  // referId, by its bytes
 	ByNumber     Order = "number"     // tracking number, folded

@@ -10,15 +10,16 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// newCSV begins CSV (RFC 4180, lines ended by a newline alone) with a header. It may be
-// opened with a spreadsheet and read in again: unless raw, a cell of an identifier column
-// that a spreadsheet would change is written as `="…"`, quotes in it doubled, and any other
-// cell that a spreadsheet would run gets a `'` in front. Text is not changed otherwise.
+// newCSV begins CSV (RFC 4180, lines ended by a newline alone) with a header. Cells are as
+// they are.
 //
 // With a separator for Excel, which opens it by double click, it has a byte order mark and
-// lines ended by CRLF. Where semicolons separate cells, numbers have a decimal comma.
-func newCSV(out *term.Writer, raw bool, excel byte, columns []Column) *Rows {
-	form := csvForm{raw: raw, separator: cmp.Or(excel, ','), newline: "\n"}
+// lines ended by CRLF, and what it shows is what was written: a cell of an identifier column
+// that a spreadsheet would change is `="…"`, quotes in it doubled, and any other cell that a
+// spreadsheet would run has a `'` in front. Where semicolons separate cells, numbers have a
+// decimal comma.
+func newCSV(out *term.Writer, excel byte, columns []Column) *Rows {
+	form := csvForm{excel: excel != 0, separator: cmp.Or(excel, ','), newline: "\n"}
 	if excel != 0 && !out.IsTerminal() { // it would show them as escapes
 		form.mark, form.newline = "\ufeff", "\r\n"
 	}
@@ -26,7 +27,7 @@ func newCSV(out *term.Writer, raw bool, excel byte, columns []Column) *Rows {
 }
 
 type csvForm struct {
-	raw       bool
+	excel     bool
 	separator byte
 	mark      string // byte order mark, empty for none
 	newline   string
@@ -44,7 +45,7 @@ func (f csvForm) row(r *Rows, cells []Cell) error {
 	for i := range cells {
 		c := cells[i].Text
 		switch {
-		case f.raw:
+		case !f.excel:
 		case r.columns[i].ID && isReinterpreted(c):
 			c = `="` + strings.ReplaceAll(c, `"`, `""`) + `"`
 		case !r.columns[i].ID && isFormula(c):

@@ -15,8 +15,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
+// CSV is data: a reader of RFC 4180 gets the bytes that were given, and nothing else.
 func TestCSV(t *testing.T) {
-	columns := []Column{{Name: "referId", ID: true}, {Name: "rawTrackingNumber", ID: true}, {Name: "latest, event"}}
+	columns := []Column{{Name: "REF", CSV: "referId", ID: true}, {Name: "NEXT COMMAND", ID: true}, {Name: "latest, event", CSV: "latest, event"}}
 	rows := [][]string{
 		{"order-1", "1Z999AA10123456784", "Delivered"},
 		{"00123", "123456789012", "=1+1"},
@@ -25,31 +26,22 @@ func TestCSV(t *testing.T) {
 		{"MAR-5", `=a"b`, "@sum"},
 		{"7", "", "-5"},
 	}
-	want := "referId,rawTrackingNumber,\"latest, event\"\n" +
-		"order-1,1Z999AA10123456784,Delivered\n" +
-		"\"=\"\"00123\"\"\",\"=\"\"123456789012\"\"\",'=1+1\n" +
-		"\"=\"\"=cmd|'/c calc'!A0\"\"\",\"a\"\"b\",\"say \"\"hi\"\"; now\"\n" +
-		"\"=\"\"12E5\"\"\",\"=\"\"+4912\"\"\",\"two\r\nlines\"\n" +
-		"\"=\"\"MAR-5\"\"\",\"=\"\"=a\"\"\"\"b\"\"\",'@sum\n" +
-		"7,,-5\n"
 	out, got := file()
-	fill(t, newCSV(out, false, 0, columns), rows...)
-	if diff := cmp.Diff(want, got.String()); diff != "" {
+	fill(t, printer(t, out, Options{Format: "csv"}).Table(columns...), rows...)
+	if diff := cmp.Diff(append([][]string{{"referId", "nextCommand", "latest, event"}}, rows...), parsed(t, got.String())); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	out, got = file()
-	fill(t, printer(t, out, Options{Format: "csv", CSVRaw: true}).Table(columns...), rows...)
-	if diff := cmp.Diff(append([][]string{{"referId", "rawTrackingNumber", "latest, event"}}, rows...), parsed(t, got.String())); diff != "" {
-		t.Errorf("raw: (-want +got)\n%s", diff)
+	if want := "12E5,+4912,\"two\r\nlines\"\n"; !strings.Contains(got.String(), want) {
+		t.Errorf("no %q in %q", want, got)
 	}
 }
 
 func TestExcelCSV(t *testing.T) {
-	columns := []Column{{Name: "REF", CSV: "referId", ID: true}, {Name: "SECONDS", Right: true}, {Name: "TEXT"}}
-	rows := [][]string{{"00123", "0.5", "1.5"}, {"a;b", "-12", "two\nlines"}, {"x", "", "1,2"}}
+	columns := []Column{{Name: "REF", CSV: "referId", ID: true}, {Name: "SECONDS", Right: true}, {Name: "TEXT", CSV: "-"}}
+	rows := [][]string{{"00123", "0.5", "1.5"}, {"a;b", "-12", "two\nlines"}, {"x", "", "1,2"}, {"=a\"b", "3", "@sum"}}
 	for separator, want := range map[byte]string{
-		';': "\ufeffreferId;SECONDS;TEXT\r\n\"=\"\"00123\"\"\";\"0,5\";1.5\r\n\"a;b\";-12;\"two\nlines\"\r\nx;;\"1,2\"\r\n",
-		',': "\ufeffreferId,SECONDS,TEXT\r\n\"=\"\"00123\"\"\",0.5,1.5\r\n\"a;b\",-12,\"two\nlines\"\r\nx,,\"1,2\"\r\n",
+		';': "\ufeffreferId;seconds;TEXT\r\n\"=\"\"00123\"\"\";\"0,5\";1.5\r\n\"a;b\";-12;\"two\nlines\"\r\nx;;\"1,2\"\r\n\"=\"\"=a\"\"\"\"b\"\"\";3;'@sum\r\n",
+		',': "\ufeffreferId,seconds,TEXT\r\n\"=\"\"00123\"\"\",0.5,1.5\r\n\"a;b\",-12,\"two\nlines\"\r\nx,,\"1,2\"\r\n\"=\"\"=a\"\"\"\"b\"\"\",3,'@sum\r\n",
 	} {
 		out, got := file()
 		p := printer(t, out, Options{Format: "csv", Excel: separator})
@@ -60,7 +52,7 @@ func TestExcelCSV(t *testing.T) {
 	}
 	out, got := screen(80, plainly)
 	fill(t, printer(t, out, Options{Format: "csv", Excel: ','}).Table(columns...), rows[2])
-	if want := "referId,SECONDS,TEXT\nx,,\"1,2\"\n"; got.String() != want {
+	if want := "referId,seconds,TEXT\nx,,\"1,2\"\n"; got.String() != want {
 		t.Errorf("on a terminal: got %q; want %q", got, want)
 	}
 }
@@ -83,7 +75,7 @@ func parsed(t *testing.T, s string) [][]string {
 }
 
 func TestPrinterChoosesTheForm(t *testing.T) {
-	for format, want := range map[string]string{"csv": "A,B\n1,2\n", "table": "A\tB\n1\t2\n"} {
+	for format, want := range map[string]string{"csv": "a,b\n1,2\n", "table": "A\tB\n1\t2\n"} {
 		out, got := file()
 		fill(t, printer(t, out, Options{Format: format, Live: true}).Table(Column{Name: "A"}, Column{Name: "B"}), []string{"1", "2"})
 		if got.String() != want {
@@ -94,8 +86,8 @@ func TestPrinterChoosesTheForm(t *testing.T) {
 
 func TestCSVOfOneEmptyColumn(t *testing.T) {
 	out, got := file()
-	fill(t, newCSV(out, false, 0, []Column{{Name: "A"}}), []string{""}, []string{"x"})
-	if want := "A\n\"\"\nx\n"; got.String() != want {
+	fill(t, newCSV(out, 0, []Column{{Name: "A"}}), []string{""}, []string{"x"})
+	if want := "a\n\"\"\nx\n"; got.String() != want {
 		t.Errorf("got %q; want %q", got, want)
 	}
 }
@@ -145,8 +137,13 @@ func FuzzCSV(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id, text string) {
 		columns := []Column{{Name: "id", ID: true}, {Name: "text"}}
 		for _, raw := range []bool{false, true} {
+			excel := map[bool]byte{false: ',', true: 0}[raw]
 			out, got := file()
-			fill(t, newCSV(out, raw, 0, columns), []string{id, text})
+			table := newCSV(out, excel, columns)
+			form := table.form.(csvForm)
+			form.mark, form.newline = "", "\n" // which parsed does not take
+			table.form = form
+			fill(t, table, []string{id, text})
 			if strings.ContainsAny(id+text, "\x00\x01") {
 				continue // parsed needs them
 			}
@@ -206,13 +203,13 @@ func TestWorkbook(t *testing.T) {
 	}
 	want := map[string][][]string{
 		"list": {
-			{"referId", "STATUS", "COUNT", "SEEN", "CHECKPOINT"},
+			{"referId", "status", "count", "seen", "checkpoint"},
 			{"00123", "=1+1", "12", "2026-11-20 14:03:05", "2026-11-20 14:03:05"},
 			{"7", "moved", "1234567890123456", "", "soon"},
 			{"8", "moved", "1.5"},
 		},
-		"list 2": {{"TEXT"}, {"a line"}, {"another"}},
-		"list 3": {{"X"}},
+		"list 2": {{"text"}, {"a line"}, {"another"}},
+		"list 3": {{"x"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

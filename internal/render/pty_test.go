@@ -93,7 +93,7 @@ func TestMachineOutputOnATerminalIsHarmless(t *testing.T) {
 	for format, want := range map[string]string{
 		"json":  `"\u001b]52;c;QQ==\u0007\u202e\ufffd\r\u0000\u2028"` + "\n",
 		"jsonl": `"\u001b]52;c;QQ==\u0007\u202e\ufffd\r\u0000\u2028"` + "\n",
-		"csv":   "A\n" + `"\u{1b}]52;c;QQ==\u{7}\u{202e}\x{9b}\u{d}\u{0}\u{2028}"` + "\n",
+		"csv":   "a\n" + `"\u{1b}]52;c;QQ==\u{7}\u{202e}\x{9b}\u{d}\u{0}\u{2028}"` + "\n",
 	} {
 		got := shown(t, 80, nil, func(out *term.Writer) error {
 			p, err := New(out, Options{Format: format})

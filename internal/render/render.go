@@ -3,7 +3,7 @@
 // wanted, and XLSX workbooks. It decides nothing about the values.
 //
 // Text given to it may be foreign. In human output it is made visible, in JSON
-// escaped, in CSV guarded against spreadsheets. Every error of a write is
+// escaped, in CSV for Excel kept from being run. Every error of a write is
 // returned; [term.ErrClosed] means that the reader went away.
 package render
 
@@ -30,7 +30,6 @@ const (
 type Options struct {
 	Format string // a [Format]; empty for table
 	JQ     string // filter of JSON output, empty for none; with table it makes the format json
-	CSVRaw bool   // CSV cells as they are, whatever a spreadsheet makes of them
 	Excel  byte   // CSV is what Excel opens by double click, cells separated by this; 0 if not
 	Title  string // name of the sheets of a workbook
 	Live   bool   // each element is written when it is added: somebody is waiting for it
@@ -41,7 +40,6 @@ type Printer struct {
 	out    *term.Writer
 	format Format
 	query  *query // nil for none
-	raw    bool
 	excel  byte
 	live   bool
 	book   *workbook // nil but for a workbook
@@ -50,7 +48,7 @@ type Printer struct {
 // New returns a Printer. It writes nothing. The error is a [*JQError] for an
 // expression that does not compile or does not go with the format.
 func New(out *term.Writer, o Options) (*Printer, error) {
-	p := &Printer{out: out, format: Format(o.Format), raw: o.CSVRaw, excel: o.Excel, live: o.Live}
+	p := &Printer{out: out, format: Format(o.Format), excel: o.Excel, live: o.Live}
 	switch p.format {
 	case "":
 		p.format = Table
@@ -115,7 +113,7 @@ func (p *Printer) Table(columns ...Column) *Rows {
 	if p.book != nil {
 		r = p.book.table(columns...)
 	} else if p.format == CSV {
-		r = newCSV(p.out, p.raw, p.excel, columns)
+		r = newCSV(p.out, p.excel, columns)
 	} else {
 		r = NewTable(p.out, columns...)
 	}

@@ -12,10 +12,10 @@ import (
 // Column is one column of a table.
 type Column struct {
 	Name  string // as it stands in the header
-	CSV   string // its header in CSV; empty for Name, "-" if CSV has it only where it is asked for
+	CSV   string // its header in CSV, which is its name in JSON; empty for Name in camel case, "-" if only spreadsheets have it
 	Flex  bool   // may be cut to fit a terminal
 	Right bool   // aligned to the right
-	ID    bool   // identifies something: CSV keeps a spreadsheet from changing it
+	ID    bool   // identifies something: CSV for Excel keeps it from being changed
 	Rank  int    // 0 stays on every terminal; of the others the highest is the first to go where it is narrow
 	Clock bool   // a cell such as 2026-11-20 14:03:05 is a time in a workbook
 	Extra bool   // shown only where it is asked for; in CSV also if CSV names it
@@ -26,8 +26,15 @@ func (c Column) Key() string { return strings.ReplaceAll(strings.ToLower(c.Name)
 
 // CSVName returns its header in CSV.
 func (c Column) CSVName() string {
-	if c.CSV == "" || c.CSV == "-" {
+	switch c.CSV {
+	case "-":
 		return c.Name
+	case "":
+		words := strings.Fields(strings.ToLower(c.Name))
+		for i, w := range words[1:] {
+			words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+		}
+		return strings.Join(words, "")
 	}
 	return c.CSV
 }

@@ -115,7 +115,7 @@ const sizeOfTable = 16 << 10
 
 func (p *Page) writeColumns(w *writer) {
 	w.html("<thead><tr>")
-	names := []string{"Reference", "Number", "Carrier", "Status", "Latest event", "Last checkpoint", "Updated"}
+	names := []string{"Reference", "Number", "Carrier", "Status", "Latest event", "Last checkpoint", "Received"}
 	for i, name := range names {
 		w.html("<th scope=\"col\"")
 		if i >= len(names)-2 {

@@ -24,7 +24,7 @@ func sortKeyOf(o ledger.Order) sortKey {
 	switch o {
 	case ledger.ByAsked:
 		return sortKey{"rows r", "COALESCE(a.asked, 0)", "1 = 1", "COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0)", "1 = 1"}
-	case ledger.ByUpdated:
+	case ledger.ByReceived:
 		return ofSighting("s.seen", "s.seen > 0")
 	case ledger.ByCheckpoint:
 		return ofSighting("s.checkpoint", "s.checkpoint > 0")

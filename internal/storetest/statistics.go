@@ -258,7 +258,7 @@ func keysOf(all []ledger.TrackingStatus) []tracking.Key {
 // sortKeys are texts that compare as the orders do, empty for what is not known.
 var sortKeys = map[ledger.Order]func(ledger.TrackingStatus) string{
 	ledger.ByAsked: func(st ledger.TrackingStatus) string { return "at " + timeKey(st.Asked) },
-	ledger.ByUpdated: func(st ledger.TrackingStatus) string {
+	ledger.ByReceived: func(st ledger.TrackingStatus) string {
 		if st.Sighting == nil {
 			return ""
 		}

@@ -20,7 +20,7 @@ type Column[T any] struct {
 
 	Cell    func(T) string
 	Count   func(T) int64      // in place of Cell: a count
-	CSVCell func(T) string     // in CSV, if that differs
+	CSVCell func(T) string     // in CSV, if that differs from what people read
 	Excel   func(T) string     // with --excel, if that differs
 	Time    func(T) time.Time  // a time of ours; with Cell, which is then for terminals alone
 	Style   func(T) term.Style // how the cell stands out; nil for not
@@ -173,12 +173,14 @@ func shownColumns[T any](o *Output, all []Column[T]) ([]Column[T], error) {
 	names := make([]columnName, len(all))
 	for i, c := range all {
 		names[i] = columnName{key: c.Key(), csv: c.CSVName()}
-		if o.columns == nil && (o.IsCSV() && c.CSV != "-" && (!c.Extra || c.CSV != "") || !o.IsCSV() && !c.Extra) {
+		if o.columns == nil && (!c.Extra || o.IsCSV() && c.CSV != "") && (!o.IsCSV() || o.Excel() || c.CSV != "-") {
 			shown = append(shown, c)
 		}
 	}
 	for _, word := range o.columns {
-		i := slices.IndexFunc(names, func(n columnName) bool { return o.IsCSV() && strings.EqualFold(n.csv, word) })
+		i := slices.IndexFunc(all, func(c Column[T]) bool {
+			return o.IsCSV() && !o.Excel() && c.CSV != "-" && strings.EqualFold(c.CSVName(), word)
+		})
 		if i < 0 {
 			i = slices.IndexFunc(names, func(n columnName) bool { return n.is(word) })
 		}

@@ -158,7 +158,6 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.String("jq", "", "filter JSON output with the jq expression `EXPR`")
 	Choice(f, new(string), excelFlag, "", "print CSV that Excel opens by double click, cells separated by `SEPARATOR`", excelSeparators()...)
 	f.Lookup(excelFlag).NoOptDefVal = excelSeparators()[0]
-	f.Bool("csv-raw", false, "print CSV cells unchanged: do not protect them from spreadsheets")
 	f.String("out", "", "write the result to `FILE`, through a temporary file")
 	f.String("color", "", "`WHEN` to use color: auto, always or never")
 	f.BoolP("quiet", "q", false, "print no progress and no notes")
@@ -176,7 +175,7 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.Bool("insecure-http", false, "allow http to other hosts than this computer")
 	f.String("timeout", "", "stop trying or waiting after `DURATION`, such as 30m")
 	f.String("request-timeout", "", "stop each request after `DURATION`, such as 30s")
-	Section(f, "Output", "output", "json", "jq", "excel", "csv-raw", "out", "color", "quiet", "verbose", "debug")
+	Section(f, "Output", "output", "json", "jq", "excel", "out", "color", "quiet", "verbose", "debug")
 	Section(f, "Settings", "profile", "config", "store", "insecure-store", "account")
 	Section(f, "Service", "base-url", "api-key-file", "same-key", "ca-file", "insecure-http", "timeout", "request-timeout")
 }

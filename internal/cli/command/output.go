@@ -75,7 +75,7 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	if live && format == string(render.JSON) || linesOnly(cmd) && format != string(render.CSV) && format != string(render.XLSX) {
 		format = string(render.JSONL)
 	}
-	jq, path, raw := valueOf(cmd, "jq"), valueOf(cmd, "out"), isSet(cmd, "csv-raw")
+	jq, path := valueOf(cmd, "jq"), valueOf(cmd, "out")
 	if isSet(cmd, "watch") {
 		var err error
 		if format, err = watchFormat(cmd, a.IO, format, jq); err != nil {
@@ -83,7 +83,7 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 		}
 		live = format == string(render.JSONL)
 	}
-	separator, err := excelSeparator(cmd, a, jq, raw)
+	separator, err := excelSeparator(cmd, a, jq)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 		}
 		stream = term.Plain(o.file)
 	}
-	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, CSVRaw: raw, Excel: separator, Title: title, Live: live || printsAtOnce(cmd)})
+	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, Excel: separator, Title: title, Live: live || printsAtOnce(cmd)})
 	if err != nil {
 		o.Discard()
 		return nil, err
@@ -336,7 +336,7 @@ func asExcel(cmd *cobra.Command) bool {
 }
 
 // excelSeparator checks --excel and returns what separates cells, 0 if it was not given.
-func excelSeparator(cmd *cobra.Command, a *app.App, jq string, raw bool) (byte, error) {
+func excelSeparator(cmd *cobra.Command, a *app.App, jq string) (byte, error) {
 	if !asExcel(cmd) {
 		return 0, nil
 	}
@@ -348,8 +348,6 @@ func excelSeparator(cmd *cobra.Command, a *app.App, jq string, raw bool) (byte, 
 		other = "--json"
 	case asked.Changed && asked.Value.String() != string(render.CSV):
 		other = "-o " + asked.Value.String()
-	case raw:
-		return 0, Usagef("use `-o csv --csv-raw` for other programs than spreadsheets", "--excel protects identifiers, and --csv-raw does not: give one of them")
 	}
 	if other != "" {
 		return 0, Usagef("omit "+other, "--excel can't be used with %s", other)

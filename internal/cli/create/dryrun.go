@@ -128,6 +128,11 @@ func printDryRun(c *command.Call, res dryRunResult) error {
 		counts := slices.DeleteFunc(send.CountColumns(), func(c command.Column[send.Result]) bool {
 			return !out.HasColumns() && !slices.Contains(dryRunCounts, c.Name)
 		})
+		for i, c := range counts {
+			if c.Name == "PENDING" {
+				counts[i].CSV = "rows" // that would be sent
+			}
+		}
 		if err := command.PrintTable(out, counts, send.Result{
 			Read: res.Read, New: res.New, Already: res.Already, Duplicates: res.Duplicates, Invalid: res.Invalid, Pending: res.Rows, Batches: res.Batches,
 		}); err != nil {
@@ -162,8 +167,8 @@ func printFirstRows(out *command.Output, res dryRunResult) error {
 	return command.PrintTable(out, []command.Column[view.Row]{
 		{Column: render.Column{Name: "FILE", Flex: true}, Cell: func(r view.Row) string { return r.File }},
 		{Column: render.Column{Name: "LINE", Right: true}, Cell: func(r view.Row) string { return fmt.Sprint(r.Line) }},
-		{Column: render.Column{Name: "REFERENCE", ID: true}, Cell: func(r view.Row) string { return r.ReferID }},
-		{Column: render.Column{Name: "NUMBER", ID: true}, Cell: func(r view.Row) string { return r.RawTrackingNumber }},
+		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true}, Cell: func(r view.Row) string { return r.ReferID }},
+		{Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true}, Cell: func(r view.Row) string { return r.RawTrackingNumber }},
 	}, res.FirstRows...)
 }
 

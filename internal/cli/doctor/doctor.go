@@ -220,10 +220,10 @@ func printAll(c *command.Call, all []finding) error {
 	if c.Out.Machine() || c.Out.IsCSV() {
 		w := command.Listing[finding]{Out: c.Out, JSON: func(f finding) any { return f }, Columns: []command.Column[finding]{
 			{Column: render.Column{Name: "CHECK"}, Cell: func(f finding) string { return f.Check }},
-			{Column: render.Column{Name: "STATUS"}, Cell: finding.words},
+			{Column: render.Column{Name: "STATUS"}, Cell: func(f finding) string { return string(f.Status) }},
 			{Column: render.Column{Name: "MESSAGE"}, Cell: func(f finding) string { return f.Message }},
 			{Column: render.Column{Name: "HINT"}, Cell: func(f finding) string { return f.Hint }},
-			{Column: render.Column{Name: "NEXT COMMAND", CSV: "nextCommand"}, Cell: func(f finding) string { return f.NextCommand }},
+			{Column: render.Column{Name: "NEXT COMMAND"}, Cell: func(f finding) string { return f.NextCommand }},
 		}}
 		return w.PrintAll(c.IO, all)
 	}

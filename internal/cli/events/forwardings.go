@@ -96,10 +96,11 @@ func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 func deadColumns(sinks map[int64]inbox.Sink) []command.Column[inbox.OutboxEntry] {
 	return []command.Column[inbox.OutboxEntry]{
 		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(l inbox.OutboxEntry) string { return fmt.Sprint(l.Delivery) }},
-		{Column: render.Column{Name: "TARGET"}, Cell: func(l inbox.OutboxEntry) string { return view.Sink(sinks[l.Sink]) }},
+		{Column: render.Column{Name: "TARGET"}, Cell: func(l inbox.OutboxEntry) string { return view.Sink(sinks[l.Sink]) }, CSVCell: func(l inbox.OutboxEntry) string { return view.Target(sinks[l.Sink]) }},
+		{Column: render.Column{Name: "FILTER", CSV: "filter", Extra: true}, Cell: func(l inbox.OutboxEntry) string { return sinks[l.Sink].Filter }},
 		{Column: render.Column{Name: "TRIES", Right: true}, Cell: func(l inbox.OutboxEntry) string { return fmt.Sprint(l.Attempt) }},
 		{Column: render.Column{Name: "FAILING SINCE", Rank: 2}, Time: func(l inbox.OutboxEntry) time.Time { return l.FirstFailure }},
-		{Column: render.Column{Name: "GIVEN UP", Rank: 3}, Time: func(l inbox.OutboxEntry) time.Time { return l.GivenUpAt }},
+		{Column: render.Column{Name: "GIVEN UP", CSV: "givenUpAt", Rank: 3}, Time: func(l inbox.OutboxEntry) time.Time { return l.GivenUpAt }},
 		{Column: render.Column{Name: "PROBLEM", Flex: true, Rank: 1}, Cell: func(l inbox.OutboxEntry) string { return l.Problem }},
 	}
 }
@@ -214,6 +215,8 @@ func (j Forwarding) queued() time.Time { return firstTime(j.QueuedAt) }
 // ended is when it was sent or given up.
 func (j Forwarding) ended() time.Time { return firstTime(j.SentAt, j.GivenUpAt) }
 
+func problemOf(j Forwarding) string { return j.Problem }
+
 func (j Forwarding) answer() string {
 	if j.Problem != "" || j.Status == 0 {
 		return j.Problem
@@ -225,9 +228,10 @@ func (j Forwarding) answer() string {
 // the end of the URL without http://, and the start of the filter behind it.
 func targetColumn(out *command.Output) command.Column[Forwarding] {
 	const shownURL, shownFilter = 32, 16 // columns
-	return command.Column[Forwarding]{Column: render.Column{Name: "TARGET"}, Cell: func(j Forwarding) string {
+	target := func(j Forwarding) string { return j.Target }
+	return command.Column[Forwarding]{Column: render.Column{Name: "TARGET"}, CSVCell: target, Cell: func(j Forwarding) string {
 		switch {
-		case out != nil && out.Out().IsTerminal() && !out.IsCSV() && !out.HasColumns():
+		case out != nil && out.Out().IsTerminal() && !out.HasColumns():
 			text := cutMiddle(strings.TrimPrefix(j.Target, "http://"), shownURL)
 			if j.Filter != "" {
 				text += " (" + term.Truncate(j.Filter, shownFilter) + ")"
@@ -252,13 +256,13 @@ func cutMiddle(text string, n int) string {
 func forwardingColumns(out *command.Output, now time.Time) []command.Column[Forwarding] {
 	return []command.Column[Forwarding]{
 		targetColumn(out),
-		{Column: render.Column{Name: "STATE"}, Cell: func(j Forwarding) string { return j.words(now) }, Style: func(j Forwarding) term.Style {
+		{Column: render.Column{Name: "STATE"}, Cell: func(j Forwarding) string { return j.words(now) }, CSVCell: func(j Forwarding) string { return string(j.State) }, Style: func(j Forwarding) term.Style {
 			return map[forwardingState]term.Style{sent: term.Good, dead: term.Bad, waiting: term.Caution}[j.State]
 		}},
 		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},
-		{Column: render.Column{Name: "QUEUED", Rank: 4}, Time: Forwarding.queued},
-		{Column: render.Column{Name: "ENDED", Rank: 1}, Time: Forwarding.ended},
-		{Column: render.Column{Name: "LAST ANSWER", Flex: true, Rank: 3}, Cell: Forwarding.answer},
+		{Column: render.Column{Name: "QUEUED", CSV: "queuedAt", Rank: 4}, Time: Forwarding.queued},
+		{Column: render.Column{Name: "ENDED", CSV: "-", Rank: 1}, Time: Forwarding.ended},
+		{Column: render.Column{Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: 3}, Cell: Forwarding.answer, CSVCell: problemOf},
 	}
 }
 
@@ -266,11 +270,11 @@ func pendingColumns(out *command.Output, now time.Time) []command.Column[Forward
 	return []command.Column[Forwarding]{
 		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
 		targetColumn(out),
-		{Column: render.Column{Name: "WAITS FOR"}, Cell: func(j Forwarding) string { return j.words(now) }},
+		{Column: render.Column{Name: "WAITS FOR", CSV: "-"}, Cell: func(j Forwarding) string { return j.words(now) }},
 		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},
-		{Column: render.Column{Name: "LAST ANSWER", Flex: true, Rank: 1}, Cell: Forwarding.answer},
-		{Column: render.Column{Name: "QUEUED", Rank: 3}, Time: Forwarding.queued},
-		{Column: render.Column{Name: "SAME NUMBER", ID: true, Rank: 4}, Cell: func(j Forwarding) string { return j.HeldByNumber }},
+		{Column: render.Column{Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: 1}, Cell: Forwarding.answer, CSVCell: problemOf},
+		{Column: render.Column{Name: "QUEUED", CSV: "queuedAt", Rank: 3}, Time: Forwarding.queued},
+		{Column: render.Column{Name: "SAME NUMBER", CSV: "heldByNumber", ID: true, Rank: 4}, Cell: func(j Forwarding) string { return j.HeldByNumber }},
 	}
 }
 

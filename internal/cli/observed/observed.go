@@ -5,6 +5,7 @@ package observed
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -105,16 +106,16 @@ func run(ctx context.Context, c *command.Call) error {
 
 func columns() []command.Column[observed.Entry] {
 	return []command.Column[observed.Entry]{
-		{Column: render.Column{Name: "KIND", CSV: "kind"}, Cell: func(e observed.Entry) string { return string(e.Kind) }},
-		{Column: render.Column{Name: "VALUE", CSV: "value", Flex: true}, Cell: func(e observed.Entry) string { return e.Value }},
-		{Column: render.Column{Name: "COUNT", CSV: "count", Right: true}, Count: func(e observed.Entry) int64 { return e.Count }},
-		{Column: render.Column{Name: "FIRST", CSV: "first", Rank: 2}, Time: func(e observed.Entry) time.Time { return e.First }},
-		{Column: render.Column{Name: "LAST", CSV: "last", Rank: 1}, Time: func(e observed.Entry) time.Time { return e.Last }},
-		{Column: render.Column{Name: "DOCUMENTED", CSV: "documented"}, Cell: func(e observed.Entry) string {
+		{Column: render.Column{Name: "KIND"}, Cell: func(e observed.Entry) string { return string(e.Kind) }},
+		{Column: render.Column{Name: "VALUE", Flex: true}, Cell: func(e observed.Entry) string { return e.Value }},
+		{Column: render.Column{Name: "COUNT", Right: true}, Count: func(e observed.Entry) int64 { return e.Count }},
+		{Column: render.Column{Name: "FIRST", Rank: 2}, Time: func(e observed.Entry) time.Time { return e.First }},
+		{Column: render.Column{Name: "LAST", Rank: 1}, Time: func(e observed.Entry) time.Time { return e.Last }},
+		{Column: render.Column{Name: "DOCUMENTED"}, Cell: func(e observed.Entry) string {
 			if e.Documented {
 				return "yes"
 			}
 			return "no"
-		}},
+		}, CSVCell: func(e observed.Entry) string { return strconv.FormatBool(e.Documented) }},
 	}
 }

@@ -201,8 +201,8 @@ func describePartial(s ledger.RunSummary) string {
 
 func batchColumns() []command.Column[numberedBatch] {
 	return []command.Column[numberedBatch]{
-		{Column: render.Column{Name: "BATCH", Right: true}, Cell: func(b numberedBatch) string { return strconv.Itoa(b.number) }},
-		{Column: render.Column{Name: "STATE"}, Cell: func(b numberedBatch) string { return batchState(b.BatchSummary) }, Style: func(b numberedBatch) term.Style {
+		{Column: render.Column{Name: "BATCH", CSV: "number", Right: true}, Cell: func(b numberedBatch) string { return strconv.Itoa(b.number) }},
+		{Column: render.Column{Name: "STATE"}, Cell: func(b numberedBatch) string { return batchState(b.BatchSummary) }, CSVCell: func(b numberedBatch) string { return string(b.State) }, Style: func(b numberedBatch) term.Style {
 			return view.StateStyle(batchState(b.BatchSummary))
 		}},
 		{Column: render.Column{Name: "ROWS", Right: true}, Count: func(b numberedBatch) int64 { return b.Rows }},
@@ -210,19 +210,19 @@ func batchColumns() []command.Column[numberedBatch] {
 		{Column: render.Column{Name: "REJECTED", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Rejected }},
 		{Column: render.Column{Name: "UNKNOWN", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Unknown }},
 		{Column: render.Column{Name: "PENDING", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Pending + b.Counts.Sending }},
-		{Column: render.Column{Name: "HTTP", Right: true, Rank: 1}, Cell: func(b numberedBatch) string {
+		{Column: render.Column{Name: "HTTP", CSV: "httpStatus", Right: true, Rank: 1}, Cell: func(b numberedBatch) string {
 			if b.HTTPStatus == 0 {
 				return ""
 			}
 			return strconv.Itoa(b.HTTPStatus)
 		}},
-		{Column: render.Column{Name: "SENT", Rank: 2}, Time: func(b numberedBatch) time.Time { return b.Began }},
-		{Column: render.Column{Name: "TOOK", Right: true, Rank: 3}, Cell: func(b numberedBatch) string {
+		{Column: render.Column{Name: "SENT", CSV: "began", Rank: 2}, Time: func(b numberedBatch) time.Time { return b.Began }},
+		{Column: render.Column{Name: "TOOK", CSV: "tookSeconds", Right: true, Rank: 3}, Cell: func(b numberedBatch) string {
 			if b.Began.IsZero() {
 				return ""
 			}
 			return b.Took.Round(time.Millisecond).String()
-		}},
+		}, CSVCell: func(b numberedBatch) string { return strconv.FormatFloat(b.Took.Seconds(), 'f', -1, 64) }},
 		{Column: render.Column{Name: "REASON", Flex: true}, Cell: func(b numberedBatch) string { return b.Reason }},
 	}
 }

@@ -136,25 +136,25 @@ func NoteErased(c *command.Call, rows int64) {
 func CountColumns() []command.Column[Result] {
 	columns := []command.Column[Result]{{Column: render.Column{Name: "RUN", ID: true}, Cell: func(r Result) string { return r.Run }}}
 	for _, count := range []struct {
-		name string
-		of   func(Result) int64
+		name, csv string
+		of        func(Result) int64
 	}{
-		{"READ", func(r Result) int64 { return r.Read }},
-		{"NEW", func(r Result) int64 { return r.New }},
-		{"ALREADY", func(r Result) int64 { return r.Already }},
-		{"DUPLICATES", func(r Result) int64 { return r.Duplicates }},
-		{"INVALID", func(r Result) int64 { return r.Invalid }},
-		{"ACCEPTED", func(r Result) int64 { return r.Accepted }},
-		{"REJECTED", func(r Result) int64 { return r.Rejected }},
-		{"UNKNOWN", func(r Result) int64 { return r.Unknown }},
-		{"PENDING", func(r Result) int64 { return r.Pending }},
-		{"REQUESTS", func(r Result) int64 { return r.Batches }},
-		{"SENT", func(r Result) int64 { return r.Sent }},
-		{"SUPERSEDED", func(r Result) int64 { return r.Superseded }},
-		{"DISMISSED", func(r Result) int64 { return r.Dismissed }},
+		{"READ", "", func(r Result) int64 { return r.Read }},
+		{"NEW", "", func(r Result) int64 { return r.New }},
+		{"ALREADY", "", func(r Result) int64 { return r.Already }},
+		{"DUPLICATES", "", func(r Result) int64 { return r.Duplicates }},
+		{"INVALID", "", func(r Result) int64 { return r.Invalid }},
+		{"ACCEPTED", "", func(r Result) int64 { return r.Accepted }},
+		{"REJECTED", "", func(r Result) int64 { return r.Rejected }},
+		{"UNKNOWN", "", func(r Result) int64 { return r.Unknown }},
+		{"PENDING", "", func(r Result) int64 { return r.Pending }},
+		{"REQUESTS", "batches", func(r Result) int64 { return r.Batches }},
+		{"SENT", "", func(r Result) int64 { return r.Sent }},
+		{"SUPERSEDED", "", func(r Result) int64 { return r.Superseded }},
+		{"DISMISSED", "", func(r Result) int64 { return r.Dismissed }},
 	} {
 		columns = append(columns, command.Column[Result]{
-			Column: render.Column{Name: count.name, Right: true},
+			Column: render.Column{Name: count.name, CSV: count.csv, Right: true},
 			Count:  count.of,
 		})
 	}

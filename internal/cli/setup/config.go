@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -110,7 +111,7 @@ func pathColumns() []command.Column[pathJSON] {
 				return "yes"
 			}
 			return "no"
-		}},
+		}, CSVCell: func(p pathJSON) string { return strconv.FormatBool(p.Exists) }},
 	}
 }
 
@@ -319,8 +320,8 @@ func runConfigProfiles(_ context.Context, b *command.Bare, _ []string) error {
 
 func profileColumns() []command.Column[profileJSON] {
 	return []command.Column[profileJSON]{
-		{Column: render.Column{Name: "PROFILE"}, Cell: func(p profileJSON) string { return p.Name }},
-		{Column: render.Column{Name: "CHOSEN BY"}, Cell: func(p profileJSON) string { return p.Origin }},
+		{Column: render.Column{Name: "PROFILE", CSV: "name"}, Cell: func(p profileJSON) string { return p.Name }},
+		{Column: render.Column{Name: "CHOSEN BY", CSV: "origin"}, Cell: func(p profileJSON) string { return p.Origin }},
 		{Column: render.Column{Name: "BASE URL", Flex: true}, Cell: func(p profileJSON) string { return p.BaseURL }},
 		{Column: render.Column{Name: "ACCOUNT"}, Cell: func(p profileJSON) string { return p.Account }},
 	}

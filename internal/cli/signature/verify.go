@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -169,20 +170,21 @@ func printVerdicts(c *command.Call, all []Verdict, single bool) error {
 
 func verdictColumns() []command.Column[Verdict] {
 	return []command.Column[Verdict]{
-		{Column: render.Column{Name: "DELIVERY", ID: true}, Cell: func(j Verdict) string { return j.ID }},
-		{Column: render.Column{Name: "RECEIVED", Rank: 1}, Time: func(j Verdict) time.Time {
+		{Column: render.Column{Name: "DELIVERY", CSV: "id", ID: true}, Cell: func(j Verdict) string { return j.ID }},
+		{Column: render.Column{Name: "RECEIVED", CSV: "receivedAt", Rank: 1}, Time: func(j Verdict) time.Time {
 			if j.ReceivedAt == nil {
 				return time.Time{}
 			}
 			return *j.ReceivedAt
 		}},
-		{Column: render.Column{Name: "VERIFIED", Flex: true}, Cell: Verdict.words, Style: func(j Verdict) term.Style {
+		{Column: render.Column{Name: "VERIFIED", Flex: true}, Cell: Verdict.words, CSVCell: func(j Verdict) string { return strconv.FormatBool(j.Verified) }, Style: func(j Verdict) term.Style {
 			if j.Verified {
 				return term.Good
 			}
 			return term.Bad
 		}},
 		{Column: render.Column{Name: "SECRET", Rank: 2}, Cell: func(j Verdict) string { return j.Secret }},
+		{Column: render.Column{Name: "REASON", CSV: "reason", Extra: true}, Cell: func(j Verdict) string { return string(j.Reason) }},
 	}
 }
 

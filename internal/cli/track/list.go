@@ -52,8 +52,8 @@ referId and number, or by the one that the file has. A row of which the store ha
 none is "not created" (state "notCreated" in JSON). Filters narrow the rows of the
 file, and --refresh queries the service about those that were created.
 
---sort takes created, updated, checkpoint, reference, number, status or carrier,
-and reverses it after a -: --sort -updated lists the latest first. Rows without a
+--sort takes created, received, checkpoint, reference, number, status or carrier,
+and reverses it after a -: --sort -received lists the latest first. Rows without a
 value are last.
 
 Numbers that came with verified events and are not in the store are listed at the
@@ -72,7 +72,7 @@ than 30 days ago), or RFC 3339 times. Days are those of this computer's time zon
 
 An accepted tracking without a response or event is "not checked yet" (phase
 "notAsked" in JSON).`, terminalRows),
-		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --status rejected,error", "waybill list --refer-id 'ORD-10*' --sort -updated",
+		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --status rejected,error", "waybill list --refer-id 'ORD-10*' --sort -received",
 			"waybill list --stuck=3d --carrier dhl", "waybill list --created 2026-11-01..2026-11-07 --status not-checked", "waybill list --delivered yesterday -o json", "waybill list --from orders.csv --status 'not created'"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
@@ -100,7 +100,7 @@ type sortKey struct {
 }
 
 func orders() []string {
-	return []string{created, string(ledger.ByUpdated), string(ledger.ByCheckpoint), string(ledger.ByReference), string(ledger.ByNumber), string(ledger.ByStatus), string(ledger.ByCarrier)}
+	return []string{created, string(ledger.ByReceived), string(ledger.ByCheckpoint), string(ledger.ByReference), string(ledger.ByNumber), string(ledger.ByStatus), string(ledger.ByCarrier)}
 }
 
 // created is the order of lists that are not sorted.

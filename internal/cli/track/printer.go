@@ -50,6 +50,9 @@ func newPrinter(c *command.Call, p printer) (*printer, error) {
 		if !p.single {
 			p.list = c.Out.BeginList()
 		}
+	case asRows && p.timeline:
+		stops, e := command.BeginTable(c.Out, stopColumns(1))
+		p.rows, err = &rows{stops: stops}, e
 	case asRows, !p.single && !p.timeline:
 		p.rows, err = newRows(c.Out, p.names)
 	}
@@ -195,7 +198,7 @@ func printResult(out *command.Output, n view.StatusNames, res query.Result) erro
 		if err := out.Line(""); err != nil {
 			return err
 		}
-		if err := printTimeline(out, timeline); err != nil {
+		if err := printTimeline(out, t, timeline); err != nil {
 			return err
 		}
 	}
@@ -250,52 +253,71 @@ func Header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 
 // printTimeline prints checkpoints. Where something in them cannot be right, a
 // column says what, and lines below the table say more.
-func printTimeline(out *command.Output, entries []tracking.Entry) error {
+func printTimeline(out *command.Output, t query.Tracking, entries []tracking.Entry) error {
 	if out.ForPeople() {
 		return drawTimeline(out, entries)
 	}
 	var notes []render.Field
+	var stops []checkpoint
 	for _, e := range entries {
+		stops = append(stops, checkpoint{&t, e})
 		if len(e.Anomalies) > 0 {
 			notes = append(notes, render.Field{Name: "Note", Value: view.Checkpoint(e.Checkpoint) + ": " + view.Anomalies(e.Anomalies)})
 		}
 	}
+	err := command.PrintTable(out, stopColumns(len(notes)), stops...)
 	if notes == nil {
-		return printEntries(out, entries, []render.Column{
-			{Name: "LOCAL TIME"}, {Name: "UTC"}, {Name: "EVENT"}, {Name: "CITY"}, {Name: "STATE"}, {Name: "ZIP"},
-		})
+		return err
 	}
-	return errors.Join(printEntries(out, entries, []render.Column{
-		{Name: "LOCAL TIME"}, {Name: "UTC"}, {Name: "EVENT"}, {Name: "CITY"}, {Name: "STATE"}, {Name: "ZIP"}, {Name: "NOTE"},
-	}), out.Line(""), out.Fields(notes))
+	return errors.Join(err, out.Line(""), out.Fields(notes))
 }
 
-func printEntries(out *command.Output, entries []tracking.Entry, columns []render.Column) error {
-	t := out.Table(columns...)
-	for _, e := range entries {
-		cells := []string{e.Local, e.UTC, e.Event, e.City, e.State, e.ZIP, view.AnomalyKinds(e.Anomalies)}
-		if err := t.Row(cells[:len(columns)]...); err != nil {
-			return err
-		}
-	}
-	return t.Flush()
+// checkpoint is a row of a timeline.
+type checkpoint struct {
+	of *query.Tracking
+	tracking.Entry
 }
 
+// stopColumns returns the columns of a timeline in which so many checkpoints can't be right.
+func stopColumns(noted int) []command.Column[checkpoint] {
+	return []command.Column[checkpoint]{
+		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true, Extra: true}, Cell: func(c checkpoint) string { return c.of.ReferID }},
+		{Column: render.Column{Name: "NUMBER", CSV: "trackingNumber", ID: true, Extra: true}, Cell: func(c checkpoint) string { return c.of.Number }},
+		{Column: render.Column{Name: "LOCAL TIME", CSV: "eventTimestamp"}, Cell: func(c checkpoint) string { return c.Local }},
+		{Column: render.Column{Name: "UTC", CSV: "GMTTimestamp"}, Cell: func(c checkpoint) string { return c.UTC }},
+		{Column: render.Column{Name: "EVENT", CSV: "eventType"}, Cell: func(c checkpoint) string { return c.Event }},
+		{Column: render.Column{Name: "CITY", CSV: "eventCity"}, Cell: func(c checkpoint) string { return c.City }},
+		{Column: render.Column{Name: "STATE", CSV: "eventState"}, Cell: func(c checkpoint) string { return c.State }},
+		{Column: render.Column{Name: "ZIP", CSV: "eventZIPCode"}, Cell: func(c checkpoint) string { return c.ZIP }},
+		{Column: render.Column{Name: "NOTE", CSV: "anomalies", Extra: noted == 0}, Cell: func(c checkpoint) string { return view.AnomalyKinds(c.Anomalies) }},
+	}
+}
+
+// rows are those of a table: of trackings, or of their checkpoints.
 type rows struct {
 	table *command.Table[*view.Line]
+	stops *command.Table[checkpoint]
 	count int64
 }
 
 func newRows(out *command.Output, n view.StatusNames) (*rows, error) {
-	table, err := command.BeginTable(out, n.Columns(out.ForPeople(), time.Now()))
+	table, err := command.BeginTable(out, n.AnswerColumns(out.ForPeople(), time.Now()))
 	return &rows{table: table}, err
 }
 
 func (r *rows) add(lines []view.Line) error {
 	r.count += int64(len(lines))
 	for i := range lines {
-		if err := r.table.Add(&lines[i]); err != nil {
-			return err
+		if r.stops == nil {
+			if err := r.table.Add(&lines[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, e := range lines[i].Timeline() {
+			if err := r.stops.Add(checkpoint{&lines[i].Tracking, e}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -316,6 +338,9 @@ func linesOf(e query.Ending) []view.Line {
 func (r *rows) end(out *command.Output) error {
 	if r.count == 0 && !out.IsCSV() {
 		return nil
+	}
+	if r.stops != nil {
+		return r.stops.Flush()
 	}
 	return r.table.Flush()
 }

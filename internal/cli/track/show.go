@@ -52,8 +52,9 @@ is repeated, an impossible time. JSON has them in anomalies.`,
 	}
 	o.flags(cmd)
 	refreshFlag(cmd.Flags(), &o.Refresh)
-	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "print the timeline of each of several REFs")
-	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
+	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "print the timeline of each REF; with -o csv a row for each checkpoint")
+	command.ColumnsFlag(cmd, view.StatusNames{}.AnswerColumns(false, time.Time{}))
+	command.ColumnsWith(cmd, "timeline", stopColumns(1))
 	return cmd
 }
 

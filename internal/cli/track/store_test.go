@@ -32,7 +32,7 @@ func TestListOfManyRows(t *testing.T) {
 	folder := t.TempDir()
 	env := []string{"WAYBILL_STORE=" + filepath.Join(folder, "s.db"), "WAYBILL_ACCOUNT=acme"}
 	var parcels []parcel
-	file, want := "referId,rawTrackingNumber\n", "REFERENCE,NUMBER,STATE\n"
+	file, want := "referId,rawTrackingNumber\n", "referId,trackingNumber,state\n"
 	for i := range 700 {
 		parcels = append(parcels, parcel{account: "acme", referID: fmt.Sprint("A", i), run: true})
 	}

@@ -145,7 +145,7 @@ func printLabel(out *command.Output, n view.StatusNames, t query.Tracking, now t
 	}
 	fresh, transit := "", ""
 	if !t.Learnt.IsZero() {
-		fresh = "updated " + view.Ago(t.Learnt, now) + " by " + view.Source(t.Source)
+		fresh = "received " + view.Ago(t.Learnt, now) + " by " + view.Source(t.Source)
 	}
 	if d := t.Transit(); d > 0 {
 		transit = view.Duration(d) + " in transit"

@@ -73,7 +73,7 @@ the condition are not queried again, unless with --refresh.`,
 	flags.BoolVar(&o.Watch, "watch", false, "show a table that is redrawn; without a terminal, changes as JSON Lines")
 	flags.BoolVar(&o.Rows, "rows", false, "show all rows at the end, not only those that are not done")
 	o.flags(cmd)
-	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
+	command.ColumnsFlag(cmd, view.StatusNames{}.AnswerColumns(false, time.Time{}))
 	return cmd
 }
 

@@ -204,10 +204,13 @@ type TrackingStatus struct {
 	ReferID              string          `json:"referId"`
 	TrackingNumber       string          `json:"trackingNumber"`
 	CarrierCode          string          `json:"carrierCode,omitempty"`
+	RouterID             string          `json:"routerId,omitempty"`
 	State                ledger.State    `json:"state"` // of the row; empty if not created here
 	Run                  string          `json:"run,omitempty"`
 	Reason               string          `json:"reason,omitempty"`
-	Phase                ledger.Phase    `json:"phase,omitempty"`
+	Superseded           bool            `json:"superseded,omitempty"` // see [Tracking]
+	Dismissed            *time.Time      `json:"dismissed,omitempty"`  // likewise
+	Phase                ledger.Phase    `json:"phase"`
 	Status               json.RawMessage `json:"status"`
 	StatusLabel          string          `json:"statusLabel"`
 	StatusTrack          string          `json:"statusTrack"`
@@ -230,11 +233,10 @@ func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
 	if st.Run != 0 {
 		j.Run = strconv.FormatInt(st.Run, 10)
 	}
-	if st.Unchecked() {
-		j.Phase = query.NotAsked
-	}
+	known := query.FromStore(st)
+	j.Phase, j.Superseded, j.Dismissed, j.RouterID = known.Phase, known.Superseded, TimeOrNull(known.Dismissed), known.RouterID
 	if seen := st.Sighting; seen != nil {
-		j.Phase, j.Status, j.StatusLabel, j.StatusTrack = seen.Phase, JSONOrNull(seen.Status), seen.StatusLabel, seen.StatusTrack
+		j.Status, j.StatusLabel, j.StatusTrack = JSONOrNull(seen.Status), seen.StatusLabel, seen.StatusTrack
 		j.LatestEvent, j.LatestCheckpointTime, j.LearntAt, j.LearntFrom = seen.LatestEvent, seen.LatestTime, TimeOrNull(seen.Seen), seen.Source
 		j.AsOf, j.SharedBy, j.Error = TimeOrNull(seen.AsOf), seen.Shared, optional(seen.Error)
 	}

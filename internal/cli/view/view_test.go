@@ -203,11 +203,11 @@ func TestLine(t *testing.T) {
 		{"STATE", false, known, "accepted"},
 		{"RUN", false, known, "7"},
 		{"SOURCE", false, known, "webhook, of 2 with this number"},
-		{"UPDATED", true, known, "3 min ago, webhook, of 2 with this number"},
+		{"RECEIVED", true, known, "3 min ago, webhook, of 2 with this number"},
 		{"CHECKPOINT", false, known, "2026-03-06T17:12:00.000Z"},
 		{"CHECKPOINT", false, asked, "2026-03-06T17:12:00.000Z"},
 		{"CHECKPOINT", true, asked, at.Local().Format("2006-01-02 15:04 -07:00")},
-		{"UPDATED", true, asked, ""},
+		{"RECEIVED", true, asked, ""},
 		{"STATE", false, asked, ""},
 		{"STATE", false, elsewhere, "not created here"},
 		{"STATUS", false, failed, "failed"},
@@ -235,8 +235,8 @@ func TestListAtEightyColumns(t *testing.T) {
 		t.Errorf("with a number of two: %q", got)
 	}
 	for columns, want := range map[string]string{
-		"80":  "REFERENCE NUMBER STATUS UPDATED ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT 3 min ago, webhook",
-		"100": "REFERENCE NUMBER STATUS CHECKPOINT UPDATED ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT " + render.LocalMinute(now) + " 3 min ago, webhook",
+		"80":  "REFERENCE NUMBER STATUS RECEIVED ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT 3 min ago, webhook",
+		"100": "REFERENCE NUMBER STATUS CHECKPOINT RECEIVED ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT " + render.LocalMinute(now) + " 3 min ago, webhook",
 	} {
 		if got := table(t, columns, now, &line); got != want {
 			t.Errorf("%s columns: %q; want %q", columns, got, want)
