@@ -430,3 +430,22 @@ func read(t testing.TB, data []byte, sheet int) (map[string]string, error) {
 		}
 	}
 }
+
+// Elements of another name space than the root's are none of the workbook's, whatever they are called.
+func TestForeignElements(t *testing.T) {
+	const space = ` xmlns:f="http://example.com/f"`
+	for name, rows := range map[string]string{
+		"cells and values":   `<row r="1"><c r="A1" t="str"><v>a</v><f:v` + space + `>foreign</f:v></c><f:c` + space + ` r="B1" t="str"><f:v>b</f:v></f:c></row>`,
+		"a row":              `<row r="1"><c r="A1" t="str"><v>a</v></c></row><f:row` + space + ` r="2"><f:c r="A2"><f:v>7</f:v></f:c></f:row>`,
+		"by the default":     `<row r="1"><c r="A1" t="str"><v>a</v></c><c xmlns="http://example.com/f" r="B1" t="str"><v>b</v></c></row>`,
+		"closed by itself":   `<row r="1"><f:c` + space + ` r="B1"/><c r="A1" t="str"><v>a</v></c></row>`,
+		"no name space":      `<row r="1"><c r="A1" t="str"><v>a</v></c><c xmlns="" r="B1" t="str"><v>b</v></c></row>`,
+		"undeclared":         `<row r="1"><c r="A1" t="str"><v>a</v></c><f:c r="B1" t="str"><v>b</v></f:c></row>`,
+		"the same, prefixed": `<m:row xmlns:m="http://schemas.openxmlformats.org/spreadsheetml/2006/main" r="1"><m:c r="A1" t="str"><m:v>a</m:v></m:c></m:row>`,
+	} {
+		cells, err := read(t, workbook(rows).pack(t), 0)
+		if err != nil || len(cells) != 1 || cells["A1"] != "a" {
+			t.Errorf("%s: %v, %v", name, cells, err)
+		}
+	}
+}

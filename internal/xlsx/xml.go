@@ -26,24 +26,32 @@ const (
 
 // scanner reads a part of XML as a stream, in memory that does not grow with it.
 // Unlike encoding/xml, which tests compare it with, it has limits, makes no
-// garbage and is several times faster. Names are those without prefix: a
-// workbook has one vocabulary, in two name spaces (transitional and strict). It
-// knows no DOCTYPE, so no entities but the five of XML.
+// garbage and is several times faster. Only elements in the name space of the
+// root, be it the transitional or the strict one, have a name. It knows no
+// DOCTYPE, so no entities but the five of XML.
 type scanner struct {
 	r          io.Reader
 	buf        []byte
 	start, end int
 	readErr    error
 
-	name    []byte // of a tag, without prefix
+	name    []byte // of a tag, without prefix; empty in another name space than the root's
 	attrs   []byte // of a start tag, as written
 	text    []byte // as written; see [scanner.appendText]
 	literal bool   // text is a CDATA section
 	depth   int    // of the tag, 1 for the root
 	open    []byte // names of the open elements, as written
 	opened  []int  // where they begin
+	spaces  []space
+	root    string // name space of the root
 	closing bool   // the last start tag closed itself
 	started bool
+}
+
+// space is the name space of a prefix, in the element of a depth that declares it.
+type space struct {
+	prefix, uri string
+	depth       int
 }
 
 func newScanner(r io.Reader) *scanner { return &scanner{r: r, buf: make([]byte, readSize)} }
@@ -279,8 +287,53 @@ func (s *scanner) startTag() (token, error) {
 	s.opened = append(s.opened[:s.depth], len(s.open))
 	s.open = append(s.open, tag[:stop]...)
 	s.depth++
-	s.name, s.attrs = local(tag[:stop]), tag[stop:]
+	s.attrs = tag[stop:]
+	if bytes.Contains(s.attrs, []byte("xmlns")) {
+		if err := s.declare(); err != nil {
+			return 0, err
+		}
+	}
+	if s.depth == 1 {
+		s.root = s.spaceOf(tag[:stop])
+	}
+	s.name = s.known(tag[:stop])
 	return startTag, nil
+}
+
+// declare takes the name spaces that a start tag declares.
+func (s *scanner) declare() error {
+	for attrs := s.attrs; ; {
+		name, uri, rest, err := attr(attrs)
+		if err != nil || name == nil {
+			return err
+		}
+		if after, found := bytes.CutPrefix(name, []byte("xmlns")); found && (len(after) == 0 || after[0] == ':') {
+			s.spaces = append(s.spaces, space{string(bytes.TrimPrefix(after, []byte(":"))), string(uri), s.depth})
+		}
+		attrs = rest
+	}
+}
+
+// spaceOf returns the name space of an element, or its prefix if that is declared nowhere.
+func (s *scanner) spaceOf(name []byte) string {
+	prefix, _, found := bytes.Cut(name, []byte{':'})
+	if !found {
+		prefix = nil
+	}
+	for i := len(s.spaces) - 1; i >= 0; i-- {
+		if s.spaces[i].prefix == string(prefix) {
+			return s.spaces[i].uri
+		}
+	}
+	return string(prefix)
+}
+
+// known returns the name of an element without prefix, or nothing in another name space than the root's.
+func (s *scanner) known(name []byte) []byte {
+	if s.spaceOf(name) != s.root {
+		return nil
+	}
+	return local(name)
 }
 
 // close ends the innermost open element.
@@ -289,8 +342,11 @@ func (s *scanner) close() (token, error) {
 		return 0, syntaxError("an end tag closes no open element")
 	}
 	from := s.opened[s.depth-1]
-	s.name = local(s.open[from:])
+	s.name = s.known(s.open[from:])
 	s.open = s.open[:from]
+	for n := len(s.spaces); n > 0 && s.spaces[n-1].depth == s.depth; n-- {
+		s.spaces = s.spaces[:n-1]
+	}
 	s.depth--
 	return endTag, nil
 }
