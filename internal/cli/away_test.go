@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -88,7 +89,9 @@ func TestWaitsOutlastAServerThatIsAway(t *testing.T) {
 	if err := server.Stop(t.Context(), "immediate"); err != nil {
 		t.Fatal(err)
 	}
-	all := append(before, start(t, env, "wait", "A1", "--timeout", "2m"), events(), start(t, env, append(order("A2"), "--timeout", "2m")...))
+	all := slices.Concat(before, []*process{
+		start(t, env, "wait", "A1", "--timeout", "2m"), events(), start(t, env, append(order("A2"), "--timeout", "2m")...),
+	})
 	done.Store(true)
 	time.Sleep(12 * time.Second) // more than any other command tries
 	if err := server.Start(t.Context()); err != nil {

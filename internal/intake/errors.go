@@ -208,9 +208,9 @@ func (e *ColumnError) Hint() string {
 const addHeader = "add a first line with the names of the columns, such as referId and rawTrackingNumber"
 
 func (e *ColumnError) mapHint() string {
-	flags := make([]string, len(e.Maps))
-	for i, m := range e.Maps {
-		flags[i] = "--map " + m.Field + "=" + shell.Word(m.Header)
+	flags := make([]string, 0, len(e.Fields))
+	for _, m := range e.Maps {
+		flags = append(flags, "--map "+m.Field+"="+shell.Word(m.Header))
 	}
 	switch {
 	case len(e.Saved) > 0:

@@ -183,7 +183,7 @@ func (d *itemDecoder) refValue(m member, name string, into *string) {
 		return
 	}
 	before := len(d.rec.Problems)
-	s := ""
+	var s string
 	if into == &d.rec.Item.Number {
 		s = d.number(m, name)
 	} else {

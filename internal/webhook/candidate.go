@@ -166,9 +166,12 @@ func (r LearnResult) RivalsOf(s Scheme) []string {
 func (s Scheme) elsewhere(o Scheme) string {
 	var all []string
 	for _, of := range []struct{ name, mine, other string }{
-		{"signed", s.Signed, o.Signed}, {"timestamp.from", s.Timestamp.From, o.Timestamp.From},
-		{"signature.from", s.Signature.From, o.Signature.From}, {"signature.tag", s.Signature.Tag, o.Signature.Tag},
-		{"kind", s.Kind, o.Kind}, {"algorithm", s.Algorithm, o.Algorithm},
+		{"signed", s.Signed, o.Signed},
+		{"timestamp.from", s.Timestamp.From, o.Timestamp.From},
+		{"signature.from", s.Signature.From, o.Signature.From},
+		{"signature.tag", s.Signature.Tag, o.Signature.Tag},
+		{"kind", s.Kind, o.Kind},
+		{"algorithm", s.Algorithm, o.Algorithm},
 	} {
 		if of.mine != of.other {
 			all = append(all, of.name+" "+of.mine+" in place of "+cmp.Or(of.other, "none"))

@@ -85,9 +85,10 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 // revision is for [store.Engine]: which transactions a reader would see. Those of the
 // server's other databases make it differ too.
 func (e *engine) revision(ctx context.Context) (text string, err error) {
-	return text, e.read(ctx, func() (bool, error) {
+	err = e.read(ctx, func() (bool, error) {
 		return true, e.readers.QueryRowContext(ctx, "SELECT CAST(pg_current_snapshot() AS TEXT)").Scan(&text)
 	})
+	return text, err
 }
 
 // fail is for [store.Engine]. Nothing is lost with a connection that is closed.

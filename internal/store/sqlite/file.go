@@ -135,7 +135,8 @@ func (f *file) read(_ context.Context, ask func() (again bool, err error)) error
 // revision is for [store.Engine]. Of a file that can't be locked only the time and size tell.
 func (f *file) revision(ctx context.Context) (text string, err error) {
 	if f.readOnly == nil {
-		return text, f.revisions.QueryRowContext(ctx, "PRAGMA data_version").Scan(&text)
+		err = f.revisions.QueryRowContext(ctx, "PRAGMA data_version").Scan(&text)
+		return text, err
 	}
 	for _, path := range []string{f.path, f.path + "-wal"} {
 		info, err := os.Stat(path)
