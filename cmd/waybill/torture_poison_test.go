@@ -43,7 +43,7 @@ func poison(t *testing.T) {
 	}
 	w.whole(rows, bad)
 
-	code, stdout, stderr := w.run("runs", "rows", r.Run, "--state", "rejected", "-o", "csv")
+	code, stdout, stderr := w.run("runs", "rows", r.Run, "--status", "rejected", "-o", "csv")
 	if code != 0 {
 		t.Fatalf("runs rows ended with %d: %s", code, stderr)
 	}

@@ -184,7 +184,7 @@ waybill sends the batch again in halves until the bad rows are alone. After more
 than --max-rejects rejected rows the run stops. Rejected rows are not sent again
 unless you ask for it. Fix them:
 
-  waybill runs rows 3 --state rejected -o csv --out bad.csv
+  waybill runs rows 3 --status rejected -o csv --out bad.csv
   waybill create bad.csv
 
 or send them unchanged:

@@ -92,7 +92,7 @@ func TestErrorsOfFlags(t *testing.T) {
 		{"list --quiet=perhaps", `--quiet "perhaps" is not true or false`, ""},
 		{"sandbox --seed -1", `--seed "-1" is not a whole number from 0 up`, ""},
 		{"list -o jsn", `"jsn"`, "json?"},
-		{"runs rows 3 --state rejected,accepte", `--state must be accepted, rejected, superseded, dismissed, unknown, pending or sending, not "accepte"`, "did you mean accepted?"},
+		{"runs rows 3 --status rejected,accepte", `--status must be accepted, rejected, superseded, dismissed, unknown, pending or sending, not "accepte"`, "did you mean accepted?"},
 		{"show A --by number", `--by must be refer-id or tracking-number, not "number"`, "run `waybill show --help` for its flags"},
 		{"create a.csv --format yaml", `--format must be auto, xlsx, csv, tsv, json or jsonl, not "yaml"`, ""},
 		{"lst", `unknown command "lst"`, "did you mean `waybill list`?"},

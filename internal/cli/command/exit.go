@@ -236,7 +236,7 @@ func exitRules() []exitRule {
 		{is(replay.ErrPruned), NotFound, "use a delivery that was not pruned; list them with `waybill signature verify`"},
 		{is(ledger.ErrErased), NotFound, "its data was erased with `waybill store erase`; the service was not asked"},
 		{is(tracking.ErrAbsent), NotFound, "check the REF; list created trackings with `waybill list`"},
-		{is(query.ErrRejected), Refused, "write rejected rows to a CSV with `waybill runs rows ID --state rejected -o csv`, fix them, and create that file"},
+		{is(query.ErrRejected), Refused, "write rejected rows to a CSV with `waybill runs rows ID --status rejected -o csv`, fix them, and create that file"},
 		{As[*api.StatusError], Refused, ""},
 		{is(ErrTimeUp), Pending, ""},
 		{is(query.ErrNotSent), Pending, "find its run with `waybill runs list`, send it with `waybill runs resume ID`"},

@@ -187,7 +187,7 @@ func countRejected(ctx context.Context, history ledger.History, run int64, ref s
 			other = &row
 		}
 	}
-	hint := fmt.Sprintf("`waybill runs rows %d --state rejected` lists the rejected rows", run)
+	hint := fmt.Sprintf("`waybill runs rows %d --status rejected` lists the rejected rows", run)
 	switch {
 	case rejected > 0:
 		return rejected, nil

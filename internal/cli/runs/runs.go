@@ -106,20 +106,20 @@ func newRows(f *command.Factory) *cobra.Command {
 		Long: `rows lists the rows of a run's input in order, with file, line, state and reason.
 
 A rejected row is superseded if another number of its order was accepted since,
-and dismissed after "waybill runs dismiss". Both are done; --state rejected does
+and dismissed after "waybill runs dismiss". Both are done; --status rejected does
 not list them. In JSON the state of all three is rejected, with the members
 superseded and dismissed.
 
 The CSV can be fixed and passed to "waybill create"; create ignores its additional
 columns.`,
-		Example: command.Example("waybill runs rows 3 --state unknown", "waybill runs rows 3 --state rejected -o csv --out bad.csv"),
+		Example: command.Example("waybill runs rows 3 --status unknown", "waybill runs rows 3 --status rejected -o csv --out bad.csv"),
 		Args:    oneRun(),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			o.Run = args[0]
 			return runRows(ctx, c, o)
 		}),
 	}
-	command.Choices(cmd.Flags(), &o.States, "state", "only rows in `STATE`, or in several separated by commas", view.RowStates()...)
+	command.Choices(cmd.Flags(), &o.States, "status", "only rows of `STATUS`, or in several separated by commas", view.RowStates()...)
 	command.ColumnsFlag(cmd, view.RowColumns())
 	return cmd
 }

@@ -125,7 +125,7 @@ func nextCommand(c *command.Call, run ledger.RunSummary) string {
 	case run.Partial:
 		return ""
 	case run.Rejected() > 0:
-		return c.CommandLine("runs", "rows", id, "--state", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
+		return c.CommandLine("runs", "rows", id, "--status", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
 	}
 	return ""
 }

@@ -112,7 +112,7 @@ func (k *Execution) rerun() string {
 
 // rejectedCSV is the command that shows rejected rows so that they can be fixed and created.
 func (k *Execution) rejectedCSV() string {
-	return k.Call.CommandLine("runs", "rows", k.runID(), "--state", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
+	return k.Call.CommandLine("runs", "rows", k.runID(), "--status", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
 }
 
 func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {

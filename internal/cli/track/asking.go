@@ -165,7 +165,7 @@ func (a *asking) advise(e *command.ExitError) {
 		next = a.call.CommandLine("runs", "retry", runName(t.absentRun), "--absent")
 		e.Hint = "the service has no tracking for accepted rows: `" + next + "` checks those of the run, and sends them again once their absence is proven"
 	case t.rejectedRun != 0:
-		next = a.call.CommandLine("runs", "rows", runName(t.rejectedRun), "--state", "rejected", "-o", "csv", "--out", "bad.csv")
+		next = a.call.CommandLine("runs", "rows", runName(t.rejectedRun), "--status", "rejected", "-o", "csv", "--out", "bad.csv")
 		e.Hint = "write the rejected rows to a file with the next command, fix them, then create that file; or dismiss them with `" + a.call.CommandLine("runs", "dismiss", runName(t.rejectedRun)) + "`"
 	case t.unsentRun != 0:
 		next = a.call.CommandLine("runs", "resume", runName(t.unsentRun))

@@ -152,7 +152,7 @@ const (
 	Dismissed  = "dismissed"
 )
 
-// RowStates are the words of --state, see [RowState].
+// RowStates are the words of --status, see [RowState].
 func RowStates() []string {
 	return []string{string(ledger.Accepted), string(ledger.Rejected), Superseded, Dismissed, string(ledger.Unknown), string(ledger.Pending), string(ledger.Sending)}
 }

@@ -148,7 +148,7 @@ func StatusWords() []string {
 	return []string{string(ledger.Rejected), string(ledger.Unknown), string(ledger.Pending), string(ledger.NotChecked), ErrorWord}
 }
 
-// StateNamed returns the state of rows that a word names, as --state, tables or summaries
+// StateNamed returns the state of rows that a word names, as --status, tables or summaries
 // do; empty for none. Accepted rows are named by what the service says of them.
 func StateNamed(word string) ledger.State {
 	states := map[string]ledger.State{
