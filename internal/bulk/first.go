@@ -51,6 +51,14 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 	if j.absentBefore = ""; e.Presence == tracking.PresenceAbsent && !j.knowsAccount() {
 		j.absentBefore = first.Item.ReferID
 	}
+	if found {
+		// The evidence counts for a row that is still to be sent: another process may
+		// have sent this one meanwhile.
+		now, err := j.Ledger.FirstPending(ctx, j.Run.ID)
+		if err != nil || now == nil || now.Row != first.Row || now.Batch != first.Batch {
+			return err
+		}
+	}
 	switch {
 	case found && !first.Unsent:
 		return j.checkRest(ctx, first.Item)

@@ -11,15 +11,22 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// cutOff is a store that this process is cut off from after so many requests, for so many
-// that it then wants to send. Meanwhile others take over what it had claimed, if they do.
+// cutOff is a store that this process is cut off from after so many requests, once so many
+// outcomes are recorded, for so many requests that it then wants to send. Meanwhile others
+// take over what it had claimed, if they do.
 type cutOff struct {
 	*store.DB
 	held, lost atomic.Int64
+	recorded   chan struct{} // for each outcome that is recorded before
 	takenOver  bool
 }
 
 func (c *cutOff) Held(owner string) error {
+	if c.held.Load() == 0 {
+		for range cap(c.recorded) {
+			<-c.recorded
+		}
+	}
 	if c.held.Add(-1) < 0 && c.lost.Add(-1) >= 0 {
 		return &store.Error{Kind: store.ErrCutOff, Path: "postgres://db.test/waybill", Op: "write"}
 	}
@@ -30,7 +37,14 @@ func (c *cutOff) Settle(ctx context.Context, all []ledger.Settlement) error {
 	if c.takenOver && c.held.Load() < 0 {
 		return &store.Error{Kind: store.ErrTakenOver, Path: "postgres://db.test/waybill", Op: "write"}
 	}
-	return c.DB.Settle(ctx, all)
+	err := c.DB.Settle(ctx, all)
+	for range all {
+		select {
+		case c.recorded <- struct{}{}:
+		default: // nobody waits for it
+		}
+	}
+	return err
 }
 
 // Who was cut off from the store sends nothing of what it had claimed before. It goes on
@@ -55,7 +69,7 @@ func TestNothingIsSentWhileClaimsAreNotHeld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			db := open(t)
 			run := stage(t, db, tt.mode, 10, 50)
-			c := &cutOff{DB: db, takenOver: tt.takenOver}
+			c := &cutOff{DB: db, takenOver: tt.takenOver, recorded: make(chan struct{}, tt.held)}
 			c.held.Store(tt.held)
 			c.lost.Store(3)
 			sent := int64(0)

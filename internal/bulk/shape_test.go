@@ -167,6 +167,32 @@ func TestRowsThatArriveLateAreNotSentAgain(t *testing.T) {
 	}
 }
 
+// A row that another process sends while this one queries it is no sign of another store.
+func TestRowThatAnotherProcessSendsMeanwhile(t *testing.T) {
+	db, f := open(t), newFake()
+	known(t, db, f)
+	run := stage(t, db, ledger.Async, 1, 20)
+	f.evidence = func(nth int) *tracking.Evidence {
+		if nth > 1 {
+			return nil
+		}
+		batches, err := db.Claim(t.Context(), run.ID, 1, 1)
+		if err != nil || len(batches) != 1 {
+			t.Errorf("claimed %+v, %v", batches, err)
+			return nil
+		}
+		f.takes(batches[0].Items()...)
+		if err := db.Settle(t.Context(), []ledger.Settlement{{Batch: batches[0].ID, State: ledger.Accepted, Began: time.Now()}}); err != nil {
+			t.Error(err)
+		}
+		return nil
+	}
+	execute(t, distrusting(db, run, f), db, ledger.Counts{Accepted: 20})
+	if f.twice() > 0 {
+		t.Errorf("%d twice", f.twice())
+	}
+}
+
 // lie is an answer that says little of what the service did.
 type lie struct {
 	status int
