@@ -5,6 +5,7 @@ package findings
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"hash/maphash"
 	"io"
 	"iter"
+	"math"
 	"os"
 	"slices"
 
@@ -175,10 +177,13 @@ type Collector struct {
 	codes   map[string]bool       // whether a carrier code or name is of a carrier whose forms are known
 
 	groups map[groupKey]*Group
-	spool  *os.File // all findings, a JSON line each; nil before the first
-	out    *bufio.Writer
-	enc    *json.Encoder
+	spool  *os.File     // findings, a JSON line each; nil while all are held
+	held   bytes.Buffer // further ones
 }
+
+// maxHeld is how many bytes of findings are held before they go to a file: an input with
+// few of them needs no folder for temporary files.
+const maxHeld = 64 << 10
 
 type groupKey struct {
 	severity Severity
@@ -242,18 +247,23 @@ func (c *Collector) file(r *intake.Reader, name string) int {
 }
 
 func (c *Collector) report(f Finding) error {
-	if c.spool == nil {
-		file, err := disk.Temp()
-		if err != nil {
-			return fmt.Errorf("keep the findings: %w", err)
-		}
-		c.spool, c.out = file, bufio.NewWriter(file)
-		c.enc = json.NewEncoder(c.out)
-	}
 	if f.group == "" {
 		c.count(f)
 	}
-	return c.enc.Encode(spooled{f, f.group})
+	if err := json.NewEncoder(&c.held).Encode(spooled{f, f.group}); err != nil || c.held.Len() < maxHeld {
+		return err
+	}
+	var err error
+	if c.spool == nil {
+		c.spool, err = disk.Temp()
+	}
+	if err == nil {
+		_, err = c.held.WriteTo(c.spool)
+	}
+	if err != nil {
+		return fmt.Errorf("keep the findings: %w", err)
+	}
+	return nil
 }
 
 type spooled struct {
@@ -324,22 +334,22 @@ func (c *Collector) countGrouped() error {
 
 func (c *Collector) spooled() iter.Seq2[spooled, error] {
 	return func(yield func(spooled, error) bool) {
-		if c.spool == nil {
-			return
+		var r io.Reader = bytes.NewReader(c.held.Bytes())
+		if c.spool != nil {
+			r = io.MultiReader(bufio.NewReader(io.NewSectionReader(c.spool, 0, math.MaxInt64)), r)
 		}
-		err := c.out.Flush()
-		if err == nil {
-			_, err = c.spool.Seek(0, io.SeekStart)
-		}
-		dec := json.NewDecoder(bufio.NewReader(c.spool))
-		for err == nil {
+		dec := json.NewDecoder(r)
+		for {
 			var f spooled
-			if err = dec.Decode(&f); err == nil && !yield(f, nil) {
+			switch err := dec.Decode(&f); {
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				yield(spooled{}, fmt.Errorf("read the findings again: %w", err))
+				return
+			case !yield(f, nil):
 				return
 			}
-		}
-		if !errors.Is(err, io.EOF) {
-			yield(spooled{}, fmt.Errorf("read the findings again: %w", err))
 		}
 	}
 }

@@ -48,12 +48,6 @@ type scanner struct {
 	started bool
 }
 
-// space is the name space of a prefix, in the element of a depth that declares it.
-type space struct {
-	prefix, uri string
-	depth       int
-}
-
 func newScanner(r io.Reader) *scanner { return &scanner{r: r, buf: make([]byte, readSize)} }
 
 // syntaxError is an error in the XML of a part.
@@ -300,42 +294,6 @@ func (s *scanner) startTag() (token, error) {
 	return startTag, nil
 }
 
-// declare takes the name spaces that a start tag declares.
-func (s *scanner) declare() error {
-	for attrs := s.attrs; ; {
-		name, uri, rest, err := attr(attrs)
-		if err != nil || name == nil {
-			return err
-		}
-		if after, found := bytes.CutPrefix(name, []byte("xmlns")); found && (len(after) == 0 || after[0] == ':') {
-			s.spaces = append(s.spaces, space{string(bytes.TrimPrefix(after, []byte(":"))), string(uri), s.depth})
-		}
-		attrs = rest
-	}
-}
-
-// spaceOf returns the name space of an element, or its prefix if that is declared nowhere.
-func (s *scanner) spaceOf(name []byte) string {
-	prefix, _, found := bytes.Cut(name, []byte{':'})
-	if !found {
-		prefix = nil
-	}
-	for i := len(s.spaces) - 1; i >= 0; i-- {
-		if s.spaces[i].prefix == string(prefix) {
-			return s.spaces[i].uri
-		}
-	}
-	return string(prefix)
-}
-
-// known returns the name of an element without prefix, or nothing in another name space than the root's.
-func (s *scanner) known(name []byte) []byte {
-	if s.spaceOf(name) != s.root {
-		return nil
-	}
-	return local(name)
-}
-
 // close ends the innermost open element.
 func (s *scanner) close() (token, error) {
 	if s.text = nil; s.depth == 0 {
@@ -349,14 +307,6 @@ func (s *scanner) close() (token, error) {
 	}
 	s.depth--
 	return endTag, nil
-}
-
-// local returns a name without its prefix.
-func local(name []byte) []byte {
-	if _, after, ok := bytes.Cut(name, []byte{':'}); ok {
-		return after
-	}
-	return name
 }
 
 // skipElement passes over what is left of the element whose start tag was read.
@@ -438,23 +388,6 @@ func attr(attrs []byte) (name, value, rest []byte, err error) {
 		return nil, nil, nil, syntaxError("the value of an attribute is not in quotes")
 	}
 	return name, rest[1 : end+1], rest[end+2:], nil
-}
-
-// attribute returns the value of an attribute of the start tag, empty if there is
-// none. A name without prefix stands for those with one too.
-func (s *scanner) attribute(name string) (string, error) {
-	attrs := s.attrs
-	for {
-		key, value, rest, err := attr(attrs)
-		if err != nil || key == nil {
-			return "", err
-		}
-		if string(local(key)) == name && !bytes.HasPrefix(key, []byte("xmlns")) {
-			b, err := appendUnescaped(nil, value)
-			return string(b), err
-		}
-		attrs = rest
-	}
 }
 
 // appendText appends the text that was found to dst.
