@@ -27,6 +27,7 @@ import (
 // fileScripts lists the transcripts that are about a store in a file, and why.
 // They run on files alone.
 var fileScripts = map[string]string{
+	"listen_gone":      "it replaces a file; internal/cli tests a server that lost commits",
 	"readonly":         "it takes away the right to write a file",
 	"out_spares_store": "it is about files beside that of the store",
 	"store_backup":     "pg_dump backs a server up",
