@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/config"
@@ -20,6 +21,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/store/postgres"
 	"github.com/waybill-cli/waybill/internal/store/sqlite"
 )
+
+// storeMargin is how much time is left when a command ceases to wait for its store.
+const storeMargin = 2 * time.Second
 
 // Store is an open store, contract by contract: who uses one asks for the
 // contract, not for the store. Its contracts are safe for several goroutines.
@@ -119,7 +123,8 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	if s.store != nil || s.unopened != nil {
 		return s.store, s.unopened
 	}
-	o.ReadOnly, o.Until = s.ReadOnly, s.StoreUntil
+	// The store ends before the command's own time does, so that its error says why.
+	o.ReadOnly, o.Until = s.ReadOnly, s.StoreUntil.Add(-storeMargin)
 	db, err := s.openDB(ctx, o)
 	if errors.Is(err, store.ErrUnreachable) {
 		s.unopened = err // whoever asks again does not wait again

@@ -109,7 +109,7 @@ func TestWaitWhoseServerStops(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	code, stdout, stderr := run(t, env, "wait", "A0", "--for", "status=Delivered", "--timeout", "1m")
+	code, stdout, stderr := run(t, env, "wait", "A0", "--for", "status=Delivered", "--timeout", "20s")
 	_, said, _ := strings.Cut(stderr, "waybill: ")
 	message, rest, _ := strings.Cut(said, "\n")
 	if code != command.Store || stdout != "" || strings.Count(stderr, "server is unreachable") != 1 || strings.HasSuffix(message, ": ") || !strings.HasPrefix(rest, "hint: ") {
