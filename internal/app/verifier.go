@@ -51,7 +51,8 @@ func (s *Session) Verifier() (*Verifier, error) {
 		}
 		for _, secret := range secrets {
 			if len(secret.Value) < shortestSecret {
-				s.IO.Warning("the webhook secret %s has fewer than %d characters, so anybody can guess it", secret.Name, shortestSecret)
+				s.IO.Warning("the webhook secret %s has fewer than %d characters, so anybody can guess it",
+					secret.Name, shortestSecret)
 			}
 		}
 		v, err := webhook.NewVerifier(scheme, secrets)

@@ -79,7 +79,8 @@ func (j *Job) checkRest(ctx context.Context, late tracking.Item) error {
 		return err
 	}
 	why := fmt.Sprintf("the service has referId %q, which was sent before and was not found then", late.ReferID)
-	return &StopError{Known: &late, Why: why, recheck: "The service has a row now that it did not have before; checking all rows that are left"}
+	const recheck = "The service has a row now that it did not have before; checking all rows that are left"
+	return &StopError{Known: &late, Why: why, recheck: recheck}
 }
 
 // sendFirst sends rows alone, one after the other, until it is proven how the service says

@@ -96,7 +96,8 @@ func fedex14(s string) bool {
 	return weighted(body, 1, 7, 3)%11%10 == check
 }
 
-// astra is that of the number of 12 digits in a barcode, before the 4 digits of a form.
+// astra is the rule of a FedEx barcode with 32 digits: digits 17 to 28 are a tracking number,
+// and the last 4 name the label's form.
 func astra(s string) bool { return fedex12(s[16:28]) }
 
 // usps20 is the rule for 20 digits, which were made with or without the

@@ -213,7 +213,8 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 	return all, nil
 }
 
-// SecretFiles returns the files that settings name as those of secrets.
+// SecretFiles returns the files that hold the API key, the password of the store, or a webhook
+// secret, as the settings name them.
 func (c Config) SecretFiles() []string {
 	all := []string{c.APIKeyFile(), c.StorePasswordFile}
 	for _, place := range c.Webhook.Secrets {

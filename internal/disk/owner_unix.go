@@ -136,8 +136,8 @@ func Resolve(path string) (string, error) {
 func Open(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) }
 
 // ChangersOf says who can change the open file that info is of, or put another
-// in its place, at path. nil info is for a file that is still to be made. A folder where each may remove only what is their own,
-// as that for temporary files, lets nobody.
+// in its place, at path. nil info is for a file that is still to be made. A folder where
+// each user may remove only own files, such as /tmp, lets nobody.
 func ChangersOf(path string, info fs.FileInfo) Changers {
 	target, err := path, error(nil)
 	if info != nil {

@@ -198,7 +198,10 @@ type ruleCount struct{ fit, failed int64 }
 // New returns a collector. The caller closes it.
 func New() *Collector {
 	return &Collector{
-		seed: maphash.MakeSeed(), forms: map[carriers.Form]*FormCount{}, rules: map[string]*ruleCount{}, codes: map[string]bool{},
+		seed:    maphash.MakeSeed(),
+		forms:   map[carriers.Form]*FormCount{},
+		rules:   map[string]*ruleCount{},
+		codes:   map[string]bool{},
 		groups:  map[groupKey]*Group{},
 		lengths: lengths{count: map[int]int64{}, zeroFirst: map[int]int64{}},
 	}

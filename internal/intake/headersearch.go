@@ -35,7 +35,7 @@ func (h *headerSearch) miss(err error, names []string) error {
 	return nil
 }
 
-// likelier reports whether the line of e is more like a header than that of other.
+// likelier reports whether line e is more like a header than line other.
 func (e *ColumnError) likelier(other *ColumnError) bool {
 	if n, m := len(e.Fields), len(other.Fields); n != m {
 		return n < m

@@ -33,7 +33,7 @@ func (c *Call) Repeat(words ...string) string {
 }
 
 // Again returns the command that continues this one: its arguments, more words, and every
-// flag that was given but those that are named.
+// flag that was given. Flags named in without are left out.
 func (c *Call) Again(without []string, more ...string) string {
 	words, args := strings.Fields(c.Cmd.CommandPath()), c.Cmd.Flags().Args()
 	c.Cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -170,8 +170,8 @@ type streamJSON struct {
 	More    bool      `json:"more"`    // other rows came before these: the list has them
 	Refused int64     `json:"refused"` // how many refused deliveries are kept
 
-	// Revision differs from that of the message before when the store changed: the rows
-	// that were sent until then may be others by now.
+	// Revision names the state of the store. If two messages have different revisions, the
+	// store has changed between them, and the page asks for the visible rows again.
 	Revision string `json:"revision"`
 }
 

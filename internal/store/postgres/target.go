@@ -308,7 +308,10 @@ func serviceFileExposed(text string) error {
 		return &TargetError{serviceError(), "check PGSERVICEFILE"}
 	}
 	if who := disk.ChangersOf(path, info); who.Text != "" {
-		return &TargetError{"service file " + path + " not used: " + who.Text, "use one that only you can write to, in a folder that only you can write to"}
+		return &TargetError{
+			"service file " + path + " not used: " + who.Text,
+			"use one that only you can write to, in a folder that only you can write to",
+		}
 	}
 	return nil
 }

@@ -101,7 +101,8 @@ func (f *file) abandon() error { return errors.Join(f.readers.Close(), f.close()
 
 // close closes what only this engine knows of.
 func (f *file) close() error {
-	return errors.Join(fail(f.path, "close", errors.Join(f.revisions.Close(), f.writer.pool.Close())), f.owner.release())
+	err := errors.Join(f.revisions.Close(), f.writer.pool.Close())
+	return errors.Join(fail(f.path, "close", err), f.owner.release())
 }
 
 func (f *file) engine(shared string) store.Engine {
