@@ -56,16 +56,22 @@ func columns() []command.Column[findings.Finding] {
 		{Column: render.Column{Name: "SEVERITY"}, Cell: func(f findings.Finding) string { return string(f.Severity) }},
 		{Column: render.Column{Name: "KIND"}, Cell: func(f findings.Finding) string { return string(f.Kind) }},
 		{Column: render.Column{Name: "FILE", Flex: true}, Cell: func(f findings.Finding) string { return f.File }},
-		{Column: render.Column{Name: "LINE", Right: true},
-			Cell: func(f findings.Finding) string { return number(f.Line) }},
-		{Column: render.Column{Name: "COLUMN", Right: true},
-			Cell: func(f findings.Finding) string { return number(f.Column) }},
+		{
+			Column: render.Column{Name: "LINE", Right: true},
+			Cell:   func(f findings.Finding) string { return number(f.Line) },
+		},
+		{
+			Column: render.Column{Name: "COLUMN", Right: true},
+			Cell:   func(f findings.Finding) string { return number(f.Column) },
+		},
 		{Column: render.Column{Name: "SHEET", CSV: "sheet", Extra: true}, Cell: func(f findings.Finding) string { return f.Sheet }},
 		{Column: render.Column{Name: "CELL", CSV: "cell", Extra: true}, Cell: func(f findings.Finding) string { return f.Cell }},
 		{Column: render.Column{Name: "HEADER"}, Cell: func(f findings.Finding) string { return f.Header }},
 		{Column: render.Column{Name: "VALUE", ID: true}, Cell: func(f findings.Finding) string { return f.Value }},
-		{Column: render.Column{Name: "MESSAGE", Flex: true},
-			Cell: func(f findings.Finding) string { return f.Message }},
+		{
+			Column: render.Column{Name: "MESSAGE", Flex: true},
+			Cell:   func(f findings.Finding) string { return f.Message },
+		},
 		{Column: render.Column{Name: "HINT", CSV: "hint", Flex: true, Extra: true}, Cell: func(f findings.Finding) string { return f.Hint }},
 	}
 }

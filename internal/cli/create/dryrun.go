@@ -167,10 +167,14 @@ func printFirstRows(out *command.Output, res dryRunResult) error {
 	return command.PrintTable(out, []command.Column[view.Row]{
 		{Column: render.Column{Name: "FILE", Flex: true}, Cell: func(r view.Row) string { return r.File }},
 		{Column: render.Column{Name: "LINE", Right: true}, Cell: func(r view.Row) string { return fmt.Sprint(r.Line) }},
-		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true},
-			Cell: func(r view.Row) string { return r.ReferID }},
-		{Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true},
-			Cell: func(r view.Row) string { return r.RawTrackingNumber }},
+		{
+			Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true},
+			Cell:   func(r view.Row) string { return r.ReferID },
+		},
+		{
+			Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true},
+			Cell:   func(r view.Row) string { return r.RawTrackingNumber },
+		},
 	}, res.FirstRows...)
 }
 

@@ -96,15 +96,21 @@ func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 func deadColumns(sinks map[int64]inbox.Sink) []command.Column[inbox.OutboxEntry] {
 	return []command.Column[inbox.OutboxEntry]{
 		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(l inbox.OutboxEntry) string { return fmt.Sprint(l.Delivery) }},
-		{Column: render.Column{Name: "TARGET"},
+		{
+			Column:  render.Column{Name: "TARGET"},
 			Cell:    func(l inbox.OutboxEntry) string { return view.Sink(sinks[l.Sink]) },
-			CSVCell: func(l inbox.OutboxEntry) string { return view.Target(sinks[l.Sink]) }},
-		{Column: render.Column{Name: "FILTER", CSV: "filter", Extra: true},
-			Cell: func(l inbox.OutboxEntry) string { return sinks[l.Sink].Filter }},
+			CSVCell: func(l inbox.OutboxEntry) string { return view.Target(sinks[l.Sink]) },
+		},
+		{
+			Column: render.Column{Name: "FILTER", CSV: "filter", Extra: true},
+			Cell:   func(l inbox.OutboxEntry) string { return sinks[l.Sink].Filter },
+		},
 		{Column: render.Column{Name: "TRIES", Right: true}, Cell: func(l inbox.OutboxEntry) string { return fmt.Sprint(l.Attempt) }},
 		{Column: render.Column{Name: "FAILING SINCE", Rank: 2}, Time: func(l inbox.OutboxEntry) time.Time { return l.FirstFailure }},
-		{Column: render.Column{Name: "GIVEN UP", CSV: "givenUpAt", Rank: 3},
-			Time: func(l inbox.OutboxEntry) time.Time { return l.GivenUpAt }},
+		{
+			Column: render.Column{Name: "GIVEN UP", CSV: "givenUpAt", Rank: 3},
+			Time:   func(l inbox.OutboxEntry) time.Time { return l.GivenUpAt },
+		},
 		{Column: render.Column{Name: "PROBLEM", Flex: true, Rank: 1}, Cell: func(l inbox.OutboxEntry) string { return l.Problem }},
 	}
 }
@@ -266,8 +272,10 @@ func forwardingColumns(out *command.Output, now time.Time) []command.Column[Forw
 		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},
 		{Column: render.Column{Name: "QUEUED", CSV: "queuedAt", Rank: 4}, Time: Forwarding.queued},
 		{Column: render.Column{Name: "ENDED", CSV: "-", Rank: 1}, Time: Forwarding.ended},
-		{Column: render.Column{Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: 3}, Cell: Forwarding.answer,
-			CSVCell: problemOf},
+		{
+			Column: render.Column{Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: 3}, Cell: Forwarding.answer,
+			CSVCell: problemOf,
+		},
 	}
 }
 
@@ -277,11 +285,15 @@ func pendingColumns(out *command.Output, now time.Time) []command.Column[Forward
 		targetColumn(out),
 		{Column: render.Column{Name: "WAITS FOR", CSV: "-"}, Cell: func(j Forwarding) string { return j.words(now) }},
 		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},
-		{Column: render.Column{Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: 1}, Cell: Forwarding.answer,
-			CSVCell: problemOf},
+		{
+			Column: render.Column{Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: 1}, Cell: Forwarding.answer,
+			CSVCell: problemOf,
+		},
 		{Column: render.Column{Name: "QUEUED", CSV: "queuedAt", Rank: 3}, Time: Forwarding.queued},
-		{Column: render.Column{Name: "SAME NUMBER", CSV: "heldByNumber", ID: true, Rank: 4},
-			Cell: func(j Forwarding) string { return j.HeldByNumber }},
+		{
+			Column: render.Column{Name: "SAME NUMBER", CSV: "heldByNumber", ID: true, Rank: 4},
+			Cell:   func(j Forwarding) string { return j.HeldByNumber },
+		},
 	}
 }
 

@@ -260,10 +260,14 @@ func eventColumns(names view.StatusNames, typed bool) []command.Column[inbox.Eve
 		{Column: render.Column{Name: "TYPE", Extra: !typed}, Cell: func(e inbox.Event) string { return view.EventType(e.Mark) }, Style: func(e inbox.Event) term.Style {
 			return map[inbox.Mark]term.Style{inbox.Conflict: term.Bad, inbox.Anomaly: term.Caution}[e.Mark]
 		}},
-		{Column: render.Column{Name: "RECEIVED", CSV: "receivedAt", Rank: 1},
-			Time: func(e inbox.Event) time.Time { return e.ReceivedAt }},
-		{Column: render.Column{Name: "NUMBER", CSV: "trackingNumber", ID: true},
-			Cell: func(e inbox.Event) string { return e.TrackingNumber }},
+		{
+			Column: render.Column{Name: "RECEIVED", CSV: "receivedAt", Rank: 1},
+			Time:   func(e inbox.Event) time.Time { return e.ReceivedAt },
+		},
+		{
+			Column: render.Column{Name: "NUMBER", CSV: "trackingNumber", ID: true},
+			Cell:   func(e inbox.Event) string { return e.TrackingNumber },
+		},
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, Cell: func(e inbox.Event) string {
 			if e.Mark == inbox.Anomaly {
 				return e.Anomaly
@@ -279,21 +283,33 @@ func eventColumns(names view.StatusNames, typed bool) []command.Column[inbox.Eve
 			return style
 		}},
 		{Column: render.Column{Name: "EVENT", Flex: true, Rank: 4}, Cell: func(e inbox.Event) string { return e.Kind }},
-		{Column: render.Column{Name: "VERIFIED", Rank: 2}, Cell: view.Trust,
-			CSVCell: func(e inbox.Event) string { return string(e.Verified) }},
+		{
+			Column: render.Column{Name: "VERIFIED", Rank: 2}, Cell: view.Trust,
+			CSVCell: func(e inbox.Event) string { return string(e.Verified) },
+		},
 		{Column: render.Column{Name: "DELIVERY", Right: true, Extra: true}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Delivery) }},
 		{Column: render.Column{Name: "EVENT ID", ID: true, Extra: true}, Cell: func(e inbox.Event) string { return e.EventID }},
 		{Column: render.Column{Name: "EVENT TIME", Extra: true}, Cell: func(e inbox.Event) string { return e.EventTime }},
-		{Column: render.Column{Name: "STATUS NUMBER", CSV: "status", Extra: true},
-			Cell: func(e inbox.Event) string { return view.Unquote(e.Status) }},
-		{Column: render.Column{Name: "STATUS LABEL", CSV: "statusLabel", Extra: true},
-			Cell: func(e inbox.Event) string { return e.StatusLabel }},
-		{Column: render.Column{Name: "STATUS TRACK", CSV: "statusTrack", Extra: true},
-			Cell: func(e inbox.Event) string { return e.StatusTrack }},
-		{Column: render.Column{Name: "REASON", CSV: "reason", Extra: true},
-			Cell: func(e inbox.Event) string { return string(e.Reason) }},
-		{Column: render.Column{Name: "ANOMALY", CSV: "anomaly", Extra: true},
-			Cell: func(e inbox.Event) string { return e.Anomaly }},
+		{
+			Column: render.Column{Name: "STATUS NUMBER", CSV: "status", Extra: true},
+			Cell:   func(e inbox.Event) string { return view.Unquote(e.Status) },
+		},
+		{
+			Column: render.Column{Name: "STATUS LABEL", CSV: "statusLabel", Extra: true},
+			Cell:   func(e inbox.Event) string { return e.StatusLabel },
+		},
+		{
+			Column: render.Column{Name: "STATUS TRACK", CSV: "statusTrack", Extra: true},
+			Cell:   func(e inbox.Event) string { return e.StatusTrack },
+		},
+		{
+			Column: render.Column{Name: "REASON", CSV: "reason", Extra: true},
+			Cell:   func(e inbox.Event) string { return string(e.Reason) },
+		},
+		{
+			Column: render.Column{Name: "ANOMALY", CSV: "anomaly", Extra: true},
+			Cell:   func(e inbox.Event) string { return e.Anomaly },
+		},
 	}
 }
 
@@ -327,12 +343,16 @@ func runListRefused(ctx context.Context, c *command.Call, o listOptions) error {
 func refusedColumns() []command.Column[inbox.Delivery] {
 	return []command.Column[inbox.Delivery]{
 		{Column: render.Column{Name: "ID"}, Cell: view.RefusedID},
-		{Column: render.Column{Name: "RECEIVED", CSV: "receivedAt"},
-			Time: func(d inbox.Delivery) time.Time { return d.ReceivedAt }},
+		{
+			Column: render.Column{Name: "RECEIVED", CSV: "receivedAt"},
+			Time:   func(d inbox.Delivery) time.Time { return d.ReceivedAt },
+		},
 		{Column: render.Column{Name: "FROM"}, Cell: func(d inbox.Delivery) string { return d.RemoteAddr }},
-		{Column: render.Column{Name: "WHY", CSV: "reason"},
-			Cell:  func(d inbox.Delivery) string { return string(d.Reason) },
-			Style: func(inbox.Delivery) term.Style { return term.Bad }},
+		{
+			Column: render.Column{Name: "WHY", CSV: "reason"},
+			Cell:   func(d inbox.Delivery) string { return string(d.Reason) },
+			Style:  func(inbox.Delivery) term.Style { return term.Bad },
+		},
 		{Column: render.Column{Name: "PATH", Flex: true, Rank: 1}, Cell: func(d inbox.Delivery) string { return d.Path }},
 	}
 }

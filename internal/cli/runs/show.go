@@ -201,8 +201,10 @@ func describePartial(s ledger.RunSummary) string {
 
 func batchColumns() []command.Column[numberedBatch] {
 	return []command.Column[numberedBatch]{
-		{Column: render.Column{Name: "BATCH", CSV: "number", Right: true},
-			Cell: func(b numberedBatch) string { return strconv.Itoa(b.number) }},
+		{
+			Column: render.Column{Name: "BATCH", CSV: "number", Right: true},
+			Cell:   func(b numberedBatch) string { return strconv.Itoa(b.number) },
+		},
 		{Column: render.Column{Name: "STATE"}, Cell: func(b numberedBatch) string { return batchState(b.BatchSummary) }, CSVCell: func(b numberedBatch) string { return string(b.State) }, Style: func(b numberedBatch) term.Style {
 			return view.StateStyle(batchState(b.BatchSummary))
 		}},
@@ -217,8 +219,10 @@ func batchColumns() []command.Column[numberedBatch] {
 			}
 			return strconv.Itoa(b.HTTPStatus)
 		}},
-		{Column: render.Column{Name: "SENT", CSV: "began", Rank: 2},
-			Time: func(b numberedBatch) time.Time { return b.Began }},
+		{
+			Column: render.Column{Name: "SENT", CSV: "began", Rank: 2},
+			Time:   func(b numberedBatch) time.Time { return b.Began },
+		},
 		{Column: render.Column{Name: "TOOK", CSV: "tookSeconds", Right: true, Rank: 3}, Cell: func(b numberedBatch) string {
 			if b.Began.IsZero() {
 				return ""

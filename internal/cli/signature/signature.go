@@ -279,8 +279,10 @@ func schemeColumns() []command.Column[schemeJSON] {
 			}
 			return j.Origin
 		}, CSVCell: func(j schemeJSON) string { return j.Origin }},
-		{Column: render.Column{Name: "IN FORCE", CSV: "inForce", Extra: true},
-			Cell: func(j schemeJSON) string { return strconv.FormatBool(j.InForce) }},
+		{
+			Column: render.Column{Name: "IN FORCE", CSV: "inForce", Extra: true},
+			Cell:   func(j schemeJSON) string { return strconv.FormatBool(j.InForce) },
+		},
 		{Column: render.Column{Name: "ABOUT", Flex: true}, Cell: func(j schemeJSON) string { return j.About }},
 	}
 }

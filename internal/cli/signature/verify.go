@@ -184,8 +184,10 @@ func verdictColumns() []command.Column[Verdict] {
 			return term.Bad
 		}},
 		{Column: render.Column{Name: "SECRET", Rank: 2}, Cell: func(j Verdict) string { return j.Secret }},
-		{Column: render.Column{Name: "REASON", CSV: "reason", Extra: true},
-			Cell: func(j Verdict) string { return string(j.Reason) }},
+		{
+			Column: render.Column{Name: "REASON", CSV: "reason", Extra: true},
+			Cell:   func(j Verdict) string { return string(j.Reason) },
+		},
 	}
 }
 

@@ -281,19 +281,27 @@ type checkpoint struct {
 // stopColumns returns the columns of a timeline in which so many checkpoints can't be right.
 func stopColumns(noted int) []command.Column[checkpoint] {
 	return []command.Column[checkpoint]{
-		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true, Extra: true},
-			Cell: func(c checkpoint) string { return c.of.ReferID }},
-		{Column: render.Column{Name: "NUMBER", CSV: "trackingNumber", ID: true, Extra: true},
-			Cell: func(c checkpoint) string { return c.of.Number }},
-		{Column: render.Column{Name: "LOCAL TIME", CSV: "eventTimestamp"},
-			Cell: func(c checkpoint) string { return c.Local }},
+		{
+			Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true, Extra: true},
+			Cell:   func(c checkpoint) string { return c.of.ReferID },
+		},
+		{
+			Column: render.Column{Name: "NUMBER", CSV: "trackingNumber", ID: true, Extra: true},
+			Cell:   func(c checkpoint) string { return c.of.Number },
+		},
+		{
+			Column: render.Column{Name: "LOCAL TIME", CSV: "eventTimestamp"},
+			Cell:   func(c checkpoint) string { return c.Local },
+		},
 		{Column: render.Column{Name: "UTC", CSV: "GMTTimestamp"}, Cell: func(c checkpoint) string { return c.UTC }},
 		{Column: render.Column{Name: "EVENT", CSV: "eventType"}, Cell: func(c checkpoint) string { return c.Event }},
 		{Column: render.Column{Name: "CITY", CSV: "eventCity"}, Cell: func(c checkpoint) string { return c.City }},
 		{Column: render.Column{Name: "STATE", CSV: "eventState"}, Cell: func(c checkpoint) string { return c.State }},
 		{Column: render.Column{Name: "ZIP", CSV: "eventZIPCode"}, Cell: func(c checkpoint) string { return c.ZIP }},
-		{Column: render.Column{Name: "NOTE", CSV: "anomalies", Extra: noted == 0},
-			Cell: func(c checkpoint) string { return view.AnomalyKinds(c.Anomalies) }},
+		{
+			Column: render.Column{Name: "NOTE", CSV: "anomalies", Extra: noted == 0},
+			Cell:   func(c checkpoint) string { return view.AnomalyKinds(c.Anomalies) },
+		},
 	}
 }
 

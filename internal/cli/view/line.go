@@ -101,46 +101,80 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 	style := func(l *Line) term.Style { return n.PhaseStyle(l.Tracking) }
 	fresh := func(l *Line) term.Style { return FreshStyle(l.Tracking, now) }
 	return []command.Column[*Line]{
-		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true},
-			Cell: func(l *Line) string { return l.ReferID }},
-		{Column: render.Column{Name: "NUMBER", CSV: "trackingNumber", ID: true},
-			Cell: func(l *Line) string { return l.Number }},
-		{Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 4},
+		{
+			Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true},
+			Cell:   func(l *Line) string { return l.ReferID },
+		},
+		{
+			Column: render.Column{Name: "NUMBER", CSV: "trackingNumber", ID: true},
+			Cell:   func(l *Line) string { return l.Number },
+		},
+		{
+			Column:  render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 4},
 			Cell:    func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) },
-			CSVCell: func(l *Line) string { return l.CarrierCode }},
-		{Column: render.Column{Name: "STATE", Rank: 5}, Cell: (*Line).state,
-			CSVCell: func(l *Line) string { return string(l.rowState()) }},
-		{Column: render.Column{Name: "STATUS", CSV: "-", Flex: true}, Style: style,
+			CSVCell: func(l *Line) string { return l.CarrierCode },
+		},
+		{
+			Column: render.Column{Name: "STATE", Rank: 5}, Cell: (*Line).state,
+			CSVCell: func(l *Line) string { return string(l.rowState()) },
+		},
+		{
+			Column: render.Column{Name: "STATUS", CSV: "-", Flex: true}, Style: style,
 			Cell:  func(l *Line) string { return phase(l.Tracking) },
-			Excel: func(l *Line) string { return n.PhaseName(l.Tracking) }},
-		{Column: render.Column{Name: "PHASE", CSV: "phase", Extra: true},
-			Cell: func(l *Line) string { return string(l.Phase) }},
-		{Column: render.Column{Name: "STATUS NUMBER", CSV: "status", Extra: true},
-			Cell: func(l *Line) string { return Unquote(l.Status) }},
-		{Column: render.Column{Name: "STATUS LABEL", CSV: "statusLabel", Extra: true},
-			Cell: func(l *Line) string { return l.StatusLabel }},
-		{Column: render.Column{Name: "STATUS TRACK", CSV: "statusTrack", Extra: true},
-			Cell: func(l *Line) string { return l.StatusTrack }},
+			Excel: func(l *Line) string { return n.PhaseName(l.Tracking) },
+		},
+		{
+			Column: render.Column{Name: "PHASE", CSV: "phase", Extra: true},
+			Cell:   func(l *Line) string { return string(l.Phase) },
+		},
+		{
+			Column: render.Column{Name: "STATUS NUMBER", CSV: "status", Extra: true},
+			Cell:   func(l *Line) string { return Unquote(l.Status) },
+		},
+		{
+			Column: render.Column{Name: "STATUS LABEL", CSV: "statusLabel", Extra: true},
+			Cell:   func(l *Line) string { return l.StatusLabel },
+		},
+		{
+			Column: render.Column{Name: "STATUS TRACK", CSV: "statusTrack", Extra: true},
+			Cell:   func(l *Line) string { return l.StatusTrack },
+		},
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.LatestEvent, l.Reason) }},
-		{Column: render.Column{Name: "CHECKPOINT", CSV: "latestCheckpointTime", Rank: 2}, Cell: checkpoint,
+		{
+			Column: render.Column{Name: "CHECKPOINT", CSV: "latestCheckpointTime", Rank: 2}, Cell: checkpoint,
 			CSVCell: func(l *Line) string { return l.LatestTime },
-			Excel:   func(l *Line) string { return ServiceTime(l.LatestTime, render.LocalDateTime) }},
-		{Column: render.Column{Name: "RECEIVED", CSV: "learntAt", Flex: true, Rank: 1}, Style: fresh,
-			Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.received(now) }},
-		{Column: render.Column{Name: "SOURCE", CSV: "learntFrom", Extra: terminal}, Cell: (*Line).source,
-			CSVCell: func(l *Line) string { return string(l.Source) }},
+			Excel:   func(l *Line) string { return ServiceTime(l.LatestTime, render.LocalDateTime) },
+		},
+		{
+			Column: render.Column{Name: "RECEIVED", CSV: "learntAt", Flex: true, Rank: 1}, Style: fresh,
+			Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.received(now) },
+		},
+		{
+			Column: render.Column{Name: "SOURCE", CSV: "learntFrom", Extra: terminal}, Cell: (*Line).source,
+			CSVCell: func(l *Line) string { return string(l.Source) },
+		},
 		{Column: render.Column{Name: "RUN", CSV: "run", Extra: true}, Cell: (*Line).run},
-		{Column: render.Column{Name: "REASON", CSV: "reason", Extra: true},
-			Cell: func(l *Line) string { return l.Reason }},
-		{Column: render.Column{Name: "ERROR", CSV: "error", Extra: true},
+		{
+			Column: render.Column{Name: "REASON", CSV: "reason", Extra: true},
+			Cell:   func(l *Line) string { return l.Reason },
+		},
+		{
+			Column:  render.Column{Name: "ERROR", CSV: "error", Extra: true},
 			Cell:    func(l *Line) string { return ErrorText(l.Error) },
-			CSVCell: func(l *Line) string { return Unquote(l.Error) }},
-		{Column: render.Column{Name: "SUPERSEDED", CSV: "superseded", Extra: true},
-			Cell: func(l *Line) string { return strconv.FormatBool(l.Superseded) }},
-		{Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
-			Time: func(l *Line) time.Time { return l.Dismissed }},
-		{Column: render.Column{Name: "ROUTER ID", CSV: "routerId", ID: true, Extra: true},
-			Cell: func(l *Line) string { return l.RouterID }},
+			CSVCell: func(l *Line) string { return Unquote(l.Error) },
+		},
+		{
+			Column: render.Column{Name: "SUPERSEDED", CSV: "superseded", Extra: true},
+			Cell:   func(l *Line) string { return strconv.FormatBool(l.Superseded) },
+		},
+		{
+			Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
+			Time:   func(l *Line) time.Time { return l.Dismissed },
+		},
+		{
+			Column: render.Column{Name: "ROUTER ID", CSV: "routerId", ID: true, Extra: true},
+			Cell:   func(l *Line) string { return l.RouterID },
+		},
 	}
 }
 
@@ -148,14 +182,22 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 // it with the response, not with the tracking that list reads.
 func (n StatusNames) AnswerColumns(terminal bool, now time.Time) []command.Column[*Line] {
 	return append(n.Columns(terminal, now),
-		command.Column[*Line]{Column: render.Column{Name: "STATUS SUMMARY", CSV: "statusSummary", Extra: true},
-			Cell: func(l *Line) string { return l.StatusSummary }},
-		command.Column[*Line]{Column: render.Column{Name: "TRANSIT TIME", CSV: "transitTime", Extra: true},
-			Cell: func(l *Line) string { return Unquote(l.TransitTime) }},
-		command.Column[*Line]{Column: render.Column{Name: "CREATED", CSV: "created", Extra: true},
-			Cell: func(l *Line) string { return l.Created }},
-		command.Column[*Line]{Column: render.Column{Name: "UPDATED", CSV: "updated", Extra: true},
-			Cell: func(l *Line) string { return l.Updated }},
+		command.Column[*Line]{
+			Column: render.Column{Name: "STATUS SUMMARY", CSV: "statusSummary", Extra: true},
+			Cell:   func(l *Line) string { return l.StatusSummary },
+		},
+		command.Column[*Line]{
+			Column: render.Column{Name: "TRANSIT TIME", CSV: "transitTime", Extra: true},
+			Cell:   func(l *Line) string { return Unquote(l.TransitTime) },
+		},
+		command.Column[*Line]{
+			Column: render.Column{Name: "CREATED", CSV: "created", Extra: true},
+			Cell:   func(l *Line) string { return l.Created },
+		},
+		command.Column[*Line]{
+			Column: render.Column{Name: "UPDATED", CSV: "updated", Extra: true},
+			Cell:   func(l *Line) string { return l.Updated },
+		},
 	)
 }
 
@@ -242,17 +284,25 @@ func RowColumns() []command.Column[ledger.Row] {
 		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true}, Cell: func(row ledger.Row) string { return row.Item.ReferID }},
 		{Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true}, Cell: func(row ledger.Row) string { return row.Item.Number }},
 		{Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 3}, Cell: func(row ledger.Row) string { return row.Item.CarrierCode }},
-		{Column: render.Column{Name: "STATE"}, Cell: RowState,
+		{
+			Column: render.Column{Name: "STATE"}, Cell: RowState,
 			CSVCell: func(row ledger.Row) string { return string(row.State) },
-			Style:   func(row ledger.Row) term.Style { return StateStyle(RowState(row)) }},
-		{Column: render.Column{Name: "REASON", Flex: true, Rank: 1},
-			Cell: func(row ledger.Row) string { return row.Reason }},
+			Style:   func(row ledger.Row) term.Style { return StateStyle(RowState(row)) },
+		},
+		{
+			Column: render.Column{Name: "REASON", Flex: true, Rank: 1},
+			Cell:   func(row ledger.Row) string { return row.Reason },
+		},
 		{Column: render.Column{Name: "FILE", CSV: "file", Extra: true}, Cell: func(row ledger.Row) string { return row.File }},
 		{Column: render.Column{Name: "LINE", CSV: "line", Extra: true, Right: true}, Cell: func(row ledger.Row) string { return strconv.Itoa(row.Line) }},
-		{Column: render.Column{Name: "SUPERSEDED", CSV: "superseded", Extra: true},
-			Cell: func(row ledger.Row) string { return strconv.FormatBool(row.Superseded) }},
-		{Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
-			Time: func(row ledger.Row) time.Time { return row.Dismissed }},
+		{
+			Column: render.Column{Name: "SUPERSEDED", CSV: "superseded", Extra: true},
+			Cell:   func(row ledger.Row) string { return strconv.FormatBool(row.Superseded) },
+		},
+		{
+			Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
+			Time:   func(row ledger.Row) time.Time { return row.Dismissed },
+		},
 	}
 }
 
