@@ -422,10 +422,10 @@ func (a *slowAsker) Settle(ctx context.Context, answers []poll.Answer[int, poll.
 // No more keys are read while many wait to be asked again.
 func TestRunReadsNoMoreThanItHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		read := 0
+		var read, held atomic.Int32
 		keys := func(yield func(int) bool) {
 			for k := range 5000 {
-				if read++; !yield(k) {
+				if read.Add(1); !yield(k) {
 					return
 				}
 			}
@@ -435,15 +435,11 @@ func TestRunReadsNoMoreThanItHolds(t *testing.T) {
 		a := &asker[int]{ask: func(context.Context, int) (poll.Verdict, error) {
 			return poll.Verdict{Retry: true, NotBefore: time.Hour}, nil
 		}}
-		held := 0
-		go func() {
-			<-time.After(50 * time.Second)
-			held = read
-		}()
+		time.AfterFunc(50*time.Second, func() { held.Store(read.Load()) })
 		err := poll.Run(ctx, without(keys), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 1})
 		const most = 1024 + 256 + 256 + 512 // what waits, is fresh, is loaded, and is to be settled
-		if !errors.Is(err, context.DeadlineExceeded) || held < 1024 || held > most || len(a.left) != 5000 {
-			t.Errorf("%v: %d keys read, %d left; want 1024 to %d, and all", err, held, len(a.left), most)
+		if !errors.Is(err, context.DeadlineExceeded) || held.Load() < 1024 || held.Load() > most || len(a.left) != 5000 {
+			t.Errorf("%v: %d keys read, %d left; want 1024 to %d, and all", err, held.Load(), len(a.left), most)
 		}
 	})
 }
