@@ -71,9 +71,10 @@ test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL
 # process the detector waits, by default for a second, for more races; transcripts
 # run thousands of processes.
 # TestTorture...: they run processes of a program that is built without the detector,
-# so it would see only the tests themselves.
+# so it would see only the tests themselves. TestPostgres...: the suites of a store,
+# whose code is the same on a file.
 race: ## run the tests with the race detector (needs a C compiler)
-	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 go test -race -parallel 8 -skip '^TestTorture' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) ./...
+	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 go test -race -parallel 8 -skip '^Test(Torture|Postgres)' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) ./...
 
 lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
 	$(BIN)/golangci-lint run

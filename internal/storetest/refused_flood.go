@@ -14,7 +14,10 @@ import (
 const sender = "192.0.2.1"
 
 // lateSecrets is how many deliveries were refused after a secret changed.
-const lateSecrets = 500
+const (
+	lateSecrets  = 500
+	junkRequests = 20_000
+)
 
 // lateSecret is a delivery that was refused after the sender changed its secret.
 func lateSecret(n int) inbox.Delivery {
@@ -82,10 +85,9 @@ func (w *world) genuineLeft() []int64 {
 	return left
 }
 
-// refusedSurviveJunk refuses 500 genuine deliveries among 100,000 requests, of which
-// the race detector sees 10,000, more than twice what is kept: half of them without a
-// signature, half with a wrong one; most of these from one address, a fifth from an
-// address each. Deliveries from the sender verified once.
+// refusedSurviveJunk refuses 500 genuine deliveries among 20,000 requests, five times
+// what is kept: half of them without a signature, half with a wrong one; most of these
+// from one address, a fifth from an address each. Deliveries from the sender verified once.
 func refusedSurviveJunk(w *world) {
 	known := delivery("["+event(uuid(1), "")+"]", inbox.Yes)
 	known.RemoteAddr = sender + ":443"

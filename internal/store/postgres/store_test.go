@@ -29,11 +29,16 @@ type killable struct {
 // open opens the store at url as a process of its own.
 func open(t testing.TB, url string) *killable {
 	t.Helper()
+	return openWith(t, url, store.Options{})
+}
+
+func openWith(t testing.TB, url string, o store.Options) *killable {
+	t.Helper()
 	target := parsed(t, url)
-	a := &access{target: target}
+	a := &access{target: target, reads: o.ReadOnly}
 	e := newEngine(target.Place(), target.schema, a.config(), process{Host: "here", PID: 1, Version: "1", Command: "test"})
 	e.spans = suiteSpans
-	d, err := e.store(context.WithoutCancel(t.Context()), a, store.Options{}) // also once the test ended
+	d, err := e.store(context.WithoutCancel(t.Context()), a, o) // also once the test ended
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,10 +68,13 @@ func (k *killable) kill(t testing.TB) {
 }
 
 // emptied is a schema that every test of a suite finds as new: to make one takes longer
-// than most of them.
+// than most of them. What resets and checks it stays open, since connections take as long
+// as tests.
 type emptied struct {
-	url   string
-	seeds map[string]string // the rows of a new one as JSON, by table
+	url    string
+	conn   *pgx.Conn
+	reader *killable
+	seeds  map[string]string // the rows of a new one as JSON, by table
 }
 
 const tables = "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'"
@@ -77,7 +85,16 @@ func newEmptied(t testing.TB, url string) emptied {
 	if err := open(t, url).Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, conn := emptied{url, map[string]string{}}, pgtest.Connect(t, url)
+	conn, err := pgx.ConnectConfig(t.Context(), (&access{target: parsed(t, url)}).config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := emptied{url, conn, openWith(t, url, store.Options{ReadOnly: true}), map[string]string{}}
+	t.Cleanup(func() {
+		if err := errors.Join(s.reader.Close(), conn.Close(context.WithoutCancel(t.Context()))); err != nil {
+			t.Error(err)
+		}
+	})
 	rows, _ := conn.Query(t.Context(), tables)
 	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for _, name := range names {
@@ -99,12 +116,7 @@ func newEmptied(t testing.TB, url string) emptied {
 func (s emptied) reset(t testing.TB) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	conn, err := pgx.ConnectConfig(ctx, (&access{target: parsed(t, s.url)}).config())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+	err := pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `DO $$ DECLARE name text; BEGIN
 			FOR name IN `+tables+` LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
 			PERFORM setval(c.oid, 1, false) FROM pg_class c WHERE relnamespace = current_schema()::regnamespace AND relkind = 'S';
@@ -147,24 +159,22 @@ func harness(schema emptied) storetest.Harness {
 			}
 			d.kill(t)
 		},
-		Check: func(t testing.TB, url string) {
+		Check: func(t testing.TB, _ string) {
 			t.Helper()
-			ctx := context.WithoutCancel(t.Context())
-			d := open(t, url)
-			if err := errors.Join(d.Check(ctx), d.Close()); err != nil {
+			if err := schema.reader.Check(context.WithoutCancel(t.Context())); err != nil {
 				t.Error(err)
 			}
 		},
 	}
 }
 
-func TestLedger(t *testing.T) { onServer(t, storetest.Ledger) }
+func TestPostgresLedger(t *testing.T) { onServer(t, storetest.Ledger) }
 
-func TestInbox(t *testing.T) { onServer(t, storetest.Inbox) }
+func TestPostgresInbox(t *testing.T) { onServer(t, storetest.Inbox) }
 
-func TestObserved(t *testing.T) { onServer(t, storetest.Observed) }
+func TestPostgresObserved(t *testing.T) { onServer(t, storetest.Observed) }
 
-func TestOutbox(t *testing.T) { onServer(t, storetest.Outbox) }
+func TestPostgresOutbox(t *testing.T) { onServer(t, storetest.Outbox) }
 
 // onServer runs a suite if there is a server.
 func onServer(t *testing.T, suite func(*testing.T, storetest.Harness)) {
