@@ -77,9 +77,9 @@ INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_day
 INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings)
 	SELECT account_id, 0, status_id, carrier, -1, COUNT(*) FROM sightings WHERE id < 0 GROUP BY 1, 2, 3, 4;
 
-INSERT INTO delivery_records (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, bytes)
+INSERT INTO deliveries (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header)
 	SELECT i, :now - 2592000000 + i * 25920000000 / :rows, 'POST', '/', '', '203.0.113.7:443', CASE i % 200 WHEN 13 THEN 'unknown' ELSE 'yes' END, '',
-		CASE i % 200 WHEN 13 THEN '' ELSE 'hmac-body-hex' END, '', (i % 200 <> 13)::int, 0, '', NULL FROM generate_series(1::bigint, :rows / 10) i;
+		CASE i % 200 WHEN 13 THEN '' ELSE 'hmac-body-hex' END, '', (i % 200 <> 13)::int, 0, '', '' FROM generate_series(1::bigint, :rows / 10) i;
 INSERT INTO events (seq, delivery, received, place, start, length, event_key, sum, event_id, kind, event_time, tracking_number, status, status_track,
 		status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly, folded)
 	SELECT i, (i - 1) / 50 + 1, :now - 2592000000 + i * 518400000 / :rows, (i - 1) % 50, (i - 1) % 50 * 900 + 1, 899, uuid_send(gen_random_uuid()), sha256(int8send(i)),

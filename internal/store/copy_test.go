@@ -99,8 +99,7 @@ func columnsOf(t *testing.T, on *sql.DB, table string) (names, types []string) {
 	return names, types
 }
 
-// valueFor returns a value for the n-th row of a table. Numbers have gaps, so that
-// partitions are missing.
+// valueFor returns a value for the n-th row of a table. Numbers have gaps.
 func valueFor(table, column, kind string, n int) any {
 	text := fmt.Sprintf("%s %d é\u202e🚚", column, n)
 	long := strings.Repeat(text, 1+n%7*100)

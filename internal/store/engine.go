@@ -42,8 +42,6 @@ type Engine struct {
 	// called again.
 	Read func(ctx context.Context, ask func() (again bool, err error)) error
 
-	Parts Parts
-
 	// LockStaging waits until nobody else stages. It returns the name of this store's owner,
 	// as long as which nobody else may stage, and what lets others. Past
 	// ctx's deadline the error matches [context.DeadlineExceeded].
@@ -103,18 +101,6 @@ type Connector interface {
 type Statement struct {
 	Text string
 	Args []any
-}
-
-// Parts are statements of a database that keeps tables in parts by ranges of numbers, so
-// that old parts are dropped whole. They are empty for others.
-//
-// A statement that drops is about the first part that begins after $1. It returns its
-// first and last number, whether it was dropped, and how many rows were in it, of how
-// many bytes; no row if there is no such part.
-type Parts struct {
-	UnverifiedBytes string // query for what [DB.UnverifiedBytes] returns
-	DropBodies      string // of deliveries before $2 and $3 that no sink waits for
-	DropAnswers     string // of batches of pruned runs, from parts with others too
 }
 
 // Queryer is a connection, or a pool of them.

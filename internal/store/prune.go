@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"time"
@@ -21,59 +20,18 @@ const pruneAfter = 24 * time.Hour
 // [inbox.Retention].
 func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 	var n, rows int64
-	_, err := d.row(ctx, []any{&n}, cmp.Or(d.engine.Parts.UnverifiedBytes,
-		"SELECT COALESCE(SUM(length(body) + length(header) + length(path) + length(raw_query)), 0) FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL"))
+	_, err := d.row(ctx, []any{&n},
+		"SELECT COALESCE(SUM(length(body) + length(header) + length(path) + length(raw_query)), 0) FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL")
 	if err == nil {
 		_, err = d.row(ctx, []any{&rows}, "SELECT COUNT(*) FROM events WHERE verified <> 'yes'")
 	}
 	return n + rows*inbox.RowBytes, err
 }
 
-// part is one that a statement of [Parts] was about.
-type part struct {
-	first, last int64
-	dropped     bool
-	rows, bytes int64
-}
-
-// dropParts calls do for each part that a statement of [Parts] is about, in the order of
-// their numbers. Each takes a transaction of its own.
-func (d *DB) dropParts(ctx context.Context, do func(part), query string, args ...any) error {
-	if query == "" {
-		return nil
-	}
-	for after := int64(-1); ; {
-		p, err := runFor(ctx, d, func(ctx context.Context, t *tx) (*part, error) {
-			var p part
-			found, err := t.row(ctx, []any{&p.first, &p.last, &p.dropped, &p.rows, &p.bytes}, query, append([]any{after}, args...)...)
-			if !found {
-				return nil, err
-			}
-			return &p, err
-		})
-		if p == nil || err != nil {
-			return err
-		}
-		do(*p)
-		after = p.last
-	}
-}
-
 // Prune drops the bytes of old deliveries, see [inbox.Retention].
 func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, error) {
 	var p inbox.PruneResult
-	kept := int64(-1) // where what is not dropped whole begins
-	if err := d.dropParts(ctx, func(one part) {
-		switch {
-		case one.dropped:
-			p.Deliveries, p.Bytes = p.Deliveries+one.rows, p.Bytes+one.bytes
-		case kept < 0:
-			kept = one.first
-		}
-	}, d.engine.Parts.DropBodies, millis(before), millis(time.Now().Add(-pruneAfter))); err != nil {
-		return p, err
-	}
-	for after := kept - 1; ; {
+	for after := int64(-1); ; {
 		var last int64 // of the next portion
 		if _, err := d.row(ctx, []any{&last}, `SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM deliveries
 			WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3) AS old`, after, millis(before), pruneAtOnce); err != nil {
@@ -183,9 +141,6 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 	p, err := d.eachOldRun(ctx, before, func(run int64) (bool, error) {
 		return runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.pruneRun(ctx, run) })
 	})
-	if err == nil {
-		err = d.dropParts(ctx, func(part) {}, d.engine.Parts.DropAnswers)
-	}
 	if err == nil && p.Runs > 0 {
 		err = d.run(ctx, func(ctx context.Context, t *tx) error {
 			_, err := t.exec(ctx, "DELETE FROM tracking_counts WHERE trackings = 0")
@@ -232,12 +187,8 @@ func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
 	if ended, err := hasEnded(ctx, t.each, run); !ended || err != nil {
 		return false, err
 	}
-	if t.w.engine.Parts.DropAnswers == "" { // else they go at the end
-		if _, err := t.exec(ctx, "DELETE FROM batch_answers WHERE batch_id IN (SELECT id FROM batches WHERE run_id = $1)", run); err != nil {
-			return false, err
-		}
-	}
 	err := t.execAll(ctx, []string{
+		"DELETE FROM batch_answers WHERE batch_id IN (SELECT id FROM batches WHERE run_id = $1)",
 		"DELETE FROM run_known_rows WHERE run_id = $1",
 		"DELETE FROM repeats WHERE run_id = $1",
 		"DELETE FROM run_batches WHERE run_id = $1",

@@ -22,7 +22,7 @@ var indexUses = map[string]string{
 	"sightings_by_router":   "sightings WHERE router_id = 'x' AND router_id <> ''",
 	"sightings_by_event":    "sightings WHERE event > 7 AND event > 0",
 	"sightings_by_status":   "sightings WHERE status_id IN (0, 7)",
-	"deliveries_unverified": "delivery_records WHERE verified <> 'yes' AND bytes IS NOT NULL",
+	"deliveries_unverified": "deliveries WHERE verified <> 'yes' AND body IS NOT NULL",
 	"deliveries_sources":    "deliveries WHERE verified = 'yes' AND rtrim(remote, '0123456789') = 'x' LIMIT 1",
 	"events_by_key":         "events WHERE event_key = 'x' AND mark = '' AND synthetic = 0",
 	"events_by_delivery":    "events WHERE delivery = 7",
@@ -53,7 +53,7 @@ func TestEachIndexIsUsed(t *testing.T) {
 		return all
 	}
 	for _, name := range lines(`SELECT i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid
-		WHERE i.relnamespace = to_regnamespace(current_schema()) AND NOT i.relispartition AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.oid)`) {
+		WHERE i.relnamespace = to_regnamespace(current_schema()) AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.oid)`) {
 		if indexUses[name] == "" {
 			t.Errorf("no query uses index %s", name)
 		}
@@ -61,8 +61,7 @@ func TestEachIndexIsUsed(t *testing.T) {
 	exec(t, conn, "SET enable_seqscan = off") // the tables are empty
 	for index, query := range indexUses {
 		plan := strings.Join(lines("EXPLAIN SELECT 1 FROM "+query), "\n")
-		partition := strings.NewReplacer("_by_refer", "_0_account_id_refer_id_id_idx", "_seen", "_0_seen_idx").Replace(index)
-		if !strings.Contains(plan, " "+index+" ") && !strings.Contains(plan, " "+partition+" ") {
+		if !strings.Contains(plan, " "+index+" ") {
 			t.Errorf("%s is not used:\n%s", index, plan)
 		}
 	}

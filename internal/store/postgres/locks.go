@@ -95,7 +95,7 @@ func (e *engine) holders(ctx context.Context) ([]holder, error) {
 	}, `SELECT a.pid, a.application_name, a.usename, COALESCE(a.state, ''), a.state_change, k.mode, k.first, k.n - 1
 		FROM pg_stat_activity a JOIN (
 			SELECT l.pid, l.mode, MIN(CAST(c.relname AS TEXT)) AS first, COUNT(*) AS n
-			FROM pg_locks l JOIN pg_class c ON c.oid = l.relation AND c.relkind IN ('r', 'p') JOIN pg_namespace s ON s.oid = c.relnamespace
+			FROM pg_locks l JOIN pg_class c ON c.oid = l.relation AND c.relkind = 'r' JOIN pg_namespace s ON s.oid = c.relnamespace
 			WHERE l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND s.nspname = $1
 			GROUP BY l.pid, l.mode) k ON k.pid = a.pid
 		WHERE a.application_name <> 'waybill' AND a.usename IS NOT NULL -- that of a worker of the server is NULL

@@ -66,7 +66,6 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Connector: e.writer, Readers: e.readers, Owners: e.owners,
 		Clock:       store.Clock{ID: e.clock.ID, Now: e.clock.Now},
 		Rewrite:     rewrite,
-		Parts:       parts,
 		Read:        e.read,
 		LockStaging: e.lockStaging,
 		Watch:       e.session.Watch,

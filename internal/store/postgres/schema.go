@@ -17,13 +17,6 @@ import (
 //go:embed schema.sql
 var schemaText string
 
-// parts are the statements for the tables in partitions.
-var parts = store.Parts{
-	UnverifiedBytes: "SELECT COALESCE(SUM(bytes), 0) FROM delivery_records WHERE verified <> 'yes' AND bytes IS NOT NULL",
-	DropBodies:      "SELECT first, last, dropped, items, bytes FROM drop_delivery_bytes($1, $2, $3)",
-	DropAnswers:     "SELECT first, last, dropped, items, bytes FROM drop_batch_answers($1)",
-}
-
 // lockKey is the advisory lock that everybody who writes to the schema holds for
 // the transaction, and whoever makes it.
 func lockKey(schema string) int64 {

@@ -4,10 +4,6 @@
 -- Texts compare by their bytes, as in SQLite. Times are milliseconds since 1970, 0
 -- for never, unless they are the server's own. Numbers that the program does not
 -- give itself are identities: they grow and are not used again.
---
--- What can be dropped when it is old, and is most of the store, stands in partitions by
--- numbers that grow with time: TABLE_N holds the numbers from N on. Whoever adds rows
--- need not own the tables: functions of the owner make partitions and drop them.
 
 CREATE TABLE meta (
 	program  TEXT COLLATE "C" NOT NULL, -- waybill: it tells the schema from others
@@ -94,52 +90,6 @@ CREATE TABLE counters (
 INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('observed', 0), ('refused_dropped', 0), ('commits', 0),
 	('identity', CAST(CAST('x' || right(CAST(gen_random_uuid() AS TEXT), 12) AS BIT(48)) AS BIGINT));
 
-CREATE FUNCTION partitions(parent TEXT) RETURNS TABLE (name TEXT, first BIGINT, last BIGINT) LANGUAGE sql STABLE AS $$
-	SELECT c.relname, CAST(bound[1] AS BIGINT), CAST(bound[2] AS BIGINT) - 1
-	FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid CROSS JOIN regexp_match(pg_get_expr(c.relpartbound, c.oid), '([0-9]+)[^0-9]+([0-9]+)') AS bound
-	WHERE i.inhparent = to_regclass(parent)
-$$;
-
--- Makes partitions up to a number and one more. Triggers ask for it long before they are
--- needed; whoever copies rows asks for those of their numbers. It blocks nobody: where
--- somebody else is changing the table, it leaves what can wait for later. A query looks
--- at each partition, so where there are many, new ones are larger.
-CREATE FUNCTION add_partitions(parent TEXT, number BIGINT) RETURNS VOID LANGUAGE plpgsql SECURITY DEFINER
-	SET search_path FROM CURRENT SET lock_timeout = '1s' AS $$
-DECLARE
-	base BIGINT := CASE parent WHEN 'batch_answers' THEN 4096 WHEN 'delivery_bytes' THEN 65536 END;
-	latest RECORD;
-	size BIGINT;
-BEGIN
-	LOOP
-		SELECT p.last + 1 AS ends, p.last + 1 - p.first AS size, p.first > number AS spare, (SELECT COUNT(*) FROM partitions(parent)) AS n
-			INTO latest FROM partitions(parent) p ORDER BY p.first DESC LIMIT 1;
-		EXIT WHEN latest.spare;
-		size := GREATEST(base, CASE WHEN latest.n > 48 THEN latest.size * 2 WHEN latest.n < 16 THEN latest.size / 2 ELSE latest.size END);
-		latest.ends := COALESCE(latest.ends, 0);
-		BEGIN
-			EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING STORAGE)', parent || '_' || latest.ends, parent);
-			EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', parent, parent || '_' || latest.ends,
-				latest.ends, GREATEST(latest.ends + size, CASE WHEN latest.ends <= number THEN number + 1 END));
-		EXCEPTION WHEN lock_not_available THEN
-			IF latest.ends <= number THEN
-				RAISE;
-			END IF;
-			EXIT;
-		END;
-	END LOOP;
-END $$;
-
--- Drops a partition; or its rows, while others use the table, such as pg_dump.
-CREATE FUNCTION drop_partition(name TEXT) RETURNS VOID LANGUAGE plpgsql
-	SET search_path FROM CURRENT SET lock_timeout = '200ms' AS $$
-BEGIN
-	EXECUTE format('DROP TABLE %I', name);
-EXCEPTION WHEN lock_not_available THEN
-	EXECUTE format('DELETE FROM %I', name);
-END $$;
-REVOKE ALL ON FUNCTION drop_partition FROM PUBLIC;
-
 CREATE TABLE runs (
 	id            BIGINT NOT NULL PRIMARY KEY,
 	account_id    BIGINT NOT NULL,
@@ -188,42 +138,8 @@ CREATE TABLE batch_answers (
 	batch_id BIGINT NOT NULL PRIMARY KEY,
 	cut      BIGINT NOT NULL,
 	raw      BYTEA NOT NULL
-) PARTITION BY RANGE (batch_id);
+);
 ALTER TABLE batch_answers ALTER COLUMN raw SET STORAGE EXTERNAL; -- it is compressed
-SELECT add_partitions('batch_answers', 0);
-
-CREATE FUNCTION add_batch_partitions() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-	PERFORM add_partitions('batch_answers', new.id);
-	RETURN NULL;
-END $$;
-CREATE TRIGGER batches_added AFTER INSERT ON batches FOR EACH ROW WHEN (new.id % 256 = 0) EXECUTE FUNCTION add_batch_partitions();
-
--- Each of the functions drop_ is about the first partition that begins after a number:
--- it drops it if it may. It returns the numbers of the partition, whether it dropped it,
--- how many rows that was and their bytes; no row if there is no such partition.
-
--- Answers of batches that no run needs. Where others are among them, it deletes them.
-CREATE FUNCTION drop_batch_answers(after BIGINT)
-	RETURNS TABLE (first BIGINT, last BIGINT, dropped BOOLEAN, items BIGINT, bytes BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
-DECLARE
-	part RECORD;
-BEGIN
-	SELECT * INTO part FROM partitions('batch_answers') p WHERE p.first > after ORDER BY p.first LIMIT 1;
-	IF NOT FOUND THEN
-		RETURN;
-	END IF;
-	-- Batches whose staging is given up leave their numbers to others.
-	dropped := EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id > 2 * part.last - part.first AND b.rows > 0 AND r.state <> 'staged') AND
-		NOT EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id BETWEEN part.first AND part.last AND r.state <> 'pruned');
-	IF dropped THEN
-		PERFORM drop_partition(part.name);
-	ELSE
-		DELETE FROM batch_answers a WHERE a.batch_id BETWEEN part.first AND part.last AND
-			NOT EXISTS (SELECT 1 FROM batches b JOIN runs r ON r.id = b.run_id WHERE b.id = a.batch_id AND r.state <> 'pruned');
-	END IF;
-	RETURN QUERY SELECT part.first, part.last, dropped, 0::BIGINT, 0::BIGINT;
-END $$;
 
 CREATE TABLE rows (
 	id         BIGINT NOT NULL PRIMARY KEY,
@@ -353,9 +269,7 @@ CREATE TABLE answers (
 	PRIMARY KEY (account_id, refer_id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
 
--- Deliveries stand in two tables: what stays of them, and what is dropped when it is
--- old. The view deliveries shows them as one.
-CREATE TABLE delivery_records (
+CREATE TABLE deliveries (
 	seq                BIGINT NOT NULL PRIMARY KEY,
 	received           BIGINT NOT NULL,
 	method             TEXT COLLATE "C" NOT NULL,
@@ -369,91 +283,13 @@ CREATE TABLE delivery_records (
 	body_authenticated BIGINT NOT NULL,
 	single             BIGINT NOT NULL,
 	anomaly            TEXT COLLATE "C" NOT NULL,
-	bytes              BIGINT -- of header and body, and unless it verified of path and raw_query; NULL once dropped, but of a verified one dropped with its partition
+	header             BYTEA NOT NULL,
+	body               BYTEA
 );
 -- How much is kept of deliveries that did not verify.
-CREATE INDEX deliveries_unverified ON delivery_records (bytes) WHERE verified <> 'yes' AND bytes IS NOT NULL;
+CREATE INDEX deliveries_unverified ON deliveries (seq) WHERE verified <> 'yes' AND body IS NOT NULL;
 -- Whether a verified delivery came from an address.
-CREATE INDEX deliveries_sources ON delivery_records (rtrim(remote, '0123456789')) WHERE verified = 'yes';
-
-CREATE TABLE delivery_bytes (
-	seq    BIGINT NOT NULL PRIMARY KEY,
-	header BYTEA NOT NULL,
-	body   BYTEA NOT NULL
-) PARTITION BY RANGE (seq);
-SELECT add_partitions('delivery_bytes', 0);
-
-CREATE FUNCTION add_delivery_partitions() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-	PERFORM add_partitions('delivery_bytes', new.seq);
-	RETURN NULL;
-END $$;
-CREATE TRIGGER deliveries_added AFTER INSERT ON delivery_records FOR EACH ROW WHEN (new.seq % 8192 = 0) EXECUTE FUNCTION add_delivery_partitions();
-
-CREATE VIEW deliveries AS
-	SELECT seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly,
-		COALESCE((SELECT b.header FROM delivery_bytes b WHERE b.seq = r.seq), '') AS header,
-		(SELECT b.body FROM delivery_bytes b WHERE b.seq = r.seq) AS body
-	FROM delivery_records r;
-
--- Records come first: with them comes the partition.
-CREATE RULE deliveries_insert AS ON INSERT TO deliveries DO INSTEAD (
-	INSERT INTO delivery_records (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, bytes)
-		VALUES (new.seq, new.received, new.method, new.path, new.raw_query, new.remote, new.verified, new.reason, new.scheme, new.secret_name, new.body_authenticated, new.single, new.anomaly,
-			length(new.header) + length(new.body) + CASE WHEN new.verified = 'yes' THEN 0 ELSE length(new.path) + length(new.raw_query) END);
-	INSERT INTO delivery_bytes (seq, header, body) SELECT new.seq, new.header, new.body WHERE new.body IS NOT NULL
-);
-
--- The rule is faster than a trigger; COPY takes no rules. A body that becomes NULL is
--- dropped with its header; otherwise they change only where something is erased.
-CREATE FUNCTION change_delivery() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-	IF tg_op = 'INSERT' THEN
-		INSERT INTO deliveries SELECT new.*;
-		RETURN new;
-	END IF;
-	IF tg_op = 'DELETE' THEN
-		DELETE FROM delivery_records WHERE seq = old.seq;
-	ELSE
-		UPDATE delivery_records SET path = new.path, raw_query = new.raw_query, anomaly = new.anomaly,
-			verified = new.verified, reason = new.reason, scheme = new.scheme, secret_name = new.secret_name,
-			body_authenticated = new.body_authenticated, bytes = CASE WHEN new.body IS NOT NULL THEN
-				length(new.header) + length(new.body) + CASE WHEN new.verified = 'yes' THEN 0 ELSE length(new.path) + length(new.raw_query) END END WHERE seq = old.seq;
-		IF new.body <> old.body OR new.header <> old.header THEN
-			UPDATE delivery_bytes SET header = new.header, body = new.body WHERE seq = old.seq AND new.body IS NOT NULL;
-		END IF;
-	END IF;
-	IF tg_op = 'DELETE' OR new.body IS NULL THEN
-		DELETE FROM delivery_bytes WHERE seq = old.seq;
-	END IF;
-	RETURN old;
-END $$;
-CREATE TRIGGER deliveries_change INSTEAD OF INSERT OR UPDATE OR DELETE ON deliveries FOR EACH ROW EXECUTE FUNCTION change_delivery();
-
--- Headers and bodies of deliveries that all came before both times, and that no sink
--- waits for; and rows that did not verify.
-CREATE FUNCTION drop_delivery_bytes(after BIGINT, before BIGINT, since BIGINT)
-	RETURNS TABLE (first BIGINT, last BIGINT, dropped BOOLEAN, items BIGINT, bytes BIGINT) LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
-DECLARE
-	part RECORD;
-	latest BIGINT;
-BEGIN
-	SELECT * INTO part FROM partitions('delivery_bytes') p WHERE p.first > after ORDER BY p.first LIMIT 1;
-	IF NOT FOUND THEN
-		RETURN;
-	END IF;
-	SELECT COUNT(*), COALESCE(SUM(r.bytes), 0), COALESCE(MAX(r.received), 0) INTO items, bytes, latest
-		FROM delivery_records r WHERE r.seq BETWEEN part.first AND part.last AND r.bytes IS NOT NULL;
-	dropped := latest < before AND latest < since AND EXISTS (SELECT 1 FROM delivery_records r WHERE r.seq > part.last) AND
-		NOT EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id WHERE o.delivery BETWEEN part.first AND part.last AND o.dead = 0);
-	IF dropped THEN
-		PERFORM drop_partition(part.name);
-		DELETE FROM events e USING delivery_records r WHERE e.verified <> 'yes' AND e.seq < (SELECT MAX(m.seq) FROM events m)
-			AND r.seq = e.delivery AND r.seq BETWEEN part.first AND part.last AND r.bytes IS NOT NULL;
-		UPDATE delivery_records r SET bytes = NULL, path = '', raw_query = '' WHERE r.seq BETWEEN part.first AND part.last AND r.bytes IS NOT NULL AND r.verified <> 'yes';
-	END IF;
-	RETURN QUERY SELECT part.first, part.last, dropped, items, bytes;
-END $$;
+CREATE INDEX deliveries_sources ON deliveries (rtrim(remote, '0123456789')) WHERE verified = 'yes';
 
 CREATE TABLE events (
 	seq                BIGINT NOT NULL PRIMARY KEY,
@@ -536,7 +372,7 @@ BEGIN
 	INSERT INTO released (delivery) VALUES (new.seq);
 	RETURN NULL;
 END $$;
-CREATE TRIGGER deliveries_released AFTER UPDATE OF verified ON delivery_records FOR EACH ROW
+CREATE TRIGGER deliveries_released AFTER UPDATE OF verified ON deliveries FOR EACH ROW
 	WHEN (new.verified = 'yes' AND old.verified <> 'yes') EXECUTE FUNCTION release_delivery();
 
 CREATE TABLE outbox (

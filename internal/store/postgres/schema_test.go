@@ -196,12 +196,15 @@ func TestSchemaSQLForARole(t *testing.T) {
 		t.Fatalf("made %v, writable %v, %v", made, writable, err)
 	}
 	exec(t, conn, "SET search_path TO "+schema)
-	testPartitions(t, conn)
+	exec(t, conn, `INSERT INTO deliveries (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header, body)
+		VALUES (1, 1, 'POST', '', '', '', 'no', '', '', '', 1, 0, '', 'ab', 'body')`)
+	exec(t, conn, "UPDATE deliveries SET verified = 'yes', body = NULL")
+	exec(t, conn, "DELETE FROM deliveries")
+	if n := number(t, conn, "SELECT COUNT(*) FROM released"); n != 1 {
+		t.Errorf("%d deliveries were released", n)
+	}
 	if _, err := conn.Exec(t.Context(), "CREATE TABLE mine ()"); sqlState(err) != "42501" {
 		t.Errorf("the role makes tables: %v", err)
-	}
-	if _, err := conn.Exec(t.Context(), "SELECT drop_partition('delivery_bytes_0')"); sqlState(err) != "42501" {
-		t.Errorf("the role drops any partition: %v", err)
 	}
 	exec(t, admin, "REVOKE UPDATE ON "+schema+".meta FROM app")
 	if _, writable, err = openSchema(t.Context(), conn, "place", schema, false, false); writable || err != nil {
@@ -277,180 +280,6 @@ func TestRowSecurityIsRefused(t *testing.T) {
 	}
 	if _, err := d.Problems(t.Context()); !errors.Is(err, store.ErrNoRight) {
 		t.Errorf("check: %v; want %v", err, store.ErrNoRight)
-	}
-}
-
-// addDeliveries adds deliveries with 6 bytes each; those with an odd number did not verify.
-func addDeliveries(t *testing.T, conn *pgx.Conn, seqs ...int64) {
-	t.Helper()
-	exec(t, conn, `INSERT INTO deliveries (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header, body)
-		SELECT n, n, 'POST', '', '', '', CASE WHEN n % 2 = 0 THEN 'yes' ELSE 'no' END, '', '', '', 1, 0, '', 'ab', 'body' FROM unnest($1::BIGINT[]) AS n`, seqs)
-}
-
-// dropped is what drop_delivery_bytes returns.
-type dropped struct {
-	First, Last  int64
-	Dropped      bool
-	Items, Bytes int64
-}
-
-// dropBytes drops what it may, and returns what it said of each partition.
-func dropBytes(t *testing.T, conn *pgx.Conn, before, since int64) []dropped {
-	t.Helper()
-	var all []dropped
-	for after := int64(-1); ; after = all[len(all)-1].Last {
-		rows, err := conn.Query(t.Context(), "SELECT * FROM drop_delivery_bytes($1, $2, $3)", after, before, since)
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := pgx.CollectRows(rows, pgx.RowToStructByPos[dropped])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(found) == 0 {
-			return all
-		}
-		all = append(all, found...)
-	}
-}
-
-func TestPartitions(t *testing.T) {
-	if conn := newSchema(t); conn != nil {
-		testPartitions(t, conn)
-	}
-}
-
-// testPartitions adds deliveries and answers, so that partitions follow, and drops them.
-func testPartitions(t *testing.T, conn *pgx.Conn) {
-	t.Helper()
-	const size = 65536
-	addDeliveries(t, conn, 1, 2, 3, size-1)
-	addDeliveries(t, conn, size, size+1, 2*size, 2*size+8192) // one statement, three partitions
-	exec(t, conn, "INSERT INTO sinks (name, url, filter, passed, released) VALUES ('s', 'u', '', 0, 0)")
-	exec(t, conn, `INSERT INTO outbox (sink, delivery, added, blocked, owner, due, attempts, failures, first_fail, dead, status, problem, reply)
-		VALUES (1, $1, 0, 0, '', 0, 0, 0, 0, 0, 0, '', '')`, size+1)
-	all := dropBytes(t, conn, 2*size, 3*size)
-	if len(all) != 4 || all[0] != (dropped{0, size - 1, true, 4, 24}) || all[1] != (dropped{size, 2*size - 1, false, 2, 12}) || all[2].Dropped || all[3].Dropped {
-		t.Errorf("dropped %+v", all)
-	}
-	if n := number(t, conn, "SELECT COUNT(*) FROM deliveries WHERE seq < $1 AND body IS NULL AND length(header) = 0", size); n != 4 {
-		t.Errorf("%d deliveries have no body", n)
-	}
-	if n := number(t, conn, parts.UnverifiedBytes); n != 6 {
-		t.Errorf("%d bytes are unverified", n)
-	}
-	exec(t, conn, "UPDATE deliveries SET body = NULL, header = '' WHERE seq = $1", size+1)
-	exec(t, conn, "UPDATE deliveries SET verified = 'yes' WHERE seq = 3")
-	if n := number(t, conn, parts.UnverifiedBytes) + 10*number(t, conn, "SELECT COUNT(*) FROM released"); n != 10 {
-		t.Errorf("%d", n)
-	}
-	exec(t, conn, "DELETE FROM outbox")
-	if all := dropBytes(t, conn, 2*size, size); all[0].Dropped {
-		t.Errorf("what a sink may have to read was dropped: %+v", all)
-	}
-	if all := dropBytes(t, conn, 3*size, 3*size); len(all) != 3 || all[0] != (dropped{size, 2*size - 1, true, 1, 6}) || all[1].Dropped {
-		t.Errorf("dropped %+v", all)
-	}
-
-	exec(t, conn, `INSERT INTO batches (id, run_id, state, rows, first_row, last_row, claimed, began, took, http_status, reason)
-		SELECT n, 1 + n / 8192, 'accepted', 1, n, n, 0, 0, 0, 200, '' FROM unnest(ARRAY[1, 4095, 4096, 8192, 12288]) AS n`)
-	exec(t, conn, `INSERT INTO runs (id, account_id, state, owner, created, files, mode, batch_size, first_row, last_row, new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent)
-		SELECT n, 1, 'open', '', 0, '[]', 'v2', 1, n, n, 1, 0, 0, 0, 0, 0, 0, 0 FROM generate_series(1, 2) AS n`)
-	exec(t, conn, "INSERT INTO batch_answers (batch_id, cut, raw) SELECT id, 0, 'raw' FROM batches")
-	dropAnswers := func() (parts int64) {
-		for after := int64(-1); ; parts++ {
-			if conn.QueryRow(t.Context(), "SELECT last FROM drop_batch_answers($1)", after).Scan(&after) != nil {
-				return parts
-			}
-		}
-	}
-	const answers = "SELECT COUNT(*) FROM batch_answers"
-	if parts, n := dropAnswers(), number(t, conn, answers); parts != 5 || n != 5 {
-		t.Errorf("%d partitions, %d answers", parts, n)
-	}
-	exec(t, conn, "UPDATE runs SET state = 'pruned' WHERE id = 1")
-	if parts, n := dropAnswers(), number(t, conn, answers); parts != 5 || n != 2 {
-		t.Errorf("%d partitions, %d answers", parts, n)
-	}
-	if n := number(t, conn, "SELECT COUNT(*) FROM pg_inherits WHERE inhparent = 'batch_answers'::regclass"); n != 3 {
-		t.Errorf("%d partitions are left", n)
-	}
-}
-
-// A query looks at each partition: there must not be too many.
-func TestPartitionsGrow(t *testing.T) {
-	conn := newSchema(t)
-	if conn == nil {
-		return
-	}
-	parts := func() (n, largest int64) {
-		scan(t, conn, []any{&n, &largest}, "SELECT COUNT(*), MAX(last + 1 - first) FROM partitions('batch_answers')")
-		return n, largest
-	}
-	for last := int64(0); last < 10_000_000; {
-		scan(t, conn, []any{&last}, "SELECT MAX(last) FROM partitions('batch_answers')")
-		exec(t, conn, "SELECT add_partitions('batch_answers', $1)", last)
-	}
-	if n, largest := parts(); n < 48 || n > 64 || largest < 2_000_000 {
-		t.Errorf("%d partitions, the largest with %d numbers", n, largest)
-	}
-	if gaps := number(t, conn, "SELECT COUNT(*) FROM (SELECT first - lag(last) OVER (ORDER BY first) AS step FROM partitions('batch_answers')) AS p WHERE step <> 1"); gaps != 0 {
-		t.Errorf("%d gaps", gaps)
-	}
-}
-
-// What is copied has its numbers already.
-func TestCopiedRows(t *testing.T) {
-	conn := newSchema(t)
-	if conn == nil {
-		return
-	}
-	exec(t, conn, "SELECT add_partitions('batch_answers', 10000)")
-	exec(t, conn, "INSERT INTO batch_answers (batch_id, cut, raw) VALUES (10000, 0, '')")
-	columns := []string{"seq", "received", "method", "path", "raw_query", "remote", "verified", "reason", "scheme", "secret_name", "body_authenticated", "single", "anomaly", "header", "body"}
-	delivery := func(seq int64, body any) []any {
-		return []any{seq, int64(1), "POST", []byte("/"), []byte{}, "", "no", "", "", "", int64(1), int64(0), "", []byte("ab"), body}
-	}
-	if _, err := conn.CopyFrom(t.Context(), pgx.Identifier{"deliveries"}, columns, pgx.CopyFromRows([][]any{delivery(1, []byte("body")), delivery(2, []byte{}), delivery(3, nil)})); err != nil {
-		t.Fatal(err)
-	}
-	exec(t, conn, "DELETE FROM deliveries WHERE seq = 1")
-	if n, bytes, records := number(t, conn, "SELECT COUNT(*) FROM deliveries WHERE body IS NOT NULL"), number(t, conn, parts.UnverifiedBytes), number(t, conn, "SELECT COUNT(*) FROM delivery_bytes"); n != 1 || bytes != 3 || records != 1 { // header and path
-		t.Errorf("%d bodies of %d bytes, %d records of them", n, bytes, records)
-	}
-}
-
-// pg_dump and others that read the tables for long do not keep partitions from being
-// added, nor rows from being dropped.
-func TestPartitionsWhileTablesAreRead(t *testing.T) {
-	of, ok := pgtest.URL(t)
-	if !ok {
-		return
-	}
-	conn, schema := connectSchema(t, of)
-	if _, _, err := openSchema(t.Context(), conn, "place", schema, false, false); err != nil {
-		t.Fatal(err)
-	}
-	reader, _ := connectSchema(t, of)
-	exec(t, reader, "BEGIN")
-	exec(t, reader, "LOCK TABLE delivery_bytes IN ACCESS SHARE MODE")
-	addDeliveries(t, conn, 1, 65536, 131072, 131073)
-	const parts = "SELECT COUNT(*) FROM pg_inherits WHERE inhparent = 'delivery_bytes'::regclass"
-	if n := number(t, conn, parts); n != 4 {
-		t.Errorf("%d partitions", n)
-	}
-	if all := dropBytes(t, conn, 100000, 100000); !all[0].Dropped || !all[1].Dropped || all[2].Dropped {
-		t.Errorf("dropped %+v", all)
-	}
-	if n, left := number(t, conn, parts), number(t, conn, "SELECT COUNT(*) FROM delivery_bytes"); n != 4 || left != 2 {
-		t.Errorf("%d partitions, %d deliveries with bodies", n, left)
-	}
-	exec(t, reader, "ROLLBACK")
-	if all := dropBytes(t, conn, 100000, 100000); !all[0].Dropped || all[0].Items != 0 {
-		t.Errorf("dropped %+v", all)
-	}
-	if n := number(t, conn, parts); n != 2 {
-		t.Errorf("%d partitions", n)
 	}
 }
 

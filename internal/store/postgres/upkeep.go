@@ -5,13 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -57,8 +55,8 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 		err := rows.Scan(&t.name, &t.own)
 		tables = append(tables, t)
 		return err
-	}, `SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
-		AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relname <> ALL ($2) ORDER BY 1`, e.schema, []string{"meta", "owners", "owner_commits", "staging", "counters"}); err != nil {
+	}, `SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
+		AND c.relname <> ALL ($2) ORDER BY 1`, e.schema, []string{"meta", "owners", "owner_commits", "staging", "counters"}); err != nil {
 		return nil, err
 	}
 	holders, err := e.awaitSnapshots(ctx)
@@ -85,20 +83,17 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	return left, nil
 }
 
-// tableBytes is for [store.Upkeep]. A partition counts as its table; deliveries are two.
+// tableBytes is for [store.Upkeep].
 func (e *engine) tableBytes(ctx context.Context) (map[string]int64, error) {
 	bytes := map[string]int64{}
 	err := e.each(ctx, func(rows *sql.Rows) error {
 		var name string
 		var n int64
 		err := rows.Scan(&name, &n)
-		if name == "delivery_records" || name == "delivery_bytes" {
-			name = "deliveries"
-		}
-		bytes[name] += n
+		bytes[name] = n
 		return err
-	}, `SELECT COALESCE((SELECT p.relname FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent WHERE i.inhrelid = c.oid), c.relname), pg_total_relation_size(c.oid)
-		FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)`, e.schema)
+	}, `SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c
+		WHERE c.relkind = 'r' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)`, e.schema)
 	return bytes, err
 }
 
@@ -166,7 +161,7 @@ func (e *engine) addRights(ctx context.Context, all []store.Setting) ([]store.Se
 	var more int64 // tables beside it
 	err := e.read(ctx, func() (bool, error) {
 		return true, e.readers.QueryRowContext(ctx, `SELECT has_table_privilege('meta', 'UPDATE'), MIN(CAST(c.relname AS TEXT)), COUNT(*) - 1 FROM pg_class c
-			WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind IN ('r', 'p', 'v') AND NOT c.relispartition
+			WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'
 			AND EXISTS (SELECT 1 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p WHERE NOT has_table_privilege(c.oid, p))`, e.schema).Scan(&writable, &table, &more)
 	})
 	rights := store.Setting{Name: "Rights", Value: "incomplete", Warning: "the role needs SELECT, INSERT, UPDATE and DELETE on " + table.String}
@@ -259,63 +254,14 @@ func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) 
 
 // load is for [store.Engine].
 func load(ctx context.Context, conn *sql.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error {
-	return conn.Raw(func(c any) error {
-		pg := c.(*stdlib.Conn).Conn() //nolint:forcetypeassert // of our driver
-		if table != "deliveries" {
-			return loadTable(ctx, pg, table, columns, n, fill)
-		}
-		header, body := slices.Index(columns, "header"), slices.Index(columns, "body")
-		var records, bytes [][]any
-		for i := range n {
-			row := fill(nil, i)
-			record := append(slices.Clone(row), nil)
-			if body, ok := row[body].([]byte); ok {
-				header, _ := row[header].([]byte)
-				bytes = append(bytes, []any{row[slices.Index(columns, "seq")], header, body})
-				record[len(row)] = int64(len(header) + len(body))
-			}
-			records = append(records, without(record, header, body))
-		}
-		names := without(append(slices.Clone(columns), "bytes"), header, body)
-		if err := loadTable(ctx, pg, "delivery_records", names, len(records), of(records)); err != nil {
-			return err
-		}
-		return loadTable(ctx, pg, "delivery_bytes", []string{"seq", "header", "body"}, len(bytes), of(bytes))
-	})
-}
-
-// of returns what appends the values of one of the rows.
-func of(rows [][]any) func([]any, int) []any {
-	return func(args []any, i int) []any { return append(args, rows[i]...) }
-}
-
-// without returns all but the elements at two places.
-func without[T any](all []T, a, b int) []T {
-	var left []T
-	for i, v := range all {
-		if i != a && i != b {
-			left = append(left, v)
-		}
-	}
-	return left
-}
-
-// partitioned are the tables in partitions, with the columns whose numbers are their ranges.
-var partitioned = map[string]string{"batch_answers": "batch_id", "delivery_bytes": "seq"}
-
-// loadTable adds rows, which are in the order of their numbers.
-func loadTable(ctx context.Context, pg *pgx.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error {
-	if number := partitioned[table]; number != "" && n > 0 {
-		last := fill(nil, n-1)[slices.Index(columns, number)]
-		if _, err := pg.Exec(ctx, "SELECT add_partitions($1, $2)", table, last); err != nil {
-			return err
-		}
-	}
 	args := make([]any, 0, len(columns))
-	_, err := pg.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) {
-		args = fill(args[:0], i)
-		return args, nil
-	}))
+	err := native(conn, func(on *pgx.Conn) error {
+		_, err := on.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) {
+			args = fill(args[:0], i)
+			return args, nil
+		}))
+		return err
+	})
 	if sqlState(err) == "23505" { // unique_violation
 		err = store.ErrDuplicate
 	}
