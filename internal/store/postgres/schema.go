@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 //go:embed schema.sql
@@ -116,8 +119,39 @@ func createSchema(schema string) string {
 }
 
 func tablesSQL(schema, tables string) string {
+	unfolded, folded := foldedCharacters()
+	filled := strings.NewReplacer("{{unfolded}}", unfolded, "{{folded}}", folded).Replace(tables)
 	return fmt.Sprintf("SET LOCAL search_path TO %s, pg_temp;\n\n%s;\nUPDATE meta SET version = %d;\nINSERT INTO counters (name, value) VALUES ('schema', %d);\n",
-		pgx.Identifier{schema}.Sanitize(), tables, store.SchemaVersion, store.SchemaDigest(tables))
+		pgx.Identifier{schema}.Sanitize(), filled, store.SchemaVersion, store.SchemaDigest(tables))
+}
+
+// foldedCharacters returns the characters that [tracking.FoldNumber] changes, and in the
+// same order those that they become, as texts of SQL. Characters that go stand at the end
+// of the first text. The planes beyond have neither cases nor spaces.
+func foldedCharacters() (unfolded, folded string) {
+	var from, to, gone []rune
+	for r := rune(1); r < 0x20000; r++ {
+		switch one := []rune(tracking.FoldNumber(string(r))); {
+		case len(one) == 0:
+			gone = append(gone, r)
+		case one[0] != r && utf8.ValidRune(r):
+			from, to = append(from, r), append(to, one[0])
+		}
+	}
+	return quoteRunes(append(from, gone...)), quoteRunes(to)
+}
+
+// quoteRunes returns a text of SQL in ASCII, in lines of 16 characters.
+func quoteRunes(text []rune) string {
+	var lines []string
+	for line := range slices.Chunk(text, 16) {
+		var escapes strings.Builder
+		for _, r := range line {
+			fmt.Fprintf(&escapes, `\+%06X`, r)
+		}
+		lines = append(lines, "'"+escapes.String()+"'")
+	}
+	return "U&" + strings.Join(lines, "\n\t\t")
 }
 
 // SchemaSQL returns the SQL that makes the store's tables in a schema, for whoever
