@@ -43,7 +43,7 @@ var rooms = map[string][]string{
 	"internal/sandbox":        {"internal/tracking", "internal/webhook"},
 	"internal/store":          {"internal/disk", "internal/jsonscan", "internal/ledger", "internal/inbox", "internal/observed", "internal/tracking", "internal/webhook"},
 	"internal/store/sqlite":   {"internal/disk", "internal/store", "internal/tracking"},
-	"internal/store/postgres": {"internal/disk", "internal/redact", "internal/store"},
+	"internal/store/postgres": {"internal/disk", "internal/redact", "internal/store", "internal/tracking"},
 	"internal/storetest":      {"internal/ledger", "internal/inbox", "internal/observed", "internal/tracking", "internal/webhook"},
 
 	// Use cases: contracts and small interfaces.
