@@ -19,14 +19,13 @@ import (
 
 // Flag is a flag as it was given on the command line.
 type Flag struct {
-	Name    string   // without dashes
-	Values  []string // as typed; several if it was given several times
-	Changed bool     // false: not given, so ignored
+	Name   string   // without dashes
+	Values []string // as typed; several if it was given several times
 }
 
 // Sources is everything that settings are taken from.
 type Sources struct {
-	Flags   []Flag   // each named in FlagNames
+	Flags   []Flag   // of settings, `config` and `same-key`
 	Env     []string // NAME=value; an empty value counts as not set
 	WorkDir string   // absolute; the project file's folder, and where relative paths begin; empty for none
 	Home    string   // absolute; empty if not known

@@ -78,7 +78,7 @@ func (p place) refused(env []string, flags ...config.Flag) *config.KeyError {
 }
 
 func flag(name string, values ...string) config.Flag {
-	return config.Flag{Name: name, Values: values, Changed: true}
+	return config.Flag{Name: name, Values: values}
 }
 
 func TestDefaults(t *testing.T) {
@@ -149,7 +149,6 @@ func TestPrecedence(t *testing.T) {
 		{"environment over all files", []func(place){user, project}, both, nil, 8, func(place) string { return "env WAYBILL_CONCURRENCY" }},
 		{"flag over all", []func(place){user, project}, both, []config.Flag{given}, 9, func(place) string { return "flag --concurrency" }},
 		{"flag over environment", nil, inEnv, []config.Flag{given}, 9, func(place) string { return "flag --concurrency" }},
-		{"flag not given", nil, inEnv, []config.Flag{{Name: "concurrency", Values: []string{"4"}}}, 8, func(place) string { return "env WAYBILL_CONCURRENCY" }},
 		{"empty variable", []func(place){user}, []string{"WAYBILL_CONCURRENCY="}, nil, 5, place.userPath},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

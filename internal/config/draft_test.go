@@ -129,7 +129,7 @@ func TestSetBesideAFault(t *testing.T) {
 	if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "rate", Value: "3"}); err != nil {
 		t.Error(err)
 	}
-	src.Flags = []config.Flag{{Name: "insecure-http", Values: []string{"true"}, Changed: true}}
+	src.Flags = []config.Flag{{Name: "insecure-http", Values: []string{"true"}}}
 	if _, err := config.Set(src, config.DefaultProfile, config.Change{Key: "base_url", Value: "http://other.example"}); err != nil {
 		t.Errorf("with --insecure-http: %v", err)
 	}

@@ -41,7 +41,7 @@ func newLoader(src Sources) (*loader, error) {
 	}
 	l := &loader{src: src, env: environment(src.Env, runtime.GOOS), paths: paths, flags: layer{}, environment: layer{}}
 	for _, f := range src.Flags {
-		if !f.Changed || f.Name == configFlag || len(f.Values) == 0 {
+		if f.Name == configFlag || len(f.Values) == 0 {
 			continue
 		}
 		if f.Name == sameKeyFlag {

@@ -36,7 +36,7 @@ type Paths struct {
 func Locate(src Sources) (Paths, error) {
 	var p Paths
 	for _, f := range src.Flags {
-		if f.Name == configFlag && f.Changed && len(f.Values) > 0 {
+		if f.Name == configFlag && len(f.Values) > 0 {
 			p.User, p.UserOrigin = f.Values[len(f.Values)-1], Origin{Level: FromFlag, Name: "--" + configFlag}
 		}
 	}

@@ -106,7 +106,6 @@ func TestFromOS(t *testing.T) {
 // One name, three spellings.
 func TestSettings(t *testing.T) {
 	seen := map[string]bool{}
-	flags := map[string]bool{"config": true, "same-key": true}
 	for _, s := range config.Settings() {
 		for _, name := range []string{s.Key, s.Env, "--" + s.Flag} {
 			if name != "--" && seen[name] {
@@ -114,22 +113,12 @@ func TestSettings(t *testing.T) {
 			}
 			seen[name] = true
 		}
-		if s.Flag != "" {
-			flags[s.Flag] = true
-		}
 		if s.Help == "" || s.Kind == "" {
 			t.Errorf("%+v is not whole", s)
 		}
 		if s.Kind == config.KindSecret && s.Flag != "" {
 			t.Errorf("%s is a secret with a flag", s.Key)
 		}
-	}
-	got := map[string]bool{}
-	for _, name := range config.FlagNames() {
-		got[name] = true
-	}
-	if diff := cmp.Diff(flags, got); diff != "" {
-		t.Errorf("flags (-want +got):\n%s", diff)
 	}
 	if !seen["WAYBILL_QUERY_TRACKING_NUMBER_PARAM"] || !seen["--base-url"] {
 		t.Errorf("names are %v", seen)

@@ -74,7 +74,7 @@ func TestSet(t *testing.T) {
 					t.Errorf("%q is gone from\n%s", k, data)
 				}
 			}
-			src.Flags = []config.Flag{{Name: "profile", Values: []string{tt.profile}, Changed: true}}
+			src.Flags = []config.Flag{{Name: "profile", Values: []string{tt.profile}}}
 			c, err := config.Load(src)
 			if err != nil {
 				t.Fatalf("%v in\n%s", err, data)

@@ -47,6 +47,8 @@ type Setting struct {
 	Choices []string // for KindChoice
 	Default string   // in words; empty for none
 	Help    string   // one line
+	Value   string   // name of the flag's value in help; empty for flags of every command
+	Section string   // of the flag in help; empty for none
 	Why     string   // why the project file may not set it; empty if it may
 
 	preset  any                 // default as decoded; the zero Secret for secrets
@@ -58,17 +60,11 @@ type Setting struct {
 	most    float64             // of numbers and sizes
 }
 
-// FlagNames returns the name of every flag that [Load] takes: those of the
-// settings, `config` and `same-key`.
-func FlagNames() []string {
-	names := []string{configFlag, sameKeyFlag}
-	for _, s := range table() {
-		if s.Flag != "" {
-			names = append(names, s.Flag)
-		}
-	}
-	return names
-}
+// Sections of help that have flags of settings.
+const (
+	InputSection    = "Input"
+	RequestsSection = "Requests"
+)
 
 // Why the project file may not set a key: it may come with a cloned repository.
 const (
@@ -138,21 +134,24 @@ func sending() []Setting {
 		define("request_timeout", KindDuration, "how long one request may take",
 			Setting{Flag: "request-timeout", Default: "30s, create --sync 2m", preset: time.Duration(0)}),
 		define("concurrency", KindInteger, "how many requests run at once",
-			Setting{Flag: "concurrency", preset: 4, least: 1, most: 256}),
+			Setting{Flag: "concurrency", Value: "N", Section: RequestsSection, preset: 4, least: 1, most: 256}),
 		define("batch_size", KindInteger, "rows in one create request",
-			Setting{Flag: "batch-size", Default: "0, as many as the service allows", preset: 0, most: 1_000_000}),
+			Setting{Flag: "batch-size", Value: "N", Section: RequestsSection,
+				Default: "0, as many as the service allows", preset: 0, most: 1_000_000}),
 		define("rate", KindNumber, "maximum requests per second",
-			Setting{Flag: "rate", Default: "0, no limit", preset: 0.0, most: 100_000}),
+			Setting{Flag: "rate", Value: "N", Section: RequestsSection, Default: "0, no limit", preset: 0.0, most: 100_000}),
 		define("encoding", KindText, "encoding of input files, such as windows-1252",
-			Setting{Flag: "encoding", Default: "UTF-8, or as the byte order mark says", preset: "", check: oneLine}),
+			Setting{Flag: "encoding", Value: "ENCODING", Section: InputSection,
+				Default: "UTF-8, or as the byte order mark says", preset: "", check: oneLine}),
 		define("map", KindNames, "column of a field: FIELD=HEADER, fields "+strings.Join(MapFields(), ", ")+"; @NAME for a saved mapping",
-			Setting{Flag: "map", preset: names{}, fields: true, check: filled}),
+			Setting{Flag: "map", Value: "FIELD=HEADER", Section: InputSection, preset: names{}, fields: true, check: filled}),
 		define(mapsKey, KindMaps, "saved mappings for --map @NAME: name, and the column of each field",
 			Setting{preset: names{}}),
 		define("carriers", KindNames, "code of a carrier name: NAME=CODE; NAME= lets the service identify the carrier",
-			Setting{Flag: "carrier-map", preset: names{}, lastCut: true, check: oneLine}),
+			Setting{Flag: "carrier-map", Value: "NAME=CODE", Section: InputSection,
+				preset: names{}, lastCut: true, check: oneLine}),
 		define("strip_spaces", KindBool, "remove spaces inside tracking numbers",
-			Setting{Flag: "strip-spaces", preset: false}),
+			Setting{Flag: "strip-spaces", Section: InputSection, preset: false}),
 		define("statuses", KindNames, "names of your own for statuses: number or label as sent, and the name",
 			Setting{preset: names{}, check: oneLineFilled}),
 	}
@@ -169,11 +168,11 @@ func receiving() []Setting {
 		define("assume_unprocessed", KindIntegers, "HTTP statuses of a create that mean that nothing was stored",
 			Setting{Why: whyMeaning, preset: []any{429}, least: 400, most: 599}),
 		define("listen.addr", KindText, "address that listen binds to, HOST:PORT",
-			Setting{Flag: "addr", Why: whyVerify, preset: "127.0.0.1:8377", check: HostPort}),
+			Setting{Flag: "addr", Value: "HOST:PORT", Why: whyVerify, preset: "127.0.0.1:8377", check: HostPort}),
 		define("listen.max_body", KindSize, "maximum size of a delivery's body",
-			Setting{Flag: "max-body", Why: whyVerify, preset: Size(5 << 20), least: 1, most: 1 << 30}),
+			Setting{Flag: "max-body", Value: "SIZE", Why: whyVerify, preset: Size(5 << 20), least: 1, most: 1 << 30}),
 		define("listen.max_unverified", KindSize, "disk space for unverified deliveries, an eighth of it per minute; 0 keeps none",
-			Setting{Flag: "max-unverified", Why: whyVerify, preset: Size(1 << 30), most: 1 << 50}),
+			Setting{Flag: "max-unverified", Value: "SIZE", Why: whyVerify, preset: Size(1 << 30), most: 1 << 50}),
 		define("webhook.verify", KindChoice, "what happens to deliveries that do not verify",
 			Setting{Choices: []string{"enforce", "observe", "off"}, Why: whyVerify, preset: "", Default: "enforce when webhook.scheme is set, else observe"}),
 		define("webhook.scheme", KindText, "name of the signature scheme of deliveries",
@@ -181,7 +180,7 @@ func receiving() []Setting {
 		define("webhook.secret", KindSecret, "the webhook secret, used when webhook.secrets is empty",
 			Setting{Why: whyVerify}),
 		define("webhook.secrets", KindList, "webhook secrets as env:NAME or file:PATH; any may match",
-			Setting{Flag: "secret-from", Why: whyVerify, preset: []any{}, check: secretPlace, private: true}),
+			Setting{Flag: "secret-from", Value: "PLACE", Why: whyVerify, preset: []any{}, check: secretPlace, private: true}),
 		define("webhook.schemes", KindSchemes, "signature schemes by name; names are case-sensitive",
 			Setting{Why: whyVerify, preset: names{}}),
 	}

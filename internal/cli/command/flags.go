@@ -121,25 +121,18 @@ const (
 // for `--output json`, and `--excel` implies `--output csv`.
 func FlagsOf(cmd *cobra.Command) []config.Flag {
 	var flags []config.Flag
-	for _, name := range config.FlagNames() {
-		f := cmd.Flags().Lookup(name)
-		if f == nil || !f.Changed || foreign(cmd, name) {
-			continue
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if _, isSetting := f.Annotations[settingKey]; isSetting && f.Changed {
+			flags = append(flags, config.Flag{Name: f.Name, Values: FlagValues(f)})
 		}
-		flags = append(flags, config.Flag{Name: name, Values: FlagValues(f), Changed: true})
-	}
+	})
 	if isSet(cmd, "json") {
-		flags = append(flags, config.Flag{Name: "output", Values: []string{"json"}, Changed: true})
+		flags = append(flags, config.Flag{Name: "output", Values: []string{"json"}})
 	}
 	if asExcel(cmd) {
-		flags = append(flags, config.Flag{Name: "output", Values: []string{"csv"}, Changed: true})
+		flags = append(flags, config.Flag{Name: "output", Values: []string{"csv"}})
 	}
 	return flags
-}
-
-// foreign reports whether a command's flag only shares its name with a setting.
-func foreign(cmd *cobra.Command, name string) bool {
-	return name == "addr" && cmd.Name() != "listen" || name == "rate" && sends(cmd)
 }
 
 // FlagValues returns the values of a flag, one unless it is a list.
@@ -178,6 +171,13 @@ func GlobalFlags(f *pflag.FlagSet) {
 	Section(f, "Output", "output", "json", "jq", "excel", "out", "color", "quiet", "verbose", "debug")
 	Section(f, "Settings", "profile", "config", "store", "insecure-store", "account")
 	Section(f, "Service", "base-url", "api-key-file", "same-key", "ca-file", "insecure-http", "timeout", "request-timeout")
+	names := []string{"config", "same-key"}
+	for _, s := range config.Settings() {
+		names = append(names, s.Flag)
+	}
+	for _, name := range names {
+		_ = f.SetAnnotation(name, settingKey, nil) // fails for a flag that not every command has
+	}
 }
 
 // InvalidValue says what is wrong with the value of a flag.

@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -69,6 +71,39 @@ func TestParseRange(t *testing.T) {
 		if !errors.As(err, &usage) || usage.Hint != hint {
 			t.Errorf("parseRange(%q): %v; want a usage error with hint %q", s, err, hint)
 		}
+	}
+}
+
+// Every setting's flag is taken for it; a command's own flag of the same name is not.
+func TestFlagsOf(t *testing.T) {
+	cmd, want := &cobra.Command{}, []string{"config", "same-key"}
+	GlobalFlags(cmd.Flags())
+	for _, s := range config.Settings() {
+		if s.Flag == "" {
+			continue
+		}
+		if cmd.Flags().Lookup(s.Flag) == nil {
+			SettingFlags(cmd, s.Flag)
+		}
+		want = append(want, s.Flag)
+	}
+	if flags := FlagsOf(cmd); len(flags) > 0 {
+		t.Errorf("nothing given: %v", flags)
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { f.Changed = true })
+	var got []string
+	for _, f := range FlagsOf(cmd) {
+		got = append(got, f.Name)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		t.Errorf("flags %q; want %q", got, want)
+	}
+	sandbox := &cobra.Command{}
+	sandbox.Flags().String("addr", "", "")
+	if err := sandbox.Flags().Set("addr", "x"); err != nil || len(FlagsOf(sandbox)) > 0 {
+		t.Errorf("%v, %v; want none", FlagsOf(sandbox), err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 const (
 	sectionKey = "waybill_section" // names its section in help
 	asInKey    = "waybill_as_in"   // names the command whose help explains it
-	valueKey   = "waybill_value"   // names its value, where its help does not
+	settingKey = "waybill_setting" // marks a setting, and names its value where its help does not
 )
 
 // Section shows flags of a set under a title of their own in help.
@@ -85,7 +85,7 @@ func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 // value.
 func FlagText(f *pflag.Flag) (value, help string) {
 	value, help = pflag.UnquoteUsage(f)
-	if named := f.Annotations[valueKey]; len(named) > 0 {
+	if named := f.Annotations[settingKey]; len(named) > 0 {
 		value = named[0]
 	}
 	if f.Value.Type() == "bool" {
@@ -117,50 +117,15 @@ func SettingFlags(cmd *cobra.Command, names ...string) {
 		default:
 			cmd.Flags().String(s.Flag, "", help)
 		}
-		cmd.Flags().Lookup(s.Flag).Annotations = map[string][]string{valueKey: {settingValue(s)}}
-		if title := settingSection(s.Flag); title != "" {
-			Section(cmd.Flags(), title, s.Flag)
+		cmd.Flags().Lookup(s.Flag).Annotations = map[string][]string{settingKey: {s.Value}}
+		if s.Section != "" {
+			Section(cmd.Flags(), s.Section, s.Flag)
 		}
 	}
 }
 
 // Titles of sections that several commands have.
 const (
-	InputSection    = "Input"
-	RequestsSection = "Requests"
-	FaultsSection   = "Faults on purpose"
+	InputSection  = config.InputSection
+	FaultsSection = "Faults on purpose"
 )
-
-func settingSection(name string) string {
-	switch name {
-	case "map", "carrier-map", "encoding", "strip-spaces":
-		return InputSection
-	case "concurrency", "rate", "batch-size":
-		return RequestsSection
-	}
-	return ""
-}
-
-func settingValue(s config.Setting) string {
-	switch s.Kind {
-	case config.KindInteger, config.KindNumber:
-		return "N"
-	case config.KindDuration:
-		return "DURATION"
-	case config.KindSize:
-		return "SIZE"
-	case config.KindPath:
-		return "FILE"
-	}
-	switch s.Flag {
-	case "addr":
-		return "HOST:PORT"
-	case "map":
-		return "FIELD=HEADER"
-	case "carrier-map":
-		return "NAME=CODE"
-	case "secret-from":
-		return "PLACE"
-	}
-	return strings.ToUpper(s.Flag)
-}

@@ -61,7 +61,7 @@ func initFlags(f *command.Factory) func(*cobra.Command) ([]config.Flag, error) {
 			return flags, err
 		}
 		others := slices.DeleteFunc(slices.Clone(flags), func(g config.Flag) bool { return g.Name == "profile" })
-		others = append(others, config.Flag{Name: "profile", Values: []string{config.DefaultProfile}, Changed: true})
+		others = append(others, config.Flag{Name: "profile", Values: []string{config.DefaultProfile}})
 		list, err := config.ListProfiles(f.App.Sources(others))
 		if err != nil || slices.ContainsFunc(list.All, func(p config.Profile) bool { return p.Name == name }) {
 			return flags, err
@@ -146,7 +146,7 @@ func (s *answers) printNext(changes []config.Change) {
 	for _, name := range []string{"config", "profile"} {
 		if f := s.c.Cmd.Flags().Lookup(name); f.Changed && f.Value.String() != "" {
 			words = append(words, "--"+name, f.Value.String())
-			sources.Flags = append(sources.Flags, config.Flag{Name: name, Values: []string{f.Value.String()}, Changed: true})
+			sources.Flags = append(sources.Flags, config.Flag{Name: name, Values: []string{f.Value.String()}})
 		}
 	}
 	if cfg, err := config.Load(sources); err == nil { // the file was just checked: all else is not about it

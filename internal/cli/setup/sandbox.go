@@ -93,6 +93,9 @@ func (o sandboxOptions) config(s *app.Session, environment func(string) string) 
 	if err != nil {
 		return c, command.Usagef("such as 64KiB", "--max-body: %w", err)
 	}
+	if size == 0 {
+		return c, command.Usagef("such as 64KiB", "--max-body must be at least 1B")
+	}
 	c.MaxBody = int64(size)
 	if c.Faults, err = parseFaults(o.Faults); err != nil {
 		return c, err
