@@ -183,8 +183,7 @@ func (s Setting) one(t string) (any, *KeyError) {
 		}
 		return n, s.bounded(t, float64(n), nil)
 	case KindSecret:
-		text, fault := cleanSecret([]byte(t))
-		return NewSecret(text), fault
+		return cleanSecret([]byte(t))
 	}
 	if s.check == nil || t == "" && s.preset == "" {
 		return t, nil

@@ -131,7 +131,7 @@ func Load(src Sources) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return l.decide([]layer{user.top, user.profiles[profile], project, l.environment, l.flags})
+	return l.decide([]layer{user.profiles[DefaultProfile], user.profiles[profile], project, l.environment, l.flags})
 }
 
 // RequireBaseURL returns the base URL, or a [*KeyError] that is [ErrNoBaseURL].

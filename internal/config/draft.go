@@ -64,7 +64,7 @@ func OpenDraft(src Sources) (*Draft, error) {
 // force. One that the file does not have is refused. A file with
 // faults elsewhere will do.
 func (d *Draft) Profile() (string, error) {
-	if d.made.top == nil {
+	if len(d.made.profiles) == 0 {
 		return "", d.fault
 	}
 	name, _, err := d.made.chosen(d.loader.environment, d.loader.flags)
@@ -88,7 +88,7 @@ func (d *Draft) Has(profile, key string) bool {
 
 // Text returns what the file sets in a profile, as it is shown; empty for nothing.
 func (d *Draft) Text(profile, key string) string {
-	if v, ok := d.made.in(profile)[key]; ok {
+	if v, ok := d.made.profiles[profile][key]; ok {
 		return text(v.v)
 	}
 	return ""
@@ -96,7 +96,7 @@ func (d *Draft) Text(profile, key string) string {
 
 // Holds reports whether the file sets a secret in a profile to just this one.
 func (d *Draft) Holds(profile, key string, secret Secret) bool {
-	has, isSecret := d.made.in(profile)[key].v.(Secret)
+	has, isSecret := d.made.profiles[profile][key].v.(Secret)
 	return isSecret && has.Reveal() == secret.Reveal()
 }
 
@@ -109,7 +109,7 @@ const shortestHidden = 8
 func (d *Draft) Hide(data []byte) (hidden []byte, restore func([]byte) []byte) {
 	var forth, back []string
 	for _, name := range d.made.names() {
-		for _, v := range d.made.in(name) {
+		for _, v := range d.made.profiles[name] {
 			s, isSecret := v.v.(Secret)
 			if text := s.Reveal(); isSecret && len(text) >= shortestHidden && !slices.Contains(forth, text) {
 				mark := fmt.Sprintf("kept-secret-%d", len(forth)/2+1)
@@ -145,7 +145,7 @@ func (d *Draft) decided(made userFile, profile string) error {
 	if _, _, err := made.chosen(); err != nil {
 		return err
 	}
-	layers := []layer{made.top, made.profiles[profile]}
+	layers := []layer{made.profiles[DefaultProfile], made.profiles[profile]}
 	for _, from := range []layer{d.loader.environment, d.loader.flags} {
 		if v, ok := from["insecure_http"]; ok {
 			layers = append(layers, layer{"insecure_http": v})

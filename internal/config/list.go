@@ -21,47 +21,33 @@ type Entry struct {
 func (c Config) List() []Entry { return slices.Clone(c.entries) }
 
 // Get returns the entry of key: a setting, or one name of it. Names come whole
-// under the setting's key. The error for an unknown key is a [*KeyError] with
+// under the setting's key, with the highest of their origins. The error for an unknown key is a [*KeyError] with
 // the nearest known one.
 func (c Config) Get(key string) (Entry, error) {
-	var below []Entry
+	whole := Entry{Key: key}
+	var known []string
+	named := map[string]any{}
 	for _, e := range c.entries {
 		if e.Key == key {
 			return e, nil
 		}
-		if strings.HasPrefix(e.Key, key+".") {
-			below = append(below, e)
+		if name, ok := strings.CutPrefix(e.Key, key+"."); ok {
+			named[name] = e.Value
+			if e.Origin.Level >= whole.Origin.Level {
+				whole.Origin = e.Origin
+			}
 		}
+		known = append(known, e.Key)
 	}
-	for _, s := range table() {
-		if s.Key == key && len(below) > 0 {
-			return joined(key, below), nil
-		}
+	if settingOf(key).Key == "" || len(named) == 0 {
+		return Entry{}, unknownKey(key, known)
 	}
-	known := make([]string, len(c.entries))
-	for i, e := range c.entries {
-		known[i] = e.Key
-	}
-	return Entry{}, unknownKey(key, known)
+	whole.Text, whole.Value = text(named), named
+	return whole, nil
 }
 
 func unknownKey(key string, known []string) *KeyError {
 	return wrong(didYouMean("unknown key "+quoted(key), key, known), "`waybill config list` lists every key").at("", Origin{})
-}
-
-// joined makes one entry of the names of a setting. Its origin is the highest
-// of theirs.
-func joined(key string, below []Entry) Entry {
-	all := map[string]any{}
-	e := Entry{Key: key, Value: all}
-	for _, b := range below {
-		all[strings.TrimPrefix(b.Key, key+".")] = b.Value
-		if b.Origin.Level >= e.Origin.Level {
-			e.Origin = b.Origin
-		}
-	}
-	e.Text = text(all)
-	return e
 }
 
 func entry(key string, v any, o Origin) Entry {

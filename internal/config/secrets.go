@@ -149,29 +149,30 @@ func (c Config) keyAt(setting string) string {
 // Interface: Authentication, 1 and 2.
 func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, error)) (APIKey, error) {
 	text, place, service := c.key.text(), "", ""
+	key := NewSecret(text)
 	var fault *KeyError
 	switch c.key.setting {
 	case "":
 		return APIKey{}, ErrNoAPIKey
 	case "api_key_file":
 		place = "key file " + text + ": "
-		text, fault = readSecret(text, stdin)
+		key, fault = readSecret(text, stdin)
 	case "api_key_keyring":
 		entry, err := keyring(text)
 		text, service, _ = strings.Cut(entry, "\n")
-		text, fault = cleanSecret([]byte(text))
+		key, fault = cleanSecret([]byte(text))
 		if err != nil {
 			fault = &KeyError{Message: cause(err), Err: err}
 		}
 	}
 	if fault == nil {
-		fault = checkAPIKey(text)
+		fault = checkAPIKey(key)
 	}
 	if fault != nil {
 		fault.Message = place + fault.Message
 		return APIKey{}, fault.at(c.key.setting, c.key.origin)
 	}
-	return APIKey{NewSecret(text), c.key.origin, service}, nil
+	return APIKey{key, c.key.origin, service}, nil
 }
 
 // KeyringEntry returns what the keyring holds for a key: the key, and on a second line
@@ -231,28 +232,26 @@ func (c Config) StorePassword() (Secret, error) {
 	if c.StorePasswordFile == "" {
 		return Secret{}, nil
 	}
-	text, fault := readSecret(c.StorePasswordFile, nil)
+	password, fault := readSecret(c.StorePasswordFile, nil)
 	if fault != nil {
 		return Secret{}, fault.in("password file "+c.StorePasswordFile).at("store_password_file", c.Origin("store_password_file"))
 	}
-	return NewSecret(text), nil
+	return password, nil
 }
 
 // secretAt returns the secret at env:NAME or file:PATH.
-func secretAt(place string, lookup func(name string) (string, bool)) (Secret, *KeyError) {
-	var text string
-	var fault *KeyError
+func secretAt(place string, lookup func(name string) (string, bool)) (s Secret, fault *KeyError) {
 	if kind, name, _ := strings.Cut(place, ":"); kind == "file" {
-		text, fault = readSecret(name, nil)
+		s, fault = readSecret(name, nil)
 	} else if held, ok := lookup(name); ok {
-		text, fault = cleanSecret([]byte(held))
+		s, fault = cleanSecret([]byte(held))
 	} else {
 		fault = wrong("environment variable not set", "set "+name+", or remove the entry")
 	}
 	if fault != nil {
-		return Secret{}, fault.in(place)
+		fault = fault.in(place)
 	}
-	return NewSecret(text), nil
+	return s, fault
 }
 
 // ReadSecret returns the secret at env:NAME or file:PATH. The error is a
@@ -273,62 +272,62 @@ func ReadSecret(place string, getenv func(string) string) (Secret, error) {
 
 // readSecret reads the one line of a file. A pipe is read too, so that a shell
 // can hand over what a password manager prints.
-func readSecret(path string, stdin io.Reader) (string, *KeyError) {
+func readSecret(path string, stdin io.Reader) (Secret, *KeyError) {
 	r := stdin
 	if path != stdinName {
 		f, err := os.Open(path)
-		if err != nil {
-			return "", &KeyError{Message: cause(err), Hint: "check the path and its permissions", Err: err}
+		var info fs.FileInfo
+		if err == nil {
+			defer func() { _ = f.Close() }() // only read from: nothing is lost
+			info, err = f.Stat()
 		}
-		defer func() { _ = f.Close() }() // only read from: nothing is lost
-		info, err := f.Stat()
 		if err != nil {
-			return "", &KeyError{Message: cause(err), Hint: "check the path and its permissions", Err: err}
+			return Secret{}, &KeyError{Message: cause(err), Hint: "check the path and its permissions", Err: err}
 		}
 		if info.Mode()&fs.ModeDevice == 0 { // a terminal belongs to a group that may write
 			if fault := refuseChangers(path, disk.ChangersOf(path, info)); fault != nil {
-				return "", fault
+				return Secret{}, fault
 			}
 		}
 		r = f
 	}
 	if r == nil {
-		return "", wrong("standard input can't be used here", "name a file")
+		return Secret{}, wrong("standard input can't be used here", "name a file")
 	}
 	data, err := io.ReadAll(io.LimitReader(r, MaxSecretFile+1))
 	if err != nil {
-		return "", &KeyError{Message: cause(err), Err: err}
+		return Secret{}, &KeyError{Message: cause(err), Err: err}
 	}
 	if len(data) > MaxSecretFile {
-		return "", wrong(fmt.Sprintf("larger than %d bytes", MaxSecretFile), "the file must contain the secret and nothing else")
+		return Secret{}, wrong(fmt.Sprintf("larger than %d bytes", MaxSecretFile), "the file must contain the secret and nothing else")
 	}
 	return cleanSecret(data)
 }
 
 // cleanSecret cuts one line end off and refuses what cannot be meant.
-func cleanSecret(data []byte) (string, *KeyError) {
+func cleanSecret(data []byte) (Secret, *KeyError) {
 	const hint = "the file must contain only the secret, on one line, as plain text"
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
-		return "", wrong("is UTF-16", "save it as plain text (UTF-8 without BOM)")
+		return Secret{}, wrong("is UTF-16", "save it as plain text (UTF-8 without BOM)")
 	}
 	if bytes.HasPrefix(data, []byte("\ufeff")) {
-		return "", wrong("starts with a byte order mark", "save it as plain text (UTF-8 without BOM)")
+		return Secret{}, wrong("starts with a byte order mark", "save it as plain text (UTF-8 without BOM)")
 	}
 	s := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	switch {
 	case s == "":
-		return "", wrong("is empty", hint)
+		return Secret{}, wrong("is empty", hint)
 	case !utf8.ValidString(s):
-		return "", wrong("is not UTF-8", hint)
+		return Secret{}, wrong("is not UTF-8", hint)
 	case strings.ContainsFunc(s, unicode.IsControl):
-		return "", wrong("contains a line break or another control character", hint)
+		return Secret{}, wrong("contains a line break or another control character", hint)
 	}
-	return s, nil
+	return NewSecret(s), nil
 }
 
 // checkAPIKey refuses what a header would not carry unchanged.
-func checkAPIKey(s string) *KeyError {
-	if strings.TrimSpace(s) != s {
+func checkAPIKey(s Secret) *KeyError {
+	if strings.TrimSpace(s.Reveal()) != s.Reveal() {
 		return wrong("has space at its start or end", "copy the key again without the space")
 	}
 	return nil
@@ -345,10 +344,10 @@ func cause(err error) string {
 // ReadSecretFile returns the secret in a file, one line; `-` is stdin. The error is
 // a [*KeyError] that names the file.
 func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
-	text, fault := readSecret(path, stdin)
+	s, fault := readSecret(path, stdin)
 	switch {
 	case fault == nil:
-		return NewSecret(text), nil
+		return s, nil
 	case path == stdinName:
 		path = "standard input"
 	}
@@ -359,12 +358,12 @@ func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
 // space around it, or control characters. The error is a [*KeyError] and does
 // not hold what was typed.
 func ParseSecret(typed string) (Secret, error) {
-	text, fault := cleanSecret([]byte(typed))
+	s, fault := cleanSecret([]byte(typed))
 	if fault == nil {
-		fault = checkAPIKey(text)
+		fault = checkAPIKey(s)
 	}
 	if fault != nil {
 		return Secret{}, fault
 	}
-	return NewSecret(text), nil
+	return s, nil
 }

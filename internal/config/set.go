@@ -117,7 +117,7 @@ func (l *loader) node(c Change) (*yaml.Node, *KeyError) {
 	case Secret:
 		_, fault := s.one(v.Reveal())
 		if fault == nil && s.Key == "api_key" {
-			fault = checkAPIKey(v.Reveal())
+			fault = checkAPIKey(v)
 		}
 		return textNode(v.Reveal()), fault
 	case webhook.Scheme:

@@ -21,21 +21,14 @@ const DefaultProfile = "default"
 // userFile is the settings of the user file.
 type userFile struct {
 	path     string
-	top      layer
-	profiles map[string]layer
-}
-
-// in returns the layer of a profile, an empty one if the file does not have it.
-func (u userFile) in(profile string) layer {
-	if profile == DefaultProfile {
-		return u.top
-	}
-	return u.profiles[profile]
+	profiles map[string]layer // the default one is the top of the file
 }
 
 // names returns the names of all profiles, the default first.
 func (u userFile) names() []string {
-	return append([]string{DefaultProfile}, slices.Sorted(maps.Keys(u.profiles))...)
+	others := maps.Clone(u.profiles)
+	delete(others, DefaultProfile)
+	return append([]string{DefaultProfile}, slices.Sorted(maps.Keys(others))...)
 }
 
 // user decodes the user file. A file that nobody named may be missing.
@@ -85,7 +78,7 @@ func (l *loader) readUser() ([]byte, fs.FileInfo, *KeyError) {
 
 // decodeUser decodes the text of a user file, which errors name as path: the top
 // level and every profile, chosen or not. With the first fault it returns what has
-// none; no top if the text is not a mapping.
+// none; no profile if the text is not a mapping.
 func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 	made := userFile{path: path, profiles: map[string]layer{}}
 	o := Origin{Level: FromUser, File: path}
@@ -107,14 +100,17 @@ func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 		top.Content = append(top.Content, root.Content[2*i], p.value)
 	}
 	var err error
-	made.top, err = l.fill(&top, o)
+	made.profiles[DefaultProfile], err = l.fill(&top, o)
 	if fault != nil && err == nil {
 		err = fault.at(profilesKey, o)
 	}
 	for _, p := range profiles {
-		var e error
-		if made.profiles[p.key], e = l.fillProfile(p, o); err == nil {
+		own, e := l.fillProfile(p, o)
+		if err == nil {
 			err = e
+		}
+		if p.key != DefaultProfile { // it is refused
+			made.profiles[p.key] = own
 		}
 	}
 	return made, err
@@ -151,7 +147,7 @@ func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 // refuseReadable refuses a file that others may read while it holds a secret.
 func (u userFile) refuseReadable(info fs.FileInfo) error {
 	for _, name := range u.names() {
-		for key, v := range u.in(name) {
+		for key, v := range u.profiles[name] {
 			s, isSecret := v.v.(Secret)
 			if !isSecret || s.IsZero() {
 				continue
@@ -215,7 +211,7 @@ func profilePlace(profile string, place []string) []string {
 // that of a profile that the file does not have.
 func (u userFile) chosen(levels ...layer) (string, Origin, error) {
 	v := value{v: DefaultProfile}
-	for _, made := range append([]layer{u.top}, levels...) {
+	for _, made := range append([]layer{u.profiles[DefaultProfile]}, levels...) {
 		if own, ok := made["profile"]; ok {
 			v = own
 		}
@@ -224,7 +220,7 @@ func (u userFile) chosen(levels ...layer) (string, Origin, error) {
 	if _, ok := u.profiles[name]; ok || name == DefaultProfile {
 		return name, v.origin, nil
 	}
-	known := slices.Sorted(maps.Keys(u.profiles))
+	known := u.names()[1:]
 	message := "no profile " + quoted(name) + " in " + u.path
 	if u.path == "" {
 		message = "no profile " + quoted(name) + ": there is no user file"
@@ -268,7 +264,7 @@ func ListProfiles(src Sources) (ProfileList, error) {
 	}
 	list.Active, list.Origin, _ = user.chosen(l.environment, l.flags) // one that is not there is for the caller to see
 	for _, name := range user.names() {
-		made := user.in(name)
+		made := user.profiles[name]
 		p := Profile{Name: name}
 		p.BaseURL, _ = made["base_url"].v.(string)
 		p.Account, _ = made["account"].v.(string)
