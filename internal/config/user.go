@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -183,6 +184,21 @@ func refuseForeignLinks(path string) *KeyError {
 		return &KeyError{Message: "not used: " + foreign.Error(), Hint: "name a file of your own, in a folder that only you can write to", Err: err}
 	}
 	return nil
+}
+
+// Exposed returns who else than its owner may read or change a file, in words, and the
+// command that restricts it to the owner. who is empty if nobody may, or if that is not
+// known.
+func Exposed(path string) (who, command string) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", ""
+	}
+	who, err = othersWithAccess(path, info)
+	if err != nil {
+		return "", ""
+	}
+	return who, restrictCommand(path)
 }
 
 func refuseReaders(path string, info fs.FileInfo) *KeyError {

@@ -13,17 +13,17 @@ import (
 
 type unit struct {
 	name   string
-	length time.Duration
+	length int64 // nanoseconds or bytes
 }
 
-// units returns every unit, longest first; a day is always 24 hours.
+// units returns every unit of a duration, longest first; a day is always 24 hours.
 func units() []unit {
 	return []unit{
-		{"d", 24 * time.Hour},
-		{"h", time.Hour},
-		{"m", time.Minute},
-		{"s", time.Second},
-		{"ms", time.Millisecond},
+		{"d", int64(24 * time.Hour)},
+		{"h", int64(time.Hour)},
+		{"m", int64(time.Minute)},
+		{"s", int64(time.Second)},
+		{"ms", int64(time.Millisecond)},
 	}
 }
 
@@ -66,16 +66,58 @@ var ErrTooLong = errors.New("is too long")
 // FormatDuration writes d as [ParseDuration] reads it: 2m, 1h30m, 7d. Parts
 // below a millisecond are left out, and so is the sign.
 func FormatDuration(d time.Duration) string {
-	d = d.Abs().Truncate(time.Millisecond)
-	if d == 0 {
+	rest := int64(d.Abs().Truncate(time.Millisecond))
+	if rest == 0 {
 		return "0s"
 	}
-	var b strings.Builder
+	text := ""
 	for _, u := range units() {
-		if n := d / u.length; n > 0 {
-			b.WriteString(strconv.FormatInt(int64(n), 10) + u.name)
-			d -= n * u.length //nolint:durationcheck // n is a number of units, not a duration
+		if n := rest / u.length; n > 0 {
+			text += strconv.FormatInt(n, 10) + u.name
+		}
+		rest %= u.length
+	}
+	return text
+}
+
+// Size is a number of bytes.
+type Size int64
+
+// sizeUnits returns every unit of a size, longest first.
+func sizeUnits() []unit {
+	return []unit{{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"B", 1}}
+}
+
+// ParseSize reads a size such as 5MiB or 5 MB: a number with the unit B, kB, MB, GB,
+// KiB, MiB or GiB, in any case. A number without a unit is refused, but for 0.
+func ParseSize(s string) (Size, error) {
+	s = strings.ReplaceAll(s, " ", "")
+	end := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	if s == "0" {
+		return 0, nil
+	}
+	if end < 0 && s != "" {
+		return 0, fmt.Errorf("%q needs a unit: %skB, %sMB or %sGB", short(s), short(s), short(s), short(s))
+	}
+	for _, u := range sizeUnits() {
+		if end <= 0 || !strings.EqualFold(s[end:], u.name) {
+			continue
+		}
+		n, err := strconv.ParseFloat(s[:end], 64)
+		if total := n * float64(u.length); err == nil && total < math.MaxInt64 {
+			return Size(total), nil
 		}
 	}
-	return b.String()
+	return 0, fmt.Errorf("%q is not a size such as 512kB, 5MB or 1GiB", short(s))
+}
+
+// String writes the size as [ParseSize] reads it, in the largest unit that it
+// is a whole number of.
+func (s Size) String() string {
+	for _, u := range sizeUnits() {
+		if s != 0 && int64(s)%u.length == 0 {
+			return strconv.FormatInt(int64(s)/u.length, 10) + u.name
+		}
+	}
+	return "0"
 }
