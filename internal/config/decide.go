@@ -159,20 +159,19 @@ func (l *loader) deriveValues(v *viper.Viper, c *Config) error {
 		}
 		v.Set("base_url", normal)
 	}
-	if v.GetString("account") == "" {
-		v.Set("account", v.GetString("base_url"))
-		delete(c.origins, "account")
+	verify := "observe"
+	if v.GetString("webhook.scheme") != "" {
+		verify = "enforce"
 	}
-	if v.GetString("store") == "" {
-		v.Set("store", storeDefault(runtime.GOOS, l.env, l.src.Home))
-		delete(c.origins, "store")
-	}
-	if v.GetString("webhook.verify") == "" {
-		mode := "observe"
-		if v.GetString("webhook.scheme") != "" {
-			mode = "enforce"
+	for key, derived := range map[string]string{
+		"account":        v.GetString("base_url"),
+		"store":          storeDefault(runtime.GOOS, l.env, l.src.Home),
+		"webhook.verify": verify,
+	} {
+		if v.GetString(key) == "" {
+			v.Set(key, derived)
+			delete(c.origins, key)
 		}
-		v.Set("webhook.verify", mode)
 	}
 	return nil
 }

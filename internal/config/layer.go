@@ -150,30 +150,21 @@ func refuseReserved(root *yaml.Node) *KeyError {
 		return fault
 	}
 	for _, p := range own {
-		why := whyAddress
-		if p.key != profilesKey {
-			why = whyNot(p.key)
+		i := slices.IndexFunc(table(), func(s Setting) bool {
+			return strings.HasPrefix(s.Key+".", p.key+".") || strings.HasPrefix(p.key+".", s.Key+".")
+		})
+		why := ""
+		switch {
+		case p.key == profilesKey:
+			why = whyAddress
+		case i >= 0:
+			why = table()[i].Why // in a section, all settings have one or none
 		}
 		if why != "" {
 			return &KeyError{Key: p.key, Line: p.line, Message: "not allowed in a project file: " + why, Hint: "remove it here; set it in the user file, with a flag or in the environment"}
 		}
 	}
 	return nil
-}
-
-// whyNot says why the project file may not hold key, a setting or a section;
-// nothing if it may, or if no such key is known.
-func whyNot(key string) string {
-	why := ""
-	for _, s := range table() {
-		if s.Key == key || strings.HasPrefix(s.Key, key+".") || strings.HasPrefix(key, s.Key+".") {
-			if s.Why == "" {
-				return ""
-			}
-			why = s.Why
-		}
-	}
-	return why
 }
 
 // fill decodes the settings below a mapping. With the error of the first fault it

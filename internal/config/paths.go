@@ -126,17 +126,17 @@ func variable(name, goos string) string {
 // readSettings reads a file of settings and checks that it is one.
 func readSettings(path string) ([]byte, fs.FileInfo, *KeyError) {
 	f, err := disk.Open(path)
+	var info fs.FileInfo
+	if err == nil {
+		defer func() { _ = f.Close() }() // only read from: nothing is lost
+		info, err = f.Stat()
+	}
 	if err != nil {
 		fault := &KeyError{Message: cause(err), Err: err}
 		if errors.Is(err, fs.ErrPermission) {
 			fault.Hint = "make it readable for you"
 		}
 		return nil, nil, fault
-	}
-	defer func() { _ = f.Close() }() // only read from: nothing is lost
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, &KeyError{Message: cause(err), Err: err}
 	}
 	if !info.Mode().IsRegular() {
 		return nil, nil, wrong("is not a regular file", "")

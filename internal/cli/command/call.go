@@ -154,14 +154,10 @@ func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, args []string,
 		if !ok || fault.Origin.Level == config.FromFlag {
 			return f.RunE(func(ctx context.Context, c *Call, args []string) error { return do(ctx, c, args, nil) })(cmd, args)
 		}
-		f.Started = true
-		out, err := f.Output(cmd)
-		if err != nil {
-			return err
-		}
-		defer out.Discard()
-		c := &Call{Session: &app.Session{IO: f.App.IO}, Out: out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}
-		return out.End(do(cmd.Context(), c, args, broken))
+		return f.RunBare(func(ctx context.Context, b *Bare, args []string) error {
+			c := &Call{Session: &app.Session{IO: b.IO}, Out: b.Out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}
+			return do(ctx, c, args, broken)
+		})(cmd, args)
 	}
 }
 
