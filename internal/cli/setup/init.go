@@ -56,12 +56,12 @@ and the webhook secret too.`,
 func initFlags(f *command.Factory) func(*cobra.Command) ([]config.Flag, error) {
 	return func(cmd *cobra.Command) ([]config.Flag, error) {
 		flags := command.FlagsOf(cmd)
-		name, err := cmd.Flags().GetString("profile")
-		if err != nil || !cmd.Flags().Changed("profile") {
-			return flags, err
+		i := slices.IndexFunc(flags, func(g config.Flag) bool { return g.Name == "profile" })
+		if i < 0 {
+			return flags, nil
 		}
-		others := slices.DeleteFunc(slices.Clone(flags), func(g config.Flag) bool { return g.Name == "profile" })
-		others = append(others, config.Flag{Name: "profile", Values: []string{config.DefaultProfile}})
+		name, others := flags[i].Values[0], slices.Clone(flags)
+		others[i].Values = []string{config.DefaultProfile}
 		list, err := config.ListProfiles(f.App.Sources(others))
 		if err != nil || slices.ContainsFunc(list.All, func(p config.Profile) bool { return p.Name == name }) {
 			return flags, err
