@@ -101,7 +101,8 @@ type Plan struct {
 	Account   string   // whose trackings these are
 	Files     []string // names of the inputs in order, "-" for standard input
 	Mode      Mode
-	BatchSize int // rows in a full batch
+	BatchSize int   // rows in a full batch
+	Skipped   int64 // bad rows of the input, which are left out
 
 	// CheckFirst makes new rows Unknown instead of Pending: the service is queried
 	// for each before it is sent.
@@ -116,11 +117,12 @@ type Run struct {
 	Tally   Tally // as of staging
 }
 
-// Tally counts the valid records of an input, as of staging.
+// Tally counts the records of an input, as of staging: valid ones but for Skipped.
 type Tally struct {
 	New     int64 // not in the ledger before
 	Known   int64 // in the ledger already, from earlier runs; distinct
 	Repeats int64 // the same pair again in this input
+	Skipped int64 // bad rows, and those that contradict an earlier one
 	Erased  int64 // erased before, or since it was staged: it is not sent
 
 	// KnownPending is how many of Known were still pending, and KnownOpen how
@@ -277,15 +279,20 @@ func (c *Counts) Add(s State, n int64) {
 // RunSummary is a run with what became of it.
 type RunSummary struct {
 	Run
-	Live    bool // a living process is working on it
-	Partial bool // its input was not staged to its end, see [Staging.Begin]
-	Counts  Counts
+	Live    bool   // a living process is working on it
+	Partial bool   // its input was not staged to its end, see [Staging.Begin]
+	Counts  Counts // of the rows of its input, whichever run sent them
+	// Elsewhere is how many of Counts.Accepted other runs sent.
+	Elsewhere int64
 	// Superseded and Dismissed are those of Counts.Rejected that are not open, see
 	// [Row.IsOpen].
 	Superseded, Dismissed int64
 	Requests              int64     // create requests sent
 	LastSent              time.Time // zero if nothing was sent
 }
+
+// Accepted returns how many rows were accepted that this run sent.
+func (s RunSummary) Accepted() int64 { return s.Counts.Accepted - s.Elsewhere }
 
 // Rejected returns how many rows are rejected and open, see [Row.IsOpen].
 func (s RunSummary) Rejected() int64 { return s.Counts.Rejected - s.Superseded - s.Dismissed }

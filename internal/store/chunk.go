@@ -428,6 +428,7 @@ func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
 	})
 	c.tally.Repeats += int64(len(rows))
 	for _, i := range c.ofKind(kindConflict, all) {
+		c.tally.Skipped++
 		c.conflicts = append(c.conflicts, ledger.Conflict{Entry: c.entries[i], First: *c.classified[i].first})
 	}
 	return err

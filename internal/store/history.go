@@ -19,35 +19,42 @@ const pageRows = 1000
 // querier runs a query, inside or outside of a transaction.
 type querier func(ctx context.Context, f func(scanner) error, query string, args ...any) error
 
-// countRows counts the distinct rows of each run's input in each state, but for
-// those in batches of the run except. It adds up whole batches and corrects that
-// by the rows with states of their own.
-func countRows(ctx context.Context, ask querier, except int64, runs ...int64) (map[int64]ledger.Counts, error) {
-	counts := make(map[int64]ledger.Counts, len(runs))
-	inRuns, args := idList(runs), []any{except}
+// inputCounts counts the distinct rows of a run's input by state: all, and those in
+// batches of other runs.
+type inputCounts struct{ all, elsewhere ledger.Counts }
+
+// countRows counts the rows of each run's input. It adds up whole batches and corrects
+// that by the rows with states of their own.
+func countRows(ctx context.Context, ask querier, runs ...int64) (map[int64]inputCounts, error) {
+	counts := make(map[int64]inputCounts, len(runs))
+	inRuns, args := idList(runs), []any(nil)
 	if len(runs) == 1 { // a transaction keeps each text
-		inRuns, args = "($2)", append(args, runs[0])
+		inRuns, args = "($1)", []any{runs[0]}
 	}
 	err := ask(ctx, func(s scanner) error {
 		var run, n int64
-		var state string
-		err := s.Scan(&run, &state, &n)
+		var state ledger.State
+		var elsewhere bool
+		err := s.Scan(&run, &elsewhere, (*string)(&state), &n)
 		c := counts[run]
-		c.Add(ledger.State(state), n)
+		c.all.Add(state, n)
+		if elsewhere {
+			c.elsewhere.Add(state, n)
+		}
 		counts[run] = c
 		return err
-	}, `WITH touched AS (SELECT p.run_id, p.batch_id, p.rows, b.state FROM run_batches p JOIN batches b ON b.id = p.batch_id
-			WHERE p.run_id IN `+inRuns+` AND b.run_id <> $1),
-		apart AS (SELECT t.run_id, t.state AS batch_state, r.state AS row_state FROM touched t
+	}, `WITH touched AS (SELECT p.run_id, b.run_id <> p.run_id AS elsewhere, p.batch_id, p.rows, b.state FROM run_batches p
+			JOIN batches b ON b.id = p.batch_id WHERE p.run_id IN `+inRuns+`),
+		apart AS (SELECT t.run_id, t.elsewhere, t.state AS batch_state, r.state AS row_state FROM touched t
 			JOIN rows r ON r.batch_id = t.batch_id AND r.state IS NOT NULL JOIN runs n ON n.id = t.run_id WHERE `+inInput+`)
-		SELECT run_id, state, SUM(rows) FROM touched GROUP BY run_id, state
-		UNION ALL SELECT run_id, batch_state, -COUNT(*) FROM apart GROUP BY run_id, batch_state
-		UNION ALL SELECT run_id, row_state, COUNT(*) FROM apart GROUP BY run_id, row_state`, args...)
+		SELECT run_id, elsewhere, state, SUM(rows) FROM touched GROUP BY run_id, elsewhere, state
+		UNION ALL SELECT run_id, elsewhere, batch_state, -COUNT(*) FROM apart GROUP BY run_id, elsewhere, batch_state
+		UNION ALL SELECT run_id, elsewhere, row_state, COUNT(*) FROM apart GROUP BY run_id, elsewhere, row_state`, args...)
 	return counts, err
 }
 
-func countRowsOf(ctx context.Context, ask querier, except, run int64) (ledger.Counts, error) {
-	counts, err := countRows(ctx, ask, except, run)
+func countRowsOf(ctx context.Context, ask querier, run int64) (inputCounts, error) {
+	counts, err := countRows(ctx, ask, run)
 	return counts[run], err
 }
 
@@ -56,7 +63,8 @@ func (d *DB) CountRows(ctx context.Context, run int64) (ledger.Counts, error) {
 	if err := d.requireRun(ctx, run); err != nil {
 		return ledger.Counts{}, err
 	}
-	return countRowsOf(ctx, d.each, 0, run)
+	counts, err := countRowsOf(ctx, d.each, run)
+	return counts.all, err
 }
 
 // requireRun returns [ledger.ErrNoRun] unless the run is there to be seen.
@@ -72,7 +80,7 @@ func (d *DB) requireRun(ctx context.Context, run int64) error {
 func noRun(run int64) error { return fmt.Errorf("%w: %d", ledger.ErrNoRun, run) }
 
 const runColumns = `SELECT r.id, a.name, r.owner, r.created, r.files, r.mode, r.batch_size, r.new_rows, r.known_rows,
-	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.erased, r.requests, r.last_sent, r.filling <> 0
+	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.skipped, r.erased, r.requests, r.last_sent, r.filling <> 0
 	FROM runs r JOIN accounts a ON a.id = r.account_id WHERE r.state = 'open' `
 
 // scanRun reads a row of runColumns.
@@ -81,7 +89,8 @@ func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	var files []byte
 	r := &sum.Run
 	err = s.Scan(&r.ID, &r.Plan.Account, &owner, &created, &files, &r.Plan.Mode, &r.Plan.BatchSize, &r.Tally.New, &r.Tally.Known,
-		&r.Tally.KnownPending, &r.Tally.KnownOpen, &r.Tally.OtherCarrier, &r.Tally.Repeats, &r.Tally.Erased, &sum.Requests, &lastSent, &sum.Partial)
+		&r.Tally.KnownPending, &r.Tally.KnownOpen, &r.Tally.OtherCarrier, &r.Tally.Repeats, &r.Tally.Skipped,
+		&r.Tally.Erased, &sum.Requests, &lastSent, &sum.Partial)
 	if err == nil {
 		err = json.Unmarshal(files, &r.Plan.Files)
 	}
@@ -97,12 +106,13 @@ func (d *DB) addCounts(ctx context.Context, runs []ledger.RunSummary, owners map
 	for i := range runs {
 		all, at[runs[i].ID] = append(all, runs[i].ID), &runs[i]
 	}
-	counts, err := countRows(ctx, d.each, 0, all...)
+	counts, err := countRows(ctx, d.each, all...)
 	if err != nil {
 		return err
 	}
 	for run, c := range counts {
-		if at[run].Counts = c; c.Rejected > 0 {
+		at[run].Counts, at[run].Elsewhere = c.all, c.elsewhere.Accepted
+		if c.all.Rejected > 0 {
 			rejected = append(rejected, run)
 		}
 	}
@@ -250,8 +260,8 @@ func (d *DB) Pending(ctx context.Context, account string, except int64) (int64, 
 		WHERE n.account_id = (SELECT id FROM accounts WHERE name = $1) AND n.state = 'open'`, account); err != nil {
 		return 0, err
 	}
-	own, err := countRowsOf(ctx, d.each, 0, except)
-	return max(0, all-own.Pending), err
+	own, err := countRowsOf(ctx, d.each, except)
+	return max(0, all-own.all.Pending), err
 }
 
 // Lookup returns how a pair stands, see [ledger.History].

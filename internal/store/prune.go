@@ -201,6 +201,6 @@ func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
 
 // hasEnded reports whether all rows of a run have a definite outcome.
 func hasEnded(ctx context.Context, ask querier, run int64) (bool, error) {
-	c, err := countRowsOf(ctx, ask, 0, run)
-	return err == nil && c.Pending+c.Sending+c.Unknown == 0, err
+	c, err := countRowsOf(ctx, ask, run)
+	return err == nil && c.all.Pending+c.all.Sending+c.all.Unknown == 0, err
 }

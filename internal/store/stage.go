@@ -74,7 +74,7 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 		return nil, err
 	}
 	s := &staging{d: d, owner: owner, release: release, run: ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}}
-	s.run.Plan.Files = slices.Clone(plan.Files)
+	s.run.Plan.Files, s.tally.Skipped = slices.Clone(plan.Files), plan.Skipped
 	s.expectKnown = d.engine.Load != nil // first: a key that is there is an error in the server's log
 	d.mu.Lock()
 	d.stagings[s] = true
@@ -245,8 +245,9 @@ func (s *staging) write(ctx context.Context, do work) error {
 // that is being filled.
 func (s *staging) publish(ctx context.Context, t *tx, p progress, filling int64) error {
 	if _, err := t.exec(ctx, `UPDATE runs SET state = 'open', filling = $1, last_row = $2, new_rows = $3, known_rows = $4,
-		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8, erased = $9 WHERE id = $10`, filling,
-		p.next-1, p.tally.New, p.tally.Known, p.tally.KnownPending, p.tally.KnownOpen, p.tally.OtherCarrier, p.tally.Repeats, p.tally.Erased, s.run.ID); err != nil {
+		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8, skipped = $9, erased = $10 WHERE id = $11`, filling,
+		p.next-1, p.tally.New, p.tally.Known, p.tally.KnownPending, p.tally.KnownOpen, p.tally.OtherCarrier, p.tally.Repeats, p.tally.Skipped,
+		p.tally.Erased, s.run.ID); err != nil {
 		return err
 	}
 	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'run'", s.run.ID); err != nil {
@@ -263,11 +264,11 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 	}
 	whole := s.progress
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
-		known, err := countRowsOf(ctx, t.each, s.run.ID, s.run.ID)
+		known, err := countRowsOf(ctx, t.each, s.run.ID)
 		if err != nil {
 			return err
 		}
-		whole.tally.KnownPending, whole.tally.KnownOpen = known.Pending, known.Sending+known.Unknown
+		whole.tally.KnownPending, whole.tally.KnownOpen = known.elsewhere.Pending, known.elsewhere.Sending+known.elsewhere.Unknown
 		if err := s.publish(ctx, t, whole, 0); err != nil {
 			return err
 		}

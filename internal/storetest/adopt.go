@@ -56,6 +56,12 @@ func takesWhatIsPending(w *world) {
 	w.same("items", items, itemsOf(entries(10, 13)))
 	w.settle(ledger.Accepted, b...)
 	w.counts(first.ID, ledger.Counts{Accepted: 6, Unknown: 3, Rejected: 3})
+	sent := map[int64]int64{} // by each run, of what was accepted
+	for s, err := range w.Runs(w.Context(), account, 0) {
+		w.must(err)
+		sent[s.ID] = s.Accepted()
+	}
+	w.same("accepted rows", sent, map[int64]int64{first.ID: 3, second.ID: 4})
 	w.same("input of the first", len(collect(w, w.Rows(w.Context(), first.ID))), 12)
 	st := collect(w, w.Statuses(w.Context(), account, ledger.Filter{}))
 	w.same("run that brought it in", st[11].Run, first.ID)

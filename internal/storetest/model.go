@@ -142,6 +142,7 @@ func (m *modelled) record(run *modelRun, first map[tracking.Key]ledger.Entry, ad
 	row, known := m.rows[key]
 	before, again := first[key]
 	if again && before.Item.CarrierCode != e.Item.CarrierCode {
+		run.Tally.Skipped++
 		return ledger.Conflict{Entry: e, First: before}, false
 	}
 	switch {
@@ -330,10 +331,16 @@ func (m *modelled) compare() {
 	}
 	for _, run := range m.runs {
 		var want ledger.Counts
+		var elsewhere int64
 		for key := range run.keys {
-			want.Add(m.rows[key].state, 1)
+			row := m.rows[key]
+			want.Add(row.state, 1)
+			if row.state == ledger.Accepted && row.sentBy != run.ID {
+				elsewhere++
+			}
 		}
 		m.counts(run.ID, want)
+		m.same("accepted rows of other runs", have(m.Run(m.Context(), run.ID))(m.world).Elsewhere, elsewhere)
 		m.pending(run.ID, pending-want.Pending)
 		got := collect(m.world, m.Rows(m.Context(), run.ID))
 		if len(got) != len(run.records) {

@@ -298,7 +298,9 @@ func knownInAnyOrder(w *world) {
 
 func contradictionsInOneInput(w *world) {
 	w.run(plan(), entries(1, 1)...)
-	staging := w.begin(w.Store, plan())
+	p := plan()
+	p.Skipped = 3
+	staging := w.begin(w.Store, p)
 	with := func(line, n int, carrier string) ledger.Entry {
 		e := ledger.Entry{Line: line, Item: item(n)}
 		e.Item.CarrierCode = carrier
@@ -331,7 +333,8 @@ func contradictionsInOneInput(w *world) {
 	}
 	// Whoever leaves the contradicting records out can go on.
 	run := have(staging.Open(w.Context()))(w)
-	w.same("tally", run.Tally, ledger.Tally{New: 2, Known: 1, Repeats: 2, KnownPending: 1, OtherCarrier: 1})
+	w.same("tally", run.Tally, ledger.Tally{New: 2, Known: 1, Repeats: 2, Skipped: 8, KnownPending: 1, OtherCarrier: 1})
+	w.same("skipped", have(w.Run(w.Context(), run.ID))(w).Tally.Skipped, int64(8))
 	lines := each(w, w.Rows(w.Context(), run.ID), func(r ledger.Row) int { return r.Line })
 	w.same("lines", lines, []int{2, 4, 6, 9, 11})
 }

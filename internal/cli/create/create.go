@@ -136,6 +136,7 @@ func (c *creation) execute(ctx context.Context) error {
 	if c.in.judged.Valid == 0 && c.in.judged.Invalid == 0 {
 		return c.reportNoRows()
 	}
+	c.plan.Skipped = c.in.judged.Invalid
 	if set := c.call.Config.SetByProject("map", "maps", "carriers"); len(set) > 0 {
 		c.call.IO.Note("%s of this folder sets %s", config.ProjectFile, strings.Join(set, ", "))
 	}

@@ -85,7 +85,7 @@ func runColumns() []command.Column[ledger.RunSummary] {
 			Column: render.Column{Name: "INPUT", CSV: "files", Flex: true, Rank: 2},
 			Cell:   func(s ledger.RunSummary) string { return strings.Join(s.Plan.Files, " ") },
 		},
-		{Column: render.Column{Name: "ACCEPTED", Right: true}, Count: func(s ledger.RunSummary) int64 { return s.Counts.Accepted }},
+		{Column: render.Column{Name: "ACCEPTED", Right: true}, Count: ledger.RunSummary.Accepted},
 		{Column: render.Column{Name: "REJECTED", Right: true}, Count: ledger.RunSummary.Rejected, Style: attention(ledger.Rejected, ledger.RunSummary.Rejected)},
 		{Column: render.Column{Name: "UNKNOWN", Right: true}, Count: unknown, Style: attention(ledger.Unknown, unknown)},
 		{Column: render.Column{Name: "PENDING", Right: true}, Count: func(s ledger.RunSummary) int64 { return s.Counts.Pending + s.Counts.Sending }},
@@ -96,6 +96,7 @@ func runColumns() []command.Column[ledger.RunSummary] {
 		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 4}, Cell: func(s ledger.RunSummary) string { return s.Plan.Account }},
 		{Column: render.Column{Name: "SUPERSEDED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Superseded }},
 		{Column: render.Column{Name: "DISMISSED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Dismissed }},
+		{Column: render.Column{Name: "SKIPPED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Tally.Skipped }},
 	}
 }
 

@@ -268,6 +268,9 @@ func printAnswer(out *command.Output, b numberedBatch) error {
 
 func describeTally(t ledger.Tally) string {
 	text := fmt.Sprintf("%s new, %s already created, %s duplicates", command.Number(t.New), command.Number(t.Known), command.Number(t.Repeats))
+	if t.Skipped > 0 {
+		text += fmt.Sprintf(", %s bad and skipped", command.Number(t.Skipped))
+	}
 	if t.Erased > 0 {
 		text += fmt.Sprintf(", %s erased", command.Number(t.Erased))
 	}
@@ -287,17 +290,22 @@ type Run struct {
 	Already    int64       `json:"already"`
 	Duplicates int64       `json:"duplicates"`
 	Erased     int64       `json:"erased,omitempty"` // with "store erase", before or since
-	Accepted   int64       `json:"accepted"`
-	Rejected   int64       `json:"rejected"`   // but superseded and dismissed ones
-	Superseded int64       `json:"superseded"` // rejected, and another number of the referId was accepted since
-	Dismissed  int64       `json:"dismissed"`  // rejected, and dismissed by the user
+	Skipped    int64       `json:"skipped"`          // bad rows of the input
+	Accepted   int64       `json:"accepted"`         // of the rows that this run sent
+	Rejected   int64       `json:"rejected"`         // but superseded and dismissed ones
+	Superseded int64       `json:"superseded"`       // rejected, and another number of the referId was accepted since
+	Dismissed  int64       `json:"dismissed"`        // rejected, and dismissed by the user
 	Unknown    int64       `json:"unknown"`
 	Pending    int64       `json:"pending"`
 	Partial    bool        `json:"partial"` // its input was not staged to its end, or not yet
 	Batches    int64       `json:"batches"` // create requests sent
 	LastSent   *time.Time  `json:"lastSent"`
 	Next       string      `json:"nextCommand,omitempty"`
-	BatchList  []batchJSON `json:"batchList,omitempty"`
+
+	// Rows of the input that other runs sent, and that were accepted.
+	AcceptedElsewhere int64 `json:"acceptedElsewhere"`
+
+	BatchList []batchJSON `json:"batchList,omitempty"`
 
 	Summary *view.SummaryJSON `json:"summary,omitempty"` // of show: what is known of its trackings
 }
@@ -348,7 +356,7 @@ func newRun(s ledger.RunSummary) Run {
 		Run: strconv.FormatInt(s.ID, 10), Account: s.Plan.Account, Files: s.Plan.Files, Operation: s.Plan.Mode,
 		Created: s.Created.UTC(), Live: s.Live, State: stateOf(s), Partial: s.Partial,
 		New: s.Tally.New, Already: s.Tally.Known, Duplicates: s.Tally.Repeats, Erased: s.Tally.Erased,
-		Accepted: s.Counts.Accepted, Rejected: s.Rejected(), Superseded: s.Superseded, Dismissed: s.Dismissed, Unknown: s.Counts.Unknown,
+		Skipped: s.Tally.Skipped, Accepted: s.Accepted(), AcceptedElsewhere: s.Elsewhere, Rejected: s.Rejected(), Superseded: s.Superseded, Dismissed: s.Dismissed, Unknown: s.Counts.Unknown,
 		Pending: s.Counts.Pending + s.Counts.Sending, Batches: s.Requests, LastSent: view.TimeOrNull(s.LastSent),
 	}
 }

@@ -210,7 +210,12 @@ func Counts(s ledger.RunSummary) string {
 	if s.Dismissed > 0 {
 		settled += command.Number(s.Dismissed) + " dismissed, "
 	}
-	return fmt.Sprintf("%s accepted, %s rejected, %s%s unknown, %s pending", command.Number(s.Counts.Accepted), command.Number(s.Rejected()), settled, command.Number(s.Counts.Unknown), command.Number(s.Counts.Pending+s.Counts.Sending))
+	text := fmt.Sprintf("%s accepted, %s rejected, %s%s unknown, %s pending", command.Number(s.Accepted()), command.Number(s.Rejected()), settled,
+		command.Number(s.Counts.Unknown), command.Number(s.Counts.Pending+s.Counts.Sending))
+	if s.Elsewhere > 0 {
+		text += fmt.Sprintf("; %s accepted in other runs", command.Number(s.Elsewhere))
+	}
+	return text
 }
 
 // What rejected rows are called that need nothing more.

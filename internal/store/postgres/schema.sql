@@ -110,6 +110,7 @@ CREATE TABLE runs (
 	requests      BIGINT NOT NULL,
 	last_sent     BIGINT NOT NULL,
 	filling       BIGINT NOT NULL DEFAULT 0,
+	skipped       BIGINT NOT NULL DEFAULT 0,
 	erased        BIGINT NOT NULL DEFAULT 0
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.02);
 -- The run that brought a row in.

@@ -94,6 +94,7 @@ CREATE TABLE runs (
 	-- there is none. A run is sent while the rest of its input is staged, and that batch
 	-- once it is full.
 	filling       BIGINT NOT NULL DEFAULT 0,
+	skipped       BIGINT NOT NULL DEFAULT 0, -- bad rows of the input, which are not in the store
 	erased        BIGINT NOT NULL DEFAULT 0 -- records of the input that were erased, before it was staged or since
 );
 CREATE INDEX runs_by_row ON runs (first_row, id);
