@@ -15,6 +15,10 @@ type Stager interface {
 	// deadline it returns a [*BusyError], else the cause of ctx's end. It removes
 	// what dead processes had staged.
 	Stage(ctx context.Context, plan Plan) (Staging, error)
+
+	// OtherNumbers returns the rows that the run brought in, and whose referId an
+	// earlier run brought in with another number.
+	OtherNumbers(ctx context.Context, run int64) (OtherNumbers, error)
 }
 
 // Queue hands out pending rows in batches and records what became of them.

@@ -264,6 +264,33 @@ func (d *DB) Pending(ctx context.Context, account string, except int64) (int64, 
 	return max(0, all-own.all.Pending), err
 }
 
+// OtherNumbers finds new rows of known orders, see [ledger.Stager].
+func (d *DB) OtherNumbers(ctx context.Context, run int64) (ledger.OtherNumbers, error) {
+	if err := d.requireRun(ctx, run); err != nil {
+		return ledger.OtherNumbers{}, err
+	}
+	const earlier = "FROM rows o WHERE o.account_id = r.account_id AND o.refer_id = r.refer_id AND o.id < n.first_row"
+	var o ledger.OtherNumbers
+	_, err := d.row(ctx, []any{&o.Rows, &o.First.ID}, `SELECT COUNT(*), COALESCE(MIN(r.id), 0) FROM runs n JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row
+		WHERE n.id = $1 AND n.first_row > 1 AND EXISTS (SELECT 1 `+earlier+`)`, run)
+	if err != nil || o.Rows == 0 {
+		return ledger.OtherNumbers{}, err
+	}
+	var files []string
+	var text []byte
+	var file int
+	_, err = d.row(ctx, []any{&text, &file, &o.First.Line, &o.First.Item.ReferID, &o.First.Item.Number, &o.First.Item.CarrierCode, &o.Before},
+		"SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, (SELECT o.number "+earlier+` ORDER BY o.id LIMIT 1)
+			FROM runs n JOIN rows r ON r.id = $2 WHERE n.id = $1`, run, o.First.ID)
+	if err == nil {
+		err = json.Unmarshal(text, &files)
+	}
+	if err == nil {
+		o.First.File = files[file]
+	}
+	return o, err
+}
+
 // Lookup returns how a pair stands, see [ledger.History].
 func (d *DB) Lookup(ctx context.Context, account string, key tracking.Key) (ledger.State, bool, error) {
 	var state ledger.State

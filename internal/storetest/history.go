@@ -12,6 +12,7 @@ var historyTests = map[string]func(*world){
 	"RunsNewestFirst":     runsNewestFirst,
 	"RunTellsWhatBecame":  runReportsOutcomes,
 	"LiveWhileWorkedOn":   liveWhileWorkedOn,
+	"OtherNumbers":        findsOtherNumbers,
 	"BatchesInOrder":      batchesInOrder,
 	"LookupTellsState":    lookupFindsState,
 	"BodyMayCallTheStore": bodyMayCallTheStore,
@@ -102,6 +103,29 @@ func runsNewestFirst(w *world) {
 		w.same("first", sum.ID, want[0])
 		break
 	}
+}
+
+// findsOtherNumbers sees that only new rows count, of the same account, whose order came
+// with another number in an earlier run.
+func findsOtherNumbers(w *world) {
+	renumbered := func(line, n int, number string) ledger.Entry {
+		e := ledger.Entry{File: 1, Line: line, Item: item(n)}
+		e.Item.Number = number
+		return e
+	}
+	first := w.run(plan(), append(entries(1, 3), renumbered(9, 2, "A second parcel"))...)
+	other := plan()
+	other.Account = "another"
+	ofOther := w.run(other, renumbered(2, 1, "X1"))
+	second := w.run(plan(), entries(1, 4)[0], renumbered(7, 2, "X2"), renumbered(8, 3, "X3"), entries(4, 4)[0], renumbered(10, 4, "X4"))
+	for _, run := range []int64{first.ID, ofOther.ID} {
+		w.same(fmt.Sprint("run ", run), have(w.OtherNumbers(w.Context(), run))(w), ledger.OtherNumbers{})
+	}
+	got := have(w.OtherNumbers(w.Context(), second.ID))(w)
+	got.First.ID = 0
+	w.same("the second", got, ledger.OtherNumbers{Rows: 2, First: ledger.Row{File: "-", Line: 7, Item: renumbered(7, 2, "X2").Item}, Before: item(2).Number})
+	_, err := w.OtherNumbers(w.Context(), 99)
+	w.is("no such run", err, ledger.ErrNoRun)
 }
 
 func runReportsOutcomes(w *world) {

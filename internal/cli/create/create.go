@@ -198,18 +198,24 @@ func (c *creation) send(ctx context.Context) error {
 		c.call.IO.Warning("new store: %s (without earlier trackings)", db.Path)
 	}
 	if k.Feed == nil {
-		c.noteOtherCarrier(k)
+		c.noteKnown(ctx, k)
 	}
 	err = k.Execute(ctx)
 	if k.Feed != nil {
-		c.noteOtherCarrier(k)
+		c.noteKnown(ctx, k)
 	}
 	return err
 }
 
-// noteOtherCarrier says that rows are known with another carrier code.
-func (c *creation) noteOtherCarrier(k *send.Execution) {
+// noteKnown says what differs from earlier runs: carrier codes and numbers.
+func (c *creation) noteKnown(ctx context.Context, k *send.Execution) {
 	if n := k.Run.Tally.OtherCarrier; n > 0 {
 		c.call.IO.Note("%s already created with another carrier code; the first code is kept", command.Plural(n, "row"))
 	}
+	other, err := k.Store.Stager.OtherNumbers(ctx, k.Run.ID)
+	if err != nil || other.Rows == 0 {
+		return // the command's own reads will meet the error
+	}
+	c.call.IO.Note("%s with a new number for a known order, the first at %s:%d: %s has %s too", command.Plural(other.Rows, "row"),
+		other.First.File, other.First.Line, command.Quoted(other.First.Item.ReferID), command.Quoted(other.Before))
 }
