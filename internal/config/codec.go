@@ -71,14 +71,14 @@ func (s Setting) fromTexts(texts []string) (any, *KeyError) {
 	case s.Kind == KindNames:
 		return s.namesFromTexts(texts)
 	case c.node == nil:
-		return s.one(texts[len(texts)-1])
+		return s.fromText(texts[len(texts)-1])
 	case s.Kind != KindList && s.Kind != KindIntegers:
 		return nil, wrong("must be JSON: "+c.want, "")
 	}
 	all := make([]any, len(texts))
 	for i, t := range texts {
 		var fault *KeyError
-		if all[i], fault = s.one(t); fault != nil {
+		if all[i], fault = s.fromText(t); fault != nil {
 			return nil, fault
 		}
 	}
@@ -128,7 +128,7 @@ func (s Setting) oneItem(n *yaml.Node) (any, *KeyError) {
 	if problem != "" {
 		return nil, &KeyError{Line: n.Line, Message: "must be " + c.want + problem}
 	}
-	return s.one(t)
+	return s.fromText(t)
 }
 
 // scalar returns the text of n, or why it is none of these types.
@@ -148,8 +148,8 @@ func scalar(n *yaml.Node, tags ...string) (text, problem string) {
 	return "", ", not " + quoted(n.Value)
 }
 
-// one reads one text.
-func (s Setting) one(t string) (any, *KeyError) {
+// fromText decodes one text.
+func (s Setting) fromText(t string) (any, *KeyError) {
 	switch s.Kind {
 	case KindChoice:
 		if !slices.Contains(s.Choices, t) {

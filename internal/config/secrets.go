@@ -291,8 +291,8 @@ func (c Config) StorePassword() (Secret, error) {
 func secretAt(place string, lookup func(name string) (string, bool)) (s Secret, fault *KeyError) {
 	if kind, name, _ := strings.Cut(place, ":"); kind == "file" {
 		s, fault = readSecret(name, nil)
-	} else if held, ok := lookup(name); ok {
-		s, fault = cleanSecret([]byte(held))
+	} else if text, ok := lookup(name); ok {
+		s, fault = cleanSecret([]byte(text))
 	} else {
 		fault = wrong("environment variable not set", "set "+name+", or remove the entry")
 	}

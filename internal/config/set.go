@@ -48,7 +48,7 @@ func Set(src Sources, profile string, changes ...Change) (string, error) {
 		case fault != nil:
 			return "", fault.at("", Origin{Level: FromUser, File: d.Path})
 		}
-		if err := d.judge(data, profile, changes); err != nil {
+		if err := d.checkChanges(data, profile, changes); err != nil {
 			return "", err
 		}
 		if err := d.Replace(data); !errors.Is(err, ErrChanged) {
@@ -57,9 +57,9 @@ func Set(src Sources, profile string, changes ...Change) (string, error) {
 	}
 }
 
-// judge says why [Load] would refuse data after changes. A fault that the file had
+// checkChanges says why [Load] would refuse data after changes. A fault that the file had
 // before, and that is not about what was changed, does not hinder.
-func (d *Draft) judge(data []byte, profile string, changes []Change) error {
+func (d *Draft) checkChanges(data []byte, profile string, changes []Change) error {
 	made, err := d.loader.decodeUser(data, d.Path)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func named(key string) (Setting, string) {
 // key of no setting, and of no name in a setting, is a [*KeyError] with the nearest one.
 func CheckKey(key string) (secret bool, err error) {
 	s := settingOf(key)
-	if one, name := named(key); s.Key != "" || one.Key != "" && strings.TrimSpace(name) != "" {
+	if parent, name := named(key); s.Key != "" || parent.Key != "" && strings.TrimSpace(name) != "" {
 		return s.Kind == KindSecret, nil
 	}
 	return false, unknownKey(key, keysOf(table()))
@@ -115,7 +115,7 @@ func (l *loader) node(c Change) (*yaml.Node, *KeyError) {
 	case string:
 		return l.stringNode(c.Key, v)
 	case Secret:
-		_, fault := s.one(v.Reveal())
+		_, fault := s.fromText(v.Reveal())
 		if fault == nil && s.Key == "api_key" {
 			fault = checkAPIKey(v)
 		}
@@ -131,10 +131,10 @@ func (l *loader) node(c Change) (*yaml.Node, *KeyError) {
 // hold it, as YAML.
 func (l *loader) stringNode(key, t string) (*yaml.Node, *KeyError) {
 	s := settingOf(key)
-	one, name := named(key)
+	parent, name := named(key)
 	switch {
-	case s.Key == "" && one.Kind == KindNames:
-		return textNode(t), collector{one, names{}, map[string]string{}}.add(name, t)
+	case s.Key == "" && parent.Kind == KindNames:
+		return textNode(t), collector{parent, names{}, map[string]string{}}.add(name, t)
 	case s.Key == "":
 		return nil, wrong(didYouMean("unknown key", key, keysOf(table())), unknownHint)
 	case s.Kind == KindSecret:
