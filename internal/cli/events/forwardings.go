@@ -101,10 +101,7 @@ func deadColumns(sinks map[int64]inbox.Sink) []command.Column[inbox.OutboxEntry]
 			Cell:    func(l inbox.OutboxEntry) string { return view.Sink(sinks[l.Sink]) },
 			CSVCell: func(l inbox.OutboxEntry) string { return view.Target(sinks[l.Sink]) },
 		},
-		{
-			Column: render.Column{Name: "FILTER", CSV: "filter", Extra: true},
-			Cell:   func(l inbox.OutboxEntry) string { return sinks[l.Sink].Filter },
-		},
+		view.CSVOnly("FILTER", "filter", func(l inbox.OutboxEntry) string { return sinks[l.Sink].Filter }),
 		{Column: render.Column{Name: "TRIES", Right: true}, Cell: func(l inbox.OutboxEntry) string { return fmt.Sprint(l.Attempt) }},
 		{Column: render.Column{Name: "FAILING SINCE", Rank: 2}, Time: func(l inbox.OutboxEntry) time.Time { return l.FirstFailure }},
 		{

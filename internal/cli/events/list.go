@@ -290,26 +290,11 @@ func eventColumns(names view.StatusNames, typed bool) []command.Column[inbox.Eve
 		{Column: render.Column{Name: "DELIVERY", Right: true, Extra: true}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Delivery) }},
 		{Column: render.Column{Name: "EVENT ID", ID: true, Extra: true}, Cell: func(e inbox.Event) string { return e.EventID }},
 		{Column: render.Column{Name: "EVENT TIME", Extra: true}, Cell: func(e inbox.Event) string { return e.EventTime }},
-		{
-			Column: render.Column{Name: "STATUS NUMBER", CSV: "status", Extra: true},
-			Cell:   func(e inbox.Event) string { return view.Unquote(e.Status) },
-		},
-		{
-			Column: render.Column{Name: "STATUS LABEL", CSV: "statusLabel", Extra: true},
-			Cell:   func(e inbox.Event) string { return e.StatusLabel },
-		},
-		{
-			Column: render.Column{Name: "STATUS TRACK", CSV: "statusTrack", Extra: true},
-			Cell:   func(e inbox.Event) string { return e.StatusTrack },
-		},
-		{
-			Column: render.Column{Name: "REASON", CSV: "reason", Extra: true},
-			Cell:   func(e inbox.Event) string { return string(e.Reason) },
-		},
-		{
-			Column: render.Column{Name: "ANOMALY", CSV: "anomaly", Extra: true},
-			Cell:   func(e inbox.Event) string { return e.Anomaly },
-		},
+		view.CSVOnly("STATUS NUMBER", "status", func(e inbox.Event) string { return view.Unquote(e.Status) }),
+		view.CSVOnly("STATUS LABEL", "statusLabel", func(e inbox.Event) string { return e.StatusLabel }),
+		view.CSVOnly("STATUS TRACK", "statusTrack", func(e inbox.Event) string { return e.StatusTrack }),
+		view.CSVOnly("REASON", "reason", func(e inbox.Event) string { return string(e.Reason) }),
+		view.CSVOnly("ANOMALY", "anomaly", func(e inbox.Event) string { return e.Anomaly }),
 	}
 }
 

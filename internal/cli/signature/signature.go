@@ -17,6 +17,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
@@ -279,10 +280,7 @@ func schemeColumns() []command.Column[schemeJSON] {
 			}
 			return j.Origin
 		}, CSVCell: func(j schemeJSON) string { return j.Origin }},
-		{
-			Column: render.Column{Name: "IN FORCE", CSV: "inForce", Extra: true},
-			Cell:   func(j schemeJSON) string { return strconv.FormatBool(j.InForce) },
-		},
+		view.CSVOnly("IN FORCE", "inForce", func(j schemeJSON) string { return strconv.FormatBool(j.InForce) }),
 		{Column: render.Column{Name: "ABOUT", Flex: true}, Cell: func(j schemeJSON) string { return j.About }},
 	}
 }

@@ -184,10 +184,7 @@ func verdictColumns() []command.Column[Verdict] {
 			return term.Bad
 		}},
 		{Column: render.Column{Name: "SECRET", Rank: 2}, Cell: func(j Verdict) string { return j.Secret }},
-		{
-			Column: render.Column{Name: "REASON", CSV: "reason", Extra: true},
-			Cell:   func(j Verdict) string { return string(j.Reason) },
-		},
+		view.CSVOnly("REASON", "reason", func(j Verdict) string { return string(j.Reason) }),
 	}
 }
 

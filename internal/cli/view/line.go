@@ -123,22 +123,10 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 			Cell:  func(l *Line) string { return phase(l.Tracking) },
 			Excel: func(l *Line) string { return n.PhaseName(l.Tracking) },
 		},
-		{
-			Column: render.Column{Name: "PHASE", CSV: "phase", Extra: true},
-			Cell:   func(l *Line) string { return string(l.Phase) },
-		},
-		{
-			Column: render.Column{Name: "STATUS NUMBER", CSV: "status", Extra: true},
-			Cell:   func(l *Line) string { return Unquote(l.Status) },
-		},
-		{
-			Column: render.Column{Name: "STATUS LABEL", CSV: "statusLabel", Extra: true},
-			Cell:   func(l *Line) string { return l.StatusLabel },
-		},
-		{
-			Column: render.Column{Name: "STATUS TRACK", CSV: "statusTrack", Extra: true},
-			Cell:   func(l *Line) string { return l.StatusTrack },
-		},
+		CSVOnly("PHASE", "phase", func(l *Line) string { return string(l.Phase) }),
+		CSVOnly("STATUS NUMBER", "status", func(l *Line) string { return Unquote(l.Status) }),
+		CSVOnly("STATUS LABEL", "statusLabel", func(l *Line) string { return l.StatusLabel }),
+		CSVOnly("STATUS TRACK", "statusTrack", func(l *Line) string { return l.StatusTrack }),
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.LatestEvent, l.Reason) }},
 		{
 			Column: render.Column{Name: "CHECKPOINT", CSV: "latestCheckpointTime", Rank: 2}, Cell: checkpoint,
@@ -153,20 +141,14 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 			Column: render.Column{Name: "SOURCE", CSV: "learntFrom", Extra: terminal}, Cell: (*Line).source,
 			CSVCell: func(l *Line) string { return string(l.Source) },
 		},
-		{Column: render.Column{Name: "RUN", CSV: "run", Extra: true}, Cell: (*Line).run},
-		{
-			Column: render.Column{Name: "REASON", CSV: "reason", Extra: true},
-			Cell:   func(l *Line) string { return l.Reason },
-		},
+		CSVOnly("RUN", "run", (*Line).run),
+		CSVOnly("REASON", "reason", func(l *Line) string { return l.Reason }),
 		{
 			Column:  render.Column{Name: "ERROR", CSV: "error", Extra: true},
 			Cell:    func(l *Line) string { return ErrorText(l.Error) },
 			CSVCell: func(l *Line) string { return Unquote(l.Error) },
 		},
-		{
-			Column: render.Column{Name: "SUPERSEDED", CSV: "superseded", Extra: true},
-			Cell:   func(l *Line) string { return strconv.FormatBool(l.Superseded) },
-		},
+		CSVOnly("SUPERSEDED", "superseded", func(l *Line) string { return strconv.FormatBool(l.Superseded) }),
 		{
 			Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
 			Time:   func(l *Line) time.Time { return l.Dismissed },
@@ -178,26 +160,19 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 	}
 }
 
+// CSVOnly returns a column that CSV has, and a table where it is asked for.
+func CSVOnly[T any](name, csv string, cell func(T) string) command.Column[T] {
+	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, Extra: true}, Cell: cell}
+}
+
 // AnswerColumns returns [StatusNames.Columns] and what a response alone says: the store keeps
 // it with the response, not with the tracking that list reads.
 func (n StatusNames) AnswerColumns(terminal bool, now time.Time) []command.Column[*Line] {
 	return append(n.Columns(terminal, now),
-		command.Column[*Line]{
-			Column: render.Column{Name: "STATUS SUMMARY", CSV: "statusSummary", Extra: true},
-			Cell:   func(l *Line) string { return l.StatusSummary },
-		},
-		command.Column[*Line]{
-			Column: render.Column{Name: "TRANSIT TIME", CSV: "transitTime", Extra: true},
-			Cell:   func(l *Line) string { return Unquote(l.TransitTime) },
-		},
-		command.Column[*Line]{
-			Column: render.Column{Name: "CREATED", CSV: "created", Extra: true},
-			Cell:   func(l *Line) string { return l.Created },
-		},
-		command.Column[*Line]{
-			Column: render.Column{Name: "UPDATED", CSV: "updated", Extra: true},
-			Cell:   func(l *Line) string { return l.Updated },
-		},
+		CSVOnly("STATUS SUMMARY", "statusSummary", func(l *Line) string { return l.StatusSummary }),
+		CSVOnly("TRANSIT TIME", "transitTime", func(l *Line) string { return Unquote(l.TransitTime) }),
+		CSVOnly("CREATED", "created", func(l *Line) string { return l.Created }),
+		CSVOnly("UPDATED", "updated", func(l *Line) string { return l.Updated }),
 	)
 }
 
@@ -272,14 +247,11 @@ type Row struct {
 
 // NewRow returns a row as it is stored.
 func NewRow(row ledger.Row) Row {
-	r := Row{
+	return Row{
 		File: row.File, Line: row.Line, ReferID: row.Item.ReferID, RawTrackingNumber: row.Item.Number, CarrierCode: row.Item.CarrierCode,
 		State: row.State, Reason: row.Reason, Superseded: row.Superseded, Duplicate: row.Repeat,
+		Dismissed: TimeOrNull(row.Dismissed),
 	}
-	if !row.Dismissed.IsZero() {
-		r.Dismissed = TimeOrNull(row.Dismissed)
-	}
-	return r
 }
 
 // RowColumns returns the columns of rows. In CSV they are named as create reads them.
@@ -298,12 +270,9 @@ func RowColumns() []command.Column[ledger.Row] {
 			Column: render.Column{Name: "REASON", Flex: true, Rank: 1},
 			Cell:   func(row ledger.Row) string { return row.Reason },
 		},
-		{Column: render.Column{Name: "FILE", CSV: "file", Extra: true}, Cell: func(row ledger.Row) string { return row.File }},
+		CSVOnly("FILE", "file", func(row ledger.Row) string { return row.File }),
 		{Column: render.Column{Name: "LINE", CSV: "line", Extra: true, Right: true}, Cell: func(row ledger.Row) string { return strconv.Itoa(row.Line) }},
-		{
-			Column: render.Column{Name: "SUPERSEDED", CSV: "superseded", Extra: true},
-			Cell:   func(row ledger.Row) string { return strconv.FormatBool(row.Superseded) },
-		},
+		CSVOnly("SUPERSEDED", "superseded", func(row ledger.Row) string { return strconv.FormatBool(row.Superseded) }),
 		{
 			Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
 			Time:   func(row ledger.Row) time.Time { return row.Dismissed },
