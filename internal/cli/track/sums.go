@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/report"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -101,14 +100,7 @@ func (s *sums) standing(c ledger.StatusCount) *standing {
 
 // classOf returns what trackings of a status are, for a report.
 func classOf(names view.StatusNames, c ledger.StatusCount) report.Class {
-	st := ledger.TrackingStatus{State: c.State, Superseded: c.Superseded}
-	if c.Dismissed {
-		st.Dismissed = time.Now()
-	}
-	if c.Phase != "" {
-		st.Sighting = &ledger.Sighting{Phase: c.Phase, Status: c.Status, StatusLabel: c.StatusLabel, StatusTrack: c.StatusTrack}
-	}
-	t := query.FromStore(st)
+	t := view.TrackingOf(c)
 	switch style := names.PhaseStyle(t); {
 	case t.Phase == ledger.Processed && t.Delivered():
 		return report.Delivered

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -86,11 +87,11 @@ func (s *Summary) AddResult(res query.Result) {
 }
 
 // AddCount counts trackings that the store has counted by status.
-func (s *Summary) AddCount(c ledger.StatusCount) { s.add(standingOfCount(c), c.Trackings) }
+func (s *Summary) AddCount(c ledger.StatusCount) { s.add(standingOf(TrackingOf(c)), c.Trackings) }
 
 // Name returns what the summary calls the status of trackings that were counted as c.
 func (s *Summary) Name(c ledger.StatusCount) string {
-	key := standingOfCount(c)
+	key := standingOf(TrackingOf(c))
 	if name, counted := s.named()[key]; counted {
 		return name
 	}
@@ -100,20 +101,17 @@ func (s *Summary) Name(c ledger.StatusCount) string {
 	return s.names.Name(key.status, key.label, key.track)
 }
 
-func standingOfCount(c ledger.StatusCount) standing {
-	key := standing{phase: c.Phase}
-	switch {
-	case c.Phase == ledger.Processed:
-		key.status, key.label, key.track = c.Status, c.StatusLabel, c.StatusTrack
-	case c.Phase != "":
-	case c.Superseded:
-		key.phase = Superseded
-	case c.Dismissed:
-		key.phase = Dismissed
-	default:
-		key.phase = query.Unreported(c.State)
+// TrackingOf returns one of the trackings that were counted as c, as far as its status goes.
+func TrackingOf(c ledger.StatusCount) query.Tracking {
+	t := query.Tracking{Phase: c.Phase, Tracking: tracking.Tracking{Status: c.Status, StatusLabel: c.StatusLabel, StatusTrack: c.StatusTrack}}
+	if c.Phase != "" {
+		return t
 	}
-	return key
+	t.Phase, t.Superseded = query.Unreported(c.State), c.Superseded
+	if c.Dismissed {
+		t.Dismissed = time.Now()
+	}
+	return t
 }
 
 // Recount counts the trackings of a result again, which were counted as was before,
