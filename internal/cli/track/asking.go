@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -42,7 +43,7 @@ func newAsking(ctx context.Context, c *command.Call, all targets, show func(quer
 	if err := CatchUp(ctx, c); err != nil {
 		return nil, err
 	}
-	return &asking{call: c, tally: tally{refs: all.refs}, asker: asker, pass: newInOrder(show), choose: all.choose, trackings: all.trackings}, nil
+	return &asking{call: c, tally: tally{refs: all.refs}, asker: asker, pass: &inOrder{pass: show, held: map[int64]query.Ending{}}, choose: all.choose, trackings: all.trackings}, nil
 }
 
 // scheduler returns what asks about targets, once unless it is changed.
@@ -119,14 +120,6 @@ func (a *asking) beginSweep(ctx context.Context, s *query.Scheduler, name string
 	return func() error { return db.Sweeps.EndSweep(context.WithoutCancel(ctx), a.asker.Account, name) }, nil
 }
 
-// patience is how long a command that asks once goes on trying.
-func patience(c *command.Call) time.Duration {
-	if c.Config.Timeout > 0 {
-		return c.Config.Timeout
-	}
-	return command.QueryTimeout
-}
-
 // exitError is the error of the command: stop is why not all REFs are done, nil if they are.
 func (a *asking) exitError(stop error, text func(error) string, next string) error {
 	failed := a.tally.failure()
@@ -152,6 +145,11 @@ func (a *asking) exitError(stop error, text func(error) string, next string) err
 		a.advise(e)
 	}
 	return e
+}
+
+// notChecked says why the command stopped, and how many REFs it did not ask about.
+func (a *asking) notChecked(stop error) string {
+	return fmt.Sprintf("%v; %d of %s not checked", stop, a.tally.left, command.Plural(a.tally.all, strings.TrimSuffix(a.tally.nouns(), "s")))
 }
 
 func (a *asking) advise(e *command.ExitError) {
@@ -205,10 +203,6 @@ type inOrder struct {
 	pass func(query.Ending) error
 	next int64 // place of the result that is due
 	held map[int64]query.Ending
-}
-
-func newInOrder(pass func(query.Ending) error) *inOrder {
-	return &inOrder{pass: pass, held: map[int64]query.Ending{}}
 }
 
 func (o *inOrder) add(e query.Ending) error {
@@ -310,7 +304,7 @@ func (t *tally) fail(e query.Ending) {
 	res := e.Result
 	t.failed++
 	if t.first == nil || e.Target.Pos < t.firstPos {
-		t.first, t.firstPos = named(res), e.Target.Pos
+		t.first, t.firstPos = fmt.Errorf("%s: %w", command.Quoted(res.Ref), res.Err), e.Target.Pos
 	}
 	switch {
 	case errors.Is(res.Err, query.ErrRejected):
@@ -366,12 +360,4 @@ func (t *tally) nouns() string {
 		return "trackings"
 	}
 	return "orders"
-}
-
-// named adds to an error which REF it is about.
-func named(res query.Result) error {
-	if res.Err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", command.Quoted(res.Ref), res.Err)
 }

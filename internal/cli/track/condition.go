@@ -125,11 +125,6 @@ func (c Condition) Met(res query.Result) bool {
 	return processed > 0
 }
 
-// anyMeets is Met for one of the trackings.
-func (c Condition) anyMeets(res query.Result) bool {
-	return slices.ContainsFunc(res.Trackings, c.isMetBy)
-}
-
 // conditionCheck checks results, and looks up in the store what they do not show.
 type conditionCheck struct {
 	Condition
@@ -157,7 +152,7 @@ func (c conditionCheck) meets(ctx context.Context, t *query.Target, res query.Re
 	case c.change:
 		return t.Changed(res), nil
 	case one:
-		return c.anyMeets(res), nil
+		return slices.ContainsFunc(res.Trackings, c.isMetBy), nil
 	}
 	return c.Met(res), nil
 }

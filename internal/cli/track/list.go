@@ -230,11 +230,7 @@ func (l *listing) print(ctx context.Context) error {
 		w.Empty = nothingListed(c.Account(ctx))
 		return w.Print(c.IO, nil)
 	}
-	rows := l.rows
-	if l.file != nil {
-		rows = l.fileRows
-	}
-	err := w.Print(c.IO, rows(ctx))
+	err := w.Print(c.IO, l.lines(l.rows(ctx)))
 	if err == nil && l.db != nil {
 		err = l.beside.load(ctx, l.db)
 	}
@@ -259,28 +255,44 @@ func (l *listing) print(ctx context.Context) error {
 	return nil
 }
 
-func (l *listing) rows(ctx context.Context) iter.Seq2[*view.Line, error] {
+// rows yields what is to be printed: what the filter leaves of the file, else of the
+// store, with one row beyond the limit.
+func (l *listing) rows(ctx context.Context) iter.Seq2[ledger.TrackingStatus, error] {
+	if l.file != nil {
+		return l.inFile(ctx)
+	}
+	f := l.filter
+	if f.Limit > 0 {
+		f.Limit++
+	}
+	return l.db.Trackings.Statuses(ctx, l.call.Account(ctx), f)
+}
+
+// lines yields rows up to the limit, and counts them; of a file it counts all.
+func (l *listing) lines(rows iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[*view.Line, error] {
 	return func(yield func(*view.Line, error) bool) {
 		var row ledger.TrackingStatus
 		var line view.Line // of the row
-		f := l.filter
-		if f.Limit > 0 {
-			f.Limit++
-		}
-		for st, err := range l.db.Trackings.Statuses(ctx, l.call.Account(ctx), f) {
-			if l.more = err == nil && f.Limit > 0 && l.summary.Trackings() == int64(l.filter.Limit); l.more {
+		for st, err := range rows {
+			if err != nil {
+				yield(nil, err)
 				return
+			}
+			l.more = l.filter.Limit > 0 && l.summary.Trackings() >= int64(l.filter.Limit)
+			if l.more && l.file == nil {
+				return
+			}
+			l.summary.AddCount(ledger.GroupOf(st).StatusCount)
+			if l.more {
+				continue
 			}
 			if st.Unverified != 0 {
 				l.beside.add(inbox.Event{Seq: st.Unverified})
 			}
 			row = st
 			line = view.KnownLine(&row)
-			if !yield(&line, err) {
+			if !yield(&line, nil) {
 				return
-			}
-			if err == nil {
-				l.summary.AddCount(ledger.GroupOf(st).StatusCount)
 			}
 		}
 	}
@@ -392,7 +404,7 @@ func (l *listing) refresh(ctx context.Context, name string) (err error) {
 	}
 	a.progress = command.NewProgress(c.IO, "Checking", "trackings", all.total)
 	s := a.scheduler(ctx)
-	s.Patience = patience(c)
+	s.Patience = cmp.Or(c.Config.Timeout, command.QueryTimeout)
 	s.Ended = func(e query.Ending) error {
 		if e.Target.Began.IsZero() && !e.Left { // no query was needed: the list says what it is
 			e.Result.Err = nil
@@ -407,7 +419,5 @@ func (l *listing) refresh(ctx context.Context, name string) (err error) {
 	if stop == nil {
 		stop = done()
 	}
-	return a.exitError(stop, func(stop error) string {
-		return fmt.Sprintf("%v; %s", stop, a.tally.checked())
-	}, c.Repeat())
+	return a.exitError(stop, a.notChecked, c.Repeat())
 }

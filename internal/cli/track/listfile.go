@@ -9,37 +9,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/view"
-	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 const rowsAtOnce = 250
-
-// fileRows yields the rows of the file to be printed, and counts all that the filter leaves.
-func (l *listing) fileRows(ctx context.Context) iter.Seq2[*view.Line, error] {
-	return func(yield func(*view.Line, error) bool) {
-		for st, err := range l.inFile(ctx) {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			l.more = l.filter.Limit > 0 && l.summary.Trackings() >= int64(l.filter.Limit)
-			l.summary.AddCount(ledger.GroupOf(st).StatusCount)
-			if l.more {
-				continue
-			}
-			if st.Unverified != 0 {
-				l.beside.add(inbox.Event{Seq: st.Unverified})
-			}
-			line := view.KnownLine(&st)
-			if !yield(&line, nil) {
-				return
-			}
-		}
-	}
-}
 
 // inFile yields what is known of the rows of the file that the filter leaves, in the
 // order of the file. It holds a few rows at a time.

@@ -54,7 +54,8 @@ func newPrinter(c *command.Call, p printer) (*printer, error) {
 		stops, e := command.BeginTable(c.Out, stopColumns(1))
 		p.rows, err = &rows{stops: stops}, e
 	case asRows, !p.single && !p.timeline:
-		p.rows, err = newRows(c.Out, p.names)
+		table, e := command.BeginTable(c.Out, p.names.AnswerColumns(c.Out.ForPeople(), time.Now()))
+		p.rows, err = &rows{table: table}, e
 	}
 	return &p, err
 }
@@ -188,7 +189,13 @@ func printResult(out *command.Output, n view.StatusNames, res query.Result) erro
 				return err
 			}
 		}
-		if err := printHeader(out, n, res, t); err != nil {
+		var err error
+		if out.ForPeople() {
+			err = printLabel(out, n, t, time.Now())
+		} else {
+			err = out.Fields(Header(n, res, t))
+		}
+		if err != nil {
 			return err
 		}
 		timeline := t.Timeline()
@@ -203,15 +210,6 @@ func printResult(out *command.Output, n view.StatusNames, res query.Result) erro
 		}
 	}
 	return nil
-}
-
-// printHeader shows a tracking above its timeline: on a terminal for people, else
-// as fields that are stable for scripts.
-func printHeader(out *command.Output, n view.StatusNames, res query.Result, t query.Tracking) error {
-	if out.ForPeople() {
-		return printLabel(out, n, t, time.Now())
-	}
-	return out.Fields(Header(n, res, t))
 }
 
 // Header is what scripts read above a timeline: times and values as sent.
@@ -310,11 +308,6 @@ type rows struct {
 	table *command.Table[*view.Line]
 	stops *command.Table[checkpoint]
 	count int64
-}
-
-func newRows(out *command.Output, n view.StatusNames) (*rows, error) {
-	table, err := command.BeginTable(out, n.AnswerColumns(out.ForPeople(), time.Now()))
-	return &rows{table: table}, err
 }
 
 func (r *rows) add(lines []view.Line) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -139,37 +140,28 @@ const chartDays = 31
 // countDays counts trackings for a page by the day on which their run began, in the
 // machine's zone: the last days that have any one by one, all before as one.
 func (r *reporter) countDays(p *report.Page) {
-	byDay := r.sums.days
-	var first, last time.Time
-	for at, portion := range byDay {
-		if at.IsZero() {
-			p.NoDay = portion.trackings()
-			continue
-		}
-		if first.IsZero() || at.Before(first) {
-			first = at
-		}
-		if at.After(last) {
-			last = at
-		}
+	days := slices.SortedFunc(maps.Keys(r.sums.days), time.Time.Compare)
+	if len(days) > 0 && days[0].IsZero() {
+		p.NoDay = r.sums.days[days[0]].trackings()
+		days = days[1:]
 	}
-	if first.IsZero() {
+	if len(days) == 0 {
 		return
 	}
+	first, last := days[0], days[len(days)-1]
 	if from := last.AddDate(0, 0, 1-chartDays); first.Before(from) {
 		first = from
 	}
-	for at := first; !at.After(last); at = at.AddDate(0, 0, 1) {
-		p.Days = append(p.Days, report.Bar{Name: at.Format(time.DateOnly), Axis: at.Format("2 Jan"), Split: portionOf(byDay, at).Split})
-	}
-	p.Before.Name = "before " + first.Format(time.DateOnly)
 	before := portion{}
-	for at, portion := range byDay {
-		if !at.IsZero() && at.Before(first) {
-			before.addAll(portion)
+	for _, at := range days {
+		if at.Before(first) {
+			before.addAll(r.sums.days[at])
 		}
 	}
-	p.Before.Split = before.Split
+	p.Before = report.Bar{Name: "before " + first.Format(time.DateOnly), Split: before.Split}
+	for at := first; !at.After(last); at = at.AddDate(0, 0, 1) {
+		p.Days = append(p.Days, report.Bar{Name: at.Format(time.DateOnly), Axis: at.Format("2 Jan"), Split: portionOf(r.sums.days, at).Split})
+	}
 }
 
 type reporter struct {

@@ -2,11 +2,11 @@
 package track
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,7 +77,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	}
 	a.progress = command.NewProgress(c.IO, "Checking", "trackings", all.total)
 	s := a.scheduler(ctx)
-	s.Patience, s.Whole = patience(c), true
+	s.Patience, s.Whole = cmp.Or(c.Config.Timeout, command.QueryTimeout), true
 	done, err := a.beginSweep(ctx, s, o.selection(), o.Refresh)
 	if err != nil {
 		return err
@@ -95,16 +95,9 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	case a.tally.all == 0 && stop == nil:
 		failed = noteNothing(ctx, c, &o.filterOptions)
 	default:
-		failed = a.exitError(stop, func(stop error) string {
-			return fmt.Sprintf("%v; %s", stop, a.tally.checked())
-		}, next)
+		failed = a.exitError(stop, a.notChecked, next)
 	}
 	return errors.Join(p.end(failed), failed)
-}
-
-// checked says how many REFs were asked about.
-func (t *tally) checked() string {
-	return fmt.Sprintf("%d of %s not checked", t.left, command.Plural(t.all, strings.TrimSuffix(t.nouns(), "s")))
 }
 
 func runName(id int64) string { return strconv.FormatInt(id, 10) }

@@ -103,20 +103,24 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		return err
 	}
 	defer all.close()
-	if o.Watch && c.Out.Machine() {
-		return w.stream(ctx, all, &o)
+	var p *printer // nil where each change is printed as a line of JSON
+	show := func(query.Ending) error { return nil }
+	if !o.Watch || !c.Out.Machine() {
+		if p, err = newPrinter(c, w.printer(&o)); err != nil {
+			return err
+		}
+		show, w.whole = p.add, true
 	}
-	p, err := newPrinter(c, w.printer(&o))
-	if err != nil {
-		return err
-	}
-	w.whole = true
-	failed := w.wait(ctx, all, p.add)
+	failed := w.wait(ctx, all, show)
 	if w.asking == nil {
 		return failed
 	}
 	if w.asking.tally.all == 0 && failed == nil {
 		failed = noteNothing(ctx, c, &o.filterOptions)
+	}
+	if p == nil {
+		t := w.asking.tally
+		return errors.Join(c.Out.Object(summaryJSON{"summary", w.board.summary.JSON(), t.met, t.left, t.failed}), failed)
 	}
 	return errors.Join(p.end(failed), failed)
 }
@@ -151,19 +155,6 @@ type summaryJSON struct {
 	Met    int64 `json:"met"` // orders, as Left and Failed
 	Left   int64 `json:"left"`
 	Failed int64 `json:"failed"`
-}
-
-// stream waits and prints each change as a line of JSON, and at the end the summary.
-func (w *waiter) stream(ctx context.Context, all targets, o *waitOptions) error {
-	failed := w.wait(ctx, all, func(query.Ending) error { return nil })
-	if w.asking == nil {
-		return failed
-	}
-	if w.asking.tally.all == 0 && failed == nil {
-		failed = noteNothing(ctx, w.call, &o.filterOptions)
-	}
-	t := w.asking.tally
-	return errors.Join(w.call.Out.Object(summaryJSON{"summary", w.board.summary.JSON(), t.met, t.left, t.failed}), failed)
 }
 
 // waiter waits until each of many trackings meets a condition, or an event says that it does.
