@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/shell"
@@ -55,19 +54,20 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 	if verifier == nil {
 		return c.Config.Refuse("webhook.scheme", "no scheme is set to verify with", "set webhook.scheme; `waybill events readmit` then verifies refused deliveries")
 	}
-	db, err := c.ExistingStore(ctx)
+	in, err := c.Received(ctx)
 	if err != nil {
 		return err
 	}
-	j := readmittedJSON{Deliveries: []readmissionJSON{}}
-	if db != nil {
-		counts, err := db.Inbox.Counts(ctx, false)
-		if err != nil {
-			return err
-		}
-		j.Dropped = counts.RefusedDropped
+	counts, err := in.Counts(ctx, false)
+	if err != nil {
+		return err
 	}
-	for d, err := range refusedDeliveries(ctx, db, ids) {
+	db, err := c.ExistingStore(ctx) // nil only if nothing was refused
+	if err != nil {
+		return err
+	}
+	j := readmittedJSON{Deliveries: []readmissionJSON{}, Dropped: counts.RefusedDropped}
+	for d, err := range refusedDeliveries(ctx, in, ids) {
 		if err != nil {
 			return err
 		}
@@ -96,12 +96,8 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 
 // refusedDeliveries yields the refused deliveries with those IDs, all without IDs. An
 // error ends it; one is that of an ID that names another delivery.
-func refusedDeliveries(ctx context.Context, db *app.Store, ids []string) iter.Seq2[replay.Delivery, error] {
+func refusedDeliveries(ctx context.Context, in replay.Inbox, ids []string) iter.Seq2[replay.Delivery, error] {
 	return func(yield func(replay.Delivery, error) bool) {
-		var in replay.Inbox = replay.Empty{}
-		if db != nil {
-			in = db.Inbox
-		}
 		for _, id := range ids {
 			d, err := replay.Find(ctx, in, id)
 			if err == nil && !d.Refused {

@@ -77,7 +77,10 @@ func (o Opener) open(ctx context.Context, name string) (Source, error) {
 	}
 	f, err := term.Await(ctx, func() (*os.File, error) { return os.Open(name) })
 	if ctx.Err() != nil {
-		return Source{}, errors.Join(context.Cause(ctx), closeIf(f))
+		if f != nil {
+			_ = f.Close() // only read from
+		}
+		return Source{}, context.Cause(ctx)
 	}
 	if err != nil {
 		return Source{}, command.Usagef("check the file name; `-` is standard input", "input %s: %w", command.Quoted(name), WithoutPath(err))
@@ -97,13 +100,6 @@ func (o Opener) open(ctx context.Context, name string) (Source, error) {
 		return Source{Name: name, File: f, opened: info}, nil
 	}
 	return Source{}, errors.Join(err, f.Close())
-}
-
-func closeIf(f *os.File) error {
-	if f == nil {
-		return nil
-	}
-	return f.Close()
 }
 
 func isDevice(info fs.FileInfo) bool { return info.Mode()&fs.ModeDevice != 0 }

@@ -189,7 +189,8 @@ func (l *learning) places(s *app.Session, c webhook.Candidate) ([]string, []webh
 	configured := slices.Clone(l.secrets)
 	if key, ok := s.APIKeySecret(); ok {
 		configured = configured[:len(configured)-1]
-		if slices.ContainsFunc(matched, func(m webhook.Secret) bool { return m.Name == key.Name && !hasSecret(configured, m.Name) }) {
+		isKey := func(s webhook.Secret) bool { return s.Name == key.Name }
+		if slices.ContainsFunc(matched, isKey) && !slices.ContainsFunc(configured, isKey) {
 			configured = nil
 		}
 	}
@@ -204,10 +205,6 @@ func (l *learning) places(s *app.Session, c webhook.Candidate) ([]string, []webh
 		places = append(places, m.Name)
 	}
 	return places, matched, nil
-}
-
-func hasSecret(all []webhook.Secret, name string) bool {
-	return slices.ContainsFunc(all, func(s webhook.Secret) bool { return s.Name == name })
 }
 
 // warnOverridden warns of keys that were written to the user file and that the
