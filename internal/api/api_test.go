@@ -152,6 +152,9 @@ func TestCreateThatFindsNobodyIsNotSent(t *testing.T) {
 	if r.Outcome != tracking.OutcomeNotSent || !errors.As(r.Err, &unreachable) {
 		t.Errorf("outcome %v, err %v; want not sent and a ConnectError", r.Outcome, r.Err)
 	}
+	if text := r.Err.Error(); strings.Count(text, addr) > 1 || strings.Contains(text, "dial") {
+		t.Errorf("%q names the address twice, or the system call", text)
+	}
 }
 
 // A process can stand still between any two writes. What is not allowed any more when it
@@ -291,6 +294,8 @@ func TestDetail(t *testing.T) {
 		{"error envelope", 200, `{"code":401,"message":"bad key"}`, unbelievable},
 		{"401", 401, `{"message":"bad key"}`, is(tracking.ErrUnauthorized)},
 		{"500", 500, ``, as(500)},
+		{"299 is an answer", 299, `{"data":{"trackingNumber":"N","statusLabel":"DELIVERED"}}`, is(nil)},
+		{"300 is none", 300, `{"data":{"trackingNumber":"N","statusLabel":"DELIVERED"}}`, as(300)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -418,5 +423,36 @@ func TestConnectionsAreAsManyAsWorkers(t *testing.T) {
 	wg.Wait()
 	if n := made.Load(); n > 2 {
 		t.Errorf("%d connections; want 2 at most", n)
+	}
+}
+
+// What may pass is told apart from what stays, and a pause from a failure.
+func TestWhatAStatusMeans(t *testing.T) {
+	for status, want := range map[int][3]bool{ // throttled, temporary, systemic
+		http.StatusTooManyRequests: {true, true, false}, http.StatusServiceUnavailable: {true, true, false},
+		http.StatusBadGateway: {false, true, false}, http.StatusRequestTimeout: {false, true, false}, http.StatusGatewayTimeout: {false, true, false},
+		http.StatusForbidden: {false, false, true}, http.StatusNotImplemented: {false, false, true},
+		299: {}, 300: {false, false, true}, 399: {false, false, true}, http.StatusBadRequest: {}, http.StatusInternalServerError: {},
+	} {
+		e := &api.StatusError{Status: status}
+		if got := [3]bool{e.Throttled(), e.Temporary(), e.Systemic()}; got != want {
+			t.Errorf("%d: throttled, temporary, systemic: %v; want %v", status, got, want)
+		}
+	}
+}
+
+func TestKeyInAHeaderIsRemoved(t *testing.T) {
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Add("X-Echo", "key s3cret-key")
+		_, _ = io.WriteString(w, `{}`)
+	})
+	var seen []http.Header
+	c := client(t, url, func(o *api.Options) {
+		o.Key = "s3cret-key"
+		o.Trace = func(x api.Exchange) { seen = append(seen, x.Header) }
+	})
+	c.CreateAsync(t.Context(), items(1))
+	if len(seen) != 1 || seen[0].Get("X-Echo") != "key ***" {
+		t.Errorf("%v", seen)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/api"
@@ -36,6 +37,12 @@ func TestCAFileIsTrustedAndOthersAreNot(t *testing.T) {
 	}
 	if _, err := api.New(api.Options{BaseURL: srv.URL, CAFile: "nothing.pem"}); err == nil {
 		t.Error("a missing ca_file was taken")
+	}
+	if err := os.WriteFile(file, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.New(api.Options{BaseURL: srv.URL, CAFile: file}); err == nil || !strings.Contains(err.Error(), "no certificate in PEM form") {
+		t.Errorf("a ca_file without a certificate: %v", err)
 	}
 }
 

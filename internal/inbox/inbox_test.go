@@ -122,3 +122,25 @@ func TestDecodeOfAnUnverifiedBodyIsLimited(t *testing.T) {
 		}
 	}
 }
+
+// A signature that verified outranks the user's word, and both outrank all else.
+func TestWhatCountsOutranksWhatDoesNot(t *testing.T) {
+	rank := map[inbox.Verified]int{inbox.Yes: 2, inbox.Unsigned: 1, inbox.No: 0, inbox.Unknown: 0}
+	counting := 0
+	for v := range rank {
+		if v.Counts() != (rank[v] > 0) {
+			t.Errorf("%s counts: %t", v, v.Counts())
+		}
+		for other := range rank {
+			if v.Outranks(other) != (rank[v] > rank[other]) {
+				t.Errorf("%s outranks %s: %t", v, other, v.Outranks(other))
+			}
+		}
+	}
+	for _, v := range inbox.Counting() {
+		counting += rank[v]
+	}
+	if counting != 3 {
+		t.Errorf("%v count", inbox.Counting())
+	}
+}

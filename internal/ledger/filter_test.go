@@ -180,3 +180,10 @@ func TestSums(t *testing.T) {
 		t.Errorf("%s; want %s", got, want)
 	}
 }
+
+func TestItemsOfABatch(t *testing.T) {
+	b := ledger.Batch{Rows: []ledger.BatchRow{{ID: 7, Item: tracking.Item{ReferID: "A"}}, {ID: 9, Item: tracking.Item{ReferID: "B"}}}}
+	if items := b.Items(); len(items) != 2 || items[0] != b.Rows[0].Item || items[1] != b.Rows[1].Item {
+		t.Errorf("%v of %v", items, b)
+	}
+}

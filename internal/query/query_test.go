@@ -30,6 +30,9 @@ func (s service) Detail(_ context.Context, q tracking.Query) (tracking.Answer, e
 type kept struct {
 	rows      []ledger.TrackingStatus
 	findErr   error
+	found     int // calls of FindAll
+	failFrom  int // the call from which findErr comes
+	erased    map[tracking.Query]bool
 	learnErr  error
 	eventErr  error
 	learnt    []string
@@ -52,6 +55,9 @@ func (k *kept) FindAll(_ context.Context, _ string, qs []tracking.Query) ([][]le
 			}
 		}
 	}
+	if k.found++; k.found < k.failFrom {
+		return all, nil
+	}
 	return all, k.findErr
 }
 
@@ -71,7 +77,11 @@ func (k *kept) LastUnverified(context.Context, string) (int64, error) { return k
 func (k *kept) Event(context.Context, int64) (inbox.Event, error)     { return k.event, k.eventErr }
 
 func (k *kept) Erased(_ context.Context, _ string, qs []tracking.Query) ([]bool, error) {
-	return make([]bool, len(qs)), nil
+	found := make([]bool, len(qs))
+	for i, q := range qs {
+		found[i] = k.erased[q]
+	}
+	return found, nil
 }
 
 // asker asks a service, with a store or nil for none.
@@ -149,7 +159,12 @@ func TestFailuresOfTheStoreAreReturned(t *testing.T) {
 	event := rowOf("N1")
 	event.Sighting = &ledger.Sighting{Phase: ledger.Processed, Source: ledger.FromEvent, Event: 1}
 	for name, k := range map[string]*kept{
-		"find":  {findErr: broken},
+		"find":                     {findErr: broken},
+		"find the number of a REF": {findErr: broken, failFrom: 2},
+		"find the order of a number": {
+			rows:    []ledger.TrackingStatus{{Item: tracking.Item{ReferID: "S", Number: "R"}, State: ledger.Accepted}},
+			findErr: broken, failFrom: 3,
+		},
 		"learn": {rows: []ledger.TrackingStatus{rowOf("N1")}, learnErr: broken},
 		"event": {rows: []ledger.TrackingStatus{event}, eventErr: broken},
 	} {
@@ -162,6 +177,44 @@ func TestFailuresOfTheStoreAreReturned(t *testing.T) {
 	a := asker(func(tracking.Query) (tracking.Answer, error) { return moving("N1") }, k)
 	if all, err := ask(t.Context(), a, nil, "R"); err != nil || len(all) != 1 || len(all[0].Result.Trackings) != 1 {
 		t.Errorf("a pruned event: %v %+v", err, all)
+	}
+}
+
+// What the caller finds out about targets may fail, too.
+func TestAFailureOfTheCallerIsReturned(t *testing.T) {
+	broken := errors.New("broken")
+	asked := 0
+	a := asker(func(tracking.Query) (tracking.Answer, error) {
+		asked++
+		return moving("N1")
+	}, nil)
+	_, err := ask(t.Context(), a, func(s *query.Scheduler) {
+		s.Meets = func(context.Context, []query.Ending) error { return broken }
+	}, "R")
+	if !errors.Is(err, broken) || asked > 0 {
+		t.Errorf("%v after %d questions", err, asked)
+	}
+}
+
+// The service is not asked about what was erased, by order or by number.
+func TestErasedTargetsAreNotAsked(t *testing.T) {
+	for name, tt := range map[string]struct {
+		erased tracking.Query
+		ref    string
+		asks   int
+	}{
+		"the order":      {tracking.Query{ReferID: "R"}, "R", 0},
+		"a number":       {tracking.Query{Number: "R"}, "R", 0},
+		"another order":  {tracking.Query{ReferID: "S"}, "R", 1},
+		"another number": {tracking.Query{Number: "N1"}, "R", 1},
+	} {
+		asked := 0
+		k := &kept{erased: map[tracking.Query]bool{tt.erased: true}}
+		a := asker(func(tracking.Query) (tracking.Answer, error) { asked++; return moving("N1") }, k)
+		all, err := ask(t.Context(), a, nil, tt.ref)
+		if err != nil || len(all) != 1 || asked != tt.asks || errors.Is(all[0].Result.Err, ledger.ErrErased) != (tt.asks == 0) {
+			t.Errorf("%s: %v, %d questions, %+v", name, err, asked, all)
+		}
 	}
 }
 
@@ -250,8 +303,9 @@ func TestNoAnswerForTooLongEndsTheAsking(t *testing.T) {
 		if !query.Temporary(err) || len(all) != 5 {
 			t.Errorf("%v, %d ended", err, len(all))
 		}
-		if d := time.Since(start); d > time.Minute {
-			t.Errorf("it took %v; want no more than the patience", d)
+		const lastPause = 4 * time.Second // the question that ends it may come a pause after the patience
+		if d := time.Since(start); d < time.Minute || d > time.Minute+lastPause {
+			t.Errorf("it took %v; want the patience, and no more than a pause", d)
 		}
 	})
 }
