@@ -21,18 +21,31 @@ func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	return err
 }
 
-// OpenRun opens the store with a run. Without it the error is [ledger.ErrNoRun].
+// lastRun names the newest run of the account.
+const lastRun = "last"
+
+// OpenRun opens the store with a run: that with the ID, or the account's last. Without it
+// the error is [ledger.ErrNoRun].
 func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || n < 1 {
-		return nil, 0, Usagef("run IDs are numbers; list them with `waybill runs list`", "%q is not a run ID", id)
+	last := strings.EqualFold(id, lastRun)
+	if !last && (err != nil || n < 1) {
+		return nil, 0, Usagef("run IDs are numbers, or `last`; list them with `waybill runs list`", "%q is not a run ID", id)
 	}
 	db, err := s.ExistingStore(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	if db == nil {
-		return nil, 0, fmt.Errorf("%w: %d", ledger.ErrNoRun, n)
+		return nil, 0, fmt.Errorf("%w: %s", ledger.ErrNoRun, id)
+	}
+	if last {
+		for run, err := range db.History.Runs(ctx, s.Account(ctx), 1) {
+			if err != nil {
+				return nil, 0, err
+			}
+			n = run.ID
+		}
 	}
 	if _, err := db.Queue.CountRows(ctx, n); err != nil {
 		return nil, 0, err

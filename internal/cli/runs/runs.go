@@ -30,7 +30,7 @@ func New(f *command.Factory) *cobra.Command {
 }
 
 func oneRun() cobra.PositionalArgs {
-	return command.Exactly(1, "the ID of a run; list runs with `waybill runs list`")
+	return command.Exactly(1, "the ID of a run, or last; list runs with `waybill runs list`")
 }
 
 func newList(f *command.Factory) *cobra.Command {
