@@ -19,6 +19,3 @@ func networkFS(folder string) string {
 	}
 	return string(name)
 }
-
-// isFileMount reports whether the file is mounted without its folder. macOS mounts folders only.
-func isFileMount(string) (bool, error) { return false, nil }

@@ -29,7 +29,3 @@ func hasHardLinks(path string, _ fs.FileInfo) (bool, error) {
 	err = windows.GetFileInformationByHandle(windows.Handle(f.Fd()), &info)
 	return info.NumberOfLinks > 1, errors.Join(err, f.Close())
 }
-
-// isFileMount reports whether the file is mounted without its folder. Windows
-// mounts folders only.
-func isFileMount(string) (bool, error) { return false, nil }

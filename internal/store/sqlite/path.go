@@ -1,8 +1,10 @@
 package sqlite
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -99,6 +101,38 @@ func checkFile(path string, info fs.FileInfo) error {
 		return &store.Error{Kind: store.ErrMounted, Path: path, Op: "open"}
 	}
 	return nil
+}
+
+// longestMount bounds a line of the list of mounts, in bytes: an overlay names
+// many folders.
+const longestMount = 1 << 20
+
+// isFileMount reports whether the file is mounted without its folder: the log
+// and the locks beside it are then others than those beside the file itself.
+func isFileMount(path string) (bool, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // macOS and Windows mount folders only, and not every sandbox has it
+	}
+	if err != nil {
+		return false, err
+	}
+	mounted, err := isMountPoint(f, path)
+	return mounted, errors.Join(err, f.Close())
+}
+
+// isMountPoint looks a path up in the kernel's list of mounts, whose fifth
+// field is the mount point.
+func isMountPoint(mounts io.Reader, path string) (bool, error) {
+	path = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(path)
+	lines := bufio.NewScanner(mounts)
+	lines.Buffer(nil, longestMount)
+	for lines.Scan() {
+		if fields := strings.Fields(lines.Text()); len(fields) > 4 && fields[4] == path {
+			return true, nil
+		}
+	}
+	return false, lines.Err()
 }
 
 // whoShares returns who shares the store on purpose, in words: a group, or those
