@@ -101,7 +101,7 @@ func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) (in
 	p, err := countOld(ctx, t.each, millis(before), since, after, last)
 	const which = ofOld + " AND NOT " + isQueuedOrUnread
 	if err == nil {
-		_, err = t.exec(ctx, `DELETE FROM events INDEXED BY events_by_delivery WHERE verified <> 'yes' AND seq < (SELECT MAX(seq) FROM events)
+		_, err = t.exec(ctx, `DELETE FROM events WHERE verified <> 'yes' AND seq < (SELECT MAX(seq) FROM events)
 			AND delivery IN (SELECT seq FROM deliveries d WHERE `+which+")", millis(before), since, after, last)
 	}
 	if err == nil {

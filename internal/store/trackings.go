@@ -157,8 +157,7 @@ const (
 	// The folded number of row r.
 	folded = "COALESCE(s.folded, fold_number(r.number))"
 	// The latest event about the folded number between these that did not verify.
-	// SQLite would take the index of all events.
-	unverifiedBegin = "COALESCE((SELECT e.seq FROM events e INDEXED BY events_unverified WHERE e.folded = "
+	unverifiedBegin = "COALESCE((SELECT e.seq FROM events e WHERE e.folded = "
 	unverifiedEnd   = " AND e.verified <> 'yes' AND e.verified <> 'unsigned' AND e.mark = '' AND e.synthetic = 0 ORDER BY e.seq DESC LIMIT 1), 0), "
 )
 

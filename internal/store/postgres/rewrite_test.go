@@ -12,7 +12,6 @@ func TestRewrite(t *testing.T) {
 		"'?' || ? || 'it''s ?'": "'?' || $1 || 'it''s ?'",
 		`"odd?" = ?`:            `"odd?" = $1`,
 		"?5+1, ?, +id + ?":      "$5+1, $6, id + $7",
-		"e INDEXED BY a WHERE":  "e WHERE",
 		"a - ? / b":             "a - $1 / b",
 		"VALUES (?,?12,?)":      "VALUES ($1,$12,$13)",
 		"'open ?":               "'open ?",

@@ -176,8 +176,7 @@ func SchemaSQL(schema, role string) (string, error) {
 
 // rewrite returns a text of package store as PostgreSQL takes it. Its parameters are ?,
 // ?N and $N, numbered as SQLite does: a ? has the number after the largest one before it.
-// Hints to SQLite's planner are left out: INDEXED BY after a table, and a + right before
-// a column. Texts hold no comments.
+// A + right before a column, a hint to SQLite's planner, is left out. Texts hold no comments.
 func rewrite(query string) string {
 	var b strings.Builder
 	b.Grow(len(query) + len(query)/8)
@@ -201,9 +200,6 @@ func rewrite(query string) string {
 			i += 1 + digits
 		case c == '+' && rest >= "a":
 			i++
-		case c == 'I' && strings.HasPrefix(rest, "NDEXED BY "):
-			_, after, _ := strings.Cut(rest[len("NDEXED BY "):], " ")
-			i = len(query) - len(after)
 		default:
 			b.WriteByte(c)
 			i++
