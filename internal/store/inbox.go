@@ -90,6 +90,9 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, 
 	if _, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE delivery = $2 AND event_key IS NOT NULL", string(inbox.Superseded), d.Seq); err != nil {
 		return nil, err
 	}
+	if _, err := t.exec(ctx, "INSERT INTO released (delivery) VALUES ($1)", d.Seq); err != nil {
+		return nil, err
+	}
 	for i := range rows {
 		rows[i].Mark = inbox.Current
 	}

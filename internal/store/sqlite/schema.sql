@@ -380,11 +380,6 @@ CREATE TABLE released (
 	seq      INTEGER PRIMARY KEY AUTOINCREMENT,
 	delivery BIGINT NOT NULL
 );
-CREATE TRIGGER deliveries_released AFTER UPDATE OF verified ON deliveries
-WHEN new.verified = 'yes' AND old.verified <> 'yes'
-BEGIN
-	INSERT INTO released (delivery) VALUES (new.seq);
-END;
 
 -- The outboxes of all sinks. What was sent is not here any more.
 CREATE TABLE outbox (
