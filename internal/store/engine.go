@@ -71,7 +71,7 @@ type Engine struct {
 	// [*Error] if the database is the cause.
 	Fail func(op string, err error) error
 
-	Close func() error // after the last use
+	Close func() error // after the last use; it closes the readers too
 }
 
 // Connector makes the connection that writes, and its transactions. One goroutine

@@ -102,7 +102,7 @@ func (d *DB) Writable() error { return d.engine.ReadOnly }
 // was not ended is as if its process had died, and so are batches that were
 // claimed and not settled. Calling it again does nothing.
 func (d *DB) Close() error {
-	err := errors.Join(d.writer.close(), d.unlockStagings(), d.engine.Readers.Close())
+	err := errors.Join(d.writer.close(), d.unlockStagings())
 	return errors.Join(d.fail("close", err), d.engine.Close())
 }
 

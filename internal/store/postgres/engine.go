@@ -16,9 +16,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// maxReaders is how many connections of an open store read at most, besides the one that
-// writes and the one of its session.
-const maxReaders = 2
+// maxConnections bounds the connections of an open store, besides the one of its session:
+// one that writes, which it keeps, and two that read.
+const maxConnections = 3
 
 // closing bounds what is still said to the server when the store is closed.
 const closing = 500 * time.Millisecond
@@ -65,7 +65,7 @@ type engine struct {
 	clock  serverClock
 
 	backends backends
-	readers  *sql.DB
+	pool     *sql.DB
 	writer   *writer
 	owners   *owners
 	session  *session
@@ -74,24 +74,17 @@ type engine struct {
 	password *redact.Redactor // removes it from what a server says
 }
 
-// newEngine returns an engine on the server that config leads to, with at most that many
-// connections to it. It opens none.
+// newEngine returns an engine on the server that config leads to. It opens no connection.
 func newEngine(place, schema string, config *pgx.ConnConfig, p process) *engine {
 	e := &engine{place: place, schema: schema, config: config.Copy(), spans: usualSpans, links: newLinks(), staging: newStagingLock()}
 	e.config.DialFunc = e.links.dialer(config.DialFunc)
-	e.readers = e.pool(maxReaders)
+	e.pool = sql.OpenDB(observed{stdlib.GetConnector(*e.config), &e.outage})
+	e.pool.SetMaxOpenConns(maxConnections)
+	e.pool.SetMaxIdleConns(maxConnections)
 	e.owners = newOwners(e, p)
 	e.session = newSession(e)
-	e.writer = newWriter(e)
+	e.writer = &writer{engine: e}
 	return e
-}
-
-// pool returns a pool of at most that many connections.
-func (e *engine) pool(limit int) *sql.DB {
-	pool := sql.OpenDB(observed{stdlib.GetConnector(*e.config), &e.outage})
-	pool.SetMaxOpenConns(limit)
-	pool.SetMaxIdleConns(limit)
-	return pool
 }
 
 // observed records how connecting ends.
@@ -116,7 +109,7 @@ func (e *engine) close() error {
 	defer cancel()
 	e.owners.release(ctx)
 	defer e.links.close()
-	return e.fail("close", errors.Join(e.readers.Close(), e.writer.pool.Close()))
+	return e.fail("close", e.pool.Close())
 }
 
 // read is for [store.Engine].

@@ -173,6 +173,23 @@ func TestCommitOfAFailedTransaction(t *testing.T) {
 	}
 }
 
+// A command that reads and writes once, and ends before a heartbeat is due, connects once.
+func TestShortCommandConnectsOnce(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	e := newTestEngine(t, url)
+	e.spans.beat = time.Hour
+	if _, err := e.pool.ExecContext(t.Context(), "SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	registered(t, e)
+	if n := len(e.links.open); n != 1 {
+		t.Errorf("%d connections, want 1", n)
+	}
+}
+
 func TestFencedProcessGetsAnotherName(t *testing.T) {
 	url, ok := shared(t)
 	if !ok {
@@ -273,7 +290,7 @@ func TestServerThatIsAway(t *testing.T) {
 	ask := func() error {
 		return e.read(t.Context(), func() (bool, error) {
 			var one int
-			return true, e.readers.QueryRowContext(t.Context(), "SELECT 1").Scan(&one)
+			return true, e.pool.QueryRowContext(t.Context(), "SELECT 1").Scan(&one)
 		})
 	}
 	write := func() error {
@@ -428,7 +445,7 @@ func TestLockThatHangsOn(t *testing.T) {
 	}
 	p.Stall()
 	began := time.Now()
-	if alive, err := other.owners.IsAlive(t.Context(), other.readers, name); !alive || err != nil || fence(t, other, name) {
+	if alive, err := other.owners.IsAlive(t.Context(), other.pool, name); !alive || err != nil || fence(t, other, name) {
 		t.Errorf("alive %v, %v, or taken for dead at once", alive, err)
 	}
 	for alive := true; alive; <-time.After(10 * time.Millisecond) {
@@ -488,7 +505,7 @@ func TestCleanExitLeavesNoOwner(t *testing.T) {
 	if err := e.close(); err != nil {
 		t.Fatal(err)
 	}
-	if alive, err := other.owners.IsAlive(t.Context(), other.readers, name); alive || err != nil {
+	if alive, err := other.owners.IsAlive(t.Context(), other.pool, name); alive || err != nil {
 		t.Errorf("alive %v, %v", alive, err)
 	}
 }
@@ -555,7 +572,7 @@ func TestClockIsTheServers(t *testing.T) {
 	}
 	registered(t, e)
 	var shown time.Time
-	if err := e.readers.QueryRowContext(t.Context(), "SELECT clock_timestamp()").Scan(&shown); err != nil {
+	if err := e.pool.QueryRowContext(t.Context(), "SELECT clock_timestamp()").Scan(&shown); err != nil {
 		t.Fatal(err)
 	}
 	if off := e.clock.Now() - time.Duration(shown.UnixNano()); e.clock.ID() == "" || off.Abs() > 5*time.Second {
@@ -621,8 +638,8 @@ func TestProcessStoppedInTheMiddleOfAStatement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, stopped := newTestEngine(t, url), newTestEngine(t, url)
 			e.spans.stopped, e.spans.patience = time.Second, time.Millisecond
-			e.readers.SetMaxOpenConns(1)
-			if _, err := e.readers.ExecContext(t.Context(), "SET lock_timeout TO '1500ms'"); err != nil {
+			e.pool.SetMaxOpenConns(2)
+			if _, err := e.pool.ExecContext(t.Context(), "SET lock_timeout TO '1500ms'"); err != nil {
 				t.Fatal(err)
 			}
 			x := begun(t, stopped)

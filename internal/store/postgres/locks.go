@@ -75,7 +75,7 @@ func (e *engine) endStopped(ctx context.Context, err error) (ended bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, holdersPatience)
 	defer cancel()
-	_ = e.readers.QueryRowContext(ctx, "SELECT COALESCE(bool_or(pg_terminate_backend(a.pid)), false) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE "+
+	_ = e.pool.QueryRowContext(ctx, "SELECT COALESCE(bool_or(pg_terminate_backend(a.pid)), false) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE "+
 		e.holds(fmt.Sprint(uint32(lockKey(e.schema))))+" AND a.state = 'active' AND a.wait_event = 'ClientRead' AND a.query_start < clock_timestamp() - "+interval(e.spans.stopped)).Scan(&ended)
 	return ended
 }

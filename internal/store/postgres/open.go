@@ -63,7 +63,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 	}
 	return store.New(store.Engine{
 		Place: e.place, New: made, ReadOnly: readOnly,
-		Connector: e.writer, Readers: e.readers, Owners: e.owners,
+		Connector: e.writer, Readers: e.pool, Owners: e.owners,
 		Clock:       store.Clock{ID: e.clock.ID, Now: e.clock.Now},
 		Rewrite:     rewrite,
 		Read:        e.read,
@@ -85,7 +85,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 // server's other databases make it differ too.
 func (e *engine) revision(ctx context.Context) (text string, err error) {
 	err = e.read(ctx, func() (bool, error) {
-		return true, e.readers.QueryRowContext(ctx, "SELECT CAST(pg_current_snapshot() AS TEXT)").Scan(&text)
+		return true, e.pool.QueryRowContext(ctx, "SELECT CAST(pg_current_snapshot() AS TEXT)").Scan(&text)
 	})
 	return text, err
 }
@@ -117,7 +117,7 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 		return false, nil, err
 	}
 	err = e.read(ctx, func() (bool, error) {
-		conn, err := e.readers.Conn(ctx)
+		conn, err := e.pool.Conn(ctx)
 		if err != nil {
 			return true, err
 		}
@@ -143,7 +143,7 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 func (e *engine) connect(ctx context.Context, again func(error) bool) error {
 	defer e.noteIfSlow("Waiting for the server of the store: " + e.place)()
 	return e.read(ctx, func() (bool, error) {
-		conn, err := e.readers.Conn(ctx)
+		conn, err := e.pool.Conn(ctx)
 		if err != nil {
 			return again(err), err
 		}
@@ -179,7 +179,7 @@ func (e *engine) readOnly(why string) error {
 // check is for [store.Engine]. The server notices a damaged page when it reads it, so all
 // that the tables hold is read.
 func (e *engine) check(ctx context.Context) error {
-	tx, err := e.readers.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := e.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return e.fail("read", err) //nolint:contextcheck // it ends on its own
 	}

@@ -32,8 +32,8 @@ type process struct {
 var errFenced = errors.New("other processes took this one for dead")
 
 // owners is for [store.Owners]. An owner's row says when it was alive last, by the server's
-// clock; its session holds a lock with the row's number besides, as a sign of life for as
-// long as its connection lasts.
+// clock; its session, which begins with the first heartbeat that is due, holds a lock with the
+// row's number besides, as a sign of life for as long as its connection lasts.
 type owners struct {
 	engine  *engine
 	process process
@@ -69,7 +69,7 @@ func (o *owners) register(ctx context.Context, conn *pgconn.PgConn) (string, err
 	args := [][]byte{[]byte(name), []byte(o.process.Host), []byte(strconv.Itoa(o.process.PID)), []byte(o.process.Version), []byte(o.process.Command)}
 	got := conn.ExecParams(ctx, `WITH new AS (INSERT INTO owners (name, host, pid, version, command) VALUES ($1, $2, $3, $4, $5) RETURNING id, name),
 		count AS (INSERT INTO owner_commits (owner, number) SELECT name, 0 FROM new)
-		SELECT id FROM new`, args, nil, nil, nil).Read()
+		SELECT id, pg_backend_pid() FROM new`, args, nil, nil, nil).Read()
 	if got.Err != nil {
 		return "", got.Err
 	}
@@ -80,7 +80,11 @@ func (o *owners) register(ctx context.Context, conn *pgconn.PgConn) (string, err
 	o.mu.Lock()
 	o.name, o.number, o.beat = name, number, sent
 	o.mu.Unlock()
-	o.engine.session.start() //nolint:contextcheck // it outlives the call
+	wait := o.engine.spans.beat // a command that has ended by then needs no session
+	if string(got.Rows[0][1]) != fmt.Sprint(conn.PID()) {
+		wait = 0 // behind a proxy, the session finds out whether connections are shared out
+	}
+	time.AfterFunc(wait, o.engine.session.start)
 	return name, nil
 }
 
@@ -177,7 +181,7 @@ func (o *owners) Await(ctx context.Context, name string) (bool, error) {
 		var dead, certain, exists bool
 		var seen time.Time
 		err := o.engine.read(ctx, func() (bool, error) {
-			err := o.engine.readers.QueryRowContext(ctx, "SELECT o.seen, "+o.isDead()+", "+o.isLocked()+" AND o.seen > clock_timestamp() - "+interval(o.engine.spans.grace)+" FROM owners o WHERE o.name = $1", name).
+			err := o.engine.pool.QueryRowContext(ctx, "SELECT o.seen, "+o.isDead()+", "+o.isLocked()+" AND o.seen > clock_timestamp() - "+interval(o.engine.spans.grace)+" FROM owners o WHERE o.name = $1", name).
 				Scan(&seen, &dead, &certain)
 			exists = !errors.Is(err, sql.ErrNoRows)
 			if !exists {
@@ -220,8 +224,5 @@ func (o *owners) release(ctx context.Context) {
 		return
 	}
 	o.forget(name)
-	if conn, err := o.engine.writer.pool.Conn(ctx); err == nil {
-		_, _ = conn.ExecContext(ctx, "DELETE FROM owners WHERE name = $1", name)
-		_ = conn.Close()
-	}
+	_, _ = o.engine.pool.ExecContext(ctx, "DELETE FROM owners WHERE name = $1", name)
 }

@@ -74,7 +74,7 @@ func (e *engine) whyNotStaging(ctx context.Context, err error) error {
 // othersStage reports whether another process that lives stages.
 func (e *engine) othersStage(ctx context.Context) (busy bool, err error) {
 	own, _ := e.owners.own()
-	err = e.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM staging s JOIN owners o ON o.name = s.owner WHERE s.owner <> $1 AND NOT "+e.owners.isDead()+")", own).Scan(&busy)
+	err = e.pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM staging s JOIN owners o ON o.name = s.owner WHERE s.owner <> $1 AND NOT "+e.owners.isDead()+")", own).Scan(&busy)
 	return busy, err
 }
 
@@ -85,7 +85,7 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 	if busy, err := e.othersStage(ctx); busy || err != nil {
 		return "", err
 	}
-	conn, err := e.readers.Conn(ctx)
+	conn, err := e.pool.Conn(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +123,7 @@ func (e *engine) unlockStaging(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.spans.patience)
 	defer cancel()
 	_ = e.read(ctx, func() (bool, error) {
-		_, err := e.readers.ExecContext(ctx, "UPDATE staging SET owner = '' WHERE owner = $1", name)
+		_, err := e.pool.ExecContext(ctx, "UPDATE staging SET owner = '' WHERE owner = $1", name)
 		return true, err
 	})
 }

@@ -26,7 +26,7 @@ func (e *engine) upkeep() store.Upkeep {
 // each runs a query and calls scan for each of its rows.
 func (e *engine) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
 	return e.read(ctx, func() (again bool, err error) {
-		rows, err := e.readers.QueryContext(ctx, query, args...)
+		rows, err := e.pool.QueryContext(ctx, query, args...)
 		if err != nil {
 			return true, err
 		}
@@ -70,7 +70,7 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 		command := "VACUUM (FULL, ANALYZE) " + pgx.Identifier{e.schema, t.name}.Sanitize() //nolint:gosec // it is quoted
 		rewrite := t.own && len(holders) == 0
 		if rewrite {
-			_, err = e.readers.ExecContext(ctx, command)
+			_, err = e.pool.ExecContext(ctx, command)
 		}
 		switch state := (*pgconn.PgError)(nil); {
 		case !rewrite, errors.As(err, &state) && state.Code == "55P03": // lock_not_available
@@ -107,7 +107,7 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	var serverTime float64 // seconds
 	began := time.Now()
 	err := e.read(ctx, func() (bool, error) {
-		return true, e.readers.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
+		return true, e.pool.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
 			current_setting('data_checksums'), current_setting('autovacuum'), (SELECT CAST(version AS TEXT) FROM meta), current_setting('max_connections'),
 			(SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity WHERE datname IS NOT NULL),
 			(SELECT timeline_id FROM pg_control_checkpoint()), (SELECT timeline FROM meta), pg_is_in_recovery(),
@@ -160,7 +160,7 @@ func (e *engine) addRights(ctx context.Context, all []store.Setting) ([]store.Se
 	var table sql.NullString
 	var more int64 // tables beside it
 	err := e.read(ctx, func() (bool, error) {
-		return true, e.readers.QueryRowContext(ctx, `SELECT has_table_privilege('meta', 'UPDATE'), MIN(CAST(c.relname AS TEXT)), COUNT(*) - 1 FROM pg_class c
+		return true, e.pool.QueryRowContext(ctx, `SELECT has_table_privilege('meta', 'UPDATE'), MIN(CAST(c.relname AS TEXT)), COUNT(*) - 1 FROM pg_class c
 			WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'
 			AND EXISTS (SELECT 1 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p WHERE NOT has_table_privilege(c.oid, p))`, e.schema).Scan(&writable, &table, &more)
 	})
@@ -199,7 +199,7 @@ func (e *engine) processes(ctx context.Context) ([]store.Process, error) {
 }
 
 // freeze is for [store.Upkeep]: a session holds the lock of whoever writes, on a connection
-// of its own, since there may be one reader only.
+// of its own, whose end ends the lock.
 func (e *engine) freeze(ctx context.Context) (func() error, error) {
 	conn, err := pgx.ConnectConfig(ctx, e.config)
 	if err != nil {
@@ -225,7 +225,7 @@ func (e *engine) freeze(ctx context.Context) (func() error, error) {
 func (e *engine) lastNumber(ctx context.Context, table, column string) (n int64, err error) {
 	var readable bool
 	err = e.read(ctx, func() (bool, error) {
-		return true, e.readers.QueryRowContext(ctx, `SELECT readable, CASE WHEN readable THEN COALESCE(pg_sequence_last_value(sequence), 0) ELSE 0 END
+		return true, e.pool.QueryRowContext(ctx, `SELECT readable, CASE WHEN readable THEN COALESCE(pg_sequence_last_value(sequence), 0) ELSE 0 END
 			FROM CAST(pg_get_serial_sequence($1, $2) AS regclass) AS sequence, has_sequence_privilege(sequence, 'SELECT') AS readable`, table, column).Scan(&readable, &n)
 	})
 	if err == nil && !readable {
@@ -283,7 +283,7 @@ const (
 func (e *engine) awaitSnapshots(ctx context.Context) (holders []string, err error) {
 	var next string // transaction, after those that deleted
 	if err := e.read(ctx, func() (bool, error) {
-		return true, e.readers.QueryRowContext(ctx, "SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS xid) AS TEXT)").Scan(&next)
+		return true, e.pool.QueryRowContext(ctx, "SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS xid) AS TEXT)").Scan(&next)
 	}); err != nil {
 		return nil, err
 	}

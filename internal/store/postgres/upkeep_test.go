@@ -113,8 +113,8 @@ func TestLocksOfOtherProgramsAreShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := newTestEngine(t, url)
-	e.readers.SetMaxOpenConns(1)
-	if _, err := e.readers.ExecContext(t.Context(), "SET lock_timeout TO '50ms'"); err != nil {
+	e.pool.SetMaxOpenConns(1)
+	if _, err := e.pool.ExecContext(t.Context(), "SET lock_timeout TO '50ms'"); err != nil {
 		t.Fatal(err)
 	}
 	locks := func() (all []store.Setting) {

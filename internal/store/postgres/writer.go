@@ -44,7 +44,6 @@ var (
 // the lock, by when the lost transaction has ended, and compares.
 type writer struct {
 	engine *engine
-	pool   *sql.DB // of one connection
 
 	isFirst     bool // the next transaction is the first one of its connection
 	predecessor string
@@ -58,13 +57,9 @@ type writer struct {
 
 var _ store.Connector = (*writer)(nil)
 
-func newWriter(e *engine) *writer {
-	return &writer{engine: e, pool: e.pool(1)}
-}
-
 // Connect is for [store.Connector].
 func (w *writer) Connect(ctx context.Context) (*sql.Conn, error) {
-	conn, err := w.pool.Conn(ctx)
+	conn, err := w.engine.pool.Conn(ctx)
 	if err != nil {
 		w.engine.outage.wait(ctx)
 		return nil, err
@@ -290,7 +285,7 @@ func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) e
 // askOutcome asks with that query for the number of this process's last committed
 // transaction. found is false if it has no row any more.
 func (w *writer) askOutcome(ctx context.Context, query string) (number int64, found bool, err error) {
-	conn, err := w.pool.Conn(ctx)
+	conn, err := w.engine.pool.Conn(ctx)
 	if err != nil {
 		return 0, false, err
 	}

@@ -74,7 +74,7 @@ func openWritable(ctx context.Context, path string) (*file, error) {
 		return nil, err
 	}
 	if f.made, err = f.writer.prepare(ctx); err != nil {
-		return nil, errors.Join(fail(path, "open", err), f.abandon())
+		return nil, errors.Join(fail(path, "open", err), f.close())
 	}
 	return f, nil
 }
@@ -96,12 +96,8 @@ func newFile(path string, readers *sql.DB) (*file, error) {
 	}, nil
 }
 
-// abandon closes a file that could not be opened.
-func (f *file) abandon() error { return errors.Join(f.readers.Close(), f.close()) }
-
-// close closes what only this engine knows of.
 func (f *file) close() error {
-	err := errors.Join(f.revisions.Close(), f.writer.pool.Close())
+	err := errors.Join(f.readers.Close(), f.revisions.Close(), f.writer.pool.Close())
 	return errors.Join(fail(f.path, "close", err), f.owner.release())
 }
 

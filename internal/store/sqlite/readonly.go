@@ -40,7 +40,7 @@ func openReadOnly(ctx context.Context, path string) (*file, error) {
 		err = f.writer.identity.recordFile()
 	}
 	if err != nil {
-		return nil, errors.Join(fail(path, "open", err), f.abandon())
+		return nil, errors.Join(fail(path, "open", err), f.close())
 	}
 	return f, nil
 }

@@ -39,7 +39,7 @@ func (f *file) backUp(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(store.New(written.engine("")).Check(ctx), written.abandon())
+	return errors.Join(store.New(written.engine("")).Check(ctx), written.close())
 }
 
 // vacuumInto writes the copy by a connection of its own, which may write other files.
