@@ -26,12 +26,10 @@ type Engine struct {
 	// Rewrite returns the text of a query as the database takes it.
 	Rewrite func(query string) string
 
-	// KeepsTexts says that the connection that writes prepares each text once without
-	// being asked to.
-	KeepsTexts bool
-
-	// Arrays says that statements take arrays, so that one adds any number of rows.
-	Arrays bool
+	// Remote says that each statement takes a round trip. So one takes any number of rows,
+	// as arrays; the connection that writes prepares each text once without being asked to;
+	// and the last statements of a transaction go with its commit.
+	Remote bool
 
 	// Load adds n new rows to a table in the transaction of conn; fill appends the values
 	// of one of them. The error is [ErrDuplicate] if a key is there already: the

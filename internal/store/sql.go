@@ -186,7 +186,7 @@ func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 
 // exec adds n rows. fill appends the values of one of them.
 func (in *multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
-	if t.w.engine.Arrays {
+	if t.w.engine.Remote {
 		return in.execArrays(ctx, t, n, fill)
 	}
 	args := make([]any, 0, min(n, widths[0])*len(in.types))
@@ -294,7 +294,7 @@ func (in *keyStatement[K]) exec(ctx context.Context, t *tx, keys []K, before ...
 }
 
 func (in *keyStatement[K]) inPortions(t *tx, keys []K, before []any, run func(query string, args []any) error) error {
-	if t.w.engine.Arrays && len(keys) > 0 {
+	if t.w.engine.Remote && len(keys) > 0 {
 		return run(in.array, append(slices.Clip(before), keys))
 	}
 	return inWidths(len(keys), func(from, to, w int) error {

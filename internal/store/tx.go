@@ -118,7 +118,7 @@ func (t *tx) prepare(ctx context.Context, query string) (statement, error) {
 		return s, nil
 	}
 	text := t.w.engine.Rewrite(query)
-	if t.w.engine.KeepsTexts {
+	if t.w.engine.Remote {
 		t.w.stmts[query] = keptText{t.w.conn, text}
 		return t.w.stmts[query], nil
 	}

@@ -10,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -75,8 +75,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 		Upkeep:      e.upkeep(),
 		Fail:        e.fail,
 		Close:       e.close,
-		KeepsTexts:  true,
-		Arrays:      true,
+		Remote:      true,
 		Load:        load,
 	}), nil
 }
@@ -122,9 +121,9 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 			return true, err
 		}
 		defer conn.Close() //nolint:errcheck // goes back to the pool
-		if err := conn.Raw(func(c any) error {
+		if err := native(conn, func(on *pgx.Conn) error {
 			var writable bool
-			made, writable, err = openSchema(ctx, c.(*stdlib.Conn).Conn(), e.place, e.schema, o.MustExist, a.reads) //nolint:forcetypeassert // of our driver
+			made, writable, err = openSchema(ctx, on, e.place, e.schema, o.MustExist, a.reads)
 			if err == nil && !writable && readOnly == nil {
 				readOnly = e.readOnly("the role has no right to write")
 			}

@@ -8,11 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -59,21 +58,18 @@ func (o *owners) own() (string, int64) {
 
 // register makes this process's row, if it has none, and returns its name. Nobody knows
 // the name before.
-func (o *owners) register(ctx context.Context, conn *pgconn.PgConn) (string, error) {
+func (o *owners) register(ctx context.Context, conn *pgx.Conn) (string, error) {
 	o.registering.Lock()
 	defer o.registering.Unlock()
 	if name, _ := o.own(); name != "" {
 		return name, nil
 	}
 	name, sent := rand.Text(), uptime()
-	args := [][]byte{[]byte(name), []byte(o.process.Host), []byte(strconv.Itoa(o.process.PID)), []byte(o.process.Version), []byte(o.process.Command)}
-	got := conn.ExecParams(ctx, `WITH new AS (INSERT INTO owners (name, host, pid, version, command) VALUES ($1, $2, $3, $4, $5) RETURNING id, name),
+	var number int64
+	var pid uint32
+	err := conn.QueryRow(ctx, `WITH new AS (INSERT INTO owners (name, host, pid, version, command) VALUES ($1, $2, $3, $4, $5) RETURNING id, name),
 		count AS (INSERT INTO owner_commits (owner, number) SELECT name, 0 FROM new)
-		SELECT id, pg_backend_pid() FROM new`, args, nil, nil, nil).Read()
-	if got.Err != nil {
-		return "", got.Err
-	}
-	number, err := strconv.ParseInt(string(got.Rows[0][0]), 10, 64)
+		SELECT id, pg_backend_pid() FROM new`, pgx.QueryExecModeExec, name, o.process.Host, o.process.PID, o.process.Version, o.process.Command).Scan(&number, &pid)
 	if err != nil {
 		return "", err
 	}
@@ -81,7 +77,7 @@ func (o *owners) register(ctx context.Context, conn *pgconn.PgConn) (string, err
 	o.name, o.number, o.beat = name, number, sent
 	o.mu.Unlock()
 	wait := o.engine.spans.beat // a command that has ended by then needs no session
-	if string(got.Rows[0][1]) != fmt.Sprint(conn.PID()) {
+	if pid != conn.PgConn().PID() {
 		wait = 0 // behind a proxy, the session finds out whether connections are shared out
 	}
 	time.AfterFunc(wait, o.engine.session.start)

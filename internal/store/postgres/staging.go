@@ -14,17 +14,12 @@ import (
 // stagingPoll is how often a process tries again that waits for another to end staging.
 const stagingPoll = 100 * time.Millisecond
 
-// stagingLock lets one staging at a time begin in this process. Among processes, the one
-// that table staging names may stage, while it lives: no single connection that is lost
-// ends that.
-type stagingLock struct{ token chan struct{} }
-
-func newStagingLock() stagingLock { return stagingLock{make(chan struct{}, 1)} }
-
-// lockStaging is for [store.Engine].
+// lockStaging is for [store.Engine]. In this process, whoever has put a value into
+// engine.staging may stage. Among processes, the one that table staging names may, while
+// it lives: no single connection that is lost ends that.
 func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() error, err error) {
 	select {
-	case e.staging.token <- struct{}{}:
+	case e.staging <- struct{}{}:
 	case <-ctx.Done():
 		return "", nil, ctx.Err()
 	}
@@ -50,7 +45,7 @@ func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() e
 				err = ctx.Err()
 			}
 		}
-		<-e.staging.token
+		<-e.staging
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = e.whyNotStaging(ctx, err)
 		}
@@ -94,7 +89,7 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 	var taken bool
 	err = native(conn, func(on *pgx.Conn) error {
 		c := on.PgConn()
-		if own, err = e.owners.register(ctx, c); err != nil {
+		if own, err = e.owners.register(ctx, on); err != nil {
 			return err
 		}
 		results, err := ask(ctx, c, "BEGIN READ WRITE; "+e.writeLock()+
@@ -119,7 +114,7 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 // unlockStaging lets others stage. Where that fails they may once this process has closed
 // the store, which removes its row.
 func (e *engine) unlockStaging(name string) {
-	defer func() { <-e.staging.token }()
+	defer func() { <-e.staging }()
 	ctx, cancel := context.WithTimeout(context.Background(), e.spans.patience)
 	defer cancel()
 	_ = e.read(ctx, func() (bool, error) {

@@ -99,7 +99,7 @@ func (w *writer) pooled() error {
 
 // begin begins a transaction. The error is errFenced if this process had no row any more.
 func (w *writer) begin(ctx context.Context, on *pgx.Conn) error {
-	name, err := w.engine.owners.register(ctx, on.PgConn())
+	name, err := w.engine.owners.register(ctx, on)
 	if err != nil {
 		return err
 	}
@@ -234,11 +234,7 @@ func (w *writer) Commit(ctx context.Context, conn *sql.Conn, last []store.Statem
 // transaction is not committed.
 func commitAfter(ctx context.Context, on *pgx.Conn, last []store.Statement) (pgconn.CommandTag, error) {
 	if len(last) == 0 {
-		results, err := ask(ctx, on.PgConn(), "COMMIT")
-		if err != nil {
-			return pgconn.CommandTag{}, err
-		}
-		return results[len(results)-1].CommandTag, nil
+		return on.Exec(ctx, "COMMIT", pgx.QueryExecModeSimpleProtocol)
 	}
 	var batch pgx.Batch
 	for _, s := range last {
