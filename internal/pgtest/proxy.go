@@ -82,7 +82,8 @@ func (p *Proxy) Refuse() {
 	}
 }
 
-// RefuseNew resets each new connection at once, until [Proxy.Heal].
+// RefuseNew resets each new connection at once, until [Proxy.Heal], and all others with
+// the one that [Proxy.CutBefore] or [Proxy.CutAfter] resets.
 func (p *Proxy) RefuseNew() { p.change(func(s *networkState) { s.refused = true }) }
 
 // Stall lets no byte pass either way, and says so to nobody, until [Proxy.Heal].
@@ -222,6 +223,19 @@ func (l *link) reset() {
 	})
 }
 
+// cut is reset, and before that of all others while new ones are refused: on none can the
+// program ask what became of this one.
+func (l *link) cut() {
+	if state, _ := l.proxy.now(); state.refused {
+		for _, other := range l.proxy.all() {
+			if other != l {
+				other.reset()
+			}
+		}
+	}
+	l.reset()
+}
+
 // finish ends both connections, the program's properly.
 func (l *link) finish() {
 	l.end.Do(func() {
@@ -286,8 +300,12 @@ func (l *link) pass(from, to net.Conn, isCut func([]byte) bool) {
 		}
 	})
 	for c := range queue {
-		if !l.waitFor(c.at) || isCut(c.bytes) {
+		if !l.waitFor(c.at) {
 			l.reset()
+			return
+		}
+		if isCut(c.bytes) {
+			l.cut()
 			return
 		}
 		if _, err := to.Write(c.bytes); err != nil {

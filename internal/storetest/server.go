@@ -38,7 +38,7 @@ type Network struct {
 	// server gets it, and CutAfter while the answer is on its way.
 	CutBefore, CutAfter func()
 	Refuse              func() // cuts all connections, and lets none be made
-	RefuseNew           func() // lets none be made
+	RefuseNew           func() // lets none be made; all are cut with the next that is
 	Heal                func() // lets connections be made again
 }
 
