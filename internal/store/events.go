@@ -125,10 +125,12 @@ func matching(q inbox.Query) *conditions {
 func (c *conditions) addIDPrefix(prefix string) {
 	n := len(c.args)
 	c.args = append(c.args, prefix, prefix+string(unicode.MaxRune))
-	found := fmt.Sprintf("SELECT seq FROM events WHERE length(event_key) > 16 AND event_id <> '' AND length(event_id) <= 512 AND event_id >= $%d AND event_id <= $%d", n+1, n+2)
+	found := fmt.Sprintf(`SELECT seq FROM events WHERE length(event_key) > 16
+		AND event_id <> '' AND length(event_id) <= 512 AND event_id >= $%d AND event_id <= $%d`, n+1, n+2)
 	if least, greatest, ok := webhook.IDKeyRange(prefix); ok {
 		c.args = append(c.args, least, greatest)
-		found += fmt.Sprintf(" UNION ALL SELECT seq FROM events WHERE event_key >= $%d AND event_key <= $%d AND length(event_key) = 16", n+3, n+4)
+		found += fmt.Sprintf(` UNION ALL SELECT seq FROM events
+			WHERE event_key >= $%d AND event_key <= $%d AND length(event_key) = 16`, n+3, n+4)
 	}
 	c.terms = append(c.terms, "seq IN ("+found+")")
 }

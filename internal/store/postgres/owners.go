@@ -67,9 +67,12 @@ func (o *owners) register(ctx context.Context, conn *pgx.Conn) (string, error) {
 	name, sent := rand.Text(), uptime()
 	var number int64
 	var pid uint32
-	err := conn.QueryRow(ctx, `WITH new AS (INSERT INTO owners (name, host, pid, version, command) VALUES ($1, $2, $3, $4, $5) RETURNING id, name),
+	p := o.process
+	err := conn.QueryRow(ctx, `WITH new AS (
+			INSERT INTO owners (name, host, pid, version, command) VALUES ($1, $2, $3, $4, $5) RETURNING id, name),
 		count AS (INSERT INTO owner_commits (owner, number) SELECT name, 0 FROM new)
-		SELECT id, pg_backend_pid() FROM new`, pgx.QueryExecModeExec, name, o.process.Host, o.process.PID, o.process.Version, o.process.Command).Scan(&number, &pid)
+		SELECT id, pg_backend_pid() FROM new`,
+		pgx.QueryExecModeExec, name, p.Host, p.PID, p.Version, p.Command).Scan(&number, &pid)
 	if err != nil {
 		return "", err
 	}
