@@ -227,7 +227,7 @@ func TestRequestsAreWhatTheInterfaceAsksFor(t *testing.T) {
 	if body != `{"data":[{"referId":"R0","rawTrackingNumber":"N0"}]}` {
 		t.Errorf("body %s", body)
 	}
-	for name, want := range map[string]string{"Authorization": "k1", "Content-Type": "application/json", "User-Agent": "waybill/test", "Idempotency-Key": ""} {
+	for name, want := range map[string]string{"Authorization": "k1", "Content-Type": "application/json", "Accept": "application/json", "User-Agent": "waybill/test", "Idempotency-Key": ""} {
 		if v := got.Header.Get(name); v != want {
 			t.Errorf("%s: %q; want %q", name, v, want)
 		}

@@ -1,10 +1,13 @@
 package api_test
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"path"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/api"
@@ -43,5 +46,58 @@ func TestOperationOf(t *testing.T) {
 		if got := api.OperationOf(p); got != want {
 			t.Errorf("%s is %s; want %s", p, got, want)
 		}
+	}
+}
+
+func TestPathsOfRequests(t *testing.T) {
+	c := client(t, "http://127.0.0.1:1/base", nil)
+	for p, want := range map[string]string{ // a URL, or what is wrong
+		"x?at=10:30&to=a@b": "http://127.0.0.1:1/base/x?at=10:30&to=a@b",
+		"/x y":              "white space", "/x\x7f": "white space", "/x/%7f": "control character", "/x/%2f": "escaped slash",
+		"mailto:a": "names a host", "//h/x": "names a host", "a@b/x": "names a host",
+		`/a\b`: "backslash", "/a#b": "%23", "/a?b=%zz": "not a path", "/a/../b": "segment",
+	} {
+		r, err := c.NewRequest(http.MethodGet, p, nil, nil)
+		if e, ok := errors.AsType[*api.PathError](err); ok && !strings.Contains(e.Problem, want) || !ok && (err != nil || r.URL != want) {
+			t.Errorf("%q: %s, %v; want %s", p, r.URL, err, want)
+		}
+	}
+}
+
+// A response is whole for every status; of a request that may have changed something, an
+// error says whether that is known.
+func TestResponsesOfRequests(t *testing.T) {
+	status := 0
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(strconv.Itoa(status)))
+	})
+	var inFlight atomic.Int64
+	c := client(t, url, func(o *api.Options) { o.InFlight = &inFlight })
+	for _, tt := range []struct {
+		status  int
+		ok      bool
+		unknown bool // after a POST
+	}{
+		{200, true, false}, {299, true, false}, {300, false, false}, {404, false, false}, {408, false, true}, {425, false, true}, {499, false, false}, {500, false, true},
+	} {
+		status = tt.status
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			r, err := c.NewRequest(method, "x", nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := c.Send(t.Context(), r)
+			e, refused := errors.AsType[*api.StatusError](err)
+			if res.Status != tt.status || string(res.Body) != strconv.Itoa(tt.status) || (err == nil) != tt.ok || refused == tt.ok || refused && e.Status != tt.status {
+				t.Errorf("%s, %d: %+v, %v", method, tt.status, res, err)
+			}
+			if errors.Is(err, api.ErrUnanswered) != (tt.unknown && method == http.MethodPost) {
+				t.Errorf("%s, %d: %v", method, tt.status, err)
+			}
+		}
+	}
+	if n := inFlight.Load(); n != 0 {
+		t.Errorf("%d requests are under way", n)
 	}
 }
