@@ -17,7 +17,7 @@ func TestFindingsTakeFewRoundTrips(t *testing.T) {
 	if !ok {
 		return
 	}
-	const rows, most = 300, 20
+	const rows, most = 300, 50 // heartbeats, ten a second, count too
 	p := s.NewProxy(t)
 	proxied, err := p.URL(url)
 	if err != nil {
