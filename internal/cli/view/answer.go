@@ -76,7 +76,7 @@ type unverifiedJSON struct {
 func newUnverifiedJSON(e inbox.Event) *unverifiedJSON {
 	return &unverifiedJSON{
 		ID: e.ID(), Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: JSONOrNull(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
-		LatestEvent: e.LatestEvent, Verified: e.Verified, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
+		LatestEvent: e.LatestEvent, Verified: e.Verified, Synthetic: e.Synthetic, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
 	}
 }
 

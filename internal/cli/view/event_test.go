@@ -96,3 +96,12 @@ func TestErrorsOfEvents(t *testing.T) {
 		}
 	}
 }
+
+// What is unverified is marked where waybill made it up.
+func TestUnverifiedEventsThatAreMadeUp(t *testing.T) {
+	for _, madeUp := range []bool{true, false} {
+		if j := newUnverifiedJSON(inbox.Event{Synthetic: madeUp}); j.Synthetic != madeUp {
+			t.Errorf("made up %t: synthetic %t", madeUp, j.Synthetic)
+		}
+	}
+}
