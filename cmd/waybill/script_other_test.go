@@ -17,7 +17,7 @@ func forSystem(t *testing.T, all []string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range strings.Fields(string(list)) {
+	for name := range strings.FieldsSeq(string(list)) {
 		if _, err := os.Stat(filepath.Join(scripts, name+".txtar")); err != nil {
 			t.Errorf("windows-scripts.txt: %v", err)
 		}

@@ -70,14 +70,14 @@ func FormatDuration(d time.Duration) string {
 	if rest == 0 {
 		return "0s"
 	}
-	text := ""
+	var text []byte
 	for _, u := range units() {
 		if n := rest / u.length; n > 0 {
-			text += strconv.FormatInt(n, 10) + u.name
+			text = append(strconv.AppendInt(text, n, 10), u.name...)
 		}
 		rest %= u.length
 	}
-	return text
+	return string(text)
 }
 
 // Size is a number of bytes.
