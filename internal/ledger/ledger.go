@@ -122,7 +122,7 @@ type Tally struct {
 	New     int64 // not in the ledger before
 	Known   int64 // in the ledger already, from earlier runs; distinct
 	Repeats int64 // the same pair again in this input
-	Skipped int64 // bad rows, and those that contradict an earlier one
+	Skipped int64 // bad rows, and rows that contradict an earlier row
 	Erased  int64 // erased before, or since it was staged: it is not sent
 
 	// KnownPending is how many of Known were still pending, and KnownOpen how

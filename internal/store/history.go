@@ -271,7 +271,8 @@ func (d *DB) OtherNumbers(ctx context.Context, run int64) (ledger.OtherNumbers, 
 	}
 	const earlier = "FROM rows o WHERE o.account_id = r.account_id AND o.refer_id = r.refer_id AND o.id < n.first_row"
 	var o ledger.OtherNumbers
-	_, err := d.row(ctx, []any{&o.Rows, &o.First.ID}, `SELECT COUNT(*), COALESCE(MIN(r.id), 0) FROM runs n JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row
+	_, err := d.row(ctx, []any{&o.Rows, &o.First.ID}, `SELECT COUNT(*), COALESCE(MIN(r.id), 0)
+		FROM runs n JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row
 		WHERE n.id = $1 AND n.first_row > 1 AND EXISTS (SELECT 1 `+earlier+`)`, run)
 	if err != nil || o.Rows == 0 {
 		return ledger.OtherNumbers{}, err
@@ -279,7 +280,8 @@ func (d *DB) OtherNumbers(ctx context.Context, run int64) (ledger.OtherNumbers, 
 	var files []string
 	var text []byte
 	var file int
-	_, err = d.row(ctx, []any{&text, &file, &o.First.Line, &o.First.Item.ReferID, &o.First.Item.Number, &o.First.Item.CarrierCode, &o.Before},
+	item := &o.First.Item
+	_, err = d.row(ctx, []any{&text, &file, &o.First.Line, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before},
 		"SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, (SELECT o.number "+earlier+` ORDER BY o.id LIMIT 1)
 			FROM runs n JOIN rows r ON r.id = $2 WHERE n.id = $1`, run, o.First.ID)
 	if err == nil {

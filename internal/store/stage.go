@@ -268,7 +268,8 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 		if err != nil {
 			return err
 		}
-		whole.tally.KnownPending, whole.tally.KnownOpen = known.elsewhere.Pending, known.elsewhere.Sending+known.elsewhere.Unknown
+		earlier := known.elsewhere
+		whole.tally.KnownPending, whole.tally.KnownOpen = earlier.Pending, earlier.Sending+earlier.Unknown
 		if err := s.publish(ctx, t, whole, 0); err != nil {
 			return err
 		}

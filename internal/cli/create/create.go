@@ -214,7 +214,7 @@ func (c *creation) noteKnown(ctx context.Context, k *send.Execution) {
 	}
 	other, err := k.Store.Stager.OtherNumbers(ctx, k.Run.ID)
 	if err != nil || other.Rows == 0 {
-		return // the command's own reads will meet the error
+		return // a note is not worth failing for
 	}
 	c.call.IO.Note("%s with a new number for a known order, the first at %s:%d: %s has %s too", command.Plural(other.Rows, "row"),
 		other.First.File, other.First.Line, command.Quoted(other.First.Item.ReferID), command.Quoted(other.Before))

@@ -96,7 +96,10 @@ func runColumns() []command.Column[ledger.RunSummary] {
 		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 4}, Cell: func(s ledger.RunSummary) string { return s.Plan.Account }},
 		{Column: render.Column{Name: "SUPERSEDED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Superseded }},
 		{Column: render.Column{Name: "DISMISSED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Dismissed }},
-		{Column: render.Column{Name: "SKIPPED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Tally.Skipped }},
+		{
+			Column: render.Column{Name: "SKIPPED", Right: true, Rank: 5},
+			Count:  func(s ledger.RunSummary) int64 { return s.Tally.Skipped },
+		},
 	}
 }
 

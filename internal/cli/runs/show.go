@@ -356,7 +356,8 @@ func newRun(s ledger.RunSummary) Run {
 		Run: strconv.FormatInt(s.ID, 10), Account: s.Plan.Account, Files: s.Plan.Files, Operation: s.Plan.Mode,
 		Created: s.Created.UTC(), Live: s.Live, State: stateOf(s), Partial: s.Partial,
 		New: s.Tally.New, Already: s.Tally.Known, Duplicates: s.Tally.Repeats, Erased: s.Tally.Erased,
-		Skipped: s.Tally.Skipped, Accepted: s.Accepted(), AcceptedElsewhere: s.Elsewhere, Rejected: s.Rejected(), Superseded: s.Superseded, Dismissed: s.Dismissed, Unknown: s.Counts.Unknown,
+		Skipped: s.Tally.Skipped, Accepted: s.Accepted(), AcceptedElsewhere: s.Elsewhere, Rejected: s.Rejected(),
+		Superseded: s.Superseded, Dismissed: s.Dismissed, Unknown: s.Counts.Unknown,
 		Pending: s.Counts.Pending + s.Counts.Sending, Batches: s.Requests, LastSent: view.TimeOrNull(s.LastSent),
 	}
 }

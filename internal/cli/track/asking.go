@@ -43,7 +43,10 @@ func newAsking(ctx context.Context, c *command.Call, all targets, show func(quer
 	if err := CatchUp(ctx, c); err != nil {
 		return nil, err
 	}
-	return &asking{call: c, tally: tally{refs: all.refs}, asker: asker, pass: &inOrder{pass: show, held: map[int64]query.Ending{}}, choose: all.choose, trackings: all.trackings}, nil
+	return &asking{
+		call: c, tally: tally{refs: all.refs}, asker: asker, pass: &inOrder{pass: show, held: map[int64]query.Ending{}},
+		choose: all.choose, trackings: all.trackings,
+	}, nil
 }
 
 // scheduler returns what asks about targets, once unless it is changed.

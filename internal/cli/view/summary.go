@@ -103,7 +103,8 @@ func (s *Summary) Name(c ledger.StatusCount) string {
 
 // TrackingOf returns one of the trackings that were counted as c, as far as its status goes.
 func TrackingOf(c ledger.StatusCount) query.Tracking {
-	t := query.Tracking{Phase: c.Phase, Tracking: tracking.Tracking{Status: c.Status, StatusLabel: c.StatusLabel, StatusTrack: c.StatusTrack}}
+	t := query.Tracking{Phase: c.Phase}
+	t.Status, t.StatusLabel, t.StatusTrack = c.Status, c.StatusLabel, c.StatusTrack
 	if c.Phase != "" {
 		return t
 	}

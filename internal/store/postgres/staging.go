@@ -15,8 +15,8 @@ import (
 const stagingPoll = 100 * time.Millisecond
 
 // lockStaging is for [store.Engine]. In this process, whoever has put a value into
-// engine.staging may stage. Among processes, the one that table staging names may, while
-// it lives: no single connection that is lost ends that.
+// engine.staging may stage. Among processes, the process that table staging names may stage
+// while it lives: the loss of a connection does not end its turn.
 func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() error, err error) {
 	select {
 	case e.staging <- struct{}{}:
