@@ -51,22 +51,24 @@ var (
 // fewestWords is how many words make a reason, the link's own text not counted.
 const fewestWords = 3
 
-// dependenciesMark stands before the README's list of dependencies, which ends
+const dependenciesDoc = "docs/style.md"
+
+// dependenciesMark stands before the page's list of dependencies, which ends
 // at the next heading.
 const dependenciesMark = "<!-- dependencies -->"
 
 // unexplainedDependencies finds direct dependencies without a reason in the
-// README's list of them, and reasons for what is no dependency. An entry is a
+// page's list of them, and reasons for what is no dependency. An entry is a
 // list item or a row of a table; the first module path in it says what it is
 // about.
 func unexplainedDependencies(t *tree) []problem {
-	text, err := fs.ReadFile(t.fsys, "README.md")
+	text, err := fs.ReadFile(t.fsys, dependenciesDoc)
 	if err != nil {
-		return []problem{{"README.md", err.Error()}}
+		return []problem{{dependenciesDoc, err.Error()}}
 	}
 	_, section, ok := strings.Cut(string(text), dependenciesMark)
 	if !ok {
-		return []problem{{"README.md", "has no list of dependencies, marked " + dependenciesMark}}
+		return []problem{{dependenciesDoc, "has no list of dependencies, marked " + dependenciesMark}}
 	}
 	if next := heading.FindStringIndex(section); next != nil {
 		section = section[:next[0]]
@@ -81,15 +83,15 @@ func unexplainedDependencies(t *tree) []problem {
 		}
 		named[dep] = true
 		if !slices.Contains(required, dep) {
-			out = append(out, problem{"README.md", dep + " is no direct dependency"})
+			out = append(out, problem{dependenciesDoc, dep + " is no direct dependency"})
 		}
 		if rest := linksAndCode.ReplaceAllString(strings.ReplaceAll(line, dep, ""), " "); len(word.FindAllString(rest, -1)) < fewestWords {
-			out = append(out, problem{"README.md", "does not say why " + dep + " is needed"})
+			out = append(out, problem{dependenciesDoc, "does not say why " + dep + " is needed"})
 		}
 	}
 	for _, dep := range required {
 		if !named[dep] {
-			out = append(out, problem{"README.md", "does not name " + dep + " among the dependencies"})
+			out = append(out, problem{dependenciesDoc, "does not name " + dep + " among the dependencies"})
 		}
 	}
 	return out
@@ -120,21 +122,21 @@ replace (
 	}
 }
 
-func TestReadmeProof(t *testing.T) {
-	with := func(readme string) map[string]string {
+func TestDependenciesDocProof(t *testing.T) {
+	with := func(page string) map[string]string {
 		return map[string]string{
-			"go.mod":    "module m\nrequire x.org/a v1.0.0\nrequire golang.org/x/b/v2 v2.0.0\n",
-			"README.md": readme,
+			"go.mod":        "module m\nrequire x.org/a v1.0.0\nrequire golang.org/x/b/v2 v2.0.0\n",
+			dependenciesDoc: page,
 		}
 	}
 	prove(t, unexplainedDependencies, []proof{
 		{"a list", with("# m\n## Development\n<!-- dependencies -->\n- `x.org/a`: parses the letters\n- [b](https://pkg.go.dev/golang.org/x/b/v2): reads all others\n"), nil},
 		{"a table", with("<!-- dependencies -->\n\n| module | why |\n|---|---|\n| x.org/a | parses the letters |\n| golang.org/x/b/v2 | reads all others |\n## More\n- x.org/c is elsewhere, not here\n"), nil},
-		{"one is missing", with("## Development\n<!-- dependencies -->\n- `x.org/a`: parses the letters\n"), []string{"README.md: does not name golang.org/x/b/v2"}},
-		{"named without a reason", with("## Development\n<!-- dependencies -->\n- x.org/a: parses\n- golang.org/x/b/v2: reads all others\n"), []string{"README.md: does not say why x.org/a"}},
-		{"only the link speaks", with("## Development\n<!-- dependencies -->\n- [the a that parses letters](https://x.org/a)\n- golang.org/x/b/v2: reads all others\n"), []string{"README.md: does not say why x.org/a"}},
-		{"one too many", with("## Development\n<!-- dependencies -->\n- x.org/a: parses the letters\n- golang.org/x/b/v2: reads all others\n- x.org/gone: was once of use\n"), []string{"README.md: x.org/gone is no direct"}},
-		{"no section", with("# m\n- x.org/a: parses the letters\n"), []string{"README.md: has no list"}},
-		{"no README", map[string]string{"go.mod": "module m\n"}, []string{"README.md: open"}},
+		{"one is missing", with("## Development\n<!-- dependencies -->\n- `x.org/a`: parses the letters\n"), []string{"docs/style.md: does not name golang.org/x/b/v2"}},
+		{"named without a reason", with("## Development\n<!-- dependencies -->\n- x.org/a: parses\n- golang.org/x/b/v2: reads all others\n"), []string{"docs/style.md: does not say why x.org/a"}},
+		{"only the link speaks", with("## Development\n<!-- dependencies -->\n- [the a that parses letters](https://x.org/a)\n- golang.org/x/b/v2: reads all others\n"), []string{"docs/style.md: does not say why x.org/a"}},
+		{"one too many", with("## Development\n<!-- dependencies -->\n- x.org/a: parses the letters\n- golang.org/x/b/v2: reads all others\n- x.org/gone: was once of use\n"), []string{"docs/style.md: x.org/gone is no direct"}},
+		{"no section", with("# m\n- x.org/a: parses the letters\n"), []string{"docs/style.md: has no list"}},
+		{"no page", map[string]string{"go.mod": "module m\n"}, []string{"docs/style.md: open"}},
 	})
 }
