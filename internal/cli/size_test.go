@@ -13,10 +13,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 )
 
-// What a person has to learn. These numbers only go down.
+// What a person has to learn. These numbers only go down, but for what was asked for.
 const (
 	mostCommands = 56
-	mostFlags    = 130 // besides the global ones
+	mostFlags    = 131 // besides the global ones
 	mostSettings = 40
 )
 

@@ -45,9 +45,10 @@ func (r Range) Holds(at time.Time) bool {
 
 // Filter narrows a list. Its zero value takes everything.
 type Filter struct {
-	// Statuses and States are what a tracking may be: any of them is enough.
-	Statuses []string // status numbers, labels or tracks, as [tracking.NamesStatus] compares them
-	States   []State  // of the row; Rejected leaves out what is [Superseded] or [Dismissed]
+	// Statuses, States and OrStuckSince are what a tracking may be: any of them is enough.
+	Statuses     []string  // status numbers, labels or tracks, as [tracking.NamesStatus] compares them
+	States       []State   // of the row; Rejected leaves out what is [Superseded] or [Dismissed]
+	OrStuckSince time.Time // see [TrackingStatus.StuckSince]
 	// NamedToo says whether a word of Statuses names what was seen in another way: by
 	// its phase and status alone. nil for no.
 	NamedToo func(word string, s Sighting) bool
@@ -89,9 +90,9 @@ func (st TrackingStatus) isIn(state State) bool {
 // Matches reports whether st is one of the list, but for Run, Created and Limit.
 func (f Filter) Matches(st TrackingStatus) bool {
 	s := st.Sighting
-	wanted := s != nil && f.TakesStatus(*s) || slices.ContainsFunc(f.States, st.isIn)
+	wanted := s != nil && f.TakesStatus(*s) || slices.ContainsFunc(f.States, st.isIn) || st.StuckSince(f.OrStuckSince)
 	switch {
-	case !wanted && (f.Statuses != nil || f.States != nil),
+	case !wanted && (f.Statuses != nil || f.States != nil || !f.OrStuckSince.IsZero()),
 		!f.Updated.IsZero() && (s == nil || !f.Updated.Holds(s.Times.Latest())),
 		!f.Delivered.IsZero() && (s == nil || !s.Delivered() || !f.Delivered.Holds(s.Times.Checkpoint)),
 		!f.StuckSince.IsZero() && !st.StuckSince(f.StuckSince),

@@ -69,6 +69,7 @@ func TestFilters(t *testing.T) {
 		"delivered":        {ledger.Filter{Delivered: hour(0, 1)}, []ledger.TrackingStatus{arrived()}, []ledger.TrackingStatus{moving, unseen}},
 		"delivered later":  {ledger.Filter{Delivered: hour(1, 2)}, nil, []ledger.TrackingStatus{arrived()}},
 		"stuck":            {ledger.Filter{StuckSince: noon.Add(1)}, []ledger.TrackingStatus{moving, still}, []ledger.TrackingStatus{arrived(), unseen, absent, bare}},
+		"rejected, stuck":  {ledger.Filter{States: []ledger.State{ledger.Rejected}, OrStuckSince: noon.Add(1)}, []ledger.TrackingStatus{moving, still, open}, []ledger.TrackingStatus{arrived(), unseen, absent, dismissed}},
 		"stuck since noon": {ledger.Filter{StuckSince: noon}, []ledger.TrackingStatus{still}, []ledger.TrackingStatus{moving}},
 		"carrier":          {ledger.Filter{Carrier: "UPS"}, []ledger.TrackingStatus{arrived(), unseen}, []ledger.TrackingStatus{open}},
 		"referId":          {ledger.Filter{ReferIDs: []string{"x", "ORD-1"}}, []ledger.TrackingStatus{arrived()}, []ledger.TrackingStatus{open}},

@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
 // readWords reads what the filter asks for of statuses and states of rows.
 func (l *lister) readWords() {
-	l.chosen = l.f.Statuses != nil || l.f.States != nil
+	l.chosen = l.f.Statuses != nil || l.f.States != nil || l.orStuck()
 	for _, s := range l.f.States {
 		switch s {
 		case ledger.NotChecked:
@@ -23,9 +24,12 @@ func (l *lister) readWords() {
 	}
 }
 
+// orStuck reports whether the filter takes what is stuck beside statuses and states.
+func (l *lister) orStuck() bool { return !l.f.OrStuckSince.IsZero() }
+
 // ofRowsAlone reports whether the filter takes trackings for their rows, and none for its
 // status.
-func (l *lister) ofRowsAlone() bool { return l.chosen && len(l.statuses) == 0 }
+func (l *lister) ofRowsAlone() bool { return l.chosen && len(l.statuses) == 0 && !l.orStuck() }
 
 // takesByTime reports whether the filter asks for times of the service.
 func (l *lister) takesByTime() bool {
@@ -39,7 +43,7 @@ func (l *lister) takesSeen() bool {
 
 // takesByKnown reports whether the filter asks for what is known of trackings.
 func (l *lister) takesByKnown() bool {
-	return l.f.Carrier != "" || l.takesByTime() || l.notChecked || l.f.Statuses != nil
+	return l.f.Carrier != "" || l.takesByTime() || l.notChecked || l.f.Statuses != nil || l.orStuck()
 }
 
 // withoutRow reports whether the filter may take what is no row's.
@@ -55,7 +59,7 @@ func (l *lister) takesRun(r rowRun) bool {
 // mayTake reports whether the filter may take trackings of a line.
 func (l *lister) mayTake(c trackingCount) bool {
 	known, final := c.status != 0, slices.Contains(l.final, c.status)
-	return (!l.chosen || l.states != nil || known && slices.Contains(l.statuses, c.status) || !known && l.notChecked) &&
+	return (!l.chosen || l.states != nil || known && slices.Contains(l.statuses, c.status) || !known && l.notChecked || l.orStuck() && known && !final) &&
 		(l.f.Carrier == "" || strings.EqualFold(c.carrier, l.f.Carrier)) &&
 		(l.f.Updated.IsZero() || known) &&
 		(l.f.Delivered.IsZero() || final) &&
@@ -70,7 +74,7 @@ func (l *lister) where() string {
 		all = append(all, "("+strings.Join(l.whereChosen(), " OR ")+")")
 	}
 	if !l.f.StuckSince.IsZero() {
-		all = append(all, fmt.Sprintf("CASE WHEN s.checkpoint > 0 THEN s.checkpoint WHEN b.began > 0 THEN b.began + b.took / 1000 ELSE %[1]d END < %[1]d", millis(l.f.StuckSince)))
+		all = append(all, l.stuck(rowMoved, l.f.StuckSince))
 	}
 	if l.f.Carrier != "" {
 		all = append(all, "COALESCE(NULLIF(s.carrier, ''), r.carrier) IN "+textList(l.carriers))
@@ -93,7 +97,22 @@ func (l *lister) whereChosen() (wanted []string) {
 	if l.states != nil {
 		wanted = append(wanted, inStates(textList(l.states)))
 	}
+	if l.orStuck() {
+		wanted = append(wanted, l.stuck(rowMoved, l.f.OrStuckSince))
+	}
 	return wanted
+}
+
+// When a tracking last moved, 0 if it is not known: that of a row r of a batch b with a
+// sighting s, and that of a sighting without a row.
+const (
+	rowMoved  = "CASE WHEN s.checkpoint > 0 THEN s.checkpoint WHEN b.began > 0 THEN b.began + b.took / 1000 ELSE 0 END"
+	seenMoved = "s.checkpoint"
+)
+
+// stuck holds for a sighting s that moved last before a time, see [ledger.TrackingStatus.StuckSince].
+func (l *lister) stuck(moved string, since time.Time) string {
+	return fmt.Sprintf("s.phase <> 'absent' AND +s.status_id NOT IN %s AND %s BETWEEN 1 AND %d", idList(l.final), moved, millis(since)-1)
 }
 
 // inStates holds for a row r of a batch b that is in one of these states. The planner
@@ -111,9 +130,6 @@ func (l *lister) whereTimes() []string {
 	}
 	if !l.f.Delivered.IsZero() {
 		all = append(all, within("s.checkpoint", l.f.Delivered), "+s.status_id IN "+idList(l.final))
-	}
-	if !l.f.StuckSince.IsZero() {
-		all = append(all, "s.phase <> 'absent' AND +s.status_id NOT IN "+idList(l.final))
 	}
 	return all
 }
@@ -134,11 +150,13 @@ func within(column string, r ledger.Range) string {
 // it is about the sighting itself.
 func (l *lister) whereSeen() string {
 	all := append(l.whereTimes(), fmt.Sprintf("+s.account_id IN (0, %d)", l.account))
-	if l.chosen {
-		all = append(all, "+s.status_id IN "+idList(l.statuses))
+	if wanted := "+s.status_id IN " + idList(l.statuses); l.orStuck() {
+		all = append(all, "("+wanted+" OR "+l.stuck(seenMoved, l.f.OrStuckSince)+")")
+	} else if l.chosen {
+		all = append(all, wanted)
 	}
 	if !l.f.StuckSince.IsZero() {
-		all = append(all, fmt.Sprintf("s.checkpoint > 0 AND s.checkpoint < %d", millis(l.f.StuckSince)))
+		all = append(all, l.stuck(seenMoved, l.f.StuckSince))
 	}
 	if l.f.Carrier != "" {
 		all = append(all, "s.carrier IN "+textList(l.carriers))

@@ -59,7 +59,7 @@ func (c groupCounts) all() []ledger.Group {
 // countsWhatItTakes reports whether the lines of table tracking_counts, or a scan of
 // sightings, say how much the filter takes.
 func (l *lister) countsWhatItTakes(ctx context.Context) (bool, error) {
-	if l.states != nil || l.f.ReferIDs != nil {
+	if l.states != nil || l.orStuck() || l.f.ReferIDs != nil {
 		return false, nil
 	}
 	var others bool // rows that are not numbered, or of other runs

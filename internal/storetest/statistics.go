@@ -176,6 +176,9 @@ func (c *counted) compare() {
 		{Statuses: []string{"delivered"}, ReferIDs: []string{"order-00*"}},
 		{Carrier: "ups", Updated: ledger.Range{Since: c.at.Add(-60 * time.Hour)}},
 		{Statuses: []string{"delivered"}, StuckSince: c.at},
+		{OrStuckSince: c.at.Add(-90 * time.Hour)},
+		{OrStuckSince: c.at.Add(-90 * time.Hour), Carrier: "ups"},
+		{Statuses: []string{"delivered"}, States: []ledger.State{ledger.Rejected, ledger.Unknown}, OrStuckSince: c.at.Add(-60 * time.Hour)},
 	}
 	for _, state := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending, ledger.Superseded, ledger.Dismissed, ledger.NotChecked} {
 		filters = append(filters, ledger.Filter{States: []ledger.State{state}}, ledger.Filter{States: []ledger.State{state}, Carrier: "ups"})

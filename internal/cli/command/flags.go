@@ -47,6 +47,11 @@ func LimitFlag(f *pflag.FlagSet, limit *int, preset int) {
 	f.IntVar(limit, "limit", preset, "at most `N` rows, 0 for all")
 }
 
+// SinceFlag adds --since, which [ParseSince] reads.
+func SinceFlag(cmd *cobra.Command, since *string, help string) {
+	cmd.Flags().StringVar(since, "since", "", help+": RFC 3339, a day (2026-11-20, today, yesterday, monday), or an age")
+}
+
 // DryRunFlag adds --dry-run.
 func DryRunFlag(f *pflag.FlagSet, on *bool) {
 	f.BoolVar(on, "dry-run", false, "show what would be done, but do nothing")
@@ -96,7 +101,7 @@ func Arguments(cmd *cobra.Command) []string {
 
 // OlderThanFlag adds --older-than.
 func OlderThanFlag(cmd *cobra.Command, age *string) {
-	cmd.Flags().StringVar(age, "older-than", "", "remove what is older than `AGE`, such as 30d")
+	cmd.Flags().StringVar(age, "older-than", "", "remove what is older than `AGE`, such as 30d, or a day, such as 2026-11-01")
 }
 
 // OlderThan reads --older-than: the time before which things are old.
@@ -104,11 +109,7 @@ func OlderThan(age string) (time.Time, error) {
 	if age == "" {
 		return time.Time{}, Usagef("such as --older-than 30d", "--older-than AGE is missing")
 	}
-	old, err := config.ParseDuration(age)
-	if err != nil {
-		return time.Time{}, Usagef("such as --older-than 30d", "--older-than: %v", err)
-	}
-	return time.Now().Add(-old), nil
+	return ParseSince("--older-than", age)
 }
 
 // Defaults of --timeout.

@@ -28,6 +28,9 @@ func TestParseSince(t *testing.T) {
 		"2h":                   now.Add(-2 * time.Hour),
 		"7d":                   now.Add(-7 * 24 * time.Hour),
 		"yesterday":            time.Date(now.Year(), now.Month(), now.Day()-1, 0, 0, 0, 0, time.Local),
+		"Today":                time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.Local),
+		"3 days":               now.Add(-3 * 24 * time.Hour),
+		"1 hour":               now.Add(-time.Hour),
 		"":                     {},
 	} {
 		got, err := ParseSince("--since", s)
@@ -50,6 +53,12 @@ func TestParseRange(t *testing.T) {
 		"yesterday":                        {Since: day(11, 19), Until: day(11, 20)},
 		"yesterday..":                      {Since: day(11, 19)},
 		"..yesterday":                      {Until: day(11, 20)},
+		"today":                            {Since: day(11, 20), Until: day(11, 21)},
+		"friday":                           {Since: day(11, 20), Until: day(11, 21)},
+		"Monday":                           {Since: day(11, 16), Until: day(11, 17)},
+		"saturday..":                       {Since: day(11, 14)},
+		"monday..yesterday":                {Since: day(11, 16), Until: day(11, 20)},
+		"3 days":                           {Since: now.Add(-3 * 24 * time.Hour)},
 		"2026-11-01":                       {Since: day(11, 1), Until: day(11, 2)},
 		"2026-11-01..2026-11-01":           {Since: day(11, 1), Until: day(11, 2)},
 		"2026-10-31..2026-11-07":           {Since: day(10, 31), Until: day(11, 8)},
@@ -63,7 +72,7 @@ func TestParseRange(t *testing.T) {
 		}
 	}
 	for s, hint := range map[string]string{
-		"..": rangeHint, "soon": rangeHint, "-7d": rangeHint, "9999999d..": rangeHint, "2026-11-01...": rangeHint, "2026-13-01": rangeHint, "7": rangeHint,
+		"..": rangeHint, "soon": rangeHint, "mon": rangeHint, "3 days ago": rangeHint, "days": rangeHint, "-7d": rangeHint, "9999999d..": rangeHint, "2026-11-01...": rangeHint, "2026-13-01": rangeHint, "7": rangeHint,
 		"7d..30d": "use 30d..7d", "2026-11-07..2026-11-01": "use 2026-11-01..2026-11-07", "7d..7d": "use 7d.. for the time since then",
 	} {
 		_, err := parseRange("--created", s, now)

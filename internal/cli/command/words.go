@@ -72,12 +72,13 @@ func roughly(d time.Duration) string {
 
 // Hints of values that are no times.
 const (
-	timeHint  = "such as 2026-11-20, yesterday, 2026-11-20T08:00:00Z or 48h"
+	timeHint  = "such as 2026-11-20, yesterday, monday, 2026-11-20T08:00:00Z or 48h"
 	rangeHint = "such as 7d, yesterday, 2026-11-20, 2026-11-01..2026-11-07 or ..30d"
 )
 
-// ParseSince reads a point in time: RFC 3339, the beginning of a date or of yesterday in
-// the machine's zone, or an age.
+// ParseSince reads a point in time: RFC 3339, the beginning of a day in the machine's zone,
+// or an age. A day is a date, today, yesterday or the name of a weekday, the last one,
+// today included.
 func ParseSince(flag, s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -86,8 +87,8 @@ func ParseSince(flag, s string) (time.Time, error) {
 	return span.Since, err
 }
 
-// ParseRange reads a span of time. A date and yesterday are that day, an age and a point
-// are the time since then. A..B is from A to B, a day B included; either may be left out.
+// ParseRange reads a span of time. A day is all of it, an age and a point are the time
+// since then. A..B is from A to B, a day B included; either may be left out.
 func ParseRange(flag, s string) (ledger.Range, error) {
 	return parseRange(flag, s, time.Now())
 }
@@ -134,15 +135,15 @@ func parseTime(flag, s string, now time.Time, hint string) (ledger.Range, error)
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return since(t)
 	}
-	year, month, date := now.Local().Date()
 	day, err := time.ParseInLocation(time.DateOnly, s, time.Local)
-	if s == "yesterday" {
-		day, err = time.Date(year, month, date-1, 0, 0, 0, 0, time.Local), nil
+	if ago, ok := daysAgo(strings.ToLower(s), now.Local().Weekday()); ok {
+		year, month, date := now.Local().Date()
+		day, err = time.Date(year, month, date-ago, 0, 0, 0, 0, time.Local), nil
 	}
 	if err == nil {
 		return ledger.Range{Since: day, Until: day.AddDate(0, 0, 1)}, nil
 	}
-	age, err := config.ParseDuration(strings.TrimPrefix(s, "-"))
+	age, err := parseAge(strings.TrimPrefix(s, "-"))
 	switch {
 	case err == nil && s[0] != '-':
 		return since(now.Add(-age))
@@ -152,4 +153,31 @@ func parseTime(flag, s string, now time.Time, hint string) (ledger.Range, error)
 		return ledger.Range{}, Usagef(hint, "%s %q is too long", flag, s)
 	}
 	return ledger.Range{}, Usagef(hint, "%s %q is not a time or an age", flag, s)
+}
+
+// daysAgo returns how many days ago a day was that a word names.
+func daysAgo(word string, today time.Weekday) (days int, ok bool) {
+	switch word {
+	case "today":
+		return 0, true
+	case "yesterday":
+		return 1, true
+	}
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if word == strings.ToLower(day.String()) {
+			return int(today-day+7) % 7, true
+		}
+	}
+	return 0, false
+}
+
+// parseAge reads a duration, also as words: 3 days.
+func parseAge(s string) (time.Duration, error) {
+	if number, unit, ok := strings.Cut(s, " "); ok {
+		switch unit = strings.TrimSuffix(strings.ToLower(unit), "s"); unit {
+		case "second", "minute", "hour", "day":
+			s = number + unit[:1]
+		}
+	}
+	return config.ParseDuration(s)
 }

@@ -26,7 +26,7 @@ func New(f *command.Factory) *cobra.Command {
 }
 
 func sinceFlag(cmd *cobra.Command, since *string) {
-	cmd.Flags().StringVar(since, "since", "", "only what was received since `TIME`: RFC 3339, a date, or an age")
+	command.SinceFlag(cmd, since, "only what was received since `TIME`")
 }
 
 func afterFlag(cmd *cobra.Command, after *string) {

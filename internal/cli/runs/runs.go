@@ -4,6 +4,7 @@ package runs
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,23 +35,33 @@ func oneRun() cobra.PositionalArgs {
 }
 
 func newList(f *command.Factory) *cobra.Command {
-	var limit int
+	var o listOptions
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List runs, newest first",
-		Example: command.Example("waybill runs list", "waybill runs list --limit 5 -o json"),
+		Example: command.Example("waybill runs list", "waybill runs list --since yesterday", "waybill runs list --limit 5 -o json"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runList(ctx, c, limit)
+			return runList(ctx, c, o)
 		}),
 	}
-	command.LimitFlag(cmd.Flags(), &limit, 50)
+	command.LimitFlag(cmd.Flags(), &o.Limit, 50)
+	command.SinceFlag(cmd, &o.Since, "only runs that began since `TIME`")
 	command.ColumnsFlag(cmd, runColumns())
 	return cmd
 }
 
-func runList(ctx context.Context, c *command.Call, limit int) error {
-	if err := command.CheckLimit(limit); err != nil {
+type listOptions struct {
+	Limit int
+	Since string
+}
+
+func runList(ctx context.Context, c *command.Call, o listOptions) error {
+	if err := command.CheckLimit(o.Limit); err != nil {
+		return err
+	}
+	since, err := command.ParseSince("--since", o.Since)
+	if err != nil {
 		return err
 	}
 	w := command.Listing[ledger.RunSummary]{
@@ -65,7 +76,25 @@ func runList(ctx context.Context, c *command.Call, limit int) error {
 	if db == nil {
 		return w.Print(c.IO, nil)
 	}
-	return w.Print(c.IO, db.History.Runs(ctx, "", limit))
+	if o.Since != "" {
+		w.Empty = "No run began since " + o.Since
+	}
+	return w.Print(c.IO, began(db.History.Runs(ctx, "", 0), since, o.Limit))
+}
+
+// began yields the runs that began at a time or later, up to a limit, 0 for all.
+func began(runs iter.Seq2[ledger.RunSummary, error], since time.Time, limit int) iter.Seq2[ledger.RunSummary, error] {
+	return func(yield func(ledger.RunSummary, error) bool) {
+		n := 0
+		for run, err := range runs {
+			if err == nil && run.Created.Before(since) {
+				continue
+			}
+			if n++; !yield(run, err) || n == limit {
+				return
+			}
+		}
+	}
 }
 
 func runColumns() []command.Column[ledger.RunSummary] {

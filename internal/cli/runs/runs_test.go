@@ -18,7 +18,7 @@ import (
 // Without a store there are no runs, and no command makes one.
 func TestRunsWithoutAStore(t *testing.T) {
 	c, stdout, stderr := clitest.Call(t)
-	if err := runList(t.Context(), c, 0); err != nil || stdout.Len() > 0 || stderr.Len() == 0 {
+	if err := runList(t.Context(), c, listOptions{}); err != nil || stdout.Len() > 0 || stderr.Len() == 0 {
 		t.Errorf("list: %v; stdout %q, stderr %q; want a note alone", err, stdout, stderr)
 	}
 	for _, tt := range []struct {

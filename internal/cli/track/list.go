@@ -63,16 +63,18 @@ end. Events that did not verify change nothing; a note counts them.
 of rows: rejected leaves out superseded and dismissed rows, as in "waybill runs
 rows"; not-checked is accepted, and nothing is known of it; error is an error that the
 service reports of a tracking, any status that is called an exception, a failure, a
-return or the like, and "not found".
+return or the like, and "not found". --problem takes rejected, unknown, error and what
+is stuck.
 
---created, --delivered and --updated take a RANGE: 7d (since 7 days ago), yesterday,
-2026-11-20 (that day), 2026-11-01..2026-11-07 (from that day to that day), ..30d (more
+--created, --delivered and --updated take a RANGE: 7d or "7 days" (since 7 days ago),
+today, yesterday, monday (the last Monday, today included), 2026-11-20 (that day),
+2026-11-01..2026-11-07 (from that day to that day), monday.. (since then), ..30d (more
 than 30 days ago), or RFC 3339 times. Days are those of this computer's time zone.
 --created is about our run, --delivered and --updated are about the service's times.
 
 An accepted tracking without a response or event is "not checked yet" (phase
 "notAsked" in JSON).`, terminalRows),
-		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --status rejected,error", "waybill list --refer-id 'ORD-10*' --sort -received",
+		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --problem", "waybill list --refer-id 'ORD-10*' --sort -received",
 			"waybill list --stuck=3d --carrier dhl", "waybill list --created 2026-11-01..2026-11-07 --status not-checked", "waybill list --delivered yesterday -o json", "waybill list --from orders.csv --status 'not created'"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {

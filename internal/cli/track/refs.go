@@ -250,10 +250,14 @@ func once(all iter.Seq2[*query.Target, error]) iter.Seq2[*query.Target, error] {
 type filterOptions struct {
 	Run, Created, Delivered, Updated, Stuck, Carrier string
 	Statuses, ReferIDs                               []string
+	Problem                                          bool
 }
 
-// stuckAfter is what --stuck without an age means.
-const stuckAfter = "7d"
+// What --stuck without an age means, and which statuses --problem takes beside that.
+const (
+	stuckAfter      = "7d"
+	problemStatuses = "rejected,unknown," + view.ErrorWord
+)
 
 // flags adds the flags to a command whose help refers to that of list for them.
 func (o *filterOptions) flags(cmd *cobra.Command) {
@@ -262,12 +266,13 @@ func (o *filterOptions) flags(cmd *cobra.Command) {
 }
 
 func (o *filterOptions) register(f *pflag.FlagSet) {
-	f.StringVar(&o.Created, "created", "", "trackings created by a run in `RANGE`: 7d, yesterday, 2026-11-20, 2026-11-01..2026-11-07, ..30d")
+	f.StringVar(&o.Created, "created", "", "trackings created by a run in `RANGE`: 7d, monday, 2026-11-20, 2026-11-01..2026-11-07, ..30d")
 	f.StringVar(&o.Delivered, "delivered", "", "delivered trackings whose last checkpoint is in `RANGE`")
 	f.StringVar(&o.Updated, "updated", "", "trackings that the service updated last in `RANGE`")
 	f.StringVar(&o.Stuck, "stuck", "", "trackings not delivered whose last checkpoint is at least an `AGE` old, "+stuckAfter+" without one; without a checkpoint, since they were sent")
 	f.Lookup("stuck").NoOptDefVal = stuckAfter
 	f.StringArrayVar(&o.Statuses, "status", nil, "trackings in `STATUS`, or in several separated by commas: a number or name of the service, or "+command.Or(view.StatusWords()))
+	f.BoolVar(&o.Problem, "problem", false, "trackings that need attention: "+problemStatuses+" as --status has them, and those that --stuck finds")
 	f.StringVar(&o.Carrier, "carrier", "", "trackings of the carrier with this `CODE`, in upper or lower case")
 	f.StringArrayVar(&o.ReferIDs, "refer-id", nil, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)")
 	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
@@ -275,7 +280,7 @@ func (o *filterOptions) register(f *pflag.FlagSet) {
 }
 
 func filterFlags() []string {
-	return []string{"created", "delivered", "updated", "stuck", "status", "carrier", "refer-id", "run"}
+	return []string{"created", "delivered", "updated", "stuck", "status", "problem", "carrier", "refer-id", "run"}
 }
 
 func (o *filterOptions) used() bool { return len(o.words()) > 0 }
@@ -293,6 +298,9 @@ func (o *filterOptions) words() (words []string) {
 		if f.value != "" {
 			words = append(words, f.name, f.value)
 		}
+	}
+	if o.Problem {
+		words = append(words, "--problem")
 	}
 	if o.Stuck != "" {
 		words = append(words, "--stuck="+o.Stuck)
@@ -356,7 +364,12 @@ func (o *filterOptions) readStatuses(f *ledger.Filter, names view.StatusNames) e
 	f.NamedToo = func(word string, s ledger.Sighting) bool {
 		return strings.EqualFold(word, view.ErrorWord) && names.IsProblem(s) || names.Named(word, s.Phase, s.Status, s.StatusLabel, s.StatusTrack)
 	}
-	for _, list := range o.Statuses {
+	lists := o.Statuses
+	if o.Problem {
+		lists = append([]string{problemStatuses}, lists...)
+		f.OrStuckSince, _ = command.ParseSince("", stuckAfter)
+	}
+	for _, list := range lists {
 		for word := range strings.SplitSeq(list, ",") {
 			if strings.TrimSpace(word) == "" {
 				return command.Usagef("such as --status delivered,rejected", "--status %q has an empty word", list)
