@@ -75,6 +75,7 @@ func TestScripts(t *testing.T) {
 			"ready":      ready,
 			"jsonl":      jsonl,
 			"jq":         jq,
+			"members":    members,
 			"contains":   contains,
 			"mode":       mode,
 			"plain":      plain,

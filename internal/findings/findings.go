@@ -94,7 +94,7 @@ type Group struct {
 	Kind     Kind      `json:"kind"`
 	Severity Severity  `json:"severity"`
 	Count    int64     `json:"count"`
-	First    []Finding `json:"first"` // those that stand first, at most [Shown]
+	First    []Finding `json:"first"` // the first ones of the input, at most [Shown]
 }
 
 func (g *Group) add(f Finding) {

@@ -173,11 +173,11 @@ func Readmit(ctx context.Context, box inbox.Verdicts, scheme string, v Verifier,
 
 // Reverified counts stored deliveries that were verified again.
 type Reverified struct {
-	Verified int                    `json:"verified"` // that were not before
+	Verified int                    `json:"verified"` // that did not verify before
 	Refused  int                    `json:"refused"`  // that do not verify
 	MadeUp   int                    `json:"madeUp"`   // of `events send`, which the others do not count
 	Events   int64                  `json:"events"`   // that were released
-	Reasons  map[webhook.Reason]int `json:"reasons"`  // why those of Refused do not verify
+	Reasons  map[webhook.Reason]int `json:"reasons"`  // why those that are refused do not verify
 }
 
 // Reverify verifies every stored delivery again that is not verified and whose bytes are still there.

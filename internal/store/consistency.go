@@ -10,7 +10,7 @@ import (
 // Problem is something in a store that no command can have left there.
 type Problem struct {
 	What  string `json:"problem"`         // such as "rows without a batch"
-	Count int64  `json:"count,omitempty"` // how many there are; 0: What says it all
+	Count int64  `json:"count,omitempty"` // how many there are; 0 if they are not counted
 }
 
 func (p Problem) String() string {

@@ -45,7 +45,7 @@ type captureJSON struct {
 	PathBase64  []byte          `json:"pathBase64,omitempty"`
 	Query       string          `json:"query,omitempty"`
 	QueryBase64 []byte          `json:"queryBase64,omitempty"`
-	Headers     json.RawMessage `json:"headers"`
+	Headers     json.RawMessage `json:"headers"` // a list of {name, value}, or valueBase64 for bytes that are no text
 	Body        *string         `json:"body,omitempty"`
 	BodyBase64  []byte          `json:"bodyBase64,omitempty"`
 }

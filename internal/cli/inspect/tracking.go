@@ -66,7 +66,7 @@ type stopJSON struct {
 	Offset         string     `json:"offset"` // of that clock, empty if it is not known
 	UTC            string     `json:"utc"`
 	EventTimestamp string     `json:"eventTimestamp"` // as sent
-	GMTTimestamp   string     `json:"GMTTimestamp"`   // likewise
+	GMTTimestamp   string     `json:"GMTTimestamp"`   // rejected: when the user dismissed it
 	Gap            *gapJSON   `json:"gap"`            // since the checkpoint before; null if that is not known
 	Anomalies      []markJSON `json:"anomalies"`
 }
@@ -87,7 +87,7 @@ type gapJSON struct {
 type eventJSON struct {
 	view.Event
 	NoData *struct{} `json:"data,omitempty"` // left out: its delivery has it
-	NoRaw  *struct{} `json:"raw,omitempty"`  // likewise
+	NoRaw  *struct{} `json:"raw,omitempty"`  // rejected: when the user dismissed it
 
 	StatusText string `json:"statusText"`
 	Tone       string `json:"tone"`

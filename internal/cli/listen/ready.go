@@ -17,7 +17,7 @@ type readyJSON struct {
 	command.Ready
 
 	Scheme  string       `json:"scheme"` // empty if none is set
-	Mode    string       `json:"mode"`   // of verifying: off, observe or enforce
+	Mode    string       `json:"mode"`   // how deliveries are verified: off, observe or enforce
 	Store   string       `json:"store"`  // path of its file, or URL of its server
 	Targets []targetJSON `json:"targets"`
 	UI      string       `json:"ui,omitempty"` // URL of the page, with its token unless --ui-file has that

@@ -292,8 +292,8 @@ type Run struct {
 	Erased     int64       `json:"erased,omitempty"` // with "store erase", before or since
 	Skipped    int64       `json:"skipped"`          // bad rows of the input
 	Accepted   int64       `json:"accepted"`         // of the rows that this run sent
-	Rejected   int64       `json:"rejected"`         // but superseded and dismissed ones
-	Superseded int64       `json:"superseded"`       // rejected, and another number of the referId was accepted since
+	Rejected   int64       `json:"rejected"`         // without superseded and dismissed ones
+	Superseded int64       `json:"superseded"`       // rejected: another number of the referId was accepted since
 	Dismissed  int64       `json:"dismissed"`        // rejected, and dismissed by the user
 	Unknown    int64       `json:"unknown"`
 	Pending    int64       `json:"pending"`
@@ -334,7 +334,7 @@ func stateOf(s ledger.RunSummary) runState {
 type batchJSON struct {
 	Batch       int64        `json:"batch"`  // in the store
 	Number      int          `json:"number"` // in the run, 1-based
-	State       ledger.State `json:"state"`  // that its answer gave it
+	State       ledger.State `json:"state"`  // by its response
 	Rows        int64        `json:"rows"`   // those that were not sent again in later batches
 	Accepted    int64        `json:"accepted"`
 	Rejected    int64        `json:"rejected"`

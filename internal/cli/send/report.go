@@ -32,8 +32,8 @@ type Result struct {
 
 	// States, at the end, of the distinct valid rows of this input.
 	Accepted   int64 `json:"accepted"`
-	Rejected   int64 `json:"rejected"`   // but superseded and dismissed ones
-	Superseded int64 `json:"superseded"` // rejected, and another number of the referId was accepted since
+	Rejected   int64 `json:"rejected"`   // without superseded and dismissed ones
+	Superseded int64 `json:"superseded"` // rejected: another number of the referId was accepted since
 	Dismissed  int64 `json:"dismissed"`  // rejected, and dismissed by the user
 	Unknown    int64 `json:"unknown"`
 	Pending    int64 `json:"pending"`

@@ -172,7 +172,7 @@ type authJSON struct {
 	BaseURL     string   `json:"baseUrl"`
 	Setting     string   `json:"setting"`     // api_key, api_key_file or api_key_keyring; empty for none
 	Origin      string   `json:"origin"`      // what set it
-	Fingerprint string   `json:"fingerprint"` // tells keys apart; empty without a key
+	Fingerprint string   `json:"fingerprint"` // differs from key to key; empty without a key
 	Check       keyCheck `json:"check"`
 }
 

@@ -40,7 +40,7 @@ type processJSON struct {
 	Listening  []string   `json:"listening"`
 	Run        string     `json:"run,omitempty"` // whose input it reads
 	Batches    int64      `json:"batches"`       // that it is sending
-	Rows       int64      `json:"rows"`          // in them
+	Rows       int64      `json:"rows"`          // in these batches
 	Deliveries int64      `json:"deliveries"`    // that it is forwarding
 }
 

@@ -36,8 +36,8 @@ type erasedJSON struct {
 	Complete bool   `json:"complete"` // nothing of them is left in the store
 
 	Rows          int64    `json:"rows"`
-	Unknown       int64    `json:"unknown"` // of rows: with an unknown outcome
-	Pending       int64    `json:"pending"` // of rows: not sent
+	Unknown       int64    `json:"unknown"` // rows with an unknown outcome
+	Pending       int64    `json:"pending"` // rows that were not sent
 	Trackings     int64    `json:"trackings"`
 	Responses     int64    `json:"responses"`
 	Events        int64    `json:"events"`

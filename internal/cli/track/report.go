@@ -31,7 +31,7 @@ const reportFile = "report.html"
 type reportJSON struct {
 	File      string `json:"file"`
 	Trackings int64  `json:"trackings"`
-	Rows      int    `json:"rows"` // of its table
+	Rows      int    `json:"rows"` // of the table on the page
 }
 
 // NewReport returns the command that writes a page about trackings.

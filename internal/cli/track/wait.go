@@ -152,7 +152,7 @@ func (w *waiter) showsAtEnd(e query.Ending) bool {
 type summaryJSON struct {
 	Type string `json:"type"` // summary
 	view.SummaryJSON
-	Met    int64 `json:"met"` // orders, as Left and Failed
+	Met    int64 `json:"met"` // orders, as left and failed
 	Left   int64 `json:"left"`
 	Failed int64 `json:"failed"`
 }

@@ -30,7 +30,7 @@ type Tracking struct {
 	StatusName           string            `json:"statusName,omitempty"` // from `statuses` in the configuration
 	StatusSummary        string            `json:"statusSummary,omitempty"`
 	Reason               string            `json:"reason,omitempty"`     // why the service rejected it
-	Superseded           bool              `json:"superseded,omitempty"` // rejected, and another number of the referId was accepted since
+	Superseded           bool              `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
 	Dismissed            *time.Time        `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
 	LatestEvent          string            `json:"latestEvent"`
 	LatestCheckpointTime string            `json:"latestCheckpointTime,omitempty"`
@@ -86,7 +86,7 @@ type Answer struct {
 	Ref     string          `json:"ref"`
 	AskedAt *time.Time      `json:"askedAt"` // null if it is known from an event alone
 	Others  []Tracking      `json:"others"`
-	Message string          `json:"message,omitempty"` // the service's, or what went wrong
+	Message string          `json:"message,omitempty"` // of the service, or what went wrong
 	Raw     json.RawMessage `json:"raw"`
 }
 
@@ -208,8 +208,8 @@ type TrackingStatus struct {
 	State                ledger.State    `json:"state"` // of the row; empty if not created here
 	Run                  string          `json:"run,omitempty"`
 	Reason               string          `json:"reason,omitempty"`
-	Superseded           bool            `json:"superseded,omitempty"` // see [Tracking]
-	Dismissed            *time.Time      `json:"dismissed,omitempty"`  // likewise
+	Superseded           bool            `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
+	Dismissed            *time.Time      `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
 	Phase                ledger.Phase    `json:"phase"`
 	Status               json.RawMessage `json:"status"`
 	StatusLabel          string          `json:"statusLabel"`

@@ -160,7 +160,7 @@ func RefusedID(d inbox.Delivery) string {
 
 // DeliveryName is how a delivery is named in our output.
 type DeliveryName struct {
-	ID       string `json:"id,omitempty"`       // as commands take it; of a file, where it stands there
+	ID       string `json:"id,omitempty"`       // as commands take it; of a file, its place there
 	Delivery int64  `json:"delivery,omitempty"` // its number; 0 if it is not of the store
 }
 

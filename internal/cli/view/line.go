@@ -240,9 +240,9 @@ type Row struct {
 	CarrierCode       string       `json:"carrierCode,omitempty"`
 	State             ledger.State `json:"state"`
 	Reason            string       `json:"reason"`
-	Superseded        bool         `json:"superseded,omitempty"` // rejected, and another number of the referId was accepted since
+	Superseded        bool         `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
 	Dismissed         *time.Time   `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
-	Duplicate         bool         `json:"duplicate,omitempty"`  // the same pair stands earlier in the input
+	Duplicate         bool         `json:"duplicate,omitempty"`  // the same pair is earlier in the input
 }
 
 // NewRow returns a row as it is stored.

@@ -193,7 +193,7 @@ type StatusJSON struct {
 	Status      json.RawMessage `json:"status"`
 	StatusLabel string          `json:"statusLabel"`
 	StatusTrack string          `json:"statusTrack"`
-	Name        string          `json:"name"` // as the line of text has it
+	Name        string          `json:"name"` // as tables have it
 }
 
 // JSON returns the summary, in the order of its text.
