@@ -29,6 +29,14 @@ func (e *ConnectError) Error() string {
 	return fmt.Sprintf("cannot connect to %s: %v", e.Host, dialCause(e.Err))
 }
 
+// Short is why there was no connection or no response, without the host.
+func (e *ConnectError) Short() string {
+	if e.Sent {
+		return "no response"
+	}
+	return dialCause(e.Err).Error()
+}
+
 // ProxyError says that a proxy refused to connect to the service.
 type ProxyError struct {
 	Proxy  string // host and port
@@ -124,8 +132,11 @@ func (e *StatusError) Reason() string {
 	return e.Message + " (" + e.answered() + ")"
 }
 
-func (e *StatusError) answered() string {
-	return strings.TrimRight(fmt.Sprintf("the service answered %d %s", e.Status, http.StatusText(e.Status)), " ")
+func (e *StatusError) answered() string { return "the service answered " + e.Short() }
+
+// Short is the status alone.
+func (e *StatusError) Short() string {
+	return strings.TrimRight(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)), " ")
 }
 
 // Is matches [tracking.ErrUnauthorized] for 401 and 403.

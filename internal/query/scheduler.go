@@ -55,6 +55,9 @@ type Scheduler struct {
 	// Ended gets every target, once, in the order in which they end. Its error
 	// ends everything.
 	Ended func(Ending) error
+	// Failing, if it is not nil, is called with why queries fail, and with nil when they
+	// do no longer.
+	Failing func(error)
 
 	ending sync.Mutex // held while Ended is called
 
@@ -252,8 +255,14 @@ func (s *steps) noteTrouble(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !Temporary(err) {
+		if s.trouble != nil && s.Failing != nil {
+			s.Failing(nil)
+		}
 		s.failing, s.trouble = time.Time{}, nil
 		return nil
+	}
+	if s.Failing != nil {
+		s.Failing(err)
 	}
 	if s.trouble = err; s.failing.IsZero() {
 		s.failing = time.Now()

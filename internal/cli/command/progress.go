@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -23,8 +24,10 @@ type Progress struct {
 
 	mu      sync.Mutex
 	done    int64
-	failed  int64    // neither done nor left
-	samples []sample // of the last rateWindow
+	failed  int64     // neither done nor left
+	problem error     // why requests fail; nil if they do not
+	retry   time.Time // when the service lets the next one come; zero for soon
+	samples []sample  // of the last rateWindow
 }
 
 type sample struct {
@@ -96,6 +99,31 @@ func (p *Progress) SetUnit(unit string) {
 	p.unit = unit
 }
 
+// Failing shows why requests fail; nil says that they do no longer.
+func (p *Progress) Failing(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.problem, p.retry = err, time.Time{}
+	var asked interface{ RetryAfter() time.Duration }
+	if errors.As(err, &asked) && asked.RetryAfter() > 0 {
+		p.retry = time.Now().Add(asked.RetryAfter())
+	}
+}
+
+// trouble says what is waited for while requests fail. p is locked.
+func (p *Progress) trouble() []term.Part {
+	text := p.problem.Error()
+	var short interface{ Short() string }
+	if errors.As(p.problem, &short) {
+		text = short.Short()
+	}
+	next := "retrying"
+	if left := time.Until(p.retry); left > 0 {
+		next = "next in " + ShortDuration(left)
+	}
+	return []term.Part{{Text: text, Next: true, Rank: rankProblem}, {Text: next, Rank: rankProblem, Ticking: true}}
+}
+
 // sample takes a sample, once a second, and drops old ones. p is locked.
 func (p *Progress) sample() {
 	now := time.Now()
@@ -131,7 +159,8 @@ func (p *Progress) perSecond() float64 {
 
 // Ranks of parts of a progress: the higher is left out first.
 const (
-	rankTimeLeft = iota + 1
+	rankProblem = iota + 1
+	rankTimeLeft
 	rankLeft
 	rankTimeout
 	rankElapsed
@@ -160,6 +189,10 @@ func (p *Progress) report() term.Report {
 	}
 	if left > 0 {
 		add(term.Part{Text: Number(left) + " left", Rank: rankLeft}, "left", left)
+	}
+	if p.problem != nil {
+		parts = append(parts, p.trouble()...)
+		fields["problem"] = p.problem.Error()
 	}
 	if rate >= 0.5 {
 		add(term.Part{Text: fmt.Sprintf("%s/s", Number(int64(rate+0.5))), Next: true, Rank: rankRate, Ticking: true}, "perSecond", int64(rate+0.5))
@@ -197,7 +230,6 @@ type CreateProgress struct {
 	*Progress
 	io       *term.IO
 	requests int64     // that were sent
-	problem  error     // why requests fail; nil if they do not
 	checking *Progress // nil while nothing is checked
 }
 
@@ -209,12 +241,7 @@ func NewCreateProgress(io *term.IO, rows, requests int64) *CreateProgress {
 		if p.requests <= requests {
 			text = Number(p.requests) + " of " + Plural(requests, "request")
 		}
-		fields := map[string]any{"requests": p.requests, "requestsTotal": max(p.requests, requests)}
-		if p.problem == nil {
-			return []string{text}, fields
-		}
-		fields["problem"] = p.problem.Error()
-		return []string{p.problem.Error(), text}, fields
+		return []string{text}, map[string]any{"requests": p.requests, "requestsTotal": max(p.requests, requests)}
 	}
 	if rows > 0 {
 		p.bar.Show(p.report)
@@ -235,13 +262,6 @@ func (p *CreateProgress) Checking(rows int64) {
 
 // Checked counts a row that was checked. It is called between two calls of Checking.
 func (p *CreateProgress) Checked() { p.checking.Add(1) }
-
-// Failing shows why requests fail; nil says that they do no longer.
-func (p *CreateProgress) Failing(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.problem = err
-}
 
 // Settled counts a batch on disk. Rows sent again or unknown are not done.
 func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {

@@ -3,10 +3,13 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -184,4 +187,27 @@ func TestCreateProgressCountsRowsOfOthers(t *testing.T) {
 			t.Errorf("got %q; want %q", got, want)
 		}
 	})
+}
+
+// While requests fail, the line says why and when the next one comes.
+func TestProgressSaysWhatItWaitsFor(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{&api.ConnectError{Host: "host", Err: errors.New("connection refused")}, "Waiting: 0 of 2 delivered, 2 left · connection refused, retrying"},
+		{&api.StatusError{Status: 429, Message: "slow down", Pause: 12 * time.Second}, "Waiting: 0 of 2 delivered, 2 left · 429 Too Many Requests, next in 12s"},
+		{&api.StatusError{Status: 503}, "Waiting: 0 of 2 delivered, 2 left · 503 Service Unavailable, retrying"},
+		{nil, "Waiting: 0 of 2 delivered, 2 left"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := NewWaitProgress(term.New(nil, &bytes.Buffer{}, &bytes.Buffer{}, term.Facts{}), "Waiting", "delivered", 2, time.Now().Add(time.Hour), nil)
+			defer p.Stop()
+			p.Failing(errors.New("an earlier one"))
+			p.Failing(tt.err)
+			if got, _, _ := strings.Cut(p.Line(120), ", times out"); got != tt.want {
+				t.Errorf("%v: %q; want %q", tt.err, got, tt.want)
+			}
+		})
+	}
 }

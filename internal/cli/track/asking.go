@@ -53,6 +53,7 @@ func newAsking(ctx context.Context, c *command.Call, all targets, show func(quer
 func (a *asking) scheduler(ctx context.Context) *query.Scheduler {
 	return &query.Scheduler{
 		Asker: a.asker, Workers: a.call.Config.Concurrency, Hard: a.call.Hard(ctx), Ended: a.ended, Choose: a.choose,
+		Failing: func(err error) { a.progress.Failing(err) },
 	}
 }
 

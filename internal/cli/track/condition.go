@@ -14,16 +14,18 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // Condition is when waiting for a tracking ends. The zero Condition is as
-// soon as it is processed; at most one field is set.
+// soon as it is processed; at most one of the first three fields is set.
 type Condition struct {
 	status string // it has this status
 	event  string // a verified event of this kind has come
 	change bool   // what is known of it differs from what was known at first
 
-	names view.StatusNames // further names of the status
+	names     view.StatusNames // further names of the status
+	orProblem bool             // what is shown as a problem has failed, as what is in error
 }
 
 func parseCondition(names view.StatusNames, flag, s string) (Condition, error) {
@@ -99,12 +101,19 @@ func (c Condition) isMetBy(t query.Tracking) bool {
 
 // failed returns the error of a result in which the service reports one of a tracking: it
 // can't meet the condition any more. nil if there is none, or any change is waited for.
-func (c Condition) failed(res query.Result) error {
-	i := slices.IndexFunc(res.Trackings, func(t query.Tracking) bool { return t.Phase == ledger.InError })
+func (c Condition) failed(names view.StatusNames, res query.Result) error {
+	i := slices.IndexFunc(res.Trackings, func(t query.Tracking) bool {
+		return t.Phase == ledger.InError || c.orProblem && t.Phase == ledger.Processed && names.PhaseStyle(t) == term.Bad
+	})
 	if i < 0 || c.change {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", query.ErrInError, view.ErrorText(res.Trackings[i].Error))
+	t := res.Trackings[i]
+	text := view.ErrorText(t.Error)
+	if t.Phase == ledger.Processed {
+		text = names.Phase(t)
+	}
+	return fmt.Errorf("%w: %s", query.ErrInError, text)
 }
 
 // Met reports whether every tracking of a result meets a condition on its state. A

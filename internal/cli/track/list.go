@@ -63,8 +63,8 @@ end. Events that did not verify change nothing; a note counts them.
 of rows: rejected leaves out superseded and dismissed rows, as in "waybill runs
 rows"; not-checked is accepted, and nothing is known of it; error is an error that the
 service reports of a tracking, any status that is called an exception, a failure, a
-return or the like, and "not found". --problem takes rejected, unknown, error and what
-is stuck.
+return or the like, and "not found"; open is what is not delivered, rejected or failed,
+with what is not found. --problem takes rejected, unknown, error and what is stuck.
 
 --created, --delivered and --updated take a RANGE: 7d or "7 days" (since 7 days ago),
 today, yesterday, monday (the last Monday, today included), 2026-11-20 (that day),

@@ -55,7 +55,11 @@ func (o *refOptions) check(cmd *cobra.Command) error {
 	case ways > 1:
 		return command.Usagef("give REFs, or --from FILE, or --run and other filters", "REFs, --from and filters such as --run exclude each other")
 	case ways == 0:
-		return command.Usagef("name one or more of your identifiers, or --run ID, or --from FILE; `waybill list` shows them", "no REF given")
+		open := ""
+		if cmd.Flags().Lookup("open") != nil {
+			open = ", or --open for all that is not delivered"
+		}
+		return command.Usagef("name one or more of your identifiers, or --run ID, or --from FILE"+open+"; `waybill list` shows them", "no REF given")
 	case slices.Contains(o.Refs, ""):
 		return command.Usagef("remove the empty argument; an unset shell variable may be the cause", "a REF is empty")
 	}
@@ -359,10 +363,12 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 }
 
 // readStatuses reads --status. A word may be a state of rows, a status of the service,
-// and what tables and summaries call either: it takes all of these.
+// and what tables and summaries call either: it takes all of these. What is open is so by
+// its status, or by the state of a row of which nothing else is known.
 func (o *filterOptions) readStatuses(f *ledger.Filter, names view.StatusNames) error {
 	f.NamedToo = func(word string, s ledger.Sighting) bool {
-		return strings.EqualFold(word, view.ErrorWord) && names.IsProblem(s) || names.Named(word, s.Phase, s.Status, s.StatusLabel, s.StatusTrack)
+		return strings.EqualFold(word, view.ErrorWord) && names.IsProblem(s) || strings.EqualFold(word, view.OpenWord) && names.IsOpen(s) ||
+			names.Named(word, s.Phase, s.Status, s.StatusLabel, s.StatusTrack)
 	}
 	lists := o.Statuses
 	if o.Problem {
@@ -375,6 +381,9 @@ func (o *filterOptions) readStatuses(f *ledger.Filter, names view.StatusNames) e
 				return command.Usagef("such as --status delivered,rejected", "--status %q has an empty word", list)
 			}
 			f.Statuses = append(f.Statuses, word)
+			if strings.EqualFold(word, view.OpenWord) {
+				f.States = append(f.States, ledger.Pending, ledger.Sending, ledger.Unknown, ledger.NotChecked)
+			}
 			if state := view.StateNamed(word); state != "" {
 				f.States = append(f.States, state)
 			}

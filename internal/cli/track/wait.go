@@ -23,6 +23,7 @@ type waitOptions struct {
 	refOptions
 	For, FailOn          string
 	Any, AllowMissing    bool
+	Open                 bool
 	Refresh, Watch, Rows bool
 }
 
@@ -30,7 +31,7 @@ type waitOptions struct {
 func NewWait(f *command.Factory) *cobra.Command {
 	var o waitOptions
 	cmd := &cobra.Command{
-		Use:     "wait REF...|--from FILE|--run ID",
+		Use:     "wait REF...|--from FILE|--run ID|--open",
 		GroupID: command.GroupOps,
 		Short:   "Wait until trackings are processed or have a status",
 		Long: `Wait until each tracking meets a condition. wait queries the service repeatedly,
@@ -42,6 +43,9 @@ an error of has failed: wait finishes the others, and exits with 6.
   --for status=X             it has that status: a number or a name
   --for event=X              a verified event of that kind has come, now or earlier
   --for change               its status or timeline has changed
+
+--open waits until all that is open is delivered or has failed: an error, a return or
+the like. "waybill list --status open" shows what that is; other filters narrow it.
 
 After several REFs wait prints a summary and the rows that are not done: the first
 20 on a terminal, all of them in a pipe. All rows come with --rows, and with -o csv,
@@ -55,7 +59,7 @@ end (its members: waybill help output).
 Every response is saved. To continue after an interruption, re-run the same
 command: trackings that were never checked come first, and those that already meet
 the condition are not queried again, unless with --refresh.`,
-		Example: command.Example("waybill wait ORD-1001", "waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered --any",
+		Example: command.Example("waybill wait ORD-1001", "waybill wait --open --timeout 8h", "waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered --any",
 			"waybill wait --from orders.csv --for status=delivered --fail-on status=returned --timeout 30d",
 			"waybill wait --run 3 --for status=delivered --watch", "waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
@@ -66,6 +70,7 @@ the condition are not queried again, unless with --refresh.`,
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringVar(&o.For, "for", "processed", "`CONDITION` to wait for: processed, status=X, event=X or change")
+	flags.BoolVar(&o.Open, "open", false, "wait for all that is not delivered, rejected or failed; unless --for says more, until it is delivered")
 	flags.BoolVar(&o.Any, "any", false, "wait until one REF meets it, in place of all")
 	flags.StringVar(&o.FailOn, "fail-on", "", "end at once, with status 6, when a tracking meets this `CONDITION`")
 	flags.BoolVar(&o.AllowMissing, "allow-missing", false, "REFs that the service does not have are no failure")
@@ -78,6 +83,12 @@ the condition are not queried again, unless with --refresh.`,
 }
 
 func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
+	if o.Open {
+		o.Statuses = append(o.Statuses, view.OpenWord)
+		if !c.Cmd.Flags().Changed("for") {
+			o.For = "status=delivered"
+		}
+	}
 	if err := o.check(c.Cmd); err != nil {
 		return err
 	}
@@ -90,6 +101,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if w.cond, err = parseCondition(own, "--for", o.For); err != nil {
 		return err
 	}
+	w.cond.orProblem = o.Open
 	if o.FailOn != "" {
 		failOn, err := parseCondition(own, "--fail-on", o.FailOn)
 		if err != nil {
@@ -103,6 +115,9 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		return err
 	}
 	defer all.close()
+	if o.Open && all.total > 0 {
+		c.IO.Note("%s open (not delivered, rejected or failed)", command.Plural(all.total, "tracking"))
+	}
 	var p *printer // nil where each change is printed as a line of JSON
 	show := func(query.Ending) error { return nil }
 	if !o.Watch || !c.Out.Machine() {
@@ -303,7 +318,7 @@ func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 			return err
 		}
 		if !all[i].Met && all[i].Result.Err == nil {
-			all[i].Result.Err = w.cond.failed(all[i].Result)
+			all[i].Result.Err = w.cond.failed(w.names, all[i].Result)
 		}
 		if err := w.see(all[i], false); err != nil {
 			return err

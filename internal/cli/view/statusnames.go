@@ -143,9 +143,18 @@ func phaseWord(p ledger.Phase) string {
 // ErrorWord is the word of --status for every status that is shown as a problem.
 const ErrorWord = "error"
 
+// OpenWord is the word of --status for what may be delivered yet: what is not delivered,
+// rejected or shown as a problem, and what the service does not find.
+const OpenWord = "open"
+
+// IsOpen reports whether what was seen of a tracking is open, see [OpenWord].
+func (n StatusNames) IsOpen(s ledger.Sighting) bool {
+	return !s.Delivered() && (s.Phase == ledger.Absent || !n.IsProblem(s))
+}
+
 // StatusWords are the words of --status beside the statuses of the service.
 func StatusWords() []string {
-	return []string{string(ledger.Rejected), string(ledger.Unknown), string(ledger.Pending), string(ledger.NotChecked), ErrorWord}
+	return []string{string(ledger.Rejected), string(ledger.Unknown), string(ledger.Pending), string(ledger.NotChecked), ErrorWord, OpenWord}
 }
 
 // StateNamed returns the state of rows that a word names, as --status, tables or summaries
