@@ -208,6 +208,7 @@ func (e *JQError) Unwrap() error { return e.Err }
 type query struct {
 	expr string
 	code *gojq.Code
+	last any // result; nil before the first
 }
 
 func compile(expr string) (*query, error) {
@@ -219,7 +220,7 @@ func compile(expr string) (*query, error) {
 	if err != nil {
 		return nil, &JQError{Expr: expr, Err: err}
 	}
-	return &query{expr, code}, nil
+	return &query{expr: expr, code: code}, nil
 }
 
 // run hands each result of v to emit: a string as it is, else JSON in one line.
@@ -230,6 +231,7 @@ func (q *query) run(ctx context.Context, v any, emit func(line []byte) error) er
 		if !ok {
 			return nil
 		}
+		q.last = r
 		var line []byte
 		switch r := r.(type) {
 		case error:

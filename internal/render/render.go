@@ -81,6 +81,9 @@ func (p *Printer) Format() Format { return p.format }
 // Machine reports whether the format is json or jsonl.
 func (p *Printer) Machine() bool { return p.format == JSON || p.format == JSONL }
 
+// IsFalse reports whether the last result of jq is false or null, or there was none.
+func (p *Printer) IsFalse() bool { return p.query.last == nil || p.query.last == false }
+
 // Excel reports whether CSV is made for Excel, or a workbook is.
 func (p *Printer) Excel() bool { return p.excel != 0 || p.format == XLSX }
 

@@ -219,7 +219,7 @@ func (f *Factory) Preconfigure(args []string) {
 	color := flags.String("color", f.App.Getenv(config.EnvPrefix+"COLOR"), "")
 	jq := flags.String("jq", "", "")
 	asJSON := flags.Bool("json", false, "")
-	for name, letter := range map[string]string{"help": "h", "quiet": "q", "verbose": "v"} {
+	for name, letter := range map[string]string{"help": "h", "quiet": "q", "verbose": "v", "exit-status": "e"} {
 		flags.BoolP(name, letter, false, "") // may stand before -o in one word
 	}
 	_ = flags.Parse(args) // what is wrong is told once all flags are known

@@ -62,7 +62,7 @@ func Codes() []CodeInfo {
 		{NotFound, "not_found", "not found: tracking, run or event"},
 		{Auth, "auth", "API key missing or refused"},
 		{Refused, "refused", "refused by the service; for bulk: every row rejected, or the run stopped on an error that is not about rows"},
-		{Partial, "partial", "some rows, REFs or targets failed, were skipped or differ; the others are done"},
+		{Partial, "partial", "some rows, REFs or targets failed, were skipped or differ, or a condition such as --fail-if holds; the others are done"},
 		{Unknown, "unknown", "sent, but no response or an unexpected one; re-run the same command"},
 		{Pending, "pending", "timed out while processing, or before the condition was met"},
 		{Unverified, "unverified", "a signature did not verify, or no signature scheme was found"},

@@ -150,6 +150,7 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.StringP("output", "o", "", "print the result as `FORMAT`: table, json, jsonl, csv or xlsx")
 	f.Bool("json", false, "same as -o json")
 	f.String("jq", "", "filter JSON output with the jq expression `EXPR`")
+	f.BoolP("exit-status", "e", false, "exit with 6 if the last result of --jq is false or null, or there is none")
 	Choice(f, new(string), excelFlag, "", "print CSV that Excel opens by double click, cells separated by `SEPARATOR`", excelSeparators()...)
 	f.Lookup(excelFlag).NoOptDefVal = excelSeparators()[0]
 	f.String("out", "", "write the result to `FILE`, through a temporary file")
@@ -169,7 +170,7 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.Bool("insecure-http", false, "allow http to other hosts than this computer")
 	f.String("timeout", "", "stop trying or waiting after `DURATION`, such as 30m")
 	f.String("request-timeout", "", "stop each request after `DURATION`, such as 30s")
-	Section(f, "Output", "output", "json", "jq", "excel", "out", "color", "quiet", "verbose", "debug")
+	Section(f, "Output", "output", "json", "jq", "exit-status", "excel", "out", "color", "quiet", "verbose", "debug")
 	Section(f, "Settings", "profile", "config", "store", "insecure-store", "account")
 	Section(f, "Service", "base-url", "api-key-file", "same-key", "ca-file", "insecure-http", "timeout", "request-timeout")
 	names := []string{"config", "same-key"}

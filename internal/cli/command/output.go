@@ -27,6 +27,7 @@ type Output struct {
 	file *AtomicFile     // nil for standard output
 
 	columns []string // of --columns; nil for those of the format
+	status  bool     // of --exit-status
 	io      *term.IO
 }
 
@@ -91,7 +92,10 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	if err != nil {
 		return nil, err
 	}
-	o := &Output{ctx: cmd.Context(), columns: columns, io: a.IO}
+	o := &Output{ctx: cmd.Context(), columns: columns, status: isSet(cmd, "exit-status"), io: a.IO}
+	if o.status && jq == "" {
+		return nil, Usagef("add --jq EXPR, or omit it", "--exit-status is about the results of --jq")
+	}
 	title := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 	if a.Hard != nil {
 		o.ctx = a.Hard
@@ -142,6 +146,9 @@ func (o *Output) End(err error) error {
 	cut, bookErr := o.Close()
 	if cut > 0 {
 		o.io.Warning("%s longer than a cell can be, and cut: -o json has all of it", Plural(cut, "text"))
+	}
+	if err == nil && o.status && o.IsFalse() {
+		err = &ExitError{Code: Partial, Err: errors.New("the last result of --jq is false or null (--exit-status)")}
 	}
 	if err = errors.Join(err, bookErr); o.file == nil || !o.file.written {
 		return err

@@ -28,6 +28,7 @@ type createOptions struct {
 	SkipInvalid, AllowEmpty  bool
 	Strict                   bool
 	Rejects                  string
+	FailIf                   []string
 	input.Flags
 	send.Options
 }
@@ -73,12 +74,13 @@ rows" and "waybill help input".`,
 	flags.BoolVar(&o.AllowEmpty, "allow-empty", false, "accept an input without data rows")
 	flags.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in the last column")
 	o.Options.Flags(cmd)
+	flags.StringArrayVar(&o.FailIf, "fail-if", nil, "exit with 6 if `EXPR` holds of the result, such as 'rejected>10': a count of the JSON result, > >= < <= == or !=, a number (repeatable). rejected and invalid rows are no failure otherwise, once they are named")
 	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rejected rows again")
 	o.CheckFirstFlag(flags)
 	command.SettingFlags(cmd, "batch-size", "concurrency", "rate")
 	command.Section(flags, command.InputSection, "skip-invalid", "strict", "allow-empty", "rejects")
 	command.Section(flags, "One tracking", "refer-id", "tracking-number", "carrier-code")
-	command.Section(flags, send.RowsSection, "retry-rejected")
+	command.Section(flags, send.RowsSection, "fail-if", "retry-rejected")
 	command.ColumnsFlag(cmd, send.CountColumns())
 	return cmd
 }
@@ -90,6 +92,7 @@ type creation struct {
 	in      *checkedInput
 	plan    ledger.Plan
 	policy  bulk.Policy
+	gate    send.Gate
 	started time.Time
 }
 
@@ -99,6 +102,9 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	defer cancel()
 	var err error
 	if c.policy, err = o.Policy(call.Config); err != nil {
+		return err
+	}
+	if c.gate, err = send.ParseGate(o.FailIf, o.Wait); err != nil {
 		return err
 	}
 	if err := o.CheckSaveMap(call); err != nil {
@@ -156,10 +162,13 @@ func (c *creation) reportNoRows() error {
 		return command.Usagef("check the export, or pass --allow-empty", "%s: no data rows", c.plan.Files[0])
 	}
 	c.call.IO.Note("No data rows")
+	res := send.Result{ElapsedSeconds: command.ElapsedSeconds(c.started)}
 	if c.call.Out.Machine() {
-		return c.call.Out.Object(send.Result{ElapsedSeconds: command.ElapsedSeconds(c.started)})
+		if err := c.call.Out.Object(res); err != nil {
+			return err
+		}
 	}
-	return nil
+	return c.gate.Check(res, nil)
 }
 
 // send stages the input, sends what is pending and reports the outcome.
@@ -178,7 +187,7 @@ func (c *creation) send(ctx context.Context) error {
 		return err
 	}
 	k := &send.Execution{
-		Call: c.call, Store: db, Policy: c.policy, Wait: c.o.Wait, Started: c.started, Repeat: c.in.repeat,
+		Call: c.call, Store: db, Policy: c.policy, Gate: c.gate, Wait: c.o.Wait, Started: c.started, Repeat: c.in.repeat,
 	}
 	if c.feeds() {
 		hard, cancel := send.Hard(ctx, c.call)

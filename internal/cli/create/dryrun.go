@@ -94,10 +94,19 @@ func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
 	if err := printDryRun(c.call, res); err != nil {
 		return err
 	}
-	if judged.Invalid > 0 {
-		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and would be skipped", input.BadRows(judged))}
+	var outcome error
+	if judged.Invalid > 0 && !c.gate.Judges("invalid") {
+		outcome = &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and would be skipped", input.BadRows(judged))}
 	}
-	return nil
+	return c.gate.Check(res.counts(), outcome)
+}
+
+// counts are the counts of the create that a dry run knows: pending are the rows that
+// would be sent.
+func (res *dryRunResult) counts() send.Result {
+	return send.Result{
+		Read: res.Read, New: res.New, Already: res.Already, Duplicates: res.Duplicates, Invalid: res.Invalid, Erased: res.Erased, Pending: res.Rows, Batches: res.Batches,
+	}
 }
 
 // add counts a row: whether the store has it, and whether it would be sent.
@@ -133,9 +142,7 @@ func printDryRun(c *command.Call, res dryRunResult) error {
 				counts[i].CSV = "rows" // that would be sent
 			}
 		}
-		if err := command.PrintTable(out, counts, send.Result{
-			Read: res.Read, New: res.New, Already: res.Already, Duplicates: res.Duplicates, Invalid: res.Invalid, Pending: res.Rows, Batches: res.Batches,
-		}); err != nil {
+		if err := command.PrintTable(out, counts, res.counts()); err != nil {
 			return err
 		}
 	} else if err := printFirstRows(out, res); err != nil {

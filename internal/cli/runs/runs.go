@@ -4,7 +4,6 @@ package runs
 
 import (
 	"context"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,22 +78,8 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if o.Since != "" {
 		w.Empty = "No run began since " + o.Since
 	}
-	return w.Print(c.IO, began(db.History.Runs(ctx, "", 0), since, o.Limit))
-}
-
-// began yields the runs that began at a time or later, up to a limit, 0 for all.
-func began(runs iter.Seq2[ledger.RunSummary, error], since time.Time, limit int) iter.Seq2[ledger.RunSummary, error] {
-	return func(yield func(ledger.RunSummary, error) bool) {
-		n := 0
-		for run, err := range runs {
-			if err == nil && run.Created.Before(since) {
-				continue
-			}
-			if n++; !yield(run, err) || n == limit {
-				return
-			}
-		}
-	}
+	began := func(run ledger.RunSummary) bool { return !run.Created.Before(since) }
+	return w.Print(c.IO, command.Filter(db.History.Runs(ctx, "", 0), began, o.Limit))
 }
 
 func runColumns() []command.Column[ledger.RunSummary] {

@@ -32,6 +32,7 @@ type Execution struct {
 	Started time.Time
 	Repeat  string // this command, if repeating it continues the run; else empty
 
+	Gate          Gate  // of --fail-if
 	NamedRejected int64 // rows that Policy.RetryRow makes pending
 
 	// Feed stages the rest of the input, of so many rows, while the run is sent; nil if all is staged.

@@ -37,7 +37,7 @@ const partialHint = "re-run the same command to send the remaining rows; nothing
 // exitError is the error of a run by the states of its rows. first is why the
 // first of them is unknown, or rejected.
 func (k *Execution) exitError(res Result, first string, sendErr error) error {
-	code := command.Worst(stopCode(sendErr), rowsCode(res))
+	code := command.Worst(stopCode(sendErr), rowsCode(res, k.Gate))
 	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Refused() {
 		code = stopCode(sendErr) // whatever it left unknown
 	}
@@ -67,7 +67,7 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 		case k.Policy.Unknown == bulk.Keep:
 			e.Hint, e.Next = "run without --unknown keep to check them with the service", k.Call.CommandLine("runs", "resume", res.Run)
 		}
-	case res.Rejected > 0:
+	case res.Rejected > 0 && !k.Gate.Judges("rejected"):
 		e.Err = fmt.Errorf("%s rejected%s", command.Plural(res.Rejected, "row"), first)
 		e.Hint = "write them to a file with the next command, fix them, then create that file; to send them unchanged: `" + k.Call.CommandLine("runs", "retry", res.Run) +
 			"`; to dismiss them: `" + k.Call.CommandLine("runs", "dismiss", res.Run) + "`"
@@ -164,19 +164,21 @@ func stopCode(err error) command.Code {
 	return command.CodeOf(stop.Cause.Meaning().Exit)
 }
 
-func rowsCode(res Result) command.Code {
+// rowsCode is the exit status by the states of rows. What the gate judges is no failure by
+// itself, but for rows of which more is to be found out.
+func rowsCode(res Result, gate Gate) command.Code {
 	var cs []command.Code
 	if res.Unknown > 0 {
 		cs = append(cs, command.Unknown)
 	}
-	if res.Rejected > 0 {
+	if res.Rejected > 0 && !gate.Judges("rejected") {
 		code := command.Partial
 		if res.Rejected == res.New+res.Already {
 			code = command.Refused
 		}
 		cs = append(cs, code)
 	}
-	if res.Invalid > 0 || res.Partial {
+	if res.Invalid > 0 && !gate.Judges("invalid") || res.Partial {
 		cs = append(cs, command.Partial)
 	}
 	if res.Pending > 0 {

@@ -23,17 +23,22 @@ func TestRowsCode(t *testing.T) {
 	tests := []struct {
 		res  Result
 		want command.Code
+		gate []string
 	}{
-		{Result{New: 2, Accepted: 2}, command.OK},
-		{Result{New: 2, Rejected: 2}, command.Refused},
-		{Result{New: 1, Already: 1, Accepted: 1, Rejected: 1}, command.Partial},
-		{Result{New: 2, Accepted: 2, Invalid: 1}, command.Partial},
-		{Result{New: 2, Accepted: 1, Pending: 1}, command.Pending},
-		{Result{New: 3, Unknown: 1, Rejected: 1, Pending: 1}, command.Unknown},
+		{Result{New: 2, Accepted: 2}, command.OK, nil},
+		{Result{New: 2, Rejected: 2}, command.Refused, nil},
+		{Result{New: 1, Already: 1, Accepted: 1, Rejected: 1}, command.Partial, nil},
+		{Result{New: 2, Accepted: 2, Invalid: 1}, command.Partial, nil},
+		{Result{New: 2, Accepted: 1, Pending: 1}, command.Pending, nil},
+		{Result{New: 3, Unknown: 1, Rejected: 1, Pending: 1}, command.Unknown, nil},
+		{Result{New: 3, Unknown: 1}, command.Unknown, []string{"unknown>2"}},
+		{Result{New: 2, Accepted: 1, Rejected: 1}, command.OK, []string{"rejected>1"}},
+		{Result{New: 2, Accepted: 1, Rejected: 1}, command.Partial, []string{"invalid>1"}},
 	}
 	for _, tt := range tests {
-		if got := rowsCode(tt.res); got != tt.want {
-			t.Errorf("rowsCode(%+v) = %d; want %d", tt.res, got, tt.want)
+		gate, err := ParseGate(tt.gate, false)
+		if got := rowsCode(tt.res, gate); got != tt.want || err != nil {
+			t.Errorf("rowsCode(%+v) with %q = %d, %v; want %d", tt.res, tt.gate, got, err, tt.want)
 		}
 	}
 }

@@ -70,6 +70,7 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 	if k.Wait && sendErr == nil && res.Accepted > 0 {
 		outcome = k.waitProcessed(soft, &res, outcome)
 	}
+	outcome = k.Gate.Check(res, outcome)
 	return errors.Join(k.report(ctx, res, outcome == nil), outcome)
 }
 

@@ -30,6 +30,7 @@ type listOptions struct {
 	Sort    sortKey
 	Limit   int
 	Refresh bool
+	FailAny bool
 }
 
 // NewList returns the command that lists what is known of trackings.
@@ -74,7 +75,7 @@ than 30 days ago), or RFC 3339 times. Days are those of this computer's time zon
 
 An accepted tracking without a response or event is "not checked yet" (phase
 "notAsked" in JSON).`, terminalRows),
-		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --problem", "waybill list --refer-id 'ORD-10*' --sort -received",
+		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --problem --fail-if-any", "waybill list --refer-id 'ORD-10*' --sort -received",
 			"waybill list --stuck=3d --carrier dhl", "waybill list --created 2026-11-01..2026-11-07 --status not-checked", "waybill list --delivered yesterday -o json", "waybill list --from orders.csv --status 'not created'"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
@@ -87,6 +88,7 @@ An accepted tracking without a response or event is "not checked yet" (phase
 	command.LimitFlag(flags, &o.Limit, 0)
 	o.filterOptions.register(flags)
 	refreshFlag(flags, &o.Refresh)
+	flags.BoolVar(&o.FailAny, "fail-if-any", false, "exit with 6 if a row is listed")
 	o.AddFrom(cmd)
 	command.SettingFlags(cmd, "concurrency", "rate")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
@@ -174,7 +176,11 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if c.Out.ForPeople() && !c.Cmd.Flags().Changed("limit") {
 		l.filter.Limit = terminalRows
 	}
-	return errors.Join(l.print(ctx), stopped)
+	err = l.print(ctx)
+	if err == nil && o.FailAny && l.summary.Trackings() > 0 {
+		err = &command.ExitError{Code: command.Partial, Err: errors.New("trackings are listed (--fail-if-any)")}
+	}
+	return errors.Join(err, stopped)
 }
 
 func (o *listOptions) checkFrom(cmd *cobra.Command) error {
