@@ -251,7 +251,7 @@ func TestNarrowTerminal(t *testing.T) {
 		want []string // whole in what is shown
 	}{
 		{0, []string{"create", file, "-q"}, []string{"Run 1: 20 rows: 20 accepted"}},
-		{0, []string{"create", file, "--dry-run", "-q"}, []string{"already created"}},
+		{0, []string{"create", file, "--dry-run", "-q"}, []string{"sent before"}},
 		{0, []string{"list"}, []string{ascending(19), "9400100000000000000197"}},
 		{0, []string{"show", ascending(1)}, []string{ascending(1), "9400100000000000000017", "LOCAL TIME"}},
 		{6, []string{"show", ascending(1), ascending(2), "NONE", "-q"}, []string{ascending(2), "9400100000000000000027", "NONE"}},

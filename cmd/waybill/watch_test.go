@@ -173,7 +173,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	if column != 0 || lines[len(lines)-1] != "" {
 		t.Errorf("the cursor is left in column %d of %q", column, lines[len(lines)-1])
 	}
-	for _, want := range []string{"\n… and 40 more (--rows shows all)\n60 trackings: 60 processing\nwaybill: interrupted: 60 of 60 not processed yet\nnext: waybill wait --watch --run 1\n"} {
+	for _, want := range []string{"\n… and 40 more (--rows shows all)\n60 trackings: 60 processing\nwaybill: interrupted: 60 of 60 still processing\nnext: waybill wait --watch --run 1\n"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("no %q in\n%s", want, shown)
 		}
@@ -238,7 +238,7 @@ func TestWatchEndsWithAFailure(t *testing.T) {
 	s, _ := w.begin(pty.Winsize{Rows: 24, Cols: 100}, w.command("wait", "--run", "1", "--watch", "--timeout", "1s"), "TERM=xterm")
 	code, raw := s.end()
 	_, after, ok := strings.Cut(raw, pageOff)
-	if code != 8 || !ok || !strings.Contains(colours.ReplaceAllString(after, ""), "\nTimed out: 3 of 3 not processed yet\nnext: waybill wait --watch --run 1 --timeout 1s\n") {
+	if code != 8 || !ok || !strings.Contains(colours.ReplaceAllString(after, ""), "\nTimed out: 3 of 3 still processing\nnext: waybill wait --watch --run 1 --timeout 1s\n") {
 		t.Errorf("exit status %d: %q", code, raw)
 	}
 }

@@ -26,7 +26,7 @@ func (j *Job) checkPendingFirst(ctx context.Context) error {
 // askBeforeFirst queries the first row that the run sends: a store that was restored from
 // a backup, or is another machine's, does not know all that was sent. If the service has
 // the row, the run stops; if the store sent the row before and the service did not have it
-// then, all rows that are left are queried. An answer that proves nothing stops nothing.
+// then, all rows that are left are queried. An inconclusive response is ignored.
 func (j *Job) askBeforeFirst(ctx context.Context) error {
 	if j.SkipProof || j.CheckFirst || j.Unknown == Resend || j.firstAsked {
 		return nil

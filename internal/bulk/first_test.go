@@ -60,7 +60,7 @@ func TestNotesOfARun(t *testing.T) {
 			j.SkipProof, j.Workers = !tt.proves, 1
 			var notes []string
 			j.Note = func(format string, args ...any) {
-				if note := fmt.Sprintf(format, args...); !strings.HasPrefix(note, "First response with") {
+				if note := fmt.Sprintf(format, args...); !strings.HasSuffix(note, "checking that nothing was created") {
 					notes = append(notes, note)
 				}
 			}

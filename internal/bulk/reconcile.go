@@ -370,7 +370,7 @@ func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
 	}
 	left := time.Until(until)
 	if left > time.Second {
-		p.note("%d %s not found yet; checking again in %s (--settle) before sending again", p.absent, rowOrRows(p.absent), left.Round(time.Second))
+		p.note("%d %s may not have arrived; checking again in %s", p.absent, rowOrRows(p.absent), left.Round(time.Second))
 	}
 	return true, pace.Sleep(ctx, left)
 }

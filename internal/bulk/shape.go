@@ -213,7 +213,11 @@ func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.Unk
 		return err
 	}
 	status := statusOf(shape)
-	j.note("First response with %d in this form: checking %d of its rows before sending again", status, len(rows))
+	what := fmt.Sprintf("The service refused a batch (%d)", status)
+	if status == http.StatusTooManyRequests {
+		what = "The service says slow down (429)"
+	}
+	j.note("%s; checking that nothing was created", what)
 	if err := pace.Sleep(ctx, max(visibleAfter, 2*j.firstShownAfter)); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestRefusedCopyIsNotRepeated(t *testing.T) {
 	}
 	for _, again := range from {
 		code, _, stderr := run(t, nil, "store", "copy", again, to)
-		if code != command.Store || !strings.Contains(stderr, "there is something in the store already") || strings.Contains(stderr, "next:") {
+		if code != command.Store || !strings.Contains(stderr, "the target store is not empty") || strings.Contains(stderr, "next:") {
 			t.Errorf("status %d: %s", code, stderr)
 		}
 	}

@@ -242,14 +242,14 @@ func TestSignatureRefusesWhatItCannotDo(t *testing.T) {
 		{secret, []string{"learn", "--from", sum, "--pin", "x"}, command.Unverified, "--accept-weak"},
 		{secret, []string{"learn", "--from", sum, "1"}, command.Usage, "can't be combined"},
 		{secret, []string{"learn", "--public-url", "ftp://x"}, command.Usage, "https"},
-		{secret, []string{"learn", "--last", "0"}, command.Usage, "too few"},
+		{secret, []string{"learn", "--last", "0"}, command.Usage, "must be at least"},
 		{secret, []string{"verify", "--scheme", "nonesuch", "--body", body}, command.Usage, "nonesuch"},
 		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "-H", "nonsense"}, command.Usage, "Name: value"},
 		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body + "2"}, command.Usage, "body2"},
 		{secret, []string{"verify", "--scheme", "hmac-body-hex", "--body", body, "-H", "X-Signature: 00"}, command.Unverified, "did not verify"},
 		{secret, []string{"verify", "--scheme", "standard-webhooks", "--body", body}, command.Usage, "base64"},
 		{secret, []string{"explain", "--scheme", "hmac-body-hex"}, command.Usage, "all stored deliveries verified"},
-		{secret, []string{"promote", "--last", "1"}, command.Usage, "too few"},
+		{secret, []string{"promote", "--last", "1"}, command.Usage, "must be at least"},
 		{secret, []string{"promote"}, command.Usage, "no signature scheme is set"},
 	} {
 		code, stdout, stderr := run(t, tt.env, append([]string{"signature"}, tt.args...)...)

@@ -28,6 +28,9 @@ func normalizeURL(raw string, insecure bool) (string, *KeyError) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" || u.Scheme == "" || u.Host == "" {
 		// The text may hold a password, and the parser's error holds the text.
+		if url := suggestURL(raw); url != "" {
+			return "", wrong("not a URL with https:// and a host", "did you mean "+url+"?")
+		}
 		return "", wrong("not a URL with https:// and a host", form)
 	}
 	if u.User != nil {
@@ -52,6 +55,19 @@ func normalizeURL(raw string, insecure bool) (string, *KeyError) {
 		return "", wrong("http would send the API key unencrypted to "+host, "use https, or allow http with --insecure-http")
 	}
 	return scheme + "://" + host + port + strings.TrimRight(u.EscapedPath(), "/"), nil
+}
+
+// suggestURL returns the URL that is meant by one without a scheme, empty for none.
+func suggestURL(raw string) string {
+	if strings.ContainsAny(raw, "@?#") || strings.Contains(raw, "://") {
+		return ""
+	}
+	for _, scheme := range []string{"http://", "https://"} { // http is for loopback only
+		if url, fault := normalizeURL(scheme+raw, false); fault == nil {
+			return url
+		}
+	}
+	return ""
 }
 
 // normalHost returns a host as it stands in a URL.

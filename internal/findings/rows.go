@@ -388,6 +388,6 @@ func reportLeftOut(report func(severity Severity, kind Kind, header, message, hi
 	if more := len(s.LeftOut) - shownNames; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return report(Note, LeftOut, "", fmt.Sprintf("the carrier names of %d rows are not sent: %s", rows, strings.Join(names, ", ")),
-		"the service identifies the carrier; --carrier-map "+shell.Word(s.LeftOut[0].Name)+"=CODE sends a code")
+	return report(Note, LeftOut, "", fmt.Sprintf("the carrier names of %d rows are not used: %s", rows, strings.Join(names, ", ")),
+		"the service detects carriers; --carrier-map "+shell.Word(s.LeftOut[0].Name)+"=CODE sends one")
 }

@@ -46,7 +46,7 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 
 // errUnverified says that a delivery was queued while unverified ones were
 // forwarded, and that they are not now.
-var errUnverified = errors.New("the delivery is not verified, and such ones are not forwarded now")
+var errUnverified = errors.New("the delivery is unverified, and --forward-unverified is not set")
 
 // send reads the delivery and sends it, if nobody else can have taken it over.
 func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {

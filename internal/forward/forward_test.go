@@ -287,7 +287,7 @@ func TestUnverifiedOfBeforeAreGivenUp(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	told := r.told()
-	if n := told[0]; n.Disposition != inbox.GivenUp || !strings.Contains(n.Problem, "not verified") || !n.FailingSince.IsZero() {
+	if n := told[0]; n.Disposition != inbox.GivenUp || !strings.Contains(n.Problem, "unverified") || !n.FailingSince.IsZero() {
 		t.Errorf("%+v; want it given up, which says nothing of the target", n)
 	}
 }

@@ -31,7 +31,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.beginRequest() {
 		setHeaders(w.Header())
 		closeConnection(w)
-		s.fail(w, &Error{http.StatusServiceUnavailable, "the program ends", "start it again", "ending"})
+		s.fail(w, &Error{http.StatusServiceUnavailable, "waybill is shutting down", "start it again", "ending"})
 		return
 	}
 	defer s.requests.Done()

@@ -66,7 +66,7 @@ func TestItems(t *testing.T) {
 			"1:12 referId: control character U+001B in referId", "1:45 rawTrackingNumber: control character U+0000 in rawTrackingNumber",
 		}}},
 		{"damage", `{"referId":"1.2E+15","rawTrackingNumber":"#N/A"}`, result{Problems: []string{
-			"1:12 referId: a spreadsheet turned referId into a rounded number", "1:42 rawTrackingNumber: rawTrackingNumber is a spreadsheet error",
+			"1:12 referId: Excel rounded this number; its last digits are lost", "1:42 rawTrackingNumber: rawTrackingNumber is a spreadsheet error",
 		}}},
 		{"a list where an item should be", `[{"data":[` + item1 + `]}]`, result{Problems: []string{"1:3 data: data found where an item is expected"}}},
 		{"characters count, not bytes", `{"referId":"ÄÖ","rawTrackingNumber":""}`, result{Problems: []string{"1:37 rawTrackingNumber: rawTrackingNumber is empty"}}},

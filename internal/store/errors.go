@@ -36,7 +36,7 @@ var (
 	ErrGone          error = &kind{"store was deleted, renamed or replaced while it was in use", "restore the store or a backup; if it is lost, `waybill create --check-first` checks every row with the service before it is sent"}
 	ErrExposed       error = &kind{"other users can change the store", "restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store"}
 	ErrInUse         error = &kind{"commands that send or receive use the store", "wait for them or stop them; `waybill store check` lists them"}
-	ErrNotEmpty      error = &kind{"there is something in the store already", "remove what is there, or copy to another place"}
+	ErrNotEmpty      error = &kind{"the target store is not empty", "remove what is there, or copy to another place"}
 	ErrUnfinished    error = &kind{"the store is a copy that has not finished", "wait for `waybill store copy`; if it has ended, drop the schema and copy again"}
 	ErrNotCopied     error = &kind{"the copy differs from the store", "remove the copy and copy again"}
 	ErrIO            error = &kind{"disk error", "check the disk, then re-run the same command"}
@@ -49,7 +49,7 @@ var (
 	ErrNoTLS         error = &kind{"no verified TLS connection", "trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the host name of its certificate; --insecure-store connects unverified"}
 	ErrLogin         error = &kind{"server refused the login", "check the user in --store and its password: store_password_file, PGPASSWORD or PGPASSFILE (default ~/.pgpass)"}
 	ErrNoDatabase    error = &kind{"there is no such database", "create the database with createdb, or use another one with --store"}
-	ErrNoRight       error = &kind{"no right to do this in the database", "`waybill store schema --role NAME` prints the SQL for the administrator of the database; where the schema exists, the GRANT lines are enough"}
+	ErrNoRight       error = &kind{"permission denied in the database", "`waybill store schema --role NAME` prints the SQL for the administrator of the database; where the schema exists, the GRANT lines are enough"}
 	ErrTimedOut      error = &kind{"server took too long", "check the load and the locks of the server, then re-run the same command"}
 	ErrLimit         error = &kind{"a limit of the server was reached", "raise the limit in the settings of the server or the role, then re-run the same command"}
 	ErrServer        error = &kind{"server reports an error", "look the error up in the log of the server, and run `waybill store check`; then re-run the same command"}

@@ -16,7 +16,7 @@ import (
 //
 // It comes about only in a program that ignores SIGPIPE (signal.Ignore):
 // otherwise the runtime ends the program at such a write to stdout or stderr.
-var ErrClosed = errors.New("the reader of the output went away")
+var ErrClosed = errors.New("output cut: its reader ended")
 
 const defaultWidth = 80
 

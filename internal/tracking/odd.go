@@ -63,7 +63,7 @@ var oddities = []oddity{
 	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, then export again", refused, refused, KindDamaged},
 	{hashes, "%s is ####, which a spreadsheet shows when a column is too narrow", "widen the column, then export again", refused, refused, KindDamaged},
 	{blank, "%s has no letter and no digit", "fill it in, or remove the row", refused, refused, KindPlaceholder},
-	{numeral(scientific), "a spreadsheet turned %s into a rounded number", "its digits are lost: " + exportAsText, refused, refused, KindDamaged},
+	{numeral(scientific), "Excel rounded this number; its last digits are lost", exportAsText, refused, refused, KindDamaged},
 	{shortExponent, "%s looks like a number with an exponent", exportAsText, ignored, ignored, KindDamaged},
 	{numeral(grouped), "%s has thousands separators", exportAsText, noted, ignored, KindDamaged},
 	{numeral(decimal), "%s is a decimal number", exportAsText, noted, ignored, KindDamaged},
@@ -88,7 +88,7 @@ func odd(field, s string) (Problem, bool) {
 		if level == ignored || !o.found(s) {
 			continue
 		}
-		p := Problem{Field: field, Value: s, Message: fmt.Sprintf(o.message, field), Hint: hint, Note: level == noted, Odd: level == refused, Kind: o.kind}
+		p := Problem{Field: field, Value: s, Message: strings.Replace(o.message, "%s", field, 1), Hint: hint, Note: level == noted, Odd: level == refused, Kind: o.kind}
 		if p.Note {
 			p.Hint = "it is sent as it is; if it is wrong, " + p.Hint
 		}

@@ -42,7 +42,7 @@ var titles = map[findings.Kind]string{
 	findings.HiddenColumn:   "hidden columns",
 	findings.Exchanged:      "exchanged columns",
 	findings.UnusedColumn:   "columns not used",
-	findings.LeftOut:        "carrier names not sent",
+	findings.LeftOut:        "carrier names not used",
 }
 
 func columns() []command.Column[findings.Finding] {

@@ -144,7 +144,7 @@ func chosenColumns(cmd *cobra.Command, machine bool) ([]string, error) {
 		}
 		all := columnsOf(cmd)
 		if i := slices.IndexFunc(all, func(n columnName) bool { return n.flag != "" && n.is(word) }); i >= 0 {
-			return nil, Usagef("add --"+all[i].flag+", or choose of "+strings.Join(ColumnNamesNow(cmd), ", "), "--columns: only --%s has the column %s", all[i].flag, Quoted(word))
+			return nil, Usagef("add --"+all[i].flag+", or choose from "+strings.Join(ColumnNamesNow(cmd), ", "), "--columns: only --%s has the column %s", all[i].flag, Quoted(word))
 		}
 		return nil, err
 	}

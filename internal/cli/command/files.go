@@ -41,7 +41,10 @@ func NewAtomicFile(ctx context.Context, path string) (*AtomicFile, error) {
 	case As[*disk.ForeignError](err):
 		return nil, Usagef("use a file in a folder that only you can write to, or remove that file first", "write %s: %w", path, err)
 	}
-	return nil, Usagef("use a file in a folder that exists and is writable", "write %s: %w", path, err)
+	if e, ok := errors.AsType[*fs.PathError](err); ok && filepath.Dir(e.Path) == filepath.Dir(path) {
+		err = e.Err // the path is named already
+	}
+	return nil, Usagef("use a file in a folder that exists and is writable", "%s can't be created there: %w", path, err)
 }
 
 func openWhole(ctx context.Context, path string) (*AtomicFile, error) {

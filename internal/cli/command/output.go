@@ -77,6 +77,9 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 		format = string(render.JSONL)
 	}
 	jq, path := valueOf(cmd, "jq"), valueOf(cmd, "out")
+	if format == string(render.Table) && jq == "" && !isSet(cmd, "output") && strings.EqualFold(filepath.Ext(path), ".xlsx") {
+		format = string(render.XLSX)
+	}
 	if isSet(cmd, "watch") {
 		var err error
 		if format, err = watchFormat(cmd, a.IO, format, jq); err != nil {
@@ -127,7 +130,7 @@ func (o *Output) checkWorkbook(format, path, title string) error {
 	named := strings.EqualFold(ending, ".xlsx")
 	switch book := format == string(render.XLSX); {
 	case !book && named:
-		return Usagef("add -o xlsx for a workbook, or use another name", "--out %s names a workbook, but the result is none", path)
+		return Usagef("omit the other format, or use another name", "--out %s is the name of a workbook, and another format is asked for", path)
 	case !book:
 		return nil
 	case ending != "" && !named:

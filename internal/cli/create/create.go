@@ -219,7 +219,7 @@ func (c *creation) send(ctx context.Context) error {
 // noteKnown says what differs from earlier runs: carrier codes and numbers.
 func (c *creation) noteKnown(ctx context.Context, k *send.Execution) {
 	if n := k.Run.Tally.OtherCarrier; n > 0 {
-		c.call.IO.Note("%s already created with another carrier code; the first code is kept", command.Plural(n, "row"))
+		c.call.IO.Note("%s sent before with another carrier code; the first code is kept", command.Plural(n, "row"))
 	}
 	other, err := k.Store.Stager.OtherNumbers(ctx, k.Run.ID)
 	if err != nil || other.Rows == 0 {

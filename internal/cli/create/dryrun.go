@@ -159,7 +159,7 @@ var dryRunCounts = []string{"READ", "NEW", "ALREADY", "DUPLICATES", "INVALID", "
 // printFirstRows shows the counts and the first rows for people.
 func printFirstRows(out *command.Output, res dryRunResult) error {
 	err := out.Fields([]render.Field{
-		{Name: "Input", Value: fmt.Sprintf("%s: %s new, %s already created, %s duplicates, %s bad",
+		{Name: "Input", Value: fmt.Sprintf("%s: %s new, %s sent before, %s duplicates, %s bad",
 			command.Plural(res.Read, "row"), command.Number(res.New), command.Number(res.Already), command.Number(res.Duplicates), command.Number(res.Invalid))},
 		{Name: "Would send", Value: fmt.Sprintf("%s in %s of up to %d (%s)", command.Plural(res.Rows, "row"), command.Plural(res.Batches, "request"), res.BatchSize, res.Operation)},
 		{Name: "Carriers", Value: carrierCounts(res.Carriers)},

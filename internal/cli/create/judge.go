@@ -131,13 +131,13 @@ func (in *checkedInput) checkRejectsName() error {
 		switch {
 		case s.Format == "" || s.Bad == 0 && len(in.judged.Summaries) > 1 || book == named:
 		case book:
-			return command.Usagef("name a file that ends in .xlsx", "--rejects %s: %s is a workbook, and its bad rows become one", in.rejects, s.Name)
+			return command.Usagef("use another name", "--rejects %s must end in .xlsx, as the input %s does", in.rejects, s.Name)
 		default:
 			right := s.Format
 			if right == intake.JSON {
 				right = intake.JSONL // what its bad rows become
 			}
-			return command.Usagef("name a file that ends in ."+string(right), "--rejects %s: %s is no workbook, and neither are its bad rows", in.rejects, s.Name)
+			return command.Usagef("use another name", "--rejects %s must end in .%s, as the input %s does", in.rejects, right, s.Name)
 		}
 	}
 	return nil

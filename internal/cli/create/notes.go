@@ -33,7 +33,7 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 		if len(list) > limit {
 			list = append(list[:limit], fmt.Sprintf("and %d more names", len(s.LeftOut)-limit))
 		}
-		note("carrier names not sent (%s): %s; the service identifies the carrier, --carrier-map %s=CODE sends a code",
+		note("carrier names not used (%s): %s; the service detects carriers; --carrier-map %s=CODE sends one",
 			command.Plural(rows, "row"), strings.Join(list, ", "), shell.Word(s.LeftOut[0].Name))
 	}
 	if s.Trimmed > 0 {

@@ -37,7 +37,7 @@ type examination struct {
 }
 
 type options struct {
-	offline bool   // connect to nothing
+	offline bool   // skip network checks
 	probing bool   // find out what the interface does not show
 	ref     string // of a tracking to probe with; empty for any
 	bundle  string // path of a ZIP file to write; empty for none
@@ -79,7 +79,8 @@ setting that does not match is a problem, with the command that sets it.
 --bundle writes what was found to a ZIP file for those who help, without keys and
 secrets. An existing file is not replaced.
 
-Exit status: 0 without problems, 1 with at least one. Warnings are no problems.`,
+Exit status: 0 without problems, 1 with at least one. Warnings do
+not change it.`,
 		Example: command.Example("waybill doctor", "waybill doctor --offline", "waybill doctor --probe ORD-1001", "waybill doctor --bundle found.zip", "waybill doctor -o json --jq '.[] | select(.status == \"problem\")'"),
 		Args:    command.Between(0, 1, "REF"),
 	}
@@ -91,7 +92,7 @@ Exit status: 0 without problems, 1 with at least one. Warnings are no problems.`
 	})
 	cmd.Flags().BoolVar(&o.probing, "probe", false, "find out how the service reports unknown trackings")
 	cmd.Flags().StringVar(&o.bundle, "bundle", "", "write what was found to `FILE`, a ZIP file without secrets")
-	cmd.Flags().BoolVar(&o.offline, "offline", false, "connect to nothing")
+	cmd.Flags().BoolVar(&o.offline, "offline", false, "skip network checks")
 	return cmd
 }
 

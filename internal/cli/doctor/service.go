@@ -134,5 +134,5 @@ func accessFinding(f tracking.Finding) finding {
 	case status == nil && f.Err != nil, !f.Body.JSON():
 		return found(responseUnexpected, "the response with status %d is not complete JSON", f.Status)
 	}
-	return found(keyAccepted, "the service answered %d to a query", f.Status)
+	return found(keyAccepted, "the key is accepted")
 }

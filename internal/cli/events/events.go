@@ -51,5 +51,5 @@ func verifiedFlag(cmd *cobra.Command, verified *string) {
 }
 
 func deadFlag(cmd *cobra.Command, dead *bool) {
-	cmd.Flags().BoolVar(dead, "dead", false, "deliveries that were given up forwarding")
+	cmd.Flags().BoolVar(dead, "dead", false, "deliveries that will not be forwarded any more")
 }

@@ -301,7 +301,7 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	w := command.Listing[Forwarding]{
-		Out: c.Out, Empty: "Nothing waits for a target", Columns: pendingColumns(c.Out, time.Now()), JSON: func(j Forwarding) any { return j },
+		Out: c.Out, Empty: "No delivery is queued", Columns: pendingColumns(c.Out, time.Now()), JSON: func(j Forwarding) any { return j },
 	}
 	if db == nil {
 		return w.Print(c.IO, nil)
@@ -369,7 +369,7 @@ func notePending(c *command.Call, sinks []inbox.Sink, running []inbox.Listener, 
 		case isSentTo(running, k.ID):
 			c.IO.Note("%s: %s not queued yet", view.Sink(k), n)
 		default:
-			c.IO.Note("%s: %s not queued; start `waybill listen --forward-to URL`", view.Sink(k), n)
+			c.IO.Note("%s: %s not queued, since no listener forwards there now; start `waybill listen --forward-to URL`", view.Sink(k), n)
 		}
 		found = true
 	}

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -183,7 +184,7 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	}
 	if p.captured, err = webhook.ParseCaptures(data); err == nil && len(p.captured) > 0 {
 		p.count = len(p.captured)
-		c.IO.Note("%s has %s that were captured before", o.File, command.Plural(p.count, "delivery"))
+		c.IO.Note("%s: %s", strings.Replace(o.File, command.StdinName, "standard input", 1), command.Plural(p.count, "captured delivery"))
 		return nil
 	}
 	if len(bytes.TrimSpace(data)) == 0 {

@@ -54,7 +54,7 @@ listener may be another process, started before or after.`,
 
 func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Count < 1 {
-		return command.Usagef("use 1 or more", "--count %d is too few", o.Count)
+		return command.Usagef("use 1 or more", "--count %d must be at least 1", o.Count)
 	}
 	filter, err := parseFilter(c, o.Filter)
 	if err != nil {
@@ -93,9 +93,9 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 
 func notCounted(n int64, what, flag string) string {
 	if n == 1 {
-		return "1 " + what + " was not counted; " + flag + " counts it"
+		return "1 " + what + " not counted; " + flag + " counts it"
 	}
-	return command.Plural(n, what) + " were not counted; " + flag + " counts them"
+	return command.Plural(n, what) + " not counted; " + flag + " counts them"
 }
 
 type eventWait struct {

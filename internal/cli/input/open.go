@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -82,7 +84,15 @@ func (o Opener) open(ctx context.Context, name string) (Source, error) {
 		}
 		return Source{}, context.Cause(ctx)
 	}
-	if err != nil {
+	switch lock := filepath.Base(name); {
+	case strings.HasPrefix(lock, "~$"):
+		if f != nil {
+			_ = f.Close() // only read from
+		}
+		return Source{}, command.Usagef("use "+filepath.Join(filepath.Dir(name), lock[2:]), "input %s is Excel's lock file", command.Quoted(name))
+	case errors.Is(err, fs.ErrPermission):
+		return Source{}, command.Usagef("change its permissions, or pass a copy", "you may not read %s", command.Quoted(name))
+	case err != nil:
 		return Source{}, command.Usagef("check the file name; `-` is standard input", "input %s: %w", command.Quoted(name), WithoutPath(err))
 	}
 	info, err := f.Stat()
@@ -118,7 +128,7 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 	f, err := disk.Temp()
 	if err != nil {
 		return Source{}, &command.ExitError{
-			Code: command.Store, Err: fmt.Errorf("input %s can be read only once and is copied to a temporary file: %w", command.Quoted(name), err),
+			Code: command.Store, Err: fmt.Errorf("%s is copied to a temporary file: %w", sourceName(name), err),
 			Hint: "set TMPDIR to a writable folder, or save the input to a file and pass that",
 		}
 	}
@@ -130,7 +140,7 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 		err = context.Cause(ctx)
 	case command.As[*intake.ReadError](err):
 	case err != nil:
-		err = fmt.Errorf("copy %s: %w", name, err)
+		err = fmt.Errorf("%s is copied to a temporary file in %s: %w", sourceName(name), os.TempDir(), WithoutPath(err))
 	case n <= limit:
 		return Source{Name: name, File: f, temp: true}, nil
 	case limit < o.MaxBytes:
@@ -142,6 +152,13 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 		err = command.Usagef("save the input to a file and pass that", "input %s is larger than %s", name, config.Size(o.MaxBytes))
 	}
 	return Source{}, errors.Join(err, f.Close())
+}
+
+func sourceName(name string) string {
+	if name == command.StdinName {
+		return "standard input"
+	}
+	return name
 }
 
 // inputReader marks the errors of reading an input, unlike those of writing its copy.

@@ -43,7 +43,7 @@ nothing: ` + "`waybill listen --ui`" + ` does both.
 Only browsers and programs of this computer reach the page. Deliveries can be sent
 again from it to the targets of --to, and to no others. With --read-only the page
 changes and sends nothing. Ctrl-C ends it with exit status 0; so does --timeout or
-WAYBILL_TIMEOUT, but not a timeout in a file.`,
+WAYBILL_TIMEOUT. A timeout in the configuration file is ignored.`,
 		Example: command.Example("waybill inspect", "waybill inspect --to 3000", "waybill inspect --read-only --ready-file url.txt"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {

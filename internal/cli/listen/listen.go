@@ -58,7 +58,8 @@ deliveries that do not verify are kept and marked if webhook.verify is observe, 
 kept separately if it is enforce. webhook.verify off is for an endpoint without a
 secret: deliveries count as they come, marked unsigned; from other computers only
 with --allow-unsigned. Ctrl-C stores the deliveries that have arrived and
-exits with 0; so does --timeout or WAYBILL_TIMEOUT, but not a timeout in a file.
+exits with 0; so does --timeout or WAYBILL_TIMEOUT. A timeout in the configuration
+file is ignored.
 
 --forward-to forwards verified deliveries to an application, byte for byte. A
 target is a URL or a port of this computer: 3000, :3000/hook, localhost:3000. FILTER
@@ -213,7 +214,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 	if s.page != nil {
 		g.Go(func() error {
 			if err := s.page.Run(serving); err != nil {
-				s.call.IO.Warning("deliveries are received, but the page has ended: %v; restart listen to have it again", err)
+				s.call.IO.Warning("the inspector stopped: %v; deliveries are still received; restart `waybill listen` to have the page again", err)
 			}
 			return nil
 		})

@@ -458,7 +458,10 @@ func (p *attemptPrinter) printLine(n forward.AttemptReport) error {
 	switch n.Disposition {
 	case inbox.Retry:
 		what, style = "not forwarded", term.Caution
-		how = fmt.Sprintf("%s; next attempt in %v", n.Problem, max(time.Until(n.Due), 0).Round(time.Second))
+		how = n.Problem + "; trying again now"
+		if pause := time.Until(n.Due).Round(time.Second); pause > 0 {
+			how = fmt.Sprintf("%s; trying again in %v", n.Problem, pause)
+		}
 		if n.Attempt > 1 {
 			how += ", failing since " + view.Clock(n.FailingSince)
 		}

@@ -267,7 +267,7 @@ func printAnswer(out *command.Output, b numberedBatch) error {
 }
 
 func describeTally(t ledger.Tally) string {
-	text := fmt.Sprintf("%s new, %s already created, %s duplicates", command.Number(t.New), command.Number(t.Known), command.Number(t.Repeats))
+	text := fmt.Sprintf("%s new, %s sent before, %s duplicates", command.Number(t.New), command.Number(t.Known), command.Number(t.Repeats))
 	if t.Skipped > 0 {
 		text += fmt.Sprintf(", %s bad and skipped", command.Number(t.Skipped))
 	}

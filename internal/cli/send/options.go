@@ -125,8 +125,8 @@ func (o *Options) CheckKey(ctx context.Context, s *app.Session, keys ledger.Keys
 			"the API key belongs to account %q, which has runs in this store, not to account %q", others[0], account)
 	}
 	if known.HasRuns && !known.Seen && !o.SameAccount {
-		return command.Usagef("pass --same-account if the key was renewed, or --account NAME if it belongs to another account",
-			"new API key for account %q, which has runs in this store", account)
+		return command.Usagef("mistyped? `waybill auth login`; if it is the same account: --same-account; if it is another one: --account NAME",
+			"this API key differs from the last one of account %q", account)
 	}
 	if known.Seen {
 		return nil

@@ -82,7 +82,11 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 			e.Next = k.Repeat
 		}
 	default:
-		e.Err = fmt.Errorf("%s skipped, the rest is done", command.Plural(res.Invalid, "bad row"))
+		bad := ""
+		if f := k.Call.Cmd.Flags().Lookup("rejects"); f != nil && f.Changed {
+			bad = ", see " + f.Value.String()
+		}
+		e.Err = fmt.Errorf("%s sent; %s not sent%s", command.Number(res.Accepted), command.Number(res.Invalid), bad)
 		e.Hint, e.Next = "fix them and re-run the same command", ""
 	}
 	return e

@@ -127,9 +127,9 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 func NoteErased(c *command.Call, rows int64) {
 	switch {
 	case rows == 1:
-		c.IO.Note("1 row was erased, not sent")
+		c.IO.Note("1 row was erased earlier and is never sent again; `waybill store erase --forget` allows it")
 	case rows > 1:
-		c.IO.Note("%s were erased, not sent", command.Plural(rows, "row"))
+		c.IO.Note("%s were erased earlier and are never sent again; `waybill store erase --forget` allows it", command.Plural(rows, "row"))
 	}
 }
 
@@ -174,7 +174,7 @@ func printCounts(out *command.Output, res Result) error {
 }
 
 // summarize returns the counts that are not 0, such as
-// "Run 3: 26 rows (2 from earlier runs): 24 accepted · 1 rejected · 1 duplicate".
+// "Run 3: 26 rows (2 sent before): 24 accepted · 1 rejected · 1 duplicate".
 func summarize(w *term.Writer, res Result) term.Styled {
 	var parts []string
 	for _, count := range []struct {
@@ -198,7 +198,10 @@ func summarize(w *term.Writer, res Result) term.Styled {
 	}
 	known := ""
 	if res.Already > 0 {
-		known = fmt.Sprintf(" (%s from earlier runs)", command.Number(res.Already))
+		known = fmt.Sprintf(" (%s sent before)", command.Number(res.Already))
+		if res.New == 0 {
+			known = fmt.Sprintf(" (nothing new, %s sent before)", command.Number(res.Already))
+		}
 	}
 	return term.Styled(fmt.Sprintf("Run %s: %s%s: %s", res.Run, command.Plural(res.Read, "row"), known, strings.Join(parts, " · ")))
 }

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -146,8 +147,8 @@ func newConfigSet(f *command.Factory) *cobra.Command {
 		Long: `set checks a value and writes it into your configuration file. "waybill help
 environment" lists the keys; a value is written as in an environment variable.
 
-A secret is no VALUE: it would stay in the history of the shell. Leave VALUE out to
-type the secret at a prompt, or write - to read it from standard input.
+Secrets are not taken from the command line. Leave VALUE out to type the secret at
+a prompt, or write - to read it from standard input.
 
 ` + profileHelp,
 		Example: command.Example("waybill config set concurrency 8", "waybill config set statuses.9001 registered", "pass show webhook | waybill config set webhook.secret -"),
@@ -207,8 +208,16 @@ func changeConfig(b *command.Bare, a config.Change, profile string) error {
 	if a.Value == nil {
 		done = "Removed "
 	}
-	b.IO.Note("%s", done+a.Key+" in "+path+ofProfile(profile))
-	if c, err := config.Load(b.Sources); err == nil { // what hinders others is not for this command to say
+	done += a.Key + " in " + path + ofProfile(profile)
+	c, err := config.Load(b.Sources)
+	if name, chosen := a.Value.(string); chosen && a.Key == "profile" {
+		done = "Now using profile " + name
+		if err == nil && c.Profile == name && c.BaseURL != "" {
+			done += " (" + strings.TrimPrefix(strings.TrimPrefix(c.BaseURL, "https://"), "http://") + ")"
+		}
+	}
+	b.IO.Note("%s", done)
+	if err == nil { // what hinders others is not for this command to say
 		warnOverridden(b.IO, c, path, a)
 	}
 	return nil

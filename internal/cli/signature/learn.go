@@ -146,7 +146,7 @@ func (o learnOptions) check() error {
 		return err
 	}
 	if o.Last < 1 {
-		return command.Usagef("use 1 or more", "--last %d is too few", o.Last)
+		return command.Usagef("use 1 or more", "--last %d must be at least 1", o.Last)
 	}
 	if o.PublicURL != "" {
 		if err := (webhook.Scheme{PublicURL: o.PublicURL}).Check(); err != nil {

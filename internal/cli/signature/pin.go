@@ -46,7 +46,7 @@ so it does while another scheme fits them as well.`,
 
 func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 	if o.Last < webhook.MinLearnBodies {
-		return command.Usagef("use a larger number", "--last %d is too few; the minimum is %d", o.Last, webhook.MinLearnBodies)
+		return command.Usagef("use a larger number", "--last %d must be at least %d", o.Last, webhook.MinLearnBodies)
 	}
 	name, scheme, err := SchemeInForce(c.Session, "")
 	if err != nil {

@@ -211,7 +211,7 @@ func (e *erasing) report(ended bool) error {
 		c.IO.Warning("Of the erased rows, %s had an unknown outcome: the service may have them", command.Plural(d.Unsettled, "row"))
 	}
 	if d.Shared > 0 {
-		c.IO.Note("Kept, since another shipment has the same number: what is known of %s; --tracking-number erases all with a number", command.Plural(d.Shared, "number"))
+		c.IO.Note("Kept: what is known of %s shared with another shipment; --tracking-number erases all with a number", command.Plural(d.Shared, "number"))
 	}
 	c.IO.Note("The service keeps its data, and so do backups of the store")
 	if config.IsServer(e.db.Path) {
@@ -261,7 +261,7 @@ func (e *erasing) outcome() error {
 	}
 	if len(e.left) > 0 {
 		hint := "run these commands as the owner of the tables, or re-run this one when no other program has a transaction open"
-		errs = append(errs, &command.ExitError{Code: command.Partial, Err: fmt.Errorf("what was erased may be left: %s", strings.Join(e.left, "; ")), Hint: hint})
+		errs = append(errs, &command.ExitError{Code: command.Partial, Err: fmt.Errorf("erased data may remain: %s", strings.Join(e.left, "; ")), Hint: hint})
 	}
 	return errors.Join(errs...)
 }

@@ -119,7 +119,7 @@ func (a *asking) beginSweep(ctx context.Context, s *query.Scheduler, name string
 		if a.call.Cmd.Name() == "list" { // its --refresh asks at all
 			all = ""
 		}
-		a.call.IO.Note("Continuing an interrupted command: not checking trackings again that were checked since %s%s", render.LocalTime(began), all)
+		a.call.IO.Note("Resuming: skipping trackings checked since %s%s", render.LocalTime(began), all)
 	}
 	return func() error { return db.Sweeps.EndSweep(context.WithoutCancel(ctx), a.asker.Account, name) }, nil
 }

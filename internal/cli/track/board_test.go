@@ -173,7 +173,7 @@ func TestBoardReportsChanges(t *testing.T) {
 func TestConditionWords(t *testing.T) {
 	names := view.NewStatusNames(map[string]string{"7": "awaiting pickup"})
 	for _, tt := range []struct{ flag, done, notYet string }{
-		{"processed", "processed", "not processed yet"},
+		{"processed", "processed", "still processing"},
 		{"status=DELIVERED", "delivered", "not delivered yet"},
 		{"status=out_for_delivery", "out for delivery", "not out for delivery yet"},
 		{"status=7", "awaiting pickup", "not awaiting pickup yet"},

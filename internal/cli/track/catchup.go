@@ -93,12 +93,12 @@ func CatchUp(ctx context.Context, c *command.Call) error {
 	}
 	begin := func(events int64) {
 		if events >= notedEvents {
-			c.IO.Note("Reading %d events received since then", events)
+			c.IO.Note("Applying %d new webhook events", events)
 		}
 	}
 	unused, err := catchUp(ctx, db, begin)
 	if unused != nil {
-		c.IO.Warning("received events are not used: %v", unused)
+		c.IO.Warning("webhook events not applied: %v", unused)
 	}
 	return err
 }

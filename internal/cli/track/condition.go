@@ -78,7 +78,10 @@ func (c Condition) notYet(names view.StatusNames) string {
 	case c.change:
 		return "unchanged"
 	}
-	return "not " + c.done(names) + " yet"
+	if done := c.done(names); done != "processed" {
+		return "not " + done + " yet"
+	}
+	return "still processing"
 }
 
 // statusWords names the status of --for: as in the configuration, else in plain words.

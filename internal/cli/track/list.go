@@ -383,7 +383,7 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 // nothingListed names the account: one store may hold several.
 func nothingListed(account string) string {
 	if account == "" {
-		return "No account is set, so no tracking is known: set WAYBILL_BASE_URL or --account"
+		return "Not set up yet: run `waybill init`"
 	}
 	return fmt.Sprintf("No tracking of account %s is known yet; create some with `waybill create FILE`", account)
 }

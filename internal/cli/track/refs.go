@@ -59,7 +59,7 @@ func (o *refOptions) check(cmd *cobra.Command) error {
 		if cmd.Flags().Lookup("open") != nil {
 			open = ", or --open for all that is not delivered"
 		}
-		return command.Usagef("name one or more of your identifiers, or --run ID, or --from FILE"+open+"; `waybill list` shows them", "no REF given")
+		return command.Usagef("name one or more of your identifiers, or --run ID, or --from FILE"+open+"; quote one that starts with #, such as '#1007'", "no REF given")
 	case slices.Contains(o.Refs, ""):
 		return command.Usagef("remove the empty argument; an unset shell variable may be the cause", "a REF is empty")
 	}

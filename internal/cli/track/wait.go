@@ -73,7 +73,7 @@ the condition are not queried again, unless with --refresh.`,
 	flags.BoolVar(&o.Open, "open", false, "wait for all that is not delivered, rejected or failed; unless --for says more, until it is delivered")
 	flags.BoolVar(&o.Any, "any", false, "wait until one REF meets it, in place of all")
 	flags.StringVar(&o.FailOn, "fail-on", "", "end at once, with status 6, when a tracking meets this `CONDITION`")
-	flags.BoolVar(&o.AllowMissing, "allow-missing", false, "REFs that the service does not have are no failure")
+	flags.BoolVar(&o.AllowMissing, "allow-missing", false, "do not fail on REFs that the service does not have")
 	refreshFlag(flags, &o.Refresh)
 	flags.BoolVar(&o.Watch, "watch", false, "show a table that is redrawn; without a terminal, changes as JSON Lines")
 	flags.BoolVar(&o.Rows, "rows", false, "show all rows at the end, not only those that are not done")
