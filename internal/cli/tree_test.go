@@ -165,6 +165,16 @@ func TestErrorsAreJSONWhenJSONWasAskedFor(t *testing.T) {
 	}
 }
 
+// What most need of create is on the first screen of its help.
+func TestCreateHelpBeginsWithFewFlags(t *testing.T) {
+	_, help, _ := run(t, nil, "create", "--help")
+	_, flags, _ := strings.Cut(help, "\nFlags:\n")
+	first, rest, found := strings.Cut(flags, "\nAdvanced:\n")
+	if n := strings.Count("\n"+first, "\n  -") + strings.Count("\n"+first, "\n      --"); n == 0 || n > 12 || !found || !strings.Contains(rest, "--settle") {
+		t.Errorf("%d flags, then %q; want at most 12 and then Advanced", n, rest)
+	}
+}
+
 func TestSecretsHaveNoFlag(t *testing.T) {
 	for _, args := range [][]string{{"create", "--api-key", "x"}, {"listen", "--webhook-secret", "x"}, {"sandbox", "--key", "x"}} {
 		if code, _, _ := run(t, nil, args...); code != command.Usage {

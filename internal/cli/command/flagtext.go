@@ -23,6 +23,17 @@ func Section(f *pflag.FlagSet, title string, names ...string) {
 	}
 }
 
+// Advanced shows all flags of a set in one section at the end of help, but for those
+// named, which most readers need.
+func Advanced(f *pflag.FlagSet, but ...string) {
+	f.VisitAll(func(flag *pflag.Flag) {
+		delete(flag.Annotations, sectionKey)
+		if !slices.Contains(but, flag.Name) {
+			Section(f, "Advanced", flag.Name)
+		}
+	})
+}
+
 // SectionAsIn has help name the command that explains a section, in place of the flags.
 func SectionAsIn(f *pflag.FlagSet, path string, names ...string) {
 	for _, name := range names {

@@ -78,10 +78,8 @@ rows" and "waybill help input".`,
 	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rejected rows again")
 	o.CheckFirstFlag(flags)
 	command.SettingFlags(cmd, "batch-size", "concurrency", "rate")
-	command.Section(flags, command.InputSection, "skip-invalid", "strict", "allow-empty", "rejects")
-	command.Section(flags, "One tracking", "refer-id", "tracking-number", "carrier-code")
-	command.Section(flags, send.RowsSection, "fail-if", "retry-rejected")
 	command.ColumnsFlag(cmd, send.CountColumns())
+	command.Advanced(flags, "wait", "dry-run", "skip-invalid", "rejects", "strict", "map", "carrier-map", "sheet", "refer-id", "tracking-number", "fail-if")
 	return cmd
 }
 
