@@ -148,17 +148,19 @@ func (p *page) end(r *Rows) error {
 // fit leaves out columns and cuts others where the page is wider than a terminal of
 // so many columns, see [Rows]. It returns how wide they are then.
 func (p *page) fit(room int) []int {
+	for i := len(p.columns) - 1; i >= 0; i-- {
+		if p.columns[i].Sparse && p.isEmpty(i) {
+			p.leaveOut(i)
+		}
+	}
 	widths, usual := p.measure()
 	for p.need(usual) > room {
 		last, _ := p.lastRank()
 		if last < 0 {
 			break
 		}
-		p.columns, p.places = slices.Delete(p.columns, last, last+1), slices.Delete(p.places, last, last+1)
+		p.leaveOut(last)
 		widths, usual = slices.Delete(widths, last, last+1), slices.Delete(usual, last, last+1)
-		for i, row := range p.rows {
-			p.rows[i] = slices.Delete(row, last, last+1)
-		}
 	}
 	p.cut(widths, usual, room)
 	for _, row := range p.rows {
@@ -240,7 +242,7 @@ func (p *page) lastRank() (last, highest int) {
 	last, highest = -1, 1
 	for i, c := range p.columns {
 		rank := c.Rank
-		if rank > 0 && !slices.ContainsFunc(p.rows, func(row []Cell) bool { return row[i].Text != "" }) {
+		if rank > 0 && p.isEmpty(i) {
 			rank = math.MaxInt
 		}
 		if rank >= highest {
@@ -248,6 +250,18 @@ func (p *page) lastRank() (last, highest int) {
 		}
 	}
 	return last, highest
+}
+
+func (p *page) leaveOut(column int) {
+	p.columns, p.places = slices.Delete(p.columns, column, column+1), slices.Delete(p.places, column, column+1)
+	for i, row := range p.rows {
+		p.rows[i] = slices.Delete(row, column, column+1)
+	}
+}
+
+// isEmpty reports whether no row has a cell in a column.
+func (p *page) isEmpty(i int) bool {
+	return !slices.ContainsFunc(p.rows, func(row []Cell) bool { return row[i].Text != "" })
 }
 
 // measure returns how wide each column must be for its header and its rows, and how

@@ -11,14 +11,15 @@ import (
 
 // Column is one column of a table.
 type Column struct {
-	Name  string // as it stands in the header
-	CSV   string // its header in CSV, which is its name in JSON; empty for Name in camel case, "-" if only spreadsheets have it
-	Flex  bool   // may be cut to fit a terminal
-	Right bool   // aligned to the right
-	ID    bool   // identifies something: CSV for Excel keeps it from being changed
-	Rank  int    // 0 stays on every terminal; of the others the highest is the first to go where it is narrow
-	Clock bool   // a cell such as 2026-11-20 14:03:05 is a time in a workbook
-	Extra bool   // shown only where it is asked for; in CSV also if CSV names it
+	Name   string // as it stands in the header
+	CSV    string // its header in CSV, which is its name in JSON; empty for Name in camel case, "-" if only spreadsheets have it
+	Flex   bool   // may be cut to fit a terminal
+	Right  bool   // aligned to the right
+	ID     bool   // identifies something: CSV for Excel keeps it from being changed
+	Rank   int    // 0 stays on every terminal; of the others the highest is the first to go where it is narrow
+	Clock  bool   // a cell such as 2026-11-20 14:03:05 is a time in a workbook
+	Sparse bool   // left out on a terminal where no row has a cell
+	Extra  bool   // shown only where it is asked for; in CSV also if CSV names it
 }
 
 // Key returns the name by which users choose the column.

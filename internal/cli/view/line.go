@@ -45,6 +45,14 @@ func (l *Line) state() string {
 	return string(l.Row.State)
 }
 
+// oddState is state where it is not what one expects.
+func (l *Line) oddState() string {
+	if l.rowState() == ledger.Accepted {
+		return ""
+	}
+	return l.state()
+}
+
 // rowState is state for programs, in JSON and in CSV.
 func (l *Line) rowState() ledger.State {
 	if l.Row == nil {
@@ -93,10 +101,16 @@ func (l *Line) received(now time.Time) string {
 // Columns returns the columns of trackings that the store has: on a terminal with times for
 // people and names of statuses; in CSV with what the service said as it was sent.
 func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Line] {
-	checkpoint, phase := (*Line).checkpoint, n.Phase
+	state, checkpoint, phase := (*Line).state, (*Line).checkpoint, n.Phase
+	latest := func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.LatestEvent, l.Reason) }
+	problem := func(l *Line) string { return ErrorText(l.Error) }
 	if terminal {
-		phase = n.PhaseName
-		checkpoint = func(l *Line) string { return ServiceTime(l.checkpoint(), render.LocalMinute) }
+		phase, state = n.PhaseName, (*Line).oddState
+		checkpoint = func(l *Line) string {
+			return ServiceTime(l.checkpoint(), func(at time.Time) string { return Ago(at, now) })
+		}
+		latest = func(l *Line) string { return l.LatestEvent }
+		problem = func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.Reason) }
 	}
 	style := func(l *Line) term.Style { return n.PhaseStyle(l.Tracking) }
 	fresh := func(l *Line) term.Style { return FreshStyle(l.Tracking, now) }
@@ -110,12 +124,12 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 			Cell:   func(l *Line) string { return l.Number },
 		},
 		{
-			Column:  render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 4},
+			Column:  render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 5},
 			Cell:    func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) },
 			CSVCell: func(l *Line) string { return l.CarrierCode },
 		},
 		{
-			Column: render.Column{Name: "STATE", Rank: 5}, Cell: (*Line).state,
+			Column: render.Column{Name: "STATE", Rank: 6, Sparse: true}, Cell: state,
 			CSVCell: func(l *Line) string { return string(l.rowState()) },
 		},
 		{
@@ -127,14 +141,14 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		CSVOnly("STATUS NUMBER", "status", func(l *Line) string { return Unquote(l.Status) }),
 		CSVOnly("STATUS LABEL", "statusLabel", func(l *Line) string { return l.StatusLabel }),
 		CSVOnly("STATUS TRACK", "statusTrack", func(l *Line) string { return l.StatusTrack }),
-		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.LatestEvent, l.Reason) }},
+		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 4}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: latest},
 		{
-			Column: render.Column{Name: "CHECKPOINT", CSV: "latestCheckpointTime", Rank: 2}, Cell: checkpoint,
+			Column: render.Column{Name: "CHECKPOINT", CSV: "latestCheckpointTime", Flex: terminal}, Cell: checkpoint,
 			CSVCell: func(l *Line) string { return l.LatestTime },
 			Excel:   func(l *Line) string { return ServiceTime(l.LatestTime, render.LocalDateTime) },
 		},
 		{
-			Column: render.Column{Name: "RECEIVED", CSV: "learntAt", Flex: true, Rank: 1}, Style: fresh,
+			Column: render.Column{Name: "RECEIVED", CSV: "learntAt", Flex: true, Rank: 3}, Style: fresh,
 			Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.received(now) },
 		},
 		{
@@ -144,8 +158,7 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 		CSVOnly("RUN", "run", (*Line).run),
 		CSVOnly("REASON", "reason", func(l *Line) string { return l.Reason }),
 		{
-			Column:  render.Column{Name: "ERROR", CSV: "error", Extra: true},
-			Cell:    func(l *Line) string { return ErrorText(l.Error) },
+			Column: render.Column{Name: "ERROR", CSV: "error", Flex: terminal, Extra: !terminal, Sparse: true}, Cell: problem, Style: style,
 			CSVCell: func(l *Line) string { return Unquote(l.Error) },
 		},
 		CSVOnly("SUPERSEDED", "superseded", func(l *Line) string { return strconv.FormatBool(l.Superseded) }),

@@ -206,7 +206,7 @@ func TestLine(t *testing.T) {
 		{"RECEIVED", true, known, "3 min ago, webhook, of 2 with this number"},
 		{"CHECKPOINT", false, known, "2026-03-06T17:12:00.000Z"},
 		{"CHECKPOINT", false, asked, "2026-03-06T17:12:00.000Z"},
-		{"CHECKPOINT", true, asked, at.Local().Format("2006-01-02 15:04 -07:00")},
+		{"CHECKPOINT", true, asked, "18 h ago"},
 		{"RECEIVED", true, asked, ""},
 		{"STATE", false, asked, ""},
 		{"STATE", false, elsewhere, "not created here"},
@@ -220,26 +220,35 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// At 80 columns a list has room for how fresh it is.
+// At 80 columns a list has what became of each order: its status, when it moved last,
+// and what is wrong. STATE is there for what is not accepted.
 func TestListAtEightyColumns(t *testing.T) {
 	now := time.Now()
 	seen := &ledger.Sighting{
 		Phase: ledger.Processed, Status: "9002", StatusLabel: "SANDBOX_IN_TRANSIT", LatestEvent: "Arrived at the sorting hub", CarrierCode: "dhl",
-		Seen: now.Add(-3 * time.Minute), Source: ledger.FromEvent, Times: tracking.Times{Checkpoint: now},
+		Seen: now.Add(-3 * time.Minute), Source: ledger.FromEvent, Times: tracking.Times{Checkpoint: now.Add(-50 * time.Hour)},
 	}
 	line := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "ORD-10000", Number: "9400111899223000001001"}, State: ledger.Accepted, Sighting: seen})
 	shared := *seen
 	shared.Shared = 2
 	other := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "ORD-10001", Number: "9400111899223000001002"}, State: ledger.Accepted, Sighting: &shared})
-	if got := table(t, "80", now, &line, &other); !strings.HasSuffix(got, "3 min ago, webhook, of 2…") {
+	if got := table(t, "100", now, &line, &other); !strings.HasSuffix(got, "3 min ago, webhook, of 2 with th…") {
 		t.Errorf("with a number of two: %q", got)
 	}
-	for columns, want := range map[string]string{
-		"80":  "REFERENCE NUMBER STATUS RECEIVED ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT 3 min ago, webhook",
-		"100": "REFERENCE NUMBER STATUS CHECKPOINT RECEIVED ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT " + render.LocalMinute(now) + " 3 min ago, webhook",
+	rejected := view.KnownLine(&ledger.TrackingStatus{Item: tracking.Item{ReferID: "ORD-2", Number: "N2"}, State: ledger.Rejected, Reason: "no such carrier"})
+	known := "ORD-10000 9400111899223000001001 SANDBOX_IN_TRANSIT 2 days ago"
+	for _, c := range []struct {
+		columns, want string
+		lines         []*view.Line
+	}{
+		{"80", "REFERENCE NUMBER STATUS CHECKPOINT " + known, []*view.Line{&line}},
+		{"80", "REFERENCE NUMBER STATUS CHECKPOINT ERROR " + strings.Replace(known, "TRANSIT", "TRAN…", 1) + " ORD-2 N2 rejected no such carrier", []*view.Line{&line, &rejected}},
+		{"100", "REFERENCE NUMBER STATUS CHECKPOINT RECEIVED " + known + " 3 min ago, webhook", []*view.Line{&line}},
+		{"200", "REFERENCE NUMBER CARRIER STATUS LATEST EVENT CHECKPOINT RECEIVED ORD-10000 9400111899223000001001 dhl SANDBOX_IN_TRANSIT Arrived at the sorting hub 2 days ago 3 min ago, webhook", []*view.Line{&line}},
+		{"200", "REFERENCE NUMBER CARRIER STATE STATUS LATEST EVENT CHECKPOINT RECEIVED ERROR ORD-2 N2 rejected rejected no such carrier", []*view.Line{&rejected}},
 	} {
-		if got := table(t, columns, now, &line); got != want {
-			t.Errorf("%s columns: %q; want %q", columns, got, want)
+		if got := table(t, c.columns, now, c.lines...); got != c.want {
+			t.Errorf("%s columns: %q; want %q", c.columns, got, c.want)
 		}
 	}
 }
