@@ -8,6 +8,7 @@ GOLANGCI_LINT := v2.15.0
 GORELEASER    := v2.16.0
 BENCHSTAT     := v0.0.0-20260908200009-22c9c6c9d4da
 GOVULNCHECK   := v1.9.0
+ACTIONLINT    := v1.7.12
 AXE           := 4.14.1
 BIN           := .bin
 
@@ -29,6 +30,7 @@ BENCH     ?= .
 BENCHTIME ?= 1s
 COUNT     ?= 1
 DSN       ?=
+BASE      ?= main
 
 help: ## list what there is to do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +49,9 @@ test: ## run all tests (with LibreOffice, a PostgreSQL server, HAProxy and Chrom
 	@for shell in zsh fish; do command -v $$shell >/dev/null || echo "NOT TESTED: $$shell is missing, so nothing has completed in it" >&2; done
 	@if [ "$$CHROMIUM" = required ] || { command -v chromium && command -v npm; } >/dev/null; then $(MAKE) --no-print-directory test-browser; \
 		else echo 'NOT TESTED: Chromium or npm is missing, so nothing has opened the page of the inspector and the report' >&2; fi
+
+quick: ## test what differs from main, in about 30 seconds (BASE=REF for another base)
+	BASE='$(BASE)' .ci/quick
 
 # Apart from the other tests: once is enough for a browser, on one store and
 # without the race detector.
@@ -124,6 +129,12 @@ man: ## write the manual pages to dist/man
 snapshot: $(BIN)/.goreleaser-$(GORELEASER) ## build archives, deb and rpm into dist/, nothing published
 	$(BIN)/goreleaser release --snapshot --clean
 
+release: $(BIN)/.goreleaser-$(GORELEASER) ## publish the tag of this commit as a draft (run by .github/workflows/release.yml)
+	$(BIN)/goreleaser release --clean
+
+check-workflows: $(BIN)/.actionlint-$(ACTIONLINT) ## check .github/workflows
+	$(BIN)/actionlint -shellcheck= -pyflakes=
+
 check-release: $(BIN)/.goreleaser-$(GORELEASER)
 	$(BIN)/goreleaser check
 
@@ -152,6 +163,8 @@ $(BIN)/.benchstat-$(BENCHSTAT):
 	$(call install,benchstat,golang.org/x/perf/cmd/benchstat@$(BENCHSTAT))
 $(BIN)/.govulncheck-$(GOVULNCHECK):
 	$(call install,govulncheck,golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK))
+$(BIN)/.actionlint-$(ACTIONLINT):
+	$(call install,actionlint,github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT))
 
 # For tests alone: it finds what keeps people from using a page.
 $(AXEDIR)/axe.min.js:
@@ -163,4 +176,4 @@ CGO_ENABLED=0 GOBIN="$(CURDIR)/$(BIN)" go install $(2)
 @touch $@
 endef
 
-.PHONY: help demo build test test-postgres test-browser screenshots race lint fmt fuzz torture bench completions man snapshot check-release check-packages check-reproducible test-windows vuln clean
+.PHONY: help demo build test quick test-postgres test-browser screenshots race lint fmt fuzz torture bench completions man snapshot release check-workflows check-release check-packages check-reproducible test-windows vuln clean
