@@ -138,7 +138,7 @@ check-workflows: $(BIN)/.actionlint-$(ACTIONLINT) ## check .github/workflows
 check-release: $(BIN)/.goreleaser-$(GORELEASER)
 	$(BIN)/goreleaser check
 
-check-packages: $(BIN)/.goreleaser-$(GORELEASER) ## build the deb and the rpm, and install them in an empty root (needs root, dpkg, rpm)
+check-packages: $(BIN)/.goreleaser-$(GORELEASER) ## build deb, rpm and archive, and try each in an empty root (needs root, dpkg, rpm)
 	.ci/check-packages $(BIN)/goreleaser
 
 check-reproducible: ## build the commit in two folders and compare the binaries
