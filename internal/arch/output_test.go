@@ -63,6 +63,8 @@ var outputs = []struct{ commands, name string }{
 	{"store check", "cli/storage.checkJSON"},
 	{"store backup", "cli/storage.backupJSON"},
 	{"store backup of a server", "cli/storage.dumpJSON"},
+	{"store restore", "cli/storage.restoredJSON"},
+	{"store reset", "cli/storage.resetJSON"},
 	{"store copy", "cli/storage.copyJSON"},
 	{"store prune", "cli/storage.pruneJSON"},
 	{"store erase", "cli/storage.erasedJSON"},

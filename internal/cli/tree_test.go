@@ -253,7 +253,7 @@ var tableless = []string{
 	"demo", "doctor", "events export", "events import",
 	"events readmit", "events show", "help", "inspect", "listen", "report", "runs dismiss", "sandbox",
 	"signature explain", "signature learn", "signature promote",
-	"store backup", "store check", "store copy", "store erase", "store path", "store prune", "store schema", "version",
+	"store backup", "store check", "store copy", "store erase", "store path", "store prune", "store reset", "store restore", "store schema", "version",
 }
 
 // Every command that prints a table takes --columns, and its help topic names them.

@@ -32,9 +32,8 @@ func newBackup(f *command.Factory) *cobra.Command {
 copy. Other commands continue to run meanwhile. FILE is readable by you alone and
 has no unused space. An existing file is replaced only with --force.
 
-To restore a file, stop every command that uses the store, remove its -wal and -shm files
-and put the copy in its place. A restored backup does not know what was sent after
-it was made: "waybill create --check-first" then checks rows with the service
+"waybill store restore" puts it back. A restored backup does not know what was sent
+after it was made: "waybill create --check-first" then checks rows with the service
 before it sends them.
 
 PostgreSQL has programs of its own for backups: for a store on a server, backup

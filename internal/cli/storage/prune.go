@@ -43,7 +43,7 @@ are kept too.
 
 A store file does not shrink: its free space is reused, so that a file of orders
 that is created every day does not make it grow. To make it smaller, stop every
-command that uses it and put a copy of "waybill store backup" in its place. A
+command that uses it, make a backup, and "waybill store restore" it. A
 PostgreSQL server reuses the space after its next autovacuum.`,
 		Example: command.Example("waybill store prune --older-than 90d --dry-run", "waybill store prune --older-than 90d"),
 		Args:    cobra.NoArgs,

@@ -19,12 +19,12 @@ func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
 		Use:     "store",
 		GroupID: command.GroupRest,
-		Short:   "Locate, check, back up, copy, prune and erase from the store",
+		Short:   "Locate, check, back up, copy, prune or empty the store",
 		Long: `The store is one file, or a schema of a PostgreSQL server. It records what was
 sent and received. --store, WAYBILL_STORE or "store:" in the configuration select
 it.`,
 	}
-	group.AddCommand(newPath(f), newCheck(f), newBackup(f), newCopy(f), newPrune(f), newErase(f), newSchema(f))
+	group.AddCommand(newPath(f), newCheck(f), newBackup(f), newRestore(f), newCopy(f), newPrune(f), newErase(f), newReset(f), newSchema(f))
 	return group
 }
 
