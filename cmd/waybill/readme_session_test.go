@@ -158,7 +158,7 @@ func consoleSteps(text string) []consoleStep {
 		case strings.HasPrefix(line, "$ "):
 			steps = append(steps, consoleStep{command: line[2:]})
 			if _, mark, found := strings.Cut(line, "<<"); found {
-				until = mark
+				until = strings.Trim(mark, "'")
 			}
 		case last < 0:
 			steps = append(steps, consoleStep{shown: []string{line}})
