@@ -63,6 +63,10 @@ func testReport(t *testing.T, b *browser) {
 	if foreign := tb.foreign("file://"); len(foreign) > 0 {
 		t.Errorf("the report asks for %q", foreign)
 	}
+	if pages := tb.print("A4-attention", chromedp.PaperA4); pages < 1 || pages > 5 {
+		t.Errorf("what needs attention takes %d pages", pages)
+	}
+	tb.click("#all")
 	if pages := tb.print("A4", chromedp.PaperA4); pages < 100 || pages > 500 {
 		t.Errorf("%d pages for %d trackings", pages, reportRows)
 	}
@@ -102,6 +106,7 @@ func testReportForEverybody(t *testing.T, b *browser) {
 	tb.axe("the report, dark")
 	tb.narrow()
 	tb.fits("the report")
+	tb.click("#all")
 	if pages := tb.print("Letter", chromedp.PaperLetter); pages < 5 || pages > 100 {
 		t.Errorf("a report of some hundred trackings has %d pages", pages)
 	}

@@ -41,8 +41,8 @@ func (p *Page) writeHead(w *writer) {
 		w.html("<p>No tracking matches.</p>\n")
 		return
 	}
-	p.writeCounts(w)
 	p.writeAttention(w)
+	p.writeCounts(w)
 	p.writeDays(w)
 	w.html("<div class=\"panels\">\n")
 	for i := range p.Sums {
@@ -72,9 +72,9 @@ func (p *Page) writeCounts(w *writer) {
 // writeAttention writes what needs attention: statuses of problems, the first trackings
 // that have one, and the first that are stuck.
 func (p *Page) writeAttention(w *writer) {
-	w.html("<section aria-labelledby=\"attention\">\n<h2 id=\"attention\">Needs attention</h2>\n")
+	w.html("<section class=\"attention\" aria-labelledby=\"attention\">\n<h2 id=\"attention\">Needs attention</h2>\n")
 	if p.Counts[Problem] == 0 && p.Stuck == 0 {
-		w.html("<p>No tracking has a problem, and none is stuck.</p>\n</section>\n")
+		w.html("<p>No tracking has a problem, and none is stuck.</p>\n" + printAll + "</section>\n")
 		return
 	}
 	if p.Counts[Problem] > 0 {
@@ -93,8 +93,12 @@ func (p *Page) writeAttention(w *writer) {
 			html(". Those without one for the longest time are first.</p>\n")
 		p.writeListed(w, "s", p.Stuck, p.FirstStuck)
 	}
-	w.html("</section>\n")
+	w.html(printAll + "</section>\n")
 }
+
+// printAll chooses, by the style alone, that paper gets the whole page.
+const printAll markup = `<label class="all"><input id="all" type="checkbox"> Print all of this page, not only what needs attention</label>
+`
 
 func (p *Page) writeListed(w *writer, group markup, total int64, rows []Row) {
 	w.html("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").html(map[markup]markup{"p": "Problems", "s": "Stuck trackings"}[group]).

@@ -59,7 +59,11 @@
     });
   });
   form.addEventListener('submit', (e) => e.preventDefault());
-  search.addEventListener('input', filter);
+  let typing = 0; // a pause in typing is waited for: ten thousand rows take their time
+  search.addEventListener('input', () => {
+    clearTimeout(typing);
+    typing = setTimeout(filter, 200);
+  });
   group.addEventListener('change', filter);
   for (const link of document.querySelectorAll('a[data-group]')) {
     link.addEventListener('click', () => {

@@ -47,8 +47,9 @@ carriers, transit times, and a table that sorts and filters. The numbers are tho
 "waybill stats". report does not query the service; "waybill list --refresh" does.
 
 The page is FILE, or %s in the current folder; - is standard output. It needs
-no other file and no network, and prints on A4 and Letter. It is for you alone
-(mode 0600) until you send it. It replaces an HTML page, and no other file.
+no other file and no network. Paper, A4 or Letter, gets what needs attention alone,
+unless "Print all" is checked on the page. It is for you alone (mode 0600) until you
+send it. It replaces an HTML page, and no other file.
 
 Each tracking is counted on the day on which its first run created it, by the status
 that it has now. The chart has the last %d days, and all before them as one number.
