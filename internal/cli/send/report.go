@@ -170,7 +170,11 @@ func printCounts(out *command.Output, res Result) error {
 	if err := out.Line("%s", summarize(out.Out(), res)); err != nil || res.Sent == 0 && res.Batches == 0 {
 		return err
 	}
-	return out.Line("%s sent in %s, %.1f s", command.Plural(res.Sent, "row"), command.Plural(res.Batches, "request"), res.sending.Seconds())
+	took := fmt.Sprintf("%.1f s", res.sending.Seconds())
+	if res.sending >= time.Minute {
+		took = command.Stopwatch(res.sending)
+	}
+	return out.Line("%s sent in %s, %s", command.Plural(res.Sent, "row"), command.Plural(res.Batches, "request"), took)
 }
 
 // summarize returns the counts that are not 0, such as
