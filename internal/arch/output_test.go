@@ -9,6 +9,7 @@ import (
 	"path"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -115,6 +116,7 @@ type outputType struct {
 	imports map[string]string
 	spec    *ast.TypeSpec
 	text    bool // it encodes itself as text
+	shown   bool // the page has its members
 }
 
 func (o *outputTypes) collect() {
@@ -169,7 +171,19 @@ func (o *outputTypes) page(t *testing.T) string {
 			t.Errorf("%s has no members", out.name)
 		}
 	}
+	for name, typ := range o.types {
+		// The inspector's are between its page and its server, which are one program.
+		if strings.HasPrefix(typ.room, "cli/") && typ.room != "cli/inspect" && !typ.shown && typ.hasMembers() {
+			t.Errorf("%s has members of JSON and is in no table: add it to outputs", name)
+		}
+	}
 	return b.String()
+}
+
+// hasMembers reports whether the type is a struct with members of JSON.
+func (typ *outputType) hasMembers() bool {
+	fields, ok := typ.spec.Type.(*ast.StructType)
+	return ok && slices.ContainsFunc(fields.Fields.List, func(f *ast.Field) bool { return f.Tag != nil && strings.Contains(f.Tag.Value, "json:") })
 }
 
 // members writes a row for each member of a struct, those of embedded structs and of
@@ -179,6 +193,7 @@ func (o *outputTypes) members(b *strings.Builder, typ *outputType, prefix string
 	if !ok {
 		return
 	}
+	typ.shown = true
 	for _, f := range fields.Fields.List {
 		tag := ""
 		if f.Tag != nil {
