@@ -37,6 +37,17 @@ func oneLineFilled(s string) string {
 	return oneLine(s)
 }
 
+// profileName wants what can name the file of a profile's store beside waybill.db.
+func profileName(s string) string {
+	odd := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
+	}
+	if s == "" || s[0] == '.' || strings.ContainsFunc(s, odd) || strings.EqualFold(s, "waybill") {
+		return "only letters, digits, dots, hyphens and underscores, no dot first, and not be waybill"
+	}
+	return ""
+}
+
 // identifier wants one word.
 func identifier(s string) string {
 	if strings.ContainsFunc(s, unicode.IsSpace) {

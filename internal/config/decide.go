@@ -165,7 +165,7 @@ func (l *loader) deriveValues(v *viper.Viper, c *Config) error {
 	}
 	for key, derived := range map[string]string{
 		"account":        v.GetString("base_url"),
-		"store":          storeDefault(runtime.GOOS, l.env, l.src.Home),
+		"store":          storeDefault(runtime.GOOS, l.env, l.src.Home, v.GetString("profile")),
 		"webhook.verify": verify,
 	} {
 		if v.GetString(key) == "" {

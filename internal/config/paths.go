@@ -19,7 +19,7 @@ const (
 	configEnv   = EnvPrefix + "CONFIG"
 	xdgConfig   = "XDG_CONFIG_HOME"
 	xdgData     = "XDG_DATA_HOME"
-	storeHelp   = "$XDG_DATA_HOME/waybill/waybill.db, else ~/.local/share/waybill/waybill.db (the system's data folder on macOS and Windows)"
+	storeHelp   = "$XDG_DATA_HOME/waybill/waybill.db, else ~/.local/share/waybill/waybill.db (the system's data folder on macOS and Windows); a profile NAME has NAME.db there"
 )
 
 // Paths is where the files of settings are, or would be.
@@ -84,9 +84,9 @@ func absolute(path, folder, home string) string {
 	return filepath.Join(folder, path)
 }
 
-// storeDefault is where the store is when nothing says otherwise; nothing if
+// storeDefault is where the store of a profile is when nothing says otherwise; nothing if
 // neither the environment nor the home folder is known.
-func storeDefault(goos string, env map[string]string, home string) string {
+func storeDefault(goos string, env map[string]string, home, profile string) string {
 	var folder string
 	switch {
 	case filepath.IsAbs(env[xdgData]):
@@ -102,7 +102,10 @@ func storeDefault(goos string, env map[string]string, home string) string {
 	default:
 		folder = filepath.Join(home, ".local", "share")
 	}
-	return filepath.Join(folder, "waybill", "waybill.db")
+	if profile == DefaultProfile {
+		profile = "waybill"
+	}
+	return filepath.Join(folder, "waybill", profile+".db")
 }
 
 // environment makes a map of NAME=value. On Windows names count without case.

@@ -20,7 +20,7 @@ func TestStoreDefaultBySystem(t *testing.T) {
 		{"windows", nil, home, "/h/AppData/Local/waybill/waybill.db"},
 		{"linux", nil, "", ""},
 	} {
-		if got := storeDefault(tt.goos, tt.env, tt.home); got != filepath.FromSlash(tt.want) {
+		if got := storeDefault(tt.goos, tt.env, tt.home, DefaultProfile); got != filepath.FromSlash(tt.want) {
 			t.Errorf("%s: %q, want %q", tt.goos, got, tt.want)
 		}
 	}
@@ -30,7 +30,7 @@ func TestStoreDefaultBySystem(t *testing.T) {
 	}
 	for _, goos := range []string{"linux", "darwin", "windows"} {
 		env := map[string]string{xdgData: abs, "LOCALAPPDATA": home}
-		if got := storeDefault(goos, env, home); got != filepath.Join(abs, "waybill", "waybill.db") {
+		if got := storeDefault(goos, env, home, "test"); got != filepath.Join(abs, "waybill", "test.db") {
 			t.Errorf("%s with XDG: %q", goos, got)
 		}
 	}

@@ -120,8 +120,8 @@ func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 // fillProfile decodes one profile. Its keys show in errors with its name.
 func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 	prefix := profilesKey + "." + p.key
-	if want := oneLineFilled(p.key); want != "" {
-		return nil, (&KeyError{Line: p.line, Message: "the name of a profile must be " + want}).at(profilesKey, o)
+	if want := profileName(p.key); want != "" {
+		return nil, (&KeyError{Line: p.line, Message: "the name of a profile must have " + want}).at(profilesKey, o)
 	}
 	if p.key == DefaultProfile {
 		fault := wrong("not allowed: the settings at the top of the file are the profile default", "move its settings to the top, or give it another name")
