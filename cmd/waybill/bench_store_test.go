@@ -19,10 +19,9 @@ import (
 
 // Properties of the large store. Its rows are of runs of equal size. Two more
 // runs sent nothing new: the first run's input again, and every 20th row in no
-// order. The last run is another account's.
+// order.
 const (
 	largeAccount = "bench"
-	smallAccount = "bench-2"
 	lastRun      = 20
 	runAgain     = 21
 	runScattered = 22
@@ -37,16 +36,16 @@ const (
 // are delivered, about 35 are "RETURNED". 2 % of the events are of numbers that
 // no row has, 1 delivery in 200 did not verify.
 const largeSQL = `
-INSERT INTO accounts (id, name, salt) VALUES (1, '` + largeAccount + `', randomblob(16)), (2, '` + smallAccount + `', randomblob(16));
+INSERT INTO account (id, name, salt) VALUES (1, '` + largeAccount + `', randomblob(16));
 UPDATE counters SET value = :rows * 111 / 100 WHERE name = 'row';
 UPDATE counters SET value = 23 WHERE name = 'run';
 UPDATE counters SET value = 5 * :rows WHERE name = 'followed';
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 23),
 	spans (i, first_row, last_row) AS (SELECT i, (i - 1) * :rows / 20 + 1, CASE i WHEN 23 THEN :rows * 111 / 100 ELSE i * :rows / 20 END FROM n)
-INSERT INTO runs (id, account_id, state, owner, created, files, mode, batch_size, first_row, last_row, new_rows, known_rows,
+INSERT INTO runs (id, state, owner, created, files, mode, batch_size, first_row, last_row, new_rows, known_rows,
 		known_pending, known_open, other_carrier, repeats, requests, last_sent)
-	SELECT i, 1 + (i = 23), 'open', '', :now - (24 - i) * 86400000, '["orders.csv"]', 'v2', 1000, first_row, last_row,
+	SELECT i, 'open', '', :now - (24 - i) * 86400000, '["orders.csv"]', 'v2', 1000, first_row, last_row,
 		CASE WHEN i IN (21, 22) THEN 0 ELSE last_row - first_row + 1 END, CASE WHEN i IN (21, 22) THEN last_row - first_row + 1 ELSE 0 END,
 		0, 0, 0, 0, :rows / 20000, :now - (24 - i) * 86400000 FROM spans;
 INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step) VALUES (21, :rows + 1, 1, :rows / 20, 0, 2, 1);
@@ -63,15 +62,15 @@ INSERT INTO run_batches (run_id, batch_id, rows) SELECT run_id, id, rows FROM ba
 	UNION ALL SELECT 22, id, rows / 20 FROM batches WHERE run_id <= 20;
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT CASE i WHEN :rows THEN :rows * 11 / 10 ELSE i END + 1 FROM n WHERE i < :rows * 111 / 100)
-INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line, state, reason)
-	SELECT i, 1 + (i > :rows), printf('ORD-%09d', i), printf('1Z999AA1%010d', i - (i % 50 = 0)), CASE i % 4 WHEN 0 THEN '' WHEN 1 THEN 'ups' WHEN 2 THEN 'dhl' ELSE 'usps' END,
+INSERT INTO rows (id, refer_id, number, carrier, batch_id, file, line, state, reason)
+	SELECT i, printf('ORD-%09d', i), printf('1Z999AA1%010d', i - (i % 50 = 0)), CASE i % 4 WHEN 0 THEN '' WHEN 1 THEN 'ups' WHEN 2 THEN 'dhl' ELSE 'usps' END,
 		(i - 1) / 1000 + 1, 0, (i - 1) % (:rows / 20) + 2, CASE i % 200 WHEN 77 THEN 'rejected' END,
 		CASE i % 200 WHEN 77 THEN 'rawTrackingNumber is not valid (HTTP 422)' END FROM n;
 
-CREATE TEMP TABLE found (id INTEGER PRIMARY KEY, account_id, refer_id, number, phase, status, status_label, status_track, latest_event, latest_time, carrier,
+CREATE TEMP TABLE found (id INTEGER PRIMARY KEY, refer_id, number, phase, status, status_label, status_track, latest_event, latest_time, carrier,
 	seen, source, router_id, as_of, event, shared, checkpoint, updated);
 INSERT INTO found
-	SELECT id, 1, refer_id, number, CASE WHEN chance < 20 AND NOT rare THEN 'processing' ELSE 'processed' END,
+	SELECT id, refer_id, number, CASE WHEN chance < 20 AND NOT rare THEN 'processing' ELSE 'processed' END,
 		CASE WHEN rare THEN '4' WHEN chance < 20 THEN '' WHEN chance < 80 THEN '7' WHEN chance < 90 THEN '9' ELSE '1' END,
 		CASE WHEN rare THEN 'RETURNED' WHEN chance < 20 THEN '' WHEN chance < 80 THEN 'IN TRANSIT' WHEN chance < 90 THEN 'EXCEPTION' ELSE 'DELIVERED' END,
 		CASE WHEN rare THEN 'returned' WHEN chance < 20 THEN '' WHEN chance < 80 THEN 'in_transit' WHEN chance < 90 THEN 'exception' ELSE 'delivered' END,
@@ -85,18 +84,18 @@ INSERT INTO found
 	WHERE chance < 970 AND state IS NULL AND id <= :rows * 99 / 100 ORDER BY id;
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 50 FROM n WHERE i < :rows - 50)
 INSERT INTO found
-	SELECT -i, 0, '', printf('LX%09dDE', i), 'processed', '1', 'DELIVERED', 'delivered', 'Delivered, front door', '2026-03-05T03:10:00Z', '',
+	SELECT -i, '', printf('LX%09dDE', i), 'processed', '1', 'DELIVERED', 'delivered', 'Delivered, front door', '2026-03-05T03:10:00Z', '',
 		:now - 1000 * ((i * 7919) % 2592000), 'event', '', :now, 4 * :rows + i, 0, :now - 3600000, :now FROM n;
-INSERT INTO statuses (account_id, phase, status, status_label, status_track)
-	SELECT DISTINCT account_id, phase, status, status_label, status_track FROM found;
-INSERT INTO sightings (id, account_id, refer_id, number, folded, status_id, phase, status, status_label, status_track, latest_event, latest_time, carrier,
+INSERT INTO statuses (phase, status, status_label, status_track)
+	SELECT DISTINCT phase, status, status_label, status_track FROM found;
+INSERT INTO sightings (id, refer_id, number, folded, status_id, phase, status, status_label, status_track, latest_event, latest_time, carrier,
 		seen, source, router_id, as_of, event, shared, checkpoint, updated)
-	SELECT f.id, f.account_id, f.refer_id, f.number, f.number, s.id, f.phase, f.status, f.status_label, f.status_track, f.latest_event, f.latest_time, f.carrier,
+	SELECT f.id, f.refer_id, f.number, f.number, s.id, f.phase, f.status, f.status_label, f.status_track, f.latest_event, f.latest_time, f.carrier,
 		f.seen, f.source, f.router_id, f.as_of, f.event, f.shared, f.checkpoint, f.updated
-	FROM found f CROSS JOIN statuses s USING (account_id, phase, status, status_label, status_track) ORDER BY f.id;
+	FROM found f CROSS JOIN statuses s USING (phase, status, status_label, status_track) ORDER BY f.id;
 DROP TABLE found;
-INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings)
-	SELECT account_id, 0, status_id, carrier, -1, COUNT(*) FROM sightings GROUP BY 1, 2, 3, 4;
+INSERT INTO tracking_counts (run_id, status_id, carrier, transit_days, trackings)
+	SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, -1, COUNT(*) FROM sightings GROUP BY 1, 2, 3, 4;
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :rows / 10)
 INSERT INTO deliveries (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header)
@@ -176,7 +175,7 @@ func writeLarge(ctx context.Context, path string, rows int) (err error) {
 	if d, err = open(); err != nil {
 		return err
 	}
-	_, err = d.Count(ctx, largeAccount, ledger.Filter{}) // numbers the rows
+	_, err = d.Count(ctx, ledger.Filter{}) // numbers the rows
 	if err := errors.Join(err, d.Close()); err != nil {
 		return err
 	}
@@ -191,6 +190,6 @@ func writeLarge(ctx context.Context, path string, rows int) (err error) {
 const largeTransit = `
 UPDATE sightings SET transit = 43200000 * (1 + id % 20) WHERE id > 0 AND status = '1';
 DELETE FROM tracking_counts WHERE run_id > 0 AND status_id <> 0;
-INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings)
-	SELECT r.account_id, n.id, s.status_id, s.carrier, CASE s.transit WHEN 0 THEN -1 ELSE (s.transit + 43200000) / 86400000 END, COUNT(*)
-	FROM runs n CROSS JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row CROSS JOIN sightings s ON s.id = r.id GROUP BY 1, 2, 3, 4, 5;`
+INSERT INTO tracking_counts (run_id, status_id, carrier, transit_days, trackings)
+	SELECT n.id, s.status_id, s.carrier, CASE s.transit WHEN 0 THEN -1 ELSE (s.transit + 43200000) / 86400000 END, COUNT(*)
+	FROM runs n CROSS JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row CROSS JOIN sightings s ON s.id = r.id GROUP BY 1, 2, 3, 4;`

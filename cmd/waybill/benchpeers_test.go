@@ -203,8 +203,8 @@ func insertBare(db *sql.DB, rows []order, first int) error {
 	}
 	defer func() { _ = tx.Rollback() }() // nothing after Commit
 	text := func(n int) string {
-		return "INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line) VALUES " +
-			strings.TrimSuffix(strings.Repeat("(?, 1, ?, ?, ?, ?, 0, ?),", n), ",")
+		return "INSERT INTO rows (id, refer_id, number, carrier, batch_id, file, line) VALUES " +
+			strings.TrimSuffix(strings.Repeat("(?, ?, ?, ?, ?, 0, ?),", n), ",")
 	}
 	many, err := tx.Prepare(text(bareStatement))
 	if err != nil {

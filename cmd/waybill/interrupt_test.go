@@ -67,7 +67,7 @@ func TestWaitForAnotherStagingEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	plan := ledger.Plan{Account: "other", Files: []string{"theirs.csv"}, Mode: ledger.Async, BatchSize: 10}
+	plan := ledger.Plan{Files: []string{"theirs.csv"}, Mode: ledger.Async, BatchSize: 10}
 	staging, err := db.Stage(t.Context(), plan)
 	if err != nil {
 		t.Fatal(err)

@@ -162,12 +162,12 @@ func (k *askKill) recorded() map[string]bool {
 		t.Errorf("the store is damaged: %v", err)
 	}
 	all, n := map[string]bool{}, 0
-	for st, err := range db.Statuses(t.Context(), "kills", ledger.Filter{}) {
+	for st, err := range db.Statuses(t.Context(), ledger.Filter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		ref := st.Item.ReferID
-		raw, err := db.LastAnswer(t.Context(), "kills", ref)
+		raw, err := db.LastAnswer(t.Context(), ref)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,8 @@ func TestTortureNewKey(t *testing.T) {
 	w.whole(rows, 0)
 }
 
-// Two accounts of one host in one store: each gets every row once.
+// Two accounts of one host: each has a store of its own and gets every row once. The store of
+// one is refused to the other.
 func TestTortureTwoAccounts(t *testing.T) {
 	t.Parallel()
 	n := either(200, 20_000)
@@ -63,15 +64,17 @@ func TestTortureTwoAccounts(t *testing.T) {
 	})).URL)
 	rows := pairs(n, parcels)
 	file := orders(t, w.home, n, parcels)
-	account := map[string][]string{"k1": {"--account", "one"}, "k2": {"--account", "two"}}
+	account := map[string][]string{"k1": {"--account", "one"}, "k2": {"--account", "two", "--store", filepath.Join(w.home, "two.db")}}
 	for _, key := range []string{"k1", "k2", "k1", "k2"} {
 		w.env = append(w.env, "WAYBILL_API_KEY="+key)
 		if code, r := w.create(file, account[key]...); code != 0 || r.Accepted != n {
 			t.Errorf("%s ended with %d: %+v", key, code, r)
 		}
 	}
-	if code, _, _ := w.run("create", file, "-o", "json", "--account", "one"); code != 2 {
-		t.Errorf("the other account's key ended with %d; want 2", code)
+	for _, flags := range [][]string{{"--account", "one"}, {"--account", "two"}} { // the key of two, or its name
+		if code, _, _ := w.run(append([]string{"create", file, "-o", "json"}, flags...)...); code != 2 {
+			t.Errorf("%q ended with %d; want 2", flags, code)
+		}
 	}
 	for key, count := range counts {
 		if made := count.service(rows); len(made) != n {

@@ -45,7 +45,7 @@ func (w *witness) states() (map[pair]ledger.State, error) {
 		w.db = db
 	}
 	states := map[pair]ledger.State{}
-	for run, err := range w.db.Runs(ctx, "", 0) {
+	for run, err := range w.db.Runs(ctx, 0) {
 		if err != nil {
 			return nil, err
 		}

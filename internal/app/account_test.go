@@ -2,45 +2,45 @@ package app_test
 
 import (
 	"bytes"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/store/sqlite"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// The names of this machine are one account, and keep the name that the store
-// has for it.
-func TestLoopbackNamesAreOneAccount(t *testing.T) {
+// A store belongs to one account, whose name it keeps. The names of this machine are one.
+func TestAStoreBelongsToOneAccount(t *testing.T) {
 	const url = "http://127.0.0.1:8080/x"
 	tests := []struct {
 		name    string
-		has     []string // accounts with runs
+		pinned  string // "-": there is no store, empty: it belongs to none
 		setting string
-		want    string
+		want    string // empty: the store is refused
 	}{
-		{"no store", nil, "BASE_URL=http://localhost:8080/x", url},
-		{"an address", nil, "BASE_URL=http://127.8.0.1:8080/x", url},
-		{"IPv6", []string{url}, "BASE_URL=http://[::1]:8080/x", url},
-		{"known by its name", []string{"http://localhost:8080/x"}, "BASE_URL=" + url, "http://localhost:8080/x"},
-		{"known by both", []string{"http://localhost:8080/x", url}, "BASE_URL=" + url, url},
-		{"another port", []string{"http://localhost:8081/x"}, "BASE_URL=http://localhost:8080/x", url},
-		{"another path", []string{"http://localhost:8080/y"}, "BASE_URL=http://localhost:8080/x", url},
-		{"said so", []string{url}, "ACCOUNT=http://localhost:8080/x", url},
-		{"a word", []string{url}, "ACCOUNT=shop", "shop"},
-		{"elsewhere", []string{url}, "BASE_URL=https://api.example.com", "https://api.example.com"},
+		{"no store", "-", "BASE_URL=" + url, url},
+		{"of none", "", "BASE_URL=" + url, url},
+		{"the same", url, "BASE_URL=" + url, url},
+		{"IPv6", url, "BASE_URL=http://[::1]:8080/x", url},
+		{"known by its name", "http://localhost:8080/x", "BASE_URL=" + url, "http://localhost:8080/x"},
+		{"a word", "shop", "ACCOUNT=shop", "shop"},
+		{"not set", "shop", "OUTPUT=json", "shop"},
+		{"another port", "http://localhost:8081/x", "BASE_URL=http://localhost:8080/x", ""},
+		{"another path", "http://localhost:8080/y", "BASE_URL=http://localhost:8080/x", ""},
+		{"another word", url, "ACCOUNT=shop", ""},
+		{"elsewhere", url, "BASE_URL=https://api.example.com", ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			home := t.TempDir()
 			path := filepath.Join(home, "waybill.db")
-			if tt.has != nil {
-				withRuns(t, path, tt.has...)
+			if tt.pinned != "-" {
+				pinStore(t, path, tt.pinned)
 			}
 			a := &app.App{
 				IO: term.New(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}, term.Facts{}),
@@ -52,33 +52,47 @@ func TestLoopbackNamesAreOneAccount(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := s.Account(t.Context()); got != tt.want {
-				t.Errorf("account %q; want %q", got, tt.want)
+			if _, err := s.ExistingStore(t.Context()); (err != nil) != (tt.want == "") {
+				t.Errorf("reading: %v", err)
+			}
+			_, err = s.Store(t.Context())
+			if err == nil && s.Account(t.Context()) != tt.want {
+				t.Errorf("account %q; want %q", s.Account(t.Context()), tt.want)
+			}
+			if err == nil != (tt.want != "") || err != nil && !strings.Contains(hintOf(err), "--account "+tt.pinned) {
+				t.Errorf("%v; want account %q", err, tt.want)
 			}
 			if err := s.Close(); err != nil {
 				t.Error(err)
+			}
+			if err == nil && pinStore(t, path, "too late") != tt.want {
+				t.Errorf("the store does not belong to %q", tt.want)
 			}
 		})
 	}
 }
 
-// withRuns makes a store of accounts that have a run each.
-func withRuns(t *testing.T, path string, accounts ...string) {
+// pinStore makes a store that belongs to an account, or none. It returns whose it is.
+func pinStore(t *testing.T, path, account string) (pinned string) {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range accounts {
-		staging, err := db.Stage(t.Context(), ledger.Plan{Account: name, Files: []string{"x"}, Mode: ledger.Async, BatchSize: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := staging.Open(t.Context()); err != nil {
+	if account != "" {
+		if pinned, err = db.Pin(t.Context(), account); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return pinned
+}
+
+func hintOf(err error) string {
+	if e, ok := errors.AsType[*config.KeyError](err); ok {
+		return e.Hint
+	}
+	return ""
 }

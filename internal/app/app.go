@@ -73,14 +73,13 @@ type Session struct {
 	app     *App
 	sources config.Sources
 	apiKey  func() (config.APIKey, error) // reads it once
-	account sync.Once                     // sets the account's name, see Account
-	named   string
 
 	mu       sync.Mutex // guards what follows
 	client   *api.Client
 	observer *observer // of what client receives
 	store    *Store
-	unopened error // that no connection to the store could be made; nil if it was not tried
+	account  string // to which the store belongs, empty while it belongs to none
+	unopened error  // that no connection to the store could be made; nil if it was not tried
 }
 
 // Session loads the settings. Errors are those of [config.Load]. The end of
@@ -216,36 +215,6 @@ func (s *Session) ServiceKey(base string) (string, error) {
 	return key, s.Config.CheckService(found, base)
 }
 
-// Account returns whose trackings these are. The names of a service of this
-// machine are one account: the one that the store knows, if any.
-func (s *Session) Account(ctx context.Context) string {
-	s.account.Do(func() {
-		s.named = s.Config.Account
-		same, ok := config.SameLoopback(s.named)
-		if !ok {
-			return
-		}
-		db, err := s.StoreIfAny(ctx)
-		if err != nil {
-			return // whoever asks the store meets it again
-		}
-		var known []string
-		if db != nil {
-			if known, err = db.History.AccountNames(ctx); err != nil || slices.Contains(known, s.named) {
-				return
-			}
-		}
-		s.named = same
-		for _, name := range known {
-			if other, _ := config.SameLoopback(name); other == same {
-				s.named = name
-				return
-			}
-		}
-	})
-	return s.named
-}
-
 // Sources returns where the settings come from.
 func (s *Session) Sources() config.Sources { return s.sources }
 
@@ -273,42 +242,47 @@ func (s *Session) Contact(ctx context.Context) (api.Contact, error) {
 	return client.Contact(ctx), nil
 }
 
-// Asker returns what asks the service about the account's trackings. Where the
+// Asker returns what asks the service about trackings. Where the
 // store can't be written, a note says once that answers are not recorded.
-func (s *Session) Asker(ctx context.Context) (*query.Asker, error) {
+func (s *Session) Asker() (*query.Asker, error) {
 	client, err := s.Client()
 	if err != nil {
 		return nil, err
 	}
-	a := s.StoredAnswers(ctx)
+	a := s.StoredAnswers()
 	a.Service, a.Gate = client, s.Gate
 	return a, nil
 }
 
 // StoredAnswers returns an Asker without a service: it knows what is stored, see
 // [query.Asker.Stored].
-func (s *Session) StoredAnswers(ctx context.Context) *query.Asker {
+func (s *Session) StoredAnswers() *query.Asker {
 	note := sync.OnceFunc(func() { s.IO.Note("Store %s is read-only: nothing is saved", s.Config.Store) })
 	open := func(ctx context.Context) (*query.Store, error) {
 		db, err := s.StoreIfAny(ctx)
 		if err != nil || db == nil {
 			return nil, err
 		}
-		return &query.Store{Trackings: recorder{db.Trackings, note}, Events: db.Events, Inbox: db.Inbox, Eraser: db.Eraser}, nil
+		return &query.Store{Trackings: recorder{db.Trackings, s, db, note}, Events: db.Events, Inbox: db.Inbox, Eraser: db.Eraser}, nil
 	}
-	return &query.Asker{Account: s.Account(ctx), Store: open}
+	return &query.Asker{Store: open}
 }
 
 // recorder is the trackings of a store that may be read-only.
 type recorder struct {
 	ledger.Trackings
 
+	session    *Session
+	store      *Store
 	unrecorded func() // called instead of an error where it is
 }
 
 // Record is for [query.Store].
-func (r recorder) Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error {
-	err := r.Trackings.Record(ctx, account, answers)
+func (r recorder) Record(ctx context.Context, answers []ledger.RecordedAnswer) error {
+	err := r.session.pin(ctx, r.store)
+	if err == nil {
+		err = r.Trackings.Record(ctx, answers)
+	}
 	if errors.Is(err, inbox.ErrReadOnly) {
 		r.unrecorded()
 		return nil

@@ -19,7 +19,6 @@ const (
 // groups, beside the requests. It is safe for concurrent use.
 type observer struct {
 	recorder *observed.Recorder
-	account  func(context.Context) string
 	store    func() observed.Store // nil while there is none
 	failed   func(error)
 
@@ -29,13 +28,12 @@ type observer struct {
 	busy    bool
 }
 
-// newObserver returns one for the account of the session. It writes to the store that
+// newObserver returns one that writes to the store that
 // the command opened, if it can be written: a command that has none makes none for it.
 func (s *Session) newObserver() *observer {
 	return &observer{
 		recorder: observed.NewRecorder(),
 		written:  time.Now(),
-		account:  s.Account,
 		failed:   func(err error) { s.IO.Detail("what the responses hold was not recorded: %v", err) },
 		store: func() observed.Store {
 			s.mu.Lock()
@@ -80,7 +78,7 @@ func (o *observer) flush(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, observeLast)
 	defer cancel()
-	if err := db.Observe(ctx, o.account(ctx), met); err != nil {
+	if err := db.Observe(ctx, met); err != nil {
 		o.failed(err)
 	}
 }

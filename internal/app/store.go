@@ -84,6 +84,9 @@ func (s *Session) Store(ctx context.Context) (*Store, error) {
 	if err == nil {
 		err = opened.writable
 	}
+	if err == nil {
+		err = s.pin(ctx, opened)
+	}
 	return opened, err
 }
 
@@ -131,6 +134,12 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.account, err = db.Account(ctx); err == nil {
+		err = s.CheckAccount(db.Place(), s.account)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
 	}
 	s.store = newStore(db)
 	if o.ReadOnly {

@@ -53,7 +53,7 @@ func rows(n int) iter.Seq2[ledger.Entry, error] {
 
 func stage(t *testing.T, db *store.DB, mode ledger.Mode, size, n int) ledger.Run {
 	t.Helper()
-	run, err := bulk.Stage(t.Context(), db, ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: mode, BatchSize: size}, rows(n), bulk.StageChecks{})
+	run, err := bulk.Stage(t.Context(), db, ledger.Plan{Files: []string{"orders.csv"}, Mode: mode, BatchSize: size}, rows(n), bulk.StageChecks{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestRowsAreSendingBeforeAndSettledBeforeAnybodyHears(t *testing.T) {
 		run := stage(t, db, mode, 10, 40)
 		j := job(db, run, service(func(_ context.Context, items []tracking.Item) *tracking.Reply {
 			for _, it := range items {
-				if state, _, err := db.Lookup(t.Context(), account, it.Key()); state != ledger.Sending || err != nil {
+				if state, _, err := db.Lookup(t.Context(), it.Key()); state != ledger.Sending || err != nil {
 					t.Errorf("%s on its way is %s (%v)", it.ReferID, state, err)
 				}
 			}
@@ -152,7 +152,7 @@ func TestRowsAreSendingBeforeAndSettledBeforeAnybodyHears(t *testing.T) {
 		j.Settled = func(b ledger.Batch, _ *tracking.Reply) {
 			for _, it := range b.Items() {
 				done++
-				if state, _, err := db.Lookup(t.Context(), account, it.Key()); state != ledger.Accepted || err != nil {
+				if state, _, err := db.Lookup(t.Context(), it.Key()); state != ledger.Accepted || err != nil {
 					t.Errorf("%s, reported, is %s (%v)", it.ReferID, state, err)
 				}
 			}
@@ -397,7 +397,7 @@ func TestStageLeavesNothingBehindWhenItFails(t *testing.T) {
 		yield(ledger.Entry{Line: 9999, Item: tracking.Item{ReferID: "R7", Number: "N7", CarrierCode: "dhl"}}, nil)
 	}
 	db := open(t)
-	plan := ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 1000}
+	plan := ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 1000}
 	if _, err := bulk.Stage(t.Context(), db, plan, failing, bulk.StageChecks{}); !errors.Is(err, boom) {
 		t.Errorf("err = %v; want boom", err)
 	}
@@ -413,10 +413,10 @@ func TestStageLeavesNothingBehindWhenItFails(t *testing.T) {
 	if _, err := bulk.Stage(t.Context(), db, plan, contradicting, vetting); !errors.Is(err, errLost) {
 		t.Errorf("err = %v; want that of the conflict", err)
 	}
-	for run, err := range db.Runs(t.Context(), "", 0) {
+	for run, err := range db.Runs(t.Context(), 0) {
 		t.Errorf("left behind: %+v, %v", run, err)
 	}
-	if _, found, err := db.Lookup(t.Context(), account, tracking.Key{ReferID: "R1", Number: "N1"}); found || err != nil {
+	if _, found, err := db.Lookup(t.Context(), tracking.Key{ReferID: "R1", Number: "N1"}); found || err != nil {
 		t.Errorf("a row was left behind (%v)", err)
 	}
 }

@@ -165,7 +165,7 @@ func reasons(t *testing.T, db *store.DB, run ledger.Run, state ledger.State) []s
 // stageItems stages rows as they are.
 func stageItems(t *testing.T, db *store.DB, plan ledger.Plan, items ...tracking.Item) ledger.Run {
 	t.Helper()
-	plan.Account, plan.Files = account, []string{"orders.csv"}
+	plan.Files = []string{"orders.csv"}
 	if plan.Mode == "" {
 		plan.Mode = ledger.Async
 	}

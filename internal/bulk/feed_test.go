@@ -15,7 +15,7 @@ import (
 // feed begins to stage rows in batches of ten, forty before the first request.
 func feed(t *testing.T, db *store.DB, src iter.Seq2[ledger.Entry, error]) *bulk.Feed {
 	t.Helper()
-	plan := ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10}
+	plan := ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10}
 	f, err := bulk.BeginFeed(t.Context(), t.Context(), db, plan, src, 40, bulk.StageChecks{})
 	if err != nil {
 		t.Fatal(err)
@@ -148,11 +148,11 @@ func TestFeedThatFailsAtOnceLeavesNothing(t *testing.T) {
 	failed := errors.New("it can't be read")
 	none := make(chan struct{})
 	close(none)
-	plan := ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10}
+	plan := ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10}
 	if _, err := bulk.BeginFeed(t.Context(), t.Context(), db, plan, after(t, 100, 30, none, failed), 40, bulk.StageChecks{}); !errors.Is(err, failed) {
 		t.Errorf("err = %v", err)
 	}
-	for sum, err := range db.Runs(t.Context(), "", 0) {
+	for sum, err := range db.Runs(t.Context(), 0) {
 		t.Errorf("%+v, %v", sum, err)
 	}
 }

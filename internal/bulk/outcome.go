@@ -236,5 +236,5 @@ func (d *dispatch) saveBatchLimit(ctx context.Context) error {
 	if !lowered {
 		return nil
 	}
-	return d.Ledger.LowerBatchLimit(ctx, d.Run.Plan.Account, d.Run.Plan.Mode, size)
+	return d.Ledger.LowerBatchLimit(ctx, d.Run.Plan.Mode, size)
 }

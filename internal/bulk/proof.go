@@ -154,6 +154,6 @@ func (j *Job) tryAgain(ctx context.Context, try func() (done bool, err error)) (
 
 // onlyHolder reports whether no other referId of the account has the number.
 func (j *Job) onlyHolder(ctx context.Context, item tracking.Item) bool {
-	rows, err := j.Ledger.Find(ctx, j.Run.Plan.Account, "", item.Number)
+	rows, err := j.Ledger.Find(ctx, "", item.Number)
 	return err == nil && !slices.ContainsFunc(rows, func(s ledger.TrackingStatus) bool { return s.Item.ReferID != item.ReferID })
 }

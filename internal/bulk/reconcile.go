@@ -136,7 +136,7 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 			p.note("Checking rows with unknown outcome (run %d)", p.Run.ID)
 		}
 	}
-	controls, err := p.Ledger.Controls(ctx, p.Run.Plan.Account, maxControls)
+	controls, err := p.Ledger.Controls(ctx, maxControls)
 	if err != nil {
 		return err
 	}
@@ -344,7 +344,7 @@ func (p *reconcilePass) canContinue(ctx context.Context) (bool, error) {
 	if p.uncontrolled == 0 {
 		return false, nil
 	}
-	known, err := p.Ledger.Controls(ctx, p.Run.Plan.Account, 1)
+	known, err := p.Ledger.Controls(ctx, 1)
 	return len(known) > 0, err
 }
 

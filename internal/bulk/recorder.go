@@ -38,7 +38,6 @@ func (j *Job) newRecorder(ctx context.Context) *sightingRecorder {
 		return nil
 	}
 	r := &sightingRecorder{make(chan answered, maxUnrecorded), make(chan struct{})}
-	account := j.Run.Plan.Account // the end of a feed writes j.Run
 	go func() {
 		defer close(r.ended)
 		for a := range r.answers {
@@ -46,7 +45,7 @@ func (j *Job) newRecorder(ctx context.Context) *sightingRecorder {
 			slices.SortStableFunc(seen, func(a, b ledger.Sighting) int { // the order in which many are recorded fastest
 				return cmp.Or(strings.Compare(a.Key.ReferID, b.Key.ReferID), strings.Compare(a.Key.Number, b.Key.Number))
 			})
-			if err := j.Ledger.Record(ctx, account, []ledger.RecordedAnswer{{Seen: seen}}); err != nil {
+			if err := j.Ledger.Record(ctx, []ledger.RecordedAnswer{{Seen: seen}}); err != nil {
 				j.warn("rows saved as accepted, but without their status in the response: %v", err)
 			}
 		}

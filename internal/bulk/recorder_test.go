@@ -30,7 +30,7 @@ func answering(_ context.Context, items []tracking.Item) *tracking.Reply {
 func shown(t *testing.T, s ledger.Trackings, run ledger.Run) int {
 	t.Helper()
 	n := 0
-	for st, err := range s.Statuses(t.Context(), account, ledger.Filter{Run: run.ID}) {
+	for st, err := range s.Statuses(t.Context(), ledger.Filter{Run: run.ID}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestAnswersOfSynchronousCreatesAreRecorded(t *testing.T) {
 // unlearning is a ledger that can't record what answers say.
 type unlearning struct{ ledger.Trackings }
 
-func (unlearning) Record(context.Context, string, []ledger.RecordedAnswer) error {
+func (unlearning) Record(context.Context, []ledger.RecordedAnswer) error {
 	return errors.New("full")
 }
 
@@ -92,9 +92,9 @@ func (a *afterFeed) Recover(ctx context.Context) (int64, error) {
 	return a.Queue.Recover(ctx)
 }
 
-func (a *afterFeed) Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error {
+func (a *afterFeed) Record(ctx context.Context, answers []ledger.RecordedAnswer) error {
 	defer close(a.recorded)
-	return a.Trackings.Record(ctx, account, answers)
+	return a.Trackings.Record(ctx, answers)
 }
 
 // Answers are recorded while the run gets its tally, at the end of its feed: the race
@@ -102,7 +102,7 @@ func (a *afterFeed) Record(ctx context.Context, account string, answers []ledger
 func TestAnswersAreRecordedWhileAFeedEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := open(t)
-		plan := ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: ledger.Sync, BatchSize: 10}
+		plan := ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Sync, BatchSize: 10}
 		f, err := bulk.BeginFeed(t.Context(), t.Context(), db, plan, rows(20), 20, bulk.StageChecks{})
 		if err != nil {
 			t.Fatal(err)

@@ -136,7 +136,7 @@ func TestTooLargeIsHalvedAndRemembered(t *testing.T) {
 	before := len(f.sizes)
 	more := stageItems(t, db, ledger.Plan{BatchSize: 100}, tracking.Item{ReferID: "x", Number: "1"}, tracking.Item{ReferID: "y", Number: "2"})
 	execute(t, proving(db, more, f), db, ledger.Counts{Accepted: 2})
-	if n, err := db.BatchLimit(t.Context(), account, ledger.Async); n != 25 || err != nil || len(f.sizes) != before+1 {
+	if n, err := db.BatchLimit(t.Context(), ledger.Async); n != 25 || err != nil || len(f.sizes) != before+1 {
 		t.Errorf("limit %d, %v", n, err)
 	}
 	f.create = func(int, []tracking.Item) (bool, *tracking.Reply) {
@@ -209,7 +209,7 @@ func TestEverythingTooLargeStops(t *testing.T) {
 			if c := counts(t, db, run); c.Pending < 199 {
 				t.Errorf("%+v; want all rows pending, or all but the first", c)
 			}
-			if n, err := db.BatchLimit(t.Context(), account, ledger.Async); n != 0 || err != nil {
+			if n, err := db.BatchLimit(t.Context(), ledger.Async); n != 0 || err != nil {
 				t.Errorf("limit %d, %v; want none", n, err)
 			}
 		})

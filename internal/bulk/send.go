@@ -30,7 +30,7 @@ func (j *Job) dispatch(soft context.Context) (*dispatch, error) {
 		d.claimSize = claimSync
 	}
 	d.recorded = sync.NewCond(&d.mu)
-	limit, err := j.Ledger.BatchLimit(soft, j.Run.Plan.Account, j.Run.Plan.Mode)
+	limit, err := j.Ledger.BatchLimit(soft, j.Run.Plan.Mode)
 	if err != nil {
 		return nil, err
 	}

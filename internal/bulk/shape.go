@@ -52,7 +52,7 @@ func claimsTaken(shape string) bool {
 
 // loadProofs reads what is proven of the account.
 func (j *Job) loadProofs(ctx context.Context) error {
-	all, err := j.Ledger.Proofs(ctx, j.Run.Plan.Account)
+	all, err := j.Ledger.Proofs(ctx)
 	// proofsDue: an earlier command may have left rows.
 	j.shapes = shapes{proven: map[string]ledger.State{}, namesRefused: map[int64]bool{}, proofsDue: true}
 	for _, p := range all {
@@ -208,7 +208,7 @@ func (j *Job) skipHint() string {
 // after a conflict may be older. Without a row that the service shows, rows that it does not
 // show prove nothing.
 func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
-	controls, err := j.Ledger.Controls(ctx, j.Run.Plan.Account, 1)
+	controls, err := j.Ledger.Controls(ctx, 1)
 	if err != nil || len(controls) == 0 {
 		return err
 	}
@@ -233,8 +233,8 @@ func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.Unk
 	if seen[present] {
 		held, err := j.recordProof(ctx, shape, ledger.Unknown, ledger.Unknown, rows)
 		if held {
-			j.warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches are checked one by one (account %s; `waybill doctor` lists what is proven)",
-				status, j.Run.Plan.Account)
+			j.warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches are checked one by one "+
+				"(`waybill doctor` lists what is proven)", status)
 		}
 		return err
 	}
@@ -255,7 +255,7 @@ func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.Unk
 // returns false if one of them has left it meanwhile: then nothing is proven.
 func (j *Job) recordProof(ctx context.Context, shape string, means, in ledger.State, rows []ledger.UnknownRow) (bool, error) {
 	p := ledger.Proof{Shape: shape, State: means, Proven: time.Now(), Run: j.Run.ID}
-	held, err := j.Ledger.Prove(context.WithoutCancel(ctx), j.Run.Plan.Account, p, in, rows)
+	held, err := j.Ledger.Prove(context.WithoutCancel(ctx), p, in, rows)
 	if held && err == nil {
 		j.proven[shape] = means
 	}
@@ -431,7 +431,7 @@ func (d *dispatch) spotCheck(ctx context.Context, o sentBatch) error {
 	case missing.proof.conclusion != absent:
 		return nil
 	}
-	if err := d.Ledger.Disprove(context.WithoutCancel(ctx), d.Run.Plan.Account, d.shapeOf(o.reply)); err != nil {
+	if err := d.Ledger.Disprove(context.WithoutCancel(ctx), d.shapeOf(o.reply)); err != nil {
 		return err
 	}
 	return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf(

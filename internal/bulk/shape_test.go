@@ -18,7 +18,7 @@ import (
 // proofsOf returns what is proven of the account's asynchronous creates, by shape.
 func proofsOf(t *testing.T, db *store.DB) map[string]ledger.State {
 	t.Helper()
-	all, err := db.Proofs(t.Context(), account)
+	all, err := db.Proofs(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func distrusting(db *store.DB, run ledger.Run, s bulk.Service) *bulk.Job {
 func proven(t *testing.T, db *store.DB, status int, state ledger.State, at time.Time) {
 	t.Helper()
 	p := ledger.Proof{Shape: "v2 " + shapeOf(status), State: state, Proven: at, Run: 1}
-	if held, err := db.Prove(t.Context(), account, p, ledger.Unknown, nil); err != nil || !held {
+	if held, err := db.Prove(t.Context(), p, ledger.Unknown, nil); err != nil || !held {
 		t.Fatal(held, err)
 	}
 }
@@ -96,7 +96,7 @@ func TestProofsAreForgotten(t *testing.T) {
 		j := distrusting(db, stage(t, db, ledger.Async, 10, 20), f)
 		j.Workers = 1
 		execute(t, j, db, ledger.Counts{Accepted: 20})
-		all, err := db.Proofs(t.Context(), account)
+		all, err := db.Proofs(t.Context())
 		if f.sizes[0] != first || err != nil || len(all) != 1 || time.Since(all[0].Proven) > time.Hour {
 			t.Errorf("after %d days: requests of %v rows; %+v, %v", days, f.sizes, all, err)
 		}

@@ -105,7 +105,7 @@ func TestEventsOfAReferIDAreFoundByNumberAndRouterID(t *testing.T) {
 		t.Fatal(err)
 	}
 	sighting := ledger.Sighting{Key: tracking.Key{ReferID: "R1", Number: "1Z 9"}, Phase: ledger.Processed, RouterID: "0190-A", Seen: time.Now(), Source: ledger.FromQuery}
-	if err := db.Record(t.Context(), "acc", []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting}, Raw: []byte("{}")}}); err != nil {
+	if err := db.Record(t.Context(), []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting}, Raw: []byte("{}")}}); err != nil {
 		t.Fatal(err)
 	}
 	d := inbox.Delivery{ReceivedAt: time.Now(), Method: "POST", Path: "/", Verified: inbox.Yes, Body: []byte(`[{"eventId":"number","data":{"trackingNumber":"1z-9"}},

@@ -108,14 +108,6 @@ func loopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// OtherPort reports whether two accounts are services of this machine on ports
-// of their own, such as two sandboxes: their keys tell nothing of each other.
-func OtherPort(account, other string) bool {
-	a, errA := url.Parse(account)
-	b, errB := url.Parse(other)
-	return errA == nil && errB == nil && loopback(a.Hostname()) && loopback(b.Hostname()) && a.Port() != b.Port()
-}
-
 // SameLoopback returns an account that is a service of this machine with its
 // host as 127.0.0.1: localhost and every loopback address are one. It returns
 // false for any other account.

@@ -43,7 +43,7 @@ func newWorld(t *testing.T) *world {
 			t.Error(err)
 		}
 	})
-	staging, err := db.Stage(t.Context(), ledger.Plan{Account: account, Files: []string{"-"}, Mode: ledger.Async, BatchSize: 10})
+	staging, err := db.Stage(t.Context(), ledger.Plan{Files: []string{"-"}, Mode: ledger.Async, BatchSize: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func (w *world) put(verified inbox.Verified, body string) inbox.Receipt {
 func (w *world) learn(minutes int, s ledger.Sighting) {
 	w.Helper()
 	s.Key, s.Phase, s.Seen, s.Source = tracking.Key{ReferID: "R1", Number: "N1"}, ledger.Processed, at.Add(time.Duration(minutes)*time.Minute), ledger.FromQuery
-	if err := w.db.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{s}}}); err != nil {
+	if err := w.db.Record(w.Context(), []ledger.RecordedAnswer{{Seen: []ledger.Sighting{s}}}); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -94,7 +94,7 @@ func (w *world) want(what string, want ...string) {
 		w.Fatal(err)
 	}
 	got := []string{}
-	for st, err := range w.db.Statuses(w.Context(), account, ledger.Filter{}) {
+	for st, err := range w.db.Statuses(w.Context(), ledger.Filter{}) {
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func TestVerifiedEventsUpdateWhatIsKnown(t *testing.T) {
 	w := newWorld(t)
 	w.put(inbox.Yes, "["+event("1", "N1", 1, "moving")+", 7,"+event("2", "N2", 1, "held")+`,{"eventId":"3","data":{"trackingNumber":"SILENT"}},{"eventId":"4","data":{"status":1}}]`)
 	w.want("known", "R1/N1 moving", "R2/N2 held", "R3/n-2 held")
-	found, err := w.db.Find(t.Context(), account, "R1", "")
+	found, err := w.db.Find(t.Context(), "R1", "")
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}
@@ -244,7 +244,7 @@ func TestErrorsOfEventsAreRecorded(t *testing.T) {
 	w.put(inbox.Yes, `[{"eventId":"e1","event":"router.failed","data":{"trackingNumber":"N1","status":null,"error":{"message":"no carrier"}}},
 		{"eventId":"e2","event":"router.failed","data":{"trackingNumber":"N3","status":7,"error":"lost"}}]`)
 	w.want("events with an error", "R1/N1 ", "/N3 ")
-	for st, err := range w.db.Statuses(t.Context(), account, ledger.Filter{}) {
+	for st, err := range w.db.Statuses(t.Context(), ledger.Filter{}) {
 		want := map[string]string{"N1": `{"message":"no carrier"}`, "N3": `"lost"`}[st.Item.Number]
 		if s := st.Sighting; err != nil || want != "" && (s.Phase != ledger.InError || s.Error != want) {
 			t.Errorf("%s: %+v, %v; want error %s", st.Item.Number, s, err, want)

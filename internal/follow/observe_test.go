@@ -42,7 +42,7 @@ func (w *world) putWith(verified inbox.Verified, body string, header ...webhook.
 // What nothing verified is held apart, and what did not verify, or waybill made up, is not observed.
 func TestDeliveriesAreObserved(t *testing.T) {
 	w := newWorld(t)
-	verified, unverified := observed.Origin{}, observed.Origin{Unverified: true}
+	verified, unverified := observed.Verified, observed.Unverified
 	if got := w.undocumented(verified); got != nil {
 		t.Errorf("of nothing: %q", got)
 	}

@@ -18,14 +18,14 @@ var ErrBeingSent = errors.New("another process is sending it")
 //
 // Every implementation must pass [github.com/waybill-cli/waybill/internal/storetest.Ledger].
 type Eraser interface {
-	// Erase removes the shipments of the account that queries name, each by its
+	// Erase removes the shipments that queries name, each by its
 	// referId, its number or both: rows, answers, trackings and events, and header and
 	// body of every delivery that names a number. A name that others hold too stays.
 	// An error that matches [ErrBeingSent] comes before anything is removed, unless a
 	// process begins to send a row meanwhile: that row stays. Calling it again removes
 	// what is left: it may end anywhere. What was removed may stay in unused space until
 	// Compact. With forget nothing is remembered of it afterwards.
-	Erase(ctx context.Context, account string, qs []tracking.Query, forget bool) (Erasure, error)
+	Erase(ctx context.Context, qs []tracking.Query, forget bool) (Erasure, error)
 
 	// Compact removes what was erased from the store's unused space too. It returns
 	// where copies may be left that it can't remove.
@@ -33,7 +33,7 @@ type Eraser interface {
 
 	// Erased says for each query whether it was erased: a referId, a number, or with
 	// both a row. A referId or a number that a later row has was not.
-	Erased(ctx context.Context, account string, qs []tracking.Query) ([]bool, error)
+	Erased(ctx context.Context, qs []tracking.Query) ([]bool, error)
 }
 
 // Erasure counts what was removed.

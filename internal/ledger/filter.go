@@ -12,7 +12,7 @@ type Order string
 // The orders. Trackings that are alike are in the order of creation. What is not
 // known is last, in either direction.
 const (
-	ByCreation   Order = ""           // rows, then what was only seen, then numbers without an account
+	ByCreation   Order = ""           // rows, then what was only seen, then numbers alone
 	ByAsked      Order = "asked"      // when the service last answered a query: never first. No direction
 	ByReceived   Order = "received"   // when the last answer or event came
 	ByCheckpoint Order = "checkpoint" // time of the last checkpoint

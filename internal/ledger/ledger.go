@@ -98,7 +98,6 @@ const (
 
 // Plan is what a run is opened with.
 type Plan struct {
-	Account   string   // whose trackings these are
 	Files     []string // names of the inputs in order, "-" for standard input
 	Mode      Mode
 	BatchSize int   // rows in a full batch
@@ -330,7 +329,7 @@ type UnknownRow struct {
 	Row, Batch  int64
 	Run         int64 // of the batch
 	Item        tracking.Item
-	Siblings    int64     // other rows of the account with the same referId
+	Siblings    int64     // other rows with the same referId
 	Unsent      bool      // it was never sent from here, see [Plan.CheckFirst]
 	Ended       time.Time // when its request ended; zero if it was never sent
 	AbsentSince time.Time // when its absence was first proven; zero if it was not
@@ -343,7 +342,7 @@ type UnknownRow struct {
 type Resolution struct {
 	Row, Batch int64
 	State      State // Accepted or Pending; Unknown keeps it, with what follows
-	// IfNoSiblings says that it counts only while the account has no other row of
+	// IfNoSiblings says that it counts only while there is no other row of
 	// that referId.
 	IfNoSiblings bool
 	Reason       string    // Unknown: why it stays so, and what would settle it

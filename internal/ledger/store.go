@@ -102,9 +102,9 @@ type UnknownRows interface {
 	// those of ref, as in Reopen, superseded ones too.
 	Dismiss(ctx context.Context, run int64, ref string) (int64, error)
 
-	// Controls returns up to n rows of the account that are accepted, those
+	// Controls returns up to n rows that are accepted, those
 	// without siblings and the latest first.
-	Controls(ctx context.Context, account string, n int) ([]UnknownRow, error)
+	Controls(ctx context.Context, n int) ([]UnknownRow, error)
 }
 
 // Staging is a run being filled. One goroutine uses it, and ends it with Open or
@@ -137,12 +137,8 @@ type Staging interface {
 
 // History reads and prunes runs.
 type History interface {
-	// Runs yields the runs of the account, or of every account if it is
-	// empty, newest first; limit 0 means all.
-	Runs(ctx context.Context, account string, limit int) iter.Seq2[RunSummary, error]
-
-	// AccountNames returns the accounts that have runs, the oldest first.
-	AccountNames(ctx context.Context) ([]string, error)
+	// Runs yields the runs, newest first; limit 0 means all.
+	Runs(ctx context.Context, limit int) iter.Seq2[RunSummary, error]
 
 	// Run returns one run, or [ErrNoRun].
 	Run(ctx context.Context, id int64) (RunSummary, error)
@@ -154,9 +150,9 @@ type History interface {
 	// Batches yields the batches of a run in order.
 	Batches(ctx context.Context, run int64) iter.Seq2[BatchSummary, error]
 
-	// Pending returns how many rows of the account are pending in runs other
+	// Pending returns how many rows are pending in runs other
 	// than the given one.
-	Pending(ctx context.Context, account string, except int64) (int64, error)
+	Pending(ctx context.Context, except int64) (int64, error)
 
 	// PruneRuns removes runs created before that, with their inputs and answers.
 	// Their rows and states stay, so that no row is sent twice. A run with
@@ -164,42 +160,46 @@ type History interface {
 	PruneRuns(ctx context.Context, before time.Time) (PrunedRuns, error)
 
 	// Lookup returns the state of a pair, and false if the ledger does not have it.
-	Lookup(ctx context.Context, account string, key tracking.Key) (State, bool, error)
+	Lookup(ctx context.Context, key tracking.Key) (State, bool, error)
 }
 
-// Keys keeps which API keys were used for an account.
+// Keys keeps which API keys were used.
 type Keys interface {
-	// LookUpKey says whether a key is the first of its account or was seen
-	// before. Only a keyed fingerprint is compared and kept.
-	LookUpKey(ctx context.Context, account, key string) (KeyStatus, error)
+	// LookUpKey says whether a key was seen before. Only a keyed fingerprint is compared and kept.
+	LookUpKey(ctx context.Context, key string) (KeyStatus, error)
 
-	// TrustKey records the key as one of the account's.
-	TrustKey(ctx context.Context, account, key string) error
+	// TrustKey records a key.
+	TrustKey(ctx context.Context, key string) error
 }
 
-// Accounts keeps what is known of the service for an account.
+// Accounts keeps to which account of the service the store belongs, and what is known of
+// the service for that account.
 type Accounts interface {
+	// Account returns the account, empty while the store belongs to none.
+	Account(ctx context.Context) (string, error)
+	// Pin makes the store that of an account if it belongs to none, for good, and
+	// returns whose it is.
+	Pin(ctx context.Context, name string) (string, error)
+
 	// BatchLimit returns how many rows the service took at most in one
 	// request of that mode, 0 if none was too large yet; LimitBatches lowers it.
-	BatchLimit(ctx context.Context, account string, mode Mode) (int, error)
-	LowerBatchLimit(ctx context.Context, account string, mode Mode, rows int) error
+	BatchLimit(ctx context.Context, mode Mode) (int, error)
+	LowerBatchLimit(ctx context.Context, mode Mode, rows int) error
 
-	// Proofs returns what is proven for the account, by shape.
-	Proofs(ctx context.Context, account string) ([]Proof, error)
+	// Proofs returns what is proven, by shape.
+	Proofs(ctx context.Context) ([]Proof, error)
 	// Prove records a proof by rows that were queried while they were in that state,
 	// unless one of them has left it, or its batch, meanwhile: then it returns false. A
 	// shape whose rows the service may have taken stays so.
-	Prove(ctx context.Context, account string, p Proof, in State, rows []UnknownRow) (bool, error)
+	Prove(ctx context.Context, p Proof, in State, rows []UnknownRow) (bool, error)
 	// Disprove forgets what is proven of a shape.
-	Disprove(ctx context.Context, account, shape string) error
+	Disprove(ctx context.Context, shape string) error
 }
 
 // KeyStatus is what [Keys.LookUpKey] found out.
 type KeyStatus struct {
-	Seen    bool // this key was recorded for the account
-	HasRuns bool // the account has runs in this ledger
-	// Others are the other accounts with runs that this key was recorded for.
-	Others []string
+	Seen    bool // this key was recorded
+	HasRuns bool // the ledger has runs
 }
 
 // Trackings keeps the last answer about each tracking.
@@ -207,46 +207,46 @@ type Trackings interface {
 	// Record records answers in one transaction: each sighting that supersedes what
 	// is known of its tracking, see [Sighting.Supersedes], and the answers
 	// themselves.
-	Record(ctx context.Context, account string, answers []RecordedAnswer) error
+	Record(ctx context.Context, answers []RecordedAnswer) error
 
 	// LastAnswer returns the last answer about a referId, byte for byte; nil if there
 	// is none.
-	LastAnswer(ctx context.Context, account, referID string) ([]byte, error)
+	LastAnswer(ctx context.Context, referID string) ([]byte, error)
 
-	// Statuses yields what is known of the account's trackings in the order they
-	// were created, then of those that were only seen, then of numbers without an
-	// account: those of trackings without referId. What is known of such a number
+	// Statuses yields what is known of trackings in the order they
+	// were created, then of those that were only seen, then of numbers alone: of
+	// trackings without referId. What is known of such a number
 	// is also known of the trackings that have it. f may sort them by something else.
-	Statuses(ctx context.Context, account string, f Filter) iter.Seq2[TrackingStatus, error]
+	Statuses(ctx context.Context, f Filter) iter.Seq2[TrackingStatus, error]
 
-	// Find returns the account's rows with the given referId, or with the
+	// Find returns the rows with the given referId, or with the
 	// given number if referID is empty, in the order they were created, and
 	// trackings that were only seen after them.
-	Find(ctx context.Context, account, referID, number string) ([]TrackingStatus, error)
+	Find(ctx context.Context, referID, number string) ([]TrackingStatus, error)
 
 	// FindAll is Find for many queries: the n-th list is that of the n-th query.
-	FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]TrackingStatus, error)
+	FindAll(ctx context.Context, qs []tracking.Query) ([][]TrackingStatus, error)
 }
 
 // Statistics counts trackings.
 type Statistics interface {
 	// Count returns how many trackings [Trackings.Statuses] would yield, by group,
 	// in no order. Limit and Order change nothing.
-	Count(ctx context.Context, account string, f Filter) ([]Group, error)
+	Count(ctx context.Context, f Filter) ([]Group, error)
 
-	// SeenStatuses returns which statuses the account's trackings, and numbers without
-	// an account, are known to have, the most frequent first. Unlike Count it
+	// SeenStatuses returns which statuses trackings, and numbers alone, are
+	// known to have, the most frequent first. Unlike Count it
 	// reads no tracking.
-	SeenStatuses(ctx context.Context, account string) ([]StatusCount, error)
+	SeenStatuses(ctx context.Context) ([]StatusCount, error)
 
-	// SeenCarriers returns the carrier codes of the account's trackings, and of numbers
-	// without an account, each in one spelling, the most frequent first. It reads no
+	// SeenCarriers returns the carrier codes of trackings, and of numbers alone,
+	// each in one spelling, the most frequent first. It reads no
 	// tracking.
-	SeenCarriers(ctx context.Context, account string) ([]string, error)
+	SeenCarriers(ctx context.Context) ([]string, error)
 
-	// References returns the account's first referIds that begin with prefix, each
+	// References returns the first referIds that begin with prefix, each
 	// once, in the order of their bytes, and no more than limit.
-	References(ctx context.Context, account, prefix string, limit int) ([]string, error)
+	References(ctx context.Context, prefix string, limit int) ([]string, error)
 }
 
 // Sweeps keeps which commands that ask about many trackings have not asked about
@@ -254,14 +254,13 @@ type Statistics interface {
 type Sweeps interface {
 	// BeginSweep returns when the sweep of that name began that did not end, if
 	// that was not before oldest; else it begins one now.
-	BeginSweep(ctx context.Context, account, name string, oldest time.Time) (time.Time, error)
+	BeginSweep(ctx context.Context, name string, oldest time.Time) (time.Time, error)
 
 	// EndSweep ends a sweep; without one it does nothing.
-	EndSweep(ctx context.Context, account, name string) error
+	EndSweep(ctx context.Context, name string) error
 }
 
-// EventFollower updates the ledger by events. An event belongs to no account. It
-// is identified by its number in the inbox, which grows.
+// EventFollower updates the ledger by events. An event is identified by its number in the inbox, which grows.
 type EventFollower interface {
 	// Followed returns how far events were followed, and the last one there is.
 	Followed(ctx context.Context) (to, last int64, err error)
@@ -271,9 +270,9 @@ type EventFollower interface {
 	// not from, nothing happens and it returns false.
 	//
 	// A sighting has a number, a RouterID, or both, and no referId. It is about
-	// every row of that number in any account, and about trackings whose RouterID
-	// an answer told. If there are none, it is about the number, without an
-	// account until one has it. An event gives no row a RouterID: it may be about
+	// every row of that number, and about trackings whose RouterID
+	// an answer told. If there are none, it is about the number
+	// alone until a row has it. An event gives no row a RouterID: it may be about
 	// several rows.
 	Follow(ctx context.Context, seen []Sighting, from, to int64) (bool, error)
 

@@ -41,7 +41,7 @@ const (
 
 // Bounds of the register.
 const (
-	MaxEntries = 500 // of one kind: of an account, of verified and of unverified deliveries
+	MaxEntries = 500 // of one kind and origin
 	maxValue   = 200 // bytes
 )
 
@@ -64,19 +64,24 @@ type Entry struct {
 	Documented  bool // the interface document or a standard of HTTP has it
 }
 
-// Origin is whose register it is: answers to an account's requests, or deliveries.
-type Origin struct {
-	Account    string // empty for deliveries, which name none
-	Unverified bool   // deliveries that nothing verified
-}
+// Origin is what something was met in.
+type Origin string
+
+// The origins: responses of the service, deliveries that verified, and those that nothing
+// verified.
+const (
+	Responses  Origin = "responses"
+	Verified   Origin = "verified"
+	Unverified Origin = "unverified"
+)
 
 // Store keeps the register. It is safe for concurrent use by several goroutines and processes.
 //
 // Every implementation must pass the suite Observed of package storetest.
 type Store interface {
-	// Observe adds what was met in answers to requests of an account. Beyond
+	// Observe adds what was met in responses of the service. Beyond
 	// [MaxEntries] of a kind, new entries are counted and not kept.
-	Observe(ctx context.Context, account string, met []Entry) error
+	Observe(ctx context.Context, met []Entry) error
 
 	// ObserveEvents adds what was met in verified and in unverified events up to
 	// number to, unless others did so since from: then it adds nothing and returns false.

@@ -17,27 +17,25 @@ import (
 // Store is what a query needs of what is kept.
 type Store struct {
 	Trackings interface {
-		FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]ledger.TrackingStatus, error)
-		Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error
-		LastAnswer(ctx context.Context, account, referID string) ([]byte, error)
+		FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.TrackingStatus, error)
+		Record(ctx context.Context, answers []ledger.RecordedAnswer) error
+		LastAnswer(ctx context.Context, referID string) ([]byte, error)
 	}
 	Events interface {
 		LastUnverified(ctx context.Context, number string) (int64, error)
 	}
 	Eraser interface {
-		Erased(ctx context.Context, account string, qs []tracking.Query) ([]bool, error)
+		Erased(ctx context.Context, qs []tracking.Query) ([]bool, error)
 	}
 	Inbox interface {
 		Event(ctx context.Context, seq int64) (inbox.Event, error)
 	}
 }
 
-// Asker asks the service about the trackings of one account. It is safe for
-// concurrent use.
+// Asker asks the service about trackings. It is safe for concurrent use.
 type Asker struct {
 	Service Service
 	Gate    *pace.Gate
-	Account string
 	// Store returns what is kept, nil while there is nothing.
 	Store func(context.Context) (*Store, error)
 }
@@ -113,7 +111,7 @@ func (a *Asker) find(ctx context.Context, store *Store, qs []tracking.Query) ([]
 	if store == nil || len(qs) == 0 {
 		return make([][]ledger.TrackingStatus, len(qs)), nil
 	}
-	return store.Trackings.FindAll(ctx, a.Account, qs)
+	return store.Trackings.FindAll(ctx, qs)
 }
 
 // withEvents returns rows with the events that they were learnt from.

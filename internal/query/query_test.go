@@ -41,12 +41,12 @@ type kept struct {
 	last      string
 }
 
-func (k *kept) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
-	all, err := k.FindAll(ctx, account, []tracking.Query{{ReferID: referID, Number: number}})
+func (k *kept) Find(ctx context.Context, referID, number string) ([]ledger.TrackingStatus, error) {
+	all, err := k.FindAll(ctx, []tracking.Query{{ReferID: referID, Number: number}})
 	return all[0], err
 }
 
-func (k *kept) FindAll(_ context.Context, _ string, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
+func (k *kept) FindAll(_ context.Context, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
 	all := make([][]ledger.TrackingStatus, len(qs))
 	for i, q := range qs {
 		for _, r := range k.rows {
@@ -61,22 +61,22 @@ func (k *kept) FindAll(_ context.Context, _ string, qs []tracking.Query) ([][]le
 	return all, k.findErr
 }
 
-func (k *kept) Record(_ context.Context, account string, answers []ledger.RecordedAnswer) error {
+func (k *kept) Record(_ context.Context, answers []ledger.RecordedAnswer) error {
 	for _, a := range answers {
 		for _, s := range a.Seen {
-			k.learnt = append(k.learnt, fmt.Sprintf("%s %s %s %s %s", account, s.Key.Number, s.Phase, s.StatusLabel, a.Raw))
+			k.learnt = append(k.learnt, fmt.Sprintf("%s %s %s %s", s.Key.Number, s.Phase, s.StatusLabel, a.Raw))
 		}
 	}
 	return k.learnErr
 }
 
-func (k *kept) LastAnswer(context.Context, string, string) ([]byte, error) {
+func (k *kept) LastAnswer(context.Context, string) ([]byte, error) {
 	return []byte(k.last), nil
 }
 func (k *kept) LastUnverified(context.Context, string) (int64, error) { return k.lastEvent, nil }
 func (k *kept) Event(context.Context, int64) (inbox.Event, error)     { return k.event, k.eventErr }
 
-func (k *kept) Erased(_ context.Context, _ string, qs []tracking.Query) ([]bool, error) {
+func (k *kept) Erased(_ context.Context, qs []tracking.Query) ([]bool, error) {
 	found := make([]bool, len(qs))
 	for i, q := range qs {
 		found[i] = k.erased[q]
@@ -86,7 +86,7 @@ func (k *kept) Erased(_ context.Context, _ string, qs []tracking.Query) ([]bool,
 
 // asker asks a service, with a store or nil for none.
 func asker(s service, k *kept) *query.Asker {
-	return &query.Asker{Service: s, Gate: pace.New(1, 0), Account: "acc", Store: func(context.Context) (*query.Store, error) {
+	return &query.Asker{Service: s, Gate: pace.New(1, 0), Store: func(context.Context) (*query.Store, error) {
 		if k == nil {
 			return nil, nil
 		}
@@ -148,7 +148,7 @@ func TestAnswersAreRecorded(t *testing.T) {
 	if diff := gocmp.Diff([]tracking.Query{order, {Number: "N2"}}, asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
-	if diff := gocmp.Diff([]string{"acc N1 processed MOVING raw"}, k.learnt); diff != "" {
+	if diff := gocmp.Diff([]string{"N1 processed MOVING raw"}, k.learnt); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
 }
@@ -383,7 +383,7 @@ func TestRejectedMeansRejected(t *testing.T) {
 	if phases["N1"] != query.Rejected || phases["N2"] != ledger.Processing {
 		t.Errorf("phases %v", phases)
 	}
-	if diff := gocmp.Diff([]string{"acc N2 processing  {}"}, k.learnt); diff != "" {
+	if diff := gocmp.Diff([]string{"N2 processing  {}"}, k.learnt); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
 }

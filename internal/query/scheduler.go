@@ -339,7 +339,7 @@ func (s *steps) record(ctx context.Context, store *Store, answers []poll.Answer[
 		all[i] = Ending{Target: t, Result: res}
 	}
 	if store != nil {
-		if err := store.Trackings.Record(ctx, s.Account, records); err != nil {
+		if err := store.Trackings.Record(ctx, records); err != nil {
 			return nil, err
 		}
 		if err := s.findNewer(ctx, store, all); err != nil {

@@ -37,7 +37,7 @@ func (s *steps) complete(ctx context.Context, store *Store, e *Ending) error {
 		return err
 	}
 	if ref := t.orderOf(); s.Whole && ref != "" && !t.lastAsked().IsZero() {
-		raw, err := store.Trackings.LastAnswer(ctx, s.Account, ref)
+		raw, err := store.Trackings.LastAnswer(ctx, ref)
 		if err != nil {
 			return err
 		}

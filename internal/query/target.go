@@ -193,7 +193,7 @@ func (s *steps) findErased(ctx context.Context, store *Store, ts []*Target) erro
 	for _, t := range ts {
 		qs = append(qs, tracking.Query{ReferID: t.Query.ReferID}, tracking.Query{Number: t.Query.Ref()})
 	}
-	found, err := store.Eraser.Erased(ctx, s.Account, qs)
+	found, err := store.Eraser.Erased(ctx, qs)
 	if err != nil {
 		return err
 	}

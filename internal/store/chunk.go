@@ -162,7 +162,7 @@ func newKeyLookup() (queries [len(widths)]string) {
 		}
 		queries[i] = "WITH run (id) AS (VALUES (CAST(? AS BIGINT))), v (i, refer_id, number, carrier) AS (VALUES " + strings.Join(values, ",") +
 			`) SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, r.file, r.line, r.carrier, k.file, k.line + (r.id - k.row_id) * k.step, k.carrier
-			FROM run CROSS JOIN v JOIN rows r ON r.account_id = ? AND r.refer_id = v.refer_id AND r.number = v.number
+			FROM run CROSS JOIN v JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number
 			LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows
 				AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id <= r.id)`
 	}
@@ -178,7 +178,7 @@ func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 		}
 	}
 	c.expectKnown = false // unless one is found
-	args := make([]any, 0, widths[0]*3+2)
+	args := make([]any, 0, widths[0]*3+1)
 	return inWidths(len(heads), func(from, to, w int) error {
 		args = append(args[:0], c.s.run.ID)
 		for _, i := range heads[from:to] {
@@ -188,7 +188,7 @@ func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 		return t.each(ctx, func(s scanner) error {
 			c.expectKnown = true
 			return c.classifyKnown(s, heads[from:to])
-		}, c.s.d.sql.keyLookup[w], append(args, c.s.account)...)
+		}, c.s.d.sql.keyLookup[w], args...)
 	})
 }
 
@@ -273,10 +273,10 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 	values := func(args []any, n int) []any {
 		i := rows[n]
 		e := &c.entries[i]
-		return append(args, c.base+int64(i), c.s.account, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, e.Line)
+		return append(args, c.base+int64(i), e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, e.Line)
 	}
 	if t.w.engine.Load != nil && len(rows) > 0 {
-		columns := []string{"id", "account_id", "refer_id", "number", "carrier", "batch_id", "file", "line"}
+		columns := []string{"id", "refer_id", "number", "carrier", "batch_id", "file", "line"}
 		err := t.w.engine.Load(ctx, t.direct(), "rows", columns, len(rows), values)
 		if errors.Is(err, ErrDuplicate) {
 			err = errNotNew
@@ -284,14 +284,14 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 		return err
 	}
 	added := int64(0)
-	args := make([]any, 0, widths[0]*8)
+	args := make([]any, 0, widths[0]*7)
 	err := inWidths(len(rows), func(from, to, w int) error {
 		query, part := c.s.d.sql.rows.query[w], rows[from:to]
 		args = args[:0]
 		if c.consecutive(part) {
 			query = c.s.d.sql.consecutiveRows[w]
 			head := part[0]
-			args = append(args, c.base+int64(head), c.s.account, c.classified[head].batch, c.entries[head].File, c.entries[head].Line)
+			args = append(args, c.base+int64(head), c.classified[head].batch, c.entries[head].File, c.entries[head].Line)
 			for _, i := range part {
 				item := &c.entries[i].Item
 				args = append(args, item.ReferID, item.Number, item.CarrierCode)

@@ -149,7 +149,7 @@ func within(column string, r ledger.Range) string {
 // whereSeen returns the condition of the filter on a sighting s without a row, as far as
 // it is about the sighting itself.
 func (l *lister) whereSeen() string {
-	all := append(l.whereTimes(), fmt.Sprintf("+s.account_id IN (0, %d)", l.account))
+	all := l.whereTimes()
 	if wanted := "+s.status_id IN " + idList(l.statuses); l.orStuck() {
 		all = append(all, "("+wanted+" OR "+l.stuck(seenMoved, l.f.OrStuckSince)+")")
 	} else if l.chosen {
@@ -173,9 +173,9 @@ func (l *lister) whereUnheld() string { return l.whereSeen() + " AND " + l.isUnh
 // isUnheld returns the part of whereUnheld that looks elsewhere.
 func (l *lister) isUnheld() string {
 	if l.onlyRows {
-		return unheldOfRows(fmt.Sprint(l.account))
+		return unheldOfRows
 	}
-	return unheld(fmt.Sprint(l.account))
+	return unheld
 }
 
 // inRuns is the condition on a row r that a run brought it in which the filter takes, or
@@ -196,7 +196,7 @@ func (l *lister) inRuns() string {
 }
 
 // createdSpans returns ranges of rows with those of the runs that began in the filter's
-// range, and none of the account's others.
+// range, and none of the others.
 func (l *lister) createdSpans() (spans []rowRun) {
 	before := false // the run before is in the last span
 	for _, r := range l.runs {

@@ -64,11 +64,6 @@ func (d *DB) Problems(ctx context.Context) ([]Problem, error) {
 
 // consistency lists what the tables must agree on: each query counts what contradicts.
 var consistency = []struct{ what, query string }{
-	{"runs, rows, trackings or observations of a missing account", `SELECT (SELECT COUNT(*) FROM runs x WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))
-		+ (SELECT COUNT(*) FROM rows x WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))
-		+ (SELECT COUNT(*) FROM sightings x WHERE x.account_id <> 0 AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))
-		+ (SELECT COUNT(*) FROM observed x WHERE x.account_id > 0 AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))
-		+ (SELECT COUNT(*) FROM erased x WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = x.account_id))`},
 	{"numbers beyond the last one given away", `SELECT COUNT(*) FROM counters c WHERE c.value < CASE c.name
 		WHEN 'run' THEN (SELECT COALESCE(MAX(id), 0) FROM runs WHERE state <> 'staged')
 		WHEN 'row' THEN (SELECT COALESCE(MAX(last_row), 0) FROM runs WHERE state <> 'staged') ELSE 0 END
@@ -91,21 +86,21 @@ var consistency = []struct{ what, query string }{
 
 	// What is known of trackings.
 	{"indexed rows that the index of numbers lacks", `SELECT COUNT(*) FROM rows r WHERE r.id <= (SELECT value FROM counters WHERE name = 'numbered')
-		AND NOT EXISTS (SELECT 1 FROM numbers x WHERE x.account_id = r.account_id AND x.folded = fold_number(r.number) AND x.row_id = r.id)`},
+		AND NOT EXISTS (SELECT 1 FROM numbers x WHERE x.folded = fold_number(r.number) AND x.row_id = r.id)`},
 	{"entries of missing rows in the index of numbers", `SELECT COUNT(*) FROM numbers x
-		WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.row_id AND r.account_id = x.account_id AND fold_number(r.number) = x.folded)`},
+		WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.row_id AND fold_number(r.number) = x.folded)`},
 	{"trackings without their row", `SELECT COUNT(*) FROM sightings s WHERE s.folded <> fold_number(s.number) OR s.id > 0 AND NOT EXISTS (SELECT 1 FROM rows r
-		WHERE r.id = s.id AND r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number)`},
-	{"trackings without their status", `SELECT COUNT(*) FROM sightings s WHERE NOT EXISTS (SELECT 1 FROM statuses t WHERE t.id = s.status_id AND t.account_id = s.account_id
+		WHERE r.id = s.id AND r.refer_id = s.refer_id AND r.number = s.number)`},
+	{"trackings without their status", `SELECT COUNT(*) FROM sightings s WHERE NOT EXISTS (SELECT 1 FROM statuses t WHERE t.id = s.status_id
 		AND t.phase = s.phase AND t.status = s.status AND t.status_label = s.status_label AND t.status_track = s.status_track)`},
 	{"wrong counts of trackings", `SELECT COUNT(*) FROM (SELECT 1 AS one FROM (
-			SELECT account_id, run_id, status_id, carrier, transit_days, trackings AS n FROM tracking_counts
-			UNION ALL SELECT r.account_id, n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), ` + transitDays + `, -COUNT(*)
+			SELECT run_id, status_id, carrier, transit_days, trackings AS n FROM tracking_counts
+			UNION ALL SELECT n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), ` + transitDays + `, -COUNT(*)
 				FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id
-				WHERE r.id BETWEEN n.first_row AND n.last_row AND r.id <= (SELECT value FROM counters WHERE name = 'numbered') GROUP BY 1, 2, 3, 4, 5
-			UNION ALL SELECT account_id, 0, status_id, carrier, ` + transitDays + `, -COUNT(*) FROM sightings s
-				WHERE id < 0 OR id > (SELECT value FROM counters WHERE name = 'numbered') GROUP BY 1, 2, 3, 4, 5
-		) AS counted GROUP BY account_id, run_id, status_id, carrier, transit_days HAVING SUM(n) <> 0) AS different`},
+				WHERE r.id BETWEEN n.first_row AND n.last_row AND r.id <= (SELECT value FROM counters WHERE name = 'numbered') GROUP BY 1, 2, 3, 4
+			UNION ALL SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, ` + transitDays + `, -COUNT(*) FROM sightings s
+				WHERE id < 0 OR id > (SELECT value FROM counters WHERE name = 'numbered') GROUP BY 1, 2, 3, 4
+		) AS counted GROUP BY run_id, status_id, carrier, transit_days HAVING SUM(n) <> 0) AS different`},
 
 	// Deliveries, events and outboxes.
 	{"events that their delivery contradicts", `SELECT COUNT(*) FROM events e LEFT JOIN deliveries d ON d.seq = e.delivery

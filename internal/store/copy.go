@@ -93,7 +93,7 @@ func (d *DB) beginCopy(ctx context.Context) error {
 
 // identities lists the columns that the database numbers.
 var identities = []struct{ table, column string }{
-	{"accounts", "id"}, {"statuses", "id"}, {"refused", "seq"}, {"sinks", "id"}, {"released", "seq"}, {"outbox", "seq"},
+	{"statuses", "id"}, {"refused", "seq"}, {"sinks", "id"}, {"released", "seq"}, {"outbox", "seq"},
 }
 
 // finishCopy makes d a store like others, if it has as many rows as from. The numbers that
@@ -159,11 +159,11 @@ const countersCopied = "name NOT IN ('commits', 'schema', 'identity')"
 
 // copied lists the tables of a store that are copied.
 var copied = []table{
-	{name: "accounts", key: []string{"id"}},
-	{name: "keyprints", key: []string{"account_id", "print"}},
-	{name: "proofs", key: []string{"account_id", "shape"}},
-	{name: "sweeps", key: []string{"account_id", "name"}},
-	{name: "observed", key: []string{"account_id", "kind", "name"}},
+	{name: "account", key: []string{"id"}},
+	{name: "keyprints", key: []string{"print"}},
+	{name: "proofs", key: []string{"shape"}},
+	{name: "sweeps", key: []string{"name"}},
+	{name: "observed", key: []string{"origin", "kind", "name"}},
 	{name: "erased", key: []string{"hash"}},
 	{name: "counters", key: []string{"name"}, part: countersCopied},
 	{name: "runs", key: []string{"id"}},
@@ -175,11 +175,11 @@ var copied = []table{
 	{name: "run_batches", key: []string{"run_id", "batch_id"}},
 	{name: "absences", key: []string{"row_id"}},
 	{name: "dismissals", key: []string{"row_id"}},
-	{name: "numbers", key: []string{"account_id", "folded", "row_id"}},
+	{name: "numbers", key: []string{"folded", "row_id"}},
 	{name: "statuses", key: []string{"id"}},
 	{name: "sightings", key: []string{"id"}},
-	{name: "tracking_counts", key: []string{"account_id", "run_id", "status_id", "carrier", "transit_days"}},
-	{name: "answers", key: []string{"account_id", "refer_id"}},
+	{name: "tracking_counts", key: []string{"run_id", "status_id", "carrier", "transit_days"}},
+	{name: "answers", key: []string{"refer_id"}},
 	{name: "deliveries", key: []string{"seq"}},
 	{name: "events", key: []string{"seq"}},
 	{name: "refused", key: []string{"seq"}},

@@ -10,14 +10,17 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
+// numberAlone stands for the run of what is known of a number without a tracking.
+const numberAlone = -1
+
 // countKey is a line of table tracking_counts.
 type countKey struct {
-	account, run, status int64
-	carrier              string
-	transitDays          int64
+	run, status int64
+	carrier     string
+	transitDays int64
 }
 
-// of returns the line of the same account and run for a status.
+// of returns the line of the same run for a status.
 func (k countKey) of(status int64, carrier string, transit time.Duration) countKey {
 	k.status, k.carrier, k.transitDays = status, carrier, ledger.TransitDays(transit)
 	return k
@@ -27,9 +30,9 @@ func (k countKey) of(status int64, carrier string, transit time.Duration) countK
 type trackingCounts map[countKey]int64
 
 // move counts what was seen of a tracking in place of what was known before. key has
-// its account and its run.
-func (c trackingCounts) move(key countKey, before storedSighting, status int64, seen *ownedSighting) {
-	if before.status != 0 || key.run != 0 {
+// its run.
+func (c trackingCounts) move(key countKey, before storedSighting, status int64, seen *ledger.Sighting) {
+	if before.status != 0 || key.run > 0 {
 		c[key.of(before.status, cmp.Or(before.CarrierCode, before.carrier), before.Transit)]--
 	}
 	c[key.of(status, cmp.Or(clean(seen.CarrierCode), before.carrier), seen.Transit)]++
@@ -37,8 +40,8 @@ func (c trackingCounts) move(key countKey, before storedSighting, status int64, 
 
 // The parts of a statement that adds to table tracking_counts, around its values.
 const (
-	insertCounts = "INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings)"
-	onKnownCount = ` ON CONFLICT (account_id, run_id, status_id, carrier, transit_days) DO UPDATE SET trackings = tracking_counts.trackings + excluded.trackings`
+	insertCounts = "INSERT INTO tracking_counts (run_id, status_id, carrier, transit_days, trackings)"
+	onKnownCount = ` ON CONFLICT (run_id, status_id, carrier, transit_days) DO UPDATE SET trackings = tracking_counts.trackings + excluded.trackings`
 	// transitDays is [ledger.TransitDays] of a sighting s.
 	transitDays = "CASE WHEN s.transit > 0 THEN (s.transit + 43200000) / 86400000 ELSE -1 END"
 )
@@ -53,7 +56,7 @@ func (d *DB) changeCounts(ctx context.Context, t *tx, counts trackingCounts) err
 	}
 	return d.sql.trackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
 		k := keys[i]
-		return append(args, k.account, k.run, k.status, k.carrier, k.transitDays, counts[k])
+		return append(args, k.run, k.status, k.carrier, k.transitDays, counts[k])
 	})
 }
 
@@ -75,16 +78,16 @@ type trackingCount struct {
 
 // readCounts reads the lines that the filter may take, whatever their run.
 func (l *lister) readCounts(ctx context.Context) (err error) {
-	query := "SELECT account_id, run_id, status_id, carrier, transit_days, trackings FROM tracking_counts WHERE account_id IN (0, $1) AND trackings > 0"
+	query := "SELECT run_id, status_id, carrier, transit_days, trackings FROM tracking_counts WHERE trackings > 0"
 	var all, taken int64
 	l.onlyRows = true
 	err = l.d.each(ctx, func(s scanner) error {
 		var c trackingCount
-		err := s.Scan(&c.account, &c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings)
+		err := s.Scan(&c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings)
 		if strings.EqualFold(c.carrier, l.f.Carrier) && !slices.Contains(l.carriers, c.carrier) {
 			l.carriers = append(l.carriers, c.carrier)
 		}
-		if c.account != l.account { // of a number alone
+		if c.run == numberAlone {
 			return err
 		}
 		all += c.trackings
@@ -94,7 +97,7 @@ func (l *lister) readCounts(ctx context.Context) (err error) {
 			taken += c.trackings
 		}
 		return err
-	}, query, l.account)
+	}, query)
 	l.dense = taken > all/50
 	return err
 }

@@ -25,20 +25,19 @@ type shipment struct {
 
 // erasure is the shipments to erase, and the names that are theirs alone.
 type erasure struct {
-	d       *DB
-	account int64
-	all     []shipment
-	refs    map[string]bool // referIds
-	names   names           // what texts and bytes are searched for
-	keys    map[string]bool // of the numbers, as events have them
-	hashes  [][]byte
-	done    ledger.Erasure
+	d      *DB
+	all    []shipment
+	refs   map[string]bool // referIds
+	names  names           // what texts and bytes are searched for
+	keys   map[string]bool // of the numbers, as events have them
+	hashes [][]byte
+	done   ledger.Erasure
 }
 
 // Erase removes shipments, see [ledger.Eraser]. Their hashes are written first, so that
 // nothing more is stored of them, and rows and trackings, by which the rest is found, are
 // removed last.
-func (d *DB) Erase(ctx context.Context, account string, qs []tracking.Query, forget bool) (done ledger.Erasure, err error) {
+func (d *DB) Erase(ctx context.Context, qs []tracking.Query, forget bool) (done ledger.Erasure, err error) {
 	// A run that is being staged may hold what is to be erased.
 	_, unlock, err := d.lockStaging(ctx)
 	if err != nil {
@@ -48,7 +47,7 @@ func (d *DB) Erase(ctx context.Context, account string, qs []tracking.Query, for
 	if err := d.indexNumbers(ctx, 0); err != nil {
 		return done, err
 	}
-	e, err := d.rememberErased(ctx, account, qs)
+	e, err := d.rememberErased(ctx, qs)
 	if err != nil {
 		return done, err
 	}
@@ -67,13 +66,13 @@ func (d *DB) Erase(ctx context.Context, account string, qs []tracking.Query, for
 // rememberErased writes the hashes of what queries name, and returns it. Others store
 // nothing of a name after its hash, and may before: it searches again until the hashes
 // of all that it finds are there.
-func (d *DB) rememberErased(ctx context.Context, account string, qs []tracking.Query) (*erasure, error) {
+func (d *DB) rememberErased(ctx context.Context, qs []tracking.Query) (*erasure, error) {
 	for {
-		e, err := d.findErasure(ctx, account, qs)
+		e, err := d.findErasure(ctx, qs)
 		if err != nil {
 			return nil, err
 		}
-		added, err := e.remember(ctx, account)
+		added, err := e.remember(ctx)
 		if err != nil || added == 0 {
 			return e, err
 		}
@@ -81,14 +80,10 @@ func (d *DB) rememberErased(ctx context.Context, account string, qs []tracking.Q
 }
 
 // findErasure finds what queries name.
-func (d *DB) findErasure(ctx context.Context, account string, qs []tracking.Query) (*erasure, error) {
+func (d *DB) findErasure(ctx context.Context, qs []tracking.Query) (*erasure, error) {
 	e := &erasure{d: d, refs: map[string]bool{}, names: newNames(), keys: map[string]bool{}}
-	var err error
-	if e.account, err = d.accountID(ctx, account); err != nil {
-		return nil, err
-	}
 	for i, q := range qs {
-		some, err := e.find(ctx, account, q)
+		some, err := e.find(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +91,7 @@ func (d *DB) findErasure(ctx context.Context, account string, qs []tracking.Quer
 			e.done.Unknown = append(e.done.Unknown, i)
 		}
 	}
-	for _, step := range []func(context.Context) error{e.leaveShared, e.findUnowned, e.requireIdle} {
+	for _, step := range []func(context.Context) error{e.leaveShared, e.findNumbersAlone, e.requireIdle} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -105,14 +100,14 @@ func (d *DB) findErasure(ctx context.Context, account string, qs []tracking.Quer
 }
 
 // find adds what is kept of a query. It reports whether there is anything, or was.
-func (e *erasure) find(ctx context.Context, account string, q tracking.Query) (bool, error) {
+func (e *erasure) find(ctx context.Context, q tracking.Query) (bool, error) {
 	folded := tracking.FoldNumber(q.Number)
-	rows, sightings := "rows x WHERE x.account_id = $1 AND x.refer_id = $2", "sightings x WHERE x.account_id = $1 AND x.refer_id = $2"
-	args := []any{e.account, q.ReferID}
+	rows, sightings := "rows x WHERE x.refer_id = $1", "sightings x WHERE x.refer_id = $1"
+	name := q.ReferID
 	if q.ReferID == "" {
-		rows = "numbers n JOIN rows x ON x.id = n.row_id WHERE n.account_id = $1 AND n.folded = $2 AND n.folded <> ''"
-		sightings = "sightings x WHERE x.account_id = $1 AND x.folded = $2 AND x.folded <> ''"
-		args[1] = folded
+		rows = "numbers n JOIN rows x ON x.id = n.row_id WHERE n.folded = $1 AND n.folded <> ''"
+		sightings = "sightings x WHERE x.refer_id <> '' AND x.folded = $1 AND x.folded <> ''"
+		name = folded
 	}
 	var found []shipment
 	for _, part := range []string{
@@ -126,12 +121,12 @@ func (e *erasure) find(ctx context.Context, account string, q tracking.Query) (b
 				found = append(found, one)
 			}
 			return err
-		}, part, args...); err != nil {
+		}, part, name); err != nil {
 			return false, err
 		}
 	}
 	if len(found) == 0 {
-		if known, err := e.wasKnown(ctx, account, q); !known || err != nil {
+		if known, err := e.wasKnown(ctx, q); !known || err != nil {
 			return false, err
 		}
 	}
@@ -150,14 +145,14 @@ func (e *erasure) find(ctx context.Context, account string, q tracking.Query) (b
 }
 
 // wasKnown reports whether events name a number, or a query was erased before.
-func (e *erasure) wasKnown(ctx context.Context, account string, q tracking.Query) (known bool, err error) {
+func (e *erasure) wasKnown(ctx context.Context, q tracking.Query) (known bool, err error) {
 	if q.ReferID == "" {
 		if _, err := e.d.row(ctx, []any{&known}, `SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)
-			OR EXISTS (SELECT 1 FROM sightings WHERE account_id = 0 AND folded = $2)`, foldKey(q.Number), tracking.FoldNumber(q.Number)); known || err != nil {
+			OR EXISTS (SELECT 1 FROM sightings WHERE refer_id = '' AND folded = $2)`, foldKey(q.Number), tracking.FoldNumber(q.Number)); known || err != nil {
 			return known, err
 		}
 	}
-	before, err := e.d.Erased(ctx, account, []tracking.Query{q})
+	before, err := e.d.Erased(ctx, []tracking.Query{q})
 	return err == nil && before[0], err
 }
 
@@ -173,8 +168,8 @@ func (e *erasure) leaveShared(ctx context.Context) error {
 		return slices.ContainsFunc(ids, func(id int64) bool { return !own[id] }), err
 	}
 	for number := range e.names.numbers {
-		shared, err := isShared(`SELECT n.row_id FROM accounts a CROSS JOIN numbers n WHERE n.account_id = a.id AND n.folded = $1 AND n.folded <> ''
-			UNION ALL SELECT s.id FROM accounts a CROSS JOIN sightings s WHERE s.account_id = a.id AND s.folded = $1`, number)
+		shared, err := isShared(`SELECT n.row_id FROM numbers n WHERE n.folded = $1 AND n.folded <> ''
+			UNION ALL SELECT s.id FROM sightings s WHERE s.refer_id <> '' AND s.folded = $1`, number)
 		if err != nil {
 			return err
 		}
@@ -183,37 +178,29 @@ func (e *erasure) leaveShared(ctx context.Context) error {
 			e.done.Shared++
 		}
 	}
-	const others = `SELECT r.id FROM accounts a CROSS JOIN rows r WHERE %[1]s AND r.account_id = a.id AND r.refer_id = $2
-		UNION ALL SELECT s.id FROM accounts a CROSS JOIN sightings s WHERE %[1]s AND s.account_id = a.id AND s.refer_id = $2`
 	for ref := range e.refs {
-		shared, err := isShared(fmt.Sprintf(others, "a.id = $1"), e.account, ref)
+		shared, err := isShared("SELECT id FROM rows WHERE refer_id = $1 UNION ALL SELECT id FROM sightings WHERE refer_id = $1", ref)
 		if err != nil {
 			return err
 		}
 		if shared {
 			delete(e.refs, ref)
-			continue
-		}
-		// It may mean another order in another account: texts belong to none.
-		if shared, err = isShared(fmt.Sprintf(others, "a.id <> $1"), e.account, ref); err != nil {
-			return err
-		}
-		if !shared {
+		} else {
 			e.names.refs[ref] = true
 		}
 	}
 	return nil
 }
 
-// findUnowned adds what is known of the numbers alone.
-func (e *erasure) findUnowned(ctx context.Context) error {
+// findNumbersAlone adds what is known of the numbers alone.
+func (e *erasure) findNumbersAlone(ctx context.Context) error {
 	for number := range e.names.numbers {
 		e.keys[foldKey(number)] = true
-		unowned, err := list(ctx, e.d.each, scanOne[int64], "SELECT id FROM sightings WHERE account_id = 0 AND folded = $1", number)
+		ids, err := list(ctx, e.d.each, scanOne[int64], "SELECT id FROM sightings WHERE refer_id = '' AND folded = $1", number)
 		if err != nil {
 			return err
 		}
-		for _, id := range unowned {
+		for _, id := range ids {
 			e.all = append(e.all, shipment{sighting: id})
 		}
 	}
@@ -262,17 +249,13 @@ func (t *tx) requireNotSending(ctx context.Context, s shipment) error {
 }
 
 // remember writes the hashes of what is erased. It returns how many were not there.
-func (e *erasure) remember(ctx context.Context, account string) (int64, error) {
+func (e *erasure) remember(ctx context.Context) (int64, error) {
 	if len(e.all)+len(e.names.numbers)+len(e.refs) == 0 {
 		return 0, nil
 	}
 	return runFor(ctx, e.d, func(ctx context.Context, t *tx) (added int64, err error) {
-		id, err := t.accountID(ctx, account)
+		salt, err := t.salt(ctx)
 		if err != nil {
-			return 0, err
-		}
-		var salt []byte
-		if _, err := t.row(ctx, []any{&salt}, "SELECT salt FROM accounts WHERE id = $1", id); err != nil {
 			return 0, err
 		}
 		t.erased, e.hashes = nil, nil
@@ -288,7 +271,7 @@ func (e *erasure) remember(ctx context.Context, account string) (int64, error) {
 			e.hashes = append(e.hashes, erasedHash(salt, erasedNumber, number))
 		}
 		for _, hash := range e.hashes {
-			n, err := t.exec(ctx, "INSERT INTO erased (hash, account_id, at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", hash, id, millis(time.Now()))
+			n, err := t.exec(ctx, "INSERT INTO erased (hash, at) VALUES ($1, $2) ON CONFLICT DO NOTHING", hash, millis(time.Now()))
 			if added += n; err != nil {
 				return 0, err
 			}
@@ -338,7 +321,7 @@ func (t *tx) eraseShipments(ctx context.Context, all []shipment) (done ledger.Er
 
 // eraseSighting removes what is known of a tracking without a row.
 func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) error {
-	if _, err := t.exec(ctx, insertCounts+" SELECT account_id, 0, status_id, carrier, "+transitDays+", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {
+	if _, err := t.exec(ctx, insertCounts+" SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, "+transitDays+", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {
 		return err
 	}
 	n, err := t.exec(ctx, "DELETE FROM sightings WHERE id = $1", id)
@@ -375,7 +358,7 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 	if err := t.eraseMentions(ctx, s.row); err != nil {
 		return err
 	}
-	if _, err := t.exec(ctx, insertCounts+` SELECT r.account_id, n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), `+transitDays+`, -1
+	if _, err := t.exec(ctx, insertCounts+` SELECT n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), `+transitDays+`, -1
 		FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id WHERE r.id BETWEEN n.first_row AND n.last_row AND r.id = $1`+onKnownCount, s.row); err != nil {
 		return err
 	}
@@ -387,7 +370,7 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 		"UPDATE runs SET new_rows = new_rows - 1, erased = erased + 1 WHERE first_row <= $1 AND last_row >= $1 AND state <> 'staged'",
 		"DELETE FROM absences WHERE row_id = $1",
 		"DELETE FROM dismissals WHERE row_id = $1",
-		"DELETE FROM numbers WHERE (account_id, folded, row_id) IN (SELECT account_id, fold_number(number), id FROM rows WHERE id = $1)",
+		"DELETE FROM numbers WHERE (folded, row_id) IN (SELECT fold_number(number), id FROM rows WHERE id = $1)",
 		"DELETE FROM rows WHERE id = $1",
 	}, s.row)
 }

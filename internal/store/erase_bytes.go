@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -172,12 +171,12 @@ func (t *tx) eraseEntries(ctx context.Context, delivery any) error {
 const eraseEvent = `UPDATE events SET event_key = NULL, sum = NULL, event_id = '', kind = '', event_time = '', tracking_number = '', status = '', status_track = '',
 	status_label = '', latest_event = '', router_id = '', mark = '` + string(inbox.Anomaly) + `', anomaly = '` + inbox.Erased + `', folded = '' WHERE `
 
-// eraseAnswers removes the answers about referIds that are erased, and all others of the
-// account that name what is.
+// eraseAnswers removes the answers about referIds that are erased, and all others that
+// name what is.
 func (e *erasure) eraseAnswers(ctx context.Context) error {
 	if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
 		for ref := range e.refs {
-			n, err := t.exec(ctx, "DELETE FROM answers WHERE account_id = $1 AND refer_id = $2", e.account, ref)
+			n, err := t.exec(ctx, "DELETE FROM answers WHERE refer_id = $1", ref)
 			if done.Responses += n; err != nil {
 				return err
 			}
@@ -186,15 +185,12 @@ func (e *erasure) eraseAnswers(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	account := strconv.FormatInt(e.account, 10)
-	of := "account_id = " + account + " AND "
-	if err := e.search(ctx, searched{table: "answers", where: of, key: "refer_id", before: "", columns: "raw, NULL, NULL, NULL"},
-		change(countResponses, "DELETE FROM answers WHERE "+of+"refer_id = $1")); err != nil {
+	if err := e.search(ctx, searched{table: "answers", key: "refer_id", before: "", columns: "raw, NULL, NULL, NULL"},
+		change(countResponses, "DELETE FROM answers WHERE refer_id = $1")); err != nil {
 		return err
 	}
 	return e.search(ctx, searched{
 		table: "batch_answers", key: "batch_id", before: int64(0), columns: "raw, NULL, NULL, NULL",
-		where: "EXISTS (SELECT 1 FROM batches b JOIN runs n ON n.id = b.run_id WHERE b.id = batch_id AND n.account_id = " + account + ") AND ",
 	}, change(countResponses, "DELETE FROM batch_answers WHERE batch_id = $1"))
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// What a hash in table erased stands for. Each is keyed by the salt of its account, so
+// What a hash in table erased stands for. Each is keyed by the salt of the account, so
 // that nobody who has only the hash can try numbers.
 const (
 	erasedPair   = "pair"    // a row: it is not sent again
@@ -33,8 +33,8 @@ func erasedHash(salt []byte, kind string, names ...string) []byte {
 // erasedNames asks whether what is about to be stored was erased. Most stores hold
 // nothing that was: then it asks no more than that, once a transaction.
 type erasedNames struct {
-	salts  map[int64][]byte // by account; empty if nothing was erased
-	hashes map[string]bool  // asked for, and whether it was erased
+	salt   []byte          // nil if nothing was erased
+	hashes map[string]bool // asked for, and whether it was erased
 }
 
 // erasedNames returns those of the transaction.
@@ -46,15 +46,10 @@ func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
 	if _, err := t.row(ctx, []any{&some}, "SELECT EXISTS (SELECT 1 FROM erased)"); err != nil {
 		return nil, err
 	}
-	e := &erasedNames{salts: map[int64][]byte{}, hashes: map[string]bool{}}
+	e := &erasedNames{hashes: map[string]bool{}}
 	if some {
-		if err := t.each(ctx, func(s scanner) error {
-			var id int64
-			var salt []byte
-			err := s.Scan(&id, &salt)
-			e.salts[id] = salt
-			return err
-		}, "SELECT id, salt FROM accounts"); err != nil {
+		var err error
+		if e.salt, err = t.salt(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -63,23 +58,19 @@ func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
 }
 
 // any reports whether anything was erased.
-func (e *erasedNames) any() bool { return len(e.salts) > 0 }
+func (e *erasedNames) any() bool { return e.salt != nil }
 
-// ofPair, ofRefer and ofNumber return hashes; of a number one for each account.
-func (e *erasedNames) ofPair(account int64, k tracking.Key) []byte {
-	return erasedHash(e.salts[account], erasedPair, k.ReferID, tracking.FoldNumber(k.Number))
+// ofPair, ofRefer and ofNumber return hashes.
+func (e *erasedNames) ofPair(k tracking.Key) []byte {
+	return erasedHash(e.salt, erasedPair, k.ReferID, tracking.FoldNumber(k.Number))
 }
 
-func (e *erasedNames) ofRefer(account int64, referID string) []byte {
-	return erasedHash(e.salts[account], erasedRefer, referID)
+func (e *erasedNames) ofRefer(referID string) []byte {
+	return erasedHash(e.salt, erasedRefer, referID)
 }
 
-func (e *erasedNames) ofNumber(number string) [][]byte {
-	var all [][]byte
-	for _, salt := range e.salts {
-		all = append(all, erasedHash(salt, erasedNumber, tracking.FoldNumber(number)))
-	}
-	return all
+func (e *erasedNames) ofNumber(number string) []byte {
+	return erasedHash(e.salt, erasedNumber, tracking.FoldNumber(number))
 }
 
 // find looks hashes up: afterwards has knows them.
@@ -98,16 +89,16 @@ func (e *erasedNames) has(hashes ...[]byte) bool {
 }
 
 // dropErasedSightings returns the sightings without those of erased trackings.
-func (t *tx) dropErasedSightings(ctx context.Context, seen []ownedSighting) ([]ownedSighting, error) {
+func (t *tx) dropErasedSightings(ctx context.Context, seen []ledger.Sighting) ([]ledger.Sighting, error) {
 	e, err := t.erasedNames(ctx)
 	if err != nil || !e.any() || len(seen) == 0 {
 		return seen, err
 	}
-	hashesOf := func(s ownedSighting) [][]byte {
+	hashesOf := func(s ledger.Sighting) [][]byte {
 		if s.Key.ReferID == "" {
-			return e.ofNumber(s.Key.Number)
+			return [][]byte{e.ofNumber(s.Key.Number)}
 		}
-		return [][]byte{e.ofPair(s.account, s.Key), e.ofRefer(s.account, s.Key.ReferID)}
+		return [][]byte{e.ofPair(s.Key), e.ofRefer(s.Key.ReferID)}
 	}
 	var all [][]byte
 	for _, s := range seen {
@@ -116,20 +107,20 @@ func (t *tx) dropErasedSightings(ctx context.Context, seen []ownedSighting) ([]o
 	if err := t.findErased(ctx, e, all); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(seen), func(s ownedSighting) bool { return e.has(hashesOf(s)...) }), nil
+	return slices.DeleteFunc(slices.Clone(seen), func(s ledger.Sighting) bool { return e.has(hashesOf(s)...) }), nil
 }
 
 // dropErasedAnswers removes from packed the answers that say something of an erased
 // tracking.
-func (t *tx) dropErasedAnswers(ctx context.Context, account int64, answers []ledger.RecordedAnswer, packed [][]byte) error {
+func (t *tx) dropErasedAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) error {
 	e, err := t.erasedNames(ctx)
 	if err != nil || !e.any() {
 		return err
 	}
 	hashesOf := func(a ledger.RecordedAnswer) [][]byte {
-		hashes := [][]byte{e.ofRefer(account, a.ReferID)}
+		hashes := [][]byte{e.ofRefer(a.ReferID)}
 		for _, s := range a.Seen {
-			hashes = append(hashes, e.ofPair(account, s.Key), e.ofRefer(account, s.Key.ReferID))
+			hashes = append(hashes, e.ofPair(s.Key), e.ofRefer(s.Key.ReferID))
 		}
 		return hashes
 	}
@@ -157,7 +148,7 @@ func (c *chunk) classifyErased(ctx context.Context, t *tx) error {
 	}
 	hashes := make([][]byte, len(c.entries))
 	for i := range c.entries {
-		hashes[i] = e.ofPair(c.s.account, c.entries[i].Item.Key())
+		hashes[i] = e.ofPair(c.entries[i].Item.Key())
 	}
 	if err := t.findErased(ctx, e, hashes); err != nil {
 		return err
@@ -181,7 +172,7 @@ func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) error {
 	var hashes [][]byte
 	for _, i := range rows {
 		item := &c.entries[i].Item
-		hashes = append(append(hashes, e.ofRefer(c.s.account, item.ReferID)), e.ofNumber(item.Number)...)
+		hashes = append(hashes, e.ofRefer(item.ReferID), e.ofNumber(item.Number))
 	}
 	if err := t.findErased(ctx, e, hashes); err != nil {
 		return err
@@ -205,7 +196,7 @@ func (t *tx) dropErased(ctx context.Context, all []*arrival) error {
 	for _, a := range all {
 		for _, r := range a.rows {
 			if r.TrackingNumber != "" {
-				hashes = append(hashes, e.ofNumber(r.TrackingNumber)...)
+				hashes = append(hashes, e.ofNumber(r.TrackingNumber))
 			}
 		}
 	}
@@ -213,7 +204,7 @@ func (t *tx) dropErased(ctx context.Context, all []*arrival) error {
 		return err
 	}
 	for _, a := range all {
-		a.drop(func(r inbox.Event) bool { return r.TrackingNumber != "" && e.has(e.ofNumber(r.TrackingNumber)...) })
+		a.drop(func(r inbox.Event) bool { return r.TrackingNumber != "" && e.has(e.ofNumber(r.TrackingNumber)) })
 	}
 	return nil
 }
@@ -246,10 +237,10 @@ func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error
 }
 
 // Erased says which queries were erased, see [ledger.Eraser].
-func (d *DB) Erased(ctx context.Context, account string, qs []tracking.Query) ([]bool, error) {
+func (d *DB) Erased(ctx context.Context, qs []tracking.Query) ([]bool, error) {
 	erased := make([]bool, len(qs))
 	var salt []byte
-	found, err := d.row(ctx, []any{&salt}, "SELECT salt FROM accounts WHERE name = $1 AND EXISTS (SELECT 1 FROM erased)", account)
+	found, err := d.row(ctx, []any{&salt}, "SELECT salt FROM account WHERE EXISTS (SELECT 1 FROM erased)")
 	for i, q := range qs {
 		if !found || err != nil {
 			break

@@ -12,20 +12,20 @@ func (d *DB) Queued() int {
 	return len(d.writer.queue)
 }
 
-// AddAccount adds an account in a transaction, which then does more.
-func (d *DB) AddAccount(ctx context.Context, name string, more func() error) error {
+// AddSweep adds a sweep in a transaction, which then does more.
+func (d *DB) AddSweep(ctx context.Context, name string, more func() error) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.accountID(ctx, name); err != nil {
+		if _, err := t.exec(ctx, "INSERT INTO sweeps (name, began) VALUES ($1, 1) ON CONFLICT DO NOTHING", name); err != nil {
 			return err
 		}
 		return t.each(ctx, func(scanner) error { return more() }, "SELECT 1")
 	})
 }
 
-// HasAccount reports whether there is an account.
-func (d *DB) HasAccount(ctx context.Context, name string) (bool, error) {
-	id, err := d.accountID(ctx, name)
-	return id >= 0, err
+// HasSweep reports whether there is a sweep.
+func (d *DB) HasSweep(ctx context.Context, name string) (found bool, err error) {
+	_, err = d.row(ctx, []any{&found}, "SELECT EXISTS (SELECT 1 FROM sweeps WHERE name = $1)", name)
+	return found, err
 }
 
 // CopiedTables returns the names of the tables that a copy has.

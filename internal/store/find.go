@@ -15,7 +15,7 @@ import (
 const manyFound = 250
 
 // findQuery finds what is known of referIds, or of numbers: rows, and sightings
-// that are no row's. ?1 is the account, then follows what is asked for; each line
+// that are no row's. The parameters are what is asked for; each line
 // ends with the place of that. late finds rows that the index of numbers lacks.
 type findQuery struct{ rows, late, seen string }
 
@@ -34,18 +34,18 @@ func newFindQueries() findQueries {
 	for i, n := range []int{1, manyFound} {
 		places := make([]string, n)
 		for place := range places {
-			places[place] = fmt.Sprintf("(%d, ?%d)", place, place+2)
+			places[place] = fmt.Sprintf("(%d, ?%d)", place, place+1)
 		}
 		rows := rowColumns + from(places, "rows r") + rowJoins + "WHERE "
 		seen := unheldColumns + from(places, "sightings s WHERE ")
 		f.byReferID[i] = findQuery{
-			rows: rows + "r.account_id = ?1 AND r.refer_id = v.column2" + visible,
-			seen: seen + "s.account_id = ?1 AND s.refer_id = v.column2 AND " + unheld("?1"),
+			rows: rows + "r.refer_id = v.column2" + visible,
+			seen: seen + "s.refer_id = v.column2 AND " + unheld,
 		}
 		f.byNumber[i] = findQuery{
-			rows: rowColumns + from(places, "numbers n CROSS JOIN rows r") + rowJoins + "WHERE n.account_id = ?1 AND n.folded = v.column2 AND r.id = n.row_id" + visible,
-			late: rows + "r.id > " + numbered + " AND +r.account_id = ?1 AND fold_number(r.number) = v.column2" + visible,
-			seen: seen + "s.account_id IN (0, ?1) AND s.folded = v.column2 AND " + unheld("?1"),
+			rows: rowColumns + from(places, "numbers n CROSS JOIN rows r") + rowJoins + "WHERE n.folded = v.column2 AND r.id = n.row_id" + visible,
+			late: rows + "r.id > " + numbered + " AND fold_number(r.number) = v.column2" + visible,
+			seen: seen + "s.folded = v.column2 AND " + unheld,
 		}
 	}
 	places := make([]string, manyFound)
@@ -58,8 +58,8 @@ func newFindQueries() findQueries {
 }
 
 // Find returns what is known of a referId or a number, see [ledger.Trackings].
-func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledger.TrackingStatus, error) {
-	all, err := d.FindAll(ctx, account, []tracking.Query{{ReferID: referID, Number: number}})
+func (d *DB) Find(ctx context.Context, referID, number string) ([]ledger.TrackingStatus, error) {
+	all, err := d.FindAll(ctx, []tracking.Query{{ReferID: referID, Number: number}})
 	if err != nil {
 		return nil, err
 	}
@@ -67,12 +67,8 @@ func (d *DB) Find(ctx context.Context, account, referID, number string) ([]ledge
 }
 
 // FindAll returns what is known of many, see [ledger.Trackings].
-func (d *DB) FindAll(ctx context.Context, account string, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
-	owner, err := d.accountID(ctx, account)
-	if err != nil {
-		return nil, err
-	}
-	f := finder{d: d, account: owner, found: make([][]foundStatus, len(qs))}
+func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
+	f := finder{d: d, found: make([][]foundStatus, len(qs))}
 	var byReferID, byNumber []int
 	for i, q := range qs {
 		if q.ReferID != "" {
@@ -81,7 +77,7 @@ func (d *DB) FindAll(ctx context.Context, account string, qs []tracking.Query) (
 			byNumber = append(byNumber, i)
 		}
 	}
-	err = f.find(ctx, d.sql.find.byReferID, byReferID, func(i int) string { return qs[i].ReferID })
+	err := f.find(ctx, d.sql.find.byReferID, byReferID, func(i int) string { return qs[i].ReferID })
 	if err == nil && len(byNumber) > 0 {
 		var mayMiss, missing int64
 		if len(byNumber) == 1 {
@@ -104,10 +100,9 @@ func (d *DB) FindAll(ctx context.Context, account string, qs []tracking.Query) (
 
 // finder collects what several queries find.
 type finder struct {
-	d       *DB
-	account int64
-	late    bool            // the index of numbers lacks rows
-	found   [][]foundStatus // by query
+	d     *DB
+	late  bool            // the index of numbers lacks rows
+	found [][]foundStatus // by query
 }
 
 // foundStatus is a status with its id and whether it is a row's.
@@ -123,12 +118,11 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 	if len(numbers) > 1 {
 		width, query = manyFound, queries[1]
 	}
-	args := make([]any, 1+width)
+	args := make([]any, width)
 	for part := range slices.Chunk(numbers, width) {
 		clear(args) // NULL finds nothing
-		args[0] = f.account
 		for i, n := range part {
-			args[1+i] = value(n)
+			args[i] = value(n)
 		}
 		for _, q := range []struct {
 			text  string

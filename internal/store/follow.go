@@ -16,7 +16,7 @@ func (d *DB) Followed(ctx context.Context) (to, last int64, err error) {
 
 // Follow records what events told, see [ledger.EventFollower].
 func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64) (bool, error) {
-	if err := checkSeen("", seen); err != nil {
+	if err := checkSeen(seen); err != nil {
 		return false, err
 	}
 	if err := d.indexNumbers(ctx, maxUnindexed); err != nil { // many at once; what is still missing follows below
@@ -30,7 +30,7 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 		if err := d.indexAllNumbers(ctx, t); err != nil {
 			return false, err
 		}
-		var all []ownedSighting
+		var all []ledger.Sighting
 		for _, s := range seen {
 			about, err := t.about(ctx, s)
 			if err != nil {
@@ -43,9 +43,9 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 }
 
 // about returns what an event told of each tracking that it is about.
-func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ownedSighting, error) {
+func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ledger.Sighting, error) {
 	all, err := t.sightingsOf(ctx, s, selectRowsOfNumber+`
-		UNION SELECT s.account_id, s.refer_id, s.number FROM sightings s WHERE s.router_id = $2 AND s.router_id <> '' AND s.refer_id <> ''`,
+		UNION SELECT s.refer_id, s.number FROM sightings s WHERE s.router_id = $2 AND s.router_id <> '' AND s.refer_id <> ''`,
 		tracking.FoldNumber(s.Key.Number), s.RouterID)
 	if len(all) > 1 {
 		for i := range all {
@@ -54,7 +54,7 @@ func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ownedSighting, err
 	}
 	if len(all) == 0 && s.Key.Number != "" {
 		s.Key.ReferID = ""
-		all = []ownedSighting{{noAccount, s}}
+		all = []ledger.Sighting{s}
 	}
 	return all, err
 }

@@ -79,16 +79,16 @@ func (d *DB) requireRun(ctx context.Context, run int64) error {
 
 func noRun(run int64) error { return fmt.Errorf("%w: %d", ledger.ErrNoRun, run) }
 
-const runColumns = `SELECT r.id, a.name, r.owner, r.created, r.files, r.mode, r.batch_size, r.new_rows, r.known_rows,
+const runColumns = `SELECT r.id, r.owner, r.created, r.files, r.mode, r.batch_size, r.new_rows, r.known_rows,
 	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.skipped, r.erased, r.requests, r.last_sent, r.filling <> 0
-	FROM runs r JOIN accounts a ON a.id = r.account_id WHERE r.state = 'open' `
+	FROM runs r WHERE r.state = 'open' `
 
 // scanRun reads a row of runColumns.
 func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	var created, lastSent int64
 	var files []byte
 	r := &sum.Run
-	err = s.Scan(&r.ID, &r.Plan.Account, &owner, &created, &files, &r.Plan.Mode, &r.Plan.BatchSize, &r.Tally.New, &r.Tally.Known,
+	err = s.Scan(&r.ID, &owner, &created, &files, &r.Plan.Mode, &r.Plan.BatchSize, &r.Tally.New, &r.Tally.Known,
 		&r.Tally.KnownPending, &r.Tally.KnownOpen, &r.Tally.OtherCarrier, &r.Tally.Repeats, &r.Tally.Skipped,
 		&r.Tally.Erased, &sum.Requests, &lastSent, &sum.Partial)
 	if err == nil {
@@ -169,7 +169,7 @@ func (d *DB) runs(ctx context.Context, query string, args ...any) ([]ledger.RunS
 }
 
 // Runs yields runs, newest first, see [ledger.History].
-func (d *DB) Runs(ctx context.Context, account string, limit int) iter.Seq2[ledger.RunSummary, error] {
+func (d *DB) Runs(ctx context.Context, limit int) iter.Seq2[ledger.RunSummary, error] {
 	if limit <= 0 {
 		limit = math.MaxInt
 	}
@@ -177,7 +177,7 @@ func (d *DB) Runs(ctx context.Context, account string, limit int) iter.Seq2[ledg
 	return func(yield func(ledger.RunSummary, error) bool) {
 		left := limit
 		for sum, err := range inPages(size, func(last ledger.RunSummary) ([]ledger.RunSummary, error) {
-			return d.runs(ctx, runColumns+"AND ($1 = '' OR a.name = $1) AND r.id < $2 ORDER BY r.id DESC LIMIT $3", account, cmp.Or(last.ID, math.MaxInt64), size)
+			return d.runs(ctx, runColumns+"AND r.id < $1 ORDER BY r.id DESC LIMIT $2", cmp.Or(last.ID, math.MaxInt64), size)
 		}) {
 			if left--; !yield(sum, err) || err != nil || left == 0 {
 				return
@@ -253,11 +253,11 @@ func (d *DB) answer(ctx context.Context, batch int64) (raw []byte, cut bool, err
 }
 
 // Pending counts pending rows that are not in the run's input, see [ledger.History].
-func (d *DB) Pending(ctx context.Context, account string, except int64) (int64, error) {
+func (d *DB) Pending(ctx context.Context, except int64) (int64, error) {
 	var all int64
 	if _, err := d.row(ctx, []any{&all}, `SELECT COALESCE(SUM(b.rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0)
 		FROM runs n JOIN batches b ON b.run_id = n.id AND b.state = 'pending'
-		WHERE n.account_id = (SELECT id FROM accounts WHERE name = $1) AND n.state = 'open'`, account); err != nil {
+		WHERE n.state = 'open'`); err != nil {
 		return 0, err
 	}
 	own, err := countRowsOf(ctx, d.each, except)
@@ -269,7 +269,7 @@ func (d *DB) OtherNumbers(ctx context.Context, run int64) (ledger.OtherNumbers, 
 	if err := d.requireRun(ctx, run); err != nil {
 		return ledger.OtherNumbers{}, err
 	}
-	const earlier = "FROM rows o WHERE o.account_id = r.account_id AND o.refer_id = r.refer_id AND o.id < n.first_row"
+	const earlier = "FROM rows o WHERE o.refer_id = r.refer_id AND o.id < n.first_row"
 	var o ledger.OtherNumbers
 	_, err := d.row(ctx, []any{&o.Rows, &o.First.ID}, `SELECT COUNT(*), COALESCE(MIN(r.id), 0)
 		FROM runs n JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row
@@ -294,11 +294,11 @@ func (d *DB) OtherNumbers(ctx context.Context, run int64) (ledger.OtherNumbers, 
 }
 
 // Lookup returns how a pair stands, see [ledger.History].
-func (d *DB) Lookup(ctx context.Context, account string, key tracking.Key) (ledger.State, bool, error) {
+func (d *DB) Lookup(ctx context.Context, key tracking.Key) (ledger.State, bool, error) {
 	var state ledger.State
 	ok, err := d.row(ctx, []any{&state}, `SELECT COALESCE(r.state, b.state) FROM rows r JOIN batches b ON b.id = r.batch_id
-		WHERE r.account_id = (SELECT id FROM accounts WHERE name = $1) AND r.refer_id = $2 AND r.number = $3
-		AND r.id <= (SELECT value FROM counters WHERE name = 'row')`, account, key.ReferID, key.Number)
+		WHERE r.refer_id = $1 AND r.number = $2
+		AND r.id <= (SELECT value FROM counters WHERE name = 'row')`, key.ReferID, key.Number)
 	return state, ok, err
 }
 

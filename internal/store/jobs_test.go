@@ -41,7 +41,7 @@ func TestPanicInATransaction(t *testing.T) {
 				return
 			}
 			nothing := func() error { return nil }
-			if err := d.AddAccount(t.Context(), "before", nothing); err != nil {
+			if err := d.AddSweep(t.Context(), "before", nothing); err != nil {
 				t.Fatal(err)
 			}
 			began, goOn := make(chan struct{}), make(chan struct{})
@@ -52,7 +52,7 @@ func TestPanicInATransaction(t *testing.T) {
 						ended <- errors.New("panic")
 					}
 				}()
-				ended <- d.AddAccount(t.Context(), name, more)
+				ended <- d.AddSweep(t.Context(), name, more)
 			}
 			go add("first", func() error { close(began); <-goOn; return nil })
 			<-began
@@ -69,12 +69,12 @@ func TestPanicInATransaction(t *testing.T) {
 			if failed != 2 {
 				t.Errorf("%d failed, want the one that panicked, and the one in its transaction", failed)
 			}
-			if err := d.AddAccount(t.Context(), "after", nothing); err != nil {
+			if err := d.AddSweep(t.Context(), "after", nothing); err != nil {
 				t.Error(err)
 			}
-			for account, want := range map[string]bool{"before": true, "first": true, "second": false, "third": false, "after": true} {
-				if there, err := d.HasAccount(t.Context(), account); err != nil || there != want {
-					t.Errorf("%s: %v, %v", account, there, err)
+			for name, want := range map[string]bool{"before": true, "first": true, "second": false, "third": false, "after": true} {
+				if there, err := d.HasSweep(t.Context(), name); err != nil || there != want {
+					t.Errorf("%s: %v, %v", name, there, err)
 				}
 			}
 			if err := d.Close(); err != nil {
@@ -96,7 +96,7 @@ func TestJobsOfATransactionWaitForALock(t *testing.T) {
 	}
 	began, goOn := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 3)
-	add := func(name string, more func() error) { ended <- d.AddAccount(t.Context(), name, more) }
+	add := func(name string, more func() error) { ended <- d.AddSweep(t.Context(), name, more) }
 	go add("first", func() error { close(began); <-goOn; return nil })
 	<-began
 	for _, name := range []string{"second", "third"} {
@@ -110,12 +110,12 @@ func TestJobsOfATransactionWaitForALock(t *testing.T) {
 	}
 	locked := make(chan error)
 	go func() {
-		_, err := lock.Exec(t.Context(), "LOCK TABLE accounts IN SHARE MODE")
+		_, err := lock.Exec(t.Context(), "LOCK TABLE sweeps IN SHARE MODE")
 		locked <- err
 	}()
 	watcher := pgtest.Connect(t, url)
 	for waits := false; !waits; { // behind the first, before the others
-		if err := watcher.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'accounts'::regclass AND NOT granted)").Scan(&waits); err != nil {
+		if err := watcher.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'sweeps'::regclass AND NOT granted)").Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 	}

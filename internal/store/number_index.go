@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -69,8 +70,8 @@ func (d *DB) indexSomeNumbers(ctx context.Context, t *tx) error {
 		return err
 	}
 	upTo := min(last, done+indexAtOnce)
-	if _, err := t.exec(ctx, `INSERT INTO numbers (account_id, folded, row_id) SELECT account_id, fold_number(number) AS f, id FROM rows
-		WHERE id > $1 AND id <= $2 ORDER BY account_id, f, id`, done, upTo); err != nil {
+	if _, err := t.exec(ctx, `INSERT INTO numbers (folded, row_id) SELECT fold_number(number) AS f, id FROM rows
+		WHERE id > $1 AND id <= $2 ORDER BY f, id`, done, upTo); err != nil {
 		return err
 	}
 	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'numbered'", upTo); err != nil {
@@ -78,13 +79,13 @@ func (d *DB) indexSomeNumbers(ctx context.Context, t *tx) error {
 	}
 	if err := t.execAll(ctx, []string{
 		`UPDATE sightings SET id = r.id FROM rows r WHERE r.id > $1 AND r.id <= $2 AND sightings.id < 0
-			AND sightings.account_id = r.account_id AND sightings.refer_id = r.refer_id AND sightings.number = r.number`,
+			AND sightings.refer_id = r.refer_id AND sightings.number = r.number`,
 		// They were counted without a row so far.
-		insertCounts + ` SELECT account_id, 0, status_id, carrier, ` + transitDays + `, -COUNT(*) FROM sightings s
-			WHERE s.id > $1 AND s.id <= $2 GROUP BY 1, 2, 3, 4, 5` + onKnownCount,
-		insertCounts + ` SELECT r.account_id, n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), ` + transitDays + `, COUNT(*)
+		insertCounts + ` SELECT 0, status_id, carrier, ` + transitDays + `, -COUNT(*) FROM sightings s
+			WHERE s.id > $1 AND s.id <= $2 GROUP BY 1, 2, 3, 4` + onKnownCount,
+		insertCounts + ` SELECT n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), ` + transitDays + `, COUNT(*)
 			FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id
-			WHERE n.last_row > $1 AND n.first_row <= $2 AND r.id BETWEEN n.first_row AND n.last_row AND r.id > $1 AND r.id <= $2 GROUP BY 1, 2, 3, 4, 5` + onKnownCount,
+			WHERE n.last_row > $1 AND n.first_row <= $2 AND r.id BETWEEN n.first_row AND n.last_row AND r.id > $1 AND r.id <= $2 GROUP BY 1, 2, 3, 4` + onKnownCount,
 	}, done, upTo); err != nil {
 		return err
 	}
@@ -95,19 +96,19 @@ func (d *DB) indexSomeNumbers(ctx context.Context, t *tx) error {
 // number alone.
 func (d *DB) recordKnownOfNumbers(ctx context.Context, t *tx, done, upTo int64) error {
 	var some bool
-	if _, err := t.row(ctx, []any{&some}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0)"); err != nil || !some {
+	if _, err := t.row(ctx, []any{&some}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE refer_id = '')"); err != nil || !some {
 		return err
 	}
 	c := newStatusScanner()
-	all, err := list(ctx, t.each, func(s scanner) (ownedSighting, error) {
-		if err := s.Scan(c.dest[:3+sightingWidth]...); err != nil {
-			return ownedSighting{}, err
+	all, err := list(ctx, t.each, func(s scanner) (ledger.Sighting, error) {
+		if err := s.Scan(c.dest[:2+sightingWidth]...); err != nil {
+			return ledger.Sighting{}, err
 		}
-		one := ownedSighting{c.number(0), *c.sighting(3, tracking.Key{ReferID: c.text(1), Number: c.text(2)})}
+		one := *c.sighting(2, tracking.Key{ReferID: c.text(0), Number: c.text(1)})
 		one.RouterID = "" // it may be another's of that number
 		return one, nil
-	}, "SELECT r.account_id, r.refer_id, r.number, "+sightingColumns+` FROM rows r CROSS JOIN sightings s
-		WHERE r.id > $1 AND r.id <= $2 AND s.account_id = 0 AND s.folded = fold_number(r.number) AND s.folded <> '' ORDER BY r.id, s.id DESC`, done, upTo)
+	}, "SELECT r.refer_id, r.number, "+sightingColumns+` FROM rows r CROSS JOIN sightings s
+		WHERE r.id > $1 AND r.id <= $2 AND s.refer_id = '' AND s.folded = fold_number(r.number) AND s.folded <> '' ORDER BY r.id, s.id DESC`, done, upTo)
 	if err != nil {
 		return err
 	}

@@ -7,15 +7,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/observed"
 )
 
-// unverifiedDeliveries stands for the account of what unverified deliveries hold.
-const unverifiedDeliveries = -1
-
 // Observe adds what was met in answers, see [observed.Store].
-func (d *DB) Observe(ctx context.Context, account string, met []observed.Entry) error {
+func (d *DB) Observe(ctx context.Context, met []observed.Entry) error {
 	if len(met) == 0 {
 		return nil
 	}
-	return d.forAccount(ctx, account, func(ctx context.Context, t *tx, id int64) error { return t.observe(ctx, id, met) })
+	return d.run(ctx, func(ctx context.Context, t *tx) error { return t.observe(ctx, observed.Responses, met) })
 }
 
 // ObserveEvents adds what was met in events, see [observed.Store].
@@ -25,10 +22,10 @@ func (d *DB) ObserveEvents(ctx context.Context, verified, unverified []observed.
 		if err != nil || moved == 0 {
 			return false, err
 		}
-		if err := t.observe(ctx, noAccount, verified); err != nil {
+		if err := t.observe(ctx, observed.Verified, verified); err != nil {
 			return false, err
 		}
-		return true, t.observe(ctx, unverifiedDeliveries, unverified)
+		return true, t.observe(ctx, observed.Unverified, unverified)
 	})
 }
 
@@ -41,20 +38,10 @@ func (d *DB) EventsObserved(ctx context.Context) (to, last int64, err error) {
 
 // Observed returns a register, see [observed.Store].
 func (d *DB) Observed(ctx context.Context, of observed.Origin) ([]observed.Entry, error) {
-	id := int64(noAccount)
-	switch {
-	case of.Unverified:
-		id = unverifiedDeliveries
-	case of.Account != "":
-		var err error
-		if id, err = d.accountID(ctx, of.Account); err != nil || id < 0 {
-			return nil, err
-		}
-	}
-	return list(ctx, d.each, scanObserved, selectObserved, id)
+	return list(ctx, d.each, scanObserved, selectObserved, string(of))
 }
 
-const selectObserved = "SELECT kind, name, count, first_seen, last_seen, documented FROM observed WHERE account_id = $1"
+const selectObserved = "SELECT kind, name, count, first_seen, last_seen, documented FROM observed WHERE origin = $1"
 
 func scanObserved(s scanner) (e observed.Entry, err error) {
 	var first, last int64
@@ -63,12 +50,12 @@ func scanObserved(s scanner) (e observed.Entry, err error) {
 	return e, err
 }
 
-// observe adds to the register of an account.
-func (t *tx) observe(ctx context.Context, account int64, met []observed.Entry) error {
+// observe adds to the register of an origin.
+func (t *tx) observe(ctx context.Context, of observed.Origin, met []observed.Entry) error {
 	if len(met) == 0 {
 		return nil
 	}
-	known, err := list(ctx, t.each, scanObserved, selectObserved, account)
+	known, err := list(ctx, t.each, scanObserved, selectObserved, string(of))
 	if err != nil {
 		return err
 	}
@@ -79,7 +66,7 @@ func (t *tx) observe(ctx context.Context, account int64, met []observed.Entry) e
 	admitted := observed.Admit(known, met)
 	err = t.w.sql.observed.exec(ctx, t, len(admitted), func(args []any, i int) []any {
 		e := admitted[i]
-		return append(args, account, string(e.Kind), e.Value, e.Count, millis(e.First), millis(e.Last), flag(e.Documented))
+		return append(args, string(of), string(e.Kind), e.Value, e.Count, millis(e.First), millis(e.Last), flag(e.Documented))
 	})
 	return err
 }

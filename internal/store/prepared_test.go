@@ -13,7 +13,7 @@ func TestStatementsDoNotNameRuns(t *testing.T) {
 	d := opened(t, filepath.Join(t.TempDir(), "w.db"))
 	stageAndPrune := func(runs int) int {
 		for range runs {
-			staging, err := d.Stage(t.Context(), ledger.Plan{Account: "a", Files: []string{"-"}, Mode: ledger.Async, BatchSize: 1})
+			staging, err := d.Stage(t.Context(), ledger.Plan{Files: []string{"-"}, Mode: ledger.Async, BatchSize: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

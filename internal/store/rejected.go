@@ -10,7 +10,7 @@ import (
 // superseded holds for a rejected row r if a later input brought in another number
 // of its referId that is accepted now. Inputs take their numbers of rows in turn.
 const superseded = `EXISTS (SELECT 1 FROM rows s JOIN batches sb ON sb.id = s.batch_id
-	WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id AND s.id > r.id AND COALESCE(s.state, sb.state) = 'accepted'
+	WHERE s.refer_id = r.refer_id AND s.id > r.id AND COALESCE(s.state, sb.state) = 'accepted'
 	AND EXISTS (SELECT 1 FROM runs u WHERE u.first_row > r.id AND u.first_row <= s.id))`
 
 // rejection is what a rejected row r is: open, superseded or dismissed.
@@ -23,10 +23,10 @@ func ofRef(arg string) string {
 
 // rejectedRows are the rejected rows r of the input of a list of runs.
 func rejectedRows(runs string) string {
-	return `(SELECT p.run_id, r.id, r.account_id, r.refer_id, r.number FROM run_batches p JOIN batches b ON b.id = p.batch_id
+	return `(SELECT p.run_id, r.id, r.refer_id, r.number FROM run_batches p JOIN batches b ON b.id = p.batch_id
 		JOIN runs n ON n.id = p.run_id JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		WHERE p.run_id IN ` + runs + ` AND b.state = 'rejected' AND r.state IS NULL AND ` + inInput + `
-	UNION ALL SELECT p.run_id, r.id, r.account_id, r.refer_id, r.number FROM run_batches p JOIN runs n ON n.id = p.run_id
+	UNION ALL SELECT p.run_id, r.id, r.refer_id, r.number FROM run_batches p JOIN runs n ON n.id = p.run_id
 		JOIN rows r ON r.batch_id = p.batch_id AND r.state IS NOT NULL
 		WHERE p.run_id IN ` + runs + ` AND r.state = 'rejected' AND ` + inInput + `) AS r`
 }

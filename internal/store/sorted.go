@@ -23,7 +23,7 @@ func sortKeyOf(o ledger.Order) sortKey {
 	const status = "LOWER(COALESCE(NULLIF(s.status_label, ''), NULLIF(s.status_track, ''), NULLIF(s.status, '')))"
 	switch o {
 	case ledger.ByAsked:
-		return sortKey{"rows r", "COALESCE(a.asked, 0)", "1 = 1", "COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0)", "1 = 1"}
+		return sortKey{"rows r", "COALESCE(a.asked, 0)", "1 = 1", "COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0)", "1 = 1"}
 	case ledger.ByReceived:
 		return ofSighting("s.seen", "s.seen > 0")
 	case ledger.ByCheckpoint:
@@ -58,9 +58,9 @@ func (l *lister) sortedQuery(key sortKey) string {
 	}
 	query += l.joinAsked()
 	if l.f.ReferIDs != nil {
-		query += "WHERE r.account_id = $1" + ofBatch + " AND " + l.referIDs("r.refer_id") + visible
+		query += "WHERE " + l.referIDs("r.refer_id") + ofBatch + visible
 	} else {
-		query += "WHERE +r.account_id = $1" + ofBatch + visible
+		query += "WHERE 1 = 1" + ofBatch + visible
 	}
 	query += " AND (r.id > " + numbered + " OR " + condition + ")" + l.inRuns()
 	if l.withoutRow() {
@@ -73,16 +73,11 @@ func (l *lister) sortedQuery(key sortKey) string {
 // as their key is known. It reads them in their order where there is an index, else
 // one table.
 func (l *lister) firstQuery(key sortKey) string {
-	id, account := map[string]string{"rows r": "r.id", "numbers n": "n.row_id", "sightings s": "s.id"}[key.table], "+r.account_id"
-	switch {
-	case l.f.Order == ledger.ByReference:
-		account = "r.account_id"
-	case key.table == "numbers n":
-		account = "n.account_id"
-	case key.table == "sightings s":
-		account = "s.id > 0 AND +s.account_id"
+	id := map[string]string{"rows r": "r.id", "numbers n": "n.row_id", "sightings s": "s.id"}[key.table]
+	from, condition := key.table, key.known+" AND "+l.where()+l.inRuns()
+	if key.table == "sightings s" {
+		condition += " AND s.id > 0"
 	}
-	from, condition := key.table, account+" = $1 AND "+key.known+" AND "+l.where()+l.inRuns()
 	if key.table == "rows r" { // also has those that are being staged
 		condition += visible
 	}
@@ -102,16 +97,9 @@ func (l *lister) firstQuery(key sortKey) string {
 		return fmt.Sprintf("%s ORDER BY k%s, ABS(%s) LIMIT %d OFFSET 0", query, l.direction(), id, limit)
 	}
 	parts := []string{first("SELECT "+id+" AS id, "+key.row+" AS k FROM "+from+l.joinAsked()+" WHERE "+condition, id, l.f.Limit)}
-	accounts := []string{"0", "$1"}
-	switch {
-	case !l.withoutRow():
-		accounts = nil
-	case l.onlyRows:
-		accounts = accounts[:1]
-	}
-	for _, account := range accounts { // whether one is held is looked up in their order
-		seen := first("SELECT s.id, s.account_id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+" AS k FROM sightings s WHERE s.id < 0 AND s.account_id = "+account+
-			" AND "+key.unheldToo+" AND "+l.whereSeen(), "s.id", math.MaxInt64)
+	if l.withoutRow() { // whether one is held is looked up in their order
+		seen := first("SELECT s.id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+" AS k FROM sightings s WHERE s.id < 0 AND "+
+			key.unheldToo+" AND "+l.whereSeen(), "s.id", math.MaxInt64)
 		parts = append(parts, first("SELECT s.id, k FROM ("+seen+") AS s WHERE "+l.isUnheld(), "s.id", l.f.Limit))
 	}
 	return "SELECT id FROM (SELECT * FROM (" + strings.Join(parts, ") AS p UNION ALL SELECT * FROM (") + ") AS p) AS l ORDER BY k" + l.direction() + ", id < 0, ABS(id)"
@@ -129,7 +117,7 @@ func (l *lister) joinAsked() string {
 	if l.f.Order != ledger.ByAsked {
 		return ""
 	}
-	return " LEFT JOIN answers a ON a.account_id = r.account_id AND a.refer_id = r.refer_id "
+	return " LEFT JOIN answers a ON a.refer_id = r.refer_id "
 }
 
 // sorted returns the list in the order of the filter.
@@ -148,7 +136,7 @@ func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 
 // sortedBy returns the list of the ids that a query finds.
 func (l *lister) sortedBy(ctx context.Context, query string) (*sortedList, error) {
-	ids, err := list(ctx, l.d.each, scanOne[int64], query, l.account)
+	ids, err := list(ctx, l.d.each, scanOne[int64], query)
 	return &sortedList{lister: l, ids: ids}, err
 }
 

@@ -28,7 +28,6 @@ type staging struct {
 	owner   string       // that may stage; it is another process's turn once this one's is another
 	release func() error // of the lock that one process at a time stages under
 	ended   bool
-	account int64
 	run     ledger.Run
 	first   int64 // number of the first record
 	begun   bool  // see [ledger.Staging.Begin]
@@ -62,7 +61,7 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 	if plan.BatchSize < 1 {
 		return nil, fmt.Errorf("stage: batches of %d rows", plan.BatchSize)
 	}
-	texts := []string{"account", plan.Account, "mode", string(plan.Mode)}
+	texts := []string{"mode", string(plan.Mode)}
 	for _, f := range plan.Files {
 		texts = append(texts, "file name", f)
 	}
@@ -128,9 +127,6 @@ func (s *staging) begin(ctx context.Context) error {
 			return err
 		}
 		var err error
-		if s.account, err = t.accountID(ctx, s.run.Plan.Account); err != nil {
-			return err
-		}
 		if s.run.ID, err = t.counter(ctx, "run"); err != nil {
 			return err
 		}
@@ -140,22 +136,12 @@ func (s *staging) begin(ctx context.Context) error {
 		}
 		s.first++
 		s.next = s.first
-		_, err = t.exec(ctx, `INSERT INTO runs (id, account_id, state, owner, created, files, mode, batch_size, first_row, last_row,
+		_, err = t.exec(ctx, `INSERT INTO runs (id, state, owner, created, files, mode, batch_size, first_row, last_row,
 			new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent)
-			VALUES ($1, $2, 'staged', $3, $4, $5, $6, $7, $8, $9, 0, 0, 0, 0, 0, 0, 0, 0)`,
-			s.run.ID, s.account, s.owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize, s.first, s.first-1)
+			VALUES ($1, 'staged', $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, 0, 0, 0)`,
+			s.run.ID, s.owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize, s.first, s.first-1)
 		return err
 	})
-}
-
-// accountID returns the number of an account, which is added if it is new.
-func (t *tx) accountID(ctx context.Context, name string) (int64, error) {
-	if _, err := t.exec(ctx, "INSERT INTO accounts (name, salt) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, newSalt()); err != nil {
-		return 0, err
-	}
-	var id int64
-	_, err := t.row(ctx, []any{&id}, "SELECT id FROM accounts WHERE name = $1", name)
-	return id, err
 }
 
 // counter returns the last number that was given away.
@@ -285,13 +271,13 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 // completeEarlier ends that runs of the same files are partial if this input is no
 // shorter and has each of their new rows: it was staged to its end.
 func (s *staging) completeEarlier(ctx context.Context, t *tx) error {
-	_, err := t.exec(ctx, `UPDATE runs SET filling = 0 WHERE filling <> 0 AND id < $1 AND account_id = $2
-		AND files = (SELECT files FROM runs WHERE id = $1) AND last_row - first_row < $3
+	_, err := t.exec(ctx, `UPDATE runs SET filling = 0 WHERE filling <> 0 AND id < $1
+		AND files = (SELECT files FROM runs WHERE id = $1) AND last_row - first_row < $2
 		AND new_rows = (SELECT COALESCE(SUM(
 				CASE WHEN k.row_id + k.rows <= runs.last_row THEN k.row_id + k.rows ELSE runs.last_row + 1 END
 				- CASE WHEN k.row_id > runs.first_row THEN k.row_id ELSE runs.first_row END), 0)
 			FROM run_known_rows k WHERE k.run_id = $1 AND k.row_id <= runs.last_row AND k.row_id + k.rows > runs.first_row)`,
-		s.run.ID, s.account, s.next-s.first)
+		s.run.ID, s.next-s.first)
 	return err
 }
 

@@ -28,7 +28,7 @@ type statements struct {
 
 func newStatements() *statements {
 	return &statements{
-		rows: newMultiInsert("INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line)", "iitttiii",
+		rows: newMultiInsert("INSERT INTO rows (id, refer_id, number, carrier, batch_id, file, line)", "itttiii",
 			" ON CONFLICT DO NOTHING"),
 		batches:          newBatchInsert("'pending'", "''"),
 		uncheckedBatches: newBatchInsert("'unknown'", "'"+reasonUnchecked+"'"),
@@ -38,20 +38,20 @@ func newStatements() *statements {
 			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = run_batches.rows + excluded.rows"),
 		batchAnswers: newMultiInsert("INSERT INTO batch_answers (batch_id, cut, raw)", "iib",
 			" ON CONFLICT (batch_id) DO UPDATE SET cut = excluded.cut, raw = excluded.raw"),
-		sightings: newMultiInsert(`INSERT INTO sightings (id, status_id, account_id, refer_id, number, folded, phase, status, status_label, status_track,
-			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated, transit, error)`, "iiittttttttttittiiiiiit", ` ON CONFLICT (account_id, refer_id, number)
+		sightings: newMultiInsert(`INSERT INTO sightings (id, status_id, refer_id, number, folded, phase, status, status_label, status_track,
+			latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated, transit, error)`, "iittttttttttittiiiiiit", ` ON CONFLICT (refer_id, number)
 			DO UPDATE SET status_id = excluded.status_id, phase = excluded.phase, status = excluded.status, status_label = excluded.status_label, status_track = excluded.status_track,
 			latest_event = excluded.latest_event, latest_time = excluded.latest_time, carrier = excluded.carrier, seen = excluded.seen,
 			source = excluded.source, router_id = CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END,
 			as_of = excluded.as_of, event = excluded.event, shared = excluded.shared,
 			checkpoint = excluded.checkpoint, updated = excluded.updated, transit = excluded.transit, error = excluded.error`),
-		trackingCounts: newMultiInsert(insertCounts, "iiitii", onKnownCount),
-		answers: newMultiInsert("INSERT INTO answers (account_id, refer_id, seen, asked, raw)", "itiib",
-			` ON CONFLICT (account_id, refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw WHERE excluded.seen >= answers.seen`),
+		trackingCounts: newMultiInsert(insertCounts, "iitii", onKnownCount),
+		answers: newMultiInsert("INSERT INTO answers (refer_id, seen, asked, raw)", "tiib",
+			` ON CONFLICT (refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw WHERE excluded.seen >= answers.seen`),
 		deliveries: newMultiInsert("INSERT INTO deliveries (seq, "+deliveryColumns+")", "iitbbtttttiitbb", ""),
 		events:     newMultiInsert("INSERT INTO events ("+eventColumnsToAdd+")", "iiiiiibbtttttttttttittti", ""),
-		observed: newMultiInsert("INSERT INTO observed (account_id, kind, name, count, first_seen, last_seen, documented)", "ittiiii",
-			` ON CONFLICT (account_id, kind, name) DO UPDATE SET count = observed.count + excluded.count, documented = excluded.documented,
+		observed: newMultiInsert("INSERT INTO observed (origin, kind, name, count, first_seen, last_seen, documented)", "tttiiii",
+			` ON CONFLICT (origin, kind, name) DO UPDATE SET count = observed.count + excluded.count, documented = excluded.documented,
 			first_seen = CASE WHEN excluded.first_seen < observed.first_seen THEN excluded.first_seen ELSE observed.first_seen END,
 			last_seen = CASE WHEN excluded.last_seen > observed.last_seen THEN excluded.last_seen ELSE observed.last_seen END`),
 		moveRows: newMultiInsert("WITH given (id, target) AS (", "ii", `)
@@ -82,10 +82,10 @@ func newConsecutiveRows() (queries [len(widths)]string) {
 	for w, width := range widths {
 		rows := make([]string, width)
 		for n := range rows { // the largest number comes first, and ? counts on from it
-			rows[n] = fmt.Sprintf("(?5+%d,?4,?3,?2,?1+%d,?,?,?)", n, n)
+			rows[n] = fmt.Sprintf("(?4+%d,?3,?2,?1+%d,?,?,?)", n, n)
 		}
-		rows[0] = "(CAST(?5 AS BIGINT),?4,?3,?2,CAST(?1 AS BIGINT),?,?,?)"
-		queries[w] = "INSERT INTO rows (line, file, batch_id, account_id, id, refer_id, number, carrier) VALUES " + strings.Join(rows, ",") + " ON CONFLICT DO NOTHING"
+		rows[0] = "(CAST(?4 AS BIGINT),?3,?2,CAST(?1 AS BIGINT),?,?,?)"
+		queries[w] = "INSERT INTO rows (line, file, batch_id, id, refer_id, number, carrier) VALUES " + strings.Join(rows, ",") + " ON CONFLICT DO NOTHING"
 	}
 	return queries
 }

@@ -10,12 +10,12 @@ import (
 )
 
 // Count counts trackings by group, see [ledger.Statistics].
-func (d *DB) Count(ctx context.Context, account string, f ledger.Filter) ([]ledger.Group, error) {
+func (d *DB) Count(ctx context.Context, f ledger.Filter) ([]ledger.Group, error) {
 	f.Limit, f.Order = 0, ledger.ByCreation
 	if err := d.indexNumbers(ctx, 0); err != nil {
 		return nil, err
 	}
-	l, err := d.newLister(ctx, account, f)
+	l, err := d.newLister(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (d *DB) Count(ctx context.Context, account string, f ledger.Filter) ([]ledg
 	case counted:
 		err = l.sum(ctx, groups)
 	default:
-		for st, err := range d.Statuses(ctx, account, f) {
+		for st, err := range d.Statuses(ctx, f) {
 			if err != nil {
 				return nil, err
 			}
@@ -122,7 +122,7 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 	if !l.withoutRow() {
 		return nil
 	}
-	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+", COUNT(*) FROM sightings s WHERE s.account_id = 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+", COUNT(*) FROM sightings s WHERE s.refer_id = '' AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
 // takesRunOf reports whether the filter takes trackings of that run, 0 for those without
@@ -155,23 +155,23 @@ func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
 	}
 	spans, err := l.unacceptedSpans(ctx, low, high)
 	if err == nil {
-		err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.account_id, r.refer_id, r.carrier, r.state AS present FROM rows r
-			WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')`), l.account, low, high)
+		err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.refer_id, r.carrier, r.state AS present FROM rows r
+			WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')`), low, high)
 	}
 	for _, s := range spans {
 		if err == nil {
-			err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.account_id, r.refer_id, r.carrier, b.state AS present FROM rows r CROSS JOIN batches b
-				WHERE r.id BETWEEN $2 AND $3 AND b.id = r.batch_id AND b.state <> 'accepted' AND r.state IS NULL`), l.account, s.first, s.last)
+			err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.refer_id, r.carrier, b.state AS present FROM rows r CROSS JOIN batches b
+				WHERE r.id BETWEEN $1 AND $2 AND b.id = r.batch_id AND b.state <> 'accepted' AND r.state IS NULL`), s.first, s.last)
 		}
 	}
 	return err
 }
 
-// countByState returns the query that counts those of rows $2 to $3 of account $1 of which
+// countByState returns the query that counts those of rows $1 to $2 of which
 // nothing is known, by the first row of their run, carrier and state.
 func countByState(rows string) string {
 	return "SELECT (SELECT MAX(n.first_row) FROM runs n WHERE n.first_row <= r.id), r.carrier, r.present, CASE r.present WHEN 'rejected' THEN " + rejection + " ELSE '' END, COUNT(*) FROM (" + rows + `) AS r
-		WHERE +r.account_id = $1 AND +r.id BETWEEN $2 AND $3 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id) GROUP BY 1, 2, 3, 4`
+		WHERE +r.id BETWEEN $1 AND $2 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id) GROUP BY 1, 2, 3, 4`
 }
 
 // moveToState returns what reads a line of countByState.
@@ -217,21 +217,21 @@ func (l *lister) unacceptedSpans(ctx context.Context, low, high int64) (spans []
 }
 
 // SeenStatuses returns statuses with their sightings, see [ledger.Statistics].
-func (d *DB) SeenStatuses(ctx context.Context, account string) ([]ledger.StatusCount, error) {
+func (d *DB) SeenStatuses(ctx context.Context) ([]ledger.StatusCount, error) {
 	return list(ctx, d.each, func(s scanner) (c ledger.StatusCount, err error) {
 		return c, s.Scan(&c.Phase, &c.Status, &c.StatusLabel, &c.StatusTrack, &c.Trackings)
 	}, `SELECT s.phase, s.status, s.status_label, s.status_track, SUM(c.trackings) FROM tracking_counts c JOIN statuses s ON s.id = c.status_id
-		WHERE c.account_id IN (0, `+accountOfFirst+`) GROUP BY 1, 2, 3, 4 HAVING SUM(c.trackings) > 0 ORDER BY 5 DESC, 1, 2, 3, 4`, account)
+		GROUP BY 1, 2, 3, 4 HAVING SUM(c.trackings) > 0 ORDER BY 5 DESC, 1, 2, 3, 4`)
 }
 
 // SeenCarriers returns the carriers of trackings, see [ledger.Statistics].
-func (d *DB) SeenCarriers(ctx context.Context, account string) ([]string, error) {
-	return list(ctx, d.each, scanOne[string], `SELECT MAX(carrier) FROM tracking_counts WHERE carrier <> '' AND account_id IN (0, `+accountOfFirst+`)
-		GROUP BY LOWER(carrier) HAVING SUM(trackings) > 0 ORDER BY SUM(trackings) DESC, 1`, account)
+func (d *DB) SeenCarriers(ctx context.Context) ([]string, error) {
+	return list(ctx, d.each, scanOne[string], `SELECT MAX(carrier) FROM tracking_counts WHERE carrier <> ''
+		GROUP BY LOWER(carrier) HAVING SUM(trackings) > 0 ORDER BY SUM(trackings) DESC, 1`)
 }
 
 // References returns referIds by how they begin, see [ledger.Statistics].
-func (d *DB) References(ctx context.Context, account, prefix string, limit int) ([]string, error) {
-	return list(ctx, d.each, scanOne[string], "SELECT DISTINCT r.refer_id FROM rows r WHERE r.account_id = "+accountOfFirst+
-		" AND r.refer_id >= $2 AND r.refer_id < $3"+visible+"ORDER BY r.refer_id LIMIT $4", account, prefix, prefix+lastText, limit)
+func (d *DB) References(ctx context.Context, prefix string, limit int) ([]string, error) {
+	return list(ctx, d.each, scanOne[string], "SELECT DISTINCT r.refer_id FROM rows r WHERE r.refer_id >= $1 AND r.refer_id < $2"+
+		visible+"ORDER BY r.refer_id LIMIT $3", prefix, prefix+lastText, limit)
 }

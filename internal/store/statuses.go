@@ -20,13 +20,13 @@ const (
 )
 
 // Statuses yields what is known of trackings, see [ledger.Trackings].
-func (d *DB) Statuses(ctx context.Context, account string, f ledger.Filter) iter.Seq2[ledger.TrackingStatus, error] {
+func (d *DB) Statuses(ctx context.Context, f ledger.Filter) iter.Seq2[ledger.TrackingStatus, error] {
 	return func(yield func(ledger.TrackingStatus, error) bool) {
 		left := f.Limit
 		if left <= 0 {
 			left = math.MaxInt
 		}
-		lists, err := d.statusLists(ctx, account, f)
+		lists, err := d.statusLists(ctx, f)
 		size := min(firstStatusPage, left)
 		for _, l := range lists {
 			for more := true; more && err == nil; size = min(2*size, statusPage) {
@@ -67,13 +67,13 @@ type statusList interface {
 
 // statusLists returns the lists that together hold at least what the filter
 // takes. What is written while they are read moves nothing from one to another.
-func (d *DB) statusLists(ctx context.Context, account string, f ledger.Filter) ([]statusList, error) {
+func (d *DB) statusLists(ctx context.Context, f ledger.Filter) ([]statusList, error) {
 	if f.Run != 0 {
 		if err := d.requireRun(ctx, f.Run); err != nil {
 			return nil, err
 		}
 	}
-	l, err := d.newLister(ctx, account, f)
+	l, err := d.newLister(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (d *DB) statusLists(ctx context.Context, account string, f ledger.Filter) (
 	return lists, err
 }
 
-func (d *DB) newLister(ctx context.Context, account string, f ledger.Filter) (*lister, error) {
+func (d *DB) newLister(ctx context.Context, f ledger.Filter) (*lister, error) {
 	if f.Run != 0 {
 		if err := d.requireRun(ctx, f.Run); err != nil {
 			return nil, err
@@ -99,10 +99,6 @@ func (d *DB) newLister(ctx context.Context, account string, f ledger.Filter) (*l
 	}
 	l := &lister{d: d, f: f}
 	l.readWords()
-	var err error
-	if l.account, err = d.accountID(ctx, account); err != nil {
-		return nil, err
-	}
 	if err := l.index(ctx); err != nil {
 		return nil, err
 	}
@@ -115,24 +111,22 @@ func (d *DB) newLister(ctx context.Context, account string, f ledger.Filter) (*l
 	if err := l.readStatuses(ctx); err != nil {
 		return nil, err
 	}
-	err = l.readCounts(ctx)
-	return l, err
+	return l, l.readCounts(ctx)
 }
 
 // lister makes lists for a filter, and counts what is in them.
 type lister struct {
 	d        *DB
 	f        ledger.Filter
-	account  int64
 	numbered int64                        // rows up to this one have their sighting by its id
-	runs     []rowRun                     // of the account, ascending
-	known    map[int64]ledger.StatusCount // statuses of the account, and of numbers without one
+	runs     []rowRun                     // ascending
+	known    map[int64]ledger.StatusCount // statuses of trackings, and of numbers alone
 	statuses []int64                      // those that the filter takes
 	final    []int64                      // those of what was delivered
 	counts   []trackingCount              // those that the filter may take
 	carriers []string                     // the codes that the filter names, as they are kept
 	dense    bool                         // the filter takes many trackings by their status
-	onlyRows bool                         // of the account nothing is known but of its rows
+	onlyRows bool                         // nothing is known but of rows
 
 	// See readWords.
 	chosen     bool     // statuses or states were asked for
@@ -156,7 +150,7 @@ func (l *lister) isSorted() bool {
 // sightings of numbers alone, and to filter and count by what is known.
 func (l *lister) index(ctx context.Context) error {
 	var unowned bool
-	_, err := l.d.row(ctx, []any{&unowned}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE account_id = 0)")
+	_, err := l.d.row(ctx, []any{&unowned}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE refer_id = '')")
 	switch {
 	case err != nil:
 		return err
@@ -173,7 +167,7 @@ func (l *lister) readRuns(ctx context.Context) (err error) {
 		err = s.Scan(&r.id, &r.first, &r.last, &r.pruned, &r.created)
 		return r, err
 	}, `SELECT id, first_row, last_row, state = 'pruned', created FROM runs
-		WHERE account_id = $1 AND state <> 'staged' AND last_row >= first_row ORDER BY first_row`, l.account)
+		WHERE state <> 'staged' AND last_row >= first_row ORDER BY first_row`)
 	return err
 }
 
@@ -193,7 +187,7 @@ func (l *lister) readStatuses(ctx context.Context) error {
 			l.final = append(l.final, id)
 		}
 		return err
-	}, "SELECT id, phase, status, status_label, status_track FROM statuses WHERE account_id IN (0, $1)", l.account)
+	}, "SELECT id, phase, status, status_label, status_track FROM statuses")
 }
 
 // spans returns the ranges of ids in which the rows of the list are, but for
@@ -301,7 +295,7 @@ func (l *spanList) next(ctx context.Context, size int) ([]ledger.TrackingStatus,
 	return page, l.after < l.to, err
 }
 
-// runWithID returns a run of the account, nil if it has no rows.
+// runWithID returns a run, nil if it has no rows.
 func (l *lister) runWithID(id int64) *rowRun {
 	if i := slices.IndexFunc(l.runs, func(r rowRun) bool { return r.id == id }); i >= 0 {
 		return &l.runs[i]

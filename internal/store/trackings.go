@@ -9,46 +9,42 @@ import (
 )
 
 // Record records answers, see [ledger.Trackings].
-func (d *DB) Record(ctx context.Context, account string, answers []ledger.RecordedAnswer) error {
-	packed, err := d.packAnswers(account, answers)
+func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error {
+	packed, err := d.packAnswers(answers)
 	if err != nil || len(answers) == 0 {
 		return err
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		id, err := t.accountID(ctx, account)
-		if err != nil {
-			return err
-		}
-		var all []ownedSighting
+		var all []ledger.Sighting
 		for _, a := range answers {
 			for _, s := range a.Seen {
 				if s.Key.ReferID != "" {
-					all = append(all, ownedSighting{id, s})
+					all = append(all, s)
 					continue
 				}
 				rows, err := t.sightingsOf(ctx, s, selectRowsOfNumber, tracking.FoldNumber(s.Key.Number))
 				if err != nil {
 					return err
 				}
-				all = append(append(all, ownedSighting{noAccount, s}), rows...)
+				all = append(append(all, s), rows...)
 			}
 		}
 		if err := d.recordSightings(ctx, t, all); err != nil {
 			return err
 		}
 		kept := slices.Clone(packed) // the transaction may be tried again
-		if err := t.dropErasedAnswers(ctx, id, answers, kept); err != nil {
+		if err := t.dropErasedAnswers(ctx, answers, kept); err != nil {
 			return err
 		}
-		return d.keepAnswers(ctx, t, id, answers, kept)
+		return d.keepAnswers(ctx, t, answers, kept)
 	})
 }
 
 // packAnswers checks answers and returns their bytes as they are kept.
-func (d *DB) packAnswers(account string, answers []ledger.RecordedAnswer) ([][]byte, error) {
+func (d *DB) packAnswers(answers []ledger.RecordedAnswer) ([][]byte, error) {
 	packed := make([][]byte, len(answers))
 	for i, a := range answers {
-		if err := checkSeen(account, a.Seen); err != nil {
+		if err := checkSeen(a.Seen); err != nil {
 			return nil, err
 		}
 		if err := checkText("referId", a.ReferID); err != nil {
@@ -64,10 +60,7 @@ func (d *DB) packAnswers(account string, answers []ledger.RecordedAnswer) ([][]b
 
 // checkSeen returns an error that matches [ledger.ErrText] if a name of what was seen
 // could not be kept.
-func checkSeen(account string, seen []ledger.Sighting) error {
-	if err := checkText("account", account); err != nil {
-		return err
-	}
+func checkSeen(seen []ledger.Sighting) error {
 	for _, s := range seen {
 		if err := checkText("referId", s.Key.ReferID, "trackingNumber", s.Key.Number); err != nil {
 			return err
@@ -78,7 +71,7 @@ func checkSeen(account string, seen []ledger.Sighting) error {
 
 // keepAnswers keeps each answer and when the service was asked, unless a later
 // one is there.
-func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []ledger.RecordedAnswer, packed [][]byte) error {
+func (d *DB) keepAnswers(ctx context.Context, t *tx, answers []ledger.RecordedAnswer, packed [][]byte) error {
 	type answer struct {
 		ref  string
 		n    int // in answers
@@ -108,7 +101,7 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []le
 		if err := d.sql.answers.exec(ctx, t, once, func(args []any, i int) []any {
 			n := all[i].n
 			asked := millis(answers[n].Asked)
-			return append(args, account, all[i].ref, all[i].seen, asked, packed[n])
+			return append(args, all[i].ref, all[i].seen, asked, packed[n])
 		}); err != nil {
 			return err
 		}
@@ -118,9 +111,9 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, account int64, answers []le
 }
 
 // LastAnswer returns the last answer about a referId, see [ledger.Trackings].
-func (d *DB) LastAnswer(ctx context.Context, account, referID string) ([]byte, error) {
+func (d *DB) LastAnswer(ctx context.Context, referID string) ([]byte, error) {
 	var packed []byte
-	if _, err := d.row(ctx, []any{&packed}, "SELECT raw FROM answers WHERE account_id = "+accountOfFirst+" AND refer_id = $2", account, referID); err != nil {
+	if _, err := d.row(ctx, []any{&packed}, "SELECT raw FROM answers WHERE refer_id = $1", referID); err != nil {
 		return nil, err
 	}
 	return unpack(packed)
@@ -136,7 +129,7 @@ const (
 	listColumns = rowStart + "0, " + rowRest + folded + rowEnd + " "
 
 	rowStart = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `, `
-	rowRest  = `COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = r.account_id AND a.refer_id = r.refer_id), 0),
+	rowRest  = `COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = r.refer_id), 0),
 		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin
 	rowEnd = unverifiedEnd + "CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE((SELECT d.dismissed FROM dismissals d WHERE d.row_id = r.id), CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, " + sightingColumns
 
@@ -146,11 +139,11 @@ const (
 	rowJoins   = ` JOIN batches b ON b.id = r.batch_id
 		LEFT JOIN sightings s ON s.id = ` + sightingID + `
 		LEFT JOIN sightings o ON o.id = CASE WHEN r.id > ` + numbered + ` THEN
-			(SELECT x.id FROM sightings x WHERE x.account_id = 0 AND x.folded = ` + folded + ` AND x.folded <> ''
+			(SELECT x.id FROM sightings x WHERE x.refer_id = '' AND x.folded = ` + folded + ` AND x.folded <> ''
 			ORDER BY x.phase IN ('processed', 'error') DESC, x.as_of DESC, x.id DESC LIMIT 1) END `
 	// The id of the sighting of row r.
 	sightingID = `CASE WHEN r.id <= ` + numbered + ` THEN r.id ELSE
-			(SELECT x.id FROM sightings x WHERE x.account_id = r.account_id AND x.refer_id = r.refer_id AND x.number = r.number) END `
+			(SELECT x.id FROM sightings x WHERE x.refer_id = r.refer_id AND x.number = r.number) END `
 	rowTables = "FROM rows r" + rowJoins
 	numbered  = "(SELECT value FROM counters WHERE name = 'numbered')"
 	visible   = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
@@ -163,25 +156,18 @@ const (
 
 // unheldColumns are those of a sighting that is no row's.
 const unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
-	COALESCE((SELECT a.asked FROM answers a WHERE a.account_id = s.account_id AND a.refer_id = s.refer_id), 0), 0, ` +
+	COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0), 0, ` +
 	unverifiedBegin + "s.folded" + unverifiedEnd + "0, " + sightingColumns + ", " + noSighting
 
-// unheld holds for a sighting of the account that is no row's, and for one of a
-// number that the account does not hold: neither as a row, nor as what was learnt
-// of the number, or its routerId, since.
-func unheld(account string) string {
-	return unheldNumber(account, "NOT EXISTS (SELECT 1 FROM sightings o WHERE o.account_id = "+account+" AND o.folded = s.folded AND o.refer_id <> '') AND")
-}
+// unheld holds for a sighting that is no row's, and for one of a number that nothing
+// else is known of: neither a row has it, nor what was learnt of it, or of its
+// routerId, since.
+const (
+	unheld       = unheldStart + "NOT EXISTS (SELECT 1 FROM sightings o WHERE o.folded = s.folded AND o.refer_id <> ''" + lookedUp + ") AND " + unheldEnd
+	unheldOfRows = unheldStart + unheldEnd // where nothing is known but of rows
 
-// unheldOfRows is unheld for an account of which nothing is known but of its rows.
-func unheldOfRows(account string) string { return unheldNumber(account, "") }
-
-// unheldNumber has an OFFSET, with which PostgreSQL looks each row up rather than read all.
-func unheldNumber(account, alsoSeen string) string {
-	return `(s.refer_id <> '' AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.account_id = s.account_id AND r.refer_id = s.refer_id AND r.number = s.number` + visible + `LIMIT 1 OFFSET 0) OR
-		s.refer_id = '' AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.account_id = ` + account + ` AND n.folded = s.folded AND n.folded <> '') AND ` + alsoSeen + `
-		NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.account_id = ` + account + ` AND o.refer_id <> '')) `
-}
-
-// accountOfFirst is the number of the account whose name is the first parameter.
-const accountOfFirst = "(SELECT id FROM accounts WHERE name = $1)"
+	unheldStart = `(s.refer_id <> '' AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.refer_id = s.refer_id AND r.number = s.number` + visible + lookedUp + `) OR
+		s.refer_id = '' AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.folded = s.folded AND n.folded <> ''` + lookedUp + `) AND `
+	lookedUp  = " LIMIT 1 OFFSET 0" // with an OFFSET, PostgreSQL looks each row up rather than read all
+	unheldEnd = "NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.refer_id <> ''" + lookedUp + ")) "
+)

@@ -58,7 +58,7 @@ const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows FROM run_
 
 // What of a row r, with its batch b, makes an unknown row.
 const (
-	siblings         = "(SELECT COUNT(*) FROM rows s WHERE s.account_id = r.account_id AND s.refer_id = r.refer_id) - 1"
+	siblings         = "(SELECT COUNT(*) FROM rows s WHERE s.refer_id = r.refer_id) - 1"
 	selectUnknownRow = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
 		COALESCE(d.absent, 0), COALESCE(d.boot, ''), COALESCE(d.uptime, 0), COALESCE(d.fingerprint, ''), CASE WHEN r.state IS NULL THEN b.shape ELSE '' END
 		FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
@@ -100,7 +100,7 @@ func (d *DB) MarkUnknown(ctx context.Context, rows []ledger.UnknownRow, reason s
 	})
 }
 
-// batchedRow is a row's batch, and how many other rows of its account have its referId.
+// batchedRow is a row's batch, and how many other rows have its referId.
 type batchedRow struct {
 	batch
 	siblings int64
@@ -278,8 +278,8 @@ func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State, ref 
 // controlBatches bounds the batches that are searched for controls.
 const controlBatches = 8
 
-// Controls returns accepted rows of the account, see [ledger.UnknownRows].
-func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.UnknownRow, error) {
+// Controls returns accepted rows, see [ledger.UnknownRows].
+func (d *DB) Controls(ctx context.Context, n int) ([]ledger.UnknownRow, error) {
 	var alone, others []ledger.UnknownRow
 	err := d.each(ctx, func(s scanner) error {
 		x, err := d.scanUnknownRow(s)
@@ -289,11 +289,11 @@ func (d *DB) Controls(ctx context.Context, account string, n int) ([]ledger.Unkn
 			others = append(others, x)
 		}
 		return err
-	}, `WITH latest AS (SELECT b.id FROM batches b JOIN runs n ON n.id = b.run_id WHERE n.account_id = `+accountOfFirst+` AND n.state <> 'staged'
+	}, `WITH latest AS (SELECT b.id FROM batches b JOIN runs n ON n.id = b.run_id WHERE n.state <> 'staged'
 			AND (b.state = 'accepted' OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = 'accepted'))
-			ORDER BY b.id DESC LIMIT $2)
-		`+selectUnknownRow+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted' ORDER BY b.id DESC, r.id DESC LIMIT $3`,
-		account, controlBatches, max(n, 0)*controlBatches)
+			ORDER BY b.id DESC LIMIT $1)
+		`+selectUnknownRow+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted' ORDER BY b.id DESC, r.id DESC LIMIT $2`,
+		controlBatches, max(n, 0)*controlBatches)
 	alone = append(alone, others...)
 	return alone[:min(len(alone), max(n, 0))], err
 }

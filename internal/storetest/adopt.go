@@ -30,7 +30,7 @@ func (w *world) adopt(run, want int64) {
 // pending checks how many rows are pending that are not in the run's input.
 func (w *world) pending(except, want int64) {
 	w.Helper()
-	w.same("pending elsewhere", have(w.Pending(w.Context(), account, except))(w), want)
+	w.same("pending elsewhere", have(w.Pending(w.Context(), except))(w), want)
 }
 
 func takesWhatIsPending(w *world) {
@@ -57,13 +57,13 @@ func takesWhatIsPending(w *world) {
 	w.settle(ledger.Accepted, b...)
 	w.counts(first.ID, ledger.Counts{Accepted: 6, Unknown: 3, Rejected: 3})
 	sent := map[int64]int64{} // by each run, of what was accepted
-	for s, err := range w.Runs(w.Context(), account, 0) {
+	for s, err := range w.Runs(w.Context(), 0) {
 		w.must(err)
 		sent[s.ID] = s.Accepted()
 	}
 	w.same("accepted rows", sent, map[int64]int64{first.ID: 3, second.ID: 4})
 	w.same("input of the first", len(collect(w, w.Rows(w.Context(), first.ID))), 12)
-	st := collect(w, w.Statuses(w.Context(), account, ledger.Filter{}))
+	st := collect(w, w.Statuses(w.Context(), ledger.Filter{}))
 	w.same("run that brought it in", st[11].Run, first.ID)
 }
 

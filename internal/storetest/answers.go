@@ -18,7 +18,7 @@ var answerTests = map[string]func(*world){
 // answered records an answer about the n-th item so many minutes after sent.
 func (w *world) answered(n, minutes int, says string) {
 	w.Helper()
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{answerAbout(n, minutes, says)}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{answerAbout(n, minutes, says)}))
 }
 
 func answerAbout(n, minutes int, says string) ledger.RecordedAnswer {
@@ -28,7 +28,7 @@ func answerAbout(n, minutes int, says string) ledger.RecordedAnswer {
 // last returns the last answer about the n-th item.
 func (w *world) last(n int) string {
 	w.Helper()
-	raw := have(w.LastAnswer(w.Context(), account, item(n).ReferID))(w)
+	raw := have(w.LastAnswer(w.Context(), item(n).ReferID))(w)
 	return string(raw)
 }
 
@@ -39,11 +39,10 @@ func lastAnswerIsKept(w *world) {
 	w.answered(1, 2, "b")
 	w.kill()
 	w.same("the last", w.last(1), "b")
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{ReferID: item(1).ReferID, Asked: sent.Add(time.Hour)}}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{ReferID: item(1).ReferID, Asked: sent.Add(time.Hour)}}))
 	w.same("after an answer without bytes", w.last(1), "b")
-	w.same("of another account", have(w.LastAnswer(w.Context(), "other", item(1).ReferID))(w), []byte(nil))
 	// An answer about a number is about the referIds that it was seen for.
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(2, sent.Add(9*time.Minute))}, Raw: []byte("d")}}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(2, sent.Add(9*time.Minute))}, Raw: []byte("d")}}))
 	w.same("asked by number", w.last(2), "d")
 }
 
@@ -56,7 +55,7 @@ func olderAnswersChangeNothing(w *world) {
 // oneCallHasSeveralAnswers records answers about one referId together: they count in
 // their order.
 func oneCallHasSeveralAnswers(w *world) {
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{
 		answerAbout(1, 1, "a"), answerAbout(2, 1, "x"), answerAbout(1, 2, "b"), answerAbout(1, 3, "b again"), answerAbout(2, 4, "x again"), answerAbout(1, 2, "c, late"),
 	}))
 	w.same("the last", w.last(1), "b again")
@@ -68,7 +67,7 @@ func answersComeBackWhole(w *world) {
 	for i, size := range []int{1, 2, 100, 2559, 2560, 100_000} {
 		for j, begin := range []string{"{", "\x1f\x8b", "\x00"} {
 			n, raw := 10*i+j, []byte((begin + strings.Repeat("\xff{}", size))[:size])
-			w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{ReferID: item(n).ReferID, Asked: sent, Raw: raw}}))
+			w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{ReferID: item(n).ReferID, Asked: sent, Raw: raw}}))
 			if got := w.last(n); got != string(raw) {
 				w.Errorf("%d bytes that begin with %q came back as %d others", size, begin, len(got))
 			}
@@ -79,7 +78,7 @@ func answersComeBackWhole(w *world) {
 func sweepsGoOn(w *world) {
 	begin := func(name string, oldest time.Time) time.Time {
 		w.Helper()
-		at := have(w.BeginSweep(w.Context(), account, name, oldest))(w)
+		at := have(w.BeginSweep(w.Context(), name, oldest))(w)
 		return at
 	}
 	start := time.Now().Add(-time.Second)
@@ -91,8 +90,8 @@ func sweepsGoOn(w *world) {
 	w.same("the same again", begin("run 1", start), first)
 	w.same("not before oldest", begin("run 1", first.Add(time.Millisecond)).Before(first.Add(time.Millisecond)), false)
 	begin("run 2", start)
-	w.must(w.EndSweep(w.Context(), account, "run 1"))
-	w.must(w.EndSweep(w.Context(), account, "run 1"))
-	w.must(w.EndSweep(w.Context(), "other", "run 2"))
-	w.same("of another name", begin("run 2", start), have(w.BeginSweep(w.Context(), account, "run 2", start))(w))
+	w.must(w.EndSweep(w.Context(), "run 1"))
+	w.must(w.EndSweep(w.Context(), "run 1"))
+	w.must(w.EndSweep(w.Context(), "run 2"))
+	w.same("of another name", begin("run 2", start), have(w.BeginSweep(w.Context(), "run 2", start))(w))
 }

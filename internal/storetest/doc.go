@@ -139,7 +139,7 @@ func (w *world) same(what string, got, want any) {
 
 // plan is for batches of three.
 func plan() ledger.Plan {
-	return ledger.Plan{Account: account, Files: []string{"orders.csv", "-"}, Mode: ledger.Async, BatchSize: 3}
+	return ledger.Plan{Files: []string{"orders.csv", "-"}, Mode: ledger.Async, BatchSize: 3}
 }
 
 func item(n int) tracking.Item {

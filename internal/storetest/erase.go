@@ -20,7 +20,6 @@ var eraseTests = map[string]func(*world){
 	"LaterEventsAreNotKept":    erasesLaterEvents,
 	"SharedNumbersStay":        keepsSharedNumbers,
 	"OneParcelOfAnOrder":       erasesOneParcel,
-	"OrdersOfOthersStay":       keepsOrdersOfOthers,
 	"WhatIsBeingSentStays":     keepsWhatIsBeingSent,
 	"NamesOfNothing":           erasesNothing,
 	"AgainAfterAnEnd":          erasesAgain,
@@ -35,7 +34,7 @@ var eraseTests = map[string]func(*world){
 
 func (w *world) erase(qs ...tracking.Query) ledger.Erasure {
 	w.Helper()
-	done := have(w.Erase(w.Context(), account, qs, false))(w)
+	done := have(w.Erase(w.Context(), qs, false))(w)
 	return done
 }
 
@@ -45,7 +44,7 @@ func byNumber(n int) tracking.Query { return tracking.Query{Number: item(n).Numb
 // erased reports which of the queries were erased.
 func (w *world) erased(qs ...tracking.Query) []bool {
 	w.Helper()
-	all := have(w.Erased(w.Context(), account, qs))(w)
+	all := have(w.Erased(w.Context(), qs))(w)
 	return all
 }
 
@@ -96,14 +95,14 @@ func erasesWhatIsKnown(w *world) {
 	answer := func(n int) ledger.RecordedAnswer {
 		return ledger.RecordedAnswer{ReferID: item(n).ReferID, Asked: at, Seen: []ledger.Sighting{sighting(n, at)}, Raw: fmt.Appendf(nil, `{"n":%d}`, n)}
 	}
-	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{answer(1), answer(2)}))
+	w.must(w.Record(ctx, []ledger.RecordedAnswer{answer(1), answer(2)}))
 	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Trackings: 1, Responses: 1})
-	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{answer(1), answer(2)})) // somebody had asked
+	w.must(w.Record(ctx, []ledger.RecordedAnswer{answer(1), answer(2)})) // somebody had asked
 	for n, want := range map[int]bool{1: false, 2: true} {
-		w.same(fmt.Sprint("answer ", n), have(w.LastAnswer(ctx, account, item(n).ReferID))(w) != nil, want)
+		w.same(fmt.Sprint("answer ", n), have(w.LastAnswer(ctx, item(n).ReferID))(w) != nil, want)
 	}
 	w.same("trackings", w.list(ledger.Filter{}), ids(2, 3))
-	counts := have(w.Count(ctx, account, ledger.Filter{}))(w)
+	counts := have(w.Count(ctx, ledger.Filter{}))(w)
 	all := int64(0)
 	for _, c := range counts {
 		all += c.Trackings
@@ -177,45 +176,27 @@ func keepsSharedNumbers(w *world) {
 	w.same("the other goes too", w.erase(byNumber(1)), ledger.Erasure{Rows: 1, Pending: 1, Events: 1, Deliveries: 1})
 }
 
-// keepsOrdersOfOthers erases an order whose referId another account has for its own.
-func keepsOrdersOfOthers(w *world) {
-	ctx, at := w.Context(), time.UnixMilli(5000)
-	other := plan()
-	other.Account = "other"
-	theirs := tracking.Item{ReferID: item(1).ReferID, Number: item(2).Number}
-	w.run(plan(), entries(1, 1)...)
-	run := w.run(other, ledger.Entry{Line: 2, Item: theirs})
-	w.must(w.Settle(ctx, []ledger.Settlement{{Batch: w.claim(run.ID, 1)[0].ID, State: ledger.Rejected, Reason: "order-0001 is refused", Answer: []byte(`{"referId":"order-0001"}`)}}))
-	raw := []byte(`{"referId":"order-0001","trackingNumber":"` + theirs.Number + `"}`)
-	w.must(w.Record(ctx, "other", []ledger.RecordedAnswer{{ReferID: theirs.ReferID, Asked: at, Raw: raw}}))
-	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{{ReferID: item(1).ReferID, Asked: at, Raw: []byte("{}")}}))
-	w.put(fmt.Sprintf(`[{"eventId":%q,"data":{"trackingNumber":%q,"referId":"order-0001"}}]`, uuid(1), theirs.Number), inbox.Yes)
-	w.same("removed", w.erase(byRefer(1)), ledger.Erasure{Rows: 1, Pending: 1, Responses: 1})
-	w.same("answer", string(have(w.LastAnswer(ctx, "other", theirs.ReferID))(w)), string(raw))
-	w.same("events", len(collect(w, w.Events(ctx, inbox.Query{TrackingNumber: theirs.Number}))), 1)
-}
-
 func erasesOneParcel(w *world) {
 	ctx, at := w.Context(), time.UnixMilli(5000)
 	second := ledger.Entry{Line: 9, Item: tracking.Item{ReferID: item(1).ReferID, Number: "1Z-SECOND"}}
 	w.run(plan(), append(entries(1, 1), second)...)
 	raw := []byte(`{"trackings":["` + item(1).Number + `","1Z-SECOND"]}`)
 	both := ledger.RecordedAnswer{ReferID: item(1).ReferID, Asked: at, Seen: []ledger.Sighting{sighting(1, at)}, Raw: raw}
-	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{both}))
+	w.must(w.Record(ctx, []ledger.RecordedAnswer{both}))
 	w.erase(byNumber(1))
-	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{both}))
-	w.same("answer", string(have(w.LastAnswer(ctx, account, item(1).ReferID))(w)), "")
+	w.must(w.Record(ctx, []ledger.RecordedAnswer{both}))
+	w.same("answer", string(have(w.LastAnswer(ctx, item(1).ReferID))(w)), "")
 	w.same("erased", w.erased(byRefer(1), byNumber(1)), []bool{false, true})
-	found := have(w.Find(ctx, account, item(1).ReferID, ""))(w)
+	found := have(w.Find(ctx, item(1).ReferID, ""))(w)
 	w.same("parcels", len(found) == 1 && found[0].Item.Number == "1Z-SECOND", true)
 }
 
 func keepsWhatIsBeingSent(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	batch := w.claim(run.ID, 1)
-	_, err := w.Erase(w.Context(), account, []tracking.Query{byRefer(1)}, false)
+	_, err := w.Erase(w.Context(), []tracking.Query{byRefer(1)}, false)
 	w.is("while it is sent", err, ledger.ErrBeingSent)
-	_, err = w.open().Erase(w.Context(), account, []tracking.Query{byRefer(6)}, false)
+	_, err = w.open().Erase(w.Context(), []tracking.Query{byRefer(6)}, false)
 	w.is("of another's run", err, ledger.ErrBeingSent)
 	w.same("erased", w.erased(byRefer(1), byRefer(6)), []bool{false, false})
 	w.settle(ledger.Accepted, batch...)
@@ -268,7 +249,7 @@ func erasesAfterAnyEnd(w *world) {
 		var questions atomic.Int64
 		questions.Store(1 << ended)
 		inner, cancel := context.WithCancel(w.Context())
-		_, err := w.Erase(endingContext{inner, &questions, cancel}, account, []tracking.Query{byRefer(1)}, false)
+		_, err := w.Erase(endingContext{inner, &questions, cancel}, []tracking.Query{byRefer(1)}, false)
 		cancel()
 		if err == nil {
 			break
@@ -331,7 +312,7 @@ func keepsWhatMayBeAnything(w *world) {
 func forgetsErased(w *world) {
 	w.run(plan(), entries(1, 2)...)
 	w.put("["+eventAbout(1, 1)+"]", inbox.Yes)
-	have(w.Erase(w.Context(), account, []tracking.Query{byRefer(1)}, true))(w)
+	have(w.Erase(w.Context(), []tracking.Query{byRefer(1)}, true))(w)
 	w.same("erased", w.erased(byRefer(1), byNumber(1)), []bool{false, false})
 	w.same("the same input", w.run(plan(), entries(1, 2)...).Tally, ledger.Tally{New: 1, Known: 1, KnownPending: 1})
 	w.put("["+eventAbout(1, 1)+"]", inbox.Yes)
@@ -342,7 +323,7 @@ func erasesPair(w *world) {
 	second := ledger.Entry{Line: 9, Item: tracking.Item{ReferID: item(1).ReferID, Number: "1Z-SECOND"}}
 	w.run(plan(), append(entries(1, 1), second)...)
 	w.same("removed", w.erase(tracking.Query{ReferID: item(1).ReferID, Number: item(1).Number}), ledger.Erasure{Rows: 1, Pending: 1})
-	found := have(w.Find(w.Context(), account, item(1).ReferID, ""))(w)
+	found := have(w.Find(w.Context(), item(1).ReferID, ""))(w)
 	w.same("parcels", len(found) == 1 && found[0].Item.Number == "1Z-SECOND", true)
 }
 
@@ -373,7 +354,7 @@ func erasesAmongMany(w *world) {
 			}
 		}
 		for n := range gone {
-			found := have(w.Find(w.Context(), account, item(n).ReferID, ""))(w)
+			found := have(w.Find(w.Context(), item(n).ReferID, ""))(w)
 			if len(found) > 0 {
 				w.Errorf("seed %d: %s is found", seed, item(n).ReferID)
 			}

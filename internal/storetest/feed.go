@@ -119,12 +119,10 @@ func partialRunIsCompleted(w *world) {
 		w.Helper()
 		w.same(what, have(w.Run(ctx, id))(w).Partial, partial)
 	}
-	otherFiles, otherAccount := plan(), plan()
+	otherFiles := plan()
 	otherFiles.Files = append(otherFiles.Files, "more.csv")
-	otherAccount.Account = "another"
 	w.run(plan(), entries(2, 9)...)
 	w.run(otherFiles, entries(1, 9)...)
-	w.run(otherAccount, entries(1, 9)...)
 	staging, known := w.beginRun(plan(), entries(1, 9)...)
 	w.must(staging.Discard(ctx))
 	expect("partial", run.ID, true)

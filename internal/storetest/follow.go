@@ -31,10 +31,10 @@ func (w *world) follow(seen ...ledger.Sighting) {
 }
 
 // known returns what is known of trackings from events, in the order of a list.
-func (w *world) known(account string) []string {
+func (w *world) known() []string {
 	w.Helper()
 	all := []string{}
-	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
+	for _, st := range collect(w, w.Statuses(w.Context(), ledger.Filter{})) {
 		if s := st.Sighting; s != nil && s.Source == ledger.FromEvent {
 			all = append(all, fmt.Sprintf("%s/%s: %s", st.Item.ReferID, st.Item.Number, s.LatestEvent))
 		}
@@ -48,68 +48,56 @@ func eventsAreAboutRows(w *world) {
 	w.run(plan(), append(entries(1, 3), ledger.Entry{Line: 9, Item: twin})...)
 	w.follow(eventSighting(1, "1Z-0001", ""), eventSighting(2, "1z 0003", "r-3"), eventSighting(3, "1Z-9", ""), eventSighting(4, "", "r-9"), eventSighting(5, "", ""))
 	want := []string{"order-0001/1Z-0001: event 1", "order-0003/1Z-0003: event 2", "other/1Z-0003: event 2", "/1Z-9: event 3"}
-	w.same("known", w.known(account), want)
-	found := have(w.Find(w.Context(), account, "other", ""))(w)
+	w.same("known", w.known(), want)
+	found := have(w.Find(w.Context(), "other", ""))(w)
 	one := eventSighting(2, "1Z-0003", "")
 	one.Key.ReferID, one.Shared = "other", 2 // and no routerId: it may be the other's
 	w.same("sighting", *found[0].Sighting, one)
 	w.follow(eventSighting(6, "1Z-0001", ""))
 	w.follow(eventSighting(4, "1Z-0001", ""))
 	want[0] = "order-0001/1Z-0001: event 6"
-	w.same("after newer and older events", w.known(account), want)
+	w.same("after newer and older events", w.known(), want)
 	// Rows that are still being staged are not here yet.
 	w.begin(w.Store, plan(), entries(5, 5)...)
 	w.follow(eventSighting(7, item(5).Number, ""))
-	w.same("staged", w.known(account), append(want, "/1Z-0005: event 7"))
-}
-
-func eventsOfOtherAccounts(w *world) {
-	other := plan()
-	other.Account = "other"
-	w.run(plan(), entries(1, 2)...)
-	w.run(other, entries(2, 3)...)
-	w.follow(eventSighting(1, "1Z0001", ""), eventSighting(2, "1Z0002", ""), eventSighting(3, "1Z0003", ""), eventSighting(4, "1Z0004", ""))
-	w.same("this one", w.known(account), []string{"order-0001/1Z-0001: event 1", "order-0002/1Z-0002: event 2", "/1Z0004: event 4"})
-	w.same("the other", w.known("other"), []string{"order-0002/1Z-0002: event 2", "order-0003/1Z-0003: event 3", "/1Z0004: event 4"})
-	w.same("of no account", w.known(""), []string{"/1Z0004: event 4"})
+	w.same("staged", w.known(), append(want, "/1Z-0005: event 7"))
 }
 
 func routerIDsTie(w *world) {
 	w.run(plan(), entries(1, 2)...)
 	w.follow(eventSighting(1, "1Z0001", "r-1"))
 	w.follow(eventSighting(2, "elsewhere", "r-1"))
-	w.same("events tie nothing", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
+	w.same("events tie nothing", w.known(), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
 	s := sighting(1, sent.Add(150*time.Minute))
 	s.RouterID = "r-1"
 	w.learn(s)
 	w.follow(eventSighting(3, "further on", "r-1"))
-	w.same("tied", w.known(account), []string{"order-0001/1Z-0001: event 3"})
+	w.same("tied", w.known(), []string{"order-0001/1Z-0001: event 3"})
 	w.follow(eventSighting(4, item(2).Number, "r-1"))
-	w.same("both", w.known(account), []string{"order-0001/1Z-0001: event 4", "order-0002/1Z-0002: event 4"})
+	w.same("both", w.known(), []string{"order-0001/1Z-0001: event 4", "order-0002/1Z-0002: event 4"})
 	s.RouterID, s.Seen = "", sent.Add(5*time.Hour)
 	w.learn(s)
 	w.follow(eventSighting(6, "", "r-1"))
-	w.same("still tied", w.known(account)[0], "order-0001/1Z-0001: event 6")
+	w.same("still tied", w.known()[0], "order-0001/1Z-0001: event 6")
 }
 
 // What was learnt of a number alone is told only while no tracking has it.
 func nobodysNumbersGiveWay(w *world) {
 	w.follow(eventSighting(1, "1Z 0001", "r-1"), eventSighting(2, "elsewhere", "r-2"))
-	w.same("nobody's", w.known(account), []string{"/1Z 0001: event 1", "/elsewhere: event 2"})
+	w.same("nobody's", w.known(), []string{"/1Z 0001: event 1", "/elsewhere: event 2"})
 	w.run(plan(), entries(1, 1)...)
-	w.same("when it was created", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
-	w.same("where it was not", w.known("other"), []string{"/1Z 0001: event 1", "/elsewhere: event 2"})
+	w.same("when it was created", w.known(), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
 	late := eventSighting(3, "1Z-0001", "r-1")
 	late.AsOf = sent
 	w.follow(late)
-	w.same("after an older event", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
+	w.same("after an older event", w.known(), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
 	working := sighting(1, sent.Add(48*time.Hour))
 	working.Phase = ledger.Processing
 	w.learn(working)
-	w.same("while it is worked on", w.known(account), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
+	w.same("while it is worked on", w.known(), []string{"order-0001/1Z-0001: event 1", "/elsewhere: event 2"})
 	w.follow(eventSighting(4, "1Z-0001", "r-1"))
-	w.same("after a newer one", w.known(account), []string{"order-0001/1Z-0001: event 4", "/elsewhere: event 2"})
-	w.same("found", len(have(w.Find(w.Context(), account, "", "1Z0001"))(w)), 1)
+	w.same("after a newer one", w.known(), []string{"order-0001/1Z-0001: event 4", "/elsewhere: event 2"})
+	w.same("found", len(have(w.Find(w.Context(), "", "1Z0001"))(w)), 1)
 }
 
 func followsOnce(w *world) {
@@ -130,7 +118,7 @@ func followsOnce(w *world) {
 	moved := have(w.Follow(w.Context(), []ledger.Sighting{eventSighting(9, "1Z0001", "")}, 0, 9))(w)
 	w.same("moved from elsewhere", moved, false)
 	at("from elsewhere", 2)
-	w.same("known", w.known(account), []string{"order-0001/1Z-0001: event 2"})
+	w.same("known", w.known(), []string{"order-0001/1Z-0001: event 2"})
 	w.follow()
 	at("with nothing seen", 3)
 	bad := eventSighting(4, "a\x00", "")
@@ -148,7 +136,7 @@ func claimsAreBeside(w *world) {
 	claims := func() []int64 {
 		w.Helper()
 		all := []int64{}
-		for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
+		for _, st := range collect(w, w.Statuses(w.Context(), ledger.Filter{})) {
 			all = append(all, st.Unverified)
 		}
 		return all
@@ -159,7 +147,7 @@ func claimsAreBeside(w *world) {
 		return w.put(body, verified).Rows[0].Seq
 	}
 	w.same("at first", claims(), []int64{0, 0, 0})
-	before := w.known(account)
+	before := w.known()
 	put("a", "1Z-0001", inbox.No)
 	b := put("b", "1z 0001", inbox.Unknown)
 	alone := put("c", "ALONE", inbox.Unknown)
@@ -168,7 +156,7 @@ func claimsAreBeside(w *world) {
 		w.same("unverified of "+number, have(w.LastUnverified(w.Context(), number))(w), want)
 	}
 	w.same("beside", claims(), []int64{b, 0, alone})
-	w.same("what is known", w.known(account), before)
+	w.same("what is known", w.known(), before)
 	put("b", "1z 0001", inbox.Yes)
 	w.same("after the genuine one", claims(), []int64{b - 1, 0, alone})
 	put("a", "1Z-0001", inbox.Yes)

@@ -27,7 +27,7 @@ func prunesEndedRuns(w *world) {
 	w.settle(ledger.Accepted, b[0])
 	w.settle(ledger.Rejected, b[1])
 	open := w.run(plan(), entries(1, 9)...)
-	news := have(w.LookUpKey(w.Context(), account, "key"))(w)
+	news := have(w.LookUpKey(w.Context(), "key"))(w)
 	w.same("has runs", news.HasRuns, true)
 	prune := func(before time.Time, want ledger.PrunedRuns) {
 		w.Helper()
@@ -44,10 +44,10 @@ func prunesEndedRuns(w *world) {
 		_, err = w.Claim(w.Context(), gone, 1, 3)
 		w.is("its batches", err, ledger.ErrNoRun)
 	}
-	w.same("runs left", len(collect(w, w.Runs(w.Context(), "", 0))), 1)
+	w.same("runs left", len(collect(w, w.Runs(w.Context(), 0))), 1)
 
 	w.counts(open.ID, ledger.Counts{Accepted: 3, Rejected: 3, Pending: 3})
-	listed := each(w, w.Statuses(w.Context(), account, ledger.Filter{}), func(st ledger.TrackingStatus) string {
+	listed := each(w, w.Statuses(w.Context(), ledger.Filter{}), func(st ledger.TrackingStatus) string {
 		return fmt.Sprintf("%s %s run %d", st.Item.ReferID, st.State, st.Run)
 	})
 	w.same("trackings", listed, []string{
@@ -55,12 +55,12 @@ func prunesEndedRuns(w *world) {
 		"order-0004 rejected run 0", "order-0005 rejected run 0", "order-0006 rejected run 0",
 		"order-0007 pending run 3", "order-0008 pending run 3", "order-0009 pending run 3",
 	})
-	state, ok, err := w.Lookup(w.Context(), account, item(1).Key())
+	state, ok, err := w.Lookup(w.Context(), item(1).Key())
 	w.must(err)
 	w.same("a row", state, ledger.Accepted)
 	w.same("is known", ok, true)
-	w.same("controls", len(have(w.Controls(w.Context(), account, 5))(w)), 3)
-	news = have(w.LookUpKey(w.Context(), account, "key"))(w)
+	w.same("controls", len(have(w.Controls(w.Context(), 5))(w)), 3)
+	news = have(w.LookUpKey(w.Context(), "key"))(w)
 	w.same("had runs", news.HasRuns, true)
 
 	later := w.run(plan(), entries(1, 10)...)
@@ -75,37 +75,27 @@ func prunesEndedRuns(w *world) {
 func runsNewestFirst(w *world) {
 	var want []int64
 	for n := range 120 {
-		p := plan()
-		if n%2 == 1 {
-			p.Account = "other"
-		}
-		run := w.run(p, entries(n, n)...)
+		run := w.run(plan(), entries(n, n)...)
 		want = append([]int64{run.ID}, want...)
 	}
-	ids := func(account string, limit int) []int64 {
+	ids := func(limit int) []int64 {
 		var all []int64
-		for _, sum := range collect(w, w.Runs(w.Context(), account, limit)) {
-			if account != "" && sum.Plan.Account != account {
-				w.Errorf("run %d of %s", sum.ID, sum.Plan.Account)
-			}
+		for _, sum := range collect(w, w.Runs(w.Context(), limit)) {
 			all = append(all, sum.ID)
 		}
 		return all
 	}
-	w.same("all", ids("", 0), want)
-	w.same("three", ids("", 3), want[:3])
-	w.same("hundred and one", ids("", 101), want[:101])
-	w.same("of one account", len(ids(account, 0)), 60)
-	w.same("two of one account", ids("other", 2), []int64{want[0], want[2]})
-	w.same("of none", ids("nobody", 0), []int64(nil))
-	for sum, err := range w.Runs(w.Context(), "", 0) {
+	w.same("all", ids(0), want)
+	w.same("three", ids(3), want[:3])
+	w.same("hundred and one", ids(101), want[:101])
+	for sum, err := range w.Runs(w.Context(), 0) {
 		w.must(err)
 		w.same("first", sum.ID, want[0])
 		break
 	}
 }
 
-// findsOtherNumbers sees that only new rows count, of the same account, whose order came
+// findsOtherNumbers sees that only new rows count whose order came
 // with another number in an earlier run.
 func findsOtherNumbers(w *world) {
 	renumbered := func(line, n int, number string) ledger.Entry {
@@ -114,13 +104,8 @@ func findsOtherNumbers(w *world) {
 		return e
 	}
 	first := w.run(plan(), append(entries(1, 3), renumbered(9, 2, "A second parcel"))...)
-	other := plan()
-	other.Account = "another"
-	ofOther := w.run(other, renumbered(2, 1, "X1"))
 	second := w.run(plan(), entries(1, 4)[0], renumbered(7, 2, "X2"), renumbered(8, 3, "X3"), entries(4, 4)[0], renumbered(10, 4, "X4"))
-	for _, run := range []int64{first.ID, ofOther.ID} {
-		w.same(fmt.Sprint("run ", run), have(w.OtherNumbers(w.Context(), run))(w), ledger.OtherNumbers{})
-	}
+	w.same("the first", have(w.OtherNumbers(w.Context(), first.ID))(w), ledger.OtherNumbers{})
 	got := have(w.OtherNumbers(w.Context(), second.ID))(w)
 	got.First.ID = 0
 	w.same("the second", got, ledger.OtherNumbers{Rows: 2, First: ledger.Row{File: "-", Line: 7, Item: renumbered(7, 2, "X2").Item}, Before: item(2).Number})
@@ -201,33 +186,32 @@ func lookupFindsState(w *world) {
 	o := outcome(b[0], ledger.Accepted)
 	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[1].ID, State: ledger.Rejected}}
 	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
-	look := func(name string, key tracking.Key, want ledger.State) {
+	look := func(key tracking.Key, want ledger.State) {
 		w.Helper()
-		state, ok, err := w.Lookup(w.Context(), name, key)
+		state, ok, err := w.Lookup(w.Context(), key)
 		w.must(err)
 		if state != want || ok != (want != "") {
-			w.Errorf("%v of %s: %q, %v; want %q", key, name, state, ok, want)
+			w.Errorf("%v: %q, %v; want %q", key, state, ok, want)
 		}
 	}
-	look(account, item(1).Key(), ledger.Accepted)
-	look(account, item(2).Key(), ledger.Rejected)
-	look(account, item(4).Key(), ledger.Pending)
-	look(account, item(7).Key(), "")
-	look(account, tracking.Key{ReferID: item(1).ReferID, Number: item(2).Number}, "")
-	look("other", item(1).Key(), "")
+	look(item(1).Key(), ledger.Accepted)
+	look(item(2).Key(), ledger.Rejected)
+	look(item(4).Key(), ledger.Pending)
+	look(item(7).Key(), "")
+	look(tracking.Key{ReferID: item(1).ReferID, Number: item(2).Number}, "")
 }
 
 func bodyMayCallTheStore(w *world) {
 	run := w.run(plan(), entries(1, 9)...)
-	for sum, err := range w.Runs(w.Context(), "", 0) {
+	for sum, err := range w.Runs(w.Context(), 0) {
 		w.must(err)
 		for b, err := range w.Batches(w.Context(), sum.ID) {
 			w.must(err)
 			for r, err := range w.Rows(w.Context(), run.ID) {
 				w.must(err)
-				for st, err := range w.Statuses(w.Context(), account, ledger.Filter{}) {
+				for st, err := range w.Statuses(w.Context(), ledger.Filter{}) {
 					w.must(err)
-					w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(1, sent)}}}))
+					w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(1, sent)}}}))
 					if st.Item == r.Item {
 						break
 					}

@@ -405,5 +405,5 @@ func longTextsDoNotStopDeliveries(w *world) {
 	seen := eventSighting(1, "1Z1", text)
 	seen.Status, seen.StatusLabel, seen.StatusTrack, seen.LatestEvent, seen.CarrierCode = text, text, text, text, text
 	w.follow(seen, eventSighting(1, text, text))
-	w.same("known", len(have(w.Find(w.Context(), account, "", "1Z1"))(w)), 1)
+	w.same("known", len(have(w.Find(w.Context(), "", "1Z1"))(w)), 1)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Ledger tests a store against the contracts of package ledger.
@@ -31,40 +32,43 @@ func Ledger(t *testing.T, h Harness) {
 var accountTests = map[string]func(*world){
 	"KeyIsNewUntilTrusted": func(w *world) {
 		ctx := w.Context()
-		see := func(name, key string, want ledger.KeyStatus) {
+		see := func(key string, want ledger.KeyStatus) {
 			w.Helper()
-			got := have(w.LookUpKey(ctx, name, key))(w)
-			w.same("news of "+key+" for "+name, got, want)
+			w.same("status of "+key, have(w.LookUpKey(ctx, key))(w), want)
 		}
-		see(account, "k1", ledger.KeyStatus{})
-		see(account, "k1", ledger.KeyStatus{}) // asking records nothing
-		w.must(w.TrustKey(ctx, account, "k1"))
-		w.must(w.TrustKey(ctx, account, "k1"))
-		see(account, "k1", ledger.KeyStatus{Seen: true})
-		see(account, "k2", ledger.KeyStatus{})
-		see("other", "k1", ledger.KeyStatus{})
+		see("k1", ledger.KeyStatus{})
+		see("k1", ledger.KeyStatus{}) // asking records nothing
+		w.must(w.TrustKey(ctx, "k1"))
+		w.must(w.TrustKey(ctx, "k1"))
+		see("k1", ledger.KeyStatus{Seen: true})
+		see("k2", ledger.KeyStatus{})
 		w.run(plan(), entries(1, 1)...)
-		see(account, "k1", ledger.KeyStatus{Seen: true, HasRuns: true})
-		see(account, "k2", ledger.KeyStatus{HasRuns: true})
-		see("other", "k1", ledger.KeyStatus{Others: []string{account}})
-		see("other", "k2", ledger.KeyStatus{})
-		w.must(w.TrustKey(ctx, "other", "k1"))
-		see("other", "k1", ledger.KeyStatus{Seen: true, Others: []string{account}})
-		see(account, "k1", ledger.KeyStatus{Seen: true, HasRuns: true}) // the other has no runs
-		w.must(w.TrustKey(ctx, account, "k2"))
-		see(account, "k1", ledger.KeyStatus{Seen: true, HasRuns: true})
-		see(account, "k2", ledger.KeyStatus{Seen: true, HasRuns: true})
+		see("k1", ledger.KeyStatus{Seen: true, HasRuns: true})
+		see("k2", ledger.KeyStatus{HasRuns: true})
+		w.must(w.TrustKey(ctx, "k2"))
+		see("k1", ledger.KeyStatus{Seen: true, HasRuns: true})
+		see("k2", ledger.KeyStatus{Seen: true, HasRuns: true})
 	},
-	"NamesAreThoseWithRuns": func(w *world) {
-		w.must(w.TrustKey(w.Context(), "other", "k1"))
-		w.run(plan(), entries(1, 1)...)
-		w.same("names", have(w.AccountNames(w.Context()))(w), []string{account})
+	"BelongsToTheFirstAccount": func(w *world) {
+		ctx := w.Context()
+		w.same("at first", have(w.Account(ctx))(w), "")
+		have(w.Erase(ctx, []tracking.Query{{ReferID: "r"}}, false))(w) // needs a salt, not an account
+		w.must(w.TrustKey(ctx, "k1"))
+		w.same("still", have(w.Account(ctx))(w), "")
+		w.same("the first", have(w.Pin(ctx, "https://one.example"))(w), "https://one.example")
+		w.same("another", have(w.Pin(ctx, "https://two.example"))(w), "https://one.example")
+		w.kill()
+		w.same("later", have(w.Account(ctx))(w), "https://one.example")
+		w.same("keys", have(w.LookUpKey(ctx, "k1"))(w), ledger.KeyStatus{Seen: true})
+		if _, err := w.Pin(ctx, "a\x00"); err == nil {
+			w.Error("an account that is no text was taken")
+		}
 	},
-	"ProofsAreKeptByAccount":   proofs,
+	"ProofsAreKept":            proofs,
 	"UnknownRowsWaitForAProof": rowsWaitForAProof,
 	"KeySurvivesTheProcess": func(w *world) {
-		w.must(w.TrustKey(w.Context(), account, "k1"))
+		w.must(w.TrustKey(w.Context(), "k1"))
 		w.kill()
-		w.same("news", have(w.LookUpKey(w.Context(), account, "k1"))(w), ledger.KeyStatus{Seen: true})
+		w.same("news", have(w.LookUpKey(w.Context(), "k1"))(w), ledger.KeyStatus{Seen: true})
 	},
 }

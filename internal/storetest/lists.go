@@ -34,12 +34,12 @@ func textsThatNoneKeepsFindNothing(w *world) {
 	run := w.rejected(parcel(2, "A", "bad-1"))
 	w.put("["+event(uuid(1), "")+"]", inbox.Yes)
 	for _, bad := range []string{"R\xff", "R\x00", "\x00'", "\xff*", "R\xff*"} {
-		found := have(w.Find(w.Context(), account, bad, ""))(w)
-		byNumber := have(w.FindAll(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}}))(w)
+		found := have(w.Find(w.Context(), bad, ""))(w)
+		byNumber := have(w.FindAll(w.Context(), []tracking.Query{{ReferID: bad}, {Number: bad}}))(w)
 		w.same("found", len(found)+len(byNumber[0])+len(byNumber[1]), 0)
 		dismissed := have(w.Dismiss(w.Context(), run.ID, bad))(w)
 		reopened := have(w.Reopen(w.Context(), run.ID, ledger.Rejected, bad))(w)
-		erased := have(w.Erase(w.Context(), account, []tracking.Query{{ReferID: bad}, {Number: bad}}, false))(w)
+		erased := have(w.Erase(w.Context(), []tracking.Query{{ReferID: bad}, {Number: bad}}, false))(w)
 		w.same("changed", dismissed+reopened+erased.Rows, int64(0))
 		for _, f := range []ledger.Filter{
 			{ReferIDs: []string{bad}},
@@ -69,8 +69,7 @@ func filtersByRun(w *world) {
 	w.same("second, in the order of creation", w.list(ledger.Filter{Run: second.ID}), ids(4, 5, 7, 8))
 	w.same("with a status", w.list(ledger.Filter{Run: second.ID, Statuses: []string{"1"}}), ids(5))
 	w.same("limited", w.list(ledger.Filter{Run: second.ID, Limit: 3}), ids(4, 5, 7))
-	w.is("no such run", end(w.Statuses(w.Context(), account, ledger.Filter{Run: 99})), ledger.ErrNoRun)
-	w.same("of another account", len(collect(w, w.Statuses(w.Context(), "other", ledger.Filter{Run: first.ID}))), 0)
+	w.is("no such run", end(w.Statuses(w.Context(), ledger.Filter{Run: 99})), ledger.ErrNoRun)
 }
 
 func filtersByTime(w *world) {
@@ -87,7 +86,7 @@ func filtersByTime(w *world) {
 	updated := at(4, -time.Hour, "")
 	updated.Times.Updated = later
 	w.learn(at(1, 0, "MOVING"), at(2, time.Hour, "MOVING"), at(3, 0, "Delivered"), updated, at(7, -time.Millisecond, "Delivered"), at(20, 0, "Delivered"), at(21, -time.Minute, "MOVING"))
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{ReferID: item(6).ReferID, Asked: later, Raw: []byte("?")}}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{ReferID: item(6).ReferID, Asked: later, Raw: []byte("?")}}))
 	since, until := ledger.Range{Since: later}, ledger.Range{Until: later}
 	w.same("updated since", w.list(ledger.Filter{Updated: since}), ids(1, 2, 3, 4, 20))
 	w.same("updated before", w.list(ledger.Filter{Updated: until}), ids(7, 21))
@@ -100,7 +99,7 @@ func filtersByTime(w *world) {
 	w.same("not checked or delivered", w.list(ledger.Filter{Statuses: []string{"delivered"}, States: []ledger.State{ledger.NotChecked}}), ids(3, 5, 6, 7, 20))
 	w.same("a state or a status", w.list(ledger.Filter{Statuses: []string{"moving"}, States: []ledger.State{ledger.Unknown}}), ids(1, 2, 7, 8, 9, 21))
 	var unchecked []string
-	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
+	for _, st := range collect(w, w.Statuses(w.Context(), ledger.Filter{})) {
 		if st.Unchecked() {
 			unchecked = append(unchecked, st.Item.ReferID)
 		}
@@ -142,13 +141,13 @@ func filtersAmongMany(w *world) {
 		w.Helper()
 		w.same("delivered "+when, w.list(ledger.Filter{Statuses: []string{"delivered"}})[:3+len(more)], ids(append([]int{3, 7, 8000}, more...)...))
 		w.same("moving "+when, w.list(ledger.Filter{Statuses: []string{"in transit"}}), ids(9600))
-		w.same("all "+when, len(w.list(ledger.Filter{})), len(collect(w, w.Statuses(w.Context(), account, ledger.Filter{Order: ledger.ByAsked}))))
+		w.same("all "+when, len(w.list(ledger.Filter{})), len(collect(w, w.Statuses(w.Context(), ledger.Filter{Order: ledger.ByAsked}))))
 	}
 	check("at first")
 	w.run(p, entries(9400, 9900)...)
 	check("with some more", 9500)
 	counts := map[string]int64{}
-	all := have(w.countByStatus(account))(w)
+	all := have(w.countByStatus())(w)
 	for _, c := range all {
 		counts[string(c.Phase)+" "+c.StatusLabel] += c.Trackings
 	}
@@ -156,8 +155,8 @@ func filtersAmongMany(w *world) {
 }
 
 // countByStatus returns how many trackings have which status, the most frequent first.
-func (w *world) countByStatus(account string) ([]ledger.StatusCount, error) {
-	groups, err := w.Count(w.Context(), account, ledger.Filter{})
+func (w *world) countByStatus() ([]ledger.StatusCount, error) {
+	groups, err := w.Count(w.Context(), ledger.Filter{})
 	counts := map[ledger.StatusCount]int64{}
 	for _, g := range groups {
 		n := g.Trackings
@@ -177,33 +176,32 @@ func (w *world) countByStatus(account string) ([]ledger.StatusCount, error) {
 
 func countsByStatus(w *world) {
 	w.run(plan(), entries(1, 5)...)
-	counts := func(account string) []string {
+	counts := func() []string {
 		w.Helper()
-		all := have(w.countByStatus(account))(w)
+		all := have(w.countByStatus())(w)
 		lines := []string{}
 		for _, c := range all {
 			lines = append(lines, fmt.Sprintf("%d %s %s/%s/%s", c.Trackings, c.Phase, c.Status, c.StatusLabel, c.StatusTrack))
 		}
 		return lines
 	}
-	w.same("at first", counts(account), []string{"5  //"})
+	w.same("at first", counts(), []string{"5  //"})
 	processing := sighting(2, sent)
 	processing.Phase, processing.Status, processing.StatusLabel, processing.StatusTrack = ledger.Processing, "", "", ""
 	w.learn(sighting(1, sent), processing, sighting(20, sent))
-	w.same("after answers", counts(account), []string{"3  //", "2 processed 1/DELIVERED/delivered", "1 processing //"})
+	w.same("after answers", counts(), []string{"3  //", "2 processed 1/DELIVERED/delivered", "1 processing //"})
 	w.learn(sighting(2, sent.Add(time.Hour)), sighting(2, sent.Add(2*time.Hour)))
 	w.follow(eventSighting(1, item(3).Number, ""), eventSighting(2, "1Z-nobody", ""))
 	want := []string{"5 processed 1/DELIVERED/delivered", "2  //"}
-	w.same("after events", counts(account), want)
-	w.same("of another account", counts("other"), []string{"1 processed 1/DELIVERED/delivered"})
+	w.same("after events", counts(), want)
 	nobody := entries(6, 6)
 	nobody[0].Item.Number = "1z nobody"
 	w.run(plan(), nobody...)
-	w.same("when the number has an order", counts(account), want)
+	w.same("when the number has an order", counts(), want)
 	w.kill()
-	w.same("in another process", counts(account), want)
+	w.same("in another process", counts(), want)
 	total := int64(0)
-	all := have(w.countByStatus(account))(w)
+	all := have(w.countByStatus())(w)
 	for _, c := range all {
 		total += c.Trackings
 	}
@@ -215,7 +213,7 @@ func leastRecentlyAskedFirst(w *world) {
 	asked := func(n int, d time.Duration) ledger.RecordedAnswer {
 		return ledger.RecordedAnswer{ReferID: item(n).ReferID, Asked: sent.Add(d), Raw: []byte("{}"), Seen: []ledger.Sighting{sighting(n, sent.Add(d))}}
 	}
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{asked(1, 3*time.Hour), asked(2, time.Hour), asked(3, 2*time.Hour)}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{asked(1, 3*time.Hour), asked(2, time.Hour), asked(3, 2*time.Hour)}))
 	got := w.list(ledger.Filter{Order: ledger.ByAsked})
 	w.same("all", len(got), 700)
 	w.same("never asked", got[:2], ids(4, 5))
@@ -225,14 +223,14 @@ func leastRecentlyAskedFirst(w *world) {
 	w.same("with a status", w.list(ledger.Filter{Order: ledger.ByAsked, Statuses: []string{"1"}, Limit: 2}), ids(2, 3))
 	// What is recorded while the list is read changes nothing in it.
 	seen := map[string]int{}
-	for st, err := range w.Statuses(w.Context(), account, ledger.Filter{Order: ledger.ByAsked, Run: run.ID}) {
+	for st, err := range w.Statuses(w.Context(), ledger.Filter{Order: ledger.ByAsked, Run: run.ID}) {
 		w.must(err)
 		if seen[st.Item.ReferID]++; len(seen) == 1 {
 			var all []ledger.RecordedAnswer
 			for n := range 700 {
 				all = append(all, asked(n+1, time.Duration(700-n)*time.Minute+24*time.Hour))
 			}
-			w.must(w.Record(w.Context(), account, all))
+			w.must(w.Record(w.Context(), all))
 		}
 	}
 	w.same("each once", len(seen), 700)
@@ -257,7 +255,7 @@ func pagesWhileOthersWrite(w *world) {
 	for _, f := range []ledger.Filter{{}, {Statuses: []string{"delivered"}}, {Updated: ledger.Range{Since: sent}}} {
 		w.follow(eventSighting(1, "1Z-nobody", ""))
 		seen := map[string]bool{}
-		for st, err := range w.Statuses(w.Context(), account, f) {
+		for st, err := range w.Statuses(w.Context(), f) {
 			w.must(err)
 			if seen[st.Item.ReferID] {
 				w.Errorf("%s is there twice", st.Item.ReferID)
@@ -287,11 +285,11 @@ func limitsAndPages(w *world) {
 	for i := range n {
 		seen = append(seen, sighting(i+1, sent), sighting(i+5001, sent))
 	}
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: seen}}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: seen}}))
 	for limit, want := range map[int]int{0: 2 * n, 1: 1, 999: 999, 1000: 1000, 1001: 1001, n: n, n + 1: n + 1, 3 * n: 2 * n} {
 		w.same("standings", len(w.list(ledger.Filter{Limit: limit})), want)
 	}
-	for _, err := range w.Statuses(w.Context(), account, ledger.Filter{}) {
+	for _, err := range w.Statuses(w.Context(), ledger.Filter{}) {
 		w.must(err)
 		break
 	}

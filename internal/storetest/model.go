@@ -356,7 +356,7 @@ func (m *modelled) compare() {
 		}
 	}
 	var standing int
-	for _, st := range collect(m.world, m.Statuses(m.Context(), account, ledger.Filter{})) {
+	for _, st := range collect(m.world, m.Statuses(m.Context(), ledger.Filter{})) {
 		standing++
 		if row := m.rows[st.Item.Key()]; row == nil || row.state != st.State {
 			m.Errorf("standing %v, want %v", st, row)

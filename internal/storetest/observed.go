@@ -42,16 +42,16 @@ func (w *world) register(of observed.Origin) []string {
 }
 
 func observationsAddUp(w *world) {
-	ctx, of := w.Context(), observed.Origin{Account: account}
+	ctx, of := w.Context(), observed.Responses
 	w.same("at first", len(w.register(of)), 0)
 	field, status := met(observed.Field, "query a", 5), met(observed.Status, "1", 5)
 	field.Count, status.Documented = 3, true
-	w.must(w.Observed.Observe(ctx, account, []observed.Entry{field, status}))
-	w.must(w.Observed.Observe(ctx, account, nil))
-	w.must(w.Observed.Observe(ctx, account, []observed.Entry{met(observed.Status, "1", 2), met(observed.Field, "query a", 9), met(observed.Field, "query b", 9)}))
+	w.must(w.Observed.Observe(ctx, []observed.Entry{field, status}))
+	w.must(w.Observed.Observe(ctx, nil))
+	w.must(w.Observed.Observe(ctx, []observed.Entry{met(observed.Status, "1", 2), met(observed.Field, "query a", 9), met(observed.Field, "query b", 9)}))
 	w.kill()
 	w.same("sums", w.register(of), []string{`field query a: 4, 5-9, false`, `field query b: 1, 9-9, false`, `status 1: 2, 2-5, false`})
-	for _, other := range []observed.Origin{{Account: "other"}, {}, {Unverified: true}} {
+	for _, other := range []observed.Origin{observed.Verified, observed.Unverified} {
 		w.same("of others", len(w.register(other)), 0)
 	}
 }
@@ -63,11 +63,11 @@ func observationsAreBounded(w *world) {
 		all = append(all, met(observed.Field, fmt.Sprint("query ", n), 1))
 	}
 	for range 2 {
-		w.must(w.Observed.Observe(ctx, account, append(slices.Clone(all), met(observed.Error, "query e", 1))))
+		w.must(w.Observed.Observe(ctx, append(slices.Clone(all), met(observed.Error, "query e", 1))))
 	}
 	// What was not kept before counts together with what is not kept now.
-	w.must(w.Observed.Observe(ctx, account, []observed.Entry{met(observed.Field, "", 1), met(observed.Field, "query new", 1)}))
-	lines := w.register(observed.Origin{Account: account})
+	w.must(w.Observed.Observe(ctx, []observed.Entry{met(observed.Field, "", 1), met(observed.Field, "query new", 1)}))
+	lines := w.register(observed.Responses)
 	w.same("entries", len(lines), observed.MaxEntries+2)
 	w.same("beyond", lines[1], `field : 22, 1-1, false`)
 }
@@ -80,14 +80,14 @@ func observationsAddUpTogether(w *world) {
 		both.Go(func() {
 			for n := range 20 {
 				e := met(observed.Field, fmt.Sprint("query ", (n+i)%3), n)
-				if err := s.Observe(w.Context(), account, []observed.Entry{e, met(observed.Header, "answer X", n)}); err != nil {
+				if err := s.Observe(w.Context(), []observed.Entry{e, met(observed.Header, "answer X", n)}); err != nil {
 					w.Error(err)
 				}
 			}
 		})
 	}
 	both.Wait()
-	all := have(w.Observed.Observed(w.Context(), observed.Origin{Account: account}))(w)
+	all := have(w.Observed.Observed(w.Context(), observed.Responses))(w)
 	var sum int64
 	for _, e := range all {
 		sum += e.Count
@@ -113,14 +113,14 @@ func eventsAreObservedOnce(w *world) {
 	to, last, err := w.Observed.EventsObserved(ctx)
 	w.must(err)
 	w.same("observed", []int64{to, last}, []int64{3, 3})
-	w.same("verified", w.register(observed.Origin{}), []string{`event x: 2, 1-1, false`})
-	w.same("unverified", w.register(observed.Origin{Unverified: true}), []string{`event y: 2, 1-1, false`})
+	w.same("verified", w.register(observed.Verified), []string{`event x: 2, 1-1, false`})
+	w.same("unverified", w.register(observed.Unverified), []string{`event y: 2, 1-1, false`})
 }
 
 func oddObservationsAreCleaned(w *world) {
-	w.must(w.Observed.Observe(w.Context(), account, []observed.Entry{met(observed.Field, "query \xff\x00", 1)}))
-	w.same("entries", w.register(observed.Origin{Account: account}), []string{`field query ` + "\ufffd\ufffd" + `: 1, 1-1, false`})
+	w.must(w.Observed.Observe(w.Context(), []observed.Entry{met(observed.Field, "query \xff\x00", 1)}))
+	w.same("entries", w.register(observed.Responses), []string{`field query ` + "\ufffd\ufffd" + `: 1, 1-1, false`})
 	other := met(observed.Field, "query \ufffd\ufffd", 2)
-	w.must(w.Observed.Observe(w.Context(), account, []observed.Entry{met(observed.Field, "query \xff\x00", 1), other}))
-	w.same("entries", w.register(observed.Origin{Account: account}), []string{`field query ` + "\ufffd\ufffd" + `: 3, 1-2, false`})
+	w.must(w.Observed.Observe(w.Context(), []observed.Entry{met(observed.Field, "query \xff\x00", 1), other}))
+	w.same("entries", w.register(observed.Responses), []string{`field query ` + "\ufffd\ufffd" + `: 3, 1-2, false`})
 }

@@ -129,9 +129,9 @@ func allWritersConcurrently(w *world) {
 				return err
 			},
 			"learn": func(n int) error {
-				return s.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: sightings(n)}})
+				return s.Record(w.Context(), []ledger.RecordedAnswer{{Seen: sightings(n)}})
 			},
-			"trust": func(n int) error { return s.TrustKey(w.Context(), account, fmt.Sprint(n)) },
+			"trust": func(n int) error { return s.TrustKey(w.Context(), fmt.Sprint(n)) },
 			"send": func(int) error {
 				b, err := s.Claim(w.Context(), run.ID, 1, 1000)
 				if err != nil || len(b) == 0 {

@@ -126,7 +126,7 @@ var steps = []struct {
 	{"claim", func(w *work) { w.batches = w.claim(w.run.ID, 2) }},
 	{"settle", func(w *work) { w.settle(ledger.Accepted, w.batches...) }},
 	{"record", func(w *work) {
-		w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: sightings(1)}}))
+		w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: sightings(1)}}))
 	}},
 	{"put", func(w *work) { w.put(event(uuid(1), ""), inbox.Yes) }},
 	{"put refused", func(w *work) {
@@ -154,10 +154,10 @@ func (w *serverWorld) isDone(run int64) {
 	w.Helper()
 	w.counts(run, ledger.Counts{Accepted: 6, Pending: 1})
 	w.same("requests", have(w.Run(w.Context(), run))(w.world).Requests, int64(2))
-	w.same("runs", len(collect(w.world, w.Runs(w.Context(), "", 0))), 1)
+	w.same("runs", len(collect(w.world, w.Runs(w.Context(), 0))), 1)
 	w.same("marks", w.marks(), []inbox.Mark{inbox.Current})
 	w.same("refused", len(collect(w.world, w.Refused(w.Context(), 0))), 1)
-	w.same("trackings", len(collect(w.world, w.Statuses(w.Context(), account, ledger.Filter{}))), 7)
+	w.same("trackings", len(collect(w.world, w.Statuses(w.Context(), ledger.Filter{}))), 7)
 	sink := w.onlySink()
 	w.same("waiting", sink.Waiting, int64(0))
 	w.same("left", len(have(w.Claim(w.Context(), run, 9, 1000))(w.world)), 1)

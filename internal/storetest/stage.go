@@ -23,7 +23,6 @@ var stageTests = map[string]func(*world){
 	"KnownInAnyOrder":               knownInAnyOrder,
 	"ContradictionsInOneInput":      contradictionsInOneInput,
 	"BatchesAreFull":                batchesAreFull,
-	"AccountsAreApart":              accountsAreApart,
 	"RefusesWhatIsNoText":           refusesWhatIsNoText,
 	"NoRecords":                     noRecords,
 	"ManyAtOnce":                    manyAtOnce,
@@ -63,25 +62,25 @@ func nobodySeesARunBeforeItIsOpen(w *world) {
 		w.is("Adopt", err, ledger.ErrNoRun)
 		w.is("Rows", end(s.Rows(ctx, 1)), ledger.ErrNoRun)
 		w.is("Batches", end(s.Batches(ctx, 1)), ledger.ErrNoRun)
-		w.is("Statuses of the run", end(s.Statuses(ctx, account, ledger.Filter{Run: 1})), ledger.ErrNoRun)
-		w.same("runs", collect(w, s.Runs(ctx, account, 0)), []ledger.RunSummary(nil))
-		w.same("standings", collect(w, s.Statuses(ctx, account, ledger.Filter{})), []ledger.TrackingStatus(nil))
+		w.is("Statuses of the run", end(s.Statuses(ctx, ledger.Filter{Run: 1})), ledger.ErrNoRun)
+		w.same("runs", collect(w, s.Runs(ctx, 0)), []ledger.RunSummary(nil))
+		w.same("standings", collect(w, s.Statuses(ctx, ledger.Filter{})), []ledger.TrackingStatus(nil))
 		for _, by := range []tracking.Key{{ReferID: item(1).ReferID}, {Number: item(1).Number}} {
-			w.same("found", have(s.Find(ctx, account, by.ReferID, by.Number))(w), []ledger.TrackingStatus(nil))
+			w.same("found", have(s.Find(ctx, by.ReferID, by.Number))(w), []ledger.TrackingStatus(nil))
 		}
-		_, ok, err := s.Lookup(ctx, account, item(1).Key())
+		_, ok, err := s.Lookup(ctx, item(1).Key())
 		w.must(err)
 		w.same("looked up", ok, false)
-		w.same("pending", have(s.Pending(ctx, account, 0))(w), int64(0))
-		w.same("news", have(s.LookUpKey(ctx, account, "k"))(w), ledger.KeyStatus{})
+		w.same("pending", have(s.Pending(ctx, 0))(w), int64(0))
+		w.same("news", have(s.LookUpKey(ctx, "k"))(w), ledger.KeyStatus{})
 	}
 	// What was seen of a tracking does not show its row either.
-	w.must(w.Record(ctx, account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(1, sent)}}}))
-	w.same("standings", len(collect(w, other.Statuses(ctx, account, ledger.Filter{}))), 1)
-	w.same("state", collect(w, other.Statuses(ctx, account, ledger.Filter{}))[0].State, ledger.State(""))
+	w.must(w.Record(ctx, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting(1, sent)}}}))
+	w.same("standings", len(collect(w, other.Statuses(ctx, ledger.Filter{}))), 1)
+	w.same("state", collect(w, other.Statuses(ctx, ledger.Filter{}))[0].State, ledger.State(""))
 	run := have(staging.Open(ctx))(w)
 	w.counts(run.ID, ledger.Counts{Pending: 5})
-	state, ok, err := other.Lookup(ctx, account, item(1).Key())
+	state, ok, err := other.Lookup(ctx, item(1).Key())
 	if err != nil || !ok || state != ledger.Pending {
 		w.Errorf("looked up: %v, %v, %v", state, ok, err)
 	}
@@ -175,15 +174,15 @@ func discardLeavesNothing(w *world) {
 	staging := w.begin(w.Store, plan(), append(entries(3, 9), ledger.Entry{Line: 20, Item: item(9)})...)
 	w.must(staging.Discard(ctx))
 	w.must(staging.Discard(ctx))
-	w.same("runs", len(collect(w, w.Runs(ctx, "", 0))), 1)
-	_, ok, err := w.Lookup(ctx, account, item(9).Key())
+	w.same("runs", len(collect(w, w.Runs(ctx, 0))), 1)
+	_, ok, err := w.Lookup(ctx, item(9).Key())
 	w.must(err)
 	w.same("looked up", ok, false)
 	w.counts(first.ID, ledger.Counts{Pending: 4})
 	run := w.run(plan(), entries(5, 9)...)
 	w.same("tally", run.Tally, ledger.Tally{New: 5})
 	w.same("number", run.ID, first.ID+1)
-	w.same("pending", have(w.Pending(ctx, account, 0))(w), int64(9))
+	w.same("pending", have(w.Pending(ctx, 0))(w), int64(9))
 }
 
 func endsOnce(w *world) {
@@ -202,7 +201,7 @@ func endsOnce(w *world) {
 			w.Errorf("%s: it was opened again", name)
 		}
 	}
-	w.same("runs", len(collect(w, w.Runs(ctx, "", 0))), 1)
+	w.same("runs", len(collect(w, w.Runs(ctx, 0))), 1)
 }
 
 func separatesNewKnownRepeated(w *world) {
@@ -284,7 +283,7 @@ func knownInAnyOrder(w *world) {
 	want := slices.Clone(input)
 	want[6], want[7] = at(0, 10, 10, "ups"), at(0, 11, 11, "ups")
 	w.same("records", got, want)
-	listed := each(w, w.Statuses(w.Context(), account, ledger.Filter{Run: run.ID}), func(st ledger.TrackingStatus) string {
+	listed := each(w, w.Statuses(w.Context(), ledger.Filter{Run: run.ID}), func(st ledger.TrackingStatus) string {
 		return st.Item.ReferID
 	})
 	var all []string
@@ -366,18 +365,6 @@ func batchesAreFull(w *world) {
 	w.same("batches", got, [][]tracking.Item{{item(1), item(3), item(4)}, {item(5), item(6), item(7)}, {item(8), item(9), item(10)}})
 }
 
-func accountsAreApart(w *world) {
-	w.run(plan(), entries(1, 3)...)
-	p := plan()
-	p.Account = "other"
-	run := w.run(p, entries(1, 3)...)
-	w.same("tally", run.Tally, ledger.Tally{New: 3})
-	for _, name := range []string{account, "other"} {
-		w.same("pending of "+name, have(w.Pending(w.Context(), name, 0))(w), int64(3))
-		w.same("standings of "+name, len(collect(w, w.Statuses(w.Context(), name, ledger.Filter{}))), 3)
-	}
-}
-
 func refusesWhatIsNoText(w *world) {
 	staging := w.begin(w.Store, plan())
 	for _, bad := range []string{"a\x00b", "a\xffb"} {
@@ -396,11 +383,6 @@ func refusesWhatIsNoText(w *world) {
 	}
 	w.same("tally", have(staging.Open(w.Context()))(w).Tally, ledger.Tally{})
 	bad := plan()
-	bad.Account = "a\x00"
-	if _, err := w.Stage(w.Context(), bad); err == nil {
-		w.Error("an account that is no text was taken")
-	}
-	bad = plan()
 	bad.BatchSize = 0
 	if _, err := w.Stage(w.Context(), bad); err == nil {
 		w.Error("batches without rows were taken")
@@ -414,6 +396,6 @@ func noRecords(w *world) {
 	w.same("batches", len(w.claim(run.ID, 1)), 0)
 	next := w.run(plan(), entries(1, 1)...)
 	w.same("rows", len(collect(w, w.Rows(w.Context(), run.ID))), 0)
-	got := collect(w, w.Statuses(w.Context(), account, ledger.Filter{}))
+	got := collect(w, w.Statuses(w.Context(), ledger.Filter{}))
 	w.same("run of the row", got[0].Run, next.ID)
 }

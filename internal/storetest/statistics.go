@@ -96,7 +96,7 @@ func (c *counted) step() {
 			}
 			all = append(all, ledger.RecordedAnswer{Asked: c.at, Seen: []ledger.Sighting{s}, Raw: []byte("{}")})
 		}
-		c.must(c.Record(c.Context(), account, all))
+		c.must(c.Record(c.Context(), all))
 	case n < 11:
 		s := c.seen()
 		s.Key.ReferID, s.Source = "", ledger.FromEvent
@@ -183,7 +183,7 @@ func (c *counted) compare() {
 	for _, state := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending, ledger.Superseded, ledger.Dismissed, ledger.NotChecked} {
 		filters = append(filters, ledger.Filter{States: []ledger.State{state}}, ledger.Filter{States: []ledger.State{state}, Carrier: "ups"})
 	}
-	all := collect(c.world, c.Statuses(c.Context(), account, ledger.Filter{}))
+	all := collect(c.world, c.Statuses(c.Context(), ledger.Filter{}))
 	for _, f := range filters {
 		want := []ledger.TrackingStatus{}
 		for _, st := range all {
@@ -213,8 +213,8 @@ func (c *counted) compare() {
 func (c *counted) compareOne(f ledger.Filter, want []ledger.TrackingStatus) {
 	c.Helper()
 	name := fmt.Sprintf("%+v", f)
-	c.same("list "+name, keysOf(collect(c.world, c.Statuses(c.Context(), account, f))), keysOf(want))
-	groups, err := c.Count(c.Context(), account, f)
+	c.same("list "+name, keysOf(collect(c.world, c.Statuses(c.Context(), f))), keysOf(want))
+	groups, err := c.Count(c.Context(), f)
 	c.must(err)
 	got, counts := map[ledger.Group]int64{}, map[ledger.Group]int64{}
 	for _, g := range groups {
@@ -242,9 +242,9 @@ func (c *counted) compareOne(f ledger.Filter, want []ledger.TrackingStatus) {
 			}
 			return cmp.Or(-cmp.Compare(min(len(x), 1), min(len(y), 1)), direction*strings.Compare(x, y))
 		})
-		c.same(fmt.Sprintf("sorted %+v", f), keysOf(collect(c.world, c.Statuses(c.Context(), account, f))), keysOf(sorted))
+		c.same(fmt.Sprintf("sorted %+v", f), keysOf(collect(c.world, c.Statuses(c.Context(), f))), keysOf(sorted))
 		f.Limit = 1 + c.rng.IntN(8)
-		c.same(fmt.Sprintf("first %+v", f), keysOf(collect(c.world, c.Statuses(c.Context(), account, f))), keysOf(sorted[:min(f.Limit, len(sorted))]))
+		c.same(fmt.Sprintf("first %+v", f), keysOf(collect(c.world, c.Statuses(c.Context(), f))), keysOf(sorted[:min(f.Limit, len(sorted))]))
 		f.Limit = 0
 	}
 }
@@ -310,10 +310,10 @@ func groupsAlike(w *world) {
 	later := sighting(1, sent.Add(time.Hour)) // it is delivered as before, and has neither checkpoints nor a carrier
 	later.CarrierCode = ""
 	w.learn(later)
-	st := collect(w, w.Statuses(w.Context(), account, ledger.Filter{Limit: 1}))[0]
+	st := collect(w, w.Statuses(w.Context(), ledger.Filter{Limit: 1}))[0]
 	w.same("transit time", st.Sighting.Transit, 60*time.Hour)
 	w.same("carrier", st.Sighting.CarrierCode, "dhl")
-	groups := have(w.Count(w.Context(), account, ledger.Filter{}))(w)
+	groups := have(w.Count(w.Context(), ledger.Filter{}))(w)
 	slices.SortFunc(groups, func(a, b ledger.Group) int { return cmp.Compare(a.Trackings, b.Trackings) })
 	w.same("groups", groups, []ledger.Group{
 		{
@@ -329,10 +329,8 @@ func groupsAlike(w *world) {
 			Carrier:     "ups", Run: run.ID, Created: run.Created.UTC().Truncate(time.Millisecond), TransitDays: ledger.UnknownTransit,
 		},
 	})
-	_, err := w.Count(w.Context(), account, ledger.Filter{Run: 99})
+	_, err := w.Count(w.Context(), ledger.Filter{Run: 99})
 	w.is("no such run", err, ledger.ErrNoRun)
-	groups = have(w.Count(w.Context(), "other", ledger.Filter{}))(w)
-	w.same("of another account", len(groups), 0)
 }
 
 func seenStatuses(w *world) {
@@ -345,21 +343,17 @@ func seenStatuses(w *world) {
 		}
 		w.learn(seen)
 	}
-	got := have(w.SeenStatuses(w.Context(), account))(w)
+	got := have(w.SeenStatuses(w.Context()))(w)
 	w.same("statuses", got, []ledger.StatusCount{
 		{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED", StatusTrack: "delivered", Trackings: 2},
 		{Phase: ledger.Processed, Status: "7", StatusLabel: "IN TRANSIT", StatusTrack: "in_transit", Trackings: 1},
 	})
 	moved := sighting(1, sent.Add(time.Hour))
 	w.learn(moved)
-	got = have(w.SeenStatuses(w.Context(), account))(w)
+	got = have(w.SeenStatuses(w.Context()))(w)
 	w.same("statuses of none", len(got), 1)
-	carriers := have(w.SeenCarriers(w.Context(), account))(w)
+	carriers := have(w.SeenCarriers(w.Context()))(w)
 	w.same("carriers", carriers, []string{item(1).CarrierCode})
-	carriers = have(w.SeenCarriers(w.Context(), "other"))(w)
-	w.same("carriers of another account", len(carriers), 0)
-	got = have(w.SeenStatuses(w.Context(), "other"))(w)
-	w.same("of another account", len(got), 0)
 }
 
 func referencesByPrefix(w *world) {
@@ -370,13 +364,11 @@ func referencesByPrefix(w *world) {
 	for prefix, want := range map[string][]string{
 		"order-000": ids(1, 2, 3, 5, 6), "order-001": ids(10, 11), "ORDER": nil, "Ü": {"Ünïcode"}, "": ids(1, 2, 3, 5, 6), "%": nil, "order-0011": ids(11),
 	} {
-		got := have(w.References(w.Context(), account, prefix, 5))(w)
+		got := have(w.References(w.Context(), prefix, 5))(w)
 		w.same("references "+prefix, got, want)
 	}
-	got := have(w.References(w.Context(), "other", "", 5))(w)
-	w.same("of another account", len(got), 0)
 	w.begin(w.Store, plan(), ledger.Entry{Line: 2, Item: tracking.Item{ReferID: "staged", Number: "N"}})
-	got = have(w.References(w.Context(), account, "staged", 5))(w)
+	got := have(w.References(w.Context(), "staged", 5))(w)
 	w.same("of a staged run", len(got), 0)
 }
 
@@ -386,8 +378,8 @@ func listsNoStagedRows(w *world) {
 	w.begin(w.Store, plan(), entries(1, 4)...)
 	for order := range sortKeys {
 		f := ledger.Filter{Order: order, Limit: 3}
-		w.same(fmt.Sprintf("sorted %+v", f), keysOf(collect(w, w.Statuses(w.Context(), account, f))), keysOf(collect(w, w.Statuses(w.Context(), account, ledger.Filter{Limit: 3}))))
+		w.same(fmt.Sprintf("sorted %+v", f), keysOf(collect(w, w.Statuses(w.Context(), f))), keysOf(collect(w, w.Statuses(w.Context(), ledger.Filter{Limit: 3}))))
 	}
-	latest := keysOf(collect(w, w.Statuses(w.Context(), account, ledger.Filter{Descending: true, Limit: 1})))
+	latest := keysOf(collect(w, w.Statuses(w.Context(), ledger.Filter{Descending: true, Limit: 1})))
 	w.same("the latest one", latest, []tracking.Key{item(8).Key()})
 }

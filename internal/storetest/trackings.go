@@ -34,7 +34,6 @@ var trackingTests = map[string]func(*world){
 	"ManyAreFoundAtOnce":       manyAreFoundAtOnce,
 	"WhenItWasAsked":           whenItWasAsked,
 	"EventsAreAboutRows":       eventsAreAboutRows,
-	"EventsOfOtherAccounts":    eventsOfOtherAccounts,
 	"RouterIDsTie":             routerIDsTie,
 	"NobodysNumbersGiveWay":    nobodysNumbersGiveWay,
 	"FollowsOnce":              followsOnce,
@@ -52,14 +51,14 @@ func sighting(n int, seen time.Time) ledger.Sighting {
 // learn records sightings.
 func (w *world) learn(seen ...ledger.Sighting) {
 	w.Helper()
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: seen, Raw: []byte(`{"raw":true}`)}}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: seen, Raw: []byte(`{"raw":true}`)}}))
 }
 
 // list returns which items a filter leaves, by their referIds.
 func (w *world) list(f ledger.Filter) []string {
 	w.Helper()
 	ids := []string{}
-	for _, st := range collect(w, w.Statuses(w.Context(), account, f)) {
+	for _, st := range collect(w, w.Statuses(w.Context(), f)) {
 		ids = append(ids, st.Item.ReferID)
 	}
 	return ids
@@ -99,14 +98,13 @@ func rowsThenOnlySeen(w *world) {
 	}
 	want[0].Sent, want[1].Sent = sent.Add(20*time.Millisecond), sent.Add(20*time.Millisecond)
 	want[5].Item.CarrierCode = "dhl"
-	w.same("standings", collect(w, w.Statuses(w.Context(), account, ledger.Filter{})), want)
-	w.same("of another account", collect(w, w.Statuses(w.Context(), "other", ledger.Filter{})), []ledger.TrackingStatus(nil))
+	w.same("standings", collect(w, w.Statuses(w.Context(), ledger.Filter{})), want)
 }
 
 func olderSightingsChangeNothing(w *world) {
 	get := func() ledger.Sighting {
 		w.Helper()
-		found := have(w.Find(w.Context(), account, item(1).ReferID, ""))(w)
+		found := have(w.Find(w.Context(), item(1).ReferID, ""))(w)
 		w.same("found", len(found), 1)
 		return *found[0].Sighting
 	}
@@ -136,7 +134,7 @@ func olderSightingsChangeNothing(w *world) {
 func processingGivesWay(w *world) {
 	phase := func(n int) ledger.Phase {
 		w.Helper()
-		found := have(w.Find(w.Context(), account, item(n).ReferID, ""))(w)
+		found := have(w.Find(w.Context(), item(n).ReferID, ""))(w)
 		return found[0].Sighting.Phase
 	}
 	processing := func(n int, seen time.Time) ledger.Sighting {
@@ -174,7 +172,7 @@ func errorsAreKept(w *world) {
 	late := inError(eventSighting(1, item(4).Number, ""))
 	w.follow(late)
 	w.run(plan(), entries(4, 4)...)
-	all := have(w.countByStatus(account))(w)
+	all := have(w.countByStatus())(w)
 	counts := map[string]int64{}
 	for _, c := range all {
 		counts[string(c.Phase)+" "+c.StatusLabel] += c.Trackings
@@ -182,7 +180,7 @@ func errorsAreKept(w *world) {
 	w.same("counts", counts, map[string]int64{"processed DELIVERED": 1, "error ": 1, "error DELIVERED": 2})
 	named := func(word string, s ledger.Sighting) bool { return word == string(s.Phase) }
 	w.same("by phase", w.list(ledger.Filter{Statuses: []string{"error"}, NamedToo: named}), ids(2, 3, 4))
-	for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{Statuses: []string{"error"}, NamedToo: named})) {
+	for _, st := range collect(w, w.Statuses(w.Context(), ledger.Filter{Statuses: []string{"error"}, NamedToo: named})) {
 		w.same("error of "+st.Item.ReferID, st.Sighting.Error, `{"code":7}`)
 	}
 	w.same("by status", w.list(ledger.Filter{Statuses: []string{"delivered"}}), ids(1, 3, 4))
@@ -201,16 +199,16 @@ func manySightingsAtOnce(w *world) {
 	}
 	statuses := func() map[string]int {
 		counts := map[string]int{}
-		for _, st := range collect(w, w.Statuses(w.Context(), account, ledger.Filter{})) {
+		for _, st := range collect(w, w.Statuses(w.Context(), ledger.Filter{})) {
 			counts[st.Sighting.Status]++
 		}
 		return counts
 	}
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: batch(sent, "1")}}))
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: batch(sent.Add(-time.Hour), "2")}}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: batch(sent, "1")}}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: batch(sent.Add(-time.Hour), "2")}}))
 	w.same("older ones", statuses(), map[string]int{"1": many})
 	newer := batch(sent.Add(time.Hour), "3")
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: append(newer, batch(sent.Add(2*time.Hour), "4")[many-1])}}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: append(newer, batch(sent.Add(2*time.Hour), "4")[many-1])}}))
 	w.same("newer ones, one of them twice", statuses(), map[string]int{"3": many - 1, "4": 1})
 }
 
@@ -219,7 +217,7 @@ func timesOfTheServiceCount(w *world) {
 	w.run(plan(), entries(1, 3)...)
 	status := func(n int) string {
 		w.Helper()
-		found := have(w.Find(w.Context(), account, item(n).ReferID, ""))(w)
+		found := have(w.Find(w.Context(), item(n).ReferID, ""))(w)
 		return found[0].Sighting.StatusLabel
 	}
 	answer := func(n int, label string, checkpoint time.Duration) ledger.Sighting {
@@ -257,10 +255,10 @@ func everyFieldIsKept(w *world) {
 	}
 	bare := ledger.Sighting{Key: tracking.Key{ReferID: "bare"}, Phase: ledger.Absent, Seen: sent, Source: ledger.FromQuery}
 	odd := ledger.Sighting{Key: tracking.Key{ReferID: "odd"}, Phase: ledger.Processed, LatestEvent: "a\x00b\xff", Seen: sent, Source: ledger.FromQuery}
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{s, bare, odd}}}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: []ledger.Sighting{s, bare, odd}}}))
 	odd.LatestEvent = "a\ufffdb\ufffd" // what only describes is made fit
 	for _, want := range []ledger.Sighting{s, bare, odd} {
-		found := have(w.Find(w.Context(), account, want.Key.ReferID, ""))(w)
+		found := have(w.Find(w.Context(), want.Key.ReferID, ""))(w)
 		if len(found) != 1 {
 			w.Fatalf("found %v", found)
 		}
@@ -274,12 +272,12 @@ func keysMustBeText(w *world) {
 		good := sighting(1, sent)
 		bad := sighting(1, sent)
 		bad.Key = key
-		if err := w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{good, bad}}}); err == nil {
+		if err := w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: []ledger.Sighting{good, bad}}}); err == nil {
 			w.Errorf("%q was learnt", key)
 		}
 	}
 	w.same("standings", w.list(ledger.Filter{}), []string{})
-	w.must(w.Record(w.Context(), account, []ledger.RecordedAnswer{{Seen: nil, Raw: []byte("x")}}))
+	w.must(w.Record(w.Context(), []ledger.RecordedAnswer{{Seen: nil, Raw: []byte("x")}}))
 }
 
 // parcels are three parcels of one order, two of them in the ledger.
@@ -300,16 +298,14 @@ func (w *world) parcels() ledger.Run {
 
 func findsByReferID(w *world) {
 	run := w.parcels()
-	found := have(w.Find(w.Context(), account, "order", ""))(w)
+	found := have(w.Find(w.Context(), "order", ""))(w)
 	var got []string
 	for _, st := range found {
 		got = append(got, fmt.Sprintf("%s %s %d %t", st.Item.Number, st.State, st.Run, st.Sighting != nil))
 	}
 	w.same("parcels", got, []string{"1Z-0001 pending 1 false", "1Z-0002 pending 1 true", "1Z-0003  0 true"})
 	w.same("run", run.ID, int64(1))
-	for _, name := range []string{"other", account} {
-		w.same("found", have(w.Find(w.Context(), name, "orde", ""))(w), []ledger.TrackingStatus(nil))
-	}
+	w.same("by how it begins", have(w.Find(w.Context(), "orde", ""))(w), []ledger.TrackingStatus(nil))
 }
 
 func findsByNumber(w *world) {
@@ -317,15 +313,14 @@ func findsByNumber(w *world) {
 	for number, want := range map[string]string{
 		"1Z-0001": "pending", "1z 00 01": "pending", "1Z-0002": "pending", "1Z-0003": "", "1z0003": "", "1Z-0009": "pending",
 	} {
-		found := have(w.Find(w.Context(), account, "", number))(w)
+		found := have(w.Find(w.Context(), "", number))(w)
 		if len(found) != 1 || string(found[0].State) != want {
 			w.Errorf("%s: found %v, want one that is %q", number, found, want)
 		}
 	}
 	for _, number := range []string{"1Z-001", "1Z-0004", ""} {
-		w.same("found "+number, have(w.Find(w.Context(), account, "", number))(w), []ledger.TrackingStatus(nil))
+		w.same("found "+number, have(w.Find(w.Context(), "", number))(w), []ledger.TrackingStatus(nil))
 	}
-	w.same("of another account", have(w.Find(w.Context(), "other", "", "1Z-0001"))(w), []ledger.TrackingStatus(nil))
 }
 
 // findsAmongMany has several rows of one number in each of several large runs.
@@ -338,7 +333,7 @@ func findsAmongMany(w *world) {
 			all[i].Item.ReferID = fmt.Sprintf("run-%d-%s", run, all[i].Item.ReferID)
 		}
 		w.run(p, all...)
-		found := have(w.Find(w.Context(), account, "", "1z 4567"))(w)
+		found := have(w.Find(w.Context(), "", "1z 4567"))(w)
 		var got []string
 		for _, st := range found {
 			got = append(got, st.Item.ReferID)
@@ -366,28 +361,28 @@ func manyAreFoundAtOnce(w *world) {
 		qs = append(qs, tracking.Query{ReferID: item(n).ReferID}, tracking.Query{Number: item(n).Number})
 	}
 	qs = append(qs, qs[4], tracking.Query{ReferID: item(9001).ReferID}, tracking.Query{Number: item(9001).Number}, tracking.Query{Number: "1z 0900"}, tracking.Query{})
-	all := have(w.FindAll(w.Context(), account, qs))(w)
+	all := have(w.FindAll(w.Context(), qs))(w)
 	w.same("lists", len(all), len(qs))
 	for i, q := range qs {
-		one := have(w.Find(w.Context(), account, q.ReferID, q.Number))(w)
+		one := have(w.Find(w.Context(), q.ReferID, q.Number))(w)
 		if len(one) == 0 && len(all[i]) == 0 {
 			continue
 		}
 		w.same("found of "+q.Ref(), all[i], one)
 	}
-	w.same("found of none", len(have(w.FindAll(w.Context(), account, nil))(w)), 0)
+	w.same("found of none", len(have(w.FindAll(w.Context(), nil))(w)), 0)
 }
 
 func whenItWasAsked(w *world) {
 	w.run(plan(), entries(1, 3)...)
 	asked := func(n int) time.Time {
 		w.Helper()
-		found := have(w.Find(w.Context(), account, item(n).ReferID, ""))(w)
+		found := have(w.Find(w.Context(), item(n).ReferID, ""))(w)
 		return found[0].Asked
 	}
 	record := func(answers ...ledger.RecordedAnswer) {
 		w.Helper()
-		w.must(w.Record(w.Context(), account, answers))
+		w.must(w.Record(w.Context(), answers))
 	}
 	later := sent.Add(time.Minute)
 	record(ledger.RecordedAnswer{ReferID: item(1).ReferID, Asked: later, Raw: []byte("{}")}, ledger.RecordedAnswer{Asked: sent, Seen: []ledger.Sighting{sighting(2, sent)}, Raw: []byte("{}")})

@@ -230,7 +230,7 @@ func questionsAccepted(w *world) {
 	w.same("reason", collect(w, w.Rows(w.Context(), run.ID))[0].Reason, "not\ufffdfound")
 	n = have(w.MarkUnknown(w.Context(), all[:2], "again"))(w)
 	w.same("that were accepted still", n, int64(1))
-	w.same("controls", len(have(w.Controls(w.Context(), account, 9))(w)), 1)
+	w.same("controls", len(have(w.Controls(w.Context(), 9))(w)), 1)
 	w.resolve(run.ID, ledger.Accepted, 1, w.unknown(run.ID)[0])
 	w.resolve(run.ID, ledger.Pending, 4, w.unknown(run.ID)...)
 	w.counts(run.ID, ledger.Counts{Accepted: 2, Pending: 4})
@@ -260,22 +260,20 @@ func checksFirst(w *world) {
 }
 
 func controls(w *world) {
-	w.same("of no account", len(have(w.Controls(w.Context(), account, 3))(w)), 0)
+	w.same("of no account", len(have(w.Controls(w.Context(), 3))(w)), 0)
 	all := entries(1, 6)
 	all[4].Item.ReferID = all[3].Item.ReferID
 	run := w.run(plan(), all...)
 	b := w.claim(run.ID, 2)
 	w.settle(ledger.Unknown, b[0])
 	w.settle(ledger.Accepted, b[1])
-	got := have(w.Controls(w.Context(), account, 2))(w)
+	got := have(w.Controls(w.Context(), 2))(w)
 	w.same("controls", len(got), 2)
 	w.same("the first, alone of its order", got[0].Item, all[5].Item)
 	w.same("siblings of the second", got[1].Siblings, int64(1))
 	w.resolve(run.ID, ledger.Accepted, 1, w.unknown(run.ID)[0])
-	got = have(w.Controls(w.Context(), account, 9))(w)
+	got = have(w.Controls(w.Context(), 9))(w)
 	w.same("controls", len(got), 4)
-	got = have(w.Controls(w.Context(), "https://another.example.test", 9))(w)
-	w.same("of another account", len(got), 0)
 }
 
 // proofs are recorded only by rows that are still where they were queried.
@@ -286,7 +284,7 @@ func proofs(w *world) {
 	w.settle(ledger.Unknown, b...)
 	prove := func(shape string, state, in ledger.State, want bool, rows ...ledger.UnknownRow) {
 		w.Helper()
-		held := have(w.Prove(ctx, account, ledger.Proof{Shape: shape, State: state, Proven: at, Run: run.ID}, in, rows))(w)
+		held := have(w.Prove(ctx, ledger.Proof{Shape: shape, State: state, Proven: at, Run: run.ID}, in, rows))(w)
 		w.same("held "+shape, held, want)
 	}
 	rows := w.unknown(run.ID)
@@ -300,16 +298,11 @@ func proofs(w *world) {
 	w.resolve(run.ID, ledger.Pending, 1, rows[1])
 	prove("of a row in another batch", ledger.Pending, ledger.Pending, false, rows[1])
 	w.kill()
-	kept := func(account string) []ledger.Proof {
-		got := have(w.Proofs(ctx, account))(w)
-		return got
-	}
 	refused := ledger.Proof{Shape: "refused", State: ledger.Unknown, Proven: at, Run: run.ID}
-	w.same("proofs", kept(account), []ledger.Proof{refused, {Shape: "taken", State: ledger.Accepted, Proven: at, Run: run.ID}})
-	w.same("of another account", len(kept("other")), 0)
-	w.must(w.Disprove(ctx, "other", "taken"))
-	w.must(w.Disprove(ctx, account, "taken"))
-	w.same("without the one that failed", kept(account), []ledger.Proof{refused})
+	w.same("proofs", have(w.Proofs(ctx))(w), []ledger.Proof{refused, {Shape: "taken", State: ledger.Accepted, Proven: at, Run: run.ID}})
+	w.must(w.Disprove(ctx, "taken"))
+	w.must(w.Disprove(ctx, "taken"))
+	w.same("without the one that failed", have(w.Proofs(ctx))(w), []ledger.Proof{refused})
 }
 
 func rowsWaitForAProof(w *world) {
@@ -328,9 +321,9 @@ func rowsWaitForAProof(w *world) {
 
 func batchLimits(w *world) {
 	for _, step := range []struct{ limit, want int }{{500, 500}, {800, 500}, {250, 250}, {0, 1}} {
-		w.must(w.LowerBatchLimit(w.Context(), account, ledger.Async, step.limit))
-		got := have(w.BatchLimit(w.Context(), account, ledger.Async))(w)
+		w.must(w.LowerBatchLimit(w.Context(), ledger.Async, step.limit))
+		got := have(w.BatchLimit(w.Context(), ledger.Async))(w)
 		w.same(fmt.Sprintf("after %d", step.limit), got, step.want)
 	}
-	w.same("of the other mode", have(w.BatchLimit(w.Context(), account, ledger.Sync))(w), 0)
+	w.same("of the other mode", have(w.BatchLimit(w.Context(), ledger.Sync))(w), 0)
 }

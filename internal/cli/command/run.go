@@ -9,7 +9,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // RecoverRows marks unknown what was being sent by processes that ended, and warns of it.
@@ -21,10 +20,10 @@ func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	return err
 }
 
-// lastRun names the newest run of the account.
+// lastRun names the newest run.
 const lastRun = "last"
 
-// OpenRun opens the store with a run: that with the ID, or the account's last. Without it
+// OpenRun opens the store with a run: that with the ID, or the last. Without it
 // the error is [ledger.ErrNoRun].
 func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
@@ -40,7 +39,7 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 		return nil, 0, fmt.Errorf("%w: %s", ledger.ErrNoRun, id)
 	}
 	if last {
-		for run, err := range db.History.Runs(ctx, s.Account(ctx), 1) {
+		for run, err := range db.History.Runs(ctx, 1) {
 			if err != nil {
 				return nil, 0, err
 			}
@@ -57,29 +56,6 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 		s.IO.Warning("rows of processes that ended still have the state sending: %v", err)
 	}
 	return db, n, nil
-}
-
-// OpenOwnRun is [OpenRun] for commands that take a run for one of the account. It
-// refuses a run of another account.
-func OpenOwnRun(ctx context.Context, s *app.Session, id string) (*app.Store, ledger.RunSummary, error) {
-	db, n, err := OpenRun(ctx, s, id)
-	if err != nil {
-		return nil, ledger.RunSummary{}, err
-	}
-	run, err := db.History.Run(ctx, n)
-	if err != nil {
-		return nil, ledger.RunSummary{}, err
-	}
-	own, account := run.Plan.Account, s.Account(ctx)
-	if own == account {
-		return db, run, nil
-	}
-	this := "this is account " + Quoted(account)
-	if account == "" {
-		this = "no account is set"
-	}
-	return nil, ledger.RunSummary{}, Usagef("use the profile or --base-url of that account; if it is the same account, add --account "+shell.Word(own),
-		"run %d belongs to account %s, but %s", n, Quoted(own), this)
 }
 
 // Ready is what a server prints as JSON once it accepts connections.

@@ -158,8 +158,6 @@ func (l *line) open() *app.Store {
 	return l.store
 }
 
-func (l *line) account() string { return l.s.Account(l.ctx) }
-
 func (l *line) close() {
 	if l.s != nil {
 		_ = l.s.Close() // nothing was written
@@ -215,7 +213,7 @@ func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 var namedFlags = sync.OnceValue(func() map[string]kind {
 	scheme := kind{values: schemes}
 	return map[string]kind{
-		"account":              {values: accounts},
+		"account":              {values: account},
 		"api-key-file":         {files: true},
 		"ca-file":              {files: true, types: []string{"pem", "crt", "cer"}},
 		"carrier":              {values: carriers},

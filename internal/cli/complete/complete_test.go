@@ -61,7 +61,7 @@ func fill(t *testing.T, folder string, runs int, files ...string) {
 		t.Fatal(err)
 	}
 	for i := range runs {
-		staged, err := db.Stage(ctx, ledger.Plan{Account: "a", Files: files, Mode: ledger.Async, BatchSize: 10})
+		staged, err := db.Stage(ctx, ledger.Plan{Files: files, Mode: ledger.Async, BatchSize: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,11 +197,11 @@ func TestCompletionOffersEachValueOnce(t *testing.T) {
 	for i, track := range []string{"", "Delivered", "delivered"} {
 		n := strconv.Itoa(i)
 		sighting := ledger.Sighting{Key: tracking.Item{ReferID: "R" + n, Number: "N" + n}.Key(), Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED", StatusTrack: track, Seen: time.Now(), Source: ledger.FromQuery}
-		if err := db.Record(ctx, "a", []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting}}}); err != nil {
+		if err := db.Record(ctx, []ledger.RecordedAnswer{{Seen: []ledger.Sighting{sighting}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	staged, err := db.Stage(ctx, ledger.Plan{Account: "a", Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10})
+	staged, err := db.Stage(ctx, ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func stored(values func(*line, *app.Store) []value) func(*line) []value {
 
 // runs are the runs of the account, the newest first.
 var runs = stored(func(l *line, db *app.Store) (all []value) {
-	for run, err := range db.History.Runs(l.ctx, l.account(), maxValues) {
+	for run, err := range db.History.Runs(l.ctx, maxValues) {
 		if err != nil {
 			break
 		}
@@ -53,7 +53,7 @@ var runs = stored(func(l *line, db *app.Store) (all []value) {
 
 // statuses are those that trackings of the account have, the most frequent first.
 var statuses = stored(func(l *line, db *app.Store) (all []value) {
-	counts, _ := db.Statistics.SeenStatuses(l.ctx, l.account())
+	counts, _ := db.Statistics.SeenStatuses(l.ctx)
 	names := view.NewStatusNames(l.s.Config.OwnStatuses())
 	sums, labels := map[string]int64{}, map[string]string{}
 	for _, c := range counts {
@@ -77,13 +77,13 @@ var statuses = stored(func(l *line, db *app.Store) (all []value) {
 func wantedStatuses(l *line) []value { return append(statuses(l), words(view.StatusWords())...) }
 
 var carriers = stored(func(l *line, db *app.Store) []value {
-	codes, _ := db.Statistics.SeenCarriers(l.ctx, l.account())
+	codes, _ := db.Statistics.SeenCarriers(l.ctx)
 	return words(codes)
 })
 
-var accounts = stored(func(l *line, db *app.Store) []value {
-	names, _ := db.History.AccountNames(l.ctx)
-	return words(names)
+var account = stored(func(l *line, db *app.Store) []value {
+	name, _ := db.Accounts.Account(l.ctx)
+	return words([]string{name})
 })
 
 // profiles are the default profile and the profiles of the user file.
@@ -353,7 +353,7 @@ func references(l *line) []value {
 	if db == nil || l.flag == nil && by != nil && by.Value.String() == "tracking-number" {
 		return nil
 	}
-	refs, _ := db.Statistics.References(l.ctx, l.account(), l.word, maxValues+len(l.args))
+	refs, _ := db.Statistics.References(l.ctx, l.word, maxValues+len(l.args))
 	refs = slices.DeleteFunc(refs, func(ref string) bool { return slices.Contains(l.args, ref) })
 	return words(refs)
 }

@@ -134,12 +134,12 @@ func createChanging(t *testing.T, path string, at func(when string) func()) (row
 		t.Fatal(err)
 	}
 	defer in.Close()
-	c := &creation{call: &command.Call{Session: s}, in: &checkedInput{Input: in, io: s.IO}, plan: ledger.Plan{Account: "a", Files: in.Names(), Mode: ledger.Async, BatchSize: 10}}
+	c := &creation{call: &command.Call{Session: s}, in: &checkedInput{Input: in, io: s.IO}, plan: ledger.Plan{Files: in.Names(), Mode: ledger.Async, BatchSize: 10}}
 	at("before it is judged")()
 	if err = c.in.judge(t.Context()); err == nil {
 		_, err = c.stage(t.Context(), changingStore{db, at("before it is staged"), at("while it is staged")})
 	}
-	for run, err := range db.Runs(t.Context(), "", 0) {
+	for run, err := range db.Runs(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -147,7 +147,6 @@ func (c *creation) execute(ctx context.Context) error {
 	if limit := c.call.Config.Timeout; limit > 0 {
 		c.call.StoreUntil = c.started.Add(limit)
 	}
-	c.plan.Account = c.call.Account(ctx)
 	if c.o.DryRun {
 		return c.dryRun(ctx)
 	}
@@ -178,7 +177,7 @@ func (c *creation) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.o.CheckKey(ctx, c.call.Session, db.Keys, c.plan.Account); err != nil {
+	if err := c.o.CheckKey(ctx, c.call.Session, db.Keys); err != nil {
 		return err
 	}
 	if err := command.RecoverRows(ctx, c.call.Session, db.Queue); err != nil {

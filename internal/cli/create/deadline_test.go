@@ -48,7 +48,7 @@ func TestCreateEndsWithItsTimeout(t *testing.T) {
 		"a query hangs":            {hangs(http.MethodGet), createOptions{}, nil, command.Pending, "timed out: 0 accepted, 0 rejected, 0 unknown, 2 pending"},
 		"another process sends": {hangs(""), createOptions{}, func(t *testing.T, db *store.DB) {
 			t.Helper()
-			staging, err := db.Stage(t.Context(), ledger.Plan{Account: "http://other", Files: []string{"x"}, Mode: ledger.Async, BatchSize: 10})
+			staging, err := db.Stage(t.Context(), ledger.Plan{Files: []string{"x"}, Mode: ledger.Async, BatchSize: 10})
 			if err != nil {
 				t.Fatal(err)
 			}

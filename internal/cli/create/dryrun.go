@@ -71,10 +71,10 @@ func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
 		}
 		state, found := ledger.Pending, false
 		if known != nil {
-			state, found, err = known.History.Lookup(ctx, c.plan.Account, row.Item.Key())
+			state, found, err = known.History.Lookup(ctx, row.Item.Key())
 		}
 		if known != nil && !found && err == nil {
-			before, err := known.Eraser.Erased(ctx, c.plan.Account, []tracking.Query{{ReferID: row.Item.ReferID, Number: row.Item.Number}})
+			before, err := known.Eraser.Erased(ctx, []tracking.Query{{ReferID: row.Item.ReferID, Number: row.Item.Number}})
 			if err != nil {
 				return err
 			}

@@ -319,7 +319,7 @@ var scenes = []struct {
 		s.set("WAYBILL_ACCOUNT", "shop")
 		db := s.store()
 		for _, state := range []ledger.State{ledger.Accepted, ledger.Pending, ledger.Unknown} {
-			if _, err := db.Prove(s.t.Context(), "shop", ledger.Proof{Shape: string(state), State: state, Proven: time.Now(), Run: 1}, state, nil); err != nil {
+			if _, err := db.Prove(s.t.Context(), ledger.Proof{Shape: string(state), State: state, Proven: time.Now(), Run: 1}, state, nil); err != nil {
 				s.t.Fatal(err)
 			}
 		}

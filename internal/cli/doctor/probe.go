@@ -46,14 +46,13 @@ func (x *examination) knownItems(ctx context.Context, client *api.Client) ([]tra
 	if err != nil || x.ref == "" && db == nil {
 		return nil, err
 	}
-	account := x.call.Account(ctx)
 	if x.ref == "" {
-		return knownItems(db.Trackings.Statuses(ctx, account, ledger.Filter{Limit: maxRead}))
+		return knownItems(db.Trackings.Statuses(ctx, ledger.Filter{Limit: maxRead}))
 	}
 	var known []tracking.Item
 	if db != nil {
 		for _, q := range []tracking.Query{{ReferID: x.ref}, {Number: x.ref}} {
-			found, err := db.Trackings.Find(ctx, account, q.ReferID, q.Number)
+			found, err := db.Trackings.Find(ctx, q.ReferID, q.Number)
 			if err != nil {
 				return nil, err
 			}

@@ -110,6 +110,11 @@ func (x *examination) openStore(ctx context.Context, place string, db *store.DB)
 		return []finding{unopened(place, err)}
 	}
 	all := settingFindings(fmt.Sprintf("%s (%s)", place, x.call.Config.Origin("store")), settings)
+	if account, err := db.Account(ctx); err != nil {
+		return []finding{unopened(place, err)}
+	} else if err := x.call.CheckAccount(place, account); err != nil {
+		all = append(all, unopened(place, err))
+	}
 	all = append(all, x.soundness(ctx, db))
 	all = append(all, x.users(ctx, db)...)
 	return append(all, x.responses(ctx, db)...)
@@ -117,7 +122,7 @@ func (x *examination) openStore(ctx context.Context, place string, db *store.DB)
 
 // responses says what is proven of the service's responses to creates.
 func (x *examination) responses(ctx context.Context, db *store.DB) []finding {
-	proofs, err := db.Proofs(ctx, x.call.Account(ctx))
+	proofs, err := db.Proofs(ctx)
 	if err != nil {
 		return []finding{unopened(x.call.Config.Store, err)}
 	}

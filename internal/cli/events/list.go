@@ -143,7 +143,7 @@ func parseFilter(c *command.Call, s string) (forward.Filter, error) {
 
 // eventsAbout returns what the ledger knows of a referId that events may name.
 func eventsAbout(ctx context.Context, s *app.Session, trackings ledger.Trackings, referID string) (*inbox.TrackingKeys, error) {
-	rows, err := trackings.Find(ctx, s.Account(ctx), referID, "")
+	rows, err := trackings.Find(ctx, referID, "")
 	if err != nil {
 		return nil, err
 	}

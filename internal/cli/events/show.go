@@ -266,12 +266,7 @@ func (j *Shown) addEffect(ctx context.Context, c *command.Call, db *app.Store, e
 			return err
 		}
 	}
-	account := c.Account(ctx)
-	if account == "" {
-		j.Effect = "not known: no account is set; set WAYBILL_BASE_URL or --account"
-		return nil
-	}
-	known, err := db.Trackings.Find(ctx, account, "", e.TrackingNumber)
+	known, err := db.Trackings.Find(ctx, "", e.TrackingNumber)
 	for _, k := range known {
 		if k.Sighting != nil && k.Sighting.Event == e.Seq {
 			j.Changed = append(j.Changed, Changed{k.Item.ReferID, k.Item.Number})

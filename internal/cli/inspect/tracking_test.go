@@ -176,14 +176,14 @@ func array(v map[string]any, name string) (all []map[string]any) {
 	return all
 }
 
-func TestAPageOfAnotherAccountHasNoTracking(t *testing.T) {
+func TestAPageShowsTheAccountOfItsStoreAlone(t *testing.T) {
 	s := openShop(t)
 	_, get := servePage(t, append(s.env, "WAYBILL_ACCOUNT=beta"))
-	if status, _ := get("/tracking?referId=R1"); status != http.StatusNotFound {
-		t.Errorf("R1 of another account: status %d", status)
+	if status, got := get("/tracking?referId=R1"); status != http.StatusBadRequest || !strings.Contains(fmt.Sprint(got["error"], got["hint"]), "belongs to account") {
+		t.Errorf("for another account: %d %v", status, got)
 	}
 	_, get = servePage(t, s.env[2:])
-	if status, got := get("/tracking?referId=R1"); status != http.StatusBadRequest || !strings.Contains(fmt.Sprint(got["error"], got["hint"]), "--account") {
+	if status, got := get("/tracking?referId=R1"); status != http.StatusOK {
 		t.Errorf("without an account: %d %v", status, got)
 	}
 	_, get = servePage(t, []string{"WAYBILL_ACCOUNT=a", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "none.db")})

@@ -50,8 +50,8 @@ interface document has it.
 Sources are create-v1, create-v2, query, api (your own requests) and delivery.
 Standard headers and the status 200 count as documented.
 
-Values of shipments are not kept. Of each kind there are at most 500 entries for an
-account, as many for verified deliveries and as many for deliveries that no scheme
+Values of shipments are not kept. Of each kind there are at most 500 entries of
+responses, as many of verified deliveries and as many of deliveries that no scheme
 verified. Deliveries whose signature is wrong, and made-up events, do not count.
 
 Responses are recorded while a command runs that has a store, deliveries when this
@@ -85,10 +85,7 @@ func run(ctx context.Context, c *command.Call) error {
 	} else if err != nil {
 		return err
 	}
-	origins := []observed.Origin{{}, {Unverified: true}}
-	if account := c.Account(ctx); account != "" {
-		origins = append(origins, observed.Origin{Account: account})
-	}
+	origins := []observed.Origin{observed.Responses, observed.Verified, observed.Unverified}
 	registers := make([][]observed.Entry, len(origins))
 	for i, of := range origins {
 		if registers[i], err = db.Observed.Observed(ctx, of); err != nil {

@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -85,14 +86,18 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 	started := time.Now()
 	ctx, cancel := send.Within(ctx, c)
 	defer cancel()
-	db, run, err := command.OpenOwnRun(ctx, c.Session, o.Run)
+	db, id, err := command.OpenRun(ctx, c.Session, o.Run)
+	if err != nil {
+		return err
+	}
+	run, err := db.History.Run(ctx, id)
 	if err != nil {
 		return err
 	}
 	if _, err := c.Client(); err != nil {
 		return err
 	}
-	if err := o.CheckKey(ctx, c.Session, db.Keys, run.Plan.Account); err != nil {
+	if err := o.CheckKey(ctx, c.Session, db.Keys); err != nil {
 		return err
 	}
 	var named int64
@@ -151,23 +156,24 @@ func runDismiss(ctx context.Context, c *command.Call, id, row string) error {
 	if err := checkRowFlag(c, row); err != nil {
 		return err
 	}
-	db, run, err := command.OpenOwnRun(ctx, c.Session, id)
+	db, run, err := command.OpenRun(ctx, c.Session, id)
 	if err != nil {
 		return err
 	}
 	if row != "" {
-		if _, err := countRejected(ctx, db.History, run.ID, row); err != nil {
+		if _, err := countRejected(ctx, db.History, run, row); err != nil {
 			return err
 		}
 	}
-	n, err := db.Unknown.Dismiss(ctx, run.ID, row)
+	n, err := db.Unknown.Dismiss(ctx, run, row)
 	if err != nil {
 		return err
 	}
+	done := dismissedJSON{strconv.FormatInt(run, 10), n}
 	if n == 0 {
-		return c.Out.Result(dismissedJSON{newRun(run).Run, n}, "Nothing to dismiss in run %d", run.ID)
+		return c.Out.Result(done, "Nothing to dismiss in run %d", run)
 	}
-	return c.Out.Result(dismissedJSON{newRun(run).Run, n}, "Dismissed %s of run %d", command.Plural(n, "row"), run.ID)
+	return c.Out.Result(done, "Dismissed %s of run %d", command.Plural(n, "row"), run)
 }
 
 // countRejected returns how many rejected rows of the run's input have that

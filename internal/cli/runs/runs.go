@@ -46,7 +46,7 @@ func newList(f *command.Factory) *cobra.Command {
 	}
 	command.LimitFlag(cmd.Flags(), &o.Limit, 50)
 	command.SinceFlag(cmd, &o.Since, "only runs that began since `TIME`")
-	command.ColumnsFlag(cmd, runColumns())
+	command.ColumnsFlag(cmd, runColumns(""))
 	return cmd
 }
 
@@ -65,8 +65,8 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	}
 	w := command.Listing[ledger.RunSummary]{
 		Out: c.Out, Empty: "No runs yet. Create trackings with `waybill create`.",
-		JSON:    func(s ledger.RunSummary) any { return newRun(s) },
-		Columns: runColumns(),
+		JSON:    func(s ledger.RunSummary) any { return newRun(s, c.Account(ctx)) },
+		Columns: runColumns(c.Account(ctx)),
 	}
 	db, err := c.ExistingStore(ctx)
 	if err != nil {
@@ -79,10 +79,10 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		w.Empty = "No run began since " + o.Since
 	}
 	began := func(run ledger.RunSummary) bool { return !run.Created.Before(since) }
-	return w.Print(c.IO, command.Filter(db.History.Runs(ctx, "", 0), began, o.Limit))
+	return w.Print(c.IO, command.Filter(db.History.Runs(ctx, 0), began, o.Limit))
 }
 
-func runColumns() []command.Column[ledger.RunSummary] {
+func runColumns(account string) []command.Column[ledger.RunSummary] {
 	attention := func(state ledger.State, of func(ledger.RunSummary) int64) func(ledger.RunSummary) term.Style {
 		return func(s ledger.RunSummary) term.Style {
 			if of(s) == 0 {
@@ -107,7 +107,7 @@ func runColumns() []command.Column[ledger.RunSummary] {
 			Column: render.Column{Name: "REQUESTS", CSV: "batches", Right: true, Rank: 3},
 			Count:  func(s ledger.RunSummary) int64 { return s.Requests },
 		},
-		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 4}, Cell: func(s ledger.RunSummary) string { return s.Plan.Account }},
+		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 4}, Cell: func(ledger.RunSummary) string { return account }},
 		{Column: render.Column{Name: "SUPERSEDED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Superseded }},
 		{Column: render.Column{Name: "DISMISSED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Dismissed }},
 		{

@@ -43,12 +43,12 @@ func TestRunsWithoutAStore(t *testing.T) {
 
 // Counts have commas on a terminal, and no account before the requests.
 func TestRunsOnTerminals(t *testing.T) {
-	run := ledger.RunSummary{Run: ledger.Run{ID: 20000, Plan: ledger.Plan{Files: []string{"orders.csv"}, Account: "https://api.example.com#3f1b2c4d5e6f"}, Created: time.Now()}, Requests: 1234}
+	run := ledger.RunSummary{Run: ledger.Run{ID: 20000, Plan: ledger.Plan{Files: []string{"orders.csv"}}, Created: time.Now()}, Requests: 1234}
 	run.Counts.Accepted = 20000
 	for _, width := range []string{"", "100", "160"} {
 		var buf bytes.Buffer
 		io := term.New(nil, &buf, &buf, term.Facts{OutTerminal: width != "", Env: map[string]string{"NO_COLOR": "1", "COLUMNS": width}})
-		if err := command.PrintTable((&command.Output{}).On(io.Out), runColumns(), run); err != nil {
+		if err := command.PrintTable((&command.Output{}).On(io.Out), runColumns("https://api.example.com#3f1b2c4d5e6f"), run); err != nil {
 			t.Fatal(err)
 		}
 		accepted, requests := "20,000", "1,234"

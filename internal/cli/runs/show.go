@@ -64,20 +64,20 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	summary, err := view.SummaryOf(ctx, c, db, run.Plan.Account, ledger.Filter{Run: id})
+	summary, err := view.SummaryOf(ctx, c, db, ledger.Filter{Run: id})
 	if err != nil {
 		return err
 	}
 	next := nextCommand(c, run)
 	if c.Out.Machine() {
-		j := newRun(run)
+		j := newRun(run, c.Account(ctx))
 		j.Next, j.Summary = next, new(summary.JSON())
 		for _, b := range batches {
 			j.BatchList = append(j.BatchList, newBatchJSON(b))
 		}
 		return c.Out.Object(j)
 	}
-	if err := printRun(c.Out, run, batches, o.Answers); err != nil {
+	if err := printRun(c.Out, run, c.Account(ctx), batches, o.Answers); err != nil {
 		return err
 	}
 	summary.Print(c)
@@ -130,7 +130,7 @@ func nextCommand(c *command.Call, run ledger.RunSummary) string {
 	return ""
 }
 
-func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch, answers bool) error {
+func printRun(out *command.Output, s ledger.RunSummary, account string, batches []numberedBatch, answers bool) error {
 	if out.IsCSV() {
 		return command.PrintTable(out, batchColumns(), batches...)
 	}
@@ -140,7 +140,7 @@ func printRun(out *command.Output, s ledger.RunSummary, batches []numberedBatch,
 	}
 	err := out.Fields([]render.Field{
 		{Name: "Run", Value: fmt.Sprint(s.ID)},
-		{Name: "Account", Value: s.Plan.Account},
+		{Name: "Account", Value: account},
 		{Name: "Input", Value: strings.Join(s.Plan.Files, " ")},
 		{Name: "Operation", Value: fmt.Sprintf("%s, up to %d rows per request", s.Plan.Mode, s.Plan.BatchSize)},
 		{Name: "Created", Value: render.LocalTime(s.Created)},
@@ -351,9 +351,9 @@ type batchJSON struct {
 	AnswerCut   bool    `json:"answerCut,omitempty"`   // it was longer than what is kept
 }
 
-func newRun(s ledger.RunSummary) Run {
+func newRun(s ledger.RunSummary, account string) Run {
 	return Run{
-		Run: strconv.FormatInt(s.ID, 10), Account: s.Plan.Account, Files: s.Plan.Files, Operation: s.Plan.Mode,
+		Run: strconv.FormatInt(s.ID, 10), Account: account, Files: s.Plan.Files, Operation: s.Plan.Mode,
 		Created: s.Created.UTC(), Live: s.Live, State: stateOf(s), Partial: s.Partial,
 		New: s.Tally.New, Already: s.Tally.Known, Duplicates: s.Tally.Repeats, Erased: s.Tally.Erased,
 		Skipped: s.Tally.Skipped, Accepted: s.Accepted(), AcceptedElsewhere: s.Elsewhere, Rejected: s.Rejected(),

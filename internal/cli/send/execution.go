@@ -116,7 +116,7 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 		return err
 	}
 	plan := k.Run.Plan
-	where := k.destination()
+	where := k.destination(ctx)
 	rows := command.Plural(send, "row")
 	if k.Feed != nil && !k.Store.New {
 		rows = "up to " + rows // some may be known
@@ -136,7 +136,7 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	if k.Feed != nil { // which of them are in this input is not known yet
 		return nil
 	}
-	others, err := k.Store.History.Pending(ctx, plan.Account, k.Run.ID)
+	others, err := k.Store.History.Pending(ctx, k.Run.ID)
 	if others > 0 {
 		k.Call.IO.Note("%s pending in other runs not sent; `%s` lists them", command.Plural(others, "row"), k.Call.CommandLine("runs", "list"))
 	}
@@ -145,7 +145,7 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 
 // destination names, in parentheses, what of profile, account and store is not the
 // default; all of them with --verbose.
-func (k *Execution) destination() string {
+func (k *Execution) destination(ctx context.Context) string {
 	var parts []string
 	add := func(key, name, value string) {
 		if value != "" && (k.Call.Config.Verbose || k.Call.Config.Origin(key).Level != config.FromDefault) {
@@ -153,7 +153,7 @@ func (k *Execution) destination() string {
 		}
 	}
 	add("profile", "profile", k.Call.Config.Profile)
-	add("account", "account", k.Run.Plan.Account)
+	add("account", "account", k.Call.Account(ctx))
 	add("store", "store", k.Store.Path)
 	if len(parts) == 0 {
 		return ""

@@ -2,7 +2,6 @@ package send
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/shell"
 )
 
 // UnknownText is part of the help of commands that send a run.
@@ -34,7 +32,6 @@ type Options struct {
 	MaxRejects      int64
 	Wait            bool
 	SameAccount     bool
-	SeparateAccount bool
 	RetryRejected   bool
 	RetryAbsent     bool
 	CheckFirst      bool
@@ -50,9 +47,8 @@ func (o *Options) Flags(cmd *cobra.Command) {
 	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop after more than `N` rejected rows (0 for no limit)")
 	f.BoolVar(&o.SkipProof, "skip-proof", false, "take the service's responses for what they seem to mean, unchecked")
 	f.BoolVar(&o.SameAccount, "same-account", false, "the API key is new, the account is the same")
-	f.BoolVar(&o.SeparateAccount, "separate-account", false, "the API key is also used for another account, and this one is separate")
 	command.Section(f, RowsSection, "unknown", "settle", "max-rejects", "skip-proof")
-	command.Section(f, "Account", "same-account", "separate-account")
+	command.Section(f, "Account", "same-account")
 }
 
 // CheckFirstFlag adds --check-first.
@@ -110,26 +106,21 @@ func Hard(ctx context.Context, c *command.Call) (context.Context, context.Cancel
 
 // CheckKey refuses a key never seen on an account that has runs: created with
 // the key of another account, trackings would be mixed up for good.
-func (o *Options) CheckKey(ctx context.Context, s *app.Session, keys ledger.Keys, account string) error {
+func (o *Options) CheckKey(ctx context.Context, s *app.Session, keys ledger.Keys) error {
 	key, err := s.Key()
 	if err != nil {
 		return err
 	}
-	known, err := keys.LookUpKey(ctx, account, key)
+	known, err := keys.LookUpKey(ctx, key)
 	if err != nil {
 		return err
 	}
-	others := slices.DeleteFunc(known.Others, func(other string) bool { return config.OtherPort(account, other) })
-	if len(others) > 0 && !known.Seen && !o.SeparateAccount {
-		return command.Usagef("pass --account "+shell.Word(others[0])+" if it is the same account, or --separate-account if it is another one (every row is then sent to it)",
-			"the API key belongs to account %q, which has runs in this store, not to account %q", others[0], account)
-	}
 	if known.HasRuns && !known.Seen && !o.SameAccount {
-		return command.Usagef("mistyped? `waybill auth login`; if it is the same account: --same-account; if it is another one: --account NAME",
-			"this API key differs from the last one of account %q", account)
+		return command.Usagef("mistyped? `waybill auth login`; if it is the same account: --same-account; if it is another one: --account NAME and --store FILE",
+			"this API key differs from the last one of account %q", s.Account(ctx))
 	}
 	if known.Seen {
 		return nil
 	}
-	return keys.TrustKey(ctx, account, key)
+	return keys.TrustKey(ctx, key)
 }

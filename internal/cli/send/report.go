@@ -88,7 +88,7 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 		return view.PrintRows(k.Call, k.Store.History.Rows(ctx, k.Run.ID))
 	case out.Machine():
 		if answers && !many {
-			if err := command.Each(k.Store.Trackings.Statuses(ctx, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID}), func(st ledger.TrackingStatus) error {
+			if err := command.Each(k.Store.Trackings.Statuses(ctx, ledger.Filter{Run: k.Run.ID}), func(st ledger.TrackingStatus) error {
 				res.Trackings = append(res.Trackings, view.NewTrackingStatus(st))
 				return nil
 			}); err != nil {
@@ -214,8 +214,8 @@ func summarize(w *term.Writer, res Result) term.Styled {
 func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome error) error {
 	waited := track.WaitForRun(ctx, k.Call, k.Store, k.Run, res.Accepted)
 	ctx = context.WithoutCancel(ctx)
-	summary, err := view.SummaryOf(ctx, k.Call, k.Store, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID})
-	accepted, failed := view.SummaryOf(ctx, k.Call, k.Store, k.Run.Plan.Account, ledger.Filter{Run: k.Run.ID, States: []ledger.State{ledger.Accepted}})
+	summary, err := view.SummaryOf(ctx, k.Call, k.Store, ledger.Filter{Run: k.Run.ID})
+	accepted, failed := view.SummaryOf(ctx, k.Call, k.Store, ledger.Filter{Run: k.Run.ID, States: []ledger.State{ledger.Accepted}})
 	if err = cmp.Or(err, failed); err != nil {
 		return errors.Join(outcome, waited, err)
 	}

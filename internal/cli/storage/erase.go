@@ -53,7 +53,7 @@ func newErase(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase --refer-id R|--tracking-number N|--run ID",
 		Short: "Erase what is stored of shipments",
-		Long: `erase removes shipments of the account: rows, responses, trackings and events, the
+		Long: `erase removes shipments: rows, responses, trackings and events, the
 bytes of every delivery that names one of their numbers, and all that from unused
 space of the store too. It can't be undone. Other events of such a delivery stay, but
 it can't be replayed, nor forwarded if it was not yet.
@@ -88,7 +88,7 @@ func runErase(ctx context.Context, c *command.Call, o eraseOptions) error {
 	if err != nil {
 		return err
 	}
-	e := &erasing{call: c, forget: o.Forget, db: db, account: c.Account(ctx)}
+	e := &erasing{call: c, forget: o.Forget, db: db}
 	if e.queries, err = o.queries(ctx, c); err != nil {
 		return err
 	}
@@ -117,11 +117,11 @@ func (o *eraseOptions) queries(ctx context.Context, c *command.Call) (qs []track
 	if o.Run == "" {
 		return qs, nil
 	}
-	db, run, err := command.OpenOwnRun(ctx, c.Session, o.Run)
+	db, run, err := command.OpenRun(ctx, c.Session, o.Run)
 	if err != nil {
 		return nil, err
 	}
-	err = command.Each(db.History.Rows(ctx, run.ID), func(r ledger.Row) error {
+	err = command.Each(db.History.Rows(ctx, run), func(r ledger.Row) error {
 		if !r.Repeat {
 			qs = append(qs, tracking.Query{ReferID: r.Item.ReferID, Number: r.Item.Number})
 		}
@@ -133,7 +133,6 @@ func (o *eraseOptions) queries(ctx context.Context, c *command.Call) (qs []track
 type erasing struct {
 	call    *command.Call
 	db      *app.Store
-	account string
 	queries []tracking.Query
 	forget  bool
 
@@ -166,7 +165,7 @@ func (e *erasing) erase(ctx context.Context) (err error) {
 	progress := e.call.IO.Progress("Erasing")
 	defer progress.Stop()
 	for some := range slices.Chunk(e.queries, eraseAtOnce) {
-		done, err := e.db.Eraser.Erase(ctx, e.account, some, e.forget)
+		done, err := e.db.Eraser.Erase(ctx, some, e.forget)
 		e.done.Add(done)
 		if err != nil {
 			return err

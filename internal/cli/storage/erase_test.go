@@ -18,13 +18,13 @@ type fakeEraser struct {
 	err  error
 }
 
-func (f fakeEraser) Erase(context.Context, string, []tracking.Query, bool) (ledger.Erasure, error) {
+func (f fakeEraser) Erase(context.Context, []tracking.Query, bool) (ledger.Erasure, error) {
 	return f.done, nil
 }
 
 func (f fakeEraser) Compact(context.Context) ([]string, error) { return nil, f.err }
 
-func (f fakeEraser) Erased(_ context.Context, _ string, qs []tracking.Query) ([]bool, error) {
+func (f fakeEraser) Erased(_ context.Context, qs []tracking.Query) ([]bool, error) {
 	return make([]bool, len(qs)), nil
 }
 
@@ -33,7 +33,7 @@ func (f fakeEraser) Erased(_ context.Context, _ string, qs []tracking.Query) ([]
 func erasingWith(t *testing.T, f fakeEraser) (e *erasing, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	c, stdout, stderr := clitest.Call(t)
-	return &erasing{call: c, queries: []tracking.Query{{ReferID: "ORD-1"}}, db: &app.Store{Path: "w.db", Eraser: f}, account: "a"}, stdout, stderr
+	return &erasing{call: c, queries: []tracking.Query{{ReferID: "ORD-1"}}, db: &app.Store{Path: "w.db", Eraser: f}}, stdout, stderr
 }
 
 // Whatever was removed before an error is reported.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -258,16 +257,13 @@ func runReset(ctx context.Context, c *command.Call, confirm string) error {
 	return c.Out.Result(resetJSON{place, had}, "Removed %s: %s", place, had)
 }
 
-// accountName returns the name of the account that the store in a file has runs of, or
-// its path if it has none.
+// accountName returns the name of the account that the store in a file belongs to, or its
+// path if it belongs to none.
 func accountName(ctx context.Context, c *command.Call, place string) (string, error) {
 	db, err := c.StoreAt(ctx, place, store.Options{MustExist: true})
 	if err != nil {
 		return "", err
 	}
-	names, err := db.AccountNames(ctx)
-	if len(names) == 0 {
-		names = []string{place}
-	}
-	return strings.Join(names, ","), errors.Join(err, db.Close())
+	name, err := db.Account(ctx)
+	return cmp.Or(name, place), errors.Join(err, db.Close())
 }

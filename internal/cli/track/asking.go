@@ -36,7 +36,7 @@ type asking struct {
 
 // newAsking begins to ask about all. show gets every result.
 func newAsking(ctx context.Context, c *command.Call, all targets, show func(query.Ending) error) (*asking, error) {
-	asker, err := c.Asker(ctx)
+	asker, err := c.Asker()
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func (a *asking) beginSweep(ctx context.Context, s *query.Scheduler, name string
 	if refresh {
 		oldest = now
 	}
-	began, err := db.Sweeps.BeginSweep(ctx, a.asker.Account, name, oldest)
+	began, err := db.Sweeps.BeginSweep(ctx, name, oldest)
 	switch {
 	case errors.Is(err, inbox.ErrReadOnly):
 		return done, nil
@@ -121,7 +121,7 @@ func (a *asking) beginSweep(ctx context.Context, s *query.Scheduler, name string
 		}
 		a.call.IO.Note("Resuming: skipping trackings checked since %s%s", render.LocalTime(began), all)
 	}
-	return func() error { return db.Sweeps.EndSweep(context.WithoutCancel(ctx), a.asker.Account, name) }, nil
+	return func() error { return db.Sweeps.EndSweep(context.WithoutCancel(ctx), name) }, nil
 }
 
 // exitError is the error of the command: stop is why not all REFs are done, nil if they are.

@@ -39,9 +39,6 @@ func ReadStored(ctx context.Context, c *command.Call, referID, number string) (*
 	if db == nil {
 		return nil, tracking.ErrAbsent
 	}
-	if err := requireAccount(ctx, c, db); err != nil {
-		return nil, err
-	}
 	if _, err := catchUp(ctx, db, func(int64) {}); err != nil {
 		return nil, err
 	}
@@ -54,7 +51,7 @@ func ReadStored(ctx context.Context, c *command.Call, referID, number string) (*
 	}
 	t.Ref = t.Query.Ref()
 	s := &Stored{Target: t}
-	if s.Result, err = c.StoredAnswers(ctx).Stored(ctx, t); err != nil {
+	if s.Result, err = c.StoredAnswers().Stored(ctx, t); err != nil {
 		return nil, err
 	}
 	if errors.Is(s.Err, ledger.ErrErased) {
@@ -68,7 +65,7 @@ func ReadStored(ctx context.Context, c *command.Call, referID, number string) (*
 	}
 	switch {
 	case len(s.Trackings) > 0:
-	case len(s.Events) > 0: // none of them verified, or it belongs to another account
+	case len(s.Events) > 0: // none of them verified
 		s.Trackings = []query.Tracking{{Tracking: tracking.Tracking{Number: number}, Phase: query.Undecided}}
 	default:
 		return nil, tracking.ErrAbsent

@@ -273,7 +273,7 @@ func (l *listing) rows(ctx context.Context) iter.Seq2[ledger.TrackingStatus, err
 	if f.Limit > 0 {
 		f.Limit++
 	}
-	return l.db.Trackings.Statuses(ctx, l.call.Account(ctx), f)
+	return l.db.Trackings.Statuses(ctx, f)
 }
 
 // lines yields rows up to the limit, and counts them; of a file it counts all.
@@ -310,7 +310,7 @@ func (l *listing) lines(rows iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[
 func (l *listing) sumUpAll(ctx context.Context) error {
 	all, err := l.summary, error(nil)
 	if l.file == nil {
-		all, err = view.SummaryOf(ctx, l.call, l.db, l.call.Account(ctx), l.filter)
+		all, err = view.SummaryOf(ctx, l.call, l.db, l.filter)
 	}
 	if err != nil {
 		return err
@@ -337,31 +337,22 @@ func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) (err er
 
 // explainEmpty says that nothing matches, and what there is.
 func (l *listing) explainEmpty(ctx context.Context) error {
-	account := l.call.Account(ctx)
 	if l.db == nil {
-		l.call.IO.Note("%s", nothingListed(account))
+		l.call.IO.Note("%s", nothingListed(l.call.Account(ctx)))
 		return nil
 	}
-	all, err := view.SummaryOf(ctx, l.call, l.db, account, ledger.Filter{})
+	all, err := view.SummaryOf(ctx, l.call, l.db, ledger.Filter{})
 	if err != nil {
 		return err
 	}
 	if all.Trackings() == 0 || len(l.words) == 0 {
-		others, err := otherAccounts(ctx, l.call, l.db)
-		switch {
-		case err != nil:
-			return err
-		case others != "" && account != "":
-			l.call.IO.Note("No tracking of account %s is known yet, but this store has trackings of %s: use --account NAME", account, others)
-		default:
-			l.call.IO.Note("%s", nothingListed(account))
-		}
+		l.call.IO.Note("%s", nothingListed(l.call.Account(ctx)))
 		return nil
 	}
 	what, names := "statuses", []string{}
 	if !slices.Contains(l.words, "--status") && slices.Contains(l.words, "--carrier") {
 		what = "carriers"
-		if names, err = l.db.Statistics.SeenCarriers(ctx, account); err != nil {
+		if names, err = l.db.Statistics.SeenCarriers(ctx); err != nil {
 			return err
 		}
 	} else {
@@ -380,12 +371,12 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 	return nil
 }
 
-// nothingListed names the account: one store may hold several.
+// nothingListed says what to do where no tracking is known.
 func nothingListed(account string) string {
 	if account == "" {
 		return "Not set up yet: run `waybill init`"
 	}
-	return fmt.Sprintf("No tracking of account %s is known yet; create some with `waybill create FILE`", account)
+	return "No tracking is known yet; create some with `waybill create FILE`"
 }
 
 func refreshFlag(f *pflag.FlagSet, on *bool) {

@@ -93,7 +93,7 @@ func (l *listing) lookUp(ctx context.Context, refs []input.Ref, query func(input
 	for i, ref := range refs {
 		qs[i] = query(ref)
 	}
-	return l.db.Trackings.FindAll(ctx, l.call.Account(ctx), qs)
+	return l.db.Trackings.FindAll(ctx, qs)
 }
 
 // pairOf returns the tracking of a number: as it is written, else otherwise spelled.
@@ -120,7 +120,7 @@ func (l *listing) narrow(ctx context.Context, all []ledger.TrackingStatus) ([]le
 		}
 	}
 	inRun := map[tracking.Key]bool{}
-	for st, err := range l.db.Trackings.Statuses(ctx, l.call.Account(ctx), f) {
+	for st, err := range l.db.Trackings.Statuses(ctx, f) {
 		if err != nil {
 			return nil, err
 		}

@@ -119,10 +119,9 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 // selected are the targets that a filter leaves: a few in the order of their creation, which
 // is that of the results; many in the order of asking.
 func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filter) (targets, error) {
-	account := c.Account(ctx)
 	var few []*query.Target
 	known, total := map[tracking.Query]*query.Target{}, int64(0)
-	for t, err := range fromStore(db.Trackings.Statuses(ctx, account, f)) {
+	for t, err := range fromStore(db.Trackings.Statuses(ctx, f)) {
 		if err != nil {
 			return targets{}, err
 		}
@@ -133,11 +132,11 @@ func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filt
 		}
 		t.Pos, known[t.Query] = int64(len(few)), t
 		if few = append(few, t); len(few) > maxHeld {
-			all, err := view.SummaryOf(ctx, c, db, account, f)
+			all, err := view.SummaryOf(ctx, c, db, f)
 			if total = all.Trackings(); f.Limit > 0 {
 				total = min(total, int64(f.Limit))
 			}
-			return many(ctx, db, account, f, total), err
+			return many(ctx, db, f, total), err
 		}
 	}
 	return targets{all: func(yield func(*query.Target, error) bool) {
@@ -151,7 +150,7 @@ func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filt
 
 // many are the targets that a filter leaves, of so many trackings, in the order in
 // which they are to be asked about.
-func many(ctx context.Context, db *app.Store, account string, f ledger.Filter, total int64) targets {
+func many(ctx context.Context, db *app.Store, f ledger.Filter, total int64) targets {
 	f.Order = ledger.ByAsked
 	choose := func(ctx context.Context, ts []*query.Target) error {
 		of, known := f, map[string]*query.Target{}
@@ -160,7 +159,7 @@ func many(ctx context.Context, db *app.Store, account string, f ledger.Filter, t
 			known[t.Query.ReferID] = t
 			of.ReferIDs = append(of.ReferIDs, t.Query.ReferID)
 		}
-		for st, err := range db.Trackings.Statuses(ctx, account, of) {
+		for st, err := range db.Trackings.Statuses(ctx, of) {
 			if err != nil {
 				return err
 			}
@@ -170,7 +169,7 @@ func many(ctx context.Context, db *app.Store, account string, f ledger.Filter, t
 		}
 		return nil
 	}
-	all := once(fromStore(db.Trackings.Statuses(ctx, account, f)))
+	all := once(fromStore(db.Trackings.Statuses(ctx, f)))
 	return targets{all: all, total: total, close: func() {}, trackings: true, choose: choose}
 }
 
@@ -350,14 +349,9 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	}
 	var db *app.Store
 	if o.Run != "" {
-		var run ledger.RunSummary
-		db, run, err = command.OpenOwnRun(ctx, c.Session, o.Run)
-		f.Run = run.ID
+		db, f.Run, err = command.OpenRun(ctx, c.Session, o.Run)
 	} else {
 		db, err = c.ExistingStore(ctx)
-	}
-	if err == nil && db != nil {
-		err = requireAccount(ctx, c, db)
 	}
 	return db, f, err
 }
@@ -391,46 +385,3 @@ func (o *filterOptions) readStatuses(f *ledger.Filter, names view.StatusNames) e
 	}
 	return nil
 }
-
-// requireAccount refuses a command without an account if the store has some.
-func requireAccount(ctx context.Context, c *command.Call, db *app.Store) error {
-	if c.Account(ctx) != "" {
-		return nil
-	}
-	others, err := otherAccounts(ctx, c, db)
-	if err == nil && others != "" {
-		err = command.Usagef("use --account NAME or set WAYBILL_BASE_URL", "no account is set, and this store has trackings of %s", others)
-	}
-	return err
-}
-
-// otherAccounts names the accounts of the store beside that of the command, with how
-// many trackings they have, such as "accounts alpha (6), beta (3)"; empty for none.
-func otherAccounts(ctx context.Context, c *command.Call, db *app.Store) (string, error) {
-	names, err := db.History.AccountNames(ctx)
-	if err != nil {
-		return "", err
-	}
-	var all []string
-	for _, name := range names {
-		if name == c.Account(ctx) {
-			continue
-		}
-		known, err := view.SummaryOf(ctx, c, db, name, ledger.Filter{})
-		if err != nil {
-			return "", err
-		}
-		all = append(all, fmt.Sprintf("%s (%s)", name, command.Number(known.Trackings())))
-	}
-	switch {
-	case len(all) == 0:
-		return "", nil
-	case len(all) == 1:
-		return "account " + all[0], nil
-	case len(all) > maxAccountsNamed:
-		all = append(all[:maxAccountsNamed], "…")
-	}
-	return "accounts " + strings.Join(all, ", "), nil
-}
-
-const maxAccountsNamed = 5

@@ -190,7 +190,7 @@ func (r *reporter) read(ctx context.Context) (err error) {
 	counts := map[ledger.Group]int64{}
 	var groups []ledger.Group
 	if r.db != nil {
-		for st, err := range r.db.Trackings.Statuses(ctx, r.call.Account(ctx), r.filter) {
+		for st, err := range r.db.Trackings.Statuses(ctx, r.filter) {
 			if err != nil {
 				return err
 			}

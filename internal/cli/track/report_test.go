@@ -38,7 +38,7 @@ func reporting(t *testing.T, all ...ledger.Sighting) *listing {
 	for i, s := range all {
 		answers[i] = ledger.RecordedAnswer{ReferID: s.Key.ReferID, Asked: time.Now(), Seen: []ledger.Sighting{s}}
 	}
-	if err := db.Trackings.Record(t.Context(), "acme-account", answers); err != nil {
+	if err := db.Trackings.Record(t.Context(), answers); err != nil {
 		t.Fatal(err)
 	}
 	return &listing{call: c}
@@ -82,15 +82,15 @@ type meddler struct {
 	write func()
 }
 
-func (m *meddler) Count(ctx context.Context, account string, f ledger.Filter) ([]ledger.Group, error) {
+func (m *meddler) Count(ctx context.Context, f ledger.Filter) ([]ledger.Group, error) {
 	defer m.write()
-	return m.Statistics.Count(ctx, account, f)
+	return m.Statistics.Count(ctx, f)
 }
 
-func (m *meddler) Statuses(ctx context.Context, account string, f ledger.Filter) iter.Seq2[ledger.TrackingStatus, error] {
+func (m *meddler) Statuses(ctx context.Context, f ledger.Filter) iter.Seq2[ledger.TrackingStatus, error] {
 	return func(yield func(ledger.TrackingStatus, error) bool) {
 		defer m.write()
-		m.Trackings.Statuses(ctx, account, f)(yield)
+		m.Trackings.Statuses(ctx, f)(yield)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestReportAgreesWithItself(t *testing.T) {
 	m := &meddler{Trackings: l.db.Trackings, Statistics: l.db.Statistics, write: func() {
 		n++
 		s := seen(fmt.Sprint("B", n), fmt.Sprint("M", n), "IN_TRANSIT", "dhl", "Departed", 3*week)
-		if err := l.db.Trackings.Record(t.Context(), "acme-account", []ledger.RecordedAnswer{{ReferID: s.Key.ReferID, Asked: time.Now(), Seen: []ledger.Sighting{s}}}); err != nil {
+		if err := l.db.Trackings.Record(t.Context(), []ledger.RecordedAnswer{{ReferID: s.Key.ReferID, Asked: time.Now(), Seen: []ledger.Sighting{s}}}); err != nil {
 			t.Error(err)
 		}
 	}}
@@ -185,7 +185,7 @@ func TestReportOfNothing(t *testing.T) {
 	if err := runReport(t.Context(), c, reportOptions{File: file}); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(stdout.String(), "0 trackings") || !strings.Contains(stderr.String(), "No tracking of account acme-account is known yet") {
+	if !strings.Contains(stdout.String(), "0 trackings") || !strings.Contains(stderr.String(), "No tracking is known yet") {
 		t.Errorf("stdout %q, stderr %q", stdout, stderr)
 	}
 	var j reportJSON

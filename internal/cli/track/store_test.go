@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,7 +33,7 @@ func TestListOfManyRows(t *testing.T) {
 	var parcels []parcel
 	file, want := "referId,rawTrackingNumber\n", "referId,trackingNumber,state\n"
 	for i := range 700 {
-		parcels = append(parcels, parcel{account: "acme", referID: fmt.Sprint("A", i), run: true})
+		parcels = append(parcels, parcel{referID: fmt.Sprint("A", i), run: true})
 	}
 	fillStore(t, env, parcels)
 	for i := 800; i >= 0; i-- {
@@ -56,15 +55,15 @@ func TestListOfManyRows(t *testing.T) {
 	}
 }
 
-// parcel is a tracking of an account: one without a label was created and not sent, one
+// parcel is a tracking: one without a label was created and not sent, one
 // without a run was only seen.
 type parcel struct {
-	account, referID, label, carrier string
-	run                              bool
-	days, transit                    int // since its last checkpoint, and until then
+	referID, label, carrier string
+	run                     bool
+	days, transit           int // since its last checkpoint, and until then
 }
 
-// fillStore creates the parcels in a store, a run for each account.
+// fillStore creates the parcels in a store, in one run.
 func fillStore(t *testing.T, env []string, parcels []parcel) {
 	t.Helper()
 	c, _, _ := clitest.Call(t, env...)
@@ -72,11 +71,12 @@ func fillStore(t *testing.T, env []string, parcels []parcel) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	runs, answers := map[string][]ledger.Entry{}, map[string][]ledger.RecordedAnswer{}
+	var rows []ledger.Entry
+	var answers []ledger.RecordedAnswer
 	for i, p := range parcels {
 		key := tracking.Key{ReferID: p.referID, Number: fmt.Sprint("N", i)}
 		if p.run {
-			runs[p.account] = append(runs[p.account], ledger.Entry{Line: i + 2, Item: tracking.Item{ReferID: key.ReferID, Number: key.Number}})
+			rows = append(rows, ledger.Entry{Line: i + 2, Item: tracking.Item{ReferID: key.ReferID, Number: key.Number}})
 		}
 		if p.label != "" {
 			at := time.Now().AddDate(0, 0, -p.days)
@@ -84,26 +84,21 @@ func fillStore(t *testing.T, env []string, parcels []parcel) {
 				Key: key, Phase: ledger.Processed, StatusLabel: p.label, CarrierCode: p.carrier, Times: tracking.Times{Checkpoint: at},
 				Transit: time.Duration(p.transit) * 24 * time.Hour, Seen: at, Source: ledger.FromQuery,
 			}
-			answers[p.account] = append(answers[p.account], ledger.RecordedAnswer{ReferID: p.referID, Asked: time.Now(), Seen: []ledger.Sighting{s}})
+			answers = append(answers, ledger.RecordedAnswer{ReferID: p.referID, Asked: time.Now(), Seen: []ledger.Sighting{s}})
 		}
 	}
-	for _, account := range slices.Sorted(maps.Keys(runs)) {
-		plan := ledger.Plan{Account: account, Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10}
-		_, err := bulk.Stage(t.Context(), db.Stager, plan, func(yield func(ledger.Entry, error) bool) {
-			for _, row := range runs[account] {
-				if !yield(row, nil) {
-					return
-				}
+	plan := ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: 10}
+	if _, err := bulk.Stage(t.Context(), db.Stager, plan, func(yield func(ledger.Entry, error) bool) {
+		for _, row := range rows {
+			if !yield(row, nil) {
+				return
 			}
-		}, bulk.StageChecks{})
-		if err != nil {
-			t.Fatal(err)
 		}
+	}, bulk.StageChecks{}); err != nil {
+		t.Fatal(err)
 	}
-	for account, all := range answers {
-		if err := db.Trackings.Record(t.Context(), account, all); err != nil {
-			t.Fatal(err)
-		}
+	if err := db.Trackings.Record(t.Context(), answers); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -198,21 +193,26 @@ func sumsOfPage(t *testing.T, page string) map[string]int64 {
 	return sums
 }
 
-// A written report has the numbers that the command stats prints, of each account and
-// with each filter, and the rows of these trackings.
+// A written report has the numbers that the command stats prints, with each
+// filter, and the rows of these trackings.
 func TestReportHasTheNumbersOfStats(t *testing.T) {
-	store := "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")
-	fillStore(t, []string{store, "WAYBILL_ACCOUNT=acme"}, []parcel{
-		{account: "acme", referID: "A1", label: "DELIVERED", carrier: "ups", run: true, days: 1, transit: 2},
-		{account: "acme", referID: "A2", label: "DELIVERED", carrier: "dhl", days: 2, transit: 3},
-		{account: "acme", referID: "A3", label: "IN_TRANSIT", carrier: "dhl", run: true, days: 1},
-		{account: "acme", referID: "A4", label: "IN_TRANSIT", carrier: "dhl", days: 14},
-		{account: "acme", referID: "A5", label: "RETURNED", carrier: "ups", run: true, days: 21},
-		{account: "acme", referID: "A6", run: true},
-		{account: "acme", referID: "A7", run: true},
-		{account: "beta", referID: "B1", label: "DELIVERED", carrier: "fedex", run: true, days: 3, transit: 2},
-		{account: "beta", referID: "B2", label: "IN_TRANSIT", carrier: "dhl", days: 30},
-		{account: "beta", referID: "B3", label: "HELD", run: true, days: 2},
+	folder := t.TempDir()
+	envOf := func(account string) []string {
+		return []string{"WAYBILL_STORE=" + filepath.Join(folder, account+".db"), "WAYBILL_ACCOUNT=" + account}
+	}
+	fillStore(t, envOf("acme"), []parcel{
+		{referID: "A1", label: "DELIVERED", carrier: "ups", run: true, days: 1, transit: 2},
+		{referID: "A2", label: "DELIVERED", carrier: "dhl", days: 2, transit: 3},
+		{referID: "A3", label: "IN_TRANSIT", carrier: "dhl", run: true, days: 1},
+		{referID: "A4", label: "IN_TRANSIT", carrier: "dhl", days: 14},
+		{referID: "A5", label: "RETURNED", carrier: "ups", run: true, days: 21},
+		{referID: "A6", run: true},
+		{referID: "A7", run: true},
+	})
+	fillStore(t, envOf("beta"), []parcel{
+		{referID: "B1", label: "DELIVERED", carrier: "fedex", run: true, days: 3, transit: 2},
+		{referID: "B2", label: "IN_TRANSIT", carrier: "dhl", days: 30},
+		{referID: "B3", label: "HELD", run: true, days: 2},
 	})
 	for _, test := range []struct{ account, flags, rows string }{
 		{"acme", "", "A5 A4 A3 A7 A6 A2 A1"},
@@ -227,7 +227,7 @@ func TestReportHasTheNumbersOfStats(t *testing.T) {
 		{"beta", "--updated 48h30m", "B3"},
 		{"acme", "--status not-checked", ""},
 	} {
-		env := []string{store, "WAYBILL_ACCOUNT=" + test.account}
+		env := envOf(test.account)
 		var stats statsJSON
 		if err := json.Unmarshal([]byte(runLine(t, env, append([]string{"stats", "-o", "json"}, strings.Fields(test.flags)...)...)), &stats); err != nil {
 			t.Fatal(err)

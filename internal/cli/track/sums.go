@@ -291,7 +291,7 @@ func (l *listing) readSums(ctx context.Context) (*sums, error) {
 	if l.db == nil {
 		return s, nil
 	}
-	groups, err := l.db.Statistics.Count(ctx, l.call.Account(ctx), l.filter)
+	groups, err := l.db.Statistics.Count(ctx, l.filter)
 	s.add(groups, time.Now())
 	return s, err
 }

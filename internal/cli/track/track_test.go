@@ -119,13 +119,13 @@ func TestNotesOnOlderAnswers(t *testing.T) {
 	}
 }
 
-func TestListOfNothingNamesTheAccount(t *testing.T) {
+func TestListOfNothingSaysWhatToDo(t *testing.T) {
 	c, stdout, stderr := clitest.Call(t, "WAYBILL_BASE_URL=https://shop.example")
 	if err := runList(t.Context(), c, listOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if stdout.Len() != 0 || !strings.Contains(stderr.String(), "shop.example") {
-		t.Errorf("stdout %q, stderr %q; want a note that names the account", stdout, stderr)
+	if stdout.Len() != 0 || !strings.Contains(stderr.String(), "waybill create FILE") {
+		t.Errorf("stdout %q, stderr %q; want a note that says what to do", stdout, stderr)
 	}
 	if err := runList(t.Context(), c, listOptions{filterOptions: filterOptions{Updated: "tomorrow"}}); !command.As[*command.UsageError](err) {
 		t.Errorf("--updated tomorrow: %v", err)

@@ -200,7 +200,7 @@ func (w *waiter) isBad(t *query.Target) bool {
 // WaitForRun waits until the accepted rows of a run, of which there are so many, are
 // processed. The error says why they are not, and is that of a command that waits.
 func WaitForRun(ctx context.Context, c *command.Call, db *app.Store, run ledger.Run, total int64) error {
-	all := many(context.WithoutCancel(ctx), db, run.Plan.Account, ledger.Filter{Run: run.ID, States: []ledger.State{ledger.Accepted}}, total)
+	all := many(context.WithoutCancel(ctx), db, ledger.Filter{Run: run.ID, States: []ledger.State{ledger.Accepted}}, total)
 	w := &waiter{call: c, names: view.NewStatusNames(c.Config.Statuses), next: c.CommandLine("wait", "--run", runName(run.ID))}
 	return w.wait(ctx, all, func(query.Ending) error { return nil })
 }

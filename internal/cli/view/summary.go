@@ -51,8 +51,8 @@ func NewSummary(names StatusNames) *Summary {
 }
 
 // SummaryOf counts the trackings that the store has and a filter leaves.
-func SummaryOf(ctx context.Context, c *command.Call, db *app.Store, account string, f ledger.Filter) (*Summary, error) {
-	groups, err := db.Statistics.Count(ctx, account, f)
+func SummaryOf(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filter) (*Summary, error) {
+	groups, err := db.Statistics.Count(ctx, f)
 	s := NewSummary(NewStatusNames(c.Config.Statuses))
 	for _, g := range groups {
 		s.AddCount(g.StatusCount)

@@ -208,7 +208,7 @@ func TestStandbyIsPassedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := made.LowerBatchLimit(t.Context(), "a", ledger.Async, 7); err != nil {
+	if err := made.LowerBatchLimit(t.Context(), ledger.Async, 7); err != nil {
 		t.Fatal(err)
 	}
 	standby, err := s.Standby(t.Context(), "listen_addresses='127.0.0.1'")
@@ -245,7 +245,7 @@ func TestStandbyIsPassedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantKind(t, db.Writable(), store.ErrReadOnly, "standby")
-		if _, err := db.AccountNames(t.Context()); err != nil {
+		if _, err := db.Account(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}

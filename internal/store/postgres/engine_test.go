@@ -127,12 +127,12 @@ func commits() []string {
 }
 
 // mark writes something, and marks reads how much of it is there.
-const mark = "INSERT INTO keyprints (account_id, print) VALUES ($1, '')"
+const mark = "INSERT INTO dismissals (row_id, dismissed) VALUES ($1, 0)"
 
 func marks(t *testing.T, url string) (n int) {
 	t.Helper()
 	conn := pgtest.Connect(t, url)
-	if err := conn.QueryRow(t.Context(), "SELECT COUNT(*) FROM keyprints").Scan(&n); err != nil {
+	if err := conn.QueryRow(t.Context(), "SELECT COUNT(*) FROM dismissals").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -647,9 +647,9 @@ func TestProcessStoppedInTheMiddleOfAStatement(t *testing.T) {
 			goOn, ended := make(chan struct{}), make(chan error)
 			defer close(goOn)
 			go func() {
-				ended <- load(t.Context(), x.conn, "keyprints", []string{"account_id", "print"}, 1, func(args []any, _ int) []any {
+				ended <- load(t.Context(), x.conn, "dismissals", []string{"row_id", "dismissed"}, 1, func(args []any, _ int) []any {
 					<-goOn
-					return append(args, int64(1), []byte{})
+					return append(args, int64(1), int64(0))
 				})
 			}()
 			err := store.Retry(t.Context(), e.writer, func(ctx context.Context) error { return wait(ctx, e) })
@@ -742,7 +742,7 @@ func TestStandbyThatIsWaitedFor(t *testing.T) {
 	close(stop)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err := d.Stage(ctx, ledger.Plan{Account: "a", Files: []string{"f"}, Mode: ledger.Async, BatchSize: 10})
+	_, err := d.Stage(ctx, ledger.Plan{Files: []string{"f"}, Mode: ledger.Async, BatchSize: 10})
 	wantKind(t, err, store.ErrTimedOut, "no answer in time")
 	if errors.Is(err, ledger.ErrBusy) {
 		t.Errorf("%v, but nobody is staging", err)

@@ -26,7 +26,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	if !ok {
 		return
 	}
-	const account, ref, number = "https://api.example.test", "ORD-ERASE-77", "1Z999AA10123456784"
+	const ref, number = "ORD-ERASE-77", "1Z999AA10123456784"
 	ctx := t.Context()
 	must := func(err error) {
 		t.Helper()
@@ -37,7 +37,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	d, err := openAt(t, url, Options{})
 	must(err)
 	defer d.Close()
-	staging, err := d.Stage(ctx, ledger.Plan{Account: account, Files: []string{"f"}, Mode: ledger.Async, BatchSize: 10})
+	staging, err := d.Stage(ctx, ledger.Plan{Files: []string{"f"}, Mode: ledger.Async, BatchSize: 10})
 	must(err)
 	_, err = staging.Add(ctx, []ledger.Entry{{Line: 2, Item: tracking.Item{ReferID: ref, Number: number}}, {Line: 3, Item: tracking.Item{ReferID: "ORD-2", Number: "1ZOTHER"}}})
 	must(err)
@@ -45,7 +45,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	must(err)
 	for range 3 {
 		seen := ledger.NewSighting(tracking.Tracking{Status: "1"}, ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
-		must(d.Record(ctx, account, []ledger.RecordedAnswer{{ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen}, Raw: fmt.Appendf(nil, `{"trackingNumber":%q}`, number)}}))
+		must(d.Record(ctx, []ledger.RecordedAnswer{{ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen}, Raw: fmt.Appendf(nil, `{"trackingNumber":%q}`, number)}}))
 	}
 	put := inbox.Delivery{
 		ReceivedAt: time.Now(), Path: "/" + number, Verified: inbox.Yes, Header: []webhook.Field{{Name: "X-Number", Value: number}},
@@ -60,7 +60,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	exec(t, reader, "SET application_name TO 'a report'")
 	exec(t, reader, "BEGIN ISOLATION LEVEL REPEATABLE READ")
 	exec(t, reader, "SELECT 1")
-	_, err = d.Erase(ctx, account, []tracking.Query{{ReferID: ref}}, false)
+	_, err = d.Erase(ctx, []tracking.Query{{ReferID: ref}}, false)
 	must(err)
 	left, err := d.Compact(ctx)
 	must(err)
@@ -97,7 +97,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	app, err := openAt(t, strings.Replace(url, "://waybill@", "://app@", 1), Options{})
 	must(err)
 	defer func() { must(app.Close()) }()
-	_, err = app.Erase(ctx, account, []tracking.Query{{ReferID: "ORD-2"}}, false)
+	_, err = app.Erase(ctx, []tracking.Query{{ReferID: "ORD-2"}}, false)
 	must(err)
 	left, err = app.Compact(ctx)
 	must(err)
@@ -120,8 +120,8 @@ func TestCompactTakesItsTime(t *testing.T) {
 		END IF;
 		RETURN id;
 	END $$`)
-	exec(t, conn, "INSERT INTO accounts (name, salt) VALUES ('a', '')")
-	exec(t, conn, "CREATE INDEX accounts_rebuilt ON accounts (unlimited(id))")
+	exec(t, conn, "INSERT INTO dismissals (row_id, dismissed) VALUES (1, 0)")
+	exec(t, conn, "CREATE INDEX dismissals_rebuilt ON dismissals (unlimited(row_id))")
 	if left, err := newTestEngine(t, url).compact(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
 	}

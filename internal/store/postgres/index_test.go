@@ -18,7 +18,7 @@ var indexUses = map[string]string{
 	"rows_by_state":         "rows WHERE state IN ('rejected', 'unknown')",
 	"run_known_rows_by_row": "run_known_rows WHERE run_id = 7 AND row_id <= 9 ORDER BY row_id DESC LIMIT 1",
 	"run_batches_by_batch":  "run_batches WHERE batch_id = 7",
-	"sightings_by_number":   "sightings WHERE account_id = 7 AND folded = 'x'",
+	"sightings_by_number":   "sightings WHERE folded = 'x'",
 	"sightings_by_router":   "sightings WHERE router_id = 'x' AND router_id <> ''",
 	"sightings_by_event":    "sightings WHERE event > 7 AND event > 0",
 	"sightings_by_status":   "sightings WHERE status_id IN (0, 7)",

@@ -43,21 +43,20 @@ func (r *recorder) take() []pgx.TraceQueryStartData {
 // plannedSQL makes 50,000 rows in 50 batches, of which 10 are pending and some rows
 // rejected, with sightings of most of them and 1,000 of other numbers.
 const plannedSQL = `
-INSERT INTO accounts (id, name, salt) VALUES (1, 'a', '');
-INSERT INTO runs (id, account_id, state, owner, created, files, mode, batch_size, first_row, last_row, new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent)
-	SELECT i, 1, 'open', '', 1, '["a.csv"]', 'v2', 1000, i * 10000 - 9999, i * 10000, 10000, 0, 0, 0, 0, 0, 10, 1 FROM generate_series(1, 5) i;
+INSERT INTO runs (id, state, owner, created, files, mode, batch_size, first_row, last_row, new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent)
+	SELECT i, 'open', '', 1, '["a.csv"]', 'v2', 1000, i * 10000 - 9999, i * 10000, 10000, 0, 0, 0, 0, 0, 10, 1 FROM generate_series(1, 5) i;
 INSERT INTO batches (id, run_id, state, rows, first_row, last_row, claimed, began, took, http_status, reason)
 	SELECT i, (i + 9) / 10, CASE WHEN i <= 40 THEN 'accepted' ELSE 'pending' END, 1000, i * 1000 - 999, i * 1000, 0, 1, 1, 200, '' FROM generate_series(1, 50) i;
 INSERT INTO run_batches (run_id, batch_id, rows) SELECT run_id, id, rows FROM batches;
-INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line, state, reason)
-	SELECT i, 1, 'R' || lpad(i::text, 6, '0'), 'N' || i, '', (i + 999) / 1000, 0, i, CASE i % 500 WHEN 7 THEN 'rejected' END, CASE i % 500 WHEN 7 THEN 'bad' END FROM generate_series(1, 50000) i;
-INSERT INTO numbers (account_id, folded, row_id) SELECT 1, number, id FROM rows;
-INSERT INTO statuses (id, account_id, phase, status, status_label, status_track) VALUES (1, 1, 'processed', '1', 'A', 'a'), (2, 0, 'processed', '1', 'A', 'a');
-INSERT INTO sightings (id, account_id, refer_id, number, folded, status_id, phase, status, status_label, status_track, latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated)
-	SELECT i, (i > 0)::int, CASE WHEN i > 0 THEN 'R' || lpad(i::text, 6, '0') ELSE '' END, 'N' || i, 'N' || i, 1 + (i < 0)::int, 'processed', '1', 'A', 'a', repeat('x', 200), '', 'ups', 50000 + i % 1000, 'event', 'r' || i, 1, 0, 0, 1, 1
+INSERT INTO rows (id, refer_id, number, carrier, batch_id, file, line, state, reason)
+	SELECT i, 'R' || lpad(i::text, 6, '0'), 'N' || i, '', (i + 999) / 1000, 0, i, CASE i % 500 WHEN 7 THEN 'rejected' END, CASE i % 500 WHEN 7 THEN 'bad' END FROM generate_series(1, 50000) i;
+INSERT INTO numbers (folded, row_id) SELECT number, id FROM rows;
+INSERT INTO statuses (id, phase, status, status_label, status_track) VALUES (1, 'processed', '1', 'A', 'a');
+INSERT INTO sightings (id, refer_id, number, folded, status_id, phase, status, status_label, status_track, latest_event, latest_time, carrier, seen, source, router_id, as_of, event, shared, checkpoint, updated)
+	SELECT i, CASE WHEN i > 0 THEN 'R' || lpad(i::text, 6, '0') ELSE '' END, 'N' || i, 'N' || i, 1, 'processed', '1', 'A', 'a', repeat('x', 200), '', 'ups', 50000 + i % 1000, 'event', 'r' || i, 1, 0, 0, 1, 1
 	FROM generate_series(-1000, 40000) i WHERE i <> 0 AND i % 500 <> 7;
-INSERT INTO tracking_counts (account_id, run_id, status_id, carrier, transit_days, trackings)
-	SELECT 1, i, CASE WHEN i < 5 THEN 1 ELSE 0 END, 'ups', -1, 10000 FROM generate_series(1, 5) i;
+INSERT INTO tracking_counts (run_id, status_id, carrier, transit_days, trackings)
+	SELECT i, CASE WHEN i < 5 THEN 1 ELSE 0 END, 'ups', -1, 10000 FROM generate_series(1, 5) i;
 UPDATE counters SET value = CASE name WHEN 'run' THEN 5 ELSE 50000 END WHERE name IN ('run', 'row', 'numbered');`
 
 // unnumberedSQL makes the rows of plannedSQL as they are when only they were stored.
@@ -133,11 +132,11 @@ func TestPlansOfUnnumberedRows(t *testing.T) {
 		return
 	}
 	count := func() error {
-		_, err := d.Count(t.Context(), "a", ledger.Filter{})
+		_, err := d.Count(t.Context(), ledger.Filter{})
 		return err
 	}
 	page := func() error {
-		for _, err := range d.Statuses(t.Context(), "a", ledger.Filter{Limit: 20}) {
+		for _, err := range d.Statuses(t.Context(), ledger.Filter{Limit: 20}) {
 			if err != nil {
 				return err
 			}
@@ -178,7 +177,7 @@ func TestPlansOfReads(t *testing.T) {
 	}
 	sort := func(o ledger.Order) func(*store.DB) error {
 		return func(d *store.DB) error {
-			for _, err := range d.Statuses(t.Context(), "a", ledger.Filter{Order: o, Descending: true, Limit: 20}) {
+			for _, err := range d.Statuses(t.Context(), ledger.Filter{Order: o, Descending: true, Limit: 20}) {
 				if err != nil {
 					return err
 				}
@@ -191,7 +190,7 @@ func TestPlansOfReads(t *testing.T) {
 		never []string // tables of which no query may read all
 	}{
 		"sums": {func(d *store.DB) error {
-			_, err := d.Count(t.Context(), "a", ledger.Filter{})
+			_, err := d.Count(t.Context(), ledger.Filter{})
 			return err
 		}, []string{"rows"}},
 		"by reference": {sort(ledger.ByReference), []string{"rows", "numbers", "sightings"}},

@@ -31,7 +31,7 @@ func TestFindingsTakeFewRoundTrips(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	staging, err := d.Stage(t.Context(), ledger.Plan{Account: "a", Files: []string{"f"}, Mode: ledger.Async, BatchSize: rows})
+	staging, err := d.Stage(t.Context(), ledger.Plan{Files: []string{"f"}, Mode: ledger.Async, BatchSize: rows})
 	must(err)
 	var all []ledger.Entry
 	for n := range rows {

@@ -270,7 +270,7 @@ func TestRowSecurityIsRefused(t *testing.T) {
 	exec(t, admin, "ALTER TABLE "+schema+".rows ENABLE ROW LEVEL SECURITY")
 	d := open(t, at)
 	defer d.Close()
-	_, _, err := d.Lookup(t.Context(), "a", tracking.Key{ReferID: "R", Number: "N"})
+	_, _, err := d.Lookup(t.Context(), tracking.Key{ReferID: "R", Number: "N"})
 	wantKind(t, err, store.ErrNoRight, "row-level security policy")
 	if failed, ok := errors.AsType[*store.Error](err); ok && !strings.Contains(failed.Hint(), "BYPASSRLS") {
 		t.Errorf("hint %q", failed.Hint())

@@ -22,14 +22,14 @@ func TestFailoverIsNoted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, err := d.Stage(t.Context(), ledger.Plan{Account: "https://api.example.test", Files: []string{"-"}, Mode: ledger.Async, BatchSize: 1})
+		run, err := d.Stage(t.Context(), ledger.Plan{Files: []string{"-"}, Mode: ledger.Async, BatchSize: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := run.Discard(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.TrustKey(t.Context(), "https://api.example.test", "key"); err != nil {
+		if err := d.TrustKey(t.Context(), "key"); err != nil {
 			t.Fatal(err)
 		}
 	}

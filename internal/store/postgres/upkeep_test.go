@@ -33,7 +33,7 @@ func TestInspect(t *testing.T) {
 	if _, err := db.Put(t.Context(), d, inbox.Prepare(d, webhook.Decode(d.Body))); err != nil {
 		t.Fatal(err)
 	}
-	staging, err := db.Stage(t.Context(), ledger.Plan{Account: "a", Files: []string{"f"}, Mode: ledger.Async, BatchSize: 10})
+	staging, err := db.Stage(t.Context(), ledger.Plan{Files: []string{"f"}, Mode: ledger.Async, BatchSize: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

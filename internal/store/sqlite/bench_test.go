@@ -57,7 +57,7 @@ func benchOpen(b *testing.B) *store.DB {
 func benchStage(b *testing.B, d *store.DB, all []ledger.Entry, add, size int) ledger.Run {
 	b.Helper()
 	ctx := b.Context()
-	s, err := d.Stage(ctx, ledger.Plan{Account: "a", Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: size})
+	s, err := d.Stage(ctx, ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Async, BatchSize: size})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -98,18 +98,18 @@ func insertBare(ctx context.Context, pool *sql.DB, all []ledger.Entry, from, to 
 	if err != nil {
 		return err
 	}
-	defer t.Rollback()                                                                                                                                  //nolint:errcheck // it was committed
-	insert, err := t.PrepareContext(ctx, "INSERT INTO rows (id, account_id, refer_id, number, carrier, batch_id, file, line) VALUES (?,?,?,?,?,?,?,?)"+ //nolint:sqlclosecheck // it is closed below
-		strings.Repeat(",(?,?,?,?,?,?,?,?)", width-1)+" ON CONFLICT DO NOTHING")
+	defer t.Rollback()                                                                                                                    //nolint:errcheck // it was committed
+	insert, err := t.PrepareContext(ctx, "INSERT INTO rows (id, refer_id, number, carrier, batch_id, file, line) VALUES (?,?,?,?,?,?,?)"+ //nolint:sqlclosecheck // it is closed below
+		strings.Repeat(",(?,?,?,?,?,?,?)", width-1)+" ON CONFLICT DO NOTHING")
 	if err != nil {
 		return err
 	}
 	defer insert.Close()
 	n := from
 	for part := range slices.Chunk(all[from:to], width) {
-		args := make([]any, 0, 8*width)
+		args := make([]any, 0, 7*width)
 		for _, e := range part {
-			args = append(args, n+1, 1, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, n/1000, e.File, e.Line)
+			args = append(args, n+1, e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, n/1000, e.File, e.Line)
 			n++
 		}
 		if _, err := insert.ExecContext(ctx, args...); err != nil {
@@ -209,14 +209,14 @@ func BenchmarkAsk(b *testing.B) {
 	for name, ask := range map[string]func() error{
 		"CountRows/new":   func() error { _, err := d.CountRows(ctx, run.ID); return err },
 		"CountRows/known": func() error { _, err := d.CountRows(ctx, again.ID); return err },
-		"Pending":         func() error { _, err := d.Pending(ctx, "a", again.ID); return err },
+		"Pending":         func() error { _, err := d.Pending(ctx, again.ID); return err },
 		"Run":             func() error { _, err := d.Run(ctx, again.ID); return err },
 		"Rows/new":        func() error { return endOf(d.Rows(ctx, run.ID)) },
 		"Rows/known":      func() error { return endOf(d.Rows(ctx, again.ID)) },
-		"Statuses":        func() error { return endOf(d.Statuses(ctx, "a", ledger.Filter{})) },
-		"Lookup":          func() error { _, _, err := d.Lookup(ctx, "a", all[n/2].Item.Key()); return err },
-		"FindReferID":     func() error { _, err := d.Find(ctx, "a", all[n/2].Item.ReferID, ""); return err },
-		"FindNumber":      func() error { _, err := d.Find(ctx, "a", "", all[n/2].Item.Number); return err },
+		"Statuses":        func() error { return endOf(d.Statuses(ctx, ledger.Filter{})) },
+		"Lookup":          func() error { _, _, err := d.Lookup(ctx, all[n/2].Item.Key()); return err },
+		"FindReferID":     func() error { _, err := d.Find(ctx, all[n/2].Item.ReferID, ""); return err },
+		"FindNumber":      func() error { _, err := d.Find(ctx, "", all[n/2].Item.Number); return err },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {

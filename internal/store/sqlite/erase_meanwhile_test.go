@@ -38,7 +38,7 @@ func TestNothingOfWhatArrivesWhileItIsErasedIsLeft(t *testing.T) {
 // eraseMeanwhile stores responses and deliveries before one transaction of an erasure. It
 // reports whether there was one.
 func eraseMeanwhile(t *testing.T, at int) bool {
-	const account, ref, number, second = "a", "ORD-ERASE-77", "1Z999AA10123456784", "1Z999AA10123456791"
+	const ref, number, second = "ORD-ERASE-77", "1Z999AA10123456784", "1Z999AA10123456791"
 	ctx, path := t.Context(), filepath.Join(t.TempDir(), "waybill.db")
 	must := func(err error) {
 		t.Helper()
@@ -68,19 +68,19 @@ func eraseMeanwhile(t *testing.T, at int) bool {
 		if begun++; begun != at {
 			return
 		}
-		names, err := other.Erased(ctx, account, query)
+		names, err := other.Erased(ctx, query)
 		must(err)
 		seen := func(number string) ledger.Sighting {
 			return ledger.NewSighting(tracking.Tracking{Status: "1"}, ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
 		}
-		must(other.Record(ctx, account, []ledger.RecordedAnswer{{ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen(number), seen(second)}, Raw: []byte(`{"n":"` + number + `"}`)}}))
+		must(other.Record(ctx, []ledger.RecordedAnswer{{ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen(number), seen(second)}, Raw: []byte(`{"n":"` + number + `"}`)}}))
 		put(other, 2, `"trackingNumber":"`+number+`"`)
 		if !names[0] { // the response was kept
 			put(other, 3, `"trackingNumber":"`+second+`"`)
 			gone = append(gone, second)
 		}
 	}
-	_, err = d.Erase(ctx, account, query, false)
+	_, err = d.Erase(ctx, query, false)
 	must(err)
 	hook.before = nil
 	must(other.Close())

@@ -20,7 +20,7 @@ import (
 // TestNothingOfWhatWasErasedIsLeft reads every byte of the files of a store in which a
 // number was wherever one can be, in pages that are free now too.
 func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
-	const account, ref, number, spaced = "https://api.example.test", "ORD-ERASE-77", "1Z999AA10123456784", "1z 999-aa10 123456784"
+	const ref, number, spaced = "ORD-ERASE-77", "1Z999AA10123456784", "1z 999-aa10 123456784"
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "waybill.db")
 	d, err := Open(ctx, path, store.Options{})
@@ -35,7 +35,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 
 	input := func(files ...string) ledger.Run {
 		t.Helper()
-		staging, err := d.Stage(ctx, ledger.Plan{Account: account, Files: files, Mode: ledger.Async, BatchSize: 5})
+		staging, err := d.Stage(ctx, ledger.Plan{Files: files, Mode: ledger.Async, BatchSize: 5})
 		must(err)
 		var entries []ledger.Entry
 		for i := range 12 {
@@ -63,7 +63,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	}
 	for n := range 3 { // earlier ones become versions
 		seen := ledger.NewSighting(tracking.Tracking{Status: "1", RouterID: "R-ERASE-77"}, ledger.Processed, tracking.Key{ReferID: ref, Number: number}, time.Now(), ledger.FromQuery)
-		must(d.Record(ctx, account, []ledger.RecordedAnswer{{
+		must(d.Record(ctx, []ledger.RecordedAnswer{{
 			ReferID: ref, Asked: time.Now(), Seen: []ledger.Sighting{seen},
 			Raw: fmt.Appendf(nil, `{"trackingNumber":%q,"n":%d}`, number, n),
 		}}))
@@ -100,13 +100,13 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 	if run.Tally.Known != 12 {
 		t.Fatalf("%+v", run.Tally)
 	}
-	direct(t, d, "INSERT INTO observed (account_id, kind, name, count, first_seen, last_seen, documented) VALUES (0, 'field', '/data/"+number+"/status', 1, 1, 1, 0)")
-	direct(t, d, "INSERT INTO sweeps (account_id, name, began) VALUES (1, 'from=x "+number+"', 1)")
+	direct(t, d, "INSERT INTO observed (origin, kind, name, count, first_seen, last_seen, documented) VALUES ('verified', 'field', '/data/"+number+"/status', 1, 1, 1, 0)")
+	direct(t, d, "INSERT INTO sweeps (name, began) VALUES ('from=x "+number+"', 1)")
 	if !holds(t, path, number) {
 		t.Fatal("the number is not there before")
 	}
 
-	done, err := d.Erase(ctx, account, []tracking.Query{{ReferID: ref}}, false)
+	done, err := d.Erase(ctx, []tracking.Query{{ReferID: ref}}, false)
 	must(err)
 	if !holds(t, path, number) {
 		t.Error("free pages hold nothing: they are not what is tested")

@@ -57,7 +57,7 @@ func ask(t testing.TB, d *store.DB, dest []any, query string) {
 // staged opens a run of n rows of one batch.
 func staged(t *testing.T, d *store.DB, n int) ledger.Run {
 	t.Helper()
-	s, err := d.Stage(t.Context(), ledger.Plan{Account: "a", Files: []string{"f.csv"}, Mode: ledger.Async, BatchSize: 1000})
+	s, err := d.Stage(t.Context(), ledger.Plan{Files: []string{"f.csv"}, Mode: ledger.Async, BatchSize: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

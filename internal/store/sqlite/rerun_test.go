@@ -14,7 +14,7 @@ import (
 // stageAll opens a run of an input.
 func stageAll(t *testing.T, d *store.DB, size int, entries []ledger.Entry) ledger.Run {
 	t.Helper()
-	s, err := d.Stage(t.Context(), ledger.Plan{Account: "a", Files: []string{"f.csv"}, Mode: ledger.Async, BatchSize: size})
+	s, err := d.Stage(t.Context(), ledger.Plan{Files: []string{"f.csv"}, Mode: ledger.Async, BatchSize: size})
 	if err != nil {
 		t.Fatal(err)
 	}

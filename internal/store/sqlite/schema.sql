@@ -18,54 +18,48 @@ CREATE TABLE counters (
 ) WITHOUT ROWID;
 INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('observed', 0), ('refused_dropped', 0), ('identity', random() & 0x7fffffffffffffff);
 
-CREATE TABLE accounts (
-	id        INTEGER PRIMARY KEY,
-	name      TEXT NOT NULL UNIQUE,
-	salt      BLOB NOT NULL, -- key of the fingerprints of its API keys
-	max_v1    BIGINT NOT NULL DEFAULT 0, -- the largest batch that the service may take, where one was too large
-	max_v2    BIGINT NOT NULL DEFAULT 0
+-- The account that the store belongs to: one row, once something was kept of it.
+CREATE TABLE account (
+	id     INTEGER PRIMARY KEY,  -- 1
+	name   TEXT NOT NULL,        -- empty while the store belongs to none
+	salt   BLOB NOT NULL,        -- key of the fingerprints of its API keys, and of what was erased
+	max_v1 BIGINT NOT NULL DEFAULT 0, -- the largest batch that the service may take, where one was too large
+	max_v2 BIGINT NOT NULL DEFAULT 0
 );
 
-CREATE TABLE keyprints (
-	account_id BIGINT NOT NULL,
-	print      BLOB NOT NULL,
-	PRIMARY KEY (account_id, print)
-) WITHOUT ROWID;
+CREATE TABLE keyprints (print BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID;
 
 -- What queries proved of the answers to creates, see package ledger.
 CREATE TABLE proofs (
-	account_id BIGINT NOT NULL,
 	shape      TEXT NOT NULL,
 	state      TEXT NOT NULL, -- of the rows of a batch with that answer: accepted, pending, unknown
 	proven     BIGINT NOT NULL,
 	run_id     BIGINT NOT NULL, -- whose rows proved it
-	PRIMARY KEY (account_id, shape)
+	PRIMARY KEY (shape)
 ) WITHOUT ROWID;
 
 -- Commands that ask about many trackings and have not asked about all of them.
 CREATE TABLE sweeps (
-	account_id BIGINT NOT NULL,
 	name       TEXT NOT NULL, -- what selects the trackings
 	began      BIGINT NOT NULL,
-	PRIMARY KEY (account_id, name)
+	PRIMARY KEY (name)
 ) WITHOUT ROWID;
 
 -- What was met of the service: statuses, event kinds, fields and the like.
 CREATE TABLE observed (
-	account_id BIGINT NOT NULL, -- 0: of deliveries, which name none; -1: of those that did not verify
+	origin     TEXT NOT NULL, -- responses, verified, unverified: what it was met in
 	kind       TEXT NOT NULL,
 	name       TEXT NOT NULL, -- empty: what was met beyond the limit
 	count      BIGINT NOT NULL,
 	first_seen BIGINT NOT NULL,
 	last_seen  BIGINT NOT NULL,
 	documented BIGINT NOT NULL, -- 0, 1
-	PRIMARY KEY (account_id, kind, name)
+	PRIMARY KEY (origin, kind, name)
 ) WITHOUT ROWID;
 
 -- Shipments that were erased, so that they are neither sent nor kept again.
 CREATE TABLE erased (
-	hash       BLOB NOT NULL PRIMARY KEY, -- keyed by the account's salt
-	account_id BIGINT NOT NULL,
+	hash       BLOB NOT NULL PRIMARY KEY, -- keyed by the salt of the account
 	at         BIGINT NOT NULL
 ) WITHOUT ROWID;
 
@@ -73,7 +67,6 @@ CREATE TABLE erased (
 
 CREATE TABLE runs (
 	id            INTEGER PRIMARY KEY,
-	account_id    BIGINT NOT NULL,
 	state         TEXT NOT NULL, -- staged, open, pruned
 	owner         TEXT NOT NULL, -- who works on it, see owners
 	created       BIGINT NOT NULL,
@@ -126,7 +119,6 @@ CREATE TABLE batch_answers (
 
 CREATE TABLE rows (
 	id         INTEGER PRIMARY KEY,
-	account_id BIGINT NOT NULL ON CONFLICT ROLLBACK,
 	refer_id   TEXT NOT NULL ON CONFLICT ROLLBACK,
 	number     TEXT NOT NULL ON CONFLICT ROLLBACK,
 	carrier    TEXT NOT NULL ON CONFLICT ROLLBACK,
@@ -135,7 +127,7 @@ CREATE TABLE rows (
 	line       BIGINT NOT NULL ON CONFLICT ROLLBACK,
 	state      TEXT, -- NULL: that of the batch
 	reason     TEXT,
-	UNIQUE (account_id, refer_id, number)
+	UNIQUE (refer_id, number)
 );
 -- Rows whose state is not that of their batch: those of a batch, and those in a state.
 CREATE INDEX rows_apart ON rows (batch_id) WHERE state IS NOT NULL;
@@ -200,29 +192,26 @@ CREATE TABLE dismissals (
 -- hyphens in the sense of Unicode. It has the rows up to the counter 'numbered', and is
 -- brought up to date when somebody asks.
 CREATE TABLE numbers (
-	account_id BIGINT NOT NULL,
 	folded     TEXT NOT NULL,
 	row_id     BIGINT NOT NULL,
-	PRIMARY KEY (account_id, folded, row_id)
+	PRIMARY KEY (folded, row_id)
 ) WITHOUT ROWID;
 
 -- The statuses that sightings have. All texts are empty for rows without a sighting, as
 -- far as table numbers knows them.
 CREATE TABLE statuses (
 	id           INTEGER PRIMARY KEY,
-	account_id   BIGINT NOT NULL,
 	phase        TEXT NOT NULL,
 	status       TEXT NOT NULL,
 	status_label TEXT NOT NULL,
 	status_track TEXT NOT NULL,
-	UNIQUE (account_id, phase, status, status_label, status_track)
+	UNIQUE (phase, status, status_label, status_track)
 );
 
 -- The sighting of a row that table numbers knows has the row's id, others have
--- negative ones. A tracking without referId belongs to no account: 0.
+-- negative ones. What is known of a number alone has no referId.
 CREATE TABLE sightings (
 	id           INTEGER PRIMARY KEY,
-	account_id   BIGINT NOT NULL,
 	refer_id     TEXT NOT NULL,
 	number       TEXT NOT NULL,
 	folded       TEXT NOT NULL, -- number as in numbers
@@ -244,9 +233,9 @@ CREATE TABLE sightings (
 	updated      BIGINT NOT NULL,
 	transit      BIGINT NOT NULL DEFAULT 0, -- from the first to the last checkpoint of what was delivered, milliseconds; 0: not known
 	error        TEXT NOT NULL DEFAULT '', -- JSON literal of phase error
-	UNIQUE (account_id, refer_id, number)
+	UNIQUE (refer_id, number)
 );
-CREATE INDEX sightings_by_number ON sightings (account_id, folded);
+CREATE INDEX sightings_by_number ON sightings (folded);
 CREATE INDEX sightings_by_router ON sightings (router_id) WHERE router_id <> '';
 CREATE INDEX sightings_by_event ON sightings (event) WHERE event > 0;
 CREATE INDEX sightings_by_status ON sightings (status_id);
@@ -254,22 +243,20 @@ CREATE INDEX sightings_by_status ON sightings (status_id);
 -- How many numbered rows, and sightings without one, are alike. It says what a
 -- scan of both would: whatever changes these changes it in the same transaction.
 CREATE TABLE tracking_counts (
-	account_id   BIGINT NOT NULL,
-	run_id       BIGINT NOT NULL, -- that brought the row in, 0: a sighting without a numbered row
+	run_id       BIGINT NOT NULL, -- that brought the row in, 0: a sighting without a numbered row, -1: one of a number alone
 	status_id    BIGINT NOT NULL, -- in statuses, 0: no sighting
 	carrier      TEXT NOT NULL,   -- of the sighting, else of the row
 	transit_days BIGINT NOT NULL, -- rounded, -1: not known
 	trackings    BIGINT NOT NULL,
-	PRIMARY KEY (account_id, run_id, status_id, carrier, transit_days)
+	PRIMARY KEY (run_id, status_id, carrier, transit_days)
 ) WITHOUT ROWID;
 
 CREATE TABLE answers (
-	account_id BIGINT NOT NULL,
 	refer_id   TEXT NOT NULL,
 	seen       BIGINT NOT NULL,
 	raw        BLOB NOT NULL, -- gzip
 	asked      BIGINT NOT NULL DEFAULT 0, -- when the service last answered a query about it, 0: it was never asked
-	PRIMARY KEY (account_id, refer_id)
+	PRIMARY KEY (refer_id)
 );
 
 -- What was received.

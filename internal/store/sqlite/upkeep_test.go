@@ -26,7 +26,7 @@ func TestWriteBackup(t *testing.T) {
 	go func() {
 		var err error
 		for range 20 {
-			if _, err = d.LookUpKey(t.Context(), "other", "key"); err != nil {
+			if _, err = d.LookUpKey(t.Context(), "key"); err != nil {
 				break
 			}
 		}
@@ -63,7 +63,6 @@ func TestWriteBackupNamesTheCopy(t *testing.T) {
 func TestProblems(t *testing.T) {
 	for what, damage := range map[string]string{
 		"":                                    "UPDATE runs SET requests = requests + 1",
-		"missing account":                     "DELETE FROM accounts",
 		"beyond the last one":                 "UPDATE counters SET value = 1 WHERE name = 'row'",
 		"without a run":                       "DELETE FROM runs",
 		"rows without a batch":                "DELETE FROM batches WHERE id = 1",
@@ -73,7 +72,7 @@ func TestProblems(t *testing.T) {
 		"records of missing rows":             "INSERT INTO repeats VALUES (1, 90, 91, 0, 1)",
 		"responses to missing":                "INSERT INTO batch_answers VALUES (9, 0, x'00')",
 		"index of numbers lacks":              "DELETE FROM numbers WHERE row_id = 3",
-		"in the index of numbers":             "INSERT INTO numbers VALUES (1, 'N', 12345)",
+		"in the index of numbers":             "INSERT INTO numbers VALUES ('N', 12345)",
 		"trackings without their row":         "UPDATE sightings SET id = 77 WHERE id = 1",
 		"without their status":                "UPDATE sightings SET status = 'x'",
 		"wrong counts of trackings":           "UPDATE tracking_counts SET trackings = trackings + 1",
@@ -108,12 +107,12 @@ func fill(t *testing.T, d *store.DB) {
 	t.Helper()
 	ctx := t.Context()
 	stageAll(t, d, 10, inputOf(30))
-	if err := d.Record(ctx, "a", []ledger.RecordedAnswer{{
+	if err := d.Record(ctx, []ledger.RecordedAnswer{{
 		Asked: time.Now(), Raw: []byte("{}"), Seen: []ledger.Sighting{{Key: inputOf(1)[0].Item.Key(), Seen: time.Now(), Phase: ledger.Processed, Status: "1"}},
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Count(ctx, "a", ledger.Filter{}); err != nil { // which numbers the rows
+	if _, err := d.Count(ctx, ledger.Filter{}); err != nil { // which numbers the rows
 		t.Fatal(err)
 	}
 	sink, err := d.OpenSink(ctx, inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1"}, nil)

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+)
+
+// fingerprint returns what is kept of an API key.
+func fingerprint(salt []byte, key string) []byte {
+	mac := hmac.New(sha256.New, salt)
+	mac.Write([]byte(key))
+	return mac.Sum(nil)
+}
+
+// Account returns whose store it is, see [ledger.Accounts].
+func (d *DB) Account(ctx context.Context) (string, error) {
+	var name string
+	_, err := d.row(ctx, []any{&name}, "SELECT name FROM account")
+	return name, err
+}
+
+// Pin makes the store that of an account, see [ledger.Accounts].
+func (d *DB) Pin(ctx context.Context, name string) (pinned string, err error) {
+	if err := checkText("account", name); err != nil {
+		return "", err
+	}
+	err = d.run(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.salt(ctx); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, "UPDATE account SET name = $1 WHERE name = ''", name); err != nil {
+			return err
+		}
+		_, err := t.row(ctx, []any{&pinned}, "SELECT name FROM account")
+		return err
+	})
+	return pinned, err
+}
+
+// salt returns what keys fingerprints. It is made when it is first asked for.
+func (t *tx) salt(ctx context.Context) ([]byte, error) {
+	salt := make([]byte, sha256.Size)
+	_, _ = rand.Read(salt) // never fails
+	if _, err := t.exec(ctx, "INSERT INTO account (id, name, salt) VALUES (1, '', $1) ON CONFLICT DO NOTHING", salt); err != nil {
+		return nil, err
+	}
+	_, err := t.row(ctx, []any{&salt}, "SELECT salt FROM account")
+	return salt, err
+}
+
+// LookUpKey says whether a key was recorded, see [ledger.Keys].
+func (d *DB) LookUpKey(ctx context.Context, key string) (ledger.KeyStatus, error) {
+	var status ledger.KeyStatus
+	var salt []byte
+	_, err := d.row(ctx, []any{&salt, &status.HasRuns}, "SELECT (SELECT salt FROM account), EXISTS (SELECT 1 FROM runs WHERE state = 'open')")
+	if salt != nil && err == nil {
+		_, err = d.row(ctx, []any{&status.Seen}, "SELECT EXISTS (SELECT 1 FROM keyprints WHERE print = $1)", fingerprint(salt, key))
+	}
+	return status, err
+}
+
+// TrustKey records the key, see [ledger.Keys].
+func (d *DB) TrustKey(ctx context.Context, key string) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		salt, err := t.salt(ctx)
+		if err == nil {
+			_, err = t.exec(ctx, "INSERT INTO keyprints (print) VALUES ($1) ON CONFLICT DO NOTHING", fingerprint(salt, key))
+		}
+		return err
+	})
+}
+
+func limitColumn(mode ledger.Mode) string {
+	if mode == ledger.Sync {
+		return "max_v1"
+	}
+	return "max_v2"
+}
+
+// BatchLimit returns how many rows one request may carry, see [ledger.Accounts].
+func (d *DB) BatchLimit(ctx context.Context, mode ledger.Mode) (int, error) {
+	var rows int
+	_, err := d.row(ctx, []any{&rows}, "SELECT "+limitColumn(mode)+" FROM account")
+	return rows, err
+}
+
+// LowerBatchLimit lowers it, see [ledger.Accounts].
+func (d *DB) LowerBatchLimit(ctx context.Context, mode ledger.Mode, rows int) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.salt(ctx); err != nil {
+			return err
+		}
+		column := limitColumn(mode)
+		_, err := t.exec(ctx, "UPDATE account SET "+column+" = $1 WHERE "+column+" = 0 OR "+column+" > $1", max(rows, 1))
+		return err
+	})
+}
+
+// Proofs returns what is proven of the account's answers, see [ledger.Accounts].
+func (d *DB) Proofs(ctx context.Context) ([]ledger.Proof, error) {
+	return list(ctx, d.each, func(s scanner) (p ledger.Proof, err error) {
+		var proven int64
+		err = s.Scan(&p.Shape, &p.State, &proven, &p.Run)
+		p.Proven = instant(proven)
+		return p, err
+	}, "SELECT shape, state, proven, run_id FROM proofs ORDER BY shape")
+}
+
+// Prove records a proof, see [ledger.Accounts].
+func (d *DB) Prove(ctx context.Context, p ledger.Proof, in ledger.State, rows []ledger.UnknownRow) (held bool, err error) {
+	err = d.run(ctx, func(ctx context.Context, t *tx) error {
+		still, err := t.stillInState(ctx, in, rows)
+		if held = len(still) == len(rows); !held || err != nil {
+			return err
+		}
+		_, err = t.exec(ctx, `INSERT INTO proofs (shape, state, proven, run_id) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (shape) DO UPDATE SET state = excluded.state, proven = excluded.proven, run_id = excluded.run_id WHERE proofs.state <> 'unknown'`,
+			p.Shape, string(p.State), millis(p.Proven), p.Run)
+		return err
+	})
+	return held, err
+}
+
+// Disprove forgets a proof, see [ledger.Accounts].
+func (d *DB) Disprove(ctx context.Context, shape string) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		_, err := t.exec(ctx, "DELETE FROM proofs WHERE shape = $1", shape)
+		return err
+	})
+}
+
+// BeginSweep begins a sweep or continues one, see [ledger.Sweeps].
+func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (began time.Time, err error) {
+	if err := checkText("name", name); err != nil {
+		return time.Time{}, err
+	}
+	now := time.Now()
+	err = d.run(ctx, func(ctx context.Context, t *tx) error {
+		if _, err := t.exec(ctx, "DELETE FROM sweeps WHERE name = $1 AND began < $2", name, millis(oldest)); err != nil {
+			return err
+		}
+		if _, err := t.exec(ctx, "INSERT INTO sweeps (name, began) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, millis(now)); err != nil {
+			return err
+		}
+		var at int64
+		_, err := t.row(ctx, []any{&at}, "SELECT began FROM sweeps WHERE name = $1", name)
+		began = instant(at)
+		return err
+	})
+	return began, err
+}
+
+// EndSweep ends a sweep, see [ledger.Sweeps].
+func (d *DB) EndSweep(ctx context.Context, name string) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		_, err := t.exec(ctx, "DELETE FROM sweeps WHERE name = $1", name)
+		return err
+	})
+}
