@@ -163,11 +163,11 @@ const unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
 // else is known of: neither a row has it, nor what was learnt of it, or of its
 // routerId, since.
 const (
-	unheld       = unheldStart + "NOT EXISTS (SELECT 1 FROM sightings o WHERE o.folded = s.folded AND o.refer_id <> ''" + lookedUp + ") AND " + unheldEnd
+	unheld       = unheldStart + "NOT EXISTS (SELECT 1 FROM sightings o WHERE o.folded = s.folded AND o.refer_id <> ''" + perRow + ") AND " + unheldEnd
 	unheldOfRows = unheldStart + unheldEnd // where nothing is known but of rows
 
-	unheldStart = `(s.refer_id <> '' AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.refer_id = s.refer_id AND r.number = s.number` + visible + lookedUp + `) OR
-		s.refer_id = '' AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.folded = s.folded AND n.folded <> ''` + lookedUp + `) AND `
-	lookedUp  = " LIMIT 1 OFFSET 0" // with an OFFSET, PostgreSQL looks each row up rather than read all
-	unheldEnd = "NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.refer_id <> ''" + lookedUp + ")) "
+	unheldStart = `(s.refer_id <> '' AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.refer_id = s.refer_id AND r.number = s.number` + visible + perRow + `) OR
+		s.refer_id = '' AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.folded = s.folded AND n.folded <> ''` + perRow + `) AND `
+	perRow    = " LIMIT 1 OFFSET 0" // with an OFFSET, PostgreSQL looks each row up rather than read all
+	unheldEnd = "NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.refer_id <> ''" + perRow + ")) "
 )
