@@ -31,9 +31,9 @@ func TestWebhooksPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real, _, _ := strings.Cut(string(page), "\n<!-- path -->") // what follows is typed by TestReadmeSessions
+	own, _, _ := strings.Cut(string(page), "\n<!-- path -->") // what follows is typed by TestReadmeSessions
 	r := newPageReader(t)
-	for _, block := range strings.Split(real, "\n```")[1:] {
+	for _, block := range strings.Split(own, "\n```")[1:] {
 		language, text, _ := strings.Cut(block, "\n")
 		switch language {
 		case "console":

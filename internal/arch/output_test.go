@@ -204,7 +204,7 @@ func (o *outputTypes) members(b *strings.Builder, typ *outputType, prefix string
 		inner := o.named(typ, f.Type)
 		switch {
 		case len(f.Names) == 0 && name == "" && inner != nil:
-			o.members(b, inner, prefix, append(above[:len(above):len(above)], inner))
+			o.members(b, inner, prefix, append(slices.Clip(above), inner))
 		case name == "" || name == "-":
 		default:
 			o.member(b, typ, f, prefix+name, options != "", above)
@@ -233,7 +233,7 @@ func (o *outputTypes) member(b *strings.Builder, typ *outputType, f *ast.Field, 
 	}
 	fmt.Fprintf(b, "| `%s` | %s | %s | %s | %s |\n", name+array, kind, unit(name, kind), absent, about(f))
 	if inner != nil && !same {
-		o.members(b, inner, name+array+".", append(above[:len(above):len(above)], inner))
+		o.members(b, inner, name+array+".", append(slices.Clip(above), inner))
 	}
 }
 

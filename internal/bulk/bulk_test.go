@@ -23,8 +23,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const account = "https://api.example.test"
-
 func open(t *testing.T) *store.DB {
 	t.Helper()
 	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "waybill.db"), store.Options{})

@@ -21,8 +21,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-const account = "a"
-
 var at = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // world is a store with rows of R1/N1, R2/N2, R3/n-2 and a sink.

@@ -148,8 +148,8 @@ func (p *page) end(r *Rows) error {
 // fit leaves out columns and cuts others where the page is wider than a terminal of
 // so many columns, see [Rows]. It returns how wide they are then.
 func (p *page) fit(room int) []int {
-	for i := len(p.columns) - 1; i >= 0; i-- {
-		if p.columns[i].Sparse && p.isEmpty(i) {
+	for i, column := range slices.Backward(p.columns) {
+		if column.Sparse && p.isEmpty(i) {
 			p.leaveOut(i)
 		}
 	}

@@ -106,7 +106,10 @@ func (d *DB) newLister(ctx context.Context, f ledger.Filter) (*lister, error) {
 	if err := l.readStatuses(ctx); err != nil {
 		return nil, err
 	}
-	return l, l.readCounts(ctx)
+	if err := l.readCounts(ctx); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // lister makes lists for a filter, and counts what is in them.

@@ -67,8 +67,6 @@ type Harness struct {
 	Check func(t testing.TB, place string)
 }
 
-const account = "https://api.example.test"
-
 // world is one store and a process that has it open.
 type world struct {
 	testing.TB

@@ -142,7 +142,7 @@ func parseFilter(c *command.Call, s string) (forward.Filter, error) {
 }
 
 // eventsAbout returns what the ledger knows of a referId that events may name.
-func eventsAbout(ctx context.Context, s *app.Session, trackings ledger.Trackings, referID string) (*inbox.TrackingKeys, error) {
+func eventsAbout(ctx context.Context, trackings ledger.Trackings, referID string) (*inbox.TrackingKeys, error) {
 	rows, err := trackings.Find(ctx, referID, "")
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		q.Limit = o.Limit
 	}
 	if o.ReferID != "" {
-		if q.Trackings, err = eventsAbout(ctx, c.Session, db.Trackings, o.ReferID); err != nil {
+		if q.Trackings, err = eventsAbout(ctx, db.Trackings, o.ReferID); err != nil {
 			return err
 		}
 	}

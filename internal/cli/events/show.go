@@ -165,7 +165,7 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 	if err != nil {
 		return err
 	}
-	all, err := ShowEvents(ctx, c, db, d, []inbox.Event{e}, true)
+	all, err := ShowEvents(ctx, db, d, []inbox.Event{e}, true)
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 
 // ShowEvents reads what the store knows about events of the delivery d. It first applies
 // those that no command has applied to trackings yet, if apply. Secrets are not masked.
-func ShowEvents(ctx context.Context, c *command.Call, db *app.Store, d inbox.Delivery, events []inbox.Event, apply bool) ([]Shown, error) {
+func ShowEvents(ctx context.Context, db *app.Store, d inbox.Delivery, events []inbox.Event, apply bool) ([]Shown, error) {
 	count, err := countEvents(ctx, db.Inbox, d.Seq)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func ShowEvents(ctx context.Context, c *command.Call, db *app.Store, d inbox.Del
 		if err := all[i].addRepeats(ctx, db, e); err != nil {
 			return nil, err
 		}
-		if err := all[i].addEffect(ctx, c, db, e, apply); err != nil {
+		if err := all[i].addEffect(ctx, db, e, apply); err != nil {
 			return nil, err
 		}
 	}
@@ -233,7 +233,7 @@ func (j *Shown) addRepeats(ctx context.Context, db *app.Store, e inbox.Event) er
 }
 
 // addEffect adds what the event changed of trackings, or why it changed nothing.
-func (j *Shown) addEffect(ctx context.Context, c *command.Call, db *app.Store, e inbox.Event, apply bool) error {
+func (j *Shown) addEffect(ctx context.Context, db *app.Store, e inbox.Event, apply bool) error {
 	switch {
 	case e.Mark == inbox.Anomaly:
 		j.Effect = "nothing: it cannot be read as an event"
