@@ -174,7 +174,6 @@ var copied = []table{
 	{name: "repeats", key: []string{"run_id", "pos"}},
 	{name: "run_batches", key: []string{"run_id", "batch_id"}},
 	{name: "absences", key: []string{"row_id"}},
-	{name: "dismissals", key: []string{"row_id"}},
 	{name: "numbers", key: []string{"folded", "row_id"}},
 	{name: "statuses", key: []string{"id"}},
 	{name: "sightings", key: []string{"id"}},

@@ -369,7 +369,6 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 	return t.execAll(ctx, []string{
 		"UPDATE runs SET new_rows = new_rows - 1, erased = erased + 1 WHERE first_row <= $1 AND last_row >= $1 AND state <> 'staged'",
 		"DELETE FROM absences WHERE row_id = $1",
-		"DELETE FROM dismissals WHERE row_id = $1",
 		"DELETE FROM numbers WHERE (folded, row_id) IN (SELECT fold_number(number), id FROM rows WHERE id = $1)",
 		"DELETE FROM rows WHERE id = $1",
 	}, s.row)

@@ -339,7 +339,7 @@ func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string)
 	page := make([]ledger.Row, to-from+1)
 	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + `,
 		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN ` + superseded + ` ELSE FALSE END,
-		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN COALESCE((SELECT d.dismissed FROM dismissals d WHERE d.row_id = r.id), 0) ELSE 0 END FROM `
+		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN COALESCE(r.dismissed, 0) ELSE 0 END FROM `
 	err := d.each(ctx, func(s scanner) error {
 		var pos, file, own, dismissed int64
 		var row ledger.Row

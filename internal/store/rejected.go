@@ -14,7 +14,7 @@ const superseded = `EXISTS (SELECT 1 FROM rows s JOIN batches sb ON sb.id = s.ba
 	AND EXISTS (SELECT 1 FROM runs u WHERE u.first_row > r.id AND u.first_row <= s.id))`
 
 // rejection is what a rejected row r is: open, superseded or dismissed.
-const rejection = `CASE WHEN EXISTS (SELECT 1 FROM dismissals d WHERE d.row_id = r.id) THEN 'dismissed' WHEN ` + superseded + ` THEN 'superseded' ELSE 'open' END`
+const rejection = `CASE WHEN r.dismissed IS NOT NULL THEN 'dismissed' WHEN ` + superseded + ` THEN 'superseded' ELSE 'open' END`
 
 // ofRef holds for a row r of that referId or number.
 func ofRef(arg string) string {
@@ -23,10 +23,10 @@ func ofRef(arg string) string {
 
 // rejectedRows are the rejected rows r of the input of a list of runs.
 func rejectedRows(runs string) string {
-	return `(SELECT p.run_id, r.id, r.refer_id, r.number FROM run_batches p JOIN batches b ON b.id = p.batch_id
+	return `(SELECT p.run_id, r.id, r.refer_id, r.number, r.dismissed FROM run_batches p JOIN batches b ON b.id = p.batch_id
 		JOIN runs n ON n.id = p.run_id JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		WHERE p.run_id IN ` + runs + ` AND b.state = 'rejected' AND r.state IS NULL AND ` + inInput + `
-	UNION ALL SELECT p.run_id, r.id, r.refer_id, r.number FROM run_batches p JOIN runs n ON n.id = p.run_id
+	UNION ALL SELECT p.run_id, r.id, r.refer_id, r.number, r.dismissed FROM run_batches p JOIN runs n ON n.id = p.run_id
 		JOIN rows r ON r.batch_id = p.batch_id AND r.state IS NOT NULL
 		WHERE p.run_id IN ` + runs + ` AND r.state = 'rejected' AND ` + inInput + `) AS r`
 }
@@ -37,8 +37,8 @@ func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) 
 		return 0, err
 	}
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		return t.exec(ctx, "INSERT INTO dismissals (row_id, dismissed) SELECT r.id, $3 FROM "+rejectedRows("($1)")+
-			" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END ON CONFLICT (row_id) DO NOTHING", run, matchable(ref), millis(time.Now()))
+		return t.exec(ctx, "UPDATE rows SET dismissed = $3 WHERE dismissed IS NULL AND id IN (SELECT r.id FROM "+rejectedRows("($1)")+
+			" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END)", run, matchable(ref), millis(time.Now()))
 	})
 }
 

@@ -131,7 +131,7 @@ const (
 	rowStart = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `, `
 	rowRest  = `COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = r.refer_id), 0),
 		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin
-	rowEnd = unverifiedEnd + "CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE((SELECT d.dismissed FROM dismissals d WHERE d.row_id = r.id), CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, " + sightingColumns
+	rowEnd = unverifiedEnd + "CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE(r.dismissed, CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, " + sightingColumns
 
 	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
 		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id, s.transit, s.error`

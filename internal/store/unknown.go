@@ -264,9 +264,6 @@ func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State, ref 
 	if err == nil {
 		err = g.t.w.sql.forgetAbsences.exec(ctx, g.t, rows)
 	}
-	if err == nil {
-		err = g.t.w.sql.endDismissals.exec(ctx, g.t, rows)
-	}
 	for _, row := range rows {
 		if err == nil {
 			err = g.add(ctx, row, b)

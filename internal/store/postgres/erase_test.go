@@ -120,8 +120,8 @@ func TestCompactTakesItsTime(t *testing.T) {
 		END IF;
 		RETURN id;
 	END $$`)
-	exec(t, conn, "INSERT INTO dismissals (row_id, dismissed) VALUES (1, 0)")
-	exec(t, conn, "CREATE INDEX dismissals_rebuilt ON dismissals (unlimited(row_id))")
+	exec(t, conn, "INSERT INTO readmitted (refused, delivery) VALUES (1, 0)")
+	exec(t, conn, "CREATE INDEX readmitted_rebuilt ON readmitted (unlimited(refused))")
 	if left, err := newTestEngine(t, url).compact(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("%v, %v", left, err)
 	}

@@ -144,6 +144,7 @@ CREATE TABLE rows (
 	line       BIGINT NOT NULL,
 	state      TEXT COLLATE "C",
 	reason     TEXT COLLATE "C",
+	dismissed  BIGINT,
 	UNIQUE (refer_id, number)
 );
 -- Rows with states of their own: those of a batch, and those in a state.
@@ -187,11 +188,6 @@ CREATE TABLE absences (
 	fingerprint TEXT COLLATE "C" NOT NULL,
 	boot        TEXT COLLATE "C" NOT NULL DEFAULT '',
 	uptime      BIGINT NOT NULL DEFAULT 0
-);
-
-CREATE TABLE dismissals (
-	row_id    BIGINT NOT NULL PRIMARY KEY,
-	dismissed BIGINT NOT NULL
 );
 
 CREATE TABLE numbers (

@@ -127,6 +127,7 @@ CREATE TABLE rows (
 	line       BIGINT NOT NULL ON CONFLICT ROLLBACK,
 	state      TEXT, -- NULL: that of the batch
 	reason     TEXT,
+	dismissed  BIGINT, -- when the user settled a rejected row without a tracking; NULL: never
 	UNIQUE (refer_id, number)
 );
 -- Rows whose state is not that of their batch: those of a batch, and those in a state.
@@ -178,12 +179,6 @@ CREATE TABLE absences (
 	-- milliseconds since the machine was started, and which start that was.
 	boot        TEXT NOT NULL DEFAULT '', -- empty: not told
 	uptime      BIGINT NOT NULL DEFAULT 0
-);
-
--- Rejected rows that the user settled without a tracking, and when.
-CREATE TABLE dismissals (
-	row_id    INTEGER PRIMARY KEY,
-	dismissed BIGINT NOT NULL
 );
 
 -- What is known of trackings.
