@@ -165,7 +165,7 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 	if err != nil {
 		return err
 	}
-	all, err := ShowEvents(ctx, db, d, []inbox.Event{e}, true)
+	all, err := ShowEvents(ctx, db, d, []inbox.Event{e})
 	if err != nil {
 		return err
 	}
@@ -181,8 +181,8 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 }
 
 // ShowEvents reads what the store knows about events of the delivery d. It first applies
-// those that no command has applied to trackings yet, if apply. Secrets are not masked.
-func ShowEvents(ctx context.Context, db *app.Store, d inbox.Delivery, events []inbox.Event, apply bool) ([]Shown, error) {
+// those that no command has applied to trackings yet. Secrets are not masked.
+func ShowEvents(ctx context.Context, db *app.Store, d inbox.Delivery, events []inbox.Event) ([]Shown, error) {
 	count, err := countEvents(ctx, db.Inbox, d.Seq)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func ShowEvents(ctx context.Context, db *app.Store, d inbox.Delivery, events []i
 		if err := all[i].addRepeats(ctx, db, e); err != nil {
 			return nil, err
 		}
-		if err := all[i].addEffect(ctx, db, e, apply); err != nil {
+		if err := all[i].addEffect(ctx, db, e); err != nil {
 			return nil, err
 		}
 	}
@@ -233,7 +233,7 @@ func (j *Shown) addRepeats(ctx context.Context, db *app.Store, e inbox.Event) er
 }
 
 // addEffect adds what the event changed of trackings, or why it changed nothing.
-func (j *Shown) addEffect(ctx context.Context, db *app.Store, e inbox.Event, apply bool) error {
+func (j *Shown) addEffect(ctx context.Context, db *app.Store, e inbox.Event) error {
 	switch {
 	case e.Mark == inbox.Anomaly:
 		j.Effect = "nothing: it cannot be read as an event"
@@ -254,10 +254,7 @@ func (j *Shown) addEffect(ctx context.Context, db *app.Store, e inbox.Event, app
 		return err
 	}
 	if followed < e.Seq {
-		err := inbox.ErrReadOnly
-		if apply {
-			err = db.Follower().CatchUp(ctx)
-		}
+		err := db.Follower().CatchUp(ctx)
 		if inbox.IsTemporary(err) {
 			j.Effect = "not applied yet; the next show, list or wait applies it"
 			return nil

@@ -206,7 +206,7 @@ func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error
 		}
 		rows = append(rows, e)
 	}
-	all, err := events.ShowEvents(ctx, d.db, d.Delivery.Delivery, rows, !p.Call.ReadOnly)
+	all, err := events.ShowEvents(ctx, d.db, d.Delivery.Delivery, rows)
 	if err != nil {
 		return j, err
 	}
