@@ -60,7 +60,7 @@ func deliveriesAfterPowerCut(t *testing.T, path string, kept int64) int64 {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	counts, err := db.Counts(t.Context(), true)
+	counts, err := db.Counts(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

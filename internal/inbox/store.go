@@ -77,9 +77,8 @@ type Store interface {
 	// see [Verdicts.Readmit], or [ErrNoDelivery].
 	Readmitted(ctx context.Context, refused int64) (int64, error)
 
-	// Counts returns how much there is. Of rows it does so only if asked: that reads all
-	// of them.
-	Counts(ctx context.Context, rows bool) (Counts, error)
+	// Counts returns how much there is.
+	Counts(ctx context.Context) (Counts, error)
 }
 
 // Verdicts changes the verdict on stored and refused deliveries, for schemes and
@@ -229,10 +228,8 @@ type TrackingKeys struct {
 // Counts is how much a store holds.
 type Counts struct {
 	Deliveries int64
-	Rows       map[Mark]int64 // empty unless asked for
-	Unverified int64          // of the current rows, those that are not verified; 0 unless asked for
-	Refused    int64          // as far as evidence is kept
-	LastEvent  int64          // greatest Seq of a row, 0 if there is none
+	Refused    int64 // as far as evidence is kept
+	LastEvent  int64 // greatest Seq of a row, 0 if there is none
 
 	RefusedDropped int64 // refused deliveries of which no evidence is kept, since there were too many; without pruned ones
 }

@@ -122,7 +122,7 @@ func (m *memory) Delivery(context.Context, int64) (inbox.Delivery, error) {
 	return inbox.Delivery{}, inbox.ErrNoDelivery
 }
 
-func (m *memory) Counts(context.Context, bool) (inbox.Counts, error) {
+func (m *memory) Counts(context.Context) (inbox.Counts, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return inbox.Counts{Deliveries: int64(len(m.deliveries)), LastEvent: int64(len(m.rows))}, nil

@@ -22,7 +22,7 @@ type Inbox interface {
 	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)
 	Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error]
 	Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error]
-	Counts(ctx context.Context, rows bool) (inbox.Counts, error)
+	Counts(ctx context.Context) (inbox.Counts, error)
 	Readmitted(ctx context.Context, refused int64) (int64, error)
 }
 
@@ -48,7 +48,7 @@ func (Empty) Events(context.Context, inbox.Query) iter.Seq2[inbox.Event, error] 
 func (Empty) Readmitted(context.Context, int64) (int64, error) { return 0, inbox.ErrNoDelivery }
 
 // Counts returns zeros.
-func (Empty) Counts(context.Context, bool) (inbox.Counts, error) { return inbox.Counts{}, nil }
+func (Empty) Counts(context.Context) (inbox.Counts, error) { return inbox.Counts{}, nil }
 
 // RefusedPrefix begins the ID of a refused delivery, before its number.
 const RefusedPrefix = "refused:"
@@ -300,7 +300,7 @@ func findRefused(ctx context.Context, in Inbox, seq int64) (Delivery, error) {
 // bytes were pruned too. An error ends it.
 func Deliveries(ctx context.Context, in Inbox, newestFirst bool) iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
-		counts, err := in.Counts(ctx, false)
+		counts, err := in.Counts(ctx)
 		if err != nil {
 			yield(Delivery{}, err)
 			return

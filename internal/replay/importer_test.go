@@ -117,7 +117,7 @@ func TestImportKeepsBytesAndTimes(t *testing.T) {
 			t.Errorf("again: %d events, %d of %d known", total.Events, known, 2*len(captures))
 		}
 	}
-	counts, err := to.Counts(t.Context(), true)
+	counts, err := to.Counts(t.Context())
 	if err != nil || counts.Deliveries != int64(len(captures)) {
 		t.Errorf("%d deliveries (%v); want %d", counts.Deliveries, err, len(captures))
 	}

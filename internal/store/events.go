@@ -260,25 +260,9 @@ func (d *DB) Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery,
 }
 
 // Counts returns how much there is in the inbox, see [inbox.Store].
-func (d *DB) Counts(ctx context.Context, rows bool) (inbox.Counts, error) {
-	c := inbox.Counts{Rows: map[inbox.Mark]int64{}}
-	if _, err := d.row(ctx, []any{&c.Deliveries, &c.LastEvent, &c.Refused, &c.RefusedDropped}, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries),
-		(SELECT COALESCE(MAX(seq), 0) FROM events), (SELECT COUNT(*) FROM refused), (SELECT value FROM counters WHERE name = 'refused_dropped')`); err != nil {
-		return inbox.Counts{}, err
-	}
-	if !rows {
-		return c, nil
-	}
-	err := d.each(ctx, func(s scanner) error {
-		var mark inbox.Mark
-		var verified inbox.Verified
-		var n int64
-		err := s.Scan((*string)(&mark), (*string)(&verified), &n)
-		c.Rows[mark] += n
-		if mark == inbox.Current && !verified.Counts() {
-			c.Unverified += n
-		}
-		return err
-	}, "SELECT mark, verified, COUNT(*) FROM events WHERE +seq <= $1 GROUP BY mark, verified", c.LastEvent)
+func (d *DB) Counts(ctx context.Context) (inbox.Counts, error) {
+	var c inbox.Counts
+	_, err := d.row(ctx, []any{&c.Deliveries, &c.LastEvent, &c.Refused, &c.RefusedDropped}, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries),
+		(SELECT COALESCE(MAX(seq), 0) FROM events), (SELECT COUNT(*) FROM refused), (SELECT value FROM counters WHERE name = 'refused_dropped')`)
 	return c, err
 }

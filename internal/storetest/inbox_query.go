@@ -126,18 +126,13 @@ func bodyOfLoopMayCallTheStore(w *world) {
 func countsWhatThereIs(w *world) {
 	count := func(want inbox.Counts) {
 		w.Helper()
-		got := have(w.Counts(w.Context(), true))(w)
+		got := have(w.Counts(w.Context()))(w)
 		w.same("counts", got, want)
-		got = have(w.Counts(w.Context(), false))(w)
-		w.same("counts without rows", got, inbox.Counts{Deliveries: want.Deliveries, Refused: want.Refused, LastEvent: want.LastEvent, Rows: map[inbox.Mark]int64{}})
 	}
-	count(inbox.Counts{Rows: map[inbox.Mark]int64{}})
+	count(inbox.Counts{})
 	w.put("["+event(uuid(1), "")+","+event(uuid(2), "")+",9]", inbox.Unknown)
 	w.put("["+event(uuid(1), "")+"]", inbox.Yes)
 	w.put("["+event(uuid(1), "")+","+event(uuid(1), `,"a":1`)+"]", inbox.No)
 	w.refuse(delivery("x", inbox.No))
-	count(inbox.Counts{
-		Deliveries: 3, Unverified: 1, Refused: 1, LastEvent: 6,
-		Rows: map[inbox.Mark]int64{inbox.Current: 2, inbox.Superseded: 1, inbox.Duplicate: 1, inbox.Conflict: 1, inbox.Anomaly: 1},
-	})
+	count(inbox.Counts{Deliveries: 3, Refused: 1, LastEvent: 6})
 }

@@ -51,7 +51,7 @@ func refusedAreBoundInNumber(w *world) {
 	wg.Wait()
 	got := collect(w, w.Refused(w.Context(), 0))
 	w.same("kept", len(got), inbox.MaxRefused)
-	w.same("dropped", have(w.Counts(w.Context(), false))(w).RefusedDropped, int64(80))
+	w.same("dropped", have(w.Counts(w.Context()))(w).RefusedDropped, int64(80))
 }
 
 // Forgeries of the same address and minute do not wash genuine deliveries out, come they before or after:
@@ -157,7 +157,7 @@ func allWritersConcurrently(w *world) {
 		}
 	}
 	wg.Wait()
-	c := have(w.Counts(w.Context(), true))(w)
+	c := have(w.Counts(w.Context()))(w)
 	w.same("deliveries", c.Deliveries, int64(2*each))
 	w.same("refused", c.Refused, int64(2*each))
 	w.same("accepted", have(w.CountRows(w.Context(), run.ID))(w).Accepted, int64(3*each))

@@ -123,7 +123,7 @@ func refusedSurviveJunk(w *world) {
 		have(other.PutRefused(w.Context(), more(n)))(w)
 		w.refuse(more(n))
 	}
-	w.same("refused", have(w.Counts(w.Context(), true))(w).Refused, int64(inbox.MaxRefused))
+	w.same("refused", have(w.Counts(w.Context()))(w).Refused, int64(inbox.MaxRefused))
 }
 
 // refusedSurviveForgeries refuses 500 genuine deliveries of a sender that never

@@ -181,7 +181,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		listing.Empty = emptyText(c, o, inbox.Counts{})
 		return listing.Print(c.IO, nil)
 	}
-	counts, err := db.Inbox.Counts(ctx, false)
+	counts, err := db.Inbox.Counts(ctx)
 	if err != nil {
 		return err
 	}
@@ -205,11 +205,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	if empty && !c.Out.Machine() && !c.Out.IsCSV() {
-		all, err := db.Inbox.Counts(ctx, true)
-		if err != nil {
-			return err
-		}
-		c.IO.Note("%s", emptyText(c, o, all))
+		c.IO.Note("%s", emptyText(c, o, counts))
 	}
 	if counts.Refused > 0 && (o.All || o.Verified == string(inbox.No)) {
 		c.IO.Note("Not listed: %s; `waybill events list --refused` lists them", command.Plural(counts.Refused, "refused delivery"))
@@ -218,14 +214,6 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 }
 
 func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
-	var all int64
-	for _, of := range n.Rows {
-		all += of
-	}
-	listed := all
-	if !o.All {
-		listed = n.Rows[inbox.Current]
-	}
 	var filters []string
 	for _, name := range []string{"event", "tracking-number", "refer-id", "filter", "since", "after", "verified"} {
 		if f := c.Cmd.Flags().Lookup(name); f.Changed {
@@ -233,10 +221,10 @@ func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
 		}
 	}
 	switch {
-	case len(filters) > 0 && listed > 0:
-		return fmt.Sprintf("No event matches %s (%d received)", strings.Join(filters, " "), listed)
-	case all > listed:
-		return fmt.Sprintf("No events; `waybill events list --all` lists %d that can't be read", all)
+	case len(filters) > 0 && n.LastEvent > 0:
+		return fmt.Sprintf("No event matches %s (%s received)", strings.Join(filters, " "), command.Plural(n.Deliveries, "delivery"))
+	case n.LastEvent > 0 && !o.All:
+		return "No events; `waybill events list --all` lists what can't be read"
 	case n.Refused > 0:
 		return fmt.Sprintf("No events; `waybill events list --refused` lists %s", command.Plural(n.Refused, "refused delivery"))
 	default:

@@ -58,7 +58,7 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 	if err != nil {
 		return err
 	}
-	counts, err := in.Counts(ctx, false)
+	counts, err := in.Counts(ctx)
 	if err != nil {
 		return err
 	}

@@ -119,7 +119,7 @@ func (w *eventWait) fromNow(ctx context.Context) error {
 	if err != nil || db == nil {
 		return err
 	}
-	counts, err := db.Inbox.Counts(ctx, false)
+	counts, err := db.Inbox.Counts(ctx)
 	if err != nil {
 		return err
 	}

@@ -223,7 +223,7 @@ type extent struct {
 }
 
 func readExtent(ctx context.Context, db *app.Store, refused bool) (extent, error) {
-	counts, err := db.Inbox.Counts(ctx, false)
+	counts, err := db.Inbox.Counts(ctx)
 	if err != nil || !refused {
 		return extent{last: counts.Deliveries, total: counts.Deliveries, refused: counts.Refused}, err
 	}

@@ -69,7 +69,7 @@ func TestSendAgain(t *testing.T) {
 	if got = <-other.got; got.uri != "/in?q=1" {
 		t.Errorf("a target without a path got %q", got.uri)
 	}
-	counts, err := k.db.Counts(t.Context(), false)
+	counts, err := k.db.Counts(t.Context())
 	if err != nil || counts.Deliveries != 1 {
 		t.Errorf("%d deliveries, %v; want nothing stored", counts.Deliveries, err)
 	}

@@ -114,7 +114,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return err
 	}
-	counts, err := db.Inbox.Counts(ctx, false)
+	counts, err := db.Inbox.Counts(ctx)
 	if err != nil {
 		return err
 	}
