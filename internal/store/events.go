@@ -262,7 +262,8 @@ func (d *DB) Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery,
 // Counts returns how much there is in the inbox, see [inbox.Store].
 func (d *DB) Counts(ctx context.Context) (inbox.Counts, error) {
 	var c inbox.Counts
-	_, err := d.row(ctx, []any{&c.Deliveries, &c.LastEvent, &c.Refused, &c.RefusedDropped}, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries),
-		(SELECT COALESCE(MAX(seq), 0) FROM events), (SELECT COUNT(*) FROM refused), (SELECT value FROM counters WHERE name = 'refused_dropped')`)
+	_, err := d.row(ctx, []any{&c.Deliveries, &c.LastEvent, &c.Refused, &c.RefusedDropped}, `SELECT
+		(SELECT COALESCE(MAX(seq), 0) FROM deliveries), (SELECT COALESCE(MAX(seq), 0) FROM events), (SELECT COUNT(*) FROM refused),
+		(SELECT value FROM counters WHERE name = 'refused_dropped')`)
 	return c, err
 }

@@ -23,7 +23,8 @@ func ofRef(arg string) string {
 
 // rejectedRows are the rejected rows r of the input of a list of runs.
 func rejectedRows(runs string) string {
-	return `(SELECT p.run_id, r.id, r.refer_id, r.number, r.dismissed FROM run_batches p JOIN batches b ON b.id = p.batch_id
+	return `(SELECT p.run_id, r.id, r.refer_id, r.number, r.dismissed
+		FROM run_batches p JOIN batches b ON b.id = p.batch_id
 		JOIN runs n ON n.id = p.run_id JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		WHERE p.run_id IN ` + runs + ` AND b.state = 'rejected' AND r.state IS NULL AND ` + inInput + `
 	UNION ALL SELECT p.run_id, r.id, r.refer_id, r.number, r.dismissed FROM run_batches p JOIN runs n ON n.id = p.run_id
@@ -37,8 +38,8 @@ func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) 
 		return 0, err
 	}
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		return t.exec(ctx, "UPDATE rows SET dismissed = $3 WHERE dismissed IS NULL AND id IN (SELECT r.id FROM "+rejectedRows("($1)")+
-			" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END)", run, matchable(ref), millis(time.Now()))
+		return t.exec(ctx, "UPDATE rows SET dismissed = $3 WHERE dismissed IS NULL AND id IN (SELECT r.id FROM "+
+			rejectedRows("($1)")+" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END)", run, matchable(ref), millis(time.Now()))
 	})
 }
 

@@ -54,7 +54,8 @@ func newStatements() *statements {
 			first_seen = CASE WHEN excluded.first_seen < observed.first_seen THEN excluded.first_seen ELSE observed.first_seen END,
 			last_seen = CASE WHEN excluded.last_seen > observed.last_seen THEN excluded.last_seen ELSE observed.last_seen END`),
 		moveRows: newMultiInsert("WITH given (id, target) AS (", "ii", `)
-			UPDATE rows SET batch_id = given.target, state = NULL, reason = NULL, dismissed = NULL FROM given WHERE rows.id = given.id`),
+			UPDATE rows SET batch_id = given.target, state = NULL, reason = NULL, dismissed = NULL
+			FROM given WHERE rows.id = given.id`),
 		shareBatches: newMultiInsert("WITH given (source, target) AS (", "ii", `) INSERT INTO run_batches (run_id, batch_id, rows)
 			SELECT p.run_id, given.target, 0 FROM given JOIN run_batches p ON p.batch_id = given.source WHERE TRUE ON CONFLICT DO NOTHING`),
 		rowStates: newMultiInsert("WITH given (id, state, reason) AS (", "itt", `)

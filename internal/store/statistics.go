@@ -155,13 +155,13 @@ func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
 	}
 	spans, err := l.unacceptedSpans(ctx, low, high)
 	if err == nil {
-		err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.refer_id, r.carrier, r.dismissed, r.state AS present FROM rows r
-			WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')`), low, high)
+		err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.refer_id, r.carrier, r.dismissed, r.state AS present
+			FROM rows r WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')`), low, high)
 	}
 	for _, s := range spans {
 		if err == nil {
-			err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.refer_id, r.carrier, r.dismissed, b.state AS present FROM rows r CROSS JOIN batches b
-				WHERE r.id BETWEEN $1 AND $2 AND b.id = r.batch_id AND b.state <> 'accepted' AND r.state IS NULL`), s.first, s.last)
+			err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.refer_id, r.carrier, r.dismissed, b.state AS present
+				FROM rows r CROSS JOIN batches b WHERE r.id BETWEEN $1 AND $2 AND b.id = r.batch_id AND b.state <> 'accepted' AND r.state IS NULL`), s.first, s.last)
 		}
 	}
 	return err
