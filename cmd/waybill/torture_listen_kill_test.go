@@ -5,7 +5,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +24,7 @@ type sender struct {
 	answers map[string]int // how often each event was answered with 200
 	tries   map[string]int // how often each was sent
 	later   int            // how often it was told to come again
+	done    atomic.Int64   // how many answers there are, while it sends
 }
 
 func newSender(series int) *sender {
@@ -58,6 +61,7 @@ func (s *sender) send(addr string, more bool) error {
 			return fmt.Errorf("%s: status %d, %w", id, status, err)
 		}
 		s.answers[id]++
+		s.done.Add(1)
 		s.open = s.open[1:]
 	}
 	return nil
@@ -114,17 +118,20 @@ func TestTortureListenOfTwo(t *testing.T) {
 	for i := range senders {
 		senders[i] = newSender(i % 4)
 	}
-	for range either(1, 20) {
+	for round := range either(1, 20) {
 		first, second := w.listens(path, nil, "-q"), w.listens(path, nil, "-q")
-		end := time.AfterFunc(300*time.Millisecond, func() {
+		var both sync.WaitGroup
+		both.Go(func() { // once each sender has had ten answers more
+			lags := func(s *sender) bool { return s.done.Load() < int64(10*(round+1)) }
+			for end := time.Now().Add(patience); slices.ContainsFunc(senders, lags) && time.Now().Before(end); {
+				time.Sleep(time.Millisecond)
+			}
 			_ = first.cmd.Process.Signal(syscall.SIGTERM)
 			_ = second.cmd.Process.Signal(os.Interrupt)
 		})
-		var both sync.WaitGroup
 		both.Go(func() { sendAll(t, first.addr, senders[:4], true) })
 		both.Go(func() { sendAll(t, second.addr, senders[4:], true) })
 		both.Wait()
-		end.Stop()
 		for _, l := range []*listener{first, second} {
 			if code, err := ended(l.cmd, patience); code != 0 || err != nil {
 				t.Errorf("ended by a signal with %d: %v: %s", code, err, l.said())
