@@ -29,11 +29,13 @@ import (
 var fileScripts = map[string]string{
 	"listen_gone":      "it replaces a file; internal/cli tests a server that lost commits",
 	"readonly":         "it takes away the right to write a file",
+	"output_members":   "it backs up and copies a file",
 	"out_spares_store": "it is about files beside that of the store",
 	"store_backup":     "pg_dump backs a server up",
 	"store_check":      "it damages a file",
 	"store_copy":       "it copies to files; internal/store tests copies to and from servers",
 	"store_path":       "it is about paths",
+	"store_restore":    "pg_restore restores a server",
 }
 
 // serverStores is the environment variable of a script with the URL of the
