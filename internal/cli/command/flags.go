@@ -109,7 +109,11 @@ func OlderThan(age string) (time.Time, error) {
 	if age == "" {
 		return time.Time{}, Usagef("such as --older-than 30d", "--older-than AGE is missing")
 	}
-	return ParseSince("--older-than", age)
+	at, err := ParseSince("--older-than", age)
+	if at.After(time.Now()) {
+		err = Usagef("such as --older-than 30d", "--older-than %s is in the future", age)
+	}
+	return at, err
 }
 
 // Defaults of --timeout.
