@@ -63,10 +63,11 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
+	account := c.Account(ctx)
 	w := command.Listing[ledger.RunSummary]{
 		Out: c.Out, Empty: "No runs yet. Create trackings with `waybill create`.",
-		JSON:    func(s ledger.RunSummary) any { return newRun(s, c.Account(ctx)) },
-		Columns: runColumns(c.Account(ctx)),
+		JSON:    func(s ledger.RunSummary) any { return newRun(s, account) },
+		Columns: runColumns(account),
 	}
 	db, err := c.ExistingStore(ctx)
 	if err != nil {
@@ -78,8 +79,13 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if o.Since != "" {
 		w.Empty = "No run began since " + o.Since
 	}
-	began := func(run ledger.RunSummary) bool { return !run.Created.Before(since) }
-	return w.Print(c.IO, command.Filter(db.History.Runs(ctx, 0), began, o.Limit))
+	return w.Print(c.IO, func(yield func(ledger.RunSummary, error) bool) {
+		for run, err := range db.History.Runs(ctx, o.Limit) { // the newest first
+			if err == nil && run.Created.Before(since) || !yield(run, err) {
+				return
+			}
+		}
+	})
 }
 
 func runColumns(account string) []command.Column[ledger.RunSummary] {
