@@ -22,6 +22,8 @@ type contents struct {
 	Rows       int64 `json:"rows"`
 	Deliveries int64 `json:"deliveries"`
 	Events     int64 `json:"events"`
+
+	account string // empty if the store belongs to no account
 }
 
 func (n contents) String() string {
@@ -30,10 +32,15 @@ func (n contents) String() string {
 
 // without returns what is in n and not in another.
 func (n contents) without(other contents) contents {
-	return contents{max(n.Rows-other.Rows, 0), max(n.Deliveries-other.Deliveries, 0), max(n.Events-other.Events, 0)}
+	return contents{
+		Rows: max(n.Rows-other.Rows, 0), Deliveries: max(n.Deliveries-other.Deliveries, 0), Events: max(n.Events-other.Events, 0),
+	}
 }
 
 func contentsOf(ctx context.Context, db *store.DB) (n contents, err error) {
+	if n.account, err = db.Account(ctx); err != nil {
+		return n, err
+	}
 	i, err := db.Inspect(ctx)
 	for _, t := range i.Tables {
 		switch t.Name {
@@ -102,6 +109,9 @@ func runRestore(ctx context.Context, c *command.Call, file string, yes bool) (er
 	defer func() { err = errors.Join(err, backup.Close()) }()
 	kept, err := contentsOf(ctx, backup)
 	if err != nil {
+		return err
+	}
+	if err := c.CheckAccount(file, kept.account); err != nil {
 		return err
 	}
 	known, exists, err := unused(ctx, c, place)
@@ -231,11 +241,8 @@ func runReset(ctx context.Context, c *command.Call, confirm string) error {
 		return command.Usagef("have its owner run: DROP SCHEMA waybill CASCADE, or the name of its schema; the next command that writes makes it again",
 			"nothing was removed: store reset empties files, not a store on a server")
 	}
-	name, err := accountName(ctx, c, place)
-	if err != nil {
-		return err
-	}
 	had, exists, err := unused(ctx, c, place)
+	name := cmp.Or(had.account, place)
 	switch {
 	case err != nil:
 		return err
@@ -255,15 +262,4 @@ func runReset(ctx context.Context, c *command.Call, confirm string) error {
 		return err
 	}
 	return c.Out.Result(resetJSON{place, had}, "Removed %s: %s", place, had)
-}
-
-// accountName returns the name of the account that the store in a file belongs to, or its
-// path if it belongs to none.
-func accountName(ctx context.Context, c *command.Call, place string) (string, error) {
-	db, err := c.StoreAt(ctx, place, store.Options{MustExist: true})
-	if err != nil {
-		return "", err
-	}
-	name, err := db.Account(ctx)
-	return cmp.Or(name, place), errors.Join(err, db.Close())
 }
