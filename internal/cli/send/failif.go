@@ -25,11 +25,12 @@ var gateForm = regexp.MustCompile(`^\s*([A-Za-z]+)\s*(>=|<=|==|!=|>|<)\s*(\d{1,1
 // ParseGate reads the values of --fail-if.
 func ParseGate(texts []string, wait bool) (Gate, error) {
 	var g Gate
-	names := Result{}.countNames()
+	names, _ := Result{}.namedCounts()
 	for _, text := range texts {
 		m := gateForm.FindStringSubmatch(text)
 		if m == nil {
-			return nil, command.Usagef("such as --fail-if 'rejected>10'; in quotes, since > means a file to the shell", "--fail-if %q is no count, operator (> >= < <= == !=) and number", text)
+			return nil, command.Usagef("such as --fail-if 'rejected>10'; in quotes, since > means a file to the shell",
+				"--fail-if %q is no count, operator (> >= < <= == !=) and number", text)
 		}
 		name := m[1]
 		switch {
@@ -38,37 +39,27 @@ func ParseGate(texts []string, wait bool) (Gate, error) {
 		case !wait && (name == "processed" || name == "waiting"):
 			return nil, command.Usagef("add --wait", "--fail-if: %s is counted with --wait only", name)
 		}
-		than, err := strconv.ParseInt(m[3], 10, 64)
-		if err != nil {
-			return nil, err
-		}
+		than, _ := strconv.ParseInt(m[3], 10, 64) // 18 digits at most
 		g = append(g, gateCondition{text, name, m[2], than})
 	}
 	return g, nil
 }
 
-// countNames returns the members of the result that are counts.
-func (res Result) countNames() (names []string) {
-	for f := range reflect.TypeFor[Result]().Fields() {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.Type == reflect.TypeFor[int64]() && name != "" || f.Type == reflect.TypeFor[*int64]() {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// count returns a count by its name in JSON, 0 for one that was not counted.
-func (res Result) count(name string) int64 {
-	v := reflect.ValueOf(res)
-	for f := range v.Type().Fields() {
-		if member, _, _ := strings.Cut(f.Tag.Get("json"), ","); member != name {
+// namedCounts returns the counts of the result by their names in JSON, and the names in its
+// order. A count that was not made is 0.
+func (res Result) namedCounts() (names []string, counts map[string]int64) {
+	counts = map[string]int64{}
+	for f, v := range reflect.ValueOf(res).Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Type != reflect.TypeFor[*int64]() && (f.Type != reflect.TypeFor[int64]() || name == "") {
 			continue
 		}
-		if field := reflect.Indirect(v.FieldByIndex(f.Index)); field.IsValid() {
-			return field.Int()
+		names = append(names, name)
+		if v = reflect.Indirect(v); v.IsValid() {
+			counts[name] = v.Int()
 		}
 	}
-	return 0
+	return names, counts
 }
 
 // Judges reports whether a condition is about that count: it alone then says whether the
@@ -77,27 +68,22 @@ func (g Gate) Judges(name string) bool {
 	return slices.ContainsFunc(g, func(c gateCondition) bool { return c.name == name })
 }
 
-func (c gateCondition) holds(n int64) bool {
-	switch c.operator {
-	case ">":
-		return n > c.than
-	case ">=":
-		return n >= c.than
-	case "<":
-		return n < c.than
-	case "<=":
-		return n <= c.than
-	case "==":
-		return n == c.than
-	}
-	return n != c.than
+// operators are what a condition compares a count with its number by.
+var operators = map[string]func(n, than int64) bool{
+	">":  func(n, than int64) bool { return n > than },
+	">=": func(n, than int64) bool { return n >= than },
+	"<":  func(n, than int64) bool { return n < than },
+	"<=": func(n, than int64) bool { return n <= than },
+	"==": func(n, than int64) bool { return n == than },
+	"!=": func(n, than int64) bool { return n != than },
 }
 
 // Check returns the outcome of a command, and what of its result is a failure besides.
 func (g Gate) Check(res Result, outcome error) error {
 	var failed []string
+	_, counts := res.namedCounts()
 	for _, c := range g {
-		if n := res.count(c.name); c.holds(n) {
+		if n := counts[c.name]; operators[c.operator](n, c.than) {
 			failed = append(failed, fmt.Sprintf("%s is %s (--fail-if '%s')", c.name, command.Number(n), c.text))
 		}
 	}
