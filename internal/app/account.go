@@ -8,8 +8,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
-// Account returns to which account the trackings of the store belong: that of the store,
-// or while it belongs to none, that of the settings.
+// Account returns the account of the store. While the store belongs to no account, it
+// returns the account of the settings.
 func (s *Session) Account(ctx context.Context) string {
 	_, _ = s.StoreIfAny(ctx) // whoever asks the store meets its error again
 	s.mu.Lock()
@@ -20,7 +20,7 @@ func (s *Session) Account(ctx context.Context) string {
 	return s.Config.Account
 }
 
-// pin makes the store that of the account of the settings, if it belongs to none.
+// pin gives the store the account of the settings, if the store belongs to no account yet.
 func (s *Session) pin(ctx context.Context, db *Store) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +33,8 @@ func (s *Session) pin(ctx context.Context, db *Store) (err error) {
 	return s.CheckAccount(db.Path, s.account)
 }
 
-// CheckAccount refuses a store that belongs to another account than that of the settings.
-// The names of this machine are one: localhost and every loopback address.
+// CheckAccount refuses a store whose account is another one than the settings name.
+// localhost and every loopback address are one host.
 func (s *Session) CheckAccount(place, account string) error {
 	if account == "" || s.Config.Account == "" || account == s.Config.Account {
 		return nil
@@ -45,6 +45,7 @@ func (s *Session) CheckAccount(place, account string) error {
 	}
 	return &config.KeyError{
 		Message: fmt.Sprintf("store %s belongs to account %q, not to account %q", place, account, s.Config.Account),
-		Hint:    "use a profile, which has a store of its own, or --store FILE; if it is the same account, add --account " + shell.Word(account),
+		Hint: "use a profile, which has a store of its own, or --store FILE; if it is the same account, add --account " +
+			shell.Word(account),
 	}
 }

@@ -177,8 +177,8 @@ type Keys interface {
 type Accounts interface {
 	// Account returns the account, empty while the store belongs to none.
 	Account(ctx context.Context) (string, error)
-	// Pin makes the store that of an account if it belongs to none, for good, and
-	// returns whose it is.
+	// Pin gives the store an account for good, unless the store has one, and returns
+	// the store's account.
 	Pin(ctx context.Context, name string) (string, error)
 
 	// BatchLimit returns how many rows the service took at most in one

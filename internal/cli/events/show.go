@@ -180,8 +180,8 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 	return printPage(c, e, j)
 }
 
-// ShowEvents reads what the store knows about events of the delivery d. It first applies
-// those that no command has applied to trackings yet. Secrets are not masked.
+// ShowEvents reads what the store knows about events of the delivery d. Events that no
+// command has applied to trackings yet are applied first. Secrets are not masked.
 func ShowEvents(ctx context.Context, db *app.Store, d inbox.Delivery, events []inbox.Event) ([]Shown, error) {
 	count, err := countEvents(ctx, db.Inbox, d.Seq)
 	if err != nil {
