@@ -17,14 +17,14 @@ func fingerprint(salt []byte, key string) []byte {
 	return mac.Sum(nil)
 }
 
-// Account returns whose store it is, see [ledger.Accounts].
+// Account returns the account of the store, see [ledger.Accounts].
 func (d *DB) Account(ctx context.Context) (string, error) {
 	var name string
 	_, err := d.row(ctx, []any{&name}, "SELECT name FROM account")
 	return name, err
 }
 
-// Pin makes the store that of an account, see [ledger.Accounts].
+// Pin gives the store an account, see [ledger.Accounts].
 func (d *DB) Pin(ctx context.Context, name string) (pinned string, err error) {
 	if err := checkText("account", name); err != nil {
 		return "", err

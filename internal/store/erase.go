@@ -321,7 +321,8 @@ func (t *tx) eraseShipments(ctx context.Context, all []shipment) (done ledger.Er
 
 // eraseSighting removes what is known of a tracking without a row.
 func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) error {
-	if _, err := t.exec(ctx, insertCounts+" SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, "+transitDays+", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {
+	if _, err := t.exec(ctx, insertCounts+" SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, "+transitDays+
+		", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {
 		return err
 	}
 	n, err := t.exec(ctx, "DELETE FROM sightings WHERE id = $1", id)

@@ -122,7 +122,8 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 	if !l.withoutRow() {
 		return nil
 	}
-	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+", COUNT(*) FROM sightings s WHERE s.refer_id = '' AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+
+		", COUNT(*) FROM sightings s WHERE s.refer_id = '' AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
 // takesRunOf reports whether the filter takes trackings of that run, 0 for those without

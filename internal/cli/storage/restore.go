@@ -238,7 +238,8 @@ func runReset(ctx context.Context, c *command.Call, confirm string) error {
 		return err
 	}
 	if isServer {
-		return command.Usagef("have its owner run: DROP SCHEMA waybill CASCADE, or the name of its schema; the next command that writes makes it again",
+		return command.Usagef("have the owner of the schema run: DROP SCHEMA waybill CASCADE, or the name that the schema has; "+
+			"the next command that writes makes it again",
 			"nothing was removed: store reset empties files, not a store on a server")
 	}
 	had, exists, err := unused(ctx, c, place)
@@ -251,12 +252,14 @@ func runReset(ctx context.Context, c *command.Call, confirm string) error {
 	case confirm == "" && !c.IO.Interactive():
 		return command.Usagef("add --confirm '"+name+"' to empty it without a question", "nothing was removed")
 	case confirm == "":
-		if confirm, err = c.IO.Ask(ctx, "This removes %s from %s and can't be undone. Type the name of its account, %s:", had, place, name); err != nil {
+		confirm, err = c.IO.Ask(ctx, "This removes %s from %s and can't be undone. Type the name of the account, %s:", had, place, name)
+		if err != nil {
 			return err
 		}
 	}
 	if confirm != name {
-		return command.Usagef("", "nothing was removed: the account of the store is %s, not %s", command.Quoted(name), command.Quoted(confirm))
+		return command.Usagef("", "nothing was removed: the account of the store is %s, not %s",
+			command.Quoted(name), command.Quoted(confirm))
 	}
 	if err := errors.Join(os.Remove(place), disk.RemoveAll(place+".owners")); err != nil {
 		return err
