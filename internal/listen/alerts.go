@@ -102,9 +102,6 @@ func (a *rejectAlert) report(status int, text, from string) {
 	}
 }
 
-// skewSamples is how many deliveries with a right signature and a wrong time are compared.
-const skewSamples = 3
-
 // skewDetector detects that the sender's clock and ours differ: the secret is right, and every delivery
 // is refused all the same. [webhook.Skew] decides.
 type skewDetector struct {
@@ -116,10 +113,6 @@ type skewDetector struct {
 }
 
 func (c *skewDetector) observe(v webhook.Verdict) {
-	wrong := v.Reason == webhook.ReasonTimestampTooOld || v.Reason == webhook.ReasonTimestampInFuture
-	if !wrong && !v.OK {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if v.OK {
@@ -127,14 +120,12 @@ func (c *skewDetector) observe(v webhook.Verdict) {
 		return
 	}
 	// Several of the same second count once: they must not fill all samples.
-	if c.warned || slices.ContainsFunc(c.recent, func(o webhook.Verdict) bool { return o.Timestamp.Equal(v.Timestamp) }) {
+	if c.warned || v.Timestamp.IsZero() || slices.ContainsFunc(c.recent, func(o webhook.Verdict) bool { return o.Timestamp.Equal(v.Timestamp) }) {
 		return
 	}
-	if c.recent = append(c.recent, v); len(c.recent) > skewSamples {
-		c.recent = slices.Delete(c.recent, 0, 1)
-	}
+	c.recent = append(c.recent, v)
 	skew, ok := webhook.Skew(c.recent)
-	if !ok {
+	if c.recent = c.recent[max(0, len(c.recent)-2):]; !ok { // Skew compares three
 		return
 	}
 	c.warned = true

@@ -18,7 +18,7 @@ func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Over
 		o.Delivery, err = scanFacts(s, &o.Size)
 		return o, err
 	}, "SELECT COALESCE(length(body), -1), seq, "+deliveryFacts+inDeliveryRange(r), rangeArgs(r)...)
-	if err != nil || len(all) == 0 || r.Refused || r.Bare {
+	if err != nil || len(all) == 0 || r.Refused {
 		return all, err
 	}
 	from, to := all[len(all)-1].Seq, all[0].Seq

@@ -261,7 +261,7 @@ func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (
 	bytes := int64(maxExaminedBytes)
 	for q.From <= q.To && examined < maxExamined && bytes > 0 && ctx.Err() == nil {
 		began := time.Now()
-		page, err := q.candidates(ctx, db, inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused})
+		page, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused})
 		if err != nil || len(page) == 0 {
 			return found, 0, examined, err
 		}

@@ -31,12 +31,6 @@ type matcher struct {
 
 func (m matcher) all() bool { return !m.filtered && len(m.text) == 0 }
 
-// candidates returns the deliveries of a range as find takes them.
-func (m matcher) candidates(ctx context.Context, db *app.Store, r inbox.DeliveryRange) ([]inbox.Overview, error) {
-	r.Bare = !m.filtered
-	return db.Overviews.Overviews(ctx, r)
-}
-
 // within returns the first of the deliveries whose bodies have that many bytes together,
 // or the first one, and how many bytes that is.
 func within(all []inbox.Overview, size int64) (first []inbox.Overview, bytes int64) {
@@ -72,10 +66,7 @@ func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []in
 			}
 		}
 	}
-	if found = found[:min(len(found), limit)]; m.filtered || len(found) == 0 {
-		return found, nil
-	}
-	return complete(ctx, db, refused, found)
+	return found[:min(len(found), limit)], nil
 }
 
 func (m matcher) bodies(ctx context.Context, db *app.Store, refused bool, all []inbox.Overview) (map[int64][]byte, error) {
@@ -89,23 +80,6 @@ func (m matcher) bodies(ctx context.Context, db *app.Store, refused bool, all []
 		return map[int64][]byte{}, nil
 	}
 	return db.Overviews.Bodies(ctx, r)
-}
-
-// complete returns bare overviews with all that a list shows; one that was removed
-// meanwhile stays as it was.
-func complete(ctx context.Context, db *app.Store, refused bool, bare []inbox.Overview) ([]inbox.Overview, error) {
-	first, last := bare[0].Seq, bare[len(bare)-1].Seq
-	all, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: min(first, last), To: max(first, last), Refused: refused})
-	whole := map[int64]inbox.Overview{}
-	for _, o := range all {
-		whole[o.Seq] = o
-	}
-	for i := range bare {
-		if o, ok := whole[bare[i].Seq]; ok {
-			bare[i] = o
-		}
-	}
-	return bare, err
 }
 
 // judge reports whether a delivery is meant, if that is known without its body.
@@ -239,7 +213,7 @@ func (p *Page) matchNew(ctx context.Context, db *app.Store, m matcher, refused b
 	defer p.searching.Unlock()
 	p.searching.Lock()
 	to = min(last, after+examinedAtOnce)
-	page, err := m.candidates(ctx, db, inbox.DeliveryRange{From: after + 1, To: to, Refused: refused})
+	page, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: after + 1, To: to, Refused: refused})
 	if err != nil {
 		return nil, after, err
 	}
