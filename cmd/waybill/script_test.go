@@ -93,6 +93,7 @@ func TestScripts(t *testing.T) {
 			"waittaken":   waitTaken,
 			"waitasked":   waitAsked,
 			"waitlisted":  waitListed,
+			"waitqueued":  waitQueued,
 		},
 	})
 }
@@ -385,6 +386,14 @@ func waitListed(ts *testscript.TestScript, _ bool, args []string) {
 	until(ts, "a list of "+args[0], func() bool {
 		ts.Check(ts.Exec("waybill", append([]string{"list", "-o", "jsonl"}, args[1:]...)...))
 		return fmt.Sprint(strings.Count(ts.ReadFile("stdout"), "\n")) == args[0]
+	})
+}
+
+// waitqueued N FLAG... waits until N deliveries have been tried and wait to be forwarded.
+func waitQueued(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, args[0]+" in the outbox", func() bool {
+		ts.Check(ts.Exec("waybill", append([]string{"events", "list", "--pending", "-o", "jsonl"}, args[1:]...)...))
+		return fmt.Sprint(strings.Count(ts.ReadFile("stdout"), `"problem":`)) == args[0]
 	})
 }
 

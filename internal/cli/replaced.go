@@ -41,6 +41,7 @@ var replaced = map[string]string{
 	"--state":                 "--status takes rejected, unknown and pending too",
 	"--csv-raw":               "-o csv leaves cells as they are; --excel protects them",
 	"--canary":                "--skip-proof sends without the checks of what responses mean",
+	"listen --ack":            "leave it out: a delivery is answered 200 once it is stored, and sent to the target until that takes it",
 	"events --drop":           faultsThatStay,
 	"events --delay":          faultsThatStay,
 	"events --skip":           faultsThatStay,

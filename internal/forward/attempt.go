@@ -38,7 +38,6 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 		return
 	}
 	r.loadAlert.update(nil, "", nil)
-	r.forwarder.answers.put(l.Delivery, answerStatus(a, err))
 	r.outboxChanged.notify() // what is free then is claimed by the same transaction
 	r.settle(ctx, l, o)
 	r.report(l, o, a.Took, !isPermanent(err))

@@ -216,26 +216,6 @@ func TestTroubleOfTheStore(t *testing.T) {
 	})
 }
 
-func TestAnswersAreBounded(t *testing.T) {
-	var a answers
-	a.init(true)
-	for seq := range int64(2 * maxAnswers) {
-		a.put(seq, 200)
-		a.put(seq, 500) // the first one counts
-	}
-	if len(a.status) != maxAnswers || len(a.order) != maxAnswers {
-		t.Errorf("%d and %d kept", len(a.status), len(a.order))
-	}
-	if got := a.wait(t.Context(), 2*maxAnswers-1, nil); got != 200 {
-		t.Errorf("%d", got)
-	}
-	a.init(false)
-	a.put(1, 200)
-	if len(a.status) != 0 {
-		t.Error("kept though nobody asks")
-	}
-}
-
 func TestHopByHop(t *testing.T) {
 	skip := droppedHeaders([]webhook.Field{{Name: "connection", Value: "close, X-A"}, {Name: "Connection", Value: " x-b "}})
 	for name, want := range map[string]bool{"x-a": true, "x-b": true, "x-c": false, "te": true, "content-type": false} {

@@ -60,7 +60,6 @@ type Options struct {
 	Unverified   bool                         // deliveries that did not verify are forwarded too
 	Withhold     func(webhook.Field) bool     // headers that no target gets, such as secrets; nil for none
 	Workers      int                          // requests under way at once to one target, at most; 0 is 8
-	Answers      bool                         // [Forwarder.Answer] will be called for every delivery
 	OnAttempt    func(AttemptReport)          // called after every attempt, one at a time; nil for none
 	OnStoreError func(what string, err error) // called when the store fails, once until it works again; nil for none
 }
@@ -86,7 +85,6 @@ type Forwarder struct {
 	o         Options
 	routes    []*route
 	reporting sync.Mutex
-	answers   answers
 }
 
 // route is one target with its sink.
@@ -136,7 +134,6 @@ func Open(ctx context.Context, o Options) (*Forwarder, error) {
 		o.Workers = 8
 	}
 	f := &Forwarder{o: o}
-	f.answers.init(o.Answers)
 	for _, t := range o.Targets {
 		sink, err := o.Outbox.OpenSink(ctx, t.Key(), o.From)
 		if err != nil {
@@ -248,9 +245,6 @@ func (r *route) fillOutbox(ctx context.Context) error {
 			continue
 		}
 		r.readAlert.update(nil, "", nil)
-		for _, seq := range p.Skipped {
-			r.forwarder.answers.put(seq, skipped)
-		}
 		if len(p.Queued) > 0 {
 			r.queued.Add(int64(len(p.Queued)))
 			r.outboxChanged.notify()

@@ -481,40 +481,6 @@ func TestGivesUpWhatCantBeSent(t *testing.T) {
 	}
 }
 
-func TestAnswersWithTheTargetsStatus(t *testing.T) {
-	b, a := newBox(t), newApp(t)
-	a.answers(func(body, _ string) int {
-		if strings.Contains(body, "teapot") {
-			return 418
-		}
-		return 201
-	})
-	r := b.forward(forward.Options{Answers: true}, "number=t*=>"+a.URL)
-	for number, want := range map[string]int{"t1": 201, "teapot": 418, "other": 200} {
-		b.put(number, inbox.Yes)
-		if got := r.Answer(t.Context(), int64(b.n)); got != want {
-			t.Errorf("%s: %d; want %d", number, got, want)
-		}
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if got := r.Answer(ctx, 99); got != 504 {
-		t.Errorf("never: %d", got)
-	}
-	// The answer may be there before the question.
-	b.put("t2", inbox.Yes)
-	r.Wake()
-	until(t, "the try", func() bool { return len(a.received()) == 2 })
-	if got := r.Answer(t.Context(), int64(b.n)); got != 201 {
-		t.Errorf("asked late: %d", got)
-	}
-	a.Server.Close()
-	b.put("t3", inbox.Yes)
-	if got := r.Answer(t.Context(), int64(b.n)); got != 502 {
-		t.Errorf("nobody there: %d", got)
-	}
-}
-
 func TestTwoOnOneStoreSendOnce(t *testing.T) {
 	b, a := newBox(t), newApp(t)
 	other, err := sqlite.Open(t.Context(), b.Place(), store.Options{})
@@ -606,14 +572,12 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	b, elsewhere := newBox(t), newApp(t)
 	away := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusPermanentRedirect))
 	defer away.Close()
-	r := b.forward(forward.Options{Answers: true}, away.URL)
+	r := b.forward(forward.Options{}, away.URL)
 	b.put("A", inbox.Yes)
-	if got := r.Answer(t.Context(), 1); got != 308 {
-		t.Errorf("answered with %d", got)
-	}
+	r.Wake()
 	until(t, "the notice", func() bool { return len(r.told()) > 0 })
 	r.stop()
-	if n := r.told()[0]; n.Disposition != inbox.Retry || n.Problem != "answered 308: redirects are not followed" {
+	if n := r.told()[0]; n.Disposition != inbox.Retry || n.Status != 308 || n.Problem != "answered 308: redirects are not followed" {
 		t.Errorf("%+v", n)
 	}
 	if got := elsewhere.received(); len(got) != 0 {

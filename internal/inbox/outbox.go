@@ -59,11 +59,6 @@ type Outbox interface {
 	// dead. For any other it does nothing.
 	SettleEntry(ctx context.Context, entry int64, s Settlement) error
 
-	// EntryOf returns the sink's entry for a delivery, nil if there is none. Then
-	// done reports whether the delivery was sent or skipped; otherwise the cursor
-	// has not reached it.
-	EntryOf(ctx context.Context, sink, delivery int64) (e *OutboxEntry, done bool, err error)
-
 	// DeadEntries yields the entries that were given up, oldest first. An error ends it.
 	DeadEntries(ctx context.Context) iter.Seq2[OutboxEntry, error]
 }

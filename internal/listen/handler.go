@@ -124,7 +124,7 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
 	// A sender that hangs up does not undo what others of the same commit wait for.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), storeTimeout)
 	defer cancel()
-	switch receipt, err := r.store(ctx, d, b); {
+	switch err := r.store(ctx, d, b); {
 	case errors.Is(err, errUnverifiedLimit), errors.Is(err, errNoMemory):
 		answerUnavailable(w)
 	case err != nil:
@@ -134,24 +134,27 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
 		r.stored.Add(1)
 		r.storeAlert.recovered()
 		r.Wake()
+		if r.onStored != nil {
+			r.onStored()
+		}
 		text := "stored"
 		if r.o.Withholds && !d.Verified.Counts() {
 			text = "stored, not forwarded"
 		}
-		r.answerStored(w, req, receipt.Delivery, text)
+		answer(w, http.StatusOK, text)
 	}
 }
 
 // store returns when d and its events are on disk.
-func (r *Receiver) store(ctx context.Context, d inbox.Delivery, b *body) (inbox.Receipt, error) {
+func (r *Receiver) store(ctx context.Context, d inbox.Delivery, b *body) error {
 	d, rows, err := r.decode(d, b)
 	if err == nil && r.quota != nil && d.Verified != inbox.Yes {
 		err = r.quota.admit(ctx, storedSize(d, len(rows)))
 	}
-	if err != nil {
-		return inbox.Receipt{}, err
+	if err == nil {
+		_, err = r.o.Store.Put(ctx, d, rows)
 	}
-	return r.o.Store.Put(ctx, d, rows)
+	return err
 }
 
 // decode reads the rows of d, and reserves memory for them. Few bodies are decoded at once, as what
@@ -268,32 +271,6 @@ func headerSize(req *http.Request) int {
 		}
 	}
 	return n
-}
-
-// answerTimeout is how long an answer may be waited for, once a delivery is stored.
-const answerTimeout = 25 * time.Second
-
-// AnswerWith lets fn decide with which status a delivery is answered that was
-// stored just now. Its context ends when nobody waits for the answer any more.
-// Without it, the answer is 200 at once. It must be called before Serve.
-func (r *Receiver) AnswerWith(fn func(ctx context.Context, delivery int64) int) { r.answerWith = fn }
-
-func (r *Receiver) answerStored(w http.ResponseWriter, req *http.Request, delivery int64, text string) {
-	if r.answerWith == nil {
-		answer(w, http.StatusOK, text)
-		return
-	}
-	ctx, cancel := context.WithTimeout(req.Context(), answerTimeout)
-	defer cancel()
-	status := r.answerWith(ctx, delivery)
-	switch {
-	case status < 200 || status > 599:
-		answer(w, http.StatusBadGateway, text)
-	case status == http.StatusNoContent || status == http.StatusResetContent || status == http.StatusNotModified:
-		w.WriteHeader(status) // such answers have no body
-	default:
-		answer(w, status, text)
-	}
 }
 
 const (

@@ -96,7 +96,7 @@ type Receiver struct {
 	skew          skewDetector
 	quota         *quota // nil for none
 
-	answerWith func(context.Context, int64) int // nil: deliveries are answered once they are stored
+	onStored func() // nil for nothing
 
 	requests sync.WaitGroup // requests that are being handled
 	mu       sync.Mutex     // guards closed, and requests against being waited for too early
@@ -155,6 +155,9 @@ func (r *Receiver) Subscribe() <-chan struct{} {
 	return c
 }
 
+// OnStored makes r call fn after each delivery that it stored. fn must not block. It must be called before Serve.
+func (r *Receiver) OnStored(fn func()) { r.onStored = fn }
+
 // Wake tells all subscribers that there may be something new, stored by this receiver or
 // by another process. It never blocks.
 func (r *Receiver) Wake() {
@@ -196,8 +199,8 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 		ConnState:         limiter.connState,
 		Handler:           r.Handler(),
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       headerTimeout + bodyTimeout,                                                    // the handler sets the stricter one of bodies
-		WriteTimeout:      bodyTimeout + storeTimeout + max(answerTimeout, evidenceTimeout) + sendTimeout, // from the end of the header
+		ReadTimeout:       headerTimeout + bodyTimeout,                                // the handler sets the stricter one of bodies
+		WriteTimeout:      bodyTimeout + storeTimeout + evidenceTimeout + sendTimeout, // from the end of the header
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(r.o.Log.Handler(), slog.LevelDebug),

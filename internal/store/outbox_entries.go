@@ -232,19 +232,6 @@ func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) error {
 	return nil
 }
 
-// EntryOf returns a sink's entry for a delivery, see [inbox.Outbox].
-func (d *DB) EntryOf(ctx context.Context, sink, delivery int64) (*inbox.OutboxEntry, bool, error) {
-	at, err := d.cursorOf(ctx, sink) // first: what it has passed by now is in the outbox by then
-	if err != nil {
-		return nil, false, err
-	}
-	found, err := list(ctx, d.each, scanOutboxEntry, selectEntry+"WHERE sink = $1 AND delivery = $2", sink, delivery)
-	if err != nil || len(found) == 0 {
-		return nil, at.passed >= delivery, err
-	}
-	return &found[0], false, nil
-}
-
 // DeadEntries yields the entries that were given up, see [inbox.Outbox].
 func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error] {
 	return inPages(pageRows, func(last inbox.OutboxEntry) ([]inbox.OutboxEntry, error) {

@@ -78,8 +78,7 @@ func showsWhatWasForwarded(w *world) {
 	}
 	settle := func(d inbox.Disposition, status int, after time.Duration, delivery int64) {
 		w.Helper()
-		e, _, err := w.EntryOf(w.Context(), sink, delivery)
-		w.must(err)
+		e := have(w.ForwardingsOf(w.Context(), delivery))(w)[0].Waiting
 		w.must(w.SettleEntry(w.Context(), e.ID, inbox.Settlement{Disposition: d, Now: sent.Add(after), Due: sent, Status: status, Problem: "why"}))
 	}
 	w.same("unread", of(first), []string{":1/: read false", ":2/: read false"})

@@ -35,7 +35,6 @@ var outboxTests = map[string]func(*world){
 	"DeadEntriesBlockNone":               deadEntriesBlockNone,
 	"SkippingKeepsClaimed":               skippingKeepsClaimed,
 	"SkippingRemovesDeadClaims":          skippingRemovesDeadClaims,
-	"EntriesAreFound":                    entriesAreFound,
 	"LateSettlementsDoNothing":           lateSettlementsDoNothing,
 	"AllIsSentInOrderAfterKills":         allIsSentInOrderAfterKills,
 	"EntryWithManyNumbers":               entryWithManyNumbers,

@@ -179,39 +179,3 @@ func entriesOfLivingProcessesAreClaimed(w *world) {
 	w.same("claimed", len(got), 30)
 	w.same("each once", len(slices.Compact(got)), 30)
 }
-
-func entriesAreFound(w *world) {
-	sink := w.sink(nil)
-	a, b := w.deliver("A"), w.deliver("B")
-	found := func(delivery int64) (l inbox.OutboxEntry, there, done bool) {
-		w.Helper()
-		p, done, err := w.EntryOf(w.Context(), sink, delivery)
-		w.must(err)
-		if p != nil {
-			l = *p
-		}
-		return l, p != nil, done
-	}
-	state := func(what string, delivery int64, there, done bool) inbox.OutboxEntry {
-		w.Helper()
-		l, isThere, isDone := found(delivery)
-		w.same(what, []bool{isThere, isDone}, []bool{there, done})
-		return l
-	}
-	state("not looked at", a, false, false)
-	w.advance(sink, func(rows []inbox.Event) bool { return rows[0].TrackingNumber == "A" })
-	state("not wanted", b, false, true)
-	w.same("waiting", state("waiting", a, true, false).Attempt, 0)
-	_, entries := w.claimEntries(sink)
-	w.same("claimed", state("claimed", a, true, false), entries[0])
-	w.settleEntry(entries[0], inbox.Retry)
-	l := state("failed", a, true, false)
-	w.same("failures", []int{l.Failures, l.Status}, []int{1, 500})
-	_, entries = w.claimEntries(sink)
-	w.settleEntry(entries[0], inbox.GivenUp)
-	w.same("dead", state("dead", a, true, false).GivenUpAt, sent)
-	w.settleEntry(entries[0], inbox.Sent)
-	state("sent", a, false, true)
-	_, _, err := w.EntryOf(w.Context(), 99, a)
-	w.is("no such sink", err, inbox.ErrNoSink)
-}

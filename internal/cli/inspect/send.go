@@ -229,18 +229,13 @@ func (p *Page) deadEntry(ctx context.Context, d found, t forward.Target) (*inbox
 	if d.Refused || d.Verified != inbox.Yes {
 		return nil, nil //nolint:nilnil // nothing to settle
 	}
-	sinks, err := d.db.Outbox.Sinks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	own := func(k inbox.Sink) bool { return k.Name == forward.SinkName && k.URL == t.URL.String() && k.Dead > 0 }
-	for _, k := range slices.DeleteFunc(sinks, func(k inbox.Sink) bool { return !own(k) }) {
-		e, _, err := d.db.Outbox.EntryOf(ctx, k.ID, d.Seq)
-		if err != nil || e != nil && !e.GivenUpAt.IsZero() {
-			return e, err
+	all, err := d.db.Forwardings.ForwardingsOf(ctx, d.Seq)
+	for _, f := range all {
+		if f.Sink.Name == forward.SinkName && f.Sink.URL == t.URL.String() && f.Waiting != nil && !f.Waiting.GivenUpAt.IsZero() {
+			return &f.Waiting.OutboxEntry, err
 		}
 	}
-	return nil, nil //nolint:nilnil // nothing to settle
+	return nil, err
 }
 
 // maxInlineBody is how long a body is, in bytes, that is a word of a command. Linux allows

@@ -21,11 +21,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// How long a listener that ends waits for its targets.
-const (
-	lastAnswers = time.Second     // for answers that senders wait for
-	drainTime   = 5 * time.Second // for the backlog, unless it was interrupted
-)
+// drainTime is how long a listener that ends waits for its targets, unless it was interrupted.
+const drainTime = 5 * time.Second
 
 // forwarding is the forwarder of a listener; nil forwards nothing.
 type forwarding struct {
@@ -70,22 +67,12 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	}
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
 		Outbox: db.Outbox, Claims: db.Claims, Inbox: db.Inbox, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
-		Answers: o.Ack == ackForwarded, OnAttempt: fw.attempts.enqueue,
-		OnStoreError: warn,
+		OnAttempt: fw.attempts.enqueue, OnStoreError: warn,
 	})
 	if err != nil {
 		return nil, err
 	}
-	receiver.AnswerWith(func(asked context.Context, delivery int64) int {
-		if o.Ack == ackForwarded {
-			asked, cancel := context.WithCancel(asked)
-			defer cancel()
-			defer context.AfterFunc(ctx, func() { time.AfterFunc(lastAnswers, cancel) })()
-			return fw.Answer(asked, delivery)
-		}
-		fw.Wake()
-		return 200
-	})
+	receiver.OnStored(fw.Wake)
 	warnForwarding(c.Session, targets, o.Unverified)
 	if o.Skip {
 		err = fw.skipBacklog(ctx, db.Outbox)
@@ -220,15 +207,10 @@ func (fw *forwarding) run(ctx, hard context.Context, printing sync.Locker) error
 	return g.Wait()
 }
 
-const (
-	ackStored    = "stored"
-	ackForwarded = "forwarded"
-)
-
 type forwardOptions struct {
 	To, Headers                   []string
 	Unverified, Skip, AllowTarget bool
-	From, Ack                     string
+	From                          string
 }
 
 func (o *forwardOptions) flags(cmd *cobra.Command) {
@@ -238,9 +220,8 @@ func (o *forwardOptions) flags(cmd *cobra.Command) {
 	events.ForwardUnverifiedFlag(cmd, &o.Unverified)
 	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
 	f.BoolVar(&o.Skip, "skip-backlog", false, "drop deliveries that are not forwarded yet")
-	command.Choice(f, &o.Ack, "ack", ackStored, "`WHEN` to answer a delivery: stored, or forwarded (passes on the target's status; one target only)", ackStored, ackForwarded)
 	events.AllowTargetFlag(cmd, &o.AllowTarget)
-	command.Section(f, "Forwarding", "forward-to", "target-header", "forward-unverified", "from", "skip-backlog", "ack", "allow-target")
+	command.Section(f, "Forwarding", "forward-to", "target-header", "forward-unverified", "from", "skip-backlog", "allow-target")
 }
 
 func (o forwardOptions) targets() ([]forward.Target, error) {
@@ -255,8 +236,6 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 		}
 	}
 	switch {
-	case o.Ack == ackForwarded && len(all) != 1:
-		return nil, command.Usagef("give one --forward-to", "--ack forwarded needs exactly one target, not %d", len(all))
 	case len(all) == 0 && (o.Unverified || o.Skip || o.AllowTarget || o.From != "" || len(o.Headers) > 0):
 		return nil, command.Usagef("add --forward-to URL", "there is no target to forward to")
 	case o.Skip && o.From != "":
