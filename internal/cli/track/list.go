@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/view"
-	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
@@ -27,7 +26,7 @@ import (
 type listOptions struct {
 	input.Flags
 	filterOptions
-	Sort    sortKey
+	Sort    string
 	Limit   int
 	Refresh bool
 	FailAny bool
@@ -84,7 +83,7 @@ An accepted tracking without a response or event is "not checked yet" (phase
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.Var(&o.Sort, "sort", "sort by `COLUMN`: "+command.Or(orders())+"; -COLUMN reverses")
+	command.Choice(flags, &o.Sort, "sort", "", "sort by `COLUMN`, or reversed by -COLUMN", orders()...)
 	command.LimitFlag(flags, &o.Limit, 0)
 	o.filterOptions.register(flags)
 	refreshFlag(flags, &o.Refresh)
@@ -98,56 +97,20 @@ An accepted tracking without a response or event is "not checked yet" (phase
 // terminalRows is how many rows a list on a terminal has unless --limit says more.
 const terminalRows = 50
 
-type sortKey struct {
-	by         ledger.Order
-	descending bool
-}
-
+// orders are the words of --sort.
 func orders() []string {
-	return []string{created, string(ledger.ByReceived), string(ledger.ByCheckpoint), string(ledger.ByReference), string(ledger.ByNumber), string(ledger.ByStatus), string(ledger.ByCarrier)}
-}
-
-// created is the order of lists that are not sorted.
-const created = "created"
-
-// Choices is for completion.
-func (k *sortKey) Choices() []string {
-	words := orders()
-	for _, word := range orders() {
+	words := []string{created}
+	for _, o := range []ledger.Order{ledger.ByReceived, ledger.ByCheckpoint, ledger.ByReference, ledger.ByNumber, ledger.ByStatus, ledger.ByCarrier} {
+		words = append(words, string(o))
+	}
+	for _, word := range words {
 		words = append(words, "-"+word)
 	}
 	return words
 }
 
-// Type is for the command line.
-func (k *sortKey) Type() string { return "string" }
-
-// String returns the word that was given.
-func (k *sortKey) String() string {
-	word := string(k.by)
-	if k.descending {
-		word = "-" + cmp.Or(word, created)
-	}
-	return word
-}
-
-// Set is for the command line.
-func (k *sortKey) Set(s string) error {
-	word, descending := strings.CutPrefix(strings.ToLower(s), "-")
-	words := orders()
-	if !slices.Contains(words, word) {
-		text := fmt.Sprintf("must be %s, not %s", command.Or(words), command.Quoted(s))
-		if near := config.Nearest(word, words); near != "" {
-			text += "; did you mean " + near + "?"
-		}
-		return errors.New(text)
-	}
-	*k = sortKey{ledger.Order(word), descending}
-	if word == created {
-		k.by = ledger.ByCreation
-	}
-	return nil
-}
+// created is the order of lists that are not sorted.
+const created = "created"
 
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err := command.CheckLimit(o.Limit); err != nil {
@@ -160,7 +123,11 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	filter.Limit, filter.Order, filter.Descending = o.Limit, o.Sort.by, o.Sort.descending
+	column, descending := strings.CutPrefix(o.Sort, "-")
+	filter.Limit, filter.Order, filter.Descending = o.Limit, ledger.Order(column), descending
+	if column == created {
+		filter.Order = ledger.ByCreation
+	}
 	l := listing{call: c, filter: filter, words: o.words(), refreshed: o.Refresh}
 	if o.From != "" {
 		if l.file, err = o.OpenRefs(ctx, c); err != nil {

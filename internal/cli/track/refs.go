@@ -258,6 +258,7 @@ type filterOptions struct {
 
 // What --stuck without an age means, and which statuses --problem takes beside that.
 const (
+	stuckFlag       = "stuck"
 	stuckAfter      = "7d"
 	problemStatuses = "rejected,unknown," + view.ErrorWord
 )
@@ -268,48 +269,71 @@ func (o *filterOptions) flags(cmd *cobra.Command) {
 	command.SectionAsIn(cmd.Flags(), "waybill list", filterFlags()...)
 }
 
+// filterFlag is a flag of a filter with the option that it sets: a text, a list or a switch.
+type filterFlag struct {
+	name  string
+	value any
+	usage string
+}
+
+func (o *filterOptions) table() []filterFlag {
+	return []filterFlag{
+		{"created", &o.Created, "trackings created by a run in `RANGE`: 7d, monday, 2026-11-20, 2026-11-01..2026-11-07, ..30d"},
+		{"delivered", &o.Delivered, "delivered trackings whose last checkpoint is in `RANGE`"},
+		{"updated", &o.Updated, "trackings that the service updated last in `RANGE`"},
+		{stuckFlag, &o.Stuck, "trackings not delivered whose last checkpoint is at least an `AGE` old, " + stuckAfter + " without one; without a checkpoint, since they were sent"},
+		{"status", &o.Statuses, "trackings in `STATUS`, or in several separated by commas: a number or name of the service, or " + command.Or(view.StatusWords())},
+		{"problem", &o.Problem, "trackings that need attention: " + problemStatuses + " as --status has them, and those that --stuck finds"},
+		{"carrier", &o.Carrier, "trackings of the carrier with this `CODE`, in upper or lower case"},
+		{"refer-id", &o.ReferIDs, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)"},
+		{"run", &o.Run, "trackings of run `ID`"},
+	}
+}
+
 func (o *filterOptions) register(f *pflag.FlagSet) {
-	f.StringVar(&o.Created, "created", "", "trackings created by a run in `RANGE`: 7d, monday, 2026-11-20, 2026-11-01..2026-11-07, ..30d")
-	f.StringVar(&o.Delivered, "delivered", "", "delivered trackings whose last checkpoint is in `RANGE`")
-	f.StringVar(&o.Updated, "updated", "", "trackings that the service updated last in `RANGE`")
-	f.StringVar(&o.Stuck, "stuck", "", "trackings not delivered whose last checkpoint is at least an `AGE` old, "+stuckAfter+" without one; without a checkpoint, since they were sent")
-	f.Lookup("stuck").NoOptDefVal = stuckAfter
-	f.StringArrayVar(&o.Statuses, "status", nil, "trackings in `STATUS`, or in several separated by commas: a number or name of the service, or "+command.Or(view.StatusWords()))
-	f.BoolVar(&o.Problem, "problem", false, "trackings that need attention: "+problemStatuses+" as --status has them, and those that --stuck finds")
-	f.StringVar(&o.Carrier, "carrier", "", "trackings of the carrier with this `CODE`, in upper or lower case")
-	f.StringArrayVar(&o.ReferIDs, "refer-id", nil, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)")
-	f.StringVar(&o.Run, "run", "", "trackings of run `ID`")
+	for _, flag := range o.table() {
+		switch value := flag.value.(type) {
+		case *string:
+			f.StringVar(value, flag.name, "", flag.usage)
+		case *[]string:
+			f.StringArrayVar(value, flag.name, nil, flag.usage)
+		case *bool:
+			f.BoolVar(value, flag.name, false, flag.usage)
+		}
+	}
+	f.Lookup(stuckFlag).NoOptDefVal = stuckAfter
 	command.Section(f, "Filters", filterFlags()...)
 }
 
-func filterFlags() []string {
-	return []string{"created", "delivered", "updated", "stuck", "status", "problem", "carrier", "refer-id", "run"}
+func filterFlags() (names []string) {
+	for _, flag := range new(filterOptions).table() {
+		names = append(names, flag.name)
+	}
+	return names
 }
 
 func (o *filterOptions) used() bool { return len(o.words()) > 0 }
 
 // words are the flags as they were typed.
 func (o *filterOptions) words() (words []string) {
-	for _, f := range []struct{ name, value string }{
-		{"--status", strings.Join(o.Statuses, ",")},
-		{"--carrier", o.Carrier},
-		{"--run", o.Run},
-		{"--created", o.Created},
-		{"--delivered", o.Delivered},
-		{"--updated", o.Updated},
-	} {
-		if f.value != "" {
-			words = append(words, f.name, f.value)
+	for _, flag := range o.table() {
+		name := "--" + flag.name
+		switch value := flag.value.(type) {
+		case *string:
+			if flag.name == stuckFlag && *value != "" {
+				words = append(words, name+"="+*value)
+			} else if *value != "" {
+				words = append(words, name, *value)
+			}
+		case *[]string:
+			for _, one := range *value {
+				words = append(words, name, one)
+			}
+		case *bool:
+			if *value {
+				words = append(words, name)
+			}
 		}
-	}
-	if o.Problem {
-		words = append(words, "--problem")
-	}
-	if o.Stuck != "" {
-		words = append(words, "--stuck="+o.Stuck)
-	}
-	for _, ref := range o.ReferIDs {
-		words = append(words, "--refer-id", ref)
 	}
 	return words
 }
