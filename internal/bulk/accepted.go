@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -13,7 +14,7 @@ const reasonMissing = "accepted, but not found"
 // unknown that the service does not have: a 2xx answer to a create may have been
 // false. They are sent again by the same proof as all unknown rows.
 func (j *Job) checkAccepted(ctx context.Context) error {
-	j.note("Checking accepted rows of run %d", j.Run.ID)
+	j.Note("Checking accepted rows of run %d", j.Run.ID)
 	var absent int64
 	var page []ledger.UnknownRow
 	check := func() error {
@@ -32,7 +33,7 @@ func (j *Job) checkAccepted(ctx context.Context) error {
 		}
 	}
 	err := check()
-	j.note("%d accepted %s not found", absent, rowOrRows(absent))
+	j.Note("%d accepted %s not found", absent, rowOrRows(absent))
 	return err
 }
 
@@ -55,5 +56,5 @@ func (j *Job) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (
 		return 0, failed
 	}
 	n, err := j.Ledger.MarkUnknown(context.WithoutCancel(ctx), rows, reasonMissing)
-	return n, firstError(err, failed)
+	return n, cmp.Or(err, failed)
 }

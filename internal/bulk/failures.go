@@ -32,7 +32,7 @@ func (j *Job) countFailure(ctx context.Context, o tracking.Outcome, err error, r
 	j.failures.mu.Lock()
 	defer j.failures.mu.Unlock()
 	if o.Meaning().Stop != tracking.StopOnFailures {
-		if j.failures.last != nil && j.Failing != nil {
+		if j.failures.last != nil {
 			j.Failing(nil)
 		}
 		j.failures.last = nil
@@ -53,15 +53,13 @@ func (j *Job) countFailure(ctx context.Context, o tracking.Outcome, err error, r
 	if left <= retryAfter {
 		return j.failures.last
 	}
-	if j.Failing != nil {
-		j.Failing(err)
-	}
+	j.Failing(err)
 	switch {
 	case !first:
 	case o == tracking.OutcomeNotSent:
-		j.note("%v; retrying for %s", err, left.Round(time.Second))
+		j.Note("%v; retrying for %s", err, left.Round(time.Second))
 	case retryAfter >= longPause:
-		j.note("%v; waiting %s, as it asked", err, retryAfter)
+		j.Note("%v; waiting %s, as it asked", err, retryAfter)
 	}
 	return nil
 }

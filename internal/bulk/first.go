@@ -66,7 +66,7 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 		why := fmt.Sprintf("the service already has referId %q, but this store has not sent it", first.Item.ReferID)
 		return &StopError{Known: &first.Item, Why: why}
 	case e.Presence != tracking.PresenceAbsent:
-		j.detail("Can't find out whether the service has the first row, referId %q: %s",
+		j.Detail("Can't find out whether the service has the first row, referId %q: %s",
 			first.Item.ReferID, describeEvidence(e))
 	}
 	return nil
@@ -120,7 +120,7 @@ func (j *Job) resendOne(ctx, soft context.Context, row ledger.Resolution) error 
 		return err
 	}
 	j.uncountSent([]ledger.Resolution{row})
-	j.note("No accepted row in this account: sending one row with unknown outcome again (--unknown resend-one)")
+	j.Note("No accepted row in this account: sending one row with unknown outcome again (--unknown resend-one)")
 	d, err := j.dispatch(soft)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (d *dispatch) noteFirst(ctx context.Context) error {
 	d.firstNoted = true
 	c, err := d.Ledger.CountRows(context.WithoutCancel(ctx), d.Run.ID)
 	if c.Pending > 0 {
-		d.note("First run for this account: sending one row first")
+		d.Note("First run for this account: sending one row first")
 	}
 	return err
 }

@@ -1,8 +1,10 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"time"
 
@@ -104,6 +106,25 @@ type Observer struct {
 	Warn func(format string, args ...any)
 }
 
+// complete sets the functions that are nil to ones that do nothing.
+func (o *Observer) complete() {
+	orNothing(&o.Settled, func(ledger.Batch, *tracking.Reply) {})
+	orNothing(&o.Counted, func(ledger.Counts) {})
+	orNothing(&o.Resolved, func(ledger.State, int64) {})
+	orNothing(&o.Checking, func(int64) {})
+	orNothing(&o.Checked, func() {})
+	orNothing(&o.Failing, func(error) {})
+	for _, say := range []*func(string, ...any){&o.Note, &o.Detail, &o.Warn} {
+		orNothing(say, func(string, ...any) {})
+	}
+}
+
+func orNothing[F any](f *F, nothing F) {
+	if reflect.ValueOf(*f).IsNil() {
+		*f = nothing
+	}
+}
+
 // Job is one run to be executed.
 type Job struct {
 	Ledger  Store
@@ -183,14 +204,15 @@ func (e *StopError) Unwrap() error { return e.Err }
 // rows are unknown. Past the deadline of soft it returns why requests fail, if they do.
 // requests is how many creates left this machine.
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
+	j.complete()
 	j.absences, j.sentUnknown = map[int64]time.Time{}, map[int64]bool{}
 	j.recorder = j.newRecorder(context.WithoutCancel(ctx))
 	defer j.recorder.close()
 	defer func() {
 		fed := j.endFeed()
-		err = firstError(err, fed) // that of the ledger names the file with the answers
+		err = cmp.Or(err, fed) // that of the ledger names the file with the answers
 	}()
-	err = firstError(j.loadProofs(soft), j.reopen(soft), j.checkPendingFirst(soft))
+	err = cmp.Or(j.loadProofs(soft), j.reopen(soft), j.checkPendingFirst(soft))
 	if err == nil && j.RetryAbsent {
 		err = j.checkAccepted(soft)
 	}
@@ -245,7 +267,7 @@ func (j *Job) reopen(ctx context.Context) error {
 			return err
 		}
 		if n > 0 {
-			j.note("Retrying %d %s %s", n, state, rowOrRows(n))
+			j.Note("Retrying %d %s %s", n, state, rowOrRows(n))
 		}
 	}
 	return nil
@@ -309,7 +331,7 @@ func (j *Job) afterSending(soft context.Context, err error) (bool, error) {
 		return true, nil
 	case errors.As(err, &stop) && stop.recheck != "" && j.Unknown.Queries() && j.unknownStreaks < maxUnknownStreaks:
 		j.unknownStreaks++
-		j.note("%s", stop.recheck)
+		j.Note("%s", stop.recheck)
 		j.checkNoted = true
 		return true, nil
 	}
@@ -350,7 +372,7 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 // that process has died. It reports false if nothing changes for otherPatience:
 // the process may be suspended.
 func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error) {
-	j.note("Another waybill is sending %d %s of this input; waiting for it", was.Sending, rowOrRows(was.Sending))
+	j.Note("Another waybill is sending %d %s of this input; waiting for it", was.Sending, rowOrRows(was.Sending))
 	for since := time.Now(); time.Since(since) < otherPatience; {
 		if err := pace.Sleep(ctx, otherPoll); err != nil {
 			return false, err
@@ -366,31 +388,17 @@ func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error
 			was, since = c, time.Now()
 		}
 	}
-	j.note("The other waybill made no progress for %s; no longer waiting", otherPatience)
+	j.Note("The other waybill made no progress for %s; no longer waiting", otherPatience)
 	return false, nil
 }
 
 // countRows counts the rows of the input, and reports them.
 func (j *Job) countRows(ctx context.Context) (ledger.Counts, error) {
 	c, err := j.Ledger.CountRows(ctx, j.Run.ID)
-	if err == nil && j.Counted != nil {
+	if err == nil {
 		j.Counted(c)
 	}
 	return c, err
-}
-
-// checking reports the start and, with 0, the end of queries for unknown rows.
-func (j *Job) checking(rows int64) {
-	if j.Checking != nil {
-		j.Checking(rows)
-	}
-}
-
-// checked reports an unknown row for which the service was queried.
-func (j *Job) checked() {
-	if j.Checked != nil {
-		j.Checked()
-	}
 }
 
 // rowOrRows is the noun for n rows.
@@ -399,22 +407,4 @@ func rowOrRows(n int64) string {
 		return "row"
 	}
 	return "rows"
-}
-
-func (j *Job) note(format string, args ...any) {
-	if j.Note != nil {
-		j.Note(format, args...)
-	}
-}
-
-func (j *Job) detail(format string, args ...any) {
-	if j.Detail != nil {
-		j.Detail(format, args...)
-	}
-}
-
-func (j *Job) warn(format string, args ...any) {
-	if j.Warn != nil {
-		j.Warn(format, args...)
-	}
 }

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -66,7 +67,7 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 			if due := j.absentSince(x).Add(j.Settle); time.Now().Before(due) {
 				p.keepAbsent(due)
 				if p.announced {
-					p.checked()
+					p.Checked()
 				}
 				continue
 			}
@@ -88,7 +89,7 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 // end says that the rows of the pass were queried.
 func (p *reconcilePass) end() {
 	if p.announced {
-		p.checking(0)
+		p.Checking(0)
 	}
 }
 
@@ -104,7 +105,7 @@ func (j *Job) absentSince(x ledger.UnknownRow) time.Time {
 	age := since.Sub(x.AbsentSince)
 	if age < 0 && !j.clockNoted {
 		j.clockNoted = true
-		j.note("The clock was set back since the last check; --settle starts again now")
+		j.Note("The clock was set back since the last check; --settle starts again now")
 	}
 	since = since.Add(-max(age, 0))
 	j.absences[x.Row] = since
@@ -130,10 +131,10 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 		if err != nil {
 			return err
 		}
-		p.checking(max(rows.Unknown-p.unknown, int64(len(page))))
+		p.Checking(max(rows.Unknown-p.unknown, int64(len(page))))
 		if !p.checkNoted {
 			p.checkNoted = true
-			p.note("Checking rows with unknown outcome (run %d)", p.Run.ID)
+			p.Note("Checking rows with unknown outcome (run %d)", p.Run.ID)
 		}
 	}
 	controls, err := p.Ledger.Controls(ctx, maxControls)
@@ -149,13 +150,13 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 		found, err := p.prove(ctx, page[i], controlNumbers)
 		if err == nil {
 			proofs[i] = &found
-			p.checked()
+			p.Checked()
 		}
 		return err
 	})
-	failed := firstError(asked, p.dropUnprovenProcessing(ctx, proofs))
+	failed := cmp.Or(asked, p.dropUnprovenProcessing(ctx, proofs))
 	if err := p.resolvePresent(context.WithoutCancel(ctx), page, proofs); err != nil || failed != nil {
-		return firstError(err, failed)
+		return cmp.Or(err, failed)
 	}
 	for _, byNumber := range []bool{false, true} {
 		if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.conclusion == absent && f.byNumber == byNumber }) {
@@ -187,16 +188,6 @@ func (j *Job) dropUnprovenProcessing(ctx context.Context, proofs []*proof) error
 	return err
 }
 
-// firstError returns the first error that is not nil.
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // resolvePresent records the rows that the service has.
 func (p *reconcilePass) resolvePresent(ctx context.Context, page []ledger.UnknownRow, proofs []*proof) error {
 	var found []ledger.Resolution
@@ -221,7 +212,7 @@ func (j *Job) resolve(ctx context.Context, state ledger.State, found []ledger.Re
 	if state == ledger.Pending {
 		j.uncountSent(found)
 	}
-	if j.Resolved != nil && state != ledger.Unknown {
+	if state != ledger.Unknown {
 		j.Resolved(state, held)
 	}
 	return nil
@@ -370,7 +361,7 @@ func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
 	}
 	left := time.Until(until)
 	if left > time.Second {
-		p.note("%d %s may not have arrived; checking again in %s", p.absent, rowOrRows(p.absent), left.Round(time.Second))
+		p.Note("%d %s may not have arrived; checking again in %s", p.absent, rowOrRows(p.absent), left.Round(time.Second))
 	}
 	return true, pace.Sleep(ctx, left)
 }
@@ -387,7 +378,7 @@ func each(ctx context.Context, n, workers int, do func(ctx context.Context, i in
 	}
 	err := group.Wait()
 	if begun < n {
-		err = firstError(err, context.Cause(ctx))
+		err = cmp.Or(err, context.Cause(ctx))
 	}
 	return err
 }

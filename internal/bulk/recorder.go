@@ -46,7 +46,7 @@ func (j *Job) newRecorder(ctx context.Context) *sightingRecorder {
 				return cmp.Or(strings.Compare(a.Key.ReferID, b.Key.ReferID), strings.Compare(a.Key.Number, b.Key.Number))
 			})
 			if err := j.Ledger.Record(ctx, []ledger.RecordedAnswer{{Seen: seen}}); err != nil {
-				j.warn("rows saved as accepted, but without their status in the response: %v", err)
+				j.Warn("rows saved as accepted, but without their status in the response: %v", err)
 			}
 		}
 	}()

@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -118,7 +119,7 @@ func (d *dispatch) sendAll(ctx, soft context.Context) error {
 	if e := <-settled; e != nil {
 		return e // whatever stopped the workers
 	}
-	return firstError(d.returnQueue(context.WithoutCancel(ctx)), err, d.renewProof(ctx))
+	return cmp.Or(d.returnQueue(context.WithoutCancel(ctx)), err, d.renewProof(ctx))
 }
 
 // wakeAll ends the waits for other workers.
@@ -339,7 +340,7 @@ func (d *dispatch) recordAll(ctx context.Context, end func()) error {
 	counted := time.Now()
 	for o := range d.sent {
 		err := d.record(ctx, d.collectSent(o))
-		if err == nil && d.Counted != nil && time.Since(counted) >= countEvery {
+		if err == nil && time.Since(counted) >= countEvery {
 			_, err = d.countRows(ctx)
 			counted = time.Now()
 		}
@@ -379,9 +380,7 @@ func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 	}
 	for _, o := range some {
 		d.recorder.add(o.batch, o.reply)
-		if d.Settled != nil {
-			d.Settled(o.batch, o.reply)
-		}
+		d.Settled(o.batch, o.reply)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

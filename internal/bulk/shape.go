@@ -1,6 +1,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -166,7 +167,7 @@ func (j *Job) proveShape(ctx context.Context, shape string, waiting []ledger.Unk
 		if j.resentOne {
 			state, why = ledger.Accepted, "" // by the service's word: no second row is sent to compare with
 		}
-		err = firstError(j.resolveAll(ctx, state, why, waiting), err)
+		err = cmp.Or(j.resolveAll(ctx, state, why, waiting), err)
 	}
 	return err
 }
@@ -188,7 +189,7 @@ func (j *Job) proveTaken(ctx context.Context, shape string, rows []ledger.Unknow
 		_, err := j.recordProof(ctx, shape, ledger.Accepted, ledger.Unknown, rows)
 		return err
 	case seen[present]:
-		j.warn("the service has only a part of the rows that it answered with %d to: checking each of them", statusOf(shape))
+		j.Warn("the service has only a part of the rows that it answered with %d to: checking each of them", statusOf(shape))
 		j.proven[shape] = ledger.Unknown
 		return nil
 	}
@@ -217,7 +218,7 @@ func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.Unk
 	if status == http.StatusTooManyRequests {
 		what = "The service says slow down (429)"
 	}
-	j.note("%s; checking that nothing was created", what)
+	j.Note("%s; checking that nothing was created", what)
 	if err := pace.Sleep(ctx, max(visibleAfter, 2*j.firstShownAfter)); err != nil {
 		return err
 	}
@@ -226,14 +227,14 @@ func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.Unk
 		return err
 	}
 	if seen[present] && status == http.StatusConflict {
-		j.note("The service has rows of a batch refused with %d: checking each of its rows", status)
+		j.Note("The service has rows of a batch refused with %d: checking each of its rows", status)
 		j.proven[shape] = ledger.Unknown
 		return nil
 	}
 	if seen[present] {
 		held, err := j.recordProof(ctx, shape, ledger.Unknown, ledger.Unknown, rows)
 		if held {
-			j.warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches are checked one by one "+
+			j.Warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches are checked one by one "+
 				"(`waybill doctor` lists what is proven)", status)
 		}
 		return err
@@ -246,7 +247,7 @@ func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.Unk
 		_, err := j.recordProof(ctx, shape, ledger.Pending, ledger.Unknown, rows)
 		return err
 	}
-	j.warn("can't find out whether the service stored rows of a batch that it refused with %d: checking each of its rows (`waybill doctor --probe` finds out what its responses mean)", status)
+	j.Warn("can't find out whether the service stored rows of a batch that it refused with %d: checking each of its rows (`waybill doctor --probe` finds out what its responses mean)", status)
 	j.proven[shape] = ledger.Unknown
 	return nil
 }
@@ -423,7 +424,7 @@ func (d *dispatch) spotCheck(ctx context.Context, o sentBatch) error {
 	case ctx.Err() != nil:
 		return nil //nolint:nilerr // the end of the run proves nothing
 	case err != nil:
-		d.detail("Can't check whether the service has the first batch: %v", err)
+		d.Detail("Can't check whether the service has the first batch: %v", err)
 		return nil
 	case found:
 		d.spotChecked, d.spotShape = rows, d.shapeOf(o.reply)

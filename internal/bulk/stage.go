@@ -8,6 +8,7 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -73,7 +74,7 @@ func (a *adder) fill(ctx context.Context, src iter.Seq2[ledger.Entry, error]) er
 	err := a.feed(src)
 	close(a.chunks)
 	<-a.ended
-	return firstError(a.err, err)
+	return cmp.Or(a.err, err)
 }
 
 // adder adds chunks as they come, until one fails.
