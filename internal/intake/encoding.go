@@ -68,8 +68,6 @@ func byBOM(file string, head []byte) (charset, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
 		return charset{}, &FileError{File: file, Message: "the text is UTF-32, which is not supported", hint: "save it as UTF-8"}
-	case bytes.HasPrefix(head, []byte("+/v")) && len(head) > 3 && strings.IndexByte("89+/", head[3]) >= 0:
-		return charset{}, &FileError{File: file, Message: "the text is UTF-7, which is not supported", hint: "save it as UTF-8"}
 	case bytes.HasPrefix(head, []byte(utf8BOM)):
 		return charset{name: utf8Name, bomSize: len(utf8BOM)}, nil
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
@@ -101,9 +99,6 @@ func utf16(order unicode.Endianness) encoding.Encoding {
 func lookupEncoding(name string) (charset, error) {
 	if name == "" {
 		return charset{name: utf8Name}, nil
-	}
-	if folded := foldName(name); strings.Contains(folded, "utf7") || folded == "unicode11utf7" {
-		return charset{}, &OptionError{Option: "--encoding", Value: name, Reason: "UTF-7 is not supported", hint: "save the file as UTF-8"}
 	}
 	unknown := &OptionError{
 		Option: "--encoding", Value: name, Reason: "no such encoding",

@@ -31,16 +31,20 @@ func Header(name string, r io.Reader, o Options) ([]string, error) {
 	return nil, nil
 }
 
+func newTable(r *Reader, coding charset, o Options, scan *scanner) (*table, error) {
+	carriers, err := newCarriers(o)
+	if err == nil {
+		o.Map, err = fields(o.Map)
+	}
+	return &table{file: r.name, opt: o, coding: coding, carrier: carriers, sum: &r.sum, scan: scan}, err
+}
+
 // openTable reads the header of delimited text into r.
 func openTable(r *Reader, win *window, coding charset, o Options) error {
-	carriers, err := newCarriers(o)
+	t, err := newTable(r, coding, o, newScanner(win))
 	if err != nil {
 		return err
 	}
-	if o.Map, err = fields(o.Map); err != nil {
-		return err
-	}
-	t := &table{file: r.name, opt: o, coding: coding, carrier: carriers, sum: &r.sum, scan: newScanner(win)}
 	sep, err := t.preamble()
 	if err == nil {
 		err = t.readHeader(sep)

@@ -222,10 +222,7 @@ func isJSON(file string, text []byte, texts bool) bool {
 	return true
 }
 
-const (
-	readSize      = 256 << 10 // bytes
-	maxEmptyReads = 100       // empty reads in a row
-)
+const readSize = 256 << 10 // bytes
 
 // errEnd says that a text is at its end.
 var errEnd = errors.New("end of text")
@@ -260,31 +257,15 @@ func (w *window) more() bool {
 	if w.end == len(w.buf) {
 		w.buf = append(w.buf, make([]byte, len(w.buf))...)
 	}
-	for range maxEmptyReads {
-		n, err := w.r.Read(w.buf[w.end:])
-		w.end += n
-		if err == io.EOF {
-			w.err = errEnd
-		} else if err != nil {
-			w.err = hideEOF(err)
-		}
-		if n > 0 {
-			return true
-		}
-		if err != nil {
-			return false
-		}
+	n := 0
+	for n == 0 && w.err == nil {
+		n, w.err = w.r.Read(w.buf[w.end:])
 	}
-	w.err = io.ErrNoProgress
-	return false
-}
-
-// hideEOF returns err as one that is not io.EOF and does not wrap it.
-func hideEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return errors.New(err.Error())
+	w.end += n
+	if w.err == io.EOF {
+		w.err = errEnd
 	}
-	return err
+	return n > 0
 }
 
 // fill reads until the window has n bytes, or as many as there are.

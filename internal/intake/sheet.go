@@ -37,11 +37,7 @@ func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error)
 	if err != nil {
 		return nil, workbookError(r.name, name, err)
 	}
-	carriers, err := newCarriers(o)
-	if err == nil {
-		o.Map, err = fields(o.Map)
-	}
-	t := &table{file: r.name, opt: o, coding: charset{name: utf8Name}, carrier: carriers, sum: &r.sum, scan: &scanner{}}
+	t, err := newTable(r, charset{name: utf8Name}, o, &scanner{})
 	t.sheet = &sheet{name: name, hidden: book.Sheets[i].Hidden, book: book, index: i, rows: rows, merged: map[string]string{}}
 	if err == nil {
 		err = t.findHeader()

@@ -247,7 +247,7 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 		}
 	}
 	c.appendBatch()
-	rows := c.ofKind(kindNew, c.order)
+	rows := slices.DeleteFunc(slices.Clone(c.order), func(i int) bool { return c.classified[i].kind != kindNew })
 	c.tally.New += int64(len(rows))
 	err = c.insert(ctx, t, rows)
 	if err == nil {
@@ -350,10 +350,9 @@ func (t *tx) nextBatch(ctx context.Context) (int64, error) {
 	return last + 1, err
 }
 
-// ofKind returns those of the indices whose records are of that kind.
-func (c *chunk) ofKind(k recordKind, indices []int) []int {
-	var found []int
-	for _, i := range indices {
+// ofKind returns the indices of the entries of that kind, in the order of the input.
+func (c *chunk) ofKind(k recordKind) (found []int) {
+	for i := range c.classified {
 		if c.classified[i].kind == k {
 			found = append(found, i)
 		}
@@ -361,19 +360,10 @@ func (c *chunk) ofKind(k recordKind, indices []int) []int {
 	return found
 }
 
-// inInputOrder returns the indices of all entries.
-func (c *chunk) inInputOrder() []int {
-	all := make([]int, len(c.entries))
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 // addKnown records which rows of earlier runs this input names.
 func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 	var ranges []knownRange
-	for _, i := range c.ofKind(kindKnown, c.inInputOrder()) {
+	for _, i := range c.ofKind(kindKnown) {
 		one := knownRange{pos: c.base + int64(i), row: c.classified[i].row, rows: 1, file: c.entries[i].File, line: c.entries[i].Line}
 		if c.classified[i].otherCarrier {
 			one.carrier = &c.entries[i].Item.CarrierCode
@@ -420,14 +410,13 @@ func (k *knownRange) extend(next knownRange) bool {
 
 // addRepeats records the repeats, and collects the conflicts.
 func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
-	all := c.inInputOrder()
-	rows := c.ofKind(kindRepeat, all)
+	rows := c.ofKind(kindRepeat)
 	err := c.s.d.sql.repeats.exec(ctx, t, len(rows), func(args []any, n int) []any {
 		i := rows[n]
 		return append(args, c.s.run.ID, c.base+int64(i), c.classified[i].row, c.entries[i].File, c.entries[i].Line)
 	})
 	c.tally.Repeats += int64(len(rows))
-	for _, i := range c.ofKind(kindConflict, all) {
+	for _, i := range c.ofKind(kindConflict) {
 		c.tally.Skipped++
 		c.conflicts = append(c.conflicts, ledger.Conflict{Entry: c.entries[i], First: *c.classified[i].first})
 	}

@@ -190,7 +190,7 @@ func (s *scanner) markup() (token, error) {
 		if err != nil {
 			return 0, err
 		}
-		name := trimRight(s.buf[s.start+2 : s.start+n])
+		name := bytes.TrimRight(s.buf[s.start+2:s.start+n], spaces)
 		if s.depth == 0 || !bytes.Equal(name, s.open[s.opened[s.depth-1]:]) {
 			return 0, syntaxError(fmt.Sprintf("</%.40s> closes no open element", name))
 		}
@@ -265,9 +265,9 @@ func (s *scanner) startTag() (token, error) {
 		s.closing = true
 		tag = tag[:len(tag)-1]
 	}
-	stop := 0
-	for stop < len(tag) && !isSpace(tag[stop]) {
-		stop++
+	stop := bytes.IndexAny(tag, spaces)
+	if stop < 0 {
+		stop = len(tag)
 	}
 	if stop == 0 {
 		return 0, syntaxError("a tag has no name")
@@ -349,21 +349,8 @@ func (s *scanner) skipTo(name string) error {
 	}
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
-
-func trimLeft(b []byte) []byte {
-	for len(b) > 0 && isSpace(b[0]) {
-		b = b[1:]
-	}
-	return b
-}
-
-func trimRight(b []byte) []byte {
-	for len(b) > 0 && isSpace(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	return b
-}
+// spaces are what XML takes as white space.
+const spaces = " \t\r\n"
 
 // maxPrefix is how many bytes stand at most between < and the name of an end tag.
 const maxPrefix = 64
@@ -371,7 +358,7 @@ const maxPrefix = 64
 // attr splits the first attribute off a start tag's. It returns no name at the
 // end.
 func attr(attrs []byte) (name, value, rest []byte, err error) {
-	attrs = trimLeft(attrs)
+	attrs = bytes.TrimLeft(attrs, spaces)
 	if len(attrs) == 0 {
 		return nil, nil, nil, nil
 	}
@@ -379,7 +366,7 @@ func attr(attrs []byte) (name, value, rest []byte, err error) {
 	if n <= 0 {
 		return nil, nil, nil, syntaxError("an attribute has no value")
 	}
-	name, rest = trimRight(attrs[:n]), trimLeft(attrs[n+1:])
+	name, rest = bytes.TrimRight(attrs[:n], spaces), bytes.TrimLeft(attrs[n+1:], spaces)
 	if len(rest) == 0 || rest[0] != '"' && rest[0] != '\'' {
 		return nil, nil, nil, syntaxError("the value of an attribute is not in quotes")
 	}
