@@ -328,9 +328,6 @@ func (c *Collector) reportUnknownCarriers() error {
 	return nil
 }
 
-// shownNames is how many carrier names one finding shows.
-const shownNames = 8
-
 // Summary takes what reading found of a file as a whole.
 func (c *Collector) Summary(name string, s intake.Summary) error {
 	report := func(severity Severity, kind Kind, header, message, hint string) error {
@@ -359,8 +356,10 @@ func (c *Collector) Summary(name string, s intake.Summary) error {
 			return err
 		}
 	}
-	if err := reportLeftOut(report, s); err != nil {
-		return err
+	if message, hint := s.LeftOutText(); message != "" {
+		if err := report(Note, LeftOut, "", message, hint); err != nil {
+			return err
+		}
 	}
 	message, hint := s.ExchangedText()
 	switch {
@@ -370,24 +369,4 @@ func (c *Collector) Summary(name string, s intake.Summary) error {
 		return report(Error, Exchanged, s.Number, message, hint)
 	}
 	return report(Warning, Exchanged, s.Number, message, hint)
-}
-
-// reportLeftOut reports the names of carriers that are not sent.
-func reportLeftOut(report func(severity Severity, kind Kind, header, message, hint string) error, s intake.Summary) error {
-	if len(s.LeftOut) == 0 {
-		return nil
-	}
-	rows := s.LeftOutMore
-	var names []string
-	for i, l := range s.LeftOut {
-		rows += l.Rows
-		if i < shownNames {
-			names = append(names, tracking.Quote(l.Name))
-		}
-	}
-	if more := len(s.LeftOut) - shownNames; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
-	return report(Note, LeftOut, "", fmt.Sprintf("the carrier names of %d rows are not used: %s", rows, strings.Join(names, ", ")),
-		"the service detects carriers; --carrier-map "+shell.Word(s.LeftOut[0].Name)+"=CODE sends one")
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -240,6 +241,28 @@ func (s Summary) ExchangedText() (message, hint string) {
 		hint += "; if not, --accept-odd-values sends them as they are"
 	}
 	return fmt.Sprintf("in %d of %s, referId looks like a tracking number and the number like an order", s.Exchanged, plural(int(s.Rows), "row")), hint
+}
+
+// shownNames is how many carrier names a text shows.
+const shownNames = 8
+
+// LeftOutText says which carrier names are not used, and what to do about it; empty if there are none.
+func (s Summary) LeftOutText() (message, hint string) {
+	if len(s.LeftOut) == 0 {
+		return "", ""
+	}
+	rows := s.LeftOutMore
+	var names []string
+	for i, l := range s.LeftOut {
+		if rows += l.Rows; i < shownNames {
+			names = append(names, fmt.Sprintf("%s (%d)", tracking.Quote(l.Name), l.Rows))
+		}
+	}
+	if more := len(s.LeftOut) - shownNames; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more names", more))
+	}
+	return fmt.Sprintf("carrier names not used (%s): %s", plural(int(rows), "row"), strings.Join(names, ", ")),
+		"the service detects carriers; --carrier-map " + shell.Word(s.LeftOut[0].Name) + "=CODE sends one"
 }
 
 // Summary returns what was found so far; it is whole once Next returned an error.

@@ -38,6 +38,7 @@ type dryRunResult struct {
 	Operation  ledger.Mode      `json:"operation"`
 	Carriers   map[string]int64 `json:"carriers"` // rows to be sent by carrier code; "" for those without
 	FirstRows  []view.Row       `json:"firstRows"`
+	first      []ledger.Row     // the same
 
 	Findings []findings.Group     `json:"findings"` // of `waybill check`
 	Forms    []findings.FormCount `json:"forms"`    // good rows by the form of their number
@@ -123,7 +124,7 @@ func (res *dryRunResult) add(row ledger.Row, known, sent bool) {
 	res.Carriers[row.Item.CarrierCode]++
 	if len(res.FirstRows) < shownRows {
 		row.State = ledger.Pending
-		res.FirstRows = append(res.FirstRows, view.NewRow(row))
+		res.first, res.FirstRows = append(res.first, row), append(res.FirstRows, view.NewRow(row))
 	}
 }
 
@@ -171,18 +172,7 @@ func printFirstRows(out *command.Output, res dryRunResult) error {
 	if err := out.Line(""); err != nil {
 		return err
 	}
-	return command.PrintTable(out, []command.Column[view.Row]{
-		{Column: render.Column{Name: "FILE", Flex: true}, Cell: func(r view.Row) string { return r.File }},
-		{Column: render.Column{Name: "LINE", Right: true}, Cell: func(r view.Row) string { return fmt.Sprint(r.Line) }},
-		{
-			Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true},
-			Cell:   func(r view.Row) string { return r.ReferID },
-		},
-		{
-			Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true},
-			Cell:   func(r view.Row) string { return r.RawTrackingNumber },
-		},
-	}, res.FirstRows...)
+	return command.PrintTable(out, view.RowColumns()[:3], res.first...) // input, reference, number
 }
 
 // shownForms is how many forms of numbers are named.

@@ -2,11 +2,9 @@ package create
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
-	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -21,20 +19,8 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 	if len(s.Ignored) > 0 {
 		note("columns not used: %s", input.QuotedList(s.Ignored))
 	}
-	if len(s.LeftOut) > 0 {
-		var rows int64
-		var list []string
-		for _, l := range s.LeftOut {
-			rows += l.Rows
-			list = append(list, fmt.Sprintf("%s (%s)", command.Quoted(l.Name), command.Number(l.Rows)))
-		}
-		rows += s.LeftOutMore
-		const limit = 8
-		if len(list) > limit {
-			list = append(list[:limit], fmt.Sprintf("and %d more names", len(s.LeftOut)-limit))
-		}
-		note("carrier names not used (%s): %s; the service detects carriers; --carrier-map %s=CODE sends one",
-			command.Plural(rows, "row"), strings.Join(list, ", "), shell.Word(s.LeftOut[0].Name))
+	if message, hint := s.LeftOutText(); message != "" {
+		note("%s; %s", message, hint)
 	}
 	if s.Trimmed > 0 {
 		note("white space trimmed from %s", command.Plural(s.Trimmed, "value"))
