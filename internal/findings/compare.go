@@ -68,6 +68,7 @@ func (c *Collector) compareNumber(rows []entry) error {
 		case known && before.carrier != e.carrier:
 			f = c.finding(Error, Contradiction, at, e.number, fmt.Sprintf("same tracking as at %s, which has carrier code %s",
 				atLine(c.files[before.file], before.line), tracking.Quote(before.carrier)), "keep one of the two rows")
+			c.contradictory[Row{f.File, e.line, tracking.Item{ReferID: e.order, Number: e.number, CarrierCode: e.carrier}}] = f
 		case i == 0:
 			continue
 		case foldOrder(e.order) != foldOrder(first.order):

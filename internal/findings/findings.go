@@ -176,6 +176,8 @@ type Collector struct {
 	rules   map[string]*ruleCount // by group: numbers that only a length tells
 	codes   map[string]bool       // whether a carrier code or name is of a carrier whose forms are known
 
+	contradictory map[Row]Finding
+
 	groups map[groupKey]*Group
 	spool  *os.File     // findings, a JSON line each; nil while all are held
 	held   bytes.Buffer // further ones
@@ -198,12 +200,14 @@ type ruleCount struct{ fit, failed int64 }
 // New returns a collector. The caller closes it.
 func New() *Collector {
 	return &Collector{
-		seed:    maphash.MakeSeed(),
-		forms:   map[carriers.Form]*FormCount{},
-		rules:   map[string]*ruleCount{},
-		codes:   map[string]bool{},
-		groups:  map[groupKey]*Group{},
-		lengths: lengths{count: map[int]int64{}, zeroFirst: map[int]int64{}},
+		seed:   maphash.MakeSeed(),
+		forms:  map[carriers.Form]*FormCount{},
+		rules:  map[string]*ruleCount{},
+		codes:  map[string]bool{},
+		groups: map[groupKey]*Group{},
+
+		contradictory: map[Row]Finding{},
+		lengths:       lengths{count: map[int]int64{}, zeroFirst: map[int]int64{}},
 	}
 }
 
@@ -286,9 +290,17 @@ func (c *Collector) count(f Finding) {
 
 // Report is what was found.
 type Report struct {
-	Groups []Group     // the gravest first
-	Forms  []FormCount // most rows first
-	c      *Collector
+	Groups        []Group         // the gravest first
+	Forms         []FormCount     // most rows first
+	Contradictory map[Row]Finding // the rows with a [Contradiction]
+	c             *Collector
+}
+
+// Row is a row of an input.
+type Row struct {
+	File string
+	Line int
+	Item tracking.Item
 }
 
 // Finish compares the rows with each other and returns what was found.
@@ -302,7 +314,7 @@ func (c *Collector) Finish() (*Report, error) {
 	if err := c.countGrouped(); err != nil {
 		return nil, err
 	}
-	r := &Report{c: c}
+	r := &Report{c: c, Contradictory: c.contradictory}
 	for _, g := range c.groups {
 		r.Groups = append(r.Groups, *g)
 	}
@@ -366,11 +378,6 @@ func (r *Report) Count(severity Severity) int64 {
 		}
 	}
 	return n
-}
-
-// Has reports whether anything of a kind was found.
-func (r *Report) Has(kind Kind) bool {
-	return slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Kind == kind })
 }
 
 // All yields every finding; findings about rows come in the order of the rows.

@@ -74,7 +74,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	in.Options = o.Options(call)
 	collector := findings.New()
 	defer collector.Close()
-	judged, err := in.Judge(ctx, nil, collector)
+	judged, err := in.Judge(ctx, collector)
 	switch {
 	case err != nil:
 		return err

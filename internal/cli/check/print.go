@@ -9,10 +9,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/findings"
-	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 var titles = map[findings.Kind]string{
@@ -116,14 +114,7 @@ func formColumns() []command.Column[findings.FormCount] {
 	}
 }
 
-func problem(f findings.Finding) intake.Problem {
-	return intake.Problem{
-		File: f.File, Line: f.Line, Column: f.Column, Sheet: f.Sheet, Cell: f.Cell, Header: f.Header,
-		Problem: tracking.Problem{Value: f.Value, Message: f.Message, Hint: f.Hint},
-	}
-}
-
-func line(f findings.Finding) string { return input.ProblemLine(problem(f)) }
+func line(f findings.Finding) string { return input.ProblemLine(input.Problem(f)) }
 
 // noted are the kinds that create says of every input.
 var noted = []findings.Kind{
@@ -162,7 +153,7 @@ func Note(io *term.IO, r *findings.Report) {
 	}
 }
 
-func issue(f findings.Finding) term.Issue { return input.Issue(problem(f)) }
+func issue(f findings.Finding) term.Issue { return input.Issue(input.Problem(f)) }
 
 // Refuse returns the error of an input that has warnings, with --strict.
 func Refuse(r *findings.Report) error {

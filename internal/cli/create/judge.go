@@ -40,7 +40,6 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*checkedI
 	}
 	in.Skip, in.strict = o.SkipInvalid, o.Strict
 	in.Options = o.Flags.Options(c)
-	in.Options.KeepText = o.Rejects != ""
 	return in, nil
 }
 
@@ -63,14 +62,14 @@ func resolveSources(ctx context.Context, c *command.Call, o createOptions) (*inp
 
 // judge reads the input whole and reports what is wrong with it.
 func (in *checkedInput) judge(ctx context.Context) error {
-	file, rejects, err := in.newRejects(ctx)
+	file, err := in.newRejects(ctx)
 	if err != nil {
 		return err
 	}
 	defer file.Discard()
 	collector := findings.New()
 	defer collector.Close()
-	if in.judged, err = in.Judge(ctx, rejects, collector); err != nil {
+	if in.judged, err = in.Judge(ctx, collector); err != nil {
 		return err
 	}
 	if err := in.flags.KeepMap(in.call); err != nil {
@@ -89,7 +88,7 @@ func (in *checkedInput) judge(ctx context.Context) error {
 		check.Warn(in.io, in.judged.Found)
 	}
 	if in.judged.Invalid > 0 {
-		if err := file.Commit(); err != nil {
+		if err := in.commitRejects(ctx, file); err != nil {
 			return err
 		}
 		if err := in.refuseOrWarn(); err != nil {
@@ -154,17 +153,23 @@ func (in *checkedInput) refuseOrWarn() error {
 	return nil
 }
 
-// newRejects begins the file for bad rows; both are nil without --rejects.
-func (in *checkedInput) newRejects(ctx context.Context) (*command.AtomicFile, *intake.Rejects, error) {
+// newRejects begins the file for bad rows; it is nil without --rejects.
+func (in *checkedInput) newRejects(ctx context.Context) (*command.AtomicFile, error) {
 	if in.rejects == "" {
-		return nil, nil, nil
+		return nil, nil //nolint:nilnil // see above
 	}
 	if err := in.call.Spare("rejects", in.rejects); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	f, err := command.NewAtomicFile(ctx, in.rejects)
-	if err != nil {
-		return nil, nil, err
+	return command.NewAtomicFile(ctx, in.rejects)
+}
+
+func (in *checkedInput) commitRejects(ctx context.Context, file *command.AtomicFile) error {
+	if file == nil {
+		return nil
 	}
-	return f, intake.NewRejects(f), nil
+	if err := in.WriteRejects(ctx, file); err != nil {
+		return err
+	}
+	return file.Commit()
 }

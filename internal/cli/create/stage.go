@@ -9,43 +9,39 @@ import (
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/findings"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// stage brings the input into the ledger. Rows that contradict each other are
-// found here, and left out with --skip-invalid.
+// stage brings the input into the ledger.
 func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run, error) {
-	found := &conflicts{in: c.in}
-	return bulk.Stage(ctx, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(ctx), bulk.StageChecks{Conflict: found.add, Staged: func() error {
-		if err := c.in.Unchanged(); err != nil {
-			return err
-		}
-		return found.report(ctx)
-	}})
+	return bulk.Stage(ctx, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(ctx), c.stageChecks())
+}
+
+// stageChecks refuse an input that changes after it was judged.
+func (c *creation) stageChecks() bulk.StageChecks {
+	return bulk.StageChecks{
+		Conflict: func(ledger.Conflict) error {
+			return command.Usagef("re-run the command", "the input has changed while it was read")
+		},
+		Staged: c.in.Unchanged,
+	}
 }
 
 // firstRows is how many rows are staged before the first request: each worker has
 // a batch.
 func (c *creation) firstRows() int { return max(c.policy.Workers, 2) * c.plan.BatchSize }
 
-// feeds reports whether the input is sent while it is staged. Rows that
-// contradict each other are staged first, which leaves them out or refuses the input; so
-// are those that are asked for first, and inputs of a few batches.
+// feeds reports whether the input is sent while it is staged. Rows that are asked for first
+// are staged before, and inputs of a few batches.
 func (c *creation) feeds() bool {
-	return !c.in.judged.Found.Has(findings.Contradiction) && !c.plan.CheckFirst && c.in.judged.Valid > int64(c.firstRows())
+	return !c.plan.CheckFirst && c.in.judged.Valid > int64(c.firstRows())
 }
 
 // feed begins to stage the input. It goes on until hard ends.
 func (c *creation) feed(ctx, hard context.Context, stager ledger.Stager) (*bulk.Feed, error) {
 	c.in.Sending = true
-	return bulk.BeginFeed(ctx, hard, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(hard), c.firstRows(), bulk.StageChecks{
-		Conflict: func(ledger.Conflict) error {
-			return command.Usagef("re-run the command", "the input has changed while it was read")
-		},
-		Staged: c.in.Unchanged,
-	})
+	return bulk.BeginFeed(ctx, hard, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(hard), c.firstRows(), c.stageChecks())
 }
 
 // Limits of the wait for another process that stages its input.

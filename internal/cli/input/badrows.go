@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/findings"
 	"github.com/waybill-cli/waybill/internal/intake"
-	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -44,6 +44,14 @@ func issues(j Judgement) []term.Issue {
 		list[i] = Issue(p)
 	}
 	return list
+}
+
+// Problem returns a finding as a problem.
+func Problem(f findings.Finding) intake.Problem {
+	return intake.Problem{
+		File: f.File, Line: f.Line, Column: f.Column, Sheet: f.Sheet, Cell: f.Cell, Header: f.Header,
+		Problem: tracking.Problem{Value: f.Value, Message: f.Message, Hint: f.Hint},
+	}
 }
 
 // Issue returns a problem as errors list it.
@@ -131,22 +139,6 @@ func QuotedList(names []string) string {
 		list[i] = command.Quoted(n)
 	}
 	return strings.Join(list, ", ")
-}
-
-// Contradiction is the problem of an item that contradicts an earlier one.
-func Contradiction(file string, line int, item tracking.Item, message string) intake.Problem {
-	return intake.Problem{
-		File: file, Line: line, Header: tracking.FieldCarrierCode,
-		Problem: tracking.Problem{Field: tracking.FieldCarrierCode, Value: item.CarrierCode, Message: message},
-	}
-}
-
-// ConflictProblem is the problem of a conflict, with the place of the earlier item.
-func ConflictProblem(files []string, c ledger.Conflict) intake.Problem {
-	p := Contradiction(files[c.Entry.File], c.Entry.Line, c.Entry.Item,
-		fmt.Sprintf("same tracking as at %s:%d, which has carrier code %s", files[c.First.File], c.First.Line, command.Quoted(c.First.Item.CarrierCode)))
-	p.Problem.Hint = "keep one of the two rows"
-	return p
 }
 
 // NoteSheet says what is particular about the table that rows were read from: which

@@ -3,13 +3,16 @@
 package input
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/findings"
@@ -28,7 +31,8 @@ type Input struct {
 	Skip    bool // leave bad rows out instead of refusing the input
 	Sending bool // its rows are sent while it is read
 
-	saved map[string]map[string]string // mappings that an error offers
+	saved         map[string]map[string]string // mappings that an error offers
+	contradictory map[findings.Row]findings.Finding
 }
 
 // Source is one file, or one row from the command line.
@@ -126,10 +130,10 @@ func (j *Judgement) AddProblem(p intake.Problem) {
 	j.MoreProblems++
 }
 
-// Judge reads the whole input. Bad rows go to rejects, which may be nil, and all rows to found, where they are
-// to be examined. A file that changes meanwhile is an error.
-func (in *Input) Judge(ctx context.Context, rejects *intake.Rejects, found *findings.Collector) (Judgement, error) {
-	j, err := in.judge(ctx, rejects, found)
+// Judge reads the whole input. All rows go to found, where they are to be examined; rows that contradict each
+// other are bad then. A file that changes meanwhile is an error.
+func (in *Input) Judge(ctx context.Context, found *findings.Collector) (Judgement, error) {
+	j, err := in.judge(ctx, found)
 	if changed := in.Unchanged(); changed != nil && ctx.Err() == nil {
 		err = changed
 	}
@@ -141,11 +145,21 @@ func (in *Input) Judge(ctx context.Context, rejects *intake.Rejects, found *find
 			return j, err
 		}
 	}
-	j.Found, err = found.Finish()
-	return j, err
+	if j.Found, err = found.Finish(); err != nil {
+		return j, err
+	}
+	in.contradictory = j.Found.Contradictory
+	for _, row := range slices.SortedFunc(maps.Keys(in.contradictory), func(a, b findings.Row) int {
+		return cmp.Or(cmp.Compare(slices.Index(in.Names(), a.File), slices.Index(in.Names(), b.File)), cmp.Compare(a.Line, b.Line))
+	}) {
+		j.AddProblem(Problem(in.contradictory[row]))
+	}
+	j.Invalid += int64(len(in.contradictory))
+	j.Valid -= int64(len(in.contradictory))
+	return j, nil
 }
 
-func (in *Input) judge(ctx context.Context, rejects *intake.Rejects, found *findings.Collector) (j Judgement, err error) {
+func (in *Input) judge(ctx context.Context, found *findings.Collector) (j Judgement, err error) {
 	for _, src := range in.Sources {
 		err := src.Read(in.Options, func(r *intake.Reader, rec intake.Record) error {
 			if err := ctx.Err(); err != nil {
@@ -156,7 +170,8 @@ func (in *Input) judge(ctx context.Context, rejects *intake.Rejects, found *find
 					return err
 				}
 			}
-			return j.record(r, rec, rejects)
+			j.record(rec)
+			return nil
 		}, func(s intake.Summary) { j.Summaries = append(j.Summaries, SourceSummary{src.Name, s}) })
 		if columns := (*intake.ColumnError)(nil); errors.As(err, &columns) {
 			columns.Offer(in.saved)
@@ -165,29 +180,52 @@ func (in *Input) judge(ctx context.Context, rejects *intake.Rejects, found *find
 			return j, err
 		}
 	}
-	if rejects != nil {
-		return j, rejects.Flush()
-	}
 	return j, nil
 }
 
-func (j *Judgement) record(r *intake.Reader, rec intake.Record, rejects *intake.Rejects) error {
+// WriteRejects reads the input again, and writes its bad rows.
+func (in *Input) WriteRejects(ctx context.Context, w io.Writer) error {
+	rejects, o := intake.NewRejects(w), in.Options
+	o.KeepText = true
+	for _, src := range in.Sources {
+		err := src.Read(o, func(r *intake.Reader, rec intake.Record) error {
+			if f, bad := in.contradiction(rec); bad {
+				rec.Problems = append(rec.Problems, Problem(f))
+			}
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case rec.Good() || r == nil:
+				return nil
+			}
+			return rejects.Write(r, rec)
+		}, func(intake.Summary) {})
+		if err != nil {
+			return err
+		}
+	}
+	return rejects.Flush()
+}
+
+func (in *Input) contradiction(rec intake.Record) (f findings.Finding, bad bool) {
+	if len(in.contradictory) > 0 && rec.Good() {
+		f, bad = in.contradictory[findings.Row{File: rec.File, Line: rec.Line, Item: rec.Item}]
+	}
+	return f, bad
+}
+
+func (j *Judgement) record(rec intake.Record) {
 	j.Read++
-	good := rec.Good()
 	for _, p := range rec.Problems {
 		if !p.Note {
 			j.AddProblem(p)
 		}
 	}
-	if good {
+	if rec.Good() {
 		j.Valid++
-		return nil
+	} else {
+		j.Invalid++
 	}
-	j.Invalid++
-	if rejects == nil || r == nil {
-		return nil
-	}
-	return rejects.Write(r, rec)
 }
 
 // Read calls each for every record of the source from its beginning, then done. A
@@ -275,7 +313,10 @@ func (in *Input) again(ctx context.Context, src Source, yield func(intake.Record
 			return context.Cause(ctx)
 		case !rec.Good() && !in.Skip:
 			return command.Usagef("re-run the command", "input %s changed while it was read%s", command.Quoted(rec.File), in.nothingSent())
-		case rec.Good() && !yield(rec):
+		case !rec.Good():
+			return nil
+		}
+		if _, bad := in.contradiction(rec); !bad && !yield(rec) {
 			return errStop
 		}
 		return nil

@@ -106,7 +106,7 @@ func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
 	}
 	in.Options = o.Options(c)
 	in.Options.Refs, in.Options.Carriers = true, nil
-	judged, err := in.Judge(ctx, nil, nil)
+	judged, err := in.Judge(ctx, nil)
 	switch {
 	case err != nil:
 	case judged.Invalid > 0:
