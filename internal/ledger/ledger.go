@@ -296,11 +296,11 @@ func (s RunSummary) Accepted() int64 { return s.Counts.Accepted - s.Elsewhere }
 // Rejected returns how many rows are rejected and open, see [Row.IsOpen].
 func (s RunSummary) Rejected() int64 { return s.Counts.Rejected - s.Superseded - s.Dismissed }
 
-// OtherNumbers is what [Stager.OtherNumbers] found.
-type OtherNumbers struct {
+// KnownOrders is what [Stager.KnownOrders] found.
+type KnownOrders struct {
 	Rows   int64
-	First  Row    // the first of them in the input; its state is not read
-	Before string // the number that came first with its referId
+	First  Row          // the first of them in the input; its state is not read
+	Before tracking.Key // the first pair of its order
 }
 
 // PrunedRuns is what [History.PruneRuns] came to.

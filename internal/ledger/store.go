@@ -16,9 +16,10 @@ type Stager interface {
 	// what dead processes had staged.
 	Stage(ctx context.Context, plan Plan) (Staging, error)
 
-	// OtherNumbers returns the rows that the run brought in, and whose referId an
-	// earlier run brought in with another number.
-	OtherNumbers(ctx context.Context, run int64) (OtherNumbers, error)
+	// KnownOrders returns the rows that the run brought in, and whose referId an
+	// earlier run brought in: with another number, in capitals, in small letters or
+	// without the spaces around it.
+	KnownOrders(ctx context.Context, run int64) (KnownOrders, error)
 }
 
 // Queue hands out pending rows in batches and records what became of them.

@@ -264,26 +264,27 @@ func (d *DB) Pending(ctx context.Context, except int64) (int64, error) {
 	return max(0, all-own.all.Pending), err
 }
 
-// OtherNumbers finds new rows of known orders, see [ledger.Stager].
-func (d *DB) OtherNumbers(ctx context.Context, run int64) (ledger.OtherNumbers, error) {
+// KnownOrders finds new rows of known orders, see [ledger.Stager].
+func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, error) {
 	if err := d.requireRun(ctx, run); err != nil {
-		return ledger.OtherNumbers{}, err
+		return ledger.KnownOrders{}, err
 	}
-	const earlier = "FROM rows o WHERE o.refer_id = r.refer_id AND o.id < n.first_row"
-	var o ledger.OtherNumbers
+	const earlier = `FROM rows o WHERE o.id < n.first_row
+		AND o.refer_id IN (r.refer_id, UPPER(r.refer_id), LOWER(r.refer_id), TRIM(r.refer_id))`
+	var o ledger.KnownOrders
 	_, err := d.row(ctx, []any{&o.Rows, &o.First.ID}, `SELECT COUNT(*), COALESCE(MIN(r.id), 0)
 		FROM runs n JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row
 		WHERE n.id = $1 AND n.first_row > 1 AND EXISTS (SELECT 1 `+earlier+`)`, run)
 	if err != nil || o.Rows == 0 {
-		return ledger.OtherNumbers{}, err
+		return ledger.KnownOrders{}, err
 	}
 	var files []string
 	var text []byte
 	var file int
 	item := &o.First.Item
-	_, err = d.row(ctx, []any{&text, &file, &o.First.Line, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before},
-		"SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, (SELECT o.number "+earlier+` ORDER BY o.id LIMIT 1)
-			FROM runs n JOIN rows r ON r.id = $2 WHERE n.id = $1`, run, o.First.ID)
+	_, err = d.row(ctx, []any{&text, &file, &o.First.Line, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number},
+		`SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number FROM runs n JOIN rows r ON r.id = $2
+			JOIN rows o ON o.id = (SELECT MIN(o.id) `+earlier+`) WHERE n.id = $1`, run, o.First.ID)
 	if err == nil {
 		err = json.Unmarshal(text, &files)
 	}

@@ -12,7 +12,7 @@ var historyTests = map[string]func(*world){
 	"RunsNewestFirst":     runsNewestFirst,
 	"RunTellsWhatBecame":  runReportsOutcomes,
 	"LiveWhileWorkedOn":   liveWhileWorkedOn,
-	"OtherNumbers":        findsOtherNumbers,
+	"KnownOrders":         findsKnownOrders,
 	"BatchesInOrder":      batchesInOrder,
 	"LookupTellsState":    lookupFindsState,
 	"BodyMayCallTheStore": bodyMayCallTheStore,
@@ -95,9 +95,9 @@ func runsNewestFirst(w *world) {
 	}
 }
 
-// findsOtherNumbers sees that only new rows count whose order came
-// with another number in an earlier run.
-func findsOtherNumbers(w *world) {
+// findsKnownOrders sees that only new rows count whose order came in an earlier run,
+// with another number or spelled otherwise.
+func findsKnownOrders(w *world) {
 	renumbered := func(line, n int, number string) ledger.Entry {
 		e := ledger.Entry{File: 1, Line: line, Item: item(n)}
 		e.Item.Number = number
@@ -105,11 +105,20 @@ func findsOtherNumbers(w *world) {
 	}
 	first := w.run(plan(), append(entries(1, 3), renumbered(9, 2, "A second parcel"))...)
 	second := w.run(plan(), entries(1, 4)[0], renumbered(7, 2, "X2"), renumbered(8, 3, "X3"), entries(4, 4)[0], renumbered(10, 4, "X4"))
-	w.same("the first", have(w.OtherNumbers(w.Context(), first.ID))(w), ledger.OtherNumbers{})
-	got := have(w.OtherNumbers(w.Context(), second.ID))(w)
+	w.same("the first", have(w.KnownOrders(w.Context(), first.ID))(w), ledger.KnownOrders{})
+	got := have(w.KnownOrders(w.Context(), second.ID))(w)
 	got.First.ID = 0
-	w.same("the second", got, ledger.OtherNumbers{Rows: 2, First: ledger.Row{File: "-", Line: 7, Item: renumbered(7, 2, "X2").Item}, Before: item(2).Number})
-	_, err := w.OtherNumbers(w.Context(), 99)
+	w.same("the second", got, ledger.KnownOrders{Rows: 2, First: ledger.Row{File: "-", Line: 7, Item: renumbered(7, 2, "X2").Item}, Before: item(2).Key()})
+	spelled := func(n int, referID string) ledger.Entry {
+		e := renumbered(n, n, "S")
+		e.Item.ReferID = referID
+		return e
+	}
+	w.run(plan(), spelled(11, "REF-A"))
+	third := w.run(plan(), spelled(12, "ref-a"), spelled(13, " REF-A "), spelled(14, "xREF-A"))
+	got = have(w.KnownOrders(w.Context(), third.ID))(w)
+	w.same("spelled otherwise", []any{got.Rows, got.First.Item.ReferID, got.Before.ReferID}, []any{int64(2), "ref-a", "REF-A"})
+	_, err := w.KnownOrders(w.Context(), 99)
 	w.is("no such run", err, ledger.ErrNoRun)
 }
 

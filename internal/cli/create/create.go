@@ -218,10 +218,11 @@ func (c *creation) noteKnown(ctx context.Context, k *send.Execution) {
 	if n := k.Run.Tally.OtherCarrier; n > 0 {
 		c.call.IO.Note("%s sent before with another carrier code; the first code is kept", command.Plural(n, "row"))
 	}
-	other, err := k.Store.Stager.OtherNumbers(ctx, k.Run.ID)
-	if err != nil || other.Rows == 0 {
+	known, err := k.Store.Stager.KnownOrders(ctx, k.Run.ID)
+	if err != nil || known.Rows == 0 {
 		return // a note is not worth failing for
 	}
-	c.call.IO.Note("%s with a new number for a known order, the first at %s:%d: %s has %s too", command.Plural(other.Rows, "row"),
-		other.First.File, other.First.Line, command.Quoted(other.First.Item.ReferID), command.Quoted(other.Before))
+	first, before := known.First, known.Before
+	c.call.IO.Note("%s for a known order, the first at %s:%d: %s with %s; sent before: %s with %s", command.Plural(known.Rows, "new row"),
+		first.File, first.Line, command.Quoted(first.Item.ReferID), command.Quoted(first.Item.Number), command.Quoted(before.ReferID), command.Quoted(before.Number))
 }

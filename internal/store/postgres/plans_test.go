@@ -193,6 +193,10 @@ func TestPlansOfReads(t *testing.T) {
 			_, err := d.Count(t.Context(), ledger.Filter{})
 			return err
 		}, []string{"rows"}},
+		"known orders": {func(d *store.DB) error {
+			_, err := d.KnownOrders(t.Context(), 5)
+			return err
+		}, []string{"rows"}},
 		"by reference": {sort(ledger.ByReference), []string{"rows", "numbers", "sightings"}},
 		"by number":    {sort(ledger.ByNumber), []string{"rows", "numbers", "sightings"}},
 		"newest":       {sort(ledger.ByCreation), []string{"rows", "numbers", "sightings"}},
