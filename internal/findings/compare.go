@@ -15,6 +15,11 @@ import (
 
 // grouped calls do with the entries of every key that has several, in order of place.
 func grouped(list []entry, key func(entry) string, do func([]entry) error) error {
+	count := make(map[string]int, len(list))
+	for _, e := range list {
+		count[key(e)]++
+	}
+	list = slices.DeleteFunc(list, func(e entry) bool { return count[key(e)] == 1 })
 	slices.SortStableFunc(list, func(a, b entry) int {
 		return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
 	})
@@ -23,10 +28,8 @@ func grouped(list []entry, key func(entry) string, do func([]entry) error) error
 		for n < len(list) && key(list[n]) == key(list[0]) {
 			n++
 		}
-		if n > 1 {
-			if err := do(list[:n]); err != nil {
-				return err
-			}
+		if err := do(list[:n]); err != nil {
+			return err
 		}
 		list = list[n:]
 	}

@@ -72,6 +72,7 @@ func noNumber(s string) (message, hint string) {
 	if at := strings.LastIndex(upper, "1Z"); at >= 0 && len(upper) > length1Z {
 		parts = append(parts, upper[at:min(at+length1Z, len(upper))])
 	}
+	parts = slices.DeleteFunc(parts, func(part string) bool { return part == upper }) // it has no form, or it would not be here
 	at := slices.IndexFunc(parts, fits)
 	switch {
 	case at >= 0:

@@ -17,8 +17,8 @@ type Stager interface {
 	Stage(ctx context.Context, plan Plan) (Staging, error)
 
 	// KnownOrders returns the rows that the run brought in, and whose referId an
-	// earlier run brought in: with another number, in capitals, in small letters or
-	// without the spaces around it.
+	// earlier run brought in: with another number; or, of the first 10,000 rows, in
+	// capitals, in small letters or without the spaces around it.
 	KnownOrders(ctx context.Context, run int64) (KnownOrders, error)
 }
 
