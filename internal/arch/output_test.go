@@ -40,6 +40,7 @@ var outputs = []struct{ commands, name string }{
 	{"listen: summary", "cli/listen.summaryJSON"},
 	{"events show", "cli/events.Shown"},
 	{"events show --headers", "cli/view.Header"},
+	{"events diff", "cli/events.difference"},
 	{"events list --dead", "cli/events.deadJSON"},
 	{"events list --pending", "cli/events.Forwarding"},
 	{"events replay, events send", "cli/events.Sent"},

@@ -15,8 +15,8 @@ import (
 
 // What a person has to learn. These numbers only go down, but for what was asked for.
 const (
-	mostCommands = 58
-	mostFlags    = 135 // besides the global ones
+	mostCommands = 59
+	mostFlags    = 136 // besides the global ones
 	mostSettings = 40
 )
 

@@ -181,6 +181,14 @@ func (d Delivery) IsSynthetic() bool {
 	return slices.ContainsFunc(d.Header, func(f webhook.Field) bool { return strings.EqualFold(f.Name, HeaderSynthetic) })
 }
 
+// MadeUp returns d as one that says that waybill made it up.
+func (d Delivery) MadeUp() Delivery {
+	if !d.IsSynthetic() {
+		d.Header = append(slices.Clone(d.Header), webhook.Field{Name: HeaderSynthetic, Value: "1"})
+	}
+	return d
+}
+
 // Decode reads d's body. It returns d with Single and Anomaly set, and its rows,
 // see [Prepare].
 func Decode(d Delivery) (Delivery, []Event) {

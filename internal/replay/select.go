@@ -231,21 +231,38 @@ type Sender struct {
 	Headers  map[string][]webhook.Field // that a target gets, by its URL
 	Withhold func(webhook.Field) bool   // headers that no target gets
 	Sign     func(webhook.Request) (webhook.Request, error)
+
+	// Edit returns what is sent instead of a delivery: it is marked as made up, has no number, and settles
+	// nothing. Its error is about that delivery alone. Nil: deliveries are sent as they came.
+	Edit func(inbox.Delivery) (inbox.Delivery, error)
 }
 
 // Load returns what a step of the series sends.
 func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Request, error) {
 	item := s.Items[step.Index]
-	parcel := forward.Request{URL: item.To, Own: s.Headers[item.To.String()]}
 	found, err := Find(ctx, s.Inbox, item.ID)
 	if err != nil {
-		return parcel, err
+		return forward.Request{URL: item.To}, err
 	}
 	d := found.Delivery
 	if found.Refused {
 		d.Seq = 0 // a number of its own kind, which no target is given
 	}
-	if parcel.Message, err = forward.BuildMessage(d, item.To, item.Attempt+1+step.Copy, s.Withhold); err != nil {
+	if s.Edit == nil || d.Body == nil {
+		return s.Build(d, item.To, item.Attempt+1+step.Copy)
+	}
+	if d, err = s.Edit(d); err != nil {
+		return forward.Request{URL: item.To}, fmt.Errorf("%w: %w", forward.ErrUnsendable, err)
+	}
+	d.Seq = 0
+	return s.Build(d.MadeUp(), item.To, 0)
+}
+
+// Build returns a delivery as a target gets it, see [forward.BuildMessage].
+func (s *Sender) Build(d inbox.Delivery, to *url.URL, attempt int) (forward.Request, error) {
+	parcel := forward.Request{URL: to, Own: s.Headers[to.String()]}
+	var err error
+	if parcel.Message, err = forward.BuildMessage(d, to, attempt, s.Withhold); err != nil {
 		return parcel, err
 	}
 	signed, err := s.Sign(parcel.Message)
@@ -256,7 +273,7 @@ func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Reques
 // Settle records what came of an item that had been given up.
 func (s *Sender) Settle(ctx context.Context, res forward.Result) error {
 	l := s.Items[res.Index].Entry
-	if l == nil {
+	if l == nil || s.Edit != nil {
 		return nil
 	}
 	o := inbox.Settlement{Disposition: inbox.Sent, Now: time.Now(), Status: res.Status, Reply: res.Reply, Problem: forward.Problem(res.Answer, res.Err)}

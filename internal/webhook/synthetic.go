@@ -69,20 +69,43 @@ func (c Change) value() (v any, err error) {
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func (m SyntheticEvents) Body(n int) ([]byte, error) {
-	var e any = m.event(n)
-	for _, c := range m.Set {
-		value, err := c.value()
-		if err == nil {
-			e, err = setAt(e, c.path, value)
+	return encodeChanged([]any{m.event(n)}, m.Set)
+}
+
+// SetMembers returns a body with changes made in each of its events. Members are written anew, in
+// the order of their names. The error matches [ErrChange]; it is one too if the body is not JSON.
+func SetMembers(body []byte, changes []Change) ([]byte, error) {
+	v, err := Change{literal: bytes.TrimPrefix(body, []byte("\uFEFF"))}.value()
+	if err != nil || !json.Valid(body) {
+		return nil, fmt.Errorf("the body is not JSON: %w", ErrChange)
+	}
+	return encodeChanged(v, changes)
+}
+
+// encodeChanged makes changes in each element of an array, or in the one value, and encodes it.
+func encodeChanged(v any, changes []Change) ([]byte, error) {
+	events, many := v.([]any)
+	if !many {
+		events = []any{v}
+	}
+	for i := range events {
+		for _, c := range changes {
+			value, err := c.value()
+			if err == nil {
+				events[i], err = setAt(events[i], c.path, value)
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", c.path, err)
+			}
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", c.path, err)
-		}
+	}
+	if !many {
+		v = events[0]
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	err := enc.Encode([]any{e})
+	err := enc.Encode(v)
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 

@@ -143,3 +143,32 @@ func TestChangesThatAreNone(t *testing.T) {
 		}
 	}
 }
+
+// Changes are made in each event, whatever its place, and numbers keep their spelling.
+func TestSetMembers(t *testing.T) {
+	set := func(texts ...string) (all []webhook.Change) {
+		for _, text := range texts {
+			c, err := webhook.ParseChange(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, c)
+		}
+		return all
+	}
+	for body, want := range map[string]string{
+		`[{"b":1.0,"a":"<"},{"a":{}}]`: `[{"a":"x","b":1.0,"c":[2]},{"a":"x","c":[2]}]`,
+		` {"a":12345678901234567890}`:  `{"a":"x","c":[2]}`,
+		`[]`:                           `[]`,
+	} {
+		got, err := webhook.SetMembers([]byte(body), set("/a=x", "/c=[2]"))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %s (%v); want %s", body, got, err, want)
+		}
+	}
+	for _, body := range []string{"", "no", "7", "[7]", `{"a":1} {}`} {
+		if got, err := webhook.SetMembers([]byte(body), set("/a=x")); !errors.Is(err, webhook.ErrChange) {
+			t.Errorf("%s: %s (%v); want an error", body, got, err)
+		}
+	}
+}

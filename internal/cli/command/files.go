@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -282,4 +284,18 @@ func RefuseExisting(path string) error {
 		return Existsf("use another file, or remove that one", "%s exists", path)
 	}
 	return nil
+}
+
+// Editor returns the user's editor: $VISUAL, $EDITOR, or the system's own one, which needs a
+// terminal. instead is what the user can do without an editor.
+func Editor(io *term.IO, getenv func(string) string, instead string) (string, error) {
+	switch named := cmp.Or(getenv("VISUAL"), getenv("EDITOR")); {
+	case named != "":
+		return named, nil
+	case !io.Interactive():
+		return "", Usagef("set VISUAL or EDITOR, or "+instead, "there is no terminal for an editor")
+	case runtime.GOOS == "windows":
+		return "notepad", nil
+	}
+	return "vi", nil
 }

@@ -275,7 +275,7 @@ func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 		return kind{values: refused}, true
 	case name == "ID" && strings.Contains(path, " runs "):
 		return kind{values: once(runs)}, true
-	case name == "ID" && strings.Contains(cmd.Use, "..."):
+	case name == "ID" && strings.Contains(cmd.Use, "..."), cmd.Name() == "diff":
 		return kind{values: events}, true
 	case name == "ID":
 		return kind{values: once(events)}, true

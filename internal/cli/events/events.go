@@ -8,6 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/replay"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // New returns the group of commands about events.
@@ -19,7 +20,7 @@ func New(f *command.Factory) *cobra.Command {
 		Long:    "The inbox keeps every delivery that waybill listen received, byte for byte.",
 	}
 	group.AddCommand(
-		newList(f), newShow(f), newReplay(f), newSend(f), newWait(f),
+		newList(f), newShow(f), newDiff(f), newReplay(f), newSend(f), newWait(f),
 		newExport(f), newImport(f), newReadmit(f),
 	)
 	return group
@@ -48,6 +49,23 @@ func filterFlag(cmd *cobra.Command, filter *string) {
 
 func verifiedFlag(cmd *cobra.Command, verified *string) {
 	command.Choice(cmd.Flags(), verified, "verified", "", "only those with verification `RESULT`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown), string(inbox.Unsigned))
+}
+
+func setFlag(cmd *cobra.Command, set *[]string) {
+	cmd.Flags().StringArrayVar(set, "set", nil, "set a value in each event, `/POINTER=VALUE`: JSON, else a text; may be repeated")
+}
+
+// parseSet reads the values of --set.
+func parseSet(texts []string) ([]webhook.Change, error) {
+	var all []webhook.Change
+	for _, text := range texts {
+		c, err := webhook.ParseChange(text)
+		if err != nil {
+			return nil, command.Usagef("such as --set '/data/summary/latestEvent=Out for delivery'", "--set: %w", err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
 }
 
 func deadFlag(cmd *cobra.Command, dead *bool) {

@@ -1,18 +1,24 @@
 package events
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/url"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -23,8 +29,13 @@ type replayOptions struct {
 
 	IDs                      []string
 	Since, Filter            string
+	Set                      []string
 	Dead, Resign, Unverified bool
+	Edit                     bool
 }
+
+// changes reports whether what is sent differs from what was received.
+func (o replayOptions) changes() bool { return o.Edit || len(o.Set) > 0 }
 
 func newReplay(f *command.Factory) *cobra.Command {
 	var o replayOptions
@@ -39,7 +50,9 @@ with --dead those that were given up; a delivery that its target answers with 2x
 is no longer dead. No listener is needed.
 
 Signatures are sent unchanged; if a target refuses old timestamps, --resign signs
-again. Only verified deliveries are sent, except those selected by ID or with
+again. --set and --edit change what is sent: --set sets a value in each event, --edit
+opens the body of one delivery in $VISUAL or $EDITOR. What was changed is signed again
+if there is a scheme, has the header ` + inbox.HeaderSynthetic + `, and leaves a dead delivery dead. Only verified deliveries are sent, except those selected by ID or with
 --forward-unverified.
 
 ` + signature.DeliveryHelp + `
@@ -60,6 +73,8 @@ again. Only verified deliveries are sent, except those selected by ID or with
 	deadFlag(cmd, &o.Dead)
 	ForwardUnverifiedFlag(cmd, &o.Unverified)
 	flags.BoolVar(&o.Resign, "resign", false, "sign again, with the current time")
+	setFlag(cmd, &o.Set)
+	flags.BoolVar(&o.Edit, "edit", false, "edit the body of one delivery before it is sent")
 	o.flags(cmd)
 	command.ColumnsFlag(cmd, sentColumns())
 	return cmd
@@ -79,8 +94,10 @@ func (o replayOptions) selection(c *command.Call) (replay.Selection, error) {
 		return sel, command.Usagef("give IDs, --since, --filter or --dead; `waybill events list` shows events", "nothing selects what to replay")
 	case ways > 1:
 		return sel, command.Usagef("use IDs, or --since/--filter, or --dead", "too many ways to select deliveries")
-	case o.Scheme != "" && !o.Resign && !o.Corrupt:
+	case o.Scheme != "" && !o.Resign && !o.Corrupt && !o.changes():
 		return sel, command.Usagef("add --resign, or leave it out", "--scheme needs --resign or --corrupt-signature")
+	case o.Edit && (len(o.IDs) != 1 || len(o.Set) > 0):
+		return sel, command.Usagef("give one ID, without --set", "--edit is for one delivery")
 	}
 	var err error
 	if sel.Since, err = command.ParseSince("--since", o.Since); err != nil {
@@ -103,15 +120,9 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		return err
 	}
 	defer k.Client.Close()
-	var sign *Signer
-	if o.Resign || o.Corrupt {
-		if sign, err = NewSigner(c.Session, o.Scheme); err != nil {
-			return err
-		}
-		k.Scheme = sign.scheme
-	}
-	if !o.Resign {
-		sign = nil
+	sign, err := o.signing(c, k)
+	if err != nil {
+		return err
 	}
 	db, err := c.ExistingStore(ctx)
 	if err != nil {
@@ -138,8 +149,11 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if err := noteWhole(ctx, c.IO, in, sel.IDs); err != nil {
 		return err
 	}
-	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: map[string][]webhook.Field{}, Sign: sign.Sign}
+	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: map[string][]webhook.Field{}, Sign: sign}
 	if sender.Withhold, err = c.SecretMatcher(); err != nil {
+		return err
+	}
+	if sender.Edit, err = o.edit(ctx, c, in); err != nil {
 		return err
 	}
 	if err := AddTargetHeaders(c, o.Headers, targets); err != nil {
@@ -154,7 +168,9 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		c.IO.Note("Replaying to %s", targets[0].Show())
 	}
 	k.fill = func(j *Sent, i int) {
-		j.DeliveryName, j.Attempt = view.NewDeliveryName(items[i].ID), items[i].Attempt+1+j.Copy
+		if j.DeliveryName = view.NewDeliveryName(items[i].ID); !o.changes() {
+			j.Attempt = items[i].Attempt + 1 + j.Copy
+		}
 	}
 	if !o.Corrupt {
 		k.settle = func(res forward.Result) error { return sender.Settle(ctx, res) }
@@ -237,4 +253,111 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 		io.Note("Deliveries that were given up stay in the list until their own target accepts them: `waybill events replay --dead`, without --to")
 	}
 	return nil
+}
+
+// signing returns what signs the deliveries, and sets the scheme of k.
+func (o replayOptions) signing(c *command.Call, k *sending) (sign signing, err error) {
+	none := (*Signer)(nil).Sign
+	switch {
+	case o.changes() && !o.Resign:
+		sign, k.Scheme, err = optionalSigner(c.Session, o.Scheme, o.Corrupt)
+		return sign, err
+	case !o.Resign && !o.Corrupt:
+		return none, nil
+	}
+	signer, err := NewSigner(c.Session, o.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	k.Scheme = signer.scheme
+	if !o.Resign {
+		return none, nil
+	}
+	return signer.Sign, nil
+}
+
+// edit returns what changes deliveries before they are sent, nil for nothing. It opens the editor of --edit.
+func (o replayOptions) edit(ctx context.Context, c *command.Call, in replay.Inbox) (func(inbox.Delivery) (inbox.Delivery, error), error) {
+	set, err := parseSet(o.Set)
+	if err != nil || !o.changes() {
+		return nil, err
+	}
+	change := func(body []byte) ([]byte, error) { return webhook.SetMembers(body, set) }
+	if o.Edit {
+		d, err := replay.FindWhole(ctx, in, o.IDs[0])
+		if err != nil {
+			return nil, err
+		}
+		edited, err := editBody(ctx, c, d.Body)
+		if err != nil {
+			return nil, err
+		}
+		change = func([]byte) ([]byte, error) { return edited, nil }
+	}
+	signed := o.Scheme != "" || c.Config.Webhook.Scheme != ""
+	return func(d inbox.Delivery) (inbox.Delivery, error) {
+		if !signed {
+			d = WithoutSignature(c.Session, d)
+		}
+		d.Body, err = change(d.Body)
+		return d, err
+	}, nil
+}
+
+// editBody returns a body as the user's editor leaves it. One that is left as it is, is an error.
+func editBody(ctx context.Context, c *command.Call, body []byte) ([]byte, error) {
+	editor, err := command.Editor(c.IO, c.Getenv, "use --set /POINTER=VALUE")
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp("", "waybill.*.json") // 0600
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	shown := append(render.Indented(nil, body), '\n')
+	if _, err = f.Write(shown); err == nil {
+		err = f.Close()
+	}
+	if err == nil {
+		err = c.IO.Edit(ctx, editor, f.Name())
+	}
+	if err != nil {
+		return nil, command.Usagef("set VISUAL or EDITOR to another editor", "editor %s: %w; nothing was sent", editor, err)
+	}
+	edited, err := os.ReadFile(f.Name())
+	if err == nil && bytes.Equal(edited, shown) {
+		err = command.Usagef("leave --edit out to send it as it came", "the body is unchanged: nothing was sent")
+	}
+	if !json.Valid(edited) {
+		c.IO.Warning("the body is not JSON, and is sent as it is")
+	}
+	return bytes.TrimSuffix(edited, []byte("\n")), err
+}
+
+// WithoutSignature returns d without the signature of the scheme in force or of the one
+// that it was judged by, and without digests: they are of other bytes than an edited copy's.
+func WithoutSignature(s *app.Session, d inbox.Delivery) inbox.Delivery {
+	headers, parameters := []string{"Digest", "Content-Digest", "Repr-Digest", "Content-MD5"}, []string{}
+	for _, name := range []string{s.Config.Webhook.Scheme, d.Scheme} {
+		scheme, err := s.Scheme(name)
+		if err != nil {
+			continue // there is none of that name: no header is known to be its signature
+		}
+		switch kind, at, _ := strings.Cut(scheme.WithDefaults().Signature.From, ":"); kind {
+		case "header":
+			headers = append(headers, at)
+		case "query":
+			parameters = append(parameters, at)
+		}
+	}
+	d.Header = slices.DeleteFunc(slices.Clone(d.Header), func(f webhook.Field) bool {
+		return slices.ContainsFunc(headers, func(name string) bool { return strings.EqualFold(name, f.Name) })
+	})
+	d.RawQuery = strings.Join(slices.DeleteFunc(strings.Split(d.RawQuery, "&"), func(pair string) bool {
+		key, _, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(key)
+		return err == nil && slices.Contains(parameters, name)
+	}), "&")
+	return d
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -52,7 +52,8 @@ waybill that receives them marks their events as made up: they change no trackin
 and neither wait nor events wait counts them.
 
 --file sends the bytes of a file instead: one body, or captured deliveries as JSON
-Lines, which are sent with their headers and signed again if there is a scheme.
+Lines, which are sent with their headers and signed again if there is a scheme. With
+--set their events are changed.
 
 ` + sendingHelp,
 		Example: command.Example("waybill events send", "waybill events send --to http://127.0.0.1:3000/hook", "waybill events send --to http://127.0.0.1:3000/hook --tracking-number N1 --set /data/summary/latestEvent=Delivered",
@@ -67,7 +68,7 @@ Lines, which are sent with their headers and signed again if there is a scheme.
 	flags.StringVar(&o.To, "to", "", "send to `URL`, or a port of this computer (default the listener that runs on this store)")
 	flags.StringVar(&o.Event, "event", webhook.KindDelivered, "events of this `KIND`")
 	flags.StringVar(&o.Number, "tracking-number", "", "events of this tracking number `N` (default one of its own for each)")
-	flags.StringArrayVar(&o.Set, "set", nil, "set a value in each event, `/POINTER=VALUE`: JSON, else a text; may be repeated")
+	setFlag(cmd, &o.Set)
 	flags.StringVar(&o.At, "at", "", "event `TIME` in RFC 3339 (default now; with --seed "+seededTime+")")
 	flags.IntVar(&o.Count, "count", 1, "make up `N` events")
 	flags.StringVar(&o.File, "file", "", "send the bytes of `FILE` (- for standard input): a body, or captured deliveries")
@@ -91,12 +92,9 @@ func (o sendOptions) synthetic(cmd *cobra.Command, seed uint64) (webhook.Synthet
 	if o.Count < 1 || o.Count > maxSynthetic {
 		return m, command.Usagef(fmt.Sprintf("from 1 to %d", maxSynthetic), "--count %d is out of bounds", o.Count)
 	}
-	for _, text := range o.Set {
-		c, err := webhook.ParseChange(text)
-		if err != nil {
-			return m, command.Usagef("such as --set '/data/summary/latestEvent=Out for delivery'", "--set: %w", err)
-		}
-		m.Set = append(m.Set, c)
+	var err error
+	if m.Set, err = parseSet(o.Set); err != nil {
+		return m, err
 	}
 	if _, err := m.Body(0); err != nil {
 		return m, command.Usagef("/data/detail/trackingEvents/0/eventCity is a place in an event", "--set: %w", err)
@@ -123,15 +121,12 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	if err := AddTargetHeaders(c, o.Headers, targets); err != nil {
 		return err
 	}
-	p := &sample{to: to, headers: targets[0].Headers, count: o.Count}
+	p := &sample{to: to, count: o.Count, sender: replay.Sender{Headers: map[string][]webhook.Field{to.String(): targets[0].Headers}}}
 	if err := p.load(ctx, c, o, k.Faults.Seed); err != nil {
 		return err
 	}
-	if p.sign, err = optionalSigner(c.Session, o.Scheme, o.Corrupt); err != nil {
+	if p.sender.Sign, k.Scheme, err = optionalSigner(c.Session, o.Scheme, o.Corrupt); err != nil {
 		return err
-	}
-	if p.sign != nil {
-		k.Scheme = p.sign.scheme
 	}
 	if o.To != "" {
 		c.IO.Note("Sending to %s", targets[0].Show())
@@ -151,19 +146,17 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 // sample makes up deliveries, or takes them from a file.
 type sample struct {
 	to        *url.URL
-	headers   []webhook.Field // that the target gets
-	sign      *Signer
+	sender    replay.Sender
 	synthetic webhook.SyntheticEvents
 	captured  []webhook.Sample // instead of made-up ones
 	count     int
-	withhold  func(webhook.Field) bool
 
 	eventID string // of the first event of what was sent last
 }
 
 func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed uint64) error {
 	var err error
-	if p.withhold, err = c.SecretMatcher(); err != nil {
+	if p.sender.Withhold, err = c.SecretMatcher(); err != nil {
 		return err
 	}
 	if o.File == "" {
@@ -173,7 +166,7 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 		}
 		return err
 	}
-	for _, name := range []string{"event", "tracking-number", "set", "at", "count"} {
+	for _, name := range []string{"event", "tracking-number", "at", "count"} {
 		if c.Cmd.Flags().Changed(name) {
 			return command.Usagef("leave one of them out; --duplicate sends a file's deliveries several times", "--file can't be combined with --%s, which makes up events", name)
 		}
@@ -185,7 +178,7 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	if p.captured, err = webhook.ParseCaptures(data); err == nil && len(p.captured) > 0 {
 		p.count = len(p.captured)
 		c.IO.Note("%s: %s", strings.Replace(o.File, command.StdinName, "standard input", 1), command.Plural(p.count, "captured delivery"))
-		return nil
+		return p.change(o)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		c.IO.Warning("%s is empty, and so is the body", o.File)
@@ -194,7 +187,21 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	if data == nil {
 		p.captured[0].Body = []byte{}
 	}
-	return nil
+	return p.change(o)
+}
+
+// change makes the changes of --set in the deliveries of a file.
+func (p *sample) change(o sendOptions) error {
+	set, err := parseSet(o.Set)
+	for i := range p.captured {
+		if err == nil && len(set) > 0 {
+			p.captured[i].Body, err = webhook.SetMembers(p.captured[i].Body, set)
+		}
+	}
+	if err != nil && len(set) > 0 {
+		return command.Usagef("/data/detail/trackingEvents/0/eventCity is a place in an event", "%s: --set: %w", o.File, err)
+	}
+	return err
 }
 
 // defaultHeader is what a made-up delivery has besides its signature.
@@ -202,29 +209,27 @@ func defaultHeader() []webhook.Field {
 	return []webhook.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "User-Agent", Value: buildinfo.UserAgent()}}
 }
 
-// optionalSigner returns the signer; without a scheme it says so and returns
-// nil, which leaves deliveries unsigned.
-func optionalSigner(s *app.Session, scheme string, corrupt bool) (*Signer, error) {
+// signing returns what signs a request, and in which scheme.
+type signing = func(webhook.Request) (webhook.Request, error)
+
+// optionalSigner returns what signs deliveries, and the scheme; without a scheme it says so,
+// and leaves deliveries as they are.
+func optionalSigner(s *app.Session, scheme string, corrupt bool) (signing, webhook.Scheme, error) {
 	switch {
 	case scheme != "" || s.Config.Webhook.Scheme != "":
-		return NewSigner(s, scheme)
+		g, err := NewSigner(s, scheme)
+		if err != nil {
+			return nil, webhook.Scheme{}, err
+		}
+		return g.Sign, g.scheme, nil
 	case corrupt:
-		return nil, command.Usagef("give --scheme NAME; `waybill signature schemes` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
+		return nil, webhook.Scheme{}, command.Usagef("give --scheme NAME; `waybill signature schemes` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
 	}
 	s.IO.Note("No signature scheme is set: nothing is signed; --scheme NAME signs")
-	return nil, nil //nolint:nilnil // nil signs nothing
-}
-
-// MarkMadeUp returns d with the header that says that waybill made it up.
-func MarkMadeUp(d inbox.Delivery) inbox.Delivery {
-	if !d.IsSynthetic() {
-		d.Header = append(slices.Clone(d.Header), webhook.Field{Name: inbox.HeaderSynthetic, Value: "1"})
-	}
-	return d
+	return (*Signer)(nil).Sign, webhook.Scheme{}, nil
 }
 
 func (p *sample) request(_ context.Context, step forward.Sending) (forward.Request, error) {
-	r := forward.Request{URL: p.to, Own: p.headers}
 	d := inbox.Delivery{Method: "POST", Header: defaultHeader()}
 	if p.captured != nil {
 		g := p.captured[step.Index]
@@ -232,10 +237,9 @@ func (p *sample) request(_ context.Context, step forward.Sending) (forward.Reque
 	} else {
 		var err error
 		if d.Body, err = p.synthetic.Body(step.Index); err != nil {
-			return r, err
+			return forward.Request{URL: p.to}, err
 		}
 	}
-	d = MarkMadeUp(d)
 	p.eventID = ""
 	if b := webhook.Decode(d.Body); len(b.Events) > 0 {
 		p.eventID = b.Events[0].ID
@@ -243,11 +247,5 @@ func (p *sample) request(_ context.Context, step forward.Sending) (forward.Reque
 	if d.Path == "" {
 		d.Path = "/"
 	}
-	m, err := forward.BuildMessage(d, p.to, 0, p.withhold)
-	if err != nil {
-		return r, err
-	}
-	m, err = p.sign.Sign(m)
-	r.Message = forward.ReplaceHeaders(m, p.headers)
-	return r, err
+	return p.sender.Build(d.MadeUp(), p.to, 0)
 }

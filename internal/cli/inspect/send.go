@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"runtime"
 	"slices"
 	"strconv"
@@ -117,10 +116,13 @@ func (p *Page) send(r *http.Request) (any, error) {
 	}
 	kind, item := "replay", replay.Item{ID: d.ID(), To: t.URL, Attempt: 1}
 	sender := &replay.Sender{Inbox: d.db.Inbox, Outbox: d.db.Outbox, Headers: map[string][]webhook.Field{t.URL.String(): t.Headers}, Withhold: withhold, Sign: signer.Sign}
-	load := sender.Load
 	if o.Body != nil {
-		kind, load = "send", func(context.Context, forward.Sending) (forward.Request, error) {
-			return p.edited(d.Delivery.Delivery, *o.Body, t, withhold, signer)
+		kind, sender.Edit = "send", func(d inbox.Delivery) (inbox.Delivery, error) {
+			if signer == nil {
+				d = events.WithoutSignature(p.Call.Session, d)
+			}
+			d.Body = []byte(*o.Body)
+			return d, nil
 		}
 		if !json.Valid([]byte(*o.Body)) {
 			notes = append(notes, "the body is not JSON, and was sent as it is")
@@ -134,7 +136,7 @@ func (p *Page) send(r *http.Request) (any, error) {
 		notes = append(notes, "not verified: delivery "+d.ID())
 	}
 	sender.Items = []replay.Item{item}
-	res, err := p.sendOne(r.Context(), load)
+	res, err := p.sendOne(r.Context(), sender.Load)
 	if err != nil {
 		return nil, err
 	}
@@ -178,49 +180,6 @@ func (p *Page) signer(o sendOptions) (*events.Signer, []string, error) {
 		return nil, []string{"not signed: " + p.explain(err).Message}, nil
 	}
 	return signer, []string{}, nil
-}
-
-// edited returns a copy of a delivery with another body, marked as made up.
-func (p *Page) edited(d inbox.Delivery, body string, t forward.Target, withhold func(webhook.Field) bool, signer *events.Signer) (forward.Request, error) {
-	if signer == nil {
-		d = p.withoutSignature(d)
-	}
-	d.Seq, d.Body = 0, []byte(body) // it has no number: nothing of it is stored
-	req := forward.Request{URL: t.URL, Own: t.Headers}
-	m, err := forward.BuildMessage(events.MarkMadeUp(d), t.URL, 0, withhold)
-	if err != nil {
-		return req, err
-	}
-	m, err = signer.Sign(m)
-	req.Message = forward.ReplaceHeaders(m, t.Headers)
-	return req, err
-}
-
-// withoutSignature returns d without the signature of the scheme in force or of the one
-// that it was judged by, and without digests: they are of other bytes than an edited copy's.
-func (p *Page) withoutSignature(d inbox.Delivery) inbox.Delivery {
-	headers, parameters := []string{"Digest", "Content-Digest", "Repr-Digest", "Content-MD5"}, []string{}
-	for _, name := range []string{p.Call.Config.Webhook.Scheme, d.Scheme} {
-		scheme, err := p.Call.Scheme(name)
-		if err != nil {
-			continue // there is none of that name: no header is known to be its signature
-		}
-		switch kind, at, _ := strings.Cut(scheme.WithDefaults().Signature.From, ":"); kind {
-		case "header":
-			headers = append(headers, at)
-		case "query":
-			parameters = append(parameters, at)
-		}
-	}
-	d.Header = slices.DeleteFunc(slices.Clone(d.Header), func(f webhook.Field) bool {
-		return slices.ContainsFunc(headers, func(name string) bool { return strings.EqualFold(name, f.Name) })
-	})
-	d.RawQuery = strings.Join(slices.DeleteFunc(strings.Split(d.RawQuery, "&"), func(pair string) bool {
-		key, _, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(key)
-		return err == nil && slices.Contains(parameters, name)
-	}), "&")
-	return d
 }
 
 // deadEntry returns the entry by which a verified delivery was given up at a target, which

@@ -4,12 +4,10 @@ package setup
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -394,20 +392,15 @@ a new one in its place.`,
 		Example: command.Example("waybill config edit", "EDITOR='code --wait' waybill config edit"),
 		Args:    cobra.NoArgs,
 		RunE: f.RunBare(func(ctx context.Context, b *command.Bare, _ []string) error {
-			return runConfigEdit(ctx, b, cmp.Or(f.App.Getenv("VISUAL"), f.App.Getenv("EDITOR")))
+			return runConfigEdit(ctx, b, f.App.Getenv)
 		}),
 	}
 }
 
-func runConfigEdit(ctx context.Context, b *command.Bare, editor string) error {
-	if editor == "" && !b.IO.Interactive() {
-		return command.Usagef("set VISUAL or EDITOR, or use `waybill config set KEY VALUE`", "there is no terminal for an editor")
-	}
-	if editor == "" {
-		editor = "vi"
-		if runtime.GOOS == "windows" {
-			editor = "notepad"
-		}
+func runConfigEdit(ctx context.Context, b *command.Bare, getenv func(string) string) error {
+	editor, err := command.Editor(b.IO, getenv, "use `waybill config set KEY VALUE`")
+	if err != nil {
+		return err
 	}
 	d, err := config.OpenDraft(b.Sources)
 	if err != nil {

@@ -1,0 +1,134 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/jsonscan"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/replay"
+)
+
+// difference is a member in which two events differ.
+type difference struct {
+	Path string          `json:"path"` // JSON pointer, as --set takes it
+	A    json.RawMessage `json:"a,omitempty"`
+	B    json.RawMessage `json:"b,omitempty"`
+}
+
+func newDiff(f *command.Factory) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Show in which members two events differ",
+		Long: `diff prints each member in which two events differ: its path, its value in A and its
+value in B. An ID is one that events show takes. The exit status is 0 if the events
+are equal, and 6 if they differ. White space and the order of members do not count.`,
+		Example: command.Example("waybill events diff 12 13", "waybill events diff 12.1 12.2 -o json"),
+		Args:    command.Exactly(2, "the numbers or eventIds of two events; `waybill events list` shows them"),
+		RunE:    f.RunE(runDiff),
+	}
+	command.ColumnsFlag(cmd, differenceColumns())
+	return cmd
+}
+
+func runDiff(ctx context.Context, c *command.Call, ids []string) error {
+	in, err := c.Received(ctx)
+	if err != nil {
+		return err
+	}
+	var values [2]any
+	for i, id := range ids {
+		e, err := replay.FindEvent(ctx, in, id)
+		if err == nil && e.Raw == nil {
+			err = fmt.Errorf("event %q: %w", id, replay.ErrPruned)
+		}
+		if err != nil {
+			return err
+		}
+		dec := json.NewDecoder(bytes.NewReader(c.SecretMasker()(e.Raw)))
+		dec.UseNumber()
+		if err := dec.Decode(&values[i]); err != nil {
+			return command.Usagef("compare the bytes of `waybill events show ID --raw`", "event %s is not JSON", e.ID())
+		}
+	}
+	all := differences(nil, "", values[0], values[1])
+	listing := command.Listing[difference]{
+		Out: c.Out, Empty: "The events are equal", Columns: differenceColumns(), JSON: func(d difference) any { return d },
+	}
+	if err := listing.PrintAll(c.IO, all); err != nil || len(all) == 0 {
+		return err
+	}
+	return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("the events differ in %s", command.Plural(len(all), "member"))}
+}
+
+// absent stands for a member that an event does not have.
+type absent struct{}
+
+// differences adds to all where two values differ that stand at a path.
+func differences(all []difference, path string, a, b any) []difference {
+	objectA, isA := a.(map[string]any)
+	objectB, isB := b.(map[string]any)
+	if isA && isB {
+		names := maps.Clone(objectA)
+		maps.Copy(names, objectB)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			all = differences(all, path+"/"+jsonscan.Escape(name), memberOf(objectA, name), memberOf(objectB, name))
+		}
+		return all
+	}
+	listA, isA := a.([]any)
+	listB, isB := b.([]any)
+	if isA && isB {
+		for i := range max(len(listA), len(listB)) {
+			all = differences(all, path+"/"+strconv.Itoa(i), elementOf(listA, i), elementOf(listB, i))
+		}
+		return all
+	}
+	d := difference{path, literal(a), literal(b)}
+	if bytes.Equal(d.A, d.B) {
+		return all
+	}
+	return append(all, d)
+}
+
+func memberOf(object map[string]any, name string) any {
+	if v, ok := object[name]; ok {
+		return v
+	}
+	return absent{}
+}
+
+func elementOf(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return absent{}
+}
+
+// literal returns a value as JSON, nil for one that is absent.
+func literal(v any) json.RawMessage {
+	if v == (absent{}) {
+		return nil
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // it was JSON
+	return bytes.TrimSpace(b.Bytes())
+}
+
+func differenceColumns() []command.Column[difference] {
+	return []command.Column[difference]{
+		{Column: render.Column{Name: "PATH"}, Cell: func(d difference) string { return d.Path }},
+		{Column: render.Column{Name: "A", Flex: true}, Cell: func(d difference) string { return string(d.A) }},
+		{Column: render.Column{Name: "B", Flex: true}, Cell: func(d difference) string { return string(d.B) }},
+	}
+}
