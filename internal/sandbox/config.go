@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -22,10 +21,10 @@ type Config struct {
 	Latency    time.Duration // before every answer
 	Seed       uint64        // timelines, faults and identifiers follow from it
 
-	QueryShape  string // nested, flat, list, deep or noisy
-	CreateShape string // empty, message or items
-	Absent      string // 404, message or empty
-	NumberParam string // query parameter for a tracking number; "ignored": there is none
+	Shape       func(found any) any // the answer about one tracking, or a list of them; nil for a message and data
+	CreateShape string              // empty, items, or a message
+	Absent      string              // message, empty, or a 404
+	NumberParam string              // query parameter for a tracking number; "ignored": there is none
 
 	Reject  string // regular expression over referId and number; empty rejects nothing
 	MaxBody int64  // bytes of a create request; 0 for 8 MiB
@@ -90,29 +89,8 @@ type ConfigError struct{ Setting, Problem string }
 
 func (e *ConfigError) Error() string { return e.Setting + ": " + e.Problem }
 
-// choice is a setting of a few words, the first of which is the default.
-type choice struct {
-	setting string
-	value   *string
-	allowed []string
-}
-
-func (c *Config) choices() []choice {
-	return []choice{
-		{"query-shape", &c.QueryShape, []string{"nested", "flat", "list", "deep", "noisy"}},
-		{"create-shape", &c.CreateShape, []string{"message", "empty", "items"}},
-		{"absent", &c.Absent, []string{"404", "message", "empty"}},
-	}
-}
-
 // complete fills what is left out and refuses a value that means nothing.
 func (c *Config) complete() error {
-	for _, s := range c.choices() {
-		*s.value = cmp.Or(*s.value, s.allowed[0])
-		if !slices.Contains(s.allowed, *s.value) {
-			return &ConfigError{s.setting, fmt.Sprintf("%q is not one of %s", *s.value, strings.Join(s.allowed, ", "))}
-		}
-	}
 	c.NumberParam = cmp.Or(c.NumberParam, "trackingNumber")
 	c.MaxBody = cmp.Or(c.MaxBody, 8<<20)
 	for name, p := range c.Faults {
@@ -122,12 +100,6 @@ func (c *Config) complete() error {
 		if !(p >= 0 && p <= 1) {
 			return &ConfigError{"fault", fmt.Sprintf("%s: probability %v is not between 0 and 1", name, p)}
 		}
-	}
-	if c.Processing < 0 || c.Latency < 0 || c.MaxBody < 0 {
-		return &ConfigError{"processing, latency, max-body", "must not be negative"}
-	}
-	if _, err := regexp.Compile(c.Reject); err != nil {
-		return &ConfigError{"reject", err.Error()}
 	}
 	return c.checkWebhook()
 }

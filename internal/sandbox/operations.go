@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"time"
 
@@ -98,7 +97,7 @@ func (s *Server) refusal(items []tracking.Item) *rejection {
 }
 
 func (s *Server) rejects(it tracking.Item) bool {
-	return s.reject != nil && (s.reject.MatchString(it.ReferID) || s.reject.MatchString(it.Number))
+	return s.config.Reject != "" && (s.reject.MatchString(it.ReferID) || s.reject.MatchString(it.Number))
 }
 
 // split parts the items that are taken from those refused one by one, and says the result of each.
@@ -198,64 +197,20 @@ func (s *Server) absent() (int, any) {
 	}
 }
 
-// shaped is the answer about parcels, in the shape that is set. All shapes hold the same facts.
+// shaped is the answer about parcels.
 //
 // Assumed: the shape of an answer to a query is not shown.
 func (s *Server) shaped(found []parcel, now time.Time) any {
 	objects := make([]map[string]any, len(found))
 	for i, p := range found {
 		objects[i] = s.journey(p).object(p.item, now)
-		if s.config.QueryShape == "flat" {
-			objects[i] = flat(objects[i])
-		}
 	}
 	var one any = objects
 	if len(objects) == 1 {
 		one = objects[0]
 	}
-	switch s.config.QueryShape {
-	case "flat":
-		return one
-	case "list":
-		return objects
-	case "deep":
-		return map[string]any{"response": map[string]any{"result": map[string]any{"payload": map[string]any{"tracking": one}}}}
-	case "noisy":
-		return noisy(one)
-	default:
-		return map[string]any{"message": "success", "data": one}
+	if s.config.Shape != nil {
+		return s.config.Shape(one)
 	}
-}
-
-// flat puts the members of summary and detail beside the others.
-func flat(o map[string]any) map[string]any {
-	f := map[string]any{}
-	for _, v := range o {
-		if part, ok := v.(map[string]any); ok {
-			maps.Copy(f, part)
-		}
-	}
-	for name, v := range o {
-		if _, ok := v.(map[string]any); !ok {
-			f[name] = v
-		}
-	}
-	return f
-}
-
-// noisy surrounds an answer with what other services put there.
-func noisy(one any) map[string]any {
-	return map[string]any{
-		"status":     200,
-		"code":       0,
-		"success":    true,
-		"message":    "OK",
-		"error":      nil,
-		"requestId":  "5b1c1f8e-1111-4222-8333-944445555666",
-		"request":    map[string]any{"path": pathDetail, "status": "done", "trackingNumber": "0000000000"},
-		"pagination": map[string]any{"page": 1, "size": 50, "total": 1},
-		"rateLimit":  map[string]any{"limit": 100, "remaining": 99},
-		"related":    []any{map[string]any{"trackingNumber": "9999999999", "status": 4, "statusLabel": "OTHER", "latestEvent": "not this one"}},
-		"data":       map[string]any{"futureField": map[string]any{"a": []int{1, 2, 3}}, "tracking": one, "carrier": map[string]any{"name": "Some Carrier", "phone": "+1 555 0100"}},
-	}
+	return map[string]any{"message": "success", "data": one}
 }

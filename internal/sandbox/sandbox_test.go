@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -85,8 +86,8 @@ const (
 
 func TestEveryShapeTellsTheSame(t *testing.T) {
 	var want tracking.Tracking
-	for i, shape := range []string{"nested", "flat", "list", "deep", "noisy"} {
-		b := start(t, sandbox.Config{QueryShape: shape, Seed: 3})
+	for i, shape := range clitest.Shapes {
+		b := start(t, sandbox.Config{Shape: clitest.Shape(shape), Seed: 3})
 		b.do(http.MethodPost, v2, data("A 1Z999AA10123456784"))
 		_, raw := b.do(http.MethodGet, detail+"?referId=A", "")
 		a := tracking.ReadBody([]byte(raw)).Answer()
@@ -292,12 +293,9 @@ func TestSettings(t *testing.T) {
 
 func TestWrongSettingsAreRefusedByName(t *testing.T) {
 	for want, c := range map[string]sandbox.Config{
-		"query-shape":  {QueryShape: "round"},
-		"create-shape": {CreateShape: "x"},
-		"absent":       {Absent: "x"},
-		"reject":       {Reject: "("},
-		"fault":        {Faults: map[string]float64{"nope": 1}},
-		"webhook-url":  {WebhookURL: "https://example.com/"},
+		"reject":      {Reject: "("},
+		"fault":       {Faults: map[string]float64{"nope": 1}},
+		"webhook-url": {WebhookURL: "https://example.com/"},
 	} {
 		if _, err := sandbox.New(c); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v; want an error about %s", c, err, want)

@@ -32,7 +32,7 @@ const (
 // Server is the sandbox. It is safe for concurrent use.
 type Server struct {
 	config Config
-	reject *regexp.Regexp // nil rejects nothing
+	reject *regexp.Regexp
 	state  *state
 	faults *faults
 	mux    *http.ServeMux
@@ -48,15 +48,16 @@ func New(c Config) (*Server, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
+	reject, err := regexp.Compile(c.Reject)
+	if err != nil {
+		return nil, &ConfigError{"reject", err.Error()}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		config: c, state: &state{}, faults: newFaults(c),
+		config: c, reject: reject, state: &state{}, faults: newFaults(c),
 		mux: http.NewServeMux(), done: ctx.Done(), stop: cancel,
 	}
 	s.state.reset()
-	if c.Reject != "" {
-		s.reject = regexp.MustCompile(c.Reject) // checked above
-	}
 	s.mux.HandleFunc(pathCreateV1, func(w http.ResponseWriter, r *http.Request) { s.create(w, r, opCreateV1) })
 	s.mux.HandleFunc(pathCreateV2, func(w http.ResponseWriter, r *http.Request) { s.create(w, r, opCreateV2) })
 	s.mux.HandleFunc(pathDetail, s.detail)
