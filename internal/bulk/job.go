@@ -155,8 +155,7 @@ type Job struct {
 	absentBefore    string              // referId that the service did not have before the account's first row was sent
 	rowFound        bool                // a query found a row whose outcome was unknown
 	checkNoted      bool                // the user knows that unknown rows are checked
-	recorder        *sightingRecorder
-	spotted         bool // the first accepted batch is, or was, checked
+	spotted         bool                // the first accepted batch is, or was, checked
 	shapes
 	failures failures
 }
@@ -206,8 +205,6 @@ func (e *StopError) Unwrap() error { return e.Err }
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.complete()
 	j.absences, j.sentUnknown = map[int64]time.Time{}, map[int64]bool{}
-	j.recorder = j.newRecorder(context.WithoutCancel(ctx))
-	defer j.recorder.close()
 	defer func() {
 		fed := j.endFeed()
 		err = cmp.Or(err, fed) // that of the ledger names the file with the answers

@@ -378,8 +378,8 @@ func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 	if err := d.Ledger.Settle(ctx, all); err != nil {
 		return err
 	}
+	d.recordSightings(ctx, some)
 	for _, o := range some {
-		d.recorder.add(o.batch, o.reply)
 		d.Settled(o.batch, o.reply)
 	}
 	d.mu.Lock()

@@ -3,6 +3,7 @@ package tracking
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -159,37 +160,13 @@ func removeWord(s, reference string) string {
 	if reference == "" {
 		return s
 	}
-	var out strings.Builder
-	before := ' '
-	for len(s) > 0 {
-		if n, ok := hasFold(s, reference); ok && !wordRune(before) {
-			after, _ := utf8.DecodeRuneInString(s[n:])
-			if n == len(s) || !wordRune(after) {
-				out.WriteRune('…')
-				s, before = s[n:], '…'
-				continue
-			}
-		}
-		r, size := utf8.DecodeRuneInString(s)
-		out.WriteString(s[:size])
-		s, before = s[size:], r
+	const other = `[^\pL\p{Nd}]`
+	word := regexp.MustCompile(`(?i)(^|` + other + `)` + regexp.QuoteMeta(strings.ToValidUTF8(reference, "\ufffd")) + `(` + other + `|$)`)
+	for range 2 { // a match takes the neighbour that the next one begins with
+		s = word.ReplaceAllString(s, "$1…$2")
 	}
-	return out.String()
+	return s
 }
-
-// hasFold reports whether s begins with prefix in any case, and where that ends.
-func hasFold(s, prefix string) (end int, ok bool) {
-	for range prefix {
-		if end >= len(s) {
-			return 0, false
-		}
-		_, size := utf8.DecodeRuneInString(s[end:])
-		end += size
-	}
-	return end, strings.EqualFold(s[:end], prefix)
-}
-
-func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // shorten returns the first characters of foreign text on one line. Invisible ones become escapes.
 func shorten(s string, most int) string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -75,46 +74,4 @@ func TestUnrecordedAnswersAreAWarning(t *testing.T) {
 	if c := counts(t, db, run); err != nil || c.Accepted != 20 || len(warnings) == 0 {
 		t.Errorf("%+v, warnings %q, err = %v; want all accepted and a warning", c, warnings, err)
 	}
-}
-
-// afterFeed is a ledger whose second round begins once an answer was recorded.
-type afterFeed struct {
-	ledger.Queue
-	ledger.Trackings
-	rounds   int
-	recorded chan struct{}
-}
-
-func (a *afterFeed) Recover(ctx context.Context) (int64, error) {
-	if a.rounds++; a.rounds == 2 {
-		<-a.recorded
-	}
-	return a.Queue.Recover(ctx)
-}
-
-func (a *afterFeed) Record(ctx context.Context, answers []ledger.RecordedAnswer) error {
-	defer close(a.recorded)
-	return a.Trackings.Record(ctx, answers)
-}
-
-// Answers are recorded while the run gets its tally, at the end of its feed: the race
-// detector sees whether the two share a variable.
-func TestAnswersAreRecordedWhileAFeedEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		db := open(t)
-		plan := ledger.Plan{Files: []string{"orders.csv"}, Mode: ledger.Sync, BatchSize: 10}
-		f, err := bulk.BeginFeed(t.Context(), t.Context(), db, plan, rows(20), 20, bulk.StageChecks{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		j := feeding(db, f, service(answering))
-		held := &afterFeed{Queue: db, Trackings: db, recorded: make(chan struct{})}
-		j.Ledger.Queue, j.Ledger.Trackings = held, held
-		if _, err := j.Execute(t.Context(), t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := shown(t, db, j.Run); got != 20 {
-			t.Errorf("%d trackings recorded; want 20", got)
-		}
-	})
 }
