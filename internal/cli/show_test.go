@@ -3,12 +3,16 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -98,6 +102,67 @@ func TestShowTellsTheSameOfEveryShape(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s tells something else than nested (-nested +%s):\n%s", shape, shape, diff)
 		}
+	}
+}
+
+// What cannot be right in a timeline is marked, and nothing of it is hidden.
+func TestShowMarksWhatCannotBeRightInATimeline(t *testing.T) {
+	spoil := func(found any) any {
+		one, _ := found.(map[string]any)
+		if one["referId"] == "R1" {
+			detail, _ := one["detail"].(map[string]any)
+			cs, _ := detail["trackingEvents"].([]map[string]any)
+			at, err := time.Parse(time.RFC3339, fmt.Sprint(cs[1]["GMTTimestamp"]))
+			if err != nil {
+				t.Error(err)
+			}
+			cs[1]["eventTimestamp"] = at.Add(26 * time.Hour).Format("2006-01-02T15:04:05")
+			detail["trackingEvents"] = slices.Insert(cs, 2, cs[2])
+		}
+		return map[string]any{"data": one}
+	}
+	box, err := sandbox.New(sandbox.Config{Shape: spoil, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(box)
+	defer srv.Close()
+	env := []string{"WAYBILL_BASE_URL=" + srv.URL, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
+	for refer, number := range map[string]string{"R1": "1Z999AA10123456784", "R2": "1Z999AA10123456785"} {
+		if code, _, stderr := run(t, env, "create", "--refer-id", refer, "--tracking-number", number); code != command.OK {
+			t.Fatalf("create: %d %s", code, stderr)
+		}
+	}
+	box.Advance(60 * 24 * time.Hour)
+	_, marked, _ := run(t, env, "show", "R1")
+	for _, want := range []string{
+		`(?m)^Status: +DELIVERED \(1\)`, `(?m)NOTE$`, `(?m)Out for delivery\t.*\timpossible offset$`, `(?m)Arrived at facility\t.*\trepeated$`,
+		`(?m)^Note: +20..-.*Z, Out for delivery, Seattle, WA, 98108: offset \+26:00 impossible$`,
+		`(?m)^Note: +20..-.*Z, Arrived at facility, .*: repeated$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(marked) {
+			t.Errorf("no %s in\n%s", want, marked)
+		}
+	}
+	type anomaly struct {
+		Kind       string
+		Checkpoint int
+	}
+	type shown struct{ Anomalies []anomaly }
+	want := []anomaly{{"impossible_offset", 1}, {"repeated", 3}}
+	var one shown
+	var both []shown // many at once have them too, and other trackings have nothing of it
+	_, alone, _ := run(t, env, "show", "R1", "-o", "json")
+	_, beside, _ := run(t, env, "show", "R1", "R2", "-o", "json")
+	if err := errors.Join(json.Unmarshal([]byte(alone), &one), json.Unmarshal([]byte(beside), &both)); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]shown{{want}, {want}, {}}, append([]shown{one}, both...)); diff != "" {
+		t.Error(diff)
+	}
+	_, whole, _ := run(t, env, "show", "R2")
+	if _, raw, _ := run(t, env, "show", "R2", "-o", "json"); strings.Contains(raw, "anomalies") || regexp.MustCompile("NOTE|Note").MatchString(whole) {
+		t.Errorf("a whole timeline has marks:\n%s\n%s", whole, raw)
 	}
 }
 

@@ -116,7 +116,6 @@ type journey struct {
 	id      string // routerId
 	made    time.Time
 	steps   []step
-	changes []appliedChange
 }
 
 // journey works out a parcel's journey. Three steps lie before its creation,
@@ -124,7 +123,7 @@ type journey struct {
 func (s *Server) journey(p parcel) journey {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", s.config.Seed, p.item.ReferID, p.item.Number))
 	random := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))) //nolint:gosec // not a secret
-	j := journey{carrier: p.item.CarrierCode, id: uuid(sum), made: p.at, changes: p.changes}
+	j := journey{carrier: p.item.CarrierCode, id: uuid(sum), made: p.at}
 	if j.carrier == "" {
 		j.carrier = carrierOf(p.item.Number)
 	}
@@ -194,7 +193,7 @@ const millis = "2006-01-02T15:04:05.000Z"
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func (j journey) object(it tracking.Item, now time.Time) map[string]any {
-	done := j.changed(j.done(now))
+	done := j.done(now)
 	st := done[len(done)-1].status
 	return map[string]any{
 		"referId":        it.ReferID,

@@ -368,42 +368,6 @@ func TestShipmentsTravelAndAreToldOnce(t *testing.T) {
 	}
 }
 
-func TestChangesOfATracking(t *testing.T) {
-	b := start(t, sandbox.Config{})
-	b.do(http.MethodPost, v2, data("A 1Z1"))
-	b.Advance(60 * 24 * time.Hour)
-	get := func() tracking.Tracking {
-		t.Helper()
-		_, raw := b.do(http.MethodGet, detail+"?trackingNumber=1Z1", "")
-		return tracking.ReadBody([]byte(raw)).Answer().Trackings[0]
-	}
-	change := func(body string) {
-		t.Helper()
-		if status, raw := b.do(http.MethodPost, "/_sandbox/change", body); status != 200 {
-			t.Fatalf("%s: %d %s", body, status, raw)
-		}
-	}
-	before := get()
-	change(`{"kind":"offset","trackingNumber":"1Z1","checkpoint":1}`)
-	change(`{"kind":"repeat","checkpoint":2}`)
-	cs := get().Checkpoints
-	if len(cs) != len(before.Checkpoints)+1 {
-		t.Fatalf("%+v", cs)
-	}
-	entries := tracking.Entries(cs, time.Time{})
-	if a := entries[1].Anomalies; len(a) != 1 || a[0].Message != "offset +26:00 impossible" {
-		t.Errorf("offset: %+v", a)
-	}
-	if string(cs[2].Raw) != string(cs[3].Raw) || string(cs[2].Raw) != string(before.Checkpoints[2].Raw) {
-		t.Errorf("repeated: %s, %s; want %s", cs[2].Raw, cs[3].Raw, before.Checkpoints[2].Raw)
-	}
-	for _, body := range []string{`{"kind":"x"}`, `{"kind":"repeat","referId":"B"}`, `{"kind":"repeat","checkpoint":-1}`, `{"kind":"repeat","checkpoint":99}`} {
-		if status, _ := b.do(http.MethodPost, "/_sandbox/change", body); status != 400 {
-			t.Errorf("%s: status %d; want 400", body, status)
-		}
-	}
-}
-
 func TestStatsAndReset(t *testing.T) {
 	b := start(t, sandbox.Config{})
 	b.do(http.MethodPost, v2, data("A 1", "B 2"))

@@ -305,7 +305,6 @@ type parcel struct {
 	instant bool      // made by v1: never Processing
 	sent    int       // how many steps of its journey were sent as events
 	due     time.Time // sandbox time of the next step that is to be sent; zero if not looked at yet
-	changes []appliedChange
 }
 
 // state is what the sandbox remembers. Its methods want mu held.

@@ -44,8 +44,7 @@ open are flags.
 
 Control it while it runs: GET /_sandbox/stats, and POST /_sandbox/advance
 {"by":"48h"}, /_sandbox/emit {"referId":"A"}, /_sandbox/reset, /_sandbox/faults
-{"name":"502-after","count":1,"operation":"createV2"}, /_sandbox/change
-{"referId":"A","kind":"repeat","checkpoint":0}: offset or repeat.`,
+{"name":"502-after","count":1,"operation":"createV2"}.`,
 		Example: command.Example("waybill sandbox", "waybill sandbox --addr 127.0.0.1:0 --ready-file url.txt",
 			"waybill sandbox --fault 502-after=0.05 --latency 50ms", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file secret.txt"),
 		Args: cobra.NoArgs,
