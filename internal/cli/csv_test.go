@@ -27,7 +27,7 @@ func TestCSVHasTheNamesOfJSON(t *testing.T) {
 		"show A A":    "run reason error superseded dismissed",
 		"runs list":   "",
 		"runs show 1": "reason",
-		"runs rows 1": "carrierCode superseded dismissed",
+		"runs rows 1": "carrierCode superseded dismissed row",
 		"create --refer-id A --tracking-number N1-A --dry-run": "",
 		"observed":          "",
 		"config list":       "",

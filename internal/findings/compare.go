@@ -56,11 +56,10 @@ func (c *Collector) compareNumbers() error {
 // compareNumber reports what is odd with rows of one number, against the first of them.
 func (c *Collector) compareNumber(rows []entry) error {
 	first := rows[0]
-	where := atLine(c.files[first.file], first.line)
+	where := c.atEntry(first)
 	same := map[[2]string]entry{} // the first row of each tracking
 	for i, e := range rows {
-		at := c.cols[e.file].number
-		at.line = e.line
+		at := c.numberOf(e)
 		tracked := [2]string{e.order, e.number}
 		before, known := same[tracked]
 		if !known {
@@ -70,7 +69,7 @@ func (c *Collector) compareNumber(rows []entry) error {
 		switch {
 		case known && before.carrier != e.carrier:
 			f = c.finding(Error, Contradiction, at, e.number, fmt.Sprintf("same tracking as at %s, which has carrier code %s",
-				atLine(c.files[before.file], before.line), tracking.Quote(before.carrier)), "keep one of the two rows")
+				c.atEntry(before), tracking.Quote(before.carrier)), "keep one of the two rows")
 			c.contradictory[Row{f.File, e.line, tracking.Item{ReferID: e.order, Number: e.number, CarrierCode: e.carrier}}] = f
 		case i == 0:
 			continue
@@ -99,17 +98,14 @@ func (c *Collector) compareOrders() error {
 
 func (c *Collector) compareOrder(rows []entry) error {
 	first := rows[0]
-	at := c.cols[first.file].ref
-	at.line = first.line
+	at := c.orderOf(first)
 	numbers := map[string]bool{}
 	for _, e := range rows {
 		numbers[tracking.FoldNumber(e.number)] = true
 		if e.order == first.order {
 			continue
 		}
-		odd := c.cols[e.file].ref
-		odd.line = e.line
-		if err := c.report(c.finding(Warning, Spelling, odd, e.order, fmt.Sprintf("%s has %s: these are two orders", atLine(c.files[first.file], first.line), tracking.Quote(first.order)), "write it in one way if it is one order")); err != nil {
+		if err := c.report(c.finding(Warning, Spelling, c.orderOf(e), e.order, fmt.Sprintf("%s has %s: these are two orders", c.atEntry(first), tracking.Quote(first.order)), "write it in one way if it is one order")); err != nil {
 			return err
 		}
 	}
@@ -169,8 +165,7 @@ func (c *Collector) reportLostZeros(e entry) error {
 	if !fits && c.lengths.zeroFirst[usual] == 0 || now.Form.Checked && !now.Wrong() || then.Wrong() {
 		return nil
 	}
-	at := c.cols[e.file].number
-	at.line = e.line
+	at := c.numberOf(e)
 	return c.report(c.finding(Warning, LostZeros, at, e.number,
 		fmt.Sprintf("the number has %d digits, and nearly all others have %d: leading zeros may be lost", len(e.number), usual), "if so, write "+whole))
 }
@@ -190,8 +185,7 @@ func (c *Collector) reportUnlike(e entry) error {
 	if known := all - unknown; known < fewNumbers || known*10 < all*usualShare {
 		return nil
 	}
-	at := c.cols[e.file].number
-	at.line = e.line
+	at := c.numberOf(e)
 	return c.report(c.finding(Warning, NoForm, at, e.number, fmt.Sprintf("%d of %d numbers have the form of a carrier, and this one has none", all-unknown, all), compareHint))
 }
 
@@ -199,18 +193,30 @@ func (c *Collector) reportUnlike(e entry) error {
 type entry struct {
 	number, order string
 	carrier       string // its code
-	file, line    int
+	file          int
+	line, row     int
 	unlike        bool // the number has no form, and nothing else was found of it
+}
+
+// numberOf and orderOf are where an entry's cells stand.
+func (c *Collector) numberOf(e entry) place { return c.cols[e.file].number.at(e) }
+
+func (c *Collector) orderOf(e entry) place { return c.cols[e.file].ref.at(e) }
+
+func (p place) at(e entry) place {
+	p.line, p.row = e.line, e.row
+	return p
 }
 
 // record returns an entry as it is kept.
 func (e entry) record() []byte {
-	b := make([]byte, 0, len(e.number)+len(e.order)+len(e.carrier)+5*binary.MaxVarintLen32)
+	b := make([]byte, 0, len(e.number)+len(e.order)+len(e.carrier)+6*binary.MaxVarintLen32)
 	for _, text := range []string{e.number, e.order, e.carrier} {
 		b = binary.AppendUvarint(b, uint64(len(text)))
 		b = append(b, text...)
 	}
 	b = binary.AppendUvarint(b, uint64(e.file))
+	b = binary.AppendUvarint(b, uint64(e.row))
 	line := uint64(e.line) << 1
 	if e.unlike {
 		line |= 1
@@ -248,7 +254,7 @@ func cutEntry(b []byte) (entry, []byte) {
 		return s
 	}
 	e.number, e.order, e.carrier = text(), text(), text()
-	e.file = number()
+	e.file, e.row = number(), number()
 	line := number()
 	e.line, e.unlike = line>>1, line&1 == 1
 	return e, b

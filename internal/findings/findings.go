@@ -76,11 +76,12 @@ type Finding struct {
 	Line     int      `json:"line,omitempty"`   // physical, 1-based; 0 for the whole file
 	Column   int      `json:"column,omitempty"` // 1-based; 0 for the whole row
 	Sheet    string   `json:"sheet,omitempty"`  // of a workbook; Line is the row's number then
-	Cell     string   `json:"cell,omitempty"`   // its address there, such as B17
+	Cell     string   `json:"cell,omitempty"`   // of a table: its address in a spreadsheet, such as B17
 	Header   string   `json:"header,omitempty"` // name of the column or field
 	Value    string   `json:"value,omitempty"`  // as read, cut when it is long
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"`
+	Row      int      `json:"row,omitempty"` // of a table, that a spreadsheet shows it in
 
 	// group is what the finding stands and falls with; empty for nothing.
 	group string
@@ -126,7 +127,7 @@ type FormCount struct {
 func ofProblem(p intake.Problem) Finding {
 	f := Finding{
 		Severity: Error, Kind: BadRow, File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field), Value: p.Value,
-		Message: p.Message, Hint: p.Problem.Hint,
+		Message: p.Message, Hint: p.Problem.Hint, Row: p.Row,
 	}
 	if p.Note {
 		f.Severity, f.Kind = Warning, Unusual
@@ -144,6 +145,7 @@ func ofProblem(p intake.Problem) Finding {
 type place struct {
 	file   int // index of the source
 	line   int
+	row    int // that a spreadsheet shows; 0 for what is no table
 	column int
 	header string
 	sheet  string // of a workbook
@@ -152,15 +154,18 @@ type place struct {
 func (c *Collector) finding(severity Severity, kind Kind, at place, value, message, hint string) Finding {
 	f := Finding{
 		Severity: severity, Kind: kind, File: c.files[at.file], Line: at.line, Column: at.column, Sheet: at.sheet, Header: at.header,
-		Value: intake.Shorten(value), Message: message, Hint: hint,
+		Value: intake.Shorten(value), Message: message, Hint: hint, Row: at.row,
 	}
-	if at.sheet != "" && at.column > 0 {
-		f.Cell = xlsx.Address(at.column-1, at.line)
+	if at.row > 0 && at.column > 0 {
+		f.Cell = xlsx.Address(at.column-1, at.row)
 	}
 	return f
 }
 
-func atLine(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
+// atEntry names the row of an entry.
+func (c *Collector) atEntry(e entry) string {
+	return intake.RowPlace(c.files[e.file], e.line, e.row, "")
+}
 
 // Collector collects the findings of an input: rows, then [Collector.Finish]. It
 // holds a few findings of each kind; the others, and what rows are compared by,
@@ -220,7 +225,7 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 		}
 	}
 	if rec.Hidden {
-		f := c.finding(Warning, HiddenRow, place{file: file, line: rec.Line, sheet: c.cols[file].ref.sheet}, "", "the row is hidden, and is read all the same", "delete it if it is not meant, or unhide it")
+		f := c.finding(Warning, HiddenRow, place{file: file, line: rec.Line, row: rec.Row, sheet: c.cols[file].ref.sheet}, "", "the row is hidden, and is read all the same", "delete it if it is not meant, or unhide it")
 		if err := c.report(f); err != nil {
 			return err
 		}
@@ -230,11 +235,12 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 	}
 	at := c.cols[file]
 	at.ref.line, at.number.line = rec.Line, rec.Line
+	at.ref.row, at.number.row = rec.Row, rec.Row
 	unlike, err := c.examine(rec, at)
 	if err != nil {
 		return err
 	}
-	e := entry{number: rec.Item.Number, order: rec.Item.ReferID, carrier: rec.Item.CarrierCode, file: file, line: rec.Line, unlike: unlike}
+	e := entry{number: rec.Item.Number, order: rec.Item.ReferID, carrier: rec.Item.CarrierCode, file: file, line: rec.Line, row: rec.Row, unlike: unlike}
 	return c.keep(e, maphash.String(c.seed, tracking.FoldNumber(e.number)), maphash.String(c.seed, foldOrder(e.order)))
 }
 

@@ -83,7 +83,7 @@ func (t *table) checkExtraCells() error {
 		return nil
 	}
 	return &FileError{
-		File: t.file, Line: t.rec.line,
+		File: t.file, Line: t.rec.line, row: t.rec.row,
 		Message: fmt.Sprintf("%s and the rows before it have %d", t.widthMessage(), len(t.cols.header)+t.extraCells),
 		hint:    "empty cells at the end are ignored only where every row has them: give every row the same number of cells",
 	}

@@ -26,11 +26,15 @@ type FileError struct {
 	Column  int // character of the line, 1-based; 0 if the line is meant
 	Message string
 	hint    string
+	row     int // of a table, that a spreadsheet shows; 0 for others
 }
 
 func (e *FileError) Error() string {
 	at := showName(e.File)
-	if e.Line > 0 {
+	switch {
+	case e.row > 0:
+		return RowPlace(at, e.Line, e.row, "") + ": " + e.Message
+	case e.Line > 0:
 		at += fmt.Sprintf(":%d", e.Line)
 	}
 	if e.Column > 0 {

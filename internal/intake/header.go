@@ -98,6 +98,7 @@ func (t *table) preamble() (sep byte, err error) {
 			if sep, err = t.separator(line[4:]); err != nil {
 				return 0, err
 			}
+			t.scan.noRows++
 		default:
 			return sep, nil
 		}
@@ -133,7 +134,7 @@ func (t *table) readHeader(sep byte) error {
 		}
 		if err = t.resolve(t.rec.line, names); err == nil {
 			if t.first = t.list; n > 0 {
-				t.sum.HeaderRow = t.rec.line
+				t.sum.HeaderRow = t.rec.row
 			}
 			return nil
 		}

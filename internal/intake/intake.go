@@ -74,10 +74,11 @@ type Options struct {
 type Problem struct {
 	File   string
 	Line   int    // physical line of the cell or field, 1-based
+	Row    int    // of a table, that a spreadsheet shows it in, 1-based
 	Column int    // 1-based: in CSV which column, in JSON which character of the line; 0 for the whole row
 	Header string // name of the column as in the header, or path of the JSON field; empty for the whole row
-	Sheet  string // of a workbook; Line is the row's number then
-	Cell   string // its address there, such as B17; empty for the whole row
+	Sheet  string // of a workbook
+	Cell   string // of a table: its address in a spreadsheet, such as B17; empty for the whole row
 	tracking.Problem
 }
 
@@ -85,6 +86,7 @@ type Problem struct {
 type Record struct {
 	File     string
 	Line     int           // physical line on which it starts, 1-based
+	Row      int           // of a table, that a spreadsheet shows it in, 1-based; 0 for JSON
 	Item     tracking.Item // not to be sent unless the record is good
 	Ref      string        // with [Options.Refs], a text alone: a referId or a number; Item is empty then
 	Hidden   bool          // it is a row of a sheet that does not show it
@@ -93,6 +95,26 @@ type Record struct {
 
 	text  string      // the row in its own dialect, without line end and error column; empty if not kept
 	cells []xlsx.Cell // the row of a sheet; nil if not kept
+}
+
+// RowPlace names a record as a spreadsheet shows it, such as "orders.csv row 35 (B35)", with its line if that
+// is another; without a row as editors do.
+func RowPlace(file string, line, row int, cell string) string {
+	if row == 0 {
+		return fmt.Sprintf("%s:%d", file, line)
+	}
+	at := fmt.Sprintf("%s row %d", file, row)
+	var more []string
+	if cell != "" {
+		more = append(more, cell)
+	}
+	if line != row {
+		more = append(more, fmt.Sprintf("line %d", line))
+	}
+	if more == nil {
+		return at
+	}
+	return at + " (" + strings.Join(more, ", ") + ")"
 }
 
 // Good reports whether the record can be sent: every problem is a note.

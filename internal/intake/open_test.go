@@ -248,8 +248,8 @@ func TestUnreadable(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"header", "referId,rawTrackingNumber,\"" + long + "\"\nA1,1Z1,\n", "in.csv:1: the header is longer than 1 MiB"},
 		{"header without end", long + long, "in.csv:1: the header is longer than 1 MiB"},
-		{"row", head + "A1,1Z1,\nA2,1Z2," + long + "\nA3,1Z3,\n", "in.csv:3: the row is longer than 1 MiB"},
-		{"rows after an open quote", head + "A1,1Z1,\nA2,1Z2,\"x\n" + strings.Repeat("A1,1Z1,x\n", 200_000), "in.csv:3: the row is longer than 1 MiB"},
+		{"row", head + "A1,1Z1,\nA2,1Z2," + long + "\nA3,1Z3,\n", "in.csv row 3: the row is longer than 1 MiB"},
+		{"rows after an open quote", head + "A1,1Z1,\nA2,1Z2,\"x\n" + strings.Repeat("A1,1Z1,x\n", 200_000), "in.csv row 3: the row is longer than 1 MiB"},
 		{"quotes in the header", "referId,\"rawTrackingNumber\"x\nA1,1Z1\n", "in.csv:1: unreadable header: text after the closing quote of a cell"},
 		{"sep", "sep=ab\nreferId,rawTrackingNumber\n", `in.csv:1: sep= must name one delimiter, not "ab"`},
 		{"sep a letter", "sep=x\nreferId,rawTrackingNumber\n", `in.csv:1: sep= must name one delimiter, not "x"`},

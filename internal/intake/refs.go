@@ -71,7 +71,7 @@ func resolveRefs(file string, line int, header []string, o Options) (c columns, 
 
 // refRow converts the scanned record to a REF.
 func (t *table) refRow() Record {
-	rec := Record{File: t.file, Line: t.rec.line}
+	rec := Record{File: t.file, Line: t.rec.line, Row: t.rec.row}
 	p, bad := t.checkCellCount()
 	if t.list {
 		p, bad = t.checkListLine()

@@ -162,11 +162,11 @@ func reason(rec Record) string {
 	if len(parts) == 0 {
 		parts = []string{"rejected"}
 	}
-	where := "line"
-	if rec.cells != nil {
-		where = "row"
+	where := fmt.Sprintf("line %d", rec.Line)
+	if rec.Row > 0 {
+		where = strings.TrimSpace(RowPlace("", rec.Line, rec.Row, ""))
 	}
-	return fmt.Sprintf("%s %d: %s", where, rec.Line, strings.Join(parts, "; "))
+	return where + ": " + strings.Join(parts, "; ")
 }
 
 // columns returns the names of the columns that rejects have.

@@ -61,20 +61,20 @@ func TestRejects(t *testing.T) {
 	for _, tt := range []struct {
 		name, text, want string
 	}{
-		{"comma", "Order ID,AWB,Name\nA1,1Z1,x\nA2,,\"O'Brien, \"\"Pat\"\"\"\n", "Order ID,AWB,Name,waybillError\nA2,,\"O'Brien, \"\"Pat\"\"\",\"line 3: " + why + "\"\n"},
-		{"semicolon, CRLF, mark", "\ufeffOrder;AWB\r\nA1;1Z1\r\n=\"007\";\r\n", "\ufeffOrder;AWB;waybillError\r\n=\"007\";;\"line 3: " + why + "\"\r\n"},
-		{"sep line", "sep=;\r\nOrder;AWB\r\nA1;\r\n", "sep=;\r\nOrder;AWB;waybillError\r\nA1;;\"line 3: " + why + "\"\r\n"},
-		{"CR", "Order,AWB\rA1,\rA2,1Z\r", "Order,AWB,waybillError\rA1,,\"line 2: " + why + "\"\r"},
-		{"UTF-16", utf16("Order\tAWB\tSüd\r\nÄ1\t\tx\r\n"), "\ufeffOrder\tAWB\tSüd\twaybillError\r\nÄ1\t\tx\t\"line 2: " + why + "\"\r\n"},
-		{"bytes that are not judged", "Order,AWB,Name\nA1,,Zo\xeb\n", "Order,AWB,Name,waybillError\nA1,,Zo\xeb,\"line 2: " + why + "\"\n"},
-		{"short row", "Order,AWB,Name,City\nA1\n", "Order,AWB,Name,City,waybillError\nA1,,,,\"line 2: the row has 1 cell, the header has 4; no cell for \"\"AWB\"\" (complete the row; an empty cell needs its comma as well)\"\n"},
-		{"long row", "Order,AWB\nA1,1Z1,x\n", "Order,AWB,waybillError\nA1,1Z1,x,\"line 2: the row has 3 cells, the header has 2 (put a cell that contains a comma in quotes, or remove the extra cell)\"\n"},
+		{"comma", "Order ID,AWB,Name\nA1,1Z1,x\nA2,,\"O'Brien, \"\"Pat\"\"\"\n", "Order ID,AWB,Name,waybillError\nA2,,\"O'Brien, \"\"Pat\"\"\",\"row 3: " + why + "\"\n"},
+		{"semicolon, CRLF, mark", "\ufeffOrder;AWB\r\nA1;1Z1\r\n=\"007\";\r\n", "\ufeffOrder;AWB;waybillError\r\n=\"007\";;\"row 3: " + why + "\"\r\n"},
+		{"sep line", "sep=;\r\nOrder;AWB\r\nA1;\r\n", "sep=;\r\nOrder;AWB;waybillError\r\nA1;;\"row 2 (line 3): " + why + "\"\r\n"},
+		{"CR", "Order,AWB\rA1,\rA2,1Z\r", "Order,AWB,waybillError\rA1,,\"row 2: " + why + "\"\r"},
+		{"UTF-16", utf16("Order\tAWB\tSüd\r\nÄ1\t\tx\r\n"), "\ufeffOrder\tAWB\tSüd\twaybillError\r\nÄ1\t\tx\t\"row 2: " + why + "\"\r\n"},
+		{"bytes that are not judged", "Order,AWB,Name\nA1,,Zo\xeb\n", "Order,AWB,Name,waybillError\nA1,,Zo\xeb,\"row 2: " + why + "\"\n"},
+		{"short row", "Order,AWB,Name,City\nA1\n", "Order,AWB,Name,City,waybillError\nA1,,,,\"row 2: the row has 1 cell, the header has 4; no cell for \"\"AWB\"\" (complete the row; an empty cell needs its comma as well)\"\n"},
+		{"long row", "Order,AWB\nA1,1Z1,x\n", "Order,AWB,waybillError\nA1,1Z1,x,\"row 2: the row has 3 cells, the header has 2 (put a cell that contains a comma in quotes, or remove the extra cell)\"\n"},
 		{"row that can't be read", "Order,AWB,Name\nA1,\"1Z\"1,x\n\"A2,1Z", "Order,AWB,Name,waybillError\n" +
-			"\"A1,\"\"1Z\"\"1,x\",,,\"line 2: text after the closing quote of a cell (double a quote inside a quoted cell, or remove the quotes around the cell)\"\n" +
-			"\"\"\"A2,1Z\",,,\"line 3: quote not closed (close the quote; double a quote inside a quoted cell)\"\n"},
-		{"row that was cut off", "Order,AWB,Name\nA1,1Z", "Order,AWB,Name,waybillError\n\"A1,1Z\",,,\"line 2: the file ends inside this row: " +
+			"\"A1,\"\"1Z\"\"1,x\",,,\"row 2: text after the closing quote of a cell (double a quote inside a quoted cell, or remove the quotes around the cell)\"\n" +
+			"\"\"\"A2,1Z\",,,\"row 3: quote not closed (close the quote; double a quote inside a quoted cell)\"\n"},
+		{"row that was cut off", "Order,AWB,Name\nA1,1Z", "Order,AWB,Name,waybillError\n\"A1,1Z\",,,\"row 2: the file ends inside this row: " +
 			"the row has 2 cells, the header has 3 (check that the file is complete, or complete the row)\"\n"},
-		{"rejected before", "waybillError,Order,AWB\nold,A1,\n", "Order,AWB,waybillError\nA1,,\"line 2: " + why + "\"\n"},
+		{"rejected before", "waybillError,Order,AWB\nold,A1,\n", "Order,AWB,waybillError\nA1,,\"row 2: " + why + "\"\n"},
 		{
 			"items", "[{\"referId\" : \"A1\",\n \"waybillError\":\"old\"},\n{},5," + item1 + "]",
 			`{"referId":"A1","waybillError":"line 1: rawTrackingNumber is missing (add it, or remove the item)"}` + "\n" +

@@ -29,6 +29,7 @@ type record struct {
 	raw     []byte // without line end; valid until the next one is read
 	cells   []cell
 	line    int         // physical line on which it starts, 1-based
+	row     int         // that a spreadsheet shows it in, 1-based
 	lineEnd bool        // false for the last one of a file without a line end
 	fault   *quoteFault // why it can't be split into cells; nil if it can
 }
@@ -50,6 +51,7 @@ type scanner struct {
 	line        int  // physical line at the beginning of win, 1-based
 	recordBytes int  // bytes of the last record, line end included
 	recordLines int  // physical lines of the last record
+	noRows      int  // lines before it that are no rows of a spreadsheet
 }
 
 func newScanner(win *window) *scanner { return &scanner{win: win, line: 1} }
@@ -97,7 +99,7 @@ func (s *scanner) next(rec *record) error {
 	if err != nil {
 		return err
 	}
-	rec.line, rec.fault, rec.cells = s.line, nil, rec.cells[:0]
+	rec.line, rec.row, rec.fault, rec.cells = s.line, s.line-s.noRows, nil, rec.cells[:0]
 	s.recordLines = 1
 	line := s.win.bytes()[:end]
 	if bytes.IndexByte(line, '"') < 0 {
@@ -115,6 +117,7 @@ func (s *scanner) next(rec *record) error {
 func (s *scanner) dropRecord() {
 	s.win.drop(s.recordBytes)
 	s.line += s.recordLines
+	s.noRows += max(s.recordLines-1, 0)
 	s.recordBytes, s.recordLines = 0, 0
 }
 

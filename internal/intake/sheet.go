@@ -257,7 +257,8 @@ func (t *table) read() error {
 // fillRecord makes a record of the row at hand. Cells beyond the last column are none of the table's.
 func (t *table) fillRecord() {
 	s, rec := t.sheet, &t.rec
-	rec.raw, rec.cells, rec.line, rec.lineEnd, rec.fault = rec.raw[:0], rec.cells[:0], s.row.Number, true, nil
+	rec.raw, rec.cells, rec.lineEnd, rec.fault = rec.raw[:0], rec.cells[:0], true, nil
+	rec.line, rec.row = s.row.Number, s.row.Number
 	width := len(t.cols.header)
 	if t.list {
 		width = s.row.Cells[len(s.row.Cells)-1].Column + 1

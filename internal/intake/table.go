@@ -105,7 +105,7 @@ func (t *table) next() (Record, error) {
 func (t *table) endError(err error) error {
 	if errors.Is(err, errLong) {
 		return &FileError{
-			File: t.file, Line: t.scan.line, Message: "the row is longer than 1 MiB",
+			File: t.file, Line: t.scan.line, row: t.scan.line - t.scan.noRows, Message: "the row is longer than 1 MiB",
 			hint: "check that every quote in this row is closed",
 		}
 	}
@@ -135,7 +135,7 @@ func (t *table) empty() bool {
 }
 
 func (t *table) row() Record {
-	rec := Record{File: t.file, Line: t.rec.line, Hidden: t.sheet != nil && t.sheet.row.Hidden}
+	rec := Record{File: t.file, Line: t.rec.line, Row: t.rec.row, Hidden: t.sheet != nil && t.sheet.row.Hidden}
 	p, bad := t.checkCellCount()
 	if t.badShape = bad; bad {
 		rec.Problems = []Problem{p}
@@ -241,17 +241,14 @@ func (t *table) addCarrierProblems(ps []Problem, v cellValue) []Problem {
 // problem returns p with its file, line and column; the whole row for none.
 func (t *table) problem(p tracking.Problem, at int) Problem {
 	p.Value = Shorten(p.Value)
-	out := Problem{File: t.file, Line: t.rec.line, Problem: p}
+	out := Problem{File: t.file, Line: t.rec.line, Row: t.rec.row, Problem: p}
 	if t.sheet != nil {
 		out.Sheet = t.sheet.name
 	}
 	if at == none {
 		return out
 	}
-	out.Column = at + 1
-	if t.sheet != nil {
-		out.Cell = xlsx.Address(at, t.rec.line)
-	}
+	out.Column, out.Cell = at+1, xlsx.Address(at, t.rec.row)
 	if at < len(t.cols.header) {
 		out.Header = t.cols.header[at]
 	}

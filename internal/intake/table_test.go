@@ -73,7 +73,7 @@ func TestTable(t *testing.T) {
 		}}},
 		{"empty cells too many in some rows", head + "A1,1Z1,,\nA2,1Z2,,\nA3,1Z3,\n", result{
 			Good: []string{"2 A1|1Z1|", "3 A2|1Z2|"},
-			Err:  "in.csv:4: the row has 3 cells, the header has 3 and the rows before it have 4",
+			Err:  "in.csv row 4: the row has 3 cells, the header has 3 and the rows before it have 4",
 		}},
 		{"a delimiter in a cell before the number", "referId,street,rawTrackingNumber,note\nA1,Main St 5, Berlin,1Z999AA10123456784,\nA2,x,1Z999AA10123456784,\n", result{
 			Good: []string{"3 A2|1Z999AA10123456784|"}, Problems: []string{"2:5 : the row has 5 cells, the header has 4"},

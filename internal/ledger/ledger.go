@@ -136,6 +136,7 @@ type Tally struct {
 type Entry struct {
 	File int // index in Plan.Files
 	Line int // physical, 1-based
+	Row  int // that a spreadsheet shows it in, 1-based; 0 for what is no table
 	Item tracking.Item
 }
 
@@ -151,6 +152,7 @@ type Row struct {
 	ID     int64
 	File   string // where this run read it
 	Line   int    // physical, 1-based
+	Row    int    // as in [Entry]
 	Item   tracking.Item
 	State  State
 	Reason string // why it was rejected or is unknown; empty otherwise

@@ -52,6 +52,27 @@ const (
 	kindErased                     // was erased
 )
 
+// withoutRows marks the position of a record of what is no table.
+const withoutRows = 1 << 62
+
+// position returns where a record begins, as it is kept: its line and, from bit 32 on, by how
+// many lines that is beyond the row that a spreadsheet shows.
+func position(e *ledger.Entry) int64 {
+	if e.Row == 0 {
+		return int64(e.Line) | withoutRows
+	}
+	return int64(e.Line) + int64(e.Line-e.Row)<<32
+}
+
+// placeOf is the reverse of position.
+func placeOf(position int64) (line, row int) {
+	line = int(uint32(position)) //nolint:gosec // the lower half
+	if position&withoutRows == 0 {
+		row = line - int(position>>32)
+	}
+	return line, row
+}
+
 func compareKeys(a, b *ledger.Entry) int {
 	if d := strings.Compare(a.Item.ReferID, b.Item.ReferID); d != 0 {
 		return d
@@ -198,21 +219,24 @@ func (c *chunk) classifyKnown(s scanner, heads []int) error {
 	var n int
 	var carrier string
 	var first ledger.Entry
-	var namedFile, namedLine *int
+	var line int64
+	var namedFile *int
+	var namedLine *int64
 	var namedCarrier *string
 	f := classification{kind: kindKnown}
-	if err := s.Scan(&n, &f.row, &f.batch, &f.otherCarrier, &first.File, &first.Line, &carrier, &namedFile, &namedLine, &namedCarrier); err != nil {
+	if err := s.Scan(&n, &f.row, &f.batch, &f.otherCarrier, &first.File, &line, &carrier, &namedFile, &namedLine, &namedCarrier); err != nil {
 		return err
 	}
 	i := heads[n]
 	first.Item = c.entries[i].Item
 	first.Item.CarrierCode = carrier
 	if namedFile != nil {
-		first.File, first.Line = *namedFile, *namedLine
+		first.File, line = *namedFile, *namedLine
 		if namedCarrier != nil {
 			first.Item.CarrierCode = *namedCarrier
 		}
 	}
+	first.Line, first.Row = placeOf(line)
 	if namedFile != nil || f.row >= c.s.first {
 		c.classifyRepeat(i, &first, f.row)
 	} else {
@@ -273,7 +297,7 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 	values := func(args []any, n int) []any {
 		i := rows[n]
 		e := &c.entries[i]
-		return append(args, c.base+int64(i), e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, e.Line)
+		return append(args, c.base+int64(i), e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, position(e))
 	}
 	if t.w.engine.Load != nil && len(rows) > 0 {
 		columns := []string{"id", "refer_id", "number", "carrier", "batch_id", "file", "line"}
@@ -291,7 +315,7 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 		if c.consecutive(part) {
 			query = c.s.d.sql.consecutiveRows[w]
 			head := part[0]
-			args = append(args, c.base+int64(head), c.classified[head].batch, c.entries[head].File, c.entries[head].Line)
+			args = append(args, c.base+int64(head), c.classified[head].batch, c.entries[head].File, position(&c.entries[head]))
 			for _, i := range part {
 				item := &c.entries[i].Item
 				args = append(args, item.ReferID, item.Number, item.CarrierCode)
@@ -317,7 +341,7 @@ func (c *chunk) consecutive(rows []int) bool {
 	head := rows[0]
 	first := &c.entries[head]
 	for n, i := range rows {
-		if e := &c.entries[i]; i != head+n || e.Line != first.Line+n || e.File != first.File || c.classified[i].batch != c.classified[head].batch {
+		if e := &c.entries[i]; i != head+n || position(e) != position(first)+int64(n) || e.File != first.File || c.classified[i].batch != c.classified[head].batch {
 			return false
 		}
 	}
@@ -364,7 +388,7 @@ func (c *chunk) ofKind(k recordKind) (found []int) {
 func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 	var ranges []knownRange
 	for _, i := range c.ofKind(kindKnown) {
-		one := knownRange{pos: c.base + int64(i), row: c.classified[i].row, rows: 1, file: c.entries[i].File, line: c.entries[i].Line}
+		one := knownRange{pos: c.base + int64(i), row: c.classified[i].row, rows: 1, file: c.entries[i].File, line: position(&c.entries[i])}
 		if c.classified[i].otherCarrier {
 			one.carrier = &c.entries[i].Item.CarrierCode
 			c.tally.OtherCarrier++
@@ -388,9 +412,10 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 // knownRange is rows of earlier runs that follow each other in this input as
 // they did in theirs.
 type knownRange struct {
-	pos, row, rows   int64 // numbers of the first record and its row
-	file, line, step int
-	carrier          *string // in this input; nil: each row's own
+	pos, row, rows int64 // numbers of the first record and its row
+	file           int
+	line, step     int64   // see position
+	carrier        *string // in this input; nil: each row's own
 }
 
 // extend adds the next record to the range. It returns false if the record
@@ -400,7 +425,7 @@ func (k *knownRange) extend(next knownRange) bool {
 	if k.rows == 1 {
 		step = next.line - k.line
 	}
-	if next.pos != k.pos+k.rows || next.row != k.row+k.rows || next.file != k.file || next.line != k.line+int(k.rows)*step ||
+	if next.pos != k.pos+k.rows || next.row != k.row+k.rows || next.file != k.file || next.line != k.line+k.rows*step ||
 		(next.carrier == nil) != (k.carrier == nil) || k.carrier != nil && *next.carrier != *k.carrier {
 		return false
 	}
@@ -413,7 +438,7 @@ func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
 	rows := c.ofKind(kindRepeat)
 	err := c.s.d.sql.repeats.exec(ctx, t, len(rows), func(args []any, n int) []any {
 		i := rows[n]
-		return append(args, c.s.run.ID, c.base+int64(i), c.classified[i].row, c.entries[i].File, c.entries[i].Line)
+		return append(args, c.s.run.ID, c.base+int64(i), c.classified[i].row, c.entries[i].File, position(&c.entries[i]))
 	})
 	c.tally.Repeats += int64(len(rows))
 	for _, i := range c.ofKind(kindConflict) {

@@ -404,7 +404,7 @@ func (t *tx) eraseMentions(ctx context.Context, row int64) error {
 		}
 		if after := k.known.rows - before - 1; after > 0 {
 			if _, err := t.exec(ctx, "INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-				k.run, k.known.pos+before+1, row+1, after, k.known.file, int64(k.known.line)+(before+1)*int64(k.known.step), k.known.step, k.carrier); err != nil {
+				k.run, k.known.pos+before+1, row+1, after, k.known.file, k.known.line+(before+1)*k.known.step, k.known.step, k.carrier); err != nil {
 				return err
 			}
 		}

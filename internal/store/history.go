@@ -288,8 +288,9 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	var files []string
 	var text []byte
 	var file int
+	var at int64
 	item := &o.First.Item
-	_, err = d.row(ctx, []any{&text, &file, &o.First.Line, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number},
+	_, err = d.row(ctx, []any{&text, &file, &at, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number},
 		`SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number FROM runs n JOIN rows r ON r.id = $2
 			JOIN rows o ON o.id = COALESCE((`+same+`), (`+spelled+`)) WHERE n.id = $1`, run, o.First.ID)
 	if err == nil {
@@ -297,6 +298,7 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	}
 	if err == nil {
 		o.First.File = files[file]
+		o.First.Line, o.First.Row = placeOf(at)
 	}
 	return o, err
 }
@@ -349,9 +351,9 @@ func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string)
 		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN ` + superseded + ` ELSE FALSE END,
 		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN COALESCE(r.dismissed, 0) ELSE 0 END FROM `
 	err := d.each(ctx, func(s scanner) error {
-		var pos, file, own, dismissed int64
+		var pos, file, at, own, dismissed int64
 		var row ledger.Row
-		if err := s.Scan(&pos, &file, &row.Line, &row.Repeat, &own, &row.ID,
+		if err := s.Scan(&pos, &file, &at, &row.Repeat, &own, &row.ID,
 			&row.Item.ReferID, &row.Item.Number, &row.Item.CarrierCode, (*string)(&row.State), &row.Reason, &row.Superseded, &dismissed); err != nil {
 			return err
 		}
@@ -359,6 +361,7 @@ func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string)
 		row.Superseded = row.Superseded && dismissed == 0
 		row.Known = row.ID < own
 		row.File = files[file]
+		row.Line, row.Row = placeOf(at)
 		page[pos-from] = row
 		return nil
 	}, `WITH own AS (SELECT first_row FROM runs WHERE id = $1)

@@ -36,12 +36,13 @@ type Issue struct {
 	Line    int    `json:"line,omitempty"`   // physical line, 1-based; 0 if the whole file is meant
 	Column  int    `json:"column,omitempty"` // 1-based; 0 if the whole line is meant
 	Sheet   string `json:"sheet,omitempty"`  // of a workbook; Line is the row's number then
-	Cell    string `json:"cell,omitempty"`   // its address there, such as B17
+	Cell    string `json:"cell,omitempty"`   // of a table: its address in a spreadsheet, such as B17
 	Place   string `json:"-"`                // how people see it where that is not FILE:LINE:COLUMN
 	Header  string `json:"header,omitempty"` // name of the column or field
 	Value   string `json:"value,omitempty"`
 	Message string `json:"message,omitempty"`
 	Hint    string `json:"hint,omitempty"`
+	Row     int    `json:"row,omitempty"` // of a table, that a spreadsheet shows it in
 }
 
 // message is the JSON form of all but progress.

@@ -44,12 +44,7 @@ var titles = map[findings.Kind]string{
 }
 
 func columns() []command.Column[findings.Finding] {
-	number := func(n int) string {
-		if n == 0 {
-			return ""
-		}
-		return strconv.Itoa(n)
-	}
+	number := func(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }
 	return []command.Column[findings.Finding]{
 		{Column: render.Column{Name: "SEVERITY"}, Cell: func(f findings.Finding) string { return string(f.Severity) }},
 		{Column: render.Column{Name: "KIND"}, Cell: func(f findings.Finding) string { return string(f.Kind) }},
@@ -71,6 +66,7 @@ func columns() []command.Column[findings.Finding] {
 			Cell:   func(f findings.Finding) string { return f.Message },
 		},
 		{Column: render.Column{Name: "HINT", CSV: "hint", Flex: true, Extra: true}, Cell: func(f findings.Finding) string { return f.Hint }},
+		{Column: render.Column{Name: "ROW", CSV: "row", Extra: true}, Cell: func(f findings.Finding) string { return number(f.Row) }},
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/send"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -223,6 +224,6 @@ func (c *creation) noteKnown(ctx context.Context, k *send.Execution) {
 		return // a note is not worth failing for
 	}
 	first, before := known.First, known.Before
-	c.call.IO.Note("%s for a known order, the first at %s:%d: %s with %s; sent before: %s with %s", command.Plural(known.Rows, "new row"),
-		first.File, first.Line, command.Quoted(first.Item.ReferID), command.Quoted(first.Item.Number), command.Quoted(before.ReferID), command.Quoted(before.Number))
+	c.call.IO.Note("%s for a known order, the first at %s: %s with %s; sent before: %s with %s", command.Plural(known.Rows, "new row"),
+		intake.RowPlace(first.File, first.Line, first.Row, ""), command.Quoted(first.Item.ReferID), command.Quoted(first.Item.Number), command.Quoted(before.ReferID), command.Quoted(before.Number))
 }

@@ -49,7 +49,7 @@ func issues(j Judgement) []term.Issue {
 // Problem returns a finding as a problem.
 func Problem(f findings.Finding) intake.Problem {
 	return intake.Problem{
-		File: f.File, Line: f.Line, Column: f.Column, Sheet: f.Sheet, Cell: f.Cell, Header: f.Header,
+		File: f.File, Line: f.Line, Column: f.Column, Sheet: f.Sheet, Cell: f.Cell, Header: f.Header, Row: f.Row,
 		Problem: tracking.Problem{Value: f.Value, Message: f.Message, Hint: f.Hint},
 	}
 }
@@ -58,9 +58,9 @@ func Problem(f findings.Finding) intake.Problem {
 func Issue(p intake.Problem) term.Issue {
 	issue := term.Issue{
 		File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field), Value: p.Value,
-		Message: p.Message, Hint: p.Problem.Hint,
+		Message: p.Message, Hint: p.Problem.Hint, Row: p.Row,
 	}
-	if p.Sheet != "" {
+	if p.Row > 0 {
 		issue.Place = Place(p)
 	}
 	return issue
@@ -90,15 +90,16 @@ func (e *BadRefsError) Error() string { return BadRows(e.Judged) + "; nothing wa
 // Hint says what to do about it.
 func (e *BadRefsError) Hint() string { return "fix the rows and re-run the same command" }
 
-// Place returns where a problem is: FILE:LINE:COLUMN, or FILE:SHEET!CELL.
+// Place returns where a problem is: in a table by its row, in a workbook FILE:SHEET!CELL, else
+// FILE:LINE:COLUMN.
 func Place(p intake.Problem) string {
-	at := fmt.Sprintf("%s:%d", p.File, p.Line)
+	at := intake.RowPlace(p.File, p.Line, p.Row, p.Cell)
 	switch {
 	case p.Line == 0:
 		return p.File
 	case p.Sheet != "":
 		return p.File + ":" + intake.SheetPlace(p.Sheet, cmp.Or(p.Cell, strconv.Itoa(p.Line)))
-	case p.Column > 0:
+	case p.Row == 0 && p.Column > 0:
 		return fmt.Sprintf("%s:%d", at, p.Column)
 	}
 	return at
@@ -109,7 +110,7 @@ func ProblemLine(p intake.Problem) string {
 	var b strings.Builder
 	b.WriteString(Place(p))
 	if p.Header != "" {
-		fmt.Fprintf(&b, " (%s)", command.Quoted(p.Header))
+		b.WriteString(", " + command.Quoted(p.Header))
 	}
 	b.WriteString(": " + p.Message)
 	if p.Value != "" {

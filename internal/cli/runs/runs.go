@@ -133,7 +133,8 @@ func newRows(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rows ID",
 		Short: "List the rows of a run and their states",
-		Long: `rows lists the rows of a run's input in order, with file, line, state and reason.
+		Long: `rows lists the rows of a run's input in order, with file, row, state and reason. A row
+is numbered as a spreadsheet shows it, with its line where quoted line breaks move that.
 
 A rejected row is superseded if another number of its order was accepted since,
 and dismissed after "waybill runs dismiss". Both are done; --status rejected does

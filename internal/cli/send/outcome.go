@@ -12,6 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -197,7 +198,7 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 			return "", err
 		}
 		if row.State == state && (row.IsOpen() || state != ledger.Rejected) {
-			return fmt.Sprintf(", the first at %s:%d: %s", row.File, row.Line, cmp.Or(row.Reason, "no reason given")), nil
+			return fmt.Sprintf(", the first at %s: %s", intake.RowPlace(row.File, row.Line, row.Row, ""), cmp.Or(row.Reason, "no reason given")), nil
 		}
 	}
 	return "", nil

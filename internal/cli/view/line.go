@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
@@ -256,6 +258,7 @@ type Row struct {
 	Superseded        bool         `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
 	Dismissed         *time.Time   `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
 	Duplicate         bool         `json:"duplicate,omitempty"`  // the same pair is earlier in the input
+	Row               int          `json:"row,omitempty"`        // of a table, that a spreadsheet shows it in
 }
 
 // NewRow returns a row as it is stored.
@@ -263,14 +266,18 @@ func NewRow(row ledger.Row) Row {
 	return Row{
 		File: row.File, Line: row.Line, ReferID: row.Item.ReferID, RawTrackingNumber: row.Item.Number, CarrierCode: row.Item.CarrierCode,
 		State: row.State, Reason: row.Reason, Superseded: row.Superseded, Duplicate: row.Repeat,
-		Dismissed: TimeOrNull(row.Dismissed),
+		Dismissed: TimeOrNull(row.Dismissed), Row: row.Row,
 	}
 }
 
 // RowColumns returns the columns of rows. In CSV they are named as create reads them.
 func RowColumns() []command.Column[ledger.Row] {
 	return []command.Column[ledger.Row]{
-		{Column: render.Column{Name: "INPUT", CSV: "-", Rank: 2}, Cell: func(row ledger.Row) string { return fmt.Sprintf("%s:%d", row.File, row.Line) }},
+		{
+			Column:  render.Column{Name: "INPUT", CSV: "-", Rank: 2},
+			Cell:    func(row ledger.Row) string { return intake.RowPlace(row.File, row.Line, row.Row, "") },
+			CSVCell: func(row ledger.Row) string { return fmt.Sprintf("%s:%d", row.File, row.Line) },
+		},
 		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true}, Cell: func(row ledger.Row) string { return row.Item.ReferID }},
 		{Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true}, Cell: func(row ledger.Row) string { return row.Item.Number }},
 		{Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 3}, Cell: func(row ledger.Row) string { return row.Item.CarrierCode }},
@@ -290,6 +297,7 @@ func RowColumns() []command.Column[ledger.Row] {
 			Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
 			Time:   func(row ledger.Row) time.Time { return row.Dismissed },
 		},
+		CSVOnly("ROW", "row", func(row ledger.Row) string { return strings.TrimPrefix(strconv.Itoa(row.Row), "0") }),
 	}
 }
 

@@ -124,7 +124,7 @@ CREATE TABLE rows (
 	carrier    TEXT NOT NULL ON CONFLICT ROLLBACK,
 	batch_id   BIGINT NOT NULL ON CONFLICT ROLLBACK,
 	file       BIGINT NOT NULL ON CONFLICT ROLLBACK, -- index in the run's files
-	line       BIGINT NOT NULL ON CONFLICT ROLLBACK,
+	line       BIGINT NOT NULL ON CONFLICT ROLLBACK, -- from bit 32 on by how many lines that is beyond its row; bit 62: it has none
 	state      TEXT, -- NULL: that of the batch
 	reason     TEXT,
 	dismissed  BIGINT, -- when the user settled a rejected row without a tracking; NULL: never
