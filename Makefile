@@ -23,6 +23,8 @@ BUILD   = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 AXEDIR := dist/axe-$(AXE)/node_modules/axe-core
 EXE    := $(shell go env GOEXE 2>/dev/null)
 
+TEST = TMPDIR=$$(.ci/tmpdir) go test
+
 # To be set on the command line: make fuzz FUZZTIME=5m, make bench BENCH=Create.
 TESTFLAGS ?=
 FUZZTIME  ?= 30s
@@ -42,7 +44,7 @@ build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
 test: ## run all tests (with LibreOffice, a PostgreSQL server, HAProxy and Chromium, where they are installed)
-	go test -parallel 8 -timeout 20m -skip '^TestTorture' $(TESTFLAGS) ./...
+	$(TEST) -parallel 8 -timeout 20m -skip '^TestTorture' $(TESTFLAGS) ./...
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || echo 'NOT TESTED: HAProxy is missing, so nothing has balanced listeners' >&2
@@ -65,9 +67,11 @@ screenshots: ## take the pictures of docs/images again (needs chromium)
 	CHROMIUM=required SCREENSHOTS='$(CURDIR)/docs/images' go test -tags browser -count=1 -timeout 5m -run '^TestScreenshots$$' ./cmd/waybill
 
 # On the server that DSN names: make test-postgres DSN=postgres://me@db.example/tests
-test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL (DSN, else a private server)
-	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' go test -count=1 $(TESTFLAGS) ./internal/store/... ./internal/pgtest
-	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' go test -count=1 -parallel 8 $(TESTFLAGS) -run '^TestScripts$$' ./cmd/waybill
+test-postgres: test-postgres-transcripts ## run the tests of the store, and all transcripts, on PostgreSQL (DSN, else a private server)
+	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' $(TEST) -count=1 $(TESTFLAGS) ./internal/store/... ./internal/pgtest
+
+test-postgres-transcripts:
+	POSTGRES=required TEST_STORE=postgres WAYBILL_TEST_POSTGRES='$(DSN)' $(TEST) -count=1 -parallel 8 $(TESTFLAGS) -run '^TestScripts$$' ./cmd/waybill
 
 # The library of the store is left out of it: it would take two thirds of the
 # time, and its own tests are the place to find its races. Not modernc.org/sqlite
@@ -77,9 +81,10 @@ test-postgres: ## run the tests of the store, and all transcripts, on PostgreSQL
 # run thousands of processes.
 # TestTorture...: they run processes of a program that is built without the detector,
 # so it would see only the tests themselves. TestPostgres...: the suites of a store,
-# whose code is the same on a file.
+# whose code is the same on a file. ...LibreOffice: they wait for another program.
+# TestReadme...: what they type, transcripts type too.
 race: ## run the tests with the race detector (needs a C compiler)
-	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 go test -race -parallel 8 -skip '^Test(Torture|Postgres)' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) ./...
+	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 $(TEST) -race -parallel 8 -skip '^Test(Torture|Postgres|Readme|PagesNameCommands)|LibreOffice$$' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) ./...
 
 lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
 	$(BIN)/golangci-lint run
