@@ -69,7 +69,6 @@ func (c *Client) classify(x exchange) (tracking.Outcome, error) {
 	return o, nil
 }
 
-// checkSuccess returns why a 2xx answer can't be taken as success, or nil.
 func (c *Client) checkSuccess(x exchange) error {
 	if x.cut {
 		return &AnswerError{Status: x.status, Problem: "too large"}

@@ -31,7 +31,6 @@ func (c *Client) Detail(ctx context.Context, q tracking.Query) (tracking.Answer,
 	return a, c.readDetail(x, a)
 }
 
-// ask sends one query.
 func (c *Client) ask(ctx context.Context, q tracking.Query) exchange {
 	values := url.Values{}
 	if q.ReferID != "" {

@@ -54,7 +54,6 @@ func (c *Client) evidence(ctx context.Context, x exchange, q tracking.Query, ite
 	}
 }
 
-// noEvidence says why no whole answer came.
 func (c *Client) noEvidence(ctx context.Context, x exchange) tracking.Evidence {
 	e := tracking.Evidence{Passing: true, RetryAfter: x.retryAfter}
 	switch {

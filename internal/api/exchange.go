@@ -20,7 +20,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// exchange is one request and what came back of it.
 type exchange struct {
 	sent       bool // a byte of the request may have left
 	status     int  // 0 if no answer came
@@ -35,7 +34,6 @@ type exchange struct {
 	err        error // why the answer is missing or incomplete
 }
 
-// maxRetryAfter is the longest pause that is read.
 const maxRetryAfter = 100 * 365 * 24 * time.Hour
 
 // do sends one request, once, and reads its answer to the end.
@@ -77,7 +75,6 @@ func (c *Client) removeKey(x *exchange) {
 	x.err = c.key.Error(x.err)
 }
 
-// unanswered is the error of an exchange that brought no status.
 func (c *Client) unanswered(x exchange) error {
 	return &ConnectError{Host: c.Host(), Sent: x.sent, Err: x.err}
 }
@@ -104,7 +101,6 @@ func (c *Client) request(ctx context.Context, method, target string, body []byte
 	return req, nil
 }
 
-// report hands an exchange to those who want to see it.
 func (c *Client) report(op Operation, method, target string, body []byte, x exchange) {
 	e := Exchange{
 		Operation: op, Method: method, URL: target, Request: body, Status: x.status, Header: x.header,
@@ -224,7 +220,6 @@ func plainError(ctx context.Context, err error) error {
 	return err
 }
 
-// errTimedOut says that no answer came within the time of one request.
 var errTimedOut = errors.New("no response in time (--request-timeout)")
 
 // retryAfter reads both forms of the header: seconds, or an HTTP date. What is

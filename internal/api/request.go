@@ -54,7 +54,6 @@ func (c *Client) NewRequest(method, path string, query url.Values, body []byte) 
 	return Request{Operation: OperationOf(u.Path), Method: method, URL: target.String(), body: body}, nil
 }
 
-// parsePath reads a path with its query, or says what is wrong with it.
 func parsePath(path string) (u *url.URL, problem string) {
 	first, _, _ := strings.Cut(path, "/")
 	first, _, _ = strings.Cut(first, "?")

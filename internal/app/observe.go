@@ -66,7 +66,6 @@ func (o *observer) add(x api.Exchange) {
 	})
 }
 
-// flush writes what was gathered.
 func (o *observer) flush(ctx context.Context) {
 	db := o.store()
 	if db == nil {
@@ -83,7 +82,6 @@ func (o *observer) flush(ctx context.Context) {
 	}
 }
 
-// close writes the rest.
 func (o *observer) close() {
 	o.writing.Wait()
 	o.flush(context.Background())

@@ -95,7 +95,6 @@ func (s *Session) SecretMasker() func(json.RawMessage) json.RawMessage {
 	return func(raw json.RawMessage) json.RawMessage { return m.mask(raw, time.Now()) }
 }
 
-// mask masks texts in valid JSON.
 func (m *secretMatcher) mask(raw json.RawMessage, now time.Time) json.RawMessage {
 	if !m.mayContain(raw, now) {
 		return raw

@@ -150,7 +150,6 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	return s.store, nil
 }
 
-// openDB opens the file or the server that the settings name.
 func (s *Session) openDB(ctx context.Context, o store.Options) (*store.DB, error) {
 	place, err := s.Config.StorePath()
 	if err != nil {
@@ -199,7 +198,6 @@ func (s *Session) openServer(ctx context.Context, place string, o store.Options)
 	})
 }
 
-// target reads where a store on a server is.
 func (s *Session) target(place string) (postgres.Target, error) {
 	target, err := postgres.Parse(place, s.Config.InsecureStore)
 	refused, ok := errors.AsType[*postgres.TargetError](err)

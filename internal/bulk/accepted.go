@@ -7,7 +7,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// reasonMissing is why an accepted row became unknown.
 const reasonMissing = "accepted, but not found"
 
 // checkAccepted queries every accepted row of the run's input, and makes those

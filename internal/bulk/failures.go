@@ -18,7 +18,6 @@ type failures struct {
 	last *StopError // the latest failure; nil after another answer
 }
 
-// lastFailure returns why the last request failed, nil if it did not.
 func (j *Job) lastFailure() *StopError {
 	j.failures.mu.Lock()
 	defer j.failures.mu.Unlock()

@@ -95,7 +95,6 @@ func (f *Feed) put(full []ledger.Batch) {
 	}
 }
 
-// take returns up to n full batches.
 func (f *Feed) take(n int) []ledger.Batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -111,7 +110,6 @@ func (f *Feed) take(n int) []ledger.Batch {
 	return some
 }
 
-// signal ends the waits for changes.
 func (f *Feed) signal() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,7 +117,6 @@ func (f *Feed) signal() {
 	f.changed = make(chan struct{})
 }
 
-// changes returns what await waits for.
 func (f *Feed) changes() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()

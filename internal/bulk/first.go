@@ -194,7 +194,6 @@ func (d *dispatch) claimFirst(soft context.Context) (ledger.Batch, bool, error) 
 	return claimed[0], true, nil
 }
 
-// describeEvidence describes an answer that does not show a row.
 func describeEvidence(e tracking.Evidence) string {
 	switch {
 	case e.Presence == tracking.PresenceAbsent:

@@ -250,7 +250,6 @@ func (j *Job) Unprovable() bool { return j.unprovable }
 // Partial reports, after Execute, whether the feed ended before its input did.
 func (j *Job) Partial() bool { return j.partial }
 
-// reopen makes the rows pending that the user wants to send again.
 func (j *Job) reopen(ctx context.Context) error {
 	for state, wanted := range map[ledger.State]struct {
 		reopened bool
@@ -389,7 +388,6 @@ func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error
 	return false, nil
 }
 
-// countRows counts the rows of the input, and reports them.
 func (j *Job) countRows(ctx context.Context) (ledger.Counts, error) {
 	c, err := j.Ledger.CountRows(ctx, j.Run.ID)
 	if err == nil {
@@ -398,7 +396,6 @@ func (j *Job) countRows(ctx context.Context) (ledger.Counts, error) {
 	return c, err
 }
 
-// rowOrRows is the noun for n rows.
 func rowOrRows(n int64) string {
 	if n == 1 {
 		return "row"

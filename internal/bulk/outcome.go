@@ -19,7 +19,6 @@ const maxUnknownInRow = 3
 // to be about that row: identifiers have up to 255 characters.
 const maxOrdinaryRow = 4 << 10
 
-// settlementOf returns the settlement of a batch with that reply.
 func (d *dispatch) settlementOf(ctx, soft context.Context, b ledger.Batch, r *tracking.Reply) ledger.Settlement {
 	s := ledger.Settlement{
 		Batch: b.ID, State: states[r.Outcome.Meaning().Stored], Reason: r.Reason(), HTTPStatus: r.HTTPStatus,
@@ -129,7 +128,6 @@ func (d *dispatch) adapt(soft context.Context, pass *pace.Pass, r *tracking.Repl
 	return nil
 }
 
-// endPass ends a pass with a signal.
 func endPass(pass *pace.Pass, s tracking.Signal, retryAfter time.Duration) {
 	switch s {
 	case tracking.SignalSuccess:

@@ -22,7 +22,6 @@ const (
 	processing              // it works on the referId, and does not say on which number
 )
 
-// proof is the result of the queries for one row.
 type proof struct {
 	conclusion   conclusion
 	ifNoSiblings bool   // it counts only while no other row has this referId
@@ -152,7 +151,6 @@ func (j *Job) tryAgain(ctx context.Context, try func() (done bool, err error)) (
 	}
 }
 
-// onlyHolder reports whether no other referId of the account has the number.
 func (j *Job) onlyHolder(ctx context.Context, item tracking.Item) bool {
 	rows, err := j.Ledger.Find(ctx, "", item.Number)
 	return err == nil && !slices.ContainsFunc(rows, func(s ledger.TrackingStatus) bool { return s.Item.ReferID != item.ReferID })

@@ -86,7 +86,6 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 	return p, err
 }
 
-// end says that the rows of the pass were queried.
 func (p *reconcilePass) end() {
 	if p.announced {
 		p.Checking(0)
@@ -188,7 +187,6 @@ func (j *Job) dropUnprovenProcessing(ctx context.Context, proofs []*proof) error
 	return err
 }
 
-// resolvePresent records the rows that the service has.
 func (p *reconcilePass) resolvePresent(ctx context.Context, page []ledger.UnknownRow, proofs []*proof) error {
 	var found []ledger.Resolution
 	for i, x := range page {

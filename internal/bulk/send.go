@@ -24,7 +24,6 @@ const (
 	maxClaimFed = 2
 )
 
-// dispatch returns a dispatch of the run's pending rows.
 func (j *Job) dispatch(soft context.Context) (*dispatch, error) {
 	d := &dispatch{Job: j, claimSize: claimAsync, maxRows: j.Run.Plan.BatchSize, sent: make(chan sentBatch, j.workers())}
 	if j.Run.Plan.Mode == ledger.Sync {
@@ -41,7 +40,6 @@ func (j *Job) dispatch(soft context.Context) (*dispatch, error) {
 	return d, nil
 }
 
-// sendPending sends every pending row of the run's input.
 func (j *Job) sendPending(ctx, soft context.Context) error {
 	if err := j.askBeforeFirst(soft); err != nil {
 		return err
@@ -64,7 +62,6 @@ func (j *Job) sendPending(ctx, soft context.Context) error {
 
 func (j *Job) workers() int { return max(j.Workers, 1) }
 
-// sentBatch is a batch with its reply.
 type sentBatch struct {
 	batch      ledger.Batch
 	reply      *tracking.Reply
@@ -122,7 +119,6 @@ func (d *dispatch) sendAll(ctx, soft context.Context) error {
 	return cmp.Or(d.returnQueue(context.WithoutCancel(ctx)), err, d.renewProof(ctx))
 }
 
-// wakeAll ends the waits for other workers.
 func (d *dispatch) wakeAll() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -201,7 +197,6 @@ func (d *dispatch) nextBatch(soft context.Context) (ledger.Batch, *pace.Pass, er
 	}
 }
 
-// settledCount returns how many batches were settled.
 func (d *dispatch) settledCount() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -299,7 +294,6 @@ func (d *dispatch) claimFed(soft context.Context) (ledger.Batch, bool, error) {
 	}
 }
 
-// claimsFed returns how many fed batches to claim at once.
 func (d *dispatch) claimsFed() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -352,7 +346,6 @@ func (d *dispatch) recordAll(ctx context.Context, end func()) error {
 	return failed
 }
 
-// collectSent returns a sent batch with those that are waiting too.
 func (d *dispatch) collectSent(o sentBatch) []sentBatch {
 	some := []sentBatch{o}
 	for len(some) < maxSettle {

@@ -39,19 +39,16 @@ type shapes struct {
 // shapeOf returns the shape under which the proofs of an answer are kept.
 func (j *Job) shapeOf(r *tracking.Reply) string { return string(j.Run.Plan.Mode) + " " + r.Shape }
 
-// statusOf returns the HTTP status in such a shape.
 func statusOf(shape string) (status int) {
 	_, rest, _ := strings.Cut(shape, " ")
 	_, _ = fmt.Sscanf(rest, "%d", &status)
 	return status
 }
 
-// claimsTaken reports whether answers of a shape claim that the service has the rows.
 func claimsTaken(shape string) bool {
 	return tracking.OutcomeOf(statusOf(shape)) == tracking.OutcomeAccepted
 }
 
-// loadProofs reads what is proven of the account.
 func (j *Job) loadProofs(ctx context.Context) error {
 	all, err := j.Ledger.Proofs(ctx)
 	// proofsDue: an earlier command may have left rows.
@@ -172,7 +169,6 @@ func (j *Job) proveShape(ctx context.Context, shape string, waiting []ledger.Unk
 	return err
 }
 
-// proveTaken queries rows that the service says it accepted until it shows them.
 func (j *Job) proveTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
 	var seen map[conclusion]bool
 	var missing unproven
@@ -263,7 +259,6 @@ func (j *Job) recordProof(ctx context.Context, shape string, means, in ledger.St
 	return held, err
 }
 
-// unproven is a row whose queries did not prove that the service has it.
 type unproven struct {
 	row   ledger.UnknownRow
 	proof *proof
@@ -300,7 +295,6 @@ func (j *Job) proveRows(ctx context.Context, rows []ledger.UnknownRow) (seen map
 	return seen, missing, nil
 }
 
-// showsRow reports whether a query finds an accepted row.
 func (j *Job) showsRow(ctx context.Context, x ledger.UnknownRow) (bool, error) {
 	e, err := j.query(ctx, x.Item, false)
 	return e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && x.Siblings == 0, err
@@ -339,7 +333,6 @@ func (j *Job) sendAgain(ctx context.Context, shape string, rows []ledger.Unknown
 	return nil
 }
 
-// halveNextRoundLimit limits the batches of later rounds to half of rows.
 func (j *Job) halveNextRoundLimit(rows int) {
 	if half := (rows + 1) / 2; j.maxBatch == 0 || half < j.maxBatch {
 		j.maxBatch = half
@@ -395,7 +388,6 @@ func (d *dispatch) isFirstAccepted(o sentBatch) bool {
 	return true
 }
 
-// renewProof records again what the check of the first batch proved.
 func (d *dispatch) renewProof(ctx context.Context) error {
 	if len(d.spotChecked) == 0 {
 		return nil

@@ -77,7 +77,6 @@ func (a *adder) fill(ctx context.Context, src iter.Seq2[ledger.Entry, error]) er
 	return cmp.Or(a.err, err)
 }
 
-// adder adds chunks as they come, until one fails.
 type adder struct {
 	staging  ledger.Staging
 	conflict func(ledger.Conflict) error // nil for none

@@ -90,7 +90,6 @@ func Any(match func(Form) bool) bool {
 // lookalikes are letters that are read or typed for digits, and which.
 var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1", "S", "5")
 
-// s10Length is how many characters an S10 number has.
 const s10Length = 13
 
 // Corrected returns the number with what is likely meant, if only so it has a form

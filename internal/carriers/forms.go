@@ -8,7 +8,6 @@ import (
 	"sync"
 )
 
-// form is a form with what tells it.
 type form struct {
 	Form
 
@@ -176,7 +175,6 @@ func (p pattern) MatchString(s string) bool {
 	return p.shortest <= len(s) && len(s) <= p.longest && p.Regexp.MatchString(s)
 }
 
-// compile returns a pattern of whole numbers.
 func compile(text string) pattern {
 	text = "^(?:" + patternSigns.Replace(text) + ")$"
 	tree, err := syntax.Parse(text, syntax.Perl)
@@ -225,7 +223,6 @@ const posts = "AE Emirates Post;AT Österreichische Post;AU Australia Post;BE bp
 	"NL PostNL;NO Posten Norge;NZ NZ Post;PH PHLPost;PL Poczta Polska;PT CTT;RO Poșta Română;RS Pošta Srbije;RU Russian Post;SA Saudi Post;SE PostNord;" +
 	"SG SingPost;SI Pošta Slovenije;SK Slovenská pošta;TH Thailand Post;TR PTT;TW Chunghwa Post;UA Ukrposhta;US USPS;VN Vietnam Post;WW TNT;YP Yanwen;ZA South African Post Office"
 
-// postalService returns the name of the postal service with a country code.
 func postalService(code string) string {
 	for entry := range strings.SplitSeq(posts, ";") {
 		if name, ok := strings.CutPrefix(entry, code+" "); ok {

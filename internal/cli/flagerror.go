@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
-// flagError puts an error of the flags into words, and says what can be done.
 func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
 		return unknownWord(cmd, words) // its flags are unknown too

@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 )
 
-// topic is a page of help that belongs to no command.
 type topic struct {
 	name, short string
 	text        func(root *cobra.Command, width int) string // width of the terminal, 0 for none
@@ -32,7 +31,6 @@ func topics() []topic {
 	}
 }
 
-// newHelp is the help command: of a command, or of a topic.
 func newHelp(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
@@ -79,7 +77,6 @@ func newHelp(f *command.Factory) *cobra.Command {
 	return cmd
 }
 
-// helpHint suggests what a word that has no help was meant to be.
 func helpHint(root *cobra.Command, args []string) string {
 	known := strings.Split(topicNames(), ", ")
 	group := root
@@ -110,7 +107,6 @@ func topicNames() string {
 	return strings.Join(names, ", ")
 }
 
-// flagsPage lists the flags that every command has.
 func flagsPage(width int) string {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	command.GlobalFlags(flags)
@@ -137,7 +133,6 @@ func exitCodesPage() string {
 	return b.String()
 }
 
-// outputPage is outputText with the columns of every command that prints a table.
 func outputPage(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(outputText)
@@ -149,7 +144,6 @@ func outputPage(root *cobra.Command) string {
 	return b.String()
 }
 
-// walk calls do for every command of the tree.
 func walk(cmd *cobra.Command, do func(*cobra.Command)) {
 	do(cmd)
 	for _, c := range cmd.Commands() {

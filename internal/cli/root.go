@@ -146,7 +146,6 @@ func strict(cmd *cobra.Command) {
 	}
 }
 
-// noArguments refuses arguments of a command that takes none.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -163,7 +162,6 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return command.Usagef(hint, "%s takes no arguments: %s", strings.TrimPrefix(cmd.CommandPath(), "waybill "), command.Quoted(args[0]))
 }
 
-// unknownWord refuses what follows a group and names no command of it.
 func unknownWord(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -15,10 +15,8 @@ import (
 // text, less on a narrow terminal.
 const widestName = 28
 
-// globalPointer stands under the flags of every command.
 const globalPointer = "Global flags: waybill help flags\n"
 
-// helpText is the help of a command.
 func helpText(cmd *cobra.Command, width int) string {
 	p := page{width: width}
 	text := cmd.Long
@@ -49,7 +47,6 @@ type page struct {
 	width int
 }
 
-// commands lists the commands below a command, by group.
 func (p *page) commands(cmd *cobra.Command) {
 	for _, g := range append(cmd.Groups(), &cobra.Group{Title: "Commands:"}) {
 		var rows [][2]string

@@ -112,5 +112,4 @@ func textIndent(line string) int {
 	return start
 }
 
-// leading is how many spaces a line begins with.
 func leading(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }

@@ -70,7 +70,6 @@ func suggestURL(raw string) string {
 	return ""
 }
 
-// normalHost returns a host as it stands in a URL.
 func normalHost(host string) (string, bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Is6() {

@@ -48,7 +48,6 @@ func profileName(s string) string {
 	return ""
 }
 
-// identifier wants one word.
 func identifier(s string) string {
 	if strings.ContainsFunc(s, unicode.IsSpace) {
 		return "one word without spaces"
@@ -70,7 +69,6 @@ func HostPort(s string) string {
 	return oneLine(s)
 }
 
-// secretPlace wants where a secret is, not the secret.
 func secretPlace(s string) string {
 	kind, place, _ := strings.Cut(s, ":")
 	if kind != "env" && kind != "file" || strings.TrimSpace(place) == "" {
@@ -105,7 +103,6 @@ func CheckMapName(name string) error {
 	return nil
 }
 
-// mapName wants the name of a mapping.
 func mapName(name string) string {
 	if name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
 		return "letters, digits, - and _"

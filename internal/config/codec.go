@@ -16,7 +16,6 @@ import (
 // names for keys, which it would lower-case and split.
 type names map[string]any
 
-// codec reads the values of one kind.
 type codec struct {
 	want string                            // what the setting takes, in words
 	tags []string                          // YAML types of one text; textTags if nil
@@ -148,7 +147,6 @@ func scalar(n *yaml.Node, tags ...string) (text, problem string) {
 	return "", ", not " + quoted(n.Value)
 }
 
-// fromText decodes one text.
 func (s Setting) fromText(t string) (any, *KeyError) {
 	switch s.Kind {
 	case KindChoice:
@@ -210,7 +208,6 @@ func (s Setting) unwanted(t string) *KeyError {
 	return wrong("must be "+s.codec().want+", not "+quoted(t), "")
 }
 
-// items reads a list.
 func (s Setting) items(decode func(*yaml.Node) (any, *KeyError)) func(*yaml.Node) (any, *KeyError) {
 	return func(n *yaml.Node) (any, *KeyError) {
 		if n.Kind != yaml.SequenceNode {
@@ -227,7 +224,6 @@ func (s Setting) items(decode func(*yaml.Node) (any, *KeyError)) func(*yaml.Node
 	}
 }
 
-// byName reads a mapping of names.
 func (s Setting) byName(decode func(*yaml.Node) (any, *KeyError)) func(*yaml.Node) (any, *KeyError) {
 	return func(n *yaml.Node) (any, *KeyError) {
 		own, fault := pairs(n, s.codec().want)
@@ -254,7 +250,6 @@ func (s Setting) byName(decode func(*yaml.Node) (any, *KeyError)) func(*yaml.Nod
 	}
 }
 
-// nameValue reads the text that a name has.
 func nameValue(n *yaml.Node) (any, *KeyError) {
 	t, problem := scalar(n, textTags...)
 	if problem != "" {
@@ -263,7 +258,6 @@ func nameValue(n *yaml.Node) (any, *KeyError) {
 	return t, nil
 }
 
-// namesFromTexts takes each text for a NAME=VALUE.
 func (s Setting) namesFromTexts(texts []string) (any, *KeyError) {
 	all := collector{s, names{}, map[string]string{}}
 	for _, t := range texts {
@@ -327,7 +321,6 @@ func (c collector) add(name string, value any) *KeyError {
 	return nil
 }
 
-// nameOf begins what is said of a name.
 func nameOf(name string) string { return "name " + quoted(name) + ": " }
 
 // foldedName returns what is the same for names that are one: carriers and statuses

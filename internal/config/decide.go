@@ -105,7 +105,6 @@ func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 	return nil
 }
 
-// joinNames lays names over those below.
 func joinNames(s Setting, under, over names) names {
 	all, taken := maps.Clone(over), map[string]bool{}
 	if all == nil {

@@ -24,7 +24,6 @@ var ErrChanged = errors.New("changed by another program meanwhile")
 // lockWait is how long others may take to replace the user file.
 const lockWait = 10 * time.Second
 
-// lockPause is how long to wait before the lock is tried again.
 const lockPause = 5 * time.Millisecond
 
 // Draft is a change of the user file that is being made.

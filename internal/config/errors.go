@@ -58,7 +58,6 @@ func (e *KeyError) at(key string, o Origin) *KeyError {
 	return e
 }
 
-// in puts before the message what it is about.
 func (e *KeyError) in(place string) *KeyError {
 	e.Message = place + ": " + e.Message
 	return e
@@ -76,7 +75,6 @@ func short(s string) string {
 	return s
 }
 
-// quoted is a value as messages show it.
 func quoted(s string) string { return strconv.Quote(short(s)) }
 
 // Nearest returns the known word most like word, or nothing if none is near.
@@ -125,7 +123,6 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// didYouMean adds the nearest known word to a message about an unknown one.
 func didYouMean(message, word string, known []string) string {
 	if n := Nearest(word, known); n != "" {
 		return message + ", did you mean " + n + "?"

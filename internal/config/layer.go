@@ -14,7 +14,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
-// value is a decoded value and its place.
 type value struct {
 	v      any
 	origin Origin
@@ -85,7 +84,6 @@ func settingOf(key string) Setting {
 	return table()[i]
 }
 
-// withAbsolutePaths makes the paths in a value absolute.
 func (l *loader) withAbsolutePaths(s Setting, v any, folder string) any {
 	if path, ok := v.(string); ok && s.Kind == KindPath && (s.Key != "store" || !IsServer(path)) {
 		return absolute(path, folder, l.src.Home)

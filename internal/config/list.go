@@ -61,7 +61,6 @@ func entry(key string, v any, o Origin) Entry {
 	return Entry{Key: key, Text: text(v), Value: plain(v), Origin: o}
 }
 
-// list lists what v decided.
 func (c Config) list(v *viper.Viper) []Entry {
 	var all []Entry
 	for _, s := range table() {

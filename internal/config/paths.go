@@ -126,7 +126,6 @@ func variable(name, goos string) string {
 	return name
 }
 
-// readSettings reads a file of settings and checks that it is one.
 func readSettings(path string) ([]byte, fs.FileInfo, *KeyError) {
 	f, err := disk.Open(path)
 	var info fs.FileInfo

@@ -26,7 +26,6 @@ var sources = map[string][]string{
 	"timestamp.from": {"", "header", "sig", "json"},
 }
 
-// schemeParts returns the parts of a scheme as settings.
 var schemeParts = sync.OnceValue(func() []Setting {
 	all := []Setting{{Key: tolerance, Kind: KindDuration}, {Key: acceptWeak, Kind: KindBool}}
 	for _, p := range webhook.Settings() {
@@ -133,7 +132,6 @@ func schemeNode(s webhook.Scheme, defaults *webhook.Scheme) *yaml.Node {
 
 const wantPointer = "an RFC 6901 pointer such as /meta/code"
 
-// pointer wants an RFC 6901 pointer.
 func pointer(s string) string {
 	if _, ok := jsonscan.ParsePointer(s); !ok {
 		return wantPointer

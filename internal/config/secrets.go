@@ -66,7 +66,6 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // MaxSecretFile is the largest file that is read as a secret, in bytes.
 const MaxSecretFile = 64 << 10
 
-// stdinName stands for stdin where a key file is asked for.
 const stdinName = "-"
 
 // apiKey is where the API key is to be had: the key itself, a [Secret], or the path
@@ -287,7 +286,6 @@ func (c Config) StorePassword() (Secret, error) {
 	return password, nil
 }
 
-// secretAt returns the secret at env:NAME or file:PATH.
 func secretAt(place string, lookup func(name string) (string, bool)) (s Secret, fault *KeyError) {
 	if kind, name, _ := strings.Cut(place, ":"); kind == "file" {
 		s, fault = readSecret(name, nil)

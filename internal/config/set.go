@@ -98,7 +98,6 @@ func CheckKey(key string) (secret bool, err error) {
 	return false, unknownKey(key, keysOf(table()))
 }
 
-// placeOf returns the names on the way to a key.
 func placeOf(key string) []string {
 	if s, name := named(key); name != "" {
 		return append(strings.Split(s.Key, "."), name)
@@ -185,7 +184,6 @@ func edited(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([
 	return made, nil
 }
 
-// sameValues reports whether two texts are YAML of the same values.
 func sameValues(a, b []byte) bool {
 	var one, two any
 	return yaml.Unmarshal(a, &one) == nil && yaml.Unmarshal(b, &two) == nil && reflect.DeepEqual(one, two)
@@ -319,7 +317,6 @@ func remove(n *yaml.Node, keys []string, keep int) {
 	*place = comments(key.HeadComment, value.HeadComment, key.FootComment, *place)
 }
 
-// comments joins comments, with an empty line between them.
 func comments(all ...string) string {
 	return strings.Join(slices.DeleteFunc(all, func(c string) bool { return c == "" }), "\n\n")
 }

@@ -83,7 +83,6 @@ func Settings() []Setting { return table() }
 // table holds everything about each setting; it is made once.
 var table = sync.OnceValue(func() []Setting { return append(sending(), receiving()...) })
 
-// define completes a setting.
 func define(key string, kind Kind, help string, s Setting) Setting {
 	s.Key, s.Kind, s.Help = key, kind, help
 	s.Env = EnvPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))

@@ -13,13 +13,11 @@ import (
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
-// profilesKey is the key of the user file below which the profiles stand.
 const profilesKey = "profiles"
 
 // DefaultProfile is the name of the profile that stands at the top of the user file.
 const DefaultProfile = "default"
 
-// userFile is the settings of the user file.
 type userFile struct {
 	path     string
 	profiles map[string]layer // the default one is the top of the file

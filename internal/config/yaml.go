@@ -168,5 +168,4 @@ func keysOf(table []Setting) []string {
 	return all
 }
 
-// unknownHint goes with unknown keys.
 const unknownHint = "`waybill help environment` lists every key"

@@ -62,7 +62,6 @@ func sharedGroup(info fs.FileInfo) string {
 	return "group " + g.Name
 }
 
-// sharedFolder reports whether others may put files into a folder.
 func sharedFolder(info fs.FileInfo) bool {
 	return !trusted(info) || info.Mode()&allWrite != 0 || sharedGroup(info) != ""
 }
@@ -175,7 +174,6 @@ func changers(info fs.FileInfo, what string) Changers {
 	return Changers{}
 }
 
-// member reports whether the user belongs to a file's group.
 func member(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	groups, err := os.Getgroups()

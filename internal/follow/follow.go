@@ -21,7 +21,6 @@ const (
 	restFactor = 4               // otherwise a follower rests so many times as long as it worked
 )
 
-// events is what a follower needs of the inbox.
 type events interface {
 	Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error]
 }

@@ -11,7 +11,6 @@ import (
 // observePage is how many events are read for one transaction.
 const observePage = 2000
 
-// deliveries is what an observer needs of the inbox.
 type deliveries interface {
 	events
 	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)

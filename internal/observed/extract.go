@@ -153,7 +153,6 @@ func (x *extractor) status(members []member) {
 	}
 }
 
-// codes returns the words of an error that are its codes.
 func codes(raw []byte) []string {
 	var all []string
 	for _, m := range membersOf(raw) {
@@ -279,7 +278,6 @@ var (
 	deliveredEvent = "router.delivered"
 )
 
-// shows reports whether the interface shows a member of an object.
 func shows(name, member string) bool {
 	return slices.ContainsFunc(objects, func(o object) bool { return o.name == name && slices.Contains(o.fields, member) })
 }

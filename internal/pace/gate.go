@@ -158,14 +158,12 @@ func (g *Gate) admit(due time.Time) *Pass {
 	return &Pass{gate: g, pauses: g.pauses}
 }
 
-// leave removes turn from the queue and signals the first of the others.
 func (g *Gate) leave(turn chan struct{}) {
 	i := slices.Index(g.queue, turn)
 	g.queue = slices.Delete(g.queue, i, i+1)
 	g.signalFirst()
 }
 
-// signalFirst tells the first in the queue that something changed.
 func (g *Gate) signalFirst() {
 	if len(g.queue) == 0 {
 		return
@@ -211,7 +209,6 @@ func (g *Gate) pauseUntil(end time.Time) {
 	}
 }
 
-// countSuccess counts a good answer.
 func (g *Gate) countSuccess() {
 	g.maxPause = 0
 	if g.successes++; g.successes < g.window {

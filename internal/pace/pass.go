@@ -73,7 +73,6 @@ func (p *Pass) end(learn func(g *Gate, old bool)) {
 	g.signalFirst()
 }
 
-// countFailure records when the first request failed after a success.
 func (g *Gate) countFailure() {
 	if g.failingSince.IsZero() {
 		g.failingSince = time.Now()

@@ -95,7 +95,6 @@ func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K,
 	return p.end(context.WithoutCancel(ctx), err)
 }
 
-// entry is a key on its way.
 type entry[K any] struct {
 	Key    K            `json:"key"`
 	Due    time.Time    `json:"due"`    // of its next question
@@ -174,7 +173,6 @@ func (p *poller[K, R]) run(ctx context.Context) error {
 	}
 }
 
-// begin begins every step that can begin now.
 func (p *poller[K, R]) begin(ctx context.Context) error {
 	if err := p.beginLoad(ctx); err != nil {
 		return err
@@ -208,7 +206,6 @@ func (p *poller[K, R]) nextEntry() *entry[K] {
 	return e
 }
 
-// nextDue returns when the next step is due, if nothing happens before.
 func (p *poller[K, R]) nextDue() time.Time {
 	due := time.Now().Add(time.Hour)
 	if len(p.waiting) > 0 && p.busy < max(p.Workers, 1) && len(p.unsettled) < maxUnsettled {
@@ -242,7 +239,6 @@ func (p *poller[K, R]) beginLoad(ctx context.Context) error {
 	return nil
 }
 
-// load loads what get returns, in the background.
 func (p *poller[K, R]) load(ctx context.Context, get func() batch[K]) {
 	p.loading = true
 	go func() {
@@ -259,7 +255,6 @@ func (p *poller[K, R]) load(ctx context.Context, get func() batch[K]) {
 	}()
 }
 
-// newKeys reads the next keys.
 func (p *poller[K, R]) newKeys() (b batch[K]) {
 	for len(b.entries) < chunk {
 		k, err, ok := p.next()
@@ -352,7 +347,6 @@ func (p *poller[K, R]) takeAnswer(r reply[K, R]) error {
 	return nil
 }
 
-// beginSettle settles answers, in the background, if it is time to.
 func (p *poller[K, R]) beginSettle(ctx context.Context) {
 	if p.settling || len(p.unsettled) == 0 {
 		return

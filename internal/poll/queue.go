@@ -9,7 +9,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
-// queue is a heap by due time.
 type queue[K any] []*entry[K]
 
 func (q queue[K]) Len() int           { return len(q) }
@@ -36,7 +35,6 @@ type backlog[K any] struct {
 	held  int          // entries in files
 }
 
-// spool is a file of entries that is written, then read.
 type spool[K any] struct {
 	file *os.File
 	w    *bufio.Writer
@@ -109,7 +107,6 @@ func newSpool[K any]() (*spool[K], error) {
 	return &spool[K]{file: f, w: w, enc: json.NewEncoder(w)}, nil
 }
 
-// rewind ends the writing and begins the reading.
 func (s *spool[K]) rewind() error {
 	if err := s.w.Flush(); err != nil {
 		return err

@@ -40,7 +40,6 @@ func Evidence(ctx context.Context, gate *pace.Gate, ask func() tracking.Evidence
 	return e
 }
 
-// exchange is what the service answered to a query.
 type exchange struct {
 	query   tracking.Query
 	asked   time.Time
@@ -183,13 +182,11 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// unconnected reports whether no connection was made.
 func unconnected(err error) bool {
 	var e interface{ Unconnected() bool }
 	return errors.As(err, &e) && e.Unconnected()
 }
 
-// throttled reports whether the service asked for a pause.
 func throttled(err error) bool {
 	var e interface{ Throttled() bool }
 	return errors.As(err, &e) && e.Throttled()

@@ -91,12 +91,10 @@ func unaccepted(number string, q tracking.Query, rows []ledger.TrackingStatus) *
 	return found
 }
 
-// isOf reports whether a row is that of the tracking.
 func (t Tracking) isOf(row ledger.TrackingStatus) bool {
 	return tracking.SameNumber(t.Number, row.Item.Number) && (t.ReferID == "" || row.Item.ReferID == "" || t.ReferID == row.Item.ReferID)
 }
 
-// knownFirst puts what is known before what is not.
 func knownFirst(ts []Tracking) {
 	rank := func(t Tracking) int {
 		switch t.Phase {
@@ -111,7 +109,6 @@ func knownFirst(ts []Tracking) {
 	slices.SortStableFunc(ts, func(a, b Tracking) int { return rank(a) - rank(b) })
 }
 
-// answered is a tracking of an answer.
 func answered(t tracking.Tracking, q tracking.Query, number string) Tracking {
 	if t.ReferID == "" {
 		t.ReferID = q.ReferID
@@ -187,7 +184,6 @@ type knownRow struct {
 	event *inbox.Event
 }
 
-// byEvent reports whether the row was last learnt from an event.
 func (k knownRow) byEvent() bool {
 	return k.Sighting != nil && k.Sighting.Phase.Reported() && k.Sighting.Source == ledger.FromEvent
 }

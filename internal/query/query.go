@@ -114,7 +114,6 @@ func (a *Asker) find(ctx context.Context, store *Store, qs []tracking.Query) ([]
 	return store.Trackings.FindAll(ctx, qs)
 }
 
-// withEvents returns rows with the events that they were learnt from.
 func withEvents(ctx context.Context, store *Store, rows []ledger.TrackingStatus) ([]knownRow, error) {
 	all := make([]knownRow, len(rows))
 	for i, row := range rows {

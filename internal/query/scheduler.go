@@ -85,10 +85,8 @@ func (s *Scheduler) Run(ctx context.Context, targets iter.Seq2[*Target, error]) 
 	return poll.Run(ctx, targets, poll.Steps[*Target, exchange](&steps{s}), o)
 }
 
-// errImpatient ends the wait for the gate.
 var errImpatient = errors.New("the service asked for a longer pause than --timeout allows")
 
-// steps are what a Scheduler does with targets.
 type steps struct{ *Scheduler }
 
 // Load looks up what is kept of targets, and ends those that need no question.
@@ -194,7 +192,6 @@ func (s *steps) loadRows(ctx context.Context, store *Store, ts []*Target) error 
 	return s.find(ctx, store, orders)
 }
 
-// find sets the rows of targets.
 func (s *steps) find(ctx context.Context, store *Store, ts []*Target) error {
 	qs := make([]tracking.Query, len(ts))
 	for i, t := range ts {
@@ -210,7 +207,6 @@ func (s *steps) find(ctx context.Context, store *Store, ts []*Target) error {
 	return nil
 }
 
-// known returns what is kept of a target.
 func (t *Target) known() Result {
 	res := Result{Query: t.Query, Ref: t.Ref}
 	for _, row := range t.chosenRows() {

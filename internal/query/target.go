@@ -82,12 +82,10 @@ func (t *Target) Changed(res Result) bool {
 	return false
 }
 
-// chose reports whether a number is one of Chosen.
 func (t *Target) chose(number string) bool {
 	return t.Chosen == nil || slices.ContainsFunc(t.Chosen, func(n string) bool { return tracking.SameNumber(n, number) })
 }
 
-// chosenRows returns the rows of the trackings that are chosen.
 func (t *Target) chosenRows() []ledger.TrackingStatus {
 	if t.Chosen == nil {
 		return t.rows
@@ -95,7 +93,6 @@ func (t *Target) chosenRows() []ledger.TrackingStatus {
 	return slices.DeleteFunc(slices.Clone(t.rows), func(r ledger.TrackingStatus) bool { return !t.chose(r.Item.Number) })
 }
 
-// narrow leaves out trackings that are not chosen.
 func (t *Target) narrow(all []Tracking) []Tracking {
 	if t.Chosen == nil || !slices.ContainsFunc(all, func(tr Tracking) bool { return t.chose(tr.Number) }) {
 		return all
@@ -143,7 +140,6 @@ func (t *Target) lastAsked() time.Time {
 	return last
 }
 
-// byEvent reports whether a row of it was last learnt from an event.
 func (t *Target) byEvent() bool {
 	return slices.ContainsFunc(t.rows, func(r ledger.TrackingStatus) bool { return knownRow{TrackingStatus: r}.byEvent() })
 }

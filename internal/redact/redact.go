@@ -178,7 +178,6 @@ func (r *Redactor) Error(err error) error {
 	return err
 }
 
-// redacted is an error with another text.
 type redacted struct {
 	text string
 	err  error

@@ -78,7 +78,6 @@ func (f csvForm) cell(r *Rows, i int, text string) {
 // beyond 15 digits the rest is lost for good.
 const safeDigits = 11
 
-// isFormula reports whether a spreadsheet would take s for a formula.
 func isFormula(s string) bool {
 	if s == "" || s == "-" || plainNumber(s) {
 		return false
@@ -159,7 +158,6 @@ func halfWidth(s string) string {
 	}, s)
 }
 
-// month reports whether w is the name of a month, or its beginning.
 func month(w string) bool {
 	if utf8.RuneCountInString(w) < 3 {
 		return false

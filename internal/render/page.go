@@ -74,13 +74,11 @@ func (p *page) row(r *Rows, cells []Cell) error {
 	return p.row(r, cells)
 }
 
-// startStreaming goes over to writing rows as they come.
 func (p *page) startStreaming(r *Rows) error {
 	p.widths = p.fit(r.sink.out.Width())
 	return p.writeHeld(r)
 }
 
-// writeHeld writes the header and the held rows in columns of fixed widths.
 func (p *page) writeHeld(r *Rows) error {
 	rows := append([][]Cell{p.header()}, p.rows...)
 	p.rows = nil
@@ -259,7 +257,6 @@ func (p *page) leaveOut(column int) {
 	}
 }
 
-// isEmpty reports whether no row has a cell in a column.
 func (p *page) isEmpty(i int) bool {
 	return !slices.ContainsFunc(p.rows, func(row []Cell) bool { return row[i].Text != "" })
 }

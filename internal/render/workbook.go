@@ -89,7 +89,6 @@ func (c Column) value(cell Cell) xlsx.Value {
 	return xlsx.Value{Kind: xlsx.Text, Text: cell.Text}
 }
 
-// parseTime returns the time that a cell shows as [LocalDateTime] does; zero if none.
 func parseTime(text string) time.Time {
 	t, _ := time.Parse(time.DateTime, text) // zero if it is none
 	return t

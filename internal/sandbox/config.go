@@ -70,7 +70,6 @@ func Faults() []string {
 	}
 }
 
-// faultApplies reports whether requests of an operation can meet that fault.
 func faultApplies(name string, op operation) bool {
 	switch name {
 	case FaultFalseOK, FaultRefused, FaultThrottled:
@@ -81,7 +80,6 @@ func faultApplies(name string, op operation) bool {
 	return true
 }
 
-// lateDelay is when a late fault stores what it took.
 const lateDelay = 3 * time.Second
 
 // ConfigError says which setting is wrong and what it may be.
@@ -89,7 +87,6 @@ type ConfigError struct{ Setting, Problem string }
 
 func (e *ConfigError) Error() string { return e.Setting + ": " + e.Problem }
 
-// complete fills what is left out and refuses a value that means nothing.
 func (c *Config) complete() error {
 	c.NumberParam = cmp.Or(c.NumberParam, "trackingNumber")
 	c.MaxBody = cmp.Or(c.MaxBody, 8<<20)

@@ -83,7 +83,6 @@ func readItems(body []byte, limit int) ([]tracking.Item, *rejection) {
 	return items, nil
 }
 
-// refusal says why a request is refused whole, or nil.
 func (s *Server) refusal(items []tracking.Item) *rejection {
 	if s.config.CreateShape == "items" {
 		return nil
@@ -100,7 +99,6 @@ func (s *Server) rejects(it tracking.Item) bool {
 	return s.config.Reject != "" && (s.reject.MatchString(it.ReferID) || s.reject.MatchString(it.Number))
 }
 
-// split parts the items that are taken from those refused one by one, and says the result of each.
 func (s *Server) split(items []tracking.Item) (good []tracking.Item, results []map[string]any) {
 	for _, it := range items {
 		result := map[string]any{"referId": it.ReferID, "rawTrackingNumber": it.Number, "success": true, "error": nil}

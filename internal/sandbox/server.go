@@ -277,7 +277,6 @@ func (s *Server) storeLater(store func()) {
 	})
 }
 
-// cutConnection ends the connection after writing raw to it.
 func cutConnection(w http.ResponseWriter, raw string) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

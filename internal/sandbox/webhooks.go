@@ -203,7 +203,6 @@ func (e *emitter) send(ctx context.Context) {
 	e.mu.Unlock()
 }
 
-// reportTrouble reports once that the receiver fails.
 func (e *emitter) reportTrouble(ctx context.Context, err error) {
 	if say := e.s.config.WebhookTrouble; say != nil && ctx.Err() == nil && err != nil && !e.reported {
 		e.reported = true

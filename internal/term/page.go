@@ -82,7 +82,6 @@ func (p *Page) Stop() {
 	p.io.Out.screen.end(p.io.Out)
 }
 
-// redraw shows what is to be shown now, if it differs.
 func (p *Page) redraw() {
 	out := p.io.Out
 	wide, high := out.Width(), out.height()
@@ -151,7 +150,6 @@ func (w *Writer) height() int {
 	return defaultHeight
 }
 
-// begin puts a page on the screen of w.
 func (s *screen) begin(w *Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +182,6 @@ func (s *screen) hold(p []byte) {
 	}
 }
 
-// lastHeld returns the last line of what waits, empty if nothing does.
 func (s *screen) lastHeld() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

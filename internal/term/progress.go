@@ -128,7 +128,6 @@ func (p *Progress) Stop() {
 	})
 }
 
-// report returns what is to be shown now, under its label.
 func (p *Progress) report() Report {
 	r := (*p.last.Load())()
 	if len(r.Parts) == 0 {
@@ -142,7 +141,6 @@ func (p *Progress) report() Report {
 // more are for the ^C that a terminal shows: in the next line it would stay.
 func (p *Progress) Line(width int) string { return line(p.labelled(p.report().Parts), width-5) }
 
-// labelled returns parts under the label, made visible.
 func (p *Progress) labelled(parts []Part) []Part {
 	parts = slices.Clone(parts)
 	for i := range parts {

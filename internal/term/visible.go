@@ -66,7 +66,6 @@ func appendVisible(dst, p []byte, layout bool) []byte {
 	return dst
 }
 
-// appendEscape appends the escape of r, which stood as raw.
 func appendEscape(dst []byte, r rune, raw []byte) []byte {
 	switch {
 	case r == '\n':
@@ -189,5 +188,4 @@ func ownSequence(p []byte) []byte {
 	return nil
 }
 
-// uncoloured returns s without our sequences.
 func uncoloured(s Styled) string { return sequences.ReplaceAllString(string(s), "") }

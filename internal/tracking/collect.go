@@ -93,7 +93,6 @@ func merge(a, b []partial) []partial {
 	return append(a, b...)
 }
 
-// sameTracking reports whether a and b can be parts of one tracking.
 func sameTracking(a, b Tracking) bool {
 	if a.Number != "" && b.Number != "" {
 		return SameNumber(a.Number, b.Number)
@@ -104,7 +103,6 @@ func sameTracking(a, b Tracking) bool {
 	return len(a.Checkpoints) == 0 || len(b.Checkpoints) == 0
 }
 
-// fillMissing copies from b the fields that t does not have.
 func fillMissing(t *Tracking, b Tracking) {
 	t.ReferID = cmp.Or(t.ReferID, b.ReferID)
 	t.Number = cmp.Or(t.Number, b.Number)

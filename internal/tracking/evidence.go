@@ -118,7 +118,6 @@ func (b *Body) AbsenceFingerprint(status int, references ...string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, shorten(words, 160)))
 }
 
-// kindOfText says what an answer is that is not JSON.
 func (b *Body) kindOfText() string {
 	if b == nil {
 		return "empty"

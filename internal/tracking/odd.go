@@ -28,7 +28,6 @@ const (
 	acceptOddHint = "--accept-odd-values sends it as it is"
 )
 
-// severity is what an odd value is in one field.
 type severity int
 
 const (
@@ -332,7 +331,6 @@ func cutTime(s string) (day, time string, ok bool) {
 	return strings.TrimRight(s[:from], "T ,"), s[from:], true
 }
 
-// clock reports whether s begins as a time of day does.
 func clock(s string) bool {
 	hour, rest, _ := strings.Cut(s, ":")
 	minute := rest[:min(2, len(rest))]

@@ -34,7 +34,6 @@ func (b *Body) Shape(status, sent, refused int) (shape string, agrees bool) {
 	return shape, s.agrees
 }
 
-// shaper writes the shape of one answer.
 type shaper struct {
 	sent, refused int  // rows
 	words         bool // the text of short strings counts
@@ -126,12 +125,10 @@ func (s *shaper) writeNumber(name, literal string) {
 	s.agrees = s.agrees && (refuses && n == s.refused || !refuses && (n == s.sent || n == s.sent-s.refused))
 }
 
-// countsRefused reports whether a member of that name counts rows that were refused.
 func countsRefused(name string) bool {
 	return hasPart(name, "reject", "refus", "fail", "invalid", "error", "skip", "duplicat")
 }
 
-// countsTaken reports whether a member of that name counts rows that were taken.
 func countsTaken(name string) bool {
 	return hasPart(name, "accept", "created", "stored", "succe", "total", "count", "import", "insert", "saved", "added", "queued", "received")
 }

@@ -220,7 +220,6 @@ func (t Tracking) WithOlder(older []Checkpoint) []Checkpoint {
 	return Timeline(slices.Concat(t.Checkpoints, left))
 }
 
-// isSame reports whether two checkpoints say the same.
 func (c Checkpoint) isSame(o Checkpoint) bool {
 	return c.instant() == o.instant() && c.Event == o.Event && c.place() == o.place() && c.Local == o.Local
 }

@@ -266,7 +266,6 @@ func named(cmd *cobra.Command, flag string) (names []string) {
 	return names
 }
 
-// isPage reports whether a file is empty or begins as an HTML page does.
 func isPage(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {

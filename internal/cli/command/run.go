@@ -20,7 +20,6 @@ func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	return err
 }
 
-// lastRun names the newest run.
 const lastRun = "last"
 
 // OpenRun opens the store with a run: that with the ID, or the last. Without it

@@ -155,7 +155,6 @@ func parseTime(flag, s string, now time.Time, hint string) (ledger.Range, error)
 	return ledger.Range{}, Usagef(hint, "%s %q is not a time or an age", flag, s)
 }
 
-// daysAgo returns how many days ago a day was that a word names.
 func daysAgo(word string, today time.Weekday) (days int, ok bool) {
 	switch word {
 	case "today":

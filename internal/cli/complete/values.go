@@ -73,7 +73,6 @@ var statuses = stored(func(l *line, db *app.Store) (all []value) {
 	return all
 })
 
-// wantedStatuses are what filters take: statuses that trackings have, and states of rows.
 func wantedStatuses(l *line) []value { return append(statuses(l), words(view.StatusWords())...) }
 
 var carriers = stored(func(l *line, db *app.Store) []value {
@@ -86,7 +85,6 @@ var account = stored(func(l *line, db *app.Store) []value {
 	return words([]string{name})
 })
 
-// profiles are the default profile and the profiles of the user file.
 func profiles(l *line) (all []value) {
 	list, _ := config.ListProfiles(l.app.Sources(command.FlagsOf(l.cmd)))
 	for _, p := range list.All {
@@ -95,7 +93,6 @@ func profiles(l *line) (all []value) {
 	return all
 }
 
-// settingKeys are the keys of settings, or those that one may be set to.
 func settingKeys(l *line) (all []value) {
 	settings := config.Settings()
 	if len(l.args) == 0 {
@@ -213,7 +210,6 @@ func conditions(l *line) []value {
 	return []value{{"processed", "the service has processed it"}, {"status=", "it has this status"}, {"event=", "a verified event of this kind came"}, {"change", "its status or its latest event changed"}}
 }
 
-// filters are conditions of events, separated by commas.
 func filters(l *line) (all []value) {
 	before := l.word[:strings.LastIndexByte(l.word, ',')+1]
 	part := l.word[len(before):]

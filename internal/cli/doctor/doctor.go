@@ -22,7 +22,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// examination is what is checked, and how long that may take.
 type examination struct {
 	call    *command.Call
 	sources config.Sources
@@ -192,7 +191,6 @@ func (x *examination) runPart(ctx context.Context, p part) ([]finding, error) {
 	return []finding{late}, nil
 }
 
-// problems returns the error of findings with problems among them, nil without.
 func problems(all []finding) error {
 	n, next := 0, ""
 	for _, f := range all {
@@ -216,7 +214,6 @@ func (e foundError) Error() string { return command.Plural(e.n, "problem") + " f
 // Is reports whether target is [command.ErrFound].
 func (foundError) Is(target error) bool { return target == command.ErrFound }
 
-// printAll prints the findings: for people, each on a line, with its remedy below.
 func printAll(c *command.Call, all []finding) error {
 	if c.Out.Machine() || c.Out.IsCSV() {
 		w := command.Listing[finding]{Out: c.Out, JSON: func(f finding) any { return f }, Columns: []command.Column[finding]{

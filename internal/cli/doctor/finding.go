@@ -47,7 +47,6 @@ type kind struct {
 	next   string // command, without the settings of this one
 }
 
-// unknownHint is of answers that a probe does not understand.
 const unknownHint = "print the responses with --debug and ask the service's support; until then, rows with unknown outcome stay unknown"
 
 // What doctor can find.

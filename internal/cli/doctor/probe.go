@@ -211,7 +211,6 @@ func (p prober) find(ctx context.Context, q tracking.Query, item tracking.Item) 
 	}
 }
 
-// unusable is why a finding tells nothing, nil if it may.
 func unusable(f tracking.Finding) error {
 	if f.Err != nil && !f.Passing && !f.Unauthorized && f.Status >= 400 && f.Status < 500 {
 		return nil
@@ -291,7 +290,6 @@ func likelyConstant(literal []byte) bool {
 	return len(literal) <= 64 && digits <= 6
 }
 
-// unspecific reports whether a message could stand in any answer.
 func unspecific(m string) bool {
 	switch strings.ToLower(strings.Trim(m, " .!")) {
 	case "ok", "success", "successful", "done", "processing", "error", "failed":

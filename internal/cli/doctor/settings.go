@@ -74,7 +74,6 @@ func exposed(k *kind, path, who, chmod string) finding {
 	return f
 }
 
-// valuesSetBy returns the settings that are not default, each with what set it.
 func valuesSetBy(c config.Config) []string {
 	var all []string
 	for _, e := range c.List() {

@@ -120,7 +120,6 @@ func (x *examination) openStore(ctx context.Context, place string, db *store.DB)
 	return append(all, x.responses(ctx, db)...)
 }
 
-// responses says what is proven of the service's responses to creates.
 func (x *examination) responses(ctx context.Context, db *store.DB) []finding {
 	proofs, err := db.Proofs(ctx)
 	if err != nil {

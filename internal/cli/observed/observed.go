@@ -16,7 +16,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
-// entryJSON is an entry in our output.
 type entryJSON struct {
 	Kind       observed.Kind `json:"kind"`
 	Value      string        `json:"value"`

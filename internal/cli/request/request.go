@@ -121,7 +121,6 @@ func run(ctx context.Context, c *command.Call, o options) error {
 	return err
 }
 
-// check refuses options that exclude each other.
 func (o options) check() error {
 	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 	switch {
@@ -137,13 +136,10 @@ func (o options) check() error {
 	return nil
 }
 
-// inQuery reports whether fields go into the query.
 func (o options) inQuery() bool { return o.safe() || o.Method == http.MethodDelete }
 
-// safe reports whether the method changes nothing.
 func (o options) safe() bool { return o.Method == http.MethodGet || o.Method == http.MethodHead }
 
-// content returns the fields as a query or a body, or the input as the body.
 func (o options) content(streams *term.IO) (url.Values, []byte, error) {
 	if o.Input != "" {
 		body, err := readInput(streams, o.Input)
@@ -252,7 +248,6 @@ func statusError(err error) error {
 	return err
 }
 
-// includedJSON is a response with its status and headers.
 type includedJSON struct {
 	Status  int                 `json:"status"`
 	Headers map[string][]string `json:"headers"` // secrets masked
@@ -293,7 +288,6 @@ func (o options) print(c *command.Call, res api.Response) error {
 	return c.Out.Bytes(res.Body)
 }
 
-// printHead prints the status and the headers, and an empty line.
 func printHead(out *command.Output, res api.Response, header map[string][]string) error {
 	err := out.Line("%s %d %s", res.Proto, res.Status, http.StatusText(res.Status))
 	for _, name := range slices.Sorted(maps.Keys(header)) {

@@ -90,7 +90,6 @@ func runLogin(ctx context.Context, c *command.Call, inKeyring bool) error {
 	return c.Out.Result(j, "Stored the API key in %s (%s)", place, j.Check.text())
 }
 
-// notStored is the error of a key that did not pass its check.
 func notStored(k keyCheck) error {
 	code, hint := command.CodeAndHint(k.err)
 	e := &command.ExitError{Code: code, Err: fmt.Errorf("nothing was stored: %w", k.err), Hint: hint}
@@ -166,7 +165,6 @@ func onlyFlags(c *command.Call, keep func(name string) bool) config.Sources {
 	return src
 }
 
-// authJSON is where the API key comes from, and what is known of it.
 type authJSON struct {
 	Profile     string   `json:"profile"`
 	BaseURL     string   `json:"baseUrl"`
@@ -284,7 +282,6 @@ const (
 	keyNotChecked = "not_checked"
 )
 
-// keyCheck is what one query with an API key showed.
 type keyCheck struct {
 	Result     string `json:"result"`
 	HTTPStatus int    `json:"httpStatus"` // 0 if no response came
@@ -347,7 +344,6 @@ func keyPrint(key string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-// inAnyKeyring does something with the keyring, if there is one.
 func inAnyKeyring(c *command.Call, do func() error) error {
 	if c.Keyring() == nil {
 		return keyring.ErrNotFound
@@ -372,7 +368,6 @@ func forgetEntry(ctx context.Context, c *command.Call, d *config.Draft, profile,
 	}
 }
 
-// askSecret asks until the answer can be a secret.
 func askSecret(ctx context.Context, io *term.IO, question string) (config.Secret, error) {
 	for {
 		secret, err := askOptionalSecret(ctx, io, question)

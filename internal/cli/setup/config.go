@@ -133,7 +133,6 @@ KEY may be one name of a setting that holds several: carriers.UPS.`,
 	}
 }
 
-// profileHelp is said of all that change the user file.
 const profileHelp = `The setting goes into your configuration file, below the profile in force; that of the
 profile default is the top of the file. The file keeps its comments and its order,
 and has the mode 0600 afterwards.`
@@ -181,7 +180,6 @@ func runConfigSet(ctx context.Context, b *command.Bare, args []string) error {
 	return changeConfig(b, a, profile)
 }
 
-// newSecret reads the new value of a setting that is a secret.
 func newSecret(ctx context.Context, io *term.IO, key string, values []string) (config.Secret, error) {
 	switch {
 	case len(values) > 0 && values[0] != command.StdinName:
@@ -239,7 +237,6 @@ func ofProfile(name string) string {
 	return " (profile " + name + ")"
 }
 
-// warnOverridden says what is in force over the changes of the user file.
 func warnOverridden(io *term.IO, c config.Config, path string, all ...config.Change) {
 	for _, a := range all {
 		if o := c.Origin(a.Key); o.Level > config.FromProfile {
@@ -376,7 +373,6 @@ func checkProfile(b *command.Bare, name string) error {
 	return command.Usagef(hint, "no profile %s in %s", command.Quoted(name), list.File)
 }
 
-// newFile is what a configuration file begins with.
 const newFile = "# Settings of waybill. \"waybill help environment\" lists every key.\n"
 
 func newConfigEdit(f *command.Factory) *cobra.Command {
@@ -458,7 +454,6 @@ func editorError(editor string, err error, left string) error {
 	return command.Usagef("set VISUAL or EDITOR to another editor", "editor %s: %w%s", editor, err, left)
 }
 
-// editAgain asks whether to edit a copy again that is not valid.
 func editAgain(ctx context.Context, b *command.Bare, fault error) (bool, error) {
 	if !b.IO.Interactive() || errors.Is(fault, config.ErrChanged) {
 		return false, nil

@@ -123,7 +123,6 @@ func (d *demonstration) start(ctx context.Context, servers *errgroup.Group) erro
 	return err
 }
 
-// serve runs a command that serves, and returns its URL.
 func (d *demonstration) serve(ctx context.Context, servers *errgroup.Group, words ...string) (url string, err error) {
 	ready := filepath.Join(d.folder, words[0]+".url")
 	streams := term.New(strings.NewReader(""), io.Discard, d.f.App.IO.Err, term.Facts{})
@@ -153,7 +152,6 @@ func (d *demonstration) command(ctx context.Context, streams *term.IO, env []str
 	return nil
 }
 
-// until waits for something of the servers.
 func (d *demonstration) until(ctx context.Context, what string, done func() bool) error {
 	const patience = 30 * time.Second // a busy machine takes seconds for the events
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("the demo timed out waiting for "+what))

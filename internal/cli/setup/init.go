@@ -184,7 +184,6 @@ func (s *answers) agreed(ctx context.Context, changes []config.Change, overwritt
 	return ok, err
 }
 
-// describe words changes, a line each.
 func (s *answers) describe(changes []config.Change) []string {
 	var lines []string
 	for _, a := range changes {
@@ -203,7 +202,6 @@ func (s *answers) describe(changes []config.Change) []string {
 	return lines
 }
 
-// answers is what init was answered, and what the file has.
 type answers struct {
 	c       *command.Call
 	draft   *config.Draft
@@ -230,7 +228,6 @@ func newSetup(c *command.Call) (*answers, error) {
 // current returns what the file sets, as it is shown; empty for nothing.
 func (s *answers) current(key string) string { return s.draft.Text(s.profile, key) }
 
-// ask gets address, key and webhook secret, and tries the key.
 func (s *answers) ask(ctx context.Context) error {
 	if err := s.askBaseURL(ctx); err != nil {
 		return err
@@ -283,7 +280,6 @@ func (s *answers) askBaseURL(ctx context.Context) (err error) {
 	}
 }
 
-// keySource says what sets the API key after init.
 func (s *answers) keySource() string {
 	if !s.key.IsZero() {
 		return "in the configuration file"

@@ -128,7 +128,6 @@ func parseFaults(list []string) (map[string]float64, error) {
 	return faults, nil
 }
 
-// secretFile reads a secret that a flag names the file of.
 func secretFile(flag, path string) (string, error) {
 	secret, err := config.ReadSecretFile(path, nil)
 	if err != nil {

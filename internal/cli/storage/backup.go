@@ -92,7 +92,6 @@ func runBackup(ctx context.Context, c *command.Call, file string, force bool) er
 	return c.Out.Result(backupJSON{db.Path, file, info.Size()}, "Backed up %s to %s (%s, checked)", db.Path, file, size(info.Size()))
 }
 
-// dumpJSON is how PostgreSQL backs a store up and restores it.
 type dumpJSON struct {
 	Store   string `json:"store"`
 	Backup  string `json:"backupCommand"`

@@ -116,7 +116,6 @@ func newCheckJSON(path string, found store.Inspection) checkJSON {
 	return j
 }
 
-// printCheck prints a check for people: facts, tables that hold something, processes.
 func printCheck(c *command.Call, j checkJSON) error {
 	result := render.Field{Name: "Result", Value: "sound"}
 	if !j.Sound {
@@ -170,7 +169,6 @@ func printProcesses(c *command.Call, all []processJSON) error {
 	return rows.Flush()
 }
 
-// name says which process it is, as far as that is known.
 func (p processJSON) name() string {
 	words := []string{cmp.Or(p.Command, "waybill")}
 	if p.PID != 0 {
@@ -182,7 +180,6 @@ func (p processJSON) name() string {
 	return strings.Join(words, " ")
 }
 
-// work says what it does, or left.
 func (p processJSON) work() string {
 	var all []string
 	if len(p.Listening) > 0 {
@@ -200,7 +197,6 @@ func (p processJSON) work() string {
 	return strings.Join(all, "; ")
 }
 
-// noteLeftWork says what becomes of what ended processes left.
 func noteLeftWork(c *command.Call, all []store.Process) {
 	var rows, deliveries int64
 	staged := false

@@ -88,7 +88,6 @@ func inUse(c *command.Call, from string, err error) error {
 	return &command.ExitError{Code: command.Failed, Err: err, Next: c.CommandLine("store", "check", "--store", from)}
 }
 
-// broken says what to remove of a copy that did not finish.
 func broken(c *command.Call, from, to string, err error) error {
 	if errors.Is(err, store.ErrInUse) || errors.Is(err, store.ErrNotEmpty) {
 		return inUse(c, from, err)

@@ -180,7 +180,6 @@ func (e *erasing) erase(ctx context.Context) (err error) {
 	return err
 }
 
-// explain adds to an error how to go on.
 func (e *erasing) explain(err error) error {
 	switch {
 	case err == nil:
@@ -244,7 +243,6 @@ func removed(d *ledger.Erasure) string {
 	return strings.Join(parts, ", ")
 }
 
-// outcome is what is not as it was asked for.
 func (e *erasing) outcome() error {
 	var errs []error
 	if n := len(e.missing); n > 0 {

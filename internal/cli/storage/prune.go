@@ -86,7 +86,6 @@ func runPrune(ctx context.Context, c *command.Call, age string, dryRun bool) err
 	return errors.Join(err, c.Out.Result(j, "%s", j.text()))
 }
 
-// prune removes all that is older than before.
 func prune(ctx context.Context, db *app.Store, before time.Time) (p store.PrunePlan, err error) {
 	if p.Runs, err = db.History.PruneRuns(ctx, before); err != nil {
 		return p, err
@@ -98,7 +97,6 @@ func prune(ctx context.Context, db *app.Store, before time.Time) (p store.PruneP
 	return p, err
 }
 
-// noteKept says what was kept, and why.
 func noteKept(c *command.Call, j pruneJSON) {
 	if j.Unfinished > 0 {
 		c.IO.Note("Kept %s with unfinished rows; list them with `waybill runs list`, continue one with `waybill runs resume ID`", command.Plural(j.Unfinished, "run"))

@@ -16,7 +16,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// contents is how much a store has of what people know it by.
 type contents struct {
 	Rows       int64 `json:"rows"`
 	Deliveries int64 `json:"deliveries"`
@@ -29,7 +28,6 @@ func (n contents) String() string {
 	return cmp.Or(removed(&ledger.Erasure{Rows: n.Rows, Deliveries: n.Deliveries, Events: n.Events}), "nothing")
 }
 
-// without returns what is in n and not in another.
 func (n contents) without(other contents) contents {
 	return contents{
 		Rows: max(n.Rows-other.Rows, 0), Deliveries: max(n.Deliveries-other.Deliveries, 0), Events: max(n.Events-other.Events, 0),

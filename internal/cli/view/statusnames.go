@@ -40,7 +40,6 @@ func (n StatusNames) Status(number, label, track string) string {
 	return name + " (" + code + ")"
 }
 
-// name is what a status is called, without its number.
 func (n StatusNames) name(number, label, track string) string {
 	if own, ok := n.Own(number, label, track); ok {
 		return own

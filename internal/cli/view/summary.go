@@ -154,7 +154,6 @@ func (s *Summary) add(key standing, n int64) standing {
 	return key
 }
 
-// isProblem reports whether a status is shown as a problem.
 func (s *Summary) isProblem(key standing) bool {
 	told := tracking.Tracking{Status: key.status, StatusLabel: key.label, StatusTrack: key.track}
 	style := s.names.PhaseStyle(query.Tracking{Phase: key.phase, Tracking: told})
@@ -348,7 +347,6 @@ func (s *Summary) named() map[standing]string {
 	return named
 }
 
-// name is what the service calls a status.
 func (key standing) name() string { return cmp.Or(key.label, key.track) }
 
 // PlainStatus shows the label of a status as words, such as "in transit".

@@ -45,7 +45,6 @@ func (b *backends) checkSession(pid string) {
 	b.pooled = b.pooled || known != pid
 }
 
-// arePooled reports whether a proxy shares them out.
 func (b *backends) arePooled() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

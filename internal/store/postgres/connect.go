@@ -33,7 +33,6 @@ type access struct {
 	reads  bool // a server that only reads is fine; not changed while connections are made
 }
 
-// config returns how to connect.
 func (a *access) config() *pgx.ConnConfig {
 	config := a.target.config.Copy()
 	config.DialFunc = dialer(config.ConnectTimeout).DialContext
@@ -106,7 +105,6 @@ func (a *access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 	return a.judge(string(row[0]) == "t", string(row[1]), string(row[2]), string(row[3]))
 }
 
-// judge refuses a server by what it says of itself.
 func (a *access) judge(standby bool, readOnly, fsync, synchronousCommit string) error {
 	switch {
 	case a.reads:
@@ -132,7 +130,6 @@ const (
 	unanswered    = probeIdle + probeCount*probeInterval
 )
 
-// dialer opens network connections.
 func dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{
 		Timeout:         timeout,

@@ -51,7 +51,6 @@ var usualSpans = spans{
 	stopped:  30 * time.Second,
 }
 
-// engine is what the parts of an open store share.
 type engine struct {
 	place  string
 	schema string
@@ -115,7 +114,6 @@ func (e *engine) close() error {
 	return e.fail("close", e.pool.Close())
 }
 
-// read is for [store.Engine].
 func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) error {
 	for deadline := e.deadline(); ; {
 		again, err := ask()
@@ -169,7 +167,6 @@ type outage struct {
 	pause time.Duration
 }
 
-// record records how a try to connect ended.
 func (o *outage) record(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -61,7 +61,6 @@ func (l *links) close() {
 	l.cut()
 }
 
-// link is a network connection.
 type link struct {
 	net.Conn
 	links *links

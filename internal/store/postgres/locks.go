@@ -47,10 +47,8 @@ func (h holder) String() string {
 	return text
 }
 
-// strength is the place of the lock's mode in lockModes.
 func (h holder) strength() int { return slices.Index(lockModes, h.mode) }
 
-// setting shows the lock in a check.
 func (h holder) setting() store.Setting {
 	return warnIf(h.strength() >= slices.Index(lockModes, shareLock), store.Setting{
 		Name: "Lock holder", Value: h.String(),
@@ -80,7 +78,6 @@ func (e *engine) endStopped(ctx context.Context, err error) (ended bool) {
 	return ended
 }
 
-// terminate is the statement that ends the session.
 func (h holder) terminate() string { return fmt.Sprintf("`SELECT pg_terminate_backend(%d)`", h.pid) }
 
 // holders returns the sessions of other programs with locks on the store's tables, one

@@ -160,7 +160,6 @@ func (e *engine) noteIfSlow(text string) (stop func() bool) {
 	}).Stop
 }
 
-// isReader reports whether err says that a server only reads.
 func isReader(err error) bool { return kindOf(err) == store.ErrReadOnly } //nolint:errorlint // kinds are not wrapped
 
 // isUnknownHost reports whether err says that there is no such host: most often its name
@@ -170,7 +169,6 @@ func isUnknownHost(err error) bool {
 	return ok && e.IsNotFound
 }
 
-// readOnly returns why the store can't be written.
 func (e *engine) readOnly(why string) error {
 	return fail(e.place, "write", refusal{store.ErrReadOnly, why})
 }

@@ -107,7 +107,6 @@ func (o *owners) forget(name string) (silent time.Duration, mine bool) {
 	return uptime() - o.beat, true
 }
 
-// beaten records that a heartbeat arrived, which was sent at that uptime.
 func (o *owners) beaten(name string, sent time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

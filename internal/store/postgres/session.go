@@ -80,7 +80,6 @@ func (s *session) Watch(ctx context.Context) <-chan struct{} {
 	return hint
 }
 
-// announce gives every watcher a hint.
 func (s *session) announce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +91,6 @@ func (s *session) announce() {
 	}
 }
 
-// run connects until ctx ends.
 func (s *session) run(ctx context.Context) {
 	defer close(s.ended)
 	pause, heard := firstReconnect, time.Now()
@@ -120,7 +118,6 @@ func (s *session) run(ctx context.Context) {
 	}
 }
 
-// serve serves until the connection is lost or ctx ends.
 func (s *session) serve(ctx context.Context, conn *pgx.Conn) {
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // whatever it says, it is over
 	err := s.listen(ctx, conn.PgConn())
@@ -174,7 +171,6 @@ func (s *session) wait(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// beats are the heartbeats on one connection.
 type beats struct {
 	session *session
 	conn    *pgconn.PgConn

@@ -66,7 +66,6 @@ func (e *engine) whyNotStaging(ctx context.Context, err error) error {
 	return e.trouble(store.ErrTimedOut, shortCause(err))
 }
 
-// othersStage reports whether another process that lives stages.
 func (e *engine) othersStage(ctx context.Context) (busy bool, err error) {
 	own, _ := e.owners.own()
 	err = e.pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM staging s JOIN owners o ON o.name = s.owner WHERE s.owner <> $1 AND NOT "+e.owners.isDead()+")", own).Scan(&busy)

@@ -186,7 +186,6 @@ func wrongOption(text string) string {
 	return ""
 }
 
-// nameFile says what is wrong with a file, and which option or variable names it.
 func nameFile(text string, err *os.PathError) string {
 	for _, o := range options {
 		if value, setter := optionValue(text, o.name, o.variable); o.pattern == "" && value == err.Path {
@@ -196,7 +195,6 @@ func nameFile(text string, err *os.PathError) string {
 	return err.Error()
 }
 
-// serviceError says why a service can't be used.
 func serviceError() string {
 	path, setter := serviceFile()
 	if _, err := os.Stat(path); err != nil {
@@ -217,7 +215,6 @@ func fallsBack(config *pgx.ConnConfig) bool {
 	return false
 }
 
-// withVerification adds sslmode=verify-full to a URL.
 func withVerification(text string) string {
 	separator := "?"
 	if strings.Contains(text, "?") {
@@ -226,7 +223,6 @@ func withVerification(text string) string {
 	return text + separator + "sslmode=verify-full"
 }
 
-// hosts returns every host with its TLS, in the order in which they are tried.
 func hosts(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
 	first := &pgconn.FallbackConfig{Host: config.Host, Port: config.Port, TLSConfig: config.TLSConfig}
 	return append([]*pgconn.FallbackConfig{first}, config.Fallbacks...)
@@ -332,7 +328,6 @@ func serviceFile() (path, setter string) {
 // Unverified reports whether another machine could pose as the server.
 func (t Target) Unverified() bool { return t.unverified }
 
-// names returns the hosts for a message.
 func (t Target) names() string {
 	var all []string
 	for _, h := range hosts(t.config) {

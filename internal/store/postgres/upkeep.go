@@ -14,7 +14,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// upkeep returns what commands about the store itself need of the server.
 func (e *engine) upkeep() store.Upkeep {
 	return store.Upkeep{
 		TableBytes: e.tableBytes, Settings: e.settings, Processes: e.processes,
@@ -23,7 +22,6 @@ func (e *engine) upkeep() store.Upkeep {
 	}
 }
 
-// each runs a query and calls scan for each of its rows.
 func (e *engine) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
 	return e.read(ctx, func() (again bool, err error) {
 		rows, err := e.pool.QueryContext(ctx, query, args...)
@@ -83,7 +81,6 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	return left, nil
 }
 
-// tableBytes is for [store.Upkeep].
 func (e *engine) tableBytes(ctx context.Context) (map[string]int64, error) {
 	bytes := map[string]int64{}
 	err := e.each(ctx, func(rows *sql.Rows) error {
@@ -154,7 +151,6 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	return all, err
 }
 
-// addRights adds what the role may not do in the tables, if there is anything.
 func (e *engine) addRights(ctx context.Context, all []store.Setting) ([]store.Setting, error) {
 	var writable bool
 	var table sql.NullString
@@ -252,7 +248,6 @@ func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) 
 	return err
 }
 
-// load is for [store.Engine].
 func load(ctx context.Context, conn *sql.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error {
 	args := make([]any, 0, len(columns))
 	err := native(conn, func(on *pgx.Conn) error {

@@ -89,7 +89,6 @@ func (w *writer) Begin(ctx context.Context, conn *sql.Conn) error {
 	})
 }
 
-// pooled returns an error if a proxy shares out connections.
 func (w *writer) pooled() error {
 	if w.engine.backends.arePooled() {
 		return w.engine.trouble(store.ErrPooled, nil)
@@ -155,10 +154,8 @@ func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 	return nil
 }
 
-// clockMillis is the time of the server.
 const clockMillis = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
 
-// writeLock returns a statement that waits for the lock of whoever writes.
 func (e *engine) writeLock() string {
 	return fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", lockKey(e.schema))
 }

@@ -27,13 +27,11 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-// isBusy reports whether err says that another process has the lock.
 func isBusy(err error) bool {
 	code := sqliteCode(err) & primary
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
 }
 
-// kinds are the kinds of SQLite's results.
 var kinds = map[int]error{
 	sqlite3.SQLITE_FULL: store.ErrFull,
 	sqlite3.SQLITE_BUSY: store.ErrLocked, sqlite3.SQLITE_LOCKED: store.ErrLocked, sqlite3.SQLITE_PROTOCOL: store.ErrLocked,
@@ -61,7 +59,6 @@ func as[T error](err error) bool {
 	return errors.As(err, &t)
 }
 
-// osKind is kind for errors of the operating system.
 func osKind(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):

@@ -63,7 +63,6 @@ func openFile(ctx context.Context, path string, o store.Options) (*file, string,
 	return f, shared, err
 }
 
-// openWritable opens the store, or makes it.
 func openWritable(ctx context.Context, path string) (*file, error) {
 	readers, err := newReaders(path)
 	if err != nil {
@@ -120,7 +119,6 @@ func (f *file) engine(shared string) store.Engine {
 	}
 }
 
-// read calls ask, which reads.
 func (f *file) read(_ context.Context, ask func() (again bool, err error)) error {
 	if f.readOnly != nil {
 		return readUnchanged(f.path, func() error { _, err := ask(); return err })
@@ -146,7 +144,6 @@ func (f *file) revision(ctx context.Context) (text string, err error) {
 	return text, nil
 }
 
-// each runs a query and calls scan for each of its rows.
 func (f *file) each(ctx context.Context, scan func(*sql.Rows) error, query string) error {
 	return f.read(ctx, func() (bool, error) {
 		rows, err := f.readers.QueryContext(ctx, query)

@@ -23,7 +23,6 @@ type identity struct {
 	id  int64       // 0 until it was read
 }
 
-// recordFile records which file was opened.
 func (i *identity) recordFile() error {
 	info, err := statFile(i.path)
 	if err == nil {
@@ -32,7 +31,6 @@ func (i *identity) recordFile() error {
 	return err
 }
 
-// statFile returns what identifies a file.
 func statFile(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// stagingPoll is how often the lock of another process is tried.
 const stagingPoll = 25 * time.Millisecond
 
 // lockStaging waits for the lock that one process at a time stages under.
@@ -70,7 +69,6 @@ func (o *owner) Name(context.Context, store.Queryer) (string, error) {
 
 func (o *owner) lockPath(name string) string { return filepath.Join(o.folder, name+".lock") }
 
-// isOwn reports whether name is this store's owner.
 func (o *owner) isOwn(name string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -119,7 +117,6 @@ func (o *owner) Held(name string) error {
 	return store.ErrTakenOver
 }
 
-// release unlocks and removes the owner's file.
 func (o *owner) release() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -15,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// maxLinks is how many symbolic links in a row are followed.
 const maxLinks = 40
 
 // resolvePath returns the store's path without symbolic links, and makes the file

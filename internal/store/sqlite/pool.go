@@ -53,7 +53,6 @@ func connectBy(name func() (string, error)) (*sql.DB, error) {
 	return sql.OpenDB(dialer{d, name}), nil
 }
 
-// dialer makes connections to one file.
 type dialer struct {
 	driver *sqlite.Driver
 	name   func() (string, error)

@@ -14,7 +14,6 @@ import (
 // log of its own. Nothing then says that another process begins to write, so
 // each read opens the file anew.
 
-// openReadOnly opens a store that the user can't write.
 func openReadOnly(ctx context.Context, path string) (*file, error) {
 	readers, err := connectBy(func() (string, error) { return readOnlyName(path) })
 	if err != nil {
@@ -62,7 +61,6 @@ func readOnlyName(path string) (string, error) {
 	return uri(path, mode, readerSettings()...), nil
 }
 
-// hasLog reports whether a log is beside the file that has something in it.
 func hasLog(path string) (bool, error) {
 	info, err := os.Stat(path + "-wal")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -65,7 +65,6 @@ func isStore(ctx context.Context, conn store.Queryer, path string) (bool, error)
 	return err == nil, err
 }
 
-// enableWAL turns SQLite's write-ahead log on.
 func enableWAL(ctx context.Context, conn *sql.Conn, path string) error {
 	var mode string
 	if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {

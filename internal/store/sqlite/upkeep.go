@@ -15,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// upkeep returns what commands about the store itself need of the file.
 func (f *file) upkeep() store.Upkeep {
 	return store.Upkeep{
 		Backup: f.backUp, Compact: f.compact, FreeBytes: f.freeBytes, TableBytes: f.tableBytes, Settings: f.settings, Processes: f.processes,
