@@ -146,16 +146,17 @@ type Upkeep struct {
 	// path, and checks it. Nil for a database with programs of its own for that.
 	Backup func(ctx context.Context, path string) error
 
-	// FreeBytes returns how much of the store's file is unused. Nil for a store that is
-	// no file.
-	FreeBytes func(ctx context.Context) (int64, error)
+	// FreeBytes is a query for how much of the store's file is unused. Empty for a store
+	// that is no file.
+	FreeBytes string
 
 	// Compact removes what was deleted from the unused space. It returns where it may be
 	// left: files of the store, or commands to run.
 	Compact func(ctx context.Context) (left []string, err error)
 
-	// TableBytes returns how many bytes each table takes, its indexes included.
-	TableBytes func(ctx context.Context) (map[string]int64, error)
+	// TableBytes is a query for the name of each table and how many bytes it takes, its
+	// indexes included.
+	TableBytes string
 
 	// Settings returns those of the database that matter to the store.
 	Settings func(ctx context.Context) ([]Setting, error)
@@ -194,11 +195,12 @@ func (d *DB) WriteBackup(ctx context.Context, path string) error {
 // FreeBytes returns how much of the store's file is unused; nil for a store that is no
 // file.
 func (d *DB) FreeBytes(ctx context.Context) (*int64, error) {
-	if d.engine.Upkeep.FreeBytes == nil {
+	if d.engine.Upkeep.FreeBytes == "" {
 		return nil, nil //nolint:nilnil // it has none
 	}
-	n, err := d.engine.Upkeep.FreeBytes(ctx)
-	return &n, d.fail("read", err)
+	var n int64
+	_, err := d.row(ctx, []any{&n}, d.engine.Upkeep.FreeBytes)
+	return &n, err
 }
 
 // Compact removes what was erased from unused space, see [ledger.Eraser].

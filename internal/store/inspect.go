@@ -87,9 +87,16 @@ func (d *DB) inspectUse(ctx context.Context, i *Inspection) (err error) {
 	if i.Processes, err = d.inspectProcesses(ctx); err != nil {
 		return err
 	}
-	bytes, err := d.engine.Upkeep.TableBytes(ctx)
+	bytes := map[string]int64{}
+	err = d.each(ctx, func(s scanner) error {
+		var name string
+		var n int64
+		err := s.Scan(&name, &n)
+		bytes[name] = n
+		return err
+	}, d.engine.Upkeep.TableBytes)
 	if err != nil {
-		return d.fail("read", err)
+		return err
 	}
 	for _, t := range copied {
 		size := TableSize{Name: t.name, Bytes: bytes[t.name]}

@@ -94,16 +94,24 @@ func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T,
 // each runs a query and calls f for each of its rows, in one go: f must not
 // wait for anybody.
 func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	query, args = d.engine.Rewrite(query), matchables(args)
-	return d.read(ctx, func() (again bool, err error) {
-		rows, err := d.engine.Readers.QueryContext(ctx, query, args...)
+	scan := func(rows *sql.Rows) error { return f(rows) }
+	return d.fail("read", EachRow(ctx, d.engine.Read, d.engine.Readers, scan, d.engine.Rewrite(query), matchables(args)...))
+}
+
+// EachRow is for engines what [DB.each] is here; read is [Engine.Read].
+func EachRow(
+	ctx context.Context, read func(context.Context, func() (bool, error)) error, from *sql.DB,
+	scan func(*sql.Rows) error, query string, args ...any,
+) error {
+	return read(ctx, func() (again bool, err error) {
+		rows, err := from.QueryContext(ctx, query, args...)
 		if err != nil {
 			return true, err
 		}
 		again = true
-		err = scanRows(rows, func(s scanner) error {
-			again = false // f may have kept what it was given
-			return f(s)
+		err = scanRows(rows, func(scanner) error {
+			again = false // scan may have kept what it was given
+			return scan(rows)
 		})
 		return again, err
 	})

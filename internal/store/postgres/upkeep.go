@@ -16,26 +16,16 @@ import (
 
 func (e *engine) upkeep() store.Upkeep {
 	return store.Upkeep{
-		TableBytes: e.tableBytes, Settings: e.settings, Processes: e.processes,
+		TableBytes: `SELECT relname, pg_total_relation_size(oid) FROM pg_class
+			WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())`,
+		Settings: e.settings, Processes: e.processes,
 		Compact: e.compact, Freeze: e.freeze, LastNumber: e.lastNumber,
 		BeginCopy: beginCopy, FinishCopy: finishCopy,
 	}
 }
 
 func (e *engine) each(ctx context.Context, scan func(*sql.Rows) error, query string, args ...any) error {
-	return e.read(ctx, func() (again bool, err error) {
-		rows, err := e.pool.QueryContext(ctx, query, args...)
-		if err != nil {
-			return true, err
-		}
-		defer rows.Close() //nolint:errcheck // its errors are those of Err
-		for again = true; rows.Next(); again = false {
-			if err := scan(rows); err != nil {
-				return false, err
-			}
-		}
-		return again, rows.Err()
-	})
+	return store.EachRow(ctx, e.read, e.pool, scan, query, args...)
 }
 
 // compact is for [store.Upkeep]: it writes the tables anew whose rows may have been
@@ -79,19 +69,6 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 		err = nil
 	}
 	return left, nil
-}
-
-func (e *engine) tableBytes(ctx context.Context) (map[string]int64, error) {
-	bytes := map[string]int64{}
-	err := e.each(ctx, func(rows *sql.Rows) error {
-		var name string
-		var n int64
-		err := rows.Scan(&name, &n)
-		bytes[name] = n
-		return err
-	}, `SELECT c.relname, pg_total_relation_size(c.oid) FROM pg_class c
-		WHERE c.relkind = 'r' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)`, e.schema)
-	return bytes, err
 }
 
 // maxSkew is how far the clocks of the server and of this computer may differ.

@@ -144,26 +144,10 @@ func (f *file) revision(ctx context.Context) (text string, err error) {
 	return text, nil
 }
 
-func (f *file) each(ctx context.Context, scan func(*sql.Rows) error, query string) error {
-	return f.read(ctx, func() (bool, error) {
-		rows, err := f.readers.QueryContext(ctx, query)
-		if err != nil {
-			return true, err
-		}
-		defer rows.Close() //nolint:errcheck // its errors are those of Err
-		for rows.Next() {
-			if err := scan(rows); err != nil {
-				return false, err
-			}
-		}
-		return false, rows.Err()
-	})
-}
-
 // check reads the whole file, see [store.Engine].
 func (f *file) check(ctx context.Context) error {
 	var found []string
-	err := f.each(ctx, func(rows *sql.Rows) error {
+	err := store.EachRow(ctx, f.read, f.readers, func(rows *sql.Rows) error {
 		var line string
 		err := rows.Scan(&line)
 		if err == nil && line != "ok" {

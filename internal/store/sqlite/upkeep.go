@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"io/fs"
@@ -17,7 +16,10 @@ import (
 
 func (f *file) upkeep() store.Upkeep {
 	return store.Upkeep{
-		Backup: f.backUp, Compact: f.compact, FreeBytes: f.freeBytes, TableBytes: f.tableBytes, Settings: f.settings, Processes: f.processes,
+		FreeBytes: "SELECT f.freelist_count * p.page_size FROM pragma_freelist_count f, pragma_page_size p",
+		TableBytes: `SELECT m.tbl_name, SUM(s.pgsize) FROM dbstat s JOIN sqlite_master m ON m.name = s.name
+			WHERE s.aggregate = TRUE GROUP BY m.tbl_name`,
+		Backup: f.backUp, Compact: f.compact, Settings: f.settings, Processes: f.processes,
 		Freeze: f.freeze, LastNumber: f.lastNumber, FinishCopy: finishCopy,
 	}
 }
@@ -73,26 +75,6 @@ func (f *file) compact(ctx context.Context) ([]string, error) {
 		return nil, &store.Error{Kind: store.ErrLocked, Path: f.path, Op: "compact", Err: errors.New("its log is in use")}
 	}
 	return nil, nil
-}
-
-func (f *file) freeBytes(ctx context.Context) (n int64, err error) {
-	err = f.read(ctx, func() (bool, error) {
-		return true, f.readers.QueryRowContext(ctx, "SELECT f.freelist_count * p.page_size FROM pragma_freelist_count f, pragma_page_size p").Scan(&n)
-	})
-	return n, err
-}
-
-func (f *file) tableBytes(ctx context.Context) (map[string]int64, error) {
-	bytes := map[string]int64{}
-	err := f.each(ctx, func(rows *sql.Rows) error {
-		var name string
-		var n int64
-		err := rows.Scan(&name, &n)
-		bytes[name] = n
-		return err
-	}, `SELECT m.tbl_name, SUM(s.pgsize) FROM dbstat s JOIN sqlite_master m ON m.name = s.name
-		WHERE s.aggregate = TRUE GROUP BY m.tbl_name`)
-	return bytes, err
 }
 
 func (f *file) settings(ctx context.Context) ([]store.Setting, error) {
