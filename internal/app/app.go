@@ -21,6 +21,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -310,7 +311,7 @@ func (s *Session) trace(x api.Exchange) {
 	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
 		value := strings.Join(x.Header[name], ", ")
 		if SecretHeader(name) {
-			value = "***"
+			value = redact.Mask
 		}
 		s.IO.Note("< %s: %s", name, value)
 	}

@@ -136,19 +136,12 @@ func exitCodesPage() string {
 func outputPage(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(outputText)
-	walk(root, func(cmd *cobra.Command) {
+	command.Walk(root, func(cmd *cobra.Command) {
 		if names := command.ColumnNames(cmd); len(names) > 0 {
 			fmt.Fprintf(&b, "\n  %s\n      %s\n", cmd.CommandPath(), strings.Join(names, ", "))
 		}
 	})
 	return b.String()
-}
-
-func walk(cmd *cobra.Command, do func(*cobra.Command)) {
-	do(cmd)
-	for _, c := range cmd.Commands() {
-		walk(c, do)
-	}
 }
 
 func environmentPage() string {

@@ -42,6 +42,14 @@ func Between(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
+// Walk calls do for every command of a tree.
+func Walk(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
+	for _, c := range cmd.Commands() {
+		Walk(c, do)
+	}
+}
+
 // LimitFlag adds --limit, see [CheckLimit].
 func LimitFlag(f *pflag.FlagSet, limit *int, preset int) {
 	f.IntVar(limit, "limit", preset, "at most `N` rows, 0 for all")

@@ -29,7 +29,7 @@ const (
 func Install(root *cobra.Command, a *app.App) {
 	install(root, root.PersistentFlags(), a)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
-	walk(root, func(cmd *cobra.Command) {
+	command.Walk(root, func(cmd *cobra.Command) {
 		cmd.FParseErrWhitelist.UnknownFlags = true // a flag that is misspelled hinders nothing
 		install(cmd, cmd.Flags(), a)
 		if names := command.Arguments(cmd); len(names) > 0 && cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
@@ -40,13 +40,6 @@ func Install(root *cobra.Command, a *app.App) {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
 	})
-}
-
-func walk(cmd *cobra.Command, do func(*cobra.Command)) {
-	do(cmd)
-	for _, c := range cmd.Commands() {
-		walk(c, do)
-	}
 }
 
 func install(cmd *cobra.Command, flags *pflag.FlagSet, a *app.App) {
@@ -91,19 +84,12 @@ func (k kind) complete(a *app.App, f *pflag.Flag) cobra.CompletionFunc {
 		case k.values == nil:
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(parent(cmd)), maxTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Root().Context()), maxTime)
 		defer cancel()
 		l := &line{ctx: ctx, app: a, cmd: cmd, flag: f, args: args, word: word}
 		defer l.close()
 		return k.matches(l)
 	}
-}
-
-func parent(cmd *cobra.Command) context.Context {
-	if ctx := cmd.Context(); ctx != nil {
-		return ctx
-	}
-	return context.Background()
 }
 
 func (k kind) matches(l *line) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -93,7 +93,8 @@ func runErase(ctx context.Context, c *command.Call, o eraseOptions) error {
 		return err
 	}
 	if !o.Yes {
-		if err := e.confirm(ctx); err != nil {
+		question := fmt.Sprintf("Erase %s from %s? This can't be undone.", command.Plural(len(e.queries), "shipment"), db.Path)
+		if err := confirm(ctx, c, "erase", "what is erased can't be restored", question); err != nil {
 			return err
 		}
 	}
@@ -139,17 +140,6 @@ type erasing struct {
 	missing []string // names that the store knows nothing of
 	done    ledger.Erasure
 	left    []string
-}
-
-func (e *erasing) confirm(ctx context.Context) error {
-	if !e.call.IO.Interactive() {
-		return command.Usagef("add --yes to erase without a question", "what is erased can't be restored")
-	}
-	yes, err := e.call.IO.Confirm(ctx, "Erase %s from %s? This can't be undone.", command.Plural(int64(len(e.queries)), "shipment"), e.db.Path)
-	if err == nil && !yes {
-		err = command.Usagef("", "nothing was erased")
-	}
-	return err
 }
 
 func (e *erasing) run(ctx context.Context) error {

@@ -120,7 +120,7 @@ func runRestore(ctx context.Context, c *command.Call, file string, yes bool) (er
 		c.IO.Note("The store forgets what it has more than the backup: %s", j.Forgets)
 	}
 	if !yes {
-		if err := confirmRestore(ctx, c, place); err != nil {
+		if err := confirm(ctx, c, "restore", "nothing was restored", "Replace "+place+"?"); err != nil {
 			return err
 		}
 	}
@@ -158,17 +158,6 @@ func replace(ctx context.Context, backup *store.DB, place, kept string) error {
 		return errors.Join(err, os.Rename(kept, place))
 	}
 	return nil
-}
-
-func confirmRestore(ctx context.Context, c *command.Call, place string) error {
-	if !c.IO.Interactive() {
-		return command.Usagef("add --yes to restore without a question", "nothing was restored")
-	}
-	sure, err := c.IO.Confirm(ctx, "Replace %s?", place)
-	if err == nil && !sure {
-		err = command.Usagef("", "nothing was restored")
-	}
-	return err
 }
 
 // unused opens the store in a file, says what it has, and closes it. The error matches
