@@ -18,7 +18,10 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 	a, err := r.send(ctx, l)
 	adjustPace(pass, a, err)
 	now := time.Now()
-	o := inbox.Settlement{Disposition: inbox.Sent, Attempt: l.Attempt, Now: now, Status: a.Status, Reply: a.Reply, Problem: Problem(a, err)}
+	o := inbox.Settlement{
+		Disposition: inbox.Sent, Attempt: l.Attempt, Now: now, Took: a.Took,
+		Status: a.Status, Reply: a.Reply, Problem: Problem(a, err),
+	}
 	switch {
 	case err != nil && (ctx.Err() != nil || inbox.IsTemporary(err)):
 		o.Disposition = inbox.Returned

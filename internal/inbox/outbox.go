@@ -104,6 +104,16 @@ type Forwarding struct {
 	SentAt   time.Time     // zero if it was not sent; likewise below
 	Attempts int           // until it was sent
 	Status   int           // of the answer
+	History  []Attempt     // the last 20 or so, oldest first
+}
+
+// Attempt is one attempt to send a delivery.
+type Attempt struct {
+	At     time.Time // when it ended
+	Number int       // since the delivery came into the outbox, from 1
+	Status int       // of the answer; 0 if there was none
+	Took   time.Duration
+	Sent   bool // it was the last one
 }
 
 // SinkKey identifies a sink.
@@ -164,9 +174,10 @@ type Settlement struct {
 	Attempt     int       // of the [OutboxEntry] that was claimed: nothing is recorded of an earlier claim than the last; 0 for any
 	Due         time.Time // of Retry: when the next attempt is due, within [MaxRetryDelay]
 	Now         time.Time // when the attempt ended
-	Status      int       // of the answer; 0 if there was none
-	Problem     string    // why it failed
-	Reply       []byte    // start of the answer
+	Took        time.Duration
+	Status      int    // of the answer; 0 if there was none
+	Problem     string // why it failed
+	Reply       []byte // start of the answer
 }
 
 // Disposition is what becomes of an entry after an attempt.

@@ -121,7 +121,7 @@ type Retention interface {
 	// second time. Rows that did not verify go, and the paths and queries of their
 	// deliveries: they have no part in what is known, and anybody may send them. Deliveries that wait in an outbox stay whole until they were
 	// sent or given up. Deliveries that a sink has not read yet stay whole for a
-	// day. Dead entries are deleted with the bytes. It works in portions: an error
+	// day. Of attempts to send them that of success stays. Dead entries are deleted with the bytes. It works in portions: an error
 	// leaves some of it done.
 	Prune(ctx context.Context, before time.Time) (PruneResult, error)
 }

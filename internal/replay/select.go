@@ -276,7 +276,10 @@ func (s *Sender) Settle(ctx context.Context, res forward.Result) error {
 	if l == nil || s.Edit != nil {
 		return nil
 	}
-	o := inbox.Settlement{Disposition: inbox.Sent, Now: time.Now(), Status: res.Status, Reply: res.Reply, Problem: forward.Problem(res.Answer, res.Err)}
+	o := inbox.Settlement{
+		Disposition: inbox.Sent, Now: time.Now(), Took: res.Took, Status: res.Status, Reply: res.Reply,
+		Problem: forward.Problem(res.Answer, res.Err),
+	}
 	if o.Problem != "" {
 		o.Disposition = inbox.GivenUp
 	}

@@ -187,7 +187,7 @@ var copied = []table{
 	{name: "released", key: []string{"seq"}},
 	{name: "outbox", key: []string{"seq"}},
 	{name: "outbox_numbers", key: []string{"sink", "folded", "letter"}},
-	{name: "forwarded", key: []string{"delivery", "sink"}},
+	{name: "attempts", key: []string{"delivery", "sink", "at", "attempt"}},
 }
 
 // tableCopy is one table being copied.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"iter"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
@@ -79,13 +80,19 @@ func (d *DB) forwardings(ctx context.Context, sinks []inbox.Sink, waiting []inbo
 	found := map[place]inbox.Forwarding{}
 	if err := d.each(ctx, func(s scanner) error {
 		var at place
-		var f inbox.Forwarding
-		var sent int64
-		err := s.Scan(&at.delivery, &at.sink, &f.Attempts, &sent, &f.Status)
-		f.SentAt = instant(sent)
+		var a inbox.Attempt
+		var ended, micros int64
+		err := s.Scan(&at.delivery, &at.sink, &ended, &a.Number, &a.Status, &micros, &a.Sent)
+		a.At, a.Took = instant(ended), time.Duration(micros)*time.Microsecond
+		f := found[at]
+		if f.History = append(f.History, a); a.Sent {
+			f.SentAt, f.Status = a.At, a.Status
+			f.Attempts += a.Number
+		}
 		found[at] = f
 		return err
-	}, "SELECT delivery, sink, attempts, sent, status FROM forwarded WHERE delivery >= $1 AND delivery <= $2", from, to); err != nil {
+	}, `SELECT delivery, sink, at, attempt, status, micros, sent FROM attempts WHERE delivery >= $1 AND delivery <= $2
+		ORDER BY delivery, sink, at, attempt`, from, to); err != nil {
 		return nil, err
 	}
 	for _, w := range waiting {

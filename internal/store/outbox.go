@@ -27,8 +27,10 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 			return err
 		}
 		if known {
-			if _, err := t.exec(ctx, "UPDATE forwarded SET unverified = 0 WHERE sink = $1 AND delivery > $2", id, passed); err != nil {
-				return err
+			for _, forget := range []string{"UPDATE attempts SET unverified = 0 WHERE ", "DELETE FROM attempts WHERE " + oldAttempts + " AND "} {
+				if _, err := t.exec(ctx, forget+"sink = $1 AND delivery > $2", id, passed); err != nil {
+					return err
+				}
 			}
 			_, err = t.exec(ctx, "UPDATE sinks SET passed = $1, released = $2 WHERE id = $3", passed, released, id)
 			return err
@@ -191,7 +193,7 @@ func (d *DB) planStep(ctx context.Context, at cursor, sink int64, n int, accepts
 		s.passed = append(s.passed, p)
 		return err
 	}, `SELECT seq, delivery FROM released r WHERE seq > $1 AND seq <= $2 AND delivery <= $3 AND
-		NOT EXISTS (SELECT 1 FROM forwarded u WHERE u.delivery = r.delivery AND u.sink = $4 AND u.unverified = 1) ORDER BY seq LIMIT $5`,
+		NOT EXISTS (SELECT 1 FROM attempts u WHERE u.delivery = r.delivery AND u.sink = $4 AND u.unverified = 1) ORDER BY seq LIMIT $5`,
 		at.released, s.to.released, at.passed, sink, n); err != nil {
 		return cursorStep{}, err
 	}

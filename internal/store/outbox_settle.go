@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
@@ -15,7 +16,7 @@ type outboxStatements struct {
 	deleteNumbers        keyStatement[int64]  // by entry
 	heldNumbers, unblock keyStatement[string] // of a sink
 
-	entries, numbers, forwarded multiInsert
+	entries, numbers, attempts multiInsert
 }
 
 func newOutboxStatements() outboxStatements {
@@ -37,11 +38,16 @@ func newOutboxStatements() outboxStatements {
 		entries: newMultiInsert("INSERT INTO outbox (sink, delivery, added, due, blocked, owner, attempts, failures, first_fail, dead, status, problem, reply)", "iiiii", "",
 			"''", "0", "0", "0", "0", "0", "''", "''"),
 		numbers: newMultiInsert("INSERT INTO outbox_numbers (sink, folded, letter)", "iti", ""),
-		forwarded: newMultiInsert("INSERT INTO forwarded (delivery, sink, attempts, sent, status, unverified)", "iiiiii",
-			" ON CONFLICT (delivery, sink) DO UPDATE SET attempts = forwarded.attempts + excluded.attempts, sent = excluded.sent, status = excluded.status, "+
-				"unverified = CASE forwarded.unverified WHEN 1 THEN 1 ELSE excluded.unverified END"),
+		attempts: newMultiInsert(
+			"INSERT INTO attempts (delivery, sink, at, attempt, status, micros, sent, unverified)", "iiiiiiii",
+			` ON CONFLICT (delivery, sink, at, attempt) DO UPDATE SET status = excluded.status, micros = excluded.micros,
+				sent = excluded.sent, unverified = excluded.unverified`),
 	}
 }
+
+// oldAttempts holds for attempts before the last 20 of their delivery and sink.
+const oldAttempts = `at < (SELECT b.at FROM attempts b WHERE b.delivery = attempts.delivery AND b.sink = attempts.sink
+	ORDER BY b.at DESC LIMIT 1 OFFSET 19)`
 
 // settlement is the result of an entry.
 type settlement struct {
@@ -96,9 +102,8 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*settlement) error {
 	for entry := range all {
 		entries = append(entries, entry)
 	}
-	sent := map[int64][]settledEntry{} // by sink
-	done := map[int64][]int64{}        // that wait for nothing any more, by sink
-	var failed []settledEntry
+	done := map[int64][]int64{} // that wait for nothing any more, by sink
+	var sent, failed []settledEntry
 	if err := t.w.sql.outbox.settled.each(ctx, t, entries, func(row scanner) error {
 		var e settledEntry
 		var seq int64
@@ -112,7 +117,7 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*settlement) error {
 			returned[e.Disposition] = append(returned[e.Disposition], seq)
 			return err
 		case inbox.Sent:
-			sent[e.sink] = append(sent[e.sink], e)
+			sent = append(sent, e)
 		default:
 			failed = append(failed, e)
 		}
@@ -128,10 +133,11 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*settlement) error {
 			return err
 		}
 	}
-	for sink, some := range sent {
-		if err := t.removeSent(ctx, sink, some); err != nil {
-			return err
-		}
+	if err := t.addAttempts(ctx, append(slices.Clip(sent), failed...)); err != nil {
+		return err
+	}
+	if err := t.w.sql.outbox.deleteEntries.exec(ctx, t, entriesOf(sent)); err != nil {
+		return err
 	}
 	for _, e := range failed {
 		if err := t.recordFailure(ctx, e); err != nil {
@@ -146,24 +152,32 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*settlement) error {
 	return nil
 }
 
-// removeSent removes a sink's entries that were sent, and records that.
-func (t *tx) removeSent(ctx context.Context, sink int64, all []settledEntry) error {
-	var entries []int64
+func entriesOf(all []settledEntry) (entries []int64) {
 	for _, e := range all {
 		entries = append(entries, e.entry)
 	}
-	if err := t.w.sql.outbox.forwarded.exec(ctx, t, len(all), func(args []any, n int) []any {
-		e := all[n]
-		// What was given up is sent by an attempt that nobody has counted yet.
-		return append(args, e.delivery, sink, e.attempts+flag(e.dead), millis(e.Now), e.Status, flag(e.unverified))
-	}); err != nil {
-		return err
-	}
-	return t.w.sql.outbox.deleteEntries.exec(ctx, t, entries)
+	return entries
 }
 
-// recordFailure records a failed attempt. A dead entry stays dead.
+// addAttempts adds the attempts that those results are of.
+func (t *tx) addAttempts(ctx context.Context, all []settledEntry) error {
+	return t.w.sql.outbox.attempts.exec(ctx, t, len(all), func(args []any, n int) []any {
+		e := all[n]
+		sent := e.Disposition == inbox.Sent
+		// What was given up is sent by an attempt that nobody has counted yet.
+		return append(args, e.delivery, e.sink, millis(e.Now), e.attempts+flag(e.dead), e.Status, e.Took.Microseconds(),
+			flag(sent), flag(sent && e.unverified))
+	})
+}
+
+// recordFailure records in the outbox that an attempt failed. A dead entry stays dead.
 func (t *tx) recordFailure(ctx context.Context, e settledEntry) error {
+	if e.dead { // nothing else bounds how often it is tried
+		const remove = "DELETE FROM attempts WHERE " + oldAttempts + " AND sink = $1 AND delivery = $2"
+		if _, err := t.exec(ctx, remove, e.sink, e.delivery); err != nil {
+			return err
+		}
+	}
 	died := int64(0)
 	if e.Disposition == inbox.GivenUp || e.dead {
 		died = max(millis(e.Now), 1)

@@ -106,6 +106,10 @@ func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) (in
 			AND delivery IN (SELECT seq FROM deliveries d WHERE `+which+")", millis(before), since, after, last)
 	}
 	if err == nil {
+		_, err = t.exec(ctx, "DELETE FROM attempts WHERE sent = 0 AND delivery IN (SELECT seq FROM deliveries d WHERE "+
+			which+")", millis(before), since, after, last)
+	}
+	if err == nil {
 		_, err = t.exec(ctx, `UPDATE deliveries AS d SET body = NULL, header = $5, path = CASE WHEN verified = 'yes' THEN path ELSE $5 END,
 			raw_query = CASE WHEN verified = 'yes' THEN raw_query ELSE $5 END WHERE `+which, millis(before), since, after, last, []byte{})
 	}

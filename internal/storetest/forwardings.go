@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -55,6 +56,50 @@ func showsWhatWaits(w *world) {
 	w.same("by a process that died", w.waiting(w.Store)[1], fmt.Sprintf("%d: attempt 1", a2))
 }
 
+// attempts returns the attempts to send a delivery to the first sink, as lines.
+func (w *world) attempts(delivery int64) (lines []string) {
+	w.Helper()
+	for _, a := range have(w.ForwardingsOf(w.Context(), delivery))(w)[0].History {
+		line := fmt.Sprintf("%d: %d at %v in %v", a.Number, a.Status, a.At.Sub(sent), a.Took)
+		if a.Sent {
+			line += ", sent"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Of a delivery that is tried again and again, or sent again from the beginning, the last attempts stay;
+// once its bytes are pruned, that it was sent.
+func attemptsAreBounded(w *world) {
+	key := inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:1/"}
+	delivery := w.deliver("A")
+	at := sent
+	for round := range 25 {
+		sink := have(w.OpenSink(w.Context(), key, &inbox.StartPosition{}))(w)
+		w.advance(sink.ID, all)
+		_, entries := w.claimEntries(sink.ID)
+		d := []inbox.Disposition{inbox.GivenUp, inbox.Sent}[min(round, 1)]
+		for range 25 - 24*min(round, 1) {
+			at = at.Add(time.Second)
+			w.must(w.SettleEntry(w.Context(), entries[0].ID, inbox.Settlement{Disposition: d, Now: at, Status: 500}))
+		}
+		if n := len(w.attempts(delivery)); n > 22 {
+			w.Fatalf("round %d: %d attempts", round, n)
+		}
+	}
+	lines := w.attempts(delivery)
+	w.same("last", lines[len(lines)-1], fmt.Sprintf("1: 500 at %v in 0s, sent", at.Sub(sent)))
+	if _, err := w.Prune(w.Context(), time.Now().Add(time.Hour)); err != nil {
+		w.Fatal(err)
+	}
+	for _, line := range w.attempts(delivery) {
+		if !strings.HasSuffix(line, ", sent") {
+			w.Errorf("kept of a pruned delivery: %s", line)
+		}
+	}
+}
+
 func showsWhatWasForwarded(w *world) {
 	first, gone := w.deliver("A"), w.deliver("C")
 	sink := w.sink(&inbox.StartPosition{})
@@ -79,7 +124,7 @@ func showsWhatWasForwarded(w *world) {
 	settle := func(d inbox.Disposition, status int, after time.Duration, delivery int64) {
 		w.Helper()
 		e := have(w.ForwardingsOf(w.Context(), delivery))(w)[0].Waiting
-		w.must(w.SettleEntry(w.Context(), e.ID, inbox.Settlement{Disposition: d, Now: sent.Add(after), Due: sent, Status: status, Problem: "why"}))
+		w.must(w.SettleEntry(w.Context(), e.ID, inbox.Settlement{Disposition: d, Now: sent.Add(after), Took: 1500 * time.Microsecond, Due: sent, Status: status, Problem: "why"}))
 	}
 	w.same("unread", of(first), []string{":1/: read false", ":2/: read false"})
 	w.advance(sink, all)
@@ -94,6 +139,8 @@ func showsWhatWasForwarded(w *world) {
 	w.same("given up", of(gone)[0], ":1/: read true, attempt 1, 500 why, given up true")
 	settle(inbox.Sent, 200, 2*time.Second, gone)
 	w.same("sent by hand", of(gone)[0], ":1/: read true, sent 2s after 2 with 200")
+	w.same("attempts", w.attempts(first), []string{"1: 503 at 0s in 1.5ms", "2: 204 at 1s in 1.5ms, sent"})
+	w.same("attempts by hand", w.attempts(gone), []string{"1: 500 at 0s in 1.5ms", "2: 200 at 2s in 1.5ms, sent"})
 	w.advance(other.ID, func([]inbox.Event) bool { return false })
 	w.same("not accepted", of(first)[1], ":2/: read true")
 	w.kill()

@@ -48,6 +48,7 @@ var outboxTests = map[string]func(*world){
 	"PruningWaitsForCursorsForADay":      pruningWaitsForCursorsForADay,
 	"ShowsWhatWaits":                     showsWhatWaits,
 	"ShowsWhatWasForwarded":              showsWhatWasForwarded,
+	"AttemptsAreBounded":                 attemptsAreBounded,
 	"PruningKeepsWaiting":                pruningKeepsWaiting,
 }
 

@@ -141,6 +141,39 @@ type Forwarding struct {
 	GivenUpAt     *time.Time      `json:"givenUpAt,omitempty"`
 	Reply         string          `json:"reply,omitempty"`      // start of the last answer, if it failed
 	NoListener    bool            `json:"noListener,omitempty"` // it waits, and no running listener forwards to the target
+	History       []tried         `json:"history,omitempty"`    // of events show: the last attempts, oldest first
+}
+
+// tried is one attempt to send a delivery to a target.
+type tried struct {
+	Attempt        int       `json:"attempt"`
+	At             time.Time `json:"at"`     // when it ended
+	Status         int       `json:"status"` // 0 if no answer came
+	ElapsedSeconds float64   `json:"elapsedSeconds"`
+
+	target Forwarding
+}
+
+// answer says what the target answered.
+func (a tried) answer() string {
+	if a.Status == 0 {
+		return "no answer"
+	}
+	return fmt.Sprint(a.Status)
+}
+
+func triedColumns(out *command.Output) []command.Column[tried] {
+	target := targetColumn(out)
+	return []command.Column[tried]{
+		{Column: target.Column, Cell: func(a tried) string { return target.Cell(a.target) }},
+		{Column: render.Column{Name: "ATTEMPT", Right: true}, Cell: func(a tried) string { return fmt.Sprint(a.Attempt) }},
+		{Column: render.Column{Name: "AT"}, Time: func(a tried) time.Time { return a.At }},
+		{Column: render.Column{Name: "ANSWER"}, Cell: tried.answer},
+		{
+			Column: render.Column{Name: "SECONDS", Right: true},
+			Cell:   func(a tried) string { return fmt.Sprint(a.ElapsedSeconds) },
+		},
+	}
 }
 
 // NewForwarding returns what became of a delivery. running are the listeners that run now.
@@ -162,6 +195,9 @@ func NewForwarding(delivery int64, f inbox.Forwarding, running []inbox.Listener)
 		j.State, j.Attempts, j.Status, j.SentAt = sent, f.Attempts, f.Status, view.TimeOrNull(f.SentAt)
 	case !f.Read:
 		j.State = unread
+	}
+	for _, a := range f.History {
+		j.History = append(j.History, tried{a.Number, a.At.UTC(), a.Status, a.Took.Seconds(), j})
 	}
 	j.NoListener = (j.State == waiting || j.State == unread) && !isSentTo(running, f.Sink.ID)
 	return j

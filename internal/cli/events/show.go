@@ -379,9 +379,7 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 		{Name: "Forwarded", Value: forwarded},
 	})
 	if err == nil && len(targets) > 0 {
-		if err = c.Out.Line(""); err == nil {
-			err = command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}.PrintAll(c.IO, targets)
-		}
+		err = printTargets(c, targets)
 	}
 	if err != nil {
 		return err
@@ -391,6 +389,24 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 		return nil
 	}
 	return printBody(c.Out, e.Raw)
+}
+
+// printTargets prints what became of a delivery at each target, and each attempt to send it.
+func printTargets(c *command.Call, targets []Forwarding) error {
+	err := c.Out.Line("")
+	if err == nil {
+		err = command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}.PrintAll(c.IO, targets)
+	}
+	var all []tried
+	for _, t := range targets {
+		all = append(all, t.History...)
+	}
+	if err == nil && len(all) > 0 {
+		if err = c.Out.Line(""); err == nil {
+			err = command.Listing[tried]{Out: c.Out, Columns: triedColumns(c.Out)}.PrintAll(c.IO, all)
+		}
+	}
+	return err
 }
 
 // shownLines is how many lines of a body are shown on a terminal.

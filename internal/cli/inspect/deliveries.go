@@ -40,7 +40,7 @@ type rowJSON struct {
 	Anomaly       string              `json:"anomaly"`
 	Events        []rowEventJSON      `json:"events"` // the first ones
 	EventCount    int                 `json:"eventCount"`
-	Forwarding    []events.Forwarding `json:"forwarding"` // without reply and noListener
+	Forwarding    []events.Forwarding `json:"forwarding"` // without reply, noListener and history
 }
 
 type rowEventJSON struct {
@@ -81,7 +81,7 @@ func (p *Page) rows(all []inbox.Overview, refused bool) ([]rowJSON, error) {
 		}
 		for n, f := range o.Forwardings {
 			j.Forwarding[n] = events.NewForwarding(o.Seq, f, nil)
-			j.Forwarding[n].Reply, j.Forwarding[n].NoListener = "", false
+			j.Forwarding[n].Reply, j.Forwarding[n].NoListener, j.Forwarding[n].History = "", false, nil
 		}
 		rows[i] = j
 	}

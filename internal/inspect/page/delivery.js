@@ -150,6 +150,8 @@ function forwardings(d) {
     const ended = f.sentAt ?? f.givenUpAt;
     return [el('tr', {}, rowHead(f.filter ? `${f.filter}=>${f.target}` : f.target), el('td', {}, mark(f.state), waits && el('div', {class: 'faint'}, visible(waits))),
       cell(f.attempts || ''), el('td', {}, visible(f.problem || f.status || '')), el('td', {}, ended ? time(ended, true) : f.nextAttemptAt ? ['next ', time(f.nextAttemptAt, true)] : '')),
+    f.history?.length > 0 && el('tr', {}, el('td', {colspan: '5', class: 'faint'}, f.history.map((a, i) => [
+      i > 0 && '; ', `${a.attempt}: ${a.status || 'no answer'} in ${Math.round(a.elapsedSeconds * 1000)} ms, `, time(a.at, true)]))),
     f.reply && el('tr', {}, el('td', {colspan: '5'}, el('details', {}, el('summary', {'data-key': key}, 'Start of the answer'), pre(f.reply, null, `reply ${key}`))))];
   });
   return el('div', {class: 'targets'}, rows.length > 0 && section('Targets', table(['Target', 'State', 'Attempts', 'Last answer', 'When'], rows)));

@@ -379,14 +379,16 @@ CREATE TABLE outbox_numbers (
 ) WITH (autovacuum_vacuum_threshold = 2000, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX outbox_numbers_of ON outbox_numbers (letter);
 
-CREATE TABLE forwarded (
+CREATE TABLE attempts (
 	delivery   BIGINT NOT NULL,
 	sink       BIGINT NOT NULL,
-	attempts   BIGINT NOT NULL,
-	sent       BIGINT NOT NULL,
+	at         BIGINT NOT NULL,
+	attempt    BIGINT NOT NULL,
 	status     BIGINT NOT NULL,
+	micros     BIGINT NOT NULL,
+	sent       BIGINT NOT NULL,
 	unverified BIGINT NOT NULL,
-	PRIMARY KEY (delivery, sink)
+	PRIMARY KEY (delivery, sink, at, attempt)
 );
 
 CREATE TABLE listeners (
@@ -422,5 +424,5 @@ END $$;
 CREATE TRIGGER deliveries_announced AFTER INSERT ON deliveries FOR EACH STATEMENT EXECUTE FUNCTION announce_change();
 CREATE TRIGGER released_announced AFTER INSERT ON released FOR EACH STATEMENT EXECUTE FUNCTION announce_change();
 CREATE TRIGGER outbox_announced AFTER INSERT ON outbox FOR EACH STATEMENT EXECUTE FUNCTION announce_change();
-CREATE TRIGGER forwarded_announced AFTER INSERT OR UPDATE ON forwarded FOR EACH STATEMENT EXECUTE FUNCTION announce_change();
+CREATE TRIGGER attempts_announced AFTER INSERT OR UPDATE ON attempts FOR EACH STATEMENT EXECUTE FUNCTION announce_change();
 CREATE TRIGGER sightings_announced AFTER INSERT OR UPDATE ON sightings FOR EACH STATEMENT EXECUTE FUNCTION announce_change();

@@ -394,15 +394,17 @@ CREATE TABLE outbox_numbers (
 ) WITHOUT ROWID;
 CREATE INDEX outbox_numbers_of ON outbox_numbers (letter);
 
--- Deliveries that sinks sent.
-CREATE TABLE forwarded (
+-- Attempts to send a delivery to a sink, the last ones.
+CREATE TABLE attempts (
 	delivery   BIGINT NOT NULL,
 	sink       BIGINT NOT NULL,
-	attempts   BIGINT NOT NULL, -- this one included
-	sent       BIGINT NOT NULL, -- when
-	status     BIGINT NOT NULL, -- of the answer
-	unverified BIGINT NOT NULL, -- 0, 1: before it verified; when it does, the sink has it already
-	PRIMARY KEY (delivery, sink)
+	at         BIGINT NOT NULL, -- when it ended
+	attempt    BIGINT NOT NULL, -- its number in the outbox
+	status     BIGINT NOT NULL, -- of the answer, 0 without one
+	micros     BIGINT NOT NULL, -- how long it took
+	sent       BIGINT NOT NULL, -- 0, 1: the sink has it since
+	unverified BIGINT NOT NULL, -- 0, 1: sent before it verified; when it does, the sink has it already
+	PRIMARY KEY (delivery, sink, at, attempt)
 ) WITHOUT ROWID;
 
 -- Listeners that run.
