@@ -167,7 +167,10 @@ func (p *Page) parseMatcher(v url.Values) (m matcher, refused bool, err error) {
 	if r := v.Get("refused"); r != "" && r != "0" && r != "1" {
 		return m, refused, command.Usagef("use refused=1 for those that were refused", "refused must be 0 or 1, not %s", command.Quoted(r))
 	}
-	text := v.Get("search")
+	text, err := m.cutStates(v.Get("search"))
+	if err != nil {
+		return m, refused, err
+	}
 	if m.filtered = forward.IsFilter(text) && !refused; !m.filtered {
 		m.text = newSearch(text)
 		return m, refused, nil

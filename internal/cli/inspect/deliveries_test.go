@@ -110,6 +110,11 @@ func TestListsByNumber(t *testing.T) {
 		"search=number%3D1z&limit=5": "5 4 3 2 1, next 0",
 		"search=Z&limit=2":           "5 4, next 4",
 		"search=9Z":                  ", next 0",
+
+		"search=is%3Dunverified": ", next 0",
+		"search=is%3Danomaly":    ", next 0",
+		"search=is%3Dfailed":     ", next 0",
+		"search=is%3Dmade-up":    ", next 0",
 	} {
 		j := list(t, p, query)
 		var next int64
@@ -123,7 +128,16 @@ func TestListsByNumber(t *testing.T) {
 			t.Errorf("%q: from %d to %d, %d in all; want 1 to 5", query, j.First, j.Last, j.Total)
 		}
 	}
-	for _, query := range []string{"limit=x", "limit=0", "limit=501", "foo=1", "refused=2", "from=1&from=2", "from=-1", "before=9999999999999999999", "filter=x", "search=event%3Da,x"} {
+	put(t, db, "[7]")
+	put(t, db, `[7,{"eventId":"x","data":{"trackingNumber":"9Z"}}]`)
+	for query, want := range map[string]string{
+		"is%3Danomaly": "7 6", "is%3Danomaly,number%3D9z": "7", "is%3Danomaly,9Z": "7", "9z,is%3Danomaly": "7", "is%3Dfailed,number%3D9z": "",
+	} {
+		if got := ids(list(t, p, "search="+query).Deliveries); got != want {
+			t.Errorf("%s: %s; want %s", query, got, want)
+		}
+	}
+	for _, query := range []string{"limit=x", "limit=0", "limit=501", "foo=1", "refused=2", "from=1&from=2", "from=-1", "before=9999999999999999999", "filter=x", "search=event%3Da,x", "search=is%3Dodd"} {
 		_, err := p.listDeliveries(httptest.NewRequest(http.MethodGet, "/api/v1/deliveries?"+query, nil))
 		if code, hint := command.CodeAndHint(err); code != command.Usage || hint == "" {
 			t.Errorf("%q: error %v, code %v, hint %q; want a usage error with a hint", query, err, code, hint)

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/app"
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/jsonscan"
@@ -27,9 +30,44 @@ type matcher struct {
 	filter   forward.Filter
 	filtered bool
 	text     []byte // see [newSearch]
+	states   []func(inbox.Overview) bool
 }
 
-func (m matcher) all() bool { return !m.filtered && len(m.text) == 0 }
+func (m matcher) all() bool { return !m.filtered && len(m.text) == 0 && len(m.states) == 0 }
+
+// states are what is=STATE asks for.
+var states = map[string]func(inbox.Overview) bool{
+	"unverified": func(o inbox.Overview) bool { return !o.Verified.Counts() },
+	"failed": func(o inbox.Overview) bool {
+		return slices.ContainsFunc(o.Forwardings, func(f inbox.Forwarding) bool {
+			return f.Waiting != nil && f.Waiting.Failures > 0
+		})
+	},
+	"made-up": func(o inbox.Overview) bool {
+		return slices.ContainsFunc(o.Events, func(e inbox.Event) bool { return e.Synthetic })
+	},
+	"anomaly": func(o inbox.Overview) bool {
+		return o.Anomaly != "" || slices.ContainsFunc(o.Events, func(e inbox.Event) bool { return e.Anomaly != "" })
+	},
+}
+
+// cutStates sets the states that a search asks for, and returns the rest of it.
+func (m *matcher) cutStates(search string) (string, error) {
+	var rest []string
+	for part := range strings.SplitSeq(search, ",") {
+		name, ok := strings.CutPrefix(part, "is=")
+		switch state := states[name]; {
+		case !ok:
+			rest = append(rest, part)
+		case state == nil:
+			known := command.Or(slices.Sorted(maps.Keys(states)))
+			return "", command.Usagef("is="+known, "unknown state %s", command.Quoted(name))
+		default:
+			m.states = append(m.states, state)
+		}
+	}
+	return strings.Join(rest, ","), nil
+}
 
 // within returns the first of the deliveries whose bodies have that many bytes together,
 // or the first one, and how many bytes that is.
@@ -50,6 +88,9 @@ func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []in
 	for len(all) > 0 && len(found) < limit {
 		some, _ := within(all, bodiesAtOnce)
 		all = all[len(some):]
+		some = slices.DeleteFunc(slices.Clone(some), func(o inbox.Overview) bool {
+			return slices.ContainsFunc(m.states, func(is func(inbox.Overview) bool) bool { return !is(o) })
+		})
 		bodies, err := m.bodies(ctx, db, refused, some)
 		if err != nil {
 			return nil, err
@@ -84,7 +125,10 @@ func (m matcher) bodies(ctx context.Context, db *app.Store, refused bool, all []
 
 // judge reports whether a delivery is meant, if that is known without its body.
 func (m matcher) judge(o inbox.Overview) (match, known bool) {
-	if !m.filtered || m.filter.ReadsBytes() {
+	switch {
+	case !m.filtered && len(m.text) == 0:
+		return true, true // by its state
+	case !m.filtered || m.filter.ReadsBytes():
 		return false, false
 	}
 	match = m.matchAny(o.Events)

@@ -52,7 +52,7 @@ class Deliveries {
 
   build() {
     this.search = el('input', {
-      type: 'search', name: 'search', placeholder: 'Search in bodies, or event=router.delivered,number=1Z*', class: 'search-input mono', 'aria-label': 'Search, or filter by KEY=VALUE',
+      type: 'search', name: 'search', placeholder: 'Search in bodies, or event=router.delivered,is=failed', class: 'search-input mono', 'aria-label': 'Search, or filter by KEY=VALUE',
       'aria-describedby': 'search-problem', autocomplete: 'off', autocapitalize: 'off', spellcheck: 'false', 'data-search': '', oninput: () => this.typed(typingPause),
     });
     this.problem = el('p', {class: 'problem', id: 'search-problem', role: 'status'});
