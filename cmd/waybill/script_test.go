@@ -94,6 +94,7 @@ func TestScripts(t *testing.T) {
 			"waitasked":   waitAsked,
 			"waitlisted":  waitListed,
 			"waitqueued":  waitQueued,
+			"waitposted":  waitPosted,
 		},
 	})
 }
@@ -387,6 +388,11 @@ func waitListed(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(ts.Exec("waybill", append([]string{"list", "-o", "jsonl"}, args[1:]...)...))
 		return fmt.Sprint(strings.Count(ts.ReadFile("stdout"), "\n")) == args[0]
 	})
+}
+
+// waitposted STATUS URL BODY HEADER... posts until that is answered with the status.
+func waitPosted(ts *testscript.TestScript, _ bool, args []string) {
+	until(ts, "an answer "+args[0], func() bool { return fmt.Sprint(post(ts, args[1:])) == args[0] })
 }
 
 // waitqueued N FLAG... waits until N deliveries have been tried and wait to be forwarded.

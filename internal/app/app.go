@@ -109,6 +109,13 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 	}, nil
 }
 
+// Reloaded returns a session with the settings as they are now, to verify deliveries by. It shares
+// neither the gate nor the store.
+func (s *Session) Reloaded() (*Session, error) {
+	cfg, err := config.Load(s.sources)
+	return &Session{IO: s.IO, Config: cfg, app: s.app, sources: s.sources, apiKey: s.apiKey}, err
+}
+
 // Hard returns the context that ends requests under way.
 func (s *Session) Hard(ctx context.Context) context.Context {
 	s.finishing.Store(true)

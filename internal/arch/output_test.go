@@ -38,6 +38,7 @@ var outputs = []struct{ commands, name string }{
 	{"events list, events wait, listen: event", "cli/view.Event"},
 	{"listen: forward", "cli/listen.attemptJSON"},
 	{"listen: summary", "cli/listen.summaryJSON"},
+	{"listen --forget-target", "cli/listen.forgottenJSON"},
 	{"events show", "cli/events.Shown"},
 	{"events show --headers", "cli/view.Header"},
 	{"events diff", "cli/events.difference"},

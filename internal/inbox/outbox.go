@@ -39,6 +39,10 @@ type Outbox interface {
 	// and those that were given up. It returns how many it removed.
 	SkipBacklog(ctx context.Context, sink int64) (int64, error)
 
+	// ForgetSink removes the sink, its outbox and what is known of its attempts. What is being sent
+	// is not recorded any more.
+	ForgetSink(ctx context.Context, sink int64) error
+
 	// Advance calls accepts with the rows of up to n deliveries behind the
 	// cursor, one delivery at a time and in order. It adds those that are
 	// accepted to the outbox and moves the cursor, both in one transaction. A

@@ -121,8 +121,8 @@ type Retention interface {
 	// second time. Rows that did not verify go, and the paths and queries of their
 	// deliveries: they have no part in what is known, and anybody may send them. Deliveries that wait in an outbox stay whole until they were
 	// sent or given up. Deliveries that a sink has not read yet stay whole for a
-	// day. Of attempts to send them that of success stays. Dead entries are deleted with the bytes. It works in portions: an error
-	// leaves some of it done.
+	// day. Of attempts to send them that of success stays. Dead entries are deleted with
+	// the bytes. It works in portions: an error leaves some of it done.
 	Prune(ctx context.Context, before time.Time) (PruneResult, error)
 }
 
@@ -131,7 +131,8 @@ type Retention interface {
 // Every implementation must pass the suite Inbox of package storetest.
 type Listeners interface {
 	// AddListener records that this process takes deliveries, until the store is closed
-	// or others take the process for dead. To record the same again does nothing.
+	// or others take the process for dead. To record the same again does nothing; what is
+	// recorded of the same URL takes the place of what was.
 	AddListener(ctx context.Context, l Listener) error
 
 	// RunningListeners returns those that run now, in any order.

@@ -111,13 +111,15 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
 
 // accept verifies a delivery, stores it and answers, in this order.
 func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
-	d := r.newDelivery(req, b.bytes)
-	if r.o.Verify != nil {
-		v := r.o.Verify(d.Request(), d.ReceivedAt)
-		d = d.Judged(r.o.Scheme, v)
+	how := r.verification.Load()
+	d := newDelivery(req, b.bytes)
+	d.Verified = how.Unverifiable
+	if how.Verify != nil {
+		v := how.Verify(d.Request(), d.ReceivedAt)
+		d = d.Judged(how.Scheme, v)
 		r.skew.observe(v)
 	}
-	if r.o.Enforce && d.Verified != inbox.Yes {
+	if how.Enforce && d.Verified != inbox.Yes {
 		r.refuse(w, req, d)
 		return
 	}
@@ -168,7 +170,7 @@ func (r *Receiver) decode(d inbox.Delivery, b *body) (inbox.Delivery, []inbox.Ev
 
 // newDelivery returns the delivery that a request is. Package net/http keeps the order of headers within
 // a name, but not that of the names, nor their case: they are sorted, Host first.
-func (r *Receiver) newDelivery(req *http.Request, body []byte) inbox.Delivery {
+func newDelivery(req *http.Request, body []byte) inbox.Delivery {
 	d := inbox.Delivery{
 		ReceivedAt: time.Now().UTC(),
 		Method:     req.Method,
@@ -177,7 +179,6 @@ func (r *Receiver) newDelivery(req *http.Request, body []byte) inbox.Delivery {
 		RemoteAddr: req.RemoteAddr,
 		Header:     make([]webhook.Field, 0, len(req.Header)+1),
 		Body:       body,
-		Verified:   r.o.Unverifiable,
 	}
 	if strings.HasPrefix(req.RequestURI, "/") {
 		d.Path, d.RawQuery, _ = strings.Cut(req.RequestURI, "?") // as sent

@@ -393,3 +393,50 @@ func TestAnswerAfterAllThatIsSlow(t *testing.T) {
 		s.end()
 	})
 }
+
+// Whatever is in force when a delivery arrives, it is judged by all of it.
+func TestReloadSwapsAllAtOnce(t *testing.T) {
+	store := &memory{}
+	r := receiver(t, listen.Options{Store: store})
+	by := func(name string) listen.Options {
+		return listen.Options{Scheme: name, Enforce: name == "two", Verify: func(webhook.Request, time.Time) webhook.Verdict {
+			return webhook.Verdict{OK: name != "two", SecretName: name}
+		}}
+	}
+	all := []listen.Options{{}, by("one"), by("two"), {Unverifiable: inbox.Unsigned}}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := range 5000 {
+			if err := r.Reload(all[i%len(all)]); err != nil {
+				t.Error(err)
+			}
+		}
+	}()
+	h := r.Handler()
+	for ended := false; !ended; {
+		select {
+		case <-done:
+			ended = true
+		default:
+			send(t, h, delivered, "")
+		}
+	}
+	kept, refused := store.kept()
+	for _, d := range kept {
+		switch {
+		case d.Scheme == "" && d.SecretName == "" && d.Verified != inbox.Yes && d.Verified != inbox.No:
+		case d.Scheme == "one" && d.SecretName == "one" && d.Verified == inbox.Yes:
+		default:
+			t.Fatalf("kept: scheme %q, secret %q, %s", d.Scheme, d.SecretName, d.Verified)
+		}
+	}
+	for _, d := range refused {
+		if d.Scheme != "two" || d.SecretName != "two" || d.Verified != inbox.No {
+			t.Fatalf("refused: scheme %q, secret %q, %s", d.Scheme, d.SecretName, d.Verified)
+		}
+	}
+	if err := r.Reload(listen.Options{Enforce: true}); err == nil {
+		t.Error("enforces without a scheme")
+	}
+}

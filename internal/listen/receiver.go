@@ -80,16 +80,17 @@ type Options struct {
 // [Receiver.Serve] and [Receiver.Follow], which are each called once.
 type Receiver struct {
 	o             Options
-	refusals      chan inbox.Delivery    // to be reported, without headers and bodies
-	stored        atomic.Int64           // deliveries, by this receiver
-	unreported    atomic.Int64           // refusals that found the queue full
-	evidenceSlots map[bool]chan struct{} // by whether the signature is well-formed: one value for each piece of evidence being stored
-	queue         chan struct{}          // one value for each delivery being stored
-	subscribers   []chan struct{}        // each holds a value while there is something new; the first is Follow's
-	budget        memBudget              // for deliveries
-	decoders      chan struct{}          // one value for each body being decoded
-	storeAlert    storeAlert             // of deliveries
-	evidenceAlert storeAlert             // of evidence
+	verification  atomic.Pointer[Options] // how deliveries are verified now
+	refusals      chan inbox.Delivery     // to be reported, without headers and bodies
+	stored        atomic.Int64            // deliveries, by this receiver
+	unreported    atomic.Int64            // refusals that found the queue full
+	evidenceSlots map[bool]chan struct{}  // by whether the signature is well-formed: one value for each piece of evidence being stored
+	queue         chan struct{}           // one value for each delivery being stored
+	subscribers   []chan struct{}         // each holds a value while there is something new; the first is Follow's
+	budget        memBudget               // for deliveries
+	decoders      chan struct{}           // one value for each body being decoded
+	storeAlert    storeAlert              // of deliveries
+	evidenceAlert storeAlert              // of evidence
 	rejectAlert   rejectAlert
 	readAlert     readAlert // of Follow
 	health        health
@@ -109,7 +110,7 @@ func New(o Options) (*Receiver, error) {
 	case o.Store == nil:
 		return nil, errors.New("listen: there is no inbox to store deliveries in")
 	case o.Enforce && o.Verify == nil:
-		return nil, errors.New("listen: cannot enforce signatures without a scheme")
+		return nil, errUnenforceable
 	case o.MaxBody < 0:
 		return nil, errors.New("listen: the greatest body is less than nothing")
 	}
@@ -139,10 +140,24 @@ func New(o Options) (*Receiver, error) {
 	if o.Unverified != nil {
 		r.quota = &quota{UnverifiedLimit: *o.Unverified, log: o.Log}
 	}
+	r.verification.Store(&o)
 	r.budget.size = max(minMemory, 2*o.MaxBody)
 	r.budget.left.Store(r.budget.size)
 	return r, nil
 }
+
+// Reload makes r verify deliveries as o says from now on: only Verify, Unverifiable, Scheme and
+// Enforce of it are read. A request under way is judged by all of what was in force when it arrived.
+func (r *Receiver) Reload(o Options) error {
+	if o.Enforce && o.Verify == nil {
+		return errUnenforceable
+	}
+	o.Unverifiable = cmp.Or(o.Unverifiable, inbox.Unknown)
+	r.verification.Store(&o)
+	return nil
+}
+
+var errUnenforceable = errors.New("listen: cannot enforce signatures without a scheme")
 
 // Stored returns how many deliveries this receiver stored.
 func (r *Receiver) Stored() int64 { return r.stored.Load() }

@@ -27,8 +27,12 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 		}
 		for _, l := range all {
 			alive, err := t.isAlive(ctx, l.owner)
-			if err == nil && !alive {
+			switch old, _ := json.Marshal(l.Listener); {
+			case err != nil:
+			case !alive:
 				_, err = t.exec(ctx, "DELETE FROM listeners WHERE owner = $1", l.owner)
+			case l.owner == me && l.URL == added.URL && string(old) != string(text): // it verifies in another way now
+				_, err = t.exec(ctx, "DELETE FROM listeners WHERE owner = $1 AND listener = $2", me, string(old))
 			}
 			if err != nil {
 				return err

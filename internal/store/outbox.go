@@ -27,8 +27,10 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 			return err
 		}
 		if known {
-			for _, forget := range []string{"UPDATE attempts SET unverified = 0 WHERE ", "DELETE FROM attempts WHERE " + oldAttempts + " AND "} {
-				if _, err := t.exec(ctx, forget+"sink = $1 AND delivery > $2", id, passed); err != nil {
+			for _, change := range []string{
+				"UPDATE attempts SET unverified = 0 WHERE ", "DELETE FROM attempts WHERE " + oldAttempts + " AND ",
+			} {
+				if _, err := t.exec(ctx, change+"sink = $1 AND delivery > $2", id, passed); err != nil {
 					return err
 				}
 			}
@@ -119,6 +121,22 @@ func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
 	})
 }
 
+// ForgetSink removes a sink, see [inbox.Outbox].
+func (d *DB) ForgetSink(ctx context.Context, sink int64) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		for _, table := range []string{"outbox_numbers", "outbox", "attempts"} {
+			if _, err := t.exec(ctx, "DELETE FROM "+table+" WHERE sink = $1", sink); err != nil {
+				return err
+			}
+		}
+		n, err := t.exec(ctx, "DELETE FROM sinks WHERE id = $1", sink)
+		if err == nil && n == 0 {
+			err = noSink(sink)
+		}
+		return err
+	})
+}
+
 // Advance moves a sink's cursor on, see [inbox.Outbox].
 func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts func(rows []inbox.Event) bool) (inbox.Progress, error) {
 	for {
@@ -193,7 +211,8 @@ func (d *DB) planStep(ctx context.Context, at cursor, sink int64, n int, accepts
 		s.passed = append(s.passed, p)
 		return err
 	}, `SELECT seq, delivery FROM released r WHERE seq > $1 AND seq <= $2 AND delivery <= $3 AND
-		NOT EXISTS (SELECT 1 FROM attempts u WHERE u.delivery = r.delivery AND u.sink = $4 AND u.unverified = 1) ORDER BY seq LIMIT $5`,
+		NOT EXISTS (SELECT 1 FROM attempts u WHERE u.delivery = r.delivery AND u.sink = $4 AND u.unverified = 1)
+		ORDER BY seq LIMIT $5`,
 		at.released, s.to.released, at.passed, sink, n); err != nil {
 		return cursorStep{}, err
 	}

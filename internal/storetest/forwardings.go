@@ -100,6 +100,26 @@ func attemptsAreBounded(w *world) {
 	}
 }
 
+// A sink that is forgotten takes along what waits for it, and nothing of others.
+func sinksAreForgotten(w *world) {
+	w.deliver("A")
+	gone, stays := w.sink(&inbox.StartPosition{}), w.sinkAt("http://127.0.0.1:9/")
+	for _, sink := range []int64{gone, stays} {
+		w.advance(sink, all)
+		_, entries := w.claimEntries(sink)
+		w.settleEntry(entries[0], inbox.Retry)
+	}
+	w.must(w.ForgetSink(w.Context(), gone))
+	known := have(w.Sinks(w.Context()))(w)
+	w.same("sinks", []int64{int64(len(known)), known[0].ID, known[0].Waiting}, []int64{1, stays, 1})
+	w.same("waiting", len(w.waiting(w.Store)), 1)
+	w.is("again", w.ForgetSink(w.Context(), gone), inbox.ErrNoSink)
+}
+
+func (w *world) sinkAt(url string) int64 {
+	return have(w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: url}, &inbox.StartPosition{}))(w).ID
+}
+
 func showsWhatWasForwarded(w *world) {
 	first, gone := w.deliver("A"), w.deliver("C")
 	sink := w.sink(&inbox.StartPosition{})

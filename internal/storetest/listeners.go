@@ -25,6 +25,9 @@ func knowsListenersThatLive(w *world) {
 	w.must(third.AddListener(w.Context(), all[2]))
 	w.same("three", running(w.Store), all)
 	w.same("to another process", running(other), all)
+	all[2].Verify = "observe mine 1a2b"
+	w.must(third.AddListener(w.Context(), all[2]))
+	w.same("one verifies in another way", running(w.Store), all)
 	w.must(other.Close())
 	w.same("one has ended", running(third), []inbox.Listener{all[0], all[2]})
 	w.kill()

@@ -49,6 +49,7 @@ var outboxTests = map[string]func(*world){
 	"ShowsWhatWaits":                     showsWhatWaits,
 	"ShowsWhatWasForwarded":              showsWhatWasForwarded,
 	"AttemptsAreBounded":                 attemptsAreBounded,
+	"SinksAreForgotten":                  sinksAreForgotten,
 	"PruningKeepsWaiting":                pruningKeepsWaiting,
 }
 

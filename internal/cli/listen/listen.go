@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -35,8 +36,10 @@ const heapSlack = 32 << 20 // bytes
 
 type listenOptions struct {
 	ReadyFile string
-	ExitAfter int64 // new events; 0 for never
-	Unsigned  bool  // deliveries of other computers too are taken unsigned, where webhook.verify is off
+	ExitAfter int64  // new events; 0 for never
+	Unsigned  bool   // deliveries of other computers too are taken unsigned, where webhook.verify is off
+	Forget    string // a target to be forgotten instead
+	Yes       bool   // without a question
 	Forward   forwardOptions
 	UI        uiOptions
 }
@@ -68,7 +71,8 @@ status, statusTrack, number or a JSON pointer such as /data/summary/statusLabel;
 VALUE may end with a *. A new target gets deliveries from now on, a known one also
 those it missed. Failed attempts are repeated for a day or 20 times; deliveries about
 the same tracking number are sent in order. --target-header adds a header for a
-target; its value is read once at the start.
+target; its value is read once at the start. --forget-target removes a target that is
+not used any more, and what waits for it, and ends.
 
 --ui also serves a live page of what arrives, at an address of its own that only this
 computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
@@ -76,6 +80,9 @@ computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
 			"waybill listen --forward-to 3000", "waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'", "waybill listen --ui --forward-to 3000"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			if o.Forget != "" {
+				return runForget(ctx, c, o)
+			}
 			return runListen(ctx, c, o)
 		}),
 	}
@@ -84,6 +91,8 @@ computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
 	cmd.Flags().Int64Var(&o.ExitAfter, "exit-after", 0, "end after `N` new events; with --timeout, status 8 if there were fewer")
 	cmd.Flags().BoolVar(&o.Unsigned, "allow-unsigned", false, "take deliveries of other computers too while webhook.verify is off")
 	o.Forward.flags(cmd)
+	cmd.Flags().StringVar(&o.Forget, "forget-target", "", "forget target `[FILTER=>]URL` and what waits for it, and end")
+	command.YesFlag(cmd.Flags(), &o.Yes)
 	o.UI.flags(cmd)
 	return cmd
 }
@@ -130,14 +139,18 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	s := server{call: c, db: db, receiver: receiver, targets: targets, printer: newEventPrinter(c, counts, o.ExitAfter, func() { end(nil) }), warnings: warnings, end: end}
+	s := &server{
+		call: c, db: db, receiver: receiver, targets: targets, warnings: warnings, end: end,
+		url: listenerURL(l.Addr()), mode: c.Config.Webhook.Verify,
+		printer: newEventPrinter(c, counts, o.ExitAfter, func() { end(nil) }),
+	}
 	s.forwarding, err = openForwarding(until, c, db, receiver, o.Forward, s.warnings.warn)
 	s.printer.unforwarded = s.forwarding != nil && !o.Forward.Unverified
 	if err == nil {
 		err = s.warnOthers(ctx)
 	}
 	if err == nil {
-		s.page, err = o.UI.open(ctx, &s, o.Forward.AllowTarget, listenerURL(l.Addr()))
+		s.page, err = o.UI.open(ctx, s, o.Forward.AllowTarget, s.url)
 	}
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -166,7 +179,9 @@ type server struct {
 	printer    *eventPrinter
 	warnings   *storeWarnings
 	end        context.CancelCauseFunc // of what serve serves until
-	verify     string                  // how it verifies, see [app.Session.VerifyPrint]
+	url        string                  // where it takes deliveries
+	mode       string                  // webhook.verify that is in force
+	verify     atomic.Value            // text: how it verifies, see [app.Session.VerifyPrint]
 }
 
 // serve receives until until ends, or the time limit, counted from the announcement. If there were enough
@@ -199,7 +214,7 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		s.db.Follower().Run(follow, arrivals, func(err error) { s.warnings.warn("events do not update trackings for now", err) })
 		return nil
 	})
-	url := listenerURL(l.Addr())
+	url := s.url
 	if err := s.register(ctx, url); err != nil {
 		s.warnings.warn("other commands can't find this listener", err)
 	}
@@ -209,6 +224,15 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 	})
 	g.Go(func() error {
 		s.wakeOnChanges(follow)
+		return nil
+	})
+	g.Go(func() error {
+		s.followSettings(serving, &printing)
+		return nil
+	})
+	offers := s.receiver.Subscribe()
+	g.Go(func() error {
+		s.offerScheme(serving, offers, &printing)
 		return nil
 	})
 	if s.page != nil {
@@ -295,27 +319,35 @@ func shownAddr(asked string, addr net.Addr) string {
 // says that deliveries which do not count are not forwarded. It fails as
 // [app.Session.Verifier] does.
 func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, withholds bool) (*listen.Receiver, error) {
-	w := s.Config.Webhook
-	verifier, err := s.Verifier()
+	o, err := verification(s)
 	if err != nil {
 		return nil, err
 	}
-	if verifier == nil && w.Verify == "enforce" {
-		return nil, s.Config.Refuse("webhook.verify", "enforce needs a scheme to verify with", "set webhook.scheme, or webhook.verify: observe")
+	o.Store, o.MaxBody, o.Withholds = opened.Inbox, int64(s.Config.Listen.MaxBody), withholds
+	o.Unverified = &listen.UnverifiedLimit{
+		MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Retention.UnverifiedBytes,
 	}
-	o := listen.Options{
-		Store:      opened.Inbox,
-		MaxBody:    int64(s.Config.Listen.MaxBody),
-		Unverified: &listen.UnverifiedLimit{MaxBytes: int64(s.Config.Listen.MaxUnverified), CountBytes: opened.Retention.UnverifiedBytes},
-		Withholds:  withholds,
-		Probe: func(ctx context.Context) error {
-			err := opened.DB.Probe(ctx)
-			if command.As[*store.Error](err) {
-				warnings.warn("", err)
-			}
-			return err
-		},
-		Log: slog.New(&logHandler{io: s.IO, warnings: warnings}),
+	o.Probe = func(ctx context.Context) error {
+		err := opened.DB.Probe(ctx)
+		if command.As[*store.Error](err) {
+			warnings.warn("", err)
+		}
+		return err
+	}
+	o.Log = slog.New(&logHandler{io: s.IO, warnings: warnings})
+	return listen.New(o)
+}
+
+// verification returns how deliveries are verified as the settings say. It fails as [app.Session.Verifier] does.
+func verification(s *app.Session) (o listen.Options, err error) {
+	w := s.Config.Webhook
+	verifier, err := s.Verifier()
+	if err != nil {
+		return o, err
+	}
+	if verifier == nil && w.Verify == "enforce" {
+		return o, s.Config.Refuse("webhook.verify", "enforce needs a scheme to verify with",
+			"set webhook.scheme, or webhook.verify: observe")
 	}
 	if w.Verify == "off" {
 		o.Unverifiable = inbox.Unsigned
@@ -323,7 +355,7 @@ func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, wit
 	if verifier != nil {
 		o.Verify, o.Scheme, o.Enforce = verifier.Verify, w.Scheme, w.Verify == "enforce"
 	}
-	return listen.New(o)
+	return o, nil
 }
 
 // logHandler writes log records to stderr: the text, and after it each value behind its name. Warnings and

@@ -54,7 +54,9 @@ func (w *storeWarnings) warn(what string, err error) {
 }
 
 func (s *server) register(ctx context.Context, url string) error {
-	return s.db.Listeners.AddListener(ctx, inbox.Listener{URL: url, Host: app.Computer(), Sinks: s.forwarding.sinkIDs(), Verify: s.verify})
+	return s.db.Listeners.AddListener(ctx, inbox.Listener{
+		URL: url, Host: app.Computer(), Sinks: s.forwarding.sinkIDs(), Verify: s.verifies(),
+	})
 }
 
 // stayRegistered records it again from time to time, until ctx ends.
@@ -113,22 +115,30 @@ func (s *server) warnOthers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.verify, err = s.call.VerifyPrint(identity); err == nil {
+	verify, err := s.call.VerifyPrint(identity)
+	if s.verify.Store(verify); err == nil {
 		s.warnVerify(running)
 	}
 	return err
 }
 
+// verifies says how it verifies now.
+func (s *server) verifies() string {
+	verify, _ := s.verify.Load().(string)
+	return verify
+}
+
 // warnVerify warns of listeners that verify otherwise: what is not verified is forwarded by none of them.
 func (s *server) warnVerify(running []inbox.Listener) {
-	warned := map[string]bool{"": true, s.verify: true}
+	own := s.verifies()
+	warned := map[string]bool{"": true, own: true}
 	for _, l := range running {
 		if warned[l.Verify] {
 			continue
 		}
 		warned[l.Verify] = true
-		differs := describeVerify(l.Verify) + ", this one " + describeVerify(s.verify)
-		if describeVerify(l.Verify) == describeVerify(s.verify) {
+		differs := describeVerify(l.Verify) + ", this one " + describeVerify(own)
+		if describeVerify(l.Verify) == describeVerify(own) {
 			differs = "other secrets or settings of the same scheme"
 		}
 		host, _, _ := strings.Cut(l.Host, "/")

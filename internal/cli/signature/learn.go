@@ -140,6 +140,25 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
 	return failed
 }
 
+// Fitting returns the scheme that the last stored deliveries match with a webhook secret; false if
+// learn could not pin one.
+func Fitting(ctx context.Context, s *app.Session) (webhook.Scheme, bool, error) {
+	var l learning
+	samples, err := l.samples(ctx, s, learnOptions{Last: 20})
+	if err != nil {
+		return webhook.Scheme{}, false, err
+	}
+	if l.secrets, err = s.AnyWebhookSecrets(); err != nil || len(l.secrets) == 0 {
+		return webhook.Scheme{}, false, err
+	}
+	l.LearnResult, err = webhook.Learn(ctx, samples, l.secrets, "")
+	if err != nil || len(l.Candidates) == 0 || l.Bodies < webhook.MinLearnBodies {
+		return webhook.Scheme{}, false, err
+	}
+	c := l.Candidates[0]
+	return c.Scheme, c.Obstacle == "" && c.Stale == "" && c.Strength != webhook.StrengthKeyless, nil
+}
+
 // check refuses what can be known to be wrong before anything is read.
 func (o learnOptions) check() error {
 	if err := onlyOneOf(o.IDs, o.From); err != nil {
@@ -358,7 +377,7 @@ func printNextStep(call *command.Call, l learning, j learnJSON) {
 		if slices.ContainsFunc(l.names, func(n string) bool { return strings.HasPrefix(n, replay.RefusedPrefix) }) {
 			call.IO.Note("The scheme matches refused deliveries; accept them with `waybill events readmit`")
 		}
-		call.IO.Hint("restart `waybill listen`; enforce the scheme with `waybill signature promote` when deliveries have verified for a while")
+		call.IO.Hint("`waybill listen` uses it from now on; enforce it with `waybill signature promote` once deliveries verify")
 	case c.Obstacle != "":
 		call.IO.Hint("fix that first; with these settings nothing would verify")
 	case c.Stale != "":

@@ -137,7 +137,7 @@ func printPromotion(c *command.Call, j promotionJSON, scheme webhook.Scheme) err
 		return err
 	}
 	WarnUncovered(c.Session, scheme)
-	c.IO.Hint("restart `waybill listen` to enforce it")
+	c.IO.Note("A running `waybill listen` enforces it within seconds")
 	return nil
 }
 

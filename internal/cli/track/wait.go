@@ -41,7 +41,8 @@ an error of has failed: wait finishes the others, and exits with 6.
 
   --for processed            the service reports a status (default)
   --for status=X             it has that status: a number or a name
-  --for event=X              a verified event of that kind has come, now or earlier
+  --for event=X              a verified event of that kind has come, now or earlier;
+                             the portal may send events of selected statuses only
   --for change               its status or timeline has changed
 
 --open waits until all that is open is delivered or has failed: an error, a return or
