@@ -187,8 +187,19 @@ type readmeServer struct {
 	shown int // lines that were compared
 }
 
+// The path of its home is short, since lines wrap before it is written as /home/you.
 func newReadmeSession(t *testing.T) *readmeSession {
-	return &readmeSession{t: t, home: t.TempDir(), addresses: map[string]string{}}
+	t.Helper()
+	home, err := os.MkdirTemp("", "") //nolint:usetesting // t.TempDir has the name of the test in its path
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(home); err != nil {
+			t.Error(err)
+		}
+	})
+	return &readmeSession{t: t, home: home, addresses: map[string]string{}}
 }
 
 // step does one step and returns the lines that the README shows after it.

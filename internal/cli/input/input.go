@@ -154,8 +154,12 @@ func (in *Input) Judge(ctx context.Context, found *findings.Collector) (Judgemen
 	}) {
 		j.AddProblem(Problem(in.contradictory[row]))
 	}
-	j.Invalid += int64(len(in.contradictory))
-	j.Valid -= int64(len(in.contradictory))
+	for _, g := range j.Found.Groups {
+		if g.Kind == findings.Contradiction { // more than there are keys: records of one line may be equal
+			j.Invalid += g.Count
+			j.Valid -= g.Count
+		}
+	}
 	return j, nil
 }
 
