@@ -88,7 +88,7 @@ func (s *server) reload(ctx context.Context) error {
 // offerScheme says on a terminal, once, which scheme the received deliveries fit while none is
 // set: after three of them, and again each time that there are twice as many.
 func (s *server) offerScheme(ctx context.Context, arrivals <-chan struct{}, printing sync.Locker) {
-	if s.call.Config.Webhook.Scheme != "" || s.mode == "off" || !s.call.Out.Out().IsTerminal() {
+	if w := s.call.Config.Webhook; w.Scheme != "" || w.Verify == "off" || !s.call.Out.Out().IsTerminal() {
 		return
 	}
 	next := int64(webhook.MinLearnBodies)
