@@ -65,6 +65,7 @@ type Config struct {
 	Maps              map[string]map[string]string `mapstructure:"maps"`        // saved mappings by name
 	Carriers          map[string]string            `mapstructure:"carriers"`    // name to code; no two names differ in case alone
 	StripSpaces       bool                         `mapstructure:"strip_spaces"`
+	KeepColumns       bool                         `mapstructure:"keep_columns"`
 	Statuses          map[string]string            `mapstructure:"statuses"` // number or name as sent, to the name shown
 	Query             Query                        `mapstructure:"query"`
 	Create            Create                       `mapstructure:"create"`

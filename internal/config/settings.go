@@ -73,6 +73,7 @@ const (
 	whyLedger  = "it would decide which trackings count as already created"
 	whyMeaning = "it would decide what counts as accepted or sent again"
 	whyVerify  = "it would decide which deliveries are trusted"
+	whyKept    = "the user decides what is kept"
 	whyLoud    = "the user decides how much is printed"
 )
 
@@ -157,6 +158,8 @@ func sending() []Setting {
 			}),
 		define("strip_spaces", KindBool, "remove spaces inside tracking numbers",
 			Setting{Flag: "strip-spaces", Section: InputSection, preset: false}),
+		define("keep_columns", KindBool, "keep up to 16 columns of an input that are not sent, such as customer, with its rows",
+			Setting{Why: whyKept, preset: true}),
 		define("statuses", KindNames, "names of your own for statuses: number or label as sent, and the name",
 			Setting{preset: names{}, check: oneLineFilled}),
 	}

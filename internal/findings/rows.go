@@ -344,6 +344,9 @@ func (c *Collector) Summary(name string, s intake.Summary) error {
 	}
 	for _, column := range s.Ignored {
 		message, hint := "the column is not used", ""
+		if slices.Contains(s.Own, column) {
+			message = "the column is kept with the rows, and not sent"
+		}
 		if slices.Contains(s.HiddenCols, column) {
 			message = "the column is hidden, and is not used"
 		}

@@ -204,20 +204,6 @@ func (r *resolver) carrierColumns(given map[string]int, wanted bool) (code, name
 	return none, at[0], nil
 }
 
-func (c *columns) ignored() []string {
-	var names []string
-	for i, name := range c.header {
-		switch {
-		case i == c.ref, i == c.number, i == c.code, i == c.carrier, slices.Contains(c.errors, i):
-		case name == "":
-			names = append(names, fmt.Sprintf("column %d", i+1))
-		default:
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 //go:embed headers.tsv
 var headers string
 

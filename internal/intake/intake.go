@@ -60,6 +60,7 @@ type Options struct {
 	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out. Also for names where codes should stand
 	Format      Format
 	Sheet       string // of a workbook: its name, or its number from 1; empty for the only one that fits
+	Own         bool   // keep the columns of a table that are not sent, see [Record]
 	KeepText    bool   // keep the text of good rows too, so that [Rejects] can take them
 
 	// Refs reads what names trackings instead of items to create: a column or
@@ -90,6 +91,7 @@ type Record struct {
 	Item     tracking.Item // not to be sent unless the record is good
 	Ref      string        // with [Options.Refs], a text alone: a referId or a number; Item is empty then
 	Hidden   bool          // it is a row of a sheet that does not show it
+	Own      string        // what the columns hold that are kept and not sent: a JSON object of texts; empty for nothing
 	Carrier  string        // name in the column of carrier names, as read; empty for none
 	Problems []Problem
 
@@ -151,7 +153,9 @@ type Summary struct {
 	Trimmed     int64     // values that lost the white space around them
 	Stripped    int64     // tracking numbers that lost spaces inside
 	Hidden      []string  // columns in use whose names hold invisible characters
-	Ignored     []string  // columns not read, by their names as in the header
+	Ignored     []string  // columns not sent, by their names as in the header
+	Own         []string  // those of them that are kept with their rows
+	OwnLong     int64     // values of these that are longer than MaxOwnText, and not kept
 	Missing     []string  // with [Options.Refs], columns of [Options.Map] that the header lacks
 	LeftOut     []Carrier // carrier names without a code, most rows first; at most MaxCarriers
 	LeftOutMore int64     // rows with further such names

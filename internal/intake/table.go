@@ -20,6 +20,7 @@ type table struct {
 	sheet         *sheet // the records are its rows; nil for text
 	rec           record
 	cols          columns
+	own           ownColumns
 	carrier       *carriers
 	sum           *Summary
 	badShape      bool // the current record is not a row of the table
@@ -148,6 +149,9 @@ func (t *table) row() Record {
 		rec.Item.CarrierCode = t.carrier.fromCode(named.text)
 	} else {
 		rec.Item.CarrierCode, rec.Carrier = t.carrier.code(named.text)
+	}
+	if len(t.own.at) > 0 {
+		rec.Own = t.ownText()
 	}
 	if rec.Item.ReferID == t.cols.header[t.cols.ref] && rec.Item.Number == t.cols.header[t.cols.number] {
 		rec.Problems = []Problem{t.problem(tracking.Problem{Message: "the row repeats the header", Hint: "remove the row"}, none)}

@@ -1,10 +1,12 @@
 package intake
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -233,12 +235,17 @@ func (t *table) summarize(r *Reader) {
 }
 
 func (t *table) summarizeColumns(s *Summary) {
-	s.Ignored = t.cols.ignored()
 	s.ReferID, s.Number = t.cols.name(t.cols.ref), t.cols.name(t.cols.number)
 	s.ReferColumn, s.NumColumn = t.cols.ref+1, t.cols.number+1
 	for i, name := range t.cols.header {
 		if t.sheet != nil && name != "" && t.sheet.rows.HiddenColumn(i) {
 			s.HiddenCols = append(s.HiddenCols, name)
+		}
+		if !t.inUse(i) && !slices.Contains(t.cols.errors, i) {
+			s.Ignored = append(s.Ignored, cmp.Or(name, fmt.Sprintf("column %d", i+1)))
+			if t.opt.Own && t.own.keep(t.cols.header, i) {
+				s.Own = append(s.Own, name)
+			}
 		}
 		if t.inUse(i) && strings.ContainsFunc(name, tracking.Invisible) {
 			s.Hidden = append(s.Hidden, name)

@@ -60,10 +60,30 @@ type Filter struct {
 	StuckSince time.Time // only those without a checkpoint at or after, see [TrackingStatus.StuckSince]
 	Carrier    string    // only those of this carrier code, in any case
 	ReferIDs   []string  // only those with one of these, of which a * at the end stands for any rest
+	Own        []OwnText // only rows of which all of these hold
 	Limit      int       // 0 means all
 
 	Order      Order
 	Descending bool
+}
+
+// OwnText is what a column that is kept and not sent holds, in any case; a * stands for any text.
+// A row without a value has none that fits.
+type OwnText struct{ Column, Pattern string }
+
+func (o OwnText) matches(own Own) bool {
+	whole, parts := strings.ToLower(own.Value(o.Column)), strings.Split(strings.ToLower(o.Pattern), "*")
+	last := len(parts) - 1
+	value, ok := strings.CutPrefix(whole, parts[0])
+	if last == 0 || !ok || whole == "" {
+		return ok && value == "" && whole != ""
+	}
+	for _, part := range parts[1:last] {
+		if _, value, ok = strings.Cut(value, part); !ok {
+			return false
+		}
+	}
+	return strings.HasSuffix(value, parts[last])
 }
 
 // TakesStatus reports whether Statuses name the status that was seen.
@@ -96,7 +116,8 @@ func (f Filter) Matches(st TrackingStatus) bool {
 		!f.Updated.IsZero() && (s == nil || !f.Updated.Holds(s.Times.Latest())),
 		!f.Delivered.IsZero() && (s == nil || !s.Delivered() || !f.Delivered.Holds(s.Times.Checkpoint)),
 		!f.StuckSince.IsZero() && !st.StuckSince(f.StuckSince),
-		f.Carrier != "" && !strings.EqualFold(st.Carrier(), f.Carrier):
+		f.Carrier != "" && !strings.EqualFold(st.Carrier(), f.Carrier),
+		slices.ContainsFunc(f.Own, func(o OwnText) bool { return !o.matches(st.Own) }):
 		return false
 	}
 	return len(f.ReferIDs) == 0 || slices.ContainsFunc(f.ReferIDs, func(pattern string) bool {

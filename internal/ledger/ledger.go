@@ -102,6 +102,8 @@ type Plan struct {
 	Mode      Mode
 	BatchSize int   // rows in a full batch
 	Skipped   int64 // bad rows of the input, which are left out
+	// Own are the columns of the inputs that are kept with new rows, and never sent.
+	Own []string
 
 	// CheckFirst makes new rows Unknown instead of Pending: the service is queried
 	// for each before it is sent.
@@ -138,6 +140,7 @@ type Entry struct {
 	Line int // physical, 1-based
 	Row  int // that a spreadsheet shows it in, 1-based; 0 for what is no table
 	Item tracking.Item
+	Own  Own // see [Plan.Own]
 }
 
 // Conflict is a record that contradicts an earlier one of the same input: the

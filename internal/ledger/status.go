@@ -2,6 +2,10 @@ package ledger
 
 import (
 	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -14,6 +18,7 @@ type TrackingStatus struct {
 	Run      int64     // the run that brought it in, 0 if none or if it was pruned
 	Created  time.Time // when that run began, zero if none did; of [Trackings].Statuses alone
 	Reason   string    // why it was rejected or is unknown
+	Own      Own       // what its input said beside
 	Sighting *Sighting
 	Asked    time.Time // when the service last answered a query about the referId; zero if never
 	Sent     time.Time // when the request ended that last sent it; zero if none did
@@ -25,6 +30,36 @@ type TrackingStatus struct {
 	// Unverified is the number in the inbox of the latest event about the tracking
 	// number that did not verify, 0 if there is none. It changed nothing.
 	Unverified int64
+}
+
+// Own is what the columns of an input hold that are not sent: a JSON object of texts by
+// their names; empty for nothing.
+type Own string
+
+func (o Own) values() map[string]string {
+	values := map[string]string{}
+	_ = json.Unmarshal([]byte(o), &values) // nothing else is kept
+	return values
+}
+
+// String lists the columns and their values, by name.
+func (o Own) String() string {
+	values := o.values()
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		all = append(all, name+": "+values[name])
+	}
+	return strings.Join(all, "; ")
+}
+
+// Value returns the value of a column, whatever the case of its name; empty if there is none.
+func (o Own) Value(column string) string {
+	for name, value := range o.values() {
+		if strings.EqualFold(name, column) {
+			return value
+		}
+	}
+	return ""
 }
 
 // IsOpen reports whether it is rejected and neither superseded nor dismissed.

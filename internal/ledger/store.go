@@ -245,6 +245,9 @@ type Statistics interface {
 	// tracking.
 	SeenCarriers(ctx context.Context) ([]string, error)
 
+	// OwnColumns returns the columns of inputs that were kept, see [Plan.Own], each once.
+	OwnColumns(ctx context.Context) ([]string, error)
+
 	// References returns the first referIds that begin with prefix, each
 	// once, in the order of their bytes, and no more than limit.
 	References(ctx context.Context, prefix string, limit int) ([]string, error)

@@ -137,7 +137,11 @@ func (p *Page) writeRow(w *writer, r *Row) {
 	if r.Stuck != "" {
 		w.html(" s")
 	}
-	w.html("\"><th scope=\"row\">").text(r.Reference).html("<td>").text(r.Number).html("<td>").text(r.Carrier).html("<td class=\"st\">").text(r.Status)
+	w.html("\"><th scope=\"row\">").text(r.Reference)
+	if r.Own != "" {
+		w.html(" <small>").text(r.Own).html("</small>")
+	}
+	w.html("<td>").text(r.Number).html("<td>").text(r.Carrier).html("<td class=\"st\">").text(r.Status)
 	if r.Stuck != "" {
 		w.html(" <i>stuck ").text(r.Stuck).html("</i>")
 	}

@@ -88,6 +88,7 @@ type Line struct {
 type Row struct {
 	Reference, Number, Carrier, Status, Event, Checkpoint, Updated string
 
+	Own   string // what the input said beside; empty for nothing
 	Class Class
 	Stuck string // how long there was no checkpoint, such as "9 days"; empty if it is not stuck
 }

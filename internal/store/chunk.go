@@ -297,10 +297,16 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 	values := func(args []any, n int) []any {
 		i := rows[n]
 		e := &c.entries[i]
-		return append(args, c.base+int64(i), e.Item.ReferID, e.Item.Number, e.Item.CarrierCode, c.classified[i].batch, e.File, position(e))
+		var own any
+		if e.Own != "" {
+			own = string(e.Own)
+		}
+		item := &e.Item
+		return append(args, c.base+int64(i), item.ReferID, item.Number, item.CarrierCode, c.classified[i].batch,
+			e.File, position(e), own)
 	}
 	if t.w.engine.Load != nil && len(rows) > 0 {
-		columns := []string{"id", "refer_id", "number", "carrier", "batch_id", "file", "line"}
+		columns := []string{"id", "refer_id", "number", "carrier", "batch_id", "file", "line", "own"}
 		err := t.w.engine.Load(ctx, t.direct(), "rows", columns, len(rows), values)
 		if errors.Is(err, ErrDuplicate) {
 			err = errNotNew
@@ -308,7 +314,7 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 		return err
 	}
 	added := int64(0)
-	args := make([]any, 0, widths[0]*7)
+	args := make([]any, 0, widths[0]*8)
 	err := inWidths(len(rows), func(from, to, w int) error {
 		query, part := c.s.d.sql.rows.query[w], rows[from:to]
 		args = args[:0]
@@ -336,12 +342,12 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 }
 
 // consecutive reports whether rows follow each other line by line in one file, and
-// in one batch.
+// in one batch, without columns of their own.
 func (c *chunk) consecutive(rows []int) bool {
 	head := rows[0]
 	first := &c.entries[head]
 	for n, i := range rows {
-		if e := &c.entries[i]; i != head+n || position(e) != position(first)+int64(n) || e.File != first.File || c.classified[i].batch != c.classified[head].batch {
+		if e := &c.entries[i]; i != head+n || e.Own != "" || position(e) != position(first)+int64(n) || e.File != first.File || c.classified[i].batch != c.classified[head].batch {
 			return false
 		}
 	}

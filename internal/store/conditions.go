@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -48,7 +49,7 @@ func (l *lister) takesByKnown() bool {
 
 // withoutRow reports whether the filter may take what is no row's.
 func (l *lister) withoutRow() bool {
-	return l.f.Run == 0 && l.f.Created.IsZero() && !l.ofRowsAlone()
+	return l.f.Run == 0 && l.f.Created.IsZero() && l.f.Own == nil && !l.ofRowsAlone()
 }
 
 // takesRun reports whether the filter takes rows that a run brought in.
@@ -79,7 +80,21 @@ func (l *lister) where() string {
 	if l.f.Carrier != "" {
 		all = append(all, "COALESCE(NULLIF(s.carrier, ''), r.carrier) IN "+textList(l.carriers))
 	}
+	for _, o := range l.f.Own {
+		all = append(all, "LOWER(r.own) LIKE "+quoted(`%"`+likely(o.Column)+`":"`+likely(o.Pattern)+`"%`))
+	}
 	return strings.Join(all, " AND ")
+}
+
+// likely returns a pattern, or a name, for LIKE on JSON in lower case. It takes more where
+// databases differ, or JSON has other characters: [ledger.Filter.Matches] decides.
+func likely(pattern string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' || strings.ContainsRune(`*"\\'<>&`, r) {
+			return '%'
+		}
+		return unicode.ToLower(r)
+	}, pattern)
 }
 
 // whereChosen returns the conditions of which the words of the filter want one.

@@ -146,7 +146,7 @@ func (l *lister) sortedBy(ctx context.Context, query string) (*sortedList, error
 func (l *lister) takesAllOfTheQuery(ctx context.Context) bool {
 	var late bool
 	_, err := l.d.row(ctx, []any{&late}, "SELECT (SELECT value FROM counters WHERE name = 'row') > $1", l.numbered)
-	return err == nil && !late && l.f.StuckSince.IsZero() && !l.orStuck() && l.states == nil
+	return err == nil && !late && l.f.StuckSince.IsZero() && !l.orStuck() && l.states == nil && l.f.Own == nil
 }
 
 // sortedList is a list of rows, and of sightings without one, whose ids were sorted when

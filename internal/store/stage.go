@@ -122,6 +122,14 @@ func (s *staging) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var own any
+	if len(s.run.Plan.Own) > 0 {
+		names, err := json.Marshal(s.run.Plan.Own)
+		if err != nil {
+			return err
+		}
+		own = string(names)
+	}
 	return s.write(ctx, func(ctx context.Context, t *tx) error {
 		if _, err := t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE filling > 0"); err != nil {
 			return err
@@ -137,9 +145,9 @@ func (s *staging) begin(ctx context.Context) error {
 		s.first++
 		s.next = s.first
 		_, err = t.exec(ctx, `INSERT INTO runs (id, state, owner, created, files, mode, batch_size, first_row, last_row,
-			new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent)
-			VALUES ($1, 'staged', $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, 0, 0, 0)`,
-			s.run.ID, s.owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize, s.first, s.first-1)
+			new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent, own)
+			VALUES ($1, 'staged', $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9)`,
+			s.run.ID, s.owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize, s.first, s.first-1, own)
 		return err
 	})
 }

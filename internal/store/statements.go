@@ -27,7 +27,7 @@ type statements struct {
 
 func newStatements() *statements {
 	return &statements{
-		rows: newMultiInsert("INSERT INTO rows (id, refer_id, number, carrier, batch_id, file, line)", "itttiii",
+		rows: newMultiInsert("INSERT INTO rows (id, refer_id, number, carrier, batch_id, file, line, own)", "itttiiit",
 			" ON CONFLICT DO NOTHING"),
 		batches:          newBatchInsert("'pending'", "''"),
 		uncheckedBatches: newBatchInsert("'unknown'", "'"+reasonUnchecked+"'"),

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -59,7 +62,7 @@ func (c groupCounts) all() []ledger.Group {
 // countsWhatItTakes reports whether the lines of table tracking_counts, or a scan of
 // sightings, say how much the filter takes.
 func (l *lister) countsWhatItTakes(ctx context.Context) (bool, error) {
-	if l.states != nil || l.orStuck() || l.f.ReferIDs != nil {
+	if l.states != nil || l.orStuck() || l.f.ReferIDs != nil || l.f.Own != nil {
 		return false, nil
 	}
 	var others bool // rows that are not numbered, or of other runs
@@ -235,4 +238,16 @@ func (d *DB) SeenCarriers(ctx context.Context) ([]string, error) {
 func (d *DB) References(ctx context.Context, prefix string, limit int) ([]string, error) {
 	return list(ctx, d.each, scanOne[string], "SELECT DISTINCT r.refer_id FROM rows r WHERE r.refer_id >= $1 AND r.refer_id < $2"+
 		visible+"ORDER BY r.refer_id LIMIT $3", prefix, prefix+lastText, limit)
+}
+
+// OwnColumns returns the columns of inputs that were kept, see [ledger.Statistics].
+func (d *DB) OwnColumns(ctx context.Context) (all []string, err error) {
+	lists, err := list(ctx, d.each, scanOne[string], "SELECT DISTINCT own FROM runs WHERE own IS NOT NULL")
+	for _, text := range lists {
+		var names []string
+		err = cmp.Or(err, json.Unmarshal([]byte(text), &names))
+		all = append(all, names...)
+	}
+	slices.Sort(all)
+	return slices.CompactFunc(all, strings.EqualFold), err
 }

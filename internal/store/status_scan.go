@@ -10,7 +10,7 @@ import (
 // Columns of a status, in this order: itself, its own sighting, and that of its
 // number alone.
 const (
-	statusOwn     = 11
+	statusOwn     = 12
 	sightingWidth = 17
 	statusAlone   = statusOwn + sightingWidth
 	statusWidth   = statusAlone + sightingWidth
@@ -66,7 +66,7 @@ func (c *statusScanner) status() ledger.TrackingStatus {
 	st := ledger.TrackingStatus{
 		Item:  tracking.Item{ReferID: c.text(1), Number: c.text(2), CarrierCode: c.text(3)},
 		State: ledger.State(c.text(4)), Reason: c.text(5), Run: c.number(6), Asked: instant(c.number(7)), Sent: instant(c.number(8)), Unverified: c.number(9),
-		Superseded: c.number(10) < 0, Dismissed: instant(max(c.number(10), 0)),
+		Superseded: c.number(10) < 0, Dismissed: instant(max(c.number(10), 0)), Own: ledger.Own(c.text(11)),
 	}
 	st.Sighting = c.sighting(statusOwn, st.Item.Key())
 	other := c.sighting(statusAlone, st.Item.Key())

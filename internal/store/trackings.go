@@ -131,7 +131,7 @@ const (
 	rowStart = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `, `
 	rowRest  = `COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = r.refer_id), 0),
 		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin
-	rowEnd = unverifiedEnd + "CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE(r.dismissed, CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, " + sightingColumns
+	rowEnd = unverifiedEnd + "CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE(r.dismissed, CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, r.own, " + sightingColumns
 
 	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
 		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id, s.transit, s.error`
@@ -157,7 +157,7 @@ const (
 // unheldColumns are those of a sighting that is no row's.
 const unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
 	COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0), 0, ` +
-	unverifiedBegin + "s.folded" + unverifiedEnd + "0, " + sightingColumns + ", " + noSighting
+	unverifiedBegin + "s.folded" + unverifiedEnd + "0, NULL, " + sightingColumns + ", " + noSighting
 
 // unheld holds for a sighting that is no row's, and for one of a number that nothing
 // else is known of: neither a row has it, nor what was learnt of it, or of its

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -70,6 +71,53 @@ func filtersByRun(w *world) {
 	w.same("with a status", w.list(ledger.Filter{Run: second.ID, Statuses: []string{"1"}}), ids(5))
 	w.same("limited", w.list(ledger.Filter{Run: second.ID, Limit: 3}), ids(4, 5, 7))
 	w.is("no such run", end(w.Statuses(w.Context(), ledger.Filter{Run: 99})), ledger.ErrNoRun)
+}
+
+// What an input says beside what is sent is kept with its new rows, filters lists, and is
+// erased with its row.
+func keepsOwnColumns(w *world) {
+	p, all := plan(), entries(1, 6)
+	p.Own = []string{"customer", "shop"}
+	all[0].Own = `{"customer":"Ann Lee","shop":"North"}`
+	all[1].Own = `{"customer":"Müller \"K\u003c\", 50 % off_\\"}`
+	all[2].Own = `{"shop":"ann"}`
+	w.run(p, all...)
+	again := entries(1, 1)
+	again[0].Own = `{"Customer":"Bob"}`
+	p.Own = []string{"Customer", "notes"}
+	w.run(p, again...)
+	w.run(plan(), entries(7, 7)...)
+	w.learn(sighting(2, sent), sighting(5, sent), sighting(9, sent))
+	columns := have(w.OwnColumns(w.Context()))(w)
+	for i := range columns {
+		columns[i] = strings.ToLower(columns[i])
+	}
+	w.same("columns", columns, []string{"customer", "notes", "shop"})
+	for _, o := range []ledger.Order{ledger.ByCreation, ledger.ByReference, ledger.ByReceived} {
+		for where, want := range map[string][]string{
+			"customer=Ann Lee": ids(1), "CUSTOMER=ann lee": ids(1), "customer=ann*": ids(1), "customer=*lee": ids(1), "customer=a*n*e*": ids(1),
+			"customer=ann": {}, "customer=*ann lee*x": {}, "customer=a*a": {}, "customer=Bob": {}, "shop=*": ids(1, 3),
+			"customer=müller*": ids(2), "customer=MÜLLER \"k<\", 50 % OFF_\\": ids(2), "customer=*50 % off-*": {}, "shop=ann": ids(3), "shop=": {},
+		} {
+			column, pattern, _ := strings.Cut(where, "=")
+			f := ledger.Filter{Order: o, Own: []ledger.OwnText{{Column: column, Pattern: pattern}}}
+			got := w.list(f)
+			slices.Sort(got)
+			w.same(fmt.Sprintf("%s, sorted by %q", where, o), got, want)
+			f.Limit = 1
+			w.same("the first of "+where, len(w.list(f)), min(1, len(want)))
+			var counted int64
+			for _, g := range have(w.Count(w.Context(), f))(w) {
+				counted += g.Trackings
+			}
+			w.same("counted of "+where, counted, int64(len(want)))
+		}
+	}
+	w.same("both", w.list(ledger.Filter{Own: []ledger.OwnText{{Column: "customer", Pattern: "ann*"}, {Column: "shop", Pattern: "north"}}}), ids(1))
+	found := have(w.Find(w.Context(), "order-0001", ""))(w)
+	w.same("kept", found[0].Own, all[0].Own)
+	_ = have(w.Erase(w.Context(), []tracking.Query{{ReferID: "order-0001"}}, false))(w)
+	w.same("erased", w.list(ledger.Filter{Own: []ledger.OwnText{{Column: "customer", Pattern: "ann*"}}}), []string{})
 }
 
 func filtersByTime(w *world) {

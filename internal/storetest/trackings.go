@@ -19,6 +19,7 @@ var trackingTests = map[string]func(*world){
 	"FiltersByStatus":          filtersByStatus,
 	"TextsThatNoneKeeps":       textsThatNoneKeepsFindNothing,
 	"FiltersByRun":             filtersByRun,
+	"KeepsOwnColumns":          keepsOwnColumns,
 	"FiltersByTime":            filtersByTime,
 	"FiltersByState":           filtersByState,
 	"FiltersAmongMany":         filtersAmongMany,

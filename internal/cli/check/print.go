@@ -39,7 +39,7 @@ var titles = map[findings.Kind]string{
 	findings.HiddenRow:      "hidden rows",
 	findings.HiddenColumn:   "hidden columns",
 	findings.Exchanged:      "exchanged columns",
-	findings.UnusedColumn:   "columns not used",
+	findings.UnusedColumn:   "columns not sent",
 	findings.LeftOut:        "carrier names not used",
 }
 

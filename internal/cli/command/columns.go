@@ -80,6 +80,12 @@ func ColumnsWith[T any](cmd *cobra.Command, flag string, columns []Column[T]) {
 	}
 }
 
+// furtherColumns marks a command whose table has columns that the data name.
+const furtherColumns = "waybill/further-columns"
+
+// FurtherColumns lets --columns of a command name more than its columns, once the table is known.
+func FurtherColumns(cmd *cobra.Command) { cmd.Annotations[furtherColumns] = "yes" }
+
 // columnName is what --columns and CSV call a column, and the flag that its table needs.
 type columnName struct{ key, csv, flag string }
 
@@ -139,7 +145,7 @@ func chosenColumns(cmd *cobra.Command, machine bool) ([]string, error) {
 		word = strings.TrimSpace(word)
 		words[i] = word
 		err := checkColumn(tableOf(cmd), word)
-		if err == nil {
+		if err == nil || cmd.Annotations[furtherColumns] != "" && word != "" {
 			continue
 		}
 		all := columnsOf(cmd)

@@ -142,6 +142,9 @@ func (c *creation) execute(ctx context.Context) error {
 		return c.reportNoRows()
 	}
 	c.plan.Skipped = c.in.judged.Invalid
+	for _, s := range c.in.judged.Summaries {
+		c.plan.Own = append(c.plan.Own, s.Own...)
+	}
 	if set := c.call.Config.SetByProject("map", "maps", "carriers"); len(set) > 0 {
 		c.call.IO.Note("%s of this folder sets %s", config.ProjectFile, strings.Join(set, ", "))
 	}

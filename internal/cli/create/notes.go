@@ -2,9 +2,11 @@ package create
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -16,8 +18,14 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 	if len(s.Hidden) > 0 {
 		note("invisible characters removed from column names: %s", input.QuotedList(s.Hidden))
 	}
-	if len(s.Ignored) > 0 {
-		note("columns not used: %s", input.QuotedList(s.Ignored))
+	if unused := slices.DeleteFunc(slices.Clone(s.Ignored), func(name string) bool { return slices.Contains(s.Own, name) }); len(unused) > 0 {
+		note("columns not used: %s", input.QuotedList(unused))
+	}
+	if len(s.Own) > 0 {
+		note("columns kept with the rows, not sent: %s", input.QuotedList(s.Own))
+	}
+	if s.OwnLong > 0 {
+		io.Warning("%s: %s longer than %s bytes not kept", s.Name, command.Plural(s.OwnLong, "value"), command.Number(intake.MaxOwnText))
 	}
 	if message, hint := s.LeftOutText(); message != "" {
 		note("%s; %s", message, hint)

@@ -297,7 +297,7 @@ func (in *Input) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 	return func(yield func(ledger.Entry, error) bool) {
 		for i := range in.Sources {
 			err := in.again(ctx, in.Sources[i], func(rec intake.Record) bool {
-				return yield(ledger.Entry{File: i, Line: rec.Line, Row: rec.Row, Item: rec.Item}, nil)
+				return yield(ledger.Entry{File: i, Line: rec.Line, Row: rec.Row, Item: rec.Item, Own: ledger.Own(rec.Own)}, nil)
 			})
 			if err != nil {
 				if !errors.Is(err, errStop) {

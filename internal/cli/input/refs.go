@@ -55,7 +55,7 @@ func (o *Flags) add(cmd *cobra.Command, formats ...intake.Format) {
 func (o *Flags) Options(c *command.Call) intake.Options {
 	return intake.Options{
 		Map: c.Config.Map, Encoding: c.Config.Encoding, StripSpaces: c.Config.StripSpaces, Carriers: c.Config.Carriers,
-		Format: intake.Format(o.Format), Sheet: o.Sheet, AcceptOdd: o.AcceptOdd,
+		Format: intake.Format(o.Format), Sheet: o.Sheet, AcceptOdd: o.AcceptOdd, Own: c.Config.KeepColumns,
 	}
 }
 

@@ -72,6 +72,9 @@ today, yesterday, monday (the last Monday, today included), 2026-11-20 (that day
 than 30 days ago), or RFC 3339 times. Days are those of this computer's time zone.
 --created is about our run, --delivered and --updated are about the service's times.
 
+Columns of an input that are not sent, such as customer, are kept with its rows:
+--columns shows them by name, --where customer='Ann*' filters by them.
+
 An accepted tracking without a response or event is "not checked yet" (phase
 "notAsked" in JSON).`, terminalRows),
 		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --problem --fail-if-any", "waybill list --refer-id 'ORD-10*' --sort -received",
@@ -91,6 +94,7 @@ An accepted tracking without a response or event is "not checked yet" (phase
 	o.AddFrom(cmd)
 	command.SettingFlags(cmd, "concurrency", "rate")
 	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
+	command.FurtherColumns(cmd)
 	return cmd
 }
 
@@ -197,8 +201,16 @@ func (l *listing) print(ctx context.Context) error {
 		return err
 	}
 	c := l.call
+	columns := l.names.Columns(c.Out.ForPeople(), time.Now())
+	if l.db != nil && c.Out.HasColumns() {
+		own, err := l.db.Statistics.OwnColumns(ctx)
+		if err != nil {
+			return err
+		}
+		columns = append(columns, view.OwnColumns(own)...)
+	}
 	w := command.Listing[*view.Line]{
-		Out: c.Out, Columns: l.names.Columns(c.Out.ForPeople(), time.Now()),
+		Out: c.Out, Columns: columns,
 		JSON: func(l *view.Line) any { return view.NewTrackingStatus(*l.Row) },
 	}
 	if l.db == nil && l.file == nil {

@@ -1,6 +1,7 @@
 package track
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -252,7 +253,7 @@ func once(all iter.Seq2[*query.Target, error]) iter.Seq2[*query.Target, error] {
 // filterOptions are the flags that say which trackings of the store are meant.
 type filterOptions struct {
 	Run, Created, Delivered, Updated, Stuck, Carrier string
-	Statuses, ReferIDs                               []string
+	Statuses, ReferIDs, Where                        []string
 	Problem                                          bool
 }
 
@@ -287,6 +288,10 @@ func (o *filterOptions) table() []filterFlag {
 		{"carrier", &o.Carrier, "trackings of the carrier with this `CODE`, in upper or lower case"},
 		{"refer-id", &o.ReferIDs, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)"},
 		{"run", &o.Run, "trackings of run `ID`"},
+		{
+			"where", &o.Where,
+			"trackings with `COLUMN=VALUE` in their input, such as customer='Ann*': a column that is kept and not sent (repeatable)",
+		},
 	}
 }
 
@@ -377,7 +382,32 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	} else {
 		db, err = c.ExistingStore(ctx)
 	}
+	if err == nil {
+		err = o.readWhere(ctx, db, &f)
+	}
 	return db, f, err
+}
+
+// readWhere reads --where. A column that no input had is an error.
+func (o *filterOptions) readWhere(ctx context.Context, db *app.Store, f *ledger.Filter) error {
+	for _, text := range o.Where {
+		column, pattern, ok := strings.Cut(text, "=")
+		if !ok || column == "" {
+			return command.Usagef("such as --where customer='Ann*'", "--where %q is not COLUMN=VALUE", text)
+		}
+		if db == nil {
+			continue
+		}
+		known, err := db.Statistics.OwnColumns(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, column) }) {
+			return command.Usagef("columns that inputs had: "+cmp.Or(input.QuotedList(known), "none"), "--where: no row has a column %s", command.Quoted(column))
+		}
+		f.Own = append(f.Own, ledger.OwnText{Column: column, Pattern: pattern})
+	}
+	return nil
 }
 
 // readStatuses reads --status. A word may be a state of rows, a status of the service,

@@ -22,13 +22,14 @@ type reportRow struct {
 	*standing
 	stuck                                     bool
 	reference, number, carrier, event, latest string
+	own                                       ledger.Own
 	checkpoint, moved, updated                time.Time // moved is the checkpoint, else when it was sent
 }
 
 func newReportRow(st ledger.TrackingStatus, s *standing, stuck bool) reportRow {
 	k := reportRow{
 		standing: s, stuck: stuck, reference: shorten(st.Item.ReferID, maxIdentifier), number: shorten(st.Item.Number, maxIdentifier),
-		carrier: st.Carrier(), event: st.Reason, moved: st.Sent,
+		carrier: st.Carrier(), event: st.Reason, moved: st.Sent, own: st.Own,
 	}
 	if seen := st.Sighting; seen != nil {
 		k.event, k.latest, k.updated, k.checkpoint = cmp.Or(view.ErrorText(seen.Error), seen.LatestEvent, k.event), shorten(seen.LatestTime, maxName), seen.Seen, seen.Times.Checkpoint
@@ -65,7 +66,7 @@ func (r *reportRow) rank() int {
 }
 
 func (r *reportRow) size() int {
-	return 64 + len(r.reference) + len(r.number) + len(r.carrier) + len(r.event) + len(r.latest)
+	return 64 + len(r.reference) + len(r.number) + len(r.carrier) + len(r.event) + len(r.latest) + len(r.own)
 }
 
 // reportRows keeps rows in bounded memory: those for one page, the latest of each rank.
@@ -128,7 +129,7 @@ func (r *reporter) shown(rows []reportRow) []report.Row {
 func (r *reporter) row(k *reportRow) report.Row {
 	row := report.Row{
 		Class: k.class, Reference: k.reference, Number: k.number, Carrier: shorten(k.carrier, maxName), Status: k.name,
-		Event: k.event, Checkpoint: r.time(k.checkpoint), Updated: r.time(k.updated),
+		Event: k.event, Checkpoint: r.time(k.checkpoint), Updated: r.time(k.updated), Own: shorten(k.own.String(), maxText),
 	}
 	if k.stuck {
 		row.Stuck = view.Duration(r.now.Sub(k.moved))

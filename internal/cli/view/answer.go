@@ -222,13 +222,14 @@ type TrackingStatus struct {
 	AsOf                 *time.Time      `json:"asOf,omitempty"`     // of an event: when it was so, if earlier
 	SharedBy             int64           `json:"sharedBy,omitempty"` // of an event about several trackings: how many
 	Foreign              bool            `json:"foreign,omitempty"`  // not created here: known from events alone
+	Own                  json.RawMessage `json:"own,omitempty"`      // columns of the input that were kept, by name
 }
 
 // NewTrackingStatus returns what the store knows of a tracking.
 func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
 	j := TrackingStatus{
 		ReferID: st.Item.ReferID, TrackingNumber: st.Item.Number, CarrierCode: st.Carrier(),
-		State: st.State, Reason: st.Reason, Status: JSONOrNull(""), Foreign: notCreatedHere(st),
+		State: st.State, Reason: st.Reason, Status: JSONOrNull(""), Foreign: notCreatedHere(st), Own: json.RawMessage(st.Own),
 	}
 	if st.Run != 0 {
 		j.Run = strconv.FormatInt(st.Run, 10)

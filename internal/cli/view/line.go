@@ -175,6 +175,22 @@ func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Lin
 	}
 }
 
+// OwnColumns returns columns of inputs that were kept, for those who name them.
+func OwnColumns(names []string) (columns []command.Column[*Line]) {
+	for _, name := range names {
+		columns = append(columns, command.Column[*Line]{
+			Column: render.Column{Name: name, CSV: "-", Flex: true, Extra: true},
+			Cell: func(l *Line) string {
+				if l.Row == nil {
+					return ""
+				}
+				return l.Row.Own.Value(name)
+			},
+		})
+	}
+	return columns
+}
+
 // CSVOnly returns a column that CSV has, and a table where it is asked for.
 func CSVOnly[T any](name, csv string, cell func(T) string) command.Column[T] {
 	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, Extra: true}, Cell: cell}

@@ -103,7 +103,8 @@ CREATE TABLE runs (
 	last_sent     BIGINT NOT NULL,
 	filling       BIGINT NOT NULL DEFAULT 0,
 	skipped       BIGINT NOT NULL DEFAULT 0,
-	erased        BIGINT NOT NULL DEFAULT 0
+	erased        BIGINT NOT NULL DEFAULT 0,
+	own           TEXT COLLATE "C" -- JSON array: the columns of its input that its rows keep; NULL: none
 ) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.02);
 -- The run that brought a row in.
 CREATE INDEX runs_by_row ON runs (first_row, id);
@@ -145,6 +146,7 @@ CREATE TABLE rows (
 	state      TEXT COLLATE "C",
 	reason     TEXT COLLATE "C",
 	dismissed  BIGINT,
+	own        TEXT COLLATE "C", -- what its input says beside, a JSON object of texts; NULL: nothing
 	UNIQUE (refer_id, number)
 );
 -- Rows with states of their own: those of a batch, and those in a state.

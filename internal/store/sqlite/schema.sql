@@ -88,7 +88,8 @@ CREATE TABLE runs (
 	-- once it is full.
 	filling       BIGINT NOT NULL DEFAULT 0,
 	skipped       BIGINT NOT NULL DEFAULT 0, -- bad rows of the input, which are not in the store
-	erased        BIGINT NOT NULL DEFAULT 0 -- records of the input that were erased, before it was staged or since
+	erased        BIGINT NOT NULL DEFAULT 0, -- records of the input that were erased, before it was staged or since
+	own           TEXT -- JSON array: the columns of its input that its rows keep; NULL: none
 );
 CREATE INDEX runs_by_row ON runs (first_row, id);
 
@@ -128,6 +129,7 @@ CREATE TABLE rows (
 	state      TEXT, -- NULL: that of the batch
 	reason     TEXT,
 	dismissed  BIGINT, -- when the user settled a rejected row without a tracking; NULL: never
+	own        TEXT, -- what its input says beside, a JSON object of texts; NULL: nothing
 	UNIQUE (refer_id, number)
 );
 -- Rows whose state is not that of their batch: those of a batch, and those in a state.
