@@ -3,6 +3,9 @@
 package main_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -103,7 +106,7 @@ func eventPageFits(t *testing.T, w *world, columns uint16) {
 	if code != 0 || !strings.Contains(page, "(now), from") && !strings.Contains(page, " s ago), from") {
 		t.Errorf("status %d\n%s", code, page)
 	}
-	head := lineWith(t, lines, "TARGET")
+	head := lineWith(t, lines, "ATTEMPTS")
 	_, raw = w.terminal(columns, "events", "show", "1")
 	if long, _ := drawn(t, raw); len(long) > 45 || !slices.ContainsFunc(long, func(l string) bool { return strings.HasPrefix(l, "… ") }) {
 		t.Errorf("%d lines of a long event:\n%s", len(long), strings.Join(long, "\n"))
@@ -126,7 +129,7 @@ func eventPageFits(t *testing.T, w *world, columns uint16) {
 }
 
 // postAll posts bodies to a listener once its address is known.
-func postAll(ready string, bodies []string) error {
+func postAll(ready string, bodies []string, sign ...func(string) string) error {
 	var url string
 	for end := time.Now().Add(20 * time.Second); url == ""; time.Sleep(5 * time.Millisecond) {
 		b, err := os.ReadFile(ready)
@@ -136,11 +139,46 @@ func postAll(ready string, bodies []string) error {
 		url = strings.TrimSpace(string(b))
 	}
 	for _, body := range bodies {
-		res, err := http.Post(url, "application/json", strings.NewReader(body))
+		req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		for _, of := range sign {
+			req.Header.Set("X-Signature", of(body))
+		}
+		res, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return err
 		}
 		_ = res.Body.Close()
 	}
 	return nil
+}
+
+// On a terminal, a listener without a scheme says once which one the deliveries fit.
+func TestListenOffersAScheme(t *testing.T) {
+	t.Parallel()
+	w := newHome(t)
+	ready := filepath.Join(t.TempDir(), "url")
+	cmd := w.command("listen", "--addr", "127.0.0.1:0", "--ready-file", ready, "--timeout", "10s")
+	cmd.Stdout = nil
+	sent := make(chan error, 1)
+	go func() {
+		var bodies []string
+		for n := range 5 {
+			bodies = append(bodies, fmt.Sprintf(`[{"eventId":"%d","event":"x"}]`, n))
+		}
+		sent <- postAll(ready, bodies, func(body string) string {
+			m := hmac.New(sha256.New, []byte(hookKey))
+			m.Write([]byte(body))
+			return hex.EncodeToString(m.Sum(nil))
+		})
+	}()
+	code, raw := w.on(100, cmd, "WAYBILL_WEBHOOK_SECRET="+hookKey)
+	if err := <-sent; err != nil || code != 0 {
+		t.Fatal(code, err, raw)
+	}
+	lines, _ := drawn(t, raw)
+	lineWith(t, lines, "The deliveries fit a scheme: HMAC-SHA256 of {body}, in hex at header:X-Signature")
+	lineWith(t, lines, "next: waybill signature learn --pin learned")
 }

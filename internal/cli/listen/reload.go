@@ -103,12 +103,17 @@ func (s *server) offerScheme(ctx context.Context, arrivals <-chan struct{}, prin
 		} else if n > 2*webhook.MinLearnBodies {
 			next = 2 * n
 		}
-		scheme, ok, err := signature.Fitting(ctx, s.call.Session)
+		now, err := s.call.Reloaded() // the secret may be new
+		if err != nil {
+			continue
+		}
+		scheme, ok, err := signature.Fitting(ctx, s.call.Session, now)
 		if err != nil || !ok {
 			continue // learn says why
 		}
 		printing.Lock()
-		s.call.IO.Note("The deliveries fit a scheme: %s. To verify them, run in another terminal:", signature.Describe(scheme))
+		s.call.IO.Note("The deliveries fit a scheme: %s", signature.Describe(scheme))
+		s.call.IO.Hint("pin it in another terminal; this listener then verifies by it")
 		s.call.IO.Next(s.call.CommandLine("signature", "learn", "--pin", "learned"))
 		printing.Unlock()
 		return

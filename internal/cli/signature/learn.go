@@ -140,15 +140,15 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
 	return failed
 }
 
-// Fitting returns the scheme that the last stored deliveries match with a webhook secret; false if
-// learn could not pin one.
-func Fitting(ctx context.Context, s *app.Session) (webhook.Scheme, bool, error) {
+// Fitting returns the scheme that the last deliveries stored by s match with a webhook secret of
+// settings; false if learn could not pin one.
+func Fitting(ctx context.Context, s, settings *app.Session) (webhook.Scheme, bool, error) {
 	var l learning
 	samples, err := l.samples(ctx, s, learnOptions{Last: 20})
 	if err != nil {
 		return webhook.Scheme{}, false, err
 	}
-	if l.secrets, err = s.AnyWebhookSecrets(); err != nil || len(l.secrets) == 0 {
+	if l.secrets, err = settings.AnyWebhookSecrets(); err != nil || len(l.secrets) == 0 {
 		return webhook.Scheme{}, false, err
 	}
 	l.LearnResult, err = webhook.Learn(ctx, samples, l.secrets, "")
