@@ -166,7 +166,7 @@ func triedColumns(out *command.Output) []command.Column[tried] {
 	target := targetColumn(out)
 	return []command.Column[tried]{
 		{Column: target.Column, Cell: func(a tried) string { return target.Cell(a.target) }},
-		{Column: render.Column{Name: "ATTEMPT", Right: true}, Cell: func(a tried) string { return fmt.Sprint(a.Attempt) }},
+		{Column: render.Column{Name: "ATTEMPT", Right: true, Rank: 1}, Cell: func(a tried) string { return fmt.Sprint(a.Attempt) }},
 		{Column: render.Column{Name: "AT"}, Time: func(a tried) time.Time { return a.At }},
 		{Column: render.Column{Name: "ANSWER"}, Cell: tried.answer},
 		{
