@@ -174,6 +174,13 @@ func (g *Gate) signalFirst() {
 	}
 }
 
+// Window returns how many requests may be under way now.
+func (g *Gate) Window() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.window
+}
+
 // FailingSince returns when the first request failed after the last success, or
 // zero if the last one succeeded.
 func (g *Gate) FailingSince() time.Time {
