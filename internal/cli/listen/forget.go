@@ -54,7 +54,7 @@ func runForget(ctx context.Context, c *command.Call, o listenOptions) error {
 	c.IO.Note("%s: %s will not be forwarded, %s given up", view.Sink(*found), command.Plural(j.Waiting, "delivery"), command.Plural(j.GivenUp, "delivery"))
 	if !o.Yes {
 		if !c.IO.Interactive() {
-			return command.Usagef("add --yes", "nobody is there to confirm it")
+			return command.Usagef("add --yes", "no terminal to confirm it")
 		}
 		yes, err := c.IO.Confirm(ctx, "Forget %s? This can't be undone.", view.Sink(*found))
 		if err != nil || !yes {
