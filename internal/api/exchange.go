@@ -181,7 +181,7 @@ func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *exchange
 	switch {
 	case err != nil:
 		x.cut, x.err = true, plainError(ctx, err)
-	case unframed(res) && !x.cut && len(bytes.TrimSpace(raw)) > 0 && !x.judged.JSON():
+	case res.ContentLength < 0 && len(res.TransferEncoding) == 0 && !res.Uncompressed && !x.cut && len(bytes.TrimSpace(raw)) > 0 && !x.judged.JSON():
 		x.cut, x.err = true, io.ErrUnexpectedEOF
 	}
 }
@@ -199,10 +199,6 @@ func (c *Client) maskJSON(raw []byte) []byte {
 		}
 		return []byte(`"` + redact.Mask + `"`)
 	}))
-}
-
-func unframed(res *http.Response) bool {
-	return res.ContentLength < 0 && len(res.TransferEncoding) == 0 && !res.Uncompressed
 }
 
 // plainError takes the method and URL off an error of net/http: the caller

@@ -317,21 +317,12 @@ func (s *Session) trace(x api.Exchange) {
 	s.IO.Note("< %d (after %s)", x.Status, x.Took)
 	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
 		value := strings.Join(x.Header[name], ", ")
-		if SecretHeader(name) {
+		if redact.IsCredential(name) {
 			value = redact.Mask
 		}
 		s.IO.Note("< %s: %s", name, value)
 	}
 	s.IO.Note("< %s", start(x.Answer))
-}
-
-// SecretHeader reports whether a header of a request or response may hold a secret.
-func SecretHeader(name string) bool {
-	switch strings.ToLower(name) {
-	case "authorization", "cookie", "set-cookie", "proxy-authorization":
-		return true
-	}
-	return false
 }
 
 func start(b []byte) string {

@@ -62,7 +62,6 @@ type Store struct {
 	Close func() error
 }
 
-// newStore returns the contracts that db keeps.
 func newStore(db *store.DB) *Store {
 	return &Store{
 		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Sweeps: db, Eraser: db, Events: db, Observed: db,

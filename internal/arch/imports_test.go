@@ -121,7 +121,7 @@ var owners = map[string][]string{
 	"github.com/spf13/viper":               {"internal/config"},
 	"github.com/go-viper/mapstructure/v2":  {"internal/config"},
 	"go.yaml.in/yaml/v3":                   {"internal/config"},
-	"golang.org/x/sys":                     {"internal/config", "internal/disk", "internal/term", "internal/store/postgres", "internal/store/sqlite"},
+	"golang.org/x/sys":                     {"internal/config", "internal/disk", "internal/term", "internal/store", "internal/store/postgres", "internal/store/sqlite"},
 	"github.com/olekukonko/tablewriter":    {"internal/render"},
 	"github.com/itchyny/gojq":              {"internal/render"},
 	"github.com/clipperhouse/displaywidth": {"internal/render", "internal/term"},

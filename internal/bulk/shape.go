@@ -189,16 +189,12 @@ func (j *Job) proveTaken(ctx context.Context, shape string, rows []ledger.Unknow
 		j.proven[shape] = ledger.Unknown
 		return nil
 	}
-	return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf("stopped: the service answered with %d, but does not find referId %q (%s)%s",
-		statusOf(shape), missing.row.Item.ReferID, missing.words(), j.skipHint())}
-}
-
-// skipHint says how to continue if the service does not show what it accepted.
-func (j *Job) skipHint() string {
+	hint := "; --skip-proof skips this check"
 	if j.resentOne {
-		return "; the other rows stay unknown until it does"
+		hint = "; the other rows stay unknown until it does"
 	}
-	return "; --skip-proof skips this check"
+	return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf("stopped: the service answered with %d, but does not find referId %q (%s)%s",
+		statusOf(shape), missing.row.Item.ReferID, missing.words(), hint)}
 }
 
 // proveNotTaken queries rows of a batch that the service refused. A row that is found

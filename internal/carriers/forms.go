@@ -1,9 +1,7 @@
 package carriers
 
 import (
-	"math"
 	"regexp"
-	"regexp/syntax"
 	"strings"
 	"sync"
 )
@@ -11,7 +9,7 @@ import (
 type form struct {
 	Form
 
-	pattern pattern
+	pattern *regexp.Regexp
 	from    int               // what the rule covers begins at this character
 	prepend string            // and with this
 	fits    func(string) bool // nil without a published rule
@@ -164,54 +162,8 @@ func (f *form) named(s string) Form {
 // either of them. The rest is as in package regexp, but for the dot, which is itself.
 var patternSigns = strings.NewReplacer("#", "[0-9]", "@", "[A-Z]", "*", "[0-9A-Z]", ".", `\.`)
 
-// pattern is a pattern of whole numbers, which have a length in these bounds.
-type pattern struct {
-	*regexp.Regexp
-	shortest, longest int
-}
-
-// MatchString reports whether s has the pattern.
-func (p pattern) MatchString(s string) bool {
-	return p.shortest <= len(s) && len(s) <= p.longest && p.Regexp.MatchString(s)
-}
-
-func compile(text string) pattern {
-	text = "^(?:" + patternSigns.Replace(text) + ")$"
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		panic(err)
-	}
-	p := pattern{Regexp: regexp.MustCompile(text)}
-	p.shortest, p.longest = matchLength(tree)
-	return p
-}
-
-// matchLength returns the least and the largest number of characters that match a pattern
-// whose repetitions have an end.
-func matchLength(re *syntax.Regexp) (shortest, longest int) {
-	switch re.Op {
-	case syntax.OpLiteral:
-		return len(re.Rune), len(re.Rune)
-	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
-		return 1, 1
-	case syntax.OpAlternate:
-		shortest = math.MaxInt
-		for _, sub := range re.Sub {
-			least, most := matchLength(sub)
-			shortest, longest = min(shortest, least), max(longest, most)
-		}
-	case syntax.OpRepeat:
-		least, most := matchLength(re.Sub[0])
-		return least * re.Min, most * re.Max
-	case syntax.OpQuest:
-		_, longest = matchLength(re.Sub[0])
-	default: // one after the other; anchors have none
-		for _, sub := range re.Sub {
-			least, most := matchLength(sub)
-			shortest, longest = shortest+least, longest+most
-		}
-	}
-	return shortest, longest
+func compile(pattern string) *regexp.Regexp {
+	return regexp.MustCompile("^(?:" + patternSigns.Replace(pattern) + ")$")
 }
 
 // posts are the postal services that people know by name, by the country code

@@ -27,7 +27,6 @@ func units() []unit {
 	}
 }
 
-// durationPart is a number and the unit behind it.
 var durationPart = regexp.MustCompile(`^([0-9.]*)([^0-9.]*)`)
 
 // ParseDuration reads a duration such as 30s, 2m, 1h30m, 1.5h or 7d. The units

@@ -208,7 +208,6 @@ func (p place) at(e entry) place {
 	return p
 }
 
-// record returns an entry as it is kept.
 func (e entry) record() []byte {
 	b := make([]byte, 0, len(e.number)+len(e.order)+len(e.carrier)+6*binary.MaxVarintLen32)
 	for _, text := range []string{e.number, e.order, e.carrier} {

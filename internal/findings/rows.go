@@ -313,7 +313,6 @@ func (c *Collector) dropped(group string) bool {
 	return n != nil && n.failed >= manyFailed && n.failed > n.fit
 }
 
-// reportUnknownCarriers reports what was dropped.
 func (c *Collector) reportUnknownCarriers() error {
 	for _, group := range slices.Sorted(maps.Keys(c.rules)) {
 		if !c.dropped(group) {

@@ -57,7 +57,6 @@ type Client struct {
 	idle []*targetConn
 }
 
-// targetConn is a connection to a target.
 type targetConn struct {
 	net.Conn
 	target    string // scheme and address

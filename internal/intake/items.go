@@ -182,7 +182,6 @@ func (it *items) record() (Record, error) {
 	return rec, nil
 }
 
-// knownFields are the fields that an item may have.
 var knownFields = [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata, tracking.FieldCarrierCode, errorColumn}
 
 type itemDecoder struct {

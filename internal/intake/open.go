@@ -123,7 +123,6 @@ func (w *window) firstText() []byte {
 	}
 }
 
-// fileSignature is the magic bytes of a kind of file.
 type fileSignature struct {
 	magic string
 	kind  string
@@ -224,7 +223,6 @@ func isJSON(file string, text []byte, texts bool) bool {
 
 const readSize = 256 << 10 // bytes
 
-// errEnd says that a text is at its end.
 var errEnd = errors.New("end of text")
 
 // window is a buffered part of a stream. It grows when its user asks for more.
@@ -242,7 +240,6 @@ func newWindow(r io.Reader) *window {
 // bytes returns the bytes of the window, valid until more is called.
 func (w *window) bytes() []byte { return w.buf[w.start:w.end] }
 
-// drop removes the first n bytes.
 func (w *window) drop(n int) { w.start += n }
 
 // more reads further bytes. It returns false when there are none; err says why.

@@ -40,7 +40,6 @@ type lengths struct {
 	longest  int
 }
 
-// cellValue is what a cell holds.
 type cellValue struct {
 	text       []byte // valid until the next record is read
 	trimmed    bool

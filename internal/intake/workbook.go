@@ -165,7 +165,6 @@ func chooseSheet(r *Reader, book *xlsx.Workbook, o Options) (*table, error) {
 	return nil, failed
 }
 
-// sheetsToTry returns the sheets to look for columns in.
 func sheetsToTry(file string, book *xlsx.Workbook, asked string) ([]int, error) {
 	var all, seen []int
 	for i, s := range book.Sheets {

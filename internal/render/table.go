@@ -127,7 +127,6 @@ func (r *Rows) Flush() error {
 	return r.err
 }
 
-// start writes the header before anything else.
 func (r *Rows) start() error {
 	if r.err == nil && !r.begun {
 		r.begun = true

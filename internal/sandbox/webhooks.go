@@ -135,7 +135,11 @@ func (e *emitter) collect() {
 		}
 	}
 	s.state.mu.Unlock()
-	e.deliver(events)
+	for _, event := range events {
+		if body, err := json.Marshal([]any{event}); err == nil {
+			e.enqueue(delivery{body: body})
+		}
+	}
 }
 
 // event is what happened at one step of a journey.
@@ -152,14 +156,6 @@ func event(j journey, it tracking.Item, n int) map[string]any {
 		"event":     st.status.event,
 		"eventTime": st.at.Format(millis),
 		"data":      data,
-	}
-}
-
-func (e *emitter) deliver(events []map[string]any) {
-	for _, event := range events {
-		if body, err := json.Marshal([]any{event}); err == nil {
-			e.enqueue(delivery{body: body})
-		}
 	}
 }
 

@@ -227,7 +227,6 @@ func (l *lister) createdSpans() (spans []rowRun) {
 	return spans
 }
 
-// referIDs returns the condition on a referId.
 func (l *lister) referIDs(column string) string {
 	var exact, conditions []string
 	for _, pattern := range l.f.ReferIDs {

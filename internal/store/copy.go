@@ -190,7 +190,6 @@ var copied = []table{
 	{name: "attempts", key: []string{"delivery", "sink", "at", "attempt"}},
 }
 
-// tableCopy is one table being copied.
 type tableCopy struct {
 	table
 	from, to *DB
@@ -270,7 +269,6 @@ func (c *tableCopy) names() []string {
 	return names
 }
 
-// list returns the columns as SQL names them.
 func (c *tableCopy) list() string { return strings.Join(c.names(), ", ") }
 
 // copyTable copies a table, chunk by chunk.

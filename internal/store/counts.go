@@ -60,7 +60,6 @@ func (d *DB) changeCounts(ctx context.Context, t *tx, counts trackingCounts) err
 	})
 }
 
-// runOf returns the run that brought a row in.
 func (t *tx) runOf(ctx context.Context, row int64) (int64, error) {
 	if r := t.run; r.first <= row && row <= r.last {
 		return r.id, nil

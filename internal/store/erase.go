@@ -280,7 +280,6 @@ func (e *erasure) remember(ctx context.Context) (int64, error) {
 	})
 }
 
-// forget removes the hashes of what was erased.
 func (e *erasure) forget(ctx context.Context) error {
 	return e.d.run(ctx, func(ctx context.Context, t *tx) error {
 		for _, hash := range e.hashes {

@@ -37,7 +37,6 @@ type erasedNames struct {
 	hashes map[string]bool // asked for, and whether it was erased
 }
 
-// erasedNames returns those of the transaction.
 func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
 	if t.erased != nil {
 		return t.erased, nil
@@ -57,7 +56,6 @@ func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
 	return e, nil
 }
 
-// any reports whether anything was erased.
 func (e *erasedNames) any() bool { return e.salt != nil }
 
 // ofPair, ofRefer and ofNumber return hashes.

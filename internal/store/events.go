@@ -162,7 +162,6 @@ type eventRow struct {
 	body []byte
 }
 
-// scanEventRow reads a row of eventsWithBodies.
 func scanEventRow(s scanner) (r eventRow, err error) {
 	r.Event, err = scanEvent(s, &r.body)
 	return r, err

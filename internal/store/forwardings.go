@@ -15,7 +15,6 @@ func (d *DB) WaitingEntries(ctx context.Context) iter.Seq2[inbox.WaitingEntry, e
 	})
 }
 
-// waitingEntries returns entries with what they wait for.
 func (d *DB) waitingEntries(ctx context.Context, where string, args ...any) ([]inbox.WaitingEntry, error) {
 	page, err := d.queuedEntries(ctx, where, args...)
 	if err != nil {

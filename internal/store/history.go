@@ -83,7 +83,6 @@ const runColumns = `SELECT r.id, r.owner, r.created, r.files, r.mode, r.batch_si
 	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.skipped, r.erased, r.requests, r.last_sent, r.filling <> 0
 	FROM runs r WHERE r.state = 'open' `
 
-// scanRun reads a row of runColumns.
 func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	var created, lastSent int64
 	var files []byte

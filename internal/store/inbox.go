@@ -110,7 +110,6 @@ const (
 	deliveryColumns = deliveryFacts + ", header, body"
 )
 
-// deliveryValues returns what deliveryColumns are to hold.
 func deliveryValues(d inbox.Delivery) []any {
 	body := d.Body
 	if body == nil {
@@ -126,7 +125,6 @@ func deliveryValues(d inbox.Delivery) []any {
 // column of its own: the driver returns nil for an empty body too.
 const selectDelivery = "SELECT body IS NULL, seq, " + deliveryColumns + " FROM "
 
-// scanDelivery reads a row of selectDelivery.
 func scanDelivery(s scanner) (inbox.Delivery, error) {
 	var header, body []byte
 	var pruned bool
@@ -169,7 +167,6 @@ func packHeader(fields []webhook.Field) []byte {
 
 var errHeader = errors.New("a kept header cannot be read")
 
-// unpackHeader is the reverse of packHeader.
 func unpackHeader(b []byte) ([]webhook.Field, error) {
 	var fields []webhook.Field
 	next := func() (string, bool) {

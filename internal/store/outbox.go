@@ -176,7 +176,6 @@ type cursorStep struct {
 	to     cursor
 }
 
-// passedDelivery is one delivery that a cursor passes.
 type passedDelivery struct {
 	delivery int64
 	accepted bool

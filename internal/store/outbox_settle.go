@@ -56,7 +56,6 @@ type settlement struct {
 	entry int64
 }
 
-// settledEntry is an entry with its result.
 type settledEntry struct {
 	*settlement
 

@@ -151,7 +151,6 @@ func (t *tx) place(ctx context.Context, all []*arrival) ([]eventLine, error) {
 	return lines, nil
 }
 
-// addEvents adds events that were placed.
 func (t *tx) addEvents(ctx context.Context, lines []eventLine) error {
 	return t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
 }

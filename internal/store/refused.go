@@ -34,7 +34,6 @@ type refusedGroup struct {
 	minute int64  // of receipt, since 1970; or allMinutes
 }
 
-// refusedSum is how much a group holds.
 type refusedSum struct {
 	refusedGroup
 	bytes int64

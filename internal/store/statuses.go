@@ -247,7 +247,6 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	return lists, nil
 }
 
-// list returns the list of what a query finds.
 func (l *lister) list(query string, width int, after, to int64) *queriedList {
 	return &queriedList{lister: l, query: query, width: width, after: after, to: to}
 }

@@ -118,7 +118,6 @@ func readMembers(b []byte, i int, wanted []member) (end, depth int) {
 	return end, depth + 1
 }
 
-// forget makes all that was read absent.
 func (m *member) forget() {
 	m.raw, m.torn = nil, false
 	for i := range m.members {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,10 +53,8 @@ func watchFormat(cmd *cobra.Command, io *term.IO, format, jq string) (string, er
 func linesOnly(cmd *cobra.Command) bool { return cmd.CommandPath() == "waybill events export" }
 
 func printsAtOnce(cmd *cobra.Command) bool {
-	return sends(cmd) || cmd.Name() == "show" || cmd.Name() == "wait"
+	return slices.Contains([]string{"replay", "send", "show", "wait"}, cmd.Name())
 }
-
-func sends(cmd *cobra.Command) bool { return cmd.Name() == "replay" || cmd.Name() == "send" }
 
 // Output returns the output of a command that runs without settings: --output and
 // --json alone name its format.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -179,4 +180,16 @@ func parseAge(s string) (time.Duration, error) {
 		}
 	}
 	return config.ParseDuration(s)
+}
+
+// Confirm asks before what can't be undone. Where nobody can be asked, it refuses.
+func Confirm(ctx context.Context, c *Call, verb, refused, question string) error {
+	if !c.IO.Interactive() {
+		return Usagef("add --yes to "+verb+" without a question", "%s", refused)
+	}
+	yes, err := c.IO.Confirm(ctx, "%s", question)
+	if err == nil && !yes {
+		err = Usagef("", "nothing was %sd", verb)
+	}
+	return err
 }

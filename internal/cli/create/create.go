@@ -84,7 +84,6 @@ rows" and "waybill help input".`,
 	return cmd
 }
 
-// creation is one create.
 type creation struct {
 	call    *command.Call
 	o       createOptions

@@ -20,10 +20,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// shownRows is how many rows a dry run shows.
 const shownRows = 5
 
-// dryRunResult is what would be sent.
 type dryRunResult struct {
 	DryRun     bool             `json:"dryRun"`
 	Read       int64            `json:"read"`

@@ -250,7 +250,6 @@ func importCaptures(ctx context.Context, in *input.Input, imp *replay.Importer, 
 // maxCaptureLine is how long a line of an import may be, in bytes.
 const maxCaptureLine = signature.MaxDeliveryFile
 
-// linesError says which lines of an input are bad.
 type linesError struct {
 	issues []term.Issue // the first of them
 	more   int

@@ -55,7 +55,6 @@ func setFlag(cmd *cobra.Command, set *[]string) {
 	cmd.Flags().StringArrayVar(set, "set", nil, "set a value in each event, `/POINTER=VALUE`: JSON, else a text; may be repeated")
 }
 
-// parseSet reads the values of --set.
 func parseSet(texts []string) ([]webhook.Change, error) {
 	var all []webhook.Change
 	for _, text := range texts {

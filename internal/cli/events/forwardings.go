@@ -154,7 +154,6 @@ type tried struct {
 	target Forwarding
 }
 
-// answer says what the target answered.
 func (a tried) answer() string {
 	if a.Status == 0 {
 		return "no answer"
@@ -255,7 +254,6 @@ func firstTime(times ...*time.Time) time.Time {
 // queued is when it came into the outbox, as long as it is there.
 func (j Forwarding) queued() time.Time { return firstTime(j.QueuedAt) }
 
-// ended is when it was sent or given up.
 func (j Forwarding) ended() time.Time { return firstTime(j.SentAt, j.GivenUpAt) }
 
 func problemOf(j Forwarding) string { return j.Problem }

@@ -74,7 +74,6 @@ func (p *Place) Flags(cmd *cobra.Command) {
 		"keep open tabs valid when the page is served again at its address: their token is in `FILE`, made if need be")
 }
 
-// token returns the token in the file.
 func (p *Place) token() (string, error) {
 	if p.TokenFile == "" {
 		return "", nil

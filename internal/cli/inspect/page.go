@@ -21,6 +21,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -256,7 +257,7 @@ func (m masker) query(query string) string {
 		secret := slices.ContainsFunc(m.secrets, func(s webhook.Secret) bool {
 			return err != nil || len(s.Value) > 0 && strings.Contains(value, string(s.Value))
 		})
-		if secret || escaped != "" && name != m.signature && view.IsCredentialParameter(name) {
+		if secret || escaped != "" && name != m.signature && redact.IsCredentialParameter(name) {
 			pairs[i] = name + "=" + webhook.Mask
 		}
 	}

@@ -35,7 +35,6 @@ type matcher struct {
 
 func (m matcher) all() bool { return !m.filtered && len(m.text) == 0 && len(m.states) == 0 }
 
-// states are what is=STATE asks for.
 var states = map[string]func(inbox.Overview) bool{
 	"unverified": func(o inbox.Overview) bool { return !o.Verified.Counts() },
 	"failed": func(o inbox.Overview) bool {
@@ -155,7 +154,6 @@ func (m matcher) matchBody(ctx context.Context, db *app.Store, o inbox.Overview,
 
 func (m matcher) matchAny(rows []inbox.Event) bool { return slices.ContainsFunc(rows, m.filter.Match) }
 
-// newSearch returns a text as [contains] takes it.
 func newSearch(text string) []byte { return bytes.ToLower([]byte(text)) }
 
 // contains reports whether a body has the text, in any case, plain or escaped as in JSON.

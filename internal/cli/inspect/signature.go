@@ -9,10 +9,10 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
-	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -94,7 +94,7 @@ type explainer struct {
 // named like a credential are masked as in the table of headers.
 func (x explainer) value(name, from, value string) valueJSON {
 	shown := x.d.mask.text(value)
-	if _, source, _ := strings.Cut(from, ":"); value != "" && view.IsCredential(source) {
+	if _, source, _ := strings.Cut(from, ":"); value != "" && redact.IsCredential(source) {
 		shown = webhook.Mask
 	}
 	v := valueJSON{name, newContent([]byte(shown), maxPartText, maxPartHex)}

@@ -76,7 +76,6 @@ type markJSON struct {
 	Text string               `json:"text"`
 }
 
-// gapJSON is time without a checkpoint.
 type gapJSON struct {
 	Seconds int64  `json:"seconds"`
 	Text    string `json:"text"`

@@ -3,7 +3,7 @@ package listen
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -35,29 +35,18 @@ func runForget(ctx context.Context, c *command.Call, o listenOptions) error {
 			return err
 		}
 	}
-	var found *inbox.Sink
-	var others []string
-	for _, k := range known {
-		if k.SinkKey == t.Key() {
-			found = &k
+	at := slices.IndexFunc(known, func(k inbox.Sink) bool { return k.SinkKey == t.Key() })
+	if at < 0 {
+		return &command.ExitError{
+			Code: command.NotFound, Err: fmt.Errorf("no target %s is known", view.Sink(inbox.Sink{SinkKey: t.Key()})),
+			Hint: "`waybill events list --pending` shows targets",
 		}
-		others = append(others, view.Sink(k))
 	}
-	if found == nil {
-		hint := "no target is known"
-		if len(others) > 0 {
-			hint = "known targets: " + strings.Join(others, ", ")
-		}
-		return &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("no target %s is known", view.Sink(inbox.Sink{SinkKey: t.Key()})), Hint: hint}
-	}
+	found := &known[at]
 	j := forgottenJSON{view.Target(*found), found.Filter, found.Waiting + found.Unread, found.Dead}
 	c.IO.Note("%s: %s will not be forwarded, %s given up", view.Sink(*found), command.Plural(j.Waiting, "delivery"), command.Plural(j.GivenUp, "delivery"))
 	if !o.Yes {
-		if !c.IO.Interactive() {
-			return command.Usagef("add --yes", "no terminal to confirm it")
-		}
-		yes, err := c.IO.Confirm(ctx, "Forget %s? This can't be undone.", view.Sink(*found))
-		if err != nil || !yes {
+		if err := command.Confirm(ctx, c, "remove", "nothing was removed", "Forget "+view.Sink(*found)+"? This can't be undone."); err != nil {
 			return err
 		}
 	}

@@ -122,7 +122,6 @@ func (s *server) warnOthers(ctx context.Context) error {
 	return err
 }
 
-// verifies says how it verifies now.
 func (s *server) verifies() string {
 	verify, _ := s.verify.Load().(string)
 	return verify

@@ -25,10 +25,6 @@ type entryJSON struct {
 	Documented bool          `json:"documented"`
 }
 
-func toJSON(e observed.Entry) any {
-	return entryJSON{e.Kind, e.Value, e.Count, e.First.UTC(), e.Last.UTC(), e.Documented}
-}
-
 // New returns the command that lists the register.
 func New(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
@@ -67,7 +63,10 @@ command or a prune runs.`,
 
 func run(ctx context.Context, c *command.Call) error {
 	l := command.Listing[observed.Entry]{
-		Out: c.Out, Empty: "Nothing observed yet: run a command that sends requests, or receive deliveries", Columns: columns(), JSON: toJSON,
+		Out: c.Out, Empty: "Nothing observed yet: run a command that sends requests, or receive deliveries", Columns: columns(),
+		JSON: func(e observed.Entry) any {
+			return entryJSON{e.Kind, e.Value, e.Count, e.First.UTC(), e.Last.UTC(), e.Documented}
+		},
 	}
 	db, err := c.ExistingStore(ctx)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/api"
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -268,7 +267,7 @@ func (o options) print(c *command.Call, res api.Response) error {
 	header := map[string][]string{}
 	for name, values := range res.Header {
 		for _, v := range values {
-			if v = mask.String(v); app.SecretHeader(name) {
+			if v = mask.String(v); redact.IsCredential(name) {
 				v = redact.Mask
 			}
 			header[name] = append(header[name], v)

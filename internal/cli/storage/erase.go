@@ -19,7 +19,6 @@ import (
 // eraseAtOnce is how many shipments are erased in one pass over the store.
 const eraseAtOnce = 10_000
 
-// shownMissing is how many names an error lists.
 const shownMissing = 3
 
 type eraseOptions struct {
@@ -94,7 +93,7 @@ func runErase(ctx context.Context, c *command.Call, o eraseOptions) error {
 	}
 	if !o.Yes {
 		question := fmt.Sprintf("Erase %s from %s? This can't be undone.", command.Plural(len(e.queries), "shipment"), db.Path)
-		if err := confirm(ctx, c, "erase", "what is erased can't be restored", question); err != nil {
+		if err := command.Confirm(ctx, c, "erase", "what is erased can't be restored", question); err != nil {
 			return err
 		}
 	}

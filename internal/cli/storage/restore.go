@@ -120,7 +120,7 @@ func runRestore(ctx context.Context, c *command.Call, file string, yes bool) (er
 		c.IO.Note("The store forgets what it has more than the backup: %s", j.Forgets)
 	}
 	if !yes {
-		if err := confirm(ctx, c, "restore", "nothing was restored", "Replace "+place+"?"); err != nil {
+		if err := command.Confirm(ctx, c, "restore", "nothing was restored", "Replace "+place+"?"); err != nil {
 			return err
 		}
 	}

@@ -37,18 +37,6 @@ func existing(ctx context.Context, c *command.Call) (*app.Store, error) {
 	return db, err
 }
 
-// confirm asks before what can't be undone. Where nobody can be asked, it refuses.
-func confirm(ctx context.Context, c *command.Call, verb, refused, question string) error {
-	if !c.IO.Interactive() {
-		return command.Usagef("add --yes to "+verb+" without a question", "%s", refused)
-	}
-	yes, err := c.IO.Confirm(ctx, "%s", question)
-	if err == nil && !yes {
-		err = command.Usagef("", "nothing was %sd", verb)
-	}
-	return err
-}
-
 // size shows a number of bytes with its unit, such as 12.3 MB.
 func size(bytes int64) string {
 	const kilo = 1000

@@ -244,7 +244,6 @@ func (o *inOrder) flush() error {
 	return nil
 }
 
-// tally counts how the asking about REFs ended.
 type tally struct {
 	all       int64
 	trackings int64 // of all: an order may have several

@@ -101,7 +101,6 @@ An accepted tracking without a response or event is "not checked yet" (phase
 // terminalRows is how many rows a list on a terminal has unless --limit says more.
 const terminalRows = 50
 
-// orders are the words of --sort.
 func orders() []string {
 	words := []string{created}
 	for _, o := range []ledger.Order{ledger.ByReceived, ledger.ByCheckpoint, ledger.ByReference, ledger.ByNumber, ledger.ByStatus, ledger.ByCarrier} {

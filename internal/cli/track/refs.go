@@ -319,7 +319,6 @@ func filterFlags() (names []string) {
 
 func (o *filterOptions) used() bool { return len(o.words()) > 0 }
 
-// words are the flags as they were typed.
 func (o *filterOptions) words() (words []string) {
 	for _, flag := range o.table() {
 		name := "--" + flag.name

@@ -322,7 +322,6 @@ func (l *listing) printSums(ctx context.Context) error {
 	return l.explainEmpty(ctx)
 }
 
-// section is a table of sums.
 type section struct {
 	title     string
 	lines     []sumLine
@@ -332,7 +331,6 @@ type section struct {
 	note      string // below its lines
 }
 
-// sumLine is a line of it.
 type sumLine struct {
 	name string
 	n    int64
@@ -373,7 +371,6 @@ func (s *sums) sections() []section {
 	return []section{status, carrier, age, s.all.transit.section(), run}
 }
 
-// section returns how many took how many days.
 func (t transit) section() section {
 	took := section{title: "transit time", of: t.trackings(), note: fmt.Sprintf("Half within %s, 90 %% within %s, %s days on average.",
 		command.Plural(t.within(0.5), "day"), command.Plural(t.within(0.9), "day"), strconv.FormatFloat(t.mean(), 'f', 1, 64))}

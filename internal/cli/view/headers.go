@@ -1,12 +1,12 @@
 package view
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -36,7 +36,7 @@ func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others .
 	}
 	shown := headerLines(header)
 	for i, h := range shown {
-		if shown[i].Value = MaskText(h.Value, secrets); IsCredential(h.Name) || tokens[strings.ToLower(h.Name)] {
+		if shown[i].Value = MaskText(h.Value, secrets); redact.IsCredential(h.Name) || tokens[strings.ToLower(h.Name)] {
 			shown[i].Value = webhook.Mask
 		}
 	}
@@ -65,36 +65,6 @@ func KnownSecrets(s *app.Session) ([]webhook.Secret, error) {
 		all = append(all, key)
 	}
 	return all, nil
-}
-
-// IsCredential reports whether a header is named like one that holds a credential.
-// Hyphens and underscores do not count.
-func IsCredential(name string) bool {
-	short := shortName(name)
-	for _, word := range []string{"authorization", "cookie", "token", "secret", "password", "passwd", "apikey", "authkey"} {
-		if strings.Contains(short, word) {
-			return true
-		}
-	}
-	return hasLastWord(name, "auth", "pwd", "jwt", "bearer")
-}
-
-// IsCredentialParameter reports whether a parameter of a query, as it was sent, is named
-// like one that holds a credential or a signature.
-func IsCredentialParameter(name string) bool {
-	if plain, err := url.QueryUnescape(name); err == nil {
-		name = plain
-	}
-	return IsCredential(name) || slices.Contains([]string{"code", "key", "session", "sessionid", "sid"}, shortName(name)) || hasLastWord(name, "sig", "signature", "credential")
-}
-
-func shortName(name string) string {
-	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
-}
-
-// hasLastWord reports whether a name is one of the words, or ends with one after - or _.
-func hasLastWord(name string, words ...string) bool {
-	return slices.Contains(words, strings.ToLower(name[strings.LastIndexAny(name, "-_")+1:]))
 }
 
 func headerLines(fields []webhook.Field) []Header {

@@ -1,8 +1,11 @@
 package postgres
 
 import (
+	"cmp"
 	"sync"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/store"
 )
 
 // serverClock is the server's clock, known from what it said last and the time since.
@@ -36,6 +39,9 @@ func (c *serverClock) Now() time.Duration {
 	defer c.mu.Unlock()
 	return uptime() + c.offset
 }
+
+// uptime is a clock that nobody sets.
+func uptime() time.Duration { return cmp.Or(store.Uptime(), elapsed()) }
 
 // elapsed is the time since the first call: of each span between two calls what the
 // longer one of two clocks shows, as the monotonic one may stand still while the machine

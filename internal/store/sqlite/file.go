@@ -106,7 +106,7 @@ func (f *file) engine(shared string) store.Engine {
 		Place: f.path, New: f.made, Shared: shared,
 		ReadOnly:  f.readOnly,
 		Connector: &f.writer, Readers: f.readers, Owners: &f.owner,
-		Clock:       store.Clock{ID: func() string { return boot }, Now: uptime},
+		Clock:       store.Clock{ID: func() string { return boot }, Now: store.Uptime},
 		Rewrite:     func(query string) string { return query },
 		Read:        f.read,
 		Revision:    f.revision,

@@ -1,0 +1,17 @@
+package store
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Uptime returns the time since the boot, 0 if it is not known. Nobody sets this clock, and
+// it runs while the machine sleeps.
+func Uptime() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return 0
+	}
+	return time.Duration(t.Nano())
+}
