@@ -245,7 +245,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 	}
 	for _, name := range []string{
 		"ADDRESS", "AGE", "CODE", "DURATION", "ENCODING", "EXPR", "HOST:PORT", "ID", "METHOD", "N", "NAME", "NAME=CODE", "NAME=JSON", "NAME=VALUE", "NUMBER", "PARAMETER", "PATH", "RANGE",
-		"REGEX", "SIZE", "TIME", "URL", "[FILTER=>]URL", "[URL=>]NAME=env:VAR", "'NAME: VALUE'", "/POINTER=VALUE",
+		"REGEX", "SIZE", "TIME", "URL", "[FILTER=>]URL", "[URL=>]NAME=env:VAR", "'NAME: VALUE'", "/POINTER=VALUE", "COLUMN=VALUE",
 	} {
 		all[name] = nothing
 	}
