@@ -259,7 +259,7 @@ func (w *window) more() bool {
 		n, w.err = w.r.Read(w.buf[w.end:])
 	}
 	w.end += n
-	if w.err == io.EOF {
+	if w.err == io.EOF { //nolint:errorlint // as readers return it
 		w.err = errEnd
 	}
 	return n > 0

@@ -60,8 +60,8 @@ func appendJSON(dst, text []byte) []byte {
 	plain := func(c byte) bool { return c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' }
 	for _, c := range text {
 		if !plain(c) {
-			text, _ = json.Marshal(string(text)) // a text has no error
-			return append(dst, text...)
+			text, _ = json.Marshal(string(text)) //nolint:errchkjson // a text has no error
+			return append(dst, text...) //nolint:gocritic // each value ends the function
 		}
 	}
 	if !utf8.Valid(text) {

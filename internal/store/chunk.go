@@ -66,7 +66,7 @@ func position(e *ledger.Entry) int64 {
 
 // placeOf is the reverse of position.
 func placeOf(position int64) (line, row int) {
-	line = int(uint32(position)) //nolint:gosec // the lower half
+	line = int(uint32(position))
 	if position&withoutRows == 0 {
 		row = line - int(position>>32)
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -31,7 +32,7 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 			case err != nil:
 			case !alive:
 				_, err = t.exec(ctx, "DELETE FROM listeners WHERE owner = $1", l.owner)
-			case l.owner == me && l.URL == added.URL && string(old) != string(text): // it verifies in another way now
+			case l.owner == me && l.URL == added.URL && !bytes.Equal(old, text): // it verifies in another way now
 				_, err = t.exec(ctx, "DELETE FROM listeners WHERE owner = $1 AND listener = $2", me, string(old))
 			}
 			if err != nil {

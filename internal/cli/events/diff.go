@@ -121,7 +121,7 @@ func literal(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) // it was JSON
+	_ = enc.Encode(v) //nolint:errchkjson // it was JSON
 	return bytes.TrimSpace(b.Bytes())
 }
 

@@ -292,7 +292,7 @@ func (o replayOptions) edit(ctx context.Context, c *command.Call, in replay.Inbo
 		if err != nil {
 			return nil, err
 		}
-		change = func([]byte) ([]byte, error) { return edited, nil }
+		change = func([]byte) ([]byte, error) { return edited, nil } //nolint:unparam // as SetMembers has it
 	}
 	signed := o.Scheme != "" || c.Config.Webhook.Scheme != ""
 	return func(d inbox.Delivery) (inbox.Delivery, error) {
