@@ -61,7 +61,7 @@ func appendJSON(dst, text []byte) []byte {
 	for _, c := range text {
 		if !plain(c) {
 			text, _ = json.Marshal(string(text)) //nolint:errchkjson // a text has no error
-			return append(dst, text...) //nolint:gocritic // each value ends the function
+			return append(dst, text...)          //nolint:gocritic // each value ends the function
 		}
 	}
 	if !utf8.Valid(text) {
