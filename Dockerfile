@@ -5,7 +5,7 @@
 #
 # The store is in the volume /data. Without a volume it goes with the container, and the
 # next run would not know what was sent.
-FROM docker.io/library/golang:1.26-alpine AS build
+FROM docker.io/library/golang:1.26.8-alpine@sha256:51a7c389a5ddaf82f527191a1e9bff9928655130a44e4975dd1d7e0acf59f1ae AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
