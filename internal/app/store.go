@@ -11,6 +11,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/follow"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -252,7 +253,7 @@ func WithScratchStore(ctx context.Context, use func(*Store) error) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	defer func() { err = errors.Join(err, disk.RemoveAll(folder)) }()
 	db, err := sqlite.Open(ctx, filepath.Join(folder, "scratch.db"), store.Options{})
 	if err != nil {
 		return err

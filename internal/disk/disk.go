@@ -4,7 +4,12 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 )
 
 // ForeignError says that another user put a file where others may write.
@@ -24,4 +29,20 @@ type Changers struct {
 	Group  bool   // they are a group that the user belongs to
 	Owner  bool   // another user owns it
 	Folder bool   // it is about the file's folder
+}
+
+// RemoveAll removes path and all below it. Unlike [os.RemoveAll] it does so one by one: on a Windows without
+// POSIX deletes, such as Wine, that one fails.
+func RemoveAll(path string) (err error) {
+	var found []string
+	_ = filepath.WalkDir(path, func(name string, _ fs.DirEntry, _ error) error {
+		found = append(found, name)
+		return nil
+	})
+	for _, name := range slices.Backward(found) {
+		if gone := os.Remove(name); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -75,7 +76,7 @@ func runDemo(f *command.Factory, cmd *cobra.Command, keep bool) (err error) {
 	if d.folder, err = os.MkdirTemp("", "waybill-demo-*"); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(d.folder)) }()
+	defer func() { err = errors.Join(err, disk.RemoveAll(d.folder)) }()
 	ctx, stop := context.WithCancel(cmd.Context())
 	servers, ctx := errgroup.WithContext(ctx)
 	err = d.steps(ctx, servers)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/store"
 )
@@ -247,7 +248,7 @@ func runReset(ctx context.Context, c *command.Call, confirm string) error {
 		return command.Usagef("", "nothing was removed: the account of the store is %s, not %s",
 			command.Quoted(name), command.Quoted(confirm))
 	}
-	if err := errors.Join(os.Remove(place), os.RemoveAll(place+".owners")); err != nil {
+	if err := errors.Join(os.Remove(place), disk.RemoveAll(place+".owners")); err != nil {
 		return err
 	}
 	return c.Out.Result(resetJSON{place, had}, "Removed %s: %s", place, had)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
@@ -170,7 +171,7 @@ func OpenCopy(ctx context.Context, path string) (db *store.DB, finish func() err
 		if err := os.Rename(db.Place(), path); err != nil {
 			return fail(path, "write", err)
 		}
-		return errors.Join(removeIfExists(db.Place()+".staging.lock"), os.RemoveAll(db.Place()+".owners"))
+		return errors.Join(removeIfExists(db.Place()+".staging.lock"), disk.RemoveAll(db.Place()+".owners"))
 	}, nil
 }
 
