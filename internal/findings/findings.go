@@ -190,7 +190,7 @@ type Collector struct {
 
 // maxHeld is how many bytes of findings are held before they go to a file: an input with
 // few of them needs no folder for temporary files.
-const maxHeld = 64 << 10
+const maxHeld = 1 << 20
 
 type groupKey struct {
 	severity Severity
