@@ -60,7 +60,7 @@ var files = []file{
 	},
 
 	{name: "hostile-mac-line-ends.csv", rows: 3, bad: 1, line: 5, last: "M2|9400111899223197428490|", ignored: []string{"Ship To"}, problems: []string{"6:2 Tracking Number "}},
-	{name: "hostile-latin1-names.csv", rows: 3, bad: 1, line: 3, last: "L2|LZ618655169JP|", ignored: []string{"Empf\xe4nger"}, problems: []string{"4:1 Order Number L\xf63"}},
+	{name: "hostile-latin1-names.csv", rows: 3, bad: 1, line: 3, last: "L2|LZ618655169JP|", ignored: []string{"Empfänger"}, problems: []string{"4:1 Order Number L\xf63"}},
 	{name: "hostile-latin1-names.csv", o: intake.Options{Encoding: "windows-1252"}, rows: 3, line: 4, last: "Lö3|CP245915106DE|", ignored: []string{"Empfänger"}},
 	{name: "hostile-sep-line.csv", rows: 1, line: 3, last: "S1|1Z999AA10123456784|", ignored: []string{"Note, free"}},
 	{name: "hostile-formula-cells.csv", rows: 3, bad: 1, line: 3, last: "00124|068671472473|fedex", problems: []string{`4:2 Tracking Number ="0"&"68671472473"`}},

@@ -156,6 +156,7 @@ type Summary struct {
 	Ignored     []string  // columns not sent, by their names as in the header
 	Own         []string  // those of them that are kept with their rows
 	OwnLong     int64     // values of these that are longer than MaxOwnText, and not kept
+	OwnLatin    int64     // values of these that are no UTF-8, and are kept as Windows-1252 has them
 	Missing     []string  // with [Options.Refs], columns of [Options.Map] that the header lacks
 	LeftOut     []Carrier // carrier names without a code, most rows first; at most MaxCarriers
 	LeftOutMore int64     // rows with further such names

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
 // Limits of the columns that are kept with rows and not sent.
@@ -39,6 +41,10 @@ func (t *table) ownText() string {
 		if len(value) > MaxOwnText {
 			t.sum.OwnLong++
 		}
+		if !utf8.Valid(value) {
+			t.sum.OwnLatin++
+			value = []byte(asWindows1252(string(value)))
+		}
 		if len(value) == 0 || len(value) > MaxOwnText {
 			continue
 		}
@@ -55,6 +61,15 @@ func (t *table) ownText() string {
 	return string(append(c.text, '}'))
 }
 
+// asWindows1252 returns a text that is no UTF-8 as Excel in Western Europe and America writes it.
+func asWindows1252(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	s, _ = charmap.Windows1252.NewDecoder().String(s) // every byte has a character
+	return s
+}
+
 // appendJSON appends a text as JSON has it.
 func appendJSON(dst, text []byte) []byte {
 	plain := func(c byte) bool { return c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' }
@@ -63,9 +78,6 @@ func appendJSON(dst, text []byte) []byte {
 			text, _ = json.Marshal(string(text)) //nolint:errchkjson // a text has no error
 			return append(dst, text...)          //nolint:gocritic // each value ends the function
 		}
-	}
-	if !utf8.Valid(text) {
-		text = []byte(string([]rune(string(text))))
 	}
 	return append(append(append(dst, '"'), text...), '"')
 }

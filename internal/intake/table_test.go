@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -345,4 +346,20 @@ func hint(err error) string {
 		return h.Hint()
 	}
 	return ""
+}
+
+// A column that is kept needs no --encoding: what is not UTF-8 in it is read as Windows-1252, and counted.
+func TestKeptColumnsThatAreNotUTF8(t *testing.T) {
+	in, err := intake.Open("orders.csv", strings.NewReader("referId,rawTrackingNumber,Empf\xe4nger\nA1,1Z1,M\xfcller \x80\nA2,1Z2,M\xc3\xbcller\n"), intake.Options{Own: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`{"Empfänger":"Müller €"}`, `{"Empfänger":"Müller"}`} {
+		if rec, err := in.Next(); err != nil || rec.Own != want {
+			t.Errorf("%s, %v; want %s", rec.Own, err, want)
+		}
+	}
+	if sum := in.Summary(); sum.OwnLatin != 1 || !slices.Equal(sum.Own, []string{"Empfänger"}) {
+		t.Errorf("counted %d of %q", sum.OwnLatin, sum.Own)
+	}
 }

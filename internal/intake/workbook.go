@@ -241,6 +241,8 @@ func (t *table) summarizeColumns(s *Summary) {
 			s.HiddenCols = append(s.HiddenCols, name)
 		}
 		if !t.inUse(i) && !slices.Contains(t.cols.errors, i) {
+			name = asWindows1252(name)
+			t.cols.header[i] = name
 			s.Ignored = append(s.Ignored, cmp.Or(name, fmt.Sprintf("column %d", i+1)))
 			if t.opt.Own && t.own.keep(t.cols.header, i) {
 				s.Own = append(s.Own, name)
