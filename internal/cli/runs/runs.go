@@ -100,9 +100,12 @@ func runColumns(account string) []command.Column[ledger.RunSummary] {
 	unknown := func(s ledger.RunSummary) int64 { return s.Counts.Unknown }
 	return []command.Column[ledger.RunSummary]{
 		{Column: render.Column{Name: "RUN", ID: true}, Cell: func(s ledger.RunSummary) string { return strconv.FormatInt(s.ID, 10) }},
-		{Column: render.Column{Name: "CREATED", Rank: 1}, Time: func(s ledger.RunSummary) time.Time { return s.Created }},
 		{
-			Column: render.Column{Name: "INPUT", CSV: "files", Flex: true, Rank: 2},
+			Column: render.Column{Name: "CREATED", Rank: 1}, Time: func(s ledger.RunSummary) time.Time { return s.Created },
+			Cell: func(s ledger.RunSummary) string { return view.Ago(s.Created, time.Now()) },
+		},
+		{
+			Column: render.Column{Name: "INPUT", CSV: "files", Flex: true},
 			Cell:   func(s ledger.RunSummary) string { return strings.Join(s.Plan.Files, " ") },
 		},
 		{Column: render.Column{Name: "ACCEPTED", Right: true}, Count: ledger.RunSummary.Accepted},
@@ -113,7 +116,7 @@ func runColumns(account string) []command.Column[ledger.RunSummary] {
 			Column: render.Column{Name: "REQUESTS", CSV: "batches", Right: true, Rank: 3},
 			Count:  func(s ledger.RunSummary) int64 { return s.Requests },
 		},
-		{Column: render.Column{Name: "ACCOUNT", Flex: true, Rank: 4}, Cell: func(ledger.RunSummary) string { return account }},
+		{Column: render.Column{Name: "ACCOUNT", Rank: 4}, Cell: func(ledger.RunSummary) string { return account }},
 		{Column: render.Column{Name: "SUPERSEDED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Superseded }},
 		{Column: render.Column{Name: "DISMISSED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Dismissed }},
 		{
