@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,23 +16,24 @@ import (
 
 // grouped calls do with the entries of every key that has several, in order of place.
 func grouped(list []entry, key func(entry) string, do func([]entry) error) error {
-	count := make(map[string]int, len(list))
-	for _, e := range list {
-		count[key(e)]++
-	}
-	list = slices.DeleteFunc(list, func(e entry) bool { return count[key(e)] == 1 })
-	slices.SortStableFunc(list, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
-	})
-	for len(list) > 0 {
-		n := 1
-		for n < len(list) && key(list[n]) == key(list[0]) {
-			n++
+	first, groups := make(map[string]int, len(list)), map[string][]entry{}
+	for i, e := range list {
+		k := key(e)
+		at, known := first[k]
+		switch {
+		case !known:
+			first[k] = i
+		case groups[k] == nil:
+			groups[k] = []entry{list[at], e}
+		default:
+			groups[k] = append(groups[k], e)
 		}
-		if err := do(list[:n]); err != nil {
+	}
+	for _, k := range slices.Sorted(maps.Keys(groups)) {
+		slices.SortStableFunc(groups[k], func(a, b entry) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line)) })
+		if err := do(groups[k]); err != nil {
 			return err
 		}
-		list = list[n:]
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type table struct {
 	cols          columns
 	own           ownColumns
 	carrier       *carriers
+	goodCodes     map[string]bool // carrier codes that need no further look
 	sum           *Summary
 	badShape      bool // the current record is not a row of the table
 	fullRowSeen   bool // a row was read that has a cell for every column
@@ -199,7 +200,15 @@ func (t *table) item(ref, number []byte) tracking.Item {
 
 func (t *table) validate(it tracking.Item) []Problem {
 	var ps []Problem
-	for _, p := range it.Validate(t.opt.AcceptOdd) {
+	code := it.CarrierCode
+	if t.goodCodes[code] {
+		it.CarrierCode = ""
+	}
+	problems := it.Validate(t.opt.AcceptOdd)
+	if len(problems) == 0 && len(t.goodCodes) < MaxCarriers {
+		t.goodCodes[code] = true
+	}
+	for _, p := range problems {
 		at := t.cols.ref
 		switch p.Field {
 		case tracking.FieldNumber:

@@ -301,6 +301,9 @@ func (s RunSummary) Accepted() int64 { return s.Counts.Accepted - s.Elsewhere }
 // Rejected returns how many rows are rejected and open, see [Row.IsOpen].
 func (s RunSummary) Rejected() int64 { return s.Counts.Rejected - s.Superseded - s.Dismissed }
 
+// ComparedOrders is how many rows of a run are compared with earlier ones by [Stager.KnownOrders].
+const ComparedOrders = 5_000
+
 // KnownOrders is what [Stager.KnownOrders] found.
 type KnownOrders struct {
 	Rows   int64

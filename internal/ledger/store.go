@@ -16,9 +16,9 @@ type Stager interface {
 	// what dead processes had staged.
 	Stage(ctx context.Context, plan Plan) (Staging, error)
 
-	// KnownOrders returns the rows that the run brought in, and whose referId an
-	// earlier run brought in: with another number; or, of the first 10,000 rows, in
-	// capitals, in small letters or without the spaces around it.
+	// KnownOrders returns those of the first ComparedOrders rows that the run brought in
+	// whose referId an earlier run brought in: with another number, or in capitals, in small
+	// letters or without the spaces around it.
 	KnownOrders(ctx context.Context, run int64) (KnownOrders, error)
 }
 

@@ -263,10 +263,6 @@ func (d *DB) Pending(ctx context.Context, except int64) (int64, error) {
 	return max(0, all-own.all.Pending), err
 }
 
-// comparedSpellings is how many rows of a run are compared with other spellings: four times
-// the work, and an export spells all its rows in one way.
-const comparedSpellings = 10_000
-
 // KnownOrders finds new rows of known orders, see [ledger.Stager].
 func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, error) {
 	if err := d.requireRun(ctx, run); err != nil {
@@ -274,13 +270,12 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	}
 	const (
 		earlier = "SELECT MIN(o.id) FROM rows o WHERE o.id < n.first_row AND o.refer_id "
-		same    = earlier + "= r.refer_id"
-		spelled = earlier + "IN (UPPER(r.refer_id), LOWER(r.refer_id), TRIM(r.refer_id))"
+		before  = "COALESCE((" + earlier + "= r.refer_id), (" + earlier + "IN (UPPER(r.refer_id), LOWER(r.refer_id), TRIM(r.refer_id))))"
 	)
 	var o ledger.KnownOrders
 	_, err := d.row(ctx, []any{&o.Rows, &o.First.ID}, `SELECT COUNT(*), COALESCE(MIN(r.id), 0)
-		FROM runs n JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row
-		WHERE n.id = $1 AND n.first_row > 1 AND COALESCE((`+same+`), CASE WHEN r.id < n.first_row + $2 THEN (`+spelled+`) END) > 0`, run, comparedSpellings)
+		FROM runs n JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row AND r.id < n.first_row + $2
+		WHERE n.id = $1 AND n.first_row > 1 AND `+before+` > 0`, run, ledger.ComparedOrders)
 	if err != nil || o.Rows == 0 {
 		return ledger.KnownOrders{}, err
 	}
@@ -291,7 +286,7 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	item := &o.First.Item
 	_, err = d.row(ctx, []any{&text, &file, &at, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number},
 		`SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number FROM runs n JOIN rows r ON r.id = $2
-			JOIN rows o ON o.id = COALESCE((`+same+`), (`+spelled+`)) WHERE n.id = $1`, run, o.First.ID)
+			JOIN rows o ON o.id = `+before+` WHERE n.id = $1`, run, o.First.ID)
 	if err == nil {
 		err = json.Unmarshal(text, &files)
 	}

@@ -199,7 +199,8 @@ func placeholder(s string) bool {
 		}
 		return -1
 	}, s)
-	return slices.Contains(placeholderWords, word) || word != "" && strings.Trim(strings.Trim(s, "<>()[]{}"), "xX") == ""
+	_, known := slices.BinarySearch(placeholderWords, word)
+	return known || word != "" && strings.Trim(strings.Trim(s, "<>()[]{}"), "xX") == ""
 }
 
 // totals are the words before the number of rows in the last line of an export.
@@ -207,7 +208,7 @@ var totals = []string{"total", "totals", "grandtotal", "subtotal", "sum", "summe
 
 // placeholderWords are written where a number is not known, without the marks
 // between and around their letters.
-var placeholderWords = slices.Concat(totals, []string{
+var placeholderWords = slices.Sorted(slices.Values(slices.Concat(totals, []string{
 	"na", "nd", "nv", "nul", "nil", "none", "nat", "inf", "infinity", "undef", "empty", "blank", "leer", "vide", "void", "vacio", "missing",
 	"true", "false", "wahr", "falsch", "vrai", "faux", "verdadero", "falso", "vero", "yes", "no", "ja", "nein", "oui", "non",
 	"tbd", "tba", "tbc", "todo", "tobedetermined", "tobeannounced", "tobeconfirmed", "pending", "open", "offen", "awaiting", "waiting",
@@ -216,7 +217,7 @@ var placeholderWords = slices.Concat(totals, []string{
 	"keine", "ohne", "nichtverfügbar", "ausstehend", "aucun", "enattente", "pendiente", "ninguno", "nessuno",
 	"shipped", "delivered", "cancelled", "canceled", "refunded", "returned", "processing", "hold", "onhold", "backorder", "pickup", "error",
 	"placeholder", "dummy", "sample", "example", "test", "testing", "tracking", "trackingnumber", "trackingno", "number",
-})
+})))
 
 // totalsLine reports whether the item is the last line of an export: a word
 // such as Total, and how many rows there were.

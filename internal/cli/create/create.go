@@ -226,6 +226,10 @@ func (c *creation) noteKnown(ctx context.Context, k *send.Execution) {
 		return // a note is not worth failing for
 	}
 	first, before := known.First, known.Before
-	c.call.IO.Note("%s for a known order, the first at %s: %s with %s; sent before: %s with %s", command.Plural(known.Rows, "new row"),
+	rows := command.Plural(known.Rows, "new row")
+	if k.Rows > ledger.ComparedOrders {
+		rows += " of the first " + command.Number(ledger.ComparedOrders)
+	}
+	c.call.IO.Note("%s for a known order, the first at %s: %s with %s; sent before: %s with %s", rows,
 		intake.RowPlace(first.File, first.Line, first.Row, ""), command.Quoted(first.Item.ReferID), command.Quoted(first.Item.Number), command.Quoted(before.ReferID), command.Quoted(before.Number))
 }
