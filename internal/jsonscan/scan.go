@@ -77,24 +77,6 @@ func SkipValue(b []byte, i int) (end, depth int) {
 	}
 }
 
-// Compact removes the white space between values, in place.
-func Compact(b []byte) []byte {
-	kept, start := b[:0], 0
-	for i := 0; i < len(b); {
-		switch b[i] {
-		case '"':
-			i = SkipString(b, i)
-		case ' ', '\t', '\n', '\r':
-			kept = append(kept, b[start:i]...)
-			i++
-			start = i
-		default:
-			i++
-		}
-	}
-	return append(kept, b[start:]...)
-}
-
 // Value is a value with its place in a text.
 type Value struct {
 	Name   []byte // literal of the member's name, with its quotes; nil if the value is not a member

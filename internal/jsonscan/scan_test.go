@@ -199,15 +199,3 @@ func FuzzParsePointer(f *testing.F) {
 		}
 	})
 }
-
-func TestCompact(t *testing.T) {
-	for _, raw := range []string{`1`, "\t\"a \\\" \\\\\" ", ` { "a b" : [ 1 , "\n" , { } ] } `, "[\r\n]", `"` + "\xff \u2028" + `"`} {
-		var want bytes.Buffer
-		if err := json.Compact(&want, []byte(raw)); err != nil {
-			t.Fatal(err)
-		}
-		if got := jsonscan.Compact([]byte(raw)); !bytes.Equal(got, want.Bytes()) {
-			t.Errorf("%q: got %q; want %q", raw, got, want.Bytes())
-		}
-	}
-}

@@ -25,14 +25,7 @@ func (p *Printer) JSON(ctx context.Context, v any) error {
 	if err != nil {
 		return err
 	}
-	return p.Encoded(ctx, encoded)
-}
-
-// Encoded is [Printer.JSON] for a value as [term.AppendJSON] returns it. It may
-// change the bytes behind it.
-func (p *Printer) Encoded(ctx context.Context, encoded []byte) error {
 	s := sink{out: p.out}
-	var err error
 	switch {
 	case p.query != nil:
 		err = p.filter(ctx, &s, encoded)

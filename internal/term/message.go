@@ -236,17 +236,6 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 	return EscapeJSON(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// AppendString appends s as [AppendJSON] does, faster.
-func AppendString(dst []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' {
-			dst, _ = AppendJSON(dst, s) // a string never fails
-			return dst
-		}
-	}
-	return append(append(append(dst, '"'), s...), '"')
-}
-
 // EscapeJSON appends src, which must be valid JSON, with every control and
 // format character inside its strings as \uXXXX (two of them beyond U+FFFF),
 // and invalid UTF-8 as \ufffd, which is how it is decoded anyway. The value

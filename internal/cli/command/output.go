@@ -188,9 +188,6 @@ func (o *Output) On(w *term.Writer) *Output {
 // Object prints one result as JSON.
 func (o *Output) Object(v any) error { return o.JSON(o.ctx, v) }
 
-// Encoded is [Output.Object] for what is encoded already, see [render.Printer.Encoded].
-func (o *Output) Encoded(encoded []byte) error { return o.Printer.Encoded(o.ctx, encoded) }
-
 // Result prints a result: v as JSON, or a line of text.
 func (o *Output) Result(v any, format string, args ...any) error {
 	if o.Machine() {

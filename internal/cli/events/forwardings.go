@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,18 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
-
-type deadJSON struct {
-	Delivery     int64      `json:"delivery"`
-	Target       string     `json:"target"` // without what may be a token
-	Filter       string     `json:"filter"`
-	Tries        int        `json:"tries"`
-	Status       int        `json:"status"` // of the last answer; 0 if none came
-	Problem      string     `json:"problem"`
-	FailingSince *time.Time `json:"failingSince"`
-	GivenUpAt    time.Time  `json:"givenUpAt"`
-	Reply        string     `json:"reply"` // start of the last answer
-}
 
 // ofDeliveries returns the time since which --dead, --pending or --refused lists deliveries,
 // and the store, nil if there is none. Filters of events are a usage error.
@@ -45,70 +32,65 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 	return since, db, err
 }
 
-func sinksByID(ctx context.Context, db *app.Store) (map[int64]inbox.Sink, error) {
-	if db == nil {
-		return nil, nil //nolint:nilnil // no store has no sinks
+// outboxEntries yields what lists show of an outbox. running are the listeners that run now.
+type outboxEntries func(db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error]
+
+// listOutbox lists entries since --since, and returns the targets of the store, the listeners that run, and
+// whether any entry was found.
+func listOutbox(ctx context.Context, c *command.Call, o listOptions, w command.Listing[Forwarding], entries outboxEntries) (sinks []inbox.Sink, running []inbox.Listener, found bool, err error) {
+	w.Out, w.JSON = c.Out, func(j Forwarding) any { return j }
+	since, db, err := o.ofDeliveries(ctx, c)
+	if err == nil && db == nil {
+		err = w.Print(c.IO, nil)
 	}
-	all, err := db.Outbox.Sinks(ctx)
-	sinks := make(map[int64]inbox.Sink, len(all))
-	for _, k := range all {
-		sinks[k.ID] = k
+	if err != nil || db == nil {
+		return nil, nil, false, err
 	}
-	return sinks, err
+	if sinks, err = db.Outbox.Sinks(ctx); err == nil {
+		running, err = db.Listeners.RunningListeners(ctx)
+	}
+	if err != nil {
+		return nil, nil, false, err
+	}
+	slices.SortFunc(sinks, func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) })
+	err = w.Print(c.IO, command.Filter(entries(db, sinks, running), func(j Forwarding) bool {
+		late := !firstTime(j.GivenUpAt, j.QueuedAt).Before(since)
+		found = found || late
+		return late
+	}, o.Limit))
+	return sinks, running, found, err
 }
 
 func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
-	since, db, err := o.ofDeliveries(ctx, c)
-	if err != nil {
-		return err
-	}
-	sinks, err := sinksByID(ctx, db)
-	if err != nil {
-		return err
-	}
-	w := command.Listing[inbox.OutboxEntry]{
-		Out: c.Out, Empty: "Nothing was given up", Columns: deadColumns(sinks),
-		JSON: func(l inbox.OutboxEntry) any {
-			k := sinks[l.Sink]
-			return deadJSON{
-				Delivery: l.Delivery, Target: view.Target(k), Filter: k.Filter, Tries: l.Attempt, Status: l.Status, Problem: l.Problem,
-				FailingSince: view.TimeOrNull(l.FirstFailure), GivenUpAt: l.GivenUpAt.UTC(), Reply: string(l.Reply),
+	w := command.Listing[Forwarding]{Empty: "Nothing was given up", Columns: deadColumns(c.Out)}
+	_, _, found, err := listOutbox(ctx, c, o, w, func(db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
+		return func(yield func(Forwarding, error) bool) {
+			byID := map[int64]inbox.Sink{}
+			for _, k := range sinks {
+				byID[k.ID] = k
 			}
-		},
-	}
-	if db == nil {
-		return w.Print(c.IO, nil)
-	}
-	found := false
-	err = w.Print(c.IO, command.Filter(db.Outbox.DeadEntries(ctx), func(l inbox.OutboxEntry) bool {
-		if l.GivenUpAt.Before(since) {
-			return false
+			for e, err := range db.Outbox.DeadEntries(ctx) {
+				if !yield(NewForwarding(e.Delivery, inbox.Forwarding{Sink: byID[e.Sink], Waiting: &inbox.WaitingEntry{OutboxEntry: e}}, running), err) {
+					return
+				}
+			}
 		}
-		found = true
-		return true
-	}, o.Limit))
+	})
 	if err == nil && found {
 		c.IO.Next(c.CommandLine("events", "replay", "--dead"))
 	}
 	return err
 }
 
-func deadColumns(sinks map[int64]inbox.Sink) []command.Column[inbox.OutboxEntry] {
-	return []command.Column[inbox.OutboxEntry]{
-		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(l inbox.OutboxEntry) string { return fmt.Sprint(l.Delivery) }},
-		{
-			Column:  render.Column{Name: "TARGET"},
-			Cell:    func(l inbox.OutboxEntry) string { return view.Sink(sinks[l.Sink]) },
-			CSVCell: func(l inbox.OutboxEntry) string { return view.Target(sinks[l.Sink]) },
-		},
-		view.CSVOnly("FILTER", "filter", func(l inbox.OutboxEntry) string { return sinks[l.Sink].Filter }),
-		{Column: render.Column{Name: "TRIES", Right: true}, Cell: func(l inbox.OutboxEntry) string { return fmt.Sprint(l.Attempt) }},
-		{Column: render.Column{Name: "FAILING SINCE", Rank: 2}, Time: func(l inbox.OutboxEntry) time.Time { return l.FirstFailure }},
-		{
-			Column: render.Column{Name: "GIVEN UP", CSV: "givenUpAt", Rank: 3},
-			Time:   func(l inbox.OutboxEntry) time.Time { return l.GivenUpAt },
-		},
-		{Column: render.Column{Name: "PROBLEM", Flex: true, Rank: 1}, Cell: func(l inbox.OutboxEntry) string { return l.Problem }},
+func deadColumns(out *command.Output) []command.Column[Forwarding] {
+	return []command.Column[Forwarding]{
+		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
+		targetColumn(out),
+		view.CSVOnly("FILTER", "filter", func(j Forwarding) string { return j.Filter }),
+		{Column: render.Column{Name: "ATTEMPTS", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},
+		{Column: render.Column{Name: "FAILING SINCE", Rank: 2}, Time: func(j Forwarding) time.Time { return firstTime(j.FailingSince) }},
+		{Column: render.Column{Name: "GIVEN UP", CSV: "givenUpAt", Rank: 3}, Time: Forwarding.ended},
+		{Column: render.Column{Name: "PROBLEM", Flex: true, Rank: 1}, Cell: problemOf},
 	}
 }
 
@@ -330,45 +312,25 @@ func pendingColumns(out *command.Output, now time.Time) []command.Column[Forward
 
 // runListPending lists what waits for targets, by target and in the order in which it was queued.
 func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
-	since, db, err := o.ofDeliveries(ctx, c)
-	if err != nil {
-		return err
+	w := command.Listing[Forwarding]{Empty: "No delivery is queued", Columns: pendingColumns(c.Out, time.Now())}
+	sinks, running, found, err := listOutbox(ctx, c, o, w, func(db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
+		return waitingEntries(ctx, db, sinks, running)
+	})
+	if err == nil {
+		notePending(c, sinks, running, found)
 	}
-	w := command.Listing[Forwarding]{
-		Out: c.Out, Empty: "No delivery is queued", Columns: pendingColumns(c.Out, time.Now()), JSON: func(j Forwarding) any { return j },
-	}
-	if db == nil {
-		return w.Print(c.IO, nil)
-	}
-	sinks, err := sinksByID(ctx, db)
-	if err != nil {
-		return err
-	}
-	running, err := db.Listeners.RunningListeners(ctx)
-	if err != nil {
-		return err
-	}
-	order := slices.SortedFunc(maps.Values(sinks), func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) })
-	found := false
-	if err := w.Print(c.IO, command.Filter(waitingEntries(ctx, db, order, running, since), func(Forwarding) bool {
-		found = true
-		return true
-	}, o.Limit)); err != nil {
-		return err
-	}
-	notePending(c, order, running, found)
-	return nil
+	return err
 }
 
-// waitingEntries yields what was queued since then and waits, target by target.
-func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener, since time.Time) iter.Seq2[Forwarding, error] {
+// waitingEntries yields what is queued and waits, target by target.
+func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
 	return func(yield func(Forwarding, error) bool) {
 		for _, sink := range sinks {
 			if sink.Waiting == 0 {
 				continue
 			}
 			for e, err := range db.Forwardings.WaitingEntries(ctx) {
-				if err == nil && (e.Sink != sink.ID || e.Added.Before(since)) {
+				if err == nil && e.Sink != sink.ID {
 					continue
 				}
 				if err == nil && e.HeldBy != 0 {

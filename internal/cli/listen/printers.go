@@ -20,9 +20,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// maxKeptBuffer is how large a buffer is kept for the next event.
-const maxKeptBuffer = 256 << 10 // bytes
-
 type eventPrinter struct {
 	out     *command.Output
 	io      *term.IO
@@ -41,8 +38,6 @@ type eventPrinter struct {
 	lastIndex    int
 	genuine      int64 // deliveries that were not made up
 	summary      summaryJSON
-
-	buf []byte // of the event before, to be used again
 }
 
 func newEventPrinter(c *command.Call, before inbox.Counts, exitAfter int64, stop func()) *eventPrinter {
@@ -161,15 +156,7 @@ func (p *eventPrinter) printObject(n listen.Notification) error {
 	if p.wouldRefuse(n.Event) {
 		j.WouldHaveRefused, j.Of = p.summary.WouldHaveRefused, p.genuine
 	}
-	encoded, err := view.AppendEvent(p.buf[:0], j)
-	if err != nil {
-		return fmt.Errorf("encode event %s: %w", j.ID, err)
-	}
-	p.buf = encoded[:0]
-	if cap(p.buf) > maxKeptBuffer {
-		p.buf = nil
-	}
-	return p.out.Encoded(encoded)
+	return p.out.Object(j)
 }
 
 // printEvent prints one event: time, number, tracking number, kind, status, whether it

@@ -47,57 +47,6 @@ type Event struct {
 	Of               int64 `json:"of,omitempty"`               // listen: of so many that were not made up
 }
 
-// AppendEvent appends an event as [term.AppendJSON] does, in a small part of its time: a
-// listener prints thousands a second.
-func AppendEvent(dst []byte, e Event) ([]byte, error) {
-	text := func(name, s string) { dst = term.AppendString(append(dst, name...), s) }
-	optional := func(name, s string) {
-		if s != "" {
-			text(name, s)
-		}
-	}
-	number := func(name string, n int64) { dst = strconv.AppendInt(append(dst, name...), n, 10) }
-	raw := func(name string, value json.RawMessage) {
-		dst = append(dst, name...)
-		start := len(dst)
-		dst = term.EscapeJSON(dst, value)
-		dst = dst[:start+len(jsonscan.Compact(dst[start:]))]
-	}
-	text(`{"type":`, e.Type)
-	text(`,"id":`, e.ID)
-	number(`,"seq":`, e.Seq)
-	number(`,"delivery":`, e.Delivery)
-	text(`,"eventId":`, e.EventID)
-	text(`,"event":`, e.Event)
-	text(`,"eventTime":`, e.EventTime)
-	text(`,"trackingNumber":`, e.TrackingNumber)
-	raw(`,"status":`, e.Status)
-	text(`,"statusTrack":`, e.StatusTrack)
-	text(`,"verified":`, string(e.Verified))
-	dst = strconv.AppendBool(append(dst, `,"bodyAuthenticated":`...), e.Authenticated)
-	text(`,"reason":`, string(e.Reason))
-	dst = strconv.AppendBool(append(dst, `,"synthetic":`...), e.Synthetic)
-	dst, err := e.ReceivedAt.AppendText(append(dst, `,"receivedAt":"`...))
-	raw(`","data":`, e.Data)
-	optional(`,"statusLabel":`, e.StatusLabel)
-	optional(`,"latestEvent":`, e.LatestEvent)
-	if len(e.Error) > 0 {
-		raw(`,"error":`, e.Error)
-	}
-	optional(`,"anomaly":`, e.Anomaly)
-	optional(`,"from":`, e.From)
-	if len(e.Raw) > 0 {
-		raw(`,"raw":`, e.Raw)
-	}
-	if e.WouldHaveRefused != 0 {
-		number(`,"wouldHaveRefused":`, e.WouldHaveRefused)
-	}
-	if e.Of != 0 {
-		number(`,"of":`, e.Of)
-	}
-	return append(dst, '}'), err
-}
-
 // EventType is the type of an event with a mark.
 func EventType(m inbox.Mark) string {
 	if m == inbox.Current {
