@@ -88,7 +88,9 @@ type BadRefsError struct{ BadRowsError }
 func (e *BadRefsError) Error() string { return BadRows(e.Judged) + "; nothing was queried" }
 
 // Hint says what to do about it.
-func (e *BadRefsError) Hint() string { return "fix the rows and re-run the same command" }
+func (e *BadRefsError) Hint() string {
+	return "fix the rows, or pass --run ID for the rows that a run sent"
+}
 
 // Place returns where a problem is: in a table by its row, in a workbook FILE:SHEET!CELL, else
 // FILE:LINE:COLUMN.

@@ -125,7 +125,7 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	case send > 0 && k.Policy.CheckFirst:
 		k.Call.IO.Note("Checking %s with %s, sending new ones%s", rows, client.Host(), where)
 	case send > 0 && ask > 0:
-		k.Call.IO.Note("Checking %s, sending %s to %s in %s%s", first, rows, client.Host(), command.Plural(Requests(send, plan.BatchSize), "request"), where)
+		k.Call.IO.Note("Checking %s, sending %s to %s%s", first, rows, client.Host(), where)
 	case send > 0:
 		k.Call.IO.Note("Sending %s to %s in %s%s", rows, client.Host(), command.Plural(Requests(send, plan.BatchSize), "request"), where)
 	case ask > 0:
