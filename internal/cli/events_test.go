@@ -63,14 +63,14 @@ func TestDeadEntriesAreListed(t *testing.T) {
 	var all []struct {
 		Delivery                int64
 		Target, Filter, Problem string
-		Tries, Status           int
+		Attempts, Status        int
 		FailingSince, GivenUpAt *time.Time
 	}
 	if err := json.Unmarshal([]byte(stdout), &all); err != nil || code != command.OK || len(all) != 3 {
 		t.Fatalf("status %d, %s (%v)", code, stdout, err)
 	}
 	d := all[1]
-	if d.Delivery != 2 || d.Target != "http://127.0.0.1:9/hook" || d.Filter != "event=x" || d.Problem != "answered 503" || d.Tries != 1 || d.Status != 503 {
+	if d.Delivery != 2 || d.Target != "http://127.0.0.1:9/hook" || d.Filter != "event=x" || d.Problem != "answered 503" || d.Attempts != 1 || d.Status != 503 {
 		t.Errorf("%+v", d)
 	}
 	if at := first.AddDate(0, 0, 1); d.FailingSince == nil || !d.FailingSince.Equal(at) || d.GivenUpAt == nil || !d.GivenUpAt.Equal(at) {

@@ -259,8 +259,7 @@ FORMATS
               local times without offset; identifiers that it would change become
               ="00123", other cells that it would execute begin with '
   -o xlsx     a workbook, with --out FILE: identifiers as text, counts as numbers,
-              local times; a header that stays in view, filters, and a sheet that
-              sums the rows up
+              local times; a header that stays in view, and filters
   --jq EXPR   the JSON, filtered by a jq expression
   --out FILE  the result in a file, complete or not at all
 

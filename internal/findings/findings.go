@@ -82,6 +82,7 @@ type Finding struct {
 	Message  string   `json:"message"`
 	Hint     string   `json:"hint,omitempty"`
 	Row      int      `json:"row,omitempty"` // of a table, that a spreadsheet shows it in
+	Field    string   `json:"-"`             // that Message is about, if it names one
 
 	// group is what the finding stands and falls with; empty for nothing.
 	group string
@@ -127,7 +128,7 @@ type FormCount struct {
 func ofProblem(p intake.Problem) Finding {
 	f := Finding{
 		Severity: Error, Kind: BadRow, File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field), Value: p.Value,
-		Message: p.Message, Hint: p.Problem.Hint, Row: p.Row,
+		Message: p.Message, Hint: p.Problem.Hint, Row: p.Row, Field: p.Field,
 	}
 	if p.Note {
 		f.Severity, f.Kind = Warning, Unusual

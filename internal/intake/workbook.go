@@ -248,6 +248,9 @@ func (t *table) summarizeColumns(s *Summary) {
 				s.Own = append(s.Own, name)
 			}
 		}
+		if i == t.cols.carrier && t.opt.Own && t.own.keep(t.cols.header, i) { // names are not what is sent
+			s.Own = append(s.Own, name)
+		}
 		if t.inUse(i) && strings.ContainsFunc(name, tracking.Invisible) {
 			s.Hidden = append(s.Hidden, name)
 		}

@@ -43,6 +43,7 @@ type Issue struct {
 	Message string `json:"message,omitempty"`
 	Hint    string `json:"hint,omitempty"`
 	Row     int    `json:"row,omitempty"` // of a table, that a spreadsheet shows it in
+	Field   string `json:"-"`             // that Message is about; people see Header and Value in its place
 }
 
 // message is the JSON form of all but progress.
@@ -168,10 +169,13 @@ func (t *IO) issue(e Issue) string {
 	if e.Value != "" {
 		what = strings.TrimLeft(what+` "`+Truncate(Visible(e.Value), maxValue)+`"`, " ")
 	}
-	if what != "" {
-		parts = append(parts, what)
+	message := indented(VisibleText(e.Message))
+	if rest, ok := strings.CutPrefix(message, e.Field+" "); ok && what != "" && e.Field != "" {
+		what, message = what+" "+rest, ""
+	} else if e.Field != "" {
+		message = strings.ReplaceAll(message, " "+e.Field, " the value")
 	}
-	parts = append(parts, indented(VisibleText(e.Message)))
+	parts = slices.DeleteFunc(append(parts, what, message), func(part string) bool { return part == "" })
 	return strings.Join(parts, ": ") + "\n"
 }
 

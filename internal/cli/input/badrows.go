@@ -50,7 +50,7 @@ func issues(j Judgement) []term.Issue {
 func Problem(f findings.Finding) intake.Problem {
 	return intake.Problem{
 		File: f.File, Line: f.Line, Column: f.Column, Sheet: f.Sheet, Cell: f.Cell, Header: f.Header, Row: f.Row,
-		Problem: tracking.Problem{Value: f.Value, Message: f.Message, Hint: f.Hint},
+		Problem: tracking.Problem{Field: f.Field, Value: f.Value, Message: f.Message, Hint: f.Hint},
 	}
 }
 
@@ -58,7 +58,7 @@ func Problem(f findings.Finding) intake.Problem {
 func Issue(p intake.Problem) term.Issue {
 	issue := term.Issue{
 		File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field), Value: p.Value,
-		Message: p.Message, Hint: p.Problem.Hint, Row: p.Row,
+		Message: p.Message, Hint: p.Problem.Hint, Row: p.Row, Field: p.Field,
 	}
 	if p.Row > 0 {
 		issue.Place = Place(p)

@@ -84,11 +84,16 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 		}
 	default:
 		bad := ""
-		if f := k.Call.Cmd.Flags().Lookup("rejects"); f != nil && f.Changed {
-			bad = ", see " + f.Value.String()
-		}
-		e.Err = fmt.Errorf("%s sent; %s not sent%s", command.Number(res.Accepted), command.Number(res.Invalid), bad)
 		e.Hint, e.Next = "fix them and re-run the same command", ""
+		if f := k.Call.Cmd.Flags().Lookup("rejects"); f != nil && f.Changed { // the same command would write over what was fixed there
+			bad = ", see " + f.Value.String()
+			e.Hint, e.Next = "fix them there, then create that file", k.Call.CommandLine("create", f.Value.String())
+		}
+		sent := command.Number(res.Sent) + " sent"
+		if before := res.Accepted - res.Sent; before > 0 {
+			sent += ", " + command.Number(before) + " before"
+		}
+		e.Err = fmt.Errorf("%s; %s not sent%s", sent, command.Number(res.Invalid), bad)
 	}
 	return e
 }

@@ -358,7 +358,7 @@ func nothingListed(account string) string {
 }
 
 func refreshFlag(f *pflag.FlagSet, on *bool) {
-	f.BoolVar(on, "refresh", false, "query every tracking first, whatever is known of it")
+	f.BoolVar(on, "refresh", false, "query each listed tracking first, whatever is known of it")
 }
 
 // refresh asks the service about the trackings to be listed. An interrupted one continues
