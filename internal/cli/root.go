@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/storage"
 	"github.com/waybill-cli/waybill/internal/cli/track"
+	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
@@ -170,7 +172,7 @@ func unknownWord(cmd *cobra.Command, args []string) error {
 	if now := replacement(cmd, args[0]); now != "" {
 		hint = now
 	} else if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		hint = "did you mean `" + cmd.CommandPath() + " " + near[0] + "`?"
+		hint = "did you mean `" + cmd.CommandPath() + " " + cmp.Or(config.Nearest(args[0], near), near[0]) + "`?"
 	}
 	return command.Usagef(hint, "unknown command %q for %q", args[0], cmd.CommandPath())
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -86,6 +87,9 @@ func Nearest(word string, known []string) string {
 	for _, k := range known {
 		whole := plainWord(k)
 		d := distance(w, whole)
+		if letters(w) == letters(whole) {
+			d = min(d, 1)
+		}
 		if last := whole[strings.LastIndexByte(whole, '.')+1:]; last != whole && !strings.Contains(w, ".") {
 			d = min(d, distance(w, last))
 		}
@@ -99,6 +103,9 @@ func Nearest(word string, known []string) string {
 func plainWord(s string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s))
 }
+
+// letters returns the letters of a word in order: a word with two exchanged has the same.
+func letters(s string) string { return string(slices.Sorted(slices.Values([]byte(s)))) }
 
 // distance is the Levenshtein distance in bytes. Long words are cut: nothing
 // that is known is as long.

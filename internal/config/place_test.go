@@ -47,10 +47,10 @@ func TestVariablesOnWindowsCountWithoutCase(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	known := []string{"base_url", "store", "query.absent", "quiet", "rate"}
+	known := []string{"base_url", "store", "query.absent", "quiet", "rate", "sort", "from"}
 	for word, want := range map[string]string{
 		"baseurl": "base_url", "BASE-URL": "base_url", "stor": "store", "absnt": "query.absent", "query.absnt": "query.absent",
-		"quite": "quiet", "x": "", "": "", "something": "", "rat": "rate",
+		"quite": "quiet", "x": "", "": "", "something": "", "rat": "rate", "form": "from",
 	} {
 		if got := Nearest(word, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)

@@ -44,9 +44,12 @@ open are flags.
 
 Control it while it runs: GET /_sandbox/stats, and POST /_sandbox/advance
 {"by":"48h"}, /_sandbox/emit {"referId":"A"}, /_sandbox/reset, /_sandbox/faults
-{"name":"502-after","count":1,"operation":"createV2"}.`,
+{"name":"502-after","count":1,"operation":"createV2"}. After this line its clock, and
+the times of its checkpoints, are two days ahead of this computer's:
+
+    curl http://127.0.0.1:8640/_sandbox/advance -d '{"by":"48h"}'`,
 		Example: command.Example("waybill sandbox", "waybill sandbox --addr 127.0.0.1:0 --ready-file url.txt",
-			"waybill sandbox --fault 502-after=0.05 --latency 50ms", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file secret.txt"),
+			"waybill sandbox --fault 502-after=0.05 --latency 50ms", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file whsec"),
 		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			return runSandbox(ctx, c, o)
