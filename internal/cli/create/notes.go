@@ -22,7 +22,7 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 		note("columns not used: %s", input.QuotedList(unused))
 	}
 	if len(s.Own) > 0 {
-		note("columns kept with the rows, not sent (`waybill list --columns` shows them): %s", input.QuotedList(s.Own))
+		note("columns kept with the rows, not sent (list --columns shows them): %s", input.QuotedList(s.Own))
 	}
 	if s.OwnLong > 0 {
 		io.Warning("%s: %s longer than %s bytes not kept", s.Name, command.Plural(s.OwnLong, "value"), command.Number(intake.MaxOwnText))
