@@ -151,12 +151,12 @@ func (d *dispatch) count(r *tracking.Reply, m tracking.Meaning) int {
 	}
 	d.answered = d.answered || m.Signal == tracking.SignalSuccess
 	if m.Stored == tracking.StoredUnknown {
-		d.unknownInRow++
+		d.consecutiveUnknowns++
 		d.lastUnknown = r
 	} else {
-		d.unknownInRow = 0
+		d.consecutiveUnknowns = 0
 	}
-	return d.unknownInRow
+	return d.consecutiveUnknowns
 }
 
 // stopFor stops the run for the reason in the table of outcomes.

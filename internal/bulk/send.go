@@ -81,16 +81,16 @@ type dispatch struct {
 	claiming sync.Mutex     // guards queue
 	queue    []ledger.Batch // claimed and not sent
 
-	mu             sync.Mutex
-	recorded       *sync.Cond // signals that settled or ended changed
-	maxRows        int        // rows in one request
-	maxRowsLowered bool       // the ledger has a higher limit
-	inFlight       int        // batches claimed and not settled
-	settled        int        // batches settled
-	ended          bool
-	unknownInRow   int             // in a row
-	answered       bool            // a request had a credible answer
-	lastUnknown    *tracking.Reply // of the last unknown outcome
+	mu                  sync.Mutex
+	recorded            *sync.Cond // signals that settled or ended changed
+	maxRows             int        // rows in one request
+	maxRowsLowered      bool       // the ledger has a higher limit
+	inFlight            int        // batches claimed and not settled
+	settled             int        // batches settled
+	ended               bool
+	consecutiveUnknowns int
+	answered            bool            // a request had a credible answer
+	lastUnknown         *tracking.Reply // of the last unknown outcome
 
 	spotChecked []ledger.UnknownRow // rows of the first accepted batch that the service shows
 	spotShape   string              // of the answer to it

@@ -82,15 +82,15 @@ func (s *Scheduler) Run(ctx context.Context, targets iter.Seq2[*Target, error]) 
 	if s.Patience > 0 {
 		o.Pauses = pace.Backoff{First: firstRetry, Max: longestRetry}
 	}
-	return poll.Run(ctx, targets, poll.Steps[*Target, exchange](&steps{s}), o)
+	return poll.Run(ctx, targets, poll.Steps[*Target, exchange](&targetPoller{s}), o)
 }
 
 var errImpatient = errors.New("the service asked for a longer pause than --timeout allows")
 
-type steps struct{ *Scheduler }
+type targetPoller struct{ *Scheduler }
 
 // Load looks up what is kept of targets, and ends those that need no question.
-func (s *steps) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) {
+func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) {
 	if err := s.load(ctx, ts); err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (s *steps) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) 
 }
 
 // choose completes which trackings of targets are chosen.
-func (s *steps) choose(ctx context.Context, ts []*Target) error {
+func (s *targetPoller) choose(ctx context.Context, ts []*Target) error {
 	several := slices.DeleteFunc(slices.Clone(ts), func(t *Target) bool {
 		return t.Chosen == nil || len(t.rows) <= len(t.Chosen) || !t.Began.IsZero()
 	})
@@ -144,7 +144,7 @@ func (s *steps) choose(ctx context.Context, ts []*Target) error {
 }
 
 // load looks up what is kept of targets, and which of them were erased.
-func (s *steps) load(ctx context.Context, ts []*Target) error {
+func (s *targetPoller) load(ctx context.Context, ts []*Target) error {
 	store, err := s.Store(ctx)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (s *steps) load(ctx context.Context, ts []*Target) error {
 
 // loadRows looks up the rows of targets. A REF that is no referId, but a number of
 // which a row is known, is that number.
-func (s *steps) loadRows(ctx context.Context, store *Store, ts []*Target) error {
+func (s *targetPoller) loadRows(ctx context.Context, store *Store, ts []*Target) error {
 	if err := s.find(ctx, store, ts); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (s *steps) loadRows(ctx context.Context, store *Store, ts []*Target) error 
 	return s.find(ctx, store, orders)
 }
 
-func (s *steps) find(ctx context.Context, store *Store, ts []*Target) error {
+func (s *targetPoller) find(ctx context.Context, store *Store, ts []*Target) error {
 	qs := make([]tracking.Query, len(ts))
 	for i, t := range ts {
 		qs[i] = t.Query
@@ -217,7 +217,7 @@ func (t *Target) known() Result {
 }
 
 // Ask asks once.
-func (s *steps) Ask(ctx context.Context, t *Target) (exchange, error) {
+func (s *targetPoller) Ask(ctx context.Context, t *Target) (exchange, error) {
 	if t.Began.IsZero() {
 		t.Began = time.Now()
 	}
@@ -247,7 +247,7 @@ func (s *steps) Ask(ctx context.Context, t *Target) (exchange, error) {
 
 // noteTrouble keeps since when no question was answered. It returns an error
 // that ends everything: no question was for as long as the patience lasts.
-func (s *steps) noteTrouble(err error) error {
+func (s *targetPoller) noteTrouble(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !Temporary(err) {
@@ -270,7 +270,7 @@ func (s *steps) noteTrouble(err error) error {
 }
 
 // lastTrouble returns the last error of a question, or other if there was none.
-func (s *steps) lastTrouble(other error) error {
+func (s *targetPoller) lastTrouble(other error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.trouble != nil {
@@ -280,7 +280,7 @@ func (s *steps) lastTrouble(other error) error {
 }
 
 // Settle records answers, and ends the targets that are done.
-func (s *steps) Settle(ctx context.Context, answers []poll.Answer[*Target, exchange]) ([]poll.Verdict, error) {
+func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target, exchange]) ([]poll.Verdict, error) {
 	store, err := s.Store(ctx)
 	if err != nil {
 		return nil, err
@@ -311,7 +311,7 @@ func (s *steps) Settle(ctx context.Context, answers []poll.Answer[*Target, excha
 }
 
 // record keeps answers and returns what is known of their targets then.
-func (s *steps) record(ctx context.Context, store *Store, answers []poll.Answer[*Target, exchange]) ([]Ending, error) {
+func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.Answer[*Target, exchange]) ([]Ending, error) {
 	all := make([]Ending, len(answers))
 	var records []ledger.RecordedAnswer
 	for i, a := range answers {
@@ -355,7 +355,7 @@ func (s *steps) record(ctx context.Context, store *Store, answers []poll.Answer[
 
 // addEvents adds to results that meet the condition what events said since their
 // targets were loaded.
-func (s *steps) addEvents(ctx context.Context, store *Store, all []Ending) error {
+func (s *targetPoller) addEvents(ctx context.Context, store *Store, all []Ending) error {
 	var met []*Target
 	for _, e := range all {
 		if e.Met {
@@ -369,7 +369,7 @@ func (s *steps) addEvents(ctx context.Context, store *Store, all []Ending) error
 }
 
 // mergeEvents puts what events said in place of older answers.
-func (s *steps) mergeEvents(ctx context.Context, store *Store, all []Ending) error {
+func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []Ending) error {
 	for i := range all {
 		e := &all[i]
 		if !e.Target.byEvent() {
@@ -392,7 +392,7 @@ func (s *steps) mergeEvents(ctx context.Context, store *Store, all []Ending) err
 
 // findNewer finds the rows again of those targets that an event told of before:
 // their answers are recorded now, and may be newer or older.
-func (s *steps) findNewer(ctx context.Context, store *Store, all []Ending) error {
+func (s *targetPoller) findNewer(ctx context.Context, store *Store, all []Ending) error {
 	var ts []*Target
 	for _, e := range all {
 		if e.Target.byEvent() {
@@ -405,7 +405,7 @@ func (s *steps) findNewer(ctx context.Context, store *Store, all []Ending) error
 // judge says whether a target that was asked about is done. What is absent is
 // asked for again only if the ledger holds it as accepted: a service that works
 // in the background may know it late.
-func (s *steps) judge(e *Ending) poll.Verdict {
+func (s *targetPoller) judge(e *Ending) poll.Verdict {
 	err := e.Result.Err
 	v := poll.Verdict{NotBefore: RetryAfter(err)}
 	switch {
@@ -427,7 +427,7 @@ func (s *steps) judge(e *Ending) poll.Verdict {
 }
 
 // Leave ends targets that are not done.
-func (s *steps) Leave(ctx context.Context, ts []*Target) error {
+func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
 	if err := s.load(ctx, ts); err != nil {
 		return err
 	}
@@ -448,7 +448,7 @@ func (s *steps) Leave(ctx context.Context, ts []*Target) error {
 
 // end passes on targets that are done. fromStore says that their results are
 // what is kept, and want the events added that they were learnt from.
-func (s *steps) end(ctx context.Context, all []Ending, fromStore bool) error {
+func (s *targetPoller) end(ctx context.Context, all []Ending, fromStore bool) error {
 	store, err := s.Store(ctx)
 	if err != nil {
 		return err

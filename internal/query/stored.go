@@ -10,7 +10,7 @@ import (
 // Stored returns what the store has of a target, with the last answer whole, and asks
 // nobody.
 func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
-	s := &steps{&Scheduler{Asker: a, Whole: true}}
+	s := &targetPoller{&Scheduler{Asker: a, Whole: true}}
 	if err := s.load(ctx, []*Target{t}); err != nil {
 		return Result{}, err
 	}
@@ -30,7 +30,7 @@ func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
 
 // complete adds to a result what is kept of it beside its rows: the events that
 // they were learnt from, and the last answer.
-func (s *steps) complete(ctx context.Context, store *Store, e *Ending) error {
+func (s *targetPoller) complete(ctx context.Context, store *Store, e *Ending) error {
 	t, res := e.Target, &e.Result
 	rows, err := withEvents(ctx, store, t.rows)
 	if err != nil {

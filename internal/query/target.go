@@ -184,7 +184,7 @@ func (t *Target) orderOf() string {
 }
 
 // findErased finds the targets that were erased: the service is not asked about them.
-func (s *steps) findErased(ctx context.Context, store *Store, ts []*Target) error {
+func (s *targetPoller) findErased(ctx context.Context, store *Store, ts []*Target) error {
 	var qs []tracking.Query
 	for _, t := range ts {
 		qs = append(qs, tracking.Query{ReferID: t.Query.ReferID}, tracking.Query{Number: t.Query.Ref()})

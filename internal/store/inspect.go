@@ -50,8 +50,10 @@ type Process struct {
 	Deliveries int64    // that it is forwarding
 }
 
-// leftWork reports whether a process that died was in the middle of something.
-func (p *Process) leftWork() bool { return p.Staging != 0 || p.Batches != 0 || p.Deliveries != 0 }
+// hasUnfinishedWork reports whether a process that died was in the middle of something.
+func (p *Process) hasUnfinishedWork() bool {
+	return p.Staging != 0 || p.Batches != 0 || p.Deliveries != 0
+}
 
 // Inspect reads the whole store, see [DB.Problems], and what is known of its size, its
 // database and those who use it. It writes nothing.
@@ -150,5 +152,5 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(all, func(p Process) bool { return !p.Alive && !p.leftWork() }), nil
+	return slices.DeleteFunc(all, func(p Process) bool { return !p.Alive && !p.hasUnfinishedWork() }), nil
 }

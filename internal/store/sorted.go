@@ -124,7 +124,7 @@ func (l *lister) joinAsked() string {
 func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	key := sortKeyOf(l.f.Order)
 	query, limit := l.sortedQuery(key), ""
-	if l.f.Limit > 0 && l.takesAllOfTheQuery(ctx) {
+	if l.f.Limit > 0 && l.filterIsExact(ctx) {
 		limit = fmt.Sprint(" LIMIT ", l.f.Limit)
 		first, err := l.sortedBy(ctx, l.firstQuery(key)+limit)
 		if err != nil || len(first.ids) == l.f.Limit {
@@ -140,10 +140,10 @@ func (l *lister) sortedBy(ctx context.Context, query string) (*sortedList, error
 	return &sortedList{lister: l, ids: ids}, err
 }
 
-// takesAllOfTheQuery reports whether the filter takes whatever its conditions in SQL
+// filterIsExact reports whether the filter takes whatever its conditions in SQL
 // leave: not where these say nothing of which rejected rows are open, or of rows that are
 // not numbered.
-func (l *lister) takesAllOfTheQuery(ctx context.Context) bool {
+func (l *lister) filterIsExact(ctx context.Context) bool {
 	var late bool
 	_, err := l.d.row(ctx, []any{&late}, "SELECT (SELECT value FROM counters WHERE name = 'row') > $1", l.numbered)
 	return err == nil && !late && l.f.StuckSince.IsZero() && !l.orStuck() && l.states == nil && l.f.Own == nil

@@ -23,7 +23,7 @@ func (d *DB) Count(ctx context.Context, f ledger.Filter) ([]ledger.Group, error)
 		return nil, err
 	}
 	groups := groupCounts{}
-	counted, err := l.countsWhatItTakes(ctx)
+	counted, err := l.canUseCounters(ctx)
 	switch {
 	case err != nil:
 	case counted && l.takesByTime():
@@ -59,9 +59,9 @@ func (c groupCounts) all() []ledger.Group {
 	return groups
 }
 
-// countsWhatItTakes reports whether the lines of table tracking_counts, or a scan of
+// canUseCounters reports whether the lines of table tracking_counts, or a scan of
 // sightings, say how much the filter takes.
-func (l *lister) countsWhatItTakes(ctx context.Context) (bool, error) {
+func (l *lister) canUseCounters(ctx context.Context) (bool, error) {
 	if l.states != nil || l.orStuck() || l.f.ReferIDs != nil || l.f.Own != nil {
 		return false, nil
 	}
