@@ -28,7 +28,7 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 		io.Warning("%s: %s longer than %s bytes not kept", s.Name, command.Plural(s.OwnLong, "value"), command.Number(intake.MaxOwnText))
 	}
 	if s.OwnLatin > 0 {
-		io.Warning("%s: %s to keep read as Windows-1252, since the file is not UTF-8; --encoding names another encoding", s.Name, command.Plural(s.OwnLatin, "value"))
+		io.Warning("%s: %s kept that are not UTF-8: read as Windows-1252; --encoding names another encoding", s.Name, command.Plural(s.OwnLatin, "value"))
 	}
 	if message, hint := s.LeftOutText(); message != "" {
 		note("%s; %s", message, hint)
