@@ -189,7 +189,7 @@ type server struct {
 func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int64, o listenOptions) error {
 	defer runtime.KeepAlive(make([]byte, heapSlack))
 	var printing sync.Mutex
-	arrivals := s.receiver.Subscribe()
+	arrivals, offers := s.receiver.Subscribe(), s.receiver.Subscribe()
 	follow, stopFollowing := context.WithCancel(context.WithoutCancel(until))
 	g, serving := errgroup.WithContext(until)
 	g.Go(func() error {
@@ -230,7 +230,6 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		s.followSettings(serving, &printing)
 		return nil
 	})
-	offers := s.receiver.Subscribe()
 	g.Go(func() error {
 		s.offerScheme(serving, offers, &printing)
 		return nil
