@@ -93,11 +93,9 @@ func (g Gate) Check(res Result, outcome error) error {
 	e := &command.ExitError{Code: command.Partial, Err: errors.New(strings.Join(failed, "; "))}
 	if own := (*command.ExitError)(nil); errors.As(outcome, &own) {
 		e.Code, e.Hint, e.Next = command.Worst(own.Code, e.Code), own.Hint, own.Next
+		e.Err = fmt.Errorf("%w; %w", outcome, e.Err)
 	} else if outcome != nil {
 		return errors.Join(outcome, e)
-	}
-	if outcome != nil {
-		e.Err = fmt.Errorf("%w; %w", outcome, e.Err)
 	}
 	return e
 }

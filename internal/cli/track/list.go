@@ -20,6 +20,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
@@ -213,6 +214,9 @@ func (l *listing) print(ctx context.Context) error {
 		JSON: func(l *view.Line) any { return view.NewTrackingStatus(*l.Row) },
 	}
 	if l.db == nil && l.file == nil {
+		if place, _, err := c.StorePlace(); err == nil && (c.Out.Format() != render.Table || c.Cmd.Flags().Changed("fail-if-any")) {
+			c.IO.Warning("there is no store at %s, so no tracking is known", place)
+		}
 		w.Empty = nothingListed(c.Account(ctx))
 		return w.Print(c.IO, nil)
 	}
@@ -338,13 +342,10 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 			names = append(names, s.Name)
 		}
 	}
-	switch {
-	case len(names) == 0:
-		names = []string{"none yet"}
-	case len(names) > maxStatusesNamed:
+	if len(names) > maxStatusesNamed {
 		names = append(names[:maxStatusesNamed], "…")
 	}
-	l.call.IO.Note("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), command.Number(all.Trackings()), what, strings.Join(names, ", "))
+	l.call.IO.Note("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), command.Number(all.Trackings()), what, cmp.Or(strings.Join(names, ", "), "none yet"))
 	l.call.IO.Next(l.call.CommandLine("stats"))
 	return nil
 }
