@@ -214,7 +214,8 @@ func (l *listing) print(ctx context.Context) error {
 		JSON: func(l *view.Line) any { return view.NewTrackingStatus(*l.Row) },
 	}
 	if l.db == nil && l.file == nil {
-		if place, _, err := c.StorePlace(); err == nil && (c.Out.Format() != render.Table || c.Cmd.Flags().Changed("fail-if-any")) {
+		forScript := c.Out.Format() != render.Table || c.Cmd.Flags().Changed("fail-if-any")
+		if place, _, err := c.StorePlace(); forScript && err == nil {
 			c.IO.Warning("there is no store at %s, so no tracking is known", place)
 		}
 		w.Empty = nothingListed(c.Account(ctx))
