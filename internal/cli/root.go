@@ -27,6 +27,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
+// The headings below which help lists commands.
+const (
+	groupOps  = "ops"
+	groupHook = "webhook"
+	groupRest = "rest"
+)
+
 // Tree returns the whole command tree for those who document it. Running it
 // is what [Run] is for.
 func Tree(a *app.App) *cobra.Command { return newRoot((&command.Factory{App: a})) }
@@ -42,19 +49,18 @@ receives the service's webhooks.`,
 		SilenceErrors: true,
 	}
 	root.AddGroup(
-		&cobra.Group{ID: command.GroupOps, Title: "Create and watch trackings:"},
-		&cobra.Group{ID: command.GroupHook, Title: "Receive and inspect webhooks:"},
-		&cobra.Group{ID: command.GroupRest, Title: "Set up and try out:"},
+		&cobra.Group{ID: groupOps, Title: "Create and watch trackings:"},
+		&cobra.Group{ID: groupHook, Title: "Receive and inspect webhooks:"},
+		&cobra.Group{ID: groupRest, Title: "Set up and try out:"},
 	)
 	root.AddCommand(commands(f)...)
 	root.SetOut(f.App.IO.Out)
 	root.SetErr(f.App.IO.Err)
 	command.GlobalFlags(root.PersistentFlags())
 	root.SetHelpCommand(newHelp(f))
-	root.SetHelpCommandGroupID(command.GroupRest)
+	root.SetHelpCommandGroupID(groupRest)
 	root.InitDefaultHelpCmd()
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(complete.New(f))
 	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolP("version", "V", false, "print the version")
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
@@ -86,31 +92,32 @@ func completing(f *command.Factory) bool {
 // all.
 func commands(f *command.Factory) []*cobra.Command {
 	makers := []struct {
-		name string
-		make func(*command.Factory) *cobra.Command
+		group, name string
+		make        func(*command.Factory) *cobra.Command
 	}{
-		{"create", create.New},
-		{"check", check.New},
-		{"runs", runs.New},
-		{"show", track.NewShow},
-		{"wait", track.NewWait},
-		{"list", track.NewList},
-		{"stats", track.NewStats},
-		{"report", track.NewReport},
-		{"listen", listen.New},
-		{"inspect", inspect.New},
-		{"events", events.New},
-		{"signature", signature.New},
-		{"sandbox", setup.NewSandbox},
-		{"demo", setup.NewDemo},
-		{"observed", observed.New},
-		{"api", request.New},
-		{"config", setup.NewConfig},
-		{"init", setup.NewInit},
-		{"auth", setup.NewAuth},
-		{"doctor", doctor.New},
-		{"store", storage.New},
-		{"version", setup.NewVersion},
+		{groupOps, "create", create.New},
+		{groupOps, "check", check.New},
+		{groupOps, "runs", runs.New},
+		{groupOps, "show", track.NewShow},
+		{groupOps, "wait", track.NewWait},
+		{groupOps, "list", track.NewList},
+		{groupOps, "stats", track.NewStats},
+		{groupOps, "report", track.NewReport},
+		{groupHook, "listen", listen.New},
+		{groupHook, "inspect", inspect.New},
+		{groupHook, "events", events.New},
+		{groupHook, "signature", signature.New},
+		{groupRest, "sandbox", setup.NewSandbox},
+		{groupRest, "demo", setup.NewDemo},
+		{groupRest, "observed", observed.New},
+		{groupRest, "api", request.New},
+		{groupRest, "config", setup.NewConfig},
+		{groupRest, "init", setup.NewInit},
+		{groupRest, "auth", setup.NewAuth},
+		{groupRest, "doctor", doctor.New},
+		{groupRest, "store", storage.New},
+		{groupRest, "version", setup.NewVersion},
+		{groupRest, "completion", complete.New},
 	}
 	args := f.Args
 	if completing(f) {
@@ -125,6 +132,7 @@ func commands(f *command.Factory) []*cobra.Command {
 	made := make([]*cobra.Command, len(makers))
 	for i, m := range makers {
 		made[i] = m.make(f)
+		made[i].GroupID = m.group
 	}
 	return made
 }

@@ -23,9 +23,8 @@ type options struct {
 func New(f *command.Factory) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:     "check FILE|-...",
-		GroupID: command.GroupOps,
-		Short:   "Say what is wrong with a file before it is sent",
+		Use:   "check FILE|-...",
+		Short: "Say what is wrong with a file before it is sent",
 		Long: `check reads a file as create does, and lists what is wrong with it, or unusual. It
 needs no settings, no key and no store, sends nothing and changes nothing.
 

@@ -16,13 +16,6 @@ import (
 // StdinName is how standard input is named on the command line.
 const StdinName = "-"
 
-// Groups of commands, by who reads them.
-const (
-	GroupOps  = "ops"
-	GroupHook = "webhook"
-	GroupRest = "rest"
-)
-
 // Example indents the lines of an example as cobra shows them.
 func Example(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }
 

@@ -85,7 +85,6 @@ func New(*command.Factory) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:       "completion SHELL",
-		GroupID:   command.GroupRest,
 		Short:     "Print a script that makes the shell complete commands",
 		Long:      long.String(),
 		Example:   command.Example("waybill completion bash", "waybill completion zsh"),

@@ -38,9 +38,8 @@ type createOptions struct {
 func New(f *command.Factory) *cobra.Command {
 	var o createOptions
 	cmd := &cobra.Command{
-		Use:     "create [FILE|-]...",
-		GroupID: command.GroupOps,
-		Short:   "Create trackings from XLSX, CSV, TSV, JSON or JSONL",
+		Use:   "create [FILE|-]...",
+		Short: "Create trackings from XLSX, CSV, TSV, JSON or JSONL",
 		Long: `create reads and checks all rows, then sends those that are not in the store
 yet, in batches of up to 1000 (asynchronous) or, with --sync, of up to 40.
 

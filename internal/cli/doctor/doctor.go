@@ -51,9 +51,8 @@ type part struct {
 func New(f *command.Factory) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:     "doctor [REF]",
-		GroupID: command.GroupRest,
-		Short:   "Check settings, service, store and webhooks",
+		Use:   "doctor [REF]",
+		Short: "Check settings, service, store and webhooks",
 		Long: `doctor checks what waybill depends on and prints one line for each check: ok,
 warning, problem or not checked, with the remedy. It changes nothing, works without
 settings, and takes at most 15 seconds, with --probe two minutes.

@@ -14,10 +14,9 @@ import (
 // New returns the group of commands about events.
 func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
-		Use:     "events",
-		GroupID: command.GroupHook,
-		Short:   "List, replay and send events",
-		Long:    "The inbox keeps every delivery that waybill listen received, byte for byte.",
+		Use:   "events",
+		Short: "List, replay and send events",
+		Long:  "The inbox keeps every delivery that waybill listen received, byte for byte.",
 	}
 	group.AddCommand(
 		newList(f), newShow(f), newDiff(f), newReplay(f), newSend(f), newWait(f),

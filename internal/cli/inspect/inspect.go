@@ -32,9 +32,8 @@ type inspectOptions struct {
 func New(f *command.Factory) *cobra.Command {
 	var o inspectOptions
 	cmd := &cobra.Command{
-		Use:     "inspect",
-		GroupID: command.GroupHook,
-		Short:   "Show deliveries as a live page in a browser",
+		Use:   "inspect",
+		Short: "Show deliveries as a live page in a browser",
 		Long: `inspect serves a page on this computer that shows the deliveries of the store as
 they arrive, also at other processes, and what is known of their trackings. It prints the
 page's URL: anyone who has it can see and do all that the page can. It receives

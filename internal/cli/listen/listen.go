@@ -48,9 +48,8 @@ type listenOptions struct {
 func New(f *command.Factory) *cobra.Command {
 	var o listenOptions
 	cmd := &cobra.Command{
-		Use:     "listen",
-		GroupID: command.GroupHook,
-		Short:   "Receive webhook deliveries on this computer",
+		Use:   "listen",
+		Short: "Receive webhook deliveries on this computer",
 		Long: `listen receives deliveries on any path, verifies them if a signature scheme is
 configured, stores them, and only then answers. Each event is printed once, with the
 number that other commands take: 12, or 12.2 for the second event of delivery 12;

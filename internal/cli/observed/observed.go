@@ -28,9 +28,8 @@ type entryJSON struct {
 // New returns the command that lists the register.
 func New(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "observed",
-		GroupID: command.GroupRest,
-		Short:   "List what was met of the service, and what is not documented",
+		Use:   "observed",
+		Short: "List what was met of the service, and what is not documented",
 		Long: `observed lists what waybill met in responses and deliveries, with the number of
 responses and events that held it, when it was met first and last, and whether the
 interface document has it.

@@ -40,9 +40,8 @@ type options struct {
 func New(f *command.Factory) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use:     "api [METHOD] PATH",
-		GroupID: command.GroupRest,
-		Short:   "Send a request of your own to the service",
+		Use:   "api [METHOD] PATH",
+		Short: "Send a request of your own to the service",
 		Long: `api sends one request with your API key and prints the body of the response. Use it
 for what waybill has no command for. PATH begins after base_url and may have a
 query; it never names a host. METHOD is GET if you omit it.

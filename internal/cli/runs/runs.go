@@ -21,9 +21,8 @@ import (
 // New returns the group of commands about runs.
 func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
-		Use:     "runs",
-		GroupID: command.GroupOps,
-		Short:   "List, continue and retry runs of create",
+		Use:   "runs",
+		Short: "List, continue and retry runs of create",
 	}
 	group.AddCommand(newList(f), newShow(f), newRows(f), newResume(f), newRetry(f), newDismiss(f))
 	return group

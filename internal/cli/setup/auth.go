@@ -25,9 +25,8 @@ import (
 // NewAuth returns the commands for the API key.
 func NewAuth(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
-		Use:     "auth",
-		GroupID: command.GroupRest,
-		Short:   "Store, check and remove the API key",
+		Use:   "auth",
+		Short: "Store, check and remove the API key",
 	}
 	group.AddCommand(newAuthLogin(f), newAuthStatus(f), newAuthLogout(f))
 	return group

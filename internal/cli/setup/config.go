@@ -37,9 +37,8 @@ type pathJSON struct {
 // NewConfig returns the commands that show and change settings.
 func NewConfig(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
-		Use:     "config",
-		GroupID: command.GroupRest,
-		Short:   "Show and change settings",
+		Use:   "config",
+		Short: "Show and change settings",
 	}
 	group.AddCommand(newConfigList(f), newConfigGet(f), newConfigSet(f), newConfigUnset(f), newConfigEdit(f), newConfigPath(f),
 		newConfigProfiles(f), newConfigUse(f))

@@ -37,9 +37,8 @@ var demoScript string // what the demo says and runs
 func NewDemo(f *command.Factory) *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
-		Use:     "demo",
-		GroupID: command.GroupRest,
-		Short:   "Try waybill on this computer, without an account",
+		Use:   "demo",
+		Short: "Try waybill on this computer, without an account",
 		Long: `demo starts a sandbox of the service and a webhook receiver on this computer, and
 runs the commands that it prints: it creates trackings from a CSV file, waits until
 processing has finished, shows one, receives signed events, forwards them to an

@@ -19,9 +19,8 @@ import (
 func NewInit(f *command.Factory) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
-		Use:     "init",
-		GroupID: command.GroupRest,
-		Short:   "Set waybill up: address, API key, webhook secret",
+		Use:   "init",
+		Short: "Set waybill up: address, API key, webhook secret",
 		Long: `init asks for the address of the service, the API key and the webhook secret, tries
 the key with one query that changes nothing, and writes your configuration file,
 which only you can read (mode 0600). Secrets are not shown while you type them.

@@ -34,9 +34,8 @@ const sandboxKeyVariable = "WAYBILL_SANDBOX_KEY"
 func NewSandbox(f *command.Factory) *cobra.Command {
 	var o sandboxOptions
 	cmd := &cobra.Command{
-		Use:     "sandbox",
-		GroupID: command.GroupRest,
-		Short:   "Run a sandbox of the service on this computer",
+		Use:   "sandbox",
+		Short: "Run a sandbox of the service on this computer",
 		Long: `sandbox serves the three operations of the service on this computer, for tests
 and trials. It keeps created trackings, moves shipments along realistic journeys,
 sends signed webhooks, and simulates failures. Details that the interface leaves

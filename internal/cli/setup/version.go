@@ -16,7 +16,6 @@ func NewVersion(f *command.Factory) *cobra.Command {
 		Use:     "version",
 		Short:   "Show the version",
 		Long:    "version shows which build of waybill this is.",
-		GroupID: command.GroupRest,
 		Example: command.Example("waybill version", "waybill version -o json"),
 		Args:    cobra.NoArgs,
 		RunE:    f.RunE(PrintVersion),

@@ -39,9 +39,8 @@ const MaxDeliveryFile = 64 << 20
 // New returns the commands about signatures.
 func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
-		Use:     "signature",
-		GroupID: command.GroupHook,
-		Short:   "Find out and verify how deliveries are signed",
+		Use:   "signature",
+		Short: "Find out and verify how deliveries are signed",
 		Long: `Deliveries of the service have a signature, but the interface does not say how it
 is made. learn finds out from received deliveries and the webhook secret; --pin
 writes the scheme to your configuration without enforcing it; promote enforces it.`,

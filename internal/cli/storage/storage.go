@@ -17,9 +17,8 @@ import (
 // New returns the group of commands about the store.
 func New(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{
-		Use:     "store",
-		GroupID: command.GroupRest,
-		Short:   "Locate, check, back up, copy, prune or empty the store",
+		Use:   "store",
+		Short: "Locate, check, back up, copy, prune or empty the store",
 		Long: `The store is one file, or a schema of a PostgreSQL server. It records what was
 sent and received. --store, WAYBILL_STORE or "store:" in the configuration select
 it.`,

@@ -37,9 +37,8 @@ type listOptions struct {
 func NewList(f *command.Factory) *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
-		Use:     "list",
-		GroupID: command.GroupOps,
-		Short:   "List your trackings and their status",
+		Use:   "list",
+		Short: "List your trackings and their status",
 		Long: fmt.Sprintf(`list prints every tracking in the store with its last known status, and when and
 from which source it was updated: the service's responses or verified events. With
 --refresh it queries the service first, and exits as show does if queries fail.

@@ -38,9 +38,8 @@ type reportJSON struct {
 func NewReport(f *command.Factory) *cobra.Command {
 	var o reportOptions
 	cmd := &cobra.Command{
-		Use:     "report [FILE]",
-		GroupID: command.GroupOps,
-		Short:   "Write an HTML page about your trackings, to print or send",
+		Use:   "report [FILE]",
+		Short: "Write an HTML page about your trackings, to print or send",
 		Long: fmt.Sprintf(`report writes one HTML page that shows what this computer knows of your trackings:
 problems and stuck trackings first, then status by day, age of what is under way,
 carriers, transit times, and a table that sorts and filters. The numbers are those of

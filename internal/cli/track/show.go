@@ -24,9 +24,8 @@ type showOptions struct {
 func NewShow(f *command.Factory) *cobra.Command {
 	var o showOptions
 	cmd := &cobra.Command{
-		Use:     "show REF...|--from FILE|--run ID",
-		GroupID: command.GroupOps,
-		Short:   "Show status and timeline of trackings",
+		Use:   "show REF...|--from FILE|--run ID",
+		Short: "Show status and timeline of trackings",
 		Long: `Ask the service about each REF and show its status and timeline. A REF is your
 own identifier of the shipment, or a tracking number that you created.
 

@@ -432,9 +432,8 @@ func printFlat(out *command.Output, sections []section) error {
 func NewStats(f *command.Factory) *cobra.Command {
 	var o filterOptions
 	cmd := &cobra.Command{
-		Use:     "stats",
-		GroupID: command.GroupOps,
-		Short:   "Count trackings by status, carrier, age and transit time",
+		Use:   "stats",
+		Short: "Count trackings by status, carrier, age and transit time",
 		Long: `stats counts what this computer knows of your trackings: by status, carrier, age,
 transit time and first run. It does not query the service; "waybill list --refresh" does.
 Filters select a part.

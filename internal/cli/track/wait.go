@@ -31,9 +31,8 @@ type waitOptions struct {
 func NewWait(f *command.Factory) *cobra.Command {
 	var o waitOptions
 	cmd := &cobra.Command{
-		Use:     "wait REF...|--from FILE|--run ID|--open",
-		GroupID: command.GroupOps,
-		Short:   "Wait until trackings are processed or have a status",
+		Use:   "wait REF...|--from FILE|--run ID|--open",
+		Short: "Wait until trackings are processed or have a status",
 		Long: `Wait until each tracking meets a condition. wait queries the service repeatedly,
 with growing pauses; a verified event that waybill listen receives counts within a
 second. When the time is up, wait exits with 8. A tracking that the service reports
