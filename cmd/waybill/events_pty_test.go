@@ -158,12 +158,41 @@ func postAll(ready string, bodies []string, sign ...func(string) string) error {
 // On a terminal, a listener without a scheme says once which one the deliveries fit.
 func TestListenOffersAScheme(t *testing.T) {
 	t.Parallel()
-	w := newHome(t)
-	ready := filepath.Join(t.TempDir(), "url")
+	lines := newHome(t).listensUnset(false)
+	lineWith(t, lines, "The deliveries fit a scheme: HMAC-SHA256 of {body}, in hex at header:X-Signature")
+	lineWith(t, lines, "next: waybill signature learn --pin learned")
+}
+
+// It offers none once one is set: pinning another would replace it.
+func TestListenOffersNoSecondScheme(t *testing.T) {
+	t.Parallel()
+	lines := newHome(t).listensUnset(true)
+	lineWith(t, lines, "Configuration reloaded. Scheme hmac-body-hex")
+	if text := strings.Join(lines, "\n"); strings.Contains(text, "fit a scheme") {
+		t.Errorf("offered while one is set:\n%s", text)
+	}
+}
+
+// listensUnset returns what a listener without a scheme prints about five signed deliveries; with
+// set, the scheme is set while it runs.
+func (w *world) listensUnset(set bool) []string {
+	w.tb.Helper()
+	ready := filepath.Join(w.home, "url")
 	cmd := w.command("listen", "--addr", "127.0.0.1:0", "--ready-file", ready, "--timeout", "10s")
 	cmd.Stdout = nil
 	sent := make(chan error, 1)
 	go func() {
+		if set {
+			if err := postAll(ready, nil); err != nil { // once it runs
+				sent <- err
+				return
+			}
+			if err := w.command("config", "set", "webhook.scheme", "hmac-body-hex").Run(); err != nil {
+				sent <- err
+				return
+			}
+			time.Sleep(3 * time.Second) // the listener looks each second
+		}
 		var bodies []string
 		for n := range 5 {
 			bodies = append(bodies, fmt.Sprintf(`[{"eventId":"%d","event":"x"}]`, n))
@@ -176,9 +205,8 @@ func TestListenOffersAScheme(t *testing.T) {
 	}()
 	code, raw := w.on(100, cmd, "WAYBILL_WEBHOOK_SECRET="+hookKey)
 	if err := <-sent; err != nil || code != 0 {
-		t.Fatal(code, err, raw)
+		w.tb.Fatal(code, err, raw)
 	}
-	lines, _ := drawn(t, raw)
-	lineWith(t, lines, "The deliveries fit a scheme: HMAC-SHA256 of {body}, in hex at header:X-Signature")
-	lineWith(t, lines, "next: waybill signature learn --pin learned")
+	lines, _ := drawn(w.tb, raw)
+	return lines
 }

@@ -9,6 +9,7 @@ package forward
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -104,6 +105,9 @@ type route struct {
 	succeeded    bool      // an attempt did
 	failingSince time.Time // since when all attempts failed; zero if the last one succeeded
 }
+
+// errForgotten says that a target was removed while deliveries were forwarded to it.
+var errForgotten = errors.New("the target was forgotten")
 
 // signal wakes the goroutine that waits for it, or that waits next.
 type signal chan struct{}
@@ -230,7 +234,7 @@ func (f *Forwarder) Run(ctx, hard context.Context) error {
 }
 
 // fillOutbox moves deliveries from the inbox to the target's outbox until ctx ends,
-// whatever the target does.
+// whatever the target does, or until the target is forgotten.
 func (r *route) fillOutbox(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if r.queued.Load() >= maxQueued {
@@ -238,6 +242,10 @@ func (r *route) fillOutbox(ctx context.Context) error {
 			continue
 		}
 		p, err := r.forwarder.o.Outbox.Advance(ctx, r.sink.ID, pageSize, r.accepts)
+		if errors.Is(err, inbox.ErrNoSink) {
+			r.forwarder.o.OnStoreError("nothing more is forwarded to "+r.target.Show(), errForgotten)
+			return nil
+		}
 		if err != nil {
 			if err := r.handleStoreError(ctx, &r.readAlert, "inbox not read, trying again", err); err != nil {
 				return err

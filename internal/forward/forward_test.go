@@ -634,3 +634,30 @@ func TestTheSameTargetTwice(t *testing.T) {
 		t.Error("taken")
 	}
 }
+
+// TestForgottenTarget holds that a listener goes on for its other targets when one of them is
+// forgotten in another terminal.
+func TestForgottenTarget(t *testing.T) {
+	b, gone, stays := newBox(t), newApp(t), newApp(t)
+	problems := make(chan string, 8)
+	f := b.forward(forward.Options{OnStoreError: func(what string, err error) { problems <- what + ": " + err.Error() }}, gone.URL, stays.URL)
+	first := b.put("N1", inbox.Yes)
+	f.Wake()
+	until(t, "the first delivery at both", func() bool { return len(gone.received()) == 1 && len(stays.received()) == 1 })
+	if err := b.ForgetSink(t.Context(), f.Sinks()[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	second := b.put("N2", inbox.Yes)
+	f.Wake()
+	until(t, "the second delivery", func() bool { return len(stays.received()) == 2 })
+	if got, want := <-problems, "nothing more is forwarded to "+gone.URL+": the target was forgotten"; got != want {
+		t.Errorf("told %q; want %q", got, want)
+	}
+	f.stop()
+	if got := gone.received(); !slices.Equal(got, []string{first}) {
+		t.Errorf("forgotten target got %q", got)
+	}
+	if got := stays.received(); !slices.Equal(got, []string{first, second}) || len(problems) > 0 {
+		t.Errorf("other target got %q; %d more problems", got, len(problems))
+	}
+}

@@ -29,17 +29,10 @@ func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 		return modified, -1
 	}
 	modified, size := state()
-	tick := time.NewTicker(settingsPoll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	every(ctx, settingsPoll, func() {
 		at, bytes := state()
 		if at.Equal(modified) && bytes == size {
-			continue
+			return
 		}
 		modified, size = at, bytes
 		printing.Lock()
@@ -47,7 +40,7 @@ func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 			s.call.IO.Warning("the changed configuration can't be used; deliveries are verified as before: %v", err)
 		}
 		printing.Unlock()
-	}
+	})
 }
 
 // reload verifies from now on as the configuration says.
@@ -103,8 +96,8 @@ func (s *server) offerScheme(ctx context.Context, arrivals <-chan struct{}, prin
 		} else if n > 2*webhook.MinLearnBodies {
 			next = 2 * n
 		}
-		now, err := s.call.Reloaded() // the secret may be new
-		if err != nil {
+		now, err := s.call.Reloaded()                      // the secret may be new
+		if err != nil || now.Config.Webhook.Scheme != "" { // it was set meanwhile
 			continue
 		}
 		scheme, ok, err := signature.Fitting(ctx, s.call.Session, now)

@@ -61,16 +61,23 @@ func (s *server) register(ctx context.Context, url string) error {
 
 // stayRegistered records it again from time to time, until ctx ends.
 func (s *server) stayRegistered(ctx context.Context, url string) {
-	tick := time.NewTicker(registerEvery)
+	every(ctx, registerEvery, func() {
+		if err := s.register(ctx, url); err != nil && ctx.Err() == nil {
+			s.warnings.warn("other commands may not find this listener", err)
+		}
+	})
+}
+
+// every calls do again and again, until ctx ends.
+func every(ctx context.Context, pause time.Duration, do func()) {
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
+			do()
 		case <-ctx.Done():
 			return
-		}
-		if err := s.register(ctx, url); err != nil && ctx.Err() == nil {
-			s.warnings.warn("other commands may not find this listener", err)
 		}
 	}
 }
