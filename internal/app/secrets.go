@@ -9,18 +9,21 @@ import (
 )
 
 // Scheme returns a configured scheme, or a preset, by name.
-func (s *Session) Scheme(name string) (webhook.Scheme, error) {
-	if c, ok := s.Config.Webhook.Schemes[name]; ok {
-		return c, nil
+func (s *Session) Scheme(name string) (webhook.Scheme, error) { return Scheme(s.Config, name) }
+
+// Scheme returns a scheme of the settings, or a preset, by name.
+func Scheme(c config.Config, name string) (webhook.Scheme, error) {
+	if own, ok := c.Webhook.Schemes[name]; ok {
+		return own, nil
 	}
 	if p, ok := webhook.PresetByName(name); ok {
 		return p.Scheme, nil
 	}
 	missing, hint := fmt.Sprintf("unknown scheme %q", name), "configure it under webhook.schemes; `waybill signature schemes` lists all schemes"
-	if name != s.Config.Webhook.Scheme { // but a flag's
+	if name != c.Webhook.Scheme { // but a flag's
 		return webhook.Scheme{}, &config.KeyError{Message: missing, Hint: hint}
 	}
-	return webhook.Scheme{}, s.Config.Refuse("webhook.scheme", missing, hint)
+	return webhook.Scheme{}, c.Refuse("webhook.scheme", missing, hint)
 }
 
 // WebhookSecrets returns the secrets that deliveries may be signed with, at

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/render"
@@ -171,6 +172,11 @@ func runConfigSet(ctx context.Context, b *command.Bare, args []string) error {
 		return command.Usagef("`waybill config unset "+key+"` removes a setting", "missing argument: VALUE")
 	default:
 		a.Value = values[0]
+		if c, err := config.Load(b.Sources); key == "webhook.scheme" && values[0] != "" && err == nil {
+			if _, err := app.Scheme(c, values[0]); err != nil {
+				return err
+			}
+		}
 	}
 	_, profile, err := openDraft(b, key)
 	if err != nil {
