@@ -78,7 +78,7 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	case err != nil:
 		return err
 	case judged.Read == 0:
-		return command.Usagef("check the export", "%s: no data rows", in.Sources[0].Name)
+		return command.Inputf("check the export", "%s: no data rows", in.Sources[0].Name)
 	}
 	if err := o.KeepMap(call); err != nil {
 		return err

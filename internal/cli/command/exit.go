@@ -152,6 +152,11 @@ func Usagef(hint, format string, args ...any) error {
 	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint}
 }
 
+// Inputf is [Usagef] for an input that can't be read as rows.
+func Inputf(hint, format string, args ...any) error {
+	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint, Reason: ReasonInput}
+}
+
 // Existsf is [Usagef] for what is there already.
 func Existsf(hint, format string, args ...any) error {
 	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint, Reason: ReasonExists}

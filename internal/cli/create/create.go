@@ -74,7 +74,7 @@ rows" and "waybill help input".`,
 	flags.BoolVar(&o.AllowEmpty, "allow-empty", false, "accept an input without data rows")
 	flags.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in the last column")
 	o.Options.Flags(cmd)
-	flags.StringArrayVar(&o.FailIf, "fail-if", nil, "exit with 6 if `EXPR` holds of the result, such as 'rejected>10': a count of the JSON result, > >= < <= == or !=, a number (repeatable). rejected and invalid rows are no failure otherwise, once they are named")
+	flags.StringArrayVar(&o.FailIf, "fail-if", nil, "exit with 6 if `EXPR` holds of the result, such as 'rejected>10' or 'rejected>2%': a count of the JSON result, > >= < <= == or !=, a number or percentage of the rows read (repeatable). rejected and invalid rows are no failure otherwise, once they are named")
 	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rejected rows again")
 	o.CheckFirstFlag(flags)
 	command.SettingFlags(cmd, "batch-size", "concurrency", "rate")
@@ -158,7 +158,7 @@ func (c *creation) execute(ctx context.Context) error {
 // reportNoRows ends a create of an input without rows.
 func (c *creation) reportNoRows() error {
 	if !c.o.AllowEmpty {
-		return command.Usagef("check the export, or pass --allow-empty", "%s: no data rows", c.plan.Files[0])
+		return command.Inputf("check the export, or pass --allow-empty", "%s: no data rows", c.plan.Files[0])
 	}
 	c.call.IO.Note("No data rows")
 	res := send.Result{ElapsedSeconds: command.ElapsedSeconds(c.started)}

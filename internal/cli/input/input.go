@@ -74,7 +74,7 @@ func (in *Input) Unchanged() error {
 		}
 		now, err := os.Stat(s.Name)
 		if err != nil || !os.SameFile(now, s.opened) || now.Size() != s.opened.Size() || !now.ModTime().Equal(s.opened.ModTime()) {
-			return command.Usagef("wait until no program writes to it, or copy it; then re-run the command", "input %s changed while it was read%s", command.Quoted(s.Name), in.nothingSent())
+			return command.Inputf("wait until no program writes to it, or copy it; then re-run the command", "input %s changed while it was read%s", command.Quoted(s.Name), in.nothingSent())
 		}
 	}
 	return nil
@@ -316,7 +316,7 @@ func (in *Input) again(ctx context.Context, src Source, yield func(intake.Record
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case !rec.Good() && !in.Skip:
-			return command.Usagef("re-run the command", "input %s changed while it was read%s", command.Quoted(rec.File), in.nothingSent())
+			return command.Inputf("re-run the command", "input %s changed while it was read%s", command.Quoted(rec.File), in.nothingSent())
 		case !rec.Good():
 			return nil
 		}

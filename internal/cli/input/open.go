@@ -89,18 +89,18 @@ func (o Opener) open(ctx context.Context, name string) (Source, error) {
 		if f != nil {
 			_ = f.Close() // only read from
 		}
-		return Source{}, command.Usagef("use "+filepath.Join(filepath.Dir(name), lock[2:]), "input %s is Excel's lock file", command.Quoted(name))
+		return Source{}, command.Inputf("use "+filepath.Join(filepath.Dir(name), lock[2:]), "input %s is Excel's lock file", command.Quoted(name))
 	case errors.Is(err, fs.ErrPermission):
-		return Source{}, command.Usagef("change its permissions, or pass a copy", "you may not read %s", command.Quoted(name))
+		return Source{}, command.Inputf("change its permissions, or pass a copy", "you may not read %s", command.Quoted(name))
 	case err != nil:
-		return Source{}, command.Usagef("check the file name; `-` is standard input", "input %s: %w", command.Quoted(name), WithoutPath(err))
+		return Source{}, command.Inputf("check the file name; `-` is standard input", "input %s: %w", command.Quoted(name), WithoutPath(err))
 	}
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		err = command.Usagef("check the file and its disk", "input %s: %w", command.Quoted(name), WithoutPath(err))
+		err = command.Inputf("check the file and its disk", "input %s: %w", command.Quoted(name), WithoutPath(err))
 	case info.IsDir():
-		err = command.Usagef("pass the files in it", "input %s is a folder", command.Quoted(name))
+		err = command.Inputf("pass the files in it", "input %s is a folder", command.Quoted(name))
 	case isDevice(info):
 		err = deviceError("input " + command.Quoted(name))
 	case !info.Mode().IsRegular():
@@ -120,7 +120,7 @@ func isNull(info fs.FileInfo) bool {
 }
 
 func deviceError(what string) error {
-	return command.Usagef("copy the data to a file, or pipe it to `-`", "%s is a device", what)
+	return command.Inputf("copy the data to a file, or pipe it to `-`", "%s is a device", what)
 }
 
 // Spool copies r, which can be read only once, into a file without a name.
@@ -149,7 +149,7 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 			Hint: "free space there, or save the input to a file and pass that",
 		}
 	default:
-		err = command.Usagef("save the input to a file and pass that", "input %s is larger than %s", name, config.Size(o.MaxBytes))
+		err = command.Inputf("save the input to a file and pass that", "input %s is larger than %s", name, config.Size(o.MaxBytes))
 	}
 	return Source{}, errors.Join(err, f.Close())
 }

@@ -1,6 +1,7 @@
 package send
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -17,10 +18,11 @@ type Gate []gateCondition
 
 type gateCondition struct {
 	text, name, operator string
-	than                 int64
+	than                 float64
+	percent              bool // of the rows read
 }
 
-var gateForm = regexp.MustCompile(`^\s*([A-Za-z]+)\s*(>=|<=|==|!=|>|<)\s*(\d{1,18})\s*$`)
+var gateForm = regexp.MustCompile(`^\s*([A-Za-z]+)\s*(>=|<=|==|!=|>|<)\s*(\d{1,15}(?:\.\d{1,6})?)\s*(%?)\s*$`)
 
 // ParseGate reads the values of --fail-if.
 func ParseGate(texts []string, wait bool) (Gate, error) {
@@ -29,18 +31,17 @@ func ParseGate(texts []string, wait bool) (Gate, error) {
 	for _, text := range texts {
 		m := gateForm.FindStringSubmatch(text)
 		if m == nil {
-			return nil, command.Usagef("such as --fail-if 'rejected>10'; in quotes, since > means a file to the shell",
-				"--fail-if %q is no count, operator (> >= < <= == !=) and number", text)
+			return nil, command.Usagef("such as --fail-if 'rejected>10', or 'rejected>2%' of the rows read; in quotes, since > means a file to the shell",
+				"--fail-if %q is no count, operator (> >= < <= == !=) and number or percentage", text)
 		}
-		name := m[1]
-		switch {
+		switch name := m[1]; {
 		case !slices.Contains(names, name):
 			return nil, command.Usagef("counts are "+strings.Join(names, ", "), "--fail-if: %q is no count of the result", name)
 		case !wait && (name == "processed" || name == "waiting"):
 			return nil, command.Usagef("add --wait", "--fail-if: %s is counted with --wait only", name)
 		}
-		than, _ := strconv.ParseInt(m[3], 10, 64) // 18 digits at most
-		g = append(g, gateCondition{text, name, m[2], than})
+		than, _ := strconv.ParseFloat(m[3], 64) // the form allows numbers only
+		g = append(g, gateCondition{text, m[1], m[2], than, m[4] != ""})
 	}
 	return g, nil
 }
@@ -68,23 +69,20 @@ func (g Gate) Judges(name string) bool {
 	return slices.ContainsFunc(g, func(c gateCondition) bool { return c.name == name })
 }
 
-// operators are what a condition compares a count with its number by.
-var operators = map[string]func(n, than int64) bool{
-	">":  func(n, than int64) bool { return n > than },
-	">=": func(n, than int64) bool { return n >= than },
-	"<":  func(n, than int64) bool { return n < than },
-	"<=": func(n, than int64) bool { return n <= than },
-	"==": func(n, than int64) bool { return n == than },
-	"!=": func(n, than int64) bool { return n != than },
-}
+// operators are what comparing a count with the number of a condition gives where it holds.
+var operators = map[string][]int{">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0}, "==": {0}, "!=": {-1, 1}}
 
 // Check returns the outcome of a command, and what of its result is a failure besides.
 func (g Gate) Check(res Result, outcome error) error {
 	var failed []string
 	_, counts := res.namedCounts()
 	for _, c := range g {
-		if n := counts[c.name]; operators[c.operator](n, c.than) {
-			failed = append(failed, fmt.Sprintf("%s is %s (--fail-if '%s')", c.name, command.Number(n), c.text))
+		count, n, of := counts[c.name], float64(counts[c.name]), ""
+		if c.percent {
+			n, of = 100*n/float64(max(res.Read, 1)), " of "+command.Number(res.Read)
+		}
+		if slices.Contains(operators[c.operator], cmp.Compare(n, c.than)) {
+			failed = append(failed, fmt.Sprintf("%s is %s%s (--fail-if '%s')", c.name, command.Number(count), of, c.text))
 		}
 	}
 	if failed == nil {
