@@ -91,6 +91,9 @@ func encodeChanged(v any, changes []Change) ([]byte, error) {
 	for i := range events {
 		for _, c := range changes {
 			value, err := c.value()
+			if in, ok := events[i].(map[string]any); ok && in[c.path[0]] == nil && strings.Trim(c.path[0], "0123456789") == "" {
+				err = fmt.Errorf("begin in the event, not in the array of events: %w", ErrChange)
+			}
 			if err == nil {
 				events[i], err = setAt(events[i], c.path, value)
 			}

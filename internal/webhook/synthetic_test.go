@@ -137,7 +137,7 @@ func TestChangesThatAreNone(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for _, text := range []string{"/event/x=1", "/data/detail/trackingEvents/7=1", "/data/detail/trackingEvents/x=1"} {
+	for _, text := range []string{"/event/x=1", "/0/data/status=8", "/data/detail/trackingEvents/7=1", "/data/detail/trackingEvents/x=1"} {
 		if _, err := (webhook.SyntheticEvents{Set: changes(t, text)}).Body(0); !errors.Is(err, webhook.ErrChange) {
 			t.Errorf("%q: %v", text, err)
 		}
