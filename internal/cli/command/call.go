@@ -13,6 +13,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -30,6 +31,18 @@ type Call struct {
 // Repeat returns this command line, with words added at its end.
 func (c *Call) Repeat(words ...string) string {
 	return shell.Line(slices.Concat([]string{"waybill"}, c.Line, words)...)
+}
+
+// StoreToList is ExistingStore for a list of what is named. Without a store it says so, unless
+// someone reads the empty table.
+func (c *Call) StoreToList(ctx context.Context, what string) (*app.Store, error) {
+	db, err := c.ExistingStore(ctx)
+	if db == nil && err == nil && (c.Out.Format() != render.Table || isSet(c.Cmd, "fail-if-any") || c.Cmd.Flags().Changed("store")) {
+		if place, _, err := c.StorePlace(); err == nil {
+			c.IO.Warning("there is no store at %s, so no %s is known", place, what)
+		}
+	}
+	return db, err
 }
 
 // Again returns the command that continues this one: its arguments, more words, and every

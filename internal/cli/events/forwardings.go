@@ -28,7 +28,7 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 	if err != nil {
 		return since, nil, err
 	}
-	db, err := c.ExistingStore(ctx)
+	db, err := c.StoreToList(ctx, "delivery")
 	return since, db, err
 }
 

@@ -171,7 +171,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	db, err := c.ExistingStore(ctx)
+	db, err := c.StoreToList(ctx, "event")
 	if err != nil {
 		return err
 	}

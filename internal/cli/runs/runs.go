@@ -68,7 +68,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		JSON:    func(s ledger.RunSummary) any { return newRun(s, account) },
 		Columns: runColumns(account),
 	}
-	db, err := c.ExistingStore(ctx)
+	db, err := c.StoreToList(ctx, "run")
 	if err != nil {
 		return err
 	}

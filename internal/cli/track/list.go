@@ -20,7 +20,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/shell"
 )
 
@@ -191,7 +190,7 @@ func (l *listing) open(ctx context.Context) (err error) {
 	}
 	l.names = view.NewStatusNames(l.call.Config.Statuses)
 	l.summary = view.NewSummary(l.names)
-	l.db, err = l.call.ExistingStore(ctx)
+	l.db, err = l.call.StoreToList(ctx, "tracking")
 	return err
 }
 
@@ -213,10 +212,6 @@ func (l *listing) print(ctx context.Context) error {
 		JSON: func(l *view.Line) any { return view.NewTrackingStatus(*l.Row) },
 	}
 	if l.db == nil && l.file == nil {
-		forScript := c.Out.Format() != render.Table || c.Cmd.Flags().Changed("fail-if-any")
-		if place, _, err := c.StorePlace(); forScript && err == nil {
-			c.IO.Warning("there is no store at %s, so no tracking is known", place)
-		}
 		w.Empty = nothingListed(c.Account(ctx))
 		return w.Print(c.IO, nil)
 	}
