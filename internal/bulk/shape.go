@@ -64,15 +64,7 @@ func (j *Job) loadProofs(ctx context.Context) error {
 // knowsAccount reports whether it is proven how the service says that it accepted rows of
 // the account, or a query found a row that this run sent.
 func (j *Job) knowsAccount() bool {
-	if j.rowFound {
-		return true
-	}
-	for _, state := range j.proven {
-		if state == ledger.Accepted {
-			return true
-		}
-	}
-	return false
+	return j.rowFound || slices.Contains(slices.Collect(maps.Values(j.proven)), ledger.Accepted)
 }
 
 // applyProof makes the rows of a batch unknown unless it is proven that its answer means

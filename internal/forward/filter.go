@@ -101,12 +101,7 @@ func (f Filter) ReadsBytes() bool {
 
 // Match reports whether every condition holds for e. A condition on something that e lacks does not hold.
 func (f Filter) Match(e inbox.Event) bool {
-	for _, t := range f.terms {
-		if !t.match(e) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.terms, func(t term) bool { return !t.match(e) })
 }
 
 func (t term) match(e inbox.Event) bool {

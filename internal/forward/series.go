@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -132,12 +133,8 @@ func (s Series) send(ctx context.Context, step Sending) (Result, error) {
 
 // concernsOneDelivery reports whether an error says nothing of other deliveries.
 func concernsOneDelivery(err error) bool {
-	for _, one := range []error{ErrUnsendable, inbox.ErrNoDelivery, webhook.ErrUnsigned, webhook.ErrUnsignedPart} {
-		if errors.Is(err, one) {
-			return true
-		}
-	}
-	return false
+	alone := []error{ErrUnsendable, inbox.ErrNoDelivery, webhook.ErrUnsigned, webhook.ErrUnsignedPart}
+	return slices.ContainsFunc(alone, func(one error) bool { return errors.Is(err, one) })
 }
 
 func (t *Tally) count(r Result) {
@@ -174,12 +171,10 @@ func ParseStatuses(text string) (Statuses, error) {
 // Match reports whether a status is one of them.
 func (s Statuses) Match(status int) bool {
 	got := fmt.Sprint(status)
-	for _, want := range s {
-		if class, ok := strings.CutSuffix(want, "xx"); got == want || ok && len(got) == len(want) && strings.HasPrefix(got, class) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s, func(want string) bool {
+		class, ok := strings.CutSuffix(want, "xx")
+		return got == want || ok && len(got) == len(want) && strings.HasPrefix(got, class)
+	})
 }
 
 // String returns the list as it is read.

@@ -3,6 +3,7 @@ package intake
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	forms "github.com/waybill-cli/waybill/internal/carriers"
@@ -271,12 +272,9 @@ func (t *table) joinsRows(text []byte, at int) bool {
 // looksLikeRows reports whether a whole line inside text has as many cells as a row.
 func looksLikeRows(text []byte, delim byte, width int) bool {
 	lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
-	for _, line := range lines[min(1, len(lines)):] {
-		if bytes.Count(line, []byte{delim}) >= max(width-1, 1) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(lines[min(1, len(lines)):], func(line []byte) bool {
+		return bytes.Count(line, []byte{delim}) >= max(width-1, 1)
+	})
 }
 
 func plural(n int, noun string) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -184,12 +185,7 @@ func newDelivery(req *http.Request, body []byte) inbox.Delivery {
 		d.Path, d.RawQuery, _ = strings.Cut(req.RequestURI, "?") // as sent
 	}
 	d.Header = append(d.Header, webhook.Field{Name: "Host", Value: req.Host})
-	names := make([]string, 0, len(req.Header))
-	for name := range req.Header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(req.Header)) {
 		for _, value := range req.Header[name] {
 			d.Header = append(d.Header, webhook.Field{Name: name, Value: value})
 		}

@@ -10,12 +10,8 @@ import (
 // Hyphens and underscores do not count.
 func IsCredential(name string) bool {
 	short := shortName(name)
-	for _, word := range []string{"authorization", "cookie", "token", "secret", "password", "passwd", "apikey", "authkey"} {
-		if strings.Contains(short, word) {
-			return true
-		}
-	}
-	return hasLastWord(name, "auth", "pwd", "jwt", "bearer")
+	words := []string{"authorization", "cookie", "token", "secret", "password", "passwd", "apikey", "authkey"}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(short, word) }) || hasLastWord(name, "auth", "pwd", "jwt", "bearer")
 }
 
 // IsCredentialParameter reports whether a parameter of a query, as it was sent, is named

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -456,11 +457,7 @@ func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
 
 // addRunBatches records how many rows of the input are in each batch.
 func (c *chunk) addRunBatches(ctx context.Context, t *tx) error {
-	ids := make([]int64, 0, len(c.rowsByBatch))
-	for id := range c.rowsByBatch {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+	ids := slices.Sorted(maps.Keys(c.rowsByBatch))
 	return c.s.d.sql.runBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {
 		return append(args, c.s.run.ID, ids[n], c.rowsByBatch[ids[n]])
 	})

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -96,11 +97,7 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*settlement) error {
 	if err != nil {
 		return err
 	}
-	var entries []int64
-	returned := map[inbox.Disposition][]int64{}
-	for entry := range all {
-		entries = append(entries, entry)
-	}
+	entries, returned := slices.Collect(maps.Keys(all)), map[inbox.Disposition][]int64{}
 	done := map[int64][]int64{} // that wait for nothing any more, by sink
 	var sent, failed []settledEntry
 	if err := t.w.sql.outbox.settled.each(ctx, t, entries, func(row scanner) error {

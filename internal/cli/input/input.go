@@ -89,12 +89,7 @@ func (in *Input) nothingSent() string {
 
 // Repeatable reports whether all of it can be read by another command.
 func (in *Input) Repeatable() bool {
-	for _, s := range in.Sources {
-		if s.Name == command.StdinName || s.Row != nil || s.temp {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(in.Sources, func(s Source) bool { return s.Name == command.StdinName || s.Row != nil || s.temp })
 }
 
 // Names returns the names of the sources, in order.

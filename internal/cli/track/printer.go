@@ -174,12 +174,7 @@ func (p *printer) printOnly(failed error) error {
 
 // answered reports whether anything is known of a result's trackings.
 func answered(res query.Result) bool {
-	for _, t := range res.Trackings {
-		if t.Phase != query.NotAsked {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(res.Trackings, func(t query.Tracking) bool { return t.Phase != query.NotAsked })
 }
 
 func printResult(out *command.Output, n view.StatusNames, res query.Result) error {
