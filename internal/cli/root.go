@@ -164,6 +164,9 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if now := replacement(cmd, args[0]); now != "" {
 		hint = now
 	}
+	if cmd.Flags().Lookup("file") != nil {
+		hint = "did you mean " + shell.Word("--file="+args[0]) + "?"
+	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if f.NoOptDefVal != "" && f.Value.Type() != "bool" && f.Value.String() == f.NoOptDefVal {
 			hint = "did you mean " + shell.Word("--"+f.Name+"="+args[0]) + "?"

@@ -11,7 +11,8 @@ import (
 func IsCredential(name string) bool {
 	short := shortName(name)
 	words := []string{"authorization", "cookie", "token", "secret", "password", "passwd", "apikey", "authkey"}
-	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(short, word) }) || hasLastWord(name, "auth", "pwd", "jwt", "bearer")
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(short, word) }) ||
+		hasLastWord(name, "auth", "pwd", "jwt", "bearer")
 }
 
 // IsCredentialParameter reports whether a parameter of a query, as it was sent, is named

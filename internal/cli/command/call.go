@@ -37,7 +37,8 @@ func (c *Call) Repeat(words ...string) string {
 // someone reads the empty table.
 func (c *Call) StoreToList(ctx context.Context, what string) (*app.Store, error) {
 	db, err := c.ExistingStore(ctx)
-	if db == nil && err == nil && (c.Out.Format() != render.Table || isSet(c.Cmd, "fail-if-any") || c.Cmd.Flags().Changed("store")) {
+	unread := c.Out.Format() != render.Table || isSet(c.Cmd, "fail-if-any") || c.Cmd.Flags().Changed("store")
+	if db == nil && err == nil && unread {
 		if place, _, err := c.StorePlace(); err == nil {
 			c.IO.Warning("there is no store at %s, so no %s is known", place, what)
 		}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -128,7 +129,29 @@ func literal(v any) json.RawMessage {
 func differenceColumns() []command.Column[difference] {
 	return []command.Column[difference]{
 		{Column: render.Column{Name: "PATH"}, Cell: func(d difference) string { return d.Path }},
-		{Column: render.Column{Name: "A", Flex: true}, Cell: func(d difference) string { return string(d.A) }},
-		{Column: render.Column{Name: "B", Flex: true}, Cell: func(d difference) string { return string(d.B) }},
+		valueColumn("A", func(d difference) (shown, other json.RawMessage) { return d.A, d.B }),
+		valueColumn("B", func(d difference) (shown, other json.RawMessage) { return d.B, d.A }),
+	}
+}
+
+// shownBefore is how many bytes of two long values are shown before they differ.
+const shownBefore = 8
+
+// valueColumn shows a value to people from shortly before it differs: a table may cut it at its end.
+func valueColumn(name string, of func(difference) (shown, other json.RawMessage)) command.Column[difference] {
+	return command.Column[difference]{
+		Column:  render.Column{Name: name, Flex: true},
+		CSVCell: func(d difference) string { v, _ := of(d); return string(v) },
+		Cell: func(d difference) string {
+			v, other := of(d)
+			same := 0
+			for same < min(len(v), len(other)) && v[same] == other[same] {
+				same++
+			}
+			if same <= shownBefore {
+				return string(v)
+			}
+			return "…" + strings.ToValidUTF8(string(v[same-shownBefore:]), "")
+		},
 	}
 }

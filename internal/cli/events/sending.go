@@ -212,7 +212,7 @@ func sendingCode(t forward.Tally) command.Code {
 func sendingHint(t forward.Tally) string {
 	switch {
 	case t.Unreachable > 0:
-		return "check that the target runs; repeating is safe if the target recognizes duplicates"
+		return "check that the target runs, and its certificate; repeating is safe if the target recognizes duplicates"
 	case t.Unanswered > 0:
 		return "the target may have received them; --request-timeout sets how long to wait for an answer"
 	case t.Unexpected > 0:

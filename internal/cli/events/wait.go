@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,20 +84,11 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		return err
 	}
 	hint := ""
-	switch {
-	case w.unverifiedSeen > 0:
-		hint = notCounted(w.unverifiedSeen, "unverified event", "--unverified")
-	case w.madeUpSeen > 0:
-		hint = notCounted(w.madeUpSeen, "made-up event", "--made-up")
+	if w.ignored > 0 {
+		missing := strings.Join(w.counting, " ")
+		hint = command.Plural(w.ignored, "matching event") + " not counted; to count more, add " + missing
 	}
 	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s received", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: c.Again([]string{"since"}, "--since", w.began.UTC().Format("2006-01-02T15:04:05.000Z"))}
-}
-
-func notCounted(n int64, what, flag string) string {
-	if n == 1 {
-		return "1 " + what + " not counted; " + flag + " counts it"
-	}
-	return command.Plural(n, what) + " not counted; " + flag + " counts them"
 }
 
 type eventWait struct {
@@ -105,11 +98,11 @@ type eventWait struct {
 	filter  forward.Filter
 	began   time.Time // events received since then count
 
-	query          inbox.Query     // its After moves on
-	counted        map[string]bool // by key: an event that is verified later is the same
-	unverifiedSeen int64           // that matched and did not count
-	madeUpSeen     int64           // likewise
-	progress       *command.Progress
+	query    inbox.Query     // its After moves on
+	counted  map[string]bool // by key: an event that is verified later is the same
+	ignored  int64           // that matched and did not count
+	counting []string        // flags with which they would
+	progress *command.Progress
 }
 
 // fromNow lets only what is received since the wait began count. To open a store
@@ -182,14 +175,17 @@ func (w *eventWait) arrived(ctx context.Context, yield func(inbox.Event, error) 
 }
 
 func (w *eventWait) counts(e inbox.Event) bool {
-	switch {
-	case !w.filter.Match(e) || w.counted[string(e.Key)]:
+	if !w.filter.Match(e) || w.counted[string(e.Key)] {
 		return false
-	case e.Synthetic && !w.MadeUp:
-		w.madeUpSeen++
-		return false
-	case !e.Verified.Counts() && !w.Unverified:
-		w.unverifiedSeen++
+	}
+	madeUp, unverified := e.Synthetic && !w.MadeUp, !e.Verified.Counts() && !w.Unverified
+	for flag, missing := range map[string]bool{"--made-up": madeUp, "--unverified": unverified} {
+		if missing && !slices.Contains(w.counting, flag) {
+			w.counting = slices.Sorted(slices.Values(append(w.counting, flag)))
+		}
+	}
+	if madeUp || unverified {
+		w.ignored++
 		return false
 	}
 	w.counted[string(e.Key)] = true

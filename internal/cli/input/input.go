@@ -89,7 +89,9 @@ func (in *Input) nothingSent() string {
 
 // Repeatable reports whether all of it can be read by another command.
 func (in *Input) Repeatable() bool {
-	return !slices.ContainsFunc(in.Sources, func(s Source) bool { return s.Name == command.StdinName || s.Row != nil || s.temp })
+	return !slices.ContainsFunc(in.Sources, func(s Source) bool {
+		return s.Name == command.StdinName || s.Row != nil || s.temp
+	})
 }
 
 // Names returns the names of the sources, in order.

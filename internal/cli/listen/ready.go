@@ -101,5 +101,5 @@ func describeScheme(s *app.Session) (scheme, mode string, err error) {
 	} else {
 		mode += ": what does not verify is kept and marked"
 	}
-	return w.Scheme + ", " + signature.Describe(found.WithDefaults()), mode, nil
+	return w.Scheme + ", " + signature.Describe(found), mode, nil
 }

@@ -403,6 +403,7 @@ func reasons(all map[webhook.Reason]int) string {
 
 // Describe shows in a line what is signed, and where the signature is.
 func Describe(s webhook.Scheme) string {
+	s = s.WithDefaults()
 	if s.Kind == webhook.KindToken {
 		return "the secret in clear at " + s.Signature.From
 	}

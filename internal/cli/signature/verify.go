@@ -311,10 +311,14 @@ func printExplanation(c *command.Call, j Explanation, fits *webhook.Scheme) erro
 	if c.Out.Machine() {
 		return c.Out.Object(j)
 	}
+	scheme, err := c.Scheme(j.Scheme)
+	if err != nil {
+		return err
+	}
 	fields := []render.Field{
 		{Name: "Delivery", Value: j.ID},
 		{Name: "Verified", Value: j.words()},
-		{Name: "Scheme", Value: j.Scheme},
+		{Name: "Scheme", Value: j.Scheme + ": " + Describe(scheme)},
 		{Name: "Secret", Value: j.Secret},
 		{Name: "Why", Value: j.Text},
 	}
