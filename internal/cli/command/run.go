@@ -48,13 +48,18 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 	if _, err := db.Queue.CountRows(ctx, n); err != nil {
 		return nil, 0, err
 	}
+	ReadyRuns(ctx, s, db)
+	return db, n, nil
+}
+
+// ReadyRuns makes what is shown of runs true: rows that processes were sending when they ended are unknown.
+func ReadyRuns(ctx context.Context, s *app.Session, db *app.Store) {
 	if s.ReadOnly {
-		return db, n, nil
+		return
 	}
 	if err := RecoverRows(ctx, s, db.Queue); err != nil {
 		s.IO.Warning("rows of processes that ended still have the state sending: %v", err)
 	}
-	return db, n, nil
 }
 
 // Ready is what a server prints as JSON once it accepts connections.

@@ -65,7 +65,11 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	account := c.Account(ctx)
 	w := command.Listing[ledger.RunSummary]{
 		Out: c.Out, Empty: "No runs yet. Create trackings with `waybill create`.",
-		JSON:    func(s ledger.RunSummary) any { return newRun(s, account) },
+		JSON: func(s ledger.RunSummary) any {
+			j := newRun(s, account)
+			j.Next = nextCommand(c, s)
+			return j
+		},
 		Columns: runColumns(account),
 	}
 	db, err := c.StoreToList(ctx, "run")
@@ -75,6 +79,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if db == nil {
 		return w.Print(c.IO, nil)
 	}
+	command.ReadyRuns(ctx, c.Session, db)
 	if o.Since != "" {
 		w.Empty = "No run began since " + o.Since
 	}
