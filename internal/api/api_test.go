@@ -365,7 +365,7 @@ func TestTraceNeverSeesTheKey(t *testing.T) {
 	var seen []string
 	c := client(t, url, func(o *api.Options) {
 		o.Key = "s3cret"
-		o.Trace = func(x api.Exchange) { seen = append(seen, fmt.Sprintf("%+v", x)) }
+		o.Trace = func(x api.Trace) { seen = append(seen, fmt.Sprintf("%+v", x)) }
 	})
 	c.CreateAsync(context.Background(), items(1))
 	if len(seen) != 1 || strings.Contains(seen[0], "s3cret") {
@@ -449,7 +449,7 @@ func TestKeyInAHeaderIsRemoved(t *testing.T) {
 	var seen []http.Header
 	c := client(t, url, func(o *api.Options) {
 		o.Key = "s3cret-key"
-		o.Trace = func(x api.Exchange) { seen = append(seen, x.Header) }
+		o.Trace = func(x api.Trace) { seen = append(seen, x.Header) }
 	})
 	c.CreateAsync(t.Context(), items(1))
 	if len(seen) != 1 || seen[0].Get("X-Echo") != "key ***" {

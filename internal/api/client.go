@@ -71,7 +71,7 @@ type Options struct {
 
 	// Trace and Observe are called with every request and answer, without the key;
 	// nil for none.
-	Trace, Observe func(Exchange)
+	Trace, Observe func(Trace)
 }
 
 // Operation is one of the service's, or any other.
@@ -101,8 +101,8 @@ func OperationOf(urlPath string) Operation {
 	return OpOther
 }
 
-// Exchange is one request and its answer.
-type Exchange struct {
+// Trace is one request and its answer.
+type Trace struct {
 	Operation   Operation
 	Method, URL string
 	Request     []byte

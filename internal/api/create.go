@@ -48,7 +48,7 @@ func readRows(r *tracking.Reply, items []tracking.Item) {
 
 // classify returns the outcome of an exchange, and why it is not accepted. An
 // incomplete answer never says what was stored.
-func (c *Client) classify(x exchange) (tracking.Outcome, error) {
+func (c *Client) classify(x response) (tracking.Outcome, error) {
 	o := tracking.OutcomeOf(x.status)
 	switch {
 	case !x.sent:
@@ -69,21 +69,21 @@ func (c *Client) classify(x exchange) (tracking.Outcome, error) {
 	return o, nil
 }
 
-func (c *Client) checkSuccess(x exchange) error {
+func (c *Client) checkSuccess(x response) error {
 	if x.cut {
 		return &AnswerError{Status: x.status, Problem: "too large"}
 	}
 	body := bytes.TrimSpace(x.answer)
 	switch {
-	case len(body) > 0 && !x.judged.JSON():
+	case len(body) > 0 && !x.unmaskedBody.JSON():
 		return &AnswerError{Status: x.status, Problem: "neither empty nor JSON", Excerpt: excerpt(body)}
 	case len(c.opts.Accepted) > 0:
 		for _, m := range c.opts.Accepted {
-			if !m.Holds(x.judged) {
+			if !m.Holds(x.unmaskedBody) {
 				return &AnswerError{Status: x.status, Problem: "create.accepted not met at " + m.Path, Excerpt: excerpt(body)}
 			}
 		}
-	case x.judged.Wrong():
+	case x.unmaskedBody.Wrong():
 		return &AnswerError{Status: x.status, Problem: "with an error in its body", Excerpt: excerpt(body)}
 	}
 	return nil

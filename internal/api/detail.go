@@ -31,7 +31,7 @@ func (c *Client) Detail(ctx context.Context, q tracking.Query) (tracking.Answer,
 	return a, c.readDetail(x, a)
 }
 
-func (c *Client) ask(ctx context.Context, q tracking.Query) exchange {
+func (c *Client) ask(ctx context.Context, q tracking.Query) response {
 	values := url.Values{}
 	if q.ReferID != "" {
 		values.Set(tracking.FieldReferID, q.ReferID)
@@ -41,7 +41,7 @@ func (c *Client) ask(ctx context.Context, q tracking.Query) exchange {
 	return c.do(ctx, OpDetail, http.MethodGet, c.url(PathDetail, values), nil, c.timeout(queryTimeout))
 }
 
-func (c *Client) readDetail(x exchange, a tracking.Answer) error {
+func (c *Client) readDetail(x response, a tracking.Answer) error {
 	switch {
 	case c.absent(x):
 		return tracking.ErrAbsent
@@ -55,7 +55,7 @@ func (c *Client) readDetail(x exchange, a tracking.Answer) error {
 		return nil
 	case !a.JSON:
 		return &AnswerError{Status: x.status, Problem: "not JSON", Excerpt: excerpt(x.answer)}
-	case x.judged.Wrong():
+	case x.unmaskedBody.Wrong():
 		return &AnswerError{Status: x.status, Problem: "with an error in its body", Excerpt: excerpt(x.answer)}
 	}
 	return tracking.ErrUndecided
@@ -66,7 +66,7 @@ func (c *Client) readDetail(x exchange, a tracking.Answer) error {
 // was not answered at all.
 //
 // Interface: Endpoints, 3. Query a tracking.
-func isProcessing(x exchange, says bool) bool {
+func isProcessing(x response, says bool) bool {
 	switch x.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
@@ -77,12 +77,12 @@ func isProcessing(x exchange, says bool) bool {
 // absent reports whether the answer says that there is no such tracking.
 //
 // Assumed: 404 means so, and `query.absent` lists further forms.
-func (c *Client) absent(x exchange) bool {
+func (c *Client) absent(x response) bool {
 	if x.status == http.StatusNotFound && !x.body.Answer().Processing {
 		return true
 	}
 	for _, f := range c.opts.Absent {
-		if f.Holds(x.status, x.judged) {
+		if f.Holds(x.status, x.unmaskedBody) {
 			return true
 		}
 	}

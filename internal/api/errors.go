@@ -107,7 +107,7 @@ type StatusError struct {
 	Location string        // where a redirect pointed, foreign text; empty otherwise
 }
 
-func newStatusError(x exchange) *StatusError {
+func newStatusError(x response) *StatusError {
 	e := &StatusError{Status: x.status, Pause: x.retryAfter, Message: x.body.ErrorText()}
 	if x.status >= 300 && x.status < 400 {
 		e.Location = x.header.Get("Location")

@@ -29,12 +29,12 @@ func (c *Client) Find(ctx context.Context, q tracking.Query, item tracking.Item)
 	return tracking.Finding{Evidence: c.evidence(ctx, x, q, item), Status: x.status, Body: x.body}
 }
 
-func (c *Client) evidence(ctx context.Context, x exchange, q tracking.Query, item tracking.Item) tracking.Evidence {
+func (c *Client) evidence(ctx context.Context, x response, q tracking.Query, item tracking.Item) tracking.Evidence {
 	if x.status == 0 || x.err != nil || x.cut {
 		return c.noEvidence(ctx, x)
 	}
 	absent, success := c.absent(x), x.status >= 200 && x.status < 300
-	e := x.judged.Evidence(item)
+	e := x.unmaskedBody.Evidence(item)
 	if e.Presence == tracking.PresenceUndecided {
 		e.Why = cmp.Or(x.body.Evidence(item).Why, "shows the key")
 	}
@@ -48,19 +48,19 @@ func (c *Client) evidence(ctx context.Context, x exchange, q tracking.Query, ite
 	}
 	err := newStatusError(x)
 	return tracking.Evidence{
-		Err: err, Passing: err.Temporary() || err.Status >= http.StatusInternalServerError, RetryAfter: err.Pause,
+		Err: err, Temporary: err.Temporary() || err.Status >= http.StatusInternalServerError, RetryAfter: err.Pause,
 		Unauthorized: errors.Is(err, tracking.ErrUnauthorized),
 		Throttled:    err.Throttled(),
 	}
 }
 
-func (c *Client) noEvidence(ctx context.Context, x exchange) tracking.Evidence {
-	e := tracking.Evidence{Passing: true, RetryAfter: x.retryAfter}
+func (c *Client) noEvidence(ctx context.Context, x response) tracking.Evidence {
+	e := tracking.Evidence{Temporary: true, RetryAfter: x.retryAfter}
 	switch {
 	case ctx.Err() != nil:
 		e.Err = context.Cause(ctx)
 	case errors.Is(x.err, errNoKey):
-		e.Err, e.Passing, e.Unauthorized = x.err, false, true
+		e.Err, e.Temporary, e.Unauthorized = x.err, false, true
 	case x.status == 0:
 		e.Err, e.Unconnected = c.unanswered(x), !x.sent
 	case x.err != nil:

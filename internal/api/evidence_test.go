@@ -139,7 +139,7 @@ func TestEvidenceOfEveryAnswer(t *testing.T) {
 				o.Absent = []tracking.Absent{{Message: "none"}, {Match: tracking.Match{Path: "/found", Equals: "false"}}}
 			})
 			e := c.Evidence(t.Context(), tracking.Query{ReferID: "R0"}, items(1)[0])
-			got := want{e.Presence, e.Err != nil, e.Passing, e.Unauthorized, tt.want.why}
+			got := want{e.Presence, e.Err != nil, e.Temporary, e.Unauthorized, tt.want.why}
 			if got != tt.want || !strings.Contains(e.Why, tt.want.why) || e.Unconnected {
 				t.Errorf("%+v; want %+v", e, tt.want)
 			}
@@ -160,7 +160,7 @@ func TestEvidenceWithoutAnAnswer(t *testing.T) {
 	t.Cleanup(func() { close(release) }) // before the server waits for its handlers
 
 	e := client(t, silent, func(o *api.Options) { o.Timeout = 50 * time.Millisecond }).Evidence(t.Context(), q, item)
-	if e.Err == nil || !e.Passing || e.Unconnected {
+	if e.Err == nil || !e.Temporary || e.Unconnected {
 		t.Errorf("timed out: %+v; want a passing error that is not of the connection", e)
 	}
 	var unanswered *api.ConnectError
@@ -171,19 +171,19 @@ func TestEvidenceWithoutAnAnswer(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(enough)
-	if e = client(t, silent, nil).Evidence(ctx, q, item); !errors.Is(e.Err, enough) || !e.Passing {
+	if e = client(t, silent, nil).Evidence(ctx, q, item); !errors.Is(e.Err, enough) || !e.Temporary {
 		t.Errorf("cancelled: %+v; want the cause", e)
 	}
 
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	e = client(t, gone.URL, nil).Evidence(t.Context(), q, item)
-	if e.Err == nil || !e.Passing || !e.Unconnected || !errors.As(e.Err, &unanswered) || unanswered.Sent {
+	if e.Err == nil || !e.Temporary || !e.Unconnected || !errors.As(e.Err, &unanswered) || unanswered.Sent {
 		t.Errorf("nobody there: %+v; want an error of the connection", e)
 	}
 
 	e = client(t, silent, func(o *api.Options) { o.Key = "" }).Evidence(t.Context(), q, item)
-	if e.Err == nil || !e.Unauthorized || e.Passing || e.Unconnected {
+	if e.Err == nil || !e.Unauthorized || e.Temporary || e.Unconnected {
 		t.Errorf("no key: %+v; want unauthorized", e)
 	}
 }

@@ -20,29 +20,29 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-type exchange struct {
-	sent       bool // a byte of the request may have left
-	status     int  // 0 if no answer came
-	header     http.Header
-	answer     []byte
-	body       *tracking.Body // answer, parsed; nil if none came
-	judged     *tracking.Body // as it came, with the key if it has it: for verdicts alone
-	cut        bool
-	retryAfter time.Duration
-	began      time.Time
-	took       time.Duration
-	err        error // why the answer is missing or incomplete
+type response struct {
+	sent         bool // a byte of the request may have left
+	status       int  // 0 if no answer came
+	header       http.Header
+	answer       []byte
+	body         *tracking.Body // answer, parsed; nil if none came
+	unmaskedBody *tracking.Body // as it came, with the key if it has it: for verdicts alone
+	cut          bool
+	retryAfter   time.Duration
+	began        time.Time
+	took         time.Duration
+	err          error // why the answer is missing or incomplete
 }
 
 const maxRetryAfter = 100 * 365 * 24 * time.Hour
 
 // do sends one request, once, and reads its answer to the end.
-func (c *Client) do(ctx context.Context, op Operation, method, target string, body []byte, limit time.Duration) exchange {
+func (c *Client) do(ctx context.Context, op Operation, method, target string, body []byte, limit time.Duration) response {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimedOut)
 	defer cancel()
 	c.opts.InFlight.Add(1)
 	defer c.opts.InFlight.Add(-1)
-	x := exchange{began: time.Now()}
+	x := response{began: time.Now()}
 	conn := connTrace{allowed: tracking.Allowed(ctx)}
 	defer conn.release()
 	req, err := c.request(httptrace.WithClientTrace(ctx, conn.clientTrace()), method, target, body)
@@ -66,7 +66,7 @@ func (c *Client) do(ctx context.Context, op Operation, method, target string, bo
 
 // removeKey removes the key from headers and from the error: answers are stored and
 // shown. [Client.readAnswer] removes it from the body.
-func (c *Client) removeKey(x *exchange) {
+func (c *Client) removeKey(x *response) {
 	for _, values := range x.header {
 		for i := range values {
 			values[i] = c.key.String(values[i])
@@ -75,7 +75,7 @@ func (c *Client) removeKey(x *exchange) {
 	x.err = c.key.Error(x.err)
 }
 
-func (c *Client) unanswered(x exchange) error {
+func (c *Client) unanswered(x response) error {
 	return &ConnectError{Host: c.Host(), Sent: x.sent, Err: x.err}
 }
 
@@ -101,12 +101,12 @@ func (c *Client) request(ctx context.Context, method, target string, body []byte
 	return req, nil
 }
 
-func (c *Client) report(op Operation, method, target string, body []byte, x exchange) {
-	e := Exchange{
+func (c *Client) report(op Operation, method, target string, body []byte, x response) {
+	e := Trace{
 		Operation: op, Method: method, URL: target, Request: body, Status: x.status, Header: x.header,
 		Answer: x.answer, JSON: x.body.JSON(), Took: x.took, Err: x.err,
 	}
-	for _, see := range []func(Exchange){c.opts.Trace, c.opts.Observe} {
+	for _, see := range []func(Trace){c.opts.Trace, c.opts.Observe} {
 		if see != nil {
 			see(e)
 		}
@@ -161,7 +161,7 @@ func (t *connTrace) wrote() bool {
 
 // readAnswer reads the body to its end, up to [MaxAnswer]. An answer that says
 // neither its length nor where it ends is whole only if it is empty or JSON.
-func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *exchange) {
+func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *response) {
 	defer res.Body.Close()
 	if res.StatusCode < http.StatusOK { // 101: what follows is no answer, and may never end
 		return
@@ -170,10 +170,10 @@ func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *exchange
 	if len(raw) > MaxAnswer {
 		raw, x.cut = raw[:MaxAnswer], true
 	}
-	x.judged = tracking.ReadBody(raw)
-	x.answer, x.body = raw, x.judged
+	x.unmaskedBody = tracking.ReadBody(raw)
+	x.answer, x.body = raw, x.unmaskedBody
 	if masked := c.key.Bytes(raw); !bytes.Equal(masked, raw) {
-		if x.judged.JSON() {
+		if x.unmaskedBody.JSON() {
 			masked = c.maskJSON(raw)
 		}
 		x.answer, x.body = masked, tracking.ReadBody(masked)
@@ -181,7 +181,7 @@ func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *exchange
 	switch {
 	case err != nil:
 		x.cut, x.err = true, plainError(ctx, err)
-	case res.ContentLength < 0 && len(res.TransferEncoding) == 0 && !res.Uncompressed && !x.cut && len(bytes.TrimSpace(raw)) > 0 && !x.judged.JSON():
+	case res.ContentLength < 0 && len(res.TransferEncoding) == 0 && !res.Uncompressed && !x.cut && len(bytes.TrimSpace(raw)) > 0 && !x.unmaskedBody.JSON():
 		x.cut, x.err = true, io.ErrUnexpectedEOF
 	}
 }

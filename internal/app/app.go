@@ -303,7 +303,7 @@ const traced = 4 << 10
 
 // trace shows one exchange with the service on stderr. The key is never part
 // of it; headers that may hold secrets are masked.
-func (s *Session) trace(x api.Exchange) {
+func (s *Session) trace(x api.Trace) {
 	s.IO.Note("> %s %s", x.Method, x.URL)
 	if len(x.Request) > 0 {
 		s.IO.Note("> %s", start(x.Request))

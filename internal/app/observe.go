@@ -46,7 +46,7 @@ func (s *Session) newObserver() *observer {
 	}
 }
 
-func (o *observer) add(x api.Exchange) {
+func (o *observer) add(x api.Trace) {
 	if x.Status == 0 || x.Err != nil {
 		return // no answer, or a part of one
 	}

@@ -177,7 +177,7 @@ func TestPausesBetweenQueriesAreWaitedFor(t *testing.T) {
 			f.create = tt.create
 			f.evidence = func(asked int) *tracking.Evidence {
 				if asked <= 3 {
-					return &tracking.Evidence{Err: errors.New("429"), Passing: true, Throttled: true, RetryAfter: 30 * time.Second}
+					return &tracking.Evidence{Err: errors.New("429"), Temporary: true, Throttled: true, RetryAfter: 30 * time.Second}
 				}
 				return nil
 			}
@@ -197,7 +197,7 @@ func TestPausesBetweenQueriesEnd(t *testing.T) {
 	run := stage(t, db, ledger.Async, 10, 20)
 	f.create = losing(1, 1, true)
 	f.evidence = func(int) *tracking.Evidence {
-		return &tracking.Evidence{Err: errors.New("429"), Passing: true, Throttled: true}
+		return &tracking.Evidence{Err: errors.New("429"), Temporary: true, Throttled: true}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		j := proving(db, run, f)

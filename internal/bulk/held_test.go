@@ -33,7 +33,7 @@ func (c *cutOff) Held(owner string) error {
 	return c.DB.Held(owner)
 }
 
-func (c *cutOff) Settle(ctx context.Context, all []ledger.Settlement) error {
+func (c *cutOff) Settle(ctx context.Context, all []ledger.BatchOutcome) error {
 	if c.takenOver && c.held.Load() < 0 {
 		return &store.Error{Kind: store.ErrTakenOver, Path: "postgres://db.test/waybill", Op: "write"}
 	}

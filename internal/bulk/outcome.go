@@ -19,8 +19,8 @@ const maxUnknownInRow = 3
 // to be about that row: identifiers have up to 255 characters.
 const maxOrdinaryRow = 4 << 10
 
-func (d *dispatch) settlementOf(ctx, soft context.Context, b ledger.Batch, r *tracking.Reply) ledger.Settlement {
-	s := ledger.Settlement{
+func (d *dispatch) settlementOf(ctx, soft context.Context, b ledger.Batch, r *tracking.Reply) ledger.BatchOutcome {
+	s := ledger.BatchOutcome{
 		Batch: b.ID, State: states[r.Outcome.Meaning().Stored], Reason: r.Reason(), HTTPStatus: r.HTTPStatus,
 		Answer: r.Answer, AnswerCut: r.AnswerCut, Began: r.Began, Took: r.Took,
 	}
@@ -47,7 +47,7 @@ func requestSize(b ledger.Batch) int { return len(tracking.AppendBatch(nil, b.It
 
 // settleRefusedRow settles a row that was refused alone. It is queried first after
 // a conflict, and where the service may have stored refused rows.
-func (d *dispatch) settleRefusedRow(ctx, soft context.Context, item tracking.Item, r *tracking.Reply, s *ledger.Settlement) {
+func (d *dispatch) settleRefusedRow(ctx, soft context.Context, item tracking.Item, r *tracking.Reply, s *ledger.BatchOutcome) {
 	s.State = ledger.Rejected
 	if r.HTTPStatus != http.StatusConflict && (d.SkipProof || d.proven[d.shapeOf(r)] == ledger.Pending) {
 		return
@@ -172,41 +172,10 @@ func stopWith(r *tracking.Reply, why string) *StopError {
 // applyOutcome adapts limits and counts to a batch whose outcome is recorded, and returns why the run
 // stops, if it does.
 func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
-	ctx = context.WithoutCancel(ctx)
-	switch o.reply.Outcome {
-	case tracking.OutcomeTooLarge:
-		if len(o.batch.Rows) == 1 && (o.settlement.State == ledger.Pending || o.settlement.Shape != "") {
-			return stopWith(o.reply, fmt.Sprintf("stopped: the service refused a request of one row (%d bytes) as too large", requestSize(o.batch)))
-		}
-		d.capBatchRows((len(o.batch.Rows) + 1) / 2)
-	case tracking.OutcomeAccepted:
-		if err := d.saveBatchLimit(ctx); err != nil {
-			return err
-		}
-	case tracking.OutcomeThrottled, tracking.OutcomeNotSent:
-		if err := d.returnQueue(ctx); err != nil { // nothing is sent for a while
-			return err
-		}
+	if err := d.adaptLimits(context.WithoutCancel(ctx), o); err != nil {
+		return err
 	}
-	rejected := int64(0)
-	if o.settlement.State == ledger.Rejected {
-		rejected = int64(len(o.batch.Rows) - len(o.settlement.Rows))
-	}
-	for _, v := range o.settlement.Rows {
-		if v.State == ledger.Rejected {
-			rejected++
-		}
-	}
-	d.mu.Lock()
-	d.rejected += rejected
-	rejected = d.rejected
-	if n := len(o.batch.Rows); n > 1 && o.reply.Outcome == tracking.OutcomeRows && o.settlement.State == ledger.Unknown && o.settlement.Shape == "" && len(o.settlement.Rows) == 0 {
-		// Absent rows are sent again in smaller batches, until the refused ones
-		// are alone.
-		d.halveNextRoundLimit(n)
-	}
-	d.mu.Unlock()
-	if d.MaxRejects > 0 && rejected > d.MaxRejects {
+	if n := d.countRejected(o); d.MaxRejects > 0 && n > d.MaxRejects {
 		return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)}
 	}
 	status := o.reply.HTTPStatus
@@ -222,6 +191,48 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 		return stop
 	}
 	return nil
+}
+
+// adaptLimits lets the next batches be smaller or larger, or wait, as the service's answer says. Its
+// error says that even one row is too large, or that the store fails.
+func (d *dispatch) adaptLimits(ctx context.Context, o sentBatch) error {
+	n := len(o.batch.Rows)
+	switch o.reply.Outcome {
+	case tracking.OutcomeTooLarge:
+		if n == 1 && (o.settlement.State == ledger.Pending || o.settlement.Shape != "") {
+			return stopWith(o.reply, fmt.Sprintf("stopped: the service refused a request of one row (%d bytes) as too large", requestSize(o.batch)))
+		}
+		d.capBatchRows((n + 1) / 2)
+	case tracking.OutcomeAccepted:
+		return d.saveBatchLimit(ctx)
+	case tracking.OutcomeThrottled, tracking.OutcomeNotSent:
+		return d.returnQueue(ctx) // nothing is sent for a while
+	case tracking.OutcomeRows:
+		if n > 1 && o.settlement.State == ledger.Unknown && o.settlement.Shape == "" && len(o.settlement.Rows) == 0 {
+			// Absent rows are sent again in smaller batches, until the refused ones are alone.
+			d.mu.Lock()
+			d.halveNextRoundLimit(n)
+			d.mu.Unlock()
+		}
+	}
+	return nil
+}
+
+// countRejected counts the rows of a batch that were rejected, and returns those of the run so far.
+func (d *dispatch) countRejected(o sentBatch) int64 {
+	rejected := int64(0)
+	if o.settlement.State == ledger.Rejected {
+		rejected = int64(len(o.batch.Rows) - len(o.settlement.Rows))
+	}
+	for _, v := range o.settlement.Rows {
+		if v.State == ledger.Rejected {
+			rejected++
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rejected += rejected
+	return d.rejected
 }
 
 // saveBatchLimit records a lowered limit once a batch was accepted since: until

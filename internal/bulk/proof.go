@@ -87,7 +87,7 @@ func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func(
 // says why none came; it is a [*StopError] or the cause of ctx.
 func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
 	e, err := j.queryFor(ctx, j.QueryTimeout, item, byNumber)
-	if err == nil && e.Err != nil && e.Passing {
+	if err == nil && e.Err != nil && e.Temporary {
 		why := fmt.Sprintf("stopped: no answer to the query for referId %q", item.ReferID)
 		err = &StopError{Cause: tracking.OutcomeNotSent, Why: why, Err: e.Err}
 	}
@@ -124,7 +124,7 @@ func (j *Job) queryFor(
 		switch {
 		case outcome != tracking.OutcomeUnknown: // the gate waits; its pauses cost no patience
 			retry.Restart()
-		case e.Err == nil || !e.Passing || !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
+		case e.Err == nil || !e.Temporary || !retry.Wait(ctx, e.RetryAfter) && ctx.Err() == nil:
 			return e, nil
 		}
 	}

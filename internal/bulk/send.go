@@ -65,7 +65,7 @@ func (j *Job) workers() int { return max(j.Workers, 1) }
 type sentBatch struct {
 	batch      ledger.Batch
 	reply      *tracking.Reply
-	settlement ledger.Settlement
+	settlement ledger.BatchOutcome
 }
 
 // dispatch sends pending batches and holds what its workers share.
@@ -364,7 +364,7 @@ func (d *dispatch) collectSent(o sentBatch) []sentBatch {
 
 // record settles batches in the ledger and then reports them.
 func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
-	all := make([]ledger.Settlement, len(some))
+	all := make([]ledger.BatchOutcome, len(some))
 	for i, o := range some {
 		all[i] = o.settlement
 	}
@@ -417,9 +417,9 @@ func (d *dispatch) returnQueue(ctx context.Context) error {
 	if len(d.queue) == 0 {
 		return nil
 	}
-	back := make([]ledger.Settlement, len(d.queue))
+	back := make([]ledger.BatchOutcome, len(d.queue))
 	for i, b := range d.queue {
-		back[i] = ledger.Settlement{Batch: b.ID, State: ledger.Pending}
+		back[i] = ledger.BatchOutcome{Batch: b.ID, State: ledger.Pending}
 	}
 	if err := d.Ledger.Settle(ctx, back); err != nil {
 		return err

@@ -69,7 +69,7 @@ func (j *Job) knowsAccount() bool {
 
 // applyProof makes the rows of a batch unknown unless it is proven that its answer means
 // what it seems to mean.
-func (d *dispatch) applyProof(s *ledger.Settlement, r *tracking.Reply) {
+func (d *dispatch) applyProof(s *ledger.BatchOutcome, r *tracking.Reply) {
 	if d.SkipProof || r.HTTPStatus == 0 || s.State == ledger.Unknown {
 		return
 	}

@@ -182,7 +182,7 @@ func TestRowThatAnotherProcessSendsMeanwhile(t *testing.T) {
 			return nil
 		}
 		f.takes(batches[0].Items()...)
-		if err := db.Settle(t.Context(), []ledger.Settlement{{Batch: batches[0].ID, State: ledger.Accepted, Began: time.Now()}}); err != nil {
+		if err := db.Settle(t.Context(), []ledger.BatchOutcome{{Batch: batches[0].ID, State: ledger.Accepted, Began: time.Now()}}); err != nil {
 			t.Error(err)
 		}
 		return nil
@@ -445,7 +445,7 @@ func TestNothingIsProvenWithoutAnAnswer(t *testing.T) {
 		if asked == 1 {
 			return nil
 		}
-		return &tracking.Evidence{Err: errors.New("away"), Passing: true, Unconnected: true}
+		return &tracking.Evidence{Err: errors.New("away"), Temporary: true, Unconnected: true}
 	}
 	run := stage(t, db, ledger.Async, 10, 10)
 	j := distrusting(db, run, f)
@@ -517,10 +517,10 @@ func resend(t *testing.T, db *store.DB, f *fake, run ledger.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []ledger.Settlement
+	var all []ledger.BatchOutcome
 	for _, b := range batches {
 		f.takes(b.Items()...)
-		all = append(all, ledger.Settlement{Batch: b.ID, State: ledger.Accepted, HTTPStatus: 200, Began: time.Now()})
+		all = append(all, ledger.BatchOutcome{Batch: b.ID, State: ledger.Accepted, HTTPStatus: 200, Began: time.Now()})
 	}
 	if err := db.Settle(t.Context(), all); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func died(t *testing.T, first time.Time, n int) string {
 		t.Fatalf("%d letters, %v", len(entries), err)
 	}
 	for i, l := range entries {
-		o := inbox.Settlement{Disposition: inbox.GivenUp, Now: first.AddDate(0, 0, i), Status: 503, Problem: "answered 503", Reply: []byte("no\x1b[2J")}
+		o := inbox.AttemptOutcome{Disposition: inbox.GivenUp, Now: first.AddDate(0, 0, i), Status: 503, Problem: "answered 503", Reply: []byte("no\x1b[2J")}
 		if err := db.SettleEntry(t.Context(), l.ID, o); err != nil {
 			t.Fatal(err)
 		}

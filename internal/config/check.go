@@ -12,8 +12,8 @@ import (
 
 // The checks of single texts. Each returns what is wanted instead, or nothing.
 
-// oneLine wants no control or format characters and no outer space.
-func oneLine(s string) string {
+// lineError wants no control or format characters and no outer space.
+func lineError(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
 		return "text without control characters"
 	}
@@ -23,22 +23,22 @@ func oneLine(s string) string {
 	return ""
 }
 
-func filled(s string) string {
+func emptyError(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "text that is not empty"
 	}
 	return ""
 }
 
-func oneLineFilled(s string) string {
-	if w := filled(s); w != "" {
+func filledLineError(s string) string {
+	if w := emptyError(s); w != "" {
 		return w
 	}
-	return oneLine(s)
+	return lineError(s)
 }
 
-// profileName wants what can name the file of a profile's store beside waybill.db.
-func profileName(s string) string {
+// profileNameError wants what can name the file of a profile's store beside waybill.db.
+func profileNameError(s string) string {
 	odd := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
 	}
@@ -48,11 +48,11 @@ func profileName(s string) string {
 	return ""
 }
 
-func identifier(s string) string {
+func identifierError(s string) string {
 	if strings.ContainsFunc(s, unicode.IsSpace) {
 		return "one word without spaces"
 	}
-	return oneLineFilled(s)
+	return filledLineError(s)
 }
 
 // HostPort returns what an address to listen on should be, or nothing if s is
@@ -66,15 +66,15 @@ func HostPort(s string) string {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return want
 	}
-	return oneLine(s)
+	return lineError(s)
 }
 
-func secretPlace(s string) string {
+func secretPlaceError(s string) string {
 	kind, place, _ := strings.Cut(s, ":")
 	if kind != "env" && kind != "file" || strings.TrimSpace(place) == "" {
 		return "env:NAME or file:PATH, never the secret itself"
 	}
-	return oneLine(s)
+	return lineError(s)
 }
 
 // MapFields returns the fields that `map` names columns for.
@@ -97,13 +97,13 @@ func field(name string) string {
 
 // CheckMapName returns a [*KeyError] if name can't be that of a saved mapping.
 func CheckMapName(name string) error {
-	if want := mapName(name); want != "" {
+	if want := mapNameError(name); want != "" {
 		return &KeyError{Message: "the name of a mapping must be " + want + ", not " + short(name), Hint: "use --save-map NAME"}
 	}
 	return nil
 }
 
-func mapName(name string) string {
+func mapNameError(name string) string {
 	if name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-_.") != "" {
 		return "letters, digits, - and _"
 	}
@@ -126,8 +126,8 @@ func cutServer(store string) (rest string, ok bool) {
 	return "", false
 }
 
-// storePlace wants a path or a server. Any other URL would become folders.
-func storePlace(s string) string {
+// storePlaceError wants a path or a server. Any other URL would become folders.
+func storePlaceError(s string) string {
 	if rest, ok := cutServer(s); ok {
 		return serverStore(s, rest)
 	}
@@ -173,7 +173,7 @@ func serverStore(s, rest string) string {
 		if rest == "" || strings.ContainsAny(rest, " \t'\"\\=") {
 			return "service=NAME, with the name of a service in ~/.pg_service.conf or PGSERVICEFILE"
 		}
-		return oneLine(s)
+		return lineError(s)
 	}
 	authority, tail := rest, ""
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -193,5 +193,5 @@ func serverStore(s, rest string) string {
 		slices.ContainsFunc(strings.Split(authority[at+1:], ","), func(h string) bool { return !isHostAndPort(h) }):
 		return "postgres://USER@HOST:PORT/DATABASE?schema=NAME, with other characters as %40 and the like, and " + elsewhere
 	}
-	return oneLine(s)
+	return lineError(s)
 }

@@ -13,7 +13,7 @@ func TestStorePlace(t *testing.T) {
 		"postgresql://ops@db:5432/d?schema=a&sslmode=verify-full", "postgres://ops@[::1]:5432/d", "postgres://ops@a:1,b:2/d",
 		"postgres://o%3Ap@db/d%40e", "postgres://?service=team", "service=team", "postgres://ops@/d?host=/run/postgresql",
 	} {
-		if want := storePlace(s); want != "" {
+		if want := storePlaceError(s); want != "" {
 			t.Errorf("storePlace(%q) wants %s", s, want)
 		}
 	}
@@ -25,7 +25,7 @@ func TestStorePlace(t *testing.T) {
 		"host=db user=ops password=pw", "password=pw host=db", "postgres:/ops@db/d", "postgres//ops:pw@db/d", "ops:pw@db/d", "//ops:pw@db/d", "postgres:ops:pw@db/d",
 		"postgres://db/d\n", "postgres://[]/d", "postgres://[::1]pw/d", "postgres://[::1/d", "postgres://a]b/d",
 	} {
-		if storePlace(s) == "" {
+		if storePlaceError(s) == "" {
 			t.Errorf("storePlace(%q) takes it", s)
 		}
 	}

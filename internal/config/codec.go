@@ -50,7 +50,7 @@ func (s Setting) codec() codec {
 	case KindNames:
 		return codec{want: "names with a string each", node: s.byName(nameValue)}
 	case KindMaps:
-		return codec{want: "mappings by name", node: s.byName(Setting{Kind: KindNames, fields: true, check: filled}.fromNode)}
+		return codec{want: "mappings by name", node: s.byName(Setting{Kind: KindNames, fields: true, check: emptyError}.fromNode)}
 	case KindMatches:
 		return codec{want: "a list of {path, equals}", node: s.items(s.condition)}
 	case KindAbsents:
@@ -291,7 +291,7 @@ type collector struct {
 
 // add adds one name, unless it, its value or its repetition is wrong.
 func (c collector) add(name string, value any) *KeyError {
-	check := oneLineFilled
+	check := filledLineError
 	switch {
 	case c.fields:
 		kept := field(name)
@@ -300,7 +300,7 @@ func (c collector) add(name string, value any) *KeyError {
 		}
 		name = kept
 	case c.Kind == KindMaps:
-		check = mapName
+		check = mapNameError
 	}
 	if want := check(name); want != "" {
 		return wrong(nameOf(name)+"must be "+want, "")

@@ -73,7 +73,7 @@ func unmet(p webhook.Setting, value string) string {
 	if kind == "json" {
 		return pointer(name)
 	}
-	return oneLineFilled(name)
+	return filledLineError(name)
 }
 
 // SchemeSettings gives a scheme as it stands in a file, every part with its

@@ -118,7 +118,7 @@ func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 // fillProfile decodes one profile. Its keys show in errors with its name.
 func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 	prefix := profilesKey + "." + p.key
-	if want := profileName(p.key); want != "" {
+	if want := profileNameError(p.key); want != "" {
 		return nil, (&KeyError{Line: p.line, Message: "the name of a profile must have " + want}).at(profilesKey, o)
 	}
 	if p.key == DefaultProfile {

@@ -18,7 +18,7 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 	a, err := r.send(ctx, l)
 	adjustPace(pass, a, err)
 	now := time.Now()
-	o := inbox.Settlement{
+	o := inbox.AttemptOutcome{
 		Disposition: inbox.Sent, Attempt: l.Attempt, Now: now, Took: a.Took,
 		Status: a.Status, Reply: a.Reply, Problem: Problem(a, err),
 	}
@@ -116,7 +116,7 @@ func retryDelay(failures int) time.Duration {
 
 // settle records a result. It tries again while the store fails: an entry whose
 // result is lost stays claimed until this process has ended.
-func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Settlement) {
+func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.AttemptOutcome) {
 	for try := 1; ; try++ {
 		err := r.forwarder.o.Outbox.SettleEntry(context.WithoutCancel(ctx), l.ID, o)
 		r.settleAlert.update(r.forwarder.o.OnStoreError, fmt.Sprintf("result of delivery %d not stored yet, trying again", l.Delivery), err)
@@ -134,7 +134,7 @@ func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Settlem
 }
 
 // report calls OnAttempt. It updates since when the target fails if a request was tried.
-func (r *route) report(l inbox.OutboxEntry, o inbox.Settlement, elapsed time.Duration, tried bool) {
+func (r *route) report(l inbox.OutboxEntry, o inbox.AttemptOutcome, elapsed time.Duration, tried bool) {
 	n := AttemptReport{
 		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Disposition: o.Disposition, Status: o.Status, Elapsed: elapsed,
 		Problem: o.Problem, Reply: o.Reply, Due: o.Due,

@@ -47,7 +47,7 @@ type oneEntry struct {
 	mu       sync.Mutex
 	claimed  bool
 	entry    inbox.OutboxEntry
-	outcomes []inbox.Settlement
+	outcomes []inbox.AttemptOutcome
 }
 
 var errLost = errors.New("nobody there")
@@ -84,7 +84,7 @@ func (o *oneEntry) ClaimEntries(_ context.Context, _ int64, _ int, now time.Time
 	return []inbox.OutboxEntry{o.entry}, time.Time{}, nil
 }
 
-func (o *oneEntry) SettleEntry(_ context.Context, _ int64, out inbox.Settlement) error {
+func (o *oneEntry) SettleEntry(_ context.Context, _ int64, out inbox.AttemptOutcome) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.claimed = false
@@ -160,7 +160,7 @@ func (a *ailing) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error
 	return inbox.Delivery{}, errLost
 }
 
-func (a *ailing) SettleEntry(ctx context.Context, id int64, o inbox.Settlement) error {
+func (a *ailing) SettleEntry(ctx context.Context, id int64, o inbox.AttemptOutcome) error {
 	a.mu.Lock()
 	a.writes--
 	fails := a.writes >= 0
@@ -280,7 +280,7 @@ func (o *due) ClaimEntries(_ context.Context, _ int64, n int, _ time.Time) ([]in
 	return entries, time.Time{}, nil
 }
 
-func (o *due) SettleEntry(_ context.Context, _ int64, out inbox.Settlement) error {
+func (o *due) SettleEntry(_ context.Context, _ int64, out inbox.AttemptOutcome) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if out.Disposition == inbox.Unbegun {

@@ -310,7 +310,7 @@ func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes 
 		}
 		if len(passes) == 0 {
 			wg.Go(func() {
-				r.settle(requests, e, inbox.Settlement{Disposition: inbox.Unbegun, Attempt: e.Attempt, Now: time.Now()})
+				r.settle(requests, e, inbox.AttemptOutcome{Disposition: inbox.Unbegun, Attempt: e.Attempt, Now: time.Now()})
 			})
 			continue
 		}

@@ -61,7 +61,7 @@ type Outbox interface {
 
 	// SettleEntry records the result of an entry that was claimed, or that is
 	// dead. For any other it does nothing.
-	SettleEntry(ctx context.Context, entry int64, s Settlement) error
+	SettleEntry(ctx context.Context, entry int64, s AttemptOutcome) error
 
 	// DeadEntries yields the entries that were given up, oldest first. An error ends it.
 	DeadEntries(ctx context.Context) iter.Seq2[OutboxEntry, error]
@@ -172,8 +172,8 @@ type OutboxEntry struct {
 	Reply     []byte    // start of the last answer
 }
 
-// Settlement is the result of an attempt to send an entry.
-type Settlement struct {
+// AttemptOutcome is the result of an attempt to send an entry.
+type AttemptOutcome struct {
 	Disposition Disposition
 	Attempt     int       // of the [OutboxEntry] that was claimed: nothing is recorded of an earlier claim than the last; 0 for any
 	Due         time.Time // of Retry: when the next attempt is due, within [MaxRetryDelay]

@@ -138,7 +138,7 @@ func TestSettlementsAreChecked(t *testing.T) {
 		}
 		return all
 	}
-	for want, s := range map[string]ledger.Settlement{
+	for want, s := range map[string]ledger.BatchOutcome{
 		"":                                   {State: ledger.Unknown, Shape: "200 {}", Rows: accepted(1, 2)},
 		"not sent again in halves":           {State: ledger.Rejected, Halve: true},
 		"wait for no proof":                  {State: ledger.Accepted, Shape: "200 {}"},
@@ -151,13 +151,13 @@ func TestSettlementsAreChecked(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		s    ledger.Settlement
+		s    ledger.BatchOutcome
 		want bool
 	}{
-		{ledger.Settlement{State: ledger.Pending, Began: noon}, false},
-		{ledger.Settlement{State: ledger.Pending, Began: noon, HTTPStatus: 429}, true},
-		{ledger.Settlement{State: ledger.Unknown, Began: noon}, true},
-		{ledger.Settlement{State: ledger.Unknown}, false},
+		{ledger.BatchOutcome{State: ledger.Pending, Began: noon}, false},
+		{ledger.BatchOutcome{State: ledger.Pending, Began: noon, HTTPStatus: 429}, true},
+		{ledger.BatchOutcome{State: ledger.Unknown, Began: noon}, true},
+		{ledger.BatchOutcome{State: ledger.Unknown}, false},
 	} {
 		if got := tt.s.WasSent(); got != tt.want {
 			t.Errorf("%+v was sent: %v", tt.s, got)

@@ -205,8 +205,8 @@ type Proof struct {
 	Run    int64 // whose rows proved it
 }
 
-// Settlement is the outcome of one claimed batch.
-type Settlement struct {
+// BatchOutcome is the outcome of one claimed batch.
+type BatchOutcome struct {
 	Batch      int64
 	State      State  // of every row not in Rows
 	Shape      string // State is Unknown until this one is proven, see [Proof]; empty if it waits for none
@@ -222,7 +222,7 @@ type Settlement struct {
 
 // Check returns an error that matches [ErrNotClaimed] if a row may not go into
 // its state.
-func (s Settlement) Check() error {
+func (s BatchOutcome) Check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("record batch %d: %s: %w", s.Batch, fmt.Sprintf(format, args...), ErrNotClaimed)
 	}
@@ -248,7 +248,7 @@ func (s Settlement) Check() error {
 }
 
 // WasSent reports whether a request may have left.
-func (s Settlement) WasSent() bool {
+func (s BatchOutcome) WasSent() bool {
 	return !s.Began.IsZero() && (s.State != Pending || s.HTTPStatus != 0)
 }
 
@@ -342,7 +342,7 @@ type UnknownRow struct {
 	Ended       time.Time // when its request ended; zero if it was never sent
 	AbsentSince time.Time // when its absence was first proven; zero if it was not
 	Fingerprint string    // of the answer that proved it, to compare two absences
-	Shape       string    // of [Settlement]; empty once the row itself was queried
+	Shape       string    // of [BatchOutcome]; empty once the row itself was queried
 }
 
 // Resolution is what queries proved about an unknown row. It changes nothing if

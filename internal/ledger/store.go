@@ -48,7 +48,7 @@ type Queue interface {
 	// Settle records outcomes of claimed batches in one transaction, or none
 	// of them, with an error that matches [ErrNotClaimed] if one does not fit. A
 	// batch that becomes Pending can be claimed again.
-	Settle(ctx context.Context, outcomes []Settlement) error
+	Settle(ctx context.Context, outcomes []BatchOutcome) error
 
 	// ClaimFull moves those of the batches to Sending that nobody has claimed or
 	// changed since [Staging.Full] returned them, and returns these. Their rows

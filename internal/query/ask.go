@@ -40,7 +40,7 @@ func Evidence(ctx context.Context, gate *pace.Gate, ask func() tracking.Evidence
 	return e
 }
 
-type exchange struct {
+type queryReply struct {
 	query   tracking.Query
 	asked   time.Time
 	answer  tracking.Answer
@@ -51,13 +51,13 @@ type exchange struct {
 
 // usable reports whether the answer says something of what was asked for, were
 // it that nothing is known.
-func (r exchange) usable() bool {
+func (r queryReply) usable() bool {
 	return r.err == nil || errors.Is(r.err, tracking.ErrProcessing) || errors.Is(r.err, tracking.ErrAbsent) || errors.Is(r.err, tracking.ErrUndecided)
 }
 
 // ask asks the service once. entering bounds the wait for the gate.
-func (a *Asker) ask(ctx, entering context.Context, q tracking.Query) exchange {
-	r := exchange{query: q, asked: time.Now()}
+func (a *Asker) ask(ctx, entering context.Context, q tracking.Query) queryReply {
+	r := queryReply{query: q, asked: time.Now()}
 	e := Evidence(entering, a.Gate, func() tracking.Evidence {
 		r.asked = time.Now()
 		r.answer, r.err = a.Service.Detail(ctx, q)
@@ -97,7 +97,7 @@ func (e *OtherError) Troubled() bool { return true }
 
 // contradiction returns an [*OtherError] if an answer names orders or numbers, and none is
 // the one asked for, as far as the store knows the order's numbers; nil otherwise.
-func (r exchange) contradiction(rows []ledger.TrackingStatus) error {
+func (r queryReply) contradiction(rows []ledger.TrackingStatus) error {
 	numbers := wanted(r.query, rows)
 	agrees := func(k tracking.Key) bool {
 		sameOrder := k.ReferID == "" || r.query.ReferID == "" || k.ReferID == r.query.ReferID
@@ -114,7 +114,7 @@ func (r exchange) contradiction(rows []ledger.TrackingStatus) error {
 // the order left out. Only an answer that names the number counts. What goes
 // wrong leaves a parcel undecided, as a service need not know queries by number;
 // but a temporary error becomes that of the exchange.
-func (a *Asker) askForParcels(ctx, entering context.Context, r *exchange, parcels []Tracking) {
+func (a *Asker) askForParcels(ctx, entering context.Context, r *queryReply, parcels []Tracking) {
 	if r.err != nil || len(parcels) < 2 {
 		return
 	}

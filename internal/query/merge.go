@@ -14,7 +14,7 @@ import (
 
 // match returns the trackings of a query as the answer, and those about parcels
 // that it left out, have them.
-func match(r exchange, rows []ledger.TrackingStatus) []Tracking {
+func match(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	found := matchNumbers(r, rows)
 	knownFirst(found)
 	for i, f := range found {
@@ -38,7 +38,7 @@ func match(r exchange, rows []ledger.TrackingStatus) []Tracking {
 // matchNumbers returns what an answer says of each number of a query, and the
 // further trackings that it has. What it says of another number is never taken
 // for the one asked for.
-func matchNumbers(r exchange, rows []ledger.TrackingStatus) []Tracking {
+func matchNumbers(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	numbers := wanted(r.query, rows)
 	var found []Tracking
 	all := slices.DeleteFunc(slices.Clone(r.answer.Trackings), func(t tracking.Tracking) bool {
@@ -129,7 +129,7 @@ func answered(t tracking.Tracking, q tracking.Query, number string) Tracking {
 }
 
 // wholePhase is what an answer as a whole says of a number it does not name.
-func wholePhase(r exchange) ledger.Phase {
+func wholePhase(r queryReply) ledger.Phase {
 	switch {
 	case errors.Is(r.err, tracking.ErrAbsent):
 		return ledger.Absent

@@ -41,20 +41,20 @@ func TestMatchTakesNoOtherNumberForTheOneAskedFor(t *testing.T) {
 	order, number := tracking.Query{ReferID: "R"}, tracking.Query{Number: "n 1"}
 	for name, tt := range map[string]struct {
 		q    tracking.Query
-		r    exchange
+		r    queryReply
 		rows []ledger.TrackingStatus
 		want []string
 	}{
-		"one, without its number":   {order, exchange{answer: tracking.Answer{Trackings: []tracking.Tracking{told("", "MOVING")}}}, []ledger.TrackingStatus{row("R", "N1", "ups")}, []string{"R/N1 processed MOVING query ups"}},
-		"two, one without":          {order, exchange{answer: tracking.Answer{Trackings: []tracking.Tracking{told("", "MOVING")}}}, []ledger.TrackingStatus{row("R", "N1", ""), row("R", "N2", "")}, []string{"R/ processed MOVING query", "R/N1 undecided", "R/N2 undecided"}},
-		"known first":               {order, exchange{answer: tracking.Answer{Trackings: []tracking.Tracking{told("N2", "MOVING")}}}, []ledger.TrackingStatus{row("R", "N1", ""), row("R", "N2", "")}, []string{"R/N2 processed MOVING query", "R/N1 undecided"}},
-		"one not in the ledger":     {order, exchange{answer: tracking.Answer{Trackings: []tracking.Tracking{told("N9", "MOVING")}}}, nil, []string{"R/N9 processed MOVING query"}},
-		"another number asked for":  {number, exchange{answer: tracking.Answer{Trackings: []tracking.Tracking{told("N9", "MOVING")}}}, nil, []string{"/n 1 undecided"}},
-		"the number, written apart": {number, exchange{answer: tracking.Answer{Trackings: []tracking.Tracking{told("N-1", "MOVING")}}}, nil, []string{"/n 1 processed MOVING query"}},
-		"absent":                    {order, exchange{err: tracking.ErrAbsent}, []ledger.TrackingStatus{row("R", "N1", "")}, []string{"R/N1 absent query"}},
-		"processing":                {order, exchange{err: tracking.ErrProcessing, answer: tracking.Answer{Processing: true}}, []ledger.TrackingStatus{row("R", "N1", ""), row("R", "N2", "")}, []string{"R/N1 processing query", "R/N2 processing query"}},
-		"nothing":                   {order, exchange{err: tracking.ErrUndecided}, nil, []string{"R/ undecided"}},
-		"a parcel asked for by number": {order, exchange{
+		"one, without its number":   {order, queryReply{answer: tracking.Answer{Trackings: []tracking.Tracking{told("", "MOVING")}}}, []ledger.TrackingStatus{row("R", "N1", "ups")}, []string{"R/N1 processed MOVING query ups"}},
+		"two, one without":          {order, queryReply{answer: tracking.Answer{Trackings: []tracking.Tracking{told("", "MOVING")}}}, []ledger.TrackingStatus{row("R", "N1", ""), row("R", "N2", "")}, []string{"R/ processed MOVING query", "R/N1 undecided", "R/N2 undecided"}},
+		"known first":               {order, queryReply{answer: tracking.Answer{Trackings: []tracking.Tracking{told("N2", "MOVING")}}}, []ledger.TrackingStatus{row("R", "N1", ""), row("R", "N2", "")}, []string{"R/N2 processed MOVING query", "R/N1 undecided"}},
+		"one not in the ledger":     {order, queryReply{answer: tracking.Answer{Trackings: []tracking.Tracking{told("N9", "MOVING")}}}, nil, []string{"R/N9 processed MOVING query"}},
+		"another number asked for":  {number, queryReply{answer: tracking.Answer{Trackings: []tracking.Tracking{told("N9", "MOVING")}}}, nil, []string{"/n 1 undecided"}},
+		"the number, written apart": {number, queryReply{answer: tracking.Answer{Trackings: []tracking.Tracking{told("N-1", "MOVING")}}}, nil, []string{"/n 1 processed MOVING query"}},
+		"absent":                    {order, queryReply{err: tracking.ErrAbsent}, []ledger.TrackingStatus{row("R", "N1", "")}, []string{"R/N1 absent query"}},
+		"processing":                {order, queryReply{err: tracking.ErrProcessing, answer: tracking.Answer{Processing: true}}, []ledger.TrackingStatus{row("R", "N1", ""), row("R", "N2", "")}, []string{"R/N1 processing query", "R/N2 processing query"}},
+		"nothing":                   {order, queryReply{err: tracking.ErrUndecided}, nil, []string{"R/ undecided"}},
+		"a parcel asked for by number": {order, queryReply{
 			answer:  tracking.Answer{Trackings: []tracking.Tracking{told("N2", "MOVING")}},
 			parcels: map[string]tracking.Tracking{"N1": told("N1", "DONE"), "N2": told("N2", "DONE")},
 		}, []ledger.TrackingStatus{row("R", "N1", ""), row("R", "N2", "")}, []string{"R/N2 processed MOVING query", "R/N1 processed DONE query"}},

@@ -110,9 +110,9 @@ func target(ref string) *query.Target {
 }
 
 // ask asks about REFs until each has an answer, and returns how each ended.
-func ask(ctx context.Context, a *query.Asker, change func(*query.Scheduler), refs ...string) ([]query.Ending, error) {
-	var all []query.Ending
-	s := &query.Scheduler{Asker: a, Workers: 2, Patience: time.Minute, Ended: func(e query.Ending) error {
+func ask(ctx context.Context, a *query.Asker, change func(*query.Scheduler), refs ...string) ([]query.TargetResult, error) {
+	var all []query.TargetResult
+	s := &query.Scheduler{Asker: a, Workers: 2, Patience: time.Minute, Ended: func(e query.TargetResult) error {
 		all = append(all, e)
 		return nil
 	}}
@@ -128,7 +128,7 @@ func ask(ctx context.Context, a *query.Asker, change func(*query.Scheduler), ref
 			}
 		}
 	})
-	slices.SortFunc(all, func(a, b query.Ending) int { return cmp.Compare(a.Target.Pos, b.Target.Pos) })
+	slices.SortFunc(all, func(a, b query.TargetResult) int { return cmp.Compare(a.Target.Pos, b.Target.Pos) })
 	return all, err
 }
 
@@ -169,7 +169,7 @@ func TestFailuresOfTheStoreAreReturned(t *testing.T) {
 		"event": {rows: []ledger.TrackingStatus{event}, eventErr: broken},
 	} {
 		a := asker(func(tracking.Query) (tracking.Answer, error) { return moving("N1") }, k)
-		if all, err := ask(t.Context(), a, nil, "R"); !errors.Is(err, broken) || slices.ContainsFunc(all, func(e query.Ending) bool { return !e.Left }) {
+		if all, err := ask(t.Context(), a, nil, "R"); !errors.Is(err, broken) || slices.ContainsFunc(all, func(e query.TargetResult) bool { return !e.Unfinished }) {
 			t.Errorf("%s: %v %v; want the failure", name, err, all)
 		}
 	}
@@ -189,7 +189,7 @@ func TestAFailureOfTheCallerIsReturned(t *testing.T) {
 		return moving("N1")
 	}, nil)
 	_, err := ask(t.Context(), a, func(s *query.Scheduler) {
-		s.Meets = func(context.Context, []query.Ending) error { return broken }
+		s.Meets = func(context.Context, []query.TargetResult) error { return broken }
 	}, "R")
 	if !errors.Is(err, broken) || asked > 0 {
 		t.Errorf("%v after %d questions", err, asked)
@@ -257,7 +257,7 @@ func TestWhatMayPassIsTriedAgain(t *testing.T) {
 					return moving("N1")
 				}, nil)
 				all, err := ask(t.Context(), a, nil, "R")
-				if len(all) != 1 || (tries == 3) != tt.more || (all[0].Result.Err == nil) != tt.more || (err != nil) != tt.fatal || all[0].Left != tt.fatal {
+				if len(all) != 1 || (tries == 3) != tt.more || (all[0].Result.Err == nil) != tt.more || (err != nil) != tt.fatal || all[0].Unfinished != tt.fatal {
 					t.Errorf("%d tries, %v %+v", tries, err, all)
 				}
 			})
@@ -285,8 +285,8 @@ func TestAFatalAnswerEndsTheAsking(t *testing.T) {
 			t.Fatalf("%v after %d questions, %d REFs ended; want the refusal after 21, and all", err, asked, len(all))
 		}
 		for i, e := range all {
-			if want := i >= 20; e.Left != want || errors.Is(e.Result.Err, query.ErrNotAsked) != want {
-				t.Errorf("REF %d: left %v, %v; want %v", i, e.Left, e.Result.Err, want)
+			if want := i >= 20; e.Unfinished != want || errors.Is(e.Result.Err, query.ErrNotAsked) != want {
+				t.Errorf("REF %d: left %v, %v; want %v", i, e.Unfinished, e.Result.Err, want)
 			}
 		}
 	})
@@ -323,14 +323,14 @@ func TestAWaitOutlastsTrouble(t *testing.T) {
 			}, nil)
 			all, err := ask(t.Context(), a, func(s *query.Scheduler) {
 				s.Patience = 0
-				s.Meets = func(_ context.Context, all []query.Ending) error {
+				s.Meets = func(_ context.Context, all []query.TargetResult) error {
 					for i := range all {
-						all[i].Met = len(all[i].Result.Trackings) > 0
+						all[i].Matched = len(all[i].Result.Trackings) > 0
 					}
 					return nil
 				}
 			}, "R")
-			if err != nil || asked != 5 || len(all) != 1 || !all[0].Met {
+			if err != nil || asked != 5 || len(all) != 1 || !all[0].Matched {
 				t.Errorf("%v after %v in %d questions: %+v", err, trouble, asked, all)
 			}
 		})
@@ -401,7 +401,7 @@ func TestAnswersSinceCount(t *testing.T) {
 		return moving("N1")
 	}, k)
 	all, err := ask(t.Context(), a, func(s *query.Scheduler) { s.Since, s.Whole = start, true }, "R")
-	if err != nil || asked != 0 || len(all) != 1 || !all[0].Met || !all[0].Result.Asked.Equal(row.Asked) || len(all[0].Result.Trackings) != 1 || len(all[0].Result.Trackings[0].Checkpoints) != 1 {
+	if err != nil || asked != 0 || len(all) != 1 || !all[0].Matched || !all[0].Result.Asked.Equal(row.Asked) || len(all[0].Result.Trackings) != 1 || len(all[0].Result.Trackings[0].Checkpoints) != 1 {
 		t.Errorf("%v after %d questions: %+v; want the answer of before, whole", err, asked, all)
 	}
 	if _, err := ask(t.Context(), a, func(s *query.Scheduler) { s.Since = start.Add(time.Hour) }, "R"); err != nil || asked != 1 {

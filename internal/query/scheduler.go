@@ -15,12 +15,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Ending is a target that is not asked about any more.
-type Ending struct {
-	Target *Target
-	Result Result // its Err says why there is no answer, or what is wrong
-	Met    bool   // it meets the condition
-	Left   bool   // the end came before it was done
+// TargetResult is a target that is not asked about any more.
+type TargetResult struct {
+	Target     *Target
+	Result     Result // its Err says why there is no answer, or what is wrong
+	Matched    bool   // it meets the condition
+	Unfinished bool   // the end came before it was done
 }
 
 // Scheduler asks about any number of trackings: each until it is answered, or
@@ -41,7 +41,7 @@ type Scheduler struct {
 	// asking about a target with its first answer. The results are of targets
 	// that were asked, or that something is known of. It may set an error of one that can't
 	// meet it any more: that ends the asking about the target, once it was asked about.
-	Meets func(ctx context.Context, all []Ending) error
+	Meets func(ctx context.Context, all []TargetResult) error
 	// AskAll asks about each target at least once, whatever is known of it.
 	AskAll bool
 	// Since, if it is not zero and Meets is nil, takes what was answered since then
@@ -54,7 +54,7 @@ type Scheduler struct {
 	Choose func(ctx context.Context, ts []*Target) error
 	// Ended gets every target, once, in the order in which they end. Its error
 	// ends everything.
-	Ended func(Ending) error
+	Ended func(TargetResult) error
 	// Failing, if it is not nil, is called with why queries fail, and with nil when they
 	// do no longer.
 	Failing func(error)
@@ -82,7 +82,7 @@ func (s *Scheduler) Run(ctx context.Context, targets iter.Seq2[*Target, error]) 
 	if s.Patience > 0 {
 		o.Pauses = pace.Backoff{First: firstRetry, Max: longestRetry}
 	}
-	return poll.Run(ctx, targets, poll.Steps[*Target, exchange](&targetPoller{s}), o)
+	return poll.Run(ctx, targets, poll.Steps[*Target, queryReply](&targetPoller{s}), o)
 }
 
 var errImpatient = errors.New("the service asked for a longer pause than --timeout allows")
@@ -97,9 +97,9 @@ func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, 
 	if err := s.choose(ctx, ts); err != nil {
 		return nil, err
 	}
-	all := make([]Ending, len(ts))
+	all := make([]TargetResult, len(ts))
 	for i, t := range ts {
-		all[i] = Ending{Target: t, Result: t.known()}
+		all[i] = TargetResult{Target: t, Result: t.known()}
 	}
 	judging := s.Meets != nil
 	if judging {
@@ -108,7 +108,7 @@ func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, 
 		}
 	}
 	verdicts := make([]poll.Verdict, len(ts))
-	var ended []Ending
+	var ended []TargetResult
 	for i, e := range all {
 		t := ts[i]
 		asked := t.lastAsked()
@@ -121,10 +121,10 @@ func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, 
 		}
 		e.Result.Err = err
 		if !judging {
-			e.Met = !s.Since.IsZero() && !asked.Before(s.Since)
+			e.Matched = !s.Since.IsZero() && !asked.Before(s.Since)
 		}
-		e.Met = e.Met && !done && (!s.AskAll || !t.Began.IsZero())
-		verdicts[i] = poll.Verdict{Done: e.Met || done, Asked: asked}
+		e.Matched = e.Matched && !done && (!s.AskAll || !t.Began.IsZero())
+		verdicts[i] = poll.Verdict{Done: e.Matched || done, Asked: asked}
 		if verdicts[i].Done {
 			ended = append(ended, e)
 		}
@@ -217,7 +217,7 @@ func (t *Target) known() Result {
 }
 
 // Ask asks once.
-func (s *targetPoller) Ask(ctx context.Context, t *Target) (exchange, error) {
+func (s *targetPoller) Ask(ctx context.Context, t *Target) (queryReply, error) {
 	if t.Began.IsZero() {
 		t.Began = time.Now()
 	}
@@ -280,7 +280,7 @@ func (s *targetPoller) lastTrouble(other error) error {
 }
 
 // Settle records answers, and ends the targets that are done.
-func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target, exchange]) ([]poll.Verdict, error) {
+func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target, queryReply]) ([]poll.Verdict, error) {
 	store, err := s.Store(ctx)
 	if err != nil {
 		return nil, err
@@ -298,7 +298,7 @@ func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target
 		}
 	}
 	verdicts := make([]poll.Verdict, len(all))
-	var ended []Ending
+	var ended []TargetResult
 	var refused error
 	for i, e := range all {
 		refused = cmp.Or(refused, answers[i].Result.refused)
@@ -311,15 +311,15 @@ func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target
 }
 
 // record keeps answers and returns what is known of their targets then.
-func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.Answer[*Target, exchange]) ([]Ending, error) {
-	all := make([]Ending, len(answers))
+func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.Answer[*Target, queryReply]) ([]TargetResult, error) {
+	all := make([]TargetResult, len(answers))
 	var records []ledger.RecordedAnswer
 	for i, a := range answers {
 		t, r := a.Key, a.Result
 		res := Result{Query: t.Query, Ref: t.Ref, Asked: r.asked, Err: r.err}
 		t.failed = r.err
 		if _, other := errors.AsType[*OtherError](r.err); other { // shown, and not recorded
-			res.Answer, res.Trackings = r.answer, t.narrow(match(exchange{query: r.query}, t.rows))
+			res.Answer, res.Trackings = r.answer, t.narrow(match(queryReply{query: r.query}, t.rows))
 		}
 		if r.usable() {
 			t.failed = nil
@@ -332,7 +332,7 @@ func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.
 				t.Phase = res.Trackings[0].Phase
 			}
 		}
-		all[i] = Ending{Target: t, Result: res}
+		all[i] = TargetResult{Target: t, Result: res}
 	}
 	if store != nil {
 		if err := store.Trackings.Record(ctx, records); err != nil {
@@ -355,10 +355,10 @@ func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.
 
 // addEvents adds to results that meet the condition what events said since their
 // targets were loaded.
-func (s *targetPoller) addEvents(ctx context.Context, store *Store, all []Ending) error {
+func (s *targetPoller) addEvents(ctx context.Context, store *Store, all []TargetResult) error {
 	var met []*Target
 	for _, e := range all {
-		if e.Met {
+		if e.Matched {
 			met = append(met, e.Target)
 		}
 	}
@@ -369,7 +369,7 @@ func (s *targetPoller) addEvents(ctx context.Context, store *Store, all []Ending
 }
 
 // mergeEvents puts what events said in place of older answers.
-func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []Ending) error {
+func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []TargetResult) error {
 	for i := range all {
 		e := &all[i]
 		if !e.Target.byEvent() {
@@ -392,7 +392,7 @@ func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []Endi
 
 // findNewer finds the rows again of those targets that an event told of before:
 // their answers are recorded now, and may be newer or older.
-func (s *targetPoller) findNewer(ctx context.Context, store *Store, all []Ending) error {
+func (s *targetPoller) findNewer(ctx context.Context, store *Store, all []TargetResult) error {
 	var ts []*Target
 	for _, e := range all {
 		if e.Target.byEvent() {
@@ -405,7 +405,7 @@ func (s *targetPoller) findNewer(ctx context.Context, store *Store, all []Ending
 // judge says whether a target that was asked about is done. What is absent is
 // asked for again only if the ledger holds it as accepted: a service that works
 // in the background may know it late.
-func (s *targetPoller) judge(e *Ending) poll.Verdict {
+func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
 	err := e.Result.Err
 	v := poll.Verdict{NotBefore: RetryAfter(err)}
 	switch {
@@ -414,15 +414,15 @@ func (s *targetPoller) judge(e *Ending) poll.Verdict {
 		v.Done = s.Patience > 0 && time.Since(e.Target.Began)+v.NotBefore >= s.Patience
 	case s.Meets == nil:
 		v.Done = true
-		e.Met = err == nil
-	case e.Met && err == nil:
+		e.Matched = err == nil
+	case e.Matched && err == nil:
 		v.Done = true
 	case errors.Is(err, tracking.ErrAbsent):
 		v.Done = !e.Target.Accepted()
 	case err != nil:
 		v.Done = !errors.Is(err, tracking.ErrUndecided) && !Troubled(err)
 	}
-	e.Met = e.Met && v.Done
+	e.Matched = e.Matched && v.Done
 	return v
 }
 
@@ -431,7 +431,7 @@ func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
 	if err := s.load(ctx, ts); err != nil {
 		return err
 	}
-	all := make([]Ending, len(ts))
+	all := make([]TargetResult, len(ts))
 	for i, t := range ts {
 		res := t.known()
 		if len(res.Trackings) == 0 {
@@ -441,14 +441,14 @@ func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
 		if res.Err = t.failed; res.Err == nil && res.Trackings[0].Phase == NotAsked {
 			res.Err = ErrNotAsked
 		}
-		all[i] = Ending{Target: t, Result: res, Left: true}
+		all[i] = TargetResult{Target: t, Result: res, Unfinished: true}
 	}
 	return s.end(ctx, all, true)
 }
 
 // end passes on targets that are done. fromStore says that their results are
 // what is kept, and want the events added that they were learnt from.
-func (s *targetPoller) end(ctx context.Context, all []Ending, fromStore bool) error {
+func (s *targetPoller) end(ctx context.Context, all []TargetResult, fromStore bool) error {
 	store, err := s.Store(ctx)
 	if err != nil {
 		return err

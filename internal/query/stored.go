@@ -14,7 +14,7 @@ func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
 	if err := s.load(ctx, []*Target{t}); err != nil {
 		return Result{}, err
 	}
-	e := Ending{Target: t, Result: t.known()}
+	e := TargetResult{Target: t, Result: t.known()}
 	if t.erased {
 		e.Result.Err = ledger.ErrErased
 	}
@@ -30,7 +30,7 @@ func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
 
 // complete adds to a result what is kept of it beside its rows: the events that
 // they were learnt from, and the last answer.
-func (s *targetPoller) complete(ctx context.Context, store *Store, e *Ending) error {
+func (s *targetPoller) complete(ctx context.Context, store *Store, e *TargetResult) error {
 	t, res := e.Target, &e.Result
 	rows, err := withEvents(ctx, store, t.rows)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *targetPoller) complete(ctx context.Context, store *Store, e *Ending) er
 			return err
 		}
 		if len(raw) > 0 {
-			r := exchange{query: t.Query, asked: t.lastAsked(), answer: tracking.ReadBody(raw).Answer()}
+			r := queryReply{query: t.Query, asked: t.lastAsked(), answer: tracking.ReadBody(raw).Answer()}
 			res.Answer, res.Asked, res.Trackings = r.answer, r.asked, withKnown(t.narrow(match(r, t.rows)), rows)
 		}
 	}

@@ -276,7 +276,7 @@ func (s *Sender) Settle(ctx context.Context, res forward.Result) error {
 	if l == nil || s.Edit != nil {
 		return nil
 	}
-	o := inbox.Settlement{
+	o := inbox.AttemptOutcome{
 		Disposition: inbox.Sent, Now: time.Now(), Took: res.Took, Status: res.Status, Reply: res.Reply,
 		Problem: forward.Problem(res.Answer, res.Err),
 	}

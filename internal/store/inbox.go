@@ -97,7 +97,7 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, 
 		rows[i].Mark = inbox.Current
 	}
 	a := &arrival{delivery: d, rows: rows, sums: sums, receipt: inbox.Receipt{Delivery: d.Seq}}
-	lines, err := t.place(ctx, []*arrival{a})
+	lines, err := t.numberAndMark(ctx, []*arrival{a})
 	if err == nil {
 		err = t.addEvents(ctx, lines)
 	}

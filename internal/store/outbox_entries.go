@@ -106,9 +106,9 @@ func scanEntry(s scanner, more ...any) (inbox.OutboxEntry, error) {
 
 // entryClaims is what a process knows of its claims of a sink's entries.
 type entryClaims struct {
-	mu      sync.Mutex    // of the call that claims
-	backlog bool          // more were due than were claimed last
-	unsure  []*settlement // returns what may be claimed by calls that failed: nobody sends it
+	mu      sync.Mutex      // of the call that claims
+	backlog bool            // more were due than were claimed last
+	unsure  []*entryOutcome // returns what may be claimed by calls that failed: nobody sends it
 }
 
 // claimsOf returns what this process knows of its claims of that sink's entries.
@@ -146,7 +146,7 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 	})
 	if err != nil {
 		for _, e := range entries {
-			claims.unsure = append(claims.unsure, &settlement{inbox.Settlement{Disposition: inbox.Unbegun}, e.ID})
+			claims.unsure = append(claims.unsure, &entryOutcome{inbox.AttemptOutcome{Disposition: inbox.Unbegun}, e.ID})
 		}
 		return nil, time.Time{}, err
 	}

@@ -50,15 +50,15 @@ func newOutboxStatements() outboxStatements {
 const oldAttempts = `at < (SELECT b.at FROM attempts b WHERE b.delivery = attempts.delivery AND b.sink = attempts.sink
 	ORDER BY b.at DESC LIMIT 1 OFFSET 19)`
 
-// settlement is the result of an entry.
-type settlement struct {
-	inbox.Settlement
+// entryOutcome is the result of an entry.
+type entryOutcome struct {
+	inbox.AttemptOutcome
 
 	entry int64
 }
 
 type settledEntry struct {
-	*settlement
+	*entryOutcome
 
 	sink, delivery, attempts int64
 	dead, unverified         bool
@@ -66,16 +66,16 @@ type settledEntry struct {
 
 // SettleEntry records the result of an entry, see [inbox.Outbox]. Results that wait to be
 // recorded are recorded together.
-func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.Settlement) error {
+func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.AttemptOutcome) error {
 	d.settling.Add(1)
 	defer d.settling.Add(-1)
-	return d.fail("write", d.writer.settle(ctx, &settlement{o, entry}))
+	return d.fail("write", d.writer.settle(ctx, &entryOutcome{o, entry}))
 }
 
 // settleAll records results, as if one after the other.
-func (t *tx) settleAll(ctx context.Context, all []*settlement) error {
+func (t *tx) settleAll(ctx context.Context, all []*entryOutcome) error {
 	for len(all) > 0 {
-		some, later := map[int64]*settlement{}, []*settlement(nil)
+		some, later := map[int64]*entryOutcome{}, []*entryOutcome(nil)
 		for _, s := range all {
 			if some[s.entry] == nil {
 				some[s.entry] = s
@@ -92,7 +92,7 @@ func (t *tx) settleAll(ctx context.Context, all []*settlement) error {
 }
 
 // settleEach records the results of entries that are this process's, or dead.
-func (t *tx) settleEach(ctx context.Context, all map[int64]*settlement) error {
+func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) error {
 	me, err := t.owner(ctx)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*settlement) error {
 		var e settledEntry
 		var seq int64
 		err := row.Scan(&seq, &e.sink, &e.delivery, &e.attempts, &e.dead, &e.unverified)
-		e.settlement = all[seq]
+		e.entryOutcome = all[seq]
 		if e.Attempt != 0 && (e.dead || int64(e.Attempt) != e.attempts) {
 			return err // it is recorded, without its sender knowing it
 		}

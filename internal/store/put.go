@@ -78,7 +78,7 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 		t.last.delivery++
 		a.receipt = inbox.Receipt{Delivery: t.last.delivery}
 	}
-	lines, err := t.place(ctx, all)
+	lines, err := t.numberAndMark(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -106,16 +106,16 @@ type eventKey struct {
 	synthetic bool
 }
 
-// standing is the current event of a key.
-type standing struct {
+// currentEvent is the current event of a key.
+type currentEvent struct {
 	seq      int64
 	verified inbox.Verified
 	sum      []byte
 	mark     *inbox.Mark // that it will be stored with; nil if it is stored
 }
 
-// place gives the events of arrivals their numbers and marks.
-func (t *tx) place(ctx context.Context, all []*arrival) ([]eventLine, error) {
+// numberAndMark gives the events of arrivals their numbers and marks.
+func (t *tx) numberAndMark(ctx context.Context, all []*arrival) ([]eventLine, error) {
 	if err := t.readLast(ctx); err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func (t *tx) place(ctx context.Context, all []*arrival) ([]eventLine, error) {
 				if err := t.supersede(ctx, before); err != nil {
 					return nil, err
 				}
-				current[key] = &standing{p.Seq, l.a.delivery.Verified, l.a.sums[l.i], l.mark}
+				current[key] = &currentEvent{p.Seq, l.a.delivery.Verified, l.a.sums[l.i], l.mark}
 			}
 		}
 		*l.mark = p.Mark
@@ -156,7 +156,7 @@ func (t *tx) addEvents(ctx context.Context, lines []eventLine) error {
 }
 
 // markOf compares an event with the current one of its key, nil if there is none.
-func markOf(before *standing, verified inbox.Verified, sum []byte) inbox.Mark {
+func markOf(before *currentEvent, verified inbox.Verified, sum []byte) inbox.Mark {
 	switch {
 	case before == nil, verified.Outranks(before.verified):
 		return inbox.Current
@@ -168,7 +168,7 @@ func markOf(before *standing, verified inbox.Verified, sum []byte) inbox.Mark {
 }
 
 // supersede marks what was current before, nil if nothing was.
-func (t *tx) supersede(ctx context.Context, before *standing) error {
+func (t *tx) supersede(ctx context.Context, before *currentEvent) error {
 	switch {
 	case before == nil:
 		return nil
@@ -181,9 +181,9 @@ func (t *tx) supersede(ctx context.Context, before *standing) error {
 }
 
 // currentEvents returns the stored ones that are current for the keys of arrivals.
-func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*standing, error) {
+func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*currentEvent, error) {
 	var keys [][]byte
-	asked, current := map[string]bool{}, map[eventKey]*standing{}
+	asked, current := map[string]bool{}, map[eventKey]*currentEvent{}
 	for _, a := range all {
 		for _, e := range a.rows {
 			if e.Mark != inbox.Anomaly && !asked[string(e.Key)] {
@@ -195,7 +195,7 @@ func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*s
 	err := t.w.sql.currentEvents.each(ctx, t, keys, func(s scanner) error {
 		var key []byte
 		var k eventKey
-		var one standing
+		var one currentEvent
 		err := s.Scan(&key, &k.synthetic, &one.seq, (*string)(&one.verified), &one.sum)
 		k.key = string(key)
 		current[k] = &one

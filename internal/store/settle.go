@@ -10,7 +10,7 @@ import (
 )
 
 // Settle records what became of claimed batches, see [ledger.Queue].
-func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
+func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 	answers := make([][]byte, len(outcomes)) // compressed before others are kept waiting
 	for i, s := range outcomes {
 		if err := s.Check(); err != nil {
@@ -49,7 +49,7 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.Settlement) error {
 }
 
 // addAnswers stores the answers to batches.
-func (t *tx) addAnswers(ctx context.Context, outcomes []ledger.Settlement, packed [][]byte) error {
+func (t *tx) addAnswers(ctx context.Context, outcomes []ledger.BatchOutcome, packed [][]byte) error {
 	var answered []int
 	for i := range outcomes {
 		if packed[i] != nil {
@@ -63,7 +63,7 @@ func (t *tx) addAnswers(ctx context.Context, outcomes []ledger.Settlement, packe
 }
 
 // settle records what became of a batch, and returns its run.
-func (t *tx) settle(ctx context.Context, s ledger.Settlement, me string) (run int64, err error) {
+func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, me string) (run int64, err error) {
 	ok, err := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, shape = $6
 		WHERE id = $7 AND state = 'sending' AND owner = $8 RETURNING run_id`,
 		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Shape, s.Batch, me)
@@ -77,12 +77,12 @@ func (t *tx) settle(ctx context.Context, s ledger.Settlement, me string) (run in
 }
 
 // rearranges reports whether [tx.rearrange] has something to do.
-func rearranges(s ledger.Settlement) bool {
+func rearranges(s ledger.BatchOutcome) bool {
 	return s.Halve || s.State == ledger.Pending && len(s.Rows) > 0
 }
 
 // rearrange halves a batch, or removes it if no row is left in it. Its answer is stored.
-func (t *tx) rearrange(ctx context.Context, s ledger.Settlement, run int64) error {
+func (t *tx) rearrange(ctx context.Context, s ledger.BatchOutcome, run int64) error {
 	switch {
 	case s.Halve:
 		return t.halve(ctx, s.Batch, run)
@@ -93,7 +93,7 @@ func (t *tx) rearrange(ctx context.Context, s ledger.Settlement, run int64) erro
 }
 
 // countRequests counts the requests that were sent for runs.
-func (t *tx) countRequests(ctx context.Context, outcomes []ledger.Settlement, runs []int64) error {
+func (t *tx) countRequests(ctx context.Context, outcomes []ledger.BatchOutcome, runs []int64) error {
 	sent := map[int64][]time.Time{}
 	for i, s := range outcomes {
 		if s.WasSent() {
@@ -141,7 +141,7 @@ func (t *tx) readBatch(ctx context.Context, id int64) (batch, error) {
 
 // settleRows records the rows whose outcome is not that of their batch. Those
 // that become pending while the batch does not get a batch of their own.
-func (t *tx) settleRows(ctx context.Context, s ledger.Settlement, run int64) error {
+func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) error {
 	var pending []int64
 	for _, v := range s.Rows {
 		if v.State == ledger.Pending && s.State != ledger.Pending {

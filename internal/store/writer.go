@@ -41,8 +41,8 @@ type work func(context.Context, *tx) error
 
 type job struct {
 	do     work
-	put    *arrival    // that it stores, if that is all that it does: many are stored at once
-	settle *settlement // likewise of an outbox
+	put    *arrival      // that it stores, if that is all that it does: many are stored at once
+	settle *entryOutcome // likewise of an outbox
 	err    error
 	done   chan struct{} // closed when err is final
 }
@@ -61,8 +61,8 @@ func (w *writer) put(ctx context.Context, a *arrival) error {
 }
 
 // settle records the result of an outbox entry, as [writer.run] does its work.
-func (w *writer) settle(ctx context.Context, s *settlement) error {
-	return w.runJob(ctx, &job{settle: s, do: func(ctx context.Context, t *tx) error { return t.settleAll(ctx, []*settlement{s}) }})
+func (w *writer) settle(ctx context.Context, s *entryOutcome) error {
+	return w.runJob(ctx, &job{settle: s, do: func(ctx context.Context, t *tx) error { return t.settleAll(ctx, []*entryOutcome{s}) }})
 }
 
 func (w *writer) runJob(ctx context.Context, j *job) error {
@@ -250,7 +250,7 @@ func (t *tx) end(ctx context.Context, err error) error {
 // settle what an outbox holds, as others may claim what waits for it.
 func (t *tx) doAll(ctx context.Context, jobs []*job) error {
 	var arrivals []*arrival
-	var settled []*settlement
+	var settled []*entryOutcome
 	var others []*job
 	for _, j := range jobs {
 		switch {

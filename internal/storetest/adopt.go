@@ -140,7 +140,7 @@ func goesPastRejectedRows(w *world) {
 	for i, b := range w.claim(first.ID, batches) {
 		o := outcome(b, ledger.Pending)
 		o.Rows = []ledger.RowOutcome{{Row: b.Rows[0].ID, State: ledger.Rejected, Reason: "no"}}
-		w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+		w.must(w.Settle(w.Context(), []ledger.BatchOutcome{o}))
 		named = append(named, entries(3*i+1, 3*i+1)...)
 	}
 	run := w.run(plan(), append(named, entries(3*batches+1, 3*batches+1)...)...)

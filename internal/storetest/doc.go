@@ -182,7 +182,7 @@ func (w *world) claim(run int64, n int) []ledger.Batch {
 // settle makes the batches end in that state.
 func (w *world) settle(state ledger.State, batches ...ledger.Batch) {
 	w.Helper()
-	var outcomes []ledger.Settlement
+	var outcomes []ledger.BatchOutcome
 	for _, b := range batches {
 		outcomes = append(outcomes, outcome(b, state))
 	}
@@ -193,8 +193,8 @@ func (w *world) settle(state ledger.State, batches ...ledger.Batch) {
 var sent = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // outcome is what a batch ends with.
-func outcome(b ledger.Batch, state ledger.State) ledger.Settlement {
-	s := ledger.Settlement{Batch: b.ID, State: state, HTTPStatus: 200, Answer: []byte("{}\n"), Began: sent, Took: 20 * time.Millisecond}
+func outcome(b ledger.Batch, state ledger.State) ledger.BatchOutcome {
+	s := ledger.BatchOutcome{Batch: b.ID, State: state, HTTPStatus: 200, Answer: []byte("{}\n"), Began: sent, Took: 20 * time.Millisecond}
 	if state == ledger.Rejected || state == ledger.Unknown {
 		s.Reason = "because of the batch"
 	}

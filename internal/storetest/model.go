@@ -215,7 +215,7 @@ func (m *modelled) claimSome() {
 
 func (m *modelled) settleSome() {
 	outcomes := []ledger.State{ledger.Accepted, ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending}
-	var all []ledger.Settlement
+	var all []ledger.BatchOutcome
 	for range 2 {
 		if len(m.claimed) == 0 {
 			break

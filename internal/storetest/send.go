@@ -102,7 +102,7 @@ func rowsMayDiffer(w *world) {
 		{Row: b[1].Rows[1].ID, State: ledger.Unknown, Reason: "another reason"},
 		{Row: b[1].Rows[2].ID, State: ledger.Unknown, Reason: second.Reason},
 	}
-	w.must(w.Settle(w.Context(), []ledger.Settlement{first, second}))
+	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{first, second}))
 	w.counts(run.ID, ledger.Counts{Accepted: 3, Rejected: 1, Unknown: 2})
 	got := each(w, w.Rows(w.Context(), run.ID), func(r ledger.Row) string { return string(r.State) + " " + r.Reason })
 	w.same("rows", got, []string{
@@ -123,13 +123,13 @@ func allOrNothing(w *world) {
 	foreign.Rows = []ledger.RowOutcome{{Row: b[0].Rows[0].ID, State: ledger.Rejected}}
 	twice := outcome(b[1], ledger.Accepted)
 	twice.Rows = []ledger.RowOutcome{{Row: b[1].Rows[0].ID, State: ledger.Rejected}, {Row: b[1].Rows[0].ID, State: ledger.Unknown}}
-	for name, bad := range map[string]ledger.Settlement{
+	for name, bad := range map[string]ledger.BatchOutcome{
 		"no such batch":          {Batch: 999, State: ledger.Accepted},
 		"a row of another batch": foreign,
 		"a row twice":            twice,
 		"the same batch":         outcome(b[0], ledger.Rejected),
 	} {
-		if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted), bad}); !errors.Is(err, ledger.ErrNotClaimed) {
+		if err := w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted), bad}); !errors.Is(err, ledger.ErrNotClaimed) {
 			w.Errorf("%s: settled", name)
 		}
 		w.counts(run.ID, ledger.Counts{Sending: 6})
@@ -142,12 +142,12 @@ func refusesWhatDoesNotFollow(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	b := w.claim(run.ID, 1)
 	for _, state := range []ledger.State{ledger.Sending, "", "lost"} {
-		if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], state)}); !errors.Is(err, ledger.ErrNotClaimed) {
+		if err := w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], state)}); !errors.Is(err, ledger.ErrNotClaimed) {
 			w.Errorf("from sending to %q: settled", state)
 		}
 		o := outcome(b[0], ledger.Accepted)
 		o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[0].ID, State: state}}
-		if err := w.Settle(w.Context(), []ledger.Settlement{o}); !errors.Is(err, ledger.ErrNotClaimed) {
+		if err := w.Settle(w.Context(), []ledger.BatchOutcome{o}); !errors.Is(err, ledger.ErrNotClaimed) {
 			w.Errorf("a row from sending to %q: settled", state)
 		}
 	}
@@ -159,7 +159,7 @@ func refusesWhatDoesNotFollow(w *world) {
 		b = w.claim(run.ID, 1)
 		w.settle(state, b...)
 		for _, next := range []ledger.State{ledger.Accepted, ledger.Rejected, ledger.Unknown, ledger.Pending} {
-			if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], next)}); !errors.Is(err, ledger.ErrNotClaimed) {
+			if err := w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], next)}); !errors.Is(err, ledger.ErrNotClaimed) {
 				w.Errorf("from %s to %s: settled, but nobody was sending it", state, next)
 			}
 		}
@@ -177,7 +177,7 @@ func onlyTheClaimerSettles(w *world) {
 	run := w.run(plan(), entries(1, 3)...)
 	b := w.claim(run.ID, 1)
 	other := w.open()
-	if err := other.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
+	if err := other.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
 		w.Error("another process settled it")
 	}
 	w.counts(run.ID, ledger.Counts{Sending: 3})
@@ -200,7 +200,7 @@ func deadSendersBatchesAreUnknown(w *world) {
 			w.Errorf("row %d is %s: reason %q", r.ID, r.State, r.Reason)
 		}
 	}
-	if err := w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
+	if err := w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}); !errors.Is(err, ledger.ErrNotClaimed) {
 		w.Error("a dead process's batch was settled")
 	}
 	sum := have(w.Run(w.Context(), run.ID))(w)
@@ -232,7 +232,7 @@ func answersAreKeptAsTheyCame(w *world) {
 	run := w.run(plan(), entries(1, 9)...)
 	b := w.claim(run.ID, 3)
 	raw := []byte("{\"a\":\x00\xff\r\n}")
-	outcomes := []ledger.Settlement{outcome(b[0], ledger.Accepted), outcome(b[1], ledger.Accepted), outcome(b[2], ledger.Unknown)}
+	outcomes := []ledger.BatchOutcome{outcome(b[0], ledger.Accepted), outcome(b[1], ledger.Accepted), outcome(b[2], ledger.Unknown)}
 	outcomes[0].Answer, outcomes[0].AnswerCut = raw, true
 	outcomes[1].Answer = []byte{}
 	outcomes[2].Answer, outcomes[2].HTTPStatus = nil, 0
@@ -254,7 +254,7 @@ func reasonsAreMadeFit(w *world) {
 	o := outcome(b[0], ledger.Rejected)
 	o.Reason = "bad \xff\x00 batch"
 	o.Rows = []ledger.RowOutcome{{Row: b[0].Rows[0].ID, State: ledger.Rejected, Reason: "bad \x00 row \xfe"}}
-	w.must(w.Settle(w.Context(), []ledger.Settlement{o}))
+	w.must(w.Settle(w.Context(), []ledger.BatchOutcome{o}))
 	rows := collect(w, w.Rows(w.Context(), run.ID))
 	w.same("reason of a row", rows[0].Reason, "bad \ufffd row \ufffd")
 	w.same("reason of the batch", rows[1].Reason, "bad \ufffd\ufffd batch")
@@ -273,7 +273,7 @@ func contextEndedBeforeClaim(w *world) {
 	w.is("rows", end(w.Rows(ctx, run.ID)), context.Canceled)
 	w.counts(run.ID, ledger.Counts{Pending: 3})
 	b := w.claim(run.ID, 1)
-	w.is("settle", w.Settle(ctx, []ledger.Settlement{outcome(b[0], ledger.Accepted)}), context.Canceled)
+	w.is("settle", w.Settle(ctx, []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)}), context.Canceled)
 	w.counts(run.ID, ledger.Counts{Sending: 3})
 }
 
@@ -295,12 +295,12 @@ func settlesManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
 				}
 				for _, b := range batches {
 					// One that cannot be recorded does not take the others' with it.
-					if err := s.Settle(w.Context(), []ledger.Settlement{{Batch: -1, State: ledger.Accepted}}); !errors.Is(err, ledger.ErrNotClaimed) {
+					if err := s.Settle(w.Context(), []ledger.BatchOutcome{{Batch: -1, State: ledger.Accepted}}); !errors.Is(err, ledger.ErrNotClaimed) {
 						w.Error("a batch that is not there was settled")
 					}
 					o := outcome(b, ledger.Accepted)
 					o.Took = time.Duration(i) * time.Millisecond
-					if err := s.Settle(w.Context(), []ledger.Settlement{o}); err != nil {
+					if err := s.Settle(w.Context(), []ledger.BatchOutcome{o}); err != nil {
 						w.Errorf("settle: %v", err)
 					}
 				}
@@ -313,13 +313,13 @@ func settlesManyFromManyGoroutines(w *world) { //nolint:gocognit // one story
 }
 
 // settlements accepts the batches, and those with the further numbers.
-func settlements(batches []ledger.Batch, more ...int64) []ledger.Settlement {
-	var all []ledger.Settlement
+func settlements(batches []ledger.Batch, more ...int64) []ledger.BatchOutcome {
+	var all []ledger.BatchOutcome
 	for _, b := range batches {
 		all = append(all, outcome(b, ledger.Accepted))
 	}
 	for _, id := range more {
-		all = append(all, ledger.Settlement{Batch: id, State: ledger.Accepted})
+		all = append(all, ledger.BatchOutcome{Batch: id, State: ledger.Accepted})
 	}
 	return all
 }

@@ -229,7 +229,7 @@ func lateResultsChangeNoOtherClaim(w *serverWorld) {
 	sink := w.sink(&inbox.StartPosition{})
 	w.advance(sink, all)
 	_, entries := w.claimEntries(sink)
-	failed := inbox.Settlement{Disposition: inbox.Retry, Attempt: entries[0].Attempt, Now: time.Now(), Due: time.Now(), Problem: "busy"}
+	failed := inbox.AttemptOutcome{Disposition: inbox.Retry, Attempt: entries[0].Attempt, Now: time.Now(), Due: time.Now(), Problem: "busy"}
 	n.CutAfter()
 	n.RefuseNew()
 	w.is("settle", w.SettleEntry(w.Context(), entries[0].ID, failed), inbox.ErrUnreachable)
@@ -354,12 +354,12 @@ func whoWasTakenForDeadWritesNothing(w *serverWorld) {
 	w.must(err)
 	w.same("taken over", len(taken), 1)
 	n.Heal()
-	err = w.Settle(w.Context(), []ledger.Settlement{outcome(b[0], ledger.Accepted)})
+	err = w.Settle(w.Context(), []ledger.BatchOutcome{outcome(b[0], ledger.Accepted)})
 	w.is("settle", err, ledger.ErrNotClaimed)
 	w.is("held", w.Held(b[0].Owner), ledger.ErrNotClaimed)
 	w.settleEntry(claimed[0], inbox.GivenUp)
 	w.counts(run.ID, ledger.Counts{Unknown: 3, Pending: 3})
-	w.must(other.SettleEntry(w.Context(), taken[0].ID, inbox.Settlement{Disposition: inbox.Sent, Now: sent, Status: 200}))
+	w.must(other.SettleEntry(w.Context(), taken[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Now: sent, Status: 200}))
 	w.same("given up", w.onlySink().Dead, int64(0))
 	w.settle(ledger.Accepted, w.claim(run.ID, 1)...) // it goes on under another name
 	w.counts(run.ID, ledger.Counts{Unknown: 3, Accepted: 3})

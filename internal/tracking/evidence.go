@@ -33,7 +33,7 @@ type Evidence struct {
 
 	// Err says that no usable answer came; Presence is undecided then. The marks say what it means.
 	Err          error
-	Passing      bool          // the same query may do better later
+	Temporary    bool          // the same query may do better later
 	Unauthorized bool          // the key was refused
 	Unconnected  bool          // no connection came about, nothing was sent
 	Throttled    bool          // the service asked for a pause, or is overloaded

@@ -54,10 +54,10 @@ var runs = stored(func(l *line, db *app.Store) (all []value) {
 // statuses are those that trackings of the account have, the most frequent first.
 var statuses = stored(func(l *line, db *app.Store) (all []value) {
 	counts, _ := db.Statistics.SeenStatuses(l.ctx)
-	names := view.NewStatusNames(l.s.Config.OwnStatuses())
+	names := view.NewStatusFormatter(l.s.Config.OwnStatuses())
 	sums, labels := map[string]int64{}, map[string]string{}
 	for _, c := range counts {
-		word, own := names.Own(c.Status, c.StatusLabel, c.StatusTrack)
+		word, own := names.Custom(c.Status, c.StatusLabel, c.StatusTrack)
 		if !own {
 			word = strings.ToLower(tracking.FoldStatus(cmp.Or(c.StatusTrack, c.StatusLabel, view.Unquote(c.Status))))
 		}

@@ -205,14 +205,14 @@ func (p prober) find(ctx context.Context, q tracking.Query, item tracking.Item) 
 			f = p.service.Find(ctx, q, item)
 			return f.Evidence
 		})
-		if !f.Passing || !retry.Wait(ctx, f.RetryAfter) {
+		if !f.Temporary || !retry.Wait(ctx, f.RetryAfter) {
 			return f, cmp.Or(context.Cause(ctx), unusable(f))
 		}
 	}
 }
 
 func unusable(f tracking.Finding) error {
-	if f.Err != nil && !f.Passing && !f.Unauthorized && f.Status >= 400 && f.Status < 500 {
+	if f.Err != nil && !f.Temporary && !f.Unauthorized && f.Status >= 400 && f.Status < 500 {
 		return nil
 	}
 	return f.Err

@@ -84,7 +84,7 @@ deliveries that were answered 401, with their IDs, the sender's address and why.
 	flags.BoolVar(&o.Pending, "pending", false, "deliveries that wait to be forwarded")
 	deadFlag(cmd, &o.Dead)
 	flags.BoolVar(&o.Refused, "refused", false, "deliveries that were refused")
-	command.ColumnsFlag(cmd, eventColumns(view.StatusNames{}, true))
+	command.ColumnsFlag(cmd, eventColumns(view.StatusFormatter{}, true))
 	command.ColumnsWith(cmd, "refused", refusedColumns())
 	command.ColumnsWith(cmd, "pending", pendingColumns(nil, time.Time{}))
 	command.ColumnsWith(cmd, "dead", deadColumns(nil))
@@ -123,18 +123,18 @@ func (o listOptions) readOn(ctx context.Context, db *app.Store, q *inbox.Query) 
 }
 
 // ParseFilter reads a filter of events. A status may have its name in the configuration.
-func ParseFilter(names view.StatusNames, s string) (forward.Filter, error) {
+func ParseFilter(names view.StatusFormatter, s string) (forward.Filter, error) {
 	parts := strings.Split(s, ",")
 	for i, part := range parts {
 		if status, ok := strings.CutPrefix(part, "status="); ok {
-			parts[i] = "status=" + names.Sent(status)
+			parts[i] = "status=" + names.WireValue(status)
 		}
 	}
 	return forward.ParseFilter(strings.Join(parts, ","))
 }
 
 func parseFilter(c *command.Call, s string) (forward.Filter, error) {
-	f, err := ParseFilter(view.NewStatusNames(c.Config.OwnStatuses()), s)
+	f, err := ParseFilter(view.NewStatusFormatter(c.Config.OwnStatuses()), s)
 	if err != nil {
 		return f, command.Usagef("such as --filter 'event=router.delivered,number=1Z*'", "--filter: %w", err)
 	}
@@ -176,7 +176,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	listing := eventListing(c)
-	listing.Columns = eventColumns(view.NewStatusNames(c.Config.Statuses), o.All)
+	listing.Columns = eventColumns(view.NewStatusFormatter(c.Config.Statuses), o.All)
 	if db == nil {
 		listing.Empty = emptyText(c, o, inbox.Counts{})
 		return listing.Print(c.IO, nil)
@@ -235,14 +235,14 @@ func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
 func eventListing(c *command.Call) command.Listing[inbox.Event] {
 	hide := c.SecretMasker()
 	return command.Listing[inbox.Event]{
-		Out: c.Out, Columns: eventColumns(view.NewStatusNames(c.Config.Statuses), false),
+		Out: c.Out, Columns: eventColumns(view.NewStatusFormatter(c.Config.Statuses), false),
 		JSON: func(e inbox.Event) any { return view.NewEvent(view.MaskEvent(e, hide)) },
 	}
 }
 
 // eventColumns returns the columns of events; typed shows duplicates, conflicts and
 // anomalies as what they are.
-func eventColumns(names view.StatusNames, typed bool) []command.Column[inbox.Event] {
+func eventColumns(names view.StatusFormatter, typed bool) []command.Column[inbox.Event] {
 	return []command.Column[inbox.Event]{
 		{Column: render.Column{Name: "ID"}, Cell: inbox.Event.ID},
 		{Column: render.Column{Name: "TYPE", Extra: !typed}, Cell: func(e inbox.Event) string { return view.EventType(e.Mark) }, Style: func(e inbox.Event) term.Style {

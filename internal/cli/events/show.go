@@ -343,7 +343,7 @@ func verifiedText(e inbox.Event, id, scheme, secret string) (string, term.Style)
 }
 
 func printPage(c *command.Call, e inbox.Event, j Shown) error {
-	names := view.NewStatusNames(c.Config.Statuses)
+	names := view.NewStatusFormatter(c.Config.Statuses)
 	id := e.ID()
 	if j.Events > 1 {
 		id += fmt.Sprintf(" (event %d of %d in delivery %d)", e.Index+1, j.Events, e.Delivery)

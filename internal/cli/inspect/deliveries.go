@@ -60,7 +60,7 @@ func (p *Page) rows(all []inbox.Overview, refused bool) ([]rowJSON, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := view.NewStatusNames(p.Call.Config.Statuses)
+	names := view.NewStatusFormatter(p.Call.Config.Statuses)
 	rows := make([]rowJSON, len(all))
 	for i, o := range all {
 		j := rowJSON{
@@ -175,7 +175,7 @@ func (p *Page) parseMatcher(v url.Values) (m matcher, refused bool, err error) {
 		m.text = newSearch(text)
 		return m, refused, nil
 	}
-	if m.filter, err = events.ParseFilter(view.NewStatusNames(p.Call.Config.OwnStatuses()), text); err != nil {
+	if m.filter, err = events.ParseFilter(view.NewStatusFormatter(p.Call.Config.OwnStatuses()), text); err != nil {
 		err = command.Usagef("such as event=router.delivered,number=1Z*", "%w", err)
 	}
 	return m, refused, err

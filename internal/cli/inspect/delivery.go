@@ -210,7 +210,7 @@ func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error
 	if err != nil {
 		return j, err
 	}
-	names := view.NewStatusNames(p.Call.Config.Statuses)
+	names := view.NewStatusFormatter(p.Call.Config.Statuses)
 	for i, shown := range all {
 		e := rows[i]
 		shown.Path = d.mask.text(shown.Path)

@@ -116,7 +116,7 @@ func (p *Page) tracking(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := view.NewStatusNames(p.Call.Config.Statuses)
+	names := view.NewStatusFormatter(p.Call.Config.Statuses)
 	j := detailJSON{
 		Trackings: []partJSON{}, More: s.More, Message: s.Answer.Message, AskedAt: view.TimeOrNull(s.Asked),
 		Events: []eventJSON{}, MoreEvents: s.Cut, ReadAt: at.UTC(),
@@ -130,14 +130,14 @@ func (p *Page) tracking(r *http.Request) (any, error) {
 	return j, nil
 }
 
-func newEventJSON(n view.StatusNames, e inbox.Event) eventJSON {
+func newEventJSON(n view.StatusFormatter, e inbox.Event) eventJSON {
 	return eventJSON{
-		Event: view.NewEvent(e), StatusText: n.Name(e.Status, e.StatusLabel, e.StatusTrack),
+		Event: view.NewEvent(e), StatusText: n.LabelOrCode(e.Status, e.StatusLabel, e.StatusTrack),
 		Tone: view.Tone(n.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)), Trust: view.Trust(e),
 	}
 }
 
-func (p *Page) part(n view.StatusNames, s *track.Stored, t query.Tracking, now time.Time) partJSON {
+func (p *Page) part(n view.StatusFormatter, s *track.Stored, t query.Tracking, now time.Time) partJSON {
 	j := partJSON{
 		Tracking: n.Tracking(view.Line{Tracking: t, Row: s.Target.RowOf(t)}), StatusText: n.PhaseName(t), Tone: view.Tone(n.PhaseStyle(t)),
 		Header: []fieldJSON{}, Timeline: []stopJSON{}, Commands: p.commands(t),

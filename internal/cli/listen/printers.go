@@ -23,7 +23,7 @@ import (
 type eventPrinter struct {
 	out     *command.Output
 	io      *term.IO
-	names   view.StatusNames
+	names   view.StatusFormatter
 	hide    func(json.RawMessage) json.RawMessage
 	observe bool // a scheme is set, and not enforced
 
@@ -43,7 +43,7 @@ type eventPrinter struct {
 func newEventPrinter(c *command.Call, before inbox.Counts, exitAfter int64, stop func()) *eventPrinter {
 	w := c.Config.Webhook
 	return &eventPrinter{
-		out: c.Out, io: c.IO, names: view.NewStatusNames(c.Config.Statuses), hide: c.SecretMasker(), observe: w.Scheme != "" && w.Verify == "observe",
+		out: c.Out, io: c.IO, names: view.NewStatusFormatter(c.Config.Statuses), hide: c.SecretMasker(), observe: w.Scheme != "" && w.Verify == "observe",
 		stop: stop, exitAfter: exitAfter, lastDelivery: before.Deliveries, lastIndex: math.MaxInt,
 	}
 }

@@ -18,7 +18,7 @@ const maxHeldRows = 200
 // board counts, while a wait goes on, how many trackings have which status. It holds
 // the rows that a page shows, and reports changes. It is safe for concurrent use.
 type board struct {
-	names   view.StatusNames
+	names   view.StatusFormatter
 	holding bool                   // of rows
 	changed func(changeJSON) error // nil for nothing
 
@@ -43,7 +43,7 @@ type changeJSON struct {
 }
 
 // see takes what is known of a target now; ended says that this is the last of it.
-func (b *board) see(e query.Ending, ended bool) error {
+func (b *board) see(e query.TargetResult, ended bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	t, res := e.Target, e.Result
@@ -93,7 +93,7 @@ func (b *board) hasParcels() bool {
 }
 
 // hold keeps the rows of a target, if it is one of the first that are not done.
-func (b *board) hold(e query.Ending, ended bool) {
+func (b *board) hold(e query.TargetResult, ended bool) {
 	pos := e.Target.Pos
 	if !ended {
 		b.open[pos] = linesOf(e)
@@ -103,7 +103,7 @@ func (b *board) hold(e query.Ending, ended bool) {
 		return
 	}
 	delete(b.open, pos)
-	if ended && !e.Left {
+	if ended && !e.Unfinished {
 		b.closed = append(b.closed, linesOf(e))
 		b.closed = b.closed[max(len(b.closed)-maxHeldRows, 0):]
 	}

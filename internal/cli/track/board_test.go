@@ -16,14 +16,14 @@ import (
 )
 
 func newTestBoard() *board {
-	names := view.NewStatusNames(nil)
+	names := view.NewStatusFormatter(nil)
 	return &board{names: names, summary: view.NewSummary(names), open: map[int64][]view.Line{}, holding: true}
 }
 
 // known is what is known of a REF.
-func known(t *query.Target, phase ledger.Phase, label string) query.Ending {
+func known(t *query.Target, phase ledger.Phase, label string) query.TargetResult {
 	one := query.Tracking{Tracking: tracking.Tracking{ReferID: t.Ref, Number: "N" + t.Ref, StatusLabel: label}, Phase: phase}
-	return query.Ending{Target: t, Result: query.Result{Ref: t.Ref, Trackings: []query.Tracking{one}}}
+	return query.TargetResult{Target: t, Result: query.Result{Ref: t.Ref, Trackings: []query.Tracking{one}}}
 }
 
 // However many REFs there are, few are held, and all are counted once.
@@ -153,8 +153,8 @@ func TestBoardReportsChanges(t *testing.T) {
 		return nil
 	}
 	target := &query.Target{Ref: "R"}
-	unanswered := query.Ending{Target: target, Result: query.Result{Ref: "R", Err: query.ErrNotAsked}}
-	for _, e := range []query.Ending{
+	unanswered := query.TargetResult{Target: target, Result: query.Result{Ref: "R", Err: query.ErrNotAsked}}
+	for _, e := range []query.TargetResult{
 		{Target: target, Result: query.Result{Ref: "R"}},
 		known(target, ledger.Processing, ""), unanswered, known(target, ledger.Processing, ""),
 		known(target, ledger.Processed, "IN_TRANSIT"), known(target, ledger.Processed, "DELIVERED"),
@@ -171,7 +171,7 @@ func TestBoardReportsChanges(t *testing.T) {
 
 // The words of a condition, for what meets it and what does not.
 func TestConditionWords(t *testing.T) {
-	names := view.NewStatusNames(map[string]string{"7": "awaiting pickup"})
+	names := view.NewStatusFormatter(map[string]string{"7": "awaiting pickup"})
 	for _, tt := range []struct{ flag, done, notYet string }{
 		{"processed", "processed", "still processing"},
 		{"status=DELIVERED", "delivered", "not delivered yet"},

@@ -24,11 +24,11 @@ type Condition struct {
 	event  string // a verified event of this kind has come
 	change bool   // what is known of it differs from what was known at first
 
-	names     view.StatusNames // further names of the status
-	orProblem bool             // what is shown as a problem has failed, as what is in error
+	names     view.StatusFormatter // further names of the status
+	orProblem bool                 // what is shown as a problem has failed, as what is in error
 }
 
-func parseCondition(names view.StatusNames, flag, s string) (Condition, error) {
+func parseCondition(names view.StatusFormatter, flag, s string) (Condition, error) {
 	status, byStatus := strings.CutPrefix(s, "status=")
 	kind, byEvent := strings.CutPrefix(s, "event=")
 	switch {
@@ -58,7 +58,7 @@ func (c Condition) String() string {
 }
 
 // done is what a tracking is that meets it.
-func (c Condition) done(names view.StatusNames) string {
+func (c Condition) done(names view.StatusFormatter) string {
 	switch {
 	case c.status != "":
 		return statusWords(names, c.status)
@@ -71,7 +71,7 @@ func (c Condition) done(names view.StatusNames) string {
 }
 
 // notYet is what a tracking is that does not meet it.
-func (c Condition) notYet(names view.StatusNames) string {
+func (c Condition) notYet(names view.StatusFormatter) string {
 	switch {
 	case c.event != "":
 		return "without event " + c.event + " yet"
@@ -85,8 +85,8 @@ func (c Condition) notYet(names view.StatusNames) string {
 }
 
 // statusWords names the status of --for: as in the configuration, else in plain words.
-func statusWords(names view.StatusNames, status string) string {
-	if own, ok := names.Own("", status, ""); ok {
+func statusWords(names view.StatusFormatter, status string) string {
+	if own, ok := names.Custom("", status, ""); ok {
 		return own
 	}
 	if _, err := strconv.ParseFloat(status, 64); err == nil {
@@ -98,13 +98,13 @@ func statusWords(names view.StatusNames, status string) string {
 // isMetBy reports whether a tracking meets a condition on its state. Of one in error,
 // only the error counts.
 func (c Condition) isMetBy(t query.Tracking) bool {
-	named := c.names.Named(c.status, t.Phase, t.Status, t.StatusLabel, t.StatusTrack)
+	named := c.names.Matches(c.status, t.Phase, t.Status, t.StatusLabel, t.StatusTrack)
 	return t.Phase == ledger.InError && named || t.Phase == ledger.Processed && (c.status == "" || named || t.HasStatus(c.status))
 }
 
 // failed returns the error of a result in which the service reports one of a tracking: it
 // can't meet the condition any more. nil if there is none, or any change is waited for.
-func (c Condition) failed(names view.StatusNames, res query.Result) error {
+func (c Condition) failed(names view.StatusFormatter, res query.Result) error {
 	i := slices.IndexFunc(res.Trackings, func(t query.Tracking) bool {
 		return t.Phase == ledger.InError || c.orProblem && t.Phase == ledger.Processed && names.PhaseStyle(t) == term.Bad
 	})

@@ -92,7 +92,7 @@ An accepted tracking without a response or event is "not checked yet" (phase
 	flags.BoolVar(&o.FailAny, "fail-if-any", false, "exit with 6 if a row is listed")
 	o.AddFrom(cmd)
 	command.SettingFlags(cmd, "concurrency", "rate")
-	command.ColumnsFlag(cmd, view.StatusNames{}.Columns(false, time.Time{}))
+	command.ColumnsFlag(cmd, view.StatusFormatter{}.Columns(false, time.Time{}))
 	command.FurtherColumns(cmd)
 	return cmd
 }
@@ -176,11 +176,11 @@ type listing struct {
 	refreshed bool        // the service was just asked
 	file      *input.Refs // whose rows are listed; nil for all of the store
 
-	db      *app.Store // nil if there is none
-	names   view.StatusNames
-	summary *view.Summary // of the rows that were printed
-	beside  unverified
-	more    bool // there are more rows than were to be printed
+	db         *app.Store // nil if there is none
+	names      view.StatusFormatter
+	summary    *view.Summary // of the rows that were printed
+	unverified unverified
+	more       bool // there are more rows than were to be printed
 }
 
 // open opens the store, with what events said.
@@ -188,7 +188,7 @@ func (l *listing) open(ctx context.Context) (err error) {
 	if err := CatchUp(ctx, l.call); err != nil {
 		return err
 	}
-	l.names = view.NewStatusNames(l.call.Config.Statuses)
+	l.names = view.NewStatusFormatter(l.call.Config.Statuses)
 	l.summary = view.NewSummary(l.names)
 	l.db, err = l.call.StoreToList(ctx, "tracking")
 	return err
@@ -217,7 +217,7 @@ func (l *listing) print(ctx context.Context) error {
 	}
 	err := w.Print(c.IO, l.lines(l.rows(ctx)))
 	if err == nil && l.db != nil {
-		err = l.beside.load(ctx, l.db)
+		err = l.unverified.load(ctx, l.db)
 	}
 	switch {
 	case err != nil:
@@ -233,7 +233,7 @@ func (l *listing) print(ctx context.Context) error {
 	case !l.more || l.file != nil:
 		l.summary.Print(c)
 	}
-	l.beside.note(c.IO, l.names)
+	l.unverified.note(c.IO, l.names)
 	if !l.refreshed && l.file == nil && slices.Contains(l.filter.States, ledger.NotChecked) {
 		c.IO.Next(c.CommandLine(slices.Concat([]string{"list"}, l.words, []string{"--refresh"})...))
 	}
@@ -272,7 +272,7 @@ func (l *listing) lines(rows iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[
 				continue
 			}
 			if st.Unverified != 0 {
-				l.beside.add(inbox.Event{Seq: st.Unverified})
+				l.unverified.add(inbox.Event{Seq: st.Unverified})
 			}
 			row = st
 			line = view.KnownLine(&row)
@@ -371,15 +371,15 @@ func (l *listing) refresh(ctx context.Context, name string) (err error) {
 	} else if all, err = selected(whole, c, l.db, l.filter); err != nil {
 		return err
 	}
-	a, err := newAsking(ctx, c, all, func(query.Ending) error { return nil })
+	a, err := newQueryRun(ctx, c, all, func(query.TargetResult) error { return nil })
 	if err != nil {
 		return err
 	}
 	a.progress = command.NewProgress(c.IO, "Checking", "trackings", all.total)
 	s := a.scheduler(ctx)
 	s.Patience = cmp.Or(c.Config.Timeout, command.QueryTimeout)
-	s.Ended = func(e query.Ending) error {
-		if e.Target.Began.IsZero() && !e.Left { // no query was needed: the list says what it is
+	s.Ended = func(e query.TargetResult) error {
+		if e.Target.Began.IsZero() && !e.Unfinished { // no query was needed: the list says what it is
 			e.Result.Err = nil
 		}
 		return a.ended(e)

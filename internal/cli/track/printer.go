@@ -23,25 +23,25 @@ import (
 // timeline; one REF alone with its timeline, at the end.
 type printer struct {
 	call     *command.Call
-	names    view.StatusNames
+	names    view.StatusFormatter
 	single   bool
 	timeline bool
-	keep     func(query.Ending) bool // which results rows show; nil for all
-	limit    int                     // results that rows show at most, the first in order; 0 for all
+	keep     func(query.TargetResult) bool // which results rows show; nil for all
+	limit    int                           // results that rows show at most, the first in order; 0 for all
 
-	only    *query.Ending  // of single
-	list    *render.List   // of JSON
-	rows    *rows          // of a table or CSV
-	first   []query.Ending // of limit
-	more    int64          // rows beyond limit
-	summary *view.Summary
-	older   []string // notes on answers that are older than events, the first ones
-	olders  int64
-	beside  unverified
+	only       *query.TargetResult  // of single
+	list       *render.List         // of JSON
+	rows       *rows                // of a table or CSV
+	first      []query.TargetResult // of limit
+	more       int64                // rows beyond limit
+	summary    *view.Summary
+	staleNotes []string // notes on answers that are older than events, the first ones
+	staleCount int64
+	unverified unverified
 }
 
 func newPrinter(c *command.Call, p printer) (*printer, error) {
-	p.call, p.names = c, view.NewStatusNames(c.Config.Statuses)
+	p.call, p.names = c, view.NewStatusFormatter(c.Config.Statuses)
 	p.summary = view.NewSummary(p.names)
 	asRows := c.Out.IsCSV() || c.Cmd.Flags().Changed("columns")
 	var err error
@@ -60,7 +60,7 @@ func newPrinter(c *command.Call, p printer) (*printer, error) {
 	return &p, err
 }
 
-func (p *printer) add(e query.Ending) error {
+func (p *printer) add(e query.TargetResult) error {
 	p.note(e.Result)
 	p.summary.AddResult(e.Result)
 	switch {
@@ -81,8 +81,8 @@ func (p *printer) add(e query.Ending) error {
 }
 
 // hold keeps a result if it is one of the first.
-func (p *printer) hold(e query.Ending) {
-	i, _ := slices.BinarySearchFunc(p.first, e.Target.Pos, func(e query.Ending, pos int64) int { return cmp.Compare(e.Target.Pos, pos) })
+func (p *printer) hold(e query.TargetResult) {
+	i, _ := slices.BinarySearchFunc(p.first, e.Target.Pos, func(e query.TargetResult, pos int64) int { return cmp.Compare(e.Target.Pos, pos) })
 	p.first = slices.Insert(p.first, i, e)
 	if len(p.first) > p.limit {
 		p.more += int64(len(linesOf(p.first[p.limit])))
@@ -112,13 +112,13 @@ const notedOlder = 3
 func (p *printer) note(res query.Result) {
 	for _, t := range res.Trackings {
 		if t.Unverified != nil {
-			p.beside.add(*t.Unverified)
+			p.unverified.add(*t.Unverified)
 		}
 		if t.Older == nil {
 			continue
 		}
-		if p.olders++; p.olders <= notedOlder {
-			p.older = append(p.older, fmt.Sprintf("The service's answer about %s is older than an event: the answer says %s, the event %s",
+		if p.staleCount++; p.staleCount <= notedOlder {
+			p.staleNotes = append(p.staleNotes, fmt.Sprintf("The service's answer about %s is older than an event: the answer says %s, the event %s",
 				command.Quoted(t.Number), p.names.Status(t.Older.Status, t.Older.StatusLabel, t.Older.StatusTrack), p.names.Phase(t)))
 		}
 	}
@@ -143,13 +143,13 @@ func (p *printer) end(failed error) error {
 		p.summary.Print(p.call)
 	}
 	if !p.single && p.rows != nil { // elsewhere each tracking has its own
-		p.beside.note(p.call.IO, p.names)
+		p.unverified.note(p.call.IO, p.names)
 	}
-	for _, text := range p.older {
+	for _, text := range p.staleNotes {
 		p.call.IO.Note("%s", text)
 	}
-	if p.olders > notedOlder {
-		p.call.IO.Note("%s in all are older than an event; -o json has them as olderAnswer", command.Plural(p.olders, "answer"))
+	if p.staleCount > notedOlder {
+		p.call.IO.Note("%s in all are older than an event; -o json has them as olderAnswer", command.Plural(p.staleCount, "answer"))
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func answered(res query.Result) bool {
 	return slices.ContainsFunc(res.Trackings, func(t query.Tracking) bool { return t.Phase != query.NotAsked })
 }
 
-func printResult(out *command.Output, n view.StatusNames, res query.Result) error {
+func printResult(out *command.Output, n view.StatusFormatter, res query.Result) error {
 	for i, t := range res.Trackings {
 		if i > 0 {
 			if err := out.Line(""); err != nil {
@@ -208,7 +208,7 @@ func printResult(out *command.Output, n view.StatusNames, res query.Result) erro
 }
 
 // Header is what scripts read above a timeline: times and values as sent.
-func Header(n view.StatusNames, res query.Result, t query.Tracking) []render.Field {
+func Header(n view.StatusFormatter, res query.Result, t query.Tracking) []render.Field {
 	var fields []render.Field
 	add := func(name, value string) {
 		if value != "" {
@@ -219,7 +219,7 @@ func Header(n view.StatusNames, res query.Result, t query.Tracking) []render.Fie
 	add("Number", t.Number)
 	add("Carrier", cmp.Or(t.CarrierCode, t.SentCarrier))
 	add("Status", n.Phase(t))
-	if _, own := n.Own(t.Status, t.StatusLabel, t.StatusTrack); own { // the user's name
+	if _, own := n.Custom(t.Status, t.StatusLabel, t.StatusTrack); own { // the user's name
 		add("Sent as", cmp.Or(t.StatusLabel, t.StatusTrack, "number alone"))
 	}
 	add("Reason", t.Reason)
@@ -323,7 +323,7 @@ func (r *rows) add(lines []view.Line) error {
 	return nil
 }
 
-func linesOf(e query.Ending) []view.Line {
+func linesOf(e query.TargetResult) []view.Line {
 	if len(e.Result.Trackings) == 0 {
 		return []view.Line{view.FailedLine(e.Result)}
 	}
@@ -373,7 +373,7 @@ func (u *unverified) load(ctx context.Context, db *app.Store) (err error) {
 	return nil
 }
 
-func (u *unverified) note(io *term.IO, n view.StatusNames) {
+func (u *unverified) note(io *term.IO, n view.StatusFormatter) {
 	if len(u.first) == 0 {
 		return
 	}

@@ -372,7 +372,7 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	if f.StuckSince, err = command.ParseSince("--stuck", o.Stuck); err != nil {
 		return nil, f, err
 	}
-	if err := o.readStatuses(&f, view.NewStatusNames(c.Config.OwnStatuses())); err != nil {
+	if err := o.readStatuses(&f, view.NewStatusFormatter(c.Config.OwnStatuses())); err != nil {
 		return nil, f, err
 	}
 	var db *app.Store
@@ -412,10 +412,10 @@ func (o *filterOptions) readWhere(ctx context.Context, db *app.Store, f *ledger.
 // readStatuses reads --status. A word may be a state of rows, a status of the service,
 // and what tables and summaries call either: it takes all of these. What is open is so by
 // its status, or by the state of a row of which nothing else is known.
-func (o *filterOptions) readStatuses(f *ledger.Filter, names view.StatusNames) error {
+func (o *filterOptions) readStatuses(f *ledger.Filter, names view.StatusFormatter) error {
 	f.NamedToo = func(word string, s ledger.Sighting) bool {
 		return strings.EqualFold(word, view.ErrorWord) && names.IsProblem(s) || strings.EqualFold(word, view.OpenWord) && names.IsOpen(s) ||
-			names.Named(word, s.Phase, s.Status, s.StatusLabel, s.StatusTrack)
+			names.Matches(word, s.Phase, s.Status, s.StatusLabel, s.StatusTrack)
 	}
 	lists := o.Statuses
 	if o.Problem {

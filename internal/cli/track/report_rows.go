@@ -19,16 +19,16 @@ const (
 )
 
 type reportRow struct {
-	*standing
+	*statusClass
 	stuck                                     bool
 	reference, number, carrier, event, latest string
 	own                                       ledger.Own
 	checkpoint, moved, updated                time.Time // moved is the checkpoint, else when it was sent
 }
 
-func newReportRow(st ledger.TrackingStatus, s *standing, stuck bool) reportRow {
+func newReportRow(st ledger.TrackingStatus, s *statusClass, stuck bool) reportRow {
 	k := reportRow{
-		standing: s, stuck: stuck, reference: shorten(st.Item.ReferID, maxIdentifier), number: shorten(st.Item.Number, maxIdentifier),
+		statusClass: s, stuck: stuck, reference: shorten(st.Item.ReferID, maxIdentifier), number: shorten(st.Item.Number, maxIdentifier),
 		carrier: st.Carrier(), event: st.Reason, moved: st.Sent, own: st.Own,
 	}
 	if seen := st.Sighting; seen != nil {

@@ -124,7 +124,7 @@ func TestReportAgreesWithItself(t *testing.T) {
 func TestReportRowsAreBounded(t *testing.T) {
 	var rows reportRows
 	for i := range 5 * report.MaxRows {
-		row := reportRow{reference: fmt.Sprint(i), standing: &standing{class: report.Delivered}}
+		row := reportRow{reference: fmt.Sprint(i), statusClass: &statusClass{class: report.Delivered}}
 		switch {
 		case i%1000 == 7:
 			row.class = report.Problem
@@ -139,7 +139,7 @@ func TestReportRowsAreBounded(t *testing.T) {
 	if last := rows.byRank[rankDelivered]; last[len(last)-1].reference != fmt.Sprint(5*report.MaxRows-1) || len(last) != report.MaxRows-100 {
 		t.Errorf("%d delivered, the last is %s", len(last), last[len(last)-1].reference)
 	}
-	long := reportRow{standing: &standing{}, event: strings.Repeat("x", 100_000)}
+	long := reportRow{statusClass: &statusClass{}, event: strings.Repeat("x", 100_000)}
 	for range 1000 {
 		rows.add(long)
 	}

@@ -52,7 +52,7 @@ is repeated, an impossible time. JSON has them in anomalies.`,
 	o.flags(cmd)
 	refreshFlag(cmd.Flags(), &o.Refresh)
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "print the timeline of each REF; with -o csv a row for each checkpoint")
-	command.ColumnsFlag(cmd, view.StatusNames{}.AnswerColumns(false, time.Time{}))
+	command.ColumnsFlag(cmd, view.StatusFormatter{}.AnswerColumns(false, time.Time{}))
 	command.ColumnsWith(cmd, "timeline", stopColumns(1))
 	return cmd
 }
@@ -70,7 +70,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	a, err := newAsking(ctx, c, all, p.add)
+	a, err := newQueryRun(ctx, c, all, p.add)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	next := c.Again([]string{"refresh"}) // which would begin anew
 	var failed error
 	switch {
-	case p.single && p.only != nil && p.only.Left && stop != nil && !command.As[*command.SignalError](stop):
+	case p.single && p.only != nil && p.only.Unfinished && stop != nil && !command.As[*command.SignalError](stop):
 		code, hint := command.CodeAndHint(stop)
 		failed = &command.ExitError{Code: code, Err: fmt.Errorf("%s: %w", command.Quoted(p.only.Result.Ref), stop), Hint: hint, Next: next}
 	case a.tally.all == 0 && stop == nil:

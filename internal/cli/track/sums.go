@@ -25,9 +25,9 @@ import (
 // sums are trackings counted by what is known of them. They are what every total is
 // read from but those of results, which a [view.Summary] alone counts.
 type sums struct {
-	names     view.StatusNames
+	names     view.StatusFormatter
 	summary   *view.Summary
-	standings map[ledger.StatusCount]*standing
+	standings map[ledger.StatusCount]*statusClass
 	all       portion
 	statuses  map[string]*portion    // by the names of the summary
 	carriers  map[string]*portion    // by folded code
@@ -36,7 +36,7 @@ type sums struct {
 	runs      map[int64]*portion     // 0 for those without one
 }
 
-type standing struct {
+type statusClass struct {
 	class report.Class
 	name  string // of the summary, once all groups were added
 }
@@ -61,9 +61,9 @@ func ageStarts() []int64 { return []int64{0, 1, 3, 7, 14, 30, 90} }
 
 const day = 24 * time.Hour
 
-func newSums(names view.StatusNames) *sums {
+func newSums(names view.StatusFormatter) *sums {
 	return &sums{
-		names: names, summary: view.NewSummary(names), standings: map[ledger.StatusCount]*standing{}, statuses: map[string]*portion{},
+		names: names, summary: view.NewSummary(names), standings: map[ledger.StatusCount]*statusClass{}, statuses: map[string]*portion{},
 		carriers: map[string]*portion{}, ages: map[int]*portion{}, days: map[time.Time]*portion{}, runs: map[int64]*portion{},
 	}
 }
@@ -88,18 +88,18 @@ func (s *sums) add(groups []ledger.Group, now time.Time) {
 	}
 }
 
-func (s *sums) standing(c ledger.StatusCount) *standing {
+func (s *sums) standing(c ledger.StatusCount) *statusClass {
 	c.Trackings = 0
 	st := s.standings[c]
 	if st == nil {
-		st = &standing{class: classOf(s.names, c)}
+		st = &statusClass{class: classOf(s.names, c)}
 		s.standings[c] = st
 	}
 	return st
 }
 
 // classOf returns what trackings of a status are, for a report.
-func classOf(names view.StatusNames, c ledger.StatusCount) report.Class {
+func classOf(names view.StatusFormatter, c ledger.StatusCount) report.Class {
 	t := view.TrackingOf(c)
 	switch style := names.PhaseStyle(t); {
 	case t.Phase == ledger.Processed && t.Delivered():

@@ -134,7 +134,7 @@ type part struct {
 }
 
 // printLabel shows on a terminal a tracking, its status, and how fresh that is.
-func printLabel(out *command.Output, n view.StatusNames, t query.Tracking, now time.Time) error {
+func printLabel(out *command.Output, n view.StatusFormatter, t query.Tracking, now time.Time) error {
 	at, place := view.ServiceTime(t.LatestTime, render.LocalMinute), ""
 	timeline := t.Timeline()
 	if len(timeline) > 0 {

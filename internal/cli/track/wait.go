@@ -78,7 +78,7 @@ the condition are not queried again, unless with --refresh.`,
 	flags.BoolVar(&o.Watch, "watch", false, "show a table that is redrawn; without a terminal, changes as JSON Lines")
 	flags.BoolVar(&o.Rows, "rows", false, "show all rows at the end, not only those that are not done")
 	o.flags(cmd)
-	command.ColumnsFlag(cmd, view.StatusNames{}.AnswerColumns(false, time.Time{}))
+	command.ColumnsFlag(cmd, view.StatusFormatter{}.AnswerColumns(false, time.Time{}))
 	return cmd
 }
 
@@ -95,9 +95,9 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Watch && o.Rows {
 		return command.Usagef("leave one of them out", "--watch shows rows itself, --rows shows them at the end")
 	}
-	w := &waiter{call: c, names: view.NewStatusNames(c.Config.Statuses), watch: o.Watch, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: c.Again(nil)}
+	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), watch: o.Watch, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: c.Again(nil)}
 	var err error
-	own := view.NewStatusNames(c.Config.OwnStatuses())
+	own := view.NewStatusFormatter(c.Config.OwnStatuses())
 	if w.cond, err = parseCondition(own, "--for", o.For); err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		c.IO.Note("%s open (not delivered, rejected or failed)", command.Plural(all.total, "tracking"))
 	}
 	var p *printer // nil where each change is printed as a line of JSON
-	show := func(query.Ending) error { return nil }
+	show := func(query.TargetResult) error { return nil }
 	if !o.Watch || !c.Out.Machine() {
 		if p, err = newPrinter(c, w.printer(&o)); err != nil {
 			return err
@@ -156,9 +156,9 @@ func (w *waiter) printer(o *waitOptions) printer {
 }
 
 // showsAtEnd reports whether an ending is shown: one that is not done, or that ended the wait.
-func (w *waiter) showsAtEnd(e query.Ending) bool {
+func (w *waiter) showsAtEnd(e query.TargetResult) bool {
 	if w.any && w.asking.tally.met > 0 {
-		return e.Met
+		return e.Matched
 	}
 	return w.isBad(e.Target) || !done(e, w.allowMissing)
 }
@@ -175,7 +175,7 @@ type summaryJSON struct {
 // waiter waits until each of many trackings meets a condition, or an event says that it does.
 type waiter struct {
 	call         *command.Call
-	names        view.StatusNames
+	names        view.StatusFormatter
 	cond         Condition
 	failOn       *Condition // ends the waiting with a failure; nil for none
 	any          bool       // one that meets the condition ends it
@@ -185,7 +185,7 @@ type waiter struct {
 	whole        bool   // shows what is known
 	next         string // command that continues
 
-	asking *asking
+	asking *queryRun
 	board  *board
 	mu     sync.Mutex
 	bad    map[*query.Target]bool // meets failOn; of the last results
@@ -201,8 +201,8 @@ func (w *waiter) isBad(t *query.Target) bool {
 // processed. The error says why they are not, and is that of a command that waits.
 func WaitForRun(ctx context.Context, c *command.Call, db *app.Store, run ledger.Run, total int64) error {
 	all := many(context.WithoutCancel(ctx), db, ledger.Filter{Run: run.ID, States: []ledger.State{ledger.Accepted}}, total)
-	w := &waiter{call: c, names: view.NewStatusNames(c.Config.Statuses), next: c.CommandLine("wait", "--run", runName(run.ID))}
-	return w.wait(ctx, all, func(query.Ending) error { return nil })
+	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), next: c.CommandLine("wait", "--run", runName(run.ID))}
+	return w.wait(ctx, all, func(query.TargetResult) error { return nil })
 }
 
 // What ends a wait before all targets are done.
@@ -212,9 +212,9 @@ var (
 )
 
 // wait waits for all targets; show gets each. The error is that of the command.
-func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) error) error {
+func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetResult) error) error {
 	failed := "" // which REF meets failOn
-	a, err := newAsking(ctx, w.call, all, show)
+	a, err := newQueryRun(ctx, w.call, all, show)
 	if err != nil {
 		return err
 	}
@@ -243,8 +243,8 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 	w.bad = map[*query.Target]bool{}
 	s := a.scheduler(ctx)
 	s.Hard, s.Wake, s.Meets, s.AskAll, s.Whole = hard, wake, w.meets, w.refresh, w.whole
-	s.Ended = func(e query.Ending) error {
-		if e.Left && w.refresh && w.cond.Met(e.Result) {
+	s.Ended = func(e query.TargetResult) error {
+		if e.Unfinished && w.refresh && w.cond.Met(e.Result) {
 			a.tally.again++
 		}
 		if err := errors.Join(w.see(e, true), a.ended(e)); err != nil {
@@ -254,7 +254,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.Ending) 
 		case w.isBad(e.Target):
 			failed = cmp.Or(failed, e.Result.Ref)
 			return errFailOn
-		case e.Met && w.any:
+		case e.Matched && w.any:
 			return errEnough
 		}
 		return nil
@@ -299,7 +299,7 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 	return progress.Stop
 }
 
-func (w *waiter) see(e query.Ending, ended bool) error {
+func (w *waiter) see(e query.TargetResult, ended bool) error {
 	err := w.board.see(e, ended)
 	if !w.asking.trackings && w.board.hasParcels() {
 		w.asking.progress.SetUnit("orders " + w.cond.done(w.names))
@@ -308,16 +308,16 @@ func (w *waiter) see(e query.Ending, ended bool) error {
 }
 
 // meets says which results meet the condition, or that of --fail-on.
-func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
+func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 	check, err := newConditionCheck(ctx, w.call, w.cond)
 	if err != nil {
 		return err
 	}
 	for i := range all {
-		if all[i].Met, err = check.meets(ctx, all[i].Target, all[i].Result, false); err != nil {
+		if all[i].Matched, err = check.meets(ctx, all[i].Target, all[i].Result, false); err != nil {
 			return err
 		}
-		if !all[i].Met && all[i].Result.Err == nil {
+		if !all[i].Matched && all[i].Result.Err == nil {
 			all[i].Result.Err = w.cond.failed(w.names, all[i].Result)
 		}
 		if err := w.see(all[i], false); err != nil {
@@ -337,7 +337,7 @@ func (w *waiter) meets(ctx context.Context, all []query.Ending) error {
 			return err
 		}
 		if bad {
-			e.Met = true
+			e.Matched = true
 			w.mu.Lock()
 			w.bad[e.Target] = true
 			w.mu.Unlock()

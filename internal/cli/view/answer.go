@@ -91,7 +91,7 @@ type Answer struct {
 }
 
 // Tracking returns a tracking of a result.
-func (n StatusNames) Tracking(f Line) Tracking {
+func (n StatusFormatter) Tracking(f Line) Tracking {
 	j := Tracking{
 		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.rowState(), Phase: f.Phase,
 		CarrierCode: f.CarrierCode, RouterID: f.RouterID, Reason: f.Reason,
@@ -116,7 +116,7 @@ func (n StatusNames) Tracking(f Line) Tracking {
 }
 
 // Answer returns the answer about one REF, with a line for each tracking of the result.
-func (n StatusNames) Answer(res query.Result, lines []Line) Answer {
+func (n StatusFormatter) Answer(res query.Result, lines []Line) Answer {
 	j := Answer{Ref: cmp.Or(res.Ref, res.Query.Ref()), AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []Tracking{}}
 	if len(res.Answer.Raw) > 0 {
 		j.Raw = rawJSON(res.Answer.Raw)

@@ -91,7 +91,7 @@ func eventError(e inbox.Event) json.RawMessage {
 
 // EventTexts returns the status of an event as tables show it, its style, and what it
 // tells: an error of the tracking goes before both.
-func (n StatusNames) EventTexts(e inbox.Event) (status, latest string, style term.Style) {
+func (n StatusFormatter) EventTexts(e inbox.Event) (status, latest string, style term.Style) {
 	status, style = n.Status(e.Status, e.StatusLabel, e.StatusTrack), n.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)
 	if fault := eventError(e); fault != nil {
 		return joined(string(ledger.InError), status), ErrorText(string(fault)), term.Bad

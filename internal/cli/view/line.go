@@ -102,7 +102,7 @@ func (l *Line) received(now time.Time) string {
 
 // Columns returns the columns of trackings that the store has: on a terminal with times for
 // people and names of statuses; in CSV with what the service said as it was sent.
-func (n StatusNames) Columns(terminal bool, now time.Time) []command.Column[*Line] {
+func (n StatusFormatter) Columns(terminal bool, now time.Time) []command.Column[*Line] {
 	state, checkpoint, phase := (*Line).state, (*Line).checkpoint, n.Phase
 	latest := func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.LatestEvent, l.Reason) }
 	problem := func(l *Line) string { return ErrorText(l.Error) }
@@ -196,9 +196,9 @@ func CSVOnly[T any](name, csv string, cell func(T) string) command.Column[T] {
 	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, Extra: true}, Cell: cell}
 }
 
-// AnswerColumns returns [StatusNames.Columns] and what a response alone says: the store keeps
+// AnswerColumns returns [StatusFormatter.Columns] and what a response alone says: the store keeps
 // it with the response, not with the tracking that list reads.
-func (n StatusNames) AnswerColumns(terminal bool, now time.Time) []command.Column[*Line] {
+func (n StatusFormatter) AnswerColumns(terminal bool, now time.Time) []command.Column[*Line] {
 	return append(n.Columns(terminal, now),
 		CSVOnly("STATUS SUMMARY", "statusSummary", func(l *Line) string { return l.StatusSummary }),
 		CSVOnly("TRANSIT TIME", "transitTime", func(l *Line) string { return Unquote(l.TransitTime) }),

@@ -32,28 +32,28 @@ const (
 
 // Summary counts trackings by status, in constant memory. Use [NewSummary].
 type Summary struct {
-	names     StatusNames
+	names     StatusFormatter
 	total     int64
-	processed int64              // of total
-	counts    map[standing]int64 // 0 for what was counted before
-	kinds     []standing         // for Recount: by the numbers of [query.Counted]
+	processed int64               // of total
+	counts    map[statusKey]int64 // 0 for what was counted before
+	kinds     []statusKey         // for Recount: by the numbers of [query.Counted]
 }
 
-// standing is what trackings are counted by.
-type standing struct {
+// statusKey is what trackings are counted by.
+type statusKey struct {
 	phase                ledger.Phase // of a rejected row also [Superseded] or [Dismissed]
 	status, label, track string       // as sent; of processed ones alone
 }
 
 // NewSummary returns a summary that names statuses as the configuration does.
-func NewSummary(names StatusNames) *Summary {
-	return &Summary{names: names, counts: map[standing]int64{}}
+func NewSummary(names StatusFormatter) *Summary {
+	return &Summary{names: names, counts: map[statusKey]int64{}}
 }
 
 // SummaryOf counts the trackings that the store has and a filter leaves.
 func SummaryOf(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filter) (*Summary, error) {
 	groups, err := db.Statistics.Count(ctx, f)
-	s := NewSummary(NewStatusNames(c.Config.Statuses))
+	s := NewSummary(NewStatusFormatter(c.Config.Statuses))
 	for _, g := range groups {
 		s.AddCount(g.StatusCount)
 	}
@@ -63,8 +63,8 @@ func SummaryOf(ctx context.Context, c *command.Call, db *app.Store, f ledger.Fil
 // Add counts a tracking.
 func (s *Summary) Add(t query.Tracking) { s.add(standingOf(t), 1) }
 
-func standingOf(t query.Tracking) standing {
-	key := standing{phase: t.Phase}
+func standingOf(t query.Tracking) statusKey {
+	key := statusKey{phase: t.Phase}
 	switch {
 	case t.Superseded:
 		key.phase = Superseded
@@ -82,7 +82,7 @@ func (s *Summary) AddResult(res query.Result) {
 		s.Add(t)
 	}
 	if len(res.Trackings) == 0 {
-		s.add(standing{phase: failed}, 1)
+		s.add(statusKey{phase: failed}, 1)
 	}
 }
 
@@ -98,7 +98,7 @@ func (s *Summary) Name(c ledger.StatusCount) string {
 	if key.phase != ledger.Processed {
 		return phaseWord(key.phase)
 	}
-	return s.names.Name(key.status, key.label, key.track)
+	return s.names.LabelOrCode(key.status, key.label, key.track)
 }
 
 // TrackingOf returns one of the trackings that were counted as c, as far as its status goes.
@@ -126,12 +126,12 @@ func (s *Summary) Recount(was []query.Counted, res query.Result) []query.Counted
 		now = append(now, query.Counted{Number: t.Number, Kind: s.kind(s.add(standingOf(t), 1))})
 	}
 	if len(res.Trackings) == 0 {
-		now = append(now, query.Counted{Kind: s.kind(s.add(standing{phase: failed}, 1))})
+		now = append(now, query.Counted{Kind: s.kind(s.add(statusKey{phase: failed}, 1))})
 	}
 	return now
 }
 
-func (s *Summary) kind(key standing) int {
+func (s *Summary) kind(key statusKey) int {
 	if i := slices.Index(s.kinds, key); i >= 0 {
 		return i
 	}
@@ -142,26 +142,26 @@ func (s *Summary) kind(key standing) int {
 // Status returns what was counted under a number of Recount.
 func (s *Summary) Status(kind int) StatusJSON { return s.status(s.kinds[kind], s.named()) }
 
-func (s *Summary) add(key standing, n int64) standing {
+func (s *Summary) add(key statusKey, n int64) statusKey {
 	if key.phase == ledger.Processed {
 		s.processed += n
 	}
 	if _, known := s.counts[key]; !known && len(s.counts) >= maxCounted {
-		key = standing{phase: s.rest(key)}
+		key = statusKey{phase: s.rest(key)}
 	}
 	s.counts[key] += n
 	s.total += n
 	return key
 }
 
-func (s *Summary) isProblem(key standing) bool {
+func (s *Summary) isProblem(key statusKey) bool {
 	told := tracking.Tracking{Status: key.status, StatusLabel: key.label, StatusTrack: key.track}
 	style := s.names.PhaseStyle(query.Tracking{Phase: key.phase, Tracking: told})
 	return style == term.Bad || style == term.Caution
 }
 
 // rest returns what a status is counted as for which there is no room.
-func (s *Summary) rest(key standing) ledger.Phase {
+func (s *Summary) rest(key statusKey) ledger.Phase {
 	if s.isProblem(key) {
 		return otherProblems
 	}
@@ -205,7 +205,7 @@ func (s *Summary) JSON() SummaryJSON {
 	return j
 }
 
-func (s *Summary) status(key standing, named map[standing]string) StatusJSON {
+func (s *Summary) status(key statusKey, named map[statusKey]string) StatusJSON {
 	phase := key.phase
 	if phase == Superseded || phase == Dismissed {
 		phase = query.Rejected
@@ -278,9 +278,9 @@ var phaseOrder = []ledger.Phase{
 }
 
 // sorted returns statuses with the most trackings first, then the other phases.
-func (s *Summary) sorted(named map[standing]string) []standing {
+func (s *Summary) sorted(named map[statusKey]string) []statusKey {
 	perName := map[string]int64{}
-	keys := make([]standing, 0, len(s.counts))
+	keys := make([]statusKey, 0, len(s.counts))
 	for key, n := range s.counts {
 		if n == 0 {
 			continue
@@ -288,7 +288,7 @@ func (s *Summary) sorted(named map[standing]string) []standing {
 		keys = append(keys, key)
 		perName[named[key]] += n
 	}
-	slices.SortFunc(keys, func(a, b standing) int {
+	slices.SortFunc(keys, func(a, b statusKey) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(phaseOrder, a.phase), slices.Index(phaseOrder, b.phase)),
 			cmp.Compare(perName[named[b]], perName[named[a]]),
@@ -303,7 +303,7 @@ func (s *Summary) sorted(named map[standing]string) []standing {
 // named returns what each status is called: as in the configuration, else its
 // label in plain words. Labels that would read alike stay as sent; a label with
 // several numbers has its number added.
-func (s *Summary) named() map[standing]string {
+func (s *Summary) named() map[statusKey]string {
 	labels, numbers := map[string]map[string]bool{}, map[string]map[string]bool{}
 	note := func(all map[string]map[string]bool, name, value string) {
 		if all[name] == nil {
@@ -322,10 +322,10 @@ func (s *Summary) named() map[standing]string {
 			note(numbers, plain, key.status)
 		}
 	}
-	named := make(map[standing]string, len(s.counts))
+	named := make(map[statusKey]string, len(s.counts))
 	for key := range s.counts {
 		name := key.name()
-		own, byUser := s.names.Own(key.status, key.label, key.track)
+		own, byUser := s.names.Custom(key.status, key.label, key.track)
 		switch {
 		case key.phase != ledger.Processed:
 			name = phaseWord(key.phase)
@@ -347,7 +347,7 @@ func (s *Summary) named() map[standing]string {
 	return named
 }
 
-func (key standing) name() string { return cmp.Or(key.label, key.track) }
+func (key statusKey) name() string { return cmp.Or(key.label, key.track) }
 
 // PlainStatus shows the label of a status as words, such as "in transit".
 func PlainStatus(label string) string {

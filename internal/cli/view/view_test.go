@@ -91,7 +91,7 @@ func TestSummary(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := view.NewSummary(view.NewStatusNames(c.names))
+			s := view.NewSummary(view.NewStatusFormatter(c.names))
 			for _, n := range c.counts {
 				s.AddCount(n)
 			}
@@ -163,7 +163,7 @@ func TestKnown(t *testing.T) {
 		"not found":       {State: ledger.Accepted, Sighting: &ledger.Sighting{Phase: ledger.Absent}},
 		"DELIVERED (1)":   {State: ledger.Rejected, Superseded: true, Sighting: &ledger.Sighting{Phase: ledger.Processed, Status: "1", StatusLabel: "DELIVERED"}},
 	} {
-		if got := view.StatusNames(nil).Phase(query.FromStore(st)); got != want {
+		if got := view.StatusFormatter(nil).Phase(query.FromStore(st)); got != want {
 			t.Errorf("%+v is %q; want %q", st, got, want)
 		}
 	}
@@ -172,7 +172,7 @@ func TestKnown(t *testing.T) {
 // cell returns what a column of trackings shows.
 func cell(t *testing.T, name string, terminal bool, now time.Time, l view.Line) string {
 	t.Helper()
-	for _, c := range (view.StatusNames{}).Columns(terminal, now) {
+	for _, c := range (view.StatusFormatter{}).Columns(terminal, now) {
 		if c.Name == name {
 			return c.Cell(&l)
 		}
@@ -258,14 +258,14 @@ func table(t *testing.T, columns string, now time.Time, lines ...*view.Line) str
 	t.Helper()
 	var buf bytes.Buffer
 	io := term.New(nil, &buf, &buf, term.Facts{OutTerminal: true, Env: map[string]string{"NO_COLOR": "1", "COLUMNS": columns}})
-	if err := command.PrintTable((&command.Output{}).On(io.Out), view.StatusNames{}.Columns(true, now), lines...); err != nil {
+	if err := command.PrintTable((&command.Output{}).On(io.Out), view.StatusFormatter{}.Columns(true, now), lines...); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(buf.String()), " ")
 }
 
 func TestPhaseStyle(t *testing.T) {
-	n := view.NewStatusNames(map[string]string{"77": "returned to us", "78": "at the depot"})
+	n := view.NewStatusFormatter(map[string]string{"77": "returned to us", "78": "at the depot"})
 	processed := func(number, label, track string) query.Tracking {
 		return query.Tracking{Phase: ledger.Processed, Tracking: tracking.Tracking{Status: number, StatusLabel: label, StatusTrack: track}}
 	}

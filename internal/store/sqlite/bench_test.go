@@ -186,8 +186,8 @@ func sendAll(b *testing.B, d *store.DB, run int64, take int) {
 					return
 				}
 				for _, batch := range batches {
-					s := ledger.Settlement{Batch: batch.ID, State: ledger.Accepted, HTTPStatus: 200, Answer: []byte("{}"), Began: time.Now()}
-					if err := d.Settle(b.Context(), []ledger.Settlement{s}); err != nil {
+					s := ledger.BatchOutcome{Batch: batch.ID, State: ledger.Accepted, HTTPStatus: 200, Answer: []byte("{}"), Began: time.Now()}
+					if err := d.Settle(b.Context(), []ledger.BatchOutcome{s}); err != nil {
 						b.Error(err)
 					}
 				}

@@ -20,8 +20,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// asking asks about many targets and passes the results on in order.
-type asking struct {
+// queryRun asks about many targets and passes the results on in order.
+type queryRun struct {
 	call         *command.Call
 	asker        *query.Asker
 	progress     *command.Progress
@@ -34,8 +34,8 @@ type asking struct {
 	stop         func() // ends what shows progress beside progress; nil for nothing
 }
 
-// newAsking begins to ask about all. show gets every result.
-func newAsking(ctx context.Context, c *command.Call, all targets, show func(query.Ending) error) (*asking, error) {
+// newQueryRun begins to ask about all. show gets every result.
+func newQueryRun(ctx context.Context, c *command.Call, all targets, show func(query.TargetResult) error) (*queryRun, error) {
 	asker, err := c.Asker()
 	if err != nil {
 		return nil, err
@@ -43,28 +43,28 @@ func newAsking(ctx context.Context, c *command.Call, all targets, show func(quer
 	if err := CatchUp(ctx, c); err != nil {
 		return nil, err
 	}
-	return &asking{
-		call: c, tally: tally{refs: all.refs}, asker: asker, pass: &inOrder{pass: show, held: map[int64]query.Ending{}},
+	return &queryRun{
+		call: c, tally: tally{refs: all.refs}, asker: asker, pass: &inOrder{pass: show, held: map[int64]query.TargetResult{}},
 		choose: all.choose, trackings: all.trackings,
 	}, nil
 }
 
 // scheduler returns what asks about targets, once unless it is changed.
-func (a *asking) scheduler(ctx context.Context) *query.Scheduler {
+func (a *queryRun) scheduler(ctx context.Context) *query.Scheduler {
 	return &query.Scheduler{
 		Asker: a.asker, Workers: a.call.Config.Concurrency, Hard: a.call.Hard(ctx), Ended: a.ended, Choose: a.choose,
 		Failing: func(err error) { a.progress.Failing(err) },
 	}
 }
 
-func (a *asking) ended(e query.Ending) error {
+func (a *queryRun) ended(e query.TargetResult) error {
 	a.tally.add(e, a.allowMissing)
 	n := int64(1)
 	if a.trackings {
 		n = int64(max(len(e.Result.Trackings), 1))
 	}
 	switch {
-	case e.Left:
+	case e.Unfinished:
 	case a.deciding && !done(e, a.allowMissing):
 		a.progress.AddFailed(n)
 	case e.Target.Began.IsZero():
@@ -76,7 +76,7 @@ func (a *asking) ended(e query.Ending) error {
 }
 
 // run asks about all targets. The error is that of [query.Scheduler.Run].
-func (a *asking) run(ctx context.Context, s *query.Scheduler, all targets) error {
+func (a *queryRun) run(ctx context.Context, s *query.Scheduler, all targets) error {
 	err := s.Run(ctx, all.all)
 	a.progress.Stop()
 	if a.stop != nil {
@@ -96,7 +96,7 @@ const maxSweep = 24 * time.Hour
 
 // beginSweep makes s continue where the same command was interrupted, unless
 // refresh says to ask about all. The caller calls done when all were asked about.
-func (a *asking) beginSweep(ctx context.Context, s *query.Scheduler, name string, refresh bool) (done func() error, err error) {
+func (a *queryRun) beginSweep(ctx context.Context, s *query.Scheduler, name string, refresh bool) (done func() error, err error) {
 	done = func() error { return nil }
 	db, err := a.call.StoreIfAny(ctx)
 	if name == "" || db == nil || err != nil {
@@ -125,7 +125,7 @@ func (a *asking) beginSweep(ctx context.Context, s *query.Scheduler, name string
 }
 
 // exitError is the error of the command: stop is why not all REFs are done, nil if they are.
-func (a *asking) exitError(stop error, text func(error) string, next string) error {
+func (a *queryRun) exitError(stop error, text func(error) string, next string) error {
 	failed := a.tally.failure()
 	switch {
 	case stop == nil && failed == nil:
@@ -152,11 +152,11 @@ func (a *asking) exitError(stop error, text func(error) string, next string) err
 }
 
 // notChecked says why the command stopped, and how many REFs it did not ask about.
-func (a *asking) notChecked(stop error) string {
+func (a *queryRun) notChecked(stop error) string {
 	return fmt.Sprintf("%v; %d of %s not checked", stop, a.tally.left, command.Plural(a.tally.all, strings.TrimSuffix(a.tally.nouns(), "s")))
 }
 
-func (a *asking) advise(e *command.ExitError) {
+func (a *queryRun) advise(e *command.ExitError) {
 	t, next := &a.tally, ""
 	number := ""
 	if t.number != "" {
@@ -204,12 +204,12 @@ const maxHeld = 256
 
 // inOrder passes results on in the order in which they were asked for.
 type inOrder struct {
-	pass func(query.Ending) error
+	pass func(query.TargetResult) error
 	next int64 // place of the result that is due
-	held map[int64]query.Ending
+	held map[int64]query.TargetResult
 }
 
-func (o *inOrder) add(e query.Ending) error {
+func (o *inOrder) add(e query.TargetResult) error {
 	if e.Target.Pos > o.next {
 		o.held[e.Target.Pos] = e
 		if len(o.held) > maxHeld {
@@ -271,18 +271,18 @@ type tally struct {
 }
 
 // add counts an ending. allowMissing says that absent trackings are no failure.
-func (t *tally) add(e query.Ending, allowMissing bool) {
+func (t *tally) add(e query.TargetResult, allowMissing bool) {
 	t.all++
 	t.trackings += int64(max(len(e.Result.Trackings), 1))
 	err := e.Result.Err
-	if errors.Is(err, tracking.ErrAbsent) && t.absentRun == 0 || e.Left && absent(e.Result) && t.absentRun == 0 {
+	if errors.Is(err, tracking.ErrAbsent) && t.absentRun == 0 || e.Unfinished && absent(e.Result) && t.absentRun == 0 {
 		t.absentRun = e.Target.RunOf(ledger.Accepted)
 	}
 	switch {
-	case e.Left && absent(e.Result) && err == nil && !allowMissing:
+	case e.Unfinished && absent(e.Result) && err == nil && !allowMissing:
 		e.Result.Err = tracking.ErrAbsent
 		t.fail(e)
-	case e.Left:
+	case e.Unfinished:
 		t.left++
 		t.leftRef = e.Result.Ref
 		if errors.Is(err, query.ErrNotAsked) {
@@ -303,7 +303,7 @@ func (t *tally) add(e query.Ending, allowMissing bool) {
 	}
 }
 
-func (t *tally) fail(e query.Ending) {
+func (t *tally) fail(e query.TargetResult) {
 	res := e.Result
 	t.failed++
 	if t.first == nil || e.Target.Pos < t.firstPos {
@@ -332,8 +332,8 @@ func (t *tally) unanswered() error {
 }
 
 // done reports whether an ending is what was asked for.
-func done(e query.Ending, allowMissing bool) bool {
-	return !e.Left && (e.Result.Err == nil || allowMissing && errors.Is(e.Result.Err, tracking.ErrAbsent))
+func done(e query.TargetResult, allowMissing bool) bool {
+	return !e.Unfinished && (e.Result.Err == nil || allowMissing && errors.Is(e.Result.Err, tracking.ErrAbsent))
 }
 
 // absent reports whether the service said last that it has no such tracking.

@@ -16,12 +16,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// StatusNames are what the configuration calls statuses, by folded number or name.
-type StatusNames map[string]string
+// StatusFormatter shows statuses by what the configuration calls them, by folded number or name.
+type StatusFormatter map[string]string
 
-// NewStatusNames folds the keys of `statuses` in the configuration.
-func NewStatusNames(statuses map[string]string) StatusNames {
-	n := make(StatusNames, len(statuses))
+// NewStatusFormatter folds the keys of `statuses` in the configuration.
+func NewStatusFormatter(statuses map[string]string) StatusFormatter {
+	n := make(StatusFormatter, len(statuses))
 	for k, v := range statuses {
 		n[tracking.FoldStatus(k)] = v
 	}
@@ -29,8 +29,8 @@ func NewStatusNames(statuses map[string]string) StatusNames {
 }
 
 // Status shows a label as sent, or what the configuration calls it, and the number.
-func (n StatusNames) Status(number, label, track string) string {
-	code, name := Unquote(number), n.name(number, label, track)
+func (n StatusFormatter) Status(number, label, track string) string {
+	code, name := Unquote(number), n.label(number, label, track)
 	switch {
 	case name == "":
 		return code
@@ -40,15 +40,15 @@ func (n StatusNames) Status(number, label, track string) string {
 	return name + " (" + code + ")"
 }
 
-func (n StatusNames) name(number, label, track string) string {
-	if own, ok := n.Own(number, label, track); ok {
+func (n StatusFormatter) label(number, label, track string) string {
+	if own, ok := n.Custom(number, label, track); ok {
 		return own
 	}
 	return cmp.Or(label, track)
 }
 
-// Own returns what the configuration calls a status.
-func (n StatusNames) Own(number, label, track string) (name string, ok bool) {
+// Custom returns what the configuration calls a status.
+func (n StatusFormatter) Custom(number, label, track string) (name string, ok bool) {
 	for _, key := range []string{Unquote(number), label, track} {
 		if name, ok = n[tracking.FoldStatus(key)]; ok && key != "" {
 			return name, true
@@ -57,17 +57,17 @@ func (n StatusNames) Own(number, label, track string) (name string, ok bool) {
 	return "", false
 }
 
-// Name is what a status is called: by the configuration, else by the service.
-func (n StatusNames) Name(number, label, track string) string {
-	return cmp.Or(n.name(number, label, track), Unquote(number))
+// LabelOrCode is what a status is called: by the configuration, else by the service.
+func (n StatusFormatter) LabelOrCode(number, label, track string) string {
+	return cmp.Or(n.label(number, label, track), Unquote(number))
 }
 
-// Named reports whether want is what tables and summaries call a tracking's status, as
+// Matches reports whether want is what tables and summaries call a tracking's status, as
 // [tracking.FoldStatus] compares them, with or without its number.
-func (n StatusNames) Named(want string, phase ledger.Phase, number, label, track string) bool {
+func (n StatusFormatter) Matches(want string, phase ledger.Phase, number, label, track string) bool {
 	shown := []string{phaseWord(phase)}
 	if phase == ledger.Processed {
-		shown = []string{n.name(number, label, track), n.Status(number, label, track)}
+		shown = []string{n.label(number, label, track), n.Status(number, label, track)}
 	}
 	if phase == ledger.Processed && shown[1] == "" {
 		shown[1] = withoutStatus
@@ -76,9 +76,9 @@ func (n StatusNames) Named(want string, phase ledger.Phase, number, label, track
 	return want != "" && slices.ContainsFunc(shown, func(name string) bool { return tracking.FoldStatus(name) == want })
 }
 
-// Sent returns the number or the name that the service gives a status which tables
+// WireValue returns the number or the name that the service gives a status which tables
 // show as name, or name itself if they show none so.
-func (n StatusNames) Sent(name string) string {
+func (n StatusFormatter) WireValue(name string) string {
 	folded := tracking.FoldStatus(name)
 	for _, key := range slices.Sorted(maps.Keys(n)) {
 		if own := tracking.FoldStatus(n[key]); folded == own || folded == own+"_("+key+")" {
@@ -95,7 +95,7 @@ func (n StatusNames) Sent(name string) string {
 const withoutStatus = "without status"
 
 // Phase shows how far the service is with a tracking.
-func (n StatusNames) Phase(f query.Tracking) string {
+func (n StatusFormatter) Phase(f query.Tracking) string {
 	switch {
 	case f.Superseded:
 		return Superseded
@@ -110,9 +110,9 @@ func (n StatusNames) Phase(f query.Tracking) string {
 }
 
 // PhaseName is Phase with a status as its name alone, if it has any.
-func (n StatusNames) PhaseName(f query.Tracking) string {
+func (n StatusFormatter) PhaseName(f query.Tracking) string {
 	if f.Phase == ledger.Processed {
-		if name := n.name(f.Status, f.StatusLabel, f.StatusTrack); name != "" {
+		if name := n.label(f.Status, f.StatusLabel, f.StatusTrack); name != "" {
 			return name
 		}
 	}
@@ -147,7 +147,7 @@ const ErrorWord = "error"
 const OpenWord = "open"
 
 // IsOpen reports whether what was seen of a tracking is open, see [OpenWord].
-func (n StatusNames) IsOpen(s ledger.Sighting) bool {
+func (n StatusFormatter) IsOpen(s ledger.Sighting) bool {
 	return !s.Delivered() && (s.Phase == ledger.Absent || !n.IsProblem(s))
 }
 
@@ -175,7 +175,7 @@ func StateNamed(word string) ledger.State {
 }
 
 // Unverified shows an event that did not verify, as such.
-func (n StatusNames) Unverified(e inbox.Event) string {
+func (n StatusFormatter) Unverified(e inbox.Event) string {
 	kind, what := e.Kind, n.Status(e.Status, e.StatusLabel, e.StatusTrack)
 	if kind == "" {
 		kind = "event " + e.ID()
@@ -201,8 +201,8 @@ var badWords = []string{
 // called an exception. The colour of any other is not known.
 //
 // Interface: States and transitions.
-func (n StatusNames) StatusStyle(number, label, track string) term.Style {
-	own, _ := n.Own(number, label, track)
+func (n StatusFormatter) StatusStyle(number, label, track string) term.Style {
+	own, _ := n.Custom(number, label, track)
 	for _, name := range []string{label, track, own} {
 		folded := tracking.FoldStatus(name)
 		if slices.ContainsFunc(badWords, func(word string) bool { return strings.Contains(folded, word) }) {
@@ -215,8 +215,8 @@ func (n StatusNames) StatusStyle(number, label, track string) term.Style {
 	return term.Normal
 }
 
-// PhaseStyle is the colour of what [StatusNames.Phase] shows.
-func (n StatusNames) PhaseStyle(f query.Tracking) term.Style {
+// PhaseStyle is the colour of what [StatusFormatter.Phase] shows.
+func (n StatusFormatter) PhaseStyle(f query.Tracking) term.Style {
 	switch {
 	case f.Superseded, !f.Dismissed.IsZero():
 		return term.Faint
@@ -235,7 +235,7 @@ func (n StatusNames) PhaseStyle(f query.Tracking) term.Style {
 }
 
 // IsProblem reports whether what was seen of a tracking is shown as a problem.
-func (n StatusNames) IsProblem(s ledger.Sighting) bool {
+func (n StatusFormatter) IsProblem(s ledger.Sighting) bool {
 	return n.PhaseStyle(query.FromStore(ledger.TrackingStatus{Sighting: &s})) == term.Bad
 }
 
