@@ -72,7 +72,8 @@ than 30 days ago), or RFC 3339 times. Days are those of this computer's time zon
 --created is about our run, --delivered and --updated are about the service's times.
 
 Columns of an input that are not sent, such as customer, are kept with its rows:
---columns shows them by name, --where customer='Ann*' filters by them.
+--columns shows them by name, a workbook and --excel have all of them, and
+--where customer='Ann*' filters by them.
 
 An accepted tracking without a response or event is "not checked yet" (phase
 "notAsked" in JSON).`, terminalRows),
@@ -200,7 +201,7 @@ func (l *listing) print(ctx context.Context) error {
 	}
 	c := l.call
 	columns := l.names.Columns(c.Out.ForPeople(), time.Now())
-	if l.db != nil && c.Out.HasColumns() {
+	if l.db != nil && (c.Out.HasColumns() || c.Out.Excel()) {
 		own, err := l.db.Statistics.OwnColumns(ctx)
 		if err != nil {
 			return err
