@@ -179,6 +179,9 @@ func (w *world) listensUnset(set bool) []string {
 	w.tb.Helper()
 	ready := filepath.Join(w.home, "url")
 	cmd := w.command("listen", "--addr", "127.0.0.1:0", "--ready-file", ready, "--timeout", "10s")
+	if set {
+		cmd = w.command("listen", "--addr", "127.0.0.1:0", "--ready-file", ready, "--timeout", "60s", "--exit-after", "5")
+	}
 	cmd.Stdout = nil
 	sent := make(chan error, 1)
 	go func() {

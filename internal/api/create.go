@@ -46,7 +46,7 @@ func readRows(r *tracking.Reply, items []tracking.Item) {
 	r.Refused = rows
 }
 
-// classify returns the outcome of an exchange, and why it is not accepted. An
+// classify returns the outcome of a create, and why it is not accepted. An
 // incomplete answer never says what was stored.
 func (c *Client) classify(x response) (tracking.Outcome, error) {
 	o := tracking.OutcomeOf(x.status)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -78,13 +79,6 @@ func isProcessing(x response, says bool) bool {
 //
 // Assumed: 404 means so, and `query.absent` lists further forms.
 func (c *Client) absent(x response) bool {
-	if x.status == http.StatusNotFound && !x.body.Answer().Processing {
-		return true
-	}
-	for _, f := range c.opts.Absent {
-		if f.Holds(x.status, x.unmaskedBody) {
-			return true
-		}
-	}
-	return false
+	return x.status == http.StatusNotFound && !x.body.Answer().Processing ||
+		slices.ContainsFunc(c.opts.Absent, func(f tracking.Absent) bool { return f.Holds(x.status, x.unmaskedBody) })
 }

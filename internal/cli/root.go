@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -164,7 +165,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	if now := replacement(cmd, args[0]); now != "" {
 		hint = now
 	}
-	if cmd.Flags().Lookup("file") != nil {
+	if _, err := os.Stat(args[0]); err == nil && cmd.Flags().Lookup("file") != nil {
 		hint = "did you mean " + shell.Word("--file="+args[0]) + "?"
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {

@@ -10,9 +10,9 @@ import (
 	"unicode"
 )
 
-// The checks of single texts. Each returns what is wanted instead, or nothing.
+// The checks of single texts. Each returns what is wanted instead of s, empty if s is fine.
 
-// lineError wants no control or format characters and no outer space.
+// lineError refuses control and format characters, and outer space.
 func lineError(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) {
 		return "text without control characters"
@@ -37,7 +37,7 @@ func filledLineError(s string) string {
 	return lineError(s)
 }
 
-// profileNameError wants what can name the file of a profile's store beside waybill.db.
+// profileNameError takes what can name the file of a profile's store beside waybill.db.
 func profileNameError(s string) string {
 	odd := func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._-", r)
@@ -126,7 +126,7 @@ func cutServer(store string) (rest string, ok bool) {
 	return "", false
 }
 
-// storePlaceError wants a path or a server. Any other URL would become folders.
+// storePlaceError takes a path or a server. Any other URL would become folders.
 func storePlaceError(s string) string {
 	if rest, ok := cutServer(s); ok {
 		return serverStore(s, rest)

@@ -68,6 +68,10 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	}
 	c.entries = c.list(v)
 	c.warnings = slices.Concat(l.ignored, l.warnings(named))
+	o, others := c.origins["webhook.secret"], len(c.Webhook.Secrets) > 0
+	if o.Level == FromEnv && others && !slices.Contains(named, o.Name) {
+		c.warnings = append(c.warnings, "environment variable "+o.Name+" is ignored: webhook.secrets names other secrets")
+	}
 	return c, nil
 }
 

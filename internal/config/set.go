@@ -135,7 +135,7 @@ func (l *loader) stringNode(key, t string) (*yaml.Node, *KeyError) {
 	case s.Key == "" && parent.Kind == KindNames:
 		return textNode(t), collector{parent, names{}, map[string]string{}}.add(name, t)
 	case parent.Key != "":
-		return nil, wrong("has several values", "write them into the file with `waybill config edit`")
+		return nil, wrong("can't be set alone", "write all of "+parent.Key+" into the file with `waybill config edit`")
 	case s.Key == "":
 		return nil, wrong(didYouMean("unknown key", key, keysOf(table())), unknownHint)
 	case s.Kind == KindSecret:

@@ -41,8 +41,8 @@ var (
 // has removed its cause: the same call may then succeed. Who runs for long tries
 // again; any other error of a store ends it.
 func IsTemporary(err error) bool {
-	var own interface{ Passing() bool }
-	if errors.As(err, &own) && own.Passing() {
+	var own interface{ IsTemporary() bool }
+	if errors.As(err, &own) && own.IsTemporary() {
 		return true
 	}
 	return slices.ContainsFunc([]error{ErrNotClaimed, ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable}, func(e error) bool { return errors.Is(err, e) })

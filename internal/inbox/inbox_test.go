@@ -90,8 +90,8 @@ func TestRowsAreMarked(t *testing.T) {
 // passing is an error of a store that says itself whether it passes.
 type passing bool
 
-func (passing) Error() string   { return "cut off" }
-func (p passing) Passing() bool { return bool(p) }
+func (passing) Error() string       { return "cut off" }
+func (p passing) IsTemporary() bool { return bool(p) }
 
 func TestErrorsThatPass(t *testing.T) {
 	for err, want := range map[error]bool{

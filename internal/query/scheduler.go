@@ -15,7 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// TargetResult is a target that is not asked about any more.
+// TargetResult is what is known of a target.
 type TargetResult struct {
 	Target     *Target
 	Result     Result // its Err says why there is no answer, or what is wrong
@@ -37,7 +37,7 @@ type Scheduler struct {
 	// Patience is how long failed questions are tried again, in all and for each
 	// target. It is 0 where only the end of ctx ends it.
 	Patience time.Duration
-	// Meets sets Met of the results that meet the condition; nil ends the
+	// Meets sets Matched of the results that meet the condition; nil ends the
 	// asking about a target with its first answer. The results are of targets
 	// that were asked, or that something is known of. It may set an error of one that can't
 	// meet it any more: that ends the asking about the target, once it was asked about.

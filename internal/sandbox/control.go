@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -89,7 +90,7 @@ func (s *Server) Reset() {
 // Fault lets the next count requests of an operation ("" for any) meet a fault.
 func (s *Server) Fault(name, op string, count int) error {
 	if !slices.Contains(Faults(), name) {
-		return &ConfigError{"fault", fmt.Sprintf("%q is unknown", name)}
+		return &ConfigError{"fault", fmt.Sprintf("%q is unknown; there are %s", name, strings.Join(Faults(), ", "))}
 	}
 	if !slices.Contains([]operation{"", opCreateV1, opCreateV2, opDetail}, operation(op)) {
 		return &ConfigError{"operation", fmt.Sprintf("%q is unknown", op)}

@@ -89,9 +89,9 @@ type Error struct {
 // Systemic says that every other use of the store would meet the same.
 func (e *Error) Systemic() bool { return true }
 
-// Temporary says that it passes by itself, or once somebody has removed its cause: the
+// IsTemporary says that it passes by itself, or once somebody has removed its cause: the
 // same call may then succeed. [inbox.IsTemporary] asks it.
-func (e *Error) Temporary() bool {
+func (e *Error) IsTemporary() bool {
 	return slices.Contains([]error{ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable, ErrNoConnections, ErrTimedOut, ErrTakenOver, ErrCutOff}, e.Kind)
 }
 

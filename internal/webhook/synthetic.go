@@ -91,8 +91,10 @@ func encodeChanged(v any, changes []Change) ([]byte, error) {
 	for i := range events {
 		for _, c := range changes {
 			value, err := c.value()
-			if in, ok := events[i].(map[string]any); ok && in[c.path[0]] == nil && strings.Trim(c.path[0], "0123456789") == "" {
-				err = fmt.Errorf("begin in the event, not in the array of events: %w", ErrChange)
+			object, _ := events[i].(map[string]any)
+			_, has := object[c.path[0]]
+			if _, err := strconv.Atoi(c.path[0]); err == nil && object != nil && !has {
+				return nil, fmt.Errorf("%s: leave out /%s: the pointer begins in the event: %w", c.path, c.path[0], ErrChange)
 			}
 			if err == nil {
 				events[i], err = setAt(events[i], c.path, value)

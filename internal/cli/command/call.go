@@ -33,12 +33,12 @@ func (c *Call) Repeat(words ...string) string {
 	return shell.Line(slices.Concat([]string{"waybill"}, c.Line, words)...)
 }
 
-// StoreToList is ExistingStore for a list of what is named. Without a store it says so, unless
-// someone reads the empty table.
+// StoreToList is ExistingStore for a list of what is named. It warns if there is no store and --store
+// was given, or the output is for a script: an empty list would say too little.
 func (c *Call) StoreToList(ctx context.Context, what string) (*app.Store, error) {
 	db, err := c.ExistingStore(ctx)
-	unread := c.Out.Format() != render.Table || isSet(c.Cmd, "fail-if-any") || c.Cmd.Flags().Changed("store")
-	if db == nil && err == nil && unread {
+	warn := c.Out.Format() != render.Table || isSet(c.Cmd, "fail-if-any") || c.Cmd.Flags().Changed("store")
+	if db == nil && err == nil && warn {
 		if place, _, err := c.StorePlace(); err == nil {
 			c.IO.Warning("there is no store at %s, so no %s is known", place, what)
 		}

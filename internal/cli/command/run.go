@@ -52,7 +52,8 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 	return db, n, nil
 }
 
-// ReadyRuns makes what is shown of runs true: rows that processes were sending when they ended are unknown.
+// ReadyRuns marks rows unknown that ended processes were sending, unless the store is read-only. A failure is a
+// warning.
 func ReadyRuns(ctx context.Context, s *app.Session, db *app.Store) {
 	if s.ReadOnly {
 		return

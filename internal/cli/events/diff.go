@@ -36,7 +36,7 @@ are equal, and 6 if they differ. White space and the order of members do not cou
 		Args:    command.Exactly(2, "the numbers or eventIds of two events; `waybill events list` shows them"),
 		RunE:    f.RunE(runDiff),
 	}
-	command.ColumnsFlag(cmd, differenceColumns())
+	command.ColumnsFlag(cmd, differenceColumns(false))
 	return cmd
 }
 
@@ -62,7 +62,7 @@ func runDiff(ctx context.Context, c *command.Call, ids []string) error {
 	}
 	all := differences(nil, "", values[0], values[1])
 	listing := command.Listing[difference]{
-		Out: c.Out, Empty: "The events are equal", Columns: differenceColumns(), JSON: func(d difference) any { return d },
+		Out: c.Out, Empty: "The events are equal", Columns: differenceColumns(c.Out.ForPeople()), JSON: func(d difference) any { return d },
 	}
 	if err := listing.PrintAll(c.IO, all); err != nil || len(all) == 0 {
 		return err
@@ -126,32 +126,26 @@ func literal(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-func differenceColumns() []command.Column[difference] {
+func differenceColumns(people bool) []command.Column[difference] {
 	return []command.Column[difference]{
 		{Column: render.Column{Name: "PATH"}, Cell: func(d difference) string { return d.Path }},
-		valueColumn("A", func(d difference) (shown, other json.RawMessage) { return d.A, d.B }),
-		valueColumn("B", func(d difference) (shown, other json.RawMessage) { return d.B, d.A }),
+		{Column: render.Column{Name: "A", Flex: true}, Cell: func(d difference) string { return shown(d.A, d.B, people) }},
+		{Column: render.Column{Name: "B", Flex: true}, Cell: func(d difference) string { return shown(d.B, d.A, people) }},
 	}
 }
 
-// shownBefore is how many bytes of two long values are shown before they differ.
+// shownBefore is how many bytes of two long values people see before these differ.
 const shownBefore = 8
 
-// valueColumn shows a value to people from shortly before it differs: a table may cut it at its end.
-func valueColumn(name string, of func(difference) (shown, other json.RawMessage)) command.Column[difference] {
-	return command.Column[difference]{
-		Column:  render.Column{Name: name, Flex: true},
-		CSVCell: func(d difference) string { v, _ := of(d); return string(v) },
-		Cell: func(d difference) string {
-			v, other := of(d)
-			same := 0
-			for same < min(len(v), len(other)) && v[same] == other[same] {
-				same++
-			}
-			if same <= shownBefore {
-				return string(v)
-			}
-			return "…" + strings.ToValidUTF8(string(v[same-shownBefore:]), "")
-		},
+// shown returns a value; for people from shortly before it differs from the other one, since a terminal may cut its
+// end.
+func shown(value, other json.RawMessage, people bool) string {
+	same := 0
+	for same < min(len(value), len(other)) && value[same] == other[same] {
+		same++
 	}
+	if !people || same <= shownBefore {
+		return string(value)
+	}
+	return "…" + strings.ToValidUTF8(string(value[same-shownBefore:]), "")
 }

@@ -235,7 +235,7 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 	switch {
 	case len(items) == 0 && sel.Dead:
 		if left.Unverified == 0 {
-			io.Note("Nothing was given up")
+			io.Note("Nothing was given up; `waybill events list --pending` shows what is still tried")
 		}
 		return nil
 	case len(items) == 0 && left.Pruned > 0:

@@ -85,8 +85,8 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	}
 	hint := ""
 	if w.ignored > 0 {
-		why := strings.ReplaceAll(strings.Join(w.counting, " and "), "--", "")
-		hint = command.Plural(w.ignored, "event") + " not counted, " + why + "; to count more, add " + strings.Join(w.counting, " ")
+		why := strings.ReplaceAll(strings.ReplaceAll(strings.Join(w.counting, " or "), "made-up", "made up"), "--", "")
+		hint = command.Plural(w.ignored, "event") + " not counted: " + why + "; add " + strings.Join(w.counting, " ")
 	}
 	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s received", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: c.Again([]string{"since"}, "--since", w.began.UTC().Format("2006-01-02T15:04:05.000Z"))}
 }

@@ -129,7 +129,7 @@ func (j Judgement) Swapped() error {
 	for _, s := range j.Summaries {
 		if s.Summary.Swapped() {
 			message, hint := s.ExchangedText()
-			return command.Usagef(hint, "%s: %s; nothing was sent", s.Name, message)
+			return command.Inputf(hint, "%s: %s; nothing was sent", s.Name, message)
 		}
 	}
 	return nil

@@ -112,7 +112,7 @@ func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
 	case judged.Invalid > 0:
 		err = &BadRefsError{BadRowsError{Judged: judged}}
 	case judged.Valid == 0:
-		err = command.Usagef("write one REF per line, or add a first line with the names of the columns, such as referId", "%s: no REFs", o.From)
+		err = command.Inputf("write one REF per line, or add a first line with the names of the columns, such as referId", "%s: no REFs", o.From)
 	default:
 		noteMissing(c, judged.Summaries)
 		return &Refs{Count: judged.Valid, in: in}, nil

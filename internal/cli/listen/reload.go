@@ -29,6 +29,7 @@ func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 		return modified, -1
 	}
 	modified, size := state()
+	failed := false
 	every(ctx, settingsPoll, func() {
 		at, bytes := state()
 		if at.Equal(modified) && bytes == size {
@@ -36,8 +37,13 @@ func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 		}
 		modified, size = at, bytes
 		printing.Lock()
-		if err := s.reload(ctx); err != nil && ctx.Err() == nil {
+		switch err := s.reload(ctx); {
+		case err != nil && ctx.Err() == nil:
+			failed = true
 			s.call.IO.Warning("the changed configuration can't be used; deliveries are verified as before: %v", err)
+		case failed && err == nil:
+			failed = false
+			s.call.IO.Note("The configuration can be used again")
 		}
 		printing.Unlock()
 	})

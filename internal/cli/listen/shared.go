@@ -68,7 +68,7 @@ func (s *server) stayRegistered(ctx context.Context, url string) {
 	})
 }
 
-// every calls do again and again, until ctx ends.
+// every calls do after each pause, until ctx ends.
 func every(ctx context.Context, pause time.Duration, do func()) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()

@@ -67,7 +67,7 @@ func run(ctx context.Context, c *command.Call) error {
 			return entryJSON{e.Kind, e.Value, e.Count, e.First.UTC(), e.Last.UTC(), e.Documented}
 		},
 	}
-	db, err := c.ExistingStore(ctx)
+	db, err := c.StoreToList(ctx, "value")
 	if err != nil {
 		return err
 	}

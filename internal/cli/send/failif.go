@@ -69,7 +69,7 @@ func (g Gate) Judges(name string) bool {
 	return slices.ContainsFunc(g, func(c gateCondition) bool { return c.name == name })
 }
 
-// operators are what comparing a count with the number of a condition gives where it holds.
+// operators has, for each operator, the results of comparing count and number for which it holds.
 var operators = map[string][]int{">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0}, "==": {0}, "!=": {-1, 1}}
 
 // Check returns the outcome of a command, and what of its result is a failure besides.

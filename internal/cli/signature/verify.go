@@ -311,14 +311,14 @@ func printExplanation(c *command.Call, j Explanation, fits *webhook.Scheme) erro
 	if c.Out.Machine() {
 		return c.Out.Object(j)
 	}
-	scheme, err := c.Scheme(j.Scheme)
-	if err != nil {
-		return err
+	name := j.Scheme
+	if scheme, err := c.Scheme(name); err == nil && !c.Out.IsCSV() {
+		name += ": " + Describe(scheme)
 	}
 	fields := []render.Field{
 		{Name: "Delivery", Value: j.ID},
 		{Name: "Verified", Value: j.words()},
-		{Name: "Scheme", Value: j.Scheme + ": " + Describe(scheme)},
+		{Name: "Scheme", Value: name},
 		{Name: "Secret", Value: j.Secret},
 		{Name: "Why", Value: j.Text},
 	}

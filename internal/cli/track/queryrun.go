@@ -270,7 +270,7 @@ type tally struct {
 	number                            string
 }
 
-// add counts an ending. allowMissing says that absent trackings are no failure.
+// add counts a result. allowMissing says that absent trackings are no failure.
 func (t *tally) add(e query.TargetResult, allowMissing bool) {
 	t.all++
 	t.trackings += int64(max(len(e.Result.Trackings), 1))
@@ -331,7 +331,7 @@ func (t *tally) unanswered() error {
 	return t.trouble
 }
 
-// done reports whether an ending is what was asked for.
+// done reports whether a result is what was asked for.
 func done(e query.TargetResult, allowMissing bool) bool {
 	return !e.Unfinished && (e.Result.Err == nil || allowMissing && errors.Is(e.Result.Err, tracking.ErrAbsent))
 }

@@ -199,7 +199,7 @@ func (r *reporter) read(ctx context.Context) (err error) {
 			if stuck {
 				r.stuck++
 			}
-			r.rows.add(newReportRow(st, r.sums.standing(g.StatusCount), stuck))
+			r.rows.add(newReportRow(st, r.sums.classFor(g.StatusCount), stuck))
 		}
 	}
 	for g, n := range counts {

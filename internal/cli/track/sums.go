@@ -25,15 +25,15 @@ import (
 // sums are trackings counted by what is known of them. They are what every total is
 // read from but those of results, which a [view.Summary] alone counts.
 type sums struct {
-	names     view.StatusFormatter
-	summary   *view.Summary
-	standings map[ledger.StatusCount]*statusClass
-	all       portion
-	statuses  map[string]*portion    // by the names of the summary
-	carriers  map[string]*portion    // by folded code
-	ages      map[int]*portion       // by place in ageStarts, -1 for those that no run brought in
-	days      map[time.Time]*portion // by the day of that run, in the machine's zone; zero likewise
-	runs      map[int64]*portion     // 0 for those without one
+	names    view.StatusFormatter
+	summary  *view.Summary
+	classes  map[ledger.StatusCount]*statusClass
+	all      portion
+	statuses map[string]*portion    // by the names of the summary
+	carriers map[string]*portion    // by folded code
+	ages     map[int]*portion       // by place in ageStarts, -1 for those that no run brought in
+	days     map[time.Time]*portion // by the day of that run, in the machine's zone; zero likewise
+	runs     map[int64]*portion     // 0 for those without one
 }
 
 type statusClass struct {
@@ -63,7 +63,7 @@ const day = 24 * time.Hour
 
 func newSums(names view.StatusFormatter) *sums {
 	return &sums{
-		names: names, summary: view.NewSummary(names), standings: map[ledger.StatusCount]*statusClass{}, statuses: map[string]*portion{},
+		names: names, summary: view.NewSummary(names), classes: map[ledger.StatusCount]*statusClass{}, statuses: map[string]*portion{},
 		carriers: map[string]*portion{}, ages: map[int]*portion{}, days: map[time.Time]*portion{}, runs: map[int64]*portion{},
 	}
 }
@@ -72,13 +72,13 @@ func newSums(names view.StatusFormatter) *sums {
 func (s *sums) add(groups []ledger.Group, now time.Time) {
 	for _, g := range groups {
 		s.summary.AddCount(g.StatusCount)
-		s.standing(g.StatusCount)
+		s.classFor(g.StatusCount)
 	}
-	for c, st := range s.standings {
+	for c, st := range s.classes {
 		st.name = s.summary.Name(c)
 	}
 	for _, g := range groups {
-		st := s.standing(g.StatusCount)
+		st := s.classFor(g.StatusCount)
 		s.all.add(g, st.class)
 		portionOf(s.statuses, st.name).add(g, st.class)
 		portionOf(s.carriers, strings.ToLower(g.Carrier)).add(g, st.class)
@@ -88,12 +88,12 @@ func (s *sums) add(groups []ledger.Group, now time.Time) {
 	}
 }
 
-func (s *sums) standing(c ledger.StatusCount) *statusClass {
+func (s *sums) classFor(c ledger.StatusCount) *statusClass {
 	c.Trackings = 0
-	st := s.standings[c]
+	st := s.classes[c]
 	if st == nil {
 		st = &statusClass{class: classOf(s.names, c)}
-		s.standings[c] = st
+		s.classes[c] = st
 	}
 	return st
 }

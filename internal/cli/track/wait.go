@@ -127,14 +127,14 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		show, w.whole = p.add, true
 	}
 	failed := w.wait(ctx, all, show)
-	if w.asking == nil {
+	if w.run == nil {
 		return failed
 	}
-	if w.asking.tally.all == 0 && failed == nil {
+	if w.run.tally.all == 0 && failed == nil {
 		failed = noteNothing(ctx, c, &o.filterOptions)
 	}
 	if p == nil {
-		t := w.asking.tally
+		t := w.run.tally
 		return errors.Join(c.Out.Object(summaryJSON{"summary", w.board.summary.JSON(), t.met, t.left, t.failed}), failed)
 	}
 	return errors.Join(p.end(failed), failed)
@@ -155,9 +155,9 @@ func (w *waiter) printer(o *waitOptions) printer {
 	return p
 }
 
-// showsAtEnd reports whether an ending is shown: one that is not done, or that ended the wait.
+// showsAtEnd reports whether a result is shown: one that is not done, or that ended the wait.
 func (w *waiter) showsAtEnd(e query.TargetResult) bool {
-	if w.any && w.asking.tally.met > 0 {
+	if w.any && w.run.tally.met > 0 {
 		return e.Matched
 	}
 	return w.isBad(e.Target) || !done(e, w.allowMissing)
@@ -185,10 +185,10 @@ type waiter struct {
 	whole        bool   // shows what is known
 	next         string // command that continues
 
-	asking *queryRun
-	board  *board
-	mu     sync.Mutex
-	bad    map[*query.Target]bool // meets failOn; of the last results
+	run   *queryRun
+	board *board
+	mu    sync.Mutex
+	bad   map[*query.Target]bool // meets failOn; of the last results
 }
 
 func (w *waiter) isBad(t *query.Target) bool {
@@ -218,7 +218,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	if err != nil {
 		return err
 	}
-	w.asking, a.allowMissing, a.deciding = a, w.allowMissing, true
+	w.run, a.allowMissing, a.deciding = a, w.allowMissing, true
 	limit := cmp.Or(w.call.Config.Timeout, command.WaitTimeout)
 	if end, ok := ctx.Deadline(); ok { // of a create that waits
 		limit = time.Until(end)
@@ -285,13 +285,13 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 		extra = nil
 	}
 	progress := command.NewWaitProgress(w.call.IO, "Waiting", done, total, deadline, extra)
-	w.board, w.asking.progress = b, progress
+	w.board, w.run.progress = b, progress
 	switch {
 	case watched:
 		page := w.call.IO.Page(func(out *term.Writer, height int) {
 			_ = b.draw(w.call.Out, out, progress.Line(out.Width()), height) // a buffer takes everything
 		})
-		w.asking.stop = page.Stop
+		w.run.stop = page.Stop
 		return page.Stop
 	case w.watch:
 		b.changed = func(c changeJSON) error { return w.call.Out.Object(c) }
@@ -301,8 +301,8 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 
 func (w *waiter) see(e query.TargetResult, ended bool) error {
 	err := w.board.see(e, ended)
-	if !w.asking.trackings && w.board.hasParcels() {
-		w.asking.progress.SetUnit("orders " + w.cond.done(w.names))
+	if !w.run.trackings && w.board.hasParcels() {
+		w.run.progress.SetUnit("orders " + w.cond.done(w.names))
 	}
 	return err
 }
@@ -347,7 +347,7 @@ func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 }
 
 func (w *waiter) stopText(cause error) string {
-	t := w.asking.tally
+	t := w.run.tally
 	what := w.cond.notYet(w.names)
 	all := command.Number(t.all)
 	if t.all != t.trackings {

@@ -19,7 +19,7 @@ import (
 // StatusFormatter shows statuses by what the configuration calls them, by folded number or name.
 type StatusFormatter map[string]string
 
-// NewStatusFormatter folds the keys of `statuses` in the configuration.
+// NewStatusFormatter returns one with the names of `statuses` in the configuration.
 func NewStatusFormatter(statuses map[string]string) StatusFormatter {
 	n := make(StatusFormatter, len(statuses))
 	for k, v := range statuses {
@@ -57,7 +57,7 @@ func (n StatusFormatter) Custom(number, label, track string) (name string, ok bo
 	return "", false
 }
 
-// LabelOrCode is what a status is called: by the configuration, else by the service.
+// LabelOrCode is what a status is called: by the configuration, else by the service, else its number.
 func (n StatusFormatter) LabelOrCode(number, label, track string) string {
 	return cmp.Or(n.label(number, label, track), Unquote(number))
 }

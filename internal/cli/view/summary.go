@@ -61,9 +61,9 @@ func SummaryOf(ctx context.Context, c *command.Call, db *app.Store, f ledger.Fil
 }
 
 // Add counts a tracking.
-func (s *Summary) Add(t query.Tracking) { s.add(standingOf(t), 1) }
+func (s *Summary) Add(t query.Tracking) { s.add(statusKeyOf(t), 1) }
 
-func standingOf(t query.Tracking) statusKey {
+func statusKeyOf(t query.Tracking) statusKey {
 	key := statusKey{phase: t.Phase}
 	switch {
 	case t.Superseded:
@@ -87,11 +87,11 @@ func (s *Summary) AddResult(res query.Result) {
 }
 
 // AddCount counts trackings that the store has counted by status.
-func (s *Summary) AddCount(c ledger.StatusCount) { s.add(standingOf(TrackingOf(c)), c.Trackings) }
+func (s *Summary) AddCount(c ledger.StatusCount) { s.add(statusKeyOf(TrackingOf(c)), c.Trackings) }
 
 // Name returns what the summary calls the status of trackings that were counted as c.
 func (s *Summary) Name(c ledger.StatusCount) string {
-	key := standingOf(TrackingOf(c))
+	key := statusKeyOf(TrackingOf(c))
 	if name, counted := s.named()[key]; counted {
 		return name
 	}
@@ -123,7 +123,7 @@ func (s *Summary) Recount(was []query.Counted, res query.Result) []query.Counted
 	}
 	now := make([]query.Counted, 0, max(len(res.Trackings), 1))
 	for _, t := range res.Trackings {
-		now = append(now, query.Counted{Number: t.Number, Kind: s.kind(s.add(standingOf(t), 1))})
+		now = append(now, query.Counted{Number: t.Number, Kind: s.kind(s.add(statusKeyOf(t), 1))})
 	}
 	if len(res.Trackings) == 0 {
 		now = append(now, query.Counted{Kind: s.kind(s.add(statusKey{phase: failed}, 1))})
