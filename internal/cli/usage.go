@@ -20,9 +20,7 @@ const globalPointer = "Global flags: waybill help flags\n"
 func helpText(cmd *cobra.Command, width int) string {
 	p := page{width: width}
 	text := cmd.Long
-	if text == "" {
-		text = cmd.Short + "."
-	}
+	text = cmp.Or(text, cmd.Short+".")
 	p.WriteString(strings.TrimSpace(text) + "\n\nUsage:\n  " + cmd.UseLine() + "\n")
 	p.commands(cmd)
 	if !cmd.HasParent() {

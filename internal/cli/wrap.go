@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/term"
@@ -20,9 +21,7 @@ const (
 // its first wide gap, or its indent.
 // Examples stay as they are, to be copied. 0 is no terminal.
 func wrapText(text string, width int) string {
-	if width == 0 {
-		width = pageWidth
-	}
+	width = cmp.Or(width, pageWidth)
 	if width < narrowest {
 		return text
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -48,9 +49,7 @@ func (e *KeyError) Unwrap() error { return e.Err }
 // at fills in where the fault lies and which key it is about. What is known
 // more closely already stays.
 func (e *KeyError) at(key string, o Origin) *KeyError {
-	if e.Line == 0 {
-		e.Line = o.Line
-	}
+	e.Line = cmp.Or(e.Line, o.Line)
 	if e.Key == "" {
 		e.Key = key
 	}

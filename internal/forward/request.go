@@ -2,6 +2,7 @@ package forward
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -34,9 +35,7 @@ func BuildMessage(d inbox.Delivery, to *url.URL, attempt int, withhold func(webh
 		return webhook.Request{}, fmt.Errorf("%w: its body was pruned", ErrUnsendable)
 	}
 	m := webhook.Request{Method: d.Method, Path: to.EscapedPath(), RawQuery: to.RawQuery, Body: d.Body}
-	if m.Path == "" {
-		m.Path = d.Path
-	}
+	m.Path = cmp.Or(m.Path, d.Path)
 	if query := keptQuery(d.RawQuery, withhold); query != "" {
 		m.RawQuery = strings.TrimPrefix(m.RawQuery+"&"+query, "&")
 	}
@@ -121,9 +120,7 @@ func droppedHeaders(header []webhook.Field) map[string]bool {
 // letters and their order, which package net/http would change.
 func encodeHead(m webhook.Request, host string) ([]byte, error) {
 	path := m.Path
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	if m.RawQuery != "" {
 		path += "?" + m.RawQuery
 	}

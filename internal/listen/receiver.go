@@ -114,9 +114,7 @@ func New(o Options) (*Receiver, error) {
 	case o.MaxBody < 0:
 		return nil, errors.New("listen: the greatest body is less than nothing")
 	}
-	if o.MaxBody == 0 {
-		o.MaxBody = DefaultMaxBody
-	}
+	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.Unverifiable = cmp.Or(o.Unverifiable, inbox.Unknown)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"regexp"
 	"slices"
@@ -130,9 +131,7 @@ func cut(line string, width int) string {
 			continue
 		}
 		n := strings.IndexByte(line[1:], '\x1b') + 1
-		if n == 0 {
-			n = len(line)
-		}
+		n = cmp.Or(n, len(line))
 		text := Truncate(line[:n], width)
 		b.WriteString(text)
 		width -= DisplayWidth(text)

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -118,9 +119,7 @@ const syntheticTime = "2006-01-02T15:04:05.000Z"
 
 func (m SyntheticEvents) event(n int) map[string]any {
 	kind := m.Kind
-	if kind == "" {
-		kind = KindDelivered
-	}
+	kind = cmp.Or(kind, KindDelivered)
 	number, routerID := m.Number, m.id("router", n)
 	if number == "" {
 		number = "TEST" + strings.ToUpper(routerID[:8])

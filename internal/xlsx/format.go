@@ -1,6 +1,7 @@
 package xlsx
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -220,9 +221,7 @@ func firstSection(code string) (section string, conditional bool) {
 			}
 		}
 	}
-	if section == "" {
-		section = code
-	}
+	section = cmp.Or(section, code)
 	return section, conditional
 }
 

@@ -2,6 +2,7 @@ package xlsx
 
 import (
 	"archive/zip"
+	"cmp"
 	"compress/flate"
 	"errors"
 	"fmt"
@@ -102,9 +103,7 @@ func (w *Writer) freeName(name string) string {
 		}
 		return r
 	}, name), "'")
-	if name == "" {
-		name = "Sheet"
-	}
+	name = cmp.Or(name, "Sheet")
 	for n := 1; ; n++ {
 		suffix := ""
 		if n > 1 {

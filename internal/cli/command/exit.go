@@ -298,9 +298,7 @@ func CodeAndHint(err error) (Code, string) {
 		if own := (*ExitError)(nil); errors.As(err, &own) && o.code == Failed {
 			code = own.Code
 		}
-		if hint == "" {
-			hint = o.hint
-		}
+		hint = cmp.Or(hint, o.hint)
 		return code, hint
 	}
 	return Failed, ""

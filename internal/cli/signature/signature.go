@@ -2,6 +2,7 @@
 package signature
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -138,9 +139,7 @@ func captures(ctx context.Context, s *app.Session, path string) ([]webhook.Sampl
 
 // SchemeInForce returns the scheme that --scheme names, else the configured one, and its name.
 func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error) {
-	if named == "" {
-		named = s.Config.Webhook.Scheme
-	}
+	named = cmp.Or(named, s.Config.Webhook.Scheme)
 	if named == "" {
 		return "", webhook.Scheme{}, command.Usagef("find it with `waybill signature learn --pin NAME`, or pass --scheme; list schemes with `waybill signature schemes`",
 			"no signature scheme is set")

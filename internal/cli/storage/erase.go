@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,9 +178,7 @@ func (e *erasing) explain(err error) error {
 		return &command.ExitError{Code: command.Failed, Err: err, Hint: "wait for that command or stop it, then re-run this one", Next: e.call.Repeat()}
 	}
 	code, hint := command.CodeAndHint(err)
-	if hint == "" {
-		hint = "not everything is erased yet: re-run the same command to continue"
-	}
+	hint = cmp.Or(hint, "not everything is erased yet: re-run the same command to continue")
 	return &command.ExitError{Code: code, Err: err, Hint: hint, Next: e.call.Repeat()}
 }
 

@@ -110,9 +110,7 @@ func Parse(text string, insecure bool) (Target, error) {
 	if err := t.takeParameters(); err != nil {
 		return Target{}, err
 	}
-	if config.ConnectTimeout == 0 {
-		config.ConnectTimeout = connectTimeout
-	}
+	config.ConnectTimeout = cmp.Or(config.ConnectTimeout, connectTimeout)
 	if slices.ContainsFunc(hosts(config), anyoneListens) {
 		config.RequireAuth = provenAuth
 	}
@@ -352,9 +350,7 @@ func (t Target) Place() string {
 		}
 	}
 	database := t.config.Database
-	if database == "" {
-		database = t.config.User
-	}
+	database = cmp.Or(database, t.config.User)
 	place := "postgres://" + url.User(t.config.User).String() + "@" + strings.Join(addresses, ",") + "/" + url.PathEscape(database)
 	query.Set("schema", t.schema)
 	return place + "?" + strings.ReplaceAll(query.Encode(), "%2F", "/")
