@@ -72,7 +72,7 @@ func TestClockThatJumpsDoesNotShortenSettle(t *testing.T) {
 			db, f := open(t), &timed{fake: newFake(), absent: map[tracking.Key]time.Time{}, least: time.Hour}
 			f.create = losing(2, 5, false) // the last of them, and so another pass, comes after the first absences
 			j := proving(db, stage(t, db, ledger.Async, 10, 50), f)
-			j.Ledger.UnknownRows, j.Settle, j.Workers = jumped{db, by}, 300*time.Millisecond, 1
+			j.Ledger.UnknownRows, j.RecheckDelay, j.Workers = jumped{db, by}, 300*time.Millisecond, 1
 			soft, stop := timeout(t, 5*time.Second)
 			defer stop()
 			if _, err := j.Execute(t.Context(), soft); err != nil {
@@ -81,8 +81,8 @@ func TestClockThatJumpsDoesNotShortenSettle(t *testing.T) {
 			if c := counts(t, db, j.Run); c != (ledger.Counts{Accepted: 50}) || f.twice() > 0 {
 				t.Errorf("%+v, %d rows created twice", c, f.twice())
 			}
-			if f.least < j.Settle {
-				t.Errorf("sent again %s after the first absence; want no sooner than %s", f.least, j.Settle)
+			if f.least < j.RecheckDelay {
+				t.Errorf("sent again %s after the first absence; want no sooner than %s", f.least, j.RecheckDelay)
 			}
 		})
 	}
@@ -95,14 +95,14 @@ func TestAbsenceInTheFutureCountsAsNow(t *testing.T) {
 	f.create = losing(2, 2, false)
 	run := stage(t, db, ledger.Async, 10, 20)
 	j := proving(db, run, f)
-	j.Settle = time.Hour
+	j.RecheckDelay = time.Hour
 	soft, stop := timeout(t, 500*time.Millisecond)
 	defer stop()
 	_, _ = j.Execute(t.Context(), soft)
 
 	var said []string
 	j = proving(db, run, f)
-	j.Ledger.UnknownRows, j.Settle = jumped{db, -365 * 24 * time.Hour}, 300*time.Millisecond
+	j.Ledger.UnknownRows, j.RecheckDelay = jumped{db, -365 * 24 * time.Hour}, 300*time.Millisecond
 	j.Note = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
 	soft, stop = timeout(t, 5*time.Second)
 	defer stop()
@@ -113,8 +113,8 @@ func TestAbsenceInTheFutureCountsAsNow(t *testing.T) {
 	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 20}) {
 		t.Errorf("%+v", c)
 	}
-	if took := time.Since(began); took < j.Settle {
-		t.Errorf("sent again after %s; want no sooner than %s", took, j.Settle)
+	if took := time.Since(began); took < j.RecheckDelay {
+		t.Errorf("sent again after %s; want no sooner than %s", took, j.RecheckDelay)
 	}
 	if n := strings.Count(strings.Join(said, "\n"), "clock"); n != 1 {
 		t.Errorf("said %d times: %q", n, said)

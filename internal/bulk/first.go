@@ -115,8 +115,8 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 // resendOne sends one unknown row again, alone: once the service shows it, it is
 // the control for the others. The risk is that this row is created twice.
 func (j *Job) resendOne(ctx, soft context.Context, row ledger.Resolution) error {
-	held, err := j.Ledger.Resolve(soft, j.Run.ID, []ledger.Resolution{row})
-	if err != nil || held == 0 { // 0: another process settled it
+	applied, err := j.Ledger.Resolve(soft, j.Run.ID, []ledger.Resolution{row})
+	if err != nil || applied == 0 { // 0: another process settled it
 		return err
 	}
 	j.uncountSent([]ledger.Resolution{row})

@@ -60,7 +60,7 @@ func (u UnknownAction) Queries() bool { return u == Reconcile || u == ResendOne 
 // Policy is how a run is executed.
 type Policy struct {
 	Unknown       UnknownAction
-	Settle        time.Duration // between the two proofs of an absence
+	RecheckDelay  time.Duration // between the two proofs of an absence
 	RetryRejected bool          // rejected rows of the input are sent again, but superseded and dismissed ones
 	RetryRow      string        // narrows RetryRejected to the rows of this referId or number, whatever else they are
 	// RetryAbsent queries accepted rows of the input too: those that the service

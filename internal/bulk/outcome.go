@@ -11,9 +11,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// maxUnknownInRow is how many unknown outcomes in a row stop the sending. Each
+// maxConsecutiveUnknowns is how many unknown outcomes in a row stop the sending. Each
 // leaves up to a thousand rows to be queried one by one.
-const maxUnknownInRow = 3
+const maxConsecutiveUnknowns = 3
 
 // maxOrdinaryRow is how large a request of one row may be, in bytes, for a 413 not
 // to be about that row: identifiers have up to 255 characters.
@@ -117,7 +117,7 @@ func (d *dispatch) adapt(soft context.Context, pass *pace.Pass, r *tracking.Repl
 		return stop
 	case m.Stop == tracking.StopAtOnce, m.Stop == tracking.StopOnLongPause && r.RetryAfter > d.GiveUpAfter:
 		return stopFor(r.Outcome, r.Err)
-	case unknowns >= maxUnknownInRow:
+	case unknowns >= maxConsecutiveUnknowns:
 		stop := stopWith(r, fmt.Sprintf("stopped: %d requests in a row failed", unknowns))
 		stop.recheck = fmt.Sprintf("%d requests got no answer; checking those rows", unknowns)
 		if r.HTTPStatus != 0 {

@@ -64,7 +64,7 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 			return p, err
 		}
 		if !x.AbsentSince.IsZero() {
-			if due := j.absentSince(x).Add(j.Settle); time.Now().Before(due) {
+			if due := j.absentSince(x).Add(j.RecheckDelay); time.Now().Before(due) {
 				p.keepAbsent(due)
 				if p.announced {
 					p.Checked()
@@ -202,16 +202,16 @@ func (j *Job) resolve(ctx context.Context, state ledger.State, found []ledger.Re
 	if len(found) == 0 {
 		return nil
 	}
-	held, err := j.Ledger.Resolve(ctx, j.Run.ID, found)
+	applied, err := j.Ledger.Resolve(ctx, j.Run.ID, found)
 	if err != nil {
 		return err
 	}
-	j.rowFound = j.rowFound || state == ledger.Accepted && held > 0
+	j.rowFound = j.rowFound || state == ledger.Accepted && applied > 0
 	if state == ledger.Pending {
 		j.uncountSent(found)
 	}
 	if state != ledger.Unknown {
-		j.Resolved(state, held)
+		j.Resolved(state, applied)
 	}
 	return nil
 }
@@ -289,7 +289,7 @@ func (p *reconcilePass) resolution(x ledger.UnknownRow, f *proof, controlled boo
 		p.changedAbsences++
 	}
 	p.absences[x.Row] = f.answered
-	p.keepAbsent(f.answered.Add(p.Settle))
+	p.keepAbsent(f.answered.Add(p.RecheckDelay))
 	found.AbsentSince, found.Fingerprint = f.answered, f.fingerprint
 	found.Reason = "not found once (" + f.fingerprint + "); sent again only if it is still not found after --settle"
 	return found

@@ -41,13 +41,13 @@ func TestUnknownRowsThatAreAbsentTwiceGoAgain(t *testing.T) {
 	run := stage(t, db, ledger.Async, 10, 50)
 	began := time.Now()
 	j := proving(db, run, f)
-	j.Settle = 300 * time.Millisecond
+	j.RecheckDelay = 300 * time.Millisecond
 	execute(t, j, db, ledger.Counts{Accepted: 50})
 	if f.twice() > 0 || len(f.created) != 50 {
 		t.Errorf("%d rows created, %d twice", len(f.created), f.twice())
 	}
-	if took := time.Since(began); took < j.Settle {
-		t.Errorf("sent again after %s; want no sooner than %s after the first absence", took, j.Settle)
+	if took := time.Since(began); took < j.RecheckDelay {
+		t.Errorf("sent again after %s; want no sooner than %s after the first absence", took, j.RecheckDelay)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestChecksEndInTime(t *testing.T) {
 		f.look = func() string { return fmt.Sprint(f.asked) } // so that each round goes on
 		run := stage(t, db, ledger.Async, 10, 50)
 		j := proving(db, run, f)
-		j.Settle = settle
+		j.RecheckDelay = settle
 		soft, cancel := timeout(t, 300*time.Millisecond)
 		began := time.Now()
 		_, err := j.Execute(t.Context(), soft)
@@ -96,10 +96,10 @@ func TestSettleIsCountedFromTheAnswer(t *testing.T) {
 	db, s := open(t), &slow{fake: newFake()}
 	s.create = losing(2, 2, false)
 	j := proving(db, stage(t, db, ledger.Async, 1, 2), s)
-	j.Settle, j.Workers = 300*time.Millisecond, 1
+	j.RecheckDelay, j.Workers = 300*time.Millisecond, 1
 	execute(t, j, db, ledger.Counts{Accepted: 2})
-	if len(s.gaps) != 1 || s.gaps[0] < j.Settle {
-		t.Errorf("asked again %v after the first answer; want %s", s.gaps, j.Settle)
+	if len(s.gaps) != 1 || s.gaps[0] < j.RecheckDelay {
+		t.Errorf("asked again %v after the first answer; want %s", s.gaps, j.RecheckDelay)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestFirstAbsenceOutlivesTheCommand(t *testing.T) {
 	f.create = losing(2, 2, false)
 	run := stage(t, db, ledger.Async, 10, 20)
 	j := proving(db, run, f)
-	j.Settle = time.Hour
+	j.RecheckDelay = time.Hour
 	soft, stop := timeout(t, 500*time.Millisecond)
 	defer stop()
 	if _, err := j.Execute(t.Context(), soft); !errors.Is(err, soft.Err()) {
@@ -174,7 +174,7 @@ func TestEveryControlMustBeFound(t *testing.T) {
 		f.create = losing(2, 2, false)
 		run := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("lost", 5)...)
 		j := proving(db, run, f)
-		j.Settle = time.Hour
+		j.RecheckDelay = time.Hour
 		soft, stop := timeout(t, 300*time.Millisecond)
 		_, _ = j.Execute(t.Context(), soft)
 		stop()

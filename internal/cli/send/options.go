@@ -77,7 +77,7 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 		return bulk.Policy{}, command.Usagef("omit --unknown", "--absent can't be used with --unknown %s", o.Unknown)
 	}
 	p := bulk.Policy{
-		Unknown: unknown, Settle: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent,
+		Unknown: unknown, RecheckDelay: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent,
 		SkipProof: o.SkipProof, CheckFirst: o.CheckFirst, Workers: cfg.Concurrency,
 		ConnectFor: connectTimeout, GiveUpAfter: pauseTimeout, QueryTimeout: command.QueryTimeout,
 	}
