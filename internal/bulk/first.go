@@ -16,7 +16,7 @@ const maxFirst = 5
 // checkPendingFirst makes pending rows unknown where the user wants that, so that they are
 // queried before they are sent.
 func (j *Job) checkPendingFirst(ctx context.Context) error {
-	if !j.CheckFirst {
+	if !j.VerifyPending {
 		return nil
 	}
 	_, err := j.Ledger.CheckPending(ctx, j.Run.ID)
@@ -28,7 +28,7 @@ func (j *Job) checkPendingFirst(ctx context.Context) error {
 // the row, the run stops; if the store sent the row before and the service did not have it
 // then, all rows that are left are queried. An inconclusive response is ignored.
 func (j *Job) askBeforeFirst(ctx context.Context) error {
-	if j.SkipProof || j.CheckFirst || j.Unknown == Resend || j.firstAsked {
+	if j.SkipProof || j.VerifyPending || j.Unknown == Resend || j.firstAsked {
 		return nil
 	}
 	first, err := j.Ledger.FirstPending(ctx, j.Run.ID)

@@ -69,9 +69,9 @@ type Policy struct {
 	// SkipProof takes answers to creates for what they seem to mean, see [ledger.Proof],
 	// and sends rows without a query for the first.
 	SkipProof bool
-	// CheckFirst queries the pending rows of the input before they are sent.
-	CheckFirst bool
-	MaxRejects int64 // more rejected rows than these stop the run; 0 for no limit
+	// VerifyPending queries the pending rows of the input before they are sent.
+	VerifyPending bool
+	MaxRejects    int64 // more rejected rows than these stop the run; 0 for no limit
 	// ConnectFor is how long to go on without a connection, GiveUpAfter while the
 	// service asks for pauses only.
 	ConnectFor, GiveUpAfter time.Duration

@@ -134,7 +134,7 @@ func TestRowThatTheServiceHasStopsTheRun(t *testing.T) {
 		t.Errorf("err = %v after requests of %v rows", err, f.sizes)
 	}
 	j := distrusting(db, run, f)
-	j.CheckFirst = true
+	j.VerifyPending = true
 	execute(t, j, db, ledger.Counts{Accepted: 20})
 	if f.twice() > 0 {
 		t.Errorf("%d twice", f.twice())

@@ -122,7 +122,7 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 		rows = "up to " + rows // some may be known
 	}
 	switch first := command.Plural(ask, "row"); {
-	case send > 0 && k.Policy.CheckFirst:
+	case send > 0 && k.Policy.VerifyPending:
 		k.Call.IO.Note("Checking %s with %s, sending new ones%s", rows, client.Host(), where)
 	case send > 0 && ask > 0:
 		k.Call.IO.Note("Checking %s, sending %s to %s%s", first, rows, client.Host(), where)

@@ -78,7 +78,7 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 	}
 	p := bulk.Policy{
 		Unknown: unknown, RecheckDelay: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent,
-		SkipProof: o.SkipProof, CheckFirst: o.CheckFirst, Workers: cfg.Concurrency,
+		SkipProof: o.SkipProof, VerifyPending: o.CheckFirst, Workers: cfg.Concurrency,
 		ConnectFor: connectTimeout, GiveUpAfter: pauseTimeout, QueryTimeout: command.QueryTimeout,
 	}
 	if cfg.Timeout > 0 {

@@ -117,7 +117,7 @@ func (e *engine) close() error {
 func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) error {
 	for deadline := e.deadline(); ; {
 		again, err := ask()
-		if err == nil || !again || ctx.Err() != nil || !e.isPassing(err) || time.Now().After(deadline) && !e.endStopped(ctx, err) || !e.outage.wait(ctx) {
+		if err == nil || !again || ctx.Err() != nil || !e.isTemporary(err) || time.Now().After(deadline) && !e.endStopped(ctx, err) || !e.outage.wait(ctx) {
 			return err
 		}
 	}
@@ -128,9 +128,9 @@ func (e *engine) deadline() time.Time {
 	return store.Later(time.Now().Add(2*e.spans.patience), e.until)
 }
 
-// isPassing reports whether what failed with err may succeed when it is tried again now.
+// isTemporary reports whether what failed with err may succeed when it is tried again now.
 // Where no connection could be made, that holds for a while only.
-func (e *engine) isPassing(err error) bool {
+func (e *engine) isTemporary(err error) bool {
 	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting && !e.outage.isYoung(e.spans.patience) && time.Now().After(e.until) {
 		return false
 	}

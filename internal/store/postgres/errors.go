@@ -122,8 +122,8 @@ func isNetwork(err error) bool {
 	return false
 }
 
-// passing lists what may be gone in a moment: a server that starts, or is being replaced.
-var passing = []error{store.ErrUnreachable, store.ErrNoConnections, store.ErrReadOnly}
+// temporaryKinds lists what may be gone in a moment: a server that starts, or is being replaced.
+var temporaryKinds = []error{store.ErrUnreachable, store.ErrNoConnections, store.ErrReadOnly}
 
 // canRetry reports whether a transaction that failed with err may be begun again: nothing
 // of it was written, and what prevented it may be gone. It does not hold for a commit
@@ -137,7 +137,7 @@ func canRetry(err error) bool {
 	if own, ok := errors.AsType[*store.Error](err); ok {
 		k = own.Kind
 	}
-	return slices.Contains(passing, k)
+	return slices.Contains(temporaryKinds, k)
 }
 
 // breaks reports whether the connection can't be used after err.

@@ -269,7 +269,7 @@ func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) e
 			return fmt.Errorf("%w: %w", errNotCommitted, cause)
 		case err == nil: // the row went with this process's death
 			return w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, shortCause(cause)))
-		case time.Now().After(deadline), !w.engine.isPassing(err), !w.engine.outage.wait(ctx):
+		case time.Now().After(deadline), !w.engine.isTemporary(err), !w.engine.outage.wait(ctx):
 			return w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, shortCause(err)))
 		}
 	}
@@ -308,5 +308,5 @@ func (w *writer) Judge(err error) (again, drop bool) {
 	case errors.Is(err, errNotCommitted), errors.Is(err, sql.ErrConnDone):
 		return true, true
 	}
-	return w.engine.isPassing(err), breaks(err)
+	return w.engine.isTemporary(err), breaks(err)
 }
