@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,9 +82,13 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		return err
 	}
 	hint := ""
-	if w.ignored > 0 {
-		why := strings.ReplaceAll(strings.ReplaceAll(strings.Join(w.counting, " or "), "made-up", "made up"), "--", "")
-		hint = command.Plural(w.ignored, "event") + " not counted: " + why + "; add " + strings.Join(w.counting, " ")
+	switch what := command.Plural(w.ignored, "event") + " not counted: "; {
+	case w.madeUpSeen && w.unverifiedSeen:
+		hint = what + "made up or unverified; add --made-up --unverified"
+	case w.madeUpSeen:
+		hint = what + "made up; add --made-up"
+	case w.unverifiedSeen:
+		hint = what + "unverified; add --unverified"
 	}
 	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s received", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: c.Again([]string{"since"}, "--since", w.began.UTC().Format("2006-01-02T15:04:05.000Z"))}
 }
@@ -98,11 +100,12 @@ type eventWait struct {
 	filter  forward.Filter
 	began   time.Time // events received since then count
 
-	query    inbox.Query     // its After moves on
-	counted  map[string]bool // by key: an event that is verified later is the same
-	ignored  int64           // that matched and did not count
-	counting []string        // flags with which they would
-	progress *command.Progress
+	query   inbox.Query     // its After moves on
+	counted map[string]bool // by key: an event that is verified later is the same
+	ignored int64           // events that matched and did not count
+
+	madeUpSeen, unverifiedSeen bool // why events did not count
+	progress                   *command.Progress
 }
 
 // fromNow lets only what is received since the wait began count. To open a store
@@ -179,11 +182,7 @@ func (w *eventWait) counts(e inbox.Event) bool {
 		return false
 	}
 	madeUp, unverified := e.Synthetic && !w.MadeUp, !e.Verified.Counts() && !w.Unverified
-	for flag, missing := range map[string]bool{"--made-up": madeUp, "--unverified": unverified} {
-		if missing && !slices.Contains(w.counting, flag) {
-			w.counting = slices.Sorted(slices.Values(append(w.counting, flag)))
-		}
-	}
+	w.madeUpSeen, w.unverifiedSeen = w.madeUpSeen || madeUp, w.unverifiedSeen || unverified
 	if madeUp || unverified {
 		w.ignored++
 		return false
