@@ -172,7 +172,9 @@ func runConfigSet(ctx context.Context, b *command.Bare, args []string) error {
 		return command.Usagef("`waybill config unset "+key+"` removes a setting", "missing argument: VALUE")
 	default:
 		a.Value = values[0]
-		if c, err := config.Load(b.Sources); key == "webhook.scheme" && values[0] != "" && err == nil {
+	}
+	if key == "webhook.scheme" && a.Value != "" {
+		if c, err := config.Load(b.Sources); err == nil { // else Set says what is wrong
 			if _, err := app.Scheme(c, values[0]); err != nil {
 				return err
 			}
