@@ -100,7 +100,7 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 		if err != nil {
 			return err
 		}
-		if o != nil && o.settlement.State == ledger.Unknown {
+		if o != nil && o.outcome.State == ledger.Unknown {
 			stop := stopWith(o.reply, "stopped: the outcome of the first row is unknown")
 			stop.recheck = "The first row got no answer; checking it"
 			return stop
@@ -151,7 +151,7 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 			continue
 		}
 		stop := d.adapt(soft, pass, o.reply)
-		o.settlement = d.settlementOf(ctx, soft, o.batch, o.reply)
+		o.outcome = d.outcomeOf(ctx, soft, o.batch, o.reply)
 		if err := d.record(context.WithoutCancel(ctx), []sentBatch{o}); err != nil {
 			return nil, err
 		}
@@ -161,7 +161,7 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 		if stop != nil {
 			return nil, stop
 		}
-		if o.settlement.State != ledger.Pending {
+		if o.outcome.State != ledger.Pending {
 			return &o, nil
 		}
 	}

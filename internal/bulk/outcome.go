@@ -19,7 +19,7 @@ const maxConsecutiveUnknowns = 3
 // to be about that row: identifiers have up to 255 characters.
 const maxOrdinaryRow = 4 << 10
 
-func (d *dispatch) settlementOf(ctx, soft context.Context, b ledger.Batch, r *tracking.Reply) ledger.BatchOutcome {
+func (d *dispatch) outcomeOf(ctx, soft context.Context, b ledger.Batch, r *tracking.Reply) ledger.BatchOutcome {
 	s := ledger.BatchOutcome{
 		Batch: b.ID, State: states[r.Outcome.Meaning().Stored], Reason: r.Reason(), HTTPStatus: r.HTTPStatus,
 		Answer: r.Answer, AnswerCut: r.AnswerCut, Began: r.Began, Took: r.Took,
@@ -176,15 +176,16 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 		return err
 	}
 	if n := d.countRejected(o); d.MaxRejects > 0 && n > d.MaxRejects {
-		return &StopError{Cause: tracking.OutcomeRows, Why: fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)}
+		why := fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)
+		return &StopError{Cause: tracking.OutcomeRows, Why: why}
 	}
 	status := o.reply.HTTPStatus
-	if o.reply.Outcome == tracking.OutcomeAccepted && o.settlement.State == ledger.Unknown && o.settlement.Shape == "" {
+	if o.reply.Outcome == tracking.OutcomeAccepted && o.outcome.State == ledger.Unknown && o.outcome.Shape == "" {
 		stop := stopWith(o.reply, fmt.Sprintf("stopped: the service answered with %d, but may not have all rows", status))
 		stop.recheck = fmt.Sprintf("The service answered with %d, but may not have all rows; checking them", status)
 		return stop
 	}
-	if o.settlement.Shape != "" {
+	if o.outcome.Shape != "" {
 		why := fmt.Sprintf("stopped: the service answered with %d, and it is not proven yet what that means", status)
 		stop := stopWith(o.reply, why)
 		stop.checkFirst = true
@@ -199,7 +200,7 @@ func (d *dispatch) adaptLimits(ctx context.Context, o sentBatch) error {
 	n := len(o.batch.Rows)
 	switch o.reply.Outcome {
 	case tracking.OutcomeTooLarge:
-		if n == 1 && (o.settlement.State == ledger.Pending || o.settlement.Shape != "") {
+		if n == 1 && (o.outcome.State == ledger.Pending || o.outcome.Shape != "") {
 			return stopWith(o.reply, fmt.Sprintf("stopped: the service refused a request of one row (%d bytes) as too large", requestSize(o.batch)))
 		}
 		d.capBatchRows((n + 1) / 2)
@@ -208,7 +209,7 @@ func (d *dispatch) adaptLimits(ctx context.Context, o sentBatch) error {
 	case tracking.OutcomeThrottled, tracking.OutcomeNotSent:
 		return d.returnQueue(ctx) // nothing is sent for a while
 	case tracking.OutcomeRows:
-		if n > 1 && o.settlement.State == ledger.Unknown && o.settlement.Shape == "" && len(o.settlement.Rows) == 0 {
+		if n > 1 && o.outcome.State == ledger.Unknown && o.outcome.Shape == "" && len(o.outcome.Rows) == 0 {
 			// Absent rows are sent again in smaller batches, until the refused ones are alone.
 			d.mu.Lock()
 			d.halveNextRoundLimit(n)
@@ -218,13 +219,13 @@ func (d *dispatch) adaptLimits(ctx context.Context, o sentBatch) error {
 	return nil
 }
 
-// countRejected counts the rows of a batch that were rejected, and returns those of the run so far.
+// countRejected adds the rejected rows of a batch to the count of the run, and returns that count.
 func (d *dispatch) countRejected(o sentBatch) int64 {
 	rejected := int64(0)
-	if o.settlement.State == ledger.Rejected {
-		rejected = int64(len(o.batch.Rows) - len(o.settlement.Rows))
+	if o.outcome.State == ledger.Rejected {
+		rejected = int64(len(o.batch.Rows) - len(o.outcome.Rows))
 	}
-	for _, v := range o.settlement.Rows {
+	for _, v := range o.outcome.Rows {
 		if v.State == ledger.Rejected {
 			rejected++
 		}

@@ -63,9 +63,9 @@ func (j *Job) sendPending(ctx, soft context.Context) error {
 func (j *Job) workers() int { return max(j.Workers, 1) }
 
 type sentBatch struct {
-	batch      ledger.Batch
-	reply      *tracking.Reply
-	settlement ledger.BatchOutcome
+	batch   ledger.Batch
+	reply   *tracking.Reply
+	outcome ledger.BatchOutcome
 }
 
 // dispatch sends pending batches and holds what its workers share.
@@ -141,7 +141,7 @@ func (d *dispatch) runWorker(ctx, soft context.Context, g *errgroup.Group) error
 			continue
 		}
 		stop := d.adapt(soft, pass, reply)
-		o := sentBatch{b, reply, d.settlementOf(ctx, soft, b, reply)}
+		o := sentBatch{b, reply, d.outcomeOf(ctx, soft, b, reply)}
 		d.sent <- o
 		if d.isFirstAccepted(o) {
 			g.Go(func() error { return d.spotCheck(soft, o) })
@@ -366,7 +366,7 @@ func (d *dispatch) collectSent(o sentBatch) []sentBatch {
 func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 	all := make([]ledger.BatchOutcome, len(some))
 	for i, o := range some {
-		all[i] = o.settlement
+		all[i] = o.outcome
 	}
 	if err := d.Ledger.Settle(ctx, all); err != nil {
 		return err
@@ -388,17 +388,17 @@ func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 
 // countSent counts the rows of a batch that was sent, see [Job.Sent].
 func (d *dispatch) countSent(o sentBatch) {
-	if !o.settlement.WasSent() {
+	if !o.outcome.WasSent() {
 		return
 	}
-	own := make(map[int64]ledger.State, len(o.settlement.Rows))
-	for _, v := range o.settlement.Rows {
+	own := make(map[int64]ledger.State, len(o.outcome.Rows))
+	for _, v := range o.outcome.Rows {
 		own[v.Row] = v.State
 	}
 	for _, row := range o.batch.Rows {
 		state, ok := own[row.ID]
 		if !ok {
-			state = o.settlement.State
+			state = o.outcome.State
 		}
 		if state == ledger.Pending {
 			continue

@@ -369,7 +369,7 @@ func (j *Job) sampleAlone(rows []ledger.UnknownRow) []ledger.UnknownRow {
 func (d *dispatch) isFirstAccepted(o sentBatch) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.SkipProof || d.spotted || o.settlement.State != ledger.Accepted || d.rowFound {
+	if d.SkipProof || d.spotted || o.outcome.State != ledger.Accepted || d.rowFound {
 		return false
 	}
 	d.spotted = true
@@ -390,7 +390,7 @@ func (d *dispatch) renewProof(ctx context.Context) error {
 func (d *dispatch) spotCheck(ctx context.Context, o sentBatch) error {
 	var accepted []ledger.UnknownRow
 	for _, row := range o.batch.Rows {
-		if !slices.ContainsFunc(o.settlement.Rows, func(v ledger.RowOutcome) bool { return v.Row == row.ID }) {
+		if !slices.ContainsFunc(o.outcome.Rows, func(v ledger.RowOutcome) bool { return v.Row == row.ID }) {
 			accepted = append(accepted, ledger.UnknownRow{Row: row.ID, Batch: o.batch.ID, Item: row.Item})
 		}
 	}

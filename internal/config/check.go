@@ -69,7 +69,7 @@ func HostPort(s string) string {
 	return lineError(s)
 }
 
-func secretPlaceError(s string) string {
+func placeError(s string) string {
 	kind, place, _ := strings.Cut(s, ":")
 	if kind != "env" && kind != "file" || strings.TrimSpace(place) == "" {
 		return "env:NAME or file:PATH, never the secret itself"

@@ -303,7 +303,7 @@ func secretAt(place string, lookup func(name string) (string, bool)) (s Secret, 
 // ReadSecret returns the secret at env:NAME or file:PATH. The error is a
 // [*KeyError], and does not show a place that is none: it may be a secret.
 func ReadSecret(place string, getenv func(string) string) (Secret, error) {
-	if want := secretPlaceError(place); want != "" {
+	if want := placeError(place); want != "" {
 		return Secret{}, wrong("must be "+want, "")
 	}
 	s, fault := secretAt(place, func(name string) (string, bool) {

@@ -188,7 +188,7 @@ func receiving() []Setting {
 		define("webhook.secret", KindSecret, "the webhook secret, used when webhook.secrets is empty",
 			Setting{Why: whyVerify}),
 		define("webhook.secrets", KindList, "webhook secrets as env:NAME or file:PATH; any may match",
-			Setting{Flag: "secret-from", Value: "PLACE", Why: whyVerify, preset: []any{}, check: secretPlaceError, private: true}),
+			Setting{Flag: "secret-from", Value: "PLACE", Why: whyVerify, preset: []any{}, check: placeError, private: true}),
 		define("webhook.schemes", KindSchemes, "signature schemes by name; names are case-sensitive",
 			Setting{Why: whyVerify, preset: names{}}),
 	}

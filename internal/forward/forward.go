@@ -106,9 +106,6 @@ type route struct {
 	failingSince time.Time // since when all attempts failed; zero if the last one succeeded
 }
 
-// errForgotten says that a target was removed while deliveries were forwarded to it.
-var errForgotten = errors.New("the target was forgotten")
-
 // signal wakes the goroutine that waits for it, or that waits next.
 type signal chan struct{}
 
@@ -243,7 +240,7 @@ func (r *route) fillOutbox(ctx context.Context) error {
 		}
 		p, err := r.forwarder.o.Outbox.Advance(ctx, r.sink.ID, pageSize, r.accepts)
 		if errors.Is(err, inbox.ErrNoSink) {
-			r.forwarder.o.OnStoreError("nothing more is forwarded to "+r.target.Show(), errForgotten)
+			r.forwarder.o.OnStoreError("nothing more is forwarded to "+r.target.Show(), errors.New("the target was forgotten"))
 			return nil
 		}
 		if err != nil {

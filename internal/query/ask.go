@@ -113,7 +113,7 @@ func (r queryReply) contradiction(rows []ledger.TrackingStatus) error {
 // askForParcels asks by number for parcels of an order that the answer about
 // the order left out. Only an answer that names the number counts. What goes
 // wrong leaves a parcel undecided, as a service need not know queries by number;
-// but a temporary error becomes that of the reply.
+// but a temporary error becomes the error of the whole reply.
 func (a *Asker) askForParcels(ctx, entering context.Context, r *queryReply, parcels []Tracking) {
 	if r.err != nil || len(parcels) < 2 {
 		return

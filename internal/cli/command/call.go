@@ -33,8 +33,8 @@ func (c *Call) Repeat(words ...string) string {
 	return shell.Line(slices.Concat([]string{"waybill"}, c.Line, words)...)
 }
 
-// StoreToList is ExistingStore for a list of what is named. It warns if there is no store and --store
-// was given, or the output is for a script: an empty list would say too little.
+// StoreToList is ExistingStore for a command that lists things of the kind what. It warns if there is no
+// store and --store was given, or the output is for a script: an empty list would say too little.
 func (c *Call) StoreToList(ctx context.Context, what string) (*app.Store, error) {
 	db, err := c.ExistingStore(ctx)
 	warn := c.Out.Format() != render.Table || isSet(c.Cmd, "fail-if-any") || c.Cmd.Flags().Changed("store")

@@ -102,8 +102,8 @@ func (s *server) offerScheme(ctx context.Context, arrivals <-chan struct{}, prin
 		} else if n > 2*webhook.MinLearnBodies {
 			next = 2 * n
 		}
-		now, err := s.call.Reloaded()                      // the secret may be new
-		if err != nil || now.Config.Webhook.Scheme != "" { // it was set meanwhile
+		now, err := s.call.Reloaded()
+		if err != nil || now.Config.Webhook.Scheme != "" { // the secret or the scheme may be new
 			continue
 		}
 		scheme, ok, err := signature.Fitting(ctx, s.call.Session, now)

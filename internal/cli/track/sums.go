@@ -31,7 +31,7 @@ type sums struct {
 	all      portion
 	statuses map[string]*portion    // by the names of the summary
 	carriers map[string]*portion    // by folded code
-	ages     map[int]*portion       // by place in ageStarts, -1 for those that no run brought in
+	ages     map[int]*portion       // by place in ageStarts, -1 for trackings that no run created
 	days     map[time.Time]*portion // by the day of that run, in the machine's zone; zero likewise
 	runs     map[int64]*portion     // 0 for those without one
 }
