@@ -52,12 +52,15 @@ func TestNotesOfARun(t *testing.T) {
 			}
 			return true, took()
 		}, []string{"3 requests failed; checking those rows"}},
+		"pause of ten seconds": {false, pauseFirst(10 * time.Second),
+			[]string{"refused; waiting 10s, as it asked"}},
+		"shorter pause": {false, pauseFirst(9 * time.Second), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, f := open(t), newFake()
 			f.create = tt.create
 			j := proving(db, stage(t, db, ledger.Async, 10, 40), f)
-			j.SkipProof, j.Workers = !tt.proves, 1
+			j.SkipProof, j.Workers, j.GiveUpAfter = !tt.proves, 1, time.Minute
 			var notes []string
 			j.Note = func(format string, args ...any) {
 				if note := fmt.Sprintf(format, args...); !strings.HasSuffix(note, "checking that nothing was created") {
@@ -69,6 +72,18 @@ func TestNotesOfARun(t *testing.T) {
 				t.Errorf("notes %q; want %q", notes, tt.want)
 			}
 		})
+	}
+}
+
+// pauseFirst asks for a pause the first time, and takes everything then.
+func pauseFirst(after time.Duration) func(int, []tracking.Item) (bool, *tracking.Reply) {
+	return func(nth int, _ []tracking.Item) (bool, *tracking.Reply) {
+		if nth > 1 {
+			return true, took()
+		}
+		r := refused(429, tracking.OutcomeThrottled)
+		r.RetryAfter = after
+		return false, r
 	}
 }
 

@@ -210,6 +210,9 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 		err = cmp.Or(err, fed) // that of the ledger names the file with the answers
 	}()
 	err = cmp.Or(j.loadProofs(soft), j.reopen(soft), j.checkPendingFirst(soft))
+	if j.knowsAccount() {
+		j.Gate.Full()
+	}
 	if err == nil && j.RetryAbsent {
 		err = j.checkAccepted(soft)
 	}

@@ -396,10 +396,7 @@ func (d *dispatch) countSent(o sentBatch) {
 		own[v.Row] = v.State
 	}
 	for _, row := range o.batch.Rows {
-		state, ok := own[row.ID]
-		if !ok {
-			state = o.outcome.State
-		}
+		state := cmp.Or(own[row.ID], o.outcome.State)
 		if state == ledger.Pending {
 			continue
 		}

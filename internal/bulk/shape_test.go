@@ -88,6 +88,47 @@ func TestKnownAccountCostsFourQueries(t *testing.T) {
 	}
 }
 
+// Where it is proven how the service accepts, a run begins with all its workers; else
+// with one, and one more after the query for its first row.
+func TestKnownAccountBeginsAtFullPace(t *testing.T) {
+	for name, tt := range map[string]struct {
+		known bool
+		want  int
+	}{"known": {true, 4}, "new": {false, 2}} {
+		t.Run(name, func(t *testing.T) {
+			db, f := open(t), newFake()
+			if tt.known {
+				known(t, db, f)
+			}
+			j := distrusting(db, stage(t, db, ledger.Async, 10, 35), f)
+			window := 0
+			f.create = func(call int, _ []tracking.Item) (bool, *tracking.Reply) {
+				if call == 1 {
+					window = j.Gate.Window()
+				}
+				return true, took()
+			}
+			execute(t, j, db, ledger.Counts{Accepted: 35})
+			if window != tt.want {
+				t.Errorf("%d requests may be under way at first; want %d", window, tt.want)
+			}
+		})
+	}
+}
+
+// Of two rows that were refused together, each is sent alone once it is proven that
+// nothing is stored of them.
+func TestPairThatIsRefusedStandsAlone(t *testing.T) {
+	db, f := open(t), newFake()
+	known(t, db, f)
+	f.create = poison("R1")
+	j := distrusting(db, stage(t, db, ledger.Async, 2, 2), f)
+	synctest.Test(t, func(t *testing.T) { execute(t, j, db, ledger.Counts{Accepted: 1, Rejected: 1}) })
+	if !slices.Equal(f.sizes, []int{2, 1, 1}) {
+		t.Errorf("requests of %v rows; want both rows, then each alone", f.sizes)
+	}
+}
+
 // A proof counts for thirty days, and each run that finds its rows renews it.
 func TestProofsAreForgotten(t *testing.T) {
 	for days, first := range map[int]int{29: 10, 31: 1} {

@@ -1,8 +1,8 @@
 // Package pace limits how many requests all workers send at once, and how often.
 // Every request passes one gate, which adapts to every answer.
 //
-// The gate starts with one request at a time, or with as many as the user asked
-// for. A full round of successes allows one more. When the service asks for a
+// The gate starts with one request at a time, or with all workers if the user set
+// their number, or the service is known to work. A full round of successes allows one more. When the service asks for a
 // pause or can't be reached, all workers pause, and fewer requests may be under
 // way afterwards.
 package pace
@@ -68,8 +68,8 @@ func (g *Gate) Widen() *Gate {
 	return g
 }
 
-// Full allows all workers from the start. Use it for a number that the user set,
-// before the first Enter. It returns g.
+// Full allows all workers from the start. Use it for a number that the user set, or a
+// service that is known to work, before the first Enter. It returns g.
 func (g *Gate) Full() *Gate {
 	g.window = g.workers
 	return g
