@@ -97,7 +97,7 @@ INSERT INTO events (seq, delivery, received, place, start, length, event_key, su
 func fillServer(b *testing.B, url string, rows int) {
 	b.Helper()
 	began := time.Now()
-	target, err := postgres.Parse(url, false)
+	target, err := postgres.Parse(url, postgres.ParseOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

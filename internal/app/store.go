@@ -199,7 +199,7 @@ func (s *Session) openServer(ctx context.Context, place string, o store.Options)
 }
 
 func (s *Session) target(place string) (postgres.Target, error) {
-	target, err := postgres.Parse(place, s.Config.InsecureStore)
+	target, err := postgres.Parse(place, postgres.ParseOptions{Insecure: s.Config.InsecureStore})
 	refused, ok := errors.AsType[*postgres.TargetError](err)
 	switch {
 	case ok && place == s.Config.Store:
@@ -248,7 +248,7 @@ func (s *Session) HasStore(ctx context.Context) (bool, error) {
 }
 
 // WithScratchStore calls use with an empty store that is removed afterwards.
-func WithScratchStore(ctx context.Context, use func(*Store) error) (err error) {
+func WithScratchStore(ctx context.Context, use func(context.Context, *Store) error) (err error) {
 	folder, err := os.MkdirTemp("", "waybill-scratch-*")
 	if err != nil {
 		return err
@@ -258,7 +258,7 @@ func WithScratchStore(ctx context.Context, use func(*Store) error) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(use(newStore(db)), db.Close())
+	return errors.Join(use(ctx, newStore(db)), db.Close())
 }
 
 // Computer returns what tells this computer from others: its name and, where the

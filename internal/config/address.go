@@ -9,14 +9,20 @@ import (
 	"unicode"
 )
 
-// CheckBaseURL gives a base URL its one spelling. insecure allows http to other
-// hosts. The error is a [*KeyError].
-func CheckBaseURL(raw string, insecure bool) (string, error) {
-	normal, fault := normalizeURL(strings.TrimSpace(raw), insecure)
+// CheckBaseURL gives a base URL its one spelling. http to other hosts is refused unless
+// the settings allow it. The error is a [*KeyError].
+func (c *Config) CheckBaseURL(raw string) (string, error) {
+	normal, fault := normalizeURL(strings.TrimSpace(raw), c.InsecureHTTP)
 	if fault != nil {
 		return "", fault.at("base_url", Origin{})
 	}
 	return normal, nil
+}
+
+// IsSameBaseURL reports whether a text is that base URL in another spelling.
+func IsSameBaseURL(text, normal string) bool {
+	same, fault := normalizeURL(strings.TrimSpace(text), true)
+	return fault == nil && same == normal
 }
 
 // normalizeURL checks a base URL and gives it its one spelling: scheme and host

@@ -55,7 +55,7 @@ func openFiles(b *testing.B, n int) []*store.DB {
 
 func openServer(b *testing.B, url string, n int) []*store.DB {
 	b.Helper()
-	target, err := postgres.Parse(url, false)
+	target, err := postgres.Parse(url, postgres.ParseOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -212,7 +212,7 @@ func TestPlaceholdersForCarrierCodes(t *testing.T) {
 			if got, _ := readAll(t, file, text, intake.Options{}); len(got.Good) != 0 || len(got.Problems) != 1 || !strings.Contains(got.Problems[0], "carrierCode") {
 				t.Errorf("%s, %s: %+v; want one bad row", file, code, got)
 			}
-			if got, _ := readAll(t, file, text, intake.Options{AcceptOdd: true}); len(got.Good) != 1 {
+			if got, _ := readAll(t, file, text, intake.Options{Rules: tracking.Rules{AcceptOdd: true}}); len(got.Good) != 1 {
 				t.Errorf("%s, %s: %+v; want it accepted", file, code, got)
 			}
 		}

@@ -141,10 +141,10 @@ func canBe(field string, column int, rows [][]string) bool {
 		switch field {
 		case tracking.FieldReferID:
 			it := tracking.Item{ReferID: v, Number: "1Z999AA10123456784"}
-			return len(it.Validate(false)) > 0 || !strings.ContainsAny(v, "0123456789")
+			return len(it.Validate(tracking.Rules{})) > 0 || !strings.ContainsAny(v, "0123456789")
 		case tracking.FieldNumber:
 			it := tracking.Item{ReferID: "A1", Number: v}
-			return len(it.Validate(false)) > 0
+			return len(it.Validate(tracking.Rules{})) > 0
 		}
 		return false
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // --map is proposed for what fits by name and by content, and for nothing else.
@@ -101,7 +102,7 @@ func TestNumberThatMayBeCutOff(t *testing.T) {
 		if bad := len(got.Problems) > 0; bad != tt.bad {
 			t.Errorf("%s: %+v", name, got)
 		}
-		if got, _ := readAll(t, "in.csv", "Order,AWB\n"+tt.text, intake.Options{AcceptOdd: true}); len(got.Good) != strings.Count(tt.text, ",") {
+		if got, _ := readAll(t, "in.csv", "Order,AWB\n"+tt.text, intake.Options{Rules: tracking.Rules{AcceptOdd: true}}); len(got.Good) != strings.Count(tt.text, ",") {
 			t.Errorf("%s: %+v; want it accepted", name, got)
 		}
 	}

@@ -49,6 +49,8 @@ var ErrNoRows = errors.New("no data rows")
 
 // Options says how to read an input. The zero value reads UTF-8 of any format.
 type Options struct {
+	tracking.Rules
+
 	// Map names the column of a field, which may be referId,
 	// rawTrackingNumber, carrierCode (also metadata.carrierCode) or
 	// [FieldCarrier]. JSON has fixed names and does not use it.
@@ -56,7 +58,6 @@ type Options struct {
 
 	Encoding    string            // such as windows-1252; empty for UTF-8, or what a byte order mark says
 	StripSpaces bool              // remove spaces inside tracking numbers
-	AcceptOdd   bool              // odd values are notes: see [tracking.Item.Validate]
 	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out. Also for names where codes should stand
 	Format      Format
 	Sheet       string // of a workbook: its name, or its number from 1; empty for the only one that fits
@@ -239,7 +240,7 @@ func (o Options) One(name string, it tracking.Item) (Record, Summary, error) {
 		it.Number = stripSpaces(it.Number, &sum)
 	}
 	rec := Record{File: name, Line: 1, Item: it}
-	for _, p := range it.Validate(o.AcceptOdd) {
+	for _, p := range it.Validate(o.Rules) {
 		rec.Problems = append(rec.Problems, Problem{File: name, Line: 1, Problem: p})
 	}
 	if rec.Good() && it.Exchanged() {

@@ -211,7 +211,7 @@ func (it *items) item(raw []byte) Record {
 	if d.isList {
 		return d.rec
 	}
-	for _, p := range d.rec.Item.Validate(d.opt.AcceptOdd) {
+	for _, p := range d.rec.Item.Validate(d.opt.Rules) {
 		i := slices.Index(knownFields[:], p.Field)
 		if d.hasProblem[i] {
 			continue

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 const item1 = `{"referId":"A1","rawTrackingNumber":"1Z1"}`
@@ -140,7 +141,7 @@ func TestManyUnknownFields(t *testing.T) {
 }
 
 func TestItemsStripSpaces(t *testing.T) {
-	got, sum := readAll(t, "in", `{"referId":"A 1","rawTrackingNumber":"1Z 9\u00a09","metadata":{"carrierCode":"a b"}}`, intake.Options{StripSpaces: true, AcceptOdd: true})
+	got, sum := readAll(t, "in", `{"referId":"A 1","rawTrackingNumber":"1Z 9\u00a09","metadata":{"carrierCode":"a b"}}`, intake.Options{StripSpaces: true, Rules: tracking.Rules{AcceptOdd: true}})
 	if diff := cmp.Diff(result{
 		Good:     []string{"1 A 1|1Z99|a b"},
 		Problems: []string{"note 1:78 metadata.carrierCode: carrierCode looks like a carrier's name"},

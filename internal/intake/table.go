@@ -204,7 +204,7 @@ func (t *table) validate(it tracking.Item) []Problem {
 	if t.goodCodes[code] {
 		it.CarrierCode = ""
 	}
-	problems := it.Validate(t.opt.AcceptOdd)
+	problems := it.Validate(t.opt.Rules)
 	if len(problems) == 0 && len(t.goodCodes) < MaxCarriers {
 		t.goodCodes[code] = true
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/xuri/excelize/v2"
 
 	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // book is a workbook that a test makes: what stands in cells of the first sheet, by
@@ -113,7 +114,7 @@ func TestWorkbookRows(t *testing.T) {
 	if sum.Sheet != "Orders" || sum.HiddenRows != 1 || sum.AsNumbers != 3 || sum.Padded != 1 || sum.Trimmed != 1 || sum.Bad != 7 || sum.HeaderRow != 1 || sum.Format != intake.XLSX {
 		t.Errorf("got %+v", sum)
 	}
-	got, _, err = readBook(data, intake.Options{AcceptOdd: true})
+	got, _, err = readBook(data, intake.Options{Rules: tracking.Rules{AcceptOdd: true}})
 	if err != nil || len(got) != 10 || !strings.HasPrefix(got[4], "7 ORD-6|123456789012| [Orders!B7") {
 		t.Errorf("with odd values: %q, %v", got, err)
 	}

@@ -24,8 +24,8 @@ type Eraser interface {
 	// An error that matches [ErrBeingSent] comes before anything is removed, unless a
 	// process begins to send a row meanwhile: that row stays. Calling it again removes
 	// what is left: it may end anywhere. What was removed may stay in unused space until
-	// Compact. With forget nothing is remembered of it afterwards.
-	Erase(ctx context.Context, qs []tracking.Query, forget bool) (Erasure, error)
+	// Compact.
+	Erase(ctx context.Context, qs []tracking.Query, o EraseOptions) (Erasure, error)
 
 	// Compact removes what was erased from the store's unused space too. It returns
 	// where copies may be left that it can't remove.
@@ -35,6 +35,9 @@ type Eraser interface {
 	// both a row. A referId or a number that a later row has was not.
 	Erased(ctx context.Context, qs []tracking.Query) ([]bool, error)
 }
+
+// EraseOptions say what is left of shipments that are erased: with Forget no hash either.
+type EraseOptions struct{ Forget bool }
 
 // Erasure counts what was removed.
 type Erasure struct {

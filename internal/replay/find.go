@@ -296,9 +296,14 @@ func findRefused(ctx context.Context, in Inbox, seq int64) (Delivery, error) {
 	return Delivery{}, ErrNoRefused
 }
 
-// Deliveries yields the stored deliveries, oldest or newest first, those whose
-// bytes were pruned too. An error ends it.
-func Deliveries(ctx context.Context, in Inbox, newestFirst bool) iter.Seq2[Delivery, error] {
+// Order is the order of receipt, or its reverse.
+type Order bool
+
+// The orders of deliveries.
+const OldestFirst, NewestFirst Order = false, true
+
+// Deliveries yields the stored deliveries, those whose bytes were pruned too. An error ends it.
+func Deliveries(ctx context.Context, in Inbox, order Order) iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
 		counts, err := in.Counts(ctx)
 		if err != nil {
@@ -307,7 +312,7 @@ func Deliveries(ctx context.Context, in Inbox, newestFirst bool) iter.Seq2[Deliv
 		}
 		for n := int64(1); n <= counts.Deliveries; n++ {
 			seq := n
-			if newestFirst {
+			if order == NewestFirst {
 				seq = counts.Deliveries + 1 - n
 			}
 			d, err := in.Delivery(ctx, seq)
@@ -333,7 +338,7 @@ func Whole(ctx context.Context, in Inbox, ids ...string) iter.Seq2[Delivery, err
 		if len(ids) > 0 {
 			return
 		}
-		for d, err := range Deliveries(ctx, in, true) {
+		for d, err := range Deliveries(ctx, in, NewestFirst) {
 			if (err != nil || d.Body != nil) && !yield(d, err) {
 				return
 			}

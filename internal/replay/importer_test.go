@@ -33,7 +33,7 @@ func opened(t *testing.T) *store.DB {
 func exported(t *testing.T, db *store.DB) []webhook.Capture {
 	t.Helper()
 	var all []webhook.Capture
-	for d, err := range replay.Deliveries(t.Context(), db, false) {
+	for d, err := range replay.Deliveries(t.Context(), db, replay.OldestFirst) {
 		if err != nil {
 			t.Fatal(err)
 		}

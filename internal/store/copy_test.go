@@ -295,7 +295,7 @@ func TestCopyOfAStoreInUse(t *testing.T) {
 // serverAt opens the store at a URL.
 func serverAt(t *testing.T, url string) (*store.DB, error) {
 	t.Helper()
-	target, err := postgres.Parse(url, true)
+	target, err := postgres.Parse(url, postgres.ParseOptions{Insecure: true})
 	if err != nil {
 		t.Fatal(err)
 	}

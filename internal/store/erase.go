@@ -37,7 +37,7 @@ type erasure struct {
 // Erase removes shipments, see [ledger.Eraser]. Their hashes are written first, so that
 // nothing more is stored of them, and rows and trackings, by which the rest is found, are
 // removed last.
-func (d *DB) Erase(ctx context.Context, qs []tracking.Query, forget bool) (done ledger.Erasure, err error) {
+func (d *DB) Erase(ctx context.Context, qs []tracking.Query, o ledger.EraseOptions) (done ledger.Erasure, err error) {
 	// A run that is being staged may hold what is to be erased.
 	_, unlock, err := d.lockStaging(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (d *DB) Erase(ctx context.Context, qs []tracking.Query, forget bool) (done 
 		return done, err
 	}
 	steps := []func(context.Context) error{e.eraseDeliveries, e.eraseAnswers, e.eraseTexts, e.eraseShipments}
-	if forget {
+	if o.Forget {
 		steps = append(steps, e.forget)
 	}
 	for _, step := range steps {

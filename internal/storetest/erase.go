@@ -34,7 +34,7 @@ var eraseTests = map[string]func(*world){
 
 func (w *world) erase(qs ...tracking.Query) ledger.Erasure {
 	w.Helper()
-	done := have(w.Erase(w.Context(), qs, false))(w)
+	done := have(w.Erase(w.Context(), qs, ledger.EraseOptions{}))(w)
 	return done
 }
 
@@ -194,9 +194,9 @@ func erasesOneParcel(w *world) {
 func keepsWhatIsBeingSent(w *world) {
 	run := w.run(plan(), entries(1, 6)...)
 	batch := w.claim(run.ID, 1)
-	_, err := w.Erase(w.Context(), []tracking.Query{byRefer(1)}, false)
+	_, err := w.Erase(w.Context(), []tracking.Query{byRefer(1)}, ledger.EraseOptions{})
 	w.is("while it is sent", err, ledger.ErrBeingSent)
-	_, err = w.open().Erase(w.Context(), []tracking.Query{byRefer(6)}, false)
+	_, err = w.open().Erase(w.Context(), []tracking.Query{byRefer(6)}, ledger.EraseOptions{})
 	w.is("of another's run", err, ledger.ErrBeingSent)
 	w.same("erased", w.erased(byRefer(1), byRefer(6)), []bool{false, false})
 	w.settle(ledger.Accepted, batch...)
@@ -249,7 +249,7 @@ func erasesAfterAnyEnd(w *world) {
 		var questions atomic.Int64
 		questions.Store(1 << ended)
 		inner, cancel := context.WithCancel(w.Context())
-		_, err := w.Erase(endingContext{inner, &questions, cancel}, []tracking.Query{byRefer(1)}, false)
+		_, err := w.Erase(endingContext{inner, &questions, cancel}, []tracking.Query{byRefer(1)}, ledger.EraseOptions{})
 		cancel()
 		if err == nil {
 			break
@@ -312,7 +312,7 @@ func keepsWhatMayBeAnything(w *world) {
 func forgetsErased(w *world) {
 	w.run(plan(), entries(1, 2)...)
 	w.put("["+eventAbout(1, 1)+"]", inbox.Yes)
-	have(w.Erase(w.Context(), []tracking.Query{byRefer(1)}, true))(w)
+	have(w.Erase(w.Context(), []tracking.Query{byRefer(1)}, ledger.EraseOptions{Forget: true}))(w)
 	w.same("erased", w.erased(byRefer(1), byNumber(1)), []bool{false, false})
 	w.same("the same input", w.run(plan(), entries(1, 2)...).Tally, ledger.Tally{New: 1, Known: 1, KnownPending: 1})
 	w.put("["+eventAbout(1, 1)+"]", inbox.Yes)

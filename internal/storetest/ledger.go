@@ -52,7 +52,7 @@ var accountTests = map[string]func(*world){
 	"BelongsToTheFirstAccount": func(w *world) {
 		ctx := w.Context()
 		w.same("at first", have(w.Account(ctx))(w), "")
-		have(w.Erase(ctx, []tracking.Query{{ReferID: "r"}}, false))(w) // needs a salt, not an account
+		have(w.Erase(ctx, []tracking.Query{{ReferID: "r"}}, ledger.EraseOptions{}))(w) // needs a salt, not an account
 		w.must(w.TrustKey(ctx, "k1"))
 		w.same("still", have(w.Account(ctx))(w), "")
 		w.same("the first", have(w.Pin(ctx, "https://one.example"))(w), "https://one.example")

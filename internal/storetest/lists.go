@@ -40,7 +40,7 @@ func textsThatNoneKeepsFindNothing(w *world) {
 		w.same("found", len(found)+len(byNumber[0])+len(byNumber[1]), 0)
 		dismissed := have(w.Dismiss(w.Context(), run.ID, bad))(w)
 		reopened := have(w.Reopen(w.Context(), run.ID, ledger.Rejected, bad))(w)
-		erased := have(w.Erase(w.Context(), []tracking.Query{{ReferID: bad}, {Number: bad}}, false))(w)
+		erased := have(w.Erase(w.Context(), []tracking.Query{{ReferID: bad}, {Number: bad}}, ledger.EraseOptions{}))(w)
 		w.same("changed", dismissed+reopened+erased.Rows, int64(0))
 		for _, f := range []ledger.Filter{
 			{ReferIDs: []string{bad}},
@@ -116,7 +116,7 @@ func keepsOwnColumns(w *world) {
 	w.same("both", w.list(ledger.Filter{Own: []ledger.OwnText{{Column: "customer", Pattern: "ann*"}, {Column: "shop", Pattern: "north"}}}), ids(1))
 	found := have(w.Find(w.Context(), "order-0001", ""))(w)
 	w.same("kept", found[0].Own, all[0].Own)
-	_ = have(w.Erase(w.Context(), []tracking.Query{{ReferID: "order-0001"}}, false))(w)
+	_ = have(w.Erase(w.Context(), []tracking.Query{{ReferID: "order-0001"}}, ledger.EraseOptions{}))(w)
 	w.same("erased", w.list(ledger.Filter{Own: []ledger.OwnText{{Column: "customer", Pattern: "ann*"}}}), []string{})
 }
 

@@ -26,7 +26,7 @@ func TestGenuineNumbersAreGood(t *testing.T) {
 	for _, number := range genuine {
 		number = strings.ReplaceAll(number, " ", "")
 		for _, s := range []string{number, strings.ToLower(number)} {
-			for _, p := range (tracking.Item{ReferID: s, Number: s}).Validate(false) {
+			for _, p := range (tracking.Item{ReferID: s, Number: s}).Validate(tracking.Rules{}) {
 				t.Errorf("%s: %+v", s, p)
 			}
 		}
@@ -57,17 +57,17 @@ func TestOddValues(t *testing.T) {
 		{"good", []string{"123E4", "1e5", "12E456", "0", "000", "0000000000", "7", "12", "123"}},
 	} {
 		for _, s := range group.values {
-			number := (tracking.Item{ReferID: "ORD-100001", Number: s}).Validate(false)
+			number := (tracking.Item{ReferID: "ORD-100001", Number: s}).Validate(tracking.Rules{})
 			if len(number) != 1 || number[0].Note || number[0].Field != tracking.FieldNumber || !strings.Contains(number[0].Hint, "--accept-odd-values") {
 				t.Errorf("number %s: %+v; want one problem with --accept-odd-values", s, number)
 			}
-			for _, p := range (tracking.Item{ReferID: "ORD-100001", Number: s}).Validate(true) {
+			for _, p := range (tracking.Item{ReferID: "ORD-100001", Number: s}).Validate(tracking.Rules{AcceptOdd: true}) {
 				if !p.Note {
 					t.Errorf("number %s, accepted: %+v", s, p)
 				}
 			}
 			got := "good"
-			for _, p := range (tracking.Item{ReferID: s, Number: "1Z999AA10123456784"}).Validate(false) {
+			for _, p := range (tracking.Item{ReferID: s, Number: "1Z999AA10123456784"}).Validate(tracking.Rules{}) {
 				if got = "refused"; p.Note {
 					got = "note"
 				}
@@ -85,7 +85,7 @@ func TestZerosBeforeTheRightCheckDigitAreGood(t *testing.T) {
 		"1234567890120000", // Canada Post
 		"340069458073021000", "00340063642621290000", "9405582357416290000000",
 	} {
-		for _, p := range (tracking.Item{ReferID: number, Number: number}).Validate(false) {
+		for _, p := range (tracking.Item{ReferID: number, Number: number}).Validate(tracking.Rules{}) {
 			t.Errorf("%s: %+v", number, p)
 		}
 	}
@@ -93,7 +93,7 @@ func TestZerosBeforeTheRightCheckDigitAreGood(t *testing.T) {
 
 func TestMarkBeforeAnXIsNoPlaceholder(t *testing.T) {
 	for _, s := range []string{"-x", "x-", "+X"} {
-		if ps := (tracking.Item{ReferID: s, Number: "1Z999AA10123456784"}).Validate(false); len(ps) != 0 {
+		if ps := (tracking.Item{ReferID: s, Number: "1Z999AA10123456784"}).Validate(tracking.Rules{}); len(ps) != 0 {
 			t.Errorf("%s: %+v", s, ps)
 		}
 	}
@@ -106,12 +106,12 @@ func TestLongIdentifiers(t *testing.T) {
 		{ReferID: long, Number: "1Z999AA10123456784"},
 		{ReferID: "A1", Number: strings.Repeat("1Z", 1<<19)},
 	} {
-		if ps := it.Validate(false); len(ps) != 1 || !strings.Contains(ps[0].Message, "longer than 255 characters") {
+		if ps := it.Validate(tracking.Rules{}); len(ps) != 1 || !strings.Contains(ps[0].Message, "longer than 255 characters") {
 			t.Errorf("problems %d, %.200v", len(ps), ps)
 		}
 	}
 	it := tracking.Item{ReferID: long[:len(long)-1], Number: strings.Repeat("A1", 127) + "A"}
-	if ps := it.Validate(false); len(ps) != 0 {
+	if ps := it.Validate(tracking.Rules{}); len(ps) != 0 {
 		t.Errorf("255 characters: %+v", ps)
 	}
 }
@@ -122,7 +122,7 @@ func TestAcceptOddSendsNothingEmpty(t *testing.T) {
 		{ReferID: "Total"}, {ReferID: "N/A"}, {Number: "N/A"}, {ReferID: "A1", Number: "N A"}, {ReferID: "A1", Number: "\x1b"}, {ReferID: "A1", Number: "\xff"},
 	} {
 		refused := false
-		for _, p := range it.Validate(true) {
+		for _, p := range it.Validate(tracking.Rules{AcceptOdd: true}) {
 			refused = refused || !p.Note
 		}
 		if !refused {

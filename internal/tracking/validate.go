@@ -29,12 +29,15 @@ type Problem struct {
 	Kind    string // one of the Kind constants; empty for most
 }
 
+// Rules are what the user allows in an item: with AcceptOdd, odd values are notes.
+type Rules struct{ AcceptOdd bool }
+
 // Validate returns what is wrong with the item: rules that the interface
 // states, and values that a spreadsheet damaged or that stand for none. It is
-// good to send when every problem is a note. With acceptOdd the odd values are notes.
+// good to send when every problem is a note.
 //
 // Interface: Resources and their fields, tracking creation item.
-func (it Item) Validate(acceptOdd bool) []Problem {
+func (it Item) Validate(r Rules) []Problem {
 	var ps []Problem
 	if it.totalsLine() {
 		ps = []Problem{{Field: FieldNumber, Value: it.Number, Odd: true, Kind: KindPlaceholder, Message: "the row is a totals line", Hint: "remove the row"}}
@@ -44,16 +47,16 @@ func (it Item) Validate(acceptOdd bool) []Problem {
 	}
 	ps = it.carrierCode(ps)
 	for i := range ps {
-		ps[i].judge(acceptOdd)
+		ps[i].judge(r)
 	}
 	return ps
 }
 
 // judge makes an odd value a note if it is accepted, else says how to accept it.
-func (p *Problem) judge(acceptOdd bool) {
+func (p *Problem) judge(r Rules) {
 	switch {
 	case !p.Odd:
-	case acceptOdd:
+	case r.AcceptOdd:
 		p.Note, p.Hint = true, "it is sent as it is"
 	default:
 		p.Hint += "; " + acceptOddHint

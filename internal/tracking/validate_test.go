@@ -46,7 +46,7 @@ func TestValidate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			ps := tt.item.Validate(false)
+			ps := tt.item.Validate(tracking.Rules{})
 			if tt.want == "" {
 				if len(ps) != 0 {
 					t.Errorf("problems %+v; want none", ps)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/bulk"
 	"github.com/waybill-cli/waybill/internal/cli/check"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -57,10 +58,7 @@ rows" and "waybill help input".`,
 			`waybill create export.csv --map referId="Order No" --rejects bad.csv`,
 			"waybill create --refer-id ORD-1 --tracking-number 1Z999AA10123456784"),
 	}
-	cmd.RunE = f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-		o.Files = args
-		return runCreate(ctx, c, o)
-	})
+	cmd.RunE = command.WithArgs(f, &o, &o.Files, runCreate)
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	o.AddRows(cmd)
@@ -101,8 +99,11 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	if c.policy, err = o.Policy(call.Config); err != nil {
 		return err
 	}
-	if c.gate, err = send.ParseGate(o.FailIf, o.Wait); err != nil {
+	if c.gate, err = send.ParseGate(o.FailIf); err != nil {
 		return err
+	}
+	if c.gate.NeedsWait() && !o.Wait {
+		return command.Usagef("add --wait", "--fail-if: processed and waiting are counted with --wait only")
 	}
 	if err := o.CheckSaveMap(call); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (c *creation) execute(ctx context.Context) error {
 		c.call.StoreUntil = c.started.Add(limit)
 	}
 	if c.o.DryRun {
-		return c.dryRun(ctx)
+		return app.WithScratchStore(ctx, c.dryRun)
 	}
 	return c.send(ctx)
 }

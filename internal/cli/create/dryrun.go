@@ -42,14 +42,10 @@ type dryRunResult struct {
 	Forms    []findings.FormCount `json:"forms"`    // good rows by the form of their number
 }
 
-// dryRun stages the input in a store of its own that is thrown away, looks up
+// dryRun stages the input in a scratch store, looks up
 // in the real one what is known, and shows what would be sent. It writes
 // nothing to the real store, and makes none.
-func (c *creation) dryRun(ctx context.Context) error {
-	return app.WithScratchStore(ctx, func(scratch *app.Store) error { return c.dryRunIn(ctx, scratch) })
-}
-
-func (c *creation) dryRunIn(ctx context.Context, scratch *app.Store) error {
+func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 	run, err := c.stage(ctx, scratch.Stager)
 	if err != nil {
 		return err

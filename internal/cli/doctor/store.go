@@ -256,7 +256,7 @@ func (x *examination) target(ctx context.Context, k inbox.Sink, running []inbox.
 	case x.offline:
 		return append(all, found(targetNotTried, "%s: --offline", name))
 	}
-	client, err := events.NewForwardClient(x.call.Session, false)
+	client, err := events.NewForwardClient(x.call.Session, events.TargetPolicy{})
 	if err == nil {
 		defer client.Close()
 		err = client.Check(ctx, u)

@@ -44,10 +44,7 @@ ID is the "delivery" of its line. Headers are written as the sender sent them, i
 
 ` + signature.DeliveryHelp,
 		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered > fixture.jsonl"),
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			o.IDs = args
-			return runExport(ctx, c, o)
-		}),
+		RunE:    command.WithArgs(f, &o, &o.IDs, runExport),
 	}
 	sinceFlag(cmd, &o.Since)
 	afterFlag(cmd, &o.After)
@@ -115,7 +112,7 @@ func (e *exporter) exportAll(ctx context.Context, ids []string) error {
 		}
 		return nil
 	}
-	return command.Each(replay.Deliveries(ctx, e.in, false), func(d replay.Delivery) error {
+	return command.Each(replay.Deliveries(ctx, e.in, replay.OldestFirst), func(d replay.Delivery) error {
 		if d.Seq <= e.after || d.ReceivedAt.Before(e.since) || e.verified != "" && d.Verified != e.verified {
 			return nil
 		}

@@ -120,7 +120,7 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 	if err != nil {
 		return nil, command.Usagef("such as 2xx, 401, or 2xx,409", "--expect-status: %w", err)
 	}
-	client, err := NewForwardClient(c.Session, o.AllowTarget)
+	client, err := NewForwardClient(c.Session, TargetPolicy{Allow: o.AllowTarget})
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,10 @@ func showHeaders(ctx context.Context, c *command.Call, id string, reveal bool) e
 	if err != nil {
 		return err
 	}
-	headers, err := view.MaskedHeaders(c.Session, d.Header, reveal)
+	headers := view.Headers(d.Header)
+	if !reveal {
+		headers, err = view.MaskedHeaders(c.Session, d.Header)
+	}
 	if err != nil {
 		return err
 	}

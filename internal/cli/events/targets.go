@@ -102,19 +102,22 @@ func ShowTargetHeader(value string) string {
 	return value
 }
 
-// NewForwardClient returns a client for targets. allow lets it dial link-local
-// addresses and metadata services too. The caller closes it.
-func NewForwardClient(s *app.Session, allow bool) (*forward.Client, error) {
+// TargetPolicy says which targets a command sends to: link-local addresses and metadata
+// services only where they are allowed.
+type TargetPolicy struct{ Allow bool }
+
+// NewForwardClient returns a client for targets. The caller closes it.
+func NewForwardClient(s *app.Session, policy TargetPolicy) (*forward.Client, error) {
 	roots, err := api.Certificates(s.Config.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: allow, InFlight: s.InFlightCounter()}), nil
+	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: policy.Allow, InFlight: s.InFlightCounter()}), nil
 }
 
 // AddTarget adds a target that a flag names, unless it is refused or there already.
-func AddTarget(all []forward.Target, t forward.Target, flag string, allow bool) ([]forward.Target, error) {
-	if t.Forbidden() && !allow {
+func (p TargetPolicy) AddTarget(all []forward.Target, t forward.Target, flag string) ([]forward.Target, error) {
+	if t.Forbidden() && !p.Allow {
 		return nil, command.Usagef("add --allow-target if this is intended",
 			"--%s %s is a link-local address or a metadata service", flag, t.Show())
 	}

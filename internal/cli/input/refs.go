@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/intake"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Flags say how files are read, beside the settings.
@@ -55,7 +56,7 @@ func (o *Flags) add(cmd *cobra.Command, formats ...intake.Format) {
 func (o *Flags) Options(c *command.Call) intake.Options {
 	return intake.Options{
 		Map: c.Config.Map, Encoding: c.Config.Encoding, StripSpaces: c.Config.StripSpaces, Carriers: c.Config.Carriers,
-		Format: intake.Format(o.Format), Sheet: o.Sheet, AcceptOdd: o.AcceptOdd, Own: c.Config.KeepColumns,
+		Format: intake.Format(o.Format), Sheet: o.Sheet, Rules: tracking.Rules{AcceptOdd: o.AcceptOdd}, Own: c.Config.KeepColumns,
 	}
 }
 

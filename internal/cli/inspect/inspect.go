@@ -45,9 +45,7 @@ changes and sends nothing. Ctrl-C ends it with exit status 0; so does --timeout 
 WAYBILL_TIMEOUT. A timeout in the configuration file is ignored.`,
 		Example: command.Example("waybill inspect", "waybill inspect --to 3000", "waybill inspect --read-only --ready-file url.txt"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runInspect(ctx, c, o)
-		}),
+		RunE:    command.WithOptions(f, &o, runInspect),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -150,7 +148,7 @@ func (o inspectOptions) targets(c *command.Call) ([]forward.Target, error) {
 		if err != nil {
 			return nil, command.Usagef("such as --to 3000 or --to https://app.test/hook", "--to: %w", err)
 		}
-		if all, err = events.AddTarget(all, forward.Target{URL: u}, "to", o.AllowTarget); err != nil {
+		if all, err = (events.TargetPolicy{Allow: o.AllowTarget}).AddTarget(all, forward.Target{URL: u}, "to"); err != nil {
 			return nil, err
 		}
 	}

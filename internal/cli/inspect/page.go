@@ -60,7 +60,7 @@ func Open(ctx context.Context, at Place, o Options) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := events.NewForwardClient(o.Call.Session, o.AllowTarget)
+	client, err := events.NewForwardClient(o.Call.Session, events.TargetPolicy{Allow: o.AllowTarget})
 	if err != nil {
 		return nil, err
 	}

@@ -276,7 +276,7 @@ func (p *Page) diagnose(r *http.Request) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), diagnosisTime)
 	defer cancel()
-	j, found, err := signature.Explain(ctx, p.Call.Session, d.ID(), name, d.Sample(), false)
+	j, found, err := signature.Explain(ctx, p.Call.Session, d.ID(), name, d.Sample())
 	if ctx.Err() != nil && r.Context().Err() == nil {
 		err = &inspect.Error{Status: http.StatusServiceUnavailable, Message: "the search for the cause took too long", Hint: "run `" + explain + "`", Code: command.Pending.Word()}
 	}

@@ -54,7 +54,7 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	if err != nil {
 		return nil, err
 	}
-	client, err := events.NewForwardClient(c.Session, o.AllowTarget)
+	client, err := events.NewForwardClient(c.Session, events.TargetPolicy{Allow: o.AllowTarget})
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 		if err != nil {
 			return nil, command.Usagef("such as --forward-to 3000 or --forward-to 'event=router.delivered=>https://app.test/hook'", "--forward-to %s: %w", command.Quoted(showTarget(text)), err)
 		}
-		if all, err = events.AddTarget(all, t, "forward-to", o.AllowTarget); err != nil {
+		if all, err = (events.TargetPolicy{Allow: o.AllowTarget}).AddTarget(all, t, "forward-to"); err != nil {
 			return nil, err
 		}
 	}

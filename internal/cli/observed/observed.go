@@ -52,15 +52,13 @@ Responses are recorded while a command runs that has a store, deliveries when th
 command or a prune runs.`,
 		Example: command.Example("waybill observed", "waybill observed -o json --jq '.[] | select(.documented | not) | .value'"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return run(ctx, c)
-		}),
+		RunE:    f.RunE(run),
 	}
 	command.ColumnsFlag(cmd, columns())
 	return cmd
 }
 
-func run(ctx context.Context, c *command.Call) error {
+func run(ctx context.Context, c *command.Call, _ []string) error {
 	l := command.Listing[observed.Entry]{
 		Out: c.Out, Empty: "Nothing observed yet: run a command that sends requests, or receive deliveries", Columns: columns(),
 		JSON: func(e observed.Entry) any {

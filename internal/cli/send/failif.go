@@ -25,7 +25,7 @@ type gateCondition struct {
 var gateForm = regexp.MustCompile(`^\s*([A-Za-z]+)\s*(>=|<=|==|!=|>|<)\s*(\d{1,15}(?:\.\d{1,6})?)\s*(%?)\s*$`)
 
 // ParseGate reads the values of --fail-if.
-func ParseGate(texts []string, wait bool) (Gate, error) {
+func ParseGate(texts []string) (Gate, error) {
 	var g Gate
 	names, _ := Result{}.namedCounts()
 	for _, text := range texts {
@@ -34,16 +34,18 @@ func ParseGate(texts []string, wait bool) (Gate, error) {
 			return nil, command.Usagef("such as --fail-if 'rejected>10', or 'rejected>2%' of the rows read; in quotes, since > means a file to the shell",
 				"--fail-if %q is no count, operator (> >= < <= == !=) and number or percentage", text)
 		}
-		switch name := m[1]; {
-		case !slices.Contains(names, name):
-			return nil, command.Usagef("counts are "+strings.Join(names, ", "), "--fail-if: %q is no count of the result", name)
-		case !wait && (name == "processed" || name == "waiting"):
-			return nil, command.Usagef("add --wait", "--fail-if: %s is counted with --wait only", name)
+		if !slices.Contains(names, m[1]) {
+			return nil, command.Usagef("counts are "+strings.Join(names, ", "), "--fail-if: %q is no count of the result", m[1])
 		}
 		than, _ := strconv.ParseFloat(m[3], 64) // the form allows numbers only
 		g = append(g, gateCondition{text, m[1], m[2], than, m[4] != ""})
 	}
 	return g, nil
+}
+
+// NeedsWait reports whether a count is named that is made with --wait only.
+func (g Gate) NeedsWait() bool {
+	return slices.ContainsFunc(g, func(c gateCondition) bool { return c.name == "processed" || c.name == "waiting" })
 }
 
 // namedCounts returns the counts of the result by their names in JSON, and the names in its

@@ -36,7 +36,7 @@ func TestRowsCode(t *testing.T) {
 		{Result{New: 2, Accepted: 1, Rejected: 1}, command.Partial, []string{"invalid>1"}},
 	}
 	for _, tt := range tests {
-		gate, err := ParseGate(tt.gate, false)
+		gate, err := ParseGate(tt.gate)
 		if got := rowsCode(tt.res, gate); got != tt.want || err != nil {
 			t.Errorf("rowsCode(%+v) with %q = %d, %v; want %d", tt.res, tt.gate, got, err, tt.want)
 		}

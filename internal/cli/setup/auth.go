@@ -49,9 +49,7 @@ the file. The keyring must be unlocked when waybill needs the key.
 A key that the service refuses (401, 403) is not stored.`,
 		Example: command.Example("waybill auth login", "waybill auth login --api-key-file key.txt", "pass show waybill | waybill auth login --api-key-file -"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runLogin(ctx, c, inKeyring)
-		}),
+		RunE:    command.WithOptions(f, &inKeyring, runLogin),
 	}
 	cmd.Flags().BoolVar(&inKeyring, "keyring", false, "store the key in the keyring of your system")
 	return cmd
@@ -119,7 +117,7 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 	}
 	changes := []config.Change{{Key: "api_key", Value: key}, {Key: "api_key_keyring"}, {Key: "api_key_file"}}
 	name, base := "", c.Config.BaseURL
-	if was, err := config.CheckBaseURL(d.Text(profile, "base_url"), true); base != "" && (err != nil || was != base) {
+	if base != "" && !config.IsSameBaseURL(d.Text(profile, "base_url"), base) {
 		changes = append(changes, config.Change{Key: "base_url", Value: base})
 	}
 	if inKeyring {

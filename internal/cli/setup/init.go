@@ -260,7 +260,7 @@ func (s *answers) askBaseURL(ctx context.Context) (err error) {
 		if suggested == "" {
 			return command.Usagef("pass --base-url URL, or run it on a terminal, where it asks", "no base URL is given")
 		}
-		s.baseURL, err = config.CheckBaseURL(suggested, cfg.InsecureHTTP)
+		s.baseURL, err = cfg.CheckBaseURL(suggested)
 		return err
 	}
 	question := "Base URL of the service"
@@ -272,7 +272,7 @@ func (s *answers) askBaseURL(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if s.baseURL, err = config.CheckBaseURL(cmp.Or(answer, suggested), cfg.InsecureHTTP); err == nil {
+		if s.baseURL, err = cfg.CheckBaseURL(cmp.Or(answer, suggested)); err == nil {
 			return nil
 		}
 		s.c.IO.WarningWith(term.Failure{Message: err.Error(), Hint: command.HintOf(err)})
@@ -380,7 +380,7 @@ func (s *answers) changes() (all []config.Change, overwritten bool, err error) {
 	add := func(a config.Change) {
 		all, overwritten = append(all, a), overwritten || s.current(a.Key) != ""
 	}
-	if was, err := config.CheckBaseURL(s.current("base_url"), true); err != nil || was != s.baseURL {
+	if !config.IsSameBaseURL(s.current("base_url"), s.baseURL) {
 		add(config.Change{Key: "base_url", Value: s.baseURL})
 	}
 	for _, key := range []string{"account", "ca_file", "insecure_http", "store"} {

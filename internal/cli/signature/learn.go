@@ -74,10 +74,7 @@ the API key is tried as well.
 %s`, webhook.MinLearnBodies, DeliveryHelp),
 		Example: command.Example("waybill signature learn", "waybill signature learn --pin mine", "waybill signature learn 3 4 7 --secret-from file:secret.txt",
 			"waybill signature learn --from captures.jsonl --public-url https://hooks.example.com/in"),
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			o.IDs = args
-			return runLearn(ctx, c, o)
-		}),
+		RunE: command.WithArgs(f, &o, &o.IDs, runLearn),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

@@ -76,10 +76,7 @@ received. The exit status is 0 if all verify, 9 if one does not, 2 if there are 
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature verify", "waybill signature verify 12 refused:3",
 			"waybill signature verify --body body.json -H 'X-Signature: 9f86d0…'", "waybill signature verify --from captures.jsonl --scheme hmac-body-hex"),
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			o.IDs = args
-			return runVerify(ctx, c, o)
-		}),
+		RunE: command.WithArgs(f, &o, &o.IDs, runVerify),
 	}
 	o.flags(cmd)
 	fromFlag(cmd, &o.From)
@@ -220,10 +217,7 @@ not verify.
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature explain", "waybill signature explain refused:3", "waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),
 		Args:    command.Between(0, 1, "the ID of a delivery"),
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			o.IDs = args
-			return runExplain(ctx, c, o)
-		}),
+		RunE:    command.WithArgs(f, &o, &o.IDs, runExplain),
 	}
 	o.flags(cmd)
 	SchemeFlag(cmd, &o.Scheme)
@@ -244,9 +238,12 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 	if err != nil {
 		return err
 	}
-	j, found, err := Explain(ctx, c.Session, id, name, d, o.Reveal)
+	j, found, err := Explain(ctx, c.Session, id, name, d)
 	if err != nil {
 		return err
+	}
+	if o.Reveal {
+		j.Headers = view.Headers(d.Header)
 	}
 	if err := printExplanation(c, j, found.Scheme); err != nil || found.Verdict.OK {
 		return err
@@ -256,8 +253,8 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 
 // Explain says why a delivery does not verify in the scheme of that name, judged at the
 // time of its receipt. id is what the output calls it. Credentials in its headers are
-// masked unless revealed.
-func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sample, reveal bool) (Explanation, webhook.Diagnosis, error) {
+// masked.
+func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sample) (Explanation, webhook.Diagnosis, error) {
 	var none webhook.Diagnosis
 	scheme, err := s.Scheme(name)
 	if err != nil {
@@ -276,7 +273,7 @@ func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sam
 	if err != nil {
 		return Explanation{}, none, SchemeUsage(name, err)
 	}
-	headers, err := view.MaskedHeaders(s, d.Header, reveal, scheme)
+	headers, err := view.MaskedHeaders(s, d.Header, scheme)
 	if err != nil {
 		return Explanation{}, none, err
 	}

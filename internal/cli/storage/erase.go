@@ -70,9 +70,7 @@ The service keeps its data. So do backups, and the write-ahead log and the backu
 a PostgreSQL server. docs/privacy.md says what is kept where.`,
 		Example: command.Example("waybill store erase --refer-id ORD-1001", "waybill store erase --run 12 --yes"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runErase(ctx, c, o)
-		}),
+		RunE:    command.WithOptions(f, &o, runErase),
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.ReferIDs, "refer-id", nil, "erase the order `R` with all its numbers; may be repeated")
@@ -88,7 +86,7 @@ func runErase(ctx context.Context, c *command.Call, o eraseOptions) error {
 	if err != nil {
 		return err
 	}
-	e := &erasing{call: c, forget: o.Forget, db: db}
+	e := &erasing{call: c, options: ledger.EraseOptions{Forget: o.Forget}, db: db}
 	if e.queries, err = o.queries(ctx, c); err != nil {
 		return err
 	}
@@ -135,7 +133,7 @@ type erasing struct {
 	call    *command.Call
 	db      *app.Store
 	queries []tracking.Query
-	forget  bool
+	options ledger.EraseOptions
 
 	missing []string // names that the store knows nothing of
 	done    ledger.Erasure
@@ -155,7 +153,7 @@ func (e *erasing) erase(ctx context.Context) (err error) {
 	progress := e.call.IO.Progress("Erasing")
 	defer progress.Stop()
 	for some := range slices.Chunk(e.queries, eraseAtOnce) {
-		done, err := e.db.Eraser.Erase(ctx, some, e.forget)
+		done, err := e.db.Eraser.Erase(ctx, some, e.options)
 		e.done.Add(done)
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ type fakeEraser struct {
 	err  error
 }
 
-func (f fakeEraser) Erase(context.Context, []tracking.Query, bool) (ledger.Erasure, error) {
+func (f fakeEraser) Erase(context.Context, []tracking.Query, ledger.EraseOptions) (ledger.Erasure, error) {
 	return f.done, nil
 }
 

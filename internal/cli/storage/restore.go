@@ -29,12 +29,6 @@ func (n contents) String() string {
 	return cmp.Or(removed(&ledger.Erasure{Rows: n.Rows, Deliveries: n.Deliveries, Events: n.Events}), "nothing")
 }
 
-func (n contents) without(other contents) contents {
-	return contents{
-		Rows: max(n.Rows-other.Rows, 0), Deliveries: max(n.Deliveries-other.Deliveries, 0), Events: max(n.Events-other.Events, 0),
-	}
-}
-
 func contentsOf(ctx context.Context, db *store.DB) (n contents, err error) {
 	if n.account, err = db.Account(ctx); err != nil {
 		return n, err
@@ -116,7 +110,9 @@ func runRestore(ctx context.Context, c *command.Call, file string, yes bool) (er
 	if err != nil {
 		return err
 	}
-	j := restoredJSON{Store: place, File: file, Forgets: known.without(kept)}
+	forgets := contents{Rows: max(known.Rows-kept.Rows, 0), Deliveries: max(known.Deliveries-kept.Deliveries, 0),
+		Events: max(known.Events-kept.Events, 0)}
+	j := restoredJSON{Store: place, File: file, Forgets: forgets}
 	if j.Forgets != (contents{}) {
 		c.IO.Note("The store forgets what it has more than the backup: %s", j.Forgets)
 	}
@@ -211,9 +207,7 @@ refuses while another command uses the store. A store on a server is removed by
 dropping its schema.`,
 		Example: command.Example("waybill store reset", "waybill store reset --confirm http://127.0.0.1:8640"),
 		Args:    cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runReset(ctx, c, confirm)
-		}),
+		RunE:    command.WithOptions(f, &confirm, runReset),
 	}
 	cmd.Flags().StringVar(&confirm, "confirm", "", "`NAME` of the store's account, in place of a question")
 	return cmd

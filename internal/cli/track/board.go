@@ -138,7 +138,7 @@ func (b *board) draw(out *command.Output, w *term.Writer, progress string, heigh
 	if err := w.Printf("%s\n%s\n\n", w.Style(term.Heading, progress), term.Truncate(counts, w.Width())); err != nil {
 		return err
 	}
-	table, err := command.BeginTable(out.On(w), b.names.AnswerColumns(true, time.Now()))
+	table, err := command.BeginTable(out.On(w), b.names.AnswerColumns(view.Reader{IsPerson: true, Now: time.Now()}))
 	if err != nil {
 		return err
 	}

@@ -80,9 +80,7 @@ An accepted tracking without a response or event is "not checked yet" (phase
 		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --problem --fail-if-any", "waybill list --refer-id 'ORD-10*' --sort -received",
 			"waybill list --stuck=3d --carrier dhl", "waybill list --created 2026-11-01..2026-11-07 --status not-checked", "waybill list --delivered yesterday -o json", "waybill list --from orders.csv --status 'not created'"),
 		Args: cobra.NoArgs,
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
-			return runList(ctx, c, o)
-		}),
+		RunE: command.WithOptions(f, &o, runList),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -93,7 +91,7 @@ An accepted tracking without a response or event is "not checked yet" (phase
 	flags.BoolVar(&o.FailAny, "fail-if-any", false, "exit with 6 if a row is listed")
 	o.AddFrom(cmd)
 	command.SettingFlags(cmd, "concurrency", "rate")
-	command.ColumnsFlag(cmd, view.StatusFormatter{}.Columns(false, time.Time{}))
+	command.ColumnsFlag(cmd, view.StatusFormatter{}.Columns(view.Reader{}))
 	command.FurtherColumns(cmd)
 	return cmd
 }
@@ -200,7 +198,7 @@ func (l *listing) print(ctx context.Context) error {
 		return err
 	}
 	c := l.call
-	columns := l.names.Columns(c.Out.ForPeople(), time.Now())
+	columns := l.names.Columns(view.Reader{IsPerson: c.Out.ForPeople(), Now: time.Now()})
 	if l.db != nil && (c.Out.HasColumns() || c.Out.Excel()) {
 		own, err := l.db.Statistics.OwnColumns(ctx)
 		if err != nil {

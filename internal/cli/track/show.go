@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,15 +43,12 @@ Timelines mark errors: a local time that no time zone explains, a checkpoint tha
 is repeated, an impossible time. JSON has them in anomalies.`,
 		Example: command.Example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json",
 			"waybill show --from open-orders.csv -o csv --out status.csv", "waybill show --updated ..48h"),
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			o.Refs = args
-			return runShow(ctx, c, o)
-		}),
+		RunE: command.WithArgs(f, &o, &o.Refs, runShow),
 	}
 	o.flags(cmd)
 	refreshFlag(cmd.Flags(), &o.Refresh)
 	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "print the timeline of each REF; with -o csv a row for each checkpoint")
-	command.ColumnsFlag(cmd, view.StatusFormatter{}.AnswerColumns(false, time.Time{}))
+	command.ColumnsFlag(cmd, view.StatusFormatter{}.AnswerColumns(view.Reader{}))
 	command.ColumnsWith(cmd, "timeline", stopColumns(1))
 	return cmd
 }

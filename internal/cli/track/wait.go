@@ -62,10 +62,7 @@ the condition are not queried again, unless with --refresh.`,
 		Example: command.Example("waybill wait ORD-1001", "waybill wait --open --timeout 8h", "waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered --any",
 			"waybill wait --from orders.csv --for status=delivered --fail-on status=returned --timeout 30d",
 			"waybill wait --run 3 --for status=delivered --watch", "waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			o.Refs = args
-			return runWait(ctx, c, o)
-		}),
+		RunE: command.WithArgs(f, &o, &o.Refs, runWait),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
@@ -78,7 +75,7 @@ the condition are not queried again, unless with --refresh.`,
 	flags.BoolVar(&o.Watch, "watch", false, "show a table that is redrawn; without a terminal, changes as JSON Lines")
 	flags.BoolVar(&o.Rows, "rows", false, "show all rows at the end, not only those that are not done")
 	o.flags(cmd)
-	command.ColumnsFlag(cmd, view.StatusFormatter{}.AnswerColumns(false, time.Time{}))
+	command.ColumnsFlag(cmd, view.StatusFormatter{}.AnswerColumns(view.Reader{}))
 	return cmd
 }
 

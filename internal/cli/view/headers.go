@@ -11,13 +11,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// MaskedHeaders returns headers with credentials hidden, unless revealed: known
+// MaskedHeaders returns headers with credentials hidden: known
 // secrets wherever they are, what a scheme of tokens reads, and what is named
 // like a credential. Of schemes the one in force is taken, and others.
-func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others ...webhook.Scheme) ([]Header, error) {
-	if reveal {
-		return headerLines(header), nil
-	}
+func MaskedHeaders(s *app.Session, header []webhook.Field, others ...webhook.Scheme) ([]Header, error) {
 	secrets, err := KnownSecrets(s)
 	if err != nil {
 		return nil, err
@@ -34,7 +31,7 @@ func MaskedHeaders(s *app.Session, header []webhook.Field, reveal bool, others .
 			tokens[strings.ToLower(strings.TrimPrefix(scheme.Signature.From, "header:"))] = true
 		}
 	}
-	shown := headerLines(header)
+	shown := Headers(header)
 	for i, h := range shown {
 		if shown[i].Value = MaskText(h.Value, secrets); redact.IsCredential(h.Name) || tokens[strings.ToLower(h.Name)] {
 			shown[i].Value = webhook.Mask
@@ -67,7 +64,8 @@ func KnownSecrets(s *app.Session) ([]webhook.Secret, error) {
 	return all, nil
 }
 
-func headerLines(fields []webhook.Field) []Header {
+// Headers returns headers as they are.
+func Headers(fields []webhook.Field) []Header {
 	lines := make([]Header, len(fields))
 	for i, f := range fields {
 		lines[i] = Header(f)

@@ -100,22 +100,28 @@ func (l *Line) received(now time.Time) string {
 	return Ago(l.Learnt, now) + ", " + l.source()
 }
 
-// Columns returns the columns of trackings that the store has: on a terminal with times for
-// people and names of statuses; in CSV with what the service said as it was sent.
-func (n StatusFormatter) Columns(terminal bool, now time.Time) []command.Column[*Line] {
+// Reader is who reads a table: people at a terminal, at that time, or a program.
+type Reader struct {
+	IsPerson bool
+	Now      time.Time
+}
+
+// Columns returns the columns of trackings that the store has: for a person with ages and
+// names of statuses, for a program with what the service said as it was sent.
+func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 	state, checkpoint, phase := (*Line).state, (*Line).checkpoint, n.Phase
 	latest := func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.LatestEvent, l.Reason) }
 	problem := func(l *Line) string { return ErrorText(l.Error) }
-	if terminal {
+	if r.IsPerson {
 		phase, state = n.PhaseName, (*Line).oddState
 		checkpoint = func(l *Line) string {
-			return ServiceTime(l.checkpoint(), func(at time.Time) string { return Ago(at, now) })
+			return ServiceTime(l.checkpoint(), func(at time.Time) string { return Ago(at, r.Now) })
 		}
 		latest = func(l *Line) string { return l.LatestEvent }
 		problem = func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.Reason) }
 	}
 	style := func(l *Line) term.Style { return n.PhaseStyle(l.Tracking) }
-	fresh := func(l *Line) term.Style { return FreshStyle(l.Tracking, now) }
+	fresh := func(l *Line) term.Style { return FreshStyle(l.Tracking, r.Now) }
 	return []command.Column[*Line]{
 		{
 			Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true},
@@ -145,22 +151,22 @@ func (n StatusFormatter) Columns(terminal bool, now time.Time) []command.Column[
 		CSVOnly("STATUS TRACK", "statusTrack", func(l *Line) string { return l.StatusTrack }),
 		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 4}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: latest},
 		{
-			Column: render.Column{Name: "CHECKPOINT", CSV: "latestCheckpointTime", Flex: terminal}, Cell: checkpoint,
+			Column: render.Column{Name: "CHECKPOINT", CSV: "latestCheckpointTime", Flex: r.IsPerson}, Cell: checkpoint,
 			CSVCell: func(l *Line) string { return l.LatestTime },
 			Excel:   func(l *Line) string { return ServiceTime(l.LatestTime, render.LocalDateTime) },
 		},
 		{
 			Column: render.Column{Name: "RECEIVED", CSV: "learntAt", Flex: true, Rank: 3}, Style: fresh,
-			Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.received(now) },
+			Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.received(r.Now) },
 		},
 		{
-			Column: render.Column{Name: "SOURCE", CSV: "learntFrom", Extra: terminal}, Cell: (*Line).source,
+			Column: render.Column{Name: "SOURCE", CSV: "learntFrom", Extra: r.IsPerson}, Cell: (*Line).source,
 			CSVCell: func(l *Line) string { return string(l.Source) },
 		},
 		CSVOnly("RUN", "run", (*Line).run),
 		CSVOnly("REASON", "reason", func(l *Line) string { return l.Reason }),
 		{
-			Column: render.Column{Name: "ERROR", CSV: "error", Flex: terminal, Extra: !terminal, Sparse: true}, Cell: problem, Style: style,
+			Column: render.Column{Name: "ERROR", CSV: "error", Flex: r.IsPerson, Extra: !r.IsPerson, Sparse: true}, Cell: problem, Style: style,
 			CSVCell: func(l *Line) string { return Unquote(l.Error) },
 		},
 		CSVOnly("SUPERSEDED", "superseded", func(l *Line) string { return strconv.FormatBool(l.Superseded) }),
@@ -198,8 +204,8 @@ func CSVOnly[T any](name, csv string, cell func(T) string) command.Column[T] {
 
 // AnswerColumns returns [StatusFormatter.Columns] and what a response alone says: the store keeps
 // it with the response, not with the tracking that list reads.
-func (n StatusFormatter) AnswerColumns(terminal bool, now time.Time) []command.Column[*Line] {
-	return append(n.Columns(terminal, now),
+func (n StatusFormatter) AnswerColumns(r Reader) []command.Column[*Line] {
+	return append(n.Columns(r),
 		CSVOnly("STATUS SUMMARY", "statusSummary", func(l *Line) string { return l.StatusSummary }),
 		CSVOnly("TRANSIT TIME", "transitTime", func(l *Line) string { return Unquote(l.TransitTime) }),
 		CSVOnly("CREATED", "created", func(l *Line) string { return l.Created }),

@@ -172,7 +172,7 @@ func TestKnown(t *testing.T) {
 // cell returns what a column of trackings shows.
 func cell(t *testing.T, name string, terminal bool, now time.Time, l view.Line) string {
 	t.Helper()
-	for _, c := range (view.StatusFormatter{}).Columns(terminal, now) {
+	for _, c := range (view.StatusFormatter{}).Columns(view.Reader{IsPerson: terminal, Now: now}) {
 		if c.Name == name {
 			return c.Cell(&l)
 		}
@@ -258,7 +258,7 @@ func table(t *testing.T, columns string, now time.Time, lines ...*view.Line) str
 	t.Helper()
 	var buf bytes.Buffer
 	io := term.New(nil, &buf, &buf, term.Facts{OutTerminal: true, Env: map[string]string{"NO_COLOR": "1", "COLUMNS": columns}})
-	if err := command.PrintTable((&command.Output{}).On(io.Out), view.StatusFormatter{}.Columns(true, now), lines...); err != nil {
+	if err := command.PrintTable((&command.Output{}).On(io.Out), view.StatusFormatter{}.Columns(view.Reader{IsPerson: true, Now: now}), lines...); err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(buf.String()), " ")

@@ -27,7 +27,7 @@ func BenchmarkPut(b *testing.B) {
 				return
 			}
 			peer, _ := pgtest.URL(b)
-			target, err := postgres.Parse(of, false)
+			target, err := postgres.Parse(of, postgres.ParseOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}

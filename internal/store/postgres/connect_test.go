@@ -29,7 +29,7 @@ import (
 func connectTo(t *testing.T, text string, a *access) (*pgx.Conn, error) {
 	t.Helper()
 	var err error
-	if a.target, err = Parse(text, true); err != nil {
+	if a.target, err = Parse(text, ParseOptions{Insecure: true}); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := pgx.ConnectConfig(t.Context(), a.config())
@@ -158,7 +158,7 @@ func TestServersThatRefuse(t *testing.T) {
 	if err := s.Restart(t.Context(), "fast"); err != nil {
 		t.Fatal(err)
 	}
-	target, err := Parse(url, false)
+	target, err := Parse(url, ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

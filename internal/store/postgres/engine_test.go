@@ -49,7 +49,7 @@ func migrated(t *testing.T, url string) {
 
 func parsed(t testing.TB, url string) Target {
 	t.Helper()
-	target, err := Parse(url, true)
+	target, err := Parse(url, ParseOptions{Insecure: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // openAt opens the store at a URL, and closes it with the test.
 func openAt(t *testing.T, url string, o Options) (*store.DB, error) {
 	t.Helper()
-	target, err := Parse(url, true)
+	target, err := Parse(url, ParseOptions{Insecure: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestOpenSaysThatItWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	target, err := Parse("postgres://ops@"+silent.Addr().String()+"/d", true)
+	target, err := Parse("postgres://ops@"+silent.Addr().String()+"/d", ParseOptions{Insecure: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestOpenWaitsForTheServer(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	target, err := Parse(url, true)
+	target, err := Parse(url, ParseOptions{Insecure: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func opened(t testing.TB, url string, o store.Options) storetest.Store {
 
 func dbAt(ctx context.Context, t testing.TB, url string, o store.Options) *store.DB {
 	t.Helper()
-	target, err := Parse(url, true)
+	target, err := Parse(url, ParseOptions{Insecure: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -76,12 +76,15 @@ func isSchemaName(name string) bool {
 		!strings.HasPrefix(name, "pg_") && name != "information_schema"
 }
 
+// ParseOptions say which targets are refused: with Insecure, TLS need not verify the server.
+type ParseOptions struct{ Insecure bool }
+
 // Parse reads a target: postgres://USER@HOST:PORT/DATABASE?schema=NAME, each part of
 // which may be missing, or service=NAME. What it leaves out comes from the PG*
 // environment, the service file and the password file, as for other clients of
-// PostgreSQL. A server that is not this machine is verified by TLS, unless insecure is
-// set. The error is a [*TargetError]. It opens no connection.
-func Parse(text string, insecure bool) (Target, error) {
+// PostgreSQL. A server that is not this machine is verified by TLS, unless o says
+// otherwise. The error is a [*TargetError]. It opens no connection.
+func Parse(text string, o ParseOptions) (Target, error) {
 	if name, ok := strings.CutPrefix(text, "service="); ok {
 		text = "postgres://?service=" + url.QueryEscape(name)
 	}
@@ -94,14 +97,14 @@ func Parse(text string, insecure bool) (Target, error) {
 	if err != nil {
 		return Target{}, err
 	}
-	if !insecure && fallsBack(config) {
+	if !o.Insecure && fallsBack(config) {
 		// The default, sslmode=prefer, would take any certificate, and none.
 		if config, err = parseConfig(withVerification(text)); err != nil {
 			return Target{}, err
 		}
 	}
 	t := Target{config: config, schema: defaultSchema}
-	if t.unverified = slices.ContainsFunc(hosts(config), unverified); t.unverified && !insecure {
+	if t.unverified = slices.ContainsFunc(hosts(config), unverified); t.unverified && !o.Insecure {
 		return Target{}, &TargetError{
 			"sslmode does not verify the server " + t.names(),
 			"remove sslmode or PGSSLMODE, which leaves verify-full; or allow it with --insecure-store",

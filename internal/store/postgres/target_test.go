@@ -55,7 +55,7 @@ func TestParseNamesWhatIsWrong(t *testing.T) {
 			if tt.variable != "" {
 				t.Setenv(tt.variable, tt.value)
 			}
-			if _, err := Parse(tt.text, false); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			if _, err := Parse(tt.text, ParseOptions{}); err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 				t.Errorf("%v; want %s", err, tt.want)
 			}
 		})
@@ -77,7 +77,7 @@ func TestParsePlace(t *testing.T) {
 		"service=team":                      "postgres://u@127.0.0.2:6000/ops?schema=waybill",
 		"postgres://?service=team&schema=b": "postgres://u@127.0.0.2:6000/ops?schema=b",
 	} {
-		target, err := Parse(text, false)
+		target, err := Parse(text, ParseOptions{})
 		if err != nil {
 			t.Errorf("Parse(%q): %v", text, err)
 			continue
@@ -85,7 +85,7 @@ func TestParsePlace(t *testing.T) {
 		if got := target.Place(); got != want {
 			t.Errorf("Place of %q = %q, want %q", text, got, want)
 		}
-		again, err := Parse(target.Place(), false)
+		again, err := Parse(target.Place(), ParseOptions{})
 		if err != nil || again.Place() != want {
 			t.Errorf("Place of %q = %q, %v: it is not a fixed point", want, again.Place(), err)
 		}
@@ -116,7 +116,7 @@ func TestParseRefuses(t *testing.T) {
 		"service=" + secret,
 		"service=odd",
 	} {
-		_, err := Parse(text, false)
+		_, err := Parse(text, ParseOptions{})
 		refused, ok := errors.AsType[*TargetError](err)
 		if !ok {
 			t.Errorf("Parse(%q) = %v, want a TargetError", text, err)
@@ -132,7 +132,7 @@ func TestParseRefusesWhatItCantHonour(t *testing.T) {
 	cleanEnv(t)
 	for _, name := range unsupported {
 		t.Setenv(name, "x")
-		if _, err := Parse("postgres://", false); err == nil || !strings.Contains(err.Error(), name) {
+		if _, err := Parse("postgres://", ParseOptions{}); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)
 		}
 		t.Setenv(name, "")
@@ -162,7 +162,7 @@ func TestParseVerifies(t *testing.T) {
 		{text: "postgres://me@10.0.0.1/d", insecure: true},
 	} {
 		t.Setenv("PGSSLMODE", c.sslmode)
-		target, err := Parse(c.text, false)
+		target, err := Parse(c.text, ParseOptions{})
 		if (err != nil) != c.refused {
 			t.Errorf("Parse(%q), PGSSLMODE=%s: error %v, want one: %v", c.text, c.sslmode, err, c.refused)
 		}
@@ -173,7 +173,7 @@ func TestParseVerifies(t *testing.T) {
 				}
 			}
 		}
-		target, err = Parse(c.text, true)
+		target, err = Parse(c.text, ParseOptions{Insecure: true})
 		if err != nil || target.Unverified() != c.insecure {
 			t.Errorf("Parse(%q, insecure), PGSSLMODE=%s: unverified %v, %v; want %v", c.text, c.sslmode, target.Unverified(), err, c.insecure)
 		}
@@ -183,7 +183,7 @@ func TestParseVerifies(t *testing.T) {
 func TestParsePassword(t *testing.T) {
 	home := cleanEnv(t)
 	passfile := write(t, filepath.Join(home, ".pgpass"), "*:*:*:ops:secret\n", 0o600)
-	target, err := Parse("postgres:///d", false)
+	target, err := Parse("postgres:///d", ParseOptions{})
 	if err != nil || target.config.Password != "secret" {
 		t.Errorf("password of ~/.pgpass: %q, %v", target.config.Password, err)
 	}
@@ -193,11 +193,11 @@ func TestParsePassword(t *testing.T) {
 	if err := os.Chmod(passfile, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Parse("postgres:///d", false); err == nil {
+	if _, err := Parse("postgres:///d", ParseOptions{}); err == nil {
 		t.Error("a password file that others can read is used")
 	}
 	t.Setenv("PGPASSWORD", "other")
-	if target, err = Parse("postgres:///d", false); err != nil || target.config.Password != "other" {
+	if target, err = Parse("postgres:///d", ParseOptions{}); err != nil || target.config.Password != "other" {
 		t.Errorf("PGPASSWORD: %q, %v", target.config.Password, err)
 	}
 }
@@ -206,13 +206,13 @@ func TestParsePassword(t *testing.T) {
 func TestServiceFileThatOthersMayChange(t *testing.T) {
 	home := cleanEnv(t)
 	services := write(t, filepath.Join(home, ".pg_service.conf"), "[ops]\nhost=127.0.0.1\ndbname=d\nuser=ops\n", 0o600)
-	if _, err := Parse("service=ops", true); err != nil {
+	if _, err := Parse("service=ops", ParseOptions{Insecure: true}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chmod(services, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Parse("service=ops", true); err == nil || !strings.Contains(err.Error(), "everybody can write to it") {
+	if _, err := Parse("service=ops", ParseOptions{Insecure: true}); err == nil || !strings.Contains(err.Error(), "everybody can write to it") {
 		t.Errorf("a service file that all can write: %v", err)
 	}
 }

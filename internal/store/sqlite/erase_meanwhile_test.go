@@ -80,7 +80,7 @@ func eraseMeanwhile(t *testing.T, at int) bool {
 			gone = append(gone, second)
 		}
 	}
-	_, err = d.Erase(ctx, query, false)
+	_, err = d.Erase(ctx, query, ledger.EraseOptions{})
 	must(err)
 	hook.before = nil
 	must(other.Close())

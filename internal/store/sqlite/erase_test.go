@@ -106,7 +106,7 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 		t.Fatal("the number is not there before")
 	}
 
-	done, err := d.Erase(ctx, []tracking.Query{{ReferID: ref}}, false)
+	done, err := d.Erase(ctx, []tracking.Query{{ReferID: ref}}, ledger.EraseOptions{})
 	must(err)
 	if !holds(t, path, number) {
 		t.Error("free pages hold nothing: they are not what is tested")
