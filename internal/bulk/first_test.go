@@ -52,9 +52,8 @@ func TestNotesOfARun(t *testing.T) {
 			}
 			return true, took()
 		}, []string{"3 requests failed; checking those rows"}},
-		"pause of ten seconds": {false, pauseFirst(10 * time.Second),
-			[]string{"refused; waiting 10s, as it asked"}},
-		"shorter pause": {false, pauseFirst(9 * time.Second), nil},
+		"pause of ten seconds": {false, pauseFirst(10 * time.Second), []string{"refused; waiting 10s, as it asked"}},
+		"shorter pause":        {false, pauseFirst(9 * time.Second), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, f := open(t), newFake()

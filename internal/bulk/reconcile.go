@@ -374,9 +374,8 @@ func each(ctx context.Context, n, workers int, do func(ctx context.Context, i in
 		i := begun
 		group.Go(func() error { return do(calls, i) })
 	}
-	err := group.Wait()
-	if begun < n {
-		err = cmp.Or(err, context.Cause(ctx))
+	if begun == n {
+		return group.Wait()
 	}
-	return err
+	return cmp.Or(group.Wait(), context.Cause(ctx))
 }

@@ -300,7 +300,10 @@ func findRefused(ctx context.Context, in Inbox, seq int64) (Delivery, error) {
 type Order bool
 
 // The orders of deliveries.
-const OldestFirst, NewestFirst Order = false, true
+const (
+	OldestFirst Order = false
+	NewestFirst Order = true
+)
 
 // Deliveries yields the stored deliveries, those whose bytes were pruned too. An error ends it.
 func Deliveries(ctx context.Context, in Inbox, order Order) iter.Seq2[Delivery, error] {

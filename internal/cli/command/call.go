@@ -109,25 +109,25 @@ type Factory struct {
 	Started bool // the command line was understood, and its command runs
 }
 
-// runE is what cobra runs.
-type runE = func(cmd *cobra.Command, args []string) error
+// CobraAction is a command's RunE.
+type CobraAction = func(cmd *cobra.Command, args []string) error
 
 // Action is what a command does once its line is understood.
 type Action func(ctx context.Context, c *Call, args []string) error
 
 // RunE makes a command's RunE: it loads the settings, closes what the action
 // opened, and lets the first error stand.
-func (f *Factory) RunE(do Action) runE {
+func (f *Factory) RunE(do Action) CobraAction {
 	return f.RunWith(func(cmd *cobra.Command) ([]config.Flag, error) { return FlagsOf(cmd), nil }, do)
 }
 
 // WithOptions makes the RunE of a command whose action takes what the flags say.
-func WithOptions[O any](f *Factory, o *O, do func(ctx context.Context, c *Call, o O) error) runE {
+func WithOptions[O any](f *Factory, o *O, do func(ctx context.Context, c *Call, o O) error) CobraAction {
 	return WithArgs(f, o, new([]string), do)
 }
 
 // WithArgs is [WithOptions] where the arguments are among the options.
-func WithArgs[O any](f *Factory, o *O, args *[]string, do func(ctx context.Context, c *Call, o O) error) runE {
+func WithArgs[O any](f *Factory, o *O, args *[]string, do func(ctx context.Context, c *Call, o O) error) CobraAction {
 	return f.RunE(func(ctx context.Context, c *Call, given []string) error {
 		*args = given
 		return do(ctx, c, *o)
@@ -135,7 +135,7 @@ func WithArgs[O any](f *Factory, o *O, args *[]string, do func(ctx context.Conte
 }
 
 // RunWith is RunE for a command that changes the flags that are settings.
-func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do Action) runE {
+func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do Action) CobraAction {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		f.Started = true
 		given, err := flags(cmd)
@@ -177,7 +177,7 @@ func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do 
 // RunAlways is [Factory.RunE] for a command that runs with settings that can't be
 // loaded, too: the call then has the default ones, and broken says why. What is wrong
 // with a flag is an error as elsewhere.
-func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, args []string, broken error) error) runE {
+func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, args []string, broken error) error) CobraAction {
 	return func(cmd *cobra.Command, args []string) error {
 		_, broken := config.Load(f.App.Sources(FlagsOf(cmd)))
 		fault, ok := errors.AsType[*config.KeyError](broken)
@@ -199,7 +199,7 @@ type Bare struct {
 }
 
 // RunBare makes the RunE of a command that runs where settings can't be loaded.
-func (f *Factory) RunBare(do func(ctx context.Context, b *Bare, args []string) error) runE {
+func (f *Factory) RunBare(do func(ctx context.Context, b *Bare, args []string) error) CobraAction {
 	return func(cmd *cobra.Command, args []string) error {
 		f.Started = true
 		out, err := f.Output(cmd)
