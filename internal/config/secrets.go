@@ -144,7 +144,7 @@ func (c Config) CheckService(k APIKey, base string) error {
 	if kept == "" {
 		kept = c.key.service.text()
 	}
-	if normal, fault := normalizeURL(kept, true); fault == nil {
+	if normal, fault := normalizeURL(strings.TrimSpace(kept), true); fault == nil {
 		kept = normal
 	}
 	here, _ := SameLoopback(base)
