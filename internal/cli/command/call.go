@@ -121,16 +121,11 @@ func (f *Factory) RunE(do Action) CobraAction {
 	return f.RunWith(func(cmd *cobra.Command) ([]config.Flag, error) { return FlagsOf(cmd), nil }, do)
 }
 
-// WithOptions makes the RunE of a command whose action takes what the flags say.
-func WithOptions[O any](f *Factory, o *O, do func(ctx context.Context, c *Call, o O) error) CobraAction {
-	return WithArgs(f, o, new([]string), do)
-}
-
-// WithArgs is [WithOptions] where the arguments are among the options.
-func WithArgs[O any](f *Factory, o *O, args *[]string, do func(ctx context.Context, c *Call, o O) error) CobraAction {
+// WithArgs is RunE for an action that finds its arguments among its options.
+func (f *Factory) WithArgs(args *[]string, do func(ctx context.Context, c *Call) error) CobraAction {
 	return f.RunE(func(ctx context.Context, c *Call, given []string) error {
 		*args = given
-		return do(ctx, c, *o)
+		return do(ctx, c)
 	})
 }
 

@@ -58,7 +58,7 @@ rows" and "waybill help input".`,
 			`waybill create export.csv --map referId="Order No" --rejects bad.csv`,
 			"waybill create --refer-id ORD-1 --tracking-number 1Z999AA10123456784"),
 	}
-	cmd.RunE = command.WithArgs(f, &o, &o.Files, runCreate)
+	cmd.RunE = f.WithArgs(&o.Files, func(ctx context.Context, c *command.Call) error { return runCreate(ctx, c, o) })
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	o.AddRows(cmd)

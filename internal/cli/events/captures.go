@@ -44,7 +44,7 @@ ID is the "delivery" of its line. Headers are written as the sender sent them, i
 
 ` + signature.DeliveryHelp,
 		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered > fixture.jsonl"),
-		RunE:    command.WithArgs(f, &o, &o.IDs, runExport),
+		RunE:    f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runExport(ctx, c, o) }),
 	}
 	sinceFlag(cmd, &o.Since)
 	afterFlag(cmd, &o.After)

@@ -60,7 +60,7 @@ if there is a scheme, has the header ` + inbox.HeaderSynthetic + `, and leaves a
 ` + sendingHelp,
 		Example: command.Example("waybill events replay 12 --to http://127.0.0.1:3000/hook", "waybill events replay --since 24h --filter 'event=router.delivered'",
 			"waybill events replay --dead", "waybill events replay 12 --to http://127.0.0.1:3000/hook --corrupt-signature --expect-status 401"),
-		RunE: command.WithArgs(f, &o, &o.IDs, runReplay),
+		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runReplay(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

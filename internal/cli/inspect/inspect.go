@@ -45,7 +45,7 @@ changes and sends nothing. Ctrl-C ends it with exit status 0; so does --timeout 
 WAYBILL_TIMEOUT. A timeout in the configuration file is ignored.`,
 		Example: command.Example("waybill inspect", "waybill inspect --to 3000", "waybill inspect --read-only --ready-file url.txt"),
 		Args:    cobra.NoArgs,
-		RunE:    command.WithOptions(f, &o, runInspect),
+		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runInspect(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

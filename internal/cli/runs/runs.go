@@ -39,7 +39,7 @@ func newList(f *command.Factory) *cobra.Command {
 		Short:   "List runs, newest first",
 		Example: command.Example("waybill runs list", "waybill runs list --since yesterday", "waybill runs list --limit 5 -o json"),
 		Args:    cobra.NoArgs,
-		RunE:    command.WithOptions(f, &o, runList),
+		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runList(ctx, c, o) }),
 	}
 	command.LimitFlag(cmd.Flags(), &o.Limit, 50)
 	command.SinceFlag(cmd, &o.Since, "only runs that began since `TIME`")

@@ -49,7 +49,7 @@ the file. The keyring must be unlocked when waybill needs the key.
 A key that the service refuses (401, 403) is not stored.`,
 		Example: command.Example("waybill auth login", "waybill auth login --api-key-file key.txt", "pass show waybill | waybill auth login --api-key-file -"),
 		Args:    cobra.NoArgs,
-		RunE:    command.WithOptions(f, &inKeyring, runLogin),
+		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runLogin(ctx, c, inKeyring) }),
 	}
 	cmd.Flags().BoolVar(&inKeyring, "keyring", false, "store the key in the keyring of your system")
 	return cmd

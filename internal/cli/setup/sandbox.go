@@ -50,7 +50,7 @@ the times of its checkpoints, are two days ahead of this computer's:
 		Example: command.Example("waybill sandbox", "waybill sandbox --addr 127.0.0.1:0 --ready-file url.txt",
 			"waybill sandbox --fault 502-after=0.05 --latency 50ms", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file whsec"),
 		Args: cobra.NoArgs,
-		RunE: command.WithOptions(f, &o, runSandbox),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runSandbox(ctx, c, o) }),
 	}
 	o.flags(cmd)
 	return cmd

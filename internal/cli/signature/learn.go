@@ -74,7 +74,7 @@ the API key is tried as well.
 %s`, webhook.MinLearnBodies, DeliveryHelp),
 		Example: command.Example("waybill signature learn", "waybill signature learn --pin mine", "waybill signature learn 3 4 7 --secret-from file:secret.txt",
 			"waybill signature learn --from captures.jsonl --public-url https://hooks.example.com/in"),
-		RunE: command.WithArgs(f, &o, &o.IDs, runLearn),
+		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runLearn(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

@@ -36,7 +36,7 @@ one of them does not verify, promote lists it, changes nothing and exits with 9;
 so it does while another scheme fits them as well.`,
 		Example: command.Example("waybill signature promote", "waybill signature promote --last 5"),
 		Args:    cobra.NoArgs,
-		RunE:    command.WithOptions(f, &o, runPromote),
+		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runPromote(ctx, c, o) }),
 	}
 	lastFlag(cmd, &o.Last)
 	return cmd

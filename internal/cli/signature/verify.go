@@ -76,7 +76,7 @@ received. The exit status is 0 if all verify, 9 if one does not, 2 if there are 
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature verify", "waybill signature verify 12 refused:3",
 			"waybill signature verify --body body.json -H 'X-Signature: 9f86d0…'", "waybill signature verify --from captures.jsonl --scheme hmac-body-hex"),
-		RunE: command.WithArgs(f, &o, &o.IDs, runVerify),
+		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runVerify(ctx, c, o) }),
 	}
 	o.flags(cmd)
 	fromFlag(cmd, &o.From)
@@ -217,7 +217,7 @@ not verify.
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature explain", "waybill signature explain refused:3", "waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),
 		Args:    command.Between(0, 1, "the ID of a delivery"),
-		RunE:    command.WithArgs(f, &o, &o.IDs, runExplain),
+		RunE:    f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runExplain(ctx, c, o) }),
 	}
 	o.flags(cmd)
 	SchemeFlag(cmd, &o.Scheme)

@@ -70,7 +70,7 @@ The service keeps its data. So do backups, and the write-ahead log and the backu
 a PostgreSQL server. docs/privacy.md says what is kept where.`,
 		Example: command.Example("waybill store erase --refer-id ORD-1001", "waybill store erase --run 12 --yes"),
 		Args:    cobra.NoArgs,
-		RunE:    command.WithOptions(f, &o, runErase),
+		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runErase(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&o.ReferIDs, "refer-id", nil, "erase the order `R` with all its numbers; may be repeated")

@@ -80,7 +80,7 @@ An accepted tracking without a response or event is "not checked yet" (phase
 		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --problem --fail-if-any", "waybill list --refer-id 'ORD-10*' --sort -received",
 			"waybill list --stuck=3d --carrier dhl", "waybill list --created 2026-11-01..2026-11-07 --status not-checked", "waybill list --delivered yesterday -o json", "waybill list --from orders.csv --status 'not created'"),
 		Args: cobra.NoArgs,
-		RunE: command.WithOptions(f, &o, runList),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runList(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false

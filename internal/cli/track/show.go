@@ -43,7 +43,7 @@ Timelines mark errors: a local time that no time zone explains, a checkpoint tha
 is repeated, an impossible time. JSON has them in anomalies.`,
 		Example: command.Example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json",
 			"waybill show --from open-orders.csv -o csv --out status.csv", "waybill show --updated ..48h"),
-		RunE: command.WithArgs(f, &o, &o.Refs, runShow),
+		RunE: f.WithArgs(&o.Refs, func(ctx context.Context, c *command.Call) error { return runShow(ctx, c, o) }),
 	}
 	o.flags(cmd)
 	refreshFlag(cmd.Flags(), &o.Refresh)

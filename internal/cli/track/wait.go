@@ -62,7 +62,7 @@ the condition are not queried again, unless with --refresh.`,
 		Example: command.Example("waybill wait ORD-1001", "waybill wait --open --timeout 8h", "waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered --any",
 			"waybill wait --from orders.csv --for status=delivered --fail-on status=returned --timeout 30d",
 			"waybill wait --run 3 --for status=delivered --watch", "waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
-		RunE: command.WithArgs(f, &o, &o.Refs, runWait),
+		RunE: f.WithArgs(&o.Refs, func(ctx context.Context, c *command.Call) error { return runWait(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
