@@ -11,7 +11,7 @@ import (
 
 // CheckBaseURL gives a base URL its one spelling. http to other hosts is refused unless
 // the settings allow it. The error is a [*KeyError].
-func (c *Config) CheckBaseURL(raw string) (string, error) {
+func (c Config) CheckBaseURL(raw string) (string, error) {
 	normal, fault := normalizeURL(strings.TrimSpace(raw), c.InsecureHTTP)
 	if fault != nil {
 		return "", fault.at("base_url", Origin{})

@@ -71,6 +71,8 @@ func (g *Gate) Widen() *Gate {
 // Full allows all workers from the start. Use it for a number that the user set, or a
 // service that is known to work, before the first Enter. It returns g.
 func (g *Gate) Full() *Gate {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.window = g.workers
 	return g
 }

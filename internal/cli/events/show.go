@@ -98,10 +98,7 @@ func showHeaders(ctx context.Context, c *command.Call, id string, reveal bool) e
 	if err != nil {
 		return err
 	}
-	headers := view.Headers(d.Header)
-	if !reveal {
-		headers, err = view.MaskedHeaders(c.Session, d.Header)
-	}
+	headers, err := view.MaskedHeaders(c.Session, d.Header, view.HeaderOptions{Reveal: reveal})
 	if err != nil {
 		return err
 	}

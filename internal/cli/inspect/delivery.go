@@ -131,7 +131,7 @@ func (p *Page) showDelivery(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	headers, err := view.MaskedHeaders(p.Call.Session, d.Header)
+	headers, err := view.MaskedHeaders(p.Call.Session, d.Header, view.HeaderOptions{})
 	if err != nil {
 		return nil, err
 	}

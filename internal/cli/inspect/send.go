@@ -270,7 +270,7 @@ func (p *Page) curlHeaders(d found, m webhook.Request, t forward.Target, withhol
 		own[i].Value = webhook.Mask
 	}
 	fields = forward.ReplaceHeaders(webhook.Request{Header: fields}, own).Header
-	shown, err := view.MaskedHeaders(p.Call.Session, fields)
+	shown, err := view.MaskedHeaders(p.Call.Session, fields, view.HeaderOptions{})
 	if err != nil {
 		return nil, err
 	}

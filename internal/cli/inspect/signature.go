@@ -9,6 +9,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
+	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
@@ -276,7 +277,7 @@ func (p *Page) diagnose(r *http.Request) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), diagnosisTime)
 	defer cancel()
-	j, found, err := signature.Explain(ctx, p.Call.Session, d.ID(), name, d.Sample())
+	j, found, err := signature.Explain(ctx, p.Call.Session, d.ID(), name, d.Sample(), view.HeaderOptions{})
 	if ctx.Err() != nil && r.Context().Err() == nil {
 		err = &inspect.Error{Status: http.StatusServiceUnavailable, Message: "the search for the cause took too long", Hint: "run `" + explain + "`", Code: command.Pending.Word()}
 	}

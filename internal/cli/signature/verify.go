@@ -238,12 +238,9 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 	if err != nil {
 		return err
 	}
-	j, found, err := Explain(ctx, c.Session, id, name, d)
+	j, found, err := Explain(ctx, c.Session, id, name, d, view.HeaderOptions{Reveal: o.Reveal})
 	if err != nil {
 		return err
-	}
-	if o.Reveal {
-		j.Headers = view.Headers(d.Header)
 	}
 	if err := printExplanation(c, j, found.Scheme); err != nil || found.Verdict.OK {
 		return err
@@ -253,8 +250,8 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 
 // Explain says why a delivery does not verify in the scheme of that name, judged at the
 // time of its receipt. id is what the output calls it. Credentials in its headers are
-// masked.
-func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sample) (Explanation, webhook.Diagnosis, error) {
+// masked unless revealed.
+func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sample, o view.HeaderOptions) (Explanation, webhook.Diagnosis, error) {
 	var none webhook.Diagnosis
 	scheme, err := s.Scheme(name)
 	if err != nil {
@@ -273,7 +270,7 @@ func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sam
 	if err != nil {
 		return Explanation{}, none, SchemeUsage(name, err)
 	}
-	headers, err := view.MaskedHeaders(s, d.Header, scheme)
+	headers, err := view.MaskedHeaders(s, d.Header, o, scheme)
 	if err != nil {
 		return Explanation{}, none, err
 	}

@@ -11,10 +11,16 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// MaskedHeaders returns headers with credentials hidden: known
+// HeaderOptions say how headers show: with Reveal in clear.
+type HeaderOptions struct{ Reveal bool }
+
+// MaskedHeaders returns headers with credentials hidden, unless revealed: known
 // secrets wherever they are, what a scheme of tokens reads, and what is named
 // like a credential. Of schemes the one in force is taken, and others.
-func MaskedHeaders(s *app.Session, header []webhook.Field, others ...webhook.Scheme) ([]Header, error) {
+func MaskedHeaders(s *app.Session, header []webhook.Field, o HeaderOptions, others ...webhook.Scheme) ([]Header, error) {
+	if o.Reveal {
+		return headerLines(header), nil
+	}
 	secrets, err := KnownSecrets(s)
 	if err != nil {
 		return nil, err
@@ -31,7 +37,7 @@ func MaskedHeaders(s *app.Session, header []webhook.Field, others ...webhook.Sch
 			tokens[strings.ToLower(strings.TrimPrefix(scheme.Signature.From, "header:"))] = true
 		}
 	}
-	shown := Headers(header)
+	shown := headerLines(header)
 	for i, h := range shown {
 		if shown[i].Value = MaskText(h.Value, secrets); redact.IsCredential(h.Name) || tokens[strings.ToLower(h.Name)] {
 			shown[i].Value = webhook.Mask
@@ -64,8 +70,7 @@ func KnownSecrets(s *app.Session) ([]webhook.Secret, error) {
 	return all, nil
 }
 
-// Headers returns headers as they are.
-func Headers(fields []webhook.Field) []Header {
+func headerLines(fields []webhook.Field) []Header {
 	lines := make([]Header, len(fields))
 	for i, f := range fields {
 		lines[i] = Header(f)
