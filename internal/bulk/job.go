@@ -211,7 +211,7 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	}()
 	err = cmp.Or(j.loadProofs(soft), j.reopen(soft), j.checkPendingFirst(soft))
 	if j.knowsAccount() {
-		j.Gate.Full()
+		j.Gate.Full() // the first batches need not go one by one
 	}
 	if err == nil && j.RetryAbsent {
 		err = j.checkAccepted(soft)

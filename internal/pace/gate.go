@@ -1,10 +1,9 @@
 // Package pace limits how many requests all workers send at once, and how often.
 // Every request passes one gate, which adapts to every answer.
 //
-// The gate starts with one request at a time, or with all workers if the user set
-// their number, or the service is known to work. A full round of successes allows one more. When the service asks for a
-// pause or can't be reached, all workers pause, and fewer requests may be under
-// way afterwards.
+// The gate starts with one request at a time, or with all workers: see [Gate.Full].
+// A full round of successes allows one more. When the service asks for a pause or
+// can't be reached, all workers pause, and fewer requests may be under way afterwards.
 package pace
 
 import (

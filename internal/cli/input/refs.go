@@ -16,8 +16,8 @@ import (
 
 // Flags say how files are read, beside the settings.
 type Flags struct {
+	tracking.Rules
 	Format, Sheet string
-	AcceptOdd     bool   // of rows
 	SaveMap       string // of rows: name for the mapping; empty for none
 	From          string // of REFs: the file; empty for none
 }
@@ -56,7 +56,7 @@ func (o *Flags) add(cmd *cobra.Command, formats ...intake.Format) {
 func (o *Flags) Options(c *command.Call) intake.Options {
 	return intake.Options{
 		Map: c.Config.Map, Encoding: c.Config.Encoding, StripSpaces: c.Config.StripSpaces, Carriers: c.Config.Carriers,
-		Format: intake.Format(o.Format), Sheet: o.Sheet, Rules: tracking.Rules{AcceptOdd: o.AcceptOdd}, Own: c.Config.KeepColumns,
+		Format: intake.Format(o.Format), Sheet: o.Sheet, Rules: o.Rules, Own: c.Config.KeepColumns,
 	}
 }
 

@@ -110,8 +110,10 @@ func runRestore(ctx context.Context, c *command.Call, file string, yes bool) (er
 	if err != nil {
 		return err
 	}
-	forgets := contents{Rows: max(known.Rows-kept.Rows, 0), Deliveries: max(known.Deliveries-kept.Deliveries, 0), Events: max(known.Events-kept.Events, 0)}
-	j := restoredJSON{Store: place, File: file, Forgets: forgets}
+	j := restoredJSON{Store: place, File: file, Forgets: contents{
+		Rows: max(known.Rows-kept.Rows, 0), Events: max(known.Events-kept.Events, 0),
+		Deliveries: max(known.Deliveries-kept.Deliveries, 0),
+	}}
 	if j.Forgets != (contents{}) {
 		c.IO.Note("The store forgets what it has more than the backup: %s", j.Forgets)
 	}

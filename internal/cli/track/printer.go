@@ -54,7 +54,8 @@ func newPrinter(c *command.Call, p printer) (*printer, error) {
 		stops, e := command.BeginTable(c.Out, stopColumns(1))
 		p.rows, err = &rows{stops: stops}, e
 	case asRows, !p.single && !p.timeline:
-		table, e := command.BeginTable(c.Out, p.names.AnswerColumns(view.Reader{IsPerson: c.Out.ForPeople(), Now: time.Now()}))
+		reader := view.Reader{IsPerson: c.Out.ForPeople(), Now: time.Now()}
+		table, e := command.BeginTable(c.Out, p.names.AnswerColumns(reader))
 		p.rows, err = &rows{table: table}, e
 	}
 	return &p, err
