@@ -39,10 +39,6 @@ type limitedConn struct {
 	element *list.Element // in it
 }
 
-func newConnLimiter(limit int) *connLimiter {
-	return &connLimiter{max: limit, conns: map[net.Conn]*limitedConn{}}
-}
-
 // connContext registers a new connection and passes it to its handler. It is a [http.Server.ConnContext].
 func (c *connLimiter) connContext(ctx context.Context, conn net.Conn) context.Context {
 	c.mu.Lock()

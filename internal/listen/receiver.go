@@ -206,7 +206,7 @@ func (r *Receiver) drain() {
 // that arrived is stored and answered, and returns nil. It closes l. Any other
 // end is an error. It is called once.
 func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
-	limiter := newConnLimiter(r.o.MaxConns)
+	limiter := &connLimiter{max: r.o.MaxConns, conns: map[net.Conn]*limitedConn{}}
 	srv := &http.Server{
 		ConnContext:       limiter.connContext,
 		ConnState:         limiter.connState,

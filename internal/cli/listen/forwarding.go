@@ -58,7 +58,8 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	if err != nil {
 		return nil, err
 	}
-	fw := &forwarding{client: client, targets: targets, io: c.IO, attempts: newAttemptPrinter(c), flags: "--forward-to"}
+	attempts := &attemptPrinter{out: c.Out, io: c.IO, queue: make(chan forward.AttemptReport, maxQueued)}
+	fw := &forwarding{client: client, targets: targets, io: c.IO, attempts: attempts, flags: "--forward-to"}
 	if o.Unverified {
 		fw.flags += " and --forward-unverified"
 	}

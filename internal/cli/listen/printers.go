@@ -388,10 +388,6 @@ type attemptPrinter struct {
 	lost  atomic.Int64 // attempts that were not printed
 }
 
-func newAttemptPrinter(c *command.Call) *attemptPrinter {
-	return &attemptPrinter{out: c.Out, io: c.IO, queue: make(chan forward.AttemptReport, maxQueued)}
-}
-
 // enqueue keeps an attempt to be printed. It never blocks: forwarding does not
 // wait for the reader of the output.
 func (p *attemptPrinter) enqueue(n forward.AttemptReport) {

@@ -83,7 +83,7 @@ func newEngine(place, schema string, config *pgx.ConnConfig, p process) *engine 
 	e.pool = sql.OpenDB(observed{stdlib.GetConnector(*e.config), &e.outage})
 	e.pool.SetMaxOpenConns(maxConnections)
 	e.pool.SetMaxIdleConns(maxConnections)
-	e.owners = newOwners(e, p)
+	e.owners = &owners{engine: e, process: p}
 	e.session = newSession(e)
 	e.writer = &writer{engine: e}
 	return e

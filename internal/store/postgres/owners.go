@@ -47,8 +47,6 @@ type owners struct {
 
 var _ store.Owners = (*owners)(nil)
 
-func newOwners(e *engine, p process) *owners { return &owners{engine: e, process: p} }
-
 // own returns this process's name and number; the name is empty if it has no row.
 func (o *owners) own() (string, int64) {
 	o.mu.Lock()
