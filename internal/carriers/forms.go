@@ -81,8 +81,8 @@ var forms = sync.OnceValue(func() []*form {
 		checked("FedEx", "door tag", "DT#{12}", guesser, fedex12).after(2, ""),
 		checked("FedEx", "SmartPost (20 digits)", "##29#{16}|7489#{16}", labelFedEx, gs1).after(0, "92"),
 
-		checked("USPS", "IMpb", "9[1-5]#{20}|9[1-5]#{24}", pub199, gs1).shared(),
-		checked("USPS", "IMpb with 420 and ZIP code", "420#{25}|420#{27}|420#{29}|420#{31}", pub199, usps420).after(3, "").shared(),
+		checked("USPS", "IMpb", "9[1-5]#{20}(#{4})?", pub199, gs1).shared(),
+		checked("USPS", "IMpb with 420 and ZIP code", "420#{25}(##){0,3}", pub199, usps420).after(3, "").shared(),
 		open("USPS", "Global Express Guaranteed", "82#{8}", "usps.com, tracking number formats").loosely(),
 
 		checked("", "S10", "@@#{9}@@", upuS10, s10).shared(),

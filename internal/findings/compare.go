@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/waybill-cli/waybill/internal/carriers"
 	"github.com/waybill-cli/waybill/internal/disk"
@@ -16,18 +18,18 @@ import (
 
 // grouped calls do with the entries of every key that has several, in order of place.
 func grouped(list []entry, key func(entry) string, do func([]entry) error) error {
-	first, groups := make(map[string]int, len(list)), map[string][]entry{}
+	first, groups := make(map[uint64]int, len(list)), map[string][]entry{}
 	for i, e := range list {
-		k := key(e)
-		at, known := first[k]
-		switch {
-		case !known:
-			first[k] = i
-		case groups[k] == nil:
-			groups[k] = []entry{list[at], e}
-		default:
-			groups[k] = append(groups[k], e)
+		at, known := first[e.hash]
+		if !known {
+			first[e.hash] = i
+			continue
 		}
+		k := key(e)
+		if groups[k] == nil && key(list[at]) == k {
+			groups[k] = []entry{list[at]}
+		}
+		groups[k] = append(groups[k], e)
 	}
 	for _, k := range slices.Sorted(maps.Keys(groups)) {
 		slices.SortStableFunc(groups[k], func(a, b entry) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line)) })
@@ -45,7 +47,7 @@ func foldOrder(s string) string { return tracking.FoldStatus(s) }
 // compareNumbers reports numbers that stand in several rows, and, since all
 // numbers are at hand, those that lost leading zeros.
 func (c *Collector) compareNumbers() error {
-	return eachPart(&c.numbers, func(list []entry) error {
+	return eachPart(&c.keeper.numbers, func(list []entry) error {
 		for _, e := range list {
 			if err := errors.Join(c.reportLostZeros(e), c.reportUnlike(e)); err != nil {
 				return err
@@ -72,7 +74,9 @@ func (c *Collector) compareNumber(rows []entry) error {
 		case known && before.carrier != e.carrier:
 			f = c.finding(Error, Contradiction, at, e.number, fmt.Sprintf("same tracking as at %s, which has carrier code %s",
 				c.atEntry(before), tracking.Quote(before.carrier)), "keep one of the two rows")
-			c.contradictory[Row{f.File, e.line, tracking.Item{ReferID: e.order, Number: e.number, CarrierCode: e.carrier}}] = f
+			c.contradictory[Row{f.File, e.line, tracking.Item{
+				ReferID: strings.Clone(e.order), Number: strings.Clone(e.number), CarrierCode: strings.Clone(e.carrier),
+			}}] = f
 		case i == 0:
 			continue
 		case foldOrder(e.order) != foldOrder(first.order):
@@ -93,7 +97,7 @@ func (c *Collector) compareNumber(rows []entry) error {
 
 // compareOrders reports orders with several numbers, and written in several ways.
 func (c *Collector) compareOrders() error {
-	return eachPart(&c.orders, func(list []entry) error {
+	return eachPart(&c.keeper.orders, func(list []entry) error {
 		return grouped(list, func(e entry) string { return foldOrder(e.order) }, c.compareOrder)
 	})
 }
@@ -197,7 +201,8 @@ type entry struct {
 	carrier       string // its code
 	file          int
 	line, row     int
-	unlike        bool // the number has no form, and nothing else was found of it
+	unlike        bool   // the number has no form, and nothing else was found of it
+	hash          uint64 // of what the entry is kept by
 }
 
 // numberOf and orderOf are where an entry's cells stand.
@@ -210,8 +215,8 @@ func (p place) at(e entry) place {
 	return p
 }
 
-func (e entry) record() []byte {
-	b := make([]byte, 0, len(e.number)+len(e.order)+len(e.carrier)+6*binary.MaxVarintLen32)
+func (e entry) appendTo(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, e.hash)
 	for _, text := range []string{e.number, e.order, e.carrier} {
 		b = binary.AppendUvarint(b, uint64(len(text)))
 		b = append(b, text...)
@@ -226,12 +231,12 @@ func (e entry) record() []byte {
 }
 
 // eachPart calls do with the entries of one part after the other: all entries of a key
-// are in one, in the order in which they were added.
+// are in one, in the order in which they were added. Their texts share memory.
 func eachPart(kept *disk.Spill, do func([]entry) error) error {
 	var list []entry
-	return kept.Parts(func(rest []byte) error {
+	return kept.Parts(func(records []byte) error {
 		list = list[:0]
-		for len(rest) > 0 {
+		for rest := string(records); rest != ""; {
 			var e entry
 			e, rest = cutEntry(rest)
 			list = append(list, e)
@@ -240,36 +245,71 @@ func eachPart(kept *disk.Spill, do func([]entry) error) error {
 	})
 }
 
-// cutEntry cuts the first entry from b.
-func cutEntry(b []byte) (entry, []byte) {
-	var e entry
+// cutEntry cuts the first entry from s.
+func cutEntry(s string) (entry, string) {
+	e := entry{hash: binary.LittleEndian.Uint64([]byte(s[:8]))}
+	s = s[8:]
 	number := func() int {
-		v, n := binary.Uvarint(b)
-		b = b[n:]
-		return int(v) // record wrote a length, an index or a line
+		v, n := binary.Uvarint([]byte(s[:min(len(s), binary.MaxVarintLen64)]))
+		s = s[n:]
+		return int(v) // appendTo wrote a length, an index or a line
 	}
-	text := func() string {
+	text := func() (t string) {
 		n := number()
-		s := string(b[:n])
-		b = b[n:]
-		return s
+		t, s = s[:n], s[n:]
+		return t
 	}
 	e.number, e.order, e.carrier = text(), text(), text()
 	e.file, e.row = number(), number()
 	line := number()
 	e.line, e.unlike = line>>1, line&1 == 1
-	return e, b
+	return e, s
 }
 
-// keep keeps an entry to be compared, by the hashes of its number and its order.
-func (c *Collector) keep(e entry, number, order uint64) error {
-	record := e.record()
-	err := c.numbers.Add(number, record...)
-	if err == nil {
-		err = c.orders.Add(order, record...)
+// keeper keeps entries to be compared, by the hashes of their numbers and of their orders,
+// beside what its caller does.
+type keeper struct {
+	numbers, orders disk.Spill
+	chunk           []entry // that is filled
+	chunks          chan []entry
+	end             func() error // ends keeping, and returns its error; the entries can be read then
+}
+
+// keptChunk is how many entries are kept at once.
+const keptChunk = 512
+
+func newKeeper() *keeper {
+	k, ended := &keeper{chunks: make(chan []entry, 1)}, make(chan error)
+	k.end = sync.OnceValue(func() error {
+		k.chunks <- k.chunk
+		close(k.chunks)
+		return <-ended
+	})
+	go func() { ended <- k.keepAll() }()
+	return k
+}
+
+func (k *keeper) add(e entry) {
+	if k.chunk = append(k.chunk, e); len(k.chunk) == keptChunk {
+		k.chunks <- k.chunk
+		k.chunk = make([]entry, 0, keptChunk)
 	}
-	if err != nil {
-		return fmt.Errorf("compare the rows: %w", err)
+}
+
+// keepAll takes every chunk, and returns the first error.
+func (k *keeper) keepAll() (err error) {
+	seed, record := maphash.MakeSeed(), []byte(nil)
+	keep := func(kept *disk.Spill, e entry, key string) error {
+		e.hash = maphash.String(seed, key)
+		record = e.appendTo(record[:0])
+		return kept.Add(e.hash, record...)
 	}
-	return nil
+	for chunk := range k.chunks {
+		for i := 0; i < len(chunk) && err == nil; i++ {
+			if err = keep(&k.numbers, chunk[i], tracking.FoldNumber(chunk[i].number)); err == nil {
+				err = keep(&k.orders, chunk[i], foldOrder(chunk[i].order))
+			}
+		}
+	}
+	return err
 }

@@ -10,12 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"iter"
 	"math"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/carriers"
 	"github.com/waybill-cli/waybill/internal/disk"
@@ -155,7 +155,7 @@ type place struct {
 func (c *Collector) finding(severity Severity, kind Kind, at place, value, message, hint string) Finding {
 	f := Finding{
 		Severity: severity, Kind: kind, File: c.files[at.file], Line: at.line, Column: at.column, Sheet: at.sheet, Header: at.header,
-		Value: intake.Shorten(value), Message: message, Hint: hint, Row: at.row,
+		Value: strings.Clone(intake.Shorten(value)), Message: message, Hint: hint, Row: at.row,
 	}
 	if at.row > 0 && at.column > 0 {
 		f.Cell = xlsx.Address(at.column-1, at.row)
@@ -174,9 +174,7 @@ func (c *Collector) atEntry(e entry) string {
 type Collector struct {
 	files   []string
 	cols    []columns // of each file
-	seed    maphash.Seed
-	numbers disk.Spill // entries by number
-	orders  disk.Spill // entries by order
+	keeper  *keeper
 	forms   map[carriers.Form]*FormCount
 	lengths lengths
 	rules   map[string]*ruleCount // by group: numbers that only a length tells
@@ -206,7 +204,7 @@ type ruleCount struct{ fit, failed int64 }
 // New returns a collector. The caller closes it.
 func New() *Collector {
 	return &Collector{
-		seed:   maphash.MakeSeed(),
+		keeper: newKeeper(),
 		forms:  map[carriers.Form]*FormCount{},
 		rules:  map[string]*ruleCount{},
 		codes:  map[string]bool{},
@@ -242,7 +240,8 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 		return err
 	}
 	e := entry{number: rec.Item.Number, order: rec.Item.ReferID, carrier: rec.Item.CarrierCode, file: file, line: rec.Line, row: rec.Row, unlike: unlike}
-	return c.keep(e, maphash.String(c.seed, tracking.FoldNumber(e.number)), maphash.String(c.seed, foldOrder(e.order)))
+	c.keeper.add(e)
+	return nil
 }
 
 func (c *Collector) file(r *intake.Reader, name string) int {
@@ -312,6 +311,9 @@ type Row struct {
 
 // Finish compares the rows with each other and returns what was found.
 func (c *Collector) Finish() (*Report, error) {
+	if err := c.keeper.end(); err != nil {
+		return nil, fmt.Errorf("compare the rows: %w", err)
+	}
 	if err := errors.Join(c.compareNumbers(), c.compareOrders()); err != nil {
 		return nil, err
 	}
@@ -400,8 +402,9 @@ func (r *Report) All() iter.Seq2[Finding, error] {
 
 // Close removes what was kept.
 func (c *Collector) Close() {
-	c.numbers.Close()
-	c.orders.Close()
+	_ = c.keeper.end() // of which Finish told
+	c.keeper.numbers.Close()
+	c.keeper.orders.Close()
 	if c.spool != nil {
 		_ = c.spool.Close() // nobody reads it again
 	}

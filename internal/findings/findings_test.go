@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -281,4 +284,41 @@ func TestContradictions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What can't be kept to be compared is an error, and no report.
+func TestNoFolderForTemporaryFiles(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	t.Setenv("TMP", os.Getenv("TMPDIR"))
+	c := findings.New()
+	defer c.Close()
+	for i := range 100_000 { // more than are held in memory
+		if err := c.Add(nil, numbered(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if report, err := c.Finish(); report != nil || !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%v, %v; want one error", report, err)
+	}
+}
+
+func numbered(i int) intake.Record {
+	return intake.Record{File: "in.csv", Line: i + 2, Item: tracking.Item{ReferID: fmt.Sprintf("ORD-%07d", i), Number: fmt.Sprintf("N1%09d", i)}}
+}
+
+func BenchmarkCollector(b *testing.B) {
+	const rows = 100_000
+	for b.Loop() {
+		c := findings.New()
+		for i := range rows {
+			if err := c.Add(nil, numbered(i)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		if _, err := c.Finish(); err != nil {
+			b.Fatal(err)
+		}
+		c.Close()
+	}
+	b.ReportMetric(float64(b.N*rows)/b.Elapsed().Seconds(), "rows/s")
 }

@@ -47,7 +47,8 @@ func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, a
 		}
 	}
 	if r.Known() {
-		if !known || r.Form.Loose || r.Form.Shared || carriers.Has(number, func(f carriers.Form) bool { return f.Shared || isCodeOf(carrier, f) }) {
+		fits := func(f carriers.Form) bool { return f.Shared || isCodeOf(carrier, f) }
+		if !known || r.Form.Loose || fits(r.Form) || carriers.Has(number, fits) {
 			return false, nil
 		}
 		return false, c.report(c.finding(Warning, OtherCarrier, at, number, fmt.Sprintf("a number of %s, and the row has the carrier %s", r.Form.Carrier, tracking.Quote(carrier)), compareHint))
@@ -208,6 +209,9 @@ func severalInCell(s string, number bool) (kind Kind, message, hint string) {
 // isCodeOf reports whether a carrier code may be that of one of the carriers of a
 // form. The codes are the service's own: dhl-paket is one of DHL Paket.
 func isCodeOf(code string, f carriers.Form) bool {
+	if strings.EqualFold(code, f.Carrier) {
+		return true
+	}
 	code = foldOrder(code)
 	for name := range strings.SplitSeq(f.Carrier, ", ") {
 		first, _, _ := strings.Cut(name, " ")
@@ -251,7 +255,10 @@ func (c *Collector) examineForm(number, code string, at place) (r carriers.Readi
 			return r, true, err
 		}
 	}
-	fixed, alike := carriers.Corrected(number)
+	fixed, alike := "", false
+	if !r.Known() || r.Wrong() {
+		fixed, alike = carriers.Corrected(number)
+	}
 	switch {
 	case alike:
 		if r.Wrong() {

@@ -106,17 +106,18 @@ func SameNumber(a, b string) bool {
 // statuses are compared: letters in one case, and one underscore for any
 // spaces, hyphens and underscores between words. A sign stays: -1 is not 1.
 func FoldStatus(s string) string {
-	var b strings.Builder
 	between := false
-	for _, r := range strings.TrimSpace(s) {
-		if r != '_' && !separates(r) {
-			b.WriteRune(foldCase(r))
-		} else if !between {
-			b.WriteByte('_')
-		}
+	return strings.Map(func(r rune) rune {
+		after := between
 		between = r == '_' || separates(r)
-	}
-	return b.String()
+		switch {
+		case !between:
+			return foldCase(r)
+		case after:
+			return -1
+		}
+		return '_'
+	}, strings.TrimSpace(s))
 }
 
 // NamesStatus reports whether want names a status, as [FoldStatus] compares
