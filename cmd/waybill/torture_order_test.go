@@ -191,7 +191,7 @@ func TestTortureOrderOfWrites(t *testing.T) {
 func orderOfWrites(t *testing.T, strace bool, flags []string) {
 	n, workers := either(400, 10_000), "4"
 	if strace {
-		n, workers = 2000, "1" // creates arrive as they leave, and the log of the store is never begun anew
+		n, workers = 400, "1" // creates arrive as they leave, and the log of the store is never begun anew
 	}
 	w := newHome(t)
 	path, log := filepath.Join(w.home, "order.db"), filepath.Join(w.home, "strace.log")
