@@ -58,3 +58,67 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError, hint string) erro
 	}
 	return command.Usagef(hint, "unknown flag --%s", name)
 }
+
+// replaced has commands and flags that earlier builds had or users look for, and what does their job
+// now. The path before a word or flag is that of the command, or of its group.
+var replaced = map[string]string{
+	"compare":                 "`waybill list --from FILE` lists the rows of a file with what is known of each",
+	"probe":                   "`waybill doctor --probe` finds out what the service answers",
+	"support":                 "`waybill doctor --bundle FILE` writes the archive for support",
+	"profile":                 "`waybill config profiles` lists profiles, `waybill config use NAME` chooses one",
+	"runs prune":              pruneOnce,
+	"events prune":            pruneOnce,
+	"observed list":           "`waybill observed` lists everything",
+	"observed diff":           observedOnce,
+	"observed export":         observedOnce,
+	"signature sign":          "`waybill events send` signs what it sends, `waybill signature verify` checks a body and its headers",
+	"signature schemes list":  "`waybill signature schemes` lists them",
+	"signature schemes show":  "`waybill signature schemes` lists them",
+	"signature schemes test":  "`waybill signature verify` checks a body and its headers",
+	"list --summary":          "`waybill stats` counts, with the filters of list",
+	"report --html":           "give the file alone: `waybill report FILE`",
+	"report --mask":           "filter the report with the filters of `waybill list`, or edit the page before you send it",
+	"show --history":          "`waybill events list --refer-id ID` lists every event; `waybill show REF -o json` has the last response",
+	"events export --redact":  "an export has deliveries as they came; `waybill events show` masks headers with secrets",
+	"store erase --from":      eraseFlags,
+	"store erase --receipt":   eraseFlags,
+	"observed --undocumented": observedOnce,
+	"observed --kind":         observedOnce,
+	"auth login --from-file":  "use --api-key-file",
+	"init --no-input":         "init asks only on a terminal: leave it out",
+	"wait --all":              "wait waits for all of them: leave it out",
+	"doctor --save":           "`waybill doctor --probe` prints the settings; `waybill config set` saves them",
+	"--since":                 "--updated takes a range of time, such as 7d or 2026-11-01..2026-11-07",
+	"--stale":                 "--stuck=AGE takes what has not moved for that long, --updated ..AGE what was not updated",
+	"--not-checked":           "use --status not-checked",
+	"--state":                 "--status takes rejected, unknown and pending too",
+	"--csv-raw":               "-o csv leaves cells as they are; --excel protects them",
+	"--canary":                "--skip-proof sends without the checks of what responses mean",
+	"events list --status":    "use --filter, such as --filter status=1",
+	"listen --ack":            "leave it out: deliveries get 200 once stored, then sent until the target takes them",
+	"events --drop":           faultsThatStay,
+	"events --delay":          faultsThatStay,
+	"events --skip":           faultsThatStay,
+}
+
+const (
+	pruneOnce      = "`waybill store prune --older-than AGE` removes what is old, of runs and of deliveries"
+	observedOnce   = "`waybill observed -o json --jq 'EXPR'` selects entries"
+	eraseFlags     = "`waybill store erase` takes --refer-id, --tracking-number and --run"
+	faultsThatStay = "--duplicate, --reorder and --corrupt-signature cause faults"
+)
+
+// replacement returns what does the job of a word or flag that cmd does not have,
+// empty if replaced does not say.
+func replacement(cmd *cobra.Command, word string) string {
+	for ; cmd != nil; cmd = cmd.Parent() {
+		path := strings.Fields(cmd.CommandPath())[1:]
+		if text := replaced[strings.Join(append(path, word), " ")]; text != "" {
+			return text
+		}
+		if !strings.HasPrefix(word, "--") {
+			break
+		}
+	}
+	return ""
+}

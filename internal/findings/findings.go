@@ -239,8 +239,10 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 	if err != nil {
 		return err
 	}
-	e := entry{number: rec.Item.Number, order: rec.Item.ReferID, carrier: rec.Item.CarrierCode, file: file, line: rec.Line, row: rec.Row, unlike: unlike}
-	c.keeper.add(e)
+	it := rec.Item
+	c.keeper.add(entry{
+		number: it.Number, order: it.ReferID, carrier: it.CarrierCode, file: file, line: rec.Line, row: rec.Row, unlike: unlike,
+	})
 	return nil
 }
 

@@ -54,9 +54,12 @@ func New(c Config) (*Server, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{
-		config: c, reject: reject, state: &state{}, faults: newFaults(c),
-		mux: http.NewServeMux(), done: ctx.Done(), stop: cancel,
+		config: c, reject: reject, state: &state{},
+		faults: &faults{seed: c.Seed, chance: map[string]float64{}, asked: map[string]uint64{}},
+		mux:    http.NewServeMux(), done: ctx.Done(), stop: cancel,
 	}
+	maps.Copy(s.faults.chance, c.Faults)
+	s.faults.random = rand.New(rand.NewPCG(c.Seed, 0xfa017)) //nolint:gosec // not a secret
 	s.state.reset()
 	s.mux.HandleFunc(pathCreateV1, func(w http.ResponseWriter, r *http.Request) { s.create(w, r, opCreateV1) })
 	s.mux.HandleFunc(pathCreateV2, func(w http.ResponseWriter, r *http.Request) { s.create(w, r, opCreateV2) })
@@ -176,12 +179,6 @@ type oneShot struct {
 	name      string
 	operation operation // empty for any
 	left      int
-}
-
-func newFaults(c Config) *faults {
-	f := &faults{seed: c.Seed, random: rand.New(rand.NewPCG(c.Seed, 0xfa017)), chance: map[string]float64{}, asked: map[string]uint64{}} //nolint:gosec // not a secret
-	maps.Copy(f.chance, c.Faults)
-	return f
 }
 
 // next returns the fault that a request meets, or "". query is what is asked for.

@@ -7,6 +7,122 @@ import (
 	"strings"
 )
 
+// Typed is a word of a line that is being typed.
+type Typed struct {
+	Raw  string // as typed
+	Text string // without its quotes; nothing is expanded
+	Open byte   // the quote or parenthesis that is open at its end, 0 for none
+}
+
+// Parse divides a line for a POSIX shell into its words. The last word is the one that
+// is being typed, which is empty after a space.
+func Parse(line string) (words []Typed) {
+	for redirected := false; ; {
+		line = strings.TrimLeft(line, " \t\n")
+		rest := strings.TrimLeft(line, "<>|&;()")
+		if operators := line[:len(line)-len(rest)]; operators != "" {
+			line, redirected = rest, strings.ContainsAny(operators, "<>")
+			continue
+		}
+		word := Read(line)
+		line = line[len(word.Raw):]
+		if !redirected || line == "" {
+			words = append(words, word)
+		}
+		if line == "" {
+			return words
+		}
+		redirected = false
+	}
+}
+
+// Read returns the word at the start of s.
+func Read(s string) Typed {
+	var text strings.Builder
+	for i := 0; i < len(s); i++ {
+		open, start := s[i], i
+		switch {
+		case strings.IndexByte(" \t\n<>|&;()", open) >= 0:
+			return Typed{Raw: s[:i], Text: text.String()}
+		case open == '\\':
+			if i++; i < len(s) {
+				text.WriteByte(s[i])
+			}
+			continue
+		case open == '$' && strings.HasPrefix(s[i:], "$("):
+			open = '('
+		case open == '$' && strings.HasPrefix(s[i:], "$'"):
+			i++
+		case open != '\'' && open != '"' && open != '`':
+			text.WriteByte(open)
+			continue
+		}
+		inside, size, closed := quoted(s[i+1:], open)
+		if i += size; open == '(' || open == '`' {
+			inside = s[start:min(i+1, len(s))] // a command is not run
+		}
+		text.WriteString(inside)
+		if !closed {
+			return Typed{Raw: s, Text: text.String(), Open: open}
+		}
+	}
+	return Typed{Raw: s, Text: text.String()}
+}
+
+// quoted returns the text of s up to the end of what open begins, and the size of that
+// with its end.
+func quoted(s string, open byte) (text string, size int, closed bool) {
+	var b strings.Builder
+	depth := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '\\' && i+1 < len(s) && open != '\'' && (open != '"' || strings.IndexByte("$`\"\\", s[i+1]) >= 0):
+			i++
+			c = s[i]
+		case open == '(' && c == '(':
+			depth++
+		case open == '(' && c == ')' && depth > 1:
+			depth--
+		case c == open && open != '$', open == '$' && c == '\'', open == '(' && c == ')':
+			return b.String(), i + 1, true
+		}
+		b.WriteByte(c)
+	}
+	return b.String(), len(s), false
+}
+
+// Escape returns s for a place where the quote open is open, 0 for none, so that a POSIX
+// shell and bash on a terminal read it as it is. It is false for what can't be written
+// there.
+func Escape(s string, open byte) (string, bool) {
+	switch open {
+	case 0:
+		return backslashes(s, func(c byte) bool { return !plainByte(c) }), true
+	case '"':
+		return backslashes(s, func(c byte) bool { return strings.IndexByte("$`\"\\", c) >= 0 }), !strings.Contains(s, "!")
+	case '\'':
+		return strings.ReplaceAll(s, "'", `'\''`), true
+	}
+	return "", false
+}
+
+// plainByte reports whether a shell reads a byte as it is, wherever it is.
+func plainByte(c byte) bool {
+	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("-_./=+,@%:", c) >= 0
+}
+
+func backslashes(s string, before func(byte) bool) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if before(s[i]) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
 // windows says that commands are copied into PowerShell.
 const windows = runtime.GOOS == "windows"
 

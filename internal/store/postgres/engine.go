@@ -76,9 +76,10 @@ type engine struct {
 // newEngine returns an engine on the server that config leads to. It opens no connection.
 func newEngine(place, schema string, config *pgx.ConnConfig, p process) *engine {
 	e := &engine{
-		place: place, schema: schema, config: config.Copy(), spans: usualSpans, links: newLinks(),
+		place: place, schema: schema, config: config.Copy(), spans: usualSpans, links: &links{open: map[*link]bool{}},
 		staging: make(chan struct{}, 1),
 	}
+	e.links.ctx, e.links.stop = context.WithCancel(context.Background())
 	e.config.DialFunc = e.links.dialer(config.DialFunc)
 	e.pool = sql.OpenDB(observed{stdlib.GetConnector(*e.config), &e.outage})
 	e.pool.SetMaxOpenConns(maxConnections)

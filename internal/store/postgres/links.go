@@ -19,12 +19,6 @@ type links struct {
 	open map[*link]bool
 }
 
-func newLinks() *links {
-	l := &links{open: map[*link]bool{}}
-	l.ctx, l.stop = context.WithCancel(context.Background())
-	return l
-}
-
 // dialer returns dial, whose connections are among the links from then on.
 func (l *links) dialer(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
