@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -31,7 +32,10 @@ type Verdict struct {
 	Done bool // no further question
 	// Retry says that the last question failed, and is tried again before
 	// others that were asked about since.
-	Retry     bool
+	Retry bool
+	// Alike says that the key waits for what comes for all alike keys at about the same
+	// time. Some of them are asked about after a pause, the others once it came for one.
+	Alike     bool
 	NotBefore time.Duration // a longer pause than usual; 0 for none
 	Asked     time.Time     // from Load: when it was last asked about; zero if never
 }
@@ -103,6 +107,8 @@ type entry[K any] struct {
 	loaded bool // since it was read from the file
 	retry  bool // see [Verdict]
 	wakes  int  // wake-ups before its question
+
+	usual time.Time // of an alike key: when its question would be due otherwise
 }
 
 // batch is entries with what a step said of them.
@@ -128,11 +134,12 @@ type poller[K, R any] struct {
 
 	fresh     []*entry[K] // loaded, never asked about
 	waiting   queue[K]    // by due time
-	later     backlog[K]  // in the order in which they were asked
-	drained   bool        // of new keys
-	reload    bool        // what is known of waiting keys may have changed
-	wakes     int         // wake-ups so far
-	busy      int         // questions under way
+	alike     alike[K]
+	later     backlog[K] // in the order in which they were asked
+	drained   bool       // of new keys
+	reload    bool       // what is known of waiting keys may have changed
+	wakes     int        // wake-ups so far
+	busy      int        // questions under way
 	unsettled []reply[K, R]
 	since     time.Time // of the first unsettled
 
@@ -199,7 +206,7 @@ func (p *poller[K, R]) nextEntry() *entry[K] {
 		return heap.Pop(&p.waiting).(*entry[K]) //nolint:forcetypeassert // the heap holds nothing else
 	}
 	if len(p.fresh) == 0 {
-		return nil
+		return p.alike.next()
 	}
 	e := p.fresh[0]
 	p.fresh = p.fresh[1:]
@@ -208,8 +215,11 @@ func (p *poller[K, R]) nextEntry() *entry[K] {
 
 func (p *poller[K, R]) nextDue() time.Time {
 	due := time.Now().Add(time.Hour)
-	if len(p.waiting) > 0 && p.busy < max(p.Workers, 1) && len(p.unsettled) < maxUnsettled {
-		due = p.waiting[0].Due
+	if p.busy < max(p.Workers, 1) && len(p.unsettled) < maxUnsettled {
+		if len(p.waiting) > 0 {
+			due = p.waiting[0].Due
+		}
+		due = p.alike.due(due)
 	}
 	if at := p.since.Add(settleAfter); len(p.unsettled) > 0 && !p.settling && at.Before(due) {
 		due = at
@@ -218,7 +228,7 @@ func (p *poller[K, R]) nextDue() time.Time {
 }
 
 func (p *poller[K, R]) finished() bool {
-	return p.drained && !p.loading && !p.settling && p.busy == 0 && len(p.unsettled)+len(p.fresh)+len(p.waiting)+p.later.len() == 0
+	return p.drained && !p.loading && !p.settling && p.busy == 0 && len(p.unsettled)+len(p.fresh)+len(p.waiting)+len(p.alike.entries)+p.later.len() == 0
 }
 
 // beginLoad loads entries that wait, after a wake-up; else new ones while there
@@ -227,9 +237,9 @@ func (p *poller[K, R]) beginLoad(ctx context.Context) error {
 	switch {
 	case p.loading:
 		return nil
-	case p.reload && len(p.waiting) > 0:
-		b := batch[K]{entries: p.waiting, drained: p.drained}
-		p.waiting, p.reload = nil, false
+	case p.reload && len(p.waiting)+len(p.alike.entries) > 0:
+		b := batch[K]{entries: append(p.waiting, p.alike.entries...), drained: p.drained}
+		p.waiting, p.alike.entries, p.reload = nil, nil, false
 		p.load(ctx, func() batch[K] { return b })
 	case !p.drained && len(p.fresh) < chunk && len(p.waiting) < maxWaiting:
 		p.load(ctx, p.newKeys)
@@ -301,7 +311,7 @@ func (p *poller[K, R]) takeLoaded(b batch[K]) error {
 		}
 	}
 	if len(b.verdicts) == 0 {
-		p.keep(b.entries)
+		p.fresh = append(p.fresh, b.entries...) // no step had a verdict on them
 	}
 	return b.err
 }
@@ -309,6 +319,8 @@ func (p *poller[K, R]) takeLoaded(b batch[K]) error {
 // queue queues a loaded entry that was last asked at that time, zero for never.
 func (p *poller[K, R]) queue(e *entry[K], asked time.Time) error {
 	switch {
+	case !e.usual.IsZero():
+		p.alike.entries = append(p.alike.entries, e)
 	case !e.Due.IsZero(): // asked by this poll
 		heap.Push(&p.waiting, e)
 	case asked.IsZero():
@@ -329,15 +341,10 @@ func (p *poller[K, R]) postpone(e *entry[K]) error {
 	return p.later.push(e)
 }
 
-// keep keeps entries that no step had a verdict on.
-func (p *poller[K, R]) keep(all []*entry[K]) {
-	p.fresh = append(p.fresh, all...)
-}
-
 func (p *poller[K, R]) takeAnswer(r reply[K, R]) error {
 	p.busy--
 	if r.err != nil {
-		p.keep([]*entry[K]{r.entry})
+		p.fresh = append(p.fresh, r.entry)
 		return r.err
 	}
 	if len(p.unsettled) == 0 {
@@ -375,6 +382,10 @@ func (p *poller[K, R]) takeSettled(b batch[K]) error {
 	p.settling = false
 	for i, v := range b.verdicts {
 		e := b.entries[i]
+		if !e.usual.IsZero() && !v.Alike && !v.Retry {
+			p.alike.release(&p.waiting)
+		}
+		e.usual = time.Time{}
 		if v.Done {
 			continue
 		}
@@ -382,12 +393,14 @@ func (p *poller[K, R]) takeSettled(b batch[K]) error {
 		e.Due, e.retry = time.Now().Add(max(e.Pauses.Next(), v.NotBefore)), v.Retry
 		if v.Retry {
 			heap.Push(&p.waiting, e)
+		} else if v.Alike && len(p.alike.entries) < maxWaiting {
+			p.alike.add(e, p.Pauses)
 		} else if err := p.postpone(e); err != nil {
 			return errors.Join(b.err, err)
 		}
 	}
 	if len(b.verdicts) == 0 {
-		p.keep(b.entries)
+		p.fresh = append(p.fresh, b.entries...) // no step had a verdict on them
 	}
 	return b.err
 }
@@ -434,7 +447,7 @@ func (p *poller[K, R]) leaveAll(ctx context.Context) error {
 		keys = nil
 		return err
 	}
-	for _, e := range append(p.waiting, p.fresh...) {
+	for _, e := range slices.Concat(p.waiting, p.alike.entries, p.fresh) {
 		if err := leave(e.Key); err != nil {
 			return err
 		}

@@ -2,11 +2,14 @@ package poll
 
 import (
 	"bufio"
+	"container/heap"
 	"encoding/json"
 	"io"
 	"os"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/pace"
 )
 
 type queue[K any] []*entry[K]
@@ -116,4 +119,69 @@ func (s *spool[K]) rewind() error {
 	}
 	s.dec = json.NewDecoder(bufio.NewReader(s.file))
 	return nil
+}
+
+const (
+	samples      = 8               // alike keys that are asked about after each pause
+	longestAlike = 5 * time.Minute // the longest pause of an alike key
+)
+
+// alike holds entries that wait for what comes for all at about the same time, see
+// [Verdict]. A few are asked about after each pause, the least recently asked first.
+type alike[K any] struct {
+	entries []*entry[K] // in the order in which they were asked, at most maxWaiting
+	pauses  pace.Backoff
+	at      time.Time // end of the pause
+	now     int       // entries that are still to be asked about after the last pause
+}
+
+// add adds an entry whose pause is set.
+func (a *alike[K]) add(e *entry[K], pauses pace.Backoff) {
+	if a.pauses.Max == 0 {
+		a.pauses = pauses
+		a.at = time.Now().Add(a.pauses.Next())
+	}
+	e.usual, e.Due = e.Due, time.Now().Add(longestAlike)
+	a.entries = append(a.entries, e)
+}
+
+// due returns when next returns an entry, or a later time than other.
+func (a *alike[K]) due(other time.Time) time.Time {
+	due := a.at
+	switch {
+	case len(a.entries) == 0:
+		return other
+	case a.now > 0:
+		return time.Time{} // at once
+	case a.entries[0].Due.Before(a.at):
+		due = a.entries[0].Due
+	}
+	if other.Before(due) {
+		return other
+	}
+	return due
+}
+
+// next takes an entry that is to be asked about now, or returns nil.
+func (a *alike[K]) next() *entry[K] {
+	now := time.Now()
+	if len(a.entries) == 0 || now.Before(a.due(now.Add(time.Hour))) {
+		return nil
+	}
+	if !now.Before(a.at) {
+		a.now, a.at = min(samples, len(a.entries)), now.Add(a.pauses.Next())
+	}
+	a.now = max(a.now-1, 0)
+	e := a.entries[0]
+	a.entries = a.entries[1:]
+	return e
+}
+
+// release moves all entries to others, with the pauses that they would have alone.
+func (a *alike[K]) release(others *queue[K]) {
+	for _, e := range a.entries {
+		e.Due, e.usual = e.usual, time.Time{}
+		heap.Push(others, e)
+	}
+	*a = alike[K]{}
 }

@@ -423,6 +423,8 @@ func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
 		v.Done = !errors.Is(err, tracking.ErrUndecided) && !Troubled(err)
 	}
 	e.Matched = e.Matched && v.Done
+	v.Alike = (err == nil || errors.Is(err, tracking.ErrProcessing)) &&
+		!slices.ContainsFunc(e.Result.Trackings, func(t Tracking) bool { return t.Phase != ledger.Processing })
 	return v
 }
 

@@ -34,9 +34,10 @@ func NewWait(f *command.Factory) *cobra.Command {
 		Use:   "wait REF...|--from FILE|--run ID|--open",
 		Short: "Wait until trackings are processed or have a status",
 		Long: `Wait until each tracking meets a condition. wait queries the service repeatedly,
-with growing pauses; a verified event that waybill listen receives counts within a
-second. When the time is up, wait exits with 8. A tracking that the service reports
-an error of has failed: wait finishes the others, and exits with 6.
+with growing pauses: of many that are Processing a few, and the others once one of
+them is ready. A verified event that waybill listen receives counts within a second.
+When the time is up, wait exits with 8. A tracking that the service reports an error
+of has failed: wait finishes the others, and exits with 6.
 
   --for processed            the service reports a status (default)
   --for status=X             it has that status: a number or a name

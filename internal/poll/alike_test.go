@@ -1,0 +1,156 @@
+package poll_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/poll"
+)
+
+// asked runs a poll of n keys, each alike until it is ready, for as long as limit, and
+// returns when each was asked about.
+func asked(t *testing.T, n int, limit time.Duration, verdict func(key int, after time.Duration) poll.Verdict) (times [][]time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	start := time.Now()
+	var mu sync.Mutex
+	times = make([][]time.Duration, n)
+	_, err := run(ctx, count(n), poll.Options{Workers: 4, Pauses: pace.Backoff{First: time.Second, Max: 30 * time.Second}}, func(_ context.Context, k int) (poll.Verdict, error) {
+		time.Sleep(10 * time.Millisecond)
+		mu.Lock()
+		defer mu.Unlock()
+		after := time.Since(start)
+		times[k] = append(times[k], after)
+		return verdict(k, after), nil
+	})
+	if err != nil && ctx.Err() == nil {
+		t.Fatal(err)
+	}
+	return times
+}
+
+func alikeUntil(ready time.Duration) func(int, time.Duration) poll.Verdict {
+	return func(_ int, after time.Duration) poll.Verdict {
+		return poll.Verdict{Done: after >= ready, Alike: after < ready}
+	}
+}
+
+func total(times [][]time.Duration) (n int, last time.Duration) {
+	for _, at := range times {
+		n, last = n+len(at), max(last, at[len(at)-1])
+	}
+	return n, last
+}
+
+// Of 300 keys that are ready after 90 seconds, few are asked about meanwhile, and all are done as soon as without that.
+func TestFewOfTheAlikeAreAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, last := total(asked(t, 300, time.Hour, alikeUntil(90*time.Second)))
+		if n > 700 || n < 600 || last > 125*time.Second {
+			t.Errorf("%d questions, the last after %v", n, last)
+		}
+		t.Log(n, last)
+	})
+}
+
+// Keys that are never ready hide none that is.
+func TestTheAlikeTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		times := asked(t, 100, 20*time.Minute, func(k int, after time.Duration) poll.Verdict {
+			done := k >= 90 && after >= 20*time.Second
+			return poll.Verdict{Done: done, Alike: !done}
+		})
+		for k, at := range times {
+			if k >= 90 && at[len(at)-1] > 6*time.Minute {
+				t.Errorf("key %d was ready after 20 s, and done after %v", k, at[len(at)-1])
+			}
+			for i := range at[1:] {
+				if pause := at[i+1] - at[i]; pause > 331*time.Second {
+					t.Errorf("key %d was not asked about for %v", k, pause)
+				}
+			}
+		}
+	})
+}
+
+// Ten keys that are ready one after the other are each found within their longest pause.
+func TestTheAlikeThatAreReadyOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		times := asked(t, 10, time.Hour, func(k int, after time.Duration) poll.Verdict {
+			done := after >= time.Duration(k)*20*time.Second
+			return poll.Verdict{Done: done, Alike: !done}
+		})
+		for k, at := range times {
+			if late := at[len(at)-1] - time.Duration(k)*20*time.Second; late > 62*time.Second {
+				t.Errorf("key %d was found %v late", k, late)
+			}
+		}
+	})
+}
+
+// Other keys are asked about as if there were no alike ones.
+func TestOthersBesideTheAlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		times := asked(t, 200, 10*time.Minute, func(k int, _ time.Duration) poll.Verdict { return poll.Verdict{Alike: k > 0} })
+		if len(times[0]) < 20 {
+			t.Errorf("asked %d times in ten minutes, at %v", len(times[0]), times[0])
+		}
+	})
+}
+
+// What a wake-up says of the alike ends the questions about them.
+func TestWakeUpsEndTheAlike(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wake := make(chan struct{}, 1)
+		var mu sync.Mutex
+		questions, ready := 0, false
+		a := &asker[int]{
+			ask: func(context.Context, int) (poll.Verdict, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				questions++
+				return poll.Verdict{Alike: true}, nil
+			},
+			known: func(int) poll.Verdict {
+				mu.Lock()
+				defer mu.Unlock()
+				return poll.Verdict{Done: ready}
+			},
+		}
+		time.AfterFunc(40*time.Second, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			ready = true
+			wake <- struct{}{}
+		})
+		began := time.Now()
+		keys := slices.Values(slices.Collect(count(50)))
+		if err := poll.Run(t.Context(), without(keys), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 4, Pauses: pace.Backoff{First: time.Second, Max: 30 * time.Second}, Wake: wake}); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > 41*time.Second || questions > 50+6*8 || len(a.left) > 0 {
+			t.Errorf("%d questions in %v, %d left", questions, took, len(a.left))
+		}
+	})
+}
+
+// With a clock that goes on while entries are taken, all alike keys are asked about again.
+func TestTheAlikeByTheClock(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var questions atomic.Int64
+	left, err := run(ctx, count(30), poll.Options{Workers: 4, Pauses: pace.Backoff{First: time.Millisecond, Max: 4 * time.Millisecond}}, func(context.Context, int) (poll.Verdict, error) {
+		done := questions.Add(1) > 100
+		return poll.Verdict{Done: done, Alike: !done}, nil
+	})
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v, %d left after %d questions", err, len(left), questions.Load())
+	}
+}
