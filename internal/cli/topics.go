@@ -181,8 +181,9 @@ REJECTED
 
 The service refused the row. When it refuses a batch because of some rows,
 waybill sends the batch again in halves until the bad rows are alone. After more
-than --max-rejects rejected rows the run stops. Rejected rows are not sent again
-unless you ask for it. Fix them:
+than --max-rejects rejected rows no other batch begins: up to --concurrency of them
+are under way, and end. Rejected rows are not sent again unless you ask for it. Fix
+them:
 
   waybill runs rows 3 --status rejected -o csv --out bad.csv
   waybill create bad.csv
