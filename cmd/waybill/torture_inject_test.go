@@ -21,9 +21,9 @@ import (
 func tinyDisk(t *testing.T) {
 	const n = 20_000
 	for _, c := range []struct {
-		name, size string
-		at         int // the create that fills it up; 0 for none
-	}{{"staging", "size=2m", 0}, {"first", "size=32m", 1}, {"fifth", "size=32m", 5}, {"fifteenth", "size=32m", 15}} {
+		name, size, workers string // with a worker for each batch, all is staged before the first is sent
+		at                  int    // the create that fills it up; 0 for none
+	}{{"staging", "size=2m", "20", 0}, {"feeding", "size=3m", "2", 3}, {"first", "size=32m", "2", 1}, {"fifth", "size=32m", "2", 5}, {"fifteenth", "size=32m", "2", 15}} {
 		t.Run(c.name, func(t *testing.T) {
 			disk := filepath.Join(t.TempDir(), "disk")
 			if err := os.Mkdir(disk, 0o700); err != nil {
@@ -46,7 +46,7 @@ func tinyDisk(t *testing.T) {
 			defer box.Close()
 			path := filepath.Join(disk, "s.db")
 			rows := append(pairs(n, parcels), w.control("--store", path))
-			args := []string{"create", orders(t, w.home, n, parcels), "-o", "json", "--store", path, "--settle", "0s", "--concurrency", "2"}
+			args := []string{"create", orders(t, w.home, n, parcels), "-o", "json", "--store", path, "--settle", "0s", "--concurrency", c.workers}
 			code, stdout, stderr := w.run(args...)
 			switch {
 			case code == 10:
