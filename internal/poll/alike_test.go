@@ -2,6 +2,7 @@ package poll_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -101,6 +102,23 @@ func TestOthersBesideTheAlike(t *testing.T) {
 		times := asked(t, 200, 10*time.Minute, func(k int, _ time.Duration) poll.Verdict { return poll.Verdict{Alike: k > 0} })
 		if len(times[0]) < 20 {
 			t.Errorf("asked %d times in ten minutes, at %v", len(times[0]), times[0])
+		}
+	})
+}
+
+// Others that are always due, since their answers take long, keep no alike key waiting.
+func TestTheAlikeBesideABusyService(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+		defer cancel()
+		times := make([]int, 60)
+		_, err := run(ctx, count(len(times)), poll.Options{Workers: 1, Pauses: pace.Backoff{First: time.Second, Max: 30 * time.Second}}, func(_ context.Context, k int) (poll.Verdict, error) {
+			time.Sleep(time.Second)
+			times[k]++
+			return poll.Verdict{Alike: k < 10}, nil
+		})
+		if !errors.Is(err, context.DeadlineExceeded) || slices.Min(times) < 4 {
+			t.Errorf("%v: asked %v", err, times)
 		}
 	})
 }

@@ -202,8 +202,11 @@ func (p *poller[K, R]) begin(ctx context.Context) error {
 
 // nextEntry takes the entry that is to be asked about now, or returns nil.
 func (p *poller[K, R]) nextEntry() *entry[K] {
-	if len(p.waiting) > 0 && !time.Now().Before(p.waiting[0].Due) && (len(p.fresh) == 0 || p.waiting[0].retry) {
-		return heap.Pop(&p.waiting).(*entry[K]) //nolint:forcetypeassert // the heap holds nothing else
+	if len(p.waiting) > 0 && !time.Now().Before(p.waiting[0].Due) {
+		e := p.waiting[0]
+		if e.retry || len(p.fresh) == 0 && !p.alike.due(e.Due).Before(e.Due) {
+			return heap.Pop(&p.waiting).(*entry[K]) //nolint:forcetypeassert // the heap holds nothing else
+		}
 	}
 	if len(p.fresh) == 0 {
 		return p.alike.next()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/disk"
@@ -145,21 +146,15 @@ func (a *alike[K]) add(e *entry[K], pauses pace.Backoff) {
 	a.entries = append(a.entries, e)
 }
 
-// due returns when next returns an entry, or a later time than other.
+// due returns when next returns an entry, or other if that is earlier.
 func (a *alike[K]) due(other time.Time) time.Time {
-	due := a.at
-	switch {
-	case len(a.entries) == 0:
+	if len(a.entries) == 0 {
 		return other
-	case a.now > 0:
+	}
+	if a.now > 0 {
 		return time.Time{} // at once
-	case a.entries[0].Due.Before(a.at):
-		due = a.entries[0].Due
 	}
-	if other.Before(due) {
-		return other
-	}
-	return due
+	return slices.MinFunc([]time.Time{a.at, a.entries[0].Due, other}, time.Time.Compare)
 }
 
 // next takes an entry that is to be asked about now, or returns nil.
