@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -25,6 +24,10 @@ const (
 	settleAtOnce = 256
 	settleAfter  = 500 * time.Millisecond
 	maxUnsettled = 2 * settleAtOnce
+	// Of alike keys, see [Verdict], so many keep their own pauses; those of the others last
+	// longestAlike, while all keys have room in memory.
+	scouts       = 8
+	longestAlike = 2 * time.Minute
 )
 
 // Verdict says what is to be done about a key.
@@ -34,7 +37,7 @@ type Verdict struct {
 	// others that were asked about since.
 	Retry bool
 	// Alike says that the key waits for what comes for all alike keys at about the same
-	// time. Some of them are asked about after a pause, the others once it came for one.
+	// time. A few are asked about again soon, the others once one of them is done.
 	Alike     bool
 	NotBefore time.Duration // a longer pause than usual; 0 for none
 	Asked     time.Time     // from Load: when it was last asked about; zero if never
@@ -92,6 +95,7 @@ func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K,
 		answers: make(chan reply[K, R]), loaded: make(chan batch[K], 1), settled: make(chan batch[K], 1),
 	}
 	defer p.later.close()
+	p.deadline, _ = ctx.Deadline()
 	err := p.run(ctx)
 	if err != nil && ctx.Err() == nil {
 		cancel(err) // what failed makes the other answers useless
@@ -108,7 +112,10 @@ type entry[K any] struct {
 	retry  bool // see [Verdict]
 	wakes  int  // wake-ups before its question
 
-	usual time.Time // of an alike key: when its question would be due otherwise
+	alike bool      // as its last answer says
+	scout bool      // alike, with its own pauses
+	usual time.Time // when it would be due by its own pauses; zero if it is due by them
+	epoch int       // of usual
 }
 
 // batch is entries with what a step said of them.
@@ -134,12 +141,14 @@ type poller[K, R any] struct {
 
 	fresh     []*entry[K] // loaded, never asked about
 	waiting   queue[K]    // by due time
-	alike     alike[K]
-	later     backlog[K] // in the order in which they were asked
-	drained   bool       // of new keys
-	reload    bool       // what is known of waiting keys may have changed
-	wakes     int        // wake-ups so far
-	busy      int        // questions under way
+	scouts    int         // entries that are scouts
+	epoch     int         // alike keys that were done so far
+	deadline  time.Time   // zero for none
+	later     backlog[K]  // in the order in which they were asked
+	drained   bool        // of new keys
+	reload    bool        // what is known of waiting keys may have changed
+	wakes     int         // wake-ups so far
+	busy      int         // questions under way
 	unsettled []reply[K, R]
 	since     time.Time // of the first unsettled
 
@@ -202,14 +211,11 @@ func (p *poller[K, R]) begin(ctx context.Context) error {
 
 // nextEntry takes the entry that is to be asked about now, or returns nil.
 func (p *poller[K, R]) nextEntry() *entry[K] {
-	if len(p.waiting) > 0 && !time.Now().Before(p.waiting[0].Due) {
-		e := p.waiting[0]
-		if e.retry || len(p.fresh) == 0 && !p.alike.due(e.Due).Before(e.Due) {
-			return heap.Pop(&p.waiting).(*entry[K]) //nolint:forcetypeassert // the heap holds nothing else
-		}
+	if len(p.waiting) > 0 && !time.Now().Before(p.waiting[0].Due) && (len(p.fresh) == 0 || p.waiting[0].retry) {
+		return heap.Pop(&p.waiting).(*entry[K]) //nolint:forcetypeassert // the heap holds nothing else
 	}
 	if len(p.fresh) == 0 {
-		return p.alike.next()
+		return nil
 	}
 	e := p.fresh[0]
 	p.fresh = p.fresh[1:]
@@ -218,11 +224,8 @@ func (p *poller[K, R]) nextEntry() *entry[K] {
 
 func (p *poller[K, R]) nextDue() time.Time {
 	due := time.Now().Add(time.Hour)
-	if p.busy < max(p.Workers, 1) && len(p.unsettled) < maxUnsettled {
-		if len(p.waiting) > 0 {
-			due = p.waiting[0].Due
-		}
-		due = p.alike.due(due)
+	if len(p.waiting) > 0 && p.busy < max(p.Workers, 1) && len(p.unsettled) < maxUnsettled {
+		due = p.waiting[0].Due
 	}
 	if at := p.since.Add(settleAfter); len(p.unsettled) > 0 && !p.settling && at.Before(due) {
 		due = at
@@ -231,7 +234,7 @@ func (p *poller[K, R]) nextDue() time.Time {
 }
 
 func (p *poller[K, R]) finished() bool {
-	return p.drained && !p.loading && !p.settling && p.busy == 0 && len(p.unsettled)+len(p.fresh)+len(p.waiting)+len(p.alike.entries)+p.later.len() == 0
+	return p.drained && !p.loading && !p.settling && p.busy == 0 && len(p.unsettled)+len(p.fresh)+len(p.waiting)+p.later.len() == 0
 }
 
 // beginLoad loads entries that wait, after a wake-up; else new ones while there
@@ -240,9 +243,9 @@ func (p *poller[K, R]) beginLoad(ctx context.Context) error {
 	switch {
 	case p.loading:
 		return nil
-	case p.reload && len(p.waiting)+len(p.alike.entries) > 0:
-		b := batch[K]{entries: append(p.waiting, p.alike.entries...), drained: p.drained}
-		p.waiting, p.alike.entries, p.reload = nil, nil, false
+	case p.reload && len(p.waiting) > 0:
+		b := batch[K]{entries: p.waiting, drained: p.drained}
+		p.waiting, p.reload = nil, false
 		p.load(ctx, func() batch[K] { return b })
 	case !p.drained && len(p.fresh) < chunk && len(p.waiting) < maxWaiting:
 		p.load(ctx, p.newKeys)
@@ -307,6 +310,7 @@ func (p *poller[K, R]) takeLoaded(b batch[K]) error {
 	for i, v := range b.verdicts {
 		e := b.entries[i]
 		if v.Done {
+			p.retire(e)
 			continue
 		}
 		if err := p.queue(e, v.Asked); err != nil {
@@ -322,9 +326,8 @@ func (p *poller[K, R]) takeLoaded(b batch[K]) error {
 // queue queues a loaded entry that was last asked at that time, zero for never.
 func (p *poller[K, R]) queue(e *entry[K], asked time.Time) error {
 	switch {
-	case !e.usual.IsZero():
-		p.alike.entries = append(p.alike.entries, e)
 	case !e.Due.IsZero(): // asked by this poll
+		p.unhold(e)
 		heap.Push(&p.waiting, e)
 	case asked.IsZero():
 		p.fresh = append(p.fresh, e)
@@ -385,19 +388,20 @@ func (p *poller[K, R]) takeSettled(b batch[K]) error {
 	p.settling = false
 	for i, v := range b.verdicts {
 		e := b.entries[i]
-		if !e.usual.IsZero() && !v.Alike && !v.Retry {
-			p.alike.release(&p.waiting)
+		p.retire(e)
+		if v.Done && e.alike {
+			p.release()
 		}
-		e.usual = time.Time{}
-		if v.Done {
+		if e.alike, e.usual = v.Alike, (time.Time{}); v.Done {
 			continue
 		}
 		p.reload = p.reload || e.wakes != p.wakes // it was not loaded by the last wake-up
 		e.Due, e.retry = time.Now().Add(max(e.Pauses.Next(), v.NotBefore)), v.Retry
+		if v.Alike {
+			p.hold(e)
+		}
 		if v.Retry {
 			heap.Push(&p.waiting, e)
-		} else if v.Alike && len(p.alike.entries) < maxWaiting {
-			p.alike.add(e, p.Pauses)
 		} else if err := p.postpone(e); err != nil {
 			return errors.Join(b.err, err)
 		}
@@ -450,7 +454,7 @@ func (p *poller[K, R]) leaveAll(ctx context.Context) error {
 		keys = nil
 		return err
 	}
-	for _, e := range slices.Concat(p.waiting, p.alike.entries, p.fresh) {
+	for _, e := range append(p.waiting, p.fresh...) {
 		if err := leave(e.Key); err != nil {
 			return err
 		}

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/disk"
-	"github.com/waybill-cli/waybill/internal/pace"
 )
 
 type queue[K any] []*entry[K]
@@ -29,6 +27,47 @@ func (q *queue[K]) Pop() any {
 	old[len(old)-1] = nil
 	*q = old[:len(old)-1]
 	return e
+}
+
+// hold makes an alike entry a scout, or its pause longer, while all keys have room in memory.
+func (p *poller[K, R]) hold(e *entry[K]) {
+	if !p.drained || p.later.len() > 0 || len(p.waiting) >= maxWaiting {
+		return
+	}
+	if p.scouts < scouts {
+		p.scouts, e.scout = p.scouts+1, true
+		return
+	}
+	pause := longestAlike
+	if !p.deadline.IsZero() {
+		pause = min(pause, time.Until(p.deadline)/2)
+	}
+	if due := time.Now().Add(pause); due.After(e.Due) {
+		e.usual, e.epoch, e.Due = e.Due, p.epoch, due
+	}
+}
+
+// release lets all entries be due by their own pauses.
+func (p *poller[K, R]) release() {
+	p.epoch++
+	for _, e := range p.waiting {
+		p.unhold(e)
+	}
+	heap.Init(&p.waiting)
+}
+
+// unhold lets an entry be due by its own pauses if an alike one was done since it was held.
+func (p *poller[K, R]) unhold(e *entry[K]) {
+	if !e.usual.IsZero() && e.epoch != p.epoch {
+		e.Due, e.usual = e.usual, time.Time{}
+	}
+}
+
+// retire makes an entry that is asked about or done no scout.
+func (p *poller[K, R]) retire(e *entry[K]) {
+	if e.scout {
+		p.scouts, e.scout = p.scouts-1, false
+	}
 }
 
 // backlog is a queue of any length: first in, first out. The first maxWaiting
@@ -120,63 +159,4 @@ func (s *spool[K]) rewind() error {
 	}
 	s.dec = json.NewDecoder(bufio.NewReader(s.file))
 	return nil
-}
-
-const (
-	samples      = 8               // alike keys that are asked about after each pause
-	longestAlike = 5 * time.Minute // the longest pause of an alike key
-)
-
-// alike holds entries that wait for what comes for all at about the same time, see
-// [Verdict]. A few are asked about after each pause, the least recently asked first.
-type alike[K any] struct {
-	entries []*entry[K] // in the order in which they were asked, at most maxWaiting
-	pauses  pace.Backoff
-	at      time.Time // end of the pause
-	now     int       // entries that are still to be asked about after the last pause
-}
-
-// add adds an entry whose pause is set.
-func (a *alike[K]) add(e *entry[K], pauses pace.Backoff) {
-	if a.pauses.Max == 0 {
-		a.pauses = pauses
-		a.at = time.Now().Add(a.pauses.Next())
-	}
-	e.usual, e.Due = e.Due, time.Now().Add(longestAlike)
-	a.entries = append(a.entries, e)
-}
-
-// due returns when next returns an entry, or other if that is earlier.
-func (a *alike[K]) due(other time.Time) time.Time {
-	if len(a.entries) == 0 {
-		return other
-	}
-	if a.now > 0 {
-		return time.Time{} // at once
-	}
-	return slices.MinFunc([]time.Time{a.at, a.entries[0].Due, other}, time.Time.Compare)
-}
-
-// next takes an entry that is to be asked about now, or returns nil.
-func (a *alike[K]) next() *entry[K] {
-	now := time.Now()
-	if len(a.entries) == 0 || now.Before(a.due(now.Add(time.Hour))) {
-		return nil
-	}
-	if !now.Before(a.at) {
-		a.now, a.at = min(samples, len(a.entries)), now.Add(a.pauses.Next())
-	}
-	a.now = max(a.now-1, 0)
-	e := a.entries[0]
-	a.entries = a.entries[1:]
-	return e
-}
-
-// release moves all entries to others, with the pauses that they would have alone.
-func (a *alike[K]) release(others *queue[K]) {
-	for _, e := range a.entries {
-		e.Due, e.usual = e.usual, time.Time{}
-		heap.Push(others, e)
-	}
-	*a = alike[K]{}
 }

@@ -42,6 +42,9 @@ type Scheduler struct {
 	// that were asked, or that something is known of. It may set an error of one that can't
 	// meet it any more: that ends the asking about the target, once it was asked about.
 	Meets func(ctx context.Context, all []TargetResult) error
+	// Alike says that Meets takes what is no longer Processing, and that no one target matters
+	// more than the others: of many that are Processing a few are asked about often.
+	Alike bool
 	// AskAll asks about each target at least once, whatever is known of it.
 	AskAll bool
 	// Since, if it is not zero and Meets is nil, takes what was answered since then
@@ -423,7 +426,7 @@ func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
 		v.Done = !errors.Is(err, tracking.ErrUndecided) && !Troubled(err)
 	}
 	e.Matched = e.Matched && v.Done
-	v.Alike = (err == nil || errors.Is(err, tracking.ErrProcessing)) &&
+	v.Alike = s.Alike && (err == nil || errors.Is(err, tracking.ErrProcessing)) &&
 		!slices.ContainsFunc(e.Result.Trackings, func(t Tracking) bool { return t.Phase != ledger.Processing })
 	return v
 }

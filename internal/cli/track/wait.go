@@ -34,8 +34,8 @@ func NewWait(f *command.Factory) *cobra.Command {
 		Use:   "wait REF...|--from FILE|--run ID|--open",
 		Short: "Wait until trackings are processed or have a status",
 		Long: `Wait until each tracking meets a condition. wait queries the service repeatedly,
-with growing pauses: of many that are Processing a few, and the others once one of
-them is ready. A verified event that waybill listen receives counts within a second.
+with growing pauses: of many that are Processing a few often, and the others once one
+of them is ready. A verified event that waybill listen receives counts within a second.
 When the time is up, wait exits with 8. A tracking that the service reports an error
 of has failed: wait finishes the others, and exits with 6.
 
@@ -241,6 +241,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	w.bad = map[*query.Target]bool{}
 	s := a.scheduler(ctx)
 	s.Hard, s.Wake, s.Meets, s.AskAll, s.Whole = hard, wake, w.meets, w.refresh, w.whole
+	s.Alike = !w.any && w.failOn == nil && w.cond.status == "" && w.cond.event == "" && !w.cond.change
 	s.Ended = func(e query.TargetResult) error {
 		if e.Unfinished && w.refresh && w.cond.Met(e.Result) {
 			a.tally.again++
