@@ -23,7 +23,13 @@ func tinyDisk(t *testing.T) {
 	for _, c := range []struct {
 		name, size, workers string // with a worker for each batch, all is staged before the first is sent
 		at                  int    // the create that fills it up; 0 for none
-	}{{"staging", "size=2m", "20", 0}, {"feeding", "size=3m", "2", 3}, {"first", "size=32m", "2", 1}, {"fifth", "size=32m", "2", 5}, {"fifteenth", "size=32m", "2", 15}} {
+	}{
+		{"staging", "size=2m", "20", 0},
+		{"feeding", "size=3m", "2", 3},
+		{"first", "size=32m", "2", 1},
+		{"fifth", "size=32m", "2", 5},
+		{"fifteenth", "size=32m", "2", 15},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			disk := filepath.Join(t.TempDir(), "disk")
 			if err := os.Mkdir(disk, 0o700); err != nil {

@@ -59,8 +59,8 @@ func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError, hint string) erro
 	return command.Usagef(hint, "unknown flag --%s", name)
 }
 
-// replaced has commands and flags that earlier builds had or users look for, and what does their job
-// now. The path before a word or flag is that of the command, or of its group.
+// replaced has commands and flags that earlier builds had or users look for, and the command that does
+// the job now. A key begins with the path of the command, or of the command's group.
 var replaced = map[string]string{
 	"compare":                 "`waybill list --from FILE` lists the rows of a file with what is known of each",
 	"probe":                   "`waybill doctor --probe` finds out what the service answers",

@@ -241,7 +241,8 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 	}
 	it := rec.Item
 	c.keeper.add(entry{
-		number: it.Number, order: it.ReferID, carrier: it.CarrierCode, file: file, line: rec.Line, row: rec.Row, unlike: unlike,
+		number: it.Number, order: it.ReferID, carrier: it.CarrierCode,
+		file: file, line: rec.Line, row: rec.Row, unlike: unlike,
 	})
 	return nil
 }

@@ -303,7 +303,8 @@ func TestNoFolderForTemporaryFiles(t *testing.T) {
 }
 
 func numbered(i int) intake.Record {
-	return intake.Record{File: "in.csv", Line: i + 2, Item: tracking.Item{ReferID: fmt.Sprintf("ORD-%07d", i), Number: fmt.Sprintf("N1%09d", i)}}
+	it := tracking.Item{ReferID: fmt.Sprintf("ORD-%07d", i), Number: fmt.Sprintf("N1%09d", i)}
+	return intake.Record{File: "in.csv", Line: i + 2, Item: it}
 }
 
 func BenchmarkCollector(b *testing.B) {

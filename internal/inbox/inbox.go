@@ -280,9 +280,9 @@ type Overviews interface {
 	// it takes the same number of queries, and reads no header and no body.
 	Overviews(ctx context.Context, r DeliveryRange) ([]Overview, error)
 
-	// Bodies returns the bodies of the deliveries of a range by their numbers, but for
-	// those that were pruned. All of them are in memory at once: Size of an [Overview] says
-	// how much that is.
+	// Bodies returns the bodies of the deliveries of a range by delivery number, without
+	// pruned bodies. All bodies are in memory at once: Size of an [Overview] says how large a
+	// body is.
 	Bodies(ctx context.Context, r DeliveryRange) (map[int64][]byte, error)
 }
 

@@ -14,21 +14,26 @@ import (
 	"github.com/waybill-cli/waybill/internal/poll"
 )
 
+var growing = pace.Backoff{First: time.Second, Max: 30 * time.Second}
+
+// verdicts says what becomes of a key that is asked about so long after the start.
+type verdicts func(key int, after time.Duration) poll.Verdict
+
 // asked runs a poll of n keys, each alike until it is ready, for as long as limit, and
 // returns when each was asked about.
-func asked(t *testing.T, n int, limit time.Duration, verdict func(key int, after time.Duration) poll.Verdict) (times [][]time.Duration) {
+func asked(t *testing.T, n int, limit time.Duration, verdict verdicts) (times [][]time.Duration) {
 	t.Helper()
 	return askedSlowly(t, 10*time.Millisecond, n, limit, verdict)
 }
 
-func askedSlowly(t *testing.T, answer time.Duration, n int, limit time.Duration, verdict func(key int, after time.Duration) poll.Verdict) (times [][]time.Duration) {
+func askedSlowly(t *testing.T, answer time.Duration, n int, limit time.Duration, verdict verdicts) [][]time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	start := time.Now()
 	var mu sync.Mutex
-	times = make([][]time.Duration, n)
-	_, err := run(ctx, count(n), poll.Options{Workers: 4, Pauses: pace.Backoff{First: time.Second, Max: 30 * time.Second}}, func(_ context.Context, k int) (poll.Verdict, error) {
+	times, o := make([][]time.Duration, n), poll.Options{Workers: 4, Pauses: growing}
+	_, err := run(ctx, count(n), o, func(_ context.Context, k int) (poll.Verdict, error) {
 		time.Sleep(answer)
 		mu.Lock()
 		defer mu.Unlock()
@@ -42,7 +47,7 @@ func askedSlowly(t *testing.T, answer time.Duration, n int, limit time.Duration,
 	return times
 }
 
-func alikeUntil(ready time.Duration) func(int, time.Duration) poll.Verdict {
+func alikeUntil(ready time.Duration) verdicts {
 	return func(_ int, after time.Duration) poll.Verdict {
 		return poll.Verdict{Done: after >= ready, Alike: after < ready}
 	}
@@ -109,7 +114,9 @@ func TestTheAlikeThatAreReadyOneByOne(t *testing.T) {
 // Other keys are asked about as if there were no alike ones.
 func TestOthersBesideTheAlike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		times := asked(t, 200, 10*time.Minute, func(k int, _ time.Duration) poll.Verdict { return poll.Verdict{Alike: k > 0} })
+		times := asked(t, 200, 10*time.Minute, func(k int, _ time.Duration) poll.Verdict {
+			return poll.Verdict{Alike: k > 0}
+		})
 		if len(times[0]) < 20 {
 			t.Errorf("asked %d times in ten minutes, at %v", len(times[0]), times[0])
 		}
@@ -121,8 +128,8 @@ func TestTheAlikeBesideABusyService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
-		times := make([]int, 60)
-		_, err := run(ctx, count(len(times)), poll.Options{Workers: 1, Pauses: pace.Backoff{First: time.Second, Max: 30 * time.Second}}, func(_ context.Context, k int) (poll.Verdict, error) {
+		times, o := make([]int, 60), poll.Options{Workers: 1, Pauses: growing}
+		_, err := run(ctx, count(len(times)), o, func(_ context.Context, k int) (poll.Verdict, error) {
 			time.Sleep(time.Second)
 			times[k]++
 			return poll.Verdict{Alike: k < 10}, nil
@@ -204,8 +211,9 @@ func TestTheAlikeBesideWakeUps(t *testing.T) {
 			time.Sleep(300 * time.Millisecond)
 			return poll.Verdict{Alike: true}, nil
 		}}}
-		o := poll.Options{Workers: 4, Pauses: pace.Backoff{First: time.Second, Max: 30 * time.Second}, Wake: wake}
-		if err := poll.Run(ctx, without(count(len(times))), poll.Steps[int, poll.Verdict](a), o); !errors.Is(err, context.DeadlineExceeded) {
+		o := poll.Options{Workers: 4, Pauses: growing, Wake: wake}
+		err := poll.Run(ctx, without(count(len(times))), poll.Steps[int, poll.Verdict](a), o)
+		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 		for k, at := range times {
@@ -252,7 +260,8 @@ func TestWakeUpsEndTheAlike(t *testing.T) {
 		})
 		began := time.Now()
 		keys := slices.Values(slices.Collect(count(50)))
-		if err := poll.Run(t.Context(), without(keys), poll.Steps[int, poll.Verdict](a), poll.Options{Workers: 4, Pauses: pace.Backoff{First: time.Second, Max: 30 * time.Second}, Wake: wake}); err != nil {
+		o := poll.Options{Workers: 4, Pauses: growing, Wake: wake}
+		if err := poll.Run(t.Context(), without(keys), poll.Steps[int, poll.Verdict](a), o); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); took > 41*time.Second || questions > 50+6*8+8 || len(a.left) > 0 {
@@ -266,7 +275,8 @@ func TestTheAlikeByTheClock(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var questions atomic.Int64
-	left, err := run(ctx, count(30), poll.Options{Workers: 4, Pauses: pace.Backoff{First: time.Millisecond, Max: 4 * time.Millisecond}}, func(context.Context, int) (poll.Verdict, error) {
+	o := poll.Options{Workers: 4, Pauses: pace.Backoff{First: time.Millisecond, Max: 4 * time.Millisecond}}
+	left, err := run(ctx, count(30), o, func(context.Context, int) (poll.Verdict, error) {
 		done := questions.Add(1) > 100
 		return poll.Verdict{Done: done, Alike: !done}, nil
 	})

@@ -24,10 +24,8 @@ const (
 	settleAtOnce = 256
 	settleAfter  = 500 * time.Millisecond
 	maxUnsettled = 2 * settleAtOnce
-	// Of alike keys, see [Verdict], so many keep their own pauses; those of the others last
-	// longestAlike, while all keys have room in memory.
-	scouts       = 8
-	longestAlike = 2 * time.Minute
+	scouts       = 8               // alike keys, see [Verdict], with short pauses
+	longestAlike = 2 * time.Minute // pause of the other alike keys, while all keys have room in memory
 )
 
 // Verdict says what is to be done about a key.
@@ -37,7 +35,7 @@ type Verdict struct {
 	// others that were asked about since.
 	Retry bool
 	// Alike says that the key waits for what comes for all alike keys at about the same
-	// time. A few are asked about again soon, the others once one of them is done.
+	// time. A few alike keys are asked about soon, the other ones once an alike key is done.
 	Alike     bool
 	NotBefore time.Duration // a longer pause than usual; 0 for none
 	Asked     time.Time     // from Load: when it was last asked about; zero if never
@@ -108,14 +106,13 @@ type entry[K any] struct {
 	Due    time.Time    `json:"due"`    // of its next question
 	Pauses pace.Backoff `json:"pauses"` // before its further questions
 
-	loaded bool // since it was read from the file
-	retry  bool // see [Verdict]
-	wakes  int  // wake-ups before its question
-
-	alike bool      // as its last answer says
-	scout bool      // alike, with its own pauses
-	usual time.Time // when it would be due by its own pauses; zero if it is due by them
-	epoch int       // of usual
+	loaded bool      // since it was read from the file
+	retry  bool      // see [Verdict]
+	wakes  int       // wake-ups before its question
+	alike  bool      // by the last verdict
+	scout  bool      // alike, with short pauses
+	usual  time.Time // when the entry would be due by short pauses; zero if Due says that
+	epoch  int       // of the poller, when usual was set
 }
 
 // batch is entries with what a step said of them.
@@ -142,7 +139,7 @@ type poller[K, R any] struct {
 	fresh     []*entry[K] // loaded, never asked about
 	waiting   queue[K]    // by due time
 	scouts    int         // entries that are scouts
-	epoch     int         // alike keys that were done so far
+	epoch     int         // how often short pauses were given back
 	deadline  time.Time   // zero for none
 	later     backlog[K]  // in the order in which they were asked
 	drained   bool        // of new keys
@@ -386,12 +383,11 @@ func (p *poller[K, R]) settle(ctx context.Context, some []reply[K, R]) batch[K] 
 
 func (p *poller[K, R]) takeSettled(b batch[K]) error {
 	p.settling = false
+	ready := false // an alike key is done
 	for i, v := range b.verdicts {
 		e := b.entries[i]
 		p.retire(e)
-		if v.Done && e.alike {
-			p.release()
-		}
+		ready = ready || v.Done && e.alike
 		if e.alike, e.usual = v.Alike, (time.Time{}); v.Done {
 			continue
 		}
@@ -405,6 +401,9 @@ func (p *poller[K, R]) takeSettled(b batch[K]) error {
 		} else if err := p.postpone(e); err != nil {
 			return errors.Join(b.err, err)
 		}
+	}
+	if ready {
+		p.release()
 	}
 	if len(b.verdicts) == 0 {
 		p.fresh = append(p.fresh, b.entries...) // no step had a verdict on them

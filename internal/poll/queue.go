@@ -47,7 +47,7 @@ func (p *poller[K, R]) hold(e *entry[K]) {
 	}
 }
 
-// release lets all entries be due by their own pauses.
+// release gives all entries their short pauses back.
 func (p *poller[K, R]) release() {
 	p.epoch++
 	for _, e := range p.waiting {
@@ -56,14 +56,14 @@ func (p *poller[K, R]) release() {
 	heap.Init(&p.waiting)
 }
 
-// unhold lets an entry be due by its own pauses if an alike one was done since it was held.
+// unhold gives an entry its short pauses back if release was called since hold.
 func (p *poller[K, R]) unhold(e *entry[K]) {
 	if !e.usual.IsZero() && e.epoch != p.epoch {
 		e.Due, e.usual = e.usual, time.Time{}
 	}
 }
 
-// retire makes an entry that is asked about or done no scout.
+// retire ends that an entry is a scout: a question about the entry was answered, or the entry is done.
 func (p *poller[K, R]) retire(e *entry[K]) {
 	if e.scout {
 		p.scouts, e.scout = p.scouts-1, false

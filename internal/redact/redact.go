@@ -208,7 +208,7 @@ func shortName(name string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
 }
 
-// hasLastWord reports whether a name is one of the words, or ends with one after - or _.
+// hasLastWord reports whether a name is one of the words, or ends with - or _ and one of the words.
 func hasLastWord(name string, words ...string) bool {
 	return slices.Contains(words, strings.ToLower(name[strings.LastIndexAny(name, "-_")+1:]))
 }
