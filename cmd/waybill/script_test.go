@@ -83,6 +83,7 @@ func TestScripts(t *testing.T) {
 			"send":       send,
 			"page":       askPage,
 			"posted":     posted,
+			"unanswered": unanswered,
 			"status":     status,
 
 			"created": countCreated,
@@ -290,8 +291,23 @@ func posted(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// unanswered CODE URL BODY [HEADER VALUE]... posts a body to a server that ends: the answer has
+// the status, or none comes because the server has ended before.
+func unanswered(ts *testscript.TestScript, _ bool, args []string) {
+	if got, err := tryPost(ts, args[1:]); err == nil && fmt.Sprint(got) != args[0] {
+		ts.Fatalf("%s answered %d; want %s or no answer", args[1], got, args[0])
+	}
+}
+
 // post posts a body with those headers and returns the status of the answer.
 func post(ts *testscript.TestScript, args []string) int {
+	code, err := tryPost(ts, args)
+	ts.Check(err)
+	return code
+}
+
+// tryPost is post for a server that may have ended: the error says that no answer came.
+func tryPost(ts *testscript.TestScript, args []string) (int, error) {
 	req, err := http.NewRequest(http.MethodPost, args[0], strings.NewReader(args[1]))
 	ts.Check(err)
 	req.Header.Set("Content-Type", "application/json")
@@ -299,9 +315,10 @@ func post(ts *testscript.TestScript, args []string) int {
 		req.Header.Add(args[i], args[i+1])
 	}
 	res, err := http.DefaultClient.Do(req)
-	ts.Check(err)
-	defer res.Body.Close()
-	return res.StatusCode
+	if err != nil {
+		return 0, err
+	}
+	return res.StatusCode, res.Body.Close()
 }
 
 // waittaken URL BODY [HEADER VALUE]... posts a body until it is taken.

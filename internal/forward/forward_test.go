@@ -121,6 +121,17 @@ func (r *running) told() []forward.AttemptReport {
 	return slices.Clone(r.notices)
 }
 
+// reportOf returns the first report of a delivery. Reports of two deliveries come in any order.
+func (r *running) reportOf(t *testing.T, delivery int64) forward.AttemptReport {
+	t.Helper()
+	told := r.told()
+	i := slices.IndexFunc(told, func(n forward.AttemptReport) bool { return n.Delivery == delivery })
+	if i < 0 {
+		t.Fatalf("no report of delivery %d in %+v", delivery, told)
+	}
+	return told[i]
+}
+
 // forward begins to forward; the test's end, or stop, ends it.
 func (b *box) forward(o forward.Options, targets ...string) *running {
 	b.Helper()
@@ -286,8 +297,7 @@ func TestUnverifiedOfBeforeAreGivenUp(t *testing.T) {
 	if got := a.received(); !slices.Equal(got, []string{want}) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	told := r.told()
-	if n := told[0]; n.Disposition != inbox.GivenUp || !strings.Contains(n.Problem, "unverified") || !n.FailingSince.IsZero() {
+	if n := r.reportOf(t, 1); n.Disposition != inbox.GivenUp || !strings.Contains(n.Problem, "unverified") || !n.FailingSince.IsZero() {
 		t.Errorf("%+v; want it given up, which says nothing of the target", n)
 	}
 }
@@ -476,8 +486,8 @@ func TestGivesUpWhatCantBeSent(t *testing.T) {
 	if n != 1 {
 		t.Errorf("%d dead", n)
 	}
-	if told := r.told(); told[0].Disposition != inbox.GivenUp {
-		t.Errorf("%+v", told[0])
+	if n := r.reportOf(t, 1); n.Disposition != inbox.GivenUp {
+		t.Errorf("%+v", n)
 	}
 }
 
