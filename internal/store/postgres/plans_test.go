@@ -220,3 +220,37 @@ func TestPlansOfReads(t *testing.T) {
 		}
 	}
 }
+
+// A statement that was planned while its table was empty is planned anew once many rows were
+// loaded: the first plan reads all of the table for a few rows.
+func TestPlansOfAnEmptyTableDoNotLast(t *testing.T) {
+	url, ok := shared(t)
+	if !ok {
+		return
+	}
+	x := begun(t, newTestEngine(t, url))
+	values := "('', '')" + strings.Repeat(", ('', '')", 127)
+	query := "SELECT r.id FROM (VALUES " + values + ") v (refer_id, number) JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number"
+	for _, text := range []string{"SET LOCAL plan_cache_mode = force_generic_plan", "PREPARE lookup AS " + query, "EXECUTE lookup"} {
+		if _, err := x.conn.ExecContext(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const n = 20_000
+	columns := []string{"id", "refer_id", "number", "carrier", "batch_id", "file", "line"}
+	if err := load(t.Context(), x.conn, "rows", columns, n, func(args []any, i int) []any {
+		return append(args, int64(i+1), strconv.Itoa(i), "", "", int64(1), int64(0), int64(0))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var plan string
+	if err := native(x.conn, func(on *pgx.Conn) error {
+		plan = explain(t, on, "EXPLAIN EXECUTE lookup", pgx.QueryExecModeSimpleProtocol)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(plan, "Nested Loop") || strings.Contains(plan, "Hash Join") {
+		t.Errorf("128 of %d rows are looked up so:\n%s", n, plan)
+	}
+}

@@ -225,6 +225,11 @@ func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) 
 	return err
 }
 
+// replanAfter is how many rows make a table another one for whoever planned its statements before.
+const replanAfter = 1000
+
+// load is for [store.Engine]. The plans of this connection are made anew after many rows: those
+// for an empty table read all of it for one row, until the server analyzes it.
 func load(ctx context.Context, conn *sql.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error {
 	args := make([]any, 0, len(columns))
 	err := native(conn, func(on *pgx.Conn) error {
@@ -232,6 +237,9 @@ func load(ctx context.Context, conn *sql.Conn, table string, columns []string, n
 			args = fill(args[:0], i)
 			return args, nil
 		}))
+		if err == nil && n >= replanAfter {
+			_, err = on.Exec(ctx, "DISCARD PLANS", pgx.QueryExecModeSimpleProtocol)
+		}
 		return err
 	})
 	if sqlState(err) == "23505" { // unique_violation
