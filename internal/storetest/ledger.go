@@ -7,7 +7,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Ledger tests a store against the contracts of package ledger.
+// Ledger tests a store against the contracts of package ledger, but for [Counts].
 func Ledger(t *testing.T, h Harness) {
 	t.Helper()
 	for name, tests := range map[string]map[string]func(*world){
@@ -26,7 +26,6 @@ func Ledger(t *testing.T, h Harness) {
 		t.Run(name, func(t *testing.T) { suite(t, h, tests) })
 	}
 	t.Run("Model", func(t *testing.T) { model(t, h) })
-	t.Run("Counts", func(t *testing.T) { statistics(t, h) })
 }
 
 var accountTests = map[string]func(*world){

@@ -13,9 +13,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// statistics does what comes to mind to a store, and compares lists and counts of
+// Counts does what comes to mind to a store, and compares lists and counts of
 // many filters with what a list of everything says.
-func statistics(t *testing.T, h Harness) {
+func Counts(t *testing.T, h Harness) {
 	t.Helper()
 	const seeds, steps = 4, 24
 	for seed := range uint64(seeds) {

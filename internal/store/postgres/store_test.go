@@ -170,6 +170,8 @@ func harness(schema emptied) storetest.Harness {
 
 func TestPostgresLedger(t *testing.T) { onServer(t, storetest.Ledger) }
 
+func TestPostgresCounts(t *testing.T) { onServer(t, storetest.Counts) }
+
 func TestPostgresInbox(t *testing.T) { onServer(t, storetest.Inbox) }
 
 func TestPostgresObserved(t *testing.T) { onServer(t, storetest.Observed) }

@@ -102,13 +102,22 @@ func harness() storetest.Harness {
 	}
 }
 
-func TestLedger(t *testing.T) { storetest.Ledger(t, harness()) }
+func TestLedger(t *testing.T) { inFiles(t, storetest.Ledger) }
 
-func TestInbox(t *testing.T) { storetest.Inbox(t, harness()) }
+func TestCounts(t *testing.T) { inFiles(t, storetest.Counts) }
 
-func TestObserved(t *testing.T) { storetest.Observed(t, harness()) }
+func TestInbox(t *testing.T) { inFiles(t, storetest.Inbox) }
 
-func TestOutbox(t *testing.T) { storetest.Outbox(t, harness()) }
+func TestObserved(t *testing.T) { inFiles(t, storetest.Observed) }
+
+func TestOutbox(t *testing.T) { inFiles(t, storetest.Outbox) }
+
+// inFiles runs a suite beside the others.
+func inFiles(t *testing.T, suite func(*testing.T, storetest.Harness)) {
+	t.Helper()
+	t.Parallel()
+	suite(t, harness())
+}
 
 // TestReleased sees that deliveries which turn out to be authentic later are
 // shown to sinks once more.
