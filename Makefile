@@ -25,6 +25,10 @@ EXE    := $(shell go env GOEXE 2>/dev/null)
 
 TEST = TMPDIR=$$(.ci/tmpdir) go test
 
+# Tests wait as much as they work: twice as many packages at once as there are processors, and
+# those first that take longest.
+PACKAGES = -p $$((2 * $$(getconf _NPROCESSORS_ONLN || echo 2))) ./internal/store/postgres ./cmd/waybill ./internal/cli ./internal/store/sqlite ./...
+
 # To be set on the command line: make fuzz FUZZTIME=5m, make bench BENCH=Create.
 TESTFLAGS ?=
 FUZZTIME  ?= 30s
@@ -44,7 +48,7 @@ build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
 test: ## run all tests (with LibreOffice, a PostgreSQL server, HAProxy and Chromium, where they are installed)
-	$(TEST) -parallel 8 -timeout 20m -skip '^TestTorture' $(TESTFLAGS) ./...
+	$(TEST) -parallel 8 -timeout 20m -skip '^TestTorture' $(TESTFLAGS) $(PACKAGES)
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || echo 'NOT TESTED: HAProxy is missing, so nothing has balanced listeners' >&2
@@ -84,7 +88,7 @@ test-postgres-transcripts:
 # whose code is the same on a file. ...LibreOffice: they wait for another program.
 # TestReadme...: what they type, transcripts type too.
 race: ## run the tests with the race detector (needs a C compiler)
-	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 $(TEST) -race -parallel 8 -skip '^Test(Torture|Postgres|Readme|PagesNameCommands)|LibreOffice$$' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) ./...
+	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 $(TEST) -race -parallel 8 -skip '^Test(Torture|Postgres|Readme|PagesNameCommands)|LibreOffice$$' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) $(PACKAGES)
 
 lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
 	$(BIN)/golangci-lint run
