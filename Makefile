@@ -85,10 +85,11 @@ test-postgres-transcripts:
 # run thousands of processes.
 # TestTorture...: they run processes of a program that is built without the detector,
 # so it would see only the tests themselves. TestPostgres...: the suites of a store,
-# whose code is the same on a file. ...LibreOffice: they wait for another program.
+# whose code is the same on a file. TestCounts: one goroutine, for minutes. ...LibreOffice: they
+# wait for another program.
 # TestReadme...: what they type, transcripts type too.
 race: ## run the tests with the race detector (needs a C compiler)
-	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 $(TEST) -race -parallel 8 -skip '^Test(Torture|Postgres|Readme|PagesNameCommands)|LibreOffice$$' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) $(PACKAGES)
+	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 $(TEST) -race -parallel 8 -skip '^Test(Torture|Postgres|Readme|PagesNameCommands|Counts$$)|LibreOffice$$' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) $(PACKAGES)
 
 lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
 	$(BIN)/golangci-lint run

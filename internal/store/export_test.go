@@ -36,3 +36,6 @@ func CopiedTables() []string {
 	}
 	return names
 }
+
+// ReadAhead is readAhead of numbers.
+var ReadAhead = readAhead[int]

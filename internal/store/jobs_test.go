@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/pgtest"
@@ -135,5 +136,46 @@ func TestJobsOfATransactionWaitForALock(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// What reads ahead is one step ahead of its reader, and ends with it: a goroutine that is left
+// would fail the test's bubble.
+func TestReadAheadEndsWithItsReader(t *testing.T) {
+	failure := errors.New("it failed")
+	for name, c := range map[string]struct {
+		take, want int
+		err        error
+	}{
+		"all":        {100, 5, failure},
+		"the first":  {1, 2, nil},
+		"and others": {3, 4, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				read, canceled := 0, false
+				seq := func(yield func(int, error) bool) {
+					for read = 1; read < 5; read++ {
+						if !yield(read, nil) {
+							return
+						}
+					}
+					yield(0, failure)
+				}
+				n, last := 0, error(nil)
+				for v, err := range store.ReadAhead(func() { canceled = true }, seq) {
+					n++
+					if synctest.Wait(); err == nil && v != n {
+						t.Errorf("got %d, want %d", v, n)
+					}
+					if last = err; n == c.take {
+						break
+					}
+				}
+				if read != c.want || !errors.Is(last, c.err) || !canceled {
+					t.Errorf("read %d, want %d; error %v; canceled %t", read, c.want, last, canceled)
+				}
+			})
+		})
 	}
 }

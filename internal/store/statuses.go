@@ -19,28 +19,78 @@ const (
 	statusPage      = 2000
 )
 
-// Statuses yields what is known of trackings, see [ledger.Trackings].
+// Statuses yields what is known of trackings, see [ledger.Trackings]. Of a list without a limit
+// the next page is read while the caller takes the last one.
 func (d *DB) Statuses(ctx context.Context, f ledger.Filter) iter.Seq2[ledger.TrackingStatus, error] {
 	return func(yield func(ledger.TrackingStatus, error) bool) {
-		left := f.Limit
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		left, pages := f.Limit, d.statusPages(ctx, f)
 		if left <= 0 {
-			left = math.MaxInt
+			left, pages = math.MaxInt, readAhead(cancel, pages)
 		}
+		for page, err := range pages {
+			if err != nil {
+				yield(ledger.TrackingStatus{}, err)
+				return
+			}
+			if left = yieldPage(page, f, left, yield); left < 0 {
+				return
+			}
+		}
+	}
+}
+
+// statusPages yields lists page by page.
+func (d *DB) statusPages(ctx context.Context, f ledger.Filter) iter.Seq2[[]ledger.TrackingStatus, error] {
+	return func(yield func([]ledger.TrackingStatus, error) bool) {
 		lists, err := d.statusLists(ctx, f)
-		size := min(firstStatusPage, left)
+		size := firstStatusPage
+		if f.Limit > 0 {
+			size = min(size, f.Limit)
+		}
 		for _, l := range lists {
 			for more := true; more && err == nil; size = min(2*size, statusPage) {
 				var page []ledger.TrackingStatus
-				if page, more, err = l.next(ctx, size); err != nil {
-					break
-				}
-				if left = yieldPage(page, f, left, yield); left < 0 {
+				if page, more, err = l.next(ctx, size); err == nil && !yield(page, nil) {
 					return
 				}
 			}
 		}
 		if err != nil {
-			yield(ledger.TrackingStatus{}, err)
+			yield(nil, err)
+		}
+	}
+}
+
+// readAhead yields what seq does, and goes on with seq meanwhile. cancel ends seq early.
+func readAhead[T any](cancel func(), seq iter.Seq2[T, error]) iter.Seq2[T, error] {
+	type result struct {
+		value T
+		err   error
+	}
+	return func(yield func(T, error) bool) {
+		results, stop := make(chan result), make(chan struct{})
+		go func() {
+			defer close(results)
+			for v, err := range seq {
+				select {
+				case results <- result{v, err}:
+				case <-stop:
+					return
+				}
+			}
+		}()
+		defer func() {
+			close(stop)
+			cancel()
+			for range results { // until seq has ended
+			}
+		}()
+		for r := range results {
+			if !yield(r.value, r.err) {
+				return
+			}
 		}
 	}
 }

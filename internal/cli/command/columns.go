@@ -231,6 +231,7 @@ type Table[T any] struct {
 	text    []func(T) string
 	cells   []render.Cell
 	typed   bool // cells of times are times
+	styled  bool // cells may have a colour
 }
 
 // BeginTable begins a table of those columns, or CSV or a sheet if that is the format.
@@ -239,7 +240,7 @@ func BeginTable[T any](o *Output, columns []Column[T]) (*Table[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Table[T]{columns: shown, cells: make([]render.Cell, len(shown)), typed: o.IsWorkbook()}
+	t := &Table[T]{columns: shown, cells: make([]render.Cell, len(shown)), typed: o.IsWorkbook(), styled: !o.IsCSV()}
 	headers := make([]render.Column, len(shown))
 	for i, c := range shown {
 		headers[i] = c.Column
@@ -255,7 +256,7 @@ func BeginTable[T any](o *Output, columns []Column[T]) (*Table[T], error) {
 func (t *Table[T]) Add(v T) error {
 	for i, c := range t.columns {
 		t.cells[i] = render.Cell{Text: t.text[i](v)}
-		if c.Style != nil {
+		if t.styled && c.Style != nil {
 			t.cells[i].Style = c.Style(v)
 		}
 		if t.typed && c.Time != nil {

@@ -3,13 +3,16 @@
 package sqlite
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/disk"
@@ -159,4 +162,183 @@ func (f *file) check(ctx context.Context) error {
 		err = &store.Error{Kind: store.ErrCorrupt, Path: f.path, Op: "read", Err: errors.New(strings.Join(found, "; "))}
 	}
 	return fail(f.path, "read", err)
+}
+
+const maxLinks = 40
+
+// resolvePath returns the store's path without symbolic links, and makes the file
+// if need be, readable by the user alone. SQLite puts its log beside it, where
+// the locks of owners must be too. A link that another user put where others
+// may write is an error.
+func resolvePath(path string, mustExist bool) (string, error) {
+	_, err := disk.Resolve(path)
+	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
+		return path, &store.Error{Kind: store.ErrExposed, Path: path, Op: "open", Err: foreign}
+	}
+	for range maxLinks {
+		to, err := os.Readlink(path)
+		if err != nil {
+			return resolveFile(path, mustExist)
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return path, &store.Error{Kind: store.ErrNotStore, Path: path, Op: "open", Err: errors.New("too many symbolic links")}
+}
+
+// resolveFile is place for a path that is no link itself.
+func resolveFile(path string, mustExist bool) (string, error) {
+	folder := filepath.Dir(path)
+	if !mustExist {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return path, err
+		}
+	}
+	if name := networkFS(folder); name != "" {
+		return path, &store.Error{Kind: store.ErrNetworkFS, Path: path, Op: "open", Err: errors.New(name)}
+	}
+	folder, err := filepath.EvalSymlinks(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && mustExist:
+		return path, &store.Error{Kind: store.ErrNotThere, Path: path, Op: "open"}
+	case err != nil:
+		return path, err
+	}
+	path = filepath.Join(folder, filepath.Base(path))
+	// An existing file is not opened here: closing it again would take the
+	// locks away that another store in this process holds on it.
+	info, err := os.Stat(path)
+	switch {
+	case err == nil:
+		return path, checkFile(path, info)
+	case !errors.Is(err, fs.ErrNotExist):
+		return path, err
+	case mustExist:
+		return path, &store.Error{Kind: store.ErrNotThere, Path: path, Op: "open"}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return path, nil // another process was faster
+	}
+	if err != nil {
+		return path, err
+	}
+	return path, f.Close()
+}
+
+// checkFile returns an error unless the file is a regular one whose log and locks
+// are found beside it by everybody who opens it.
+func checkFile(path string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return &store.Error{Kind: store.ErrNotStore, Path: path, Op: "open", Err: errors.New("not a regular file")}
+	}
+	several, err := hasHardLinks(path, info)
+	if err != nil {
+		return err
+	}
+	if several {
+		return &store.Error{Kind: store.ErrLinked, Path: path, Op: "open"}
+	}
+	mounted, err := isFileMount(path)
+	if err != nil {
+		return fmt.Errorf("read the mount points: %w", err)
+	}
+	if mounted {
+		return &store.Error{Kind: store.ErrMounted, Path: path, Op: "open"}
+	}
+	return nil
+}
+
+// longestMount bounds a line of the list of mounts, in bytes: an overlay names
+// many folders.
+const longestMount = 1 << 20
+
+// isFileMount reports whether the file is mounted without its folder: the log
+// and the locks beside it are then others than those beside the file itself.
+func isFileMount(path string) (bool, error) {
+	f, err := os.Open("/proc/self/mountinfo")
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // macOS and Windows mount folders only, and not every sandbox has it
+	}
+	if err != nil {
+		return false, err
+	}
+	mounted, err := isMountPoint(f, path)
+	return mounted, errors.Join(err, f.Close())
+}
+
+// isMountPoint looks a path up in the kernel's list of mounts, whose fifth
+// field is the mount point.
+func isMountPoint(mounts io.Reader, path string) (bool, error) {
+	path = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(path)
+	lines := bufio.NewScanner(mounts)
+	lines.Buffer(nil, longestMount)
+	for lines.Scan() {
+		if fields := strings.Fields(lines.Text()); len(fields) > 4 && fields[4] == path {
+			return true, nil
+		}
+	}
+	return false, lines.Err()
+}
+
+// whoShares returns who shares the store on purpose, in words: a group, or those
+// who may write in its folder. Others who could change it, or who laid out
+// files beside it that SQLite would read, are an error; but a store that is only
+// read may belong to another user.
+func whoShares(path string, readOnly bool) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	who := disk.ChangersOf(path, info)
+	if who.Owner && readOnly {
+		return "another user owns it and can write to it", nil
+	}
+	if !who.Group {
+		for _, suffix := range []string{"-wal", "-shm", "-journal", ".staging.lock", ".owners"} {
+			beside, err := os.Lstat(path + suffix)
+			if err == nil {
+				err = disk.Foreign(path+suffix, beside)
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return "", &store.Error{Kind: store.ErrExposed, Path: path, Op: "open", Err: err}
+			}
+		}
+	}
+	if who.Text != "" && !who.Group && !who.Folder {
+		return "", &store.Error{Kind: store.ErrExposed, Path: path, Op: "open", Err: errors.New(who.Text)}
+	}
+	return who.Text, nil
+}
+
+// besideName matches the name of what SQLite and this package put beside a database: its
+// logs, locks and copies.
+var besideName = regexp.MustCompile(`(?i)^(.+?)(-wal|-shm|-journal|\.staging\.lock|\.owners(/[^/]+)?|\.copying)$`)
+
+// Beside returns the path of the database that a file belongs to, by the file's name;
+// empty if its name is not that of a file beside a database.
+func Beside(path string) string {
+	parts := besideName.FindStringSubmatch(filepath.ToSlash(path))
+	if parts == nil {
+		return ""
+	}
+	return filepath.FromSlash(parts[1])
+}
+
+// IsDatabase reports whether the content of a file is a database or a write-ahead log.
+func IsDatabase(path string) bool {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false // opening a FIFO waits
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // only read
+	head := make([]byte, 16)
+	n, _ := f.Read(head)
+	begin := string(head[:n])
+	return begin == "SQLite format 3\x00" || strings.HasPrefix(begin, "\x37\x7f\x06\x82") || strings.HasPrefix(begin, "\x37\x7f\x06\x83")
 }
