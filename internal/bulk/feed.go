@@ -73,7 +73,6 @@ func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan,
 	return f, nil
 }
 
-// put hands over full batches, as far as there is room.
 func (f *Feed) put(full []ledger.Batch) {
 	held := time.NewTimer(maxHold)
 	defer held.Stop()
@@ -123,8 +122,7 @@ func (f *Feed) changes() <-chan struct{} {
 	return f.changed
 }
 
-// await waits for a change. It returns false when ctx or the staging has ended and
-// nothing is left, and the error of the staging.
+// await waits for a change. It is false when ctx or the staging has ended and nothing is left.
 func (f *Feed) await(ctx context.Context, changed <-chan struct{}) (bool, error) {
 	select {
 	case <-changed:
@@ -142,8 +140,7 @@ func (f *Feed) hasFull() bool {
 	return len(f.full) > 0
 }
 
-// awaitFull waits until a batch is full, and reports false if the staging or ctx
-// ends before.
+// awaitFull is false if the staging or ctx ends before a batch is full.
 func (f *Feed) awaitFull(ctx context.Context) (bool, error) {
 	for {
 		changed := f.changes()

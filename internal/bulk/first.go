@@ -9,12 +9,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// maxFirst is how many first rows of an account are sent, one by one, before one of them
-// is accepted.
+// maxFirst is how many first rows of an account are sent, one by one, until one is accepted.
 const maxFirst = 5
 
-// checkPendingFirst makes pending rows unknown where the user wants that, so that they are
-// queried before they are sent.
 func (j *Job) checkPendingFirst(ctx context.Context) error {
 	if !j.VerifyPending {
 		return nil
@@ -72,8 +69,7 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 	return nil
 }
 
-// checkRest makes all pending rows unknown, since one that was sent before reached the
-// service late, and stops the run so that they are queried.
+// checkRest is for a row that was sent before and reached the service late: all pending rows are queried.
 func (j *Job) checkRest(ctx context.Context, late tracking.Item) error {
 	if _, err := j.Ledger.CheckPending(ctx, j.Run.ID); err != nil {
 		return err
@@ -128,8 +124,7 @@ func (j *Job) resendOne(ctx, soft context.Context, row ledger.Resolution) error 
 	return d.sendFirst(ctx, soft)
 }
 
-// sendOne sends one row alone and records its outcome. It returns nil if none is
-// left, or soft ended.
+// sendOne sends one row alone. It returns nil if none is left, or soft ended.
 func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 	for {
 		pass, err := d.Gate.Enter(soft)
@@ -180,7 +175,6 @@ func (d *dispatch) noteFirst(ctx context.Context) error {
 	return err
 }
 
-// claimFirst claims one row, once some of the input is staged.
 func (d *dispatch) claimFirst(soft context.Context) (ledger.Batch, bool, error) {
 	if d.Feed != nil {
 		if _, err := d.Feed.awaitFull(soft); err != nil {

@@ -107,7 +107,6 @@ type Observer struct {
 	Warn func(format string, args ...any)
 }
 
-// complete sets the functions that are nil to ones that do nothing.
 func (o *Observer) complete() {
 	orNothing(&o.Settled, func(ledger.Batch, *tracking.Reply) {})
 	orNothing(&o.Counted, func(ledger.Counts) {})
@@ -230,8 +229,7 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	return j.requests, err
 }
 
-// proveLast proves the answer that a run stopped with, so that its rows are not unknown
-// for longer than needed. It returns the error that the run ends with.
+// proveLast proves the answer that a run stopped with, so that its rows are not unknown for longer than needed.
 func (j *Job) proveLast(soft context.Context, err error) error {
 	stop := (*StopError)(nil)
 	if !errors.As(err, &stop) || stop.Known != nil || stop.Cause.Meaning().Stored != tracking.StoredNone || soft.Err() != nil {
@@ -273,8 +271,7 @@ func (j *Job) reopen(ctx context.Context) error {
 	return nil
 }
 
-// round queries unknown rows once and sends all pending ones. It reports whether
-// another round can do more, and waits until then.
+// round queries unknown rows once and sends all pending ones. It waits until another round can do more, if one can.
 func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	if _, err := j.Ledger.Recover(soft); err != nil {
 		return false, err
@@ -320,8 +317,7 @@ func (j *Job) endFeed() error {
 	return err
 }
 
-// afterSending reports whether the run continues with another round after it
-// stopped with err, and returns err if not.
+// afterSending reports whether the run continues with another round after it stopped with err.
 func (j *Job) afterSending(soft context.Context, err error) (bool, error) {
 	var stop *StopError
 	switch {
@@ -410,8 +406,7 @@ func rowOrRows(n int64) string {
 // longPause is how long a pause is, at least, that the user hears of at once.
 const longPause = 10 * time.Second
 
-// failures are consecutive requests that reached nobody, or were answered by asking for a
-// pause only.
+// failures are consecutive requests that reached nobody, or were answered by asking for a pause only.
 type failures struct {
 	mu   sync.Mutex
 	last *StopError // the latest failure; nil after another answer

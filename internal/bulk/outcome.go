@@ -68,8 +68,7 @@ func (d *dispatch) settleRefusedRow(ctx, soft context.Context, item tracking.Ite
 	}
 }
 
-// queryContext returns a context for queries about rows just sent. It ends some
-// time after soft: a pause may last longer than a user waits.
+// queryContext is for queries about rows just sent. It ends some time after soft: a pause may last long.
 func (d *dispatch) queryContext(ctx, soft context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(soft, func() {
@@ -103,13 +102,11 @@ func rowOutcomes(b ledger.Batch, r *tracking.Reply) []ledger.RowOutcome {
 	return outcomes
 }
 
-// states are the states of rows by what the service stored of them.
 var states = [...]ledger.State{
 	tracking.StoredUnknown: ledger.Unknown, tracking.StoredNone: ledger.Pending, tracking.StoredAll: ledger.Accepted,
 }
 
-// adapt ends the pass with what a reply says about pace, and returns why the run
-// stops, if it does.
+// adapt ends the pass with what a reply says about pace, and returns why the run stops, if it does.
 func (d *dispatch) adapt(soft context.Context, pass *pace.Pass, r *tracking.Reply) error {
 	m := r.Outcome.Meaning()
 	endPass(pass, m.Signal, r.RetryAfter)
@@ -162,18 +159,15 @@ func (d *dispatch) count(r *tracking.Reply, m tracking.Meaning) int {
 	return d.consecutiveUnknowns
 }
 
-// stopFor stops the run for the reason in the table of outcomes.
 func stopFor(o tracking.Outcome, err error) *StopError {
 	return &StopError{Cause: o, Why: "stopped: " + o.Meaning().Why, Err: err}
 }
 
-// stopWith stops the run with a reply, for another reason.
 func stopWith(r *tracking.Reply, why string) *StopError {
 	return &StopError{Cause: r.Outcome, Why: why, Err: r.Err}
 }
 
-// applyOutcome adapts limits and counts to a batch whose outcome is recorded, and returns why the run
-// stops, if it does.
+// applyOutcome adapts limits and counts to a recorded outcome, and returns why the run stops, if it does.
 func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	if err := d.adaptLimits(context.WithoutCancel(ctx), o); err != nil {
 		return err
@@ -197,8 +191,7 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 	return nil
 }
 
-// adaptLimits lets the next batches be smaller or larger, or wait, as the service's answer says. Its
-// error says that even one row is too large, or that the store fails.
+// adaptLimits fails if even one row is too large, or if the store does.
 func (d *dispatch) adaptLimits(ctx context.Context, o sentBatch) error {
 	n := len(o.batch.Rows)
 	switch o.reply.Outcome {
@@ -239,8 +232,7 @@ func (d *dispatch) countRejected(o sentBatch) int64 {
 	return d.rejected
 }
 
-// saveBatchLimit records a lowered limit once a batch was accepted since: until
-// then, every size may be too large.
+// saveBatchLimit saves a lowered limit once a batch was accepted: until then, every size may be too large.
 func (d *dispatch) saveBatchLimit(ctx context.Context) error {
 	d.mu.Lock()
 	lowered, size := d.maxRowsLowered, d.maxRows
@@ -252,7 +244,6 @@ func (d *dispatch) saveBatchLimit(ctx context.Context) error {
 	return d.Ledger.LowerBatchLimit(ctx, d.Run.Plan.Mode, size)
 }
 
-// recordSightings records what the answers to synchronous creates say of trackings.
 func (d *dispatch) recordSightings(ctx context.Context, some []sentBatch) {
 	var seen []ledger.Sighting
 	for _, o := range some {

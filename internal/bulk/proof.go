@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// conclusion is what the answers to the queries for one row prove.
 type conclusion int
 
 const (
@@ -83,8 +82,7 @@ func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func(
 	return p, nil
 }
 
-// query queries an item until an answer comes, with growing pauses. The error
-// says why none came; it is a [*StopError] or the cause of ctx.
+// query queries an item until an answer comes. The error is a [*StopError] or the cause of ctx.
 func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
 	e, err := j.queryFor(ctx, j.QueryTimeout, item, byNumber)
 	if err == nil && e.Err != nil && e.Temporary {

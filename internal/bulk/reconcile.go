@@ -50,8 +50,6 @@ type reconcilePass struct {
 	flapped       bool // a row was found that was absent before
 }
 
-// reconcileUnknown queries every unknown row that can be decided now, and records
-// what is proven.
 func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 	p := &reconcilePass{Job: j, missedControl: map[bool]string{}}
 	if !j.Unknown.Queries() {
@@ -111,8 +109,6 @@ func (j *Job) absentSince(x ledger.UnknownRow) time.Time {
 	return since
 }
 
-// keepAbsent counts a row whose absence was proven once, and can be proven again
-// from due on.
 func (p *reconcilePass) keepAbsent(due time.Time) {
 	p.unknown++
 	p.absent++
@@ -121,8 +117,7 @@ func (p *reconcilePass) keepAbsent(due time.Time) {
 	}
 }
 
-// resolvePage queries the rows of a page and records what is proven, also when a
-// query fails.
+// resolvePage records what is proven also when a query fails.
 func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRow) error {
 	if !p.announced {
 		p.announced = true
@@ -216,7 +211,6 @@ func (j *Job) resolve(ctx context.Context, state ledger.State, found []ledger.Re
 	return nil
 }
 
-// uncountSent takes rows out of the count of [Job.Sent] that became pending.
 func (j *Job) uncountSent(found []ledger.Resolution) {
 	for _, f := range found {
 		if j.sentUnknown[f.Row] {
@@ -226,7 +220,6 @@ func (j *Job) uncountSent(found []ledger.Resolution) {
 	}
 }
 
-// resolveOthers records absences, and why the other rows stay unknown.
 func (p *reconcilePass) resolveOthers(ctx context.Context, page []ledger.UnknownRow, proofs []*proof, controlled bool) error {
 	var again, stay []ledger.Resolution
 	for i, x := range page {
@@ -295,7 +288,6 @@ func (p *reconcilePass) resolution(x ledger.UnknownRow, f *proof, controlled boo
 	return found
 }
 
-// missedReason says why an absence proves nothing: a control was not found.
 func (p *reconcilePass) missedReason(f *proof) string {
 	if f.byNumber {
 		return "number not found (" + f.fingerprint + "), but an accepted row is not found by its number either: " + p.missedControl[true] +
@@ -409,8 +401,7 @@ func (j *Job) checkAccepted(ctx context.Context) error {
 	return err
 }
 
-// checkAcceptedPage queries the rows of a page and returns how many it made
-// unknown, also when a query fails.
+// checkAcceptedPage returns how many rows it made unknown, also when a query fails.
 func (j *Job) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (int64, error) {
 	missing := make([]bool, len(page))
 	failed := each(ctx, len(page), queriesPerWorker*j.workers(), func(ctx context.Context, i int) error {

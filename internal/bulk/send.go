@@ -99,8 +99,7 @@ type dispatch struct {
 	claimTook, requestTook time.Duration
 }
 
-// sendAll runs the workers until no batch is pending, and returns why they
-// stopped earlier.
+// sendAll returns why the workers stopped before no batch was pending.
 func (d *dispatch) sendAll(ctx, soft context.Context) error {
 	soft, cancel := context.WithCancel(soft)
 	defer cancel()
@@ -177,8 +176,7 @@ func (d *dispatch) create(ctx, soft context.Context, b ledger.Batch, pass *pace.
 	return nil, nil                 //nolint:nilnil // see above
 }
 
-// nextBatch returns a claimed batch and the pass to send it. The pass is nil when
-// no batch is left, or soft has ended.
+// nextBatch returns no pass when no batch is left, or soft has ended.
 func (d *dispatch) nextBatch(soft context.Context) (ledger.Batch, *pace.Pass, error) {
 	for {
 		before := d.settledCount()
@@ -203,8 +201,7 @@ func (d *dispatch) settledCount() int {
 	return d.settled
 }
 
-// waitForSettled returns true when more batches are settled than before, and
-// false when none is in flight any more.
+// waitForSettled is false when no batch is in flight any more.
 func (d *dispatch) waitForSettled(before int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -214,8 +211,7 @@ func (d *dispatch) waitForSettled(before int) bool {
 	return d.settled != before && !d.ended
 }
 
-// claimOne returns a batch of the run, and false when none is pending. Where one
-// is claimed at a time, workers claim concurrently.
+// claimOne returns false when no batch is pending. Where one is claimed at a time, workers claim concurrently.
 func (d *dispatch) claimOne(soft context.Context) (ledger.Batch, bool, error) {
 	if d.Feed != nil {
 		if b, ok, err := d.claimFed(soft); ok || err != nil || soft.Err() != nil {
@@ -243,8 +239,7 @@ func (d *dispatch) claimOne(soft context.Context) (ledger.Batch, bool, error) {
 	return b, true, nil
 }
 
-// claimBatches claims up to n batches of up to size rows that are pending in the
-// run, or adopts some of other runs.
+// claimBatches claims up to n batches of up to size rows of the run, or adopts some of other runs.
 func (d *dispatch) claimBatches(ctx context.Context, n, size int) ([]ledger.Batch, error) {
 	claimed, err := d.Ledger.Claim(ctx, d.Run.ID, n, size)
 	if err == nil && len(claimed) == 0 {
@@ -303,7 +298,6 @@ func (d *dispatch) claimsFed() int {
 	return max(d.claimSize, int(min(1+d.claimTook/d.requestTook, maxClaimFed)))
 }
 
-// dequeue adds claimed batches to the queue and returns the first of it.
 func (d *dispatch) dequeue(claimed []ledger.Batch) (ledger.Batch, bool) {
 	d.claiming.Lock()
 	defer d.claiming.Unlock()
@@ -362,7 +356,6 @@ func (d *dispatch) collectSent(o sentBatch) []sentBatch {
 	return some
 }
 
-// record settles batches in the ledger and then reports them.
 func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
 	all := make([]ledger.BatchOutcome, len(some))
 	for i, o := range some {
@@ -407,7 +400,6 @@ func (d *dispatch) countSent(o sentBatch) {
 	}
 }
 
-// returnQueue makes batches pending again that were claimed and not sent.
 func (d *dispatch) returnQueue(ctx context.Context) error {
 	d.claiming.Lock()
 	defer d.claiming.Unlock()

@@ -67,8 +67,7 @@ func (j *Job) knowsAccount() bool {
 	return j.rowFound || slices.Contains(slices.Collect(maps.Values(j.proven)), ledger.Accepted)
 }
 
-// applyProof makes the rows of a batch unknown unless it is proven that its answer means
-// what it seems to mean.
+// applyProof makes a batch unknown unless it is proven that its answer means what it seems to mean.
 func (d *dispatch) applyProof(s *ledger.BatchOutcome, r *tracking.Reply) {
 	if d.SkipProof || r.HTTPStatus == 0 || s.State == ledger.Unknown {
 		return
@@ -98,8 +97,6 @@ func (d *dispatch) applyProof(s *ledger.BatchOutcome, r *tracking.Reply) {
 	}
 }
 
-// proveShapes proves each shape that unknown rows wait for, and makes the rows what their
-// answer said.
 func (j *Job) proveShapes(ctx context.Context) error {
 	if !j.proofsDue || j.SkipProof {
 		return nil
@@ -259,8 +256,7 @@ func (u unproven) words() string {
 	return u.proof.why
 }
 
-// proveRows queries rows, and returns what the answers prove, with one that they don't
-// prove to be there.
+// proveRows returns what the answers prove, with one row that they don't prove to be there.
 func (j *Job) proveRows(ctx context.Context, rows []ledger.UnknownRow) (seen map[conclusion]bool, missing unproven, err error) {
 	proofs := make([]*proof, len(rows))
 	for i, x := range rows {
@@ -288,7 +284,6 @@ func (j *Job) showsRow(ctx context.Context, x ledger.UnknownRow) (bool, error) {
 	return e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && x.Siblings == 0, err
 }
 
-// resolveAll gives unknown rows the same state, or reason to stay unknown.
 func (j *Job) resolveAll(ctx context.Context, state ledger.State, why string, rows []ledger.UnknownRow) error {
 	found := make([]ledger.Resolution, len(rows))
 	for i, x := range rows {
@@ -327,7 +322,6 @@ func (j *Job) halveNextRoundLimit(rows int) {
 	}
 }
 
-// firstBatch returns the leading rows that are in one batch.
 func firstBatch(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	for i, x := range rows {
 		if x.Batch != rows[0].Batch {
@@ -337,8 +331,7 @@ func firstBatch(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	return rows
 }
 
-// sampleRows returns the first, the middle and the last row of a batch: the
-// service may have stored a part of it.
+// sampleRows takes rows from all of a batch: the service may have stored a part of it.
 func sampleRows(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	if len(rows) <= shapeSample {
 		return rows
@@ -364,8 +357,7 @@ func (j *Job) sampleAlone(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	return sampleRows(rows)
 }
 
-// isFirstAccepted reports whether a batch is the first that the run had accepted by what
-// earlier runs proved.
+// isFirstAccepted is for the first batch that the run had accepted by what earlier runs proved.
 func (d *dispatch) isFirstAccepted(o sentBatch) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -420,7 +412,6 @@ func (d *dispatch) spotCheck(ctx context.Context, o sentBatch) error {
 		o.reply.HTTPStatus, missing.row.Item.ReferID, missing.words(), d.Run.ID)}
 }
 
-// firstMissing returns the first row that a query does not find, nil if it finds all.
 func (d *dispatch) firstMissing(ctx context.Context, rows []ledger.UnknownRow) (*unproven, error) {
 	for _, x := range rows {
 		p, err := d.prove(ctx, x, nil)

@@ -48,7 +48,6 @@ func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src iter.
 	return stage(ctx, staging, newAdder(staging, v, stageChunk), src, v)
 }
 
-// stage adds every entry and opens the run. After an error it discards it.
 func stage(ctx context.Context, staging ledger.Staging, a *adder, src iter.Seq2[ledger.Entry, error], v StageChecks) (run ledger.Run, err error) {
 	defer func() {
 		if err != nil {
@@ -66,8 +65,7 @@ func stage(ctx context.Context, staging ledger.Staging, a *adder, src iter.Seq2[
 	return staging.Open(ctx)
 }
 
-// fill adds the entries to the ledger in chunks: while one is written, the next
-// is read.
+// fill writes the entries in chunks: while one is written, the next is read.
 func (a *adder) fill(ctx context.Context, src iter.Seq2[ledger.Entry, error]) error {
 	a.chunks, a.ended = make(chan []ledger.Entry), make(chan struct{})
 	go a.run(ctx)

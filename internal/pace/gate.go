@@ -117,8 +117,7 @@ func (g *Gate) EnterAll(ctx context.Context) ([]*Pass, error) {
 	return passes, nil
 }
 
-// due returns when turn may enter, or zero if it depends on another pass. A time
-// that was waited for stays, so that admit sees how late the wake-up was.
+// due returns when turn may enter, zero if after another pass. A time that was waited for stays, for admit to see.
 func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {
 	if g.queue[0] != turn || g.active >= g.window {
 		return time.Time{}
@@ -133,7 +132,6 @@ func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {
 	return at
 }
 
-// await returns when turn was signalled, due has come, or ctx has ended.
 func await(ctx context.Context, turn <-chan struct{}, due time.Time) {
 	var fires <-chan time.Time
 	if !due.IsZero() {

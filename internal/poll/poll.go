@@ -115,7 +115,6 @@ type entry[K any] struct {
 	epoch  int       // of the poller, when usual was set
 }
 
-// batch is entries with what a step said of them.
 type batch[K any] struct {
 	entries  []*entry[K]
 	verdicts []Verdict
@@ -234,8 +233,7 @@ func (p *poller[K, R]) finished() bool {
 	return p.drained && !p.loading && !p.settling && p.busy == 0 && len(p.unsettled)+len(p.fresh)+len(p.waiting)+p.later.len() == 0
 }
 
-// beginLoad loads entries that wait, after a wake-up; else new ones while there
-// is room; else the least recently asked ones.
+// beginLoad loads entries that wait, after a wake-up; else new ones; else the least recently asked ones.
 func (p *poller[K, R]) beginLoad(ctx context.Context) error {
 	switch {
 	case p.loading:
@@ -280,8 +278,7 @@ func (p *poller[K, R]) newKeys() (b batch[K]) {
 	return b
 }
 
-// resume takes the least recently asked entries back. Those that were in the
-// file are loaded again.
+// resume takes the least recently asked entries back. What was in the file is loaded again.
 func (p *poller[K, R]) resume(ctx context.Context) error {
 	var again batch[K]
 	again.drained = true

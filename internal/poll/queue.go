@@ -47,7 +47,6 @@ func (p *poller[K, R]) hold(e *entry[K]) {
 	}
 }
 
-// release gives all entries their short pauses back.
 func (p *poller[K, R]) release() {
 	p.epoch++
 	for _, e := range p.waiting {

@@ -49,8 +49,7 @@ type queryReply struct {
 	refused error                        // the key was, when a parcel was asked for; nil if not
 }
 
-// usable reports whether the answer says something of what was asked for, were
-// it that nothing is known.
+// usable reports whether the answer says something of what was asked for, be it that nothing is known.
 func (r queryReply) usable() bool {
 	return r.err == nil || errors.Is(r.err, tracking.ErrProcessing) || errors.Is(r.err, tracking.ErrAbsent) || errors.Is(r.err, tracking.ErrUndecided)
 }
@@ -95,8 +94,7 @@ func (e *OtherError) Error() string {
 // Troubled says that a wait asks again, see [Troubled].
 func (e *OtherError) Troubled() bool { return true }
 
-// contradiction returns an [*OtherError] if an answer names orders or numbers, and none is
-// the one asked for, as far as the store knows the order's numbers; nil otherwise.
+// contradiction returns an [*OtherError] if an answer names orders or numbers, but not what was asked for.
 func (r queryReply) contradiction(rows []ledger.TrackingStatus) error {
 	numbers := wanted(r.query, rows)
 	agrees := func(k tracking.Key) bool {
@@ -141,8 +139,7 @@ func (a *Asker) askForParcels(ctx, entering context.Context, r *queryReply, parc
 	}
 }
 
-// outcome is the error of a query: that of its answer, unless events say more
-// of the first tracking.
+// outcome is the error of an answer, unless events say more of the first tracking.
 func outcome(err error, first Tracking) error {
 	if errors.Is(err, tracking.ErrProcessing) || errors.Is(err, tracking.ErrUndecided) && first.Source == ledger.FromEvent {
 		err = nil

@@ -12,8 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// match returns the trackings of a query as the answer, and those about parcels
-// that it left out, have them.
+// match returns the trackings as the answer has them, and as the answers about single parcels do.
 func match(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	found := matchNumbers(r, rows)
 	knownFirst(found)
@@ -75,8 +74,7 @@ func matchNumbers(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	return found
 }
 
-// unaccepted returns the row of a number that the service refused or was not
-// sent, nil if there is none or another row of the number was accepted.
+// unaccepted returns a row that was refused or not sent, nil if another row of the number was accepted.
 func unaccepted(number string, q tracking.Query, rows []ledger.TrackingStatus) *ledger.TrackingStatus {
 	var found *ledger.TrackingStatus
 	for i, row := range rows {
@@ -139,8 +137,7 @@ func wholePhase(r queryReply) ledger.Phase {
 	return Undecided
 }
 
-// wanted are the numbers that belong to what was asked for, as far as the
-// ledger knows.
+// wanted are the numbers that belong to what was asked for, as far as the ledger knows.
 func wanted(q tracking.Query, rows []ledger.TrackingStatus) []string {
 	if q.ReferID == "" {
 		return []string{q.Number}
@@ -177,8 +174,7 @@ func sightings(res Result, rows []ledger.TrackingStatus) []ledger.Sighting {
 	return seen
 }
 
-// knownRow is a row with the event that it was learnt from, nil if it was not
-// learnt from one, or if that was pruned.
+// knownRow is a row with the event that it was learnt from, nil for none or if that was pruned.
 type knownRow struct {
 	ledger.TrackingStatus
 	event *inbox.Event
@@ -209,8 +205,7 @@ func merge(res Result, rows []knownRow, all bool) []Tracking {
 	return found
 }
 
-// supersededBy returns the tracking as an event has it, with what only the
-// answer has.
+// supersededBy returns the tracking as an event has it, with what only the answer has.
 func (t Tracking) supersededBy(event Tracking, asked time.Time) Tracking {
 	event.Checkpoints = event.WithOlder(t.Checkpoints)
 	event.Older = t.Older

@@ -106,7 +106,6 @@ var (
 	ErrNotAsked = errors.New("not checked yet")
 )
 
-// find returns what is kept of trackings, nothing without a store.
 func (a *Asker) find(ctx context.Context, store *Store, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
 	if store == nil || len(qs) == 0 {
 		return make([][]ledger.TrackingStatus, len(qs)), nil
@@ -132,8 +131,7 @@ func withEvents(ctx context.Context, store *Store, rows []ledger.TrackingStatus)
 	return all, nil
 }
 
-// addUnverified puts beside each tracking of a result the latest event about
-// its number that did not verify. Nothing is learnt from it.
+// addUnverified sets [Tracking.Unverified].
 func addUnverified(ctx context.Context, store *Store, res *Result, rows []ledger.TrackingStatus) error {
 	if store == nil {
 		return nil
@@ -186,8 +184,7 @@ func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
 	return e.Result, addUnverified(ctx, store, &e.Result, t.rows)
 }
 
-// complete adds to a result what is kept of it beside its rows: the events that
-// they were learnt from, and the last answer.
+// complete adds the events that the rows were learnt from, and the last answer.
 func (s *targetPoller) complete(ctx context.Context, store *Store, e *TargetResult) error {
 	t, res := e.Target, &e.Result
 	rows, err := withEvents(ctx, store, t.rows)
@@ -208,8 +205,7 @@ func (s *targetPoller) complete(ctx context.Context, store *Store, e *TargetResu
 	return nil
 }
 
-// withKnown returns trackings with what is known of rows where an answer says
-// nothing of them.
+// withKnown adds what is known of rows where an answer says nothing of them.
 func withKnown(found []Tracking, rows []knownRow) []Tracking {
 	for i, f := range found {
 		for _, row := range rows {

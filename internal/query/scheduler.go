@@ -135,7 +135,6 @@ func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, 
 	return verdicts, s.end(ctx, ended, true)
 }
 
-// choose completes which trackings of targets are chosen.
 func (s *targetPoller) choose(ctx context.Context, ts []*Target) error {
 	several := slices.DeleteFunc(slices.Clone(ts), func(t *Target) bool {
 		return t.Chosen == nil || len(t.rows) <= len(t.Chosen) || !t.Began.IsZero()
@@ -146,7 +145,6 @@ func (s *targetPoller) choose(ctx context.Context, ts []*Target) error {
 	return s.Choose(ctx, several)
 }
 
-// load looks up what is kept of targets, and which of them were erased.
 func (s *targetPoller) load(ctx context.Context, ts []*Target) error {
 	store, err := s.Store(ctx)
 	if err != nil {
@@ -158,8 +156,7 @@ func (s *targetPoller) load(ctx context.Context, ts []*Target) error {
 	return s.findErased(ctx, store, slices.DeleteFunc(slices.Clone(ts), (*Target).IsKnown))
 }
 
-// loadRows looks up the rows of targets. A REF that is no referId, but a number of
-// which a row is known, is that number.
+// loadRows takes a REF that is no referId, but a number of which a row is known, for that number.
 func (s *targetPoller) loadRows(ctx context.Context, store *Store, ts []*Target) error {
 	if err := s.find(ctx, store, ts); err != nil {
 		return err
@@ -248,8 +245,7 @@ func (s *targetPoller) Ask(ctx context.Context, t *Target) (queryReply, error) {
 	return r, s.noteTrouble(r.err)
 }
 
-// noteTrouble keeps since when no question was answered. It returns an error
-// that ends everything: no question was for as long as the patience lasts.
+// noteTrouble returns an error that ends everything: no question was answered for as long as the patience lasts.
 func (s *targetPoller) noteTrouble(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,7 +268,6 @@ func (s *targetPoller) noteTrouble(err error) error {
 	return nil
 }
 
-// lastTrouble returns the last error of a question, or other if there was none.
 func (s *targetPoller) lastTrouble(other error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -313,7 +308,6 @@ func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target
 	return verdicts, cmp.Or(s.end(ctx, ended, false), refused)
 }
 
-// record keeps answers and returns what is known of their targets then.
 func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.Answer[*Target, queryReply]) ([]TargetResult, error) {
 	all := make([]TargetResult, len(answers))
 	var records []ledger.RecordedAnswer
@@ -356,8 +350,7 @@ func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.
 	return all, nil
 }
 
-// addEvents adds to results that meet the condition what events said since their
-// targets were loaded.
+// addEvents adds to results that meet the condition what events said since their targets were loaded.
 func (s *targetPoller) addEvents(ctx context.Context, store *Store, all []TargetResult) error {
 	var met []*Target
 	for _, e := range all {
@@ -371,7 +364,6 @@ func (s *targetPoller) addEvents(ctx context.Context, store *Store, all []Target
 	return s.mergeEvents(ctx, store, all)
 }
 
-// mergeEvents puts what events said in place of older answers.
 func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []TargetResult) error {
 	for i := range all {
 		e := &all[i]
@@ -393,8 +385,7 @@ func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []Targ
 	return nil
 }
 
-// findNewer finds the rows again of those targets that an event told of before:
-// their answers are recorded now, and may be newer or older.
+// findNewer finds the rows of an event again: answers are recorded now, and may be newer or older.
 func (s *targetPoller) findNewer(ctx context.Context, store *Store, all []TargetResult) error {
 	var ts []*Target
 	for _, e := range all {
@@ -451,8 +442,7 @@ func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
 	return s.end(ctx, all, true)
 }
 
-// end passes on targets that are done. fromStore says that their results are
-// what is kept, and want the events added that they were learnt from.
+// end passes targets on. fromStore says that their results are what is kept, and lack the events.
 func (s *targetPoller) end(ctx context.Context, all []TargetResult, fromStore bool) error {
 	store, err := s.Store(ctx)
 	if err != nil {

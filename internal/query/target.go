@@ -129,7 +129,6 @@ func (t *Target) RowOf(tr Tracking) *ledger.TrackingStatus {
 	return nil
 }
 
-// lastAsked returns when the service was last asked about it, by any command.
 func (t *Target) lastAsked() time.Time {
 	var last time.Time
 	for _, r := range t.rows {
@@ -183,7 +182,6 @@ func (t *Target) orderOf() string {
 	return ref
 }
 
-// findErased finds the targets that were erased: the service is not asked about them.
 func (s *targetPoller) findErased(ctx context.Context, store *Store, ts []*Target) error {
 	var qs []tracking.Query
 	for _, t := range ts {
