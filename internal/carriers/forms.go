@@ -146,7 +146,6 @@ var forms = sync.OnceValue(func() []*form {
 	}
 })
 
-// named returns the form with the carrier that the number names.
 func (f *form) named(s string) Form {
 	named := f.Form
 	if named.Carrier == "" {

@@ -14,7 +14,6 @@ func weighted(s string, weights ...int) int {
 	return sum
 }
 
-// cut returns s without its last digit, and that.
 func cut(s string) (string, int) { return s[:len(s)-1], int(s[len(s)-1] - '0') }
 
 // fill is the digit that makes sum a multiple of 10.

@@ -40,12 +40,10 @@ func grouped(list []entry, key func(entry) string, do func([]entry) error) error
 	return nil
 }
 
-// foldOrder returns the name of an order in the form in which they are compared:
-// letters in one case, and one mark for those between words. A-11 is not A1-1.
+// foldOrder writes one mark between words: A-11 is not A1-1.
 func foldOrder(s string) string { return tracking.FoldStatus(s) }
 
-// compareNumbers reports numbers that stand in several rows, and, since all
-// numbers are at hand, those that lost leading zeros.
+// compareNumbers also finds lost leading zeros, since all numbers are at hand.
 func (c *Collector) compareNumbers() error {
 	return eachPart(&c.keeper.numbers, func(list []entry) error {
 		for _, e := range list {
@@ -95,7 +93,6 @@ func (c *Collector) compareNumber(rows []entry) error {
 	return nil
 }
 
-// compareOrders reports orders with several numbers, and written in several ways.
 func (c *Collector) compareOrders() error {
 	return eachPart(&c.keeper.orders, func(list []entry) error {
 		return grouped(list, func(e entry) string { return foldOrder(e.order) }, c.compareOrder)
@@ -245,7 +242,6 @@ func eachPart(kept *disk.Spill, do func([]entry) error) error {
 	})
 }
 
-// cutEntry cuts the first entry from s.
 func cutEntry(s string) (entry, string) {
 	e := entry{hash: binary.LittleEndian.Uint64([]byte(s[:8]))}
 	s = s[8:]
@@ -275,7 +271,6 @@ type keeper struct {
 	end             func() error // ends keeping, and returns its error; the entries can be read then
 }
 
-// keptChunk is how many entries are kept at once.
 const keptChunk = 512
 
 func newKeeper() *keeper {
@@ -296,7 +291,6 @@ func (k *keeper) add(e entry) {
 	}
 }
 
-// keepAll takes every chunk, and returns the first error.
 func (k *keeper) keepAll() (err error) {
 	seed, record := maphash.MakeSeed(), []byte(nil)
 	keep := func(kept *disk.Spill, e entry, key string) error {

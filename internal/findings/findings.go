@@ -124,7 +124,6 @@ type FormCount struct {
 	Wrong   int64  `json:"wrong"` // of them, with a wrong check digit
 }
 
-// ofProblem returns the finding of a problem that reading found.
 func ofProblem(p intake.Problem) Finding {
 	f := Finding{
 		Severity: Error, Kind: BadRow, File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field), Value: p.Value,
@@ -142,7 +141,6 @@ func ofProblem(p intake.Problem) Finding {
 	return f
 }
 
-// place is where a value stands.
 type place struct {
 	file   int // index of the source
 	line   int
@@ -163,7 +161,6 @@ func (c *Collector) finding(severity Severity, kind Kind, at place, value, messa
 	return f
 }
 
-// atEntry names the row of an entry.
 func (c *Collector) atEntry(e entry) string {
 	return intake.RowPlace(c.files[e.file], e.line, e.row, "")
 }
@@ -187,8 +184,7 @@ type Collector struct {
 	held   bytes.Buffer // further ones
 }
 
-// maxHeld is how many bytes of findings are held before they go to a file: an input with
-// few of them needs no folder for temporary files.
+// maxHeld bytes of findings need no file: an input with few of them needs no temporary folder.
 const maxHeld = 1 << 20
 
 type groupKey struct {
@@ -198,7 +194,6 @@ type groupKey struct {
 
 type columns struct{ ref, number place }
 
-// ruleCount counts the numbers of a length that fit some rule, and that fit none.
 type ruleCount struct{ fit, failed int64 }
 
 // New returns a collector. The caller closes it.
@@ -343,7 +338,6 @@ func (c *Collector) Finish() (*Report, error) {
 	return r, nil
 }
 
-// countGrouped counts the findings that stand and fall with a group.
 func (c *Collector) countGrouped() error {
 	if len(c.rules) == 0 {
 		return nil

@@ -34,10 +34,8 @@ func (c *Collector) examine(rec intake.Record, at columns) (unlike bool, err err
 	return c.examineCarrier(it.Number, cmp.Or(it.CarrierCode, rec.Carrier), r, at.number)
 }
 
-// unknownForm is the form of numbers without a known one.
 var unknownForm = carriers.Form{Carrier: "unknown"}
 
-// examineCarrier reports what is no number, and a number of another carrier than the row's.
 func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, at place) (unlike bool, err error) {
 	known, ok := c.codes[carrier]
 	if !ok && carrier != "" {
@@ -59,7 +57,6 @@ func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, a
 	return known || carrier == "", nil
 }
 
-// length1Z is how many characters a 1Z number has.
 const length1Z = 18
 
 // noNumber says why a value without a form is no number; empty if it may be one.
@@ -90,7 +87,6 @@ func noNumber(s string) (message, hint string) {
 	return "", ""
 }
 
-// examineText reports what is odd in the characters of an identifier, and whether anything is.
 func (c *Collector) examineText(s string, at place, number bool) (found bool, err error) {
 	if simple(s) {
 		return false, nil
@@ -177,10 +173,8 @@ func markup(s string, _ bool) (kind Kind, message, hint string) {
 	return "", "", ""
 }
 
-// quoteMarks are quotes that stand in pairs around text.
 const quoteMarks = `"'` + "`“”„‘’‚«»‹›"
 
-// quoted finds quotes around a value.
 func quoted(s string, _ bool) (kind Kind, message, hint string) {
 	inner := strings.Trim(s, quoteMarks)
 	if inner == s || inner == "" || strings.HasPrefix(s, inner) || strings.HasSuffix(s, inner) {
@@ -189,7 +183,6 @@ func quoted(s string, _ bool) (kind Kind, message, hint string) {
 	return Quotes, "the value has quotes around it", "write " + inner
 }
 
-// severalInCell finds two numbers in one cell.
 func severalInCell(s string, number bool) (kind Kind, message, hint string) {
 	if !number {
 		return "", "", ""
@@ -206,8 +199,7 @@ func severalInCell(s string, number bool) (kind Kind, message, hint string) {
 	return SeveralInCell, fmt.Sprintf("one cell has %d numbers", len(parts)), "give each number a row of its own, with the same referId"
 }
 
-// isCodeOf reports whether a carrier code may be that of one of the carriers of a
-// form. The codes are the service's own: dhl-paket is one of DHL Paket.
+// isCodeOf knows that codes are the service's own: dhl-paket is one of DHL Paket.
 func isCodeOf(code string, f carriers.Form) bool {
 	if strings.EqualFold(code, f.Carrier) {
 		return true
@@ -222,8 +214,7 @@ func isCodeOf(code string, f carriers.Form) bool {
 	return false
 }
 
-// ofCarrier returns a reading without wrong check digits in forms of other
-// carriers than the one that the row names, as far as only a length tells them.
+// ofCarrier drops check digits of other carriers' forms that only a length tells.
 func ofCarrier(r carriers.Reading, code string) carriers.Reading {
 	if !r.Wrong() || code == "" {
 		return r
@@ -278,7 +269,6 @@ func (c *Collector) examineForm(number, code string, at place) (r carriers.Readi
 	return r, false, nil
 }
 
-// wrongDigit is the finding of a number with a wrong check digit.
 func (c *Collector) wrongDigit(number string, at place, r carriers.Reading) Finding {
 	names := make([]string, len(r.Failed))
 	for i, f := range r.Failed {
@@ -294,8 +284,7 @@ func (c *Collector) wrongDigit(number string, at place, r carriers.Reading) Find
 // manyFailed is how many numbers of a length must fail, more than fit, for [UnknownCarrier].
 const manyFailed = 30
 
-// countRule counts a number that only its length gives a form. Where most of them
-// fail they are of a carrier without a published rule.
+// countRule counts numbers by length. Where most fail they are of a carrier without a published rule.
 func (c *Collector) countRule(number string, at place, r carriers.Reading, n *FormCount) error {
 	group := fmt.Sprint(len(number))
 	count := c.rules[group]

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// partial is a tracking as far as it was collected from the objects of an answer.
 type partial struct {
 	Tracking
 	// envelopeStatus is a status beside a number, without a label or track: an
@@ -18,8 +17,7 @@ func (f partial) resolved() Tracking {
 	return f.Tracking
 }
 
-// collect returns the trackings in v, a member called name. Nested objects describe one tracking unless
-// their numbers differ; elements of a list are separate trackings.
+// collect merges nested objects unless their numbers differ; elements of a list are separate trackings.
 func collect(v *value, name string) []partial {
 	switch v.kind {
 	case list:
@@ -67,8 +65,7 @@ func collectObject(v *value, name string) []partial {
 	return own
 }
 
-// merge joins the trackings of two neighbours. A tracking of b is merged into
-// one of a that it does not contradict; all others are kept apart.
+// merge joins two neighbours: a tracking of b is merged into one of a that it does not contradict.
 func merge(a, b []partial) []partial {
 	switch {
 	case len(b) == 0:
@@ -124,8 +121,7 @@ func fillMissing(t *Tracking, b Tracking) {
 	}
 }
 
-// ownFields reads the fields of v itself. A `status` counts only beside other
-// fields of a tracking, as envelopes have one too.
+// ownFields takes a `status` only beside other fields of a tracking, as envelopes have one too.
 func ownFields(v *value, name string) (partial, bool) {
 	t := Tracking{
 		ReferID:       v.str(FieldReferID),
@@ -161,7 +157,6 @@ func ownFields(v *value, name string) (partial, bool) {
 	return partial{Tracking: t, envelopeStatus: weak}, known || t.ReferID != "" || t.CarrierCode != "" || t.RouterID != "" || t.StatusSummary != ""
 }
 
-// isCheckpoints reports whether a list without the documented name holds checkpoints all the same.
 func isCheckpoints(v *value) bool {
 	if len(v.items) == 0 {
 		return false

@@ -82,14 +82,12 @@ func (b *Body) Evidence(item Item) Evidence {
 	return undecided("has no data of a tracking")
 }
 
-// provesPresence reports whether the answer has what no echo of a question has.
-// A status alone may be that of the envelope.
+// provesPresence asks for what no echo of a question has. A status alone may be that of the envelope.
 func (t Tracking) provesPresence() bool {
 	return t.Processing || t.StatusLabel != "" || t.StatusTrack != "" || t.LatestEvent != "" || len(t.Checkpoints) > 0 ||
 		(t.RouterID != "" && t.Status != "")
 }
 
-// namesOther reports whether the answer names numbers, or a referId, and item's is not among them.
 func (b *Body) namesOther(item Item) bool {
 	other := false
 	for _, k := range b.Answer().Named {

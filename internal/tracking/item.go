@@ -141,8 +141,7 @@ func (t Tracking) HasStatus(want string) bool {
 	return NamesStatus(want, t.Status, t.StatusLabel, t.StatusTrack)
 }
 
-// separates reports whether r is a space or a hyphen: white space, dash
-// punctuation, a soft hyphen or a minus sign.
+// separates reports whether r is white space, dash punctuation, a soft hyphen or a minus sign.
 func separates(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r == '-' || unicode.IsSpace(r)
@@ -150,8 +149,7 @@ func separates(r rune) bool {
 	return r == '\u00ad' || r == '\u2212' || unicode.IsSpace(r) || unicode.Is(unicode.Pd, r)
 }
 
-// foldCase returns the first of the letters that differ from r in case alone:
-// of ASCII letters the capital.
+// foldCase returns the first of the letters that differ from r in case alone: of ASCII the capital.
 func foldCase(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'a' <= r && r <= 'z' {

@@ -106,8 +106,7 @@ func tooLong(s string) bool {
 // formulaErrors are those without a mark at their end that tells them.
 var formulaErrors = []string{"#N/A", "#N/D", "#N/B", "#N/DISP", "#NV", "#BRAK", "#GETTING_DATA", "#Н/Д"}
 
-// formulaError matches what a failed lookup or formula leaves in a cell, in
-// the languages of Excel and in LibreOffice.
+// formulaError knows failed lookups and formulas in the languages of Excel and in LibreOffice.
 func formulaError(s string) bool {
 	if s[0] != '#' {
 		return libreError().MatchString(s)
@@ -144,23 +143,20 @@ func form(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// numeral returns a function that matches form, which is one of numbers with
-// a mark in them. It is cheap for all others.
+// numeral matches a form of numbers with a mark in them. It is cheap for all other texts.
 func numeral(form func() *regexp.Regexp) func(string) bool {
 	return func(s string) bool {
 		return strings.IndexByte("0123456789+-.,\xe2", s[0]) >= 0 && strings.ContainsAny(s, ".,'’eE^") && form().MatchString(s)
 	}
 }
 
-// shortExponent matches 123E4. From 8 characters on it may be a number that a
-// carrier gave: those of GLS are 8 letters and digits.
+// shortExponent matches 123E4. From 8 characters on it may be a number of GLS.
 func shortExponent(s string) bool {
 	at := strings.IndexAny(s, "eE")
 	return len(s) < 8 && at > 0 && digits(s[:at]) && digits(s[at+1:])
 }
 
-// formula matches ="0012" whole, and =A1; text around further quotes is for
-// the reader of the file to judge.
+// formula matches ="0012" whole, and =A1; text around further quotes is for the reader to judge.
 func formula(s string) bool {
 	inner, ok := strings.CutPrefix(s, "=")
 	return ok && !strings.Contains(strings.TrimSuffix(strings.TrimPrefix(inner, `"`), `"`), `"`)
@@ -206,8 +202,7 @@ func placeholder(s string) bool {
 // totals are the words before the number of rows in the last line of an export.
 var totals = []string{"total", "totals", "grandtotal", "subtotal", "sum", "summe", "gesamt", "gesamtsumme", "anzahl", "count", "totale", "totaal", "suma", "soma", "somme", "razem", "итого", "всего", "合計", "合计", "总计"}
 
-// placeholderWords are written where a number is not known, without the marks
-// between and around their letters.
+// placeholderWords are written without the marks between and around their letters.
 var placeholderWords = slices.Sorted(slices.Values(slices.Concat(totals, []string{
 	"na", "nd", "nv", "nul", "nil", "none", "nat", "inf", "infinity", "undef", "empty", "blank", "leer", "vide", "void", "vacio", "missing",
 	"true", "false", "wahr", "falsch", "vrai", "faux", "verdadero", "falso", "vero", "yes", "no", "ja", "nein", "oui", "non",
@@ -219,8 +214,7 @@ var placeholderWords = slices.Sorted(slices.Values(slices.Concat(totals, []strin
 	"placeholder", "dummy", "sample", "example", "test", "testing", "tracking", "trackingnumber", "trackingno", "number",
 })))
 
-// totalsLine reports whether the item is the last line of an export: a word
-// such as Total, and how many rows there were.
+// totalsLine reports whether the item is a word such as Total, and how many rows there were.
 func (it Item) totalsLine() bool {
 	if it.Number == "" || len(it.Number) >= 8 || strings.Trim(it.Number, "0123456789.,'") != "" {
 		return false
@@ -229,8 +223,7 @@ func (it Item) totalsLine() bool {
 	return slices.Contains(totals, strings.ToLower(strings.TrimRight(word, ":.=")))
 }
 
-// rounded finds zeros where a spreadsheet has lost digits. A number whose check
-// digit fits is one that ends in zeros.
+// rounded finds zeros where a spreadsheet has lost digits. A number whose check digit fits really ends in zeros.
 func rounded(field, s string) (Problem, bool) {
 	n, kept := trailingZeros(s)
 	if n > 0 && kept < n {
@@ -253,8 +246,7 @@ func rounded(field, s string) (Problem, bool) {
 	return Problem{}, false
 }
 
-// trailingZeros returns the length of a number longer than a spreadsheet keeps, and how many digits stand
-// before its trailing zeros; else zeros.
+// trailingZeros is for a number longer than a spreadsheet keeps: kept digits stand before its zeros.
 func trailingZeros(s string) (n, kept int) {
 	if len(s) <= precise || !digits(s) {
 		return 0, 0
@@ -284,8 +276,7 @@ func LikeNumber(s string) bool {
 	return count >= 8
 }
 
-// likeOrder matches what is short, or has a mark that carriers do not use.
-// 020-12345678 is an air waybill.
+// likeOrder matches what is short, or has a mark that carriers do not use, but for an air waybill.
 func likeOrder(s string) bool {
 	if prefix, serial, ok := strings.Cut(s, "-"); ok && len(prefix) == 3 && len(serial) == 8 && digits(prefix) && digits(serial) {
 		return false
@@ -318,8 +309,7 @@ func isDate(s string) bool {
 	return isDay(s)
 }
 
-// cutTime cuts a time from the end of s: what follows a T, or all up to the
-// two places before the first colon.
+// cutTime cuts a time from the end of s: what follows a T, or begins two places before the first colon.
 func cutTime(s string) (day, time string, ok bool) {
 	colon := strings.IndexByte(s, ':')
 	if colon < 0 {

@@ -40,8 +40,7 @@ type refusal struct {
 	ambiguous bool
 }
 
-// index finds a row by referId and number, or by one of them with the other
-// empty. The row is ambiguous if several have the same key.
+// index finds a row by referId and number, or by one of them with the other empty.
 type index map[Key]int
 
 const severalRows = -1
@@ -66,7 +65,6 @@ func refusedUnder(name string) bool {
 	return false
 }
 
-// walk finds the objects that name a row. bad is true inside a list of refused rows.
 func (r *refusals) walk(v *value, bad bool) {
 	switch v.kind {
 	case list:

@@ -55,8 +55,7 @@ func (s *shaper) write(name string, v *value, depth int) {
 	}
 }
 
-// writeObject writes the members of an object; those whose names are references, not
-// words, as one.
+// writeObject writes members whose names are references, not words, as one.
 func (s *shaper) writeObject(v *value, depth int) {
 	separator, references := "", ""
 	s.out.WriteByte('{')
@@ -72,7 +71,6 @@ func (s *shaper) writeObject(v *value, depth int) {
 	s.out.WriteString(references + "}")
 }
 
-// writeList writes a list as one of rows, or as any other.
 func (s *shaper) writeList(name string, v *value) {
 	rows := 0
 	for _, item := range v.items {
@@ -105,8 +103,7 @@ func (s *shaper) writeScalar(name string, v *value) {
 	}
 }
 
-// writeNumber writes a number, and whether it is that of the rows if its name says that
-// it counts them.
+// writeNumber also writes whether a number is that of the rows if its name says that it counts them.
 func (s *shaper) writeNumber(name, literal string) {
 	n, err := strconv.Atoi(literal)
 	takes, refuses := countsTaken(name), countsRefused(name)
@@ -141,8 +138,7 @@ func hasPart(name string, parts ...string) bool {
 
 func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
 
-// isWord reports whether a text is a short one without digits, which says what happened
-// and not to whom.
+// isWord reports whether a text is short and without digits: it says what happened, not to whom.
 func isWord(text string) bool {
 	return len(text) <= 60 && !strings.ContainsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !strings.ContainsRune(" .,!_-'", r)

@@ -76,8 +76,7 @@ func readWallClock(s string) time.Time {
 	return time.Time{}
 }
 
-// isZoneOffset reports whether d is the offset of a zone on earth. One of the
-// two times may be cut to the minute.
+// isZoneOffset is for an offset on earth. One of the two times may be cut to the minute.
 func isZoneOffset(d time.Duration) bool {
 	nearest := d.Round(offsetStep)
 	return (d-nearest).Abs() < time.Minute && nearest >= minOffset && nearest <= maxOffset
@@ -126,8 +125,7 @@ func Entries(cs []Checkpoint, learnt time.Time) []Entry {
 	return entries
 }
 
-// instant names the time of a checkpoint, so that the same time with and without
-// fractions of a second is the same; empty if it has none.
+// instant is the same with and without fractions of a second; empty if there is no time.
 func (c Checkpoint) instant() string {
 	whole, fraction, ok := strings.Cut(c.UTC, ".")
 	if fraction, utc := strings.CutSuffix(fraction, "Z"); ok && utc {

@@ -101,8 +101,7 @@ func (it Item) carrierCode(ps []Problem) []Problem {
 
 const decimals = "0123456789"
 
-// plain reports whether s is made of characters, and in a way, that no rule
-// below speaks of. Nearly every identifier is.
+// plain reports whether no rule below speaks of s, as of nearly every identifier.
 func plain(s string) bool {
 	if len(s) < 8 || len(s) > maxIdentifier {
 		return false

@@ -9,8 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// maxDepth is how deeply an answer may be nested before it is taken as
-// unreadable; the documented objects are three deep.
+// maxDepth is how deeply an answer may be nested to be read; the documented objects are three deep.
 const maxDepth = 200
 
 type kind int
@@ -34,8 +33,7 @@ type member struct {
 	value *value
 }
 
-// parse reads one whole JSON value; false if raw is anything else, or nested
-// too deeply. The value shares the bytes of raw.
+// parse reads one whole JSON value, not nested too deeply. The value shares the bytes of raw.
 func parse(raw []byte) (*value, bool) {
 	if !json.Valid(raw) {
 		return nil, false
@@ -45,8 +43,7 @@ func parse(raw []byte) (*value, bool) {
 	return v, !deep
 }
 
-// readValue reads the value that begins at i in valid JSON. It sets deep if that is
-// nested too deeply.
+// readValue reads from valid JSON. It sets deep if the value is nested too deeply.
 func readValue(raw []byte, i, depth int, deep *bool) *value {
 	v := &value{}
 	*deep = *deep || depth > maxDepth
@@ -86,7 +83,6 @@ func (v *value) get(name string) *value {
 
 func (v *value) null() bool { return v.kind == scalar && string(v.raw) == "null" }
 
-// text returns the text of a JSON string, else empty.
 func (v *value) text() string {
 	if v == nil || v.kind != scalar || len(v.raw) == 0 || v.raw[0] != '"' {
 		return ""
@@ -97,8 +93,7 @@ func (v *value) text() string {
 
 func (v *value) str(name string) string { return v.get(name).text() }
 
-// literal returns the scalar member of that name as sent, empty if it is
-// absent, null or not a scalar.
+// literal returns a scalar as sent, empty if it is absent, null or not a scalar.
 func (v *value) literal(name string) string {
 	m := v.get(name)
 	if m == nil || m.kind != scalar || m.null() {

@@ -48,8 +48,7 @@ func staleness(matching []Verdict, tolerance time.Duration) string {
 		span(nearest.Abs().Truncate(time.Second)), side, span(tolerance))
 }
 
-// prove sets what the matching samples prove of the scheme s of c. It is false
-// if a part was empty in all of them, as nothing shows then that it is signed.
+// prove is false if a part was empty in all samples, as nothing shows then that it is signed.
 func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 	seen := make([]map[string]bool, len(s.parts))
 	matching := 0
@@ -92,7 +91,6 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 
 func (c Candidate) matchesAll() bool { return !slices.Contains(c.Matched, false) }
 
-// conclusive reports whether the search can end here.
 func (c Candidate) conclusive() bool { return c.matchesAll() && c.Strength != StrengthKeyless }
 
 func count(all ...bool) int {
@@ -129,8 +127,7 @@ func (c Candidate) compare(o Candidate) int {
 	)
 }
 
-// akin counts the words that the names of what a scheme signs share with that of the signature,
-// as X-Acme-Time does with X-Acme-Signature.
+// akin counts words that names share with the signature's, as X-Acme-Time does with X-Acme-Signature.
 func (s Scheme) akin() int {
 	words := func(name string) []string {
 		return strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
@@ -161,8 +158,7 @@ func (r LearnResult) RivalsOf(s Scheme) []string {
 	return all
 }
 
-// elsewhere says what a scheme reads in another place than the scheme o does; it is empty if
-// both judge all deliveries alike.
+// elsewhere says what s reads in another place than o; it is empty if both judge all deliveries alike.
 func (s Scheme) elsewhere(o Scheme) string {
 	var all []string
 	for _, of := range []struct{ name, mine, other string }{

@@ -13,7 +13,6 @@ import (
 	"strings"
 )
 
-// compiled is a scheme that was checked.
 type compiled struct {
 	scheme    Scheme // with its defaults
 	parts     []part // of the template
@@ -221,7 +220,6 @@ func (c *compiled) keyed() bool {
 
 func (c *compiled) coversBody() bool { return c.keyed() && has(c.parts, slotBody) }
 
-// sum returns the hash of a delivery's pieces under one key.
 func (c *compiled) sum(pieces [][]byte, key []byte) []byte {
 	h := c.newHash()
 	if c.scheme.Kind == KindHMAC {

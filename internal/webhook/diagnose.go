@@ -73,7 +73,6 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 	return result, nil
 }
 
-// diagnoser tries changes of a scheme on one delivery.
 type diagnoser struct {
 	scheme          Scheme
 	secrets, others []Secret
@@ -206,7 +205,6 @@ func (x *diagnoser) elsewhere(d *Diagnosis) bool {
 	return false
 }
 
-// form says how a signature is written.
 func (s Signature) form() string {
 	text := fmt.Sprintf("encoding %s, prefix %q", s.Encoding, s.Prefix)
 	if between, _ := s.separators(); between != "" {
@@ -215,8 +213,7 @@ func (s Signature) form() string {
 	return text
 }
 
-// otherEntries describes the value at the signature's source if there is one,
-// but without an entry that has the tag.
+// otherEntries is for a value at the signature's source without an entry that has the tag.
 func (x *diagnoser) otherEntries(d *Diagnosis) bool {
 	from, _ := parseSource(x.scheme.Signature.From)
 	if _, times := (&delivery{Request: x.sample.Request}).find(from); times == 0 {
@@ -234,7 +231,6 @@ func (x *diagnoser) otherEntries(d *Diagnosis) bool {
 	return true
 }
 
-// notExplained describes a delivery for which no change was found.
 func (x *diagnoser) notExplained(d *Diagnosis) {
 	d.Cause = CauseNotExplained
 	from := x.scheme.Signature.From

@@ -50,8 +50,7 @@ func (c *compiled) entries(d *delivery) (entries, Reason) {
 	return e, ""
 }
 
-// separators returns what separates entries, and tag and value within one; both
-// are empty in a format with a single entry.
+// separators are between entries, and within one; both are empty in a format with a single entry.
 func (s Signature) separators() (between, within string) {
 	switch s.Format {
 	case FormatList:
@@ -63,7 +62,6 @@ func (s Signature) separators() (between, within string) {
 	}
 }
 
-// split returns the values with the scheme's tag, and the timestamps.
 func (c *compiled) split(s string) (tagged []string, e entries, ok bool) {
 	between, within := c.scheme.Signature.separators()
 	if between == "" {
@@ -86,8 +84,7 @@ func (c *compiled) split(s string) (tagged []string, e entries, ok bool) {
 	return tagged, e, len(e.timestamps) <= 1
 }
 
-// decode returns the bytes of one signature; false unless it has its prefix,
-// is in its encoding and is whole. Of a token it returns the bytes as they are.
+// decode is false for what is not whole, without its prefix or badly encoded. Tokens stay as they are.
 func (c *compiled) decode(s string) ([]byte, bool) {
 	sig := c.scheme.Signature
 	s, ok := strings.CutPrefix(s, sig.Prefix)
@@ -114,7 +111,6 @@ func (c *compiled) decode(s string) ([]byte, bool) {
 	return mac, err == nil && len(mac) == c.newHash().Size()
 }
 
-// urlBase64 decodes base64url with its padding or without.
 func urlBase64(s string) ([]byte, error) {
 	if strings.HasSuffix(s, "=") {
 		return strictBase64(base64.URLEncoding, s)
@@ -140,8 +136,7 @@ func (c *compiled) encode(mac []byte) string {
 // maxSeconds is the last second that a timestamp may name: the end of the year 9999.
 const maxSeconds = 253402300799
 
-// parseTime reads a timestamp in one of the units. Those of seconds and
-// milliseconds are digits and nothing else.
+// parseTime takes digits and nothing else for seconds and milliseconds.
 func parseTime(s, unit string) (time.Time, bool) {
 	switch unit {
 	case UnitRFC3339:
@@ -160,8 +155,7 @@ func parseTime(s, unit string) (time.Time, bool) {
 	return time.Unix(int64(n), 0), n <= maxSeconds
 }
 
-// parseRFC2822 reads a date as in mail. Of zones by name it knows those that
-// mean UTC: of others, package time would make up the offset.
+// parseRFC2822 knows zones by name that mean UTC: of others, package time would make up the offset.
 func parseRFC2822(s string) (time.Time, bool) {
 	for _, layout := range []string{
 		"Mon, 2 Jan 2006 15:04:05 -0700",

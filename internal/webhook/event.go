@@ -80,7 +80,6 @@ func uuid(s string) ([]byte, bool) {
 	return key, err == nil
 }
 
-// member is a member of an object that is wanted.
 type member struct {
 	name    string
 	raw     []byte   // its first value; nil if there is none
@@ -88,8 +87,7 @@ type member struct {
 	members []member // that are wanted of it if it is an object
 }
 
-// readMembers reads the wanted members of the object that begins at i. Each byte
-// is read once. It returns the offset behind the object, and its depth.
+// readMembers reads each byte once. It returns the offset behind the object at i, and its depth.
 func readMembers(b []byte, i int, wanted []member) (end, depth int) {
 	end = jsonscan.Each(b, i, func(name []byte, _, at int) int {
 		var m *member
@@ -169,7 +167,6 @@ func (r *fieldReader) id(raw []byte) string {
 	return s
 }
 
-// literal returns a scalar member as sent.
 func (r *fieldReader) literal(name string, raw []byte) string {
 	if raw == nil || raw[0] == 'n' {
 		return ""
@@ -238,7 +235,6 @@ func decodeEvent(b []byte, i int) (e Event, depth int) {
 	return e, depth
 }
 
-// first returns the first value that is there and not null.
 func first(values ...[]byte) []byte {
 	for _, v := range values {
 		if v != nil && v[0] != 'n' {
@@ -285,8 +281,7 @@ func Decode(body []byte) Batch { return decode(body, 10_000) }
 // elements instead of 10,000, beside one for every 128 bytes.
 func DecodeUnverified(body []byte) Batch { return decode(body, 100) }
 
-// decode splits a body of at most so many elements, beside one for every 128 bytes: without
-// a limit a few megabytes of empty elements would become gigabytes of rows.
+// decode has a limit: without it a few megabytes of empty elements would become gigabytes of rows.
 func decode(body []byte, most int) Batch {
 	most += len(body) / 128
 	if len(body) == 0 {
@@ -327,8 +322,7 @@ func unreadable(body []byte, why string) Batch {
 	return Batch{Anomaly: why, Fragments: []Fragment{{Length: len(body), Anomaly: why}}}
 }
 
-// add adds the value that begins at i as an event, or as a fragment if it is not
-// one, and returns the offset behind it.
+// add adds the value at i as an event or a fragment, and returns the offset behind it.
 func (b *Batch) add(body []byte, i, index int) (end int) {
 	if body[i] != '{' {
 		end, _ := jsonscan.SkipValue(body, i)
@@ -345,7 +339,6 @@ func (b *Batch) add(body []byte, i, index int) (end int) {
 	return i + e.Length
 }
 
-// syntax returns why body is not JSON.
 func syntax(body []byte) string {
 	var raw json.RawMessage
 	var se *json.SyntaxError

@@ -103,7 +103,6 @@ func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL st
 	return lesson, nil
 }
 
-// budget is what a search may still cost.
 type budget struct{ trials, bytes int }
 
 func (b *budget) spend(bytes int) {
@@ -137,7 +136,6 @@ func (t *learner) seeds() []Sample {
 	return seeds[:min(len(seeds), learnSeeds)]
 }
 
-// search returns the schemes that match r, each checked against all samples.
 func (t *learner) search(r Request) ([]Candidate, error) {
 	schemes, err := t.schemes(r, t.secrets)
 	if err != nil || len(schemes) == 0 {
@@ -161,8 +159,7 @@ func (t *learner) search(r Request) ([]Candidate, error) {
 	return all, nil
 }
 
-// resolveEncoding checks a scheme. Where the first sample fits both alphabets
-// of base64, it takes the one that all samples fit.
+// resolveEncoding takes the alphabet of base64 that all samples fit, where the first one fits both.
 func (t *learner) resolveEncoding(s Scheme) (Candidate, bool) {
 	either, ok := t.check(s)
 	if !ok || s.Signature.Encoding != EncodingBase64Any {
@@ -232,7 +229,6 @@ func (t *learner) schemes(r Request, secrets []Secret) ([]Scheme, error) {
 	return all, nil
 }
 
-// schemesOfKind returns the schemes of one kind for one value that may be a signature.
 func (t *learner) schemesOfKind(r Request, l signatureCandidate, m signedInputs, kind string, keys []derivedKey) ([]Scheme, error) {
 	if kind == KindHMAC && l.algorithm == AlgorithmMD5 {
 		return nil, nil // no scheme has it
@@ -267,7 +263,6 @@ func (t *learner) schemesOfKind(r Request, l signatureCandidate, m signedInputs,
 	return all, nil
 }
 
-// matchingKeys returns the keys with which the scheme verifies d.
 func (t *learner) matchingKeys(d *delivery, s Scheme, keys []derivedKey) []Key {
 	c, bad := compile(s)
 	if bad != nil {
@@ -293,7 +288,6 @@ func (t *learner) matchingKeys(d *delivery, s Scheme, keys []derivedKey) []Key {
 	return hits
 }
 
-// derivedKey is a key and the settings that derive it from its secret.
 type derivedKey struct {
 	form  Key
 	bytes []byte
@@ -302,7 +296,6 @@ type derivedKey struct {
 // namedPrefix matches the prefix that some senders give their secrets.
 var namedPrefix = regexp.MustCompile(`^[A-Za-z0-9]{2,12}[_-]`)
 
-// keysOf returns the distinct keys that can be derived from secrets.
 func keysOf(secrets []Secret) []derivedKey {
 	var all []derivedKey
 	for _, secret := range secrets {
@@ -338,8 +331,7 @@ func tokens(r Request, secrets []Secret) []Scheme {
 	return all
 }
 
-// controlSecrets returns secrets that no sender has, in the form of the given
-// ones: a search that finds a scheme for them is wrong.
+// controlSecrets has secrets of nobody in the form of the given ones: finding a scheme for them is wrong.
 func controlSecrets(secrets []Secret) []Secret {
 	all := make([]Secret, len(secrets))
 	for i, s := range secrets {
@@ -349,8 +341,7 @@ func controlSecrets(secrets []Secret) []Secret {
 	return all
 }
 
-// searchAltered searches for schemes that match with other white space around a secret, or with a
-// body as it may have been before a proxy rewrote it.
+// searchAltered tries other white space around a secret, and bodies as before a proxy rewrote them.
 func (t *learner) searchAltered() ([]Candidate, error) {
 	for _, form := range secretVariants() {
 		o := *t
@@ -372,7 +363,6 @@ func (t *learner) searchAltered() ([]Candidate, error) {
 	return nil, nil
 }
 
-// searchWithObstacle searches one delivery, and sets the obstacle of what it finds.
 func (t *learner) searchWithObstacle(why string) ([]Candidate, error) {
 	t.commonOnly = true
 	seeds := t.seeds()
@@ -386,7 +376,6 @@ func (t *learner) searchWithObstacle(why string) ([]Candidate, error) {
 	return found, err
 }
 
-// undoAll returns samples as they may have been signed, and whether any body differs.
 func (w bodyRewrite) undoAll(samples []Sample) ([]Sample, bool) {
 	before := slices.Clone(samples)
 	changed := false

@@ -30,7 +30,6 @@ var patterns = map[string]struct{ common, all []string }{
 	"": {nil, []string{"B"}},
 }
 
-// signedInputs are the values of a delivery that may be among what is signed.
 type signedInputs struct {
 	body           []string    // {body} and parts of it
 	timestamps     []Timestamp // outside the body
@@ -49,7 +48,6 @@ var transportHeaders = []string{
 	"forwarded", "pragma", "te", "traceparent", "tracestate", "transfer-encoding", "user-agent", "via", "x-real-ip", "cdn-loop",
 }
 
-// signedInputsOf returns what may be signed in r by the signature l.
 func signedInputsOf(r Request, l signatureCandidate, publicURL string) signedInputs {
 	m := signedInputs{body: bodyParts(r.Body), url: publicURL, versions: []string{strings.TrimRight(l.signature.Prefix, "=: ,"), l.signature.Tag}}
 	for _, v := range l.timestamps {
@@ -82,7 +80,6 @@ func signedInputsOf(r Request, l signatureCandidate, publicURL string) signedInp
 	return m
 }
 
-// untriedSources returns the sources in r beyond the limits of a search.
 func untriedSources(r Request) []string {
 	all := signedInputsOf(r, signatureCandidate{}, "").untried
 	for _, l := range allSignatureCandidates(r)[len(signatureCandidates(r)):] {
@@ -101,8 +98,7 @@ func (m *signedInputs) limit(placeholders []string, n int) []string {
 	return placeholders[:n]
 }
 
-// bodyParts returns the placeholder of the body and, of JSON, those of the
-// first element and of the data in it.
+// bodyParts are the body and, of JSON, the first element and the data in it.
 func bodyParts(body []byte) []string {
 	all := []string{"{body}"}
 	d := &delivery{Request: Request{Body: body}}
@@ -142,8 +138,7 @@ type template struct {
 	timestamp Timestamp
 }
 
-// templates yields every template that patterns make of the inputs. Values of
-// the body are used only where the body itself is not signed.
+// templates uses values of the body only where the body itself is not signed.
 func (m signedInputs) templates(patterns []string) iter.Seq[template] {
 	return func(yield func(template) bool) {
 		for _, p := range patterns {
@@ -170,7 +165,6 @@ func (m signedInputs) timestampsFor(pattern string) []Timestamp {
 	}
 }
 
-// expand yields the templates that a pattern makes.
 func (m signedInputs) expand(pattern string) iter.Seq[string] {
 	pieces := m.values
 	if !strings.Contains(pattern, "B") {

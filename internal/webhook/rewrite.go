@@ -9,7 +9,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// bodyRewrite is one way in which a body may have been changed between signing and receipt.
 type bodyRewrite struct {
 	name string
 	undo func([]byte) ([]byte, bool) // returns what may have been signed; false if it does not apply
@@ -53,8 +52,7 @@ func chain(steps ...func([]byte) ([]byte, bool)) func([]byte) ([]byte, bool) {
 	}
 }
 
-// compact returns JSON without white space between its tokens. Strings and
-// numbers stay as they are written.
+// compact leaves strings and numbers as they are written.
 func compact(b []byte) ([]byte, bool) {
 	var out bytes.Buffer
 	err := json.Compact(&out, b)

@@ -376,7 +376,6 @@ func (k Key) derive(s Secret, field string) ([]byte, *SchemeError) {
 	return key, nil
 }
 
-// usable returns the secrets that a key can be derived from, and their indexes.
 func (k Key) usable(secrets []Secret) (usable []Secret, index []int) {
 	for i, secret := range secrets {
 		if _, bad := k.derive(secret, ""); bad == nil {

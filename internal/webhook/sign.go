@@ -73,8 +73,7 @@ type signer struct {
 	out Signed
 }
 
-// sign adds what is signed and missing to the request, and returns the value to
-// put at the signature's source.
+// sign returns the value for the signature's source.
 func (m *signer) sign(key []byte, at time.Time) (string, error) {
 	stamp, err := m.setTimestamp(at)
 	if err != nil {
@@ -94,7 +93,6 @@ func (m *signer) sign(key []byte, at time.Time) (string, error) {
 	return m.signatureValue(m.c.encode(mac), stamp), nil
 }
 
-// setTimestamp returns the timestamp to sign, and adds it to the request.
 func (m *signer) setTimestamp(at time.Time) (string, error) {
 	now := formatTime(at, m.c.scheme.Timestamp.Unit)
 	switch m.c.timestamp.kind {
@@ -112,7 +110,6 @@ func (m *signer) setTimestamp(at time.Time) (string, error) {
 	return now, nil
 }
 
-// addMissing adds the signed headers and parameters that the request lacks.
 func (m *signer) addMissing() error {
 	for _, p := range m.c.parts {
 		if p.slot != slotSource {
@@ -133,7 +130,6 @@ func (m *signer) addMissing() error {
 	return nil
 }
 
-// signatureValue returns the whole value at the signature's source.
 func (m *signer) signatureValue(encoded, stamp string) string {
 	sig := m.c.scheme.Signature
 	between, within := sig.separators()

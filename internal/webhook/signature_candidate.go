@@ -39,8 +39,7 @@ func headerValues(r Request) []locatedValue {
 	return all
 }
 
-// queryValues returns the query parameters of r whose names are not repeated.
-// bare removes their percent escapes.
+// queryValues leaves out repeated names. bare removes percent escapes.
 func queryValues(r Request, bare bool) []locatedValue {
 	var all []locatedValue
 	for pair := range strings.SplitSeq(r.RawQuery, "&") {
@@ -62,8 +61,7 @@ func queryValues(r Request, bare bool) []locatedValue {
 	return all
 }
 
-// bodyValues returns the strings, numbers and booleans of a JSON body. Of an
-// array it reads the first element only, as a delivery has one event or many.
+// bodyValues reads the first element only of an array, as a delivery has one event or many.
 func bodyValues(body []byte) []locatedValue {
 	if !json.Valid(body) {
 		return nil
@@ -94,12 +92,10 @@ func bodyValues(body []byte) []locatedValue {
 	return all
 }
 
-// allValues returns the values of r that can be a signature or a token.
 func allValues(r Request) []locatedValue {
 	return slices.Concat(headerValues(r), queryValues(r, true), bodyValues(r.Body))
 }
 
-// signatureCandidate is a value in the form of a signature, with that form.
 type signatureCandidate struct {
 	signature  Signature
 	algorithm  string
@@ -112,8 +108,7 @@ func signatureCandidates(r Request) []signatureCandidate {
 	return all[:min(len(all), maxCandidates)]
 }
 
-// allSignatureCandidates returns every way to read a value of r as a signature.
-// Values with the name of a signature come first.
+// allSignatureCandidates puts values with the name of a signature first.
 func allSignatureCandidates(r Request) []signatureCandidate {
 	var all []signatureCandidate
 	for _, v := range allValues(r) {
@@ -171,8 +166,7 @@ func (v locatedValue) signatureCandidates() []signatureCandidate {
 	return all
 }
 
-// entryCandidates returns the ways to read v as a list of entries in the format
-// of s; none if it is not such a list.
+// entryCandidates reads v as a list of entries in the format of s.
 func (v locatedValue) entryCandidates(s Signature) []signatureCandidate {
 	between, within := s.separators()
 	if between == within || !strings.Contains(v.text, between) && (s.Format != FormatList || between != " ") {
@@ -204,8 +198,7 @@ func (v locatedValue) entryCandidates(s Signature) []signatureCandidate {
 	return all
 }
 
-// prefixes returns the possible prefixes of a signature: the empty one, and
-// each word that ends in a separator.
+// prefixes are the empty one, and each word that ends in a separator.
 func prefixes(s string) []string {
 	all := []string{""}
 	for i := range min(len(s), 40) {
@@ -216,10 +209,8 @@ func prefixes(s string) []string {
 	return all
 }
 
-// hashForm is the encoding of a hash, and an algorithm with its length.
 type hashForm struct{ encoding, algorithm string }
 
-// hashForms returns the forms in which s can be a hash.
 func hashForms(s string) []hashForm {
 	var all []hashForm
 	add := func(encoding string, b []byte, err error) {

@@ -65,14 +65,12 @@ func (p source) same(other source) bool {
 	return p.kind == other.kind && p.name == other.name
 }
 
-// delivery is a request with what was found out about its body.
 type delivery struct {
 	Request
 	isJSON *bool // whether the body is JSON; nil until needed
 }
 
-// find returns the value at p and how often it is there, 0 for never. Values of
-// the query keep their percent escapes.
+// find returns how often the value is there too. Values of the query keep their percent escapes.
 func (d *delivery) find(p source) (value []byte, times int) {
 	switch p.kind {
 	case sourceHeader:
@@ -103,8 +101,7 @@ func (d *delivery) findOnce(p source, missing Reason) ([]byte, Reason) {
 	}
 }
 
-// parameter returns the first value of a query parameter with its escapes, and
-// how often the name is there.
+// parameter returns the first value with its escapes, and how often the name is there.
 func (d *delivery) parameter(name string) (value []byte, times int) {
 	for pair := range strings.SplitSeq(d.RawQuery, "&") {
 		key, escaped, _ := strings.Cut(pair, "=")
@@ -118,8 +115,7 @@ func (d *delivery) parameter(name string) (value []byte, times int) {
 	return value, times
 }
 
-// pointer returns the value in the body that a JSON pointer names: the text of a string, else the
-// literal. Null counts as absent, and so does text that is not valid Unicode.
+// pointer takes null, and text that is not valid Unicode, for absent. A string is its text.
 func (d *delivery) pointer(path jsonscan.Pointer) (value []byte, times int) {
 	if !d.hasJSON() {
 		return nil, 0
@@ -180,8 +176,7 @@ func (r Request) values(name string) []string {
 	return all
 }
 
-// text returns the text of a string's literal, with U+FFFD in place of NUL and of what is not Unicode;
-// clean is false if there is any.
+// text has U+FFFD in place of NUL and of what is not Unicode; clean is false if there is any.
 func text(literal []byte) (s string, clean bool) {
 	s, clean = jsonscan.Text(literal)
 	if strings.IndexByte(s, 0) >= 0 {
@@ -190,8 +185,7 @@ func text(literal []byte) (s string, clean bool) {
 	return s, clean
 }
 
-// scalar returns the text of a string, or the literal of a number or boolean;
-// false for null, objects, arrays and text that is not clean.
+// scalar is false for null, objects, arrays and text that is not clean. Numbers are literals.
 func scalar(raw []byte) (string, bool) {
 	switch raw[0] {
 	case '"':

@@ -56,7 +56,6 @@ func parseTemplate(s string) ([]part, *SchemeError) {
 	return parts, nil
 }
 
-// slots are the placeholders without a name of their own.
 var slots = map[string]slot{
 	"body": slotBody, "timestamp": slotTimestamp, "secret": slotSecret, "method": slotMethod,
 	"url": slotURL, "path": slotPath, "formsorted": slotForm,
@@ -94,8 +93,7 @@ func (c *compiled) partBytes(d *delivery, timestamp []byte) ([][]byte, Reason) {
 	return pieces, ""
 }
 
-// pieceOf returns the bytes of one part for a delivery, nil for the secret, which
-// differs by secret: see compiled.sum.
+// pieceOf is nil for the secret: see compiled.sum.
 func (c *compiled) pieceOf(p part, d *delivery, timestamp []byte) ([]byte, Reason) {
 	switch p.slot {
 	case slotText:
@@ -125,8 +123,7 @@ func (c *compiled) pieceOf(p part, d *delivery, timestamp []byte) ([]byte, Reaso
 	}
 }
 
-// sortedForm returns the distinct fields of a form, each as its name and value
-// without escapes, sorted by name and then by value; false if it is no form.
+// sortedForm has each distinct field as name and value without escapes, sorted; false for no form.
 func sortedForm(body []byte) ([]byte, bool) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

@@ -71,8 +71,7 @@ func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 	return verdict
 }
 
-// readSigned returns the signatures of a delivery, its timestamp, and the bytes
-// of each part that is signed.
+// readSigned returns the signatures, the timestamp, and the bytes of each part that is signed.
 func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp []byte, pieces [][]byte, why Reason) {
 	e, why := c.entries(d)
 	if why == "" {
@@ -84,8 +83,7 @@ func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp []byte, pieces 
 	return e.macs, stamp, pieces, why
 }
 
-// match returns the index of the secret that made one of macs, -1 if none did. It compares every
-// secret with every entry: its time does not depend on which of them match.
+// match returns -1 for no secret. It compares every secret with every entry: its time does not depend on which match.
 func (v *Verifier) match(pieces, macs [][]byte) int {
 	found, index := 0, -1
 	for i, key := range v.keys {
@@ -113,7 +111,6 @@ func tokenDigest(token []byte) []byte {
 	return sum[:]
 }
 
-// readTimestamp returns the timestamp as it was sent, nil if the scheme has none.
 func (c *compiled) readTimestamp(d *delivery, e entries) ([]byte, Reason) {
 	switch c.timestamp.kind {
 	case sourceNone:
@@ -295,7 +292,6 @@ func (v *Verifier) Trace(r Request, now time.Time) Trace {
 	return t
 }
 
-// found returns the value at a source that is written as from.
 func (d *delivery) found(p source, from string) Found {
 	value, times := d.find(p)
 	return Found{From: from, Value: string(value), Times: times}
