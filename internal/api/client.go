@@ -193,8 +193,7 @@ func (c *Client) dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return &countingConn{Conn: conn}, nil
 }
 
-// countingConn counts the bytes written to a connection, and writes only while that is
-// allowed.
+// countingConn counts the bytes written to a connection, and writes only while that is allowed.
 type countingConn struct {
 	net.Conn
 	written atomic.Int64

@@ -71,8 +71,7 @@ func (c *Client) Contact(ctx context.Context) Contact {
 	return found
 }
 
-// skew returns how far the clock of an answer is ahead of now. What a cache answers is
-// of an age.
+// skew is how far an answer's clock is ahead of now. What a cache answers has an age.
 func skew(h http.Header, now time.Time) (time.Duration, bool) {
 	date, err := http.ParseTime(h.Get("Date"))
 	if err != nil {

@@ -34,8 +34,7 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 	return r
 }
 
-// readRows reads the rows that the answer refuses by name. A success that refuses
-// every row without a reason is not credible.
+// readRows does not believe a success that refuses every row without a reason.
 func readRows(r *tracking.Reply, items []tracking.Item) {
 	rows, blanket := r.Body.Refusals(items)
 	if blanket && r.Outcome == tracking.OutcomeAccepted {
@@ -46,8 +45,7 @@ func readRows(r *tracking.Reply, items []tracking.Item) {
 	r.Refused = rows
 }
 
-// classify returns the outcome of a create, and why it is not accepted. An
-// incomplete answer never says what was stored.
+// classify never lets an incomplete answer say what was stored.
 func (c *Client) classify(x response) (tracking.Outcome, error) {
 	o := tracking.OutcomeOf(x.status)
 	switch {
@@ -89,8 +87,7 @@ func (c *Client) checkSuccess(x response) error {
 	return nil
 }
 
-// excerptLength is how much of an answer an error shows, in bytes.
-const excerptLength = 200
+const excerptLength = 200 // bytes of an answer that an error shows
 
 func excerpt(body []byte) string {
 	if len(body) <= excerptLength {

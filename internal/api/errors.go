@@ -47,7 +47,6 @@ func (e *ProxyError) Error() string {
 	return fmt.Sprintf("the proxy %s answered %d %s", e.Proxy, e.Status, http.StatusText(e.Status))
 }
 
-// refusedByProxy is for [http.Transport].
 func refusedByProxy(_ context.Context, proxy *url.URL, _ *http.Request, res *http.Response) error {
 	if res.StatusCode == http.StatusOK {
 		return nil

@@ -64,8 +64,7 @@ func (c *Client) do(ctx context.Context, op Operation, method, target string, bo
 	return x
 }
 
-// removeKey removes the key from headers and from the error: answers are stored and
-// shown. [Client.readAnswer] removes it from the body.
+// removeKey masks headers and the error: both are stored and shown. [Client.readAnswer] masks the body.
 func (c *Client) removeKey(x *response) {
 	for _, values := range x.header {
 		for i := range values {
@@ -113,7 +112,6 @@ func (c *Client) report(op Operation, method, target string, body []byte, x resp
 	}
 }
 
-// tlsConn is a connection inside another, as TLS is.
 type tlsConn interface{ NetConn() net.Conn }
 
 // connTrace counts what is written to the connection of one request.
@@ -143,7 +141,6 @@ func (t *connTrace) clientTrace() *httptrace.ClientTrace {
 	}}
 }
 
-// release lets later requests be written to the connection.
 func (t *connTrace) release() {
 	if conn := t.conn.Load(); conn != nil {
 		conn.allowed.CompareAndSwap(&t.allowed, nil)
@@ -186,11 +183,9 @@ func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *response
 	}
 }
 
-// scalars finds the strings, numbers and words of a JSON value.
 var scalars = regexp.MustCompile(`(?s)"(?:[^"\\]|\\.)*"|[^\s",:\[\]{}]+`)
 
-// maskJSON removes the key from a JSON value, which stays one if no key reaches over
-// several of its parts.
+// maskJSON leaves valid JSON if no key reaches over several of its parts.
 func (c *Client) maskJSON(raw []byte) []byte {
 	return c.key.Bytes(scalars.ReplaceAllFunc(raw, func(part []byte) []byte {
 		masked := c.key.Bytes(part)
@@ -201,8 +196,7 @@ func (c *Client) maskJSON(raw []byte) []byte {
 	}))
 }
 
-// plainError takes the method and URL off an error of net/http: the caller
-// names the operation, and a URL may hold what belongs in no log.
+// plainError takes method and URL off: the caller names the operation, and a URL may be secret.
 func plainError(ctx context.Context, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		if cause := context.Cause(ctx); errors.Is(ctx.Err(), context.DeadlineExceeded) && !errors.Is(cause, ctx.Err()) {
@@ -218,8 +212,7 @@ func plainError(ctx context.Context, err error) error {
 
 var errTimedOut = errors.New("no response in time (--request-timeout)")
 
-// retryAfter reads both forms of the header: seconds, or an HTTP date. What is
-// neither, or past, is 0.
+// retryAfter reads seconds or an HTTP date. What is neither, or past, is 0.
 func retryAfter(s string, now time.Time) time.Duration {
 	s = strings.TrimSpace(s)
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {

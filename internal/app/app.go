@@ -300,11 +300,9 @@ func (r recorder) Record(ctx context.Context, answers []ledger.RecordedAnswer) e
 	return err
 }
 
-// traced is how much of a body --debug shows, in bytes.
-const traced = 4 << 10
+const traced = 4 << 10 // bytes of a body that --debug shows
 
-// trace shows one exchange with the service on stderr. The key is never part
-// of it; headers that may hold secrets are masked.
+// trace shows one exchange on stderr, without the key and with headers masked that may hold secrets.
 func (s *Session) trace(x api.Trace) {
 	s.IO.Note("> %s %s", x.Method, x.URL)
 	if len(x.Request) > 0 {

@@ -15,8 +15,7 @@ const (
 	observeLast  = 2 * time.Second // how long the end of a command waits for it at most
 )
 
-// observer gathers what answers hold, in memory, and writes it into the store in
-// groups, beside the requests. It is safe for concurrent use.
+// observer writes what answers hold in groups, beside the requests. It is safe for concurrent use.
 type observer struct {
 	recorder *observed.Recorder
 	store    func() observed.Store // nil while there is none
@@ -28,8 +27,7 @@ type observer struct {
 	busy    bool
 }
 
-// newObserver returns one that writes to the store that
-// the command opened, if it can be written: a command that has none makes none for it.
+// newObserver writes to the store that the command opened: a command that has none makes none for it.
 func (s *Session) newObserver() *observer {
 	return &observer{
 		recorder: observed.NewRecorder(),

@@ -12,8 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// minSecretLength is from how many bytes on a secret is searched for inside a
-// value. A shorter one must be the whole value: anything may hold a few letters.
+// minSecretLength is in bytes. A shorter secret must be the whole value: anything may hold a few letters.
 const minSecretLength = 8
 
 // SecretMatcher returns a function that reports whether a header's value holds
@@ -27,8 +26,7 @@ func (s *Session) SecretMatcher() (func(webhook.Field) bool, error) {
 	return func(f webhook.Field) bool { return m.matches(f.Value, time.Now()) }, nil
 }
 
-// secretsInClear returns the secrets in every form that a delivery may show;
-// none is no error.
+// secretsInClear returns the secrets in every form that a delivery may show; none is no error.
 func (s *Session) secretsInClear() ([]webhook.Secret, error) {
 	all, err := s.AnyWebhookSecrets()
 	if err != nil {
@@ -44,8 +42,7 @@ func (s *Session) secretsInClear() ([]webhook.Secret, error) {
 	return all, nil
 }
 
-// secretMatcher holds every secret that was read. They are read again each
-// second.
+// secretMatcher holds every secret that was read. They are read again each second.
 type secretMatcher struct {
 	read func() ([]webhook.Secret, error)
 
@@ -70,7 +67,6 @@ func (m *secretMatcher) reload(now time.Time) error {
 	return err
 }
 
-// refresh reads the secrets again if it is time to.
 func (m *secretMatcher) refresh(now time.Time) {
 	if !now.Before(m.reloadAt) {
 		_ = m.reload(now) // the verifier says what is wrong with them
@@ -107,8 +103,7 @@ func (m *secretMatcher) mask(raw json.RawMessage, now time.Time) json.RawMessage
 	})
 }
 
-// mayContain reports whether JSON may hold a secret: it does in clear, or something
-// is escaped.
+// mayContain reports whether JSON holds a secret in clear, or an escape.
 func (m *secretMatcher) mayContain(raw []byte, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -115,7 +115,6 @@ func (v *Verifier) Verify(r webhook.Request, now time.Time) webhook.Verdict {
 	return v.current(time.Now()).Verify(r, now)
 }
 
-// current returns the verifier, made anew if a file has changed.
 func (v *Verifier) current(at time.Time) *webhook.Verifier {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -136,8 +135,7 @@ func (v *Verifier) current(at time.Time) *webhook.Verifier {
 	return v.verifier
 }
 
-// stat returns what the system says of the files, nil for one that is not
-// there or that is a pipe, which can be read but once.
+// stat returns nil for a file that is not there or that is a pipe, which can be read but once.
 func (v *Verifier) stat() []os.FileInfo {
 	seen := make([]os.FileInfo, len(v.files))
 	for i, path := range v.files {
@@ -148,7 +146,6 @@ func (v *Verifier) stat() []os.FileInfo {
 	return seen
 }
 
-// changed reports whether a file differs from what it was, or is gone.
 func changed(before, after []os.FileInfo) bool {
 	for i, now := range after {
 		was := before[i]

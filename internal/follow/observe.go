@@ -8,7 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/observed"
 )
 
-// observePage is how many events are read for one transaction.
 const observePage = 2000
 
 type deliveries interface {
@@ -45,8 +44,7 @@ func (o *Observer) CatchUp(ctx context.Context) error {
 	}
 }
 
-// read adds a page of the events after from to the recorder of their verdict, if there
-// is one, and returns the number up to which it has read.
+// read returns the number up to which it has read. Verdicts without a recorder are left out.
 func (o *Observer) read(ctx context.Context, from, last int64, recorders map[inbox.Verified]*observed.Recorder) (to int64, err error) {
 	n, delivery := 0, int64(0)
 	q := inbox.Query{After: from, Before: last + 1, Limit: observePage, Genuine: true, Marks: []inbox.Mark{inbox.Current}}

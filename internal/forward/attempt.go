@@ -46,8 +46,7 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 	r.report(l, o, a.Took, !isPermanent(err))
 }
 
-// errUnverified says that a delivery was queued while unverified ones were
-// forwarded, and that they are not now.
+// errUnverified is for what was queued while unverified deliveries were forwarded.
 var errUnverified = errors.New("the delivery is unverified, and --forward-unverified is not set")
 
 // send reads the delivery and sends it, if nobody else can have taken it over.
@@ -102,20 +101,17 @@ func Problem(a Answer, err error) string {
 	}
 }
 
-// isPermanent reports whether trying again cannot help.
 func isPermanent(err error) bool {
 	return errors.Is(err, ErrUnsendable) || errors.Is(err, errUnverified) || errors.Is(err, inbox.ErrNoDelivery)
 }
 
-// retryDelay returns how long to wait after so many earlier failures and one
-// more. It is random, so that what failed together is not tried again together.
+// retryDelay is random, so that what failed together is not tried again together.
 func retryDelay(failures int) time.Duration {
 	longest := min(firstRetryDelay<<min(failures, 20), maxRetryDelay)
 	return rand.N(longest + 1) //nolint:gosec // delays are no secret
 }
 
-// settle records a result. It tries again while the store fails: an entry whose
-// result is lost stays claimed until this process has ended.
+// settle tries until the store works: an entry without a result stays claimed until this process has ended.
 func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.AttemptOutcome) {
 	for try := 1; ; try++ {
 		err := r.forwarder.o.Outbox.SettleEntry(context.WithoutCancel(ctx), l.ID, o)

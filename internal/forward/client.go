@@ -131,7 +131,6 @@ func (c *Client) Send(ctx context.Context, to *url.URL, m webhook.Request) (Answ
 	}
 }
 
-// connect returns a kept connection, or a new one.
 func (c *Client) connect(ctx context.Context, to *url.URL) (*targetConn, error) {
 	name := to.Scheme + "://" + address(to)
 	if w := c.takeIdle(name); w != nil {
@@ -178,7 +177,6 @@ func (c *Client) takeIdle(name string) *targetConn {
 	return nil
 }
 
-// putIdle keeps a connection for the next request, within bounds.
 func (c *Client) putIdle(w *targetConn) {
 	_ = w.SetDeadline(time.Time{})
 	w.reused, w.idleSince = true, time.Now()
@@ -191,8 +189,7 @@ func (c *Client) putIdle(w *targetConn) {
 	}
 }
 
-// roundTrip sends a request on w and reads the answer. stale is true if the
-// connection ended without a byte of an answer.
+// stale is true if the connection ended without a byte of an answer.
 func (c *Client) roundTrip(ctx context.Context, w *targetConn, method string, head, body []byte) (a Answer, stale bool, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = w.SetDeadline(time.Unix(1, 0)) }) // if it can't be set, the connection is gone
 	defer stop()
@@ -281,8 +278,7 @@ func metadataNetworks() []netip.Prefix {
 	}
 }
 
-// refuseForbidden refuses a connection by the address that it is really made to,
-// whatever name or redirection of names led there.
+// refuseForbidden judges the address of the connection, whatever name or redirection of names led there.
 func refuseForbidden(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -305,8 +301,7 @@ func isForbidden(ip netip.Addr) bool {
 	return slices.ContainsFunc(metadataNetworks(), func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// embeddedIPv4 returns the IPv4 address that an address of a translator (NAT64,
-// SIIT, 6to4) or in the old compatible form stands for.
+// embeddedIPv4 knows addresses of translators (NAT64, SIIT, 6to4) and the old compatible form.
 func embeddedIPv4(ip netip.Addr) (netip.Addr, bool) {
 	if !ip.Is6() {
 		return ip, false

@@ -128,8 +128,7 @@ func (t term) takes(got, want string) bool {
 	return got != "" && (got == want || t.prefix && strings.HasPrefix(got, want))
 }
 
-// valueAt returns a string's text, or the literal of another scalar; empty if there is neither, or a
-// name on the way is repeated.
+// valueAt is empty where there is no scalar, or a name on the way is repeated.
 func valueAt(raw []byte, path jsonscan.Pointer) string {
 	if !json.Valid(raw) {
 		return ""
@@ -141,7 +140,6 @@ func valueAt(raw []byte, path jsonscan.Pointer) string {
 	return scalarText(found)
 }
 
-// scalarText returns the text of a JSON string, or another scalar as it is.
 func scalarText(literal []byte) string {
 	literal = bytes.TrimSpace(literal)
 	if len(literal) == 0 || literal[0] == '{' || literal[0] == '[' || string(literal) == "null" {

@@ -88,7 +88,6 @@ type Forwarder struct {
 	reporting sync.Mutex
 }
 
-// route is one target with its sink.
 type route struct {
 	forwarder     *Forwarder
 	target        Target
@@ -116,7 +115,6 @@ func (s signal) notify() {
 	}
 }
 
-// onceAlert reports an error once, until it is over.
 type onceAlert struct{ reported atomic.Bool }
 
 // update reports an error of the store, unless the last one was reported and lasts. A nil error ends it.
@@ -230,8 +228,7 @@ func (f *Forwarder) Run(ctx, hard context.Context) error {
 	return jobs.Wait()
 }
 
-// fillOutbox moves deliveries from the inbox to the target's outbox until ctx ends,
-// whatever the target does, or until the target is forgotten.
+// fillOutbox ends with ctx, or when the target is forgotten, whatever the target does.
 func (r *route) fillOutbox(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if r.queued.Load() >= maxQueued {
@@ -261,8 +258,7 @@ func (r *route) fillOutbox(ctx context.Context) error {
 	return nil
 }
 
-// sendQueued sends what is in the target's outbox until ctx ends. requests ends
-// when requests under way are to end.
+// requests ends when requests under way are to end.
 func (r *route) sendQueued(ctx, requests context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -296,8 +292,7 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 	}
 }
 
-// begin begins the attempts to send entries, with those passes and more, and releases what is
-// left of them. An entry that gets no pass for a while is given back.
+// begin releases the passes that are left. An entry that gets no pass for a while is given back.
 func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes []*pace.Pass, entries []inbox.OutboxEntry) {
 	soon, cancel := context.WithTimeout(ctx, pollInterval)
 	defer cancel()
@@ -324,8 +319,7 @@ func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes 
 	}
 }
 
-// handleStoreError reports a temporary error of the store and waits before it is
-// asked again. It returns any other error, and nil when ctx has ended.
+// handleStoreError waits after a temporary error, and returns any other one; nil when ctx has ended.
 func (r *route) handleStoreError(ctx context.Context, a *onceAlert, what string, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -351,7 +345,6 @@ func (r *route) accepts(rows []inbox.Event) bool {
 	return false
 }
 
-// wait waits for a time, a signal, or the end of ctx.
 func wait(ctx context.Context, woken <-chan struct{}, until time.Time) {
 	t := time.NewTimer(time.Until(until))
 	defer t.Stop()

@@ -54,8 +54,7 @@ func BuildMessage(d inbox.Delivery, to *url.URL, attempt int, withhold func(webh
 	return m, nil
 }
 
-// keptQuery returns a query without the parameters that withhold names, escaped in any way. The others stay
-// as they are.
+// keptQuery drops parameters that withhold names, escaped in any way. The others stay as they are.
 func keptQuery(query string, withhold func(webhook.Field) bool) string {
 	if query == "" || withhold == nil {
 		return query
@@ -95,8 +94,7 @@ func CheckHeader(name string) error {
 	return nil
 }
 
-// droppedHeaders returns the names, in lower case, of headers about one connection, of those made
-// anew, and of those that could let the target act as the sender.
+// droppedHeaders are about one connection, made anew, or let the target act as the sender; in lower case.
 func droppedHeaders(header []webhook.Field) map[string]bool {
 	skip := map[string]bool{}
 	for _, name := range []string{
@@ -116,8 +114,7 @@ func droppedHeaders(header []webhook.Field) map[string]bool {
 	return skip
 }
 
-// encodeHead returns the bytes of a request, but for its body. Names keep their
-// letters and their order, which package net/http would change.
+// encodeHead keeps the letters and order of names, which package net/http would change.
 func encodeHead(m webhook.Request, host string) ([]byte, error) {
 	path := m.Path
 	path = cmp.Or(path, "/")
@@ -139,7 +136,6 @@ func encodeHead(m webhook.Request, host string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// breaksRequestLine reports whether s holds what would end or tear a request line.
 func breaksRequestLine(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f })
 }

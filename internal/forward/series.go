@@ -131,7 +131,6 @@ func (s Series) send(ctx context.Context, step Sending) (Result, error) {
 	return r, nil
 }
 
-// concernsOneDelivery reports whether an error says nothing of other deliveries.
 func concernsOneDelivery(err error) bool {
 	alone := []error{ErrUnsendable, inbox.ErrNoDelivery, webhook.ErrUnsigned, webhook.ErrUnsignedPart}
 	return slices.ContainsFunc(alone, func(one error) bool { return errors.Is(err, one) })
@@ -213,7 +212,6 @@ func (f Faults) Pick(s Sending) func(n int) int {
 	return f.random(fmt.Sprintf("corrupt %d %d", s.Index, s.Copy)).IntN
 }
 
-// random returns a source of chance for one purpose.
 func (f Faults) random(purpose string) *rand.Rand {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", f.Seed, purpose))
 	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))) //nolint:gosec // faults are no secret

@@ -63,8 +63,7 @@ func ParseURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// expand returns the URL that a port, or a loopback host and a port, is short for, and any other
-// address as it is.
+// expand returns what a port, or a loopback host and a port, is short for; other addresses as they are.
 func expand(address string) string {
 	authority, rest := address, ""
 	if i := strings.IndexAny(address, "/?"); i >= 0 {
@@ -105,8 +104,7 @@ func Redactor(headers []webhook.Field) *redact.Redactor {
 	return redact.New(values...)
 }
 
-// hideValues returns a function that removes the values of headers from an answer and its
-// error: a target may repeat what it got.
+// hideValues removes the values of headers from an answer and its error: a target may repeat them.
 func hideValues(headers []webhook.Field) func(Answer, error) (Answer, error) {
 	return func(a Answer, err error) (Answer, error) {
 		r := Redactor(headers)
@@ -155,8 +153,7 @@ func ShowAddress(address string) string {
 // among them, look like a token. Words and versions are shorter, or letters alone.
 const minTokenRun = 12
 
-// looksSecret reports whether a segment of a path looks like a token, such as
-// /services/T0/B0/XXXX of a chat or /hooks/UUID.
+// looksSecret finds tokens such as /services/T0/B0/XXXX of a chat or /hooks/UUID.
 func looksSecret(segment string) bool {
 	for run := range strings.FieldsFuncSeq(segment, func(r rune) bool { return !isLetter(r) && !isDigit(r) }) {
 		if len(run) >= minTokenRun && strings.ContainsFunc(run, isLetter) && strings.ContainsFunc(run, isDigit) {

@@ -14,8 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// repeatAlert is how often a lasting failure is reported.
-const repeatAlert = time.Minute
+const repeatAlert = time.Minute // between two reports of a lasting failure
 
 // storeAlert reports a store that fails: when it begins, once a minute while it lasts, and when it is
 // over. A full disk under load fails a thousand deliveries a second.
@@ -48,8 +47,7 @@ func (t *storeAlert) recovered() {
 	t.reported, t.failed = time.Time{}, 0
 }
 
-// readAlert reports an inbox that can't be read: once a minute at most, since one cause may
-// come and go, and each time that it is over.
+// readAlert reports once a minute at most, since one cause may come and go, and each time that it is over.
 type readAlert struct {
 	log      *slog.Logger
 	reported time.Time
@@ -105,8 +103,7 @@ func (a *rejectAlert) report(status int, text, from string) {
 	}
 }
 
-// skewDetector detects that the sender's clock and ours differ: the secret is right, and every delivery
-// is refused all the same. [webhook.Skew] decides.
+// skewDetector finds clocks that differ: the secret is right, and every delivery is refused. [webhook.Skew] decides.
 type skewDetector struct {
 	log *slog.Logger
 

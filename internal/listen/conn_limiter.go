@@ -8,11 +8,9 @@ import (
 	"sync"
 )
 
-// maxConnections is the limit if the system allows so many. A fifth of the
-// descriptors stays free for everything else.
+// maxConnections is lower where the system allows fewer: a fifth of the descriptors stays free.
 const maxConnections = 12_000
 
-// connectionLimit returns how many connections may be open at once.
 func connectionLimit() int {
 	if n := descriptors(); n > 0 {
 		return max(1, min(maxConnections, int(n/5*4)))
@@ -53,7 +51,6 @@ func (c *connLimiter) connContext(ctx context.Context, conn net.Conn) context.Co
 	return context.WithValue(ctx, limitedConnKey{}, s)
 }
 
-// closeLeastNeeded closes the connection that is needed least, if there is one.
 func (c *connLimiter) closeLeastNeeded() bool {
 	for _, l := range []*list.List{&c.idle, &c.busy} {
 		if front := l.Front(); front != nil {
@@ -104,8 +101,7 @@ func (s *limitedConn) move(to *list.List) {
 
 type limitedConnKey struct{}
 
-// markReceived notes that the request of a connection has arrived whole, so
-// that the connection is not closed to make room.
+// markReceived keeps a connection from being closed to make room: its request has arrived whole.
 func markReceived(ctx context.Context) {
 	s, _ := ctx.Value(limitedConnKey{}).(*limitedConn)
 	if s == nil {

@@ -78,8 +78,7 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 	}
 }
 
-// readNew calls fn for the rows behind *after and moves it on with each: of one page, so that a slow fn
-// does not keep the inbox reading, or page by page to the end.
+// readNew reads one page, so that a slow fn does not keep the inbox reading, or page by page to the end.
 func (r *Receiver) readNew(ctx context.Context, page []inbox.Event, after *int64, toEnd bool, fn func(Notification) error) error {
 	for {
 		rows, size := page[:0], 0
@@ -104,8 +103,7 @@ func (r *Receiver) readNew(ctx context.Context, page []inbox.Event, after *int64
 	}
 }
 
-// notificationType returns the type of a row's notification. A row that was
-// superseded before it was reported was new when it came.
+// notificationType takes a row that was superseded before it was reported for new, as it was when it came.
 func notificationType(m inbox.Mark) Type {
 	switch m {
 	case inbox.Duplicate, inbox.Conflict, inbox.Anomaly:

@@ -111,7 +111,6 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// accept verifies a delivery, stores it and answers, in this order.
 func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
 	how := r.verification.Load()
 	d := newDelivery(req, b.bytes)
@@ -149,7 +148,6 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
 	}
 }
 
-// store returns when d and its events are on disk.
 func (r *Receiver) store(ctx context.Context, d inbox.Delivery, b *body) error {
 	d, rows, err := r.decode(d, b)
 	if err == nil && r.quota != nil && d.Verified != inbox.Yes {
@@ -161,8 +159,7 @@ func (r *Receiver) store(ctx context.Context, d inbox.Delivery, b *body) error {
 	return err
 }
 
-// decode reads the rows of d, and reserves memory for them. Few bodies are decoded at once, as what
-// that takes is in no budget.
+// decode reserves memory for the rows. Few bodies are decoded at once, as that takes memory in no budget.
 func (r *Receiver) decode(d inbox.Delivery, b *body) (inbox.Delivery, []inbox.Event, error) {
 	r.decoders <- struct{}{}
 	defer func() { <-r.decoders }()
@@ -194,7 +191,6 @@ func newDelivery(req *http.Request, body []byte) inbox.Delivery {
 	return d
 }
 
-// refuse keeps evidence of d, within limits, and answers 401.
 func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Delivery) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), evidenceTimeout)
 	defer cancel()
@@ -220,22 +216,19 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Deli
 	answer(w, http.StatusUnauthorized, "signature not accepted")
 }
 
-// answerUnavailable asks the sender to keep its delivery and to send it later:
-// any failure of the store may be over then.
+// answerUnavailable asks the sender to try again: any failure of the store may be over then.
 func answerUnavailable(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryAfter)
 	answer(w, http.StatusServiceUnavailable, "not stored, try again later")
 }
 
-// reject answers a request whose body is not wanted, and closes its connection.
 func (r *Receiver) reject(w http.ResponseWriter, req *http.Request, status int, text string) {
 	w.Header().Set("Connection", "close")
 	answer(w, status, text)
 	r.rejectAlert.report(status, text, req.RemoteAddr)
 }
 
-// answer ends a request with a constant text. It is on its way to the sender
-// when answer returns, so that a server that stops does not cut it.
+// answer has sent its text when it returns, so that a server that stops does not cut it.
 func answer(w http.ResponseWriter, status int, text string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -259,8 +252,7 @@ func isEncoded(h http.Header) bool {
 	})
 }
 
-// headerSize returns how many bytes the request line and header took, without
-// what a sender may put around values.
+// headerSize leaves out what a sender may put around values.
 func headerSize(req *http.Request) int {
 	n := len(req.Method) + len(req.RequestURI) + len(req.Proto) + len("  \r\n") + len("Host: \r\n") + len(req.Host)
 	for name, values := range req.Header {
@@ -277,7 +269,6 @@ const (
 	rowMemory       = 1 << 10  // bytes that a row takes until it is stored
 )
 
-// errNoMemory says that too much waits to be stored already.
 var errNoMemory = errors.New("too many deliveries at once")
 
 // memBudget limits what deliveries take in memory until they are stored: their bodies and their
@@ -320,8 +311,7 @@ func (b *body) readAll(from io.Reader, size int64) error {
 	}
 }
 
-// reserve reserves memory for a delivery that takes n bytes in all. One that takes more than the
-// budget takes all of it: else it could never be stored.
+// reserve takes n bytes in all. A delivery larger than the budget takes all of it: else it could never be stored.
 func (b *body) reserve(n int64) error {
 	more := min(max(0, n-uncountedMemory), b.budget.size) - b.reserved
 	if more > 0 && b.budget.left.Add(-more) < 0 {
@@ -344,7 +334,6 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// health knows whether deliveries can be stored.
 type health struct {
 	mu     sync.Mutex
 	probed time.Time

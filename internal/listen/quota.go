@@ -23,7 +23,6 @@ type UnverifiedLimit struct {
 	CountBytes func(context.Context) (int64, error) // how many bytes of them there are
 }
 
-// errUnverifiedLimit says that no more unverified deliveries may be kept.
 var errUnverifiedLimit = errors.New("too many unverified deliveries")
 
 // quota applies an UnverifiedLimit. Verified deliveries are not counted.
@@ -39,7 +38,6 @@ type quota struct {
 	warned   time.Time // that it is used up
 }
 
-// admit lets n more bytes in, or returns errUnverifiedLimit.
 func (q *quota) admit(ctx context.Context, n int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -193,7 +193,6 @@ func (r *Receiver) beginRequest() bool {
 	return true
 }
 
-// drain refuses new requests and waits for those that are being handled.
 func (r *Receiver) drain() {
 	r.mu.Lock()
 	r.closed = true
@@ -236,8 +235,7 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// stop waits for the requests that are being handled, and closes all connections: after a
-// few seconds those on which a body is still on its way.
+// stop waits for requests, and closes connections: after a few seconds also with a body still on its way.
 func (r *Receiver) stop(srv *http.Server, limiter *connLimiter) {
 	late := time.AfterFunc(shutdownGrace, limiter.closeIncomplete)
 	last := time.AfterFunc(shutdownGrace+storeTimeout, func() { _ = srv.Close() })

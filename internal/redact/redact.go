@@ -45,7 +45,6 @@ func New(secrets ...string) *Redactor {
 	return r
 }
 
-// forms returns the secret as it is, in URLs, in hex and in base64.
 func forms(s string) []string {
 	all := []string{
 		s, url.QueryEscape(s), url.PathEscape(s), strings.ToLower(url.QueryEscape(s)),
@@ -78,8 +77,7 @@ func (r *Redactor) Bytes(b []byte) []byte {
 	return r.maskEscaped(b)
 }
 
-// maskEscaped replaces the forms that are written with the escapes of JSON, inside and
-// outside of JSON: which characters of a string are escaped is the writer's choice.
+// maskEscaped masks forms with the escapes of JSON, in any text: what is escaped is the writer's choice.
 func (r *Redactor) maskEscaped(b []byte) []byte {
 	if bytes.IndexByte(b, '\\') < 0 {
 		return b
@@ -108,8 +106,7 @@ func (r *Redactor) maskEscaped(b []byte) []byte {
 	return append(out, b[done:]...)
 }
 
-// escapedLength returns how many bytes at the start of b are form, escaped or not; 0 if
-// b does not begin with it.
+// escapedLength is 0 if b does not begin with form, escaped or not.
 func escapedLength(b, form []byte) int {
 	n := 0
 	for len(form) > 0 {

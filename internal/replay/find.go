@@ -94,7 +94,6 @@ func (e *AmbiguousError) Error() string {
 	return "several eventIds begin with it: " + names
 }
 
-// maxCandidates is how many eventIds an [AmbiguousError] names.
 const maxCandidates = 5
 
 // Find returns the delivery that an ID names: the number of a delivery or of an
@@ -199,7 +198,6 @@ func parsePositive(text string) (int64, bool) {
 	return n, err == nil && n > 0 && strconv.FormatInt(n, 10) == text
 }
 
-// isInteger reports whether a text is a number, in whatever form.
 func isInteger(text string) bool {
 	_, err := strconv.ParseInt(text, 10, 64)
 	return err == nil
@@ -240,7 +238,6 @@ func LatestRows(ctx context.Context, in Inbox, q inbox.Query) iter.Seq2[inbox.Ev
 	}
 }
 
-// latestRows returns the number of the latest row of each event of a delivery.
 func latestRows(ctx context.Context, in Inbox, delivery int64) (map[int]int64, error) {
 	latest := map[int]int64{}
 	for e, err := range in.Events(ctx, inbox.Query{Delivery: delivery}) {
@@ -252,8 +249,7 @@ func latestRows(ctx context.Context, in Inbox, delivery int64) (map[int]int64, e
 	return latest, nil
 }
 
-// findByEventID returns the current event with an eventId, else the one whose
-// eventId alone begins so. Of two a genuine one goes before a synthetic one.
+// findByEventID takes the eventId before the only one that begins so, and a genuine event before a synthetic one.
 func findByEventID(ctx context.Context, in Inbox, id string) (inbox.Event, error) {
 	if id == "" {
 		return inbox.Event{}, inbox.ErrNoEvent
@@ -285,7 +281,6 @@ func findByEventID(ctx context.Context, in Inbox, id string) (inbox.Event, error
 	return inbox.Event{}, inbox.ErrNoEvent
 }
 
-// findRefused returns a refused delivery that is still kept.
 func findRefused(ctx context.Context, in Inbox, seq int64) (Delivery, error) {
 	for d, err := range in.Refused(ctx, seq-1) {
 		if err != nil || d.Seq == seq {

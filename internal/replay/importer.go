@@ -64,8 +64,7 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 	return done, err
 }
 
-// known reports whether the store holds the delivery; timed: received at the same time. Deliveries without
-// an eventId are few: their fingerprints are held in memory.
+// known is timed: received at the same time. The few without an eventId have their fingerprints in memory.
 func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Event, timed bool) (bool, error) {
 	first := slices.IndexFunc(rows, func(e inbox.Event) bool { return e.EventID != "" })
 	if first < 0 {
@@ -95,7 +94,6 @@ func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Eve
 	return false, nil
 }
 
-// knownEventless is known for a delivery that holds no eventId.
 func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery, timed bool) (bool, error) {
 	if i.eventless == nil {
 		i.eventless = map[[sha256.Size]byte]bool{}

@@ -184,7 +184,6 @@ func (s *selector) addMatching(ctx context.Context) error {
 	return nil
 }
 
-// match is what the rows of a delivery match.
 type match struct {
 	selected, verified, pruned bool
 
@@ -205,7 +204,6 @@ func (m *match) add(s *selector, row inbox.Event) {
 	}
 }
 
-// add adds an item for the selected target, or for each known one that accepts the delivery.
 func (s *selector) add(id string, verified bool, m *match) {
 	if s.sel.To != nil {
 		s.items = append(s.items, Item{ID: id, To: s.sel.To, Verified: verified, Attempt: 1})

@@ -69,8 +69,7 @@ func Read(s string) Typed {
 	return Typed{Raw: s, Text: text.String()}
 }
 
-// quoted returns the text of s up to the end of what open begins, and the size of that
-// with its end.
+// size includes the end.
 func quoted(s string, open byte) (text string, size int, closed bool) {
 	var b strings.Builder
 	depth := 0
@@ -107,7 +106,6 @@ func Escape(s string, open byte) (string, bool) {
 	return "", false
 }
 
-// plainByte reports whether a shell reads a byte as it is, wherever it is.
 func plainByte(c byte) bool {
 	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("-_./=+,@%:", c) >= 0
 }
@@ -148,8 +146,7 @@ func export(name, value string, windows bool) string {
 	return "export " + name + "=" + word(value, false)
 }
 
-// word quotes for a POSIX shell, or for PowerShell: there, where nothing is expanded in
-// double quotes, so that cmd reads it alike.
+// word is for a POSIX shell, or for PowerShell: in double quotes without expansion, so that cmd reads it alike.
 func word(s string, windows bool) string {
 	plain := "-_./=+,@%#~:"
 	if windows {
@@ -175,7 +172,6 @@ const (
 	singleQuotes = "'\u2018\u2019\u201a\u201b"
 )
 
-// doubled doubles what ends a text in single quotes in PowerShell.
 func doubled(s string) string {
 	var b strings.Builder
 	for _, r := range s {
