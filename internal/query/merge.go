@@ -108,12 +108,7 @@ func knownFirst(ts []Tracking) {
 }
 
 func answered(t tracking.Tracking, q tracking.Query, number string) Tracking {
-	if t.ReferID == "" {
-		t.ReferID = q.ReferID
-	}
-	if number != "" {
-		t.Number = number
-	}
+	t.ReferID, t.Number = cmp.Or(t.ReferID, q.ReferID), cmp.Or(number, t.Number)
 	phase := Undecided
 	switch {
 	case t.Error != "":
@@ -186,18 +181,14 @@ func (k knownRow) byEvent() bool {
 
 // merge returns the trackings of a result with those rows in place of theirs
 // that were learnt from events: the ledger has compared these with the answer.
-// all adds the rows too that the result does not have.
-func merge(res Result, rows []knownRow, all bool) []Tracking {
+func merge(res Result, rows []knownRow) []Tracking {
 	if len(rows) == 0 {
 		return res.Trackings
 	}
 	found := slices.Clone(res.Trackings)
 	for _, row := range rows {
 		i := slices.IndexFunc(found, func(t Tracking) bool { return t.isOf(row.TrackingStatus) })
-		switch {
-		case i < 0 && all:
-			found = append(found, row.tracking())
-		case i >= 0 && row.byEvent():
+		if i >= 0 && row.byEvent() {
 			found[i] = found[i].supersededBy(row.tracking(), res.Asked)
 		}
 	}

@@ -106,13 +106,6 @@ var (
 	ErrNotAsked = errors.New("not checked yet")
 )
 
-func (a *Asker) find(ctx context.Context, store *Store, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
-	if store == nil || len(qs) == 0 {
-		return make([][]ledger.TrackingStatus, len(qs)), nil
-	}
-	return store.Trackings.FindAll(ctx, qs)
-}
-
 func withEvents(ctx context.Context, store *Store, rows []ledger.TrackingStatus) ([]knownRow, error) {
 	all := make([]knownRow, len(rows))
 	for i, row := range rows {
@@ -201,7 +194,7 @@ func (s *targetPoller) complete(ctx context.Context, store *Store, e *TargetResu
 			res.Answer, res.Asked, res.Trackings = r.answer, r.asked, withKnown(t.narrow(match(r, t.rows)), rows)
 		}
 	}
-	res.Trackings = merge(*res, rows, false)
+	res.Trackings = merge(*res, rows)
 	return nil
 }
 

@@ -193,13 +193,16 @@ func (s *targetPoller) loadRows(ctx context.Context, store *Store, ts []*Target)
 }
 
 func (s *targetPoller) find(ctx context.Context, store *Store, ts []*Target) error {
-	qs := make([]tracking.Query, len(ts))
-	for i, t := range ts {
-		qs[i] = t.Query
-	}
-	found, err := s.Asker.find(ctx, store, qs)
-	if err != nil {
-		return err
+	found := make([][]ledger.TrackingStatus, len(ts))
+	if store != nil && len(ts) > 0 {
+		qs := make([]tracking.Query, len(ts))
+		for i, t := range ts {
+			qs[i] = t.Query
+		}
+		var err error
+		if found, err = store.Trackings.FindAll(ctx, qs); err != nil {
+			return err
+		}
 	}
 	for i, t := range ts {
 		t.rows = found[i]
@@ -271,10 +274,7 @@ func (s *targetPoller) noteTrouble(err error) error {
 func (s *targetPoller) lastTrouble(other error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.trouble != nil {
-		return s.trouble
-	}
-	return other
+	return cmp.Or(s.trouble, other)
 }
 
 // Settle records answers, and ends the targets that are done.
@@ -291,7 +291,8 @@ func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target
 		if err := s.Meets(ctx, all); err != nil {
 			return nil, err
 		}
-		if err := s.addEvents(ctx, store, all); err != nil {
+		met := func(e TargetResult) bool { return e.Matched } // events may have come since they were loaded
+		if err := s.mergeEvents(ctx, store, all, met); err != nil {
 			return nil, err
 		}
 	}
@@ -335,10 +336,8 @@ func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.
 		if err := store.Trackings.Record(ctx, records); err != nil {
 			return nil, err
 		}
-		if err := s.findNewer(ctx, store, all); err != nil {
-			return nil, err
-		}
-		if err := s.mergeEvents(ctx, store, all); err != nil {
+		told := func(e TargetResult) bool { return e.Target.byEvent() } // which the answers recorded now may be newer than
+		if err := s.mergeEvents(ctx, store, all, told); err != nil {
 			return nil, err
 		}
 	}
@@ -350,21 +349,19 @@ func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.
 	return all, nil
 }
 
-// addEvents adds to results that meet the condition what events said since their targets were loaded.
-func (s *targetPoller) addEvents(ctx context.Context, store *Store, all []TargetResult) error {
-	var met []*Target
+// mergeEvents finds the rows of some targets again, and puts what events said in place of older answers.
+func (s *targetPoller) mergeEvents(
+	ctx context.Context, store *Store, all []TargetResult, again func(TargetResult) bool,
+) error {
+	var ts []*Target
 	for _, e := range all {
-		if e.Matched {
-			met = append(met, e.Target)
+		if again(e) {
+			ts = append(ts, e.Target)
 		}
 	}
-	if err := s.find(ctx, store, met); err != nil {
+	if err := s.find(ctx, store, ts); err != nil {
 		return err
 	}
-	return s.mergeEvents(ctx, store, all)
-}
-
-func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []TargetResult) error {
 	for i := range all {
 		e := &all[i]
 		if !e.Target.byEvent() {
@@ -380,20 +377,9 @@ func (s *targetPoller) mergeEvents(ctx context.Context, store *Store, all []Targ
 				return s.Key == k.Item.Key() && s.Source == ledger.FromQuery && s.Supersedes(*k.Sighting)
 			})
 		})
-		e.Result.Trackings = merge(e.Result, rows, false)
+		e.Result.Trackings = merge(e.Result, rows)
 	}
 	return nil
-}
-
-// findNewer finds the rows of an event again: answers are recorded now, and may be newer or older.
-func (s *targetPoller) findNewer(ctx context.Context, store *Store, all []TargetResult) error {
-	var ts []*Target
-	for _, e := range all {
-		if e.Target.byEvent() {
-			ts = append(ts, e.Target)
-		}
-	}
-	return s.find(ctx, store, ts)
 }
 
 // judge says whether a target that was asked about is done. What is absent is
@@ -460,9 +446,7 @@ func (s *targetPoller) end(ctx context.Context, all []TargetResult, fromStore bo
 		if err := addUnverified(ctx, store, &e.Result, e.Target.rows); err != nil {
 			return err
 		}
-		if err := s.Ended(e); err != nil && failed == nil {
-			failed = err
-		}
+		failed = cmp.Or(failed, s.Ended(e))
 	}
 	return failed
 }
