@@ -48,12 +48,11 @@ func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan,
 	go func() {
 		defer close(f.ended)
 		var once sync.Once
-		added := func() {
+		a := newAdder(staging, v, first)
+		a.added = func() {
 			once.Do(func() { close(visible) })
 			f.put(staging.Full())
 		}
-		a := newAdder(staging, v, first)
-		a.added = added
 		run, err := stage(hard, staging, a, src, v)
 		if f.err = err; err == nil {
 			f.mu.Lock()

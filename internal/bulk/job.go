@@ -205,10 +205,7 @@ func (e *StopError) Unwrap() error { return e.Err }
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.complete()
 	j.absences, j.sentUnknown = map[int64]time.Time{}, map[int64]bool{}
-	defer func() {
-		fed := j.endFeed()
-		err = cmp.Or(err, fed) // that of the ledger names the file with the answers
-	}()
+	defer func() { err = cmp.Or(err, j.endFeed()) }() // an error of the ledger names the file with the answers
 	err = cmp.Or(j.loadProofs(soft), j.reopen(soft), j.checkPendingFirst(soft))
 	if j.knowsAccount() {
 		j.Gate.Full() // the first batches need not go one by one
@@ -353,8 +350,10 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 	case c.Unknown > p.unknown:
 		return true, nil // rows became unknown since
 	}
-	if again, err := p.canContinue(soft); again || err != nil {
-		return again, err
+	if p.uncontrolled > 0 { // another pass, at once, can prove more with a control
+		if known, err := p.Ledger.Controls(soft, 1); len(known) > 0 || err != nil {
+			return len(known) > 0, err
+		}
 	}
 	j.unprovable = p.resendable != nil
 	if j.unprovable && j.Unknown == ResendOne && !j.resentOne {

@@ -55,7 +55,11 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 	if !j.Unknown.Queries() {
 		return p, nil
 	}
-	defer p.end()
+	defer func() {
+		if p.announced {
+			p.Checking(0)
+		}
+	}()
 	var page []ledger.UnknownRow
 	for x, err := range j.Ledger.Unknown(ctx, j.Run.ID) {
 		if err != nil {
@@ -82,12 +86,6 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 	}
 	err := p.resolvePage(ctx, page)
 	return p, err
-}
-
-func (p *reconcilePass) end() {
-	if p.announced {
-		p.Checking(0)
-	}
 }
 
 // absentSince returns when a row's absence was first proven, by the monotonic
@@ -308,7 +306,7 @@ func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.Unk
 		if err != nil {
 			return err
 		}
-		if e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && !byNumber && x.Siblings == 0 {
+		if e.Presence == tracking.PresenceNamed || !byNumber && showsRow(e, x) {
 			continue
 		}
 		by := "referId " + tracking.Quote(x.Item.ReferID)
@@ -318,15 +316,6 @@ func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.Unk
 		p.missedControl[byNumber] = fmt.Sprintf("%s, for %s of run %d (`waybill runs retry %d --absent` checks whether it was created)", describeEvidence(e), by, x.Run, x.Run)
 	}
 	return nil
-}
-
-// canContinue reports whether another pass, at once, can prove more.
-func (p *reconcilePass) canContinue(ctx context.Context) (bool, error) {
-	if p.uncontrolled == 0 {
-		return false, nil
-	}
-	known, err := p.Ledger.Controls(ctx, 1)
-	return len(known) > 0, err
 }
 
 // waitForNext waits until another pass can prove more, and reports whether one can.

@@ -104,7 +104,12 @@ func (d *dispatch) sendAll(ctx, soft context.Context) error {
 	soft, cancel := context.WithCancel(soft)
 	defer cancel()
 	g, gctx := errgroup.WithContext(soft)
-	defer context.AfterFunc(gctx, d.wakeAll)()
+	defer context.AfterFunc(gctx, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.ended = true
+		d.recorded.Broadcast()
+	})()
 	settled := make(chan error, 1)
 	go func() { settled <- d.recordAll(context.WithoutCancel(ctx), cancel) }()
 	for range d.workers() {
@@ -116,13 +121,6 @@ func (d *dispatch) sendAll(ctx, soft context.Context) error {
 		return e // whatever stopped the workers
 	}
 	return cmp.Or(d.returnQueue(context.WithoutCancel(ctx)), err, d.renewProof(ctx))
-}
-
-func (d *dispatch) wakeAll() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.ended = true
-	d.recorded.Broadcast()
 }
 
 // runWorker sends batch after batch until none is left, soft ends, or an answer

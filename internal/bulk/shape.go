@@ -45,10 +45,6 @@ func statusOf(shape string) (status int) {
 	return status
 }
 
-func claimsTaken(shape string) bool {
-	return tracking.OutcomeOf(statusOf(shape)) == tracking.OutcomeAccepted
-}
-
 func (j *Job) loadProofs(ctx context.Context) error {
 	all, err := j.Ledger.Proofs(ctx)
 	// proofsDue: an earlier command may have left rows.
@@ -143,7 +139,7 @@ func (j *Job) proveShapes(ctx context.Context) error {
 // be proven now stays unproven; if it never can, each row is queried.
 func (j *Job) proveShape(ctx context.Context, shape string, waiting []ledger.UnknownRow) error {
 	sample := j.sampleAlone(firstBatch(waiting))
-	if !claimsTaken(shape) {
+	if tracking.OutcomeOf(statusOf(shape)) != tracking.OutcomeAccepted {
 		return j.proveNotTaken(ctx, shape, sample)
 	}
 	err := j.proveTaken(ctx, shape, sample)
@@ -220,11 +216,11 @@ func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.Unk
 		}
 		return err
 	}
-	shown, err := j.showsRow(ctx, controls[0])
+	control, err := j.query(ctx, controls[0].Item, false)
 	if err != nil {
 		return err
 	}
-	if shown && len(seen) == 1 && seen[absent] {
+	if showsRow(control, controls[0]) && len(seen) == 1 && seen[absent] {
 		_, err := j.recordProof(ctx, shape, ledger.Pending, ledger.Unknown, rows)
 		return err
 	}
@@ -279,9 +275,9 @@ func (j *Job) proveRows(ctx context.Context, rows []ledger.UnknownRow) (seen map
 	return seen, missing, nil
 }
 
-func (j *Job) showsRow(ctx context.Context, x ledger.UnknownRow) (bool, error) {
-	e, err := j.query(ctx, x.Item, false)
-	return e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && x.Siblings == 0, err
+// showsRow is for evidence of a query by referId.
+func showsRow(e tracking.Evidence, x ledger.UnknownRow) bool {
+	return e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && x.Siblings == 0
 }
 
 func (j *Job) resolveAll(ctx context.Context, state ledger.State, why string, rows []ledger.UnknownRow) error {

@@ -4,6 +4,7 @@
 package poll
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"errors"
@@ -412,9 +413,7 @@ func (p *poller[K, R]) takeSettled(b batch[K]) error {
 // is not done. failed is why the end came.
 func (p *poller[K, R]) end(ctx context.Context, failed error) error {
 	for p.busy > 0 {
-		if err := p.takeAnswer(<-p.answers); err != nil && failed == nil {
-			failed = err
-		}
+		failed = cmp.Or(failed, p.takeAnswer(<-p.answers))
 	}
 	var broken error // of a step
 	if p.settling {
@@ -426,10 +425,7 @@ func (p *poller[K, R]) end(ctx context.Context, failed error) error {
 	if len(p.unsettled) > 0 && broken == nil {
 		broken = p.takeSettled(p.settle(ctx, p.unsettled))
 	}
-	if failed == nil {
-		failed = broken
-	}
-	if failed == nil {
+	if failed = cmp.Or(failed, broken); failed == nil {
 		return nil
 	}
 	left := p.leaveAll(ctx)
