@@ -2,6 +2,7 @@ package tracking
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -37,28 +38,19 @@ func collect(v *value, name string) []partial {
 }
 
 func unrelated(name string) bool {
-	switch name {
-	case "request", "related", "links", "pagination", "debug", "echo":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"request", "related", "links", "pagination", "debug", "echo"}, name)
 }
 
 func collectObject(v *value, name string) []partial {
-	own := []partial{}
+	var own []partial
 	if f, ok := ownFields(v, name); ok {
 		own = append(own, f)
 	}
 	for _, m := range v.members {
-		if unrelated(m.name) {
-			continue
-		}
-		switch m.name {
-		case "trackingEvents":
-			if m.value.kind == list {
-				own = merge(own, []partial{{Tracking: Tracking{Checkpoints: checkpoints(m.value)}}})
-			}
-		default:
+		switch {
+		case m.name == "trackingEvents" && m.value.kind == list:
+			own = merge(own, []partial{{Tracking: Tracking{Checkpoints: checkpoints(m.value)}}})
+		case m.name != "trackingEvents" && !unrelated(m.name):
 			own = merge(own, collect(m.value, m.name))
 		}
 	}
@@ -158,15 +150,9 @@ func ownFields(v *value, name string) (partial, bool) {
 }
 
 func isCheckpoints(v *value) bool {
-	if len(v.items) == 0 {
-		return false
-	}
-	for _, item := range v.items {
-		if item.kind != object || item.get("eventType") == nil || (item.get("GMTTimestamp") == nil && item.get("eventTimestamp") == nil) {
-			return false
-		}
-	}
-	return true
+	return len(v.items) > 0 && !slices.ContainsFunc(v.items, func(item *value) bool {
+		return item.kind != object || item.get("eventType") == nil || (item.get("GMTTimestamp") == nil && item.get("eventTimestamp") == nil)
+	})
 }
 
 func checkpoints(v *value) []Checkpoint {

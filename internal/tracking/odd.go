@@ -174,14 +174,8 @@ func tooShort(s string) bool { return digits(s) && len(s) < 4 }
 
 // nullWord matches what programs write for a value that is not there.
 func nullWord(s string) bool {
-	if len(s) > 20 {
-		return false
-	}
-	switch strings.ToLower(strings.Trim(s, "<>()[]{}\"'\\*")) {
-	case "null", "nan", "undefined", "n/a", "n/d", "object object", "objectobject":
-		return true
-	}
-	return false
+	nulls := []string{"null", "nan", "undefined", "n/a", "n/d", "object object", "objectobject"}
+	return len(s) <= 20 && slices.Contains(nulls, strings.ToLower(strings.Trim(s, "<>()[]{}\"'\\*")))
 }
 
 // placeholder matches placeholderWords, and the letter x alone any number of times.

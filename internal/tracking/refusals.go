@@ -1,6 +1,9 @@
 package tracking
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+)
 
 // Refusals returns the rows of items that a create's answer names together
 // with a sign of error. A row that the answer does not name has the outcome of its batch.
@@ -58,11 +61,7 @@ func (x index) row(k Key) (int, bool) {
 }
 
 func refusedUnder(name string) bool {
-	switch name {
-	case "failed", "failures", "rejected", "refused", "invalid", "errors", "error":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"failed", "failures", "rejected", "refused", "invalid", "errors", "error"}, name)
 }
 
 func (r *refusals) walk(v *value, bad bool) {
@@ -133,24 +132,11 @@ func (r *refusals) prepare() {
 }
 
 func rowError(v *value) bool {
-	if signOfError(v) {
-		return true
-	}
-	for _, name := range []string{"accepted", "created", "ok"} {
-		if v.literal(name) == "false" {
-			return true
-		}
-	}
-	// A number in `status` is the status of the tracking, not of an error.
-	return refusedWord(v.str("status")) || refusedWord(v.str("result"))
-}
-
-func refusedWord(s string) bool {
-	switch s {
-	case "rejected", "refused", "failed", "invalid", "error", "REJECTED", "REFUSED", "FAILED", "INVALID", "ERROR":
-		return true
-	}
-	return false
+	words := []string{"rejected", "refused", "failed", "invalid", "error", "REJECTED", "REFUSED", "FAILED", "INVALID", "ERROR"}
+	return signOfError(v) ||
+		slices.ContainsFunc([]string{"accepted", "created", "ok"}, func(name string) bool { return v.literal(name) == "false" }) ||
+		// A number in `status` is the status of the tracking, not of an error.
+		slices.Contains(words, v.str("status")) || slices.Contains(words, v.str("result"))
 }
 
 func (r *refusals) refuse(i int, v *value, own bool) {

@@ -106,7 +106,8 @@ func (s *shaper) writeScalar(name string, v *value) {
 // writeNumber also writes whether a number is that of the rows if its name says that it counts them.
 func (s *shaper) writeNumber(name, literal string) {
 	n, err := strconv.Atoi(literal)
-	takes, refuses := countsTaken(name), countsRefused(name)
+	takes := hasPart(name, "accept", "created", "stored", "succe", "total", "count", "import", "insert", "saved", "added", "queued", "received")
+	refuses := hasPart(name, "reject", "refus", "fail", "invalid", "error", "skip", "duplicat")
 	if err != nil || !takes && !refuses {
 		s.out.WriteString("number")
 		return
@@ -120,14 +121,6 @@ func (s *shaper) writeNumber(name, literal string) {
 		s.out.WriteString("some")
 	}
 	s.agrees = s.agrees && (refuses && n == s.refused || !refuses && (n == s.sent || n == s.sent-s.refused))
-}
-
-func countsRefused(name string) bool {
-	return hasPart(name, "reject", "refus", "fail", "invalid", "error", "skip", "duplicat")
-}
-
-func countsTaken(name string) bool {
-	return hasPart(name, "accept", "created", "stored", "succe", "total", "count", "import", "insert", "saved", "added", "queued", "received")
 }
 
 // hasPart reports whether a name that is not that of a code has one of the parts.

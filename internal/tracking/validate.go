@@ -47,20 +47,15 @@ func (it Item) Validate(r Rules) []Problem {
 	}
 	ps = it.carrierCode(ps)
 	for i := range ps {
-		ps[i].judge(r)
+		switch p := &ps[i]; {
+		case !p.Odd:
+		case r.AcceptOdd:
+			p.Note, p.Hint = true, "it is sent as it is"
+		default:
+			p.Hint += "; " + acceptOddHint
+		}
 	}
 	return ps
-}
-
-// judge makes an odd value a note if it is accepted, else says how to accept it.
-func (p *Problem) judge(r Rules) {
-	switch {
-	case !p.Odd:
-	case r.AcceptOdd:
-		p.Note, p.Hint = true, "it is sent as it is"
-	default:
-		p.Hint += "; " + acceptOddHint
-	}
 }
 
 // LikeCarrierName reports whether a carrier code looks like a carrier's name, such as "UPS" or "DHL Express":
