@@ -59,9 +59,7 @@ func (f *form) loosely() *form {
 }
 
 // glsDepot are the third and fourth digit of GLS numbers: the kind of shipment.
-const glsDepot = "##[1-5]#{n}|##6[0-8]#{m}|##7[124]#{m}|##85#{m}"
-
-func glsPattern(n, m string) string { return strings.NewReplacer("{n}", n, "{m}", m).Replace(glsDepot) }
+const glsDepot = "##[1-5]#{9}|##6[0-8]#{8}|##7[124]#{8}|##85#{8}"
 
 // forms returns a table that is read from the top: what has a beginning of its own
 // stands before what has only a length.
@@ -129,7 +127,7 @@ var forms = sync.OnceValue(func() []*form {
 		checked("FedEx", "Express (12 digits)", "#{12}", labelFedEx, fedex12).loosely(),
 		checked("Purolator", "12 digits", "[0-5]#{11}", dataSet+" couriers/purolator.json", luhn).loosely(),
 		checked("DHL Paket", "Identcode (12 digits)", "#{12}", paketda+"; de.wikipedia.org/wiki/Leitcode", identcode).loosely(),
-		checked("GLS", "12 digits", glsPattern("{9}", "{8}"), paketda, gls).loosely(),
+		checked("GLS", "12 digits", glsDepot, paketda, gls).loosely(),
 		checked("Yamato, Sagawa, Japan Post", "12 digits", "#{12}", nihon7DR, mod7).loosely(),
 		checked("DHL Express, Aramex", "10 digits", "#{10}", airWaybill, mod7).loosely(),
 		checked("FedEx", "Ground (15 digits)", "#{15}", labelFedEx, gs1).loosely(),

@@ -99,15 +99,6 @@ type Group struct {
 	First    []Finding `json:"first"` // the first ones of the input, at most [Shown]
 }
 
-func (g *Group) add(f Finding) {
-	g.Count++
-	at, _ := slices.BinarySearchFunc(g.First, f, byPlace)
-	if at < Shown {
-		g.First = slices.Insert(g.First, at, f)
-		g.First = g.First[:min(len(g.First), Shown)]
-	}
-}
-
 // byPlace compares findings of a kind by line. Files keep their order.
 func byPlace(a, b Finding) int {
 	if a.File != b.File {
@@ -289,7 +280,12 @@ func (c *Collector) count(f Finding) {
 		g = &Group{Kind: f.Kind, Severity: f.Severity}
 		c.groups[key] = g
 	}
-	g.add(f)
+	g.Count++
+	at, _ := slices.BinarySearchFunc(g.First, f, byPlace)
+	if at < Shown {
+		g.First = slices.Insert(g.First, at, f)
+		g.First = g.First[:min(len(g.First), Shown)]
+	}
 }
 
 // Report is what was found.

@@ -34,8 +34,7 @@ func BuildMessage(d inbox.Delivery, to *url.URL, attempt int, withhold func(webh
 	if d.Body == nil {
 		return webhook.Request{}, fmt.Errorf("%w: its body was pruned", ErrUnsendable)
 	}
-	m := webhook.Request{Method: d.Method, Path: to.EscapedPath(), RawQuery: to.RawQuery, Body: d.Body}
-	m.Path = cmp.Or(m.Path, d.Path)
+	m := webhook.Request{Method: d.Method, Path: cmp.Or(to.EscapedPath(), d.Path), RawQuery: to.RawQuery, Body: d.Body}
 	if query := keptQuery(d.RawQuery, withhold); query != "" {
 		m.RawQuery = strings.TrimPrefix(m.RawQuery+"&"+query, "&")
 	}
@@ -116,8 +115,7 @@ func droppedHeaders(header []webhook.Field) map[string]bool {
 
 // encodeHead keeps the letters and order of names, which package net/http would change.
 func encodeHead(m webhook.Request, host string) ([]byte, error) {
-	path := m.Path
-	path = cmp.Or(path, "/")
+	path := cmp.Or(m.Path, "/")
 	if m.RawQuery != "" {
 		path += "?" + m.RawQuery
 	}

@@ -108,7 +108,10 @@ func (c Candidate) compare(o Candidate) int {
 	hash := func(s Scheme) int { // the strongest first
 		return slices.Index([]string{AlgorithmSHA512, AlgorithmSHA256, AlgorithmSHA1, AlgorithmMD5}, s.Algorithm)
 	}
-	source := func(s string) int { return slices.Index([]string{"sig", "header", "query", "json", ""}, kindOf(s)) }
+	source := func(s string) int {
+		kind, _, _ := strings.Cut(s, ":")
+		return slices.Index([]string{"sig", "header", "query", "json", ""}, kind)
+	}
 	steps := func(k Key) int { // that make the secret a key
 		return count(k.Encoding != EncodingUTF8, k.StripPrefix != "", k.Normalize != NormalizeNone)
 	}
@@ -174,9 +177,4 @@ func (s Scheme) elsewhere(o Scheme) string {
 		}
 	}
 	return strings.Join(all, ", ")
-}
-
-func kindOf(s string) string {
-	kind, _, _ := strings.Cut(s, ":")
-	return kind
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,18 +118,14 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 	}
 	*c = Capture{
 		Sample: Sample{
-			Request: Request{Method: j.Method, Path: j.Path + string(j.PathBase64), RawQuery: j.Query + string(j.QueryBase64), Body: j.BodyBase64},
-			At:      j.ReceivedAt,
+			Request: Request{
+				Method: cmp.Or(j.Method, "POST"), Path: cmp.Or(j.Path+string(j.PathBase64), "/"), RawQuery: j.Query + string(j.QueryBase64), Body: j.BodyBase64,
+			},
+			At: j.ReceivedAt,
 		},
 		ID: j.ID, From: j.From, Verified: j.Verified,
 	}
 	c.Delivery, _ = strconv.ParseInt(string(j.Delivery), 10, 64) // nothing depends on it
-	if c.Method == "" {
-		c.Method = "POST"
-	}
-	if c.Path == "" {
-		c.Path = "/"
-	}
 	switch {
 	case j.Body != nil && len(j.BodyBase64) > 0:
 		return errTwoBodies
@@ -138,13 +135,10 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 		return errNoBody
 	}
 	var err error
-	if c.Header, err = fieldsOf(j.Headers); err != nil {
-		return err
-	}
-	if jsonscan.Unpaired(data) {
+	if c.Header, err = fieldsOf(j.Headers); err == nil && jsonscan.Unpaired(data) {
 		return errUnpaired
 	}
-	return nil
+	return err
 }
 
 // decodeError returns an error of decoding without names of Go types.
@@ -164,34 +158,27 @@ func decodeError(err error) error {
 // other, as in JSON Lines, or an array of them.
 func ParseCaptures(data []byte) ([]Sample, error) {
 	data = bytes.TrimSpace(data)
+	var samples []Sample
 	if len(data) > 0 && data[0] == '[' {
 		var all []Capture
 		if err := json.Unmarshal(data, &all); err != nil {
 			return nil, fmt.Errorf("deliveries: %w", err)
 		}
-		return samplesOf(all), nil
+		for _, c := range all {
+			samples = append(samples, c.Sample)
+		}
+		return samples, nil
 	}
-	dec := json.NewDecoder(bytes.NewReader(data))
-	var all []Capture
-	for {
+	for dec := json.NewDecoder(bytes.NewReader(data)); ; {
 		var c Capture
-		err := dec.Decode(&c)
-		if errors.Is(err, io.EOF) {
-			return samplesOf(all), nil
+		switch err := dec.Decode(&c); {
+		case errors.Is(err, io.EOF):
+			return samples, nil
+		case err != nil:
+			return nil, fmt.Errorf("delivery %d: %w", len(samples)+1, err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("delivery %d: %w", len(all)+1, err)
-		}
-		all = append(all, c)
+		samples = append(samples, c.Sample)
 	}
-}
-
-func samplesOf(all []Capture) []Sample {
-	samples := make([]Sample, len(all))
-	for i, c := range all {
-		samples[i] = c.Sample
-	}
-	return samples
 }
 
 func fieldsOf(raw json.RawMessage) ([]Field, error) {

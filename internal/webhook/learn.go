@@ -57,7 +57,11 @@ type LearnResult struct {
 // looked for. It costs well under a second for bodies of a few kB, and some seconds at most.
 func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL string) (LearnResult, error) {
 	t := learner{ctx: ctx, samples: samples, url: publicURL, secrets: slices.Clone(secrets), budget: &budget{learnTrials, learnBytes}}
-	lesson := LearnResult{Bodies: differentBodies(samples)}
+	bodies := map[string]bool{}
+	for _, s := range samples {
+		bodies[string(s.Body)] = true
+	}
+	lesson := LearnResult{Bodies: len(bodies)}
 	more := &budget{learnTrials / 2, learnBytes / 2}
 	var all []Candidate
 	for i, seed := range t.seeds() {
@@ -89,10 +93,9 @@ func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL st
 	}
 	slices.SortStableFunc(all, Candidate.compare)
 	for _, c := range all {
-		switch {
-		case c.matchesAll():
+		if c.matchesAll() {
 			lesson.Candidates = append(lesson.Candidates, c)
-		default:
+		} else {
 			lesson.Partial = append(lesson.Partial, c)
 		}
 	}
@@ -111,14 +114,6 @@ func (b *budget) spend(bytes int) {
 }
 
 func (b *budget) exhausted() bool { return b.trials < 0 || b.bytes < 0 }
-
-func differentBodies(samples []Sample) int {
-	bodies := map[string]bool{}
-	for _, s := range samples {
-		bodies[string(s.Body)] = true
-	}
-	return len(bodies)
-}
 
 type learner struct {
 	ctx        context.Context //nolint:containedctx // a search is one call

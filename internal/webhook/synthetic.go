@@ -118,8 +118,7 @@ func encodeChanged(v any, changes []Change) ([]byte, error) {
 const syntheticTime = "2006-01-02T15:04:05.000Z"
 
 func (m SyntheticEvents) event(n int) map[string]any {
-	kind := m.Kind
-	kind = cmp.Or(kind, KindDelivered)
+	kind := cmp.Or(m.Kind, KindDelivered)
 	number, routerID := m.Number, m.id("router", n)
 	if number == "" {
 		number = "TEST" + strings.ToUpper(routerID[:8])
