@@ -55,8 +55,7 @@ type Options struct {
 	Workers   int    // most connections at once
 	CAFile    string // further certificate authorities, PEM; empty for none
 
-	// Timeout bounds one request; 0 means 30s, and 120s for a synchronous create.
-	Timeout time.Duration
+	Timeout time.Duration // of one request; 0 means 30s, and 120s for a synchronous create
 
 	NumberParam string            // query parameter for a tracking number
 	Absent      []tracking.Absent // what "no such tracking" looks like, besides 404
@@ -66,12 +65,9 @@ type Options struct {
 	// nothing, so that the request is repeated after a pause.
 	Unprocessed []int
 
-	// InFlight counts requests under way; nil for not.
-	InFlight *atomic.Int64
+	InFlight *atomic.Int64 // counts requests under way; nil for not
 
-	// Trace and Observe are called with every request and answer, without the key;
-	// nil for none.
-	Trace, Observe func(Trace)
+	Trace, Observe func(Trace) // called with every request and answer, without the key; nil for none
 }
 
 // Operation is one of the service's, or any other.
@@ -114,8 +110,7 @@ type Trace struct {
 	Err         error
 }
 
-// Client sends requests to one service with one key. It is safe for concurrent
-// use.
+// Client sends requests to one service with one key. It is safe for concurrent use.
 type Client struct {
 	opts Options
 	key  *redact.Redactor // removes the key from what the service answers

@@ -125,8 +125,7 @@ func (e *StatusError) Error() string {
 	return s
 }
 
-// Reason is Error with the service's own words first, which a narrow column may
-// show alone.
+// Reason is Error with the service's own words first, which a narrow column may show alone.
 func (e *StatusError) Reason() string {
 	if e.Message == "" || e.Location != "" {
 		return e.Error()
@@ -180,8 +179,7 @@ func (e *StatusError) Temporary() bool {
 	return false
 }
 
-// Troubled reports whether the service failed rather than answered. A request for a
-// pause is an answer.
+// Troubled reports whether the service failed rather than answered. A request for a pause is an answer.
 func (e *StatusError) Troubled() bool {
 	return e.Status >= http.StatusInternalServerError && !e.Throttled() && !e.Systemic()
 }

@@ -30,16 +30,14 @@ import (
 // App is one run of the program. Tests build their own.
 type App struct {
 	IO *term.IO
-	// Sources returns where settings come from; flags are those of the
-	// command that runs.
+	// Sources returns where settings come from, with the flags of the command that runs.
 	Sources func(flags []config.Flag) config.Sources
 	// Getenv reads the environment for what is no setting.
 	Getenv func(string) string
 	// Keyring keeps API keys where the user asked for that; nil for none.
 	Keyring Keyring
-	// Hard ends requests that are under way; nil for when the command's own
-	// context ends. A first signal ends the command's context, a second one
-	// this.
+	// Hard ends requests that are under way; nil for when the command's own context ends.
+	// A first signal ends the command's context, a second one this.
 	Hard context.Context //nolint:containedctx // one run of the program has one
 }
 
@@ -85,8 +83,7 @@ type Session struct {
 	unopened error  // that no connection to the store could be made; nil if it was not tried
 }
 
-// Session loads the settings. Errors are those of [config.Load]. The end of
-// ctx ends a read of the API key.
+// Session loads the settings. Errors are those of [config.Load]. The end of ctx ends a read of the API key.
 func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error) {
 	sources := a.Sources(flags)
 	cfg, err := config.Load(sources)
@@ -111,8 +108,7 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 	}, nil
 }
 
-// Reloaded returns a session with the settings as they are now, to verify deliveries by. It shares
-// neither the gate nor the store.
+// Reloaded returns a session with the settings as they are now, with neither gate nor store, to verify deliveries by.
 func (s *Session) Reloaded() (*Session, error) {
 	cfg, err := config.Load(s.sources)
 	return &Session{IO: s.IO, Config: cfg, app: s.app, sources: s.sources, apiKey: s.apiKey}, err
@@ -157,8 +153,7 @@ func (s *Session) Close() error {
 	return s.store.Close()
 }
 
-// Client returns the client of the service, with the API key read. It opens
-// no connection.
+// Client returns the client of the service, with the API key read. It opens no connection.
 func (s *Session) Client() (*api.Client, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,8 +175,7 @@ func (s *Session) Client() (*api.Client, error) {
 	return s.client, err
 }
 
-// NewClient returns a client of another service, or with another key. The caller
-// closes it.
+// NewClient returns a client of another service, or with another key. The caller closes it.
 func (s *Session) NewClient(base, key string) (*api.Client, error) {
 	return api.New(s.apiOptions(base, key))
 }
@@ -237,8 +231,7 @@ func (s *Session) EditUser(changes ...config.Change) (string, error) {
 	return config.Set(s.sources, s.Config.Profile, changes...)
 }
 
-// Contact finds out whether the service can be reached, without the key. The error is
-// one of the settings.
+// Contact finds out whether the service can be reached, without the key. The error is one of the settings.
 func (s *Session) Contact(ctx context.Context) (api.Contact, error) {
 	base, err := s.Config.RequireBaseURL()
 	if err != nil {
@@ -264,8 +257,7 @@ func (s *Session) Asker() (*query.Asker, error) {
 	return a, nil
 }
 
-// StoredAnswers returns an Asker without a service: it knows what is stored, see
-// [query.Asker.Stored].
+// StoredAnswers returns an Asker that knows what is stored, see [query.Asker.Stored].
 func (s *Session) StoredAnswers() *query.Asker {
 	note := sync.OnceFunc(func() { s.IO.Note("Store %s is read-only: nothing is saved", s.Config.Store) })
 	open := func(ctx context.Context) (*query.Store, error) {
@@ -332,8 +324,7 @@ func start(b []byte) string {
 	return string(b)
 }
 
-// Account returns the account of the store. While the store belongs to no account, it
-// returns the account of the settings.
+// Account returns the account of the store, or of the settings while the store belongs to none.
 func (s *Session) Account(ctx context.Context) string {
 	_, _ = s.StoreIfAny(ctx) // whoever asks the store meets its error again
 	s.mu.Lock()

@@ -85,8 +85,7 @@ func (o *observer) close() {
 	o.flush(context.Background())
 }
 
-// Observer returns what adds the deliveries of the store to the register of what was
-// met.
+// Observer returns what adds the deliveries of the store to the register of what was met.
 func (s *Store) Observer() *follow.Observer {
 	return &follow.Observer{Inbox: s.Inbox, Store: s.Observed}
 }

@@ -109,8 +109,7 @@ func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
 	return opened, err
 }
 
-// Received returns the deliveries that were received, none if there is no store
-// yet.
+// Received returns the deliveries that were received, none if there is no store yet.
 func (s *Session) Received(ctx context.Context) (replay.Inbox, error) {
 	opened, err := s.ExistingStore(ctx)
 	if err != nil || opened == nil {
@@ -272,6 +271,5 @@ func Computer() string {
 	return name
 }
 
-// IsThisComputer reports whether a listener recorded the name of this computer. Listeners
-// of older versions recorded no name.
+// IsThisComputer reports whether a listener is of this computer. Older versions recorded no name.
 func IsThisComputer(name string) bool { return name == "" || name == Computer() }

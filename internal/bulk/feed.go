@@ -10,17 +10,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// maxHeldRows bounds the rows of full batches that wait in memory. Those of later
-// batches are read from the ledger.
 const (
-	maxHeldRows = 24 * 1024
+	maxHeldRows = 24 * 1024 // of full batches in memory; later batches are read from the ledger
 	// maxHold is how long a portion waits for room: a service that keeps up makes
 	// some sooner. Others wait to stage, so it is no longer.
 	maxHold = 20 * time.Millisecond
 )
 
-// Feed stages an input while its run is sent: full batches go from memory to the
-// workers.
+// Feed stages an input while its run is sent: full batches go from memory to the workers.
 type Feed struct {
 	ended chan struct{} // closed once run and err are final
 	err   error

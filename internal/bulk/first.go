@@ -49,8 +49,7 @@ func (j *Job) askBeforeFirst(ctx context.Context) error {
 		j.absentBefore = first.Item.ReferID
 	}
 	if found {
-		// The evidence counts for a row that is still to be sent: another process may
-		// have sent this one meanwhile.
+		// The evidence counts for a row that is still to be sent: another process may have sent it.
 		now, err := j.Ledger.FirstPending(ctx, j.Run.ID)
 		if err != nil || now == nil || now.Row != first.Row || now.Batch != first.Batch {
 			return err
@@ -79,8 +78,7 @@ func (j *Job) checkRest(ctx context.Context, late tracking.Item) error {
 	return &StopError{Known: &late, Why: why, recheck: recheck}
 }
 
-// sendFirst sends rows alone, one after the other, until it is proven how the service says
-// that it accepted rows of the account.
+// sendFirst sends rows alone until it is proven how the service says that it accepted rows of the account.
 func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 	for tried := 0; !d.SkipProof && !d.knowsAccount(); tried++ {
 		if tried == maxFirst {

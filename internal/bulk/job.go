@@ -46,8 +46,7 @@ type Service interface {
 // UnknownAction says what is done about rows of unknown outcome.
 type UnknownAction string
 
-// The actions. All but Reconcile are the user's decision: nothing proves that
-// resending creates no second tracking.
+// The actions. All but Reconcile are the user's decision: resending may create a second tracking.
 const (
 	Reconcile UnknownAction = "reconcile"  // query the service, and go by proof
 	ResendOne UnknownAction = "resend-one" // likewise; if no row of the account was ever accepted, send one again as the control
@@ -64,8 +63,7 @@ type Policy struct {
 	RecheckDelay  time.Duration // between the two proofs of an absence
 	RetryRejected bool          // rejected rows of the input are sent again, but superseded and dismissed ones
 	RetryRow      string        // narrows RetryRejected to the rows of this referId or number, whatever else they are
-	// RetryAbsent queries accepted rows of the input too: those that the service
-	// does not have become unknown.
+	// RetryAbsent queries accepted rows of the input too: what the service does not have becomes unknown.
 	RetryAbsent bool
 	// SkipProof takes answers to creates for what they seem to mean, see [ledger.Proof],
 	// and sends rows without a query for the first.
@@ -73,8 +71,7 @@ type Policy struct {
 	// VerifyPending queries the pending rows of the input before they are sent.
 	VerifyPending bool
 	MaxRejects    int64 // more rejected rows than these stop the run; 0 for no limit
-	// ConnectFor is how long to go on without a connection, GiveUpAfter while the
-	// service asks for pauses only.
+	// ConnectFor is how long to go on without a connection, GiveUpAfter while asked for pauses only.
 	ConnectFor, GiveUpAfter time.Duration
 	// QueryTimeout is how long one query is retried, and how long the service may
 	// take to show the first row of an account.
@@ -84,8 +81,7 @@ type Policy struct {
 
 // Observer is called as things happen. Any of its functions may be nil.
 type Observer struct {
-	// Settled is called with every batch after its outcome is on disk, by one
-	// goroutine.
+	// Settled is called with every batch after its outcome is on disk, by one goroutine.
 	Settled func(ledger.Batch, *tracking.Reply)
 	// Counted is called now and then with the rows of the input by state, those that
 	// other processes settled included, after Settled for all that this one settled.
@@ -160,15 +156,13 @@ type Job struct {
 	failures failures
 }
 
-// StopError says why a run stopped before all its rows were settled. What is
-// left is pending or unknown.
+// StopError says why a run stopped before all its rows were settled. The others are pending or unknown.
 type StopError struct {
 	// Cause is the outcome it stopped on.
 	Cause tracking.Outcome
 	Why   string
 	Err   error // nil if there is no more to say
-	// recheck says, for the user, that the unknown rows are queried now and the run
-	// continues then; empty if it does not.
+	// recheck tells the user that the run continues once the unknown rows are queried; empty if it does not.
 	recheck string
 	// checkFirst says that the run continues once the meaning of an answer is proven.
 	checkFirst bool

@@ -14,8 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// maxConsecutiveUnknowns is how many unknown outcomes in a row stop the sending. Each
-// leaves up to a thousand rows to be queried one by one.
+// maxConsecutiveUnknowns stop the sending: each leaves up to a thousand rows to be queried one by one.
 const maxConsecutiveUnknowns = 3
 
 // maxOrdinaryRow is how large a request of one row may be, in bytes, for a 413 not
@@ -57,8 +56,7 @@ func (d *dispatch) settleRefusedRow(ctx, soft context.Context, item tracking.Ite
 	}
 	ctx, cancel := d.queryContext(ctx, soft)
 	defer cancel()
-	// Siblings: another row of the account may have the same referId, so that only
-	// an answer with the number counts.
+	// Siblings: another row may have the same referId, so that only an answer with the number counts.
 	p, err := d.prove(ctx, ledger.UnknownRow{Item: item, Siblings: 1}, nil)
 	switch {
 	case err != nil || p.conclusion == processing:

@@ -24,8 +24,7 @@ const (
 	// maxControls is how many accepted rows are queried before and after the rows
 	// of a page, to see that the service finds what it has.
 	maxControls = 3
-	// maxFlappingPasses is how many passes may find absences whose fingerprint
-	// changed.
+	// maxFlappingPasses is how many passes may find absences whose fingerprint changed.
 	maxFlappingPasses = 5
 	// processingPoll is the pause between two queries for referIds that the service
 	// is still working on, processingPatience how long they go on.

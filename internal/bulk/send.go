@@ -13,14 +13,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Batches that are claimed, or settled, in one transaction: an fsync for every
-// 40 rows would cost more than the rest.
+// Batches claimed, or settled, in one transaction: an fsync for every 40 rows would cost more than the rest.
 const (
 	claimAsync = 1
 	claimSync  = 32
 	maxSettle  = 32
-	// maxClaimFed bounds the fed batches that a worker claims at once. Those not
-	// sent are unknown if this process dies.
+	// maxClaimFed bounds the fed batches that a worker claims at once: they are unknown if this process dies.
 	maxClaimFed = 2
 )
 

@@ -27,14 +27,12 @@ const (
 	stageTime     = 100 * time.Millisecond // what a chunk is to take
 )
 
-// StageChecks are further checks of an input while it is staged. Either may be
-// nil.
+// StageChecks are further checks of an input while it is staged. Either may be nil.
 type StageChecks struct {
 	// Conflict gets every record that contradicts an earlier one, in the order
 	// of the input. The record is left out; an error ends the staging.
 	Conflict func(ledger.Conflict) error
-	// Staged is called once everything is staged, before the run is opened. Its
-	// error discards it all.
+	// Staged is called once all is staged, before the run is opened. Its error discards it all.
 	Staged func() error
 }
 

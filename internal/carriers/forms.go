@@ -61,8 +61,7 @@ func (f *form) loosely() *form {
 // glsDepot are the third and fourth digit of GLS numbers: the kind of shipment.
 const glsDepot = "##[1-5]#{9}|##6[0-8]#{8}|##7[124]#{8}|##85#{8}"
 
-// forms returns a table that is read from the top: what has a beginning of its own
-// stands before what has only a length.
+// forms is read from the top: what has a beginning of its own stands before what has only a length.
 var forms = sync.OnceValue(func() []*form {
 	return []*form{
 		checked("UPS", "1Z", "1Z*{15}#", labelUPS, alternating).after(2, ""),

@@ -95,12 +95,10 @@ func fedex14(s string) bool {
 	return weighted(body, 1, 7, 3)%11%10 == check
 }
 
-// astra is the rule of a FedEx barcode with 32 digits: digits 17 to 28 are a tracking number,
-// and the last 4 name the label's form.
+// astra is for 32 digits: digits 17 to 28 are a tracking number, and the last 4 name the label's form.
 func astra(s string) bool { return fedex12(s[16:28]) }
 
-// usps20 is the rule for 20 digits, which were made with or without the
-// application identifier 91 before them.
+// usps20 is for 20 digits, made with or without the application identifier 91 before them.
 func usps20(s string) bool { return gs1(s) || gs1("91"+s) }
 
 // usps420 is the rule for what follows 420 and a ZIP code of 5 or 9 digits: a

@@ -262,8 +262,7 @@ func cutEntry(s string) (entry, string) {
 	return e, s
 }
 
-// keeper keeps entries to be compared, by the hashes of their numbers and of their orders,
-// beside what its caller does.
+// keeper keeps entries by the hashes of their numbers and of their orders, beside what its caller does.
 type keeper struct {
 	numbers, orders disk.Spill
 	chunk           []entry // that is filled

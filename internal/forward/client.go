@@ -253,8 +253,7 @@ func retryAfter(value string) time.Duration {
 	return 0
 }
 
-// Check connects to a target and closes the connection: nothing is sent. Its errors are
-// [ErrUnreachable] and [ErrForbidden].
+// Check connects to a target and sends nothing. Its errors are [ErrUnreachable] and [ErrForbidden].
 func (c *Client) Check(ctx context.Context, to *url.URL) error {
 	conn, err := c.dial(ctx, to)
 	if err != nil {

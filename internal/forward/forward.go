@@ -200,8 +200,7 @@ func (f *Forwarder) Wake() {
 	}
 }
 
-// WakeAll makes all targets read the inbox and their outboxes: another process may
-// have changed either. It never blocks.
+// WakeAll makes all targets read inbox and outboxes: another process may have changed either. It never blocks.
 func (f *Forwarder) WakeAll() {
 	f.Wake()
 	for _, r := range f.routes {
@@ -267,8 +266,7 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 		if err != nil {
 			return nil // ctx has ended
 		}
-		// As many attempts as ended since the last claim will end during this one: what they
-		// make room for is claimed too.
+		// As many attempts as ended since the last claim will end during this one: their room is claimed too.
 		n := max(len(passes), min(r.forwarder.o.Workers, int(r.ended.Swap(0))))
 		entries, due, err := r.forwarder.o.Outbox.ClaimEntries(ctx, r.sink.ID, n, time.Now())
 		r.begin(ctx, requests, &wg, passes, entries)

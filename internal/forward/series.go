@@ -26,8 +26,7 @@ type Request struct {
 	Own     []webhook.Field // headers that the target gets: of answers their values are left out
 }
 
-// Series sends deliveries one after the other, each when the one before was
-// answered, with faults on purpose.
+// Series sends deliveries one after the other, each once the last one was answered, with faults on purpose.
 type Series struct {
 	Client *Client
 	Gate   *pace.Gate // what each sending passes
@@ -56,8 +55,7 @@ type Result struct {
 // Unsent reports whether the delivery could not be put into a request, or its target is forbidden.
 func (r Result) Unsent() bool { return concernsOneDelivery(r.Err) || errors.Is(r.Err, ErrForbidden) }
 
-// Tally counts the sendings of a series. Each that was tried is in one of the
-// counts from Expected to Unanswered.
+// Tally counts the sendings of a series. Each that was tried is in one count from Expected to Unanswered.
 type Tally struct {
 	Planned int `json:"planned"`
 

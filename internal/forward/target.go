@@ -24,8 +24,7 @@ type Target struct {
 	Headers []webhook.Field // that it gets instead of a delivery's own of these names; they may hold secrets
 }
 
-// ParseTarget reads [FILTER=>]URL, see [ParseFilter]. No error shows a
-// password or a query of the URL.
+// ParseTarget reads [FILTER=>]URL, see [ParseFilter]. No error shows a password or a query of the URL.
 func ParseTarget(text string) (Target, error) {
 	var t Target
 	filter, address, ok := strings.Cut(text, "=>")

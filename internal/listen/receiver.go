@@ -171,8 +171,7 @@ func (r *Receiver) Subscribe() <-chan struct{} {
 // OnStored makes r call fn after each delivery that it stored. fn must not block. It must be called before Serve.
 func (r *Receiver) OnStored(fn func()) { r.onStored = fn }
 
-// Wake tells all subscribers that there may be something new, stored by this receiver or
-// by another process. It never blocks.
+// Wake tells all subscribers that there may be something new, stored by any process. It never blocks.
 func (r *Receiver) Wake() {
 	for _, c := range r.subscribers {
 		select {

@@ -180,8 +180,7 @@ func (g *Gate) Window() int {
 	return g.window
 }
 
-// FailingSince returns when the first request failed after the last success, or
-// zero if the last one succeeded.
+// FailingSince returns when the first request failed after the last success, zero if the last one succeeded.
 func (g *Gate) FailingSince() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()

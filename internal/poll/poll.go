@@ -32,8 +32,7 @@ const (
 // Verdict says what is to be done about a key.
 type Verdict struct {
 	Done bool // no further question
-	// Retry says that the last question failed, and is tried again before
-	// others that were asked about since.
+	// Retry says that the last question failed, and is tried again before others that were asked about since.
 	Retry bool
 	// Alike says that the key waits for what comes for all alike keys at about the same
 	// time. A few alike keys are asked about soon, the other ones once an alike key is done.
@@ -71,8 +70,7 @@ type Options struct {
 	Pauses  pace.Backoff
 	// Wake holds a value when Load may say something new of keys that wait.
 	Wake <-chan struct{}
-	// Hard ends questions under way; nil for when ctx ends. Answers that come
-	// after the end of ctx are settled.
+	// Hard ends questions under way; nil for when ctx ends. Later answers are settled.
 	Hard context.Context //nolint:containedctx // a second end beside ctx
 }
 
@@ -409,8 +407,7 @@ func (p *poller[K, R]) takeSettled(b batch[K]) error {
 	return b.err
 }
 
-// end waits for the steps under way, settles what was answered, and leaves what
-// is not done. failed is why the end came.
+// end waits for the steps under way, settles what was answered, and leaves the rest. failed is why the end came.
 func (p *poller[K, R]) end(ctx context.Context, failed error) error {
 	for p.busy > 0 {
 		failed = cmp.Or(failed, p.takeAnswer(<-p.answers))

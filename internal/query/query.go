@@ -40,8 +40,7 @@ type Asker struct {
 	Store func(context.Context) (*Store, error)
 }
 
-// Result is what is known of a referId or number: one tracking, or several if
-// the order has several parcels.
+// Result is what is known of a referId or number: one tracking, or several if the order has several parcels.
 type Result struct {
 	Query     tracking.Query
 	Ref       string    // as it was asked for
@@ -75,8 +74,7 @@ type Tracking struct {
 	Unverified *inbox.Event
 }
 
-// Timeline returns the checkpoints newest first, with what cannot be right in
-// them.
+// Timeline returns the checkpoints newest first, with what cannot be right in them.
 func (t Tracking) Timeline() []tracking.Entry {
 	return tracking.Entries(t.Checkpoints, t.Learnt)
 }
@@ -156,8 +154,7 @@ func lastUnverified(ctx context.Context, store *Store, t Tracking, rows []ledger
 	return store.Events.LastUnverified(ctx, t.Number)
 }
 
-// Stored returns what the store has of a target, with the last answer whole, and asks
-// nobody.
+// Stored returns what the store has of a target, with the last answer whole, and asks nobody.
 func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
 	s := &targetPoller{&Scheduler{Asker: a, Whole: true}}
 	if err := s.load(ctx, []*Target{t}); err != nil {

@@ -47,19 +47,16 @@ type Scheduler struct {
 	Alike bool
 	// AskAll asks about each target at least once, whatever is known of it.
 	AskAll bool
-	// Since, if it is not zero and Meets is nil, takes what was answered since then
-	// for an answer.
+	// Since, if it is not zero and Meets is nil, takes what was answered since then for an answer.
 	Since time.Time
 	// Whole adds the last answer to what is shown of targets that are not asked.
 	Whole bool
 	// Choose adds to Chosen of targets that have more rows than that; nil where it
 	// is complete. It is called until a target is asked about.
 	Choose func(ctx context.Context, ts []*Target) error
-	// Ended gets every target, once, in the order in which they end. Its error
-	// ends everything.
+	// Ended gets every target, once, in the order in which they end. Its error ends everything.
 	Ended func(TargetResult) error
-	// Failing, if it is not nil, is called with why queries fail, and with nil when they
-	// do no longer.
+	// Failing, if it is not nil, is called with why queries fail, and with nil when they do no longer.
 	Failing func(error)
 
 	ending sync.Mutex // held while Ended is called

@@ -26,8 +26,7 @@ type Target struct {
 	Began time.Time
 	// Phase is what the last answer said, for a REF of which nothing is kept.
 	Phase ledger.Phase
-	// First is what was known of its trackings at first, if the [Scheduler]
-	// keeps it.
+	// First is what was known of its trackings at first, if the [Scheduler] keeps it.
 	First []Known
 	// Counted is as what its trackings were counted last, for who counts them.
 	Counted []Counted

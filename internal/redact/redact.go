@@ -63,8 +63,7 @@ func forms(s string) []string {
 	return all
 }
 
-// Bytes returns b with the [Mask] in place of every secret. It does not change b, and
-// returns b itself if there is none in it.
+// Bytes returns b with the [Mask] in place of every secret. It returns b itself if there is none, and never changes it.
 func (r *Redactor) Bytes(b []byte) []byte {
 	if r == nil {
 		return b
@@ -183,8 +182,7 @@ type redacted struct {
 func (e *redacted) Error() string { return e.text }
 func (e *redacted) Unwrap() error { return e.err }
 
-// IsCredential reports whether a header is named like one that holds a credential.
-// Hyphens and underscores do not count.
+// IsCredential reports whether a header is named like a credential. Hyphens and underscores do not count.
 func IsCredential(name string) bool {
 	short := shortName(name)
 	words := []string{"authorization", "cookie", "token", "secret", "password", "passwd", "apikey", "authkey"}

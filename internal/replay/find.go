@@ -16,8 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Inbox is where stored deliveries are read from, see [inbox.Store]. Of a store
-// that does not exist yet it is [Empty].
+// Inbox is where stored deliveries are read from, see [inbox.Store]. Without a store it is [Empty].
 type Inbox interface {
 	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)
 	Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error]

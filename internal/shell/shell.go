@@ -14,8 +14,7 @@ type Typed struct {
 	Open byte   // the quote or parenthesis that is open at its end, 0 for none
 }
 
-// Parse divides a line for a POSIX shell into words. The last word is being typed; after a
-// space it is empty.
+// Parse divides a line for a POSIX shell into words. The last word is being typed; after a space it is empty.
 func Parse(line string) (words []Typed) {
 	for redirected := false; ; {
 		line = strings.TrimLeft(line, " \t\n")

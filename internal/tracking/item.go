@@ -35,8 +35,7 @@ type Item struct {
 	CarrierCode string // metadata.carrierCode; empty leaves it out, and the service finds the carrier itself
 }
 
-// Key identifies a tracking within an account: one order may have several
-// parcels, so neither half is enough.
+// Key identifies a tracking within an account: an order may have several parcels, so neither half is enough.
 type Key struct {
 	ReferID string
 	Number  string
@@ -79,8 +78,7 @@ func appendText(dst []byte, text string) []byte {
 	return append(append(append(dst, '"'), text...), '"')
 }
 
-// Quote shows a value so that every character in it can be seen: control,
-// invisible and non-UTF-8 parts as escapes.
+// Quote shows a value with control, invisible and non-UTF-8 parts as escapes.
 func Quote(s string) string { return strconv.QuoteToGraphic(s) }
 
 // FoldNumber returns a tracking number in the form in which numbers are

@@ -120,8 +120,7 @@ type Reply struct {
 	Err        error // why it is not accepted, for people; nil if it is
 }
 
-// Reason says in one line why a request was not accepted, the service's own words
-// first; it is empty if it was.
+// Reason says in one line why a request was not accepted, the service's own words first; else it is empty.
 func (r *Reply) Reason() string {
 	var worded interface{ Reason() string }
 	switch {
@@ -141,8 +140,7 @@ type RefusedRow struct {
 	Ambiguous bool
 }
 
-// Query is a question about a tracking: by the caller's identifier, or by the
-// carrier's number if that is empty.
+// Query is a question about a tracking: by the caller's identifier, or else by the carrier's number.
 type Query struct {
 	ReferID string
 	Number  string

@@ -139,8 +139,7 @@ func (c Checkpoint) instant() string {
 
 func (c Checkpoint) place() [3]string { return [3]string{c.City, c.State, c.ZIP} }
 
-// Times are when the service knew something of a shipment, by its own word. A
-// zero time was not sent, or can't be read.
+// Times are when the service knew something of a shipment. A zero time was not sent, or can't be read.
 type Times struct {
 	Checkpoint time.Time // of the latest checkpoint
 	Updated    time.Time // of the service's record

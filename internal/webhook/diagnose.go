@@ -112,8 +112,7 @@ func (x *diagnoser) time(d *Diagnosis) bool {
 	return true
 }
 
-// FormatSkew returns how far two clocks are apart, whichever is ahead: from two days on in
-// days, else to the second.
+// FormatSkew returns how far two clocks are apart: from two days on in days, else to the second.
 func FormatSkew(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d = d.Abs(); d >= 2*day {

@@ -38,8 +38,7 @@ type Event struct {
 	Anomaly string          // what is odd about it, empty if nothing
 }
 
-// Key returns what an event is deduplicated by: [IDKey] of its identifier, or,
-// without one, the SHA-256 of its bytes.
+// Key returns what an event is deduplicated by: [IDKey] of its eventId, or without one the SHA-256 of its bytes.
 func (e Event) Key() []byte {
 	if e.ID != "" {
 		return IDKey(e.ID)
@@ -60,8 +59,7 @@ func IDKey(id string) []byte {
 	return sum[:]
 }
 
-// IDKeyRange returns the least and the greatest key of the UUIDs that begin with
-// prefix, and false if none can.
+// IDKeyRange returns the least and greatest key of the UUIDs that begin with prefix, and false if none can.
 func IDKeyRange(prefix string) (least, greatest []byte, ok bool) {
 	const low, high = "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"
 	if len(prefix) > len(low) {

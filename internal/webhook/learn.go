@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// MinLearnBodies is how many deliveries with different bodies a scheme must match to
-// be accepted as the sender's.
+// MinLearnBodies is how many different bodies a scheme must match to be accepted as the sender's.
 const MinLearnBodies = 3
 
 // Bounds of a search.

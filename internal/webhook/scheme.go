@@ -204,8 +204,7 @@ func (s Strength) rank() int {
 	return -1
 }
 
-// Strength says what a delivery that verifies in this scheme proves. It is
-// empty for a scheme that can't be used.
+// Strength says what a delivery that verifies in this scheme proves; empty for one that can't be used.
 func (s Scheme) Strength() Strength {
 	c, err := compile(s)
 	if err != nil {

@@ -161,8 +161,7 @@ const (
 	ReasonSignedPartMissing  Reason = "signed_part_missing" // a header, parameter or member that is signed is not there
 )
 
-// WellFormed reports whether the delivery had a signature in the form of the
-// scheme, and all that is signed.
+// WellFormed reports whether the delivery had a signature in the form of the scheme, and all that is signed.
 func (r Reason) WellFormed() bool {
 	return slices.Contains([]Reason{ReasonSignatureMismatch, ReasonTimestampMalformed, ReasonTimestampTooOld, ReasonTimestampInFuture}, r)
 }
