@@ -32,10 +32,8 @@ type App struct {
 	IO *term.IO
 	// Sources returns where settings come from, with the flags of the command that runs.
 	Sources func(flags []config.Flag) config.Sources
-	// Getenv reads the environment for what is no setting.
-	Getenv func(string) string
-	// Keyring keeps API keys where the user asked for that; nil for none.
-	Keyring Keyring
+	Getenv  func(string) string // reads the environment for what is no setting
+	Keyring Keyring             // keeps API keys where the user asked for that; nil for none
 	// Hard ends requests that are under way; nil for when the command's own context ends.
 	// A first signal ends the command's context, a second one this.
 	Hard context.Context //nolint:containedctx // one run of the program has one
@@ -54,8 +52,7 @@ type Session struct {
 	IO     *term.IO
 	Config config.Config
 
-	// Command is its name, such as `runs resume`. Others who use the store see it.
-	Command string
+	Command string // its name, such as `runs resume`; others who use the store see it
 
 	// ReadOnly says that nothing is written to the store, not even to upgrade it: an
 	// older one is an error. It is set before the store is opened.
@@ -65,8 +62,7 @@ type Session struct {
 	// seconds. It is set before the store is opened.
 	StoreUntil time.Time
 
-	// Gate is what every request of the command passes.
-	Gate *pace.Gate
+	Gate *pace.Gate // what every request of the command passes
 
 	inFlight  atomic.Int64 // requests to the service or to targets
 	finishing atomic.Bool  // requests under way are finished after a first signal

@@ -59,8 +59,7 @@ type Store struct {
 
 	writable error // why nothing can be written, nil if it can
 
-	// Close closes all of them.
-	Close func() error
+	Close func() error // closes all of them
 }
 
 func newStore(db *store.DB) *Store {

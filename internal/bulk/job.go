@@ -63,13 +63,11 @@ type Policy struct {
 	RecheckDelay  time.Duration // between the two proofs of an absence
 	RetryRejected bool          // rejected rows of the input are sent again, but superseded and dismissed ones
 	RetryRow      string        // narrows RetryRejected to the rows of this referId or number, whatever else they are
-	// RetryAbsent queries accepted rows of the input too: what the service does not have becomes unknown.
-	RetryAbsent bool
+	RetryAbsent   bool          // queries accepted rows of the input too: what the service does not have becomes unknown
 	// SkipProof takes answers to creates for what they seem to mean, see [ledger.Proof],
 	// and sends rows without a query for the first.
-	SkipProof bool
-	// VerifyPending queries the pending rows of the input before they are sent.
-	VerifyPending bool
+	SkipProof     bool
+	VerifyPending bool  // queries the pending rows of the input before they are sent
 	MaxRejects    int64 // more rejected rows than these stop the run; 0 for no limit
 	// ConnectFor is how long to go on without a connection, GiveUpAfter while asked for pauses only.
 	ConnectFor, GiveUpAfter time.Duration
@@ -81,13 +79,11 @@ type Policy struct {
 
 // Observer is called as things happen. Any of its functions may be nil.
 type Observer struct {
-	// Settled is called with every batch after its outcome is on disk, by one goroutine.
-	Settled func(ledger.Batch, *tracking.Reply)
+	Settled func(ledger.Batch, *tracking.Reply) // called with every batch after its outcome is on disk, by one goroutine
 	// Counted is called now and then with the rows of the input by state, those that
 	// other processes settled included, after Settled for all that this one settled.
-	Counted func(ledger.Counts)
-	// Resolved is called with the number of unknown rows that got that state.
-	Resolved func(state ledger.State, rows int64)
+	Counted  func(ledger.Counts)
+	Resolved func(state ledger.State, rows int64) // called with the number of unknown rows that got that state
 	// Checking is called before the service is queried for so many unknown rows, and
 	// with 0 after it; Checked with each of them, by several goroutines.
 	Checking func(rows int64)
@@ -95,12 +91,9 @@ type Observer struct {
 	// Failing is called with why a request reached nobody, or was answered by asking for
 	// a pause only, and with nil once one has another answer.
 	Failing func(error)
-	// Note is called with a message about what is going to take time.
-	Note func(format string, args ...any)
-	// Detail is called with a message that only a maintainer needs.
-	Detail func(format string, args ...any)
-	// Warn is called with a message about a service whose answers can't be trusted.
-	Warn func(format string, args ...any)
+	Note    func(format string, args ...any) // called with a message about what is going to take time
+	Detail  func(format string, args ...any) // called with a message that only a maintainer needs
+	Warn    func(format string, args ...any) // called with a message about a service whose answers can't be trusted
 }
 
 func (o *Observer) complete() {
@@ -158,14 +151,11 @@ type Job struct {
 
 // StopError says why a run stopped before all its rows were settled. The others are pending or unknown.
 type StopError struct {
-	// Cause is the outcome it stopped on.
-	Cause tracking.Outcome
-	Why   string
-	Err   error // nil if there is no more to say
-	// recheck tells the user that the run continues once the unknown rows are queried; empty if it does not.
-	recheck string
-	// checkFirst says that the run continues once the meaning of an answer is proven.
-	checkFirst bool
+	Cause      tracking.Outcome // the outcome it stopped on
+	Why        string
+	Err        error  // nil if there is no more to say
+	recheck    string // tells the user that the run continues once the unknown rows are queried; empty if it does not
+	checkFirst bool   // the run continues once the meaning of an answer is proven
 	// Known is the row that stopped the run because the service has it already, while
 	// the store has not sent it; nil for other causes.
 	Known *tracking.Item

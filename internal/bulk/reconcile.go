@@ -18,14 +18,12 @@ import (
 
 // Limits of reconciling unknown rows.
 const (
-	// pageRows is how many rows are queried before the results are recorded.
-	pageRows         = 1000
+	pageRows         = 1000 // queried before the results are recorded
 	queriesPerWorker = 8
 	// maxControls is how many accepted rows are queried before and after the rows
 	// of a page, to see that the service finds what it has.
-	maxControls = 3
-	// maxFlappingPasses is how many passes may find absences whose fingerprint changed.
-	maxFlappingPasses = 5
+	maxControls       = 3
+	maxFlappingPasses = 5 // that find absences whose fingerprint changed
 	// processingPoll is the pause between two queries for referIds that the service
 	// is still working on, processingPatience how long they go on.
 	processingPoll     = 2 * time.Second

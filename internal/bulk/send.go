@@ -93,8 +93,7 @@ type dispatch struct {
 	spotChecked []ledger.UnknownRow // rows of the first accepted batch that the service shows
 	spotShape   string              // of the answer to it
 
-	// How long the last claim of fed batches took, and the last request.
-	claimTook, requestTook time.Duration
+	claimTook, requestTook time.Duration // by the last claim of fed batches, and by the last request
 }
 
 // sendAll returns why the workers stopped before no batch was pending.

@@ -18,10 +18,8 @@ import (
 )
 
 const (
-	// shapeSample is how many rows of a batch are queried to prove what its answer means.
-	shapeSample = 3
-	// provenFor is how long a proof counts.
-	provenFor = 30 * 24 * time.Hour
+	shapeSample = 3                   // rows of a batch that are queried to prove what its answer means
+	provenFor   = 30 * 24 * time.Hour // how long a proof counts
 	// visibleAfter is how long the service has to show what it stored of a batch that it
 	// refused, at least: twice as long as it took to show the account's first row.
 	visibleAfter = 5 * time.Second

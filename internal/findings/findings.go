@@ -84,8 +84,7 @@ type Finding struct {
 	Row      int      `json:"row,omitempty"` // of a table, that a spreadsheet shows it in
 	Field    string   `json:"-"`             // that Message is about, if it names one
 
-	// group is what the finding stands and falls with; empty for nothing.
-	group string
+	group string // what the finding stands and falls with; empty for nothing
 }
 
 // Shown is how many findings of a kind are kept for [Group.First].

@@ -37,9 +37,8 @@ type Series struct {
 	// Load returns what is sent. [ErrUnsendable], [inbox.ErrNoDelivery],
 	// [webhook.ErrUnsigned] and [webhook.ErrUnsignedPart] are about that delivery
 	// alone; any other error ends the series.
-	Load func(context.Context, Sending) (Request, error)
-	// OnResult is called after every sending. An error ends the series.
-	OnResult func(Result) error
+	Load     func(context.Context, Sending) (Request, error)
+	OnResult func(Result) error // called after every sending; an error ends the series
 }
 
 // Result is the result of one sending.

@@ -48,32 +48,24 @@ const (
 
 // Options say what a [Receiver] does. Fields left zero have defaults.
 type Options struct {
-	// Store keeps what arrives. It is required and stays the caller's.
-	Store inbox.Store
+	Store inbox.Store // keeps what arrives; required, and stays the caller's
 	// Verify says whether a delivery is authentic, usually
 	// [webhook.Verifier.Verify]. It is called concurrently. Nil: no scheme is
 	// known, and every delivery is neither verified nor not.
-	Verify func(r webhook.Request, now time.Time) webhook.Verdict
-	// Unverifiable is what deliveries are where Verify is nil; empty is [inbox.Unknown].
-	Unverifiable inbox.Verified
-	// Scheme is the name of the scheme that Verify follows.
-	Scheme string
-	// Enforce refuses deliveries that Verify does not confirm. Otherwise they are kept and marked.
-	Enforce bool
-	// MaxBody is the greatest body that is taken, in bytes; 0 is [DefaultMaxBody].
-	MaxBody int64
+	Verify       func(r webhook.Request, now time.Time) webhook.Verdict
+	Unverifiable inbox.Verified // what deliveries are where Verify is nil; empty is [inbox.Unknown]
+	Scheme       string         // name of the scheme that Verify follows
+	Enforce      bool           // refuses deliveries that Verify does not confirm; otherwise they are kept and marked
+	MaxBody      int64          // the greatest body that is taken, in bytes; 0 is [DefaultMaxBody]
 	// Unverified bounds what is kept of deliveries that Verify does not
 	// confirm, unless they are refused anyway. Nil: nothing does.
 	Unverified *UnverifiedLimit
 	// MaxConns is how many connections there may be; 0 is 12,000, or four
 	// fifths of the descriptors that the process may have if that is less.
-	MaxConns int
-	// Withholds says that deliveries which do not count are not forwarded: their answer tells it.
-	Withholds bool
-	// Probe returns why nothing can be stored now, nil if it can. Nil: it always can.
-	Probe func(context.Context) error
-	// Log gets what failed, without secrets, bodies and headers. Nil: nothing is logged.
-	Log *slog.Logger
+	MaxConns  int
+	Withholds bool                        // deliveries which do not count are not forwarded: their answer tells it
+	Probe     func(context.Context) error // returns why nothing can be stored now, nil if it can; nil: it always can
+	Log       *slog.Logger                // gets what failed, without secrets, bodies and headers; nil for nothing
 }
 
 // Receiver receives deliveries. It is safe for concurrent use, but for

@@ -22,8 +22,7 @@ const (
 	// longestUnconnected is the longest pause where no connection was made: whoever
 	// can't be reached is not spared by longer ones.
 	longestUnconnected = 4 * time.Second
-	// longestAsked is the longest pause that the service may ask for.
-	longestAsked = time.Hour
+	longestAsked       = time.Hour // the longest pause that the service may ask for
 )
 
 // Gate is what all workers of a run pass before a request. It is safe for

@@ -31,9 +31,8 @@ const (
 
 // Verdict says what is to be done about a key.
 type Verdict struct {
-	Done bool // no further question
-	// Retry says that the last question failed, and is tried again before others that were asked about since.
-	Retry bool
+	Done  bool // no further question
+	Retry bool // the last question failed, and is tried again before others that were asked about since
 	// Alike says that the key waits for what comes for all alike keys at about the same
 	// time. A few alike keys are asked about soon, the other ones once an alike key is done.
 	Alike     bool
@@ -68,8 +67,7 @@ type Steps[K, R any] interface {
 type Options struct {
 	Workers int // questions under way at once
 	Pauses  pace.Backoff
-	// Wake holds a value when Load may say something new of keys that wait.
-	Wake <-chan struct{}
+	Wake    <-chan struct{} // holds a value when Load may say something new of keys that wait
 	// Hard ends questions under way; nil for when ctx ends. Later answers are settled.
 	Hard context.Context //nolint:containedctx // a second end beside ctx
 }

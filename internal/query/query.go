@@ -36,8 +36,7 @@ type Store struct {
 type Asker struct {
 	Service Service
 	Gate    *pace.Gate
-	// Store returns what is kept, nil while there is nothing.
-	Store func(context.Context) (*Store, error)
+	Store   func(context.Context) (*Store, error) // returns what is kept, nil while there is nothing
 }
 
 // Result is what is known of a referId or number: one tracking, or several if the order has several parcels.
@@ -84,24 +83,17 @@ const Undecided ledger.Phase = "undecided"
 
 // Of a row that the service was not asked about.
 const (
-	// Rejected is the phase of a row that the service refused.
-	Rejected ledger.Phase = "rejected"
-	// NotAsked is the phase of a tracking that nobody has asked about.
-	NotAsked ledger.Phase = "notAsked"
-	// NotSent is the phase of a row that was not sent yet.
-	NotSent ledger.Phase = "notSent"
+	Rejected ledger.Phase = "rejected" // of a row that the service refused
+	NotAsked ledger.Phase = "notAsked" // of a tracking that nobody has asked about
+	NotSent  ledger.Phase = "notSent"  // of a row that was not sent yet
 )
 
 // Why there is no answer about what was asked for.
 var (
-	// ErrRejected says that the service refused every row of it.
-	ErrRejected = errors.New("the service rejected it")
-	// ErrInError says that the service reports an error of one of its trackings.
-	ErrInError = errors.New("the service reports an error")
-	// ErrNotSent says that no row of it was sent yet.
-	ErrNotSent = errors.New("not sent yet")
-	// ErrNotAsked says that the end came before it was asked about.
-	ErrNotAsked = errors.New("not checked yet")
+	ErrRejected = errors.New("the service rejected it")      // every row of it
+	ErrInError  = errors.New("the service reports an error") // of one of its trackings
+	ErrNotSent  = errors.New("not sent yet")                 // no row of it
+	ErrNotAsked = errors.New("not checked yet")              // the end came before
 )
 
 func withEvents(ctx context.Context, store *Store, rows []ledger.TrackingStatus) ([]knownRow, error) {

@@ -31,8 +31,7 @@ type Scheduler struct {
 	Workers int
 	// Hard ends questions under way; nil for when ctx ends.
 	Hard context.Context //nolint:containedctx // a second end beside ctx
-	// Wake holds a value when events may have changed what is known.
-	Wake <-chan struct{}
+	Wake <-chan struct{} // holds a value when events may have changed what is known
 
 	// Patience is how long failed questions are tried again, in all and for each
 	// target. It is 0 where only the end of ctx ends it.
@@ -44,18 +43,15 @@ type Scheduler struct {
 	Meets func(ctx context.Context, all []TargetResult) error
 	// Alike says that Meets takes what is no longer Processing, and that no one target matters
 	// more than the others: of many that are Processing a few are asked about often.
-	Alike bool
-	// AskAll asks about each target at least once, whatever is known of it.
-	AskAll bool
+	Alike  bool
+	AskAll bool // asks about each target at least once, whatever is known of it
 	// Since, if it is not zero and Meets is nil, takes what was answered since then for an answer.
 	Since time.Time
-	// Whole adds the last answer to what is shown of targets that are not asked.
-	Whole bool
+	Whole bool // adds the last answer to what is shown of targets that are not asked
 	// Choose adds to Chosen of targets that have more rows than that; nil where it
 	// is complete. It is called until a target is asked about.
 	Choose func(ctx context.Context, ts []*Target) error
-	// Ended gets every target, once, in the order in which they end. Its error ends everything.
-	Ended func(TargetResult) error
+	Ended  func(TargetResult) error // gets every target, once, in the order in which they end; its error ends everything
 	// Failing, if it is not nil, is called with why queries fail, and with nil when they do no longer.
 	Failing func(error)
 

@@ -22,14 +22,10 @@ type Target struct {
 	// for; nil for all. What is said of the others is recorded alone.
 	Chosen []string `json:",omitempty"`
 
-	// Began is when it was first asked about, zero if it was not.
-	Began time.Time
-	// Phase is what the last answer said, for a REF of which nothing is kept.
-	Phase ledger.Phase
-	// First is what was known of its trackings at first, if the [Scheduler] keeps it.
-	First []Known
-	// Counted is as what its trackings were counted last, for who counts them.
-	Counted []Counted
+	Began   time.Time    // when it was first asked about, zero if it was not
+	Phase   ledger.Phase // what the last answer said, for a REF of which nothing is kept
+	First   []Known      // what was known of its trackings at first, if the [Scheduler] keeps it
+	Counted []Counted    // as what its trackings were counted last, for who counts them
 
 	rows   []ledger.TrackingStatus // as last loaded
 	failed error                   // of the last question, nil if it was answered

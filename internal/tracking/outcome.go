@@ -134,10 +134,9 @@ func (r *Reply) Reason() string {
 
 // RefusedRow is a row that an answer to a create refuses by name.
 type RefusedRow struct {
-	Key    Key
-	Reason string // the service's own words
-	// Ambiguous says that the answer means this row or another.
-	Ambiguous bool
+	Key       Key
+	Reason    string // the service's own words
+	Ambiguous bool   // the answer means this row or another
 }
 
 // Query is a question about a tracking: by the caller's identifier, or else by the carrier's number.

@@ -132,9 +132,11 @@ func (r *refusals) prepare() {
 }
 
 func rowError(v *value) bool {
-	words := []string{"rejected", "refused", "failed", "invalid", "error", "REJECTED", "REFUSED", "FAILED", "INVALID", "ERROR"}
-	return signOfError(v) ||
-		slices.ContainsFunc([]string{"accepted", "created", "ok"}, func(name string) bool { return v.literal(name) == "false" }) ||
+	words := []string{
+		"rejected", "refused", "failed", "invalid", "error", "REJECTED", "REFUSED", "FAILED", "INVALID", "ERROR",
+	}
+	isFalse := func(name string) bool { return v.literal(name) == "false" }
+	return signOfError(v) || slices.ContainsFunc([]string{"accepted", "created", "ok"}, isFalse) ||
 		// A number in `status` is the status of the tracking, not of an error.
 		slices.Contains(words, v.str("status")) || slices.Contains(words, v.str("result"))
 }

@@ -106,7 +106,8 @@ func (s *shaper) writeScalar(name string, v *value) {
 // writeNumber also writes whether a number is that of the rows if its name says that it counts them.
 func (s *shaper) writeNumber(name, literal string) {
 	n, err := strconv.Atoi(literal)
-	takes := hasPart(name, "accept", "created", "stored", "succe", "total", "count", "import", "insert", "saved", "added", "queued", "received")
+	takes := hasPart(name, "accept", "created", "stored", "succe", "total", "count",
+		"import", "insert", "saved", "added", "queued", "received")
 	refuses := hasPart(name, "reject", "refus", "fail", "invalid", "error", "skip", "duplicat")
 	if err != nil || !takes && !refuses {
 		s.out.WriteString("number")

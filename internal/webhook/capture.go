@@ -119,7 +119,8 @@ func (c *Capture) UnmarshalJSON(data []byte) error {
 	*c = Capture{
 		Sample: Sample{
 			Request: Request{
-				Method: cmp.Or(j.Method, "POST"), Path: cmp.Or(j.Path+string(j.PathBase64), "/"), RawQuery: j.Query + string(j.QueryBase64), Body: j.BodyBase64,
+				Method: cmp.Or(j.Method, "POST"), Path: cmp.Or(j.Path+string(j.PathBase64), "/"),
+				RawQuery: j.Query + string(j.QueryBase64), Body: j.BodyBase64,
 			},
 			At: j.ReceivedAt,
 		},

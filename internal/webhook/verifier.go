@@ -163,7 +163,9 @@ const (
 
 // WellFormed reports whether the delivery had a signature in the form of the scheme, and all that is signed.
 func (r Reason) WellFormed() bool {
-	return slices.Contains([]Reason{ReasonSignatureMismatch, ReasonTimestampMalformed, ReasonTimestampTooOld, ReasonTimestampInFuture}, r)
+	return slices.Contains([]Reason{
+		ReasonSignatureMismatch, ReasonTimestampMalformed, ReasonTimestampTooOld, ReasonTimestampInFuture,
+	}, r)
 }
 
 // How many refusals in a row say that a clock is wrong, and how far apart what they say of it may be.
