@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,7 +8,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -31,16 +30,11 @@ type Contact struct {
 // Contact sends a HEAD request for the base URL, without the key. Whatever the status
 // of the answer, it shows that the service can be reached.
 func (c *Client) Contact(ctx context.Context) Contact {
-	var (
-		found   Contact
-		mu      sync.Mutex // guards address: several are tried at once
-		address string
-	)
+	var found Contact
+	var address atomic.Value // the first that was connected to: several are tried at once
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{ConnectDone: func(_, to string, err error) {
-		mu.Lock()
-		defer mu.Unlock()
 		if err == nil {
-			address = cmp.Or(address, to)
+			address.CompareAndSwap(nil, to)
 		}
 	}})
 	req, err := http.NewRequestWithContext(traced, http.MethodHead, c.base.String(), nil)
@@ -55,9 +49,7 @@ func (c *Client) Contact(ctx context.Context) Contact {
 	began := time.Now()
 	res, err := c.http.Do(req)
 	found.Took = time.Since(began)
-	mu.Lock()
-	found.Address = address
-	mu.Unlock()
+	found.Address, _ = address.Load().(string)
 	if err != nil {
 		if u := (*url.Error)(nil); errors.As(err, &u) {
 			err = u.Err

@@ -135,8 +135,9 @@ func (s *Session) Close() error {
 	s.mu.Lock()
 	o := s.observer
 	s.mu.Unlock()
-	if o != nil {
-		o.close() // it uses the store
+	if o != nil { // it uses the store
+		o.writing.Wait()
+		o.flush(context.Background())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

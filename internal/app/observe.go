@@ -80,11 +80,6 @@ func (o *observer) flush(ctx context.Context) {
 	}
 }
 
-func (o *observer) close() {
-	o.writing.Wait()
-	o.flush(context.Background())
-}
-
 // Observer returns what adds the deliveries of the store to the register of what was met.
 func (s *Store) Observer() *follow.Observer {
 	return &follow.Observer{Inbox: s.Inbox, Store: s.Observed}

@@ -52,7 +52,11 @@ type secretMatcher struct {
 	reloadAt time.Time // when they are read again
 }
 
+// reload reads the secrets again once it is time to.
 func (m *secretMatcher) reload(now time.Time) error {
+	if now.Before(m.reloadAt) {
+		return nil
+	}
 	m.reloadAt = now.Add(secretsReload)
 	secrets, err := m.read()
 	for _, one := range secrets {
@@ -67,16 +71,10 @@ func (m *secretMatcher) reload(now time.Time) error {
 	return err
 }
 
-func (m *secretMatcher) refresh(now time.Time) {
-	if !now.Before(m.reloadAt) {
-		_ = m.reload(now) // the verifier says what is wrong with them
-	}
-}
-
 func (m *secretMatcher) matches(value string, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.refresh(now)
+	_ = m.reload(now) // the verifier says what is wrong with them
 	return slices.ContainsFunc(m.texts, func(text string) bool {
 		return value == text || len(text) >= minSecretLength && strings.Contains(value, text)
 	})
@@ -107,6 +105,6 @@ func (m *secretMatcher) mask(raw json.RawMessage, now time.Time) json.RawMessage
 func (m *secretMatcher) mayContain(raw []byte, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.refresh(now)
+	_ = m.reload(now) // likewise
 	return bytes.IndexByte(raw, '\\') >= 0 || slices.ContainsFunc(m.inJSON, func(text []byte) bool { return bytes.Contains(raw, text) })
 }

@@ -123,7 +123,13 @@ func (v *Verifier) current(at time.Time) *webhook.Verifier {
 	}
 	v.reloadAt = at.Add(secretsReload)
 	seen := v.stat()
-	if !changed(v.infos, seen) {
+	same := func(was, now os.FileInfo) bool {
+		if was == nil || now == nil {
+			return was == now
+		}
+		return os.SameFile(was, now) && was.ModTime().Equal(now.ModTime()) && was.Size() == now.Size()
+	}
+	if slices.EqualFunc(v.infos, seen, same) {
 		return v.verifier
 	}
 	v.infos = seen
@@ -144,17 +150,4 @@ func (v *Verifier) stat() []os.FileInfo {
 		}
 	}
 	return seen
-}
-
-func changed(before, after []os.FileInfo) bool {
-	for i, now := range after {
-		was := before[i]
-		if (now == nil) != (was == nil) {
-			return true
-		}
-		if now != nil && (!os.SameFile(was, now) || !was.ModTime().Equal(now.ModTime()) || was.Size() != now.Size()) {
-			return true
-		}
-	}
-	return false
 }

@@ -109,7 +109,11 @@ func (t term) match(e inbox.Event) bool {
 	want := t.value
 	switch {
 	case t.path != nil:
-		got = valueAt(e.Raw, t.path)
+		if json.Valid(e.Raw) {
+			if found, times := t.path.Find(e.Raw); times == 1 { // no name on the way is repeated
+				got = scalarText(found)
+			}
+		}
 	case t.key == "event":
 		got = e.Kind
 	case t.key == "status":
@@ -126,18 +130,6 @@ func (t term) match(e inbox.Event) bool {
 
 func (t term) takes(got, want string) bool {
 	return got != "" && (got == want || t.prefix && strings.HasPrefix(got, want))
-}
-
-// valueAt is empty where there is no scalar, or a name on the way is repeated.
-func valueAt(raw []byte, path jsonscan.Pointer) string {
-	if !json.Valid(raw) {
-		return ""
-	}
-	found, times := path.Find(raw)
-	if times != 1 {
-		return ""
-	}
-	return scalarText(found)
 }
 
 func scalarText(literal []byte) string {

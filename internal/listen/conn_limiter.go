@@ -8,15 +8,7 @@ import (
 	"sync"
 )
 
-// maxConnections is lower where the system allows fewer: a fifth of the descriptors stays free.
-const maxConnections = 12_000
-
-func connectionLimit() int {
-	if n := descriptors(); n > 0 {
-		return max(1, min(maxConnections, int(n/5*4)))
-	}
-	return maxConnections
-}
+const maxConnections = 12_000 // where the system allows so many
 
 // connLimiter limits the open connections of a server. One too many closes the one that has been idle
 // for longest, else the one that has been sending its request for longest. A connection whose request

@@ -112,7 +112,10 @@ func New(o Options) (*Receiver, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.MaxConns <= 0 {
-		o.MaxConns = connectionLimit()
+		o.MaxConns = maxConnections
+		if n := descriptors(); n > 0 { // a fifth stays free for everything else
+			o.MaxConns = max(1, min(maxConnections, int(n/5*4)))
+		}
 	}
 	r := &Receiver{
 		o:             o,
@@ -184,13 +187,6 @@ func (r *Receiver) beginRequest() bool {
 	return true
 }
 
-func (r *Receiver) drain() {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.requests.Wait()
-}
-
 // Serve receives deliveries on l until ctx ends. Then it takes no more
 // connections, gives bodies under way a few seconds, waits until everything
 // that arrived is stored and answered, and returns nil. It closes l. Any other
@@ -230,7 +226,10 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 func (r *Receiver) stop(srv *http.Server, limiter *connLimiter) {
 	late := time.AfterFunc(shutdownGrace, limiter.closeIncomplete)
 	last := time.AfterFunc(shutdownGrace+storeTimeout, func() { _ = srv.Close() })
-	r.drain()
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.requests.Wait()
 	late.Stop()
 	last.Stop()
 	_ = srv.Close()

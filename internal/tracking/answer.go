@@ -2,6 +2,7 @@ package tracking
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -100,8 +101,9 @@ func (b *Body) read() *Answer {
 		if f.Number != "" || f.ReferID != "" {
 			a.Named = append(a.Named, Key{ReferID: f.ReferID, Number: f.Number})
 		}
-		if t := f.resolved(); t.Known() || t.Processing || t.Error != "" {
-			a.Trackings = append(a.Trackings, t)
+		f.Status = cmp.Or(f.Status, f.envelopeStatus)
+		if f.Known() || f.Processing || f.Error != "" {
+			a.Trackings = append(a.Trackings, f.Tracking)
 		}
 	}
 	a.Processing = slices.ContainsFunc(messages, isProcessing) && !slices.ContainsFunc(a.Trackings, Tracking.Known)

@@ -13,11 +13,6 @@ type partial struct {
 	envelopeStatus string
 }
 
-func (f partial) resolved() Tracking {
-	f.Status = cmp.Or(f.Status, f.envelopeStatus)
-	return f.Tracking
-}
-
 // collect merges nested objects unless their numbers differ; elements of a list are separate trackings.
 func collect(v *value, name string) []partial {
 	switch v.kind {

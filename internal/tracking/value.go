@@ -142,11 +142,8 @@ func (b *Body) ErrorText() string {
 // Pointer returns the JSON literal that an RFC 6901 pointer names, and false
 // if the body is not JSON or has no such value.
 func (b *Body) Pointer(pointer string) (json.RawMessage, bool) {
-	if !b.JSON() {
-		return nil, false
-	}
 	p, ok := jsonscan.ParsePointer(pointer)
-	if !ok {
+	if !ok || !b.JSON() {
 		return nil, false
 	}
 	raw, times := p.Find(b.root.raw)
@@ -184,7 +181,9 @@ type Match struct {
 // Holds reports whether an answer has the value. Numbers are compared as they are written.
 func (m Match) Holds(body *Body) bool {
 	got, ok := body.Pointer(m.Path)
-	return ok && sameJSON(got, []byte(m.Equals))
+	x, errX := decodeJSON(got)
+	y, errY := decodeJSON([]byte(m.Equals))
+	return ok && errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
 // Absent is one form that "no such tracking" may take. All that is given must
@@ -206,12 +205,6 @@ func (a Absent) Holds(status int, body *Body) bool {
 		return false
 	}
 	return a.Match == (Match{}) || a.Match.Holds(body)
-}
-
-func sameJSON(a, b []byte) bool {
-	x, errX := decodeJSON(a)
-	y, errY := decodeJSON(b)
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
 func decodeJSON(raw []byte) (v any, err error) {

@@ -73,14 +73,6 @@ func has(parts []part, s slot) bool {
 	return slices.ContainsFunc(parts, func(p part) bool { return p.slot == s })
 }
 
-// name returns the placeholder without its braces, empty for text.
-func (p part) name() string {
-	if p.slot == slotText {
-		return ""
-	}
-	return p.text
-}
-
 // partBytes returns the bytes of each part for a delivery, nil for the secret.
 func (c *compiled) partBytes(d *delivery, timestamp []byte) ([][]byte, Reason) {
 	pieces := make([][]byte, len(c.parts))

@@ -324,7 +324,10 @@ func (t *Trace) divide(c *compiled) [][]byte {
 func (t *Trace) assemble(c *compiled, d *delivery) bool {
 	whole := c.timestamp.kind == sourceNone || t.Timestamp.Times == 1
 	for _, p := range c.parts {
-		part := Part{Name: p.name()}
+		part := Part{}
+		if p.slot != slotText {
+			part.Name = p.text
+		}
 		part.Bytes, part.Reason = c.pieceOf(p, d, []byte(t.Timestamp.Value))
 		if p.slot == slotTimestamp && t.Timestamp.Times == 0 {
 			part.Bytes, part.Reason = nil, ReasonTimestampMissing
