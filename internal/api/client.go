@@ -30,8 +30,7 @@ const MaxAnswer = 32 << 20
 
 const (
 	dialTimeout = 10 * time.Second
-	// idleTimeout is how long an idle connection is reused: a create on a
-	// connection that the service is closing has an unknown outcome.
+	// idleTimeout is short: a create on a connection that the service is closing has an unknown outcome.
 	idleTimeout = 5 * time.Second
 
 	queryTimeout = 30 * time.Second

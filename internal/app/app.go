@@ -58,8 +58,7 @@ type Session struct {
 	// older one is an error. It is set before the store is opened.
 	ReadOnly bool
 
-	// StoreUntil is until when the store is waited for while it is away; zero for some
-	// seconds. It is set before the store is opened.
+	// StoreUntil is set before the store is opened: until when it is waited for; zero for some seconds.
 	StoreUntil time.Time
 
 	Gate *pace.Gate // what every request of the command passes
@@ -222,8 +221,7 @@ func (s *Session) Sources() config.Sources { return s.sources }
 // Keyring returns the keyring, nil for none.
 func (s *Session) Keyring() Keyring { return s.app.Keyring }
 
-// EditUser changes the user file, in the profile that is in force, and returns
-// its path. What the environment sets stays in force over it.
+// EditUser changes the user file, in the profile in force, and returns its path. The environment stays in force.
 func (s *Session) EditUser(changes ...config.Change) (string, error) {
 	return config.Set(s.sources, s.Config.Profile, changes...)
 }

@@ -26,8 +26,7 @@ func Scheme(c config.Config, name string) (webhook.Scheme, error) {
 	return webhook.Scheme{}, c.Refuse("webhook.scheme", missing, hint)
 }
 
-// WebhookSecrets returns the secrets that deliveries may be signed with, at
-// least one. The error is a [*config.KeyError].
+// WebhookSecrets returns the secrets of deliveries, at least one. The error is a [*config.KeyError].
 func (s *Session) WebhookSecrets() ([]webhook.Secret, error) {
 	secrets, err := s.AnyWebhookSecrets()
 	if err == nil && len(secrets) == 0 {

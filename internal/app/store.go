@@ -88,8 +88,7 @@ func (s *Session) Store(ctx context.Context) (*Store, error) {
 	return opened, err
 }
 
-// StoreIfAny is [Session.ExistingStore] for a command that does without: it
-// returns nil too where no place for a store is known.
+// StoreIfAny is [Session.ExistingStore], and returns nil too where no place for a store is known.
 func (s *Session) StoreIfAny(ctx context.Context) (*Store, error) {
 	if s.Config.Store == "" {
 		return nil, nil //nolint:nilnil // no store is an answer, not a failure
@@ -164,8 +163,7 @@ func (s *Session) StoreAt(ctx context.Context, place string, o store.Options) (*
 	return s.openServer(ctx, place, o)
 }
 
-// CopyAt opens the store that becomes a copy of another, in a file or on a server. finish
-// puts it in its place; the caller closes it.
+// CopyAt opens the store that becomes a copy of another. finish puts it in its place; the caller closes it.
 func (s *Session) CopyAt(ctx context.Context, place string) (db *store.DB, finish func() error, err error) {
 	if !config.IsServer(place) {
 		return sqlite.OpenCopy(ctx, place)
@@ -208,8 +206,7 @@ func (s *Session) target(place string) (postgres.Target, error) {
 	return target, err
 }
 
-// StorePlace returns where the store is: the path of a file, or the URL of a server
-// without secrets. It makes nothing and connects to nothing.
+// StorePlace returns the path of a file, or the URL of a server without secrets. It makes and connects nothing.
 func (s *Session) StorePlace() (place string, isServer bool, err error) {
 	place, err = s.Config.StorePath()
 	if err != nil || !config.IsServer(place) {

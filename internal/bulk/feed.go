@@ -12,8 +12,7 @@ import (
 
 const (
 	maxHeldRows = 24 * 1024 // of full batches in memory; later batches are read from the ledger
-	// maxHold is how long a portion waits for room: a service that keeps up makes
-	// some sooner. Others wait to stage, so it is no longer.
+	// maxHold is how long a portion waits for room. Others wait to stage, so it is no longer.
 	maxHold = 20 * time.Millisecond
 )
 
@@ -156,8 +155,7 @@ func (f *Feed) Run() ledger.Run {
 	return f.run
 }
 
-// Wait waits for the end of the feed. Its error says why the input was not staged
-// to its end; what was staged until then stays.
+// Wait returns why the input was not staged to its end; what was staged until then stays.
 func (f *Feed) Wait() error {
 	<-f.ended
 	return f.err

@@ -106,8 +106,7 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 	return nil
 }
 
-// resendOne sends one unknown row again, alone: once the service shows it, it is
-// the control for the others. The risk is that this row is created twice.
+// resendOne sends one unknown row again, as the control for the others, at the risk of creating it twice.
 func (j *Job) resendOne(ctx, soft context.Context, row ledger.Resolution) error {
 	applied, err := j.Ledger.Resolve(soft, j.Run.ID, []ledger.Resolution{row})
 	if err != nil || applied == 0 { // 0: another process settled it

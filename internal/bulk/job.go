@@ -64,15 +64,13 @@ type Policy struct {
 	RetryRejected bool          // rejected rows of the input are sent again, but superseded and dismissed ones
 	RetryRow      string        // narrows RetryRejected to the rows of this referId or number, whatever else they are
 	RetryAbsent   bool          // queries accepted rows of the input too: what the service does not have becomes unknown
-	// SkipProof takes answers to creates for what they seem to mean, see [ledger.Proof],
-	// and sends rows without a query for the first.
+	// SkipProof takes answers to creates for what they seem to mean, see [ledger.Proof], without a first query.
 	SkipProof     bool
 	VerifyPending bool  // queries the pending rows of the input before they are sent
 	MaxRejects    int64 // more rejected rows than these stop the run; 0 for no limit
 	// ConnectFor is how long to go on without a connection, GiveUpAfter while asked for pauses only.
 	ConnectFor, GiveUpAfter time.Duration
-	// QueryTimeout is how long one query is retried, and how long the service may
-	// take to show the first row of an account.
+	// QueryTimeout is how long a query is retried, and the first row of an account may take to show.
 	QueryTimeout time.Duration
 	Workers      int
 }
@@ -84,12 +82,10 @@ type Observer struct {
 	// other processes settled included, after Settled for all that this one settled.
 	Counted  func(ledger.Counts)
 	Resolved func(state ledger.State, rows int64) // called with the number of unknown rows that got that state
-	// Checking is called before the service is queried for so many unknown rows, and
-	// with 0 after it; Checked with each of them, by several goroutines.
+	// Checking is called before so many unknown rows are queried, and with 0 after it; Checked with each, by several.
 	Checking func(rows int64)
 	Checked  func()
-	// Failing is called with why a request reached nobody, or was answered by asking for
-	// a pause only, and with nil once one has another answer.
+	// Failing is called with why a request reached nobody or was told to pause, and with nil after another answer.
 	Failing func(error)
 	Note    func(format string, args ...any) // called with a message about what is going to take time
 	Detail  func(format string, args ...any) // called with a message that only a maintainer needs
@@ -156,8 +152,7 @@ type StopError struct {
 	Err        error  // nil if there is no more to say
 	recheck    string // tells the user that the run continues once the unknown rows are queried; empty if it does not
 	checkFirst bool   // the run continues once the meaning of an answer is proven
-	// Known is the row that stopped the run because the service has it already, while
-	// the store has not sent it; nil for other causes.
+	// Known is the row that stopped the run: the service has it, and the store has not sent it; nil for other causes.
 	Known *tracking.Item
 }
 
@@ -226,8 +221,7 @@ func (j *Job) proveLast(soft context.Context, err error) error {
 // again because the service stored nothing of them. Each counts once.
 func (j *Job) Sent() int64 { return j.rowsSent }
 
-// Unprovable reports, after Execute, whether rows stay unknown because no row of
-// the account was ever accepted. [ResendOne] solves that.
+// Unprovable says, after Execute, that rows stay unknown as no row was ever accepted. [ResendOne] solves that.
 func (j *Job) Unprovable() bool { return j.unprovable }
 
 // Partial reports, after Execute, whether the feed ended before its input did.

@@ -20,8 +20,7 @@ import (
 const (
 	pageRows         = 1000 // queried before the results are recorded
 	queriesPerWorker = 8
-	// maxControls is how many accepted rows are queried before and after the rows
-	// of a page, to see that the service finds what it has.
+	// maxControls accepted rows are queried before and after a page, to see that the service finds what it has.
 	maxControls       = 3
 	maxFlappingPasses = 5 // that find absences whose fingerprint changed
 	// processingPoll is the pause between two queries for referIds that the service
@@ -41,8 +40,7 @@ type reconcilePass struct {
 	resendable      *ledger.Resolution // makes one of the uncontrolled rows pending, see ResendOne
 	changedAbsences int64              // of absent: the earlier absence does not count
 	absenceDue      time.Time          // when the first absence can be proven again
-	// missedControl is the first query of the pass that did not find a control, and
-	// its answer, by whether it was a query by number.
+	// missedControl is the first query that did not find a control, and its answer, by whether it was by number.
 	missedControl map[bool]string
 	flapped       bool // a row was found that was absent before
 }

@@ -120,8 +120,7 @@ func (d *dispatch) sendAll(ctx, soft context.Context) error {
 	return cmp.Or(d.returnQueue(context.WithoutCancel(ctx)), err, d.renewProof(ctx))
 }
 
-// runWorker sends batch after batch until none is left, soft ends, or an answer
-// stops the run. The first batch that is accepted is checked meanwhile.
+// runWorker ends with soft, or after an answer that stops the run. The first accepted batch is checked meanwhile.
 func (d *dispatch) runWorker(ctx, soft context.Context, g *errgroup.Group) error {
 	for {
 		b, pass, err := d.nextBatch(soft)

@@ -55,8 +55,7 @@ func (j *Job) loadProofs(ctx context.Context) error {
 	return err
 }
 
-// knowsAccount reports whether it is proven how the service says that it accepted rows of
-// the account, or a query found a row that this run sent.
+// knowsAccount reports whether it is proven how the service accepts rows, or a query found a row of this run.
 func (j *Job) knowsAccount() bool {
 	return j.rowFound || slices.Contains(slices.Collect(maps.Values(j.proven)), ledger.Accepted)
 }

@@ -29,15 +29,13 @@ const (
 
 // StageChecks are further checks of an input while it is staged. Either may be nil.
 type StageChecks struct {
-	// Conflict gets every record that contradicts an earlier one, in the order
-	// of the input. The record is left out; an error ends the staging.
+	// Conflict gets every record that contradicts an earlier one, which is left out. An error ends the staging.
 	Conflict func(ledger.Conflict) error
 	// Staged is called once all is staged, before the run is opened. Its error discards it all.
 	Staged func() error
 }
 
-// Stage adds every entry to the ledger and opens the run. On the first error of
-// src or of the checks, and when ctx ends, it leaves nothing behind.
+// Stage adds every entry to the ledger and opens the run. After any error it leaves nothing behind.
 func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], v StageChecks) (ledger.Run, error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {

@@ -39,8 +39,7 @@ func gls(s string) bool {
 	return fill(gs1Sum(body)+1) == check
 }
 
-// alternating counts every second character twice, from the second on. Letters
-// have the value of their place in ASCII less 3, modulo 10.
+// alternating counts every second character twice. Letters have their place in ASCII less 3, modulo 10.
 func alternating(s string) bool {
 	body, check := cut(s)
 	sum := 0
@@ -101,8 +100,7 @@ func astra(s string) bool { return fedex12(s[16:28]) }
 // usps20 is for 20 digits, made with or without the application identifier 91 before them.
 func usps20(s string) bool { return gs1(s) || gs1("91"+s) }
 
-// usps420 is the rule for what follows 420 and a ZIP code of 5 or 9 digits: a
-// number with an application identifier, or without its 91 or 92.
+// usps420 is for what follows 420 and a ZIP code: a number with an application identifier, or without 91 or 92.
 func usps420(s string) bool {
 	for _, zip := range []int{5, 9} {
 		if len(s) < zip+20 {
@@ -119,8 +117,7 @@ func usps420(s string) bool {
 	return false
 }
 
-// s10 is the rule of the Universal Postal Union, and asks for a country that
-// exists: codes that ISO 3166 leaves to its users are no postal service's.
+// s10 is the rule of the Universal Postal Union. Codes that ISO 3166 leaves to its users are no postal service's.
 func s10(s string) bool {
 	if userAssigned(s[11:]) {
 		return false

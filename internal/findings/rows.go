@@ -139,8 +139,7 @@ func latin(r rune) rune {
 	return r
 }
 
-// lookAlike finds characters that look like Latin letters and digits. An order
-// may be named in another script: there it takes one of each.
+// lookAlike finds twins of Latin letters and digits. In an order of another script it takes one of each.
 func lookAlike(s string, number bool) (kind Kind, message, hint string) {
 	var first rune
 	ascii := false

@@ -20,8 +20,7 @@ const (
 	HeaderAttempt = "Waybill-Attempt"      // from 1: how often sending it was begun
 )
 
-// ErrUnsendable says that a delivery can't be put into a request: its body was
-// pruned, or its header or request line holds what none can.
+// ErrUnsendable says that a delivery was pruned, or has a header or request line that no request can have.
 var ErrUnsendable = errors.New("the delivery can't be sent")
 
 // BuildMessage returns a delivery as a target is to get it: whole, byte for byte,

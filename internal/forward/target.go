@@ -92,8 +92,7 @@ func (t Target) Key() inbox.SinkKey {
 	return inbox.SinkKey{Name: SinkName, URL: t.URL.String(), Filter: t.Filter.String()}
 }
 
-// Redactor removes the values of headers, which may be secrets: each whole, and what
-// follows the name of an authorization scheme.
+// Redactor removes the values of headers: each whole, and what follows the name of an authorization scheme.
 func Redactor(headers []webhook.Field) *redact.Redactor {
 	var values []string
 	for _, h := range headers {
@@ -118,8 +117,7 @@ func (t Target) Show() string { return ShowURL(t.URL) }
 // Masked stands for what is not shown of an address.
 const Masked = "***"
 
-// ShowURL returns an address without what may be a token: the user, the query,
-// and each segment of the path that looks like one.
+// ShowURL leaves out what may be a token: the user, the query, and each such segment of the path.
 func ShowURL(u *url.URL) string {
 	segments := strings.Split(u.EscapedPath(), "/")
 	for i, s := range segments {
@@ -134,8 +132,7 @@ func ShowURL(u *url.URL) string {
 	return short
 }
 
-// ShowAddress is [ShowURL] for an address as it was sent or typed. A query
-// becomes a mask, so that the address is not taken for another.
+// ShowAddress is [ShowURL] for an address as sent or typed. A query becomes a mask.
 func ShowAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" {
@@ -176,8 +173,7 @@ func (t Target) IsLoopback() bool {
 // Unencrypted reports whether deliveries would go to another computer unencrypted.
 func (t Target) Unencrypted() bool { return t.URL.Scheme == "http" && !t.IsLoopback() }
 
-// Forbidden reports whether the target's address is one that is refused, see
-// [ErrForbidden]. Where a name leads to is seen only when it is dialled.
+// Forbidden reports whether the address is refused, see [ErrForbidden]. A name is judged when it is dialled.
 func (t Target) Forbidden() bool {
 	ip, err := netip.ParseAddr(t.URL.Hostname())
 	return err == nil && isForbidden(ip)

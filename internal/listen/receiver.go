@@ -57,11 +57,9 @@ type Options struct {
 	Scheme       string         // name of the scheme that Verify follows
 	Enforce      bool           // refuses deliveries that Verify does not confirm; otherwise they are kept and marked
 	MaxBody      int64          // the greatest body that is taken, in bytes; 0 is [DefaultMaxBody]
-	// Unverified bounds what is kept of deliveries that Verify does not
-	// confirm, unless they are refused anyway. Nil: nothing does.
+	// Unverified bounds what is kept of deliveries that Verify does not confirm. Nil: nothing does.
 	Unverified *UnverifiedLimit
-	// MaxConns is how many connections there may be; 0 is 12,000, or four
-	// fifths of the descriptors that the process may have if that is less.
+	// MaxConns is how many connections there may be; 0 is 12,000, or four fifths of the descriptors if less.
 	MaxConns  int
 	Withholds bool                        // deliveries which do not count are not forwarded: their answer tells it
 	Probe     func(context.Context) error // returns why nothing can be stored now, nil if it can; nil: it always can

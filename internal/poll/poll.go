@@ -17,8 +17,7 @@ import (
 // Bounds of what is held at once.
 const (
 	chunk = 256 // keys that are loaded in one go
-	// maxWaiting is how many keys wait for their next question in memory. The
-	// others wait in a file, in the order in which they were asked.
+	// maxWaiting keys wait for their next question in memory, the others in a file, in the order of asking.
 	maxWaiting = 1024
 	// Answers are settled when there are so many, or the first is so old, or
 	// nothing else is going on. No question begins while maxUnsettled wait.
@@ -46,11 +45,9 @@ type Answer[K, R any] struct {
 	Result R
 }
 
-// Steps are what is done with keys. Load and Settle get no key that is being
-// asked about. Any error ends everything.
+// Steps are what is done with keys. Load and Settle get none that is being asked about. Any error ends everything.
 type Steps[K, R any] interface {
-	// Load looks up what is known of keys before they are asked about: of each
-	// at first, and of all that wait after a wake-up.
+	// Load looks up what is known of keys before they are asked about, and of all that wait after a wake-up.
 	Load(ctx context.Context, keys []K) ([]Verdict, error)
 
 	// Ask asks once. Several goroutines call it.

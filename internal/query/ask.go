@@ -74,8 +74,7 @@ func (a *Asker) ask(ctx, entering context.Context, q tracking.Query) queryReply 
 	return r
 }
 
-// OtherError says that a response is about another tracking than what was asked for. It
-// can't be believed, so nothing is learnt from it.
+// OtherError says that a response is about another tracking: it can't be believed, and nothing is learnt from it.
 type OtherError struct {
 	ReferID, Number string // that the response names; either may be empty
 }
@@ -163,8 +162,7 @@ func Troubled(err error) bool {
 	return errors.As(err, &e) && e.Troubled()
 }
 
-// Fatal reports whether a query about any other tracking would meet the same
-// error: the service refused more than this query, or the store failed.
+// Fatal reports whether any other query would meet the same error, as after a refused key or a failed store.
 func Fatal(err error) bool {
 	var e interface{ Systemic() bool }
 	return errors.As(err, &e) && e.Systemic()

@@ -146,8 +146,7 @@ func wanted(q tracking.Query, rows []ledger.TrackingStatus) []string {
 	return numbers
 }
 
-// sightings are what the ledger should remember of a result: what was said of its
-// rows, and statuses of trackings that were not created here.
+// sightings are what the ledger should remember: of rows, and of trackings that were not created here.
 func sightings(res Result, rows []ledger.TrackingStatus) []ledger.Sighting {
 	var seen []ledger.Sighting
 	for _, t := range res.Trackings {
@@ -179,8 +178,7 @@ func (k knownRow) byEvent() bool {
 	return k.Sighting != nil && k.Sighting.Phase.Reported() && k.Sighting.Source == ledger.FromEvent
 }
 
-// merge returns the trackings of a result with those rows in place of theirs
-// that were learnt from events: the ledger has compared these with the answer.
+// merge puts rows learnt from events in the place of answers: the ledger has compared the two.
 func merge(res Result, rows []knownRow) []Tracking {
 	if len(rows) == 0 {
 		return res.Trackings
@@ -222,8 +220,7 @@ func (k knownRow) tracking() Tracking {
 	return t
 }
 
-// FromStore returns a tracking as the store knows it: its phase, what was last
-// reported of it, and why its row was rejected.
+// FromStore returns a tracking as the store knows it, with why its row was rejected.
 func FromStore(st ledger.TrackingStatus) Tracking {
 	t := Tracking{
 		Tracking: tracking.Tracking{ReferID: st.Item.ReferID, Number: st.Item.Number, CarrierCode: st.Carrier()},

@@ -64,12 +64,10 @@ type Tracking struct {
 	Dismissed   time.Time     // likewise
 	Event       int64         // number in the inbox of the event it was learnt from, 0 if none
 
-	// Older is what the service's answer said where an event that had come
-	// before is newer by the service's own times; nil elsewhere.
+	// Older is what the answer said where an earlier event is newer by the service's own times; nil elsewhere.
 	Older *tracking.Tracking
 
-	// Unverified is the latest event about the number that did not verify, nil
-	// if there is none. Nothing is learnt from it.
+	// Unverified is the latest event about the number that did not verify, nil for none. Nothing is learnt from it.
 	Unverified *inbox.Event
 }
 

@@ -11,8 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Target is one REF on its way through a [Scheduler]. Its exported fields are
-// what is kept of it while it waits.
+// Target is one REF on its way through a [Scheduler]. Its exported fields are kept while it waits.
 type Target struct {
 	Pos   int64          // place among those asked for, from 0
 	Ref   string         // as it was asked for
@@ -61,8 +60,7 @@ func (k Known) Differs(now Known) bool {
 		differ(k.LatestEvent, now.LatestEvent) || differ(k.Time, now.Time)
 }
 
-// Changed reports whether a tracking differs from what was known at first. What
-// was not known then is known at first now.
+// Changed reports whether a tracking differs from what was known at first. Unknown ones are known from now on.
 func (t *Target) Changed(res Result) bool {
 	for _, now := range res.Trackings {
 		i := slices.IndexFunc(t.First, func(was Known) bool { return was.Number == now.Number || tracking.SameNumber(was.Number, now.Number) })

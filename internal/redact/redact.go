@@ -121,8 +121,7 @@ func escapedLength(b, form []byte) int {
 	return n
 }
 
-// JSON is [Redactor.Bytes] for valid JSON, which stays valid: secrets are removed from
-// strings, and neither from numbers nor from names of members.
+// JSON is [Redactor.Bytes] for valid JSON, which stays valid: it changes strings, not numbers or names of members.
 func (r *Redactor) JSON(b []byte) []byte {
 	if r == nil || len(r.forms) == 0 {
 		return b
@@ -162,8 +161,7 @@ func Strings(b []byte, replace func(text string, name bool) string) []byte {
 // String is [Redactor.Bytes] for text.
 func (r *Redactor) String(s string) string { return string(r.Bytes([]byte(s))) }
 
-// Error returns err, with the text of which secrets are removed if it has any. Its
-// causes stay: errors.Is and errors.As find them.
+// Error returns err with its text redacted. Its causes stay: errors.Is and errors.As find them.
 func (r *Redactor) Error(err error) error {
 	if r == nil || err == nil {
 		return err
@@ -190,8 +188,7 @@ func IsCredential(name string) bool {
 		hasLastWord(name, "auth", "pwd", "jwt", "bearer")
 }
 
-// IsCredentialParameter reports whether a parameter of a query, as it was sent, is named
-// like one that holds a credential or a signature.
+// IsCredentialParameter reports whether a query's parameter is named like a credential or a signature.
 func IsCredentialParameter(name string) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {
 		name = plain

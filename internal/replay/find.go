@@ -215,8 +215,7 @@ func (at location) find(ctx context.Context, in Inbox) (inbox.Event, error) {
 	return inbox.Event{}, inbox.ErrNoEvent
 }
 
-// LatestRows yields the events that match q, each once: of one whose delivery was
-// verified again, not the row that it had before.
+// LatestRows yields the events that match q, each as it was verified last.
 func LatestRows(ctx context.Context, in Inbox, q inbox.Query) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
 		delivery, latest := int64(0), map[int]int64{} // of the delivery seen last, the rows of which follow each other
@@ -323,8 +322,7 @@ func Deliveries(ctx context.Context, in Inbox, order Order) iter.Seq2[Delivery, 
 	}
 }
 
-// Whole yields the deliveries with these IDs; without IDs the stored ones whose
-// bytes are still there, newest first. An error ends it.
+// Whole yields the deliveries with these IDs; without IDs all with bytes, newest first. An error ends it.
 func Whole(ctx context.Context, in Inbox, ids ...string) iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
 		for _, id := range ids {

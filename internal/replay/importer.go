@@ -153,8 +153,7 @@ func verify(d inbox.Delivery, scheme string, v Verifier) inbox.Delivery {
 	return d.Judged(scheme, v.Verify(d.Request(), d.ReceivedAt))
 }
 
-// Readmit verifies a refused delivery again and puts it into the inbox if it is
-// authentic. It returns nil if it is not, or if somebody else readmitted it.
+// Readmit puts a refused delivery that now verifies into the inbox. It returns nil if it does not, or is there.
 func Readmit(ctx context.Context, box inbox.Verdicts, scheme string, v Verifier, d inbox.Delivery) (*inbox.Receipt, error) {
 	refused := d.Seq
 	if d = verify(d, scheme, v); d.Verified != inbox.Yes {

@@ -114,8 +114,7 @@ func isProcessing(message string) bool {
 	return strings.EqualFold(strings.TrimSpace(message), processing)
 }
 
-// envelopeMessages appends the messages on the way down through objects,
-// outermost first; messages inside lists belong to their elements.
+// envelopeMessages appends messages, outermost first; messages inside lists belong to their elements.
 func envelopeMessages(dst []string, v *value, depth int) []string {
 	if v.kind != object || depth > 8 {
 		return dst

@@ -8,8 +8,7 @@ import (
 
 type partial struct {
 	Tracking
-	// envelopeStatus is a status beside a number, without a label or track: an
-	// envelope may have repeated the number beside its own status.
+	// envelopeStatus is beside a number, without a label or track: it may be the envelope's own status.
 	envelopeStatus string
 }
 

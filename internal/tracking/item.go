@@ -93,8 +93,7 @@ func FoldNumber(s string) string {
 	}, s)
 }
 
-// SameNumber reports whether a and b are the same tracking number written
-// with other case, spaces or hyphens. Two empty numbers are not the same.
+// SameNumber reports whether a and b differ in case, spaces and hyphens at most, and are not empty.
 func SameNumber(a, b string) bool {
 	folded := FoldNumber(a)
 	return folded != "" && folded == FoldNumber(b)

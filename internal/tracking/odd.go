@@ -19,8 +19,7 @@ import (
 // Assumed: the interface states no limit; --accept-odd-values sends longer ones.
 const maxIdentifier = 255
 
-// precise is how many digits of a number a spreadsheet keeps; it writes zeros
-// for the rest. Programs that go through a float may keep one more.
+// precise is how many digits a spreadsheet keeps; programs that go through a float may keep one more.
 const precise = 15
 
 const (
@@ -248,12 +247,10 @@ func trailingZeros(s string) (n, kept int) {
 	return len(s), max(len(strings.TrimRight(s, "0")), precise)
 }
 
-// Exchanged reports whether the two identifiers look like each other: the
-// referId like a carrier's number, the number like the name of an order.
+// Exchanged reports whether the referId looks like a carrier's number, and the number like an order.
 func (it Item) Exchanged() bool { return LikeNumber(it.ReferID) && likeOrder(it.Number) }
 
-// LikeNumber reports whether s looks like a carrier's number among other text:
-// 10 letters and digits or more, 8 of them digits.
+// LikeNumber reports whether s may be a carrier's number: 10 letters and digits or more, 8 of them digits.
 func LikeNumber(s string) bool {
 	if len(s) < 10 {
 		return false

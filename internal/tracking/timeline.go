@@ -192,8 +192,7 @@ func readTime(s string) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// Timeline returns the checkpoints newest first by their UTC time; those
-// without a readable one keep their place after the others.
+// Timeline returns the checkpoints newest first by their UTC time; without a readable one they come last.
 func Timeline(cs []Checkpoint) []Checkpoint {
 	sorted := slices.Clone(cs)
 	slices.SortStableFunc(sorted, func(a, b Checkpoint) int {
@@ -233,8 +232,7 @@ func (c Checkpoint) Time() (at time.Time, zoned bool) {
 	return utc.In(time.FixedZone("", int(offset.Round(offsetStep)/time.Second))), true
 }
 
-// Transit returns how long a delivered shipment was on its way, from its first to
-// its last checkpoint; 0 if that is not known.
+// Transit returns how long a delivered shipment was on its way, between checkpoints; 0 if that is not known.
 func (t Tracking) Transit() time.Duration {
 	first, last := t.oldest(), t.Times().Checkpoint
 	if !t.Delivered() || first.Year() < firstYear || !last.After(first) {

@@ -139,8 +139,7 @@ func (b *Body) ErrorText() string {
 	return errorText(b.root, 0)
 }
 
-// Pointer returns the JSON literal that an RFC 6901 pointer names, and false
-// if the body is not JSON or has no such value.
+// Pointer returns the JSON literal that an RFC 6901 pointer names, and false if there is none.
 func (b *Body) Pointer(pointer string) (json.RawMessage, bool) {
 	p, ok := jsonscan.ParsePointer(pointer)
 	if !ok || !b.JSON() {

@@ -18,8 +18,7 @@ type Candidate struct {
 	// Obstacle says why the scheme verifies no delivery yet: the secret has
 	// other white space, or a proxy changes bodies. Empty if it verifies them.
 	Obstacle string
-	// Stale says that every sample was outside the tolerance when it was
-	// received. Empty if one was inside, or none has a time.
+	// Stale says that every sample was outside the tolerance. Empty if one was inside, or none has a time.
 	Stale     string
 	Undecided []string // what the matching samples leave undecided, in words
 

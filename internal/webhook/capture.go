@@ -155,8 +155,7 @@ func decodeError(err error) error {
 	}
 }
 
-// ParseCaptures reads deliveries from a file of JSON: one object after the
-// other, as in JSON Lines, or an array of them.
+// ParseCaptures reads deliveries from JSON objects one after the other, or from an array of them.
 func ParseCaptures(data []byte) ([]Sample, error) {
 	data = bytes.TrimSpace(data)
 	var samples []Sample

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Cause is why a delivery did not verify. All causes but the last are proven:
-// the delivery verifies once the cause is removed.
+// Cause is why a delivery did not verify. All but the last are proven: it verifies once the cause is removed.
 type Cause string
 
 // The causes.

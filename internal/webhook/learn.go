@@ -25,8 +25,7 @@ const (
 	minToken    = 8       // bytes of a secret that is looked for in clear
 )
 
-// ErrControl says that a search found a scheme for a control secret, which
-// nobody has. Its other results are then not credible.
+// ErrControl says that a search found a scheme for a made-up secret. Its other results are not credible.
 var ErrControl = errors.New("the search found a scheme for a secret that was made up")
 
 // Sample is a delivery to learn from.

@@ -83,8 +83,7 @@ type Scheme struct {
 	Signature Signature
 	Timestamp Timestamp
 	PublicURL string // for {url}, as the sender knows it; never taken from a request
-	// AcceptWeak allows a digest without {secret}, which anybody can make:
-	// what it confirms is that bytes arrived whole, not who sent them.
+	// AcceptWeak allows a digest without {secret}, which anybody can make: it confirms that bytes arrived whole.
 	AcceptWeak bool
 }
 
@@ -327,8 +326,7 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "***") }
 // MarshalText returns ***; encoders and loggers use it.
 func (Secret) MarshalText() ([]byte, error) { return []byte("***"), nil }
 
-// InClear returns the secrets that a delivery in this scheme may contain: each
-// as it is and, for a token, the key derived from it.
+// InClear returns the secrets that a delivery may contain: each as it is and, for a token, its key.
 func (s Scheme) InClear(secrets []Secret) []Secret {
 	all := slices.Clone(secrets)
 	for _, secret := range secrets {

@@ -13,8 +13,7 @@ import (
 
 // Errors of [Sign], beside [*SchemeError].
 var (
-	// ErrUnsignable says that the scheme wants a signature inside the body.
-	// Such deliveries are verified but not made.
+	// ErrUnsignable says that the signature is inside the body: verified, but not made.
 	ErrUnsignable = errors.New("the signature is inside the body")
 	// ErrUnsignedPart says that the request lacks a part that is signed.
 	ErrUnsignedPart = errors.New("a signed part is not in the request")

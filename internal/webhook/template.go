@@ -23,8 +23,7 @@ const (
 
 const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, {header:NAME}, {query:NAME}, {json:/PATH} or {formsorted}"
 
-// part is one piece of a template: text, or a placeholder. Templates are parsed before any request is
-// read, so no text of a sender can become a placeholder.
+// part is text, or a placeholder. Parsed before any request is read, no text of a sender can become one.
 type part struct {
 	slot   slot
 	text   string // of a placeholder: what stands between its braces

@@ -28,8 +28,7 @@ type Verdict struct {
 	Skew              time.Duration // Timestamp less now: above 0, the sender's clock is ahead; 0 without a Timestamp
 }
 
-// NewVerifier returns a verifier of s with secrets. Its error is a
-// [*SchemeError]: a setting is wrong, or a secret is empty or missing.
+// NewVerifier returns a [*SchemeError] for a wrong setting, and a secret that is empty or missing.
 func NewVerifier(s Scheme, secrets []Secret) (*Verifier, error) {
 	c, bad := compile(s)
 	if bad != nil {
@@ -50,8 +49,7 @@ func NewVerifier(s Scheme, secrets []Secret) (*Verifier, error) {
 	return v, nil
 }
 
-// Verify says whether r is authentic at the time now. The timestamp is
-// checked last, so that a wrong clock can be told from a wrong secret.
+// Verify judges r at the time now. The timestamp comes last, to tell a wrong clock from a wrong secret.
 func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 	no := func(why Reason) Verdict { return Verdict{Reason: why, SecretIndex: -1} }
 	if len(r.Body) == 0 {
@@ -242,8 +240,7 @@ type Part struct {
 	Reason Reason // why the delivery does not have it; empty if it has
 }
 
-// expectedStart is how many characters show of a signature that the delivery does not
-// have: enough to compare by eye, too few to forge with.
+// expectedStart is how much of a missing signature shows: enough to compare by eye, too little to forge.
 const expectedStart = 6
 
 // Expected is the signature that one secret makes.
