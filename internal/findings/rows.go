@@ -325,15 +325,16 @@ func (c *Collector) reportUnknownCarriers() error {
 
 // Summary takes what reading found of a file as a whole.
 func (c *Collector) Summary(name string, s intake.Summary) error {
-	report := func(severity Severity, kind Kind, header, message, hint string) error {
-		return c.report(Finding{Severity: severity, Kind: kind, File: name, Header: header, Message: message, Hint: hint})
+	var err error // the first one
+	report := func(severity Severity, kind Kind, header, message, hint string) {
+		if err == nil {
+			err = c.report(Finding{Severity: severity, Kind: kind, File: name, Header: header, Message: message, Hint: hint})
+		}
 	}
 	for _, column := range s.HiddenCols {
-		if slices.Contains(s.Ignored, column) {
-			continue
-		}
-		if err := report(Warning, HiddenColumn, column, "the column is hidden, and is read all the same", "map another column with --map if it is not meant, or unhide it"); err != nil {
-			return err
+		if !slices.Contains(s.Ignored, column) {
+			report(Warning, HiddenColumn, column, "the column is hidden, and is read all the same",
+				"map another column with --map if it is not meant, or unhide it")
 		}
 	}
 	for _, column := range s.Ignored {
@@ -350,21 +351,17 @@ func (c *Collector) Summary(name string, s intake.Summary) error {
 		case intake.FieldCarrier:
 			hint = "if it has the service's carrier codes, add --map carrierCode=" + shell.Word(column)
 		}
-		if err := report(Note, UnusedColumn, column, message, hint); err != nil {
-			return err
-		}
+		report(Note, UnusedColumn, column, message, hint)
 	}
 	if message, hint := s.LeftOutText(); message != "" {
-		if err := report(Note, LeftOut, "", message, hint); err != nil {
-			return err
+		report(Note, LeftOut, "", message, hint)
+	}
+	if message, hint := s.ExchangedText(); message != "" {
+		severity := Warning
+		if s.Swapped() {
+			severity = Error
 		}
+		report(severity, Exchanged, s.Number, message, hint)
 	}
-	message, hint := s.ExchangedText()
-	switch {
-	case message == "":
-		return nil
-	case s.Swapped():
-		return report(Error, Exchanged, s.Number, message, hint)
-	}
-	return report(Warning, Exchanged, s.Number, message, hint)
+	return err
 }

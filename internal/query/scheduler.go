@@ -23,9 +23,8 @@ type TargetResult struct {
 	Unfinished bool   // the end came before it was done
 }
 
-// Scheduler asks about any number of trackings: each until it is answered, or
-// until it meets a condition. Answers are recorded, many at once, before they
-// count.
+// Scheduler asks about any number of trackings: each until it is answered, or meets
+// a condition. Answers are recorded, many at once, before they count.
 type Scheduler struct {
 	*Asker
 	Workers int
@@ -65,17 +64,14 @@ type Scheduler struct {
 const (
 	firstPause   = time.Second
 	longestPause = 30 * time.Second
-	firstRetry   = 250 * time.Millisecond
-	longestRetry = 4 * time.Second
 )
 
-// Run asks about all targets. The error is why not all were done: the cause of
-// ctx, what every other question would meet too (see [Fatal]), or that of Meets,
-// of Ended, or of the store.
+// Run asks about all targets. The error is the cause of ctx, what every other question
+// would meet too (see [Fatal]), or an error of Meets, of Ended, or of the store.
 func (s *Scheduler) Run(ctx context.Context, targets iter.Seq2[*Target, error]) error {
 	o := poll.Options{Workers: s.Workers, Pauses: pace.Backoff{First: firstPause, Max: longestPause}, Wake: s.Wake, Hard: s.Hard}
 	if s.Patience > 0 {
-		o.Pauses = pace.Backoff{First: firstRetry, Max: longestRetry}
+		o.Pauses = pace.NewRetry(s.Patience).Backoff
 	}
 	return poll.Run(ctx, targets, poll.Steps[*Target, queryReply](&targetPoller{s}), o)
 }
@@ -374,9 +370,8 @@ func (s *targetPoller) mergeEvents(
 	return nil
 }
 
-// judge says whether a target that was asked about is done. What is absent is
-// asked for again only if the ledger holds it as accepted: a service that works
-// in the background may know it late.
+// judge asks again for what is absent only if the ledger holds it as accepted:
+// a service that works in the background may know it late.
 func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
 	err := e.Result.Err
 	v := poll.Verdict{NotBefore: RetryAfter(err)}
