@@ -82,7 +82,8 @@ type Observer struct {
 	// other processes settled included, after Settled for all that this one settled.
 	Counted  func(ledger.Counts)
 	Resolved func(state ledger.State, rows int64) // called with the number of unknown rows that got that state
-	// Checking is called before so many unknown rows are queried, and with 0 after it; Checked with each, by several.
+	// Checking is called before so many unknown rows are queried, and with 0 after it;
+	// Checked with each of them, by several goroutines.
 	Checking func(rows int64)
 	Checked  func()
 	// Failing is called with why a request reached nobody or was told to pause, and with nil after another answer.
@@ -177,9 +178,10 @@ func (e *StopError) Unwrap() error { return e.Err }
 // for those that other processes send, until no more can be done. It returns nil
 // then, whatever the states of the rows; a [*StopError] when it stopped early; or
 // the error of the ledger: it matches [ledger.ErrNotClaimed] once others took this
-// process for dead, and then what they took is not sent. When soft ends, it starts nothing more, waits for
-// requests under way, and returns the cause of soft; ctx ends those too, and their
-// rows are unknown. Past the deadline of soft it returns why requests fail, if they do.
+// process for dead, and then what they took is not sent.
+//
+// When soft ends, it waits for requests under way, and returns the cause of soft; ctx ends
+// them too, and their rows are unknown. Past the deadline of soft it returns why requests fail.
 // requests is how many creates left this machine.
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.complete()
@@ -341,9 +343,8 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 	return p.waitForNext(soft)
 }
 
-// waitForOthers waits until rows that another process sends have an outcome, or
-// that process has died. It reports false if nothing changes for otherPatience:
-// the process may be suspended.
+// waitForOthers waits until rows of another process have an outcome, or it has died.
+// It is false if nothing changes for otherPatience: the process may be suspended.
 func (j *Job) waitForOthers(ctx context.Context, was ledger.Counts) (bool, error) {
 	j.Note("Another waybill is sending %d %s of this input; waiting for it", was.Sending, rowOrRows(was.Sending))
 	for since := time.Now(); time.Since(since) < otherPatience; {
@@ -395,9 +396,8 @@ func (j *Job) lastFailure() *StopError {
 	return j.failures.last
 }
 
-// countFailure takes the outcome of each request. It returns why the run stops, if no
-// request had another outcome for as long as the run's patience, or none can have before the
-// pause that the service asks for, or ctx, ends.
+// countFailure takes the outcome of each request. It returns why the run stops, once requests
+// failed for as long as the run's patience, or would until a pause, or ctx, ends.
 func (j *Job) countFailure(ctx context.Context, o tracking.Outcome, err error, retryAfter time.Duration) error {
 	j.failures.mu.Lock()
 	defer j.failures.mu.Unlock()

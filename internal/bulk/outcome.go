@@ -76,9 +76,8 @@ func (d *dispatch) queryContext(ctx, soft context.Context) (context.Context, con
 	return ctx, func() { stop(); cancel() }
 }
 
-// rowOutcomes returns the outcomes of the rows that the answer refuses by name. A
-// row that it may mean is unknown if the batch was accepted, and pending with the
-// others if it was refused.
+// rowOutcomes returns the rows that the answer refuses by name. A row that it may mean
+// is unknown if the batch was accepted, and pending with the others if it was refused.
 func rowOutcomes(b ledger.Batch, r *tracking.Reply) []ledger.RowOutcome {
 	if len(r.Refused) == 0 {
 		return nil

@@ -35,8 +35,7 @@ type proof struct {
 // Present means that an answer names the number, or is "Processing" while the
 // account has no other row of that referId. The latter does not count for a row
 // that was never sent from here: another machine may have sent several.
-// beforeNumber, if not nil, is called before the query by number; its error ends
-// prove.
+// beforeNumber, if not nil, is called before the query by number; its error ends prove.
 func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (proof, error) {
 	var p proof
 	first, err := j.query(ctx, x.Item, false)

@@ -49,9 +49,8 @@ const (
 // Options say what a [Receiver] does. Fields left zero have defaults.
 type Options struct {
 	Store inbox.Store // keeps what arrives; required, and stays the caller's
-	// Verify says whether a delivery is authentic, usually
-	// [webhook.Verifier.Verify]. It is called concurrently. Nil: no scheme is
-	// known, and every delivery is neither verified nor not.
+	// Verify is usually [webhook.Verifier.Verify], and called concurrently. Nil: no scheme
+	// is known, and every delivery is neither verified nor not.
 	Verify       func(r webhook.Request, now time.Time) webhook.Verdict
 	Unverifiable inbox.Verified // what deliveries are where Verify is nil; empty is [inbox.Unknown]
 	Scheme       string         // name of the scheme that Verify follows

@@ -34,9 +34,8 @@ func match(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	return found
 }
 
-// matchNumbers returns what an answer says of each number of a query, and the
-// further trackings that it has. What it says of another number is never taken
-// for the one asked for.
+// matchNumbers returns what an answer says of each number of a query, and the further
+// trackings that it has. Another number is never taken for the one asked for.
 func matchNumbers(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 	numbers := wanted(r.query, rows)
 	var found []Tracking

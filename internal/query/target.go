@@ -49,9 +49,8 @@ func KnownOf(t Tracking) Known {
 	return Known{t.Number, t.Phase, t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime}
 }
 
-// Differs reports whether a field differs between two states of a tracking. A
-// field that only one of them has is no difference: events and answers have
-// different ones.
+// Differs reports whether a field differs between two states of a tracking. A field
+// that only one of them has is no difference: events and answers have different ones.
 func (k Known) Differs(now Known) bool {
 	differ := func(a, b string) bool { return a != "" && b != "" && a != b }
 	decided := func(p ledger.Phase) bool { return p != Undecided && p != NotAsked }

@@ -90,9 +90,8 @@ func quoted(s string, open byte) (text string, size int, closed bool) {
 	return b.String(), len(s), false
 }
 
-// Escape returns s for a place where the quote open is open, 0 for none, so that a POSIX
-// shell and bash on a terminal read it as it is. It is false for what can't be written
-// there.
+// Escape returns s for a place where the quote open is open, 0 for none, so that a POSIX shell and
+// bash on a terminal read it as it is. It is false for what can't be written there.
 func Escape(s string, open byte) (string, bool) {
 	switch open {
 	case 0:

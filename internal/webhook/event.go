@@ -242,9 +242,8 @@ func first(values ...[]byte) []byte {
 	return nil
 }
 
-// MaxDepth is how many levels of objects and arrays an event may have; the
-// documented one has four. Deeper ones are kept unread, as
-// anomalies, so that no later reader can overflow its stack.
+// MaxDepth is how many levels an event may have; the documented one has four. Deeper
+// ones are kept unread, as anomalies, so that no later reader can overflow its stack.
 const MaxDepth = 200
 
 const notObject = "not an object"

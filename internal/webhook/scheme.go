@@ -243,9 +243,8 @@ type Preset struct {
 	Scheme Scheme
 }
 
-// Presets returns the schemes that can be used by name alone. Whether the
-// service signs in any of these ways is not known; a configured scheme that
-// differs in one setting is as good.
+// Presets returns the schemes that can be used by name alone. Whether the service
+// signs in any of these ways is not known.
 func Presets() []Preset {
 	return []Preset{
 		{"hmac-body-hex", "HMAC-SHA256 of the body, in hex", Scheme{}},
