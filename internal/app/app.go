@@ -20,6 +20,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/keyring"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/observed"
 	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/redact"
@@ -136,7 +137,7 @@ func (s *Session) Close() error {
 	s.mu.Unlock()
 	if o != nil { // it uses the store
 		o.writing.Wait()
-		o.flush(context.Background())
+		o.flush()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +166,7 @@ func (s *Session) Client() (*api.Client, error) {
 		return nil, err
 	}
 	o := s.apiOptions(base, key)
-	s.observer = s.newObserver()
+	s.observer = &observer{session: s, recorder: observed.NewRecorder(), written: time.Now()}
 	o.Observe = s.observer.add
 	s.client, err = api.New(o)
 	return s.client, err

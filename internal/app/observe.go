@@ -17,31 +17,13 @@ const (
 
 // observer writes what answers hold in groups, beside the requests. It is safe for concurrent use.
 type observer struct {
+	session  *Session
 	recorder *observed.Recorder
-	store    func() observed.Store // nil while there is none
-	failed   func(error)
 
 	mu      sync.Mutex
 	written time.Time // when it last began to write
 	writing sync.WaitGroup
 	busy    bool
-}
-
-// newObserver writes to the store that the command opened: a command that has none makes none for it.
-func (s *Session) newObserver() *observer {
-	return &observer{
-		recorder: observed.NewRecorder(),
-		written:  time.Now(),
-		failed:   func(err error) { s.IO.Detail("what the responses hold was not recorded: %v", err) },
-		store: func() observed.Store {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.store == nil || s.store.writable != nil {
-				return nil
-			}
-			return s.store.Observed
-		},
-	}
 }
 
 func (o *observer) add(x api.Trace) {
@@ -57,26 +39,29 @@ func (o *observer) add(x api.Trace) {
 	}
 	o.busy, o.written = true, now
 	o.writing.Go(func() {
-		o.flush(context.Background())
+		o.flush()
 		o.mu.Lock()
 		o.busy = false
 		o.mu.Unlock()
 	})
 }
 
-func (o *observer) flush(ctx context.Context) {
-	db := o.store()
-	if db == nil {
+// flush writes to the store that the command opened: a command that has none makes none for it.
+func (o *observer) flush() {
+	o.session.mu.Lock()
+	db := o.session.store
+	o.session.mu.Unlock()
+	if db == nil || db.writable != nil {
 		return
 	}
 	met := o.recorder.Take()
 	if len(met) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, observeLast)
+	ctx, cancel := context.WithTimeout(context.Background(), observeLast)
 	defer cancel()
-	if err := db.Observe(ctx, met); err != nil {
-		o.failed(err)
+	if err := db.Observed.Observe(ctx, met); err != nil {
+		o.session.IO.Detail("what the responses hold was not recorded: %v", err)
 	}
 }
 
