@@ -236,15 +236,15 @@ func (t *learner) schemesOfKind(r Request, l signatureCandidate, m signedInputs,
 	if t.commonOnly {
 		tried = patterns[kind].common
 	}
-	for tpl := range m.templates(tried) {
+	for signed, timestamp := range m.templates(tried) {
 		if err := t.ctx.Err(); err != nil {
 			return nil, err
 		}
 		if t.budget.exhausted() {
 			break
 		}
-		s.Signed, s.Timestamp, s.PublicURL = tpl.signed, tpl.timestamp, ""
-		if strings.Contains(tpl.signed, "{url}") {
+		s.Signed, s.Timestamp, s.PublicURL = signed, timestamp, ""
+		if strings.Contains(signed, "{url}") {
 			s.PublicURL = t.url
 		}
 		for _, key := range t.matchingKeys(d, s, keys) {

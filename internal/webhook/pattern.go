@@ -133,18 +133,13 @@ func timeUnit(s string) (string, bool) {
 	return "", false
 }
 
-type template struct {
-	signed    string
-	timestamp Timestamp
-}
-
 // templates uses values of the body only where the body itself is not signed.
-func (m signedInputs) templates(patterns []string) iter.Seq[template] {
-	return func(yield func(template) bool) {
+func (m signedInputs) templates(patterns []string) iter.Seq2[string, Timestamp] {
+	return func(yield func(string, Timestamp) bool) {
 		for _, p := range patterns {
 			for _, t := range m.timestampsFor(p) {
 				for signed := range m.expand(p) {
-					if !yield(template{signed, t}) {
+					if !yield(signed, t) {
 						return
 					}
 				}
