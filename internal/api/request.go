@@ -36,9 +36,8 @@ func (e *PathError) Error() string { return "path " + e.Path + ": " + e.Problem 
 // it is not known.
 var ErrUnanswered = errors.New("sent, but it is not known what the service did")
 
-// NewRequest returns a request for a path below the base URL, with the query that the
-// path and the values hold, and a JSON body; nil for none. The error is a [*PathError]
-// for a path that names a host or leads out of the base URL.
+// NewRequest returns a request for a path below the base URL, with the query of the path and
+// the values, and a JSON body; nil for none. The error is a [*PathError] for any other path.
 func (c *Client) NewRequest(method, path string, query url.Values, body []byte) (Request, error) {
 	u, problem := parsePath(path)
 	if problem != "" {

@@ -29,11 +29,10 @@ type Feed struct {
 	taken   chan struct{}  // has one when batches were taken
 }
 
-// BeginFeed begins to stage every entry of src, which contradict each other
-// nowhere. The first portion has up to so many entries. It returns once that one
-// is in the ledger, and the run visible. An error before that leaves nothing
-// behind. The caller waits for the end of the feed, see [Feed.Wait]. ctx ends the
-// wait for others who stage, hard the feed.
+// BeginFeed begins to stage every entry of src, which contradict each other nowhere. It returns
+// once the first portion, of up to first entries, is in the ledger, and the run visible. An error
+// before that leaves nothing behind. The caller waits for the end of the feed, see [Feed.Wait].
+// ctx ends the wait for others who stage, hard the feed.
 func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], first int, v StageChecks) (*Feed, error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {

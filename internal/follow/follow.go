@@ -42,9 +42,8 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 	}
 }
 
-// Run records events as they arrive until ctx ends, slowly enough not to hold
-// up whoever stores them. Those left then are for others to catch up with.
-// signal holds a value when there are new ones. failed gets the first of
+// Run records events as they arrive until ctx ends, slowly enough not to hold up whoever
+// stores them. signal holds a value when there are new ones. failed gets the first of
 // failures in a row; they are tried again.
 func (f *Follower) Run(ctx context.Context, signal <-chan struct{}, failed func(error)) {
 	timer := time.NewTimer(0)

@@ -208,10 +208,9 @@ func (f *Forwarder) WakeAll() {
 	}
 }
 
-// Run forwards until ctx ends. Then it begins nothing, gives requests under way
-// a few seconds, or until hard ends, and returns nil; what is still waiting
-// waits for the next Run. Any other end is an error of the store that does not
-// go away by itself. It is called once.
+// Run forwards until ctx ends. Then it begins nothing, gives requests under way a few seconds,
+// or until hard ends, and returns nil; the rest waits for the next Run. Any other end is an error
+// of the store that does not go away by itself. It is called once.
 func (f *Forwarder) Run(ctx, hard context.Context) error {
 	jobs, ctx := errgroup.WithContext(ctx)
 	requests, cancel := context.WithCancel(hard)

@@ -47,9 +47,8 @@ type Gate struct {
 // New returns a gate that lets up to workers requests be under way, and
 // begins with one. perSecond caps how many enter in a second; 0 is no ceiling.
 //
-// The rate is spread evenly: two requests are 1/perSecond apart however long
-// nobody asked before, so there is no burst. Only the next request
-// makes up for a late wake-up.
+// The rate is spread evenly: two requests are 1/perSecond apart however long nobody asked
+// before. Only the next request makes up for a late wake-up.
 func New(workers int, perSecond float64) *Gate {
 	g := &Gate{workers: max(workers, 1), window: 1, minWindow: 1}
 	if perSecond > 0 {
@@ -58,9 +57,8 @@ func New(workers int, perSecond float64) *Gate {
 	return g
 }
 
-// Widen allows all workers from the start, and two of them at any time, so that
-// a request that hangs does not block the others. Use it for a service of the
-// user's own, before the first Enter. It returns g.
+// Widen allows all workers from the start, and two at any time, so that a request that hangs
+// does not block the others: for a service of the user's own, before the first Enter. It returns g.
 func (g *Gate) Widen() *Gate {
 	g.window, g.minWindow = g.workers, min(2, g.workers)
 	return g
@@ -186,9 +184,8 @@ func (g *Gate) FailingSince() time.Time {
 	return g.failingSince
 }
 
-// pauseFor begins a pause of all workers. For a length of 0 the gate chooses a
-// random one from a range that grows up to longest, so that several programs that failed together
-// do not come back together.
+// pauseFor begins a pause of all workers. A length of 0 is a random one from a range that grows
+// up to longest, so that programs that failed together do not come back together.
 func (g *Gate) pauseFor(length, longest time.Duration) {
 	g.pauses++
 	g.successes = 0
@@ -215,9 +212,8 @@ func (g *Gate) countSuccess() {
 	g.window = min(g.window+1, g.workers)
 }
 
-// Pass is the permission to send one request. The caller calls exactly one of
-// its methods when the request has ended; a second call does nothing. It is safe
-// for concurrent use.
+// Pass is the permission to send one request. The caller calls one of its methods when the
+// request has ended; a second call does nothing. It is safe for concurrent use.
 type Pass struct {
 	gate   *Gate
 	pauses int // pauses begun when it was given
@@ -235,9 +231,8 @@ func (p *Pass) Success() {
 	})
 }
 
-// Throttled says that the service asked for a pause: 429 or 503. after is its
-// Retry-After, 0 if it sent none; more than an hour counts as one. Half as many may be under way when the
-// pause is over.
+// Throttled says that the service asked for a pause: 429 or 503. after is its Retry-After, 0 for
+// none; more than an hour counts as one. Half as many may be under way when the pause is over.
 //
 // Of requests that were under way together, the first such answer decides. The
 // others lengthen the pause only if their after lasts longer.

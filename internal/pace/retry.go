@@ -42,9 +42,8 @@ func NewRetry(patience time.Duration) *Retry {
 // Restart begins to count patience anew.
 func (r *Retry) Restart() { r.began = time.Now() }
 
-// Wait waits until the next try is due: for a growing pause, or for as long as
-// the service asked if that is longer. It reports false, at once, if patience
-// is over before, and when ctx ends.
+// Wait waits for a growing pause, or for as long as the service asked if that is longer.
+// It is false, at once, if patience is over before, and when ctx ends.
 func (r *Retry) Wait(ctx context.Context, retryAfter time.Duration) bool {
 	wait := max(r.Next(), retryAfter)
 	return time.Since(r.began)+wait <= r.patience && Sleep(ctx, wait) == nil

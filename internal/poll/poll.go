@@ -69,11 +69,10 @@ type Options struct {
 	Hard context.Context //nolint:containedctx // a second end beside ctx
 }
 
-// Run asks about every key until Load or Settle says that it is done. Keys that
-// were never asked about come first, then those that were asked least recently,
-// then each when its pause is over. The error is the first one of the steps,
-// else the cause of ctx if it ended before all were done. Keys must be what
-// encoding/json can write. They are read to their end after the end of ctx too.
+// Run asks about every key until Load or Settle says that it is done: first keys that were never
+// asked about, then the least recently asked ones, then each when its pause is over. The error is
+// the first one of the steps, else the cause of ctx if it ended before all were done. Keys must be
+// what encoding/json can write. They are read to their end after the end of ctx too.
 func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K, R], o Options) error {
 	next, stop := iter.Pull2(keys)
 	defer stop()

@@ -172,11 +172,9 @@ const (
 	skewSpread   = time.Minute
 )
 
-// Skew reports whether the last verdicts, oldest first, show that a clock is
-// wrong, and by how much: above 0 the sender's is ahead. It takes three
-// authentic deliveries in a row, signed at different times, refused for their
-// timestamps alone and by about the same skew. Repeats of one delivery, as of a
-// queue or an attacker, show nothing.
+// Skew reports whether the last verdicts, oldest first, show that a clock is wrong, and by how
+// much: above 0 the sender's is ahead. It takes three authentic deliveries in a row, signed at
+// different times (repeats show nothing), refused for their timestamps alone and by about the same skew.
 func Skew(last []Verdict) (time.Duration, bool) {
 	if len(last) < skewVerdicts {
 		return 0, false
