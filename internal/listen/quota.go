@@ -50,7 +50,11 @@ func (q *quota) admit(ctx context.Context, n int64) error {
 	}
 	// One delivery a minute may be greater than the share of a minute.
 	if q.bytes+n > q.MaxBytes || (q.inMinute > 0 && q.inMinute+n > q.MaxBytes/minuteShare) {
-		q.warn(now)
+		if now.Sub(q.warned) >= repeatAlert {
+			q.warned = now
+			q.log.Warn("too many unverified deliveries, refusing more: free space with `waybill store prune`, or raise --max-unverified",
+				"bytes kept", q.bytes, "most", q.MaxBytes, "a minute", q.MaxBytes/minuteShare)
+		}
 		return errUnverifiedLimit
 	}
 	q.bytes += n
@@ -69,15 +73,6 @@ func (q *quota) count(ctx context.Context, now time.Time, n int64) error {
 		q.bytes, q.counted = kept, now
 	}
 	return err
-}
-
-func (q *quota) warn(now time.Time) {
-	if now.Sub(q.warned) < repeatAlert {
-		return
-	}
-	q.warned = now
-	q.log.Warn("too many unverified deliveries, refusing more: free space with `waybill store prune`, or raise --max-unverified",
-		"bytes kept", q.bytes, "most", q.MaxBytes, "a minute", q.MaxBytes/minuteShare)
 }
 
 func storedSize(d inbox.Delivery, rows int) int64 {

@@ -97,11 +97,12 @@ func (b *backlog[K]) push(e *entry[K]) error {
 		i = 1
 	}
 	if b.files[i] == nil {
-		s, err := newSpool[K]()
+		f, err := disk.Temp()
 		if err != nil {
 			return err
 		}
-		b.files[i] = s
+		w := bufio.NewWriter(f)
+		b.files[i] = &spool[K]{file: f, w: w, enc: json.NewEncoder(w)}
 	}
 	b.held++
 	b.files[i].left++
@@ -138,15 +139,6 @@ func (b *backlog[K]) close() {
 			_ = s.file.Close() // nobody reads it again
 		}
 	}
-}
-
-func newSpool[K any]() (*spool[K], error) {
-	f, err := disk.Temp()
-	if err != nil {
-		return nil, err
-	}
-	w := bufio.NewWriter(f)
-	return &spool[K]{file: f, w: w, enc: json.NewEncoder(w)}, nil
 }
 
 func (s *spool[K]) rewind() error {

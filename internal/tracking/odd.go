@@ -218,8 +218,11 @@ func (it Item) totalsLine() bool {
 
 // rounded finds zeros where a spreadsheet has lost digits. A number whose check digit fits really ends in zeros.
 func rounded(field, s string) (Problem, bool) {
-	n, kept := trailingZeros(s)
-	if n > 0 && kept < n {
+	n, kept := 0, 0 // digits, and how many stand before the zeros at the end
+	if len(s) > precise && digits(s) {
+		n, kept = len(s), max(len(strings.TrimRight(s, "0")), precise)
+	}
+	if kept < n {
 		if r := carriers.Read(s); r.Form.Checked && !r.Wrong() {
 			return Problem{}, false
 		}
@@ -237,14 +240,6 @@ func rounded(field, s string) (Problem, bool) {
 		}, true
 	}
 	return Problem{}, false
-}
-
-// trailingZeros is for a number longer than a spreadsheet keeps: kept digits stand before its zeros.
-func trailingZeros(s string) (n, kept int) {
-	if len(s) <= precise || !digits(s) {
-		return 0, 0
-	}
-	return len(s), max(len(strings.TrimRight(s, "0")), precise)
 }
 
 // Exchanged reports whether the referId looks like a carrier's number, and the number like an order.

@@ -337,8 +337,7 @@ func (b *Batch) add(body []byte, i, index int) (end int) {
 
 func syntax(body []byte) string {
 	var raw json.RawMessage
-	var se *json.SyntaxError
-	if err := json.Unmarshal(body, &raw); errors.As(err, &se) {
+	if se, ok := errors.AsType[*json.SyntaxError](json.Unmarshal(body, &raw)); ok {
 		return fmt.Sprintf("not JSON at byte %d: %v", se.Offset, se)
 	}
 	return "not JSON"
