@@ -60,8 +60,7 @@ type Options struct {
 	Absent      []tracking.Absent // what "no such tracking" looks like, besides 404
 	Accepted    []tracking.Match  // what success of a create looks like; empty for the built-in signs
 
-	// Unprocessed are statuses of answers to creates by which the service stored
-	// nothing, so that the request is repeated after a pause.
+	// Unprocessed are statuses by which the service stored nothing, so that a create is repeated after a pause.
 	Unprocessed []int
 
 	InFlight *atomic.Int64 // counts requests under way; nil for not
@@ -82,8 +81,7 @@ const (
 	OpOther       Operation = "api"
 )
 
-// OperationOf returns the operation of a path below the base URL. Case, slashes at the
-// end and doubled ones do not matter: a service may be as lenient.
+// OperationOf takes a path below the base URL. Case, slashes at its end and doubled ones do not matter.
 func OperationOf(urlPath string) Operation {
 	switch strings.ToLower(path.Clean(urlPath)) {
 	case PathCreateSync:
@@ -158,8 +156,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Host returns the host, and port if not the usual one, that requests go to.
 func (c *Client) Host() string { return c.base.Host }
 
-// Certificates returns the system's certificate authorities and those of a PEM
-// file; nil, which means the system's alone, if the name is empty.
+// Certificates returns the system's authorities and those in a PEM file; nil, the system's alone, without a file.
 func Certificates(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil //nolint:nilnil // nil means the system's authorities

@@ -21,14 +21,12 @@ type Contact struct {
 	Took    time.Duration        // until the answer
 	Err     error                // why no answer came; a [*ConnectError] but for a proxy that can't be used
 
-	// Skew is how far the service's clock is ahead of this computer's; its Date has
-	// whole seconds. HasDate is false if the answer has no Date.
+	// Skew is how far the service's clock is ahead, in whole seconds. HasDate is false if the answer has no Date.
 	Skew    time.Duration
 	HasDate bool
 }
 
-// Contact sends a HEAD request for the base URL, without the key. Whatever the status
-// of the answer, it shows that the service can be reached.
+// Contact sends a HEAD request, without the key. Whatever the status, it shows that the service can be reached.
 func (c *Client) Contact(ctx context.Context) Contact {
 	var found Contact
 	var address atomic.Value // the first that was connected to: several are tried at once

@@ -26,23 +26,18 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 	}
 	r.Outcome, r.Err = c.classify(x)
 	if r.Outcome == tracking.OutcomeAccepted || r.Outcome == tracking.OutcomeRows {
-		readRows(r, items)
+		rows, blanket := r.Body.Refusals(items)
+		if blanket && r.Outcome == tracking.OutcomeAccepted { // a success that refuses every row without a reason
+			r.Outcome = tracking.OutcomeNotCredible
+			r.Err = &AnswerError{Status: r.HTTPStatus, Problem: "every row listed as refused without a reason", Excerpt: excerpt(r.Answer)}
+		} else {
+			r.Refused = rows
+		}
 	}
 	if x.status != 0 && x.err == nil && !x.cut {
 		r.Shape, r.Agrees = x.body.Shape(x.status, len(items), len(r.Refused))
 	}
 	return r
-}
-
-// readRows does not believe a success that refuses every row without a reason.
-func readRows(r *tracking.Reply, items []tracking.Item) {
-	rows, blanket := r.Body.Refusals(items)
-	if blanket && r.Outcome == tracking.OutcomeAccepted {
-		r.Outcome = tracking.OutcomeNotCredible
-		r.Err = &AnswerError{Status: r.HTTPStatus, Problem: "every row listed as refused without a reason", Excerpt: excerpt(r.Answer)}
-		return
-	}
-	r.Refused = rows
 }
 
 // classify never lets an incomplete answer say what was stored.

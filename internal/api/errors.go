@@ -14,8 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// ConnectError says that no answer came at all. Repeating a query is safe;
-// repeating a create only if nothing was sent.
+// ConnectError says that no answer came. A create may be repeated only if nothing was sent.
 type ConnectError struct {
 	Host string
 	Sent bool // a byte of the request may have left

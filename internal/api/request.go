@@ -32,8 +32,7 @@ type PathError struct{ Path, Problem string }
 
 func (e *PathError) Error() string { return "path " + e.Path + ": " + e.Problem }
 
-// ErrUnanswered says that a request left that may change something, and what became of
-// it is not known.
+// ErrUnanswered says that a request that may change something left, and its outcome is not known.
 var ErrUnanswered = errors.New("sent, but it is not known what the service did")
 
 // NewRequest returns a request for a path below the base URL, with the query of the path and

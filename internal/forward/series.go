@@ -176,8 +176,7 @@ func (s Statuses) Match(status int) bool {
 // String returns the list as it is read.
 func (s Statuses) String() string { return strings.Join(s, ",") }
 
-// Faults are what goes wrong on purpose while deliveries are sent. The zero
-// Faults are none. All that is left to chance follows from Seed alone.
+// Faults go wrong on purpose while deliveries are sent; the zero Faults are none. Chance follows from Seed alone.
 type Faults struct {
 	Duplicate int  // how many more times each delivery is sent
 	Reorder   bool // in an order by chance

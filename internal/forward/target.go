@@ -41,8 +41,7 @@ func ParseTarget(text string) (Target, error) {
 	return t, err
 }
 
-// ParseURL reads the URL of a target. 3000, :3000/hook and localhost:3000 are
-// short for URLs of this computer. No error shows a password or a query.
+// ParseURL reads the URL of a target, or a short form such as 3000. No error shows a password or a query.
 func ParseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(expand(address))
 	switch {
@@ -145,8 +144,7 @@ func ShowAddress(address string) string {
 	return short
 }
 
-// minTokenRun is how many letters and digits without a separator, with both
-// among them, look like a token. Words and versions are shorter, or letters alone.
+// minTokenRun letters and digits in a row, with both among them, look like a token. Words and versions do not.
 const minTokenRun = 12
 
 // looksSecret finds tokens such as /services/T0/B0/XXXX of a chat or /hooks/UUID.

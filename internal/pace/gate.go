@@ -19,14 +19,12 @@ import (
 const (
 	shortestPause = time.Second
 	longestPause  = 30 * time.Second
-	// longestUnconnected is the longest pause where no connection was made: whoever
-	// can't be reached is not spared by longer ones.
+	// longestUnconnected is short: whoever can't be reached is not spared by longer pauses.
 	longestUnconnected = 4 * time.Second
 	longestAsked       = time.Hour // the longest pause that the service may ask for
 )
 
-// Gate is what all workers of a run pass before a request. It is safe for
-// concurrent use, starts no goroutine, and needs no closing.
+// Gate is what all workers pass before a request. It is safe for concurrent use, and needs no closing.
 type Gate struct {
 	workers  int
 	interval time.Duration // between two requests; 0 for no ceiling
@@ -64,8 +62,7 @@ func (g *Gate) Widen() *Gate {
 	return g
 }
 
-// Full allows all workers from the start. Use it for a number that the user set, or a
-// service that is known to work, before the first Enter. It returns g.
+// Full allows all workers, before the first Enter: the user set them, or the service works. It returns g.
 func (g *Gate) Full() *Gate {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -220,8 +217,7 @@ type Pass struct {
 	ended  bool
 }
 
-// Success says that an answer came that shows a healthy service. After a full
-// round of such answers one more request may be under way.
+// Success says that the service is healthy. After a full round one more request may be under way.
 func (p *Pass) Success() {
 	p.end(func(g *Gate, old bool) {
 		g.failingSince = time.Time{}
@@ -266,8 +262,7 @@ func (p *Pass) Unconnected() {
 // Release says that the request tells nothing about pace, or was never sent.
 func (p *Pass) Release() { p.end(func(*Gate, bool) {}) }
 
-// end frees the slot, once, after learn. old says that a pause began after the
-// request had left: its answer is about the time before.
+// end frees the slot, once, after learn. old says that a pause began after the request had left.
 func (p *Pass) end(learn func(g *Gate, old bool)) {
 	g := p.gate
 	g.mu.Lock()
