@@ -54,8 +54,12 @@ func (d *dispatch) settleRefusedRow(ctx, soft context.Context, item tracking.Ite
 	if r.HTTPStatus != http.StatusConflict && (d.SkipProof || d.proven[d.shapeOf(r)] == ledger.Pending) {
 		return
 	}
-	ctx, cancel := d.queryContext(ctx, soft)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(soft, func() { // a pause may last longer than a user waits
+		_ = pace.Sleep(ctx, 2*d.QueryTimeout)
+		cancel()
+	})()
 	// Siblings: another row may have the same referId, so that only an answer with the number counts.
 	p, err := d.prove(ctx, ledger.UnknownRow{Item: item, Siblings: 1}, nil)
 	switch {
@@ -64,16 +68,6 @@ func (d *dispatch) settleRefusedRow(ctx, soft context.Context, item tracking.Ite
 	case p.conclusion == present:
 		s.State, s.Reason = ledger.Accepted, ""
 	}
-}
-
-// queryContext is for queries about rows just sent. It ends some time after soft: a pause may last long.
-func (d *dispatch) queryContext(ctx, soft context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(soft, func() {
-		_ = pace.Sleep(ctx, 2*d.QueryTimeout)
-		cancel()
-	})
-	return ctx, func() { stop(); cancel() }
 }
 
 // rowOutcomes returns the rows that the answer refuses by name. A row that it may mean

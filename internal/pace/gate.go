@@ -200,15 +200,6 @@ func (g *Gate) pauseUntil(end time.Time) {
 	}
 }
 
-func (g *Gate) countSuccess() {
-	g.maxPause = 0
-	if g.successes++; g.successes < g.window {
-		return
-	}
-	g.successes = 0
-	g.window = min(g.window+1, g.workers)
-}
-
 // Pass is the permission to send one request. The caller calls one of its methods when the
 // request has ended; a second call does nothing. It is safe for concurrent use.
 type Pass struct {
@@ -221,8 +212,12 @@ type Pass struct {
 func (p *Pass) Success() {
 	p.end(func(g *Gate, old bool) {
 		g.failingSince = time.Time{}
-		if !old {
-			g.countSuccess()
+		if old {
+			return
+		}
+		g.maxPause = 0
+		if g.successes++; g.successes >= g.window {
+			g.successes, g.window = 0, min(g.window+1, g.workers)
 		}
 	})
 }

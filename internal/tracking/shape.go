@@ -92,8 +92,8 @@ func (s *shaper) writeList(name string, v *value) {
 func (s *shaper) writeScalar(name string, v *value) {
 	text := v.text()
 	switch {
-	case v.raw[0] != '"' && !isNumber(v.raw):
-		s.out.Write(v.raw) // true, false, null
+	case strings.IndexByte("tfn", v.raw[0]) >= 0: // true, false, null
+		s.out.Write(v.raw)
 	case v.raw[0] != '"':
 		s.writeNumber(name, string(v.raw))
 	case s.words && isWord(text):
@@ -129,8 +129,6 @@ func hasPart(name string, parts ...string) bool {
 	name = strings.ToLower(name)
 	return !strings.Contains(name, "code") && slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
 }
-
-func isNumber(raw []byte) bool { return raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' }
 
 // isWord reports whether a text is short and without digits: it says what happened, not to whom.
 func isWord(text string) bool {
