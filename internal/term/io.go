@@ -144,9 +144,7 @@ func (f Facts) color(asked string, terminal bool) bool {
 	switch {
 	case asked == "always":
 		return true
-	case asked == "never":
-		return false
-	case f.Env["NO_COLOR"] != "":
+	case asked == "never", f.Env["NO_COLOR"] != "":
 		return false
 	case f.Env["CLICOLOR_FORCE"] != "" && f.Env["CLICOLOR_FORCE"] != "0":
 		return true

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // Sequences of a page. The alternate screen keeps what the terminal showed before,
@@ -85,7 +83,9 @@ func (p *Page) Stop() {
 
 func (p *Page) redraw() {
 	out := p.io.Out
-	wide, high := out.Width(), out.height()
+	wide := out.Width()
+	_, high := out.size()
+	high = cmp.Or(high, defaultHeight)
 	message := out.screen.lastHeld()
 	lines := high
 	if message != "" {
@@ -138,15 +138,6 @@ func cut(line string, width int) string {
 		line = line[n:]
 	}
 	return b.String()
-}
-
-func (w *Writer) height() int {
-	if w.file != nil {
-		if _, n, err := term.GetSize(int(w.file.Fd())); err == nil && n > 0 {
-			return n
-		}
-	}
-	return defaultHeight
 }
 
 func (s *screen) begin(w *Writer) {

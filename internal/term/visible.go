@@ -95,17 +95,13 @@ func hidden(r rune) bool {
 		return true
 	case r < 0x7f:
 		return false
-	case r < 0xa0: // DEL and C1
-		return true
-	case r == 0xad: // soft hyphen
+	case r < 0xa0, r == 0xad: // DEL and C1, soft hyphen
 		return true
 	case r < 0x300: // Latin
 		return false
 	case r >= 0xe000 && r <= 0xf8ff: // private use: each font shows what it likes
 		return true
-	case r > 0x3164 && r < 0xd800: // CJK and Hangul syllables
-		return false
-	case r == emojiStyle:
+	case r > 0x3164 && r < 0xd800, r == emojiStyle: // CJK and Hangul syllables
 		return false
 	}
 	return unicode.In(r,

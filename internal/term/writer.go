@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -61,15 +62,17 @@ func (w *Writer) Width() int {
 	if !w.terminal {
 		return 0
 	}
-	if w.file != nil {
-		if n, _, err := term.GetSize(int(w.file.Fd())); err == nil && n > 0 {
-			return n
-		}
+	wide, _ := w.size()
+	return cmp.Or(wide, max(w.width, 0), defaultWidth)
+}
+
+// size returns the columns and lines of the terminal now, 0 if it does not tell.
+func (w *Writer) size() (wide, high int) {
+	if w.file == nil {
+		return 0, 0
 	}
-	if w.width > 0 {
-		return w.width
-	}
-	return defaultWidth
+	wide, high, _ = term.GetSize(int(w.file.Fd()))
+	return max(wide, 0), max(high, 0)
 }
 
 // Write writes p, foreign as it may be. No sequence in it reaches a terminal.
