@@ -80,7 +80,7 @@ func (p *page) startStreaming(r *Rows) error {
 }
 
 func (p *page) writeHeld(r *Rows) error {
-	rows := append([][]Cell{p.header()}, p.rows...)
+	rows := append([][]Cell{header(p.columns)}, p.rows...)
 	p.rows = nil
 	for _, row := range rows {
 		if err := p.line(r, row); err != nil {
@@ -128,7 +128,7 @@ func (p *page) end(r *Rows) error {
 	var b bytes.Buffer
 	t := tablewriter.NewTable(&b, layout(p.columns)...)
 	var held placeholders
-	t.Header(held.replace(r, p.header()))
+	t.Header(held.replace(r, header(p.columns)))
 	for _, row := range p.rows {
 		if err := t.Append(held.replace(r, row)); err != nil {
 			return fmt.Errorf("lay out table: %w", err)
@@ -266,7 +266,7 @@ func (p *page) isEmpty(i int) bool {
 func (p *page) measure() (widths, usual []int) {
 	widths, usual = make([]int, len(p.columns)), make([]int, len(p.columns))
 	wide := make([]int, len(p.columns))
-	for _, row := range append(p.rows, p.header()) {
+	for _, row := range append(p.rows, header(p.columns)) {
 		for i, c := range row {
 			width := term.DisplayWidth(c.Text)
 			widths[i] = max(widths[i], width)
@@ -285,9 +285,9 @@ func (p *page) measure() (widths, usual []int) {
 	return widths, usual
 }
 
-func (p *page) header() []Cell {
-	row := make([]Cell, len(p.columns))
-	for i, c := range p.columns {
+func header(columns []Column) []Cell {
+	row := make([]Cell, len(columns))
+	for i, c := range columns {
 		row[i] = Cell{Text: term.Visible(c.Name), Style: term.Heading}
 	}
 	return row

@@ -137,26 +137,18 @@ func (r *Rows) start() error {
 
 func (r *Rows) add(text term.Styled) { r.sink.buf = append(r.sink.buf, text...) }
 
-// cell appends the cell of column i and the separator, or the end of the line.
-func (r *Rows) cell(i int, text string, separator byte) {
-	if i+1 == len(r.columns) {
-		separator = '\n'
-	}
-	r.sink.buf = append(append(r.sink.buf, text...), separator)
-}
-
 type tabbed struct{}
 
-func (tabbed) begin(r *Rows) error {
-	for i, c := range r.columns {
-		r.cell(i, string(r.sink.out.Style(term.Heading, c.Name)), '\t')
-	}
-	return r.sink.ended()
-}
+func (t tabbed) begin(r *Rows) error { return t.row(r, header(r.columns)) }
 
 func (tabbed) row(r *Rows, cells []Cell) error {
 	for i, c := range cells {
-		r.cell(i, string(r.sink.out.Style(c.Style, c.Text)), '\t')
+		r.add(r.sink.out.Style(c.Style, c.Text))
+		if i+1 < len(cells) {
+			r.add("\t")
+		} else {
+			r.add("\n")
+		}
 	}
 	return r.sink.ended()
 }
