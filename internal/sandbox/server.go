@@ -340,21 +340,8 @@ func (s *state) store(items []tracking.Item, instant bool) {
 	}
 }
 
+// find returns the parcels with a referId, or with a number; the first of all if both are empty.
 func (s *state) find(refer, number string) []parcel {
-	list := s.byRefer[refer]
-	if refer == "" {
-		list = s.byNum[number]
-	}
-	found := make([]parcel, len(list))
-	for i, j := range list {
-		found[i] = s.parcels[j]
-	}
-	return found
-}
-
-// index returns the place of the first parcel with a referId, or with a number, or
-// of all if both are empty.
-func (s *state) index(refer, number string) (int, bool) {
 	list := s.byRefer[refer]
 	if refer == "" {
 		list = s.byNum[number]
@@ -362,8 +349,9 @@ func (s *state) index(refer, number string) (int, bool) {
 	if refer == "" && number == "" && len(s.parcels) > 0 {
 		list = []int{0}
 	}
-	if len(list) == 0 {
-		return 0, false
+	found := make([]parcel, len(list))
+	for i, j := range list {
+		found[i] = s.parcels[j]
 	}
-	return list[0], true
+	return found
 }

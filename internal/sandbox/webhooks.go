@@ -264,13 +264,12 @@ func (s *Server) Emit(m Emission) error {
 		return errors.New("no webhook URL is set (--webhook-url)")
 	}
 	s.state.mu.Lock()
-	i, ok := s.state.index(m.ReferID, m.TrackingNumber)
-	if !ok {
-		s.state.mu.Unlock()
+	found, now := s.state.find(m.ReferID, m.TrackingNumber), s.state.now()
+	s.state.mu.Unlock()
+	if len(found) == 0 {
 		return errors.New("no such tracking")
 	}
-	p, now := s.state.parcels[i], s.state.now()
-	s.state.mu.Unlock()
+	p := found[0]
 	j := s.journey(p)
 	e := event(j, p.item, len(j.done(now))-1)
 	if m.Event != "" {
