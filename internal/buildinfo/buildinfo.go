@@ -40,8 +40,7 @@ func UserAgent() string { return "waybill/" + Read().Version }
 
 // merge fills what the linker was not told from what the go command recorded,
 // which is nil for a binary built without modules.
-func merge(linked Info, recorded *debug.BuildInfo) Info {
-	info := linked
+func merge(info Info, recorded *debug.BuildInfo) Info {
 	info.Go, info.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
 	if recorded != nil {
 		fill(&info, recorded)
