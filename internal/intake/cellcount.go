@@ -14,17 +14,15 @@ import (
 func (t *table) checkCellCount() (Problem, bool) {
 	have, want := len(t.rec.cells), len(t.cols.header)
 	if f := t.rec.fault; f != nil {
-		p := t.problem(tracking.Problem{Value: string(t.rec.raw[t.rec.cells[have-1].start:]), Message: f.message, Hint: f.hint}, have-1)
-		return p, true
+		return t.problem(tracking.Problem{Value: string(t.rec.raw[t.rec.cells[have-1].start:]), Message: f.message, Hint: f.hint}, have-1), true
 	}
 	switch {
 	case have > want:
 		return t.surplusCells()
 	case have < want:
 		return t.missingCells(), true
-	case !t.fullRowSeen:
-		t.fullRowSeen = true
 	}
+	t.fullRowSeen = true
 	return Problem{}, false
 }
 
@@ -119,10 +117,7 @@ func (t *table) cellsInPlace() bool {
 		return false
 	}
 	for i := t.cols.number + 1; i < len(t.cols.header); i++ {
-		if t.inUse(i) {
-			continue
-		}
-		if t.numberLikeness(i) >= number {
+		if !t.inUse(i) && t.numberLikeness(i) >= number {
 			return false
 		}
 	}

@@ -254,9 +254,8 @@ var hintWords = map[string][]string{
 // SoundsLike returns the field that a column's name sounds like in some language:
 // rawTrackingNumber, or [FieldCarrier]; empty for others.
 func SoundsLike(name string) string {
-	name = strings.ToLower(name)
 	for _, field := range []string{tracking.FieldNumber, FieldCarrier} {
-		if slices.ContainsFunc(hintWords[field], func(part string) bool { return strings.Contains(name, part) }) {
+		if sounds(field, name) {
 			return field
 		}
 	}

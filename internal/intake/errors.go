@@ -100,12 +100,10 @@ func (e *MixError) Hint() string {
 
 // show makes foreign text visible and short enough for a message.
 func show(s string) string {
-	if utf8.RuneCountInString(s) > maxShown {
-		n := 0
-		for i := range s {
-			if n++; n > maxShown {
-				return tracking.Quote(s[:i] + "…")
-			}
+	n := 0
+	for i := range s {
+		if n++; n > maxShown {
+			return tracking.Quote(s[:i] + "…")
 		}
 	}
 	return tracking.Quote(s)

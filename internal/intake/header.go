@@ -256,11 +256,8 @@ func guessDelimiter(header []byte, file string) byte {
 			continue
 		}
 		delim := delimiters[i]
-		switch strings.ToLower(path.Ext(file)) {
-		case ".tsv", ".tab":
-			if delim == '\t' {
-				return delim
-			}
+		if ext := strings.ToLower(path.Ext(file)); delim == '\t' && (ext == ".tsv" || ext == ".tab") {
+			return delim
 		}
 		if f := countFields(header, delim); f > found {
 			best, found = delim, f

@@ -43,14 +43,7 @@ func (e *ColumnError) likelier(other *ColumnError) bool {
 	return filled(other.Header) < 2 && filled(e.Header) > 1
 }
 
-func filled(names []string) (n int) {
-	for _, name := range names {
-		if name != "" {
-			n++
-		}
-	}
-	return n
-}
+func filled(names []string) int { return len(names) - count(names, "") }
 
 // failure returns the error of an input without a header; nil if it has no lines.
 func (h *headerSearch) failure() error {

@@ -122,12 +122,7 @@ func RowPlace(file string, line, row int, cell string) string {
 
 // Good reports whether the record can be sent: every problem is a note.
 func (rec Record) Good() bool {
-	for i := range rec.Problems {
-		if !rec.Problems[i].Note {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(rec.Problems, func(p Problem) bool { return !p.Note })
 }
 
 // Carrier is a carrier name that stood in some rows.

@@ -34,10 +34,10 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	if err := refuseForeign(name, head); err != nil {
 		return nil, err
 	}
+	out := &Reader{name: name, sum: Summary{AcceptOdd: o.AcceptOdd}}
 	if isBook, err := o.isWorkbook(name, head); err != nil {
 		return nil, err
 	} else if isBook {
-		out := &Reader{name: name, sum: Summary{AcceptOdd: o.AcceptOdd}}
 		return out, openWorkbook(out, r, o)
 	}
 	coding, err := detectEncoding(name, head, o.Encoding)
@@ -56,7 +56,6 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	if err := refuseMarkup(name, text); err != nil {
 		return nil, err
 	}
-	out := &Reader{name: name, sum: Summary{AcceptOdd: o.AcceptOdd}}
 	out.sum.Encoding = coding.name
 	if format == JSON || format == JSONL || format == Auto && isJSON(name, text, o.Refs) {
 		err = openJSON(out, win, coding, o)
@@ -174,23 +173,19 @@ func otherArchive(file string, head []byte) error {
 }
 
 // markup are the beginnings of pages and documents that are saved under a table's name, in lower case.
-var markup = []fileSignature{
-	{"<!doctype", "a web page (HTML)", ""},
-	{"<html", "a web page (HTML)", ""},
-	{"<head", "a web page (HTML)", ""},
-	{"<body", "a web page (HTML)", ""},
-	{"<meta", "a web page (HTML)", ""},
-	{"<table", "a web page (HTML)", ""},
-	{"<!--", "a web page (HTML)", ""},
-	{"<?xml", "an XML document", ""},
+var markup = map[string][]string{
+	"a web page (HTML)": {"<!doctype", "<html", "<head", "<body", "<meta", "<table", "<!--"},
+	"an XML document":   {"<?xml"},
 }
 
 // refuseMarkup returns an error if text is the beginning of a web page or an XML document.
 func refuseMarkup(file string, text []byte) error {
 	text = bytes.TrimLeft(text, " \t\r\n")
-	for _, m := range markup {
-		if len(text) >= len(m.magic) && strings.EqualFold(string(text[:len(m.magic)]), m.magic) {
-			return foreignFile(file, m.kind, "download the export again as CSV; if a spreadsheet opens this file, "+saveAsUTF8)
+	for kind, beginnings := range markup {
+		for _, magic := range beginnings {
+			if strings.EqualFold(string(text[:min(len(text), len(magic))]), magic) {
+				return foreignFile(file, kind, "download the export again as CSV; if a spreadsheet opens this file, "+saveAsUTF8)
+			}
 		}
 	}
 	return nil

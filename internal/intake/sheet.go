@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -312,12 +313,11 @@ func (t *table) addDamage(ps []Problem, field string, at int) []Problem {
 		return ps
 	}
 	p.Value, p.Kind, p.Message = s.Text, tracking.KindDamaged, strings.Replace(p.Message, "%s", show(s.Format), 1)
-	if p.Odd && (t.opt.AcceptOdd || t.opt.Refs) {
-		if t.opt.Refs {
-			return ps
-		}
-		p.Note = true
-		p.Field = field
+	switch {
+	case p.Odd && t.opt.Refs:
+		return ps
+	case p.Odd && t.opt.AcceptOdd:
+		p.Note, p.Field = true, field
 		return append(ps, t.problem(p, at))
 	}
 	return t.replaceProblem(ps, field, at, p)
@@ -325,14 +325,9 @@ func (t *table) addDamage(ps []Problem, field string, at int) []Problem {
 
 // replaceProblem adds a problem of a field in place of those that it has.
 func (t *table) replaceProblem(ps []Problem, field string, at int, p tracking.Problem) []Problem {
-	kept := ps[:0]
-	for _, other := range ps {
-		if other.Field != field {
-			kept = append(kept, other)
-		}
-	}
+	ps = slices.DeleteFunc(ps, func(other Problem) bool { return other.Field == field })
 	p.Field = field
-	return append(kept, t.problem(p, at))
+	return append(ps, t.problem(p, at))
 }
 
 const asText = "format the column as Text and enter the value again, or export it as text"
@@ -350,13 +345,4 @@ var damages = map[xlsx.Loss]tracking.Problem{
 	xlsx.Unsaved:    {Message: "the value of the formula is not in the file", Hint: "open the file in a spreadsheet and save it, which calculates it"},
 	xlsx.Lost:       {Message: "the cell refers to a text that the workbook does not have", Hint: "open the file in a spreadsheet, enter the value again and save it"},
 	xlsx.Malformed:  {Message: "the cell should hold a number and does not", Hint: "open the file in a spreadsheet and save it again"},
-}
-
-func cloneCells(cells []xlsx.Cell) []xlsx.Cell {
-	out := make([]xlsx.Cell, len(cells))
-	for i, c := range cells {
-		c.Text = append([]byte(nil), c.Text...)
-		out[i] = c
-	}
-	return out
 }

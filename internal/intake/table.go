@@ -275,7 +275,10 @@ func (t *table) keep(rec *Record) {
 		rec.text = t.text()
 		return
 	}
-	rec.cells = cloneCells(t.sheet.row.Cells)
+	rec.cells = slices.Clone(t.sheet.row.Cells)
+	for i, c := range rec.cells {
+		rec.cells[i].Text = bytes.Clone(c.Text)
+	}
 }
 
 // text returns the record as written, without the columns called waybillError and padded to the width

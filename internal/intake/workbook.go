@@ -111,7 +111,13 @@ func openWorkbook(r *Reader, in io.Reader, o Options) error {
 	}
 	r.rows, r.carriers, r.sheet = t, t.carrier, t.sheet
 	r.dialect = dialect{book: true, header: strings.Join(t.sheet.columns(), "\x00")}
-	t.summarize(r)
+	s := &r.sum
+	s.Sheet, s.HiddenSheet, s.Filtered = t.sheet.name, t.sheet.hidden, t.sheet.rows.Filtered
+	s.HeaderRow = t.sheet.headerRow
+	t.summarizeColumns(s)
+	if t.list {
+		s.Format = List
+	}
 	return nil
 }
 
@@ -125,7 +131,7 @@ func chooseSheet(r *Reader, book *xlsx.Workbook, o Options) (*table, error) {
 	var found *table
 	var used []int // sheets that have the columns
 	var rest []int // sheets that have cells, but not the columns
-	var failed error
+	var failed *ColumnError
 	for _, i := range candidates {
 		t, err := openSheet(r, book, i, o)
 		var wrong *ColumnError
@@ -133,9 +139,7 @@ func chooseSheet(r *Reader, book *xlsx.Workbook, o Options) (*table, error) {
 		case errors.Is(err, errEnd):
 			continue
 		case errors.As(err, &wrong):
-			if rest = append(rest, i); failed == nil {
-				failed = err
-			}
+			rest, failed = append(rest, i), cmp.Or(failed, wrong)
 			continue
 		case err != nil:
 			return nil, err
@@ -155,14 +159,11 @@ func chooseSheet(r *Reader, book *xlsx.Workbook, o Options) (*table, error) {
 	case found != nil:
 		r.sum.OtherSheets = namesOf(book, rest)
 		return found, nil
-	case failed != nil && len(rest) > 1:
-		wrong := (*ColumnError)(nil)
-		if errors.As(failed, &wrong) {
-			wrong.others = sheetNames(book, rest[1:])
-		}
+	case failed != nil:
+		failed.others = sheetNames(book, rest[1:])
 		return nil, failed
 	}
-	return nil, failed
+	return nil, nil
 }
 
 func sheetsToTry(file string, book *xlsx.Workbook, asked string) ([]int, error) {
@@ -221,16 +222,6 @@ func namesOf(book *xlsx.Workbook, sheets []int) []string {
 		names = append(names, book.Sheets[i].Name)
 	}
 	return names
-}
-
-func (t *table) summarize(r *Reader) {
-	s := &r.sum
-	s.Sheet, s.HiddenSheet, s.Filtered = t.sheet.name, t.sheet.hidden, t.sheet.rows.Filtered
-	s.HeaderRow = t.sheet.headerRow
-	t.summarizeColumns(s)
-	if t.list {
-		s.Format = List
-	}
 }
 
 func (t *table) summarizeColumns(s *Summary) {
