@@ -201,8 +201,7 @@ func formatParts(code string) []formatPart {
 	return parts
 }
 
-// firstSection returns the section of a code that positive numbers have, and
-// whether a condition such as [<100] may choose another.
+// firstSection returns the section for positive numbers, and whether a condition such as [<100] may choose another.
 func firstSection(code string) (section string, conditional bool) {
 	quoted := false
 	for i := 0; i < len(code); i++ {
@@ -221,8 +220,7 @@ func firstSection(code string) (section string, conditional bool) {
 			}
 		}
 	}
-	section = cmp.Or(section, code)
-	return section, conditional
+	return cmp.Or(section, code), conditional
 }
 
 func (b *Workbook) formatOf(c Cell) format {
@@ -272,8 +270,7 @@ func (b *Workbook) number(text string, f format) (string, Loss) {
 	return shown, Padded
 }
 
-// fill puts digits into a format: each placeholder takes one from the right, the
-// first group what is left.
+// fill puts digits into a format: each placeholder takes one from the right, the first group what is left.
 func (f format) fill(digits string) string {
 	first := slices.IndexFunc(f.parts, func(p formatPart) bool { return p.digits })
 	shown := ""

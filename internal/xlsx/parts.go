@@ -40,11 +40,10 @@ func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
 	return l.r.ReadAt(p, at)
 }
 
-type archive struct {
-	parts map[string]*zip.File
-}
+// archive has the files of the workbook, see partName.
+type archive map[string]*zip.File
 
-func openArchive(r io.ReaderAt, size int64) (*archive, error) {
+func openArchive(r io.ReaderAt, size int64) (archive, error) {
 	limited := &limitedAt{r: r, left: maxDirectory, armed: true}
 	z, err := zip.NewReader(limited, size)
 	limited.armed = false
@@ -54,25 +53,24 @@ func openArchive(r io.ReaderAt, size int64) (*archive, error) {
 	if len(z.File) > maxEntries {
 		return nil, broken("", fmt.Sprintf("it has %d parts", len(z.File)), hintForeign)
 	}
-	a := &archive{parts: make(map[string]*zip.File, len(z.File))}
+	a := make(archive, len(z.File))
 	for _, f := range z.File {
 		name := partName(f.Name)
-		if a.parts[name] != nil {
+		if a[name] != nil {
 			return nil, broken(f.Name, "the part is there twice", hintForeign)
 		}
-		a.parts[name] = f
+		a[name] = f
 	}
 	return a, nil
 }
 
-// partName returns the name by which a part is found: names have no case, and
-// some programs write them with backslashes.
+// partName returns the name by which a part is found: without case, and with slashes for backslashes.
 func partName(name string) string {
 	return strings.ToLower(strings.TrimPrefix(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/"))
 }
 
-func (a *archive) open(name string, limit int64) (io.ReadCloser, error) {
-	f := a.parts[partName(name)]
+func (a archive) open(name string, limit int64) (io.ReadCloser, error) {
+	f := a[partName(name)]
 	if f == nil {
 		return nil, broken(name, "the part is missing", hintSaveAgain)
 	}
@@ -111,7 +109,7 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// partError says what an error of reading a part means. Those of the disk stay.
+// partError says what an error of reading a part means. Errors of the disk and io.EOF stay.
 func partError(name string, err error) error {
 	var corrupt flate.CorruptInputError
 	var syntax syntaxError
@@ -129,12 +127,6 @@ func partError(name string, err error) error {
 	}
 	return err
 }
-
-// Names of streams in the container that encrypted and old workbooks are, in UTF-16 as it has them.
-var (
-	encryptedStream = utf16LE("EncryptedPackage")
-	oldStreams      = []string{utf16LE("Workbook"), utf16LE("Book")}
-)
 
 func utf16LE(s string) string {
 	var b []byte
@@ -157,14 +149,12 @@ func refuseContainer(r io.ReaderAt) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return partError("", err)
 	}
-	names := string(directory[:n])
-	if strings.Contains(names, encryptedStream) {
+	has := func(stream string) bool { return strings.Contains(string(directory[:n]), utf16LE(stream)) }
+	switch {
+	case has("EncryptedPackage"):
 		return &Error{Kind: Protected, Message: "it is protected by a password", hint: hintProtected}
-	}
-	for _, old := range oldStreams {
-		if strings.Contains(names, old) {
-			return &Error{Kind: Foreign, Message: "an old Excel workbook (xls)", hint: hintResave}
-		}
+	case has("Workbook"), has("Book"):
+		return &Error{Kind: Foreign, Message: "an old Excel workbook (xls)", hint: hintResave}
 	}
 	return &Error{Kind: Foreign, Message: "an old Office document", hint: hintResave}
 }

@@ -203,9 +203,6 @@ func (r *Rows) Merged(column int) (Range, bool) {
 const maxActive = 1000
 
 func (r *Rows) advance(row int) {
-	if len(r.merges) == 0 {
-		return
-	}
 	r.active = slices.DeleteFunc(r.active, func(m Range) bool { return m.LastRow < row })
 	for ; r.next < len(r.merges) && r.merges[r.next].FirstRow <= row; r.next++ {
 		if m := r.merges[r.next]; m.LastRow >= row && len(r.active) < maxActive {
@@ -218,7 +215,9 @@ func (r *Rows) advance(row int) {
 // io.EOF at the end of the sheet. Later calls return the same error.
 func (r *Rows) Next() (*Row, error) {
 	for r.err == nil {
-		if r.err = r.readRow(); r.err == nil && len(r.row.Cells) > 0 {
+		if r.err = r.readRow(); r.err != nil {
+			r.err = partError(r.part, r.err)
+		} else if len(r.row.Cells) > 0 {
 			r.advance(r.row.Number)
 			return &r.row, nil
 		}
@@ -231,21 +230,17 @@ func (r *Rows) readRow() error {
 		t, err := r.scan.next()
 		switch {
 		case err != nil:
-			return partError(r.part, err)
+			return err
 		case t == endTag && r.scan.depth == 1:
 			return r.drain()
 		case t == startTag && r.scan.depth == 3 && string(r.scan.name) == "row":
-			err = r.beginRow()
-			if err == nil {
-				err = r.readCells()
+			if err := r.beginRow(); err != nil {
+				return err
 			}
-			if err != nil {
-				return partError(r.part, err)
-			}
-			return nil
+			return r.readCells()
 		case t == startTag:
 			if err := r.scan.skipElement(); err != nil {
-				return partError(r.part, err)
+				return err
 			}
 		}
 	}
@@ -255,10 +250,7 @@ func (r *Rows) readRow() error {
 func (r *Rows) drain() error {
 	for {
 		if _, err := r.scan.next(); err != nil {
-			if errors.Is(err, io.EOF) {
-				return io.EOF
-			}
-			return partError(r.part, err)
+			return err
 		}
 	}
 }
@@ -400,8 +392,7 @@ func (r *Rows) content(c *Cell) (found bool, err error) {
 	}
 }
 
-// addShared puts the text with a number, as written, in its place. An empty number is
-// an empty cell, which gets no kind.
+// addShared puts in the text with a number, as written. An empty number is an empty cell, which gets no kind.
 func (r *Rows) addShared(c *Cell, value []byte) error {
 	value = bytes.TrimSpace(value)
 	number, err := strconv.Atoi(string(value))
@@ -440,7 +431,7 @@ func (r *Rows) addCell(c Cell, kind cellType, found bool) error {
 	case "b":
 		c.Kind = Bool
 		shown := "FALSE"
-		if on := string(bytes.TrimSpace(value)); on == "1" || on == "true" {
+		if isTrue(bytes.TrimSpace(value)) {
 			shown = "TRUE"
 		}
 		if len(value) > 0 {

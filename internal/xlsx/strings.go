@@ -172,8 +172,7 @@ func escapedUnit(b []byte) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// unescape resolves the escapes of characters that XML can't hold, in place. One
-// that stands for half a character stays as written.
+// unescape resolves escapes of characters that XML can't hold, in place; half a character stays as written.
 func unescape(b []byte) []byte {
 	at := bytes.Index(b, []byte("_x"))
 	if at < 0 {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,8 +72,7 @@ func NewWriter(w io.Writer) *Writer {
 // Cut returns how many texts were longer than [MaxText] and cut.
 func (w *Writer) Cut() int64 { return w.cut }
 
-// Sheet ends the sheet at hand and begins another, with a header. Its name is
-// changed where a sheet can't have it.
+// Sheet ends the sheet at hand and begins another, with a header. A name that no sheet can have is changed.
 func (w *Writer) Sheet(name string, header []string) error {
 	if w.z == nil {
 		return errors.New("the workbook is closed")
@@ -110,11 +110,7 @@ func (w *Writer) freeName(name string) string {
 			suffix = " " + strconv.Itoa(n)
 		}
 		short := cutText(name, longest-len(suffix)) + suffix
-		used := false
-		for _, other := range w.names {
-			used = used || strings.EqualFold(other, short)
-		}
-		if !used {
+		if !slices.ContainsFunc(w.names, func(other string) bool { return strings.EqualFold(other, short) }) {
 			return short
 		}
 	}
@@ -208,8 +204,6 @@ func (w *Writer) appendValue(column, row int, v Value) {
 			w.appendText(column, row, styleText, v.Time.Format(time.DateTime))
 		}
 	case v.Kind == 0 || v.Text == "" && v.Kind != Text:
-	case v.Kind == Text:
-		w.appendText(column, row, styleText, v.Text)
 	case v.Kind == Number:
 		w.appendNumber(column, row, w.style(v.Format), v.Text)
 	case v.Kind == Bool:
@@ -252,8 +246,7 @@ func (w *Writer) appendText(column, row, style int, text string) {
 	w.buf = append(appendEscaped(w.buf, short), `</t></is></c>`...)
 }
 
-// cutText returns text of at most so many UTF-16 code units, the last of which is an
-// ellipsis if it was cut.
+// cutText returns text of at most so many UTF-16 code units, the last an ellipsis if it was cut.
 func cutText(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -274,8 +267,7 @@ func cutText(text string, limit int) string {
 	return text
 }
 
-// serial returns a time by its own clock as a number of days, false for one before
-// 1 March 1900, about which spreadsheets disagree.
+// serial returns a time as a number of days; false before 1 March 1900, about which spreadsheets disagree.
 func serial(t time.Time) (string, bool) {
 	day := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 	days := int64(day.Sub(time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)) / (24 * time.Hour))

@@ -78,7 +78,7 @@ type Sheet struct {
 // Workbook is a workbook that is read. It is not safe for concurrent use.
 type Workbook struct {
 	Sheets  []Sheet
-	parts   *archive
+	parts   archive
 	date04  bool // days count from 1904
 	formats []format
 	strings *sharedStrings
@@ -133,7 +133,7 @@ func (b *Workbook) relations(of string) (map[string]relation, error) {
 	folder, file := path.Split(of)
 	name := folder + "_rels/" + file + ".rels"
 	all := map[string]relation{}
-	if b.parts.parts[partName(name)] == nil {
+	if b.parts[partName(name)] == nil {
 		return all, nil
 	}
 	err := b.each(name, func(s *scanner) error {
@@ -185,10 +185,10 @@ func (b *Workbook) each(name string, do func(*scanner) error) error {
 
 // mainPart returns the name of the part that lists the sheets.
 func (b *Workbook) mainPart() (string, error) {
-	if b.parts.parts["mimetype"] != nil && b.parts.parts["content.xml"] != nil {
+	if b.parts["mimetype"] != nil && b.parts["content.xml"] != nil {
 		return "", &Error{Kind: Foreign, Message: "an OpenDocument file (ods)", hint: hintResave}
 	}
-	if b.parts.parts["[content_types].xml"] == nil {
+	if b.parts["[content_types].xml"] == nil {
 		return "", &Error{Kind: Foreign, Message: "an archive (zip)", hint: "unpack it and use the file inside; if it is a workbook, " + hintSaveAgain}
 	}
 	all, err := b.relations("")
@@ -225,7 +225,7 @@ func (b *Workbook) readMain(main string, temp func() (*os.File, error)) error {
 			return syntaxError("it is no list of sheets")
 		case s.depth == 2 && string(s.name) == "workbookPr":
 			on, err := s.attribute("date1904")
-			b.date04 = on == "1" || on == "true"
+			b.date04 = isTrue(on)
 			return err
 		case s.depth == 3 && string(s.name) == "sheet":
 			name, state, id, err := s.attribute3("name", "state", "id")
@@ -274,11 +274,9 @@ func parseAddress(s string) (column, row int, ok bool) {
 
 // parseRange reads a range such as A1:B2, or one cell.
 func parseRange(s string) (Range, bool) {
-	first, last := s, s
-	for i := range len(s) {
-		if s[i] == ':' {
-			first, last = s[:i], s[i+1:]
-		}
+	first, last, several := strings.Cut(s, ":")
+	if !several {
+		last = first
 	}
 	c1, r1, ok1 := parseAddress(first)
 	c2, r2, ok2 := parseAddress(last)

@@ -116,14 +116,13 @@ func (s *scanner) next() (token, error) {
 				return 0, err
 			}
 		}
-		if s.buf[s.start] != '<' {
-			t, err := s.plainText()
-			if t != 0 || err != nil {
-				return t, err
-			}
-			continue
+		var t token
+		var err error
+		if s.buf[s.start] == '<' {
+			t, err = s.markup()
+		} else {
+			t, err = s.plainText()
 		}
-		t, err := s.markup()
 		if t != 0 || err != nil {
 			return t, err
 		}
@@ -172,7 +171,9 @@ func (s *scanner) markup() (token, error) {
 	window := s.buf[s.start:s.end]
 	switch {
 	case bytes.HasPrefix(window, []byte("<!--")):
-		return 0, s.skip(4, "-->")
+		n, err := s.find(4, "-->")
+		s.start += n + 3
+		return 0, err
 	case bytes.HasPrefix(window, []byte("<?")):
 		return 0, s.instruction()
 	case bytes.HasPrefix(window, []byte("<![CDATA[")) && s.depth > 0:
@@ -198,12 +199,6 @@ func (s *scanner) markup() (token, error) {
 		return s.close()
 	}
 	return s.startTag()
-}
-
-func (s *scanner) skip(from int, sep string) error {
-	n, err := s.find(from, sep)
-	s.start += n + len(sep)
-	return err
 }
 
 // instruction passes over <?…?>, and checks the encoding that the first one names.
@@ -355,8 +350,7 @@ const spaces = " \t\r\n"
 // maxPrefix is how many bytes stand at most between < and the name of an end tag.
 const maxPrefix = 64
 
-// attr splits the first attribute off a start tag's. It returns no name at the
-// end.
+// attr splits the first attribute off a start tag's. It returns no name at the end.
 func attr(attrs []byte) (name, value, rest []byte, err error) {
 	attrs = bytes.TrimLeft(attrs, spaces)
 	if len(attrs) == 0 {
@@ -398,8 +392,7 @@ func checkText(b []byte) error {
 	return nil
 }
 
-// appendUnescaped appends text as written to dst, with its references resolved
-// and its line ends as line feeds.
+// appendUnescaped appends text with its references resolved and its line ends as line feeds.
 func appendUnescaped(dst, raw []byte) ([]byte, error) {
 	plain := true
 	for _, c := range raw {
