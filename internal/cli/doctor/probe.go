@@ -188,13 +188,12 @@ func (p prober) probe(ctx context.Context, known []tracking.Item) (r result, err
 			return r, err
 		}
 		if r.known = present(control); r.known {
-			r.absent = readAbsence(refs, absent, control)
 			err = p.findParam(ctx, &r, item)
-			return r, err
+			break
 		}
 	}
 	r.absent = readAbsence(refs, absent, control)
-	return r, nil
+	return r, err
 }
 
 // find asks once more while the trouble passes. A status that may be about what was asked for

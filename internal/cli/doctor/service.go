@@ -113,7 +113,7 @@ func (x *examination) access(ctx context.Context) []finding {
 	if err != nil {
 		return []finding{found(keyNotTried, "there is no usable key or ca_file")}
 	}
-	item := tracking.Item{ReferID: "waybill-doctor-" + rand.Text()[:12], Number: "WB" + rand.Text()[:14]}
+	item := tracking.Item{ReferID: "waybill-doctor-" + rand.Text()[:12], Number: randomNumber()}
 	return []finding{accessFinding(client.Find(ctx, tracking.Query{ReferID: item.ReferID}, item))}
 }
 

@@ -43,7 +43,6 @@ func (x *examination) configuration(context.Context) []finding {
 		return all
 	}
 	c := x.call.Config
-	values := valuesSetBy(c)
 	switch {
 	case paths.UserExists || paths.ProjectExists:
 	case c.BaseURL == "":
@@ -51,7 +50,7 @@ func (x *examination) configuration(context.Context) []finding {
 	default:
 		all = append(all, found(configNotNeeded, "no configuration file: flags and the environment have the settings"))
 	}
-	if len(values) > 0 {
+	if values := valuesSetBy(c); len(values) > 0 {
 		all = append(all, found(valuesSet, "%s", strings.Join(values, ", ")))
 	}
 	for _, w := range c.Warnings() {
@@ -125,12 +124,10 @@ func (x *examination) webhooks(context.Context) []finding {
 	c := x.call.Config
 	var all []finding
 	for _, place := range c.Webhook.Secrets {
-		path, isFile := strings.CutPrefix(place, "file:")
-		if !isFile {
-			continue
-		}
-		if who, chmod := config.Exposed(path); who != "" {
-			all = append(all, exposed(secretReadable, path, who, chmod))
+		if path, isFile := strings.CutPrefix(place, "file:"); isFile {
+			if who, chmod := config.Exposed(path); who != "" {
+				all = append(all, exposed(secretReadable, path, who, chmod))
+			}
 		}
 	}
 	secrets, err := x.call.AnyWebhookSecrets()

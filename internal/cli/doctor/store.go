@@ -45,9 +45,8 @@ func (x *examination) store(ctx context.Context) []finding {
 	}
 	var all []finding
 	if !isServer {
-		exists, findings := x.storeFile(place)
-		all = append(all, findings...)
-		if !exists {
+		var exists bool
+		if exists, all = x.storeFile(place); !exists {
 			return all
 		}
 	}

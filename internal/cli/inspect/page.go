@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -203,7 +202,7 @@ func (p *Page) session(ctx context.Context, token string) (any, error) {
 		j.Listener = &p.Listener
 	}
 	for i, t := range p.Targets {
-		j.Targets = append(j.Targets, targetJSON{strconv.Itoa(i + 1), t.Show(), t.Filter.String()})
+		j.Targets = append(j.Targets, targetJSON{targetID(i), t.Show(), t.Filter.String()})
 	}
 	return j, nil
 }
@@ -285,18 +284,13 @@ type contentJSON struct {
 
 // newContent returns bytes as they are shown, cut beyond those many of them.
 func newContent(b []byte, maxText, maxHex int) contentJSON {
-	j := contentJSON{Bytes: len(b)}
 	if !utf8.Valid(b) {
-		j.Cut = len(b) > maxHex
-		j.Hex = hex.EncodeToString(b[:min(len(b), maxHex)])
-		return j
+		return contentJSON{Hex: hex.EncodeToString(b[:min(len(b), maxHex)]), Bytes: len(b), Cut: len(b) > maxHex}
 	}
-	j.Cut = len(b) > maxText
 	end := min(len(b), maxText)
 	for end < len(b) && end > 0 && !utf8.RuneStart(b[end]) {
 		end--
 	}
 	text := string(b[:end])
-	j.Text = &text
-	return j
+	return contentJSON{Text: &text, Bytes: len(b), Cut: len(b) > maxText}
 }

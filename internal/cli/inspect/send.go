@@ -168,18 +168,15 @@ func (p *Page) sendOne(ctx context.Context, load func(context.Context, forward.S
 
 // signer returns what signs a delivery, nil for nothing, and what is to be said about it.
 func (p *Page) signer(o sendOptions) (*events.Signer, []string, error) {
-	switch {
-	case o.Sign != nil && *o.Sign:
-		signer, err := events.NewSigner(p.Call.Session, "")
-		return signer, []string{}, err
-	case o.Sign != nil || o.Body == nil:
+	required := o.Sign != nil && *o.Sign
+	if !required && (o.Sign != nil || o.Body == nil) {
 		return nil, []string{}, nil
 	}
 	signer, err := events.NewSigner(p.Call.Session, "")
-	if err != nil {
+	if err != nil && !required {
 		return nil, []string{"not signed: " + p.explain(err).Message}, nil
 	}
-	return signer, []string{}, nil
+	return signer, []string{}, err
 }
 
 // deadEntry returns the entry by which a verified delivery was given up at a target, which

@@ -11,7 +11,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/track"
 	"github.com/waybill-cli/waybill/internal/cli/view"
-	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -125,16 +124,12 @@ func (p *Page) tracking(r *http.Request) (any, error) {
 		j.Trackings = append(j.Trackings, p.part(names, s, t, at))
 	}
 	for _, e := range s.Events {
-		j.Events = append(j.Events, newEventJSON(names, e))
+		j.Events = append(j.Events, eventJSON{
+			Event: view.NewEvent(e), StatusText: names.LabelOrCode(e.Status, e.StatusLabel, e.StatusTrack),
+			Tone: view.Tone(names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)), Trust: view.Trust(e),
+		})
 	}
 	return j, nil
-}
-
-func newEventJSON(n view.StatusFormatter, e inbox.Event) eventJSON {
-	return eventJSON{
-		Event: view.NewEvent(e), StatusText: n.LabelOrCode(e.Status, e.StatusLabel, e.StatusTrack),
-		Tone: view.Tone(n.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)), Trust: view.Trust(e),
-	}
 }
 
 func (p *Page) part(n view.StatusFormatter, s *track.Stored, t query.Tracking, now time.Time) partJSON {
@@ -187,12 +182,8 @@ func newStopJSON(e tracking.Entry, earlier []tracking.Entry) stopJSON {
 	return j
 }
 
-// utc returns the time of a checkpoint, zero if it can't be read.
 func utc(e tracking.Entry) time.Time {
-	t, err := time.Parse(time.RFC3339, e.UTC)
-	if err != nil {
-		return time.Time{}
-	}
+	t, _ := time.Parse(time.RFC3339, e.UTC) // zero if it can't be read
 	return t
 }
 
