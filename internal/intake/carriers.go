@@ -66,8 +66,7 @@ func (c *carriers) code(cell []byte) (code, name string) {
 	return known.code, known.name
 }
 
-// fromCode returns the code that a cell of codes holds. What looks like a name stands for its code, if
-// that is known.
+// fromCode returns the code in a cell of codes, or the code of a known name that stands there instead.
 func (c *carriers) fromCode(cell []byte) string {
 	if len(cell) == 0 {
 		return ""

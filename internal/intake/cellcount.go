@@ -75,8 +75,7 @@ func (t *table) surplusCells() (Problem, bool) {
 	return Problem{}, false
 }
 
-// checkExtraCells returns an error if the record lacks the empty cells beyond the last column that
-// earlier records have: cells may have moved.
+// checkExtraCells returns an error for a record without the empty last cells of earlier ones: cells may have moved.
 func (t *table) checkExtraCells() error {
 	if t.extraCells == 0 || t.rec.fault != nil || len(t.rec.cells) != len(t.cols.header) {
 		return nil
@@ -162,8 +161,7 @@ func (t *table) addShifted(ps []Problem, number string) []Problem {
 	return ps
 }
 
-// addBrokenRow adds a problem if the line before or behind has one cell: a line end may have split
-// the first or the last one of the record.
+// addBrokenRow adds a problem if a line of one cell is beside the record, which a line end may have split.
 func (t *table) addBrokenRow(ps []Problem) []Problem {
 	want := len(t.cols.header)
 	if want == 1 || len(t.rec.cells) != want || t.sheet != nil {
@@ -185,8 +183,7 @@ func (t *table) addBrokenRow(ps []Problem) []Problem {
 	return ps
 }
 
-// addTruncated adds a problem if the file may have been cut off inside the number of its last row: that has
-// not the form of all others, and is shorter.
+// addTruncated adds a problem if the file may end inside the last number: it is shorter than all others.
 func (t *table) addTruncated(ps []Problem, number string) []Problem {
 	n := &t.numbers
 	if t.rec.lineEnd || t.cols.number != len(t.rec.cells)-1 || len(number) >= len(n.shortest) {
@@ -225,8 +222,7 @@ func (t *table) firstMissing() int {
 	return first
 }
 
-// addSwallowedRows adds a problem if a quoted cell contains lines that look like rows: a note if no
-// columns in use follow.
+// addSwallowedRows adds a problem if a quoted cell has lines like rows: a note if no column in use follows.
 func (t *table) addSwallowedRows(ps []Problem) []Problem {
 	for i, c := range t.rec.cells {
 		text := t.rec.raw[c.start:c.end]
@@ -248,8 +244,7 @@ func (t *table) addSwallowedRows(ps []Problem) []Problem {
 	return ps
 }
 
-// joinsRows reports whether a quoted cell may join two rows: it contains a tracking number, or as
-// many delimiters as the two rows have there.
+// joinsRows reports whether a quoted cell holds a tracking number, or as many delimiters as two rows have there.
 func (t *table) joinsRows(text []byte, at int) bool {
 	lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
 	delim := []byte{t.scan.delim}

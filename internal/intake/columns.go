@@ -46,8 +46,7 @@ type resolver struct {
 	mapped []bool // columns that were given by name
 }
 
-// resolve finds the columns that the fields stand in: those named by
-// o.Map, then the interface's own names, then synonyms.
+// resolve finds the columns of the fields: by o.Map, then by the interface's own names, then by synonyms.
 func resolve(file string, line int, header []string, o Options) (columns, error) {
 	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
 	err := r.checkNames()
@@ -136,8 +135,7 @@ func fields(given map[string]string) (map[string]string, error) {
 	return byName, nil
 }
 
-// byName finds the column with a given name: exactly, else the only one that is
-// equal without case and punctuation.
+// byName finds the column with a name: exactly, else the only one equal without case and punctuation.
 func (r *resolver) byName(field, name string) (int, error) {
 	at := r.matching(func(h string) bool { return h == name })
 	if len(at) == 0 && foldName(name) != "" {
@@ -239,8 +237,7 @@ var fieldNames = map[string][]string{
 // Interface: Resources and their fields, tracking creation item.
 const carrierCodePath = tracking.FieldMetadata + "." + tracking.FieldCarrierCode
 
-// hintWords are parts of names, in several languages. A hint uses them to
-// propose a column; they never decide what is read.
+// hintWords are parts of names, in several languages, by which hints propose columns. They decide nothing.
 var hintWords = map[string][]string{
 	tracking.FieldReferID: {"order", "bestell", "auftrag", "commande", "pedido", "ordine", "zamow", "zamów", "objedn", "ref", "注文", "订单", "заказ"},
 	tracking.FieldNumber: {
@@ -251,8 +248,7 @@ var hintWords = map[string][]string{
 	FieldCarrier:              {"carrier", "courier", "provider"},
 }
 
-// SoundsLike returns the field that a column's name sounds like in some language:
-// rawTrackingNumber, or [FieldCarrier]; empty for others.
+// SoundsLike returns the field that a name sounds like: rawTrackingNumber, or [FieldCarrier]; empty for others.
 func SoundsLike(name string) string {
 	for _, field := range []string{tracking.FieldNumber, FieldCarrier} {
 		if sounds(field, name) {

@@ -78,8 +78,7 @@ func byBOM(file string, head []byte) (charset, error) {
 	return charset{}, nil
 }
 
-// encodingConflict returns the error for an input whose bytes are in another
-// encoding than the one that was given.
+// encodingConflict returns the error for an input in another encoding than the given one.
 func encodingConflict(file, asked, reason, name string) error {
 	return &FileError{
 		File: file, Message: "the text " + reason + ", but --encoding is " + show(asked),
@@ -130,8 +129,7 @@ func lookupEncoding(name string) (charset, error) {
 	return charset{name: strings.ToLower(canonical), codec: codec}, nil
 }
 
-// looksUTF16 returns the name of the UTF-16 that head seems to be: in nearly
-// every script of a header, one byte of two is zero.
+// looksUTF16 returns the UTF-16 that head seems to be: in nearly every script, one byte of two is zero.
 func looksUTF16(head []byte) string {
 	pairs := len(head) / 2
 	if pairs < 2 {
@@ -152,8 +150,7 @@ func looksUTF16(head []byte) string {
 	return ""
 }
 
-// utf8Evidence collects from the bytes of an input whether it is UTF-8 although
-// another encoding was given.
+// utf8Evidence collects whether an input is UTF-8 although another encoding was given.
 type utf8Evidence struct {
 	needed  int    // multi-byte characters that prove UTF-8
 	found   int    // such characters

@@ -66,8 +66,7 @@ func (e *ReadError) Hint() string {
 	return "check the disk or device, or copy the input elsewhere; then run the command again"
 }
 
-// OptionError says that [Options] ask for something that does not exist or
-// contradicts itself. It has nothing to do with the input.
+// OptionError says that [Options] are wrong or contradict each other, whatever the input is.
 type OptionError struct {
 	Option string // the flag, such as --encoding
 	Value  string // as given
@@ -82,8 +81,7 @@ func (e *OptionError) Error() string {
 // Hint says what to do about it.
 func (e *OptionError) Hint() string { return e.hint }
 
-// MixError says that rows of two inputs can't stand in one file of rejects,
-// since their columns or formats differ.
+// MixError says that rows of two inputs, of different columns or formats, can't stand in one file of rejects.
 type MixError struct {
 	First string // name of the input whose rows are there already
 	File  string
@@ -248,8 +246,7 @@ func (e *ColumnError) free() (n int) {
 	return n
 }
 
-// fail makes the error for fields that can't be placed; found are the columns
-// that compete for the only one, if they do.
+// fail makes the error for fields that can't be placed; found are the columns that compete for one field.
 func (r *resolver) fail(fields []string, reason string, found []int) error {
 	e := &ColumnError{File: r.file, Line: r.line, Fields: fields, Header: r.header, reason: reason}
 	for _, i := range found {

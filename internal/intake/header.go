@@ -14,8 +14,7 @@ import (
 // delimiters are the delimiters that a header may have, the most common first.
 const delimiters = ",;\t|"
 
-// Header returns the names of the columns of delimited text or of a sheet, none for
-// JSON. Errors are those of [Open].
+// Header returns the names of the columns of a table, none for JSON. Errors are those of [Open].
 func Header(name string, r io.Reader, o Options) ([]string, error) {
 	in, err := Open(name, r, o)
 	if wrong := (*ColumnError)(nil); errors.As(err, &wrong) {
@@ -74,8 +73,7 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 	return nil
 }
 
-// preamble finds out how lines end, drops the lines before the header, and
-// returns the delimiter of a line such as sep=;, or 0.
+// preamble finds out how lines end, drops lines before the header, and returns the delimiter of sep=;, or 0.
 func (t *table) preamble() (sep byte, err error) {
 	first, err := t.firstLine()
 	if err != nil {
@@ -197,8 +195,7 @@ func (t *table) wrap(err error) error {
 	return readError(t.file, err)
 }
 
-// firstLine returns the text up to the next line end outside quotes or, if the
-// quotes do not match, up to the next line end.
+// firstLine returns the text up to the next line end outside quotes; inside them if no quote closes.
 func (t *table) firstLine() ([]byte, error) {
 	win := t.scan.win
 	for {
@@ -236,8 +233,7 @@ func lineBreak(text []byte, outside bool) int {
 	return -1
 }
 
-// guessDelimiter returns the most frequent delimiter outside quotes. Of equals, the file's extension
-// decides, then the number of fields with a column.
+// guessDelimiter returns the most frequent delimiter; of equals by the file's extension, then by most fields found.
 func guessDelimiter(header []byte, file string) byte {
 	var count [len(delimiters)]int
 	inside, most := false, 0

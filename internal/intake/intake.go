@@ -36,15 +36,13 @@ const (
 	MaxCarriers = 1000    // distinct carrier names that are counted by name
 )
 
-// FieldCarrier stands for a column of carrier names, which are sent only as
-// the codes that [Options] gives for them.
+// FieldCarrier stands for a column of carrier names. They are sent only as the codes in [Options].
 const FieldCarrier = "carrier"
 
 // errorColumn is the column, or JSON field, that [Rejects] adds and that is never read.
 const errorColumn = "waybillError"
 
-// ErrNoRows says that the input has no data rows: it is empty, or has only a
-// header, or is an empty array.
+// ErrNoRows says that the input has no data rows: it is empty, or an empty array, or has only a header.
 var ErrNoRows = errors.New("no data rows")
 
 // Options says how to read an input. The zero value reads UTF-8 of any format.
@@ -100,8 +98,7 @@ type Record struct {
 	cells []xlsx.Cell // the row of a sheet; nil if not kept
 }
 
-// RowPlace names a record as a spreadsheet shows it, such as "orders.csv row 35 (B35)", with its line if that
-// is another; without a row as editors do.
+// RowPlace names a record as a spreadsheet does, "orders.csv row 35 (B35)"; without a row as editors do.
 func RowPlace(file string, line, row int, cell string) string {
 	if row == 0 {
 		return fmt.Sprintf("%s:%d", file, line)
@@ -244,14 +241,12 @@ func (o Options) One(name string, it tracking.Item) (Record, Summary, error) {
 	return rec, sum, nil
 }
 
-// Swapped reports whether the two identifiers of all good rows are exchanged, which is an error
-// unless odd values are accepted.
+// Swapped reports whether the identifiers of all good rows are exchanged: an error unless odd values are accepted.
 func (s Summary) Swapped() bool {
 	return !s.AcceptOdd && s.Exchanged > 0 && s.Exchanged == s.Rows-s.Bad
 }
 
-// ExchangedText says that the two identifiers look exchanged, and what to do about it; empty unless most
-// rows look so.
+// ExchangedText says that the identifiers look exchanged, and what to do; empty unless most rows look so.
 func (s Summary) ExchangedText() (message, hint string) {
 	if s.Exchanged*2 <= s.Rows && !s.Swapped() {
 		return "", ""

@@ -22,8 +22,7 @@ const (
 	inData            // of the array data of an object
 )
 
-// items reads the items of a JSON text: of arrays, of objects with nothing but
-// an array data, and objects one after the other.
+// items reads the items of JSON: of arrays, of objects with only an array data, and one after the other.
 type items struct {
 	jsonText
 	opt          Options
@@ -105,8 +104,7 @@ func (it *items) next() (Record, error) {
 	}
 }
 
-// separator drops what precedes the next element of the current array. At its
-// end it drops that and returns true.
+// separator drops what precedes the next element of an array. At its end it drops that and returns true.
 func (it *items) separator() (done bool, err error) {
 	c, err := it.expect()
 	if err != nil {
@@ -268,8 +266,7 @@ func (d *itemDecoder) field(m member) {
 	}
 }
 
-// otherField reads a field that items do not have. What waybill prints of rows and trackings has a state, other
-// names of two fields, and more fields.
+// otherField reads a field that items do not have. Rows that waybill prints have a state and further fields.
 func (d *itemDecoder) otherField(m member) {
 	if !d.examined {
 		d.examined = true

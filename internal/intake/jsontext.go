@@ -66,8 +66,7 @@ func (t *jsonText) endError() error {
 	return readError(t.file, t.win.err)
 }
 
-// peek drops white space and returns the next byte, which stays. It returns
-// errEnd at the end of the text.
+// peek drops white space and returns the next byte, which stays; errEnd at the end of the text.
 func (t *jsonText) peek() (byte, error) {
 	for {
 		text := t.win.bytes()
@@ -114,8 +113,7 @@ func (t *jsonText) peekAt(from int) (int, byte) {
 	return MaxRecord, 0
 }
 
-// value returns the next value, which is valid JSON. It is not dropped; its
-// bytes are valid until the window moves.
+// value returns the next value, valid JSON. It is not dropped; its bytes are valid until the window moves.
 func (t *jsonText) value() ([]byte, error) {
 	n, err := t.valueLength()
 	if err != nil {
@@ -236,8 +234,7 @@ func key(raw []byte) string {
 	return s
 }
 
-// text returns the text of a JSON string. One that is not Unicode is returned as written, with
-// whether it has an unpaired \u escape, or is not UTF-8.
+// text returns a JSON string. One with an unpaired \u escape, or that is not UTF-8, is returned as written.
 func text(raw []byte) (s string, surrogate, bad bool) {
 	s, valid := jsonscan.Text(raw)
 	if valid {

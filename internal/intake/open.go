@@ -94,8 +94,7 @@ func (o Options) format() (Format, error) {
 	return "", &OptionError{Option: "--format", Value: string(o.Format), Reason: "no such format", hint: hint}
 }
 
-// isWorkbook reports whether an input is an XLSX workbook, which is an error where
-// something else is asked for.
+// isWorkbook reports whether an input is an XLSX workbook; an error if something else is asked for.
 func (o Options) isWorkbook(name string, head []byte) (bool, error) {
 	is := xlsx.Magic(head)
 	switch {
@@ -146,8 +145,7 @@ var signatures = []fileSignature{
 	{"PAR1\x15", "a Parquet file", "export the table as CSV"},
 }
 
-// refuseForeign returns an error if head is the beginning of a kind of file
-// that is known not to be a table in text.
+// refuseForeign returns an error if head begins a kind of file that is known not to be a table in text.
 func refuseForeign(file string, head []byte) error {
 	if xlsx.Magic(head) {
 		return otherArchive(file, head)
@@ -160,8 +158,7 @@ func refuseForeign(file string, head []byte) error {
 	return nil
 }
 
-// otherArchive returns an error for the zipped spreadsheets that are not read, by
-// the names of their first parts.
+// otherArchive returns an error for zipped spreadsheets that are not read, by the names of their first parts.
 func otherArchive(file string, head []byte) error {
 	switch {
 	case bytes.Contains(head, []byte("vnd.oasis.opendocument.spreadsheet")):

@@ -34,8 +34,7 @@ type record struct {
 	fault   *quoteFault // why it can't be split into cells; nil if it can
 }
 
-// quoteFault is an error in the quotes of a record. The last cell of the record
-// is then all text from the faulty cell on.
+// quoteFault is an error in the quotes of a record, whose last cell is then all text from the faulty cell on.
 type quoteFault struct {
 	message string
 	hint    string
@@ -62,8 +61,7 @@ func (s *scanner) skip(after int) {
 	s.line++
 }
 
-// skipBlank drops lines of spaces. It drops a line end only once the next byte
-// is known, since CRLF is one line end.
+// skipBlank drops lines of spaces. It drops a line end once the next byte is known: CRLF is one line end.
 func (s *scanner) skipBlank() {
 	for {
 		text := s.win.bytes()
@@ -90,8 +88,7 @@ func (s *scanner) skipBlank() {
 	}
 }
 
-// next reads the next record into rec. It returns errEnd at the end of the
-// text, errLong, or the error of the underlying reader.
+// next reads the next record into rec. It returns errEnd, errLong, or the error of the reader.
 func (s *scanner) next(rec *record) error {
 	s.dropRecord()
 	s.skipBlank()
@@ -144,8 +141,7 @@ func split(cells []cell, line []byte, delim byte) []cell {
 	}
 }
 
-// lineAt finds the end of the line that begins at from, without and with its
-// line end, all counted from the beginning of the window.
+// lineAt finds the end of the line at from, without and with its line end, counted from the window's beginning.
 func (s *scanner) lineAt(from int) (end, after int, err error) {
 	at := from
 	for {
@@ -196,8 +192,7 @@ func (s *scanner) afterLineEnd(end int) (int, int) {
 	return end, end + 1
 }
 
-// splitQuoted splits a record with quotes into cells. end and after are those
-// of its first line; those of its last line are returned.
+// splitQuoted splits a record with quotes into cells. It takes the ends of its first line, and returns the last's.
 func (s *scanner) splitQuoted(rec *record, end, after int) (int, int, error) {
 	at := 0
 	for {
@@ -239,8 +234,7 @@ func (s *scanner) splitQuoted(rec *record, end, after int) (int, int, error) {
 	}
 }
 
-// closingQuote finds the quote that closes the one at open. It returns the
-// offset after it and the ends of its line.
+// closingQuote finds the quote that closes the one at open: the offset after it and the ends of its line.
 func (s *scanner) closingQuote(open, end, after int) (at, lineEnd, next int, closed bool, err error) {
 	at = open + 1
 	for {

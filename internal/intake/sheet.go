@@ -50,8 +50,7 @@ func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error)
 	return t, nil
 }
 
-// findHeader reads up to the first row that has the columns. Rows above it may be a title, or the
-// upper part of a header.
+// findHeader reads up to the first row that has the columns. Rows above may be a title or a part of the header.
 func (t *table) findHeader() error {
 	var search headerSearch
 	mayBeList := false
@@ -112,8 +111,7 @@ func (t *table) beginList() (err error) {
 	return err
 }
 
-// resolveNames finds the columns in the row at hand, which has those names. A name
-// that stands over several columns is none of a column.
+// resolveNames finds the columns in the row at hand by its names. A name over several columns is none.
 func (t *table) resolveNames(names []string) (err error) {
 	s := t.sheet
 	err = t.resolve(s.row.Number, names)
@@ -160,8 +158,7 @@ func (s *sheet) next() (err error) {
 	return nil
 }
 
-// names returns the names of columns in the row at hand. A cell that is merged with
-// one above has its value.
+// names returns the names in the row at hand. A cell that is merged with one above has its value.
 func (s *sheet) names() []string {
 	names := make([]string, s.row.Cells[len(s.row.Cells)-1].Column+1)
 	for i, c := range s.row.Cells {
@@ -194,8 +191,7 @@ func (s *sheet) names() []string {
 	return names
 }
 
-// lost returns the address of the first cell of the row at hand whose text the
-// workbook does not have, empty for none.
+// lost returns the address of the first cell whose text the workbook does not have, empty for none.
 func (s *sheet) lost() string {
 	for i, c := range s.row.Cells {
 		if s.shown[i].Loss == xlsx.Lost {
@@ -290,8 +286,7 @@ func (s *sheet) shownIn(column int) (xlsx.Shown, bool) {
 	return xlsx.Shown{}, false
 }
 
-// addDamage adds the problem of a field's cell that shows something else than was once written into
-// it, in place of those that follow from it.
+// addDamage adds the problem of a cell that a spreadsheet changed, in place of the problems that follow from it.
 func (t *table) addDamage(ps []Problem, field string, at int) []Problem {
 	if t.sheet == nil || at == none {
 		return ps
@@ -332,8 +327,7 @@ func (t *table) replaceProblem(ps []Problem, field string, at int, p tracking.Pr
 
 const asText = "format the column as Text and enter the value again, or export it as text"
 
-// damages are the problems of an identifier that a spreadsheet holds as a value; %s is the
-// format that shows it.
+// damages are the problems of identifiers that a spreadsheet holds as values; %s is the format that shows one.
 var damages = map[xlsx.Loss]tracking.Problem{
 	xlsx.Digits:     {Message: "a number of more than 15 digits, of which the spreadsheet kept 15: the others are lost", Hint: asText},
 	xlsx.Scientific: {Odd: true, Message: "a number shown in scientific form (%s)", Hint: asText},

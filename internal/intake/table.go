@@ -235,8 +235,7 @@ func (t *table) addCellProblems(ps []Problem, field string, at int, v cellValue)
 	return ps
 }
 
-// addCarrierProblems adds the problems of the carrier's cell. A name is checked
-// only if codes were given for names.
+// addCarrierProblems adds the problems of the carrier's cell. Names are checked only if codes were given.
 func (t *table) addCarrierProblems(ps []Problem, v cellValue) []Problem {
 	switch {
 	case t.cols.carrier == none:
@@ -328,8 +327,7 @@ func (t *table) pad(b []byte, n int) []byte {
 	return b
 }
 
-// trim cuts the white space around a value, no-break spaces and a stray byte
-// order mark in front included.
+// trim cuts the white space around a value, no-break spaces and a byte order mark in front included.
 func trim(b []byte) []byte {
 	if len(b) == 0 || (needsNoTrim(b[0]) && needsNoTrim(b[len(b)-1])) {
 		return b
@@ -344,9 +342,7 @@ func trim(b []byte) []byte {
 // needsNoTrim reports whether c, at an end of a value, is not white space.
 func needsNoTrim(c byte) bool { return c > ' ' && c < utf8.RuneSelf }
 
-// stripSpaces removes the spaces inside a tracking number, and counts it if it
-// changed. Line ends and tabs stay and are found by its validation: they stand
-// between two values rather than within one.
+// stripSpaces removes and counts the spaces inside a tracking number. Line ends and tabs separate values: they stay.
 func stripSpaces(s string, sum *Summary) string {
 	after := strings.Map(func(r rune) rune {
 		if unicode.Is(unicode.Zs, r) {
@@ -374,8 +370,7 @@ func unquote(dst, b []byte) (all, text []byte) {
 	}
 }
 
-// formulaText returns the text of a formula ="…", which exports write to keep
-// spreadsheets from reading identifiers as numbers.
+// formulaText returns the text of a formula ="…", by which exports keep spreadsheets from reading numbers.
 func formulaText(dst, b []byte) (all, text []byte, ok bool) {
 	if len(b) < 3 || b[0] != '=' || b[1] != '"' || b[len(b)-1] != '"' {
 		return dst, nil, false

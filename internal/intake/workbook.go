@@ -37,8 +37,7 @@ func (e *WorkbookError) Hint() string { return e.Err.Hint() }
 // place names a place of a sheet as a spreadsheet does, such as orders.xlsx:Orders!B17.
 func place(file, sheet, at string) string { return showName(file) + ":" + SheetPlace(sheet, at) }
 
-// SheetPlace returns the address of a cell or the number of a row with its sheet,
-// which is in quotes where a spreadsheet needs them.
+// SheetPlace returns the address of a cell, or a row's number, with its sheet, in quotes where needed.
 func SheetPlace(sheet, at string) string {
 	for i, r := range sheet {
 		if i == 0 && r >= '0' && r <= '9' || r != '_' && (r < '0' || r > '9') && (r|0x20 < 'a' || r|0x20 > 'z') {
