@@ -9,8 +9,7 @@ import (
 	"unicode"
 )
 
-// CheckBaseURL gives a base URL its one spelling. http to other hosts is refused unless
-// the settings allow it. The error is a [*KeyError].
+// CheckBaseURL gives a base URL its one spelling, with http as the settings allow it. The error is a [*KeyError].
 func (c Config) CheckBaseURL(raw string) (string, error) {
 	normal, fault := normalizeURL(strings.TrimSpace(raw), c.InsecureHTTP)
 	if fault != nil {
@@ -25,10 +24,8 @@ func IsSameBaseURL(text, normal string) bool {
 	return fault == nil && same == normal
 }
 
-// normalizeURL checks a base URL and gives it its one spelling: scheme and host
-// in lower case, no default port, no slash at the end. A path is kept. User
-// name, query and fragment are refused, and so is http, but for a loopback
-// host or when insecure is set.
+// normalizeURL gives a base URL its one spelling: scheme and host in lower case, no default port, no slash at
+// its end. A path is kept. User name, query and fragment are refused, and http but for a loopback host or when insecure is set.
 func normalizeURL(raw string, insecure bool) (string, *KeyError) {
 	const form = "write it as https://api.example.com or https://api.example.com/path"
 	u, err := url.Parse(raw)
@@ -113,9 +110,8 @@ func loopback(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// SameLoopback returns an account that is a service of this machine with its
-// host as 127.0.0.1: localhost and every loopback address are one. It returns
-// false for any other account.
+// SameLoopback returns an account on this machine with the host 127.0.0.1, which all loopback addresses stand for.
+// It returns false for any other account.
 func SameLoopback(account string) (string, bool) {
 	u, err := url.Parse(account)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || !loopback(u.Hostname()) {

@@ -55,8 +55,7 @@ func identifierError(s string) string {
 	return filledLineError(s)
 }
 
-// HostPort returns what an address to listen on should be, or nothing if s is
-// one: HOST:PORT, where HOST may be empty and PORT 0.
+// HostPort returns what is wanted instead of s, or nothing if it is HOST:PORT. HOST may be empty and PORT 0.
 func HostPort(s string) string {
 	const want = "HOST:PORT such as 127.0.0.1:8377"
 	_, port, err := net.SplitHostPort(s)
@@ -110,8 +109,7 @@ func mapNameError(name string) string {
 	return ""
 }
 
-// IsServer reports whether a store is on a PostgreSQL server rather than in a file:
-// postgres://…, postgresql://… or service=NAME.
+// IsServer reports whether a store is on a PostgreSQL server: postgres://…, postgresql://… or service=NAME.
 func IsServer(store string) bool {
 	_, ok := cutServer(store)
 	return ok

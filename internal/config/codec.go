@@ -12,8 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// names is a value by name. Its being a type of its own keeps viper from taking its
-// names for keys, which it would lower-case and split.
+// names is a value by name. A type of its own keeps viper from lower-casing and splitting the names.
 type names map[string]any
 
 type codec struct {
@@ -62,8 +61,7 @@ func (s Setting) codec() codec {
 	}
 }
 
-// fromTexts decodes what a flag or an environment variable holds: of a kind with
-// parts a part each, of others the last one.
+// fromTexts decodes a flag or a variable: of a kind with parts a part each, of others the last text.
 func (s Setting) fromTexts(texts []string) (any, *KeyError) {
 	c := s.codec()
 	switch {
@@ -108,8 +106,7 @@ func (s Setting) fromVariable(t string) (any, *KeyError) {
 	return nil, fault
 }
 
-// fromNode decodes what stands in a file. A fault has the line where it is nearer
-// than the key.
+// fromNode decodes what stands in a file. A fault has the line where it is nearer than the key.
 func (s Setting) fromNode(n *yaml.Node) (any, *KeyError) {
 	if c := s.codec(); c.node != nil {
 		return c.node(n)
@@ -323,8 +320,7 @@ func (c collector) add(name string, value any) *KeyError {
 
 func nameOf(name string) string { return "name " + quoted(name) + ": " }
 
-// foldedName returns what is the same for names that are one: carriers and statuses
-// count without case and outer space.
+// foldedName returns what equal names share: carriers and statuses have no case and no outer space.
 func (s Setting) foldedName(name string) string {
 	if s.Kind != KindNames || s.fields {
 		return name
@@ -392,8 +388,7 @@ func setCondition(a *tracking.Absent, key string, n *yaml.Node) string {
 	return ""
 }
 
-// jsonLiteral writes a scalar, or what is empty, as JSON does. A number stays
-// as written.
+// jsonLiteral writes a scalar, or what is empty, as JSON does. A number stays as written.
 func jsonLiteral(n *yaml.Node) (string, bool) {
 	switch {
 	case n.Kind == yaml.MappingNode && len(n.Content) == 0:

@@ -31,8 +31,7 @@ type Sources struct {
 	Home    string   // absolute; empty if not known
 }
 
-// FromOS returns the sources of this process. A folder that the system does
-// not tell stays empty.
+// FromOS returns the sources of this process. A folder that the system does not tell stays empty.
 func FromOS(flags []Flag) Sources {
 	folder, _ := os.Getwd()
 	home, _ := os.UserHomeDir()
@@ -155,8 +154,7 @@ func (c Config) StorePath() (string, error) {
 	return c.Store, nil
 }
 
-// OwnStatuses returns [Config.Statuses] without the names of the project file: these are
-// for display, and decide nothing.
+// OwnStatuses returns [Config.Statuses] without the project file's names, which are for display alone.
 func (c Config) OwnStatuses() map[string]string {
 	own := make(map[string]string, len(c.statuses))
 	for status := range c.statuses {
@@ -174,12 +172,10 @@ func (c Config) SetByProject(keys ...string) []string {
 	})
 }
 
-// Warnings names the environment variables that look like settings and are none, and a
-// project file that is not used.
+// Warnings names variables that look like settings and are none, and a project file that is not used.
 func (c Config) Warnings() []string { return slices.Clone(c.warnings) }
 
-// Origin returns what gave the setting its value; that of a default for an
-// unknown key.
+// Origin returns what gave the setting its value; a default's for an unknown key.
 func (c Config) Origin(key string) Origin { return c.origins[key] }
 
 // Refuse says that the setting's value cannot be used, in the place that gave

@@ -14,8 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
-// decide lays the layers over the defaults, lowest first, and decodes what
-// comes out.
+// decide lays the layers over the defaults, lowest first, and decodes the result.
 func (l *loader) decide(layers []layer) (Config, error) {
 	c := Config{sameKey: l.sameKey, origins: map[string]Origin{}, hookEnv: map[string]Secret{}}
 	var err error
@@ -131,8 +130,7 @@ const (
 	savedMark = "@"
 )
 
-// expandMap replaces the name of a saved mapping by what it holds. What is said of a
-// field beside it counts more.
+// expandMap replaces the name of a saved mapping by its fields. Fields given beside it count more.
 func expandMap(own, saved names) (names, *KeyError) {
 	name, ok := own[savedMark].(string)
 	if !ok {

@@ -17,8 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
-// ErrChanged says that the user file is no more what it was when a draft of it
-// was opened.
+// ErrChanged says that the user file has changed since a draft of it was opened.
 var ErrChanged = errors.New("changed by another program meanwhile")
 
 // lockWait is how long others may take to replace the user file.
@@ -36,8 +35,7 @@ type Draft struct {
 	fault  error    // why it is refused
 }
 
-// OpenDraft reads the user file, valid or not. It refuses one that others may
-// change. The error is a [*KeyError].
+// OpenDraft reads the user file, valid or not, but not if others may change it. The error is a [*KeyError].
 func OpenDraft(src Sources) (*Draft, error) {
 	l, err := newLoader(src)
 	if err != nil {
@@ -59,9 +57,7 @@ func OpenDraft(src Sources) (*Draft, error) {
 	return d, nil
 }
 
-// Profile returns the profile that changes of the user file are for: the one in
-// force. One that the file does not have is refused. A file with
-// faults elsewhere will do.
+// Profile returns the profile in force, for changes; an error if the file lacks it. Other faults do not matter.
 func (d *Draft) Profile() (string, error) {
 	if len(d.made.profiles) == 0 {
 		return "", d.fault
@@ -99,8 +95,7 @@ func (d *Draft) Holds(profile, key string, secret Secret) bool {
 	return isSecret && has.Reveal() == secret.Reveal()
 }
 
-// shortestHidden is the length in bytes of the secrets that [Draft.Hide] hides: a shorter
-// text can stand elsewhere in the file.
+// shortestHidden is how long a secret is that [Draft.Hide] hides, in bytes: shorter ones can stand elsewhere too.
 const shortestHidden = 8
 
 // Hide returns the file's text with a mark in place of each secret, so that a copy that
@@ -124,8 +119,7 @@ func (d *Draft) Hide(data []byte) (hidden []byte, restore func([]byte) []byte) {
 	return hidden, restore
 }
 
-// Check says why [Load] would refuse data in place of the user file, in a
-// [*KeyError] that names file. Every profile is checked.
+// Check says why [Load] would refuse data as the user file, in a [*KeyError] with file. It checks every profile.
 func (d *Draft) Check(data []byte, file string) error {
 	made, err := d.loader.decodeUser(data, file)
 	if err != nil {
@@ -154,9 +148,8 @@ func (d *Draft) decided(made userFile, profile string) error {
 	return err
 }
 
-// Replace puts data in the place of the user file, 0600, whole or not at all. A
-// link is followed, so that it stays one. The error is a [*KeyError], also where
-// it is [ErrChanged].
+// Replace replaces the user file by data, 0600, whole or not at all. A link is followed, so that it stays one.
+// The error is a [*KeyError], also where it is [ErrChanged].
 func (d *Draft) Replace(data []byte) error {
 	err := d.replace(data)
 	if err == nil {
@@ -200,8 +193,7 @@ func (d *Draft) replace(data []byte) error {
 	return nil
 }
 
-// lockBeside takes the lock of those that replace a file. It leaves nothing
-// behind where an open file can be removed.
+// lockBeside takes the lock for replacing a file. It leaves nothing behind where an open file can be removed.
 func lockBeside(path string) (unlock func(), err error) {
 	path += ".lock"
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {

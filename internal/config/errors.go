@@ -14,8 +14,7 @@ var ErrNoBaseURL = errors.New("no base URL is set")
 // ErrNoAPIKey says that a command needs the API key and none is set.
 var ErrNoAPIKey = errors.New("no API key is set")
 
-// KeyError says what is wrong with a setting, with a file of settings, or with
-// a secret that a setting names. It never holds a secret.
+// KeyError says what is wrong with a setting, its file, or a secret that it names. It never holds a secret.
 type KeyError struct {
 	Key     string // dotted, `query.absent`; empty if it is about a whole file
 	Origin  Origin
@@ -46,13 +45,10 @@ func (e *KeyError) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// at fills in where the fault lies and which key it is about. What is known
-// more closely already stays.
+// at fills in the place of the fault and its key, where they are not known more closely already.
 func (e *KeyError) at(key string, o Origin) *KeyError {
 	e.Line = cmp.Or(e.Line, o.Line)
-	if e.Key == "" {
-		e.Key = key
-	}
+	e.Key = cmp.Or(e.Key, key)
 	o.Line = e.Line
 	e.Origin, e.File = o, o.File
 	return e
@@ -106,8 +102,7 @@ func plainWord(s string) string {
 // letters returns the letters of a word in order: a word with two exchanged has the same.
 func letters(s string) string { return string(slices.Sorted(slices.Values([]byte(s)))) }
 
-// distance is the Levenshtein distance in bytes. Long words are cut: nothing
-// that is known is as long.
+// distance is the Levenshtein distance in bytes. Long words are cut: no known word is as long.
 func distance(a, b string) int {
 	const limit = 80
 	a, b = a[:min(len(a), limit)], b[:min(len(b), limit)]

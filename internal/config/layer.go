@@ -130,8 +130,7 @@ func (l *loader) project() (layer, error) {
 	return l.fill(root, o)
 }
 
-// projectIsUser reports whether somebody named the project file as the user
-// file: then it is that, whole.
+// projectIsUser reports whether the project file was named as the user file: then it is that, whole.
 func (l *loader) projectIsUser() bool {
 	if l.paths.UserOrigin.Level == FromDefault {
 		return false
@@ -165,8 +164,7 @@ func refuseReserved(root *yaml.Node) *KeyError {
 	return nil
 }
 
-// fill decodes the settings below a mapping. With the error of the first fault it
-// returns the settings that have none.
+// fill decodes the settings below a mapping. It returns the ones without fault, and the first error.
 func (l *loader) fill(root *yaml.Node, o Origin) (layer, error) {
 	made, fault := decodeKeys(root, table(), o)
 	for key, val := range made {
@@ -181,8 +179,7 @@ func (l *loader) fill(root *yaml.Node, o Origin) (layer, error) {
 	return made, nil
 }
 
-// warnings names the variables that look like settings and are none. Those of used
-// are looked up.
+// warnings names the variables that look like settings and are none. Variables in used are read.
 func (l *loader) warnings(used []string) []string {
 	for _, s := range table() {
 		used = append(used, s.Env)

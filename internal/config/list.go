@@ -23,13 +23,11 @@ type Entry struct {
 	Origin Origin
 }
 
-// List returns every setting, by key. Of names, each is an entry of its own,
-// with its own origin.
+// List returns every setting, by key. Each name is an entry of its own, with its own origin.
 func (c Config) List() []Entry { return slices.Clone(c.entries) }
 
-// Get returns the entry of key: a setting, or one name of it. Names come whole
-// under the setting's key, with the highest of their origins. The error for an unknown key is a [*KeyError] with
-// the nearest known one.
+// Get returns the entry of a setting, or of one name in it. Names come whole under the setting's key, with
+// the highest of their origins. The error for an unknown key is a [*KeyError] with the nearest known one.
 func (c Config) Get(key string) (Entry, error) {
 	whole := Entry{Key: key}
 	var known []string
@@ -78,8 +76,7 @@ func (c Config) list(v *viper.Viper) []Entry {
 	return all
 }
 
-// plain returns a decoded value as JSON's own types: durations, sizes and
-// secrets are text, as shown.
+// plain returns a decoded value in JSON's own types: durations, sizes and secrets are text, as shown.
 func plain(v any) any {
 	switch v := v.(type) {
 	case time.Duration:

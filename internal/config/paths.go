@@ -31,8 +31,7 @@ type Paths struct {
 	ProjectExists bool
 }
 
-// Locate says where the files of settings are, without reading them. Its error
-// is a [*KeyError].
+// Locate says where the files of settings are, without reading them. Its error is a [*KeyError].
 func Locate(src Sources) (Paths, error) {
 	var p Paths
 	for _, f := range src.Flags {
@@ -62,10 +61,7 @@ func Locate(src Sources) (Paths, error) {
 }
 
 func exists(path string) bool {
-	if path == "" {
-		return false
-	}
-	_, err := os.Stat(path)
+	_, err := os.Stat(path) // an error for an empty path
 	return err == nil
 }
 
@@ -84,8 +80,7 @@ func absolute(path, folder, home string) string {
 	return filepath.Join(folder, path)
 }
 
-// storeDefault is where the store of a profile is when nothing says otherwise; nothing if
-// neither the environment nor the home folder is known.
+// storeDefault is the place of a profile's store by default; empty without environment and home folder.
 func storeDefault(goos string, env map[string]string, home, profile string) string {
 	var folder string
 	switch {

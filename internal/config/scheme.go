@@ -19,8 +19,7 @@ const (
 	acceptWeak = "accept_weak"
 )
 
-// sources are the kinds of KIND:NAME that a part may be. Whether the parts fit
-// together is not checked here.
+// sources are the kinds of KIND:NAME that a part may be, whether or not the parts fit together.
 var sources = map[string][]string{
 	"signature.from": {"header", "query", "json"},
 	"timestamp.from": {"", "header", "sig", "json"},
@@ -76,16 +75,14 @@ func unmet(p webhook.Setting, value string) string {
 	return filledLineError(name)
 }
 
-// SchemeSettings gives a scheme as it stands in a file, every part with its
-// value, as maps of JSON's own types.
+// SchemeSettings gives a scheme with every part, as maps of JSON's own types.
 func SchemeSettings(s webhook.Scheme) map[string]any {
 	var all map[string]any
 	_ = schemeNode(s.WithDefaults(), nil).Decode(&all) // texts and a boolean always decode
 	return all
 }
 
-// SchemeYAML gives a scheme as it is written into a file: the parts that differ
-// from their defaults, and the kind.
+// SchemeYAML gives a scheme for a file: its kind, and the parts that differ from their defaults.
 func SchemeYAML(s webhook.Scheme) string {
 	text, _ := yaml.Marshal(changedNode(s)) // texts and a boolean always encode
 	return string(text)
@@ -97,8 +94,7 @@ func changedNode(s webhook.Scheme) *yaml.Node {
 	return schemeNode(s.WithDefaults(), &defaults)
 }
 
-// schemeNode is a scheme for a file: its kind and every part that differs from
-// the defaults; every part without defaults.
+// schemeNode is a scheme for a file: its kind and what differs from the defaults; without defaults every part.
 func schemeNode(s webhook.Scheme, defaults *webhook.Scheme) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	put := func(name string, value *yaml.Node) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -68,8 +69,7 @@ const MaxSecretFile = 64 << 10
 
 const stdinName = "-"
 
-// apiKey is where the API key is to be had: the key itself, a [Secret], or the path
-// of its file, stdinName, or its entry in the keyring.
+// apiKey is where the API key is: a [Secret], or the path of its file, stdinName, or its entry in the keyring.
 type apiKey struct {
 	value
 	setting string // one of apiKeySettings; empty for none
@@ -91,8 +91,7 @@ func (v value) text() string {
 	return t
 }
 
-// apiKeySettings are the settings that say where the API key is. Of one level, one
-// may be set.
+// apiKeySettings are the settings that say where the API key is. Each level may set one.
 func apiKeySettings() []string { return []string{"api_key", "api_key_file", "api_key_keyring"} }
 
 // NamedSecret is a webhook secret and where it stands.
@@ -140,10 +139,7 @@ func findAPIKey(layers []layer) (apiKey, error) {
 // --same-key allows any base URL. The error is a [*KeyError] that names both.
 func (c Config) CheckService(k APIKey, base string) error {
 	const other = "; a key for it: `waybill auth login --profile NAME --base-url URL`"
-	kept := k.Service
-	if kept == "" {
-		kept = c.key.service.text()
-	}
+	kept := cmp.Or(k.Service, c.key.service.text())
 	if normal, fault := normalizeURL(strings.TrimSpace(kept), true); fault == nil {
 		kept = normal
 	}
@@ -161,12 +157,10 @@ func (c Config) CheckService(k APIKey, base string) error {
 	}
 }
 
-// APIKeyFromStdin reports whether [Config.ReadAPIKey] will read stdin, which
-// then is not free for data.
+// APIKeyFromStdin reports whether [Config.ReadAPIKey] will read stdin, which then is not free for data.
 func (c Config) APIKeyFromStdin() bool { return c.keyAt("api_key_file") == stdinName }
 
-// APIKeyFile returns the file that the API key is read from; nothing if it is
-// written down, comes from stdin, or there is none.
+// APIKeyFile returns the file that the API key is read from; empty if it comes from elsewhere.
 func (c Config) APIKeyFile() string {
 	if c.APIKeyFromStdin() {
 		return ""
@@ -174,8 +168,7 @@ func (c Config) APIKeyFile() string {
 	return c.keyAt("api_key_file")
 }
 
-// APIKeyKeyring returns the name of the entry of the keyring that the API key is
-// read from; empty for none.
+// APIKeyKeyring returns the entry of the keyring that the API key is read from; empty for none.
 func (c Config) APIKeyKeyring() string { return c.keyAt("api_key_keyring") }
 
 // keyAt returns what a setting says of the API key, if it gives the key.
@@ -222,14 +215,12 @@ func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, e
 	return APIKey{key, c.key.origin, service}, nil
 }
 
-// KeyringEntry returns what the keyring holds for a key: the key, and on a second line
-// the base URL that it is for, if that is known.
+// KeyringEntry returns what the keyring holds for a key: the key, and in a second line its base URL, if known.
 func KeyringEntry(key Secret, base string) string {
 	return strings.TrimSuffix(key.Reveal()+"\n"+base, "\n")
 }
 
-// APIKeySetting returns the setting that the API key is read from: api_key,
-// api_key_file or api_key_keyring; empty if there is none.
+// APIKeySetting returns the setting with the API key: api_key, api_key_file or api_key_keyring; empty for none.
 func (c Config) APIKeySetting() string { return c.key.setting }
 
 // WebhookSecrets returns the secrets that deliveries may be signed with, read
@@ -261,8 +252,7 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 	return all, nil
 }
 
-// SecretFiles returns the files that hold the API key, the password of the store, or a webhook
-// secret, as the settings name them.
+// SecretFiles returns the files with the API key, the store's password or a webhook secret, as settings name them.
 func (c Config) SecretFiles() []string {
 	all := []string{c.APIKeyFile(), c.StorePasswordFile}
 	for _, place := range c.Webhook.Secrets {
@@ -273,8 +263,7 @@ func (c Config) SecretFiles() []string {
 	return slices.DeleteFunc(all, func(file string) bool { return file == "" })
 }
 
-// StorePassword returns the password for a store on a server, read from its file; the
-// zero one if no file is set. The error is a [*KeyError].
+// StorePassword returns the password from the file for the store; zero without one. The error is a [*KeyError].
 func (c Config) StorePassword() (Secret, error) {
 	if c.StorePasswordFile == "" {
 		return Secret{}, nil
@@ -316,8 +305,7 @@ func ReadSecret(place string, getenv func(string) string) (Secret, error) {
 	return s, nil
 }
 
-// readSecret reads the one line of a file. A pipe is read too, so that a shell
-// can hand over what a password manager prints.
+// readSecret reads the one line of a file, or of a pipe from a password manager.
 func readSecret(path string, stdin io.Reader) (Secret, *KeyError) {
 	r := stdin
 	if path != stdinName {
@@ -387,8 +375,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// ReadSecretFile returns the secret in a file, one line; `-` is stdin. The error is
-// a [*KeyError] that names the file.
+// ReadSecretFile returns the secret in a file, one line; `-` is stdin. The error is a [*KeyError] with the file.
 func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
 	s, fault := readSecret(path, stdin)
 	switch {
@@ -400,9 +387,8 @@ func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
 	return Secret{}, fault.in(path)
 }
 
-// ParseSecret returns what was typed as a secret, unless it can't be meant: it has
-// space around it, or control characters. The error is a [*KeyError] and does
-// not hold what was typed.
+// ParseSecret returns a typed secret. The error for space around it, or control characters, is a [*KeyError]
+// without the text.
 func ParseSecret(typed string) (Secret, error) {
 	s, fault := cleanSecret([]byte(typed))
 	if fault == nil {

@@ -2,8 +2,7 @@ package config
 
 import "golang.org/x/sys/windows/registry"
 
-// systemListSeparator returns what the user's regional settings separate lists by; empty
-// if they do not say.
+// systemListSeparator returns the list separator of the user's regional settings; empty if they have none.
 func systemListSeparator() string {
 	key, err := registry.OpenKey(registry.CURRENT_USER, `Control Panel\International`, registry.QUERY_VALUE)
 	if err != nil {

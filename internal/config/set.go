@@ -72,8 +72,7 @@ func (d *Draft) checkChanges(data []byte, profile string, changes []Change) erro
 	return err
 }
 
-// named returns the setting that key is one name of, and the name as it is kept;
-// the zero setting if key is something else.
+// named returns the setting that key is one name of, and the name as it is kept; else the zero setting.
 func named(key string) (Setting, string) {
 	for _, s := range table() {
 		name, ok := strings.CutPrefix(key, s.Key+".")
@@ -126,8 +125,7 @@ func (l *loader) node(c Change) (*yaml.Node, *KeyError) {
 	}
 }
 
-// stringNode returns the value of a key, written as its environment variable would
-// hold it, as YAML.
+// stringNode returns the value of a key, written as its environment variable would hold it, as YAML.
 func (l *loader) stringNode(key, t string) (*yaml.Node, *KeyError) {
 	s := settingOf(key)
 	parent, name := named(key)
@@ -171,8 +169,7 @@ func nodeOf(v any) (*yaml.Node, *KeyError) {
 	return n, nil
 }
 
-// edited returns the text of a user file with changes made: nodes are their values.
-// Empty lines stay where that changes no value.
+// edited returns a user file with changes made: nodes are their values. Empty lines stay if no value changes.
 func edited(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, *KeyError) {
 	made, fault := encoded(old, profile, changes, nodes)
 	if fault != nil || !bytes.Contains(old, []byte("\n\n")) {
@@ -196,8 +193,7 @@ const blankMark = "#\u00a0empty"
 
 var blankMarks = regexp.MustCompile(`(?m)^ *` + blankMark + `$`)
 
-// markBlank marks the empty lines of a YAML text, with the indentation of the line
-// after them.
+// markBlank marks the empty lines of a YAML text, indented like the line after them.
 func markBlank(text []byte) []byte {
 	lines := strings.Split(string(text), "\n")
 	indent := ""

@@ -9,8 +9,7 @@ import (
 // EnvPrefix begins the name of every environment variable that is a setting.
 const EnvPrefix = "WAYBILL_"
 
-// ProjectFile is the name of the project file, looked for in the working
-// folder only.
+// ProjectFile is the name of the project file, looked for in the working folder only.
 const ProjectFile = ".waybill.yaml"
 
 // Kind is the form of a setting's value.
@@ -77,8 +76,7 @@ const (
 	whyLoud    = "the user decides how much is printed"
 )
 
-// Settings returns every setting, in the order in which help shows them. All
-// callers share them: they are not to be changed.
+// Settings returns every setting, in the order of the help. All callers share them: they must not be changed.
 func Settings() []Setting { return table() }
 
 // table holds everything about each setting; it is made once.
@@ -200,8 +198,7 @@ type Variable struct {
 	Help string // one line
 }
 
-// Variables returns the environment variables that are honoured besides those
-// of [Settings].
+// Variables returns the environment variables that are honoured besides [Settings].
 func Variables() []Variable {
 	return []Variable{
 		{configEnv, "path of the user file, as --config"},

@@ -62,8 +62,7 @@ func ParseDuration(s string) (time.Duration, error) {
 // ErrTooLong says that a duration is longer than can be represented.
 var ErrTooLong = errors.New("is too long")
 
-// FormatDuration writes d as [ParseDuration] reads it: 2m, 1h30m, 7d. Parts
-// below a millisecond are left out, and so is the sign.
+// FormatDuration writes d as [ParseDuration] reads it: 2m, 1h30m, 7d. It drops the sign and parts of milliseconds.
 func FormatDuration(d time.Duration) string {
 	rest := int64(d.Abs().Truncate(time.Millisecond))
 	if rest == 0 {
@@ -110,8 +109,7 @@ func ParseSize(s string) (Size, error) {
 	return 0, fmt.Errorf("%q is not a size such as 512kB, 5MB or 1GiB", short(s))
 }
 
-// String writes the size as [ParseSize] reads it, in the largest unit that it
-// is a whole number of.
+// String writes the size as [ParseSize] reads it, in the largest unit that divides it.
 func (s Size) String() string {
 	for _, u := range sizeUnits() {
 		if s != 0 && int64(s)%u.length == 0 {

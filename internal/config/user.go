@@ -46,8 +46,7 @@ func (l *loader) user() (userFile, error) {
 	return made, l.refuseUserChangers(info)
 }
 
-// refuseUserChangers refuses a user file that others may change; nil info is for one that
-// is still to be made.
+// refuseUserChangers refuses a user file that others may change; nil info is for one still to be made.
 func (l *loader) refuseUserChangers(info fs.FileInfo) error {
 	if fault := refuseChangers(l.paths.User, disk.ChangersOf(l.paths.User, info)); fault != nil {
 		return fault.at("", Origin{Level: FromUser, File: l.paths.User})
@@ -159,8 +158,7 @@ func (u userFile) refuseReadable(info fs.FileInfo) error {
 	return nil
 }
 
-// refuseChangers refuses a file that others may change: it decides where the
-// key is sent, or is the key.
+// refuseChangers refuses a file that others may change: it decides where the key goes, or is the key.
 func refuseChangers(path string, c disk.Changers) *KeyError {
 	hint := restrictCommand(path)
 	switch {
@@ -174,8 +172,7 @@ func refuseChangers(path string, c disk.Changers) *KeyError {
 	return wrong("not used: "+c.Text, hint)
 }
 
-// refuseForeignLinks refuses a path through a symbolic link that another user
-// put where others may write.
+// refuseForeignLinks refuses a path with a symbolic link of another user where others may write.
 func refuseForeignLinks(path string) *KeyError {
 	_, err := disk.Resolve(path)
 	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
@@ -184,9 +181,8 @@ func refuseForeignLinks(path string) *KeyError {
 	return nil
 }
 
-// Exposed returns who else than its owner may read or change a file, in words, and the
-// command that restricts it to the owner. who is empty if nobody may, or if that is not
-// known.
+// Exposed returns in words who else may read or change a file, and the command that restricts it to the owner.
+// who is empty if nobody may, or if that is not known.
 func Exposed(path string) (who, command string) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -221,8 +217,7 @@ func profilePlace(profile string, place []string) []string {
 	return append([]string{profilesKey, profile}, place...)
 }
 
-// chosen returns the name of the profile in force, and what chose it. The error is
-// that of a profile that the file does not have.
+// chosen returns the profile in force, and what chose it; an error for a profile that the file lacks.
 func (u userFile) chosen(levels ...layer) (string, Origin, error) {
 	v := value{v: DefaultProfile}
 	for _, made := range append([]layer{u.profiles[DefaultProfile]}, levels...) {
@@ -264,8 +259,7 @@ type ProfileList struct {
 	Origin Origin    // of Active
 }
 
-// ListProfiles returns the default profile, and those of the user file by name. The error is a
-// [*KeyError].
+// ListProfiles returns the default profile, and the user file's by name. The error is a [*KeyError].
 func ListProfiles(src Sources) (ProfileList, error) {
 	l, err := newLoader(src)
 	if err != nil {

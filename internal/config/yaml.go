@@ -50,9 +50,8 @@ func parse(data []byte) (*yaml.Node, *KeyError) {
 	return root, nil
 }
 
-// syntaxFault words the parser's error. The parser names its line in the text
-// only, and quotes the file there: quoted words are left out, as they may be
-// part of a secret.
+// syntaxFault words the parser's error. It has the line in its text, and quotes the file: quoted words are left out,
+// as they may be part of a secret.
 func syntaxFault(err error) *KeyError {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -106,8 +105,7 @@ type pair struct {
 	value *yaml.Node
 }
 
-// pairs returns what stands in a mapping, in its order; nothing where the
-// mapping was left out.
+// pairs returns what a mapping holds, in order; nothing if the mapping was left out.
 func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
 	if n == nil || missing(n) {
 		return nil, nil
