@@ -73,9 +73,8 @@ func (f csvForm) cell(r *Rows, i int, text string) {
 	}
 }
 
-// safeDigits is how many digits a whole number may have so that a spreadsheet
-// shows all of them, and saves what it shows. Above that it becomes 1.23E+11,
-// beyond 15 digits the rest is lost for good.
+// safeDigits is how many digits a whole number may have so that a spreadsheet shows and saves all of them: above
+// that it becomes 1.23E+11, beyond 15 digits the rest is lost for good.
 const safeDigits = 11
 
 func isFormula(s string) bool {
@@ -102,11 +101,9 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// isReinterpreted reports whether some spreadsheet, in some language, may take the
-// identifier s for anything but text and then show or save it otherwise: as a
-// formula, a number (leading zeros, more than [safeDigits], 12E5), a date or
-// time (1-2, MAR5, 12:30), money, a truth value or an error value. If in
-// doubt it does.
+// isReinterpreted reports whether some spreadsheet may take the identifier s for something else than text and then
+// change it: for a formula, a number (leading zeros, more than [safeDigits], 12E5), a date or time (1-2, MAR5,
+// 12:30), money, a truth value or an error value. If in doubt it does.
 func isReinterpreted(s string) bool {
 	if s == "" || digits(s) && len(s) <= safeDigits && (s[0] != '0' || s == "0") {
 		return false
@@ -141,14 +138,12 @@ func isReinterpreted(s string) bool {
 	})
 }
 
-// isEmoji reports whether r is a picture, which is in no number and no date. Symbols
-// such as ° and signs of units and dates are none.
+// isEmoji reports whether r is a picture, which no number or date has. Signs such as ° are none.
 func isEmoji(r rune) bool {
 	return unicode.Is(unicode.So, r) && (r >= 0x2600 && r < 0x2800 || r >= 0x1f000)
 }
 
-// halfWidth returns s with the wide forms of ASCII characters, which East
-// Asian spreadsheets read alike, as ASCII.
+// halfWidth returns s with wide ASCII characters, which East Asian spreadsheets read alike, as ASCII.
 func halfWidth(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '！' && r <= '～' {

@@ -15,11 +15,9 @@ import (
 
 const indent = "  "
 
-// JSON prints one value: indented, or in one line if the format is jsonl; with
-// a jq expression each of its results on a line of its own, strings without
-// quotes. A [json.RawMessage] inside keeps its numbers' digits, its order and
-// its duplicate names, but for jq, which knows none of these (it keeps the
-// digits).
+// JSON prints one value: indented, or in one line if the format is jsonl; with jq each result on a line of its own,
+// strings without quotes. A [json.RawMessage] inside keeps its numbers' digits, its order and its duplicate names;
+// jq keeps the digits alone.
 func (p *Printer) JSON(ctx context.Context, v any) error {
 	encoded, err := encode(v)
 	if err != nil {
@@ -73,8 +71,7 @@ func indented(dst, encoded []byte, prefix string) []byte {
 	return append(dst, b.Bytes()...)
 }
 
-// maxIndentGrowth is how many times longer JSON may become by being indented. What
-// people read stays below 4.
+// maxIndentGrowth is how many times longer JSON may become by being indented; what people read stays below 4.
 const maxIndentGrowth = 16
 
 // indentGrowth returns about how many bytes of white space indenting adds.
@@ -118,8 +115,7 @@ func (p *Printer) List(ctx context.Context) *List {
 	return &List{ctx: ctx, p: p, sink: sink{out: p.out, live: p.live}, held: []any{}}
 }
 
-// Add prints the next element, or keeps it until there is more to print. After
-// an error it returns the same one.
+// Add prints the next element, or keeps it until there is more to print. After an error it returns the same one.
 func (l *List) Add(v any) error {
 	if l.err == nil {
 		l.err = l.add(v)
@@ -155,10 +151,8 @@ func (l *List) add(v any) error {
 	return l.sink.ended()
 }
 
-// Close prints what is left and makes the JSON whole. It must be called when a
-// list has been begun, after a failure too: what was added stands as a result.
-// A list without elements is `[]`, in jsonl nothing. The error is that of Add
-// if there was one.
+// Close prints what is left and makes the JSON whole. It must be called when a list has been begun, after a failure
+// too. A list without elements is `[]`, in jsonl nothing. The error is that of Add if there was one.
 func (l *List) Close() error {
 	err := l.close()
 	return cmp.Or(l.err, err)
@@ -196,8 +190,7 @@ func (e *JQError) Error() string { return fmt.Sprintf("--jq %q: %v", e.Expr, e.E
 
 func (e *JQError) Unwrap() error { return e.Err }
 
-// query is a compiled expression. It sees the value and nothing else: no
-// environment, no further input, no files.
+// query is a compiled expression. It sees the value alone: no environment, no further input, no files.
 type query struct {
 	expr string
 	code *gojq.Code

@@ -90,8 +90,7 @@ func (p *page) writeHeld(r *Rows) error {
 	return nil
 }
 
-// line writes one row in columns of fixed widths. A cell that is wider moves what
-// follows, as far as there is no space to make up for it.
+// line writes one row in columns of fixed widths. A wider cell moves what follows, unless space makes up for it.
 func (p *page) line(r *Rows, row []Cell) error {
 	start, at := 0, 0 // of the column, and where the line ends so far
 	for i, c := range row {
@@ -208,8 +207,7 @@ func (p *page) cut(widths, usual []int, room int) {
 	}
 }
 
-// need returns how wide the page is with its least important columns cut, and the
-// others as wide as they ought to be.
+// need returns how wide the page is with its least important columns cut, and the others as wide as usual.
 func (p *page) need(usual []int) int {
 	_, highest := p.lastRank()
 	total := -gap
@@ -234,8 +232,7 @@ func (c Column) least(width, flex, id int) int {
 	return width
 }
 
-// lastRank returns the column that is the next to be left out, and its rank: one
-// without a cell before others. It is -1 if all must stay.
+// lastRank returns the next column to be left out, empty ones first, and its rank; -1 if all must stay.
 func (p *page) lastRank() (last, highest int) {
 	last, highest = -1, 1
 	for i, c := range p.columns {

@@ -97,8 +97,7 @@ func (p *Printer) Text(text string) error {
 	return nil
 }
 
-// Close ends a workbook; of another format, or without a sheet, it does nothing. cut is
-// how many texts were longer than a cell.
+// Close ends a workbook with a sheet; else it does nothing. cut is how many texts were longer than a cell.
 func (p *Printer) Close() (cut int64, err error) {
 	if p.book == nil || p.book.sheets == 0 {
 		return 0, nil

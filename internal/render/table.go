@@ -115,8 +115,7 @@ func (r *Rows) Add(cells []Cell) error {
 	return r.err
 }
 
-// Flush writes what is left; it must be called after the last row. A table
-// without rows has a header.
+// Flush writes what is left; it must be called after the last row. A table without rows has a header.
 func (r *Rows) Flush() error {
 	if r.start() == nil {
 		r.err = r.form.end(r)
@@ -217,8 +216,8 @@ func Fields(out *term.Writer, fields ...Field) error {
 	return s.flush()
 }
 
-// Wrap breaks visible text at spaces so that each line takes at most room columns
-// if its words allow. With too little room it is one line.
+// Wrap breaks visible text at spaces so that each line takes at most room columns if its words allow. With too
+// little room it is one line.
 func Wrap(text string, room int) []string {
 	if room < minWrap || term.DisplayWidth(text) <= room {
 		return []string{text}

@@ -40,15 +40,13 @@ type IO struct {
 	redactor *redact.Redactor
 }
 
-// Facts are what is known of streams and their terminals. The zero value
-// stands for streams none of which is one.
+// Facts are what is known of streams and their terminals. The zero value stands for streams without terminal.
 type Facts struct {
 	InTerminal  bool
 	OutTerminal bool
 	ErrTerminal bool
 
-	// Env holds those of the variables NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS,
-	// LC_ALL, LC_CTYPE and LANG that are set.
+	// Env holds the variables NO_COLOR, CLICOLOR_FORCE, TERM, COLUMNS, LC_ALL, LC_CTYPE and LANG, if set.
 	Env map[string]string
 
 	fixed bool // the terminals do not understand sequences
@@ -63,8 +61,7 @@ type Options struct {
 	JSON    bool   // messages are JSON objects, one a line
 }
 
-// System returns the streams of the process. It reads the environment and
-// asks what the streams are; it opens nothing.
+// System returns the streams of the process. It reads the environment, and opens nothing.
 func System() *IO {
 	f := Facts{
 		InTerminal:  term.IsTerminal(int(os.Stdin.Fd())),

@@ -60,8 +60,7 @@ type message struct {
 	ErrorsOmitted     int     `json:"errorsOmitted,omitempty"`
 }
 
-// Note tells something that is good to know. The format is our own text,
-// arguments may be foreign: see [Writer.Printf].
+// Note tells something that is good to know. Arguments may be foreign, the format not: see [Writer.Printf].
 func (t *IO) Note(format string, args ...any) {
 	if !t.options.Quiet {
 		t.Announce(format, args...)
@@ -95,8 +94,7 @@ func (t *IO) Next(command string) {
 	}
 }
 
-// Warning tells something that the user ought to look at. It is never hidden.
-// Arguments are treated as in [IO.Note].
+// Warning is [IO.Note] for something that the user ought to look at. It is never hidden.
 func (t *IO) Warning(format string, args ...any) {
 	m := message{Type: "warning", Message: uncolouredText(format, args)}
 	t.write(m, t.labelled(Caution, "warning:", string(sprintf(format, args))))
@@ -105,8 +103,7 @@ func (t *IO) Warning(format string, args ...any) {
 // WarningWith is [IO.Warning] with all that a [Failure] may hold.
 func (t *IO) WarningWith(f Failure) { t.report("warning", Caution, "warning:", f) }
 
-// Fail tells how the command failed. It is never hidden, and the last that is
-// said: every progress is stopped.
+// Fail tells how the command failed. It is never hidden, and stops every progress: nothing is said after it.
 func (t *IO) Fail(f Failure) {
 	t.stop()
 	t.report("error", Bad, "waybill:", f)
@@ -226,10 +223,8 @@ func (t *IO) object(v any) {
 	_, _ = t.Err.Write(append(t.hidden().Bytes(line), '\n'))
 }
 
-// AppendJSON appends v as JSON in one line, without a newline. Every control
-// and format character is written as \uXXXX, invalid UTF-8 as \ufffd, and
-// `<>&` as they are. [json.RawMessage] keeps its numbers' digits, its order
-// and its duplicate names.
+// AppendJSON appends v as JSON in one line, without a newline. Control and format characters are written as \uXXXX,
+// invalid UTF-8 as \ufffd, and `<>&` as they are. [json.RawMessage] keeps its digits, order and duplicate names.
 func AppendJSON(dst []byte, v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Sequences of a page. The alternate screen keeps what the terminal showed before,
-// with all that is scrolled away, and gives it back.
+// Sequences of a page. The alternate screen keeps what the terminal showed before, and gives it back.
 const (
 	enterPage = "\x1b[?1049h\x1b[2J"
 	leavePage = "\x1b[?1049l"
@@ -179,10 +178,8 @@ func (s *screen) lastHeld() string {
 	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
-// screen is what several streams share if they are terminals: one cursor. It
-// keeps text and a spinner's line apart: the line goes before text comes, and
-// is drawn again when the cursor stands at the start of a line. A stream that
-// is no terminal has a screen of its own, for its lock.
+// screen is what terminals share: one cursor. It keeps text and a spinner's line apart: the line goes before text
+// comes, and is drawn again at the start of a line. A stream that is no terminal has its own, for its lock.
 type screen struct {
 	mu      sync.Mutex
 	spinner bool // a spinner's line is shown and the cursor stands after it
@@ -217,8 +214,7 @@ func (s *screen) show(p *Progress) {
 	s.live = append(s.live, p)
 }
 
-// remove takes p and its line off the screen of w. An earlier progress that is
-// not stopped is shown again.
+// remove takes p and its line off the screen of w. An earlier progress that still runs is shown again.
 func (s *screen) remove(w *Writer, p *Progress) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

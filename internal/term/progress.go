@@ -18,10 +18,8 @@ const (
 	lineEvery  = 5 * time.Second
 )
 
-// Progress shows how far something has come, on Err: as a spinner on a
-// terminal whose cursor may be moved, else as a line every few seconds if
-// it has changed. It is safe for concurrent use, with everything else that is
-// written too.
+// Progress shows how far something has come, on Err: as a spinner on a terminal whose cursor may be moved, else as a
+// line every few seconds if it has changed. It is safe for concurrent use.
 type Progress struct {
 	io    *IO
 	label string
@@ -43,8 +41,7 @@ type Part struct {
 	Next bool // set off from the part before by ` · `; else by a comma
 	// Rank is 0 for what stays and may be cut; else the highest goes first.
 	Rank int
-	// Ticking says that it changes with time alone, which is no reason for a new
-	// line where lines are written.
+	// Ticking says that it changes with time alone, which is no reason for a new line.
 	Ticking bool
 }
 
@@ -82,9 +79,8 @@ func lasting(parts []Part) []Part {
 	return slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Ticking })
 }
 
-// Progress begins to show progress under a label, such as "sending". With
-// quiet, and with JSON that is not verbose, nothing is shown. If several are
-// begun, a terminal shows the newest. The caller stops it.
+// Progress begins to show progress under a label, such as "sending"; nothing with quiet, and with JSON that is not
+// verbose. Of several, a terminal shows the newest. The caller stops it.
 func (t *IO) Progress(label string) *Progress {
 	p := &Progress{io: t, label: label}
 	p.Set("", nil)
@@ -104,18 +100,15 @@ func (t *IO) Progress(label string) *Progress {
 	return p
 }
 
-// Set replaces what is shown. It costs little and may be called for every
-// row. The fields must not be changed afterwards.
+// Set replaces what is shown, at little cost. The fields must not be changed afterwards.
 func (p *Progress) Set(text string, fields map[string]any) {
 	p.Show(func() Report { return Report{Parts: []Part{{Text: text}}, Fields: fields} })
 }
 
-// Show replaces what is shown by what report returns. It is called each time
-// something is written, by another goroutine.
+// Show replaces what is shown by what report returns, called by another goroutine at each write.
 func (p *Progress) Show(report func() Report) { p.last.Store(&report) }
 
-// Stop ends it: nothing more is written for it, and nothing of it stays on
-// the terminal. It may be called more than once.
+// Stop ends it: nothing more is written, and nothing stays on the terminal. It may be called more than once.
 func (p *Progress) Stop() {
 	p.once.Do(func() {
 		if p.end == nil {

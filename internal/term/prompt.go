@@ -15,16 +15,13 @@ var ErrNoAnswer = errors.New("no answer: the input ended")
 
 const maxAnswer = 64 << 10
 
-// Interactive reports whether questions can be asked: input and messages are on
-// a terminal, and messages are text.
+// Interactive reports whether questions can be asked: by text, with input and messages on a terminal.
 func (t *IO) Interactive() bool {
 	return t.facts.InTerminal && t.facts.ErrTerminal && !t.options.JSON
 }
 
-// Ask shows a question on Err and returns the line typed, without space around
-// it. The format is our own text, arguments may be foreign: see
-// [Writer.Printf]. The error is [ErrNoAnswer], that of the stream, or the cause
-// of ctx's end.
+// Ask shows a question on Err and returns the line typed, without space around it. The format is our own text,
+// arguments may be foreign: see [Writer.Printf]. The error is [ErrNoAnswer], the stream's, or the cause of ctx's end.
 func (t *IO) Ask(ctx context.Context, format string, args ...any) (string, error) {
 	answer, err := t.ask(ctx, format, args)
 	if err != nil {
@@ -33,8 +30,7 @@ func (t *IO) Ask(ctx context.Context, format string, args ...any) (string, error
 	return strings.TrimSpace(answer), err
 }
 
-// AskSecret is [IO.Ask] without echo. The answer is as typed. Before it returns,
-// the terminal is as it was.
+// AskSecret is [IO.Ask] without echo. The answer is as typed. The terminal is as it was before it returns.
 func (t *IO) AskSecret(ctx context.Context, format string, args ...any) (answer string, err error) {
 	if file, ok := t.In.(*os.File); ok {
 		restore, err := hideInput(file)
@@ -89,10 +85,8 @@ func readLine(r io.Reader) (string, error) {
 	return "", errors.New("the answer is too long")
 }
 
-// Await returns what do returns, or the cause of ctx's end if that comes first.
-// It is for what waits outside the program and cannot be interrupted: a read
-// from a terminal or a pipe, opening a FIFO. do then goes on alone, until the
-// program ends; nothing may use what it uses.
+// Await returns what do returns, or the cause of ctx's end if that comes first. It is for what waits outside the
+// program, such as a read from a terminal, or opening a FIFO. do then goes on alone: nothing may use what it uses.
 func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -112,9 +106,8 @@ func Await[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	}
 }
 
-// Edit runs the user's editor on a file, on the streams as they are, until it
-// ends. A signal is the editor's own matter. The command line of the editor is for
-// the shell; on Windows, words between spaces.
+// Edit runs the user's editor on a file until it ends. A signal is the editor's own matter. The command line of the
+// editor is for the shell; on Windows, words between spaces.
 func (t *IO) Edit(ctx context.Context, editor, path string) error {
 	ctx = context.WithoutCancel(ctx)
 	cmd := exec.CommandContext(ctx, "sh", "-c", editor+` "$@"`, editor, path) //nolint:gosec // the user named it

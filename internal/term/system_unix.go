@@ -16,8 +16,7 @@ func readerGone(err error) bool { return errors.Is(err, syscall.EPIPE) }
 // canMove reports whether the terminal f understands sequences.
 func canMove(*os.File) bool { return true }
 
-// hideInput makes a terminal not show what is typed, until restore is called.
-// Lines are edited, and Ctrl-C is a signal, as before.
+// hideInput makes a terminal not show what is typed, until restore. Lines are edited, and Ctrl-C is a signal.
 func hideInput(f *os.File) (restore func() error, err error) {
 	shown, err := unix.IoctlGetTermios(int(f.Fd()), getTermios)
 	if err != nil {

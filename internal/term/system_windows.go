@@ -46,8 +46,7 @@ const (
 	echoInput      = 0x0004 // ENABLE_ECHO_INPUT
 )
 
-// hideInput makes a console not show what is typed, until restore is called.
-// Lines are edited, and Ctrl-C is a signal, as before.
+// hideInput makes a console not show what is typed, until restore. Lines are edited, and Ctrl-C is a signal.
 func hideInput(f *os.File) (restore func() error, err error) {
 	h := syscall.Handle(f.Fd())
 	var shown uint32

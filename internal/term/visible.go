@@ -9,11 +9,10 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Visible returns s fit for one line of human output: newline and tab become
-// `\n` and `\t`, every other character that controls, reorders or hides text
-// becomes an escape such as `\u{202e}`, and a byte that is not UTF-8 one such
-// as `\x{ff}`. It returns s itself, without allocating, if there is nothing to
-// change.
+// Visible returns s fit for one line of human output: newline and tab become `
+// ` and `\t`, every other character that
+// controls, reorders or hides text an escape such as `\u{202e}`, a byte that is not UTF-8 one such as `\x{ff}`.
+// It does not allocate if there is nothing to change.
 func Visible(s string) string { return visible(s, false) }
 
 // VisibleText is [Visible] for text of several lines: newline and tab stay.
@@ -29,8 +28,7 @@ func visible(s string, layout bool) string {
 	return string(appendVisible(dst, []byte(s[clean:]), layout))
 }
 
-// cleanPrefix returns how many bytes of s, from its start, can be shown as
-// they are. With layout, newline and tab are such bytes.
+// cleanPrefix returns how many bytes of s can be shown as they are; with layout also newline and tab.
 func cleanPrefix[T string | []byte](s T, layout bool) int {
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -86,9 +84,8 @@ func appendEscape(dst []byte, r rune, raw []byte) []byte {
 // width and no other effect, and common text is full of it.
 const emojiStyle = '\ufe0f'
 
-// hidden reports whether r controls the terminal, changes the order in which
-// text is shown, or shows nothing of itself. Newline and tab are hidden too;
-// spaces are not.
+// hidden reports whether r controls the terminal, changes the order of text, or shows nothing of itself. Newline and
+// tab are hidden too; spaces are not.
 func hidden(r rune) bool {
 	switch {
 	case r < ' ':
@@ -115,13 +112,11 @@ func hidden(r rune) bool {
 	)
 }
 
-// DisplayWidth returns how many columns of a terminal s takes. It is meant for
-// text that is visible: see [Visible].
+// DisplayWidth returns how many columns of a terminal s takes, which must be visible: see [Visible].
 func DisplayWidth(s string) int { return displaywidth.String(s) }
 
-// Truncate returns s if it takes at most width columns, else as much of its
-// start as leaves room for a closing `…`. It never splits what a reader takes
-// for one character. For a width below 1 it is empty.
+// Truncate returns s if it takes at most width columns, else its start with a closing `…`. It never splits what a
+// reader takes for one character. For a width below 1 it is empty.
 func Truncate(s string, width int) string {
 	if width < 1 {
 		return ""
@@ -143,14 +138,12 @@ const (
 	Accent
 )
 
-// Styled is text that [Writer.Style] made: nothing foreign in it is raw, and
-// any colour in it is our own.
+// Styled is text that [Writer.Style] made: nothing foreign in it is raw, and its colours are our own.
 type Styled string
 
 const resetSequence = "\x1b[0m"
 
-// styleSequences are what switches styles on. Together with the reset these are
-// the only sequences that a styled write may hold.
+// styleSequences switch styles on. A styled write may hold only these and the reset.
 var styleSequences = [...]string{
 	Heading: "\x1b[1m",
 	Good:    "\x1b[32m",

@@ -208,10 +208,8 @@ func (a argument) Format(s fmt.State, verb rune) {
 	_, _ = io.WriteString(s, text) // a fmt.State takes everything
 }
 
-// filter is the last thing that bytes meet on their way to a terminal. It
-// lets printable UTF-8, newline and tab through and makes all else visible.
-// How the bytes are cut into writes does not matter: what may be the start of
-// a longer character waits for the rest.
+// filter is the last thing that bytes meet on their way to a terminal. It lets printable UTF-8, newline and tab
+// through and makes all else visible, however bytes are cut into writes: the start of a character waits for its rest.
 type filter struct {
 	held []byte // start of a character whose rest has not come, at most 3 bytes
 	buf  []byte
