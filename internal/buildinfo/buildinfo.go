@@ -34,12 +34,10 @@ func Read() Info {
 	return merge(Info{Version: version, Commit: commit, Date: date}, recorded)
 }
 
-// UserAgent returns what the program calls itself in HTTP requests:
-// "waybill/VERSION".
+// UserAgent returns the program's name in HTTP requests: "waybill/VERSION".
 func UserAgent() string { return "waybill/" + Read().Version }
 
-// merge fills what the linker was not told from what the go command recorded,
-// which is nil for a binary built without modules.
+// merge fills what the linker was not told from the go command's record, nil without modules.
 func merge(info Info, recorded *debug.BuildInfo) Info {
 	info.Go, info.Platform = runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH
 	if recorded != nil {
@@ -74,8 +72,7 @@ func fill(info *Info, recorded *debug.BuildInfo) {
 	}
 }
 
-// release returns v as people write it: no leading v, and [Unreleased] for
-// what the go command says of a build outside any version.
+// release returns v as people write it: no leading v, and [Unreleased] for a build outside any version.
 func release(v string) string {
 	if v == "" || v == "(devel)" {
 		return Unreleased

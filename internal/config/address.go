@@ -24,8 +24,8 @@ func IsSameBaseURL(text, normal string) bool {
 	return fault == nil && same == normal
 }
 
-// normalizeURL gives a base URL its one spelling: scheme and host in lower case, no default port, no slash at
-// its end. A path is kept. User name, query and fragment are refused, and http but for a loopback host or when insecure is set.
+// normalizeURL gives a base URL its one spelling: scheme and host in lower case, no default port, no last slash.
+// User name, query and fragment are refused, and so is http, but for a loopback host or when insecure is set.
 func normalizeURL(raw string, insecure bool) (string, *KeyError) {
 	const form = "write it as https://api.example.com or https://api.example.com/path"
 	u, err := url.Parse(raw)

@@ -86,8 +86,7 @@ type Stream func(ctx context.Context, r *http.Request, after int64, send func(id
 type Options struct {
 	// Routes are what the page may ask for, besides /session and /stream.
 	Routes []Route
-	// Session returns what the page needs to know first; token is what it is to contain,
-	// for the requests that follow. It is required.
+	// Session returns what the page needs first, with token for the requests that follow. It is required.
 	Session func(ctx context.Context, token string) (any, error)
 	// Token is a second token, taken besides the token of the URL, and outlives the process:
 	// a tab that has it goes on when a server at the same address is started again. Empty:
@@ -97,8 +96,7 @@ type Options struct {
 	Stream Stream
 	// Explain says what an error of a route means. It is required.
 	Explain func(error) *Error
-	// Hide removes secrets from JSON, which is all that leaves but downloads, and
-	// returns valid JSON. It is required.
+	// Hide removes secrets from JSON, all that leaves but downloads, and returns valid JSON. It is required.
 	Hide func([]byte) []byte
 	// ReadOnly refuses all routes that change something.
 	ReadOnly bool

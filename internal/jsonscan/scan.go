@@ -48,8 +48,7 @@ func endsScalar(c byte) bool {
 	return false
 }
 
-// SkipValue returns the offset behind the value that begins at i, and how many
-// levels of objects and arrays it has: 0 for a scalar.
+// SkipValue returns the offset behind the value at i, and how many levels it has: 0 for a scalar.
 func SkipValue(b []byte, i int) (end, depth int) {
 	level := 0
 	for {
@@ -184,9 +183,8 @@ func unit(b []byte) rune {
 	return rune(n)
 }
 
-// Unescape returns the character that b begins with in a string's literal, and how many
-// bytes of b write it. A byte that begins no escape stands for itself; half of a surrogate
-// pair is U+FFFD.
+// Unescape returns the character that b begins with in a string's literal, and how many bytes write it. A byte that
+// begins no escape stands for itself; half of a surrogate pair is U+FFFD.
 func Unescape(b []byte) (char []byte, size int) {
 	const escapes, meant = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	if b[0] != '\\' || len(b) < 2 {
@@ -207,8 +205,7 @@ func Unescape(b []byte) (char []byte, size int) {
 	return utf8.AppendRune(nil, c), 6
 }
 
-// Pointer is an RFC 6901 pointer: the names and indexes on the way to a value,
-// without escapes. An empty one is the whole text.
+// Pointer is an RFC 6901 pointer: names and indexes without escapes. An empty one is the whole text.
 type Pointer []string
 
 // ParsePointer reads a pointer such as /meta/code, and returns false if s is not one.
@@ -273,8 +270,7 @@ func member(object []byte, name string) (raw []byte, times int) {
 	return raw, times
 }
 
-// Named reports whether the value is a member of that name. No name is equal
-// to one that is not Unicode text.
+// Named reports whether the value is a member of that name, which must be Unicode text.
 func (v Value) Named(name string) bool {
 	if v.Name == nil {
 		return false

@@ -49,8 +49,7 @@ func run(args []string) error {
 	return doc.GenManTree(root, header, args[0])
 }
 
-// prepare makes Markdown, which the library takes, of the texts of a command and of all
-// below it.
+// prepare makes Markdown, for the library, of the texts of a command and of all below it.
 func prepare(cmd *cobra.Command) {
 	cmd.DisableAutoGenTag = true
 	cmd.Short = markdown(cmd.Short)
@@ -66,8 +65,7 @@ func prepare(cmd *cobra.Command) {
 // indented matches a paragraph with an indented line.
 var indented = regexp.MustCompile(`(?m)^[ \t]`)
 
-// prose returns text as Markdown in paragraphs. One with an indented line is shown as
-// it stands: it is a list or an example.
+// prose returns text as Markdown. A paragraph with an indented line, a list or an example, stays as it stands.
 func prose(text string) string {
 	paragraphs := strings.Split(strings.Trim(text, "\n"), "\n\n")
 	for i, p := range paragraphs {

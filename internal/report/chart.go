@@ -2,8 +2,7 @@ package report
 
 import "math"
 
-// Sizes of a chart, in units of the page. Its width is that of the page: places along it
-// are shares of it, so that texts keep their size.
+// Sizes of a chart, in units of the page. Places along its width are shares of it, so that texts keep their size.
 const (
 	axisWidth  = 52
 	plotTop    = 16.0
@@ -107,8 +106,7 @@ func tickAt(tick int) float64 {
 	return plotTop + plotHeight - plotHeight*float64(tick)/(ticks-1)
 }
 
-// niceTop returns the value at the top of an axis: the next one that has four equal
-// parts which are easy to read.
+// niceTop returns the value at the top of an axis: the next one with four equal parts that are easy to read.
 func niceTop(most int64) int64 {
 	unit := math.Pow(10, math.Floor(math.Log10(math.Max(float64(most), 4)/4)))
 	for _, factor := range []float64{1, 2, 2.5, 5, 10} {

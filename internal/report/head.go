@@ -69,8 +69,7 @@ func (p *Page) writeCounts(w *writer) {
 	w.html("<li class=\"s\"><b>").text(p.Number(p.Stuck)).html("</b><span>of these stuck</span></li>\n</ul>\n</section>\n")
 }
 
-// writeAttention writes what needs attention: statuses of problems, the first trackings
-// that have one, and the first that are stuck.
+// writeAttention writes the statuses of problems, the first trackings with one, and the first stuck ones.
 func (p *Page) writeAttention(w *writer) {
 	w.html("<section class=\"attention\" aria-labelledby=\"attention\">\n<h2 id=\"attention\">Needs attention</h2>\n")
 	if p.Counts[Problem] == 0 && p.Stuck == 0 {
@@ -130,8 +129,7 @@ func (p *Page) writeColumns(w *writer) {
 	w.html("</tr></thead>\n")
 }
 
-// writeRow writes a row. Ends of rows and cells are left to HTML: ten thousand rows have
-// room for more text so.
+// writeRow writes a row, whose ends HTML does not need: ten thousand rows have room for more text so.
 func (p *Page) writeRow(w *writer, r *Row) {
 	w.html("<tr class=\"").html(classes[r.Class].letter)
 	if r.Stuck != "" {

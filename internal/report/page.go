@@ -122,8 +122,7 @@ func (w *writer) html(m markup) *writer {
 // escapes are the characters that end a text or the value of an attribute.
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
-// text writes a text, or the value of an attribute between quotes: with escapes of what
-// controls, reorders or hides text, as elsewhere.
+// text writes a text, or an attribute's value: with escapes of what controls, reorders or hides text.
 func (w *writer) text(s string) *writer {
 	_, _ = escapes.WriteString(w, term.Visible(s)) // a buffer has no errors
 	return w

@@ -23,8 +23,7 @@ type route struct {
 	cities  []city
 }
 
-// routes returns the ways of all carriers. The first of a carrier's routes
-// stands for it when the number tells the carrier.
+// routes returns the ways of all carriers. The first way of a carrier stands for it when a number tells it.
 func routes() []route {
 	const h = time.Hour
 	var (
@@ -59,8 +58,7 @@ func routes() []route {
 	}
 }
 
-// carrierOf finds the carrier from the form of a number, as the service says it
-// does; numbers of no known form go by the first carrier.
+// carrierOf finds the carrier from the form of a number, as the service does; the first carrier by default.
 func carrierOf(number string) string {
 	digits := strings.Trim(number, "0123456789") == ""
 	switch n := len(number); {
@@ -109,8 +107,7 @@ type step struct {
 	status status
 }
 
-// journey is what happens to a shipment, oldest step first. It follows from
-// the seed, the number and the time of creation alone.
+// journey is what happens to a shipment, oldest step first, by seed, number and time of creation alone.
 type journey struct {
 	carrier string
 	id      string // routerId

@@ -291,8 +291,7 @@ func loopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// parcel is one created tracking. Its journey is worked out when it is asked
-// for, from the seed and the number.
+// parcel is one created tracking. Its journey is worked out on demand, from the seed and the number.
 type parcel struct {
 	item    tracking.Item
 	created int       // how often it was created

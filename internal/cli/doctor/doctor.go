@@ -232,8 +232,7 @@ func printAll(c *command.Call, all []finding) error {
 	return nil
 }
 
-// printFinding prints a finding for people, with its remedy below. On a terminal it is
-// wrapped, but for the command.
+// printFinding prints a finding and its remedy, wrapped on a terminal, but for the command.
 func printFinding(w *term.Writer, f finding) error {
 	const room = 28 // of status and check
 	lines := render.Wrap(term.Visible(f.Message), w.Width()-room)

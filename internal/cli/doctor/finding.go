@@ -38,8 +38,7 @@ func (f finding) style() term.Style {
 	return map[status]term.Style{ok: term.Good, warning: term.Caution, problem: term.Bad, notChecked: term.Faint}[f.Status]
 }
 
-// kind is what all findings of a kind share. Its hint may be replaced by a nearer one, and
-// so may the check of settingsUnusable and timedOut.
+// kind is what findings share. A hint may be replaced, and the check of settingsUnusable and timedOut.
 type kind struct {
 	check  string
 	status status

@@ -39,8 +39,7 @@ func (x *examination) probe(ctx context.Context) []finding {
 	return []finding{x.absenceFinding(result.absent), x.numberFinding(result)}
 }
 
-// knownItems returns the trackings with the REF of the command line. Without one they
-// are accepted rows of the store.
+// knownItems returns the trackings with the REF of the command line, or else accepted rows of the store.
 func (x *examination) knownItems(ctx context.Context, client *api.Client) ([]tracking.Item, error) {
 	db, err := x.call.StoreIfAny(ctx)
 	if err != nil || x.ref == "" && db == nil {
@@ -169,9 +168,8 @@ type prober struct {
 	patience    time.Duration // how long a question is tried again
 }
 
-// probe asks what "no such tracking" looks like and which parameter asks by number.
-// known are tried in order until the service shows one: without, what is absent can't
-// be told from what is always so.
+// probe asks what "no such tracking" looks like and which parameter asks by number. known are tried in order until
+// the service shows one: without, what is absent can't be told from what is always so.
 func (p prober) probe(ctx context.Context, known []tracking.Item) (r result, err error) {
 	var refs [2]string
 	var absent [2]tracking.Finding
@@ -196,8 +194,7 @@ func (p prober) probe(ctx context.Context, known []tracking.Item) (r result, err
 	return r, err
 }
 
-// find asks once more while the trouble passes. A status that may be about what was asked for
-// is a finding; all else that is no answer is an error.
+// find asks once more while the trouble passes. A status about what was asked is a finding, all else an error.
 func (p prober) find(ctx context.Context, q tracking.Query, item tracking.Item) (f tracking.Finding, err error) {
 	for retry := pace.NewRetry(p.patience); ; {
 		f.Evidence = query.Evidence(ctx, p.gate, func() tracking.Evidence {

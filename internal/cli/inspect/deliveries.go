@@ -249,8 +249,7 @@ func (p *Page) rest(ctx context.Context, took time.Duration) {
 	}
 }
 
-// findDeliveries returns the deliveries that are asked for; before which number the others
-// are; and how many it examined, which is bounded.
+// findDeliveries returns the deliveries asked for, before which number the others are, and how many it examined.
 func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (found []inbox.Overview, next int64, examined int, err error) {
 	if q.all() {
 		found, err = db.Overviews.Overviews(ctx, q.DeliveryRange)

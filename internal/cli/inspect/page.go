@@ -130,8 +130,7 @@ func (p *Page) Run(ctx context.Context) error {
 	return err
 }
 
-// changed returns a channel that is closed when there may be something new in the
-// store, at most some times a second. It is a hint.
+// changed returns a channel that is closed when there may be something new, at most some times a second.
 func (p *Page) changed() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -246,8 +245,7 @@ func (p *Page) newMasker() (masker, error) {
 
 func (m masker) text(s string) string { return view.MaskText(s, m.secrets) }
 
-// query hides the parameters of a query that hold secrets, or are named like a credential,
-// but for the signature of the scheme in force.
+// query hides parameters that hold secrets or are named like one, but not the signature in force.
 func (m masker) query(query string) string {
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {

@@ -24,8 +24,7 @@ const (
 	bodiesAtOnce     = 1 << 20  // bytes, likewise
 )
 
-// matcher says which deliveries are meant: those with an event that matches a filter, or
-// with a text in the body. The zero matcher means all.
+// matcher says which deliveries are meant: by a filter of events, or a text in the body. The zero one means all.
 type matcher struct {
 	filter   forward.Filter
 	filtered bool
@@ -68,8 +67,7 @@ func (m *matcher) cutStates(search string) (string, error) {
 	return strings.Join(rest, ","), nil
 }
 
-// within returns the first of the deliveries whose bodies have that many bytes together,
-// or the first one, and how many bytes that is.
+// within returns the first deliveries with that many bytes of bodies, or the first one, and the bytes.
 func within(all []inbox.Overview, size int64) (first []inbox.Overview, bytes int64) {
 	for i, o := range all {
 		if i > 0 && bytes+max(o.Size, 0) > size {
@@ -80,8 +78,7 @@ func within(all []inbox.Overview, size int64) (first []inbox.Overview, bytes int
 	return all, bytes
 }
 
-// find returns the first of the candidates that are meant, up to a number. They follow each
-// other, from old to new or the other way round.
+// find returns the first of the candidates that are meant, up to a number. They are in order, either way.
 func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []inbox.Overview, limit int) ([]inbox.Overview, error) {
 	var found []inbox.Overview
 	for len(all) > 0 && len(found) < limit {
@@ -191,9 +188,8 @@ type streamJSON struct {
 	Revision string `json:"revision"`
 }
 
-// stream sends what is new, and that something changed, see [inspect.Stream]. However
-// much comes, a message has no more rows than a page shows. With a filter or a search it examines a bounded number of
-// deliveries each time, and lags behind when more come.
+// stream sends what is new, and that something changed, see [inspect.Stream]. A message has no more rows than a page
+// shows. A filter or a search examines a bounded number of deliveries each time, and lags behind when more come.
 func (p *Page) stream(ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error) error {
 	m, refused, err := p.parseMatcher(r.URL.Query())
 	if err != nil {
@@ -249,8 +245,7 @@ func (p *Page) message(ctx context.Context, m matcher, refused bool, after int64
 	return j, err
 }
 
-// matchNew returns those of the deliveries after a number, up to last, that are meant,
-// newest first; and how far it came.
+// matchNew returns the deliveries after a number, up to last, that are meant, newest first; and how far it came.
 func (p *Page) matchNew(ctx context.Context, db *app.Store, m matcher, refused bool, after, last int64) (found []inbox.Overview, to int64, err error) {
 	defer p.searching.Unlock()
 	p.searching.Lock()

@@ -91,8 +91,7 @@ func (p *Page) target(id string) (forward.Target, error) {
 	return forward.Target{}, &inspect.Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("there is no target %q", id), Hint: hint, Code: command.Usage.Word()}
 }
 
-// send sends a delivery, or an edited copy of it, to a target, by the means of `events
-// replay` and `events send`.
+// send sends a delivery, or an edited copy, to a target, as `events replay` and `events send` do.
 func (p *Page) send(r *http.Request) (any, error) {
 	o, err := readOptions(r)
 	if err != nil {
@@ -194,8 +193,7 @@ func (p *Page) deadEntry(ctx context.Context, d found, t forward.Target) (*inbox
 	return nil, err
 }
 
-// maxInlineBody is how long a body is, in bytes, that is a word of a command. Linux allows
-// 128 KiB, and quotes are written as four characters.
+// maxInlineBody is how many bytes of body a command may hold. Linux allows 128 KiB, and quotes take four.
 const maxInlineBody = 32 << 10
 
 type curlJSON struct {
@@ -253,8 +251,7 @@ func (c *curlCommand) note(text string) {
 	}
 }
 
-// curlHeaders returns the headers of a message and those that a target does not get, with
-// credentials masked, but for a signature.
+// curlHeaders returns a message's headers and those a target does not get, credentials masked, but for a signature.
 func (p *Page) curlHeaders(d found, m webhook.Request, t forward.Target, withhold func(webhook.Field) bool) ([]view.Header, error) {
 	fields := m.Header
 	for _, f := range d.Header {

@@ -24,8 +24,7 @@ const (
 	diagnosisTime = 10 * time.Second // for the search
 )
 
-// signatureJSON is how a delivery verifies by the scheme and the secrets that are set
-// now, judged at the time of its receipt.
+// signatureJSON is how a delivery verifies by what is set now, judged at the time of its receipt.
 type signatureJSON struct {
 	*signature.Verdict // null members if there is no scheme or no secret
 
