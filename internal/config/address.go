@@ -60,7 +60,6 @@ func normalizeURL(raw string, insecure bool) (string, *KeyError) {
 	return scheme + "://" + host + port + strings.TrimRight(u.EscapedPath(), "/"), nil
 }
 
-// suggestURL returns the URL that is meant by one without a scheme, empty for none.
 func suggestURL(raw string) string {
 	if strings.ContainsAny(raw, "@?#") || strings.Contains(raw, "://") {
 		return ""

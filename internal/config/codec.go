@@ -127,7 +127,6 @@ func (s Setting) oneItem(n *yaml.Node) (any, *KeyError) {
 	return s.fromText(t)
 }
 
-// scalar returns the text of n, or why it is none of these types.
 func scalar(n *yaml.Node, tags ...string) (text, problem string) {
 	switch {
 	case missing(n):
@@ -279,7 +278,6 @@ func (s Setting) namesFromTexts(texts []string) (any, *KeyError) {
 	return all.names, nil
 }
 
-// collector gathers names and notices those that are one.
 type collector struct {
 	Setting
 	names
@@ -360,7 +358,6 @@ func (s Setting) condition(n *yaml.Node) (any, *KeyError) {
 	return a, nil
 }
 
-// setCondition sets one condition and returns what is wanted if n is not it.
 func setCondition(a *tracking.Absent, key string, n *yaml.Node) string {
 	var problem string
 	switch key {

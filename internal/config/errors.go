@@ -62,7 +62,6 @@ func (e *KeyError) in(place string) *KeyError {
 // wrong is a KeyError whose place is filled in later.
 func wrong(message, hint string) *KeyError { return &KeyError{Message: message, Hint: hint} }
 
-// short cuts a value to what fits into a message.
 func short(s string) string {
 	const limit = 60 // runes
 	if r := []rune(s); len(r) > limit {

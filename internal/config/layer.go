@@ -19,7 +19,6 @@ type value struct {
 	origin Origin
 }
 
-// layer is what one level sets, by key.
 type layer map[string]value
 
 // loader holds what is known before a file is read.
@@ -75,7 +74,6 @@ func newLoader(src Sources) (*loader, error) {
 	return l, nil
 }
 
-// settingOf returns the setting of a key, or the zero one.
 func settingOf(key string) Setting {
 	i := slices.IndexFunc(table(), func(s Setting) bool { return s.Key == key })
 	if i < 0 {
@@ -140,7 +138,6 @@ func (l *loader) projectIsUser() bool {
 	return errUser == nil && errProject == nil && os.SameFile(user, project)
 }
 
-// refuseReserved refuses the first key that a project file may not set.
 func refuseReserved(root *yaml.Node) *KeyError {
 	own, fault := pairs(root, "a mapping of keys and values")
 	if fault != nil {

@@ -105,7 +105,6 @@ func plain(v any) any {
 	return v
 }
 
-// text shows a decoded value on one line.
 func text(v any) string {
 	switch v := plain(v).(type) {
 	case float64:

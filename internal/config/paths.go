@@ -113,7 +113,6 @@ func environment(list []string, goos string) map[string]string {
 	return env
 }
 
-// variable returns the name under which environment keeps a variable.
 func variable(name, goos string) string {
 	if goos == "windows" {
 		return strings.ToUpper(name)

@@ -16,5 +16,4 @@ func othersWithAccess(_ string, info fs.FileInfo) (string, error) {
 	return "others (mode " + info.Mode().Perm().String() + ")", nil
 }
 
-// restrictCommand is the command that takes the file away from others.
 func restrictCommand(path string) string { return "chmod 600 " + shell.Word(path) }

@@ -55,7 +55,6 @@ func schemeFromNode(n *yaml.Node) (any, *KeyError) {
 	return s, nil
 }
 
-// unmet returns what the part wants if value is not it.
 func unmet(p webhook.Setting, value string) string {
 	defaults := webhook.Scheme{}.WithDefaults()
 	if p.Words != nil && !slices.Contains(p.Words, value) && (value != "" || *p.Of(&defaults) != "") {
@@ -88,7 +87,6 @@ func SchemeYAML(s webhook.Scheme) string {
 	return string(text)
 }
 
-// changedNode is a scheme without the parts that have their defaults.
 func changedNode(s webhook.Scheme) *yaml.Node {
 	defaults := webhook.Scheme{}.WithDefaults()
 	return schemeNode(s.WithDefaults(), &defaults)

@@ -100,7 +100,6 @@ type NamedSecret struct {
 	Secret Secret
 }
 
-// findAPIKey picks the key from the highest layer that has one.
 func findAPIKey(layers []layer) (apiKey, error) {
 	for i, layer := range slices.Backward(layers) {
 		var key apiKey

@@ -104,7 +104,6 @@ func placeOf(key string) []string {
 	return strings.Split(key, ".")
 }
 
-// node returns the value of a change as YAML; nil for a key that is removed.
 func (l *loader) node(c Change) (*yaml.Node, *KeyError) {
 	s := settingOf(c.Key)
 	switch v := c.Value.(type) {
@@ -256,7 +255,6 @@ func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) (
 	return out.Bytes(), nil
 }
 
-// below returns what a key of a mapping holds, nil if it is not there.
 func below(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -266,7 +264,6 @@ func below(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// child returns the mapping below a key, made if need be.
 func child(n *yaml.Node, key string) (*yaml.Node, *KeyError) {
 	old := below(n, key)
 	if old == nil {

@@ -54,7 +54,6 @@ func (l *loader) refuseUserChangers(info fs.FileInfo) error {
 	return nil
 }
 
-// readUser reads the user file, if one is known.
 func (l *loader) readUser() ([]byte, fs.FileInfo, *KeyError) {
 	path := l.paths.User
 	if path == "" {
@@ -209,7 +208,6 @@ func refuseReaders(path string, info fs.FileInfo) *KeyError {
 	return nil
 }
 
-// profilePlace returns the names on the way to a place in a profile.
 func profilePlace(profile string, place []string) []string {
 	if profile == DefaultProfile {
 		return place

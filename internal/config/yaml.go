@@ -96,7 +96,6 @@ func unambiguous(n *yaml.Node, depth int) *KeyError {
 	return nil
 }
 
-// missing reports whether a key has nothing behind it.
 func missing(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
 type pair struct {

@@ -193,7 +193,6 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lastEvent returns the number of the last event that the client has.
 func lastEvent(r *http.Request) (int64, error) {
 	text := r.URL.Query().Get("after")
 	if text == "" {

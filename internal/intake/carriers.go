@@ -23,7 +23,6 @@ type carrier struct {
 	rows     int64 // rows in which it was left out
 }
 
-// nameKey brings a carrier's name into the form in which names are compared.
 func nameKey(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
 func newCarriers(o Options) (*carriers, error) {

@@ -30,7 +30,6 @@ func (t *table) widthMessage() string {
 	return fmt.Sprintf("the row has %s, the header has %d", plural(len(t.rec.cells), "cell"), len(t.cols.header))
 }
 
-// missingCells returns the problem of a record with fewer cells than the header.
 func (t *table) missingCells() Problem {
 	if len(t.rec.cells) == 1 {
 		t.afterLoneCell = t.rec.line + t.scan.recordLines
@@ -211,7 +210,6 @@ func (t *table) addTruncated(ps []Problem, number string) []Problem {
 	return append(ps, t.problem(p, t.cols.number))
 }
 
-// firstMissing returns the first used column that the record does not have.
 func (t *table) firstMissing() int {
 	first := t.cols.last
 	for _, at := range []int{t.cols.ref, t.cols.number, t.cols.code} {

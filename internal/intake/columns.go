@@ -38,7 +38,6 @@ func (c *columns) name(at int) string {
 	return c.header[at]
 }
 
-// resolver finds the columns of one header.
 type resolver struct {
 	file   string
 	line   int
@@ -150,7 +149,6 @@ func (r *resolver) byName(field, name string) (int, error) {
 	return none, r.fail([]string{field}, fmt.Sprintf("%d columns are named %s, which --map names for %s", len(at), show(name), field), at)
 }
 
-// byRank finds the column whose name fits a field best, or none.
 func (r *resolver) byRank(field string) (int, error) {
 	at := r.bestColumns(field)
 	switch {

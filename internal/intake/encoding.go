@@ -94,7 +94,6 @@ func utf16(order unicode.Endianness) encoding.Encoding {
 	return unicode.UTF16(order, unicode.IgnoreBOM)
 }
 
-// lookupEncoding finds an encoding by any name that web pages or IANA know it by.
 func lookupEncoding(name string) (charset, error) {
 	if name == "" {
 		return charset{name: utf8Name}, nil

@@ -46,7 +46,6 @@ func (e *FileError) Error() string {
 // Hint says what to do about it.
 func (e *FileError) Hint() string { return e.hint }
 
-// foreignFile returns the error of an input of a kind that can't be read.
 func foreignFile(file, kind, hint string) error {
 	return &FileError{File: file, Message: "this is " + kind + ", not XLSX, CSV or JSON", hint: hint}
 }
@@ -204,7 +203,6 @@ func (e *ColumnError) Hint() string {
 	return e.mapHint()
 }
 
-// addHeader is the hint for a table without names.
 const addHeader = "add a first line with the names of the columns, such as referId and rawTrackingNumber"
 
 func (e *ColumnError) mapHint() string {

@@ -38,7 +38,6 @@ func newTable(r *Reader, coding charset, o Options, scan *scanner) (*table, erro
 	return &table{file: r.name, opt: o, coding: coding, carrier: carriers, goodCodes: map[string]bool{}, sum: &r.sum, scan: scan}, err
 }
 
-// openTable reads the header of delimited text into r.
 func openTable(r *Reader, win *window, coding charset, o Options) error {
 	t, err := newTable(r, coding, o, newScanner(win))
 	if err != nil {
@@ -104,7 +103,6 @@ func (t *table) preamble() (sep byte, err error) {
 	}
 }
 
-// separator reads what follows sep= in the first line.
 func (t *table) separator(rest []byte) (byte, error) {
 	if s := bytes.TrimRight(rest, "\r"); len(s) == 1 && (s[0] == '\t' || s[0] > ' ' && s[0] < 0x7f && !alphanumeric(s[0]) && s[0] != '"') {
 		return s[0], nil
@@ -119,7 +117,6 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
-// readHeader reads up to the first line that has the columns.
 func (t *table) readHeader(sep byte) error {
 	var search headerSearch
 	for n := range headerRows {
@@ -177,7 +174,6 @@ func (t *table) readNames(sep byte) ([]string, error) {
 	return names, nil
 }
 
-// resolve finds the columns in a line with those names.
 func (t *table) resolve(line int, names []string) (err error) {
 	if t.opt.Refs {
 		t.cols, t.sum.Missing, t.list, err = resolveRefs(t.file, line, names, t.opt)
@@ -219,7 +215,6 @@ func (t *table) firstLine() ([]byte, error) {
 	}
 }
 
-// lineBreak returns where the first line end is in text, or -1.
 func lineBreak(text []byte, outside bool) int {
 	inside := false
 	for i, c := range text {

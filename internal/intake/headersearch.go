@@ -12,7 +12,6 @@ import (
 // headerRows is how many lines, or rows with a cell, may be the header: a title can stand above it.
 const headerRows = 20
 
-// headerSearch remembers the lines that are no header.
 type headerSearch struct {
 	best *ColumnError // of the line that is most like one; nil before the first
 	rows [][]string   // the lines below it
@@ -35,7 +34,6 @@ func (h *headerSearch) miss(err error, names []string) error {
 	return nil
 }
 
-// likelier reports whether line e is more like a header than line other.
 func (e *ColumnError) likelier(other *ColumnError) bool {
 	if n, m := len(e.Fields), len(other.Fields); n != m {
 		return n < m

@@ -134,7 +134,6 @@ func (it *items) separator() (done bool, err error) {
 	return false, nil
 }
 
-// unwrap drops the end of an object whose data was read.
 func (it *items) unwrap() error {
 	c, err := it.expect()
 	if err != nil {
@@ -229,7 +228,6 @@ func fieldPath(field string) string {
 	return field
 }
 
-// problem adds a problem at a place of the item's text.
 func (d *itemDecoder) problem(at int, header string, p tracking.Problem) {
 	where := d.pos.after(d.raw[:at])
 	p.Value = Shorten(p.Value)
@@ -302,7 +300,6 @@ func (d *itemDecoder) firstTime(m member, path string) bool {
 	return true
 }
 
-// unknownField adds a problem for a field that items do not have.
 func (d *itemDecoder) unknownField(m member, path string) {
 	if d.unknownFields++; d.unknownFields > maxUnknown {
 		return

@@ -58,7 +58,6 @@ func (t *jsonText) fail(at int, message, hint string) error {
 	return &FileError{File: t.file, Line: p.line, Column: p.char, Message: message, hint: hint}
 }
 
-// endError returns why there is no more text.
 func (t *jsonText) endError() error {
 	if errors.Is(t.win.err, errEnd) {
 		return errEnd

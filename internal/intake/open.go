@@ -175,7 +175,6 @@ var markup = map[string][]string{
 	"an XML document":   {"<?xml"},
 }
 
-// refuseMarkup returns an error if text is the beginning of a web page or an XML document.
 func refuseMarkup(file string, text []byte) error {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	for kind, beginnings := range markup {
@@ -257,7 +256,6 @@ func (w *window) more() bool {
 	return n > 0
 }
 
-// fill reads until the window has n bytes, or as many as there are.
 func (w *window) fill(n int) []byte {
 	for len(w.bytes()) < n && w.more() {
 	}

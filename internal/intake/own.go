@@ -14,7 +14,6 @@ const (
 	MaxOwnText = 1000 // bytes of a value; a longer one is not kept
 )
 
-// ownColumns are the columns of a table that are kept with its rows and not sent.
 type ownColumns struct {
 	at    []int
 	names []string // as JSON
@@ -70,7 +69,6 @@ func asWindows1252(s string) string {
 	return s
 }
 
-// appendJSON appends a text as JSON has it.
 func appendJSON(dst, text []byte) []byte {
 	plain := func(c byte) bool { return c >= ' ' && c != '"' && c != '\\' && c != '<' && c != '>' && c != '&' }
 	for _, c := range text {

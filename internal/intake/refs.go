@@ -69,7 +69,6 @@ func resolveRefs(file string, line int, header []string, o Options) (c columns, 
 	return c, nil, false, r.fail(refFields[:1], "no column for referId or rawTrackingNumber", nil)
 }
 
-// refRow converts the scanned record to a REF.
 func (t *table) refRow() Record {
 	rec := Record{File: t.file, Line: t.rec.line, Row: t.rec.row}
 	p, bad := t.checkCellCount()
@@ -113,7 +112,6 @@ func (t *table) refRow() Record {
 	return rec
 }
 
-// fieldRef stands for a REF that stands alone.
 const fieldRef = "REF"
 
 var noRef = tracking.Problem{Message: "no referId and no tracking number", Hint: "fill one in, or remove the row"}
@@ -128,7 +126,6 @@ func (rec *Record) field(name string) *string {
 
 func (rec *Record) unnamed() bool { return rec.Ref == "" && rec.Item == (tracking.Item{}) }
 
-// checkListLine returns the problem of a line of a list that isn't one REF.
 func (t *table) checkListLine() (Problem, bool) {
 	if f := t.rec.fault; f != nil {
 		return t.problem(tracking.Problem{Value: string(t.rec.raw), Message: f.message, Hint: f.hint}, none), true

@@ -40,7 +40,6 @@ func (t *table) dialect(sep bool) dialect {
 	return d
 }
 
-// compatible reports whether rows of both dialects can stand in one file.
 func (d dialect) compatible(other dialect) bool {
 	return d.header == other.header && d.delim == other.delim && d.coding.name == other.coding.name && d.book == other.book
 }
@@ -101,7 +100,6 @@ func (j *Rejects) Write(r *Reader, rec Record) error {
 	return nil
 }
 
-// open writes what stands before the rows.
 func (j *Rejects) open(r *Reader) error {
 	d := r.dialect
 	if d.book {
@@ -166,7 +164,6 @@ func reason(rec Record) string {
 	return where + ": " + strings.Join(parts, "; ")
 }
 
-// columns returns the names of the columns that rejects have.
 func (s *sheet) columns() []string {
 	var names []string
 	for i, name := range s.columnNames {

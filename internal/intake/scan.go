@@ -6,7 +6,6 @@ import (
 	"fmt"
 )
 
-// errLong says that a record is longer than MaxRecord.
 var errLong = errors.New("record too long")
 
 // How a cell is written.
@@ -55,7 +54,6 @@ type scanner struct {
 
 func newScanner(win *window) *scanner { return &scanner{win: win, line: 1} }
 
-// skip drops a line that ends at after.
 func (s *scanner) skip(after int) {
 	s.win.drop(after)
 	s.line++
@@ -110,7 +108,6 @@ func (s *scanner) next(rec *record) error {
 	return nil
 }
 
-// dropRecord drops the record that was read last.
 func (s *scanner) dropRecord() {
 	s.win.drop(s.recordBytes)
 	s.line += s.recordLines
@@ -272,7 +269,6 @@ func (s *scanner) newFault(line int, closed bool) *quoteFault {
 	return f
 }
 
-// besideQuote reports whether c may stand between a closing quote and the delimiter.
 func besideQuote(c byte) bool { return c == ' ' || c == '\t' || c == '\r' }
 
 func (s *scanner) countLineEnds(text []byte) int {

@@ -88,7 +88,6 @@ func (t *table) findHeader() error {
 	return search.failure()
 }
 
-// reopenList reads a sheet of REFs from its first row again.
 func (t *table) reopenList() error {
 	s := t.sheet
 	s.rows.Close()

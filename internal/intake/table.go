@@ -102,7 +102,6 @@ func (t *table) next() (Record, error) {
 	}
 }
 
-// endError returns the error for the reason why no record follows.
 func (t *table) endError(err error) error {
 	if errors.Is(err, errLong) {
 		return &FileError{
@@ -177,7 +176,6 @@ func (t *table) row() Record {
 	return rec
 }
 
-// usedCell is cell for a column in use.
 func (t *table) usedCell(at int) cellValue {
 	v := t.cell(at)
 	if v.trimmed {
@@ -221,7 +219,6 @@ func (t *table) validate(it tracking.Item) []Problem {
 	return ps
 }
 
-// addCellProblems adds the problems of the cell that a field was read from.
 func (t *table) addCellProblems(ps []Problem, field string, at int, v cellValue) []Problem {
 	if v.strayQuote {
 		ps = append(ps, t.problem(tracking.Problem{

@@ -47,7 +47,6 @@ func SheetPlace(sheet, at string) string {
 	return sheet + "!" + at
 }
 
-// workbookError adds the name of the input to an error of reading a workbook.
 func workbookError(file, sheet string, err error) error {
 	var wrong *xlsx.Error
 	var path *fs.PathError
@@ -84,7 +83,6 @@ func Sheets(at io.ReaderAt, size int64) []Sheet {
 	return all
 }
 
-// openWorkbook sets r up to read a sheet of a workbook.
 func openWorkbook(r *Reader, in io.Reader, o Options) error {
 	at, ok := in.(interface {
 		io.ReaderAt
@@ -197,7 +195,6 @@ func sheetsToTry(file string, book *xlsx.Workbook, asked string) ([]int, error) 
 	return nil, &FileError{File: file, Message: "no sheet " + show(asked), hint: "its sheets: " + sheetNames(book, all)}
 }
 
-// maxSheets is how many sheets are named in a message.
 const maxSheets = 20
 
 func sheetNames(book *xlsx.Workbook, sheets []int) string {

@@ -62,7 +62,6 @@ func prepare(cmd *cobra.Command) {
 	}
 }
 
-// indented matches a paragraph with an indented line.
 var indented = regexp.MustCompile(`(?m)^[ \t]`)
 
 // prose returns text as Markdown. A paragraph with an indented line, a list or an example, stays as it stands.
@@ -83,7 +82,6 @@ func markdown(text string) string { return marks.Replace(text) }
 
 var marks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, ">", `\>`, "[", `\[`, "]", `\]`, "#", `\#`, "|", `\|`)
 
-// exitStatus lists the exit codes.
 func exitStatus() string {
 	var b strings.Builder
 	b.WriteString("\n\n# EXIT STATUS\n")

@@ -237,7 +237,6 @@ func (q *query) run(ctx context.Context, v any, emit func(line []byte) error) er
 	}
 }
 
-// failed says what it means that a run ended with err.
 func (q *query) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -114,7 +114,6 @@ func (p *page) line(r *Rows, row []Cell) error {
 	return r.sink.ended()
 }
 
-// end lays out a page and writes it.
 func (p *page) end(r *Rows) error {
 	if p.widths != nil || len(p.columns) == 0 {
 		return nil

@@ -154,7 +154,6 @@ func (tabbed) row(r *Rows, cells []Cell) error {
 
 func (tabbed) end(*Rows) error { return nil }
 
-// withOffset is the layout of a time whose zone is seen.
 const withOffset = "2006-01-02 15:04:05 -07:00"
 
 // LocalTime returns t for people, in the machine's zone and with its offset,

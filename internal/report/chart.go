@@ -99,7 +99,6 @@ func (p *Page) writeBar(w *writer, b *Bar, x, width float64, top int64) {
 	}
 }
 
-// ticks are how many values an axis has.
 const ticks = 5
 
 func tickAt(tick int) float64 {

@@ -99,7 +99,6 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// operation is one of the three, as stats and faults name it.
 type operation string
 
 const (

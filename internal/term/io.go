@@ -149,7 +149,6 @@ func (f Facts) color(asked string, terminal bool) bool {
 	return terminal && !f.dumb()
 }
 
-// dumb reports whether the terminals can only print.
 func (f Facts) dumb() bool { return f.fixed || f.Env["TERM"] == "dumb" }
 
 // UTF8 reports whether terminals show more than ASCII, by their locale; Windows has none.

@@ -197,12 +197,10 @@ func uncolouredText(format string, args []any) string {
 	return fmt.Sprintf(format, plain...)
 }
 
-// wholeSeconds rounds up.
 func wholeSeconds(d time.Duration) int64 {
 	return int64((d + time.Second - 1) / time.Second)
 }
 
-// write writes a message in the form that is asked for: as JSON, or as human text.
 func (t *IO) write(m message, human string) {
 	if t.options.JSON {
 		t.object(m)

@@ -150,7 +150,6 @@ func (s *screen) begin(w *Writer) {
 	w.raw(enterPage)
 }
 
-// end takes the page off, and writes what waited.
 func (s *screen) end(w *Writer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,5 +260,4 @@ func (c spinnerOutput) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// sequences are the escape sequences that styles and a spinner write.
 var sequences = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]")

@@ -47,7 +47,6 @@ type Part struct {
 
 const unlimited = math.MaxInt
 
-// line joins parts to a line of at most width columns.
 func line(parts []Part, width int) string {
 	parts = slices.Clone(parts)
 	for {

@@ -48,7 +48,6 @@ func cleanPrefix[T string | []byte](s T, layout bool) int {
 	return len(s)
 }
 
-// appendVisible appends p with everything escaped that can't be shown.
 func appendVisible(dst, p []byte, layout bool) []byte {
 	for len(p) > 0 {
 		n := cleanPrefix(p, layout)

@@ -170,7 +170,6 @@ func (w *Writer) write(p []byte) (n int, err error) {
 	return n, closedError(err)
 }
 
-// closedError returns err as [ErrClosed] if that is what it means.
 func closedError(err error) error {
 	if err != nil && (readerGone(err) || errors.Is(err, io.ErrClosedPipe)) {
 		return fmt.Errorf("%w: %w", ErrClosed, err)
@@ -178,7 +177,6 @@ func closedError(err error) error {
 	return err
 }
 
-// sprintf formats human text: see [Writer.Printf].
 func sprintf(format string, args []any) []byte {
 	safe := make([]any, len(args))
 	for i, a := range args {

@@ -119,7 +119,6 @@ func (b *Workbook) readStyles(part string) error {
 	return err
 }
 
-// parseFormat says what a format code does to a positive number.
 func parseFormat(code string) format {
 	f := format{code: code, pattern: digits}
 	section, conditional := firstSection(code)
@@ -356,7 +355,6 @@ func (d decimal) String() string {
 // from1904 is the day 0 of 1904 where days count from 1900.
 const from1904 = 1462
 
-// dateParts reports what the format of a date or a time shows.
 func dateParts(code string) (hasDate, hasTime bool) {
 	section, _ := firstSection(strings.ToLower(code))
 	hasTime = strings.ContainsAny(section, "hs")

@@ -11,7 +11,6 @@ type space struct {
 	depth       int
 }
 
-// declare takes the name spaces that a start tag declares.
 func (s *scanner) declare() error {
 	for attrs := s.attrs; ; {
 		name, uri, rest, err := attr(attrs)
@@ -47,7 +46,6 @@ func (s *scanner) known(name []byte) []byte {
 	return local(name)
 }
 
-// local returns a name without its prefix.
 func local(name []byte) []byte {
 	if _, after, ok := bytes.Cut(name, []byte{':'}); ok {
 		return after

@@ -52,7 +52,6 @@ func (r Range) String() string {
 // maxRow is how many bytes of text one row may have.
 const maxRow = 1 << 20
 
-// maxMerges is how many merged ranges a sheet may have.
 const maxMerges = MaxRows
 
 // Rows reads the rows of a sheet.
@@ -105,7 +104,6 @@ func (r *Rows) open() (err error) {
 // Close frees what is read from.
 func (r *Rows) Close() { _ = r.r.Close() } // only read from
 
-// findData reads what stands before the rows.
 func (r *Rows) findData() error {
 	r.hidden = nil
 	for {
@@ -153,7 +151,6 @@ func (r *Rows) HiddenColumn(column int) bool {
 	return slices.ContainsFunc(r.hidden, func(c Range) bool { return column >= c.FirstColumn && column <= c.LastColumn })
 }
 
-// readTail reads what stands behind the rows.
 func (r *Rows) readTail() error {
 	if err := r.findData(); err != nil {
 		return err
@@ -281,7 +278,6 @@ func (r *Rows) beginRow() error {
 	return nil
 }
 
-// readCells reads the cells of the row whose start tag was read.
 func (r *Rows) readCells() error {
 	last := -1
 	for {
@@ -308,7 +304,6 @@ func (r *Rows) readCells() error {
 	}
 }
 
-// cellType is the type of a cell as written.
 type cellType string
 
 // readCell reads a cell behind the column last, and returns its column.

@@ -89,7 +89,6 @@ func (t *sharedStrings) add(value []byte) error {
 	return t.spill()
 }
 
-// spill moves what is held to the file.
 func (t *sharedStrings) spill() error {
 	if t.file == nil {
 		f, err := t.temp()

@@ -42,7 +42,6 @@ const (
 	firstStyle // of the formats that values have
 )
 
-// timeFormat shows times of ours.
 const timeFormat = "yyyy-mm-dd hh:mm:ss"
 
 // Writer writes a workbook, one sheet after the other, in memory that does not grow
@@ -94,7 +93,6 @@ func (w *Writer) Sheet(name string, header []string) error {
 	return err
 }
 
-// freeName returns a name that a sheet can have and that no other has.
 func (w *Writer) freeName(name string) string {
 	const longest = 31
 	name = strings.Trim(strings.Map(func(r rune) rune {
@@ -278,7 +276,6 @@ func serial(t time.Time) (string, bool) {
 	return strconv.FormatFloat(float64(days)+float64(seconds)/86400, 'f', 10, 64), true
 }
 
-// style returns the style of a number format.
 func (w *Writer) style(format string) int {
 	if format == "" || format == "General" {
 		return styleGeneral
@@ -295,7 +292,6 @@ func (w *Writer) style(format string) int {
 	return n
 }
 
-// endSheet writes what stands behind the rows.
 func (w *Writer) endSheet() error {
 	if w.part == nil {
 		return nil

@@ -153,7 +153,6 @@ func (b *Workbook) relations(of string) (map[string]relation, error) {
 	return all, err
 }
 
-// attribute3 returns three attributes.
 func (s *scanner) attribute3(a, b, c string) (x, y, z string, err error) {
 	x, errX := s.attribute(a)
 	y, errY := s.attribute(b)
@@ -183,7 +182,6 @@ func (b *Workbook) each(name string, do func(*scanner) error) error {
 	}
 }
 
-// mainPart returns the name of the part that lists the sheets.
 func (b *Workbook) mainPart() (string, error) {
 	if b.parts["mimetype"] != nil && b.parts["content.xml"] != nil {
 		return "", &Error{Kind: Foreign, Message: "an OpenDocument file (ods)", hint: hintResave}
@@ -272,7 +270,6 @@ func parseAddress(s string) (column, row int, ok bool) {
 	return column - 1, row, i > 0 && err == nil && column <= MaxColumns && row > 0
 }
 
-// parseRange reads a range such as A1:B2, or one cell.
 func parseRange(s string) (Range, bool) {
 	first, last, several := strings.Cut(s, ":")
 	if !several {

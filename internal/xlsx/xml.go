@@ -50,7 +50,6 @@ type scanner struct {
 
 func newScanner(r io.Reader) *scanner { return &scanner{r: r, buf: make([]byte, readSize)} }
 
-// syntaxError is an error in the XML of a part.
 type syntaxError string
 
 func (e syntaxError) Error() string { return string(e) }
@@ -90,7 +89,6 @@ func (s *scanner) find(from int, sep string) (int, error) {
 	}
 }
 
-// endError says why there is no more.
 func (s *scanner) endError() error {
 	if errors.Is(s.readErr, io.EOF) {
 		return syntaxError("the part ends inside an element")
@@ -129,7 +127,6 @@ func (s *scanner) next() (token, error) {
 	}
 }
 
-// begin checks how the part begins.
 func (s *scanner) begin() error {
 	for s.end-s.start < 4 && s.more() {
 	}
@@ -289,7 +286,6 @@ func (s *scanner) startTag() (token, error) {
 	return startTag, nil
 }
 
-// close ends the innermost open element.
 func (s *scanner) close() (token, error) {
 	if s.text = nil; s.depth == 0 {
 		return 0, syntaxError("an end tag closes no open element")
@@ -344,7 +340,6 @@ func (s *scanner) skipTo(name string) error {
 	}
 }
 
-// spaces are what XML takes as white space.
 const spaces = " \t\r\n"
 
 // maxPrefix is how many bytes stand at most between < and the name of an end tag.
@@ -371,7 +366,6 @@ func attr(attrs []byte) (name, value, rest []byte, err error) {
 	return name, rest[1 : end+1], rest[end+2:], nil
 }
 
-// appendText appends the text that was found to dst.
 func (s *scanner) appendText(dst []byte) ([]byte, error) {
 	if !s.literal {
 		return appendUnescaped(dst, s.text)
@@ -432,7 +426,6 @@ func appendUnescaped(dst, raw []byte) ([]byte, error) {
 	}
 }
 
-// reference returns the character that a reference stands for.
 func reference(name string) (rune, error) {
 	switch name {
 	case "amp":
@@ -459,7 +452,6 @@ func reference(name string) (rune, error) {
 	return 0, syntaxError(fmt.Sprintf("unknown reference &%.20q;", name))
 }
 
-// isXML reports whether XML 1.0 can hold a character.
 func isXML(r rune) bool {
 	return r == '\t' || r == '\n' || r == '\r' || r >= ' ' && r < 0xd800 || r >= 0xe000 && r < 0xfffe || r > 0xffff && r <= utf8.MaxRune
 }

@@ -154,7 +154,6 @@ func settingFindings(name string, settings []store.Setting) []finding {
 	return append([]finding{found(storeFound, "%s", name)}, all...)
 }
 
-// soundness reads the store, as far as the time allows.
 func (x *examination) soundness(ctx context.Context, db *store.DB) finding {
 	reading, cancel := context.WithTimeout(ctx, x.read)
 	defer cancel()

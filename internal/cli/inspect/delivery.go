@@ -87,7 +87,6 @@ type deliveryCommandsJSON struct {
 	Send    []sendCommands `json:"send"`              // by target
 }
 
-// sendCommands are the commands that send a delivery to a target.
 type sendCommands struct {
 	Target string `json:"target"` // its ID
 	Replay string `json:"replay"` // as it came
@@ -160,7 +159,6 @@ func (p *Page) downloadBody(r *http.Request) (any, error) {
 	return inspect.File{Name: bodyFile(d.Delivery), Body: d.Body}, err
 }
 
-// bodyFile is what the body of a delivery is called as a file.
 func bodyFile(d replay.Delivery) string {
 	name := "delivery-"
 	if d.Refused {
@@ -186,7 +184,6 @@ func (p *Page) showEvents(r *http.Request) (any, error) {
 	return p.events(r.Context(), d, from)
 }
 
-// events returns events of a stored delivery, behind the first ones.
 func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error) {
 	j := eventsJSON{Events: []deliveryEventJSON{}}
 	var rows []inbox.Event

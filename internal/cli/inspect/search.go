@@ -216,7 +216,6 @@ func (p *Page) stream(ctx context.Context, r *http.Request, after int64, send fu
 	}
 }
 
-// message returns a message about what came after a number.
 func (p *Page) message(ctx context.Context, m matcher, refused bool, after int64) (streamJSON, error) {
 	j := streamJSON{Rows: []rowJSON{}}
 	db, err := p.Call.ExistingStore(ctx)

@@ -75,7 +75,6 @@ type sentJSON struct {
 	Notes     []string `json:"notes"`
 }
 
-// targetID is what the page calls a target of the command line.
 func targetID(i int) string { return strconv.Itoa(i + 1) }
 
 func (p *Page) target(id string) (forward.Target, error) {
@@ -244,7 +243,6 @@ func (p *Page) curl(r *http.Request) (any, error) {
 	return c.curlJSON, nil
 }
 
-// note adds a note, once.
 func (c *curlCommand) note(text string) {
 	if !slices.Contains(c.Notes, text) {
 		c.Notes = append(c.Notes, text)
@@ -302,7 +300,6 @@ func (c *curlCommand) addHeaders(headers []view.Header) {
 	}
 }
 
-// addBody adds the bytes of the body, or the file to read them from.
 func (c *curlCommand) addBody(d found) {
 	text := string(d.Body)
 	switch hidden := string(d.mask.json(json.RawMessage(d.Body))) != text || d.mask.text(text) != text; {
