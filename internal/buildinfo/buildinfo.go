@@ -27,8 +27,7 @@ type Info struct {
 	Platform string `json:"platform"`         // GOOS/GOARCH
 }
 
-// Read returns what is known of the running binary: what the linker was told,
-// else what the go command recorded in it. It is safe for concurrent use.
+// Read returns what the linker or the go command put into the binary. It is safe for concurrent use.
 func Read() Info {
 	recorded, _ := debug.ReadBuildInfo()
 	return merge(Info{Version: version, Commit: commit, Date: date}, recorded)
@@ -47,8 +46,7 @@ func merge(info Info, recorded *debug.BuildInfo) Info {
 	return info
 }
 
-// fill sets the empty fields of info. Commit and date stand or fall together,
-// so that one build's hash is never shown with another's time.
+// fill sets the empty fields of info. Commit and date belong together: no hash is shown with another's time.
 func fill(info *Info, recorded *debug.BuildInfo) {
 	if info.Version == "" {
 		info.Version = recorded.Main.Version

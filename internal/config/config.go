@@ -111,9 +111,8 @@ type Listen struct {
 	MaxUnverified Size   `mapstructure:"max_unverified"` // as inbox.Retention counts; 0 for none
 }
 
-// Load decides every setting. Its error is a [*KeyError] that names the flag,
-// the variable, or the file, line and key at fault. A missing base URL, API key
-// or store is no error here, as not every command needs one.
+// Load decides every setting. Its error is a [*KeyError] that names the flag, the variable, or the file, line and key
+// at fault. A missing base URL, API key or store is no error here, as not every command needs one.
 func Load(src Sources) (Config, error) {
 	l, err := newLoader(src)
 	if err != nil {
@@ -145,8 +144,7 @@ func (c Config) RequireBaseURL() (string, error) {
 	return c.BaseURL, nil
 }
 
-// StorePath returns the absolute path of the store, or its server, see [IsServer]; or a
-// [*KeyError] if none is set and no folder for it is known.
+// StorePath returns the store's path or server, see [IsServer]; a [*KeyError] if none is set and no folder known.
 func (c Config) StorePath() (string, error) {
 	if c.Store == "" {
 		return "", c.Refuse("store", "there is no home folder to put it in", "pass --store FILE, or set WAYBILL_STORE")

@@ -72,9 +72,8 @@ func short(s string) string {
 
 func quoted(s string) string { return strconv.Quote(short(s)) }
 
-// Nearest returns the known word most like word, or nothing if none is near.
-// Case, `-` and `_` count for nothing, and a known dotted key is also met by
-// its last part.
+// Nearest returns the known word most like word, or nothing if none is near. Case, `-` and `_` count for nothing,
+// and a known dotted key is also met by its last part.
 func Nearest(word string, known []string) string {
 	w := plainWord(word)
 	best, bestDistance := "", max(2, len(w)/3)+1
@@ -152,8 +151,7 @@ type Origin struct {
 	Profile string // the profile's name; empty outside profiles
 }
 
-// String gives the place in words: `flag --timeout`, `env WAYBILL_TIMEOUT`, a
-// path, a path with `(profile NAME)`, or `default`.
+// String gives the place: `flag --timeout`, `env WAYBILL_TIMEOUT`, a path, a path with `(profile NAME)`, `default`.
 func (o Origin) String() string {
 	switch o.Level {
 	case FromFlag:

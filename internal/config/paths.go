@@ -65,8 +65,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// absolute makes path absolute: ~/ is home, a relative path counts from folder.
-// Without a home or a folder it stays as it is.
+// absolute makes path absolute, from folder, with ~/ for home. Without these it stays as it is.
 func absolute(path, folder, home string) string {
 	if path == "" || path == stdinName {
 		return path

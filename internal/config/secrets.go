@@ -222,8 +222,7 @@ func KeyringEntry(key Secret, base string) string {
 // APIKeySetting returns the setting with the API key: api_key, api_key_file or api_key_keyring; empty for none.
 func (c Config) APIKeySetting() string { return c.key.setting }
 
-// WebhookSecrets returns the secrets that deliveries may be signed with, read
-// anew from their files at each call; none if none is set. The error is a
+// WebhookSecrets returns the secrets of deliveries, read anew at each call; none if none is set. The error is a
 // [*KeyError], also when one of several is missing or empty.
 func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 	if len(c.Webhook.Secrets) == 0 {

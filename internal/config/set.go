@@ -57,8 +57,7 @@ func Set(src Sources, profile string, changes ...Change) (string, error) {
 	}
 }
 
-// checkChanges says why [Load] would refuse data after changes. A fault that the file had
-// before, and that is not about what was changed, does not hinder.
+// checkChanges says why [Load] would refuse data after changes. A fault from before, about something else, is none.
 func (d *Draft) checkChanges(data []byte, profile string, changes []Change) error {
 	made, err := d.loader.decodeUser(data, d.Path)
 	if err != nil {
@@ -87,8 +86,7 @@ func named(key string) (Setting, string) {
 	return Setting{}, ""
 }
 
-// CheckKey reports whether key is that of a setting that is a secret. The error for a
-// key of no setting, and of no name in a setting, is a [*KeyError] with the nearest one.
+// CheckKey reports whether a key's setting is a secret. The error for an unknown key, a [*KeyError], has the nearest.
 func CheckKey(key string) (secret bool, err error) {
 	s := settingOf(key)
 	if parent, name := named(key); s.Key != "" || parent.Key != "" && strings.TrimSpace(name) != "" {

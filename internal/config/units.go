@@ -29,9 +29,8 @@ func units() []unit {
 
 var durationPart = regexp.MustCompile(`^([0-9.]*)([^0-9.]*)`)
 
-// ParseDuration reads a duration such as 30s, 2m, 1h30m, 1.5h or 7d. The units
-// are ms, s, m, h and d, a day being 24 hours. A number without a unit, zero
-// included, a sign, and anything past 290 years are refused.
+// ParseDuration reads a duration such as 30s, 2m, 1h30m, 1.5h or 7d. The units are ms, s, m, h and d, of 24 hours.
+// A number without a unit, zero included, a sign, and anything past 290 years are refused.
 func ParseDuration(s string) (time.Duration, error) {
 	if s == "" {
 		return 0, errors.New("empty; use a duration such as 30s, 2m, 1h or 7d")

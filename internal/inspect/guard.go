@@ -26,7 +26,6 @@ func setHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// ServeHTTP is part of [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.beginRequest() {
 		setHeaders(w.Header())

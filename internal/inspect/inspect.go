@@ -46,8 +46,7 @@ const (
 
 // Route is one kind of request that the page makes.
 type Route struct {
-	// Method is GET, or POST for what changes something, here or elsewhere: the request
-	// is refused if the server is read-only.
+	// Method is GET, or POST for what changes something, which a read-only server refuses.
 	Method  string
 	Pattern string // of [http.ServeMux], without method and [APIPrefix]: /deliveries/{id}
 	// Serve returns a value for JSON, or a [File]. Its error is an [*Error], or one
@@ -88,9 +87,8 @@ type Options struct {
 	Routes []Route
 	// Session returns what the page needs first, with token for the requests that follow. It is required.
 	Session func(ctx context.Context, token string) (any, error)
-	// Token is a second token, taken besides the token of the URL, and outlives the process:
-	// a tab that has it goes on when a server at the same address is started again. Empty:
-	// tabs use the token of the URL.
+	// Token is a second token, besides the token of the URL, that outlives the process: tabs with it go on when a server
+	// at the same address is started again. Empty: tabs use the token of the URL.
 	Token string
 	// Stream is what /stream sends. Nil: there is no such route.
 	Stream Stream
@@ -211,7 +209,6 @@ func (s *Server) Serve(ctx context.Context) error {
 
 type logWriter func(string)
 
-// Write is part of [io.Writer].
 func (l logWriter) Write(b []byte) (int, error) {
 	l("inspector: " + strings.TrimSpace(string(b)))
 	return len(b), nil
@@ -245,7 +242,6 @@ type limitedListener struct {
 	slots chan struct{}
 }
 
-// Accept is part of [net.Listener].
 func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -267,7 +263,6 @@ type limitedConn struct {
 	release func()
 }
 
-// Close is part of [net.Conn].
 func (c *limitedConn) Close() error {
 	defer c.release()
 	return c.Conn.Close()

@@ -106,9 +106,8 @@ func (t *table) numberLikeness(at int) int {
 	return likeText
 }
 
-// cellsInPlace reports whether the used cells of a record with surplus cells
-// can't have moved: the number looks like one, more than any cell after it, and
-// no unused column precedes the referId or the carrier code.
+// cellsInPlace reports whether no cell of a record with surplus cells can have moved: the number looks more like one
+// than any cell after it, and no unused column precedes the referId or the carrier code.
 func (t *table) cellsInPlace() bool {
 	number := t.numberLikeness(t.cols.number)
 	if number < likeDigits || number < likeNumber && t.unusedBefore(t.cols.number) || t.unusedBefore(t.cols.ref) {

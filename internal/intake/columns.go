@@ -160,8 +160,7 @@ func (r *resolver) byRank(field string) (int, error) {
 	return none, r.fail([]string{field}, fmt.Sprintf("%d columns could be %s", len(at), field), at)
 }
 
-// bestColumns returns the columns whose names fit a field best. A column that
-// was given by name for one field serves another only by its own name.
+// bestColumns returns the columns that fit a field best. A mapped column serves others only by its own name.
 func (r *resolver) bestColumns(field string) []int {
 	var at []int
 	highest := 1
@@ -266,8 +265,7 @@ func foldName(s string) string {
 	}, norm.NFKD.String(s))
 }
 
-// nameRank returns how well a name fits a field: 3 for the interface's name, 2
-// for one that is equal without case and punctuation, 1 for a synonym, else 0.
+// nameRank returns 3 for the interface's name of a field, 2 but for case and punctuation, 1 for a synonym, else 0.
 func nameRank(field, name string) int {
 	if slices.Contains(fieldNames[field], name) {
 		return 3

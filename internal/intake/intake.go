@@ -1,7 +1,5 @@
-// Package intake reads orders from XLSX, CSV, TSV, JSON and JSON Lines into items
-// to be created, each with its file and physical line, or the row of its sheet. It
-// changes nothing but the white space around a value, guesses nothing silently,
-// and holds no more than the record at hand.
+// Package intake reads orders from XLSX, CSV, TSV, JSON and JSON Lines into items to be created, each with its place.
+// It changes nothing but the white space around a value, guesses nothing silently, and holds one record at a time.
 package intake
 
 import (
@@ -68,9 +66,8 @@ type Options struct {
 	Refs bool
 }
 
-// Problem is one thing wrong, or worth a note, in one place of an input.
-// Message and Hint hold no foreign character that is not made visible; Header
-// and Value are as read, Value cut when it is long.
+// Problem is one thing wrong, or worth a note, in one place of an input. Message and Hint have no invisible foreign
+// character; Header and Value are as read, Value cut when it is long.
 type Problem struct {
 	File   string
 	Line   int    // physical line of the cell or field, 1-based
@@ -188,10 +185,8 @@ func (r *Reader) Close() {
 	r.release = nil
 }
 
-// Next returns the next row. A bad row is a record with problems, and reading
-// goes on after it. At the end it returns [io.EOF], or [ErrNoRows] if there
-// was not one row. A [*FileError] or an error of the underlying reader ends
-// reading too; every later call returns the same error.
+// Next returns the next row. A bad row is a record with problems. At the end it returns [io.EOF], or [ErrNoRows] if
+// there was no row. A [*FileError] or an error of the reader ends reading too; later calls return the same error.
 func (r *Reader) Next() (Record, error) {
 	if r.err != nil {
 		return Record{}, r.err

@@ -50,8 +50,7 @@ func openJSON(r *Reader, win *window, coding charset, o Options) error {
 	return nil
 }
 
-// dataPrefix returns the length of the text before the first item if the text
-// continues with an object that begins with an array named data, else 0.
+// dataPrefix returns where the first item begins in an object that begins with an array named data, else 0.
 func (it *items) dataPrefix() int {
 	const key = `"data"`
 	at, _ := it.peekAt(1)
@@ -385,8 +384,7 @@ func kindName(raw []byte) string {
 	return "a number"
 }
 
-// compact returns an item's text on one line without its field waybillError. What is no item, or
-// would be read as a list, becomes the field "value" of an object.
+// compact returns an item on one line without waybillError. What is no item becomes the field "value" of an object.
 func compact(raw []byte) string {
 	var b bytes.Buffer
 	part := func(raw []byte) {

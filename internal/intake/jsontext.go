@@ -97,8 +97,7 @@ func (t *jsonText) expect() (byte, error) {
 	return c, err
 }
 
-// peekAt returns the offset of the first byte at or after from that is not
-// white space, and that byte, 0 at the end. It drops nothing.
+// peekAt returns the offset of the first byte at or after from that is no white space, and the byte, 0 at the end.
 func (t *jsonText) peekAt(from int) (int, byte) {
 	for at := from; at <= MaxRecord; at++ {
 		text := t.win.fill(at + 1)
@@ -174,8 +173,7 @@ type valueScan struct {
 	inString bool
 }
 
-// scan continues to the end of the value and returns true, or to the end of
-// text. wrong is the error at the byte where it stopped, if any.
+// scan continues to the end of the value and returns true, or of text. wrong is the error where it stopped.
 func (e *valueScan) scan(text []byte) (done bool, wrong string) {
 	for ; e.at < len(text); e.at++ {
 		c := text[e.at]

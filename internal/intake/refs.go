@@ -139,8 +139,7 @@ func (t *table) checkListLine() (Problem, bool) {
 	}, none), true
 }
 
-// ref decodes a string, or what names a tracking in an object. Other fields are
-// passed over: the object may be an answer of the service, or our own output.
+// ref decodes a string, or an object's names for a tracking. Other fields, as in our own output, are passed over.
 func (it *items) ref(raw []byte) Record {
 	d := &itemDecoder{items: it, raw: raw, rec: Record{File: it.file, Line: it.pos.line}}
 	var whole member

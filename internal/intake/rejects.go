@@ -72,9 +72,8 @@ func (j *Rejects) Flush() error {
 	return nil
 }
 
-// Write writes rec, which r returned, with its problems but for the notes. It
-// returns a [*MixError] if r is of another dialect than the rows before. A
-// good record can be written, with problems found later added, only if r was opened with KeepText.
+// Write writes rec, which r returned, with its problems but for the notes; a good one only if r was opened with
+// KeepText. It returns a [*MixError] if r is of another dialect than the rows before.
 func (j *Rejects) Write(r *Reader, rec Record) error {
 	if rec.text == "" && rec.cells == nil {
 		return fmt.Errorf("write rejects: line %d: %w", rec.Line, errNoText)

@@ -112,8 +112,7 @@ func (t *table) endError(err error) error {
 	return t.wrap(err)
 }
 
-// empty reports whether all cells of the record are empty, and counts it unless
-// it is a blank line. For most records the first byte decides.
+// empty reports whether all cells of the record are empty, and counts it unless it is a blank line.
 func (t *table) empty() bool {
 	for _, c := range t.rec.raw {
 		if needsNoTrim(c) && c != t.scan.delim && c != '"' {
@@ -383,8 +382,7 @@ func formulaText(dst, b []byte) (all, text []byte, ok bool) {
 	return dst, text, true
 }
 
-// lostCharacter returns a problem if s contains U+FFFD, which replaces a
-// character that was lost when the file was made or decoded.
+// lostCharacter returns a problem if s contains U+FFFD, which replaces a character that was lost before.
 func lostCharacter(field string, s []byte, encoding string) (tracking.Problem, bool) {
 	if !bytes.Contains(s, []byte("\ufffd")) {
 		return tracking.Problem{}, false

@@ -92,8 +92,7 @@ func valueAt(b []byte, i int) Value {
 	return Value{At: i, Raw: b[i:end:end]}
 }
 
-// Values yields the members of the object, or the elements of the array, that
-// begins at i. They come in the order of the text, duplicate names included.
+// Values yields the members of the object, or the elements of the array, at i, in order, with duplicate names.
 func Values(b []byte, i int) iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		Each(b, i, func(name []byte, nameAt, at int) int {
@@ -107,11 +106,9 @@ func Values(b []byte, i int) iter.Seq[Value] {
 	}
 }
 
-// Each visits the members of the object, or the elements of the array, that
-// begins at i, and returns the offset behind it. visit gets the literal of a
-// member's name, nil for an element, with its offset, and the offset of the
-// value. It returns the offset behind the value, or -1 to stop: then Each
-// returns -1. So a walk through all levels reads each byte once.
+// Each visits the members of the object, or the elements of the array, at i, and returns the offset behind it. visit
+// gets the literal of a member's name, nil for an element, and the offsets of both. It returns the offset behind the
+// value, or -1 to stop: then Each returns -1. So a walk through all levels reads each byte once.
 func Each(b []byte, i int, visit func(name []byte, nameAt, at int) (end int)) (end int) {
 	object := b[i] == '{'
 	for i = SkipSpace(b, i+1); b[i] != '}' && b[i] != ']'; i = SkipSpace(b, i) {
@@ -132,8 +129,7 @@ func Each(b []byte, i int, visit func(name []byte, nameAt, at int) (end int)) (e
 	return i + 1
 }
 
-// Text returns the text of a string's literal. valid is false if the literal
-// has bytes or escapes that are not Unicode text; these read as U+FFFD.
+// Text returns the text of a string's literal; not valid if some is no Unicode text, which reads as U+FFFD.
 func Text(literal []byte) (s string, valid bool) {
 	inner := literal[1 : len(literal)-1]
 	valid = utf8.Valid(inner)

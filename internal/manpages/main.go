@@ -1,5 +1,4 @@
-// Command manpages writes the manual pages of waybill, one a command, into the
-// folder named by its only argument.
+// Command manpages writes the manual pages of waybill, one a command, into the folder named by its argument.
 package main
 
 import (

@@ -141,8 +141,7 @@ func (p *page) end(r *Rows) error {
 	return nil
 }
 
-// fit leaves out columns and cuts others where the page is wider than a terminal of
-// so many columns, see [Rows]. It returns how wide they are then.
+// fit cuts columns, or leaves them out, to fit a terminal of so many columns, see [Rows]. It returns their widths.
 func (p *page) fit(room int) []int {
 	for i, column := range slices.Backward(p.columns) {
 		if column.Sparse && p.isEmpty(i) {

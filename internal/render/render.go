@@ -45,8 +45,7 @@ type Printer struct {
 	book   *workbook // nil but for a workbook
 }
 
-// New returns a Printer. It writes nothing. The error is a [*JQError] for an
-// expression that does not compile or does not go with the format.
+// New returns a Printer. The error is a [*JQError] for an expression that does not compile or fit the format.
 func New(out *term.Writer, o Options) (*Printer, error) {
 	p := &Printer{out: out, format: Format(o.Format), excel: o.Excel, live: o.Live}
 	switch p.format {

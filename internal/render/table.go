@@ -97,8 +97,7 @@ func (r *Rows) Row(texts ...string) error {
 	return r.Add(r.cells)
 }
 
-// Add writes a row, or keeps a copy until the next ones have been seen. Missing cells are
-// empty; too many are an error. After an error it returns the same one.
+// Add writes a row, or keeps a copy. Missing cells are empty; too many are an error. Errors are returned again.
 func (r *Rows) Add(cells []Cell) error {
 	if r.err != nil {
 		return r.err
@@ -156,8 +155,7 @@ func (tabbed) end(*Rows) error { return nil }
 
 const withOffset = "2006-01-02 15:04:05 -07:00"
 
-// LocalTime returns t for people, in the machine's zone and with its offset,
-// such as "2025-11-21 14:03:05 +01:00". It is empty for the zero time.
+// LocalTime returns t in the machine's zone, "2025-11-21 14:03:05 +01:00"; empty for the zero time.
 func LocalTime(t time.Time) string { return timeIn(t, time.Local, withOffset) }
 
 // UTCTime returns t in RFC 3339 and UTC; empty for the zero time.
@@ -186,8 +184,7 @@ type Field struct {
 // minWrap is how many columns there must be for values to be wrapped.
 const minWrap = 16
 
-// Fields writes fields one below the other, values aligned. On a terminal a
-// long value goes on in further lines, broken at spaces only.
+// Fields writes fields one below the other, values aligned. A terminal breaks long values, at spaces only.
 func Fields(out *term.Writer, fields ...Field) error {
 	width := 0
 	for _, f := range fields {

@@ -1,6 +1,5 @@
-// Package sandbox is the tracking service in miniature: stateful, on loopback,
-// with everything that the interface does not show as a setting. It serves
-// `waybill sandbox`, the demo and the tests.
+// Package sandbox is the tracking service in miniature: stateful, on loopback, with everything that the interface
+// does not show as a setting. It serves `waybill sandbox`, the demo and the tests.
 package sandbox
 
 import (

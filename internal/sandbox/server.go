@@ -199,8 +199,7 @@ func (f *faults) next(op operation, query string) string {
 	return ""
 }
 
-// flaps decides whether a query is answered as absent, by the seed and how
-// often it was asked: the same queries in another order have the same answers.
+// flaps decides by the seed and how often it was asked whether a query is absent: the order of queries has no effect.
 func (f *faults) flaps(query string, p float64) bool {
 	f.asked[query]++
 	h := fnv.New64a()

@@ -52,8 +52,7 @@ type Facts struct {
 	fixed bool // the terminals do not understand sequences
 }
 
-// Options are what the command line and the settings say of the streams. The
-// zero value decides about colour by the environment and the terminal.
+// Options are what the command line and the settings say of the streams. In the zero value the terminal decides.
 type Options struct {
 	Color   string // auto, always or never; empty for auto
 	Quiet   bool   // no notes and no progress
@@ -99,8 +98,7 @@ func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 	return t
 }
 
-// Configure applies o in place of what was applied before. It must not be
-// called while others write. The error names an unknown Color.
+// Configure applies o in place of earlier options, while nobody writes. The error names an unknown Color.
 func (t *IO) Configure(o Options) error {
 	switch o.Color {
 	case "", "auto", "always", "never":
@@ -161,9 +159,8 @@ func (t *IO) UTF8() bool {
 // InTerminal reports whether In is a terminal.
 func (t *IO) InTerminal() bool { return t.facts.InTerminal }
 
-// Close stops every progress and page, and writes out what the streams hold back: the
-// bytes of a character that was never finished. It closes no stream and may
-// be called more than once. The error is that of the first stream's write.
+// Close stops every progress and page, and writes out what the streams hold back. It closes no stream and may be
+// called more than once. The error is the first of a write.
 func (t *IO) Close() error {
 	t.stop()
 	return cmp.Or(t.Out.flush(), t.Err.flush())

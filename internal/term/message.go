@@ -233,10 +233,8 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 	return EscapeJSON(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// EscapeJSON appends src, which must be valid JSON, with every control and
-// format character inside its strings as \uXXXX (two of them beyond U+FFFF),
-// and invalid UTF-8 as \ufffd, which is how it is decoded anyway. The value
-// is the same, and nothing else changes. Doing it twice changes nothing more.
+// EscapeJSON appends src, which must be valid JSON, with control and format characters inside strings as \uXXXX (two
+// beyond U+FFFF), and invalid UTF-8 as \ufffd, as it is decoded. It changes nothing else, and nothing when repeated.
 func EscapeJSON(dst, src []byte) []byte {
 	start := 0
 	for i := 0; i < len(src); {

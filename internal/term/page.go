@@ -243,9 +243,8 @@ func (w *Writer) raw(s string) {
 	}
 }
 
-// spinnerOutput is what the spinner writes to. Of all it writes only the text counts:
-// the screen knows best what to erase, and the spinner's own reckoning takes
-// bytes for columns and goes up over lines that are not its own.
+// spinnerOutput takes only text from the spinner: the screen knows best what to erase, and the spinner's own
+// reckoning takes bytes for columns and goes up over other lines.
 type spinnerOutput struct {
 	w *Writer
 	p *Progress

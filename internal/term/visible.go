@@ -9,9 +9,8 @@ import (
 	"github.com/clipperhouse/displaywidth"
 )
 
-// Visible returns s fit for one line of human output: newline and tab become `
-// ` and `\t`, every other character that
-// controls, reorders or hides text an escape such as `\u{202e}`, a byte that is not UTF-8 one such as `\x{ff}`.
+// Visible returns s fit for one line of human output: newline and tab become `\n` and `\t`, every other character
+// that controls, reorders or hides text an escape such as `\u{202e}`, a byte that is not UTF-8 one such as `\x{ff}`.
 // It does not allocate if there is nothing to change.
 func Visible(s string) string { return visible(s, false) }
 
@@ -79,8 +78,7 @@ func appendEscape(dst []byte, r rune, raw []byte) []byte {
 	return append(dst, '}')
 }
 
-// emojiStyle asks for the coloured form of the character before it. It has no
-// width and no other effect, and common text is full of it.
+// emojiStyle asks for the coloured form of the character before it. It is common, without width and other effect.
 const emojiStyle = '\ufe0f'
 
 // hidden reports whether r controls the terminal, changes the order of text, or shows nothing of itself. Newline and

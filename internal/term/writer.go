@@ -95,9 +95,8 @@ func (w *Writer) filtered(p []byte, filter func([]byte) []byte) (int, error) {
 	return len(p), nil
 }
 
-// Printf writes human text. Every argument is made visible as one line,
-// whatever it is, but for a [Styled], which is taken as it is. The format is
-// our own text and may hold newlines.
+// Printf writes human text. Every argument is made visible as one line, but for a [Styled], which is taken as it is.
+// The format is our own text and may hold newlines.
 func (w *Writer) Printf(format string, args ...any) error {
 	_, err := w.WriteStyled(sprintf(format, args))
 	return err
@@ -197,7 +196,6 @@ func sprintf(format string, args []any) []byte {
 
 type argument struct{ v any }
 
-// Format implements [fmt.Formatter].
 func (a argument) Format(s fmt.State, verb rune) {
 	text := fmt.Sprintf(fmt.FormatString(s, verb), a.v)
 	if _, ok := a.v.(Styled); !ok {
@@ -230,8 +228,7 @@ func (f *filter) plain(p []byte) []byte {
 	return f.buf
 }
 
-// styled is plain for text with colour sequences of our own, which pass if
-// color is on and are left out if not. p ends with a whole character.
+// styled is plain with our own colour sequences, left out unless color is on. p ends with a whole character.
 func (f *filter) styled(p []byte, color bool) []byte {
 	f.buf = f.flush(f.buf[:0])
 	for len(p) > 0 {

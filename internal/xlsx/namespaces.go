@@ -53,8 +53,7 @@ func local(name []byte) []byte {
 	return name
 }
 
-// attribute returns the value of an attribute of the start tag, empty if there is
-// none. A name without prefix stands for those with one too.
+// attribute returns an attribute of the start tag, with any prefix; empty if there is none.
 func (s *scanner) attribute(name string) (string, error) {
 	attrs := s.attrs
 	for {

@@ -208,8 +208,7 @@ func (r *Rows) advance(row int) {
 	}
 }
 
-// Next returns the next row that has a cell, valid until the next call. It returns
-// io.EOF at the end of the sheet. Later calls return the same error.
+// Next returns the next row with a cell, valid until the next call; io.EOF at the end. Errors are returned again.
 func (r *Rows) Next() (*Row, error) {
 	for r.err == nil {
 		if r.err = r.readRow(); r.err != nil {

@@ -197,8 +197,7 @@ func unescape(b []byte) []byte {
 	return out
 }
 
-// appendEscaped appends a text of a cell as XML. A character that XML can't hold
-// becomes an escape such as _x0001_, and so does what looks like one.
+// appendEscaped appends a text as XML. What XML can't hold, or looks like an escape, becomes one such as _x0001_.
 func appendEscaped(dst []byte, s string) []byte {
 	for i, r := range s {
 		switch {

@@ -114,8 +114,7 @@ func (w *Writer) freeName(name string) string {
 	}
 }
 
-// Row writes a row, or keeps it until the widths of columns are known. Missing
-// values are empty. It returns [ErrFull] when the sheet is full.
+// Row writes a row, or keeps it until columns have widths. Missing values are empty. A full sheet is [ErrFull].
 func (w *Writer) Row(values []Value) error {
 	if w.part == nil {
 		return errors.New("no sheet was begun")

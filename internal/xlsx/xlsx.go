@@ -84,8 +84,7 @@ type Workbook struct {
 	strings *sharedStrings
 }
 
-// Magic reports whether bytes are the beginning of what [Open] knows: a zip
-// archive, or the container of encrypted and old workbooks.
+// Magic reports whether bytes begin what [Open] knows: a zip archive, or a container of encrypted and old workbooks.
 func Magic(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) || bytes.HasPrefix(head, []byte(oleMagic))
 }

@@ -24,11 +24,9 @@ const (
 	text
 )
 
-// scanner reads a part of XML as a stream, in memory that does not grow with it.
-// Unlike encoding/xml, which tests compare it with, it has limits, makes no
-// garbage and is several times faster. Only elements in the name space of the
-// root, be it the transitional or the strict one, have a name. It knows no
-// DOCTYPE, so no entities but the five of XML.
+// scanner reads a part of XML as a stream, in constant memory. Unlike encoding/xml, which tests compare it with, it
+// has limits, makes no garbage and is several times faster. Only elements in the name space of the root, transitional
+// or strict, have a name. It knows no DOCTYPE, so no entities but the five of XML.
 type scanner struct {
 	r          io.Reader
 	buf        []byte

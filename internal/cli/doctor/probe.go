@@ -218,8 +218,7 @@ func present(f tracking.Finding) bool {
 	return f.Presence == tracking.PresenceNamed || f.Presence == tracking.PresenceProcessing
 }
 
-// readAbsence draws from two answers about nothing, asked with refs, what absence looks
-// like. control is an answer about a tracking that is there.
+// readAbsence says what absence looks like, by two answers to refs of nothing, and one about a tracking, control.
 func readAbsence(refs [2]string, absent [2]tracking.Finding, control tracking.Finding) absence {
 	one, two := absent[0], absent[1]
 	a := absence{fingerprint: one.Body.AbsenceFingerprint(one.Status, refs[0])}

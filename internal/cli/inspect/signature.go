@@ -90,8 +90,7 @@ type explainer struct {
 	d    found
 }
 
-// value returns a value as it is shown. from is its source: the values of headers that are
-// named like a credential are masked as in the table of headers.
+// value returns a value as it is shown. Values from headers named like a credential are masked.
 func (x explainer) value(name, from, value string) valueJSON {
 	shown := x.d.mask.text(value)
 	if _, source, _ := strings.Cut(from, ":"); value != "" && redact.IsCredential(source) {
