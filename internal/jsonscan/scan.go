@@ -143,10 +143,13 @@ func Text(literal []byte) (s string, valid bool) {
 	return text, valid && !Unpaired(inner)
 }
 
-// Unpaired reports whether valid JSON, or a string without its quotes, has half
-// of a surrogate pair as a \u escape. Package encoding/json reads that as U+FFFD.
+// Unpaired reports whether JSON, or a string inside, has half of a surrogate pair, which encoding/json makes U+FFFD.
 func Unpaired(b []byte) bool {
-	for i := bytes.IndexByte(b, '\\'); i >= 0 && i < len(b); {
+	for {
+		i := bytes.IndexByte(b, '\\')
+		if i < 0 {
+			return false
+		}
 		size := 2
 		if b[i+1] == 'u' {
 			size = 6
@@ -157,14 +160,8 @@ func Unpaired(b []byte) bool {
 				}
 			}
 		}
-		i += size
-		next := bytes.IndexByte(b[i:], '\\')
-		if next < 0 {
-			return false
-		}
-		i += next
+		b = b[i+size:]
 	}
-	return false
 }
 
 // unit returns the code unit of the escape \uXXXX that begins b, -1 if none does.

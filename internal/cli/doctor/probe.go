@@ -286,22 +286,14 @@ func likelyConstant(literal []byte) bool {
 }
 
 func unspecific(m string) bool {
-	switch strings.ToLower(strings.Trim(m, " .!")) {
-	case "ok", "success", "successful", "done", "processing", "error", "failed":
-		return true
-	}
-	return false
+	words := []string{"ok", "success", "successful", "done", "processing", "error", "failed"}
+	return slices.Contains(words, strings.ToLower(strings.Trim(m, " .!")))
 }
 
 // findParam tries parameters until one finds the known number and no random one.
 func (p prober) findParam(ctx context.Context, r *result, known tracking.Item) error {
-	params := []string{p.numberParam}
-	for _, name := range numberParams() {
-		if !slices.Contains(params, name) {
-			params = append(params, name)
-		}
-	}
-	for _, name := range params {
+	others := slices.DeleteFunc(numberParams(), func(name string) bool { return name == p.numberParam })
+	for _, name := range append([]string{p.numberParam}, others...) {
 		f, err := p.find(ctx, tracking.Query{Number: known.Number, Param: name}, known)
 		if err != nil {
 			return err

@@ -100,8 +100,6 @@ type listJSON struct {
 type listQuery struct {
 	inbox.DeliveryRange
 	matcher
-
-	empty bool // the range has no numbers
 }
 
 func listParameters() []string {
@@ -144,7 +142,6 @@ func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 	if v.Get("from") != "" && v.Get("to") != "" && v.Get("limit") == "" {
 		q.Limit = maxRows
 	}
-	q.empty = q.To < q.From
 	return q, nil
 }
 
@@ -160,8 +157,7 @@ func parseLimit(text string, preset, most int) (int, error) {
 	return n, nil
 }
 
-// parseMatcher reads which deliveries are meant. search is a filter of events if it has
-// the form of one, else a text. Refused deliveries have no events to filter by.
+// parseMatcher reads which deliveries are meant: search is a filter or a text, and of refused ones a text.
 func (p *Page) parseMatcher(v url.Values) (m matcher, refused bool, err error) {
 	refused = v.Get("refused") == "1"
 	if r := v.Get("refused"); r != "" && r != "0" && r != "1" {
@@ -205,7 +201,7 @@ func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
 			break
 		}
 	}
-	if q.empty {
+	if q.To < q.From {
 		return j, nil
 	}
 	all, next, examined, err := p.findDeliveries(r.Context(), db, q)

@@ -232,13 +232,14 @@ func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
 	if d.Verified != inbox.Yes {
 		j.Learn = p.learnCommand()
 	}
+	headers, _ := p.Call.Cmd.Flags().GetStringArray("target-header") // none of a command without the flag
 	for i, t := range p.Targets {
 		line := func(words ...string) string {
 			words = append(words, "--to", forward.ShowAddress(t.URL.String()))
 			if p.AllowTarget {
 				words = append(words, "--allow-target")
 			}
-			for _, value := range events.TargetHeadersOf(t, p.targetHeaders()) {
+			for _, value := range events.TargetHeadersOf(t, headers) {
 				words = append(words, "--target-header", value)
 			}
 			return p.Call.CommandLine(words...)
@@ -252,9 +253,4 @@ func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
 
 func (p *Page) learnCommand() string {
 	return p.Call.CommandLine("signature", "learn", "--pin", "learned")
-}
-
-func (p *Page) targetHeaders() []string {
-	all, _ := p.Call.Cmd.Flags().GetStringArray("target-header") // none of a command without the flag
-	return all
 }

@@ -84,8 +84,7 @@ func Open(ctx context.Context, at Place, o Options) (*Page, error) {
 	return p, nil
 }
 
-// hider returns what removes the secrets of the session, and those of its targets, which
-// may be repeated by whatever answers them, and escapes what could control a terminal.
+// hider returns what removes secrets of the session and its targets, and escapes what could control a terminal.
 func hider(o Options) func([]byte) []byte {
 	var headers []webhook.Field
 	for _, t := range o.Targets {

@@ -177,8 +177,7 @@ func (p *Page) signer(o sendOptions) (*events.Signer, []string, error) {
 	return signer, []string{}, err
 }
 
-// deadEntry returns the entry by which a verified delivery was given up at a target, which
-// a new attempt settles as `events replay --dead` does; nil if there is none.
+// deadEntry returns the entry by which a delivery was given up at a target, which a new attempt settles; or nil.
 func (p *Page) deadEntry(ctx context.Context, d found, t forward.Target) (*inbox.OutboxEntry, error) {
 	if d.Refused || d.Verified != inbox.Yes {
 		return nil, nil //nolint:nilnil // nothing to settle
