@@ -138,8 +138,7 @@ func storePlaceError(s string) string {
 	return ""
 }
 
-// looksLikeServer reports whether s is no path, but a server in other notations: those
-// that psql takes, or a URL with a letter missing. It may hold a password.
+// looksLikeServer reports whether s is a server as psql takes it, or a URL with a letter missing, and no path.
 func looksLikeServer(s string) bool {
 	path := s[len(filepath.VolumeName(s)):]
 	if scheme, rest, ok := strings.Cut(path, ":"); ok && (strings.Contains(rest, "@") || strings.HasPrefix(strings.ToLower(scheme), "postgres") && strings.HasPrefix(rest, "/")) {

@@ -82,8 +82,7 @@ func (s Setting) fromTexts(texts []string) (any, *KeyError) {
 	return all, nil
 }
 
-// fromVariable decodes an environment variable: JSON where the kind has parts
-// and the text looks like it, else one text or several parted by commas.
+// fromVariable decodes a variable: JSON if it looks so and has parts, else texts, parted by commas.
 func (s Setting) fromVariable(t string) (any, *KeyError) {
 	if s.codec().node == nil {
 		return s.fromTexts([]string{t})

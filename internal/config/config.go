@@ -176,8 +176,7 @@ func (c Config) Warnings() []string { return slices.Clone(c.warnings) }
 // Origin returns what gave the setting its value; a default's for an unknown key.
 func (c Config) Origin(key string) Origin { return c.origins[key] }
 
-// Refuse says that the setting's value cannot be used, in the place that gave
-// it: for what only the user of a setting can tell. hint may be empty.
+// Refuse says in the place of a setting that its user can't use the value. hint may be empty.
 func (c Config) Refuse(key, message, hint string) *KeyError {
 	return wrong(message, hint).at(key, c.Origin(key))
 }

@@ -74,8 +74,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	return c, nil
 }
 
-// refuseAuthorities refuses certificate authorities that others may change: they decide
-// who reads the API key. A file that is missing is for who reads it.
+// refuseAuthorities refuses a file of authorities, if there, that others may change: they decide who reads the key.
 func (c *Config) refuseAuthorities() error {
 	info, err := os.Stat(c.CAFile)
 	if c.CAFile == "" || err != nil {

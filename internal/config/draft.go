@@ -98,8 +98,7 @@ func (d *Draft) Holds(profile, key string, secret Secret) bool {
 // shortestHidden is how long a secret is that [Draft.Hide] hides, in bytes: shorter ones can stand elsewhere too.
 const shortestHidden = 8
 
-// Hide returns the file's text with a mark in place of each secret, so that a copy that
-// outlives this process holds none, and what puts the secrets back.
+// Hide returns the file's text with marks for secrets, for a copy that outlives this process, and what restores it.
 func (d *Draft) Hide(data []byte) (hidden []byte, restore func([]byte) []byte) {
 	var forth, back []string
 	for _, name := range d.made.names() {

@@ -280,8 +280,7 @@ func child(n *yaml.Node, key string) (*yaml.Node, *KeyError) {
 	return old, nil
 }
 
-// remove removes what a path of keys names, and the sections that are empty
-// without it, but for those of the first keep keys. Comments above it stay.
+// remove removes what keys name, and sections that are empty then, but for the first keep keys. Comments stay.
 func remove(n *yaml.Node, keys []string, keep int) {
 	i := 0
 	for ; i < len(n.Content) && n.Content[i].Value != keys[0]; i += 2 {

@@ -119,8 +119,7 @@ func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
 	return all, nil
 }
 
-// decodeKeys decodes the settings of a table that stand in a mapping, by key. Sections
-// are mappings of their own. With the first fault it returns what has none.
+// decodeKeys decodes a table's settings in a mapping and its sections, by key, and returns the first fault too.
 func decodeKeys(root *yaml.Node, table []Setting, o Origin) (layer, *KeyError) {
 	known := keysOf(table)
 	made := layer{}

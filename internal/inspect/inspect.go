@@ -242,6 +242,7 @@ type limitedListener struct {
 	slots chan struct{}
 }
 
+// Accept is part of [net.Listener].
 func (l *limitedListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -263,6 +264,7 @@ type limitedConn struct {
 	release func()
 }
 
+// Close is part of [net.Conn].
 func (c *limitedConn) Close() error {
 	defer c.release()
 	return c.Conn.Close()

@@ -177,8 +177,7 @@ func (r *resolver) bestColumns(field string) []int {
 	return at
 }
 
-// carrierColumns finds the column of codes or, if there is none, the one of
-// names; a given one wins. Names that nothing can be made of may be ambiguous.
+// carrierColumns finds the column of codes, else of names; a given one wins. Unwanted names may be ambiguous.
 func (r *resolver) carrierColumns(given map[string]int, wanted bool) (code, name int, err error) {
 	if at, ok := given[FieldCarrier]; ok {
 		return none, at, nil

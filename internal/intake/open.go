@@ -187,8 +187,7 @@ func refuseMarkup(file string, text []byte) error {
 	return nil
 }
 
-// isJSON reports whether text is meant as JSON, by its content; the file's name decides where a table
-// could begin like that too. With texts, an array may hold texts.
+// isJSON reports whether text is meant as JSON; the file's name decides between an array and a table.
 func isJSON(file string, text []byte, texts bool) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 || (text[0] != '{' && text[0] != '[') {

@@ -61,8 +61,7 @@ func encode(v any) ([]byte, error) {
 // Indented appends JSON with a line for each value; what is no JSON as it is.
 func Indented(dst, encoded []byte) []byte { return indented(dst, encoded, "") }
 
-// indented appends encoded with lines after the first set off by prefix. What
-// is made to grow, thousands of levels deep, stays on one line.
+// indented appends encoded with further lines set off by prefix. Thousands of levels stay on one line.
 func indented(dst, encoded []byte, prefix string) []byte {
 	var b bytes.Buffer
 	if indentGrowth(encoded) > maxIndentGrowth*len(encoded)+1<<16 || json.Indent(&b, encoded, prefix, indent) != nil {
@@ -97,8 +96,7 @@ func indentGrowth(encoded []byte) int {
 	return size
 }
 
-// List is many values of one result, printed as they come: an array, or a
-// line each if the format is jsonl. It is not safe for concurrent use.
+// List is many values of one result, printed as they come: an array, or lines. It is not safe for concurrent use.
 type List struct {
 	ctx   context.Context //nolint:containedctx // a list is written within one call of its maker
 	p     *Printer

@@ -82,8 +82,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// fromPage reports whether a browser sent the request for a page of another site: it names
-// that site as its origin, or found this computer under the site's name.
+// fromPage reports whether a page of another site made the request, by its origin or the host that it asked.
 func fromPage(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host {
 		return true
@@ -207,8 +206,7 @@ func (f *faults) flaps(query string, p float64) bool {
 	return rand.New(rand.NewPCG(f.seed^h.Sum64(), f.asked[query])).Float64() < p //nolint:gosec // not a secret
 }
 
-// injectFault answers a request with a fault if it is to meet one, else it reports false. store stores
-// what the request brought; good is the answer it would have had.
+// injectFault answers a request with a fault if one is due. store stores what came; good is the usual answer.
 func (s *Server) injectFault(w http.ResponseWriter, r *http.Request, op operation, store func(), good any) bool {
 	fault := s.faults.next(op, r.URL.RawQuery)
 	switch fault {

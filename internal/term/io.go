@@ -100,9 +100,7 @@ func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 
 // Configure applies o in place of earlier options, while nobody writes. The error names an unknown Color.
 func (t *IO) Configure(o Options) error {
-	switch o.Color {
-	case "", "auto", "always", "never":
-	default:
+	if !slices.Contains([]string{"", "auto", "always", "never"}, o.Color) {
 		return fmt.Errorf("color %q: want auto, always or never", o.Color)
 	}
 	t.apply(o)

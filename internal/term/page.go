@@ -25,8 +25,7 @@ const (
 	maxHeld       = 64 << 10 // bytes of messages that wait for the end of a page
 )
 
-// Page is the whole terminal of Out, drawn again in place as things change and
-// as it is resized. What else is written waits: its last line is shown at the bottom.
+// Page is the whole terminal of Out, drawn anew as things change. Other text waits: its last line is at the bottom.
 type Page struct {
 	io         *IO
 	draw       func(w *Writer, height int)
@@ -38,8 +37,7 @@ type Page struct {
 // CanRedraw reports whether Out is a terminal that can show a [Page].
 func (t *IO) CanRedraw() bool { return t.Out.movable && t.Out.file != nil }
 
-// Page begins to show a page on a terminal that can. draw writes at most so many lines to w, a
-// few times a second, in another goroutine. The caller stops it.
+// Page begins to show a page. draw writes at most so many lines to w, in another goroutine. The caller stops it.
 func (t *IO) Page(draw func(w *Writer, height int)) *Page {
 	p := &Page{io: t, draw: draw, quit: make(chan struct{}), done: make(chan struct{})}
 	t.mu.Lock()

@@ -74,10 +74,6 @@ func line(parts []Part, width int) string {
 	}
 }
 
-func lasting(parts []Part) []Part {
-	return slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Ticking })
-}
-
 // Progress begins to show progress under a label, such as "sending"; nothing with quiet, and with JSON that is not
 // verbose. Of several, a terminal shows the newest. The caller stops it.
 func (t *IO) Progress(label string) *Progress {
@@ -147,8 +143,7 @@ func (p *Progress) labelled(parts []Part) []Part {
 	return parts
 }
 
-// spin starts a spinner and returns what ends it. The goroutine of the
-// spinner ends within a frame after that, and writes nothing meanwhile.
+// spin starts a spinner and returns what ends it. Its goroutine ends within a frame, and writes nothing meanwhile.
 func (p *Progress) spin() func() {
 	w := p.io.Err
 	s := spinner.New(spinner.CharSets[9], frameEvery, spinner.WithWriterFile(w.file))
@@ -179,7 +174,8 @@ func (p *Progress) lines(write func(Report)) func() {
 				return
 			case <-tick.C:
 				now := p.report()
-				if text := line(lasting(now.Parts), unlimited); first || text != last {
+				steady := slices.DeleteFunc(slices.Clone(now.Parts), func(p Part) bool { return p.Ticking })
+				if text := line(steady, unlimited); first || text != last {
 					write(now)
 					first, last = false, text
 				}

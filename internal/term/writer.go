@@ -196,6 +196,7 @@ func sprintf(format string, args []any) []byte {
 
 type argument struct{ v any }
 
+// Format implements [fmt.Formatter].
 func (a argument) Format(s fmt.State, verb rune) {
 	text := fmt.Sprintf(fmt.FormatString(s, verb), a.v)
 	if _, ok := a.v.(Styled); !ok {

@@ -255,7 +255,7 @@ func (b *Workbook) number(text string, f format) (string, Loss) {
 		return number.String(), Digits
 	case f.pattern == scientific:
 		return number.String(), Scientific
-	case number.fraction():
+	case number.exponent < 0:
 		return number.String(), Fraction
 	case f.pattern == general:
 		return number.String(), None
@@ -331,8 +331,6 @@ func parseDecimal(s string) (decimal, bool) {
 
 // count returns how many digits the number is written with when it is whole, or how many of them count.
 func (d decimal) count() int { return len(d.digits) + max(0, d.exponent) }
-
-func (d decimal) fraction() bool { return d.exponent < 0 }
 
 // String returns all digits, without an exponent.
 func (d decimal) String() string {

@@ -30,6 +30,7 @@ type limitedAt struct {
 	armed bool
 }
 
+// ReadAt is as [io.ReaderAt] has it.
 func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
 	if l.armed {
 		if l.left -= int64(len(p)); l.left < 0 {
@@ -135,8 +136,7 @@ func utf16LE(s string) string {
 	return string(b)
 }
 
-// refuseContainer returns the error for an OLE container: a workbook with a password, or one of the format
-// before XLSX. Its first directory sector names the streams.
+// refuseContainer returns the error for an OLE container, whose first directory sector names its streams.
 func refuseContainer(r io.ReaderAt) error {
 	head := make([]byte, 512)
 	if _, err := r.ReadAt(head, 0); err != nil {

@@ -353,8 +353,7 @@ func typeOf(value []byte) cellType {
 	return cellType(value)
 }
 
-// content reads up to the end of a cell, and appends its value to the row's text.
-// found says that it has a value, if an empty one.
+// content reads to the end of a cell and appends its value to the row's text; found says that it has one.
 func (r *Rows) content(c *Cell) (found bool, err error) {
 	s := r.scan
 	for {
