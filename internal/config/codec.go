@@ -191,7 +191,6 @@ func (s Setting) fromText(t string) (any, *KeyError) {
 	}
 }
 
-// bounded refuses what is no number, or one outside the setting's bounds.
 func (s Setting) bounded(t string, n float64, err error) *KeyError {
 	if err != nil || math.IsNaN(n) || n < s.least || n > s.most {
 		return s.unwanted(t)

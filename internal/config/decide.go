@@ -86,7 +86,6 @@ func (c *Config) refuseAuthorities() error {
 	return nil
 }
 
-// apply puts the values of a layer over those of the layers below it.
 func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 	for key, val := range made {
 		c.origins[key] = val.origin
@@ -150,7 +149,6 @@ func expandMap(own, saved names) (names, *KeyError) {
 	return whole, nil
 }
 
-// deriveValues replaces the values that follow from others.
 func (l *loader) deriveValues(v *viper.Viper, c *Config) error {
 	if raw := v.GetString("base_url"); raw != "" {
 		normal, fault := normalizeURL(raw, v.GetBool("insecure_http"))

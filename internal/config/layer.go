@@ -21,7 +21,6 @@ type value struct {
 
 type layer map[string]value
 
-// loader holds what is known before a file is read.
 type loader struct {
 	src         Sources
 	env         map[string]string

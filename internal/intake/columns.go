@@ -28,7 +28,6 @@ type columns struct {
 	last    int   // the last column in use
 }
 
-// ofCarrier returns the column of carrier codes or names; none if there is neither.
 func (c *columns) ofCarrier() int { return max(c.code, c.carrier) }
 
 func (c *columns) name(at int) string {

@@ -198,7 +198,6 @@ func (e *utf8Evidence) add(p []byte) {
 	}
 }
 
-// isUTF8 reports whether head, with which the input begins, is UTF-8.
 func (e *utf8Evidence) isUTF8(head []byte) bool {
 	e.add(head)
 	return !e.invalid && e.found >= e.needed

@@ -256,7 +256,6 @@ func (s Summary) ExchangedText() (message, hint string) {
 	return fmt.Sprintf("in %d of %s, referId looks like a tracking number and the number like an order", s.Exchanged, plural(int(s.Rows), "row")), hint
 }
 
-// shownNames is how many carrier names a text shows.
 const shownNames = 8
 
 // LeftOutText says which carrier names are not used, and what to do about it; empty if there are none.

@@ -38,7 +38,6 @@ func (p position) after(text []byte) position {
 	}
 }
 
-// jsonText reads a sequence of JSON values as a stream.
 type jsonText struct {
 	file string
 	win  *window

@@ -173,7 +173,6 @@ func (s *sheet) columns() []string {
 	return names
 }
 
-// writeCells writes the cells of a record that are below the header, and what is wrong.
 func (j *Rejects) writeCells(s *sheet, rec Record) error {
 	row := make([]xlsx.Value, 0, len(s.columnNames)+1)
 	next := 0

@@ -317,7 +317,6 @@ func (t *table) addDamage(ps []Problem, field string, at int) []Problem {
 	return t.replaceProblem(ps, field, at, p)
 }
 
-// replaceProblem adds a problem of a field in place of those that it has.
 func (t *table) replaceProblem(ps []Problem, field string, at int, p tracking.Problem) []Problem {
 	ps = slices.DeleteFunc(ps, func(other Problem) bool { return other.Field == field })
 	p.Field = field

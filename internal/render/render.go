@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
 // Format is a form of output.
@@ -53,7 +54,7 @@ func New(out *term.Writer, o Options) (*Printer, error) {
 		p.format = Table
 	case Table, JSON, JSONL, CSV:
 	case XLSX:
-		p.book = newWorkbook(out, o.Title)
+		p.book = &workbook{w: xlsx.NewWriter(out), title: o.Title}
 	default:
 		return nil, fmt.Errorf("output %q: want table, json, jsonl, csv or xlsx", o.Format)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
@@ -22,10 +21,6 @@ type workbook struct {
 	title  string // of the sheets
 	sheets int    // that were begun
 	lines  *Rows  // text between tables; nil while the last sheet is a table
-}
-
-func newWorkbook(out *term.Writer, title string) *workbook {
-	return &workbook{w: xlsx.NewWriter(out), title: title}
 }
 
 func (b *workbook) table(columns ...Column) *Rows {

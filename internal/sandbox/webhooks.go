@@ -167,7 +167,6 @@ func (e *emitter) enqueue(d delivery) {
 	}
 }
 
-// send sends what is due. What is not taken is put back for later.
 func (e *emitter) send(ctx context.Context) {
 	e.mu.Lock()
 	queue := e.queue

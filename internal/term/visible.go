@@ -48,18 +48,16 @@ func cleanPrefix[T string | []byte](s T, layout bool) int {
 }
 
 func appendVisible(dst, p []byte, layout bool) []byte {
-	for len(p) > 0 {
+	for {
 		n := cleanPrefix(p, layout)
 		dst = append(dst, p[:n]...)
-		p = p[n:]
-		if len(p) == 0 {
-			break
+		if p = p[n:]; len(p) == 0 {
+			return dst
 		}
 		r, size := utf8.DecodeRune(p)
 		dst = appendEscape(dst, r, p[:size])
 		p = p[size:]
 	}
-	return dst
 }
 
 func appendEscape(dst []byte, r rune, raw []byte) []byte {
@@ -161,7 +159,6 @@ func (w *Writer) Style(s Style, text string) Styled {
 	return Styled(s.sequence() + text + resetSequence)
 }
 
-// ownSequence returns the sequence of ours that p begins with, nil if none.
 func ownSequence(p []byte) []byte {
 	if bytes.HasPrefix(p, []byte(resetSequence)) {
 		return p[:len(resetSequence)]

@@ -232,12 +232,11 @@ func (f *filter) plain(p []byte) []byte {
 // styled is plain with our own colour sequences, left out unless color is on. p ends with a whole character.
 func (f *filter) styled(p []byte, color bool) []byte {
 	f.buf = f.flush(f.buf[:0])
-	for len(p) > 0 {
+	for {
 		n := cleanPrefix(p, true)
 		f.buf = append(f.buf, p[:n]...)
-		p = p[n:]
-		if len(p) == 0 {
-			break
+		if p = p[n:]; len(p) == 0 {
+			return f.buf
 		}
 		if own := ownSequence(p); own != nil {
 			if color {
@@ -250,7 +249,6 @@ func (f *filter) styled(p []byte, color bool) []byte {
 		f.buf = appendEscape(f.buf, r, p[:size])
 		p = p[size:]
 	}
-	return f.buf
 }
 
 // flush appends what is held back, made visible: its rest did not come.

@@ -60,7 +60,6 @@ type formatPart struct {
 	digits bool
 }
 
-// builtIn are the codes of formats that have numbers alone.
 var builtIn = map[int]string{
 	0: "General", 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??",
 	14: "yyyy-mm-dd", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd h:mm",
@@ -107,11 +106,7 @@ func (b *Workbook) readStyles(part string) error {
 	for _, id := range ids {
 		f, ok := known[id]
 		if !ok {
-			code := codes[id]
-			if code == "" {
-				code = builtInCode(id)
-			}
-			f = parseFormat(code)
+			f = parseFormat(cmp.Or(codes[id], builtInCode(id)))
 			known[id] = f
 		}
 		b.formats = append(b.formats, f)
@@ -242,7 +237,6 @@ func (b *Workbook) Shown(c Cell) Shown {
 	return out
 }
 
-// number returns what a number shows, which is written as text in the file.
 func (b *Workbook) number(text string, f format) (string, Loss) {
 	number, ok := parseDecimal(strings.TrimSpace(text))
 	switch {

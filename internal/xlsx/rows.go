@@ -126,7 +126,6 @@ func (r *Rows) findData() error {
 	}
 }
 
-// addColumns keeps the columns of the element col at hand if they are hidden.
 func (r *Rows) addColumns() error {
 	first, errFirst := r.scan.attribute("min")
 	last, errLast := r.scan.attribute("max")

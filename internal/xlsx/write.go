@@ -133,7 +133,6 @@ func (w *Writer) Row(values []Value) error {
 	return w.begin()
 }
 
-// begin writes what stands before the rows, and those that are held.
 func (w *Writer) begin() error {
 	w.begun = true
 	w.buf = append(w.buf[:0], xmlHead+`<worksheet xmlns="`+mainSpace+`"><sheetViews><sheetView workbookViewId="0"`...)
@@ -165,7 +164,6 @@ func (w *Writer) begin() error {
 	return nil
 }
 
-// width returns how wide a column is by its header and the rows that are held.
 func (w *Writer) width(column int) int {
 	const filterButton = 3
 	width := utf8.RuneCountInString(w.header[column]) + filterButton

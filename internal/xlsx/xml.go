@@ -215,7 +215,6 @@ func (s *scanner) instruction() error {
 	return nil
 }
 
-// tagEnd returns the offset of the > that ends the tag that begins the window.
 func (s *scanner) tagEnd() (int, error) {
 	var quote byte
 	at := 1

@@ -86,7 +86,6 @@ func valuesSetBy(c config.Config) []string {
 	return all
 }
 
-// settingName returns the setting of an entry's key, which may be a name in a map.
 func settingName(key string) string {
 	for _, s := range config.Settings() {
 		if strings.HasPrefix(key, s.Key+".") {
