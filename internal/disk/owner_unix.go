@@ -21,8 +21,7 @@ const (
 	mostLinks   = 40 // as Linux
 )
 
-// ownerOf returns the user that a file belongs to, or 0 if the system does not
-// say.
+// ownerOf returns the user that a file belongs to, 0 if the system does not say.
 func ownerOf(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)

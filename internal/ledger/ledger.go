@@ -31,7 +31,6 @@ const (
 	Unknown  State = "unknown"
 )
 
-// nextStates returns the states that may follow s in one step.
 func nextStates(s State) []State {
 	switch s {
 	case Pending:
@@ -437,7 +436,6 @@ func (s Sighting) Supersedes(known Sighting) bool {
 	return s.observed().UnixMilli() >= known.observed().UnixMilli()
 }
 
-// observed is when it was true.
 func (s Sighting) observed() time.Time {
 	if s.AsOf.IsZero() {
 		return s.Seen

@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// fingerprint returns what is kept of an API key.
 func fingerprint(salt []byte, key string) []byte {
 	mac := hmac.New(sha256.New, salt)
 	mac.Write([]byte(key))

@@ -20,8 +20,7 @@ func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
 	return total, nil
 }
 
-// moved is how many rows one transaction took out of batches, and the last of
-// these batches, 0 if there is none.
+// moved is what one transaction took out of batches: how many rows, and the last batch, 0 for none.
 type moved struct{ rows, last int64 }
 
 // adoptable is a batch that holds rows of the run's input and can be sent.
@@ -30,7 +29,6 @@ type adoptable struct {
 	whole bool // all its rows are of the input
 }
 
-// adopt takes over up to n rows of the batches that follow after.
 func (t *tx) adopt(ctx context.Context, run, n, after int64) (all moved, err error) {
 	size, err := t.batchSize(ctx, run)
 	if err != nil {

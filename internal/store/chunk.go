@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// errNotNew denies what a chunk assumed.
 var errNotNew = errors.New("a record is known already")
 
 // chunk is the part of an input that one transaction adds.
@@ -34,7 +33,6 @@ type chunk struct {
 	conflicts []ledger.Conflict
 }
 
-// classification is the kind of a record, with the row it stands for.
 type classification struct {
 	kind         recordKind
 	row          int64         // of a known row or a repeat
@@ -120,7 +118,6 @@ func (c *chunk) add(ctx context.Context, t *tx) error {
 	return c.s.publish(ctx, t, c.progress, filling)
 }
 
-// sort puts the entries in the order of their keys.
 func (c *chunk) sort() {
 	c.order = make([]int, len(c.entries))
 	for i := range c.order {
@@ -146,7 +143,6 @@ func (c *chunk) byKey(yield func(head int, repeats []int) bool) {
 	}
 }
 
-// classifyRepeats classifies the repeats within the chunk.
 func (c *chunk) classifyRepeats() {
 	for head, repeats := range c.byKey {
 		if len(repeats) == 0 || c.classified[head].kind == kindErased {
@@ -166,7 +162,6 @@ func (c *chunk) classifyRepeats() {
 	}
 }
 
-// classifyRepeat classifies a record whose key came earlier in this input.
 func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
 	c.classified[i] = classification{kind: kindRepeat, row: row, first: first}
 	if c.entries[i].Item.CarrierCode != first.Item.CarrierCode {
@@ -246,7 +241,6 @@ func (c *chunk) classifyKnown(s scanner, heads []int) error {
 	return nil
 }
 
-// addNew puts the new rows into batches and inserts them.
 func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	nextBatch, err := t.nextBatch(ctx)
 	if err != nil {
@@ -381,7 +375,6 @@ func (t *tx) nextBatch(ctx context.Context) (int64, error) {
 	return last + 1, err
 }
 
-// ofKind returns the indices of the entries of that kind, in the order of the input.
 func (c *chunk) ofKind(k recordKind) (found []int) {
 	for i := range c.classified {
 		if c.classified[i].kind == k {
@@ -391,7 +384,6 @@ func (c *chunk) ofKind(k recordKind) (found []int) {
 	return found
 }
 
-// addKnown records which rows of earlier runs this input names.
 func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 	var ranges []knownRange
 	for _, i := range c.ofKind(kindKnown) {
@@ -425,8 +417,7 @@ type knownRange struct {
 	carrier        *string // in this input; nil: each row's own
 }
 
-// extend adds the next record to the range. It returns false if the record
-// does not continue it by the same step.
+// extend returns false if the record does not continue the range by the same step.
 func (k *knownRange) extend(next knownRange) bool {
 	step := k.step
 	if k.rows == 1 {
@@ -440,7 +431,6 @@ func (k *knownRange) extend(next knownRange) bool {
 	return true
 }
 
-// addRepeats records the repeats, and collects the conflicts.
 func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
 	rows := c.ofKind(kindRepeat)
 	err := c.s.d.sql.repeats.exec(ctx, t, len(rows), func(args []any, n int) []any {
@@ -455,7 +445,6 @@ func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
 	return err
 }
 
-// addRunBatches records how many rows of the input are in each batch.
 func (c *chunk) addRunBatches(ctx context.Context, t *tx) error {
 	ids := slices.Sorted(maps.Keys(c.rowsByBatch))
 	return c.s.d.sql.runBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {

@@ -10,7 +10,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// reasonDied is the reason of rows whose sending process ended.
 const reasonDied = "the process that sent it was stopped, or cut off from the store, before the response was saved"
 
 // Claim moves batches to sending and returns them, see [ledger.Queue].
@@ -110,7 +109,6 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 	})
 }
 
-// claim moves up to n pending batches of the run to sending.
 func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string) ([]batch, error) {
 	next, err := t.nextPending(ctx, run, n, size)
 	if err != nil {
@@ -210,8 +208,7 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
-// markOwnerRowsUnknown makes the rows unknown that the owner was sending, and returns
-// their number. Each batch counts as a request, since it may have been sent.
+// markOwnerRowsUnknown returns the number of rows. Each batch counts as a request: it may have been sent.
 func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) (int64, error) {
 	var rows int64
 	if _, err := t.row(ctx, []any{&rows}, `SELECT COALESCE(SUM(b.rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0)

@@ -25,14 +25,11 @@ func (l *lister) readWords() {
 	}
 }
 
-// orStuck reports whether the filter takes what is stuck beside statuses and states.
 func (l *lister) orStuck() bool { return !l.f.OrStuckSince.IsZero() }
 
-// ofRowsAlone reports whether the filter takes trackings for their rows, and none for its
-// status.
+// ofRowsAlone reports whether the filter takes trackings for their rows, and none for its status.
 func (l *lister) ofRowsAlone() bool { return l.chosen && len(l.statuses) == 0 && !l.orStuck() }
 
-// takesByTime reports whether the filter asks for times of the service.
 func (l *lister) takesByTime() bool {
 	return !l.f.Updated.IsZero() || !l.f.Delivered.IsZero() || !l.f.StuckSince.IsZero()
 }
@@ -42,7 +39,6 @@ func (l *lister) takesSeen() bool {
 	return l.takesByTime() || l.chosen && l.states == nil && !l.notChecked
 }
 
-// takesByKnown reports whether the filter asks for what is known of trackings.
 func (l *lister) takesByKnown() bool {
 	return l.f.Carrier != "" || l.takesByTime() || l.notChecked || l.f.Statuses != nil || l.orStuck()
 }
@@ -52,7 +48,6 @@ func (l *lister) withoutRow() bool {
 	return l.f.Run == 0 && l.f.Created.IsZero() && l.f.Own == nil && !l.ofRowsAlone()
 }
 
-// takesRun reports whether the filter takes rows that a run brought in.
 func (l *lister) takesRun(r rowRun) bool {
 	return (l.f.Run == 0 || r.id == l.f.Run) && l.f.Created.Holds(instant(r.created))
 }
@@ -149,7 +144,6 @@ func (l *lister) whereTimes() []string {
 	return all
 }
 
-// within holds for a time that is known and in a range.
 func within(column string, r ledger.Range) string {
 	condition := column + " > 0"
 	if !r.Since.IsZero() {
@@ -259,5 +253,4 @@ func textList(texts []string) string {
 	return "(" + strings.Join(list, ",") + ")"
 }
 
-// quoted returns a text as it stands in a statement.
 func quoted(text string) string { return "'" + strings.ReplaceAll(matchable(text), "'", "''") + "'" }

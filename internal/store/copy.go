@@ -62,7 +62,6 @@ func Copy(ctx context.Context, from, to *DB, progress CopyProgress) (rows int64,
 	return rows, to.finishCopy(ctx, from)
 }
 
-// count returns how many rows of a table are copied.
 func (t table) count(ctx context.Context, d *DB) (n int64, err error) {
 	_, err = d.row(ctx, []any{&n}, "SELECT COUNT(*) FROM "+t.name+t.where())
 	return n, err
@@ -157,7 +156,6 @@ func (t table) where() string {
 // countersCopied leaves out what is of one store alone.
 const countersCopied = "name NOT IN ('commits', 'schema', 'identity')"
 
-// copied lists the tables of a store that are copied.
 var copied = []table{
 	{name: "account", key: []string{"id"}},
 	{name: "keyprints", key: []string{"print"}},
@@ -271,7 +269,6 @@ func (c *tableCopy) names() []string {
 
 func (c *tableCopy) list() string { return strings.Join(c.names(), ", ") }
 
-// copyTable copies a table, chunk by chunk.
 func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) error {
 	c, err := newTableCopy(ctx, from, to, t)
 	if err != nil {

@@ -46,7 +46,6 @@ const (
 	transitDays = "CASE WHEN s.transit > 0 THEN (s.transit + 43200000) / 86400000 ELSE -1 END"
 )
 
-// changeCounts changes table tracking_counts.
 func (d *DB) changeCounts(ctx context.Context, t *tx, counts trackingCounts) error {
 	keys := make([]countKey, 0, len(counts))
 	for k, n := range counts {
@@ -69,7 +68,6 @@ func (t *tx) runOf(ctx context.Context, row int64) (int64, error) {
 	return t.run.id, err
 }
 
-// trackingCount is a line of table tracking_counts as it is read.
 type trackingCount struct {
 	countKey
 	trackings int64
@@ -101,8 +99,7 @@ func (l *lister) readCounts(ctx context.Context) (err error) {
 	return err
 }
 
-// countedRuns are the runs with rows that the filter may take, of those that are
-// numbered.
+// countedRuns returns the numbered runs with rows that the filter may take.
 func (l *lister) countedRuns() map[int64]bool {
 	runs := map[int64]bool{}
 	for _, c := range l.counts {

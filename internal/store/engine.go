@@ -139,8 +139,7 @@ type Clock struct {
 	Now func() time.Duration
 }
 
-// Upkeep is what the commands about the store itself need of a database, in ways of
-// its own.
+// Upkeep is what the commands about the store itself need of a database.
 type Upkeep struct {
 	// Backup writes a copy of the store, as it is at one moment, over the empty file at
 	// path, and checks it. Nil for a database with programs of its own for that.

@@ -79,7 +79,6 @@ func (d *DB) rememberErased(ctx context.Context, qs []tracking.Query) (*erasure,
 	}
 }
 
-// findErasure finds what queries name.
 func (d *DB) findErasure(ctx context.Context, qs []tracking.Query) (*erasure, error) {
 	e := &erasure{d: d, refs: map[string]bool{}, names: newNames(), keys: map[string]bool{}}
 	for i, q := range qs {
@@ -192,7 +191,6 @@ func (e *erasure) leaveShared(ctx context.Context) error {
 	return nil
 }
 
-// findNumbersAlone adds what is known of the numbers alone.
 func (e *erasure) findNumbersAlone(ctx context.Context) error {
 	for number := range e.names.numbers {
 		e.keys[foldKey(number)] = true
@@ -291,7 +289,6 @@ func (e *erasure) forget(ctx context.Context) error {
 	})
 }
 
-// eraseShipments removes rows and what is known of trackings.
 func (e *erasure) eraseShipments(ctx context.Context) error {
 	for part := range slices.Chunk(e.all, eraseAtOnce) {
 		done, err := runFor(ctx, e.d, func(ctx context.Context, t *tx) (ledger.Erasure, error) { return t.eraseShipments(ctx, part) })
@@ -318,7 +315,6 @@ func (t *tx) eraseShipments(ctx context.Context, all []shipment) (done ledger.Er
 	return done, m.finish(ctx)
 }
 
-// eraseSighting removes what is known of a tracking without a row.
 func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) error {
 	if _, err := t.exec(ctx, insertCounts+" SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, "+transitDays+
 		", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// erasePage is how many lines are searched at once.
 const erasePage = 32
 
 // searched are columns of a table that may name what is erased.
@@ -58,7 +57,6 @@ func (e *erasure) search(ctx context.Context, in searched, found func(ctx contex
 	}
 }
 
-// isNamed reports whether a value of a column names what is erased.
 func (e *erasure) isNamed(value any, header bool) bool {
 	var b []byte
 	switch v := value.(type) {
@@ -92,7 +90,6 @@ func change(count func(*ledger.Erasure) *int64, query string) func(context.Conte
 	}
 }
 
-// Where changes are counted.
 func countResponses(done *ledger.Erasure) *int64 { return &done.Responses }
 func countRefused(done *ledger.Erasure) *int64   { return &done.Refused }
 func countTexts(done *ledger.Erasure) *int64     { return &done.Texts }
@@ -171,8 +168,7 @@ func (t *tx) eraseEntries(ctx context.Context, delivery any) error {
 const eraseEvent = `UPDATE events SET event_key = NULL, sum = NULL, event_id = '', kind = '', event_time = '', tracking_number = '', status = '', status_track = '',
 	status_label = '', latest_event = '', router_id = '', mark = '` + string(inbox.Anomaly) + `', anomaly = '` + inbox.Erased + `', folded = '' WHERE `
 
-// eraseAnswers removes the answers about referIds that are erased, and all others that
-// name what is.
+// eraseAnswers removes the answers about erased referIds, and all others that name what is erased.
 func (e *erasure) eraseAnswers(ctx context.Context) error {
 	if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
 		for ref := range e.refs {
@@ -194,7 +190,6 @@ func (e *erasure) eraseAnswers(ctx context.Context) error {
 	}, change(countResponses, "DELETE FROM batch_answers WHERE batch_id = $1"))
 }
 
-// eraseTexts replaces texts that name what is erased.
 func (e *erasure) eraseTexts(ctx context.Context) error {
 	const one = ", NULL, NULL, NULL"
 	for _, part := range []struct {
@@ -215,7 +210,6 @@ func (e *erasure) eraseTexts(ctx context.Context) error {
 	return e.search(ctx, searched{table: "runs", key: "id", before: int64(0), where: "files <> '[]' AND ", columns: "files" + one}, e.eraseFileNames)
 }
 
-// eraseFileNames replaces the names of a run's files that name what is erased.
 func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledger.Erasure) error {
 	var text []byte
 	if _, err := t.row(ctx, []any{&text}, "SELECT files FROM runs WHERE id = $1", run); err != nil {

@@ -20,7 +20,6 @@ const (
 	erasedNumber = "number"  // likewise, by events too
 )
 
-// erasedHash returns what is kept of something that was erased.
 func erasedHash(salt []byte, kind string, names ...string) []byte {
 	mac := hmac.New(sha256.New, salt)
 	for _, s := range append([]string{"erased", kind}, names...) {
@@ -58,7 +57,6 @@ func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
 
 func (e *erasedNames) any() bool { return e.salt != nil }
 
-// ofPair, ofRefer and ofNumber return hashes.
 func (e *erasedNames) ofPair(k tracking.Key) []byte {
 	return erasedHash(e.salt, erasedPair, k.ReferID, tracking.FoldNumber(k.Number))
 }
@@ -71,7 +69,7 @@ func (e *erasedNames) ofNumber(number string) []byte {
 	return erasedHash(e.salt, erasedNumber, tracking.FoldNumber(number))
 }
 
-// find looks hashes up: afterwards has knows them.
+// findErased loads the hashes that has checks.
 func (t *tx) findErased(ctx context.Context, e *erasedNames, hashes [][]byte) error {
 	clear(e.hashes)
 	return t.w.sql.erased.each(ctx, t, hashes, func(s scanner) error {
@@ -86,7 +84,6 @@ func (e *erasedNames) has(hashes ...[]byte) bool {
 	return slices.ContainsFunc(hashes, func(h []byte) bool { return e.hashes[string(h)] })
 }
 
-// dropErasedSightings returns the sightings without those of erased trackings.
 func (t *tx) dropErasedSightings(ctx context.Context, seen []ledger.Sighting) ([]ledger.Sighting, error) {
 	e, err := t.erasedNames(ctx)
 	if err != nil || !e.any() || len(seen) == 0 {

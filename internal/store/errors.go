@@ -55,7 +55,6 @@ var (
 	ErrServer        error = &kind{"server reports an error", "look the error up in the log of the server, and run `waybill store check`; then re-run the same command"}
 )
 
-// kind is a kind of its own, and what the reader can do about it.
 type kind struct{ text, hint string }
 
 func (k *kind) Error() string { return k.text }

@@ -15,7 +15,6 @@ import (
 const eventList = `seq, delivery, received, place, start, length, event_key, event_id, kind, event_time, tracking_number,
 	status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, synthetic, mark, anomaly`
 
-// eventColumns begins a query for events.
 const eventColumns = "SELECT " + eventList + " FROM events "
 
 // eventsWithBodies is eventColumns and, for the first event of a delivery with
@@ -50,7 +49,7 @@ func (c *conditions) add(term string, arg any) {
 	c.terms = append(c.terms, fmt.Sprintf(term, fmt.Sprintf("$%d", len(c.args))))
 }
 
-// any adds a term that holds if one of those does that fill adds.
+// any ORs the terms that fill adds.
 func (c *conditions) any(fill func(*conditions)) {
 	either := conditions{args: c.args}
 	fill(&either)

@@ -98,14 +98,12 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 	return all, nil
 }
 
-// finder collects what several queries find.
 type finder struct {
 	d     *DB
 	late  bool            // the index of numbers lacks rows
 	found [][]foundStatus // by query
 }
 
-// foundStatus is a status with its id and whether it is a row's.
 type foundStatus struct {
 	id    int64
 	isRow bool

@@ -42,7 +42,6 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 	})
 }
 
-// about returns what an event told of each tracking that it is about.
 func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ledger.Sighting, error) {
 	all, err := t.sightingsOf(ctx, s, selectRowsOfNumber+`
 		UNION SELECT s.refer_id, s.number FROM sightings s WHERE s.router_id = $2 AND s.router_id <> '' AND s.refer_id <> ''`,

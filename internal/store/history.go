@@ -240,8 +240,7 @@ func (d *DB) countBatches(ctx context.Context, run int64, page []ledger.BatchSum
 		WHERE b.run_id = $1 AND b.id BETWEEN $2 AND $3 GROUP BY b.id, r.state`, run, page[0].ID, page[len(page)-1].ID)
 }
 
-// answer returns what the service answered to a batch, nil if it did not, and
-// whether the answer was longer.
+// answer returns the service's answer to a batch, nil if there is none, and whether it was cut.
 func (d *DB) answer(ctx context.Context, batch int64) (raw []byte, cut bool, err error) {
 	var packed []byte
 	if _, err := d.row(ctx, []any{&packed, &cut}, "SELECT raw, cut FROM batch_answers WHERE batch_id = $1", batch); err != nil {

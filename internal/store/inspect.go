@@ -110,7 +110,6 @@ func (d *DB) inspectUse(ctx context.Context, i *Inspection) (err error) {
 	return nil
 }
 
-// inspectProcesses returns the processes with what they are doing.
 func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 	all, err := d.engine.Upkeep.Processes(ctx)
 	if err != nil {

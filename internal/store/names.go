@@ -39,7 +39,6 @@ func (n names) addNumber(number string) {
 	}
 }
 
-// escape is a character in a JSON text.
 var escape = regexp.MustCompile(`\\(?:u[0-9a-fA-F]{4}|.)`)
 
 // inBytes reports whether bytes, JSON or not, hold one of the names.
@@ -57,7 +56,6 @@ func (n names) inBytes(b []byte) bool {
 	return n.inText(text)
 }
 
-// inText reports whether a text holds one of the names.
 func (n names) inText(s string) bool {
 	if len(n.numbers)+len(n.refs) == 0 {
 		return false

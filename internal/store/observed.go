@@ -50,7 +50,6 @@ func scanObserved(s scanner) (e observed.Entry, err error) {
 	return e, err
 }
 
-// observe adds to the register of an origin.
 func (t *tx) observe(ctx context.Context, of observed.Origin, met []observed.Entry) error {
 	if len(met) == 0 {
 		return nil

@@ -158,7 +158,6 @@ func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts func(rows [
 	}
 }
 
-// cursor is how far a sink has come.
 type cursor struct{ passed, released int64 }
 
 func (d *DB) cursorOf(ctx context.Context, sink int64) (cursor, error) {
@@ -230,7 +229,6 @@ func (d *DB) planStep(ctx context.Context, at cursor, sink int64, n int, accepts
 	return s, d.matchDeliveries(ctx, s.passed, accepts)
 }
 
-// matchDeliveries calls accepts with the rows of each delivery.
 func (d *DB) matchDeliveries(ctx context.Context, all []passedDelivery, accepts func([]inbox.Event) bool) error {
 	var seqs []int64
 	for _, p := range all {

@@ -54,7 +54,6 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []passedDelivery, n
 	return t.addNumbers(ctx, sink, added)
 }
 
-// addNumbers adds the tracking numbers of deliveries that were added to an outbox.
 func (t *tx) addNumbers(ctx context.Context, sink int64, added []passedDelivery) error {
 	var deliveries []int64
 	var of []int64 // by number
@@ -111,7 +110,6 @@ type entryClaims struct {
 	unsure  []*entryOutcome // returns what may be claimed by calls that failed: nobody sends it
 }
 
-// claimsOf returns what this process knows of its claims of that sink's entries.
 func (d *DB) claimsOf(sink int64) *entryClaims {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -214,7 +212,6 @@ func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) (e
 	return entries, next, err
 }
 
-// releaseDeadClaims releases the entries that dead processes had claimed.
 func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) error {
 	owners, err := list(ctx, t.each, scanOne[string], "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// outboxStatements are the wide statements about outboxes.
 type outboxStatements struct {
 	claim, deleteEntries keyStatement[int64]
 	release              keyStatement[int64]
@@ -50,7 +49,6 @@ func newOutboxStatements() outboxStatements {
 const oldAttempts = `at < (SELECT b.at FROM attempts b WHERE b.delivery = attempts.delivery AND b.sink = attempts.sink
 	ORDER BY b.at DESC LIMIT 1 OFFSET 19)`
 
-// entryOutcome is the result of an entry.
 type entryOutcome struct {
 	inbox.AttemptOutcome
 
@@ -155,7 +153,6 @@ func entriesOf(all []settledEntry) (entries []int64) {
 	return entries
 }
 
-// addAttempts adds the attempts that those results are of.
 func (t *tx) addAttempts(ctx context.Context, all []settledEntry) error {
 	return t.w.sql.outbox.attempts.exec(ctx, t, len(all), func(args []any, n int) []any {
 		e := all[n]
@@ -188,7 +185,6 @@ func (t *tx) recordFailure(ctx context.Context, e settledEntry) error {
 	return err
 }
 
-// unblock unblocks what waited for entries of a sink.
 func (t *tx) unblock(ctx context.Context, sink int64, entries []int64) error {
 	var numbers []string
 	if err := t.w.sql.outbox.deleteNumbers.each(ctx, t, entries, func(s scanner) error {

@@ -106,7 +106,6 @@ type eventKey struct {
 	synthetic bool
 }
 
-// currentEvent is the current event of a key.
 type currentEvent struct {
 	seq      int64
 	verified inbox.Verified
@@ -114,7 +113,6 @@ type currentEvent struct {
 	mark     *inbox.Mark // that it will be stored with; nil if it is stored
 }
 
-// numberAndMark gives the events of arrivals their numbers and marks.
 func (t *tx) numberAndMark(ctx context.Context, all []*arrival) ([]eventLine, error) {
 	if err := t.readLast(ctx); err != nil {
 		return nil, err
@@ -180,7 +178,6 @@ func (t *tx) supersede(ctx context.Context, before *currentEvent) error {
 	return err
 }
 
-// currentEvents returns the stored ones that are current for the keys of arrivals.
 func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*currentEvent, error) {
 	var keys [][]byte
 	asked, current := map[string]bool{}, map[eventKey]*currentEvent{}

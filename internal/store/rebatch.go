@@ -80,8 +80,6 @@ func (t *tx) recount(ctx context.Context, b batch) error {
 	return t.cleanUpBatch(ctx, b.id)
 }
 
-// scanBatch reads the id, the first and the last row, and the number of rows of a
-// batch.
 func scanBatch(s scanner) (b batch, err error) {
 	err = s.Scan(&b.id, &b.first, &b.last, &b.rows)
 	return b, err
@@ -105,7 +103,6 @@ func (t *tx) newRebatcher(run, size int64) *rebatcher {
 	return &rebatcher{rowMover: t.newRowMover(), run: run, size: size}
 }
 
-// add moves a row out of a batch.
 func (g *rebatcher) add(ctx context.Context, row int64, from batch) error {
 	if g.target == 0 || g.filled == g.size {
 		id, err := g.t.addBatch(ctx, g.run, from.id)
@@ -131,7 +128,6 @@ func (t *tx) addBatch(ctx context.Context, run, from int64) (int64, error) {
 	return id, err
 }
 
-// batchSize returns how many rows a full batch of the run has.
 func (t *tx) batchSize(ctx context.Context, run int64) (int64, error) {
 	var size int64
 	ok, err := t.row(ctx, []any{&size}, "SELECT batch_size FROM runs WHERE id = $1 AND state = 'open'", run)

@@ -171,7 +171,6 @@ func (s *refusedSums) read(ctx context.Context, t *tx) error {
 	}, "SELECT class, source, minute, MAX(seq), COUNT(*), SUM(bytes) FROM refused GROUP BY class, source, minute")
 }
 
-// add counts a change of a group.
 func (s *refusedSums) add(group refusedGroup, size int64) {
 	for _, g := range [...]refusedGroup{
 		{group.class, allSources, allMinutes},
@@ -190,7 +189,6 @@ func (s *refusedSums) add(group refusedGroup, size int64) {
 	}
 }
 
-// remove forgets a group that is empty.
 func (s *refusedSums) remove(i int) {
 	delete(s.index, s.groups[i].refusedGroup)
 	last := len(s.groups) - 1
@@ -228,7 +226,6 @@ func (s *refusedSums) largest() refusedGroup {
 	})
 }
 
-// most returns the largest of the groups that are of a kind.
 func (s *refusedSums) most(kind func(*refusedSum) bool) refusedGroup {
 	var most refusedSum
 	for i := range s.groups {

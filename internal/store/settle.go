@@ -48,7 +48,6 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 	})
 }
 
-// addAnswers stores the answers to batches.
 func (t *tx) addAnswers(ctx context.Context, outcomes []ledger.BatchOutcome, packed [][]byte) error {
 	var answered []int
 	for i := range outcomes {
@@ -62,7 +61,6 @@ func (t *tx) addAnswers(ctx context.Context, outcomes []ledger.BatchOutcome, pac
 	})
 }
 
-// settle records what became of a batch, and returns its run.
 func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, me string) (run int64, err error) {
 	ok, err := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, shape = $6
 		WHERE id = $7 AND state = 'sending' AND owner = $8 RETURNING run_id`,
@@ -92,7 +90,6 @@ func (t *tx) rearrange(ctx context.Context, s ledger.BatchOutcome, run int64) er
 	return nil
 }
 
-// countRequests counts the requests that were sent for runs.
 func (t *tx) countRequests(ctx context.Context, outcomes []ledger.BatchOutcome, runs []int64) error {
 	sent := map[int64][]time.Time{}
 	for i, s := range outcomes {
@@ -182,8 +179,7 @@ func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) e
 	return g.finish(ctx)
 }
 
-// requireInBatch returns an error unless the row is in the batch and has no state of
-// its own.
+// requireInBatch returns an error unless the row is in the batch, without a state of its own.
 func (t *tx) requireInBatch(ctx context.Context, row, batch int64) error {
 	var one int
 	ok, err := t.row(ctx, []any{&one}, "SELECT 1 FROM rows WHERE id = $1 AND batch_id = $2 AND state IS NULL", row, batch)

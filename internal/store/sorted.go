@@ -42,7 +42,6 @@ func sortKeyOf(o ledger.Order) sortKey {
 	}
 }
 
-// sortedQuery returns the query for the ids of a list in the order of the filter.
 func (l *lister) sortedQuery(key sortKey) string {
 	if l.f.Order == ledger.ByNumber {
 		key.row = folded
@@ -112,7 +111,6 @@ func (l *lister) direction() string {
 	return ""
 }
 
-// joinAsked joins the answer about a row, where the order needs it.
 func (l *lister) joinAsked() string {
 	if l.f.Order != ledger.ByAsked {
 		return ""
@@ -120,7 +118,6 @@ func (l *lister) joinAsked() string {
 	return " LEFT JOIN answers a ON a.refer_id = r.refer_id "
 }
 
-// sorted returns the list in the order of the filter.
 func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	key := sortKeyOf(l.f.Order)
 	query, limit := l.sortedQuery(key), ""
@@ -134,7 +131,6 @@ func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	return l.sortedBy(ctx, query+limit)
 }
 
-// sortedBy returns the list of the ids that a query finds.
 func (l *lister) sortedBy(ctx context.Context, query string) (*sortedList, error) {
 	ids, err := list(ctx, l.d.each, scanOne[int64], query)
 	return &sortedList{lister: l, ids: ids}, err

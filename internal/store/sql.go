@@ -14,7 +14,6 @@ import (
 // scanner is the current row of an answer.
 type scanner interface{ Scan(dest ...any) error }
 
-// scanOne reads a row of one column.
 func scanOne[T any](s scanner) (one T, err error) {
 	err = s.Scan(&one)
 	return one, err
@@ -133,7 +132,6 @@ func (d *DB) read(ctx context.Context, ask func() (again bool, err error)) error
 	return d.fail("read", d.engine.Read(ctx, ask))
 }
 
-// isAlive reports whether an owner's process is alive.
 func (d *DB) isAlive(ctx context.Context, name string) (bool, error) {
 	alive, err := d.engine.Owners.IsAlive(ctx, d.engine.Readers, name)
 	return alive, d.fail("lock", err)
@@ -174,7 +172,6 @@ type multiInsert struct {
 	types  string // of the columns: i for BIGINT, t for TEXT, b for BYTEA
 }
 
-// arrayTypes are the types of parameters that hold a column.
 var arrayTypes = map[rune]string{'i': "BIGINT[]", 't': "TEXT[]", 'b': "BYTEA[]"}
 
 // newMultiInsert returns the statement that begins and ends with those texts around

@@ -308,7 +308,6 @@ func (s *staging) Discard(ctx context.Context) error {
 	return errors.Join(err, s.unlock())
 }
 
-// unlock ends the staging and lets others stage.
 func (s *staging) unlock() error {
 	s.ended = true
 	s.d.mu.Lock()

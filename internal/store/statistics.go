@@ -41,7 +41,6 @@ func (d *DB) Count(ctx context.Context, f ledger.Filter) ([]ledger.Group, error)
 	return groups.all(), err
 }
 
-// groupCounts is how many trackings are in which group.
 type groupCounts map[ledger.Group]int64
 
 func (c groupCounts) add(g ledger.Group, n int64) {
@@ -103,7 +102,6 @@ func (l *lister) addTo(groups groupCounts, run int64) func(scanner) error {
 	}
 }
 
-// sum adds what the filter takes.
 func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 	var unreported int64
 	for _, c := range l.counts {

@@ -41,7 +41,6 @@ func (d *DB) Statuses(ctx context.Context, f ledger.Filter) iter.Seq2[ledger.Tra
 	}
 }
 
-// statusPages yields lists page by page.
 func (d *DB) statusPages(ctx context.Context, f ledger.Filter) iter.Seq2[[]ledger.TrackingStatus, error] {
 	return func(yield func([]ledger.TrackingStatus, error) bool) {
 		lists, err := d.statusLists(ctx, f)
@@ -182,7 +181,6 @@ type lister struct {
 	notChecked bool     // accepted rows of which nothing is known are taken
 }
 
-// rowRun is the range of the rows of a run.
 type rowRun struct {
 	id, first, last int64
 	pruned          bool
@@ -301,7 +299,6 @@ func (l *lister) list(query string, width int, after, to int64) *queriedList {
 	return &queriedList{lister: l, query: query, width: width, after: after, to: to}
 }
 
-// unheld returns the list of what is no row's.
 func (l *lister) unheld() *queriedList {
 	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND "+l.whereUnheld()+" ORDER BY s.id DESC LIMIT ?3", statusWidth, 0, math.MaxInt64)
 }

@@ -110,7 +110,6 @@ func (p *packer) pack(raw []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// unpack is the reverse of pack.
 func unpack(packed []byte) ([]byte, error) {
 	if !bytes.HasPrefix(packed, []byte(gzipMagic)) {
 		return packed, nil

@@ -40,7 +40,6 @@ func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error 
 	})
 }
 
-// packAnswers checks answers and returns their bytes as they are kept.
 func (d *DB) packAnswers(answers []ledger.RecordedAnswer) ([][]byte, error) {
 	packed := make([][]byte, len(answers))
 	for i, a := range answers {

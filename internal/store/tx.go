@@ -47,7 +47,6 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	return failed, lost
 }
 
-// flush does what a job deferred.
 func (t *tx) flush(ctx context.Context) error {
 	deferred := t.deferred
 	t.closing, t.deferred = false, nil
@@ -65,7 +64,6 @@ func (t *tx) direct() *sql.Conn {
 	return t.w.conn
 }
 
-// owner returns the name of this process's owner.
 func (t *tx) owner(ctx context.Context) (string, error) {
 	name, err := t.w.engine.Owners.Name(ctx, t.w.conn)
 	if err != nil {
@@ -74,7 +72,6 @@ func (t *tx) owner(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-// isAlive reports whether an owner's process is alive.
 func (t *tx) isAlive(ctx context.Context, name string) (bool, error) {
 	alive, err := t.w.engine.Owners.IsAlive(ctx, t.w.conn, name)
 	if err != nil {
@@ -147,7 +144,6 @@ func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error)
 	return res.RowsAffected()
 }
 
-// execAll runs statements that have the same arguments.
 func (t *tx) execAll(ctx context.Context, queries []string, args ...any) error {
 	for _, query := range queries {
 		if _, err := t.exec(ctx, query, args...); err != nil {

@@ -23,7 +23,6 @@ func (d *DB) Accepted(ctx context.Context, run int64) iter.Seq2[ledger.UnknownRo
 	return d.inState(ctx, run, ledger.Accepted)
 }
 
-// inState yields the rows of a run's input that are in that state.
 func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Seq2[ledger.UnknownRow, error] {
 	return func(yield func(ledger.UnknownRow, error) bool) {
 		err := d.requireRun(ctx, run)
@@ -135,7 +134,6 @@ func (t *tx) stillInState(ctx context.Context, state ledger.State, rows []ledger
 	return held, err
 }
 
-// setRowStates gives n rows a state and a reason of their own.
 func (t *tx) setRowStates(ctx context.Context, n int, of func(n int) (row int64, state ledger.State, reason string)) error {
 	return t.w.sql.rowStates.exec(ctx, t, n, func(args []any, n int) []any {
 		row, state, reason := of(n)

@@ -86,7 +86,6 @@ func (w *writer) runJob(ctx context.Context, j *job) error {
 	return j.err
 }
 
-// errPanicked is the error of jobs whose transaction ended in a panic.
 var errPanicked = errors.New("the program panicked in the transaction")
 
 // runQueue does all queued jobs, unless j was done meanwhile, and gives the token back.
@@ -327,7 +326,6 @@ func (w *writer) dropIfBroken(err error) {
 	}
 }
 
-// connect opens the connection if there is none.
 func (w *writer) connect(ctx context.Context) error {
 	if w.closed {
 		return errClosed

@@ -150,8 +150,7 @@ func (e *engine) connect(ctx context.Context, again func(error) bool) error {
 	})
 }
 
-// noteIfSlow says to the user what is waited for, unless the function that it returns is
-// called soon.
+// noteIfSlow says to the user what is waited for, unless stop is called soon.
 func (e *engine) noteIfSlow(text string) (stop func() bool) {
 	return time.AfterFunc(noticed, func() {
 		if e.note != nil {

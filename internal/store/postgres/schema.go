@@ -75,8 +75,7 @@ func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string) (sche
 	return state, err
 }
 
-// openSchema checks the schema; it makes one where there is none, unless it must exist.
-// It reports whether it made it, and whether the role may write.
+// openSchema checks the schema, and makes one where there is none, unless it must exist.
 func openSchema(ctx context.Context, conn *pgx.Conn, place, schema string, mustExist, readOnly bool) (made, writable bool, err error) {
 	state, err := readSchema(ctx, conn, place, schema)
 	switch {

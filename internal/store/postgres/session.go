@@ -64,9 +64,7 @@ func (s *session) stop() (wait func()) {
 	return func() { <-s.ended }
 }
 
-// Watch returns a channel that gets a value some time after another process stored a
-// delivery, or settled what waits for a target. It is a hint: values are merged, and
-// what was stored while the connection was lost counts as one. It ends with ctx.
+// Watch is for [store.Engine]. What was stored while the connection was lost counts as one value.
 func (s *session) Watch(ctx context.Context) <-chan struct{} {
 	hint := make(chan struct{}, 1)
 	s.mu.Lock()
@@ -136,7 +134,6 @@ func (s *session) serve(ctx context.Context, conn *pgx.Conn) {
 	}
 }
 
-// listen makes a new connection one that hears of what others store.
 func (s *session) listen(ctx context.Context, conn *pgconn.PgConn) error {
 	ctx, cancel := context.WithTimeout(ctx, s.engine.spans.silence)
 	defer cancel()
@@ -262,8 +259,7 @@ func (b *backends) arePooled() bool {
 	return b.pooled
 }
 
-// isWriter reports whether the process with that number is that of our connection which
-// writes.
+// isWriter reports whether our writing connection has the process with that number.
 func (b *backends) isWriter(pid uint32) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -248,8 +248,7 @@ func load(ctx context.Context, conn *sql.Conn, table string, columns []string, n
 	return err
 }
 
-// snapshotsPatience is how long those wait for the end of older transactions who remove
-// what was deleted; snapshotsPoll is how often they ask.
+// Bounds of the wait for the end of older transactions before deleted rows are removed.
 const (
 	snapshotsPatience = 5 * time.Second
 	snapshotsPoll     = 100 * time.Millisecond

@@ -160,8 +160,7 @@ func (e *engine) writeLock() string {
 	return fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", lockKey(e.schema))
 }
 
-// ownerLock returns a statement that calls a function of the server for the lock of an
-// owner with that number.
+// ownerLock returns a statement that calls a function of the server for an owner's lock.
 func (e *engine) ownerLock(function string, number int64) string {
 	return fmt.Sprintf("SELECT %s(%d::bigint << 32 | %d)", function, ownerLocks(e.schema), number)
 }
@@ -227,8 +226,7 @@ func (w *writer) Commit(ctx context.Context, conn *sql.Conn, last []store.Statem
 	return w.findOutcome(ctx, conn, err)
 }
 
-// commitAfter does statements and commits, in one round trip. If one of them fails the
-// transaction is not committed.
+// commitAfter does statements and commits, in one round trip. If one fails, nothing is committed.
 func commitAfter(ctx context.Context, on *pgx.Conn, last []store.Statement) (pgconn.CommandTag, error) {
 	if len(last) == 0 {
 		return on.Exec(ctx, "COMMIT", pgx.QueryExecModeSimpleProtocol)
@@ -243,8 +241,7 @@ func commitAfter(ctx context.Context, on *pgx.Conn, last []store.Statement) (pgc
 	return tag, errors.Join(err, results.Close())
 }
 
-// readTags reads what the server says to the next n statements, up to an error, and returns
-// what it said last.
+// readTags reads the replies to the next n statements, up to an error, and returns the last one.
 func readTags(results pgx.BatchResults, n int) (tag pgconn.CommandTag, err error) {
 	for range n {
 		if tag, err = results.Exec(); err != nil {
@@ -254,8 +251,7 @@ func readTags(results pgx.BatchResults, n int) (tag pgconn.CommandTag, err error
 	return tag, err
 }
 
-// findOutcome finds out whether the transaction was committed whose connection was lost. The
-// error is nil if it was.
+// findOutcome returns nil if the transaction was committed whose connection was lost.
 func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) error {
 	w.Drop(conn)
 	query := w.endPredecessor() + "BEGIN; " + w.engine.writeLock() + "; SELECT number FROM owner_commits WHERE owner = '" + w.owner + "'; ROLLBACK"
@@ -275,8 +271,7 @@ func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) e
 	}
 }
 
-// askOutcome asks with that query for the number of this process's last committed
-// transaction. found is false if it has no row any more.
+// askOutcome asks for this process's last committed transaction; found is false without its row.
 func (w *writer) askOutcome(ctx context.Context, query string) (number int64, found bool, err error) {
 	conn, err := w.engine.pool.Conn(ctx)
 	if err != nil {

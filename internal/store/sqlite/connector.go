@@ -9,8 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// connector makes the connection that writes, and its transactions, see
-// [store.Connector].
+// connector is for [store.Connector].
 type connector struct {
 	pool     *sql.DB
 	readers  *sql.DB // reopened with the connection after the disk failed

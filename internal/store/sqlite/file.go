@@ -147,7 +147,6 @@ func (f *file) revision(ctx context.Context) (text string, err error) {
 	return text, nil
 }
 
-// check reads the whole file, see [store.Engine].
 func (f *file) check(ctx context.Context) error {
 	var found []string
 	err := store.EachRow(ctx, f.read, f.readers, func(rows *sql.Rows) error {
@@ -188,7 +187,7 @@ func resolvePath(path string, mustExist bool) (string, error) {
 	return path, &store.Error{Kind: store.ErrNotStore, Path: path, Op: "open", Err: errors.New("too many symbolic links")}
 }
 
-// resolveFile is place for a path that is no link itself.
+// resolveFile is resolvePath for a path that is no link itself.
 func resolveFile(path string, mustExist bool) (string, error) {
 	folder := filepath.Dir(path)
 	if !mustExist {

@@ -21,8 +21,7 @@ var networkTypes = map[uint32]string{
 	0x7461636f: "ocfs2",
 }
 
-// networkFS returns the kind of network file system that folder is on, and
-// the empty string if it is a local one or not known.
+// networkFS names the kind of network file system that folder is on; empty for a local or unknown one.
 func networkFS(folder string) string {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(folder, &st); err != nil {

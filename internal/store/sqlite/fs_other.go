@@ -2,6 +2,5 @@
 
 package sqlite
 
-// networkFS returns the kind of network file system that folder is on, and
-// the empty string if it is a local one or not known.
+// networkFS is not known here.
 func networkFS(string) string { return "" }

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// networkFS returns the kind of network file system that folder is on, and
-// the empty string if it is a local one or not known.
+// networkFS names the kind of network file system that folder is on; empty for a local or unknown one.
 func networkFS(folder string) string {
 	root, err := windows.UTF16PtrFromString(filepath.VolumeName(folder) + `\`)
 	if err != nil || windows.GetDriveType(root) != windows.DRIVE_REMOTE {
@@ -19,7 +18,6 @@ func networkFS(folder string) string {
 	return "network drive"
 }
 
-// hasHardLinks reports whether the file has more than one name (hard link).
 func hasHardLinks(path string, _ fs.FileInfo) (bool, error) {
 	f, err := os.Open(path)
 	if err != nil {

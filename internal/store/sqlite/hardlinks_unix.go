@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// hasHardLinks reports whether the file has more than one name (hard link).
 func hasHardLinks(_ string, info fs.FileInfo) (bool, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && st.Nlink > 1, nil

@@ -71,8 +71,7 @@ func (i *identity) compare(path string, was fs.FileInfo) error {
 	return nil
 }
 
-// checkConnection compares the store that a new connection opened with that of
-// the first one. A transaction has begun.
+// checkConnection compares a new connection's store with the first one's. A transaction has begun.
 func (i *identity) checkConnection(ctx context.Context, conn *sql.Conn) error {
 	log, err := statFile(i.path + "-wal")
 	if err != nil {

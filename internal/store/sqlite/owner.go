@@ -18,7 +18,6 @@ import (
 
 const stagingPoll = 25 * time.Millisecond
 
-// lockStaging waits for the lock that one process at a time stages under.
 func (f *file) lockStaging(ctx context.Context) (string, func() error, error) {
 	lock := flock.New(f.path + ".staging.lock")
 	if _, err := lock.TryLockContext(ctx, stagingPoll); err != nil {

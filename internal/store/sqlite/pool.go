@@ -37,8 +37,7 @@ func newReaders(path string) (*sql.DB, error) {
 	return pool, nil
 }
 
-// connect returns a pool of connections to path, each with those settings. It
-// opens none yet.
+// connect returns a pool of connections to path with those settings. It opens none yet.
 func connect(path string, settings ...string) (*sql.DB, error) {
 	name := uri(path, "mode=rw", settings...)
 	return connectBy(func() (string, error) { return name, nil })
@@ -83,8 +82,7 @@ var sqliteDriver = sync.OnceValues(func() (*sqlite.Driver, error) {
 	})
 })
 
-// uri returns the name by which SQLite opens path in that mode, with those
-// settings. It makes no file.
+// uri returns the name by which SQLite opens path. It makes no file.
 func uri(path, mode string, settings ...string) string {
 	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.ToSlash(path))
 	if !strings.HasPrefix(path, "/") {
