@@ -29,8 +29,7 @@ func ownerOf(info fs.FileInfo) int {
 	return 0
 }
 
-// trusted reports whether a file belongs to the user or to root, who can
-// change any file.
+// trusted reports whether a file belongs to the user or to root, who can change any file.
 func trusted(info fs.FileInfo) bool {
 	uid := ownerOf(info)
 	return uid == os.Geteuid() || uid == 0

@@ -85,8 +85,7 @@ type Forwardings interface {
 	// the order in which they came into their outbox. An error ends it.
 	WaitingEntries(ctx context.Context) iter.Seq2[WaitingEntry, error]
 
-	// ForwardingsOf returns what each sink did with a delivery, in the order of
-	// the sinks.
+	// ForwardingsOf returns what each sink did with a delivery, in the order of the sinks.
 	ForwardingsOf(ctx context.Context, delivery int64) ([]Forwarding, error)
 }
 

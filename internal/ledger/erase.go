@@ -10,8 +10,7 @@ import (
 // ErrErased says that what is kept of a tracking was erased.
 var ErrErased = errors.New("erased from the store")
 
-// ErrBeingSent says that a row can't be erased: a living process is sending it, or is
-// about to.
+// ErrBeingSent says that a row can't be erased: a living process is sending it, or is about to.
 var ErrBeingSent = errors.New("another process is sending it")
 
 // Eraser removes what is kept of shipments, and remembers them by keyed hashes alone.

@@ -219,8 +219,7 @@ type BatchOutcome struct {
 	Rows       []RowOutcome // rows whose outcome differs from the batch's
 }
 
-// Check returns an error that matches [ErrNotClaimed] if a row may not go into
-// its state.
+// Check returns an error that matches [ErrNotClaimed] if a row may not go into its state.
 func (s BatchOutcome) Check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("record batch %d: %s: %w", s.Batch, fmt.Sprintf(format, args...), ErrNotClaimed)
@@ -287,8 +286,7 @@ type RunSummary struct {
 	Counts  Counts // of the rows of its input, whichever run sent them
 	// Elsewhere is how many of Counts.Accepted other runs sent.
 	Elsewhere int64
-	// Superseded and Dismissed are those of Counts.Rejected that are not open, see
-	// [Row.IsOpen].
+	// Superseded and Dismissed are those of Counts.Rejected that are not open, see [Row.IsOpen].
 	Superseded, Dismissed int64
 	Requests              int64     // create requests sent
 	LastSent              time.Time // zero if nothing was sent
@@ -349,8 +347,7 @@ type UnknownRow struct {
 type Resolution struct {
 	Row, Batch int64
 	State      State // Accepted or Pending; Unknown keeps it, with what follows
-	// IfNoSiblings says that it counts only while there is no other row of
-	// that referId.
+	// IfNoSiblings says that it counts only while there is no other row of that referId.
 	IfNoSiblings bool
 	Reason       string    // Unknown: why it stays so, and what would settle it
 	AbsentSince  time.Time // Unknown: when its absence was first proven; zero forgets that
@@ -443,8 +440,7 @@ func (s Sighting) observed() time.Time {
 	return s.AsOf
 }
 
-// HasStatus reports whether want names the status that was seen, see
-// [tracking.NamesStatus].
+// HasStatus reports whether want names the status that was seen, see [tracking.NamesStatus].
 func (s Sighting) HasStatus(want string) bool {
 	return tracking.NamesStatus(want, s.Status, s.StatusLabel, s.StatusTrack)
 }

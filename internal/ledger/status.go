@@ -128,8 +128,7 @@ type Group struct {
 // UnknownTransit is [Group].TransitDays where it is not known.
 const UnknownTransit = -1
 
-// TransitDays returns a transit time in whole days, rounded, and
-// [UnknownTransit] for 0.
+// TransitDays returns a transit time in whole days, rounded, and [UnknownTransit] for 0.
 func TransitDays(transit time.Duration) int64 {
 	const day = 24 * time.Hour
 	if transit <= 0 {

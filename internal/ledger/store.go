@@ -29,8 +29,7 @@ type Stager interface {
 // it returns. Each must pass
 // [github.com/waybill-cli/waybill/internal/storetest.Ledger].
 type Queue interface {
-	// Recover makes the rows unknown that dead processes were sending, and
-	// returns their number.
+	// Recover makes the rows unknown that dead processes were sending, and returns their number.
 	Recover(ctx context.Context) (int64, error)
 
 	// Adopt moves rows of the run's input that are pending in other runs into
@@ -61,8 +60,7 @@ type Queue interface {
 	// request. It costs nothing.
 	Held(owner string) error
 
-	// FirstPending returns the row of the run's input that goes first, nil if none is
-	// pending.
+	// FirstPending returns the row of the run's input that goes first, nil if none is pending.
 	FirstPending(ctx context.Context, run int64) (*UnknownRow, error)
 
 	// CountRows returns how many distinct rows of the run's input, those known
@@ -72,8 +70,7 @@ type Queue interface {
 
 // UnknownRows settles rows of unknown outcome, and rejected ones by the user's word.
 type UnknownRows interface {
-	// Unknown yields the rows of the run's input that are unknown, batch by
-	// batch.
+	// Unknown yields the rows of the run's input that are unknown, batch by batch.
 	Unknown(ctx context.Context, run int64) iter.Seq2[UnknownRow, error]
 
 	// Accepted yields those that are accepted, likewise.
@@ -103,8 +100,7 @@ type UnknownRows interface {
 	// those of ref, as in Reopen, superseded ones too.
 	Dismiss(ctx context.Context, run int64, ref string) (int64, error)
 
-	// Controls returns up to n rows that are accepted, those
-	// without siblings and the latest first.
+	// Controls returns up to n rows that are accepted, those without siblings and the latest first.
 	Controls(ctx context.Context, n int) ([]UnknownRow, error)
 }
 
@@ -144,15 +140,13 @@ type History interface {
 	// Run returns one run, or [ErrNoRun].
 	Run(ctx context.Context, id int64) (RunSummary, error)
 
-	// Rows yields the records of the run's input in input order, known ones
-	// and repeats included.
+	// Rows yields the records of the run's input in input order, known ones and repeats included.
 	Rows(ctx context.Context, run int64) iter.Seq2[Row, error]
 
 	// Batches yields the batches of a run in order.
 	Batches(ctx context.Context, run int64) iter.Seq2[BatchSummary, error]
 
-	// Pending returns how many rows are pending in runs other
-	// than the given one.
+	// Pending returns how many rows are pending in runs other than the given one.
 	Pending(ctx context.Context, except int64) (int64, error)
 
 	// PruneRuns removes runs created before that, with their inputs and answers.
@@ -210,8 +204,7 @@ type Trackings interface {
 	// themselves.
 	Record(ctx context.Context, answers []RecordedAnswer) error
 
-	// LastAnswer returns the last answer about a referId, byte for byte; nil if there
-	// is none.
+	// LastAnswer returns the last answer about a referId, byte for byte; nil if there is none.
 	LastAnswer(ctx context.Context, referID string) ([]byte, error)
 
 	// Statuses yields what is known of trackings in the order they
@@ -253,8 +246,7 @@ type Statistics interface {
 	References(ctx context.Context, prefix string, limit int) ([]string, error)
 }
 
-// Sweeps keeps which commands that ask about many trackings have not asked about
-// all of them.
+// Sweeps keeps which commands that ask about many trackings have not asked about all of them.
 type Sweeps interface {
 	// BeginSweep returns when the sweep of that name began that did not end, if
 	// that was not before oldest; else it begins one now.

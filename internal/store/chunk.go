@@ -128,8 +128,7 @@ func (c *chunk) sort() {
 	}
 }
 
-// byKey yields the first entry of each key, in the order of keys, with its
-// repeats.
+// byKey yields the first entry of each key, in the order of keys, with its repeats.
 func (c *chunk) byKey(yield func(head int, repeats []int) bool) {
 	for i := 0; i < len(c.order); {
 		end := i + 1
@@ -408,8 +407,7 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 	})
 }
 
-// knownRange is rows of earlier runs that follow each other in this input as
-// they did in theirs.
+// knownRange is rows of earlier runs that follow each other in this input as they did in theirs.
 type knownRange struct {
 	pos, row, rows int64 // numbers of the first record and its row
 	file           int

@@ -29,8 +29,7 @@ func (k countKey) of(status int64, carrier string, transit time.Duration) countK
 // trackingCounts is by how many the trackings of lines become more.
 type trackingCounts map[countKey]int64
 
-// move counts what was seen of a tracking in place of what was known before. key has
-// its run.
+// move counts what was seen of a tracking in place of what was known before. key has its run.
 func (c trackingCounts) move(key countKey, before storedSighting, status int64, seen *ledger.Sighting) {
 	if before.status != 0 || key.run > 0 {
 		c[key.of(before.status, cmp.Or(before.CarrierCode, before.carrier), before.Transit)]--

@@ -59,8 +59,7 @@ type Engine struct {
 	// opened any more. Nil for a database that has no such thing.
 	Present func() error
 
-	// Check reads the whole store and returns an error that matches [ErrCorrupt] if it
-	// is damaged.
+	// Check reads the whole store and returns an error that matches [ErrCorrupt] if it is damaged.
 	Check func(ctx context.Context) error
 
 	Upkeep Upkeep // for the commands about the store itself
@@ -191,8 +190,7 @@ func (d *DB) WriteBackup(ctx context.Context, path string) error {
 	return d.fail("read", d.engine.Upkeep.Backup(ctx, path))
 }
 
-// FreeBytes returns how much of the store's file is unused; nil for a store that is no
-// file.
+// FreeBytes returns how much of the store's file is unused; nil for a store that is no file.
 func (d *DB) FreeBytes(ctx context.Context) (*int64, error) {
 	if d.engine.Upkeep.FreeBytes == "" {
 		return nil, nil //nolint:nilnil // it has none

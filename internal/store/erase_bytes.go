@@ -149,8 +149,7 @@ func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledge
 	return t.eraseEntries(ctx, seq)
 }
 
-// eraseEntries removes a delivery from the outboxes, and counts again what others wait
-// for.
+// eraseEntries removes a delivery from the outboxes, and counts again what others wait for.
 func (t *tx) eraseEntries(ctx context.Context, delivery any) error {
 	removed, err := t.exec(ctx, "DELETE FROM outbox_numbers WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)", delivery)
 	if err != nil {

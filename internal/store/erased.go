@@ -105,8 +105,7 @@ func (t *tx) dropErasedSightings(ctx context.Context, seen []ledger.Sighting) ([
 	return slices.DeleteFunc(slices.Clone(seen), func(s ledger.Sighting) bool { return e.has(hashesOf(s)...) }), nil
 }
 
-// dropErasedAnswers removes from packed the answers that say something of an erased
-// tracking.
+// dropErasedAnswers removes from packed the answers that say something of an erased tracking.
 func (t *tx) dropErasedAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) error {
 	e, err := t.erasedNames(ctx)
 	if err != nil || !e.any() {

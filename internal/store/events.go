@@ -195,8 +195,7 @@ func (d *DB) eventPage(ctx context.Context, q inbox.Query, last inbox.Event, n i
 	return list(ctx, d.each, scanEventRow, eventsWithBodies+"WHERE "+c.String()+order+fmt.Sprintf(" LIMIT $%d", len(c.args)), c.args...)
 }
 
-// bodyReader reads the bytes of events, and those of several events of one
-// delivery once.
+// bodyReader reads the bytes of events, and those of several events of one delivery once.
 type bodyReader struct {
 	delivery int64
 	body     []byte

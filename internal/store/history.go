@@ -218,8 +218,7 @@ func (d *DB) batches(ctx context.Context, run, after int64) ([]ledger.BatchSumma
 	return page, err
 }
 
-// countBatches counts the rows of batches that follow each other in a run, by
-// their states.
+// countBatches counts the rows of batches that follow each other in a run, by their states.
 func (d *DB) countBatches(ctx context.Context, run int64, page []ledger.BatchSummary) error {
 	at := make(map[int64]*ledger.BatchSummary, len(page))
 	for i := range page {

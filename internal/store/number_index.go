@@ -92,8 +92,7 @@ func (d *DB) indexSomeNumbers(ctx context.Context, t *tx) error {
 	return d.recordKnownOfNumbers(ctx, t, done, upTo)
 }
 
-// recordKnownOfNumbers records for each row after done what was known of its
-// number alone.
+// recordKnownOfNumbers records for each row after done what was known of its number alone.
 func (d *DB) recordKnownOfNumbers(ctx context.Context, t *tx, done, upTo int64) error {
 	var some bool
 	if _, err := t.row(ctx, []any{&some}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE refer_id = '')"); err != nil || !some {

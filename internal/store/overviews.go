@@ -63,8 +63,7 @@ func (d *DB) sinkCursors(ctx context.Context) ([]inbox.Sink, error) {
 	return list(ctx, d.each, scanSink, "SELECT id, name, url, filter, passed, 0, 0, 0, 0 FROM sinks ORDER BY id")
 }
 
-// addOverviewEvents adds their events to the deliveries from..to, which are in descending
-// order.
+// addOverviewEvents adds their events to the deliveries from..to, which are in descending order.
 func (d *DB) addOverviewEvents(ctx context.Context, all []inbox.Overview, from, to int64) error {
 	o := len(all) - 1
 	return d.each(ctx, func(s scanner) error {

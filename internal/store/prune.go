@@ -16,8 +16,7 @@ const pruneAtOnce = 500
 // A sink that is never opened again would keep everything.
 const pruneAfter = 24 * time.Hour
 
-// UnverifiedBytes returns how much is kept of unverified deliveries, see
-// [inbox.Retention].
+// UnverifiedBytes returns how much is kept of unverified deliveries, see [inbox.Retention].
 func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 	var n, rows int64
 	_, err := d.row(ctx, []any{&n},

@@ -85,8 +85,7 @@ func scanBatch(s scanner) (b batch, err error) {
 	return b, err
 }
 
-// rowsInBatchState returns up to limit rows of a batch that have no state of their own, in
-// order.
+// rowsInBatchState returns up to limit rows of a batch that have no state of their own, in order.
 func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) ([]int64, error) {
 	return list(ctx, t.each, scanOne[int64], "SELECT id FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4", b.first, b.last, b.id, limit)
 }

@@ -114,8 +114,7 @@ func (t *tx) evict(ctx context.Context, sums *refusedSums) (int64, error) {
 	return seq, err
 }
 
-// verifiedFrom reports whether a verified delivery came from that address,
-// from whatever port.
+// verifiedFrom reports whether a verified delivery came from that address, from whatever port.
 func (t *tx) verifiedFrom(ctx context.Context, remote string) (known bool, err error) {
 	host := strings.TrimRight(remote, "0123456789")
 	if host == "" {

@@ -91,8 +91,7 @@ func indexable(seen []ledger.Sighting) []ledger.Sighting {
 	return all
 }
 
-// superseding returns the sightings that supersede what is known of their trackings,
-// one of each.
+// superseding returns the sightings that supersede what is known of their trackings, one of each.
 func superseding(seen []ledger.Sighting, known map[tracking.Key]storedSighting) (kept []ledger.Sighting) {
 	at := map[tracking.Key]int{} // in kept
 	for _, s := range seen {

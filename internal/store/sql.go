@@ -77,8 +77,7 @@ func (d *DB) run(ctx context.Context, do work) error {
 	return d.fail("write", d.writer.run(ctx, do))
 }
 
-// runFor is [DB.run] for work with a result, which is the zero value after an
-// error.
+// runFor is [DB.run] for work with a result, which is the zero value after an error.
 func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T, error)) (T, error) {
 	var result, none T
 	if err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
@@ -90,8 +89,7 @@ func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T,
 	return result, nil
 }
 
-// each runs a query and calls f for each of its rows, in one go: f must not
-// wait for anybody.
+// each runs a query and calls f for each of its rows, in one go: f must not wait for anybody.
 func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
 	scan := func(rows *sql.Rows) error { return f(rows) }
 	return d.fail("read", EachRow(ctx, d.engine.Read, d.engine.Readers, scan, d.engine.Rewrite(query), matchables(args)...))

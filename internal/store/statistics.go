@@ -88,8 +88,7 @@ func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
 	return l.d.each(ctx, l.addTo(groups, 0), fmt.Sprintf(columns, "''")+"WHERE s.id < 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
-// addTo returns what adds status, carrier, days of transit and a number of trackings
-// of a run.
+// addTo returns what adds status, carrier, days of transit and a number of trackings of a run.
 func (l *lister) addTo(groups groupCounts, run int64) func(scanner) error {
 	return func(s scanner) error {
 		var status, transitDays, n int64
@@ -127,8 +126,7 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 		", COUNT(*) FROM sightings s WHERE s.refer_id = '' AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
-// takesRunOf reports whether the filter takes trackings of that run, 0 for those without
-// one.
+// takesRunOf reports whether the filter takes trackings of that run, 0 for those without one.
 func (l *lister) takesRunOf(run int64) bool {
 	r := l.runWithID(run)
 	return r != nil && l.takesRun(*r) || r == nil && l.f.Run == 0 && l.f.Created.IsZero()

@@ -7,8 +7,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Columns of a status, in this order: itself, its own sighting, and that of its
-// number alone.
+// Columns of a status, in this order: itself, its own sighting, and that of its number alone.
 const (
 	statusOwn     = 12
 	sightingWidth = 17

@@ -136,8 +136,7 @@ func as[T error](err error) bool {
 	return errors.As(err, &t)
 }
 
-// Held returns nil while owner is this store's name, see [ledger.Queue] and
-// [inbox.Claims].
+// Held returns nil while owner is this store's name, see [ledger.Queue] and [inbox.Claims].
 func (d *DB) Held(owner string) error {
 	if kind := d.engine.Owners.Held(owner); kind != nil {
 		return &Error{Kind: kind, Path: d.engine.Place, Op: "write"}

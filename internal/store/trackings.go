@@ -68,8 +68,7 @@ func checkSeen(seen []ledger.Sighting) error {
 	return nil
 }
 
-// keepAnswers keeps each answer and when the service was asked, unless a later
-// one is there.
+// keepAnswers keeps each answer and when the service was asked, unless a later one is there.
 func (d *DB) keepAnswers(ctx context.Context, t *tx, answers []ledger.RecordedAnswer, packed [][]byte) error {
 	type answer struct {
 		ref  string

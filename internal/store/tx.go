@@ -126,8 +126,7 @@ func (t *tx) prepare(ctx context.Context, query string) (statement, error) {
 	return s, err
 }
 
-// exec runs a statement and returns how many rows it changed; 0 of one that is
-// deferred.
+// exec runs a statement and returns how many rows it changed; 0 of one that is deferred.
 func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
 	s, err := t.prepare(ctx, query)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// reasonUnchecked is why a row is unknown that is to be asked for before it is
-// sent.
+// reasonUnchecked is why a row is unknown that is to be asked for before it is sent.
 const reasonUnchecked = "not sent from this store: checked with the service first"
 
 // Unknown yields the unknown rows of a run's input, see [ledger.UnknownRows].
@@ -253,8 +252,7 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, ref strin
 	return all, g.finish(ctx)
 }
 
-// reopen takes the rows of the run's input out of a batch that are in that
-// state, and of ref.
+// reopen takes the rows of the run's input out of a batch that are in that state, and of ref.
 func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State, ref string) (int64, error) {
 	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+`

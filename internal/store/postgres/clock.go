@@ -15,8 +15,7 @@ type serverClock struct {
 	offset time.Duration // what this machine's uptime lacks
 }
 
-// observe records what the server's clock showed, as milliseconds since 1970, between
-// two uptimes.
+// observe records what the server's clock showed, as milliseconds since 1970, between two uptimes.
 func (c *serverClock) observe(sent, received time.Duration, shown int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

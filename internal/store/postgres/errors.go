@@ -148,8 +148,7 @@ func breaks(err error) bool {
 	return isNetwork(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// refusesHidden is the part of the server that refuses queries from which a policy would
-// hide rows.
+// refusesHidden is the part of the server that refuses queries from which a policy would hide rows.
 const refusesHidden = "check_enable_rls"
 
 // fail returns err as callers are to see it. Errors of the context and of the

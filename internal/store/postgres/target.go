@@ -68,8 +68,7 @@ var ignored = []string{
 // it would connect elsewhere, or trust more.
 var unsupported = []string{"PGHOSTADDR", "PGREQUIREPEER", "PGSSLCRL", "PGSSLCRLDIR", "PGSSLMINPROTOCOLVERSION", "PGSSLMAXPROTOCOLVERSION"}
 
-// isSchemaName reports whether PostgreSQL takes a name without quotes, and it is none of
-// its own.
+// isSchemaName reports whether PostgreSQL takes a name without quotes, and it is none of its own.
 func isSchemaName(name string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyz_"
 	return name != "" && len(name) <= 63 && name[0] > '9' && strings.Trim(name, letters+"0123456789") == "" &&

@@ -16,8 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// turn is how long a transaction waits for others before it asks its caller whether to
-// wait on.
+// turn is how long a transaction waits for others before it asks its caller whether to wait on.
 const turn = 500 * time.Millisecond
 
 // writeTimeout is how long one statement may keep others from writing.

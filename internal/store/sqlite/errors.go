@@ -15,8 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// primary is the part of a SQLite result code that says what went wrong; the
-// rest says where.
+// primary is the part of a SQLite result code that says what went wrong; the rest says where.
 const primary = 0xff
 
 // sqliteCode returns the extended result code in err, 0 if there is none.

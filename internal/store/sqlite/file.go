@@ -250,8 +250,7 @@ func checkFile(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// longestMount bounds a line of the list of mounts, in bytes: an overlay names
-// many folders.
+// longestMount bounds a line of the list of mounts, in bytes: an overlay names many folders.
 const longestMount = 1 << 20
 
 // isFileMount reports whether the file is mounted without its folder: the log
