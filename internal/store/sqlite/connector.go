@@ -71,7 +71,8 @@ func (c *connector) Commit(ctx context.Context, conn *sql.Conn, last []store.Sta
 
 // Judge says that what waits for a lock may be done again, see [store.Connector].
 func (c *connector) Judge(err error) (again, drop bool) {
-	return isBusy(err), breaksConnection(err) || as[wrongFileError](err)
+	_, isWrongFile := errors.AsType[wrongFileError](err)
+	return isBusy(err), breaksConnection(err) || isWrongFile
 }
 
 // wrongFileError says that a new connection is not to the file that was opened. One whose

@@ -53,12 +53,8 @@ func kind(err error) error {
 	return kinds[code&primary]
 }
 
-func as[T error](err error) bool {
-	var t T
-	return errors.As(err, &t)
-}
-
 func osKind(err error) error {
+	_, isPath := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return store.ErrFull
@@ -66,7 +62,7 @@ func osKind(err error) error {
 		return store.ErrReadOnly
 	case errors.Is(err, syscall.EIO):
 		return store.ErrIO
-	case errors.Is(err, fs.ErrPermission), as[*fs.PathError](err):
+	case errors.Is(err, fs.ErrPermission), isPath:
 		return store.ErrPermission
 	default:
 		return nil

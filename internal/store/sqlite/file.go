@@ -67,10 +67,12 @@ func openFile(ctx context.Context, path string, o store.Options) (*file, string,
 }
 
 func openWritable(ctx context.Context, path string) (*file, error) {
-	readers, err := newReaders(path)
+	readers, err := connect(path, readerSettings()...)
 	if err != nil {
 		return nil, fail(path, "open", err)
 	}
+	readers.SetMaxOpenConns(maxReaders)
+	readers.SetMaxIdleConns(idleReaders)
 	f, err := newFile(path, readers)
 	if err != nil {
 		return nil, err

@@ -27,16 +27,6 @@ func readerSettings() []string {
 	return []string{"busy_timeout(5000)", "query_only(1)", fmt.Sprintf("cache_size(-%d)", readerCache)}
 }
 
-func newReaders(path string) (*sql.DB, error) {
-	pool, err := connect(path, readerSettings()...)
-	if err != nil {
-		return nil, err
-	}
-	pool.SetMaxOpenConns(maxReaders)
-	pool.SetMaxIdleConns(idleReaders)
-	return pool, nil
-}
-
 // connect returns a pool of connections to path with those settings. It opens none yet.
 func connect(path string, settings ...string) (*sql.DB, error) {
 	name := uri(path, "mode=rw", settings...)
