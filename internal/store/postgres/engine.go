@@ -60,7 +60,7 @@ type engine struct {
 	outage outage
 	until  time.Time         // see [store.Options]
 	note   func(text string) // what the user should know; nil for nobody
-	moved  bool              // the server is not the one that was written to last, see isMoved
+	moved  bool              // the server is not the one that was written to last
 	clock  serverClock
 
 	backends backends
@@ -85,7 +85,7 @@ func newEngine(place, schema string, config *pgx.ConnConfig, p process) *engine 
 	e.pool.SetMaxOpenConns(maxConnections)
 	e.pool.SetMaxIdleConns(maxConnections)
 	e.owners = &owners{engine: e, process: p}
-	e.session = newSession(e)
+	e.session = &session{engine: e, watchers: map[chan struct{}]bool{}}
 	e.writer = &writer{engine: e}
 	return e
 }
@@ -146,11 +146,6 @@ func (e *engine) trouble(kind, cause error) error {
 // native calls use with the connection below conn.
 func native(conn *sql.Conn, use func(*pgx.Conn) error) error {
 	return conn.Raw(func(c any) error { return use(c.(*stdlib.Conn).Conn()) }) //nolint:forcetypeassert // of our driver
-}
-
-// ask runs statements in one round trip, and returns the rows of each as texts.
-func ask(ctx context.Context, conn *pgconn.PgConn, statements string) ([]*pgconn.Result, error) {
-	return conn.Exec(ctx, statements).ReadAll()
 }
 
 // Bounds of trying again while the server is away.

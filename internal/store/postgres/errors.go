@@ -122,9 +122,6 @@ func isNetwork(err error) bool {
 	return false
 }
 
-// temporaryKinds lists what may be gone in a moment: a server that starts, or is being replaced.
-var temporaryKinds = []error{store.ErrUnreachable, store.ErrNoConnections, store.ErrReadOnly}
-
 // canRetry reports whether a transaction that failed with err may be begun again: nothing
 // of it was written, and what prevented it may be gone. It does not hold for a commit
 // that was sent.
@@ -137,7 +134,8 @@ func canRetry(err error) bool {
 	if own, ok := errors.AsType[*store.Error](err); ok {
 		k = own.Kind
 	}
-	return slices.Contains(temporaryKinds, k)
+	// A server that starts, or is being replaced.
+	return slices.Contains([]error{store.ErrUnreachable, store.ErrNoConnections, store.ErrReadOnly}, k)
 }
 
 // breaks reports whether the connection can't be used after err.
@@ -147,9 +145,6 @@ func breaks(err error) bool {
 	}
 	return isNetwork(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
-
-// refusesHidden is the part of the server that refuses queries from which a policy would hide rows.
-const refusesHidden = "check_enable_rls"
 
 // fail returns err as callers are to see it. Errors of the context and of the
 // contracts stay what they are.
@@ -163,7 +158,7 @@ func fail(place, op string, err error) error {
 	}
 	if k := kindOf(err); k != nil {
 		failed := &store.Error{Kind: k, Path: place, Op: op, Err: shortCause(err), Advice: advice[k]}
-		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Routine == refusesHidden {
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Routine == "check_enable_rls" { // a policy hides rows
 			failed.Advice = "disable row-level security of the tables, or give the role BYPASSRLS"
 		} else if k == store.ErrLogin && !ok { //nolint:errorlint // kinds are not wrapped
 			failed.Advice = "another program may pose as the server: use password_encryption = 'scram-sha-256' and set the password again, connect by the socket (host=/var/run/postgresql), or with verified TLS (sslmode=verify-full)"

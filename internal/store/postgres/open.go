@@ -131,8 +131,8 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 		}); err != nil || a.reads {
 			return true, err
 		}
-		e.moved, err = isMoved(ctx, conn)
-		return true, err
+		// If it took over and lagged behind, what the other one had committed last is lost.
+		return true, conn.QueryRowContext(ctx, "SELECT timeline NOT IN (0, "+timeline+") FROM meta").Scan(&e.moved)
 	})
 	return made, readOnly, err
 }
@@ -197,10 +197,3 @@ func readAll(ctx context.Context, tx *sql.Tx, schema string) error {
 // timeline is the number that a server takes when it becomes the primary: each that was a
 // standby, or was restored to an earlier time, takes a new one.
 const timeline = "('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint"
-
-// isMoved reports whether the server took over from the one that the store was written on
-// last. If it lagged behind, what that one had committed last is lost.
-func isMoved(ctx context.Context, conn *sql.Conn) (moved bool, err error) {
-	err = conn.QueryRowContext(ctx, "SELECT timeline NOT IN (0, "+timeline+") FROM meta").Scan(&moved)
-	return moved, err
-}

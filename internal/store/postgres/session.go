@@ -31,10 +31,6 @@ type session struct {
 	stopped  bool
 }
 
-func newSession(e *engine) *session {
-	return &session{engine: e, watchers: map[chan struct{}]bool{}}
-}
-
 // start starts the session, or makes it send a heartbeat now.
 func (s *session) start() {
 	s.mu.Lock()
@@ -137,9 +133,10 @@ func (s *session) serve(ctx context.Context, conn *pgx.Conn) {
 func (s *session) listen(ctx context.Context, conn *pgconn.PgConn) error {
 	ctx, cancel := context.WithTimeout(ctx, s.engine.spans.silence)
 	defer cancel()
-	results, err := ask(ctx, conn, "SET synchronous_commit TO off; LISTEN "+pgx.Identifier{s.engine.schema}.Sanitize()+"; SELECT "+thisBackend)
+	channel := pgx.Identifier{s.engine.schema}.Sanitize()
+	results, err := conn.Exec(ctx, "SET synchronous_commit TO off; LISTEN "+channel+"; SELECT "+thisBackend).ReadAll()
 	if err == nil {
-		s.engine.backends.setSession(backendIn(results))
+		s.engine.backends.setSession(string(results[len(results)-1].Rows[0][0]))
 	}
 	return err
 }
@@ -191,7 +188,7 @@ func (b *beats) beat(ctx context.Context) error {
 	}
 	query += fmt.Sprintf("UPDATE owners SET seen = clock_timestamp() WHERE name = '%s'", name)
 	sent := uptime()
-	results, err := ask(ctx, b.conn, query)
+	results, err := b.conn.Exec(ctx, query).ReadAll()
 	if err != nil {
 		return err
 	}
@@ -222,9 +219,6 @@ const (
 	backendName = "pid || ' ' || extract(epoch FROM backend_start)"
 	thisBackend = "(SELECT " + backendName + " FROM pg_stat_activity WHERE pid = pg_backend_pid())"
 )
-
-// backendIn returns what a query for thisBackend alone gave, the last of its statements.
-func backendIn(results []*pgconn.Result) string { return string(results[len(results)-1].Rows[0][0]) }
 
 // backends are the server's processes that serve two connections of ours. They are two,
 // and stay the same, unless a proxy gives each transaction one that is free. Locks,

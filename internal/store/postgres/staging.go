@@ -91,12 +91,12 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 		if own, err = e.owners.register(ctx, on); err != nil {
 			return err
 		}
-		results, err := ask(ctx, c, "BEGIN READ WRITE; "+e.writeLock()+
+		results, err := c.Exec(ctx, "BEGIN READ WRITE; "+e.writeLock()+
 			"; DELETE FROM owners o WHERE o.name IN (SELECT owner FROM staging) AND o.name <> '"+own+"' AND "+e.owners.isDead()+
-			"; UPDATE staging SET owner = '"+own+"' WHERE owner = '"+own+"' OR NOT EXISTS (SELECT 1 FROM owners o WHERE o.name = staging.owner); COMMIT")
+			"; UPDATE staging SET owner = '"+own+"' WHERE owner = '"+own+"' OR NOT EXISTS (SELECT 1 FROM owners o WHERE o.name = staging.owner); COMMIT").ReadAll()
 		if err != nil {
 			if !c.IsClosed() {
-				_, e := ask(context.WithoutCancel(ctx), c, "ROLLBACK")
+				_, e := c.Exec(context.WithoutCancel(ctx), "ROLLBACK").ReadAll()
 				err = errors.Join(err, e)
 			}
 			return err

@@ -351,8 +351,7 @@ func (t Target) Place() string {
 			addresses = append(addresses, address)
 		}
 	}
-	database := t.config.Database
-	database = cmp.Or(database, t.config.User)
+	database := cmp.Or(t.config.Database, t.config.User)
 	place := "postgres://" + url.User(t.config.User).String() + "@" + strings.Join(addresses, ",") + "/" + url.PathEscape(database)
 	query.Set("schema", t.schema)
 	return place + "?" + strings.ReplaceAll(query.Encode(), "%2F", "/")

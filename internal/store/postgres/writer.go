@@ -110,7 +110,7 @@ func (w *writer) begin(ctx context.Context, on *pgx.Conn) error {
 	if err == nil || on.IsClosed() || on.PgConn().TxStatus() == 'I' {
 		return err
 	}
-	_, e := ask(ctx, on.PgConn(), "ROLLBACK")
+	_, e := on.PgConn().Exec(ctx, "ROLLBACK").ReadAll()
 	return errors.Join(err, e)
 }
 
@@ -177,8 +177,8 @@ func (w *writer) endPredecessor() string {
 // process knows. Before the server has counted the rows of a new store, it would read whole
 // tables.
 func (w *writer) checkServer(ctx context.Context, c *pgconn.PgConn, name string) error {
-	results, err := ask(ctx, c, fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET statement_timeout TO %d; SET enable_seqscan TO off; ", turn.Milliseconds(), writeTimeout.Milliseconds())+w.endPredecessor()+
-		"SELECT (SELECT value FROM counters WHERE name = 'identity'), COALESCE((SELECT number FROM owner_commits WHERE owner = '"+name+"'), -1), "+thisBackend+"; COMMIT")
+	results, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET statement_timeout TO %d; SET enable_seqscan TO off; ", turn.Milliseconds(), writeTimeout.Milliseconds())+w.endPredecessor()+
+		"SELECT (SELECT value FROM counters WHERE name = 'identity'), COALESCE((SELECT number FROM owner_commits WHERE owner = '"+name+"'), -1), "+thisBackend+"; COMMIT").ReadAll()
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (w *writer) askOutcome(ctx context.Context, query string) (number int64, fo
 	}
 	defer conn.Close() //nolint:errcheck // goes back to the pool
 	err = native(conn, func(on *pgx.Conn) error {
-		results, err := ask(ctx, on.PgConn(), query)
+		results, err := on.PgConn().Exec(ctx, query).ReadAll()
 		if err != nil {
 			return err
 		}
