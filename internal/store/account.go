@@ -127,10 +127,8 @@ func (d *DB) Prove(ctx context.Context, p ledger.Proof, in ledger.State, rows []
 
 // Disprove forgets a proof, see [ledger.Accounts].
 func (d *DB) Disprove(ctx context.Context, shape string) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		_, err := t.exec(ctx, "DELETE FROM proofs WHERE shape = $1", shape)
-		return err
-	})
+	_, err := d.exec(ctx, "DELETE FROM proofs WHERE shape = $1", shape)
+	return err
 }
 
 // BeginSweep begins a sweep or continues one, see [ledger.Sweeps].
@@ -156,8 +154,6 @@ func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (beg
 
 // EndSweep ends a sweep, see [ledger.Sweeps].
 func (d *DB) EndSweep(ctx context.Context, name string) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		_, err := t.exec(ctx, "DELETE FROM sweeps WHERE name = $1", name)
-		return err
-	})
+	_, err := d.exec(ctx, "DELETE FROM sweeps WHERE name = $1", name)
+	return err
 }

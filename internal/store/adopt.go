@@ -1,8 +1,6 @@
 package store
 
-import (
-	"context"
-)
+import "context"
 
 // adoptAtOnce bounds the batches that one transaction takes rows from.
 const adoptAtOnce = 16

@@ -79,16 +79,6 @@ func compareKeys(a, b *ledger.Entry) int {
 	return strings.Compare(a.Item.Number, b.Item.Number)
 }
 
-// sorted reports whether the entries stand in the order of their keys.
-func sorted(entries []ledger.Entry) bool {
-	for i := 1; i < len(entries); i++ {
-		if compareKeys(&entries[i-1], &entries[i]) > 0 {
-			return false
-		}
-	}
-	return true
-}
-
 func (c *chunk) add(ctx context.Context, t *tx) error {
 	c.classified = make([]classification, len(c.entries))
 	c.rowsByBatch = map[int64]int64{}
@@ -123,9 +113,7 @@ func (c *chunk) sort() {
 	for i := range c.order {
 		c.order[i] = i
 	}
-	if !sorted(c.entries) {
-		slices.SortFunc(c.order, func(i, j int) int { return cmp.Or(compareKeys(&c.entries[i], &c.entries[j]), cmp.Compare(i, j)) })
-	}
+	slices.SortFunc(c.order, func(i, j int) int { return cmp.Or(compareKeys(&c.entries[i], &c.entries[j]), cmp.Compare(i, j)) })
 }
 
 // byKey yields the first entry of each key, in the order of keys, with its repeats.
@@ -279,11 +267,10 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	if c.s.run.Plan.CheckFirst {
 		batches = &c.s.d.sql.uncheckedBatches
 	}
-	err = batches.exec(ctx, t, len(c.batches), func(args []any, n int) []any {
+	return batches.exec(ctx, t, len(c.batches), func(args []any, n int) []any {
 		b := &c.batches[n]
 		return append(args, b.id, c.s.run.ID, b.rows, b.first, b.last)
 	})
-	return err
 }
 
 // insert inserts rows. The error is errNotNew if one of them is known.

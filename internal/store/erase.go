@@ -80,7 +80,8 @@ func (d *DB) rememberErased(ctx context.Context, qs []tracking.Query) (*erasure,
 }
 
 func (d *DB) findErasure(ctx context.Context, qs []tracking.Query) (*erasure, error) {
-	e := &erasure{d: d, refs: map[string]bool{}, names: newNames(), keys: map[string]bool{}}
+	e := &erasure{d: d, refs: map[string]bool{}, keys: map[string]bool{}}
+	e.names = names{numbers: map[string]bool{}, refs: map[string]bool{}}
 	for i, q := range qs {
 		some, err := e.find(ctx, q)
 		if err != nil {

@@ -50,11 +50,6 @@ type Process struct {
 	Deliveries int64    // that it is forwarding
 }
 
-// hasUnfinishedWork reports whether a process that died was in the middle of something.
-func (p *Process) hasUnfinishedWork() bool {
-	return p.Staging != 0 || p.Batches != 0 || p.Deliveries != 0
-}
-
 // Inspect reads the whole store, see [DB.Problems], and what is known of its size, its
 // database and those who use it. It writes nothing.
 func (d *DB) Inspect(ctx context.Context) (Inspection, error) {
@@ -151,5 +146,7 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(all, func(p Process) bool { return !p.Alive && !p.hasUnfinishedWork() }), nil
+	return slices.DeleteFunc(all, func(p Process) bool {
+		return !p.Alive && p.Staging == 0 && p.Batches == 0 && p.Deliveries == 0
+	}), nil
 }

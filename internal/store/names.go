@@ -31,8 +31,6 @@ const (
 // maxParts is how many words of a text one name may have.
 const maxParts = 12
 
-func newNames() names { return names{map[string]bool{}, map[string]bool{}} }
-
 func (n names) addNumber(number string) {
 	if folded := tracking.FoldNumber(number); folded != "" {
 		n.numbers[folded] = true

@@ -63,9 +63,8 @@ func (t *tx) observe(ctx context.Context, of observed.Origin, met []observed.Ent
 		met[i].Value = clean(met[i].Value)
 	}
 	admitted := observed.Admit(known, met)
-	err = t.w.sql.observed.exec(ctx, t, len(admitted), func(args []any, i int) []any {
+	return t.w.sql.observed.exec(ctx, t, len(admitted), func(args []any, i int) []any {
 		e := admitted[i]
 		return append(args, string(of), string(e.Kind), e.Value, e.Count, millis(e.First), millis(e.Last), flag(e.Documented))
 	})
-	return err
 }

@@ -68,10 +68,9 @@ func (t *tx) addNumbers(ctx context.Context, sink int64, added []passedDelivery)
 	if err != nil {
 		return err
 	}
-	err = t.w.sql.outbox.numbers.exec(ctx, t, len(numbers), func(args []any, n int) []any {
+	return t.w.sql.outbox.numbers.exec(ctx, t, len(numbers), func(args []any, n int) []any {
 		return append(args, sink, numbers[n], entries[of[n]])
 	})
-	return err
 }
 
 // entriesFor returns a sink's entries for deliveries, by delivery.
@@ -88,13 +87,10 @@ func (t *tx) entriesFor(ctx context.Context, sink int64, deliveries []int64) (ma
 
 const (
 	entryColumns   = "seq, sink, delivery, owner, added, attempts, failures, first_fail, dead, status, problem, reply"
-	selectEntry    = "SELECT " + entryColumns + " FROM outbox "
 	whereUnclaimed = "WHERE sink = $1 AND blocked = 0 AND owner = '' AND dead = 0 "
 )
 
-func scanOutboxEntry(s scanner) (inbox.OutboxEntry, error) { return scanEntry(s) }
-
-// scanEntry reads a row of selectEntry, and what follows in it into more.
+// scanEntry reads entryColumns, and what follows in it into more.
 func scanEntry(s scanner, more ...any) (inbox.OutboxEntry, error) {
 	var l inbox.OutboxEntry
 	var added, firstFail, dead int64
@@ -232,6 +228,7 @@ func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) error {
 // DeadEntries yields the entries that were given up, see [inbox.Outbox].
 func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error] {
 	return inPages(pageRows, func(last inbox.OutboxEntry) ([]inbox.OutboxEntry, error) {
-		return list(ctx, d.each, scanOutboxEntry, selectEntry+"WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, pageRows)
+		return list(ctx, d.each, func(s scanner) (inbox.OutboxEntry, error) { return scanEntry(s) },
+			"SELECT "+entryColumns+" FROM outbox WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, pageRows)
 	})
 }

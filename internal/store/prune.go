@@ -146,10 +146,7 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 		return runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.pruneRun(ctx, run) })
 	})
 	if err == nil && p.Runs > 0 {
-		err = d.run(ctx, func(ctx context.Context, t *tx) error {
-			_, err := t.exec(ctx, "DELETE FROM tracking_counts WHERE trackings = 0")
-			return err
-		})
+		_, err = d.exec(ctx, "DELETE FROM tracking_counts WHERE trackings = 0")
 	}
 	return p, d.fail("lock", err)
 }

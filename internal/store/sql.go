@@ -89,6 +89,11 @@ func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T,
 	return result, nil
 }
 
+// exec runs one statement in a transaction, and returns how many rows it changed.
+func (d *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) { return t.exec(ctx, query, args...) })
+}
+
 // each runs a query and calls f for each of its rows, in one go: f must not wait for anybody.
 func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
 	scan := func(rows *sql.Rows) error { return f(rows) }

@@ -11,12 +11,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// Limits of staging.
-const (
-	// chunkRows bounds the records of one transaction, and so how long others
-	// wait to write. The more there are, the fewer pages are written twice.
-	chunkRows = 32768
-)
+// chunkRows bounds the records of one transaction, and so how long others
+// wait to write. The more there are, the fewer pages are written twice.
+const chunkRows = 32768
 
 // staging is a run being filled.
 //

@@ -149,14 +149,10 @@ func (d *DB) newLister(ctx context.Context, f ledger.Filter) (*lister, error) {
 	if _, err := d.row(ctx, []any{&l.numbered}, "SELECT "+numbered); err != nil {
 		return nil, err
 	}
-	if err := l.readRuns(ctx); err != nil {
-		return nil, err
-	}
-	if err := l.readStatuses(ctx); err != nil {
-		return nil, err
-	}
-	if err := l.readCounts(ctx); err != nil {
-		return nil, err
+	for _, read := range []func(context.Context) error{l.readRuns, l.readStatuses, l.readCounts} {
+		if err := read(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return l, nil
 }

@@ -18,35 +18,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/observed"
-)
-
-// DB keeps every contract of the ledger, and the inbox.
-var (
-	_ ledger.Stager        = (*DB)(nil)
-	_ ledger.Queue         = (*DB)(nil)
-	_ ledger.UnknownRows   = (*DB)(nil)
-	_ ledger.History       = (*DB)(nil)
-	_ ledger.Keys          = (*DB)(nil)
-	_ ledger.Accounts      = (*DB)(nil)
-	_ ledger.Trackings     = (*DB)(nil)
-	_ ledger.Statistics    = (*DB)(nil)
-	_ ledger.Sweeps        = (*DB)(nil)
-	_ ledger.Eraser        = (*DB)(nil)
-	_ ledger.EventFollower = (*DB)(nil)
-	_ observed.Store       = (*DB)(nil)
-	_ inbox.Store          = (*DB)(nil)
-	_ inbox.Overviews      = (*DB)(nil)
-	_ inbox.Verdicts       = (*DB)(nil)
-	_ inbox.Retention      = (*DB)(nil)
-	_ inbox.Outbox         = (*DB)(nil)
-	_ inbox.Forwardings    = (*DB)(nil)
-	_ inbox.Claims         = (*DB)(nil)
-	_ inbox.Listeners      = (*DB)(nil)
-	_ inbox.Changes        = (*DB)(nil)
 )
 
 // Options says how a store is opened. The zero value opens it, or makes it
@@ -60,7 +31,7 @@ type Options struct {
 	Until time.Time
 }
 
-// DB is an open store. It is safe for concurrent use. Close it.
+// DB is an open store: every contract of the ledger and the inbox. It is safe for concurrent use. Close it.
 //
 // A call that writes waits until its context ends, and then has written nothing.
 // Once its transaction has begun, the end of the context does not stop it.
@@ -80,7 +51,8 @@ type DB struct {
 // New returns the store of a database that has its tables.
 func New(e Engine) *DB {
 	s := newStatements()
-	return &DB{engine: e, writer: newWriter(&e, s), sql: s, stagings: map[*staging]bool{}, claims: map[int64]*entryClaims{}}
+	w := &writer{engine: &e, sql: s, token: make(chan struct{}, 1)}
+	return &DB{engine: e, writer: w, sql: s, stagings: map[*staging]bool{}, claims: map[int64]*entryClaims{}}
 }
 
 // New reports whether opening made this store.
@@ -120,20 +92,15 @@ func (d *DB) fail(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if !as[*Error](err) {
+	if _, done := errors.AsType[*Error](err); !done {
 		err = d.engine.Fail(op, err) // which knows whether time that ran out was the caller's
 	}
-	if as[*Error](err) && !errors.Is(err, ErrGone) {
+	if _, ok := errors.AsType[*Error](err); ok && !errors.Is(err, ErrGone) {
 		if gone := d.present(); gone != nil {
 			return gone // whatever else is wrong comes from that
 		}
 	}
 	return err
-}
-
-func as[T error](err error) bool {
-	var t T
-	return errors.As(err, &t)
 }
 
 // Held returns nil while owner is this store's name, see [ledger.Queue] and [inbox.Claims].
@@ -160,8 +127,6 @@ func (d *DB) Revision(ctx context.Context) (string, error) {
 
 // Probe writes what changes nothing, and returns why nothing can be stored now.
 func (d *DB) Probe(ctx context.Context) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		_, err := t.exec(ctx, "UPDATE counters SET value = value WHERE name = 'identity'")
-		return err
-	})
+	_, err := d.exec(ctx, "UPDATE counters SET value = value WHERE name = 'identity'")
+	return err
 }

@@ -347,10 +347,8 @@ func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) 
 	if err := d.requireRun(ctx, run); err != nil {
 		return 0, err
 	}
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		return t.exec(ctx, "UPDATE rows SET dismissed = $3 WHERE dismissed IS NULL AND id IN (SELECT r.id FROM "+
-			rejectedRows("($1)")+" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END)", run, matchable(ref), millis(time.Now()))
-	})
+	return d.exec(ctx, "UPDATE rows SET dismissed = $3 WHERE dismissed IS NULL AND id IN (SELECT r.id FROM "+
+		rejectedRows("($1)")+" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END)", run, matchable(ref), millis(time.Now()))
 }
 
 // countSettled counts the rejected rows of the runs' inputs that are not open.

@@ -47,10 +47,6 @@ type job struct {
 	done   chan struct{} // closed when err is final
 }
 
-func newWriter(e *Engine, s *statements) *writer {
-	return &writer{engine: e, sql: s, token: make(chan struct{}, 1)}
-}
-
 // run does the work in a transaction, perhaps together with others', and
 // returns when it is on disk. When it returns an error nothing of it is.
 func (w *writer) run(ctx context.Context, do work) error { return w.runJob(ctx, &job{do: do}) }
@@ -140,13 +136,11 @@ func (w *writer) end(err error) {
 func (w *writer) dequeue(j *job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i := range w.queue {
-		if w.queue[i] == j {
-			w.queue = append(w.queue[:i], w.queue[i+1:]...)
-			return true
-		}
+	i := slices.Index(w.queue, j)
+	if i >= 0 {
+		w.queue = slices.Delete(w.queue, i, i+1)
 	}
-	return false
+	return i >= 0
 }
 
 // begin begins a transaction, once other processes have ended theirs.
