@@ -67,18 +67,15 @@ func (st TrackingStatus) IsOpen() bool {
 	return st.State == Rejected && !st.Superseded && st.Dismissed.IsZero()
 }
 
-// Unchecked reports whether the service accepted the tracking, and was not asked
-// about it since, nor did an event say anything.
+// Unchecked reports whether the tracking was accepted, and neither query nor event followed.
 func (st TrackingStatus) Unchecked() bool {
 	return st.State == Accepted && st.Sighting == nil && st.Asked.IsZero()
 }
 
-// Unreported reports whether the service accepted the tracking and nothing is
-// known of it: nobody asked, or the answer said nothing of it.
+// Unreported reports whether the tracking was accepted and nothing is known of it.
 func (st TrackingStatus) Unreported() bool { return st.State == Accepted && st.Sighting == nil }
 
-// Carrier returns the carrier code that the service gave, else the one that was
-// sent, empty if there is none.
+// Carrier returns the carrier code of the service, else the sent one, empty for none.
 func (st TrackingStatus) Carrier() string {
 	if st.Sighting == nil {
 		return st.Item.CarrierCode

@@ -67,7 +67,7 @@ type Entry struct {
 // Origin is what something was met in.
 type Origin string
 
-// The origins: responses of the service, deliveries that verified, and those that nothing verified.
+// The origins: responses of the service, and deliveries by whether they verified.
 const (
 	Responses  Origin = "responses"
 	Verified   Origin = "verified"

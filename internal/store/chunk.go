@@ -156,8 +156,7 @@ func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
 	}
 }
 
-// newKeyLookup returns queries that find rows by key, and where an earlier chunk of this
-// input named them.
+// newKeyLookup returns queries for rows by key, and where an earlier chunk of this input named them.
 func newKeyLookup() (queries [len(widths)]string) {
 	for i, w := range widths {
 		values := make([]string, w)
@@ -196,8 +195,7 @@ func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 	})
 }
 
-// classifyKnown classifies a record that is in the ledger, and that earlier chunks of this
-// input may have named.
+// classifyKnown classifies a record of the ledger, which earlier chunks of this input may have named.
 func (c *chunk) classifyKnown(s scanner, heads []int) error {
 	var n int
 	var carrier string
@@ -322,8 +320,7 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 	return err
 }
 
-// consecutive reports whether rows follow each other line by line in one file, and
-// in one batch, without columns of their own.
+// consecutive reports whether rows are successive lines of a file, in one batch, without own columns.
 func (c *chunk) consecutive(rows []int) bool {
 	head := rows[0]
 	first := &c.entries[head]
@@ -353,8 +350,7 @@ func (c *chunk) keep(row ledger.BatchRow) {
 	}
 }
 
-// nextBatch returns the number that the next batch can have. It stays free
-// until the transaction ends.
+// nextBatch returns the next free number of a batch. It stays free until the transaction ends.
 func (t *tx) nextBatch(ctx context.Context) (int64, error) {
 	var last int64
 	_, err := t.row(ctx, []any{&last}, "SELECT COALESCE(MAX(id), 0) FROM batches")

@@ -42,8 +42,7 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	return batches, nil
 }
 
-// readClaimed returns a claimed batch with its rows. It needs no transaction: no
-// other process changes the rows of a claimed batch.
+// readClaimed needs no transaction: no other process changes the rows of a claimed batch.
 func (d *DB) readClaimed(ctx context.Context, b batch, me string) (ledger.Batch, error) {
 	rows, err := list(ctx, d.each, func(s scanner) (r ledger.BatchRow, err error) {
 		err = s.Scan(&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode)
@@ -122,8 +121,7 @@ func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string)
 	return next, t.w.sql.claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
 }
 
-// nextPending returns up to n pending batches of the run, none of them with
-// more than size rows to send.
+// nextPending returns up to n pending batches of the run, cut to no more than size rows to send.
 func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]batch, error) {
 	all, err := list(ctx, t.each, scanBatch, `SELECT id, first_row, last_row, rows FROM batches
 		WHERE run_id = $1 AND state = 'pending' AND id <> (SELECT filling FROM runs WHERE id = $1) ORDER BY id LIMIT $2`, run, n)

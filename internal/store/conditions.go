@@ -62,8 +62,7 @@ func (l *lister) mayTake(c trackingCount) bool {
 		(l.f.StuckSince.IsZero() || known && !final)
 }
 
-// where returns the condition of the filter on a numbered row r, its batch b and
-// its sighting s, but for its run.
+// where returns the filter's condition on a numbered row r, its batch b and its sighting s, but for its run.
 func (l *lister) where() string {
 	all := l.whereTimes()
 	if l.chosen {
@@ -131,8 +130,7 @@ func inStates(states string) string {
 	return "(r.state IN " + states + " OR r.state IS NULL AND b.state IN " + states + ")"
 }
 
-// whereTimes returns the conditions of the filter on what a sighting s of a row or
-// without one says of times, and one that always holds.
+// whereTimes returns the filter's conditions on times of a sighting s, and one that always holds.
 func (l *lister) whereTimes() []string {
 	all := []string{"1 = 1"}
 	if !l.f.Updated.IsZero() {
@@ -155,8 +153,7 @@ func within(column string, r ledger.Range) string {
 	return condition
 }
 
-// whereSeen returns the condition of the filter on a sighting s without a row, as far as
-// it is about the sighting itself.
+// whereSeen returns the filter's condition on a sighting s without a row, as far as s itself decides.
 func (l *lister) whereSeen() string {
 	all := l.whereTimes()
 	if wanted := "+s.status_id IN " + idList(l.statuses); l.orStuck() {
@@ -204,8 +201,7 @@ func (l *lister) inRuns() string {
 	return condition
 }
 
-// createdSpans returns ranges of rows with those of the runs that began in the filter's
-// range, and none of the others.
+// createdSpans returns ranges with all rows of the runs that began in the filter's range, and no others.
 func (l *lister) createdSpans() (spans []rowRun) {
 	before := false // the run before is in the last span
 	for _, r := range l.runs {

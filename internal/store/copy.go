@@ -310,8 +310,7 @@ func (c *tableCopy) write(ctx context.Context, rows [][]any) error {
 // errEnough ends a query.
 var errEnough = errors.New("enough was read")
 
-// read returns some rows after a key in the order of their keys, and no more than
-// copyBytes of them but for the last.
+// read returns the rows after a key, in the order of keys, until they have copyBytes.
 func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
 	where := c.table.where()
 	if after != nil {
@@ -348,8 +347,7 @@ func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
 	return rows, err
 }
 
-// normalize gives values the types of their columns, whatever the database returned,
-// and returns how many bytes they are, about.
+// normalize gives values the types of their columns, and returns their approximate size in bytes.
 func (c *tableCopy) normalize(row []any) (size int, err error) {
 	for i, col := range c.columns {
 		size += 16

@@ -40,13 +40,11 @@ type Engine struct {
 	// called again.
 	Read func(ctx context.Context, ask func() (again bool, err error)) error
 
-	// LockStaging waits until nobody else stages. It returns the name of this store's owner,
-	// as long as which nobody else may stage, and what lets others. Past
-	// ctx's deadline the error matches [context.DeadlineExceeded].
+	// LockStaging waits until nobody else stages, and keeps others from it until unlock is called, while
+	// this store's owner has that name. Past ctx's deadline the error matches [context.DeadlineExceeded].
 	LockStaging func(ctx context.Context) (owner string, unlock func() error, err error)
 
-	// Watch hints at what others store, see [inbox.Changes]. Nil for a database that has
-	// no such thing.
+	// Watch hints at what others store, see [inbox.Changes]; nil where there are no hints.
 	Watch func(ctx context.Context) <-chan struct{}
 
 	// Revision is for [inbox.Changes].
@@ -64,8 +62,7 @@ type Engine struct {
 
 	Upkeep Upkeep // for the commands about the store itself
 
-	// Fail returns err, which came while op was done, as callers are to see it: an
-	// [*Error] if the database is the cause.
+	// Fail returns err, of op, as callers are to see it: an [*Error] if the database is the cause.
 	Fail func(op string, err error) error
 
 	Close func() error // after the last use; it closes the readers too
@@ -144,16 +141,14 @@ type Upkeep struct {
 	// path, and checks it. Nil for a database with programs of its own for that.
 	Backup func(ctx context.Context, path string) error
 
-	// FreeBytes is a query for how much of the store's file is unused. Empty for a store
-	// that is no file.
+	// FreeBytes is a query for how much of the store's file is unused; empty for a store that is no file.
 	FreeBytes string
 
 	// Compact removes what was deleted from the unused space. It returns where it may be
 	// left: files of the store, or commands to run.
 	Compact func(ctx context.Context) (left []string, err error)
 
-	// TableBytes is a query for the name of each table and how many bytes it takes, its
-	// indexes included.
+	// TableBytes is a query for the name of each table and its size in bytes, indexes included.
 	TableBytes string
 
 	// Settings returns those of the database that matter to the store.
@@ -166,8 +161,7 @@ type Upkeep struct {
 	// Freeze waits until nobody writes. Nobody can write until release is called.
 	Freeze func(ctx context.Context) (release func() error, err error)
 
-	// LastNumber returns the last number that the database gave a column, 0 if it does
-	// not remember it.
+	// LastNumber returns the last number that the database gave a column, 0 if it does not remember it.
 	LastNumber func(ctx context.Context, table, column string) (int64, error)
 
 	// BeginCopy marks the store as a copy under way, which nobody can open. FinishCopy

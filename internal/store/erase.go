@@ -326,8 +326,7 @@ func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) 
 	return err
 }
 
-// eraseRow removes a row, its tracking, and its mentions in inputs. Its batch is
-// counted again when m is finished.
+// eraseRow removes a row, its tracking, and its mentions. Its batch is counted again by m.finish.
 func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger.Erasure) error {
 	if err := t.requireNotSending(ctx, s); err != nil {
 		return err

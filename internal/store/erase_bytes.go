@@ -94,8 +94,7 @@ func countResponses(done *ledger.Erasure) *int64 { return &done.Responses }
 func countRefused(done *ledger.Erasure) *int64   { return &done.Refused }
 func countTexts(done *ledger.Erasure) *int64     { return &done.Texts }
 
-// eraseDeliveries drops header and body of all deliveries that name what is erased, and
-// removes refused ones.
+// eraseDeliveries empties deliveries that name what is erased, and removes refused ones.
 func (e *erasure) eraseDeliveries(ctx context.Context) error {
 	for key := range e.keys {
 		seqs, err := list(ctx, e.d.each, scanOne[int64], "SELECT DISTINCT delivery FROM events WHERE folded = $1", key)
@@ -118,8 +117,7 @@ func (e *erasure) eraseDeliveries(ctx context.Context) error {
 	return e.search(ctx, bytes, change(countRefused, "DELETE FROM refused WHERE seq = $1"))
 }
 
-// eraseDelivery leaves of a delivery its place and those events that do not name what is
-// erased. No target gets it any more.
+// eraseDelivery leaves a delivery's place and its events that name nothing erased. No target gets it.
 func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledger.Erasure) error {
 	type line struct {
 		seq          int64

@@ -133,8 +133,7 @@ func (t *tx) dropErasedAnswers(ctx context.Context, answers []ledger.RecordedAns
 	return nil
 }
 
-// classifyErased classifies the records of an input that were erased: they take a
-// number and nothing else.
+// classifyErased classifies the erased records of an input: they take a number and nothing else.
 func (c *chunk) classifyErased(ctx context.Context, t *tx) error {
 	e, err := t.erasedNames(ctx)
 	if err != nil || !e.any() {

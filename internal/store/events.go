@@ -17,9 +17,8 @@ const eventList = `seq, delivery, received, place, start, length, event_key, eve
 
 const eventColumns = "SELECT " + eventList + " FROM events "
 
-// eventsWithBodies is eventColumns and, for the first event of a delivery with
-// a small body, that body: so most events take no query of their own for their
-// bytes, and a page of them stays small.
+// eventsWithBodies is eventColumns and, for the first event of a delivery, its body if that is small:
+// so most events take no query of their own for their bytes, and a page of them stays small.
 var eventsWithBodies = "SELECT " + eventList + fmt.Sprintf(", (SELECT d.body FROM deliveries d WHERE d.seq = events.delivery AND events.place = 0 AND length(d.body) <= %d) FROM events ", smallBody)
 
 const smallBody = 4 << 10 // bytes
@@ -119,8 +118,7 @@ func matching(q inbox.Query) *conditions {
 	return c
 }
 
-// addIDPrefix adds that the eventId begins with prefix. Keys hold UUIDs as they
-// are; other eventIds have an index of their own.
+// addIDPrefix finds eventIds by prefix. Keys hold UUIDs; other eventIds have an index of their own.
 func (c *conditions) addIDPrefix(prefix string) {
 	n := len(c.args)
 	c.args = append(c.args, prefix, prefix+string(unicode.MaxRune))
@@ -166,8 +164,7 @@ func scanEventRow(s scanner) (r eventRow, err error) {
 	return r, err
 }
 
-// eventPage returns the next rows that match q, behind the last one of the pages before;
-// the zero Event for the first page.
+// eventPage returns the next rows that match q, after last; the zero Event for the first page.
 func (d *DB) eventPage(ctx context.Context, q inbox.Query, last inbox.Event, n int) ([]eventRow, error) {
 	c := matching(q)
 	if q.After > 0 || !q.Newest {
@@ -201,8 +198,7 @@ type bodyReader struct {
 	body     []byte
 }
 
-// fill adds the bytes of an event, if they are still there. body is that of
-// its delivery if it has been read already.
+// fill adds the bytes of an event, unless they were pruned. body is its delivery's if it was read already.
 func (r *bodyReader) fill(ctx context.Context, d *DB, e *inbox.Event, body []byte) error {
 	if body != nil {
 		r.delivery, r.body = e.Delivery, body

@@ -19,8 +19,7 @@ const manyFound = 250
 // ends with the place of that. late finds rows that the index of numbers lacks.
 type findQuery struct{ rows, late, seen string }
 
-// findQueries are those for one and for manyFound; byID finds rows, seenByID sightings, by
-// their ids.
+// findQueries are queries for one and for manyFound; byID finds rows, seenByID sightings, by their ids.
 type findQueries struct {
 	byReferID, byNumber [2]findQuery
 	byID, seenByID      string

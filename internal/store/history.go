@@ -19,12 +19,10 @@ const pageRows = 1000
 // querier runs a query, inside or outside of a transaction.
 type querier func(ctx context.Context, f func(scanner) error, query string, args ...any) error
 
-// inputCounts counts the distinct rows of a run's input by state: all, and those in
-// batches of other runs.
+// inputCounts counts the distinct rows of a run's input by state: all, and rows in batches of other runs.
 type inputCounts struct{ all, elsewhere ledger.Counts }
 
-// countRows counts the rows of each run's input. It adds up whole batches and corrects
-// that by the rows with states of their own.
+// countRows adds up whole batches and corrects that by the rows with states of their own.
 func countRows(ctx context.Context, ask querier, runs ...int64) (map[int64]inputCounts, error) {
 	counts := make(map[int64]inputCounts, len(runs))
 	inRuns, args := idList(runs), []any(nil)
@@ -97,8 +95,7 @@ func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	return sum, owner, err
 }
 
-// addCounts adds what is not in the runs' own lines of the table, of all at once. owners
-// has the owner of each run.
+// addCounts adds to all runs at once what other tables have. owners has the owner of each run.
 func (d *DB) addCounts(ctx context.Context, runs []ledger.RunSummary, owners map[int64][]string) error {
 	var all, rejected []int64
 	at := map[int64]*ledger.RunSummary{}
@@ -335,8 +332,7 @@ func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
 // reasonOf is the reason of a row r in a batch b.
 const reasonOf = `CASE WHEN r.state IS NOT NULL THEN COALESCE(r.reason, '') WHEN b.state IN ('rejected', 'unknown') THEN b.reason ELSE '' END`
 
-// inputPage returns the records of a run's input by the numbers they took. A number without
-// a record has a row with ID 0.
+// inputPage returns records by the numbers they took. A number without a record has a row with ID 0.
 func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string) ([]ledger.Row, error) {
 	page := make([]ledger.Row, to-from+1)
 	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + `,

@@ -139,8 +139,7 @@ func scanDelivery(s scanner) (inbox.Delivery, error) {
 	return d, err
 }
 
-// scanFacts reads a row of a column into first, the number, deliveryFacts, and what
-// follows in it into more.
+// scanFacts reads a column into first, then the number and deliveryFacts, and further columns into more.
 func scanFacts(s scanner, first any, more ...any) (inbox.Delivery, error) {
 	var d inbox.Delivery
 	var received int64
@@ -152,8 +151,7 @@ func scanFacts(s scanner, first any, more ...any) (inbox.Delivery, error) {
 	return d, err
 }
 
-// packHeader returns the bytes that a header is kept as: each name and each
-// value after its length, since they may hold any byte.
+// packHeader writes each name and each value after its length, since they may hold any byte.
 func packHeader(fields []webhook.Field) []byte {
 	b := []byte{}
 	for _, f := range fields {

@@ -12,8 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// names are what texts are searched for: as words, or as several words with separators
-// between them.
+// names are searched for in texts: as words, or as several words with separators between them.
 type names struct {
 	numbers map[string]bool // folded
 	refs    map[string]bool // exactly

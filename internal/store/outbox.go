@@ -272,8 +272,7 @@ func (p *passedDelivery) match(rows []inbox.Event, accepts func([]inbox.Event) b
 	}
 }
 
-// applyStep stores a step, unless the cursor was moved meanwhile, or what it
-// passes was released since it was read.
+// applyStep stores a step, unless the cursor has moved or a passed delivery was released meanwhile.
 func (t *tx) applyStep(ctx context.Context, sink int64, from cursor, s cursorStep) (bool, error) {
 	moved, err := t.exec(ctx, `UPDATE sinks SET passed = $1, released = $2 WHERE id = $3 AND passed = $4 AND released = $5 AND
 		NOT EXISTS (SELECT 1 FROM released WHERE seq > $2 AND delivery > $4 AND delivery <= $1)`,

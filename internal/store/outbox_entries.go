@@ -10,8 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// addEntries adds deliveries to an outbox, but for those that wait there already. It
-// replaces dead entries.
+// addEntries adds deliveries that do not wait in the outbox already. It replaces dead entries.
 func (t *tx) addEntries(ctx context.Context, sink int64, all []passedDelivery, now int64) error {
 	var deliveries []int64
 	var numbers []string
@@ -148,8 +147,7 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 	return entries, instant(next), nil
 }
 
-// claimEntries claims up to n entries that are due, and returns them, and when the next one
-// is due, 0 for never.
+// claimEntries claims up to n due entries. It returns when the next one is due too, 0 for never.
 func (t *tx) claimEntries(ctx context.Context, sink int64, n int, now time.Time) ([]inbox.OutboxEntry, int64, error) {
 	me, err := t.owner(ctx)
 	if err != nil {
@@ -192,8 +190,7 @@ func (d *DB) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool
 	return due+claimed > 0, next, err
 }
 
-// dueEntries returns up to n unclaimed entries, due later than after and not
-// later than until; and when one more of them is due, 0 if there is none.
+// dueEntries returns up to n unclaimed entries due in (after, until], and when one more is due, 0 for none.
 func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) (entries []inbox.OutboxEntry, next int64, err error) {
 	err = t.each(ctx, func(s scanner) error {
 		var due int64

@@ -75,8 +75,7 @@ const isQueuedOrUnread = `(EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink
 // ofOld holds for deliveries that have bytes and came before $1, behind $3 up to $4.
 const ofOld = "body IS NOT NULL AND received < $1 AND seq > $3 AND seq <= $4"
 
-// countOld counts the deliveries with bytes from before a time, of those behind after up to
-// last, by whether a sink waits for them.
+// countOld counts old deliveries with bytes in (after, last], by whether a sink waits for them.
 func countOld(ctx context.Context, ask querier, before, since, after, last int64) (p inbox.PruneResult, err error) {
 	err = ask(ctx, func(s scanner) error {
 		var waits bool
@@ -94,8 +93,7 @@ func countOld(ctx context.Context, ask querier, before, since, after, last int64
 	return p, err
 }
 
-// prune drops the bytes of those deliveries that no sink waits for, and rows that did not verify. The last
-// row stays: no number is given twice.
+// prune drops what no sink waits for, and unverified rows, but not the last one: no number is given twice.
 func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) (inbox.PruneResult, error) {
 	since := prunableSince()
 	p, err := countOld(ctx, t.each, millis(before), since, after, last)
@@ -121,8 +119,7 @@ type PrunePlan struct {
 	Inbox inbox.PruneResult
 }
 
-// PlanPrune returns what PruneRuns and Prune would remove now. It
-// writes nothing.
+// PlanPrune returns what PruneRuns and Prune would remove now. It writes nothing.
 func (d *DB) PlanPrune(ctx context.Context, before time.Time) (PrunePlan, error) {
 	var p PrunePlan
 	var err error
@@ -151,8 +148,7 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 	return p, d.fail("lock", err)
 }
 
-// eachOldRun calls prune for every run from before that time that no living process
-// works on, and counts how many it pruned.
+// eachOldRun calls prune for each older run that no living process works on, and counts the pruned runs.
 func (d *DB) eachOldRun(ctx context.Context, before time.Time, prune func(run int64) (bool, error)) (ledger.PrunedRuns, error) {
 	type old struct {
 		id    int64

@@ -30,8 +30,7 @@ func (a *arrival) values() []any {
 	return values
 }
 
-// newArrival returns an arrival that is not stored yet. Its error names a row that
-// does not fit the delivery.
+// newArrival returns an error that names a row which does not fit the delivery.
 func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
 	sums := make([][]byte, len(rows))
 	for i, e := range rows {
@@ -99,8 +98,7 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 	return t.addEvents(ctx, lines)
 }
 
-// eventKey is what makes two events be the same: those that are synthetic are compared
-// among themselves.
+// eventKey makes two events be the same. Synthetic ones are compared among themselves.
 type eventKey struct {
 	key       string
 	synthetic bool

@@ -63,8 +63,7 @@ func (m *rowMover) finish(ctx context.Context) error {
 	return nil
 }
 
-// recount counts the rows of a batch, in all and of the inputs of runs, and removes it if
-// it needs no place any more.
+// recount counts a batch's rows, in all and of each input, and removes it if it needs no place any more.
 func (t *tx) recount(ctx context.Context, b batch) error {
 	if err := t.execAll(ctx, []string{
 		`UPDATE batches SET (rows, first_row, last_row) = (SELECT COUNT(*), COALESCE(MIN(r.id), 0), COALESCE(MAX(r.id), 0) FROM rows r

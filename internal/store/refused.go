@@ -10,8 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// leastRefused is the size that a refused delivery counts at least, in bytes:
-// so the bound of bytes is that of the number too.
+// leastRefused is what a refused delivery counts at least, in bytes: so MaxRefusedBytes bounds the number too.
 const leastRefused = inbox.MaxRefusedBytes / inbox.MaxRefused
 
 // Classes of refused deliveries, as kept in the table.

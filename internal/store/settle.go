@@ -107,8 +107,7 @@ func (t *tx) countRequests(ctx context.Context, outcomes []ledger.BatchOutcome, 
 	return nil
 }
 
-// halve moves the rows that a batch still has to send into two new ones. The
-// batch is kept for its answer.
+// halve moves the rows still to send into two new batches, and keeps the batch for its answer.
 func (t *tx) halve(ctx context.Context, id, run int64) error {
 	b, err := t.readBatch(ctx, id)
 	if err != nil {

@@ -75,8 +75,7 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting)
 	return d.changeCounts(ctx, t, counts)
 }
 
-// indexable returns the sightings of trackings that have names which an index can hold,
-// with texts that it can hold.
+// indexable returns the sightings whose names an index can hold, with texts that it can hold.
 func indexable(seen []ledger.Sighting) []ledger.Sighting {
 	var all []ledger.Sighting
 	for _, s := range seen {
@@ -111,8 +110,7 @@ func superseding(seen []ledger.Sighting, known map[tracking.Key]storedSighting) 
 	return kept
 }
 
-// keepKnown keeps what was known before where s says nothing of it: the carrier, and of
-// what is delivered the transit time.
+// keepKnown keeps the known carrier, and the transit time of what is delivered, where s has none.
 func keepKnown(s *ledger.Sighting, before ledger.Sighting) {
 	s.CarrierCode = cmp.Or(s.CarrierCode, before.CarrierCode)
 	if s.Transit == 0 && s.Delivered() {
@@ -143,8 +141,7 @@ func (t *tx) statusID(ctx context.Context, k statusKey) (int64, error) {
 // than a tenth, each is read with its own.
 const manySightings = 200
 
-// knownSightings returns what is kept of the trackings seen, and the ids of rows
-// of which nothing is.
+// knownSightings returns what is kept of the trackings seen, and ids of rows of which nothing is kept.
 func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) (map[tracking.Key]storedSighting, error) {
 	known := map[tracking.Key]storedSighting{}
 	add := func(row scanner) error {

@@ -119,8 +119,7 @@ func EachRow(
 	})
 }
 
-// row runs a query for one row and scans it into dest. It returns false if
-// there is none.
+// row runs a query for one row and scans it into dest. It returns false if there is none.
 func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (ok bool, err error) {
 	query, args = d.engine.Rewrite(query), matchables(args)
 	err = d.read(ctx, func() (again bool, err error) {
@@ -160,15 +159,13 @@ func inWidths(n int, run func(from, to, w int) error) error {
 	return nil
 }
 
-// tuples returns "(?,?),(?,?)": n times a list of so many parameters, and of
-// the constants after them.
+// tuples returns "(?,?),(?,?)": n lists of so many parameters, and of the constants after them.
 func tuples(n, params int, constants ...string) string {
 	values := append(slices.Repeat([]string{"?"}, params), constants...)
 	return strings.Join(slices.Repeat([]string{"(" + strings.Join(values, ",") + ")"}, n), ",")
 }
 
-// multiInsert is a statement that adds rows: a list of them in each of the widths, or any
-// number as arrays, one for each column.
+// multiInsert adds rows: a list of them in each of the widths, or any number as arrays, one a column.
 type multiInsert struct {
 	query  [len(widths)]string
 	arrays string
@@ -177,8 +174,7 @@ type multiInsert struct {
 
 var arrayTypes = map[rune]string{'i': "BIGINT[]", 't': "TEXT[]", 'b': "BYTEA[]"}
 
-// newMultiInsert returns the statement that begins and ends with those texts around
-// a list of rows with values of these types, and the constants after them.
+// newMultiInsert puts the list of rows, with values of these types and constants, between begin and end.
 func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 	in := multiInsert{types: types}
 	for i, w := range widths {
@@ -271,15 +267,13 @@ func typed[T any](value any) (T, error) {
 	return v, nil
 }
 
-// keyStatement is a statement about the rows that have one of some keys of type K: a list
-// of them in each of the widths, or any number as an array.
+// keyStatement is about rows with one of some keys: a list in each of the widths, or any number as an array.
 type keyStatement[K any] struct {
 	query [len(widths)]string
 	array string
 }
 
-// newKeyStatement returns the statement that begins and ends with those texts, up to the
-// key and after the list of keys. kind is the key's type, as in [multiInsert].
+// newKeyStatement puts the list of keys between begin and end. kind is the key's type, as in [multiInsert].
 func newKeyStatement[K any](kind rune, begin, end string) keyStatement[K] {
 	in := keyStatement[K]{array: begin + " = ANY(CAST(? AS " + arrayTypes[kind] + "))" + end}
 	for i, w := range widths {

@@ -33,8 +33,7 @@ type staging struct {
 	progress
 }
 
-// progress is the state of a staging between two transactions. It is replaced
-// when a transaction is on disk.
+// progress is the state between two transactions, replaced when one is on disk.
 type progress struct {
 	next  int64             // number of the next record
 	batch batch             // the one being filled, its id 0 if there is none
@@ -109,8 +108,7 @@ func (d *DB) busyError(ctx context.Context) error {
 	return e
 }
 
-// begin adds the run, after it removed what ended processes had staged. The
-// caller has the lock, so nobody else is staging.
+// begin adds the run, and removes what ended processes had staged: the caller has the lock.
 func (s *staging) begin(ctx context.Context) error {
 	if err := s.removeStaged(ctx); err != nil {
 		return err
@@ -182,8 +180,7 @@ func (s *staging) Add(ctx context.Context, entries []ledger.Entry) ([]ledger.Con
 	return conflicts, nil
 }
 
-// addChunk adds entries in one transaction. If one of them is known against expectation,
-// it starts over.
+// addChunk starts over if an entry is known against expectation.
 func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledger.Conflict, error) {
 	now := s.progress
 	for {
@@ -232,8 +229,7 @@ func (s *staging) write(ctx context.Context, do work) error {
 	})
 }
 
-// publish makes the records visible that were staged up to p, without the batch
-// that is being filled.
+// publish makes the records up to p visible, without the batch that is being filled.
 func (s *staging) publish(ctx context.Context, t *tx, p progress, filling int64) error {
 	if _, err := t.exec(ctx, `UPDATE runs SET state = 'open', filling = $1, last_row = $2, new_rows = $3, known_rows = $4,
 		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8, skipped = $9, erased = $10 WHERE id = $11`, filling,
@@ -350,8 +346,7 @@ func (s *staging) removeRun(ctx context.Context, run int64) error {
 	}
 }
 
-// removeLastRecords removes the last chunk of a run's records, and the run when
-// none is left. It reports whether it removed the run.
+// removeLastRecords removes the last chunk of a run's records. It returns true once the run is removed too.
 func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 	var from, last int64
 	if _, err := t.row(ctx, []any{&from}, "SELECT first_row FROM runs WHERE id = $1", run); err != nil {

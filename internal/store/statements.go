@@ -89,8 +89,7 @@ func newConsecutiveRows() (queries [len(widths)]string) {
 	return queries
 }
 
-// newBatchInsert returns the statement that adds new batches in that state,
-// and makes larger those that are there.
+// newBatchInsert adds new batches in that state, and enlarges known ones.
 func newBatchInsert(state, reason string) multiInsert {
 	return newMultiInsert(`INSERT INTO batches (id, run_id, rows, first_row, last_row, state, reason, claimed, began, took, http_status)`, "iiiii",
 		" ON CONFLICT (id) DO UPDATE SET rows = excluded.rows, last_row = excluded.last_row", state, reason, "0", "0", "0", "0")

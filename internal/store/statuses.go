@@ -94,8 +94,7 @@ func readAhead[T any](cancel func(), seq iter.Seq2[T, error]) iter.Seq2[T, error
 	}
 }
 
-// yieldPage yields what matches of a page, up to left of them, and returns how
-// many more may follow: -1 for none, or if the caller stopped.
+// yieldPage yields up to left matches of a page, and returns how many may follow: -1 for none, or after a stop.
 func yieldPage(page []ledger.TrackingStatus, f ledger.Filter, left int, yield func(ledger.TrackingStatus, error) bool) int {
 	for _, st := range page {
 		if !f.Matches(st) {

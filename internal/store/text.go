@@ -15,8 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// checkText returns an error that matches [ledger.ErrText] if one of the texts, each
-// after its name, could not be kept in every database.
+// checkText returns an error that matches [ledger.ErrText] if a text, after its name, can't be kept.
 func checkText(namesAndTexts ...string) error {
 	for i := 1; i < len(namesAndTexts); i += 2 {
 		if s := namesAndTexts[i]; !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
@@ -26,8 +25,7 @@ func checkText(namesAndTexts ...string) error {
 	return nil
 }
 
-// matchable returns a text that every database can compare: one that none keeps
-// becomes one that equals nothing.
+// matchable returns a text that every database can compare: one that none keeps equals nothing.
 func matchable(s string) string {
 	if checkText("", s) == nil {
 		return s
@@ -58,8 +56,7 @@ const (
 	maxLabel = 512
 )
 
-// foldKey returns the folded number of an event, or what stands for a long one: no other
-// number folds to that.
+// foldKey returns the folded number of an event, or its hash if it is long: no other number folds to that.
 func foldKey(number string) string {
 	folded := tracking.FoldNumber(number)
 	if len(folded) > maxKey {

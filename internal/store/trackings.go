@@ -57,8 +57,7 @@ func (d *DB) packAnswers(answers []ledger.RecordedAnswer) ([][]byte, error) {
 	return packed, nil
 }
 
-// checkSeen returns an error that matches [ledger.ErrText] if a name of what was seen
-// could not be kept.
+// checkSeen returns an error that matches [ledger.ErrText] if a name can't be kept.
 func checkSeen(seen []ledger.Sighting) error {
 	for _, s := range seen {
 		if err := checkText("referId", s.Key.ReferID, "trackingNumber", s.Key.Number); err != nil {

@@ -93,8 +93,7 @@ func (t *tx) fence(ctx context.Context, name string) (bool, error) {
 // lastNumbers are the last numbers that were given to deliveries and events.
 type lastNumbers struct{ delivery, event int64 }
 
-// readLast reads the last numbers, once a transaction. With the same query it asks whether
-// anything was erased.
+// readLast reads the last numbers, and whether anything was erased, once a transaction.
 func (t *tx) readLast(ctx context.Context) error {
 	if t.last != nil {
 		return nil
@@ -160,8 +159,7 @@ func (t *tx) prepareRead(ctx context.Context, query string) (statement, error) {
 	return t.prepare(ctx, query)
 }
 
-// row runs a query for one row and scans it into dest. It returns false if
-// there is none.
+// row runs a query for one row and scans it into dest. It returns false if there is none.
 func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
 	s, err := t.prepareRead(ctx, query)
 	if err != nil {

@@ -78,8 +78,7 @@ func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 	return x, err
 }
 
-// correctedTime returns the recorded time, or the time that long ago by the
-// monotonic clock if they disagree: then the wall clock was set since.
+// correctedTime returns the recorded time, or that long ago by the monotonic clock if the wall clock was set.
 func correctedTime(recorded time.Time, ago time.Duration) time.Time {
 	if (time.Since(recorded) - ago).Abs() < time.Second {
 		return recorded
@@ -182,8 +181,7 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 	})
 }
 
-// recordFindings gives rows that are not sent again their states, and keeps the first proven
-// absences of those that stay unknown.
+// recordFindings sets the states of rows that are not sent again, and keeps the first proven absences.
 func (t *tx) recordFindings(ctx context.Context, found []ledger.Resolution) error {
 	var absent, stay []ledger.Resolution
 	var forget []int64

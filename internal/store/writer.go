@@ -47,8 +47,7 @@ type job struct {
 	done   chan struct{} // closed when err is final
 }
 
-// run does the work in a transaction, perhaps together with others', and
-// returns when it is on disk. When it returns an error nothing of it is.
+// run returns when the work is on disk, perhaps with others'. When it returns an error nothing of it is.
 func (w *writer) run(ctx context.Context, do work) error { return w.runJob(ctx, &job{do: do}) }
 
 // put stores an arrival, as [writer.run] does its work.
@@ -155,8 +154,7 @@ func (w *writer) begin(ctx context.Context) error {
 	})
 }
 
-// Retry calls f until its error is none that goes by, for 10 seconds at most. f's
-// context never ends.
+// Retry calls f until it succeeds or fails for good, for 10 seconds at most. f's context never ends.
 func Retry(ctx context.Context, c Connector, f func(context.Context) error) error {
 	return retry(ctx, c, time.Now().Add(lockWait), f)
 }
@@ -287,8 +285,7 @@ func (w *writer) commitSeparately(ctx context.Context, jobs []*job) error {
 	return w.commitOrRollback(ctx, err)
 }
 
-// commitOrRollback commits after the last statements, or rolls back if there is an
-// error. It returns why nothing was written.
+// commitOrRollback returns why nothing was written.
 func (w *writer) commitOrRollback(ctx context.Context, err error, last ...Statement) error {
 	if err == nil {
 		err = w.engine.Connector.Commit(ctx, w.conn, last)

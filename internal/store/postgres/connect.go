@@ -26,8 +26,7 @@ type refusal struct {
 
 func (r refusal) Error() string { return r.why }
 
-// access sets connections to a target up. All are set up alike, whatever the server,
-// the database or the role has as defaults.
+// access sets all connections to a target up alike, whatever server, database and role have as defaults.
 type access struct {
 	target Target
 	reads  bool // a server that only reads is fine; not changed while connections are made
@@ -77,8 +76,7 @@ var sessionSettings = []struct {
 	{"transaction_timeout", "0", 17},
 }
 
-// setUp gives a new connection its settings, and refuses a server that the store can't
-// trust. It takes one round trip.
+// setUp gives a new connection its settings, or refuses the server, in one round trip.
 func (a *access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 	name := conn.ParameterStatus("server_version")
 	// Such as 16.4, 17beta1, or 15.8 (Debian 15.8-1).

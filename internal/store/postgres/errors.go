@@ -16,8 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// kinds are the kinds of what the server reports, by SQLSTATE or by its class, the
-// first two characters.
+// kinds are the kinds of SQLSTATEs, or of their classes, which are the first two characters.
 var kinds = map[string]error{
 	"08":    store.ErrUnreachable, // connection exceptions
 	"26000": store.ErrPooled,      // no such prepared statement: another session has it

@@ -10,8 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// lockModes are the modes of locks on tables, the weakest first. From shareLock on, a
-// lock keeps others from writing.
+// lockModes are the modes of locks on tables, the weakest first. From shareLock on, they prevent writes.
 var lockModes = []string{
 	"AccessShareLock", "RowShareLock", "RowExclusiveLock", "ShareUpdateExclusiveLock",
 	shareLock, "ShareRowExclusiveLock", "ExclusiveLock", "AccessExclusiveLock",
@@ -22,8 +21,7 @@ const shareLock = "ShareLock"
 // holdersPatience bounds the question who holds locks, after a wait for one ended.
 const holdersPatience = 2 * time.Second
 
-// holder is a session of another program with a lock on tables of the store. What the
-// role may not see of it is empty.
+// holder is another program's session with a lock on tables. What the role may not see is empty.
 type holder struct {
 	pid                  int64
 	program, user, state string
@@ -80,8 +78,7 @@ func (e *engine) endStopped(ctx context.Context, err error) (ended bool) {
 
 func (h holder) terminate() string { return fmt.Sprintf("`SELECT pg_terminate_backend(%d)`", h.pid) }
 
-// holders returns the sessions of other programs with locks on the store's tables, one
-// for each mode, the strongest first.
+// holders returns other programs' sessions with locks on the tables, one a mode, the strongest first.
 func (e *engine) holders(ctx context.Context) ([]holder, error) {
 	var all []holder
 	err := e.each(ctx, func(rows *sql.Rows) error {

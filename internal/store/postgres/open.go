@@ -80,8 +80,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 	}), nil
 }
 
-// revision is for [store.Engine]: which transactions a reader would see. Those of the
-// server's other databases make it differ too.
+// revision is for [store.Engine]. Transactions of the server's other databases make it differ too.
 func (e *engine) revision(ctx context.Context) (text string, err error) {
 	err = e.read(ctx, func() (bool, error) {
 		return true, e.pool.QueryRowContext(ctx, "SELECT CAST(pg_current_snapshot() AS TEXT)").Scan(&text)
@@ -137,8 +136,7 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 	return made, readOnly, err
 }
 
-// connect connects for the first time, and tries again after an error for which again is
-// true and that may pass.
+// connect connects for the first time. It tries again after an error that may pass and that again allows.
 func (e *engine) connect(ctx context.Context, again func(error) bool) error {
 	defer e.noteIfSlow("Waiting for the server of the store: " + e.place)()
 	return e.read(ctx, func() (bool, error) {
@@ -161,8 +159,7 @@ func (e *engine) noteIfSlow(text string) (stop func() bool) {
 
 func isReader(err error) bool { return kindOf(err) == store.ErrReadOnly } //nolint:errorlint // kinds are not wrapped
 
-// isUnknownHost reports whether err says that there is no such host: most often its name
-// is misspelled.
+// isUnknownHost reports whether there is no such host: most often its name is misspelled.
 func isUnknownHost(err error) bool {
 	e, ok := errors.AsType[*net.DNSError](err)
 	return ok && e.IsNotFound
@@ -172,8 +169,7 @@ func (e *engine) readOnly(why string) error {
 	return fail(e.place, "write", refusal{store.ErrReadOnly, why})
 }
 
-// check is for [store.Engine]. The server notices a damaged page when it reads it, so all
-// that the tables hold is read.
+// check reads all that the tables hold: the server notices a damaged page when it reads it.
 func (e *engine) check(ctx context.Context) error {
 	tx, err := e.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {

@@ -54,8 +54,7 @@ func (o *owners) own() (string, int64) {
 	return o.name, o.number
 }
 
-// register makes this process's row, if it has none, and returns its name. Nobody knows
-// the name before.
+// register makes this process's row, if it has none, and returns its name, which nobody knew before.
 func (o *owners) register(ctx context.Context, conn *pgx.Conn) (string, error) {
 	o.registering.Lock()
 	defer o.registering.Unlock()
@@ -93,8 +92,7 @@ func (o *owners) fenced(name string) {
 	}
 }
 
-// forget forgets the row with that name. It returns how long ago the last heartbeat was
-// that arrived, and whether the row was this process's.
+// forget forgets the row with that name, if it is this process's. silent is the time since its last heartbeat.
 func (o *owners) forget(name string) (silent time.Duration, mine bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,8 +130,7 @@ func (o *owners) Held(name string) error {
 	return nil
 }
 
-// isDead says of a row o of owners whether that process is dead. An age below zero means
-// that the server's clock was set back.
+// isDead says of a row o of owners whether its process is dead. After a server's clock is set back, ages are negative.
 func (o *owners) isDead() string {
 	const age = "clock_timestamp() - GREATEST(o.seen, pg_postmaster_start_time())"
 	grace, lease := interval(o.engine.spans.grace), interval(o.engine.spans.lease)
@@ -212,8 +209,7 @@ func (o *owners) Fence(ctx context.Context, on store.Queryer, name string) (bool
 	return dead, err
 }
 
-// release removes this process's row, so that nobody waits for it. Where that fails, it
-// ends by itself.
+// release removes this process's row, so that nobody waits for it. If that fails, the row ends by itself.
 func (o *owners) release(ctx context.Context) {
 	name, _ := o.own()
 	if name == "" || !o.engine.outage.isYoung(o.engine.spans.patience) {

@@ -20,8 +20,7 @@ import (
 //go:embed schema.sql
 var schemaText string
 
-// lockKey is the advisory lock that everybody who writes to the schema holds for
-// the transaction, and whoever makes it.
+// lockKey is the advisory lock of every transaction that writes to the schema, or makes it.
 func lockKey(schema string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("waybill." + schema)) // never fails
@@ -36,8 +35,7 @@ type schemaState struct {
 	isCopy   bool // under way
 }
 
-// readSchema returns the state of the schema. It writes nothing, so that one that
-// is not ours stays as it is.
+// readSchema returns the state of the schema. It writes nothing: the schema may be another program's.
 func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string) (schemaState, error) {
 	var state schemaState
 	var objects int

@@ -213,8 +213,7 @@ func (b *beats) beat(ctx context.Context) error {
 	return nil
 }
 
-// backendName names a process of the server in a row of pg_stat_activity, thisBackend the
-// process that runs the query.
+// backendName names a server process in pg_stat_activity, thisBackend the process that runs the query.
 const (
 	backendName = "pid || ' ' || extract(epoch FROM backend_start)"
 	thisBackend = "(SELECT " + backendName + " FROM pg_stat_activity WHERE pid = pg_backend_pid())"

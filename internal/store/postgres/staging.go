@@ -53,9 +53,8 @@ func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() e
 	}
 }
 
-// whyNotStaging returns err, which says that time ran out, if it did so because another
-// process stages: the server may be silent as well, as it is while its commits wait for a
-// standby.
+// whyNotStaging returns err, for time that ran out, if another process stages: the server may be silent
+// as well, as it is while its commits wait for a standby.
 func (e *engine) whyNotStaging(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.spans.patience)
 	defer cancel()
@@ -72,9 +71,8 @@ func (e *engine) othersStage(ctx context.Context) (busy bool, err error) {
 	return busy, err
 }
 
-// tryStaging makes this process the one that stages, and returns its name; the empty
-// string while another does. Who is dead loses its row first, so that it can't come back
-// as the one that stages.
+// tryStaging makes this process the one that stages, and returns its name; empty while another does. A
+// dead one loses its row first, so that it can't come back.
 func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 	if busy, err := e.othersStage(ctx); busy || err != nil {
 		return "", err

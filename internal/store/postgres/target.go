@@ -141,8 +141,7 @@ func parseConfig(text string) (*pgx.ConnConfig, error) {
 	return nil, &TargetError{message, "write it as postgres://USER@HOST/DATABASE?schema=NAME or service=NAME, of ~/.pg_service.conf or PGSERVICEFILE; give a password by store_password_file, PGPASSWORD or PGPASSFILE"}
 }
 
-// options lists what a URL or a variable may set that the driver checks: a pattern of what
-// it takes, or none for a file.
+// options lists settings that the driver checks: by a pattern of what it takes, or as a file without one.
 var options = []struct{ name, variable, pattern, takes string }{
 	{"port", "PGPORT", `[1-9][0-9]{0,4}(,[1-9][0-9]{0,4})*`, "a port"},
 	{"connect_timeout", "PGCONNECT_TIMEOUT", `[0-9]+`, "a number of seconds"},
@@ -163,9 +162,8 @@ func optionValue(text, name, variable string) (value, setter string) {
 	return os.Getenv(variable), variable
 }
 
-// wrongOption says which parameter is not supported, or which option or variable has a
-// value that the driver does not take; empty for none. A word without a value may be a
-// part of a password.
+// wrongOption says which parameter is not supported or which value is not taken; empty for none. A word
+// without a value may be a part of a password.
 func wrongOption(text string) string {
 	if u, err := url.Parse(text); err == nil {
 		if _, has := u.User.Password(); has {
@@ -203,8 +201,7 @@ func serviceError() string {
 	return "no such service in " + path + ", or it has an error"
 }
 
-// fallsBack reports whether another machine would be connected to in plain text where
-// TLS fails, or the other way round.
+// fallsBack reports whether another machine would be connected to without TLS where TLS fails, or vice versa.
 func fallsBack(config *pgx.ConnConfig) bool {
 	all := hosts(config)
 	for i, h := range all[1:] {
@@ -254,8 +251,7 @@ func anyoneListens(h *pgconn.FallbackConfig) bool {
 
 func isSocket(host string) bool { return filepath.IsAbs(host) || strings.HasPrefix(host, "/") }
 
-// takeParameters takes what is ours of the parameters that the server would be sent, and
-// refuses what it would not understand.
+// takeParameters takes our parameters out of the server's, and refuses unknown ones.
 func (t *Target) takeParameters() error {
 	sent := map[string]string{}
 	for key, value := range t.config.RuntimeParams {
@@ -275,8 +271,7 @@ func (t *Target) takeParameters() error {
 	return nil
 }
 
-// passfileExposed returns an error if the password came from a password file that other
-// users can read, which libpq would not use.
+// passfileExposed returns an error if the password is from a file that others can read: libpq ignores it.
 func passfileExposed(config *pgx.ConnConfig) error {
 	path := os.Getenv("PGPASSFILE")
 	if home, err := os.UserHomeDir(); path == "" && err == nil {
@@ -292,8 +287,7 @@ func passfileExposed(config *pgx.ConnConfig) error {
 	return nil
 }
 
-// serviceFileExposed returns an error if other users can change the file of the service
-// that the store is named by: it decides where a password is sent.
+// serviceFileExposed returns an error if others can change the service's file, which says where passwords go.
 func serviceFileExposed(text string) error {
 	if !namesService(text) {
 		return nil

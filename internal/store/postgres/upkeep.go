@@ -171,8 +171,7 @@ func (e *engine) processes(ctx context.Context) ([]store.Process, error) {
 	return all, err
 }
 
-// freeze is for [store.Upkeep]: a session holds the lock of whoever writes, on a connection
-// of its own, whose end ends the lock.
+// freeze holds the lock of whoever writes, on a connection of its own, whose end ends the lock.
 func (e *engine) freeze(ctx context.Context) (func() error, error) {
 	conn, err := pgx.ConnectConfig(ctx, e.config)
 	if err != nil {
@@ -193,8 +192,7 @@ func (e *engine) freeze(ctx context.Context) (func() error, error) {
 	}, nil
 }
 
-// lastNumber is for [store.Upkeep]. From version 17, a sequence that the role may not
-// read has no last value instead of an error.
+// lastNumber is for [store.Upkeep]. From version 17, an unreadable sequence has no last value, and no error.
 func (e *engine) lastNumber(ctx context.Context, table, column string) (n int64, err error) {
 	var readable bool
 	err = e.read(ctx, func() (bool, error) {

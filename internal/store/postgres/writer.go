@@ -22,8 +22,7 @@ const turn = 500 * time.Millisecond
 // writeTimeout is how long one statement may keep others from writing.
 const writeTimeout = 5 * time.Minute
 
-// forgotten is how long the row of a dead owner stays, that it may be seen, and forgetAtOnce
-// bounds how many go with one transaction.
+// forgotten is how long a dead owner's row stays to be seen; forgetAtOnce bounds how many go at once.
 const (
 	forgotten    = time.Hour
 	forgetAtOnce = 100
@@ -164,8 +163,7 @@ func (e *engine) ownerLock(function string, number int64) string {
 	return fmt.Sprintf("SELECT %s(%d::bigint << 32 | %d)", function, ownerLocks(e.schema), number)
 }
 
-// endPredecessor returns a statement that ends the connection before this one: until the
-// server notices that it was lost, it may hold the lock.
+// endPredecessor ends the connection before this one: until the server notices its loss, it may hold the lock.
 func (w *writer) endPredecessor() string {
 	if w.predecessor == "" {
 		return ""

@@ -38,8 +38,7 @@ func (c *connector) Drop(conn *sql.Conn) {
 	c.readers.SetMaxIdleConns(idleReaders)
 }
 
-// Begin begins a transaction. The first one of a connection sees that the file is
-// still the one that was opened.
+// Begin begins a transaction. A connection's first one sees that the file is still the opened one.
 func (c *connector) Begin(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil || c.identity.log != nil {
 		return err

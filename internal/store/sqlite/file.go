@@ -229,8 +229,7 @@ func resolveFile(path string, mustExist bool) (string, error) {
 	return path, f.Close()
 }
 
-// checkFile returns an error unless the file is a regular one whose log and locks
-// are found beside it by everybody who opens it.
+// checkFile requires a regular file whose log and locks everybody finds beside it.
 func checkFile(path string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return &store.Error{Kind: store.ErrNotStore, Path: path, Op: "open", Err: errors.New("not a regular file")}
@@ -269,8 +268,7 @@ func isFileMount(path string) (bool, error) {
 	return mounted, errors.Join(err, f.Close())
 }
 
-// isMountPoint looks a path up in the kernel's list of mounts, whose fifth
-// field is the mount point.
+// isMountPoint looks a path up in the kernel's list of mounts, whose fifth field is the mount point.
 func isMountPoint(mounts io.Reader, path string) (bool, error) {
 	path = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(path)
 	lines := bufio.NewScanner(mounts)
@@ -313,12 +311,10 @@ func whoShares(path string, readOnly bool) (string, error) {
 	return who.Text, nil
 }
 
-// besideName matches the name of what SQLite and this package put beside a database: its
-// logs, locks and copies.
+// besideName matches names of files beside a database: its logs, locks and copies.
 var besideName = regexp.MustCompile(`(?i)^(.+?)(-wal|-shm|-journal|\.staging\.lock|\.owners(/[^/]+)?|\.copying)$`)
 
-// Beside returns the path of the database that a file belongs to, by the file's name;
-// empty if its name is not that of a file beside a database.
+// Beside returns the path of the database that a file's name belongs to; empty for another name.
 func Beside(path string) string {
 	parts := besideName.FindStringSubmatch(filepath.ToSlash(path))
 	if parts == nil {

@@ -2,8 +2,7 @@ package sqlite
 
 import "syscall"
 
-// networkTypes are the file systems that other machines may change too, by the
-// number that statfs gives.
+// networkTypes are the file systems that other machines may change too, by statfs's number.
 var networkTypes = map[uint32]string{
 	0x6969:     "nfs",
 	0x517b:     "smb",

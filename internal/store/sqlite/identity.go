@@ -39,8 +39,7 @@ func statFile(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// check returns an error that matches [store.ErrGone] unless the path leads to the
-// file that was opened. It costs a stat.
+// check returns an error that matches [store.ErrGone] unless path leads to the opened file. It costs a stat.
 func (i *identity) check() error {
 	file := i.file.Load()
 	if file == nil {

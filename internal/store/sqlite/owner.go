@@ -41,9 +41,8 @@ type owner struct {
 	lock *flock.Flock
 }
 
-// Name returns the name of this store's owner. The first call makes and locks
-// its file. Nobody knows the name before it is returned, so nobody can find the
-// file unlocked.
+// Name makes and locks the owner's file at first. Nobody knows the name before it is returned, so
+// nobody can find the file unlocked.
 func (o *owner) Name(context.Context, store.Queryer) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,8 +73,7 @@ func (o *owner) isOwn(name string) bool {
 	return o.lock != nil && o.name == name
 }
 
-// IsAlive reports whether the owner's process is alive. If not, its file is
-// removed. Several processes may ask at once.
+// IsAlive removes a dead owner's file. Several processes may ask at once.
 func (o *owner) IsAlive(_ context.Context, _ store.Queryer, name string) (bool, error) {
 	switch {
 	case o.isOwn(name):

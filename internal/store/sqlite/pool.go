@@ -59,8 +59,7 @@ func (d dialer) Connect(context.Context) (driver.Conn, error) {
 // Driver is for [sql.OpenDB].
 func (d dialer) Driver() driver.Driver { return d.driver }
 
-// sqliteDriver is SQLite's with our functions. No index or view may use these:
-// other programs could not read the file.
+// sqliteDriver has our functions. No index or view may use these: other programs could not read the file.
 var sqliteDriver = sync.OnceValues(func() (*sqlite.Driver, error) {
 	d := &sqlite.Driver{}
 	return d, d.RegisterDeterministicScalarFunction("fold_number", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {

@@ -135,8 +135,7 @@ func (f *file) lastNumber(ctx context.Context, table, _ string) (n int64, err er
 	return n, err
 }
 
-// finishCopy is for [store.Upkeep]. Of other tables than those with AUTOINCREMENT the next
-// number follows the largest one.
+// finishCopy is for [store.Upkeep]. Without AUTOINCREMENT the next number follows the largest one.
 func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) error {
 	for _, n := range last {
 		if _, err := on.ExecContext(ctx, "DELETE FROM sqlite_sequence WHERE name = ?", n.Table); err != nil {
