@@ -60,10 +60,6 @@ func sharedGroup(info fs.FileInfo) string {
 	return "group " + g.Name
 }
 
-func sharedFolder(info fs.FileInfo) bool {
-	return !trusted(info) || info.Mode()&allWrite != 0 || sharedGroup(info) != ""
-}
-
 // Foreign returns a [*ForeignError] for a file that belongs to another user and
 // lies in a folder where others may write: it may be there to catch what is
 // written to it.
@@ -75,7 +71,7 @@ func Foreign(path string, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	if !sharedFolder(folder) {
+	if trusted(folder) && folder.Mode()&allWrite == 0 && sharedGroup(folder) == "" {
 		return nil
 	}
 	return &ForeignError{Path: path, Owner: userName(ownerOf(info))}

@@ -313,13 +313,8 @@ func part(of, member string) string {
 // Assumed: the form of answers is not shown, so trackings are recognised by their
 // members wherever they stand.
 func isTracking(members []member) bool {
-	return slices.ContainsFunc(members, func(m member) bool {
-		switch m.name {
-		case "trackingNumber", "rawTrackingNumber", "referId", "routerId", "statusTrack", "statusLabel", "summary", "detail", "trackingEvents":
-			return true
-		}
-		return false
-	})
+	names := []string{"trackingNumber", "rawTrackingNumber", "referId", "routerId", "statusTrack", "statusLabel", "summary", "detail", "trackingEvents"}
+	return slices.ContainsFunc(members, func(m member) bool { return slices.Contains(names, m.name) })
 }
 
 // standardHeaders are those that standards of HTTP define, in their canonical spelling.

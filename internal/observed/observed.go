@@ -8,6 +8,7 @@ package observed
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -157,11 +158,8 @@ func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
 			sums[e.Key] = sums[e.Key].plus(e)
 		}
 	}
-	for _, e := range sums {
-		all = append(all, e)
-	}
 	order := Kinds()
-	slices.SortFunc(all, func(a, b Entry) int {
+	all = slices.SortedFunc(maps.Values(sums), func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), strings.Compare(a.Value, b.Value))
 	})
 	return all, notKept
