@@ -213,59 +213,52 @@ func Prepare(d Delivery, b webhook.Batch) []Event {
 	odd := b.Fragments
 	for _, e := range b.Events {
 		for len(odd) > 0 && odd[0].Offset < e.Offset {
-			rows = append(rows, anomaly(d, odd[0]))
+			rows = append(rows, anomaly(d.Body, odd[0]))
 			odd = odd[1:]
 		}
-		rows = append(rows, event(d, e))
+		rows = append(rows, event(e))
 	}
 	for _, f := range odd {
-		rows = append(rows, anomaly(d, f))
+		rows = append(rows, anomaly(d.Body, f))
 	}
-	if d.IsSynthetic() {
-		for i := range rows {
-			rows[i].Synthetic = true
-		}
+	synthetic := d.IsSynthetic()
+	for i := range rows {
+		r := &rows[i]
+		r.ReceivedAt, r.Synthetic = d.ReceivedAt, synthetic
+		r.Verified, r.Reason, r.BodyAuthenticated = d.Verified, d.Reason, d.BodyAuthenticated
 	}
 	return rows
 }
 
-func event(d Delivery, e webhook.Event) Event {
+func event(e webhook.Event) Event {
 	return Event{
-		ReceivedAt:        d.ReceivedAt,
-		Index:             e.Index,
-		Offset:            e.Offset,
-		Length:            e.Length,
-		Key:               e.Key(),
-		EventID:           e.ID,
-		Kind:              e.Kind,
-		EventTime:         e.Time,
-		TrackingNumber:    e.TrackingNumber,
-		Status:            e.Status,
-		StatusTrack:       e.StatusTrack,
-		StatusLabel:       e.StatusLabel,
-		LatestEvent:       e.LatestEvent,
-		RouterID:          e.RouterID,
-		Verified:          d.Verified,
-		Reason:            d.Reason,
-		BodyAuthenticated: d.BodyAuthenticated,
-		Anomaly:           e.Anomaly,
-		Data:              e.Data,
-		Raw:               e.Raw,
+		Index:          e.Index,
+		Offset:         e.Offset,
+		Length:         e.Length,
+		Key:            e.Key(),
+		EventID:        e.ID,
+		Kind:           e.Kind,
+		EventTime:      e.Time,
+		TrackingNumber: e.TrackingNumber,
+		Status:         e.Status,
+		StatusTrack:    e.StatusTrack,
+		StatusLabel:    e.StatusLabel,
+		LatestEvent:    e.LatestEvent,
+		RouterID:       e.RouterID,
+		Anomaly:        e.Anomaly,
+		Data:           e.Data,
+		Raw:            e.Raw,
 	}
 }
 
-func anomaly(d Delivery, f webhook.Fragment) Event {
+func anomaly(body []byte, f webhook.Fragment) Event {
 	return Event{
-		ReceivedAt:        d.ReceivedAt,
-		Index:             f.Index,
-		Offset:            f.Offset,
-		Length:            f.Length,
-		Verified:          d.Verified,
-		Reason:            d.Reason,
-		BodyAuthenticated: d.BodyAuthenticated,
-		Mark:              Anomaly,
-		Anomaly:           f.Anomaly,
-		Raw:               json.RawMessage(d.Body[f.Offset : f.Offset+f.Length]),
+		Index:   f.Index,
+		Offset:  f.Offset,
+		Length:  f.Length,
+		Mark:    Anomaly,
+		Anomaly: f.Anomaly,
+		Raw:     json.RawMessage(body[f.Offset : f.Offset+f.Length]),
 	}
 }
 
