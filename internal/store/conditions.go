@@ -34,15 +34,6 @@ func (l *lister) takesByTime() bool {
 	return !l.f.Updated.IsZero() || !l.f.Delivered.IsZero() || !l.f.StuckSince.IsZero()
 }
 
-// takesSeen reports whether the filter takes no row without a sighting.
-func (l *lister) takesSeen() bool {
-	return l.takesByTime() || l.chosen && l.states == nil && !l.notChecked
-}
-
-func (l *lister) takesByKnown() bool {
-	return l.f.Carrier != "" || l.takesByTime() || l.notChecked || l.f.Statuses != nil || l.orStuck()
-}
-
 // withoutRow reports whether the filter may take what is no row's.
 func (l *lister) withoutRow() bool {
 	return l.f.Run == 0 && l.f.Created.IsZero() && l.f.Own == nil && !l.ofRowsAlone()

@@ -284,7 +284,10 @@ func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) erro
 			return err
 		}
 		add(int64(len(rows)))
-		after = c.keyOf(rows[len(rows)-1])
+		after = make([]any, len(c.keyAt))
+		for i, at := range c.keyAt {
+			after[i] = rows[len(rows)-1][at]
+		}
 	}
 }
 
@@ -375,12 +378,4 @@ func (c *tableCopy) normalize(row []any) (size int, err error) {
 		}
 	}
 	return size, err
-}
-
-func (c *tableCopy) keyOf(row []any) []any {
-	key := make([]any, len(c.keyAt))
-	for i, at := range c.keyAt {
-		key[i] = row[at]
-	}
-	return key
 }

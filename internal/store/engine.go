@@ -62,7 +62,7 @@ type Engine struct {
 
 	Upkeep Upkeep // for the commands about the store itself
 
-	// Fail returns err, of op, as callers are to see it: an [*Error] if the database is the cause.
+	// Fail returns err, of op, as callers are to see it: nil for nil, an [*Error] if the database is the cause.
 	Fail func(op string, err error) error
 
 	Close func() error // after the last use; it closes the readers too

@@ -67,7 +67,9 @@ type settledEntry struct {
 func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.AttemptOutcome) error {
 	d.settling.Add(1)
 	defer d.settling.Add(-1)
-	return d.fail("write", d.writer.settle(ctx, &entryOutcome{o, entry}))
+	s := &entryOutcome{o, entry}
+	do := func(ctx context.Context, t *tx) error { return t.settleAll(ctx, []*entryOutcome{s}) }
+	return d.fail("write", d.writer.runJob(ctx, &job{settle: s, do: do}))
 }
 
 // settleAll records results, as if one after the other.

@@ -54,7 +54,8 @@ func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
 func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
 	a, err := newArrival(delivery, rows) // made before others are kept waiting
 	if err == nil {
-		err = d.fail("write", d.writer.put(ctx, a))
+		do := func(ctx context.Context, t *tx) error { return t.putAll(ctx, []*arrival{a}) }
+		err = d.fail("write", d.writer.runJob(ctx, &job{put: a, do: do}))
 	}
 	if err != nil {
 		return inbox.Receipt{}, err

@@ -83,7 +83,9 @@ func indexable(seen []ledger.Sighting) []ledger.Sighting {
 			continue
 		}
 		for _, text := range []*string{&s.Status, &s.StatusLabel, &s.StatusTrack, &s.CarrierCode, &s.RouterID, &s.Error} {
-			*text = shorten(*text)
+			if len(*text) > maxLabel { // it only describes
+				*text = strings.ToValidUTF8((*text)[:maxLabel], "")
+			}
 		}
 		all = append(all, s)
 	}

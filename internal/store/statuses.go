@@ -197,7 +197,7 @@ func (l *lister) index(ctx context.Context) error {
 		return err
 	case unowned, l.isSorted():
 		return l.d.indexNumbers(ctx, 0)
-	case l.takesByKnown():
+	case l.f.Carrier != "", l.takesByTime(), l.notChecked, l.f.Statuses != nil, l.orStuck():
 		return l.d.indexNumbers(ctx, maxUnindexed)
 	}
 	return nil
@@ -274,7 +274,7 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 			" AND (r.id > "+numbered+" OR "+l.where()+")"+l.inRuns()+" ORDER BY k.row_id, r.id LIMIT ?3", statusWidth, 0, math.MaxInt64))
 	}
 	from, id := "FROM rows r CROSS JOIN batches b LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id", "r.id"
-	if l.takesSeen() {
+	if l.takesByTime() || l.chosen && l.states == nil && !l.notChecked { // no row without a sighting
 		from, id = "FROM sightings s CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id", "s.id"
 	}
 	quick := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " + l.where() + " ORDER BY " + id + " LIMIT ?3"

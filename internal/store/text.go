@@ -65,14 +65,6 @@ func foldKey(number string) string {
 	return folded
 }
 
-// shorten cuts a text that only describes.
-func shorten(s string) string {
-	if len(s) > maxLabel {
-		return strings.ToValidUTF8(s[:maxLabel], "")
-	}
-	return s
-}
-
 // minPacked is how long a text is at least that is worth compressing: a block of
 // flate costs more time than the rest of keeping a shorter one.
 const minPacked = 2560 // bytes

@@ -66,18 +66,12 @@ func (t *tx) direct() *sql.Conn {
 
 func (t *tx) owner(ctx context.Context) (string, error) {
 	name, err := t.w.engine.Owners.Name(ctx, t.w.conn)
-	if err != nil {
-		return "", t.w.engine.Fail("lock", err)
-	}
-	return name, nil
+	return name, t.w.engine.Fail("lock", err)
 }
 
 func (t *tx) isAlive(ctx context.Context, name string) (bool, error) {
 	alive, err := t.w.engine.Owners.IsAlive(ctx, t.w.conn, name)
-	if err != nil {
-		return false, t.w.engine.Fail("lock", err)
-	}
-	return alive, nil
+	return alive, t.w.engine.Fail("lock", err)
 }
 
 // fence reports whether an owner is dead, and then it stays so.

@@ -50,16 +50,6 @@ type job struct {
 // run returns when the work is on disk, perhaps with others'. When it returns an error nothing of it is.
 func (w *writer) run(ctx context.Context, do work) error { return w.runJob(ctx, &job{do: do}) }
 
-// put stores an arrival, as [writer.run] does its work.
-func (w *writer) put(ctx context.Context, a *arrival) error {
-	return w.runJob(ctx, &job{put: a, do: func(ctx context.Context, t *tx) error { return t.putAll(ctx, []*arrival{a}) }})
-}
-
-// settle records the result of an outbox entry, as [writer.run] does its work.
-func (w *writer) settle(ctx context.Context, s *entryOutcome) error {
-	return w.runJob(ctx, &job{settle: s, do: func(ctx context.Context, t *tx) error { return t.settleAll(ctx, []*entryOutcome{s}) }})
-}
-
 func (w *writer) runJob(ctx context.Context, j *job) error {
 	if err := cmp.Or(ctx.Err(), w.engine.ReadOnly); err != nil {
 		return err

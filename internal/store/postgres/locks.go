@@ -45,10 +45,8 @@ func (h holder) String() string {
 	return text
 }
 
-func (h holder) strength() int { return slices.Index(lockModes, h.mode) }
-
 func (h holder) setting() store.Setting {
-	return warnIf(h.strength() >= slices.Index(lockModes, shareLock), store.Setting{
+	return warnIf(slices.Index(lockModes, h.mode) >= slices.Index(lockModes, shareLock), store.Setting{
 		Name: "Lock holder", Value: h.String(),
 		Warning: "waybill waits while that session holds the lock; end its transaction, or the session with " + h.terminate(),
 	})

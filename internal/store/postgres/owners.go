@@ -45,8 +45,6 @@ type owners struct {
 	beat   time.Duration // uptime before the last heartbeat was sent that is known to have arrived
 }
 
-var _ store.Owners = (*owners)(nil)
-
 // own returns this process's name and number; the name is empty if it has no row.
 func (o *owners) own() (string, int64) {
 	o.mu.Lock()

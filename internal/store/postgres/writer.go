@@ -53,8 +53,6 @@ type writer struct {
 	lost        error  // why this process can't go on with the server
 }
 
-var _ store.Connector = (*writer)(nil)
-
 // Connect is for [store.Connector].
 func (w *writer) Connect(ctx context.Context) (*sql.Conn, error) {
 	conn, err := w.engine.pool.Conn(ctx)
