@@ -22,8 +22,7 @@ func Free(folder string) (int64, bool) {
 	return int64(free), true
 }
 
-// Writable reports whether a file may be written, as far as its mode says. It
-// opens nothing.
+// Writable reports whether a file may be written, as far as its mode says. It opens nothing.
 func Writable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && (info.IsDir() || info.Mode()&0o200 != 0)

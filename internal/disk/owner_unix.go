@@ -60,9 +60,8 @@ func sharedGroup(info fs.FileInfo) string {
 	return "group " + g.Name
 }
 
-// Foreign returns a [*ForeignError] for a file that belongs to another user and
-// lies in a folder where others may write: it may be there to catch what is
-// written to it.
+// Foreign returns a [*ForeignError] for a file that belongs to another user and lies in a
+// folder where others may write: it may be there to catch what is written to it.
 func Foreign(path string, info fs.FileInfo) error {
 	if ownerOf(info) == os.Geteuid() {
 		return nil
@@ -77,9 +76,8 @@ func Foreign(path string, info fs.FileInfo) error {
 	return &ForeignError{Path: path, Owner: userName(ownerOf(info))}
 }
 
-// Resolve returns what a path names, or would name, without symbolic links. A
-// link on the way that [Foreign] finds fault with is an error, unless root made
-// it.
+// Resolve returns what a path names, or would name, without symbolic links. A link on the
+// way that [Foreign] finds fault with is an error, unless root made it.
 func Resolve(path string) (string, error) {
 	at := "/"
 	if !filepath.IsAbs(path) {

@@ -5,7 +5,6 @@ import (
 	"os"
 )
 
-// Sizes of a [Spill].
 const (
 	spillParts = 256
 	spillBlock = 8 << 10 // bytes of a part that are held

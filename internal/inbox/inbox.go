@@ -266,8 +266,6 @@ func anomaly(body []byte, f webhook.Fragment) Event {
 const MaxOverviewEvents = 5
 
 // Overviews lists deliveries without what may be large of them.
-//
-// Every implementation must pass the suite Inbox of package storetest.
 type Overviews interface {
 	// Overviews returns the deliveries of a range, newest first. However many they are,
 	// it takes the same number of queries, and reads no header and no body.

@@ -19,12 +19,9 @@ const MaxRetryDelay = 24 * time.Hour
 // its outbox as entries. An entry leaves it when it was sent. So the death of a
 // process loses nothing; what it was sending is sent once more.
 //
-// Implementations are safe for concurrent use by several goroutines and
-// processes. Any method may return an error that matches [ErrFull],
-// [ErrLocked], [ErrReadOnly] or [ErrUnreachable], and those about one sink
-// [ErrNoSink].
-//
-// Every implementation must pass the suite Outbox of package storetest.
+// Implementations are safe for concurrent use by several goroutines and processes. Any
+// method may return an error that matches [ErrFull], [ErrLocked], [ErrReadOnly] or
+// [ErrUnreachable], and those about one sink [ErrNoSink].
 type Outbox interface {
 	// OpenSink returns the sink with that key, made if there is none. from sets
 	// its cursor; what is in its outbox stays. With nil a new sink begins behind
@@ -43,12 +40,11 @@ type Outbox interface {
 	// is not recorded any more.
 	ForgetSink(ctx context.Context, sink int64) error
 
-	// Advance calls accepts with the rows of up to n deliveries behind the
-	// cursor, one delivery at a time and in order. It adds those that are
-	// accepted to the outbox and moves the cursor, both in one transaction. A
-	// delivery that became verified after the cursor had passed it is read again,
-	// once, unless it was sent unverified. accepts runs outside of the
-	// transaction and may get the same delivery twice.
+	// Advance calls accepts with the rows of up to n deliveries behind the cursor, one
+	// delivery at a time and in order. It adds those that are accepted to the outbox and
+	// moves the cursor, both in one transaction. A delivery that became verified after the
+	// cursor had passed it is read again, once, unless it was sent unverified. accepts runs
+	// outside of the transaction and may get the same delivery twice.
 	Advance(ctx context.Context, sink int64, n int, accepts func(rows []Event) bool) (Progress, error)
 
 	// ClaimEntries returns up to n entries that are due now, or later than in
@@ -78,8 +74,6 @@ type Claims interface {
 
 // Forwardings shows what sinks did with deliveries, and what they wait for. It
 // changes nothing.
-//
-// Every implementation must pass the suite Outbox of package storetest.
 type Forwardings interface {
 	// WaitingEntries yields the entries that were neither sent nor given up, in
 	// the order in which they came into their outbox. An error ends it.

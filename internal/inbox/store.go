@@ -15,12 +15,12 @@ const (
 // RowBytes is how much a row of an unverified delivery counts: what it takes with its indexes, about.
 const RowBytes = 512
 
-// Store keeps deliveries and events. Implementations are safe for concurrent
-// use by several goroutines and, where the database allows it, several
-// processes. Any method may return an error that matches [ErrFull],
-// [ErrLocked], [ErrReadOnly] or [ErrUnreachable].
+// Store keeps deliveries and events. Implementations are safe for concurrent use by several
+// goroutines and, where the database allows it, several processes. Any method may return an
+// error that matches [ErrFull], [ErrLocked], [ErrReadOnly] or [ErrUnreachable].
 //
-// Every implementation must pass the suite Inbox of package storetest.
+// Every implementation of this package's contracts must pass the suites Inbox and Outbox of
+// package storetest.
 type Store interface {
 	// Put stores d and its rows (see [Prepare]) in one transaction and returns
 	// when they are on disk for good, or stores nothing and returns an error.
@@ -49,14 +49,13 @@ type Store interface {
 	// [MaxRefusedBytes], and returns its number, 0 if it is not kept. Refused
 	// deliveries have numbers of their own and no events. It need not be on disk when it returns.
 	//
-	// Anybody may send what is refused, so a flood of it must not evict genuine
-	// deliveries. There are three classes: no well-formed signature (see
-	// [webhook.Reason.WellFormed]); a well-formed one; and a well-formed one
-	// from an address that a verified delivery came from. Beyond the bounds,
-	// the largest class loses a delivery from the remote address or
-	// the minute of receipt, whichever has most of that class. In that address
-	// it is the minute that has most, and the other way round. What is left of an
-	// address and a minute is a uniform sample: neither first nor last ones are favoured.
+	// Anybody may send what is refused, so a flood of it must not evict genuine deliveries.
+	// There are three classes: no well-formed signature (see [webhook.Reason.WellFormed]); a
+	// well-formed one; and a well-formed one from an address that a verified delivery came
+	// from. Beyond the bounds, the largest class loses a delivery from the remote address or
+	// the minute of receipt, whichever has most of that class. In that address it is the
+	// minute that has most, and the other way round. What is left of an address and a minute
+	// is a uniform sample: neither first nor last ones are favoured.
 	PutRefused(ctx context.Context, d Delivery) (int64, error)
 
 	// Refused yields refused deliveries whose Seq is greater than after, in
@@ -83,12 +82,9 @@ type Store interface {
 
 // Verdicts changes the verdict on stored and refused deliveries, for schemes and
 // secrets that were set after they came.
-//
-// Every implementation must pass the suite Inbox of package storetest.
 type Verdicts interface {
-	// SetVerdict gives the stored delivery d.Seq the verdict that d has: Verified,
-	// Reason, Scheme, SecretName and BodyAuthenticated. Nothing else of d is
-	// read.
+	// SetVerdict gives the stored delivery d.Seq the verdict that d has: Verified, Reason,
+	// Scheme, SecretName and BodyAuthenticated. Nothing else of d is read.
 	//
 	// A delivery that becomes verified is released: each of its events is added
 	// once more, with a new number, and compared with the current ones as Put
@@ -96,9 +92,8 @@ type Verdicts interface {
 	// from the last number reads it once more. Anomalies, and deliveries that do
 	// not become verified, keep their rows, with the new verdict.
 	//
-	// A delivery that is verified, or whose bytes were pruned, does not change,
-	// and the receipt has no rows. The error is [ErrNoDelivery] if there is none
-	// of that number.
+	// A delivery that is verified, or whose bytes were pruned, does not change, and the
+	// receipt has no rows. The error is [ErrNoDelivery] if there is none of that number.
 	SetVerdict(ctx context.Context, d Delivery) (Receipt, error)
 
 	// Readmit puts d and its rows as [Store.Put] does, and in the same
@@ -108,8 +103,6 @@ type Verdicts interface {
 }
 
 // Retention keeps an inbox within bounds.
-//
-// Every implementation must pass the suite Inbox of package storetest.
 type Retention interface {
 	// UnverifiedBytes returns how much is kept of deliveries that did not verify, refused
 	// ones not included: bytes of paths, queries, headers and bodies, and [RowBytes] for each row.
@@ -127,8 +120,6 @@ type Retention interface {
 }
 
 // Listeners knows which listeners take deliveries into the store.
-//
-// Every implementation must pass the suite Inbox of package storetest.
 type Listeners interface {
 	// AddListener records that this process takes deliveries, until the store is closed
 	// or others take the process for dead. To record the same again does nothing; what is

@@ -14,16 +14,13 @@ var ErrErased = errors.New("erased from the store")
 var ErrBeingSent = errors.New("another process is sending it")
 
 // Eraser removes what is kept of shipments, and remembers them by keyed hashes alone.
-//
-// Every implementation must pass [github.com/waybill-cli/waybill/internal/storetest.Ledger].
 type Eraser interface {
-	// Erase removes the shipments that queries name, each by its
-	// referId, its number or both: rows, answers, trackings and events, and header and
-	// body of every delivery that names a number. A name that others hold too stays.
-	// An error that matches [ErrBeingSent] comes before anything is removed, unless a
-	// process begins to send a row meanwhile: that row stays. Calling it again removes
-	// what is left: it may end anywhere. What was removed may stay in unused space until
-	// Compact.
+	// Erase removes the shipments that queries name, each by its referId, its number or
+	// both: rows, answers, trackings and events, and header and body of every delivery that
+	// names a number. A name that others hold too stays. An error that matches
+	// [ErrBeingSent] comes before anything is removed, unless a process begins to send a row
+	// meanwhile: that row stays. Calling it again removes what is left: it may end anywhere.
+	// What was removed may stay in unused space until Compact.
 	Erase(ctx context.Context, qs []tracking.Query, o EraseOptions) (Erasure, error)
 
 	// Compact removes what was erased from the store's unused space too. It returns

@@ -10,10 +10,9 @@ import (
 
 // Stager begins runs.
 type Stager interface {
-	// Stage begins a run that is invisible until it is opened. Only one process
-	// stages at a time: Stage waits for another until ctx ends. Past ctx's
-	// deadline it returns a [*BusyError], else the cause of ctx's end. It removes
-	// what dead processes had staged.
+	// Stage begins a run that is invisible until it is opened. Only one process stages at a
+	// time: Stage waits for another until ctx ends. Past ctx's deadline it returns a
+	// [*BusyError], else the cause of ctx's end. It removes what dead processes had staged.
 	Stage(ctx context.Context, plan Plan) (Staging, error)
 
 	// KnownOrders returns those of the first ComparedOrders rows that the run brought in
@@ -24,10 +23,9 @@ type Stager interface {
 
 // Queue hands out pending rows in batches and records what became of them.
 //
-// Implementations of the contracts of this package are safe for concurrent use by
-// several goroutines and several processes. What a method wrote is on disk when
-// it returns. Each must pass
-// [github.com/waybill-cli/waybill/internal/storetest.Ledger].
+// Implementations of the contracts of this package are safe for concurrent use by several
+// goroutines and several processes. What a method wrote is on disk when it returns. Each
+// must pass [github.com/waybill-cli/waybill/internal/storetest.Ledger].
 type Queue interface {
 	// Recover makes the rows unknown that dead processes were sending, and returns their number.
 	Recover(ctx context.Context) (int64, error)
@@ -49,9 +47,8 @@ type Queue interface {
 	// batch that becomes Pending can be claimed again.
 	Settle(ctx context.Context, outcomes []BatchOutcome) error
 
-	// ClaimFull moves those of the batches to Sending that nobody has claimed or
-	// changed since [Staging.Full] returned them, and returns these. Their rows
-	// are not read again.
+	// ClaimFull moves those of the batches to Sending that nobody has claimed or changed
+	// since [Staging.Full] returned them, and returns these. Their rows are not read again.
 	ClaimFull(ctx context.Context, run int64, full []Batch) ([]Batch, error)
 
 	// Held returns nil while what was claimed as that [Batch].Owner is this process's,
@@ -213,9 +210,8 @@ type Trackings interface {
 	// is also known of the trackings that have it. f may sort them by something else.
 	Statuses(ctx context.Context, f Filter) iter.Seq2[TrackingStatus, error]
 
-	// Find returns the rows with the given referId, or with the
-	// given number if referID is empty, in the order they were created, and
-	// trackings that were only seen after them.
+	// Find returns the rows with the given referId, or with the given number if referID is
+	// empty, in the order they were created, and trackings that were only seen after them.
 	Find(ctx context.Context, referID, number string) ([]TrackingStatus, error)
 
 	// FindAll is Find for many queries: the n-th list is that of the n-th query.
@@ -228,14 +224,12 @@ type Statistics interface {
 	// in no order. Limit and Order change nothing.
 	Count(ctx context.Context, f Filter) ([]Group, error)
 
-	// SeenStatuses returns which statuses trackings, and numbers alone, are
-	// known to have, the most frequent first. Unlike Count it
-	// reads no tracking.
+	// SeenStatuses returns which statuses trackings, and numbers alone, are known to have,
+	// the most frequent first. Unlike Count it reads no tracking.
 	SeenStatuses(ctx context.Context) ([]StatusCount, error)
 
-	// SeenCarriers returns the carrier codes of trackings, and of numbers alone,
-	// each in one spelling, the most frequent first. It reads no
-	// tracking.
+	// SeenCarriers returns the carrier codes of trackings, and of numbers alone, each in one
+	// spelling, the most frequent first. It reads no tracking.
 	SeenCarriers(ctx context.Context) ([]string, error)
 
 	// OwnColumns returns the columns of inputs that were kept, see [Plan.Own], each once.
@@ -265,11 +259,10 @@ type EventFollower interface {
 	// Followed from one number to another in the same transaction. If Followed is
 	// not from, nothing happens and it returns false.
 	//
-	// A sighting has a number, a RouterID, or both, and no referId. It is about
-	// every row of that number, and about trackings whose RouterID
-	// an answer told. If there are none, it is about the number
-	// alone until a row has it. An event gives no row a RouterID: it may be about
-	// several rows.
+	// A sighting has a number, a RouterID, or both, and no referId. It is about every row of
+	// that number, and about trackings whose RouterID an answer told. If there are none, it
+	// is about the number alone until a row has it. An event gives no row a RouterID: it may
+	// be about several rows.
 	Follow(ctx context.Context, seen []Sighting, from, to int64) (bool, error)
 
 	// LastUnverified is that of [TrackingStatus], for a number.

@@ -26,7 +26,6 @@ type Event struct {
 	Body   []byte              // one whole JSON value
 }
 
-// Limits of what is read.
 const (
 	maxBody  = 4 << 20 // bytes of a body whose members are read
 	maxDepth = 16      // levels of objects and arrays

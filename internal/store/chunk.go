@@ -16,9 +16,8 @@ var errNotNew = errors.New("a record is known already")
 
 // chunk is the part of an input that one transaction adds.
 //
-// Records are classified in the order of their keys: equal keys are neighbours,
-// and the index is read once, in order. New rows are put into batches in the
-// order of the input.
+// Records are classified in the order of their keys: equal keys are neighbours, and the
+// index is read once, in order. New rows are put into batches in the order of the input.
 type chunk struct {
 	s           *staging
 	entries     []ledger.Entry

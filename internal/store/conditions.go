@@ -164,7 +164,6 @@ func (l *lister) whereSeen() string {
 	return strings.Join(all, " AND ")
 }
 
-// whereUnheld returns the condition of the filter on a sighting s without a row.
 func (l *lister) whereUnheld() string { return l.whereSeen() + " AND " + l.isUnheld() }
 
 // isUnheld returns the part of whereUnheld that looks elsewhere.

@@ -9,7 +9,6 @@ import (
 	"strings"
 )
 
-// Bounds of what is read and written at once.
 const (
 	copyRows  = 16384
 	copyBytes = 8 << 20
@@ -291,7 +290,6 @@ func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) erro
 	}
 }
 
-// adapt sets how many rows are read next, after so many were.
 func (c *tableCopy) adapt(rows int) {
 	if rows < c.limit {
 		c.limit = max(rows, 16)
@@ -310,7 +308,6 @@ func (c *tableCopy) write(ctx context.Context, rows [][]any) error {
 	})
 }
 
-// errEnough ends a query.
 var errEnough = errors.New("enough was read")
 
 // read returns the rows after a key, in the order of keys, until they have copyBytes.

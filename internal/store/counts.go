@@ -20,7 +20,6 @@ type countKey struct {
 	transitDays int64
 }
 
-// of returns the line of the same run for a status.
 func (k countKey) of(status int64, carrier string, transit time.Duration) countKey {
 	k.status, k.carrier, k.transitDays = status, carrier, ledger.TransitDays(transit)
 	return k

@@ -81,7 +81,6 @@ func (e *erasure) isNamed(value any, header bool) bool {
 	return e.names.inBytes(b)
 }
 
-// change returns what runs a statement for a line and counts it.
 func change(count func(*ledger.Erasure) *int64, query string) func(context.Context, *tx, any, *ledger.Erasure) error {
 	return func(ctx context.Context, t *tx, key any, done *ledger.Erasure) error {
 		n, err := t.exec(ctx, query, key)

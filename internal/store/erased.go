@@ -217,7 +217,6 @@ func (a *arrival) drop(erase func(inbox.Event) bool) {
 	}
 }
 
-// isErasedRefused reports whether a refused delivery names an erased number.
 func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error) {
 	e, err := t.erasedNames(ctx)
 	if err != nil || !e.any() {

@@ -116,7 +116,6 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// hints says what to do about the other kinds.
 var hints = map[error]string{
 	ErrFull:        "free space on that disk, then re-run the same command",
 	ErrLocked:      "another program has locked the store; wait for it or stop it, then re-run the same command",

@@ -36,7 +36,6 @@ func scanEvent(s scanner, more ...any) (inbox.Event, error) {
 	return e, err
 }
 
-// conditions are the terms of a WHERE and their parameters.
 type conditions struct {
 	terms []string
 	args  []any

@@ -109,7 +109,6 @@ type foundStatus struct {
 	ledger.TrackingStatus
 }
 
-// find answers those of the queries whose numbers are given.
 func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, value func(int) string) error {
 	width, query := 1, queries[0]
 	if len(numbers) > 1 {

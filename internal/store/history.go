@@ -150,7 +150,6 @@ func (d *DB) Run(ctx context.Context, id int64) (ledger.RunSummary, error) {
 	return found[0], nil
 }
 
-// runs returns what a query with runColumns finds.
 func (d *DB) runs(ctx context.Context, query string, args ...any) ([]ledger.RunSummary, error) {
 	owners := map[int64][]string{}
 	all, err := list(ctx, d.each, func(s scanner) (ledger.RunSummary, error) {

@@ -169,7 +169,6 @@ func (d *DB) cursorOf(ctx context.Context, sink int64) (cursor, error) {
 	return c, err
 }
 
-// cursorStep is what a cursor passes at once.
 type cursorStep struct {
 	passed []passedDelivery
 	to     cursor
@@ -256,7 +255,6 @@ func (d *DB) matchDeliveries(ctx context.Context, all []passedDelivery, accepts 
 	return nil
 }
 
-// match calls accepts with the rows of the delivery, if there are any.
 func (p *passedDelivery) match(rows []inbox.Event, accepts func([]inbox.Event) bool) {
 	erased := func(e inbox.Event) bool { return e.Anomaly == inbox.Erased }
 	if rows = slices.DeleteFunc(rows, erased); len(rows) == 0 || !accepts(rows) {

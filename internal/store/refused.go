@@ -26,7 +26,6 @@ const (
 	allMinutes int64 = -1
 )
 
-// refusedGroup names the refused deliveries of one class, address and minute.
 type refusedGroup struct {
 	class  int64
 	source string // address without port, of IPv6 its /64 network; or allSources
@@ -199,7 +198,6 @@ func (s *refusedSums) remove(i int) {
 
 func (s *refusedSums) bytes() int64 { return s.of(unsigned) + s.of(signed) + s.of(signedKnown) }
 
-// of returns how many bytes a class holds.
 func (s *refusedSums) of(class int64) int64 {
 	i, ok := s.index[refusedGroup{class, allSources, allMinutes}]
 	if !ok {

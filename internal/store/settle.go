@@ -74,7 +74,6 @@ func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, me string) (run 
 	return run, err
 }
 
-// rearranges reports whether [tx.rearrange] has something to do.
 func rearranges(s ledger.BatchOutcome) bool {
 	return s.Halve || s.State == ledger.Pending && len(s.Rows) > 0
 }

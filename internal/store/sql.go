@@ -143,10 +143,9 @@ func (d *DB) isAlive(ctx context.Context, name string) (bool, error) {
 // Each is compiled once; any number of rows is made of few of them.
 var widths = [...]int{128, 16, 1}
 
-// inWidths calls run for n rows in portions that a statement can take: the rows
-// from..to with the statement of widths[w]. The statements have anonymous
-// parameters, as named ones are looked up one by one, which costs more than
-// all the rest from some hundred of them on.
+// inWidths calls run for n rows in portions that a statement can take: the rows from..to
+// with the statement of widths[w]. The statements have anonymous parameters, as named ones
+// are looked up one by one, which costs more than all the rest from some hundred of them on.
 func inWidths(n int, run func(from, to, w int) error) error {
 	from := 0
 	for w, width := range widths {

@@ -2,10 +2,9 @@
 // logic of both in texts that every database takes; an [Engine] below it is the
 // database.
 //
-// All writes go through one connection; what several callers wait to write is
-// committed together. A commit returns when it is on disk. Readers have
-// connections of their own and never wait for writers. No connection is held
-// while an iterator waits for its caller.
+// All writes go through one connection; what several callers wait to write is committed
+// together. A commit returns when it is on disk. Readers have connections of their own and
+// never wait for writers. No connection is held while an iterator waits for its caller.
 //
 // Several processes may use the store: what they decide, they decide inside
 // transactions, of which one at a time writes. [Owners] shows which of the

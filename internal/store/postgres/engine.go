@@ -143,7 +143,6 @@ func (e *engine) trouble(kind, cause error) error {
 	return &store.Error{Kind: kind, Path: e.place, Op: "write", Err: cause}
 }
 
-// native calls use with the connection below conn.
 func native(conn *sql.Conn, use func(*pgx.Conn) error) error {
 	return conn.Raw(func(c any) error { return use(c.(*stdlib.Conn).Conn()) }) //nolint:forcetypeassert // of our driver
 }

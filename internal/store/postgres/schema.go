@@ -27,7 +27,6 @@ func lockKey(schema string) int64 {
 	return int64(h.Sum64())
 }
 
-// schemaState is what a database holds under the name of a schema.
 type schemaState struct {
 	exists   bool // perhaps empty
 	made     bool // it has the tables of a store

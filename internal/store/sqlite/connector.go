@@ -9,7 +9,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// connector is for [store.Connector].
 type connector struct {
 	pool     *sql.DB
 	readers  *sql.DB // reopened with the connection after the disk failed

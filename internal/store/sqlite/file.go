@@ -29,12 +29,11 @@ type file struct {
 	made      bool
 }
 
-// Open opens the store at path, and makes it with its folder if there is none.
-// A store with other tables, of a newer version or of a development build, is refused and
-// left alone. One that the user can't write is opened for reading, see
-// [store.DB.Writable]. Symbolic links are followed; a file that has several names, or is
-// mounted without its folder, is refused: its log and its locks would not be
-// those of others who use it.
+// Open opens the store at path, and makes it with its folder if there is none. A store with
+// other tables, of a newer version or of a development build, is refused and left alone. One
+// that the user can't write is opened for reading, see [store.DB.Writable]. Symbolic links
+// are followed; a file that has several names, or is mounted without its folder, is refused:
+// its log and its locks would not be those of others who use it.
 func Open(ctx context.Context, path string, o store.Options) (*store.DB, error) {
 	f, shared, err := openFile(ctx, path, o)
 	if err != nil {
@@ -167,10 +166,9 @@ func (f *file) check(ctx context.Context) error {
 
 const maxLinks = 40
 
-// resolvePath returns the store's path without symbolic links, and makes the file
-// if need be, readable by the user alone. SQLite puts its log beside it, where
-// the locks of owners must be too. A link that another user put where others
-// may write is an error.
+// resolvePath returns the store's path without symbolic links, and makes the file if need
+// be, readable by the user alone. SQLite puts its log beside it, where the locks of owners
+// must be too. A link that another user put where others may write is an error.
 func resolvePath(path string, mustExist bool) (string, error) {
 	_, err := disk.Resolve(path)
 	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
@@ -281,10 +279,9 @@ func isMountPoint(mounts io.Reader, path string) (bool, error) {
 	return false, lines.Err()
 }
 
-// whoShares returns who shares the store on purpose, in words: a group, or those
-// who may write in its folder. Others who could change it, or who laid out
-// files beside it that SQLite would read, are an error; but a store that is only
-// read may belong to another user.
+// whoShares returns who shares the store on purpose, in words: a group, or those who may
+// write in its folder. Others who could change it, or who laid out files beside it that
+// SQLite would read, are an error; but a store that is only read may belong to another user.
 func whoShares(path string, readOnly bool) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {

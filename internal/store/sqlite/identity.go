@@ -48,7 +48,6 @@ func (i *identity) check() error {
 	return i.compare(i.path, *file)
 }
 
-// checkLog is check for the file and its log.
 func (i *identity) checkLog() error {
 	err := i.check()
 	if err == nil && i.log != nil {

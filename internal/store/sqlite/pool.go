@@ -14,7 +14,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Connections for readers.
 const (
 	maxReaders  = 8
 	idleReaders = 2

@@ -174,7 +174,6 @@ func OpenCopy(ctx context.Context, path string) (db *store.DB, finish func() err
 	}, nil
 }
 
-// requireFree returns an error if there is something at path, or beside it.
 func requireFree(path string) error {
 	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
 		if _, err := os.Lstat(path + suffix); !errors.Is(err, fs.ErrNotExist) {
