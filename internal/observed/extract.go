@@ -312,7 +312,9 @@ func part(of, member string) string {
 // Assumed: the form of answers is not shown, so trackings are recognised by their
 // members wherever they stand.
 func isTracking(members []member) bool {
-	names := []string{"trackingNumber", "rawTrackingNumber", "referId", "routerId", "statusTrack", "statusLabel", "summary", "detail", "trackingEvents"}
+	names := []string{
+		"trackingNumber", "rawTrackingNumber", "referId", "routerId", "statusTrack", "statusLabel", "summary", "detail", "trackingEvents",
+	}
 	return slices.ContainsFunc(members, func(m member) bool { return slices.Contains(names, m.name) })
 }
 

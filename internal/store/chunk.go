@@ -112,7 +112,9 @@ func (c *chunk) sort() {
 	for i := range c.order {
 		c.order[i] = i
 	}
-	slices.SortFunc(c.order, func(i, j int) int { return cmp.Or(compareKeys(&c.entries[i], &c.entries[j]), cmp.Compare(i, j)) })
+	slices.SortFunc(c.order, func(i, j int) int {
+		return cmp.Or(compareKeys(&c.entries[i], &c.entries[j]), cmp.Compare(i, j))
+	})
 }
 
 // byKey yields the first entry of each key, in the order of keys, with its repeats.
