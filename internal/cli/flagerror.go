@@ -108,8 +108,7 @@ const (
 	faultsThatStay = "--duplicate, --reorder and --corrupt-signature cause faults"
 )
 
-// replacement returns what does the job of a word or flag that cmd does not have,
-// empty if replaced does not say.
+// replacement returns what does the job of a word or flag that cmd does not have, empty if replaced does not say.
 func replacement(cmd *cobra.Command, word string) string {
 	for ; cmd != nil; cmd = cmd.Parent() {
 		path := strings.Fields(cmd.CommandPath())[1:]

@@ -44,8 +44,7 @@ const (
 	groupRest = "rest"
 )
 
-// Tree returns the whole command tree for those who document it. Running it
-// is what [Run] is for.
+// Tree returns the whole command tree for those who document it. Running it is what [Run] is for.
 func Tree(a *app.App) *cobra.Command { return newRoot((&command.Factory{App: a})) }
 
 func newRoot(f *command.Factory) *cobra.Command {
@@ -92,7 +91,6 @@ receives the service's webhooks.`,
 	return root
 }
 
-// completing reports whether the shell asks what a command line may go on with.
 func completing(f *command.Factory) bool {
 	return len(f.Args) > 0 && f.Args[0] == cobra.ShellCompRequestCmd
 }
@@ -212,8 +210,7 @@ func Main() command.Code {
 	defer stopSoft(nil)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// A reader that closes the pipe is an error of a write, not the end of the
-	// program in the middle of its work.
+	// A reader that closes the pipe is an error of a write, not the end of the program in the middle of its work.
 	signal.Ignore(syscall.SIGPIPE)
 	a := &app.App{IO: term.System(), Sources: config.FromOS, Getenv: os.Getenv, Keyring: keyring.System{}, Hard: hard}
 	ended := make(chan command.Code, 1)
@@ -246,8 +243,7 @@ func joinSortWord(args []string) []string {
 	return append(slices.Clone(args[:end]), "--sort="+args[end+1])
 }
 
-// Run runs one command line and returns its exit status. It writes any error to
-// a.IO.Err, once.
+// Run runs one command line and returns its exit status. It writes any error to a.IO.Err, once.
 func Run(ctx context.Context, a *app.App, args []string) command.Code {
 	if len(args) > 0 && args[0] == complete.BashCommand {
 		return complete.Bash(ctx, a, args[1:], Run)

@@ -11,8 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 )
 
-// widestName is the width of the longest name that help shows on one line with its
-// text, less on a narrow terminal.
+// widestName is the width of the longest name that help shows on one line with its text, less on a narrow terminal.
 const widestName = 28
 
 const globalPointer = "Global flags: waybill help flags\n"
@@ -89,8 +88,7 @@ func (p *page) flags(title string, flags *pflag.FlagSet) {
 	}
 }
 
-// names writes names with a text each, in two columns. The text of a name that is
-// too wide stands below it.
+// names writes names with a text each, in two columns: below a name that is too wide.
 func (p *page) names(rows [][2]string) {
 	widest, column := min(widestName, cmp.Or(p.width, pageWidth)/2-6), 0
 	for _, r := range rows {

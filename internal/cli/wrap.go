@@ -8,11 +8,9 @@ import (
 )
 
 const (
-	// narrowest is the width below which help is not wrapped: nothing readable
-	// would be left.
+	// narrowest is the width below which help is not wrapped: nothing readable would be left.
 	narrowest = 40
-	// pageWidth is the width of help that is not for a terminal, such as for a
-	// pager.
+	// pageWidth is the width of help that is not for a terminal, such as for a pager.
 	pageWidth = 80
 )
 
@@ -98,8 +96,7 @@ func wrapLine(b *strings.Builder, line string, width int) {
 	b.WriteString(line + "\n")
 }
 
-// textIndent is where the text of a line begins: behind a name and a gap of two
-// spaces or more, or behind its indent.
+// textIndent is where the text of a line begins: behind a name and a gap of two spaces or more, or behind its indent.
 func textIndent(line string) int {
 	start := leading(line)
 	if start == 0 {

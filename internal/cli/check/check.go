@@ -99,7 +99,6 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	return nil
 }
 
-// foundError says how much was found.
 type foundError string
 
 func (e foundError) Error() string { return string(e) }

@@ -70,7 +70,6 @@ func columns() []command.Column[findings.Finding] {
 	}
 }
 
-// printReport prints all findings, for people by kind with the first of each.
 func printReport(call *command.Call, judged input.Judgement) error {
 	out, r := call.Out, judged.Found
 	if out.Machine() || out.IsCSV() || out.HasColumns() {
@@ -117,7 +116,6 @@ var noted = []findings.Kind{
 	findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
 }
 
-// shownWarnings is how many warnings of a kind create shows.
 const shownWarnings = 5
 
 // Warn prints the warnings of a report, without what create says of every input.
@@ -156,7 +154,6 @@ func Refuse(r *findings.Report) error {
 	return &command.UsageError{Err: &strictError{r}, Hint: "fix the file, or omit --strict to send it as it is; `waybill check` lists all findings"}
 }
 
-// strictError refuses an input because of warnings.
 type strictError struct{ report *findings.Report }
 
 func (e *strictError) Error() string {

@@ -61,12 +61,10 @@ func (c *Call) Again(without []string, more ...string) string {
 	return shell.Line(slices.Concat(words, args, more)...)
 }
 
-// CommandLine returns another command with what says of this one which settings, store,
-// account and service are meant.
+// CommandLine returns another command with the flags of this one that name settings, store, account and service.
 func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(nil, words...) }
 
-// CommandLineWith is CommandLine with further flags of this command line, by name, where the
-// user gave them.
+// CommandLineWith is CommandLine with further flags of this command line, by name, where they were given.
 func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
 	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "insecure-store", "api-key-file", "same-key", "ca-file", "insecure-http", "request-timeout"}, flags...) {
@@ -115,8 +113,7 @@ type CobraAction = func(cmd *cobra.Command, args []string) error
 // Action is what a command does once its line is understood.
 type Action func(ctx context.Context, c *Call, args []string) error
 
-// RunE makes a command's RunE: it loads the settings, closes what the action
-// opened, and lets the first error stand.
+// RunE makes a command's RunE: it loads the settings, closes what do opened, and lets the first error stand.
 func (f *Factory) RunE(do Action) CobraAction {
 	return f.RunWith(func(cmd *cobra.Command) ([]config.Flag, error) { return FlagsOf(cmd), nil }, do)
 }

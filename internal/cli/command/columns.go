@@ -13,8 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Column is a column of a table of T: how it is shown, and what makes its cells. Cell,
-// Count or Time must be set.
+// Column is a column of a table of T: how it is shown, and what makes its cells. Cell, Count or Time must be set.
 type Column[T any] struct {
 	render.Column
 
@@ -59,8 +58,7 @@ func (o *Output) time(t time.Time) string {
 // print that table if there is one, and a newline.
 const columnsAnnotation = "waybill/columns"
 
-// ColumnsFlag adds --columns to a command that prints a table of those columns. It may
-// be called for each of several tables.
+// ColumnsFlag adds --columns to a command that prints such a table. It may be called for each of several.
 func ColumnsFlag[T any](cmd *cobra.Command, columns []Column[T]) { ColumnsWith(cmd, "", columns) }
 
 // ColumnsWith is [ColumnsFlag] for the table that a flag makes the command print.
@@ -104,7 +102,6 @@ func columnsOf(cmd *cobra.Command) []columnName {
 	return all
 }
 
-// tableOf returns the columns of the table that a command prints with its flags.
 func tableOf(cmd *cobra.Command) []columnName {
 	all := columnsOf(cmd)
 	flag := ""
@@ -172,8 +169,7 @@ func checkColumn(known []columnName, word string) error {
 	return Usagef(hint, "--columns: no column %s", Quoted(word))
 }
 
-// shownColumns returns the columns that an output shows: those that were asked for, in
-// that order, each of which stays on every terminal, or those of its format.
+// shownColumns returns the columns that were asked for, each of which stays on every terminal, or the format's.
 func shownColumns[T any](o *Output, all []Column[T]) ([]Column[T], error) {
 	var shown []Column[T]
 	names := make([]columnName, len(all))

@@ -304,8 +304,7 @@ func CodeAndHint(err error) (Code, string) {
 	return Failed, ""
 }
 
-// reasonOf tells causes of a usage error apart, and a key that is missing from one that
-// was refused. It is empty for others.
+// reasonOf tells a usage error's causes apart, and a missing key from a refused one; empty for others.
 func reasonOf(err error, code Code) Reason {
 	usage, setting := (*UsageError)(nil), (*config.KeyError)(nil)
 	switch {

@@ -154,7 +154,6 @@ func (c *Call) SparePage(path string) error {
 	return nil
 }
 
-// spareReady is [Call.Spare] for the files with the URL of a server or a page.
 func spareReady(cmd *cobra.Command, sources config.Sources) error {
 	for _, flag := range []string{"ready-file", "ui-file"} {
 		path := valueOf(cmd, flag)
@@ -285,8 +284,7 @@ func RefuseExisting(path string) error {
 	return nil
 }
 
-// Editor returns the user's editor: $VISUAL, $EDITOR, or the system's own one, which needs a
-// terminal. instead is what the user can do without an editor.
+// Editor returns $VISUAL, $EDITOR, or the system's editor, which needs a terminal. instead is what else one can do.
 func Editor(io *term.IO, getenv func(string) string, instead string) (string, error) {
 	switch named := cmp.Or(getenv("VISUAL"), getenv("EDITOR")); {
 	case named != "":

@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// issuer is an error that lists problems of an input: the first, and how many more.
 type issuer interface {
 	error
 	Issues() (first []term.Issue, more int)

@@ -23,8 +23,7 @@ func Section(f *pflag.FlagSet, title string, names ...string) {
 	}
 }
 
-// Advanced shows all flags of a set in one section at the end of help, but for those
-// named, which most readers need.
+// Advanced shows all flags of a set in one section at the end of help, but for those that most readers need.
 func Advanced(f *pflag.FlagSet, but ...string) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		delete(flag.Annotations, sectionKey)
@@ -48,8 +47,7 @@ type FlagSection struct {
 	Flags []*pflag.Flag
 }
 
-// FlagSections returns the flags that help shows: those without a section first, then
-// each section where its first flag stands.
+// FlagSections returns the flags that help shows: those without a section, then each section at its first flag.
 func FlagSections(f *pflag.FlagSet) []FlagSection {
 	all := []FlagSection{{}}
 	f.VisitAll(func(flag *pflag.Flag) {

@@ -19,8 +19,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Output is where a command's result goes: standard output or the file of
-// --out, in the form asked for.
+// Output is where a command's result goes, in the form asked for: standard output or the file of --out.
 type Output struct {
 	*render.Printer
 
@@ -32,13 +31,11 @@ type Output struct {
 	io      *term.IO
 }
 
-// runsUntilStopped reports whether a command prints as things happen, until it is stopped.
 func runsUntilStopped(cmd *cobra.Command) bool {
 	return cmd.Name() == "listen" || cmd.Name() == "inspect" || cmd.Name() == "sandbox"
 }
 
-// watchFormat returns the format of --watch: a table that is redrawn, or JSON Lines
-// where there is no terminal for it.
+// watchFormat returns the format of --watch: a redrawn table, or JSON Lines where there is no terminal for it.
 func watchFormat(cmd *cobra.Command, io *term.IO, format, jq string) (string, error) {
 	switch {
 	case format == string(render.CSV) || format == string(render.XLSX):
@@ -56,8 +53,7 @@ func printsAtOnce(cmd *cobra.Command) bool {
 	return slices.Contains([]string{"replay", "send", "show", "wait"}, cmd.Name())
 }
 
-// Output returns the output of a command that runs without settings: --output and
-// --json alone name its format.
+// Output returns the output of a command that runs without settings: --output and --json alone name its format.
 func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
 	format := valueOf(cmd, "output")
 	if isSet(cmd, "json") {
@@ -69,8 +65,7 @@ func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
 	return newOutput(cmd, f.App, format, false)
 }
 
-// newOutput checks --jq and --out before anything is done. live writes every
-// result at once, and JSON as JSON Lines.
+// newOutput checks --jq and --out before anything is done. live writes every result at once, and JSON as JSON Lines.
 func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Output, error) {
 	if live && format == string(render.JSON) || linesOnly(cmd) && format != string(render.CSV) && format != string(render.XLSX) {
 		format = string(render.JSONL)

@@ -12,8 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Progress shows how many of a number are done and left, the rate, the time it took
-// and the time left. Its methods may be called by several goroutines.
+// Progress shows what is done and left, the rate, the time taken and the time left. It is safe for concurrent use.
 type Progress struct {
 	bar      *term.Progress
 	unit     string
@@ -37,8 +36,7 @@ type sample struct {
 
 const rateWindow = 30 * time.Second
 
-// NewProgress begins to show progress; 0 is an unknown total, without a time
-// left, and shown from the first [Progress.Add] on.
+// NewProgress begins to show progress; with an unknown total, 0, from the first [Progress.Add] on.
 func NewProgress(io *term.IO, label, unit string, total int64) *Progress {
 	p := newProgress(io, label, unit, total)
 	p.bar.Show(p.report)
@@ -135,8 +133,7 @@ func (p *Progress) sample() {
 	}
 }
 
-// Of a shorter sample nothing is said of the time left: one of minSample that is less
-// than a part in minShare of all, such as the first row of a run, sent alone.
+// A shorter sample, or less than a part in minShare of all, such as the first row, says nothing of the time left.
 const (
 	minSample = 2 * time.Second
 	minShare  = 100
@@ -224,8 +221,7 @@ func (p *Progress) Line(width int) string { return p.bar.Line(width) }
 // Stop removes the progress from the terminal.
 func (p *Progress) Stop() { p.bar.Stop() }
 
-// CreateProgress shows how many rows were accepted and requests sent, and meanwhile how
-// many rows of unknown outcome were checked.
+// CreateProgress shows how many rows were accepted, requests sent, and rows of unknown outcome checked.
 type CreateProgress struct {
 	*Progress
 	io       *term.IO

@@ -22,8 +22,7 @@ func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 
 const lastRun = "last"
 
-// OpenRun opens the store with a run: that with the ID, or the last. Without it
-// the error is [ledger.ErrNoRun].
+// OpenRun opens the store with the run of the ID, or the last. Without it the error is [ledger.ErrNoRun].
 func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	last := strings.EqualFold(id, lastRun)
@@ -52,8 +51,7 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 	return db, n, nil
 }
 
-// ReadyRuns marks rows unknown that ended processes were sending, unless the store is read-only. A failure is a
-// warning.
+// ReadyRuns marks unknown what ended processes were sending, unless the store is read-only. A failure is a warning.
 func ReadyRuns(ctx context.Context, s *app.Session, db *app.Store) {
 	if s.ReadOnly {
 		return
@@ -69,8 +67,7 @@ type Ready struct {
 	URL  string `json:"url"`
 }
 
-// AnnounceReady publishes the URL of a server that accepts connections: in file if
-// one is named, and as a note, or a result in JSON Lines.
+// AnnounceReady publishes the URL of a ready server: in file if one is named, and as a note or in JSON Lines.
 func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error {
 	if err := WriteReadyFile(ctx, url, file); err != nil {
 		return err

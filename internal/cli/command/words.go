@@ -71,7 +71,6 @@ func roughly(d time.Duration) string {
 	return ""
 }
 
-// Hints of values that are no times.
 const (
 	timeHint  = "such as 2026-11-20, yesterday, monday, 2026-11-20T08:00:00Z or 48h"
 	rangeHint = "such as 7d, yesterday, 2026-11-20, 2026-11-01..2026-11-07 or ..30d"

@@ -194,8 +194,7 @@ func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 	return k, ok
 }
 
-// namedFlags are the kinds of flags whose value's name does not say enough. A command's
-// name may stand before the flag's.
+// namedFlags are the kinds of flags whose value's name does not say enough, some by command and flag.
 var namedFlags = sync.OnceValue(func() map[string]kind {
 	scheme := kind{values: schemes}
 	return map[string]kind{
@@ -252,8 +251,7 @@ var kinds = sync.OnceValue(func() map[string]kind {
 	return all
 })
 
-// argumentKind returns what the arguments of a command are, and false if that is not
-// known here. name is as in its usage line.
+// argumentKind returns what the arguments of a command are, false if that is not known. name is in its usage line.
 func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 	path := cmd.CommandPath() + " "
 	switch {

@@ -39,7 +39,6 @@ func stored(values func(*line, *app.Store) []value) func(*line) []value {
 	}
 }
 
-// runs are the runs of the account, the newest first.
 var runs = stored(func(l *line, db *app.Store) (all []value) {
 	for run, err := range db.History.Runs(l.ctx, maxValues) {
 		if err != nil {
@@ -51,7 +50,6 @@ var runs = stored(func(l *line, db *app.Store) (all []value) {
 	return all
 })
 
-// statuses are those that trackings of the account have, the most frequent first.
 var statuses = stored(func(l *line, db *app.Store) (all []value) {
 	counts, _ := db.Statistics.SeenStatuses(l.ctx)
 	names := view.NewStatusFormatter(l.s.Config.OwnStatuses())
@@ -134,7 +132,6 @@ func faults(*line) (all []value) {
 	return all
 }
 
-// eventKinds are the kinds of the latest events, and the one that is documented.
 func eventKinds(l *line) []value {
 	kinds := []string{webhook.KindDelivered}
 	for _, e := range findEvents(l, inbox.Query{Newest: true, Limit: recentEvents}) {
@@ -145,7 +142,6 @@ func eventKinds(l *line) []value {
 	return words(kinds)
 }
 
-// numbers are the tracking numbers of the latest events that begin as the word does.
 func numbers(l *line) (all []value) {
 	var seen []string
 	for _, e := range findEvents(l, inbox.Query{Newest: true, Limit: recentEvents}) {

@@ -22,7 +22,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// createOptions is what the line of a create asked for.
 type createOptions struct {
 	Files                    []string
 	ReferID, Number, Carrier string
@@ -118,7 +117,6 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	return send.WithNextCommand(c.execute(ctx), c.in.repeat)
 }
 
-// newPlan returns how the rows of the files are to be sent.
 func newPlan(cfg config.Config, o createOptions, files []string) (ledger.Plan, error) {
 	plan := ledger.Plan{Files: files, Mode: ledger.Async, BatchSize: tracking.MaxAsyncBatch, CheckFirst: o.CheckFirst}
 	if o.Sync {
@@ -132,7 +130,6 @@ func newPlan(cfg config.Config, o createOptions, files []string) (ledger.Plan, e
 	return plan, nil
 }
 
-// execute judges the input and sends it.
 func (c *creation) execute(ctx context.Context) error {
 	if err := c.in.judge(ctx); err != nil {
 		return err
@@ -156,7 +153,6 @@ func (c *creation) execute(ctx context.Context) error {
 	return c.send(ctx)
 }
 
-// reportNoRows ends a create of an input without rows.
 func (c *creation) reportNoRows() error {
 	if !c.o.AllowEmpty {
 		return command.Inputf("check the export, or pass --allow-empty", "%s: no data rows", c.plan.Files[0])
@@ -171,7 +167,6 @@ func (c *creation) reportNoRows() error {
 	return c.gate.Check(res, nil)
 }
 
-// send stages the input, sends what is pending and reports the outcome.
 func (c *creation) send(ctx context.Context) error {
 	if _, err := c.call.Client(); err != nil {
 		return err
@@ -216,7 +211,6 @@ func (c *creation) send(ctx context.Context) error {
 	return err
 }
 
-// noteKnown says what differs from earlier runs: carrier codes and numbers.
 func (c *creation) noteKnown(ctx context.Context, k *send.Execution) {
 	if n := k.Run.Tally.OtherCarrier; n > 0 {
 		c.call.IO.Note("%s sent before with another carrier code; the first code is kept", command.Plural(n, "row"))

@@ -95,15 +95,13 @@ func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 	return c.gate.Check(res.counts(), outcome)
 }
 
-// counts are the counts of the create that a dry run knows: pending are the rows that
-// would be sent.
+// counts are what a dry run knows of the counts of a create: pending are the rows that would be sent.
 func (res *dryRunResult) counts() send.Result {
 	return send.Result{
 		Read: res.Read, New: res.New, Already: res.Already, Duplicates: res.Duplicates, Invalid: res.Invalid, Erased: res.Erased, Pending: res.Rows, Batches: res.Batches,
 	}
 }
 
-// add counts a row: whether the store has it, and whether it would be sent.
 func (res *dryRunResult) add(row ledger.Row, known, sent bool) {
 	if known {
 		res.Already++
@@ -146,11 +144,9 @@ func printDryRun(c *command.Call, res dryRunResult) error {
 	return nil
 }
 
-// dryRunCounts are the counts that a dry run knows. Pending are the rows that would be
-// sent.
+// dryRunCounts are the counts that a dry run knows. Pending are the rows that would be sent.
 var dryRunCounts = []string{"READ", "NEW", "ALREADY", "DUPLICATES", "INVALID", "PENDING", "REQUESTS"}
 
-// printFirstRows shows the counts and the first rows for people.
 func printFirstRows(out *command.Output, res dryRunResult) error {
 	err := out.Fields([]render.Field{
 		{Name: "Input", Value: fmt.Sprintf("%s: %s new, %s sent before, %s duplicates, %s bad",
@@ -168,10 +164,8 @@ func printFirstRows(out *command.Output, res dryRunResult) error {
 	return command.PrintTable(out, view.RowColumns()[:3], res.first...) // input, reference, number
 }
 
-// shownForms is how many forms of numbers are named.
 const shownForms = 5
 
-// formCounts lists the forms that most numbers have.
 func formCounts(forms []findings.FormCount) string {
 	var parts []string
 	var more int64
@@ -188,7 +182,6 @@ func formCounts(forms []findings.FormCount) string {
 	return strings.Join(parts, ", ")
 }
 
-// carrierCounts lists carrier codes, most rows first.
 func carrierCounts(carriers map[string]int64) string {
 	codes := slices.SortedFunc(maps.Keys(carriers), func(a, b string) int {
 		return cmp.Or(cmp.Compare(carriers[b], carriers[a]), cmp.Compare(a, b))

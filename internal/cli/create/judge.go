@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// checkedInput is the input of a create, and what was found out about its rows.
 type checkedInput struct {
 	*input.Input
 
@@ -45,7 +44,6 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*checkedI
 	return in, nil
 }
 
-// resolveSources finds out where the rows come from, and opens it.
 func resolveSources(ctx context.Context, c *command.Call, o createOptions) (*input.Input, error) {
 	single := o.ReferID != "" || o.Number != "" || o.Carrier != ""
 	switch {
@@ -62,7 +60,6 @@ func resolveSources(ctx context.Context, c *command.Call, o createOptions) (*inp
 	return input.OpenFiles(ctx, c, o.Files)
 }
 
-// judge reads the input whole and reports what is wrong with it.
 func (in *checkedInput) judge(ctx context.Context) error {
 	file, err := in.newRejects(ctx)
 	if err != nil {
@@ -105,8 +102,7 @@ func (in *checkedInput) judge(ctx context.Context) error {
 	return nil
 }
 
-// removeOldRejects removes the file for bad rows that an earlier command wrote: there are
-// none now.
+// removeOldRejects removes the file of an earlier command: there are no bad rows now.
 func (in *checkedInput) removeOldRejects() error {
 	info, err := os.Lstat(in.rejects)
 	if err != nil || !info.Mode().IsRegular() { // no --rejects, or no file
@@ -119,8 +115,7 @@ func (in *checkedInput) removeOldRejects() error {
 	return nil
 }
 
-// checkRejectsName refuses a name for bad rows whose ending is not that of their
-// format, which is the input's: spreadsheets refuse to open such a file.
+// checkRejectsName refuses an ending other than that of the input's format: spreadsheets refuse such a file.
 func (in *checkedInput) checkRejectsName() error {
 	ending := filepath.Ext(in.rejects)
 	if ending == "" {
@@ -144,8 +139,7 @@ func (in *checkedInput) checkRejectsName() error {
 	return nil
 }
 
-// refuseOrWarn is the error of an input with bad rows; where they are left out
-// and others remain, it warns instead.
+// refuseOrWarn is the error of an input with bad rows; where others are left and are to be sent, it warns instead.
 func (in *checkedInput) refuseOrWarn() error {
 	bad := &input.BadRowsError{Judged: in.judged, Rejects: in.rejects, Resume: in.repeat}
 	if !in.Skip || in.judged.Valid == 0 {
@@ -176,7 +170,6 @@ func (in *checkedInput) commitRejects(ctx context.Context, file *command.AtomicF
 	return file.Commit()
 }
 
-// printSummaryNotes says what was noticed of a file, and what is not used.
 func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 	input.NoteSheet(io, s)
 	input.WarnHidden(io, s)

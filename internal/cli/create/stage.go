@@ -13,7 +13,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// stage brings the input into the ledger.
 func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run, error) {
 	return bulk.Stage(ctx, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(ctx), c.stageChecks())
 }
@@ -28,8 +27,7 @@ func (c *creation) stageChecks() bulk.StageChecks {
 	}
 }
 
-// firstRows is how many rows are staged before the first request: each worker has
-// a batch.
+// firstRows is how many rows are staged before the first request: a batch for each worker.
 func (c *creation) firstRows() int { return max(c.policy.Workers, 2) * c.plan.BatchSize }
 
 // feeds reports whether the input is sent while it is staged. Rows that are asked for first
@@ -50,8 +48,7 @@ const (
 	stagingLimit  = 10 * time.Minute // unless --timeout ends it
 )
 
-// waitingStager waits for another process that stages its input, up to a limit,
-// and says whom it waits for.
+// waitingStager waits for another process that stages its input, up to a limit, and says whom it waits for.
 type waitingStager struct {
 	ledger.Stager
 	s *app.Session

@@ -259,8 +259,7 @@ func (e *linesError) Error() string {
 // Issues returns the first bad lines, and how many more there are.
 func (e *linesError) Issues() (first []term.Issue, more int) { return e.issues, e.more }
 
-// countCaptures reads all of the input and returns how many deliveries it
-// holds. Bad lines are a usage error that holds a linesError.
+// countCaptures reads all of the input and counts its deliveries. Bad lines are a usage error with a linesError.
 func countCaptures(ctx context.Context, in *input.Input) (int64, error) {
 	var bad linesError
 	good := int64(0)

@@ -18,7 +18,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/replay"
 )
 
-// difference is a member in which two events differ.
 type difference struct {
 	Path string          `json:"path"` // JSON pointer, as --set takes it
 	A    json.RawMessage `json:"a,omitempty"`
@@ -71,10 +70,8 @@ func runDiff(ctx context.Context, c *command.Call, ids []string) error {
 	return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("the events differ in %s", command.Plural(len(all), "member"))}
 }
 
-// absent stands for a member that an event does not have.
 type absent struct{}
 
-// differences adds to all where two values differ that stand at a path.
 func differences(all []difference, path string, a, b any) []difference {
 	objectA, isA := a.(map[string]any)
 	objectB, isB := b.(map[string]any)
@@ -138,8 +135,7 @@ func differenceColumns(people bool) []command.Column[difference] {
 // shownBefore is how many bytes of two long values people see before these differ.
 const shownBefore = 8
 
-// shown returns a value; for people from shortly before it differs from the other one, since a terminal may cut its
-// end.
+// shown returns a value; for people from shortly before the difference, since a terminal may cut its end.
 func shown(value, other json.RawMessage, people bool) string {
 	same := 0
 	for same < min(len(value), len(other)) && value[same] == other[same] {

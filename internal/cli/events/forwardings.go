@@ -32,11 +32,9 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 	return since, db, err
 }
 
-// outboxEntries yields what lists show of an outbox. running are the listeners that run now.
 type outboxEntries func(db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error]
 
-// listOutbox lists entries since --since, and returns the targets of the store, the listeners that run, and
-// whether any entry was found.
+// listOutbox lists entries since --since, and returns the targets, the running listeners, and whether it found any.
 func listOutbox(ctx context.Context, c *command.Call, o listOptions, w command.Listing[Forwarding], entries outboxEntries) (sinks []inbox.Sink, running []inbox.Listener, found bool, err error) {
 	w.Out, w.JSON = c.Out, func(j Forwarding) any { return j }
 	since, db, err := o.ofDeliveries(ctx, c)
@@ -126,7 +124,6 @@ type Forwarding struct {
 	History       []tried         `json:"history,omitempty"`    // of events show: the last attempts, oldest first
 }
 
-// tried is one attempt to send a delivery to a target.
 type tried struct {
 	Attempt        int       `json:"attempt"`
 	At             time.Time `json:"at"`     // when it ended
@@ -198,7 +195,6 @@ func ForwardingsOf(ctx context.Context, db *app.Store, delivery int64) ([]Forwar
 	return all, err
 }
 
-// words says what became of the delivery, or what it waits for.
 func (j Forwarding) words(now time.Time) string {
 	switch {
 	case j.State == unread && j.NoListener:
@@ -310,7 +306,6 @@ func pendingColumns(out *command.Output, now time.Time) []command.Column[Forward
 	}
 }
 
-// runListPending lists what waits for targets, by target and in the order in which it was queued.
 func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	w := command.Listing[Forwarding]{Empty: "No delivery is queued", Columns: pendingColumns(c.Out, time.Now())}
 	sinks, running, found, err := listOutbox(ctx, c, o, w, func(db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
@@ -322,7 +317,6 @@ func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	return err
 }
 
-// waitingEntries yields what is queued and waits, target by target.
 func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
 	return func(yield func(Forwarding, error) bool) {
 		for _, sink := range sinks {
@@ -356,7 +350,6 @@ func sentNumber(ctx context.Context, db *app.Store, w inbox.WaitingEntry) (strin
 	return w.Number, nil
 }
 
-// notePending notes what is not queued for a target, and whether a listener runs at all.
 func notePending(c *command.Call, sinks []inbox.Sink, running []inbox.Listener, found bool) {
 	for _, k := range sinks {
 		switch n := command.Plural(k.Unread, "delivery"); {

@@ -141,7 +141,6 @@ func parseFilter(c *command.Call, s string) (forward.Filter, error) {
 	return f, nil
 }
 
-// eventsAbout returns what the ledger knows of a referId that events may name.
 func eventsAbout(ctx context.Context, trackings ledger.Trackings, referID string) (*inbox.TrackingKeys, error) {
 	rows, err := trackings.Find(ctx, referID, "")
 	if err != nil {
@@ -240,8 +239,7 @@ func eventListing(c *command.Call) command.Listing[inbox.Event] {
 	}
 }
 
-// eventColumns returns the columns of events; typed shows duplicates, conflicts and
-// anomalies as what they are.
+// eventColumns returns the columns of events; typed adds what is a duplicate, a conflict or an anomaly.
 func eventColumns(names view.StatusFormatter, typed bool) []command.Column[inbox.Event] {
 	return []command.Column[inbox.Event]{
 		{Column: render.Column{Name: "ID"}, Cell: inbox.Event.ID},

@@ -38,7 +38,6 @@ type readmittedJSON struct {
 	Deliveries []readmissionJSON `json:"deliveries"` // those that were readmitted
 }
 
-// readmissionJSON is the number that a refused delivery had, and the one it has.
 type readmissionJSON struct {
 	Refused string `json:"refused"`
 	ID      string `json:"id"`
@@ -94,8 +93,7 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 	return errors.Join(err, c.Out.Result(j, "Readmitted %s with %s; still refused: %s%s", command.Plural(j.Readmitted, "delivery"), command.Plural(j.Events, "new event"), command.Number(j.Refused), dropped))
 }
 
-// refusedDeliveries yields the refused deliveries with those IDs, all without IDs. An
-// error ends it; one is that of an ID that names another delivery.
+// refusedDeliveries yields the refused deliveries with those IDs, all without IDs. An error ends it.
 func refusedDeliveries(ctx context.Context, in replay.Inbox, ids []string) iter.Seq2[replay.Delivery, error] {
 	return func(yield func(replay.Delivery, error) bool) {
 		for _, id := range ids {

@@ -34,7 +34,6 @@ type replayOptions struct {
 	Edit                     bool
 }
 
-// changes reports whether what is sent differs from what was received.
 func (o replayOptions) changes() bool { return o.Edit || len(o.Set) > 0 }
 
 func newReplay(f *command.Factory) *cobra.Command {
@@ -195,7 +194,6 @@ func noteWhole(ctx context.Context, io *term.IO, in replay.Inbox, ids []string) 
 	return nil
 }
 
-// countEvents returns how many events a delivery has, anomalies included.
 func countEvents(ctx context.Context, in replay.Inbox, delivery int64) (int, error) {
 	n := 0
 	for e, err := range in.Events(ctx, inbox.Query{Delivery: delivery}) {
@@ -252,7 +250,6 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 	return nil
 }
 
-// signing returns what signs the deliveries, and sets the scheme of k.
 func (o replayOptions) signing(c *command.Call, k *sending) (sign signing, err error) {
 	none := (*Signer)(nil).Sign
 	switch {

@@ -21,7 +21,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// maxSynthetic is how many events one command makes up.
 const maxSynthetic = 1_000_000
 
 // seededTime is when made-up events happened if a seed is given and no time.
@@ -141,7 +140,6 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	return k.run(ctx, p.count)
 }
 
-// sample makes up deliveries, or takes them from a file.
 type sample struct {
 	to        *url.URL
 	sender    replay.Sender
@@ -188,7 +186,6 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	return p.change(o)
 }
 
-// change makes the changes of --set in the deliveries of a file.
 func (p *sample) change(o sendOptions) error {
 	set, err := parseSet(o.Set)
 	for i := range p.captured {
@@ -202,12 +199,10 @@ func (p *sample) change(o sendOptions) error {
 	return err
 }
 
-// defaultHeader is what a made-up delivery has besides its signature.
 func defaultHeader() []webhook.Field {
 	return []webhook.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "User-Agent", Value: buildinfo.UserAgent()}}
 }
 
-// signing returns what signs a request, and in which scheme.
 type signing = func(webhook.Request) (webhook.Request, error)
 
 // optionalSigner returns what signs deliveries, and the scheme; without a scheme it says so,

@@ -33,7 +33,6 @@ const (
 	seedLimit   = 1 << 53 // that every reader of JSON keeps whole
 )
 
-// sendingHelp describes what replay and send have in common.
 const sendingHelp = `Deliveries are sent one at a time. --expect-status sets which answers count as
 success. The exit status is 0 if all do and 6 if some do; if none does, 5 after other
 answers, 7 without an answer and 11 without a connection. Redirects are not followed.
@@ -92,7 +91,6 @@ func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
 	return f, nil
 }
 
-// sending is a series of deliveries with what is reported of it.
 type sending struct {
 	forward.Series
 
@@ -160,7 +158,6 @@ func (k *sending) run(ctx context.Context, n int) error {
 	return errors.Join(k.outcome(tally, err), k.printSummary(tally, time.Since(began)))
 }
 
-// outcome is the error of a series: why it ended early, or which answers were not expected.
 func (k *sending) outcome(t forward.Tally, err error) error {
 	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("%s of %s not answered with %s", command.Number(int64(t.Tried()-t.Expected)), were(t.Tried()-t.Expected, command.Plural(t.Tried(), "delivery")), k.Expect)}
 	e.Hint = sendingHint(t)
@@ -259,8 +256,7 @@ type Signer struct {
 	secret webhook.Secret
 }
 
-// NewSigner returns a signer by a named scheme, else by the configured one. A
-// scheme that can't sign is an error.
+// NewSigner returns a signer by a named scheme, else by the configured one. A scheme that can't sign is an error.
 func NewSigner(s *app.Session, named string) (*Signer, error) {
 	name, scheme, err := signature.SchemeInForce(s, named)
 	if err != nil {
@@ -290,7 +286,6 @@ func (g *Signer) Sign(m webhook.Request) (webhook.Request, error) {
 	return out.Apply(m), nil
 }
 
-// usageError makes an error of a scheme that can't sign any delivery a usage error.
 func (g *Signer) usageError(err error) error {
 	if errors.Is(err, webhook.ErrUnsignable) {
 		return command.Usagef("pass another --scheme; `waybill signature schemes` lists them", "scheme %q: %w", g.name, err)

@@ -69,7 +69,6 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	return showPage(ctx, c, o.ID, o.Reveal)
 }
 
-// findShown returns the delivery of an event, or a refused one.
 func findShown(ctx context.Context, s *app.Session, id string) (replay.Delivery, error) {
 	in, err := s.Received(ctx)
 	if err != nil {
@@ -207,7 +206,6 @@ func ShowEvents(ctx context.Context, db *app.Store, d inbox.Delivery, events []i
 	return all, nil
 }
 
-// maxRepeats is how many other events of an eventId are named.
 const maxRepeats = 20
 
 func (j *Shown) addRepeats(ctx context.Context, db *app.Store, e inbox.Event) error {
@@ -232,7 +230,6 @@ func (j *Shown) addRepeats(ctx context.Context, db *app.Store, e inbox.Event) er
 	return nil
 }
 
-// addEffect adds what the event changed of trackings, or why it changed nothing.
 func (j *Shown) addEffect(ctx context.Context, db *app.Store, e inbox.Event) error {
 	switch {
 	case e.Mark == inbox.Anomaly:
@@ -293,7 +290,6 @@ func changedText(all []Changed) string {
 	return strings.Join(names, ", ")
 }
 
-// newerText says what counts instead of an event.
 func newerText(known []ledger.TrackingStatus) string {
 	for _, k := range known {
 		if k.Sighting != nil {
@@ -303,7 +299,6 @@ func newerText(known []ledger.TrackingStatus) string {
 	return "the tracking has no status yet"
 }
 
-// received says when and from where a delivery came; how long ago on a terminal.
 func received(out *command.Output, at time.Time, from, path string) string {
 	when := render.LocalTime(at)
 	if out.Out().IsTerminal() {
@@ -391,7 +386,6 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 	return printBody(c.Out, e.Raw)
 }
 
-// printTargets prints what became of a delivery at each target, and each attempt to send it.
 func printTargets(c *command.Call, targets []Forwarding) error {
 	err := c.Out.Line("")
 	if err == nil {
@@ -409,10 +403,8 @@ func printTargets(c *command.Call, targets []Forwarding) error {
 	return err
 }
 
-// shownLines is how many lines of a body are shown on a terminal.
 const shownLines = 20
 
-// printBody prints a body below the fields; on a terminal its beginning.
 func printBody(out *command.Output, body []byte) error {
 	if err := out.Line(""); err != nil {
 		return err

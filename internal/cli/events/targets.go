@@ -18,7 +18,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// targetHeader is the flag for headers that targets get.
 const targetHeader = "target-header"
 
 // TargetHeaderFlag adds the flag to a command.
@@ -138,7 +137,6 @@ func WarnUnencrypted(io *term.IO, targets []forward.Target) {
 	}
 }
 
-// computer returns the name of the computer of a listener that runs elsewhere.
 func computer(l inbox.Listener) string {
 	name, _, _ := strings.Cut(l.Host, "/")
 	return name
@@ -148,7 +146,6 @@ func isSentTo(running []inbox.Listener, sink int64) bool {
 	return slices.ContainsFunc(running, func(l inbox.Listener) bool { return slices.Contains(l.Sinks, sink) })
 }
 
-// runningListener returns where the one listener of this computer takes deliveries.
 func runningListener(ctx context.Context, c *command.Call) (*url.URL, error) {
 	db, err := c.ExistingStore(ctx)
 	if err != nil {

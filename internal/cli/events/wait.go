@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// pollInterval is after which the inbox is read again.
 const pollInterval = time.Second / 4
 
 type waitOptions struct {
@@ -153,8 +152,7 @@ func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 	}
 }
 
-// arrived yields the events that count and were not read before, and reports whether more are
-// wanted.
+// arrived yields the new events that count, and reports whether more are wanted.
 func (w *eventWait) arrived(ctx context.Context, yield func(inbox.Event, error) bool) bool {
 	db, err := w.session.ExistingStore(ctx)
 	if err != nil {

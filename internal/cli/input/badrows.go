@@ -92,8 +92,7 @@ func (e *BadRefsError) Hint() string {
 	return "fix the rows, or pass --run ID for the rows that a run sent"
 }
 
-// Place returns where a problem is: in a table by its row, in a workbook FILE:SHEET!CELL, else
-// FILE:LINE:COLUMN.
+// Place returns where a problem is: in a table by its row, in a workbook FILE:SHEET!CELL, else FILE:LINE:COLUMN.
 func Place(p intake.Problem) string {
 	at := intake.RowPlace(p.File, p.Line, p.Row, p.Cell)
 	switch {

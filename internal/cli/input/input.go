@@ -285,7 +285,6 @@ func flagOf(field string) string {
 	}
 }
 
-// errStop ends reading when the consumer of entries stops.
 var errStop = errors.New("stop")
 
 // Entries yields the good records for staging. An input that changed since it

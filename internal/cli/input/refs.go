@@ -71,8 +71,7 @@ func (o *Flags) CheckSaveMap(c *command.Call) error {
 	return config.CheckMapName(o.SaveMap)
 }
 
-// KeepMap saves the mapping of the call if a name for it was given. It is to be called
-// once a header fits.
+// KeepMap saves the mapping of the call if a name for it was given. It is to be called once a header fits.
 func (o *Flags) KeepMap(c *command.Call) error {
 	if o.SaveMap == "" {
 		return nil
@@ -122,7 +121,6 @@ func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
 	return nil, err
 }
 
-// noteMissing notes which column is read where --map names one that isn't there.
 func noteMissing(c *command.Call, sums []SourceSummary) {
 	for _, s := range sums {
 		NoteSheet(c.IO, s)

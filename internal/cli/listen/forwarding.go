@@ -37,8 +37,7 @@ type forwarding struct {
 	skipped  bool   // the backlog was dropped
 }
 
-// openForwarding opens the sinks of all targets. ctx ends when the listener is to end.
-// warn gets errors of the store.
+// openForwarding opens the sinks of all targets. ctx ends when the listener is to end; warn gets store errors.
 func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receiver *listen.Receiver, o forwardOptions, warn func(what string, err error)) (*forwarding, error) {
 	targets, err := o.targets()
 	if err != nil || len(targets) == 0 {
@@ -83,7 +82,6 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	return fw, err
 }
 
-// warnForwarding warns of settings with which nothing, or too much, is forwarded.
 func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
 	if w := s.Config.Webhook; !unverified && w.Scheme == "" && w.Verify != "off" {
 		s.IO.WarningWith(term.Failure{
@@ -119,7 +117,6 @@ func (fw *forwarding) sinkIDs() []int64 {
 	return ids
 }
 
-// skipBacklog drops what waits for known targets.
 func (fw *forwarding) skipBacklog(ctx context.Context, outbox inbox.Outbox) error {
 	for _, sink := range fw.knownSinks() {
 		dropped, err := outbox.SkipBacklog(ctx, sink.ID)
@@ -131,7 +128,6 @@ func (fw *forwarding) skipBacklog(ctx context.Context, outbox inbox.Outbox) erro
 	return nil
 }
 
-// printBacklog says what waits for known targets, unless it was dropped.
 func (fw *forwarding) printBacklog(ctx context.Context) error {
 	if fw == nil || fw.skipped {
 		return nil
@@ -175,13 +171,11 @@ func (fw *forwarding) drain(ctx context.Context) {
 	}
 }
 
-// sinksWithBacklog returns the sinks that something waits for.
 func (fw *forwarding) sinksWithBacklog(ctx context.Context) ([]inbox.Sink, error) {
 	left, err := fw.CurrentSinks(ctx)
 	return slices.DeleteFunc(left, func(k inbox.Sink) bool { return k.Waiting+k.Unread == 0 }), err
 }
 
-// printRemaining says what was not forwarded when the listener has ended.
 func (fw *forwarding) printRemaining(ctx context.Context) error {
 	if fw == nil {
 		return nil
@@ -273,7 +267,6 @@ func parseFrom(text string) (*inbox.StartPosition, error) {
 	return &inbox.StartPosition{Since: since}, nil
 }
 
-// forgottenJSON is a target that was forgotten.
 type forgottenJSON struct {
 	Target  string `json:"target"` // without what may be a token
 	Filter  string `json:"filter"`
@@ -281,7 +274,6 @@ type forgottenJSON struct {
 	GivenUp int64  `json:"givenUp"` // that can't be replayed to it with --dead any more
 }
 
-// runForget removes a target and what waits for it, once the user has agreed.
 func runForget(ctx context.Context, c *command.Call, o listenOptions) error {
 	t, err := forward.ParseTarget(o.Forget)
 	if err != nil {

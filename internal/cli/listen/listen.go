@@ -96,7 +96,6 @@ computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
 	return cmd
 }
 
-// runListen receives until ctx ends, or its time, or there are enough events.
 func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if c.Out.IsCSV() {
 		return command.Usagef("use -o jsonl", "listen does not support %s", strings.ToUpper(string(c.Out.Format())))
@@ -167,7 +166,6 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	return nil
 }
 
-// server receives deliveries, prints their events, forwards them, and records what they say of trackings.
 type server struct {
 	call       *command.Call
 	db         *app.Store
@@ -266,7 +264,6 @@ func listenerURL(addr net.Addr) string {
 	return command.ServerURL(net.JoinHostPort(host, strconv.Itoa(tcp.Port)), "")
 }
 
-// warnScheme warns of what is not verified with the present settings.
 func warnScheme(s *app.Session) error {
 	w := s.Config.Webhook
 	switch {
@@ -424,7 +421,6 @@ func (o *uiOptions) flags(cmd *cobra.Command) {
 	command.Section(cmd.Flags(), "Page", "ui", "ui-addr", "ui-token-file", "ui-file")
 }
 
-// check refuses flags about a page that is not asked for.
 func (o *uiOptions) check(c *command.Call) error {
 	for _, name := range []string{"ui-addr", "ui-token-file", "ui-file"} {
 		if !o.On && c.Cmd.Flags().Changed(name) {
@@ -434,8 +430,7 @@ func (o *uiOptions) check(c *command.Call) error {
 	return nil
 }
 
-// open opens the page of a listener; nil if it is not asked for. It sends again to what
-// the listener forwards to.
+// open opens the page of a listener, which sends again to the listener's targets; nil if it is not asked for.
 func (o *uiOptions) open(ctx context.Context, s *server, allowTarget bool, listener string) (*inspect.Page, error) {
 	if !o.On {
 		return nil, nil //nolint:nilnil // no page is an answer

@@ -32,8 +32,7 @@ type eventPrinter struct {
 	stop      func() // called after exitAfter new events; 0 for never
 	exitAfter int64
 
-	// What was counted last: a delivery, or the last one before the start, and
-	// the place of an event in it.
+	// What was counted last: a delivery, or the last one before the start, and the place of an event in it.
 	lastDelivery int64
 	lastIndex    int
 	genuine      int64 // deliveries that were not made up
@@ -159,8 +158,7 @@ func (p *eventPrinter) printObject(n listen.Notification) error {
 	return p.out.Object(j)
 }
 
-// printEvent prints one event: time, number, tracking number, kind, status, whether it
-// verified, and the latest event. One that is repeated was verified since it came.
+// printEvent prints one event as a line. One that is repeated was verified since it came.
 func (p *eventPrinter) printEvent(n listen.Notification, repeated bool) error {
 	e, out := n.Event, p.out.Out()
 	trust := view.Trust(e)
@@ -233,7 +231,6 @@ func (p *eventPrinter) printRefused(d inbox.Delivery) error {
 	return p.out.Line("%s", line(out, cells...))
 }
 
-// printSummary prints the counts of all that was received, by this listener and by others, and forwarded.
 func (p *eventPrinter) printSummary(received int64, forwarded *int64) error {
 	p.summary.Type, p.summary.Received, p.summary.Forwarded = "summary", received, forwarded
 	if p.out.Machine() {
@@ -284,14 +281,12 @@ const (
 	leastNumber = 18 // a number of the length of 1Z999AA10123456784
 )
 
-// layout is how wide the cells of an event's line are; a cell of width 0 is left
-// out. All but the last are padded.
+// layout is how wide the cells of an event's line are: 0 leaves a cell out, all but the last are padded.
 type layout struct {
 	id, number, kind, status, verified, latest int
 }
 
-// layoutFor returns the layout for so many columns: the status and the latest event
-// are left out where there is no room. 0 is no terminal.
+// layoutFor leaves the status and the latest event out where there is no room for them; 0 columns is no terminal.
 func layoutFor(columns int) layout {
 	switch {
 	case columns == 0:
@@ -379,7 +374,6 @@ type attemptJSON struct {
 	Reply          string            `json:"reply,omitempty"`         // start of the answer
 }
 
-// attemptPrinter prints attempts to forward in the order in which they ended.
 type attemptPrinter struct {
 	out   *command.Output
 	io    *term.IO
@@ -388,8 +382,7 @@ type attemptPrinter struct {
 	lost  atomic.Int64 // attempts that were not printed
 }
 
-// enqueue keeps an attempt to be printed. It never blocks: forwarding does not
-// wait for the reader of the output.
+// enqueue keeps an attempt to be printed. It never blocks: forwarding does not wait for the reader of the output.
 func (p *attemptPrinter) enqueue(n forward.AttemptReport) {
 	if n.Disposition == inbox.Sent {
 		p.sent.Add(1)
@@ -415,7 +408,6 @@ func (p *attemptPrinter) run(printing sync.Locker) error {
 	return failed
 }
 
-// print prints one attempt, and before it how many were lost.
 func (p *attemptPrinter) print(n forward.AttemptReport) error {
 	if lost := p.lost.Swap(0); lost > 0 {
 		p.io.Warning("not printed: %s to forward before this one", command.Plural(lost, "attempt"))

@@ -28,8 +28,7 @@ type targetJSON struct {
 	Filter string `json:"filter"`
 }
 
-// announce says where deliveries are taken, how they are verified, where they are
-// stored and what they are forwarded to, and where the page is.
+// announce says where deliveries are taken, how they are verified, stored and forwarded, and where the page is.
 func (s *server) announce(ctx context.Context, url string, o listenOptions) error {
 	page := ""
 	if s.page != nil {
@@ -83,7 +82,6 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 	return printHead(s.call.Out)
 }
 
-// describeScheme says how deliveries are verified, and what becomes of those that do not verify.
 func describeScheme(s *app.Session) (scheme, mode string, err error) {
 	w := s.Config.Webhook
 	if w.Verify == "off" {

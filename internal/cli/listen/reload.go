@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// settingsPoll is how often the configuration file is examined.
 const settingsPoll = time.Second
 
 // followSettings verifies as the configuration file says whenever that has changed, until ctx
@@ -49,7 +48,6 @@ func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 	})
 }
 
-// reload verifies from now on as the configuration says.
 func (s *server) reload(ctx context.Context) error {
 	now, err := s.call.Reloaded()
 	if err != nil {

@@ -59,7 +59,6 @@ func (s *server) register(ctx context.Context, url string) error {
 	})
 }
 
-// stayRegistered records it again from time to time, until ctx ends.
 func (s *server) stayRegistered(ctx context.Context, url string) {
 	every(ctx, registerEvery, func() {
 		if err := s.register(ctx, url); err != nil && ctx.Err() == nil {
@@ -82,7 +81,6 @@ func every(ctx context.Context, pause time.Duration, do func()) {
 	}
 }
 
-// wakeOnChanges wakes whoever waits for what other processes store, until ctx ends.
 func (s *server) wakeOnChanges(ctx context.Context) {
 	changes := s.db.Changes.Watch(ctx)
 	rest := time.NewTimer(0)
@@ -104,14 +102,12 @@ func (s *server) wakeOnChanges(ctx context.Context) {
 	}
 }
 
-// wakeAll makes the forwarder read what others changed.
 func (fw *forwarding) wakeAll() {
 	if fw != nil {
 		fw.WakeAll()
 	}
 }
 
-// warnOthers warns of what the other listeners of the store do that does not go together with this one.
 func (s *server) warnOthers(ctx context.Context) error {
 	running, err := s.db.Listeners.RunningListeners(ctx)
 	if err != nil {

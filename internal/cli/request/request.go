@@ -223,7 +223,6 @@ func (o options) permit(ctx context.Context, c *command.Call, host string, r api
 	return err
 }
 
-// send sends the request once, within the limits of rate and concurrency.
 func send(ctx context.Context, c *command.Call, client *api.Client, r api.Request) (api.Response, error) {
 	pass, err := c.Gate.Enter(ctx)
 	if err != nil {
@@ -237,8 +236,7 @@ func send(ctx context.Context, c *command.Call, client *api.Client, r api.Reques
 	return res, err
 }
 
-// statusError gives a 404 its exit status: what a query by waybill calls absent may be
-// a wrong path here.
+// statusError gives a 404 its exit status: what a query by waybill calls absent may be a wrong path here.
 func statusError(err error) error {
 	if refused, ok := errors.AsType[*api.StatusError](err); ok && refused.Status == http.StatusNotFound {
 		return &command.ExitError{Code: command.NotFound, Err: err, Hint: "check the path and its query"}

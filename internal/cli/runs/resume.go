@@ -57,7 +57,6 @@ same conditions as all unknown rows ("waybill help rows").`,
 	return withResume(f, cmd, &o)
 }
 
-// withResume adds to a command what resume and retry share.
 func withResume(f *command.Factory, cmd *cobra.Command, o *resumeOptions) *cobra.Command {
 	cmd.Args = oneRun()
 	cmd.Flags().SortFlags = false
@@ -176,8 +175,7 @@ func runDismiss(ctx context.Context, c *command.Call, id, row string) error {
 	return c.Out.Result(done, "Dismissed %s of run %d", command.Plural(n, "row"), run)
 }
 
-// countRejected returns how many rejected rows of the run's input have that
-// referId or number. None is an error that says why.
+// countRejected counts the rejected rows of the run with that referId or number. None is an error that says why.
 func countRejected(ctx context.Context, history ledger.History, run int64, ref string) (int64, error) {
 	var rejected int64
 	var other *ledger.Row

@@ -19,7 +19,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// shownBatches is how many batches are shown unless all are asked for.
 const shownBatches = 50
 
 type showOptions struct {
@@ -96,8 +95,7 @@ type numberedBatch struct {
 	number int
 }
 
-// listedBatches returns the batches to be listed, without their answers unless
-// asked for, and how many there are before them.
+// listedBatches returns the batches to list, with answers only if asked for, and how many there are before them.
 func listedBatches(seq iter.Seq2[ledger.BatchSummary, error], o showOptions) (batches []numberedBatch, left int, err error) {
 	for b, err := range seq {
 		if err != nil {
@@ -167,7 +165,6 @@ func printRun(out *command.Output, s ledger.RunSummary, account string, batches 
 	return nil
 }
 
-// describeState says how far a run has come, and what is left of it.
 func describeState(s ledger.RunSummary) string {
 	state := stateOf(s)
 	if state == runLive {
@@ -233,8 +230,7 @@ func batchColumns() []command.Column[numberedBatch] {
 	}
 }
 
-// batchState is the state of a batch in a word: that of its rows where it is no
-// longer what the answer gave them.
+// batchState is the state of a batch in a word: that of its rows where it is no longer what the answer gave them.
 func batchState(b ledger.BatchSummary) string {
 	switch {
 	case b.Rows == 0:
@@ -245,8 +241,7 @@ func batchState(b ledger.BatchSummary) string {
 	return string(b.State)
 }
 
-// printAnswer shows what the service answered to a batch: JSON indented, any other
-// text as it came, its controls visible.
+// printAnswer shows the response to a batch: JSON indented, any other text as it came, its controls visible.
 func printAnswer(out *command.Output, b numberedBatch) error {
 	head := "no response"
 	switch {

@@ -109,7 +109,6 @@ func (k *Execution) remaining(ctx context.Context) (send, ask int64, err error) 
 	return send, ask, err
 }
 
-// announce says, before the first request, how many rows are sent where.
 func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	client, err := k.Call.Client()
 	if err != nil {
@@ -143,8 +142,7 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	return err
 }
 
-// destination names, in parentheses, what of profile, account and store is not the
-// default; all of them with --verbose.
+// destination names, in parentheses, what of profile, account and store is not the default; all of them with --verbose.
 func (k *Execution) destination(ctx context.Context) string {
 	var parts []string
 	add := func(key, name, value string) {
@@ -166,7 +164,6 @@ func Requests(rows int64, batch int) int64 {
 	return (rows + int64(batch) - 1) / int64(batch)
 }
 
-// service is the tracking service for runs of a mode.
 type service struct {
 	*api.Client
 	mode ledger.Mode
@@ -180,8 +177,7 @@ func (s service) Create(ctx context.Context, items []tracking.Item) *tracking.Re
 	return s.CreateAsync(ctx, items)
 }
 
-// send sends the rows of the run that remain, and shows progress. The errors are
-// those of [bulk.Job.Execute].
+// send sends the remaining rows, and shows progress. The errors are those of [bulk.Job.Execute].
 func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64, err error) {
 	client, err := k.Call.Client()
 	if err != nil {

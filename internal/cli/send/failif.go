@@ -65,8 +65,7 @@ func (res Result) namedCounts() (names []string, counts map[string]int64) {
 	return names, counts
 }
 
-// Judges reports whether a condition is about that count: it alone then says whether the
-// count is a failure.
+// Judges reports whether a condition is about that count: it alone then says whether the count is a failure.
 func (g Gate) Judges(name string) bool {
 	return slices.ContainsFunc(g, func(c gateCondition) bool { return c.name == name })
 }

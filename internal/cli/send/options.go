@@ -95,8 +95,7 @@ func Within(ctx context.Context, c *command.Call) (context.Context, context.Canc
 	return context.WithCancel(ctx)
 }
 
-// Hard returns the context that ends requests under way: by a second signal, or past the
-// deadline of ctx.
+// Hard returns the context that ends requests under way: by a second signal, or past the deadline of ctx.
 func Hard(ctx context.Context, c *command.Call) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		return context.WithDeadlineCause(c.Hard(ctx), end, command.ErrTimeUp)

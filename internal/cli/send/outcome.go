@@ -35,8 +35,7 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 
 const partialHint = "re-run the same command to send the remaining rows; nothing is sent twice"
 
-// exitError is the error of a run by the states of its rows. first is why the
-// first of them is unknown, or rejected.
+// exitError is the error of a run by the states of its rows. first is why the first of them is unknown, or rejected.
 func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	code := command.Worst(stopCode(sendErr), rowsCode(res, k.Gate))
 	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Refused() {
@@ -120,7 +119,6 @@ func (k *Execution) rerun() string {
 	return "run `" + k.next() + "`"
 }
 
-// rejectedCSV is the command that shows rejected rows so that they can be fixed and created.
 func (k *Execution) rejectedCSV() string {
 	return k.Call.CommandLine("runs", "rows", k.runID(), "--status", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
 }
@@ -209,8 +207,7 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 	return "", nil
 }
 
-// WithNextCommand adds the command that continues to an error that stopped a
-// command before it could report.
+// WithNextCommand adds the command that continues to an error that stopped a command before it could report.
 func WithNextCommand(err error, next string) error {
 	code, _ := command.CodeAndHint(err)
 	continued := []command.Code{command.Store, command.Interrupted, command.Terminated, command.Pending}

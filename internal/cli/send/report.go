@@ -51,7 +51,6 @@ type Result struct {
 	sending time.Duration // of Sent, without the wait for processing
 }
 
-// finish reports the outcome of the run and returns it as an error.
 func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr error) error {
 	soft, ctx := ctx, context.WithoutCancel(ctx)
 	run, err := k.Store.History.Run(ctx, k.Run.ID)
@@ -162,7 +161,6 @@ func CountColumns() []command.Column[Result] {
 	return columns
 }
 
-// printCounts prints the counts: on a terminal as a sentence, else in a row.
 func printCounts(out *command.Output, res Result) error {
 	if !out.Out().IsTerminal() || out.IsCSV() || out.HasColumns() {
 		return command.PrintTable(out, CountColumns(), res)
@@ -210,7 +208,6 @@ func summarize(w *term.Writer, res Result) term.Styled {
 	return term.Styled(fmt.Sprintf("Run %s: %s%s: %s", res.Run, command.Plural(res.Read, "row"), known, strings.Join(parts, " · ")))
 }
 
-// waitProcessed waits until the accepted rows are processed, and counts them.
 func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome error) error {
 	waited := track.WaitForRun(ctx, k.Call, k.Store, k.Run, res.Accepted)
 	ctx = context.WithoutCancel(ctx)

@@ -146,7 +146,6 @@ func entryName(profile string) string {
 	return "profile " + profile
 }
 
-// warnOtherKey says which key is in force over that of the configuration file.
 func warnOtherKey(c *command.Call, path string) {
 	left, err := config.Load(onlyFlags(c, func(name string) bool { return name != "api-key-file" }))
 	setting := left.APIKeySetting()
@@ -155,7 +154,6 @@ func warnOtherKey(c *command.Call, path string) {
 	}
 }
 
-// onlyFlags returns the sources of settings, with some of the flags.
 func onlyFlags(c *command.Call, keep func(name string) bool) config.Sources {
 	src := c.Sources()
 	src.Flags = slices.DeleteFunc(slices.Clone(src.Flags), func(g config.Flag) bool { return !keep(g.Name) })
@@ -271,7 +269,6 @@ func runLogout(ctx context.Context, c *command.Call, _ []string) error {
 	return err
 }
 
-// Results of a check of an API key.
 const (
 	keyNotRefused = "not_refused" // the service answered a query
 	keyRefused    = "refused"     // with 401 or 403
@@ -287,7 +284,6 @@ type keyCheck struct {
 	err error // nil unless the key was refused, or nothing is known of it
 }
 
-// text words what is proven, and no more.
 func (k keyCheck) text() string {
 	switch k.Result {
 	case keyNotRefused:
@@ -375,7 +371,6 @@ func askSecret(ctx context.Context, io *term.IO, question string) (config.Secret
 	}
 }
 
-// askOptionalSecret is askSecret where the answer may be empty.
 func askOptionalSecret(ctx context.Context, io *term.IO, question string) (config.Secret, error) {
 	for {
 		text, err := io.AskSecret(ctx, "%s", question)

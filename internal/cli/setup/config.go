@@ -200,8 +200,7 @@ func newSecret(ctx context.Context, io *term.IO, key string, values []string) (c
 	return askSecret(ctx, io, key+" (not shown):")
 }
 
-// changeConfig makes one change of the user file, and says where and what is in
-// force over it.
+// changeConfig makes one change of the user file, and says where, and what is in force over it.
 func changeConfig(b *command.Bare, a config.Change, profile string) error {
 	path, err := config.Set(b.Sources, profile, a)
 	if err != nil {

@@ -138,7 +138,6 @@ func (s *answers) print(r initResult) error {
 	})
 }
 
-// printNext says what overrides the file, and what can be done now.
 func (s *answers) printNext(changes []config.Change) {
 	sources := s.sources()
 	words := []string{"waybill", "create", "orders.csv"}
@@ -155,13 +154,11 @@ func (s *answers) printNext(changes []config.Change) {
 	s.c.IO.Next(shell.Line(words...))
 }
 
-// sources returns where settings come from, without the flags of init.
 func (s *answers) sources() config.Sources {
 	return onlyFlags(s.c, func(name string) bool { return name == "config" || name == "insecure-http" })
 }
 
-// agreed reports whether to write the changes: it shows those of a file that
-// exists, and asks if a value would be overwritten.
+// agreed shows the changes of a file that exists, and asks before a value is overwritten.
 func (s *answers) agreed(ctx context.Context, changes []config.Change, overwritten bool) (bool, error) {
 	if s.draft.Old == nil || len(changes) == 0 {
 		return true, nil
@@ -224,7 +221,6 @@ func newSetup(c *command.Call) (*answers, error) {
 	return s, nil
 }
 
-// current returns what the file sets, as it is shown; empty for nothing.
 func (s *answers) current(key string) string { return s.draft.Text(s.profile, key) }
 
 func (s *answers) ask(ctx context.Context) error {
@@ -352,8 +348,7 @@ func (s *answers) tryKey(ctx context.Context) (again bool, err error) {
 	return false, err
 }
 
-// webhookEnv names the variable of the environment that sets the webhook secret, which
-// init does not write; empty for none.
+// webhookEnv names the variable that sets the webhook secret, which init does not write; empty for none.
 func (s *answers) webhookEnv() string {
 	if o := s.c.Config.Origin("webhook.secret"); o.Level == config.FromEnv {
 		return o.String()
@@ -375,7 +370,6 @@ func (s *answers) askWebhookSecret(ctx context.Context) (err error) {
 	return err
 }
 
-// changes returns what to write, and whether it overwrites a value.
 func (s *answers) changes() (all []config.Change, overwritten bool, err error) {
 	add := func(a config.Change) {
 		all, overwritten = append(all, a), overwritten || s.current(a.Key) != ""

@@ -312,7 +312,6 @@ func (d *demonstration) serve(ctx context.Context, servers *errgroup.Group, word
 	return url, err
 }
 
-// command runs one command line of waybill as the demo's user.
 func (d *demonstration) command(ctx context.Context, streams *term.IO, env []string, words ...string) error {
 	a := &app.App{
 		IO:     streams,

@@ -87,7 +87,6 @@ the API key is tried as well.
 	return cmd
 }
 
-// learning is what is learnt, and from what.
 type learning struct {
 	webhook.LearnResult
 
@@ -260,7 +259,6 @@ func (l *learning) candidate(c webhook.Candidate) candidateJSON {
 	return j
 }
 
-// failure returns why nothing was learnt, or why it may not be pinned.
 func (l *learning) failure(call *command.Call, o learnOptions) error {
 	switch {
 	case len(l.Candidates) == 0 && len(l.Partial) > 0:
@@ -355,7 +353,6 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 	return nil
 }
 
-// printNextStep prints what was pinned, or why nothing was.
 func printNextStep(call *command.Call, l learning, j learnJSON) {
 	c := l.Candidates[0]
 	switch {

@@ -205,8 +205,7 @@ func (l *learning) places(s *app.Session, c webhook.Candidate) ([]string, []webh
 	return places, matched, nil
 }
 
-// warnOverridden warns of keys that were written to the user file and that the
-// environment sets otherwise.
+// warnOverridden warns of keys that were written to the user file and that the environment sets otherwise.
 func warnOverridden(s *app.Session, keys ...string) {
 	for _, key := range keys {
 		if o := s.Config.Origin(key); o.Level == config.FromEnv {

@@ -161,13 +161,11 @@ func NewVerifier(s *app.Session, name string, scheme webhook.Scheme) (*webhook.V
 	return v, secrets, nil
 }
 
-// unverified is the error for what does not verify, or is not found.
 func unverified(hint, next, format string, args ...any) error {
 	return &command.ExitError{Code: command.Unverified, Err: fmt.Errorf(format, args...), Hint: hint, Next: next}
 }
 
-// newestUnverified returns the delivery received last among those that are
-// not verified, refused ones too. The error for none is a usage error.
+// newestUnverified returns the last delivery that is not verified, refused ones too. None is a usage error.
 func newestUnverified(ctx context.Context, s *app.Session) (replay.Delivery, error) {
 	in, err := s.Received(ctx)
 	if err != nil {
@@ -217,7 +215,6 @@ func SchemeUsage(name string, err error) error {
 	return err
 }
 
-// schemeJSON is a scheme that can be used by its name.
 type schemeJSON struct {
 	Name    string         `json:"name"`
 	Origin  string         `json:"origin"` // configured or preset
@@ -247,7 +244,6 @@ configuration, and presets. With -o json each has its settings.`,
 	return cmd
 }
 
-// schemesOf returns the configured schemes, then the presets, by name.
 func schemesOf(s *app.Session) []schemeJSON {
 	var all []schemeJSON
 	add := func(name, origin, about string, scheme webhook.Scheme) {

@@ -125,8 +125,7 @@ func printDump(c *command.Call, place, file string) error {
 	}
 }
 
-// checkTarget returns an error unless a copy of the store may be put at file: a store
-// that is in use stays.
+// checkTarget returns an error unless a copy of the store may be put at file: a store that is in use stays.
 func checkTarget(file, path string, force bool) error {
 	target, err := disk.Resolve(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -229,7 +228,6 @@ func runCopy(ctx context.Context, c *command.Call, fromPlace, toPlace string) (e
 	return c.Out.Result(copyJSON{from.Place(), toPlace, rows}, "Copied %s from %s to %s", command.Plural(rows, "row"), from.Place(), toPlace)
 }
 
-// inUse adds to an error of a store that is in use the command that lists who uses it.
 func inUse(c *command.Call, from string, err error) error {
 	if !errors.Is(err, store.ErrInUse) {
 		return err

@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// eraseAtOnce is how many shipments are erased in one pass over the store.
 const eraseAtOnce = 10_000
 
 const shownMissing = 3
@@ -148,7 +147,6 @@ func (e *erasing) run(ctx context.Context) error {
 	return errors.Join(e.report(err == nil), e.explain(err), e.outcome())
 }
 
-// erase erases everything that was asked for, and then its traces in unused space.
 func (e *erasing) erase(ctx context.Context) (err error) {
 	progress := e.call.IO.Progress("Erasing")
 	defer progress.Stop()

@@ -135,8 +135,7 @@ func runRestore(ctx context.Context, c *command.Call, file string, yes bool) (er
 	return c.Out.Result(j, "Restored %s to %s (%s)", file, place, kept)
 }
 
-// replace moves the store away, if it is to be kept, and puts a copy of the backup in its
-// place.
+// replace moves the store away, if it is to be kept, and puts a copy of the backup in its place.
 func replace(ctx context.Context, backup *store.DB, place, kept string) error {
 	written, err := command.NewAtomicFile(ctx, place)
 	if err != nil {

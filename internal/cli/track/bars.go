@@ -17,8 +17,7 @@ const (
 	maxBar       = 60
 )
 
-// drawSums shows sections to people: below each other, aligned, with a bar in each line
-// that is as wide as the terminal allows.
+// drawSums shows sections to people, aligned, with a bar in each line that is as wide as the terminal allows.
 func (l *listing) drawSums(s *sums, sections []section) error {
 	out := l.call.Out
 	for _, line := range s.summary.Lines(out.Out().Width()) {
@@ -135,7 +134,6 @@ func percent(n, of int64) string {
 	return fmt.Sprintf("%.1f %%", share)
 }
 
-// bar shows how much n is of the most, in so many columns.
 func (d *drawing) bar(n, most int64, columns int) string {
 	if n == 0 || columns == 0 {
 		return ""

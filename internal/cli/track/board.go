@@ -85,14 +85,12 @@ func (b *board) see(e query.TargetResult, ended bool) error {
 	return nil
 }
 
-// hasParcels reports whether a target has several trackings.
 func (b *board) hasParcels() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.summary.Trackings() != b.targets
 }
 
-// hold keeps the rows of a target, if it is one of the first that are not done.
 func (b *board) hold(e query.TargetResult, ended bool) {
 	pos := e.Target.Pos
 	if !ended {
@@ -109,8 +107,7 @@ func (b *board) hold(e query.TargetResult, ended bool) {
 	}
 }
 
-// progress returns how many trackings have which status, for a line of progress, but
-// for what they are waited to be.
+// progress counts trackings by status for a line of progress, but for the status they are waited to have.
 func (b *board) progress(but string) (texts []string, fields map[string]any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// eventPause is how long a verified event, which any process may have
-	// received, goes unnoticed at most.
+	// eventPause is how long a verified event of any process goes unnoticed at most.
 	eventPause = time.Second
 	// hintRest is the least time between two readings, however many events come.
 	hintRest = 100 * time.Millisecond
@@ -61,7 +60,6 @@ type eventWatch struct {
 	last  int64           // number of the last event that was followed
 }
 
-// read takes in what was received since, and reports whether there was any.
 func (w *eventWatch) read(ctx context.Context) (bool, error) {
 	var err error
 	if w.db == nil {

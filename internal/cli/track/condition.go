@@ -95,8 +95,7 @@ func statusWords(names view.StatusFormatter, status string) string {
 	return view.PlainStatus(status)
 }
 
-// isMetBy reports whether a tracking meets a condition on its state. Of one in error,
-// only the error counts.
+// isMetBy reports whether a tracking meets a condition on its state. Of one in error, only the error counts.
 func (c Condition) isMetBy(t query.Tracking) bool {
 	named := c.names.Matches(c.status, t.Phase, t.Status, t.StatusLabel, t.StatusTrack)
 	return t.Phase == ledger.InError && named || t.Phase == ledger.Processed && (c.status == "" || named || t.HasStatus(c.status))
@@ -137,7 +136,6 @@ func (c Condition) Met(res query.Result) bool {
 	return processed > 0
 }
 
-// conditionCheck checks results, and looks up in the store what they do not show.
 type conditionCheck struct {
 	Condition
 	db       *app.Store // nil while there is none
@@ -169,8 +167,7 @@ func (c conditionCheck) meets(ctx context.Context, t *query.Target, res query.Re
 	return c.Met(res), nil
 }
 
-// eventCame reports whether a verified event of the kind came about every
-// tracking of a result, or about one.
+// eventCame reports whether a verified event of the kind came about every tracking of a result, or about one.
 func (c conditionCheck) eventCame(ctx context.Context, res query.Result, one bool) (bool, error) {
 	if c.db == nil {
 		return false, nil

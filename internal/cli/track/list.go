@@ -96,7 +96,6 @@ An accepted tracking without a response or event is "not checked yet" (phase
 	return cmd
 }
 
-// terminalRows is how many rows a list on a terminal has unless --limit says more.
 const terminalRows = 50
 
 func orders() []string {
@@ -167,7 +166,6 @@ func PrintList(ctx context.Context, c *command.Call, run int64) error {
 	return l.print(ctx)
 }
 
-// listing prints what is known of the trackings of a filter.
 type listing struct {
 	call      *command.Call
 	filter    ledger.Filter
@@ -182,7 +180,6 @@ type listing struct {
 	more       bool // there are more rows than were to be printed
 }
 
-// open opens the store, with what events said.
 func (l *listing) open(ctx context.Context) (err error) {
 	if err := CatchUp(ctx, l.call); err != nil {
 		return err
@@ -282,7 +279,6 @@ func (l *listing) lines(rows iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[
 	}
 }
 
-// sumUpAll says how many more there are than were printed, and sums up all.
 func (l *listing) sumUpAll(ctx context.Context) error {
 	all, err := l.summary, error(nil)
 	if l.file == nil {
@@ -302,7 +298,6 @@ func (l *listing) sumUpAll(ctx context.Context) error {
 
 const maxStatusesNamed = 8
 
-// noteNothing notes why there is nothing to ask about.
 func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) (err error) {
 	l := listing{call: c, words: o.words()}
 	if l.db, err = c.ExistingStore(ctx); err != nil {
@@ -311,7 +306,6 @@ func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) (err er
 	return l.explainEmpty(ctx)
 }
 
-// explainEmpty says that nothing matches, and what there is.
 func (l *listing) explainEmpty(ctx context.Context) error {
 	if l.db == nil {
 		l.call.IO.Note("%s", nothingListed(l.call.Account(ctx)))
@@ -344,7 +338,6 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 	return nil
 }
 
-// nothingListed says what to do where no tracking is known.
 func nothingListed(account string) string {
 	if account == "" {
 		return "Not set up yet: run `waybill init`"

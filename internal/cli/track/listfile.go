@@ -129,7 +129,6 @@ func (l *listing) narrow(ctx context.Context, all []ledger.TrackingStatus) ([]le
 	return slices.DeleteFunc(all, func(st ledger.TrackingStatus) bool { return !inRun[st.Item.Key()] }), nil
 }
 
-// createdTargets are the trackings of the file that were created.
 func (l *listing) createdTargets(ctx context.Context) targets {
 	created := command.Filter(l.inFile(ctx), func(st ledger.TrackingStatus) bool { return st.State != view.NotCreated }, l.filter.Limit)
 	all := func(yield func(*query.Target, error) bool) {

@@ -81,7 +81,6 @@ func (p *printer) add(e query.TargetResult) error {
 	return errors.Join(printResult(p.call.Out, p.names, e.Result), p.call.Out.Line(""))
 }
 
-// hold keeps a result if it is one of the first.
 func (p *printer) hold(e query.TargetResult) {
 	i, _ := slices.BinarySearchFunc(p.first, e.Target.Pos, func(e query.TargetResult, pos int64) int { return cmp.Compare(e.Target.Pos, pos) })
 	p.first = slices.Insert(p.first, i, e)
@@ -173,7 +172,6 @@ func (p *printer) printOnly(failed error) error {
 	return nil // the error says it
 }
 
-// answered reports whether anything is known of a result's trackings.
 func answered(res query.Result) bool {
 	return slices.ContainsFunc(res.Trackings, func(t query.Tracking) bool { return t.Phase != query.NotAsked })
 }
@@ -245,8 +243,7 @@ func Header(n view.StatusFormatter, res query.Result, t query.Tracking) []render
 	return fields
 }
 
-// printTimeline prints checkpoints. Where something in them cannot be right, a
-// column says what, and lines below the table say more.
+// printTimeline prints checkpoints. What cannot be right has a column, and lines below the table say more.
 func printTimeline(out *command.Output, t query.Tracking, entries []tracking.Entry) error {
 	if out.ForPeople() {
 		return drawTimeline(out, entries)
@@ -266,7 +263,6 @@ func printTimeline(out *command.Output, t query.Tracking, entries []tracking.Ent
 	return errors.Join(err, out.Line(""), out.Fields(notes))
 }
 
-// checkpoint is a row of a timeline.
 type checkpoint struct {
 	of *query.Tracking
 	tracking.Entry
@@ -299,7 +295,6 @@ func stopColumns(noted int) []command.Column[checkpoint] {
 	}
 }
 
-// rows prints a table with a row for each tracking, or for each checkpoint of a timeline.
 type rows struct {
 	table *command.Table[*view.Line]
 	stops *command.Table[checkpoint]
@@ -348,13 +343,11 @@ func (r *rows) end(out *command.Output) error {
 
 const notedUnverified = 3
 
-// unverified are events that did not verify, about trackings of a list.
 type unverified struct {
 	first []inbox.Event
 	more  int
 }
 
-// add adds an event, once.
 func (u *unverified) add(e inbox.Event) {
 	switch {
 	case slices.ContainsFunc(u.first, func(known inbox.Event) bool { return known.Seq == e.Seq }):

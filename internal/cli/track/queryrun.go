@@ -20,7 +20,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// queryRun asks about many targets and passes the results on in order.
 type queryRun struct {
 	call         *command.Call
 	asker        *query.Asker
@@ -34,7 +33,6 @@ type queryRun struct {
 	stop         func() // ends what shows progress beside progress; nil for nothing
 }
 
-// newQueryRun begins to ask about all. show gets every result.
 func newQueryRun(ctx context.Context, c *command.Call, all targets, show func(query.TargetResult) error) (*queryRun, error) {
 	asker, err := c.Asker()
 	if err != nil {
@@ -75,7 +73,6 @@ func (a *queryRun) ended(e query.TargetResult) error {
 	return a.pass.add(e)
 }
 
-// run asks about all targets. The error is that of [query.Scheduler.Run].
 func (a *queryRun) run(ctx context.Context, s *query.Scheduler, all targets) error {
 	err := s.Run(ctx, all.all)
 	a.progress.Stop()
@@ -151,7 +148,6 @@ func (a *queryRun) exitError(stop error, text func(error) string, next string) e
 	return e
 }
 
-// notChecked says why the command stopped, and how many REFs it did not ask about.
 func (a *queryRun) notChecked(stop error) string {
 	return fmt.Sprintf("%v; %d of %s not checked", stop, a.tally.left, command.Plural(a.tally.all, strings.TrimSuffix(a.tally.nouns(), "s")))
 }
@@ -202,7 +198,6 @@ func (e *stopError) Unwrap() error { return e.cause }
 // maxHeld is how many results wait for an earlier one. If there are more, they go first.
 const maxHeld = 256
 
-// inOrder passes results on in the order in which they were asked for.
 type inOrder struct {
 	pass func(query.TargetResult) error
 	next int64 // place of the result that is due
@@ -331,7 +326,6 @@ func (t *tally) unanswered() error {
 	return t.trouble
 }
 
-// done reports whether a result is what was asked for.
 func done(e query.TargetResult, allowMissing bool) bool {
 	return !e.Unfinished && (e.Result.Err == nil || allowMissing && errors.Is(e.Result.Err, tracking.ErrAbsent))
 }
@@ -341,8 +335,7 @@ func absent(res query.Result) bool {
 	return len(res.Trackings) > 0 && res.Trackings[0].Phase == ledger.Absent
 }
 
-// failure is the error of what failed: nil if nothing did, the common one if all
-// failed alike, else partial.
+// failure is the error of what failed: nil if nothing did, the common one if all failed alike, else partial.
 func (t *tally) failure() error {
 	switch {
 	case t.failed == 0:

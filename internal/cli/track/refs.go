@@ -21,8 +21,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// refOptions say which trackings a command is about: REFs, those of a file, or
-// those in the store that filters leave.
+// refOptions say which trackings a command is about: REFs, those of a file, or what filters leave of the store.
 type refOptions struct {
 	Refs []string
 	By   string
@@ -67,7 +66,6 @@ func (o *refOptions) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// single reports whether exactly one tracking was asked for by name.
 func (o *refOptions) single() bool {
 	return len(o.Refs) > 0 && !slices.ContainsFunc(o.Refs, func(ref string) bool { return ref != o.Refs[0] })
 }
@@ -149,8 +147,7 @@ func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filt
 	}, total: total, close: func() {}, trackings: true}, nil
 }
 
-// many are the targets that a filter leaves, of so many trackings, in the order in
-// which they are to be asked about.
+// many are the targets that a filter leaves, of so many trackings, in the order in which they are to be asked about.
 func many(ctx context.Context, db *app.Store, f ledger.Filter, total int64) targets {
 	f.Order = ledger.ByAsked
 	choose := func(ctx context.Context, ts []*query.Target) error {
@@ -250,7 +247,6 @@ func once(all iter.Seq2[*query.Target, error]) iter.Seq2[*query.Target, error] {
 	}
 }
 
-// filterOptions are the flags that say which trackings of the store are meant.
 type filterOptions struct {
 	Run, Created, Delivered, Updated, Stuck, Carrier string
 	Statuses, ReferIDs, Where                        []string
@@ -387,7 +383,6 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	return db, f, err
 }
 
-// readWhere reads --where. A column that no input had is an error.
 func (o *filterOptions) readWhere(ctx context.Context, db *app.Store, f *ledger.Filter) error {
 	for _, text := range o.Where {
 		column, pattern, ok := strings.Cut(text, "=")

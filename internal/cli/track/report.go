@@ -25,7 +25,6 @@ type reportOptions struct {
 	File string
 }
 
-// reportFile is the page that report writes unless a name is given.
 const reportFile = "report.html"
 
 type reportJSON struct {
@@ -291,7 +290,6 @@ func (r *reporter) statuses() report.Table {
 	return t
 }
 
-// ages lists how old what is not delivered is.
 func (r *reporter) ages() report.Table {
 	t := report.Table{
 		Title: "Age of what is under way", Columns: []string{"Age", "Under way", "With a problem"},
@@ -330,7 +328,6 @@ func (r *reporter) transit() report.Table {
 	return t
 }
 
-// shorten returns a text of at most so many characters.
 func shorten(s string, most int) string {
 	n := 0
 	for i := range s {

@@ -75,7 +75,6 @@ type reportRows struct {
 	rows, bytes int
 }
 
-// add adds a row, and drops others while there are too many.
 func (s *reportRows) add(row reportRow) {
 	rank := row.rank()
 	s.byRank[rank] = append(s.byRank[rank], row)

@@ -68,7 +68,6 @@ func newSums(names view.StatusFormatter) *sums {
 	}
 }
 
-// add adds all groups there are, as of now.
 func (s *sums) add(groups []ledger.Group, now time.Time) {
 	for _, g := range groups {
 		s.summary.AddCount(g.StatusCount)
@@ -98,7 +97,6 @@ func (s *sums) classFor(c ledger.StatusCount) *statusClass {
 	return st
 }
 
-// classOf returns what trackings of a status are, for a report.
 func classOf(names view.StatusFormatter, c ledger.StatusCount) report.Class {
 	t := view.TrackingOf(c)
 	switch style := names.PhaseStyle(t); {
@@ -270,7 +268,6 @@ func newTransitJSON(t transit) *transitJSON {
 	return j
 }
 
-// carriersByCount returns the carriers with the most trackings first.
 func (s *sums) carriersByCount() []*portion {
 	return slices.SortedFunc(maps.Values(s.carriers), func(a, b *portion) int {
 		return cmp.Or(cmp.Compare(b.trackings(), a.trackings()), cmp.Compare(a.name, b.name))
@@ -393,7 +390,6 @@ func ageName(age int) string {
 	return fmt.Sprintf("%d to %d days", starts[age], starts[age+1])
 }
 
-// flatLine is a line of a section as a row of a table for programs.
 type flatLine struct {
 	by *section
 	sumLine

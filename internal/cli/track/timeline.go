@@ -14,7 +14,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// stop is a checkpoint as a terminal shows it, in visible texts.
 type stop struct {
 	when, utc, event, note string
 	place, short           string // with and without the ZIP code
@@ -89,7 +88,6 @@ func widthsOf(stops []stop, room int) (widths [4]int, whole bool) {
 	return [...]int{when, utc, event, place}, whole
 }
 
-// lines breaks a text into lines of at most so many columns.
 func lines(text string, width int, style term.Style) []part {
 	if text == "" || width == 0 {
 		return nil
@@ -133,7 +131,6 @@ type part struct {
 	style term.Style
 }
 
-// printLabel shows on a terminal a tracking, its status, and how fresh that is.
 func printLabel(out *command.Output, n view.StatusFormatter, t query.Tracking, now time.Time) error {
 	at, place := view.ServiceTime(t.LatestTime, render.LocalMinute), ""
 	timeline := t.Timeline()
@@ -169,8 +166,7 @@ func printLabel(out *command.Output, n view.StatusFormatter, t query.Tracking, n
 	)
 }
 
-// printParts prints the parts that are not empty as one line, or as several where
-// the terminal is too narrow.
+// printParts prints the parts that are not empty, in one line, or in several on a narrow terminal.
 func printParts(out *command.Output, separator string, parts ...part) error {
 	var line []any
 	width := 0

@@ -153,7 +153,6 @@ func (w *waiter) printer(o *waitOptions) printer {
 	return p
 }
 
-// showsAtEnd reports whether a result is shown: one that is not done, or that ended the wait.
 func (w *waiter) showsAtEnd(e query.TargetResult) bool {
 	if w.any && w.run.tally.met > 0 {
 		return e.Matched
@@ -170,7 +169,6 @@ type summaryJSON struct {
 	Failed int64 `json:"failed"`
 }
 
-// waiter waits until each of many trackings meets a condition, or an event says that it does.
 type waiter struct {
 	call         *command.Call
 	names        view.StatusFormatter
@@ -274,7 +272,6 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	return a.exitError(cause, w.stopText, w.next)
 }
 
-// begin begins to show how far the wait is. The returned function ends that.
 func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 	watched := w.watch && !w.call.Out.Machine()
 	b := &board{names: w.names, summary: view.NewSummary(w.names), open: map[int64][]view.Line{}, holding: watched}
@@ -306,7 +303,6 @@ func (w *waiter) see(e query.TargetResult, ended bool) error {
 	return err
 }
 
-// meets says which results meet the condition, or that of --fail-on.
 func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 	check, err := newConditionCheck(ctx, w.call, w.cond)
 	if err != nil {

@@ -46,8 +46,7 @@ type Tracking struct {
 	Unverified           *unverifiedJSON   `json:"unverified,omitempty"`
 }
 
-// olderJSON is an answer of the service that is older than an event about the
-// tracking. It changes nothing.
+// olderJSON is an answer that is older than an event about the tracking. It changes nothing.
 type olderJSON struct {
 	Status               json.RawMessage `json:"status"`
 	StatusLabel          string          `json:"statusLabel"`
@@ -153,7 +152,6 @@ type anomalyJSON struct {
 	Checkpoint int                  `json:"checkpoint"` // place in checkpoints
 }
 
-// timelineJSON returns checkpoints as sent, newest first, and what cannot be right.
 func timelineJSON(f query.Tracking) ([]json.RawMessage, []anomalyJSON) {
 	checkpoints, anomalies := []json.RawMessage{}, []anomalyJSON(nil)
 	for i, e := range f.Timeline() {
@@ -244,5 +242,4 @@ func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
 	return j
 }
 
-// notCreatedHere reports whether the ledger does not hold a tracking.
 func notCreatedHere(st ledger.TrackingStatus) bool { return st.State == "" && st.Item.ReferID == "" }

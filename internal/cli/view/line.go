@@ -78,7 +78,6 @@ func (l *Line) source() string {
 	return source
 }
 
-// checkpoint returns when the last checkpoint was, as sent, in UTC.
 func (l *Line) checkpoint() string {
 	if l.LatestTime != "" {
 		return l.LatestTime

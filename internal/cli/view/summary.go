@@ -39,7 +39,6 @@ type Summary struct {
 	kinds     []statusKey         // for Recount: by the numbers of [query.Counted]
 }
 
-// statusKey is what trackings are counted by.
 type statusKey struct {
 	phase                ledger.Phase // of a rejected row also [Superseded] or [Dismissed]
 	status, label, track string       // as sent; of processed ones alone
@@ -160,7 +159,6 @@ func (s *Summary) isProblem(key statusKey) bool {
 	return style == term.Bad || style == term.Caution
 }
 
-// rest returns what a status is counted as for which there is no room.
 func (s *Summary) rest(key statusKey) ledger.Phase {
 	if s.isProblem(key) {
 		return otherProblems
@@ -213,8 +211,7 @@ func (s *Summary) status(key statusKey, named map[statusKey]string) StatusJSON {
 	return StatusJSON{phase, JSONOrNull(key.status), key.label, key.track, named[key]}
 }
 
-// String returns the summary as a line such as
-// "31 trackings: 28 delivered · 2 in transit · 1 rejected".
+// String returns the summary as a line such as "31 trackings: 28 delivered · 2 in transit · 1 rejected".
 func (s *Summary) String() string { return strings.Join(s.Lines(0), "") }
 
 // Lines returns the summary in lines for a terminal of so many columns; 0 for one line.

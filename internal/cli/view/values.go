@@ -43,8 +43,7 @@ func optional(s string) json.RawMessage {
 	return rawJSON([]byte(s))
 }
 
-// ErrorText returns what an error of the service says, given as its JSON literal: its
-// message, else the literal.
+// ErrorText returns what an error of the service says, given as its JSON literal: its message, else the literal.
 func ErrorText(literal string) string {
 	return cmp.Or(tracking.ReadBody([]byte(literal)).ErrorText(), Unquote(literal))
 }
