@@ -42,8 +42,6 @@ The exit status is 2 if there are errors, or with --strict warnings, else 0.`,
 		Example: command.Example("waybill check orders.csv", "waybill check orders.csv -o csv --out findings.csv", `waybill check export.csv --map referId="Order No" --strict`),
 	}
 	cmd.RunE = f.WithArgs(&o.Files, func(ctx context.Context, c *command.Call) error { return run(ctx, c, o) })
-	flags := cmd.Flags()
-	flags.SortFlags = false
 	StrictFlag(cmd, &o.Strict)
 	o.AddRows(cmd)
 	command.ColumnsFlag(cmd, columns())

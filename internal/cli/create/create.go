@@ -59,7 +59,6 @@ rows" and "waybill help input".`,
 	}
 	cmd.RunE = f.WithArgs(&o.Files, func(ctx context.Context, c *command.Call) error { return runCreate(ctx, c, o) })
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	o.AddRows(cmd)
 	flags.StringVar(&o.ReferID, "refer-id", "", "create one tracking with your identifier `ID`")
 	flags.StringVar(&o.Number, "tracking-number", "", "`NUMBER` of that tracking")

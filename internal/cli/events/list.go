@@ -49,7 +49,6 @@ and the last response. --dead lists deliveries that were given up. --refused lis
 deliveries that were answered 401, with their IDs, the sender's address and why.`,
 		Example: command.Example("waybill events list", "waybill events list --event router.delivered --since 24h", "waybill events list --filter 'status=1,number=1Z*'",
 			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --pending", "waybill events list --dead", "waybill events list --refused"),
-		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			if err := command.CheckLimit(o.Limit); err != nil {
 				return err

@@ -62,7 +62,6 @@ if there is a scheme, has the header ` + inbox.HeaderSynthetic + `, and leaves a
 		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runReplay(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&o.To, "to", "", "send to `URL`, or a port of this computer, instead of the known targets")
 	sinceFlag(cmd, &o.Since)
 	filterFlag(cmd, &o.Filter)

@@ -57,11 +57,9 @@ Lines, which are sent with their headers and signed again if there is a scheme. 
 ` + sendingHelp,
 		Example: command.Example("waybill events send", "waybill events send --to http://127.0.0.1:3000/hook", "waybill events send --to http://127.0.0.1:3000/hook --tracking-number N1 --set /data/summary/latestEvent=Delivered",
 			"waybill events send --to http://127.0.0.1:3000/hook --count 100 --duplicate 1 --reorder --seed 7", "waybill events send --to http://127.0.0.1:3000/hook --file body.json --scheme hmac-body-hex"),
-		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runSend(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&o.To, "to", "", "send to `URL`, or a port of this computer (default the listener that runs on this store)")
 	flags.StringVar(&o.Event, "event", webhook.KindDelivered, "events of this `KIND`")
 	flags.StringVar(&o.Number, "tracking-number", "", "events of this tracking number `N` (default one of its own for each)")

@@ -36,7 +36,6 @@ it prints the events so far and exits with 8. It counts new events that are veri
 and not made up, and that a listener stores from now on, or stored --since. The
 listener may be another process, started before or after.`,
 		Example: command.Example("waybill events wait", "waybill events wait --count 3 --filter event=router.delivered --timeout 2m", "waybill events wait --since 10m -o jsonl"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runWait(ctx, c, o) }),
 	}
 	flags := cmd.Flags()

@@ -77,7 +77,6 @@ not used any more, and what waits for it, and ends.
 computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
 		Example: command.Example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl",
 			"waybill listen --forward-to 3000", "waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'", "waybill listen --ui --forward-to 3000"),
-		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			if o.Forget != "" {
 				return runForget(ctx, c, o)

@@ -51,7 +51,6 @@ verified. Deliveries whose signature is wrong, and made-up events, do not count.
 Responses are recorded while a command runs that has a store, deliveries when this
 command or a prune runs.`,
 		Example: command.Example("waybill observed", "waybill observed -o json --jq '.[] | select(.documented | not) | .value'"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(run),
 	}
 	command.ColumnsFlag(cmd, columns())

@@ -59,7 +59,6 @@ same conditions as all unknown rows ("waybill help rows").`,
 
 func withResume(f *command.Factory, cmd *cobra.Command, o *resumeOptions) *cobra.Command {
 	cmd.Args = oneRun()
-	cmd.Flags().SortFlags = false
 	command.SettingFlags(cmd, "concurrency", "rate")
 	o.Flags(cmd)
 	command.ColumnsFlag(cmd, send.CountColumns())

@@ -38,7 +38,6 @@ func newList(f *command.Factory) *cobra.Command {
 		Use:     "list",
 		Short:   "List runs, newest first",
 		Example: command.Example("waybill runs list", "waybill runs list --since yesterday", "waybill runs list --limit 5 -o json"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runList(ctx, c, o) }),
 	}
 	command.LimitFlag(cmd.Flags(), &o.Limit, 50)

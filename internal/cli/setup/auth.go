@@ -48,7 +48,6 @@ the file. The keyring must be unlocked when waybill needs the key.
 
 A key that the service refuses (401, 403) is not stored.`,
 		Example: command.Example("waybill auth login", "waybill auth login --api-key-file key.txt", "pass show waybill | waybill auth login --api-key-file -"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runLogin(ctx, c, inKeyring) }),
 	}
 	cmd.Flags().BoolVar(&inKeyring, "keyring", false, "store the key in the keyring of your system")
@@ -179,7 +178,6 @@ that changes nothing. The key itself is not shown; two keys have two fingerprint
 Exit status: 0 if the service did not refuse the key or was not asked, 4 if it did
 or if there is no key.`,
 		Example: command.Example("waybill auth status", "waybill auth status -o json"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(runStatus),
 	}
 }
@@ -234,7 +232,6 @@ kept; only its name is removed. A key that still comes from elsewhere is reporte
 The service still accepts the key: revoke it in the portal under Settings, API &
 Webhooks.`,
 		Example: command.Example("waybill auth logout", "waybill auth logout --profile test"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(runLogout),
 	}
 }

@@ -55,7 +55,6 @@ func newConfigList(f *command.Factory) *cobra.Command {
 variables, which override .waybill.yaml in this folder, which overrides the user
 file. Secrets are shown as ***.`,
 		Example: command.Example("waybill config list --origin"),
-		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
 			return runConfigList(c, origin)
 		}),
@@ -84,7 +83,6 @@ func newConfigPath(f *command.Factory) *cobra.Command {
 		Use:     "path",
 		Short:   "Show where the configuration files are",
 		Example: command.Example("waybill config path"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunBare(runConfigPath),
 	}
 	command.ColumnsFlag(cmd, pathColumns())
@@ -298,7 +296,6 @@ func newConfigProfiles(f *command.Factory) *cobra.Command {
 --profile, WAYBILL_PROFILE, or the configuration file. The settings at the top of
 the file are the profile default.`,
 		Example: command.Example("waybill config profiles"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunBare(runConfigProfiles),
 	}
 	command.ColumnsFlag(cmd, profileColumns())
@@ -392,7 +389,6 @@ nothing: you can edit it again, or it stays in the same folder and the error nam
 Keys and secrets show as kept-secret-1 and so on. Leave that to keep one, or write
 a new one in its place.`,
 		Example: command.Example("waybill config edit", "EDITOR='code --wait' waybill config edit"),
-		Args:    cobra.NoArgs,
 		RunE: f.RunBare(func(ctx context.Context, b *command.Bare, _ []string) error {
 			return runConfigEdit(ctx, b, f.App.Getenv)
 		}),

@@ -41,7 +41,6 @@ can't be reached, nothing is written; "waybill config set" writes without a quer
 and the webhook secret too.`,
 		Example: command.Example("waybill init", "waybill init --profile test",
 			"waybill init --base-url URL --api-key-file FILE </dev/null"),
-		Args: cobra.NoArgs,
 		RunE: f.RunWith(initFlags(f), func(ctx context.Context, c *command.Call, _ []string) error {
 			return runInit(ctx, c, force)
 		}),

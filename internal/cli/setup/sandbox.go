@@ -59,7 +59,6 @@ the times of its checkpoints, are two days ahead of this computer's:
     curl http://127.0.0.1:8640/_sandbox/advance -d '{"by":"48h"}'`,
 		Example: command.Example("waybill sandbox", "waybill sandbox --addr 127.0.0.1:0 --ready-file url.txt",
 			"waybill sandbox --fault 502-after=0.05 --latency 50ms", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file whsec"),
-		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runSandbox(ctx, c, o) }),
 	}
 	o.flags(cmd)
@@ -68,7 +67,6 @@ the times of its checkpoints, are two days ahead of this computer's:
 
 func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&o.Addr, "addr", "127.0.0.1:8640", "`ADDRESS` to listen on; port 0 uses a free port")
 	command.ReadyFileFlag(f, &o.ReadyFile)
 	f.StringVar(&o.KeyFile, "key-file", "", "accept only the API key in `FILE` (or "+sandboxKeyVariable+"); default: any key")
@@ -220,7 +218,6 @@ processing has finished, shows one, receives signed events, forwards them to an
 application, and refuses a forged one. It does not use your settings, and removes
 its files when it ends.`,
 		Example: command.Example("waybill demo", "waybill demo --keep"),
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Started = true
 			return runDemo(f, cmd, keep)

@@ -17,7 +17,6 @@ func NewVersion(f *command.Factory) *cobra.Command {
 		Short:   "Show the version",
 		Long:    "version shows which build of waybill this is.",
 		Example: command.Example("waybill version", "waybill version -o json"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(PrintVersion),
 	}
 }

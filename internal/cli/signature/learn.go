@@ -77,7 +77,6 @@ the API key is tried as well.
 		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runLearn(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&o.Pin, "pin", "", "write the scheme as `NAME` to your configuration, with verify: observe")
 	flags.BoolVar(&o.AcceptWeak, "accept-weak", false, "pin even a hash without a key, which proves nothing")
 	fromFlag(cmd, &o.From)

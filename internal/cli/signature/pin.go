@@ -35,7 +35,6 @@ deliveries verify. Then listen answers 401 to deliveries that do not verify. If
 one of them does not verify, promote lists it, changes nothing and exits with 9;
 so it does while another scheme fits them as well.`,
 		Example: command.Example("waybill signature promote", "waybill signature promote --last 5"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runPromote(ctx, c, o) }),
 	}
 	lastFlag(cmd, &o.Last)

@@ -61,7 +61,6 @@ type givenDelivery struct {
 
 func (g *givenDelivery) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.SortFlags = false
 	f.StringVar(&g.Body, "body", "", "read the body of a delivery from `FILE`, byte for byte (- for standard input)")
 	f.StringArrayVarP(&g.Header, "header", "H", nil, "header of that delivery, `'NAME: VALUE'`; may be repeated")
 }
@@ -230,7 +229,6 @@ func newSchemes(f *command.Factory) *cobra.Command {
 		Long: `schemes lists the schemes that have a name: those under webhook.schemes of your
 configuration, and presets. With -o json each has its settings.`,
 		Example: command.Example("waybill signature schemes", "waybill signature schemes -o json --jq '.[] | select(.inForce)'"),
-		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
 			w := command.Listing[schemeJSON]{
 				Out: c.Out, Empty: "No schemes",

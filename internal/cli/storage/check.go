@@ -54,7 +54,6 @@ what processes that ended left unfinished, and on a PostgreSQL server which othe
 programs hold locks on its tables. It changes nothing, and others may use the store
 meanwhile. A damaged store is exit status 10.`,
 		Example: command.Example("waybill store check", "waybill store check -o json --jq .sound"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(runCheck),
 	}
 }

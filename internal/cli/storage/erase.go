@@ -68,7 +68,6 @@ same command.
 The service keeps its data. So do backups, and the write-ahead log and the backups of
 a PostgreSQL server. docs/privacy.md says what is kept where.`,
 		Example: command.Example("waybill store erase --refer-id ORD-1001", "waybill store erase --run 12 --yes"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runErase(ctx, c, o) }),
 	}
 	flags := cmd.Flags()

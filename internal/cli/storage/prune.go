@@ -46,7 +46,6 @@ that is created every day does not make it grow. To make it smaller, stop every
 command that uses it, make a backup, and "waybill store restore" it. A
 PostgreSQL server reuses the space after its next autovacuum.`,
 		Example: command.Example("waybill store prune --older-than 90d --dry-run", "waybill store prune --older-than 90d"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runPrune(ctx, c, age, dryRun) }),
 	}
 	command.OlderThanFlag(cmd, &age)

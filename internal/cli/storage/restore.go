@@ -206,7 +206,6 @@ The service keeps its trackings: a file that was sent before is sent again. rese
 refuses while another command uses the store. A store on a server is removed by
 dropping its schema.`,
 		Example: command.Example("waybill store reset", "waybill store reset --confirm http://127.0.0.1:8640"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runReset(ctx, c, confirm) }),
 	}
 	cmd.Flags().StringVar(&confirm, "confirm", "", "`NAME` of the store's account, in place of a question")

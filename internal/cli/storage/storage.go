@@ -65,7 +65,6 @@ func newPath(f *command.Factory) *cobra.Command {
 PostgreSQL server without the password. It creates nothing; a note says if there is
 no store yet.`,
 		Example: command.Example("waybill store path"),
-		Args:    cobra.NoArgs,
 		RunE:    f.RunE(runPath),
 	}
 }
@@ -107,7 +106,6 @@ for an administrator to run, and with --role the rights of the role that waybill
 connects as. It is needed only where that role may not create a schema: otherwise
 the first command that writes creates it.`,
 		Example: command.Example("waybill store schema --role waybill > waybill.sql"),
-		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
 			sql, err := postgres.SchemaSQL(schema, role)
 			if refused, ok := errors.AsType[*postgres.TargetError](err); ok {

@@ -79,11 +79,9 @@ An accepted tracking without a response or event is "not checked yet" (phase
 "notAsked" in JSON).`, terminalRows),
 		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --problem --fail-if-any", "waybill list --refer-id 'ORD-10*' --sort -received",
 			"waybill list --stuck=3d --carrier dhl", "waybill list --created 2026-11-01..2026-11-07 --status not-checked", "waybill list --delivered yesterday -o json", "waybill list --from orders.csv --status 'not created'"),
-		Args: cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runList(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	command.Choice(flags, &o.Sort, "sort", "", "sort by `COLUMN`, or reversed by -COLUMN", orders()...)
 	command.LimitFlag(flags, &o.Limit, 0)
 	o.filterOptions.register(flags)

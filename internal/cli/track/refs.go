@@ -31,7 +31,6 @@ type refOptions struct {
 
 func (o *refOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.SortFlags = false
 	o.filterOptions.flags(cmd)
 	command.Choice(f, &o.By, "by", "refer-id", "read REFs that the store does not know as `KIND`", "refer-id", "tracking-number")
 	o.AddFrom(cmd)

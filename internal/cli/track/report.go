@@ -65,7 +65,6 @@ all of them as CSV.`, reportFile, chartDays, stuckAfter, command.Number(report.M
 			return runReport(ctx, c, o)
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	o.flags(cmd)
 	return cmd
 }

@@ -442,7 +442,6 @@ days; it is known after a response or an event with its checkpoints.
 A terminal shows the sums as bars, JSON as plain numbers: "days" are whole days,
 "median" and "p90" are the days within which 50 % and 90 % arrived.`,
 		Example: command.Example("waybill stats", "waybill stats --carrier dhl", "waybill stats --run 12 -o json", "waybill stats --jq '.transitDays.median'"),
-		Args:    cobra.NoArgs,
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			_, filter, err := o.filter(ctx, c)
 			if err != nil {
@@ -452,7 +451,6 @@ A terminal shows the sums as bars, JSON as plain numbers: "days" are whole days,
 			return l.printSums(ctx)
 		}),
 	}
-	cmd.Flags().SortFlags = false
 	o.flags(cmd)
 	command.ColumnsFlag(cmd, sumColumns())
 	return cmd

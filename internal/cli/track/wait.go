@@ -66,7 +66,6 @@ the condition are not queried again, unless with --refresh.`,
 		RunE: f.WithArgs(&o.Refs, func(ctx context.Context, c *command.Call) error { return runWait(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
-	flags.SortFlags = false
 	flags.StringVar(&o.For, "for", "processed", "`CONDITION` to wait for: processed, status=X, event=X or change")
 	flags.BoolVar(&o.Open, "open", false, "wait for all that is not delivered, rejected or failed; unless --for says more, until it is delivered")
 	flags.BoolVar(&o.Any, "any", false, "wait until one REF meets it, in place of all")
