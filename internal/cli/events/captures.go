@@ -153,7 +153,7 @@ type importedJSON struct {
 }
 
 func newImport(f *command.Factory) *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "import FILE|-...",
 		Short: "Read exported deliveries into the store",
 		Long: `import reads deliveries that "waybill events export" wrote, or captures in the same
@@ -169,7 +169,6 @@ are already stored are not stored again.`,
 		Args:    command.Between(1, math.MaxInt, "files, or - for standard input"),
 		RunE:    f.RunE(runImport),
 	}
-	return cmd
 }
 
 func runImport(ctx context.Context, c *command.Call, files []string) error {
@@ -326,7 +325,8 @@ func linesOf(src input.Source, yield func(captureLine, error) bool) (bool, error
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return yield(captureLine{file: src.Name, number: n, err: errLongLine}, nil), nil
+		long := fmt.Errorf("is longer than %d bytes", maxCaptureLine)
+		return yield(captureLine{file: src.Name, number: n, err: long}, nil), nil
 	}
 	return true, lines.Err()
 }
@@ -334,14 +334,9 @@ func linesOf(src input.Source, yield func(captureLine, error) bool) (bool, error
 func parseCapture(src input.Source, number int, line []byte) captureLine {
 	l := captureLine{file: src.Name, number: number}
 	if line[0] == '[' {
-		l.err = errArray
+		l.err = errors.New("is an array: write one delivery a line")
 	} else {
 		l.err = json.Unmarshal(line, &l.capture)
 	}
 	return l
 }
-
-var (
-	errLongLine = fmt.Errorf("is longer than %d bytes", maxCaptureLine)
-	errArray    = errors.New("is an array: write one delivery a line")
-)

@@ -32,7 +32,7 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 	return since, db, err
 }
 
-type outboxEntries func(db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error]
+type outboxEntries func(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error]
 
 // listOutbox lists entries since --since, and returns the targets, the running listeners, and whether it found any.
 func listOutbox(ctx context.Context, c *command.Call, o listOptions, w command.Listing[Forwarding], entries outboxEntries) (sinks []inbox.Sink, running []inbox.Listener, found bool, err error) {
@@ -51,7 +51,7 @@ func listOutbox(ctx context.Context, c *command.Call, o listOptions, w command.L
 		return nil, nil, false, err
 	}
 	slices.SortFunc(sinks, func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) })
-	err = w.Print(c.IO, command.Filter(entries(db, sinks, running), func(j Forwarding) bool {
+	err = w.Print(c.IO, command.Filter(entries(ctx, db, sinks, running), func(j Forwarding) bool {
 		late := !firstTime(j.GivenUpAt, j.QueuedAt).Before(since)
 		found = found || late
 		return late
@@ -61,23 +61,25 @@ func listOutbox(ctx context.Context, c *command.Call, o listOptions, w command.L
 
 func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
 	w := command.Listing[Forwarding]{Empty: "Nothing was given up", Columns: deadColumns(c.Out)}
-	_, _, found, err := listOutbox(ctx, c, o, w, func(db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
-		return func(yield func(Forwarding, error) bool) {
-			byID := map[int64]inbox.Sink{}
-			for _, k := range sinks {
-				byID[k.ID] = k
-			}
-			for e, err := range db.Outbox.DeadEntries(ctx) {
-				if !yield(NewForwarding(e.Delivery, inbox.Forwarding{Sink: byID[e.Sink], Waiting: &inbox.WaitingEntry{OutboxEntry: e}}, running), err) {
-					return
-				}
-			}
-		}
-	})
+	_, _, found, err := listOutbox(ctx, c, o, w, deadEntries)
 	if err == nil && found {
 		c.IO.Next(c.CommandLine("events", "replay", "--dead"))
 	}
 	return err
+}
+
+func deadEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
+	return func(yield func(Forwarding, error) bool) {
+		byID := map[int64]inbox.Sink{}
+		for _, k := range sinks {
+			byID[k.ID] = k
+		}
+		for e, err := range db.Outbox.DeadEntries(ctx) {
+			if !yield(NewForwarding(e.Delivery, inbox.Forwarding{Sink: byID[e.Sink], Waiting: &inbox.WaitingEntry{OutboxEntry: e}}, running), err) {
+				return
+			}
+		}
+	}
 }
 
 func deadColumns(out *command.Output) []command.Column[Forwarding] {
@@ -308,9 +310,7 @@ func pendingColumns(out *command.Output, now time.Time) []command.Column[Forward
 
 func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
 	w := command.Listing[Forwarding]{Empty: "No delivery is queued", Columns: pendingColumns(c.Out, time.Now())}
-	sinks, running, found, err := listOutbox(ctx, c, o, w, func(db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
-		return waitingEntries(ctx, db, sinks, running)
-	})
+	sinks, running, found, err := listOutbox(ctx, c, o, w, waitingEntries)
 	if err == nil {
 		notePending(c, sinks, running, found)
 	}

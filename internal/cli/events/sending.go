@@ -390,18 +390,14 @@ func (k *sending) line(r forward.Result, j Sent) error {
 	if reply := firstLine(r.Reply); reply != "" {
 		how += ": " + reply
 	}
-	to := ""
+	id, to := k.describe(r.Index), ""
+	if r.Copy > 0 {
+		id += fmt.Sprintf(" copy %d", r.Copy)
+	}
 	if k.several && j.Target != "" {
 		to = "to " + j.Target + ": "
 	}
-	return k.call.Out.Line("%s  %-4s  %s  %s%s", view.Clock(time.Now()), k.describe(r.Index)+copyNumber(r.Copy), k.call.Out.Out().Style(style, fmt.Sprintf("%-12s", what)), to, how)
-}
-
-func copyNumber(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" copy %d", n)
+	return k.call.Out.Line("%s  %-4s  %s  %s%s", view.Clock(time.Now()), id, k.call.Out.Out().Style(style, fmt.Sprintf("%-12s", what)), to, how)
 }
 
 func firstLine(reply []byte) string {
