@@ -102,8 +102,7 @@ func (fw *forwarding) sent() *int64 {
 	if fw == nil {
 		return nil
 	}
-	n := fw.attempts.sent.Load()
-	return &n
+	return new(fw.attempts.sent.Load())
 }
 
 func (fw *forwarding) sinkIDs() []int64 {

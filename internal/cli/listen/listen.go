@@ -147,7 +147,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		err = s.warnOthers(ctx)
 	}
 	if err == nil {
-		s.page, err = o.UI.open(ctx, s, o.Forward.AllowTarget, s.url)
+		s.page, err = o.UI.open(ctx, s, o.Forward.AllowTarget)
 	}
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -210,12 +210,11 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		s.db.Follower().Run(follow, arrivals, func(err error) { s.warnings.warn("events do not update trackings for now", err) })
 		return nil
 	})
-	url := s.url
-	if err := s.register(ctx, url); err != nil {
+	if err := s.register(ctx); err != nil {
 		s.warnings.warn("other commands can't find this listener", err)
 	}
 	g.Go(func() error {
-		s.stayRegistered(serving, url)
+		s.stayRegistered(serving)
 		return nil
 	})
 	g.Go(func() error {
@@ -430,7 +429,7 @@ func (o *uiOptions) check(c *command.Call) error {
 }
 
 // open opens the page of a listener, which sends again to the listener's targets; nil if it is not asked for.
-func (o *uiOptions) open(ctx context.Context, s *server, allowTarget bool, listener string) (*inspect.Page, error) {
+func (o *uiOptions) open(ctx context.Context, s *server, allowTarget bool) (*inspect.Page, error) {
 	if !o.On {
 		return nil, nil //nolint:nilnil // no page is an answer
 	}
@@ -439,6 +438,6 @@ func (o *uiOptions) open(ctx context.Context, s *server, allowTarget bool, liste
 		targets = s.forwarding.targets
 	}
 	return inspect.Open(ctx, o.Place, inspect.Options{
-		Call: s.call, Targets: targets, AllowTarget: allowTarget, Listener: listener, Arrivals: s.receiver.Subscribe(),
+		Call: s.call, Targets: targets, AllowTarget: allowTarget, Listener: s.url, Arrivals: s.receiver.Subscribe(),
 	})
 }

@@ -211,8 +211,7 @@ func trustStyle(e inbox.Event) term.Style {
 func (p *eventPrinter) printRefused(d inbox.Delivery) error {
 	out := p.out.Out()
 	l := layoutFor(out.Width())
-	id := view.RefusedID(d)
-	id = cmp.Or(id, "refused")
+	id := cmp.Or(view.RefusedID(d), "refused")
 	fromWidth := max(l.kind, len("from 127.0.0.1:12345"))
 	idWidth, from, why := l.id+len(gap)+l.number, "from "+d.RemoteAddr, "no: "+string(d.Reason)
 	if columns := out.Width(); columns > 0 && columns < medium {

@@ -77,7 +77,7 @@ func (s *server) reload(ctx context.Context) error {
 	scheme, mode, err := describeScheme(now)
 	if err == nil {
 		s.call.IO.Note("Configuration reloaded. Scheme %s; mode %s", scheme, mode)
-		err = s.register(ctx, s.url)
+		err = s.register(ctx)
 	}
 	return err
 }

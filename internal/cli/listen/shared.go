@@ -53,15 +53,15 @@ func (w *storeWarnings) warn(what string, err error) {
 	}
 }
 
-func (s *server) register(ctx context.Context, url string) error {
+func (s *server) register(ctx context.Context) error {
 	return s.db.Listeners.AddListener(ctx, inbox.Listener{
-		URL: url, Host: app.Computer(), Sinks: s.forwarding.sinkIDs(), Verify: s.verifies(),
+		URL: s.url, Host: app.Computer(), Sinks: s.forwarding.sinkIDs(), Verify: s.verifies(),
 	})
 }
 
-func (s *server) stayRegistered(ctx context.Context, url string) {
+func (s *server) stayRegistered(ctx context.Context) {
 	every(ctx, registerEvery, func() {
-		if err := s.register(ctx, url); err != nil && ctx.Err() == nil {
+		if err := s.register(ctx); err != nil && ctx.Err() == nil {
 			s.warnings.warn("other commands may not find this listener", err)
 		}
 	})
