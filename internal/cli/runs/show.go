@@ -367,8 +367,7 @@ func newBatchJSON(b numberedBatch) batchJSON {
 		return j
 	}
 	if j.AnswerCut = b.AnswerCut; utf8.Valid(b.Answer) {
-		text := string(b.Answer)
-		j.Answer = &text
+		j.Answer = new(string(b.Answer))
 	} else {
 		j.AnswerBytes = b.Answer
 	}

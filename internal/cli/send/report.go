@@ -217,10 +217,8 @@ func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome erro
 		return errors.Join(outcome, waited, err)
 	}
 	processed := accepted.Processed()
-	all := summary.JSON()
-	res.summary, res.Summary = summary, &all
-	waiting := res.Accepted - processed
-	res.Processed, res.Waiting, res.ElapsedSeconds = &processed, &waiting, command.ElapsedSeconds(k.Started)
+	res.summary, res.Summary = summary, new(summary.JSON())
+	res.Processed, res.Waiting, res.ElapsedSeconds = &processed, new(res.Accepted-processed), command.ElapsedSeconds(k.Started)
 	code, hint := command.CodeAndHint(waited)
 	if own, _ := command.CodeAndHint(outcome); waited == nil || command.Worst(code, own) != code {
 		return outcome

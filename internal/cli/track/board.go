@@ -71,8 +71,7 @@ func (b *board) see(e query.TargetResult, ended bool) error {
 		}
 		c := changeJSON{Type: "change", At: time.Now().UTC(), Ref: res.Ref, After: b.summary.Status(now.Kind)}
 		if before >= 0 {
-			status := b.summary.Status(was[before].Kind)
-			c.Before = &status
+			c.Before = new(b.summary.Status(was[before].Kind))
 		}
 		if i < len(res.Trackings) {
 			f := res.Trackings[i]
@@ -101,7 +100,7 @@ func (b *board) hold(e query.TargetResult, ended bool) {
 		return
 	}
 	delete(b.open, pos)
-	if ended && !e.Unfinished {
+	if !e.Unfinished {
 		b.closed = append(b.closed, linesOf(e))
 		b.closed = b.closed[max(len(b.closed)-maxHeldRows, 0):]
 	}

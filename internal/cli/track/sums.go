@@ -247,8 +247,7 @@ func (s *sums) json() sumsJSON {
 	for _, run := range s.runsInOrder() {
 		r := runJSON{Trackings: s.runs[run].trackings(), Delivered: s.runs[run].delivered()}
 		if run != 0 {
-			id := strconv.FormatInt(run, 10)
-			r.Run, r.Created = &id, view.TimeOrNull(s.runs[run].created)
+			r.Run, r.Created = new(strconv.FormatInt(run, 10)), view.TimeOrNull(s.runs[run].created)
 		}
 		j.ByRun = append(j.ByRun, r)
 	}
@@ -260,8 +259,7 @@ func newTransitJSON(t transit) *transitJSON {
 	if j.Trackings == 0 {
 		return j
 	}
-	mean, median, p90 := t.mean(), t.within(0.5), t.within(0.9)
-	j.Mean, j.Median, j.P90 = &mean, &median, &p90
+	j.Mean, j.Median, j.P90 = new(t.mean()), new(t.within(0.5)), new(t.within(0.9))
 	for _, days := range slices.Sorted(maps.Keys(t)) {
 		j.Histogram = append(j.Histogram, transitDaysJSON{days, t[days]})
 	}
@@ -283,23 +281,18 @@ func (s *sums) runsInOrder() []int64 {
 	return slices.SortedFunc(maps.Keys(s.runs), func(a, b int64) int { return cmp.Compare(b, a) })
 }
 
-func (l *listing) readSums(ctx context.Context) (*sums, error) {
-	s := newSums(l.names)
-	if l.db == nil {
-		return s, nil
-	}
-	groups, err := l.db.Statistics.Count(ctx, l.filter)
-	s.add(groups, time.Now())
-	return s, err
-}
-
 func (l *listing) printSums(ctx context.Context) error {
 	if err := l.open(ctx); err != nil {
 		return err
 	}
-	s, err := l.readSums(ctx)
-	if err != nil {
-		return err
+	s := newSums(l.names)
+	var err error
+	if l.db != nil {
+		groups, err := l.db.Statistics.Count(ctx, l.filter)
+		if err != nil {
+			return err
+		}
+		s.add(groups, time.Now())
 	}
 	out, sections := l.call.Out, s.sections()
 	switch {

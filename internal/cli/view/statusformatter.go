@@ -176,13 +176,8 @@ func StateNamed(word string) ledger.State {
 
 // Unverified shows an event that did not verify, as such.
 func (n StatusFormatter) Unverified(e inbox.Event) string {
-	kind, what := e.Kind, n.Status(e.Status, e.StatusLabel, e.StatusTrack)
-	if kind == "" {
-		kind = "event " + e.ID()
-	}
-	if what == "" {
-		what = e.LatestEvent
-	}
+	kind := cmp.Or(e.Kind, "event "+e.ID())
+	what := cmp.Or(n.Status(e.Status, e.StatusLabel, e.StatusTrack), e.LatestEvent)
 	if what != "" {
 		kind += ": "
 	}

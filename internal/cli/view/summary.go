@@ -153,14 +153,10 @@ func (s *Summary) add(key statusKey, n int64) statusKey {
 	return key
 }
 
-func (s *Summary) isProblem(key statusKey) bool {
+func (s *Summary) rest(key statusKey) ledger.Phase {
 	told := tracking.Tracking{Status: key.status, StatusLabel: key.label, StatusTrack: key.track}
 	style := s.names.PhaseStyle(query.Tracking{Phase: key.phase, Tracking: told})
-	return style == term.Bad || style == term.Caution
-}
-
-func (s *Summary) rest(key statusKey) ledger.Phase {
-	if s.isProblem(key) {
+	if style == term.Bad || style == term.Caution {
 		return otherProblems
 	}
 	return other

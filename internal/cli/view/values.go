@@ -19,8 +19,7 @@ func TimeOrNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
-	t = t.UTC()
-	return &t
+	return new(t.UTC())
 }
 
 // Clock shows the time of day on this computer.
@@ -29,10 +28,7 @@ func Clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
 // JSONOrNull returns a JSON literal, null for an empty string. A store cuts a very long
 // one, so that it is none any more: it becomes a string.
 func JSONOrNull(s string) json.RawMessage {
-	if s == "" {
-		return json.RawMessage("null")
-	}
-	return rawJSON([]byte(s))
+	return rawJSON([]byte(cmp.Or(s, "null")))
 }
 
 // optional returns a JSON literal, left out for an empty string.
