@@ -3,8 +3,9 @@
 package check
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -105,17 +106,11 @@ func (e foundError) Error() string { return string(e) }
 func (foundError) Is(target error) bool { return target == command.ErrFound }
 
 func counts(r *findings.Report) string {
-	text := ""
+	var parts []string
 	for _, s := range []findings.Severity{findings.Error, findings.Warning, findings.Note} {
 		if n := r.Count(s); n > 0 {
-			if text != "" {
-				text += ", "
-			}
-			text += command.Plural(n, string(s))
+			parts = append(parts, command.Plural(n, string(s)))
 		}
 	}
-	if text == "" {
-		return "nothing found"
-	}
-	return fmt.Sprint(text)
+	return cmp.Or(strings.Join(parts, ", "), "nothing found")
 }

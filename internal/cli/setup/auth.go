@@ -120,7 +120,9 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 		changes = append(changes, config.Change{Key: "base_url", Value: base})
 	}
 	if inKeyring {
-		name = entryName(profile)
+		if name = profile; profile != config.DefaultProfile {
+			name = "profile " + profile
+		}
 		if err := inAnyKeyring(c, func() error { return c.Keyring().Set(ctx, name, config.KeyringEntry(key, base)) }); err != nil {
 			return "", err
 		}
@@ -136,13 +138,6 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 	forgetEntry(ctx, c, d, profile, name)
 	warnOtherKey(c, path)
 	return path, nil
-}
-
-func entryName(profile string) string {
-	if profile == config.DefaultProfile {
-		return profile
-	}
-	return "profile " + profile
 }
 
 func warnOtherKey(c *command.Call, path string) {
@@ -210,15 +205,14 @@ func printStatus(out *command.Output, j authJSON, file string) error {
 	case file != "":
 		place += " " + file
 	}
-	fields := []render.Field{
+	return out.Fields([]render.Field{
 		{Name: "Profile", Value: j.Profile},
 		{Name: "Base URL", Value: j.BaseURL},
 		{Name: "API key", Value: place},
 		{Name: "Set by", Value: j.Origin},
 		{Name: "Fingerprint", Value: j.Fingerprint},
 		{Name: "Check", Value: j.Check.text()},
-	}
-	return out.Fields(fields)
+	})
 }
 
 func newAuthLogout(f *command.Factory) *cobra.Command {

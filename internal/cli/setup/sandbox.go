@@ -153,8 +153,11 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 		call.IO.Warning("deliveries to %s fail and are retried (shown once): %v", c.WebhookURL, err)
 	}
 	box, err := sandbox.New(c) //nolint:contextcheck // it ends with Close
+	if wrong, ok := errors.AsType[*sandbox.ConfigError](err); ok {
+		return command.Usagef("run `waybill sandbox --help` for the valid values", "--%s: %s", wrong.Setting, wrong.Problem)
+	}
 	if err != nil {
-		return sandboxUsage(err)
+		return err
 	}
 	if want := config.HostPort(o.Addr); want != "" {
 		return errors.Join(command.Usagef("such as --addr 127.0.0.1:0", "--addr: must be %s, not %q", want, o.Addr), box.Close())
@@ -171,16 +174,8 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 	g.Go(func() error { return serveUntil(serving, l, box, box.Close) })
 	if err := call.AnnounceReady(ctx, "sandbox", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
 		g.Go(func() error { return err }) // ends the other
-		return g.Wait()
 	}
 	return g.Wait()
-}
-
-func sandboxUsage(err error) error {
-	if wrong, ok := errors.AsType[*sandbox.ConfigError](err); ok {
-		return command.Usagef("run `waybill sandbox --help` for the valid values", "--%s: %s", wrong.Setting, wrong.Problem)
-	}
-	return err
 }
 
 // serveUntil serves until ctx ends, and calls end when that is over.

@@ -23,10 +23,8 @@ type promotionJSON struct {
 	Open     []string  `json:"open"` // what other schemes read that fit the deliveries as well
 }
 
-type promoteOptions struct{ Last int }
-
 func newPromote(f *command.Factory) *cobra.Command {
-	var o promoteOptions
+	var last int
 	cmd := &cobra.Command{
 		Use:   "promote",
 		Short: "Enforce the scheme if recent deliveries verify",
@@ -35,15 +33,15 @@ deliveries verify. Then listen answers 401 to deliveries that do not verify. If
 one of them does not verify, promote lists it, changes nothing and exits with 9;
 so it does while another scheme fits them as well.`,
 		Example: command.Example("waybill signature promote", "waybill signature promote --last 5"),
-		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runPromote(ctx, c, o) }),
+		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runPromote(ctx, c, last) }),
 	}
-	lastFlag(cmd, &o.Last)
+	lastFlag(cmd, &last)
 	return cmd
 }
 
-func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
-	if o.Last < webhook.MinLearnBodies {
-		return command.Usagef("use a larger number", "--last %d must be at least %d", o.Last, webhook.MinLearnBodies)
+func runPromote(ctx context.Context, c *command.Call, last int) error {
+	if last < webhook.MinLearnBodies {
+		return command.Usagef("use a larger number", "--last %d must be at least %d", last, webhook.MinLearnBodies)
 	}
 	name, scheme, err := SchemeInForce(c.Session, "")
 	if err != nil {
@@ -71,7 +69,7 @@ func runPromote(ctx context.Context, c *command.Call, o promoteOptions) error {
 		if verdict := v.Verify(d.Request(), d.ReceivedAt); !verdict.OK {
 			j.Failing = append(j.Failing, NewVerdict(d.ID(), name, d.Sample(), verdict))
 		}
-		if j.Checked == o.Last {
+		if j.Checked == last {
 			break
 		}
 	}

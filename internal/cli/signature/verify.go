@@ -42,8 +42,7 @@ func NewVerdict(name, scheme string, d webhook.Sample, v webhook.Verdict) Verdic
 		BodyAuthenticated: v.BodyAuthenticated, Timestamp: view.TimeOrNull(v.Timestamp),
 	}
 	if j.Timestamp != nil {
-		skew := v.Skew.Seconds()
-		j.SkewSeconds = &skew
+		j.SkewSeconds = new(v.Skew.Seconds())
 	}
 	return j
 }

@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,7 +79,12 @@ func runPrune(ctx context.Context, c *command.Call, age string, dryRun bool) err
 		j.FreeBytes, err = db.DB.FreeBytes(ctx)
 	}
 	noteKept(c, j)
-	return errors.Join(err, c.Out.Result(j, "%s", j.text()))
+	removed := "Removed"
+	if j.DryRun {
+		removed = "Would remove"
+	}
+	return errors.Join(err, c.Out.Result(j, "%s %s, %s (%s) and %s", removed, command.Plural(j.Runs, "run"),
+		command.Plural(j.Deliveries, "delivery"), size(j.Bytes), command.Plural(j.Refused, "refused delivery")))
 }
 
 func prune(ctx context.Context, db *app.Store, before time.Time) (p store.PrunePlan, err error) {
@@ -107,13 +111,4 @@ func noteKept(c *command.Call, j pruneJSON) {
 	if j.FreeBytes != nil && *j.FreeBytes > 0 && !j.DryRun {
 		c.IO.Note("%s in the file are free for reuse; the file does not shrink", size(*j.FreeBytes))
 	}
-}
-
-func (j pruneJSON) text() string {
-	removed := "Removed"
-	if j.DryRun {
-		removed = "Would remove"
-	}
-	return fmt.Sprintf("%s %s, %s (%s) and %s", removed, command.Plural(j.Runs, "run"),
-		command.Plural(j.Deliveries, "delivery"), size(j.Bytes), command.Plural(j.Refused, "refused delivery"))
 }
