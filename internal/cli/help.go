@@ -32,7 +32,7 @@ func topics() []topic {
 }
 
 func newHelp(f *command.Factory) *cobra.Command {
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
 		Short: "Help about a command or a topic",
 		Long:  "Topics: " + topicNames() + ".",
@@ -65,16 +65,14 @@ func newHelp(f *command.Factory) *cobra.Command {
 					names = append(names, c.Name()+"\t"+c.Short)
 				}
 			}
-			if len(args) > 0 {
-				return names, cobra.ShellCompDirectiveNoFileComp
-			}
 			for _, t := range topics() {
-				names = append(names, t.name+"\t"+t.short)
+				if len(args) == 0 {
+					names = append(names, t.name+"\t"+t.short)
+				}
 			}
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	return cmd
 }
 
 func helpHint(root *cobra.Command, args []string) string {

@@ -254,8 +254,9 @@ func Run(ctx context.Context, a *app.App, args []string) command.Code {
 	f.Preconfigure(args)
 	defer func() { _ = a.IO.Close() }()
 	cmd, err := root.ExecuteContextC(ctx)
-	if err != nil && !f.Started {
-		err = f.AsUsage(cmd, err) // whatever stops a command before it starts is how it was called
+	if err != nil && !f.Started && !command.As[*command.UsageError](err) {
+		// Whatever stops a command before it starts is how it was called.
+		err = &command.UsageError{Err: err, Hint: "run `" + cmd.CommandPath() + " --help` for how to call it"}
 	}
 	return f.Finish(ctx, err)
 }

@@ -18,9 +18,7 @@ const globalPointer = "Global flags: waybill help flags\n"
 
 func helpText(cmd *cobra.Command, width int) string {
 	p := page{width: width}
-	text := cmd.Long
-	text = cmp.Or(text, cmd.Short+".")
-	p.WriteString(strings.TrimSpace(text) + "\n\nUsage:\n  " + cmd.UseLine() + "\n")
+	p.WriteString(strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short+".")) + "\n\nUsage:\n  " + cmd.UseLine() + "\n")
 	p.commands(cmd)
 	if !cmd.HasParent() {
 		p.WriteString("\nHelp topics:\n")

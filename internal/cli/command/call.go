@@ -139,7 +139,12 @@ func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do 
 			return err
 		}
 		s.Command = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-		if err := f.configure(cmd, s.Config); err != nil {
+		if err := f.App.IO.Configure(term.Options{
+			Color:   s.Config.Color,
+			Quiet:   s.Config.Quiet,
+			Verbose: s.Config.Verbose || s.Config.Debug,
+			JSON:    machine(s.Config.Output) || valueOf(cmd, "jq") != "",
+		}); err != nil {
 			return err
 		}
 		for _, w := range s.Config.Warnings() {
@@ -220,15 +225,6 @@ func noteSignal(ctx context.Context, s *app.Session) (stop func()) {
 	}
 }
 
-func (f *Factory) configure(cmd *cobra.Command, c config.Config) error {
-	return f.App.IO.Configure(term.Options{
-		Color:   c.Color,
-		Quiet:   c.Quiet,
-		Verbose: c.Verbose || c.Debug,
-		JSON:    machine(c.Output) || valueOf(cmd, "jq") != "",
-	})
-}
-
 // Preconfigure finds what says how errors look in a command line that is not parsed yet,
 // and in the environment, so that errors of parsing it have the form asked for.
 func (f *Factory) Preconfigure(args []string) {
@@ -253,15 +249,3 @@ func (f *Factory) Preconfigure(args []string) {
 }
 
 func machine(output string) bool { return output == "json" || output == "jsonl" }
-
-// AsUsage makes an error of parsing a command line a UsageError.
-func (f *Factory) AsUsage(cmd *cobra.Command, err error) error {
-	if As[*UsageError](err) {
-		return err
-	}
-	path := "waybill"
-	if cmd != nil {
-		path = cmd.CommandPath()
-	}
-	return &UsageError{Err: err, Hint: "run `" + path + " --help` for how to call it"}
-}

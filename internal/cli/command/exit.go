@@ -294,12 +294,11 @@ func CodeAndHint(err error) (Code, string) {
 		if !o.match(err) {
 			continue
 		}
-		code, hint := o.code, HintOf(err)
+		code := o.code
 		if own := (*ExitError)(nil); errors.As(err, &own) && o.code == Failed {
 			code = own.Code
 		}
-		hint = cmp.Or(hint, o.hint)
-		return code, hint
+		return code, cmp.Or(HintOf(err), o.hint)
 	}
 	return Failed, ""
 }

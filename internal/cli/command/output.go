@@ -46,13 +46,6 @@ func watchFormat(cmd *cobra.Command, io *term.IO, format, jq string) (string, er
 	return string(render.JSONL), nil
 }
 
-// linesOnly reports whether a command's result has one form, JSON Lines.
-func linesOnly(cmd *cobra.Command) bool { return cmd.CommandPath() == "waybill events export" }
-
-func printsAtOnce(cmd *cobra.Command) bool {
-	return slices.Contains([]string{"replay", "send", "show", "wait"}, cmd.Name())
-}
-
 // Output returns the output of a command that runs without settings: --output and --json alone name its format.
 func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
 	format := valueOf(cmd, "output")
@@ -67,7 +60,8 @@ func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
 
 // newOutput checks --jq and --out before anything is done. live writes every result at once, and JSON as JSON Lines.
 func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Output, error) {
-	if live && format == string(render.JSON) || linesOnly(cmd) && format != string(render.CSV) && format != string(render.XLSX) {
+	onlyLines := cmd.CommandPath() == "waybill events export"
+	if live && format == string(render.JSON) || onlyLines && format != string(render.CSV) && format != string(render.XLSX) {
 		format = string(render.JSONL)
 	}
 	jq, path := valueOf(cmd, "jq"), valueOf(cmd, "out")
@@ -110,7 +104,8 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 		}
 		stream = term.Plain(o.file)
 	}
-	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, Excel: separator, Title: title, Live: live || printsAtOnce(cmd)})
+	atOnce := slices.Contains([]string{"replay", "send", "show", "wait"}, cmd.Name())
+	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, Excel: separator, Title: title, Live: live || atOnce})
 	if err != nil {
 		o.Discard()
 		return nil, err
@@ -244,7 +239,9 @@ func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 		seq = func(func(T, error) bool) {}
 	}
 	if l.Out.Machine() {
-		return l.printJSON(seq)
+		list := l.Out.BeginList()
+		err := Each(seq, func(v T) error { return list.Add(l.JSON(v)) })
+		return errors.Join(err, list.Close())
 	}
 	rows, err := BeginTable(l.Out, l.Columns)
 	if err != nil {
@@ -262,12 +259,6 @@ func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 		return err
 	}
 	return errors.Join(err, rows.Flush())
-}
-
-func (l Listing[T]) printJSON(seq iter.Seq2[T, error]) error {
-	list := l.Out.BeginList()
-	err := Each(seq, func(v T) error { return list.Add(l.JSON(v)) })
-	return errors.Join(err, list.Close())
 }
 
 // Filter yields the values of seq that keep accepts, at most limit of them; 0 for all.

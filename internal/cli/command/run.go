@@ -20,12 +20,10 @@ func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	return err
 }
 
-const lastRun = "last"
-
 // OpenRun opens the store with the run of the ID, or the last. Without it the error is [ledger.ErrNoRun].
 func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
-	last := strings.EqualFold(id, lastRun)
+	last := strings.EqualFold(id, "last")
 	if !last && (err != nil || n < 1) {
 		return nil, 0, Usagef("run IDs are numbers, or `last`; list them with `waybill runs list`", "%q is not a run ID", id)
 	}
@@ -81,24 +79,21 @@ func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error 
 
 // WriteReadyFile writes the URL of a server to a file, if one is named.
 func WriteReadyFile(ctx context.Context, url, file string) error {
-	if file != "" {
-		f, err := NewAtomicFile(ctx, file)
-		if err != nil {
-			return err
-		}
-		defer f.Discard()
-		if _, err := f.Write([]byte(url + "\n")); err != nil {
-			return err
-		}
-		if err := f.Commit(); err != nil {
-			return err
-		}
+	if file == "" {
+		return nil
 	}
-	return nil
+	f, err := NewAtomicFile(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer f.Discard()
+	if _, err := f.Write([]byte(url + "\n")); err != nil {
+		return err
+	}
+	return f.Commit()
 }
 
 // ServerURL returns the URL of a server, without a slash at its end.
 func ServerURL(addr, path string) string {
-	path = strings.TrimSuffix(path, "/")
-	return "http://" + addr + path
+	return "http://" + addr + strings.TrimSuffix(path, "/")
 }
