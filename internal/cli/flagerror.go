@@ -35,8 +35,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &command.UsageError{Err: err, Hint: hint}
 }
 
-// unknownFlag suggests the flag that was probably meant. A word with one hyphen may
-// also be an argument that begins with one.
+// unknownFlag suggests the flag that was meant. A word with one hyphen may be an argument that begins with one.
 func unknownFlag(cmd *cobra.Command, err *pflag.NotExistError, hint string) error {
 	name := err.GetSpecifiedName()
 	if letters := err.GetSpecifiedShortnames(); letters != "" {

@@ -95,9 +95,8 @@ func completing(f *command.Factory) bool {
 	return len(f.Args) > 0 && f.Args[0] == cobra.ShellCompRequestCmd
 }
 
-// commands returns the commands below the root: that which the first argument
-// names, since to make the others would take most of a short command's time, else
-// all.
+// commands returns the command that the first argument names, since to make all takes most of a short command's time,
+// else all commands below the root.
 func commands(f *command.Factory) []*cobra.Command {
 	makers := []struct {
 		group, name string
@@ -196,13 +195,11 @@ func unknownWord(cmd *cobra.Command, args []string) error {
 	return command.Usagef(hint, "unknown command %q for %q", args[0], cmd.CommandPath())
 }
 
-// stopGrace is how long what a second signal stops may take to end by itself: to record
-// what requests came to, and to leave the terminal as it was.
+// stopGrace is how long a second signal lets things end: to record what requests came to, and restore the terminal.
 const stopGrace = 3 * time.Second
 
-// Main runs the program's command line and returns its exit status. The first signal lets
-// requests under way end, the second ends them, and soon the program, whatever it does:
-// a write to a pipe that nobody reads knows of no signal.
+// Main runs the program's command line and returns its exit status. The first signal lets requests under way end, the
+// second ends them, and soon the program, whatever it does: a write to a pipe that nobody reads knows of no signal.
 func Main() command.Code {
 	hard, stopHard := context.WithCancelCause(context.Background())
 	soft, stopSoft := context.WithCancelCause(context.Background())
@@ -233,8 +230,7 @@ func Main() command.Code {
 	}
 }
 
-// joinSortWord joins --sort and a word behind it that begins with a hyphen where the
-// shell completes it: cobra takes such a word for a flag.
+// joinSortWord joins --sort to a word with a hyphen where the shell completes it: cobra takes such a word for a flag.
 func joinSortWord(args []string) []string {
 	end := len(args) - 2
 	if end < 1 || args[0] != cobra.ShellCompRequestCmd || args[end] != "--sort" || !strings.HasPrefix(args[end+1], "-") {

@@ -14,10 +14,9 @@ const (
 	pageWidth = 80
 )
 
-// wrapText breaks lines that are wider than width between words, and fills
-// their paragraph or item of a list anew. What follows goes under the text of the line: behind
-// its first wide gap, or its indent.
-// Examples stay as they are, to be copied. 0 is no terminal.
+// wrapText breaks lines that are wider than width between words, and fills their paragraph or list item anew. What
+// follows goes under the text of the line: behind its first wide gap, or its indent. Examples stay as they are, to be
+// copied. 0 is no terminal.
 func wrapText(text string, width int) string {
 	width = cmp.Or(width, pageWidth)
 	if width < narrowest {
@@ -48,8 +47,7 @@ func wrapText(text string, width int) string {
 	return b.String()
 }
 
-// prose returns how many lines are filled anew together: those of the paragraph
-// that begins here if one of them is too wide, else 1.
+// prose returns how many lines are filled anew together: the paragraph that begins here if one is too wide, else 1.
 func prose(lines []string, width int) int {
 	n, wide := 0, false
 	for n < len(lines) && lines[n] != "" && lines[n][0] != ' ' {
@@ -62,8 +60,7 @@ func prose(lines []string, width int) int {
 	return n
 }
 
-// item returns how many lines are filled anew together: those of the item of a list
-// that begins here if one of them is too wide, else 1.
+// item returns how many lines are filled anew together: the list item that begins here if one is too wide, else 1.
 func item(lines []string, width int) int {
 	indent := textIndent(lines[0])
 	if indent == leading(lines[0]) {

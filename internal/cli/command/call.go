@@ -33,8 +33,7 @@ func (c *Call) Repeat(words ...string) string {
 	return shell.Line(slices.Concat([]string{"waybill"}, c.Line, words)...)
 }
 
-// StoreToList is ExistingStore for a command that lists things of the kind what. It warns if there is no
-// store and --store was given, or the output is for a script: an empty list would say too little.
+// StoreToList is ExistingStore for a list of what. Where none is there, --store or a script's output gets a warning.
 func (c *Call) StoreToList(ctx context.Context, what string) (*app.Store, error) {
 	db, err := c.ExistingStore(ctx)
 	warn := c.Out.Format() != render.Table || isSet(c.Cmd, "fail-if-any") || c.Cmd.Flags().Changed("store")
@@ -46,8 +45,7 @@ func (c *Call) StoreToList(ctx context.Context, what string) (*app.Store, error)
 	return db, err
 }
 
-// Again returns the command that continues this one: its arguments, more words, and every
-// flag that was given. Flags named in without are left out.
+// Again returns the command that continues this one, with more words. Flags named in without are left out.
 func (c *Call) Again(without []string, more ...string) string {
 	words, args := strings.Fields(c.Cmd.CommandPath()), c.Cmd.Flags().Args()
 	c.Cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -171,9 +169,8 @@ func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do 
 	}
 }
 
-// RunAlways is [Factory.RunE] for a command that runs with settings that can't be
-// loaded, too: the call then has the default ones, and broken says why. What is wrong
-// with a flag is an error as elsewhere.
+// RunAlways is [Factory.RunE] for a command that also runs with settings that can't be loaded: the call then has
+// the default ones, and broken says why. What is wrong with a flag is an error as elsewhere.
 func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, args []string, broken error) error) CobraAction {
 	return func(cmd *cobra.Command, args []string) error {
 		_, broken := config.Load(f.App.Sources(FlagsOf(cmd)))
@@ -208,8 +205,7 @@ func (f *Factory) RunBare(do func(ctx context.Context, b *Bare, args []string) e
 	}
 }
 
-// noteSignal says, as soon as a signal comes, how many requests the command lets
-// end first. Nothing is said after the returned function.
+// noteSignal says at a signal how many requests the command lets end first, and nothing after stop.
 func noteSignal(ctx context.Context, s *app.Session) (stop func()) {
 	done := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {
@@ -225,8 +221,7 @@ func noteSignal(ctx context.Context, s *app.Session) (stop func()) {
 	}
 }
 
-// Preconfigure finds what says how errors look in a command line that is not parsed yet,
-// and in the environment, so that errors of parsing it have the form asked for.
+// Preconfigure finds in an unparsed line and the environment how errors look, for the errors of parsing it.
 func (f *Factory) Preconfigure(args []string) {
 	for _, name := range []string{"WAYBILL_API_KEY", "WAYBILL_WEBHOOK_SECRET", "PGPASSWORD"} {
 		f.App.IO.Hide(f.App.Getenv(name)) // one may be typed in the wrong place

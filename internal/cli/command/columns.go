@@ -53,9 +53,7 @@ func (o *Output) time(t time.Time) string {
 	return render.LocalTime(t)
 }
 
-// columnsAnnotation holds the columns of the tables that a command prints: the keys,
-// each followed by a space, its header in CSV, a tab, the flag that makes the command
-// print that table if there is one, and a newline.
+// columnsAnnotation holds for each column its key, a space, its header in CSV, a tab, its table's flag, and a newline.
 const columnsAnnotation = "waybill/columns"
 
 // ColumnsFlag adds --columns to a command that prints such a table. It may be called for each of several.

@@ -202,9 +202,8 @@ type exitRule struct {
 	hint  string // for errors that bring none of their own
 }
 
-// exitRules is read from the top; the first match decides. Codes that [Precedence]
-// has stand in its order. An error that brings its own code is known to wrap no worse
-// one than those above it.
+// exitRules is read from the top; the first match decides. Codes that [Precedence] has stand in its order. An error
+// that brings its own code is known to wrap no worse one than those above it.
 func exitRules() []exitRule {
 	return []exitRule{
 		{As[*store.Error], Store, ""},

@@ -22,9 +22,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// AtomicFile is written beside its place and put there when it is whole. What is
-// no regular file, such as a device or a pipe, is written to at once: nothing
-// may take its place.
+// AtomicFile is written beside its place and put there when it is whole. A device or a pipe is written to at once:
+// nothing may take its place.
 type AtomicFile struct {
 	f       *os.File
 	path    string // its place; empty for what is written to at once
@@ -139,8 +138,7 @@ func (w *AtomicFile) Discard() {
 // writing lists the flags of which each names a file that a command writes.
 var writing = []string{"out", "ready-file", "ui-file", "ui-token-file", "rejects"}
 
-// Spare returns an error if the file of a flag may not be written: what is there is read
-// by the command, is written for another flag, is a configuration file, or a store.
+// Spare returns an error if a flag's file may not be written: it is read, another flag's, a configuration or a store.
 func (c *Call) Spare(flag, path string) error { return spare(c.Cmd, c.Sources(), flag, path) }
 
 // SparePage is [Call.Spare] for an HTML page that is an argument: it replaces no other file.

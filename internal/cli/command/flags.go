@@ -123,8 +123,7 @@ const (
 	WaitTimeout  = 30 * time.Minute // of commands that wait
 )
 
-// FlagsOf returns the flags of a command line that are settings. `--json` is short
-// for `--output json`, and `--excel` implies `--output csv`.
+// FlagsOf returns the flags of a command line that are settings. --json is -o json, --excel implies -o csv.
 func FlagsOf(cmd *cobra.Command) []config.Flag {
 	var flags []config.Flag
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {

@@ -89,9 +89,8 @@ func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return own
 }
 
-// FlagText returns the name of a flag's value, such as FILE, and its help with the default. The
-// value is empty for a flag without a value, and such as [=FILE] for a flag with an optional
-// value.
+// FlagText returns the name of a flag's value, such as FILE, [=FILE] for an optional one, empty for a flag without a
+// value, and its help with the default.
 func FlagText(f *pflag.Flag) (value, help string) {
 	value, help = pflag.UnquoteUsage(f)
 	if named := f.Annotations[settingKey]; len(named) > 0 {

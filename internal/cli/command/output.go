@@ -132,8 +132,7 @@ func (o *Output) checkWorkbook(format, path, title string) error {
 	return nil
 }
 
-// End puts the file of --out in its place if a whole result was written: also
-// that of a command that ends with a status which stands beside a result.
+// End puts the file of --out in its place if a whole result was written, whatever status stands beside it.
 func (o *Output) End(err error) error {
 	cut, bookErr := o.Close()
 	if cut > 0 {
@@ -164,8 +163,7 @@ func (o *Output) IsCSV() bool { return o.Format() == render.CSV || o.IsWorkbook(
 // IsWorkbook reports whether the format is XLSX.
 func (o *Output) IsWorkbook() bool { return o.Format() == render.XLSX }
 
-// ForPeople reports whether results are read by people on a terminal: with ages of what
-// is known, times to the minute, and colours.
+// ForPeople reports whether people read results on a terminal: ages, times to the minute, and colours.
 func (o *Output) ForPeople() bool { return o.Format() == render.Table && o.Out().IsTerminal() }
 
 // On returns an output for tables that goes to w.
@@ -290,8 +288,7 @@ func Each[T any](seq iter.Seq2[T, error], do func(T) error) error {
 	return nil
 }
 
-// Bytes writes foreign bytes as they are; on a terminal, control characters are
-// made visible. No bytes are a result too.
+// Bytes writes foreign bytes as they are, on a terminal with controls made visible. No bytes are a result too.
 func (o *Output) Bytes(b []byte) error {
 	o.Whole()
 	if o.IsWorkbook() {

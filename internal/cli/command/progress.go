@@ -49,8 +49,7 @@ func newProgress(io *term.IO, label, unit string, total int64) *Progress {
 	return &Progress{bar: io.Progress(label), unit: unit, total: total, began: now, samples: []sample{{at: now}}}
 }
 
-// NewWaitProgress begins to show progress of a wait until deadline. extra returns what
-// else there is to say, the most important first, and as members of the JSON form.
+// NewWaitProgress begins to show a wait until deadline. extra says more, the most important first, and as JSON members.
 func NewWaitProgress(io *term.IO, label, unit string, total int64, deadline time.Time, extra func() ([]string, map[string]any)) *Progress {
 	p := newProgress(io, label, unit, total)
 	p.deadline, p.extra = deadline, extra

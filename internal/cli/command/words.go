@@ -76,9 +76,8 @@ const (
 	rangeHint = "such as 7d, yesterday, 2026-11-20, 2026-11-01..2026-11-07 or ..30d"
 )
 
-// ParseSince reads a point in time: RFC 3339, the beginning of a day in the machine's zone,
-// or an age. A day is a date, today, yesterday or the name of a weekday, the last one,
-// today included.
+// ParseSince reads a point in time: RFC 3339, an age, or the beginning of a day in the machine's zone: a date, today,
+// yesterday or the name of a weekday, the last one, today included.
 func ParseSince(flag, s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -110,8 +110,7 @@ const BashCommand = "__complete_bash"
 
 const leastAbout = 8
 
-// Bash prints options for bash, a line, and then what may replace the last of args,
-// escaped. run runs a command line of the program.
+// Bash prints options for bash, a line, then what may replace the last of args, escaped. run runs a command line.
 func Bash(ctx context.Context, a *app.App, args []string, run func(context.Context, *app.App, []string) command.Code) command.Code {
 	if len(args) != 4 {
 		return command.Usage
@@ -187,8 +186,7 @@ func (b *bashReply) text(list bool, width int) string {
 	return strings.Join(append([]string{options.String()}, values...), "\n") + "\n"
 }
 
-// escape returns what of a value stands in the place of what is replaced. It is false
-// for a value that does not go on from what is typed, or can't be written there.
+// escape returns what of a value replaces b.replaced; false if it is no continuation, or can't be written there.
 func (b *bashReply) escape(value string, before shell.Typed) (string, bool) {
 	if !strings.HasPrefix(value, b.word.Text) {
 		return "", false

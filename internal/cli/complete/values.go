@@ -337,8 +337,7 @@ func refused(l *line) (all []value) {
 	return all
 }
 
-// references are the account's referIds that begin as the word does. Numbers are not
-// offered: no index has their beginnings as they are written.
+// references are the referIds that begin as the word does, not numbers: no index has their beginnings as written.
 func references(l *line) []value {
 	by := l.cmd.Flag("by")
 	db := l.open()

@@ -30,8 +30,7 @@ func (c *creation) stageChecks() bulk.StageChecks {
 // firstRows is how many rows are staged before the first request: a batch for each worker.
 func (c *creation) firstRows() int { return max(c.policy.Workers, 2) * c.plan.BatchSize }
 
-// feeds reports whether the input is sent while it is staged. Rows that are asked for first
-// are staged before, and inputs of a few batches.
+// feeds reports whether the input is sent while it is staged: not a few batches, nor rows that are asked for first.
 func (c *creation) feeds() bool {
 	return !c.plan.CheckFirst && c.in.judged.Valid > int64(c.firstRows())
 }

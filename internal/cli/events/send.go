@@ -203,8 +203,7 @@ func defaultHeader() []webhook.Field {
 
 type signing = func(webhook.Request) (webhook.Request, error)
 
-// optionalSigner returns what signs deliveries, and the scheme; without a scheme it says so,
-// and leaves deliveries as they are.
+// optionalSigner returns what signs deliveries, and the scheme; without one it says so, and leaves them as they are.
 func optionalSigner(s *app.Session, scheme string, corrupt bool) (signing, webhook.Scheme, error) {
 	switch {
 	case scheme != "" || s.Config.Webhook.Scheme != "":

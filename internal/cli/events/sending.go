@@ -219,8 +219,7 @@ func sendingHint(t forward.Tally) string {
 	}
 }
 
-// noteSeed shows how to repeat the sending, if anything in it is random. at is
-// when made-up events happened, empty if none are made up.
+// noteSeed shows how to repeat what is random. at is when made-up events happened, empty if none are made up.
 func (k *sending) noteSeed(at string) {
 	f := k.Faults
 	if k.call.Cmd.Flags().Changed("seed") || at == "" && !f.Reorder && !f.Corrupt {

@@ -101,8 +101,7 @@ func ShowTargetHeader(value string) string {
 	return value
 }
 
-// TargetPolicy says which targets a command sends to: link-local addresses and metadata
-// services only where they are allowed.
+// TargetPolicy says whether a command sends to link-local addresses and metadata services.
 type TargetPolicy struct{ Allow bool }
 
 // NewForwardClient returns a client for targets. The caller closes it.
@@ -179,8 +178,7 @@ func runningListener(ctx context.Context, c *command.Call) (*url.URL, error) {
 	return nil, command.Usagef("start `waybill listen` in another terminal, or give --to URL", "nothing to send to: no listener runs on this store")
 }
 
-// OtherComputers returns the names of the other computers whose listeners send to the
-// sink, and whether one of this computer does.
+// OtherComputers names the other computers whose listeners send to the sink, and says whether one of this does.
 func OtherComputers(running []inbox.Listener, sink int64) (names []string, here bool) {
 	for _, l := range running {
 		switch {
@@ -195,8 +193,7 @@ func OtherComputers(running []inbox.Listener, sink int64) (names []string, here 
 	return slices.Compact(names), here
 }
 
-// requireHere returns an error if a target is an address that means another computer's
-// own: only listeners there send to it.
+// requireHere refuses a target that is another computer's own address: only listeners there send to it.
 func requireHere(ctx context.Context, db *app.Store, targets []forward.Target) error {
 	running, err := db.Listeners.RunningListeners(ctx)
 	if err != nil {

@@ -143,9 +143,8 @@ func QuotedList(names []string) string {
 	return strings.Join(list, ", ")
 }
 
-// NoteSheet says what is particular about the table that rows were read from: which
-// sheet it is where there are others, what stands above it, and what people don't see of it.
-// What is hidden and read all the same is up to [WarnHidden].
+// NoteSheet says what is particular about the table: which sheet it is where there are others, what stands above it,
+// and what people don't see of it. What is hidden and read all the same is up to [WarnHidden].
 func NoteSheet(io *term.IO, s SourceSummary) {
 	if len(s.OtherSheets) > 0 {
 		io.Note("%s: sheet %s is read; without the columns: %s (--sheet)", s.Name, command.Quoted(s.Sheet), QuotedList(s.OtherSheets))

@@ -229,8 +229,7 @@ func (j *Judgement) record(rec intake.Record) {
 	}
 }
 
-// Read calls each for every record of the source from its beginning, then done. A
-// source without rows is no error: there may be others.
+// Read calls each for every record from the beginning, then done. A source without rows is no error: others may have.
 func (s Source) Read(o intake.Options, each func(*intake.Reader, intake.Record) error, done func(intake.Summary)) error {
 	if s.Row != nil {
 		rec, sum, err := s.single(o)
@@ -287,8 +286,7 @@ func flagOf(field string) string {
 
 var errStop = errors.New("stop")
 
-// Entries yields the good records for staging. An input that changed since it
-// was judged, so that it can't be read or a row is bad now, is an error.
+// Entries yields the good records for staging. What can't be read or is bad now, though it was judged good, is an error.
 func (in *Input) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 	return func(yield func(ledger.Entry, error) bool) {
 		for i := range in.Sources {

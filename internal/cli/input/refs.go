@@ -83,8 +83,7 @@ func (o *Flags) KeepMap(c *command.Call) error {
 	return err
 }
 
-// Ref is one REF of an input. Where columns or fields tell referIds and numbers
-// apart, ReferID or Number is set, or both; else Text.
+// Ref is one REF of an input: ReferID, Number or both where columns or fields tell them apart, else Text.
 type Ref struct {
 	Text            string // a referId or a number, as on the command line
 	ReferID, Number string
@@ -97,8 +96,7 @@ type Refs struct {
 	in    *Input
 }
 
-// OpenRefs reads the file of --from, - for standard input, and judges it whole, in
-// constant memory. The caller closes it.
+// OpenRefs reads the file of --from and judges it whole, in constant memory. The caller closes it.
 func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
 	in, err := OpenFiles(ctx, c, []string{o.From})
 	if err != nil {
@@ -131,8 +129,7 @@ func noteMissing(c *command.Call, sums []SourceSummary) {
 	}
 }
 
-// All yields the REFs in order, repeats included, and may be called again. An input
-// that changed since it was judged, so that it can't be read any more, is an error.
+// All yields the REFs in order, repeats included, at every call. An input that can't be read any more is an error.
 func (r *Refs) All(ctx context.Context) iter.Seq2[Ref, error] {
 	return func(yield func(Ref, error) bool) {
 		err := r.in.again(ctx, r.in.Sources[0], func(rec intake.Record) bool {

@@ -278,8 +278,7 @@ func warnScheme(s *app.Session) error {
 	return err
 }
 
-// checkExposed warns when deliveries can come from other computers, and if anything they bring is kept. That it
-// counts unsigned needs the user's word.
+// checkExposed warns if others reach addr, and if what comes is kept. To let it count unsigned takes --allow-unsigned.
 func checkExposed(c *command.Call, addr net.Addr, o listenOptions) error {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || tcp.IP.IsLoopback() {
@@ -308,9 +307,8 @@ func shownAddr(asked string, addr net.Addr) string {
 	return net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 }
 
-// newReceiver returns a receiver of deliveries that verifies as the settings say. withholds
-// says that deliveries which do not count are not forwarded. It fails as
-// [app.Session.Verifier] does.
+// newReceiver returns a receiver that verifies as the settings say; withholds says that deliveries which do not count
+// are not forwarded. It fails as [app.Session.Verifier] does.
 func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, withholds bool) (*listen.Receiver, error) {
 	o, err := verification(s)
 	if err != nil {

@@ -93,8 +93,7 @@ func (p *eventPrinter) warnUnforwarded(e inbox.Event) {
 	})
 }
 
-// count counts what is new, and reports whether n is. What was verified again comes a
-// second time, under the delivery that it came with.
+// count counts what is new, and reports if n is: what was verified again comes twice, under the delivery it came with.
 func (p *eventPrinter) count(n listen.Notification) bool {
 	if n.Type == listen.Refused {
 		p.summary.Refused += 1 + n.Unreported
@@ -308,8 +307,7 @@ type lineCell struct {
 	style term.Style
 }
 
-// line aligns cells: each is padded, and cut unless it is one to keep. What an
-// identifier takes too much is taken from the cells behind it.
+// line pads cells, and cuts all but those to keep. What an identifier takes too much, the cells behind it lose.
 func line(out *term.Writer, cells ...lineCell) term.Styled {
 	return term.Styled(strings.TrimRight(padded(out, cells...), " "))
 }
@@ -344,8 +342,7 @@ func printHead(out *command.Output) error {
 		head("STATUS", l.status), head("VERIFIED", l.verified), head("LATEST EVENT", l.latest)))
 }
 
-// textLine returns a text behind a time and an ID, its first words styled. Where it
-// is too long for a terminal it goes on below.
+// textLine returns a text behind a time and an ID, its first words styled; too long for a terminal it goes on below.
 func textLine(out *term.Writer, clock, id string, style term.Style, first, rest string) term.Styled {
 	l := layoutFor(out.Width())
 	start := padded(out, lineCell{text: clock, width: clockWidth}, lineCell{text: id, width: l.id, keep: true})
@@ -393,8 +390,7 @@ func (p *attemptPrinter) enqueue(n forward.AttemptReport) {
 	}
 }
 
-// run prints the queue until it is closed, and after an error reads it only.
-// printing is held while something is printed.
+// run prints the queue until it is closed, after an error only reads it. printing is held while it prints.
 func (p *attemptPrinter) run(printing sync.Locker) error {
 	var failed error
 	for n := range p.queue {

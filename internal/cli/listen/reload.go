@@ -14,8 +14,7 @@ import (
 
 const settingsPoll = time.Second
 
-// followSettings verifies as the configuration file says whenever that has changed, until ctx
-// ends. printing is held while something is printed.
+// followSettings verifies as the configuration file says whenever it has changed. printing is held while it prints.
 func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 	paths, err := config.Locate(s.call.Sources())
 	if err != nil {

@@ -21,8 +21,7 @@ const (
 	quietFor      = time.Minute            // after a warning about the store
 )
 
-// storeWarnings warns of what fails because of the store. One cause makes many things
-// fail: it is reported once in a while, and what fails under -v.
+// storeWarnings warns of what the store makes fail: the one cause once in a while, each thing that fails under -v.
 type storeWarnings struct {
 	io  *term.IO
 	end context.CancelCauseFunc // of the listener, once it can't use the store any more

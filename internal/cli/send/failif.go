@@ -48,8 +48,7 @@ func (g Gate) NeedsWait() bool {
 	return slices.ContainsFunc(g, func(c gateCondition) bool { return c.name == "processed" || c.name == "waiting" })
 }
 
-// namedCounts returns the counts of the result by their names in JSON, and the names in its
-// order. A count that was not made is 0.
+// namedCounts returns the result's counts by their names in JSON, and the names in order. A count not made is 0.
 func (res Result) namedCounts() (names []string, counts map[string]int64) {
 	counts = map[string]int64{}
 	for f, v := range reflect.ValueOf(res).Fields() {

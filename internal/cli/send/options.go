@@ -19,8 +19,7 @@ const UnknownText = `A row is unknown if its request was sent and no usable resp
 waybill checks it with the service, and sends it again only if two checks,
 --settle apart, do not find it.`
 
-// How long a run goes on without a connection, and while the service asks for pauses
-// only, unless --timeout says otherwise.
+// How long a run goes on without a connection, and with pauses only, unless --timeout says otherwise.
 const (
 	connectTimeout = 15 * time.Second
 	pauseTimeout   = 2 * time.Minute

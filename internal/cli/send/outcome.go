@@ -18,8 +18,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// outcome is the error that a run ends with, nil if every row was accepted. If
-// the store fails while the first reason is read, it is that too.
+// outcome is the error of the run, nil if every row was accepted, with that of the store if reading a reason fails.
 func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) error {
 	var first string
 	var failed error

@@ -106,8 +106,7 @@ func loginKey(ctx context.Context, c *command.Call) (config.Secret, error) {
 	return askSecret(ctx, c.IO, "API key (not shown):")
 }
 
-// storeKey stores a key in the keyring or the configuration file, with the base URL that
-// it is for, and removes what else named one there.
+// storeKey stores a key and its base URL in the keyring or the configuration file, and removes what else named a key.
 func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring bool) (string, error) {
 	profile := c.Config.Profile
 	d, err := config.OpenDraft(c.Sources())
@@ -335,9 +334,7 @@ func inAnyKeyring(c *command.Call, do func() error) error {
 	return do()
 }
 
-// forgetEntry removes the key that a profile of the file had in the keyring, but for
-// the entry that is used from now on. What
-// can't be removed is a warning: nothing uses it any more.
+// forgetEntry removes the key of a profile from the keyring unless it is in use. A failure is a warning: nothing uses it.
 func forgetEntry(ctx context.Context, c *command.Call, d *config.Draft, profile, used string) {
 	name := d.Text(profile, "api_key_keyring")
 	if name == "" || name == used {

@@ -49,8 +49,7 @@ and the webhook secret too.`,
 	return cmd
 }
 
-// initFlags returns the flags that are settings, without a profile that is to be
-// added: there is nothing to load of it yet.
+// initFlags returns the flags that are settings, without a profile to be added: nothing of it can be loaded yet.
 func initFlags(f *command.Factory) func(*cobra.Command) ([]config.Flag, error) {
 	return func(cmd *cobra.Command) ([]config.Flag, error) {
 		flags := command.FlagsOf(cmd)

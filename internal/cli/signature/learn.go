@@ -135,8 +135,7 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
 	return failed
 }
 
-// Fitting returns the scheme that the last deliveries stored by s match with a webhook secret of
-// settings; false if learn could not pin one.
+// Fitting returns the scheme that the last deliveries in s match with a secret of settings; false if none can be pinned.
 func Fitting(ctx context.Context, s, settings *app.Session) (webhook.Scheme, bool, error) {
 	var l learning
 	samples, err := l.samples(ctx, s, learnOptions{Last: 20})
@@ -288,8 +287,7 @@ func (l *learning) failure(call *command.Call, o learnOptions) error {
 	}
 }
 
-// repeatCommand returns the command that learns from the deliveries which the best partial
-// scheme matches; none for those of a file, which have no IDs.
+// repeatCommand returns the command that learns from what the best partial scheme matches; none with --from: no IDs.
 func (l *learning) repeatCommand(c *command.Call, o learnOptions) string {
 	if o.From != "" {
 		return ""

@@ -174,8 +174,7 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, re
 	return err
 }
 
-// places returns what webhook.secrets must hold for a candidate to verify, nil
-// if it may stay as it is, and the secrets that are then in force.
+// places returns what webhook.secrets must hold for a candidate, nil if it may stay, and the secrets then in force.
 func (l *learning) places(s *app.Session, c webhook.Candidate) ([]string, []webhook.Secret, error) {
 	var matched []webhook.Secret
 	for _, i := range c.Secrets {

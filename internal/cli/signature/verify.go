@@ -247,9 +247,8 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 	return unverified(found.Hint, "", "the delivery does not verify: %s", found.Verdict.Reason)
 }
 
-// Explain says why a delivery does not verify in the scheme of that name, judged at the
-// time of its receipt. id is what the output calls it. Credentials in its headers are
-// masked unless revealed.
+// Explain says why a delivery does not verify in the scheme of that name, judged as of its receipt. id is its name in
+// the output. Credentials in its headers are masked unless revealed.
 func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sample, o view.HeaderOptions) (Explanation, webhook.Diagnosis, error) {
 	var none webhook.Diagnosis
 	scheme, err := s.Scheme(name)

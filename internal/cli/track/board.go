@@ -15,8 +15,7 @@ import (
 // maxHeldRows is how many REFs a page has to choose from that are not done, and that are.
 const maxHeldRows = 200
 
-// board counts, while a wait goes on, how many trackings have which status. It holds
-// the rows that a page shows, and reports changes. It is safe for concurrent use.
+// board counts trackings by status during a wait, holds a page's rows, reports changes. It is safe for concurrent use.
 type board struct {
 	names   view.StatusFormatter
 	holding bool                   // of rows
@@ -122,8 +121,7 @@ func (b *board) progress(but string) (texts []string, fields map[string]any) {
 	return texts, map[string]any{"byStatus": j.ByStatus}
 }
 
-// draw shows as many rows as fit: first those that are not done, in the order asked
-// for, then those that are, the latest first.
+// draw shows as many rows as fit: those that are not done in the order asked for, then the others, the latest first.
 func (b *board) draw(out *command.Output, w *term.Writer, progress string, height int) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

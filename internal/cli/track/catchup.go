@@ -82,8 +82,7 @@ func (w *eventWatch) read(ctx context.Context) (bool, error) {
 // notedEvents is from how many events on it is noted that they are followed.
 const notedEvents = 10_000
 
-// CatchUp follows the events that none has followed yet. A store that can't be written keeps
-// what it knows, and a warning says so.
+// CatchUp follows the new events. A store that can't be written keeps what it knows, and a warning says so.
 func CatchUp(ctx context.Context, c *command.Call) error {
 	db, err := c.StoreIfAny(ctx)
 	if err != nil || db == nil {
@@ -101,8 +100,7 @@ func CatchUp(ctx context.Context, c *command.Call) error {
 	return err
 }
 
-// catchUp is CatchUp that prints nothing: unused is why the store keeps what it knows,
-// nil if it does not. begin is called with the number of events.
+// catchUp is CatchUp that prints nothing: unused is why the store keeps what it knows. begin gets the number of events.
 func catchUp(ctx context.Context, db *app.Store, begin func(events int64)) (unused, err error) {
 	at, last, err := db.Events.Followed(ctx)
 	if err != nil || at >= last {

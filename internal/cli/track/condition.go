@@ -17,8 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Condition is when waiting for a tracking ends. The zero Condition is as
-// soon as it is processed; at most one of the first three fields is set.
+// Condition ends a wait: the zero one once a tracking is processed. At most one of the first three fields is set.
 type Condition struct {
 	status string // it has this status
 	event  string // a verified event of this kind has come
@@ -118,9 +117,8 @@ func (c Condition) failed(names view.StatusFormatter, res query.Result) error {
 	return fmt.Errorf("%w: %s", query.ErrInError, text)
 }
 
-// Met reports whether every tracking of a result meets a condition on its state. A
-// parcel that no answer has does not keep the others from being processed; it has
-// no status, as a row that the service rejected.
+// Met reports whether every tracking of a result meets a condition on its state. A parcel that no answer has does not
+// keep the others from being processed; it has no status, as a row that the service rejected.
 func (c Condition) Met(res query.Result) bool {
 	processed := 0
 	for _, t := range res.Trackings {

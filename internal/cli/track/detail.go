@@ -28,9 +28,8 @@ const (
 	maxEvents    = 100
 )
 
-// ReadStored reads what the store has of a referId, of a number, or of one number of a
-// referId if both are given. It asks nobody. The error matches [tracking.ErrAbsent] if
-// nothing is known.
+// ReadStored reads what the store has of a referId, of a number, or of one number of a referId if both are given. It
+// asks nobody. The error matches [tracking.ErrAbsent] if nothing is known.
 func ReadStored(ctx context.Context, c *command.Call, referID, number string) (*Stored, error) {
 	db, err := c.ExistingStore(ctx)
 	if err != nil {

@@ -234,8 +234,7 @@ func (l *listing) print(ctx context.Context) error {
 	return nil
 }
 
-// rows yields what is to be printed: what the filter leaves of the file, else of the
-// store, with one row beyond the limit.
+// rows yields what the filter leaves of the file, else of the store, with one row beyond the limit.
 func (l *listing) rows(ctx context.Context) iter.Seq2[ledger.TrackingStatus, error] {
 	if l.file != nil {
 		return l.inFile(ctx)
@@ -347,8 +346,7 @@ func refreshFlag(f *pflag.FlagSet, on *bool) {
 	f.BoolVar(on, "refresh", false, "query each listed tracking first, whatever is known of it")
 }
 
-// refresh asks the service about the trackings to be listed. An interrupted one continues
-// where it stopped. The error says why not all were asked about.
+// refresh asks the service about what is to be listed, from where it was interrupted. The error says why not about all.
 func (l *listing) refresh(ctx context.Context, name string) (err error) {
 	c := l.call
 	if l.db, err = c.ExistingStore(ctx); err != nil || l.db == nil {

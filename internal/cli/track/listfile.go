@@ -16,8 +16,7 @@ import (
 
 const rowsAtOnce = 250
 
-// inFile yields what is known of the rows of the file that the filter leaves, in the
-// order of the file. It holds a few rows at a time.
+// inFile yields what is known of the file's rows that the filter leaves, in order. It holds a few rows at a time.
 func (l *listing) inFile(ctx context.Context) iter.Seq2[ledger.TrackingStatus, error] {
 	return func(yield func(ledger.TrackingStatus, error) bool) {
 		chunk := make([]input.Ref, 0, rowsAtOnce)

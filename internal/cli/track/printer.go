@@ -19,8 +19,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// printer prints results as they come: one row for each tracking, or its whole
-// timeline; one REF alone with its timeline, at the end.
+// printer prints results as they come, by rows or whole timelines; one REF alone with its timeline, at the end.
 type printer struct {
 	call     *command.Call
 	names    view.StatusFormatter
@@ -124,8 +123,7 @@ func (p *printer) note(res query.Result) {
 	}
 }
 
-// end prints what is left, and the summary. failed is the error of the command; a REF alone
-// of which nothing is known has no other output.
+// end prints what is left, and the summary. After the error failed, an unknown REF alone has no other output.
 func (p *printer) end(failed error) error {
 	var err error
 	switch {

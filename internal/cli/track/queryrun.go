@@ -91,8 +91,7 @@ func (a *queryRun) run(ctx context.Context, s *query.Scheduler, all targets) err
 // maxSweep is how old an interrupted command may be to be continued.
 const maxSweep = 24 * time.Hour
 
-// beginSweep makes s continue where the same command was interrupted, unless
-// refresh says to ask about all. The caller calls done when all were asked about.
+// beginSweep makes s continue where the same command was interrupted, unless refresh is set. done ends the sweep.
 func (a *queryRun) beginSweep(ctx context.Context, s *query.Scheduler, name string, refresh bool) (done func() error, err error) {
 	done = func() error { return nil }
 	db, err := a.call.StoreIfAny(ctx)
@@ -258,9 +257,8 @@ type tally struct {
 	again    int64  // of left: they met the condition before, and were to be asked about again
 	leftRef  string // one that is left
 
-	// What the next command is about: runs of the first rows that the service does
-	// not find, that it rejected, and that were not sent, 0 for none, and a REF that
-	// neither it nor the store knows as a referId, and that looks like a number.
+	// What the next command is about: runs of the first rows not found, rejected and not sent, 0 for none, and a REF that
+	// nobody knows as a referId, and that looks like a number.
 	absentRun, rejectedRun, unsentRun int64
 	number                            string
 }
@@ -317,8 +315,7 @@ func (t *tally) fail(e query.TargetResult) {
 	}
 }
 
-// unanswered is why what is left was not answered last: trouble, or a pause that the service
-// asked for about all of it. It is nil if there was an answer.
+// unanswered is why what is left has no answer: trouble, or a pause asked for about all of it; nil if there was one.
 func (t *tally) unanswered() error {
 	if t.trouble == nil && t.paused > 0 && t.paused+t.notAsked == t.left {
 		return t.lastErr

@@ -114,8 +114,7 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 	return selected(ctx, c, db, f)
 }
 
-// selected are the targets that a filter leaves: a few in the order of their creation, which
-// is that of the results; many in the order of asking.
+// selected are the targets that a filter leaves: a few in the order of creation and results, many in that of asking.
 func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filter) (targets, error) {
 	var few []*query.Target
 	known, total := map[tracking.Query]*query.Target{}, int64(0)

@@ -176,8 +176,7 @@ func newReporter(l *listing) *reporter {
 	return &reporter{listing: l, now: time.Now(), stuckSince: l.filter.StuckSince, sums: newSums(l.names)}
 }
 
-// read reads the trackings once, so that all numbers agree while others write. Their sums
-// are those of stats; of the rows it keeps as many as a page has.
+// read reads the trackings once, so that all numbers agree: sums as in stats, and as many rows as a page has.
 func (r *reporter) read(ctx context.Context) (err error) {
 	if r.stuckSince.IsZero() {
 		if r.stuckSince, err = command.ParseSince("--stuck", stuckAfter); err != nil {

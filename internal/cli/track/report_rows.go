@@ -11,8 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/report"
 )
 
-// Lengths of texts of a tracking in a report, in characters: an identifier may be longer
-// than those of any carrier, and all rows stay within bounds.
+// Lengths of texts of a row in a report, in characters: beyond any carrier's identifiers, and rows stay bounded.
 const (
 	maxIdentifier = 120
 	maxText       = 160

@@ -22,8 +22,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// sums are trackings counted by what is known of them. They are what every total is
-// read from but those of results, which a [view.Summary] alone counts.
+// sums are trackings counted by what is known of them, for every total but those of results (see [view.Summary]).
 type sums struct {
 	names    view.StatusFormatter
 	summary  *view.Summary
@@ -55,8 +54,7 @@ func (p *portion) delivered() int64 { return p.Split[report.Delivered] }
 // transit is how many trackings took how many days.
 type transit map[int64]int64
 
-// ageStarts returns the ages in days at which groups of trackings begin. An age is
-// the time since the run that brought the tracking in.
+// ageStarts returns the days at which groups of ages begin. An age is the time since a tracking's run.
 func ageStarts() []int64 { return []int64{0, 1, 3, 7, 14, 30, 90} }
 
 const day = 24 * time.Hour

@@ -26,9 +26,8 @@ const (
 	minPlace    = 16 // likewise
 )
 
-// drawTimeline prints a timeline on a terminal, below each checkpoint what cannot
-// be right in it. Where that is too wide UTC goes first, then ZIP codes; then events
-// and places go on in further lines.
+// drawTimeline prints a timeline, below each checkpoint what cannot be right in it. Where that is too wide UTC goes
+// first, then ZIP codes; then events and places go on in further lines.
 func drawTimeline(out *command.Output, entries []tracking.Entry) error {
 	stops := []stop{{when: "LOCAL TIME", utc: "UTC", event: "EVENT", place: "PLACE", short: "PLACE"}}
 	for _, e := range entries {
@@ -67,8 +66,7 @@ func drawTimeline(out *command.Output, entries []tracking.Entry) error {
 	return nil
 }
 
-// widthsOf returns the widths of the columns on a terminal, 0 for one that is not shown; and
-// whether each event and place takes one line.
+// widthsOf returns the columns' widths, 0 for one that is not shown, and whether each event and place takes one line.
 func widthsOf(stops []stop, room int) (widths [4]int, whole bool) {
 	var when, utc, event, place, note int
 	for _, s := range stops {

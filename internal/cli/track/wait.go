@@ -139,8 +139,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 
 const shownNotDone = 20
 
-// printer chooses what is shown of several REFs: all of them where a file or a
-// program takes them, else what is not done.
+// printer chooses what is shown of several REFs: all where a file or a program takes them, else what is not done.
 func (w *waiter) printer(o *waitOptions) printer {
 	p := printer{single: o.single()}
 	if p.single || o.Rows || w.call.Out.IsCSV() || w.call.Out.Machine() {

@@ -15,8 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Tracking is a tracking in our output: the service's names where it has
-// one. What the answer lacks is null or left out.
+// Tracking is a tracking in our output, with the service's names. What the answer lacks is null or left out.
 type Tracking struct {
 	ReferID              string            `json:"referId"`
 	TrackingNumber       string            `json:"trackingNumber"`

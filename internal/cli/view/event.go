@@ -89,8 +89,7 @@ func eventError(e inbox.Event) json.RawMessage {
 	return literal
 }
 
-// EventTexts returns the status of an event as tables show it, its style, and what it
-// tells: an error of the tracking goes before both.
+// EventTexts returns an event's status as tables show it, its style and what it tells; an error goes before both.
 func (n StatusFormatter) EventTexts(e inbox.Event) (status, latest string, style term.Style) {
 	status, style = n.Status(e.Status, e.StatusLabel, e.StatusTrack), n.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)
 	if fault := eventError(e); fault != nil {

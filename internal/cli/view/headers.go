@@ -14,9 +14,8 @@ import (
 // HeaderOptions say how headers show: with Reveal in clear.
 type HeaderOptions struct{ Reveal bool }
 
-// MaskedHeaders returns headers with credentials hidden, unless revealed: known
-// secrets wherever they are, what a scheme of tokens reads, and what is named
-// like a credential. Of schemes the one in force is taken, and others.
+// MaskedHeaders returns headers with known secrets and credentials hidden, unless revealed: what schemes of tokens
+// read (the one in force, and others), and what is named like a credential.
 func MaskedHeaders(s *app.Session, header []webhook.Field, o HeaderOptions, others ...webhook.Scheme) ([]Header, error) {
 	if o.Reveal {
 		return headerLines(header), nil

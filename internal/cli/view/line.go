@@ -105,8 +105,7 @@ type Reader struct {
 	Now      time.Time
 }
 
-// Columns returns the columns of trackings that the store has: for a person with ages and
-// names of statuses, for a program with what the service said as it was sent.
+// Columns returns the columns of trackings in the store: for a person with ages and names, for a program as sent.
 func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 	state, checkpoint, phase := (*Line).state, (*Line).checkpoint, n.Phase
 	latest := func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.LatestEvent, l.Reason) }
@@ -201,8 +200,7 @@ func CSVOnly[T any](name, csv string, cell func(T) string) command.Column[T] {
 	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, Extra: true}, Cell: cell}
 }
 
-// AnswerColumns returns [StatusFormatter.Columns] and what a response alone says: the store keeps
-// it with the response, not with the tracking that list reads.
+// AnswerColumns is [StatusFormatter.Columns] and what only a response says: the store keeps that with the response.
 func (n StatusFormatter) AnswerColumns(r Reader) []command.Column[*Line] {
 	return append(n.Columns(r),
 		CSVOnly("STATUS SUMMARY", "statusSummary", func(l *Line) string { return l.StatusSummary }),

@@ -62,8 +62,7 @@ func (n StatusFormatter) LabelOrCode(number, label, track string) string {
 	return cmp.Or(n.label(number, label, track), Unquote(number))
 }
 
-// Matches reports whether want is what tables and summaries call a tracking's status, as
-// [tracking.FoldStatus] compares them, with or without its number.
+// Matches reports whether want is what a status is called, as [tracking.FoldStatus] folds, with or without its number.
 func (n StatusFormatter) Matches(want string, phase ledger.Phase, number, label, track string) bool {
 	shown := []string{phaseWord(phase)}
 	if phase == ledger.Processed {
@@ -76,8 +75,7 @@ func (n StatusFormatter) Matches(want string, phase ledger.Phase, number, label,
 	return want != "" && slices.ContainsFunc(shown, func(name string) bool { return tracking.FoldStatus(name) == want })
 }
 
-// WireValue returns the number or the name that the service gives a status which tables
-// show as name, or name itself if they show none so.
+// WireValue returns the number or name of the service for a status that tables show as name, else name itself.
 func (n StatusFormatter) WireValue(name string) string {
 	folded := tracking.FoldStatus(name)
 	for _, key := range slices.Sorted(maps.Keys(n)) {

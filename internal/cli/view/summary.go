@@ -114,8 +114,7 @@ func TrackingOf(c ledger.StatusCount) query.Tracking {
 	return t
 }
 
-// Recount counts the trackings of a result again, which were counted as was before,
-// and returns as what they are counted now.
+// Recount counts again a result that was counted as was, and returns as what it is counted now.
 func (s *Summary) Recount(was []query.Counted, res query.Result) []query.Counted {
 	for _, c := range was {
 		s.add(s.kinds[c.Kind], -1)
@@ -293,9 +292,8 @@ func (s *Summary) sorted(named map[statusKey]string) []statusKey {
 	return keys
 }
 
-// named returns what each status is called: as in the configuration, else its
-// label in plain words. Labels that would read alike stay as sent; a label with
-// several numbers has its number added.
+// named returns what each status is called: as in the configuration, else its label in plain words. Labels that would
+// read alike stay as sent; a label with several numbers has its number added.
 func (s *Summary) named() map[statusKey]string {
 	labels, numbers := map[string]map[string]bool{}, map[string]map[string]bool{}
 	note := func(all map[string]map[string]bool, name, value string) {

@@ -25,8 +25,7 @@ func TimeOrNull(t time.Time) *time.Time {
 // Clock shows the time of day on this computer.
 func Clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
 
-// JSONOrNull returns a JSON literal, null for an empty string. A store cuts a very long
-// one, so that it is none any more: it becomes a string.
+// JSONOrNull returns a JSON literal, null for an empty string; one that a store has cut becomes a string.
 func JSONOrNull(s string) json.RawMessage {
 	return rawJSON([]byte(cmp.Or(s, "null")))
 }
@@ -63,8 +62,7 @@ func Unquote(literal string) string {
 // nowFor is how long a moment counts as now.
 const nowFor = 5 * time.Second
 
-// Ago shows how long ago a time is, such as "3 min ago", rounded down. A time
-// well ahead of now is shown as it is: a clock is wrong.
+// Ago shows how long ago a time is, such as "3 min ago", rounded down; one well ahead of now as it is: a clock is wrong.
 func Ago(t, now time.Time) string {
 	switch age := now.Sub(t); {
 	case t.IsZero():
@@ -105,8 +103,7 @@ func Source(s ledger.Source) string {
 	return string(s)
 }
 
-// CheckpointTime shows when a checkpoint was, by its own clock and with its offset
-// where both of its times tell it. What is no time is shown as sent.
+// CheckpointTime shows a checkpoint by its own clock, with the offset if both times tell it; what is no time as sent.
 func CheckpointTime(c tracking.Checkpoint) string {
 	at, zoned := c.Time()
 	switch {
