@@ -134,7 +134,8 @@ func createChanging(t *testing.T, path string, at func(when string) func()) (row
 		t.Fatal(err)
 	}
 	defer in.Close()
-	c := &creation{call: &command.Call{Session: s}, in: &checkedInput{Input: in, io: s.IO}, plan: ledger.Plan{Files: in.Names(), Mode: ledger.Async, BatchSize: 10}}
+	call := &command.Call{Session: s}
+	c := &creation{call: call, in: &checkedInput{Input: in, call: call}, plan: ledger.Plan{Files: in.Names(), Mode: ledger.Async, BatchSize: 10}}
 	at("before it is judged")()
 	if err = c.in.judge(t.Context()); err == nil {
 		_, err = c.stage(t.Context(), changingStore{db, at("before it is staged"), at("while it is staged")})

@@ -42,7 +42,7 @@ type dryRunResult struct {
 	Forms    []findings.FormCount `json:"forms"`    // good rows by the form of their number
 }
 
-// dryRun stages the input in a scratch store and shows what would be sent. It only reads the real store, and makes none.
+// dryRun stages the input in a scratch store and shows what would be sent. It reads the real store only, makes none.
 func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 	run, err := c.stage(ctx, scratch.Stager)
 	if err != nil {

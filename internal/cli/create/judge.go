@@ -20,13 +20,10 @@ import (
 type checkedInput struct {
 	*input.Input
 
-	io      *term.IO
-	call    *command.Call
-	flags   input.Flags
-	rejects string // file for bad rows; empty for none
-	repeat  string // this command; empty if repeating it can't read the same
-	judged  input.Judgement
-	strict  bool // warnings refuse the input
+	call   *command.Call
+	o      createOptions
+	repeat string // this command; empty if repeating it can't read the same
+	judged input.Judgement
 }
 
 // openInput opens what the line names. The caller closes it.
@@ -35,12 +32,11 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*checkedI
 	if err != nil {
 		return nil, err
 	}
-	in := &checkedInput{Input: sources, io: c.IO, call: c, flags: o.Flags, rejects: o.Rejects}
+	in := &checkedInput{Input: sources, call: c, o: o}
 	if in.Repeatable() {
 		in.repeat = c.Repeat()
 	}
-	in.Skip, in.strict = o.SkipInvalid, o.Strict
-	in.Options = o.Flags.Options(c)
+	in.Skip, in.Options = o.SkipInvalid, o.Flags.Options(c)
 	return in, nil
 }
 
@@ -71,32 +67,34 @@ func (in *checkedInput) judge(ctx context.Context) error {
 	if in.judged, err = in.Judge(ctx, collector); err != nil {
 		return err
 	}
-	if err := in.flags.KeepMap(in.call); err != nil {
+	if err := in.o.KeepMap(in.call); err != nil {
 		return err
 	}
 	if err := in.checkRejectsName(); err != nil {
 		return err
 	}
 	for _, s := range in.judged.Summaries {
-		printSummaryNotes(in.io, s)
+		printSummaryNotes(in.call.IO, s)
 	}
 	if err := in.judged.Swapped(); err != nil {
 		return err
 	}
-	if !in.strict {
-		check.Warn(in.io, in.judged.Found)
+	if !in.o.Strict {
+		check.Warn(in.call.IO, in.judged.Found)
 	}
 	if in.judged.Invalid > 0 {
 		if err := in.commitRejects(ctx, file); err != nil {
 			return err
 		}
-		if err := in.refuseOrWarn(); err != nil {
-			return err
+		bad := &input.BadRowsError{Judged: in.judged, Rejects: in.o.Rejects, Resume: in.repeat}
+		if !in.Skip || in.judged.Valid == 0 {
+			return bad
 		}
+		in.call.IO.WarningWith(bad.Warning())
 	} else if err := in.removeOldRejects(); err != nil {
 		return err
 	}
-	if in.strict && in.judged.Found.Count(findings.Warning) > 0 {
+	if in.o.Strict && in.judged.Found.Count(findings.Warning) > 0 {
 		return check.Refuse(in.judged.Found)
 	}
 	return nil
@@ -104,20 +102,20 @@ func (in *checkedInput) judge(ctx context.Context) error {
 
 // removeOldRejects removes the file of an earlier command: there are no bad rows now.
 func (in *checkedInput) removeOldRejects() error {
-	info, err := os.Lstat(in.rejects)
+	info, err := os.Lstat(in.o.Rejects)
 	if err != nil || !info.Mode().IsRegular() { // no --rejects, or no file
 		return nil //nolint:nilerr // see above
 	}
-	if err := os.Remove(in.rejects); err != nil {
+	if err := os.Remove(in.o.Rejects); err != nil {
 		return err
 	}
-	in.io.Note("No bad rows: %s of an earlier command removed", in.rejects)
+	in.call.IO.Note("No bad rows: %s of an earlier command removed", in.o.Rejects)
 	return nil
 }
 
 // checkRejectsName refuses an ending other than that of the input's format: spreadsheets refuse such a file.
 func (in *checkedInput) checkRejectsName() error {
-	ending := filepath.Ext(in.rejects)
+	ending := filepath.Ext(in.o.Rejects)
 	if ending == "" {
 		return nil
 	}
@@ -127,37 +125,27 @@ func (in *checkedInput) checkRejectsName() error {
 		switch {
 		case s.Format == "" || s.Bad == 0 && len(in.judged.Summaries) > 1 || book == named:
 		case book:
-			return command.Usagef("use another name", "--rejects %s must end in .xlsx, as the input %s does", in.rejects, s.Name)
+			return command.Usagef("use another name", "--rejects %s must end in .xlsx, as the input %s does", in.o.Rejects, s.Name)
 		default:
 			right := s.Format
 			if right == intake.JSON {
 				right = intake.JSONL // what its bad rows become
 			}
-			return command.Usagef("use another name", "--rejects %s must end in .%s, as the input %s does", in.rejects, right, s.Name)
+			return command.Usagef("use another name", "--rejects %s must end in .%s, as the input %s does", in.o.Rejects, right, s.Name)
 		}
 	}
 	return nil
 }
 
-// refuseOrWarn is the error of an input with bad rows; where others are left and are to be sent, it warns instead.
-func (in *checkedInput) refuseOrWarn() error {
-	bad := &input.BadRowsError{Judged: in.judged, Rejects: in.rejects, Resume: in.repeat}
-	if !in.Skip || in.judged.Valid == 0 {
-		return bad
-	}
-	in.io.WarningWith(bad.Warning())
-	return nil
-}
-
 // newRejects begins the file for bad rows; it is nil without --rejects.
 func (in *checkedInput) newRejects(ctx context.Context) (*command.AtomicFile, error) {
-	if in.rejects == "" {
+	if in.o.Rejects == "" {
 		return nil, nil //nolint:nilnil // see above
 	}
-	if err := in.call.Spare("rejects", in.rejects); err != nil {
+	if err := in.call.Spare("rejects", in.o.Rejects); err != nil {
 		return nil, err
 	}
-	return command.NewAtomicFile(ctx, in.rejects)
+	return command.NewAtomicFile(ctx, in.o.Rejects)
 }
 
 func (in *checkedInput) commitRejects(ctx context.Context, file *command.AtomicFile) error {
