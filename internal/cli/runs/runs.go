@@ -127,13 +127,8 @@ func runColumns(account string) []command.Column[ledger.RunSummary] {
 	}
 }
 
-type rowsOptions struct {
-	Run    string
-	States []string // empty for all
-}
-
 func newRows(f *command.Factory) *cobra.Command {
-	var o rowsOptions
+	var states []string // empty for all
 	cmd := &cobra.Command{
 		Use:   "rows ID",
 		Short: "List the rows of a run and their states",
@@ -150,21 +145,20 @@ columns.`,
 		Example: command.Example("waybill runs rows 3 --status unknown", "waybill runs rows 3 --status rejected -o csv --out bad.csv"),
 		Args:    oneRun(),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			o.Run = args[0]
-			return runRows(ctx, c, o)
+			return runRows(ctx, c, args[0], states)
 		}),
 	}
-	command.Choices(cmd.Flags(), &o.States, "status", "only rows of `STATUS`, or in several separated by commas", view.RowStates()...)
+	command.Choices(cmd.Flags(), &states, "status", "only rows of `STATUS`, or in several separated by commas", view.RowStates()...)
 	command.ColumnsFlag(cmd, view.RowColumns())
 	return cmd
 }
 
-func runRows(ctx context.Context, c *command.Call, o rowsOptions) error {
-	db, id, err := command.OpenRun(ctx, c.Session, o.Run)
+func runRows(ctx context.Context, c *command.Call, run string, states []string) error {
+	db, id, err := command.OpenRun(ctx, c.Session, run)
 	if err != nil {
 		return err
 	}
 	return view.PrintRows(c, command.Filter(db.History.Rows(ctx, id), func(row ledger.Row) bool {
-		return len(o.States) == 0 || slices.Contains(o.States, view.RowState(row))
+		return len(states) == 0 || slices.Contains(states, view.RowState(row))
 	}, 0))
 }

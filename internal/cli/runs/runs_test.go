@@ -27,7 +27,7 @@ func TestRunsWithoutAStore(t *testing.T) {
 	}{{"1", command.NotFound}, {"0", command.Usage}, {"x", command.Usage}} {
 		for what, err := range map[string]error{
 			"show":    runShow(t.Context(), c, showOptions{Run: tt.run}),
-			"rows":    runRows(t.Context(), c, rowsOptions{Run: tt.run}),
+			"rows":    runRows(t.Context(), c, tt.run, nil),
 			"dismiss": runDismiss(t.Context(), c, tt.run, ""),
 			"resume":  runResume(t.Context(), c, resumeOptions{Run: tt.run, Options: send.Options{Unknown: "keep", Settle: "1s"}}),
 		} {

@@ -81,9 +81,13 @@ func runInit(ctx context.Context, c *command.Call, force bool) error {
 	if err := command.CheckNotEmpty(c.Cmd, "profile", "base-url", "api-key-file"); err != nil {
 		return err
 	}
-	s, err := newSetup(c)
+	d, err := config.OpenDraft(c.Sources())
 	if err != nil {
 		return err
+	}
+	s := &answers{c: c, draft: d, profile: c.Config.Profile, check: keyCheck{Result: keyNotChecked}}
+	if f := c.Cmd.Flags().Lookup("profile"); f.Changed {
+		s.profile = f.Value.String()
 	}
 	if err := s.ask(ctx); err != nil {
 		return err
@@ -162,8 +166,18 @@ func (s *answers) agreed(ctx context.Context, changes []config.Change, overwritt
 		return true, nil
 	}
 	s.c.IO.Note("Changes of %s:", s.draft.Path+ofProfile(s.profile))
-	for _, line := range s.describe(changes) {
-		s.c.IO.Note("  %s", line)
+	for _, a := range changes {
+		was, value := s.current(a.Key), "removed"
+		switch v := a.Value.(type) {
+		case config.Secret:
+			value = "*** (new)"
+		case string:
+			value = v
+		}
+		if was != "" {
+			was += " -> "
+		}
+		s.c.IO.Note("  %s: %s%s", a.Key, was, value)
 	}
 	switch {
 	case !overwritten:
@@ -178,24 +192,6 @@ func (s *answers) agreed(ctx context.Context, changes []config.Change, overwritt
 	return ok, err
 }
 
-func (s *answers) describe(changes []config.Change) []string {
-	var lines []string
-	for _, a := range changes {
-		was, value := s.current(a.Key), "removed"
-		switch v := a.Value.(type) {
-		case config.Secret:
-			value = "*** (new)"
-		case string:
-			value = v
-		}
-		if was != "" {
-			was += " -> "
-		}
-		lines = append(lines, a.Key+": "+was+value)
-	}
-	return lines
-}
-
 type answers struct {
 	c       *command.Call
 	draft   *config.Draft
@@ -205,18 +201,6 @@ type answers struct {
 	key     config.Secret // zero to keep the one that is set
 	webhook config.Secret // zero to keep the one that is set
 	check   keyCheck
-}
-
-func newSetup(c *command.Call) (*answers, error) {
-	d, err := config.OpenDraft(c.Sources())
-	if err != nil {
-		return nil, err
-	}
-	s := &answers{c: c, draft: d, profile: c.Config.Profile, check: keyCheck{Result: keyNotChecked}}
-	if f := c.Cmd.Flags().Lookup("profile"); f.Changed {
-		s.profile = f.Value.String()
-	}
-	return s, nil
 }
 
 func (s *answers) current(key string) string { return s.draft.Text(s.profile, key) }

@@ -71,13 +71,6 @@ type unverifiedJSON struct {
 	ReceivedAt  time.Time       `json:"receivedAt"`
 }
 
-func newUnverifiedJSON(e inbox.Event) *unverifiedJSON {
-	return &unverifiedJSON{
-		ID: e.ID(), Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: JSONOrNull(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
-		LatestEvent: e.LatestEvent, Verified: e.Verified, Synthetic: e.Synthetic, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
-	}
-}
-
 // Answer is the answer about one REF.
 type Answer struct {
 	Tracking
@@ -106,10 +99,18 @@ func (n StatusFormatter) Tracking(f Line) Tracking {
 	if o := f.Older; o != nil {
 		j.OlderAnswer = &olderJSON{JSONOrNull(o.Status), o.StatusLabel, o.StatusTrack, o.LatestEvent, o.LatestTime, o.Updated}
 	}
-	if f.Unverified != nil {
-		j.Unverified = newUnverifiedJSON(*f.Unverified)
+	if e := f.Unverified; e != nil {
+		j.Unverified = &unverifiedJSON{
+			ID: e.ID(), Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: JSONOrNull(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
+			LatestEvent: e.LatestEvent, Verified: e.Verified, Synthetic: e.Synthetic, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
+		}
 	}
-	j.Checkpoints, j.Anomalies = timelineJSON(f.Tracking)
+	for i, e := range f.Timeline() {
+		j.Checkpoints = append(j.Checkpoints, e.Raw)
+		for _, a := range e.Anomalies {
+			j.Anomalies = append(j.Anomalies, anomalyJSON{a.Kind, a.Message, i})
+		}
+	}
 	return j
 }
 
@@ -149,17 +150,6 @@ type anomalyJSON struct {
 	Kind       tracking.AnomalyKind `json:"kind"`
 	Message    string               `json:"message"`
 	Checkpoint int                  `json:"checkpoint"` // place in checkpoints
-}
-
-func timelineJSON(f query.Tracking) ([]json.RawMessage, []anomalyJSON) {
-	checkpoints, anomalies := []json.RawMessage{}, []anomalyJSON(nil)
-	for i, e := range f.Timeline() {
-		checkpoints = append(checkpoints, e.Raw)
-		for _, a := range e.Anomalies {
-			anomalies = append(anomalies, anomalyJSON{a.Kind, a.Message, i})
-		}
-	}
-	return checkpoints, anomalies
 }
 
 // Anomalies shows what cannot be right.

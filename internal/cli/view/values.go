@@ -62,7 +62,7 @@ func Unquote(literal string) string {
 // nowFor is how long a moment counts as now.
 const nowFor = 5 * time.Second
 
-// Ago shows how long ago a time is, such as "3 min ago", rounded down; one well ahead of now as it is: a clock is wrong.
+// Ago shows how long ago a time is, such as "3 min ago", rounded down; one well ahead of now as is: a clock is wrong.
 func Ago(t, now time.Time) string {
 	switch age := now.Sub(t); {
 	case t.IsZero():
