@@ -214,7 +214,7 @@ func targetsOf(items []replay.Item) []forward.Target {
 	return targets
 }
 
-// printSelection says what is not sent, and warns about the rest. It is an error if some are expected and none is there.
+// printSelection says what is not sent, and warns about the rest. It is an error if some are expected and none left.
 func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left replay.LeftOut, targets []forward.Target) error {
 	if left.Unverified > 0 {
 		io.Note("Skipped, not verified: %s; --forward-unverified sends them too", command.Plural(left.Unverified, "delivery"))

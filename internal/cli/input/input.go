@@ -286,7 +286,7 @@ func flagOf(field string) string {
 
 var errStop = errors.New("stop")
 
-// Entries yields the good records for staging. What can't be read or is bad now, though it was judged good, is an error.
+// Entries yields the good records for staging. What can't be read or is bad now, though good before, is an error.
 func (in *Input) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 	return func(yield func(ledger.Entry, error) bool) {
 		for i := range in.Sources {

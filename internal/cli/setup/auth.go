@@ -334,7 +334,7 @@ func inAnyKeyring(c *command.Call, do func() error) error {
 	return do()
 }
 
-// forgetEntry removes the key of a profile from the keyring unless it is in use. A failure is a warning: nothing uses it.
+// forgetEntry removes the key of a profile from the keyring unless it is in use. A failure is a warning: it has no use.
 func forgetEntry(ctx context.Context, c *command.Call, d *config.Draft, profile, used string) {
 	name := d.Text(profile, "api_key_keyring")
 	if name == "" || name == used {

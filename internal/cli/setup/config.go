@@ -223,7 +223,7 @@ func changeConfig(b *command.Bare, a config.Change, profile string) error {
 	return nil
 }
 
-// openDraft opens the user file, and returns the profile that a key belongs to. The choice of the profile is at the top.
+// openDraft opens the user file, and returns the profile that a key belongs to. The choice of it is at the top.
 func openDraft(b *command.Bare, key string) (*config.Draft, string, error) {
 	d, err := config.OpenDraft(b.Sources)
 	if err != nil || key == "profile" {

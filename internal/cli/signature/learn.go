@@ -135,7 +135,7 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
 	return failed
 }
 
-// Fitting returns the scheme that the last deliveries in s match with a secret of settings; false if none can be pinned.
+// Fitting returns the scheme that the last deliveries in s match with a secret of settings; false without one to pin.
 func Fitting(ctx context.Context, s, settings *app.Session) (webhook.Scheme, bool, error) {
 	var l learning
 	samples, err := l.samples(ctx, s, learnOptions{Last: 20})

@@ -157,8 +157,8 @@ func replace(ctx context.Context, backup *store.DB, place, kept string) error {
 	return nil
 }
 
-// unused says what the store in a file has. The error matches [store.ErrInUse] if another process has it open. A damaged
-// one is no error: a backup is to take its place.
+// unused says what the store in a file has. The error matches [store.ErrInUse] if another process has it open. A
+// damaged one is no error: a backup is to take its place.
 func unused(ctx context.Context, c *command.Call, place string) (n contents, exists bool, err error) {
 	db, err := c.StoreAt(ctx, place, store.Options{MustExist: true})
 	switch {

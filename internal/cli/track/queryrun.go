@@ -257,8 +257,8 @@ type tally struct {
 	again    int64  // of left: they met the condition before, and were to be asked about again
 	leftRef  string // one that is left
 
-	// What the next command is about: runs of the first rows not found, rejected and not sent, 0 for none, and a REF that
-	// nobody knows as a referId, and that looks like a number.
+	// What the next command is about: runs of the first rows not found, rejected and not sent, 0 for none, and a REF
+	// that nobody knows as a referId, and that looks like a number.
 	absentRun, rejectedRun, unsentRun int64
 	number                            string
 }
