@@ -97,21 +97,17 @@ func printReport(call *command.Call, judged input.Judgement) error {
 	if judged.Valid == 0 {
 		return nil
 	}
-	return command.PrintTable(out, formColumns(), r.Forms...)
-}
-
-func formColumns() []command.Column[findings.FormCount] {
-	return []command.Column[findings.FormCount]{
+	forms := []command.Column[findings.FormCount]{
 		{Column: render.Column{Name: "CARRIER"}, Cell: func(n findings.FormCount) string { return n.Carrier }},
 		{Column: render.Column{Name: "FORM"}, Cell: func(n findings.FormCount) string { return n.Form }},
 		{Column: render.Column{Name: "ROWS", Right: true}, Count: func(n findings.FormCount) int64 { return n.Rows }},
 		{Column: render.Column{Name: "WRONG", Right: true}, Count: func(n findings.FormCount) int64 { return n.Wrong }},
 	}
+	return command.PrintTable(out, forms, r.Forms...)
 }
 
 func line(f findings.Finding) string { return input.ProblemLine(input.Problem(f)) }
 
-// noted are the kinds that create says of every input.
 var noted = []findings.Kind{
 	findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
 }

@@ -135,9 +135,6 @@ func (w *AtomicFile) Discard() {
 	}
 }
 
-// writing lists the flags of which each names a file that a command writes.
-var writing = []string{"out", "ready-file", "ui-file", "ui-token-file", "rejects"}
-
 // Spare returns an error if a flag's file may not be written: it is read, another flag's, a configuration or a store.
 func (c *Call) Spare(flag, path string) error { return spare(c.Cmd, c.Sources(), flag, path) }
 
@@ -180,7 +177,7 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 	if exists && !there.Mode().IsRegular() {
 		return nil // nothing is lost
 	}
-	for _, other := range writing {
+	for _, other := range []string{"out", "ready-file", "ui-file", "ui-token-file", "rejects"} { // files that are written
 		if name := valueOf(cmd, other); other != flag && name != "" && isSame(name, path) {
 			return Usagef("use another file name", "%s and --%s are the same file", file, other)
 		}

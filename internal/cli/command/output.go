@@ -113,7 +113,6 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	return o, nil
 }
 
-// checkWorkbook refuses a name of --out of another format, and a workbook on a terminal.
 func (o *Output) checkWorkbook(format, path, title string) error {
 	ending := filepath.Ext(path)
 	named := strings.EqualFold(ending, ".xlsx")

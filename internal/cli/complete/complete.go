@@ -62,7 +62,6 @@ type kind struct {
 // value is one completion. One that ends in =, : or / goes on.
 type value struct{ text, about string }
 
-// line is a command line whose last word is being completed.
 type line struct {
 	ctx   context.Context //nolint:containedctx // of this one completion
 	app   *app.App
@@ -229,7 +228,6 @@ var namedFlags = sync.OnceValue(func() map[string]kind {
 	}
 })
 
-// kinds are the kinds by the name that help gives to a value, or to an argument.
 var kinds = sync.OnceValue(func() map[string]kind {
 	nothing := kind{} // only the user knows it
 	all := map[string]kind{

@@ -164,7 +164,6 @@ var targets = stored(func(l *line, db *app.Store) (all []value) {
 	return all
 })
 
-// places are where a secret may be, with the files that the word names.
 func places(l *line) (all []value) {
 	name, ok := strings.CutPrefix(l.word, "file:")
 	if !ok {

@@ -285,7 +285,6 @@ func countCaptures(ctx context.Context, in *input.Input) (int64, error) {
 	return good, nil
 }
 
-// captureLine is one line of an input that is not blank.
 type captureLine struct {
 	file    string
 	number  int // from 1

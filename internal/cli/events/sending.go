@@ -76,7 +76,6 @@ func (o *sendingOptions) target() (*url.URL, error) {
 	return u, nil
 }
 
-// faults reads the flags of deliberate faults. Without --seed a seed is chosen.
 func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
 	f := forward.Faults{Duplicate: o.Duplicate, Reorder: o.Reorder, Corrupt: o.Corrupt, Seed: o.Seed}
 	switch {

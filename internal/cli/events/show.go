@@ -420,7 +420,6 @@ func printBody(out *command.Output, body []byte) error {
 	return out.Raw(body)
 }
 
-// typeText says how an event is related to the current one of its eventId; empty if it is that one.
 func typeText(m inbox.Mark, current string) string {
 	if m == inbox.Current {
 		return ""

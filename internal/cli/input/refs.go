@@ -40,7 +40,6 @@ func (o *Flags) AddFrom(cmd *cobra.Command) {
 	command.SettingFlags(cmd, "map", "encoding", "strip-spaces")
 }
 
-// add adds the flags of all that read files; formats are those beside the common ones.
 func (o *Flags) add(cmd *cobra.Command, formats ...intake.Format) {
 	var words []string
 	for _, f := range append([]intake.Format{intake.Auto, intake.XLSX, intake.CSV, intake.TSV, intake.JSON, intake.JSONL}, formats...) {

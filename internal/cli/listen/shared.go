@@ -91,19 +91,15 @@ func (s *server) wakeOnChanges(ctx context.Context) {
 			return
 		}
 		s.receiver.Wake()
-		s.forwarding.wakeAll()
+		if s.forwarding != nil {
+			s.forwarding.WakeAll()
+		}
 		rest.Reset(wakeRest)
 		select {
 		case <-rest.C:
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-func (fw *forwarding) wakeAll() {
-	if fw != nil {
-		fw.WakeAll()
 	}
 }
 

@@ -250,7 +250,6 @@ type includedJSON struct {
 	Body    json.RawMessage     `json:"body"`    // a text if it is not JSON
 }
 
-// print prints a response, without the key if the service repeats it.
 func (o options) print(c *command.Call, res api.Response) error {
 	key, err := c.Key()
 	if err != nil {

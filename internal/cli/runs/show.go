@@ -188,7 +188,6 @@ func describeState(s ledger.RunSummary) string {
 	return string(state)
 }
 
-// describePartial says that the input was not staged to its end, empty if it was.
 func describePartial(s ledger.RunSummary) string {
 	if !s.Partial {
 		return ""

@@ -110,7 +110,6 @@ func alsoRejected(res Result) string {
 	return fmt.Sprintf(" and %d rejected", res.Rejected)
 }
 
-// rerun says, at the start of a hint, how to run the command that continues the run.
 func (k *Execution) rerun() string {
 	if k.Repeat != "" {
 		return "re-run the same command"

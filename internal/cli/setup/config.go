@@ -463,7 +463,6 @@ func editAgain(ctx context.Context, b *command.Bare, fault error) (bool, error) 
 	return b.IO.Confirm(ctx, "Edit it again?")
 }
 
-// copyBeside writes a copy of the configuration file into its folder, 0600.
 func copyBeside(path string, data []byte) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err

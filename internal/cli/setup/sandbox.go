@@ -178,7 +178,6 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 	return g.Wait()
 }
 
-// serveUntil serves until ctx ends, and calls end when that is over.
 func serveUntil(ctx context.Context, l net.Listener, handler http.Handler, end func() error) error {
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	ended := make(chan error, 1)

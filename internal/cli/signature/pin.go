@@ -102,7 +102,6 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 	return failed
 }
 
-// failure returns why a scheme is not promoted, nil if it may be.
 func (j promotionJSON) failure(c *command.Call) error {
 	switch {
 	case len(j.Failing) > 0:
@@ -136,7 +135,6 @@ func printPromotion(c *command.Call, j promotionJSON, scheme webhook.Scheme) err
 	return nil
 }
 
-// pin writes the first candidate to the configuration, and verifies the stored deliveries again.
 func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, result *learnJSON) error {
 	c := l.Candidates[0]
 	settings := c.Scheme.WithDefaults()

@@ -329,7 +329,6 @@ func printExplanation(c *command.Call, j Explanation, fits *webhook.Scheme) erro
 	return printScheme(c, "It verifies in this scheme:", *fits)
 }
 
-// printScheme prints a scheme as it is written into the configuration. CSV has no place for it.
 func printScheme(c *command.Call, title string, s webhook.Scheme) error {
 	if c.Out.IsCSV() {
 		return nil

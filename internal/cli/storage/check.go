@@ -81,7 +81,6 @@ func runCheck(ctx context.Context, c *command.Call, _ []string) error {
 	return errors.Join(err, found.Damage)
 }
 
-// inspect checks the store at the place that it returns, too.
 func inspect(ctx context.Context, c *command.Call) (string, store.Inspection, error) {
 	db, err := existing(ctx, c)
 	if err != nil {

@@ -107,15 +107,17 @@ func orders() []string {
 	return words
 }
 
-// created is the order of lists that are not sorted.
 const created = "created"
 
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err := command.CheckLimit(o.Limit); err != nil {
 		return err
 	}
-	if err := o.checkFrom(c.Cmd); err != nil {
+	if err := command.CheckNotEmpty(c.Cmd, "from"); err != nil {
 		return err
+	}
+	if o.From != "" && c.Cmd.Flags().Changed("sort") {
+		return command.Usagef("omit --sort: the rows are in the order of the file", "--from and --sort exclude each other")
 	}
 	_, filter, err := o.filter(ctx, c)
 	if err != nil {
@@ -146,16 +148,6 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		err = &command.ExitError{Code: command.Partial, Err: errors.New("trackings are listed (--fail-if-any)")}
 	}
 	return errors.Join(err, stopped)
-}
-
-func (o *listOptions) checkFrom(cmd *cobra.Command) error {
-	if err := command.CheckNotEmpty(cmd, "from"); err != nil || o.From == "" {
-		return err
-	}
-	if cmd.Flags().Changed("sort") {
-		return command.Usagef("omit --sort: the rows are in the order of the file", "--from and --sort exclude each other")
-	}
-	return nil
 }
 
 // PrintList prints what is known of the trackings of a run.

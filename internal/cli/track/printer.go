@@ -266,7 +266,6 @@ type checkpoint struct {
 	tracking.Entry
 }
 
-// stopColumns returns the columns of a timeline in which so many checkpoints can't be right.
 func stopColumns(noted int) []command.Column[checkpoint] {
 	return []command.Column[checkpoint]{
 		{
