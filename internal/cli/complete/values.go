@@ -172,11 +172,11 @@ func places(l *line) (all []value) {
 	folder, _ := filepath.Split(name)
 	entries, _ := os.ReadDir(cmp.Or(folder, "."))
 	for _, e := range entries {
+		text := "file:" + folder + e.Name()
 		if e.IsDir() {
-			all = append(all, value{text: "file:" + folder + e.Name() + "/"})
-		} else {
-			all = append(all, value{text: "file:" + folder + e.Name()})
+			text += "/"
 		}
+		all = append(all, value{text: text})
 	}
 	return all
 }

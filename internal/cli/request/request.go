@@ -147,32 +147,22 @@ func (o options) content(streams *term.IO) (url.Values, []byte, error) {
 		return nil, nil, nil
 	}
 	query, object := url.Values{}, map[string]any{}
-	add := func(field string, typed bool) error {
+	for i, field := range slices.Concat(o.Fields, o.Values) {
+		typed := i >= len(o.Fields)
 		name, value, ok := strings.Cut(field, "=")
 		if !ok || name == "" {
-			return command.Usagef("such as -f referId=ORD-1001", "field %s is not NAME=VALUE", command.Quoted(field))
+			return nil, nil, command.Usagef("such as -f referId=ORD-1001", "field %s is not NAME=VALUE", command.Quoted(field))
 		}
 		if typed && !json.Valid([]byte(value)) {
-			return command.Usagef("use -f for texts", "field %s: %s is not JSON", command.Quoted(name), command.Quoted(value))
+			return nil, nil, command.Usagef("use -f for texts", "field %s: %s is not JSON", command.Quoted(name), command.Quoted(value))
 		}
 		if _, ok := object[name]; ok && !o.inQuery() {
-			return command.Usagef("send a body with --input", "field %s is given twice", command.Quoted(name))
+			return nil, nil, command.Usagef("send a body with --input", "field %s is given twice", command.Quoted(name))
 		}
 		query.Add(name, value)
 		object[name] = value
 		if typed {
 			object[name] = json.RawMessage(value)
-		}
-		return nil
-	}
-	for _, f := range o.Fields {
-		if err := add(f, false); err != nil {
-			return nil, nil, err
-		}
-	}
-	for _, f := range o.Values {
-		if err := add(f, true); err != nil {
-			return nil, nil, err
 		}
 	}
 	if o.inQuery() {

@@ -66,10 +66,7 @@ func (n StatusFormatter) LabelOrCode(number, label, track string) string {
 func (n StatusFormatter) Matches(want string, phase ledger.Phase, number, label, track string) bool {
 	shown := []string{phaseWord(phase)}
 	if phase == ledger.Processed {
-		shown = []string{n.label(number, label, track), n.Status(number, label, track)}
-	}
-	if phase == ledger.Processed && shown[1] == "" {
-		shown[1] = withoutStatus
+		shown = []string{n.label(number, label, track), cmp.Or(n.Status(number, label, track), withoutStatus)}
 	}
 	want = tracking.FoldStatus(want)
 	return want != "" && slices.ContainsFunc(shown, func(name string) bool { return tracking.FoldStatus(name) == want })
