@@ -32,7 +32,7 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 	return since, db, err
 }
 
-type outboxEntries func(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error]
+type outboxEntries func(context.Context, *app.Store, []inbox.Sink, []inbox.Listener) iter.Seq2[Forwarding, error]
 
 // listOutbox lists entries since --since, and returns the targets, the running listeners, and whether it found any.
 func listOutbox(ctx context.Context, c *command.Call, o listOptions, w command.Listing[Forwarding], entries outboxEntries) (sinks []inbox.Sink, running []inbox.Listener, found bool, err error) {
