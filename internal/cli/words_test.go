@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -31,6 +33,21 @@ func TestInputThatCannotBeRead(t *testing.T) {
 	}
 	if code, hint := command.CodeAndHint(&os.PathError{Op: "write", Path: "out.json", Err: syscall.ENOSPC}); code != command.Store || !strings.Contains(hint, "free space") {
 		t.Errorf("a full disk: %d, %q", code, hint)
+	}
+}
+
+// Without a folder for temporary files an error says which variable names another one:
+// whether the input is copied there, or what was read of it is compared.
+func TestNoFolderForTemporaryFiles(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	t.Setenv("TMP", os.Getenv("TMPDIR"))
+	_, stdin := input.Opener{MaxBytes: 1 << 20}.Spool(t.Context(), "-", strings.NewReader("a"))
+	_, temp := disk.Temp()
+	for _, err := range []error{stdin, fmt.Errorf("compare the rows: %w", temp)} {
+		code, hint := command.CodeAndHint(err)
+		if code != command.Store || !strings.HasPrefix(hint, "set TMPDIR") || !strings.Contains(err.Error(), "missing") {
+			t.Errorf("explain(%v) = %d, %q", err, code, hint)
+		}
 	}
 }
 

@@ -14,10 +14,10 @@ import (
 func Temp() (*os.File, error) {
 	f, err := os.CreateTemp("", "waybill-*") // 0600
 	if err != nil {
-		return nil, err
+		return nil, &TempError{err}
 	}
 	if err := os.Remove(f.Name()); err != nil {
-		return nil, errors.Join(err, f.Close())
+		return nil, &TempError{errors.Join(err, f.Close())}
 	}
 	return f, nil
 }

@@ -39,7 +39,7 @@ func Temp() (*os.File, error) {
 	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE|windows.DELETE, windows.FILE_SHARE_DELETE, nil,
 		windows.CREATE_NEW, windows.FILE_ATTRIBUTE_TEMPORARY|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
 	if err != nil {
-		return nil, &os.PathError{Op: "create", Path: path, Err: err}
+		return nil, &TempError{&os.PathError{Op: "create", Path: path, Err: err}}
 	}
 	return os.NewFile(uintptr(h), path), nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/keyring"
@@ -208,6 +209,7 @@ func exitRules() []exitRule {
 	return []exitRule{
 		{As[*store.Error], Store, ""},
 		{diskError, Store, "free space on that disk, or write elsewhere; then re-run the same command"},
+		{As[*disk.TempError], Store, "set TMPDIR to a folder that you can write to"},
 		{is(ledger.ErrBusy), Store, "wait for the other command or stop it, then re-run this one; --timeout sets how long it waits"},
 		{is(ledger.ErrText), Usage, "remove the characters that can't be stored"},
 		{terminated, Terminated, ""},

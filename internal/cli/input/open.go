@@ -128,8 +128,8 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 	f, err := disk.Temp()
 	if err != nil {
 		return Source{}, &command.ExitError{
-			Code: command.Store, Err: fmt.Errorf("%s is copied to a temporary file: %w", sourceName(name), err),
-			Hint: "set TMPDIR to a writable folder, or save the input to a file and pass that",
+			Code: command.Store, Err: fmt.Errorf("%s is copied: %w", sourceName(name), err),
+			Hint: "set TMPDIR to a folder that you can write to, or save the input to a file and pass that",
 		}
 	}
 	free, known := disk.Free(os.TempDir())
