@@ -246,7 +246,7 @@ func (s *Session) HasStore(ctx context.Context) (bool, error) {
 func WithScratchStore(ctx context.Context, use func(context.Context, *Store) error) (err error) {
 	folder, err := os.MkdirTemp("", "waybill-scratch-*")
 	if err != nil {
-		return err
+		return &disk.TempError{Err: err}
 	}
 	defer func() { err = errors.Join(err, disk.RemoveAll(folder)) }()
 	db, err := sqlite.Open(ctx, filepath.Join(folder, "scratch.db"), store.Options{})

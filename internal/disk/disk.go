@@ -22,11 +22,10 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s belongs to %s, in a folder that other users can write to", e.Path, e.Owner)
 }
 
-// TempError says that a temporary file could not be made.
+// TempError says that a temporary file or folder could not be made.
 type TempError struct{ Err error }
 
 func (e *TempError) Error() string { return "temporary file: " + e.Err.Error() }
-
 func (e *TempError) Unwrap() error { return e.Err }
 
 // Changers says who besides the user and root can change a file or put another

@@ -56,7 +56,7 @@ type Options struct {
 	Scheme       string         // name of the scheme that Verify follows
 	Enforce      bool           // refuses deliveries that Verify does not confirm; otherwise they are kept and marked
 	MaxBody      int64          // the greatest body that is taken, in bytes; 0 is [DefaultMaxBody]
-	// Unverified bounds what is kept of deliveries that Verify does not confirm. Nil: nothing does.
+	// Unverified bounds what is kept of what Verify does not confirm, unless it is refused; nil: nothing does.
 	Unverified *UnverifiedLimit
 	// MaxConns is how many connections there may be; 0 is 12,000, or four fifths of the descriptors if less.
 	MaxConns  int
@@ -224,7 +224,7 @@ func (r *Receiver) stop(srv *http.Server, limiter *connLimiter) {
 	late := time.AfterFunc(shutdownGrace, limiter.closeIncomplete)
 	last := time.AfterFunc(shutdownGrace+storeTimeout, func() { _ = srv.Close() })
 	r.mu.Lock()
-	r.closed = true
+	r.closed = true // new requests are refused: none is added while the others are waited for
 	r.mu.Unlock()
 	r.requests.Wait()
 	late.Stop()

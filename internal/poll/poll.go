@@ -65,7 +65,7 @@ type Options struct {
 	Workers int // questions under way at once
 	Pauses  pace.Backoff
 	Wake    <-chan struct{} // holds a value when Load may say something new of keys that wait
-	// Hard ends questions under way; nil for when ctx ends. Later answers are settled.
+	// Hard ends questions under way; nil for when ctx ends. Answers after the end of ctx are settled.
 	Hard context.Context //nolint:containedctx // a second end beside ctx
 }
 

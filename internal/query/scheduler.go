@@ -32,7 +32,7 @@ type Scheduler struct {
 	Hard context.Context //nolint:containedctx // a second end beside ctx
 	Wake <-chan struct{} // holds a value when events may have changed what is known
 
-	// Patience is how long failed questions are tried again; 0 where only the end of ctx ends that.
+	// Patience is how long failed questions are tried again, in all and for each target; 0: until ctx ends.
 	Patience time.Duration
 	// Meets sets Matched of the results that meet the condition; nil ends the
 	// asking about a target with its first answer. The results are of targets

@@ -30,7 +30,7 @@ func (a *arrival) values() []any {
 	return values
 }
 
-// newArrival returns an error that names a row which does not fit the delivery.
+// newArrival fails with a row that does not fit the delivery.
 func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
 	sums := make([][]byte, len(rows))
 	for i, e := range rows {

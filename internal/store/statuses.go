@@ -19,8 +19,7 @@ const (
 	statusPage      = 2000
 )
 
-// Statuses yields what is known of trackings, see [ledger.Trackings]. Of a list without a limit
-// the next page is read while the caller takes the last one.
+// Statuses is for [ledger.Trackings]. Of a list without a limit the next page is read while the last one is taken.
 func (d *DB) Statuses(ctx context.Context, f ledger.Filter) iter.Seq2[ledger.TrackingStatus, error] {
 	return func(yield func(ledger.TrackingStatus, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -274,7 +274,7 @@ type Fragment struct {
 // Assumed: a body of one object instead of an array is one event.
 func Decode(body []byte) Batch { return decode(body, 10_000) }
 
-// DecodeUnverified is [Decode] for a body of anybody: it may have 100 elements instead of 10,000.
+// DecodeUnverified is [Decode] for a body of anybody: of 100 elements, not 10,000, and one for every 128 bytes.
 func DecodeUnverified(body []byte) Batch { return decode(body, 100) }
 
 // decode has a limit: without it a few megabytes of empty elements would become gigabytes of rows.

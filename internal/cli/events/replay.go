@@ -16,6 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
@@ -304,7 +305,7 @@ func editBody(ctx context.Context, c *command.Call, body []byte) ([]byte, error)
 	}
 	f, err := os.CreateTemp("", "waybill.*.json") // 0600
 	if err != nil {
-		return nil, err
+		return nil, &disk.TempError{Err: err}
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
 	shown := append(render.Indented(nil, body), '\n')

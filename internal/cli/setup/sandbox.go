@@ -239,7 +239,7 @@ func runDemo(f *command.Factory, cmd *cobra.Command, keep bool) (err error) {
 		return command.Usagef("run it without --output", "demo prints for people")
 	}
 	if d.folder, err = os.MkdirTemp("", "waybill-demo-*"); err != nil {
-		return err
+		return &disk.TempError{Err: err}
 	}
 	defer func() { err = errors.Join(err, disk.RemoveAll(d.folder)) }()
 	ctx, stop := context.WithCancel(cmd.Context())

@@ -82,8 +82,7 @@ func (w *eventWatch) read(ctx context.Context) (bool, error) {
 // notedEvents is from how many events on it is noted that they are followed.
 const notedEvents = 10_000
 
-// CatchUp follows the new events, and marks rows unknown that processes which ended were sending. A store
-// that can't be written keeps what it knows, and a warning says so.
+// CatchUp follows the new events. A store that can't be written keeps what it knows, and a warning says so.
 func CatchUp(ctx context.Context, c *command.Call) error {
 	db, err := c.StoreIfAny(ctx)
 	if err != nil || db == nil {
@@ -94,7 +93,6 @@ func CatchUp(ctx context.Context, c *command.Call) error {
 			c.IO.Note("Applying %d new webhook events", events)
 		}
 	}
-	command.ReadyRuns(ctx, c.Session, db)
 	unused, err := catchUp(ctx, db, begin)
 	if unused != nil {
 		c.IO.Warning("webhook events not applied: %v", unused)

@@ -177,6 +177,9 @@ func (l *listing) open(ctx context.Context) (err error) {
 	l.names = view.NewStatusFormatter(l.call.Config.Statuses)
 	l.summary = view.NewSummary(l.names)
 	l.db, err = l.call.StoreToList(ctx, "tracking")
+	if l.db != nil && l.db.DB.Writable() == nil {
+		command.ReadyRuns(ctx, l.call.Session, l.db) // nobody sends what an ended process was sending
+	}
 	return err
 }
 
