@@ -25,9 +25,10 @@ EXE    := $(shell go env GOEXE 2>/dev/null)
 
 TEST = TMPDIR=$$(.ci/tmpdir) go test
 
-# Tests wait as much as they work: twice as many packages at once as there are processors, and
-# those first that take longest.
-PACKAGES = -p $$((2 * $$(getconf _NPROCESSORS_ONLN || echo 2))) ./internal/store/postgres ./cmd/waybill ./internal/cli ./internal/store/sqlite ./...
+# The packages whose tests take longest come first. Without the race detector tests wait as much
+# as they work: one package more at once than there are processors.
+PACKAGES = ./internal/store/postgres ./cmd/waybill ./internal/cli ./internal/store/sqlite ./...
+ATONCE   = $$((1 + $$(getconf _NPROCESSORS_ONLN || echo 2)))
 
 # To be set on the command line: make fuzz FUZZTIME=5m, make bench BENCH=Create.
 TESTFLAGS ?=
@@ -48,7 +49,7 @@ build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
 test: ## run all tests (with LibreOffice, a PostgreSQL server, HAProxy and Chromium, where they are installed)
-	$(TEST) -parallel 8 -timeout 20m -skip '^TestTorture' $(TESTFLAGS) $(PACKAGES)
+	$(TEST) -parallel 8 -timeout 20m -p $(ATONCE) -skip '^TestTorture' $(TESTFLAGS) $(PACKAGES)
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || echo 'NOT TESTED: HAProxy is missing, so nothing has balanced listeners' >&2
