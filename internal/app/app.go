@@ -79,7 +79,7 @@ type Session struct {
 	unopened error  // that no connection to the store could be made; nil if it was not tried
 }
 
-// Session loads the settings. Errors are those of [config.Load]. The end of ctx ends a read of the API key.
+// Session loads the settings, with the errors of [config.Load]. The end of ctx ends a read of the API key.
 func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error) {
 	sources := a.Sources(flags)
 	cfg, err := config.Load(sources)
@@ -227,7 +227,7 @@ func (s *Session) EditUser(changes ...config.Change) (string, error) {
 	return config.Set(s.sources, s.Config.Profile, changes...)
 }
 
-// Contact finds out whether the service can be reached, without the key. The error is one of the settings.
+// Contact finds out whether the service can be reached, without the key. The error is about a setting.
 func (s *Session) Contact(ctx context.Context) (api.Contact, error) {
 	base, err := s.Config.RequireBaseURL()
 	if err != nil {

@@ -23,7 +23,7 @@ func Section(f *pflag.FlagSet, title string, names ...string) {
 	}
 }
 
-// Advanced shows all flags of a set in one section at the end of help, but for those that most readers need.
+// Advanced shows all flags of a set in one section at the end of help, but for the flags that most readers need.
 func Advanced(f *pflag.FlagSet, but ...string) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		delete(flag.Annotations, sectionKey)

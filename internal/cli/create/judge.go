@@ -113,7 +113,7 @@ func (in *checkedInput) removeOldRejects() error {
 	return nil
 }
 
-// checkRejectsName refuses an ending other than that of the input's format: spreadsheets refuse such a file.
+// checkRejectsName refuses another ending than the input's format has: spreadsheets refuse such a file.
 func (in *checkedInput) checkRejectsName() error {
 	ending := filepath.Ext(in.o.Rejects)
 	if ending == "" {

@@ -229,7 +229,7 @@ func batchColumns() []command.Column[numberedBatch] {
 	}
 }
 
-// batchState is the state of a batch in a word: that of its rows where it is no longer what the answer gave them.
+// batchState is the state of a batch in a word: the state of its rows where the answer gave them another.
 func batchState(b ledger.BatchSummary) string {
 	switch {
 	case b.Rows == 0:

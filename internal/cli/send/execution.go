@@ -177,7 +177,7 @@ func (s service) Create(ctx context.Context, items []tracking.Item) *tracking.Re
 	return s.CreateAsync(ctx, items)
 }
 
-// send sends the remaining rows, and shows progress. The errors are those of [bulk.Job.Execute].
+// send sends the remaining rows, and shows progress, with the errors of [bulk.Job.Execute].
 func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64, err error) {
 	client, err := k.Call.Client()
 	if err != nil {
