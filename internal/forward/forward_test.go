@@ -297,7 +297,8 @@ func TestUnverifiedOfBeforeAreGivenUp(t *testing.T) {
 	if got := a.received(); !slices.Equal(got, []string{want}) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if n := r.reportOf(t, 1); n.Disposition != inbox.GivenUp || !strings.Contains(n.Problem, "unverified") || !n.FailingSince.IsZero() {
+	n := r.reportOf(t, 1)
+	if n.Disposition != inbox.GivenUp || !strings.Contains(n.Problem, "unverified") || !n.FailingSince.IsZero() {
 		t.Errorf("%+v; want it given up, which says nothing of the target", n)
 	}
 }

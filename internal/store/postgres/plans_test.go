@@ -230,8 +230,11 @@ func TestPlansOfAnEmptyTableDoNotLast(t *testing.T) {
 	}
 	x := begun(t, newTestEngine(t, url))
 	values := "('', '')" + strings.Repeat(", ('', '')", 127)
-	query := "SELECT r.id FROM (VALUES " + values + ") v (refer_id, number) JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number"
-	for _, text := range []string{"SET LOCAL plan_cache_mode = force_generic_plan", "PREPARE lookup AS " + query, "EXECUTE lookup"} {
+	query := "SELECT r.id FROM (VALUES " + values + `) v (refer_id, number)
+		JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number`
+	for _, text := range []string{
+		"SET LOCAL plan_cache_mode = force_generic_plan", "PREPARE lookup AS " + query, "EXECUTE lookup",
+	} {
 		if _, err := x.conn.ExecContext(t.Context(), text, pgx.QueryExecModeSimpleProtocol); err != nil {
 			t.Fatal(err)
 		}
