@@ -220,7 +220,13 @@ func erasesAgain(w *world) {
 	w.erase(byRefer(1))
 	w.kill()
 	w.same("again", w.erase(byRefer(1), byNumber(1)), ledger.Erasure{})
-	w.same("left", len(have(w.Compact(w.Context()))(w)), 0)
+	left := have(w.Compact(w.Context()))(w)
+	for range 5 { // on a server, transactions of other tests keep what was erased
+		if len(left) > 0 {
+			left = have(w.Compact(w.Context()))(w)
+		}
+	}
+	w.same("left", len(left), 0)
 }
 
 // endingContext ends after so many questions about its end.
