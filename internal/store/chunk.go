@@ -261,6 +261,13 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	if err != nil {
 		return err
 	}
+	counts := trackingCounts{}
+	for _, i := range rows {
+		counts[countKey{run: c.s.run.ID}.of(0, c.entries[i].Item.CarrierCode, 0)]++
+	}
+	if err := c.s.d.changeCounts(ctx, t, counts); err != nil {
+		return err
+	}
 	t.closing = true
 	batches := &c.s.d.sql.batches
 	if c.s.run.Plan.CheckFirst {

@@ -53,7 +53,7 @@ func (l *lister) mayTake(c trackingCount) bool {
 		(l.f.StuckSince.IsZero() || known && !final)
 }
 
-// where returns the filter's condition on a numbered row r, its batch b and its sighting s, but for its run.
+// where returns the filter's condition on a row r, its batch b and its sighting s, but for its run.
 func (l *lister) where() string {
 	all := l.whereTimes()
 	if l.chosen {
@@ -162,16 +162,6 @@ func (l *lister) whereSeen() string {
 		all = append(all, l.referIDs("s.refer_id"))
 	}
 	return strings.Join(all, " AND ")
-}
-
-func (l *lister) whereUnheld() string { return l.whereSeen() + " AND " + l.isUnheld() }
-
-// isUnheld returns the part of whereUnheld that looks elsewhere.
-func (l *lister) isUnheld() string {
-	if l.onlyRows {
-		return unheldOfRows
-	}
-	return unheld
 }
 
 // inRuns is the condition on a row r that a run brought it in which the filter takes, or

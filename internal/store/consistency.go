@@ -67,7 +67,7 @@ var consistency = []struct{ what, query string }{
 	{"numbers beyond the last one given away", `SELECT COUNT(*) FROM counters c WHERE c.value < CASE c.name
 		WHEN 'run' THEN (SELECT COALESCE(MAX(id), 0) FROM runs WHERE state <> 'staged')
 		WHEN 'row' THEN (SELECT COALESCE(MAX(last_row), 0) FROM runs WHERE state <> 'staged') ELSE 0 END
-		OR c.name = 'numbered' AND c.value > (SELECT r.value FROM counters r WHERE r.name = 'row')`},
+		OR c.name = 'indexed' AND c.value > (SELECT r.value FROM counters r WHERE r.name = 'row')`},
 
 	// Runs, batches and rows.
 	{"batches with rows but without a run", `SELECT COUNT(*) FROM batches b WHERE b.rows > 0 AND NOT EXISTS (SELECT 1 FROM runs n WHERE n.id = b.run_id)`},
@@ -85,21 +85,23 @@ var consistency = []struct{ what, query string }{
 	{"responses to missing batches", `SELECT COUNT(*) FROM batch_answers a WHERE NOT EXISTS (SELECT 1 FROM batches b WHERE b.id = a.batch_id)`},
 
 	// What is known of trackings.
-	{"indexed rows that the index of numbers lacks", `SELECT COUNT(*) FROM rows r WHERE r.id <= (SELECT value FROM counters WHERE name = 'numbered')
+	{"indexed rows that the index of numbers lacks", `SELECT COUNT(*) FROM rows r WHERE r.id <= (SELECT value FROM counters WHERE name = 'indexed')
 		AND NOT EXISTS (SELECT 1 FROM numbers x WHERE x.folded = fold_number(r.number) AND x.row_id = r.id)`},
 	{"entries of missing rows in the index of numbers", `SELECT COUNT(*) FROM numbers x
 		WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.row_id AND fold_number(r.number) = x.folded)`},
 	{"trackings without their row", `SELECT COUNT(*) FROM sightings s WHERE s.folded <> fold_number(s.number) OR s.id > 0 AND NOT EXISTS (SELECT 1 FROM rows r
-		WHERE r.id = s.id AND r.refer_id = s.refer_id AND r.number = s.number)`},
+		WHERE r.id = s.id AND r.refer_id = s.refer_id AND r.number = s.number)
+		OR s.id < 0 AND EXISTS (SELECT 1 FROM rows r WHERE r.refer_id = s.refer_id AND r.number = s.number` + visible + ")"},
 	{"trackings without their status", `SELECT COUNT(*) FROM sightings s WHERE NOT EXISTS (SELECT 1 FROM statuses t WHERE t.id = s.status_id
 		AND t.phase = s.phase AND t.status = s.status AND t.status_label = s.status_label AND t.status_track = s.status_track)`},
 	{"wrong counts of trackings", `SELECT COUNT(*) FROM (SELECT 1 AS one FROM (
 			SELECT run_id, status_id, carrier, transit_days, trackings AS n FROM tracking_counts
+				WHERE run_id NOT IN (SELECT id FROM runs WHERE state = 'staged')
 			UNION ALL SELECT n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), ` + transitDays + `, -COUNT(*)
 				FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id
-				WHERE r.id BETWEEN n.first_row AND n.last_row AND r.id <= (SELECT value FROM counters WHERE name = 'numbered') GROUP BY 1, 2, 3, 4
+				WHERE r.id BETWEEN n.first_row AND n.last_row GROUP BY 1, 2, 3, 4
 			UNION ALL SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, ` + transitDays + `, -COUNT(*) FROM sightings s
-				WHERE id < 0 OR id > (SELECT value FROM counters WHERE name = 'numbered') GROUP BY 1, 2, 3, 4
+				WHERE id < 0 GROUP BY 1, 2, 3, 4
 		) AS counted GROUP BY run_id, status_id, carrier, transit_days HAVING SUM(n) <> 0) AS different`},
 
 	// Deliveries, events and outboxes.

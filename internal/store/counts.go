@@ -73,9 +73,9 @@ type trackingCount struct {
 
 // readCounts reads the lines that the filter may take, whatever their run.
 func (l *lister) readCounts(ctx context.Context) (err error) {
-	query := "SELECT run_id, status_id, carrier, transit_days, trackings FROM tracking_counts WHERE trackings > 0"
+	query := `SELECT run_id, status_id, carrier, transit_days, trackings FROM tracking_counts
+		WHERE trackings > 0 AND run_id NOT IN (SELECT id FROM runs WHERE state = 'staged')`
 	var all, taken int64
-	l.onlyRows = true
 	err = l.d.each(ctx, func(s scanner) error {
 		var c trackingCount
 		err := s.Scan(&c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings)
@@ -86,7 +86,6 @@ func (l *lister) readCounts(ctx context.Context) (err error) {
 			return err
 		}
 		all += c.trackings
-		l.onlyRows = l.onlyRows && c.run != 0
 		if l.mayTake(c) {
 			l.counts = append(l.counts, c)
 			taken += c.trackings
@@ -97,7 +96,7 @@ func (l *lister) readCounts(ctx context.Context) (err error) {
 	return err
 }
 
-// countedRuns returns the numbered runs with rows that the filter may take.
+// countedRuns returns the runs with rows that the filter may take.
 func (l *lister) countedRuns() map[int64]bool {
 	runs := map[int64]bool{}
 	for _, c := range l.counts {

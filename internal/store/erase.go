@@ -44,7 +44,7 @@ func (d *DB) Erase(ctx context.Context, qs []tracking.Query, o ledger.EraseOptio
 		return done, err
 	}
 	defer func() { err = errors.Join(err, d.fail("lock", unlock())) }()
-	if err := d.indexNumbers(ctx, 0); err != nil {
+	if _, err := d.indexNumbers(ctx, 0); err != nil {
 		return done, err
 	}
 	e, err := d.rememberErased(ctx, qs)

@@ -43,7 +43,7 @@ func newFindQueries() findQueries {
 		}
 		f.byNumber[i] = findQuery{
 			rows: rowColumns + from(places, "numbers n CROSS JOIN rows r") + rowJoins + "WHERE n.folded = v.column2 AND r.id = n.row_id" + visible,
-			late: rows + "r.id > " + numbered + " AND fold_number(r.number) = v.column2" + visible,
+			late: rows + "r.id > " + indexed + " AND fold_number(r.number) = v.column2" + visible,
 			seen: seen + "s.folded = v.column2 AND " + unheld,
 		}
 	}
@@ -82,7 +82,7 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 		if len(byNumber) == 1 {
 			mayMiss = maxUnindexed
 		}
-		if missing, err = d.countUnindexed(ctx, mayMiss); err == nil {
+		if missing, err = d.indexNumbers(ctx, mayMiss); err == nil {
 			f.late = missing > 0
 			err = f.find(ctx, d.sql.find.byNumber, byNumber, func(i int) string { return tracking.FoldNumber(qs[i].Number) })
 		}
@@ -144,17 +144,14 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 }
 
 // inOrder returns what a query found: rows as they were created, then what was
-// only seen. Beside a row it leaves out what is known of its number alone: the row
-// may not be numbered yet.
+// only seen.
 func inOrder(found []foundStatus) []ledger.TrackingStatus {
 	slices.SortFunc(found, func(a, b foundStatus) int {
 		return cmp.Or(-cmp.Compare(flag(a.isRow), flag(b.isRow)), cmp.Compare(max(a.id, -a.id), max(b.id, -b.id)))
 	})
 	var all []ledger.TrackingStatus
 	for _, one := range found {
-		if one.isRow || one.Item.ReferID != "" || !found[0].isRow {
-			all = append(all, one.TrackingStatus)
-		}
+		all = append(all, one.TrackingStatus)
 	}
 	return all
 }

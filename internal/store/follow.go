@@ -19,7 +19,7 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 	if err := checkSeen(seen); err != nil {
 		return false, err
 	}
-	if err := d.indexNumbers(ctx, maxUnindexed); err != nil { // many at once; what is still missing follows below
+	if _, err := d.indexNumbers(ctx, maxUnindexed); err != nil { // many at once; what is still missing follows below
 		return false, err
 	}
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) {

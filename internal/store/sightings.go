@@ -39,8 +39,8 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting)
 	if len(kept) == 0 {
 		return nil
 	}
-	var lowest, last int64
-	if _, err := t.row(ctx, []any{&lowest, &last}, "SELECT (SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0), "+numbered); err != nil {
+	var lowest int64
+	if _, err := t.row(ctx, []any{&lowest}, "SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0"); err != nil {
 		return err
 	}
 	ids, statuses, counts := make([]int64, len(kept)), make([]int64, len(kept)), trackingCounts{}
@@ -58,8 +58,7 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting)
 		case before.id == 0:
 			lowest--
 			ids[i] = lowest
-		case before.id < 0 || before.id > last: // it is counted without a row
-			before.carrier = ""
+		case before.id < 0: // it is counted without a row
 		default:
 			if key.run, err = t.runOf(ctx, before.id); err != nil {
 				return err
@@ -165,7 +164,7 @@ func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) (map[tr
 		FROM (VALUES (?, ?)` + strings.Repeat(", (?, ?)", size-1) + `) v
 		LEFT JOIN sightings s ON s.refer_id = v.column1 AND s.number = v.column2
 		LEFT JOIN rows r ON r.id = CASE WHEN s.id IS NULL THEN (SELECT x.id FROM rows x
-			WHERE x.refer_id = v.column1 AND x.number = v.column2 AND x.id <= ` + numbered + `) ELSE s.id END`
+			WHERE x.refer_id = v.column1 AND x.number = v.column2 AND x.id <= (SELECT value FROM counters WHERE name = 'row')) ELSE s.id END`
 	for chunk := range slices.Chunk(seen, size) {
 		args := make([]any, 0, 2*len(chunk))
 		for _, s := range chunk {
@@ -203,6 +202,6 @@ func (t *tx) sightingsOf(ctx context.Context, s ledger.Sighting, query string, a
 	}, query, args...)
 }
 
-// selectRowsOfNumber finds the keys of the numbered rows with the folded number $1.
+// selectRowsOfNumber finds the keys of the indexed rows with the folded number $1.
 const selectRowsOfNumber = `SELECT r.refer_id, r.number FROM numbers n CROSS JOIN rows r
 	WHERE n.folded = $1 AND n.folded <> '' AND r.id = n.row_id` + visible

@@ -13,7 +13,7 @@ import (
 // sortKey is what an order compares: of a row r with its sighting s and its answer a, and
 // of a sighting s without a row. Where known does not hold, it comes last.
 type sortKey struct {
-	table             string // is read for the first of a list, where all rows are numbered
+	table             string // is read for the first of a list, where all of them are indexed
 	row, known        string
 	unheld, unheldToo string // the same without a row
 }
@@ -53,7 +53,7 @@ func (l *lister) sortedQuery(key sortKey) string {
 		query, ofBatch = query+"CROSS JOIN batches b ", " AND b.id = r.batch_id"
 	}
 	if strings.Contains(condition+row, "s.") {
-		query += "LEFT JOIN sightings s ON s.id = " + sightingID
+		query += "LEFT JOIN sightings s ON s.id = r.id "
 	}
 	query += l.joinAsked()
 	if l.f.ReferIDs != nil {
@@ -61,15 +61,14 @@ func (l *lister) sortedQuery(key sortKey) string {
 	} else {
 		query += "WHERE 1 = 1" + ofBatch + visible
 	}
-	query += " AND (r.id > " + numbered + " OR " + condition + ")" + l.inRuns()
+	query += " AND " + condition + l.inRuns()
 	if l.withoutRow() {
-		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld + " END FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
+		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld + " END FROM sightings s WHERE s.id < 0 AND " + l.whereSeen() + " AND " + unheld
 	}
 	return "SELECT id FROM (" + query + ") AS l ORDER BY k IS NULL, k" + l.direction() + ", id < 0, ABS(id)"
 }
 
-// firstQuery returns the query for the first of a list whose rows are all numbered, as far
-// as their key is known. It reads them in their order where there is an index, else
+// firstQuery returns the query for the first of a list, as far as their key is known. It reads them in their order where there is an index, else
 // one table.
 func (l *lister) firstQuery(key sortKey) string {
 	id := map[string]string{"rows r": "r.id", "numbers n": "n.row_id", "sightings s": "s.id"}[key.table]
@@ -99,7 +98,7 @@ func (l *lister) firstQuery(key sortKey) string {
 	if l.withoutRow() { // whether one is held is looked up in their order
 		seen := first("SELECT s.id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+" AS k FROM sightings s WHERE s.id < 0 AND "+
 			key.unheldToo+" AND "+l.whereSeen(), "s.id", math.MaxInt64)
-		parts = append(parts, first("SELECT s.id, k FROM ("+seen+") AS s WHERE "+l.isUnheld(), "s.id", l.f.Limit))
+		parts = append(parts, first("SELECT s.id, k FROM ("+seen+") AS s WHERE "+unheld, "s.id", l.f.Limit))
 	}
 	return "SELECT id FROM (SELECT * FROM (" + strings.Join(parts, ") AS p UNION ALL SELECT * FROM (") + ") AS p) AS l ORDER BY k" + l.direction() + ", id < 0, ABS(id)"
 }
@@ -121,7 +120,14 @@ func (l *lister) joinAsked() string {
 func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	key := sortKeyOf(l.f.Order)
 	query, limit := l.sortedQuery(key), ""
-	if l.f.Limit > 0 && l.filterIsExact(ctx) {
+	unindexed := int64(0)
+	if l.f.Order == ledger.ByNumber {
+		var err error
+		if unindexed, err = l.d.indexNumbers(ctx, 0); err != nil {
+			return nil, err
+		}
+	}
+	if l.f.Limit > 0 && unindexed == 0 && l.filterIsExact() {
 		limit = fmt.Sprint(" LIMIT ", l.f.Limit)
 		first, err := l.sortedBy(ctx, l.firstQuery(key)+limit)
 		if err != nil || len(first.ids) == l.f.Limit {
@@ -137,12 +143,9 @@ func (l *lister) sortedBy(ctx context.Context, query string) (*sortedList, error
 }
 
 // filterIsExact reports whether the filter takes whatever its conditions in SQL
-// leave: not where these say nothing of which rejected rows are open, or of rows that are
-// not numbered.
-func (l *lister) filterIsExact(ctx context.Context) bool {
-	var late bool
-	_, err := l.d.row(ctx, []any{&late}, "SELECT (SELECT value FROM counters WHERE name = 'row') > $1", l.numbered)
-	return err == nil && !late && l.f.StuckSince.IsZero() && !l.orStuck() && l.states == nil && l.f.Own == nil
+// leave: not where these say nothing of which rejected rows are open.
+func (l *lister) filterIsExact() bool {
+	return l.f.StuckSince.IsZero() && !l.orStuck() && l.states == nil && l.f.Own == nil
 }
 
 // sortedList is a list of rows, and of sightings without one, whose ids were sorted when

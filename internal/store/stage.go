@@ -240,8 +240,14 @@ func (s *staging) publish(ctx context.Context, t *tx, p progress, filling int64)
 	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'run'", s.run.ID); err != nil {
 		return err
 	}
-	_, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'row'", p.next-1)
-	return err
+	before, err := t.counter(ctx, "row")
+	if err != nil {
+		return err
+	}
+	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'row'", p.next-1); err != nil {
+		return err
+	}
+	return s.d.link(ctx, t, s.run.ID, before+1, p.next-1)
 }
 
 // Open makes the run real, see [ledger.Staging].
@@ -373,6 +379,7 @@ func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 	err := t.execAll(ctx, []string{
 		"DELETE FROM batches WHERE run_id = $1",
 		"DELETE FROM run_batches WHERE run_id = $1",
+		"DELETE FROM tracking_counts WHERE run_id = $1",
 		"DELETE FROM runs WHERE id = $1",
 	}, run)
 	return err == nil, err

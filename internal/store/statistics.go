@@ -15,9 +15,6 @@ import (
 // Count counts trackings by group, see [ledger.Statistics].
 func (d *DB) Count(ctx context.Context, f ledger.Filter) ([]ledger.Group, error) {
 	f.Limit, f.Order = 0, ledger.ByCreation
-	if err := d.indexNumbers(ctx, 0); err != nil {
-		return nil, err
-	}
 	l, err := d.newLister(ctx, f)
 	if err != nil {
 		return nil, err
@@ -64,8 +61,8 @@ func (l *lister) canUseCounters(ctx context.Context) (bool, error) {
 	if l.states != nil || l.orStuck() || l.f.ReferIDs != nil || l.f.Own != nil {
 		return false, nil
 	}
-	var others bool // rows that are not numbered, or of other runs
-	_, err := l.d.row(ctx, []any{&others}, `SELECT (SELECT value FROM counters WHERE name = 'row') > $1 OR EXISTS (SELECT 1 FROM run_known_rows WHERE run_id = $2)`, l.numbered, l.f.Run)
+	var others bool // rows of other runs
+	_, err := l.d.row(ctx, []any{&others}, "SELECT EXISTS (SELECT 1 FROM run_known_rows WHERE run_id = $1)", l.f.Run)
 	return !others, err
 }
 
@@ -78,14 +75,14 @@ func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
 			continue
 		}
 		if err := l.d.each(ctx, l.addTo(groups, r.id), fmt.Sprintf(columns, "r.carrier")+"CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN $1 AND $2 AND "+
-			l.where()+" GROUP BY 1, 2, 3", r.first, min(r.last, l.numbered)); err != nil {
+			l.where()+" GROUP BY 1, 2, 3", r.first, r.last); err != nil {
 			return err
 		}
 	}
 	if !l.withoutRow() {
 		return nil
 	}
-	return l.d.each(ctx, l.addTo(groups, 0), fmt.Sprintf(columns, "''")+"WHERE s.id < 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+	return l.d.each(ctx, l.addTo(groups, 0), fmt.Sprintf(columns, "''")+"WHERE s.id < 0 AND "+l.whereSeen()+" AND "+unheld+" GROUP BY 1, 2, 3")
 }
 
 // addTo returns what adds status, carrier, days of transit and a number of trackings of a run.
@@ -123,7 +120,7 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 		return nil
 	}
 	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+
-		", COUNT(*) FROM sightings s WHERE s.refer_id = '' AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+		", COUNT(*) FROM sightings s WHERE s.refer_id = '' AND "+l.whereSeen()+" AND "+unheld+" GROUP BY 1, 2, 3")
 }
 
 // takesRunOf reports whether the filter takes trackings of that run, 0 for those without one.
@@ -150,7 +147,7 @@ func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
 	low, high := int64(math.MaxInt64), int64(0)
 	for _, r := range l.runs {
 		if l.takesRun(r) {
-			low, high = min(low, r.first), min(max(high, r.last), l.numbered)
+			low, high = min(low, r.first), max(high, r.last)
 		}
 	}
 	spans, err := l.unacceptedSpans(ctx, low, high)

@@ -7,12 +7,11 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Columns of a status, in this order: itself, its own sighting, and that of its number alone.
+// Columns of a status, in this order: itself, and its sighting.
 const (
 	statusOwn     = 12
 	sightingWidth = 17
-	statusAlone   = statusOwn + sightingWidth
-	statusWidth   = statusAlone + sightingWidth
+	statusWidth   = statusOwn + sightingWidth
 )
 
 // statusScanner reads statuses. It is used for one query.
@@ -29,18 +28,20 @@ func newStatusScanner() *statusScanner {
 	return c
 }
 
-// scan reads a line of that many columns, and its id.
-func (c *statusScanner) scan(s scanner, width int) (int64, ledger.TrackingStatus, error) {
-	if err := s.Scan(c.dest[:width]...); err != nil {
-		return 0, ledger.TrackingStatus{}, err
+// scan reads a line and its id.
+func (c *statusScanner) scan(s scanner) (id int64, st ledger.TrackingStatus, err error) {
+	if err := s.Scan(c.dest[:statusWidth]...); err != nil {
+		return 0, st, err
 	}
 	return c.number(0), c.status(), nil
 }
 
 // scanFound is scan for a line with the number of a query after it.
 func (c *statusScanner) scanFound(s scanner) (query int, id int64, st ledger.TrackingStatus, err error) {
-	id, st, err = c.scan(s, len(c.dest))
-	return int(c.number(statusWidth)), id, st, err
+	if err := s.Scan(c.dest[:]...); err != nil {
+		return 0, 0, st, err
+	}
+	return int(c.number(statusWidth)), c.number(0), c.status(), nil
 }
 
 // number returns a column that is a whole number, 0 for NULL.
@@ -68,16 +69,6 @@ func (c *statusScanner) status() ledger.TrackingStatus {
 		Superseded: c.number(10) < 0, Dismissed: instant(max(c.number(10), 0)), Own: ledger.Own(c.text(11)),
 	}
 	st.Sighting = c.sighting(statusOwn, st.Item.Key())
-	other := c.sighting(statusAlone, st.Item.Key())
-	switch {
-	case other == nil:
-	case st.Sighting == nil:
-		other.RouterID = "" // it may be another's of that number
-		st.Sighting = other
-	case other.Supersedes(*st.Sighting):
-		other.RouterID = st.Sighting.RouterID
-		st.Sighting = other
-	}
 	return st
 }
 

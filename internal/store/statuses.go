@@ -141,12 +141,6 @@ func (d *DB) newLister(ctx context.Context, f ledger.Filter) (*lister, error) {
 	}
 	l := &lister{d: d, f: f}
 	l.readWords()
-	if err := l.index(ctx); err != nil {
-		return nil, err
-	}
-	if _, err := d.row(ctx, []any{&l.numbered}, "SELECT "+numbered); err != nil {
-		return nil, err
-	}
 	for _, read := range []func(context.Context) error{l.readRuns, l.readStatuses, l.readCounts} {
 		if err := read(ctx); err != nil {
 			return nil, err
@@ -159,7 +153,6 @@ func (d *DB) newLister(ctx context.Context, f ledger.Filter) (*lister, error) {
 type lister struct {
 	d        *DB
 	f        ledger.Filter
-	numbered int64                        // rows up to this one have their sighting by its id
 	runs     []rowRun                     // ascending
 	known    map[int64]ledger.StatusCount // statuses of trackings, and of numbers alone
 	statuses []int64                      // those that the filter takes
@@ -167,7 +160,6 @@ type lister struct {
 	counts   []trackingCount              // those that the filter may take
 	carriers []string                     // the codes that the filter names, as they are kept
 	dense    bool                         // the filter takes many trackings by their status
-	onlyRows bool                         // nothing is known but of rows
 
 	// See readWords.
 	chosen     bool     // statuses or states were asked for
@@ -184,22 +176,6 @@ type rowRun struct {
 // isSorted reports whether the list is made of ids that were sorted before.
 func (l *lister) isSorted() bool {
 	return l.f.Order != ledger.ByCreation || l.f.Descending || l.f.ReferIDs != nil
-}
-
-// index brings the index of numbers up to date where a list needs it: to sort, for
-// sightings of numbers alone, and to filter and count by what is known.
-func (l *lister) index(ctx context.Context) error {
-	var unowned bool
-	_, err := l.d.row(ctx, []any{&unowned}, "SELECT EXISTS (SELECT 1 FROM sightings WHERE refer_id = '')")
-	switch {
-	case err != nil:
-		return err
-	case unowned, l.isSorted():
-		return l.d.indexNumbers(ctx, 0)
-	case l.f.Carrier != "", l.takesByTime(), l.notChecked, l.f.Statuses != nil, l.orStuck():
-		return l.d.indexNumbers(ctx, maxUnindexed)
-	}
-	return nil
 }
 
 func (l *lister) readRuns(ctx context.Context) (err error) {
@@ -245,11 +221,8 @@ func (l *lister) spans(ctx context.Context) ([]rowRun, error) {
 	var spans []rowRun
 	counted := l.countedRuns()
 	for _, r := range l.runs {
-		if !l.takesRun(r) {
+		if !l.takesRun(r) || !counted[r.id] {
 			continue
-		}
-		if !counted[r.id] {
-			r.first = max(r.first, l.numbered+1)
 		}
 		r.first, r.last = max(r.first, low), min(r.last, high)
 		if end := len(spans) - 1; end >= 0 && spans[end].last+1 == r.first {
@@ -268,40 +241,33 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	}
 	var lists []statusList
 	if l.f.Run != 0 && l.runWithID(l.f.Run) != nil {
-		lists = append(lists, l.list(rowColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+
+		lists = append(lists, l.list(listColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+
 			fmt.Sprintf("WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1 AND k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = %[1]d AND row_id <= ?1), 0) AND r.id <= ?2", l.f.Run)+
-			" AND (r.id > "+numbered+" OR "+l.where()+")"+l.inRuns()+" ORDER BY k.row_id, r.id LIMIT ?3", statusWidth, 0, math.MaxInt64))
+			" AND "+l.where()+l.inRuns()+" ORDER BY k.row_id, r.id LIMIT ?3", 0, math.MaxInt64))
 	}
 	from, id := "FROM rows r CROSS JOIN batches b LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id", "r.id"
 	if l.takesByTime() || l.chosen && l.states == nil && !l.notChecked { // no row without a sighting
 		from, id = "FROM sightings s CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id", "s.id"
 	}
-	quick := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " + l.where() + " ORDER BY " + id + " LIMIT ?3"
-	slow := rowColumns + rowTables + "WHERE r.id > ?1 AND r.id <= ?2 ORDER BY r.id LIMIT ?3"
+	query := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " + l.where() + " ORDER BY " + id + " LIMIT ?3"
 	for _, s := range spans {
-		if s.first <= l.numbered {
-			lists = append(lists, l.list(quick, statusAlone, s.first-1, min(s.last, l.numbered)))
-		}
-		if s.last > l.numbered {
-			lists = append(lists, &spanList{l.list(slow, statusWidth, max(s.first-1, l.numbered), s.last)})
-		}
+		lists = append(lists, l.list(query, s.first-1, s.last))
 	}
 	return lists, nil
 }
 
-func (l *lister) list(query string, width int, after, to int64) *queriedList {
-	return &queriedList{lister: l, query: query, width: width, after: after, to: to}
+func (l *lister) list(query string, after, to int64) *queriedList {
+	return &queriedList{lister: l, query: query, after: after, to: to}
 }
 
 func (l *lister) unheld() *queriedList {
-	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND "+l.whereUnheld()+" ORDER BY s.id DESC LIMIT ?3", statusWidth, 0, math.MaxInt64)
+	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND "+l.whereSeen()+" AND "+unheld+" ORDER BY s.id DESC LIMIT ?3", 0, math.MaxInt64)
 }
 
 // queriedList is a list of rows, or of sightings, by their ids.
 type queriedList struct {
 	*lister
 	query     string // ?1 is the id after which the page begins, ?2 the last one there may be, ?3 how long it is
-	width     int    // of its columns
 	after, to int64
 }
 
@@ -309,28 +275,13 @@ func (l *queriedList) next(ctx context.Context, size int) ([]ledger.TrackingStat
 	page := make([]ledger.TrackingStatus, 0, size)
 	columns := newStatusScanner()
 	err := l.d.each(ctx, func(s scanner) error {
-		id, st, err := columns.scan(s, l.width)
+		id, st, err := columns.scan(s)
 		l.after = max(id, -id)
-		if l.width == statusAlone {
-			st.Run = l.runOf(id)
-		}
-		st.Created = l.createdOf(id)
+		st.Run, st.Created = l.runOf(id), l.createdOf(id)
 		page = append(page, st)
 		return err
 	}, l.query, l.after, l.to, size)
 	return page, len(page) == size, err
-}
-
-// spanList is a list of rows whose pages are ranges of ids. PostgreSQL, which does not know
-// how many rows follow, might join and sort all of them for a page of the first.
-type spanList struct{ *queriedList }
-
-func (l *spanList) next(ctx context.Context, size int) ([]ledger.TrackingStatus, bool, error) {
-	part := *l.queriedList
-	part.to = min(l.to, l.after+int64(size))
-	page, _, err := part.next(ctx, size)
-	l.after = part.to
-	return page, l.after < l.to, err
 }
 
 // runWithID returns a run, nil if it has no rows.

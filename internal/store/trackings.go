@@ -14,7 +14,15 @@ func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error 
 	if err != nil || len(answers) == 0 {
 		return err
 	}
+	ofNumbers := slices.ContainsFunc(answers, func(a ledger.RecordedAnswer) bool {
+		return slices.ContainsFunc(a.Seen, func(s ledger.Sighting) bool { return s.Key.ReferID == "" })
+	})
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		if ofNumbers {
+			if err := d.indexAllNumbers(ctx, t); err != nil {
+				return err
+			}
+		}
 		var all []ledger.Sighting
 		for _, a := range answers {
 			for _, s := range a.Seen {
@@ -116,34 +124,23 @@ func (d *DB) LastAnswer(ctx context.Context, referID string) ([]byte, error) {
 	return unpack(packed)
 }
 
-// What a status consists of: a row with its batch and, where there are any,
-// its sighting, if it is not numbered that of its number alone; or a sighting alone.
+// What a status consists of: a row with its batch and its sighting, if there is one; or a
+// sighting without a row.
 const (
-	rowColumns = rowStart + `(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` +
-		rowRest + folded + rowEnd + `, o.seen, o.as_of, o.checkpoint, o.updated, o.event, o.shared, o.phase, o.status, o.status_label, o.status_track,
-		o.latest_event, o.latest_time, o.carrier, o.source, o.router_id, o.transit, o.error `
-	// listColumns are rowColumns of a numbered row, without the run.
-	listColumns = rowStart + "0, " + rowRest + folded + rowEnd + " "
+	rowColumns = rowStart + `(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + rowRest
+	// listColumns are rowColumns without the run.
+	listColumns = rowStart + "0, " + rowRest
 
 	rowStart = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `, `
 	rowRest  = `COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = r.refer_id), 0),
-		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin
-	rowEnd = unverifiedEnd + "CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE(r.dismissed, CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, r.own, " + sightingColumns
+		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin + folded + unverifiedEnd +
+		"CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE(r.dismissed, CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, r.own, " + sightingColumns + " "
 
 	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
 		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id, s.transit, s.error`
-	noSighting = "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL "
-	rowJoins   = ` JOIN batches b ON b.id = r.batch_id
-		LEFT JOIN sightings s ON s.id = ` + sightingID + `
-		LEFT JOIN sightings o ON o.id = CASE WHEN r.id > ` + numbered + ` THEN
-			(SELECT x.id FROM sightings x WHERE x.refer_id = '' AND x.folded = ` + folded + ` AND x.folded <> ''
-			ORDER BY x.phase IN ('processed', 'error') DESC, x.as_of DESC, x.id DESC LIMIT 1) END `
-	// The id of the sighting of row r.
-	sightingID = `CASE WHEN r.id <= ` + numbered + ` THEN r.id ELSE
-			(SELECT x.id FROM sightings x WHERE x.refer_id = r.refer_id AND x.number = r.number) END `
-	rowTables = "FROM rows r" + rowJoins
-	numbered  = "(SELECT value FROM counters WHERE name = 'numbered')"
-	visible   = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
+	rowJoins = " JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = r.id "
+	indexed  = "(SELECT value FROM counters WHERE name = 'indexed')"
+	visible  = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
 	// The folded number of row r.
 	folded = "COALESCE(s.folded, fold_number(r.number))"
 	// The latest event about the folded number between these that did not verify.
@@ -154,17 +151,12 @@ const (
 // unheldColumns are those of a sighting that is no row's.
 const unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
 	COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0), 0, ` +
-	unverifiedBegin + "s.folded" + unverifiedEnd + "0, NULL, " + sightingColumns + ", " + noSighting
+	unverifiedBegin + "s.folded" + unverifiedEnd + "0, NULL, " + sightingColumns + " "
 
 // unheld holds for a sighting that is no row's, and for one of a number that nothing
-// else is known of: neither a row has it, nor what was learnt of it, or of its
-// routerId, since.
+// else is known of: neither an order has it, nor what was learnt of its routerId.
 const (
-	unheld       = unheldStart + "NOT EXISTS (SELECT 1 FROM sightings o WHERE o.folded = s.folded AND o.refer_id <> ''" + perRow + ") AND " + unheldEnd
-	unheldOfRows = unheldStart + unheldEnd // where nothing is known but of rows
-
-	unheldStart = `(s.refer_id <> '' AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.refer_id = s.refer_id AND r.number = s.number` + visible + perRow + `) OR
-		s.refer_id = '' AND NOT EXISTS (SELECT 1 FROM numbers n WHERE n.folded = s.folded AND n.folded <> ''` + perRow + `) AND `
-	perRow    = " LIMIT 1 OFFSET 0" // with an OFFSET, PostgreSQL looks each row up rather than read all
-	unheldEnd = "NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.refer_id <> ''" + perRow + ")) "
+	unheld = `(s.id < 0 AND (s.refer_id <> '' OR NOT EXISTS (SELECT 1 FROM sightings o WHERE o.folded = s.folded AND o.refer_id <> ''` + perRow + `)
+		AND NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.refer_id <> ''` + perRow + "))) "
+	perRow = " LIMIT 1 OFFSET 0" // with an OFFSET, PostgreSQL looks each row up rather than read all
 )

@@ -248,6 +248,13 @@ func countsByStatus(w *world) {
 	w.same("when the number has an order", counts(), want)
 	w.kill()
 	w.same("in another process", counts(), want)
+	staging := have(w.Stage(w.Context(), plan()))(w)
+	have(staging.Add(w.Context(), entries(20, 21)))(w)
+	w.same("while more is staged", counts(), want)
+	w.must(staging.Discard(w.Context()))
+	w.same("when that was discarded", counts(), want)
+	w.run(plan(), entries(20, 21)...)
+	w.same("when an order has what was known before", counts(), []string{"5 processed 1/DELIVERED/delivered", "3  //"})
 	total := int64(0)
 	all := have(w.countByStatus())(w)
 	for _, c := range all {

@@ -80,7 +80,7 @@ CREATE TABLE counters (
 	name  TEXT COLLATE "C" NOT NULL PRIMARY KEY,
 	value BIGINT NOT NULL
 ) WITH (fillfactor = 10, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
-INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('observed', 0), ('refused_dropped', 0), ('commits', 0),
+INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('indexed', 0), ('followed', 0), ('observed', 0), ('refused_dropped', 0), ('commits', 0),
 	('identity', CAST(CAST('x' || right(CAST(gen_random_uuid() AS TEXT), 12) AS BIT(48)) AS BIGINT));
 
 CREATE TABLE runs (

@@ -7,7 +7,7 @@
 -- those of packages ledger and inbox.
 
 -- The last numbers that were given away: 'run' and 'row', for what is visible.
--- Rows beyond it are being staged. How far work has come: 'numbered' is the last row in
+-- Rows beyond it are being staged. How far work has come: 'indexed' is the last row in
 -- table numbers, 'followed' the last event that was taken to what is known of trackings,
 -- 'observed' the last event whose contents are in table observed. 'schema' is a digest of
 -- this text, and 'identity' a number by chance that tells this store from every other: a
@@ -16,7 +16,7 @@ CREATE TABLE counters (
 	name  TEXT NOT NULL PRIMARY KEY,
 	value BIGINT NOT NULL
 ) WITHOUT ROWID;
-INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('numbered', 0), ('followed', 0), ('observed', 0), ('refused_dropped', 0), ('identity', random() & 0x7fffffffffffffff);
+INSERT INTO counters (name, value) VALUES ('run', 0), ('row', 0), ('indexed', 0), ('followed', 0), ('observed', 0), ('refused_dropped', 0), ('identity', random() & 0x7fffffffffffffff);
 
 -- The account that the store belongs to: one row, once something was kept of it.
 CREATE TABLE account (
@@ -186,7 +186,7 @@ CREATE TABLE absences (
 -- What is known of trackings.
 
 -- Rows by tracking number, folded by fold_number of the program: case, spaces and
--- hyphens in the sense of Unicode. It has the rows up to the counter 'numbered', and is
+-- hyphens in the sense of Unicode. It has the rows up to the counter 'indexed', and is
 -- brought up to date when somebody asks.
 CREATE TABLE numbers (
 	folded     TEXT NOT NULL,
@@ -195,7 +195,7 @@ CREATE TABLE numbers (
 ) WITHOUT ROWID;
 
 -- The statuses that sightings have. All texts are empty for rows without a sighting, as
--- far as table numbers knows them.
+-- far as they are visible.
 CREATE TABLE statuses (
 	id           INTEGER PRIMARY KEY,
 	phase        TEXT NOT NULL,
@@ -205,8 +205,8 @@ CREATE TABLE statuses (
 	UNIQUE (phase, status, status_label, status_track)
 );
 
--- The sighting of a row that table numbers knows has the row's id, others have
--- negative ones. What is known of a number alone has no referId.
+-- The sighting of a visible row has the row's id, others have negative
+-- ones. What is known of a number alone has no referId.
 CREATE TABLE sightings (
 	id           INTEGER PRIMARY KEY,
 	refer_id     TEXT NOT NULL,
@@ -237,10 +237,11 @@ CREATE INDEX sightings_by_router ON sightings (router_id) WHERE router_id <> '';
 CREATE INDEX sightings_by_event ON sightings (event) WHERE event > 0;
 CREATE INDEX sightings_by_status ON sightings (status_id);
 
--- How many numbered rows, and sightings without one, are alike. It says what a
--- scan of both would: whatever changes these changes it in the same transaction.
+-- How many rows, and sightings without a row, are alike. It says what a scan of both
+-- would: whatever changes these changes it in the same transaction. Staged rows count from
+-- the beginning, for their run.
 CREATE TABLE tracking_counts (
-	run_id       BIGINT NOT NULL, -- that brought the row in, 0: a sighting without a numbered row, -1: one of a number alone
+	run_id       BIGINT NOT NULL, -- that brought the row in, 0: a sighting without a row, -1: one of a number alone
 	status_id    BIGINT NOT NULL, -- in statuses, 0: no sighting
 	carrier      TEXT NOT NULL,   -- of the sighting, else of the row
 	transit_days BIGINT NOT NULL, -- rounded, -1: not known

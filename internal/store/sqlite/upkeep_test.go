@@ -74,6 +74,7 @@ func TestProblems(t *testing.T) {
 		"index of numbers lacks":              "DELETE FROM numbers WHERE row_id = 3",
 		"in the index of numbers":             "INSERT INTO numbers VALUES ('N', 12345)",
 		"trackings without their row":         "UPDATE sightings SET id = 77 WHERE id = 1",
+		"without their row":                   "UPDATE sightings SET id = -1 WHERE id = 1",
 		"without their status":                "UPDATE sightings SET status = 'x'",
 		"wrong counts of trackings":           "UPDATE tracking_counts SET trackings = trackings + 1",
 		"events that their delivery":          "UPDATE events SET length = length + 100",
@@ -112,8 +113,10 @@ func fill(t *testing.T, d *store.DB) {
 	}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Count(ctx, ledger.Filter{}); err != nil { // which numbers the rows
-		t.Fatal(err)
+	for _, err := range d.Statuses(ctx, ledger.Filter{Order: ledger.ByNumber}) { // which indexes the numbers
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	sink, err := d.OpenSink(ctx, inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1"}, nil)
 	if err != nil {
