@@ -92,7 +92,12 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 	}
 	all := make([][]ledger.TrackingStatus, len(qs))
 	for i, found := range f.found {
-		all[i] = inOrder(found)
+		slices.SortFunc(found, func(a, b foundStatus) int { // rows as they were created, then what was only seen
+			return cmp.Or(cmp.Compare(flag(a.id < 0), flag(b.id < 0)), cmp.Compare(max(a.id, -a.id), max(b.id, -b.id)))
+		})
+		for _, one := range found {
+			all[i] = append(all[i], one.TrackingStatus)
+		}
 	}
 	return all, nil
 }
@@ -104,8 +109,7 @@ type finder struct {
 }
 
 type foundStatus struct {
-	id    int64
-	isRow bool
+	id int64 // of the row, or of the sighting without one, which is negative
 	ledger.TrackingStatus
 }
 
@@ -120,38 +124,22 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 		for i, n := range part {
 			args[i] = value(n)
 		}
-		for _, q := range []struct {
-			text  string
-			isRow bool
-		}{{query.rows, true}, {query.late, true}, {query.seen, false}} {
-			if q.text == "" || q.text == query.late && !f.late {
+		for _, text := range []string{query.rows, query.late, query.seen} {
+			if text == "" || text == query.late && !f.late {
 				continue
 			}
 			columns := newStatusScanner()
 			err := f.d.each(ctx, func(s scanner) error {
 				place, id, st, err := columns.scanFound(s)
 				if err == nil {
-					f.found[part[place]] = append(f.found[part[place]], foundStatus{id, q.isRow, st})
+					f.found[part[place]] = append(f.found[part[place]], foundStatus{id, st})
 				}
 				return err
-			}, q.text, args...)
+			}, text, args...)
 			if err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// inOrder returns what a query found: rows as they were created, then what was
-// only seen.
-func inOrder(found []foundStatus) []ledger.TrackingStatus {
-	slices.SortFunc(found, func(a, b foundStatus) int {
-		return cmp.Or(-cmp.Compare(flag(a.isRow), flag(b.isRow)), cmp.Compare(max(a.id, -a.id), max(b.id, -b.id)))
-	})
-	var all []ledger.TrackingStatus
-	for _, one := range found {
-		all = append(all, one.TrackingStatus)
-	}
-	return all
 }

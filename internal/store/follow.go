@@ -27,7 +27,7 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 		if err != nil || moved == 0 || len(seen) == 0 {
 			return moved > 0, err
 		}
-		if err := d.indexAllNumbers(ctx, t); err != nil {
+		if err := t.indexAllNumbers(ctx); err != nil {
 			return false, err
 		}
 		var all []ledger.Sighting

@@ -49,7 +49,7 @@ func (d *DB) link(ctx context.Context, t *tx, run, first, last int64) error {
 func (d *DB) recordKnownOfNumbers(ctx context.Context, t *tx, first, last int64) error {
 	c := newStatusScanner()
 	all, err := list(ctx, t.each, func(s scanner) (ledger.Sighting, error) {
-		if err := s.Scan(c.dest[:2+sightingWidth]...); err != nil {
+		if err := s.Scan(c.dest[:2+len(sightingFields)]...); err != nil {
 			return ledger.Sighting{}, err
 		}
 		one := *c.sighting(2, tracking.Key{ReferID: c.text(0), Number: c.text(1)})

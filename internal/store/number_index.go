@@ -13,17 +13,20 @@ const (
 	indexAtOnce  = 100_000 // as many are added in one transaction
 )
 
+// rowAndIndexed are the last visible row and the last one in the index.
+const rowAndIndexed = "SELECT (SELECT value FROM counters WHERE name = 'row'), " + indexed
+
 // indexNumbers updates the index, but for the last few rows, and returns how many are
 // missing. Of a store that can't be written now more are missing.
 func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) (missing int64, err error) {
 	for {
-		if _, err := d.row(ctx, []any{&missing}, `SELECT (SELECT value FROM counters WHERE name = 'row') -
-			(SELECT value FROM counters WHERE name = 'indexed')`); err != nil || missing <= mayMiss {
-			return missing, err
+		var last, done int64
+		if _, err := d.row(ctx, []any{&last, &done}, rowAndIndexed); err != nil || last-done <= mayMiss {
+			return last - done, err
 		}
-		err := d.run(ctx, d.indexSomeNumbers)
+		_, err := runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.indexSomeNumbers(ctx) })
 		if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) {
-			return missing, nil
+			return last - done, nil
 		}
 		if err != nil {
 			return 0, err
@@ -31,37 +34,26 @@ func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) (missing int64, er
 	}
 }
 
-// indexAllNumbers is indexNumbers for all rows, in a transaction under way.
-func (d *DB) indexAllNumbers(ctx context.Context, t *tx) error {
+// indexAllNumbers is [DB.indexNumbers] for all rows, in a transaction under way.
+func (t *tx) indexAllNumbers(ctx context.Context) error {
 	for {
-		last, err := t.counter(ctx, "row")
-		if err != nil {
-			return err
-		}
-		done, err := t.counter(ctx, "indexed")
-		if err != nil || done >= last {
-			return err
-		}
-		if err := d.indexSomeNumbers(ctx, t); err != nil {
+		if more, err := t.indexSomeNumbers(ctx); !more || err != nil {
 			return err
 		}
 	}
 }
 
-func (d *DB) indexSomeNumbers(ctx context.Context, t *tx) error {
-	last, err := t.counter(ctx, "row")
-	if err != nil {
-		return err
-	}
-	done, err := t.counter(ctx, "indexed")
-	if err != nil {
-		return err
+// indexSomeNumbers returns whether rows were missing.
+func (t *tx) indexSomeNumbers(ctx context.Context) (more bool, err error) {
+	var last, done int64
+	if _, err := t.row(ctx, []any{&last, &done}, rowAndIndexed); err != nil || done >= last {
+		return false, err
 	}
 	upTo := min(last, done+indexAtOnce)
 	if _, err := t.exec(ctx, `INSERT INTO numbers (folded, row_id) SELECT fold_number(number) AS f, id FROM rows
 		WHERE id > $1 AND id <= $2 ORDER BY f, id`, done, upTo); err != nil {
-		return err
+		return false, err
 	}
 	_, err = t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'indexed'", upTo)
-	return err
+	return true, err
 }

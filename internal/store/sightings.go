@@ -67,7 +67,8 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting)
 		counts.move(key, before, statuses[i], s)
 	}
 	if err := d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
-		return append(append(args, ids[n], statuses[n]), sightingValues(&kept[n])...)
+		key := kept[n].Key
+		return appendSighting(append(args, ids[n], statuses[n], key.ReferID, key.Number, tracking.FoldNumber(key.Number)), kept[n])
 	}); err != nil {
 		return err
 	}
@@ -178,18 +179,6 @@ func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) (map[tr
 		}
 	}
 	return known, nil
-}
-
-func sightingValues(s *ledger.Sighting) []any {
-	asOf := s.AsOf
-	if asOf.IsZero() {
-		asOf = s.Seen
-	}
-	return []any{
-		s.Key.ReferID, s.Key.Number, tracking.FoldNumber(s.Key.Number), string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack),
-		clean(s.LatestEvent), clean(s.LatestTime), clean(s.CarrierCode), millis(s.Seen), string(s.Source), clean(s.RouterID), millis(asOf), s.Event, s.Shared,
-		millis(s.Times.Checkpoint), millis(s.Times.Updated), s.Transit.Milliseconds(), clean(s.Error),
-	}
 }
 
 // sightingsOf returns a sighting for each tracking that a query finds.

@@ -7,21 +7,16 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Columns of a status, in this order: itself, and its sighting.
-const (
-	statusOwn     = 12
-	sightingWidth = 17
-	statusWidth   = statusOwn + sightingWidth
-)
+// statusOwn is how many columns of a status are its own. Those of its sighting follow.
+const statusOwn = 12
+
+var statusWidth = statusOwn + len(sightingFields)
 
 // statusScanner reads statuses. It is used for one query.
-type statusScanner struct {
-	values [statusWidth + 1]any
-	dest   [statusWidth + 1]any
-}
+type statusScanner struct{ values, dest []any }
 
 func newStatusScanner() *statusScanner {
-	c := &statusScanner{}
+	c := &statusScanner{make([]any, statusWidth+1), make([]any, statusWidth+1)}
 	for i := range c.values {
 		c.dest[i] = &c.values[i]
 	}
@@ -38,7 +33,7 @@ func (c *statusScanner) scan(s scanner) (id int64, st ledger.TrackingStatus, err
 
 // scanFound is scan for a line with the number of a query after it.
 func (c *statusScanner) scanFound(s scanner) (query int, id int64, st ledger.TrackingStatus, err error) {
-	if err := s.Scan(c.dest[:]...); err != nil {
+	if err := s.Scan(c.dest...); err != nil {
 		return 0, 0, st, err
 	}
 	return int(c.number(statusWidth)), c.number(0), c.status(), nil
@@ -70,21 +65,4 @@ func (c *statusScanner) status() ledger.TrackingStatus {
 	}
 	st.Sighting = c.sighting(statusOwn, st.Item.Key())
 	return st
-}
-
-// sighting returns the sighting whose columns begin there, nil if there is none.
-func (c *statusScanner) sighting(i int, key tracking.Key) *ledger.Sighting {
-	if c.values[i] == nil {
-		return nil
-	}
-	s := &ledger.Sighting{
-		Key: key, Seen: instant(c.number(i)), Times: tracking.Times{Checkpoint: instant(c.number(i + 2)), Updated: instant(c.number(i + 3))},
-		Event: c.number(i + 4), Shared: c.number(i + 5),
-		Phase: ledger.Phase(c.text(i + 6)), Status: c.text(i + 7), StatusLabel: c.text(i + 8), StatusTrack: c.text(i + 9),
-		LatestEvent: c.text(i + 10), LatestTime: c.text(i + 11), CarrierCode: c.text(i + 12), Source: ledger.Source(c.text(i + 13)), RouterID: c.text(i + 14), Transit: duration(c.number(i + 15)), Error: c.text(i + 16),
-	}
-	if asOf := c.number(i + 1); asOf != c.number(i) {
-		s.AsOf = instant(asOf)
-	}
-	return s
 }

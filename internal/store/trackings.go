@@ -19,7 +19,7 @@ func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error 
 	})
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		if ofNumbers {
-			if err := d.indexAllNumbers(ctx, t); err != nil {
+			if err := t.indexAllNumbers(ctx); err != nil {
 				return err
 			}
 		}
@@ -126,7 +126,7 @@ func (d *DB) LastAnswer(ctx context.Context, referID string) ([]byte, error) {
 
 // What a status consists of: a row with its batch and its sighting, if there is one; or a
 // sighting without a row.
-const (
+var (
 	rowColumns = rowStart + `(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + rowRest
 	// listColumns are rowColumns without the run.
 	listColumns = rowStart + "0, " + rowRest
@@ -136,8 +136,13 @@ const (
 		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin + folded + unverifiedEnd +
 		"CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE(r.dismissed, CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, r.own, " + sightingColumns + " "
 
-	sightingColumns = `s.seen, s.as_of, s.checkpoint, s.updated, s.event, s.shared, s.phase, s.status, s.status_label, s.status_track,
-		s.latest_event, s.latest_time, s.carrier, s.source, s.router_id, s.transit, s.error`
+	// unheldColumns are those of a sighting that is no row's.
+	unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
+		COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0), 0, ` +
+		unverifiedBegin + "s.folded" + unverifiedEnd + "0, NULL, " + sightingColumns + " "
+)
+
+const (
 	rowJoins = " JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = r.id "
 	indexed  = "(SELECT value FROM counters WHERE name = 'indexed')"
 	visible  = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
@@ -147,11 +152,6 @@ const (
 	unverifiedBegin = "COALESCE((SELECT e.seq FROM events e WHERE e.folded = "
 	unverifiedEnd   = " AND e.verified <> 'yes' AND e.verified <> 'unsigned' AND e.mark = '' AND e.synthetic = 0 ORDER BY e.seq DESC LIMIT 1), 0), "
 )
-
-// unheldColumns are those of a sighting that is no row's.
-const unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
-	COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0), 0, ` +
-	unverifiedBegin + "s.folded" + unverifiedEnd + "0, NULL, " + sightingColumns + " "
 
 // unheld holds for a sighting that is no row's, and for one of a number that nothing
 // else is known of: neither an order has it, nor what was learnt of its routerId.

@@ -1,0 +1,108 @@
+package store
+
+import (
+	"strings"
+	"time"
+
+	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
+)
+
+// sightingFields are the columns of table sightings that hold what a sighting says, and
+// their fields: texts, numbers, times and durations. A field more is a line here and one
+// in each schema.
+var sightingFields = []struct {
+	column string
+	of     func(*ledger.Sighting) any // a pointer
+}{
+	{"phase", func(s *ledger.Sighting) any { return (*string)(&s.Phase) }},
+	{"status", func(s *ledger.Sighting) any { return &s.Status }},
+	{"status_label", func(s *ledger.Sighting) any { return &s.StatusLabel }},
+	{"status_track", func(s *ledger.Sighting) any { return &s.StatusTrack }},
+	{"error", func(s *ledger.Sighting) any { return &s.Error }},
+	{"latest_event", func(s *ledger.Sighting) any { return &s.LatestEvent }},
+	{"latest_time", func(s *ledger.Sighting) any { return &s.LatestTime }},
+	{"checkpoint", func(s *ledger.Sighting) any { return &s.Times.Checkpoint }},
+	{"updated", func(s *ledger.Sighting) any { return &s.Times.Updated }},
+	{"transit", func(s *ledger.Sighting) any { return &s.Transit }},
+	{"carrier", func(s *ledger.Sighting) any { return &s.CarrierCode }},
+	{"router_id", func(s *ledger.Sighting) any { return &s.RouterID }},
+	{"seen", func(s *ledger.Sighting) any { return &s.Seen }},
+	{"as_of", func(s *ledger.Sighting) any { return &s.AsOf }},
+	{"source", func(s *ledger.Sighting) any { return (*string)(&s.Source) }},
+	{"event", func(s *ledger.Sighting) any { return &s.Event }},
+	{"shared", func(s *ledger.Sighting) any { return &s.Shared }},
+}
+
+// sightingColumns lists the columns of a sighting s.
+var sightingColumns = func() string {
+	var all []string
+	for _, f := range sightingFields {
+		all = append(all, "s."+f.column)
+	}
+	return strings.Join(all, ", ")
+}()
+
+// newSightingInsert adds sightings in place of what is known. It takes a sighting's id, the
+// number of its status and its key, then the values of sightingFields.
+func newSightingInsert() multiInsert {
+	columns, types, changes := "", "iittt", "status_id = excluded.status_id"
+	for _, f := range sightingFields {
+		columns += ", " + f.column
+		if _, isText := f.of(&ledger.Sighting{}).(*string); isText {
+			types += "t"
+		} else {
+			types += "i"
+		}
+		value := "excluded." + f.column
+		if f.column == "router_id" {
+			value = "CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END"
+		}
+		changes += ", " + f.column + " = " + value
+	}
+	return newMultiInsert("INSERT INTO sightings (id, status_id, refer_id, number, folded"+columns+")", types,
+		" ON CONFLICT (refer_id, number) DO UPDATE SET "+changes)
+}
+
+func appendSighting(args []any, s ledger.Sighting) []any {
+	if s.AsOf.IsZero() {
+		s.AsOf = s.Seen
+	}
+	for _, f := range sightingFields {
+		switch field := f.of(&s).(type) {
+		case *string:
+			args = append(args, clean(*field))
+		case *int64:
+			args = append(args, *field)
+		case *time.Time:
+			args = append(args, millis(*field))
+		case *time.Duration:
+			args = append(args, field.Milliseconds())
+		}
+	}
+	return args
+}
+
+// sighting returns the sighting whose columns begin at i, nil if there is none.
+func (c *statusScanner) sighting(i int, key tracking.Key) *ledger.Sighting {
+	if c.values[i] == nil {
+		return nil
+	}
+	s := &ledger.Sighting{Key: key}
+	for n, f := range sightingFields {
+		switch field := f.of(s).(type) {
+		case *string:
+			*field = c.text(i + n)
+		case *int64:
+			*field = c.number(i + n)
+		case *time.Time:
+			*field = instant(c.number(i + n))
+		case *time.Duration:
+			*field = duration(c.number(i + n))
+		}
+	}
+	if s.AsOf.Equal(s.Seen) {
+		s.AsOf = time.Time{}
+	}
+	return s
+}
