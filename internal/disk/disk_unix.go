@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// TempVariable is the environment variable that names the folder of temporary files.
+const TempVariable = "TMPDIR"
+
 // Temp returns a new file in the folder for temporary ones that only the user
 // can read. It is gone once it is closed, however the process ends.
 func Temp() (*os.File, error) {

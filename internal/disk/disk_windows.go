@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// TempVariable is the environment variable that names the folder of temporary files.
+const TempVariable = "TMP"
+
 // Free returns how many bytes the user may still write in folder, and false if
 // the system does not say.
 func Free(folder string) (int64, bool) {

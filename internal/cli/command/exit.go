@@ -208,7 +208,7 @@ type exitRule struct {
 func exitRules() []exitRule {
 	return []exitRule{
 		{As[*store.Error], Store, ""},
-		{As[*disk.TempError], Store, "set TMPDIR to a folder with room that you can write to"},
+		{As[*disk.TempError], Store, "set " + disk.TempVariable + " to a folder with room that you can write to"},
 		{diskError, Store, "free space on that disk, or write elsewhere; then re-run the same command"},
 		{is(ledger.ErrBusy), Store, "wait for the other command or stop it, then re-run this one; --timeout sets how long it waits"},
 		{is(ledger.ErrText), Usage, "remove the characters that can't be stored"},

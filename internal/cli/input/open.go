@@ -129,7 +129,7 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 	if err != nil {
 		return Source{}, &command.ExitError{
 			Code: command.Store, Err: fmt.Errorf("%s is copied: %w", sourceName(name), err),
-			Hint: "set TMPDIR to a folder with room that you can write to, or save the input to a file and pass that",
+			Hint: "set " + disk.TempVariable + " to a folder with room that you can write to, or save the input to a file and pass that",
 		}
 	}
 	free, known := disk.Free(os.TempDir())

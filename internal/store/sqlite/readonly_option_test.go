@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
@@ -25,6 +26,18 @@ func filesOf(t *testing.T, folder string) []string {
 		all = append(all, e.Name()+" "+info.ModTime().String())
 	}
 	return all
+}
+
+// events counts the events of a store.
+func events(t *testing.T, d *store.DB) (n int) {
+	t.Helper()
+	for _, err := range d.Events(t.Context(), inbox.Query{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
 }
 
 // Who only reads makes no store and changes none.

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
@@ -27,18 +26,6 @@ func readOnly(t *testing.T, path string) (*store.DB, error) {
 		}
 	})
 	return d, nil
-}
-
-// events counts the events of a store.
-func events(t *testing.T, d *store.DB) (n int) {
-	t.Helper()
-	for _, err := range d.Events(t.Context(), inbox.Query{}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		n++
-	}
-	return n
 }
 
 // A store that the user can't write shows what others write to it, with a log or
