@@ -123,66 +123,37 @@ func (j *Job) resendOne(ctx, soft context.Context, row ledger.Resolution) error 
 
 // sendOne sends one row alone. It returns nil if none is left, or soft ended.
 func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
+	record := func(o sentBatch) error { return d.record(context.WithoutCancel(ctx), []sentBatch{o}) }
 	for {
-		pass, err := d.Gate.Enter(soft)
-		if err != nil {
-			return nil, nil //nolint:nilerr,nilnil // the end of soft is no failure
-		}
-		b, ok, err := d.claimFirst(soft)
-		if err != nil || !ok {
-			pass.Release()
+		b, pass, err := d.nextBatch(soft, d.claimFirst)
+		if pass == nil || err != nil {
 			return nil, err
 		}
-		if err := d.noteFirst(soft); err != nil {
-			return nil, err
-		}
-		o := sentBatch{batch: b}
-		if o.reply, err = d.create(ctx, soft, o.batch, pass); err != nil {
-			return nil, err
-		} else if o.reply == nil {
-			continue
-		}
-		stop := d.adapt(soft, pass, o.reply)
-		o.outcome = d.outcomeOf(ctx, soft, o.batch, o.reply)
-		if err := d.record(context.WithoutCancel(ctx), []sentBatch{o}); err != nil {
-			return nil, err
-		}
-		if stop == nil {
-			stop = d.applyOutcome(ctx, o)
-		}
-		if stop != nil {
-			return nil, stop
-		}
-		if o.outcome.State != ledger.Pending {
-			return &o, nil
+		o, err := d.exchangeBatch(ctx, soft, b, pass, record)
+		if err != nil || o != nil && o.outcome.State != ledger.Pending {
+			return o, err
 		}
 	}
 }
 
-// noteFirst tells the user, once, that more rows follow when the first was found.
-func (d *dispatch) noteFirst(ctx context.Context) error {
-	if d.firstNoted {
-		return nil
+// claimFirst claims one row. It tells the user, once, that more rows follow when the first was found.
+func (d *dispatch) claimFirst(soft context.Context) ([]ledger.Batch, error) {
+	if d.Feed != nil {
+		if _, err := d.Feed.awaitFull(soft); err != nil {
+			return nil, err
+		}
+	}
+	ctx := context.WithoutCancel(soft)
+	one, err := d.claimBatches(ctx, 1, 1)
+	if err != nil || len(one) == 0 || d.firstNoted {
+		return one, err
 	}
 	d.firstNoted = true
-	c, err := d.Ledger.CountRows(context.WithoutCancel(ctx), d.Run.ID)
+	c, err := d.Ledger.CountRows(ctx, d.Run.ID)
 	if c.Pending > 0 {
 		d.Note("First run for this account: sending one row first")
 	}
-	return err
-}
-
-func (d *dispatch) claimFirst(soft context.Context) (ledger.Batch, bool, error) {
-	if d.Feed != nil {
-		if _, err := d.Feed.awaitFull(soft); err != nil {
-			return ledger.Batch{}, false, err
-		}
-	}
-	claimed, err := d.claimBatches(context.WithoutCancel(soft), 1, 1)
-	if err != nil || len(claimed) == 0 {
-		return ledger.Batch{}, false, err
-	}
-	return claimed[0], true, nil
+	return one, err
 }
 
 func describeEvidence(e tracking.Evidence) string {

@@ -123,29 +123,44 @@ func (d *dispatch) sendAll(ctx, soft context.Context) error {
 // runWorker ends with soft, or after an answer that stops the run. The first accepted batch is checked meanwhile.
 func (d *dispatch) runWorker(ctx, soft context.Context, g *errgroup.Group) error {
 	for {
-		b, pass, err := d.nextBatch(soft)
+		b, pass, err := d.nextBatch(soft, d.claimOne)
 		if pass == nil || err != nil {
 			return err
 		}
-		reply, err := d.create(ctx, soft, b, pass)
+		_, err = d.exchangeBatch(ctx, soft, b, pass, func(o sentBatch) error {
+			d.sent <- o
+			if d.isFirstAccepted(o) {
+				g.Go(func() error { return d.spotCheck(soft, o) })
+			}
+			return nil
+		})
 		if err != nil {
 			return err
-		} else if reply == nil {
-			continue
-		}
-		stop := d.adapt(soft, pass, reply)
-		o := sentBatch{b, reply, d.outcomeOf(ctx, soft, b, reply)}
-		d.sent <- o
-		if d.isFirstAccepted(o) {
-			g.Go(func() error { return d.spotCheck(soft, o) })
-		}
-		if stop == nil {
-			stop = d.applyOutcome(ctx, o)
-		}
-		if stop != nil {
-			return stop
 		}
 	}
+}
+
+// exchangeBatch sends a claimed batch, and passes its outcome to record before it adapts to it. It returns
+// no outcome if nothing left. The error says why the run stops, if it does.
+func (d *dispatch) exchangeBatch(
+	ctx, soft context.Context, b ledger.Batch, pass *pace.Pass, record func(sentBatch) error,
+) (*sentBatch, error) {
+	reply, err := d.create(ctx, soft, b, pass)
+	if reply == nil || err != nil {
+		return nil, err
+	}
+	stop := d.adapt(soft, pass, reply)
+	o := sentBatch{b, reply, d.outcomeOf(ctx, soft, b, reply)}
+	if err := record(o); err != nil {
+		return nil, err
+	}
+	if stop == nil {
+		stop = d.applyOutcome(ctx, o)
+	}
+	if stop != nil {
+		return nil, stop
+	}
+	return &o, nil
 }
 
 // create sends a batch while no other process can have it. Else the reply is nil: nothing
@@ -170,29 +185,27 @@ func (d *dispatch) create(ctx, soft context.Context, b ledger.Batch, pass *pace.
 	return nil, nil                 //nolint:nilnil // see above
 }
 
-// nextBatch returns no pass when no batch is left, or soft has ended.
-func (d *dispatch) nextBatch(soft context.Context) (ledger.Batch, *pace.Pass, error) {
+// nextBatch returns no pass when claim has no batch and none is in flight, or soft has ended.
+func (d *dispatch) nextBatch(
+	soft context.Context, claim func(context.Context) ([]ledger.Batch, error),
+) (ledger.Batch, *pace.Pass, error) {
 	for {
-		before := d.settledCount()
+		d.mu.Lock()
+		before := d.settled
+		d.mu.Unlock()
 		pass, err := d.Gate.Enter(soft)
 		if err != nil {
 			return ledger.Batch{}, nil, nil //nolint:nilerr // the end of soft is no failure
 		}
-		b, ok, err := d.claimOne(soft)
-		if ok {
-			return b, pass, nil
+		one, err := claim(soft)
+		if err == nil && len(one) > 0 {
+			return one[0], pass, nil
 		}
 		pass.Release()
 		if err != nil || !d.waitForSettled(before) {
 			return ledger.Batch{}, nil, err
 		}
 	}
-}
-
-func (d *dispatch) settledCount() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.settled
 }
 
 // waitForSettled is false when no batch is in flight any more.
@@ -205,32 +218,26 @@ func (d *dispatch) waitForSettled(before int) bool {
 	return d.settled != before && !d.ended
 }
 
-// claimOne returns false when no batch is pending. Where one is claimed at a time, workers claim concurrently.
-func (d *dispatch) claimOne(soft context.Context) (ledger.Batch, bool, error) {
+// claimOne returns no batch when none is pending. Where one is claimed at a time, workers claim concurrently.
+func (d *dispatch) claimOne(soft context.Context) ([]ledger.Batch, error) {
 	if d.Feed != nil {
-		if b, ok, err := d.claimFed(soft); ok || err != nil || soft.Err() != nil {
-			return b, ok, err
+		if one, err := d.claimFed(soft); len(one) > 0 || err != nil || soft.Err() != nil {
+			return one, err
 		}
 	}
 	ctx := context.WithoutCancel(soft)
 	if d.claimSize == 1 {
-		some, err := d.claimBatches(ctx, 1, d.capBatchRows(0))
-		if err != nil || len(some) == 0 {
-			return ledger.Batch{}, false, err
-		}
-		return some[0], true, nil
+		return d.claimBatches(ctx, 1, d.capBatchRows(0))
 	}
 	d.claiming.Lock()
 	defer d.claiming.Unlock()
 	if len(d.queue) == 0 {
 		var err error
-		if d.queue, err = d.claimBatches(ctx, d.claimSize, d.capBatchRows(0)); err != nil || len(d.queue) == 0 {
-			return ledger.Batch{}, false, err
+		if d.queue, err = d.claimBatches(ctx, d.claimSize, d.capBatchRows(0)); err != nil {
+			return nil, err
 		}
 	}
-	b := d.queue[0]
-	d.queue = d.queue[1:]
-	return b, true, nil
+	return d.dequeue(), nil
 }
 
 // claimBatches claims up to n batches of up to size rows of the run, or adopts some of other runs.
@@ -248,19 +255,19 @@ func (d *dispatch) claimBatches(ctx context.Context, n, size int) ([]ledger.Batc
 	return claimed, err
 }
 
-// claimFed returns a batch that was staged just now, and false when no more
+// claimFed returns a batch that was staged just now, and none when no more
 // follow. Workers claim concurrently, while the next rows are staged: as many
 // at once as are sent in the time that a claim takes.
-func (d *dispatch) claimFed(soft context.Context) (ledger.Batch, bool, error) {
+func (d *dispatch) claimFed(soft context.Context) ([]ledger.Batch, error) {
 	for {
 		changed := d.Feed.changes()
-		if b, ok := d.dequeue(nil); ok {
-			return b, true, nil
+		if one := d.enqueue(nil); len(one) > 0 {
+			return one, nil
 		}
 		full := d.Feed.take(d.claimsFed())
 		if len(full) == 0 {
 			if more, err := d.Feed.await(soft, changed); !more || err != nil {
-				return ledger.Batch{}, false, err
+				return nil, err
 			}
 			continue
 		}
@@ -270,15 +277,15 @@ func (d *dispatch) claimFed(soft context.Context) (ledger.Batch, bool, error) {
 		began := time.Now()
 		claimed, err := d.Ledger.ClaimFull(context.WithoutCancel(soft), d.Run.ID, full)
 		if err != nil {
-			return ledger.Batch{}, false, err
+			return nil, err
 		}
 		d.mu.Lock()
 		d.inFlight += len(claimed)
 		d.claimTook = time.Since(began)
 		d.mu.Unlock()
-		b, ok := d.dequeue(claimed)
-		if d.Feed.signal(); ok {
-			return b, true, nil
+		one := d.enqueue(claimed)
+		if d.Feed.signal(); len(one) > 0 {
+			return one, nil
 		}
 	}
 }
@@ -292,16 +299,19 @@ func (d *dispatch) claimsFed() int {
 	return max(d.claimSize, int(min(1+d.claimTook/d.requestTook, maxClaimFed)))
 }
 
-func (d *dispatch) dequeue(claimed []ledger.Batch) (ledger.Batch, bool) {
+// enqueue queues claimed batches, and takes one.
+func (d *dispatch) enqueue(claimed []ledger.Batch) []ledger.Batch {
 	d.claiming.Lock()
 	defer d.claiming.Unlock()
 	d.queue = append(d.queue, claimed...)
-	if len(d.queue) == 0 {
-		return ledger.Batch{}, false
-	}
-	b := d.queue[0]
-	d.queue = d.queue[1:]
-	return b, true
+	return d.dequeue()
+}
+
+// dequeue takes a batch, if there is one, while the queue is locked.
+func (d *dispatch) dequeue() []ledger.Batch {
+	one := d.queue[:min(len(d.queue), 1)]
+	d.queue = d.queue[len(one):]
+	return one
 }
 
 // capBatchRows lowers maxRows to rows, unless that is 0, and returns maxRows.
@@ -321,7 +331,11 @@ func (d *dispatch) recordAll(ctx context.Context, end func()) error {
 	var failed error
 	counted := time.Now()
 	for o := range d.sent {
-		err := d.record(ctx, d.collectSent(o))
+		some := []sentBatch{o}
+		for len(some) < maxSettle && len(d.sent) > 0 { // nobody else receives
+			some = append(some, <-d.sent)
+		}
+		err := d.record(ctx, some)
 		if err == nil && time.Since(counted) >= countEvery {
 			_, err = d.countRows(ctx)
 			counted = time.Now()
@@ -332,22 +346,6 @@ func (d *dispatch) recordAll(ctx context.Context, end func()) error {
 		}
 	}
 	return failed
-}
-
-func (d *dispatch) collectSent(o sentBatch) []sentBatch {
-	some := []sentBatch{o}
-	for len(some) < maxSettle {
-		select {
-		case next, ok := <-d.sent:
-			if !ok {
-				return some
-			}
-			some = append(some, next)
-		default:
-			return some
-		}
-	}
-	return some
 }
 
 func (d *dispatch) record(ctx context.Context, some []sentBatch) error {
