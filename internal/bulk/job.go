@@ -93,21 +93,13 @@ type Observer struct {
 	Warn    func(format string, args ...any) // called with a message about a service whose answers can't be trusted
 }
 
+// complete sets functions that are nil to ones that do nothing.
 func (o *Observer) complete() {
-	orNothing(&o.Settled, func(ledger.Batch, *tracking.Reply) {})
-	orNothing(&o.Counted, func(ledger.Counts) {})
-	orNothing(&o.Resolved, func(ledger.State, int64) {})
-	orNothing(&o.Checking, func(int64) {})
-	orNothing(&o.Checked, func() {})
-	orNothing(&o.Failing, func(error) {})
-	for _, say := range []*func(string, ...any){&o.Note, &o.Detail, &o.Warn} {
-		orNothing(say, func(string, ...any) {})
-	}
-}
-
-func orNothing[F any](f *F, nothing F) {
-	if reflect.ValueOf(*f).IsNil() {
-		*f = nothing
+	nothing := func([]reflect.Value) []reflect.Value { return nil }
+	for _, f := range reflect.ValueOf(o).Elem().Fields() {
+		if f.IsNil() {
+			f.Set(reflect.MakeFunc(f.Type(), nothing))
+		}
 	}
 }
 
