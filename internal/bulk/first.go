@@ -24,53 +24,53 @@ func (j *Job) checkPendingFirst(ctx context.Context) error {
 // a backup, or is another machine's, does not know all that was sent. If the service has
 // the row, the run stops; if the store sent the row before and the service did not have it
 // then, all rows that are left are queried. An inconclusive response is ignored.
-func (j *Job) askBeforeFirst(ctx context.Context) error {
-	if j.SkipProof || j.VerifyPending || j.Unknown == Resend || j.firstAsked {
+func (s *sender) askBeforeFirst(ctx context.Context) error {
+	if s.SkipProof || s.VerifyPending || s.Unknown == Resend || s.firstAsked {
 		return nil
 	}
-	first, err := j.Ledger.FirstPending(ctx, j.Run.ID)
+	first, err := s.Ledger.FirstPending(ctx, s.Run.ID)
 	if first == nil || err != nil {
 		return err
 	}
-	e, err := j.queryFor(ctx, 0, first.Item, false)
+	e, err := s.queryFor(ctx, 0, first.Item, false)
 	if err != nil {
 		return err
 	}
-	j.firstAsked = true
+	s.firstAsked = true
 	found := e.Presence == tracking.PresenceNamed
 	if e.Presence == tracking.PresenceProcessing && first.Siblings == 0 {
 		proofs := []*proof{{conclusion: present, ifNoSiblings: true}}
-		if err := j.dropUnprovenProcessing(ctx, proofs); err != nil {
+		if err := s.dropUnprovenProcessing(ctx, proofs); err != nil {
 			return err
 		}
 		found = proofs[0].conclusion == present
 	}
-	if j.absentBefore = ""; e.Presence == tracking.PresenceAbsent && !j.knowsAccount() {
-		j.absentBefore = first.Item.ReferID
+	if s.absentBefore = ""; e.Presence == tracking.PresenceAbsent && !s.knowsAccount() {
+		s.absentBefore = first.Item.ReferID
 	}
 	if found {
 		// The evidence counts for a row that is still to be sent: another process may have sent it.
-		now, err := j.Ledger.FirstPending(ctx, j.Run.ID)
+		now, err := s.Ledger.FirstPending(ctx, s.Run.ID)
 		if err != nil || now == nil || now.Row != first.Row || now.Batch != first.Batch {
 			return err
 		}
 	}
 	switch {
 	case found && !first.Unsent:
-		return j.checkRest(ctx, first.Item)
+		return s.checkRest(ctx, first.Item)
 	case found:
 		why := fmt.Sprintf("the service already has referId %q, but this store has not sent it", first.Item.ReferID)
 		return &StopError{Known: &first.Item, Why: why}
 	case e.Presence != tracking.PresenceAbsent:
-		j.Detail("Can't find out whether the service has the first row, referId %q: %s",
+		s.Detail("Can't find out whether the service has the first row, referId %q: %s",
 			first.Item.ReferID, describeEvidence(e))
 	}
 	return nil
 }
 
 // checkRest is for a row that was sent before and reached the service late: all pending rows are queried.
-func (j *Job) checkRest(ctx context.Context, late tracking.Item) error {
-	if _, err := j.Ledger.CheckPending(ctx, j.Run.ID); err != nil {
+func (s *sender) checkRest(ctx context.Context, late tracking.Item) error {
+	if _, err := s.Ledger.CheckPending(ctx, s.Run.ID); err != nil {
 		return err
 	}
 	why := fmt.Sprintf("the service has referId %q, which was sent before and was not found then", late.ReferID)
@@ -107,14 +107,14 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 }
 
 // resendOne sends one unknown row again, as the control for the others, at the risk of creating it twice.
-func (j *Job) resendOne(ctx, soft context.Context, row ledger.Resolution) error {
-	applied, err := j.Ledger.Resolve(soft, j.Run.ID, []ledger.Resolution{row})
+func (s *sender) resendOne(ctx, soft context.Context, row ledger.Resolution) error {
+	applied, err := s.Ledger.Resolve(soft, s.Run.ID, []ledger.Resolution{row})
 	if err != nil || applied == 0 { // 0: another process settled it
 		return err
 	}
-	j.uncountSent([]ledger.Resolution{row})
-	j.Note("No accepted row in this account: sending one row with unknown outcome again (--unknown resend-one)")
-	d, err := j.dispatch(soft)
+	s.uncountSent([]ledger.Resolution{row})
+	s.Note("No accepted row in this account: sending one row with unknown outcome again (--unknown resend-one)")
+	d, err := s.dispatch(soft)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -113,29 +112,11 @@ type Job struct {
 	Policy
 	Observer
 
-	requests        int64
-	rowsSent        int64          // see Sent
-	sentUnknown     map[int64]bool // rows counted in rowsSent whose outcome was unknown
-	rejected        int64
-	unknownStreaks  int                 // see maxUnknownStreaks
-	flappingPasses  int                 // see maxFlappingPasses
-	maxBatch        int                 // rows in one request from the next round on; 0 for no limit
-	processingSince time.Time           // see processingPatience
-	absences        map[int64]time.Time // see absentSince
-	clockNoted      bool                // the user knows that the clock was set back
-	resentOne       bool                // see ResendOne
-	firstShownAfter time.Duration       // how long the service took to show the account's first row; 0 if this run did not see it
-	unprovable      bool                // see Unprovable
-	partial         bool                // see Partial
-	leftPending     int64               // rows after the last round
-	firstAsked      bool                // see askBeforeFirst
-	firstNoted      bool                // the user knows that one row is sent first
-	absentBefore    string              // referId that the service did not have before the account's first row was sent
-	rowFound        bool                // a query found a row whose outcome was unknown
-	checkNoted      bool                // the user knows that unknown rows are checked
-	spotted         bool                // the first accepted batch is, or was, checked
-	shapes
-	failures failures
+	prover      prover
+	reconciler  reconciler
+	sender      sender
+	leftPending int64 // rows after the last round
+	partial     bool  // see Partial
 }
 
 // StopError says why a run stopped before all its rows were settled. The others are pending or unknown.
@@ -177,14 +158,16 @@ func (e *StopError) Unwrap() error { return e.Err }
 // requests is how many creates left this machine.
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.complete()
-	j.absences, j.sentUnknown = map[int64]time.Time{}, map[int64]bool{}
+	j.prover = prover{Job: j, proven: map[string]ledger.State{}, namesRefused: map[int64]bool{}}
+	j.reconciler = reconciler{prover: &j.prover, absences: map[int64]time.Time{}}
+	j.sender = sender{prover: &j.prover, sentUnknown: map[int64]bool{}}
 	defer func() { err = cmp.Or(err, j.endFeed()) }() // an error of the ledger names the file with the answers
-	err = cmp.Or(j.loadProofs(soft), j.reopen(soft), j.checkPendingFirst(soft))
-	if j.knowsAccount() {
+	err = cmp.Or(j.prover.loadProofs(soft), j.reopen(soft), j.checkPendingFirst(soft))
+	if j.prover.knowsAccount() {
 		j.Gate.Full() // the first batches need not go one by one
 	}
 	if err == nil && j.RetryAbsent {
-		err = j.checkAccepted(soft)
+		err = j.reconciler.checkAccepted(soft)
 	}
 	for more := true; more && err == nil; {
 		more, err = j.round(ctx, soft)
@@ -192,11 +175,11 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	err = j.proveLast(soft, err)
 	if cause := context.Cause(soft); cause != nil && (err == nil || errors.Is(err, soft.Err()) || errors.Is(err, cause)) {
 		err = cause
-		if stop := j.lastFailure(); stop != nil && errors.Is(soft.Err(), context.DeadlineExceeded) {
+		if stop := j.prover.lastFailure(); stop != nil && errors.Is(soft.Err(), context.DeadlineExceeded) {
 			err = stop
 		}
 	}
-	return j.requests, err
+	return j.sender.requests, err
 }
 
 // proveLast proves the answer that a run stopped with, so that its rows are not unknown for longer than needed.
@@ -205,7 +188,7 @@ func (j *Job) proveLast(soft context.Context, err error) error {
 	if !errors.As(err, &stop) || stop.Known != nil || stop.Cause.Meaning().Stored != tracking.StoredNone || soft.Err() != nil {
 		return err
 	}
-	if failed := j.proveShapes(soft); failed != nil && !errors.As(failed, &stop) && soft.Err() == nil {
+	if failed := j.prover.proveShapes(soft); failed != nil && !errors.As(failed, &stop) && soft.Err() == nil {
 		return failed
 	}
 	return err
@@ -213,10 +196,10 @@ func (j *Job) proveLast(soft context.Context, err error) error {
 
 // Sent returns, after Execute, how many rows it sent, but those that are pending
 // again because the service stored nothing of them. Each counts once.
-func (j *Job) Sent() int64 { return j.rowsSent }
+func (j *Job) Sent() int64 { return j.sender.rowsSent }
 
 // Unprovable says, after Execute, that rows stay unknown as no row was ever accepted. [ResendOne] solves that.
-func (j *Job) Unprovable() bool { return j.unprovable }
+func (j *Job) Unprovable() bool { return j.reconciler.unprovable }
 
 // Partial reports, after Execute, whether the feed ended before its input did.
 func (j *Job) Partial() bool { return j.partial }
@@ -245,17 +228,17 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 	if _, err := j.Ledger.Recover(soft); err != nil {
 		return false, err
 	}
-	if err := j.proveShapes(soft); err != nil {
+	if err := j.prover.proveShapes(soft); err != nil {
 		return false, err
 	}
 	if j.Feed != nil {
 		return j.sendFeed(ctx, soft)
 	}
-	p, err := j.reconcileUnknown(soft)
+	p, err := j.reconciler.reconcileUnknown(soft)
 	if err != nil {
 		return false, err
 	}
-	more, err := j.afterSending(soft, j.sendPending(ctx, soft))
+	more, err := j.afterSending(soft, j.sender.sendPending(ctx, soft))
 	if more || err != nil || soft.Err() != nil {
 		return more, err
 	}
@@ -264,7 +247,7 @@ func (j *Job) round(ctx, soft context.Context) (bool, error) {
 
 // sendFeed sends what is staged meanwhile. What it leaves is for the next round.
 func (j *Job) sendFeed(ctx, soft context.Context) (bool, error) {
-	sent := j.sendPending(ctx, soft)
+	sent := j.sender.sendPending(ctx, soft)
 	fed := j.endFeed()
 	if stop := (*StopError)(nil); sent != nil && !errors.As(sent, &stop) {
 		return false, sent
@@ -294,10 +277,10 @@ func (j *Job) afterSending(soft context.Context, err error) (bool, error) {
 		return false, context.Cause(soft) // nothing is checked any more
 	case errors.As(err, &stop) && stop.checkFirst:
 		return true, nil
-	case errors.As(err, &stop) && stop.recheck != "" && j.Unknown.Queries() && j.unknownStreaks < maxUnknownStreaks:
-		j.unknownStreaks++
+	case errors.As(err, &stop) && stop.recheck != "" && j.Unknown.Queries() && j.sender.unknownStreaks < maxUnknownStreaks:
+		j.sender.unknownStreaks++
 		j.Note("%s", stop.recheck)
-		j.checkNoted = true
+		j.reconciler.checkNoted = true
 		return true, nil
 	}
 	return false, err
@@ -327,10 +310,10 @@ func (j *Job) nextRound(ctx, soft context.Context, p *reconcilePass) (bool, erro
 			return len(known) > 0, err
 		}
 	}
-	j.unprovable = p.resendable != nil
-	if j.unprovable && j.Unknown == ResendOne && !j.resentOne {
-		j.resentOne = true
-		return true, j.resendOne(ctx, soft, *p.resendable)
+	j.reconciler.unprovable = p.resendable != nil
+	if j.reconciler.unprovable && j.Unknown == ResendOne && !j.sender.resentOne {
+		j.sender.resentOne = true
+		return true, j.sender.resendOne(ctx, soft, *p.resendable)
 	}
 	return p.waitForNext(soft)
 }
@@ -371,57 +354,4 @@ func rowOrRows(n int64) string {
 		return "row"
 	}
 	return "rows"
-}
-
-// longPause is how long a pause is, at least, that the user hears of at once.
-const longPause = 10 * time.Second
-
-// failures are consecutive requests that reached nobody, or were answered by asking for a pause only.
-type failures struct {
-	mu   sync.Mutex
-	last *StopError // the latest failure; nil after another answer
-}
-
-func (j *Job) lastFailure() *StopError {
-	j.failures.mu.Lock()
-	defer j.failures.mu.Unlock()
-	return j.failures.last
-}
-
-// countFailure takes the outcome of each request. It returns why the run stops, once requests
-// failed for as long as the run's patience, or would until a pause, or ctx, ends.
-func (j *Job) countFailure(ctx context.Context, o tracking.Outcome, err error, retryAfter time.Duration) error {
-	j.failures.mu.Lock()
-	defer j.failures.mu.Unlock()
-	if o.Meaning().Stop != tracking.StopOnFailures {
-		if j.failures.last != nil {
-			j.Failing(nil)
-		}
-		j.failures.last = nil
-		return nil
-	}
-	left := j.GiveUpAfter
-	if o == tracking.OutcomeNotSent {
-		left = j.ConnectFor
-	}
-	if since := j.Gate.FailingSince(); !since.IsZero() { // else another request succeeded meanwhile
-		left -= time.Since(since)
-	}
-	if end, ok := ctx.Deadline(); ok {
-		left = min(left, time.Until(end))
-	}
-	first := j.failures.last == nil
-	j.failures.last = stopFor(o, err)
-	if left <= retryAfter {
-		return j.failures.last
-	}
-	j.Failing(err)
-	switch {
-	case !first:
-	case o == tracking.OutcomeNotSent:
-		j.Note("%v; retrying for %s", err, left.Round(time.Second))
-	case retryAfter >= longPause:
-		j.Note("%v; waiting %s, as it asked", err, retryAfter)
-	}
-	return nil
 }

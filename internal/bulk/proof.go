@@ -2,8 +2,10 @@ package bulk
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -36,9 +38,9 @@ type proof struct {
 // account has no other row of that referId. The latter does not count for a row
 // that was never sent from here: another machine may have sent several.
 // beforeNumber, if not nil, is called before the query by number; its error ends prove.
-func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (proof, error) {
+func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (proof, error) {
 	var p proof
-	first, err := j.query(ctx, x.Item, false)
+	first, err := pr.query(ctx, x.Item, false)
 	p.answered = time.Now()
 	if err != nil {
 		return p, err
@@ -61,13 +63,13 @@ func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func(
 			return p, err
 		}
 	}
-	second, err := j.query(ctx, x.Item, true)
+	second, err := pr.query(ctx, x.Item, true)
 	p.answered = time.Now()
 	if err != nil {
 		return p, err
 	}
 	switch {
-	case second.Presence == tracking.PresenceNamed && (second.Own || j.onlyHolder(ctx, x.Item)):
+	case second.Presence == tracking.PresenceNamed && (second.Own || pr.onlyHolder(ctx, x.Item)):
 		p.conclusion = present
 	case second.Presence == tracking.PresenceNamed:
 		p.why = "the service has this number, but does not say for which of the orders that share it"
@@ -82,8 +84,8 @@ func (j *Job) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func(
 }
 
 // query queries an item until an answer comes. The error is a [*StopError] or the cause of ctx.
-func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
-	e, err := j.queryFor(ctx, j.QueryTimeout, item, byNumber)
+func (pr *prover) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
+	e, err := pr.queryFor(ctx, pr.QueryTimeout, item, byNumber)
 	if err == nil && e.Err != nil && e.Temporary {
 		why := fmt.Sprintf("stopped: no answer to the query for referId %q", item.ReferID)
 		err = &StopError{Cause: tracking.OutcomeNotSent, Why: why, Err: e.Err}
@@ -94,7 +96,7 @@ func (j *Job) query(ctx context.Context, item tracking.Item, byNumber bool) (tra
 // queryFor queries an item until an answer comes or patience is over; then the evidence has
 // the last temporary failure. Without a connection, and while the service asks for pauses,
 // it goes on, and stops, as a create does.
-func (j *Job) queryFor(
+func (pr *prover) queryFor(
 	ctx context.Context, patience time.Duration, item tracking.Item, byNumber bool,
 ) (tracking.Evidence, error) {
 	q := tracking.Query{ReferID: item.ReferID}
@@ -102,7 +104,7 @@ func (j *Job) queryFor(
 		q = tracking.Query{Number: item.Number}
 	}
 	for retry := pace.NewRetry(patience); ; {
-		e := query.Evidence(ctx, j.Gate, func() tracking.Evidence { return j.Service.Evidence(ctx, q, item) })
+		e := query.Evidence(ctx, pr.Gate, func() tracking.Evidence { return pr.Service.Evidence(ctx, q, item) })
 		switch {
 		case ctx.Err() != nil:
 			return e, context.Cause(ctx)
@@ -115,7 +117,7 @@ func (j *Job) queryFor(
 		} else if e.Throttled {
 			outcome = tracking.OutcomeThrottled
 		}
-		if stop := j.countFailure(ctx, outcome, e.Err, e.RetryAfter); stop != nil {
+		if stop := pr.countFailure(ctx, outcome, e.Err, e.RetryAfter); stop != nil {
 			return e, stop
 		}
 		switch {
@@ -130,8 +132,8 @@ func (j *Job) queryFor(
 // tryAgain calls try, after pauses that grow, until it is done, and reports whether it was
 // before the pauses add up to QueryTimeout, or would pass the deadline of ctx. What a try
 // takes does not count.
-func (j *Job) tryAgain(ctx context.Context, try func() (done bool, err error)) (bool, error) {
-	left := j.QueryTimeout
+func (pr *prover) tryAgain(ctx context.Context, try func() (done bool, err error)) (bool, error) {
+	left := pr.QueryTimeout
 	for retry := pace.NewRetry(left); ; {
 		done, err := try()
 		if done || err != nil {
@@ -148,7 +150,79 @@ func (j *Job) tryAgain(ctx context.Context, try func() (done bool, err error)) (
 	}
 }
 
-func (j *Job) onlyHolder(ctx context.Context, item tracking.Item) bool {
-	rows, err := j.Ledger.Find(ctx, "", item.Number)
+func (pr *prover) onlyHolder(ctx context.Context, item tracking.Item) bool {
+	rows, err := pr.Ledger.Find(ctx, "", item.Number)
 	return err == nil && !slices.ContainsFunc(rows, func(s ledger.TrackingStatus) bool { return s.Item.ReferID != item.ReferID })
+}
+
+// dropUnprovenProcessing drops proofs by an answer "Processing", if the service
+// answers so about a referId that nobody created too, or that query fails.
+func (pr *prover) dropUnprovenProcessing(ctx context.Context, proofs []*proof) error {
+	if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.ifNoSiblings }) {
+		return nil
+	}
+	e, err := pr.query(ctx, tracking.Item{ReferID: "waybill-probe-" + rand.Text(), Number: rand.Text()}, false)
+	for i, f := range proofs {
+		switch {
+		case f == nil || !f.ifNoSiblings:
+		case err != nil:
+			proofs[i] = nil
+		case e.Presence == tracking.PresenceProcessing:
+			proofs[i] = &proof{conclusion: processing, why: "the service answers \"Processing\" for this referId, but also for one that does not exist"}
+		}
+	}
+	return err
+}
+
+// longPause is how long a pause is, at least, that the user hears of at once.
+const longPause = 10 * time.Second
+
+// failures are consecutive requests that reached nobody, or were answered by asking for a pause only.
+type failures struct {
+	mu   sync.Mutex
+	last *StopError // the latest failure; nil after another answer
+}
+
+func (pr *prover) lastFailure() *StopError {
+	pr.failures.mu.Lock()
+	defer pr.failures.mu.Unlock()
+	return pr.failures.last
+}
+
+// countFailure takes the outcome of each request. It returns why the run stops, once requests
+// failed for as long as the run's patience, or would until a pause, or ctx, ends.
+func (pr *prover) countFailure(ctx context.Context, o tracking.Outcome, err error, retryAfter time.Duration) error {
+	pr.failures.mu.Lock()
+	defer pr.failures.mu.Unlock()
+	if o.Meaning().Stop != tracking.StopOnFailures {
+		if pr.failures.last != nil {
+			pr.Failing(nil)
+		}
+		pr.failures.last = nil
+		return nil
+	}
+	left := pr.GiveUpAfter
+	if o == tracking.OutcomeNotSent {
+		left = pr.ConnectFor
+	}
+	if since := pr.Gate.FailingSince(); !since.IsZero() { // else another request succeeded meanwhile
+		left -= time.Since(since)
+	}
+	if end, ok := ctx.Deadline(); ok {
+		left = min(left, time.Until(end))
+	}
+	first := pr.failures.last == nil
+	pr.failures.last = stopFor(o, err)
+	if left <= retryAfter {
+		return pr.failures.last
+	}
+	pr.Failing(err)
+	switch {
+	case !first:
+	case o == tracking.OutcomeNotSent:
+		pr.Note("%v; retrying for %s", err, left.Round(time.Second))
+	case retryAfter >= longPause:
+		pr.Note("%v; waiting %s, as it asked", err, retryAfter)
+	}
+	return nil
 }

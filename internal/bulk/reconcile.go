@@ -3,7 +3,6 @@ package bulk
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"slices"
 	"sync"
@@ -29,9 +28,21 @@ const (
 	processingPatience = time.Minute
 )
 
+// reconciler holds what the passes over the unknown rows of a run tell each other.
+type reconciler struct {
+	*prover
+
+	absences        map[int64]time.Time // see absentSince
+	flappingPasses  int                 // see maxFlappingPasses
+	processingSince time.Time           // see processingPatience
+	clockNoted      bool                // the user knows that the clock was set back
+	checkNoted      bool                // the user knows that unknown rows are checked
+	unprovable      bool                // see Unprovable
+}
+
 // reconcilePass queries every unknown row of a run's input once.
 type reconcilePass struct {
-	*Job
+	*reconciler
 	announced       bool
 	unknown         int64              // rows still unknown
 	absent          int64              // of them: absence proven once
@@ -45,9 +56,9 @@ type reconcilePass struct {
 	flapped       bool // a row was found that was absent before
 }
 
-func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
-	p := &reconcilePass{Job: j, missedControl: map[bool]string{}}
-	if !j.Unknown.Queries() {
+func (r *reconciler) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
+	p := &reconcilePass{reconciler: r, missedControl: map[bool]string{}}
+	if !r.Unknown.Queries() {
 		return p, nil
 	}
 	defer func() {
@@ -56,12 +67,12 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 		}
 	}()
 	var page []ledger.UnknownRow
-	for x, err := range j.Ledger.Unknown(ctx, j.Run.ID) {
+	for x, err := range r.Ledger.Unknown(ctx, r.Run.ID) {
 		if err != nil {
 			return p, err
 		}
 		if !x.AbsentSince.IsZero() {
-			if due := j.absentSince(x).Add(j.RecheckDelay); time.Now().Before(due) {
+			if due := r.absentSince(x).Add(r.RecheckDelay); time.Now().Before(due) {
 				p.keepAbsent(due)
 				if p.announced {
 					p.Checked()
@@ -86,19 +97,19 @@ func (j *Job) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
 // absentSince returns when a row's absence was first proven, by the monotonic
 // clock. Of an absence that an earlier process recorded, the age is read from the
 // wall clock once; one in the future counts from now.
-func (j *Job) absentSince(x ledger.UnknownRow) time.Time {
-	since, ok := j.absences[x.Row]
+func (r *reconciler) absentSince(x ledger.UnknownRow) time.Time {
+	since, ok := r.absences[x.Row]
 	if ok {
 		return since
 	}
 	since = time.Now()
 	age := since.Sub(x.AbsentSince)
-	if age < 0 && !j.clockNoted {
-		j.clockNoted = true
-		j.Note("The clock was set back since the last check; --settle starts again now")
+	if age < 0 && !r.clockNoted {
+		r.clockNoted = true
+		r.Note("The clock was set back since the last check; --settle starts again now")
 	}
 	since = since.Add(-max(age, 0))
-	j.absences[x.Row] = since
+	r.absences[x.Row] = since
 	return since
 }
 
@@ -156,25 +167,6 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 	return p.resolveOthers(context.WithoutCancel(ctx), page, proofs, len(controls) > 0)
 }
 
-// dropUnprovenProcessing drops proofs by an answer "Processing", if the service
-// answers so about a referId that nobody created too, or that query fails.
-func (j *Job) dropUnprovenProcessing(ctx context.Context, proofs []*proof) error {
-	if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.ifNoSiblings }) {
-		return nil
-	}
-	e, err := j.query(ctx, tracking.Item{ReferID: "waybill-probe-" + rand.Text(), Number: rand.Text()}, false)
-	for i, f := range proofs {
-		switch {
-		case f == nil || !f.ifNoSiblings:
-		case err != nil:
-			proofs[i] = nil
-		case e.Presence == tracking.PresenceProcessing:
-			proofs[i] = &proof{conclusion: processing, why: "the service answers \"Processing\" for this referId, but also for one that does not exist"}
-		}
-	}
-	return err
-}
-
 func (p *reconcilePass) resolvePresent(ctx context.Context, page []ledger.UnknownRow, proofs []*proof) error {
 	var found []ledger.Resolution
 	for i, x := range page {
@@ -186,31 +178,22 @@ func (p *reconcilePass) resolvePresent(ctx context.Context, page []ledger.Unknow
 	return p.resolve(ctx, ledger.Accepted, found)
 }
 
-func (j *Job) resolve(ctx context.Context, state ledger.State, found []ledger.Resolution) error {
+func (pr *prover) resolve(ctx context.Context, state ledger.State, found []ledger.Resolution) error {
 	if len(found) == 0 {
 		return nil
 	}
-	applied, err := j.Ledger.Resolve(ctx, j.Run.ID, found)
+	applied, err := pr.Ledger.Resolve(ctx, pr.Run.ID, found)
 	if err != nil {
 		return err
 	}
-	j.rowFound = j.rowFound || state == ledger.Accepted && applied > 0
+	pr.rowFound = pr.rowFound || state == ledger.Accepted && applied > 0
 	if state == ledger.Pending {
-		j.uncountSent(found)
+		pr.sender.uncountSent(found)
 	}
 	if state != ledger.Unknown {
-		j.Resolved(state, applied)
+		pr.Resolved(state, applied)
 	}
 	return nil
-}
-
-func (j *Job) uncountSent(found []ledger.Resolution) {
-	for _, f := range found {
-		if j.sentUnknown[f.Row] {
-			delete(j.sentUnknown, f.Row)
-			j.rowsSent--
-		}
-	}
 }
 
 func (p *reconcilePass) resolveOthers(ctx context.Context, page []ledger.UnknownRow, proofs []*proof, controlled bool) error {
@@ -297,7 +280,7 @@ func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.Unk
 		if p.missedControl[byNumber] != "" {
 			return nil
 		}
-		e, err := p.Job.query(ctx, x.Item, byNumber)
+		e, err := p.query(ctx, x.Item, byNumber)
 		if err != nil {
 			return err
 		}
@@ -361,16 +344,16 @@ const reasonMissing = "accepted, but not found"
 // checkAccepted queries every accepted row of the run's input, and makes those
 // unknown that the service does not have: a 2xx answer to a create may have been
 // false. They are sent again by the same proof as all unknown rows.
-func (j *Job) checkAccepted(ctx context.Context) error {
-	j.Note("Checking accepted rows of run %d", j.Run.ID)
+func (r *reconciler) checkAccepted(ctx context.Context) error {
+	r.Note("Checking accepted rows of run %d", r.Run.ID)
 	var absent int64
 	var page []ledger.UnknownRow
 	check := func() error {
-		n, err := j.checkAcceptedPage(ctx, page)
+		n, err := r.checkAcceptedPage(ctx, page)
 		absent, page = absent+n, page[:0]
 		return err
 	}
-	for x, err := range j.Ledger.Accepted(ctx, j.Run.ID) {
+	for x, err := range r.Ledger.Accepted(ctx, r.Run.ID) {
 		if err != nil {
 			return err
 		}
@@ -381,15 +364,15 @@ func (j *Job) checkAccepted(ctx context.Context) error {
 		}
 	}
 	err := check()
-	j.Note("%d accepted %s not found", absent, rowOrRows(absent))
+	r.Note("%d accepted %s not found", absent, rowOrRows(absent))
 	return err
 }
 
 // checkAcceptedPage returns how many rows it made unknown, also when a query fails.
-func (j *Job) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (int64, error) {
+func (r *reconciler) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (int64, error) {
 	missing := make([]bool, len(page))
-	failed := each(ctx, len(page), queriesPerWorker*j.workers(), func(ctx context.Context, i int) error {
-		found, err := j.prove(ctx, page[i], nil)
+	failed := each(ctx, len(page), queriesPerWorker*r.workers(), func(ctx context.Context, i int) error {
+		found, err := r.prove(ctx, page[i], nil)
 		missing[i] = err == nil && found.conclusion == absent
 		return err
 	})
@@ -402,6 +385,6 @@ func (j *Job) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (
 	if len(rows) == 0 {
 		return 0, failed
 	}
-	n, err := j.Ledger.MarkUnknown(context.WithoutCancel(ctx), rows, reasonMissing)
+	n, err := r.Ledger.MarkUnknown(context.WithoutCancel(ctx), rows, reasonMissing)
 	return n, cmp.Or(err, failed)
 }

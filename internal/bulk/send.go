@@ -22,37 +22,54 @@ const (
 	maxClaimFed = 2
 )
 
-func (j *Job) dispatch(soft context.Context) (*dispatch, error) {
-	d := &dispatch{Job: j, claimSize: claimAsync, maxRows: j.Run.Plan.BatchSize, sent: make(chan sentBatch, j.workers())}
-	if j.Run.Plan.Mode == ledger.Sync {
+// sender sends the pending rows of a run, in rounds. Each is a [dispatch].
+type sender struct {
+	*prover
+
+	requests       int64
+	rowsSent       int64          // see Sent
+	sentUnknown    map[int64]bool // rows counted in rowsSent whose outcome was unknown
+	rejected       int64
+	unknownStreaks int    // see maxUnknownStreaks
+	maxBatch       int    // rows in one request from the next round on; 0 for no limit
+	resentOne      bool   // see ResendOne
+	firstAsked     bool   // see askBeforeFirst
+	firstNoted     bool   // the user knows that one row is sent first
+	absentBefore   string // referId that the service did not have before the account's first row was sent
+	spotted        bool   // the first accepted batch is, or was, checked
+}
+
+func (s *sender) dispatch(soft context.Context) (*dispatch, error) {
+	d := &dispatch{sender: s, maxRows: s.Run.Plan.BatchSize, sent: make(chan sentBatch, s.workers())}
+	if d.claimSize = claimAsync; s.Run.Plan.Mode == ledger.Sync {
 		d.claimSize = claimSync
 	}
 	d.recorded = sync.NewCond(&d.mu)
-	limit, err := j.Ledger.BatchLimit(soft, j.Run.Plan.Mode)
+	limit, err := s.Ledger.BatchLimit(soft, s.Run.Plan.Mode)
 	if err != nil {
 		return nil, err
 	}
 	d.capBatchRows(limit)
-	d.capBatchRows(j.maxBatch)
+	d.capBatchRows(s.maxBatch)
 	d.maxRowsLowered = false
 	return d, nil
 }
 
-func (j *Job) sendPending(ctx, soft context.Context) error {
-	if err := j.askBeforeFirst(soft); err != nil {
+func (s *sender) sendPending(ctx, soft context.Context) error {
+	if err := s.askBeforeFirst(soft); err != nil {
 		return err
 	}
-	d, err := j.dispatch(soft)
+	d, err := s.dispatch(soft)
 	if err != nil {
 		return err
 	}
 	if err := d.sendFirst(ctx, soft); err != nil {
 		return err
 	}
-	if err := d.sendAll(ctx, soft); err != nil || d.answered || d.lastUnknown == nil || !j.Unknown.Queries() {
+	if err := d.sendAll(ctx, soft); err != nil || d.answered || d.lastUnknown == nil || !s.Unknown.Queries() {
 		return err
 	}
-	if j.unknownStreaks++; j.unknownStreaks > maxUnknownStreaks {
+	if s.unknownStreaks++; s.unknownStreaks > maxUnknownStreaks {
 		return stopWith(d.lastUnknown, "stopped: the same rows got no answer every time")
 	}
 	return nil
@@ -72,28 +89,35 @@ type sentBatch struct {
 // transaction. A worker without a batch waits while others send: a batch may
 // become pending again in halves.
 type dispatch struct {
-	*Job
+	*sender
+	claims
+	sent chan sentBatch
+
+	mu             sync.Mutex // guards what follows
+	recorded       *sync.Cond // signals that settled or ended changed
+	maxRows        int        // rows in one request
+	maxRowsLowered bool       // the ledger has a higher limit
+	inFlight       int        // batches claimed and not settled
+	settled        int        // batches settled
+	ended          bool
+	replies
+	claimTook time.Duration // by the last claim of fed batches
+	spotCheck
+}
+
+// claims are batches that are claimed and not sent.
+type claims struct {
 	claimSize int
-	sent      chan sentBatch
+	claiming  sync.Mutex // guards queue
+	queue     []ledger.Batch
+}
 
-	claiming sync.Mutex     // guards queue
-	queue    []ledger.Batch // claimed and not sent
-
-	mu                  sync.Mutex
-	recorded            *sync.Cond // signals that settled or ended changed
-	maxRows             int        // rows in one request
-	maxRowsLowered      bool       // the ledger has a higher limit
-	inFlight            int        // batches claimed and not settled
-	settled             int        // batches settled
-	ended               bool
+// replies is what the requests of a dispatch met so far.
+type replies struct {
 	consecutiveUnknowns int
 	answered            bool            // a request had a credible answer
 	lastUnknown         *tracking.Reply // of the last unknown outcome
-
-	spotChecked []ledger.UnknownRow // rows of the first accepted batch that the service shows
-	spotShape   string              // of the answer to it
-
-	claimTook, requestTook time.Duration // by the last claim of fed batches, and by the last request
+	requestTook         time.Duration   // by the last request
 }
 
 // sendAll returns why the workers stopped before no batch was pending.
@@ -130,7 +154,7 @@ func (d *dispatch) runWorker(ctx, soft context.Context, g *errgroup.Group) error
 		_, err = d.exchangeBatch(ctx, soft, b, pass, func(o sentBatch) error {
 			d.sent <- o
 			if d.isFirstAccepted(o) {
-				g.Go(func() error { return d.spotCheck(soft, o) })
+				g.Go(func() error { return d.checkFirstBatch(soft, o) })
 			}
 			return nil
 		})
@@ -300,17 +324,17 @@ func (d *dispatch) claimsFed() int {
 }
 
 // enqueue queues claimed batches, and takes one.
-func (d *dispatch) enqueue(claimed []ledger.Batch) []ledger.Batch {
-	d.claiming.Lock()
-	defer d.claiming.Unlock()
-	d.queue = append(d.queue, claimed...)
-	return d.dequeue()
+func (c *claims) enqueue(claimed []ledger.Batch) []ledger.Batch {
+	c.claiming.Lock()
+	defer c.claiming.Unlock()
+	c.queue = append(c.queue, claimed...)
+	return c.dequeue()
 }
 
 // dequeue takes a batch, if there is one, while the queue is locked.
-func (d *dispatch) dequeue() []ledger.Batch {
-	one := d.queue[:min(len(d.queue), 1)]
-	d.queue = d.queue[len(one):]
+func (c *claims) dequeue() []ledger.Batch {
+	one := c.queue[:min(len(c.queue), 1)]
+	c.queue = c.queue[len(one):]
 	return one
 }
 
@@ -388,6 +412,15 @@ func (d *dispatch) countSent(o sentBatch) {
 		d.rowsSent++
 		if state == ledger.Unknown {
 			d.sentUnknown[row.ID] = true
+		}
+	}
+}
+
+func (s *sender) uncountSent(found []ledger.Resolution) {
+	for _, f := range found {
+		if s.sentUnknown[f.Row] {
+			delete(s.sentUnknown, f.Row)
+			s.rowsSent--
 		}
 	}
 }

@@ -25,17 +25,22 @@ const (
 	visibleAfter = 5 * time.Second
 )
 
-// shapes are what answers to creates mean. A worker whose answer has a shape that is not
-// proven makes the rows unknown and ends the sending; the shape is proven before anything
-// is sent again.
-type shapes struct {
-	proven       map[string]ledger.State // changed while no worker runs
-	proofsDue    bool                    // unknown rows may wait for a proof
-	namesRefused map[int64]bool          // waiting batches whose answer named the refused rows
+// prover proves what answers mean: by queries for rows, and by them what an answer to a create means.
+// A worker whose answer has a shape that is not proven makes the rows unknown and ends the sending;
+// the shape is proven before anything is sent again.
+type prover struct {
+	*Job
+
+	failures        failures
+	proven          map[string]ledger.State // by shape; changed while no worker runs
+	proofsDue       bool                    // unknown rows may wait for a proof
+	namesRefused    map[int64]bool          // waiting batches whose answer named the refused rows
+	rowFound        bool                    // a query found a row whose outcome was unknown
+	firstShownAfter time.Duration           // how long the service took to show the account's first row; 0 if this run did not see it
 }
 
 // shapeOf returns the shape under which the proofs of an answer are kept.
-func (j *Job) shapeOf(r *tracking.Reply) string { return string(j.Run.Plan.Mode) + " " + r.Shape }
+func (pr *prover) shapeOf(r *tracking.Reply) string { return string(pr.Run.Plan.Mode) + " " + r.Shape }
 
 func statusOf(shape string) (status int) {
 	_, rest, _ := strings.Cut(shape, " ")
@@ -43,21 +48,20 @@ func statusOf(shape string) (status int) {
 	return status
 }
 
-func (j *Job) loadProofs(ctx context.Context) error {
-	all, err := j.Ledger.Proofs(ctx)
-	// proofsDue: an earlier command may have left rows.
-	j.shapes = shapes{proven: map[string]ledger.State{}, namesRefused: map[int64]bool{}, proofsDue: true}
+func (pr *prover) loadProofs(ctx context.Context) error {
+	all, err := pr.Ledger.Proofs(ctx)
+	pr.proofsDue = true // an earlier command may have left rows
 	for _, p := range all {
 		if time.Since(p.Proven) < provenFor {
-			j.proven[p.Shape] = p.State
+			pr.proven[p.Shape] = p.State
 		}
 	}
 	return err
 }
 
 // knowsAccount reports whether it is proven how the service accepts rows, or a query found a row of this run.
-func (j *Job) knowsAccount() bool {
-	return j.rowFound || slices.Contains(slices.Collect(maps.Values(j.proven)), ledger.Accepted)
+func (pr *prover) knowsAccount() bool {
+	return pr.rowFound || slices.Contains(slices.Collect(maps.Values(pr.proven)), ledger.Accepted)
 }
 
 // applyProof makes a batch unknown unless it is proven that its answer means what it seems to mean.
@@ -90,12 +94,12 @@ func (d *dispatch) applyProof(s *ledger.BatchOutcome, r *tracking.Reply) {
 	}
 }
 
-func (j *Job) proveShapes(ctx context.Context) error {
-	if !j.proofsDue || j.SkipProof {
+func (pr *prover) proveShapes(ctx context.Context) error {
+	if !pr.proofsDue || pr.SkipProof {
 		return nil
 	}
 	waiting := map[string][]ledger.UnknownRow{}
-	for x, err := range j.Ledger.Unknown(ctx, j.Run.ID) {
+	for x, err := range pr.Ledger.Unknown(ctx, pr.Run.ID) {
 		if err != nil {
 			return err
 		}
@@ -103,27 +107,27 @@ func (j *Job) proveShapes(ctx context.Context) error {
 			waiting[x.Shape] = append(waiting[x.Shape], x)
 		}
 	}
-	j.proofsDue = false
+	pr.proofsDue = false
 	// Successes come last: one that does not hold stops the run.
 	for _, shape := range slices.Backward(slices.Sorted(maps.Keys(waiting))) {
 		rows := waiting[shape]
-		if j.proven[shape] == "" {
-			if err := j.proveShape(ctx, shape, rows); err != nil {
+		if pr.proven[shape] == "" {
+			if err := pr.proveShape(ctx, shape, rows); err != nil {
 				return err
 			}
 		}
 		var err error
-		switch j.proven[shape] {
+		switch pr.proven[shape] {
 		case ledger.Accepted:
-			err = j.resolveAll(ctx, ledger.Accepted, "", rows)
+			err = pr.resolveAll(ctx, ledger.Accepted, "", rows)
 		case ledger.Pending:
-			err = j.sendAgain(ctx, shape, rows)
+			err = pr.sendAgain(ctx, shape, rows)
 		case ledger.Unknown:
 			if tracking.OutcomeOf(statusOf(shape)) == tracking.OutcomeRows {
-				j.halveNextRoundLimit(len(firstBatch(rows)))
+				pr.sender.halveNextRoundLimit(len(firstBatch(rows)))
 			}
 		default:
-			j.proofsDue = true
+			pr.proofsDue = true
 		}
 		if err != nil {
 			return err
@@ -134,45 +138,45 @@ func (j *Job) proveShapes(ctx context.Context) error {
 
 // proveShape proves what a shape means by rows of a batch with such an answer. What can't
 // be proven now stays unproven; if it never can, each row is queried.
-func (j *Job) proveShape(ctx context.Context, shape string, waiting []ledger.UnknownRow) error {
-	sample := j.sampleAlone(firstBatch(waiting))
+func (pr *prover) proveShape(ctx context.Context, shape string, waiting []ledger.UnknownRow) error {
+	sample := pr.sampleAlone(firstBatch(waiting))
 	if tracking.OutcomeOf(statusOf(shape)) != tracking.OutcomeAccepted {
-		return j.proveNotTaken(ctx, shape, sample)
+		return pr.proveNotTaken(ctx, shape, sample)
 	}
-	err := j.proveTaken(ctx, shape, sample)
+	err := pr.proveTaken(ctx, shape, sample)
 	if stop := (*StopError)(nil); errors.As(err, &stop) && stop.Cause == tracking.OutcomeUnknown {
 		// Each row is queried from now on.
 		state, why := ledger.Unknown, "not found, though the service answered with "+strconv.Itoa(statusOf(shape))
-		if j.resentOne {
+		if pr.sender.resentOne {
 			state, why = ledger.Accepted, "" // by the service's word: no second row is sent to compare with
 		}
-		err = cmp.Or(j.resolveAll(ctx, state, why, waiting), err)
+		err = cmp.Or(pr.resolveAll(ctx, state, why, waiting), err)
 	}
 	return err
 }
 
-func (j *Job) proveTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
+func (pr *prover) proveTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
 	var seen map[conclusion]bool
 	var missing unproven
 	began := time.Now()
-	shown, err := j.tryAgain(ctx, func() (_ bool, err error) {
-		seen, missing, err = j.proveRows(ctx, rows)
+	shown, err := pr.tryAgain(ctx, func() (_ bool, err error) {
+		seen, missing, err = pr.proveRows(ctx, rows)
 		return len(seen) == 1 && seen[present], err
 	})
 	switch {
 	case err != nil:
 		return err
 	case shown:
-		j.firstShownAfter = time.Since(began)
-		_, err := j.recordProof(ctx, shape, ledger.Accepted, ledger.Unknown, rows)
+		pr.firstShownAfter = time.Since(began)
+		_, err := pr.recordProof(ctx, shape, ledger.Accepted, ledger.Unknown, rows)
 		return err
 	case seen[present]:
-		j.Warn("the service has only a part of the rows that it answered with %d to: checking each of them", statusOf(shape))
-		j.proven[shape] = ledger.Unknown
+		pr.Warn("the service has only a part of the rows that it answered with %d to: checking each of them", statusOf(shape))
+		pr.proven[shape] = ledger.Unknown
 		return nil
 	}
 	hint := "; --skip-proof skips this check"
-	if j.resentOne {
+	if pr.sender.resentOne {
 		hint = "; the other rows stay unknown until it does"
 	}
 	return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf("stopped: the service answered with %d, but does not find referId %q (%s)%s",
@@ -182,8 +186,8 @@ func (j *Job) proveTaken(ctx context.Context, shape string, rows []ledger.Unknow
 // proveNotTaken queries rows of a batch that the service refused. A row that is found
 // after a conflict may be older. Without a row that the service shows, rows that it does not
 // show prove nothing.
-func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
-	controls, err := j.Ledger.Controls(ctx, 1)
+func (pr *prover) proveNotTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
+	controls, err := pr.Ledger.Controls(ctx, 1)
 	if err != nil || len(controls) == 0 {
 		return err
 	}
@@ -192,47 +196,47 @@ func (j *Job) proveNotTaken(ctx context.Context, shape string, rows []ledger.Unk
 	if status == http.StatusTooManyRequests {
 		what = "The service says slow down (429)"
 	}
-	j.Note("%s; checking that nothing was created", what)
-	if err := pace.Sleep(ctx, max(visibleAfter, 2*j.firstShownAfter)); err != nil {
+	pr.Note("%s; checking that nothing was created", what)
+	if err := pace.Sleep(ctx, max(visibleAfter, 2*pr.firstShownAfter)); err != nil {
 		return err
 	}
-	seen, _, err := j.proveRows(ctx, rows)
+	seen, _, err := pr.proveRows(ctx, rows)
 	if err != nil {
 		return err
 	}
 	if seen[present] && status == http.StatusConflict {
-		j.Note("The service has rows of a batch refused with %d: checking each of its rows", status)
-		j.proven[shape] = ledger.Unknown
+		pr.Note("The service has rows of a batch refused with %d: checking each of its rows", status)
+		pr.proven[shape] = ledger.Unknown
 		return nil
 	}
 	if seen[present] {
-		held, err := j.recordProof(ctx, shape, ledger.Unknown, ledger.Unknown, rows)
+		held, err := pr.recordProof(ctx, shape, ledger.Unknown, ledger.Unknown, rows)
 		if held {
-			j.Warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches are checked one by one "+
+			pr.Warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches are checked one by one "+
 				"(`waybill doctor` lists what is proven)", status)
 		}
 		return err
 	}
-	control, err := j.query(ctx, controls[0].Item, false)
+	control, err := pr.query(ctx, controls[0].Item, false)
 	if err != nil {
 		return err
 	}
 	if showsRow(control, controls[0]) && len(seen) == 1 && seen[absent] {
-		_, err := j.recordProof(ctx, shape, ledger.Pending, ledger.Unknown, rows)
+		_, err := pr.recordProof(ctx, shape, ledger.Pending, ledger.Unknown, rows)
 		return err
 	}
-	j.Warn("can't find out whether the service stored rows of a batch that it refused with %d: checking each of its rows (`waybill doctor --probe` finds out what its responses mean)", status)
-	j.proven[shape] = ledger.Unknown
+	pr.Warn("can't find out whether the service stored rows of a batch that it refused with %d: checking each of its rows (`waybill doctor --probe` finds out what its responses mean)", status)
+	pr.proven[shape] = ledger.Unknown
 	return nil
 }
 
 // recordProof records what a shape means by rows that were queried in that state. It
 // returns false if one of them has left it meanwhile: then nothing is proven.
-func (j *Job) recordProof(ctx context.Context, shape string, means, in ledger.State, rows []ledger.UnknownRow) (bool, error) {
-	p := ledger.Proof{Shape: shape, State: means, Proven: time.Now(), Run: j.Run.ID}
-	held, err := j.Ledger.Prove(context.WithoutCancel(ctx), p, in, rows)
+func (pr *prover) recordProof(ctx context.Context, shape string, means, in ledger.State, rows []ledger.UnknownRow) (bool, error) {
+	p := ledger.Proof{Shape: shape, State: means, Proven: time.Now(), Run: pr.Run.ID}
+	held, err := pr.Ledger.Prove(context.WithoutCancel(ctx), p, in, rows)
 	if held && err == nil {
-		j.proven[shape] = means
+		pr.proven[shape] = means
 	}
 	return held, err
 }
@@ -250,16 +254,16 @@ func (u unproven) words() string {
 }
 
 // proveRows returns what the answers prove, with one row that they don't prove to be there.
-func (j *Job) proveRows(ctx context.Context, rows []ledger.UnknownRow) (seen map[conclusion]bool, missing unproven, err error) {
+func (pr *prover) proveRows(ctx context.Context, rows []ledger.UnknownRow) (seen map[conclusion]bool, missing unproven, err error) {
 	proofs := make([]*proof, len(rows))
 	for i, x := range rows {
-		found, err := j.prove(ctx, x, nil)
+		found, err := pr.prove(ctx, x, nil)
 		if err != nil {
 			return nil, missing, err
 		}
 		proofs[i] = &found
 	}
-	if err := j.dropUnprovenProcessing(ctx, proofs); err != nil {
+	if err := pr.dropUnprovenProcessing(ctx, proofs); err != nil {
 		return nil, missing, err
 	}
 	seen = map[conclusion]bool{}
@@ -277,17 +281,17 @@ func showsRow(e tracking.Evidence, x ledger.UnknownRow) bool {
 	return e.Presence == tracking.PresenceNamed || e.Presence == tracking.PresenceProcessing && x.Siblings == 0
 }
 
-func (j *Job) resolveAll(ctx context.Context, state ledger.State, why string, rows []ledger.UnknownRow) error {
+func (pr *prover) resolveAll(ctx context.Context, state ledger.State, why string, rows []ledger.UnknownRow) error {
 	found := make([]ledger.Resolution, len(rows))
 	for i, x := range rows {
 		found[i] = ledger.Resolution{Row: x.Row, Batch: x.Batch, State: state, Reason: why}
 	}
-	return j.resolve(context.WithoutCancel(ctx), state, found)
+	return pr.resolve(context.WithoutCancel(ctx), state, found)
 }
 
 // sendAgain makes rows pending that the service did not take, in halves of their batch if
 // rows were refused and the answer did not name them, or if the batch was too large.
-func (j *Job) sendAgain(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
+func (pr *prover) sendAgain(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
 	outcome := tracking.OutcomeOf(statusOf(shape))
 	halves := outcome == tracking.OutcomeRows || outcome == tracking.OutcomeTooLarge
 	for len(rows) > 0 {
@@ -297,11 +301,11 @@ func (j *Job) sendAgain(ctx context.Context, shape string, rows []ledger.Unknown
 		}
 		rows = rows[len(part):]
 		n := len(part)
-		if halves && !j.namesRefused[part[0].Batch] {
+		if halves && !pr.namesRefused[part[0].Batch] {
 			n = (n + 1) / 2
 		}
 		for half := range slices.Chunk(part, n) {
-			if err := j.resolveAll(ctx, ledger.Pending, "", half); err != nil {
+			if err := pr.resolveAll(ctx, ledger.Pending, "", half); err != nil {
 				return err
 			}
 		}
@@ -309,9 +313,9 @@ func (j *Job) sendAgain(ctx context.Context, shape string, rows []ledger.Unknown
 	return nil
 }
 
-func (j *Job) halveNextRoundLimit(rows int) {
-	if half := (rows + 1) / 2; j.maxBatch == 0 || half < j.maxBatch {
-		j.maxBatch = half
+func (s *sender) halveNextRoundLimit(rows int) {
+	if half := (rows + 1) / 2; s.maxBatch == 0 || half < s.maxBatch {
+		s.maxBatch = half
 	}
 }
 
@@ -334,10 +338,10 @@ func sampleRows(rows []ledger.UnknownRow) []ledger.UnknownRow {
 
 // sampleAlone is [sampleRows] of the rows that are alone in their order, if there are any:
 // of a referId with several numbers, the service may not say which it is processing.
-func (j *Job) sampleAlone(rows []ledger.UnknownRow) []ledger.UnknownRow {
+func (pr *prover) sampleAlone(rows []ledger.UnknownRow) []ledger.UnknownRow {
 	var alone []ledger.UnknownRow
 	for _, x := range rows {
-		if x.Item.ReferID == j.absentBefore {
+		if x.Item.ReferID == pr.sender.absentBefore {
 			x.Siblings = 0 // none of them was sent yet
 		}
 		if x.Siblings == 0 {
@@ -361,6 +365,12 @@ func (d *dispatch) isFirstAccepted(o sentBatch) bool {
 	return true
 }
 
+// spotCheck is the rows of the first accepted batch that the service shows, and the shape of the answer to it.
+type spotCheck struct {
+	spotChecked []ledger.UnknownRow
+	spotShape   string
+}
+
 func (d *dispatch) renewProof(ctx context.Context) error {
 	if len(d.spotChecked) == 0 {
 		return nil
@@ -369,10 +379,10 @@ func (d *dispatch) renewProof(ctx context.Context) error {
 	return err
 }
 
-// spotCheck queries rows of the first batch that the run had accepted, beside the next
+// checkFirstBatch queries rows of the first batch that the run had accepted, beside the next
 // ones: what was proven once may not hold any more. If the service does not show them, the
 // proof is forgotten and the run stops.
-func (d *dispatch) spotCheck(ctx context.Context, o sentBatch) error {
+func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	var accepted []ledger.UnknownRow
 	for _, row := range o.batch.Rows {
 		if !slices.ContainsFunc(o.outcome.Rows, func(v ledger.RowOutcome) bool { return v.Row == row.ID }) {
