@@ -135,9 +135,9 @@ func createChanging(t *testing.T, path string, at func(when string) func()) (row
 	}
 	defer in.Close()
 	call := &command.Call{Session: s}
-	c := &creation{call: call, in: &checkedInput{Input: in, call: call}, plan: ledger.Plan{Files: in.Names(), Mode: ledger.Async, BatchSize: 10}}
+	c := &creation{call: call, in: in, plan: ledger.Plan{Files: in.Names(), Mode: ledger.Async, BatchSize: 10}}
 	at("before it is judged")()
-	if err = c.in.judge(t.Context()); err == nil {
+	if err = c.judge(t.Context()); err == nil {
 		_, err = c.stage(t.Context(), changingStore{db, at("before it is staged"), at("while it is staged")})
 	}
 	for run, err := range db.Runs(t.Context(), 0) {

@@ -82,7 +82,9 @@ rows" and "waybill help input".`,
 type creation struct {
 	call    *command.Call
 	o       createOptions
-	in      *checkedInput
+	in      *input.Input
+	repeat  string // this command; empty if repeating it can't read the same
+	judged  input.Judgement
 	plan    ledger.Plan
 	policy  bulk.Policy
 	gate    send.Gate
@@ -110,10 +112,14 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 		return send.WithNextCommand(err, "")
 	}
 	defer c.in.Close()
+	c.in.Skip, c.in.Options = o.SkipInvalid, o.Flags.Options(call)
+	if c.in.Repeatable() {
+		c.repeat = call.Repeat()
+	}
 	if c.plan, err = newPlan(call.Config, o, c.in.Names()); err != nil {
 		return err
 	}
-	return send.WithNextCommand(c.execute(ctx), c.in.repeat)
+	return send.WithNextCommand(c.execute(ctx), c.repeat)
 }
 
 func newPlan(cfg config.Config, o createOptions, files []string) (ledger.Plan, error) {
@@ -130,14 +136,14 @@ func newPlan(cfg config.Config, o createOptions, files []string) (ledger.Plan, e
 }
 
 func (c *creation) execute(ctx context.Context) error {
-	if err := c.in.judge(ctx); err != nil {
+	if err := c.judge(ctx); err != nil {
 		return err
 	}
-	if c.in.judged.Valid == 0 && c.in.judged.Invalid == 0 {
+	if c.judged.Valid == 0 && c.judged.Invalid == 0 {
 		return c.reportNoRows()
 	}
-	c.plan.Skipped = c.in.judged.Invalid
-	for _, s := range c.in.judged.Summaries {
+	c.plan.Skipped = c.judged.Invalid
+	for _, s := range c.judged.Summaries {
 		c.plan.Own = append(c.plan.Own, s.Own...)
 	}
 	if set := c.call.Config.SetByProject("map", "maps", "carriers"); len(set) > 0 {
@@ -181,7 +187,7 @@ func (c *creation) send(ctx context.Context) error {
 		return err
 	}
 	k := &send.Execution{
-		Call: c.call, Store: db, Policy: c.policy, Gate: c.gate, Wait: c.o.Wait, Started: c.started, Repeat: c.in.repeat,
+		Call: c.call, Store: db, Policy: c.policy, Gate: c.gate, Wait: c.o.Wait, Started: c.started, Repeat: c.repeat,
 	}
 	if c.feeds() {
 		hard, cancel := send.Hard(ctx, c.call)
@@ -196,7 +202,7 @@ func (c *creation) send(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.Rows, k.Invalid = c.in.judged.Valid, c.in.judged.Invalid
+	k.Rows, k.Invalid = c.judged.Valid, c.judged.Invalid
 	if db.New {
 		c.call.IO.Warning("new store: %s (without earlier trackings)", db.Path)
 	}

@@ -52,7 +52,7 @@ func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 	if err != nil {
 		return err
 	}
-	judged := c.in.judged
+	judged := c.judged
 	res := dryRunResult{
 		DryRun: true, Read: judged.Read, Duplicates: run.Tally.Repeats, Invalid: judged.Invalid,
 		BatchSize: c.plan.BatchSize, Operation: c.plan.Mode, Carriers: map[string]int64{}, FirstRows: []view.Row{},

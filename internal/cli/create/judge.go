@@ -17,30 +17,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-type checkedInput struct {
-	*input.Input
-
-	call   *command.Call
-	o      createOptions
-	repeat string // this command; empty if repeating it can't read the same
-	judged input.Judgement
-}
-
 // openInput opens what the line names. The caller closes it.
-func openInput(ctx context.Context, c *command.Call, o createOptions) (*checkedInput, error) {
-	sources, err := resolveSources(ctx, c, o)
-	if err != nil {
-		return nil, err
-	}
-	in := &checkedInput{Input: sources, call: c, o: o}
-	if in.Repeatable() {
-		in.repeat = c.Repeat()
-	}
-	in.Skip, in.Options = o.SkipInvalid, o.Flags.Options(c)
-	return in, nil
-}
-
-func resolveSources(ctx context.Context, c *command.Call, o createOptions) (*input.Input, error) {
+func openInput(ctx context.Context, c *command.Call, o createOptions) (*input.Input, error) {
 	single := o.ReferID != "" || o.Number != "" || o.Carrier != ""
 	switch {
 	case single && len(o.Files) > 0:
@@ -56,103 +34,103 @@ func resolveSources(ctx context.Context, c *command.Call, o createOptions) (*inp
 	return input.OpenFiles(ctx, c, o.Files)
 }
 
-func (in *checkedInput) judge(ctx context.Context) error {
-	file, err := in.newRejects(ctx)
+func (c *creation) judge(ctx context.Context) error {
+	file, err := c.newRejects(ctx)
 	if err != nil {
 		return err
 	}
 	defer file.Discard()
 	collector := findings.New()
 	defer collector.Close()
-	if in.judged, err = in.Judge(ctx, collector); err != nil {
+	if c.judged, err = c.in.Judge(ctx, collector); err != nil {
 		return err
 	}
-	if err := in.o.KeepMap(in.call); err != nil {
+	if err := c.o.KeepMap(c.call); err != nil {
 		return err
 	}
-	if err := in.checkRejectsName(); err != nil {
+	if err := c.checkRejectsName(); err != nil {
 		return err
 	}
-	for _, s := range in.judged.Summaries {
-		printSummaryNotes(in.call.IO, s)
+	for _, s := range c.judged.Summaries {
+		printSummaryNotes(c.call.IO, s)
 	}
-	if err := in.judged.Swapped(); err != nil {
+	if err := c.judged.Swapped(); err != nil {
 		return err
 	}
-	if !in.o.Strict {
-		check.Warn(in.call.IO, in.judged.Found)
+	if !c.o.Strict {
+		check.Warn(c.call.IO, c.judged.Found)
 	}
-	if in.judged.Invalid > 0 {
-		if err := in.commitRejects(ctx, file); err != nil {
+	if c.judged.Invalid > 0 {
+		if err := c.commitRejects(ctx, file); err != nil {
 			return err
 		}
-		bad := &input.BadRowsError{Judged: in.judged, Rejects: in.o.Rejects, Resume: in.repeat}
-		if !in.Skip || in.judged.Valid == 0 {
+		bad := &input.BadRowsError{Judged: c.judged, Rejects: c.o.Rejects, Resume: c.repeat}
+		if !c.in.Skip || c.judged.Valid == 0 {
 			return bad
 		}
-		in.call.IO.WarningWith(bad.Warning())
-	} else if err := in.removeOldRejects(); err != nil {
+		c.call.IO.WarningWith(bad.Warning())
+	} else if err := c.removeOldRejects(); err != nil {
 		return err
 	}
-	if in.o.Strict && in.judged.Found.Count(findings.Warning) > 0 {
-		return check.Refuse(in.judged.Found)
+	if c.o.Strict && c.judged.Found.Count(findings.Warning) > 0 {
+		return check.Refuse(c.judged.Found)
 	}
 	return nil
 }
 
 // removeOldRejects removes the file of an earlier command: there are no bad rows now.
-func (in *checkedInput) removeOldRejects() error {
-	info, err := os.Lstat(in.o.Rejects)
+func (c *creation) removeOldRejects() error {
+	info, err := os.Lstat(c.o.Rejects)
 	if err != nil || !info.Mode().IsRegular() { // no --rejects, or no file
 		return nil //nolint:nilerr // see above
 	}
-	if err := os.Remove(in.o.Rejects); err != nil {
+	if err := os.Remove(c.o.Rejects); err != nil {
 		return err
 	}
-	in.call.IO.Note("No bad rows: %s of an earlier command removed", in.o.Rejects)
+	c.call.IO.Note("No bad rows: %s of an earlier command removed", c.o.Rejects)
 	return nil
 }
 
 // checkRejectsName refuses another ending than the input's format has: spreadsheets refuse such a file.
-func (in *checkedInput) checkRejectsName() error {
-	ending := filepath.Ext(in.o.Rejects)
+func (c *creation) checkRejectsName() error {
+	ending := filepath.Ext(c.o.Rejects)
 	if ending == "" {
 		return nil
 	}
 	named := strings.EqualFold(ending, ".xlsx")
-	for _, s := range in.judged.Summaries {
+	for _, s := range c.judged.Summaries {
 		book := s.Format == intake.XLSX
 		switch {
-		case s.Format == "" || s.Bad == 0 && len(in.judged.Summaries) > 1 || book == named:
+		case s.Format == "" || s.Bad == 0 && len(c.judged.Summaries) > 1 || book == named:
 		case book:
-			return command.Usagef("use another name", "--rejects %s must end in .xlsx, as the input %s does", in.o.Rejects, s.Name)
+			return command.Usagef("use another name", "--rejects %s must end in .xlsx, as the input %s does", c.o.Rejects, s.Name)
 		default:
 			right := s.Format
 			if right == intake.JSON {
 				right = intake.JSONL // what its bad rows become
 			}
-			return command.Usagef("use another name", "--rejects %s must end in .%s, as the input %s does", in.o.Rejects, right, s.Name)
+			return command.Usagef("use another name", "--rejects %s must end in .%s, as the input %s does", c.o.Rejects, right, s.Name)
 		}
 	}
 	return nil
 }
 
 // newRejects begins the file for bad rows; it is nil without --rejects.
-func (in *checkedInput) newRejects(ctx context.Context) (*command.AtomicFile, error) {
-	if in.o.Rejects == "" {
+func (c *creation) newRejects(ctx context.Context) (*command.AtomicFile, error) {
+	if c.o.Rejects == "" {
 		return nil, nil //nolint:nilnil // see above
 	}
-	if err := in.call.Spare("rejects", in.o.Rejects); err != nil {
+	if err := c.call.Spare("rejects", c.o.Rejects); err != nil {
 		return nil, err
 	}
-	return command.NewAtomicFile(ctx, in.o.Rejects)
+	return command.NewAtomicFile(ctx, c.o.Rejects)
 }
 
-func (in *checkedInput) commitRejects(ctx context.Context, file *command.AtomicFile) error {
+func (c *creation) commitRejects(ctx context.Context, file *command.AtomicFile) error {
 	if file == nil {
 		return nil
 	}
-	if err := in.WriteRejects(ctx, file); err != nil {
+	if err := c.in.WriteRejects(ctx, file); err != nil {
 		return err
 	}
 	return file.Commit()

@@ -32,7 +32,7 @@ func (c *creation) firstRows() int { return max(c.policy.Workers, 2) * c.plan.Ba
 
 // feeds reports whether the input is sent while it is staged: not a few batches, nor rows that are asked for first.
 func (c *creation) feeds() bool {
-	return !c.plan.CheckFirst && c.in.judged.Valid > int64(c.firstRows())
+	return !c.plan.CheckFirst && c.judged.Valid > int64(c.firstRows())
 }
 
 // feed begins to stage the input. It goes on until hard ends.
