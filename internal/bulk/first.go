@@ -82,8 +82,7 @@ func (s *sender) checkRest(ctx context.Context, late tracking.Item) error {
 func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 	for tried := 0; !d.SkipProof && !d.knowsAccount(); tried++ {
 		if tried == maxFirst {
-			why := fmt.Sprintf("stopped: none of the first %d rows was accepted", maxFirst)
-			return &StopError{Cause: tracking.OutcomeRows, Why: why}
+			return stopf(tracking.OutcomeRows, nil, "none of the first %d rows was accepted", maxFirst)
 		}
 		o, err := d.sendOne(ctx, soft)
 		if stop := (*StopError)(nil); errors.As(err, &stop) && stop.checkFirst {
@@ -95,7 +94,7 @@ func (d *dispatch) sendFirst(ctx, soft context.Context) error {
 			return err
 		}
 		if o != nil && o.outcome.State == ledger.Unknown {
-			stop := stopWith(o.reply, "stopped: the outcome of the first row is unknown")
+			stop := stopf(o.reply.Outcome, o.reply.Err, "the outcome of the first row is unknown")
 			stop.recheck = "The first row got no answer; checking it"
 			return stop
 		}

@@ -109,7 +109,7 @@ func (d *dispatch) adapt(soft context.Context, pass *pace.Pass, r *tracking.Repl
 	case m.Stop == tracking.StopAtOnce, m.Stop == tracking.StopOnLongPause && r.RetryAfter > d.GiveUpAfter:
 		return stopFor(r.Outcome, r.Err)
 	case unknowns >= maxConsecutiveUnknowns:
-		stop := stopWith(r, fmt.Sprintf("stopped: %d requests in a row failed", unknowns))
+		stop := stopf(r.Outcome, r.Err, "%d requests in a row failed", unknowns)
 		stop.recheck = fmt.Sprintf("%d requests got no answer; checking those rows", unknowns)
 		if r.HTTPStatus != 0 {
 			stop.recheck = fmt.Sprintf("%d requests failed; checking those rows", unknowns)
@@ -151,11 +151,11 @@ func (d *dispatch) count(r *tracking.Reply, m tracking.Meaning) int {
 }
 
 func stopFor(o tracking.Outcome, err error) *StopError {
-	return &StopError{Cause: o, Why: "stopped: " + o.Meaning().Why, Err: err}
+	return stopf(o, err, "%s", o.Meaning().Why)
 }
 
-func stopWith(r *tracking.Reply, why string) *StopError {
-	return &StopError{Cause: r.Outcome, Why: why, Err: r.Err}
+func stopf(o tracking.Outcome, err error, why string, args ...any) *StopError {
+	return &StopError{Cause: o, Why: "stopped: " + fmt.Sprintf(why, args...), Err: err}
 }
 
 // applyOutcome adapts limits and counts to a recorded outcome, and returns why the run stops, if it does.
@@ -164,18 +164,16 @@ func (d *dispatch) applyOutcome(ctx context.Context, o sentBatch) error {
 		return err
 	}
 	if n := d.countRejected(o); d.MaxRejects > 0 && n > d.MaxRejects {
-		why := fmt.Sprintf("stopped: more than %d rows were rejected (--max-rejects)", d.MaxRejects)
-		return &StopError{Cause: tracking.OutcomeRows, Why: why}
+		return stopf(tracking.OutcomeRows, nil, "more than %d rows were rejected (--max-rejects)", d.MaxRejects)
 	}
-	status := o.reply.HTTPStatus
-	if o.reply.Outcome == tracking.OutcomeAccepted && o.outcome.State == ledger.Unknown && o.outcome.Shape == "" {
-		stop := stopWith(o.reply, fmt.Sprintf("stopped: the service answered with %d, but may not have all rows", status))
+	r, status := o.reply, o.reply.HTTPStatus
+	if r.Outcome == tracking.OutcomeAccepted && o.outcome.State == ledger.Unknown && o.outcome.Shape == "" {
+		stop := stopf(r.Outcome, r.Err, "the service answered with %d, but may not have all rows", status)
 		stop.recheck = fmt.Sprintf("The service answered with %d, but may not have all rows; checking them", status)
 		return stop
 	}
 	if o.outcome.Shape != "" {
-		why := fmt.Sprintf("stopped: the service answered with %d, and it is not proven yet what that means", status)
-		stop := stopWith(o.reply, why)
+		stop := stopf(r.Outcome, r.Err, "the service answered with %d, and it is not proven yet what that means", status)
 		stop.checkFirst = true
 		return stop
 	}
@@ -188,7 +186,7 @@ func (d *dispatch) adaptLimits(ctx context.Context, o sentBatch) error {
 	switch o.reply.Outcome {
 	case tracking.OutcomeTooLarge:
 		if n == 1 && (o.outcome.State == ledger.Pending || o.outcome.Shape != "") {
-			return stopWith(o.reply, fmt.Sprintf("stopped: the service refused a request of one row (%d bytes) as too large", requestSize(o.batch)))
+			return stopf(o.reply.Outcome, o.reply.Err, "the service refused a request of one row (%d bytes) as too large", requestSize(o.batch))
 		}
 		d.capBatchRows((n + 1) / 2)
 	case tracking.OutcomeAccepted:

@@ -3,7 +3,6 @@ package bulk
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -87,8 +86,7 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 func (pr *prover) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
 	e, err := pr.queryFor(ctx, pr.QueryTimeout, item, byNumber)
 	if err == nil && e.Err != nil && e.Temporary {
-		why := fmt.Sprintf("stopped: no answer to the query for referId %q", item.ReferID)
-		err = &StopError{Cause: tracking.OutcomeNotSent, Why: why, Err: e.Err}
+		err = stopf(tracking.OutcomeNotSent, e.Err, "no answer to the query for referId %q", item.ReferID)
 	}
 	return e, err
 }

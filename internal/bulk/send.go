@@ -70,7 +70,7 @@ func (s *sender) sendPending(ctx, soft context.Context) error {
 		return err
 	}
 	if s.unknownStreaks++; s.unknownStreaks > maxUnknownStreaks {
-		return stopWith(d.lastUnknown, "stopped: the same rows got no answer every time")
+		return stopf(d.lastUnknown.Outcome, d.lastUnknown.Err, "the same rows got no answer every time")
 	}
 	return nil
 }

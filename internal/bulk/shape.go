@@ -179,8 +179,8 @@ func (pr *prover) proveTaken(ctx context.Context, shape string, rows []ledger.Un
 	if pr.sender.resentOne {
 		hint = "; the other rows stay unknown until it does"
 	}
-	return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf("stopped: the service answered with %d, but does not find referId %q (%s)%s",
-		statusOf(shape), missing.row.Item.ReferID, missing.words(), hint)}
+	return stopf(tracking.OutcomeUnknown, nil, "the service answered with %d, but does not find referId %q (%s)%s",
+		statusOf(shape), missing.row.Item.ReferID, missing.words(), hint)
 }
 
 // proveNotTaken queries rows of a batch that the service refused. A row that is found
@@ -410,9 +410,9 @@ func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	if err := d.Ledger.Disprove(context.WithoutCancel(ctx), d.shapeOf(o.reply)); err != nil {
 		return err
 	}
-	return &StopError{Cause: tracking.OutcomeUnknown, Why: fmt.Sprintf(
-		"stopped: the service answered with %d, but does not find referId %q (%s); `waybill runs retry %d --absent` checks all rows of the run",
-		o.reply.HTTPStatus, missing.row.Item.ReferID, missing.words(), d.Run.ID)}
+	return stopf(tracking.OutcomeUnknown, nil,
+		"the service answered with %d, but does not find referId %q (%s); `waybill runs retry %d --absent` checks all rows of the run",
+		o.reply.HTTPStatus, missing.row.Item.ReferID, missing.words(), d.Run.ID)
 }
 
 func (d *dispatch) firstMissing(ctx context.Context, rows []ledger.UnknownRow) (*unproven, error) {
