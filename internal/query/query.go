@@ -6,6 +6,7 @@ package query
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -136,17 +137,15 @@ func addUnverified(ctx context.Context, store *Store, res *Result, rows []ledger
 }
 
 func lastUnverified(ctx context.Context, store *Store, t Tracking, rows []ledger.TrackingStatus) (int64, error) {
-	for _, row := range rows {
-		if t.isOf(row) {
-			return row.Unverified, nil
-		}
+	if i := slices.IndexFunc(rows, t.isOf); i >= 0 {
+		return rows[i].Unverified, nil
 	}
 	return store.Events.LastUnverified(ctx, t.Number)
 }
 
 // Stored returns what the store has of a target, with the last answer whole, and asks nobody.
 func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
-	s := &targetPoller{&Scheduler{Asker: a, Whole: true}}
+	s := &targetPoller{Scheduler: &Scheduler{Asker: a, Whole: true}}
 	if err := s.load(ctx, []*Target{t}); err != nil {
 		return Result{}, err
 	}

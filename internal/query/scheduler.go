@@ -52,12 +52,6 @@ type Scheduler struct {
 	Ended  func(TargetResult) error // gets every target, once, in the order in which they end; its error ends everything
 	// Failing, if it is not nil, is called with why queries fail, and with nil when they do no longer.
 	Failing func(error)
-
-	ending sync.Mutex // held while Ended is called
-
-	mu      sync.Mutex
-	failing time.Time // when the first question failed after the last answer; zero if it was answered
-	trouble error     // of the last question that failed
 }
 
 // Pauses between two questions about one tracking.
@@ -73,12 +67,21 @@ func (s *Scheduler) Run(ctx context.Context, targets iter.Seq2[*Target, error]) 
 	if s.Patience > 0 {
 		o.Pauses = pace.NewRetry(s.Patience).Backoff
 	}
-	return poll.Run(ctx, targets, poll.Steps[*Target, queryReply](&targetPoller{s}), o)
+	return poll.Run(ctx, targets, poll.Steps[*Target, queryReply](&targetPoller{Scheduler: s}), o)
 }
 
 var errImpatient = errors.New("the service asked for a longer pause than --timeout allows")
 
-type targetPoller struct{ *Scheduler }
+// targetPoller is one run of a scheduler.
+type targetPoller struct {
+	*Scheduler
+
+	ending sync.Mutex // held while Ended is called
+
+	mu      sync.Mutex
+	failing time.Time // when the first question failed after the last answer; zero if it was answered
+	trouble error     // of the last question that failed
+}
 
 // Load looks up what is kept of targets, and ends those that need no question.
 func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) {

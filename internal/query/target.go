@@ -113,10 +113,8 @@ func (t *Target) RunOf(state ledger.State) int64 {
 
 // RowOf returns its row of a tracking, nil if there is none.
 func (t *Target) RowOf(tr Tracking) *ledger.TrackingStatus {
-	for i := range t.rows {
-		if tr.isOf(t.rows[i]) {
-			return &t.rows[i]
-		}
+	if i := slices.IndexFunc(t.rows, tr.isOf); i >= 0 {
+		return &t.rows[i]
 	}
 	return nil
 }
