@@ -14,7 +14,7 @@ import (
 
 func (c *Client) create(ctx context.Context, path string, items []tracking.Item, limit time.Duration) *tracking.Reply {
 	body := tracking.AppendBatch(make([]byte, 0, 96*len(items)+16), items)
-	x := c.do(ctx, OperationOf(path), http.MethodPost, c.url(path, nil), body, limit)
+	x := c.do(ctx, Request{OperationOf(path), http.MethodPost, c.url(path, nil), body}, limit)
 	r := &tracking.Reply{
 		HTTPStatus: x.status,
 		Answer:     x.answer,

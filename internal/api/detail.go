@@ -40,7 +40,7 @@ func (c *Client) ask(ctx context.Context, q tracking.Query) response {
 	} else {
 		values.Set(cmp.Or(q.Param, c.opts.NumberParam), q.Number)
 	}
-	return c.do(ctx, OpDetail, http.MethodGet, c.url(PathDetail, values), nil, c.timeout(queryTimeout))
+	return c.do(ctx, Request{OpDetail, http.MethodGet, c.url(PathDetail, values), nil}, c.timeout(queryTimeout))
 }
 
 func (c *Client) readDetail(x response, a tracking.Answer) error {

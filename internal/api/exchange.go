@@ -37,7 +37,7 @@ type response struct {
 const maxRetryAfter = 100 * 365 * 24 * time.Hour
 
 // do sends one request, once, and reads its answer to the end.
-func (c *Client) do(ctx context.Context, op Operation, method, target string, body []byte, limit time.Duration) response {
+func (c *Client) do(ctx context.Context, r Request, limit time.Duration) response {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimedOut)
 	defer cancel()
 	c.opts.InFlight.Add(1)
@@ -45,7 +45,7 @@ func (c *Client) do(ctx context.Context, op Operation, method, target string, bo
 	x := response{began: time.Now()}
 	conn := connTrace{allowed: tracking.Allowed(ctx)}
 	defer conn.release()
-	req, err := c.request(httptrace.WithClientTrace(ctx, conn.clientTrace()), method, target, body)
+	req, err := c.request(httptrace.WithClientTrace(ctx, conn.clientTrace()), r)
 	if err != nil {
 		x.err = err
 		return x
@@ -60,7 +60,15 @@ func (c *Client) do(ctx context.Context, op Operation, method, target string, bo
 	}
 	c.removeKey(&x)
 	x.took = time.Since(x.began)
-	c.report(op, method, target, body, x)
+	e := Trace{
+		Operation: r.Operation, Method: r.Method, URL: r.URL, Request: r.body, Status: x.status, Header: x.header,
+		Answer: x.answer, JSON: x.body.JSON(), Took: x.took, Err: x.err,
+	}
+	for _, see := range []func(Trace){c.opts.Trace, c.opts.Observe} {
+		if see != nil {
+			see(e)
+		}
+	}
 	return x
 }
 
@@ -78,15 +86,15 @@ func (c *Client) unanswered(x response) error {
 	return &ConnectError{Host: c.Host(), Sent: x.sent, Err: x.err}
 }
 
-func (c *Client) request(ctx context.Context, method, target string, body []byte) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
 	if c.opts.Key == "" {
 		return nil, errNoKey
 	}
-	var r io.Reader
-	if body != nil {
-		r = bytes.NewReader(body)
+	var body io.Reader
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, target, r)
+	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, body)
 	if err != nil {
 		return nil, err
 	}
@@ -94,22 +102,10 @@ func (c *Client) request(ctx context.Context, method, target string, body []byte
 	req.Header.Set("Authorization", c.opts.Key)
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", c.opts.UserAgent)
-	if body != nil {
+	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	return req, nil
-}
-
-func (c *Client) report(op Operation, method, target string, body []byte, x response) {
-	e := Trace{
-		Operation: op, Method: method, URL: target, Request: body, Status: x.status, Header: x.header,
-		Answer: x.answer, JSON: x.body.JSON(), Took: x.took, Err: x.err,
-	}
-	for _, see := range []func(Trace){c.opts.Trace, c.opts.Observe} {
-		if see != nil {
-			see(e)
-		}
-	}
 }
 
 type tlsConn interface{ NetConn() net.Conn }

@@ -8,14 +8,12 @@ import (
 	"strings"
 )
 
-// Request is a request of the user's own.
+// Request is a request for one of the operations, or of the user's own.
 type Request struct {
 	Operation Operation
 	Method    string
-
-	URL string
-
-	body []byte
+	URL       string
+	body      []byte
 }
 
 // Response is the whole answer to one.
@@ -49,7 +47,7 @@ func (c *Client) NewRequest(method, path string, query url.Values, body []byte) 
 	if more := query.Encode(); more != "" {
 		target.RawQuery = strings.TrimPrefix(target.RawQuery+"&"+more, "&")
 	}
-	return Request{Operation: OperationOf(u.Path), Method: method, URL: target.String(), body: body}, nil
+	return Request{OperationOf(u.Path), method, target.String(), body}, nil
 }
 
 func parsePath(path string) (u *url.URL, problem string) {
@@ -89,7 +87,7 @@ func parsePath(path string) (u *url.URL, problem string) {
 // of a request that may have changed something, it matches [ErrUnanswered] too if that
 // is not known. The response is whole where the error is nil or a StatusError.
 func (c *Client) Send(ctx context.Context, r Request) (Response, error) {
-	x := c.do(ctx, r.Operation, r.Method, r.URL, r.body, c.timeout(queryTimeout))
+	x := c.do(ctx, r, c.timeout(queryTimeout))
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 	unknown := func(err error) error {
 		if safe || !x.sent {
