@@ -39,30 +39,26 @@ func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan,
 		return nil, err
 	}
 	f := &Feed{ended: make(chan struct{}), run: staging.Begin(), changed: make(chan struct{}), taken: make(chan struct{}, 1)}
-	visible := make(chan struct{})
+	begun := make(chan bool, 2) // has true once the run is visible, then false
 	go func() {
 		defer close(f.ended)
 		var once sync.Once
-		a := newAdder(staging, v, first)
+		a := &adder{staging: staging, conflict: v.Conflict}
+		a.size.Store(int64(first))
 		a.added = func() {
-			once.Do(func() { close(visible) })
+			once.Do(func() { begun <- true })
 			f.put(staging.Full())
 		}
-		run, err := stage(hard, staging, a, src, v)
+		run, err := a.stage(hard, src, v.Staged)
 		if f.err = err; err == nil {
 			f.mu.Lock()
 			f.run = run
 			f.mu.Unlock()
 		}
+		begun <- false
 	}()
-	select {
-	case <-visible:
-	case <-f.ended:
-		select {
-		case <-visible:
-		default:
-			return nil, f.err
-		}
+	if !<-begun {
+		return nil, f.err
 	}
 	return f, nil
 }

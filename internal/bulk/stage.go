@@ -41,34 +41,9 @@ func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src iter.
 	if err != nil {
 		return ledger.Run{}, err
 	}
-	return stage(ctx, staging, newAdder(staging, v, stageChunk), src, v)
-}
-
-func stage(ctx context.Context, staging ledger.Staging, a *adder, src iter.Seq2[ledger.Entry, error], v StageChecks) (run ledger.Run, err error) {
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, staging.Discard(context.WithoutCancel(ctx)))
-		}
-	}()
-	if err := a.fill(ctx, src); err != nil {
-		return ledger.Run{}, err
-	}
-	if v.Staged != nil {
-		if err := v.Staged(); err != nil {
-			return ledger.Run{}, err
-		}
-	}
-	return staging.Open(ctx)
-}
-
-// fill writes the entries in chunks: while one is written, the next is read.
-func (a *adder) fill(ctx context.Context, src iter.Seq2[ledger.Entry, error]) error {
-	a.chunks, a.ended = make(chan []ledger.Entry), make(chan struct{})
-	go a.run(ctx)
-	err := a.feed(src)
-	close(a.chunks)
-	<-a.ended
-	return cmp.Or(a.err, err)
+	a := &adder{staging: staging, conflict: v.Conflict}
+	a.size.Store(stageChunk)
+	return a.stage(ctx, src, v.Staged)
 }
 
 type adder struct {
@@ -76,24 +51,41 @@ type adder struct {
 	conflict func(ledger.Conflict) error // nil for none
 	added    func()                      // called after each chunk; nil for none
 	size     atomic.Int64                // of the next chunk
-	chunks   chan []ledger.Entry
-	ended    chan struct{}
-	err      error
 }
 
-func newAdder(staging ledger.Staging, v StageChecks, size int) *adder {
-	a := &adder{staging: staging, conflict: v.Conflict}
-	a.size.Store(int64(size))
-	return a
-}
-
-func (a *adder) run(ctx context.Context) {
-	defer close(a.ended)
-	for chunk := range a.chunks {
-		if a.err = a.add(ctx, chunk); a.err != nil {
-			return
+func (a *adder) stage(ctx context.Context, src iter.Seq2[ledger.Entry, error], staged func() error) (run ledger.Run, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.staging.Discard(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := a.fill(ctx, src); err != nil {
+		return ledger.Run{}, err
+	}
+	if staged != nil {
+		if err := staged(); err != nil {
+			return ledger.Run{}, err
 		}
 	}
+	return a.staging.Open(ctx)
+}
+
+// fill writes the entries in chunks: while one is written, the next is read.
+func (a *adder) fill(ctx context.Context, src iter.Seq2[ledger.Entry, error]) error {
+	var failed error
+	chunks, ended := make(chan []ledger.Entry), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for chunk := range chunks {
+			if failed = a.add(ctx, chunk); failed != nil {
+				return
+			}
+		}
+	}()
+	err := a.read(src, chunks, ended)
+	close(chunks)
+	<-ended
+	return cmp.Or(failed, err)
 }
 
 func (a *adder) add(ctx context.Context, chunk []ledger.Entry) error {
@@ -118,15 +110,15 @@ func (a *adder) add(ctx context.Context, chunk []ledger.Entry) error {
 	return nil
 }
 
-// feed reads the entries, and ends early once adding has failed.
-func (a *adder) feed(src iter.Seq2[ledger.Entry, error]) error {
+// read reads the entries, and ends early once adding has ended.
+func (a *adder) read(src iter.Seq2[ledger.Entry, error], chunks chan<- []ledger.Entry, ended <-chan struct{}) error {
 	var spare, chunk []ledger.Entry
 	hand := func() bool {
 		select {
-		case a.chunks <- chunk:
+		case chunks <- chunk:
 			spare, chunk = chunk, spare[:0] // the one before has been added
 			return true
-		case <-a.ended:
+		case <-ended:
 			return false
 		}
 	}
