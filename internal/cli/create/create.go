@@ -4,6 +4,7 @@ package create
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -188,21 +190,23 @@ func (c *creation) send(ctx context.Context) error {
 	}
 	k := &send.Execution{
 		Call: c.call, Store: db, Policy: c.policy, Gate: c.gate, Wait: c.o.Wait, Started: c.started, Repeat: c.repeat,
+		Rows: c.judged.Valid, Invalid: c.judged.Invalid,
 	}
-	if c.feeds() {
+	first := max(c.policy.Workers, 2) * c.plan.BatchSize // a batch for each worker
+	if !c.plan.CheckFirst && c.judged.Valid > int64(first) {
+		// It is sent while it is staged: more than a few batches, and no rows that are asked for first.
 		hard, cancel := send.Hard(ctx, c.call)
 		defer cancel()
-		if k.Feed, err = c.feed(ctx, hard, db.Stager); err == nil {
-			defer func() { _ = k.Feed.Wait() }() // its error was reported
-			k.Run = k.Feed.Run()
+		c.in.Sending = true
+		stager := waitingStager{db.Stager, c.call.Session}
+		if k.Feed, err = bulk.BeginFeed(ctx, hard, stager, c.plan, c.in.Entries(hard), first, c.stageChecks()); err != nil {
+			return err
 		}
-	} else {
-		k.Run, err = c.stage(ctx, db.Stager)
-	}
-	if err != nil {
+		defer func() { _ = k.Feed.Wait() }() // its error was reported
+		k.Run = k.Feed.Run()
+	} else if k.Run, err = c.stage(ctx, db.Stager); err != nil {
 		return err
 	}
-	k.Rows, k.Invalid = c.judged.Valid, c.judged.Invalid
 	if db.New {
 		c.call.IO.Warning("new store: %s (without earlier trackings)", db.Path)
 	}
@@ -231,4 +235,55 @@ func (c *creation) noteKnown(ctx context.Context, k *send.Execution) {
 	}
 	c.call.IO.Note("%s for a known order, the first at %s: %s with %s; sent before: %s with %s", rows,
 		intake.RowPlace(first.File, first.Line, first.Row, ""), command.Quoted(first.Item.ReferID), command.Quoted(first.Item.Number), command.Quoted(before.ReferID), command.Quoted(before.Number))
+}
+
+func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run, error) {
+	return bulk.Stage(ctx, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(ctx), c.stageChecks())
+}
+
+// stageChecks refuse an input that changes after it was judged.
+func (c *creation) stageChecks() bulk.StageChecks {
+	return bulk.StageChecks{
+		Conflict: func(ledger.Conflict) error {
+			return command.Usagef("re-run the command", "the input has changed while it was read")
+		},
+		Staged: c.in.Unchanged,
+	}
+}
+
+// Limits of the wait for another process that stages its input.
+const (
+	stagingNotice = time.Second      // a longer wait is announced
+	stagingLimit  = 10 * time.Minute // unless --timeout ends it
+)
+
+// waitingStager waits for another process that stages its input, up to a limit, and says whom it waits for.
+type waitingStager struct {
+	ledger.Stager
+	s *app.Session
+}
+
+// Stage begins a staging. At the limit it returns the error of the stager.
+func (p waitingStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
+	limit := stagingLimit
+	if end, ok := ctx.Deadline(); ok {
+		limit = time.Until(end)
+	}
+	soon, cancel := context.WithTimeout(ctx, min(limit, stagingNotice))
+	defer cancel()
+	staging, err := p.Stager.Stage(soon, plan)
+	if err == nil || soon.Err() == nil || ctx.Err() != nil {
+		return staging, err
+	}
+	var busy *ledger.BusyError
+	var trouble *store.Error
+	switch {
+	case errors.As(err, &busy):
+		p.s.IO.Note("Waiting up to %s: %v", config.FormatDuration(limit), busy)
+	case errors.As(err, &trouble):
+		p.s.IO.Note("Waiting up to %s: %v", config.FormatDuration(limit), trouble)
+	}
+	ctx, cancel = context.WithTimeout(ctx, limit-stagingNotice)
+	defer cancel()
+	return p.Stager.Stage(ctx, plan)
 }
