@@ -23,6 +23,7 @@ const (
 )
 
 type proof struct {
+	row          ledger.UnknownRow // that it is about
 	conclusion   conclusion
 	ifNoSiblings bool   // it counts only while no other row has this referId
 	byNumber     bool   // the absence is of its number, not of its referId
@@ -31,18 +32,26 @@ type proof struct {
 	answered     time.Time
 }
 
+// words say why the row is not present.
+func (p *proof) words() string {
+	if p.conclusion == absent {
+		return "not found: " + p.fingerprint
+	}
+	return p.why
+}
+
 // prove queries a row: by its referId, and if that proves nothing, by its number. The error is a [*StopError], or the cause of ctx.
 //
 // Present means that an answer names the number, or is "Processing" while the
 // account has no other row of that referId. The latter does not count for a row
 // that was never sent from here: another machine may have sent several.
 // beforeNumber, if not nil, is called before the query by number; its error ends prove.
-func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (proof, error) {
-	var p proof
+func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (*proof, error) {
+	p := &proof{row: x}
 	first, err := pr.query(ctx, x.Item, false)
 	p.answered = time.Now()
 	if err != nil {
-		return p, err
+		return nil, err
 	}
 	switch first.Presence {
 	case tracking.PresenceNamed:
@@ -59,13 +68,13 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 	}
 	if beforeNumber != nil {
 		if err := beforeNumber(); err != nil {
-			return p, err
+			return nil, err
 		}
 	}
 	second, err := pr.query(ctx, x.Item, true)
 	p.answered = time.Now()
 	if err != nil {
-		return p, err
+		return nil, err
 	}
 	switch {
 	case second.Presence == tracking.PresenceNamed && (second.Own || pr.onlyHolder(ctx, x.Item)):
@@ -166,7 +175,7 @@ func (pr *prover) dropUnprovenProcessing(ctx context.Context, proofs []*proof) e
 		case err != nil:
 			proofs[i] = nil
 		case e.Presence == tracking.PresenceProcessing:
-			proofs[i] = &proof{conclusion: processing, why: "the service answers \"Processing\" for this referId, but also for one that does not exist"}
+			proofs[i] = &proof{row: f.row, conclusion: processing, why: "the service answers \"Processing\" for this referId, but also for one that does not exist"}
 		}
 	}
 	return err

@@ -147,13 +147,13 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 	asked := each(ctx, len(page), queriesPerWorker*p.workers(), func(ctx context.Context, i int) error { // most of them wait at the gate, or before a retry
 		found, err := p.prove(ctx, page[i], controlNumbers)
 		if err == nil {
-			proofs[i] = &found
 			p.Checked()
 		}
+		proofs[i] = found
 		return err
 	})
 	failed := cmp.Or(asked, p.dropUnprovenProcessing(ctx, proofs))
-	if err := p.resolvePresent(context.WithoutCancel(ctx), page, proofs); err != nil || failed != nil {
+	if err := p.resolvePresent(context.WithoutCancel(ctx), proofs); err != nil || failed != nil {
 		return cmp.Or(err, failed)
 	}
 	for _, byNumber := range []bool{false, true} {
@@ -164,15 +164,15 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 			return err
 		}
 	}
-	return p.resolveOthers(context.WithoutCancel(ctx), page, proofs, len(controls) > 0)
+	return p.resolveOthers(context.WithoutCancel(ctx), proofs, len(controls) > 0)
 }
 
-func (p *reconcilePass) resolvePresent(ctx context.Context, page []ledger.UnknownRow, proofs []*proof) error {
+func (p *reconcilePass) resolvePresent(ctx context.Context, proofs []*proof) error {
 	var found []ledger.Resolution
-	for i, x := range page {
-		if f := proofs[i]; f != nil && f.conclusion == present {
-			p.flapped = p.flapped || !x.AbsentSince.IsZero()
-			found = append(found, ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Accepted, IfNoSiblings: f.ifNoSiblings})
+	for _, f := range proofs {
+		if f != nil && f.conclusion == present {
+			p.flapped = p.flapped || !f.row.AbsentSince.IsZero()
+			found = append(found, ledger.Resolution{Row: f.row.Row, Batch: f.row.Batch, State: ledger.Accepted, IfNoSiblings: f.ifNoSiblings})
 		}
 	}
 	return p.resolve(ctx, ledger.Accepted, found)
@@ -196,19 +196,18 @@ func (pr *prover) resolve(ctx context.Context, state ledger.State, found []ledge
 	return nil
 }
 
-func (p *reconcilePass) resolveOthers(ctx context.Context, page []ledger.UnknownRow, proofs []*proof, controlled bool) error {
+func (p *reconcilePass) resolveOthers(ctx context.Context, proofs []*proof, controlled bool) error {
 	var again, stay []ledger.Resolution
-	for i, x := range page {
-		f := proofs[i]
+	for _, f := range proofs {
 		if f == nil || f.conclusion == present {
 			continue
 		}
-		if !controlled && x.Shape != "" && f.conclusion == absent { // its answer is proven once a row is accepted
+		if !controlled && f.row.Shape != "" && f.conclusion == absent { // its answer is proven once a row is accepted
 			p.unknown++
 			p.uncontrolled++
 			continue
 		}
-		found := p.resolution(x, f, controlled)
+		found := p.resolution(f, controlled)
 		if found.State == ledger.Pending {
 			again = append(again, found)
 		} else {
@@ -226,7 +225,8 @@ func (p *reconcilePass) resolveOthers(ctx context.Context, page []ledger.Unknown
 //
 // An earlier absence counts no more once a control was not found, or an absent
 // row was found: the service does not always find what it has.
-func (p *reconcilePass) resolution(x ledger.UnknownRow, f *proof, controlled bool) ledger.Resolution {
+func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution {
+	x := f.row
 	found := ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Unknown, Reason: f.why}
 	delete(p.absences, x.Row)
 	switch {
@@ -370,16 +370,15 @@ func (r *reconciler) checkAccepted(ctx context.Context) error {
 
 // checkAcceptedPage returns how many rows it made unknown, also when a query fails.
 func (r *reconciler) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (int64, error) {
-	missing := make([]bool, len(page))
-	failed := each(ctx, len(page), queriesPerWorker*r.workers(), func(ctx context.Context, i int) error {
-		found, err := r.prove(ctx, page[i], nil)
-		missing[i] = err == nil && found.conclusion == absent
+	proofs := make([]*proof, len(page))
+	failed := each(ctx, len(page), queriesPerWorker*r.workers(), func(ctx context.Context, i int) (err error) {
+		proofs[i], err = r.prove(ctx, page[i], nil)
 		return err
 	})
 	var rows []ledger.UnknownRow
-	for i, x := range page {
-		if missing[i] {
-			rows = append(rows, x)
+	for _, f := range proofs {
+		if f != nil && f.conclusion == absent {
+			rows = append(rows, f.row)
 		}
 	}
 	if len(rows) == 0 {

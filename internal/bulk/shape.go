@@ -157,7 +157,7 @@ func (pr *prover) proveShape(ctx context.Context, shape string, waiting []ledger
 
 func (pr *prover) proveTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
 	var seen map[conclusion]bool
-	var missing unproven
+	var missing *proof
 	began := time.Now()
 	shown, err := pr.tryAgain(ctx, func() (_ bool, err error) {
 		seen, missing, err = pr.proveRows(ctx, rows)
@@ -241,36 +241,21 @@ func (pr *prover) recordProof(ctx context.Context, shape string, means, in ledge
 	return held, err
 }
 
-type unproven struct {
-	row   ledger.UnknownRow
-	proof *proof
-}
-
-func (u unproven) words() string {
-	if u.proof.conclusion == absent {
-		return "not found: " + u.proof.fingerprint
-	}
-	return u.proof.why
-}
-
 // proveRows returns what the answers prove, with one row that they don't prove to be there.
-func (pr *prover) proveRows(ctx context.Context, rows []ledger.UnknownRow) (seen map[conclusion]bool, missing unproven, err error) {
+func (pr *prover) proveRows(ctx context.Context, rows []ledger.UnknownRow) (seen map[conclusion]bool, missing *proof, err error) {
 	proofs := make([]*proof, len(rows))
 	for i, x := range rows {
-		found, err := pr.prove(ctx, x, nil)
-		if err != nil {
-			return nil, missing, err
+		if proofs[i], err = pr.prove(ctx, x, nil); err != nil {
+			return nil, nil, err
 		}
-		proofs[i] = &found
 	}
 	if err := pr.dropUnprovenProcessing(ctx, proofs); err != nil {
-		return nil, missing, err
+		return nil, nil, err
 	}
 	seen = map[conclusion]bool{}
-	for i, p := range proofs {
-		seen[p.conclusion] = true
-		if p.conclusion != present {
-			missing = unproven{rows[i], p}
+	for _, p := range proofs {
+		if seen[p.conclusion] = true; p.conclusion != present {
+			missing = p
 		}
 	}
 	return seen, missing, nil
@@ -390,7 +375,7 @@ func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 		}
 	}
 	rows := sampleRows(accepted)
-	var missing *unproven
+	var missing *proof
 	found, err := d.tryAgain(ctx, func() (_ bool, err error) {
 		missing, err = d.firstMissing(ctx, rows)
 		return missing == nil, err
@@ -404,7 +389,7 @@ func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	case found:
 		d.spotChecked, d.spotShape = rows, d.shapeOf(o.reply)
 		return nil
-	case missing.proof.conclusion != absent:
+	case missing.conclusion != absent:
 		return nil
 	}
 	if err := d.Ledger.Disprove(context.WithoutCancel(ctx), d.shapeOf(o.reply)); err != nil {
@@ -415,11 +400,11 @@ func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 		o.reply.HTTPStatus, missing.row.Item.ReferID, missing.words(), d.Run.ID)
 }
 
-func (d *dispatch) firstMissing(ctx context.Context, rows []ledger.UnknownRow) (*unproven, error) {
+func (d *dispatch) firstMissing(ctx context.Context, rows []ledger.UnknownRow) (*proof, error) {
 	for _, x := range rows {
 		p, err := d.prove(ctx, x, nil)
 		if err != nil || p.conclusion == absent || p.conclusion == inconclusive {
-			return &unproven{x, &p}, err
+			return p, err
 		}
 	}
 	return nil, nil //nolint:nilnil // none is missing
