@@ -172,7 +172,7 @@ func (s *Session) Client() (*api.Client, error) {
 	return s.client, err
 }
 
-// NewClient returns a client of another service, or with another key. The caller closes it.
+// NewClient returns a client of another service, or with another key or none. The caller closes it.
 func (s *Session) NewClient(base, key string) (*api.Client, error) {
 	return api.New(s.apiOptions(base, key))
 }
@@ -225,20 +225,6 @@ func (s *Session) Keyring() Keyring { return s.app.Keyring }
 // EditUser changes the user file, in the profile in force, and returns its path. The environment stays in force.
 func (s *Session) EditUser(changes ...config.Change) (string, error) {
 	return config.Set(s.sources, s.Config.Profile, changes...)
-}
-
-// Contact finds out whether the service can be reached, without the key. The error is about a setting.
-func (s *Session) Contact(ctx context.Context) (api.Contact, error) {
-	base, err := s.Config.RequireBaseURL()
-	if err != nil {
-		return api.Contact{}, err
-	}
-	client, err := api.New(s.apiOptions(base, ""))
-	if err != nil {
-		return api.Contact{}, err
-	}
-	defer client.Close()
-	return client.Contact(ctx), nil
 }
 
 // Asker returns what asks the service about trackings. Where the

@@ -39,11 +39,12 @@ func (x *examination) connection(ctx context.Context) []finding {
 	if x.offline {
 		return append(all, found(connectionUnknown, "--offline"))
 	}
-	contact, err := x.call.Contact(ctx)
+	client, err := x.call.NewClient(c.BaseURL, "")
 	if err != nil { // of the settings
 		return append(all, found(authoritiesUnusable, "%v", err), found(connectionUnknown, "ca_file can't be used"))
 	}
-	return append(all, contactFindings(contact)...)
+	defer client.Close()
+	return append(all, contactFindings(client.Contact(ctx))...)
 }
 
 func contactFindings(c api.Contact) []finding {
