@@ -32,7 +32,7 @@ func (s *sender) askBeforeFirst(ctx context.Context) error {
 	if first == nil || err != nil {
 		return err
 	}
-	e, err := s.queryFor(ctx, 0, first.Item, false)
+	e, err := s.queryFor(ctx, 0, tracking.Query{ReferID: first.Item.ReferID}, first.Item)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (p *proof) words() string {
 // beforeNumber, if not nil, is called before the query by number; its error ends prove.
 func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (*proof, error) {
 	p := &proof{row: x}
-	first, err := pr.query(ctx, x.Item, false)
+	first, err := pr.query(ctx, tracking.Query{ReferID: x.Item.ReferID}, x.Item)
 	p.answered = time.Now()
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 			return nil, err
 		}
 	}
-	second, err := pr.query(ctx, x.Item, true)
+	second, err := pr.query(ctx, tracking.Query{Number: x.Item.Number}, x.Item)
 	p.answered = time.Now()
 	if err != nil {
 		return nil, err
@@ -91,25 +91,21 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 	return p, nil
 }
 
-// query queries an item until an answer comes. The error is a [*StopError] or the cause of ctx.
-func (pr *prover) query(ctx context.Context, item tracking.Item, byNumber bool) (tracking.Evidence, error) {
-	e, err := pr.queryFor(ctx, pr.QueryTimeout, item, byNumber)
+// query asks about an item until an answer comes. The error is a [*StopError] or the cause of ctx.
+func (pr *prover) query(ctx context.Context, q tracking.Query, item tracking.Item) (tracking.Evidence, error) {
+	e, err := pr.queryFor(ctx, pr.QueryTimeout, q, item)
 	if err == nil && e.Err != nil && e.Temporary {
 		err = stopf(tracking.OutcomeNotSent, e.Err, "no answer to the query for referId %q", item.ReferID)
 	}
 	return e, err
 }
 
-// queryFor queries an item until an answer comes or patience is over; then the evidence has
+// queryFor asks about an item until an answer comes or patience is over; then the evidence has
 // the last temporary failure. Without a connection, and while the service asks for pauses,
 // it goes on, and stops, as a create does.
 func (pr *prover) queryFor(
-	ctx context.Context, patience time.Duration, item tracking.Item, byNumber bool,
+	ctx context.Context, patience time.Duration, q tracking.Query, item tracking.Item,
 ) (tracking.Evidence, error) {
-	q := tracking.Query{ReferID: item.ReferID}
-	if byNumber {
-		q = tracking.Query{Number: item.Number}
-	}
 	for retry := pace.NewRetry(patience); ; {
 		e := query.Evidence(ctx, pr.Gate, func() tracking.Evidence { return pr.Service.Evidence(ctx, q, item) })
 		switch {
@@ -168,7 +164,8 @@ func (pr *prover) dropUnprovenProcessing(ctx context.Context, proofs []*proof) e
 	if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.ifNoSiblings }) {
 		return nil
 	}
-	e, err := pr.query(ctx, tracking.Item{ReferID: "waybill-probe-" + rand.Text(), Number: rand.Text()}, false)
+	nobody := tracking.Item{ReferID: "waybill-probe-" + rand.Text(), Number: rand.Text()}
+	e, err := pr.query(ctx, tracking.Query{ReferID: nobody.ReferID}, nobody)
 	for i, f := range proofs {
 		switch {
 		case f == nil || !f.ifNoSiblings:

@@ -280,16 +280,16 @@ func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.Unk
 		if p.missedControl[byNumber] != "" {
 			return nil
 		}
-		e, err := p.query(ctx, x.Item, byNumber)
+		q, by := tracking.Query{ReferID: x.Item.ReferID}, "referId "+tracking.Quote(x.Item.ReferID)
+		if byNumber {
+			q, by = tracking.Query{Number: x.Item.Number}, "number "+tracking.Quote(x.Item.Number)
+		}
+		e, err := p.query(ctx, q, x.Item)
 		if err != nil {
 			return err
 		}
 		if e.Presence == tracking.PresenceNamed || !byNumber && showsRow(e, x) {
 			continue
-		}
-		by := "referId " + tracking.Quote(x.Item.ReferID)
-		if byNumber {
-			by = "number " + tracking.Quote(x.Item.Number)
 		}
 		p.missedControl[byNumber] = fmt.Sprintf("%s, for %s of run %d (`waybill runs retry %d --absent` checks whether it was created)", describeEvidence(e), by, x.Run, x.Run)
 	}

@@ -217,7 +217,7 @@ func (pr *prover) proveNotTaken(ctx context.Context, shape string, rows []ledger
 		}
 		return err
 	}
-	control, err := pr.query(ctx, controls[0].Item, false)
+	control, err := pr.query(ctx, tracking.Query{ReferID: controls[0].Item.ReferID}, controls[0].Item)
 	if err != nil {
 		return err
 	}
