@@ -117,12 +117,9 @@ func nextCommand(c *command.Call, run ledger.RunSummary) string {
 	id := strconv.FormatInt(run.ID, 10)
 	switch n := run.Counts; {
 	case run.Live:
-		return ""
 	case n.Unknown+n.Pending+n.Sending > 0:
 		return c.CommandLine("runs", "resume", id)
-	case run.Partial:
-		return ""
-	case run.Rejected() > 0:
+	case run.Rejected() > 0 && !run.Partial:
 		return c.CommandLine("runs", "rows", id, "--status", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
 	}
 	return ""
