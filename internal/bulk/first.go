@@ -138,7 +138,7 @@ func (d *dispatch) sendOne(ctx, soft context.Context) (*sentBatch, error) {
 // claimFirst claims one row. It tells the user, once, that more rows follow when the first was found.
 func (d *dispatch) claimFirst(soft context.Context) ([]ledger.Batch, error) {
 	if d.Feed != nil {
-		if _, err := d.Feed.awaitFull(soft); err != nil {
+		if err := d.Feed.awaitFull(soft); err != nil {
 			return nil, err
 		}
 	}

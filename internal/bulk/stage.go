@@ -264,17 +264,14 @@ func (f *Feed) hasFull() bool {
 	return len(f.full) > 0
 }
 
-// awaitFull is false if the staging or ctx ends before a batch is full.
-func (f *Feed) awaitFull(ctx context.Context) (bool, error) {
-	for {
-		changed := f.changes()
-		if f.hasFull() {
-			return true, nil
-		}
+// awaitFull waits until a batch is full, or the staging or ctx ends.
+func (f *Feed) awaitFull(ctx context.Context) error {
+	for changed := f.changes(); !f.hasFull(); changed = f.changes() {
 		if more, err := f.await(ctx, changed); !more || err != nil {
-			return false, err
+			return err
 		}
 	}
+	return nil
 }
 
 // Run returns the run, with its tally once its input is staged.

@@ -95,8 +95,7 @@ func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, 
 	for i, t := range ts {
 		all[i] = TargetResult{Target: t, Result: t.known()}
 	}
-	judging := s.Meets != nil
-	if judging {
+	if s.Meets != nil {
 		if err := s.Meets(ctx, all); err != nil {
 			return nil, err
 		}
@@ -114,7 +113,7 @@ func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, 
 			done, err = true, e.Result.Err
 		}
 		e.Result.Err = err
-		if !judging {
+		if s.Meets == nil {
 			e.Matched = !s.Since.IsZero() && !asked.Before(s.Since)
 		}
 		e.Matched = e.Matched && !done && (!s.AskAll || !t.Began.IsZero())
