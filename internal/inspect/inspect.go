@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -176,6 +177,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	srv := &http.Server{
 		Handler:           s,
 		BaseContext:       func(net.Listener) context.Context { return context.WithValue(ctx, workKey{}, work) },
+		ConnState:         limitConnections(maxConnections),
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader - 4096, // the library adds these
@@ -184,9 +186,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		DisableGeneralOptionsHandler: true,
 	}
 	ended := make(chan error, 1)
-	go func() {
-		ended <- srv.Serve(&limitedListener{Listener: s.listener, slots: make(chan struct{}, maxConnections)})
-	}()
+	go func() { ended <- srv.Serve(s.listener) }()
 	var err error
 	select {
 	case err = <-ended:
@@ -236,38 +236,17 @@ func (s *Server) beginRequest() bool {
 	return true
 }
 
-type limitedListener struct {
-	net.Listener
-
-	slots chan struct{}
-}
-
-// Accept is part of [net.Listener].
-func (l *limitedListener) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case l.slots <- struct{}{}:
-			return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
-		default:
-			_ = conn.Close()
+// limitConnections returns what closes connections beyond so many. It is a [http.Server.ConnState].
+func limitConnections(most int64) func(net.Conn, http.ConnState) {
+	var open atomic.Int64
+	return func(conn net.Conn, state http.ConnState) {
+		switch {
+		case state == http.StateClosed:
+			open.Add(-1)
+		case state == http.StateNew && open.Add(1) > most:
+			_ = conn.Close() // the server finds that out by itself
 		}
 	}
-}
-
-type limitedConn struct {
-	net.Conn
-
-	release func()
-}
-
-// Close is part of [net.Conn].
-func (c *limitedConn) Close() error {
-	defer c.release()
-	return c.Conn.Close()
 }
 
 //go:embed page
