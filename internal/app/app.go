@@ -290,11 +290,7 @@ func (s *Session) trace(x api.Trace) {
 	}
 	s.IO.Note("< %d (after %s)", x.Status, x.Took)
 	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
-		value := strings.Join(x.Header[name], ", ")
-		if redact.IsCredential(name) {
-			value = redact.Mask
-		}
-		s.IO.Note("< %s: %s", name, value)
+		s.IO.Note("< %s: %s", name, redact.Header(name, strings.Join(x.Header[name], ", ")))
 	}
 	s.IO.Note("< %s", start(x.Answer))
 }

@@ -113,15 +113,12 @@ func hideValues(headers []webhook.Field) func(Answer, error) (Answer, error) {
 // Show returns the target's address for people, see [ShowURL].
 func (t Target) Show() string { return ShowURL(t.URL) }
 
-// Masked stands for what is not shown of an address.
-const Masked = "***"
-
 // ShowURL leaves out what may be a token: the user, the query, and each such segment of the path.
 func ShowURL(u *url.URL) string {
 	segments := strings.Split(u.EscapedPath(), "/")
 	for i, s := range segments {
 		if looksSecret(s) {
-			segments[i] = Masked
+			segments[i] = redact.Mask
 		}
 	}
 	short := strings.Join(segments, "/")
@@ -135,11 +132,11 @@ func ShowURL(u *url.URL) string {
 func ShowAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" {
-		return Masked
+		return redact.Mask
 	}
 	short := ShowURL(u)
 	if u.RawQuery != "" {
-		short += "?" + Masked
+		short += "?" + redact.Mask
 	}
 	return short
 }

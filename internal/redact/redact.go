@@ -188,6 +188,14 @@ func IsCredential(name string) bool {
 		hasLastWord(name, "auth", "pwd", "jwt", "bearer")
 }
 
+// Header returns the value of a header, or the [Mask] if it is named like a credential.
+func Header(name, value string) string {
+	if IsCredential(name) {
+		return Mask
+	}
+	return value
+}
+
 // IsCredentialParameter reports whether a query's parameter is named like a credential or a signature.
 func IsCredentialParameter(name string) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {

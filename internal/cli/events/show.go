@@ -97,7 +97,7 @@ func showHeaders(ctx context.Context, c *command.Call, id string, reveal bool) e
 	if err != nil {
 		return err
 	}
-	headers, err := view.MaskedHeaders(c.Session, d.Header, view.HeaderOptions{Reveal: reveal})
+	headers, err := view.ShownHeaders(c.Session, d.Header, view.HeaderOptions{Reveal: reveal})
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ type rowEventJSON struct {
 }
 
 func (p *Page) rows(all []inbox.Overview, refused bool) ([]rowJSON, error) {
-	mask, err := p.newMasker()
+	mask, err := view.NewMasker(p.Call.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (p *Page) rows(all []inbox.Overview, refused bool) ([]rowJSON, error) {
 	rows := make([]rowJSON, len(all))
 	for i, o := range all {
 		j := rowJSON{
-			ID: replay.Delivery{Delivery: o.Delivery, Refused: refused}.ID(), Delivery: o.Seq, ReceivedAt: o.ReceivedAt.UTC(), From: o.RemoteAddr, Method: o.Method, Path: mask.text(o.Path),
+			ID: replay.Delivery{Delivery: o.Delivery, Refused: refused}.ID(), Delivery: o.Seq, ReceivedAt: o.ReceivedAt.UTC(), From: o.RemoteAddr, Method: o.Method, Path: mask.Text(o.Path),
 			Verified: o.Verified, Authenticated: o.BodyAuthenticated, Reason: o.Reason, Anomaly: o.Anomaly,
 			Events: make([]rowEventJSON, len(o.Events)), EventCount: o.EventCount, Forwarding: make([]events.Forwarding, len(o.Forwardings)),
 		}

@@ -97,7 +97,7 @@ type sendCommands struct {
 type found struct {
 	replay.Delivery
 	db   *app.Store
-	mask masker
+	mask view.Masker
 }
 
 func (p *Page) find(r *http.Request) (found, error) {
@@ -113,7 +113,7 @@ func (p *Page) find(r *http.Request) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	mask, err := p.newMasker()
+	mask, err := view.NewMasker(p.Call.Session)
 	return found{d, db, mask}, err
 }
 
@@ -130,18 +130,14 @@ func (p *Page) showDelivery(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	headers, err := view.MaskedHeaders(p.Call.Session, d.Header, view.HeaderOptions{})
-	if err != nil {
-		return nil, err
-	}
 	j := deliveryJSON{
-		ID: d.ID(), Delivery: d.Seq, Refused: d.Refused, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr, Method: d.Method, Path: d.mask.text(d.Path),
-		Query: d.mask.query(d.RawQuery), Bytes: len(d.Body), Pruned: d.Body == nil, Verified: d.Verified, Reason: d.Reason, Scheme: d.Scheme, Secret: d.SecretName,
+		ID: d.ID(), Delivery: d.Seq, Refused: d.Refused, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr, Method: d.Method, Path: d.mask.Text(d.Path),
+		Query: d.mask.Query(d.RawQuery), Bytes: len(d.Body), Pruned: d.Body == nil, Verified: d.Verified, Reason: d.Reason, Scheme: d.Scheme, Secret: d.SecretName,
 		BodyAuthenticated: d.BodyAuthenticated, Synthetic: d.IsSynthetic(), Single: d.Single, Anomaly: d.Anomaly,
-		Headers: headers, Forwarding: []events.Forwarding{}, Commands: p.deliveryCommands(d.Delivery), eventsJSON: eventsJSON{Events: []deliveryEventJSON{}},
+		Headers: d.mask.Headers(d.Header), Forwarding: []events.Forwarding{}, Commands: p.deliveryCommands(d.Delivery), eventsJSON: eventsJSON{Events: []deliveryEventJSON{}},
 	}
 	if d.Body != nil {
-		j.Body = &bodyJSON{d.mask.content(d.Body, maxBodyText, maxBodyHex), json.Valid(d.Body)}
+		j.Body = &bodyJSON{content(d.mask, d.Body, maxBodyText, maxBodyHex), json.Valid(d.Body)}
 		j.Signature = p.signature(d)
 	}
 	if d.Refused {
@@ -210,7 +206,7 @@ func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error
 	names := view.NewStatusFormatter(p.Call.Config.Statuses)
 	for i, shown := range all {
 		e := rows[i]
-		shown.Path = d.mask.text(shown.Path)
+		shown.Path = d.mask.Text(shown.Path)
 		j.EventCount = shown.Events
 		j.Events = append(j.Events, deliveryEventJSON{
 			Shown: shown, Place: e.Index + 1,

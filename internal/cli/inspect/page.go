@@ -7,9 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -20,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
-	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -220,51 +216,11 @@ func (p *Page) explain(err error) *inspect.Error {
 	return &inspect.Error{Status: status, Message: err.Error(), Hint: hint, Code: code.Word()}
 }
 
-type masker struct {
-	secrets []webhook.Secret // in every form that a delivery may show
-	json    func(json.RawMessage) json.RawMessage
-
-	signature string // parameter of a query that has the signature; empty for none
-}
-
-func (p *Page) newMasker() (masker, error) {
-	secrets, err := view.KnownSecrets(p.Call.Session)
-	if err != nil {
-		return masker{}, err
-	}
-	m := masker{secrets: secrets, json: p.Call.SecretMasker()}
-	if scheme, err := p.Call.Scheme(p.Call.Config.Webhook.Scheme); err == nil {
-		m.secrets = scheme.InClear(secrets)
-		if name, ok := strings.CutPrefix(scheme.WithDefaults().Signature.From, "query:"); ok && scheme.Kind != webhook.KindToken {
-			m.signature = name
-		}
-	}
-	return m, nil
-}
-
-func (m masker) text(s string) string { return view.MaskText(s, m.secrets) }
-
-// query hides parameters that hold secrets or are named like one, but not the signature in force.
-func (m masker) query(query string) string {
-	pairs := strings.Split(query, "&")
-	for i, pair := range pairs {
-		name, escaped, _ := strings.Cut(pair, "=")
-		value, err := url.PathUnescape(escaped)
-		secret := slices.ContainsFunc(m.secrets, func(s webhook.Secret) bool {
-			return err != nil || len(s.Value) > 0 && strings.Contains(value, string(s.Value))
-		})
-		if secret || escaped != "" && name != m.signature && redact.IsCredentialParameter(name) {
-			pairs[i] = name + "=" + webhook.Mask
-		}
-	}
-	return strings.Join(pairs, "&")
-}
-
 // content returns bytes of a body as they are shown, see [newContent].
-func (m masker) content(b []byte, maxText, maxHex int) contentJSON {
-	shown := []byte(m.json(b))
+func content(m view.Masker, b []byte, maxText, maxHex int) contentJSON {
+	shown := []byte(m.JSON(b))
 	if !json.Valid(b) {
-		shown = []byte(m.text(string(b)))
+		shown = []byte(m.Text(string(b)))
 	}
 	j := newContent(shown, maxText, maxHex)
 	j.Bytes, j.Masked = len(b), !bytes.Equal(shown, b)

@@ -230,12 +230,8 @@ func (p *Page) curl(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	headers, err := p.curlHeaders(d, m, t, withhold)
-	if err != nil {
-		return nil, err
-	}
 	c.words = []string{"curl", "--request", m.Method}
-	c.addHeaders(headers)
+	c.addHeaders(p.curlHeaders(d, m, t, withhold))
 	c.addBody(d)
 	c.addURL(d, t, m)
 	c.Command = shell.Line(c.words...)
@@ -249,7 +245,7 @@ func (c *curlCommand) note(text string) {
 }
 
 // curlHeaders returns a message's headers and those a target does not get, credentials masked, but for a signature.
-func (p *Page) curlHeaders(d found, m webhook.Request, t forward.Target, withhold func(webhook.Field) bool) ([]view.Header, error) {
+func (p *Page) curlHeaders(d found, m webhook.Request, t forward.Target, withhold func(webhook.Field) bool) []view.Header {
 	fields := m.Header
 	for _, f := range d.Header {
 		if strings.EqualFold(f.Name, "Authorization") || strings.EqualFold(f.Name, "Cookie") || withhold(f) {
@@ -261,21 +257,18 @@ func (p *Page) curlHeaders(d found, m webhook.Request, t forward.Target, withhol
 		own[i].Value = webhook.Mask
 	}
 	fields = forward.ReplaceHeaders(webhook.Request{Header: fields}, own).Header
-	shown, err := view.MaskedHeaders(p.Call.Session, fields, view.HeaderOptions{})
-	if err != nil {
-		return nil, err
-	}
+	shown := d.mask.Headers(fields)
 	scheme, err := p.Call.Scheme(p.Call.Config.Webhook.Scheme)
 	if err != nil || scheme.Kind == webhook.KindToken {
-		return shown, nil //nolint:nilerr // without a scheme no header is known to be a signature
+		return shown // without a scheme no header is known to be a signature
 	}
 	from := strings.TrimPrefix(scheme.WithDefaults().Signature.From, "header:")
 	for i, f := range fields {
 		if strings.EqualFold(f.Name, from) {
-			shown[i].Value = d.mask.text(f.Value)
+			shown[i].Value = d.mask.Text(f.Value)
 		}
 	}
-	return shown, nil
+	return shown
 }
 
 func (c *curlCommand) addHeaders(headers []view.Header) {
@@ -301,7 +294,7 @@ func (c *curlCommand) addHeaders(headers []view.Header) {
 
 func (c *curlCommand) addBody(d found) {
 	text := string(d.Body)
-	switch hidden := string(d.mask.json(json.RawMessage(d.Body))) != text || d.mask.text(text) != text; {
+	switch hidden := string(d.mask.JSON(json.RawMessage(d.Body))) != text || d.mask.Text(text) != text; {
 	case hidden, len(text) > maxInlineBody, runtime.GOOS == "windows", strings.Contains(text, "\t"), term.VisibleText(text) != text: // PowerShell changes quotes in words of programs
 		c.File = bodyFile(d.Delivery)
 		c.words = append(c.words, "--header", "Expect:", "--data-binary", "@"+c.File)
@@ -317,14 +310,14 @@ func (c *curlCommand) addBody(d found) {
 func (c *curlCommand) addURL(d found, t forward.Target, m webhook.Request) {
 	address := forward.ShowURL(t.URL)
 	if t.URL.EscapedPath() == "" {
-		address += d.mask.text(m.Path)
+		address += d.mask.Text(m.Path)
 	}
 	var queries []string
 	if t.URL.RawQuery != "" {
 		queries = append(queries, webhook.Mask)
 	}
 	if d.RawQuery != "" {
-		queries = append(queries, d.mask.query(d.RawQuery))
+		queries = append(queries, d.mask.Query(d.RawQuery))
 	}
 	if len(queries) > 0 {
 		address += "?" + strings.Join(queries, "&")

@@ -92,7 +92,7 @@ type explainer struct {
 
 // value returns a value as it is shown. Values from headers named like a credential are masked.
 func (x explainer) value(name, from, value string) valueJSON {
-	shown := x.d.mask.text(value)
+	shown := x.d.mask.Text(value)
 	if _, source, _ := strings.Cut(from, ":"); value != "" && redact.IsCredential(source) {
 		shown = webhook.Mask
 	}
@@ -172,7 +172,7 @@ func (x explainer) signed() stepJSON {
 		case part.Name == "url":
 			v = x.value("{url}", "", forward.ShowAddress(string(part.Bytes)))
 		case part.Name == "body":
-			v = valueJSON{"{body}", x.d.mask.content(part.Bytes, maxPartText, maxPartHex)}
+			v = valueJSON{"{body}", content(x.d.mask, part.Bytes, maxPartText, maxPartHex)}
 		case part.Name == "":
 			v = x.value("", "", string(part.Bytes))
 		default:
@@ -282,7 +282,7 @@ func (p *Page) diagnose(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.Text = d.mask.text(j.Text)
+	j.Text = d.mask.Text(j.Text)
 	out := diagnosisJSON{Explanation: j}
 	if found.Scheme != nil {
 		out.FitsYAML = config.SchemeYAML(*found.Scheme)

@@ -253,10 +253,7 @@ func (o options) print(c *command.Call, res api.Response) error {
 	header := map[string][]string{}
 	for name, values := range res.Header {
 		for _, v := range values {
-			if v = mask.String(v); redact.IsCredential(name) {
-				v = redact.Mask
-			}
-			header[name] = append(header[name], v)
+			header[name] = append(header[name], redact.Header(name, mask.String(v)))
 		}
 	}
 	if c.Out.Machine() {

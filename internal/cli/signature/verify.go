@@ -268,7 +268,7 @@ func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sam
 	if err != nil {
 		return Explanation{}, none, SchemeUsage(name, err)
 	}
-	headers, err := view.MaskedHeaders(s, d.Header, o, scheme)
+	headers, err := view.ShownHeaders(s, d.Header, o, scheme)
 	if err != nil {
 		return Explanation{}, none, err
 	}

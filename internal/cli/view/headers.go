@@ -1,6 +1,8 @@
 package view
 
 import (
+	"encoding/json"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -11,62 +13,91 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// HeaderOptions say how headers show: with Reveal in clear.
-type HeaderOptions struct{ Reveal bool }
+// Masker says what is masked of a delivery: the webhook secrets and the API key wherever they stand, and what is
+// named like a credential.
+type Masker struct {
+	JSON func(json.RawMessage) json.RawMessage // of texts in JSON, see [app.Session.SecretMasker]
 
-// MaskedHeaders returns headers with known secrets and credentials hidden, unless revealed: what schemes of tokens
-// read (the one in force, and others), and what is named like a credential.
-func MaskedHeaders(s *app.Session, header []webhook.Field, o HeaderOptions, others ...webhook.Scheme) ([]Header, error) {
-	if o.Reveal {
-		return headerLines(header), nil
-	}
-	secrets, err := KnownSecrets(s)
+	secrets   []string        // in every form that a delivery may show, the longest first
+	tokens    map[string]bool // headers, in lower case, that schemes of tokens read
+	signature string          // parameter of a query that has the signature in force; empty for none
+}
+
+// NewMasker returns the masker for the scheme in force, and others. Errors are those of reading the secrets.
+func NewMasker(s *app.Session, others ...webhook.Scheme) (Masker, error) {
+	m := Masker{JSON: s.SecretMasker(), tokens: map[string]bool{}}
+	secrets, err := s.AnyWebhookSecrets()
 	if err != nil {
-		return nil, err
+		return m, err
 	}
-	if name := s.Config.Webhook.Scheme; name != "" {
-		if scheme, err := s.Scheme(name); err == nil {
-			others = append(others, scheme)
+	if key, ok := s.APIKeySecret(); ok {
+		secrets = append(secrets, key)
+	}
+	if scheme, err := s.Scheme(s.Config.Webhook.Scheme); err == nil {
+		others = append(others, scheme)
+		if name, ok := strings.CutPrefix(scheme.WithDefaults().Signature.From, "query:"); ok && scheme.Kind != webhook.KindToken {
+			m.signature = name
 		}
 	}
-	tokens := map[string]bool{}
 	for _, scheme := range others {
 		secrets = scheme.InClear(secrets)
 		if scheme.Kind == webhook.KindToken {
-			tokens[strings.ToLower(strings.TrimPrefix(scheme.Signature.From, "header:"))] = true
+			m.tokens[strings.ToLower(strings.TrimPrefix(scheme.Signature.From, "header:"))] = true
 		}
 	}
-	shown := headerLines(header)
-	for i, h := range shown {
-		if shown[i].Value = MaskText(h.Value, secrets); redact.IsCredential(h.Name) || tokens[strings.ToLower(h.Name)] {
-			shown[i].Value = webhook.Mask
+	for _, one := range secrets {
+		if len(one.Value) > 0 {
+			m.secrets = append(m.secrets, string(one.Value))
 		}
 	}
-	return shown, nil
+	// What is left of a key that holds another secret would show.
+	slices.SortFunc(m.secrets, func(a, b string) int { return len(b) - len(a) })
+	return m, nil
 }
 
-// MaskText hides secrets in a text.
-func MaskText(text string, secrets []webhook.Secret) string {
-	// The longest first: what is left of a key that holds another secret would show.
-	secrets = slices.SortedFunc(slices.Values(secrets), func(a, b webhook.Secret) int { return len(b.Value) - len(a.Value) })
-	for _, s := range secrets {
-		if len(s.Value) > 0 {
-			text = strings.ReplaceAll(text, string(s.Value), webhook.Mask)
-		}
+// Text masks a text.
+func (m Masker) Text(text string) string {
+	for _, secret := range m.secrets {
+		text = strings.ReplaceAll(text, secret, redact.Mask)
 	}
 	return text
 }
 
-// KnownSecrets returns the webhook secrets and the API key, if there are any.
-func KnownSecrets(s *app.Session) ([]webhook.Secret, error) {
-	all, err := s.AnyWebhookSecrets()
-	if err != nil {
-		return nil, err
+// Query masks parameters that hold secrets or are named like one, but not the signature in force.
+func (m Masker) Query(query string) string {
+	pairs := strings.Split(query, "&")
+	for i, pair := range pairs {
+		name, escaped, _ := strings.Cut(pair, "=")
+		value, err := url.PathUnescape(escaped)
+		holds := slices.ContainsFunc(m.secrets, func(secret string) bool { return err != nil || strings.Contains(value, secret) })
+		if holds || escaped != "" && name != m.signature && redact.IsCredentialParameter(name) {
+			pairs[i] = name + "=" + redact.Mask
+		}
 	}
-	if key, ok := s.APIKeySecret(); ok {
-		all = append(all, key)
+	return strings.Join(pairs, "&")
+}
+
+// Headers masks headers.
+func (m Masker) Headers(header []webhook.Field) []Header {
+	shown := headerLines(header)
+	for i, h := range shown {
+		if shown[i].Value = redact.Header(h.Name, m.Text(h.Value)); m.tokens[strings.ToLower(h.Name)] {
+			shown[i].Value = redact.Mask
+		}
 	}
-	return all, nil
+	return shown
+}
+
+// HeaderOptions say how headers show: with Reveal in clear.
+type HeaderOptions struct{ Reveal bool }
+
+// ShownHeaders returns headers masked, unless revealed, by [NewMasker].
+func ShownHeaders(s *app.Session, header []webhook.Field, o HeaderOptions, others ...webhook.Scheme) ([]Header, error) {
+	if o.Reveal {
+		return headerLines(header), nil
+	}
+	m, err := NewMasker(s, others...)
+	return m.Headers(header), err
 }
 
 func headerLines(fields []webhook.Field) []Header {

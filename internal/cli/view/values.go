@@ -10,6 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -143,7 +144,7 @@ func Sink(k inbox.Sink) string {
 func Target(k inbox.Sink) string {
 	u, err := forward.ParseURL(k.URL)
 	if err != nil {
-		return forward.Masked
+		return redact.Mask
 	}
 	return forward.ShowURL(u)
 }
