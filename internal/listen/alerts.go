@@ -27,24 +27,22 @@ type storeAlert struct {
 	failed   int64     // deliveries since the beginning
 }
 
-func (t *storeAlert) failure(err error) {
+// update takes the error of storing a delivery, nil if it is stored.
+func (t *storeAlert) update(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.failed++
-	if now := time.Now(); t.reported.IsZero() || now.Sub(t.reported) >= repeatAlert {
+	now := time.Now()
+	if err != nil {
+		t.failed++
+	}
+	switch {
+	case err == nil && !t.reported.IsZero():
+		t.log.Warn(t.ends, "not stored", t.failed)
+		t.reported, t.failed = time.Time{}, 0
+	case err != nil && now.Sub(t.reported) >= repeatAlert:
 		t.reported = now
 		t.log.Error(t.begins, "err", err, "deliveries", t.failed)
 	}
-}
-
-func (t *storeAlert) recovered() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.reported.IsZero() {
-		return
-	}
-	t.log.Warn(t.ends, "not stored", t.failed)
-	t.reported, t.failed = time.Time{}, 0
 }
 
 // readAlert reports once a minute at most, since one cause may come and go, and each time that it is over.

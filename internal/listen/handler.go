@@ -131,11 +131,11 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
 	case errors.Is(err, errUnverifiedLimit), errors.Is(err, errNoMemory):
 		answerUnavailable(w)
 	case err != nil:
-		r.storeAlert.failure(err)
+		r.storeAlert.update(err)
 		answerUnavailable(w)
 	default:
 		r.stored.Add(1)
-		r.storeAlert.recovered()
+		r.storeAlert.update(nil)
 		r.Wake()
 		if r.onStored != nil {
 			r.onStored()
@@ -198,14 +198,11 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Deli
 	select {
 	case slots <- struct{}{}:
 		var err error
-		if d.Seq, err = r.o.Store.PutRefused(ctx, d); err != nil {
-			r.evidenceAlert.failure(err)
-		} else {
-			r.evidenceAlert.recovered()
-		}
+		d.Seq, err = r.o.Store.PutRefused(ctx, d)
+		r.evidenceAlert.update(err)
 		<-slots
 	case <-ctx.Done():
-		r.evidenceAlert.failure(errors.New("too many at once"))
+		r.evidenceAlert.update(errors.New("too many at once"))
 	}
 	d.Header, d.Body = nil, nil
 	select {

@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/pace"
 )
 
 const pollInterval = time.Second / 4
@@ -128,15 +129,8 @@ func (w *eventWait) fromNow(ctx context.Context) error {
 // events yields events as they arrive, until there are enough or ctx ends. The error is then its cause.
 func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
-		pause := time.NewTimer(0)
-		defer pause.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				yield(inbox.Event{}, context.Cause(ctx))
-				return
-			case <-pause.C:
-			}
+		err := context.Cause(ctx)
+		for ; err == nil; err = pace.Sleep(ctx, pollInterval) {
 			more := w.arrived(ctx, func(e inbox.Event, err error) bool {
 				if err != nil && ctx.Err() != nil {
 					err = context.Cause(ctx)
@@ -146,8 +140,8 @@ func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 			if !more {
 				return
 			}
-			pause.Reset(pollInterval)
 		}
+		yield(inbox.Event{}, err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -234,17 +235,6 @@ func readExtent(ctx context.Context, db *app.Store, refused bool) (extent, error
 	return n, err
 }
 
-// rest waits as long as a part of a search took: deliveries that are taken meanwhile come first.
-func (p *Page) rest(ctx context.Context, took time.Duration) {
-	if p.Arrivals == nil {
-		return
-	}
-	select {
-	case <-time.After(took):
-	case <-ctx.Done():
-	}
-}
-
 // findDeliveries returns the deliveries asked for, before which number the others are, and how many it examined.
 func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (found []inbox.Overview, next int64, examined int, err error) {
 	if q.all() {
@@ -277,7 +267,9 @@ func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (
 		q.To = next - 1
 		examined += len(page)
 		bytes -= read
-		p.rest(ctx, time.Since(began))
+		if p.Arrivals != nil { // deliveries that are taken meanwhile come first
+			_ = pace.Sleep(ctx, time.Since(began)) // its end is noticed above
+		}
 	}
 	if q.From > q.To {
 		next = 0

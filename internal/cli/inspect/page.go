@@ -17,6 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -135,8 +136,6 @@ func (p *Page) changed() <-chan struct{} {
 func (p *Page) watch(ctx context.Context) {
 	poll := time.NewTicker(pollInterval)
 	defer poll.Stop()
-	rest := time.NewTimer(0)
-	defer rest.Stop()
 	arrivals := p.Arrivals
 	for {
 		if arrivals == nil { // a store that is made later says so too
@@ -154,10 +153,7 @@ func (p *Page) watch(ctx context.Context) {
 		close(p.wake)
 		p.wake = make(chan struct{})
 		p.mu.Unlock()
-		rest.Reset(wakeRest)
-		select {
-		case <-rest.C:
-		case <-ctx.Done():
+		if pace.Sleep(ctx, wakeRest) != nil {
 			return
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -157,15 +158,10 @@ func (fw *forwarding) drain(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
-	poll := time.NewTicker(20 * time.Millisecond)
-	defer poll.Stop()
 	for {
-		if left, err := fw.sinksWithBacklog(ctx); err != nil || len(left) == 0 {
+		left, err := fw.sinksWithBacklog(ctx)
+		if err != nil || len(left) == 0 || pace.Sleep(ctx, 20*time.Millisecond) != nil {
 			return // an error is reported at the end, if it is still there
-		}
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
 		}
 	}
 }

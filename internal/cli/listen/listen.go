@@ -206,35 +206,27 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 	g.Go(func() error {
 		return s.forwarding.run(follow, s.call.Hard(context.WithoutCancel(until)), &printing)
 	})
-	g.Go(func() error {
+	background := func(run func()) {
+		g.Go(func() error {
+			run()
+			return nil
+		})
+	}
+	background(func() {
 		s.db.Follower().Run(follow, arrivals, func(err error) { s.warnings.warn("events do not update trackings for now", err) })
-		return nil
 	})
 	if err := s.register(ctx); err != nil {
 		s.warnings.warn("other commands can't find this listener", err)
 	}
-	g.Go(func() error {
-		s.stayRegistered(serving)
-		return nil
-	})
-	g.Go(func() error {
-		s.wakeOnChanges(follow)
-		return nil
-	})
-	g.Go(func() error {
-		s.followSettings(serving, &printing)
-		return nil
-	})
-	g.Go(func() error {
-		s.offerScheme(serving, offers, &printing)
-		return nil
-	})
+	background(func() { s.stayRegistered(serving) })
+	background(func() { s.wakeOnChanges(follow) })
+	background(func() { s.followSettings(serving, &printing) })
+	background(func() { s.offerScheme(serving, offers, &printing) })
 	if s.page != nil {
-		g.Go(func() error {
+		background(func() {
 			if err := s.page.Run(serving); err != nil {
 				s.call.IO.Warning("the inspector stopped: %v; deliveries are still received; restart `waybill listen` to have the page again", err)
 			}
-			return nil
 		})
 	}
 	printing.Lock()

@@ -11,6 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -68,22 +69,13 @@ func (s *server) stayRegistered(ctx context.Context) {
 
 // every calls do after each pause, until ctx ends.
 func every(ctx context.Context, pause time.Duration, do func()) {
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			do()
-		case <-ctx.Done():
-			return
-		}
+	for pace.Sleep(ctx, pause) == nil {
+		do()
 	}
 }
 
 func (s *server) wakeOnChanges(ctx context.Context) {
 	changes := s.db.Changes.Watch(ctx)
-	rest := time.NewTimer(0)
-	defer rest.Stop()
 	for {
 		select {
 		case <-changes:
@@ -94,10 +86,7 @@ func (s *server) wakeOnChanges(ctx context.Context) {
 		if s.forwarding != nil {
 			s.forwarding.WakeAll()
 		}
-		rest.Reset(wakeRest)
-		select {
-		case <-rest.C:
-		case <-ctx.Done():
+		if pace.Sleep(ctx, wakeRest) != nil {
 			return
 		}
 	}
