@@ -72,7 +72,7 @@ var outputs = []struct{ commands, name string }{
 	{"store erase", "cli/storage.erasedJSON"},
 	{"store schema", "cli/storage.schemaJSON"},
 	{"api --include", "cli/request.includedJSON"},
-	{"observed", "cli/observed.entryJSON"},
+	{"observed", "observed.Entry"},
 	{"version", "buildinfo.Info"},
 	{"messages on stderr", "term.message"},
 }

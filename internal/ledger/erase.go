@@ -35,19 +35,20 @@ type Eraser interface {
 // EraseOptions say what is left of shipments that are erased: with Forget no hash either.
 type EraseOptions struct{ Forget bool }
 
-// Erasure counts what was removed.
+// Erasure counts what was removed. Responses are to queries, and to create requests with those of other rows.
 type Erasure struct {
-	Unknown []int // queries that name nothing that is or was in the store
-	Shared  int64 // numbers that stay: others hold them too
+	Unknown []int `json:"-"` // queries that name nothing that is or was in the store
+	Shared  int64 `json:"-"` // numbers that stay: others hold them too
 
-	Rows, Unsettled int64 // rows of inputs; those whose outcome was unknown
-	Pending         int64 // rows that were not sent yet
-	Trackings       int64 // what was known of them
-	Responses       int64 // to queries, and to create requests with those of other rows
-	Events          int64
-	Deliveries      int64 // whose header and body were dropped
-	Refused         int64 // refused deliveries
-	Texts           int64 // reasons, names of files and the like that named one
+	Rows       int64 `json:"rows"`
+	Unsettled  int64 `json:"unknown"` // rows with an unknown outcome
+	Pending    int64 `json:"pending"` // rows that were not sent
+	Trackings  int64 `json:"trackings"`
+	Responses  int64 `json:"responses"`
+	Events     int64 `json:"events"`
+	Deliveries int64 `json:"deliveries"` // whose bytes were dropped
+	Refused    int64 `json:"refused"`
+	Texts      int64 `json:"texts"` // reasons, names of files and the like that held one
 }
 
 // Add adds other to e.

@@ -46,10 +46,10 @@ const (
 	maxValue   = 200 // bytes
 )
 
-// Key names an entry.
+// Key names an entry. Without a value it counts what was met beyond [MaxEntries].
 type Key struct {
-	Kind  Kind
-	Value string // empty counts what was met beyond [MaxEntries]
+	Kind  Kind   `json:"kind"`
+	Value string `json:"value"`
 }
 
 // Compare orders keys.
@@ -57,12 +57,13 @@ func (k Key) Compare(o Key) int {
 	return cmp.Or(strings.Compare(string(k.Kind), string(o.Kind)), strings.Compare(k.Value, o.Value))
 }
 
-// Entry is one thing that was met.
+// Entry is one thing that was met. It is documented if the interface document or a standard of HTTP has it.
 type Entry struct {
 	Key
-	Count       int64 // answers or events that had it
-	First, Last time.Time
-	Documented  bool // the interface document or a standard of HTTP has it
+	Count      int64     `json:"count"` // answers and events
+	First      time.Time `json:"first"`
+	Last       time.Time `json:"last"`
+	Documented bool      `json:"documented"`
 }
 
 // Origin is what something was met in.

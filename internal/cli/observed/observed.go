@@ -16,15 +16,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/render"
 )
 
-type entryJSON struct {
-	Kind       observed.Kind `json:"kind"`
-	Value      string        `json:"value"`
-	Count      int64         `json:"count"` // answers and events
-	First      time.Time     `json:"first"`
-	Last       time.Time     `json:"last"`
-	Documented bool          `json:"documented"`
-}
-
 // New returns the command that lists the register.
 func New(f *command.Factory) *cobra.Command {
 	cmd := &cobra.Command{
@@ -61,7 +52,8 @@ func run(ctx context.Context, c *command.Call, _ []string) error {
 	l := command.Listing[observed.Entry]{
 		Out: c.Out, Empty: "Nothing observed yet: run a command that sends requests, or receive deliveries", Columns: columns(),
 		JSON: func(e observed.Entry) any {
-			return entryJSON{e.Kind, e.Value, e.Count, e.First.UTC(), e.Last.UTC(), e.Documented}
+			e.First, e.Last = e.First.UTC(), e.Last.UTC()
+			return e
 		},
 	}
 	db, err := c.StoreToList(ctx, "value")

@@ -33,16 +33,7 @@ type erasedJSON struct {
 	Asked    int64  `json:"asked"` // shipments
 	NotFound int64  `json:"notFound"`
 	Complete bool   `json:"complete"` // nothing of them is left in the store
-
-	Rows          int64    `json:"rows"`
-	Unknown       int64    `json:"unknown"` // rows with an unknown outcome
-	Pending       int64    `json:"pending"` // rows that were not sent
-	Trackings     int64    `json:"trackings"`
-	Responses     int64    `json:"responses"`
-	Events        int64    `json:"events"`
-	Deliveries    int64    `json:"deliveries"` // whose bytes were dropped
-	Refused       int64    `json:"refused"`
-	Texts         int64    `json:"texts"`         // reasons, names of files and the like that held one
+	ledger.Erasure
 	SharedNumbers int64    `json:"sharedNumbers"` // kept: another shipment has them
 	Left          []string `json:"left"`          // commands to run
 }
@@ -183,11 +174,7 @@ func (e *erasing) report(ended bool) error {
 	}
 	d, c := &e.done, e.call
 	asked, missing := int64(len(e.queries)), int64(len(e.missing))
-	j := erasedJSON{
-		Store: e.db.Path, Asked: asked, NotFound: missing, Complete: ended && len(e.left) == 0,
-		Rows: d.Rows, Unknown: d.Unsettled, Pending: d.Pending, Trackings: d.Trackings, Responses: d.Responses,
-		Events: d.Events, Deliveries: d.Deliveries, Refused: d.Refused, Texts: d.Texts, SharedNumbers: d.Shared, Left: append([]string{}, e.left...),
-	}
+	j := erasedJSON{e.db.Path, asked, missing, ended && len(e.left) == 0, *d, d.Shared, append([]string{}, e.left...)}
 	if d.Unsettled > 0 {
 		c.IO.Warning("Of the erased rows, %s had an unknown outcome: the service may have them", command.Plural(d.Unsettled, "row"))
 	}
