@@ -216,7 +216,7 @@ type Listing[T any] struct {
 	Out     *Output
 	Empty   string // note for a table without rows; empty for none
 	Columns []Column[T]
-	JSON    func(T) any
+	JSON    func(T) any // nil: rows are their own JSON
 }
 
 // PrintAll prints all.
@@ -237,7 +237,12 @@ func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 	}
 	if l.Out.Machine() {
 		list := l.Out.BeginList()
-		err := Each(seq, func(v T) error { return list.Add(l.JSON(v)) })
+		err := Each(seq, func(v T) error {
+			if l.JSON == nil {
+				return list.Add(v)
+			}
+			return list.Add(l.JSON(v))
+		})
 		return errors.Join(err, list.Close())
 	}
 	rows, err := BeginTable(l.Out, l.Columns)

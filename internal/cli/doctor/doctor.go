@@ -215,7 +215,7 @@ func (foundError) Is(target error) bool { return target == command.ErrFound }
 
 func printAll(c *command.Call, all []finding) error {
 	if c.Out.Machine() || c.Out.IsCSV() {
-		w := command.Listing[finding]{Out: c.Out, JSON: func(f finding) any { return f }, Columns: []command.Column[finding]{
+		w := command.Listing[finding]{Out: c.Out, Columns: []command.Column[finding]{
 			{Column: render.Column{Name: "CHECK"}, Cell: func(f finding) string { return f.Check }},
 			{Column: render.Column{Name: "STATUS"}, Cell: func(f finding) string { return string(f.Status) }},
 			{Column: render.Column{Name: "MESSAGE"}, Cell: func(f finding) string { return f.Message }},

@@ -3,6 +3,7 @@ package events
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,13 +215,7 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 func importCaptures(ctx context.Context, in *input.Input, imp *replay.Importer, p *command.Progress) (importedJSON, error) {
 	var j importedJSON
 	for line, err := range captureLines(in) {
-		if err == nil {
-			err = line.err
-		}
-		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		if err != nil {
+		if err := cmp.Or(err, line.err, context.Cause(ctx)); err != nil {
 			return j, err
 		}
 		done, err := imp.Import(ctx, line.capture)

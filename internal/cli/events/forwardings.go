@@ -36,7 +36,7 @@ type outboxEntries func(context.Context, *app.Store, []inbox.Sink, []inbox.Liste
 
 // listOutbox lists entries since --since, and returns the targets, the running listeners, and whether it found any.
 func listOutbox(ctx context.Context, c *command.Call, o listOptions, w command.Listing[Forwarding], entries outboxEntries) (sinks []inbox.Sink, running []inbox.Listener, found bool, err error) {
-	w.Out, w.JSON = c.Out, func(j Forwarding) any { return j }
+	w.Out = c.Out
 	since, db, err := o.ofDeliveries(ctx, c)
 	if err == nil && db == nil {
 		err = w.Print(c.IO, nil)

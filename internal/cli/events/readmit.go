@@ -43,8 +43,6 @@ type readmissionJSON struct {
 	ID      string `json:"id"`
 }
 
-var errNoneVerifies = errors.New("none of the refused deliveries verifies")
-
 func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 	verifier, err := c.Verifier()
 	if err != nil {
@@ -84,7 +82,7 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 		c.IO.Detail("%s is delivery %d now", d.ID(), placed.Delivery)
 	}
 	if j.Readmitted == 0 && j.Refused > 0 {
-		err = &command.ExitError{Code: command.Unverified, Err: errNoneVerifies, Hint: "check webhook.secrets and webhook.scheme"}
+		err = &command.ExitError{Code: command.Unverified, Err: errors.New("none of the refused deliveries verifies"), Hint: "check webhook.secrets and webhook.scheme"}
 	}
 	dropped := ""
 	if j.Dropped > 0 {

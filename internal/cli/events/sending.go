@@ -44,10 +44,9 @@ type sendingOptions struct {
 	To, Scheme, Expect string
 	Headers            []string
 
-	Duplicate                     int
-	Reorder, Corrupt, AllowTarget bool
-	Rate                          float64
-	Seed                          uint64
+	forward.Faults
+	AllowTarget bool
+	Rate        float64
 }
 
 func (o *sendingOptions) flags(cmd *cobra.Command) {
@@ -77,7 +76,7 @@ func (o *sendingOptions) target() (*url.URL, error) {
 }
 
 func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
-	f := forward.Faults{Duplicate: o.Duplicate, Reorder: o.Reorder, Corrupt: o.Corrupt, Seed: o.Seed}
+	f := o.Faults
 	switch {
 	case o.Duplicate < 0 || o.Duplicate > maxCopies:
 		return f, command.Usagef(fmt.Sprintf("from 0 to %d", maxCopies), "--duplicate %d is out of bounds", o.Duplicate)

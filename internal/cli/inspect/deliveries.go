@@ -118,7 +118,7 @@ func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 	if err != nil {
 		return q, err
 	}
-	if q.Limit, err = parseLimit(v.Get("limit"), defaultRows, maxRows); err != nil {
+	if q.Limit, err = parseLimit(v.Get("limit")); err != nil {
 		return q, err
 	}
 	for _, name := range []string{"from", "to", "after", "before"} {
@@ -146,14 +146,13 @@ func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 	return q, nil
 }
 
-// parseLimit reads how many rows are asked for; preset if nothing is said.
-func parseLimit(text string, preset, most int) (int, error) {
+func parseLimit(text string) (int, error) {
 	if text == "" {
-		return preset, nil
+		return defaultRows, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		return 0, command.Usagef("such as ?limit="+strconv.Itoa(preset), "limit must be 1 to %d, not %s", most, command.Quoted(text))
+	if err != nil || n < 1 || n > maxRows {
+		return 0, command.Usagef("such as ?limit="+strconv.Itoa(defaultRows), "limit must be 1 to %d, not %s", maxRows, command.Quoted(text))
 	}
 	return n, nil
 }

@@ -65,7 +65,7 @@ type stopJSON struct {
 	Offset         string     `json:"offset"` // of that clock, empty if it is not known
 	UTC            string     `json:"utc"`
 	EventTimestamp string     `json:"eventTimestamp"` // as sent
-	GMTTimestamp   string     `json:"GMTTimestamp"`   // rejected: when the user dismissed it
+	GMTTimestamp   string     `json:"GMTTimestamp"`   // as sent
 	Gap            *gapJSON   `json:"gap"`            // since the checkpoint before; null if that is not known
 	Anomalies      []markJSON `json:"anomalies"`
 }
@@ -85,7 +85,7 @@ type gapJSON struct {
 type eventJSON struct {
 	view.Event
 	NoData *struct{} `json:"data,omitempty"` // left out: its delivery has it
-	NoRaw  *struct{} `json:"raw,omitempty"`  // rejected: when the user dismissed it
+	NoRaw  *struct{} `json:"raw,omitempty"`  // likewise
 
 	StatusText string `json:"statusText"`
 	Tone       string `json:"tone"`

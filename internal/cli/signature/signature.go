@@ -230,11 +230,7 @@ func newSchemes(f *command.Factory) *cobra.Command {
 configuration, and presets. With -o json each has its settings.`,
 		Example: command.Example("waybill signature schemes", "waybill signature schemes -o json --jq '.[] | select(.inForce)'"),
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
-			w := command.Listing[schemeJSON]{
-				Out: c.Out, Empty: "No schemes",
-				JSON:    func(j schemeJSON) any { return j },
-				Columns: schemeColumns(),
-			}
+			w := command.Listing[schemeJSON]{Out: c.Out, Empty: "No schemes", Columns: schemeColumns()}
 			return w.PrintAll(c.IO, schemesOf(c.Session))
 		}),
 	}

@@ -156,11 +156,7 @@ func printVerdicts(c *command.Call, all []Verdict, single bool) error {
 	if c.Out.Machine() && single {
 		return c.Out.Object(all[0])
 	}
-	w := command.Listing[Verdict]{
-		Out: c.Out, Empty: "No deliveries",
-		JSON:    func(j Verdict) any { return j },
-		Columns: verdictColumns(),
-	}
+	w := command.Listing[Verdict]{Out: c.Out, Empty: "No deliveries", Columns: verdictColumns()}
 	return w.PrintAll(c.IO, all)
 }
 

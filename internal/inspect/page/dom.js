@@ -2,7 +2,7 @@
 // as text nodes, with what controls, reorders or hides text made visible.
 
 const svgNamespace = 'http://www.w3.org/2000/svg';
-const svgTags = new Set(['svg', 'g', 'path', 'line', 'rect', 'circle', 'polyline', 'polygon', 'text']);
+const svgTags = new Set(['svg', 'line', 'circle', 'text']);
 
 // The same characters as internal/term.Visible. U+FE0F selects emoji forms and stays.
 const hidden = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\p{Noncharacter_Code_Point}]/gu;
