@@ -55,20 +55,16 @@ const (
 
 func (p *Page) signature(d found) *signatureJSON {
 	j := &signatureJSON{Steps: []stepJSON{}}
-	name, scheme, err := signature.SchemeInForce(p.Call.Session, "")
-	var v *webhook.Verifier
-	if err == nil {
-		v, _, err = signature.NewVerifier(p.Call.Session, name, scheme)
-	}
+	v, err := signature.NewVerifier(p.Call.Session, "")
 	if err != nil {
 		e := p.explain(err)
 		j.Problem, j.Hint = e.Message, e.Hint
 		return j
 	}
 	t := v.Trace(d.Request(), d.ReceivedAt)
-	verdict := signature.NewVerdict(d.ID(), name, d.Sample(), t.Verdict)
-	j.Verdict, j.Settings = &verdict, config.SchemeSettings(scheme)
-	x := explainer{t, name, d}
+	verdict := signature.NewVerdict(d.ID(), v.Name, d.Sample(), t.Verdict)
+	j.Verdict, j.Settings = &verdict, config.SchemeSettings(v.Scheme)
+	x := explainer{t, v.Name, d}
 	j.Steps = append(j.Steps, x.scheme(), x.signature())
 	if t.Timestamp.From != "" {
 		j.Steps = append(j.Steps, x.timestamp())

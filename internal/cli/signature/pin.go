@@ -43,11 +43,7 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 	if last < webhook.MinLearnBodies {
 		return command.Usagef("use a larger number", "--last %d must be at least %d", last, webhook.MinLearnBodies)
 	}
-	name, scheme, err := SchemeInForce(c.Session, "")
-	if err != nil {
-		return err
-	}
-	v, secrets, err := NewVerifier(c.Session, name, scheme)
+	v, err := NewVerifier(c.Session, "")
 	if err != nil {
 		return err
 	}
@@ -55,7 +51,7 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 	if err != nil {
 		return err
 	}
-	j := promotionJSON{Scheme: name, Failing: []Verdict{}, Open: []string{}}
+	j := promotionJSON{Scheme: v.Name, Failing: []Verdict{}, Open: []string{}}
 	var samples []webhook.Sample
 	for d, err := range replay.Whole(ctx, in) {
 		if err != nil {
@@ -67,7 +63,7 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 		j.Checked++
 		samples = append(samples, d.Sample())
 		if verdict := v.Verify(d.Request(), d.ReceivedAt); !verdict.OK {
-			j.Failing = append(j.Failing, NewVerdict(d.ID(), name, d.Sample(), verdict))
+			j.Failing = append(j.Failing, NewVerdict(d.ID(), v.Name, d.Sample(), verdict))
 		}
 		if j.Checked == last {
 			break
@@ -76,11 +72,11 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 	if j.Checked == 0 {
 		return command.Usagef("receive deliveries with `waybill listen`", "no stored deliveries to check")
 	}
-	lesson, err := webhook.Learn(ctx, samples, secrets, scheme.PublicURL)
+	lesson, err := webhook.Learn(ctx, samples, v.Secrets, v.Scheme.PublicURL)
 	if err != nil {
 		return err
 	}
-	j.Open = append(j.Open, lesson.RivalsOf(scheme)...)
+	j.Open = append(j.Open, lesson.RivalsOf(v.Scheme)...)
 	failed := j.failure(c)
 	if failed == nil {
 		if j.File, err = c.EditUser(config.Change{Key: "webhook.verify", Value: "enforce"}); err != nil {
@@ -92,11 +88,11 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 		if err != nil {
 			return err
 		}
-		if _, err := replay.Reverify(ctx, in, db.Verdicts, name, v); err != nil {
+		if _, err := replay.Reverify(ctx, in, db.Verdicts, v.Name, v); err != nil {
 			return err
 		}
 	}
-	if err := printPromotion(c, j, scheme); err != nil {
+	if err := printPromotion(c, j, v.Scheme); err != nil {
 		return err
 	}
 	return failed

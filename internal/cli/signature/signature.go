@@ -147,17 +147,27 @@ func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error)
 	return named, scheme, err
 }
 
-// NewVerifier returns a verifier of a scheme with the configured secrets.
-func NewVerifier(s *app.Session, name string, scheme webhook.Scheme) (*webhook.Verifier, []webhook.Secret, error) {
-	secrets, err := s.WebhookSecrets()
-	if err != nil {
-		return nil, nil, err
+// Verifier verifies by a scheme with the configured secrets.
+type Verifier struct {
+	*webhook.Verifier
+
+	Name    string
+	Scheme  webhook.Scheme
+	Secrets []webhook.Secret
+}
+
+// NewVerifier returns a verifier by a named scheme, else by the configured one.
+func NewVerifier(s *app.Session, named string) (v Verifier, err error) {
+	if v.Name, v.Scheme, err = SchemeInForce(s, named); err != nil {
+		return v, err
 	}
-	v, err := webhook.NewVerifier(scheme, secrets)
-	if err != nil {
-		return nil, nil, s.Config.Refuse("webhook.scheme", fmt.Sprintf("scheme %q: %v", name, err), "")
+	if v.Secrets, err = s.WebhookSecrets(); err != nil {
+		return v, err
 	}
-	return v, secrets, nil
+	if v.Verifier, err = webhook.NewVerifier(v.Scheme, v.Secrets); err != nil {
+		err = s.Config.Refuse("webhook.scheme", fmt.Sprintf("scheme %q: %v", v.Name, err), "")
+	}
+	return v, err
 }
 
 func unverified(hint, next, format string, args ...any) error {

@@ -89,11 +89,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	if err := onlyOneOf(o.IDs, o.Body, o.From); err != nil {
 		return err
 	}
-	name, scheme, err := SchemeInForce(c.Session, o.Scheme)
-	if err != nil {
-		return err
-	}
-	v, _, err := NewVerifier(c.Session, name, scheme)
+	v, err := NewVerifier(c.Session, o.Scheme)
 	if err != nil {
 		return err
 	}
@@ -103,7 +99,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 		if at.IsZero() {
 			at = time.Now()
 		}
-		all = append(all, NewVerdict(delivery, name, d, v.Verify(d.Request, at)))
+		all = append(all, NewVerdict(delivery, v.Name, d, v.Verify(d.Request, at)))
 	}
 	if err := eachGiven(ctx, c.Session, o, judge); err != nil {
 		return err
@@ -247,11 +243,7 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 // the output. Credentials in its headers are masked unless revealed.
 func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sample, o view.HeaderOptions) (Explanation, webhook.Diagnosis, error) {
 	var none webhook.Diagnosis
-	scheme, err := s.Scheme(name)
-	if err != nil {
-		return Explanation{}, none, err
-	}
-	_, secrets, err := NewVerifier(s, name, scheme)
+	v, err := NewVerifier(s, name)
 	if err != nil {
 		return Explanation{}, none, err
 	}
@@ -260,11 +252,11 @@ func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sam
 		key.Name = "the API key"
 		others = []webhook.Secret{key}
 	}
-	found, err := webhook.Diagnose(ctx, scheme, secrets, others, d)
+	found, err := webhook.Diagnose(ctx, v.Scheme, v.Secrets, others, d)
 	if err != nil {
 		return Explanation{}, none, SchemeUsage(name, err)
 	}
-	headers, err := view.ShownHeaders(s, d.Header, o, scheme)
+	headers, err := view.ShownHeaders(s, d.Header, o, v.Scheme)
 	if err != nil {
 		return Explanation{}, none, err
 	}
