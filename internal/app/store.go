@@ -110,10 +110,15 @@ func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
 // Received returns the deliveries that were received, none if there is no store yet.
 func (s *Session) Received(ctx context.Context) (replay.Inbox, error) {
 	opened, err := s.ExistingStore(ctx)
-	if err != nil || opened == nil {
-		return replay.Empty{}, err
+	return opened.Received(), err
+}
+
+// Received returns the deliveries of the store; nil has none.
+func (s *Store) Received() replay.Inbox {
+	if s == nil {
+		return replay.Empty{}
 	}
-	return opened.Inbox, nil
+	return s.Inbox
 }
 
 func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {

@@ -51,20 +51,16 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 	if verifier == nil {
 		return c.Config.Refuse("webhook.scheme", "no scheme is set to verify with", "set webhook.scheme; `waybill events readmit` then verifies refused deliveries")
 	}
-	in, err := c.Received(ctx)
-	if err != nil {
-		return err
-	}
-	counts, err := in.Counts(ctx)
-	if err != nil {
-		return err
-	}
 	db, err := c.ExistingStore(ctx) // nil only if nothing was refused
 	if err != nil {
 		return err
 	}
+	counts, err := db.Received().Counts(ctx)
+	if err != nil {
+		return err
+	}
 	j := readmittedJSON{Deliveries: []readmissionJSON{}, Dropped: counts.RefusedDropped}
-	for d, err := range refusedDeliveries(ctx, in, ids) {
+	for d, err := range refusedDeliveries(ctx, db.Received(), ids) {
 		if err != nil {
 			return err
 		}

@@ -124,10 +124,9 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if err != nil {
 		return err
 	}
-	var in replay.Inbox = replay.Empty{}
-	var out inbox.Outbox
+	in, out := db.Received(), inbox.Outbox(nil)
 	if db != nil {
-		in, out = db.Inbox, db.Outbox
+		out = db.Outbox
 	}
 	items, left, err := replay.Select(ctx, in, out, sel)
 	if err != nil {

@@ -136,12 +136,12 @@ type Changed struct {
 }
 
 func showPage(ctx context.Context, c *command.Call, id string, reveal bool) error {
-	in, err := c.Received(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
 	if strings.HasPrefix(id, replay.RefusedPrefix) {
-		d, err := replay.Find(ctx, in, id)
+		d, err := replay.Find(ctx, db.Received(), id)
 		if err != nil {
 			return err
 		}
@@ -149,16 +149,12 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 			return showRefused(c, d, reveal)
 		}
 	}
-	e, err := replay.FindEvent(ctx, in, id)
+	e, err := replay.FindEvent(ctx, db.Received(), id)
 	if err != nil {
 		return err
 	}
 	if c.Out.IsCSV() {
 		return eventListing(c).PrintAll(c.IO, []inbox.Event{e})
-	}
-	db, err := c.ExistingStore(ctx)
-	if err != nil {
-		return err
 	}
 	d, err := db.Inbox.Delivery(ctx, e.Delivery)
 	if err != nil {

@@ -105,11 +105,7 @@ func (p *Page) find(r *http.Request) (found, error) {
 	if err != nil {
 		return found{}, err
 	}
-	var in replay.Inbox = replay.Empty{}
-	if db != nil {
-		in = db.Inbox
-	}
-	d, err := replay.Find(r.Context(), in, r.PathValue("id"))
+	d, err := replay.Find(r.Context(), db.Received(), r.PathValue("id"))
 	if err != nil {
 		return found{}, err
 	}

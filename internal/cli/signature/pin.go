@@ -47,13 +47,13 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 	if err != nil {
 		return err
 	}
-	in, err := c.Received(ctx)
+	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
 	j := promotionJSON{Scheme: v.Name, Failing: []Verdict{}, Open: []string{}}
 	var samples []webhook.Sample
-	for d, err := range replay.Whole(ctx, in) {
+	for d, err := range replay.Whole(ctx, db.Received()) {
 		if err != nil {
 			return err
 		}
@@ -84,11 +84,7 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 		}
 		j.Promoted = true
 		warnOverridden(c.Session, "webhook.scheme", "webhook.verify")
-		db, err := c.ExistingStore(ctx)
-		if err != nil {
-			return err
-		}
-		if _, err := replay.Reverify(ctx, in, db.Verdicts, v.Name, v); err != nil {
+		if _, err := replay.Reverify(ctx, db.Inbox, db.Verdicts, v.Name, v); err != nil {
 			return err
 		}
 	}
