@@ -11,22 +11,19 @@ import (
 
 // CheckBaseURL gives a base URL its one spelling, with http as the settings allow it. The error is a [*KeyError].
 func (c Config) CheckBaseURL(raw string) (string, error) {
-	normal, fault := normalizeURL(strings.TrimSpace(raw), c.InsecureHTTP)
-	if fault != nil {
-		return "", fault.at("base_url", Origin{})
-	}
-	return normal, nil
+	normal, err := normalizeURL(strings.TrimSpace(raw), c.InsecureHTTP)
+	return normal, at(err, "base_url", Origin{})
 }
 
 // IsSameBaseURL reports whether a text is that base URL in another spelling.
 func IsSameBaseURL(text, normal string) bool {
-	same, fault := normalizeURL(strings.TrimSpace(text), true)
-	return fault == nil && same == normal
+	same, err := normalizeURL(strings.TrimSpace(text), true)
+	return err == nil && same == normal
 }
 
 // normalizeURL gives a base URL its one spelling: scheme and host in lower case, no default port, no last slash.
 // User name, query and fragment are refused, and so is http, but for a loopback host or when insecure is set.
-func normalizeURL(raw string, insecure bool) (string, *KeyError) {
+func normalizeURL(raw string, insecure bool) (string, error) {
 	const form = "write it as https://api.example.com or https://api.example.com/path"
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" || u.Scheme == "" || u.Host == "" {
@@ -65,7 +62,7 @@ func suggestURL(raw string) string {
 		return ""
 	}
 	for _, scheme := range []string{"http://", "https://"} { // http is for loopback only
-		if url, fault := normalizeURL(scheme+raw, false); fault == nil {
+		if url, err := normalizeURL(scheme+raw, false); err == nil {
 			return url
 		}
 	}

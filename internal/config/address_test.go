@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -64,7 +65,8 @@ func TestNormalizeURLRefuses(t *testing.T) {
 		{"http://10.0.0.1", "http would send"},
 		{"http://[::2]", "http would send"},
 	} {
-		got, err := normalizeURL(tt.in, false)
+		got, fault := normalizeURL(tt.in, false)
+		err, _ := errors.AsType[*KeyError](fault)
 		if err == nil || !strings.HasPrefix(err.Message, tt.want) || err.Hint == "" {
 			t.Errorf("normalizeURL(%q) = %q, %v; want %s…", tt.in, got, err, tt.want)
 			continue

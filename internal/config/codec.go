@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"slices"
 	"strconv"
@@ -16,9 +17,9 @@ import (
 type names map[string]any
 
 type codec struct {
-	want string                            // what the setting takes, in words
-	tags []string                          // YAML types of one text; textTags if nil
-	node func(*yaml.Node) (any, *KeyError) // reads the parts of a kind that has them, from a file
+	want string                        // what the setting takes, in words
+	tags []string                      // YAML types of one text; textTags if nil
+	node func(*yaml.Node) (any, error) // reads the parts of a kind that has them, from a file
 }
 
 // textTags are the YAML types that are taken for a text.
@@ -62,7 +63,7 @@ func (s Setting) codec() codec {
 }
 
 // fromTexts decodes a flag or a variable: of a kind with parts a part each, of others the last text.
-func (s Setting) fromTexts(texts []string) (any, *KeyError) {
+func (s Setting) fromTexts(texts []string) (any, error) {
 	c := s.codec()
 	switch {
 	case s.Kind == KindNames:
@@ -74,18 +75,18 @@ func (s Setting) fromTexts(texts []string) (any, *KeyError) {
 	}
 	all := make([]any, len(texts))
 	for i, t := range texts {
-		var fault *KeyError
-		if all[i], fault = s.fromText(t); fault != nil {
-			return nil, fault
+		var err error
+		if all[i], err = s.fromText(t); err != nil {
+			return nil, err
 		}
 	}
 	return all, nil
 }
 
 // fromVariable decodes a variable: JSON if it looks so and has parts, else texts, parted by commas.
-func (s Setting) fromVariable(t string) (any, *KeyError) {
+func (s Setting) fromVariable(t string) (any, error) {
 	if s.codec().node == nil {
-		return s.fromTexts([]string{t})
+		return s.fromText(t)
 	}
 	if t[0] != '[' && t[0] != '{' {
 		parts := strings.Split(t, ",")
@@ -94,19 +95,19 @@ func (s Setting) fromVariable(t string) (any, *KeyError) {
 		}
 		return s.fromTexts(parts)
 	}
-	n, fault := parse([]byte(t))
-	if fault == nil {
-		var v any
-		if v, fault = s.fromNode(n); fault == nil {
-			return v, nil
-		}
+	n, err := parse([]byte(t))
+	var v any
+	if err == nil {
+		v, err = s.fromNode(n)
 	}
-	fault.Line = 0 // of the variable: it would be taken for one of a file
-	return nil, fault
+	if fault, ok := errors.AsType[*KeyError](err); ok {
+		fault.Line = 0 // of the variable: it would be taken for one of a file
+	}
+	return v, err
 }
 
 // fromNode decodes what stands in a file. A fault has the line where it is nearer than the key.
-func (s Setting) fromNode(n *yaml.Node) (any, *KeyError) {
+func (s Setting) fromNode(n *yaml.Node) (any, error) {
 	if c := s.codec(); c.node != nil {
 		return c.node(n)
 	}
@@ -114,7 +115,7 @@ func (s Setting) fromNode(n *yaml.Node) (any, *KeyError) {
 }
 
 // oneItem decodes one text. A number is taken for a text as it is written.
-func (s Setting) oneItem(n *yaml.Node) (any, *KeyError) {
+func (s Setting) oneItem(n *yaml.Node) (any, error) {
 	c := s.codec()
 	if c.tags == nil {
 		c.tags = textTags
@@ -142,19 +143,17 @@ func scalar(n *yaml.Node, tags ...string) (text, problem string) {
 	return "", ", not " + quoted(n.Value)
 }
 
-func (s Setting) fromText(t string) (any, *KeyError) {
+func (s Setting) fromText(t string) (any, error) {
 	switch s.Kind {
 	case KindChoice:
 		if !slices.Contains(s.Choices, t) {
-			fault := s.unwanted(t)
-			fault.Message = didYouMean(fault.Message, t, s.Choices)
-			return nil, fault
+			return nil, wrong(didYouMean(mustBe(s.codec().want, t), t, s.Choices), "")
 		}
 		return t, nil
 	case KindBool:
 		yes := slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(t))
 		if !yes && !slices.Contains([]string{"false", "no", "off", "0"}, strings.ToLower(t)) {
-			return nil, s.unwanted(t)
+			return nil, wrong(mustBe(s.codec().want, t), "")
 		}
 		return yes, nil
 	case KindInteger, KindIntegers:
@@ -187,64 +186,62 @@ func (s Setting) fromText(t string) (any, *KeyError) {
 	case s.private:
 		return nil, wrong("must be "+want, "")
 	default:
-		return nil, wrong("must be "+want+", not "+quoted(t), "")
+		return nil, wrong(mustBe(want, t), "")
 	}
 }
 
-func (s Setting) bounded(t string, n float64, err error) *KeyError {
+func (s Setting) bounded(t string, n float64, err error) error {
 	if err != nil || math.IsNaN(n) || n < s.least || n > s.most {
-		return s.unwanted(t)
+		return wrong(mustBe(s.codec().want, t), "")
 	}
 	return nil
 }
 
-func (s Setting) unwanted(t string) *KeyError {
-	return wrong("must be "+s.codec().want+", not "+quoted(t), "")
-}
+func mustBe(want, t string) string { return "must be " + want + ", not " + quoted(t) }
 
-func (s Setting) items(decode func(*yaml.Node) (any, *KeyError)) func(*yaml.Node) (any, *KeyError) {
-	return func(n *yaml.Node) (any, *KeyError) {
+func (s Setting) items(decode func(*yaml.Node) (any, error)) func(*yaml.Node) (any, error) {
+	return func(n *yaml.Node) (any, error) {
 		if n.Kind != yaml.SequenceNode {
 			return nil, &KeyError{Line: n.Line, Message: "must be " + s.codec().want + " in [ ] or with a - before each"}
 		}
 		all := make([]any, len(n.Content))
 		for i, item := range n.Content {
-			var fault *KeyError
-			if all[i], fault = decode(item); fault != nil {
-				return nil, fault.at("", Origin{Line: item.Line})
+			var err error
+			if all[i], err = decode(item); err != nil {
+				return nil, at(err, "", Origin{Line: item.Line})
 			}
 		}
 		return all, nil
 	}
 }
 
-func (s Setting) byName(decode func(*yaml.Node) (any, *KeyError)) func(*yaml.Node) (any, *KeyError) {
-	return func(n *yaml.Node) (any, *KeyError) {
-		own, fault := pairs(n, s.codec().want)
-		if fault != nil {
-			return nil, fault
+func (s Setting) byName(decode func(*yaml.Node) (any, error)) func(*yaml.Node) (any, error) {
+	return func(n *yaml.Node) (any, error) {
+		own, err := pairs(n, s.codec().want)
+		if err != nil {
+			return nil, err
 		}
 		all := collector{s, names{}, map[string]string{}}
 		for _, p := range own {
-			v, fault := decode(p.value)
-			switch {
+			v, err := decode(p.value)
+			switch fault, _ := errors.AsType[*KeyError](err); {
 			case fault == nil:
-				fault = all.add(p.key, v)
+				err = all.add(p.key, v)
 			case s.Kind == KindNames:
-				fault.Message = nameOf(p.key) + fault.Message
+				err = in(nameOf(p.key), err)
 			default:
-				fault.Message = strings.TrimSuffix(p.key+"."+fault.Key, ".") + ": " + fault.Message
+				err = in(strings.TrimSuffix(p.key+"."+fault.Key, "."), err)
 				fault.Key = ""
 			}
-			if fault != nil {
-				return nil, fault.at("", Origin{Line: p.line})
+			if err != nil {
+				return nil, at(err, "", Origin{Line: p.line})
 			}
 		}
 		return all.names, nil
 	}
 }
 
-func nameValue(n *yaml.Node) (any, *KeyError) {
+func nameValue(n *yaml.Node) (any, error) {
 	t, problem := scalar(n, textTags...)
 	if problem != "" {
 		return nil, wrong("must be a string"+problem, "")
@@ -252,7 +249,7 @@ func nameValue(n *yaml.Node) (any, *KeyError) {
 	return t, nil
 }
 
-func (s Setting) namesFromTexts(texts []string) (any, *KeyError) {
+func (s Setting) namesFromTexts(texts []string) (any, error) {
 	all := collector{s, names{}, map[string]string{}}
 	for _, t := range texts {
 		if name, ok := strings.CutPrefix(t, savedMark); ok && s.fields {
@@ -267,10 +264,10 @@ func (s Setting) namesFromTexts(texts []string) (any, *KeyError) {
 			i = strings.LastIndexByte(t, '=')
 		}
 		if i < 0 {
-			return nil, wrong("must be NAME=VALUE, not "+quoted(t), s.Help)
+			return nil, wrong(mustBe("NAME=VALUE", t), s.Help)
 		}
-		if fault := all.add(t[:i], t[i+1:]); fault != nil {
-			return nil, fault
+		if err := all.add(t[:i], t[i+1:]); err != nil {
+			return nil, err
 		}
 	}
 	return all.names, nil
@@ -283,7 +280,7 @@ type collector struct {
 }
 
 // add adds one name, unless it, its value or its repetition is wrong.
-func (c collector) add(name string, value any) *KeyError {
+func (c collector) add(name string, value any) error {
 	check := filledLineError
 	switch {
 	case c.fields:
@@ -296,10 +293,10 @@ func (c collector) add(name string, value any) *KeyError {
 		check = mapNameError
 	}
 	if want := check(name); want != "" {
-		return wrong(nameOf(name)+"must be "+want, "")
+		return in(nameOf(name), wrong("must be "+want, ""))
 	}
 	if other, twice := c.kept[c.foldedName(name)]; twice {
-		message := "name " + quoted(name) + " appears twice"
+		message := nameOf(name) + " appears twice"
 		if name != other {
 			message += " (also as " + quoted(other) + ")"
 		}
@@ -307,14 +304,14 @@ func (c collector) add(name string, value any) *KeyError {
 	}
 	if t, ok := value.(string); ok && c.check != nil {
 		if want := c.check(t); want != "" {
-			return wrong(nameOf(name)+"must be "+want+", not "+quoted(t), "")
+			return in(nameOf(name), wrong(mustBe(want, t), ""))
 		}
 	}
 	c.names[name], c.kept[c.foldedName(name)] = value, name
 	return nil
 }
 
-func nameOf(name string) string { return "name " + quoted(name) + ": " }
+func nameOf(name string) string { return "name " + quoted(name) }
 
 // foldedName returns what equal names share: carriers and statuses have no case and no outer space.
 func (s Setting) foldedName(name string) string {
@@ -325,14 +322,14 @@ func (s Setting) foldedName(name string) string {
 }
 
 // condition decodes {status, message, path, equals}; of a match only the last two.
-func (s Setting) condition(n *yaml.Node) (any, *KeyError) {
+func (s Setting) condition(n *yaml.Node) (any, error) {
 	allowed := []string{"status", "message", "path", "equals"}
 	if s.Kind == KindMatches {
 		allowed = allowed[2:]
 	}
-	own, fault := pairs(n, "{"+strings.Join(allowed, ", ")+"}")
-	if fault != nil {
-		return nil, fault
+	own, err := pairs(n, "{"+strings.Join(allowed, ", ")+"}")
+	if err != nil {
+		return nil, err
 	}
 	var a tracking.Absent
 	given := map[string]bool{}
@@ -360,8 +357,8 @@ func setCondition(a *tracking.Absent, key string, n *yaml.Node) string {
 	var problem string
 	switch key {
 	case "status":
-		v, fault := Setting{Kind: KindInteger, least: 100, most: 599}.fromNode(n)
-		if fault != nil {
+		v, err := Setting{Kind: KindInteger, least: 100, most: 599}.fromNode(n)
+		if err != nil {
 			return "an HTTP status"
 		}
 		a.Status, _ = v.(int)

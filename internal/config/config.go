@@ -176,7 +176,7 @@ func (c Config) Warnings() []string { return slices.Clone(c.warnings) }
 // Origin returns what gave the setting its value; a default's for an unknown key.
 func (c Config) Origin(key string) Origin { return c.origins[key] }
 
-// Refuse says in the place of a setting that its user can't use the value. hint may be empty.
-func (c Config) Refuse(key, message, hint string) *KeyError {
-	return wrong(message, hint).at(key, c.Origin(key))
+// Refuse says in the place of a setting that its user can't use the value, in a [*KeyError]. hint may be empty.
+func (c Config) Refuse(key, message, hint string) error {
+	return at(wrong(message, hint), key, c.Origin(key))
 }

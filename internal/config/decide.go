@@ -80,10 +80,8 @@ func (c *Config) refuseAuthorities() error {
 	if c.CAFile == "" || err != nil {
 		return nil //nolint:nilerr // see above
 	}
-	if fault := refuseChangers(c.CAFile, disk.ChangersOf(c.CAFile, info)); fault != nil {
-		return fault.in(c.CAFile).at("ca_file", c.Origin("ca_file"))
-	}
-	return nil
+	err = refuseChangers(c.CAFile, disk.ChangersOf(c.CAFile, info))
+	return at(in(c.CAFile, err), "ca_file", c.Origin("ca_file"))
 }
 
 func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
@@ -91,9 +89,9 @@ func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 		c.origins[key] = val.origin
 		s := settingOf(key)
 		if own, ok := val.v.(names); ok {
-			own, fault := expandMap(own, saved)
-			if fault != nil {
-				return fault.at(key, val.origin)
+			own, err := expandMap(own, saved)
+			if err != nil {
+				return at(err, key, val.origin)
 			}
 			for name := range own {
 				c.origins[key+"."+name] = val.origin
@@ -129,7 +127,7 @@ const (
 )
 
 // expandMap replaces the name of a saved mapping by its fields. Fields given beside it count more.
-func expandMap(own, saved names) (names, *KeyError) {
+func expandMap(own, saved names) (names, error) {
 	name, ok := own[savedMark].(string)
 	if !ok {
 		return own, nil
@@ -151,9 +149,9 @@ func expandMap(own, saved names) (names, *KeyError) {
 
 func (l *loader) deriveValues(v *viper.Viper, c *Config) error {
 	if raw := v.GetString("base_url"); raw != "" {
-		normal, fault := normalizeURL(raw, v.GetBool("insecure_http"))
-		if fault != nil {
-			return fault.at("base_url", c.origins["base_url"])
+		normal, err := normalizeURL(raw, v.GetBool("insecure_http"))
+		if err != nil {
+			return at(err, "base_url", c.origins["base_url"])
 		}
 		v.Set("base_url", normal)
 	}

@@ -43,11 +43,11 @@ func OpenDraft(src Sources) (*Draft, error) {
 	}
 	d := &Draft{Path: l.paths.User, loader: l}
 	if d.Path == "" {
-		return nil, wrong("no user file: there is no home folder", "pass --config FILE").at("", Origin{Level: FromUser})
+		return nil, at(wrong("no user file: there is no home folder", "pass --config FILE"), "", Origin{Level: FromUser})
 	}
-	data, info, fault := l.readUser()
-	if fault != nil && !errors.Is(fault, fs.ErrNotExist) {
-		return nil, fault
+	data, info, err := l.readUser()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	if err := l.refuseUserChangers(info); err != nil {
 		return nil, err
@@ -68,8 +68,8 @@ func (d *Draft) Profile() (string, error) {
 
 // Has reports whether the file sets a key, known or not, in a profile.
 func (d *Draft) Has(profile, key string) bool {
-	n, fault := parse(d.Old)
-	if fault != nil {
+	n, err := parse(d.Old)
+	if err != nil {
 		return false
 	}
 	for _, name := range profilePlace(profile, placeOf(key)) {
@@ -154,7 +154,7 @@ func (d *Draft) Replace(data []byte) error {
 	if err == nil {
 		return nil
 	}
-	return (&KeyError{Message: "not written: " + cause(err), Hint: "check the folder and its permissions", Err: err}).at("", Origin{Level: FromUser, File: d.Path})
+	return at(&KeyError{Message: "not written: " + cause(err), Hint: "check the folder and its permissions", Err: err}, "", Origin{Level: FromUser, File: d.Path})
 }
 
 func (d *Draft) replace(data []byte) error {

@@ -45,22 +45,27 @@ func (e *KeyError) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// at fills in the place of the fault and its key, where they are not known more closely already.
-func (e *KeyError) at(key string, o Origin) *KeyError {
-	e.Line = cmp.Or(e.Line, o.Line)
-	e.Key = cmp.Or(e.Key, key)
-	o.Line = e.Line
-	e.Origin, e.File = o, o.File
-	return e
+// at fills in the place of a fault and its key, where they are not known more closely already. Without a fault it is nil.
+func at(fault error, key string, o Origin) error {
+	if e, ok := errors.AsType[*KeyError](fault); ok {
+		e.Line = cmp.Or(e.Line, o.Line)
+		e.Key = cmp.Or(e.Key, key)
+		o.Line = e.Line
+		e.Origin, e.File = o, o.File
+	}
+	return fault
 }
 
-func (e *KeyError) in(place string) *KeyError {
-	e.Message = place + ": " + e.Message
-	return e
+// in puts a place before the message of a fault. Without a fault it is nil.
+func in(place string, fault error) error {
+	if e, ok := errors.AsType[*KeyError](fault); ok {
+		e.Message = place + ": " + e.Message
+	}
+	return fault
 }
 
-// wrong is a KeyError whose place is filled in later.
-func wrong(message, hint string) *KeyError { return &KeyError{Message: message, Hint: hint} }
+// wrong is a [*KeyError] whose place is filled in later.
+func wrong(message, hint string) error { return &KeyError{Message: message, Hint: hint} }
 
 func short(s string) string {
 	const limit = 60 // runes

@@ -48,24 +48,24 @@ func newLoader(src Sources) (*loader, error) {
 		o := Origin{Level: FromFlag, Name: "--" + f.Name}
 		i := slices.IndexFunc(table(), func(s Setting) bool { return s.Flag != "" && s.Flag == f.Name })
 		if i < 0 {
-			return nil, wrong("is not a setting", "").at("", o)
+			return nil, at(wrong("is not a setting", ""), "", o)
 		}
 		s := table()[i]
 		if f.Values[len(f.Values)-1] == "" {
-			return nil, wrong("must be "+s.codec().want+" that is not empty", "omit the flag to use the configured value").at(s.Key, o)
+			return nil, at(wrong("must be "+s.codec().want+" that is not empty", "omit the flag to use the configured value"), s.Key, o)
 		}
-		v, fault := s.fromTexts(f.Values)
-		if fault != nil {
-			return nil, fault.at(s.Key, o)
+		v, err := s.fromTexts(f.Values)
+		if err != nil {
+			return nil, at(err, s.Key, o)
 		}
 		l.flags[s.Key] = value{l.withAbsolutePaths(s, v, src.WorkDir), o}
 	}
 	for _, s := range table() {
 		if t := l.env[s.Env]; t != "" {
 			o := Origin{Level: FromEnv, Name: s.Env}
-			v, fault := s.fromVariable(t)
-			if fault != nil {
-				return nil, fault.at(s.Key, o)
+			v, err := s.fromVariable(t)
+			if err != nil {
+				return nil, at(err, s.Key, o)
 			}
 			l.environment[s.Key] = value{l.withAbsolutePaths(s, v, src.WorkDir), o}
 		}
@@ -113,16 +113,16 @@ func (l *loader) project() (layer, error) {
 		}
 	}
 	o := Origin{Level: FromProject, File: path}
-	data, _, fault := readSettings(path)
+	data, _, err := readSettings(path)
 	var root *yaml.Node
-	if fault == nil {
-		root, fault = parse(data)
+	if err == nil {
+		root, err = parse(data)
 	}
-	if fault == nil {
-		fault = refuseReserved(root)
+	if err == nil {
+		err = refuseReserved(root)
 	}
-	if fault != nil {
-		return nil, fault.at("", o)
+	if err != nil {
+		return nil, at(err, "", o)
 	}
 	return l.fill(root, o)
 }
@@ -137,10 +137,10 @@ func (l *loader) projectIsUser() bool {
 	return errUser == nil && errProject == nil && os.SameFile(user, project)
 }
 
-func refuseReserved(root *yaml.Node) *KeyError {
-	own, fault := pairs(root, "a mapping of keys and values")
-	if fault != nil {
-		return fault
+func refuseReserved(root *yaml.Node) error {
+	own, err := pairs(root, "a mapping of keys and values")
+	if err != nil {
+		return err
 	}
 	for _, p := range own {
 		i := slices.IndexFunc(table(), func(s Setting) bool {
@@ -162,17 +162,15 @@ func refuseReserved(root *yaml.Node) *KeyError {
 
 // fill decodes the settings below a mapping. It returns the ones without fault, and the first error.
 func (l *loader) fill(root *yaml.Node, o Origin) (layer, error) {
-	made, fault := decodeKeys(root, table(), o)
+	made, err := decodeKeys(root, table(), o)
 	for key, val := range made {
-		if key == "api_key_file" && val.v == stdinName && fault == nil {
-			fault = wrong("standard input can't be set in a file", "pass --api-key-file -").at(key, val.origin)
+		if key == "api_key_file" && val.v == stdinName && err == nil {
+			err = at(wrong("standard input can't be set in a file", "pass --api-key-file -"), key, val.origin)
 		}
-		made[key] = value{l.withAbsolutePaths(settingOf(key), val.v, filepath.Dir(o.File)), val.origin}
+		val.v = l.withAbsolutePaths(settingOf(key), val.v, filepath.Dir(o.File))
+		made[key] = val
 	}
-	if fault != nil {
-		return made, fault.at("", o)
-	}
-	return made, nil
+	return made, err
 }
 
 // warnings names the variables that look like settings and are none. Variables in used are read.

@@ -51,8 +51,8 @@ func (c Config) Get(key string) (Entry, error) {
 	return whole, nil
 }
 
-func unknownKey(key string, known []string) *KeyError {
-	return wrong(didYouMean("unknown key "+quoted(key), key, known), "`waybill config list` lists every key").at("", Origin{})
+func unknownKey(key string, known []string) error {
+	return wrong(didYouMean("unknown key "+quoted(key), key, known), "`waybill config list` lists every key")
 }
 
 func entry(key string, v any, o Origin) Entry {

@@ -43,7 +43,7 @@ func Locate(src Sources) (Paths, error) {
 	switch {
 	case p.User != "":
 	case p.UserOrigin.Level == FromFlag:
-		return p, wrong("must be the path of a file", "").at(configFlag, p.UserOrigin)
+		return p, at(wrong("must be the path of a file", ""), configFlag, p.UserOrigin)
 	case env[configEnv] != "":
 		p.User, p.UserOrigin = env[configEnv], Origin{Level: FromEnv, Name: configEnv}
 	case filepath.IsAbs(env[xdgConfig]):
@@ -119,7 +119,7 @@ func variable(name, goos string) string {
 	return name
 }
 
-func readSettings(path string) ([]byte, fs.FileInfo, *KeyError) {
+func readSettings(path string) ([]byte, fs.FileInfo, error) {
 	f, err := disk.Open(path)
 	var info fs.FileInfo
 	if err == nil {

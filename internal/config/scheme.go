@@ -33,10 +33,10 @@ var schemeParts = sync.OnceValue(func() []Setting {
 	return all
 })
 
-func schemeFromNode(n *yaml.Node) (any, *KeyError) {
-	parts, fault := decodeKeys(n, schemeParts(), Origin{})
-	if fault != nil {
-		return nil, fault
+func schemeFromNode(n *yaml.Node) (any, error) {
+	parts, err := decodeKeys(n, schemeParts(), Origin{})
+	if err != nil {
+		return nil, err
 	}
 	s := webhook.Scheme{}.WithDefaults()
 	for _, p := range webhook.Settings() {
@@ -46,7 +46,7 @@ func schemeFromNode(n *yaml.Node) (any, *KeyError) {
 	}
 	if part, ok := parts[tolerance]; ok {
 		if s.Timestamp.Tolerance, _ = part.v.(time.Duration); s.Timestamp.Tolerance == 0 {
-			return nil, wrong(`must be more than 0, not "0s"`, "omit it to use 5m").at(tolerance, part.origin)
+			return nil, at(wrong(`must be more than 0, not "0s"`, "omit it to use 5m"), tolerance, part.origin)
 		}
 	}
 	if weak, ok := parts[acceptWeak].v.(bool); ok {

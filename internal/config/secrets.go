@@ -113,7 +113,7 @@ func findAPIKey(layers []layer) (apiKey, error) {
 				if key.origin.Name != "" {
 					other += " (" + key.origin.Name + ")"
 				}
-				return apiKey{}, wrong("conflicts with "+other, "remove one of them").at(name, val.origin)
+				return apiKey{}, at(wrong("conflicts with "+other, "remove one of them"), name, val.origin)
 			}
 		}
 		if key.setting == "" {
@@ -139,7 +139,7 @@ func findAPIKey(layers []layer) (apiKey, error) {
 func (c Config) CheckService(k APIKey, base string) error {
 	const other = "; a key for it: `waybill auth login --profile NAME --base-url URL`"
 	kept := cmp.Or(k.Service, c.key.service.text())
-	if normal, fault := normalizeURL(strings.TrimSpace(kept), true); fault == nil {
+	if normal, err := normalizeURL(strings.TrimSpace(kept), true); err == nil {
 		kept = normal
 	}
 	here, _ := SameLoopback(base)
@@ -187,29 +187,30 @@ func (c Config) keyAt(setting string) string {
 //
 // Interface: Authentication, 1 and 2.
 func (c Config) ReadAPIKey(stdin io.Reader, keyring func(name string) (string, error)) (APIKey, error) {
-	text, place, service := c.key.text(), "", ""
+	text, service := c.key.text(), ""
 	key := NewSecret(text)
-	var fault *KeyError
+	var err error
 	switch c.key.setting {
 	case "":
 		return APIKey{}, ErrNoAPIKey
 	case "api_key_file":
-		place = "key file " + text + ": "
-		key, fault = readSecret(text, stdin)
+		key, err = readSecret(text, stdin)
 	case "api_key_keyring":
-		entry, err := keyring(text)
+		entry, errEntry := keyring(text)
 		text, service, _ = strings.Cut(entry, "\n")
-		key, fault = cleanSecret([]byte(text))
-		if err != nil {
-			fault = &KeyError{Message: cause(err), Err: err}
+		key, err = cleanSecret([]byte(text))
+		if errEntry != nil {
+			err = &KeyError{Message: cause(errEntry), Err: errEntry}
 		}
 	}
-	if fault == nil {
-		fault = checkAPIKey(key)
+	if err == nil {
+		err = checkAPIKey(key)
 	}
-	if fault != nil {
-		fault.Message = place + fault.Message
-		return APIKey{}, fault.at(c.key.setting, c.key.origin)
+	if c.key.setting == "api_key_file" {
+		err = in("key file "+text, err)
+	}
+	if err != nil {
+		return APIKey{}, at(err, c.key.setting, c.key.origin)
 	}
 	return APIKey{key, c.key.origin, service}, nil
 }
@@ -241,9 +242,9 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 	}
 	var all []NamedSecret
 	for _, place := range c.Webhook.Secrets {
-		s, fault := secretAt(place, lookup)
-		if fault != nil {
-			return nil, fault.at("webhook.secrets", c.Origin("webhook.secrets"))
+		s, err := secretAt(place, lookup)
+		if err != nil {
+			return nil, at(err, "webhook.secrets", c.Origin("webhook.secrets"))
 		}
 		all = append(all, NamedSecret{place, s})
 	}
@@ -266,25 +267,19 @@ func (c Config) StorePassword() (Secret, error) {
 	if c.StorePasswordFile == "" {
 		return Secret{}, nil
 	}
-	password, fault := readSecret(c.StorePasswordFile, nil)
-	if fault != nil {
-		return Secret{}, fault.in("password file "+c.StorePasswordFile).at("store_password_file", c.Origin("store_password_file"))
-	}
-	return password, nil
+	password, err := readSecret(c.StorePasswordFile, nil)
+	return password, at(in("password file "+c.StorePasswordFile, err), "store_password_file", c.Origin("store_password_file"))
 }
 
-func secretAt(place string, lookup func(name string) (string, bool)) (s Secret, fault *KeyError) {
+func secretAt(place string, lookup func(name string) (string, bool)) (s Secret, err error) {
 	if kind, name, _ := strings.Cut(place, ":"); kind == "file" {
-		s, fault = readSecret(name, nil)
+		s, err = readSecret(name, nil)
 	} else if text, ok := lookup(name); ok {
-		s, fault = cleanSecret([]byte(text))
+		s, err = cleanSecret([]byte(text))
 	} else {
-		fault = wrong("environment variable not set", "set "+name+", or remove the entry")
+		err = wrong("environment variable not set", "set "+name+", or remove the entry")
 	}
-	if fault != nil {
-		fault = fault.in(place)
-	}
-	return s, fault
+	return s, in(place, err)
 }
 
 // ReadSecret returns the secret at env:NAME or file:PATH. The error is a
@@ -293,18 +288,14 @@ func ReadSecret(place string, getenv func(string) string) (Secret, error) {
 	if want := placeError(place); want != "" {
 		return Secret{}, wrong("must be "+want, "")
 	}
-	s, fault := secretAt(place, func(name string) (string, bool) {
+	return secretAt(place, func(name string) (string, bool) {
 		v := getenv(name)
 		return v, v != ""
 	})
-	if fault != nil {
-		return Secret{}, fault
-	}
-	return s, nil
 }
 
 // readSecret reads the one line of a file, or of a pipe from a password manager.
-func readSecret(path string, stdin io.Reader) (Secret, *KeyError) {
+func readSecret(path string, stdin io.Reader) (Secret, error) {
 	r := stdin
 	if path != stdinName {
 		f, err := os.Open(path)
@@ -317,8 +308,8 @@ func readSecret(path string, stdin io.Reader) (Secret, *KeyError) {
 			return Secret{}, &KeyError{Message: cause(err), Hint: "check the path and its permissions", Err: err}
 		}
 		if info.Mode()&fs.ModeDevice == 0 { // a terminal belongs to a group that may write
-			if fault := refuseChangers(path, disk.ChangersOf(path, info)); fault != nil {
-				return Secret{}, fault
+			if err := refuseChangers(path, disk.ChangersOf(path, info)); err != nil {
+				return Secret{}, err
 			}
 		}
 		r = f
@@ -337,7 +328,7 @@ func readSecret(path string, stdin io.Reader) (Secret, *KeyError) {
 }
 
 // cleanSecret cuts one line end off and refuses what cannot be meant.
-func cleanSecret(data []byte) (Secret, *KeyError) {
+func cleanSecret(data []byte) (Secret, error) {
 	const hint = "the file must contain only the secret, on one line, as plain text"
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		return Secret{}, wrong("is UTF-16", "save it as plain text (UTF-8 without BOM)")
@@ -358,7 +349,7 @@ func cleanSecret(data []byte) (Secret, *KeyError) {
 }
 
 // checkAPIKey refuses what a header would not carry unchanged.
-func checkAPIKey(s Secret) *KeyError {
+func checkAPIKey(s Secret) error {
 	if strings.TrimSpace(s.Reveal()) != s.Reveal() {
 		return wrong("has space at its start or end", "copy the key again without the space")
 	}
@@ -375,25 +366,19 @@ func cause(err error) string {
 
 // ReadSecretFile returns the secret in a file, one line; `-` is stdin. The error is a [*KeyError] with the file.
 func ReadSecretFile(path string, stdin io.Reader) (Secret, error) {
-	s, fault := readSecret(path, stdin)
-	switch {
-	case fault == nil:
-		return s, nil
-	case path == stdinName:
+	s, err := readSecret(path, stdin)
+	if path == stdinName {
 		path = "standard input"
 	}
-	return Secret{}, fault.in(path)
+	return s, in(path, err)
 }
 
 // ParseSecret returns a typed secret. The error for space around it, or control characters, is a [*KeyError]
 // without the text.
 func ParseSecret(typed string) (Secret, error) {
-	s, fault := cleanSecret([]byte(typed))
-	if fault == nil {
-		fault = checkAPIKey(s)
+	s, err := cleanSecret([]byte(typed))
+	if err == nil {
+		err = checkAPIKey(s)
 	}
-	if fault != nil {
-		return Secret{}, fault
-	}
-	return s, nil
+	return s, err
 }

@@ -35,18 +35,15 @@ func Set(src Sources, profile string, changes ...Change) (string, error) {
 		}
 		var nodes []*yaml.Node
 		for _, c := range changes {
-			n, fault := d.loader.node(c)
-			if fault != nil {
-				return "", fault.at(c.Key, Origin{Name: c.Key})
+			n, err := d.loader.node(c)
+			if err != nil {
+				return "", at(err, c.Key, Origin{Name: c.Key})
 			}
 			nodes = append(nodes, n)
 		}
-		data, fault := edited(d.Old, profile, changes, nodes)
-		switch {
-		case fault != nil && d.fault != nil:
-			return "", d.fault
-		case fault != nil:
-			return "", fault.at("", Origin{Level: FromUser, File: d.Path})
+		data, err := edited(d.Old, profile, changes, nodes)
+		if err != nil {
+			return "", cmp.Or(d.fault, at(err, "", Origin{Level: FromUser, File: d.Path}))
 		}
 		if err := d.checkChanges(data, profile, changes); err != nil {
 			return "", err
@@ -102,7 +99,7 @@ func placeOf(key string) []string {
 	return strings.Split(key, ".")
 }
 
-func (l *loader) node(c Change) (*yaml.Node, *KeyError) {
+func (l *loader) node(c Change) (*yaml.Node, error) {
 	s := settingOf(c.Key)
 	switch v := c.Value.(type) {
 	case nil:
@@ -110,11 +107,11 @@ func (l *loader) node(c Change) (*yaml.Node, *KeyError) {
 	case string:
 		return l.stringNode(c.Key, v)
 	case Secret:
-		_, fault := s.fromText(v.Reveal())
-		if fault == nil && s.Key == "api_key" {
-			fault = checkAPIKey(v)
+		_, err := s.fromText(v.Reveal())
+		if err == nil && s.Key == "api_key" {
+			err = checkAPIKey(v)
 		}
-		return textNode(v.Reveal()), fault
+		return textNode(v.Reveal()), err
 	case webhook.Scheme:
 		return changedNode(v), nil
 	default:
@@ -123,7 +120,7 @@ func (l *loader) node(c Change) (*yaml.Node, *KeyError) {
 }
 
 // stringNode returns the value of a key, written as its environment variable would hold it, as YAML.
-func (l *loader) stringNode(key, t string) (*yaml.Node, *KeyError) {
+func (l *loader) stringNode(key, t string) (*yaml.Node, error) {
 	s := settingOf(key)
 	parent, name := named(key)
 	switch {
@@ -138,16 +135,16 @@ func (l *loader) stringNode(key, t string) (*yaml.Node, *KeyError) {
 	case t == "":
 		return nil, wrong("must be "+s.codec().want, "")
 	}
-	v, fault := s.fromVariable(t)
-	if fault != nil {
-		return nil, fault
+	v, err := s.fromVariable(t)
+	if err != nil {
+		return nil, err
 	}
 	v = l.withAbsolutePaths(s, v, l.src.WorkDir)
-	n, fault := nodeOf(plain(v))
-	if fault != nil {
-		return nil, fault
+	n, err := nodeOf(plain(v))
+	if err != nil {
+		return nil, err
 	}
-	if again, fault := s.fromNode(n); fault != nil || !reflect.DeepEqual(again, v) { // such as a number of 20 digits
+	if again, err := s.fromNode(n); err != nil || !reflect.DeepEqual(again, v) { // such as a number of 20 digits
 		return nil, wrong(notUnchanged, "edit the file by hand")
 	}
 	return n, nil
@@ -155,7 +152,7 @@ func (l *loader) stringNode(key, t string) (*yaml.Node, *KeyError) {
 
 const notUnchanged = "can't be written to the file unchanged"
 
-func nodeOf(v any) (*yaml.Node, *KeyError) {
+func nodeOf(v any) (*yaml.Node, error) {
 	n := &yaml.Node{}
 	if err := n.Encode(v); err != nil {
 		return nil, &KeyError{Message: err.Error(), Err: err}
@@ -167,14 +164,14 @@ func nodeOf(v any) (*yaml.Node, *KeyError) {
 }
 
 // edited returns a user file with changes made: nodes are their values. Empty lines stay if no value changes.
-func edited(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, *KeyError) {
-	made, fault := encoded(old, profile, changes, nodes)
-	if fault != nil || !bytes.Contains(old, []byte("\n\n")) {
-		return made, fault
+func edited(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, error) {
+	made, err := encoded(old, profile, changes, nodes)
+	if err != nil || !bytes.Contains(old, []byte("\n\n")) {
+		return made, err
 	}
-	spaced, fault := encoded(markBlank(old), profile, changes, nodes)
+	spaced, err := encoded(markBlank(old), profile, changes, nodes)
 	spaced = append(bytes.TrimRight(blankMarks.ReplaceAll(spaced, nil), "\n"), '\n')
-	if fault == nil && sameValues(made, spaced) {
+	if err == nil && sameValues(made, spaced) {
 		return spaced, nil
 	}
 	return made, nil
@@ -205,10 +202,10 @@ func markBlank(text []byte) []byte {
 }
 
 // encoded is edited without the empty lines.
-func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, *KeyError) {
-	root, fault := parse(old)
-	if fault != nil {
-		return nil, fault
+func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) ([]byte, error) {
+	root, err := parse(old)
+	if err != nil {
+		return nil, err
 	}
 	doc := &yaml.Node{}
 	var out bytes.Buffer
@@ -221,19 +218,19 @@ func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) (
 		return nil, syntaxFault(err)
 	}
 	for i, c := range changes {
-		at := doc.Content[0]
+		section := doc.Content[0]
 		place := placeOf(c.Key)
 		keys := profilePlace(profile, place)
 		if nodes[i] == nil {
-			remove(at, keys, len(keys)-len(place))
+			remove(section, keys, len(keys)-len(place))
 			continue
 		}
 		for _, key := range keys[:len(keys)-1] {
-			if at, fault = child(at, key); fault != nil {
-				return nil, fault
+			if section, err = child(section, key); err != nil {
+				return nil, err
 			}
 		}
-		put(at, keys[len(keys)-1], nodes[i])
+		put(section, keys[len(keys)-1], nodes[i])
 	}
 	if root := doc.Content[0]; len(root.Content) == 0 {
 		if text := comments(doc.HeadComment, root.HeadComment, doc.FootComment); text != "" {
@@ -262,7 +259,7 @@ func below(n *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-func child(n *yaml.Node, key string) (*yaml.Node, *KeyError) {
+func child(n *yaml.Node, key string) (*yaml.Node, error) {
 	old := below(n, key)
 	if old == nil {
 		old = &yaml.Node{Kind: yaml.MappingNode}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -32,45 +33,43 @@ func (u userFile) names() []string {
 
 // user decodes the user file. A file that nobody named may be missing.
 func (l *loader) user() (userFile, error) {
-	data, info, fault := l.readUser()
-	if fault != nil && (l.paths.UserOrigin.Level != FromDefault || !errors.Is(fault, fs.ErrNotExist)) {
-		return userFile{}, fault
+	data, info, err := l.readUser()
+	if err != nil && (l.paths.UserOrigin.Level != FromDefault || !errors.Is(err, fs.ErrNotExist)) {
+		return userFile{}, err
 	}
 	made, err := l.decodeUser(data, l.paths.User)
-	if err != nil {
-		return made, err
+	if err == nil {
+		err = made.refuseReadable(info)
 	}
-	if err := made.refuseReadable(info); err != nil || info == nil {
-		return made, err
+	if err == nil && info != nil {
+		err = l.refuseUserChangers(info)
 	}
-	return made, l.refuseUserChangers(info)
+	return made, err
 }
 
 // refuseUserChangers refuses a user file that others may change; nil info is for one still to be made.
 func (l *loader) refuseUserChangers(info fs.FileInfo) error {
-	if fault := refuseChangers(l.paths.User, disk.ChangersOf(l.paths.User, info)); fault != nil {
-		return fault.at("", Origin{Level: FromUser, File: l.paths.User})
-	}
-	return nil
+	err := refuseChangers(l.paths.User, disk.ChangersOf(l.paths.User, info))
+	return at(err, "", Origin{Level: FromUser, File: l.paths.User})
 }
 
-func (l *loader) readUser() ([]byte, fs.FileInfo, *KeyError) {
+// readUser refuses a path with a symbolic link of another user where others may write.
+func (l *loader) readUser() ([]byte, fs.FileInfo, error) {
 	path := l.paths.User
 	if path == "" {
 		return nil, nil, nil
 	}
 	o := Origin{Level: FromUser, File: path}
-	if fault := refuseForeignLinks(path); fault != nil {
-		return nil, nil, fault.at("", o)
+	_, err := disk.Resolve(path)
+	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
+		fault := &KeyError{Message: "not used: " + foreign.Error(), Hint: "name a file of your own, in a folder that only you can write to", Err: err}
+		return nil, nil, at(fault, "", o)
 	}
-	data, info, fault := readSettings(path)
-	if fault != nil {
-		if name := l.paths.UserOrigin.Name; name != "" {
-			fault.Hint = strings.TrimPrefix(fault.Hint+"; it was named by "+name, "; ")
-		}
-		return nil, nil, fault.at("", o)
+	data, info, err := readSettings(path)
+	if fault, ok := errors.AsType[*KeyError](err); ok && l.paths.UserOrigin.Name != "" {
+		fault.Hint = strings.TrimPrefix(fault.Hint+"; it was named by "+l.paths.UserOrigin.Name, "; ")
 	}
-	return data, info, nil
+	return data, info, at(err, "", o)
 }
 
 // decodeUser decodes the text of a user file, which errors name as path: the top
@@ -79,33 +78,29 @@ func (l *loader) readUser() ([]byte, fs.FileInfo, *KeyError) {
 func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 	made := userFile{path: path, profiles: map[string]layer{}}
 	o := Origin{Level: FromUser, File: path}
-	root, fault := parse(data)
-	if fault != nil {
-		return made, fault.at("", o)
+	root, err := parse(data)
+	var own []pair
+	if err == nil {
+		own, err = pairs(root, "a mapping of keys and values")
 	}
-	own, fault := pairs(root, "a mapping of keys and values")
-	if fault != nil {
-		return made, fault.at("", o)
+	if err != nil {
+		return made, at(err, "", o)
 	}
 	top := yaml.Node{Kind: yaml.MappingNode}
 	var profiles []pair
+	var errProfiles error
 	for i, p := range own {
 		if p.key == profilesKey {
-			profiles, fault = pairs(p.value, "names with settings below each name")
+			profiles, errProfiles = pairs(p.value, "names with settings below each name")
 			continue
 		}
 		top.Content = append(top.Content, root.Content[2*i], p.value)
 	}
-	var err error
 	made.profiles[DefaultProfile], err = l.fill(&top, o)
-	if fault != nil && err == nil {
-		err = fault.at(profilesKey, o)
-	}
+	err = cmp.Or(err, at(errProfiles, profilesKey, o))
 	for _, p := range profiles {
-		own, e := l.fillProfile(p, o)
-		if err == nil {
-			err = e
-		}
+		own, errProfile := l.fillProfile(p, o)
+		err = cmp.Or(err, errProfile)
 		if p.key != DefaultProfile { // it is refused
 			made.profiles[p.key] = own
 		}
@@ -117,22 +112,22 @@ func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 	prefix := profilesKey + "." + p.key
 	if want := profileNameError(p.key); want != "" {
-		return nil, (&KeyError{Line: p.line, Message: "the name of a profile must have " + want}).at(profilesKey, o)
+		return nil, at(&KeyError{Line: p.line, Message: "the name of a profile must have " + want}, profilesKey, o)
 	}
 	if p.key == DefaultProfile {
 		fault := wrong("not allowed: the settings at the top of the file are the profile default", "move its settings to the top, or give it another name")
-		fault.Line = p.line
-		return nil, fault.at(prefix, o)
+		o.Line = p.line
+		return nil, at(fault, prefix, o)
 	}
-	own, fault := pairs(p.value, "a mapping of keys and values")
+	own, err := pairs(p.value, "a mapping of keys and values")
 	for _, key := range own {
-		if fault == nil && (key.key == profilesKey || key.key == "profile") {
-			fault = &KeyError{Line: key.line, Message: "not allowed in a profile: " + key.key}
+		if err == nil && (key.key == profilesKey || key.key == "profile") {
+			err = &KeyError{Line: key.line, Message: "not allowed in a profile: " + key.key}
 		}
 	}
 	o.Level, o.Profile = FromProfile, p.key
-	if fault != nil {
-		return nil, fault.at(prefix, o)
+	if err != nil {
+		return nil, at(err, prefix, o)
 	}
 	made, err := l.fill(p.value, o)
 	if inside, ok := errors.AsType[*KeyError](err); ok {
@@ -145,12 +140,8 @@ func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 func (u userFile) refuseReadable(info fs.FileInfo) error {
 	for _, name := range u.names() {
 		for key, v := range u.profiles[name] {
-			s, isSecret := v.v.(Secret)
-			if !isSecret || s.IsZero() {
-				continue
-			}
-			if fault := refuseReaders(u.path, info); fault != nil {
-				return fault.at(strings.Join(profilePlace(name, []string{key}), "."), v.origin)
+			if s, _ := v.v.(Secret); !s.IsZero() {
+				return at(refuseReaders(u.path, info), strings.Join(profilePlace(name, []string{key}), "."), v.origin)
 			}
 		}
 	}
@@ -158,7 +149,7 @@ func (u userFile) refuseReadable(info fs.FileInfo) error {
 }
 
 // refuseChangers refuses a file that others may change: it decides where the key goes, or is the key.
-func refuseChangers(path string, c disk.Changers) *KeyError {
+func refuseChangers(path string, c disk.Changers) error {
 	hint := restrictCommand(path)
 	switch {
 	case c.Text == "":
@@ -169,15 +160,6 @@ func refuseChangers(path string, c disk.Changers) *KeyError {
 		hint = "copy it to a file of your own, and use that"
 	}
 	return wrong("not used: "+c.Text, hint)
-}
-
-// refuseForeignLinks refuses a path with a symbolic link of another user where others may write.
-func refuseForeignLinks(path string) *KeyError {
-	_, err := disk.Resolve(path)
-	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
-		return &KeyError{Message: "not used: " + foreign.Error(), Hint: "name a file of your own, in a folder that only you can write to", Err: err}
-	}
-	return nil
 }
 
 // Exposed returns in words who else may read or change a file, and the command that restricts it to the owner.
@@ -194,7 +176,7 @@ func Exposed(path string) (who, command string) {
 	return who, restrictCommand(path)
 }
 
-func refuseReaders(path string, info fs.FileInfo) *KeyError {
+func refuseReaders(path string, info fs.FileInfo) error {
 	who, err := othersWithAccess(path, info)
 	switch {
 	case err != nil:
@@ -239,7 +221,7 @@ func (u userFile) chosen(levels ...layer) (string, Origin, error) {
 	if n := Nearest(name, known); n != "" {
 		hint = "did you mean " + n + "?"
 	}
-	return name, v.origin, wrong(message, hint).at("profile", v.origin)
+	return name, v.origin, at(wrong(message, hint), "profile", v.origin)
 }
 
 // Profile is a profile of the user file. Empty fields are not set in it.

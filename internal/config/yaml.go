@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"regexp"
@@ -21,7 +22,7 @@ const maxDepth = 20
 // parse reads the one YAML mapping in data. An empty file gives nil. Whatever
 // could make one thing mean another is refused: a second document, anchors and
 // aliases, tags, a key that stands twice.
-func parse(data []byte) (*yaml.Node, *KeyError) {
+func parse(data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node
 	err := dec.Decode(&doc)
@@ -41,18 +42,15 @@ func parse(data []byte) (*yaml.Node, *KeyError) {
 		return nil, nil
 	}
 	root := doc.Content[0]
-	if fault := unambiguous(root, 0); fault != nil {
-		return nil, fault
-	}
-	if missing(root) {
-		return nil, nil
+	if err := unambiguous(root, 0); err != nil || missing(root) {
+		return nil, err
 	}
 	return root, nil
 }
 
 // syntaxFault words the parser's error. It has the line in its text, and quotes the file: quoted words are left out,
 // as they may be part of a secret.
-func syntaxFault(err error) *KeyError {
+func syntaxFault(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
 	if m := regexp.MustCompile(`^line (\d+): `).FindStringSubmatch(text); m != nil {
@@ -64,8 +62,8 @@ func syntaxFault(err error) *KeyError {
 }
 
 // unambiguous refuses what a reader of the file would not see at once.
-func unambiguous(n *yaml.Node, depth int) *KeyError {
-	refuse := func(message string) *KeyError { return &KeyError{Line: n.Line, Message: message} }
+func unambiguous(n *yaml.Node, depth int) error {
+	refuse := func(message string) error { return &KeyError{Line: n.Line, Message: message} }
 	switch {
 	case depth > maxDepth:
 		return refuse("nested too deep")
@@ -75,8 +73,8 @@ func unambiguous(n *yaml.Node, depth int) *KeyError {
 		return refuse("tags (!) are not allowed; put a value that starts with one in quotes")
 	}
 	for _, child := range n.Content {
-		if fault := unambiguous(child, depth+1); fault != nil {
-			return fault
+		if err := unambiguous(child, depth+1); err != nil {
+			return err
 		}
 	}
 	if n.Kind != yaml.MappingNode {
@@ -105,7 +103,7 @@ type pair struct {
 }
 
 // pairs returns what a mapping holds, in order; nothing if the mapping was left out.
-func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
+func pairs(n *yaml.Node, want string) ([]pair, error) {
 	if n == nil || missing(n) {
 		return nil, nil
 	}
@@ -120,36 +118,32 @@ func pairs(n *yaml.Node, want string) ([]pair, *KeyError) {
 }
 
 // decodeKeys decodes a table's settings in a mapping and its sections, by key, and returns the first fault too.
-func decodeKeys(root *yaml.Node, table []Setting, o Origin) (layer, *KeyError) {
+func decodeKeys(root *yaml.Node, table []Setting, o Origin) (layer, error) {
 	known := keysOf(table)
 	made := layer{}
-	var first *KeyError
+	var first error
 	var section func(n *yaml.Node, prefix string)
 	section = func(n *yaml.Node, prefix string) {
-		own, fault := pairs(n, "a mapping of keys and values")
-		if fault != nil && first == nil {
-			first = fault.at(strings.TrimSuffix(prefix, "."), o)
-		}
+		own, err := pairs(n, "a mapping of keys and values")
+		first = cmp.Or(first, at(err, strings.TrimSuffix(prefix, "."), o))
 		for _, p := range own {
 			key, place := prefix+p.key, o
 			place.Line = p.line
 			var v any
-			var fault *KeyError
+			var err error
 			switch i := slices.Index(known, key); {
 			case strings.Contains(p.key, "."):
-				fault = wrong("unknown key: keys with dots are not supported, write each part on a line of its own", unknownHint)
+				err = wrong("unknown key: keys with dots are not supported, write each part on a line of its own", unknownHint)
 			case i >= 0:
-				if v, fault = table[i].fromNode(p.value); fault == nil {
+				if v, err = table[i].fromNode(p.value); err == nil {
 					made[key] = value{v, place}
 				}
 			case slices.ContainsFunc(known, func(k string) bool { return strings.HasPrefix(k, key+".") }):
 				section(p.value, key+".")
 			default:
-				fault = wrong(didYouMean("unknown key", key, known), unknownHint)
+				err = wrong(didYouMean("unknown key", key, known), unknownHint)
 			}
-			if fault != nil && first == nil {
-				first = fault.at(short(key), place)
-			}
+			first = cmp.Or(first, at(err, short(key), place))
 		}
 	}
 	section(root, "")
