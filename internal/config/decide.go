@@ -16,7 +16,7 @@ import (
 
 // decide lays the layers over the defaults, lowest first, and decodes the result.
 func (l *loader) decide(layers []layer) (Config, error) {
-	c := Config{sameKey: l.sameKey, origins: map[string]Origin{}, hookEnv: map[string]Secret{}}
+	c := Config{sameKey: l.sameKey, origins: map[string]Origin{}, lookup: l.lookup}
 	var err error
 	if c.key, err = findAPIKey(layers); err != nil {
 		return Config{}, err
@@ -51,16 +51,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 		return Config{}, err
 	}
 	named := namesOf(c.Webhook.Secrets)
-	for _, name := range named {
-		if text, ok := l.env[variable(name, runtime.GOOS)]; ok {
-			c.hookEnv[name] = NewSecret(text)
-		}
-	}
 	c.hook, _ = v.Get("webhook.secret").(Secret)
-	for _, key := range apiKeySettings() { // those of lower layers do not count
-		v.Set(key, "")
-		c.origins[key] = Origin{}
-	}
 	if c.key.setting != "" {
 		v.Set(c.key.setting, c.key.v)
 		c.origins[c.key.setting] = c.key.origin
@@ -84,8 +75,16 @@ func (c *Config) refuseAuthorities() error {
 	return at(in(c.CAFile, err), "ca_file", c.Origin("ca_file"))
 }
 
+func (l *loader) lookup(name string) (text string, isSet bool) {
+	text, isSet = l.env[variable(name, runtime.GOOS)]
+	return text, isSet
+}
+
 func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 	for key, val := range made {
+		if slices.Contains(apiKeySettings(), key) {
+			continue // one of all layers counts, see findAPIKey
+		}
 		c.origins[key] = val.origin
 		s := settingOf(key)
 		if own, ok := val.v.(names); ok {

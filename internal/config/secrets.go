@@ -236,13 +236,9 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 		}
 		return []NamedSecret{{name, c.hook}}, nil
 	}
-	lookup := func(name string) (string, bool) {
-		s, ok := c.hookEnv[name]
-		return s.Reveal(), ok
-	}
 	var all []NamedSecret
 	for _, place := range c.Webhook.Secrets {
-		s, err := secretAt(place, lookup)
+		s, err := secretAt(place, c.lookup)
 		if err != nil {
 			return nil, at(err, "webhook.secrets", c.Origin("webhook.secrets"))
 		}
