@@ -9,21 +9,18 @@ import (
 // ListSeparator returns what separates the cells of CSV where the user is, as
 // spreadsheets expect it: `;` or `,`. The reason says what decided it.
 func ListSeparator(getenv func(string) string) (separator byte, reason string) {
-	for _, name := range []string{"LC_ALL", "LC_NUMERIC", "LANG"} {
-		if locale := getenv(name); locale != "" {
-			if semicolons(locale) {
-				return ';', name + " is " + short(locale)
-			}
-			return ',', name + " is " + short(locale)
-		}
+	semicolon, reason := false, "no locale is set"
+	names := []string{"LC_ALL", "LC_NUMERIC", "LANG"}
+	if i := slices.IndexFunc(names, func(name string) bool { return getenv(name) != "" }); i >= 0 {
+		locale := getenv(names[i])
+		semicolon, reason = semicolons(locale), names[i]+" is "+short(locale)
+	} else if s := systemListSeparator(); s != "" {
+		semicolon, reason = s == ";", "the list separator of the system is "+short(s)
 	}
-	if s := systemListSeparator(); s != "" {
-		if s == ";" {
-			return ';', "the list separator of the system is " + s
-		}
-		return ',', "the list separator of the system is " + short(s)
+	if semicolon {
+		return ';', reason
 	}
-	return ',', "no locale is set"
+	return ',', reason
 }
 
 // semicolons reports whether systems of a locale, such as de_DE.UTF-8, separate lists by
