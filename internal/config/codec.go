@@ -221,12 +221,13 @@ func (s Setting) byName(decode func(*yaml.Node) (any, error)) func(*yaml.Node) (
 		if err != nil {
 			return nil, err
 		}
-		all := collector{s, names{}, map[string]string{}}
+		all, kept := names{}, map[string]string{}
 		for _, p := range own {
 			v, err := decode(p.value)
+			name := p.key
 			switch fault, _ := errors.AsType[*KeyError](err); {
 			case fault == nil:
-				err = all.add(p.key, v)
+				name, err = s.checkName(p.key, v, kept)
 			case s.Kind == KindNames:
 				err = in(nameOf(p.key), err)
 			default:
@@ -236,8 +237,9 @@ func (s Setting) byName(decode func(*yaml.Node) (any, error)) func(*yaml.Node) (
 			if err != nil {
 				return nil, at(err, "", Origin{Line: p.line})
 			}
+			all[name] = v
 		}
-		return all.names, nil
+		return all, nil
 	}
 }
 
@@ -250,13 +252,13 @@ func nameValue(n *yaml.Node) (any, error) {
 }
 
 func (s Setting) namesFromTexts(texts []string) (any, error) {
-	all := collector{s, names{}, map[string]string{}}
+	all, kept := names{}, map[string]string{}
 	for _, t := range texts {
 		if name, ok := strings.CutPrefix(t, savedMark); ok && s.fields {
-			if _, twice := all.names[savedMark]; twice {
+			if _, twice := all[savedMark]; twice {
 				return nil, wrong("must name one saved mapping, not two", "")
 			}
-			all.names[savedMark] = name
+			all[savedMark] = name
 			continue
 		}
 		i := strings.IndexByte(t, '=')
@@ -266,49 +268,42 @@ func (s Setting) namesFromTexts(texts []string) (any, error) {
 		if i < 0 {
 			return nil, wrong(mustBe("NAME=VALUE", t), s.Help)
 		}
-		if err := all.add(t[:i], t[i+1:]); err != nil {
+		name, err := s.checkName(t[:i], t[i+1:], kept)
+		if err != nil {
 			return nil, err
 		}
+		all[name] = t[i+1:]
 	}
-	return all.names, nil
+	return all, nil
 }
 
-type collector struct {
-	Setting
-	names
-	kept map[string]string // what makes a name one with another, to the name
-}
-
-// add adds one name, unless it, its value or its repetition is wrong.
-func (c collector) add(name string, value any) error {
-	check := filledLineError
+// checkName returns the name that is kept for one, unless it, its value or its repetition is wrong. It notes in taken
+// the name by what makes it one with another.
+func (s Setting) checkName(name string, value any, taken map[string]string) (string, error) {
+	want := filledLineError(name)
 	switch {
-	case c.fields:
-		kept := field(name)
-		if kept == "" {
-			return wrong(didYouMean("unknown name "+quoted(name), name, MapFields()), "known: "+strings.Join(MapFields(), ", "))
+	case s.fields:
+		if want = ""; field(name) == "" {
+			return "", wrong(didYouMean("unknown name "+quoted(name), name, MapFields()), "known: "+strings.Join(MapFields(), ", "))
 		}
-		name = kept
-	case c.Kind == KindMaps:
-		check = mapNameError
+		name = field(name)
+	case s.Kind == KindMaps:
+		want = mapNameError(name)
 	}
-	if want := check(name); want != "" {
-		return in(nameOf(name), wrong("must be "+want, ""))
+	other, twice := taken[s.foldedName(name)]
+	t, isText := value.(string)
+	switch {
+	case want != "":
+		return "", in(nameOf(name), wrong("must be "+want, ""))
+	case twice && name != other:
+		return "", wrong(nameOf(name)+" appears twice (also as "+quoted(other)+")", "")
+	case twice:
+		return "", wrong(nameOf(name)+" appears twice", "")
+	case isText && s.check != nil && s.check(t) != "":
+		return "", in(nameOf(name), wrong(mustBe(s.check(t), t), ""))
 	}
-	if other, twice := c.kept[c.foldedName(name)]; twice {
-		message := nameOf(name) + " appears twice"
-		if name != other {
-			message += " (also as " + quoted(other) + ")"
-		}
-		return wrong(message, "")
-	}
-	if t, ok := value.(string); ok && c.check != nil {
-		if want := c.check(t); want != "" {
-			return in(nameOf(name), wrong(mustBe(want, t), ""))
-		}
-	}
-	c.names[name], c.kept[c.foldedName(name)] = value, name
-	return nil
+	taken[s.foldedName(name)] = name
+	return name, nil
 }
 
 func nameOf(name string) string { return "name " + quoted(name) }

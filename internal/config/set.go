@@ -125,7 +125,8 @@ func (l *loader) stringNode(key, t string) (*yaml.Node, error) {
 	parent, name := named(key)
 	switch {
 	case s.Key == "" && parent.Kind == KindNames:
-		return textNode(t), collector{parent, names{}, map[string]string{}}.add(name, t)
+		_, err := parent.checkName(name, t, map[string]string{})
+		return textNode(t), err
 	case parent.Key != "":
 		return nil, wrong("can't be set alone", "write all of "+parent.Key+" into the file with `waybill config edit`")
 	case s.Key == "":
@@ -250,11 +251,11 @@ func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) (
 	return out.Bytes(), nil
 }
 
+// below returns what stands at a key; nil for nothing, or if n is no mapping.
 func below(n *yaml.Node, key string) *yaml.Node {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == key {
-			return n.Content[i+1]
-		}
+	own, _ := pairs(n, "")
+	if i := slices.IndexFunc(own, func(p pair) bool { return p.key == key }); i >= 0 {
+		return own[i].value
 	}
 	return nil
 }
