@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,8 +13,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"go.yaml.in/yaml/v3"
-
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
@@ -68,14 +67,8 @@ func (d *Draft) Profile() (string, error) {
 
 // Has reports whether the file sets a key, known or not, in a profile.
 func (d *Draft) Has(profile, key string) bool {
-	n, err := parse(d.Old)
-	if err != nil {
-		return false
-	}
+	n, _ := parse(d.Old) // nil for a text that is not valid
 	for _, name := range profilePlace(profile, placeOf(key)) {
-		if n == nil || n.Kind != yaml.MappingNode {
-			return false
-		}
 		n = below(n, name)
 	}
 	return n != nil
@@ -198,26 +191,25 @@ func lockBeside(path string) (unlock func(), err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, errors.New("remove " + path + ": it is no regular file, so it can't be the lock of the user file")
 	}
-	for end := time.Now().Add(lockWait); ; {
+	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
+	defer cancel()
+	for {
 		l := flock.New(path, flock.SetPermissions(0o600))
-		locked, err := l.TryLock()
+		_, err := l.TryLockContext(ctx, lockPause)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = errors.New("another program holds the lock " + path)
+		}
 		if err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
-		if locked {
-			mine, errMine := l.Stat()
-			now, errNow := os.Stat(path)
-			if errMine == nil && errNow == nil && os.SameFile(mine, now) { // else its last holder removed it
-				return func() {
-					_ = os.Remove(path) // one that stays does no harm
-					_ = l.Close()
-				}, nil
-			}
+		mine, errMine := l.Stat()
+		now, errNow := os.Stat(path)
+		if errMine == nil && errNow == nil && os.SameFile(mine, now) {
+			return func() {
+				_ = os.Remove(path) // one that stays does no harm
+				_ = l.Close()
+			}, nil
 		}
-		_ = l.Close() // another holds it, or it is the lock of a file that is gone
-		if time.Now().After(end) {
-			return nil, errors.New("another program holds the lock " + path)
-		}
-		<-time.After(lockPause)
+		_ = l.Close() // its last holder has removed it
 	}
 }

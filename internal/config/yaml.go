@@ -38,9 +38,6 @@ func parse(data []byte) (*yaml.Node, error) {
 		}
 		return nil, wrong("contains more than one YAML document", "keep one and remove the line `---` before the others")
 	}
-	if len(doc.Content) == 0 {
-		return nil, nil
-	}
 	root := doc.Content[0]
 	if err := unambiguous(root, 0); err != nil || missing(root) {
 		return nil, err
