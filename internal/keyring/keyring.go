@@ -60,31 +60,28 @@ func limited(ctx context.Context, do func() (string, error)) (string, error) {
 	if err := available(); err != nil {
 		return "", unusable(err)
 	}
-	type answer struct {
-		secret string
-		err    error
-	}
-	done := make(chan answer, 1)
+	late := &Error{errors.New("no answer within " + answerTime.String()), "unlock the keyring, then re-run the command"}
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, late)
+	defer cancel()
+	var secret string
+	var err error
+	done := make(chan struct{})
 	go func() {
-		secret, err := do()
-		done <- answer{secret, err}
+		defer close(done)
+		secret, err = do()
 	}()
-	late := time.NewTimer(answerTime)
-	defer late.Stop()
 	select {
-	case a := <-done:
-		switch {
-		case errors.Is(a.err, keyring.ErrNotFound):
-			return "", &Error{ErrNotFound, "store the key again with `waybill auth login --keyring`"}
-		case a.err != nil:
-			return "", unusable(a.err)
-		}
-		return a.secret, nil
-	case <-late.C:
-		return "", &Error{errors.New("no answer within " + answerTime.String()), "unlock the keyring, then re-run the command"}
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
+	case <-done:
 	}
+	switch {
+	case errors.Is(err, keyring.ErrNotFound):
+		return "", &Error{ErrNotFound, "store the key again with `waybill auth login --keyring`"}
+	case err != nil:
+		return "", unusable(err)
+	}
+	return secret, nil
 }
 
 func unusable(err error) error {
