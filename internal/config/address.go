@@ -84,15 +84,12 @@ func normalHost(host string) (string, bool) {
 
 // normalPort returns `:PORT`, or nothing for the scheme's own port.
 func normalPort(scheme, port string) (string, bool) {
-	if port == "" {
-		return "", true
-	}
 	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 {
-		return "", false
-	}
-	if scheme == "https" && n == 443 || scheme == "http" && n == 80 {
+	switch {
+	case port == "", scheme == "https" && n == 443, scheme == "http" && n == 80:
 		return "", true
+	case err != nil || n == 0:
+		return "", false
 	}
 	return ":" + strconv.FormatUint(n, 10), true
 }

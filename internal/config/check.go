@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,18 +149,8 @@ func looksLikeServer(s string) bool {
 	return found && slices.Contains([]string{"host", "hostaddr", "port", "user", "password", "dbname", "sslmode"}, first)
 }
 
-// isHostAndPort reports whether s is a host of a server's URL, with or without a port.
-func isHostAndPort(s string) bool {
-	host, port, _ := strings.Cut(s, ":")
-	if rest, ok := strings.CutPrefix(s, "["); ok {
-		host, port, ok = strings.Cut(rest, "]")
-		port, _ = strings.CutPrefix(port, ":")
-		if !ok || host == "" {
-			return false
-		}
-	}
-	return !strings.ContainsAny(host, "[]") && strings.Trim(port, "0123456789") == ""
-}
+// hostAndPort is a host of a server's URL, with or without a port.
+var hostAndPort = regexp.MustCompile(`^(\[[^\[\]]+\]:?|[^\[\]:]*:?)[0-9]*$`)
 
 // serverStore wants no password: it would stand in the list of processes, in the
 // shell's history, and wherever the store is named. What may be a part of one, since it
@@ -187,7 +178,7 @@ func serverStore(s, rest string) string {
 	case strings.Contains(authority[:max(at, 0)], ":"), slices.ContainsFunc(strings.Split(query, "&"), named):
 		return "a PostgreSQL store " + elsewhere
 	case strings.ContainsAny(tail, "@#"),
-		slices.ContainsFunc(strings.Split(authority[at+1:], ","), func(h string) bool { return !isHostAndPort(h) }):
+		slices.ContainsFunc(strings.Split(authority[at+1:], ","), func(h string) bool { return !hostAndPort.MatchString(h) }):
 		return "postgres://USER@HOST:PORT/DATABASE?schema=NAME, with other characters as %40 and the like, and " + elsewhere
 	}
 	return lineError(s)
