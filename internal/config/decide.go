@@ -50,7 +50,7 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	if err := c.refuseAuthorities(); err != nil {
 		return Config{}, err
 	}
-	named := namesOf(c.Webhook.Secrets)
+	named := c.secretsAt("env:")
 	c.hook, _ = v.Get("webhook.secret").(Secret)
 	if c.key.setting != "" {
 		v.Set(c.key.setting, c.key.v)
@@ -104,18 +104,14 @@ func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 }
 
 func joinNames(s Setting, under, over names) names {
-	all, taken := maps.Clone(over), map[string]bool{}
-	if all == nil {
-		all = names{}
-	}
+	taken := map[string]bool{}
 	for name := range over {
 		taken[s.foldedName(name)] = true
 	}
-	for name, v := range under {
-		if !taken[s.foldedName(name)] {
-			all[name] = v
-		}
-	}
+	all := names{}
+	maps.Copy(all, under)
+	maps.DeleteFunc(all, func(name string, _ any) bool { return taken[s.foldedName(name)] })
+	maps.Copy(all, over)
 	return all
 }
 
@@ -169,14 +165,4 @@ func (l *loader) deriveValues(v *viper.Viper, c *Config) error {
 		}
 	}
 	return nil
-}
-
-func namesOf(places []string) []string {
-	var all []string
-	for _, place := range places {
-		if name, ok := strings.CutPrefix(place, "env:"); ok {
-			all = append(all, name)
-		}
-	}
-	return slices.Clip(all)
 }

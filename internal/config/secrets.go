@@ -73,7 +73,7 @@ const stdinName = "-"
 type apiKey struct {
 	value
 	setting string // one of apiKeySettings; empty for none
-	service value  // the base_url of the key's level or the nearest one below it; zero for none
+	service string // the base_url of the key's level or the nearest one below it; empty for none
 }
 
 // APIKey is the API key. It does not show itself, see [Secret].
@@ -120,9 +120,7 @@ func findAPIKey(layers []layer) (apiKey, error) {
 			continue
 		}
 		for _, below := range slices.Backward(layers[:i+1]) {
-			if key.service = below["base_url"]; key.service.text() != "" {
-				break
-			}
+			key.service = cmp.Or(key.service, below["base_url"].text())
 		}
 		return key, nil
 	}
@@ -138,7 +136,7 @@ func findAPIKey(layers []layer) (apiKey, error) {
 // --same-key allows any base URL. The error is a [*KeyError] that names both.
 func (c Config) CheckService(k APIKey, base string) error {
 	const other = "; a key for it: `waybill auth login --profile NAME --base-url URL`"
-	kept := cmp.Or(k.Service, c.key.service.text())
+	kept := cmp.Or(k.Service, c.key.service)
 	if normal, err := normalizeURL(strings.TrimSpace(kept), true); err == nil {
 		kept = normal
 	}
@@ -249,13 +247,19 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 
 // SecretFiles returns the files with the API key, the store's password or a webhook secret, as settings name them.
 func (c Config) SecretFiles() []string {
-	all := []string{c.APIKeyFile(), c.StorePasswordFile}
+	all := slices.Concat([]string{c.APIKeyFile(), c.StorePasswordFile}, c.secretsAt("file:"))
+	return slices.DeleteFunc(all, func(file string) bool { return file == "" })
+}
+
+// secretsAt returns the places in webhook.secrets that begin so, without the beginning.
+func (c Config) secretsAt(kind string) []string {
+	var all []string
 	for _, place := range c.Webhook.Secrets {
-		if file, ok := strings.CutPrefix(place, "file:"); ok {
-			all = append(all, file)
+		if name, ok := strings.CutPrefix(place, kind); ok {
+			all = append(all, name)
 		}
 	}
-	return slices.DeleteFunc(all, func(file string) bool { return file == "" })
+	return all
 }
 
 // StorePassword returns the password from the file for the store; zero without one. The error is a [*KeyError].

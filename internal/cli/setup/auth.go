@@ -73,15 +73,12 @@ func runLogin(ctx context.Context, c *command.Call, inKeyring bool) error {
 	} else if j.Check = checkKey(ctx, c, c.Config.BaseURL, key.Reveal()); j.Check.err != nil {
 		return notStored(j.Check)
 	}
-	if inKeyring {
-		j.StoredIn = "keyring"
-	}
 	if j.Path, err = storeKey(ctx, c, key, inKeyring); err != nil {
 		return err
 	}
 	place := j.Path
 	if inKeyring {
-		place = "the keyring"
+		j.StoredIn, place = "keyring", "the keyring"
 	}
 	return c.Out.Result(j, "Stored the API key in %s (%s)", place, j.Check.text())
 }
