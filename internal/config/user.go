@@ -253,10 +253,7 @@ func ListProfiles(src Sources) (ProfileList, error) {
 	list.Active, list.Origin, _ = user.chosen(l.environment, l.flags) // one that is not there is for the caller to see
 	for _, name := range user.names() {
 		made := user.profiles[name]
-		p := Profile{Name: name}
-		p.BaseURL, _ = made["base_url"].v.(string)
-		p.Account, _ = made["account"].v.(string)
-		list.All = append(list.All, p)
+		list.All = append(list.All, Profile{Name: name, BaseURL: made["base_url"].text(), Account: made["account"].text()})
 	}
 	return list, nil
 }
