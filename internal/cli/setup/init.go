@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -85,18 +84,15 @@ func runInit(ctx context.Context, c *command.Call, force bool) error {
 	if err != nil {
 		return err
 	}
-	s := &answers{c: c, draft: d, profile: c.Config.Profile, check: keyCheck{Result: keyNotChecked}}
+	s := &answers{c: c, draft: d, profile: c.Config.Profile, force: force, check: keyCheck{Result: keyNotChecked}}
 	if f := c.Cmd.Flags().Lookup("profile"); f.Changed {
 		s.profile = f.Value.String()
 	}
 	if err := s.ask(ctx); err != nil {
 		return err
 	}
-	changes, overwritten, err := s.changes()
-	if err != nil {
-		return err
-	}
-	if ok, err := s.agreed(ctx, changes, overwritten && !force); err != nil || !ok {
+	changes := s.changes()
+	if ok, err := s.agreed(ctx, changes); err != nil || !ok {
 		return err
 	}
 	r := initResult{Path: s.draft.Path, Profile: s.profile, BaseURL: s.baseURL, Changed: []string{}, APIKey: s.keySource(), Check: s.check}
@@ -161,7 +157,7 @@ func (s *answers) sources() config.Sources {
 }
 
 // agreed shows the changes of a file that exists, and asks before a value is overwritten.
-func (s *answers) agreed(ctx context.Context, changes []config.Change, overwritten bool) (bool, error) {
+func (s *answers) agreed(ctx context.Context, changes []config.Change) (bool, error) {
 	if s.draft.Old == nil || len(changes) == 0 {
 		return true, nil
 	}
@@ -179,8 +175,9 @@ func (s *answers) agreed(ctx context.Context, changes []config.Change, overwritt
 		}
 		s.c.IO.Note("  %s: %s%s", a.Key, was, value)
 	}
+	overwrites := func(a config.Change) bool { return s.current(a.Key) != "" }
 	switch {
-	case !overwritten:
+	case s.force, !slices.ContainsFunc(changes, overwrites):
 		return true, nil
 	case !s.c.IO.Interactive():
 		return false, command.Existsf("pass --force to change them, or --profile NAME to add a profile", "nothing was written: %s has other values already", s.draft.Path)
@@ -196,6 +193,7 @@ type answers struct {
 	c       *command.Call
 	draft   *config.Draft
 	profile string // that is written
+	force   bool   // values that are there are overwritten without a question
 
 	baseURL string
 	key     config.Secret // zero to keep the one that is set
@@ -352,36 +350,27 @@ func (s *answers) askWebhookSecret(ctx context.Context) (err error) {
 	return err
 }
 
-func (s *answers) changes() (all []config.Change, overwritten bool, err error) {
-	add := func(a config.Change) {
-		all, overwritten = append(all, a), overwritten || s.current(a.Key) != ""
-	}
+func (s *answers) changes() (all []config.Change) {
 	if !config.IsSameBaseURL(s.current("base_url"), s.baseURL) {
-		add(config.Change{Key: "base_url", Value: s.baseURL})
+		all = append(all, config.Change{Key: "base_url", Value: s.baseURL})
 	}
 	for _, key := range []string{"account", "ca_file", "insecure_http", "store"} {
-		if !s.c.Cmd.Flags().Changed(strings.ReplaceAll(key, "_", "-")) {
-			continue
-		}
-		e, err := s.c.Config.Get(key)
-		if err != nil {
-			return nil, false, err
-		}
-		if e.Text != s.current(key) {
-			add(config.Change{Key: key, Value: e.Text})
+		e, _ := s.c.Config.Get(key) // no setting is missing
+		if e.Origin.Level == config.FromFlag && e.Text != s.current(key) {
+			all = append(all, config.Change{Key: key, Value: e.Text})
 		}
 	}
 	if !s.webhook.IsZero() && !s.draft.Holds(s.profile, "webhook.secret", s.webhook) {
-		add(config.Change{Key: "webhook.secret", Value: s.webhook})
+		all = append(all, config.Change{Key: "webhook.secret", Value: s.webhook})
 	}
 	if s.key.IsZero() || s.draft.Holds(s.profile, "api_key", s.key) {
-		return all, overwritten, nil
+		return all
 	}
-	add(config.Change{Key: "api_key", Value: s.key})
+	all = append(all, config.Change{Key: "api_key", Value: s.key})
 	for _, key := range []string{"api_key_file", "api_key_keyring"} {
 		if s.current(key) != "" {
-			add(config.Change{Key: key})
+			all = append(all, config.Change{Key: key})
 		}
 	}
-	return all, overwritten, nil
+	return all
 }
