@@ -377,21 +377,12 @@ func setCondition(a *tracking.Absent, key string, n *yaml.Node) string {
 
 // jsonLiteral writes a scalar, or what is empty, as JSON does. A number stays as written.
 func jsonLiteral(n *yaml.Node) (string, bool) {
-	switch {
-	case n.Kind == yaml.MappingNode && len(n.Content) == 0:
-		return "{}", true
-	case n.Kind == yaml.SequenceNode && len(n.Content) == 0:
-		return "[]", true
-	case n.Kind != yaml.ScalarNode:
-		return "", false
-	}
+	var v any = n.Value
 	switch n.ShortTag() {
-	case "!!null":
-		return "null", true
-	case "!!bool":
-		return strings.ToLower(n.Value), true
 	case "!!int", "!!float":
 		return n.Value, json.Valid([]byte(n.Value))
+	case "!!null", "!!bool", "!!map", "!!seq":
+		_ = n.Decode(&v) // these always decode
 	}
-	return compactJSON(n.Value), true
+	return compactJSON(v), len(n.Content) == 0
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
