@@ -221,13 +221,13 @@ func (s Setting) byName(decode func(*yaml.Node) (any, error)) func(*yaml.Node) (
 		if err != nil {
 			return nil, err
 		}
-		all, kept := names{}, map[string]string{}
+		all, taken := names{}, map[string]string{}
 		for _, p := range own {
 			v, err := decode(p.value)
 			name := p.key
 			switch fault, _ := errors.AsType[*KeyError](err); {
 			case fault == nil:
-				name, err = s.checkName(p.key, v, kept)
+				name, err = s.checkName(p.key, v, taken)
 			case s.Kind == KindNames:
 				err = in(nameOf(p.key), err)
 			default:
@@ -252,7 +252,7 @@ func nameValue(n *yaml.Node) (any, error) {
 }
 
 func (s Setting) namesFromTexts(texts []string) (any, error) {
-	all, kept := names{}, map[string]string{}
+	all, taken := names{}, map[string]string{}
 	for _, t := range texts {
 		if name, ok := strings.CutPrefix(t, savedMark); ok && s.fields {
 			if _, twice := all[savedMark]; twice {
@@ -268,7 +268,7 @@ func (s Setting) namesFromTexts(texts []string) (any, error) {
 		if i < 0 {
 			return nil, wrong(mustBe("NAME=VALUE", t), s.Help)
 		}
-		name, err := s.checkName(t[:i], t[i+1:], kept)
+		name, err := s.checkName(t[:i], t[i+1:], taken)
 		if err != nil {
 			return nil, err
 		}
@@ -277,8 +277,8 @@ func (s Setting) namesFromTexts(texts []string) (any, error) {
 	return all, nil
 }
 
-// checkName returns the name that is kept for one, unless it, its value or its repetition is wrong. It notes in taken
-// the name by what makes it one with another.
+// checkName returns a name as it is kept; an error if the name or its value is wrong, or another name in taken is equal
+// to it. taken holds names by what equal names share; the name is added.
 func (s Setting) checkName(name string, value any, taken map[string]string) (string, error) {
 	want := filledLineError(name)
 	switch {

@@ -161,11 +161,9 @@ func runConfigSet(ctx context.Context, b *command.Bare, args []string) error {
 	a := config.Change{Key: key}
 	switch {
 	case isSecret:
-		secret, err := newSecret(ctx, b.IO, key, values)
-		if err != nil {
+		if a.Value, err = newSecret(ctx, b.IO, key, values); err != nil {
 			return err
 		}
-		a.Value = secret
 	case len(values) == 0:
 		return command.Usagef("`waybill config unset "+key+"` removes a setting", "missing argument: VALUE")
 	default:
