@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -192,25 +191,26 @@ func lockBeside(path string) (unlock func(), err error) {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, errors.New("remove " + path + ": it is no regular file, so it can't be the lock of the user file")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	for {
+	for end := time.Now().Add(lockWait); ; {
 		l := flock.New(path, flock.SetPermissions(0o600))
-		_, err := l.TryLockContext(ctx, lockPause)
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.New("another program holds the lock " + path)
-		}
+		locked, err := l.TryLock()
 		if err != nil {
 			return nil, errors.Join(err, l.Close())
 		}
-		mine, errMine := l.Stat()
-		now, errNow := os.Stat(path)
-		if errMine == nil && errNow == nil && os.SameFile(mine, now) {
-			return func() {
-				_ = os.Remove(path) // one that stays does no harm
-				_ = l.Close()
-			}, nil
+		if locked {
+			mine, errMine := l.Stat()
+			now, errNow := os.Stat(path)
+			if errMine == nil && errNow == nil && os.SameFile(mine, now) { // else its last holder removed it
+				return func() {
+					_ = os.Remove(path) // one that stays does no harm
+					_ = l.Close()
+				}, nil
+			}
 		}
-		_ = l.Close() // its last holder has removed it
+		_ = l.Close() // another holds it, or it is the lock of a file that is gone
+		if time.Now().After(end) {
+			return nil, errors.New("another program holds the lock " + path)
+		}
+		<-time.After(lockPause)
 	}
 }
