@@ -73,10 +73,10 @@ type Config struct {
 	Listen            Listen                       `mapstructure:"listen"`
 
 	key      apiKey
-	sameKey  bool   // the key may go to any base URL
-	statuses names  // Statuses without the names that the project file gives
-	hook     Secret // webhook.secret
-	lookup   func(variable string) (text string, isSet bool)
+	sameKey  bool                                            // the key may go to any base URL
+	statuses names                                           // Statuses without the names that the project file gives
+	hook     Secret                                          // webhook.secret
+	lookup   func(variable string) (text string, isSet bool) // of the environment
 	entries  []Entry
 	origins  map[string]Origin
 	warnings []string

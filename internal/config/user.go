@@ -53,7 +53,7 @@ func (l *loader) refuseUserChangers(info fs.FileInfo) error {
 	return at(err, "", Origin{Level: FromUser, File: l.paths.User})
 }
 
-// readUser refuses a path with a symbolic link of another user where others may write.
+// readUser reads the user file, but not by a symbolic link of another user where others may write.
 func (l *loader) readUser() ([]byte, fs.FileInfo, error) {
 	path := l.paths.User
 	if path == "" {
