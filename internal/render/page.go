@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
 	"github.com/olekukonko/tablewriter/renderer"
 	"github.com/olekukonko/tablewriter/tw"
 
@@ -26,7 +26,8 @@ const (
 // gap is how many columns of space are between columns.
 const gap = 2
 
-// page is a table on a terminal. Rows are held until there are more than go on a page.
+// page is a table on a terminal. Rows are held until there are more than go on a page. tablewriter measures and aligns
+// finished cells; which columns give way to which, and rows that are written as they come, are beyond it.
 type page struct {
 	columns []Column // that are shown
 	places  []int    // where their cells stand in a row
@@ -119,26 +120,35 @@ func (p *page) end(r *Rows) error {
 		return nil
 	}
 	widths := p.fit(r.sink.out.Width())
-	if p.overflows(widths) {
+	if p.needsLines(widths) {
 		p.widths = widths
 		return p.writeHeld(r)
 	}
 	var b bytes.Buffer
 	t := tablewriter.NewTable(&b, layout(p.columns)...)
-	var held placeholders
-	t.Header(held.replace(r, header(p.columns)))
+	t.Header(styled(r, header(p.columns)))
 	for _, row := range p.rows {
-		if err := t.Append(held.replace(r, row)); err != nil {
+		if err := t.Append(styled(r, row)); err != nil {
 			return fmt.Errorf("lay out table: %w", err)
 		}
 	}
 	if err := t.Render(); err != nil {
 		return fmt.Errorf("lay out table: %w", err)
 	}
-	for line := range strings.Lines(b.String()) {
-		r.add(held.restore(strings.TrimRight(line, " \n")) + "\n")
+	for line := range strings.Lines(strings.ReplaceAll(b.String(), " \x1b[0m", " ")) { // it ends colours again behind the padding
+		r.add(term.Styled(strings.TrimRight(line, " \n") + "\n"))
 	}
 	return nil
+}
+
+func styled(r *Rows, row []Cell) []string {
+	cells := make([]string, len(row))
+	for i, c := range row {
+		if cells[i] = c.Text; term.DisplayWidth(c.Text) > 0 { // else nothing is there to be seen
+			cells[i] = string(r.sink.out.Style(c.Style, c.Text))
+		}
+	}
+	return cells
 }
 
 // fit cuts columns, or leaves them out, to fit a terminal of so many columns, see [Rows]. It returns their widths.
@@ -168,11 +178,12 @@ func (p *page) fit(room int) []int {
 	return widths
 }
 
-// overflows reports whether a cell is wider than its column, as long identifiers are.
-func (p *page) overflows(widths []int) bool {
+// needsLines reports whether a cell is wider than its column, as long identifiers are, or several characters in it are
+// one for its reader, which tablewriter counts apart.
+func (p *page) needsLines(widths []int) bool {
 	return slices.ContainsFunc(p.rows, func(row []Cell) bool {
 		for i, c := range row {
-			if term.DisplayWidth(c.Text) > widths[i] {
+			if width := term.DisplayWidth(c.Text); width > widths[i] || width != twwidth.Width(c.Text) {
 				return true
 			}
 		}
@@ -313,37 +324,4 @@ func layout(columns []Column) []tablewriter.Option {
 		tablewriter.WithAlignment(aligned),
 		tablewriter.WithEastAsian(tw.Off), // widths as term measures them
 	}
-}
-
-// placeholder is a character of one column that no visible text holds.
-const placeholder = '\ufdd0'
-
-// placeholders replace cells while the table is laid out: the layout counts single characters,
-// where a reader sees several as one, and extends colours into the padding.
-type placeholders struct {
-	texts []term.Styled // in the order in which they are written
-}
-
-func (p *placeholders) replace(r *Rows, row []Cell) []string {
-	cells := make([]string, len(row))
-	for i, c := range row {
-		width := term.DisplayWidth(c.Text)
-		if width == 0 || width == len(c.Text) && c.Style == term.Normal {
-			cells[i] = c.Text
-			continue
-		}
-		p.texts = append(p.texts, r.sink.out.Style(c.Style, c.Text))
-		cells[i] = strings.Repeat(string(placeholder), width)
-	}
-	return cells
-}
-
-var placeholderRun = regexp.MustCompile(string(placeholder) + "+")
-
-func (p *placeholders) restore(line string) term.Styled {
-	return term.Styled(placeholderRun.ReplaceAllStringFunc(line, func(string) string {
-		text := p.texts[0]
-		p.texts = p.texts[1:]
-		return string(text)
-	}))
 }
