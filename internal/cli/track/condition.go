@@ -17,8 +17,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Condition ends a wait: the zero one once a tracking is processed. At most one of the first three fields is set.
+// Condition ends a wait: the zero one once a tracking is processed. At most one of status, event and change is set.
 type Condition struct {
+	text   string // as it was given
 	status string // it has this status
 	event  string // a verified event of this kind has come
 	change bool   // what is known of it differs from what was known at first
@@ -28,32 +29,17 @@ type Condition struct {
 }
 
 func parseCondition(names view.StatusFormatter, flag, s string) (Condition, error) {
-	status, byStatus := strings.CutPrefix(s, "status=")
-	kind, byEvent := strings.CutPrefix(s, "event=")
-	switch {
-	case s == "processed":
-		return Condition{}, nil
-	case s == "change":
-		return Condition{change: true}, nil
-	case byStatus && status != "":
-		return Condition{status: status, names: names}, nil
-	case byEvent && kind != "":
-		return Condition{event: kind}, nil
+	c := Condition{text: s, change: s == "change"}
+	switch word, value, _ := strings.Cut(s, "="); {
+	case word == "status" && value != "":
+		c.status, c.names = value, names
+	case word == "event" && value != "":
+		c.event = value
+	case s != "processed" && !c.change:
+		return c, command.Usagef("use "+flag+" processed, "+flag+" status=X (a status number or name), "+flag+" event=X (a kind such as router.delivered) or "+flag+" change",
+			"%s %q is not understood", flag, s)
 	}
-	return Condition{}, command.Usagef("use "+flag+" processed, "+flag+" status=X (a status number or name), "+flag+" event=X (a kind such as router.delivered) or "+flag+" change",
-		"%s %q is not understood", flag, s)
-}
-
-func (c Condition) String() string {
-	switch {
-	case c.status != "":
-		return "status=" + c.status
-	case c.event != "":
-		return "event=" + c.event
-	case c.change:
-		return "change"
-	}
-	return "processed"
+	return c, nil
 }
 
 // done is what a tracking is that meets it.

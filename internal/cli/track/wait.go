@@ -92,7 +92,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Watch && o.Rows {
 		return command.Usagef("leave one of them out", "--watch shows rows itself, --rows shows them at the end")
 	}
-	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), watch: o.Watch, allowMissing: o.AllowMissing, any: o.Any, refresh: o.Refresh, next: c.Again(nil)}
+	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), asked: o, next: c.Again(nil)}
 	var err error
 	own := view.NewStatusFormatter(c.Config.OwnStatuses())
 	if w.cond, err = parseCondition(own, "--for", o.For); err != nil {
@@ -118,7 +118,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	var p *printer // nil where each change is printed as a line of JSON
 	show := func(query.TargetResult) error { return nil }
 	if !o.Watch || !c.Out.Machine() {
-		if p, err = newPrinter(c, w.printer(&o)); err != nil {
+		if p, err = newPrinter(c, w.printer()); err != nil {
 			return err
 		}
 		show, w.whole = p.add, true
@@ -140,9 +140,9 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 const shownNotDone = 20
 
 // printer chooses what is shown of several REFs: all where a file or a program takes them, else what is not done.
-func (w *waiter) printer(o *waitOptions) printer {
-	p := printer{single: o.single()}
-	if p.single || o.Rows || w.call.Out.IsCSV() || w.call.Out.Machine() {
+func (w *waiter) printer() printer {
+	p := printer{single: w.asked.single()}
+	if p.single || w.asked.Rows || w.call.Out.IsCSV() || w.call.Out.Machine() {
 		return p
 	}
 	if p.keep = w.showsAtEnd; w.call.Out.ForPeople() {
@@ -152,10 +152,10 @@ func (w *waiter) printer(o *waitOptions) printer {
 }
 
 func (w *waiter) showsAtEnd(e query.TargetResult) bool {
-	if w.any && w.run.tally.met > 0 {
+	if w.asked.Any && w.run.tally.met > 0 {
 		return e.Matched
 	}
-	return w.isBad(e.Target) || !done(e, w.allowMissing)
+	return w.isBad(e.Target) || !done(e, w.asked.AllowMissing)
 }
 
 // summaryJSON is the last line of --watch where it is no table.
@@ -168,16 +168,13 @@ type summaryJSON struct {
 }
 
 type waiter struct {
-	call         *command.Call
-	names        view.StatusFormatter
-	cond         Condition
-	failOn       *Condition // ends the waiting with a failure; nil for none
-	any          bool       // one that meets the condition ends it
-	allowMissing bool       // absent trackings are no failure
-	refresh      bool
-	watch        bool
-	whole        bool   // shows what is known
-	next         string // command that continues
+	call   *command.Call
+	names  view.StatusFormatter
+	asked  waitOptions // none of a create that waits
+	cond   Condition
+	failOn *Condition // ends the waiting with a failure; nil for none
+	whole  bool       // shows what is known
+	next   string     // command that continues
 
 	run   *queryRun
 	board *board
@@ -212,7 +209,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	if err != nil {
 		return err
 	}
-	w.run, a.allowMissing, a.deciding = a, w.allowMissing, true
+	w.run, a.allowMissing, a.deciding = a, w.asked.AllowMissing, true
 	limit := cmp.Or(w.call.Config.Timeout, command.WaitTimeout)
 	if end, ok := ctx.Deadline(); ok { // of a create that waits
 		limit = time.Until(end)
@@ -236,10 +233,10 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	defer stop()
 	w.bad = map[*query.Target]bool{}
 	s := a.scheduler(ctx)
-	s.Hard, s.Wake, s.Meets, s.AskAll, s.Whole = hard, wake, w.meets, w.refresh, w.whole
-	s.Alike = !w.any && w.failOn == nil && w.cond.status == "" && w.cond.event == "" && !w.cond.change
+	s.Hard, s.Wake, s.Meets, s.AskAll, s.Whole = hard, wake, w.meets, w.asked.Refresh, w.whole
+	s.Alike = !w.asked.Any && w.failOn == nil && w.cond.status == "" && w.cond.event == "" && !w.cond.change
 	s.Ended = func(e query.TargetResult) error {
-		if e.Unfinished && w.refresh && w.cond.Met(e.Result) {
+		if e.Unfinished && w.asked.Refresh && w.cond.Met(e.Result) {
 			a.tally.again++
 		}
 		if err := errors.Join(w.see(e, true), a.ended(e)); err != nil {
@@ -249,7 +246,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 		case w.isBad(e.Target):
 			failed = cmp.Or(failed, e.Result.Ref)
 			return errFailOn
-		case e.Matched && w.any:
+		case e.Matched && w.asked.Any:
 			return errEnough
 		}
 		return nil
@@ -263,15 +260,15 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 		if by := w.call.Cmd.Flags().Lookup("by"); by.Changed {
 			show = append(show, "--by", by.Value.String())
 		}
-		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s meets --fail-on %s", command.Quoted(failed), w.failOn), Next: w.call.CommandLine(show...)}
-	case cause == nil && w.any && a.tally.met == 0 && a.tally.failed == 0:
+		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s meets --fail-on %s", command.Quoted(failed), w.failOn.text), Next: w.call.CommandLine(show...)}
+	case cause == nil && w.asked.Any && a.tally.met == 0 && a.tally.failed == 0:
 		return nil
 	}
 	return a.exitError(cause, w.stopText, w.next)
 }
 
 func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
-	watched := w.watch && !w.call.Out.Machine()
+	watched := w.asked.Watch && !w.call.Out.Machine()
 	b := &board{names: w.names, summary: view.NewSummary(w.names), open: map[int64][]view.Line{}, holding: watched}
 	done := w.cond.done(w.names)
 	extra := func() ([]string, map[string]any) { return b.progress(done) }
@@ -287,7 +284,7 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 		})
 		w.run.stop = page.Stop
 		return page.Stop
-	case w.watch:
+	case w.asked.Watch:
 		b.changed = func(c changeJSON) error { return w.call.Out.Object(c) }
 	}
 	return progress.Stop
