@@ -367,13 +367,9 @@ func (l *listing) refresh(ctx context.Context, name string) (err error) {
 		}
 		return a.ended(e)
 	}
-	done, err := a.beginSweep(ctx, s, "list "+name, false)
+	stop, err := a.sweep(ctx, s, all, "list "+name)
 	if err != nil {
 		return err
-	}
-	stop := a.run(ctx, s, all)
-	if stop == nil {
-		stop = done()
 	}
 	return a.exitError(stop, a.notChecked, c.Repeat())
 }

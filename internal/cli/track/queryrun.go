@@ -30,6 +30,7 @@ type queryRun struct {
 	choose       func(ctx context.Context, ts []*query.Target) error
 	trackings    bool   // progress counts trackings, not REFs
 	deciding     bool   // what failed is not done
+	anew         bool   // what was interrupted is not continued
 	stop         func() // ends what shows progress beside progress; nil for nothing
 }
 
@@ -91,24 +92,26 @@ func (a *queryRun) run(ctx context.Context, s *query.Scheduler, all targets) err
 // maxSweep is how old an interrupted command may be to be continued.
 const maxSweep = 24 * time.Hour
 
-// beginSweep makes s continue where the same command was interrupted, unless refresh is set. done ends the sweep.
-func (a *queryRun) beginSweep(ctx context.Context, s *query.Scheduler, name string, refresh bool) (done func() error, err error) {
-	done = func() error { return nil }
+// sweep runs s from where the same command was interrupted, if that has a name. stop is why not all are done.
+func (a *queryRun) sweep(ctx context.Context, s *query.Scheduler, all targets, name string) (stop, err error) {
 	db, err := a.call.StoreIfAny(ctx)
-	if name == "" || db == nil || err != nil {
-		return done, err
+	if err != nil {
+		return nil, err
+	}
+	if name == "" || db == nil {
+		return a.run(ctx, s, all), nil
 	}
 	now := time.Now()
 	oldest := now.Add(-maxSweep)
-	if refresh {
+	if a.anew {
 		oldest = now
 	}
 	began, err := db.Sweeps.BeginSweep(ctx, name, oldest)
 	switch {
 	case errors.Is(err, inbox.ErrReadOnly):
-		return done, nil
+		return a.run(ctx, s, all), nil
 	case err != nil:
-		return done, err
+		return nil, err
 	case began.Before(now.Truncate(time.Millisecond)):
 		s.Since = began
 		all := " (--refresh checks all)"
@@ -117,7 +120,10 @@ func (a *queryRun) beginSweep(ctx context.Context, s *query.Scheduler, name stri
 		}
 		a.call.IO.Note("Resuming: skipping trackings checked since %s%s", render.LocalTime(began), all)
 	}
-	return func() error { return db.Sweeps.EndSweep(context.WithoutCancel(ctx), name) }, nil
+	if stop = a.run(ctx, s, all); stop == nil {
+		stop = db.Sweeps.EndSweep(context.WithoutCancel(ctx), name)
+	}
+	return stop, nil
 }
 
 // exitError is the error of the command: stop is why not all REFs are done, nil if they are.

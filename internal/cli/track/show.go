@@ -70,16 +70,13 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err != nil {
 		return err
 	}
+	a.anew = o.Refresh
 	a.progress = command.NewProgress(c.IO, "Checking", "trackings", all.total)
 	s := a.scheduler(ctx)
 	s.Patience, s.Whole = cmp.Or(c.Config.Timeout, command.QueryTimeout), true
-	done, err := a.beginSweep(ctx, s, o.selection(), o.Refresh)
+	stop, err := a.sweep(ctx, s, all, o.selection())
 	if err != nil {
 		return err
-	}
-	stop := a.run(ctx, s, all)
-	if stop == nil {
-		stop = done()
 	}
 	next := c.Again([]string{"refresh"}) // which would begin anew
 	var failed error
