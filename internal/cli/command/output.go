@@ -221,19 +221,24 @@ type Listing[T any] struct {
 
 // PrintAll prints all.
 func (l Listing[T]) PrintAll(io *term.IO, all []T) error {
-	return l.Print(io, func(yield func(T, error) bool) {
+	return l.Print(io, Values(all))
+}
+
+// Values yields all.
+func Values[T any](all []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		for _, v := range all {
 			if !yield(v, nil) {
 				return
 			}
 		}
-	})
+	}
 }
 
 // Print prints what seq yields; nil yields nothing.
 func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 	if seq == nil {
-		seq = func(func(T, error) bool) {}
+		seq = Values[T](nil)
 	}
 	if l.Out.Machine() {
 		list := l.Out.BeginList()

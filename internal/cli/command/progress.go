@@ -38,9 +38,7 @@ const rateWindow = 30 * time.Second
 
 // NewProgress begins to show progress; with an unknown total, 0, from the first [Progress.Add] on.
 func NewProgress(io *term.IO, label, unit string, total int64) *Progress {
-	p := newProgress(io, label, unit, total)
-	p.bar.Show(p.report)
-	return p
+	return NewWaitProgress(io, label, unit, total, time.Time{}, nil)
 }
 
 // newProgress returns a progress that shows its label alone.

@@ -105,11 +105,15 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 		}
 		return targets{all: once(o.fromFile(ctx, refs)), total: refs.Count, close: refs.Close}, nil
 	case len(o.Refs) > 0:
-		return targets{all: once(o.fromLine()), total: int64(len(o.Refs)), close: func() {}, refs: true}, nil
+		var all []*query.Target
+		for _, ref := range o.Refs {
+			all = append(all, &query.Target{Ref: ref, Query: o.query(ref)})
+		}
+		return targets{all: once(command.Values(all)), total: int64(len(all)), close: func() {}, refs: true}, nil
 	}
 	db, f, err := o.filter(ctx, c)
 	if err != nil || db == nil {
-		return targets{all: once(func(func(*query.Target, error) bool) {}), close: func() {}}, err
+		return targets{all: command.Values[*query.Target](nil), close: func() {}}, err
 	}
 	return selected(ctx, c, db, f)
 }
@@ -136,13 +140,7 @@ func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filt
 			return many(ctx, db, f, total), err
 		}
 	}
-	return targets{all: func(yield func(*query.Target, error) bool) {
-		for _, t := range few {
-			if !yield(t, nil) {
-				return
-			}
-		}
-	}, total: total, close: func() {}, trackings: true}, nil
+	return targets{all: command.Values(few), total: total, close: func() {}, trackings: true}, nil
 }
 
 // many are the targets that a filter leaves, of so many trackings, in the order in which they are to be asked about.
@@ -167,16 +165,6 @@ func many(ctx context.Context, db *app.Store, f ledger.Filter, total int64) targ
 	}
 	all := once(fromStore(db.Trackings.Statuses(ctx, f)))
 	return targets{all: all, total: total, close: func() {}, trackings: true, choose: choose}
-}
-
-func (o *refOptions) fromLine() iter.Seq2[*query.Target, error] {
-	return func(yield func(*query.Target, error) bool) {
-		for _, ref := range o.Refs {
-			if !yield(&query.Target{Ref: ref, Query: o.query(ref)}, nil) {
-				return
-			}
-		}
-	}
 }
 
 func (o *refOptions) fromFile(ctx context.Context, refs *input.Refs) iter.Seq2[*query.Target, error] {
