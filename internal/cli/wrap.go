@@ -27,17 +27,20 @@ func wrapText(text string, width int) string {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	for i := 0; i < len(lines); i++ {
 		line := lines[i]
-		if line == "" || line[0] != ' ' {
+		n, indent := 1, textIndent(line)
+		switch {
+		case prose(line):
 			examples = line == "Examples:"
-			n := prose(lines[i:], width)
-			line = strings.Join(lines[i:i+n], " ")
-			i += n - 1
-		} else if n := item(lines[i:], width); n > 1 && !examples {
-			for _, more := range lines[i+1 : i+n] {
-				line += " " + strings.TrimLeft(more, " ")
-			}
-			i += n - 1
+			n = filled(lines[i:], width, prose)
+		case line == "":
+			examples = false
+		case !examples && indent > leading(line): // a list item
+			n = filled(lines[i:], width, func(s string) bool { return leading(s) == indent && textIndent(s) == indent })
 		}
+		for _, more := range lines[i+1 : i+n] {
+			line += " " + strings.TrimLeft(more, " ")
+		}
+		i += n - 1
 		if examples {
 			b.WriteString(line + "\n")
 			continue
@@ -47,27 +50,14 @@ func wrapText(text string, width int) string {
 	return b.String()
 }
 
-// prose returns how many lines are filled anew together: the paragraph that begins here if one is too wide, else 1.
-func prose(lines []string, width int) int {
-	n, wide := 0, false
-	for n < len(lines) && lines[n] != "" && lines[n][0] != ' ' {
-		wide = wide || term.DisplayWidth(lines[n]) > width
-		n++
-	}
-	if !wide {
-		return 1
-	}
-	return n
-}
+// prose reports whether a line belongs to the paragraph before it.
+func prose(line string) bool { return line != "" && line[0] != ' ' }
 
-// item returns how many lines are filled anew together: the list item that begins here if one is too wide, else 1.
-func item(lines []string, width int) int {
-	indent := textIndent(lines[0])
-	if indent == leading(lines[0]) {
-		return 1
-	}
+// filled returns how many lines are filled anew together: the first and those that continue it if one is too wide,
+// else 1.
+func filled(lines []string, width int, continues func(string) bool) int {
 	n, wide := 1, term.DisplayWidth(lines[0]) > width
-	for n < len(lines) && leading(lines[n]) == indent && textIndent(lines[n]) == indent {
+	for n < len(lines) && continues(lines[n]) {
 		wide = wide || term.DisplayWidth(lines[n]) > width
 		n++
 	}
