@@ -157,16 +157,6 @@ func words(all []string) []value {
 	return values
 }
 
-// settingChoices returns the words that the setting of a flag takes, nil for any.
-func settingChoices(name string) []string {
-	all := config.Settings()
-	i := slices.IndexFunc(all, func(s config.Setting) bool { return s.Flag == name })
-	if i < 0 {
-		return nil
-	}
-	return all[i].Choices
-}
-
 func tables() []string { return []string{"csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx"} }
 
 // flagKind returns what completes the value of a flag, by the flag's name, else by the name
@@ -179,8 +169,10 @@ func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 		_, list := f.Value.(pflag.SliceValue)
 		return kind{values: func(*line) []value { return words(c.Choices()) }, list: list}, true
 	}
-	if choices := settingChoices(f.Name); choices != nil {
-		return kind{values: func(*line) []value { return words(choices) }}, true
+	for _, s := range config.Settings() {
+		if s.Flag == f.Name && s.Choices != nil {
+			return kind{values: func(*line) []value { return words(s.Choices) }}, true
+		}
 	}
 	if k, ok := namedFlags()[cmd.Name()+" "+f.Name]; ok {
 		return k, true

@@ -254,24 +254,20 @@ func (l *line) files() []string {
 
 func sheets(l *line) (all []value) {
 	for _, name := range l.files() {
-		for _, sheet := range sheetsOf(name) {
+		f, size := openInput(name)
+		if f == nil {
+			continue
+		}
+		for _, sheet := range intake.Sheets(f, size) {
 			about := ""
 			if sheet.Hidden {
 				about = "hidden"
 			}
 			all = append(all, value{sheet.Name, about})
 		}
+		_ = f.Close() // nothing was written
 	}
 	return all
-}
-
-func sheetsOf(name string) []intake.Sheet {
-	f, size := openInput(name)
-	if f == nil {
-		return nil
-	}
-	defer func() { _ = f.Close() }() // nothing was written
-	return intake.Sheets(f, size)
 }
 
 // openInput opens a file that is read in no time, and returns its size; nil for others.

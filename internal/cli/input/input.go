@@ -53,16 +53,10 @@ func WithoutPath(err error) error {
 	return err
 }
 
-func (s Source) close() {
-	if s.File != nil {
-		_ = s.File.Close() // only read from
-	}
-}
-
 // Close closes all files.
 func (in *Input) Close() {
 	for _, s := range in.Sources {
-		s.close()
+		_ = s.File.Close() // only read from; nil for a row from the command line
 	}
 }
 
@@ -232,7 +226,10 @@ func (j *Judgement) record(rec intake.Record) {
 // Read calls each for every record from the beginning, then done. A source without rows is no error: others may have.
 func (s Source) Read(o intake.Options, each func(*intake.Reader, intake.Record) error, done func(intake.Summary)) error {
 	if s.Row != nil {
-		rec, sum, err := s.single(o)
+		rec, sum, err := o.One(s.Name, *s.Row)
+		for i := range rec.Problems {
+			rec.Problems[i].Header = cmp.Or(flagOf[rec.Problems[i].Field], "--carrier-code")
+		}
 		if err == nil {
 			err = each(nil, rec)
 		}
@@ -264,25 +261,8 @@ func (s Source) Read(o intake.Options, each func(*intake.Reader, intake.Record) 
 	}
 }
 
-// single is the record of a row given by flags, and the summary of it.
-func (s Source) single(o intake.Options) (intake.Record, intake.Summary, error) {
-	rec, sum, err := o.One(s.Name, *s.Row)
-	for i := range rec.Problems {
-		rec.Problems[i].Header = flagOf(rec.Problems[i].Field)
-	}
-	return rec, sum, err
-}
-
-func flagOf(field string) string {
-	switch field {
-	case tracking.FieldReferID:
-		return "--refer-id"
-	case tracking.FieldNumber:
-		return "--tracking-number"
-	default:
-		return "--carrier-code"
-	}
-}
+// flagOf has the flags that give the fields of a row, but for --carrier-code, which gives any other.
+var flagOf = map[string]string{tracking.FieldReferID: "--refer-id", tracking.FieldNumber: "--tracking-number"}
 
 var errStop = errors.New("stop")
 

@@ -63,7 +63,7 @@ func TestInputIsBounded(t *testing.T) {
 		}
 		open, _ := spoolTest(t, r, 1024)
 		src, err := open.open(t.Context(), command.StdinName)
-		src.close()
+		_ = src.File.Close()
 		if (err == nil) != fits || err != nil && (!command.As[*command.UsageError](err) || !strings.Contains(command.HintOf(err), "save the input to a file")) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
@@ -107,7 +107,7 @@ func TestDevicesAreNoInput(t *testing.T) {
 	if err != nil {
 		t.Errorf("standard input from %s: %v", os.DevNull, err)
 	}
-	src.close()
+	_ = src.File.Close()
 }
 
 // stoppedContext returns a context that has ended, and why.
