@@ -338,25 +338,21 @@ func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 
 func (w *waiter) stopText(cause error) string {
 	t := w.run.tally
-	what := w.cond.notYet(w.names)
 	all := command.Number(t.all)
 	if t.all != t.trackings {
 		all = fmt.Sprintf("%s (%s)", command.Plural(t.all, "order"), command.Plural(t.trackings, "tracking"))
 	}
-	of := func(n int64) string { return command.Number(n) + " of " + all }
 	var parts []string
-	switch left := t.left - t.again; {
-	case t.all == 1 && left == 1:
-		parts = append(parts, command.Quoted(t.leftRef)+" "+what)
-	case left > 0:
-		parts = append(parts, of(left)+" "+what)
+	count := func(n int64, what string) {
+		switch {
+		case t.all == 1 && n == 1:
+			parts = append(parts, command.Quoted(t.leftRef)+" "+what)
+		case n > 0:
+			parts = append(parts, command.Number(n)+" of "+all+" "+what)
+		}
 	}
-	switch {
-	case t.all == 1 && t.again == 1:
-		parts = append(parts, command.Quoted(t.leftRef)+" not checked again")
-	case t.again > 0:
-		parts = append(parts, of(t.again)+" not checked again")
-	}
+	count(t.left-t.again, w.cond.notYet(w.names))
+	count(t.again, "not checked again")
 	if t.notAsked > 0 && t.all > 1 {
 		parts = append(parts, command.Number(t.notAsked)+" of them not checked yet")
 	}
