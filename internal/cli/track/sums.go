@@ -401,18 +401,13 @@ func sumColumns() []command.Column[flatLine] {
 }
 
 func printFlat(out *command.Output, sections []section) error {
-	rows, err := command.BeginTable(out, sumColumns())
-	if err != nil {
-		return err
-	}
+	var all []flatLine
 	for i := range sections {
 		for _, l := range sections[i].lines {
-			if err := rows.Add(flatLine{&sections[i], l}); err != nil {
-				return err
-			}
+			all = append(all, flatLine{&sections[i], l})
 		}
 	}
-	return rows.Flush()
+	return command.PrintTable(out, sumColumns(), all...)
 }
 
 // NewStats returns the command that counts trackings.
