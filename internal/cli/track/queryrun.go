@@ -30,7 +30,7 @@ type queryRun struct {
 	choose       func(ctx context.Context, ts []*query.Target) error
 	trackings    bool   // progress counts trackings, not REFs
 	deciding     bool   // what failed is not done
-	anew         bool   // what was interrupted is not continued
+	restart      bool   // what was interrupted is not continued
 	stop         func() // ends what shows progress beside progress; nil for nothing
 }
 
@@ -103,7 +103,7 @@ func (a *queryRun) sweep(ctx context.Context, s *query.Scheduler, all targets, n
 	}
 	now := time.Now()
 	oldest := now.Add(-maxSweep)
-	if a.anew {
+	if a.restart {
 		oldest = now
 	}
 	began, err := db.Sweeps.BeginSweep(ctx, name, oldest)

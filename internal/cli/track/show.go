@@ -70,7 +70,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	a.anew = o.Refresh
+	a.restart = o.Refresh
 	a.progress = command.NewProgress(c.IO, "Checking", "trackings", all.total)
 	s := a.scheduler(ctx)
 	s.Patience, s.Whole = cmp.Or(c.Config.Timeout, command.QueryTimeout), true
