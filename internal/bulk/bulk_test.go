@@ -315,7 +315,7 @@ func TestFullDiskWinsOverTrouble(t *testing.T) {
 	db := open(t)
 	j := job(db, stage(t, db, ledger.Async, 10, 100), replies(tracking.OutcomeUnknown))
 	j.Ledger.Queue, j.Unknown = &fillingDisk{db, 2}, bulk.Reconcile
-	soft, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	soft, stop := timeout(t, hangs)
 	defer stop()
 	if requests, err := j.Execute(t.Context(), soft); !errors.Is(err, store.ErrFull) || requests != 3 {
 		t.Errorf("err = %v after %d requests", err, requests)

@@ -73,7 +73,7 @@ func TestClockThatJumpsDoesNotShortenSettle(t *testing.T) {
 			f.create = losing(2, 5, false) // the last of them, and so another pass, comes after the first absences
 			j := proving(db, stage(t, db, ledger.Async, 10, 50), f)
 			j.Ledger.UnknownRows, j.RecheckDelay, j.Workers = jumped{db, by}, 300*time.Millisecond, 1
-			soft, stop := timeout(t, 5*time.Second)
+			soft, stop := timeout(t, hangs)
 			defer stop()
 			if _, err := j.Execute(t.Context(), soft); err != nil {
 				t.Error(err)
@@ -94,17 +94,17 @@ func TestAbsenceInTheFutureCountsAsNow(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create = losing(2, 2, false)
 	run := stage(t, db, ledger.Async, 10, 20)
-	j := proving(db, run, f)
-	j.RecheckDelay = time.Hour
-	soft, stop := timeout(t, 500*time.Millisecond)
-	defer stop()
-	_, _ = j.Execute(t.Context(), soft)
+	inTime(t, 500*time.Millisecond, func(t *testing.T, soft context.Context) {
+		j := proving(db, run, f)
+		j.RecheckDelay = time.Hour
+		_, _ = j.Execute(t.Context(), soft)
+	})
 
 	var said []string
-	j = proving(db, run, f)
+	j := proving(db, run, f)
 	j.Ledger.UnknownRows, j.RecheckDelay = jumped{db, -365 * 24 * time.Hour}, 300*time.Millisecond
 	j.Note = func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
-	soft, stop = timeout(t, 5*time.Second)
+	soft, stop := timeout(t, hangs)
 	defer stop()
 	began := time.Now()
 	if _, err := j.Execute(t.Context(), soft); err != nil {

@@ -15,9 +15,23 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
+// hangs ends what hangs: a busy machine must not reach it.
+const hangs = time.Minute
+
 func timeout(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
 	t.Helper()
 	return context.WithTimeout(t.Context(), d)
+}
+
+// inTime calls f with a context that ends after d of fake time, which passes only
+// while the job waits.
+func inTime(t *testing.T, d time.Duration, f func(*testing.T, context.Context)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		soft, stop := timeout(t, d)
+		defer stop()
+		f(t, soft)
+	})
 }
 
 // What a run notes is noted once, however often a request is repeated.
@@ -161,7 +175,7 @@ func TestPauseBeyondPatienceStops(t *testing.T) {
 			r.RetryAfter = time.Hour
 			return false, r
 		}
-		soft, end := timeout(t, 10*time.Second)
+		soft, end := timeout(t, hangs)
 		_, err := proving(db, stage(t, db, ledger.Async, 10, 50), f).Execute(t.Context(), soft)
 		end()
 		var stop *bulk.StopError

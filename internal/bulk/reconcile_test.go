@@ -58,15 +58,15 @@ func TestChecksEndInTime(t *testing.T) {
 		f.create = losing(2, 3, false)
 		f.look = func() string { return fmt.Sprint(f.asked) } // so that each round goes on
 		run := stage(t, db, ledger.Async, 10, 50)
-		j := proving(db, run, f)
-		j.RecheckDelay = settle
-		soft, cancel := timeout(t, 300*time.Millisecond)
-		began := time.Now()
-		_, err := j.Execute(t.Context(), soft)
-		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 20*time.Second {
-			t.Errorf("%v after %s; want the end of the time", err, time.Since(began))
-		}
+		inTime(t, 300*time.Millisecond, func(t *testing.T, soft context.Context) {
+			j := proving(db, run, f)
+			j.RecheckDelay = settle
+			began := time.Now()
+			_, err := j.Execute(t.Context(), soft)
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 20*time.Second {
+				t.Errorf("%v after %s; want the end of the time", err, time.Since(began))
+			}
+		})
 		if c := counts(t, db, run); c.Unknown != 20 || c.Sending != 0 {
 			t.Errorf("%+v; want 20 unknown", c)
 		}
@@ -108,13 +108,13 @@ func TestFirstAbsenceOutlivesTheCommand(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create = losing(2, 2, false)
 	run := stage(t, db, ledger.Async, 10, 20)
-	j := proving(db, run, f)
-	j.RecheckDelay = time.Hour
-	soft, stop := timeout(t, 500*time.Millisecond)
-	defer stop()
-	if _, err := j.Execute(t.Context(), soft); !errors.Is(err, soft.Err()) {
-		t.Errorf("err = %v", err)
-	}
+	inTime(t, 500*time.Millisecond, func(t *testing.T, soft context.Context) {
+		j := proving(db, run, f)
+		j.RecheckDelay = time.Hour
+		if _, err := j.Execute(t.Context(), soft); err == nil || !errors.Is(err, soft.Err()) {
+			t.Errorf("err = %v", err)
+		}
+	})
 	n := 0
 	for x, err := range db.Unknown(t.Context(), run.ID) {
 		if n++; x.AbsentSince.IsZero() || err != nil {
@@ -125,8 +125,7 @@ func TestFirstAbsenceOutlivesTheCommand(t *testing.T) {
 		t.Errorf("%d rows are unknown; want 10", n)
 	}
 	asked := f.asked
-	j = proving(db, run, f)
-	execute(t, j, db, ledger.Counts{Accepted: 20})
+	execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 20})
 	if f.asked > asked+16 {
 		t.Errorf("asked %d times more; want once for each row, and for three controls before and after", f.asked-asked)
 	}
@@ -173,14 +172,13 @@ func TestEveryControlMustBeFound(t *testing.T) {
 		execute(t, proving(db, known, f), db, ledger.Counts{Accepted: 3})
 		f.create = losing(2, 2, false)
 		run := stageItems(t, db, ledger.Plan{BatchSize: 10}, manyItems("lost", 5)...)
-		j := proving(db, run, f)
-		j.RecheckDelay = time.Hour
-		soft, stop := timeout(t, 300*time.Millisecond)
-		_, _ = j.Execute(t.Context(), soft)
-		stop()
-		j = proving(db, run, f)
+		inTime(t, 300*time.Millisecond, func(t *testing.T, soft context.Context) {
+			j := proving(db, run, f)
+			j.RecheckDelay = time.Hour
+			_, _ = j.Execute(t.Context(), soft)
+		})
 		f.misses = misses
-		execute(t, j, db, ledger.Counts{Unknown: 5})
+		execute(t, proving(db, run, f), db, ledger.Counts{Unknown: 5})
 		if r := reasons(t, db, run, ledger.Unknown)[0]; !strings.Contains(r, "is not found either") || !strings.Contains(r, "known") {
 			t.Errorf("%s: reason %q; want the row that was not found", name, r)
 		}
@@ -247,10 +245,9 @@ func TestProcessingTellsNothingOfASibling(t *testing.T) {
 			run := stageItems(t, db, ledger.Plan{BatchSize: 1}, tracking.Item{ReferID: "C", Number: "0"})
 			execute(t, proving(db, run, f), db, ledger.Counts{Accepted: 1})
 			run = stageItems(t, db, ledger.Plan{BatchSize: 10}, a, b, tracking.Item{ReferID: "C", Number: "0"})
-			j := proving(db, run, f)
-			soft, stop := timeout(t, time.Second) // it would wait for the order to be worked out
-			defer stop()
-			_, _ = j.Execute(t.Context(), soft)
+			inTime(t, time.Second, func(t *testing.T, soft context.Context) { // it would wait for the order to be worked out
+				_, _ = proving(db, run, f).Execute(t.Context(), soft)
+			})
 			if got := counts(t, db, run); got != tt.want || f.twice() > 0 {
 				t.Errorf("%+v, %d twice; want %+v", got, f.twice(), tt.want)
 			}
@@ -262,9 +259,9 @@ func TestProcessingOfEverythingProvesNothing(t *testing.T) {
 	db, f := open(t), newFake()
 	f.create, f.always = losing(2, 2, false), true
 	run := stage(t, db, ledger.Async, 10, 20)
-	soft, stop := timeout(t, time.Second) // it would wait for them to be worked out
-	defer stop()
-	_, _ = proving(db, run, f).Execute(t.Context(), soft)
+	inTime(t, time.Second, func(t *testing.T, soft context.Context) { // it would wait for them to be worked out
+		_, _ = proving(db, run, f).Execute(t.Context(), soft)
+	})
 	if c := counts(t, db, run); c != (ledger.Counts{Accepted: 10, Unknown: 10}) {
 		t.Errorf("%+v; want those unknown that were lost", c)
 	}
@@ -371,7 +368,7 @@ func TestRowsThatAreLostEveryTimeAreNotSentForEver(t *testing.T) {
 		return true, took()
 	}
 	run := stage(t, db, ledger.Async, 10, 50)
-	soft, end := timeout(t, 20*time.Second)
+	soft, end := timeout(t, hangs)
 	defer end()
 	_, err := proving(db, run, f).Execute(t.Context(), soft)
 	var stop *bulk.StopError

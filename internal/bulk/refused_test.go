@@ -236,7 +236,7 @@ func TestLoneConflictDoesNotWaitOutALongPause(t *testing.T) {
 		return took()
 	}))
 	j.Workers, j.QueryTimeout = 2, 100*time.Millisecond
-	hard, end := timeout(t, 10*time.Second)
+	hard, end := timeout(t, hangs)
 	defer end()
 	_, err := j.Execute(hard, hard)
 	var stop *bulk.StopError
