@@ -263,7 +263,7 @@ func TestVerifiedLaterIsForwardedOnce(t *testing.T) {
 	body := b.put("A", inbox.Unknown)
 	b.store(body, inbox.Unknown)
 	r.Wake()
-	until(t, "the first", func() bool { return len(all.received()) == 1 })
+	until(t, "the first, and its record", func() bool { return len(all.received()) == 1 && len(r.told()) == 1 })
 	b.verify(1)
 	b.verify(2)
 	last := b.put("A", inbox.Yes)
