@@ -65,7 +65,7 @@ quick: ## test what differs from main, in about 30 seconds (BASE=REF for another
 test-browser: $(AXEDIR)/axe.min.js ## open the page of the inspector and the report in Chromium (needs chromium, node, npm)
 	@for file in internal/inspect/page/*.js; do [ ! -f "$$file" ] || node --check --input-type=module <"$$file" || { echo "$$file" >&2; exit 1; }; done
 	node --test internal/inspect/page_test/*.test.mjs >/dev/null || { node --test internal/inspect/page_test/*.test.mjs; exit 1; }
-	CHROMIUM=required AXE='$(CURDIR)/$(AXEDIR)/axe.min.js' go test -tags browser -count=1 -timeout 5m $(TESTFLAGS) -run '^TestBrowser$$' ./cmd/waybill
+	CHROMIUM=required AXE='$(CURDIR)/$(AXEDIR)/axe.min.js' go test -tags browser -count=1 -parallel 4 -timeout 10m $(TESTFLAGS) -run '^TestBrowser$$' ./cmd/waybill
 
 screenshots: ## take the pictures of docs/images again (needs chromium)
 	@mkdir -p docs/images

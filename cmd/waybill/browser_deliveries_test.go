@@ -35,7 +35,7 @@ const rowsJS = `(globalThis.rows = {
 	},
 	// loaded waits until all rows that are in the page are filled.
 	async loaded() {
-		for (let end = Date.now() + 5000; Date.now() < end; await rows.frame())
+		for (let end = Date.now() + 60000; Date.now() < end; await rows.frame())
 			if (rows.nodes().length && rows.numbers().length === rows.nodes().length) return true;
 		return false;
 	},

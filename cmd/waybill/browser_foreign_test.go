@@ -17,7 +17,7 @@ import (
 const attack = `<!doctype html><title>elsewhere</title><body><script>
 const at = "AT", out = {};
 const note = (name, promise) => out[name] = promise.then(v => "open: " + v, e => "refused");
-const soon = (set) => new Promise((yes, no) => { set(yes, no); setTimeout(no, 3000); });
+const soon = (set) => new Promise((yes, no) => { set(yes, no); setTimeout(no, 15000); });
 const load = (tag, attributes) => soon((yes, no) => {
 	const node = document.createElement(tag);
 	node.onload = () => yes("loaded"); node.onerror = no;

@@ -97,6 +97,7 @@ func testKeepsPlace(t *testing.T, b *browser) {
 	tb.goTo("#/deliveries/1")
 	tb.wait(`document.querySelector(".targets summary")`)
 	eval[any](tb, `(globalThis.before = document.querySelector(".targets summary"), before.focus(), before.click(), null)`)
+	i.post("[" + event(1, 2) + "]") // a change of the store, after which the page asks again
 	tb.wait(`!before.isConnected`)
 	tb.wait(`document.querySelector(".targets details").open && document.activeElement == document.querySelector(".targets summary")`)
 }
