@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/tracing"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -128,6 +129,8 @@ type tab struct {
 	exceptions []string // that no script caught, and dialogs
 	requests   []string // URLs
 	reports    []string // of the content security policy
+	trace      [][]byte // records of what watchTasks began
+	traceEnded chan struct{}
 }
 
 // watchPolicy reports what the content security policy blocks to the tab, and
@@ -216,6 +219,12 @@ func (tb *tab) observe(event any) {
 		tb.requests = append(tb.requests, e.Request.URL)
 	case *network.EventWebSocketCreated:
 		tb.requests = append(tb.requests, e.URL)
+	case *tracing.EventDataCollected:
+		for _, record := range e.Value {
+			tb.trace = append(tb.trace, record)
+		}
+	case *tracing.EventTracingComplete:
+		close(tb.traceEnded)
 	}
 }
 
