@@ -26,8 +26,8 @@ import (
 )
 
 // TestBrowser runs the tests of the inspector's page and of the report in one
-// Chromium, each in a tab with cookies of its own: first the tests that measure,
-// one after another, then the others side by side. `make test-browser` runs it.
+// Chromium, each in a tab with cookies of its own: first the tests that need the machine
+// alone, one after another, then the others side by side. `make test-browser` runs it.
 func TestBrowser(t *testing.T) {
 	b := openBrowser(t)
 	if b == nil {
@@ -35,7 +35,7 @@ func TestBrowser(t *testing.T) {
 	}
 	for _, test := range browserTests {
 		t.Run(test.name, func(t *testing.T) {
-			if !test.measures {
+			if !test.alone {
 				t.Parallel()
 			}
 			began := time.Now()
@@ -47,18 +47,18 @@ func TestBrowser(t *testing.T) {
 
 // browserTests are the tests of TestBrowser. The longest stand first.
 var browserTests = []struct {
-	name     string
-	run      func(*testing.T, *browser)
-	measures bool // times, which other tests would change
+	name  string
+	run   func(*testing.T, *browser)
+	alone bool // it measures times, or cuts connections at certain moments
 }{
-	{name: "arrival", run: testArrival, measures: true},
-	{name: "load", run: testLoad, measures: true},
+	{name: "arrival", run: testArrival, alone: true},
+	{name: "load", run: testLoad, alone: true},
+	{name: "resume", run: testResume, alone: true},
 	{name: "hostile", run: testHostile},
 	{name: "report", run: testReport},
 	{name: "many deliveries", run: testManyDeliveries},
 	{name: "report for everybody", run: testReportForEverybody},
 	{name: "many pages", run: testManyPages},
-	{name: "resume", run: testResume},
 	{name: "looks", run: testLooks},
 	{name: "foreign", run: testForeign},
 	{name: "tracking", run: testTracking},
