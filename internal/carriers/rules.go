@@ -33,7 +33,7 @@ func gs1(s string) bool {
 	return fill(gs1Sum(body)) == check
 }
 
-// gls adds 1 to the sum of GS1.
+// gls adds 1 to the sum of GS1. The third and fourth digit of a number are the kind of shipment.
 func gls(s string) bool {
 	body, check := cut(s)
 	return fill(gs1Sum(body)+1) == check
@@ -82,17 +82,16 @@ func identcode(s string) bool {
 	return fill(weighted(body, 4, 9)) == check
 }
 
-// fedex12 weighs digits 3, 1 and 7 in turn, modulo 11.
-func fedex12(s string) bool {
-	body, check := cut(s)
-	return weighted(body, 3, 1, 7)%11%10 == check
+// fedex returns the rule that weighs digits in turn, modulo 11.
+func fedex(weights ...int) func(string) bool {
+	return func(s string) bool {
+		body, check := cut(s)
+		return weighted(body, weights...)%11%10 == check
+	}
 }
 
-// fedex14 is that of the number of 14 digits inside a longer barcode.
-func fedex14(s string) bool {
-	body, check := cut(s)
-	return weighted(body, 1, 7, 3)%11%10 == check
-}
+// fedex14 is for the number of 14 digits inside a longer barcode.
+var fedex12, fedex14 = fedex(3, 1, 7), fedex(1, 7, 3)
 
 // astra is for 32 digits: digits 17 to 28 are a tracking number, and the last 4 name the label's form.
 func astra(s string) bool { return fedex12(s[16:28]) }
@@ -122,18 +121,8 @@ func s10(s string) bool {
 	if userAssigned(s[11:]) {
 		return false
 	}
-	sum := 0
-	for i, weight := range [...]int{8, 6, 4, 2, 3, 5, 9, 7} {
-		sum += int(s[2+i]-'0') * weight
-	}
-	check := 11 - sum%11
-	switch check {
-	case 10:
-		check = 0
-	case 11:
-		check = 5
-	}
-	return check == int(s[10]-'0')
+	rest := weighted(s[2:10], 8, 6, 4, 2, 3, 5, 9, 7) % 11
+	return "50987654321"[rest] == s[10] // 11 less the rest, but 0 for 10 and 5 for 11
 }
 
 // userAssigned reports whether code is AA, QM to QZ, XA to XZ or ZZ. XK is in use for Kosovo.
