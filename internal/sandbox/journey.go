@@ -1,12 +1,16 @@
 package sandbox
 
 import (
+	"cmp"
 	"crypto/sha256"
+	_ "embed" // the routes
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -23,40 +27,28 @@ type route struct {
 	cities  []city
 }
 
-// routes returns the ways of all carriers. The first way of a carrier stands for it when a number tells it.
-func routes() []route {
-	const h = time.Hour
-	var (
-		louisville = city{"Louisville", "KY", "40213", -5 * h}
-		chicago    = city{"Chicago", "IL", "60638", -6 * h}
-		denver     = city{"Denver", "CO", "80239", -7 * h}
-		seattle    = city{"Seattle", "WA", "98108", -8 * h}
-		memphis    = city{"Memphis", "TN", "38118", -6 * h}
-		newark     = city{"Newark", "NJ", "07114", -5 * h}
-		miami      = city{"Miami", "FL", "33122", -5 * h}
-		leipzig    = city{"Leipzig", "SN", "04435", 1 * h}
-		bonn       = city{"Bonn", "NW", "53113", 1 * h}
-		london     = city{"London", "ENG", "TW6 2GW", 0}
-		leeds      = city{"Leeds", "ENG", "LS10 1AB", 0}
-		glasgow    = city{"Glasgow", "SCT", "G2 8DN", 0}
-		toronto    = city{"Toronto", "ON", "L5T 2T7", -5 * h}
-		calgary    = city{"Calgary", "AB", "T2E 6W5", -7 * h}
-		tokyo      = city{"Tokyo", "13", "144-0041", 9 * h}
-		osaka      = city{"Osaka", "27", "549-0001", 9 * h}
-		hamburg    = city{"Hamburg", "HH", "20539", 1 * h}
-		munich     = city{"Munich", "BY", "80939", 1 * h}
-	)
-	return []route{
-		{"ups", []city{louisville, chicago, denver, seattle}},
-		{"usps", []city{newark, memphis, denver, seattle}},
-		{"fedex", []city{memphis, newark, miami}},
-		{"dhl", []city{leipzig, london, newark, chicago}},
-		{"royal-mail", []city{london, leeds, glasgow}},
-		{"canada-post", []city{toronto, chicago, calgary}},
-		{"japan-post", []city{tokyo, osaka, seattle}},
-		{"deutsche-post", []city{bonn, hamburg, munich}},
+// routeTable has a city a line, with the carrier that passes it, and the hours of its time from UTC.
+//
+//go:embed routes.tsv
+var routeTable string
+
+// routes are the ways of all carriers. The first way of a carrier stands for it when a number tells it.
+var routes = sync.OnceValue(func() []route {
+	var all []route
+	for line := range strings.Lines(routeTable) {
+		stop := strings.Split(strings.TrimSpace(line), "\t")
+		hours, _ := strconv.Atoi(stop[4])
+		if len(all) == 0 || all[len(all)-1].carrier != stop[0] {
+			all = append(all, route{carrier: stop[0]})
+		}
+		way := &all[len(all)-1]
+		way.cities = append(way.cities, city{stop[1], stop[2], stop[3], time.Duration(hours) * time.Hour})
 	}
-}
+	return all
+})
+
+// postalServices are carriers by the country that ends a number.
+var postalServices = map[string]string{"GB": "royal-mail", "CA": "canada-post", "JP": "japan-post", "DE": "deutsche-post"}
 
 // carrierOf finds the carrier from the form of a number, as the service does; the first carrier by default.
 func carrierOf(number string) string {
@@ -70,16 +62,8 @@ func carrierOf(number string) string {
 		return "fedex"
 	case digits && n == 10:
 		return "dhl"
-	case strings.HasSuffix(number, "GB"):
-		return "royal-mail"
-	case strings.HasSuffix(number, "CA"):
-		return "canada-post"
-	case strings.HasSuffix(number, "JP"):
-		return "japan-post"
-	case strings.HasSuffix(number, "DE"):
-		return "deutsche-post"
 	}
-	return "ups"
+	return cmp.Or(postalServices[number[max(0, len(number)-2):]], "ups")
 }
 
 // status is a state of a shipment. All but delivered are the sandbox's own
@@ -93,12 +77,12 @@ type status struct {
 	summary      string
 }
 
-func statuses() (registered, transit, delivery, delivered status) {
-	return status{9001, "SANDBOX_REGISTERED", "sandbox_registered", "router.sandbox_registered", "Registered (invented by the sandbox)"},
-		status{9002, "SANDBOX_IN_TRANSIT", "sandbox_in_transit", "router.sandbox_in_transit", "In transit (invented by the sandbox)"},
-		status{9003, "SANDBOX_OUT_FOR_DELIVERY", "sandbox_out_for_delivery", "router.sandbox_out_for_delivery", "Out for delivery (invented by the sandbox)"},
-		status{1, "DELIVERED", "delivered", "router.delivered", "Delivered"}
-}
+var (
+	registered     = status{9001, "SANDBOX_REGISTERED", "sandbox_registered", "router.sandbox_registered", "Registered (invented by the sandbox)"}
+	transit        = status{9002, "SANDBOX_IN_TRANSIT", "sandbox_in_transit", "router.sandbox_in_transit", "In transit (invented by the sandbox)"}
+	outForDelivery = status{9003, "SANDBOX_OUT_FOR_DELIVERY", "sandbox_out_for_delivery", "router.sandbox_out_for_delivery", "Out for delivery (invented by the sandbox)"}
+	delivered      = status{1, "DELIVERED", "delivered", "router.delivered", "Delivered"}
+)
 
 type step struct {
 	at     time.Time // UTC
@@ -134,9 +118,10 @@ func (s *Server) journey(p parcel) journey {
 }
 
 func stepsOf(random *rand.Rand, cities []city, created time.Time) []step {
-	registered, transit, delivery, delivered := statuses()
-	steps := []step{{text: "Shipment information received", city: cities[0], status: registered}}
-	steps = append(steps, step{text: "Picked up", city: cities[0], status: transit})
+	steps := []step{
+		{text: "Shipment information received", city: cities[0], status: registered},
+		{text: "Picked up", city: cities[0], status: transit},
+	}
 	for i, c := range cities {
 		if i > 0 {
 			steps = append(steps, step{text: "Arrived at facility", city: c, status: transit})
@@ -146,7 +131,7 @@ func stepsOf(random *rand.Rand, cities []city, created time.Time) []step {
 		}
 	}
 	last := cities[len(cities)-1]
-	steps = append(steps, step{text: "Out for delivery", city: last, status: delivery}, step{text: "Delivered", city: last, status: delivered})
+	steps = append(steps, step{text: "Out for delivery", city: last, status: outForDelivery}, step{text: "Delivered", city: last, status: delivered})
 	past := 3 + random.IntN(len(steps)-3) // steps before the creation: never the last
 	at := created.Truncate(time.Second)
 	for i := past - 1; i >= 0; i-- {

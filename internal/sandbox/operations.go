@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -84,15 +85,11 @@ func readItems(body []byte, limit int) ([]tracking.Item, *rejection) {
 }
 
 func (s *Server) refusal(items []tracking.Item) *rejection {
-	if s.config.CreateShape == "items" {
+	i := slices.IndexFunc(items, s.rejects)
+	if i < 0 || s.config.CreateShape == "items" {
 		return nil
 	}
-	for i, it := range items {
-		if s.rejects(it) {
-			return &rejection{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: %q is not accepted", i, it.Number)}
-		}
-	}
-	return nil
+	return &rejection{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: %q is not accepted", i, items[i].Number)}
 }
 
 func (s *Server) rejects(it tracking.Item) bool {
@@ -167,16 +164,11 @@ func (s *Server) lookUp(r *http.Request) (int, any) {
 	if len(found) == 0 {
 		return s.absent()
 	}
-	ready := found[:0:0]
-	for _, p := range found {
-		if !s.processing(p) {
-			ready = append(ready, p)
-		}
-	}
-	if len(ready) == 0 {
+	found = slices.DeleteFunc(found, s.processing)
+	if len(found) == 0 {
 		return http.StatusOK, map[string]any{"message": "Processing"}
 	}
-	return http.StatusOK, s.shaped(ready, now)
+	return http.StatusOK, s.shaped(found, now)
 }
 
 func (s *Server) processing(p parcel) bool {

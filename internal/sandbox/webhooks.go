@@ -182,8 +182,9 @@ func (e *emitter) send(ctx context.Context) {
 			continue
 		}
 		err := e.post(ctx, d)
-		if !d.forge {
-			e.reportTrouble(ctx, err)
+		if say := e.s.config.WebhookTrouble; say != nil && ctx.Err() == nil && err != nil && !d.forge && !e.reported {
+			e.reported = true
+			say(err)
 		}
 		if err == nil {
 			continue
@@ -196,13 +197,6 @@ func (e *emitter) send(ctx context.Context) {
 	e.mu.Lock()
 	e.queue, e.sending = append(again, e.queue...), 0
 	e.mu.Unlock()
-}
-
-func (e *emitter) reportTrouble(ctx context.Context, err error) {
-	if say := e.s.config.WebhookTrouble; say != nil && ctx.Err() == nil && err != nil && !e.reported {
-		e.reported = true
-		say(err)
-	}
 }
 
 func (e *emitter) post(ctx context.Context, d delivery) error {
