@@ -128,15 +128,7 @@ func partError(name string, err error) error {
 	return err
 }
 
-func utf16LE(s string) string {
-	var b []byte
-	for _, r := range s {
-		b = binary.LittleEndian.AppendUint16(b, uint16(r))
-	}
-	return string(b)
-}
-
-// refuseContainer returns the error for an OLE container, whose first directory sector names its streams.
+// refuseContainer returns the error for an OLE container, whose first directory sector names its streams in UTF-16.
 func refuseContainer(r io.ReaderAt) error {
 	head := make([]byte, 512)
 	if _, err := r.ReadAt(head, 0); err != nil {
@@ -148,7 +140,9 @@ func refuseContainer(r io.ReaderAt) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return partError("", err)
 	}
-	has := func(stream string) bool { return strings.Contains(string(directory[:n]), utf16LE(stream)) }
+	has := func(stream string) bool {
+		return strings.Contains(string(directory[:n]), strings.Join(strings.Split(stream, ""), "\x00")+"\x00")
+	}
 	switch {
 	case has("EncryptedPackage"):
 		return &Error{Kind: Protected, Message: "it is protected by a password", hint: hintProtected}

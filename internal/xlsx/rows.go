@@ -227,7 +227,10 @@ func (r *Rows) readRow() error {
 		case err != nil:
 			return err
 		case t == endTag && r.scan.depth == 1:
-			return r.drain()
+			for err == nil { // the rest of the sheet, so that a damaged end is found
+				_, err = r.scan.next()
+			}
+			return err
 		case t == startTag && r.scan.depth == 3 && string(r.scan.name) == "row":
 			if err := r.beginRow(); err != nil {
 				return err
@@ -237,15 +240,6 @@ func (r *Rows) readRow() error {
 			if err := r.scan.skipElement(); err != nil {
 				return err
 			}
-		}
-	}
-}
-
-// drain reads the rest of the sheet, so that a damaged end is found, and ends it.
-func (r *Rows) drain() error {
-	for {
-		if _, err := r.scan.next(); err != nil {
-			return err
 		}
 	}
 }

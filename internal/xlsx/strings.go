@@ -66,7 +66,12 @@ func (b *Workbook) readStrings(part string, temp func() (*os.File, error)) error
 			return partError(part, err)
 		}
 	}
-	return t.finish()
+	if t.file == nil {
+		return nil
+	}
+	err = t.spill()
+	t.held = nil
+	return err
 }
 
 // local returns the name of the innermost open element.
@@ -104,15 +109,6 @@ func (t *sharedStrings) spill() error {
 		return fmt.Errorf("unpack shared strings: %w", err)
 	}
 	return nil
-}
-
-func (t *sharedStrings) finish() error {
-	if t.file == nil {
-		return nil
-	}
-	err := t.spill()
-	t.held = nil
-	return err
 }
 
 func (t *sharedStrings) close() {

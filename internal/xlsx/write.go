@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"cmp"
 	"compress/flate"
+	"embed"
 	"errors"
 	"fmt"
 	"io"
@@ -80,10 +81,7 @@ func (w *Writer) Sheet(name string, header []string) error {
 		return err
 	}
 	if len(w.names) == 0 {
-		if err := w.put("[Content_Types].xml", contentTypes); err != nil {
-			return err
-		}
-		if err := w.put("_rels/.rels", rootRelations); err != nil {
+		if err := cmp.Or(w.put("[Content_Types].xml", "contenttypes.xml"), w.put("_rels/.rels", "relations.xml")); err != nil {
 			return err
 		}
 	}
@@ -325,25 +323,30 @@ func (w *Writer) Close() error {
 		formats = append(appendEscaped(fmt.Appendf(formats, `<numFmt numFmtId="%d" formatCode="`, firstFormat+1+i), code), `"/>`...)
 		cells = fmt.Appendf(cells, `<xf numFmtId="%d" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>`, firstFormat+1+i)
 	}
-	err := w.put("xl/workbook.xml", `<workbook xmlns="`+mainSpace+`" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>`+string(sheets)+`</sheets></workbook>`)
-	if err == nil {
-		err = w.put("xl/_rels/workbook.xml.rels", `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">`+string(relations)+
-			`<Relationship Id="rStyles" Type="`+relationSpace+`styles" Target="styles.xml"/></Relationships>`)
-	}
-	if err == nil {
-		err = w.put("xl/styles.xml", fmt.Sprintf(styles, len(w.formats)+1, formats, firstStyle+len(w.formats), cells))
-	}
-	if err == nil {
-		err = w.z.Close()
-	}
+	err := cmp.Or(
+		w.put("xl/workbook.xml", "workbook.xml", sheets),
+		w.put("xl/_rels/workbook.xml.rels", "workbookrelations.xml", relations),
+		w.put("xl/styles.xml", "styles.xml", len(w.formats)+1, formats, firstStyle+len(w.formats), cells),
+		w.z.Close(),
+	)
 	w.z = nil
 	return err
 }
 
-func (w *Writer) put(name, text string) error {
+// templates are the parts of a workbook besides its sheets.
+//
+//go:embed parts
+var templates embed.FS
+
+// put writes a part. Lines of its template are for readers.
+func (w *Writer) put(name, template string, args ...any) error {
+	text, err := templates.ReadFile("parts/" + template)
+	if err != nil {
+		return err
+	}
 	part, err := w.z.Create(name)
 	if err == nil {
-		_, err = io.WriteString(part, xmlHead+text)
+		_, err = fmt.Fprintf(part, xmlHead+strings.ReplaceAll(string(text), "\n", ""), args...)
 	}
 	return err
 }
@@ -351,25 +354,8 @@ func (w *Writer) put(name, text string) error {
 // firstFormat is the number of [timeFormat]; those of values follow.
 const firstFormat = 164
 
-// Parts of a workbook.
 const (
 	xmlHead       = `<?xml version="1.0" encoding="UTF-8" standalone="yes"?>` + "\n"
 	mainSpace     = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 	relationSpace = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
-	contentTypes  = `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">` +
-		`<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>` +
-		`<Default Extension="xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/>` +
-		`<Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"/>` +
-		`<Override PartName="/xl/styles.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.styles+xml"/></Types>`
-	rootRelations = `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="rId1" Type="` + relationSpace +
-		`officeDocument" Target="xl/workbook.xml"/></Relationships>`
-	styles = `<styleSheet xmlns="` + mainSpace + `"><numFmts count="%d"><numFmt numFmtId="164" formatCode="` + timeFormat + `"/>%s</numFmts>` +
-		`<fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts>` +
-		`<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>` +
-		`<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>` +
-		`<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs><cellXfs count="%d">` +
-		`<xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/><xf numFmtId="0" fontId="1" fillId="0" borderId="0" xfId="0" applyFont="1"/>` +
-		`<xf numFmtId="49" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>` +
-		`<xf numFmtId="164" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>%s</cellXfs>` +
-		`<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`
 )

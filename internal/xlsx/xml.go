@@ -423,18 +423,11 @@ func appendUnescaped(dst, raw []byte) ([]byte, error) {
 	}
 }
 
+var entities = map[string]rune{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
+
 func reference(name string) (rune, error) {
-	switch name {
-	case "amp":
-		return '&', nil
-	case "lt":
-		return '<', nil
-	case "gt":
-		return '>', nil
-	case "quot":
-		return '"', nil
-	case "apos":
-		return '\'', nil
+	if r, ok := entities[name]; ok {
+		return r, nil
 	}
 	if len(name) > 1 && name[0] == '#' {
 		digits, base := name[1:], 10
