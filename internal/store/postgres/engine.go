@@ -124,6 +124,13 @@ func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) e
 	}
 }
 
+// queryRow reads the one row of a query, see engine.read.
+func (e *engine) queryRow(ctx context.Context, query string, args []any, into ...any) error {
+	return e.read(ctx, func() (again bool, err error) {
+		return true, e.pool.QueryRowContext(ctx, query, args...).Scan(into...)
+	})
+}
+
 // deadline returns until when a call that begins now tries again.
 func (e *engine) deadline() time.Time {
 	return store.Later(time.Now().Add(2*e.spans.patience), e.until)
@@ -190,7 +197,12 @@ func (o *outage) wait(ctx context.Context) bool {
 	o.mu.Lock()
 	pause := max(o.pause, firstPause)
 	o.mu.Unlock()
-	timer := time.NewTimer(pause)
+	return sleep(ctx, pause)
+}
+
+// sleep waits. It returns false if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

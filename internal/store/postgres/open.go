@@ -82,9 +82,7 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 
 // revision is for [store.Engine]. Transactions of the server's other databases make it differ too.
 func (e *engine) revision(ctx context.Context) (text string, err error) {
-	err = e.read(ctx, func() (bool, error) {
-		return true, e.pool.QueryRowContext(ctx, "SELECT CAST(pg_current_snapshot() AS TEXT)").Scan(&text)
-	})
+	err = e.queryRow(ctx, "SELECT CAST(pg_current_snapshot() AS TEXT)", nil, &text)
 	return text, err
 }
 

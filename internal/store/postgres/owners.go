@@ -165,8 +165,6 @@ func (o *owners) Await(ctx context.Context, name string) (bool, error) {
 		return true, nil
 	}
 	defer o.engine.noteIfSlow("Waiting until it is certain whether another waybill still runs, which was sending; up to " + o.engine.spans.lease.String())()
-	poll := time.NewTicker(awaitPoll)
-	defer poll.Stop()
 	var first time.Time
 	for {
 		var dead, certain, exists bool
@@ -187,9 +185,7 @@ func (o *owners) Await(ctx context.Context, name string) (bool, error) {
 			return true, nil
 		}
 		first = cmp.Or(first, seen)
-		select {
-		case <-poll.C:
-		case <-ctx.Done():
+		if !sleep(ctx, awaitPoll) {
 			return false, context.Cause(ctx)
 		}
 	}

@@ -103,12 +103,7 @@ func (s *session) run(ctx context.Context) {
 		case time.Since(heard) > s.engine.spans.silence: // no heartbeat can tell
 			s.engine.links.cut()
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		sleep(ctx, pause)
 		pause = min(2*pause, lastReconnect)
 	}
 }

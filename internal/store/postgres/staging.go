@@ -23,8 +23,6 @@ func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() e
 	case <-ctx.Done():
 		return "", nil, ctx.Err()
 	}
-	poll := time.NewTicker(stagingPoll)
-	defer poll.Stop()
 	for {
 		var name string
 		err := e.read(ctx, func() (again bool, err error) {
@@ -37,14 +35,10 @@ func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() e
 				return nil
 			}, nil
 		}
-		if err == nil {
-			select {
-			case <-poll.C:
-				continue
-			case <-ctx.Done():
-				err = ctx.Err()
-			}
+		if err == nil && sleep(ctx, stagingPoll) {
+			continue
 		}
+		err = cmp.Or(err, ctx.Err())
 		<-e.staging
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = e.whyNotStaging(ctx, err)

@@ -80,14 +80,13 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	var standby, waiting bool
 	var serverTime float64 // seconds
 	began := time.Now()
-	err := e.read(ctx, func() (bool, error) {
-		return true, e.pool.QueryRowContext(ctx, `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
-			current_setting('data_checksums'), current_setting('autovacuum'), (SELECT CAST(version AS TEXT) FROM meta), current_setting('max_connections'),
-			(SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity WHERE datname IS NOT NULL),
-			(SELECT timeline_id FROM pg_control_checkpoint()), (SELECT timeline FROM meta), pg_is_in_recovery(),
-			current_setting('default_transaction_read_only'), current_setting('synchronous_standby_names'), EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'), CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`).
-			Scan(&version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used, &timeline, &wrote, &standby, &reads, &standbys, &waiting, &serverTime)
-	})
+	err := e.queryRow(ctx, `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
+		current_setting('data_checksums'), current_setting('autovacuum'), (SELECT CAST(version AS TEXT) FROM meta), current_setting('max_connections'),
+		(SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity WHERE datname IS NOT NULL),
+		(SELECT timeline_id FROM pg_control_checkpoint()), (SELECT timeline FROM meta), pg_is_in_recovery(),
+		current_setting('default_transaction_read_only'), current_setting('synchronous_standby_names'), EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'), CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`,
+		nil, &version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used,
+		&timeline, &wrote, &standby, &reads, &standbys, &waiting, &serverTime)
 	skew := time.Duration(serverTime*float64(time.Second)) - time.Duration(began.Add(time.Since(began)/2).UnixNano())
 	all := []store.Setting{
 		{Name: "PostgreSQL", Value: version},
@@ -132,11 +131,10 @@ func (e *engine) addRights(ctx context.Context, all []store.Setting) ([]store.Se
 	var writable bool
 	var table sql.NullString
 	var more int64 // tables beside it
-	err := e.read(ctx, func() (bool, error) {
-		return true, e.pool.QueryRowContext(ctx, `SELECT has_table_privilege('meta', 'UPDATE'), MIN(CAST(c.relname AS TEXT)), COUNT(*) - 1 FROM pg_class c
-			WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'
-			AND EXISTS (SELECT 1 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p WHERE NOT has_table_privilege(c.oid, p))`, e.schema).Scan(&writable, &table, &more)
-	})
+	err := e.queryRow(ctx, `SELECT has_table_privilege('meta', 'UPDATE'), MIN(CAST(c.relname AS TEXT)), COUNT(*) - 1 FROM pg_class c
+		WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'
+		AND EXISTS (SELECT 1 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p WHERE NOT has_table_privilege(c.oid, p))`,
+		[]any{e.schema}, &writable, &table, &more)
 	rights := store.Setting{Name: "Rights", Value: "incomplete", Warning: "the role needs SELECT, INSERT, UPDATE and DELETE on " + table.String}
 	switch {
 	case err != nil || !table.Valid:
@@ -195,10 +193,9 @@ func (e *engine) freeze(ctx context.Context) (func() error, error) {
 // lastNumber is for [store.Upkeep]. From version 17, an unreadable sequence has no last value, and no error.
 func (e *engine) lastNumber(ctx context.Context, table, column string) (n int64, err error) {
 	var readable bool
-	err = e.read(ctx, func() (bool, error) {
-		return true, e.pool.QueryRowContext(ctx, `SELECT readable, CASE WHEN readable THEN COALESCE(pg_sequence_last_value(sequence), 0) ELSE 0 END
-			FROM CAST(pg_get_serial_sequence($1, $2) AS regclass) AS sequence, has_sequence_privilege(sequence, 'SELECT') AS readable`, table, column).Scan(&readable, &n)
-	})
+	err = e.queryRow(ctx, `SELECT readable, CASE WHEN readable THEN COALESCE(pg_sequence_last_value(sequence), 0) ELSE 0 END
+		FROM CAST(pg_get_serial_sequence($1, $2) AS regclass) AS sequence, has_sequence_privilege(sequence, 'SELECT') AS readable`,
+		[]any{table, column}, &readable, &n)
 	if err == nil && !readable {
 		err = refusal{store.ErrNoRight, "permission denied for the sequence of " + table + "." + column}
 	}
@@ -259,15 +256,11 @@ const (
 // A transaction of another database counts if it writes: snapshots here do not go past it.
 func (e *engine) awaitSnapshots(ctx context.Context) (holders []string, err error) {
 	var next string // transaction, after those that deleted
-	if err := e.read(ctx, func() (bool, error) {
-		return true, e.pool.QueryRowContext(ctx, "SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS xid) AS TEXT)").Scan(&next)
-	}); err != nil {
+	err = e.queryRow(ctx, "SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS xid) AS TEXT)", nil, &next)
+	if err != nil {
 		return nil, err
 	}
-	patience, poll := time.NewTimer(snapshotsPatience), time.NewTicker(snapshotsPoll)
-	defer patience.Stop()
-	defer poll.Stop()
-	for {
+	for end := time.Now().Add(snapshotsPatience); ; {
 		holders = nil
 		err = e.each(ctx, func(rows *sql.Rows) error {
 			var name string
@@ -284,12 +277,11 @@ func (e *engine) awaitSnapshots(ctx context.Context) (holders []string, err erro
 		if err != nil || len(holders) == 0 {
 			return nil, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-patience.C:
+		if time.Now().After(end) {
 			return holders, nil
-		case <-poll.C:
+		}
+		if !sleep(ctx, snapshotsPoll) {
+			return nil, ctx.Err()
 		}
 	}
 }
