@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -271,16 +272,10 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+var delimiterNames = map[byte]string{',': "comma", ';': "semicolon", '\t': "tab"}
+
 func delimiterName(delim byte) string {
-	switch delim {
-	case ',':
-		return "comma"
-	case ';':
-		return "semicolon"
-	case '\t':
-		return "tab"
-	}
-	return "delimiter " + show(string(rune(delim)))
+	return cmp.Or(delimiterNames[delim], "delimiter "+show(string(rune(delim))))
 }
 
 func appendQuoted(dst, text []byte) []byte {

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -368,21 +369,10 @@ func (d *itemDecoder) string(m member, field string) string {
 	return string(trimmed)
 }
 
-func kindName(raw []byte) string {
-	switch raw[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "an array"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "true or false"
-	case 'n':
-		return "null"
-	}
-	return "a number"
-}
+// kindNames are by the first byte of a value; others begin numbers.
+var kindNames = map[byte]string{'{': "an object", '[': "an array", '"': "a string", 't': "true or false", 'f': "true or false", 'n': "null"}
+
+func kindName(raw []byte) string { return cmp.Or(kindNames[raw[0]], "a number") }
 
 // compact returns an item on one line without waybillError. What is no item becomes the field "value" of an object.
 func compact(raw []byte) string {

@@ -68,10 +68,7 @@ func (t *jsonText) endError() error {
 func (t *jsonText) peek() (byte, error) {
 	for {
 		text := t.win.bytes()
-		n := 0
-		for n < len(text) && jsonSpace(text[n]) {
-			n++
-		}
+		n := jsonscan.SkipSpace(text, 0)
 		if n < len(text) {
 			t.discard(n)
 			return text[n], nil

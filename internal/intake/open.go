@@ -145,26 +145,22 @@ var signatures = []fileSignature{
 	{"PAR1\x15", "a Parquet file", "export the table as CSV"},
 }
 
-// refuseForeign returns an error if head begins a kind of file that is known not to be a table in text.
-func refuseForeign(file string, head []byte) error {
-	if xlsx.Magic(head) {
-		return otherArchive(file, head)
-	}
-	for _, s := range signatures {
-		if bytes.HasPrefix(head, []byte(s.magic)) {
-			return foreignFile(file, s.kind, s.hint)
-		}
-	}
-	return nil
+// archives are zipped spreadsheets that are not read, by the names of their first parts.
+var archives = []fileSignature{
+	{"vnd.oasis.opendocument.spreadsheet", "an OpenDocument spreadsheet (ods)", saveAsXLSX},
+	{"Index/Document.iwa", "a Numbers spreadsheet", "export it as XLSX or CSV and use that file"},
 }
 
-// otherArchive returns an error for zipped spreadsheets that are not read, by the names of their first parts.
-func otherArchive(file string, head []byte) error {
-	switch {
-	case bytes.Contains(head, []byte("vnd.oasis.opendocument.spreadsheet")):
-		return foreignFile(file, "an OpenDocument spreadsheet (ods)", saveAsXLSX)
-	case bytes.Contains(head, []byte("Index/Document.iwa")):
-		return foreignFile(file, "a Numbers spreadsheet", "export it as XLSX or CSV and use that file")
+// refuseForeign returns an error if head begins a kind of file that is known not to be a table in text.
+func refuseForeign(file string, head []byte) error {
+	known, has := signatures, bytes.HasPrefix
+	if xlsx.Magic(head) {
+		known, has = archives, bytes.Contains
+	}
+	for _, s := range known {
+		if has(head, []byte(s.magic)) {
+			return foreignFile(file, s.kind, s.hint)
+		}
 	}
 	return nil
 }

@@ -154,7 +154,9 @@ func chooseSheet(r *Reader, book *xlsx.Workbook, o Options) (*table, error) {
 	case len(used) > 1:
 		return nil, &FileError{File: r.name, Message: fmt.Sprintf("%d sheets have the columns: %s", len(used), sheetNames(book, used)), hint: "choose one with --sheet NAME or --sheet N"}
 	case found != nil:
-		r.sum.OtherSheets = namesOf(book, rest)
+		for _, i := range rest[:min(len(rest), maxSheets)] {
+			r.sum.OtherSheets = append(r.sum.OtherSheets, book.Sheets[i].Name)
+		}
 		return found, nil
 	case failed != nil:
 		failed.others = sheetNames(book, rest[1:])
@@ -210,14 +212,6 @@ func sheetNames(book *xlsx.Workbook, sheets []int) string {
 		list = append(list, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(list, ", ")
-}
-
-func namesOf(book *xlsx.Workbook, sheets []int) []string {
-	var names []string
-	for _, i := range sheets[:min(len(sheets), maxSheets)] {
-		names = append(names, book.Sheets[i].Name)
-	}
-	return names
 }
 
 func (t *table) summarizeColumns(s *Summary) {

@@ -81,17 +81,11 @@ func System() *IO {
 // needs err to be an *os.File. Configure need not be called.
 func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 	shared := &screen{}
-	screenOf := func(terminal bool) *screen {
-		if terminal {
-			return shared
-		}
-		return &screen{}
-	}
 	width, _ := strconv.Atoi(f.Env["COLUMNS"]) // of terminals that do not tell; 0 for none
 	t := &IO{
 		In:    in,
-		Out:   newWriter(out, f.OutTerminal, width, screenOf(f.OutTerminal)),
-		Err:   newWriter(err, f.ErrTerminal, width, screenOf(f.ErrTerminal)),
+		Out:   newWriter(out, f.OutTerminal, width, shared),
+		Err:   newWriter(err, f.ErrTerminal, width, shared),
 		facts: f,
 	}
 	t.apply(Options{})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -46,11 +45,15 @@ const maxWaiting = 64 << 10
 
 // Plain returns a Writer for what is no terminal and has no colour, such as a file.
 func Plain(w io.Writer) *Writer {
-	return newWriter(w, false, 0, &screen{})
+	return newWriter(w, false, 0, nil)
 }
 
+// newWriter returns a Writer to a terminal with that screen, or to what is no terminal.
 func newWriter(w io.Writer, terminal bool, width int, s *screen) *Writer {
 	file, _ := w.(*os.File)
+	if !terminal {
+		s = &screen{}
+	}
 	return &Writer{w: w, file: file, terminal: terminal, width: width, screen: s}
 }
 
@@ -179,14 +182,9 @@ func closedError(err error) error {
 func sprintf(format string, args []any) []byte {
 	safe := make([]any, len(args))
 	for i, a := range args {
-		switch reflect.ValueOf(a).Kind() {
-		case reflect.Bool, reflect.Float32, reflect.Float64, reflect.Invalid:
+		switch a.(type) {
+		case nil, bool, float32, float64, int: // an int may be a width
 			safe[i] = a
-		case reflect.Int:
-			safe[i] = a // it may be a width
-			if _, ok := a.(int); !ok {
-				safe[i] = argument{a}
-			}
 		default:
 			safe[i] = argument{a}
 		}

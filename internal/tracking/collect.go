@@ -87,23 +87,20 @@ func sameTracking(a, b Tracking) bool {
 }
 
 func fillMissing(t *Tracking, b Tracking) {
-	t.ReferID = cmp.Or(t.ReferID, b.ReferID)
-	t.Number = cmp.Or(t.Number, b.Number)
-	t.CarrierCode = cmp.Or(t.CarrierCode, b.CarrierCode)
-	t.RouterID = cmp.Or(t.RouterID, b.RouterID)
-	t.Status = cmp.Or(t.Status, b.Status)
-	t.StatusLabel = cmp.Or(t.StatusLabel, b.StatusLabel)
-	t.StatusTrack = cmp.Or(t.StatusTrack, b.StatusTrack)
-	t.StatusSummary = cmp.Or(t.StatusSummary, b.StatusSummary)
-	t.LatestEvent = cmp.Or(t.LatestEvent, b.LatestEvent)
-	t.LatestTime = cmp.Or(t.LatestTime, b.LatestTime)
-	t.TransitTime = cmp.Or(t.TransitTime, b.TransitTime)
-	t.Created = cmp.Or(t.Created, b.Created)
-	t.Updated = cmp.Or(t.Updated, b.Updated)
-	t.Error = cmp.Or(t.Error, b.Error)
+	more := b.texts()
+	for i, text := range t.texts() {
+		*text = cmp.Or(*text, *more[i])
+	}
 	t.Processing = t.Processing || b.Processing
 	if len(t.Checkpoints) == 0 {
 		t.Checkpoints = b.Checkpoints
+	}
+}
+
+func (t *Tracking) texts() []*string {
+	return []*string{
+		&t.ReferID, &t.Number, &t.CarrierCode, &t.RouterID, &t.Status, &t.StatusLabel, &t.StatusTrack, &t.StatusSummary,
+		&t.LatestEvent, &t.LatestTime, &t.TransitTime, &t.Created, &t.Updated, &t.Error,
 	}
 }
 
