@@ -23,7 +23,7 @@ type compiled struct {
 
 func compile(s Scheme) (*compiled, *SchemeError) {
 	c := &compiled{scheme: s.WithDefaults()}
-	for _, step := range []func() *SchemeError{c.checkWords, c.checkHash, c.checkTemplate, c.checkSignature, c.checkTimestamp, c.checkURL} {
+	for _, step := range []func() *SchemeError{c.checkWords, c.checkTemplate, c.checkSignature, c.checkTimestamp, c.checkURL} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -81,19 +81,15 @@ func (c *compiled) checkWords() *SchemeError {
 	if s.Key.Normalize != NormalizeNone && s.Key.Encoding != EncodingUTF8 {
 		return wrong("key.normalize", "%q is for key.encoding %s only", s.Key.Normalize, EncodingUTF8)
 	}
+	if s.Algorithm == AlgorithmMD5 && s.Kind != KindDigest {
+		return wrong("algorithm", "%s is for kind %s only", AlgorithmMD5, KindDigest)
+	}
+	c.newHash = hashes[s.Algorithm]
 	return nil
 }
 
 var hashes = map[string]func() hash.Hash{
 	AlgorithmSHA256: sha256.New, AlgorithmSHA512: sha512.New, AlgorithmSHA1: sha1.New, AlgorithmMD5: md5.New,
-}
-
-func (c *compiled) checkHash() *SchemeError {
-	c.newHash = hashes[c.scheme.Algorithm]
-	if c.scheme.Algorithm == AlgorithmMD5 && c.scheme.Kind != KindDigest {
-		return wrong("algorithm", "%s is for kind %s only", AlgorithmMD5, KindDigest)
-	}
-	return nil
 }
 
 func (c *compiled) checkTemplate() *SchemeError {
@@ -219,6 +215,14 @@ func (c *compiled) keyed() bool {
 }
 
 func (c *compiled) coversBody() bool { return c.keyed() && has(c.parts, slotBody) }
+
+// mac returns what stands in a signature: of a token the key itself.
+func (c *compiled) mac(pieces [][]byte, key []byte) []byte {
+	if c.scheme.Kind == KindToken {
+		return key
+	}
+	return c.sum(pieces, key)
+}
 
 func (c *compiled) sum(pieces [][]byte, key []byte) []byte {
 	h := c.newHash()

@@ -78,6 +78,11 @@ type diagnoser struct {
 	sample          Sample
 }
 
+func (d *Diagnosis) found(cause Cause, text, hint string) bool {
+	d.Cause, d.Text, d.Hint = cause, text, hint
+	return true
+}
+
 // matches reports whether r was signed in s with one of secrets, at any time.
 func (x *diagnoser) matches(s Scheme, secrets []Secret, r Request) bool {
 	usable, _ := s.Key.usable(secrets)
@@ -88,27 +93,23 @@ func (x *diagnoser) matches(s Scheme, secrets []Secret, r Request) bool {
 func (x *diagnoser) time(d *Diagnosis) bool {
 	v := d.Verdict
 	switch {
+	case v.OK && !v.BodyAuthenticated:
+		return d.found(CauseNone, "it verifies; body not authenticated", "")
 	case v.OK:
-		d.Cause, d.Text = CauseNone, "it verifies"
-		if !v.BodyAuthenticated {
-			d.Text += "; body not authenticated"
-		}
+		return d.found(CauseNone, "it verifies", "")
 	case v.SecretIndex < 0:
 		return false
 	case v.Reason == ReasonTimestampMalformed:
-		d.Cause, d.Text = CauseTime, "the signature is correct, but its time can't be read as "+x.scheme.Timestamp.Unit
-		d.Hint = "check timestamp.unit of the scheme"
-	default:
-		side := "before"
-		if v.Skew > 0 {
-			side = "after"
-		}
-		d.Cause = CauseTime
-		d.Text = fmt.Sprintf("the signature is correct, but was made %s %s the delivery was received; %s are allowed",
-			FormatSkew(v.Skew), side, span(x.scheme.Timestamp.Tolerance))
-		d.Hint = "check this computer's clock; if it is right, the delivery was late or was replayed"
+		return d.found(CauseTime, "the signature is correct, but its time can't be read as "+x.scheme.Timestamp.Unit,
+			"check timestamp.unit of the scheme")
 	}
-	return true
+	side := "before"
+	if v.Skew > 0 {
+		side = "after"
+	}
+	text := fmt.Sprintf("the signature is correct, but was made %s %s the delivery was received; %s are allowed",
+		FormatSkew(v.Skew), side, span(x.scheme.Timestamp.Tolerance))
+	return d.found(CauseTime, text, "check this computer's clock; if it is right, the delivery was late or was replayed")
 }
 
 // FormatSkew returns how far two clocks are apart: from two days on in days, else to the second.
@@ -131,9 +132,8 @@ func span(d time.Duration) string {
 func (x *diagnoser) otherSecret(d *Diagnosis) bool {
 	for _, o := range x.others {
 		if x.matches(x.scheme, []Secret{o}, x.sample.Request) {
-			d.Cause, d.Text = CauseOtherSecret, "it is signed with "+o.Name+" instead of the webhook secret"
-			d.Hint = "add that secret to webhook.secrets"
-			return true
+			return d.found(CauseOtherSecret, "it is signed with "+o.Name+" instead of the webhook secret",
+				"add that secret to webhook.secrets")
 		}
 	}
 	return false
@@ -144,16 +144,15 @@ func (x *diagnoser) keyForm(d *Diagnosis) bool {
 		s := x.scheme
 		s.Key = key.form
 		if s = s.WithDefaults(); x.matches(s, x.secrets, x.sample.Request) {
-			d.Cause, d.Scheme = CauseKeyForm, &s
-			d.Text = "the secret is correct, but the key is made from it in another way: key.encoding " + s.Key.Encoding
+			d.Scheme = &s
+			text := "the secret is correct, but the key is made from it in another way: key.encoding " + s.Key.Encoding
 			if s.Key.StripPrefix != "" {
-				d.Text += ", key.strip_prefix " + s.Key.StripPrefix
+				text += ", key.strip_prefix " + s.Key.StripPrefix
 			}
 			if s.Key.Normalize != NormalizeNone {
-				d.Text += ", key.normalize " + s.Key.Normalize
+				text += ", key.normalize " + s.Key.Normalize
 			}
-			d.Hint = "change key of the scheme"
-			return true
+			return d.found(CauseKeyForm, text, "change key of the scheme")
 		}
 	}
 	return false
@@ -162,9 +161,7 @@ func (x *diagnoser) keyForm(d *Diagnosis) bool {
 func (x *diagnoser) secretSpace(d *Diagnosis) bool {
 	for _, form := range secretVariants() {
 		if x.matches(x.scheme, form.apply(x.secrets), x.sample.Request) {
-			d.Cause, d.Text = CauseSecretSpace, form.difference
-			d.Hint = "check the secret's file or variable for spaces and line breaks"
-			return true
+			return d.found(CauseSecretSpace, form.difference, "check the secret's file or variable for spaces and line breaks")
 		}
 	}
 	return false
@@ -174,9 +171,8 @@ func (x *diagnoser) bodyChanged(d *Diagnosis) bool {
 	for _, w := range bodyRewrites() {
 		before, changed := w.undoAll([]Sample{x.sample})
 		if changed && x.matches(x.scheme, x.secrets, before[0].Request) {
-			d.Cause, d.Text = CauseBodyChanged, "the body was changed in transit: "+w.name
-			d.Hint = "a proxy or tunnel rewrites bodies; configure it to forward them byte for byte"
-			return true
+			return d.found(CauseBodyChanged, "the body was changed in transit: "+w.name,
+				"a proxy or tunnel rewrites bodies; configure it to forward them byte for byte")
 		}
 	}
 	return false
@@ -192,13 +188,12 @@ func (x *diagnoser) elsewhere(d *Diagnosis) bool {
 		if s = s.WithDefaults(); !x.matches(s, x.secrets, x.sample.Request) {
 			continue
 		}
-		d.Cause, d.Scheme = CauseElsewhere, &s
-		d.Text = fmt.Sprintf("the signature is at %s, not at %s", l.signature.From, x.scheme.Signature.From)
+		d.Scheme = &s
+		text := fmt.Sprintf("the signature is at %s, not at %s", l.signature.From, x.scheme.Signature.From)
 		if strings.EqualFold(l.signature.From, x.scheme.Signature.From) {
-			d.Text = fmt.Sprintf("the signature at %s has another form: %s, %s", l.signature.From, s.Algorithm, s.Signature.form())
+			text = fmt.Sprintf("the signature at %s has another form: %s, %s", l.signature.From, s.Algorithm, s.Signature.form())
 		}
-		d.Hint = "change signature of the scheme"
-		return true
+		return d.found(CauseElsewhere, text, "change signature of the scheme")
 	}
 	return false
 }

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// entries are the decoded signatures of a delivery, each with the length of the
-// hash, and the timestamps beside them.
+// entries are the signatures in a value, and the timestamps beside them.
 type entries struct {
-	macs       [][]byte
+	signatures []Entry
+	macs       [][]byte // the well-formed ones, decoded: each has the length of the hash
 	timestamps []string
 }
 
@@ -24,27 +24,11 @@ func (c *compiled) entries(d *delivery) (entries, Reason) {
 	if why != "" {
 		return entries{}, why
 	}
-	s := string(value)
-	if c.signature.kind == sourceQuery {
-		bare, err := url.PathUnescape(s) // a plus is a digit of base64 here, not a space
-		if err != nil {
-			return entries{}, ReasonSignatureMalformed
-		}
-		s = bare
-	}
-	tagged, e, ok := c.split(s)
-	if !ok {
-		return entries{}, ReasonSignatureMalformed
-	}
-	if len(tagged) == 0 {
+	e, ok := c.split(string(value))
+	switch {
+	case ok && len(e.signatures) == 0:
 		return entries{}, ReasonSignatureMissing
-	}
-	for _, t := range tagged {
-		if mac, ok := c.decode(t); ok {
-			e.macs = append(e.macs, mac)
-		}
-	}
-	if len(e.macs) == 0 {
+	case !ok || len(e.macs) == 0:
 		return entries{}, ReasonSignatureMalformed
 	}
 	return e, ""
@@ -62,10 +46,18 @@ func (s Signature) separators() (between, within string) {
 	}
 }
 
-func (c *compiled) split(s string) (tagged []string, e entries, ok bool) {
+// split divides a value as received, and decodes its signatures.
+func (c *compiled) split(s string) (e entries, ok bool) {
+	if c.signature.kind == sourceQuery {
+		var err error
+		if s, err = url.PathUnescape(s); err != nil { // a plus is a digit of base64 here, not a space
+			return e, false
+		}
+	}
 	between, within := c.scheme.Signature.separators()
 	if between == "" {
-		return []string{s}, e, true
+		e.add(c, s)
+		return e, true
 	}
 	for item := range strings.SplitSeq(s, between) {
 		if item = strings.Trim(item, " \t"); item == "" {
@@ -74,14 +66,33 @@ func (c *compiled) split(s string) (tagged []string, e entries, ok bool) {
 		tag, value, ok := strings.Cut(item, within)
 		switch {
 		case !ok:
-			return nil, e, false
+			return e, false
 		case tag == c.scheme.Signature.Tag:
-			tagged = append(tagged, value)
+			e.add(c, value)
 		case c.timestamp.kind == sourceSibling && tag == c.timestamp.name:
 			e.timestamps = append(e.timestamps, value)
 		}
 	}
-	return tagged, e, len(e.timestamps) <= 1
+	return e, len(e.timestamps) <= 1
+}
+
+func (e *entries) add(c *compiled, signature string) {
+	mac, ok := c.decode(signature)
+	if ok {
+		e.macs = append(e.macs, mac)
+	}
+	e.signatures = append(e.signatures, Entry{signature, ok})
+}
+
+// encodings are how keys and signatures are written, but for the text as it is.
+var encodings = map[string]struct {
+	encode func([]byte) string
+	decode func(string) ([]byte, error)
+}{
+	EncodingHex:       {hex.EncodeToString, hex.DecodeString},
+	EncodingBase64:    {base64.StdEncoding.EncodeToString, stdBase64},
+	EncodingBase64URL: {base64.RawURLEncoding.EncodeToString, urlBase64},
+	EncodingBase64Any: {base64.StdEncoding.EncodeToString, anyBase64},
 }
 
 // decode is false for what is not whole, without its prefix or badly encoded. Tokens stay as they are.
@@ -94,21 +105,17 @@ func (c *compiled) decode(s string) ([]byte, bool) {
 	if c.scheme.Kind == KindToken {
 		return []byte(s), true
 	}
-	var mac []byte
-	var err error
-	switch sig.Encoding {
-	case EncodingHex:
-		mac, err = hex.DecodeString(s)
-	case EncodingBase64:
-		mac, err = strictBase64(base64.StdEncoding, s)
-	case EncodingBase64URL:
-		mac, err = urlBase64(s)
-	case EncodingBase64Any:
-		if mac, err = strictBase64(base64.StdEncoding, s); err != nil {
-			mac, err = urlBase64(s)
-		}
-	}
+	mac, err := encodings[sig.Encoding].decode(s)
 	return mac, err == nil && len(mac) == c.newHash().Size()
+}
+
+func stdBase64(s string) ([]byte, error) { return strictBase64(base64.StdEncoding, s) }
+
+func anyBase64(s string) ([]byte, error) {
+	if b, err := stdBase64(s); err == nil {
+		return b, nil
+	}
+	return urlBase64(s)
 }
 
 func urlBase64(s string) ([]byte, error) {
@@ -123,14 +130,7 @@ func (c *compiled) encode(mac []byte) string {
 	if c.scheme.Kind == KindToken {
 		return string(mac)
 	}
-	switch c.scheme.Signature.Encoding {
-	case EncodingBase64, EncodingBase64Any:
-		return base64.StdEncoding.EncodeToString(mac)
-	case EncodingBase64URL:
-		return base64.RawURLEncoding.EncodeToString(mac)
-	default:
-		return hex.EncodeToString(mac)
-	}
+	return encodings[c.scheme.Signature.Encoding].encode(mac)
 }
 
 // maxSeconds is the last second that a timestamp may name: the end of the year 9999.

@@ -373,7 +373,7 @@ func (w bodyRewrite) undoAll(samples []Sample) ([]Sample, bool) {
 	before := slices.Clone(samples)
 	changed := false
 	for i, s := range samples {
-		if body, ok := w.undo(s.Body); ok && len(body) > 0 && !bytes.Equal(body, s.Body) {
+		if body := w.undo(s.Body); len(body) > 0 && !bytes.Equal(body, s.Body) {
 			before[i].Body, changed = body, true
 		}
 	}

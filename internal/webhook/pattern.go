@@ -138,7 +138,7 @@ func (m signedInputs) templates(patterns []string) iter.Seq2[string, Timestamp] 
 	return func(yield func(string, Timestamp) bool) {
 		for _, p := range patterns {
 			for _, t := range m.timestampsFor(p) {
-				for signed := range m.expand(p) {
+				for _, signed := range m.expand(p) {
 					if !yield(signed, t) {
 						return
 					}
@@ -160,22 +160,21 @@ func (m signedInputs) timestampsFor(pattern string) []Timestamp {
 	}
 }
 
-func (m signedInputs) expand(pattern string) iter.Seq[string] {
+func (m signedInputs) expand(pattern string) (all []string) {
 	pieces := m.values
 	if !strings.Contains(pattern, "B") {
 		pieces = append(slices.Clip(pieces), m.bodyValues...)
 	}
-	return func(yield func(string) bool) {
-		for _, b := range choices(pattern, "B", m.body) {
-			for _, piece := range choices(pattern, "I", pieces) {
-				for _, v := range choices(pattern, "V", m.versions) {
-					if signed := m.substitute(pattern, b, piece, v); signed != "" && !yield(signed) {
-						return
-					}
+	for _, b := range choices(pattern, "B", m.body) {
+		for _, piece := range choices(pattern, "I", pieces) {
+			for _, v := range choices(pattern, "V", m.versions) {
+				if signed := m.substitute(pattern, b, piece, v); signed != "" {
+					all = append(all, signed)
 				}
 			}
 		}
 	}
+	return all
 }
 
 // choices returns the values for a capital of a pattern; one empty value if the pattern does not have it.

@@ -11,21 +11,19 @@ import (
 
 type bodyRewrite struct {
 	name string
-	undo func([]byte) ([]byte, bool) // returns what may have been signed; false if it does not apply
+	undo func([]byte) []byte // returns what may have been signed; nothing if it does not apply
 }
 
 // bodyRewrites returns the changes to try. Proxies, frameworks and editors make them.
 func bodyRewrites() []bodyRewrite {
-	plain := func(f func([]byte) []byte) func([]byte) ([]byte, bool) {
-		return func(b []byte) ([]byte, bool) { return f(b), true }
-	}
+	unix := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) }
 	return []bodyRewrite{
-		{"a line break was added at its end", plain(func(b []byte) []byte { return bytes.TrimRight(b, "\r\n") })},
-		{"the line break at its end was removed", plain(func(b []byte) []byte { return append(bytes.Clone(b), '\n') })},
-		{"its line breaks were changed from LF to CRLF", plain(func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) })},
-		{"its line breaks were changed from CRLF to LF", plain(func(b []byte) []byte {
-			return bytes.ReplaceAll(bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
-		})},
+		{"a line break was added at its end", func(b []byte) []byte { return bytes.TrimRight(b, "\r\n") }},
+		{"the line break at its end was removed", func(b []byte) []byte { return append(bytes.Clone(b), '\n') }},
+		{"its line breaks were changed from LF to CRLF", unix},
+		{"its line breaks were changed from CRLF to LF", func(b []byte) []byte {
+			return bytes.ReplaceAll(unix(b), []byte("\n"), []byte("\r\n"))
+		}},
 		{"its JSON was reformatted; the compact form was signed", compact},
 		{"its JSON was reformatted; the form with a space after each comma and colon was signed", chain(compact, spaced)},
 		{"its JSON was reformatted; the form indented by 2 was signed", indented("  ")},
@@ -39,36 +37,37 @@ func bodyRewrites() []bodyRewrite {
 	}
 }
 
-func chain(steps ...func([]byte) ([]byte, bool)) func([]byte) ([]byte, bool) {
-	return func(b []byte) ([]byte, bool) {
+// chain returns the steps as one. They make nothing of nothing.
+func chain(steps ...func([]byte) []byte) func([]byte) []byte {
+	return func(b []byte) []byte {
 		for _, step := range steps {
-			next, ok := step(b)
-			if !ok {
-				return nil, false
-			}
-			b = next
+			b = step(b)
 		}
-		return b, true
+		return b
 	}
 }
 
-// compact leaves strings and numbers as they are written.
-func compact(b []byte) ([]byte, bool) {
+// compact leaves strings and numbers as they are written. What is not JSON becomes nothing.
+func compact(b []byte) []byte {
 	var out bytes.Buffer
-	err := json.Compact(&out, b)
-	return out.Bytes(), err == nil
+	if json.Compact(&out, b) != nil {
+		return nil
+	}
+	return out.Bytes()
 }
 
-func indented(by string) func([]byte) ([]byte, bool) {
-	return func(b []byte) ([]byte, bool) {
+func indented(by string) func([]byte) []byte {
+	return func(b []byte) []byte {
 		var out bytes.Buffer
-		err := json.Indent(&out, b, "", by)
-		return out.Bytes(), err == nil
+		if json.Indent(&out, b, "", by) != nil {
+			return nil
+		}
+		return out.Bytes()
 	}
 }
 
 // spaced puts a space behind each comma and colon of compact JSON.
-func spaced(b []byte) ([]byte, bool) {
+func spaced(b []byte) []byte {
 	out := make([]byte, 0, len(b)+len(b)/8)
 	for i := 0; i < len(b); {
 		end := i + 1
@@ -81,17 +80,17 @@ func spaced(b []byte) ([]byte, bool) {
 		}
 		i = end
 	}
-	return out, true
+	return out
 }
 
 // escaped writes what is not ASCII as \u escapes.
-func escaped(b []byte) ([]byte, bool) {
+func escaped(b []byte) []byte {
 	const digits = "0123456789abcdef"
 	out := make([]byte, 0, len(b)+len(b)/8)
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
 		if r == utf8.RuneError && size == 1 {
-			return nil, false
+			return nil
 		}
 		if r < utf8.RuneSelf {
 			out = append(out, b[0])
@@ -102,11 +101,11 @@ func escaped(b []byte) ([]byte, bool) {
 		}
 		b = b[size:]
 	}
-	return out, true
+	return out
 }
 
 // unescaped writes \u escapes of what is not ASCII as the characters.
-func unescaped(b []byte) ([]byte, bool) {
+func unescaped(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for i := 0; i < len(b); {
 		if b[i] != '\\' {
@@ -131,17 +130,14 @@ func unescaped(b []byte) ([]byte, bool) {
 		out = append(out, b[i:i+size]...)
 		i += size
 	}
-	return out, true
+	return out
 }
 
 func quote(b []byte) []byte { return append(append([]byte{'"'}, b...), '"') }
 
-func slashed(b []byte) ([]byte, bool) {
-	b, _ = unslashed(b)
-	return bytes.ReplaceAll(b, []byte("/"), []byte(`\/`)), true
-}
+func slashed(b []byte) []byte { return bytes.ReplaceAll(unslashed(b), []byte("/"), []byte(`\/`)) }
 
-func unslashed(b []byte) ([]byte, bool) {
+func unslashed(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for i := 0; i < len(b); i++ {
 		if b[i] == '\\' && b[i+1] == '/' {
@@ -153,5 +149,5 @@ func unslashed(b []byte) ([]byte, bool) {
 			out = append(out, b[i])
 		}
 	}
-	return out, true
+	return out
 }

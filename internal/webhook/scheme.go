@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -352,13 +351,9 @@ func (k Key) derive(s Secret, field string) ([]byte, *SchemeError) {
 	if secret == "" {
 		return nil, wrong(field, "is empty without key.strip_prefix")
 	}
-	key := []byte(secret)
-	var err error
-	switch k.Encoding {
-	case EncodingBase64:
-		key, err = strictBase64(base64.StdEncoding, secret)
-	case EncodingHex:
-		key, err = hex.DecodeString(secret)
+	key, err := []byte(secret), error(nil)
+	if encoding, ok := encodings[k.Encoding]; ok {
+		key, err = encoding.decode(secret)
 	}
 	if err != nil {
 		return nil, wrong(field, "is not %s, as key.encoding says; check for white space or a prefix", k.Encoding)

@@ -81,15 +81,11 @@ func (m *signer) sign(key []byte, at time.Time) (string, error) {
 	if err := m.addMissing(); err != nil {
 		return "", err
 	}
-	mac := key
-	if m.c.scheme.Kind != KindToken {
-		pieces, why := m.c.partBytes(m.d, []byte(stamp))
-		if why != "" {
-			return "", fmt.Errorf("sign: %s: %w", why, ErrUnsignedPart)
-		}
-		mac = m.c.sum(pieces, key)
+	pieces, why := m.c.partBytes(m.d, []byte(stamp))
+	if why != "" {
+		return "", fmt.Errorf("sign: %s: %w", why, ErrUnsignedPart)
 	}
-	return m.signatureValue(m.c.encode(mac), stamp), nil
+	return m.signatureValue(m.c.encode(m.c.mac(pieces, key)), stamp), nil
 }
 
 func (m *signer) setTimestamp(at time.Time) (string, error) {

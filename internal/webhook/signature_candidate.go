@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"cmp"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"net/url"
@@ -228,7 +227,7 @@ func hashForms(s string) []hashForm {
 	}
 	b, err := hex.DecodeString(s)
 	add(EncodingHex, b, err)
-	b, err = strictBase64(base64.StdEncoding, s)
+	b, err = stdBase64(s)
 	url, errURL := urlBase64(s)
 	if err == nil && errURL == nil {
 		add(EncodingBase64Any, b, nil)

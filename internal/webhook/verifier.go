@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
-	"net/url"
 	"slices"
 	"time"
 )
@@ -85,11 +84,9 @@ func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp []byte, pieces 
 func (v *Verifier) match(pieces, macs [][]byte) int {
 	found, index := 0, -1
 	for i, key := range v.keys {
-		var want []byte
+		want := v.scheme.mac(pieces, key)
 		if v.scheme.scheme.Kind == KindToken {
-			want = tokenDigest(key)
-		} else {
-			want = v.scheme.sum(pieces, key)
+			want = tokenDigest(want)
 		}
 		for _, mac := range macs {
 			if v.scheme.scheme.Kind == KindToken {
@@ -257,16 +254,12 @@ func (v *Verifier) Trace(r Request, now time.Time) Trace {
 	if t.Timestamp.Times > 0 {
 		t.Time, _ = parseTime(t.Timestamp.Value, c.scheme.Timestamp.Unit)
 	}
-	whole := t.assemble(c, d)
+	pieces, whole := t.assemble(c, d)
 	for i, key := range v.keys {
 		if !whole {
 			break
 		}
-		mac := key
-		if c.scheme.Kind != KindToken {
-			pieces, _ := c.partBytes(d, []byte(t.Timestamp.Value))
-			mac = c.sum(pieces, key)
-		}
+		mac := c.mac(pieces, key)
 		e, value := Expected{Secret: v.names[i]}, c.encode(mac)
 		for _, found := range macs {
 			e.Matches = e.Matches || subtle.ConstantTimeCompare(mac, found) == 1
@@ -290,34 +283,23 @@ func (d *delivery) found(p source, from string) Found {
 
 // divide sets the entries, and the timestamp if it is beside them. It returns the decoded signatures.
 func (t *Trace) divide(c *compiled) [][]byte {
-	value, err := t.Signature.Value, error(nil)
-	if c.signature.kind == sourceQuery {
-		value, err = url.PathUnescape(value)
-	}
-	if err != nil || t.Signature.Times == 0 {
+	if t.Signature.Times == 0 {
 		return nil
 	}
-	tagged, e, ok := c.split(value)
+	e, ok := c.split(t.Signature.Value)
 	if c.timestamp.kind == sourceSibling && len(e.timestamps) > 0 {
 		t.Timestamp.Value, t.Timestamp.Times = e.timestamps[0], len(e.timestamps)
 	}
 	if !ok {
 		return nil
 	}
-	var macs [][]byte
-	for _, text := range tagged {
-		mac, ok := c.decode(text)
-		if ok {
-			macs = append(macs, mac)
-		}
-		t.Entries = append(t.Entries, Entry{text, ok})
-	}
-	return macs
+	t.Entries = e.signatures
+	return e.macs
 }
 
-// assemble sets the parts and reports whether none is missing.
-func (t *Trace) assemble(c *compiled, d *delivery) bool {
-	whole := c.timestamp.kind == sourceNone || t.Timestamp.Times == 1
+// assemble sets the parts, and returns their bytes and whether none is missing.
+func (t *Trace) assemble(c *compiled, d *delivery) (pieces [][]byte, whole bool) {
+	whole = c.timestamp.kind == sourceNone || t.Timestamp.Times == 1
 	for _, p := range c.parts {
 		part := Part{}
 		if p.slot != slotText {
@@ -328,9 +310,9 @@ func (t *Trace) assemble(c *compiled, d *delivery) bool {
 			part.Bytes, part.Reason = nil, ReasonTimestampMissing
 		}
 		whole = whole && part.Reason == ""
-		t.Parts = append(t.Parts, part)
+		t.Parts, pieces = append(t.Parts, part), append(pieces, part.Bytes)
 	}
-	return whole
+	return pieces, whole
 }
 
 // hideTokens masks what is a secret, or may differ little from one.
