@@ -2,7 +2,9 @@ package carriers_test
 
 import (
 	"bufio"
+	"cmp"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -134,6 +136,25 @@ func TestFormsAreWhole(t *testing.T) {
 	}
 	if n < 50 || checked < 25 {
 		t.Errorf("%d forms, %d of them with a rule", n, checked)
+	}
+}
+
+// A rule that is mistyped in the table would leave its form without one.
+func TestTableOfForms(t *testing.T) {
+	for line := range strings.Lines(carriers.FormTable) {
+		columns := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(columns) != 8 {
+			t.Fatalf("%d columns: %s", len(columns), line)
+		}
+		if rule := columns[3]; rule != "" && carriers.Rules[rule] == nil {
+			t.Errorf("no rule is called %q: %s", rule, line)
+		}
+		if _, err := strconv.Atoi(cmp.Or(columns[4], "0")); err != nil {
+			t.Errorf("%v: %s", err, line)
+		}
+		if kind := columns[6]; kind != "" && kind != "shared" && kind != "loose" {
+			t.Errorf("a form can't be %q: %s", kind, line)
+		}
 	}
 }
 

@@ -8,3 +8,6 @@ func Forms() []Form {
 	}
 	return all
 }
+
+// FormTable is the table of forms, and Rules are those that it may name.
+var FormTable, Rules = formTable, rules
