@@ -208,7 +208,7 @@ func cuts(t *testing.T) *cutter {
 // testResume cuts the connections of the page while deliveries arrive, some in
 // the middle of a message, and looks for each delivery once.
 func testResume(t *testing.T, b *browser) {
-	for _, view := range []string{"#/deliveries", "#/deliveries?filter=event%3Drouter.delivered"} {
+	for _, view := range []string{"#/deliveries", "#/deliveries?search=event%3Drouter.delivered"} {
 		i := newHome(t).inspects()
 		c := cuts(t)
 		tb := b.open(t, chromedp.WithNewBrowserContext(func(p *cdptarget.CreateBrowserContextParams) {

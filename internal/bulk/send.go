@@ -93,7 +93,7 @@ type dispatch struct {
 	claims
 	sent chan sentBatch
 
-	mu             sync.Mutex // guards what follows
+	mu             sync.Mutex // guards what follows but for spotCheck, and what sender and prover count
 	recorded       *sync.Cond // signals that settled or ended changed
 	maxRows        int        // rows in one request
 	maxRowsLowered bool       // the ledger has a higher limit

@@ -183,7 +183,7 @@ func (p *page) fit(room int) []int {
 func (p *page) needsLines(widths []int) bool {
 	return slices.ContainsFunc(p.rows, func(row []Cell) bool {
 		for i, c := range row {
-			if width := term.DisplayWidth(c.Text); width > widths[i] || width != twwidth.Width(c.Text) {
+			if width := term.DisplayWidth(c.Text); width > widths[i] || width != twwidth.WidthWithOptions(c.Text, twwidth.Options{}) {
 				return true
 			}
 		}

@@ -166,8 +166,9 @@ export class NumberedRows extends Rows {
   /** arrive takes new rows; they are shown with release. */
   arrive(rows, last, more) {
     for (const row of rows) this.cache.set(row.delivery, row);
+    const first = this.newest === 0; // of an empty store
     this.newest = Math.max(this.newest, last, ...rows.map((row) => row.delivery));
-    if (this.count === 0 && this.last === 0 && this.newest > 0) {
+    if (first && this.newest > 0) {
       this.first = more ? 1 : Math.min(this.newest, ...rows.map((row) => row.delivery));
       this.last = this.first - 1;
     }

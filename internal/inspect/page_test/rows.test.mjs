@@ -86,6 +86,14 @@ test('the first delivery of an empty store', () => {
   assert.deepEqual([rows.count, rows.numberAt(0)], [1, 7]);
 });
 
+test('deliveries of an empty store that wait together', () => {
+  const rows = new NumberedRows(async () => ({deliveries: []}), {}, {first: 1, last: 0});
+  rows.arrive([delivery(1), delivery(2)], 2, false);
+  rows.arrive([delivery(3)], 3, false);
+  assert.equal(rows.release(), 3);
+  assert.deepEqual([rows.count, rows.numberAt(2)], [3, 1]);
+});
+
 test('found rows go on until there are enough', async () => {
   const p = program(10_000, (n) => n % 7 === 0);
   const rows = new FoundRows(p.ask, {}, await p.ask({}));
