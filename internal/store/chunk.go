@@ -91,6 +91,13 @@ func (c *chunk) add(ctx context.Context, t *tx) error {
 		}
 	}
 	c.classifyRepeats()
+	var u unlinked
+	if c.s.begun {
+		var err error
+		if u, err = t.unlinked(ctx); err != nil {
+			return err
+		}
+	}
 	for _, step := range []func(context.Context, *tx) error{c.addNew, c.addKnown, c.addRepeats, c.addRunBatches} {
 		if err := step(ctx, t); err != nil {
 			return err
@@ -104,7 +111,7 @@ func (c *chunk) add(ctx context.Context, t *tx) error {
 	if c.batch.rows > 0 && c.batch.rows < int64(c.s.run.Plan.BatchSize) {
 		filling = c.batch.id
 	}
-	return c.s.publish(ctx, t, c.progress, filling)
+	return c.s.publish(ctx, t, u, c.base, c.progress, filling)
 }
 
 func (c *chunk) sort() {
@@ -265,10 +272,10 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	for _, i := range rows {
 		counts[countKey{run: c.s.run.ID}.of(0, c.entries[i].Item.CarrierCode, 0)]++
 	}
+	t.closing = true
 	if err := c.s.d.changeCounts(ctx, t, counts); err != nil {
 		return err
 	}
-	t.closing = true
 	batches := &c.s.d.sql.batches
 	if c.s.run.Plan.CheckFirst {
 		batches = &c.s.d.sql.uncheckedBatches

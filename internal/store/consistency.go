@@ -95,8 +95,7 @@ var consistency = []struct{ what, query string }{
 	{"trackings without their status", `SELECT COUNT(*) FROM sightings s WHERE NOT EXISTS (SELECT 1 FROM statuses t WHERE t.id = s.status_id
 		AND t.phase = s.phase AND t.status = s.status AND t.status_label = s.status_label AND t.status_track = s.status_track)`},
 	{"wrong counts of trackings", `SELECT COUNT(*) FROM (SELECT 1 AS one FROM (
-			SELECT run_id, status_id, carrier, transit_days, trackings AS n FROM tracking_counts
-				WHERE run_id NOT IN (SELECT id FROM runs WHERE state = 'staged')
+			SELECT run_id, status_id, carrier, transit_days, trackings AS n` + countsOfRuns + `
 			UNION ALL SELECT n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), ` + transitDays + `, -COUNT(*)
 				FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id
 				WHERE r.id BETWEEN n.first_row AND n.last_row GROUP BY 1, 2, 3, 4

@@ -71,14 +71,16 @@ type trackingCount struct {
 	trackings int64
 }
 
+// countsOfRuns are the lines of table tracking_counts but for runs that are being staged.
+const countsOfRuns = " FROM tracking_counts WHERE run_id NOT IN (SELECT id FROM runs WHERE state = 'staged') "
+
 // readCounts reads the lines that the filter may take, whatever their run.
 func (l *lister) readCounts(ctx context.Context) (err error) {
-	query := `SELECT run_id, status_id, carrier, transit_days, trackings FROM tracking_counts
-		WHERE trackings > 0 AND run_id NOT IN (SELECT id FROM runs WHERE state = 'staged')`
+	query := "SELECT run_id, status_id, carrier, transit_days, trackings, (" + lastVisible + ")" + countsOfRuns + "AND trackings > 0"
 	var all, taken int64
 	err = l.d.each(ctx, func(s scanner) error {
 		var c trackingCount
-		err := s.Scan(&c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings)
+		err := s.Scan(&c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings, &l.countedTo)
 		if strings.EqualFold(c.carrier, l.f.Carrier) && !slices.Contains(l.carriers, c.carrier) {
 			l.carriers = append(l.carriers, c.carrier)
 		}

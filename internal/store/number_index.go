@@ -14,7 +14,7 @@ const (
 )
 
 // rowAndIndexed are the last visible row and the last one in the index.
-const rowAndIndexed = "SELECT (SELECT value FROM counters WHERE name = 'row'), " + indexed
+const rowAndIndexed = "SELECT (" + lastVisible + "), " + indexed
 
 // indexNumbers updates the index, but for the last few rows, and returns how many are
 // missing. Of a store that can't be written now more are missing.

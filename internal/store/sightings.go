@@ -165,7 +165,7 @@ func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) (map[tr
 		FROM (VALUES (?, ?)` + strings.Repeat(", (?, ?)", size-1) + `) v
 		LEFT JOIN sightings s ON s.refer_id = v.column1 AND s.number = v.column2
 		LEFT JOIN rows r ON r.id = CASE WHEN s.id IS NULL THEN (SELECT x.id FROM rows x
-			WHERE x.refer_id = v.column1 AND x.number = v.column2 AND x.id <= (SELECT value FROM counters WHERE name = 'row')) ELSE s.id END`
+			WHERE x.refer_id = v.column1 AND x.number = v.column2 AND x.id <= (` + lastVisible + `)) ELSE s.id END`
 	for chunk := range slices.Chunk(seen, size) {
 		args := make([]any, 0, 2*len(chunk))
 		for _, s := range chunk {
@@ -194,3 +194,64 @@ func (t *tx) sightingsOf(ctx context.Context, s ledger.Sighting, query string, a
 // selectRowsOfNumber finds the keys of the indexed rows with the folded number $1.
 const selectRowsOfNumber = `SELECT r.refer_id, r.number FROM numbers n CROSS JOIN rows r
 	WHERE n.folded = $1 AND n.folded <> '' AND r.id = n.row_id` + visible
+
+// linkedAtOnce bounds the sightings of numbers that are in memory at once.
+const linkedAtOnce = 100_000
+
+// unlinked says what is known of trackings without a row: anything, and of numbers alone.
+type unlinked struct{ any, ofNumbers bool }
+
+func (t *tx) unlinked(ctx context.Context) (u unlinked, err error) {
+	_, err = t.row(ctx, []any{&u.any, &u.ofNumbers}, `SELECT EXISTS (SELECT 1 FROM sightings WHERE id < 0),
+		EXISTS (SELECT 1 FROM sightings WHERE refer_id = '')`)
+	return u, err
+}
+
+// link gives the rows first to last of a run, which become visible, what was known of
+// their keys and numbers before: the sighting of a visible row has the row's id.
+func (d *DB) link(ctx context.Context, t *tx, u unlinked, run, first, last int64) error {
+	if !u.any {
+		return nil
+	}
+	// So far a row and its sighting count as two trackings.
+	if err := t.execAll(ctx, []string{
+		`UPDATE sightings SET id = r.id FROM rows r WHERE r.id BETWEEN $1 AND $2 AND sightings.id < 0
+			AND sightings.refer_id = r.refer_id AND sightings.number = r.number`,
+		insertCounts + ` SELECT 0, status_id, carrier, ` + transitDays + `, -COUNT(*) FROM sightings s
+			WHERE s.id BETWEEN $1 AND $2 GROUP BY 1, 2, 3, 4` + onKnownCount,
+	}, first, last); err != nil {
+		return err
+	}
+	if err := t.execAll(ctx, []string{
+		insertCounts + ` SELECT CAST($3 AS BIGINT), 0, r.carrier, -1, -COUNT(*) FROM sightings s CROSS JOIN rows r
+			WHERE s.id BETWEEN $1 AND $2 AND r.id = s.id GROUP BY 1, 2, 3, 4` + onKnownCount,
+		insertCounts + ` SELECT CAST($3 AS BIGINT), s.status_id, COALESCE(NULLIF(s.carrier, ''), r.carrier), ` + transitDays + `, COUNT(*)
+			FROM sightings s CROSS JOIN rows r WHERE s.id BETWEEN $1 AND $2 AND r.id = s.id GROUP BY 1, 2, 3, 4` + onKnownCount,
+	}, first, last, run); err != nil {
+		return err
+	}
+	for ; u.ofNumbers && first <= last; first += linkedAtOnce {
+		if err := d.recordKnownOfNumbers(ctx, t, first, min(last, first+linkedAtOnce-1)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordKnownOfNumbers records for each of these rows what was known of its number alone.
+func (d *DB) recordKnownOfNumbers(ctx context.Context, t *tx, first, last int64) error {
+	c := newStatusScanner()
+	all, err := list(ctx, t.each, func(s scanner) (ledger.Sighting, error) {
+		if err := s.Scan(c.dest[:2+len(sightingFields)]...); err != nil {
+			return ledger.Sighting{}, err
+		}
+		one := *c.sighting(2, tracking.Key{ReferID: c.text(0), Number: c.text(1)})
+		one.RouterID = "" // it may be another's of that number
+		return one, nil
+	}, "SELECT r.refer_id, r.number, "+sightingColumns+` FROM rows r CROSS JOIN sightings s
+		WHERE r.id BETWEEN $1 AND $2 AND s.refer_id = '' AND s.folded = fold_number(r.number) AND s.folded <> '' ORDER BY r.id, s.id DESC`, first, last)
+	if err != nil {
+		return err
+	}
+	return d.recordSightings(ctx, t, all)
+}

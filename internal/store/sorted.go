@@ -120,14 +120,7 @@ func (l *lister) joinAsked() string {
 func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
 	key := sortKeyOf(l.f.Order)
 	query, limit := l.sortedQuery(key), ""
-	unindexed := int64(0)
-	if l.f.Order == ledger.ByNumber {
-		var err error
-		if unindexed, err = l.d.indexNumbers(ctx, 0); err != nil {
-			return nil, err
-		}
-	}
-	if l.f.Limit > 0 && unindexed == 0 && l.filterIsExact() {
+	if l.f.Limit > 0 && !l.unindexed && l.filterIsExact() {
 		limit = fmt.Sprint(" LIMIT ", l.f.Limit)
 		first, err := l.sortedBy(ctx, l.firstQuery(key)+limit)
 		if err != nil || len(first.ids) == l.f.Limit {
@@ -169,7 +162,7 @@ func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, 
 	for _, query := range []string{l.d.sql.find.byID, l.d.sql.find.seenByID} {
 		if err := l.d.each(ctx, func(s scanner) error {
 			place, id, st, err := columns.scanFound(s)
-			st.Created = l.createdOf(id)
+			l.addRun(&st, id)
 			found[place] = &st
 			return err
 		}, query, args...); err != nil {

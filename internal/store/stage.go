@@ -229,8 +229,8 @@ func (s *staging) write(ctx context.Context, do work) error {
 	})
 }
 
-// publish makes the records up to p visible, without the batch that is being filled.
-func (s *staging) publish(ctx context.Context, t *tx, p progress, filling int64) error {
+// publish makes the records from first up to p visible, without the batch that is being filled.
+func (s *staging) publish(ctx context.Context, t *tx, u unlinked, first int64, p progress, filling int64) error {
 	if _, err := t.exec(ctx, `UPDATE runs SET state = 'open', filling = $1, last_row = $2, new_rows = $3, known_rows = $4,
 		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8, skipped = $9, erased = $10 WHERE id = $11`, filling,
 		p.next-1, p.tally.New, p.tally.Known, p.tally.KnownPending, p.tally.KnownOpen, p.tally.OtherCarrier, p.tally.Repeats, p.tally.Skipped,
@@ -240,14 +240,10 @@ func (s *staging) publish(ctx context.Context, t *tx, p progress, filling int64)
 	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'run'", s.run.ID); err != nil {
 		return err
 	}
-	before, err := t.counter(ctx, "row")
-	if err != nil {
-		return err
-	}
 	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'row'", p.next-1); err != nil {
 		return err
 	}
-	return s.d.link(ctx, t, s.run.ID, before+1, p.next-1)
+	return s.d.link(ctx, t, u, s.run.ID, first, p.next-1)
 }
 
 // Open makes the run real, see [ledger.Staging].
@@ -263,7 +259,13 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 		}
 		earlier := known.elsewhere
 		whole.tally.KnownPending, whole.tally.KnownOpen = earlier.Pending, earlier.Sending+earlier.Unknown
-		if err := s.publish(ctx, t, whole, 0); err != nil {
+		first, u := s.first, unlinked{}
+		if s.begun { // its rows are visible already
+			first = s.next
+		} else if u, err = t.unlinked(ctx); err != nil {
+			return err
+		}
+		if err := s.publish(ctx, t, u, first, whole, 0); err != nil {
 			return err
 		}
 		return s.completeEarlier(ctx, t)

@@ -223,7 +223,7 @@ func (d *DB) SeenStatuses(ctx context.Context) ([]ledger.StatusCount, error) {
 
 // SeenCarriers returns the carriers of trackings, see [ledger.Statistics].
 func (d *DB) SeenCarriers(ctx context.Context) ([]string, error) {
-	return list(ctx, d.each, scanOne[string], `SELECT MAX(carrier) FROM tracking_counts WHERE carrier <> ''
+	return list(ctx, d.each, scanOne[string], `SELECT MAX(carrier)`+countsOfRuns+`AND carrier <> ''
 		GROUP BY LOWER(carrier) HAVING SUM(trackings) > 0 ORDER BY SUM(trackings) DESC, 1`)
 }
 

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
@@ -115,10 +114,18 @@ type statusList interface {
 // statusLists returns the lists that together hold at least what the filter
 // takes. What is written while they are read moves nothing from one to another.
 func (d *DB) statusLists(ctx context.Context, f ledger.Filter) ([]statusList, error) {
+	var unindexed int64
+	if f.Order == ledger.ByNumber {
+		var err error
+		if unindexed, err = d.indexNumbers(ctx, 0); err != nil {
+			return nil, err
+		}
+	}
 	l, err := d.newLister(ctx, f)
 	if err != nil {
 		return nil, err
 	}
+	l.unindexed = unindexed > 0
 	if l.isSorted() {
 		sorted, err := l.sorted(ctx)
 		if err != nil {
@@ -139,15 +146,22 @@ func (d *DB) newLister(ctx context.Context, f ledger.Filter) (*lister, error) {
 			return nil, err
 		}
 	}
-	l := &lister{d: d, f: f}
-	l.readWords()
-	for _, read := range []func(context.Context) error{l.readRuns, l.readStatuses, l.readCounts} {
-		if err := read(ctx); err != nil {
-			return nil, err
+	for try := 1; ; try++ {
+		l := &lister{d: d, f: f}
+		l.readWords()
+		for _, read := range []func(context.Context) error{l.readRuns, l.readStatuses, l.readCounts} {
+			if err := read(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if l.countedTo == 0 || l.countedTo == l.visibleTo || try == maxReads {
+			return l, nil
 		}
 	}
-	return l, nil
 }
+
+// maxReads is how often runs and counts are read, until both are of the same rows.
+const maxReads = 20
 
 // lister makes lists for a filter, and counts what is in them.
 type lister struct {
@@ -160,6 +174,9 @@ type lister struct {
 	counts   []trackingCount              // those that the filter may take
 	carriers []string                     // the codes that the filter names, as they are kept
 	dense    bool                         // the filter takes many trackings by their status
+
+	visibleTo, countedTo int64 // the last visible row when runs, and when counts, were read; 0 if there are none
+	unindexed            bool  // the index of numbers lacks rows
 
 	// See readWords.
 	chosen     bool     // statuses or states were asked for
@@ -180,9 +197,9 @@ func (l *lister) isSorted() bool {
 
 func (l *lister) readRuns(ctx context.Context) (err error) {
 	l.runs, err = list(ctx, l.d.each, func(s scanner) (r rowRun, err error) {
-		err = s.Scan(&r.id, &r.first, &r.last, &r.pruned, &r.created)
+		err = s.Scan(&r.id, &r.first, &r.last, &r.pruned, &r.created, &l.visibleTo)
 		return r, err
-	}, `SELECT id, first_row, last_row, state = 'pruned', created FROM runs
+	}, `SELECT id, first_row, last_row, state = 'pruned', created, (`+lastVisible+`) FROM runs
 		WHERE state <> 'staged' AND last_row >= first_row ORDER BY first_row`)
 	return err
 }
@@ -277,7 +294,7 @@ func (l *queriedList) next(ctx context.Context, size int) ([]ledger.TrackingStat
 	err := l.d.each(ctx, func(s scanner) error {
 		id, st, err := columns.scan(s)
 		l.after = max(id, -id)
-		st.Run, st.Created = l.runOf(id), l.createdOf(id)
+		l.addRun(&st, id)
 		page = append(page, st)
 		return err
 	}, l.query, l.after, l.to, size)
@@ -292,20 +309,16 @@ func (l *lister) runWithID(id int64) *rowRun {
 	return nil
 }
 
-// runOf returns the run that brought a row in, 0 if it was pruned.
-func (l *lister) runOf(row int64) int64 {
-	if r := l.runAt(row); r != nil && !r.pruned {
-		return r.id
+// addRun adds the run that brought a row in, unless it was pruned, and when that began.
+func (l *lister) addRun(st *ledger.TrackingStatus, row int64) {
+	r := l.runAt(row)
+	if r == nil || row > r.last {
+		return
 	}
-	return 0
-}
-
-// createdOf returns when the run of a row began, zero for what is no row's.
-func (l *lister) createdOf(row int64) time.Time {
-	if r := l.runAt(row); r != nil && row <= r.last {
-		return instant(r.created)
+	st.Created = instant(r.created)
+	if !r.pruned {
+		st.Run = r.id
 	}
-	return time.Time{}
 }
 
 // runAt returns the run in whose range a row is, nil if there is none.

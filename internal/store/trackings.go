@@ -14,28 +14,16 @@ func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error 
 	if err != nil || len(answers) == 0 {
 		return err
 	}
-	ofNumbers := slices.ContainsFunc(answers, func(a ledger.RecordedAnswer) bool {
-		return slices.ContainsFunc(a.Seen, func(s ledger.Sighting) bool { return s.Key.ReferID == "" })
-	})
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		if ofNumbers {
-			if err := t.indexAllNumbers(ctx); err != nil {
-				return err
-			}
+	namesNumber := func(a ledger.RecordedAnswer) bool { return slices.ContainsFunc(a.Seen, isOfNumber) }
+	if slices.ContainsFunc(answers, namesNumber) {
+		if _, err := d.indexNumbers(ctx, maxUnindexed); err != nil { // many at once; what is still missing follows below
+			return err
 		}
-		var all []ledger.Sighting
-		for _, a := range answers {
-			for _, s := range a.Seen {
-				if s.Key.ReferID != "" {
-					all = append(all, s)
-					continue
-				}
-				rows, err := t.sightingsOf(ctx, s, selectRowsOfNumber, tracking.FoldNumber(s.Key.Number))
-				if err != nil {
-					return err
-				}
-				all = append(append(all, s), rows...)
-			}
+	}
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		all, err := t.seenIn(ctx, answers)
+		if err != nil {
+			return err
 		}
 		if err := d.recordSightings(ctx, t, all); err != nil {
 			return err
@@ -46,6 +34,27 @@ func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error 
 		}
 		return d.keepAnswers(ctx, t, answers, kept)
 	})
+}
+
+func isOfNumber(s ledger.Sighting) bool { return s.Key.ReferID == "" }
+
+// seenIn returns what answers say, also of each row with a number that they name alone.
+func (t *tx) seenIn(ctx context.Context, answers []ledger.RecordedAnswer) (all []ledger.Sighting, err error) {
+	for _, a := range answers {
+		for _, s := range a.Seen {
+			var rows []ledger.Sighting
+			if isOfNumber(s) {
+				if err := t.indexAllNumbers(ctx); err != nil {
+					return nil, err
+				}
+				if rows, err = t.sightingsOf(ctx, s, selectRowsOfNumber, tracking.FoldNumber(s.Key.Number)); err != nil {
+					return nil, err
+				}
+			}
+			all = append(append(all, s), rows...)
+		}
+	}
+	return all, nil
 }
 
 func (d *DB) packAnswers(answers []ledger.RecordedAnswer) ([][]byte, error) {
@@ -145,7 +154,9 @@ var (
 const (
 	rowJoins = " JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = r.id "
 	indexed  = "(SELECT value FROM counters WHERE name = 'indexed')"
-	visible  = " AND r.id <= (SELECT value FROM counters WHERE name = 'row') "
+	visible  = " AND r.id <= (" + lastVisible + ") "
+	// lastVisible is the last row but for those of a run that is being staged.
+	lastVisible = "SELECT value FROM counters WHERE name = 'row'"
 	// The folded number of row r.
 	folded = "COALESCE(s.folded, fold_number(r.number))"
 	// The latest event about the folded number between these that did not verify.

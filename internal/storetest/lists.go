@@ -263,6 +263,32 @@ func countsByStatus(w *world) {
 	w.same("all", total, int64(len(w.list(ledger.Filter{}))))
 }
 
+// What is staged meanwhile is pending in every sum, and never taken for accepted.
+func countsWhileRowsArrive(w *world) {
+	const portions = 60
+	staging, _ := w.beginRun(plan(), entries(1, 1)...)
+	staged := make(chan struct{})
+	go func() {
+		defer close(staged)
+		for n := range portions {
+			w.add(staging, entries(100*n+2, 100*n+101)...)
+		}
+	}()
+	for counts := 0; ; counts++ {
+		for _, g := range have(w.Count(w.Context(), ledger.Filter{}))(w) {
+			if g.State != ledger.Pending {
+				w.Errorf("count %d: %d rows are %q", counts, g.Trackings, g.State)
+			}
+		}
+		select {
+		case <-staged:
+			w.must(staging.Discard(w.Context()))
+			return
+		default:
+		}
+	}
+}
+
 func leastRecentlyAskedFirst(w *world) {
 	run := w.run(plan(), entries(1, 700)...)
 	asked := func(n int, d time.Duration) ledger.RecordedAnswer {

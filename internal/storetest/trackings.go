@@ -25,6 +25,7 @@ var trackingTests = map[string]func(*world){
 	"FiltersByState":           filtersByState,
 	"FiltersAmongMany":         filtersAmongMany,
 	"CountsByStatus":           countsByStatus,
+	"CountsWhileRowsArrive":    countsWhileRowsArrive,
 	"LeastRecentlyAskedFirst":  leastRecentlyAskedFirst,
 	"PagesWhileOthersWrite":    pagesWhileOthersWrite,
 	"LimitsAndPages":           limitsAndPages,
