@@ -86,3 +86,46 @@ func TestFindingsTakeFewRoundTrips(t *testing.T) {
 	count("unknown again", func() (int64, error) { return d.MarkUnknown(t.Context(), found, "shown absent") })
 	count("reopened", func() (int64, error) { return d.Reopen(t.Context(), run.ID, ledger.Unknown, "") })
 }
+
+// A portion of an input that is sent while it is staged becomes visible in few round trips.
+func TestPortionsTakeFewRoundTrips(t *testing.T) {
+	t.Parallel()
+	s, url, ok := started(t)
+	if !ok {
+		return
+	}
+	const portions, rows, most = 10, 200, 10
+	p := s.NewProxy(t)
+	proxied, err := p.URL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, proxied)
+	defer d.Close()
+	staging, err := d.Stage(t.Context(), ledger.Plan{Files: []string{"f"}, Mode: ledger.Async, BatchSize: rows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	staging.Begin()
+	before := 0
+	for portion := range portions + 2 { // the first two prepare statements
+		if portion == 2 {
+			before = p.Sent()
+		}
+		var all []ledger.Entry
+		for n := range rows {
+			all = append(all, ledger.Entry{Line: portion*rows + n + 2, Item: tracking.Item{ReferID: fmt.Sprint("R-", portion, "-", n), Number: fmt.Sprint("N", portion, "-", n)}})
+		}
+		if _, err := staging.Add(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := (p.Sent() - before) / portions; n > most {
+		t.Errorf("a portion took %d messages; want at most %d", n, most)
+	} else {
+		t.Logf("a portion took %d messages", n)
+	}
+	if err := staging.Discard(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
