@@ -102,8 +102,8 @@ func (s *Session) Redactor() *redact.Redactor {
 const minSecretLength = 8
 
 // SecretMatcher returns a function that reports whether a header's value holds
-// one of the webhook secrets, those of before a change included. It is safe for
-// concurrent use. Errors are those of reading the secrets.
+// one of the webhook secrets, replaced secrets included. It is safe for
+// concurrent use. Errors are about reading the secrets.
 func (s *Session) SecretMatcher() (func(webhook.Field) bool, error) {
 	m := &secretMatcher{read: s.secretsInClear}
 	if err := m.reload(time.Now()); err != nil {
@@ -134,7 +134,7 @@ type secretMatcher struct {
 
 	mu       sync.Mutex
 	texts    []string
-	inJSON   [][]byte  // what JSON with one of them holds: a short one with its quotes
+	inJSON   [][]byte  // what JSON with a secret holds: a short one with its quotes
 	reloadAt time.Time // when they are read again
 }
 
@@ -167,7 +167,7 @@ func (m *secretMatcher) matches(value string, now time.Time) bool {
 }
 
 // SecretMasker returns a function that masks the texts in JSON that hold one of
-// the webhook secrets, as far as those can be read: some senders put a token
+// the webhook secrets, as far as the secrets can be read: some senders put a token
 // into the body. It is safe for concurrent use and does not change its argument.
 func (s *Session) SecretMasker() func(json.RawMessage) json.RawMessage {
 	m := &secretMatcher{read: s.secretsInClear}

@@ -92,7 +92,7 @@ type Observer struct {
 	Warn    func(format string, args ...any) // called with a message about a service whose answers can't be trusted
 }
 
-// complete sets functions that are nil to ones that do nothing.
+// complete sets functions that are nil to functions that do nothing.
 func (o *Observer) complete() {
 	nothing := func([]reflect.Value) []reflect.Value { return nil }
 	for _, f := range reflect.ValueOf(o).Elem().Fields() {

@@ -222,7 +222,7 @@ func (f *Feed) take(n int) []ledger.Batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	some := slices.Clone(f.full[:min(n, len(f.full))])
-	f.full = slices.Delete(f.full, 0, len(some)) // which lets go of them
+	f.full = slices.Delete(f.full, 0, len(some)) // which lets go of their rows
 	for _, b := range some {
 		f.held -= len(b.Rows)
 	}

@@ -9,5 +9,5 @@ func Forms() []Form {
 	return all
 }
 
-// FormTable is the table of forms, and Rules are those that it may name.
+// FormTable is the table of forms, and Rules are the rules that it may name.
 var FormTable, Rules = formTable, rules

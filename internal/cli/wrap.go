@@ -53,7 +53,7 @@ func wrapText(text string, width int) string {
 // prose reports whether a line belongs to the paragraph before it.
 func prose(line string) bool { return line != "" && line[0] != ' ' }
 
-// filled returns how many lines are filled anew together: the first and those that continue it if one is too wide,
+// filled returns how many lines are filled anew together: the first and the lines that continue it if one is too wide,
 // else 1.
 func filled(lines []string, width int, continues func(string) bool) int {
 	n, wide := 1, term.DisplayWidth(lines[0]) > width

@@ -35,7 +35,7 @@ type Eraser interface {
 // EraseOptions say what is left of shipments that are erased: with Forget no hash either.
 type EraseOptions struct{ Forget bool }
 
-// Erasure counts what was removed. Responses are to queries, and to create requests with those of other rows.
+// Erasure counts what was removed. Responses are to queries, and to create requests that other rows were in too.
 type Erasure struct {
 	Unknown []int `json:"-"` // queries that name nothing that is or was in the store
 	Shared  int64 `json:"-"` // numbers that stay: others hold them too

@@ -108,7 +108,7 @@ func (c *statusScanner) sighting(i int, key tracking.Key) *ledger.Sighting {
 	return s
 }
 
-// statusOwn is how many columns of a status are its own. Those of its sighting follow.
+// statusOwn is how many columns of a status are its own. The columns of its sighting follow.
 const statusOwn = 12
 
 var statusWidth = statusOwn + len(sightingFields)

@@ -13,7 +13,7 @@ import (
 // sortKey is what an order compares: of a row r with its sighting s and its answer a, and
 // of a sighting s without a row. Where known does not hold, it comes last.
 type sortKey struct {
-	table             string // is read for the first of a list, where all of them are indexed
+	table             string // is read for the first rows of a list
 	row, known        string
 	unheld, unheldToo string // the same without a row
 }

@@ -145,7 +145,7 @@ var (
 		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin + folded + unverifiedEnd +
 		"CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE(r.dismissed, CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, r.own, " + sightingColumns + " "
 
-	// unheldColumns are those of a sighting that is no row's.
+	// unheldColumns are the columns of a sighting without a row.
 	unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
 		COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0), 0, ` +
 		unverifiedBegin + "s.folded" + unverifiedEnd + "0, NULL, " + sightingColumns + " "
@@ -155,7 +155,7 @@ const (
 	rowJoins = " JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = r.id "
 	indexed  = "(SELECT value FROM counters WHERE name = 'indexed')"
 	visible  = " AND r.id <= (" + lastVisible + ") "
-	// lastVisible is the last row but for those of a run that is being staged.
+	// lastVisible is the last row that is visible: rows of a run that is being staged are behind it.
 	lastVisible = "SELECT value FROM counters WHERE name = 'row'"
 	// The folded number of row r.
 	folded = "COALESCE(s.folded, fold_number(r.number))"

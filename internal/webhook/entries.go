@@ -13,7 +13,7 @@ import (
 // entries are the signatures in a value, and the timestamps beside them.
 type entries struct {
 	signatures []Entry
-	macs       [][]byte // the well-formed ones, decoded: each has the length of the hash
+	macs       [][]byte // of well-formed entries, decoded: each has the length of the hash
 	timestamps []string
 }
 

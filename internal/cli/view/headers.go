@@ -23,7 +23,7 @@ type Masker struct {
 	signature string          // parameter of a query that has the signature in force; empty for none
 }
 
-// NewMasker returns the masker for the scheme in force, and others. Errors are those of reading the secrets.
+// NewMasker returns the masker for the scheme in force, and others. Errors are about reading the secrets.
 func NewMasker(s *app.Session, others ...webhook.Scheme) (Masker, error) {
 	m := Masker{JSON: s.SecretMasker(), tokens: map[string]bool{}}
 	secrets, err := s.AnyWebhookSecrets()

@@ -205,8 +205,8 @@ CREATE TABLE statuses (
 	UNIQUE (phase, status, status_label, status_track)
 );
 
--- The sighting of a visible row has the row's id, others have negative
--- ones. What is known of a number alone has no referId.
+-- The sighting of a visible row has the row's id, other sightings have negative
+-- ids. What is known of a number alone has no referId.
 CREATE TABLE sightings (
 	id           INTEGER PRIMARY KEY,
 	refer_id     TEXT NOT NULL,
