@@ -82,22 +82,18 @@ func (c *chunk) add(ctx context.Context, t *tx) error {
 	c.classified = make([]classification, len(c.entries))
 	c.rowsByBatch = map[int64]int64{}
 	c.sort()
-	if err := c.classifyErased(ctx, t); err != nil {
+	err := c.classifyErased(ctx, t)
+	if err == nil && c.expectKnown {
+		err = c.lookUp(ctx, t)
+	}
+	var u unlinked
+	if err == nil && c.s.begun {
+		u, err = t.unlinked(ctx)
+	}
+	if err != nil {
 		return err
 	}
-	if c.expectKnown {
-		if err := c.lookUp(ctx, t); err != nil {
-			return err
-		}
-	}
 	c.classifyRepeats()
-	var u unlinked
-	if c.s.begun {
-		var err error
-		if u, err = t.unlinked(ctx); err != nil {
-			return err
-		}
-	}
 	for _, step := range []func(context.Context, *tx) error{c.addNew, c.addKnown, c.addRepeats, c.addRunBatches} {
 		if err := step(ctx, t); err != nil {
 			return err
@@ -111,7 +107,9 @@ func (c *chunk) add(ctx context.Context, t *tx) error {
 	if c.batch.rows > 0 && c.batch.rows < int64(c.s.run.Plan.BatchSize) {
 		filling = c.batch.id
 	}
-	return c.s.publish(ctx, t, u, c.base, c.progress, filling)
+	err = c.s.publish(ctx, t, u, c.progress, filling)
+	c.shown = c.next
+	return err
 }
 
 func (c *chunk) sort() {

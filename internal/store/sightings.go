@@ -210,7 +210,7 @@ func (t *tx) unlinked(ctx context.Context) (u unlinked, err error) {
 // link gives the rows first to last of a run, which become visible, what was known of
 // their keys and numbers before: the sighting of a visible row has the row's id.
 func (d *DB) link(ctx context.Context, t *tx, u unlinked, run, first, last int64) error {
-	if !u.any {
+	if !u.any || first > last {
 		return nil
 	}
 	// So far a row and its sighting count as two trackings.

@@ -36,6 +36,7 @@ type staging struct {
 // progress is the state between two transactions, replaced when one is on disk.
 type progress struct {
 	next  int64             // number of the next record
+	shown int64             // number of the next record to become visible
 	batch batch             // the one being filled, its id 0 if there is none
 	rows  []ledger.BatchRow // of that batch, once the run was begun
 	tally ledger.Tally
@@ -138,7 +139,7 @@ func (s *staging) begin(ctx context.Context) error {
 			return err
 		}
 		s.first++
-		s.next = s.first
+		s.next, s.shown = s.first, s.first
 		_, err = t.exec(ctx, `INSERT INTO runs (id, state, owner, created, files, mode, batch_size, first_row, last_row,
 			new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent, own)
 			VALUES ($1, 'staged', $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9)`,
@@ -229,8 +230,8 @@ func (s *staging) write(ctx context.Context, do work) error {
 	})
 }
 
-// publish makes the records from first up to p visible, without the batch that is being filled.
-func (s *staging) publish(ctx context.Context, t *tx, u unlinked, first int64, p progress, filling int64) error {
+// publish makes the records up to p visible, without the batch that is being filled.
+func (s *staging) publish(ctx context.Context, t *tx, u unlinked, p progress, filling int64) error {
 	if _, err := t.exec(ctx, `UPDATE runs SET state = 'open', filling = $1, last_row = $2, new_rows = $3, known_rows = $4,
 		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8, skipped = $9, erased = $10 WHERE id = $11`, filling,
 		p.next-1, p.tally.New, p.tally.Known, p.tally.KnownPending, p.tally.KnownOpen, p.tally.OtherCarrier, p.tally.Repeats, p.tally.Skipped,
@@ -243,7 +244,7 @@ func (s *staging) publish(ctx context.Context, t *tx, u unlinked, first int64, p
 	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'row'", p.next-1); err != nil {
 		return err
 	}
-	return s.d.link(ctx, t, u, s.run.ID, first, p.next-1)
+	return s.d.link(ctx, t, u, s.run.ID, p.shown, p.next-1)
 }
 
 // Open makes the run real, see [ledger.Staging].
@@ -259,13 +260,11 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 		}
 		earlier := known.elsewhere
 		whole.tally.KnownPending, whole.tally.KnownOpen = earlier.Pending, earlier.Sending+earlier.Unknown
-		first, u := s.first, unlinked{}
-		if s.begun { // its rows are visible already
-			first = s.next
-		} else if u, err = t.unlinked(ctx); err != nil {
+		u, err := t.unlinked(ctx)
+		if err != nil {
 			return err
 		}
-		if err := s.publish(ctx, t, u, first, whole, 0); err != nil {
+		if err := s.publish(ctx, t, u, whole, 0); err != nil {
 			return err
 		}
 		return s.completeEarlier(ctx, t)

@@ -80,6 +80,19 @@ func isSentWhileItIsStaged(w *world) {
 	w.same("records", len(collect(w, w.Rows(ctx, run.ID))), 12)
 }
 
+// begunLate sees that rows which were added before their run was begun take what was known of them.
+func begunLate(w *world) {
+	w.learn(sighting(1, sent), sighting(3, sent))
+	w.follow(eventSighting(1, item(2).Number, ""))
+	staging := have(w.Stage(w.Context(), plan()))(w)
+	w.add(staging, entries(1, 2)...)
+	staging.Begin()
+	w.add(staging, entries(3, 4)...)
+	have(staging.Open(w.Context()))(w)
+	w.same("delivered", w.list(ledger.Filter{Statuses: []string{"delivered"}}), ids(1, 2, 3))
+	w.same("all", w.list(ledger.Filter{}), ids(1, 2, 3, 4))
+}
+
 // begunRunOutlivesItsStaging sees that a run whose staging ended early keeps what
 // it got, and that the same input adds the rest.
 func begunRunOutlivesItsStaging(w *world) {

@@ -174,8 +174,7 @@ func filtersByState(w *world) {
 	w.same("or with a status", w.list(ledger.Filter{States: []ledger.State{ledger.Sending}, Statuses: []string{"1"}}), ids(1, 5, 6, 20))
 }
 
-// What a filter takes is the same whether rows are numbered yet or not, and
-// whatever was known of their numbers before.
+// What a filter takes is the same whatever was known of numbers before their rows.
 func filtersAmongMany(w *world) {
 	w.follow(eventSighting(1, item(7).Number, ""), eventSighting(2, item(9500).Number, ""), eventSighting(3, "1Z-nobody", ""))
 	p := plan()

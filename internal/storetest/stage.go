@@ -28,6 +28,7 @@ var stageTests = map[string]func(*world){
 	"ManyAtOnce":                    manyAtOnce,
 	"ManyInOrder":                   manyInOrder,
 	"IsSentWhileItIsStaged":         isSentWhileItIsStaged,
+	"BegunLate":                     begunLate,
 	"BegunRunOutlivesItsStaging":    begunRunOutlivesItsStaging,
 	"PartialRunIsCompleted":         partialRunIsCompleted,
 	"FullBatchIsClaimedOnce":        fullBatchIsClaimedOnce,
