@@ -164,6 +164,8 @@ func (l *lister) whereSeen() string {
 	return strings.Join(all, " AND ")
 }
 
+func (l *lister) whereUnheld() string { return l.whereSeen() + " AND " + unheld }
+
 // inRuns is the condition on a row r that a run brought it in which the filter takes, or
 // that it is in the input of the filter's run.
 func (l *lister) inRuns() string {

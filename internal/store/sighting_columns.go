@@ -124,15 +124,7 @@ func newStatusScanner() *statusScanner {
 	return c
 }
 
-// scan reads a line and its id.
-func (c *statusScanner) scan(s scanner) (id int64, st ledger.TrackingStatus, err error) {
-	if err := s.Scan(c.dest[:statusWidth]...); err != nil {
-		return 0, st, err
-	}
-	return c.number(0), c.status(), nil
-}
-
-// scanFound is scan for a line with the number of a query after it.
+// scanFound reads a line with the number of a query after it.
 func (c *statusScanner) scanFound(s scanner) (query int, id int64, st ledger.TrackingStatus, err error) {
 	if err := s.Scan(c.dest...); err != nil {
 		return 0, 0, st, err

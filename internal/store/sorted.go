@@ -63,13 +63,13 @@ func (l *lister) sortedQuery(key sortKey) string {
 	}
 	query += " AND " + condition + l.inRuns()
 	if l.withoutRow() {
-		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld + " END FROM sightings s WHERE s.id < 0 AND " + l.whereSeen() + " AND " + unheld
+		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld + " END FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
 	}
 	return "SELECT id FROM (" + query + ") AS l ORDER BY k IS NULL, k" + l.direction() + ", id < 0, ABS(id)"
 }
 
-// firstQuery returns the query for the first of a list, as far as their key is known. It reads them in their order where there is an index, else
-// one table.
+// firstQuery returns the query for the first of a list, as far as their key is known: in
+// their order where there is an index, else from one table.
 func (l *lister) firstQuery(key sortKey) string {
 	id := map[string]string{"rows r": "r.id", "numbers n": "n.row_id", "sightings s": "s.id"}[key.table]
 	from, condition := key.table, key.known+" AND "+l.where()+l.inRuns()

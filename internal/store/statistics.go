@@ -82,7 +82,7 @@ func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
 	if !l.withoutRow() {
 		return nil
 	}
-	return l.d.each(ctx, l.addTo(groups, 0), fmt.Sprintf(columns, "''")+"WHERE s.id < 0 AND "+l.whereSeen()+" AND "+unheld+" GROUP BY 1, 2, 3")
+	return l.d.each(ctx, l.addTo(groups, 0), fmt.Sprintf(columns, "''")+"WHERE s.id < 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
 // addTo returns what adds status, carrier, days of transit and a number of trackings of a run.
@@ -120,7 +120,7 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 		return nil
 	}
 	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+
-		", COUNT(*) FROM sightings s WHERE s.refer_id = '' AND "+l.whereSeen()+" AND "+unheld+" GROUP BY 1, 2, 3")
+		", COUNT(*) FROM sightings s WHERE s.refer_id = '' AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
 // takesRunOf reports whether the filter takes trackings of that run, 0 for those without one.

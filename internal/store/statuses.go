@@ -278,7 +278,7 @@ func (l *lister) list(query string, after, to int64) *queriedList {
 }
 
 func (l *lister) unheld() *queriedList {
-	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND "+l.whereSeen()+" AND "+unheld+" ORDER BY s.id DESC LIMIT ?3", 0, math.MaxInt64)
+	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND "+l.whereUnheld()+" ORDER BY s.id DESC LIMIT ?3", 0, math.MaxInt64)
 }
 
 // queriedList is a list of rows, or of sightings, by their ids.
@@ -292,11 +292,14 @@ func (l *queriedList) next(ctx context.Context, size int) ([]ledger.TrackingStat
 	page := make([]ledger.TrackingStatus, 0, size)
 	columns := newStatusScanner()
 	err := l.d.each(ctx, func(s scanner) error {
-		id, st, err := columns.scan(s)
+		if err := s.Scan(columns.dest[:statusWidth]...); err != nil {
+			return err
+		}
+		id, st := columns.number(0), columns.status()
 		l.after = max(id, -id)
 		l.addRun(&st, id)
 		page = append(page, st)
-		return err
+		return nil
 	}, l.query, l.after, l.to, size)
 	return page, len(page) == size, err
 }

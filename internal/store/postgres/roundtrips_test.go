@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/pgtest"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -13,18 +14,11 @@ import (
 // to write meanwhile.
 func TestFindingsTakeFewRoundTrips(t *testing.T) {
 	t.Parallel()
-	s, url, ok := started(t)
-	if !ok {
+	const rows, most = 300, 50 // heartbeats, ten a second, count too
+	d, p := openProxied(t)
+	if d == nil {
 		return
 	}
-	const rows, most = 300, 50 // heartbeats, ten a second, count too
-	p := s.NewProxy(t)
-	proxied, err := p.URL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, proxied)
-	defer d.Close()
 	must := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -90,18 +84,11 @@ func TestFindingsTakeFewRoundTrips(t *testing.T) {
 // A portion of an input that is sent while it is staged becomes visible in few round trips.
 func TestPortionsTakeFewRoundTrips(t *testing.T) {
 	t.Parallel()
-	s, url, ok := started(t)
-	if !ok {
+	const portions, rows, most = 10, 200, 10
+	d, p := openProxied(t)
+	if d == nil {
 		return
 	}
-	const portions, rows, most = 10, 200, 10
-	p := s.NewProxy(t)
-	proxied, err := p.URL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := open(t, proxied)
-	defer d.Close()
 	staging, err := d.Stage(t.Context(), ledger.Plan{Files: []string{"f"}, Mode: ledger.Async, BatchSize: rows})
 	if err != nil {
 		t.Fatal(err)
@@ -128,4 +115,21 @@ func TestPortionsTakeFewRoundTrips(t *testing.T) {
 	if err := staging.Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// openProxied opens a store on a server of its own, behind a proxy that counts messages; nil where no server can be had.
+func openProxied(t *testing.T) (*killable, *pgtest.Proxy) {
+	t.Helper()
+	s, url, ok := started(t)
+	if !ok {
+		return nil, nil
+	}
+	p := s.NewProxy(t)
+	proxied, err := p.URL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, proxied)
+	t.Cleanup(func() { _ = d.Close() })
+	return d, p
 }
