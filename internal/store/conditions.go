@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,7 +87,7 @@ func likely(pattern string) string {
 func (l *lister) whereChosen() (wanted []string) {
 	if len(l.statuses) > 0 || l.states == nil && !l.notChecked {
 		column := "s.status_id"
-		if len(l.statuses) != 1 && l.dense {
+		if l.dense {
 			column = "+s.status_id" // in the order of rows
 		}
 		wanted = append(wanted, column+" IN "+idList(l.statuses))
@@ -213,10 +214,9 @@ func (l *lister) referIDs(column string) string {
 // lastText is after whatever a referId goes on with.
 const lastText = "\U0010ffff"
 
-// idList returns "(0,1,2,3)", with a number that is no id.
+// idList returns "(1,2,3)", and of no ids a list with a number that is none.
 func idList(ids []int64) string {
-	ids = append([]int64{0}, ids...)
-	return "(" + strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ",") + ")"
+	return "(" + cmp.Or(strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ","), "0") + ")"
 }
 
 // textList returns "('a','b')", and of no texts a list that nothing is in.

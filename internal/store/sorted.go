@@ -29,7 +29,7 @@ func sortKeyOf(o ledger.Order) sortKey {
 	case ledger.ByCheckpoint:
 		return ofSighting("s.checkpoint", "s.checkpoint > 0")
 	case ledger.ByReference:
-		return sortKey{"rows r", "r.refer_id", "1 = 1", "s.refer_id", "s.refer_id <> ''"}
+		return sortKey{"rows r", "r.refer_id", "1 = 1", "+s.refer_id", "s.refer_id <> ''"} // + as an index would have it read all
 	case ledger.ByNumber:
 		return sortKey{"numbers n", "n.folded", "1 = 1", "s.folded", "s.folded <> ''"}
 	case ledger.ByStatus:
@@ -56,12 +56,10 @@ func (l *lister) sortedQuery(key sortKey) string {
 		query += "LEFT JOIN sightings s ON s.id = r.id "
 	}
 	query += l.joinAsked()
+	query += "WHERE " + condition + ofBatch + visible + l.inRuns()
 	if l.f.ReferIDs != nil {
-		query += "WHERE " + l.referIDs("r.refer_id") + ofBatch + visible
-	} else {
-		query += "WHERE 1 = 1" + ofBatch + visible
+		query += " AND " + l.referIDs("r.refer_id")
 	}
-	query += " AND " + condition + l.inRuns()
 	if l.withoutRow() {
 		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld + " END FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
 	}
@@ -76,8 +74,8 @@ func (l *lister) firstQuery(key sortKey) string {
 	if key.table == "sightings s" {
 		condition += " AND s.id > 0"
 	}
-	if key.table == "rows r" { // also has those that are being staged
-		condition += visible
+	if key.table == "rows r" { // also has those that are being staged; + has them read in the order of the key
+		condition += strings.Replace(visible, "r.id", "+r.id", 1)
 	}
 	if l.f.ReferIDs != nil {
 		condition += " AND " + l.referIDs("r.refer_id")
