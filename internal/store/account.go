@@ -5,6 +5,8 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
+	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -56,19 +58,21 @@ func (t *tx) salt(ctx context.Context) ([]byte, error) {
 func (d *DB) LookUpKey(ctx context.Context, key string) (ledger.KeyStatus, error) {
 	var status ledger.KeyStatus
 	var salt []byte
-	_, err := d.row(ctx, []any{&salt, &status.HasRuns}, "SELECT (SELECT salt FROM account), EXISTS (SELECT 1 FROM runs WHERE state = 'open')")
-	if salt != nil && err == nil {
-		_, err = d.row(ctx, []any{&status.Seen}, "SELECT EXISTS (SELECT 1 FROM keyprints WHERE print = $1)", fingerprint(salt, key))
-	}
+	var prints string
+	_, err := d.row(ctx, []any{&status.HasRuns, &salt, &prints}, `SELECT EXISTS (SELECT 1 FROM runs WHERE state = 'open'),
+		(SELECT salt FROM account), COALESCE((SELECT key_prints FROM account), '')`)
+	status.Seen = strings.Contains(prints, keyPrint(salt, key))
 	return status, err
 }
+
+func keyPrint(salt []byte, key string) string { return hex.EncodeToString(fingerprint(salt, key)) }
 
 // TrustKey records the key, see [ledger.Keys].
 func (d *DB) TrustKey(ctx context.Context, key string) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		salt, err := t.salt(ctx)
 		if err == nil {
-			_, err = t.exec(ctx, "INSERT INTO keyprints (print) VALUES ($1) ON CONFLICT DO NOTHING", fingerprint(salt, key))
+			_, err = t.exec(ctx, "UPDATE account SET key_prints = key_prints || $1 WHERE key_prints NOT LIKE '%' || $1 || '%'", keyPrint(salt, key))
 		}
 		return err
 	})
@@ -131,21 +135,20 @@ func (d *DB) Disprove(ctx context.Context, shape string) error {
 	return err
 }
 
+// sweepPrefix begins the names of counters that hold when a sweep began: a command that
+// asks about many trackings and has not asked about all of them.
+const sweepPrefix = "sweep "
+
 // BeginSweep begins a sweep or continues one, see [ledger.Sweeps].
 func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (began time.Time, err error) {
 	if err := checkText("name", name); err != nil {
 		return time.Time{}, err
 	}
-	now := time.Now()
 	err = d.run(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, "DELETE FROM sweeps WHERE name = $1 AND began < $2", name, millis(oldest)); err != nil {
-			return err
-		}
-		if _, err := t.exec(ctx, "INSERT INTO sweeps (name, began) VALUES ($1, $2) ON CONFLICT DO NOTHING", name, millis(now)); err != nil {
-			return err
-		}
 		var at int64
-		_, err := t.row(ctx, []any{&at}, "SELECT began FROM sweeps WHERE name = $1", name)
+		_, err := t.row(ctx, []any{&at}, `INSERT INTO counters (name, value) VALUES ($1, $2)
+			ON CONFLICT (name) DO UPDATE SET value = CASE WHEN counters.value < $3 THEN excluded.value ELSE counters.value END RETURNING value`,
+			sweepPrefix+name, millis(time.Now()), millis(oldest))
 		began = instant(at)
 		return err
 	})
@@ -154,6 +157,6 @@ func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (beg
 
 // EndSweep ends a sweep, see [ledger.Sweeps].
 func (d *DB) EndSweep(ctx context.Context, name string) error {
-	_, err := d.exec(ctx, "DELETE FROM sweeps WHERE name = $1", name)
+	_, err := d.exec(ctx, "DELETE FROM counters WHERE name = $1", sweepPrefix+name)
 	return err
 }

@@ -157,9 +157,7 @@ const countersCopied = "name NOT IN ('commits', 'schema', 'identity')"
 
 var copied = []table{
 	{name: "account", key: []string{"id"}},
-	{name: "keyprints", key: []string{"print"}},
 	{name: "proofs", key: []string{"shape"}},
-	{name: "sweeps", key: []string{"name"}},
 	{name: "observed", key: []string{"origin", "kind", "name"}},
 	{name: "erased", key: []string{"hash"}},
 	{name: "counters", key: []string{"name"}, part: countersCopied},

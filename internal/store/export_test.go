@@ -12,19 +12,19 @@ func (d *DB) Queued() int {
 	return len(d.writer.queue)
 }
 
-// AddSweep adds a sweep in a transaction, which then does more.
-func (d *DB) AddSweep(ctx context.Context, name string, more func() error) error {
+// AddProof adds a proof in a transaction, which then does more.
+func (d *DB) AddProof(ctx context.Context, name string, more func() error) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, "INSERT INTO sweeps (name, began) VALUES ($1, 1) ON CONFLICT DO NOTHING", name); err != nil {
+		if _, err := t.exec(ctx, "INSERT INTO proofs (shape, state, proven, run_id) VALUES ($1, '', 1, 0) ON CONFLICT DO NOTHING", name); err != nil {
 			return err
 		}
 		return t.each(ctx, func(scanner) error { return more() }, "SELECT 1")
 	})
 }
 
-// HasSweep reports whether there is a sweep.
-func (d *DB) HasSweep(ctx context.Context, name string) (found bool, err error) {
-	_, err = d.row(ctx, []any{&found}, "SELECT EXISTS (SELECT 1 FROM sweeps WHERE name = $1)", name)
+// HasProof reports whether there is a proof.
+func (d *DB) HasProof(ctx context.Context, name string) (found bool, err error) {
+	_, err = d.row(ctx, []any{&found}, "SELECT EXISTS (SELECT 1 FROM proofs WHERE shape = $1)", name)
 	return found, err
 }
 

@@ -42,7 +42,7 @@ func TestPanicInATransaction(t *testing.T) {
 				return
 			}
 			nothing := func() error { return nil }
-			if err := d.AddSweep(t.Context(), "before", nothing); err != nil {
+			if err := d.AddProof(t.Context(), "before", nothing); err != nil {
 				t.Fatal(err)
 			}
 			began, goOn := make(chan struct{}), make(chan struct{})
@@ -53,7 +53,7 @@ func TestPanicInATransaction(t *testing.T) {
 						ended <- errors.New("panic")
 					}
 				}()
-				ended <- d.AddSweep(t.Context(), name, more)
+				ended <- d.AddProof(t.Context(), name, more)
 			}
 			go add("first", func() error { close(began); <-goOn; return nil })
 			<-began
@@ -70,11 +70,11 @@ func TestPanicInATransaction(t *testing.T) {
 			if failed != 2 {
 				t.Errorf("%d failed, want the one that panicked, and the one in its transaction", failed)
 			}
-			if err := d.AddSweep(t.Context(), "after", nothing); err != nil {
+			if err := d.AddProof(t.Context(), "after", nothing); err != nil {
 				t.Error(err)
 			}
 			for name, want := range map[string]bool{"before": true, "first": true, "second": false, "third": false, "after": true} {
-				if there, err := d.HasSweep(t.Context(), name); err != nil || there != want {
+				if there, err := d.HasProof(t.Context(), name); err != nil || there != want {
 					t.Errorf("%s: %v, %v", name, there, err)
 				}
 			}
@@ -97,7 +97,7 @@ func TestJobsOfATransactionWaitForALock(t *testing.T) {
 	}
 	began, goOn := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 3)
-	add := func(name string, more func() error) { ended <- d.AddSweep(t.Context(), name, more) }
+	add := func(name string, more func() error) { ended <- d.AddProof(t.Context(), name, more) }
 	go add("first", func() error { close(began); <-goOn; return nil })
 	<-began
 	for _, name := range []string{"second", "third"} {
@@ -111,12 +111,12 @@ func TestJobsOfATransactionWaitForALock(t *testing.T) {
 	}
 	locked := make(chan error)
 	go func() {
-		_, err := lock.Exec(t.Context(), "LOCK TABLE sweeps IN SHARE MODE")
+		_, err := lock.Exec(t.Context(), "LOCK TABLE proofs IN SHARE MODE")
 		locked <- err
 	}()
 	watcher := pgtest.Connect(t, url)
 	for waits := false; !waits; { // behind the first, before the others
-		if err := watcher.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'sweeps'::regclass AND NOT granted)").Scan(&waits); err != nil {
+		if err := watcher.QueryRow(t.Context(), "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE relation = 'proofs'::regclass AND NOT granted)").Scan(&waits); err != nil {
 			t.Fatal(err)
 		}
 	}

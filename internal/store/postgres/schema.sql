@@ -40,11 +40,10 @@ CREATE TABLE account (
 	id     BIGINT PRIMARY KEY,
 	name   TEXT COLLATE "C" NOT NULL,
 	salt   BYTEA NOT NULL,
+	key_prints TEXT COLLATE "C" NOT NULL DEFAULT '',
 	max_v1 BIGINT NOT NULL DEFAULT 0,
 	max_v2 BIGINT NOT NULL DEFAULT 0
 );
-
-CREATE TABLE keyprints (print BYTEA NOT NULL PRIMARY KEY);
 
 CREATE TABLE proofs (
 	shape      TEXT COLLATE "C" NOT NULL,
@@ -52,12 +51,6 @@ CREATE TABLE proofs (
 	proven     BIGINT NOT NULL,
 	run_id     BIGINT NOT NULL,
 	PRIMARY KEY (shape)
-);
-
-CREATE TABLE sweeps (
-	name       TEXT COLLATE "C" NOT NULL,
-	began      BIGINT NOT NULL,
-	PRIMARY KEY (name)
 );
 
 CREATE TABLE observed (

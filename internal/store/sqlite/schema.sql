@@ -11,7 +11,9 @@
 -- table numbers, 'followed' the last event that was taken to what is known of trackings,
 -- 'observed' the last event whose contents are in table observed. 'schema' is a digest of
 -- this text, and 'identity' a number by chance that tells this store from every other: a
--- connection that is opened later finds the same one, or another file.
+-- connection that is opened later finds the same one, or another file. 'sweep …' is when
+-- a command began that asks about many trackings and has not asked about all of them: what
+-- selects them follows the word.
 CREATE TABLE counters (
 	name  TEXT NOT NULL PRIMARY KEY,
 	value BIGINT NOT NULL
@@ -23,11 +25,10 @@ CREATE TABLE account (
 	id     INTEGER PRIMARY KEY,  -- 1
 	name   TEXT NOT NULL,        -- empty while the store belongs to none
 	salt   BLOB NOT NULL,        -- key of the fingerprints of its API keys, and of what was erased
+	key_prints TEXT NOT NULL DEFAULT '', -- the fingerprints of the API keys seen, one behind the other
 	max_v1 BIGINT NOT NULL DEFAULT 0, -- the largest batch that the service may take, where one was too large
 	max_v2 BIGINT NOT NULL DEFAULT 0
 );
-
-CREATE TABLE keyprints (print BLOB NOT NULL PRIMARY KEY) WITHOUT ROWID;
 
 -- What queries proved of the answers to creates, see package ledger.
 CREATE TABLE proofs (
@@ -36,13 +37,6 @@ CREATE TABLE proofs (
 	proven     BIGINT NOT NULL,
 	run_id     BIGINT NOT NULL, -- whose rows proved it
 	PRIMARY KEY (shape)
-) WITHOUT ROWID;
-
--- Commands that ask about many trackings and have not asked about all of them.
-CREATE TABLE sweeps (
-	name       TEXT NOT NULL, -- what selects the trackings
-	began      BIGINT NOT NULL,
-	PRIMARY KEY (name)
 ) WITHOUT ROWID;
 
 -- What was met of the service: statuses, event kinds, fields and the like.
