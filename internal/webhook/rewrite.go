@@ -3,6 +3,8 @@ package webhook
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -83,23 +85,20 @@ func spaced(b []byte) []byte {
 	return out
 }
 
-// escaped writes what is not ASCII as \u escapes.
+// escaped writes what is not ASCII as \u escapes. What is not Unicode becomes nothing.
 func escaped(b []byte) []byte {
-	const digits = "0123456789abcdef"
+	if !utf8.Valid(b) {
+		return nil
+	}
 	out := make([]byte, 0, len(b)+len(b)/8)
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		if r == utf8.RuneError && size == 1 {
-			return nil
-		}
+	for _, r := range string(b) {
 		if r < utf8.RuneSelf {
-			out = append(out, b[0])
-		} else {
-			for _, u := range utf16.AppendRune(nil, r) {
-				out = append(out, '\\', 'u', digits[u>>12], digits[u>>8&15], digits[u>>4&15], digits[u&15])
-			}
+			out = utf8.AppendRune(out, r)
+			continue
 		}
-		b = b[size:]
+		for _, u := range utf16.AppendRune(nil, r) {
+			out = fmt.Appendf(out, `\u%04x`, u)
+		}
 	}
 	return out
 }
@@ -107,47 +106,19 @@ func escaped(b []byte) []byte {
 // unescaped writes \u escapes of what is not ASCII as the characters.
 func unescaped(b []byte) []byte {
 	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); {
-		if b[i] != '\\' {
-			out = append(out, b[i])
-			i++
-			continue
+	for len(b) > 0 {
+		char, size := jsonscan.Unescape(b)
+		if char[0] < utf8.RuneSelf || string(char) == string(utf8.RuneError) { // no Unicode, or that very character
+			char = b[:size]
 		}
-		size := 2
-		if b[i+1] == 'u' {
-			size = 6
-			var pair string
-			if i+12 <= len(b) && json.Unmarshal(quote(b[i:i+12]), &pair) == nil && utf8.RuneCountInString(pair) == 1 {
-				size = 12
-			}
-			var s string
-			if json.Unmarshal(quote(b[i:i+size]), &s) == nil && s[0] >= utf8.RuneSelf && s != string(utf8.RuneError) {
-				out = append(out, s...)
-				i += size
-				continue
-			}
-		}
-		out = append(out, b[i:i+size]...)
-		i += size
+		out, b = append(out, char...), b[size:]
 	}
 	return out
 }
 
-func quote(b []byte) []byte { return append(append([]byte{'"'}, b...), '"') }
-
 func slashed(b []byte) []byte { return bytes.ReplaceAll(unslashed(b), []byte("/"), []byte(`\/`)) }
 
+// unslashed takes an escaped backslash first: its other half begins no escape.
 func unslashed(b []byte) []byte {
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); i++ {
-		if b[i] == '\\' && b[i+1] == '/' {
-			continue
-		}
-		out = append(out, b[i])
-		if b[i] == '\\' { // its other half is no escape of its own
-			i++
-			out = append(out, b[i])
-		}
-	}
-	return out
+	return []byte(strings.NewReplacer(`\\`, `\\`, `\/`, "/").Replace(string(b)))
 }
