@@ -56,13 +56,13 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 			continue
 		}
 		matching++
-		_, _, pieces, _ := s.readSigned(&delivery{Request: sample.Request})
+		_, _, parts, _ := s.readSigned(&delivery{Request: sample.Request})
 		for k, p := range s.parts {
 			if seen[k] == nil {
 				seen[k] = map[string]bool{}
 			}
 			if p.slot == slotSource || p.slot == slotTimestamp {
-				seen[k][string(pieces[k])] = true
+				seen[k][string(parts[k].Bytes)] = true
 			}
 		}
 	}

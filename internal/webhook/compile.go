@@ -217,14 +217,14 @@ func (c *compiled) keyed() bool {
 func (c *compiled) coversBody() bool { return c.keyed() && has(c.parts, slotBody) }
 
 // mac returns what stands in a signature: of a token the key itself.
-func (c *compiled) mac(pieces [][]byte, key []byte) []byte {
+func (c *compiled) mac(parts []Part, key []byte) []byte {
 	if c.scheme.Kind == KindToken {
 		return key
 	}
-	return c.sum(pieces, key)
+	return c.sum(parts, key)
 }
 
-func (c *compiled) sum(pieces [][]byte, key []byte) []byte {
+func (c *compiled) sum(parts []Part, key []byte) []byte {
 	h := c.newHash()
 	if c.scheme.Kind == KindHMAC {
 		h = hmac.New(c.newHash, key)
@@ -233,7 +233,7 @@ func (c *compiled) sum(pieces [][]byte, key []byte) []byte {
 		if p.slot == slotSecret {
 			h.Write(key)
 		} else {
-			h.Write(pieces[i])
+			h.Write(parts[i].Bytes)
 		}
 	}
 	return h.Sum(nil)

@@ -17,21 +17,26 @@ type entries struct {
 	timestamps []string
 }
 
-// entries splits and decodes the signature's value. It ignores entries with other tags and, if one is
-// well-formed, those that are not: a sender that changes its keys lists both.
-func (c *compiled) entries(d *delivery) (entries, Reason) {
-	value, why := d.findOnce(c.signature, ReasonSignatureMissing)
-	if why != "" {
-		return entries{}, why
+// readSignatures splits and decodes the signature's value. It ignores entries with other tags and, if one is
+// well-formed, those that are not: a sender that changes its keys lists both. Why says why there is no signature.
+func (c *compiled) readSignatures(d *delivery) (at Found, e entries, why Reason) {
+	at = d.found(c.signature, c.scheme.Signature.From)
+	why = unlessOnce(at.Times, ReasonSignatureMissing)
+	if at.Times == 0 {
+		return at, e, why
 	}
-	e, ok := c.split(string(value))
+	e, ok := c.split(at.Value)
+	if !ok {
+		e.signatures, e.macs = nil, nil
+	}
 	switch {
+	case why != "":
 	case ok && len(e.signatures) == 0:
-		return entries{}, ReasonSignatureMissing
-	case !ok || len(e.macs) == 0:
-		return entries{}, ReasonSignatureMalformed
+		why = ReasonSignatureMissing
+	case len(e.macs) == 0:
+		why = ReasonSignatureMalformed
 	}
-	return e, ""
+	return at, e, why
 }
 
 // separators are between entries, and within one; both are empty in a format with a single entry.

@@ -262,18 +262,18 @@ func (t *learner) matchingKeys(d *delivery, s Scheme, keys []derivedKey) []Key {
 		return nil
 	}
 	t.budget.spend(4 * len(d.Body) * strings.Count(s.Signed+s.Timestamp.From+s.Signature.From, "json:")) // to look there
-	macs, _, pieces, why := c.readSigned(d)
+	macs, _, parts, why := c.readSigned(d)
 	if why != "" {
 		return nil
 	}
 	size := 0
-	for _, p := range pieces {
-		size += len(p)
+	for _, p := range parts {
+		size += len(p.Bytes)
 	}
 	var hits []Key
 	for _, key := range keys {
 		t.budget.spend(size)
-		sum := c.sum(pieces, key.bytes)
+		sum := c.sum(parts, key.bytes)
 		if slices.ContainsFunc(macs, func(mac []byte) bool { return bytes.Equal(mac, sum) }) {
 			hits = append(hits, key.form)
 		}

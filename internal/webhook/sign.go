@@ -42,7 +42,6 @@ func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 		return Signed{}, fmt.Errorf("sign: %s: %w", c.scheme.Signature.From, ErrUnsignable)
 	}
 	m := &signer{c: c, d: &delivery{Request: r}, out: Signed{RawQuery: r.RawQuery}}
-	m.d.Header = slices.Clone(r.Header)
 	value, err := m.sign(key, at)
 	if err != nil {
 		return Signed{}, err
@@ -81,11 +80,11 @@ func (m *signer) sign(key []byte, at time.Time) (string, error) {
 	if err := m.addMissing(); err != nil {
 		return "", err
 	}
-	pieces, why := m.c.partBytes(m.d, []byte(stamp))
+	parts, why := m.c.readParts(m.d, Found{Value: stamp, Times: 1})
 	if why != "" {
 		return "", fmt.Errorf("sign: %s: %w", why, ErrUnsignedPart)
 	}
-	return m.signatureValue(m.c.encode(m.c.mac(pieces, key)), stamp), nil
+	return m.signatureValue(m.c.encode(m.c.mac(parts, key)), stamp), nil
 }
 
 func (m *signer) setTimestamp(at time.Time) (string, error) {
@@ -140,14 +139,11 @@ func (m *signer) signatureValue(encoded, stamp string) string {
 
 func (m *signer) put(p source, value string) {
 	if p.kind == sourceQuery {
-		m.d.RawQuery = setParameter(m.d.RawQuery, p.name, value)
-		m.out.RawQuery = m.d.RawQuery
-		return
+		m.out.RawQuery = setParameter(m.out.RawQuery, p.name, value)
+	} else {
+		m.out.Header = append(m.out.Header, Field{Name: p.name, Value: value})
 	}
-	f := Field{Name: p.name, Value: value}
-	m.d.Header = slices.DeleteFunc(m.d.Header, func(old Field) bool { return strings.EqualFold(old.Name, p.name) })
-	m.d.Header = append(m.d.Header, f)
-	m.out.Header = append(m.out.Header, f)
+	m.d.Request = m.out.Apply(m.d.Request)
 }
 
 // setParameter returns query with one parameter of that name, last, and all others as they were.

@@ -88,16 +88,21 @@ func (d *delivery) find(p source) (value []byte, times int) {
 	}
 }
 
-// findOnce returns the value at p, or why it can't be used: missing if it is not there.
-func (d *delivery) findOnce(p source, missing Reason) ([]byte, Reason) {
+// found is find, in the form of a trace. from names p.
+func (d *delivery) found(p source, from string) Found {
 	value, times := d.find(p)
+	return Found{From: from, Value: string(value), Times: times}
+}
+
+// unlessOnce says why a value that is there so many times can't be used: missing if it is not there.
+func unlessOnce(times int, missing Reason) Reason {
 	switch times {
 	case 0:
-		return nil, missing
+		return missing
 	case 1:
-		return value, ""
+		return ""
 	default:
-		return nil, ReasonHeaderRepeated
+		return ReasonHeaderRepeated
 	}
 }
 

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
@@ -72,27 +73,32 @@ func has(parts []part, s slot) bool {
 	return slices.ContainsFunc(parts, func(p part) bool { return p.slot == s })
 }
 
-// partBytes returns the bytes of each part for a delivery, nil for the secret.
-func (c *compiled) partBytes(d *delivery, timestamp []byte) ([][]byte, Reason) {
-	pieces := make([][]byte, len(c.parts))
-	for i, p := range c.parts {
-		var why Reason
-		if pieces[i], why = c.pieceOf(p, d, timestamp); why != "" {
-			return nil, why
+// readParts returns all parts of a delivery that are signed, and the first reason why one can't be used.
+func (c *compiled) readParts(d *delivery, timestamp Found) (parts []Part, why Reason) {
+	parts = slices.Grow(parts, len(c.parts))
+	for _, p := range c.parts {
+		part := Part{}
+		if p.slot != slotText {
+			part.Name = p.text
 		}
+		part.Bytes, part.Reason = c.pieceOf(p, d, timestamp)
+		parts, why = append(parts, part), cmp.Or(why, part.Reason)
 	}
-	return pieces, ""
+	return parts, why
 }
 
 // pieceOf is nil for the secret: see compiled.sum.
-func (c *compiled) pieceOf(p part, d *delivery, timestamp []byte) ([]byte, Reason) {
+func (c *compiled) pieceOf(p part, d *delivery, timestamp Found) ([]byte, Reason) {
 	switch p.slot {
 	case slotText:
 		return []byte(p.text), ""
 	case slotBody:
 		return d.Body, ""
 	case slotTimestamp:
-		return timestamp, ""
+		if timestamp.Times == 0 {
+			return nil, ReasonTimestampMissing
+		}
+		return []byte(timestamp.Value), ""
 	case slotMethod:
 		return []byte(d.Method), ""
 	case slotURL:
@@ -108,7 +114,11 @@ func (c *compiled) pieceOf(p part, d *delivery, timestamp []byte) ([]byte, Reaso
 		if p.source.kind == sourceJSON && d.lacks(p.source.path) {
 			return nil, "" // senders that sign several fields sign none as empty
 		}
-		return d.findOnce(p.source, ReasonSignedPartMissing)
+		value, times := d.find(p.source)
+		if why := unlessOnce(times, ReasonSignedPartMissing); why != "" {
+			return nil, why
+		}
+		return value, ""
 	default:
 		return nil, ""
 	}

@@ -55,36 +55,36 @@ func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 		return no(ReasonBodyEmpty)
 	}
 	d := &delivery{Request: r}
-	macs, stamp, pieces, why := v.scheme.readSigned(d)
+	macs, stamp, parts, why := v.scheme.readSigned(d)
 	if why != "" {
 		return no(why)
 	}
-	index := v.match(pieces, macs)
+	index := v.match(parts, macs)
 	if index < 0 {
 		return no(ReasonSignatureMismatch)
 	}
 	verdict := Verdict{OK: true, SecretIndex: index, SecretName: v.names[index], BodyAuthenticated: v.scheme.coversBody()}
-	v.scheme.checkTime(&verdict, string(stamp), now)
+	v.scheme.checkTime(&verdict, stamp.Value, now)
 	return verdict
 }
 
-// readSigned returns the signatures, the timestamp, and the bytes of each part that is signed.
-func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp []byte, pieces [][]byte, why Reason) {
-	e, why := c.entries(d)
+// readSigned returns the signatures, the timestamp, and the parts that are signed, or the first reason why not.
+func (c *compiled) readSigned(d *delivery) (macs [][]byte, stamp Found, parts []Part, why Reason) {
+	_, e, why := c.readSignatures(d)
 	if why == "" {
 		stamp, why = c.readTimestamp(d, e)
 	}
 	if why == "" {
-		pieces, why = c.partBytes(d, stamp)
+		parts, why = c.readParts(d, stamp)
 	}
-	return e.macs, stamp, pieces, why
+	return e.macs, stamp, parts, why
 }
 
 // match returns -1 for no secret. It compares every secret with every entry: its time does not depend on which match.
-func (v *Verifier) match(pieces, macs [][]byte) int {
+func (v *Verifier) match(parts []Part, macs [][]byte) int {
 	found, index := 0, -1
 	for i, key := range v.keys {
-		want := v.scheme.mac(pieces, key)
+		want := v.scheme.mac(parts, key)
 		if v.scheme.scheme.Kind == KindToken {
 			want = tokenDigest(want)
 		}
@@ -106,17 +106,17 @@ func tokenDigest(token []byte) []byte {
 	return sum[:]
 }
 
-func (c *compiled) readTimestamp(d *delivery, e entries) ([]byte, Reason) {
+func (c *compiled) readTimestamp(d *delivery, e entries) (at Found, why Reason) {
+	at = d.found(c.timestamp, c.scheme.Timestamp.From)
 	switch c.timestamp.kind {
 	case sourceNone:
-		return nil, ""
+		return at, ""
 	case sourceSibling:
-		if len(e.timestamps) == 0 {
-			return nil, ReasonTimestampMissing
+		if at.Times = len(e.timestamps); at.Times > 0 {
+			at.Value = e.timestamps[0]
 		}
-		return []byte(e.timestamps[0]), ""
 	}
-	return d.findOnce(c.timestamp, ReasonTimestampMissing)
+	return at, unlessOnce(at.Times, ReasonTimestampMissing)
 }
 
 // checkTime refuses an authentic delivery whose timestamp is malformed or beyond the tolerance.
@@ -249,20 +249,22 @@ type Expected struct {
 func (v *Verifier) Trace(r Request, now time.Time) Trace {
 	c, d := v.scheme, &delivery{Request: r}
 	t := Trace{Verdict: v.Verify(r, now), Scheme: c.scheme, Strength: c.strength(), Secrets: slices.Clone(v.names)}
-	t.Signature, t.Timestamp = d.found(c.signature, c.scheme.Signature.From), d.found(c.timestamp, c.scheme.Timestamp.From)
-	macs := t.divide(c)
-	if t.Timestamp.Times > 0 {
+	var found entries
+	t.Signature, found, _ = c.readSignatures(d)
+	t.Entries = found.signatures
+	var untimed, missing Reason
+	if t.Timestamp, untimed = c.readTimestamp(d, found); t.Timestamp.Times > 0 {
 		t.Time, _ = parseTime(t.Timestamp.Value, c.scheme.Timestamp.Unit)
 	}
-	pieces, whole := t.assemble(c, d)
+	t.Parts, missing = c.readParts(d, t.Timestamp)
 	for i, key := range v.keys {
-		if !whole {
+		if untimed != "" || missing != "" {
 			break
 		}
-		mac := c.mac(pieces, key)
+		mac := c.mac(t.Parts, key)
 		e, value := Expected{Secret: v.names[i]}, c.encode(mac)
-		for _, found := range macs {
-			e.Matches = e.Matches || subtle.ConstantTimeCompare(mac, found) == 1
+		for _, one := range found.macs {
+			e.Matches = e.Matches || subtle.ConstantTimeCompare(mac, one) == 1
 		}
 		if !e.Matches {
 			value = value[:expectedStart] + "…"
@@ -274,45 +276,6 @@ func (v *Verifier) Trace(r Request, now time.Time) Trace {
 		t.hideTokens()
 	}
 	return t
-}
-
-func (d *delivery) found(p source, from string) Found {
-	value, times := d.find(p)
-	return Found{From: from, Value: string(value), Times: times}
-}
-
-// divide sets the entries, and the timestamp if it is beside them. It returns the decoded signatures.
-func (t *Trace) divide(c *compiled) [][]byte {
-	if t.Signature.Times == 0 {
-		return nil
-	}
-	e, ok := c.split(t.Signature.Value)
-	if c.timestamp.kind == sourceSibling && len(e.timestamps) > 0 {
-		t.Timestamp.Value, t.Timestamp.Times = e.timestamps[0], len(e.timestamps)
-	}
-	if !ok {
-		return nil
-	}
-	t.Entries = e.signatures
-	return e.macs
-}
-
-// assemble sets the parts, and returns their bytes and whether none is missing.
-func (t *Trace) assemble(c *compiled, d *delivery) (pieces [][]byte, whole bool) {
-	whole = c.timestamp.kind == sourceNone || t.Timestamp.Times == 1
-	for _, p := range c.parts {
-		part := Part{}
-		if p.slot != slotText {
-			part.Name = p.text
-		}
-		part.Bytes, part.Reason = c.pieceOf(p, d, []byte(t.Timestamp.Value))
-		if p.slot == slotTimestamp && t.Timestamp.Times == 0 {
-			part.Bytes, part.Reason = nil, ReasonTimestampMissing
-		}
-		whole = whole && part.Reason == ""
-		t.Parts, pieces = append(t.Parts, part), append(pieces, part.Bytes)
-	}
-	return pieces, whole
 }
 
 // hideTokens masks what is a secret, or may differ little from one.
