@@ -61,7 +61,7 @@ func (c *Collector) compareNumber(rows []entry) error {
 	where := c.atEntry(first)
 	same := map[[2]string]entry{} // the first row of each tracking
 	for i, e := range rows {
-		at := c.numberOf(e)
+		at := c.placesOf(e).number
 		tracked := [2]string{e.order, e.number}
 		before, known := same[tracked]
 		if !known {
@@ -70,7 +70,7 @@ func (c *Collector) compareNumber(rows []entry) error {
 		var f Finding
 		switch {
 		case known && before.carrier != e.carrier:
-			f = c.finding(Error, Contradiction, at, e.number, fmt.Sprintf("same tracking as at %s, which has carrier code %s",
+			f = at.with(Error, Contradiction, e.number, fmt.Sprintf("same tracking as at %s, which has carrier code %s",
 				c.atEntry(before), tracking.Quote(before.carrier)), "keep one of the two rows")
 			c.contradictory[Row{f.File, e.line, tracking.Item{
 				ReferID: strings.Clone(e.order), Number: strings.Clone(e.number), CarrierCode: strings.Clone(e.carrier),
@@ -78,11 +78,11 @@ func (c *Collector) compareNumber(rows []entry) error {
 		case i == 0:
 			continue
 		case foldOrder(e.order) != foldOrder(first.order):
-			f = c.finding(Warning, SharedNumber, at, e.number, fmt.Sprintf("%s has this number too, for order %s", where, tracking.Quote(first.order)), "check which order it belongs to")
+			f = at.with(Warning, SharedNumber, e.number, fmt.Sprintf("%s has this number too, for order %s", where, tracking.Quote(first.order)), "check which order it belongs to")
 		case e.number != first.number:
-			f = c.finding(Warning, Spelling, at, e.number, fmt.Sprintf("%s has the same number, written %s: both would be created", where, tracking.Quote(first.number)), "write it in one way")
+			f = at.with(Warning, Spelling, e.number, fmt.Sprintf("%s has the same number, written %s: both would be created", where, tracking.Quote(first.number)), "write it in one way")
 		case e.order == first.order:
-			f = c.finding(Note, RepeatedRow, at, e.number, "the same row as "+where, "it is sent once")
+			f = at.with(Note, RepeatedRow, e.number, "the same row as "+where, "it is sent once")
 		default:
 			continue // the orders differ in spelling: see compareOrder
 		}
@@ -101,21 +101,20 @@ func (c *Collector) compareOrders() error {
 
 func (c *Collector) compareOrder(rows []entry) error {
 	first := rows[0]
-	at := c.orderOf(first)
 	numbers := map[string]bool{}
 	for _, e := range rows {
 		numbers[tracking.FoldNumber(e.number)] = true
 		if e.order == first.order {
 			continue
 		}
-		if err := c.report(c.finding(Warning, Spelling, c.orderOf(e), e.order, fmt.Sprintf("%s has %s: these are two orders", c.atEntry(first), tracking.Quote(first.order)), "write it in one way if it is one order")); err != nil {
+		if err := c.report(c.placesOf(e).ref.with(Warning, Spelling, e.order, fmt.Sprintf("%s has %s: these are two orders", c.atEntry(first), tracking.Quote(first.order)), "write it in one way if it is one order")); err != nil {
 			return err
 		}
 	}
 	if len(numbers) < 2 {
 		return nil
 	}
-	return c.report(c.finding(Note, SeveralNumbers, at, first.order, fmt.Sprintf("the order has %d numbers", len(numbers)), "right for an order in several parcels"))
+	return c.report(c.placesOf(first).ref.with(Note, SeveralNumbers, first.order, fmt.Sprintf("the order has %d numbers", len(numbers)), "right for an order in several parcels"))
 }
 
 // lengths counts the lengths of numbers that are all digits.
@@ -168,8 +167,7 @@ func (c *Collector) reportLostZeros(e entry) error {
 	if !fits && c.lengths.zeroFirst[usual] == 0 || now.Form.Checked && !now.Wrong() || then.Wrong() {
 		return nil
 	}
-	at := c.numberOf(e)
-	return c.report(c.finding(Warning, LostZeros, at, e.number,
+	return c.report(c.placesOf(e).number.with(Warning, LostZeros, e.number,
 		fmt.Sprintf("the number has %d digits, and nearly all others have %d: leading zeros may be lost", len(e.number), usual), "if so, write "+whole))
 }
 
@@ -188,8 +186,7 @@ func (c *Collector) reportUnlike(e entry) error {
 	if known := all - unknown; known < fewNumbers || known*10 < all*usualShare {
 		return nil
 	}
-	at := c.numberOf(e)
-	return c.report(c.finding(Warning, NoForm, at, e.number, fmt.Sprintf("%d of %d numbers have the form of a carrier, and this one has none", all-unknown, all), compareHint))
+	return c.report(c.placesOf(e).number.with(Warning, NoForm, e.number, fmt.Sprintf("%d of %d numbers have the form of a carrier, and this one has none", all-unknown, all), compareHint))
 }
 
 // entry is what is kept of a row to be compared with others.
@@ -202,14 +199,12 @@ type entry struct {
 	hash          uint64 // of what the entry is kept by
 }
 
-// numberOf and orderOf are where an entry's cells stand.
-func (c *Collector) numberOf(e entry) place { return c.cols[e.file].number.at(e) }
-
-func (c *Collector) orderOf(e entry) place { return c.cols[e.file].ref.at(e) }
-
-func (p place) at(e entry) place {
-	p.line, p.row = e.line, e.row
-	return p
+// placesOf are where an entry's cells stand, until it is called again.
+func (c *Collector) placesOf(e entry) *columns {
+	at := &c.cols[e.file]
+	at.ref.Line, at.ref.Row = e.line, e.row
+	at.number.Line, at.number.Row = e.line, e.row
+	return at
 }
 
 func (e entry) appendTo(b []byte) []byte {

@@ -131,35 +131,24 @@ func ofProblem(p intake.Problem) Finding {
 	return f
 }
 
-type place struct {
-	file   int // index of the source
-	line   int
-	row    int // that a spreadsheet shows; 0 for what is no table
-	column int
-	header string
-	sheet  string // of a workbook
-}
-
-func (c *Collector) finding(severity Severity, kind Kind, at place, value, message, hint string) Finding {
-	f := Finding{
-		Severity: severity, Kind: kind, File: c.files[at.file], Line: at.line, Column: at.column, Sheet: at.sheet, Header: at.header,
-		Value: strings.Clone(intake.Shorten(value)), Message: message, Hint: hint, Row: at.row,
-	}
-	if at.row > 0 && at.column > 0 {
-		f.Cell = xlsx.Address(at.column-1, at.row)
+// with returns what was found at the place that f is.
+func (f Finding) with(severity Severity, kind Kind, value, message, hint string) Finding {
+	f.Severity, f.Kind, f.Message, f.Hint = severity, kind, message, hint
+	f.Value = strings.Clone(intake.Shorten(value))
+	if f.Row > 0 && f.Column > 0 {
+		f.Cell = xlsx.Address(f.Column-1, f.Row)
 	}
 	return f
 }
 
 func (c *Collector) atEntry(e entry) string {
-	return intake.RowPlace(c.files[e.file], e.line, e.row, "")
+	return intake.RowPlace(c.cols[e.file].number.File, e.line, e.row, "")
 }
 
 // Collector collects the findings of an input: rows, then [Collector.Finish]. It
 // holds a few findings of each kind; the others, and what rows are compared by,
 // are in temporary files without names. It is not safe for concurrent use.
 type Collector struct {
-	files   []string
 	cols    []columns // of each file
 	keeper  *keeper
 	forms   map[carriers.Form]*FormCount
@@ -182,7 +171,8 @@ type groupKey struct {
 	kind     Kind
 }
 
-type columns struct{ ref, number place }
+// columns are the places of a row's order and number, for [Finding.with].
+type columns struct{ ref, number Finding }
 
 type ruleCount struct{ fit, failed int64 }
 
@@ -209,42 +199,37 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 		}
 	}
 	if rec.Hidden {
-		f := c.finding(Warning, HiddenRow, place{file: file, line: rec.Line, row: rec.Row, sheet: c.cols[file].ref.sheet}, "", "the row is hidden, and is read all the same", "delete it if it is not meant, or unhide it")
-		if err := c.report(f); err != nil {
+		row := Finding{File: rec.File, Line: rec.Line, Row: rec.Row, Sheet: c.cols[file].ref.Sheet}
+		if err := c.report(row.with(Warning, HiddenRow, "", "the row is hidden, and is read all the same", "delete it if it is not meant, or unhide it")); err != nil {
 			return err
 		}
 	}
 	if !rec.Good() {
 		return nil
 	}
-	at := c.cols[file]
-	at.ref.line, at.number.line = rec.Line, rec.Line
-	at.ref.row, at.number.row = rec.Row, rec.Row
-	unlike, err := c.examine(rec, at)
-	if err != nil {
+	it := rec.Item
+	e := entry{number: it.Number, order: it.ReferID, carrier: it.CarrierCode, file: file, line: rec.Line, row: rec.Row}
+	var err error
+	if e.unlike, err = c.examine(rec, c.placesOf(e)); err != nil {
 		return err
 	}
-	it := rec.Item
-	c.keeper.add(entry{
-		number: it.Number, order: it.ReferID, carrier: it.CarrierCode,
-		file: file, line: rec.Line, row: rec.Row, unlike: unlike,
-	})
+	c.keeper.add(e)
 	return nil
 }
 
 func (c *Collector) file(r *intake.Reader, name string) int {
-	if last := len(c.files) - 1; last >= 0 && c.files[last] == name {
+	if last := len(c.cols) - 1; last >= 0 && c.cols[last].ref.File == name {
 		return last
 	}
-	at := columns{ref: place{file: len(c.files), header: tracking.FieldReferID}, number: place{file: len(c.files), header: tracking.FieldNumber}}
+	at := columns{ref: Finding{File: name, Header: tracking.FieldReferID}, number: Finding{File: name, Header: tracking.FieldNumber}}
 	if r != nil {
 		if sum := r.Summary(); sum.ReferColumn > 0 {
-			at.ref.column, at.ref.header, at.ref.sheet = sum.ReferColumn, sum.ReferID, sum.Sheet
-			at.number.column, at.number.header, at.number.sheet = sum.NumColumn, sum.Number, sum.Sheet
+			at.ref.Column, at.ref.Header, at.ref.Sheet = sum.ReferColumn, sum.ReferID, sum.Sheet
+			at.number.Column, at.number.Header, at.number.Sheet = sum.NumColumn, sum.Number, sum.Sheet
 		}
 	}
-	c.files, c.cols = append(c.files, name), append(c.cols, at)
-	return len(c.files) - 1
+	c.cols = append(c.cols, at)
+	return len(c.cols) - 1
 }
 
 func (c *Collector) report(f Finding) error {

@@ -18,25 +18,25 @@ import (
 const compareHint = "compare it with the label or the carrier's own list"
 
 // examine reports what is odd with a row. unlike says that its number has no form, and that no more is known of it.
-func (c *Collector) examine(rec intake.Record, at columns) (unlike bool, err error) {
+func (c *Collector) examine(rec intake.Record, at *columns) (unlike bool, err error) {
 	it := rec.Item
-	if _, err := c.examineText(it.ReferID, at.ref, false); err != nil {
+	if _, err := c.examineText(it.ReferID, &at.ref, false); err != nil {
 		return false, err
 	}
-	found, err := c.examineText(it.Number, at.number, true)
+	found, err := c.examineText(it.Number, &at.number, true)
 	if err != nil {
 		return false, err
 	}
-	r, reported, err := c.examineForm(it.Number, it.CarrierCode, at.number)
+	r, reported, err := c.examineForm(it.Number, it.CarrierCode, &at.number)
 	if err != nil || found || reported {
 		return false, err
 	}
-	return c.examineCarrier(it.Number, cmp.Or(it.CarrierCode, rec.Carrier), r, at.number)
+	return c.examineCarrier(it.Number, cmp.Or(it.CarrierCode, rec.Carrier), r, &at.number)
 }
 
 var unknownForm = carriers.Form{Carrier: "unknown"}
 
-func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, at place) (unlike bool, err error) {
+func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, at *Finding) (unlike bool, err error) {
 	known, ok := c.codes[carrier]
 	if !ok && carrier != "" {
 		known = carriers.Any(func(f carriers.Form) bool { return isCodeOf(carrier, f) })
@@ -49,10 +49,10 @@ func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, a
 		if !known || r.Form.Loose || fits(r.Form) || carriers.Has(number, fits) {
 			return false, nil
 		}
-		return false, c.report(c.finding(Warning, OtherCarrier, at, number, fmt.Sprintf("a number of %s, and the row has the carrier %s", r.Form.Carrier, tracking.Quote(carrier)), compareHint))
+		return false, c.report(at.with(Warning, OtherCarrier, number, fmt.Sprintf("a number of %s, and the row has the carrier %s", r.Form.Carrier, tracking.Quote(carrier)), compareHint))
 	}
 	if message, hint := noNumber(number); message != "" {
-		return false, c.report(c.finding(Warning, NoForm, at, number, message, hint))
+		return false, c.report(at.with(Warning, NoForm, number, message, hint))
 	}
 	return known || carrier == "", nil
 }
@@ -87,7 +87,7 @@ func noNumber(s string) (message, hint string) {
 	return "", ""
 }
 
-func (c *Collector) examineText(s string, at place, number bool) (found bool, err error) {
+func (c *Collector) examineText(s string, at *Finding, number bool) (found bool, err error) {
 	if simple(s) {
 		return false, nil
 	}
@@ -96,7 +96,7 @@ func (c *Collector) examineText(s string, at place, number bool) (found bool, er
 		if kind == "" {
 			continue
 		}
-		return true, c.report(c.finding(Warning, kind, at, s, message, hint))
+		return true, c.report(at.with(Warning, kind, s, message, hint))
 	}
 	return false, nil
 }
@@ -227,7 +227,7 @@ func ofCarrier(r carriers.Reading, code string) carriers.Reading {
 }
 
 // examineForm counts the form of a number and returns it. It reports wrong characters and check digits.
-func (c *Collector) examineForm(number, code string, at place) (r carriers.Reading, reported bool, err error) {
+func (c *Collector) examineForm(number, code string, at *Finding) (r carriers.Reading, reported bool, err error) {
 	r = ofCarrier(carriers.Read(number), code)
 	form := r.Form
 	if !r.Known() {
@@ -241,7 +241,7 @@ func (c *Collector) examineForm(number, code string, at place) (r carriers.Readi
 	n.Rows++
 	c.lengths.add(number)
 	if r.Known() && strings.ToUpper(number) != number {
-		if err := c.report(c.finding(Note, LowerCase, at, number, "carriers write capital letters", "")); err != nil {
+		if err := c.report(at.with(Note, LowerCase, number, "carriers write capital letters", "")); err != nil {
 			return r, true, err
 		}
 	}
@@ -254,12 +254,12 @@ func (c *Collector) examineForm(number, code string, at place) (r carriers.Readi
 		if r.Wrong() {
 			n.Wrong++
 		}
-		return r, true, c.report(c.finding(Warning, LookAlike, at, number, "a wrong character for "+carriers.Read(fixed).Form.String(), "write "+fixed))
+		return r, true, c.report(at.with(Warning, LookAlike, number, "a wrong character for "+carriers.Read(fixed).Form.String(), "write "+fixed))
 	case r.Form.Checked && r.Form.Loose:
 		return r, false, c.countRule(number, at, r, n)
 	case r.Wrong():
 		n.Wrong++
-		f := c.wrongDigit(number, at, r)
+		f := wrongDigit(number, at, r)
 		if code != "" && !isCodeOf(code, r.Form) && !strings.ContainsFunc(number, unicode.IsLetter) {
 			f.Severity = Note // another carrier's number may have these digits
 		}
@@ -268,7 +268,7 @@ func (c *Collector) examineForm(number, code string, at place) (r carriers.Readi
 	return r, false, nil
 }
 
-func (c *Collector) wrongDigit(number string, at place, r carriers.Reading) Finding {
+func wrongDigit(number string, at *Finding, r carriers.Reading) Finding {
 	names := make([]string, len(r.Failed))
 	for i, f := range r.Failed {
 		names[i] = f.String()
@@ -277,14 +277,14 @@ func (c *Collector) wrongDigit(number string, at place, r carriers.Reading) Find
 	if len(names) > 1 {
 		message += ", and for " + strings.Join(names[1:], ", ")
 	}
-	return c.finding(Warning, CheckDigit, at, number, message, compareHint)
+	return at.with(Warning, CheckDigit, number, message, compareHint)
 }
 
 // manyFailed is how many numbers of a length must fail, more than fit, for [UnknownCarrier].
 const manyFailed = 30
 
 // countRule counts numbers by length. Where most fail they are of a carrier without a published rule.
-func (c *Collector) countRule(number string, at place, r carriers.Reading, n *FormCount) error {
+func (c *Collector) countRule(number string, at *Finding, r carriers.Reading, n *FormCount) error {
 	group := fmt.Sprint(len(number))
 	count := c.rules[group]
 	if count == nil {
@@ -297,7 +297,7 @@ func (c *Collector) countRule(number string, at place, r carriers.Reading, n *Fo
 	}
 	count.failed++
 	n.Wrong++
-	f := c.wrongDigit(number, at, r)
+	f := wrongDigit(number, at, r)
 	f.group = group
 	return c.report(f)
 }
@@ -314,7 +314,7 @@ func (c *Collector) reportUnknownCarriers() error {
 			continue
 		}
 		n := c.rules[group]
-		err := c.report(c.finding(Note, UnknownCarrier, place{}, "",
+		err := c.report(Finding{File: c.cols[0].number.File}.with(Note, UnknownCarrier, "",
 			fmt.Sprintf("%d of %d numbers with %s digits fit no published check digit: they are likely of a carrier without one", n.failed, n.failed+n.fit, group), ""))
 		if err != nil {
 			return err
