@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/listen"
 	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -26,7 +25,7 @@ import (
 // drainTime is how long a listener that ends waits for its targets, unless it was interrupted.
 const drainTime = 5 * time.Second
 
-// forwarding is the forwarder of a listener; nil forwards nothing.
+// forwarding is the forwarder of a listener, which may have no target.
 type forwarding struct {
 	*forward.Forwarder
 
@@ -38,11 +37,15 @@ type forwarding struct {
 	skipped  bool   // the backlog was dropped
 }
 
-// openForwarding opens the sinks of all targets. ctx ends when the listener is to end; warn gets store errors.
-func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receiver *listen.Receiver, o forwardOptions, warn func(what string, err error)) (*forwarding, error) {
-	targets, err := o.targets()
-	if err != nil || len(targets) == 0 {
-		return nil, err
+// openForwarding opens the sinks of all targets. ctx ends when the listener is to end.
+func (s *server) openForwarding(ctx context.Context, targets []forward.Target, o forwardOptions) (fw *forwarding, err error) {
+	c, db := s.call, s.db
+	attempts := &attemptPrinter{out: c.Out, io: c.IO, queue: make(chan forward.AttemptReport, maxQueued)}
+	fw = &forwarding{targets: targets, io: c.IO, attempts: attempts, flags: "--forward-to"}
+	if len(targets) == 0 {
+		fw.client = forward.NewClient(forward.ClientOptions{})
+		fw.Forwarder, err = forward.Open(ctx, forward.Options{})
+		return fw, err
 	}
 	if err := events.AddTargetHeaders(c, o.Headers, targets); err != nil {
 		return nil, err
@@ -55,12 +58,9 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 	if err != nil {
 		return nil, err
 	}
-	client, err := events.NewForwardClient(c.Session, events.TargetPolicy{Allow: o.AllowTarget})
-	if err != nil {
+	if fw.client, err = events.NewForwardClient(c.Session, events.TargetPolicy{Allow: o.AllowTarget}); err != nil {
 		return nil, err
 	}
-	attempts := &attemptPrinter{out: c.Out, io: c.IO, queue: make(chan forward.AttemptReport, maxQueued)}
-	fw := &forwarding{client: client, targets: targets, io: c.IO, attempts: attempts, flags: "--forward-to"}
 	if o.Unverified {
 		fw.flags += " and --forward-unverified"
 	}
@@ -68,13 +68,12 @@ func openForwarding(ctx context.Context, c *command.Call, db *app.Store, receive
 		fw.flags += " and --target-header"
 	}
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
-		Outbox: db.Outbox, Claims: db.Claims, Inbox: db.Inbox, Client: client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
-		OnAttempt: fw.attempts.enqueue, OnStoreError: warn,
+		Outbox: db.Outbox, Claims: db.Claims, Inbox: db.Inbox, Client: fw.client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
+		OnAttempt: attempts.enqueue, OnStoreError: s.warnings.warn,
 	})
 	if err != nil {
 		return nil, err
 	}
-	receiver.OnStored(fw.Wake)
 	warnForwarding(c.Session, targets, o.Unverified)
 	if o.Skip {
 		err = fw.skipBacklog(ctx, db.Outbox)
@@ -100,16 +99,13 @@ func (fw *forwarding) knownSinks() []inbox.Sink {
 
 // sent returns how many deliveries this listener forwarded; nil if it has no target.
 func (fw *forwarding) sent() *int64 {
-	if fw == nil {
+	if len(fw.targets) == 0 {
 		return nil
 	}
 	return new(fw.attempts.sent.Load())
 }
 
 func (fw *forwarding) sinkIDs() []int64 {
-	if fw == nil {
-		return nil
-	}
 	var ids []int64
 	for _, sink := range fw.Sinks() {
 		ids = append(ids, sink.ID)
@@ -129,7 +125,7 @@ func (fw *forwarding) skipBacklog(ctx context.Context, outbox inbox.Outbox) erro
 }
 
 func (fw *forwarding) printBacklog(ctx context.Context) error {
-	if fw == nil || fw.skipped {
+	if fw.skipped {
 		return nil
 	}
 	for _, sink := range fw.knownSinks() {
@@ -153,9 +149,6 @@ func (fw *forwarding) printBacklog(ctx context.Context) error {
 
 // drain waits until everything was sent, or ctx ends, or drainTime is over.
 func (fw *forwarding) drain(ctx context.Context) {
-	if fw == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, drainTime)
 	defer cancel()
 	for {
@@ -167,14 +160,14 @@ func (fw *forwarding) drain(ctx context.Context) {
 }
 
 func (fw *forwarding) sinksWithBacklog(ctx context.Context) ([]inbox.Sink, error) {
+	if len(fw.targets) == 0 {
+		return nil, nil
+	}
 	left, err := fw.CurrentSinks(ctx)
 	return slices.DeleteFunc(left, func(k inbox.Sink) bool { return k.Waiting+k.Unread == 0 }), err
 }
 
 func (fw *forwarding) printRemaining(ctx context.Context) error {
-	if fw == nil {
-		return nil
-	}
 	left, err := fw.sinksWithBacklog(context.WithoutCancel(ctx))
 	for _, sink := range left {
 		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s sends them", view.Sink(sink), command.Plural(sink.Waiting+sink.Unread, "delivery"), fw.flags)
@@ -185,9 +178,6 @@ func (fw *forwarding) printRemaining(ctx context.Context) error {
 // run forwards, and prints each attempt, until ctx ends; requests under way end
 // at once when hard does. printing is held while something is printed.
 func (fw *forwarding) run(ctx, hard context.Context, printing sync.Locker) error {
-	if fw == nil {
-		return nil
-	}
 	defer fw.client.Close()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -23,7 +23,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/inspect"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -116,7 +115,8 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	until, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	warnings := &storeWarnings{io: c.IO, end: end}
-	receiver, err := newReceiver(c.Session, db, warnings, len(targets) > 0 && !o.Forward.Unverified)
+	withholds := len(targets) > 0 && !o.Forward.Unverified
+	receiver, err := newReceiver(c.Session, db, warnings, withholds)
 	if err != nil {
 		return err
 	}
@@ -137,13 +137,13 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		return errors.Join(err, l.Close())
 	}
 	s := &server{
-		call: c, db: db, receiver: receiver, targets: targets, warnings: warnings, end: end,
+		call: c, db: db, receiver: receiver, warnings: warnings, end: end,
 		url: listenerURL(l.Addr()), mode: c.Config.Webhook.Verify,
 		printer: newEventPrinter(c, counts, o.ExitAfter, func() { end(nil) }),
 	}
-	s.forwarding, err = openForwarding(until, c, db, receiver, o.Forward, s.warnings.warn)
-	s.printer.unforwarded = s.forwarding != nil && !o.Forward.Unverified
-	if err == nil {
+	s.printer.unforwarded = withholds
+	if s.forwarding, err = s.openForwarding(until, targets, o.Forward); err == nil {
+		receiver.OnStored(s.forwarding.Wake)
 		err = s.warnOthers(ctx)
 	}
 	if err == nil {
@@ -169,8 +169,7 @@ type server struct {
 	call       *command.Call
 	db         *app.Store
 	receiver   *listen.Receiver
-	forwarding *forwarding // nil for none
-	targets    []forward.Target
+	forwarding *forwarding
 	page       *inspect.Page // nil for none
 	printer    *eventPrinter
 	warnings   *storeWarnings
@@ -423,11 +422,7 @@ func (o *uiOptions) open(ctx context.Context, s *server, allowTarget bool) (*ins
 	if !o.On {
 		return nil, nil //nolint:nilnil // no page is an answer
 	}
-	var targets []forward.Target
-	if s.forwarding != nil {
-		targets = s.forwarding.targets
-	}
 	return inspect.Open(ctx, o.Place, inspect.Options{
-		Call: s.call, Targets: targets, AllowTarget: allowTarget, Listener: s.url, Arrivals: s.receiver.Subscribe(),
+		Call: s.call, Targets: s.forwarding.targets, AllowTarget: allowTarget, Listener: s.url, Arrivals: s.receiver.Subscribe(),
 	})
 }

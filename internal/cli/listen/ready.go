@@ -51,7 +51,7 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 		}
 		ready := command.Ready{Type: "ready", URL: url}
 		j := readyJSON{Ready: ready, Scheme: w.Scheme, Mode: w.Verify, Store: s.db.Path, Targets: []targetJSON{}, UI: page}
-		for _, t := range s.targets {
+		for _, t := range s.forwarding.targets {
 			j.Targets = append(j.Targets, targetJSON{t.Show(), t.Filter.String()})
 		}
 		return s.call.Out.Object(j)
@@ -66,14 +66,14 @@ func (s *server) announce(ctx context.Context, url string, o listenOptions) erro
 	fact("Scheme   ", scheme)
 	fact("Mode     ", mode)
 	fact("Store    ", s.db.Path)
-	for i, t := range s.targets {
+	for i, t := range s.forwarding.targets {
 		name := "Targets  "
 		if i > 0 {
 			name = strings.Repeat(" ", len(name))
 		}
 		fact(name, view.Sink(inbox.Sink{SinkKey: t.Key()}))
 	}
-	if len(s.targets) == 0 {
+	if len(s.forwarding.targets) == 0 {
 		fact("Targets  ", "none; --forward-to URL forwards deliveries")
 	}
 	if err := s.forwarding.printBacklog(ctx); err != nil {

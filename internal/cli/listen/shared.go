@@ -9,7 +9,6 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/events"
-	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/store"
@@ -83,9 +82,7 @@ func (s *server) wakeOnChanges(ctx context.Context) {
 			return
 		}
 		s.receiver.Wake()
-		if s.forwarding != nil {
-			s.forwarding.WakeAll()
-		}
+		s.forwarding.WakeAll()
 		if pace.Sleep(ctx, wakeRest) != nil {
 			return
 		}
@@ -97,7 +94,7 @@ func (s *server) warnOthers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.forwarding.warnShared(running, s.targets)
+	s.forwarding.warnShared(running)
 	identity, err := s.db.DB.Identity(ctx)
 	if err != nil {
 		return err
@@ -145,15 +142,13 @@ func describeVerify(verify string) string {
 
 // warnShared warns of targets of this computer to which listeners of other computers send
 // too, each on its own: a delivery goes to one of them.
-func (fw *forwarding) warnShared(running []inbox.Listener, targets []forward.Target) {
-	if fw == nil {
-		return
-	}
+func (fw *forwarding) warnShared(running []inbox.Listener) {
 	for i, sink := range fw.Sinks() {
-		if names, _ := events.OtherComputers(running, sink.ID); targets[i].IsLoopback() && len(names) > 0 {
+		t := fw.targets[i]
+		if names, _ := events.OtherComputers(running, sink.ID); t.IsLoopback() && len(names) > 0 {
 			fw.io.WarningWith(term.Failure{
-				Message: "a listener on " + strings.Join(names, ", ") + " forwards to " + targets[i].Show() + " too: each delivery goes to one of these computers, not to all",
-				Hint:    "to send every delivery to each of them, give each a URL of its own, such as " + targets[i].Show() + "?at=NAME",
+				Message: "a listener on " + strings.Join(names, ", ") + " forwards to " + t.Show() + " too: each delivery goes to one of these computers, not to all",
+				Hint:    "to send every delivery to each of them, give each a URL of its own, such as " + t.Show() + "?at=NAME",
 			})
 		}
 	}
