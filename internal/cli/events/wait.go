@@ -131,39 +131,24 @@ func (w *eventWait) events(ctx context.Context) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
 		err := context.Cause(ctx)
 		for ; err == nil; err = pace.Sleep(ctx, pollInterval) {
-			more := w.arrived(ctx, func(e inbox.Event, err error) bool {
-				if err != nil && ctx.Err() != nil {
-					err = context.Cause(ctx)
-				}
-				return yield(e, err) && err == nil && int64(len(w.counted)) < w.Count
-			})
-			if !more {
+			in, err := w.session.Received(ctx)
+			if err != nil {
+				yield(inbox.Event{}, cmp.Or(context.Cause(ctx), err))
 				return
+			}
+			for e, err := range in.Events(ctx, w.query) {
+				if err != nil {
+					yield(e, cmp.Or(context.Cause(ctx), err))
+					return
+				}
+				w.query.After = e.Seq
+				if w.counts(e) && (!yield(e, nil) || int64(len(w.counted)) >= w.Count) {
+					return
+				}
 			}
 		}
 		yield(inbox.Event{}, err)
 	}
-}
-
-// arrived yields the new events that count, and reports whether more are wanted.
-func (w *eventWait) arrived(ctx context.Context, yield func(inbox.Event, error) bool) bool {
-	db, err := w.session.ExistingStore(ctx)
-	if err != nil {
-		return yield(inbox.Event{}, err)
-	}
-	if db == nil {
-		return true
-	}
-	for e, err := range db.Inbox.Events(ctx, w.query) {
-		if err != nil {
-			return yield(e, err)
-		}
-		w.query.After = e.Seq
-		if w.counts(e) && !yield(e, nil) {
-			return false
-		}
-	}
-	return true
 }
 
 func (w *eventWait) counts(e inbox.Event) bool {

@@ -70,13 +70,12 @@ func TestWaitCountsWhatIsReceivedWhileItOpensTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	w.arrived(t.Context(), func(e inbox.Event, err error) bool {
+	for e, err := range w.events(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, e.EventID)
-		return true
-	})
+	}
 	if !slices.Equal(got, []string{"while"}) {
 		t.Errorf("counted %q; want only what was received since the wait began", got)
 	}
