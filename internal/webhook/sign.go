@@ -42,11 +42,18 @@ func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 		return Signed{}, fmt.Errorf("sign: %s: %w", c.scheme.Signature.From, ErrUnsignable)
 	}
 	m := &signer{c: c, d: &delivery{Request: r}, out: Signed{RawQuery: r.RawQuery}}
-	value, err := m.sign(key, at)
+	stamp, err := m.setTimestamp(at)
+	if err == nil {
+		err = m.addMissing()
+	}
 	if err != nil {
 		return Signed{}, err
 	}
-	m.put(c.signature, value)
+	parts, why := c.readParts(m.d, Found{Value: stamp, Times: 1})
+	if why != "" {
+		return Signed{}, fmt.Errorf("sign: %s: %w", why, ErrUnsignedPart)
+	}
+	m.put(c.signature, m.signatureValue(c.encode(c.mac(parts, key)), stamp))
 	return m.out, nil
 }
 
@@ -69,22 +76,6 @@ type signer struct {
 	c   *compiled
 	d   *delivery // the request so far
 	out Signed
-}
-
-// sign returns the value for the signature's source.
-func (m *signer) sign(key []byte, at time.Time) (string, error) {
-	stamp, err := m.setTimestamp(at)
-	if err != nil {
-		return "", err
-	}
-	if err := m.addMissing(); err != nil {
-		return "", err
-	}
-	parts, why := m.c.readParts(m.d, Found{Value: stamp, Times: 1})
-	if why != "" {
-		return "", fmt.Errorf("sign: %s: %w", why, ErrUnsignedPart)
-	}
-	return m.signatureValue(m.c.encode(m.c.mac(parts, key)), stamp), nil
 }
 
 func (m *signer) setTimestamp(at time.Time) (string, error) {
