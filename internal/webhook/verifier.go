@@ -267,7 +267,7 @@ func (v *Verifier) Trace(r Request, now time.Time) Trace {
 			e.Matches = e.Matches || subtle.ConstantTimeCompare(mac, one) == 1
 		}
 		if !e.Matches {
-			value = value[:expectedStart] + "…"
+			value = value[:min(len(value), expectedStart)] + "…"
 		}
 		e.Value = c.scheme.Signature.Prefix + value
 		t.Expected = append(t.Expected, e)
