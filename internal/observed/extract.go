@@ -194,16 +194,14 @@ func (m member) text() string {
 // word returns a string or a number as a word of a vocabulary, empty for another value
 // and for an empty string.
 func (m member) word() string {
-	switch m.raw[0] {
-	case '"':
-		if text := m.text(); text != "" {
-			return vocabulary(text)
-		}
-		return ""
-	case '{', '[', 'n', 't', 'f':
+	text := m.text()
+	if strings.IndexByte("-0123456789", m.raw[0]) >= 0 {
+		text = string(m.raw)
+	}
+	if text == "" {
 		return ""
 	}
-	return vocabulary(string(m.raw))
+	return vocabulary(text)
 }
 
 // unnamed stands for a name or a word that may be an identifier, or name somebody.
