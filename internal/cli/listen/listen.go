@@ -129,8 +129,7 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", c.Config.Listen.Addr, err)
 	}
-	err = checkExposed(c, l.Addr(), o)
-	if err == nil {
+	if err = checkExposed(c, l.Addr(), o); err == nil {
 		err = warnScheme(c.Session)
 	}
 	if err != nil {
@@ -146,8 +145,10 @@ func runListen(ctx context.Context, c *command.Call, o listenOptions) error {
 		receiver.OnStored(s.forwarding.Wake)
 		err = s.warnOthers(ctx)
 	}
-	if err == nil {
-		s.page, err = o.UI.open(ctx, s, o.Forward.AllowTarget)
+	if err == nil && o.UI.On {
+		s.page, err = inspect.Open(ctx, o.UI.Place, inspect.Options{
+			Call: c, Targets: targets, AllowTarget: o.Forward.AllowTarget, Listener: s.url, Arrivals: receiver.Subscribe(),
+		})
 	}
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -341,11 +342,10 @@ func verification(s *app.Session) (o listen.Options, err error) {
 }
 
 // logHandler writes log records to stderr: the text, and after it each value behind its name. Warnings and
-// errors are warnings, the rest is written under -v. Groups are not supported.
+// errors are warnings, the rest is written under -v. A logger has no values or groups of its own.
 type logHandler struct {
 	io       *term.IO
 	warnings *storeWarnings
-	attrs    []slog.Attr
 }
 
 // Enabled is part of [slog.Handler].
@@ -363,9 +363,6 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 			b.WriteString("; " + a.Key + ": " + a.Value.String())
 		}
 		return true
-	}
-	for _, a := range h.attrs {
-		add(a)
 	}
 	r.Attrs(add)
 	switch {
@@ -388,9 +385,7 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 }
 
 // WithAttrs is part of [slog.Handler].
-func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &logHandler{h.io, h.warnings, append(append([]slog.Attr{}, h.attrs...), attrs...)}
-}
+func (h *logHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
 
 // WithGroup is part of [slog.Handler].
 func (h *logHandler) WithGroup(string) slog.Handler { return h }
@@ -415,14 +410,4 @@ func (o *uiOptions) check(c *command.Call) error {
 		}
 	}
 	return nil
-}
-
-// open opens the page of a listener, which sends again to the listener's targets; nil if it is not asked for.
-func (o *uiOptions) open(ctx context.Context, s *server, allowTarget bool) (*inspect.Page, error) {
-	if !o.On {
-		return nil, nil //nolint:nilnil // no page is an answer
-	}
-	return inspect.Open(ctx, o.Place, inspect.Options{
-		Call: s.call, Targets: s.forwarding.targets, AllowTarget: allowTarget, Listener: s.url, Arrivals: s.receiver.Subscribe(),
-	})
 }
