@@ -291,11 +291,8 @@ func runListRefused(ctx context.Context, c *command.Call, o listOptions) error {
 	w := command.Listing[inbox.Delivery]{
 		Out: c.Out, Empty: "Nothing was refused", Columns: refusedColumns(), JSON: func(d inbox.Delivery) any { return view.NewRefused(d) },
 	}
-	if db == nil {
-		return w.Print(c.IO, nil)
-	}
 	var all []inbox.Delivery
-	for d, err := range db.Inbox.Refused(ctx, 0) {
+	for d, err := range db.Received().Refused(ctx, 0) {
 		if err != nil {
 			return err
 		}

@@ -116,7 +116,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		return err
 	}
 	defer k.Client.Close()
-	sign, err := o.signing(c, k)
+	sign, err := o.signing(k)
 	if err != nil {
 		return err
 	}
@@ -248,24 +248,16 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 	return nil
 }
 
-func (o replayOptions) signing(c *command.Call, k *sending) (sign signing, err error) {
-	none := (*Signer)(nil).Sign
+func (o replayOptions) signing(k *sending) (sign signing, err error) {
 	switch {
-	case o.changes() && !o.Resign:
-		sign, k.Scheme, err = optionalSigner(c.Session, o.Scheme, o.Corrupt)
-		return sign, err
-	case !o.Resign && !o.Corrupt:
-		return none, nil
+	case o.Resign:
+		return k.signer()
+	case o.changes():
+		return k.signerIfAny()
+	case o.Corrupt:
+		_, err = k.signer()
 	}
-	signer, err := NewSigner(c.Session, o.Scheme)
-	if err != nil {
-		return nil, err
-	}
-	k.Scheme = signer.scheme
-	if !o.Resign {
-		return none, nil
-	}
-	return signer.Sign, nil
+	return (*Signer)(nil).Sign, err
 }
 
 // edit returns what changes deliveries before they are sent, nil for nothing. It opens the editor of --edit.

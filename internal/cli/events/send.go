@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
@@ -120,7 +119,7 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	if err := p.load(ctx, c, o, k.Faults.Seed); err != nil {
 		return err
 	}
-	if p.sender.Sign, k.Scheme, err = optionalSigner(c.Session, o.Scheme, o.Corrupt); err != nil {
+	if p.sender.Sign, err = k.signerIfAny(); err != nil {
 		return err
 	}
 	if o.To != "" {
@@ -203,20 +202,26 @@ func defaultHeader() []webhook.Field {
 
 type signing = func(webhook.Request) (webhook.Request, error)
 
-// optionalSigner returns what signs deliveries, and the scheme; without one it says so, and leaves them as they are.
-func optionalSigner(s *app.Session, scheme string, corrupt bool) (signing, webhook.Scheme, error) {
-	switch {
-	case scheme != "" || s.Config.Webhook.Scheme != "":
-		g, err := NewSigner(s, scheme)
-		if err != nil {
-			return nil, webhook.Scheme{}, err
-		}
-		return g.Sign, g.scheme, nil
-	case corrupt:
-		return nil, webhook.Scheme{}, command.Usagef("give --scheme NAME; `waybill signature schemes` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
+// signer returns what signs deliveries, and sets the scheme that a series may corrupt.
+func (k *sending) signer() (signing, error) {
+	g, err := NewSigner(k.call.Session, k.options.Scheme)
+	if err != nil {
+		return nil, err
 	}
-	s.IO.Note("No signature scheme is set: nothing is signed; --scheme NAME signs")
-	return (*Signer)(nil).Sign, webhook.Scheme{}, nil
+	k.Scheme = g.scheme
+	return g.Sign, nil
+}
+
+// signerIfAny is signer; without a scheme it says so, and leaves deliveries as they are.
+func (k *sending) signerIfAny() (signing, error) {
+	switch {
+	case k.options.Scheme != "" || k.call.Config.Webhook.Scheme != "":
+		return k.signer()
+	case k.Faults.Corrupt:
+		return nil, command.Usagef("give --scheme NAME; `waybill signature schemes` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
+	}
+	k.call.IO.Note("No signature scheme is set: nothing is signed; --scheme NAME signs")
+	return (*Signer)(nil).Sign, nil
 }
 
 func (p *sample) request(_ context.Context, step forward.Sending) (forward.Request, error) {
