@@ -43,7 +43,7 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 	r.loadAlert.update(nil, "", nil)
 	r.outboxChanged.notify() // what is free then is claimed by the same transaction
 	r.settle(ctx, l, o)
-	r.report(l, o, a.Took, !isPermanent(err))
+	r.report(l, o, err)
 }
 
 // errUnverified is for what was queued while unverified deliveries were forwarded.
@@ -129,15 +129,15 @@ func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Attempt
 	}
 }
 
-// report calls OnAttempt. It updates since when the target fails if a request was tried.
-func (r *route) report(l inbox.OutboxEntry, o inbox.AttemptOutcome, elapsed time.Duration, tried bool) {
+// report calls OnAttempt. It updates since when the target fails, unless err says that no request was tried.
+func (r *route) report(l inbox.OutboxEntry, o inbox.AttemptOutcome, err error) {
 	n := AttemptReport{
-		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Disposition: o.Disposition, Status: o.Status, Elapsed: elapsed,
+		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Disposition: o.Disposition, Status: o.Status, Elapsed: o.Took,
 		Problem: o.Problem, Reply: o.Reply, Due: o.Due,
 	}
 	r.mu.Lock()
 	switch {
-	case !tried:
+	case isPermanent(err):
 	case o.Disposition == inbox.Sent && !r.failingSince.IsZero():
 		n.FailedFor, r.failingSince = o.Now.Sub(r.failingSince), time.Time{}
 	case o.Disposition != inbox.Sent && r.failingSince.IsZero():

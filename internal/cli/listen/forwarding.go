@@ -74,7 +74,7 @@ func (s *server) openForwarding(ctx context.Context, targets []forward.Target, o
 	if err != nil {
 		return nil, err
 	}
-	warnForwarding(c.Session, targets, o.Unverified)
+	o.warn(c.Session, targets)
 	if o.Skip {
 		err = fw.skipBacklog(ctx, db.Outbox)
 		fw.skipped = true
@@ -82,8 +82,8 @@ func (s *server) openForwarding(ctx context.Context, targets []forward.Target, o
 	return fw, err
 }
 
-func warnForwarding(s *app.Session, targets []forward.Target, unverified bool) {
-	if w := s.Config.Webhook; !unverified && w.Scheme == "" && w.Verify != "off" {
+func (o forwardOptions) warn(s *app.Session, targets []forward.Target) {
+	if w := s.Config.Webhook; !o.Unverified && w.Scheme == "" && w.Verify != "off" {
 		s.IO.WarningWith(term.Failure{
 			Message: "nothing is forwarded: without a signature scheme no delivery can be verified",
 			Hint:    "run `waybill signature learn` to find the scheme, or add --forward-unverified",
