@@ -183,7 +183,12 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	stream := &eventWriter{w: w, rc: http.NewResponseController(w), hide: s.o.Hide}
-	err = stream.run(r.Context(), func(ctx context.Context) error { return s.o.Stream(ctx, r, after, stream.send) })
+	ctx, stop := context.WithCancel(r.Context())
+	var beating sync.WaitGroup
+	beating.Go(func() { stream.beat(ctx) })
+	err = s.o.Stream(ctx, r, after, stream.send)
+	stop()
+	beating.Wait()
 	switch {
 	case err == nil || r.Context().Err() != nil || stream.err != nil:
 	case stream.begun:
@@ -233,25 +238,15 @@ func (e *eventWriter) send(id int64, event string, v any) error {
 	return e.write(b.Bytes())
 }
 
-// run calls do, and writes signs of life until it returns.
-func (e *eventWriter) run(ctx context.Context, do func(context.Context) error) error {
-	done := make(chan struct{})
-	var beating sync.WaitGroup
-	beating.Go(func() { e.beat(done) })
-	defer beating.Wait()
-	defer close(done)
-	return do(ctx)
-}
-
-// beat writes a comment now and then, so that both sides notice when the other has gone.
-func (e *eventWriter) beat(done <-chan struct{}) {
+// beat writes a comment now and then until ctx ends, so that both sides notice when the other has gone.
+func (e *eventWriter) beat(ctx context.Context) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			_ = e.write([]byte(":\n\n")) // the next event fails too
-		case <-done:
+		case <-ctx.Done():
 			return
 		}
 	}
