@@ -199,3 +199,15 @@ func TestTraceOfSeveralSignatures(t *testing.T) {
 		t.Errorf("in the query: %+v", got)
 	}
 }
+
+// A secret may be shorter than what shows of a signature that is missing.
+func TestTraceOfAShortToken(t *testing.T) {
+	s := webhook.Scheme{Kind: webhook.KindToken, Signature: webhook.Signature{From: "header:X-Token"}}
+	v, err := webhook.NewVerifier(s, secrets("abc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := v.Trace(post(body, "X-Token", "abd"), at); got.Verdict.OK || len(got.Expected) != 1 || got.Expected[0].Value != webhook.Mask {
+		t.Errorf("%+v; want one expected token, masked", got)
+	}
+}
