@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -207,63 +206,19 @@ func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(a
 	if n == 0 {
 		return nil
 	}
-	columns, set := make([]any, len(in.types)), make([]func(row int, value any) error, len(in.types))
-	for i, kind := range in.types {
-		columns[i], set[i] = newColumn(kind, n)
-	}
-	args := make([]any, 0, len(in.types))
+	columns, args := make([][]any, len(in.types)), make([]any, 0, len(in.types))
 	for row := range n {
 		args = fill(args[:0], row)
 		for i, value := range args {
-			if err := set[i](row, value); err != nil {
-				return err
-			}
+			columns[i] = append(columns[i], value)
 		}
 	}
-	_, err := t.exec(ctx, in.arrays, columns...)
+	args = args[:0]
+	for _, column := range columns {
+		args = append(args, column)
+	}
+	_, err := t.exec(ctx, in.arrays, args...)
 	return err
-}
-
-// newColumn returns an array for a column, and what sets the value of one row.
-func newColumn(kind rune, rows int) (array any, set func(row int, value any) error) {
-	switch kind {
-	case 'i':
-		all := make([]int64, rows)
-		return all, func(row int, value any) (err error) {
-			if n, ok := value.(int); ok {
-				value = int64(n)
-			}
-			all[row], err = typed[int64](value)
-			return err
-		}
-	case 't':
-		all := make([]*string, rows)
-		return all, func(row int, value any) error {
-			if value == nil {
-				return nil
-			}
-			s, err := typed[string](value)
-			all[row] = &s
-			return err
-		}
-	default:
-		all := make([][]byte, rows)
-		return all, func(row int, value any) (err error) {
-			if value != nil {
-				all[row], err = typed[[]byte](value)
-			}
-			return err
-		}
-	}
-}
-
-// typed returns a value that is of type T: else its statement names another type.
-func typed[T any](value any) (T, error) {
-	v, ok := value.(T)
-	if !ok {
-		return v, fmt.Errorf("a column of %T is given %T", v, value)
-	}
-	return v, nil
 }
 
 // keyStatement is about rows with one of some keys: a list in each of the widths, or any number as an array.
