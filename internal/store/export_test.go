@@ -3,7 +3,7 @@ package store
 import "context"
 
 // Prepared returns how many statements the connection that writes keeps.
-func (d *DB) Prepared() int { return len(d.writer.stmts) }
+func (d *DB) Prepared() int { return len(d.writer.compiled) }
 
 // Queued returns how many jobs wait for the one that writes.
 func (d *DB) Queued() int {

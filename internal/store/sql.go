@@ -63,14 +63,6 @@ func scanRows(rows *sql.Rows, f func(scanner) error) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// found turns "no rows" into false.
-func found(err error) (bool, error) {
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // run does the work in a transaction and returns when it is on disk.
 func (d *DB) run(ctx context.Context, do work) error {
 	return d.fail("write", d.writer.run(ctx, do))
@@ -122,10 +114,12 @@ func EachRow(
 func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (ok bool, err error) {
 	query, args = d.engine.Rewrite(query), matchables(args)
 	err = d.read(ctx, func() (again bool, err error) {
-		ok, err = found(d.engine.Readers.QueryRowContext(ctx, query, args...).Scan(dest...))
-		return true, err
+		return true, d.engine.Readers.QueryRowContext(ctx, query, args...).Scan(dest...)
 	})
-	return ok, err
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // read calls ask, which reads, and returns its error as callers are to see it.

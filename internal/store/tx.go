@@ -37,8 +37,6 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 		if again, drop := t.w.engine.Connector.Judge(failed); again || drop {
 			return failed, failed
 		}
-	}
-	if failed != nil {
 		if _, err := t.exec(ctx, "ROLLBACK TO SAVEPOINT job"); err != nil {
 			return failed, err
 		}
@@ -102,34 +100,43 @@ func (t *tx) readLast(ctx context.Context) error {
 	return err
 }
 
-func (t *tx) prepare(ctx context.Context, query string) (statement, error) {
+// compiled is a text as the database takes it. Its statement is nil if the connection compiles each text by itself.
+type compiled struct {
+	text      string
+	statement *sql.Stmt
+}
+
+func (t *tx) compile(ctx context.Context, query string) (c compiled, err error) {
 	t.changed = t.changed || !strings.HasPrefix(query, "SELECT")
-	if s, ok := t.w.stmts[query]; ok {
-		return s, nil
+	if c, ok := t.w.compiled[query]; ok {
+		return c, nil
 	}
-	text := t.w.engine.Rewrite(query)
-	if t.w.engine.Remote {
-		t.w.stmts[query] = keptText{t.w.conn, text}
-		return t.w.stmts[query], nil
+	c.text = t.w.engine.Rewrite(query)
+	if !t.w.engine.Remote {
+		c.statement, err = t.w.conn.PrepareContext(ctx, c.text)
 	}
-	s, err := t.w.conn.PrepareContext(ctx, text)
 	if err == nil {
-		t.w.stmts[query] = s
+		t.w.compiled[query] = c
 	}
-	return s, err
+	return c, err
 }
 
 // exec runs a statement and returns how many rows it changed; 0 of one that is deferred.
 func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	s, err := t.prepare(ctx, query)
+	c, err := t.compile(ctx, query)
 	if err != nil {
 		return 0, err
 	}
-	if kept, ok := s.(keptText); ok && t.closing {
-		t.deferred = append(t.deferred, Statement{kept.text, args})
+	var res sql.Result
+	switch {
+	case c.statement != nil:
+		res, err = c.statement.ExecContext(ctx, args...)
+	case t.closing:
+		t.deferred = append(t.deferred, Statement{c.text, args})
 		return 0, nil
+	default:
+		res, err = t.w.conn.ExecContext(ctx, c.text, args...)
 	}
-	res, err := s.ExecContext(ctx, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -145,64 +152,32 @@ func (t *tx) execAll(ctx context.Context, queries []string, args ...any) error {
 	return nil
 }
 
-// prepareRead is prepare for a query that returns rows, which may read what was deferred.
-func (t *tx) prepareRead(ctx context.Context, query string) (statement, error) {
-	if err := t.flush(ctx); err != nil {
-		return nil, err
-	}
-	return t.prepare(ctx, query)
-}
-
 // row runs a query for one row and scans it into dest. It returns false if there is none.
-func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (bool, error) {
-	s, err := t.prepareRead(ctx, query)
-	if err != nil {
-		return false, err
-	}
-	return found(s.QueryRowContext(ctx, args...).Scan(dest...))
+func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (found bool, err error) {
+	err = t.each(ctx, func(s scanner) error {
+		found = true
+		return s.Scan(dest...)
+	}, query, args...)
+	return found, err
 }
 
-// each runs a query and calls f for each of its rows. f may not use t.
+// each runs a query, which may read what was deferred, and calls f for each of its rows. f may not use t.
 func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	s, err := t.prepareRead(ctx, query)
+	if err := t.flush(ctx); err != nil {
+		return err
+	}
+	c, err := t.compile(ctx, query)
 	if err != nil {
 		return err
 	}
-	rows, err := s.QueryContext(ctx, args...)
+	var rows *sql.Rows
+	if c.statement != nil {
+		rows, err = c.statement.QueryContext(ctx, args...)
+	} else {
+		rows, err = t.w.conn.QueryContext(ctx, c.text, args...)
+	}
 	if err != nil {
 		return err
 	}
 	return scanRows(rows, f)
 }
-
-// statement is a text in the connection that writes, compiled once.
-type statement interface {
-	ExecContext(ctx context.Context, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, args ...any) *sql.Row
-	Close() error
-}
-
-// keptText is a statement that the connection compiles by itself.
-type keptText struct {
-	conn *sql.Conn
-	text string
-}
-
-// ExecContext is for [statement], as are the next ones.
-func (s keptText) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
-	return s.conn.ExecContext(ctx, s.text, args...)
-}
-
-// QueryContext runs a query for several rows.
-func (s keptText) QueryContext(ctx context.Context, args ...any) (*sql.Rows, error) {
-	return s.conn.QueryContext(ctx, s.text, args...)
-}
-
-// QueryRowContext runs a query for one row.
-func (s keptText) QueryRowContext(ctx context.Context, args ...any) *sql.Row {
-	return s.conn.QueryRowContext(ctx, s.text, args...)
-}
-
-// Close does nothing: the text goes with its connection.
-func (keptText) Close() error { return nil }

@@ -28,11 +28,11 @@ type writer struct {
 	queue []*job
 
 	// The rest belongs to the holder of the token.
-	conn    *sql.Conn
-	stmts   map[string]statement
-	begun   []*job // taken out of the queue
-	refused refusedSums
-	closed  bool
+	conn     *sql.Conn
+	compiled map[string]compiled
+	begun    []*job // taken out of the queue
+	refused  refusedSums
+	closed   bool
 }
 
 // work is one job of a transaction. Its context never ends. It may be called
@@ -318,7 +318,7 @@ func (w *writer) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.conn, w.stmts = conn, map[string]statement{}
+	w.conn, w.compiled = conn, map[string]compiled{}
 	return nil
 }
 
@@ -328,11 +328,9 @@ func (w *writer) drop() {
 	if w.conn == nil {
 		return
 	}
-	for _, s := range w.stmts {
-		_ = s.Close()
-	}
+	_ = w.closeStatements()
 	w.engine.Connector.Drop(w.conn)
-	w.conn, w.stmts = nil, nil
+	w.conn, w.compiled = nil, nil
 }
 
 // close waits for the token and closes everything.
@@ -343,13 +341,20 @@ func (w *writer) close() error {
 		return nil
 	}
 	w.closed = true
+	if w.conn == nil {
+		return nil
+	}
+	err := errors.Join(w.closeStatements(), w.conn.Close())
+	w.conn = nil
+	return err
+}
+
+func (w *writer) closeStatements() error {
 	var errs []error
-	if w.conn != nil {
-		for _, s := range w.stmts {
-			errs = append(errs, s.Close())
+	for _, c := range w.compiled {
+		if c.statement != nil {
+			errs = append(errs, c.statement.Close())
 		}
-		errs = append(errs, w.conn.Close())
-		w.conn = nil
 	}
 	return errors.Join(errs...)
 }
