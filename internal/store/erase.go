@@ -280,40 +280,32 @@ func (e *erasure) remember(ctx context.Context) (int64, error) {
 }
 
 func (e *erasure) forget(ctx context.Context) error {
-	return e.d.run(ctx, func(ctx context.Context, t *tx) error {
-		for _, hash := range e.hashes {
-			if _, err := t.exec(ctx, "DELETE FROM erased WHERE hash = $1", hash); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return e.d.run(ctx, func(ctx context.Context, t *tx) error { return e.d.sql.forgetErased.exec(ctx, t, e.hashes) })
 }
 
 func (e *erasure) eraseShipments(ctx context.Context) error {
 	for part := range slices.Chunk(e.all, eraseAtOnce) {
-		done, err := runFor(ctx, e.d, func(ctx context.Context, t *tx) (ledger.Erasure, error) { return t.eraseShipments(ctx, part) })
-		if err != nil {
+		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error { return t.eraseShipments(ctx, part, done) }); err != nil {
 			return err
 		}
-		e.done.Add(done)
 	}
 	return nil
 }
 
-func (t *tx) eraseShipments(ctx context.Context, all []shipment) (done ledger.Erasure, err error) {
+func (t *tx) eraseShipments(ctx context.Context, all []shipment, done *ledger.Erasure) error {
 	m := t.newRowMover()
 	for _, s := range all {
+		var err error
 		if s.row > 0 {
-			err = t.eraseRow(ctx, m, s, &done)
+			err = t.eraseRow(ctx, m, s, done)
 		} else {
-			err = t.eraseSighting(ctx, s.sighting, &done)
+			err = t.eraseSighting(ctx, s.sighting, done)
 		}
 		if err != nil {
-			return done, err
+			return err
 		}
 	}
-	return done, m.finish(ctx)
+	return m.finish(ctx)
 }
 
 func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) error {

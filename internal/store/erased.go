@@ -29,11 +29,10 @@ func erasedHash(salt []byte, kind string, names ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// erasedNames asks whether what is about to be stored was erased. Most stores hold
-// nothing that was: then it asks no more than that, once a transaction.
+// erasedNames makes the hashes of names. Most stores hold nothing that was erased: a
+// transaction asks for that once, and for no hash.
 type erasedNames struct {
-	salt   []byte          // nil if nothing was erased
-	hashes map[string]bool // asked for, and whether it was erased
+	salt []byte // nil if nothing was erased
 }
 
 func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
@@ -44,7 +43,7 @@ func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
 	if _, err := t.row(ctx, []any{&some}, "SELECT EXISTS (SELECT 1 FROM erased)"); err != nil {
 		return nil, err
 	}
-	e := &erasedNames{hashes: map[string]bool{}}
+	e := &erasedNames{}
 	if some {
 		var err error
 		if e.salt, err = t.salt(ctx); err != nil {
@@ -54,8 +53,6 @@ func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
 	t.erased = e
 	return e, nil
 }
-
-func (e *erasedNames) any() bool { return e.salt != nil }
 
 func (e *erasedNames) ofPair(k tracking.Key) []byte {
 	return erasedHash(e.salt, erasedPair, k.ReferID, tracking.FoldNumber(k.Number))
@@ -69,97 +66,85 @@ func (e *erasedNames) ofNumber(number string) []byte {
 	return erasedHash(e.salt, erasedNumber, tracking.FoldNumber(number))
 }
 
-// findErased loads the hashes that has checks.
-func (t *tx) findErased(ctx context.Context, e *erasedNames, hashes [][]byte) error {
-	clear(e.hashes)
-	return t.w.sql.erased.each(ctx, t, hashes, func(s scanner) error {
-		var hash []byte
-		err := s.Scan(&hash)
-		e.hashes[string(hash)] = true
-		return err
-	})
-}
-
-func (e *erasedNames) has(hashes ...[]byte) bool {
-	return slices.ContainsFunc(hashes, func(h []byte) bool { return e.hashes[string(h)] })
-}
-
-func (t *tx) dropErasedSightings(ctx context.Context, seen []ledger.Sighting) ([]ledger.Sighting, error) {
+// areErased reports which of n things were erased: a hash of each is kept. It is nil if nothing ever was.
+func (t *tx) areErased(ctx context.Context, n int, hashesOf func(e *erasedNames, i int) [][]byte) ([]bool, error) {
 	e, err := t.erasedNames(ctx)
-	if err != nil || !e.any() || len(seen) == 0 {
-		return seen, err
-	}
-	hashesOf := func(s ledger.Sighting) [][]byte {
-		if s.Key.ReferID == "" {
-			return [][]byte{e.ofNumber(s.Key.Number)}
-		}
-		return [][]byte{e.ofPair(s.Key), e.ofRefer(s.Key.ReferID)}
-	}
-	var all [][]byte
-	for _, s := range seen {
-		all = append(all, hashesOf(s)...)
-	}
-	if err := t.findErased(ctx, e, all); err != nil {
+	if err != nil || e.salt == nil || n == 0 {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(seen), func(s ledger.Sighting) bool { return e.has(hashesOf(s)...) }), nil
+	var all [][]byte
+	of := map[string][]int{}
+	for i := range n {
+		for _, hash := range hashesOf(e, i) {
+			all = append(all, hash)
+			of[string(hash)] = append(of[string(hash)], i)
+		}
+	}
+	erased := make([]bool, n)
+	err = t.w.sql.erased.each(ctx, t, all, func(s scanner) error {
+		hash, err := scanOne[[]byte](s)
+		for _, i := range of[string(hash)] {
+			erased[i] = true
+		}
+		return err
+	})
+	return erased, err
+}
+
+func (t *tx) dropErasedSightings(ctx context.Context, seen []ledger.Sighting) (kept []ledger.Sighting, err error) {
+	erased, err := t.areErased(ctx, len(seen), func(e *erasedNames, i int) [][]byte {
+		if key := seen[i].Key; key.ReferID != "" {
+			return [][]byte{e.ofPair(key), e.ofRefer(key.ReferID)}
+		}
+		return [][]byte{e.ofNumber(seen[i].Key.Number)}
+	})
+	if erased == nil {
+		return seen, err
+	}
+	for i, s := range seen {
+		if !erased[i] {
+			kept = append(kept, s)
+		}
+	}
+	return kept, err
 }
 
 // dropErasedAnswers removes from packed the answers that say something of an erased tracking.
 func (t *tx) dropErasedAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) error {
-	e, err := t.erasedNames(ctx)
-	if err != nil || !e.any() {
-		return err
-	}
-	hashesOf := func(a ledger.RecordedAnswer) [][]byte {
-		hashes := [][]byte{e.ofRefer(a.ReferID)}
-		for _, s := range a.Seen {
+	erased, err := t.areErased(ctx, len(answers), func(e *erasedNames, i int) [][]byte {
+		hashes := [][]byte{e.ofRefer(answers[i].ReferID)}
+		for _, s := range answers[i].Seen {
 			hashes = append(hashes, e.ofPair(s.Key), e.ofRefer(s.Key.ReferID))
 		}
 		return hashes
-	}
-	var all [][]byte
-	for _, a := range answers {
-		all = append(all, hashesOf(a)...)
-	}
-	if err := t.findErased(ctx, e, all); err != nil {
-		return err
-	}
-	for i, a := range answers {
-		if e.has(hashesOf(a)...) {
+	})
+	for i, isErased := range erased {
+		if isErased {
 			packed[i] = nil
 		}
 	}
-	return nil
+	return err
 }
 
 // classifyErased classifies the erased records of an input: they take a number and nothing else.
 func (c *chunk) classifyErased(ctx context.Context, t *tx) error {
-	e, err := t.erasedNames(ctx)
-	if err != nil || !e.any() {
-		return err
-	}
-	hashes := make([][]byte, len(c.entries))
-	for i := range c.entries {
-		hashes[i] = e.ofPair(c.entries[i].Item.Key())
-	}
-	if err := t.findErased(ctx, e, hashes); err != nil {
-		return err
-	}
-	for i, hash := range hashes {
-		if e.has(hash) {
+	erased, err := t.areErased(ctx, len(c.entries), func(e *erasedNames, i int) [][]byte {
+		return [][]byte{e.ofPair(c.entries[i].Item.Key())}
+	})
+	for i, isErased := range erased {
+		if isErased {
 			c.classified[i].kind = kindErased
 			c.tally.Erased++
 		}
 	}
-	return nil
+	return err
 }
 
 // forgetErased lets what is said of new rows be kept, also where another row of their
 // referId or number was erased.
 func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) error {
 	e, err := t.erasedNames(ctx)
-	if err != nil || !e.any() {
+	if err != nil || e.salt == nil {
 		return err
 	}
 	var hashes [][]byte
@@ -167,59 +152,49 @@ func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) error {
 		item := &c.entries[i].Item
 		hashes = append(hashes, e.ofRefer(item.ReferID), e.ofNumber(item.Number))
 	}
-	if err := t.findErased(ctx, e, hashes); err != nil {
-		return err
-	}
-	for hash := range e.hashes {
-		if _, err := t.exec(ctx, "DELETE FROM erased WHERE hash = $1", []byte(hash)); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.w.sql.forgetErased.exec(ctx, t, hashes)
 }
 
 // dropErased drops the bytes of deliveries that name erased numbers, their path and query, and
 // what their events about these say: other events stay.
 func (t *tx) dropErased(ctx context.Context, all []*arrival) error {
-	e, err := t.erasedNames(ctx)
-	if err != nil || !e.any() {
-		return err
+	type namedEvent struct {
+		a *arrival
+		i int // in its rows
 	}
-	var hashes [][]byte
+	var named []namedEvent
 	for _, a := range all {
-		for _, r := range a.rows {
-			if r.TrackingNumber != "" {
-				hashes = append(hashes, e.ofNumber(r.TrackingNumber))
+		for i := range a.rows {
+			if a.rows[i].TrackingNumber != "" {
+				named = append(named, namedEvent{a, i})
 			}
 		}
 	}
-	if err := t.findErased(ctx, e, hashes); err != nil {
-		return err
+	erased, err := t.areErased(ctx, len(named), func(e *erasedNames, i int) [][]byte {
+		return [][]byte{e.ofNumber(named[i].a.rows[named[i].i].TrackingNumber)}
+	})
+	for n, isErased := range erased {
+		if isErased {
+			named[n].a.drop(named[n].i)
+		}
 	}
-	for _, a := range all {
-		a.drop(func(r inbox.Event) bool { return r.TrackingNumber != "" && e.has(e.ofNumber(r.TrackingNumber)) })
-	}
-	return nil
+	return err
 }
 
-// drop drops the bytes, and what the rows say that are to be erased, if there is one.
-func (a *arrival) drop(erase func(inbox.Event) bool) {
-	for i, r := range a.rows {
-		if !erase(r) {
-			continue
-		}
-		if !a.dropped {
-			a.rows, a.sums, a.dropped = slices.Clone(a.rows), slices.Clone(a.sums), true
-			a.delivery.Path, a.delivery.RawQuery, a.delivery.Anomaly = "", "", inbox.Erased
-		}
-		a.sums[i] = nil
-		a.rows[i] = inbox.Event{ReceivedAt: r.ReceivedAt, Index: r.Index, Offset: r.Offset, Length: r.Length, Mark: inbox.Anomaly, Anomaly: inbox.Erased, Synthetic: r.Synthetic}
+// drop drops the bytes, and what row i says.
+func (a *arrival) drop(i int) {
+	if !a.dropped {
+		a.rows, a.sums, a.dropped = slices.Clone(a.rows), slices.Clone(a.sums), true
+		a.delivery.Path, a.delivery.RawQuery, a.delivery.Anomaly = "", "", inbox.Erased
 	}
+	r := &a.rows[i]
+	a.sums[i] = nil
+	*r = inbox.Event{ReceivedAt: r.ReceivedAt, Index: r.Index, Offset: r.Offset, Length: r.Length, Mark: inbox.Anomaly, Anomaly: inbox.Erased, Synthetic: r.Synthetic}
 }
 
 func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error) {
 	e, err := t.erasedNames(ctx)
-	if err != nil || !e.any() {
+	if err != nil || e.salt == nil {
 		return false, err
 	}
 	decoded, rows := inbox.Decode(d)

@@ -19,6 +19,7 @@ type statements struct {
 	consecutiveRows [len(widths)]string
 	currentEvents   keyStatement[[]byte]
 	erased          keyStatement[[]byte]
+	forgetErased    keyStatement[[]byte]
 	claimBatches    keyStatement[int64]
 	rowsInState     keyStatement[int64]
 	forgetAbsences  keyStatement[int64]
@@ -63,6 +64,7 @@ func newStatements() *statements {
 		consecutiveRows: newConsecutiveRows(),
 		currentEvents:   newKeyStatement[[]byte]('b', "SELECT event_key, synthetic, seq, verified, sum FROM events WHERE mark = '' AND event_key", ""),
 		erased:          newKeyStatement[[]byte]('b', "SELECT hash FROM erased WHERE hash", ""),
+		forgetErased:    newKeyStatement[[]byte]('b', "DELETE FROM erased WHERE hash", ""),
 		claimBatches:    newKeyStatement[int64]('i', "UPDATE batches SET state = 'sending', owner = ?, claimed = ? WHERE id", ""),
 		rowsInState: newKeyStatement[int64]('i', "SELECT r.id, b.id, b.first_row, b.last_row, b.rows, "+siblings+` FROM rows r
 			JOIN batches b ON b.id = r.batch_id WHERE COALESCE(r.state, b.state) = ? AND r.id`, ""),
