@@ -54,23 +54,48 @@ func (l *lister) mayTake(c trackingCount) bool {
 		(l.f.StuckSince.IsZero() || known && !final)
 }
 
-// where returns the filter's condition on a row r, its batch b and its sighting s, but for its run.
-func (l *lister) where() string {
-	all := l.whereTimes()
+// subject is how a condition names what it is about: a row r of a batch b with its sighting s, or a sighting s without a row.
+type subject struct {
+	carrier, referID string
+	moved            string // when it last moved, 0 if that is not known
+}
+
+var (
+	ofRow = subject{
+		"COALESCE(NULLIF(s.carrier, ''), r.carrier)", "r.refer_id",
+		"CASE WHEN s.checkpoint > 0 THEN s.checkpoint WHEN b.began > 0 THEN b.began + b.took / 1000 ELSE 0 END",
+	}
+	ofSeen = subject{"s.carrier", "s.refer_id", "s.checkpoint"}
+)
+
+// where returns the filter's condition, but for its run; without a row, as far as s itself decides.
+func (l *lister) where(of subject) string {
+	all := []string{"1 = 1"}
+	if !l.f.Updated.IsZero() {
+		all = append(all, within("CASE WHEN s.updated > s.checkpoint THEN s.updated ELSE s.checkpoint END", l.f.Updated))
+	}
+	if !l.f.Delivered.IsZero() {
+		all = append(all, within("s.checkpoint", l.f.Delivered), "+s.status_id IN "+idList(l.final))
+	}
 	if l.chosen {
-		all = append(all, "("+strings.Join(l.whereChosen(), " OR ")+")")
+		all = append(all, "("+strings.Join(l.whereChosen(of), " OR ")+")")
 	}
 	if !l.f.StuckSince.IsZero() {
-		all = append(all, l.stuck(rowMoved, l.f.StuckSince))
+		all = append(all, l.stuck(of, l.f.StuckSince))
 	}
 	if l.f.Carrier != "" {
-		all = append(all, "COALESCE(NULLIF(s.carrier, ''), r.carrier) IN "+textList(l.carriers))
+		all = append(all, of.carrier+" IN "+textList(l.carriers))
+	}
+	if l.f.ReferIDs != nil {
+		all = append(all, l.referIDs(of.referID))
 	}
 	for _, o := range l.f.Own {
 		all = append(all, "LOWER(r.own) LIKE "+quoted(`%"`+likely(o.Column)+`":"`+likely(o.Pattern)+`"%`))
 	}
 	return strings.Join(all, " AND ")
 }
+
+func (l *lister) whereUnheld() string { return l.where(ofSeen) + " AND " + unheld }
 
 // likely returns a pattern, or a name, for LIKE on JSON in lower case. It takes more where
 // databases differ, or JSON has other characters: [ledger.Filter.Matches] decides.
@@ -84,13 +109,19 @@ func likely(pattern string) string {
 }
 
 // whereChosen returns the conditions of which the words of the filter want one.
-func (l *lister) whereChosen() (wanted []string) {
+func (l *lister) whereChosen(of subject) (wanted []string) {
 	if len(l.statuses) > 0 || l.states == nil && !l.notChecked {
 		column := "s.status_id"
-		if l.dense {
+		if of == ofSeen || l.dense {
 			column = "+s.status_id" // in the order of rows
 		}
 		wanted = append(wanted, column+" IN "+idList(l.statuses))
+	}
+	if l.orStuck() {
+		wanted = append(wanted, l.stuck(of, l.f.OrStuckSince))
+	}
+	if of == ofSeen {
+		return wanted
 	}
 	if l.notChecked {
 		wanted = append(wanted, "s.id IS NULL AND "+inStates("('accepted')"))
@@ -98,40 +129,18 @@ func (l *lister) whereChosen() (wanted []string) {
 	if l.states != nil {
 		wanted = append(wanted, inStates(textList(l.states)))
 	}
-	if l.orStuck() {
-		wanted = append(wanted, l.stuck(rowMoved, l.f.OrStuckSince))
-	}
 	return wanted
 }
 
-// When a tracking last moved, 0 if it is not known: that of a row r of a batch b with a
-// sighting s, and that of a sighting without a row.
-const (
-	rowMoved  = "CASE WHEN s.checkpoint > 0 THEN s.checkpoint WHEN b.began > 0 THEN b.began + b.took / 1000 ELSE 0 END"
-	seenMoved = "s.checkpoint"
-)
-
-// stuck holds for a sighting s that moved last before a time, see [ledger.TrackingStatus.StuckSince].
-func (l *lister) stuck(moved string, since time.Time) string {
-	return fmt.Sprintf("s.phase <> 'absent' AND +s.status_id NOT IN %s AND %s BETWEEN 1 AND %d", idList(l.final), moved, millis(since)-1)
+// stuck holds for what moved last before a time, see [ledger.TrackingStatus.StuckSince].
+func (l *lister) stuck(of subject, since time.Time) string {
+	return fmt.Sprintf("s.phase <> 'absent' AND +s.status_id NOT IN %s AND %s BETWEEN 1 AND %d", idList(l.final), of.moved, millis(since)-1)
 }
 
 // inStates holds for a row r of a batch b that is in one of these states. The planner
 // knows how many are, which it does not of COALESCE.
 func inStates(states string) string {
 	return "(r.state IN " + states + " OR r.state IS NULL AND b.state IN " + states + ")"
-}
-
-// whereTimes returns the filter's conditions on times of a sighting s, and one that always holds.
-func (l *lister) whereTimes() []string {
-	all := []string{"1 = 1"}
-	if !l.f.Updated.IsZero() {
-		all = append(all, within("CASE WHEN s.updated > s.checkpoint THEN s.updated ELSE s.checkpoint END", l.f.Updated))
-	}
-	if !l.f.Delivered.IsZero() {
-		all = append(all, within("s.checkpoint", l.f.Delivered), "+s.status_id IN "+idList(l.final))
-	}
-	return all
 }
 
 func within(column string, r ledger.Range) string {
@@ -144,28 +153,6 @@ func within(column string, r ledger.Range) string {
 	}
 	return condition
 }
-
-// whereSeen returns the filter's condition on a sighting s without a row, as far as s itself decides.
-func (l *lister) whereSeen() string {
-	all := l.whereTimes()
-	if wanted := "+s.status_id IN " + idList(l.statuses); l.orStuck() {
-		all = append(all, "("+wanted+" OR "+l.stuck(seenMoved, l.f.OrStuckSince)+")")
-	} else if l.chosen {
-		all = append(all, wanted)
-	}
-	if !l.f.StuckSince.IsZero() {
-		all = append(all, l.stuck(seenMoved, l.f.StuckSince))
-	}
-	if l.f.Carrier != "" {
-		all = append(all, "s.carrier IN "+textList(l.carriers))
-	}
-	if l.f.ReferIDs != nil {
-		all = append(all, l.referIDs("s.refer_id"))
-	}
-	return strings.Join(all, " AND ")
-}
-
-func (l *lister) whereUnheld() string { return l.whereSeen() + " AND " + unheld }
 
 // inRuns is the condition on a row r that a run brought it in which the filter takes, or
 // that it is in the input of the filter's run.

@@ -46,56 +46,53 @@ func (l *lister) sortedQuery(key sortKey) string {
 	if l.f.Order == ledger.ByNumber {
 		key.row = folded
 	}
-	row := "CASE WHEN " + key.known + " THEN " + key.row + " END"
-	query, ofBatch := "SELECT r.id AS id, "+row+" AS k FROM rows r ", ""
-	condition := l.where()
-	if strings.Contains(condition, "b.") {
-		query, ofBatch = query+"CROSS JOIN batches b ", " AND b.id = r.batch_id"
-	}
-	if strings.Contains(condition+row, "s.") {
-		query += "LEFT JOIN sightings s ON s.id = r.id "
-	}
-	query += l.joinAsked()
-	query += "WHERE " + condition + ofBatch + visible + l.inRuns()
-	if l.f.ReferIDs != nil {
-		query += " AND " + l.referIDs("r.refer_id")
-	}
+	query := l.selectRows("rows r", "CASE WHEN "+key.known+" THEN "+key.row+" END", "1 = 1")
 	if l.withoutRow() {
 		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld + " END FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
 	}
 	return "SELECT id FROM (" + query + ") AS l ORDER BY k IS NULL, k" + l.direction() + ", id < 0, ABS(id)"
 }
 
-// firstQuery returns the query for the first of a list, as far as their key is known: in
-// their order where there is an index, else from one table.
-func (l *lister) firstQuery(key sortKey) string {
-	id := map[string]string{"rows r": "r.id", "numbers n": "n.row_id", "sightings s": "s.id"}[key.table]
-	from, condition := key.table, key.known+" AND "+l.where()+l.inRuns()
-	if key.table == "sightings s" {
+// idIn returns the column of a table that has the ids of rows.
+func idIn(table string) string {
+	return map[string]string{"rows r": "r.id", "numbers n": "n.row_id", "sightings s": "s.id"}[table]
+}
+
+// selectRows returns a query for the ids of rows in a table that the filter takes, and their keys k.
+func (l *lister) selectRows(table, key, condition string) string {
+	id, from := idIn(table), table
+	condition += " AND " + l.where(ofRow) + l.inRuns()
+	if table == "sightings s" {
 		condition += " AND s.id > 0"
 	}
-	if key.table == "rows r" { // also has those that are being staged; + has them read in the order of the key
+	if table == "rows r" { // also has those that are being staged; + has them read in the order of the key
 		condition += strings.Replace(visible, "r.id", "+r.id", 1)
 	}
-	if l.f.ReferIDs != nil {
-		condition += " AND " + l.referIDs("r.refer_id")
-	}
-	if key.table != "rows r" && strings.Contains(condition, "r.") {
+	if table != "rows r" && strings.Contains(condition, "r.") {
 		from, condition = from+" CROSS JOIN rows r", condition+" AND r.id = "+id
 	}
 	if strings.Contains(condition, "b.") {
 		from, condition = from+" CROSS JOIN batches b", condition+" AND b.id = r.batch_id"
 	}
-	if key.table != "sightings s" && strings.Contains(condition+key.row, "s.") {
+	if table != "sightings s" && strings.Contains(condition+key, "s.") {
 		from += " LEFT JOIN sightings s ON s.id = " + id
 	}
+	if l.f.Order == ledger.ByAsked {
+		from += " LEFT JOIN answers a ON a.refer_id = r.refer_id"
+	}
+	return "SELECT " + id + " AS id, " + key + " AS k FROM " + from + " WHERE " + condition
+}
+
+// firstQuery returns the query for the first of a list, as far as their key is known: in
+// their order where there is an index, else from one table.
+func (l *lister) firstQuery(key sortKey) string {
 	first := func(query, id string, limit int) string {
 		return fmt.Sprintf("%s ORDER BY k%s, ABS(%s) LIMIT %d OFFSET 0", query, l.direction(), id, limit)
 	}
-	parts := []string{first("SELECT "+id+" AS id, "+key.row+" AS k FROM "+from+l.joinAsked()+" WHERE "+condition, id, l.f.Limit)}
+	parts := []string{first(l.selectRows(key.table, key.row, key.known), idIn(key.table), l.f.Limit)}
 	if l.withoutRow() { // whether one is held is looked up in their order
 		seen := first("SELECT s.id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+" AS k FROM sightings s WHERE s.id < 0 AND "+
-			key.unheldToo+" AND "+l.whereSeen(), "s.id", math.MaxInt64)
+			key.unheldToo+" AND "+l.where(ofSeen), "s.id", math.MaxInt64)
 		parts = append(parts, first("SELECT s.id, k FROM ("+seen+") AS s WHERE "+unheld, "s.id", l.f.Limit))
 	}
 	return "SELECT id FROM (SELECT * FROM (" + strings.Join(parts, ") AS p UNION ALL SELECT * FROM (") + ") AS p) AS l ORDER BY k" + l.direction() + ", id < 0, ABS(id)"
@@ -106,13 +103,6 @@ func (l *lister) direction() string {
 		return " DESC"
 	}
 	return ""
-}
-
-func (l *lister) joinAsked() string {
-	if l.f.Order != ledger.ByAsked {
-		return ""
-	}
-	return " LEFT JOIN answers a ON a.refer_id = r.refer_id "
 }
 
 func (l *lister) sorted(ctx context.Context) (*sortedList, error) {

@@ -75,7 +75,7 @@ func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
 			continue
 		}
 		if err := l.d.each(ctx, l.addTo(groups, r.id), fmt.Sprintf(columns, "r.carrier")+"CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN $1 AND $2 AND "+
-			l.where()+" GROUP BY 1, 2, 3", r.first, r.last); err != nil {
+			l.where(ofRow)+" GROUP BY 1, 2, 3", r.first, r.last); err != nil {
 			return err
 		}
 	}

@@ -260,13 +260,13 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	if l.f.Run != 0 && l.runWithID(l.f.Run) != nil {
 		lists = append(lists, l.list(listColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+
 			fmt.Sprintf("WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1 AND k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = %[1]d AND row_id <= ?1), 0) AND r.id <= ?2", l.f.Run)+
-			" AND "+l.where()+l.inRuns()+" ORDER BY k.row_id, r.id LIMIT ?3", 0, math.MaxInt64))
+			" AND "+l.where(ofRow)+l.inRuns()+" ORDER BY k.row_id, r.id LIMIT ?3", 0, math.MaxInt64))
 	}
 	from, id := "FROM rows r CROSS JOIN batches b LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id", "r.id"
 	if l.takesByTime() || l.chosen && l.states == nil && !l.notChecked { // no row without a sighting
 		from, id = "FROM sightings s CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id", "s.id"
 	}
-	query := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " + l.where() + " ORDER BY " + id + " LIMIT ?3"
+	query := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " + l.where(ofRow) + " ORDER BY " + id + " LIMIT ?3"
 	for _, s := range spans {
 		lists = append(lists, l.list(query, s.first-1, s.last))
 	}
