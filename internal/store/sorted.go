@@ -105,22 +105,18 @@ func (l *lister) direction() string {
 	return ""
 }
 
-func (l *lister) sorted(ctx context.Context) (*sortedList, error) {
+func (l *lister) sorted(ctx context.Context) (statusList, error) {
 	key := sortKeyOf(l.f.Order)
 	query, limit := l.sortedQuery(key), ""
 	if l.f.Limit > 0 && !l.unindexed && l.filterIsExact() {
 		limit = fmt.Sprint(" LIMIT ", l.f.Limit)
-		first, err := l.sortedBy(ctx, l.firstQuery(key)+limit)
-		if err != nil || len(first.ids) == l.f.Limit {
-			return first, err
+		first, err := list(ctx, l.d.each, scanOne[int64], l.firstQuery(key)+limit)
+		if err != nil || len(first) == l.f.Limit {
+			return l.listOf(first), err
 		} // else what is not known comes after these
 	}
-	return l.sortedBy(ctx, query+limit)
-}
-
-func (l *lister) sortedBy(ctx context.Context, query string) (*sortedList, error) {
-	ids, err := list(ctx, l.d.each, scanOne[int64], query)
-	return &sortedList{lister: l, ids: ids}, err
+	ids, err := list(ctx, l.d.each, scanOne[int64], query+limit)
+	return l.listOf(ids), err
 }
 
 // filterIsExact reports whether the filter takes whatever its conditions in SQL
@@ -129,18 +125,21 @@ func (l *lister) filterIsExact() bool {
 	return l.f.StuckSince.IsZero() && !l.orStuck() && l.states == nil && l.f.Own == nil
 }
 
-// sortedList is a list of rows, and of sightings without one, whose ids were sorted when
-// it began: their order changes while it is read.
-type sortedList struct {
-	*lister
-	ids []int64 // that were not read: eight bytes of each tracking
+// listOf is rows, and sightings without one, whose ids were sorted when the list began: their
+// order changes while it is read. The ids not yet read take eight bytes of each tracking.
+func (l *lister) listOf(sorted []int64) statusList {
+	return func(ctx context.Context, _ int) ([]ledger.TrackingStatus, bool, error) {
+		ids := sorted[:min(manyFound, len(sorted))]
+		if sorted = sorted[len(ids):]; len(ids) == 0 {
+			return nil, false, nil
+		}
+		page, err := l.read(ctx, ids)
+		return page, len(sorted) > 0, err
+	}
 }
 
-func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, bool, error) {
-	ids := l.ids[:min(manyFound, len(l.ids))]
-	if l.ids = l.ids[len(ids):]; len(ids) == 0 {
-		return nil, false, nil
-	}
+// read reads what there is still of up to manyFound rows and sightings, in the order of ids.
+func (l *lister) read(ctx context.Context, ids []int64) ([]ledger.TrackingStatus, error) {
 	found := make([]*ledger.TrackingStatus, len(ids))
 	columns := newStatusScanner()
 	args := make([]any, manyFound) // NULL finds nothing
@@ -154,7 +153,7 @@ func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, 
 			found[place] = &st
 			return err
 		}, query, args...); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		if !slices.Contains(found, nil) {
 			break
@@ -166,5 +165,5 @@ func (l *sortedList) next(ctx context.Context, _ int) ([]ledger.TrackingStatus, 
 			page = append(page, *st)
 		}
 	}
-	return page, len(l.ids) > 0, nil
+	return page, nil
 }

@@ -32,8 +32,13 @@ func (d *DB) Statuses(ctx context.Context, f ledger.Filter) iter.Seq2[ledger.Tra
 				yield(ledger.TrackingStatus{}, err)
 				return
 			}
-			if left = yieldPage(page, f, left, yield); left < 0 {
-				return
+			for _, st := range page {
+				if !f.Matches(st) {
+					continue
+				}
+				if left--; !yield(st, nil) || left == 0 {
+					return
+				}
 			}
 		}
 	}
@@ -49,7 +54,7 @@ func (d *DB) statusPages(ctx context.Context, f ledger.Filter) iter.Seq2[[]ledge
 		for _, l := range lists {
 			for more := true; more && err == nil; size = min(2*size, statusPage) {
 				var page []ledger.TrackingStatus
-				if page, more, err = l.next(ctx, size); err == nil && !yield(page, nil) {
+				if page, more, err = l(ctx, size); err == nil && !yield(page, nil) {
 					return
 				}
 			}
@@ -92,24 +97,8 @@ func readAhead[T any](cancel func(), seq iter.Seq2[T, error]) iter.Seq2[T, error
 	}
 }
 
-// yieldPage yields up to left matches of a page, and returns how many may follow: -1 for none, or after a stop.
-func yieldPage(page []ledger.TrackingStatus, f ledger.Filter, left int, yield func(ledger.TrackingStatus, error) bool) int {
-	for _, st := range page {
-		if !f.Matches(st) {
-			continue
-		}
-		if left--; !yield(st, nil) || left == 0 {
-			return -1
-		}
-	}
-	return left
-}
-
-// statusList is a part of a list, read page by page.
-type statusList interface {
-	// next returns the next page, about so long, and whether more may follow.
-	next(ctx context.Context, size int) ([]ledger.TrackingStatus, bool, error)
-}
+// statusList reads the next page of a part of a list, about so long, and reports whether more may follow.
+type statusList func(ctx context.Context, size int) (page []ledger.TrackingStatus, more bool, err error)
 
 // statusLists returns the lists that together hold at least what the filter
 // takes. What is written while they are read moves nothing from one to another.
@@ -273,35 +262,28 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	return lists, nil
 }
 
-func (l *lister) list(query string, after, to int64) *queriedList {
-	return &queriedList{lister: l, query: query, after: after, to: to}
+// list is rows, or sightings, by their ids. In the query ?1 is the id after which a page begins,
+// ?2 the last one there may be, ?3 how long the page is.
+func (l *lister) list(query string, after, to int64) statusList {
+	return func(ctx context.Context, size int) ([]ledger.TrackingStatus, bool, error) {
+		page := make([]ledger.TrackingStatus, 0, size)
+		columns := newStatusScanner()
+		err := l.d.each(ctx, func(s scanner) error {
+			if err := s.Scan(columns.dest[:statusWidth]...); err != nil {
+				return err
+			}
+			id, st := columns.number(0), columns.status()
+			after = max(id, -id)
+			l.addRun(&st, id)
+			page = append(page, st)
+			return nil
+		}, query, after, to, size)
+		return page, len(page) == size, err
+	}
 }
 
-func (l *lister) unheld() *queriedList {
+func (l *lister) unheld() statusList {
 	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND "+l.whereUnheld()+" ORDER BY s.id DESC LIMIT ?3", 0, math.MaxInt64)
-}
-
-// queriedList is a list of rows, or of sightings, by their ids.
-type queriedList struct {
-	*lister
-	query     string // ?1 is the id after which the page begins, ?2 the last one there may be, ?3 how long it is
-	after, to int64
-}
-
-func (l *queriedList) next(ctx context.Context, size int) ([]ledger.TrackingStatus, bool, error) {
-	page := make([]ledger.TrackingStatus, 0, size)
-	columns := newStatusScanner()
-	err := l.d.each(ctx, func(s scanner) error {
-		if err := s.Scan(columns.dest[:statusWidth]...); err != nil {
-			return err
-		}
-		id, st := columns.number(0), columns.status()
-		l.after = max(id, -id)
-		l.addRun(&st, id)
-		page = append(page, st)
-		return nil
-	}, l.query, l.after, l.to, size)
-	return page, len(page) == size, err
 }
 
 // runWithID returns a run, nil if it has no rows.
