@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,11 @@ func Copy(ctx context.Context, from, to *DB, progress CopyProgress) (rows int64,
 }
 
 func (t table) count(ctx context.Context, d *DB) (n int64, err error) {
-	_, err = d.row(ctx, []any{&n}, "SELECT COUNT(*) FROM "+t.name+t.where())
+	query := "SELECT COUNT(*) FROM " + t.name
+	if t.part != "" {
+		query += " WHERE " + t.part
+	}
+	_, err = d.row(ctx, []any{&n}, query)
 	return n, err
 }
 
@@ -145,13 +150,6 @@ type table struct {
 	part string   // condition for the rows that are copied, empty for all
 }
 
-func (t table) where() string {
-	if t.part == "" {
-		return ""
-	}
-	return " WHERE " + t.part
-}
-
 // countersCopied leaves out what is of one store alone.
 const countersCopied = "name NOT IN ('commits', 'schema', 'identity')"
 
@@ -189,23 +187,16 @@ type tableCopy struct {
 	table
 	from, to *DB
 	columns  []column
-	keyAt    []int // of the key in columns
+	names    []string // of the columns
+	keyAt    []int    // of the key in columns
 	insert   multiInsert
 	limit    int // of rows read at once: as many as copyBytes were the last time
 }
 
 type column struct {
 	name string
-	kind columnKind
+	kind rune // as in [multiInsert]
 }
-
-type columnKind uint8
-
-const (
-	kindNumber columnKind = iota
-	kindText
-	kindBytes
-)
 
 func newTableCopy(ctx context.Context, from, to *DB, t table) (*tableCopy, error) {
 	c := &tableCopy{table: t, from: from, to: to, limit: copyRows}
@@ -224,11 +215,11 @@ func newTableCopy(ctx context.Context, from, to *DB, t table) (*tableCopy, error
 	for _, k := range t.key {
 		c.keyAt = append(c.keyAt, slices.IndexFunc(c.columns, func(col column) bool { return col.name == k }))
 	}
-	types := make([]byte, len(c.columns))
-	for i, col := range c.columns {
-		types[i] = "itb"[col.kind]
+	types := ""
+	for _, col := range c.columns {
+		c.names, types = append(c.names, col.name), types+string(col.kind)
 	}
-	c.insert = newMultiInsert("INSERT INTO "+t.name+" ("+c.list()+")", string(types), "")
+	c.insert = newMultiInsert("INSERT INTO "+t.name+" ("+strings.Join(c.names, ", ")+")", types, "")
 	return c, nil
 }
 
@@ -242,29 +233,19 @@ func (d *DB) columnsOf(ctx context.Context, name string) (columns []column, err 
 		types, err := rows.ColumnTypes()
 		columns = nil
 		for _, t := range types {
-			c := column{name: t.Name()}
+			kind := 'i'
 			switch t.DatabaseTypeName() {
 			case "TEXT":
-				c.kind = kindText
+				kind = 't'
 			case "BLOB", "BYTEA":
-				c.kind = kindBytes
+				kind = 'b'
 			}
-			columns = append(columns, c)
+			columns = append(columns, column{t.Name(), kind})
 		}
 		return true, errors.Join(err, rows.Err())
 	})
 	return columns, err
 }
-
-func (c *tableCopy) names() []string {
-	names := make([]string, len(c.columns))
-	for i, col := range c.columns {
-		names[i] = col.name
-	}
-	return names
-}
-
-func (c *tableCopy) list() string { return strings.Join(c.names(), ", ") }
 
 func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) error {
 	c, err := newTableCopy(ctx, from, to, t)
@@ -300,7 +281,7 @@ func (c *tableCopy) write(ctx context.Context, rows [][]any) error {
 	return c.to.run(ctx, func(ctx context.Context, t *tx) error {
 		fill := func(args []any, i int) []any { return append(args, rows[i]...) }
 		if load := c.to.engine.Load; load != nil {
-			return load(ctx, t.direct(), c.name, c.names(), len(rows), fill)
+			return load(ctx, t.direct(), c.name, c.names, len(rows), fill)
 		}
 		return c.insert.exec(ctx, t, len(rows), fill)
 	})
@@ -310,13 +291,9 @@ var errEnough = errors.New("enough was read")
 
 // read returns the rows after a key, in the order of keys, until they have copyBytes.
 func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
-	where := c.table.where()
+	where := " WHERE " + cmp.Or(c.part, "1 = 1")
 	if after != nil {
-		word := " WHERE "
-		if where != "" {
-			word = " AND "
-		}
-		where += word + "(" + strings.Join(c.key, ", ") + ") > " + tuples(1, len(c.key))
+		where += " AND (" + strings.Join(c.key, ", ") + ") > " + tuples(1, len(c.key))
 	}
 	var rows [][]any
 	bytes := 0
@@ -338,7 +315,7 @@ func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
 			return errEnough
 		}
 		return nil
-	}, "SELECT "+c.list()+" FROM "+c.name+where+" ORDER BY "+strings.Join(c.key, ", ")+" LIMIT ?", append(slices.Clone(after), c.limit)...)
+	}, "SELECT "+strings.Join(c.names, ", ")+" FROM "+c.name+where+" ORDER BY "+strings.Join(c.key, ", ")+" LIMIT ?", append(slices.Clone(after), c.limit)...)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}
@@ -354,18 +331,18 @@ func (c *tableCopy) normalize(row []any) (size int, err error) {
 		case []byte:
 			size += len(v)
 			switch {
-			case col.kind == kindText:
+			case col.kind == 't':
 				row[i] = string(v)
 			case v == nil:
 				row[i] = []byte{} // empty, and not NULL
 			}
 		case string:
 			size += len(v)
-			if col.kind == kindBytes {
+			if col.kind == 'b' {
 				row[i] = []byte(v)
 			}
 		case int64:
-			if col.kind != kindNumber {
+			if col.kind != 'i' {
 				err = fmt.Errorf("column %s holds a number", col.name)
 			}
 		default:
