@@ -92,36 +92,32 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, answers []ledger.RecordedAn
 		seen int64
 	}
 	var all []answer
+	at := map[string]int{} // in all: one statement can't change a row twice
+	add := func(one answer) {
+		if i, again := at[one.ref]; !again {
+			at[one.ref], all = len(all), append(all, one)
+		} else if one.seen >= all[i].seen {
+			all[i] = one
+		}
+	}
 	for n, a := range answers {
 		switch {
 		case packed[n] == nil:
 		case a.ReferID != "":
-			all = append(all, answer{a.ReferID, n, millis(a.Asked)})
+			add(answer{a.ReferID, n, millis(a.Asked)})
 		default:
-			at := millis(a.Asked)
+			seen := millis(a.Asked)
 			for _, s := range a.Seen {
-				at = max(at, millis(s.Seen))
-				all = append(all, answer{s.Key.ReferID, n, at})
+				seen = max(seen, millis(s.Seen))
+				add(answer{s.Key.ReferID, n, seen})
 			}
 		}
 	}
-	for len(all) > 0 {
-		// One statement can't change a row twice.
-		once, refs := 0, map[string]bool{}
-		for once < len(all) && !refs[all[once].ref] {
-			refs[all[once].ref] = true
-			once++
-		}
-		if err := d.sql.answers.exec(ctx, t, once, func(args []any, i int) []any {
-			n := all[i].n
-			asked := millis(answers[n].Asked)
-			return append(args, all[i].ref, all[i].seen, asked, packed[n])
-		}); err != nil {
-			return err
-		}
-		all = all[once:]
-	}
-	return nil
+	return d.sql.answers.exec(ctx, t, len(all), func(args []any, i int) []any {
+		n := all[i].n
+		asked := millis(answers[n].Asked)
+		return append(args, all[i].ref, all[i].seen, asked, packed[n])
+	})
 }
 
 // LastAnswer returns the last answer about a referId, see [ledger.Trackings].
