@@ -31,25 +31,17 @@ const (
 	Unknown  State = "unknown"
 )
 
-func nextStates(s State) []State {
-	switch s {
-	case Pending:
-		return []State{Sending, Unknown} // Unknown: never sent, and to be asked for first, see [UnknownRows]
-	case Sending:
-		return []State{Accepted, Rejected, Unknown, Pending}
-	case Unknown:
-		return []State{Accepted, Pending} // by proof only, see [UnknownRows]
-	case Accepted:
-		return []State{Unknown} // the service said that it has no such tracking, see [UnknownRows]
-	case Rejected:
-		return []State{Pending}
-	default:
-		return nil
-	}
+// next are the states that a row may go to in one step.
+var next = map[State][]State{
+	Pending:  {Sending, Unknown}, // Unknown: never sent, and to be asked for first, see [UnknownRows]
+	Sending:  {Accepted, Rejected, Unknown, Pending},
+	Unknown:  {Accepted, Pending}, // by proof only, see [UnknownRows]
+	Accepted: {Unknown},           // the service said that it has no such tracking, see [UnknownRows]
+	Rejected: {Pending},
 }
 
 // CanBecome reports whether a row may go from s to t in one step.
-func (s State) CanBecome(t State) bool { return slices.Contains(nextStates(s), t) }
+func (s State) CanBecome(t State) bool { return slices.Contains(next[s], t) }
 
 // Errors of the ledger that callers distinguish.
 var (
