@@ -74,7 +74,7 @@ type engine struct {
 }
 
 // newEngine returns an engine on the server that config leads to. It opens no connection.
-func newEngine(place, schema string, config *pgx.ConnConfig, p process) *engine {
+func newEngine(place, schema string, config *pgx.ConnConfig, p store.Process) *engine {
 	e := &engine{
 		place: place, schema: schema, config: config.Copy(), spans: usualSpans, links: &links{open: map[*link]bool{}},
 		staging: make(chan struct{}, 1),

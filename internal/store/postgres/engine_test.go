@@ -60,7 +60,7 @@ func parsed(t testing.TB, url string) Target {
 func newTestEngine(t *testing.T, url string) *engine {
 	t.Helper()
 	target := parsed(t, url)
-	e := newEngine(target.Place(), target.schema, (&access{target: target}).config(), process{Host: "here", PID: 1, Version: "1", Command: "test"})
+	e := newEngine(target.Place(), target.schema, (&access{target: target}).config(), store.Process{Host: "here", PID: 1, Version: "1", Command: "test"})
 	t.Cleanup(func() {
 		began := time.Now()
 		if err := e.close(); err != nil {

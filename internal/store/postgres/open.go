@@ -44,7 +44,7 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	}
 	a := &access{target: t, reads: o.ReadOnly}
 	host, _ := os.Hostname() // for people; they can do without
-	e := newEngine(t.Place(), t.schema, a.config(), process{Host: host, PID: os.Getpid(), Version: o.Version, Command: o.Command})
+	e := newEngine(t.Place(), t.schema, a.config(), store.Process{Host: host, PID: int64(os.Getpid()), Version: o.Version, Command: o.Command})
 	e.until, e.note, e.password = o.Until, o.Note, redact.New(t.config.Password)
 	d, err := e.store(ctx, a, o.Options)
 	if err != nil {

@@ -19,14 +19,6 @@ import (
 // awaitPoll is how often a process looks again that waits until another's death is certain.
 const awaitPoll = 200 * time.Millisecond
 
-// process is what the store's users can see of a process that writes.
-type process struct {
-	Host    string
-	PID     int
-	Version string // of the program
-	Command string
-}
-
 // errFenced says that this process has no row any more: others took it for dead.
 var errFenced = errors.New("other processes took this one for dead")
 
@@ -35,7 +27,7 @@ var errFenced = errors.New("other processes took this one for dead")
 // row's number besides, as a sign of life for as long as its connection lasts.
 type owners struct {
 	engine  *engine
-	process process
+	process store.Process // as others see it
 
 	registering sync.Mutex
 

@@ -36,7 +36,7 @@ func openWith(t testing.TB, url string, o store.Options) *killable {
 	t.Helper()
 	target := parsed(t, url)
 	a := &access{target: target, reads: o.ReadOnly}
-	e := newEngine(target.Place(), target.schema, a.config(), process{Host: "here", PID: 1, Version: "1", Command: "test"})
+	e := newEngine(target.Place(), target.schema, a.config(), store.Process{Host: "here", PID: 1, Version: "1", Command: "test"})
 	e.spans = suiteSpans
 	d, err := e.store(context.WithoutCancel(t.Context()), a, o) // also once the test ended
 	if err != nil {

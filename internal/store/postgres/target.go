@@ -29,9 +29,8 @@ const (
 
 // Target is a store on a server: a schema of a database, and how to connect to it.
 type Target struct {
-	config     *pgx.ConnConfig
-	schema     string
-	unverified bool
+	config *pgx.ConnConfig
+	schema string
 }
 
 // TargetError says why a target can't be used. It never holds a secret, nor the
@@ -103,7 +102,7 @@ func Parse(text string, o ParseOptions) (Target, error) {
 		}
 	}
 	t := Target{config: config, schema: defaultSchema}
-	if t.unverified = slices.ContainsFunc(hosts(config), unverified); t.unverified && !o.Insecure {
+	if t.Unverified() && !o.Insecure {
 		return Target{}, &TargetError{
 			"sslmode does not verify the server " + t.names(),
 			"remove sslmode or PGSSLMODE, which leaves verify-full; or allow it with --insecure-store",
@@ -320,7 +319,7 @@ func serviceFile() (path, setter string) {
 }
 
 // Unverified reports whether another machine could pose as the server.
-func (t Target) Unverified() bool { return t.unverified }
+func (t Target) Unverified() bool { return slices.ContainsFunc(hosts(t.config), unverified) }
 
 func (t Target) names() string {
 	var all []string
