@@ -198,8 +198,7 @@ func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan,
 }
 
 func (f *Feed) put(full []ledger.Batch) {
-	held := time.NewTimer(maxHold)
-	defer held.Stop()
+	held := time.After(maxHold)
 	for {
 		f.mu.Lock()
 		for len(full) > 0 && f.held < maxHeldRows {
@@ -212,7 +211,7 @@ func (f *Feed) put(full []ledger.Batch) {
 		}
 		select {
 		case <-f.taken:
-		case <-held.C:
+		case <-held:
 			return
 		}
 	}

@@ -129,9 +129,7 @@ func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {
 func await(ctx context.Context, turn <-chan struct{}, due time.Time) {
 	var fires <-chan time.Time
 	if !due.IsZero() {
-		t := time.NewTimer(time.Until(due))
-		defer t.Stop()
-		fires = t.C
+		fires = time.After(time.Until(due))
 	}
 	select {
 	case <-ctx.Done():

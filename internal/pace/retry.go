@@ -51,12 +51,10 @@ func (r *Retry) Wait(ctx context.Context, retryAfter time.Duration) bool {
 
 // Sleep waits, or returns the cause of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	}
 }

@@ -157,8 +157,6 @@ func Later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, 
 
 // retry is [Retry] until a deadline.
 func retry(ctx context.Context, c Connector, deadline time.Time, f func(context.Context) error) error {
-	poll := time.NewTimer(0)
-	defer poll.Stop()
 	for {
 		err := f(context.WithoutCancel(ctx))
 		if err == nil {
@@ -167,9 +165,8 @@ func retry(ctx context.Context, c Connector, deadline time.Time, f func(context.
 		if again, _ := c.Judge(err); !again || time.Now().After(deadline) {
 			return err
 		}
-		poll.Reset(lockPoll)
 		select {
-		case <-poll.C:
+		case <-time.After(lockPoll):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -202,10 +202,8 @@ func (o *outage) wait(ctx context.Context) bool {
 
 // sleep waits. It returns false if ctx ended before.
 func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false
