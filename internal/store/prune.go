@@ -19,12 +19,8 @@ const pruneAfter = 24 * time.Hour
 // UnverifiedBytes returns how much is kept of unverified deliveries, see [inbox.Retention].
 func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 	var n, rows int64
-	_, err := d.row(ctx, []any{&n},
-		`SELECT COALESCE(SUM(length(body) + length(header) + length(path) + length(raw_query)), 0) FROM deliveries
-			WHERE verified <> 'yes' AND body IS NOT NULL`)
-	if err == nil {
-		_, err = d.row(ctx, []any{&rows}, "SELECT COUNT(*) FROM events WHERE verified <> 'yes'")
-	}
+	_, err := d.row(ctx, []any{&n, &rows}, `SELECT (SELECT COALESCE(SUM(length(body) + length(header) + length(path) + length(raw_query)), 0)
+		FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL), (SELECT COUNT(*) FROM events WHERE verified <> 'yes')`)
 	return n + rows*inbox.RowBytes, err
 }
 
