@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
-	"slices"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -160,36 +159,33 @@ func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) error {
 func (t *tx) dropErased(ctx context.Context, all []*arrival) error {
 	type namedEvent struct {
 		a *arrival
-		i int // in its rows
+		e *newEvent
 	}
 	var named []namedEvent
 	for _, a := range all {
 		for i := range a.rows {
-			if a.rows[i].TrackingNumber != "" {
-				named = append(named, namedEvent{a, i})
+			if e := &a.rows[i]; e.TrackingNumber != "" {
+				named = append(named, namedEvent{a, e})
 			}
 		}
 	}
 	erased, err := t.areErased(ctx, len(named), func(e *erasedNames, i int) [][]byte {
-		return [][]byte{e.ofNumber(named[i].a.rows[named[i].i].TrackingNumber)}
+		return [][]byte{e.ofNumber(named[i].e.TrackingNumber)}
 	})
 	for n, isErased := range erased {
 		if isErased {
-			named[n].a.drop(named[n].i)
+			named[n].a.drop(named[n].e)
 		}
 	}
 	return err
 }
 
-// drop drops the bytes, and what row i says.
-func (a *arrival) drop(i int) {
-	if !a.dropped {
-		a.rows, a.sums, a.dropped = slices.Clone(a.rows), slices.Clone(a.sums), true
-		a.delivery.Path, a.delivery.RawQuery, a.delivery.Anomaly = "", "", inbox.Erased
-	}
-	r := &a.rows[i]
-	a.sums[i] = nil
-	*r = inbox.Event{ReceivedAt: r.ReceivedAt, Index: r.Index, Offset: r.Offset, Length: r.Length, Mark: inbox.Anomaly, Anomaly: inbox.Erased, Synthetic: r.Synthetic}
+// drop drops the bytes, and what one of the events says.
+func (a *arrival) drop(e *newEvent) {
+	d := &a.delivery
+	d.Path, d.RawQuery, d.Anomaly, d.Header, d.Body = "", "", inbox.Erased, nil, nil
+	e.Event = inbox.Event{Index: e.Index, Offset: e.Offset, Length: e.Length, Mark: inbox.Anomaly, Anomaly: inbox.Erased, Synthetic: e.Synthetic}
+	e.sum = nil
 }
 
 func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error) {
@@ -198,9 +194,12 @@ func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error
 		return false, err
 	}
 	decoded, rows := inbox.Decode(d)
-	a := &arrival{delivery: decoded, rows: rows, sums: make([][]byte, len(rows))}
+	a := &arrival{delivery: decoded}
+	for _, row := range rows {
+		a.rows = append(a.rows, newEvent{Event: row})
+	}
 	err = t.dropErased(ctx, []*arrival{a})
-	return a.dropped, err
+	return a.delivery.Anomaly == inbox.Erased, err
 }
 
 // Erased says which queries were erased, see [ledger.Eraser].

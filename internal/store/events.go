@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
@@ -12,27 +13,45 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-const eventList = `seq, delivery, received, place, start, length, event_key, event_id, kind, event_time, tracking_number,
-	status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, synthetic, mark, anomaly`
+// eventFields are the columns of table events that say what an event is. A field more is a
+// line here and one in each schema.
+var eventFields = fields[inbox.Event]{
+	{"seq", func(e *inbox.Event) any { return &e.Seq }},
+	{"delivery", func(e *inbox.Event) any { return &e.Delivery }},
+	{"received", func(e *inbox.Event) any { return (*storedTime)(&e.ReceivedAt) }},
+	{"place", func(e *inbox.Event) any { return &e.Index }},
+	{"start", func(e *inbox.Event) any { return &e.Offset }},
+	{"length", func(e *inbox.Event) any { return &e.Length }},
+	{"event_key", func(e *inbox.Event) any { return (*storedBytes)(&e.Key) }},
+	{"event_id", func(e *inbox.Event) any { return &e.EventID }},
+	{"kind", func(e *inbox.Event) any { return &e.Kind }},
+	{"event_time", func(e *inbox.Event) any { return &e.EventTime }},
+	{"tracking_number", func(e *inbox.Event) any { return &e.TrackingNumber }},
+	{"status", func(e *inbox.Event) any { return &e.Status }},
+	{"status_track", func(e *inbox.Event) any { return &e.StatusTrack }},
+	{"status_label", func(e *inbox.Event) any { return &e.StatusLabel }},
+	{"latest_event", func(e *inbox.Event) any { return &e.LatestEvent }},
+	{"router_id", func(e *inbox.Event) any { return &e.RouterID }},
+	{"verified", func(e *inbox.Event) any { return (*string)(&e.Verified) }},
+	{"reason", func(e *inbox.Event) any { return (*string)(&e.Reason) }},
+	{"body_authenticated", func(e *inbox.Event) any { return &e.BodyAuthenticated }},
+	{"synthetic", func(e *inbox.Event) any { return &e.Synthetic }},
+	{"mark", func(e *inbox.Event) any { return (*string)(&e.Mark) }},
+	{"anomaly", func(e *inbox.Event) any { return &e.Anomaly }},
+}
 
-const eventColumns = "SELECT " + eventList + " FROM events "
+var eventColumns = eventFields.list()
 
-// eventsWithBodies is eventColumns and, for the first event of a delivery, its body if that is small:
+// eventsWithBodies selects events and, for the first event of a delivery, its body if that is small:
 // so most events take no query of their own for their bytes, and a page of them stays small.
-var eventsWithBodies = "SELECT " + eventList + fmt.Sprintf(", (SELECT d.body FROM deliveries d WHERE d.seq = events.delivery AND events.place = 0 AND length(d.body) <= %d) FROM events ", smallBody)
+var eventsWithBodies = "SELECT " + eventColumns + fmt.Sprintf(", (SELECT d.body FROM deliveries d WHERE d.seq = events.delivery AND events.place = 0 AND length(d.body) <= %d) FROM events ", smallBody)
 
 const smallBody = 4 << 10 // bytes
 
 // scanEvent reads a row of eventColumns, and what follows in it into more.
 func scanEvent(s scanner, more ...any) (inbox.Event, error) {
 	var e inbox.Event
-	var received int64
-	err := s.Scan(append([]any{
-		&e.Seq, &e.Delivery, &received, &e.Index, &e.Offset, &e.Length, &e.Key, &e.EventID, &e.Kind, &e.EventTime, &e.TrackingNumber,
-		&e.Status, &e.StatusTrack, &e.StatusLabel, &e.LatestEvent, &e.RouterID, (*string)(&e.Verified), (*string)(&e.Reason), &e.BodyAuthenticated,
-		&e.Synthetic, (*string)(&e.Mark), &e.Anomaly,
-	}, more...)...)
-	e.ReceivedAt = instant(received)
+	err := s.Scan(eventFields.dest(&e, more...)...)
 	return e, err
 }
 
@@ -155,7 +174,7 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 type eventRow struct {
 	inbox.Event
 
-	body []byte
+	body storedBytes
 }
 
 func scanEventRow(s scanner) (r eventRow, err error) {
@@ -194,28 +213,24 @@ func (d *DB) eventPage(ctx context.Context, q inbox.Query, last inbox.Event, n i
 // bodyReader reads the bytes of events, and those of several events of one delivery once.
 type bodyReader struct {
 	delivery int64
-	body     []byte
+	body     storedBytes
 }
 
 // fill adds the bytes of an event, unless they were pruned. body is its delivery's if it was read already.
-func (r *bodyReader) fill(ctx context.Context, d *DB, e *inbox.Event, body []byte) error {
+func (r *bodyReader) fill(ctx context.Context, d *DB, e *inbox.Event, body storedBytes) error {
 	if body != nil {
 		r.delivery, r.body = e.Delivery, body
 	}
 	if r.delivery != e.Delivery {
-		var pruned bool
-		if _, err := d.row(ctx, []any{&pruned, &r.body}, "SELECT body IS NULL, body FROM deliveries WHERE seq = $1", e.Delivery); err != nil {
+		if _, err := d.row(ctx, []any{&r.body}, "SELECT body FROM deliveries WHERE seq = $1", e.Delivery); err != nil {
 			return err
-		}
-		if r.body == nil && !pruned {
-			r.body = []byte{}
 		}
 		r.delivery = e.Delivery
 	}
 	if r.body == nil || e.Offset+e.Length > len(r.body) {
 		return nil
 	}
-	e.Raw = r.body[e.Offset : e.Offset+e.Length : e.Offset+e.Length]
+	e.Raw = json.RawMessage(r.body[e.Offset : e.Offset+e.Length : e.Offset+e.Length])
 	if e.Mark != inbox.Anomaly {
 		e.Data = webhook.DecodeEvent(e.Raw).Data
 	}

@@ -78,12 +78,10 @@ func (d *DB) Readmitted(ctx context.Context, refused int64) (int64, error) {
 
 // release adds the events of a delivery that became verified a second time.
 func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, error) {
-	const which = "WHERE delivery = $1 AND event_key IS NOT NULL ORDER BY seq"
-	rows, err := list(ctx, t.each, func(s scanner) (inbox.Event, error) { return scanEvent(s) }, eventColumns+which, d.Seq)
-	if err != nil {
-		return nil, err
-	}
-	sums, err := list(ctx, t.each, scanOne[[]byte], "SELECT sum FROM events "+which, d.Seq)
+	rows, err := list(ctx, t.each, func(s scanner) (e newEvent, err error) {
+		e.Event, err = scanEvent(s, &e.sum)
+		return e, err
+	}, "SELECT "+eventColumns+", sum FROM events WHERE delivery = $1 AND event_key IS NOT NULL ORDER BY seq", d.Seq)
 	if err != nil {
 		return nil, err
 	}
@@ -93,61 +91,45 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, 
 	if _, err := t.exec(ctx, "INSERT INTO released (delivery) VALUES ($1)", d.Seq); err != nil {
 		return nil, err
 	}
-	for i := range rows {
-		rows[i].Mark = inbox.Current
-	}
-	a := &arrival{delivery: d, rows: rows, sums: sums, receipt: inbox.Receipt{Delivery: d.Seq}}
-	lines, err := t.numberAndMark(ctx, []*arrival{a})
+	a := &arrival{delivery: d, rows: rows}
+	added, err := t.numberAndMark(ctx, []*arrival{a})
 	if err == nil {
-		err = t.addEvents(ctx, lines)
+		err = t.addEvents(ctx, added)
 	}
 	return a.receipt.Rows, err
 }
 
-// What a delivery's row holds but for its number: what is never large, and all of it.
-const (
-	deliveryFacts   = "received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly"
-	deliveryColumns = deliveryFacts + ", header, body"
+// deliveryFields are the columns that tables deliveries and refused have of a delivery, but
+// for its number. Header and body, which may be large, are the last two. A field more is a
+// line here, and one for each table in each schema.
+var deliveryFields = fields[inbox.Delivery]{
+	{"received", func(d *inbox.Delivery) any { return (*storedTime)(&d.ReceivedAt) }},
+	{"method", func(d *inbox.Delivery) any { return &d.Method }},
+	{"path", func(d *inbox.Delivery) any { return (*binaryText)(&d.Path) }},
+	{"raw_query", func(d *inbox.Delivery) any { return (*binaryText)(&d.RawQuery) }},
+	{"remote", func(d *inbox.Delivery) any { return &d.RemoteAddr }},
+	{"verified", func(d *inbox.Delivery) any { return (*string)(&d.Verified) }},
+	{"reason", func(d *inbox.Delivery) any { return (*string)(&d.Reason) }},
+	{"scheme", func(d *inbox.Delivery) any { return &d.Scheme }},
+	{"secret_name", func(d *inbox.Delivery) any { return &d.SecretName }},
+	{"body_authenticated", func(d *inbox.Delivery) any { return &d.BodyAuthenticated }},
+	{"single", func(d *inbox.Delivery) any { return &d.Single }},
+	{"anomaly", func(d *inbox.Delivery) any { return &d.Anomaly }},
+	{"header", func(d *inbox.Delivery) any { return (*storedHeader)(&d.Header) }},
+	{"body", func(d *inbox.Delivery) any { return (*storedBytes)(&d.Body) }},
+}
+
+// deliveryFacts are the columns that are never large.
+var deliveryFacts = deliveryFields[:len(deliveryFields)-2]
+
+var (
+	deliveryColumns = deliveryFields.list()
+	selectDelivery  = "SELECT " + deliveryColumns + ", seq FROM "
 )
 
-func deliveryValues(d inbox.Delivery) []any {
-	body := d.Body
-	if body == nil {
-		body = []byte{} // nil would say that it was pruned
-	}
-	return []any{
-		millis(d.ReceivedAt), clean(d.Method), []byte(d.Path), []byte(d.RawQuery), clean(d.RemoteAddr), string(d.Verified), clean(string(d.Reason)),
-		clean(d.Scheme), clean(d.SecretName), flag(d.BodyAuthenticated), flag(d.Single), clean(d.Anomaly), packHeader(d.Header), body,
-	}
-}
-
-// selectDelivery begins a query for deliveries. Whether a body was pruned is a
-// column of its own: the driver returns nil for an empty body too.
-const selectDelivery = "SELECT body IS NULL, seq, " + deliveryColumns + " FROM "
-
 func scanDelivery(s scanner) (inbox.Delivery, error) {
-	var header, body []byte
-	var pruned bool
-	d, err := scanFacts(s, &pruned, &header, &body)
-	if err != nil {
-		return inbox.Delivery{}, err
-	}
-	if d.Body = body; body == nil && !pruned {
-		d.Body = []byte{}
-	}
-	d.Header, err = unpackHeader(header)
-	return d, err
-}
-
-// scanFacts reads a column into first, then the number and deliveryFacts, and further columns into more.
-func scanFacts(s scanner, first any, more ...any) (inbox.Delivery, error) {
 	var d inbox.Delivery
-	var received int64
-	err := s.Scan(append([]any{
-		first, &d.Seq, &received, &d.Method, &d.Path, &d.RawQuery, &d.RemoteAddr, (*string)(&d.Verified), (*string)(&d.Reason),
-		&d.Scheme, &d.SecretName, &d.BodyAuthenticated, &d.Single, &d.Anomaly,
-	}, more...)...)
-	d.ReceivedAt = instant(received)
+	err := s.Scan(deliveryFields.dest(&d, &d.Seq)...)
 	return d, err
 }
 

@@ -15,9 +15,9 @@ func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Over
 		return nil, err
 	}
 	all, err := list(ctx, d.each, func(s scanner) (o inbox.Overview, err error) {
-		o.Delivery, err = scanFacts(s, &o.Size)
+		err = s.Scan(deliveryFacts.dest(&o.Delivery, &o.Seq, &o.Size)...)
 		return o, err
-	}, "SELECT COALESCE(length(body), -1), seq, "+deliveryFacts+inDeliveryRange(r), rangeArgs(r)...)
+	}, "SELECT "+deliveryFacts.list()+", seq, COALESCE(length(body), -1)"+inDeliveryRange(r), rangeArgs(r)...)
 	if err != nil || len(all) == 0 || r.Refused {
 		return all, err
 	}
@@ -83,7 +83,7 @@ func (d *DB) addOverviewEvents(ctx context.Context, all []inbox.Overview, from, 
 			at.Events = append(at.Events, e)
 		}
 		return nil
-	}, "SELECT "+eventList+fmt.Sprintf(`, places FROM (SELECT delivery AS listed, MAX(place) + 1 AS places FROM events WHERE delivery >= $1 AND delivery <= $2 GROUP BY delivery) AS c
+	}, "SELECT "+eventColumns+fmt.Sprintf(`, places FROM (SELECT delivery AS listed, MAX(place) + 1 AS places FROM events WHERE delivery >= $1 AND delivery <= $2 GROUP BY delivery) AS c
 		JOIN events ON delivery = listed AND place < %d ORDER BY delivery, place, seq`, inbox.MaxOverviewEvents), from, to)
 }
 
@@ -92,16 +92,12 @@ func (d *DB) Bodies(ctx context.Context, r inbox.DeliveryRange) (map[int64][]byt
 	all := map[int64][]byte{}
 	err := d.each(ctx, func(s scanner) error {
 		var seq int64
-		var pruned bool
-		var body []byte
-		err := s.Scan(&seq, &pruned, &body)
-		if body == nil { // the driver returns nil for an empty body too
-			body = []byte{}
-		}
-		if !pruned {
+		var body storedBytes
+		err := s.Scan(&seq, &body)
+		if body != nil {
 			all[seq] = body
 		}
 		return err
-	}, "SELECT seq, body IS NULL, body"+inDeliveryRange(r), rangeArgs(r)...)
+	}, "SELECT seq, body"+inDeliveryRange(r), rangeArgs(r)...)
 	return all, err
 }

@@ -12,41 +12,42 @@ import (
 // putBytes bounds the headers and bodies of one statement, unless one delivery has more.
 const putBytes = 4 << 20
 
-// arrival is a delivery with its events, and what became of them.
+// arrival is a delivery with its events as they are stored, and what became of them.
 type arrival struct {
 	delivery inbox.Delivery
-	rows     []inbox.Event
-	sums     [][]byte // hashes of the rows' bytes, nil for an anomaly
+	rows     []newEvent
 	receipt  inbox.Receipt
-	dropped  bool // its header and its body are not kept: they name what was erased
 }
 
-// values returns what [deliveryColumns] are to hold.
-func (a *arrival) values() []any {
-	values := deliveryValues(a.delivery)
-	if a.dropped {
-		values[len(values)-2], values[len(values)-1] = []byte{}, nil
-	}
-	return values
+// newEvent is an event that is added.
+type newEvent struct {
+	inbox.Event
+
+	sum []byte // SHA-256 of its bytes, nil for an anomaly
 }
 
 // newArrival fails with a row that does not fit the delivery.
 func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
-	sums := make([][]byte, len(rows))
+	if delivery.Body == nil {
+		delivery.Body = []byte{} // nil would say that it was pruned
+	}
+	a := &arrival{delivery: delivery, rows: make([]newEvent, len(rows))}
 	for i, e := range rows {
 		if e.Offset < 0 || e.Length < 0 || e.Offset > len(delivery.Body)-e.Length {
 			return nil, fmt.Errorf("put: event %d does not lie in the body", e.Index)
 		}
 		if e.Mark == inbox.Anomaly {
+			e.Key = nil
+			a.rows[i] = newEvent{Event: e}
 			continue
 		}
 		if len(e.Key) == 0 {
 			return nil, fmt.Errorf("put: event %d has no key", e.Index)
 		}
 		sum := sha256.Sum256(delivery.Body[e.Offset : e.Offset+e.Length])
-		sums[i] = sum[:]
+		a.rows[i] = newEvent{e, sum[:]}
 	}
-	return &arrival{delivery: delivery, rows: rows, sums: sums}, nil
+	return a, nil
 }
 
 // Put stores a delivery and its events, see [inbox.Store]. Deliveries that wait to be
@@ -76,9 +77,9 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 	}
 	for _, a := range all {
 		t.last.delivery++
-		a.receipt = inbox.Receipt{Delivery: t.last.delivery}
+		a.delivery.Seq = t.last.delivery
 	}
-	lines, err := t.numberAndMark(ctx, all)
+	added, err := t.numberAndMark(ctx, all)
 	if err != nil {
 		return err
 	}
@@ -89,14 +90,14 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 			size += len(all[to].delivery.Body)
 		}
 		if err := t.w.sql.deliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
-			a := all[from+n]
-			return append(append(args, a.receipt.Delivery), a.values()...)
+			d := &all[from+n].delivery
+			return deliveryFields.appendValues(append(args, d.Seq), d)
 		}); err != nil {
 			return err
 		}
 		from = to
 	}
-	return t.addEvents(ctx, lines)
+	return t.addEvents(ctx, added)
 }
 
 // eventKey makes two events be the same. Synthetic ones are compared among themselves.
@@ -112,7 +113,8 @@ type currentEvent struct {
 	mark     *inbox.Mark // that it will be stored with; nil if it is stored
 }
 
-func (t *tx) numberAndMark(ctx context.Context, all []*arrival) ([]eventLine, error) {
+// numberAndMark makes the receipts of deliveries, and returns their events as they are to be added.
+func (t *tx) numberAndMark(ctx context.Context, all []*arrival) ([]*newEvent, error) {
 	if err := t.readLast(ctx); err != nil {
 		return nil, err
 	}
@@ -120,44 +122,51 @@ func (t *tx) numberAndMark(ctx context.Context, all []*arrival) ([]eventLine, er
 	if err != nil {
 		return nil, err
 	}
-	var lines []eventLine
+	var added []*newEvent
 	for _, a := range all {
-		a.receipt.Rows = make([]inbox.Placement, len(a.rows))
+		d := &a.delivery
+		a.receipt = inbox.Receipt{Delivery: d.Seq, Rows: make([]inbox.Placement, len(a.rows))}
 		for i := range a.rows {
+			e := &a.rows[i]
 			t.last.event++
-			a.receipt.Rows[i].Seq = t.last.event
-			lines = append(lines, eventLine{a, i, new(inbox.Mark)})
-		}
-	}
-	for _, l := range lines {
-		e, p := &l.a.rows[l.i], &l.a.receipt.Rows[l.i]
-		p.Mark = inbox.Anomaly
-		if e.Mark != inbox.Anomaly {
-			key := eventKey{string(e.Key), e.Synthetic}
-			before := current[key]
-			p.Mark = markOf(before, l.a.delivery.Verified, l.a.sums[l.i])
-			if p.Mark == inbox.Current {
-				if err := t.supersede(ctx, before); err != nil {
+			e.Seq, e.Delivery, e.ReceivedAt = t.last.event, d.Seq, d.ReceivedAt
+			e.Verified, e.Reason, e.BodyAuthenticated = d.Verified, d.Reason, d.BodyAuthenticated
+			if e.Mark != inbox.Anomaly {
+				if err := t.mark(ctx, e, current); err != nil {
 					return nil, err
 				}
-				current[key] = &currentEvent{p.Seq, l.a.delivery.Verified, l.a.sums[l.i], l.mark}
 			}
+			a.receipt.Rows[i] = inbox.Placement{Seq: e.Seq, Mark: e.Mark}
+			added = append(added, e)
 		}
-		*l.mark = p.Mark
 	}
-	return lines, nil
+	return added, nil
 }
 
-func (t *tx) addEvents(ctx context.Context, lines []eventLine) error {
-	return t.w.sql.events.exec(ctx, t, len(lines), func(args []any, n int) []any { return append(args, lines[n].values()...) })
+// mark compares an event with the current one of its key, whose place it may take.
+func (t *tx) mark(ctx context.Context, e *newEvent, current map[eventKey]*currentEvent) error {
+	key := eventKey{string(e.Key), e.Synthetic}
+	before := current[key]
+	if e.Mark = markOf(before, e); e.Mark != inbox.Current {
+		return nil
+	}
+	current[key] = &currentEvent{e.Seq, e.Verified, e.sum, &e.Mark}
+	return t.supersede(ctx, before)
+}
+
+func (t *tx) addEvents(ctx context.Context, added []*newEvent) error {
+	return t.w.sql.events.exec(ctx, t, len(added), func(args []any, n int) []any {
+		e := added[n]
+		return eventFields.appendValues(append(args, e.sum, foldKey(clean(e.TrackingNumber))), &e.Event)
+	})
 }
 
 // markOf compares an event with the current one of its key, nil if there is none.
-func markOf(before *currentEvent, verified inbox.Verified, sum []byte) inbox.Mark {
+func markOf(before *currentEvent, e *newEvent) inbox.Mark {
 	switch {
-	case before == nil, verified.Outranks(before.verified):
+	case before == nil, e.Verified.Outranks(before.verified):
 		return inbox.Current
-	case bytes.Equal(before.sum, sum):
+	case bytes.Equal(before.sum, e.sum):
 		return inbox.Duplicate
 	default:
 		return inbox.Conflict
@@ -181,7 +190,8 @@ func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*c
 	var keys [][]byte
 	asked, current := map[string]bool{}, map[eventKey]*currentEvent{}
 	for _, a := range all {
-		for _, e := range a.rows {
+		for i := range a.rows {
+			e := &a.rows[i]
 			if e.Mark != inbox.Anomaly && !asked[string(e.Key)] {
 				asked[string(e.Key)] = true
 				keys = append(keys, e.Key)
@@ -198,28 +208,4 @@ func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*c
 		return err
 	})
 	return current, err
-}
-
-type eventLine struct {
-	a    *arrival
-	i    int         // in its rows
-	mark *inbox.Mark // that it is stored with, which others of the same arrivals may change
-}
-
-// eventColumnsToAdd are those of [eventLine.values].
-const eventColumnsToAdd = `seq, delivery, received, place, start, length, event_key, sum, event_id, kind, event_time,
-	tracking_number, status, status_track, status_label, latest_event, router_id, verified, reason, body_authenticated, mark, anomaly, folded, synthetic`
-
-func (l eventLine) values() []any {
-	d, e := &l.a.delivery, &l.a.rows[l.i]
-	var key any
-	if e.Mark != inbox.Anomaly {
-		key = e.Key
-	}
-	number := clean(e.TrackingNumber)
-	return []any{
-		l.a.receipt.Rows[l.i].Seq, l.a.receipt.Delivery, millis(d.ReceivedAt), e.Index, e.Offset, e.Length, key, l.a.sums[l.i], clean(e.EventID), clean(e.Kind), clean(e.EventTime),
-		number, clean(e.Status), clean(e.StatusTrack), clean(e.StatusLabel), clean(e.LatestEvent), clean(e.RouterID),
-		string(d.Verified), string(d.Reason), flag(d.BodyAuthenticated), string(*l.mark), clean(e.Anomaly), foldKey(number), flag(e.Synthetic),
-	}
 }

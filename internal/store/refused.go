@@ -59,6 +59,9 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 	if erased {
 		d.Header, d.Body = nil, nil
 	}
+	if d.Body == nil {
+		d.Body = []byte{}
+	}
 	sums := &t.w.refused
 	if err := sums.update(ctx, t); err != nil {
 		return 0, err
@@ -71,8 +74,8 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 		}
 		group.class = signed + flag(known)
 	}
-	values := deliveryValues(d)
-	header, _ := values[len(values)-2].([]byte)
+	values := deliveryFields.appendValues(nil, &d)
+	header, _ := values[len(deliveryFacts)].([]byte)
 	size := max(int64(len(header)+len(d.Body)), leastRefused)
 	if _, err := t.row(ctx, []any{&sums.last}, "INSERT INTO refused ("+deliveryColumns+", bytes, class, source, minute, lot) VALUES "+tuples(1, len(values)+5)+" RETURNING seq",
 		append(values, size, group.class, group.source, group.minute, rand.Int64())...); err != nil { //nolint:gosec // whoever could foresee it gains a place among 4,096

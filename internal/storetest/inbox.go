@@ -22,6 +22,7 @@ func Inbox(t *testing.T, h Harness) {
 
 var inboxTests = map[string]func(*world){
 	"KeepsDeliveriesWhole":            keepsDeliveriesWhole,
+	"EveryFieldIsKept":                everyFieldOfDeliveriesIsKept,
 	"KeepsEventsWhole":                keepsEventsWhole,
 	"EmptyBody":                       emptyBody,
 	"OneIsCurrentForEachKey":          oneIsCurrentForEachKey,
