@@ -175,7 +175,6 @@ var copied = []table{
 	{name: "deliveries", key: []string{"seq"}},
 	{name: "events", key: []string{"seq"}},
 	{name: "refused", key: []string{"seq"}},
-	{name: "readmitted", key: []string{"refused"}},
 	{name: "sinks", key: []string{"id"}},
 	{name: "released", key: []string{"seq"}},
 	{name: "outbox", key: []string{"seq"}},

@@ -61,7 +61,7 @@ func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery
 		if err := t.putAll(ctx, []*arrival{a}); err != nil {
 			return inbox.Receipt{}, err
 		}
-		_, err = t.exec(ctx, "INSERT INTO readmitted (refused, delivery) VALUES ($1, $2)", refused, a.receipt.Delivery)
+		_, err = t.exec(ctx, "UPDATE deliveries SET refused = $1 WHERE seq = $2", refused, a.receipt.Delivery)
 		return a.receipt, err
 	})
 }
@@ -69,7 +69,7 @@ func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery
 // Readmitted returns what a refused delivery became, see [inbox.Store].
 func (d *DB) Readmitted(ctx context.Context, refused int64) (int64, error) {
 	var delivery int64
-	found, err := d.row(ctx, []any{&delivery}, "SELECT delivery FROM readmitted WHERE refused = $1", refused)
+	found, err := d.row(ctx, []any{&delivery}, "SELECT seq FROM deliveries WHERE refused = $1 AND refused > 0", refused)
 	if err == nil && !found {
 		err = fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, refused)
 	}

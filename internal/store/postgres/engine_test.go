@@ -127,12 +127,12 @@ func commits() []string {
 }
 
 // mark writes something, and marks reads how much of it is there.
-const mark = "INSERT INTO readmitted (refused, delivery) VALUES ($1, 0)"
+const mark = "INSERT INTO outbox_numbers (sink, folded, letter) VALUES ($1, '', 0)"
 
 func marks(t *testing.T, url string) (n int) {
 	t.Helper()
 	conn := pgtest.Connect(t, url)
-	if err := conn.QueryRow(t.Context(), "SELECT COUNT(*) FROM readmitted").Scan(&n); err != nil {
+	if err := conn.QueryRow(t.Context(), "SELECT COUNT(*) FROM outbox_numbers").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -647,9 +647,9 @@ func TestProcessStoppedInTheMiddleOfAStatement(t *testing.T) {
 			goOn, ended := make(chan struct{}), make(chan error)
 			defer close(goOn)
 			go func() {
-				ended <- load(t.Context(), x.conn, "readmitted", []string{"refused", "delivery"}, 1, func(args []any, _ int) []any {
+				ended <- load(t.Context(), x.conn, "outbox_numbers", []string{"sink", "folded", "letter"}, 1, func(args []any, _ int) []any {
 					<-goOn
-					return append(args, int64(1), int64(0))
+					return append(args, int64(1), "", int64(0))
 				})
 			}()
 			err := store.Retry(t.Context(), e.writer, func(ctx context.Context) error { return wait(ctx, e) })

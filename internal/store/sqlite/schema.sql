@@ -267,9 +267,12 @@ CREATE TABLE deliveries (
 	body_authenticated BIGINT NOT NULL, -- 0, 1
 	single             BIGINT NOT NULL, -- 0, 1
 	anomaly            TEXT NOT NULL,
+	refused            BIGINT NOT NULL DEFAULT 0, -- the number that it had among refused ones, before it was readmitted; 0: none
 	header             BLOB NOT NULL,
 	body               BLOB -- NULL once pruned
 );
+-- What became of a refused delivery.
+CREATE INDEX deliveries_readmitted ON deliveries (refused) WHERE refused > 0;
 -- Whether a verified delivery came from an address.
 CREATE INDEX deliveries_sources ON deliveries (rtrim(remote, '0123456789')) WHERE verified = 'yes';
 -- How much is kept of deliveries that did not verify.
@@ -335,12 +338,6 @@ CREATE TABLE refused (
 	lot                BIGINT NOT NULL DEFAULT 0 -- at random: of its class, address and minute the least gives way
 );
 CREATE INDEX refused_groups ON refused (class, source, minute, lot, bytes);
-
--- What became of refused deliveries that were readmitted.
-CREATE TABLE readmitted (
-	refused  INTEGER PRIMARY KEY,
-	delivery BIGINT NOT NULL
-);
 
 -- Whoever passes deliveries on, and how far each has come.
 CREATE TABLE sinks (
