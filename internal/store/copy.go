@@ -96,7 +96,7 @@ func (d *DB) beginCopy(ctx context.Context) error {
 
 // identities lists the columns that the database numbers.
 var identities = []struct{ table, column string }{
-	{"statuses", "id"}, {"refused", "seq"}, {"sinks", "id"}, {"released", "seq"}, {"outbox", "seq"},
+	{"statuses", "id"}, {"refused", "seq"}, {"sinks", "id"}, {"outbox", "seq"},
 }
 
 // finishCopy makes d a store like others, if it has as many rows as from. The numbers that
@@ -176,7 +176,6 @@ var copied = []table{
 	{name: "events", key: []string{"seq"}},
 	{name: "refused", key: []string{"seq"}},
 	{name: "sinks", key: []string{"id"}},
-	{name: "released", key: []string{"seq"}},
 	{name: "outbox", key: []string{"seq"}},
 	{name: "outbox_numbers", key: []string{"sink", "folded", "letter"}},
 	{name: "attempts", key: []string{"delivery", "sink", "at", "attempt"}},

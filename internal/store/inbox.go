@@ -27,7 +27,8 @@ func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Recei
 			return receipt, nil
 		}
 		judged.ReceivedAt = instant(received)
-		if _, err := t.exec(ctx, "UPDATE deliveries SET verified = $1, reason = $2, scheme = $3, secret_name = $4, body_authenticated = $5 WHERE seq = $6",
+		if _, err := t.exec(ctx, `UPDATE deliveries SET verified = $1, reason = $2, scheme = $3, secret_name = $4, body_authenticated = $5, released =
+			CASE $1 WHEN 'yes' THEN (SELECT COALESCE(MAX(released), 0) + 1 FROM deliveries WHERE released > 0) ELSE 0 END WHERE seq = $6`,
 			string(judged.Verified), clean(string(judged.Reason)), clean(judged.Scheme), clean(judged.SecretName), flag(judged.BodyAuthenticated), judged.Seq); err != nil {
 			return receipt, err
 		}
@@ -86,9 +87,6 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, 
 		return nil, err
 	}
 	if _, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE delivery = $2 AND event_key IS NOT NULL", string(inbox.Superseded), d.Seq); err != nil {
-		return nil, err
-	}
-	if _, err := t.exec(ctx, "INSERT INTO released (delivery) VALUES ($1)", d.Seq); err != nil {
 		return nil, err
 	}
 	a := &arrival{delivery: d, rows: rows}

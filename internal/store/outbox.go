@@ -22,7 +22,7 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 		if err != nil || known && from == nil {
 			return err
 		}
-		passed, released, err := t.startOf(ctx, from)
+		at, err := t.startOf(ctx, from)
 		if err != nil {
 			return err
 		}
@@ -30,15 +30,14 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 			for _, change := range []string{
 				"UPDATE attempts SET unverified = 0 WHERE ", "DELETE FROM attempts WHERE " + oldAttempts + " AND ",
 			} {
-				if _, err := t.exec(ctx, change+"sink = $1 AND delivery > $2", id, passed); err != nil {
+				if _, err := t.exec(ctx, change+"sink = $1 AND delivery > $2", id, at.passed); err != nil {
 					return err
 				}
 			}
-			_, err = t.exec(ctx, "UPDATE sinks SET passed = $1, released = $2 WHERE id = $3", passed, released, id)
-			return err
+			return t.setCursor(ctx, id, at)
 		}
 		_, err = t.row(ctx, []any{&id}, "INSERT INTO sinks (name, url, filter, passed, released) VALUES ($1, $2, $3, $4, $5) RETURNING id",
-			key.Name, key.URL, key.Filter, passed, released)
+			key.Name, key.URL, key.Filter, at.passed, at.released)
 		return err
 	})
 	if err != nil {
@@ -49,16 +48,30 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 	return s, err
 }
 
-// startOf returns the cursors of a sink that begins there, nil for now.
-func (t *tx) startOf(ctx context.Context, from *inbox.StartPosition) (passed, released int64, err error) {
-	if _, err := t.row(ctx, []any{&passed, &released}, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries),
-		(SELECT COALESCE(MAX(seq), 0) FROM released)`); err != nil || from == nil {
-		return passed, released, err
+// cursor is how far a sink has read: the number of a delivery, and that of a release, which
+// a delivery gets when it verifies after it was stored.
+type cursor struct{ passed, released int64 }
+
+const lastReleased = "(SELECT COALESCE(MAX(released), 0) FROM deliveries WHERE released > 0)"
+
+// startOf returns the cursor of a sink that begins there, nil for now.
+func (t *tx) startOf(ctx context.Context, from *inbox.StartPosition) (at cursor, err error) {
+	if _, err := t.row(ctx, []any{&at.passed, &at.released}, "SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries), "+lastReleased); err != nil || from == nil {
+		return at, err
 	}
-	first := passed + 1
+	first := at.passed + 1
 	_, err = t.row(ctx, []any{&first}, "SELECT COALESCE(MIN(seq), $1) FROM deliveries WHERE seq >= $2 AND received >= $3",
 		first, from.Delivery, millis(from.Since))
-	return first - 1, released, err
+	at.passed = first - 1
+	return at, err
+}
+
+func (t *tx) setCursor(ctx context.Context, sink int64, at cursor) error {
+	n, err := t.exec(ctx, "UPDATE sinks SET passed = $1, released = $2 WHERE id = $3", at.passed, at.released, sink)
+	if err == nil && n == 0 {
+		err = noSink(sink)
+	}
+	return err
 }
 
 const selectSink = `SELECT id, name, url, filter, passed,
@@ -98,13 +111,9 @@ func (d *DB) Sinks(ctx context.Context) ([]inbox.Sink, error) { return d.sinks(c
 // SkipBacklog removes what waits for a sink, see [inbox.Outbox].
 func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		passed, released, err := t.startOf(ctx, nil)
-		if err != nil {
-			return 0, err
-		}
-		n, err := t.exec(ctx, "UPDATE sinks SET passed = $1, released = $2 WHERE id = $3", passed, released, sink)
-		if err == nil && n == 0 {
-			err = noSink(sink)
+		at, err := t.startOf(ctx, nil)
+		if err == nil {
+			err = t.setCursor(ctx, sink, at)
 		}
 		if err != nil {
 			return 0, err
@@ -140,15 +149,11 @@ func (d *DB) ForgetSink(ctx context.Context, sink int64) error {
 // Advance moves a sink's cursor on, see [inbox.Outbox].
 func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts func(rows []inbox.Event) bool) (inbox.Progress, error) {
 	for {
-		at, err := d.cursorOf(ctx, sink)
-		if err != nil {
+		step, err := d.planStep(ctx, sink, n, accepts)
+		if err != nil || step.to == step.from {
 			return inbox.Progress{}, err
 		}
-		step, err := d.planStep(ctx, at, sink, n, accepts)
-		if err != nil || step.to == at {
-			return inbox.Progress{}, err
-		}
-		moved, err := runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.applyStep(ctx, sink, at, step) })
+		moved, err := runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.applyStep(ctx, sink, step) })
 		if err != nil {
 			return inbox.Progress{}, err
 		}
@@ -158,20 +163,10 @@ func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts func(rows [
 	}
 }
 
-type cursor struct{ passed, released int64 }
-
-func (d *DB) cursorOf(ctx context.Context, sink int64) (cursor, error) {
-	var c cursor
-	ok, err := d.row(ctx, []any{&c.passed, &c.released}, "SELECT passed, released FROM sinks WHERE id = $1", sink)
-	if err == nil && !ok {
-		err = noSink(sink)
-	}
-	return c, err
-}
-
+// cursorStep is what a sink reads next.
 type cursorStep struct {
-	passed []passedDelivery
-	to     cursor
+	from, to cursor
+	passed   []passedDelivery
 }
 
 type passedDelivery struct {
@@ -196,34 +191,34 @@ func (s cursorStep) progress() inbox.Progress {
 // became verified after the cursor had passed them, unless they were sent
 // unverified. Only when none of them is left it reads behind the cursor, so that
 // whatever is released later is known to have been passed unverified.
-func (d *DB) planStep(ctx context.Context, at cursor, sink int64, n int, accepts func([]inbox.Event) bool) (cursorStep, error) {
-	s := cursorStep{to: at}
-	if _, err := d.row(ctx, []any{&s.to.released}, "SELECT COALESCE(MAX(seq), 0) FROM released"); err != nil {
-		return cursorStep{}, err
+func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts func([]inbox.Event) bool) (s cursorStep, err error) {
+	known, err := d.row(ctx, []any{&s.from.passed, &s.from.released, &s.to.released}, "SELECT passed, released, "+lastReleased+" FROM sinks WHERE id = $1", sink)
+	if err == nil && !known {
+		err = noSink(sink)
 	}
+	if err != nil {
+		return s, err
+	}
+	s.to.passed = s.from.passed
 	var last int64
-	if err := d.each(ctx, func(row scanner) error {
-		var p passedDelivery
-		err := row.Scan(&last, &p.delivery)
-		s.passed = append(s.passed, p)
-		return err
-	}, `SELECT seq, delivery FROM released r WHERE seq > $1 AND seq <= $2 AND delivery <= $3 AND
-		NOT EXISTS (SELECT 1 FROM attempts u WHERE u.delivery = r.delivery AND u.sink = $4 AND u.unverified = 1)
-		ORDER BY seq LIMIT $5`,
-		at.released, s.to.released, at.passed, sink, n); err != nil {
-		return cursorStep{}, err
+	read := func(number *int64) func(scanner) error {
+		return func(row scanner) error {
+			var p passedDelivery
+			err := row.Scan(&p.delivery, number)
+			s.passed = append(s.passed, p)
+			return err
+		}
+	}
+	if err := d.each(ctx, read(&last), `SELECT seq, released FROM deliveries d WHERE released > $1 AND released > 0 AND released <= $2 AND seq <= $3 AND
+		NOT EXISTS (SELECT 1 FROM attempts u WHERE u.delivery = d.seq AND u.sink = $4 AND u.unverified = 1)
+		ORDER BY released LIMIT $5`, s.from.released, s.to.released, s.from.passed, sink, n); err != nil {
+		return s, err
 	}
 	if len(s.passed) == n {
 		s.to.released = last
 	}
-	if err := d.each(ctx, func(row scanner) error {
-		var p passedDelivery
-		err := row.Scan(&p.delivery)
-		s.to.passed = p.delivery
-		s.passed = append(s.passed, p)
-		return err
-	}, "SELECT seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2", at.passed, n-len(s.passed)); err != nil {
-		return cursorStep{}, err
+	if err := d.each(ctx, read(&s.to.passed), "SELECT seq, seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2", s.from.passed, n-len(s.passed)); err != nil {
+		return s, err
 	}
 	return s, d.matchDeliveries(ctx, s.passed, accepts)
 }
@@ -271,10 +266,10 @@ func (p *passedDelivery) match(rows []inbox.Event, accepts func([]inbox.Event) b
 }
 
 // applyStep stores a step, unless the cursor has moved or a passed delivery was released meanwhile.
-func (t *tx) applyStep(ctx context.Context, sink int64, from cursor, s cursorStep) (bool, error) {
+func (t *tx) applyStep(ctx context.Context, sink int64, s cursorStep) (bool, error) {
 	moved, err := t.exec(ctx, `UPDATE sinks SET passed = $1, released = $2 WHERE id = $3 AND passed = $4 AND released = $5 AND
-		NOT EXISTS (SELECT 1 FROM released WHERE seq > $2 AND delivery > $4 AND delivery <= $1)`,
-		s.to.passed, s.to.released, sink, from.passed, from.released)
+		NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.released > $2 AND d.released > 0 AND +d.seq > $4 AND +d.seq <= $1)`,
+		s.to.passed, s.to.released, sink, s.from.passed, s.from.released)
 	if err != nil || moved == 0 {
 		return false, err
 	}

@@ -28,8 +28,8 @@ func newOutboxStatements() outboxStatements {
 		deleteDead:    newKeyStatement[int64]('i', "DELETE FROM outbox WHERE sink = ? AND dead <> 0 AND delivery", ""),
 		// It is sent unverified if it is not verified, or the sink has not read its release yet.
 		settled: newKeyStatement[int64]('i', `SELECT o.seq, o.sink, o.delivery, o.attempts, o.dead <> 0,
-			EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = o.delivery AND d.verified <> 'yes') OR
-			EXISTS (SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released WHERE k.id = o.sink AND r.delivery = o.delivery)
+			EXISTS (SELECT 1 FROM deliveries d JOIN sinks k ON k.id = o.sink
+				WHERE d.seq = o.delivery AND (d.verified <> 'yes' OR d.released > k.released))
 			FROM outbox o WHERE (o.owner = ? OR o.dead <> 0) AND o.seq`, ""),
 		deleteNumbers: newKeyStatement[int64]('i', "DELETE FROM outbox_numbers WHERE letter", " RETURNING folded"),
 		heldNumbers:   newKeyStatement[string]('t', "SELECT DISTINCT folded FROM outbox_numbers WHERE sink = ? AND folded", ""),

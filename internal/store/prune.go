@@ -66,7 +66,7 @@ func prunableSince() int64 { return millis(time.Now().Add(-pruneAfter)) }
 // isQueuedOrUnread says that a delivery d is in an outbox; or that it came at $2 or
 // later and a sink has not read it yet, or its release.
 const isQueuedOrUnread = `(EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) OR d.received >= $2 AND
-	(EXISTS (SELECT 1 FROM sinks k WHERE k.passed < d.seq) OR EXISTS (SELECT 1 FROM sinks k JOIN released r ON r.seq > k.released AND r.delivery = d.seq)))`
+	EXISTS (SELECT 1 FROM sinks k WHERE k.passed < d.seq OR k.released < d.released))`
 
 // ofOld holds for deliveries that have bytes and came before $1, behind $3 up to $4.
 const ofOld = "body IS NOT NULL AND received < $1 AND seq > $3 AND seq <= $4"

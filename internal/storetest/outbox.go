@@ -40,6 +40,7 @@ var outboxTests = map[string]func(*world){
 	"EntryWithManyNumbers":               entryWithManyNumbers,
 	"ContextEndedBeforeOutboxChange":     contextEndedBeforeOutboxChange,
 	"ReleasedAreReadOnce":                releasedAreReadOnce,
+	"ReleasesSurviveKill":                releasesSurviveKill,
 	"ManyReleasedAreReadOnce":            manyReleasedAreReadOnce,
 	"ReleasedWhileRead":                  releasedWhileRead,
 	"SentBeforeItVerified":               sentBeforeItVerified,

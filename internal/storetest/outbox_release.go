@@ -56,6 +56,24 @@ func releasedAreReadOnce(w *world) {
 	w.same("sent", len(w.sendAll(behind)), 3)
 }
 
+// What was released, and what was taken for it, outlives the process.
+func releasesSurviveKill(w *world) {
+	sink := w.sink(nil)
+	first, second := w.deliverUnverified("A"), w.deliverUnverified("B")
+	w.same("not verified", w.advance(sink, acceptVerified), []int64(nil))
+	w.setVerdict(second, inbox.Yes)
+	w.kill()
+	w.setVerdict(first, inbox.Yes)
+	w.same("in the order of their release", have(w.Advance(w.Context(), sink, 1, acceptVerified))(w).Queued, []int64{second})
+	w.kill()
+	w.same("the other", w.advance(sink, acceptVerified), []int64{first})
+	w.kill()
+	w.same("nothing more", w.advance(sink, acceptVerified), []int64(nil))
+	w.same("sent", w.sendAll(sink), []int64{second, first})
+	later := have(w.OpenSink(w.Context(), inbox.SinkKey{Name: "forward", URL: "http://127.0.0.1:2/"}, nil))(w)
+	w.same("begun later", w.advance(later.ID, all), []int64(nil))
+}
+
 // Many are released in another order than that in which they came, while the
 // cursor has not read most of them: none is read twice.
 func manyReleasedAreReadOnce(w *world) {

@@ -253,7 +253,7 @@ func age(t *testing.T, url, name string) {
 }
 
 // stores does something that other processes wait for.
-const stores = "INSERT INTO released (delivery) VALUES (1)"
+const stores = "UPDATE deliveries SET released = 1 WHERE seq = 1"
 
 func TestWatchHearsOfOthersAgainAfterItsConnectionWasLost(t *testing.T) {
 	s, url, ok := started(t)

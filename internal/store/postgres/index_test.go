@@ -22,6 +22,7 @@ var indexUses = map[string]string{
 	"sightings_by_router":   "sightings WHERE router_id = 'x' AND router_id <> ''",
 	"sightings_by_event":    "sightings WHERE event > 7 AND event > 0",
 	"sightings_by_status":   "sightings WHERE status_id IN (0, 7)",
+	"deliveries_released":   "deliveries WHERE released > 7 AND released > 0 ORDER BY released LIMIT 1",
 	"deliveries_readmitted": "deliveries WHERE refused = 7 AND refused > 0",
 	"deliveries_unverified": "deliveries WHERE verified <> 'yes' AND body IS NOT NULL",
 	"deliveries_sources":    "deliveries WHERE verified = 'yes' AND rtrim(remote, '0123456789') = 'x' LIMIT 1",

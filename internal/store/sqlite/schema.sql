@@ -268,11 +268,15 @@ CREATE TABLE deliveries (
 	single             BIGINT NOT NULL, -- 0, 1
 	anomaly            TEXT NOT NULL,
 	refused            BIGINT NOT NULL DEFAULT 0, -- the number that it had among refused ones, before it was readmitted; 0: none
+	-- That it verified after it was stored: numbers in that order, for sinks that have passed it
+	-- already. 0: it did not.
+	released           BIGINT NOT NULL DEFAULT 0,
 	header             BLOB NOT NULL,
 	body               BLOB -- NULL once pruned
 );
 -- What became of a refused delivery.
 CREATE INDEX deliveries_readmitted ON deliveries (refused) WHERE refused > 0;
+CREATE INDEX deliveries_released ON deliveries (released) WHERE released > 0;
 -- Whether a verified delivery came from an address.
 CREATE INDEX deliveries_sources ON deliveries (rtrim(remote, '0123456789')) WHERE verified = 'yes';
 -- How much is kept of deliveries that did not verify.
@@ -346,15 +350,8 @@ CREATE TABLE sinks (
 	url      TEXT NOT NULL,
 	filter   TEXT NOT NULL,
 	passed   BIGINT NOT NULL, -- number of the last delivery that was looked at
-	released BIGINT NOT NULL, -- likewise, of table released
+	released BIGINT NOT NULL, -- likewise of the last that verified after it was stored, see deliveries
 	UNIQUE (name, url, filter)
-);
-
--- Deliveries that were shown to be authentic after they had been stored, for
--- sinks that have passed them already.
-CREATE TABLE released (
-	seq      INTEGER PRIMARY KEY AUTOINCREMENT,
-	delivery BIGINT NOT NULL
 );
 
 -- The outboxes of all sinks. What was sent is not here any more.
