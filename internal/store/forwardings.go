@@ -33,12 +33,7 @@ func (d *DB) waitingEntries(ctx context.Context, where string, args ...any) ([]i
 
 // queuedEntries returns entries, without HeldBy and Number.
 func (d *DB) queuedEntries(ctx context.Context, where string, args ...any) ([]inbox.WaitingEntry, error) {
-	page, err := list(ctx, d.each, func(s scanner) (w inbox.WaitingEntry, err error) {
-		var due int64
-		w.OutboxEntry, err = scanEntry(s, &due)
-		w.Due = instant(due)
-		return w, err
-	}, "SELECT "+entryColumns+", due FROM outbox "+where, args...)
+	page, err := list(ctx, d.each, scanEntry, "SELECT "+entryColumns+" FROM outbox "+where, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -79,9 +74,9 @@ func (d *DB) forwardings(ctx context.Context, sinks []inbox.Sink, waiting []inbo
 	if err := d.each(ctx, func(s scanner) error {
 		var at place
 		var a inbox.Attempt
-		var ended, micros int64
-		err := s.Scan(&at.delivery, &at.sink, &ended, &a.Number, &a.Status, &micros, &a.Sent)
-		a.At, a.Took = instant(ended), time.Duration(micros)*time.Microsecond
+		var micros int64
+		err := s.Scan(&at.delivery, &at.sink, (*storedTime)(&a.At), &a.Number, &a.Status, &micros, &a.Sent)
+		a.Took = time.Duration(micros) * time.Microsecond
 		f := found[at]
 		if f.History = append(f.History, a); a.Sent {
 			f.SentAt, f.Status = a.At, a.Status

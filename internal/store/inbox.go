@@ -16,8 +16,7 @@ func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Recei
 		receipt := inbox.Receipt{Delivery: judged.Seq}
 		var verified string
 		var pruned bool
-		var received int64
-		found, err := t.row(ctx, []any{&verified, &pruned, &received}, "SELECT verified, body IS NULL, received FROM deliveries WHERE seq = $1", judged.Seq)
+		found, err := t.row(ctx, []any{&verified, &pruned, (*storedTime)(&judged.ReceivedAt)}, "SELECT verified, body IS NULL, received FROM deliveries WHERE seq = $1", judged.Seq)
 		switch {
 		case err != nil:
 			return receipt, err
@@ -26,7 +25,6 @@ func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Recei
 		case pruned, verified == string(inbox.Yes):
 			return receipt, nil
 		}
-		judged.ReceivedAt = instant(received)
 		if _, err := t.exec(ctx, `UPDATE deliveries SET verified = $1, reason = $2, scheme = $3, secret_name = $4, body_authenticated = $5, released =
 			CASE $1 WHEN 'yes' THEN (SELECT COALESCE(MAX(released), 0) + 1 FROM deliveries WHERE released > 0) ELSE 0 END WHERE seq = $6`,
 			string(judged.Verified), clean(string(judged.Reason)), clean(judged.Scheme), clean(judged.SecretName), flag(judged.BodyAuthenticated), judged.Seq); err != nil {

@@ -44,9 +44,7 @@ func (d *DB) Observed(ctx context.Context, of observed.Origin) ([]observed.Entry
 const selectObserved = "SELECT kind, name, count, first_seen, last_seen, documented FROM observed WHERE origin = $1"
 
 func scanObserved(s scanner) (e observed.Entry, err error) {
-	var first, last int64
-	err = s.Scan(&e.Kind, &e.Value, &e.Count, &first, &last, &e.Documented)
-	e.First, e.Last = instant(first), instant(last)
+	err = s.Scan(&e.Kind, &e.Value, &e.Count, (*storedTime)(&e.First), (*storedTime)(&e.Last), &e.Documented)
 	return e, err
 }
 

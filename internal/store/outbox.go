@@ -80,11 +80,8 @@ const selectSink = `SELECT id, name, url, filter, passed,
 	(SELECT COUNT(*) FROM outbox WHERE sink = id AND dead <> 0),
 	(SELECT COALESCE(MIN(added), 0) FROM outbox WHERE sink = id AND dead = 0) FROM sinks `
 
-func scanSink(s scanner) (inbox.Sink, error) {
-	var k inbox.Sink
-	var oldest int64
-	err := s.Scan(&k.ID, &k.Name, &k.URL, &k.Filter, &k.Cursor, &k.Unread, &k.Waiting, &k.Dead, &oldest)
-	k.Oldest = instant(oldest)
+func scanSink(s scanner) (k inbox.Sink, err error) {
+	err = s.Scan(&k.ID, &k.Name, &k.URL, &k.Filter, &k.Cursor, &k.Unread, &k.Waiting, &k.Dead, (*storedTime)(&k.Oldest))
 	return k, err
 }
 

@@ -85,17 +85,15 @@ func (t *tx) entriesFor(ctx context.Context, sink int64, deliveries []int64) (ma
 }
 
 const (
-	entryColumns   = "seq, sink, delivery, owner, added, attempts, failures, first_fail, dead, status, problem, reply"
+	entryColumns   = "seq, sink, delivery, owner, added, attempts, failures, first_fail, dead, status, problem, reply, due"
 	whereUnclaimed = "WHERE sink = $1 AND blocked = 0 AND owner = '' AND dead = 0 "
 )
 
-// scanEntry reads entryColumns, and what follows in it into more.
-func scanEntry(s scanner, more ...any) (inbox.OutboxEntry, error) {
-	var l inbox.OutboxEntry
-	var added, firstFail, dead int64
-	err := s.Scan(append([]any{&l.ID, &l.Sink, &l.Delivery, &l.Owner, &added, &l.Attempt, &l.Failures, &firstFail, &dead, &l.Status, &l.Problem, &l.Reply}, more...)...)
-	l.Added, l.FirstFailure, l.GivenUpAt = instant(added), instant(firstFail), instant(dead)
-	return l, err
+// scanEntry reads entryColumns.
+func scanEntry(s scanner) (w inbox.WaitingEntry, err error) {
+	err = s.Scan(&w.ID, &w.Sink, &w.Delivery, &w.Owner, (*storedTime)(&w.Added), &w.Attempt, &w.Failures, (*storedTime)(&w.FirstFailure),
+		(*storedTime)(&w.GivenUpAt), &w.Status, &w.Problem, &w.Reply, (*storedTime)(&w.Due))
+	return w, err
 }
 
 // entryClaims is what a process knows of its claims of a sink's entries.
@@ -121,15 +119,15 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 	defer claims.mu.Unlock()
 	backlog := claims.backlog
 	claims.backlog = false
-	var entries []inbox.OutboxEntry
-	var next int64
 	// A transaction that begins anyway may free entries.
 	if !backlog && d.settling.Load() == 0 {
 		some, next, err := d.mayClaim(ctx, sink, now)
 		if err != nil || !some {
-			return nil, instant(next), err
+			return nil, next, err
 		}
 	}
+	var entries []inbox.OutboxEntry
+	var next time.Time
 	err := d.run(ctx, func(ctx context.Context, t *tx) error {
 		err := t.settleAll(ctx, claims.unsure)
 		if err == nil {
@@ -143,25 +141,25 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 		}
 		return nil, time.Time{}, err
 	}
-	claims.backlog, claims.unsure = next != 0 && next <= millis(now), nil
-	return entries, instant(next), nil
+	claims.backlog, claims.unsure = !next.IsZero() && !next.After(now), nil
+	return entries, next, nil
 }
 
-// claimEntries claims up to n due entries. It returns when the next one is due too, 0 for never.
-func (t *tx) claimEntries(ctx context.Context, sink int64, n int, now time.Time) ([]inbox.OutboxEntry, int64, error) {
+// claimEntries claims up to n due entries. It returns when the next one is due too, zero for never.
+func (t *tx) claimEntries(ctx context.Context, sink int64, n int, now time.Time) (entries []inbox.OutboxEntry, next time.Time, err error) {
 	me, err := t.owner(ctx)
+	if err == nil {
+		err = t.releaseDeadClaims(ctx, sink)
+	}
 	if err != nil {
-		return nil, 0, err
+		return nil, next, err
 	}
-	if err := t.releaseDeadClaims(ctx, sink); err != nil {
-		return nil, 0, err
-	}
-	entries, next, err := t.dueEntries(ctx, sink, math.MinInt64, millis(now), n)
+	entries, next, err = t.dueEntries(ctx, sink, math.MinInt64, millis(now), n)
 	if err == nil && len(entries) == 0 {
 		entries, _, err = t.dueEntries(ctx, sink, millis(now.Add(inbox.MaxRetryDelay)), math.MaxInt64, n)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, next, err
 	}
 	var claimed []int64
 	for i := range entries {
@@ -170,38 +168,37 @@ func (t *tx) claimEntries(ctx context.Context, sink int64, n int, now time.Time)
 		claimed = append(claimed, entries[i].ID)
 	}
 	if err := t.w.sql.outbox.claim.exec(ctx, t, claimed, me); err != nil {
-		return nil, 0, err
+		return nil, next, err
 	}
-	if next == 0 {
-		_, err = t.row(ctx, []any{&next}, "SELECT COALESCE(MIN(due), 0) FROM outbox "+whereUnclaimed, sink)
+	if next.IsZero() {
+		_, err = t.row(ctx, []any{(*storedTime)(&next)}, "SELECT COALESCE(MIN(due), 0) FROM outbox "+whereUnclaimed, sink)
 	}
 	return entries, next, err
 }
 
 // mayClaim reports whether an entry is due, or one is claimed, whose owner may be dead;
-// and when the next one is due, 0 for never. It spares a sink that has nothing to do a
+// and when the next one is due, zero for never. It spares a sink that has nothing to do a
 // transaction each time it asks.
-func (d *DB) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool, next int64, err error) {
+func (d *DB) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool, next time.Time, err error) {
 	var due, claimed int64
-	_, err = d.row(ctx, []any{&due, &claimed, &next}, `SELECT
+	_, err = d.row(ctx, []any{&due, &claimed, (*storedTime)(&next)}, `SELECT
 		(SELECT COUNT(*) FROM (SELECT 1 FROM outbox `+whereUnclaimed+`AND (due <= $2 OR due > $3) LIMIT 1) AS d),
 		(SELECT COUNT(*) FROM (SELECT 1 FROM outbox WHERE sink = $1 AND owner <> '' LIMIT 1) AS c),
 		(SELECT COALESCE(MIN(due), 0) FROM outbox `+whereUnclaimed+`)`, sink, millis(now), millis(now.Add(inbox.MaxRetryDelay)))
 	return due+claimed > 0, next, err
 }
 
-// dueEntries returns up to n unclaimed entries due in (after, until], and when one more is due, 0 for none.
-func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) (entries []inbox.OutboxEntry, next int64, err error) {
-	err = t.each(ctx, func(s scanner) error {
-		var due int64
-		e, err := scanEntry(s, &due)
-		if len(entries) == n {
-			next = due
-			return err
+// dueEntries returns up to n unclaimed entries due in (after, until], and when one more is due, zero for none.
+func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) (entries []inbox.OutboxEntry, next time.Time, err error) {
+	due, err := list(ctx, t.each, scanEntry, "SELECT "+entryColumns+" FROM outbox "+whereUnclaimed+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4",
+		sink, after, until, n+1)
+	for i, e := range due {
+		if i == n {
+			next = e.Due
+			break
 		}
-		entries = append(entries, e)
-		return err
-	}, "SELECT "+entryColumns+", due FROM outbox "+whereUnclaimed+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n+1)
+		entries = append(entries, e.OutboxEntry)
+	}
 	return entries, next, err
 }
 
@@ -225,7 +222,9 @@ func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) error {
 // DeadEntries yields the entries that were given up, see [inbox.Outbox].
 func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error] {
 	return inPages(pageRows, func(last inbox.OutboxEntry) ([]inbox.OutboxEntry, error) {
-		return list(ctx, d.each, func(s scanner) (inbox.OutboxEntry, error) { return scanEntry(s) },
-			"SELECT "+entryColumns+" FROM outbox WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, pageRows)
+		return list(ctx, d.each, func(s scanner) (inbox.OutboxEntry, error) {
+			w, err := scanEntry(s)
+			return w.OutboxEntry, err
+		}, "SELECT "+entryColumns+" FROM outbox WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, pageRows)
 	})
 }
