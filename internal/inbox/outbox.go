@@ -142,9 +142,8 @@ type Sink struct {
 
 // Progress is what one step of a cursor did.
 type Progress struct {
-	Read    int     // deliveries that the cursor passed
-	Queued  []int64 // those added to the outbox
-	Skipped []int64 // the others
+	Read   int     // deliveries that the cursor passed
+	Queued []int64 // of these, what was added to the outbox
 }
 
 // OutboxEntry is a delivery in the outbox of a sink.

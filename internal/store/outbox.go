@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -155,7 +154,11 @@ func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts func(rows [
 			return inbox.Progress{}, err
 		}
 		if moved {
-			return step.progress(), nil
+			p := inbox.Progress{Read: len(step.read)}
+			for _, a := range step.accepted {
+				p.Queued = append(p.Queued, a.delivery)
+			}
+			return p, nil
 		}
 	}
 }
@@ -163,25 +166,13 @@ func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts func(rows [
 // cursorStep is what a sink reads next.
 type cursorStep struct {
 	from, to cursor
-	passed   []passedDelivery
+	read     []int64 // deliveries
+	accepted []acceptedDelivery
 }
 
-type passedDelivery struct {
+type acceptedDelivery struct {
 	delivery int64
-	accepted bool
-	numbers  []string // folded, each once; of accepted ones only
-}
-
-func (s cursorStep) progress() inbox.Progress {
-	p := inbox.Progress{Read: len(s.passed)}
-	for _, one := range s.passed {
-		if one.accepted {
-			p.Queued = append(p.Queued, one.delivery)
-		} else {
-			p.Skipped = append(p.Skipped, one.delivery)
-		}
-	}
-	return p
+	numbers  []string // folded, each once
 }
 
 // planStep reads what comes next and calls accepts: first with deliveries that
@@ -200,9 +191,9 @@ func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts func([]inb
 	var last int64
 	read := func(number *int64) func(scanner) error {
 		return func(row scanner) error {
-			var p passedDelivery
-			err := row.Scan(&p.delivery, number)
-			s.passed = append(s.passed, p)
+			var delivery int64
+			err := row.Scan(&delivery, number)
+			s.read = append(s.read, delivery)
 			return err
 		}
 	}
@@ -211,55 +202,54 @@ func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts func([]inb
 		ORDER BY released LIMIT $5`, s.from.released, s.to.released, s.from.passed, sink, n); err != nil {
 		return s, err
 	}
-	if len(s.passed) == n {
+	if len(s.read) == n {
 		s.to.released = last
 	}
-	if err := d.each(ctx, read(&s.to.passed), "SELECT seq, seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2", s.from.passed, n-len(s.passed)); err != nil {
+	if err := d.each(ctx, read(&s.to.passed), "SELECT seq, seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2", s.from.passed, n-len(s.read)); err != nil {
 		return s, err
 	}
-	return s, d.matchDeliveries(ctx, s.passed, accepts)
+	s.accepted, err = d.matchDeliveries(ctx, s.read, accepts)
+	return s, err
 }
 
-func (d *DB) matchDeliveries(ctx context.Context, all []passedDelivery, accepts func([]inbox.Event) bool) error {
-	var seqs []int64
-	for _, p := range all {
-		seqs = append(seqs, p.delivery)
-	}
+func (d *DB) matchDeliveries(ctx context.Context, seqs []int64, accepts func([]inbox.Event) bool) (accepted []acceptedDelivery, err error) {
 	found := map[int64][]eventRow{}
 	if err := d.each(ctx, func(s scanner) error {
 		e, err := scanEventRow(s)
 		found[e.Delivery] = append(found[e.Delivery], e)
 		return err
 	}, eventsWithBodies+"WHERE delivery IN "+idList(seqs)+" ORDER BY seq"); err != nil {
-		return err
+		return nil, err
 	}
-	for i := range all {
+	for _, delivery := range seqs {
 		var bodies bodyReader
 		var rows []inbox.Event
-		for _, r := range found[all[i].delivery] {
+		for _, r := range found[delivery] {
+			if r.Anomaly == inbox.Erased {
+				continue
+			}
 			if err := bodies.fill(ctx, d, &r.Event, r.body); err != nil {
-				return err
+				return nil, err
 			}
 			rows = append(rows, r.Event)
 		}
-		all[i].match(rows, accepts)
+		if len(rows) > 0 && accepts(rows) {
+			accepted = append(accepted, acceptedDelivery{delivery, numbersOf(rows)})
+		}
 	}
-	return nil
+	return accepted, nil
 }
 
-func (p *passedDelivery) match(rows []inbox.Event, accepts func([]inbox.Event) bool) {
-	erased := func(e inbox.Event) bool { return e.Anomaly == inbox.Erased }
-	if rows = slices.DeleteFunc(rows, erased); len(rows) == 0 || !accepts(rows) {
-		return
-	}
-	p.accepted = true
+// numbersOf returns the folded tracking numbers of events, each once.
+func numbersOf(rows []inbox.Event) (numbers []string) {
 	seen := map[string]bool{"": true}
 	for _, e := range rows {
 		if n := foldKey(e.TrackingNumber); !seen[n] {
 			seen[n] = true
-			p.numbers = append(p.numbers, n)
+			numbers = append(numbers, n)
 		}
 	}
+	return numbers
 }
 
 // applyStep stores a step, unless the cursor has moved or a passed delivery was released meanwhile.
@@ -270,6 +260,5 @@ func (t *tx) applyStep(ctx context.Context, sink int64, s cursorStep) (bool, err
 	if err != nil || moved == 0 {
 		return false, err
 	}
-	accepted := slices.DeleteFunc(slices.Clone(s.passed), func(p passedDelivery) bool { return !p.accepted })
-	return true, t.addEntries(ctx, sink, accepted, millis(time.Now()))
+	return true, t.addEntries(ctx, sink, s.accepted, millis(time.Now()))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // addEntries adds deliveries that do not wait in the outbox already. It replaces dead entries.
-func (t *tx) addEntries(ctx context.Context, sink int64, all []passedDelivery, now int64) error {
+func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery, now int64) error {
 	var deliveries []int64
 	var numbers []string
 	for _, p := range all {
@@ -32,7 +32,7 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []passedDelivery, n
 	}, sink); err != nil {
 		return err
 	}
-	var added []passedDelivery
+	var added []acceptedDelivery
 	var blocked []int64
 	for _, p := range all {
 		if _, waits := entries[p.delivery]; waits {
@@ -53,7 +53,7 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []passedDelivery, n
 	return t.addNumbers(ctx, sink, added)
 }
 
-func (t *tx) addNumbers(ctx context.Context, sink int64, added []passedDelivery) error {
+func (t *tx) addNumbers(ctx context.Context, sink int64, added []acceptedDelivery) error {
 	var deliveries []int64
 	var of []int64 // by number
 	var numbers []string

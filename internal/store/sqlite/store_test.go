@@ -152,7 +152,7 @@ func TestReleased(t *testing.T) {
 			t.Errorf("%v (-want +got)\n%s", err, diff)
 		}
 	}
-	advance(inbox.Progress{Read: 2, Skipped: []int64{1, 2}})
+	advance(inbox.Progress{Read: 2})
 	verify(2)
 	verify(3) // not passed yet: the cursor comes to it by itself
 	verify(2) // was so already
