@@ -198,7 +198,6 @@ type Query struct {
 
 	Delivery       int64  // of this delivery; 0 for any
 	EventID        string // rows whose Key is [webhook.IDKey] of it; empty for any, likewise below
-	Key            []byte // rows with this Key
 	EventIDPrefix  string // rows whose EventID begins so; of UUIDs however cased
 	Kind           string
 	TrackingNumber string        // compared as sent

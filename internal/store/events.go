@@ -91,9 +91,6 @@ func matching(q inbox.Query) *conditions {
 	if q.EventID != "" {
 		c.add("event_key = %s", webhook.IDKey(q.EventID))
 	}
-	if q.Key != nil {
-		c.add("event_key = %s", q.Key)
-	}
 	if q.EventIDPrefix != "" {
 		c.addIDPrefix(q.EventIDPrefix)
 	}

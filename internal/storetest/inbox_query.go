@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 func queriesByEverything(w *world) {
@@ -44,7 +43,6 @@ func queriesByEverything(w *world) {
 		"delivery":          {inbox.Query{Delivery: 3}, []int64{4, 5}},
 		"eventId":           {inbox.Query{EventID: uuid(1)}, []int64{1, 3, 6}},
 		"eventId, capitals": {inbox.Query{EventID: strings.ToUpper(uuid(1)), Newest: true}, []int64{6, 3, 1}},
-		"key":               {inbox.Query{Key: webhook.IDKey("text")}, []int64{4}},
 		"eventId, text":     {inbox.Query{EventID: "text"}, []int64{4}},
 		"kind":              {inbox.Query{Kind: "router.moved"}, []int64{2, 4}},
 		"number":            {inbox.Query{TrackingNumber: "1z\u00a0\u20111"}, []int64{1, 3, 4}},
