@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -22,25 +21,21 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 		if err != nil {
 			return err
 		}
-		all, err := list(ctx, t.each, scanListener, selectListeners)
+		owners, err := list(ctx, t.each, scanOne[string], "SELECT DISTINCT owner FROM listeners")
 		if err != nil {
 			return err
 		}
-		for _, l := range all {
-			alive, err := t.isAlive(ctx, l.owner)
-			switch old, _ := json.Marshal(l.Listener); {
-			case err != nil:
-			case !alive:
-				_, err = t.exec(ctx, "DELETE FROM listeners WHERE owner = $1", l.owner)
-			case l.owner == me && l.URL == added.URL && !bytes.Equal(old, text): // it verifies in another way now
-				_, err = t.exec(ctx, "DELETE FROM listeners WHERE owner = $1 AND listener = $2", me, string(old))
+		for _, name := range owners {
+			alive, err := t.isAlive(ctx, name)
+			if err == nil && !alive {
+				_, err = t.exec(ctx, "DELETE FROM listeners WHERE owner = $1", name)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		_, err = t.exec(ctx, "INSERT INTO listeners (owner, listener) VALUES ($1, $2) ON CONFLICT DO NOTHING",
-			me, string(text))
+		_, err = t.exec(ctx, `INSERT INTO listeners (owner, url, listener) VALUES ($1, $2, $3)
+			ON CONFLICT (owner, url) DO UPDATE SET listener = excluded.listener`, me, added.URL, string(text))
 		return err
 	})
 }

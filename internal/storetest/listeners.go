@@ -69,6 +69,13 @@ func hintsAtChangesOfOthers(w *world) {
 	}
 	w.must(other.SettleEntry(w.Context(), claimed[0].ID, inbox.AttemptOutcome{Disposition: inbox.Sent, Now: time.Now(), Status: 200}))
 	hinted("a result")
+	late := w.putInto(other, delivery(event(uuid(2), ""), inbox.Unknown)).Delivery
+	hinted("another delivery")
+	for len(changes) > 0 {
+		<-changes
+	}
+	have(other.SetVerdict(w.Context(), inbox.Delivery{Seq: late, Verified: inbox.Yes}))(w)
+	hinted("that it verified")
 }
 
 // The revision differs after every change, whoever made it and whatever it is about.

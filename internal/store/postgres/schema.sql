@@ -382,8 +382,9 @@ CREATE TABLE attempts (
 
 CREATE TABLE listeners (
 	owner    TEXT COLLATE "C" NOT NULL,
+	url      TEXT COLLATE "C" NOT NULL,
 	listener TEXT COLLATE "C" NOT NULL,
-	PRIMARY KEY (owner, listener)
+	PRIMARY KEY (owner, url)
 );
 
 -- fold_number of a text with characters beyond ASCII: letters that differ in case

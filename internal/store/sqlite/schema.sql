@@ -401,6 +401,7 @@ CREATE TABLE attempts (
 -- Listeners that run.
 CREATE TABLE listeners (
 	owner    TEXT NOT NULL, -- see outbox; one that is not alive has ended
+	url      TEXT NOT NULL,
 	listener TEXT NOT NULL, -- what others may know of it, in JSON
-	PRIMARY KEY (owner, listener)
+	PRIMARY KEY (owner, url)
 ) WITHOUT ROWID;
