@@ -94,13 +94,12 @@ func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) (in
 	since := prunableSince()
 	p, err := countOld(ctx, t.each, millis(before), since, after, last)
 	const which = ofOld + " AND NOT " + isQueuedOrUnread
+	const of = "delivery IN (SELECT seq FROM deliveries d WHERE " + which + ")"
 	if err == nil {
-		_, err = t.exec(ctx, `DELETE FROM events WHERE verified <> 'yes' AND seq < (SELECT MAX(seq) FROM events)
-			AND delivery IN (SELECT seq FROM deliveries d WHERE `+which+")", millis(before), since, after, last)
-	}
-	if err == nil {
-		_, err = t.exec(ctx, "DELETE FROM attempts WHERE sent = 0 AND delivery IN (SELECT seq FROM deliveries d WHERE "+
-			which+")", millis(before), since, after, last)
+		err = t.execAll(ctx, []string{
+			"DELETE FROM events WHERE verified <> 'yes' AND seq < (SELECT MAX(seq) FROM events) AND " + of,
+			"DELETE FROM attempts WHERE sent = 0 AND " + of,
+		}, millis(before), since, after, last)
 	}
 	if err == nil {
 		_, err = t.exec(ctx, `UPDATE deliveries AS d SET body = NULL, header = $5, path = CASE WHEN verified = 'yes' THEN path ELSE $5 END,
