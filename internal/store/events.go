@@ -246,14 +246,12 @@ func (d *DB) Event(ctx context.Context, seq int64) (inbox.Event, error) {
 
 // Delivery returns one delivery, see [inbox.Store].
 func (d *DB) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error) {
-	found, err := list(ctx, d.each, scanDelivery, selectDelivery+"deliveries WHERE seq = $1", seq)
-	if err == nil && len(found) == 0 {
+	var found inbox.Delivery
+	ok, err := d.row(ctx, deliveryFields.dest(&found, &found.Seq), selectDelivery+"deliveries WHERE seq = $1", seq)
+	if err == nil && !ok {
 		err = fmt.Errorf("%w: %d", inbox.ErrNoDelivery, seq)
 	}
-	if err != nil {
-		return inbox.Delivery{}, err
-	}
-	return found[0], nil
+	return found, err
 }
 
 // Refused yields refused deliveries, see [inbox.Store].

@@ -19,11 +19,12 @@ type arrival struct {
 	receipt  inbox.Receipt
 }
 
-// newEvent is an event that is added.
+// newEvent is an event that is added, or one that it is compared with.
 type newEvent struct {
 	inbox.Event
 
-	sum []byte // SHA-256 of its bytes, nil for an anomaly
+	sum    []byte // SHA-256 of its bytes, nil for an anomaly
+	stored bool   // it was there before
 }
 
 // newArrival fails with a row that does not fit the delivery.
@@ -45,7 +46,7 @@ func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
 			return nil, fmt.Errorf("put: event %d has no key", e.Index)
 		}
 		sum := sha256.Sum256(delivery.Body[e.Offset : e.Offset+e.Length])
-		a.rows[i] = newEvent{e, sum[:]}
+		a.rows[i] = newEvent{Event: e, sum: sum[:]}
 	}
 	return a, nil
 }
@@ -106,13 +107,6 @@ type eventKey struct {
 	synthetic bool
 }
 
-type currentEvent struct {
-	seq      int64
-	verified inbox.Verified
-	sum      []byte
-	mark     *inbox.Mark // that it will be stored with; nil if it is stored
-}
-
 // numberAndMark makes the receipts of deliveries, and returns their events as they are to be added.
 func (t *tx) numberAndMark(ctx context.Context, all []*arrival) ([]*newEvent, error) {
 	if err := t.readLast(ctx); err != nil {
@@ -144,14 +138,22 @@ func (t *tx) numberAndMark(ctx context.Context, all []*arrival) ([]*newEvent, er
 }
 
 // mark compares an event with the current one of its key, whose place it may take.
-func (t *tx) mark(ctx context.Context, e *newEvent, current map[eventKey]*currentEvent) error {
+func (t *tx) mark(ctx context.Context, e *newEvent, current map[eventKey]*newEvent) error {
 	key := eventKey{string(e.Key), e.Synthetic}
 	before := current[key]
 	if e.Mark = markOf(before, e); e.Mark != inbox.Current {
 		return nil
 	}
-	current[key] = &currentEvent{e.Seq, e.Verified, e.sum, &e.Mark}
-	return t.supersede(ctx, before)
+	current[key] = e
+	if before == nil {
+		return nil
+	}
+	before.Mark = inbox.Superseded
+	if !before.stored {
+		return nil
+	}
+	_, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), before.Seq)
+	return err
 }
 
 func (t *tx) addEvents(ctx context.Context, added []*newEvent) error {
@@ -162,9 +164,9 @@ func (t *tx) addEvents(ctx context.Context, added []*newEvent) error {
 }
 
 // markOf compares an event with the current one of its key, nil if there is none.
-func markOf(before *currentEvent, e *newEvent) inbox.Mark {
+func markOf(before, e *newEvent) inbox.Mark {
 	switch {
-	case before == nil, e.Verified.Outranks(before.verified):
+	case before == nil, e.Verified.Outranks(before.Verified):
 		return inbox.Current
 	case bytes.Equal(before.sum, e.sum):
 		return inbox.Duplicate
@@ -173,22 +175,9 @@ func markOf(before *currentEvent, e *newEvent) inbox.Mark {
 	}
 }
 
-// supersede marks what was current before, nil if nothing was.
-func (t *tx) supersede(ctx context.Context, before *currentEvent) error {
-	switch {
-	case before == nil:
-		return nil
-	case before.mark != nil:
-		*before.mark = inbox.Superseded
-		return nil
-	}
-	_, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), before.seq)
-	return err
-}
-
-func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*currentEvent, error) {
+func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*newEvent, error) {
 	var keys [][]byte
-	asked, current := map[string]bool{}, map[eventKey]*currentEvent{}
+	asked, current := map[string]bool{}, map[eventKey]*newEvent{}
 	for _, a := range all {
 		for i := range a.rows {
 			e := &a.rows[i]
@@ -199,12 +188,9 @@ func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*c
 		}
 	}
 	err := t.w.sql.currentEvents.each(ctx, t, keys, func(s scanner) error {
-		var key []byte
-		var k eventKey
-		var one currentEvent
-		err := s.Scan(&key, &k.synthetic, &one.seq, (*string)(&one.verified), &one.sum)
-		k.key = string(key)
-		current[k] = &one
+		e := newEvent{stored: true}
+		err := s.Scan(&e.Key, &e.Synthetic, &e.Seq, (*string)(&e.Verified), &e.sum)
+		current[eventKey{string(e.Key), e.Synthetic}] = &e
 		return err
 	})
 	return current, err
