@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -118,23 +119,17 @@ func (e *erasure) eraseDeliveries(ctx context.Context) error {
 
 // eraseDelivery leaves a delivery's place and its events that name nothing erased. No target gets it.
 func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledger.Erasure) error {
-	type line struct {
-		seq          int64
-		folded, text string
-	}
-	events, err := list(ctx, t.each, func(s scanner) (l line, err error) {
-		err = s.Scan(&l.seq, &l.folded, &l.text)
-		return l, err
-	}, `SELECT seq, folded, event_id || ', ' || kind || ', ' || event_time || ', ' || status || ', ' || status_track || ', ' || status_label || ', ' ||
-		latest_event || ', ' || router_id FROM events WHERE delivery = $1`, seq)
+	events, err := list(ctx, t.each, func(s scanner) (inbox.Event, error) { return scanEvent(s) },
+		"SELECT "+eventColumns+" FROM events WHERE delivery = $1", seq)
 	if err != nil {
 		return err
 	}
 	for _, one := range events {
-		if !e.keys[one.folded] && !e.names.inText(one.text) {
+		text := strings.Join([]string{one.EventID, one.Kind, one.EventTime, one.Status, one.StatusTrack, one.StatusLabel, one.LatestEvent, one.RouterID}, ", ")
+		if !e.keys[foldKey(one.TrackingNumber)] && !e.names.inText(text) {
 			continue
 		}
-		n, err := t.exec(ctx, eraseEvent+"seq = $1", one.seq)
+		n, err := t.exec(ctx, eraseEvent+"seq = $1", one.Seq)
 		if done.Events += n; err != nil {
 			return err
 		}

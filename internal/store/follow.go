@@ -9,9 +9,19 @@ import (
 
 // Followed returns how far events were followed, see [ledger.EventFollower].
 func (d *DB) Followed(ctx context.Context) (to, last int64, err error) {
-	_, err = d.row(ctx, []any{&to, &last}, `SELECT (SELECT value FROM counters WHERE name = 'followed'),
-		(SELECT COALESCE(MAX(seq), 0) FROM events)`)
+	return d.eventsRead(ctx, "followed")
+}
+
+// eventsRead returns up to which event a reader came, by the name of its counter, and the last event.
+func (d *DB) eventsRead(ctx context.Context, counter string) (to, last int64, err error) {
+	_, err = d.row(ctx, []any{&to, &last}, "SELECT value, (SELECT COALESCE(MAX(seq), 0) FROM events) FROM counters WHERE name = $1", counter)
 	return to, last, err
+}
+
+// readEvents moves a reader on, unless another process has.
+func (t *tx) readEvents(ctx context.Context, counter string, from, to int64) (moved bool, err error) {
+	n, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = $2 AND value = $3", to, counter, from)
+	return n > 0, err
 }
 
 // Follow records what events told, see [ledger.EventFollower].
@@ -23,9 +33,9 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 		return false, err
 	}
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) {
-		moved, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'followed' AND value = $2", to, from)
-		if err != nil || moved == 0 || len(seen) == 0 {
-			return moved > 0, err
+		moved, err := t.readEvents(ctx, "followed", from, to)
+		if err != nil || !moved || len(seen) == 0 {
+			return moved, err
 		}
 		if err := t.indexAllNumbers(ctx); err != nil {
 			return false, err

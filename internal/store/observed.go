@@ -18,8 +18,8 @@ func (d *DB) Observe(ctx context.Context, met []observed.Entry) error {
 // ObserveEvents adds what was met in events, see [observed.Store].
 func (d *DB) ObserveEvents(ctx context.Context, verified, unverified []observed.Entry, from, to int64) (bool, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) {
-		moved, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'observed' AND value = $2", to, from)
-		if err != nil || moved == 0 {
+		moved, err := t.readEvents(ctx, "observed", from, to)
+		if err != nil || !moved {
 			return false, err
 		}
 		if err := t.observe(ctx, observed.Verified, verified); err != nil {
@@ -31,9 +31,7 @@ func (d *DB) ObserveEvents(ctx context.Context, verified, unverified []observed.
 
 // EventsObserved returns how far events were read, see [observed.Store].
 func (d *DB) EventsObserved(ctx context.Context) (to, last int64, err error) {
-	_, err = d.row(ctx, []any{&to, &last}, `SELECT (SELECT value FROM counters WHERE name = 'observed'),
-		(SELECT COALESCE(MAX(seq), 0) FROM events)`)
-	return to, last, err
+	return d.eventsRead(ctx, "observed")
 }
 
 // Observed returns a register, see [observed.Store].
