@@ -159,7 +159,6 @@ func Readmit(ctx context.Context, box inbox.Verdicts, scheme string, v Verifier,
 	if d = verify(d, scheme, v); d.Verified != inbox.Yes {
 		return nil, nil //nolint:nilnil // that it stays refused is an answer
 	}
-	d.Seq = 0
 	d, rows := inbox.Decode(d)
 	receipt, err := box.Readmit(ctx, refused, d, rows)
 	if errors.Is(err, inbox.ErrNoDelivery) {
