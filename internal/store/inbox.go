@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -130,40 +131,35 @@ func scanDelivery(s scanner) (inbox.Delivery, error) {
 }
 
 // packHeader writes each name and each value after its length, since they may hold any byte.
-func packHeader(fields []webhook.Field) []byte {
+func packHeader(header []webhook.Field) []byte {
 	b := []byte{}
-	for _, f := range fields {
-		b = binary.AppendUvarint(b, uint64(len(f.Name)))
-		b = append(b, f.Name...)
-		b = binary.AppendUvarint(b, uint64(len(f.Value)))
-		b = append(b, f.Value...)
+	for _, f := range header {
+		for _, text := range [...]string{f.Name, f.Value} {
+			b = binary.AppendUvarint(b, uint64(len(text)))
+			b = append(b, text...)
+		}
 	}
 	return b
 }
 
 var errHeader = errors.New("a kept header cannot be read")
 
-func unpackHeader(b []byte) ([]webhook.Field, error) {
-	var fields []webhook.Field
-	next := func() (string, bool) {
+func unpackHeader(b []byte) (header []webhook.Field, err error) {
+	var texts []string
+	for len(b) > 0 {
 		n, size := binary.Uvarint(b)
 		if size <= 0 || n > uint64(len(b)-size) {
-			return "", false
-		}
-		s := string(b[size : size+int(n)])
-		b = b[size+int(n):]
-		return s, true
-	}
-	for len(b) > 0 {
-		name, ok := next()
-		if !ok {
 			return nil, errHeader
 		}
-		value, ok := next()
-		if !ok {
-			return nil, errHeader
-		}
-		fields = append(fields, webhook.Field{Name: name, Value: value})
+		end := size + int(n)
+		texts = append(texts, string(b[size:end]))
+		b = b[end:]
 	}
-	return fields, nil
+	if len(texts)%2 > 0 {
+		return nil, errHeader
+	}
+	for f := range slices.Chunk(texts, 2) {
+		header = append(header, webhook.Field{Name: f[0], Value: f[1]})
+	}
+	return header, nil
 }

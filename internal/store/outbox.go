@@ -26,12 +26,10 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 			return err
 		}
 		if known {
-			for _, change := range []string{
-				"UPDATE attempts SET unverified = 0 WHERE ", "DELETE FROM attempts WHERE " + oldAttempts + " AND ",
-			} {
-				if _, err := t.exec(ctx, change+"sink = $1 AND delivery > $2", id, at.passed); err != nil {
-					return err
-				}
+			const behind = "sink = $1 AND delivery > $2"
+			changes := []string{"UPDATE attempts SET unverified = 0 WHERE " + behind, "DELETE FROM attempts WHERE " + oldAttempts + " AND " + behind}
+			if err := t.execAll(ctx, changes, id, at.passed); err != nil {
+				return err
 			}
 			return t.setCursor(ctx, id, at)
 		}
@@ -42,8 +40,11 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 	if err != nil {
 		return inbox.Sink{}, err
 	}
-	s, err := d.sink(ctx, id)
-	s.New = made
+	s := inbox.Sink{New: made}
+	found, err := d.row(ctx, sinkDest(&s), selectSink+"WHERE id = $1", id)
+	if err == nil && !found {
+		err = noSink(id)
+	}
 	return s, err
 }
 
@@ -79,30 +80,21 @@ const selectSink = `SELECT id, name, url, filter, passed,
 	(SELECT COUNT(*) FROM outbox WHERE sink = id AND dead <> 0),
 	(SELECT COALESCE(MIN(added), 0) FROM outbox WHERE sink = id AND dead = 0) FROM sinks `
 
+func sinkDest(k *inbox.Sink) []any {
+	return []any{&k.ID, &k.Name, &k.URL, &k.Filter, &k.Cursor, &k.Unread, &k.Waiting, &k.Dead, (*storedTime)(&k.Oldest)}
+}
+
 func scanSink(s scanner) (k inbox.Sink, err error) {
-	err = s.Scan(&k.ID, &k.Name, &k.URL, &k.Filter, &k.Cursor, &k.Unread, &k.Waiting, &k.Dead, (*storedTime)(&k.Oldest))
+	err = s.Scan(sinkDest(&k)...)
 	return k, err
-}
-
-func (d *DB) sinks(ctx context.Context, where string, args ...any) ([]inbox.Sink, error) {
-	return list(ctx, d.each, scanSink, selectSink+where, args...)
-}
-
-func (d *DB) sink(ctx context.Context, id int64) (inbox.Sink, error) {
-	found, err := d.sinks(ctx, "WHERE id = $1", id)
-	if err == nil && len(found) == 0 {
-		err = noSink(id)
-	}
-	if err != nil {
-		return inbox.Sink{}, err
-	}
-	return found[0], nil
 }
 
 func noSink(id int64) error { return fmt.Errorf("%w: %d", inbox.ErrNoSink, id) }
 
 // Sinks returns all sinks, see [inbox.Outbox].
-func (d *DB) Sinks(ctx context.Context) ([]inbox.Sink, error) { return d.sinks(ctx, "ORDER BY id") }
+func (d *DB) Sinks(ctx context.Context) ([]inbox.Sink, error) {
+	return list(ctx, d.each, scanSink, selectSink+"ORDER BY id")
+}
 
 // SkipBacklog removes what waits for a sink, see [inbox.Outbox].
 func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {

@@ -100,6 +100,7 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) error 
 	entries, returned := slices.Collect(maps.Keys(all)), map[inbox.Disposition][]int64{}
 	done := map[int64][]int64{} // that wait for nothing any more, by sink
 	var sent, failed []settledEntry
+	var leave []int64
 	if err := t.w.sql.outbox.settled.each(ctx, t, entries, func(row scanner) error {
 		var e settledEntry
 		var seq int64
@@ -113,7 +114,7 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) error 
 			returned[e.Disposition] = append(returned[e.Disposition], seq)
 			return err
 		case inbox.Sent:
-			sent = append(sent, e)
+			sent, leave = append(sent, e), append(leave, seq)
 		default:
 			failed = append(failed, e)
 		}
@@ -132,7 +133,7 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) error 
 	if err := t.addAttempts(ctx, append(slices.Clip(sent), failed...)); err != nil {
 		return err
 	}
-	if err := t.w.sql.outbox.deleteEntries.exec(ctx, t, entriesOf(sent)); err != nil {
+	if err := t.w.sql.outbox.deleteEntries.exec(ctx, t, leave); err != nil {
 		return err
 	}
 	for _, e := range failed {
@@ -146,13 +147,6 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) error 
 		}
 	}
 	return nil
-}
-
-func entriesOf(all []settledEntry) (entries []int64) {
-	for _, e := range all {
-		entries = append(entries, e.entry)
-	}
-	return entries
 }
 
 func (t *tx) addAttempts(ctx context.Context, all []settledEntry) error {
