@@ -125,8 +125,8 @@ func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledge
 		return err
 	}
 	for _, one := range events {
-		text := strings.Join([]string{one.EventID, one.Kind, one.EventTime, one.Status, one.StatusTrack, one.StatusLabel, one.LatestEvent, one.RouterID}, ", ")
-		if !e.keys[foldKey(one.TrackingNumber)] && !e.names.inText(text) {
+		texts := []string{one.EventID, one.Kind, one.EventTime, one.Status, one.StatusTrack, one.StatusLabel, one.LatestEvent, one.RouterID}
+		if !e.keys[foldKey(one.TrackingNumber)] && !e.names.inText(strings.Join(texts, ", ")) {
 			continue
 		}
 		n, err := t.exec(ctx, eraseEvent+"seq = $1", one.Seq)

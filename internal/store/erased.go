@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -184,8 +185,8 @@ func (t *tx) dropErased(ctx context.Context, all []*arrival) error {
 func (a *arrival) drop(e *newEvent) {
 	d := &a.delivery
 	d.Path, d.RawQuery, d.Anomaly, d.Header, d.Body = "", "", inbox.Erased, nil, nil
-	e.Event = inbox.Event{Index: e.Index, Offset: e.Offset, Length: e.Length, Mark: inbox.Anomaly, Anomaly: inbox.Erased, Synthetic: e.Synthetic}
-	e.sum = nil
+	*e = newEvent{Event: inbox.Event{Index: e.Index, Offset: e.Offset, Length: e.Length, Synthetic: e.Synthetic}}
+	e.Mark, e.Anomaly = inbox.Anomaly, inbox.Erased
 }
 
 func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error) {
@@ -193,13 +194,10 @@ func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error
 	if err != nil || e.salt == nil {
 		return false, err
 	}
-	decoded, rows := inbox.Decode(d)
-	a := &arrival{delivery: decoded}
-	for _, row := range rows {
-		a.rows = append(a.rows, newEvent{Event: row})
-	}
-	err = t.dropErased(ctx, []*arrival{a})
-	return a.delivery.Anomaly == inbox.Erased, err
+	_, rows := inbox.Decode(d)
+	rows = slices.DeleteFunc(rows, func(r inbox.Event) bool { return r.TrackingNumber == "" })
+	erased, err := t.areErased(ctx, len(rows), func(e *erasedNames, i int) [][]byte { return [][]byte{e.ofNumber(rows[i].TrackingNumber)} })
+	return slices.Contains(erased, true), err
 }
 
 // Erased says which queries were erased, see [ledger.Eraser].

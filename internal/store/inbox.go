@@ -17,7 +17,8 @@ func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Recei
 		receipt := inbox.Receipt{Delivery: judged.Seq}
 		var verified string
 		var pruned bool
-		found, err := t.row(ctx, []any{&verified, &pruned, (*storedTime)(&judged.ReceivedAt)}, "SELECT verified, body IS NULL, received FROM deliveries WHERE seq = $1", judged.Seq)
+		found, err := t.row(ctx, []any{&verified, &pruned, (*storedTime)(&judged.ReceivedAt)},
+			"SELECT verified, body IS NULL, received FROM deliveries WHERE seq = $1", judged.Seq)
 		switch {
 		case err != nil:
 			return receipt, err
@@ -26,8 +27,8 @@ func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Recei
 		case pruned, verified == string(inbox.Yes):
 			return receipt, nil
 		}
-		if _, err := t.exec(ctx, `UPDATE deliveries SET verified = $1, reason = $2, scheme = $3, secret_name = $4, body_authenticated = $5, released =
-			CASE $1 WHEN 'yes' THEN (SELECT COALESCE(MAX(released), 0) + 1 FROM deliveries WHERE released > 0) ELSE 0 END WHERE seq = $6`,
+		if _, err := t.exec(ctx, `UPDATE deliveries SET verified = $1, reason = $2, scheme = $3, secret_name = $4, body_authenticated = $5,
+			released = CASE $1 WHEN 'yes' THEN `+lastReleased+` + 1 ELSE 0 END WHERE seq = $6`,
 			string(judged.Verified), clean(string(judged.Reason)), clean(judged.Scheme), clean(judged.SecretName), flag(judged.BodyAuthenticated), judged.Seq); err != nil {
 			return receipt, err
 		}
@@ -55,13 +56,12 @@ func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery
 		if err == nil && n == 0 {
 			err = fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, refused)
 		}
-		if err != nil {
-			return inbox.Receipt{}, err
+		if err == nil {
+			err = t.putAll(ctx, []*arrival{a})
 		}
-		if err := t.putAll(ctx, []*arrival{a}); err != nil {
-			return inbox.Receipt{}, err
+		if err == nil {
+			_, err = t.exec(ctx, "UPDATE deliveries SET refused = $1 WHERE seq = $2", refused, a.receipt.Delivery)
 		}
-		_, err = t.exec(ctx, "UPDATE deliveries SET refused = $1 WHERE seq = $2", refused, a.receipt.Delivery)
 		return a.receipt, err
 	})
 }

@@ -13,11 +13,10 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 	if err := checkText("name", key.Name, "URL", key.URL, "filter", key.Filter); err != nil {
 		return inbox.Sink{}, err
 	}
-	var id int64
-	var made bool
+	var s inbox.Sink
 	err := d.run(ctx, func(ctx context.Context, t *tx) error {
-		known, err := t.row(ctx, []any{&id}, "SELECT id FROM sinks WHERE name = $1 AND url = $2 AND filter = $3", key.Name, key.URL, key.Filter)
-		made = !known
+		known, err := t.row(ctx, []any{&s.ID}, "SELECT id FROM sinks WHERE name = $1 AND url = $2 AND filter = $3", key.Name, key.URL, key.Filter)
+		s.New = !known
 		if err != nil || known && from == nil {
 			return err
 		}
@@ -27,23 +26,25 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 		}
 		if known {
 			const behind = "sink = $1 AND delivery > $2"
-			changes := []string{"UPDATE attempts SET unverified = 0 WHERE " + behind, "DELETE FROM attempts WHERE " + oldAttempts + " AND " + behind}
-			if err := t.execAll(ctx, changes, id, at.passed); err != nil {
+			err := t.execAll(ctx, []string{
+				"UPDATE attempts SET unverified = 0 WHERE " + behind,
+				"DELETE FROM attempts WHERE " + oldAttempts + " AND " + behind,
+			}, s.ID, at.passed)
+			if err != nil {
 				return err
 			}
-			return t.setCursor(ctx, id, at)
+			return t.setCursor(ctx, s.ID, at)
 		}
-		_, err = t.row(ctx, []any{&id}, "INSERT INTO sinks (name, url, filter, passed, released) VALUES ($1, $2, $3, $4, $5) RETURNING id",
+		_, err = t.row(ctx, []any{&s.ID}, "INSERT INTO sinks (name, url, filter, passed, released) VALUES ($1, $2, $3, $4, $5) RETURNING id",
 			key.Name, key.URL, key.Filter, at.passed, at.released)
 		return err
 	})
 	if err != nil {
 		return inbox.Sink{}, err
 	}
-	s := inbox.Sink{New: made}
-	found, err := d.row(ctx, sinkDest(&s), selectSink+"WHERE id = $1", id)
+	found, err := d.row(ctx, sinkDest(&s), selectSink+"WHERE id = $1", s.ID)
 	if err == nil && !found {
-		err = noSink(id)
+		err = noSink(s.ID)
 	}
 	return s, err
 }
@@ -172,24 +173,23 @@ type acceptedDelivery struct {
 // unverified. Only when none of them is left it reads behind the cursor, so that
 // whatever is released later is known to have been passed unverified.
 func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts func([]inbox.Event) bool) (s cursorStep, err error) {
-	known, err := d.row(ctx, []any{&s.from.passed, &s.from.released, &s.to.released}, "SELECT passed, released, "+lastReleased+" FROM sinks WHERE id = $1", sink)
+	known, err := d.row(ctx, []any{&s.from.passed, &s.from.released, &s.to.released},
+		"SELECT passed, released, "+lastReleased+" FROM sinks WHERE id = $1", sink)
 	if err == nil && !known {
 		err = noSink(sink)
 	}
 	if err != nil {
 		return s, err
 	}
-	s.to.passed = s.from.passed
 	var last int64
-	read := func(number *int64) func(scanner) error {
-		return func(row scanner) error {
-			var delivery int64
-			err := row.Scan(&delivery, number)
-			s.read = append(s.read, delivery)
-			return err
-		}
+	read := func(row scanner) error {
+		var delivery int64
+		err := row.Scan(&delivery, &last)
+		s.read = append(s.read, delivery)
+		return err
 	}
-	if err := d.each(ctx, read(&last), `SELECT seq, released FROM deliveries d WHERE released > $1 AND released > 0 AND released <= $2 AND seq <= $3 AND
+	if err := d.each(ctx, read, `SELECT seq, released FROM deliveries d
+		WHERE released > $1 AND released > 0 AND released <= $2 AND seq <= $3 AND
 		NOT EXISTS (SELECT 1 FROM attempts u WHERE u.delivery = d.seq AND u.sink = $4 AND u.unverified = 1)
 		ORDER BY released LIMIT $5`, s.from.released, s.to.released, s.from.passed, sink, n); err != nil {
 		return s, err
@@ -197,9 +197,12 @@ func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts func([]inb
 	if len(s.read) == n {
 		s.to.released = last
 	}
-	if err := d.each(ctx, read(&s.to.passed), "SELECT seq, seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2", s.from.passed, n-len(s.read)); err != nil {
+	last = s.from.passed
+	err = d.each(ctx, read, "SELECT seq, seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2", s.from.passed, n-len(s.read))
+	if err != nil {
 		return s, err
 	}
+	s.to.passed = last
 	s.accepted, err = d.matchDeliveries(ctx, s.read, accepts)
 	return s, err
 }

@@ -171,10 +171,7 @@ func (t *tx) recordFailure(ctx context.Context, e settledEntry) error {
 	if e.Disposition == inbox.GivenUp || e.dead {
 		died = max(millis(e.Now), 1)
 	}
-	reply := e.Reply
-	if reply == nil {
-		reply = []byte{}
-	}
+	reply := append([]byte{}, e.Reply...) // never nil, which is NULL
 	_, err := t.exec(ctx, `UPDATE outbox SET owner = '', due = $1, failures = failures + 1, first_fail = CASE first_fail WHEN 0 THEN $2 ELSE first_fail END,
 		dead = $3, status = $4, problem = $5, reply = $6 WHERE seq = $7`,
 		millis(e.Due), millis(e.Now), died, e.Status, clean(e.Problem), reply, e.entry)

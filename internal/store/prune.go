@@ -45,18 +45,12 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, er
 		p.Bytes += some.Bytes
 		p.Waiting += some.Waiting
 	}
-	var refused, dead int64
-	err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
-		if refused, err = t.exec(ctx, "DELETE FROM refused WHERE received < $1", millis(before)); err != nil {
-			return err
-		}
-		dead, err = t.exec(ctx, `DELETE FROM outbox WHERE dead <> 0 AND
-			EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = outbox.delivery AND d.body IS NULL AND d.received < $1)`, millis(before))
-		return err
-	})
-	if err == nil {
-		p.Refused, p.Dead = refused, dead
+	var err error
+	if p.Refused, err = d.exec(ctx, "DELETE FROM refused WHERE received < $1", millis(before)); err != nil {
+		return p, err
 	}
+	p.Dead, err = d.exec(ctx, `DELETE FROM outbox WHERE dead <> 0 AND
+		EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = outbox.delivery AND d.body IS NULL AND d.received < $1)`, millis(before))
 	return p, err
 }
 

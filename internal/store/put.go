@@ -34,19 +34,18 @@ func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
 	}
 	a := &arrival{delivery: delivery, rows: make([]newEvent, len(rows))}
 	for i, e := range rows {
-		if e.Offset < 0 || e.Length < 0 || e.Offset > len(delivery.Body)-e.Length {
+		a.rows[i].Event = e
+		switch {
+		case e.Offset < 0 || e.Length < 0 || e.Offset > len(delivery.Body)-e.Length:
 			return nil, fmt.Errorf("put: event %d does not lie in the body", e.Index)
-		}
-		if e.Mark == inbox.Anomaly {
-			e.Key = nil
-			a.rows[i] = newEvent{Event: e}
-			continue
-		}
-		if len(e.Key) == 0 {
+		case e.Mark == inbox.Anomaly:
+			a.rows[i].Key = nil
+		case len(e.Key) == 0:
 			return nil, fmt.Errorf("put: event %d has no key", e.Index)
+		default:
+			sum := sha256.Sum256(delivery.Body[e.Offset : e.Offset+e.Length])
+			a.rows[i].sum = sum[:]
 		}
-		sum := sha256.Sum256(delivery.Body[e.Offset : e.Offset+e.Length])
-		a.rows[i] = newEvent{Event: e, sum: sum[:]}
 	}
 	return a, nil
 }
