@@ -5,7 +5,6 @@ package poll
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"iter"
@@ -129,7 +128,7 @@ type poller[K, R any] struct {
 	asking context.Context //nolint:containedctx // of all questions
 
 	fresh     []*entry[K] // loaded, never asked about
-	waiting   queue[K]    // by due time
+	waiting   []*entry[K] // by due time
 	scouts    int         // entries that are scouts
 	epoch     int         // how often short pauses were given back
 	deadline  time.Time   // zero for none
@@ -200,14 +199,15 @@ func (p *poller[K, R]) begin(ctx context.Context) error {
 
 // nextEntry takes the entry that is to be asked about now, or returns nil.
 func (p *poller[K, R]) nextEntry() *entry[K] {
+	from := &p.fresh
 	if len(p.waiting) > 0 && !time.Now().Before(p.waiting[0].Due) && (len(p.fresh) == 0 || p.waiting[0].retry) {
-		return heap.Pop(&p.waiting).(*entry[K]) //nolint:forcetypeassert // the heap holds nothing else
+		from = &p.waiting
 	}
-	if len(p.fresh) == 0 {
+	if len(*from) == 0 {
 		return nil
 	}
-	e := p.fresh[0]
-	p.fresh = p.fresh[1:]
+	e := (*from)[0]
+	*from = (*from)[1:]
 	return e
 }
 
@@ -281,7 +281,7 @@ func (p *poller[K, R]) resume(ctx context.Context) error {
 			return err
 		}
 		if e.loaded {
-			heap.Push(&p.waiting, e)
+			p.await(e)
 		} else {
 			again.entries = append(again.entries, e)
 		}
@@ -315,7 +315,7 @@ func (p *poller[K, R]) queue(e *entry[K], asked time.Time) error {
 	switch {
 	case !e.Due.IsZero(): // asked by this poll
 		p.unhold(e)
-		heap.Push(&p.waiting, e)
+		p.await(e)
 	case asked.IsZero():
 		p.fresh = append(p.fresh, e)
 	default:
@@ -328,7 +328,7 @@ func (p *poller[K, R]) queue(e *entry[K], asked time.Time) error {
 // postpone puts an entry behind all that were asked about less recently.
 func (p *poller[K, R]) postpone(e *entry[K]) error {
 	if p.drained && p.later.len() == 0 && len(p.waiting) < maxWaiting {
-		heap.Push(&p.waiting, e)
+		p.await(e)
 		return nil
 	}
 	return p.later.push(e)
@@ -387,7 +387,7 @@ func (p *poller[K, R]) takeSettled(b batch[K]) error {
 			p.hold(e)
 		}
 		if v.Retry {
-			heap.Push(&p.waiting, e)
+			p.await(e)
 		} else if err := p.postpone(e); err != nil {
 			return errors.Join(b.err, err)
 		}

@@ -2,31 +2,20 @@ package poll
 
 import (
 	"bufio"
-	"container/heap"
+	"cmp"
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
-type queue[K any] []*entry[K]
-
-func (q queue[K]) Len() int           { return len(q) }
-func (q queue[K]) Less(i, j int) bool { return q[i].Due.Before(q[j].Due) }
-func (q queue[K]) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-
-// Push is for [heap.Push].
-func (q *queue[K]) Push(x any) { *q = append(*q, x.(*entry[K])) } //nolint:forcetypeassert // nothing else is pushed
-
-// Pop is for [heap.Pop].
-func (q *queue[K]) Pop() any {
-	old := *q
-	e := old[len(old)-1]
-	old[len(old)-1] = nil
-	*q = old[:len(old)-1]
-	return e
+// await makes an entry wait, behind the entries that are due at the same time.
+func (p *poller[K, R]) await(e *entry[K]) {
+	i, _ := slices.BinarySearchFunc(p.waiting, e, func(w, e *entry[K]) int { return cmp.Or(w.Due.Compare(e.Due), -1) })
+	p.waiting = slices.Insert(p.waiting, i, e)
 }
 
 // hold makes an alike entry a scout, or its pause longer, while all keys have room in memory.
@@ -52,7 +41,7 @@ func (p *poller[K, R]) release() {
 	for _, e := range p.waiting {
 		p.unhold(e)
 	}
-	heap.Init(&p.waiting)
+	slices.SortStableFunc(p.waiting, func(a, b *entry[K]) int { return a.Due.Compare(b.Due) })
 }
 
 // unhold gives an entry its short pauses back if release was called since hold.
