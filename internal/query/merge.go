@@ -173,8 +173,8 @@ type knownRow struct {
 	event *inbox.Event
 }
 
-func (k knownRow) byEvent() bool {
-	return k.Sighting != nil && k.Sighting.Phase.Reported() && k.Sighting.Source == ledger.FromEvent
+func byEvent(row ledger.TrackingStatus) bool {
+	return row.Sighting != nil && row.Sighting.Phase.Reported() && row.Sighting.Source == ledger.FromEvent
 }
 
 // merge puts rows learnt from events in the place of answers: the ledger has compared the two.
@@ -185,7 +185,7 @@ func merge(res Result, rows []knownRow) []Tracking {
 	found := slices.Clone(res.Trackings)
 	for _, row := range rows {
 		i := slices.IndexFunc(found, func(t Tracking) bool { return t.isOf(row.TrackingStatus) })
-		if i >= 0 && row.byEvent() {
+		if i >= 0 && byEvent(row.TrackingStatus) {
 			found[i] = found[i].supersededBy(row.tracking(), res.Asked)
 		}
 	}

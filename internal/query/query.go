@@ -6,7 +6,6 @@ package query
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
@@ -99,7 +98,7 @@ func withEvents(ctx context.Context, store *Store, rows []ledger.TrackingStatus)
 	all := make([]knownRow, len(rows))
 	for i, row := range rows {
 		all[i].TrackingStatus = row
-		if !all[i].byEvent() {
+		if !byEvent(row) {
 			continue
 		}
 		e, err := store.Inbox.Event(ctx, row.Sighting.Event)
@@ -114,14 +113,17 @@ func withEvents(ctx context.Context, store *Store, rows []ledger.TrackingStatus)
 }
 
 // addUnverified sets [Tracking.Unverified].
-func addUnverified(ctx context.Context, store *Store, res *Result, rows []ledger.TrackingStatus) error {
+func addUnverified(ctx context.Context, store *Store, of *Target, all []Tracking) error {
 	if store == nil {
 		return nil
 	}
-	for i := range res.Trackings {
-		t := &res.Trackings[i]
-		seq, err := lastUnverified(ctx, store, *t, rows)
-		if err != nil {
+	for i := range all {
+		t := &all[i]
+		var seq int64
+		var err error
+		if row := of.RowOf(*t); row != nil {
+			seq = row.Unverified
+		} else if seq, err = store.Events.LastUnverified(ctx, t.Number); err != nil {
 			return err
 		}
 		if seq == 0 {
@@ -136,17 +138,10 @@ func addUnverified(ctx context.Context, store *Store, res *Result, rows []ledger
 	return nil
 }
 
-func lastUnverified(ctx context.Context, store *Store, t Tracking, rows []ledger.TrackingStatus) (int64, error) {
-	if i := slices.IndexFunc(rows, t.isOf); i >= 0 {
-		return rows[i].Unverified, nil
-	}
-	return store.Events.LastUnverified(ctx, t.Number)
-}
-
 // Stored returns what the store has of a target, with the last answer whole, and asks nobody.
 func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
 	s := &targetPoller{Scheduler: &Scheduler{Asker: a, Whole: true}}
-	if err := s.load(ctx, []*Target{t}); err != nil {
+	if err := a.ReadRows(ctx, []*Target{t}); err != nil {
 		return Result{}, err
 	}
 	e := TargetResult{Target: t, Result: t.known()}
@@ -160,7 +155,7 @@ func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
 	if err := s.complete(ctx, store, &e); err != nil {
 		return e.Result, err
 	}
-	return e.Result, addUnverified(ctx, store, &e.Result, t.rows)
+	return e.Result, addUnverified(ctx, store, t, e.Result.Trackings)
 }
 
 // complete adds the events that the rows were learnt from, and the last answer.

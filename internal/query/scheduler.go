@@ -85,7 +85,7 @@ type targetPoller struct {
 
 // Load looks up what is kept of targets, and ends those that need no question.
 func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) {
-	if err := s.load(ctx, ts); err != nil {
+	if err := s.ReadRows(ctx, ts); err != nil {
 		return nil, err
 	}
 	if err := s.choose(ctx, ts); err != nil {
@@ -135,20 +135,21 @@ func (s *targetPoller) choose(ctx context.Context, ts []*Target) error {
 	return s.Choose(ctx, several)
 }
 
-func (s *targetPoller) load(ctx context.Context, ts []*Target) error {
-	store, err := s.Store(ctx)
+// ReadRows looks up what the store has of targets, see [Target.Rows]. It asks nobody.
+func (a *Asker) ReadRows(ctx context.Context, ts []*Target) error {
+	store, err := a.Store(ctx)
 	if err != nil {
 		return err
 	}
-	if err := s.loadRows(ctx, store, ts); err != nil || store == nil {
+	if err := loadRows(ctx, store, ts); err != nil || store == nil {
 		return err
 	}
-	return s.findErased(ctx, store, slices.DeleteFunc(slices.Clone(ts), (*Target).IsKnown))
+	return findErased(ctx, store, slices.DeleteFunc(slices.Clone(ts), (*Target).IsKnown))
 }
 
 // loadRows takes a REF that is no referId, but a number of which a row is known, for that number.
-func (s *targetPoller) loadRows(ctx context.Context, store *Store, ts []*Target) error {
-	if err := s.find(ctx, store, ts); err != nil {
+func loadRows(ctx context.Context, store *Store, ts []*Target) error {
+	if err := find(ctx, store, ts); err != nil {
 		return err
 	}
 	var again []*Target
@@ -159,7 +160,7 @@ func (s *targetPoller) loadRows(ctx context.Context, store *Store, ts []*Target)
 		}
 		t.Exact = t.Exact || len(t.rows) > 0
 	}
-	if err := s.find(ctx, store, again); err != nil || len(again) == 0 {
+	if err := find(ctx, store, again); err != nil || len(again) == 0 {
 		return err
 	}
 	var orders []*Target
@@ -172,17 +173,17 @@ func (s *targetPoller) loadRows(ctx context.Context, store *Store, ts []*Target)
 			orders = append(orders, t)
 		}
 	}
-	if err := s.find(ctx, store, orders); err != nil {
+	if err := find(ctx, store, orders); err != nil {
 		return err
 	}
 	orders = slices.DeleteFunc(orders, func(t *Target) bool { return len(t.rows) == 1 })
 	for _, t := range orders {
 		t.Query = tracking.Query{Number: t.Ref} // and not the other parcels
 	}
-	return s.find(ctx, store, orders)
+	return find(ctx, store, orders)
 }
 
-func (s *targetPoller) find(ctx context.Context, store *Store, ts []*Target) error {
+func find(ctx context.Context, store *Store, ts []*Target) error {
 	found := make([][]ledger.TrackingStatus, len(ts))
 	if store != nil && len(ts) > 0 {
 		qs := make([]tracking.Query, len(ts))
@@ -349,7 +350,7 @@ func (s *targetPoller) mergeEvents(
 			ts = append(ts, e.Target)
 		}
 	}
-	if err := s.find(ctx, store, ts); err != nil {
+	if err := find(ctx, store, ts); err != nil {
 		return err
 	}
 	for i := range all {
@@ -363,7 +364,7 @@ func (s *targetPoller) mergeEvents(
 		}
 		seen := sightings(e.Result, e.Target.rows)
 		rows = slices.DeleteFunc(rows, func(k knownRow) bool { // the answer is newer, in a store that can't be written
-			return k.byEvent() && slices.ContainsFunc(seen, func(s ledger.Sighting) bool {
+			return byEvent(k.TrackingStatus) && slices.ContainsFunc(seen, func(s ledger.Sighting) bool {
 				return s.Key == k.Item.Key() && s.Source == ledger.FromQuery && s.Supersedes(*k.Sighting)
 			})
 		})
@@ -399,7 +400,7 @@ func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
 
 // Leave ends targets that are not done.
 func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
-	if err := s.load(ctx, ts); err != nil {
+	if err := s.ReadRows(ctx, ts); err != nil {
 		return err
 	}
 	all := make([]TargetResult, len(ts))
@@ -432,7 +433,7 @@ func (s *targetPoller) end(ctx context.Context, all []TargetResult, fromStore bo
 				return err
 			}
 		}
-		if err := addUnverified(ctx, store, &e.Result, e.Target.rows); err != nil {
+		if err := addUnverified(ctx, store, e.Target, e.Result.Trackings); err != nil {
 			return err
 		}
 		failed = cmp.Or(failed, s.Ended(e))

@@ -97,6 +97,9 @@ func (t *Target) Accepted() bool {
 	return slices.ContainsFunc(t.chosenRows(), func(r ledger.TrackingStatus) bool { return r.State == ledger.Accepted || r.State == ledger.Unknown })
 }
 
+// Rows returns what the store has of it, as last read.
+func (t *Target) Rows() []ledger.TrackingStatus { return t.rows }
+
 // IsKnown reports whether anything of it is kept.
 func (t *Target) IsKnown() bool { return len(t.rows) > 0 }
 
@@ -129,9 +132,7 @@ func (t *Target) lastAsked() time.Time {
 	return last
 }
 
-func (t *Target) byEvent() bool {
-	return slices.ContainsFunc(t.rows, func(r ledger.TrackingStatus) bool { return knownRow{TrackingStatus: r}.byEvent() })
-}
+func (t *Target) byEvent() bool { return slices.ContainsFunc(t.rows, byEvent) }
 
 // settled reports whether the service need not be asked: it refused every row, or
 // none was sent. The error says so, and is nil if each is superseded or dismissed.
@@ -172,7 +173,7 @@ func (t *Target) orderOf() string {
 	return ref
 }
 
-func (s *targetPoller) findErased(ctx context.Context, store *Store, ts []*Target) error {
+func findErased(ctx context.Context, store *Store, ts []*Target) error {
 	var qs []tracking.Query
 	for _, t := range ts {
 		qs = append(qs, tracking.Query{ReferID: t.Query.ReferID}, tracking.Query{Number: t.Query.Ref()})

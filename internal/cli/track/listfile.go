@@ -49,31 +49,19 @@ func (l *listing) inFile(ctx context.Context) iter.Seq2[ledger.TrackingStatus, e
 // find returns what the filter leaves of rows of a file: all parcels of a row with one
 // identifier, and a row of which the store has none as [view.NotCreated].
 func (l *listing) find(ctx context.Context, refs []input.Ref) (left []ledger.TrackingStatus, err error) {
-	known, err := l.lookUp(ctx, refs, func(ref input.Ref) tracking.Query {
-		if order := cmp.Or(ref.ReferID, ref.Text); order != "" {
-			return tracking.Query{ReferID: order}
-		}
-		return tracking.Query{Number: ref.Number}
-	})
-	if err != nil {
-		return nil, err
-	}
-	var numbers []input.Ref // texts that are no referIds
+	targets := make([]*query.Target, len(refs))
 	for i, ref := range refs {
-		if ref.Text != "" && len(known[i]) == 0 {
-			numbers = append(numbers, ref)
+		targets[i] = new(refOptions).target(ref)
+		targets[i].Exact = ref.Text == "" // the file says what it is
+	}
+	if l.db != nil {
+		if err := l.call.StoredAnswers().ReadRows(ctx, targets); err != nil {
+			return nil, err
 		}
 	}
-	byNumber, err := l.lookUp(ctx, numbers, func(ref input.Ref) tracking.Query { return tracking.Query{Number: ref.Text} })
-	if err != nil {
-		return nil, err
-	}
 	for i, ref := range refs {
-		found := known[i]
-		switch {
-		case ref.Text != "" && len(found) == 0:
-			found, byNumber = byNumber[0], byNumber[1:]
-		case ref.ReferID != "" && ref.Number != "":
+		found := targets[i].Rows()
+		if ref.ReferID != "" && ref.Number != "" {
 			found = pairOf(found, ref.Number)
 		}
 		if len(found) == 0 {
@@ -82,17 +70,6 @@ func (l *listing) find(ctx context.Context, refs []input.Ref) (left []ledger.Tra
 		left = append(left, found...)
 	}
 	return l.narrow(ctx, left)
-}
-
-func (l *listing) lookUp(ctx context.Context, refs []input.Ref, query func(input.Ref) tracking.Query) ([][]ledger.TrackingStatus, error) {
-	if l.db == nil || len(refs) == 0 {
-		return make([][]ledger.TrackingStatus, len(refs)), nil
-	}
-	qs := make([]tracking.Query, len(refs))
-	for i, ref := range refs {
-		qs[i] = query(ref)
-	}
-	return l.db.Trackings.FindAll(ctx, qs)
 }
 
 // pairOf returns the tracking of a number: as it is written, else otherwise spelled.

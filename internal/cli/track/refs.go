@@ -170,18 +170,21 @@ func many(ctx context.Context, db *app.Store, f ledger.Filter, total int64) targ
 func (o *refOptions) fromFile(ctx context.Context, refs *input.Refs) iter.Seq2[*query.Target, error] {
 	return func(yield func(*query.Target, error) bool) {
 		for ref, err := range refs.All(ctx) {
-			t := &query.Target{Ref: ref.Text, Query: o.query(ref.Text)}
-			switch {
-			case ref.ReferID != "" && (o.By != "tracking-number" || ref.Number == ""):
-				t.Ref, t.Query = ref.ReferID, tracking.Query{ReferID: ref.ReferID}
-			case ref.Number != "":
-				t.Ref, t.Query = ref.Number, tracking.Query{Number: ref.Number}
-			}
-			if !yield(t, err) || err != nil {
+			if !yield(o.target(ref), err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+func (o *refOptions) target(ref input.Ref) *query.Target {
+	switch {
+	case ref.ReferID != "" && (o.By != "tracking-number" || ref.Number == ""):
+		return &query.Target{Ref: ref.ReferID, Query: tracking.Query{ReferID: ref.ReferID}}
+	case ref.Number != "":
+		return &query.Target{Ref: ref.Number, Query: tracking.Query{Number: ref.Number}}
+	}
+	return &query.Target{Ref: ref.Text, Query: o.query(ref.Text)}
 }
 
 // fromStore yields what the store knows, an order with several parcels once.
