@@ -1,6 +1,7 @@
 package complete
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"fmt"
@@ -213,12 +214,7 @@ func (b *bashReply) files(word string) (found []string) {
 	if rest, ok := strings.CutPrefix(folder, "~/"); ok {
 		at = filepath.Join(b.home, rest)
 	}
-	entries, _ := os.ReadDir(filepath.Join(".", at))
-	if filepath.IsAbs(at) {
-		entries, _ = os.ReadDir(at)
-	}
-	types := b.lines
-	folders := 0
+	entries, _ := os.ReadDir(cmp.Or(at, "."))
 	for _, e := range entries {
 		full := folder + e.Name()
 		if !strings.HasPrefix(e.Name(), name) || e.Name()[0] == '.' && name == "" || full != term.Visible(full) || strings.HasPrefix(full, "-") {
@@ -228,14 +224,13 @@ func (b *bashReply) files(word string) (found []string) {
 		switch {
 		case err == nil && info.IsDir():
 			full += "/"
-			folders++
-		case !slices.Contains(types, strings.TrimPrefix(filepath.Ext(full), ".")):
+		case !slices.Contains(b.lines, strings.TrimPrefix(filepath.Ext(full), ".")):
 			continue
 		}
 		found = append(found, full)
 	}
 	b.directive = cobra.ShellCompDirectiveNoFileComp
-	if len(found) == 1 && folders == 1 {
+	if len(found) == 1 && strings.HasSuffix(found[0], "/") {
 		b.directive |= cobra.ShellCompDirectiveNoSpace
 	}
 	return found
