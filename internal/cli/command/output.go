@@ -328,10 +328,7 @@ const excelFlag = "excel"
 // excelSeparators are the words of --excel. The first one stands for the flag alone.
 func excelSeparators() []string { return []string{"auto", "semicolon", "comma"} }
 
-func asExcel(cmd *cobra.Command) bool {
-	f := cmd.Flags().Lookup(excelFlag)
-	return f != nil && f.Changed
-}
+func asExcel(cmd *cobra.Command) bool { return cmd.Flags().Changed(excelFlag) }
 
 // excelSeparator checks --excel and returns what separates cells, 0 if it was not given.
 func excelSeparator(cmd *cobra.Command, a *app.App, jq string) (byte, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -99,9 +100,8 @@ func (p *Progress) Failing(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.problem, p.retry = err, time.Time{}
-	var asked interface{ RetryAfter() time.Duration }
-	if errors.As(err, &asked) && asked.RetryAfter() > 0 {
-		p.retry = time.Now().Add(asked.RetryAfter())
+	if pause := query.RetryAfter(err); pause > 0 {
+		p.retry = time.Now().Add(pause)
 	}
 }
 
