@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -84,15 +83,14 @@ type Answer struct {
 // Tracking returns a tracking of a result.
 func (n StatusFormatter) Tracking(f Line) Tracking {
 	j := Tracking{
-		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.rowState(), Phase: f.Phase,
-		CarrierCode: f.CarrierCode, RouterID: f.RouterID, Reason: f.Reason,
+		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.rowState(), Phase: f.Phase, CarrierCode: f.CarrierCode,
+		RouterID: f.RouterID, Reason: f.Reason, Superseded: f.Superseded, Dismissed: TimeOrNull(f.Dismissed),
 		Status: JSONOrNull(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
 		StatusName: n[tracking.FoldStatus(Unquote(f.Status))], StatusSummary: f.StatusSummary,
 		LatestEvent: f.LatestEvent, LatestCheckpointTime: f.LatestTime,
 		TransitTime: optional(f.TransitTime), Created: f.Created, Updated: f.Updated,
 		Error: optional(f.Error), Checkpoints: []json.RawMessage{},
 	}
-	j.Superseded, j.Dismissed = f.Superseded, TimeOrNull(f.Dismissed)
 	if !f.Learnt.IsZero() {
 		j.LearntAt, j.LearntFrom = TimeOrNull(f.Learnt), f.Source
 	}
@@ -214,19 +212,16 @@ type TrackingStatus struct {
 
 // NewTrackingStatus returns what the store knows of a tracking.
 func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
+	l := KnownLine(&st)
 	j := TrackingStatus{
-		ReferID: st.Item.ReferID, TrackingNumber: st.Item.Number, CarrierCode: st.Carrier(),
-		State: st.State, Reason: st.Reason, Status: JSONOrNull(""), Foreign: notCreatedHere(st), Own: json.RawMessage(st.Own),
+		ReferID: l.ReferID, TrackingNumber: l.Number, CarrierCode: l.CarrierCode, RouterID: l.RouterID,
+		State: st.State, Run: l.run(), Reason: l.Reason, Superseded: l.Superseded, Dismissed: TimeOrNull(l.Dismissed), Phase: l.Phase,
+		Status: JSONOrNull(l.Status), StatusLabel: l.StatusLabel, StatusTrack: l.StatusTrack, LatestEvent: l.LatestEvent,
+		LatestCheckpointTime: l.LatestTime, Error: optional(l.Error), LearntAt: TimeOrNull(l.Learnt), LearntFrom: l.Source,
+		Foreign: notCreatedHere(st), Own: json.RawMessage(st.Own),
 	}
-	if st.Run != 0 {
-		j.Run = strconv.FormatInt(st.Run, 10)
-	}
-	known := query.FromStore(st)
-	j.Phase, j.Superseded, j.Dismissed, j.RouterID = known.Phase, known.Superseded, TimeOrNull(known.Dismissed), known.RouterID
 	if seen := st.Sighting; seen != nil {
-		j.Status, j.StatusLabel, j.StatusTrack = JSONOrNull(seen.Status), seen.StatusLabel, seen.StatusTrack
-		j.LatestEvent, j.LatestCheckpointTime, j.LearntAt, j.LearntFrom = seen.LatestEvent, seen.LatestTime, TimeOrNull(seen.Seen), seen.Source
-		j.AsOf, j.SharedBy, j.Error = TimeOrNull(seen.AsOf), seen.Shared, optional(seen.Error)
+		j.AsOf, j.SharedBy = TimeOrNull(seen.AsOf), seen.Shared
 	}
 	return j
 }

@@ -76,14 +76,7 @@ func statusKeyOf(t query.Tracking) statusKey {
 }
 
 // AddResult counts the trackings of a result. One without any counts as failed.
-func (s *Summary) AddResult(res query.Result) {
-	for _, t := range res.Trackings {
-		s.Add(t)
-	}
-	if len(res.Trackings) == 0 {
-		s.add(statusKey{phase: failed}, 1)
-	}
-}
+func (s *Summary) AddResult(res query.Result) { s.Recount(nil, res) }
 
 // AddCount counts trackings that the store has counted by status.
 func (s *Summary) AddCount(c ledger.StatusCount) { s.add(statusKeyOf(TrackingOf(c)), c.Trackings) }
