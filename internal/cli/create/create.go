@@ -275,12 +275,9 @@ func (p waitingStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Stag
 	if err == nil || soon.Err() == nil || ctx.Err() != nil {
 		return staging, err
 	}
-	var busy *ledger.BusyError
-	var trouble *store.Error
-	switch {
-	case errors.As(err, &busy):
+	if busy, ok := errors.AsType[*ledger.BusyError](err); ok {
 		p.s.IO.Note("Waiting up to %s: %v", config.FormatDuration(limit), busy)
-	case errors.As(err, &trouble):
+	} else if trouble, ok := errors.AsType[*store.Error](err); ok {
 		p.s.IO.Note("Waiting up to %s: %v", config.FormatDuration(limit), trouble)
 	}
 	ctx, cancel = context.WithTimeout(ctx, limit-stagingNotice)

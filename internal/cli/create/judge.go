@@ -35,13 +35,20 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*input.In
 }
 
 func (c *creation) judge(ctx context.Context) error {
-	file, err := c.newRejects(ctx)
-	if err != nil {
-		return err
+	var file *command.AtomicFile // nil without --rejects
+	if c.o.Rejects != "" {
+		err := c.call.Spare("rejects", c.o.Rejects)
+		if err == nil {
+			file, err = command.NewAtomicFile(ctx, c.o.Rejects)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	defer file.Discard()
 	collector := findings.New()
 	defer collector.Close()
+	var err error
 	if c.judged, err = c.in.Judge(ctx, collector); err != nil {
 		return err
 	}
@@ -113,17 +120,6 @@ func (c *creation) checkRejectsName() error {
 		}
 	}
 	return nil
-}
-
-// newRejects begins the file for bad rows; it is nil without --rejects.
-func (c *creation) newRejects(ctx context.Context) (*command.AtomicFile, error) {
-	if c.o.Rejects == "" {
-		return nil, nil //nolint:nilnil // see above
-	}
-	if err := c.call.Spare("rejects", c.o.Rejects); err != nil {
-		return nil, err
-	}
-	return command.NewAtomicFile(ctx, c.o.Rejects)
 }
 
 func (c *creation) commitRejects(ctx context.Context, file *command.AtomicFile) error {
