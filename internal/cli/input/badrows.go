@@ -27,24 +27,16 @@ func (e *BadRowsError) Error() string {
 
 // Warning returns the warning shown in place of the error with --skip-invalid.
 func (e *BadRowsError) Warning() term.Failure {
-	return term.Failure{Message: BadRows(e.Judged) + "; skipped", Errors: issues(e.Judged), More: int(e.Judged.MoreProblems)}
+	return term.Failure{Message: BadRows(e.Judged) + "; skipped", Errors: e.Judged.Problems, More: int(e.Judged.MoreProblems)}
 }
 
 // Issues returns the first bad rows, and how many more there are.
 func (e *BadRowsError) Issues() (first []term.Issue, more int) {
-	return issues(e.Judged), int(e.Judged.MoreProblems)
+	return e.Judged.Problems, int(e.Judged.MoreProblems)
 }
 
 // Next returns the command to run once the rows are fixed.
 func (e *BadRowsError) Next() string { return e.Resume }
-
-func issues(j Judgement) []term.Issue {
-	list := make([]term.Issue, len(j.Problems))
-	for i, p := range j.Problems {
-		list[i] = Issue(p)
-	}
-	return list
-}
 
 // Problem returns a finding as a problem.
 func Problem(f findings.Finding) intake.Problem {

@@ -18,6 +18,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/findings"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -100,7 +101,7 @@ func (in *Input) Names() []string {
 // Judgement is what is found of an input without the ledger.
 type Judgement struct {
 	Read, Valid, Invalid int64
-	Problems             []intake.Problem // of invalid rows, the first ShownProblems
+	Problems             []term.Issue // of invalid rows, the first ShownProblems
 	MoreProblems         int64
 	Summaries            []SourceSummary
 	Found                *findings.Report // nil if the rows are not examined
@@ -112,10 +113,10 @@ type SourceSummary struct {
 	intake.Summary
 }
 
-// AddProblem counts a problem, and keeps it if it is one of the first.
-func (j *Judgement) AddProblem(p intake.Problem) {
+// addProblem counts a problem, and keeps it if it is one of the first.
+func (j *Judgement) addProblem(p intake.Problem) {
 	if len(j.Problems) < ShownProblems {
-		j.Problems = append(j.Problems, p)
+		j.Problems = append(j.Problems, Issue(p))
 		return
 	}
 	j.MoreProblems++
@@ -143,7 +144,7 @@ func (in *Input) Judge(ctx context.Context, found *findings.Collector) (Judgemen
 	for _, row := range slices.SortedFunc(maps.Keys(in.contradictory), func(a, b findings.Row) int {
 		return cmp.Or(cmp.Compare(slices.Index(in.Names(), a.File), slices.Index(in.Names(), b.File)), cmp.Compare(a.Line, b.Line))
 	}) {
-		j.AddProblem(Problem(in.contradictory[row]))
+		j.addProblem(Problem(in.contradictory[row]))
 	}
 	for _, g := range j.Found.Groups {
 		if g.Kind == findings.Contradiction { // more than there are keys: records of one line may be equal
@@ -213,7 +214,7 @@ func (j *Judgement) record(rec intake.Record) {
 	j.Read++
 	for _, p := range rec.Problems {
 		if !p.Note {
-			j.AddProblem(p)
+			j.addProblem(p)
 		}
 	}
 	if rec.Good() {
