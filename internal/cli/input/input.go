@@ -157,24 +157,20 @@ func (in *Input) Judge(ctx context.Context, found *findings.Collector) (Judgemen
 
 func (in *Input) judge(ctx context.Context, found *findings.Collector) (j Judgement, err error) {
 	for _, src := range in.Sources {
-		err := src.Read(in.Options, func(r *intake.Reader, rec intake.Record) error {
-			if err := ctx.Err(); err != nil {
-				return context.Cause(ctx)
+		var from reading
+		for rec, err := range src.records(ctx, in.Options, &from) {
+			if err == nil && found != nil {
+				err = found.Add(from.Reader, rec)
 			}
-			if found != nil {
-				if err := found.Add(r, rec); err != nil {
-					return err
+			if err != nil {
+				if columns := (*intake.ColumnError)(nil); errors.As(err, &columns) {
+					columns.Offer(in.saved)
 				}
+				return j, err
 			}
 			j.record(rec)
-			return nil
-		}, func(s intake.Summary) { j.Summaries = append(j.Summaries, SourceSummary{src.Name, s}) })
-		if columns := (*intake.ColumnError)(nil); errors.As(err, &columns) {
-			columns.Offer(in.saved)
 		}
-		if err != nil {
-			return j, err
-		}
+		j.Summaries = append(j.Summaries, SourceSummary{src.Name, from.summary})
 	}
 	return j, nil
 }
@@ -184,20 +180,17 @@ func (in *Input) WriteRejects(ctx context.Context, w io.Writer) error {
 	rejects, o := intake.NewRejects(w), in.Options
 	o.KeepText = true
 	for _, src := range in.Sources {
-		err := src.Read(o, func(r *intake.Reader, rec intake.Record) error {
+		var from reading
+		for rec, err := range src.records(ctx, o, &from) {
 			if f, bad := in.contradiction(rec); bad {
 				rec.Problems = append(rec.Problems, Problem(f))
 			}
-			switch {
-			case ctx.Err() != nil:
-				return context.Cause(ctx)
-			case rec.Good() || r == nil:
-				return nil
+			if err == nil && !rec.Good() && from.Reader != nil {
+				err = rejects.Write(from.Reader, rec)
 			}
-			return rejects.Write(r, rec)
-		}, func(intake.Summary) {})
-		if err != nil {
-			return err
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return rejects.Flush()
@@ -224,84 +217,79 @@ func (j *Judgement) record(rec intake.Record) {
 	}
 }
 
-// Read calls each for every record from the beginning, then done. A source without rows is no error: others may have.
-func (s Source) Read(o intake.Options, each func(*intake.Reader, intake.Record) error, done func(intake.Summary)) error {
-	if s.Row != nil {
-		rec, sum, err := o.One(s.Name, *s.Row)
-		for i := range rec.Problems {
-			rec.Problems[i].Header = cmp.Or(flagOf[rec.Problems[i].Field], "--carrier-code")
+// reading is how far a source was read.
+type reading struct {
+	*intake.Reader                // nil for a row from the command line
+	summary        intake.Summary // once all was read
+}
+
+// records yields every record from the beginning, and sets r. A source without rows is no error: others may have.
+func (s Source) records(ctx context.Context, o intake.Options, r *reading) iter.Seq2[intake.Record, error] {
+	return func(yield func(intake.Record, error) bool) {
+		if s.Row != nil {
+			rec, sum, err := o.One(s.Name, *s.Row)
+			for i := range rec.Problems {
+				rec.Problems[i].Header = cmp.Or(flagOf[rec.Problems[i].Field], "--carrier-code")
+			}
+			r.summary = sum
+			yield(rec, cmp.Or(err, context.Cause(ctx)))
+			return
 		}
-		if err == nil {
-			err = each(nil, rec)
-		}
-		if err == nil {
-			done(sum)
-		}
-		return err
-	}
-	if _, err := s.File.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read %s: %w", s.Name, err)
-	}
-	r, err := intake.Open(s.Name, s.File, o)
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	for {
-		rec, err := r.Next()
-		if errors.Is(err, io.EOF) || errors.Is(err, intake.ErrNoRows) {
-			done(r.Summary())
-			return nil
-		}
+		_, err := s.File.Seek(0, io.SeekStart)
 		if err != nil {
-			return err
+			err = fmt.Errorf("read %s: %w", s.Name, err)
+		} else if r.Reader, err = intake.Open(s.Name, s.File, o); err == nil {
+			defer r.Close()
 		}
-		if err := each(r, rec); err != nil {
-			return err
+		for err == nil {
+			var rec intake.Record
+			if rec, err = r.Next(); errors.Is(err, io.EOF) || errors.Is(err, intake.ErrNoRows) {
+				r.summary = r.Summary()
+				return
+			}
+			if err = cmp.Or(err, context.Cause(ctx)); err == nil && !yield(rec, nil) {
+				return
+			}
 		}
+		yield(intake.Record{}, err)
 	}
 }
 
 // flagOf has the flags that give the fields of a row, but for --carrier-code, which gives any other.
 var flagOf = map[string]string{tracking.FieldReferID: "--refer-id", tracking.FieldNumber: "--tracking-number"}
 
-var errStop = errors.New("stop")
-
 // Entries yields the good records for staging. What can't be read or is bad now, though good before, is an error.
 func (in *Input) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
 	return func(yield func(ledger.Entry, error) bool) {
-		for i := range in.Sources {
-			err := in.again(ctx, in.Sources[i], func(rec intake.Record) bool {
-				return yield(ledger.Entry{File: i, Line: rec.Line, Row: rec.Row, Item: rec.Item, Own: ledger.Own(rec.Own)}, nil)
-			})
-			if err != nil {
-				if !errors.Is(err, errStop) {
-					yield(ledger.Entry{}, err)
+		for i, src := range in.Sources {
+			for rec, err := range in.again(ctx, src) {
+				e := ledger.Entry{File: i, Line: rec.Line, Row: rec.Row, Item: rec.Item, Own: ledger.Own(rec.Own)}
+				if !yield(e, err) || err != nil {
+					return
 				}
-				return
 			}
 		}
 	}
 }
 
-// again reads the good records of one source a second time. It returns errStop if yield returns false.
-func (in *Input) again(ctx context.Context, src Source, yield func(intake.Record) bool) error {
-	err := src.Read(in.Options, func(_ *intake.Reader, rec intake.Record) error {
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case !rec.Good() && !in.Skip:
-			return command.Inputf("re-run the command", "input %s changed while it was read%s", command.Quoted(rec.File), in.nothingSent())
-		case !rec.Good():
-			return nil
+// again yields the good records of one source a second time.
+func (in *Input) again(ctx context.Context, src Source) iter.Seq2[intake.Record, error] {
+	return func(yield func(intake.Record, error) bool) {
+		for rec, err := range src.records(ctx, in.Options, &reading{}) {
+			_, contradictory := in.contradiction(rec)
+			switch {
+			case err != nil:
+			case !rec.Good() && !in.Skip:
+				err = command.Inputf("re-run the command", "input %s changed while it was read%s", command.Quoted(rec.File), in.nothingSent())
+			case !rec.Good(), contradictory:
+				continue
+			}
+			if err != nil && ctx.Err() == nil {
+				err = cmp.Or(in.Unchanged(), err)
+			}
+			if !yield(rec, err) || err != nil {
+				return
+			}
 		}
-		if _, bad := in.contradiction(rec); !bad && !yield(rec) {
-			return errStop
-		}
-		return nil
-	}, func(intake.Summary) {})
-	if changed := in.Unchanged(); err != nil && !errors.Is(err, errStop) && changed != nil && ctx.Err() == nil {
-		err = changed
 	}
-	return err
 }

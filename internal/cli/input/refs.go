@@ -3,7 +3,6 @@ package input
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 
 	"github.com/spf13/cobra"
@@ -131,13 +130,13 @@ func noteMissing(c *command.Call, sums []SourceSummary) {
 // All yields the REFs in order, repeats included, at every call. An input that can't be read any more is an error.
 func (r *Refs) All(ctx context.Context) iter.Seq2[Ref, error] {
 	return func(yield func(Ref, error) bool) {
-		err := r.in.again(ctx, r.in.Sources[0], func(rec intake.Record) bool {
-			return yield(Ref{Text: rec.Ref, ReferID: rec.Item.ReferID, Number: rec.Item.Number, Line: rec.Line}, nil)
-		})
-		if err == nil && ctx.Err() == nil {
-			err = r.in.Unchanged()
+		for rec, err := range r.in.again(ctx, r.in.Sources[0]) {
+			ref := Ref{Text: rec.Ref, ReferID: rec.Item.ReferID, Number: rec.Item.Number, Line: rec.Line}
+			if !yield(ref, err) || err != nil {
+				return
+			}
 		}
-		if err != nil && !errors.Is(err, errStop) {
+		if err := r.in.Unchanged(); err != nil && ctx.Err() == nil {
 			yield(Ref{}, err)
 		}
 	}
