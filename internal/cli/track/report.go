@@ -140,7 +140,7 @@ const chartDays = 31
 func (r *reporter) countDays(p *report.Page) {
 	days := slices.SortedFunc(maps.Keys(r.sums.days), time.Time.Compare)
 	if len(days) > 0 && days[0].IsZero() {
-		p.NoDay = r.sums.days[days[0]].trackings()
+		p.NoDay = r.sums.days[days[0]].Total()
 		days = days[1:]
 	}
 	if len(days) == 0 {
@@ -265,14 +265,14 @@ func addLines(t *report.Table, all []sumLine, most int, rest string, cells func(
 }
 
 func countAndShare(of int64) func(*portion) []string {
-	return func(p *portion) []string { return []string{command.Number(p.trackings()), percent(p.trackings(), of)} }
+	return func(p *portion) []string { return []string{command.Number(p.Total()), percent(p.Total(), of)} }
 }
 
 func (r *reporter) statuses() report.Table {
 	t := report.Table{Title: "Statuses", Columns: []string{"Status", "Trackings", "Share"}}
 	var all, problems []sumLine
 	for name, p := range r.sums.statuses {
-		if line := (sumLine{name, p.trackings(), p}); p.Split[report.Problem] > 0 {
+		if line := (sumLine{name, p.Total(), p}); p.Split[report.Problem] > 0 {
 			problems = append(problems, line)
 		} else {
 			all = append(all, line)
@@ -281,7 +281,7 @@ func (r *reporter) statuses() report.Table {
 	most := func(a, b sumLine) int { return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.name, b.name)) }
 	slices.SortFunc(all, most)
 	slices.SortFunc(problems, most)
-	cells := countAndShare(r.sums.all.trackings())
+	cells := countAndShare(r.sums.all.Total())
 	addLines(&t, all, maxStatusLines, "", cells)
 	addLines(&t, problems, maxStatusLines, "other problems", cells) // no sum hides them
 	slices.SortStableFunc(t.Lines, func(a, b report.Line) int { return cmp.Compare(b.Total(), a.Total()) })
@@ -306,10 +306,10 @@ func (r *reporter) carriers() report.Table {
 	t := report.Table{Title: "Carriers", Columns: []string{"Carrier", "Trackings", "Delivered", "Half within"}}
 	var all []sumLine
 	for _, p := range r.sums.carriersByCount() {
-		all = append(all, sumLine{shorten(cmp.Or(p.name, "not known"), maxName), p.trackings(), p})
+		all = append(all, sumLine{shorten(cmp.Or(p.name, "not known"), maxName), p.Total(), p})
 	}
 	addLines(&t, all, maxCarriers, "", func(p *portion) []string {
-		return []string{command.Number(p.trackings()), percent(p.delivered(), p.trackings()), p.transit.typical()}
+		return []string{command.Number(p.Total()), percent(p.delivered(), p.Total()), p.transit.typical()}
 	})
 	return t
 }

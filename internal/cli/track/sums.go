@@ -47,8 +47,6 @@ type portion struct {
 	transit transit
 }
 
-func (p *portion) trackings() int64 { return p.Total() }
-
 func (p *portion) delivered() int64 { return p.Split[report.Delivered] }
 
 // transit is how many trackings took how many days.
@@ -113,12 +111,9 @@ func ageOfGroup(g ledger.Group, now time.Time) int {
 	if g.Created.IsZero() {
 		return -1
 	}
-	days := int64(max(now.Sub(g.Created), 0) / day)
-	place := 0
-	for i, start := range ageStarts() {
-		if start <= days {
-			place = i
-		}
+	place, exact := slices.BinarySearch(ageStarts(), int64(max(now.Sub(g.Created), 0)/day))
+	if !exact {
+		place-- // it began before
 	}
 	return place
 }
@@ -229,11 +224,11 @@ type transitDaysJSON struct {
 func (s *sums) json() sumsJSON {
 	j := sumsJSON{Summary: s.summary.JSON(), ByCarrier: []carrierJSON{}, ByAge: []ageJSON{}, ByRun: []runJSON{}, TransitDays: newTransitJSON(s.all.transit)}
 	for _, p := range s.carriersByCount() {
-		j.ByCarrier = append(j.ByCarrier, carrierJSON{p.name, p.trackings(), p.delivered(), newTransitJSON(p.transit)})
+		j.ByCarrier = append(j.ByCarrier, carrierJSON{p.name, p.Total(), p.delivered(), newTransitJSON(p.transit)})
 	}
 	starts := ageStarts()
 	for _, age := range s.agesInOrder() {
-		a := ageJSON{Trackings: s.ages[age].trackings(), Delivered: s.ages[age].delivered()}
+		a := ageJSON{Trackings: s.ages[age].Total(), Delivered: s.ages[age].delivered()}
 		if age >= 0 {
 			a.FromDays = &starts[age]
 		}
@@ -243,7 +238,7 @@ func (s *sums) json() sumsJSON {
 		j.ByAge = append(j.ByAge, a)
 	}
 	for _, run := range s.runsInOrder() {
-		r := runJSON{Trackings: s.runs[run].trackings(), Delivered: s.runs[run].delivered()}
+		r := runJSON{Trackings: s.runs[run].Total(), Delivered: s.runs[run].delivered()}
 		if run != 0 {
 			r.Run, r.Created = new(strconv.FormatInt(run, 10)), view.TimeOrNull(s.runs[run].created)
 		}
@@ -266,7 +261,7 @@ func newTransitJSON(t transit) *transitJSON {
 
 func (s *sums) carriersByCount() []*portion {
 	return slices.SortedFunc(maps.Values(s.carriers), func(a, b *portion) int {
-		return cmp.Or(cmp.Compare(b.trackings(), a.trackings()), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(b.Total(), a.Total()), cmp.Compare(a.name, b.name))
 	})
 }
 
@@ -298,13 +293,13 @@ func (l *listing) printSums(ctx context.Context) error {
 		err = out.Object(s.json())
 	case out.IsCSV(), l.call.Cmd.Flags().Changed("columns"):
 		err = printFlat(out, sections)
-	case s.all.trackings() == 0:
+	case s.all.Total() == 0:
 	case out.ForPeople():
 		err = l.drawSums(s, sections)
 	default:
 		err = errors.Join(out.Line("%s", s.summary), out.Line(""), printFlat(out, sections))
 	}
-	if err != nil || s.all.trackings() > 0 {
+	if err != nil || s.all.Total() > 0 {
 		return err
 	}
 	return l.explainEmpty(ctx)
@@ -333,17 +328,17 @@ const (
 )
 
 func (s *sums) sections() []section {
-	status := section{title: "status", of: s.all.trackings()}
+	status := section{title: "status", of: s.all.Total()}
 	for _, c := range s.summary.JSON().ByStatus {
 		status.lines = append(status.lines, sumLine{c.Name, c.Trackings, nil})
 	}
 	carrier := section{title: "carrier", delivered: true, transit: true}
 	for _, p := range s.carriersByCount() {
-		carrier.lines = append(carrier.lines, sumLine{cmp.Or(p.name, "not known"), p.trackings(), p})
+		carrier.lines = append(carrier.lines, sumLine{cmp.Or(p.name, "not known"), p.Total(), p})
 	}
 	age := section{title: "age", delivered: true}
 	for _, a := range s.agesInOrder() {
-		age.lines = append(age.lines, sumLine{ageName(a), s.ages[a].trackings(), s.ages[a]})
+		age.lines = append(age.lines, sumLine{ageName(a), s.ages[a].Total(), s.ages[a]})
 	}
 	run := section{title: "first run", delivered: true}
 	for _, id := range s.runsInOrder() {
@@ -351,7 +346,7 @@ func (s *sums) sections() []section {
 		if id != 0 {
 			name = fmt.Sprint(id)
 		}
-		run.lines = append(run.lines, sumLine{name, s.runs[id].trackings(), s.runs[id]})
+		run.lines = append(run.lines, sumLine{name, s.runs[id].Total(), s.runs[id]})
 	}
 	if s.all.transit == nil {
 		return []section{status, carrier, age, run}
