@@ -299,15 +299,13 @@ func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) (err er
 }
 
 func (l *listing) explainEmpty(ctx context.Context) error {
-	if l.db == nil {
-		l.call.IO.Note("%s", nothingListed(l.call.Account(ctx)))
-		return nil
+	all, err := view.NewSummary(l.names), error(nil)
+	if l.db != nil && len(l.words) > 0 {
+		if all, err = view.SummaryOf(ctx, l.call, l.db, ledger.Filter{}); err != nil {
+			return err
+		}
 	}
-	all, err := view.SummaryOf(ctx, l.call, l.db, ledger.Filter{})
-	if err != nil {
-		return err
-	}
-	if all.Trackings() == 0 || len(l.words) == 0 {
+	if all.Trackings() == 0 {
 		l.call.IO.Note("%s", nothingListed(l.call.Account(ctx)))
 		return nil
 	}
@@ -358,9 +356,7 @@ func (l *listing) refresh(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	a.progress = command.NewProgress(c.IO, "Checking", "trackings", all.total)
 	s := a.scheduler(ctx)
-	s.Patience = cmp.Or(c.Config.Timeout, command.QueryTimeout)
 	s.Ended = func(e query.TargetResult) error {
 		if e.Target.Began.IsZero() && !e.Unfinished { // no query was needed: the list says what it is
 			e.Result.Err = nil

@@ -226,9 +226,7 @@ func Header(n view.StatusFormatter, res query.Result, t query.Tracking) []render
 	if d := t.Transit(); d > 0 {
 		add("Transit time", view.Duration(d))
 	}
-	if t.Error != "" {
-		add("Error", t.Error)
-	}
+	add("Error", t.Error)
 	if t.Source == ledger.FromEvent {
 		add("Source", "verified event, received "+render.LocalTime(t.Learnt))
 	}

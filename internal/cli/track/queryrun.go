@@ -21,17 +21,16 @@ import (
 )
 
 type queryRun struct {
-	call         *command.Call
-	asker        *query.Asker
-	progress     *command.Progress
-	allowMissing bool
-	tally        tally
-	pass         *inOrder
-	choose       func(ctx context.Context, ts []*query.Target) error
-	trackings    bool   // progress counts trackings, not REFs
-	deciding     bool   // what failed is not done
-	restart      bool   // what was interrupted is not continued
-	stop         func() // ends what shows progress beside progress; nil for nothing
+	call      *command.Call
+	asker     *query.Asker
+	progress  *command.Progress
+	tally     tally
+	pass      *inOrder
+	choose    func(ctx context.Context, ts []*query.Target) error
+	trackings bool   // progress counts trackings, not REFs
+	deciding  bool   // what failed is not done
+	restart   bool   // what was interrupted is not continued
+	stop      func() // ends what shows progress beside progress; nil for nothing
 }
 
 func newQueryRun(ctx context.Context, c *command.Call, all targets, show func(query.TargetResult) error) (*queryRun, error) {
@@ -57,14 +56,14 @@ func (a *queryRun) scheduler(ctx context.Context) *query.Scheduler {
 }
 
 func (a *queryRun) ended(e query.TargetResult) error {
-	a.tally.add(e, a.allowMissing)
+	a.tally.add(e)
 	n := int64(1)
 	if a.trackings {
 		n = int64(max(len(e.Result.Trackings), 1))
 	}
 	switch {
 	case e.Unfinished:
-	case a.deciding && !done(e, a.allowMissing):
+	case a.deciding && !a.tally.isDone(e):
 		a.progress.AddFailed(n)
 	case e.Target.Began.IsZero():
 		a.progress.AddKnown(n)
@@ -94,6 +93,8 @@ const maxSweep = 24 * time.Hour
 
 // sweep runs s from where the same command was interrupted, if that has a name. stop is why not all are done.
 func (a *queryRun) sweep(ctx context.Context, s *query.Scheduler, all targets, name string) (stop, err error) {
+	a.progress = command.NewProgress(a.call.IO, "Checking", "trackings", all.total)
+	s.Patience = cmp.Or(a.call.Config.Timeout, command.QueryTimeout)
 	db, err := a.call.StoreIfAny(ctx)
 	if err != nil {
 		return nil, err
@@ -245,9 +246,10 @@ func (o *inOrder) flush() error {
 }
 
 type tally struct {
-	all       int64
-	trackings int64 // of all: an order may have several
-	refs      bool  // the user typed the REFs
+	all          int64
+	trackings    int64 // of all: an order may have several
+	refs         bool  // the user typed the REFs
+	allowMissing bool  // absent trackings are no failure
 
 	met      int64 // answered, or meeting the condition
 	left     int64 // not done when the end came
@@ -269,8 +271,8 @@ type tally struct {
 	number                            string
 }
 
-// add counts a result. allowMissing says that absent trackings are no failure.
-func (t *tally) add(e query.TargetResult, allowMissing bool) {
+// add counts a result.
+func (t *tally) add(e query.TargetResult) {
 	t.all++
 	t.trackings += int64(max(len(e.Result.Trackings), 1))
 	err := e.Result.Err
@@ -278,7 +280,7 @@ func (t *tally) add(e query.TargetResult, allowMissing bool) {
 		t.absentRun = e.Target.RunOf(ledger.Accepted)
 	}
 	switch {
-	case e.Unfinished && absent(e.Result) && err == nil && !allowMissing:
+	case e.Unfinished && absent(e.Result) && err == nil && !t.allowMissing:
 		e.Result.Err = tracking.ErrAbsent
 		t.fail(e)
 	case e.Unfinished:
@@ -294,7 +296,7 @@ func (t *tally) add(e query.TargetResult, allowMissing bool) {
 			t.paused++
 			t.lastErr = err
 		}
-	case allowMissing && errors.Is(err, tracking.ErrAbsent): // no failure
+	case t.allowMissing && errors.Is(err, tracking.ErrAbsent): // no failure
 	case err == nil:
 		t.met++
 	default:
@@ -329,8 +331,8 @@ func (t *tally) unanswered() error {
 	return t.trouble
 }
 
-func done(e query.TargetResult, allowMissing bool) bool {
-	return !e.Unfinished && (e.Result.Err == nil || allowMissing && errors.Is(e.Result.Err, tracking.ErrAbsent))
+func (t *tally) isDone(e query.TargetResult) bool {
+	return !e.Unfinished && (e.Result.Err == nil || t.allowMissing && errors.Is(e.Result.Err, tracking.ErrAbsent))
 }
 
 // absent reports whether the service said last that it has no such tracking.

@@ -2,7 +2,6 @@
 package track
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +70,8 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 		return err
 	}
 	a.restart = o.Refresh
-	a.progress = command.NewProgress(c.IO, "Checking", "trackings", all.total)
 	s := a.scheduler(ctx)
-	s.Patience, s.Whole = cmp.Or(c.Config.Timeout, command.QueryTimeout), true
+	s.Whole = true
 	stop, err := a.sweep(ctx, s, all, o.selection())
 	if err != nil {
 		return err

@@ -155,7 +155,7 @@ func (w *waiter) showsAtEnd(e query.TargetResult) bool {
 	if w.asked.Any && w.run.tally.met > 0 {
 		return e.Matched
 	}
-	return w.isBad(e.Target) || !done(e, w.asked.AllowMissing)
+	return w.isBad(e.Target) || !w.run.tally.isDone(e)
 }
 
 // summaryJSON is the last line of --watch where it is no table.
@@ -209,7 +209,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	if err != nil {
 		return err
 	}
-	w.run, a.allowMissing, a.deciding = a, w.asked.AllowMissing, true
+	w.run, a.tally.allowMissing, a.deciding = a, w.asked.AllowMissing, true
 	limit := cmp.Or(w.call.Config.Timeout, command.WaitTimeout)
 	if end, ok := ctx.Deadline(); ok { // of a create that waits
 		limit = time.Until(end)
