@@ -76,7 +76,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 		}
 		return c.Out.Object(j)
 	}
-	if err := printRun(c.Out, run, c.Account(ctx), batches, o.Answers); err != nil {
+	if err := printRun(c.Out, run, c.Account(ctx), batches, o); err != nil {
 		return err
 	}
 	summary.Print(c)
@@ -125,7 +125,7 @@ func nextCommand(c *command.Call, run ledger.RunSummary) string {
 	return ""
 }
 
-func printRun(out *command.Output, s ledger.RunSummary, account string, batches []numberedBatch, answers bool) error {
+func printRun(out *command.Output, s ledger.RunSummary, account string, batches []numberedBatch, o showOptions) error {
 	if out.IsCSV() {
 		return command.PrintTable(out, batchColumns(), batches...)
 	}
@@ -151,7 +151,7 @@ func printRun(out *command.Output, s ledger.RunSummary, account string, batches 
 	if err := out.Line(""); err != nil {
 		return err
 	}
-	if err := command.PrintTable(out, batchColumns(), batches...); err != nil || !answers {
+	if err := command.PrintTable(out, batchColumns(), batches...); err != nil || !o.Answers {
 		return err
 	}
 	for _, b := range batches {

@@ -70,14 +70,14 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 		outcome = k.waitProcessed(soft, &res, outcome)
 	}
 	outcome = k.Gate.Check(res, outcome)
-	return errors.Join(k.report(ctx, res, outcome == nil), outcome)
+	return errors.Join(k.report(ctx, res, outcome), outcome)
 }
 
 // shownAnswers is how many trackings a synchronous create shows after it.
 const shownAnswers = 10_000
 
 // report prints the result and, if all went well and there is one, the next command.
-func (k *Execution) report(ctx context.Context, res Result, well bool) error {
+func (k *Execution) report(ctx context.Context, res Result, outcome error) error {
 	out := k.Call.Out
 	answers := k.Run.Plan.Mode == ledger.Sync && !out.IsCSV() && (out.Machine() || res.Accepted > 0)
 	many := answers && res.New+res.Already > shownAnswers
@@ -116,7 +116,7 @@ func (k *Execution) report(ctx context.Context, res Result, well bool) error {
 	if out.Machine() {
 		return out.Object(res)
 	}
-	if well && res.Processed == nil && res.New+res.Already > 0 && k.Run.Plan.Mode == ledger.Async {
+	if outcome == nil && res.Processed == nil && res.New+res.Already > 0 && k.Run.Plan.Mode == ledger.Async {
 		k.Call.IO.Next(k.Call.CommandLine("wait", "--run", res.Run))
 	}
 	return nil
