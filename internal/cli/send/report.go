@@ -134,31 +134,25 @@ func NoteErased(c *command.Call, rows int64) {
 
 // CountColumns returns the columns of the counts of a result.
 func CountColumns() []command.Column[Result] {
-	columns := []command.Column[Result]{{Column: render.Column{Name: "RUN", ID: true}, Cell: func(r Result) string { return r.Run }}}
-	for _, count := range []struct {
-		name, csv string
-		of        func(Result) int64
-	}{
-		{"READ", "", func(r Result) int64 { return r.Read }},
-		{"NEW", "", func(r Result) int64 { return r.New }},
-		{"ALREADY", "", func(r Result) int64 { return r.Already }},
-		{"DUPLICATES", "", func(r Result) int64 { return r.Duplicates }},
-		{"INVALID", "", func(r Result) int64 { return r.Invalid }},
-		{"ACCEPTED", "", func(r Result) int64 { return r.Accepted }},
-		{"REJECTED", "", func(r Result) int64 { return r.Rejected }},
-		{"UNKNOWN", "", func(r Result) int64 { return r.Unknown }},
-		{"PENDING", "", func(r Result) int64 { return r.Pending }},
-		{"REQUESTS", "batches", func(r Result) int64 { return r.Batches }},
-		{"SENT", "", func(r Result) int64 { return r.Sent }},
-		{"SUPERSEDED", "", func(r Result) int64 { return r.Superseded }},
-		{"DISMISSED", "", func(r Result) int64 { return r.Dismissed }},
-	} {
-		columns = append(columns, command.Column[Result]{
-			Column: render.Column{Name: count.name, CSV: count.csv, Right: true},
-			Count:  count.of,
-		})
+	count := func(name, csv string, of func(Result) int64) command.Column[Result] {
+		return command.Column[Result]{Column: render.Column{Name: name, CSV: csv}, Count: of}
 	}
-	return columns
+	return []command.Column[Result]{
+		{Column: render.Column{Name: "RUN", ID: true}, Cell: func(r Result) string { return r.Run }},
+		count("READ", "", func(r Result) int64 { return r.Read }),
+		count("NEW", "", func(r Result) int64 { return r.New }),
+		count("ALREADY", "", func(r Result) int64 { return r.Already }),
+		count("DUPLICATES", "", func(r Result) int64 { return r.Duplicates }),
+		count("INVALID", "", func(r Result) int64 { return r.Invalid }),
+		count("ACCEPTED", "", func(r Result) int64 { return r.Accepted }),
+		count("REJECTED", "", func(r Result) int64 { return r.Rejected }),
+		count("UNKNOWN", "", func(r Result) int64 { return r.Unknown }),
+		count("PENDING", "", func(r Result) int64 { return r.Pending }),
+		count("REQUESTS", "batches", func(r Result) int64 { return r.Batches }),
+		count("SENT", "", func(r Result) int64 { return r.Sent }),
+		count("SUPERSEDED", "", func(r Result) int64 { return r.Superseded }),
+		count("DISMISSED", "", func(r Result) int64 { return r.Dismissed }),
+	}
 }
 
 func printCounts(out *command.Output, res Result) error {
