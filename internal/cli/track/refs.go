@@ -77,13 +77,6 @@ func (o *refOptions) selection() string {
 	return fmt.Sprintf("from=%q by=%s %s", o.From, o.By, o.filterOptions.String())
 }
 
-func (o *refOptions) query(ref string) tracking.Query {
-	if o.By == "tracking-number" {
-		return tracking.Query{Number: ref}
-	}
-	return tracking.Query{ReferID: ref}
-}
-
 type targets struct {
 	all   iter.Seq2[*query.Target, error] // goes on after the end of the command's context
 	total int64                           // 0 if it is not known
@@ -107,7 +100,7 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 	case len(o.Refs) > 0:
 		var all []*query.Target
 		for _, ref := range o.Refs {
-			all = append(all, &query.Target{Ref: ref, Query: o.query(ref)})
+			all = append(all, o.target(input.Ref{Text: ref}))
 		}
 		return targets{all: once(command.Values(all)), total: int64(len(all)), close: func() {}, refs: true}, nil
 	}
@@ -178,13 +171,16 @@ func (o *refOptions) fromFile(ctx context.Context, refs *input.Refs) iter.Seq2[*
 }
 
 func (o *refOptions) target(ref input.Ref) *query.Target {
+	q := tracking.Query{ReferID: ref.Text}
 	switch {
 	case ref.ReferID != "" && (o.By != "tracking-number" || ref.Number == ""):
-		return &query.Target{Ref: ref.ReferID, Query: tracking.Query{ReferID: ref.ReferID}}
+		q.ReferID = ref.ReferID
 	case ref.Number != "":
-		return &query.Target{Ref: ref.Number, Query: tracking.Query{Number: ref.Number}}
+		q = tracking.Query{Number: ref.Number}
+	case o.By == "tracking-number":
+		q = tracking.Query{Number: ref.Text}
 	}
-	return &query.Target{Ref: ref.Text, Query: o.query(ref.Text)}
+	return &query.Target{Ref: q.Ref(), Query: q}
 }
 
 // fromStore yields what the store knows, an order with several parcels once.
