@@ -19,6 +19,15 @@ func Quoted(s string) string {
 	return `"` + strings.ReplaceAll(term.Visible(s), `"`, `\"`) + `"`
 }
 
+// Texts returns n texts.
+func Texts(n int, text func(i int) string) []string {
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = text(i)
+	}
+	return texts
+}
+
 // Plural returns n and its noun, such as 2,000 rows or 2 deliveries.
 func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {

@@ -185,9 +185,7 @@ func carrierCounts(carriers map[string]int64) string {
 	codes := slices.SortedFunc(maps.Keys(carriers), func(a, b string) int {
 		return cmp.Or(cmp.Compare(carriers[b], carriers[a]), cmp.Compare(a, b))
 	})
-	parts := make([]string, len(codes))
-	for i, code := range codes {
-		parts[i] = cmp.Or(code, "identified by the service") + " " + command.Number(carriers[code])
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(command.Texts(len(codes), func(i int) string {
+		return cmp.Or(codes[i], "identified by the service") + " " + command.Number(carriers[codes[i]])
+	}), ", ")
 }

@@ -128,11 +128,7 @@ func (j Judgement) Swapped() error {
 
 // QuotedList lists names between quotes.
 func QuotedList(names []string) string {
-	list := make([]string, len(names))
-	for i, n := range names {
-		list[i] = command.Quoted(n)
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(command.Texts(len(names), func(i int) string { return command.Quoted(names[i]) }), ", ")
 }
 
 // NoteSheet says what is particular about the table: which sheet it is where there are others, what stands above it,

@@ -91,11 +91,7 @@ func (in *Input) Repeatable() bool {
 
 // Names returns the names of the sources, in order.
 func (in *Input) Names() []string {
-	names := make([]string, len(in.Sources))
-	for i, s := range in.Sources {
-		names[i] = s.Name
-	}
-	return names
+	return command.Texts(len(in.Sources), func(i int) string { return in.Sources[i].Name })
 }
 
 // Judgement is what is found of an input without the ledger.

@@ -101,10 +101,7 @@ func orders() []string {
 	for _, o := range []ledger.Order{ledger.ByReceived, ledger.ByCheckpoint, ledger.ByReference, ledger.ByNumber, ledger.ByStatus, ledger.ByCarrier} {
 		words = append(words, string(o))
 	}
-	for _, word := range words {
-		words = append(words, "-"+word)
-	}
-	return words
+	return append(words, command.Texts(len(words), func(i int) string { return "-" + words[i] })...)
 }
 
 const created = "created"

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
@@ -152,11 +153,7 @@ type anomalyJSON struct {
 
 // Anomalies shows what cannot be right.
 func Anomalies(all []tracking.Anomaly) string {
-	var texts []string
-	for _, a := range all {
-		texts = append(texts, a.Message)
-	}
-	return strings.Join(texts, "; ")
+	return strings.Join(command.Texts(len(all), func(i int) string { return all[i].Message }), "; ")
 }
 
 // AnomalyKinds shows of what kinds anomalies are.

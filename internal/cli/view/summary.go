@@ -239,11 +239,7 @@ func (s *Summary) parts() []string {
 		}
 		counts[name] += s.counts[key]
 	}
-	parts := make([]string, len(names))
-	for i, name := range names {
-		parts[i] = command.Number(counts[name]) + " " + name
-	}
-	return parts
+	return command.Texts(len(names), func(i int) string { return command.Number(counts[names[i]]) + " " + names[i] })
 }
 
 // Print writes the summary to standard error, below a table or CSV.
