@@ -296,7 +296,8 @@ func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) (err er
 }
 
 func (l *listing) explainEmpty(ctx context.Context) error {
-	all, err := view.NewSummary(l.names), error(nil)
+	var err error
+	all := view.NewSummary(l.names)
 	if l.db != nil && len(l.words) > 0 {
 		if all, err = view.SummaryOf(ctx, l.call, l.db, ledger.Filter{}); err != nil {
 			return err
