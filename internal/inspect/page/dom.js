@@ -4,23 +4,14 @@
 const svgNamespace = 'http://www.w3.org/2000/svg';
 const svgTags = new Set(['svg', 'line', 'circle', 'text']);
 
-// The same characters as internal/term.Visible. U+FE0F selects emoji forms and stays.
-const hidden = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\p{Noncharacter_Code_Point}]/gu;
+// The same characters as internal/term.Visible, but newline and tab. U+FE0F selects emoji forms and stays.
+const hidden = /(?![\n\t\ufe0f])[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\p{Noncharacter_Code_Point}]/gu;
 
-function escaped(char, layout) {
-  switch (char) {
-    case '\ufe0f': return char;
-    case '\n': return layout ? char : '\\n';
-    case '\t': return layout ? char : '\\t';
-  }
-  return `\\u{${char.codePointAt(0).toString(16)}}`;
-}
+/** visibleText returns text whose hidden characters are escapes such as \u{202e}; newline and tab stay. */
+export const visibleText = (text) => String(text ?? '').replace(hidden, (char) => `\\u{${char.codePointAt(0).toString(16)}}`);
 
-/** visible returns text fit for one line: hidden characters become escapes such as \u{202e}. */
-export const visible = (text) => String(text ?? '').replace(hidden, (char) => escaped(char, false));
-
-/** visibleText is visible for several lines: newline and tab stay. */
-export const visibleText = (text) => String(text ?? '').replace(hidden, (char) => escaped(char, true));
+/** visible is visibleText for one line. */
+export const visible = (text) => visibleText(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
 
 // Attributes that run code, load something or bypass the CSP's style rule.
 const forbidden = /^(on|style$|src|action$|formaction$|xlink)/i;
@@ -33,8 +24,7 @@ function setAttribute(node, name, value) {
   }
   if (forbidden.test(name)) throw new Error(`attribute ${name} is not allowed`);
   if (name === 'href' && !value.startsWith('#')) throw new Error('a link leaves the page');
-  if (name === 'value') node.value = value;
-  else if (name === 'title' || name.startsWith('aria-')) node.setAttribute(name, visible(value));
+  if (name === 'title' || name.startsWith('aria-')) node.setAttribute(name, visible(value));
   else node.setAttribute(name, value === true ? '' : value);
 }
 
@@ -49,7 +39,7 @@ export function el(tag, attributes, ...children) {
   return node;
 }
 
-export function append(node, ...children) {
+function append(node, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child === undefined || child === null || child === false) continue;
     node.append(child instanceof Node ? child : document.createTextNode(visibleText(child)));
@@ -81,7 +71,7 @@ function offset(date) {
   return `${sign}${pad(Math.floor(Math.abs(minutes) / 60))}:${pad(Math.abs(minutes) % 60)}`;
 }
 
-export const localDate = (date) => `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+const localDate = (date) => `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
 export const localClock = (date) => `${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
 
 /** localTime returns a time as the command line shows it: 2026-11-22 20:15:03 +01:00. */
@@ -149,7 +139,7 @@ export const tabSeparated = (rows) => rows.map((cells) => `${cells.join('\t')}\n
 
 /**
  * copyTable has rows of a <table> copied with tabs where more than one cell is
- * selected. Class "id" marks identifiers; data-copy replaces the text of a cell.
+ * selected. Class "id" marks identifiers.
  */
 export function copyTable(table) {
   table.addEventListener('copy', (event) => {
@@ -157,7 +147,7 @@ export function copyTable(table) {
     const cells = [...table.querySelectorAll('th,td')].filter((cell) => selection.containsNode(cell, true));
     if (cells.length < 2) return;
     const rows = [...new Set(cells.map((cell) => cell.parentElement))];
-    const text = (cell) => cellText(cell.dataset.copy ?? cell.innerText, cell.classList.contains('id'));
+    const text = (cell) => cellText(cell.innerText, cell.classList.contains('id'));
     event.clipboardData.setData('text/plain', tabSeparated(rows.map((row) => [...row.cells].map(text))));
     event.preventDefault();
   });
