@@ -3,12 +3,11 @@
 //
 // The address is #/VIEW[/ID][?NAME=VALUE…]. A view is a module with
 //
-//   show(root, params, session) -> {close(), update?(params), key?(event), keys?, title?}
+//   show(root, params, session) -> {close(), update(params), key(event), keys, title}
 //
-// root is an empty element; params are texts. update returns false if the view has
-// to be made anew. key gets keys that no control took, and returns true for one it
-// took. keys is a list of [keys, meaning] for the help. An element with data-focus
-// gets the focus when the view replaces another, one with data-search with /.
+// root is an empty element; params are texts. key gets keys that no control took, and
+// returns true for one it took. keys is a list of [keys, meaning] for the help. An element
+// with data-focus gets the focus when the view replaces another, one with data-search with /.
 
 import {el, replace, setText, dialog, visible} from './dom.js';
 import {openSession, takeToken} from './api.js';
@@ -51,34 +50,31 @@ const frame = {
     connection.dataset.state = state;
     setText(connection, words[state] ?? '');
   },
-  async copy(text, what = 'Copied') {
+  async copy(text, what) {
     try {
       await navigator.clipboard.writeText(text);
       this.announce(what);
-      return true;
     } catch {
       this.announce('The browser did not allow copying');
-      return false;
     }
   },
-  failed,
+  /** failed returns what to show of an error: its message, and what to do. */
+  failed(error, again) {
+    return el('div', {class: 'message tone-bad', role: 'alert'},
+      el('p', {}, sentence(error.message)),
+      error.hint && el('p', {class: 'hint'}, sentence(error.hint)),
+      again && el('button', {type: 'button', onclick: again}, 'Try again'));
+  },
 };
 
 // Errors of the program have the form of the command line: lower case, no full stop.
 const sentence = (text) => text && text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
-/** failed returns what to show of an error: its message, and what to do. */
-export function failed(error, again) {
-  return el('div', {class: 'message tone-bad', role: 'alert'},
-    el('p', {}, sentence(error.message)),
-    error.hint && el('p', {class: 'hint'}, sentence(error.hint)),
-    again && el('button', {type: 'button', onclick: again}, 'Try again'));
-}
-
 async function route() {
   const {name, params} = parse(location.hash);
   const turn = ++routing;
-  if (current.name === name && current.view?.update && current.view.update(params) !== false) {
+  if (current.name === name && current.view) {
+    current.view.update(params);
     shown(name, current.view);
     return;
   }
@@ -93,7 +89,7 @@ async function route() {
   } catch (error) {
     if (turn === routing) {
       shown(name, null);
-      replace(main, failed({message: 'This view did not load.', hint: 'Check that the program is still running, then reload the page.'}));
+      replace(main, frame.failed({message: 'This view did not load.', hint: 'Check that the program is still running, then reload the page.'}));
     }
     console.error(error);
     return;
@@ -112,8 +108,7 @@ function shown(name, view) {
   if (current.view && current.view !== view) current.view.close();
   if (current.view !== view) frame.connected('');
   current = {name, view};
-  const title = name[0].toUpperCase() + name.slice(1);
-  document.title = `${view?.title ?? title} – waybill`;
+  document.title = `${view?.title ?? name[0].toUpperCase() + name.slice(1)} – waybill`;
 }
 
 const commonKeys = [
@@ -123,7 +118,6 @@ const commonKeys = [
 ];
 
 function help() {
-  if (document.querySelector('dialog[open]')) return;
   const rows = [...(current.view?.keys ?? []), ...commonKeys].map(([keys, meaning]) => el('tr', {},
     el('th', {scope: 'row'}, keys.split(' ').flatMap((key) => [el('kbd', {}, key), ' '])), el('td', {}, meaning)));
   dialog('Keyboard shortcuts', el('table', {class: 'keys'}, el('tbody', {}, rows)));
@@ -133,13 +127,12 @@ const takesText = (node) => node instanceof HTMLElement && (node.isContentEditab
 
 function onKey(event) {
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (document.querySelector('dialog[open]')) return;
-  if (takesText(event.target) && event.key !== 'Escape') return;
+  if (document.querySelector('dialog[open]') || takesText(event.target) && event.key !== 'Escape') return;
   if (handled(event)) event.preventDefault();
 }
 
 function handled(event) {
-  if (current.view?.key?.(event)) return true;
+  if (current.view?.key(event)) return true;
   switch (event.key) {
     case '?':
       help();
@@ -159,8 +152,7 @@ function handled(event) {
 }
 
 function showSession() {
-  const about = document.getElementById('about');
-  replace(about,
+  replace(document.getElementById('about'),
     session.readOnly && el('span', {class: 'badge tone-caution'}, 'read-only'),
     session.listener && el('span', {class: 'listener', title: 'Webhooks are received here'}, visible(session.listener)),
     session.account && el('span', {class: 'account', title: `Account; store ${session.store ?? ''}`}, visible(session.account)));
@@ -170,7 +162,7 @@ async function start() {
   try {
     session = {...await openSession(), ...frame};
   } catch (error) {
-    replace(main, failed(error, start));
+    replace(main, frame.failed(error, start));
     if (error.status === 401) frame.connected('ended');
     return;
   }

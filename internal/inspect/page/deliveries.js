@@ -93,7 +93,6 @@ class Deliveries {
     const same = ['search', 'refused'].every((name) => (before[name] ?? '') === (params[name] ?? ''));
     if (first || !same) this.load();
     if (first || before.id !== params.id) this.openPane(params.id);
-    return true;
   }
 
   go(changes, options) {
