@@ -26,7 +26,7 @@ function keep(value) {
 }
 
 /** ApiError is a request that failed: status is 0 if no answer came. */
-export class ApiError extends Error {
+class ApiError extends Error {
   constructor(status, message, hint) {
     super(message);
     this.status = status;
@@ -82,23 +82,23 @@ const lostAfter = 7000; // ms without a connection from when on it counts as los
 
 /**
  * stream receives deliveries from number after on. It connects again by itself
- * and goes on behind the last number that came. params() is asked at each
- * connection. A hidden page has no connection: browsers
+ * and goes on behind the last number that came, until the AbortController that it
+ * returns is aborted. A hidden page has no connection: browsers
  * allow six to a server. handlers: message(data); state(name) with "live", "reconnecting",
- * "lost" or "ended" (the token is not valid any more, as an error says); problem(error)
+ * "lost" or "ended" (the token is not valid any more, as a problem says); problem(error)
  * for what the program says about the stream.
  */
 export function stream(params, after, handlers) {
-  let asking, timer, pause = firstPause, last = after, downSince = 0, closed = false;
+  let asking, timer, pause = firstPause, last = after, downSince = 0;
+  const ending = new AbortController();
 
   async function connect() {
     clearTimeout(timer);
     asking?.abort();
-    if (closed || document.hidden) return;
+    if (ending.signal.aborted || document.hidden) return;
     const {signal} = asking = new AbortController();
-    let refused;
     try {
-      for await (const {event, id, data} of events(url('/stream', {...params(), after: last}), signal)) {
+      for await (const {event, id, data} of events(url('/stream', {...params, after: last}), signal)) {
         if (event === 'problem') handlers.problem(new ApiError(0, data.error, data.hint));
         if (event !== 'deliveries') continue;
         pause = firstPause;
@@ -109,11 +109,13 @@ export function stream(params, after, handlers) {
       }
     } catch (error) {
       if (!signal.aborted && !(error instanceof ApiError)) throw error;
-      if (error.status === 401) refused = error;
+      if (error.status === 401 && !signal.aborted) {
+        handlers.state('ended');
+        handlers.problem(error);
+        return;
+      }
     }
-    if (signal.aborted) return;
-    if (refused) handlers.state('ended', refused);
-    else retry();
+    if (!signal.aborted) retry();
   }
 
   function retry() {
@@ -123,15 +125,10 @@ export function stream(params, after, handlers) {
     pause = Math.min(pause * 2, longestPause);
   }
 
-  document.addEventListener('visibilitychange', connect);
+  document.addEventListener('visibilitychange', connect, {signal: ending.signal});
+  ending.signal.addEventListener('abort', connect); // which ends it
   connect();
-  return {
-    close() {
-      closed = true;
-      document.removeEventListener('visibilitychange', connect);
-      connect();
-    },
-  };
+  return ending;
 }
 
 // events yields the server-sent events of a path, until its connection ends. EventSource

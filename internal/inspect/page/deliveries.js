@@ -160,18 +160,13 @@ class Deliveries {
   }
 
   follow(after) {
-    this.stream?.close();
+    this.stream?.abort();
     const {search, refused} = this.params;
-    this.stream = stream(() => ({search, refused}), after, {
+    this.stream = stream({search, refused}, after, {
       message: (data) => this.arrived(data),
-      state: (name, error) => this.connected(name, error),
+      state: this.session.connected,
       problem: (error) => replace(this.message, this.session.failed(error)),
     });
-  }
-
-  connected(state, error) {
-    this.session.connected(state);
-    if (error) replace(this.message, this.session.failed(error));
   }
 
   arrived(data) {
@@ -363,7 +358,6 @@ class Deliveries {
     this.grid.focus({preventScroll: true});
     clearTimeout(this.opening);
     this.activate(number, event.shiftKey);
-    clearTimeout(this.opening);
     if (!event.shiftKey) this.open(number, this.isNarrow());
   }
 
@@ -404,6 +398,7 @@ class Deliveries {
   isNarrow() { return getComputedStyle(this.pane).position === 'absolute'; }
 
   open(number, focus) {
+    clearTimeout(this.opening);
     this.focusPane = focus;
     if (this.openNumber === number && focus) this.pane.focus();
     else this.go({id: this.idOf(number)}, {replace: this.openNumber !== null});
@@ -443,12 +438,7 @@ class Deliveries {
     }
   }
 
-  closePane() {
-    clearTimeout(this.opening);
-    const inside = this.pane.contains(document.activeElement);
-    this.go({id: undefined}, {replace: true});
-    if (inside) this.grid.focus({preventScroll: true});
-  }
+  closePane() { this.go({id: undefined}, {replace: true}); }
 
   sendAgain() {
     if (this.detail && (this.active ?? this.openNumber) === this.openNumber) {
@@ -485,7 +475,6 @@ class Deliveries {
       return true;
     }
     if (event.key === 'Enter' && this.active !== null) {
-      clearTimeout(this.opening);
       this.open(this.active, true);
       return true;
     }
@@ -511,7 +500,7 @@ class Deliveries {
   close() {
     this.closed = true;
     this.loading?.abort();
-    this.stream?.close();
+    this.stream?.abort();
     this.rows?.close();
     this.detail?.close();
     this.list.close();
