@@ -12,11 +12,10 @@
 import {el, replace, setText, dialog, visible} from './dom.js';
 import {openSession, takeToken} from './api.js';
 import {parse, link} from './address.js';
+import * as deliveries from './deliveries.js';
+import * as tracking from './tracking.js';
 
-const views = {
-  deliveries: () => import('./deliveries.js'),
-  tracking: () => import('./tracking.js'),
-};
+const views = {deliveries, tracking};
 
 const main = document.getElementById('main');
 const live = document.getElementById('live');
@@ -24,7 +23,6 @@ const connection = document.getElementById('connection');
 
 let session;
 let current = {name: '', view: null}; // what is shown
-let routing = 0; // counts changes of the address, so that a late module is left out
 
 // What views may use of the frame, beside the values of GET /session.
 const frame = {
@@ -70,9 +68,8 @@ const frame = {
 // Errors of the program have the form of the command line: lower case, no full stop.
 const sentence = (text) => text && text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
-async function route() {
+function route() {
   const {name, params} = parse(location.hash);
-  const turn = ++routing;
   if (current.name === name && current.view) {
     current.view.update(params);
     shown(name, current.view);
@@ -83,23 +80,11 @@ async function route() {
     replace(main, el('p', {class: 'message'}, `There is no view "${visible(name)}". `, el('a', {href: '#/deliveries'}, 'Show deliveries')));
     return;
   }
-  let module;
-  try {
-    module = await views[name]();
-  } catch (error) {
-    if (turn === routing) {
-      shown(name, null);
-      replace(main, frame.failed({message: 'This view did not load.', hint: 'Check that the program is still running, then reload the page.'}));
-    }
-    console.error(error);
-    return;
-  }
-  if (turn !== routing) return;
-  const loseFocus = turn > 1 && main.contains(document.activeElement);
+  const loseFocus = current.name !== '' && main.contains(document.activeElement);
   shown(name, null);
   const root = el('div', {class: `view view-${name}`});
   replace(main, root);
-  shown(name, module.show(root, params, session));
+  shown(name, views[name].show(root, params, session));
   if (loseFocus && !main.contains(document.activeElement)) (root.querySelector('[data-focus]') ?? main).focus({preventScroll: true});
 }
 
@@ -173,7 +158,7 @@ async function start() {
     event.preventDefault(); // the address is the view's
     main.focus();
   });
-  await route();
+  route();
 }
 
 addEventListener('popstate', () => {

@@ -1,14 +1,15 @@
 // deliveries.js shows the list of deliveries, live, and beside it the one that is
 // open. The address holds the search and the open delivery.
 //
-// The module delivery.js shows the open one: show(root, {id}, session) returns
-// {close(), refresh(), send?()}; send opens the dialog that sends it again.
+// The module delivery.js shows the open one: show(root, id, session) returns
+// {close(), refresh(), send()}; send opens the dialog that sends it again.
 
 import {el, replace, setText, count, tabSeparated} from './dom.js';
 import {get, stream} from './api.js';
 import {VirtualList} from './virtual.js';
 import {NumberedRows, FoundRows} from './rows.js';
 import {columns, makeRow, copyCells} from './deliveryrow.js';
+import * as delivery from './delivery.js';
 
 const typingPause = 300; // ms without a key before a search begins
 const openPause = 120; // ms on a row before it opens, while moving over rows
@@ -406,7 +407,7 @@ class Deliveries {
 
   get openNumber() { return this.numberOf(this.params.id); }
 
-  async openPane(id) {
+  openPane(id) {
     clearTimeout(this.opening);
     this.detail?.close(); // its dialog too, which gives the focus back
     this.detail = null;
@@ -426,27 +427,14 @@ class Deliveries {
     this.pane.setAttribute('aria-label', `Delivery ${id}`);
     if (hadFocus || this.focusPane) this.pane.focus({preventScroll: true});
     this.focusPane = false;
-    try {
-      const module = await import('./delivery.js');
-      if (this.params.id !== id || this.closed) return;
-      this.detail = module.show(body, {id}, this.session);
-      if (this.sendWhenOpen) this.detail.send?.();
-    } catch (error) {
-      replace(body, this.session.failed({message: 'This delivery can not be shown.', hint: error.message}));
-    } finally {
-      this.sendWhenOpen = false;
-    }
+    this.detail = delivery.show(body, id, this.session);
   }
 
   closePane() { this.go({id: undefined}, {replace: true}); }
 
   sendAgain() {
-    if (this.detail && (this.active ?? this.openNumber) === this.openNumber) {
-      this.detail.send?.();
-    } else if (this.active !== null) {
-      this.sendWhenOpen = true;
-      this.open(this.active, false);
-    }
+    if (this.active !== null && this.active !== this.openNumber) this.open(this.active, false);
+    this.detail?.send();
   }
 
   key(event) {
@@ -498,7 +486,6 @@ class Deliveries {
   }
 
   close() {
-    this.closed = true;
     this.loading?.abort();
     this.stream?.abort();
     this.rows?.close();

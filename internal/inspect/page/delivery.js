@@ -8,7 +8,7 @@ import {openSend, openCurl} from './send.js';
 
 const textChunk = 64 * 1024; // characters of a body that are shown at once
 
-export function show(root, params, session) {
+export function show(root, id, session) {
   const ending = new AbortController();
   let delivery;
   let wanted = false; // it is sent once it is there
@@ -17,7 +17,7 @@ export function show(root, params, session) {
   async function refresh() {
     const before = delivery;
     try {
-      delivery = await get(path(params.id), {}, ending.signal);
+      delivery = await get(path(id), {}, ending.signal);
     } catch (error) {
       if (ending.signal.aborted) return;
       if (before && error.status !== 404) throw error;
@@ -38,7 +38,6 @@ export function show(root, params, session) {
   replace(root, el('p', {class: 'message', role: 'status'}, 'Loading…'));
   refresh();
   return {
-    title: `Delivery ${params.id}`,
     refresh,
     send: () => send(),
     close() {
