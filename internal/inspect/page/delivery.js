@@ -3,7 +3,7 @@
 import {el, replace, badge, time, bytes, count, visible, copyTable} from './dom.js';
 import {get, download} from './api.js';
 import {Tree} from './jsontree.js';
-import {command, keepPlace} from './watch.js';
+import {command, keepPlace} from './command.js';
 import {openSend, openCurl} from './send.js';
 
 const textChunk = 64 * 1024; // characters of a body that are shown at once

@@ -2,7 +2,7 @@
 
 import {el, replace, badge, dialog, visible} from './dom.js';
 import {get, post} from './api.js';
-import {command} from './watch.js';
+import {command} from './command.js';
 import {button, downloadButton, hint, path, pre} from './delivery.js';
 
 /** withLineEnds gives edited text, which has LF, the original's CR LF if that has no other line ends. */

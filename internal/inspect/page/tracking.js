@@ -2,11 +2,16 @@
 // order: its timeline drawn, and its events.
 
 import {el, replace, setText, badge, time, visible, copyTable, localClock, count} from './dom.js';
-import {Watch, command, keepPlace, moveKeys} from './watch.js';
+import {get} from './api.js';
+import {command, keepPlace} from './command.js';
 
 export function show(root, params, session) {
   return new Tracking(root, params, session);
 }
+
+const shortestPause = 3000; // ms between two reads
+const longestPause = 60000;
+const share = 20; // a pause is so many times as long as the read before it
 
 const steps = [3600, 6 * 3600, 86400, 3 * 86400, 7 * 86400, 14 * 86400]; // s from which on a gap is drawn longer
 
@@ -19,30 +24,67 @@ class Tracking {
     this.main = el('div', {});
     this.foot = el('div', {class: 'status-line'});
     root.append(this.main, this.foot);
-    this.watch = new Watch(session, '/tracking', () => ({referId: this.params.referId ?? this.params.id, trackingNumber: this.params.trackingNumber}),
-      (answer) => { this.answer = answer; this.draw(); }, (error) => this.fail(error));
-    this.watch.unchanged = () => this.drawFoot();
+    this.ending = new AbortController();
+    document.addEventListener('visibilitychange', () => { if (!document.hidden && this.asking) this.read(); }, {signal: this.ending.signal});
     this.update(params);
   }
 
   update(params) {
-    const other = this.params?.referId !== params.referId || this.params?.trackingNumber !== params.trackingNumber || this.params?.id !== params.id;
+    const other = ['referId', 'trackingNumber', 'id'].some((name) => this.params?.[name] !== params[name]);
     this.params = params;
     this.title = params.referId ?? params.trackingNumber ?? params.id ?? 'Tracking';
-    if (other) this.watch.now(true);
-    else if (this.answer) this.draw();
+    if (other) this.readAnew();
+    else if (this.answer) this.draw(this.answer);
+  }
+
+  // readAnew shows the answer in any case.
+  readAnew() {
+    this.shown = null;
+    this.read();
+  }
+
+  // read asks at once, then again and again, and draws an answer that differs from the one
+  // before. A page that nobody sees asks nothing.
+  async read() {
+    clearTimeout(this.timer);
+    this.asking?.abort();
+    const {signal} = this.asking = new AbortController();
+    const began = performance.now();
+    try {
+      const {referId = this.params.id, trackingNumber} = this.params;
+      const answer = await get('/tracking', {referId, trackingNumber}, signal);
+      if (signal.aborted) return;
+      const text = JSON.stringify({...answer, readAt: null});
+      this.session.connected('');
+      this.readAt = new Date();
+      if (text === this.shown) this.drawFoot();
+      else this.draw(answer);
+      this.shown = text;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (error.status === 401) {
+        this.session.connected('ended');
+        return;
+      }
+      if (this.shown && error.status === 0) this.session.connected('reconnecting');
+      else this.fail(error);
+    }
+    const pause = Math.min(Math.max(shortestPause, share * (performance.now() - began)), longestPause);
+    this.timer = setTimeout(() => { if (!document.hidden) this.read(); }, pause);
   }
 
   fail(error) {
+    this.shown = null;
     this.answer = null;
-    replace(this.main, this.back(), el('h1', {class: 'pad'}, visible(this.title)), this.session.failed(error, () => this.watch.now(true)));
+    replace(this.main, this.back(), el('h1', {class: 'pad'}, visible(this.title)), this.session.failed(error, () => this.readAnew()));
     setText(this.foot, '');
   }
 
   back() { return el('p', {class: 'pad'}, el('a', {href: '#/deliveries', 'aria-keyshortcuts': 'u'}, '‹ Deliveries')); }
 
-  draw() {
-    const {trackings, events, more, moreEvents} = this.answer;
+  draw(answer) {
+    this.answer = answer;
+    const {trackings, events, more, moreEvents} = answer;
     keepPlace(this.root, () => replace(this.main, this.back(),
       trackings.length > 1 && this.index(trackings, more),
       el('div', {class: 'beside'},
@@ -53,7 +95,7 @@ class Tracking {
 
   drawFoot() {
     const {askedAt} = this.answer;
-    setText(this.foot, `Read from the store at ${localClock(this.watch.readAt ?? new Date())}; the service ${askedAt ? 'last answered ' : 'has not answered yet'}`);
+    setText(this.foot, `Read from the store at ${localClock(this.readAt)}; the service ${askedAt ? 'last answered ' : 'has not answered yet'}`);
     if (askedAt) this.foot.append(time(askedAt));
   }
 
@@ -112,16 +154,32 @@ class Tracking {
 
   key(event) {
     switch (event.key) {
+      case 'j': return this.move(1);
+      case 'k': return this.move(-1);
       case 'o': this.turn(); return true;
       case 'u': this.session.go('deliveries'); return true;
       case 'c':
         if (this.answer) this.session.copy(this.answer.trackings[0].commands.show, 'Command copied');
         return true;
     }
-    return moveKeys(event, () => this.root.querySelectorAll('.events td a'));
+    return false;
   }
 
-  close() { this.watch.close(); }
+  // move focuses the link of another event, and returns whether there is one.
+  move(by) {
+    const all = [...this.root.querySelectorAll('.events td a')];
+    const at = all.indexOf(document.activeElement);
+    const to = all[at < 0 ? 0 : Math.min(Math.max(at + by, 0), all.length - 1)];
+    to?.focus();
+    to?.scrollIntoView({block: 'nearest'});
+    return Boolean(to);
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.asking?.abort();
+    this.ending.abort();
+  }
 }
 
 // checkpoint is a row of the timeline: a dot on a line that is longer, the more time
