@@ -438,7 +438,10 @@ class Deliveries {
   }
 
   key(event) {
-    if (event.target === this.search) return this.leaveBox(event);
+    if (event.target === this.search) { // only Esc comes from there
+      this.grid.focus({preventScroll: true});
+      return true;
+    }
     const inPane = this.pane.contains(event.target);
     switch (event.key) {
       case 'j': case 'k':
@@ -450,8 +453,7 @@ class Deliveries {
       case 'r': this.sendAgain(); return true;
       case 'Escape': return this.escape();
     }
-    if (inPane || !(event.target === this.grid || event.target === document.body || event.target.id === 'main')) return false;
-    return this.gridKey(event);
+    return [this.grid, document.body, document.getElementById('main')].includes(event.target) && this.gridKey(event);
   }
 
   gridKey(event) {
@@ -467,12 +469,6 @@ class Deliveries {
       return true;
     }
     return false;
-  }
-
-  leaveBox(event) {
-    if (event.key !== 'Escape') return false;
-    this.grid.focus({preventScroll: true});
-    return true;
   }
 
   escape() {

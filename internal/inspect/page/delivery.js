@@ -5,6 +5,7 @@ import {get, download} from './api.js';
 import {Tree} from './jsontree.js';
 import {command, keepPlace} from './command.js';
 import {openSend, openCurl} from './send.js';
+import {stateWords} from './deliveryrow.js';
 
 const textChunk = 64 * 1024; // characters of a body that are shown at once
 
@@ -104,7 +105,7 @@ function summary(d) {
   ]);
 }
 
-const words = {event: 'new', anomaly: 'no event', unread: 'not queued yet', notQueued: 'not queued', sending: 'being sent', dead: 'given up', skipped: 'not done'};
+const words = {...stateWords, event: 'new', anomaly: 'no event', skipped: 'not done'};
 const tones = {event: 'good', conflict: 'bad', anomaly: 'caution', waiting: 'caution', sending: 'caution', sent: 'good', dead: 'bad', ok: 'good', failed: 'bad'};
 const mark = (word) => badge(words[word] ?? word, tones[word] ?? 'faint');
 

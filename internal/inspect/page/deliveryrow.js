@@ -23,7 +23,8 @@ export function verifiedWords(row) {
   return [row.verified || 'unknown', 'faint'];
 }
 
-const stateWords = {unread: 'not queued yet', notQueued: 'not queued', waiting: 'waiting', sending: 'being sent', sent: 'sent', dead: 'given up'};
+/** stateWords are the words of states of a forwarding that have others. */
+export const stateWords = {unread: 'not queued yet', notQueued: 'not queued', sending: 'being sent', dead: 'given up'};
 
 /** forwardingWords says in few words what became of a delivery at a target, and its tone. */
 export function forwardingWords(f) {
@@ -40,7 +41,7 @@ export function forwardingWords(f) {
 
 const distinct = (values) => [...new Set(values.filter((value) => value !== undefined && value !== null && value !== ''))];
 
-export function texts(row) {
+function texts(row) {
   const events = row.events ?? [];
   return {
     number: row.id,

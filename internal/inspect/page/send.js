@@ -90,7 +90,6 @@ function resultOf(result) {
 }
 
 export function openCurl(delivery, session) {
-  if (document.querySelector('dialog[open]')) return;
   const place = el('div', {role: 'status'}, 'Loading…');
   const {select, field} = targetField(session);
   const ending = new AbortController();

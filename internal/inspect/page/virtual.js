@@ -59,7 +59,7 @@ export function visibleRange(offset, viewport, rowHeight, count) {
 
 /**
  * VirtualList draws rows into body, behind head in box, which scrolls. source has
- * count, keyAt(index), make(key, index) for a row's element, mark(element, key, index)
+ * count, keyAt(index), make(key) for a row's element, mark(element, key, index)
  * for what changes without a new one, and drawn(from, to, first) with the rows in
  * the page and the first visible one. A row is as high as the min-height of body.
  */
@@ -75,16 +75,13 @@ export class VirtualList {
 
   constructor(box, head, body, source) {
     Object.assign(this, {box, head, body, source});
-    this.count = 0;
-    this.rowHeight = 1;
-    this.onScroll = () => {
+    box.addEventListener('scroll', () => {
       if (this.#hidden || box.clientHeight === 0) return;
       this.#scale.scrolled(box.scrollTop);
       this.draw();
       clearTimeout(this.#settling);
       this.#settling = setTimeout(() => this.#moveTo(this.#scale.offset), settleAfter);
-    };
-    box.addEventListener('scroll', this.onScroll, {passive: true});
+    }, {passive: true});
     this.#sizes.observe(box);
   }
 
@@ -124,7 +121,6 @@ export class VirtualList {
     this.#sizes.disconnect();
     cancelAnimationFrame(this.#frame);
     clearTimeout(this.#settling);
-    this.box.removeEventListener('scroll', this.onScroll);
   }
 
   #moveTo(offset) {
@@ -162,7 +158,8 @@ export class VirtualList {
     this.#removeOthers(wanted);
     let place = this.body.firstChild;
     for (const [key, index] of wanted) {
-      const node = this.#nodeFor(key, index);
+      const node = this.#nodes.get(key) ?? this.source.make(key);
+      this.#nodes.set(key, node);
       if (node === place) place = place.nextSibling;
       else this.body.insertBefore(node, place);
       const y = Math.round(this.#scale.place(index * this.rowHeight));
@@ -179,11 +176,5 @@ export class VirtualList {
       this.#nodes.delete(key);
     }
     this.#stale.clear();
-  }
-
-  #nodeFor(key, index) {
-    let node = this.#nodes.get(key);
-    if (!node) this.#nodes.set(key, node = this.source.make(key, index));
-    return node;
   }
 }
