@@ -71,7 +71,6 @@ class Rows {
     Object.assign(this, {ask, changed, failed});
     this.cache = new RowCache();
     this.wanted = []; // numbers that are visible
-    this.waiting = 0; // arrivals that are not shown yet
   }
 
   /** row returns a row; null if the number has none, undefined if it is not loaded. */
@@ -160,6 +159,7 @@ export class NumberedRows extends Rows {
 
   get count() { return Math.max(0, this.last - this.first + 1); }
   get complete() { return true; }
+  get waiting() { return this.newest - this.last; } // arrivals that are not shown yet
   numberAt(index) { return this.last - index; }
   indexOf(number) { return number >= this.first && number <= this.last ? this.last - number : -1; }
 
@@ -172,14 +172,12 @@ export class NumberedRows extends Rows {
       this.first = more ? 1 : Math.min(this.newest, ...rows.map((row) => row.delivery));
       this.last = this.first - 1;
     }
-    this.waiting = this.newest - this.last;
   }
 
   /** release shows what has arrived and returns how many rows that are. */
   release() {
     const added = this.waiting;
     this.last = this.newest;
-    this.waiting = 0;
     return added;
   }
 
@@ -203,6 +201,7 @@ export class FoundRows extends Rows {
 
   get count() { return this.numbers.length; }
   get complete() { return this.before === null; }
+  get waiting() { return this.#held.length; } // with what arrived twice
   numberAt(index) { return this.numbers[index]; }
 
   indexOf(number) {
@@ -215,22 +214,23 @@ export class FoundRows extends Rows {
   add(rows) {
     for (const row of rows) {
       this.cache.set(row.delivery, row);
-      const index = position(this.numbers, row.delivery);
-      if (this.numbers[index] === row.delivery) continue;
-      this.numbers.splice(index, 0, row.delivery);
+      if (this.indexOf(row.delivery) < 0) this.numbers.splice(position(this.numbers, row.delivery), 0, row.delivery);
     }
   }
 
   /** arrive takes new rows. With more, others came before them: they are asked for. */
   arrive(rows, last, more) {
     if (more && rows.length > 0) this.#gaps.push({above: this.newest, before: Math.min(...rows.map((row) => row.delivery))});
+    this.#hold(rows);
+    this.newest = Math.max(this.newest, last);
+    this.wake();
+  }
+
+  #hold(rows) {
     for (const row of rows) {
       this.cache.set(row.delivery, row);
       this.#held.push(row.delivery);
     }
-    this.newest = Math.max(this.newest, last);
-    this.waiting = this.#held.length;
-    this.wake();
   }
 
   /** release shows what has arrived and returns how many rows were added. */
@@ -240,7 +240,6 @@ export class FoundRows extends Rows {
     const newer = held.length === 0 || before === 0 || held.at(-1) > this.numbers[0];
     this.numbers = newer ? held.concat(this.numbers) : [...new Set(held.concat(this.numbers))].sort((a, b) => b - a);
     this.#held = [];
-    this.waiting = 0;
     return this.numbers.length - before;
   }
 
@@ -256,9 +255,7 @@ export class FoundRows extends Rows {
     const {deliveries, next} = await this.ask({before: gap.before});
     this.#gaps.splice(this.#gaps.indexOf(gap), 1);
     const rows = deliveries.filter((row) => row.delivery > above);
-    for (const row of rows) this.cache.set(row.delivery, row);
-    this.#held.push(...rows.map((row) => row.delivery));
-    this.waiting = this.#held.length;
+    this.#hold(rows);
     if (next !== null && next > above + 1 && rows.length === deliveries.length) this.#gaps.push({above, before: next});
     this.changed([]);
   }
