@@ -21,19 +21,18 @@ export function show(root, params, session) {
   return new Deliveries(root, params, session);
 }
 
-const keys = [
-  ['j ↓', 'next delivery'],
-  ['k ↑', 'previous delivery'],
-  ['Shift+↓ Shift+↑', 'select several; Ctrl+C copies them with tabs'],
-  ['Enter', 'open'],
-  ['r', 'send again'],
-  ['n', 'jump to the newest'],
-  ['p', 'pause or resume'],
-];
-
 class Deliveries {
   title = 'Deliveries';
-  keys = keys;
+  keys = [
+    ['j ↓', 'next delivery'],
+    ['k ↑', 'previous delivery'],
+    ['Shift+↓ Shift+↑', 'select several; Ctrl+C copies them with tabs'],
+    ['Enter', 'open'],
+    ['r', 'send again'],
+    ['n', 'jump to the newest'],
+    ['p', 'pause or resume'],
+  ];
+
   params = {};
   rows = null; // NumberedRows or FoundRows
   active = null; // number of the row that the keys act on
@@ -43,8 +42,7 @@ class Deliveries {
   unannounced = 0;
 
   constructor(root, params, session) {
-    this.session = session;
-    this.root = root;
+    Object.assign(this, {root, session});
     this.build();
     this.list = new VirtualList(this.grid, this.head, this.body, this);
     this.timer = setInterval(() => this.refresh(), refreshEvery);
@@ -61,7 +59,6 @@ class Deliveries {
     this.refusedButton = button(() => this.go({refused: this.params.refused ? '' : '1', id: undefined}), {title: 'Deliveries that were answered 401'});
     this.pauseButton = button(() => this.pause(!this.paused), {class: 'pause', 'aria-keyshortcuts': 'p'});
     this.newestButton = button(() => this.jumpToNewest(), {class: 'newest', 'aria-keyshortcuts': 'n'});
-    this.showButtons();
     const bar = el('form', {class: 'bar', role: 'search', onsubmit: (event) => { event.preventDefault(); this.typed(0); }},
       el('div', {class: 'search-box'}, this.search, this.problem), this.refusedButton, this.pauseButton, this.newestButton);
     this.status = el('div', {class: 'status-line'});
@@ -102,9 +99,7 @@ class Deliveries {
 
   typed(pause) {
     clearTimeout(this.typing);
-    this.typing = setTimeout(() => {
-      this.go({search: this.search.value.trim()}, {replace: true});
-    }, pause);
+    this.typing = setTimeout(() => this.go({search: this.search.value.trim()}, {replace: true}), pause);
   }
 
   async load() {
@@ -112,12 +107,11 @@ class Deliveries {
     this.showButtons();
     if (this.search.value.trim() !== search) this.search.value = search;
     this.loading?.abort();
-    this.loading = new AbortController();
-    const {signal} = this.loading;
+    const {signal} = this.loading = new AbortController();
     this.grid.setAttribute('aria-busy', 'true');
     try {
       const ask = (more) => get('/deliveries', {refused, ...('from' in more ? more : {search, limit: 100, ...more})}, signal);
-      this.loaded(ask, await ask({}), signal);
+      this.loaded(ask, await ask({}));
     } catch (error) {
       if (!signal.aborted) this.notLoaded(error);
     } finally {
@@ -228,7 +222,7 @@ class Deliveries {
     setText(this.pauseButton, this.paused ? `Resume${waiting ? ` (${number(waiting)} new)` : ''}` : 'Pause');
     this.pauseButton.setAttribute('aria-pressed', String(this.paused));
     setText(this.newestButton, this.unseen ? `↑ ${number(this.unseen)} new` : '↑ Newest');
-    this.newestButton.disabled = (this.list?.atTop ?? true) && !waiting;
+    this.newestButton.disabled = this.list.atTop && !waiting;
     setText(this.refusedButton, this.refusedCount ? `Refused ${number(this.refusedCount)}` : 'Refused');
     this.refusedButton.setAttribute('aria-pressed', String(Boolean(this.params.refused)));
   }

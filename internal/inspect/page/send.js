@@ -25,9 +25,9 @@ export function openSend(delivery, session, {edit}) {
   const {body, signature} = delivery;
   const editable = body.text !== undefined && !body.cut;
   const {select, field} = targetField(session);
-  const sign = el('input', {type: 'checkbox', name: 'sign', onchange: update});
-  const change = el('input', {type: 'checkbox', name: 'edit', onchange: () => { sign.checked = change.checked && canSign; update(); }});
   const canSign = !signature.problem;
+  const sign = el('input', {type: 'checkbox', name: 'sign', disabled: !canSign, onchange: update});
+  const change = el('input', {type: 'checkbox', name: 'edit', onchange: () => { sign.checked = change.checked && canSign; update(); }});
   const text = el('textarea', {name: 'body', rows: '14', spellcheck: 'false', 'aria-label': 'Body to send', oninput: check});
   const problem = el('p', {class: 'hint', role: 'status'});
   const editor = el('div', {hidden: true}, text, problem, hint('An edited copy says that waybill made it up (Waybill-Synthetic).', body.masked && ' Secrets in it are masked.'));
@@ -70,7 +70,6 @@ export function openSend(delivery, session, {edit}) {
     el('div', {class: 'bar'}, submitter), hint('The same on the command line:'), line, outcome);
   const node = dialog(`Send delivery ${visible(delivery.id)} again`, form);
   node.addEventListener('close', () => ending.abort());
-  if (!canSign) sign.disabled = true;
   change.checked = Boolean(edit && editable);
   sign.checked = change.checked && canSign;
   update();
