@@ -4,7 +4,6 @@
 import {query} from './address.js';
 import {save} from './dom.js';
 
-const base = '/api/v1';
 const place = 'waybill-token';
 let token = ''; // of this tab: every request brings it
 
@@ -34,8 +33,6 @@ class ApiError extends Error {
   }
 }
 
-const url = (path, params) => base + path + query(params);
-
 async function failure(response) {
   const text = await response.text().catch(() => '');
   let body = {};
@@ -46,7 +43,7 @@ async function failure(response) {
 async function answer(path, {headers, ...options} = {}) {
   let response;
   try {
-    response = await fetch(path, {cache: 'no-store', credentials: 'omit', redirect: 'error', headers: {'Waybill-Token': token, ...headers}, ...options});
+    response = await fetch(`/api/v1${path}`, {cache: 'no-store', credentials: 'omit', redirect: 'error', headers: {'Waybill-Token': token, ...headers}, ...options});
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new ApiError(0, 'no answer from the program', 'check that it is still running');
@@ -58,14 +55,14 @@ async function answer(path, {headers, ...options} = {}) {
 const request = async (path, options) => (await answer(path, options)).json();
 
 /** get asks for JSON. signal, of an AbortController, ends it with an AbortError. */
-export const get = (path, params, signal) => request(url(path, params), {signal});
+export const get = (path, params, signal) => request(path + query(params), {signal});
 
 /** post sends JSON to a route that changes something. */
-export const post = (path, body, signal) => request(base + path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body), signal});
+export const post = (path, body, signal) => request(path, {method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body), signal});
 
 /** download saves what a path has as a file: a link would not bring the token. */
 export async function download(path, signal) {
-  const response = await answer(base + path, {signal});
+  const response = await answer(path, {signal});
   save(await response.blob(), /filename="(.*)"/.exec(response.headers.get('Content-Disposition'))[1]);
 }
 
@@ -98,7 +95,7 @@ export function stream(params, after, handlers) {
     if (ending.signal.aborted || document.hidden) return;
     const {signal} = asking = new AbortController();
     try {
-      for await (const {event, id, data} of events(url('/stream', {...params, after: last}), signal)) {
+      for await (const {event, id, data} of events(`/stream${query({...params, after: last})}`, signal)) {
         if (event === 'problem') handlers.problem(new ApiError(0, data.error, data.hint));
         if (event !== 'deliveries') continue;
         pause = firstPause;

@@ -136,13 +136,6 @@ function handled(event) {
   return false;
 }
 
-function showSession() {
-  replace(document.getElementById('about'),
-    session.readOnly && el('span', {class: 'badge tone-caution'}, 'read-only'),
-    session.listener && el('span', {class: 'listener', title: 'Webhooks are received here'}, visible(session.listener)),
-    session.account && el('span', {class: 'account', title: `Account; store ${session.store ?? ''}`}, visible(session.account)));
-}
-
 async function start() {
   try {
     session = {...await openSession(), ...frame};
@@ -151,7 +144,10 @@ async function start() {
     if (error.status === 401) frame.connected('ended');
     return;
   }
-  showSession();
+  replace(document.getElementById('about'),
+    session.readOnly && el('span', {class: 'badge tone-caution'}, 'read-only'),
+    session.listener && el('span', {class: 'listener', title: 'Webhooks are received here'}, visible(session.listener)),
+    session.account && el('span', {class: 'account', title: `Account; store ${session.store}`}, visible(session.account)));
   document.addEventListener('keydown', onKey);
   document.getElementById('help').addEventListener('click', help);
   document.querySelector('.skip').addEventListener('click', (event) => {

@@ -155,7 +155,12 @@ export class VirtualList {
     const to = Math.min(this.count, end + spareRows);
     const wanted = new Map();
     for (let index = from; index < to; index++) wanted.set(this.source.keyAt(index), index);
-    this.#removeOthers(wanted);
+    for (const [key, node] of this.#nodes) {
+      if (wanted.has(key) && !this.#stale.has(key)) continue;
+      node.remove();
+      this.#nodes.delete(key);
+    }
+    this.#stale.clear();
     let place = this.body.firstChild;
     for (const [key, index] of wanted) {
       const node = this.#nodes.get(key) ?? this.source.make(key);
@@ -167,14 +172,5 @@ export class VirtualList {
       this.source.mark(node, key, index);
     }
     this.source.drawn(from, to, first);
-  }
-
-  #removeOthers(wanted) {
-    for (const [key, node] of this.#nodes) {
-      if (wanted.has(key) && !this.#stale.has(key)) continue;
-      node.remove();
-      this.#nodes.delete(key);
-    }
-    this.#stale.clear();
   }
 }
