@@ -12,6 +12,7 @@ import (
 type carriers struct {
 	codes     map[string]string   // by name, in the form of nameKey
 	names     map[string]*carrier // by cell, as read
+	goodCodes map[string]bool     // codes that were examined; the number beside one makes no difference
 	uncounted int64               // rows with names that were not taken into names
 }
 
@@ -26,7 +27,7 @@ type carrier struct {
 func nameKey(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
 func newCarriers(o Options) (*carriers, error) {
-	c := &carriers{codes: make(map[string]string, len(o.Carriers)), names: map[string]*carrier{}}
+	c := &carriers{codes: make(map[string]string, len(o.Carriers)), names: map[string]*carrier{}, goodCodes: map[string]bool{}}
 	for name, code := range o.Carriers {
 		key, code := nameKey(name), strings.TrimSpace(code)
 		if other, ok := c.codes[key]; ok && other != code {
@@ -81,6 +82,20 @@ func (c *carriers) fromCode(cell []byte) string {
 		}
 	}
 	return known.code
+}
+
+// validate is [tracking.Item.Validate], with each good carrier code examined once.
+func (c *carriers) validate(it tracking.Item, r tracking.Rules) []tracking.Problem {
+	code := it.CarrierCode
+	if c.goodCodes[code] {
+		it.CarrierCode = ""
+		return it.Validate(r)
+	}
+	problems := it.Validate(r)
+	if len(problems) == 0 && len(c.goodCodes) < MaxCarriers {
+		c.goodCodes[code] = true
+	}
+	return problems
 }
 
 // leftOut returns the names without a code, most rows first, and how many rows had further ones.

@@ -35,7 +35,7 @@ func newTable(r *Reader, coding charset, o Options, scan *scanner) (*table, erro
 	if err == nil {
 		o.Map, err = fields(o.Map)
 	}
-	return &table{file: r.name, opt: o, coding: coding, carrier: carriers, goodCodes: map[string]bool{}, sum: &r.sum, scan: scan}, err
+	return &table{file: r.name, opt: o, coding: coding, carrier: carriers, sum: &r.sum, scan: scan}, err
 }
 
 func openTable(r *Reader, win *window, coding charset, o Options) error {

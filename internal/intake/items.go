@@ -208,7 +208,7 @@ func (it *items) item(raw []byte) Record {
 	if d.isList {
 		return d.rec
 	}
-	for _, p := range d.rec.Item.Validate(d.opt.Rules) {
+	for _, p := range d.carrier.validate(d.rec.Item, d.opt.Rules) {
 		i := slices.Index(knownFields[:], p.Field)
 		if d.hasProblem[i] {
 			continue

@@ -22,7 +22,6 @@ type table struct {
 	cols          columns
 	own           ownColumns
 	carrier       *carriers
-	goodCodes     map[string]bool // carrier codes that need no further look
 	sum           *Summary
 	badShape      bool // the current record is not a row of the table
 	fullRowSeen   bool // a row was read that has a cell for every column
@@ -197,15 +196,7 @@ func (t *table) item(ref, number []byte) tracking.Item {
 
 func (t *table) validate(it tracking.Item) []Problem {
 	var ps []Problem
-	code := it.CarrierCode
-	if t.goodCodes[code] {
-		it.CarrierCode = ""
-	}
-	problems := it.Validate(t.opt.Rules)
-	if len(problems) == 0 && len(t.goodCodes) < MaxCarriers {
-		t.goodCodes[code] = true
-	}
-	for _, p := range problems {
+	for _, p := range t.carrier.validate(it, t.opt.Rules) {
 		at := t.cols.ref
 		switch p.Field {
 		case tracking.FieldNumber:
