@@ -6,6 +6,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -215,7 +216,7 @@ func (c *Client) url(op string, query url.Values) string {
 //
 // Interface: Endpoints, 2. Batch create (asynchronous, v2).
 func (c *Client) CreateAsync(ctx context.Context, items []tracking.Item) *tracking.Reply {
-	return c.create(ctx, PathCreateAsync, items, c.timeout(queryTimeout))
+	return c.create(ctx, PathCreateAsync, items, cmp.Or(c.opts.Timeout, queryTimeout))
 }
 
 // CreateSync creates up to [tracking.MaxSyncBatch] trackings; the answer has what
@@ -223,14 +224,7 @@ func (c *Client) CreateAsync(ctx context.Context, items []tracking.Item) *tracki
 //
 // Interface: Endpoints, 1. Batch create (synchronous, v1).
 func (c *Client) CreateSync(ctx context.Context, items []tracking.Item) *tracking.Reply {
-	return c.create(ctx, PathCreateSync, items, c.timeout(syncTimeout))
-}
-
-func (c *Client) timeout(usual time.Duration) time.Duration {
-	if c.opts.Timeout > 0 {
-		return c.opts.Timeout
-	}
-	return usual
+	return c.create(ctx, PathCreateSync, items, cmp.Or(c.opts.Timeout, syncTimeout))
 }
 
 var errNoKey = errors.New("no API key")

@@ -16,13 +16,13 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 	body := tracking.AppendBatch(make([]byte, 0, 96*len(items)+16), items)
 	x := c.do(ctx, Request{OperationOf(path), http.MethodPost, c.url(path, nil), body}, limit)
 	r := &tracking.Reply{
-		HTTPStatus: x.status,
-		Answer:     x.answer,
+		HTTPStatus: x.Status,
+		Answer:     x.Answer,
 		AnswerCut:  x.cut,
 		RetryAfter: x.retryAfter,
 		Body:       x.body,
 		Began:      x.began,
-		Took:       x.took,
+		Took:       x.Took,
 	}
 	r.Outcome, r.Err = c.classify(x)
 	if r.Outcome == tracking.OutcomeAccepted || r.Outcome == tracking.OutcomeRows {
@@ -34,24 +34,24 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 			r.Refused = rows
 		}
 	}
-	if x.status != 0 && x.err == nil && !x.cut {
-		r.Shape, r.Agrees = x.body.Shape(x.status, len(items), len(r.Refused))
+	if x.Status != 0 && x.Err == nil && !x.cut {
+		r.Shape, r.Agrees = x.body.Shape(x.Status, len(items), len(r.Refused))
 	}
 	return r
 }
 
 // classify never lets an incomplete answer say what was stored.
 func (c *Client) classify(x response) (tracking.Outcome, error) {
-	o := tracking.OutcomeOf(x.status)
+	o := tracking.OutcomeOf(x.Status)
 	switch {
 	case !x.sent:
 		return tracking.OutcomeNotSent, c.unanswered(x)
-	case x.status == 0 || x.err != nil:
+	case x.Status == 0 || x.Err != nil:
 		if o.Meaning().Stored != tracking.StoredUnknown {
 			o = tracking.OutcomeUnknown
 		}
-		return o, fmt.Errorf("no complete response: %w", x.err)
-	case slices.Contains(c.opts.Unprocessed, x.status):
+		return o, fmt.Errorf("no complete response: %w", x.Err)
+	case slices.Contains(c.opts.Unprocessed, x.Status):
 		return tracking.OutcomeThrottled, newStatusError(x)
 	case o != tracking.OutcomeAccepted:
 		return o, newStatusError(x)
@@ -64,20 +64,20 @@ func (c *Client) classify(x response) (tracking.Outcome, error) {
 
 func (c *Client) checkSuccess(x response) error {
 	if x.cut {
-		return &AnswerError{Status: x.status, Problem: "too large"}
+		return &AnswerError{Status: x.Status, Problem: "too large"}
 	}
-	body := bytes.TrimSpace(x.answer)
+	body := bytes.TrimSpace(x.Answer)
 	switch {
 	case len(body) > 0 && !x.unmaskedBody.JSON():
-		return &AnswerError{Status: x.status, Problem: "neither empty nor JSON", Excerpt: excerpt(body)}
+		return &AnswerError{Status: x.Status, Problem: "neither empty nor JSON", Excerpt: excerpt(body)}
 	case len(c.opts.Accepted) > 0:
 		for _, m := range c.opts.Accepted {
 			if !m.Holds(x.unmaskedBody) {
-				return &AnswerError{Status: x.status, Problem: "create.accepted not met at " + m.Path, Excerpt: excerpt(body)}
+				return &AnswerError{Status: x.Status, Problem: "create.accepted not met at " + m.Path, Excerpt: excerpt(body)}
 			}
 		}
 	case x.unmaskedBody.Wrong():
-		return &AnswerError{Status: x.status, Problem: "with an error in its body", Excerpt: excerpt(body)}
+		return &AnswerError{Status: x.Status, Problem: "with an error in its body", Excerpt: excerpt(body)}
 	}
 	return nil
 }

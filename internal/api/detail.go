@@ -23,7 +23,7 @@ import (
 // Interface: Endpoints, 3. Query a tracking.
 func (c *Client) Detail(ctx context.Context, q tracking.Query) (tracking.Answer, error) {
 	x := c.ask(ctx, q)
-	if x.status == 0 {
+	if x.Status == 0 {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return tracking.Answer{}, ctx.Err()
 		}
@@ -40,7 +40,7 @@ func (c *Client) ask(ctx context.Context, q tracking.Query) response {
 	} else {
 		values.Set(cmp.Or(q.Param, c.opts.NumberParam), q.Number)
 	}
-	return c.do(ctx, Request{OpDetail, http.MethodGet, c.url(PathDetail, values), nil}, c.timeout(queryTimeout))
+	return c.do(ctx, Request{OpDetail, http.MethodGet, c.url(PathDetail, values), nil}, cmp.Or(c.opts.Timeout, queryTimeout))
 }
 
 func (c *Client) readDetail(x response, a tracking.Answer) error {
@@ -49,16 +49,16 @@ func (c *Client) readDetail(x response, a tracking.Answer) error {
 		return tracking.ErrAbsent
 	case isProcessing(x, a.Processing):
 		return tracking.ErrProcessing
-	case x.status < 200 || x.status > 299:
+	case x.Status < 200 || x.Status > 299:
 		return newStatusError(x)
-	case x.err != nil:
-		return &AnswerError{Status: x.status, Problem: "incomplete", Excerpt: excerpt(x.answer)}
+	case x.Err != nil:
+		return &AnswerError{Status: x.Status, Problem: "incomplete", Excerpt: excerpt(x.Answer)}
 	case len(a.Trackings) > 0:
 		return nil
 	case !a.JSON:
-		return &AnswerError{Status: x.status, Problem: "not JSON", Excerpt: excerpt(x.answer)}
+		return &AnswerError{Status: x.Status, Problem: "not JSON", Excerpt: excerpt(x.Answer)}
 	case x.unmaskedBody.Wrong():
-		return &AnswerError{Status: x.status, Problem: "with an error in its body", Excerpt: excerpt(x.answer)}
+		return &AnswerError{Status: x.Status, Problem: "with an error in its body", Excerpt: excerpt(x.Answer)}
 	}
 	return tracking.ErrUndecided
 }
@@ -69,19 +69,19 @@ func (c *Client) readDetail(x response, a tracking.Answer) error {
 //
 // Interface: Endpoints, 3. Query a tracking.
 func isProcessing(x response, says bool) bool {
-	switch x.status {
+	switch x.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	}
-	return says && x.err == nil && (x.status/100 == 2 || x.status/100 == 4)
+	return says && x.Err == nil && (x.Status/100 == 2 || x.Status/100 == 4)
 }
 
 // absent reports whether the answer says that there is no such tracking.
 //
 // Assumed: 404 means so, and `query.absent` lists further forms.
 func (c *Client) absent(x response) bool {
-	return x.status == http.StatusNotFound && !x.body.Answer().Processing ||
-		slices.ContainsFunc(c.opts.Absent, func(f tracking.Absent) bool { return f.Holds(x.status, x.unmaskedBody) })
+	return x.Status == http.StatusNotFound && !x.body.Answer().Processing ||
+		slices.ContainsFunc(c.opts.Absent, func(f tracking.Absent) bool { return f.Holds(x.Status, x.unmaskedBody) })
 }
 
 // Evidence asks once for what q names, and returns what the answer proves
@@ -92,7 +92,7 @@ func (c *Client) absent(x response) bool {
 //
 // Interface: Endpoints, 3. Query a tracking.
 func (c *Client) Evidence(ctx context.Context, q tracking.Query, item tracking.Item) tracking.Evidence {
-	return c.evidence(ctx, c.ask(ctx, q), q, item)
+	return c.Find(ctx, q, item).Evidence
 }
 
 // Find is [Client.Evidence] with the answer.
@@ -100,23 +100,23 @@ func (c *Client) Evidence(ctx context.Context, q tracking.Query, item tracking.I
 // Interface: Endpoints, 3. Query a tracking.
 func (c *Client) Find(ctx context.Context, q tracking.Query, item tracking.Item) tracking.Finding {
 	x := c.ask(ctx, q)
-	return tracking.Finding{Evidence: c.evidence(ctx, x, q, item), Status: x.status, Body: x.body}
+	return tracking.Finding{Evidence: c.evidence(ctx, x, q, item), Status: x.Status, Body: x.body}
 }
 
 func (c *Client) evidence(ctx context.Context, x response, q tracking.Query, item tracking.Item) tracking.Evidence {
-	if x.status == 0 || x.err != nil || x.cut {
+	if x.Status == 0 || x.Err != nil || x.cut {
 		return c.noEvidence(ctx, x)
 	}
-	absent, success := c.absent(x), x.status >= 200 && x.status < 300
+	absent, success := c.absent(x), x.Status >= 200 && x.Status < 300
 	e := x.unmaskedBody.Evidence(item)
 	if e.Presence == tracking.PresenceUndecided {
 		e.Why = cmp.Or(x.body.Evidence(item).Why, "shows the key")
 	}
 	switch {
 	case absent && e.Presence != tracking.PresenceUndecided:
-		return tracking.Evidence{Why: fmt.Sprintf("says \"not found\" (status %d), but shows the tracking", x.status)}
+		return tracking.Evidence{Why: fmt.Sprintf("says \"not found\" (status %d), but shows the tracking", x.Status)}
 	case absent:
-		return tracking.Evidence{Presence: tracking.PresenceAbsent, Fingerprint: x.body.AbsenceFingerprint(x.status, q.ReferID, q.Number, item.ReferID, item.Number)}
+		return tracking.Evidence{Presence: tracking.PresenceAbsent, Fingerprint: x.body.AbsenceFingerprint(x.Status, q.ReferID, q.Number, item.ReferID, item.Number)}
 	case success, isProcessing(x, e.Presence == tracking.PresenceProcessing):
 		return e
 	}
@@ -133,14 +133,14 @@ func (c *Client) noEvidence(ctx context.Context, x response) tracking.Evidence {
 	switch {
 	case ctx.Err() != nil:
 		e.Err = context.Cause(ctx)
-	case errors.Is(x.err, errNoKey):
-		e.Err, e.Temporary, e.Unauthorized = x.err, false, true
-	case x.status == 0:
+	case errors.Is(x.Err, errNoKey):
+		e.Err, e.Temporary, e.Unauthorized = x.Err, false, true
+	case x.Status == 0:
 		e.Err, e.Unconnected = c.unanswered(x), !x.sent
-	case x.err != nil:
-		e.Err = fmt.Errorf("incomplete response with status %d: %w", x.status, x.err)
+	case x.Err != nil:
+		e.Err = fmt.Errorf("incomplete response with status %d: %w", x.Status, x.Err)
 	default:
-		e.Err = &AnswerError{Status: x.status, Problem: "too large"}
+		e.Err = &AnswerError{Status: x.Status, Problem: "too large"}
 	}
 	return e
 }

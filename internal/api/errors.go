@@ -106,9 +106,9 @@ type StatusError struct {
 }
 
 func newStatusError(x response) *StatusError {
-	e := &StatusError{Status: x.status, Pause: x.retryAfter, Message: x.body.ErrorText()}
-	if x.status >= 300 && x.status < 400 {
-		e.Location = x.header.Get("Location")
+	e := &StatusError{Status: x.Status, Pause: x.retryAfter, Message: x.body.ErrorText()}
+	if x.Status >= 300 && x.Status < 400 {
+		e.Location = x.Header.Get("Location")
 	}
 	return e
 }

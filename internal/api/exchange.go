@@ -20,18 +20,16 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
+// response is an exchange with what is made of it. Err says why the answer is missing or incomplete.
 type response struct {
-	sent         bool // a byte of the request may have left
-	status       int  // 0 if no answer came
-	header       http.Header
-	answer       []byte
-	body         *tracking.Body // answer, parsed; nil if none came
+	Trace
+
+	sent         bool           // a byte of the request may have left
+	body         *tracking.Body // Answer, parsed; nil if none came
 	unmaskedBody *tracking.Body // as it came, with the key if it has it: for verdicts alone
 	cut          bool
 	retryAfter   time.Duration
 	began        time.Time
-	took         time.Duration
-	err          error // why the answer is missing or incomplete
 }
 
 const maxRetryAfter = 100 * 365 * 24 * time.Hour
@@ -42,31 +40,27 @@ func (c *Client) do(ctx context.Context, r Request, limit time.Duration) respons
 	defer cancel()
 	c.opts.InFlight.Add(1)
 	defer c.opts.InFlight.Add(-1)
-	x := response{began: time.Now()}
+	x := response{Trace: Trace{Operation: r.Operation, Method: r.Method, URL: r.URL, Request: r.body}, began: time.Now()}
 	conn := connTrace{allowed: tracking.Allowed(ctx)}
 	defer conn.release()
 	req, err := c.request(httptrace.WithClientTrace(ctx, conn.clientTrace()), r)
 	if err != nil {
-		x.err = err
+		x.Err = err
 		return x
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		x.sent, x.err = conn.wrote(), plainError(ctx, err)
+		x.sent, x.Err = conn.wrote(), plainError(ctx, err)
 	} else {
-		x.sent, x.status, x.header = true, res.StatusCode, res.Header
+		x.sent, x.Status, x.Header = true, res.StatusCode, res.Header
 		x.retryAfter = retryAfter(res.Header.Get("Retry-After"), time.Now())
 		c.readAnswer(ctx, res, &x)
 	}
 	c.removeKey(&x)
-	x.took = time.Since(x.began)
-	e := Trace{
-		Operation: r.Operation, Method: r.Method, URL: r.URL, Request: r.body, Status: x.status, Header: x.header,
-		Answer: x.answer, JSON: x.body.JSON(), Took: x.took, Err: x.err,
-	}
+	x.JSON, x.Took = x.body.JSON(), time.Since(x.began)
 	for _, see := range []func(Trace){c.opts.Trace, c.opts.Observe} {
 		if see != nil {
-			see(e)
+			see(x.Trace)
 		}
 	}
 	return x
@@ -74,16 +68,16 @@ func (c *Client) do(ctx context.Context, r Request, limit time.Duration) respons
 
 // removeKey masks headers and the error: both are stored and shown. [Client.readAnswer] masks the body.
 func (c *Client) removeKey(x *response) {
-	for _, values := range x.header {
+	for _, values := range x.Header {
 		for i := range values {
 			values[i] = c.key.String(values[i])
 		}
 	}
-	x.err = c.key.Error(x.err)
+	x.Err = c.key.Error(x.Err)
 }
 
 func (c *Client) unanswered(x response) error {
-	return &ConnectError{Host: c.Host(), Sent: x.sent, Err: x.err}
+	return &ConnectError{Host: c.Host(), Sent: x.sent, Err: x.Err}
 }
 
 func (c *Client) request(ctx context.Context, r Request) (*http.Request, error) {
@@ -164,18 +158,18 @@ func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *response
 		raw, x.cut = raw[:MaxAnswer], true
 	}
 	x.unmaskedBody = tracking.ReadBody(raw)
-	x.answer, x.body = raw, x.unmaskedBody
+	x.Answer, x.body = raw, x.unmaskedBody
 	if masked := c.key.Bytes(raw); !bytes.Equal(masked, raw) {
 		if x.unmaskedBody.JSON() {
 			masked = c.maskJSON(raw)
 		}
-		x.answer, x.body = masked, tracking.ReadBody(masked)
+		x.Answer, x.body = masked, tracking.ReadBody(masked)
 	}
 	switch {
 	case err != nil:
-		x.cut, x.err = true, plainError(ctx, err)
+		x.cut, x.Err = true, plainError(ctx, err)
 	case res.ContentLength < 0 && len(res.TransferEncoding) == 0 && !res.Uncompressed && !x.cut && len(bytes.TrimSpace(raw)) > 0 && !x.unmaskedBody.JSON():
-		x.cut, x.err = true, io.ErrUnexpectedEOF
+		x.cut, x.Err = true, io.ErrUnexpectedEOF
 	}
 }
 

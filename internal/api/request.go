@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -18,7 +19,6 @@ type Request struct {
 
 // Response is the whole answer to one.
 type Response struct {
-	Proto  string
 	Status int
 	Header http.Header
 	Body   []byte
@@ -87,7 +87,7 @@ func parsePath(path string) (u *url.URL, problem string) {
 // of a request that may have changed something, it matches [ErrUnanswered] too if that
 // is not known. The response is whole where the error is nil or a StatusError.
 func (c *Client) Send(ctx context.Context, r Request) (Response, error) {
-	x := c.do(ctx, r, c.timeout(queryTimeout))
+	x := c.do(ctx, r, cmp.Or(c.opts.Timeout, queryTimeout))
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 	unknown := func(err error) error {
 		if safe || !x.sent {
@@ -96,25 +96,25 @@ func (c *Client) Send(ctx context.Context, r Request) (Response, error) {
 		return errors.Join(ErrUnanswered, err)
 	}
 	switch {
-	case errors.Is(x.err, errNoKey):
-		return Response{}, x.err
-	case x.status == 0 && errors.Is(ctx.Err(), context.Canceled):
+	case errors.Is(x.Err, errNoKey):
+		return Response{}, x.Err
+	case x.Status == 0 && errors.Is(ctx.Err(), context.Canceled):
 		return Response{}, unknown(ctx.Err())
-	case x.status == 0:
+	case x.Status == 0:
 		return Response{}, unknown(c.unanswered(x))
-	case x.cut || x.err != nil:
+	case x.cut || x.Err != nil:
 		problem := "incomplete"
-		if x.err == nil {
+		if x.Err == nil {
 			problem = "larger than 32 MiB"
 		}
-		return Response{}, unknown(&AnswerError{Status: x.status, Problem: problem, Excerpt: excerpt(x.answer)})
+		return Response{}, unknown(&AnswerError{Status: x.Status, Problem: problem, Excerpt: excerpt(x.Answer)})
 	}
-	res := Response{Proto: "HTTP/1.1", Status: x.status, Header: x.header, Body: x.answer, JSON: x.body.JSON()}
-	if x.status >= 200 && x.status < 300 {
+	res := Response{Status: x.Status, Header: x.Header, Body: x.Answer, JSON: x.JSON}
+	if x.Status >= 200 && x.Status < 300 {
 		return res, nil
 	}
 	err := error(newStatusError(x))
-	if x.status >= http.StatusInternalServerError || x.status == http.StatusRequestTimeout || x.status == http.StatusTooEarly {
+	if x.Status >= http.StatusInternalServerError || x.Status == http.StatusRequestTimeout || x.Status == http.StatusTooEarly {
 		err = unknown(err)
 	}
 	return res, err

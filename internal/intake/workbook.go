@@ -61,26 +61,14 @@ func workbookError(file, sheet string, err error) error {
 	return readError(file, err)
 }
 
-// Sheet is a sheet of a workbook that rows can be read from.
-type Sheet struct {
-	Name   string
-	Hidden bool
-}
-
-// Sheets returns the sheets of a workbook of size bytes, none for what is no workbook.
-func Sheets(at io.ReaderAt, size int64) []Sheet {
+// Sheets returns the sheets of a workbook of size bytes that rows can be read from, none for what is no workbook.
+func Sheets(at io.ReaderAt, size int64) []xlsx.Sheet {
 	book, err := xlsx.Open(at, size, disk.Temp)
 	if err != nil {
 		return nil
 	}
 	defer book.Close()
-	var all []Sheet
-	for _, s := range book.Sheets {
-		if s.Table {
-			all = append(all, Sheet{s.Name, s.Hidden})
-		}
-	}
-	return all
+	return slices.DeleteFunc(book.Sheets, func(s xlsx.Sheet) bool { return !s.Table })
 }
 
 func openWorkbook(r *Reader, in io.Reader, o Options) error {

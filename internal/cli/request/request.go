@@ -271,7 +271,7 @@ func (o options) print(c *command.Call, res api.Response) error {
 }
 
 func printHead(out *command.Output, res api.Response, header map[string][]string) error {
-	err := out.Line("%s %d %s", res.Proto, res.Status, http.StatusText(res.Status))
+	err := out.Line("HTTP/1.1 %d %s", res.Status, http.StatusText(res.Status))
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		for _, v := range header[name] {
 			err = errors.Join(err, out.Line("%s: %s", name, v))
