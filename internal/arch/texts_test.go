@@ -47,6 +47,19 @@ func unplainTexts(t *tree) []problem {
 			out = append(out, t.at(lit, "%q: say it in plain words", word))
 		}
 	})
+	topics, err := fs.Glob(t.fsys, "internal/cli/topics/*.txt")
+	if err != nil {
+		return append(out, problem{"topics", err.Error()})
+	}
+	for _, topic := range topics {
+		text, err := fs.ReadFile(t.fsys, topic)
+		if err != nil {
+			return append(out, problem{topic, err.Error()})
+		}
+		for _, word := range unplainWords(string(text)) {
+			out = append(out, problem{topic, "\"" + word + "\": say it in plain words"})
+		}
+	}
 	pages, err := fs.Glob(t.fsys, "docs/*.md")
 	if err != nil {
 		return []problem{{"docs", err.Error()}}
@@ -94,6 +107,7 @@ func TestPlainTextsProof(t *testing.T) {
 		{"part of a word", in("a standard, mending-machine or household"), nil},
 		{"no text", in("stand"), nil},
 		{"a test", map[string]string{"internal/bulk/b_test.go": "package bulk\nvar text = `it stands`"}, nil},
+		{"a topic", map[string]string{"internal/cli/topics/rows.txt": "It stands."}, []string{"internal/cli/topics/rows.txt: \"stands\""}},
 		{"a page", map[string]string{"docs/a.md": "A file `stands`.\n\n```\nit stands\n```\n\nIt stands."}, []string{"docs/a.md: \"stands\""}},
 	})
 }

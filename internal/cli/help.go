@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,23 +13,33 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 )
 
+// topicTexts are the texts of the topics, by name. Headings are in capitals.
+//
+//go:embed topics
+var topicTexts embed.FS
+
 type topic struct {
 	name, short string
-	text        func(root *cobra.Command, width int) string // width of the terminal, 0 for none
+	list        func(p *page, root *cobra.Command) // writes what follows the text: what the program knows itself
 }
 
 func topics() []topic {
-	fixed := func(text string) func(*cobra.Command, int) string {
-		return func(*cobra.Command, int) string { return text }
-	}
 	return []topic{
-		{"environment", "Environment variables and configuration files", func(*cobra.Command, int) string { return environmentPage() }},
-		{"exit-codes", "Exit codes of waybill", func(*cobra.Command, int) string { return exitCodesPage() }},
-		{"flags", "Flags that every command takes", func(_ *cobra.Command, width int) string { return flagsPage(width) }},
-		{"input", "Files that create and other commands read", fixed(inputPage)},
-		{"output", "Formats and columns of results", func(root *cobra.Command, _ int) string { return outputPage(root) }},
-		{"rows", "States of rows: accepted, rejected, unknown", fixed(rowsPage)},
+		{"environment", "Environment variables and configuration files", (*page).settings},
+		{"exit-codes", "Exit codes of waybill", (*page).exitCodes},
+		{"flags", "Flags that every command takes", (*page).globalFlags},
+		{"input", "Files that create and other commands read", func(*page, *cobra.Command) {}},
+		{"output", "Formats and columns of results", (*page).columns},
+		{"rows", "States of rows: accepted, rejected, unknown", func(*page, *cobra.Command) {}},
 	}
+}
+
+func (t topic) page(root *cobra.Command, width int) string {
+	text, _ := topicTexts.ReadFile("topics/" + t.name + ".txt") // each has one
+	p := page{width: width}
+	p.Write(text)
+	t.list(&p, root)
+	return p.String()
 }
 
 func newHelp(f *command.Factory) *cobra.Command {
@@ -42,7 +53,7 @@ func newHelp(f *command.Factory) *cobra.Command {
 				for _, t := range topics() {
 					if t.name == args[0] {
 						width := f.App.IO.Out.Width()
-						_, err := f.App.IO.Out.Write([]byte(wrapText(t.text(cmd.Root(), width), width)))
+						_, err := f.App.IO.Out.Write([]byte(wrapText(t.page(cmd.Root(), width), width)))
 						return err
 					}
 				}
@@ -105,64 +116,52 @@ func topicNames() string {
 	return strings.Join(names, ", ")
 }
 
-func flagsPage(width int) string {
+func (p *page) globalFlags(*cobra.Command) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	command.GlobalFlags(flags)
-	p := page{width: width}
-	p.WriteString("Every command takes these flags. Most are settings too: an environment variable\nor a line in a configuration file sets them for good. See \"waybill help\nenvironment\".\n")
 	p.flags("", flags)
-	return p.String()
 }
 
-func exitCodesPage() string {
-	var b strings.Builder
-	b.WriteString("waybill ends with one of these codes. In JSON the error has the word as its `code`.\n\n")
+func (p *page) exitCodes(*cobra.Command) {
 	for _, row := range command.Codes() {
-		fmt.Fprintf(&b, "  %3d  %-12s %s\n", row.Code, row.Word, row.Meaning)
+		fmt.Fprintf(p, "  %3d  %-12s %s\n", row.Code, row.Word, row.Meaning)
 	}
-	b.WriteString("\nIf several apply, the first one in this list wins:\n  ")
+	p.WriteString("\nIf several apply, the first one in this list wins:\n  ")
 	for i, c := range command.Precedence() {
 		if i > 0 {
-			b.WriteString(", ")
+			p.WriteString(", ")
 		}
-		fmt.Fprint(&b, int(c))
+		fmt.Fprint(p, int(c))
 	}
-	b.WriteString("\n")
-	return b.String()
+	p.WriteString("\n")
 }
 
-func outputPage(root *cobra.Command) string {
-	var b strings.Builder
-	b.WriteString(outputText)
+func (p *page) columns(root *cobra.Command) {
 	command.Walk(root, func(cmd *cobra.Command) {
 		if names := command.ColumnNames(cmd); len(names) > 0 {
-			fmt.Fprintf(&b, "\n  %s\n      %s\n", cmd.CommandPath(), strings.Join(names, ", "))
+			fmt.Fprintf(p, "\n  %s\n      %s\n", cmd.CommandPath(), strings.Join(names, ", "))
 		}
 	})
-	return b.String()
 }
 
-func environmentPage() string {
-	var b strings.Builder
-	b.WriteString(environmentText)
+func (p *page) settings(*cobra.Command) {
 	for _, s := range config.Settings() {
-		fmt.Fprintf(&b, "  %s\n", s.Env)
+		fmt.Fprintf(p, "  %s\n", s.Env)
 		line := s.Help
 		if s.Default != "" {
 			line += " (default " + s.Default + ")"
 		}
-		fmt.Fprintf(&b, "      %s\n      key %s", line, s.Key)
+		fmt.Fprintf(p, "      %s\n      key %s", line, s.Key)
 		if s.Flag != "" {
-			fmt.Fprintf(&b, ", flag --%s", s.Flag)
+			fmt.Fprintf(p, ", flag --%s", s.Flag)
 		}
 		if s.Why != "" {
-			b.WriteString(", not in .waybill.yaml")
+			p.WriteString(", not in .waybill.yaml")
 		}
-		b.WriteString("\n")
+		p.WriteString("\n")
 	}
-	b.WriteString("\nOTHER VARIABLES\n\n")
+	p.WriteString("\nOTHER VARIABLES\n\n")
 	for _, v := range config.Variables() {
-		fmt.Fprintf(&b, "  %s\n      %s\n", v.Name, v.Help)
+		fmt.Fprintf(p, "  %s\n      %s\n", v.Name, v.Help)
 	}
-	return b.String()
 }
