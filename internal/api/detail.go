@@ -47,7 +47,7 @@ func (c *Client) readDetail(x response, a tracking.Answer) error {
 	switch {
 	case c.absent(x):
 		return tracking.ErrAbsent
-	case isProcessing(x, a.Processing):
+	case a.Processing && decidesProcessing(x):
 		return tracking.ErrProcessing
 	case x.Status < 200 || x.Status > 299:
 		return newStatusError(x)
@@ -63,17 +63,17 @@ func (c *Client) readDetail(x response, a tracking.Answer) error {
 	return tracking.ErrUndecided
 }
 
-// isProcessing reports whether a whole answer says that the service is working on what was
-// asked for. Its words decide before an HTTP status does, unless that says that the query
-// was not answered at all.
+// decidesProcessing reports whether an answer is whole and counts where it says that the service is
+// working on what was asked for. Its words decide before an HTTP status does, unless that says
+// that the query was not answered at all.
 //
 // Interface: Endpoints, 3. Query a tracking.
-func isProcessing(x response, says bool) bool {
+func decidesProcessing(x response) bool {
 	switch x.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	}
-	return says && x.Err == nil && (x.Status/100 == 2 || x.Status/100 == 4)
+	return x.Err == nil && (x.Status/100 == 2 || x.Status/100 == 4)
 }
 
 // absent reports whether the answer says that there is no such tracking.
@@ -117,7 +117,7 @@ func (c *Client) evidence(ctx context.Context, x response, q tracking.Query, ite
 		return tracking.Evidence{Why: fmt.Sprintf("says \"not found\" (status %d), but shows the tracking", x.Status)}
 	case absent:
 		return tracking.Evidence{Presence: tracking.PresenceAbsent, Fingerprint: x.body.AbsenceFingerprint(x.Status, q.ReferID, q.Number, item.ReferID, item.Number)}
-	case success, isProcessing(x, e.Presence == tracking.PresenceProcessing):
+	case success, e.Presence == tracking.PresenceProcessing && decidesProcessing(x):
 		return e
 	}
 	err := newStatusError(x)

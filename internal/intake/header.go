@@ -196,7 +196,7 @@ func (t *table) firstLine() ([]byte, error) {
 	win := t.scan.win
 	for {
 		text := win.bytes()
-		if n := lineBreak(text, true); n >= 0 && n <= MaxRecord {
+		if n := lineBreak(text); n >= 0 && n <= MaxRecord {
 			return text[:n], nil
 		}
 		if len(text) <= MaxRecord && win.more() {
@@ -205,7 +205,7 @@ func (t *table) firstLine() ([]byte, error) {
 		if win.err != nil && !errors.Is(win.err, errEnd) {
 			return nil, t.wrap(win.err)
 		}
-		if n := lineBreak(text, false); n >= 0 && n <= MaxRecord {
+		if n := bytes.IndexAny(text, "\r\n"); n >= 0 && n <= MaxRecord {
 			return text[:n], nil
 		}
 		if len(text) > MaxRecord {
@@ -215,11 +215,12 @@ func (t *table) firstLine() ([]byte, error) {
 	}
 }
 
-func lineBreak(text []byte, outside bool) int {
+// lineBreak returns where the first line ends outside quotes, -1 if it does not.
+func lineBreak(text []byte) int {
 	inside := false
 	for i, c := range text {
 		switch {
-		case c == '"' && outside:
+		case c == '"':
 			inside = !inside
 		case (c == '\n' || c == '\r') && !inside:
 			return i

@@ -57,7 +57,7 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 		return nil, err
 	}
 	out.sum.Encoding = coding.name
-	if format == JSON || format == JSONL || format == Auto && isJSON(name, text, o.Refs) {
+	if format == JSON || format == JSONL || format == Auto && o.isJSON(name, text) {
 		err = openJSON(out, win, coding, o)
 	} else {
 		err = openTable(out, win, coding, o)
@@ -184,7 +184,7 @@ func refuseMarkup(file string, text []byte) error {
 }
 
 // isJSON reports whether text is meant as JSON; the file's name decides between an array and a table.
-func isJSON(file string, text []byte, texts bool) bool {
+func (o Options) isJSON(file string, text []byte) bool {
 	text = bytes.TrimLeft(text, " \t\r\n")
 	if len(text) == 0 || (text[0] != '{' && text[0] != '[') {
 		return false
@@ -193,7 +193,7 @@ func isJSON(file string, text []byte, texts bool) bool {
 	follows := `"}`
 	if text[0] == '[' {
 		follows = `{]`
-		if texts {
+		if o.Refs {
 			follows += `"`
 		}
 	}

@@ -127,10 +127,8 @@ func (r *Rows) findData() error {
 }
 
 func (r *Rows) addColumns() error {
-	first, errFirst := r.scan.attribute("min")
-	last, errLast := r.scan.attribute("max")
-	hidden, err := r.scan.attribute("hidden")
-	if err = errors.Join(errFirst, errLast, err); err != nil || !isTrue(hidden) {
+	first, last, hidden, err := r.scan.attribute3("min", "max", "hidden")
+	if err != nil || !isTrue(hidden) {
 		return err
 	}
 	from, errFrom := strconv.Atoi(first)
