@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -222,7 +223,9 @@ func erasesNamesOfCounters(w *world) {
 	w.run(plan(), ledger.Entry{Line: 2, Item: named}, ledger.Entry{Line: 3, Item: item(2)})
 	start := time.Now().Add(-time.Hour)
 	began := have(w.BeginSweep(w.Context(), "from=x "+item(2).Number, start))(w)
-	time.Sleep(2 * time.Millisecond) // in which a sweep would begin at another time
+	for time.Now().UnixMilli() <= began.UnixMilli() { // so that a sweep begins at another time
+		runtime.Gosched()
+	}
 	w.same("removed", w.erase(tracking.Query{ReferID: "indexed"}, byRefer(2)), ledger.Erasure{Rows: 2, Pending: 2, Texts: 1})
 	w.same("sweep goes on", have(w.BeginSweep(w.Context(), "from=x "+item(2).Number, start))(w).Equal(began), false)
 	w.run(plan(), entries(5, 6)...)

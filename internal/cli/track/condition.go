@@ -164,7 +164,7 @@ func (c conditionCheck) eventCame(ctx context.Context, res query.Result, one boo
 		}
 		if came {
 			count++
-		} else if t.Phase != query.Rejected {
+		} else if !one && t.Phase != query.Rejected {
 			return false, nil
 		}
 	}

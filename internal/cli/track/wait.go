@@ -326,12 +326,11 @@ func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 		if err != nil {
 			return err
 		}
-		if bad {
-			e.Matched = true
-			w.mu.Lock()
-			w.bad[e.Target] = true
-			w.mu.Unlock()
+		w.mu.Lock()
+		if delete(w.bad, e.Target); bad { // an earlier result may have met it
+			e.Matched, w.bad[e.Target] = true, true
 		}
+		w.mu.Unlock()
 	}
 	return nil
 }
