@@ -282,6 +282,7 @@ type DeliveryRange struct {
 	From, To int64 // the first and the last number; To is 0 for no bound
 	Limit    int   // the newest so many of them; 0 for no bound
 	Refused  bool  // the refused ones, which have numbers of their own
+	Bare     bool  // of an [Overview], the delivery and its size alone
 }
 
 // Overview is what a list shows of a delivery.

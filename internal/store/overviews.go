@@ -18,7 +18,7 @@ func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Over
 		err = s.Scan(deliveryFacts.dest(&o.Delivery, &o.Seq, &o.Size)...)
 		return o, err
 	}, "SELECT "+deliveryFacts.list()+", seq, COALESCE(length(body), -1)"+inDeliveryRange(r), rangeArgs(r)...)
-	if err != nil || len(all) == 0 || r.Refused {
+	if err != nil || len(all) == 0 || r.Refused || r.Bare {
 		return all, err
 	}
 	from, to := all[len(all)-1].Seq, all[0].Seq

@@ -248,7 +248,8 @@ func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (
 	bytes := int64(maxExaminedBytes)
 	for q.From <= q.To && examined < maxExamined && bytes > 0 && ctx.Err() == nil {
 		began := time.Now()
-		page, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused})
+		candidates := inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused, Bare: q.readsBodiesAlone()}
+		page, err := db.Overviews.Overviews(ctx, candidates)
 		if err != nil || len(page) == 0 {
 			return found, 0, examined, err
 		}

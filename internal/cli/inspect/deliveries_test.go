@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -216,6 +217,23 @@ func TestSearchIsBounded(t *testing.T) {
 	put(t, db, large, large, large)
 	if j := list(t, p, "search=NEEDLE"); j.Examined != 2 {
 		t.Errorf("%d large bodies examined; want 2", j.Examined)
+	}
+}
+
+// What a text finds is shown as in the list, whichever request finds it.
+func TestFoundByTextIsWhole(t *testing.T) {
+	p, db := newPage(t)
+	put(t, db, "["+event("1", "1Z1", "")+"]", "[]", "["+event("3", "1Z3", "")+"]")
+	for search, want := range map[string]string{"1z1": "1", "1Z": "3 1"} {
+		found := list(t, p, "search="+search).Deliveries
+		if ids(found) != want {
+			t.Fatalf("%s: found %s; want %s", search, ids(found), want)
+		}
+		for _, row := range found {
+			if whole := list(t, p, fmt.Sprintf("from=%[1]s&to=%[1]s", row.ID)).Deliveries; len(row.Events) != 1 || !reflect.DeepEqual(row, whole[0]) {
+				t.Errorf("%s: found %+v; the list has %+v", search, row, whole)
+			}
+		}
 	}
 }
 

@@ -103,7 +103,25 @@ func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []in
 			}
 		}
 	}
-	return found[:min(len(found), limit)], nil
+	return m.whole(ctx, db, refused, found[:min(len(found), limit)])
+}
+
+// readsBodiesAlone reports whether candidates need no events and no forwardings to be judged.
+func (m matcher) readsBodiesAlone() bool { return !m.filtered && len(m.states) == 0 }
+
+// whole completes what was found among bare candidates.
+func (m matcher) whole(ctx context.Context, db *app.Store, refused bool, found []inbox.Overview) ([]inbox.Overview, error) {
+	if len(found) == 0 || refused || !m.readsBodiesAlone() {
+		return found, nil
+	}
+	first, last := found[0].Seq, found[len(found)-1].Seq
+	all, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: min(first, last), To: max(first, last)})
+	for i := range found {
+		if at := slices.IndexFunc(all, func(o inbox.Overview) bool { return o.Seq == found[i].Seq }); at >= 0 {
+			found[i] = all[at]
+		}
+	}
+	return found, err
 }
 
 func (m matcher) bodies(ctx context.Context, db *app.Store, refused bool, all []inbox.Overview) (map[int64][]byte, error) {
@@ -249,7 +267,7 @@ func (p *Page) matchNew(ctx context.Context, db *app.Store, m matcher, refused b
 	defer p.searching.Unlock()
 	p.searching.Lock()
 	to = min(last, after+examinedAtOnce)
-	page, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: after + 1, To: to, Refused: refused})
+	page, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: after + 1, To: to, Refused: refused, Bare: m.readsBodiesAlone()})
 	if err != nil {
 		return nil, after, err
 	}
