@@ -135,28 +135,34 @@ func (d *DB) Disprove(ctx context.Context, shape string) error {
 	return err
 }
 
-// sweepPrefix begins the names of counters that hold when a sweep began: a command that
-// asks about many trackings and has not asked about all of them.
-const sweepPrefix = "sweep "
+// sweepName is the name of the counter that holds when a sweep began. It shows nothing of
+// what the sweep selects, which erased trackings may be part of.
+func (t *tx) sweepName(ctx context.Context, name string) (string, error) {
+	salt, err := t.salt(ctx)
+	return "sweep " + keyPrint(salt, name), err
+}
 
 // BeginSweep begins a sweep or continues one, see [ledger.Sweeps].
-func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (began time.Time, err error) {
-	if err := checkText("name", name); err != nil {
-		return time.Time{}, err
-	}
-	err = d.run(ctx, func(ctx context.Context, t *tx) error {
-		var at int64
-		_, err := t.row(ctx, []any{&at}, `INSERT INTO counters (name, value) VALUES ($1, $2)
-			ON CONFLICT (name) DO UPDATE SET value = CASE WHEN counters.value < $3 THEN excluded.value ELSE counters.value END RETURNING value`,
-			sweepPrefix+name, millis(time.Now()), millis(oldest))
-		began = instant(at)
-		return err
+func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (time.Time, error) {
+	at, err := runFor(ctx, d, func(ctx context.Context, t *tx) (at int64, err error) {
+		counter, err := t.sweepName(ctx, name)
+		if err == nil {
+			_, err = t.row(ctx, []any{&at}, `INSERT INTO counters (name, value) VALUES ($1, $2)
+				ON CONFLICT (name) DO UPDATE SET value = CASE WHEN counters.value < $3 THEN excluded.value ELSE counters.value END RETURNING value`,
+				counter, millis(time.Now()), millis(oldest))
+		}
+		return at, err
 	})
-	return began, err
+	return instant(at), err
 }
 
 // EndSweep ends a sweep, see [ledger.Sweeps].
 func (d *DB) EndSweep(ctx context.Context, name string) error {
-	_, err := d.exec(ctx, "DELETE FROM counters WHERE name = $1", sweepPrefix+name)
-	return err
+	return d.run(ctx, func(ctx context.Context, t *tx) error {
+		counter, err := t.sweepName(ctx, name)
+		if err == nil {
+			_, err = t.exec(ctx, "DELETE FROM counters WHERE name = $1", counter)
+		}
+		return err
+	})
 }

@@ -192,7 +192,6 @@ func (e *erasure) eraseTexts(ctx context.Context) error {
 		{searched{table: "outbox", key: "seq", before: int64(0), columns: "problem, reply, NULL, NULL"}, "UPDATE outbox SET problem = '', reply = '' WHERE seq = $1"},
 		{searched{table: "sinks", key: "id", before: int64(0), where: "filter <> '' AND ", columns: "filter" + one}, "UPDATE sinks SET filter = 'erased=' || id WHERE id = $1"},
 		{searched{table: "(SELECT DISTINCT name FROM observed) AS o", key: "name", before: "", columns: "name" + one}, "DELETE FROM observed WHERE name = $1"},
-		{searched{table: "counters", key: "name", before: "", where: "name LIKE '" + sweepPrefix + "%' AND ", columns: "name" + one}, "DELETE FROM counters WHERE name = $1"},
 	} {
 		if err := e.search(ctx, part.in, change(countTexts, part.change)); err != nil {
 			return err

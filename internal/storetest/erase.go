@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -31,7 +30,6 @@ var eraseTests = map[string]func(*world){
 	"ShortNamesAreNotGuessed":  keepsWhatMayBeAnything,
 	"ForgottenMayComeBack":     forgetsErased,
 	"OneRowOfAnOrder":          erasesPair,
-	"NamesOfCounters":          erasesNamesOfCounters,
 }
 
 func (w *world) erase(qs ...tracking.Query) ledger.Erasure {
@@ -214,22 +212,6 @@ func erasesNothing(w *world) {
 	w.same("erased", w.erased(byRefer(2), byNumber(3)), []bool{false, false})
 	w.put("["+eventAbout(1, 3)+"]", inbox.Yes)
 	w.same("known by an event alone", w.erase(byNumber(3)), ledger.Erasure{Events: 1, Deliveries: 1})
-}
-
-// What an order shares its referId with in the store stays; a sweep that it selects goes.
-func erasesNamesOfCounters(w *world) {
-	named := item(1)
-	named.ReferID, named.Number = "indexed", "indexed"
-	w.run(plan(), ledger.Entry{Line: 2, Item: named}, ledger.Entry{Line: 3, Item: item(2)})
-	start := time.Now().Add(-time.Hour)
-	began := have(w.BeginSweep(w.Context(), "from=x "+item(2).Number, start))(w)
-	for time.Now().UnixMilli() <= began.UnixMilli() { // so that a sweep begins at another time
-		runtime.Gosched()
-	}
-	w.same("removed", w.erase(tracking.Query{ReferID: "indexed"}, byRefer(2)), ledger.Erasure{Rows: 2, Pending: 2, Texts: 1})
-	w.same("sweep goes on", have(w.BeginSweep(w.Context(), "from=x "+item(2).Number, start))(w).Equal(began), false)
-	w.run(plan(), entries(5, 6)...)
-	w.same("by number", w.list(ledger.Filter{Order: ledger.ByNumber}), ids(5, 6))
 }
 
 func erasesAgain(w *world) {

@@ -101,7 +101,8 @@ func TestNothingOfWhatWasErasedIsLeft(t *testing.T) {
 		t.Fatalf("%+v", run.Tally)
 	}
 	direct(t, d, "INSERT INTO observed (origin, kind, name, count, first_seen, last_seen, documented) VALUES ('verified', 'field', '/data/"+number+"/status', 1, 1, 1, 0)")
-	direct(t, d, "INSERT INTO counters (name, value) VALUES ('sweep from=x "+number+"', 1)")
+	_, err = d.BeginSweep(ctx, "from=x "+number, time.Now().Add(-time.Hour))
+	must(err)
 	if !holds(t, path, number) {
 		t.Fatal("the number is not there before")
 	}

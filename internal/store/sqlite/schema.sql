@@ -12,8 +12,8 @@
 -- 'observed' the last event whose contents are in table observed. 'schema' is a digest of
 -- this text, and 'identity' a number by chance that tells this store from every other: a
 -- connection that is opened later finds the same one, or another file. 'sweep …' is when
--- a command began that asks about many trackings and has not asked about all of them: what
--- selects them follows the word.
+-- a command began that asks about many trackings and has not asked about all of them: a
+-- hash of what selects them follows the word.
 CREATE TABLE counters (
 	name  TEXT NOT NULL PRIMARY KEY,
 	value BIGINT NOT NULL
