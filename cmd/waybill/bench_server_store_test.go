@@ -3,6 +3,7 @@
 package main_test
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ import (
 const serverSQL = `
 SET synchronous_commit TO off; SET work_mem TO '64MB';
 INSERT INTO account (id, name, salt) VALUES (1, '` + largeAccount + `', uuid_send(gen_random_uuid()));
-UPDATE counters SET value = :rows::bigint * 111 / 100 WHERE name IN ('row', 'numbered');
+UPDATE counters SET value = :rows::bigint * 111 / 100 WHERE name IN ('row', 'indexed');
 UPDATE counters SET value = 23 WHERE name = 'run';
 UPDATE counters SET value = 5 * :rows::bigint WHERE name = 'followed';
 
@@ -114,6 +115,12 @@ func fillServer(b *testing.B, url string, rows int) {
 		if _, err := conn.Exec(b.Context(), query).ReadAll(); err != nil {
 			b.Fatal(err)
 		}
+	}
+	if d, err = postgres.Open(b.Context(), target, postgres.Options{}); err == nil {
+		err = errors.Join(consistent(b.Context(), d), d.Close())
+	}
+	if err != nil {
+		b.Fatal(err)
 	}
 	b.Logf("a store of %d trackings and %d events was made in %v", rows, 5*rows, time.Since(began).Round(time.Second))
 }

@@ -34,7 +34,7 @@ func BenchmarkServerCreate(b *testing.B) {
 						return
 					}
 					w.store = url
-					w.sink.posted.Store(false)
+					w.sink.created.Clear()
 					own, _ = w.create(b)
 					onServer = min(onServer, own.seconds)
 				}

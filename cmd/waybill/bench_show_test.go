@@ -129,7 +129,7 @@ func newShown(b *testing.B, rows int, latency time.Duration, detail func(string)
 	}
 	return w, func() {
 		w.fresh(b)
-		w.sink.posted.Store(true)
+		w.sink.created.Store("ORD", true)
 		if err := os.WriteFile(w.store, created, 0o600); err != nil {
 			b.Fatal(err)
 		}

@@ -27,7 +27,7 @@ const (
 	runScattered = 22
 )
 
-// largeSQL fills an empty store, whose rows opening it numbers. :rows is the number of
+// largeSQL fills an empty store, but for counts of rows. :rows is the number of
 // rows, :now the time in milliseconds. Numbers by chance are remainders of
 // products with a large prime.
 //
@@ -95,7 +95,7 @@ INSERT INTO sightings (id, refer_id, number, folded, status_id, phase, status, s
 	FROM found f CROSS JOIN statuses s USING (phase, status, status_label, status_track) ORDER BY f.id;
 DROP TABLE found;
 INSERT INTO tracking_counts (run_id, status_id, carrier, transit_days, trackings)
-	SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, -1, COUNT(*) FROM sightings GROUP BY 1, 2, 3, 4;
+	SELECT -1, status_id, carrier, -1, COUNT(*) FROM sightings WHERE id < 0 GROUP BY 2, 3;
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :rows / 10)
 INSERT INTO deliveries (seq, received, method, path, raw_query, remote, verified, reason, scheme, secret_name, body_authenticated, single, anomaly, header)
@@ -140,7 +140,7 @@ func largeStore(b *testing.B, rows int) string {
 	return path
 }
 
-// writeLarge makes a store, fills it and lets the store number its rows.
+// writeLarge makes a store, fills it and has the store index its numbers.
 func writeLarge(ctx context.Context, path string, rows int) (err error) {
 	if err := os.RemoveAll(path); err != nil {
 		return err
@@ -167,7 +167,7 @@ func writeLarge(ctx context.Context, path string, rows int) (err error) {
 	err = db.QueryRowContext(ctx, `SELECT group_concat(sql, ';'), group_concat('DROP INDEX ' || name, ';') FROM sqlite_master
 		WHERE type = 'index' AND sql IS NOT NULL`).Scan(&indexes, &drop)
 	exec(drop)
-	exec(strings.NewReplacer(":rows", strconv.Itoa(rows), ":now", strconv.FormatInt(time.Now().UnixMilli(), 10)).Replace(largeSQL))
+	exec(strings.NewReplacer(":rows", strconv.Itoa(rows), ":now", strconv.FormatInt(time.Now().UnixMilli(), 10)).Replace(largeSQL + largeTransit))
 	exec(indexes)
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
@@ -175,13 +175,19 @@ func writeLarge(ctx context.Context, path string, rows int) (err error) {
 	if d, err = open(); err != nil {
 		return err
 	}
-	_, err = d.Count(ctx, ledger.Filter{}) // numbers the rows
-	if err := errors.Join(err, d.Close()); err != nil {
-		return err
+	return errors.Join(consistent(ctx, d), d.Close())
+}
+
+// consistent returns an error unless the tables that SQL has filled agree. It has the numbers indexed.
+func consistent(ctx context.Context, d *store.DB) error {
+	for _, err := range d.Statuses(ctx, ledger.Filter{Order: ledger.ByNumber, Limit: 1}) {
+		if err != nil {
+			return err
+		}
 	}
-	if db, err = sql.Open("sqlite", "file:"+path); err == nil {
-		_, err = db.ExecContext(ctx, largeTransit)
-		err = errors.Join(err, db.Close())
+	problems, err := d.Problems(ctx)
+	if err == nil && len(problems) > 0 {
+		err = fmt.Errorf("the store is not consistent: %v", problems)
 	}
 	return err
 }
@@ -189,7 +195,7 @@ func writeLarge(ctx context.Context, path string, rows int) (err error) {
 // largeTransit gives what was delivered transit times of up to ten days.
 const largeTransit = `
 UPDATE sightings SET transit = 43200000 * (1 + id % 20) WHERE id > 0 AND status = '1';
-DELETE FROM tracking_counts WHERE run_id > 0 AND status_id <> 0;
 INSERT INTO tracking_counts (run_id, status_id, carrier, transit_days, trackings)
-	SELECT n.id, s.status_id, s.carrier, CASE s.transit WHEN 0 THEN -1 ELSE (s.transit + 43200000) / 86400000 END, COUNT(*)
-	FROM runs n CROSS JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row CROSS JOIN sightings s ON s.id = r.id GROUP BY 1, 2, 3, 4;`
+	SELECT n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier),
+		CASE COALESCE(s.transit, 0) WHEN 0 THEN -1 ELSE (s.transit + 43200000) / 86400000 END, COUNT(*)
+	FROM runs n CROSS JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row LEFT JOIN sightings s ON s.id = r.id GROUP BY 1, 2, 3, 4;`

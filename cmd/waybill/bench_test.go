@@ -131,7 +131,7 @@ func newBench(b *testing.B, rows int, refer func(int) string, latency time.Durat
 // fresh forgets what was created, here and at the service.
 func (w *bench) fresh(b *testing.B) {
 	b.Helper()
-	w.sink.posted.Store(false)
+	w.sink.created.Clear()
 	old, err := filepath.Glob(w.store + "*")
 	if err != nil {
 		b.Fatal(err)

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"database/sql"
@@ -13,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -237,9 +239,20 @@ type sink struct {
 	url     string
 	opened  atomic.Int64 // connections
 	asked   atomic.Int64 // queries
-	posted  atomic.Bool  // something was created; before it has nothing
+	created sync.Map     // kinds of referIds of which something was created; it has nothing of others
 	latency time.Duration
 	detail  func(refer string) string // the answer to a query; nil: "Processing"
+}
+
+var firstRefer = regexp.MustCompile(`"referId" ?: ?"([^"]*)"`)
+
+// kindOf is what referIds of one input begin with: all that a sink remembers of them.
+func kindOf(refer string) string {
+	kind, _, _ := strings.Cut(refer, "-")
+	if kind == refer { // one by chance
+		return ""
+	}
+	return kind
 }
 
 func newSink(b *testing.B, latency time.Duration) *sink {
@@ -265,25 +278,33 @@ func newSink(b *testing.B, latency time.Duration) *sink {
 // tracking.
 func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(s.latency)
+	w.Header().Set("Content-Type", "application/json")
 	if r.Method == http.MethodGet {
 		s.asked.Add(1)
-	} else {
-		s.posted.Store(true)
+		refer := r.URL.Query().Get("referId")
+		_, known := s.created.Load(kindOf(refer))
+		switch {
+		case !known:
+			w.WriteHeader(http.StatusNotFound)
+		case s.detail != nil:
+			_, _ = io.WriteString(w, s.detail(refer))
+		default:
+			_, _ = io.WriteString(w, `{"message":"Processing"}`)
+		}
+		return
 	}
-	w.Header().Set("Content-Type", "application/json")
+	body := bufio.NewReader(r.Body)
+	start, _ := body.Peek(1 << 10)
+	if m := firstRefer.FindSubmatch(start); m != nil {
+		s.created.Store(kindOf(string(m[1])), true)
+	}
 	switch {
-	case !s.posted.Load():
-		w.WriteHeader(http.StatusNotFound)
-	case r.Method == http.MethodGet && s.detail != nil:
-		_, _ = io.WriteString(w, s.detail(r.URL.Query().Get("referId")))
-	case r.Method == http.MethodGet:
-		_, _ = io.WriteString(w, `{"message":"Processing"}`)
 	case strings.Contains(r.URL.Path, "/v2/"):
-		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.Copy(io.Discard, body)
 		_, _ = io.WriteString(w, `{"message":"accepted"}`)
 	default:
 		var request struct{ Data []order }
-		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		if err := json.NewDecoder(body).Decode(&request); err != nil {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
