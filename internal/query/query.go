@@ -141,7 +141,7 @@ func addUnverified(ctx context.Context, store *Store, of *Target, all []Tracking
 // Stored returns what the store has of a target, with the last answer whole, and asks nobody.
 func (a *Asker) Stored(ctx context.Context, t *Target) (Result, error) {
 	s := &targetPoller{Scheduler: &Scheduler{Asker: a, Whole: true}}
-	if err := a.ReadRows(ctx, []*Target{t}); err != nil {
+	if err := a.readRows(ctx, []*Target{t}); err != nil {
 		return Result{}, err
 	}
 	e := TargetResult{Target: t, Result: t.known()}

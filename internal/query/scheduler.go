@@ -85,7 +85,7 @@ type targetPoller struct {
 
 // Load looks up what is kept of targets, and ends those that need no question.
 func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, error) {
-	if err := s.ReadRows(ctx, ts); err != nil {
+	if err := s.readRows(ctx, ts); err != nil {
 		return nil, err
 	}
 	if err := s.choose(ctx, ts); err != nil {
@@ -135,13 +135,20 @@ func (s *targetPoller) choose(ctx context.Context, ts []*Target) error {
 	return s.Choose(ctx, several)
 }
 
-// ReadRows looks up what the store has of targets, see [Target.Rows]. It asks nobody.
-func (a *Asker) ReadRows(ctx context.Context, ts []*Target) error {
+// FindRows looks up what the store has of targets, see [Target.Rows]. It asks nobody.
+// The store is nil if there is none.
+func (a *Asker) FindRows(ctx context.Context, ts []*Target) (*Store, error) {
 	store, err := a.Store(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		err = loadRows(ctx, store, ts)
 	}
-	if err := loadRows(ctx, store, ts); err != nil || store == nil {
+	return store, err
+}
+
+// readRows is FindRows that also finds which of the others were erased.
+func (a *Asker) readRows(ctx context.Context, ts []*Target) error {
+	store, err := a.FindRows(ctx, ts)
+	if err != nil || store == nil {
 		return err
 	}
 	return findErased(ctx, store, slices.DeleteFunc(slices.Clone(ts), (*Target).IsKnown))
@@ -400,7 +407,7 @@ func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
 
 // Leave ends targets that are not done.
 func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
-	if err := s.ReadRows(ctx, ts); err != nil {
+	if err := s.readRows(ctx, ts); err != nil {
 		return err
 	}
 	all := make([]TargetResult, len(ts))

@@ -12,10 +12,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-func fingerprint(salt []byte, key string) []byte {
+func keyPrint(salt []byte, key string) string {
 	mac := hmac.New(sha256.New, salt)
 	mac.Write([]byte(key))
-	return mac.Sum(nil)
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // Account returns the account of the store, see [ledger.Accounts].
@@ -65,30 +65,28 @@ func (d *DB) LookUpKey(ctx context.Context, key string) (ledger.KeyStatus, error
 	return status, err
 }
 
-func keyPrint(salt []byte, key string) string { return hex.EncodeToString(fingerprint(salt, key)) }
+func (t *tx) keyPrint(ctx context.Context, key string) (string, error) {
+	salt, err := t.salt(ctx)
+	return keyPrint(salt, key), err
+}
 
 // TrustKey records the key, see [ledger.Keys].
 func (d *DB) TrustKey(ctx context.Context, key string) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		salt, err := t.salt(ctx)
+		hash, err := t.keyPrint(ctx, key)
 		if err == nil {
-			_, err = t.exec(ctx, "UPDATE account SET key_prints = key_prints || $1 WHERE key_prints NOT LIKE '%' || $1 || '%'", keyPrint(salt, key))
+			_, err = t.exec(ctx, "UPDATE account SET key_prints = key_prints || $1 WHERE key_prints NOT LIKE '%' || $1 || '%'", hash)
 		}
 		return err
 	})
 }
 
-func limitColumn(mode ledger.Mode) string {
-	if mode == ledger.Sync {
-		return "max_v1"
-	}
-	return "max_v2"
-}
+var limitColumns = map[ledger.Mode]string{ledger.Sync: "max_v1", ledger.Async: "max_v2"}
 
 // BatchLimit returns how many rows one request may carry, see [ledger.Accounts].
 func (d *DB) BatchLimit(ctx context.Context, mode ledger.Mode) (int, error) {
 	var rows int
-	_, err := d.row(ctx, []any{&rows}, "SELECT "+limitColumn(mode)+" FROM account")
+	_, err := d.row(ctx, []any{&rows}, "SELECT "+limitColumns[mode]+" FROM account")
 	return rows, err
 }
 
@@ -98,7 +96,7 @@ func (d *DB) LowerBatchLimit(ctx context.Context, mode ledger.Mode, rows int) er
 		if _, err := t.salt(ctx); err != nil {
 			return err
 		}
-		column := limitColumn(mode)
+		column := limitColumns[mode]
 		_, err := t.exec(ctx, "UPDATE account SET "+column+" = $1 WHERE "+column+" = 0 OR "+column+" > $1", max(rows, 1))
 		return err
 	})
@@ -135,21 +133,15 @@ func (d *DB) Disprove(ctx context.Context, shape string) error {
 	return err
 }
 
-// sweepName is the name of the counter that holds when a sweep began. It shows nothing of
-// what the sweep selects, which erased trackings may be part of.
-func (t *tx) sweepName(ctx context.Context, name string) (string, error) {
-	salt, err := t.salt(ctx)
-	return "sweep " + keyPrint(salt, name), err
-}
-
-// BeginSweep begins a sweep or continues one, see [ledger.Sweeps].
+// BeginSweep begins a sweep or continues one, see [ledger.Sweeps]. A hash of the name is
+// kept: what it says may be erased.
 func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (time.Time, error) {
 	at, err := runFor(ctx, d, func(ctx context.Context, t *tx) (at int64, err error) {
-		counter, err := t.sweepName(ctx, name)
+		hash, err := t.keyPrint(ctx, name)
 		if err == nil {
 			_, err = t.row(ctx, []any{&at}, `INSERT INTO counters (name, value) VALUES ($1, $2)
 				ON CONFLICT (name) DO UPDATE SET value = CASE WHEN counters.value < $3 THEN excluded.value ELSE counters.value END RETURNING value`,
-				counter, millis(time.Now()), millis(oldest))
+				"sweep "+hash, millis(time.Now()), millis(oldest))
 		}
 		return at, err
 	})
@@ -159,9 +151,9 @@ func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (tim
 // EndSweep ends a sweep, see [ledger.Sweeps].
 func (d *DB) EndSweep(ctx context.Context, name string) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		counter, err := t.sweepName(ctx, name)
+		hash, err := t.keyPrint(ctx, name)
 		if err == nil {
-			_, err = t.exec(ctx, "DELETE FROM counters WHERE name = $1", counter)
+			_, err = t.exec(ctx, "DELETE FROM counters WHERE name = $1", "sweep "+hash)
 		}
 		return err
 	})

@@ -55,7 +55,7 @@ func (l *listing) find(ctx context.Context, refs []input.Ref) (left []ledger.Tra
 		targets[i].Exact = ref.Text == "" // the file says what it is
 	}
 	if l.db != nil {
-		if err := l.call.StoredAnswers().ReadRows(ctx, targets); err != nil {
+		if _, err := l.call.StoredAnswers().FindRows(ctx, targets); err != nil {
 			return nil, err
 		}
 	}

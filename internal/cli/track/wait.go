@@ -327,7 +327,10 @@ func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 			return err
 		}
 		w.mu.Lock()
-		if delete(w.bad, e.Target); bad { // an earlier result may have met it
+		if len(e.Result.Trackings) > 0 { // an earlier result may have met it
+			delete(w.bad, e.Target)
+		}
+		if bad {
 			e.Matched, w.bad[e.Target] = true, true
 		}
 		w.mu.Unlock()
