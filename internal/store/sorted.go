@@ -65,8 +65,11 @@ func (l *lister) selectRows(table, key, condition string) string {
 	if table == "sightings s" {
 		condition += " AND s.id > 0"
 	}
-	if table == "rows r" { // also has those that are being staged; + has them read in the order of the key
+	switch {
+	case table == "rows r" && key == "r.refer_id": // + has rows read in the order of the key
 		condition += strings.Replace(visible, "r.id", "+r.id", 1)
+	case table == "rows r": // also has rows that are being staged
+		condition += visible
 	}
 	if table != "rows r" && strings.Contains(condition, "r.") {
 		from, condition = from+" CROSS JOIN rows r", condition+" AND r.id = "+id

@@ -114,12 +114,13 @@ func EachRow(
 func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (ok bool, err error) {
 	query, args = d.engine.Rewrite(query), matchables(args)
 	err = d.read(ctx, func() (again bool, err error) {
-		return true, d.engine.Readers.QueryRowContext(ctx, query, args...).Scan(dest...)
+		err = d.engine.Readers.QueryRowContext(ctx, query, args...).Scan(dest...)
+		if ok = err == nil; errors.Is(err, sql.ErrNoRows) {
+			err = nil
+		}
+		return true, err
 	})
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
-	return err == nil, err
+	return ok && err == nil, err
 }
 
 // read calls ask, which reads, and returns its error as callers are to see it.
