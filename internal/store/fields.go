@@ -71,6 +71,10 @@ func columnValue(pointer any) any {
 		return packHeader(*field)
 	case *storedTime:
 		return millis(time.Time(*field))
+	case *time.Time:
+		return millis(*field)
+	case *time.Duration:
+		return field.Milliseconds()
 	case *bool:
 		return flag(*field)
 	case *int:

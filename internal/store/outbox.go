@@ -49,8 +49,8 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 	return s, err
 }
 
-// cursor is how far a sink has read: the number of a delivery, and that of a release, which
-// a delivery gets when it verifies after it was stored.
+// cursor is how far a sink has read: the number of a delivery, and the number of a release. A
+// delivery that verifies after it was stored gets the next number of a release.
 type cursor struct{ passed, released int64 }
 
 const lastReleased = "(SELECT COALESCE(MAX(released), 0) FROM deliveries WHERE released > 0)"

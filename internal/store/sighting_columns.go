@@ -12,10 +12,7 @@ import (
 // sightingFields are the columns of table sightings that hold what a sighting says, and
 // their fields: texts, numbers, times and durations. A field more is a line here and one
 // in each schema.
-var sightingFields = []struct {
-	column string
-	of     func(*ledger.Sighting) any // a pointer
-}{
+var sightingFields = fields[ledger.Sighting]{
 	{"phase", func(s *ledger.Sighting) any { return (*string)(&s.Phase) }},
 	{"status", func(s *ledger.Sighting) any { return &s.Status }},
 	{"status_label", func(s *ledger.Sighting) any { return &s.StatusLabel }},
@@ -36,32 +33,20 @@ var sightingFields = []struct {
 }
 
 // sightingColumns lists the columns of a sighting s.
-var sightingColumns = func() string {
-	var all []string
-	for _, f := range sightingFields {
-		all = append(all, "s."+f.column)
-	}
-	return strings.Join(all, ", ")
-}()
+var sightingColumns = "s." + strings.ReplaceAll(sightingFields.list(), ", ", ", s.")
 
 // newSightingInsert adds sightings in place of what is known. It takes a sighting's id, the
 // number of its status and its key, then the values of sightingFields.
 func newSightingInsert() multiInsert {
-	columns, types, changes := "", "iittt", "status_id = excluded.status_id"
+	changes := "status_id = excluded.status_id"
 	for _, f := range sightingFields {
-		columns += ", " + f.column
-		if _, isText := f.of(&ledger.Sighting{}).(*string); isText {
-			types += "t"
-		} else {
-			types += "i"
-		}
 		value := "excluded." + f.column
 		if f.column == "router_id" {
 			value = "CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END"
 		}
 		changes += ", " + f.column + " = " + value
 	}
-	return newMultiInsert("INSERT INTO sightings (id, status_id, refer_id, number, folded"+columns+")", types,
+	return newMultiInsert("INSERT INTO sightings (id, status_id, refer_id, number, folded, "+sightingFields.list()+")", "iittt"+sightingFields.types(),
 		" ON CONFLICT (refer_id, number) DO UPDATE SET "+changes)
 }
 
@@ -69,19 +54,7 @@ func appendSighting(args []any, s ledger.Sighting) []any {
 	if s.AsOf.IsZero() {
 		s.AsOf = s.Seen
 	}
-	for _, f := range sightingFields {
-		switch field := f.of(&s).(type) {
-		case *string:
-			args = append(args, clean(*field))
-		case *int64:
-			args = append(args, *field)
-		case *time.Time:
-			args = append(args, millis(*field))
-		case *time.Duration:
-			args = append(args, field.Milliseconds())
-		}
-	}
-	return args
+	return sightingFields.appendValues(args, &s)
 }
 
 // sighting returns the sighting whose columns begin at i, nil if there is none.

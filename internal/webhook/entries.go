@@ -17,8 +17,8 @@ type entries struct {
 	timestamps []string
 }
 
-// readSignatures splits and decodes the signature's value. It ignores entries with other tags and, if one is
-// well-formed, those that are not: a sender that changes its keys lists both. Why says why there is no signature.
+// readSignatures splits and decodes the signature's value. It ignores entries with other tags and, beside a
+// well-formed entry, malformed ones: a sender that changes its keys lists both. why is empty if a signature is there.
 func (c *compiled) readSignatures(d *delivery) (at Found, e entries, why Reason) {
 	at = d.found(c.signature, c.scheme.Signature.From)
 	why = unlessOnce(at.Times, ReasonSignatureMissing)

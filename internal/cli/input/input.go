@@ -109,7 +109,7 @@ type SourceSummary struct {
 	intake.Summary
 }
 
-// addProblem counts a problem, and keeps it if it is one of the first.
+// addProblem counts a problem. The first problems are kept.
 func (j *Judgement) addProblem(p intake.Problem) {
 	if len(j.Problems) < ShownProblems {
 		j.Problems = append(j.Problems, Issue(p))

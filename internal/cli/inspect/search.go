@@ -103,15 +103,19 @@ func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []in
 			}
 		}
 	}
-	return m.whole(ctx, db, refused, found[:min(len(found), limit)])
+	found = found[:min(len(found), limit)]
+	if refused { // has no events, and no forwardings
+		return found, nil
+	}
+	return m.whole(ctx, db, found)
 }
 
 // readsBodiesAlone reports whether candidates need no events and no forwardings to be judged.
 func (m matcher) readsBodiesAlone() bool { return !m.filtered && len(m.states) == 0 }
 
 // whole completes what was found among bare candidates.
-func (m matcher) whole(ctx context.Context, db *app.Store, refused bool, found []inbox.Overview) ([]inbox.Overview, error) {
-	if len(found) == 0 || refused || !m.readsBodiesAlone() {
+func (m matcher) whole(ctx context.Context, db *app.Store, found []inbox.Overview) ([]inbox.Overview, error) {
+	if len(found) == 0 || !m.readsBodiesAlone() {
 		return found, nil
 	}
 	first, last := found[0].Seq, found[len(found)-1].Seq
@@ -267,7 +271,8 @@ func (p *Page) matchNew(ctx context.Context, db *app.Store, m matcher, refused b
 	defer p.searching.Unlock()
 	p.searching.Lock()
 	to = min(last, after+examinedAtOnce)
-	page, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: after + 1, To: to, Refused: refused, Bare: m.readsBodiesAlone()})
+	candidates := inbox.DeliveryRange{From: after + 1, To: to, Refused: refused, Bare: m.readsBodiesAlone()}
+	page, err := db.Overviews.Overviews(ctx, candidates)
 	if err != nil {
 		return nil, after, err
 	}
