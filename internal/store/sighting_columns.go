@@ -38,16 +38,16 @@ var sightingColumns = "s." + strings.ReplaceAll(sightingFields.list(), ", ", ", 
 // newSightingInsert adds sightings in place of what is known. It takes a sighting's id, the
 // number of its status and its key, then the values of sightingFields.
 func newSightingInsert() multiInsert {
-	changes := "status_id = excluded.status_id"
+	changes := []string{"status_id = excluded.status_id"}
 	for _, f := range sightingFields {
 		value := "excluded." + f.column
 		if f.column == "router_id" {
 			value = "CASE excluded.router_id WHEN '' THEN sightings.router_id ELSE excluded.router_id END"
 		}
-		changes += ", " + f.column + " = " + value
+		changes = append(changes, f.column+" = "+value)
 	}
 	return newMultiInsert("INSERT INTO sightings (id, status_id, refer_id, number, folded, "+sightingFields.list()+")", "iittt"+sightingFields.types(),
-		" ON CONFLICT (refer_id, number) DO UPDATE SET "+changes)
+		" ON CONFLICT (refer_id, number) DO UPDATE SET "+strings.Join(changes, ", "))
 }
 
 func appendSighting(args []any, s ledger.Sighting) []any {
