@@ -19,9 +19,13 @@ COMMIT  = $(shell git rev-parse HEAD 2>/dev/null)
 DATE    = $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 INFO   := github.com/waybill-cli/waybill/internal/buildinfo
 LDFLAGS = -s -w -funcalign=16 -X $(INFO).version=$(VERSION) -X $(INFO).commit=$(COMMIT) -X $(INFO).date=$(DATE)
-BUILD   = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+BUILD   = go build -ldflags '$(LDFLAGS)'
 AXEDIR := dist/axe-$(AXE)/node_modules/axe-core
 EXE    := $(shell go env GOEXE 2>/dev/null)
+
+# Tests, tools and programs are built in one way: what one target has compiled, the next need not.
+export CGO_ENABLED = 0
+export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 
 TEST = TMPDIR=$$(.ci/tmpdir) go test
 
@@ -48,24 +52,33 @@ demo: build ## build waybill and show the whole job, no account needed
 build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
+# The browser waits more than it works, so that its tests run beside the others.
 test: ## run all tests (with LibreOffice, a PostgreSQL server, HAProxy and Chromium, where they are installed)
+	@if [ "$$CHROMIUM" = required ] || { command -v chromium && command -v npm; } >/dev/null; then $(MAKE) --no-print-directory -j 2 test-go test-browser; \
+		else $(MAKE) --no-print-directory test-go && echo 'NOT TESTED: Chromium or npm is missing, so nothing has opened the page of the inspector and the report' >&2; fi
+
+test-go:
 	$(TEST) -parallel 8 -timeout 20m -p $(ATONCE) -skip '^TestTorture' $(TESTFLAGS) $(PACKAGES)
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || echo 'NOT TESTED: HAProxy is missing, so nothing has balanced listeners' >&2
 	@for shell in zsh fish; do command -v $$shell >/dev/null || echo "NOT TESTED: $$shell is missing, so nothing has completed in it" >&2; done
-	@if [ "$$CHROMIUM" = required ] || { command -v chromium && command -v npm; } >/dev/null; then $(MAKE) --no-print-directory test-browser; \
-		else echo 'NOT TESTED: Chromium or npm is missing, so nothing has opened the page of the inspector and the report' >&2; fi
 
 quick: ## test what differs from main, in about 30 seconds (BASE=REF for another base)
 	BASE='$(BASE)' .ci/quick
 
-# Apart from the other tests: once is enough for a browser, on one store and
-# without the race detector.
+# Once is enough for a browser: on one store and without the race detector.
+BROWSER = CHROMIUM=required AXE='$(CURDIR)/$(AXEDIR)/axe.min.js' go test -tags browser -count=1 -timeout 10m $(TESTFLAGS)
+TIMED   = ^TestBrowser$$/^(arrival|load)$$
+
 test-browser: $(AXEDIR)/axe.min.js ## open the page of the inspector and the report in Chromium (needs chromium, node, npm)
 	@for file in internal/inspect/page/*.js; do [ ! -f "$$file" ] || node --check --input-type=module <"$$file" || { echo "$$file" >&2; exit 1; }; done
 	node --test internal/inspect/page_test/*.test.mjs >/dev/null || { node --test internal/inspect/page_test/*.test.mjs; exit 1; }
-	CHROMIUM=required AXE='$(CURDIR)/$(AXEDIR)/axe.min.js' go test -tags browser -count=1 -parallel 4 -timeout 10m $(TESTFLAGS) -run '^TestBrowser$$' ./cmd/waybill
+	$(BROWSER) -parallel 4 -run '^TestBrowser$$' -skip '$(TIMED)' ./cmd/waybill
+
+# Apart from the other tests: it measures, on a machine that does nothing else.
+test-browser-times: $(AXEDIR)/axe.min.js ## measure the page in Chromium while deliveries arrive
+	$(BROWSER) -run '$(TIMED)' ./cmd/waybill
 
 screenshots: ## take the pictures of docs/images again (needs chromium)
 	@mkdir -p docs/images
@@ -88,9 +101,12 @@ test-postgres-transcripts:
 # so it would see only the tests themselves. TestPostgres...: the suites of a store,
 # whose code is the same on a file. TestCounts: one goroutine, for minutes. ...LibreOffice: they
 # wait for another program.
-# TestReadme...: what they type, transcripts type too.
+# TestReadme...: what they type, transcripts type too. Packages that start no goroutine
+# have no race of their own.
+RACING = $$(grep -rlE --include='*.go' '^\s*go [a-z(]|\.Go\(|"sync|t\.Parallel' cmd internal | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+
 race: ## run the tests with the race detector (needs a C compiler)
-	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 $(TEST) -race -parallel 8 -skip '^Test(Torture|Postgres|Readme|PagesNameCommands|Counts$$)|LibreOffice$$' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) $(PACKAGES)
+	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 $(TEST) -race -parallel 8 -skip '^Test(Torture|Postgres|Readme|PagesNameCommands|Counts$$)|LibreOffice$$' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) $(filter-out ./...,$(PACKAGES)) $(RACING)
 
 lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
 	$(BIN)/golangci-lint run
@@ -135,7 +151,7 @@ completions: build ## write the completion scripts that are kept in completions/
 
 man: ## write the manual pages to dist/man
 	rm -rf dist/man
-	CGO_ENABLED=0 go run -ldflags '$(LDFLAGS)' ./internal/manpages dist/man
+	go run -ldflags '$(LDFLAGS)' ./internal/manpages dist/man
 
 snapshot: $(BIN)/.goreleaser-$(GORELEASER) ## build archives, deb and rpm into dist/, nothing published
 	$(BIN)/goreleaser release --snapshot --clean
@@ -183,8 +199,8 @@ $(AXEDIR)/axe.min.js:
 
 define install
 @mkdir -p $(BIN) && rm -f $(BIN)/.$(1)-*
-CGO_ENABLED=0 GOBIN="$(CURDIR)/$(BIN)" go install $(2)
+GOBIN="$(CURDIR)/$(BIN)" go install $(2)
 @touch $@
 endef
 
-.PHONY: help demo build test quick test-postgres test-browser screenshots race lint fmt fuzz torture bench completions man snapshot release check-workflows check-release check-packages check-reproducible test-windows vuln clean
+.PHONY: help demo build test test-go quick test-postgres test-postgres-transcripts test-torture test-browser test-browser-times screenshots race lint fmt fuzz torture bench completions man snapshot release check-workflows check-release check-packages check-reproducible test-windows vuln clean
