@@ -40,7 +40,7 @@ var outputs = []struct{ commands, name string }{
 	{"listen: summary", "cli/listen.summaryJSON"},
 	{"listen --forget-target", "cli/listen.forgottenJSON"},
 	{"events show", "cli/events.Shown"},
-	{"events show --headers", "cli/view.Header"},
+	{"events show --headers", "webhook.Field"},
 	{"events diff", "cli/events.difference"},
 	{"events list --dead, events list --pending", "cli/events.Forwarding"},
 	{"events replay, events send", "cli/events.Sent"},

@@ -158,8 +158,8 @@ func (d *delivery) hasJSON() bool {
 
 // Field is one header line. Names compare without case.
 type Field struct {
-	Name  string
-	Value string
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Request is a delivery as it was received, before any decoding.

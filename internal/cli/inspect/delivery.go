@@ -47,7 +47,7 @@ type deliveryJSON struct {
 	Single            bool           `json:"single"` // the body was one object instead of an array
 	Anomaly           string         `json:"anomaly"`
 
-	Headers    []view.Header        `json:"headers"`
+	Headers    []webhook.Field      `json:"headers"`
 	Body       *bodyJSON            `json:"body"` // null once pruned
 	Signature  *signatureJSON       `json:"signature"`
 	Forwarding []events.Forwarding  `json:"forwarding"`

@@ -245,7 +245,7 @@ func (c *curlCommand) note(text string) {
 }
 
 // curlHeaders returns a message's headers and those a target does not get, credentials masked, but for a signature.
-func (p *Page) curlHeaders(d found, m webhook.Request, t forward.Target, withhold func(webhook.Field) bool) []view.Header {
+func (p *Page) curlHeaders(d found, m webhook.Request, t forward.Target, withhold func(webhook.Field) bool) []webhook.Field {
 	fields := m.Header
 	for _, f := range d.Header {
 		if strings.EqualFold(f.Name, "Authorization") || strings.EqualFold(f.Name, "Cookie") || withhold(f) {
@@ -271,9 +271,9 @@ func (p *Page) curlHeaders(d found, m webhook.Request, t forward.Target, withhol
 	return shown
 }
 
-func (c *curlCommand) addHeaders(headers []view.Header) {
+func (c *curlCommand) addHeaders(headers []webhook.Field) {
 	for _, name := range []string{"Accept", "Content-Type", "User-Agent"} {
-		if !slices.ContainsFunc(headers, func(h view.Header) bool { return strings.EqualFold(h.Name, name) }) {
+		if !slices.ContainsFunc(headers, func(h webhook.Field) bool { return strings.EqualFold(h.Name, name) }) {
 			c.words = append(c.words, "--header", name+":")
 		}
 	}

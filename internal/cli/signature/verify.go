@@ -180,11 +180,11 @@ func verdictColumns() []command.Column[Verdict] {
 type Explanation struct {
 	Verdict
 
-	Cause   webhook.Cause  `json:"cause"`
-	Text    string         `json:"text"`
-	Hint    string         `json:"hint"`
-	Fits    map[string]any `json:"fits,omitempty"` // the scheme that it verifies in
-	Headers []view.Header  `json:"headers"`
+	Cause   webhook.Cause   `json:"cause"`
+	Text    string          `json:"text"`
+	Hint    string          `json:"hint"`
+	Fits    map[string]any  `json:"fits,omitempty"` // the scheme that it verifies in
+	Headers []webhook.Field `json:"headers"`
 }
 
 type explainOptions struct {

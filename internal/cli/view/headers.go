@@ -78,8 +78,8 @@ func (m Masker) Query(query string) string {
 }
 
 // Headers masks headers.
-func (m Masker) Headers(header []webhook.Field) []Header {
-	shown := headerLines(header)
+func (m Masker) Headers(header []webhook.Field) []webhook.Field {
+	shown := append([]webhook.Field{}, header...)
 	for i, h := range shown {
 		if shown[i].Value = redact.Header(h.Name, m.Text(h.Value)); m.tokens[strings.ToLower(h.Name)] {
 			shown[i].Value = redact.Mask
@@ -92,30 +92,18 @@ func (m Masker) Headers(header []webhook.Field) []Header {
 type HeaderOptions struct{ Reveal bool }
 
 // ShownHeaders returns headers masked, unless revealed, by [NewMasker].
-func ShownHeaders(s *app.Session, header []webhook.Field, o HeaderOptions, others ...webhook.Scheme) ([]Header, error) {
+func ShownHeaders(
+	s *app.Session, header []webhook.Field, o HeaderOptions, others ...webhook.Scheme,
+) ([]webhook.Field, error) {
 	if o.Reveal {
-		return headerLines(header), nil
+		return append([]webhook.Field{}, header...), nil
 	}
 	m, err := NewMasker(s, others...)
 	return m.Headers(header), err
 }
 
-func headerLines(fields []webhook.Field) []Header {
-	lines := make([]Header, len(fields))
-	for i, f := range fields {
-		lines[i] = Header(f)
-	}
-	return lines
-}
-
-// Header is one header line in our output.
-type Header struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
 // PrintHeaders prints headers as in a request, or as CSV.
-func PrintHeaders(out *command.Output, hs []Header) error {
+func PrintHeaders(out *command.Output, hs []webhook.Field) error {
 	if out.IsCSV() {
 		fs := make([]render.Field, len(hs))
 		for i, h := range hs {
