@@ -20,58 +20,17 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
+// scripts holds for each shell its script, and in NAME.txt how to load that.
+//
 //go:embed scripts
 var scripts embed.FS
 
 // Shell is a shell that can complete.
-type Shell struct {
-	Name, file string
-	Help       string // how its script is loaded
-}
+type Shell struct{ Name, file string }
 
 // Shells are the shells with a script.
 func Shells() []Shell {
-	return []Shell{
-		{"bash", "waybill.bash", `In this shell (the package bash-completion is not needed):
-
-  source <(waybill completion bash)
-
-In every new shell, on Linux and on macOS:
-
-  waybill completion bash > /etc/bash_completion.d/waybill
-  waybill completion bash > $(brew --prefix)/etc/bash_completion.d/waybill
-
-or, without bash-completion:
-
-  echo 'source <(waybill completion bash)' >> ~/.bashrc`},
-		{"zsh", "waybill.zsh", `In this shell:
-
-  source <(waybill completion zsh)
-
-In every new shell, on Linux and on macOS:
-
-  waybill completion zsh > "${fpath[1]}/_waybill"
-  waybill completion zsh > $(brew --prefix)/share/zsh/site-functions/_waybill
-
-If zsh completes nothing yet, turn completion on:
-
-  echo "autoload -U compinit; compinit" >> ~/.zshrc`},
-		{"fish", "waybill.fish", `In this shell:
-
-  waybill completion fish | source
-
-In every new shell:
-
-  waybill completion fish > ~/.config/fish/completions/waybill.fish`},
-		{"powershell", "waybill.ps1", `In this shell:
-
-  . ([scriptblock]::Create((waybill completion powershell | Out-String)))
-
-In every new shell, write the script to a file, and load it in your profile:
-
-  waybill completion powershell > waybill.ps1
-  Add-Content $PROFILE ". '$PWD\waybill.ps1'"`},
-	}
+	return []Shell{{"bash", "waybill.bash"}, {"zsh", "waybill.zsh"}, {"fish", "waybill.fish"}, {"powershell", "waybill.ps1"}}
 }
 
 // New returns the command that prints the script of a shell.
@@ -82,7 +41,8 @@ func New(*command.Factory) *cobra.Command {
 	long.WriteString("Print the script that makes a shell complete commands, flags and their values.")
 	for i, s := range shells {
 		names[i] = s.Name
-		long.WriteString("\n\n" + strings.ToUpper(s.Name) + "\n\n" + s.Help)
+		help, _ := scripts.ReadFile("scripts/" + s.Name + ".txt") // embedded
+		long.WriteString("\n\n" + strings.ToUpper(s.Name) + "\n\n" + strings.TrimSuffix(string(help), "\n"))
 	}
 	return &cobra.Command{
 		Use:       "completion SHELL",
