@@ -7,10 +7,15 @@ import (
 )
 
 //go:embed report.css
-var style string
+var style markup
 
 //go:embed report.js
-var script string
+var script markup
+
+// filter is the form that the script shows above the table.
+//
+//go:embed filter.html
+var filter markup
 
 // policy allows the page its style and its script, by their hashes, and nothing else.
 func policy() string {
@@ -18,7 +23,7 @@ func policy() string {
 		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-func hashOf(text string) string {
+func hashOf(text markup) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
@@ -31,7 +36,7 @@ func (p *Page) writeHead(w *writer) {
 <meta http-equiv="Content-Security-Policy" content="`).text(policy()).html(`">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>`).text(p.Title).html("</title>\n<style>").html(markup(style)).html("</style>\n</head>\n<body>\n<header>\n<h1>").
+<title>`).text(p.Title).html("</title>\n<style>").html(style).html("</style>\n</head>\n<body>\n<header>\n<h1>").
 		text(p.Title).html("</h1>\n<dl class=\"facts\">\n")
 	for _, f := range p.Facts {
 		w.html("<div><dt>").text(f.Name).html("</dt><dd>").text(f.Value).html("</dd></div>\n")
@@ -173,19 +178,7 @@ func (p *Page) writeTableHead(w *writer, shown int) {
 			text(p.Command).html("</code></p>\n")
 	}
 	w.html("<p class=\"note\">Problems first, then stuck ones. Times are those of UTC").text(p.Zone).html(", unless they have another offset.</p>\n")
-	w.html(`<form id="filter" role="search" hidden>
-<div><label for="search">Find in all columns</label><input id="search" type="search" autocomplete="off"></div>
-<div><label for="group">Show</label><select id="group">
-<option value="">All</option>
-<option value="p">Problems</option>
-<option value="s">Stuck</option>
-<option value="u">Under way</option>
-<option value="n">Not reported</option>
-<option value="d">Delivered</option>
-</select></div>
-<output id="shown" for="search group"></output>
-</form>
-<div class="scroll list" tabindex="0" role="region" aria-label="Trackings"><table id="trackings" data-zone="`).text(p.Zone).html("\">\n")
+	w.html(filter + `<div class="scroll list" tabindex="0" role="region" aria-label="Trackings"><table id="trackings" data-zone="`).text(p.Zone).html("\">\n")
 	p.writeColumns(w)
 	w.html("<tbody>\n")
 }
@@ -195,6 +188,6 @@ func (p *Page) tail() *writer {
 	if p.Counts.Total() > 0 {
 		w.html("</tbody>\n</table></div>\n</section>\n")
 	}
-	w.html("</main>\n<footer class=\"note\"><p>The numbers are those of <code>waybill stats</code> with the same filters.</p></footer>\n<script>").html(markup(script)).html("</script>\n</body>\n</html>\n")
+	w.html("</main>\n<footer class=\"note\"><p>The numbers are those of <code>waybill stats</code> with the same filters.</p></footer>\n<script>").html(script).html("</script>\n</body>\n</html>\n")
 	return w
 }
