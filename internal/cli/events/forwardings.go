@@ -32,40 +32,46 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 	return since, db, err
 }
 
-type outboxEntries func(context.Context, *app.Store, []inbox.Sink, []inbox.Listener) iter.Seq2[Forwarding, error]
-
-// listOutbox lists entries since --since, and returns the targets, the running listeners, and whether it found any.
-func listOutbox(ctx context.Context, c *command.Call, o listOptions, w command.Listing[Forwarding], entries outboxEntries) (sinks []inbox.Sink, running []inbox.Listener, found bool, err error) {
-	w.Out = c.Out
+// runListOutbox lists deliveries since --since that wait to be forwarded, or with --dead the ones that were given up.
+func runListOutbox(ctx context.Context, c *command.Call, o listOptions) error {
+	w := command.Listing[Forwarding]{Out: c.Out, Empty: "No delivery is queued", Columns: pendingColumns(c.Out, time.Now())}
+	entries := waitingEntries
+	if o.Dead {
+		w.Empty, w.Columns, entries = "Nothing was given up", deadColumns(c.Out), deadEntries
+	}
 	since, db, err := o.ofDeliveries(ctx, c)
 	if err == nil && db == nil {
 		err = w.Print(c.IO, nil)
 	}
 	if err != nil || db == nil {
-		return nil, nil, false, err
+		return err
 	}
-	if sinks, err = db.Outbox.Sinks(ctx); err == nil {
-		running, err = db.Listeners.RunningListeners(ctx)
-	}
+	sinks, err := db.Outbox.Sinks(ctx)
 	if err != nil {
-		return nil, nil, false, err
+		return err
+	}
+	running, err := db.Listeners.RunningListeners(ctx)
+	if err != nil {
+		return err
 	}
 	slices.SortFunc(sinks, func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) })
+	found := false
 	err = w.Print(c.IO, command.Filter(entries(ctx, db, sinks, running), func(j Forwarding) bool {
 		late := !firstTime(j.GivenUpAt, j.QueuedAt).Before(since)
 		found = found || late
 		return late
 	}, o.Limit))
-	return sinks, running, found, err
-}
-
-func runListDead(ctx context.Context, c *command.Call, o listOptions) error {
-	w := command.Listing[Forwarding]{Empty: "Nothing was given up", Columns: deadColumns(c.Out)}
-	_, _, found, err := listOutbox(ctx, c, o, w, deadEntries)
-	if err == nil && found {
+	switch {
+	case err != nil:
+		return err
+	case o.Dead && found:
 		c.IO.Next(c.CommandLine("events", "replay", "--dead"))
+	case !o.Dead:
+		if unread := noteUnread(c, sinks, running); (found || unread) && len(running) == 0 {
+			c.IO.Note("No listener runs on this store; `waybill listen` with the same --forward-to sends what waits")
+		}
 	}
-	return err
+	return nil
 }
 
 func deadEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
@@ -308,15 +314,6 @@ func pendingColumns(out *command.Output, now time.Time) []command.Column[Forward
 	}
 }
 
-func runListPending(ctx context.Context, c *command.Call, o listOptions) error {
-	w := command.Listing[Forwarding]{Empty: "No delivery is queued", Columns: pendingColumns(c.Out, time.Now())}
-	sinks, running, found, err := listOutbox(ctx, c, o, w, waitingEntries)
-	if err == nil {
-		notePending(c, sinks, running, found)
-	}
-	return err
-}
-
 func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
 	return func(yield func(Forwarding, error) bool) {
 		for _, sink := range sinks {
@@ -350,7 +347,8 @@ func sentNumber(ctx context.Context, db *app.Store, w inbox.WaitingEntry) (strin
 	return w.Number, nil
 }
 
-func notePending(c *command.Call, sinks []inbox.Sink, running []inbox.Listener, found bool) {
+// noteUnread notes what targets have not read yet, and reports whether there is any.
+func noteUnread(c *command.Call, sinks []inbox.Sink, running []inbox.Listener) (found bool) {
 	for _, k := range sinks {
 		switch n := command.Plural(k.Unread, "delivery"); {
 		case k.Unread == 0:
@@ -362,7 +360,5 @@ func notePending(c *command.Call, sinks []inbox.Sink, running []inbox.Listener, 
 		}
 		found = true
 	}
-	if found && len(running) == 0 {
-		c.IO.Note("No listener runs on this store; `waybill listen` with the same --forward-to sends what waits")
-	}
+	return found
 }

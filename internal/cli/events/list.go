@@ -60,10 +60,8 @@ deliveries that were answered 401, with their IDs, the sender's address and why.
 				return command.Usagef("leave one of them out", "--after and --dead, --pending or --refused exclude each other")
 			}
 			switch {
-			case o.Dead:
-				return runListDead(ctx, c, o)
-			case o.Pending:
-				return runListPending(ctx, c, o)
+			case o.Dead, o.Pending:
+				return runListOutbox(ctx, c, o)
 			case o.Refused:
 				return runListRefused(ctx, c, o)
 			}
