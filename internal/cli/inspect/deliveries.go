@@ -56,7 +56,8 @@ type rowEventJSON struct {
 	Anomaly        string `json:"anomaly,omitempty"`
 }
 
-func (p *Page) rows(all []inbox.Overview, refused bool) ([]rowJSON, error) {
+// rows returns deliveries that a matcher found.
+func (p *Page) rows(m matcher, all []inbox.Overview) ([]rowJSON, error) {
 	mask, err := view.NewMasker(p.Call.Session)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (p *Page) rows(all []inbox.Overview, refused bool) ([]rowJSON, error) {
 	rows := make([]rowJSON, len(all))
 	for i, o := range all {
 		j := rowJSON{
-			ID: replay.Delivery{Delivery: o.Delivery, Refused: refused}.ID(), Delivery: o.Seq, ReceivedAt: o.ReceivedAt.UTC(), From: o.RemoteAddr, Method: o.Method, Path: mask.Text(o.Path),
+			ID: replay.Delivery{Delivery: o.Delivery, Refused: m.refused}.ID(), Delivery: o.Seq, ReceivedAt: o.ReceivedAt.UTC(), From: o.RemoteAddr, Method: o.Method, Path: mask.Text(o.Path),
 			Verified: o.Verified, Authenticated: o.BodyAuthenticated, Reason: o.Reason, Anomaly: o.Anomaly,
 			Events: make([]rowEventJSON, len(o.Events)), EventCount: o.EventCount, Forwarding: make([]events.Forwarding, len(o.Forwardings)),
 		}
@@ -113,8 +114,8 @@ func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 			return listQuery{}, command.Usagef("use "+command.Or(listParameters())+", each once", "unknown or repeated parameter %s", command.Quoted(name))
 		}
 	}
-	m, refused, err := p.parseMatcher(v)
-	q := listQuery{DeliveryRange: inbox.DeliveryRange{From: 1, To: math.MaxInt64, Limit: defaultRows, Refused: refused}, matcher: m}
+	m, err := p.parseMatcher(v)
+	q := listQuery{DeliveryRange: inbox.DeliveryRange{From: 1, To: math.MaxInt64, Limit: defaultRows, Refused: m.refused}, matcher: m}
 	if err != nil {
 		return q, err
 	}
@@ -158,23 +159,23 @@ func parseLimit(text string) (int, error) {
 }
 
 // parseMatcher reads which deliveries are meant: search is a filter or a text, and of refused ones a text.
-func (p *Page) parseMatcher(v url.Values) (m matcher, refused bool, err error) {
-	refused = v.Get("refused") == "1"
+func (p *Page) parseMatcher(v url.Values) (m matcher, err error) {
+	m.refused = v.Get("refused") == "1"
 	if r := v.Get("refused"); r != "" && r != "0" && r != "1" {
-		return m, refused, command.Usagef("use refused=1 for those that were refused", "refused must be 0 or 1, not %s", command.Quoted(r))
+		return m, command.Usagef("use refused=1 for those that were refused", "refused must be 0 or 1, not %s", command.Quoted(r))
 	}
 	text, err := m.cutStates(v.Get("search"))
 	if err != nil {
-		return m, refused, err
+		return m, err
 	}
-	if m.filtered = forward.IsFilter(text) && !refused; !m.filtered {
+	if m.filtered = forward.IsFilter(text) && !m.refused; !m.filtered {
 		m.text = newSearch(text)
-		return m, refused, nil
+		return m, nil
 	}
 	if m.filter, err = events.ParseFilter(view.NewStatusFormatter(p.Call.Config.OwnStatuses()), text); err != nil {
 		err = command.Usagef("such as event=router.delivered,number=1Z*", "%w", err)
 	}
-	return m, refused, err
+	return m, err
 }
 
 func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
@@ -187,7 +188,7 @@ func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
 	if err != nil || db == nil {
 		return j, err
 	}
-	n, err := readExtent(r.Context(), db, q.Refused)
+	n, err := q.extent(r.Context(), db)
 	if err != nil {
 		return j, err
 	}
@@ -212,7 +213,7 @@ func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
 		j.Next = &next
 	}
 	j.Examined = examined
-	j.Deliveries, err = p.rows(all, q.Refused)
+	j.Deliveries, err = p.rows(q.matcher, all)
 	return j, err
 }
 
@@ -221,9 +222,10 @@ type extent struct {
 	refused     int64 // how many refused ones there are
 }
 
-func readExtent(ctx context.Context, db *app.Store, refused bool) (extent, error) {
+// extent returns the numbers of all deliveries among which a matcher searches.
+func (m matcher) extent(ctx context.Context, db *app.Store) (extent, error) {
 	counts, err := db.Inbox.Counts(ctx)
-	if err != nil || !refused {
+	if err != nil || !m.refused {
 		return extent{last: counts.Deliveries, total: counts.Deliveries, refused: counts.Refused}, err
 	}
 	n := extent{total: counts.Refused, refused: counts.Refused}
@@ -254,7 +256,7 @@ func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (
 			return found, 0, examined, err
 		}
 		page, read := within(page, bytes)
-		some, err := q.find(ctx, db, q.Refused, page, q.Limit-len(found))
+		some, err := q.find(ctx, db, page, q.Limit-len(found))
 		if err != nil {
 			return nil, 0, examined, err
 		}

@@ -253,7 +253,7 @@ func TestListsRefused(t *testing.T) {
 	if got := ids(list(t, p, "refused=1&search=BODY%201").Deliveries); got != "refused:2" {
 		t.Errorf("found %q; want refused:2", got)
 	}
-	m, err := p.message(t.Context(), matcher{}, true, 1)
+	m, err := p.message(t.Context(), matcher{refused: true}, 1)
 	if err != nil || ids(m.Rows) != "refused:3 refused:2" || m.Last != 3 || m.Refused != 3 {
 		t.Errorf("message: %+v, %v", m, err)
 	}
@@ -269,11 +269,11 @@ func TestRowsMaskSecretsInPaths(t *testing.T) {
 	if got := list(t, p, "").Deliveries[0].Path; got != want {
 		t.Errorf("the list has %q; want %q", got, want)
 	}
-	all, err := p.message(t.Context(), matcher{}, false, 0)
+	all, err := p.message(t.Context(), matcher{}, 0)
 	if err != nil || all.Rows[0].Path != want {
 		t.Errorf("the stream has %+v, %v; want %q", all.Rows, err, want)
 	}
-	found, err := p.message(t.Context(), matcher{text: newSearch("[")}, false, 0)
+	found, err := p.message(t.Context(), matcher{text: newSearch("[")}, 0)
 	if err != nil || len(found.Rows) != 1 || found.Rows[0].Path != want {
 		t.Errorf("the stream of a search has %+v, %v; want %q", found.Rows, err, want)
 	}

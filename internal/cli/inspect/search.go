@@ -26,6 +26,7 @@ const (
 
 // matcher says which deliveries are meant: by a filter of events, or a text in the body. The zero one means all.
 type matcher struct {
+	refused  bool // it searches refused deliveries
 	filter   forward.Filter
 	filtered bool
 	text     []byte // see [newSearch]
@@ -79,7 +80,7 @@ func within(all []inbox.Overview, size int64) (first []inbox.Overview, bytes int
 }
 
 // find returns the first of the candidates that are meant, up to a number. They are in order, either way.
-func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []inbox.Overview, limit int) ([]inbox.Overview, error) {
+func (m matcher) find(ctx context.Context, db *app.Store, all []inbox.Overview, limit int) ([]inbox.Overview, error) {
 	var found []inbox.Overview
 	for len(all) > 0 && len(found) < limit {
 		some, _ := within(all, bodiesAtOnce)
@@ -87,7 +88,7 @@ func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []in
 		some = slices.DeleteFunc(slices.Clone(some), func(o inbox.Overview) bool {
 			return slices.ContainsFunc(m.states, func(is func(inbox.Overview) bool) bool { return !is(o) })
 		})
-		bodies, err := m.bodies(ctx, db, refused, some)
+		bodies, err := m.bodies(ctx, db, some)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func (m matcher) find(ctx context.Context, db *app.Store, refused bool, all []in
 		}
 	}
 	found = found[:min(len(found), limit)]
-	if refused { // has no events, and no forwardings
+	if m.refused { // has no events, and no forwardings
 		return found, nil
 	}
 	return m.whole(ctx, db, found)
@@ -128,8 +129,8 @@ func (m matcher) whole(ctx context.Context, db *app.Store, found []inbox.Overvie
 	return found, err
 }
 
-func (m matcher) bodies(ctx context.Context, db *app.Store, refused bool, all []inbox.Overview) (map[int64][]byte, error) {
-	r := inbox.DeliveryRange{Refused: refused}
+func (m matcher) bodies(ctx context.Context, db *app.Store, all []inbox.Overview) (map[int64][]byte, error) {
+	r := inbox.DeliveryRange{Refused: m.refused}
 	for _, o := range all {
 		if _, known := m.judge(o); !known {
 			r.From, r.To = min(cmp.Or(r.From, o.Seq), o.Seq), max(r.To, o.Seq)
@@ -213,14 +214,14 @@ type streamJSON struct {
 // stream sends what is new, and that something changed, see [inspect.Stream]. A message has no more rows than a page
 // shows. A filter or a search examines a bounded number of deliveries each time, and lags behind when more come.
 func (p *Page) stream(ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error) error {
-	m, refused, err := p.parseMatcher(r.URL.Query())
+	m, err := p.parseMatcher(r.URL.Query())
 	if err != nil {
 		return err
 	}
 	var sent *streamJSON
 	for {
 		wake := p.changed()
-		j, err := p.message(ctx, m, refused, after)
+		j, err := p.message(ctx, m, after)
 		if err != nil {
 			return err
 		}
@@ -238,7 +239,7 @@ func (p *Page) stream(ctx context.Context, r *http.Request, after int64, send fu
 	}
 }
 
-func (p *Page) message(ctx context.Context, m matcher, refused bool, after int64) (streamJSON, error) {
+func (p *Page) message(ctx context.Context, m matcher, after int64) (streamJSON, error) {
 	j := streamJSON{Rows: []rowJSON{}}
 	db, err := p.Call.ExistingStore(ctx)
 	if err != nil || db == nil {
@@ -247,31 +248,31 @@ func (p *Page) message(ctx context.Context, m matcher, refused bool, after int64
 	if j.Revision, err = db.Changes.Revision(ctx); err != nil {
 		return j, err
 	}
-	n, err := readExtent(ctx, db, refused)
+	n, err := m.extent(ctx, db)
 	if j.Last, j.Refused = n.last, n.refused; err != nil || n.last <= after {
 		return j, err
 	}
 	var found []inbox.Overview
 	if m.all() {
-		found, err = db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: after + 1, To: n.last, Limit: maxSent, Refused: refused})
+		found, err = db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: after + 1, To: n.last, Limit: maxSent, Refused: m.refused})
 		j.More = len(found) == maxSent && n.last-after > maxSent
 	} else {
-		found, j.Last, err = p.matchNew(ctx, db, m, refused, after, n.last)
+		found, j.Last, err = p.matchNew(ctx, db, m, after, n.last)
 		j.More = len(found) > maxSent
 	}
 	if err != nil {
 		return j, err
 	}
-	j.Rows, err = p.rows(found[:min(len(found), maxSent)], refused)
+	j.Rows, err = p.rows(m, found[:min(len(found), maxSent)])
 	return j, err
 }
 
 // matchNew returns the deliveries after a number, up to last, that are meant, newest first; and how far it came.
-func (p *Page) matchNew(ctx context.Context, db *app.Store, m matcher, refused bool, after, last int64) (found []inbox.Overview, to int64, err error) {
+func (p *Page) matchNew(ctx context.Context, db *app.Store, m matcher, after, last int64) (found []inbox.Overview, to int64, err error) {
 	defer p.searching.Unlock()
 	p.searching.Lock()
 	to = min(last, after+examinedAtOnce)
-	candidates := inbox.DeliveryRange{From: after + 1, To: to, Refused: refused, Bare: m.readsBodiesAlone()}
+	candidates := inbox.DeliveryRange{From: after + 1, To: to, Refused: m.refused, Bare: m.readsBodiesAlone()}
 	page, err := db.Overviews.Overviews(ctx, candidates)
 	if err != nil {
 		return nil, after, err
@@ -280,7 +281,7 @@ func (p *Page) matchNew(ctx context.Context, db *app.Store, m matcher, refused b
 	if some, _ := within(page, maxExaminedBytes); len(some) < len(page) {
 		page, to = some, some[len(some)-1].Seq
 	}
-	found, err = m.find(ctx, db, refused, page, len(page))
+	found, err = m.find(ctx, db, page, len(page))
 	slices.Reverse(found)
 	return found, to, err
 }
