@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -38,15 +37,13 @@ func readOptions(r *http.Request) (o sendOptions, err error) {
 	if err != nil {
 		return o, err
 	}
-	bad := func(problem string) error {
-		return &inspect.Error{Status: http.StatusBadRequest, Message: problem, Hint: `send an object such as {"target":"1","sign":false}`, Code: command.Usage.Word()}
-	}
+	const hint = `send an object such as {"target":"1","sign":false}`
 	start := jsonscan.SkipSpace(b, 0)
 	switch {
 	case !json.Valid(b):
-		return o, bad("the request is not JSON")
+		return o, command.Usagef(hint, "the request is not JSON")
 	case b[start] != '{':
-		return o, bad("the request is not a JSON object")
+		return o, command.Usagef(hint, "the request is not a JSON object")
 	}
 	into := map[string]any{"target": &o.Target, "sign": &o.Sign, "body": &o.Body}
 	kinds := map[string]string{"target": "a text", "sign": "true or false", "body": "a text"}
@@ -55,11 +52,11 @@ func readOptions(r *http.Request) (o sendOptions, err error) {
 		name, _ := jsonscan.Text(v.Name)
 		switch {
 		case into[name] == nil:
-			return o, bad(fmt.Sprintf("unknown member %q", name))
+			return o, command.Usagef(hint, "unknown member %q", name)
 		case seen[name]:
-			return o, bad(name + " is there twice")
+			return o, command.Usagef(hint, "%s is there twice", name)
 		case json.Unmarshal(v.Raw, into[name]) != nil:
-			return o, bad(name + " is not " + kinds[name])
+			return o, command.Usagef(hint, "%s is not %s", name, kinds[name])
 		}
 		seen[name] = true
 	}
@@ -87,7 +84,7 @@ func (p *Page) target(id string) (forward.Target, error) {
 	if len(p.Targets) == 0 {
 		hint = "start the page with a target: `waybill inspect --to URL` or `waybill listen --ui --forward-to URL`"
 	}
-	return forward.Target{}, &inspect.Error{Status: http.StatusBadRequest, Message: fmt.Sprintf("there is no target %q", id), Hint: hint, Code: command.Usage.Word()}
+	return forward.Target{}, command.Usagef(hint, "there is no target %q", id)
 }
 
 // send sends a delivery, or an edited copy, to a target, as `events replay` and `events send` do.
