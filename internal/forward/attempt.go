@@ -125,7 +125,7 @@ func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Attempt
 		if ctx.Err() != nil && try >= maxSettleTries {
 			return // once this process has ended, another sends it again
 		}
-		wait(ctx, nil, time.Now().Add(storeRetryDelay))
+		_ = pace.Sleep(ctx, storeRetryDelay)
 	}
 }
 

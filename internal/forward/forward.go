@@ -216,7 +216,7 @@ func (f *Forwarder) Run(ctx, hard context.Context) error {
 	requests, cancel := context.WithCancel(hard)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() {
-		wait(requests, nil, time.Now().Add(shutdownGrace))
+		_ = pace.Sleep(requests, shutdownGrace) // or until hard ends
 		cancel()
 	})()
 	for _, r := range f.routes {
@@ -230,7 +230,7 @@ func (f *Forwarder) Run(ctx, hard context.Context) error {
 func (r *route) fillOutbox(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if r.queued.Load() >= maxQueued {
-			wait(ctx, r.inboxChanged, time.Now().Add(pollInterval))
+			pace.Wait(ctx, r.inboxChanged, time.Now().Add(pollInterval))
 			continue
 		}
 		p, err := r.forwarder.o.Outbox.Advance(ctx, r.sink.ID, pageSize, r.accepts)
@@ -250,7 +250,7 @@ func (r *route) fillOutbox(ctx context.Context) error {
 			r.outboxChanged.notify()
 		}
 		if p.Read == 0 {
-			wait(ctx, r.inboxChanged, time.Now().Add(pollInterval))
+			pace.Wait(ctx, r.inboxChanged, time.Now().Add(pollInterval))
 		}
 	}
 	return nil
@@ -285,7 +285,7 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 		if poll := time.Now().Add(pollInterval); due.IsZero() || due.After(poll) {
 			due = poll
 		}
-		wait(ctx, r.outboxChanged, due)
+		pace.Wait(ctx, r.outboxChanged, due)
 	}
 }
 
@@ -323,7 +323,7 @@ func (r *route) handleStoreError(ctx context.Context, a *onceAlert, what string,
 		err = nil
 	case inbox.IsTemporary(err):
 		a.update(r.forwarder.o.OnStoreError, what, err)
-		wait(ctx, nil, time.Now().Add(storeRetryDelay))
+		_ = pace.Sleep(ctx, storeRetryDelay) // the callers notice the end of ctx
 		err = nil
 	}
 	return err
@@ -340,14 +340,4 @@ func (r *route) accepts(rows []inbox.Event) bool {
 		}
 	}
 	return false
-}
-
-func wait(ctx context.Context, woken <-chan struct{}, until time.Time) {
-	t := time.NewTimer(time.Until(until))
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-woken:
-	case <-ctx.Done():
-	}
 }

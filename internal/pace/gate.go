@@ -86,7 +86,7 @@ func (g *Gate) Enter(ctx context.Context) (*Pass, error) {
 			return g.admit(due), nil
 		}
 		g.mu.Unlock()
-		await(ctx, turn, due)
+		Wait(ctx, turn, due)
 		g.mu.Lock()
 	}
 	return nil, context.Cause(ctx)
@@ -126,14 +126,15 @@ func (g *Gate) due(turn chan struct{}, waited time.Time) time.Time {
 	return at
 }
 
-func await(ctx context.Context, turn <-chan struct{}, due time.Time) {
+// Wait returns when signal has a value, at due unless that is zero, or when ctx ends.
+func Wait(ctx context.Context, signal <-chan struct{}, due time.Time) {
 	var fires <-chan time.Time
 	if !due.IsZero() {
 		fires = time.After(time.Until(due))
 	}
 	select {
 	case <-ctx.Done():
-	case <-turn:
+	case <-signal:
 	case <-fires:
 	}
 }
