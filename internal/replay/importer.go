@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -42,21 +43,18 @@ type Imported struct {
 // Import stores one delivery, unless the very same is there already: same
 // bytes, header and time of receipt. One without a time is received now, and compared without it.
 func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, error) {
+	at := c.At.UTC().Truncate(time.Millisecond) // as it is stored; zero if the file does not say
 	d := inbox.Delivery{
-		ReceivedAt: c.At, Method: c.Method, Path: c.Path, RawQuery: c.RawQuery, RemoteAddr: c.From, Header: c.Header, Body: c.Body, Verified: inbox.Unknown,
+		ReceivedAt: cmp.Or(at, time.Now().UTC().Truncate(time.Millisecond)), Method: c.Method, Path: c.Path, RawQuery: c.RawQuery,
+		RemoteAddr: c.From, Header: c.Header, Body: c.Body, Verified: inbox.Unknown,
 	}
-	timed := !c.At.IsZero()
-	if !timed {
-		d.ReceivedAt = time.Now()
-	}
-	d.ReceivedAt = d.ReceivedAt.UTC().Truncate(time.Millisecond) // as it is stored
 	if i.Verifier != nil {
 		d = verify(d, i.Scheme, i.Verifier)
 	}
 	d, rows := inbox.Decode(d)
 	done := Imported{Verified: d.Verified == inbox.Yes}
 	var err error
-	if done.Known, err = i.known(ctx, d, rows, timed); err != nil || done.Known {
+	if done.Known, err = i.known(ctx, d, rows, at); err != nil || done.Known {
 		return done, err
 	}
 	receipt, err := i.Store.Put(ctx, d, rows)
@@ -64,22 +62,18 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 	return done, err
 }
 
-// known is timed: received at the same time. The few without an eventId have their fingerprints in memory.
-func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Event, timed bool) (bool, error) {
+// known compares the time of receipt too, unless it is zero. The few without an eventId have their fingerprints in memory.
+func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Event, at time.Time) (bool, error) {
 	first := slices.IndexFunc(rows, func(e inbox.Event) bool { return e.EventID != "" })
 	if first < 0 {
-		return i.knownEventless(ctx, d, timed)
-	}
-	q := inbox.Query{EventID: rows[first].EventID}
-	if timed {
-		q.Since = d.ReceivedAt
+		return i.knownEventless(ctx, d, at)
 	}
 	seen := int64(0)
-	for e, err := range i.Store.Events(ctx, q) {
+	for e, err := range i.Store.Events(ctx, inbox.Query{EventID: rows[first].EventID, Since: at}) {
 		if err != nil {
 			return false, err
 		}
-		if e.Delivery == seen || timed && !e.ReceivedAt.Equal(d.ReceivedAt) {
+		if e.Delivery == seen || !at.IsZero() && !e.ReceivedAt.Equal(at) {
 			continue
 		}
 		seen = e.Delivery
@@ -87,14 +81,14 @@ func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Eve
 		if err != nil {
 			return false, err
 		}
-		if other.Body != nil && fingerprint(other, timed) == fingerprint(d, timed) || other.Body == nil && e.Index == rows[first].Index && e.Length == rows[first].Length {
+		if other.Body != nil && fingerprint(other, at) == fingerprint(d, at) || other.Body == nil && e.Index == rows[first].Index && e.Length == rows[first].Length {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery, timed bool) (bool, error) {
+func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery, at time.Time) (bool, error) {
 	if i.eventless == nil {
 		i.eventless = map[[sha256.Size]byte]bool{}
 		last := int64(0)
@@ -113,25 +107,23 @@ func (i *Importer) knownEventless(ctx context.Context, d inbox.Delivery, timed b
 			i.remember(other)
 		}
 	}
-	known := i.eventless[fingerprint(d, timed)]
+	known := i.eventless[fingerprint(d, at)]
 	i.remember(d)
 	return known, nil
 }
 
 func (i *Importer) remember(d inbox.Delivery) {
-	i.eventless[fingerprint(d, true)], i.eventless[fingerprint(d, false)] = true, true
+	i.eventless[fingerprint(d, d.ReceivedAt)], i.eventless[fingerprint(d, time.Time{})] = true, true
 }
 
-// fingerprint is the hash of all that was received; timed: and when.
-func fingerprint(d inbox.Delivery, timed bool) [sha256.Size]byte {
+// fingerprint is the hash of all that was received, and of a time of receipt.
+func fingerprint(d inbox.Delivery, at time.Time) [sha256.Size]byte {
 	var b bytes.Buffer
 	add := func(s string) {
 		b.Write(binary.AppendUvarint(nil, uint64(len(s))))
 		b.WriteString(s)
 	}
-	if timed {
-		b.Write(binary.AppendVarint(nil, d.ReceivedAt.UnixMilli()))
-	}
+	b.Write(binary.AppendVarint(nil, at.UnixMilli()))
 	add(d.Method)
 	add(d.Path)
 	add(d.RawQuery)
