@@ -82,11 +82,12 @@ func System() *IO {
 func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 	shared := &screen{}
 	width, _ := strconv.Atoi(f.Env["COLUMNS"]) // of terminals that do not tell; 0 for none
-	t := &IO{
-		In:    in,
-		Out:   newWriter(out, f.OutTerminal, width, shared),
-		Err:   newWriter(err, f.ErrTerminal, width, shared),
-		facts: f,
+	t := &IO{In: in, Out: Plain(out), Err: Plain(err), facts: f}
+	if f.OutTerminal {
+		t.Out.terminal, t.Out.width, t.Out.screen = true, width, shared
+	}
+	if f.ErrTerminal {
+		t.Err.terminal, t.Err.width, t.Err.screen = true, width, shared
 	}
 	t.apply(Options{})
 	return t
@@ -122,12 +123,12 @@ func (t *IO) hidden() *redact.Redactor {
 func (t *IO) apply(o Options) {
 	t.options = o
 	for _, w := range []*Writer{t.Out, t.Err} {
-		w.color = t.facts.color(o.Color, w.terminal)
+		w.color = t.facts.color(o.Color, w)
 		w.movable = w.terminal && !t.facts.dumb()
 	}
 }
 
-func (f Facts) color(asked string, terminal bool) bool {
+func (f Facts) color(asked string, w *Writer) bool {
 	switch {
 	case asked == "always":
 		return true
@@ -136,7 +137,7 @@ func (f Facts) color(asked string, terminal bool) bool {
 	case f.Env["CLICOLOR_FORCE"] != "" && f.Env["CLICOLOR_FORCE"] != "0":
 		return true
 	}
-	return terminal && !f.dumb()
+	return w.terminal && !f.dumb()
 }
 
 func (f Facts) dumb() bool { return f.fixed || f.Env["TERM"] == "dumb" }

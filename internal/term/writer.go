@@ -45,16 +45,8 @@ const maxWaiting = 64 << 10
 
 // Plain returns a Writer for what is no terminal and has no colour, such as a file.
 func Plain(w io.Writer) *Writer {
-	return newWriter(w, false, 0, nil)
-}
-
-// newWriter returns a Writer to a terminal with that screen, or to what is no terminal.
-func newWriter(w io.Writer, terminal bool, width int, s *screen) *Writer {
 	file, _ := w.(*os.File)
-	if !terminal {
-		s = &screen{}
-	}
-	return &Writer{w: w, file: file, terminal: terminal, width: width, screen: s}
+	return &Writer{w: w, file: file, screen: &screen{}}
 }
 
 // IsTerminal reports whether the stream is a terminal.
