@@ -64,9 +64,9 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	case o.Raw:
 		return showBody(ctx, c, o.ID)
 	case o.Headers:
-		return showHeaders(ctx, c, o.ID, o.Reveal)
+		return showHeaders(ctx, c, o)
 	}
-	return showPage(ctx, c, o.ID, o.Reveal)
+	return showPage(ctx, c, o)
 }
 
 func findShown(ctx context.Context, s *app.Session, id string) (replay.Delivery, error) {
@@ -92,12 +92,12 @@ func showBody(ctx context.Context, c *command.Call, id string) error {
 	return c.Out.Bytes(d.Body)
 }
 
-func showHeaders(ctx context.Context, c *command.Call, id string, reveal bool) error {
-	d, err := findShown(ctx, c.Session, id)
+func showHeaders(ctx context.Context, c *command.Call, o showOptions) error {
+	d, err := findShown(ctx, c.Session, o.ID)
 	if err != nil {
 		return err
 	}
-	headers, err := view.ShownHeaders(c.Session, d.Header, view.HeaderOptions{Reveal: reveal})
+	headers, err := view.ShownHeaders(c.Session, d.Header, view.HeaderOptions{Reveal: o.Reveal})
 	if err != nil {
 		return err
 	}
@@ -135,21 +135,21 @@ type Changed struct {
 	TrackingNumber string `json:"trackingNumber"`
 }
 
-func showPage(ctx context.Context, c *command.Call, id string, reveal bool) error {
+func showPage(ctx context.Context, c *command.Call, o showOptions) error {
 	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(id, replay.RefusedPrefix) {
-		d, err := replay.Find(ctx, db.Received(), id)
+	if strings.HasPrefix(o.ID, replay.RefusedPrefix) {
+		d, err := replay.Find(ctx, db.Received(), o.ID)
 		if err != nil {
 			return err
 		}
 		if d.Refused {
-			return showRefused(c, d, reveal)
+			return showRefused(c, d, o)
 		}
 	}
-	e, err := replay.FindEvent(ctx, db.Received(), id)
+	e, err := replay.FindEvent(ctx, db.Received(), o.ID)
 	if err != nil {
 		return err
 	}
@@ -165,7 +165,7 @@ func showPage(ctx context.Context, c *command.Call, id string, reveal bool) erro
 		return err
 	}
 	j := all[0]
-	if !reveal {
+	if !o.Reveal {
 		e = view.MaskEvent(e, c.SecretMasker())
 	}
 	j.Data, j.Raw = view.NewEvent(e).Data, e.Raw
@@ -435,8 +435,8 @@ func repeatsText(all []Repeat) string {
 	return strings.Join(texts, ", ")
 }
 
-func showRefused(c *command.Call, d replay.Delivery, reveal bool) error {
-	if !reveal {
+func showRefused(c *command.Call, d replay.Delivery, o showOptions) error {
+	if !o.Reveal {
 		d.Body = c.SecretMasker()(d.Body)
 	}
 	if c.Out.Machine() {
