@@ -102,16 +102,7 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 
 func (e *exporter) exportAll(ctx context.Context, ids []string) error {
 	if len(ids) > 0 {
-		for _, id := range ids {
-			d, err := replay.FindWhole(ctx, e.in, id)
-			if err != nil {
-				return err
-			}
-			if err := e.export(d); err != nil {
-				return err
-			}
-		}
-		return nil
+		return command.Each(replay.Whole(ctx, e.in, ids...), e.export)
 	}
 	return command.Each(replay.Deliveries(ctx, e.in, replay.OldestFirst), func(d replay.Delivery) error {
 		if d.Seq <= e.after || d.ReceivedAt.Before(e.since) || e.verified != "" && d.Verified != e.verified {

@@ -116,7 +116,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		return err
 	}
 	defer k.Client.Close()
-	sign, err := o.signing(k)
+	signer, err := o.signer(k)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if err := noteWhole(ctx, c.IO, in, sel.IDs); err != nil {
 		return err
 	}
-	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: map[string][]webhook.Field{}, Sign: sign}
+	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: map[string][]webhook.Field{}, Sign: signer.Sign}
 	if sender.Withhold, err = c.SecretMatcher(); err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 	return nil
 }
 
-func (o replayOptions) signing(k *sending) (sign signing, err error) {
+func (o replayOptions) signer(k *sending) (signer *Signer, err error) {
 	switch {
 	case o.Resign:
 		return k.signer()
@@ -257,7 +257,7 @@ func (o replayOptions) signing(k *sending) (sign signing, err error) {
 	case o.Corrupt:
 		_, err = k.signer()
 	}
-	return (*Signer)(nil).Sign, err
+	return nil, err
 }
 
 // edit returns what changes deliveries before they are sent, nil for nothing. It opens the editor of --edit.

@@ -119,9 +119,11 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	if err := p.load(ctx, c, o, k.Faults.Seed); err != nil {
 		return err
 	}
-	if p.sender.Sign, err = k.signerIfAny(); err != nil {
+	signer, err := k.signerIfAny()
+	if err != nil {
 		return err
 	}
+	p.sender.Sign = signer.Sign
 	if o.To != "" {
 		c.IO.Note("Sending to %s", targets[0].Show())
 	}
@@ -200,20 +202,17 @@ func defaultHeader() []webhook.Field {
 	return []webhook.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "User-Agent", Value: buildinfo.UserAgent()}}
 }
 
-type signing = func(webhook.Request) (webhook.Request, error)
-
 // signer returns what signs deliveries, and sets the scheme that a series may corrupt.
-func (k *sending) signer() (signing, error) {
+func (k *sending) signer() (*Signer, error) {
 	g, err := NewSigner(k.call.Session, k.options.Scheme)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		k.Scheme = g.scheme
 	}
-	k.Scheme = g.scheme
-	return g.Sign, nil
+	return g, err
 }
 
 // signerIfAny is signer; without a scheme it says so, and leaves deliveries as they are.
-func (k *sending) signerIfAny() (signing, error) {
+func (k *sending) signerIfAny() (*Signer, error) {
 	switch {
 	case k.options.Scheme != "" || k.call.Config.Webhook.Scheme != "":
 		return k.signer()
@@ -221,7 +220,7 @@ func (k *sending) signerIfAny() (signing, error) {
 		return nil, command.Usagef("give --scheme NAME; `waybill signature schemes` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
 	}
 	k.call.IO.Note("No signature scheme is set: nothing is signed; --scheme NAME signs")
-	return (*Signer)(nil).Sign, nil
+	return nil, nil //nolint:nilnil // nil leaves deliveries as they are
 }
 
 func (p *sample) request(_ context.Context, step forward.Sending) (forward.Request, error) {

@@ -275,15 +275,12 @@ func (j *Shown) addEffect(ctx context.Context, db *app.Store, e inbox.Event) err
 }
 
 func changedText(all []Changed) string {
-	var names []string
-	for _, k := range all {
-		name := k.TrackingNumber
-		if k.ReferID != "" {
-			name = k.ReferID + " (" + name + ")"
+	return strings.Join(command.Texts(len(all), func(i int) string {
+		if all[i].ReferID == "" {
+			return all[i].TrackingNumber
 		}
-		names = append(names, name)
-	}
-	return strings.Join(names, ", ")
+		return all[i].ReferID + " (" + all[i].TrackingNumber + ")"
+	}), ", ")
 }
 
 func newerText(known []ledger.TrackingStatus) string {
@@ -428,11 +425,7 @@ func typeText(m inbox.Mark, current string) string {
 }
 
 func repeatsText(all []Repeat) string {
-	var texts []string
-	for _, r := range all {
-		texts = append(texts, r.ID+" ("+r.Type+")")
-	}
-	return strings.Join(texts, ", ")
+	return strings.Join(command.Texts(len(all), func(i int) string { return all[i].ID + " (" + all[i].Type + ")" }), ", ")
 }
 
 func showRefused(c *command.Call, d replay.Delivery, o showOptions) error {
