@@ -73,12 +73,12 @@ Lines, which are sent with their headers and signed again if there is a scheme. 
 
 func (o sendOptions) synthetic(cmd *cobra.Command, seed uint64) (webhook.SyntheticEvents, error) {
 	m := webhook.SyntheticEvents{Kind: o.Event, Number: o.Number, At: time.Now().Truncate(time.Millisecond), Seed: seed}
+	var err error
 	at := o.At
 	if at == "" && cmd.Flags().Changed("seed") {
 		at = seededTime
 	}
 	if at != "" {
-		var err error
 		if m.At, err = time.Parse(time.RFC3339, at); err != nil {
 			return m, command.Usagef("write it as "+seededTime, "--at %q is not a time", o.At)
 		}
@@ -86,7 +86,6 @@ func (o sendOptions) synthetic(cmd *cobra.Command, seed uint64) (webhook.Synthet
 	if o.Count < 1 || o.Count > maxSynthetic {
 		return m, command.Usagef(fmt.Sprintf("from 1 to %d", maxSynthetic), "--count %d is out of bounds", o.Count)
 	}
-	var err error
 	if m.Set, err = parseSet(o.Set); err != nil {
 		return m, err
 	}
@@ -178,10 +177,8 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	if len(bytes.TrimSpace(data)) == 0 {
 		c.IO.Warning("%s is empty, and so is the body", o.File)
 	}
-	p.captured, p.count = []webhook.Sample{{Request: webhook.Request{Method: "POST", Header: defaultHeader(), Body: data}}}, 1
-	if data == nil {
-		p.captured[0].Body = []byte{}
-	}
+	body := append([]byte{}, data...) // not nil: that would be a pruned one
+	p.captured, p.count = []webhook.Sample{{Request: webhook.Request{Method: "POST", Header: defaultHeader(), Body: body}}}, 1
 	return p.change(o)
 }
 
