@@ -157,8 +157,10 @@ func (k *sending) run(ctx context.Context, n int) error {
 }
 
 func (k *sending) outcome(t forward.Tally, err error) error {
-	e := &command.ExitError{Code: sendingCode(t), Err: fmt.Errorf("%s of %s not answered with %s", command.Number(int64(t.Tried()-t.Expected)), were(t.Tried()-t.Expected, command.Plural(t.Tried(), "delivery")), k.Expect)}
-	e.Hint = sendingHint(t)
+	code, wrong := sendingCode(t), t.Tried()-t.Expected
+	e := &command.ExitError{Code: code, Hint: sendingHint(t)}
+	e.Err = fmt.Errorf("%s of %s not answered with %s", command.Number(int64(wrong)), were(wrong, command.Plural(t.Tried(), "delivery")), k.Expect)
+	sent := fmt.Sprintf("%s of %s sent", command.Number(int64(t.Tried())), command.Plural(t.Planned, "delivery"))
 	switch {
 	case err == nil && t.Tried() == t.Expected:
 		return nil
@@ -170,9 +172,9 @@ func (k *sending) outcome(t forward.Tally, err error) error {
 		e.Err, e.Next = fmt.Errorf("stopped: %w", err), k.repeatCommand()
 		return e
 	case errors.Is(err, command.ErrTimeUp):
-		return &command.ExitError{Code: command.Worst(sendingCode(t), command.Pending), Err: fmt.Errorf("%w: %s of %s sent", err, command.Number(int64(t.Tried())), command.Plural(t.Planned, "delivery")), Next: k.repeatCommand()}
+		return &command.ExitError{Code: command.Worst(code, command.Pending), Err: fmt.Errorf("%w: %s", err, sent), Next: k.repeatCommand()}
 	case command.As[*command.SignalError](err), errors.Is(err, context.Canceled):
-		return errors.Join(err, &command.ExitError{Code: command.Interrupted, Err: fmt.Errorf("%s of %s sent", command.Number(int64(t.Tried())), command.Plural(t.Planned, "delivery")), Next: k.repeatCommand()})
+		return errors.Join(err, &command.ExitError{Code: command.Interrupted, Err: errors.New(sent), Next: k.repeatCommand()})
 	default:
 		return err
 	}
@@ -186,22 +188,18 @@ func were(n int, subject string) string {
 }
 
 func sendingCode(t forward.Tally) command.Code {
-	if t.Expected == t.Tried() {
+	switch {
+	case t.Expected == t.Tried():
 		return command.OK
-	}
-	if t.Expected > 0 {
+	case t.Expected > 0:
 		return command.Partial
 	}
-	var cs []command.Code
-	for _, one := range []struct {
-		n    int
-		code command.Code
-	}{{t.Unexpected, command.Refused}, {t.Unanswered, command.Unknown}, {t.Unreachable, command.Unreachable}, {t.Unsent, command.Partial}} {
-		if one.n > 0 {
-			cs = append(cs, one.code)
-		}
+	met := map[command.Code]int{
+		command.Refused: t.Unexpected, command.Unknown: t.Unanswered,
+		command.Unreachable: t.Unreachable, command.Partial: t.Unsent,
 	}
-	return command.Worst(cs...)
+	maps.DeleteFunc(met, func(_ command.Code, n int) bool { return n == 0 })
+	return command.Worst(slices.Collect(maps.Keys(met))...)
 }
 
 func sendingHint(t forward.Tally) string {
