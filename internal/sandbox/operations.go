@@ -40,7 +40,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, op operation) {
 	good, results := s.split(items)
 	store := func() {
 		s.state.mu.Lock()
-		s.state.store(good, op == opCreateV1)
+		s.state.store(good, op)
 		s.state.mu.Unlock()
 	}
 	if s.injectFault(w, r, op, store, map[string]any{"message": "accepted", "count": len(good)}) {

@@ -318,7 +318,7 @@ func (s *state) reset() {
 func (s *state) now() time.Time { return time.Now().Add(s.offset).UTC() }
 
 // store creates the items. Those that are there already are counted again.
-func (s *state) store(items []tracking.Item, instant bool) {
+func (s *state) store(items []tracking.Item, op operation) {
 	now := s.now()
 	for _, it := range items {
 		if i, ok := s.byKey[it.Key()]; ok {
@@ -327,7 +327,7 @@ func (s *state) store(items []tracking.Item, instant bool) {
 			continue
 		}
 		i := len(s.parcels)
-		s.parcels = append(s.parcels, parcel{item: it, created: 1, at: now, real: time.Now(), instant: instant})
+		s.parcels = append(s.parcels, parcel{item: it, created: 1, at: now, real: time.Now(), instant: op == opCreateV1})
 		s.byKey[it.Key()] = i
 		s.byRefer[it.ReferID] = append(s.byRefer[it.ReferID], i)
 		s.byNum[it.Number] = append(s.byNum[it.Number], i)

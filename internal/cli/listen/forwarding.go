@@ -105,14 +105,6 @@ func (fw *forwarding) sent() *int64 {
 	return new(fw.attempts.sent.Load())
 }
 
-func (fw *forwarding) sinkIDs() []int64 {
-	var ids []int64
-	for _, sink := range fw.Sinks() {
-		ids = append(ids, sink.ID)
-	}
-	return ids
-}
-
 func (fw *forwarding) skipBacklog(ctx context.Context, outbox inbox.Outbox) error {
 	for _, sink := range fw.knownSinks() {
 		dropped, err := outbox.SkipBacklog(ctx, sink.ID)

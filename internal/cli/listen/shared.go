@@ -53,9 +53,11 @@ func (w *storeWarnings) warn(what string, err error) {
 }
 
 func (s *server) register(ctx context.Context) error {
-	return s.db.Listeners.AddListener(ctx, inbox.Listener{
-		URL: s.url, Host: app.Computer(), Sinks: s.forwarding.sinkIDs(), Verify: s.verifies(),
-	})
+	l := inbox.Listener{URL: s.url, Host: app.Computer(), Verify: s.verifies()}
+	for _, sink := range s.forwarding.Sinks() {
+		l.Sinks = append(l.Sinks, sink.ID)
+	}
+	return s.db.Listeners.AddListener(ctx, l)
 }
 
 func (s *server) stayRegistered(ctx context.Context) {
