@@ -3,7 +3,6 @@ package findings
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -17,7 +16,7 @@ import (
 )
 
 // grouped calls do with the entries of every key that has several, in order of place.
-func grouped(list []entry, key func(entry) string, do func([]entry) error) error {
+func grouped(list []entry, key func(entry) string, do func([]entry)) {
 	first, groups := make(map[uint64]int, len(list)), map[string][]entry{}
 	for i, e := range list {
 		at, known := first[e.hash]
@@ -33,11 +32,8 @@ func grouped(list []entry, key func(entry) string, do func([]entry) error) error
 	}
 	for _, k := range slices.Sorted(maps.Keys(groups)) {
 		slices.SortStableFunc(groups[k], func(a, b entry) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line)) })
-		if err := do(groups[k]); err != nil {
-			return err
-		}
+		do(groups[k])
 	}
-	return nil
 }
 
 // foldOrder writes one mark between words: A-11 is not A1-1.
@@ -45,18 +41,17 @@ func foldOrder(s string) string { return tracking.FoldStatus(s) }
 
 // compareNumbers also finds lost leading zeros, since all numbers are at hand.
 func (c *Collector) compareNumbers() error {
-	return eachPart(&c.keeper.numbers, func(list []entry) error {
+	return eachPart(&c.keeper.numbers, func(list []entry) {
 		for _, e := range list {
-			if err := errors.Join(c.reportLostZeros(e), c.reportUnlike(e)); err != nil {
-				return err
-			}
+			c.reportLostZeros(e)
+			c.reportUnlike(e)
 		}
-		return grouped(list, func(e entry) string { return tracking.FoldNumber(e.number) }, c.compareNumber)
+		grouped(list, func(e entry) string { return tracking.FoldNumber(e.number) }, c.compareNumber)
 	})
 }
 
 // compareNumber reports what is odd with rows of one number, against the first of them.
-func (c *Collector) compareNumber(rows []entry) error {
+func (c *Collector) compareNumber(rows []entry) {
 	first := rows[0]
 	where := c.atEntry(first)
 	same := map[[2]string]entry{} // the first row of each tracking
@@ -86,35 +81,30 @@ func (c *Collector) compareNumber(rows []entry) error {
 		default:
 			continue // the orders differ in spelling: see compareOrder
 		}
-		if err := c.report(f); err != nil {
-			return err
-		}
+		c.report(f)
 	}
-	return nil
 }
 
 func (c *Collector) compareOrders() error {
-	return eachPart(&c.keeper.orders, func(list []entry) error {
-		return grouped(list, func(e entry) string { return foldOrder(e.order) }, c.compareOrder)
+	return eachPart(&c.keeper.orders, func(list []entry) {
+		grouped(list, func(e entry) string { return foldOrder(e.order) }, c.compareOrder)
 	})
 }
 
-func (c *Collector) compareOrder(rows []entry) error {
+func (c *Collector) compareOrder(rows []entry) {
 	first := rows[0]
 	numbers := map[string]bool{}
 	for _, e := range rows {
 		numbers[tracking.FoldNumber(e.number)] = true
-		if e.order == first.order {
-			continue
-		}
-		if err := c.report(c.placesOf(e).ref.with(Warning, Spelling, e.order, fmt.Sprintf("%s has %s: these are two orders", c.atEntry(first), tracking.Quote(first.order)), "write it in one way if it is one order")); err != nil {
-			return err
+		if e.order != first.order {
+			message := fmt.Sprintf("%s has %s: these are two orders", c.atEntry(first), tracking.Quote(first.order))
+			c.report(c.placesOf(e).ref.with(Warning, Spelling, e.order, message, "write it in one way if it is one order"))
 		}
 	}
-	if len(numbers) < 2 {
-		return nil
+	if len(numbers) > 1 {
+		message := fmt.Sprintf("the order has %d numbers", len(numbers))
+		c.report(c.placesOf(first).ref.with(Note, SeveralNumbers, first.order, message, "right for an order in several parcels"))
 	}
-	return c.report(c.placesOf(first).ref.with(Note, SeveralNumbers, first.order, fmt.Sprintf("the order has %d numbers", len(numbers)), "right for an order in several parcels"))
 }
 
 // lengths counts the lengths of numbers that are all digits.
@@ -155,38 +145,38 @@ func (l *lengths) usual() int {
 
 // reportLostZeros reports a number that is shorter than nearly all others, if those
 // begin with zeros or its check digit fits with zeros before it and not without.
-func (c *Collector) reportLostZeros(e entry) error {
+func (c *Collector) reportLostZeros(e entry) {
 	usual := c.lengths.usual()
 	missing := usual - len(e.number)
 	if missing < 1 || missing > mostZeros || !allDigits(e.number) {
-		return nil
+		return
 	}
 	whole := strings.Repeat("0", missing) + e.number
 	now, then := carriers.Read(e.number), carriers.Read(whole)
 	fits := then.Form.Checked && !then.Wrong() && (!now.Form.Checked || now.Wrong())
 	if !fits && c.lengths.zeroFirst[usual] == 0 || now.Form.Checked && !now.Wrong() || then.Wrong() {
-		return nil
+		return
 	}
-	return c.report(c.placesOf(e).number.with(Warning, LostZeros, e.number,
-		fmt.Sprintf("the number has %d digits, and nearly all others have %d: leading zeros may be lost", len(e.number), usual), "if so, write "+whole))
+	message := fmt.Sprintf("the number has %d digits, and nearly all others have %d: leading zeros may be lost", len(e.number), usual)
+	c.report(c.placesOf(e).number.with(Warning, LostZeros, e.number, message, "if so, write "+whole))
 }
 
 // reportUnlike reports a number without a form where nearly all others have one.
-func (c *Collector) reportUnlike(e entry) error {
+func (c *Collector) reportUnlike(e entry) {
 	if !e.unlike {
-		return nil
+		return
 	}
-	var all, unknown int64
+	var all, known int64
 	for form, n := range c.forms {
 		all += n.Rows
-		if form == unknownForm {
-			unknown = n.Rows
+		if form != unknownForm {
+			known += n.Rows
 		}
 	}
-	if known := all - unknown; known < fewNumbers || known*10 < all*usualShare {
-		return nil
+	if known >= fewNumbers && known*10 >= all*usualShare {
+		message := fmt.Sprintf("%d of %d numbers have the form of a carrier, and this one has none", known, all)
+		c.report(c.placesOf(e).number.with(Warning, NoForm, e.number, message, compareHint))
 	}
-	return c.report(c.placesOf(e).number.with(Warning, NoForm, e.number, fmt.Sprintf("%d of %d numbers have the form of a carrier, and this one has none", all-unknown, all), compareHint))
 }
 
 // entry is what is kept of a row to be compared with others.
@@ -224,7 +214,7 @@ func (e entry) appendTo(b []byte) []byte {
 
 // eachPart calls do with the entries of one part after the other: all entries of a key
 // are in one, in the order in which they were added. Their texts share memory.
-func eachPart(kept *disk.Spill, do func([]entry) error) error {
+func eachPart(kept *disk.Spill, do func([]entry)) error {
 	var list []entry
 	return kept.Parts(func(records []byte) error {
 		list = list[:0]
@@ -233,7 +223,8 @@ func eachPart(kept *disk.Spill, do func([]entry) error) error {
 			e, rest = cutEntry(rest)
 			list = append(list, e)
 		}
-		return do(list)
+		do(list)
+		return nil
 	})
 }
 

@@ -125,7 +125,7 @@ func ofProblem(p intake.Problem) Finding {
 	if p.Kind != "" {
 		f.Kind = Kind(p.Kind)
 	}
-	if kind, message, hint := severalInCell(p.Value, p.Field == tracking.FieldNumber); f.Kind == WhiteSpace && kind != "" {
+	if kind, message, hint := severalInCell(p.Value, p.Field); f.Kind == WhiteSpace && kind != "" {
 		f.Kind, f.Message, f.Hint = kind, message, hint
 	}
 	return f
@@ -161,6 +161,7 @@ type Collector struct {
 	groups map[groupKey]*Group
 	spool  *os.File     // findings, a JSON line each; nil while all are held
 	held   bytes.Buffer // further ones
+	err    error        // the first one of keeping findings: no more are kept
 }
 
 // maxHeld bytes of findings need no file: an input with few of them needs no temporary folder.
@@ -194,27 +195,19 @@ func New() *Collector {
 func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 	file := c.file(r, rec.File)
 	for _, p := range rec.Problems {
-		if err := c.report(ofProblem(p)); err != nil {
-			return err
-		}
+		c.report(ofProblem(p))
 	}
 	if rec.Hidden {
 		row := Finding{File: rec.File, Line: rec.Line, Row: rec.Row, Sheet: c.cols[file].ref.Sheet}
-		if err := c.report(row.with(Warning, HiddenRow, "", "the row is hidden, and is read all the same", "delete it if it is not meant, or unhide it")); err != nil {
-			return err
-		}
+		c.report(row.with(Warning, HiddenRow, "", "the row is hidden, and is read all the same", "delete it if it is not meant, or unhide it"))
 	}
-	if !rec.Good() {
-		return nil
+	if rec.Good() {
+		it := rec.Item
+		e := entry{number: it.Number, order: it.ReferID, carrier: it.CarrierCode, file: file, line: rec.Line, row: rec.Row}
+		e.unlike = c.examine(rec, c.placesOf(e))
+		c.keeper.add(e)
 	}
-	it := rec.Item
-	e := entry{number: it.Number, order: it.ReferID, carrier: it.CarrierCode, file: file, line: rec.Line, row: rec.Row}
-	var err error
-	if e.unlike, err = c.examine(rec, c.placesOf(e)); err != nil {
-		return err
-	}
-	c.keeper.add(e)
-	return nil
+	return c.err
 }
 
 func (c *Collector) file(r *intake.Reader, name string) int {
@@ -232,24 +225,26 @@ func (c *Collector) file(r *intake.Reader, name string) int {
 	return len(c.cols) - 1
 }
 
-func (c *Collector) report(f Finding) error {
+// report counts and keeps a finding, unless keeping one failed before.
+func (c *Collector) report(f Finding) {
+	if c.err != nil {
+		return
+	}
 	if f.group == "" {
 		c.count(f)
 	}
-	if err := json.NewEncoder(&c.held).Encode(spooled{f, f.group}); err != nil || c.held.Len() < maxHeld {
-		return err
-	}
-	var err error
-	if c.spool == nil {
-		c.spool, err = disk.Temp()
-	}
-	if err == nil {
-		_, err = c.held.WriteTo(c.spool)
+	err := json.NewEncoder(&c.held).Encode(spooled{f, f.group})
+	if err == nil && c.held.Len() >= maxHeld {
+		if c.spool == nil {
+			c.spool, err = disk.Temp()
+		}
+		if err == nil {
+			_, err = c.held.WriteTo(c.spool)
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("keep the findings: %w", err)
+		c.err = fmt.Errorf("keep the findings: %w", err)
 	}
-	return nil
 }
 
 type spooled struct {
@@ -295,10 +290,8 @@ func (c *Collector) Finish() (*Report, error) {
 	if err := errors.Join(c.compareNumbers(), c.compareOrders()); err != nil {
 		return nil, err
 	}
-	if err := c.reportUnknownCarriers(); err != nil {
-		return nil, err
-	}
-	if err := c.countGrouped(); err != nil {
+	c.reportUnknownCarriers()
+	if err := cmp.Or(c.err, c.countGrouped()); err != nil {
 		return nil, err
 	}
 	r := &Report{c: c, Contradictory: c.contradictory}

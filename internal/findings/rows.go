@@ -18,25 +18,17 @@ import (
 const compareHint = "compare it with the label or the carrier's own list"
 
 // examine reports what is odd with a row. unlike says that its number has no form, and that no more is known of it.
-func (c *Collector) examine(rec intake.Record, at *columns) (unlike bool, err error) {
+func (c *Collector) examine(rec intake.Record, at *columns) (unlike bool) {
 	it := rec.Item
-	if _, err := c.examineText(it.ReferID, &at.ref, false); err != nil {
-		return false, err
-	}
-	found, err := c.examineText(it.Number, &at.number, true)
-	if err != nil {
-		return false, err
-	}
-	r, reported, err := c.examineForm(it.Number, it.CarrierCode, &at.number)
-	if err != nil || found || reported {
-		return false, err
-	}
-	return c.examineCarrier(it.Number, cmp.Or(it.CarrierCode, rec.Carrier), r, &at.number)
+	c.examineText(it.ReferID, tracking.FieldReferID, &at.ref)
+	odd := c.examineText(it.Number, tracking.FieldNumber, &at.number)
+	r, alike := c.examineForm(it.Number, it.CarrierCode, &at.number)
+	return !odd && !alike && c.examineCarrier(it.Number, cmp.Or(it.CarrierCode, rec.Carrier), r, &at.number)
 }
 
 var unknownForm = carriers.Form{Carrier: "unknown"}
 
-func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, at *Finding) (unlike bool, err error) {
+func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, at *Finding) (unlike bool) {
 	known, ok := c.codes[carrier]
 	if !ok && carrier != "" {
 		known = carriers.Any(func(f carriers.Form) bool { return isCodeOf(carrier, f) })
@@ -46,15 +38,17 @@ func (c *Collector) examineCarrier(number, carrier string, r carriers.Reading, a
 	}
 	if r.Known() {
 		fits := func(f carriers.Form) bool { return f.Shared || isCodeOf(carrier, f) }
-		if !known || r.Form.Loose || fits(r.Form) || carriers.Has(number, fits) {
-			return false, nil
+		if known && !r.Form.Loose && !fits(r.Form) && !carriers.Has(number, fits) {
+			message := fmt.Sprintf("a number of %s, and the row has the carrier %s", r.Form.Carrier, tracking.Quote(carrier))
+			c.report(at.with(Warning, OtherCarrier, number, message, compareHint))
 		}
-		return false, c.report(at.with(Warning, OtherCarrier, number, fmt.Sprintf("a number of %s, and the row has the carrier %s", r.Form.Carrier, tracking.Quote(carrier)), compareHint))
+		return false
 	}
 	if message, hint := noNumber(number); message != "" {
-		return false, c.report(at.with(Warning, NoForm, number, message, hint))
+		c.report(at.with(Warning, NoForm, number, message, hint))
+		return false
 	}
-	return known || carrier == "", nil
+	return known || carrier == ""
 }
 
 const length1Z = 18
@@ -87,18 +81,18 @@ func noNumber(s string) (message, hint string) {
 	return "", ""
 }
 
-func (c *Collector) examineText(s string, at *Finding, number bool) (found bool, err error) {
+// examineText reports the first thing that is odd with the text of a field.
+func (c *Collector) examineText(s, field string, at *Finding) (odd bool) {
 	if simple(s) {
-		return false, nil
+		return false
 	}
-	for _, odd := range []func(string, bool) (Kind, string, string){lookAlike, markup, quoted, severalInCell} {
-		kind, message, hint := odd(s, number)
-		if kind == "" {
-			continue
+	for _, examine := range []func(s, field string) (Kind, string, string){lookAlike, markup, quoted, severalInCell} {
+		if kind, message, hint := examine(s, field); kind != "" {
+			c.report(at.with(Warning, kind, s, message, hint))
+			return true
 		}
-		return true, c.report(at.with(Warning, kind, s, message, hint))
 	}
-	return false, nil
+	return false
 }
 
 // simple reports whether s has only what carriers and most orders use.
@@ -140,7 +134,7 @@ func latin(r rune) rune {
 }
 
 // lookAlike finds twins of Latin letters and digits. In an order of another script it takes one of each.
-func lookAlike(s string, number bool) (kind Kind, message, hint string) {
+func lookAlike(s, field string) (kind Kind, message, hint string) {
 	var first rune
 	ascii := false
 	plain := strings.Map(func(r rune) rune {
@@ -151,13 +145,14 @@ func lookAlike(s string, number bool) (kind Kind, message, hint string) {
 		ascii = ascii || r <= unicode.MaxASCII && unicode.IsLetter(r)
 		return l
 	}, s)
-	if first == 0 || strings.ContainsFunc(plain, func(r rune) bool { return r > unicode.MaxASCII }) || !number && !ascii && first < '！' {
+	otherScript := field != tracking.FieldNumber && !ascii && first < '！'
+	if first == 0 || otherScript || strings.ContainsFunc(plain, func(r rune) bool { return r > unicode.MaxASCII }) {
 		return "", "", ""
 	}
 	return LookAlike, fmt.Sprintf("%c (U+%04X) looks like %c", first, first, latin(first)), "write " + plain
 }
 
-func markup(s string, _ bool) (kind Kind, message, hint string) {
+func markup(s, _ string) (kind Kind, message, hint string) {
 	if plain := html.UnescapeString(s); plain != s && strings.Contains(s, ";") {
 		return Markup, "the value has an HTML entity", "write " + plain
 	}
@@ -174,7 +169,7 @@ func markup(s string, _ bool) (kind Kind, message, hint string) {
 
 const quoteMarks = `"'` + "`“”„‘’‚«»‹›"
 
-func quoted(s string, _ bool) (kind Kind, message, hint string) {
+func quoted(s, _ string) (kind Kind, message, hint string) {
 	inner := strings.Trim(s, quoteMarks)
 	if inner == s || inner == "" || strings.HasPrefix(s, inner) || strings.HasSuffix(s, inner) {
 		return "", "", ""
@@ -182,17 +177,12 @@ func quoted(s string, _ bool) (kind Kind, message, hint string) {
 	return Quotes, "the value has quotes around it", "write " + inner
 }
 
-func severalInCell(s string, number bool) (kind Kind, message, hint string) {
-	if !number {
+func severalInCell(s, field string) (kind Kind, message, hint string) {
+	if field != tracking.FieldNumber {
 		return "", "", ""
 	}
 	parts := strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(",;|/+& \t\n", r) })
-	for _, part := range parts {
-		if !tracking.LikeNumber(part) {
-			return "", "", ""
-		}
-	}
-	if len(parts) < 2 {
+	if len(parts) < 2 || slices.ContainsFunc(parts, func(part string) bool { return !tracking.LikeNumber(part) }) {
 		return "", "", ""
 	}
 	return SeveralInCell, fmt.Sprintf("one cell has %d numbers", len(parts)), "give each number a row of its own, with the same referId"
@@ -226,8 +216,9 @@ func ofCarrier(r carriers.Reading, code string) carriers.Reading {
 	return r
 }
 
-// examineForm counts the form of a number and returns it. It reports wrong characters and check digits.
-func (c *Collector) examineForm(number, code string, at *Finding) (r carriers.Reading, reported bool, err error) {
+// examineForm counts the form of a number and returns it. It reports wrong characters and check digits. alike says
+// that one character replaced makes it a number.
+func (c *Collector) examineForm(number, code string, at *Finding) (r carriers.Reading, alike bool) {
 	r = ofCarrier(carriers.Read(number), code)
 	form := r.Form
 	if !r.Known() {
@@ -241,11 +232,9 @@ func (c *Collector) examineForm(number, code string, at *Finding) (r carriers.Re
 	n.Rows++
 	c.lengths.add(number)
 	if r.Known() && strings.ToUpper(number) != number {
-		if err := c.report(at.with(Note, LowerCase, number, "carriers write capital letters", "")); err != nil {
-			return r, true, err
-		}
+		c.report(at.with(Note, LowerCase, number, "carriers write capital letters", ""))
 	}
-	fixed, alike := "", false
+	fixed := ""
 	if !r.Known() || r.Wrong() {
 		fixed, alike = carriers.Corrected(number)
 	}
@@ -254,18 +243,18 @@ func (c *Collector) examineForm(number, code string, at *Finding) (r carriers.Re
 		if r.Wrong() {
 			n.Wrong++
 		}
-		return r, true, c.report(at.with(Warning, LookAlike, number, "a wrong character for "+carriers.Read(fixed).Form.String(), "write "+fixed))
+		c.report(at.with(Warning, LookAlike, number, "a wrong character for "+carriers.Read(fixed).Form.String(), "write "+fixed))
 	case r.Form.Checked && r.Form.Loose:
-		return r, false, c.countRule(number, at, r, n)
+		c.countRule(number, at, r, n)
 	case r.Wrong():
 		n.Wrong++
 		f := wrongDigit(number, at, r)
 		if code != "" && !isCodeOf(code, r.Form) && !strings.ContainsFunc(number, unicode.IsLetter) {
 			f.Severity = Note // another carrier's number may have these digits
 		}
-		return r, false, c.report(f)
+		c.report(f)
 	}
-	return r, false, nil
+	return r, alike
 }
 
 func wrongDigit(number string, at *Finding, r carriers.Reading) Finding {
@@ -284,7 +273,7 @@ func wrongDigit(number string, at *Finding, r carriers.Reading) Finding {
 const manyFailed = 30
 
 // countRule counts numbers by length. Where most fail they are of a carrier without a published rule.
-func (c *Collector) countRule(number string, at *Finding, r carriers.Reading, n *FormCount) error {
+func (c *Collector) countRule(number string, at *Finding, r carriers.Reading, n *FormCount) {
 	group := fmt.Sprint(len(number))
 	count := c.rules[group]
 	if count == nil {
@@ -293,13 +282,13 @@ func (c *Collector) countRule(number string, at *Finding, r carriers.Reading, n 
 	}
 	if !r.Wrong() {
 		count.fit++
-		return nil
+		return
 	}
 	count.failed++
 	n.Wrong++
 	f := wrongDigit(number, at, r)
 	f.group = group
-	return c.report(f)
+	c.report(f)
 }
 
 // dropped reports whether the findings of a group are none: see countRule.
@@ -308,28 +297,20 @@ func (c *Collector) dropped(group string) bool {
 	return n != nil && n.failed >= manyFailed && n.failed > n.fit
 }
 
-func (c *Collector) reportUnknownCarriers() error {
+func (c *Collector) reportUnknownCarriers() {
 	for _, group := range slices.Sorted(maps.Keys(c.rules)) {
-		if !c.dropped(group) {
-			continue
-		}
-		n := c.rules[group]
-		err := c.report(Finding{File: c.cols[0].number.File}.with(Note, UnknownCarrier, "",
-			fmt.Sprintf("%d of %d numbers with %s digits fit no published check digit: they are likely of a carrier without one", n.failed, n.failed+n.fit, group), ""))
-		if err != nil {
-			return err
+		if n := c.rules[group]; c.dropped(group) {
+			message := fmt.Sprintf("%d of %d numbers with %s digits fit no published check digit: they are likely of a carrier without one",
+				n.failed, n.failed+n.fit, group)
+			c.report(Finding{File: c.cols[0].number.File}.with(Note, UnknownCarrier, "", message, ""))
 		}
 	}
-	return nil
 }
 
 // Summary takes what reading found of a file as a whole.
 func (c *Collector) Summary(name string, s intake.Summary) error {
-	var err error // the first one
 	report := func(severity Severity, kind Kind, header, message, hint string) {
-		if err == nil {
-			err = c.report(Finding{Severity: severity, Kind: kind, File: name, Header: header, Message: message, Hint: hint})
-		}
+		c.report(Finding{Severity: severity, Kind: kind, File: name, Header: header, Message: message, Hint: hint})
 	}
 	for _, column := range s.HiddenCols {
 		if !slices.Contains(s.Ignored, column) {
@@ -363,5 +344,5 @@ func (c *Collector) Summary(name string, s intake.Summary) error {
 		}
 		report(severity, Exchanged, s.Number, message, hint)
 	}
-	return err
+	return c.err
 }
