@@ -95,39 +95,48 @@ type Store interface {
 	Observed(ctx context.Context, of Origin) ([]Entry, error)
 }
 
-// Admit returns those of met that a register takes which has the entries of known:
-// all that are known, and new ones up to [MaxEntries] of a kind. The others are counted
+// limits says which keys a register takes: known ones, and new ones up to [MaxEntries] of a kind.
+type limits struct {
+	known map[Key]bool
+	count map[Kind]int // of them
+}
+
+func newLimits() limits { return limits{map[Key]bool{}, map[Kind]int{}} }
+
+func (l limits) take(k Key) {
+	l.known[k] = true
+	l.count[k.Kind]++
+}
+
+// admit returns the key that an observation is counted by: one without a value if the register is full.
+func (l limits) admit(k Key) Key {
+	if !l.known[k] {
+		if k.Value == "" || l.count[k.Kind] >= MaxEntries {
+			return Key{Kind: k.Kind}
+		}
+		l.take(k)
+	}
+	return k
+}
+
+// Admit returns what a register takes of met that has the entries of known: known
+// keys, and new ones up to [MaxEntries] of a kind. The others are counted
 // by an entry without a value. There is one entry of each key, in their order: so
 // writers lock what they add to in one order.
 func Admit(known, met []Entry) []Entry {
-	there := make(map[Key]bool, len(known))
-	count := map[Kind]int{}
+	l := newLimits()
 	for _, e := range known {
-		there[e.Key] = true
 		if e.Value != "" {
-			count[e.Kind]++
+			l.take(e.Key)
 		}
 	}
-	admitted := make([]Entry, 0, len(met))
-	at := map[Key]int{} // in admitted
+	admitted := map[Key]Entry{}
 	for _, e := range met {
-		_, again := at[e.Key]
-		switch {
-		case again || there[e.Key]:
-		case e.Value == "" || count[e.Kind] >= MaxEntries:
-			e.Key, e.Documented = Key{Kind: e.Kind}, false
-		default:
-			count[e.Kind]++
-		}
-		if i, again := at[e.Key]; again {
-			admitted[i] = admitted[i].plus(e)
-		} else {
-			at[e.Key] = len(admitted)
-			admitted = append(admitted, e)
-		}
+		e.Key = l.admit(e.Key)
+		e.Documented = e.Documented && e.Value != ""
+		admitted[e.Key] = admitted[e.Key].plus(e)
 	}
-	slices.SortFunc(admitted, func(a, b Entry) int { return a.Compare(b.Key) })
-	return admitted
+	return slices.SortedFunc(maps.Values(admitted), func(a, b Entry) int { return a.Compare(b.Key) })
 }
 
 // plus returns the sum of two entries with one key; the zero entry adds nothing.
@@ -170,14 +179,12 @@ func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
 // It is safe for concurrent use.
 type Recorder struct {
 	mu      sync.Mutex
-	entries map[Key]*Entry
-	count   map[Kind]int
+	entries map[Key]Entry
+	limits  limits
 }
 
 // NewRecorder returns a recorder that has gathered nothing.
-func NewRecorder() *Recorder {
-	return &Recorder{entries: map[Key]*Entry{}, count: map[Kind]int{}}
-}
+func NewRecorder() *Recorder { return &Recorder{entries: map[Key]Entry{}, limits: newLimits()} }
 
 // Answer adds what an answer holds. It keeps none of its bytes.
 func (r *Recorder) Answer(a Answer, at time.Time) {
@@ -195,27 +202,14 @@ func (r *Recorder) add(source Source, at time.Time, extract func(*extractor)) {
 	extract(&x)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	beyond := map[Kind]bool{} // each once
+	for k := range x.found {
+		if admitted := r.limits.admit(k); admitted != k { // counted once for all of its kind
+			delete(x.found, k)
+			x.found[admitted] = false
+		}
+	}
 	for k, documented := range x.found {
-		e, ok := r.entries[k]
-		if !ok && r.count[k.Kind] >= MaxEntries {
-			if beyond[k.Kind] {
-				continue
-			}
-			beyond[k.Kind] = true
-			k, documented = Key{Kind: k.Kind}, false
-			e, ok = r.entries[k]
-		}
-		if !ok {
-			e = &Entry{Key: k, Documented: documented}
-			r.entries[k] = e
-			r.count[k.Kind]++
-		}
-		if e.Count == 0 {
-			e.First = at
-		}
-		e.Count++
-		e.Last = at
+		r.entries[k] = r.entries[k].plus(Entry{k, 1, at, at, documented})
 	}
 }
 
@@ -223,12 +217,7 @@ func (r *Recorder) add(source Source, at time.Time, extract func(*extractor)) {
 func (r *Recorder) Take() []Entry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var taken []Entry
-	for _, e := range r.entries {
-		if e.Count > 0 {
-			taken = append(taken, *e)
-			e.Count = 0
-		}
-	}
+	taken := slices.Collect(maps.Values(r.entries))
+	clear(r.entries)
 	return taken
 }
