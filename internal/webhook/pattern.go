@@ -62,7 +62,7 @@ func signedInputsOf(r Request, l signatureCandidate, publicURL string) signedInp
 			m.values = append(m.values, "{"+v.from+"}")
 		}
 	}
-	for _, v := range queryValues(r, false) {
+	for _, v := range queryValues(r) {
 		if v.from != l.signature.From && len(v.text) <= maxValueSize {
 			m.values = append(m.values, "{"+v.from+"}") // a timestamp in the query can be signed, but not checked
 		}

@@ -38,8 +38,8 @@ func headerValues(r Request) []locatedValue {
 	return all
 }
 
-// queryValues leaves out repeated names. bare removes percent escapes.
-func queryValues(r Request, bare bool) []locatedValue {
+// queryValues leaves out repeated names. Values keep their percent escapes.
+func queryValues(r Request) []locatedValue {
 	var all []locatedValue
 	for pair := range strings.SplitSeq(r.RawQuery, "&") {
 		key, value, _ := strings.Cut(pair, "=")
@@ -47,15 +47,9 @@ func queryValues(r Request, bare bool) []locatedValue {
 		if err != nil || name == "" {
 			continue
 		}
-		if _, times := (&delivery{Request: r}).parameter(name); times != 1 {
-			continue
+		if _, times := (&delivery{Request: r}).parameter(name); times == 1 {
+			all = append(all, locatedValue{"query:" + name, value})
 		}
-		if bare {
-			if value, err = url.PathUnescape(value); err != nil {
-				continue
-			}
-		}
-		all = append(all, locatedValue{"query:" + name, value})
 	}
 	return all
 }
@@ -91,8 +85,15 @@ func bodyValues(body []byte) []locatedValue {
 	return all
 }
 
+// allValues has values of the query without their escapes.
 func allValues(r Request) []locatedValue {
-	return slices.Concat(headerValues(r), queryValues(r, true), bodyValues(r.Body))
+	all := headerValues(r)
+	for _, v := range queryValues(r) {
+		if bare, err := url.PathUnescape(v.text); err == nil {
+			all = append(all, locatedValue{v.from, bare})
+		}
+	}
+	return append(all, bodyValues(r.Body)...)
 }
 
 type signatureCandidate struct {

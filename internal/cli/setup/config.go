@@ -55,26 +55,28 @@ func newConfigList(f *command.Factory) *cobra.Command {
 variables, which override .waybill.yaml in this folder, which overrides the user
 file. Secrets are shown as ***.`,
 		Example: command.Example("waybill config list --origin"),
-		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
-			return runConfigList(c, origin)
-		}),
 	}
+	columns := settingColumns()
+	cmd.RunE = f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
+		columns[len(columns)-1].Extra = !origin
+		return runConfigList(c, columns)
+	})
 	cmd.Flags().BoolVar(&origin, "origin", false, "show where each value comes from")
-	command.ColumnsFlag(cmd, settingColumns(true))
+	command.ColumnsFlag(cmd, columns)
 	return cmd
 }
 
-func runConfigList(c *command.Call, origin bool) error {
+func runConfigList(c *command.Call, columns []command.Column[config.Entry]) error {
 	asJSON := func(e config.Entry) any { return settingJSON{e.Key, e.Value, e.Origin.String()} }
-	w := command.Listing[config.Entry]{Out: c.Out, JSON: asJSON, Columns: settingColumns(origin)}
+	w := command.Listing[config.Entry]{Out: c.Out, JSON: asJSON, Columns: columns}
 	return w.PrintAll(c.IO, c.Config.List())
 }
 
-func settingColumns(origin bool) []command.Column[config.Entry] {
+func settingColumns() []command.Column[config.Entry] {
 	return []command.Column[config.Entry]{
 		{Column: render.Column{Name: "KEY"}, Cell: func(e config.Entry) string { return e.Key }},
 		{Column: render.Column{Name: "VALUE", Flex: true}, Cell: func(e config.Entry) string { return e.Text }},
-		{Column: render.Column{Name: "ORIGIN", Extra: !origin}, Cell: func(e config.Entry) string { return e.Origin.String() }},
+		{Column: render.Column{Name: "ORIGIN"}, Cell: func(e config.Entry) string { return e.Origin.String() }},
 	}
 }
 
@@ -95,7 +97,7 @@ func runConfigPath(_ context.Context, b *command.Bare, _ []string) error {
 	if err != nil {
 		return err
 	}
-	w := command.Listing[pathJSON]{Out: b.Out, JSON: func(p pathJSON) any { return p }, Columns: pathColumns()}
+	w := command.Listing[pathJSON]{Out: b.Out, Columns: pathColumns()}
 	return w.PrintAll(b.IO, []pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}})
 }
 
@@ -312,7 +314,7 @@ func runConfigProfiles(_ context.Context, b *command.Bare, _ []string) error {
 		}
 		all = append(all, j)
 	}
-	w := command.Listing[profileJSON]{Out: b.Out, JSON: func(p profileJSON) any { return p }, Columns: profileColumns()}
+	w := command.Listing[profileJSON]{Out: b.Out, Columns: profileColumns()}
 	if err := w.PrintAll(b.IO, all); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 func TestConfigListMasksSecretsAndNamesOrigins(t *testing.T) {
 	c, stdout, _ := clitest.Call(t, "WAYBILL_OUTPUT=json", "WAYBILL_API_KEY=very-secret")
-	if err := runConfigList(c, false); err != nil {
+	if err := runConfigList(c, settingColumns()); err != nil {
 		t.Fatal(err)
 	}
 	var list []settingJSON

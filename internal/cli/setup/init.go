@@ -16,7 +16,7 @@ import (
 
 // NewInit returns the command for the first setup.
 func NewInit(f *command.Factory) *cobra.Command {
-	var force bool
+	s := &answers{check: keyCheck{Result: keyNotChecked}}
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Set waybill up: address, API key, webhook secret",
@@ -41,10 +41,11 @@ and the webhook secret too.`,
 		Example: command.Example("waybill init", "waybill init --profile test",
 			"waybill init --base-url URL --api-key-file FILE </dev/null"),
 		RunE: f.RunWith(initFlags(f), func(ctx context.Context, c *command.Call, _ []string) error {
-			return runInit(ctx, c, force)
+			s.c, s.profile = c, c.Config.Profile
+			return s.run(ctx)
 		}),
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "change existing settings without asking")
+	cmd.Flags().BoolVar(&s.force, "force", false, "change existing settings without asking")
 	return cmd
 }
 
@@ -76,16 +77,14 @@ type initResult struct {
 	Check         keyCheck `json:"check"`
 }
 
-func runInit(ctx context.Context, c *command.Call, force bool) error {
-	if err := command.CheckNotEmpty(c.Cmd, "profile", "base-url", "api-key-file"); err != nil {
+func (s *answers) run(ctx context.Context) (err error) {
+	if err := command.CheckNotEmpty(s.c.Cmd, "profile", "base-url", "api-key-file"); err != nil {
 		return err
 	}
-	d, err := config.OpenDraft(c.Sources())
-	if err != nil {
+	if s.draft, err = config.OpenDraft(s.c.Sources()); err != nil {
 		return err
 	}
-	s := &answers{c: c, draft: d, profile: c.Config.Profile, force: force, check: keyCheck{Result: keyNotChecked}}
-	if f := c.Cmd.Flags().Lookup("profile"); f.Changed {
+	if f := s.c.Cmd.Flags().Lookup("profile"); f.Changed {
 		s.profile = f.Value.String()
 	}
 	if err := s.ask(ctx); err != nil {

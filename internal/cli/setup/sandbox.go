@@ -202,7 +202,7 @@ var demoScript string // what the demo says and runs
 
 // NewDemo returns the command that shows the program at work.
 func NewDemo(f *command.Factory) *cobra.Command {
-	var keep bool
+	d := &demonstration{f: f}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Try waybill on this computer, without an account",
@@ -214,24 +214,24 @@ its files when it ends.`,
 		Example: command.Example("waybill demo", "waybill demo --keep"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.Started = true
-			return runDemo(f, cmd, keep)
+			return d.run(cmd)
 		},
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "keep both servers running until Ctrl-C")
+	cmd.Flags().BoolVar(&d.keep, "keep", false, "keep both servers running until Ctrl-C")
 	return cmd
 }
 
 type demonstration struct {
 	f                    *command.Factory
+	keep                 bool // both servers run on until a signal
 	out                  *command.Output
 	folder               string
 	env                  []string     // what its user has set
 	forwarded, delivered atomic.Int64 // events that its application got
 }
 
-func runDemo(f *command.Factory, cmd *cobra.Command, keep bool) (err error) {
-	d := &demonstration{f: f}
-	if d.out, err = f.Output(cmd); err != nil {
+func (d *demonstration) run(cmd *cobra.Command) (err error) {
+	if d.out, err = d.f.Output(cmd); err != nil {
 		return err
 	}
 	defer d.out.Discard()
@@ -245,7 +245,7 @@ func runDemo(f *command.Factory, cmd *cobra.Command, keep bool) (err error) {
 	ctx, stop := context.WithCancel(cmd.Context())
 	servers, ctx := errgroup.WithContext(ctx)
 	err = d.steps(ctx, servers)
-	if err == nil && keep {
+	if err == nil && d.keep {
 		d.say("Both servers are running; press Ctrl-C to end.")
 		<-ctx.Done()
 	}

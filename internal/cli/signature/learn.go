@@ -170,26 +170,24 @@ func (o learnOptions) check() error {
 }
 
 func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) ([]webhook.Sample, error) {
+	var all []webhook.Sample
+	add := func(name string, d webhook.Sample) { all, l.names = append(all, d), append(l.names, name) }
 	if o.From != "" {
-		all, err := captures(ctx, s, o.From)
-		for i := range all {
-			l.names = append(l.names, fmt.Sprintf("%s:%d", o.From, i+1))
-		}
+		err := eachCapture(ctx, s, o.From, add)
 		return all, err
 	}
 	in, err := s.Received(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var all []webhook.Sample
 	seen := map[string]bool{}
-	add := func(d replay.Delivery) bool {
+	addStored := func(d replay.Delivery) (more bool) {
 		if len(o.IDs) == 0 && d.IsSynthetic() {
 			return true // it shows how waybill signs
 		}
 		if body := string(d.Body); len(o.IDs) > 0 || !seen[body] {
 			seen[body] = true
-			all, l.names = append(all, d.Sample()), append(l.names, d.ID())
+			add(d.ID(), d.Sample())
 		}
 		return len(all) < o.Last
 	}
@@ -197,7 +195,7 @@ func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) 
 		if err != nil {
 			return nil, err
 		}
-		if !add(d) && len(o.IDs) == 0 {
+		if !addStored(d) && len(o.IDs) == 0 {
 			break
 		}
 	}
@@ -207,7 +205,7 @@ func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) 
 	// A scheme that is wrong and enforced refuses every genuine delivery.
 	refused, err := replay.Refused(ctx, in)
 	for _, d := range refused {
-		if !add(d) {
+		if !addStored(d) {
 			break
 		}
 	}

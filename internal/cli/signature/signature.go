@@ -121,19 +121,23 @@ func readWhole(path string, in io.Reader) ([]byte, error) {
 	return b, nil
 }
 
-func captures(ctx context.Context, s *app.Session, path string) ([]webhook.Sample, error) {
+// eachCapture calls do with every delivery of a file, and its name.
+func eachCapture(ctx context.Context, s *app.Session, path string, do func(name string, d webhook.Sample)) error {
 	data, err := ReadDeliveryFile(ctx, s, path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	all, err := webhook.ParseCaptures(data)
 	if err != nil {
-		return nil, &command.UsageError{
+		return &command.UsageError{
 			Err:  fmt.Errorf("%s: %w", path, err),
 			Hint: `each delivery is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`,
 		}
 	}
-	return all, nil
+	for i, d := range all {
+		do(fmt.Sprintf("%s:%d", path, i+1), d)
+	}
+	return nil
 }
 
 // SchemeInForce returns the scheme that --scheme names, else the configured one, and its name.

@@ -2,7 +2,6 @@ package signature
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -132,11 +131,7 @@ func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, judge func(
 		}
 		return err
 	case o.From != "":
-		samples, err := captures(ctx, s, o.From)
-		for i, d := range samples {
-			judge(fmt.Sprintf("%s:%d", o.From, i+1), d)
-		}
-		return err
+		return eachCapture(ctx, s, o.From, judge)
 	}
 	in, err := s.Received(ctx)
 	if err != nil {
