@@ -130,23 +130,18 @@ func storePlaceError(s string) string {
 	if rest, ok := cutServer(s); ok {
 		return serverStore(s, rest)
 	}
-	if strings.Contains(s[len(filepath.VolumeName(s)):], "://") {
+	path := s[len(filepath.VolumeName(s)):]
+	scheme, rest, _ := strings.Cut(path, ":")
+	first, _, isOption := strings.Cut(s, "=") // as psql takes a server
+	switch {
+	case strings.Contains(path, "://"):
 		return "the path of a file such as /srv/waybill/waybill.db, not a URL, or postgres://USER@HOST/DATABASE"
-	}
-	if looksLikeServer(s) {
+	case strings.Contains(rest, "@"),
+		strings.HasPrefix(strings.ToLower(scheme), "postgres") && strings.HasPrefix(rest, "/"), // a letter is missing
+		isOption && slices.Contains([]string{"host", "hostaddr", "port", "user", "password", "dbname", "sslmode"}, first):
 		return "the path of a file such as /srv/waybill/waybill.db, or postgres://USER@HOST/DATABASE"
 	}
 	return ""
-}
-
-// looksLikeServer reports whether s is a server as psql takes it, or a URL with a letter missing, and no path.
-func looksLikeServer(s string) bool {
-	path := s[len(filepath.VolumeName(s)):]
-	if scheme, rest, ok := strings.Cut(path, ":"); ok && (strings.Contains(rest, "@") || strings.HasPrefix(strings.ToLower(scheme), "postgres") && strings.HasPrefix(rest, "/")) {
-		return true
-	}
-	first, _, found := strings.Cut(s, "=")
-	return found && slices.Contains([]string{"host", "hostaddr", "port", "user", "password", "dbname", "sslmode"}, first)
 }
 
 // hostAndPort is a host of a server's URL, with or without a port.

@@ -22,7 +22,7 @@ const (
 // sources are the kinds of KIND:NAME that a part may be, whether or not the parts fit together.
 var sources = map[string][]string{
 	"signature.from": {"header", "query", "json"},
-	"timestamp.from": {"", "header", "sig", "json"},
+	"timestamp.from": {"header", "sig", "json"},
 }
 
 var schemeParts = sync.OnceValue(func() []Setting {
@@ -61,12 +61,12 @@ func unmet(p webhook.Setting, value string) string {
 		return "one of " + p.Choices()
 	}
 	kinds := sources[p.Name]
-	if kinds == nil || value == "" && slices.Contains(kinds, "") {
+	if kinds == nil || value == *p.Of(&defaults) {
 		return ""
 	}
 	kind, name, _ := strings.Cut(value, ":")
-	if kind == "" || !slices.Contains(kinds, kind) || name == "" && kind != "json" {
-		return "one of " + strings.Join(slices.DeleteFunc(slices.Clone(kinds), func(k string) bool { return k == "" }), ":…, ") + ":…"
+	if !slices.Contains(kinds, kind) || name == "" && kind != "json" {
+		return "one of " + strings.Join(kinds, ":…, ") + ":…"
 	}
 	if kind == "json" {
 		return pointer(name)

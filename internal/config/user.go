@@ -140,9 +140,17 @@ func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 func (u userFile) refuseReadable(info fs.FileInfo) error {
 	for _, name := range u.names() {
 		for key, v := range u.profiles[name] {
-			if s, _ := v.v.(Secret); !s.IsZero() {
-				return at(refuseReaders(u.path, info), strings.Join(profilePlace(name, []string{key}), "."), v.origin)
+			if s, _ := v.v.(Secret); s.IsZero() {
+				continue
 			}
+			who, err := othersWithAccess(u.path, info)
+			if err != nil {
+				message := "a secret, but the permissions of the file can't be read: " + cause(err)
+				err = &KeyError{Message: message, Hint: "move the secret into the environment", Err: err}
+			} else if who != "" {
+				err = wrong("a secret, and "+who+" may read or change the file", restrictCommand(u.path))
+			}
+			return at(err, strings.Join(profilePlace(name, []string{key}), "."), v.origin)
 		}
 	}
 	return nil
@@ -174,20 +182,6 @@ func Exposed(path string) (who, command string) {
 		return "", ""
 	}
 	return who, restrictCommand(path)
-}
-
-func refuseReaders(path string, info fs.FileInfo) error {
-	who, err := othersWithAccess(path, info)
-	switch {
-	case err != nil:
-		return &KeyError{
-			Message: "a secret, but the permissions of the file can't be read: " + cause(err),
-			Hint:    "move the secret into the environment", Err: err,
-		}
-	case who != "":
-		return wrong("a secret, and "+who+" may read or change the file", restrictCommand(path))
-	}
-	return nil
 }
 
 func profilePlace(profile string, place []string) []string {
