@@ -25,6 +25,15 @@ type Column[T any] struct {
 	Style   func(T) term.Style // how the cell stands out; nil for not
 }
 
+// YesNo is a column of yes and no, true and false in CSV.
+func YesNo[T any](name string, of func(T) bool) Column[T] {
+	words := map[bool]string{true: "yes", false: "no"}
+	return Column[T]{
+		Column: render.Column{Name: name}, Cell: func(v T) string { return words[of(v)] },
+		CSVCell: func(v T) string { return strconv.FormatBool(of(v)) },
+	}
+}
+
 func (c Column[T]) text(o *Output) func(T) string {
 	switch {
 	case c.Count != nil && o.ForPeople():

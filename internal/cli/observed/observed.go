@@ -5,7 +5,6 @@ package observed
 import (
 	"context"
 	"errors"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,11 +93,6 @@ func columns() []command.Column[observed.Entry] {
 		{Column: render.Column{Name: "COUNT", Right: true}, Count: func(e observed.Entry) int64 { return e.Count }},
 		{Column: render.Column{Name: "FIRST", Rank: 2}, Time: func(e observed.Entry) time.Time { return e.First }},
 		{Column: render.Column{Name: "LAST", Rank: 1}, Time: func(e observed.Entry) time.Time { return e.Last }},
-		{Column: render.Column{Name: "DOCUMENTED"}, Cell: func(e observed.Entry) string {
-			if e.Documented {
-				return "yes"
-			}
-			return "no"
-		}, CSVCell: func(e observed.Entry) string { return strconv.FormatBool(e.Documented) }},
+		command.YesNo("DOCUMENTED", func(e observed.Entry) bool { return e.Documented }),
 	}
 }

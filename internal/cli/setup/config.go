@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,12 +104,7 @@ func pathColumns() []command.Column[pathJSON] {
 	return []command.Column[pathJSON]{
 		{Column: render.Column{Name: "KIND"}, Cell: func(p pathJSON) string { return p.Kind }},
 		{Column: render.Column{Name: "PATH"}, Cell: func(p pathJSON) string { return p.Path }},
-		{Column: render.Column{Name: "EXISTS"}, Cell: func(p pathJSON) string {
-			if p.Exists {
-				return "yes"
-			}
-			return "no"
-		}, CSVCell: func(p pathJSON) string { return strconv.FormatBool(p.Exists) }},
+		command.YesNo("EXISTS", func(p pathJSON) bool { return p.Exists }),
 	}
 }
 
