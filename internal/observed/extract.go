@@ -114,11 +114,7 @@ func (x *extractor) object(p place, members []member, depth int) {
 		if p.path != "" {
 			at.path = p.path + "." + at.path
 		}
-		if exact {
-			at.documented = shows(p.object, m.name)
-		} else {
-			at.documented = showsInAnswer(p.object, m.name)
-		}
+		at.documented = shows(p.object, m.name) || !exact && showsInAnswer(p.object, m.name)
 		if at.documented || !exact {
 			at.object = part(p.object, m.name)
 		}
@@ -279,15 +275,12 @@ func shows(name, member string) bool {
 	return slices.ContainsFunc(objects, func(o object) bool { return o.name == name && slices.Contains(o.fields, member) })
 }
 
-// showsInAnswer is shows for an answer, whose form the interface does not show but for
+// showsInAnswer adds to shows for an answer, whose form the interface does not show but for
 // the member message: a tracking may have there what its parts and a creation item have.
 //
 // Interface: Endpoints, 3. Query a tracking.
 func showsInAnswer(name, member string) bool {
-	if member == "message" || shows(name, member) {
-		return true
-	}
-	return name == "tracking" && slices.ContainsFunc([]string{"summary", "detail", "item", "metadata"}, func(of string) bool { return shows(of, member) })
+	return member == "message" || name == "tracking" && slices.ContainsFunc([]string{"summary", "detail", "item", "metadata"}, func(of string) bool { return shows(of, member) })
 }
 
 // part returns which object a member of an object is, empty for none.

@@ -383,26 +383,24 @@ func (w bodyRewrite) undoAll(samples []Sample) ([]Sample, bool) {
 // secretVariant is a way in which a secret may differ from the sender's copy.
 type secretVariant struct {
 	difference string
-	apply      func([]Secret) []Secret
+	change     func([]byte) []byte
 }
 
 func secretVariants() []secretVariant {
-	each := func(f func([]byte) []byte) func([]Secret) []Secret {
-		return func(secrets []Secret) []Secret {
-			var all []Secret
-			for _, s := range secrets {
-				if s.Value = f(bytes.Clone(s.Value)); len(s.Value) > 0 {
-					all = append(all, s)
-				}
-			}
-			return all
-		}
-	}
 	add := func(end string) func([]byte) []byte { return func(b []byte) []byte { return append(b, end...) } }
 	return []secretVariant{
-		{"the secret here has white space around it, the sender's secret does not", each(bytes.TrimSpace)},
-		{"the sender's secret ends with a line break, this one does not", each(add("\n"))},
-		{"the sender's secret ends with a line break (CRLF), this one does not", each(add("\r\n"))},
-		{"the sender's secret ends with a space, this one does not", each(add(" "))},
+		{"the secret here has white space around it, the sender's secret does not", bytes.TrimSpace},
+		{"the sender's secret ends with a line break, this one does not", add("\n")},
+		{"the sender's secret ends with a line break (CRLF), this one does not", add("\r\n")},
+		{"the sender's secret ends with a space, this one does not", add(" ")},
 	}
+}
+
+func (v secretVariant) apply(secrets []Secret) (all []Secret) {
+	for _, s := range secrets {
+		if s.Value = v.change(bytes.Clone(s.Value)); len(s.Value) > 0 {
+			all = append(all, s)
+		}
+	}
+	return all
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,11 +174,8 @@ func (x *examination) soundness(ctx context.Context, db *store.DB) finding {
 
 func (x *examination) users(ctx context.Context, db *store.DB) []finding {
 	running, err := db.RunningListeners(ctx)
-	if err != nil {
-		return []finding{found(storeUnusable, "%v", err).hinted(command.HintOf(err))}
-	}
-	sinks, err := db.Sinks(ctx)
-	if err != nil {
+	sinks, errSinks := db.Sinks(ctx)
+	if err = cmp.Or(err, errSinks); err != nil {
 		return []finding{found(storeUnusable, "%v", err).hinted(command.HintOf(err))}
 	}
 	if len(running) == 0 && len(sinks) == 0 {
