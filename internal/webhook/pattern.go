@@ -4,7 +4,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // patterns are what senders sign, by kind of scheme, none for a keyless digest; the common ones
@@ -187,22 +186,9 @@ func choices(pattern, capital string, values []string) []string {
 
 // substitute returns a pattern with its placeholders, empty if one of them has no value.
 func (m signedInputs) substitute(pattern, body, piece, version string) string {
-	var out strings.Builder
-	for _, c := range pattern {
-		if !unicode.IsUpper(c) {
-			out.WriteRune(c)
-			continue
-		}
-		value := map[rune]string{
-			'B': body, 'T': "{timestamp}", 'I': piece, 'K': "{secret}", 'M': "{method}", 'P': "{path}", 'V': version, 'U': "",
-		}[c]
-		if c == 'U' && m.url != "" {
-			value = "{url}"
-		}
-		if value == "" {
-			return ""
-		}
-		out.WriteString(value)
+	if m.url == "" && strings.Contains(pattern, "U") || version == "" && strings.Contains(pattern, "V") {
+		return ""
 	}
-	return out.String()
+	return strings.NewReplacer("B", body, "T", "{timestamp}", "I", piece, "K", "{secret}", "M", "{method}", "P", "{path}",
+		"V", version, "U", "{url}").Replace(pattern)
 }

@@ -1,6 +1,7 @@
 package signature
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -316,13 +317,9 @@ func printScheme(c *command.Call, title string, s webhook.Scheme) error {
 	if c.Out.IsCSV() {
 		return nil
 	}
-	if err := c.Out.Line("\n%s\n", title); err != nil {
-		return err
-	}
+	err := c.Out.Line("\n%s\n", title)
 	for line := range strings.Lines(config.SchemeYAML(s)) {
-		if err := c.Out.Line("  %s", strings.TrimRight(line, "\n")); err != nil {
-			return err
-		}
+		err = cmp.Or(err, c.Out.Line("  %s", strings.TrimRight(line, "\n")))
 	}
-	return nil
+	return err
 }
