@@ -179,10 +179,7 @@ func (x *diagnoser) bodyChanged(d *Diagnosis) bool {
 }
 
 func (x *diagnoser) elsewhere(d *Diagnosis) bool {
-	for _, l := range signatureCandidates(x.sample.Request) {
-		if l.holdsSecret(slices.Concat(x.secrets, x.others)) {
-			continue
-		}
+	for _, l := range signatureCandidates(x.sample.Request, slices.Concat(x.secrets, x.others)) {
 		s := x.scheme
 		s.Signature, s.Algorithm = l.signature, l.algorithm
 		if s = s.WithDefaults(); !x.matches(s, x.secrets, x.sample.Request) {

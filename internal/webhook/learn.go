@@ -203,12 +203,9 @@ func (t *learner) check(s Scheme) (Candidate, bool) {
 func (t *learner) schemes(r Request, secrets []Secret) ([]Scheme, error) {
 	all := tokens(r, secrets)
 	keys := keysOf(secrets)
-	for _, l := range signatureCandidates(r) {
+	for _, l := range signatureCandidates(r, t.secrets) {
 		if t.budget.exhausted() {
 			break
-		}
-		if l.holdsSecret(t.secrets) {
-			continue
 		}
 		m := signedInputsOf(r, l, t.url)
 		for _, kind := range []string{KindHMAC, KindDigest, ""} {

@@ -81,7 +81,8 @@ func signedInputsOf(r Request, l signatureCandidate, publicURL string) signedInp
 
 func untriedSources(r Request) []string {
 	all := signedInputsOf(r, signatureCandidate{}, "").untried
-	for _, l := range allSignatureCandidates(r)[len(signatureCandidates(r)):] {
+	candidates := allSignatureCandidates(r)
+	for _, l := range candidates[min(len(candidates), maxCandidates):] {
 		all = append(all, l.signature.From)
 	}
 	slices.Sort(all)

@@ -102,10 +102,12 @@ type signatureCandidate struct {
 	timestamps []locatedValue // in kv and list: the other entries, at sig:K
 }
 
-// signatureCandidates returns the likeliest maxCandidates ways to read a value of r as a signature.
-func signatureCandidates(r Request) []signatureCandidate {
+// signatureCandidates returns the likeliest maxCandidates ways to read a value of r as a signature, but for schemes
+// that would contain one of secrets.
+func signatureCandidates(r Request, secrets []Secret) []signatureCandidate {
 	all := allSignatureCandidates(r)
-	return all[:min(len(all), maxCandidates)]
+	all = all[:min(len(all), maxCandidates)]
+	return slices.DeleteFunc(all, func(l signatureCandidate) bool { return l.holdsSecret(secrets) })
 }
 
 // allSignatureCandidates puts values with the name of a signature first.
