@@ -144,10 +144,10 @@ func (d *Draft) decided(made userFile, profile string) error {
 // The error is a [*KeyError], also where it is [ErrChanged].
 func (d *Draft) Replace(data []byte) error {
 	err := d.replace(data)
-	if err == nil {
-		return nil
+	if err != nil {
+		err = &KeyError{Message: "not written: " + cause(err), Hint: "check the folder and its permissions", Err: err}
 	}
-	return at(&KeyError{Message: "not written: " + cause(err), Hint: "check the folder and its permissions", Err: err}, "", Origin{Level: FromUser, File: d.Path})
+	return at(err, "", Origin{Level: FromUser, File: d.Path})
 }
 
 func (d *Draft) replace(data []byte) error {

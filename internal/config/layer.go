@@ -154,7 +154,8 @@ func refuseReserved(root *yaml.Node) error {
 			why = table()[i].Why // in a section, all settings have one or none
 		}
 		if why != "" {
-			return &KeyError{Key: p.key, Line: p.line, Message: "not allowed in a project file: " + why, Hint: "remove it here; set it in the user file, with a flag or in the environment"}
+			const hint = "remove it here; set it in the user file, with a flag or in the environment"
+			return &KeyError{Key: p.key, Line: p.line, Message: "not allowed in a project file: " + why, Hint: hint}
 		}
 	}
 	return nil

@@ -73,9 +73,11 @@ func (c *Collector) compareNumber(rows []entry) {
 		case i == 0:
 			continue
 		case foldOrder(e.order) != foldOrder(first.order):
-			f = at.with(Warning, SharedNumber, e.number, fmt.Sprintf("%s has this number too, for order %s", where, tracking.Quote(first.order)), "check which order it belongs to")
+			message := where + " has this number too, for order " + tracking.Quote(first.order)
+			f = at.with(Warning, SharedNumber, e.number, message, "check which order it belongs to")
 		case e.number != first.number:
-			f = at.with(Warning, Spelling, e.number, fmt.Sprintf("%s has the same number, written %s: both would be created", where, tracking.Quote(first.number)), "write it in one way")
+			message := where + " has the same number, written " + tracking.Quote(first.number) + ": both would be created"
+			f = at.with(Warning, Spelling, e.number, message, "write it in one way")
 		case e.order == first.order:
 			f = at.with(Note, RepeatedRow, e.number, "the same row as "+where, "it is sent once")
 		default:
@@ -157,7 +159,8 @@ func (c *Collector) reportLostZeros(e entry) {
 	if !fits && c.lengths.zeroFirst[usual] == 0 || now.Form.Checked && !now.Wrong() || then.Wrong() {
 		return
 	}
-	message := fmt.Sprintf("the number has %d digits, and nearly all others have %d: leading zeros may be lost", len(e.number), usual)
+	message := fmt.Sprintf("the number has %d digits, and nearly all others have %d: leading zeros may be lost",
+		len(e.number), usual)
 	c.report(c.placesOf(e).number.with(Warning, LostZeros, e.number, message, "if so, write "+whole))
 }
 

@@ -142,7 +142,8 @@ func (x *examination) webhooks(context.Context) []finding {
 	case scheme == "" && len(secrets) == 0:
 		all = append(all, found(webhooksUnused, "no webhook secret is set"))
 	case scheme == "":
-		all = append(all, found(schemeMissing, "%s set, but no signature scheme: deliveries are recorded and not verified", command.Plural(len(secrets), "secret")))
+		all = append(all, found(schemeMissing, "%s set, but no signature scheme: deliveries are recorded and not verified",
+			command.Plural(len(secrets), "secret")))
 	case mode == "observe":
 		all = append(all, found(verifyingOff, "deliveries that do not verify are accepted: webhook.verify is observe (%s)", c.Origin("webhook.verify")))
 	default:

@@ -71,7 +71,8 @@ func (x *examination) storeFile(path string) (exists bool, all []finding) {
 	}
 	switch {
 	case !exists && !x.writable(folder):
-		all = append(all, found(storeUnusable, "%s can't be created: %s is not writable", path, folder).hinted("make the folder writable, or use another store with --store"))
+		f := found(storeUnusable, "%s can't be created: %s is not writable", path, folder)
+		all = append(all, f.hinted("make the folder writable, or use another store with --store"))
 	case !exists:
 		all = append(all, found(storeMissing, "%s does not exist yet; `waybill create` and `waybill listen` create it", path))
 	case !x.writable(path) || !x.writable(folder):

@@ -213,7 +213,10 @@ func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) 
 }
 
 func (l *learning) json() learnJSON {
-	j := learnJSON{Deliveries: len(l.names), DifferentBodies: l.Bodies, Secrets: []string{}, Candidates: []candidateJSON{}, Partial: []candidateJSON{}, Untried: append([]string{}, l.Untried...)}
+	j := learnJSON{
+		Deliveries: len(l.names), DifferentBodies: l.Bodies, Secrets: []string{}, Untried: append([]string{}, l.Untried...),
+		Candidates: []candidateJSON{}, Partial: []candidateJSON{},
+	}
 	for _, s := range l.secrets {
 		j.Secrets = append(j.Secrets, s.Name)
 	}
@@ -232,8 +235,9 @@ func (l *learning) json() learnJSON {
 
 func (l *learning) candidate(c webhook.Candidate) candidateJSON {
 	j := candidateJSON{
-		Scheme: config.SchemeSettings(c.Scheme), Strength: c.Strength, Meaning: c.Strength.String(), BodyAuthenticated: c.Scheme.CoversBody(), AgeChecked: c.Scheme.Timestamp.From != "",
-		Secrets: []string{}, Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Undecided...),
+		Scheme: config.SchemeSettings(c.Scheme), Strength: c.Strength, Meaning: c.Strength.String(),
+		BodyAuthenticated: c.Scheme.CoversBody(), AgeChecked: c.Scheme.Timestamp.From != "", Secrets: []string{},
+		Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Undecided...),
 	}
 	if c.Strength != webhook.StrengthKeyless { // any secret will do there
 		for _, i := range c.Secrets {
@@ -271,11 +275,13 @@ func (l *learning) failure(call *command.Call, o learnOptions) error {
 		case len(l.Untried) > 0:
 			hint = l.untried() + "; describe a scheme over one of them under webhook.schemes, or learn from deliveries with fewer headers"
 		}
-		return unverified(hint, "", "no scheme found: %s with %s are unsigned, changed, or signed in an unknown way", command.Plural(len(l.names), "delivery"), command.Plural(len(l.secrets), "secret"))
+		return unverified(hint, "", "no scheme found: %s with %s are unsigned, changed, or signed in an unknown way",
+			command.Plural(len(l.names), "delivery"), command.Plural(len(l.secrets), "secret"))
 	case o.Pin == "":
 		return nil
 	case l.Bodies < webhook.MinLearnBodies:
-		return unverified("receive more deliveries, then re-run the same command", "", "not pinned: %d deliveries with different bodies needed, %d received", webhook.MinLearnBodies, l.Bodies)
+		return unverified("receive more deliveries, then re-run the same command", "",
+			"not pinned: %d deliveries with different bodies needed, %d received", webhook.MinLearnBodies, l.Bodies)
 	case l.Candidates[0].Obstacle != "":
 		return unverified("fix that first", "", "not pinned: it would verify nothing, as %s", l.Candidates[0].Obstacle)
 	case l.Candidates[0].Strength == webhook.StrengthKeyless && !o.AcceptWeak:
@@ -335,10 +341,13 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 	for _, other := range l.Candidates[1:] {
 		call.IO.Detail("Also matches: %s (%s)", Describe(other.Scheme), other.Strength.String())
 	}
-	if len(l.Partial) > 0 {
-		call.IO.Note("%d of %d deliveries match another scheme, but not %s: pass the IDs of the service's deliveries", j.Partial[0].Matched, j.Deliveries, strings.Join(j.Partial[0].Misses, ", "))
+	if len(j.Partial) > 0 {
+		other := j.Partial[0]
+		call.IO.Note("%d of %d deliveries match another scheme, but not %s: pass the IDs of the service's deliveries",
+			other.Matched, j.Deliveries, strings.Join(other.Misses, ", "))
 	}
-	if len(l.Untried) > 0 && slices.Contains([]webhook.Strength{webhook.StrengthNothing, webhook.StrengthToken, webhook.StrengthKeyless}, c.Strength) {
+	provesLittle := []webhook.Strength{webhook.StrengthNothing, webhook.StrengthToken, webhook.StrengthKeyless}
+	if len(l.Untried) > 0 && slices.Contains(provesLittle, c.Strength) {
 		call.IO.Note("%s", l.untried())
 	}
 	if len(l.Candidates) > 1 {

@@ -100,7 +100,8 @@ func (j promotionJSON) failure(c *command.Call) error {
 		return unverified("find out why with `waybill signature explain ID`", c.CommandLine("signature", "explain", j.Failing[0].ID),
 			"not promoted: %d of the last %s did not verify", len(j.Failing), command.Plural(j.Checked, "delivery"))
 	case j.Checked < webhook.MinLearnBodies:
-		return unverified("wait for more deliveries", "", "not promoted: %s verified, at least %d needed", command.Plural(j.Checked, "delivery"), webhook.MinLearnBodies)
+		return unverified("wait for more deliveries", "", "not promoted: %s verified, at least %d needed",
+			command.Plural(j.Checked, "delivery"), webhook.MinLearnBodies)
 	case len(j.Open) > 0:
 		return unverified("receive deliveries that match only one of them; or enforce it anyway with `waybill config set webhook.verify enforce`", "",
 			"not promoted: another scheme fits the last %s as well: %s", command.Plural(j.Checked, "delivery"), strings.Join(j.Open, "; "))
@@ -131,7 +132,8 @@ func pin(ctx context.Context, call *command.Call, o learnOptions, l learning, re
 	c := l.Candidates[0]
 	settings := c.Scheme.WithDefaults()
 	if old, ok := call.Config.Webhook.Schemes[o.Pin]; ok && old.WithDefaults() != settings {
-		return command.Existsf("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first", "another scheme named %q is already configured", o.Pin)
+		return command.Existsf("choose another name, or remove webhook.schemes."+o.Pin+" from the configuration first",
+			"another scheme named %q is already configured", o.Pin)
 	}
 	changes := []config.Change{
 		{Key: "webhook.schemes." + o.Pin, Value: settings},
@@ -184,7 +186,8 @@ func (l *learning) places(s *app.Session, c webhook.Candidate) ([]string, []webh
 	var places []string
 	for _, m := range matched {
 		if kind, _, _ := strings.Cut(m.Name, ":"); kind != "env" && kind != "file" {
-			return nil, nil, command.Usagef("put it into a file or variable and pass that with --secret-from", "not pinned: the deliveries are signed with %s, which can't be set in webhook.secrets", m.Name)
+			return nil, nil, command.Usagef("put it into a file or variable and pass that with --secret-from",
+				"not pinned: the deliveries are signed with %s, which can't be set in webhook.secrets", m.Name)
 		}
 		places = append(places, m.Name)
 	}

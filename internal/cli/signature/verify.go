@@ -38,8 +38,9 @@ type Verdict struct {
 // NewVerdict returns the verdict on a delivery, by a scheme of that name.
 func NewVerdict(name, scheme string, d webhook.Sample, v webhook.Verdict) Verdict {
 	j := Verdict{
-		DeliveryName: view.NewDeliveryName(name), ReceivedAt: view.TimeOrNull(d.At), Synthetic: inbox.Delivery{Header: d.Header}.IsSynthetic(), Verified: v.OK, Reason: v.Reason, Scheme: scheme, Secret: v.SecretName,
-		BodyAuthenticated: v.BodyAuthenticated, Timestamp: view.TimeOrNull(v.Timestamp),
+		DeliveryName: view.NewDeliveryName(name), ReceivedAt: view.TimeOrNull(d.At), Verified: v.OK, Reason: v.Reason,
+		Scheme: scheme, Secret: v.SecretName, BodyAuthenticated: v.BodyAuthenticated, Timestamp: view.TimeOrNull(v.Timestamp),
+		Synthetic: inbox.Delivery{Header: d.Header}.IsSynthetic(),
 	}
 	if j.Timestamp != nil {
 		j.SkewSeconds = new(v.Skew.Seconds())
