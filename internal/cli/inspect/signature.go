@@ -271,7 +271,7 @@ func (p *Page) diagnose(r *http.Request) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), diagnosisTime)
 	defer cancel()
-	j, found, err := signature.Explain(ctx, p.Call.Session, d.ID(), name, d.Sample(), view.HeaderOptions{})
+	j, err := signature.Explain(ctx, p.Call.Session, d.ID(), name, d.Sample(), view.HeaderOptions{})
 	if ctx.Err() != nil && r.Context().Err() == nil {
 		err = &inspect.Error{Status: http.StatusServiceUnavailable, Message: "the search for the cause took too long", Hint: "run `" + explain + "`", Code: command.Pending.Word()}
 	}
@@ -280,8 +280,8 @@ func (p *Page) diagnose(r *http.Request) (any, error) {
 	}
 	j.Text = d.mask.Text(j.Text)
 	out := diagnosisJSON{Explanation: j}
-	if found.Scheme != nil {
-		out.FitsYAML = config.SchemeYAML(*found.Scheme)
+	if j.FitsIn != nil {
+		out.FitsYAML = config.SchemeYAML(*j.FitsIn)
 		out.Learn = p.learnCommand()
 	}
 	return out, nil

@@ -182,6 +182,8 @@ type Explanation struct {
 	Hint    string          `json:"hint"`
 	Fits    map[string]any  `json:"fits,omitempty"` // the scheme that it verifies in
 	Headers []webhook.Field `json:"headers"`
+
+	FitsIn *webhook.Scheme `json:"-"` // likewise; nil for none
 }
 
 type explainOptions struct {
@@ -226,23 +228,22 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 	if err != nil {
 		return err
 	}
-	j, found, err := Explain(ctx, c.Session, id, name, d, view.HeaderOptions{Reveal: o.Reveal})
+	j, err := Explain(ctx, c.Session, id, name, d, view.HeaderOptions{Reveal: o.Reveal})
 	if err != nil {
 		return err
 	}
-	if err := printExplanation(c, j, found.Scheme); err != nil || found.Verdict.OK {
+	if err := printExplanation(c, j); err != nil || j.Verified {
 		return err
 	}
-	return unverified(found.Hint, "", "the delivery does not verify: %s", found.Verdict.Reason)
+	return unverified(j.Hint, "", "the delivery does not verify: %s", j.Reason)
 }
 
 // Explain says why a delivery does not verify in the scheme of that name, judged as of its receipt. id is its name in
 // the output. Credentials in its headers are masked unless revealed.
-func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sample, o view.HeaderOptions) (Explanation, webhook.Diagnosis, error) {
-	var none webhook.Diagnosis
+func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sample, o view.HeaderOptions) (j Explanation, err error) {
 	v, err := NewVerifier(s, name)
 	if err != nil {
-		return Explanation{}, none, err
+		return j, err
 	}
 	var others []webhook.Secret
 	if key, ok := s.APIKeySecret(); ok {
@@ -251,20 +252,20 @@ func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sam
 	}
 	found, err := webhook.Diagnose(ctx, v.Scheme, v.Secrets, others, d)
 	if err != nil {
-		return Explanation{}, none, SchemeUsage(name, err)
+		return j, SchemeUsage(name, err)
 	}
 	headers, err := view.ShownHeaders(s, d.Header, o, v.Scheme)
 	if err != nil {
-		return Explanation{}, none, err
+		return j, err
 	}
-	j := Explanation{
+	j = Explanation{
 		Verdict: NewVerdict(id, name, d, found.Verdict),
-		Cause:   found.Cause, Text: found.Text, Hint: found.Hint, Headers: headers,
+		Cause:   found.Cause, Text: found.Text, Hint: found.Hint, Headers: headers, FitsIn: found.Scheme,
 	}
-	if found.Scheme != nil {
-		j.Fits = config.SchemeSettings(*found.Scheme)
+	if j.FitsIn != nil {
+		j.Fits = config.SchemeSettings(*j.FitsIn)
 	}
-	return j, found, nil
+	return j, nil
 }
 
 func (o *explainOptions) delivery(ctx context.Context, s *app.Session) (string, webhook.Sample, error) {
@@ -284,7 +285,7 @@ func (o *explainOptions) delivery(ctx context.Context, s *app.Session) (string, 
 	return d.ID(), d.Sample(), err
 }
 
-func printExplanation(c *command.Call, j Explanation, fits *webhook.Scheme) error {
+func printExplanation(c *command.Call, j Explanation) error {
 	if c.Out.Machine() {
 		return c.Out.Object(j)
 	}
@@ -308,10 +309,10 @@ func printExplanation(c *command.Call, j Explanation, fits *webhook.Scheme) erro
 	for _, h := range j.Headers {
 		fields = append(fields, render.Field{Name: h.Name, Value: h.Value})
 	}
-	if err := c.Out.Fields(fields); err != nil || fits == nil {
+	if err := c.Out.Fields(fields); err != nil || j.FitsIn == nil {
 		return err
 	}
-	return printScheme(c, "It verifies in this scheme:", *fits)
+	return printScheme(c, "It verifies in this scheme:", *j.FitsIn)
 }
 
 func printScheme(c *command.Call, title string, s webhook.Scheme) error {
