@@ -206,16 +206,13 @@ func (s *answers) ask(ctx context.Context) error {
 	if err := s.askBaseURL(ctx); err != nil {
 		return err
 	}
-	for {
-		if err := s.askKey(ctx); err != nil {
-			return err
+	for again := true; again; {
+		err := s.askKey(ctx)
+		if err == nil {
+			again, err = s.tryKey(ctx)
 		}
-		again, err := s.tryKey(ctx)
 		if err != nil {
 			return err
-		}
-		if !again {
-			break
 		}
 	}
 	return s.askWebhookSecret(ctx)
