@@ -55,17 +55,15 @@ const length1Z = 18
 
 // noNumber says why a value without a form is no number; empty if it may be one.
 func noNumber(s string) (message, hint string) {
-	fits := func(part string) bool {
-		r := carriers.Read(part)
-		return r.Known() && !r.Form.Loose && !r.Wrong()
-	}
 	upper := strings.ToUpper(s)
 	parts := strings.FieldsFunc(upper, func(r rune) bool { return (r < '0' || r > '9') && (r < 'A' || r > 'Z') })
 	if at := strings.LastIndex(upper, "1Z"); at >= 0 && len(upper) > length1Z {
 		parts = append(parts, upper[at:min(at+length1Z, len(upper))])
 	}
-	parts = slices.DeleteFunc(parts, func(part string) bool { return part == upper }) // it has no form, or it would not be here
-	at := slices.IndexFunc(parts, fits)
+	at := slices.IndexFunc(parts, func(part string) bool {
+		r := carriers.Read(part)
+		return part != upper && r.Known() && !r.Form.Loose && !r.Wrong() // the whole has no form
+	})
 	switch {
 	case at >= 0:
 		return "the value contains the number " + parts[at], "write the number alone"

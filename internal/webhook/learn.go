@@ -54,7 +54,7 @@ type LearnResult struct {
 // Schemes over several values of the body, and over sorted forms, are not
 // looked for. It costs well under a second for bodies of a few kB, and some seconds at most.
 func Learn(ctx context.Context, samples []Sample, secrets []Secret, publicURL string) (LearnResult, error) {
-	t := learner{ctx: ctx, samples: samples, url: publicURL, secrets: slices.Clone(secrets), budget: &budget{learnTrials, learnBytes}}
+	t := learner{ctx: ctx, samples: samples, url: publicURL, secrets: secrets, budget: &budget{learnTrials, learnBytes}}
 	bodies := map[string]bool{}
 	for _, s := range samples {
 		bodies[string(s.Body)] = true
