@@ -21,7 +21,7 @@ func TestCreateOnAServerThatFailsMeanwhile(t *testing.T) {
 		"trigger": {
 			[]string{
 				"CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not today'; END $$",
-				"CREATE TRIGGER refused BEFORE INSERT ON batch_answers FOR EACH ROW EXECUTE FUNCTION refuse()",
+				"CREATE TRIGGER refused BEFORE UPDATE OF answer ON batches FOR EACH ROW EXECUTE FUNCTION refuse()",
 			},
 			"server reports an error: not today (SQLSTATE P0001); before that, 0 of 2 rows recorded as accepted\nhint: look the error up in the log of the server",
 			"--concurrency 1\n",

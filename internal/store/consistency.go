@@ -82,7 +82,6 @@ var consistency = []struct{ what, query string }{
 	{"records of missing rows", `SELECT (SELECT COUNT(*) FROM run_known_rows k WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = k.row_id)
 			OR NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = k.row_id + k.rows - 1))
 		+ (SELECT COUNT(*) FROM repeats k WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = k.row_id))`},
-	{"responses to missing batches", `SELECT COUNT(*) FROM batch_answers a WHERE NOT EXISTS (SELECT 1 FROM batches b WHERE b.id = a.batch_id)`},
 
 	// What is known of trackings.
 	{"indexed rows that the index of numbers lacks", `SELECT COUNT(*) FROM rows r WHERE r.id <= (SELECT value FROM counters WHERE name = 'indexed')

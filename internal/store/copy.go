@@ -161,7 +161,6 @@ var copied = []table{
 	{name: "counters", key: []string{"name"}, part: countersCopied},
 	{name: "runs", key: []string{"id"}},
 	{name: "batches", key: []string{"id"}},
-	{name: "batch_answers", key: []string{"batch_id"}},
 	{name: "rows", key: []string{"id"}},
 	{name: "run_known_rows", key: []string{"run_id", "pos"}},
 	{name: "repeats", key: []string{"run_id", "pos"}},

@@ -339,7 +339,7 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 	case ledger.Accepted, ledger.Rejected:
 	}
 	m.addSource(b)
-	n, err := t.exec(ctx, "DELETE FROM batch_answers WHERE batch_id = $1", b.id)
+	n, err := t.exec(ctx, removeBatchAnswer, b.id)
 	if done.Responses += n; err != nil {
 		return err
 	}

@@ -159,6 +159,8 @@ func (t *tx) eraseEntries(ctx context.Context, delivery any) error {
 const eraseEvent = `UPDATE events SET event_key = NULL, sum = NULL, event_id = '', kind = '', event_time = '', tracking_number = '', status = '', status_track = '',
 	status_label = '', latest_event = '', router_id = '', mark = '` + string(inbox.Anomaly) + `', anomaly = '` + inbox.Erased + `', folded = '' WHERE `
 
+const removeBatchAnswer = "UPDATE batches SET answer = NULL, cut = 0 WHERE id = $1 AND answer IS NOT NULL"
+
 // eraseAnswers removes the answers about erased referIds, and all others that name what is erased.
 func (e *erasure) eraseAnswers(ctx context.Context) error {
 	if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
@@ -177,8 +179,8 @@ func (e *erasure) eraseAnswers(ctx context.Context) error {
 		return err
 	}
 	return e.search(ctx, searched{
-		table: "batch_answers", key: "batch_id", before: int64(0), columns: "raw, NULL, NULL, NULL",
-	}, change(countResponses, "DELETE FROM batch_answers WHERE batch_id = $1"))
+		table: "batches", key: "id", before: int64(0), where: "answer IS NOT NULL AND ", columns: "answer, NULL, NULL, NULL",
+	}, change(countResponses, removeBatchAnswer))
 }
 
 func (e *erasure) eraseTexts(ctx context.Context) error {

@@ -238,7 +238,7 @@ func (d *DB) countBatches(ctx context.Context, run int64, page []ledger.BatchSum
 // answer returns the service's answer to a batch, nil if there is none, and whether it was cut.
 func (d *DB) answer(ctx context.Context, batch int64) (raw []byte, cut bool, err error) {
 	var packed []byte
-	if _, err := d.row(ctx, []any{&packed, &cut}, "SELECT raw, cut FROM batch_answers WHERE batch_id = $1", batch); err != nil {
+	if _, err := d.row(ctx, []any{&packed, &cut}, "SELECT answer, cut FROM batches WHERE id = $1", batch); err != nil {
 		return nil, false, err
 	}
 	raw, err = unpack(packed)

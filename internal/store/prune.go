@@ -174,11 +174,11 @@ func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
 		return false, err
 	}
 	err := t.execAll(ctx, []string{
-		"DELETE FROM batch_answers WHERE batch_id IN (SELECT id FROM batches WHERE run_id = $1)",
 		"DELETE FROM run_known_rows WHERE run_id = $1",
 		"DELETE FROM repeats WHERE run_id = $1",
 		"DELETE FROM run_batches WHERE run_id = $1",
 		"DELETE FROM batches WHERE run_id = $1 AND rows = 0",
+		"UPDATE batches SET answer = NULL, cut = 0 WHERE run_id = $1 AND answer IS NOT NULL",
 		"DELETE FROM runs WHERE id = $1 AND new_rows = 0 AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = $1)",
 		"UPDATE runs SET state = 'pruned', owner = '', files = '[]' WHERE id = $1",
 	}, run)

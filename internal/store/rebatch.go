@@ -140,7 +140,6 @@ func (t *tx) batchSize(ctx context.Context, run int64) (int64, error) {
 func (t *tx) cleanUpBatch(ctx context.Context, id int64) error {
 	return t.execAll(ctx, []string{
 		"DELETE FROM batches WHERE id = $1 AND rows = 0 AND state = 'pending'",
-		"DELETE FROM batch_answers WHERE batch_id = $1 AND NOT EXISTS (SELECT 1 FROM batches WHERE id = $1)",
 		`UPDATE batches SET state = (SELECT MIN(r.state) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)
 			WHERE id = $1 AND state = 'pending' AND rows = (SELECT COUNT(*) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)`,
 	}, id)

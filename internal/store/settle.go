@@ -11,14 +11,17 @@ import (
 
 // Settle records what became of claimed batches, see [ledger.Queue].
 func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
-	answers := make([][]byte, len(outcomes)) // compressed before others are kept waiting
+	answers := make([]any, len(outcomes)) // compressed before others are kept waiting; nil: none
 	for i, s := range outcomes {
 		if err := s.Check(); err != nil {
 			return err
 		}
-		var err error
-		if answers[i], err = d.pack.pack(s.Answer); err != nil {
+		packed, err := d.pack.pack(s.Answer)
+		if err != nil {
 			return err
+		}
+		if packed != nil {
+			answers[i] = packed
 		}
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
@@ -28,14 +31,11 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 		}
 		runs := make([]int64, len(outcomes))
 		for i, s := range outcomes {
-			if runs[i], err = t.settle(ctx, s, me); err != nil {
+			if runs[i], err = t.settle(ctx, s, answers[i], me); err != nil {
 				return fmt.Errorf("record batch %d: %w", s.Batch, err)
 			}
 		}
 		t.closing = !slices.ContainsFunc(outcomes, rearranges)
-		if err := t.addAnswers(ctx, outcomes, answers); err != nil {
-			return err
-		}
 		if err := t.countRequests(ctx, outcomes, runs); err != nil {
 			return err
 		}
@@ -48,23 +48,12 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 	})
 }
 
-func (t *tx) addAnswers(ctx context.Context, outcomes []ledger.BatchOutcome, packed [][]byte) error {
-	var answered []int
-	for i := range outcomes {
-		if packed[i] != nil {
-			answered = append(answered, i)
-		}
-	}
-	return t.w.sql.batchAnswers.exec(ctx, t, len(answered), func(args []any, n int) []any {
-		s := &outcomes[answered[n]]
-		return append(args, s.Batch, flag(s.AnswerCut), packed[answered[n]])
-	})
-}
-
-func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, me string) (run int64, err error) {
-	ok, err := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, shape = $6
+// settle records what became of a batch. Without an answer, nil, it keeps an earlier one.
+func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, answer any, me string) (run int64, err error) {
+	ok, err := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, shape = $6,
+			answer = COALESCE($9, answer), cut = CASE WHEN $9 IS NULL THEN cut ELSE $10 END
 		WHERE id = $7 AND state = 'sending' AND owner = $8 RETURNING run_id`,
-		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Shape, s.Batch, me)
+		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Shape, s.Batch, me, answer, flag(s.AnswerCut))
 	if err == nil && !ok {
 		err = &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"}
 	}

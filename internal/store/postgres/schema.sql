@@ -115,18 +115,14 @@ CREATE TABLE batches (
 	took        BIGINT NOT NULL,
 	http_status BIGINT NOT NULL,
 	reason      TEXT COLLATE "C" NOT NULL,
-	shape       TEXT COLLATE "C" NOT NULL DEFAULT ''
+	shape       TEXT COLLATE "C" NOT NULL DEFAULT '',
+	cut         BIGINT NOT NULL DEFAULT 0,
+	answer      BYTEA
 ) WITH (fillfactor = 60, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0.02);
+ALTER TABLE batches ALTER COLUMN answer SET STORAGE EXTERNAL; -- it is compressed
 CREATE INDEX batches_of_run ON batches (run_id);
 CREATE INDEX batches_pending ON batches (run_id) WHERE state = 'pending';
 CREATE INDEX batches_sending ON batches (run_id, owner) WHERE state = 'sending';
-
-CREATE TABLE batch_answers (
-	batch_id BIGINT NOT NULL PRIMARY KEY,
-	cut      BIGINT NOT NULL,
-	raw      BYTEA NOT NULL
-);
-ALTER TABLE batch_answers ALTER COLUMN raw SET STORAGE EXTERNAL; -- it is compressed
 
 CREATE TABLE rows (
 	id         BIGINT NOT NULL PRIMARY KEY,

@@ -100,17 +100,13 @@ CREATE TABLE batches (
 	took        BIGINT NOT NULL, -- microseconds
 	http_status BIGINT NOT NULL,
 	reason      TEXT NOT NULL,
-	shape       TEXT NOT NULL DEFAULT '' -- of its answer, that its unknown rows wait for a proof of
+	shape       TEXT NOT NULL DEFAULT '', -- of its answer, that its unknown rows wait for a proof of
+	cut         BIGINT NOT NULL DEFAULT 0, -- 1: the answer was longer
+	answer      BLOB             -- gzip; NULL: none came, or it was removed
 );
 CREATE INDEX batches_of_run ON batches (run_id);
 CREATE INDEX batches_pending ON batches (run_id) WHERE state = 'pending';
 CREATE INDEX batches_sending ON batches (run_id, owner) WHERE state = 'sending';
-
-CREATE TABLE batch_answers (
-	batch_id INTEGER PRIMARY KEY,
-	cut      BIGINT NOT NULL, -- 1: the answer was longer
-	raw      BLOB NOT NULL    -- gzip
-);
 
 CREATE TABLE rows (
 	id         INTEGER PRIMARY KEY,
