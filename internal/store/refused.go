@@ -32,18 +32,12 @@ type refusedGroup struct {
 	minute int64  // of receipt, since 1970; or allMinutes
 }
 
-type refusedSum struct {
-	refusedGroup
-	bytes int64
-}
-
 // refusedSums knows how much each group of the table holds, sums included, so
 // that a flood need not count the table for each delivery. A process that finds the
 // table changed by others reads it again.
 type refusedSums struct {
-	last, rows int64        // greatest seq and number of rows of the table
-	groups     []refusedSum // in any order
-	index      map[refusedGroup]int
+	last, rows int64                  // greatest seq and number of rows of the table
+	bytes      map[refusedGroup]int64 // nil until they were read
 }
 
 // PutRefused keeps evidence of a refusal, see [inbox.Store].
@@ -84,7 +78,7 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 	sums.rows++
 	sums.add(group, size)
 	seq := sums.last
-	for sums.bytes() > inbox.MaxRefusedBytes {
+	for sums.total() > inbox.MaxRefusedBytes {
 		dropped, err := t.evict(ctx, sums)
 		if err != nil {
 			return 0, err
@@ -153,14 +147,14 @@ func (s *refusedSums) update(ctx context.Context, t *tx) error {
 	if _, err := t.row(ctx, []any{&last, &rows}, "SELECT (SELECT COALESCE(MAX(seq), 0) FROM refused), (SELECT COUNT(*) FROM refused)"); err != nil {
 		return err
 	}
-	if s.index != nil && s.last == last && s.rows == rows {
+	if s.bytes != nil && s.last == last && s.rows == rows {
 		return nil
 	}
 	return s.read(ctx, t)
 }
 
 func (s *refusedSums) read(ctx context.Context, t *tx) error {
-	*s = refusedSums{index: map[refusedGroup]int{}}
+	*s = refusedSums{bytes: map[refusedGroup]int64{}}
 	return t.each(ctx, func(row scanner) error {
 		var group refusedGroup
 		var last, rows, size int64
@@ -178,35 +172,16 @@ func (s *refusedSums) add(group refusedGroup, size int64) {
 		{group.class, allSources, group.minute},
 		group,
 	} {
-		i, known := s.index[g]
-		if !known {
-			i = len(s.groups)
-			s.index[g], s.groups = i, append(s.groups, refusedSum{refusedGroup: g})
-		}
-		if s.groups[i].bytes += size; s.groups[i].bytes == 0 {
-			s.remove(i)
+		if s.bytes[g] += size; s.bytes[g] == 0 {
+			delete(s.bytes, g)
 		}
 	}
 }
 
-func (s *refusedSums) remove(i int) {
-	delete(s.index, s.groups[i].refusedGroup)
-	last := len(s.groups) - 1
-	if i != last {
-		s.groups[i] = s.groups[last]
-		s.index[s.groups[i].refusedGroup] = i
-	}
-	s.groups = s.groups[:last]
-}
-
-func (s *refusedSums) bytes() int64 { return s.of(unsigned) + s.of(signed) + s.of(signedKnown) }
+func (s *refusedSums) total() int64 { return s.of(unsigned) + s.of(signed) + s.of(signedKnown) }
 
 func (s *refusedSums) of(class int64) int64 {
-	i, ok := s.index[refusedGroup{class, allSources, allMinutes}]
-	if !ok {
-		return 0
-	}
-	return s.groups[i].bytes
+	return s.bytes[refusedGroup{class, allSources, allMinutes}]
 }
 
 // largest returns the group that must give way, see [inbox.Store].
@@ -217,20 +192,21 @@ func (s *refusedSums) largest() refusedGroup {
 			class = c
 		}
 	}
-	part := s.most(func(g *refusedSum) bool {
+	part := s.most(func(g refusedGroup) bool {
 		return g.class == class && (g.source == allSources) != (g.minute == allMinutes)
 	})
-	return s.most(func(g *refusedSum) bool {
+	return s.most(func(g refusedGroup) bool {
 		return g.class == class && g.source != allSources && g.minute != allMinutes && (g.minute == part.minute || g.source == part.source)
 	})
 }
 
-func (s *refusedSums) most(kind func(*refusedSum) bool) refusedGroup {
-	var most refusedSum
-	for i := range s.groups {
-		if g := &s.groups[i]; g.bytes > most.bytes && kind(g) {
-			most = *g
+// most returns the group of a kind that holds most, any one of several.
+func (s *refusedSums) most(isOfKind func(refusedGroup) bool) (most refusedGroup) {
+	var size int64
+	for g, bytes := range s.bytes {
+		if bytes > size && isOfKind(g) {
+			most, size = g, bytes
 		}
 	}
-	return most.refusedGroup
+	return most
 }
