@@ -105,9 +105,7 @@ func (d *DB) LowerBatchLimit(ctx context.Context, mode ledger.Mode, rows int) er
 // Proofs returns what is proven of the account's answers, see [ledger.Accounts].
 func (d *DB) Proofs(ctx context.Context) ([]ledger.Proof, error) {
 	return list(ctx, d.each, func(s scanner) (p ledger.Proof, err error) {
-		var proven int64
-		err = s.Scan(&p.Shape, &p.State, &proven, &p.Run)
-		p.Proven = instant(proven)
+		err = s.Scan(&p.Shape, &p.State, (*storedTime)(&p.Proven), &p.Run)
 		return p, err
 	}, "SELECT shape, state, proven, run_id FROM proofs ORDER BY shape")
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"fmt"
 	"strings"
 	"time"
@@ -71,10 +72,8 @@ func columnValue(pointer any) any {
 		return packHeader(*field)
 	case *storedTime:
 		return millis(time.Time(*field))
-	case *time.Time:
-		return millis(*field)
-	case *time.Duration:
-		return field.Milliseconds()
+	case *storedSpan:
+		return time.Duration(*field).Milliseconds()
 	case *bool:
 		return flag(*field)
 	case *int:
@@ -121,5 +120,41 @@ func (t *storedTime) Scan(value any) error {
 		return fmt.Errorf("a time is kept as %T", value)
 	}
 	*t = storedTime(instant(ms))
+	return nil
+}
+
+// storedSpan is a span of time in a column, in milliseconds.
+type storedSpan time.Duration
+
+// Scan reads the column.
+func (d *storedSpan) Scan(value any) error {
+	ms, ok := value.(int64)
+	if !ok {
+		return fmt.Errorf("a span of time is kept as %T", value)
+	}
+	*d = storedSpan(ms) * storedSpan(time.Millisecond)
+	return nil
+}
+
+// orZero is where a column goes that may be NULL: then the field, which is zero, stays so.
+type orZero struct{ field any }
+
+// Scan reads the column.
+func (o orZero) Scan(value any) error {
+	if value == nil {
+		return nil
+	}
+	var ok bool
+	switch field := o.field.(type) {
+	case sql.Scanner:
+		return field.Scan(value)
+	case *string:
+		*field, ok = value.(string)
+	case *int64:
+		*field, ok = value.(int64)
+	}
+	if !ok {
+		return fmt.Errorf("a %T is kept as %T", o.field, value)
+	}
 	return nil
 }

@@ -130,7 +130,8 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 			}
 			columns := newStatusScanner()
 			err := f.d.each(ctx, func(s scanner) error {
-				place, id, st, err := columns.scanFound(s)
+				var place int
+				id, st, err := columns.scan(s, &place)
 				if err == nil {
 					f.found[part[place]] = append(f.found[part[place]], foundStatus{id, st})
 				}

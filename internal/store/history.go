@@ -82,16 +82,14 @@ const runColumns = `SELECT r.id, r.owner, r.created, r.files, r.mode, r.batch_si
 	FROM runs r WHERE r.state = 'open' `
 
 func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
-	var created, lastSent int64
 	var files []byte
 	r := &sum.Run
-	err = s.Scan(&r.ID, &owner, &created, &files, &r.Plan.Mode, &r.Plan.BatchSize, &r.Tally.New, &r.Tally.Known,
+	err = s.Scan(&r.ID, &owner, (*storedTime)(&r.Created), &files, &r.Plan.Mode, &r.Plan.BatchSize, &r.Tally.New, &r.Tally.Known,
 		&r.Tally.KnownPending, &r.Tally.KnownOpen, &r.Tally.OtherCarrier, &r.Tally.Repeats, &r.Tally.Skipped,
-		&r.Tally.Erased, &sum.Requests, &lastSent, &sum.Partial)
+		&r.Tally.Erased, &sum.Requests, (*storedTime)(&sum.LastSent), &sum.Partial)
 	if err == nil {
 		err = json.Unmarshal(files, &r.Plan.Files)
 	}
-	r.Created, sum.LastSent = instant(created), instant(lastSent)
 	return sum, owner, err
 }
 
@@ -202,9 +200,8 @@ func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSumma
 // batches returns the next batches of a run, without their answers.
 func (d *DB) batches(ctx context.Context, run, after int64) ([]ledger.BatchSummary, error) {
 	page, err := list(ctx, d.each, func(s scanner) (b ledger.BatchSummary, err error) {
-		var began, took int64
-		err = s.Scan(&b.ID, &b.State, &b.Rows, &b.HTTPStatus, &b.Reason, &began, &took)
-		b.Began, b.Took = instant(began), time.Duration(took)*time.Microsecond
+		err = s.Scan(&b.ID, &b.State, &b.Rows, &b.HTTPStatus, &b.Reason, (*storedTime)(&b.Began), &b.Took)
+		b.Took *= time.Microsecond
 		return b, err
 	}, `SELECT id, state, rows, http_status, reason, began, took FROM batches
 		WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3`, run, after, pageRows)

@@ -1,16 +1,15 @@
 package store
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // sightingFields are the columns of table sightings that hold what a sighting says, and
-// their fields: texts, numbers, times and durations. A field more is a line here and one
+// their fields. A field more is a line here and one
 // in each schema.
 var sightingFields = fields[ledger.Sighting]{
 	{"phase", func(s *ledger.Sighting) any { return (*string)(&s.Phase) }},
@@ -20,13 +19,13 @@ var sightingFields = fields[ledger.Sighting]{
 	{"error", func(s *ledger.Sighting) any { return &s.Error }},
 	{"latest_event", func(s *ledger.Sighting) any { return &s.LatestEvent }},
 	{"latest_time", func(s *ledger.Sighting) any { return &s.LatestTime }},
-	{"checkpoint", func(s *ledger.Sighting) any { return &s.Times.Checkpoint }},
-	{"updated", func(s *ledger.Sighting) any { return &s.Times.Updated }},
-	{"transit", func(s *ledger.Sighting) any { return &s.Transit }},
+	{"checkpoint", func(s *ledger.Sighting) any { return (*storedTime)(&s.Times.Checkpoint) }},
+	{"updated", func(s *ledger.Sighting) any { return (*storedTime)(&s.Times.Updated) }},
+	{"transit", func(s *ledger.Sighting) any { return (*storedSpan)(&s.Transit) }},
 	{"carrier", func(s *ledger.Sighting) any { return &s.CarrierCode }},
 	{"router_id", func(s *ledger.Sighting) any { return &s.RouterID }},
-	{"seen", func(s *ledger.Sighting) any { return &s.Seen }},
-	{"as_of", func(s *ledger.Sighting) any { return &s.AsOf }},
+	{"seen", func(s *ledger.Sighting) any { return (*storedTime)(&s.Seen) }},
+	{"as_of", func(s *ledger.Sighting) any { return (*storedTime)(&s.AsOf) }},
 	{"source", func(s *ledger.Sighting) any { return (*string)(&s.Source) }},
 	{"event", func(s *ledger.Sighting) any { return &s.Event }},
 	{"shared", func(s *ledger.Sighting) any { return &s.Shared }},
@@ -57,78 +56,46 @@ func appendSighting(args []any, s ledger.Sighting) []any {
 	return sightingFields.appendValues(args, &s)
 }
 
-// sighting returns the sighting whose columns begin at i, nil if there is none.
-func (c *statusScanner) sighting(i int, key tracking.Key) *ledger.Sighting {
-	if c.values[i] == nil {
-		return nil
-	}
-	s := &ledger.Sighting{Key: key}
-	for n, f := range sightingFields {
-		switch field := f.of(s).(type) {
-		case *string:
-			*field = c.text(i + n)
-		case *int64:
-			*field = c.number(i + n)
-		case *time.Time:
-			*field = instant(c.number(i + n))
-		case *time.Duration:
-			*field = duration(c.number(i + n))
-		}
-	}
-	if s.AsOf.Equal(s.Seen) {
-		s.AsOf = time.Time{}
-	}
-	return s
+// statusScanner reads the statuses that one query finds, each into the same fields: there
+// may be a million.
+type statusScanner struct {
+	id      int64 // of the row, or of the sighting without one
+	settled int64 // when a rejected row was dismissed; -1: it is superseded; 0: neither
+	seenID  int64 // 0: there is no sighting
+	status  ledger.TrackingStatus
+	seen    ledger.Sighting
+	dest    []any
 }
 
-// statusOwn is how many columns of a status are its own. The columns of its sighting follow.
-const statusOwn = 12
-
-var statusWidth = statusOwn + len(sightingFields)
-
-// statusScanner reads statuses. It is used for one query.
-type statusScanner struct{ values, dest []any }
-
 func newStatusScanner() *statusScanner {
-	c := &statusScanner{make([]any, statusWidth+1), make([]any, statusWidth+1)}
-	for i := range c.values {
-		c.dest[i] = &c.values[i]
+	c := &statusScanner{}
+	st := &c.status
+	c.dest = []any{
+		&c.id, &st.Item.ReferID, &st.Item.Number, &st.Item.CarrierCode, (*string)(&st.State), &st.Reason, &st.Run,
+		(*storedTime)(&st.Asked), (*storedTime)(&st.Sent), &st.Unverified, &c.settled, (*string)(&st.Own), &c.seenID,
+	}
+	c.dest = slices.Grow(append(c.dest, sightingFields.dest(&c.seen)...), 1)
+	for i, field := range c.dest {
+		c.dest[i] = orZero{field}
 	}
 	return c
 }
 
-// scanFound reads a line with the number of a query after it.
-func (c *statusScanner) scanFound(s scanner) (query int, id int64, st ledger.TrackingStatus, err error) {
-	if err := s.Scan(c.dest...); err != nil {
-		return 0, 0, st, err
+// scan reads a line, and what follows in it into more.
+func (c *statusScanner) scan(s scanner, more ...any) (id int64, st ledger.TrackingStatus, err error) {
+	*c = statusScanner{dest: c.dest}
+	if err := s.Scan(append(c.dest, more...)...); err != nil {
+		return 0, st, err
 	}
-	return int(c.number(statusWidth)), c.number(0), c.status(), nil
-}
-
-// number returns a column that is a whole number, 0 for NULL.
-func (c *statusScanner) number(i int) int64 {
-	n, _ := c.values[i].(int64)
-	return n
-}
-
-// text returns a column that is text, the empty string for NULL.
-func (c *statusScanner) text(i int) string {
-	switch v := c.values[i].(type) {
-	case string:
-		return v
-	case nil:
-		return ""
-	default:
-		return fmt.Sprint(v)
+	st = c.status
+	st.Superseded, st.Dismissed = c.settled < 0, instant(max(c.settled, 0))
+	if c.seenID != 0 {
+		seen := c.seen
+		seen.Key = st.Item.Key()
+		if seen.AsOf.Equal(seen.Seen) {
+			seen.AsOf = time.Time{}
+		}
+		st.Sighting = &seen
 	}
-}
-
-func (c *statusScanner) status() ledger.TrackingStatus {
-	st := ledger.TrackingStatus{
-		Item:  tracking.Item{ReferID: c.text(1), Number: c.text(2), CarrierCode: c.text(3)},
-		State: ledger.State(c.text(4)), Reason: c.text(5), Run: c.number(6), Asked: instant(c.number(7)), Sent: instant(c.number(8)), Unverified: c.number(9),
-		Superseded: c.number(10) < 0, Dismissed: instant(max(c.number(10), 0)), Own: ledger.Own(c.text(11)),
-	}
-	st.Sighting = c.sighting(statusOwn, st.Item.Key())
-	return st
+	return c.id, st, nil
 }

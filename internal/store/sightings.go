@@ -149,9 +149,8 @@ func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) (map[tr
 	add := func(row scanner) error {
 		var key tracking.Key
 		var s storedSighting
-		var asOf, checkpoint, updated, transit int64
-		err := row.Scan(&key.ReferID, &key.Number, &s.id, &s.carrier, &s.status, (*string)(&s.Phase), (*string)(&s.Source), &asOf, &checkpoint, &updated, &transit, &s.CarrierCode)
-		s.AsOf, s.Times, s.Transit = instant(asOf), tracking.Times{Checkpoint: instant(checkpoint), Updated: instant(updated)}, duration(transit)
+		err := row.Scan(&key.ReferID, &key.Number, &s.id, &s.carrier, &s.status, (*string)(&s.Phase), (*string)(&s.Source), (*storedTime)(&s.AsOf),
+			(*storedTime)(&s.Times.Checkpoint), (*storedTime)(&s.Times.Updated), (*storedSpan)(&s.Transit), &s.CarrierCode)
 		known[key] = s
 		return err
 	}
@@ -240,15 +239,11 @@ func (d *DB) link(ctx context.Context, t *tx, u unlinked, run, first, last int64
 
 // recordKnownOfNumbers records for each of these rows what was known of its number alone.
 func (d *DB) recordKnownOfNumbers(ctx context.Context, t *tx, first, last int64) error {
-	c := newStatusScanner()
-	all, err := list(ctx, t.each, func(s scanner) (ledger.Sighting, error) {
-		if err := s.Scan(c.dest[:2+len(sightingFields)]...); err != nil {
-			return ledger.Sighting{}, err
-		}
-		one := *c.sighting(2, tracking.Key{ReferID: c.text(0), Number: c.text(1)})
+	all, err := list(ctx, t.each, func(s scanner) (one ledger.Sighting, err error) {
+		err = s.Scan(sightingFields.dest(&one, &one.Key.ReferID, &one.Key.Number)...)
 		one.RouterID = "" // it may be another's of that number
-		return one, nil
-	}, "SELECT r.refer_id, r.number, "+sightingColumns+` FROM rows r CROSS JOIN sightings s
+		return one, err
+	}, "SELECT "+sightingColumns+`, r.refer_id, r.number FROM rows r CROSS JOIN sightings s
 		WHERE r.id BETWEEN $1 AND $2 AND s.refer_id = '' AND s.folded = fold_number(r.number) AND s.folded <> '' ORDER BY r.id, s.id DESC`, first, last)
 	if err != nil {
 		return err

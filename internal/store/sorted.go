@@ -151,7 +151,8 @@ func (l *lister) read(ctx context.Context, ids []int64) ([]ledger.TrackingStatus
 	}
 	for _, query := range []string{l.d.sql.find.byID, l.d.sql.find.seenByID} {
 		if err := l.d.each(ctx, func(s scanner) error {
-			place, id, st, err := columns.scanFound(s)
+			var place int
+			id, st, err := columns.scan(s, &place)
 			l.addRun(&st, id)
 			found[place] = &st
 			return err

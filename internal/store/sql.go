@@ -273,9 +273,6 @@ func instant(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// duration is how spans of time are read that are kept in milliseconds.
-func duration(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
-
 // flag is how truths are kept.
 func flag(b bool) int64 {
 	if b {

@@ -99,13 +99,11 @@ func (d *DB) lockStaging(ctx context.Context) (owner string, release func() erro
 // busyError names the run that another process stages, if it is there yet and can be read.
 func (d *DB) busyError(ctx context.Context) error {
 	e := &ledger.BusyError{}
-	var created int64
 	var files []byte
-	found, err := d.row(ctx, []any{&e.Run.ID, &created, &files}, "SELECT id, created, files FROM runs WHERE state = 'staged' ORDER BY id DESC LIMIT 1")
+	found, err := d.row(ctx, []any{&e.Run.ID, (*storedTime)(&e.Run.Created), &files}, "SELECT id, created, files FROM runs WHERE state = 'staged' ORDER BY id DESC LIMIT 1")
 	if err != nil || !found || json.Unmarshal(files, &e.Run.Plan.Files) != nil {
 		return &ledger.BusyError{}
 	}
-	e.Run.Created = instant(created)
 	return e
 }
 

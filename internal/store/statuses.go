@@ -269,14 +269,11 @@ func (l *lister) list(query string, after, to int64) statusList {
 		page := make([]ledger.TrackingStatus, 0, size)
 		columns := newStatusScanner()
 		err := l.d.each(ctx, func(s scanner) error {
-			if err := s.Scan(columns.dest[:statusWidth]...); err != nil {
-				return err
-			}
-			id, st := columns.number(0), columns.status()
+			id, st, err := columns.scan(s)
 			after = max(id, -id)
 			l.addRun(&st, id)
 			page = append(page, st)
-			return nil
+			return err
 		}, query, after, to, size)
 		return page, len(page) == size, err
 	}

@@ -139,12 +139,12 @@ var (
 	rowStart = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `, `
 	rowRest  = `COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = r.refer_id), 0),
 		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin + folded + unverifiedEnd +
-		"CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE(r.dismissed, CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, r.own, " + sightingColumns + " "
+		"CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE(r.dismissed, CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, r.own, s.id, " + sightingColumns + " "
 
 	// unheldColumns are the columns of a sighting without a row.
 	unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
 		COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0), 0, ` +
-		unverifiedBegin + "s.folded" + unverifiedEnd + "0, NULL, " + sightingColumns + " "
+		unverifiedBegin + "s.folded" + unverifiedEnd + "0, NULL, s.id, " + sightingColumns + " "
 )
 
 const (

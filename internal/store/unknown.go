@@ -65,13 +65,12 @@ const (
 
 func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 	var x ledger.UnknownRow
-	var began, ended, absent, up int64
+	var began, ended, up int64
 	var boot string
-	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, &absent, &boot, &up, &x.Fingerprint, &x.Shape)
+	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, (*storedTime)(&x.AbsentSince), &boot, &up, &x.Fingerprint, &x.Shape)
 	if x.Unsent = began == 0; !x.Unsent {
 		x.Ended = instant(ended)
 	}
-	x.AbsentSince = instant(absent)
 	if boot != "" && boot == d.engine.Clock.ID() {
 		x.AbsentSince = correctedTime(x.AbsentSince, d.engine.Clock.Now()-time.Duration(up)*time.Millisecond)
 	}
