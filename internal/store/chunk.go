@@ -94,7 +94,7 @@ func (c *chunk) add(ctx context.Context, t *tx) error {
 		return err
 	}
 	c.classifyRepeats()
-	for _, step := range []func(context.Context, *tx) error{c.addNew, c.addKnown, c.addRepeats, c.addRunBatches} {
+	for _, step := range []func(context.Context, *tx) error{c.addNew, c.addKnown, c.addRunBatches} {
 		if err := step(ctx, t); err != nil {
 			return err
 		}
@@ -370,28 +370,32 @@ func (t *tx) nextBatch(ctx context.Context) (int64, error) {
 	return last + 1, err
 }
 
-func (c *chunk) ofKind(k recordKind) (found []int) {
-	for i := range c.classified {
-		if c.classified[i].kind == k {
-			found = append(found, i)
-		}
-	}
-	return found
-}
-
+// addKnown adds the records of known rows, and repeats.
 func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 	var ranges []knownRange
-	for _, i := range c.ofKind(kindKnown) {
-		one := knownRange{pos: c.base + int64(i), row: c.classified[i].row, rows: 1, file: c.entries[i].File, line: position(&c.entries[i])}
-		if c.classified[i].otherCarrier {
-			one.carrier = &c.entries[i].Item.CarrierCode
-			c.tally.OtherCarrier++
+	for i, f := range c.classified {
+		one := knownRange{pos: c.base + int64(i), row: f.row, rows: 1, file: c.entries[i].File, line: position(&c.entries[i])}
+		switch f.kind {
+		case kindNew, kindErased:
+			continue
+		case kindConflict:
+			c.tally.Skipped++
+			c.conflicts = append(c.conflicts, ledger.Conflict{Entry: c.entries[i], First: *f.first})
+			continue
+		case kindRepeat:
+			c.tally.Repeats++
+			one.row, one.rows = -f.row, 0
+		case kindKnown:
+			c.tally.Known++
+			c.rowsByBatch[f.batch]++
+			if f.otherCarrier {
+				one.carrier = &c.entries[i].Item.CarrierCode
+				c.tally.OtherCarrier++
+			}
 		}
 		if last := len(ranges) - 1; last < 0 || !ranges[last].extend(one) {
 			ranges = append(ranges, one)
 		}
-		c.tally.Known++
-		c.rowsByBatch[c.classified[i].batch]++
 	}
 	return c.s.d.sql.knownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
 		k := &ranges[n]
@@ -403,7 +407,8 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 	})
 }
 
-// knownRange is rows of earlier runs that follow each other in this input as they did in theirs.
+// knownRange is rows of earlier runs that follow each other in this input as they did in
+// theirs, or a repeat: the negative number of its row, and no rows.
 type knownRange struct {
 	pos, row, rows int64 // numbers of the first record and its row
 	file           int
@@ -411,7 +416,7 @@ type knownRange struct {
 	carrier        *string // in this input; nil: each row's own
 }
 
-// extend returns false if the record does not continue the range by the same step.
+// extend returns false if the record does not continue the range by the same step, as no repeat does.
 func (k *knownRange) extend(next knownRange) bool {
 	step := k.step
 	if k.rows == 1 {
@@ -423,20 +428,6 @@ func (k *knownRange) extend(next knownRange) bool {
 	}
 	k.rows, k.step = k.rows+1, step
 	return true
-}
-
-func (c *chunk) addRepeats(ctx context.Context, t *tx) error {
-	rows := c.ofKind(kindRepeat)
-	err := c.s.d.sql.repeats.exec(ctx, t, len(rows), func(args []any, n int) []any {
-		i := rows[n]
-		return append(args, c.s.run.ID, c.base+int64(i), c.classified[i].row, c.entries[i].File, position(&c.entries[i]))
-	})
-	c.tally.Repeats += int64(len(rows))
-	for _, i := range c.ofKind(kindConflict) {
-		c.tally.Skipped++
-		c.conflicts = append(c.conflicts, ledger.Conflict{Entry: c.entries[i], First: *c.classified[i].first})
-	}
-	return err
 }
 
 func (c *chunk) addRunBatches(ctx context.Context, t *tx) error {

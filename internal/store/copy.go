@@ -163,7 +163,6 @@ var copied = []table{
 	{name: "batches", key: []string{"id"}},
 	{name: "rows", key: []string{"id"}},
 	{name: "run_known_rows", key: []string{"run_id", "pos"}},
-	{name: "repeats", key: []string{"run_id", "pos"}},
 	{name: "run_batches", key: []string{"run_id", "batch_id"}},
 	{name: "absences", key: []string{"row_id"}},
 	{name: "numbers", key: []string{"folded", "row_id"}},

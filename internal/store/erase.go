@@ -365,11 +365,11 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 // eraseMentions removes what inputs say of a row that they name again.
 func (t *tx) eraseMentions(ctx context.Context, row int64) error {
 	if err := t.execAll(ctx, []string{
-		`UPDATE runs SET repeats = repeats - (SELECT COUNT(*) FROM repeats k WHERE k.run_id = runs.id AND k.row_id = $1),
-			erased = erased + (SELECT COUNT(*) FROM repeats k WHERE k.run_id = runs.id AND k.row_id = $1)
-			WHERE EXISTS (SELECT 1 FROM repeats k WHERE k.run_id = runs.id AND k.row_id = $1)`,
-		"DELETE FROM repeats WHERE row_id = $1",
-	}, row); err != nil {
+		`UPDATE runs SET repeats = repeats - (SELECT COUNT(*) FROM run_known_rows k WHERE k.run_id = runs.id AND k.row_id = $1),
+			erased = erased + (SELECT COUNT(*) FROM run_known_rows k WHERE k.run_id = runs.id AND k.row_id = $1)
+			WHERE EXISTS (SELECT 1 FROM run_known_rows k WHERE k.run_id = runs.id AND k.row_id = $1)`,
+		"DELETE FROM run_known_rows WHERE row_id = $1",
+	}, -row); err != nil {
 		return err
 	}
 	type mention struct {
@@ -396,7 +396,7 @@ func (t *tx) eraseMentions(ctx context.Context, row int64) error {
 			}
 		}
 		if err := t.execAll(ctx, []string{
-			"DELETE FROM run_known_rows WHERE run_id = $1 AND rows = 0",
+			"DELETE FROM run_known_rows WHERE run_id = $1 AND rows = 0 AND row_id > 0",
 			"UPDATE runs SET known_rows = known_rows - 1, erased = erased + 1 WHERE id = $1",
 		}, k.run); err != nil {
 			return err

@@ -355,7 +355,7 @@ func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string)
 				AND CASE WHEN k.pos + k.rows > $3 THEN k.row_id + $3 - k.pos ELSE k.row_id + k.rows - 1 END
 			JOIN batches b ON b.id = r.batch_id
 			WHERE k.run_id = $1 AND k.pos <= $3 AND k.pos >= (SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1 AND pos <= $2)
-		UNION ALL SELECT k.pos, k.file, k.line, 1, own.first_row`+columns+`own, repeats k JOIN rows r ON r.id = k.row_id JOIN batches b ON b.id = r.batch_id
-			WHERE k.run_id = $1 AND k.pos BETWEEN $2 AND $3`, run, from, to)
+		UNION ALL SELECT k.pos, k.file, k.line, 1, own.first_row`+columns+`own, run_known_rows k JOIN rows r ON r.id = -k.row_id JOIN batches b ON b.id = r.batch_id
+			WHERE k.run_id = $1 AND k.rows = 0 AND k.pos BETWEEN $2 AND $3`, run, from, to)
 	return page, err
 }

@@ -175,7 +175,6 @@ func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
 	}
 	err := t.execAll(ctx, []string{
 		"DELETE FROM run_known_rows WHERE run_id = $1",
-		"DELETE FROM repeats WHERE run_id = $1",
 		"DELETE FROM run_batches WHERE run_id = $1",
 		"DELETE FROM batches WHERE run_id = $1 AND rows = 0",
 		"UPDATE batches SET answer = NULL, cut = 0 WHERE run_id = $1 AND answer IS NOT NULL",

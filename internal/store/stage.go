@@ -358,8 +358,7 @@ func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 		return false, err
 	}
 	if _, err := t.row(ctx, []any{&last}, `SELECT MAX(pos) FROM (SELECT COALESCE(MAX(id), 0) AS pos FROM rows
-		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1
-		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM repeats WHERE run_id = $1) AS ends`, run); err != nil {
+		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1) AS ends`, run); err != nil {
 		return false, err
 	}
 	complete := last-from < chunkRows
@@ -369,10 +368,7 @@ func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 	if _, err := t.exec(ctx, "DELETE FROM rows WHERE id >= $1", from); err != nil {
 		return false, err
 	}
-	if err := t.execAll(ctx, []string{
-		"DELETE FROM run_known_rows WHERE run_id = $1 AND pos >= $2",
-		"DELETE FROM repeats WHERE run_id = $1 AND pos >= $2",
-	}, run, from); err != nil || !complete {
+	if _, err := t.exec(ctx, "DELETE FROM run_known_rows WHERE run_id = $1 AND pos >= $2", run, from); err != nil || !complete {
 		return false, err
 	}
 	err := t.execAll(ctx, []string{

@@ -8,10 +8,10 @@ import (
 // statements are the wide statements of a store. Their texts are long, so they
 // are made once.
 type statements struct {
-	rows, batches, uncheckedBatches, knownRanges, repeats, runBatches multiInsert
-	moveRows, shareBatches, rowStates, absences                       multiInsert
-	sightings, trackingCounts, answers, deliveries, events, observed  multiInsert
-	find                                                              findQueries
+	rows, batches, uncheckedBatches, knownRanges, runBatches         multiInsert
+	moveRows, shareBatches, rowStates, absences                      multiInsert
+	sightings, trackingCounts, answers, deliveries, events, observed multiInsert
+	find                                                             findQueries
 
 	keyLookup [len(widths)]string
 	// consecutiveRows adds rows with the numbers, lines and so on of the first one
@@ -33,7 +33,6 @@ func newStatements() *statements {
 		batches:          newBatchInsert("'pending'", "''"),
 		uncheckedBatches: newBatchInsert("'unknown'", "'"+reasonUnchecked+"'"),
 		knownRanges:      newMultiInsert("INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier)", "iiiiiiit", ""),
-		repeats:          newMultiInsert("INSERT INTO repeats (run_id, pos, row_id, file, line)", "iiiii", " ON CONFLICT DO NOTHING"),
 		runBatches: newMultiInsert("INSERT INTO run_batches (run_id, batch_id, rows)", "iii",
 			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = run_batches.rows + excluded.rows"),
 		sightings:      newSightingInsert(),

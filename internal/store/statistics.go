@@ -62,7 +62,7 @@ func (l *lister) canUseCounters(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	var others bool // rows of other runs
-	_, err := l.d.row(ctx, []any{&others}, "SELECT EXISTS (SELECT 1 FROM run_known_rows WHERE run_id = $1)", l.f.Run)
+	_, err := l.d.row(ctx, []any{&others}, "SELECT EXISTS (SELECT 1 FROM run_known_rows WHERE run_id = $1 AND row_id > 0)", l.f.Run)
 	return !others, err
 }
 

@@ -153,16 +153,7 @@ CREATE TABLE run_known_rows (
 	carrier TEXT COLLATE "C",
 	PRIMARY KEY (run_id, pos)
 );
-CREATE UNIQUE INDEX run_known_rows_by_row ON run_known_rows (run_id, row_id);
-
-CREATE TABLE repeats (
-	run_id BIGINT NOT NULL,
-	pos    BIGINT NOT NULL,
-	row_id BIGINT NOT NULL,
-	file   BIGINT NOT NULL,
-	line   BIGINT NOT NULL,
-	PRIMARY KEY (run_id, pos)
-);
+CREATE INDEX run_known_rows_by_row ON run_known_rows (run_id, row_id);
 
 CREATE TABLE run_batches (
 	run_id   BIGINT NOT NULL,

@@ -106,7 +106,7 @@ func TestPrunedRerunsTakeNoRoom(t *testing.T) {
 	if grown := sizes[2] - sizes[1]; grown > 0 {
 		t.Errorf("%v bytes: %d runs after a prune make the file grow by %d; want 0", sizes, reruns, grown)
 	}
-	for _, table := range []string{"run_known_rows", "run_batches", "repeats", "batches WHERE answer IS NOT NULL"} {
+	for _, table := range []string{"run_known_rows", "run_batches", "batches WHERE answer IS NOT NULL"} {
 		var n int
 		if ask(t, d, []any{&n}, "SELECT COUNT(*) FROM "+table); n > 0 {
 			t.Errorf("%d lines in %s are left; want none", n, table)

@@ -128,7 +128,8 @@ CREATE INDEX rows_by_state ON rows (state) WHERE state IS NOT NULL;
 
 -- The rows of earlier runs that a run's input names, at their first mention:
 -- ranges of rows that follow each other there as they do here. An input that is
--- sent again takes one range, however long it is.
+-- sent again takes one range, however long it is. A record that names a pair again
+-- which stands earlier in the same input is here too: 0 rows, from its row's negative number.
 CREATE TABLE run_known_rows (
 	run_id  BIGINT NOT NULL ON CONFLICT ROLLBACK,
 	pos     BIGINT NOT NULL ON CONFLICT ROLLBACK, -- the number that the first record took
@@ -140,17 +141,7 @@ CREATE TABLE run_known_rows (
 	carrier TEXT, -- in this input; NULL: each row's own
 	PRIMARY KEY (run_id, pos)
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX run_known_rows_by_row ON run_known_rows (run_id, row_id);
-
--- The records that name a pair again which stands earlier in the same input.
-CREATE TABLE repeats (
-	run_id BIGINT NOT NULL ON CONFLICT ROLLBACK,
-	pos    BIGINT NOT NULL ON CONFLICT ROLLBACK,
-	row_id BIGINT NOT NULL ON CONFLICT ROLLBACK,
-	file   BIGINT NOT NULL ON CONFLICT ROLLBACK,
-	line   BIGINT NOT NULL ON CONFLICT ROLLBACK,
-	PRIMARY KEY (run_id, pos)
-) WITHOUT ROWID;
+CREATE INDEX run_known_rows_by_row ON run_known_rows (run_id, row_id);
 
 -- How many distinct rows of a run's input are in which batch.
 CREATE TABLE run_batches (

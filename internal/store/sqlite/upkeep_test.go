@@ -69,7 +69,7 @@ func TestProblems(t *testing.T) {
 		"count other rows than they":          "UPDATE batches SET rows = rows + 1 WHERE id = 1",
 		"count other rows than their batches": "UPDATE run_batches SET rows = rows - 1 WHERE batch_id = 1",
 		"more rows in a batch":                "UPDATE run_batches SET rows = rows + CASE batch_id WHEN 1 THEN 5 ELSE -5 END",
-		"records of missing rows":             "INSERT INTO repeats VALUES (1, 90, 91, 0, 1)",
+		"records of missing rows":             "INSERT INTO run_known_rows VALUES (1, 90, -91, 0, 0, 1, 0, NULL)",
 		"index of numbers lacks":              "DELETE FROM numbers WHERE row_id = 3",
 		"in the index of numbers":             "INSERT INTO numbers VALUES ('N', 12345)",
 		"trackings without their row":         "UPDATE sightings SET id = 77 WHERE id = 1",
