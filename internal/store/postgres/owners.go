@@ -57,7 +57,7 @@ func (o *owners) register(ctx context.Context, conn *pgx.Conn) (string, error) {
 	p := o.process
 	err := conn.QueryRow(ctx, `WITH new AS (
 			INSERT INTO owners (name, host, pid, version, command) VALUES ($1, $2, $3, $4, $5) RETURNING id, name),
-		count AS (INSERT INTO owner_commits (owner, number) SELECT name, 0 FROM new)
+		count AS (INSERT INTO counters (name, value) SELECT 'commits ' || name, 0 FROM new)
 		SELECT id, pg_backend_pid() FROM new`,
 		pgx.QueryExecModeExec, name, p.Host, p.PID, p.Version, p.Command).Scan(&number, &pid)
 	if err != nil {

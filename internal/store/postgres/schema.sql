@@ -8,9 +8,10 @@
 CREATE TABLE meta (
 	program  TEXT COLLATE "C" NOT NULL, -- waybill: it tells the schema from others
 	version  BIGINT NOT NULL,           -- of the schema
-	timeline BIGINT NOT NULL            -- of the server that wrote it last, 0: not known yet
+	timeline BIGINT NOT NULL,           -- of the server that wrote it last, 0: not known yet
+	staging  TEXT COLLATE "C" NOT NULL  -- the owner that stages, empty for nobody
 );
-INSERT INTO meta (program, version, timeline) VALUES ('waybill', 1, 0);
+INSERT INTO meta (program, version, timeline, staging) VALUES ('waybill', 1, 0, '');
 
 -- Processes that write, see owners.go. Times are the server's. A heartbeat writes
 -- seen, and must not wait for transactions: what these count is elsewhere.
@@ -24,17 +25,6 @@ CREATE TABLE owners (
 	started TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
 	seen    TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 25, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
-
--- The number of each one's last transaction, by the counter 'commits': a process whose
--- connection was lost while it committed finds out by it what became of that.
-CREATE TABLE owner_commits (
-	owner  TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES owners ON DELETE CASCADE,
-	number BIGINT NOT NULL
-) WITH (fillfactor = 25, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
-
--- The owner that stages, empty for nobody.
-CREATE TABLE staging (owner TEXT COLLATE "C" NOT NULL);
-INSERT INTO staging (owner) VALUES ('');
 
 CREATE TABLE account (
 	id     BIGINT PRIMARY KEY,
@@ -69,6 +59,9 @@ CREATE TABLE erased (
 	at         BIGINT NOT NULL
 );
 
+-- Beside the counters of a file: 'commits' numbers transactions, and 'commits NAME' is the
+-- number of an owner's last one. A process whose connection was lost while it committed
+-- finds out by it what became of that.
 CREATE TABLE counters (
 	name  TEXT COLLATE "C" NOT NULL PRIMARY KEY,
 	value BIGINT NOT NULL

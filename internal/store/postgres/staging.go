@@ -15,7 +15,7 @@ import (
 const stagingPoll = 100 * time.Millisecond
 
 // lockStaging is for [store.Engine]. In this process, whoever has put a value into
-// engine.staging may stage. Among processes, the process that table staging names may stage
+// engine.staging may stage. Among processes, the process that table meta names may stage
 // while it lives: the loss of a connection does not end its turn.
 func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() error, err error) {
 	select {
@@ -61,7 +61,7 @@ func (e *engine) whyNotStaging(ctx context.Context, err error) error {
 
 func (e *engine) othersStage(ctx context.Context) (busy bool, err error) {
 	own, _ := e.owners.own()
-	err = e.pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM staging s JOIN owners o ON o.name = s.owner WHERE s.owner <> $1 AND NOT "+e.owners.isDead()+")", own).Scan(&busy)
+	err = e.pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM meta m JOIN owners o ON o.name = m.staging WHERE m.staging <> $1 AND NOT "+e.owners.isDead()+")", own).Scan(&busy)
 	return busy, err
 }
 
@@ -84,8 +84,8 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 			return err
 		}
 		results, err := c.Exec(ctx, "BEGIN READ WRITE; "+e.writeLock()+
-			"; DELETE FROM owners o WHERE o.name IN (SELECT owner FROM staging) AND o.name <> '"+own+"' AND "+e.owners.isDead()+
-			"; UPDATE staging SET owner = '"+own+"' WHERE owner = '"+own+"' OR NOT EXISTS (SELECT 1 FROM owners o WHERE o.name = staging.owner); COMMIT").ReadAll()
+			"; DELETE FROM owners o WHERE o.name IN (SELECT staging FROM meta) AND o.name <> '"+own+"' AND "+e.owners.isDead()+
+			"; UPDATE meta SET staging = '"+own+"' WHERE staging = '"+own+"' OR NOT EXISTS (SELECT 1 FROM owners o WHERE o.name = meta.staging); COMMIT").ReadAll()
 		if err != nil {
 			if !c.IsClosed() {
 				_, e := c.Exec(context.WithoutCancel(ctx), "ROLLBACK").ReadAll()
@@ -109,7 +109,7 @@ func (e *engine) unlockStaging(name string) {
 	ctx, cancel := context.WithTimeout(context.Background(), e.spans.patience)
 	defer cancel()
 	_ = e.read(ctx, func() (bool, error) {
-		_, err := e.pool.ExecContext(ctx, "UPDATE staging SET owner = '' WHERE owner = $1", name)
+		_, err := e.pool.ExecContext(ctx, "UPDATE meta SET staging = '' WHERE staging = $1", name)
 		return true, err
 	})
 }

@@ -44,7 +44,7 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 		tables = append(tables, t)
 		return err
 	}, `SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
-		AND c.relname <> ALL ($2) ORDER BY 1`, e.schema, []string{"meta", "owners", "owner_commits", "staging", "counters"}); err != nil {
+		AND c.relname <> ALL ($2) ORDER BY 1`, e.schema, []string{"meta", "owners", "counters"}); err != nil {
 		return nil, err
 	}
 	holders, err := e.awaitSnapshots(ctx)

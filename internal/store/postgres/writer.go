@@ -37,9 +37,9 @@ var (
 )
 
 // writer is for [store.Connector]. All transactions that write hold one lock of the schema,
-// and count in the table counters; the number of each process's last one is in
-// owner_commits. So whoever loses the connection while it commits connects again, takes
-// the lock, by when the lost transaction has ended, and compares.
+// and count in the table counters, which has the number of each process's last one too. So
+// whoever loses the connection while it commits connects again, takes the lock, by when the
+// lost transaction has ended, and compares.
 type writer struct {
 	engine *engine
 
@@ -120,9 +120,11 @@ func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 		batch.Queue("UPDATE meta SET timeline = " + timeline + " WHERE timeline <> " + timeline)
 		batch.Queue(fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d)",
 			interval(forgotten), w.engine.owners.isDead(), forgetAtOnce))
+		batch.Queue("DELETE FROM counters WHERE name LIKE 'commits %' AND NOT EXISTS (SELECT 1 FROM owners o WHERE counters.name = 'commits ' || o.name)")
 	}
 	const counted = `WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
-		UPDATE owner_commits SET number = count.value FROM count WHERE owner = $1 RETURNING number, ` + clockMillis + `, (SELECT version FROM meta)`
+		UPDATE counters SET value = count.value FROM count WHERE name = (SELECT 'commits ' || o.name FROM owners o WHERE o.name = $1)
+		RETURNING counters.value, ` + clockMillis + `, (SELECT version FROM meta)`
 	batch.Queue(counted, name)
 	sent := uptime()
 	results := on.SendBatch(ctx, &batch)
@@ -150,6 +152,11 @@ func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 	return nil
 }
 
+// lastCommit returns the query for the number of an owner's last transaction; without the owner there is none.
+func lastCommit(owner string) string {
+	return "SELECT c.value FROM owners o JOIN counters c ON c.name = 'commits ' || o.name WHERE o.name = '" + owner + "'"
+}
+
 const clockMillis = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 func (e *engine) writeLock() string {
@@ -174,7 +181,7 @@ func (w *writer) endPredecessor() string {
 // tables.
 func (w *writer) checkServer(ctx context.Context, c *pgconn.PgConn, name string) error {
 	results, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET statement_timeout TO %d; SET enable_seqscan TO off; ", turn.Milliseconds(), writeTimeout.Milliseconds())+w.endPredecessor()+
-		"SELECT (SELECT value FROM counters WHERE name = 'identity'), COALESCE((SELECT number FROM owner_commits WHERE owner = '"+name+"'), -1), "+thisBackend+"; COMMIT").ReadAll()
+		"SELECT (SELECT value FROM counters WHERE name = 'identity'), COALESCE(("+lastCommit(name)+"), -1), "+thisBackend+"; COMMIT").ReadAll()
 	if err != nil {
 		return err
 	}
@@ -249,7 +256,7 @@ func readTags(results pgx.BatchResults, n int) (tag pgconn.CommandTag, err error
 // findOutcome returns nil if the transaction was committed whose connection was lost.
 func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) error {
 	w.Drop(conn)
-	query := w.endPredecessor() + "BEGIN; " + w.engine.writeLock() + "; SELECT number FROM owner_commits WHERE owner = '" + w.owner + "'; ROLLBACK"
+	query := w.endPredecessor() + "BEGIN; " + w.engine.writeLock() + "; " + lastCommit(w.owner) + "; ROLLBACK"
 	for deadline := w.engine.deadline(); ; {
 		number, found, err := w.askOutcome(ctx, query)
 		switch {
