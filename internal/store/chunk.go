@@ -170,7 +170,8 @@ func newKeyLookup() (queries [len(widths)]string) {
 			values[n] = fmt.Sprintf("(%d,?,?,?)", n)
 		}
 		queries[i] = "WITH run (id) AS (VALUES (CAST(? AS BIGINT))), v (i, refer_id, number, carrier) AS (VALUES " + strings.Join(values, ",") +
-			`) SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, r.file, r.line, r.carrier, k.file, k.line + (r.id - k.row_id) * k.step, k.carrier
+			`) SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, k.run_id IS NOT NULL,
+				COALESCE(k.file, r.file), COALESCE(k.line + (r.id - k.row_id) * k.step, r.line), COALESCE(k.carrier, r.carrier)
 			FROM run CROSS JOIN v JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number
 			LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows
 				AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id <= r.id)`
@@ -204,27 +205,19 @@ func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 // classifyKnown classifies a record of the ledger, which earlier chunks of this input may have named.
 func (c *chunk) classifyKnown(s scanner, heads []int) error {
 	var n int
-	var carrier string
 	var first ledger.Entry
 	var line int64
-	var namedFile *int
-	var namedLine *int64
-	var namedCarrier *string
+	var carrier string
+	var named bool // by an earlier chunk
 	f := classification{kind: kindKnown}
-	if err := s.Scan(&n, &f.row, &f.batch, &f.otherCarrier, &first.File, &line, &carrier, &namedFile, &namedLine, &namedCarrier); err != nil {
+	if err := s.Scan(&n, &f.row, &f.batch, &f.otherCarrier, &named, &first.File, &line, &carrier); err != nil {
 		return err
 	}
 	i := heads[n]
 	first.Item = c.entries[i].Item
 	first.Item.CarrierCode = carrier
-	if namedFile != nil {
-		first.File, line = *namedFile, *namedLine
-		if namedCarrier != nil {
-			first.Item.CarrierCode = *namedCarrier
-		}
-	}
 	first.Line, first.Row = placeOf(line)
-	if namedFile != nil || f.row >= c.s.first {
+	if named || f.row >= c.s.first {
 		c.classifyRepeat(i, &first, f.row)
 	} else {
 		c.classified[i] = f
@@ -389,7 +382,7 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 			c.tally.Known++
 			c.rowsByBatch[f.batch]++
 			if f.otherCarrier {
-				one.carrier = &c.entries[i].Item.CarrierCode
+				one.carrier = c.entries[i].Item.CarrierCode
 				c.tally.OtherCarrier++
 			}
 		}
@@ -397,13 +390,13 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 			ranges = append(ranges, one)
 		}
 	}
-	return c.s.d.sql.knownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
+	return t.addKnownRanges(ctx, c.s.run.ID, ranges)
+}
+
+func (t *tx) addKnownRanges(ctx context.Context, run int64, ranges []knownRange) error {
+	return t.w.sql.knownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
 		k := &ranges[n]
-		var carrier any
-		if k.carrier != nil {
-			carrier = *k.carrier
-		}
-		return append(args, c.s.run.ID, k.pos, k.row, k.rows, k.file, k.line, k.step, carrier)
+		return append(args, run, k.pos, k.row, k.rows, k.file, k.line, k.step, k.carrier)
 	})
 }
 
@@ -412,8 +405,8 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 type knownRange struct {
 	pos, row, rows int64 // numbers of the first record and its row
 	file           int
-	line, step     int64   // see position
-	carrier        *string // in this input; nil: each row's own
+	line, step     int64 // see position
+	carrier        any   // text: that of this input; nil: each row's own
 }
 
 // extend returns false if the record does not continue the range by the same step, as no repeat does.
@@ -422,8 +415,8 @@ func (k *knownRange) extend(next knownRange) bool {
 	if k.rows == 1 {
 		step = next.line - k.line
 	}
-	if next.pos != k.pos+k.rows || next.row != k.row+k.rows || next.file != k.file || next.line != k.line+k.rows*step ||
-		(next.carrier == nil) != (k.carrier == nil) || k.carrier != nil && *next.carrier != *k.carrier {
+	if next.pos != k.pos+k.rows || next.row != k.row+k.rows || next.file != k.file ||
+		next.line != k.line+k.rows*step || next.carrier != k.carrier {
 		return false
 	}
 	k.rows, k.step = k.rows+1, step

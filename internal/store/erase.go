@@ -257,17 +257,18 @@ func (e *erasure) remember(ctx context.Context) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
+		of := erasedNames{salt}
 		t.erased, e.hashes = nil, nil
 		for _, s := range e.all {
 			if s.ReferID != "" {
-				e.hashes = append(e.hashes, erasedHash(salt, erasedPair, s.ReferID, tracking.FoldNumber(s.Number)))
+				e.hashes = append(e.hashes, of.ofPair(s.Key))
 			}
 		}
 		for ref := range e.refs {
-			e.hashes = append(e.hashes, erasedHash(salt, erasedRefer, ref))
+			e.hashes = append(e.hashes, of.ofRefer(ref))
 		}
 		for number := range e.names.numbers {
-			e.hashes = append(e.hashes, erasedHash(salt, erasedNumber, number))
+			e.hashes = append(e.hashes, of.ofNumber(number))
 		}
 		for _, hash := range e.hashes {
 			n, err := t.exec(ctx, "INSERT INTO erased (hash, at) VALUES ($1, $2) ON CONFLICT DO NOTHING", hash, millis(time.Now()))
@@ -373,25 +374,25 @@ func (t *tx) eraseMentions(ctx context.Context, row int64) error {
 		return err
 	}
 	type mention struct {
-		run     int64
-		known   knownRange
-		carrier *string
+		run int64
+		knownRange
 	}
 	all, err := list(ctx, t.each, func(s scanner) (k mention, err error) {
-		err = s.Scan(&k.run, &k.known.pos, &k.known.row, &k.known.rows, &k.known.file, &k.known.line, &k.known.step, &k.carrier)
+		err = s.Scan(&k.run, &k.pos, &k.row, &k.rows, &k.file, &k.line, &k.step, &k.carrier)
 		return k, err
 	}, "SELECT run_id, pos, row_id, rows, file, line, step, carrier FROM run_known_rows WHERE row_id <= $1 AND row_id + rows > $1", row)
 	if err != nil {
 		return err
 	}
 	for _, k := range all {
-		before := row - k.known.row
-		if _, err := t.exec(ctx, "UPDATE run_known_rows SET rows = $1 WHERE run_id = $2 AND pos = $3", before, k.run, k.known.pos); err != nil {
+		before := row - k.row
+		if _, err := t.exec(ctx, "UPDATE run_known_rows SET rows = $1 WHERE run_id = $2 AND pos = $3", before, k.run, k.pos); err != nil {
 			return err
 		}
-		if after := k.known.rows - before - 1; after > 0 {
-			if _, err := t.exec(ctx, "INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-				k.run, k.known.pos+before+1, row+1, after, k.known.file, k.known.line+(before+1)*k.known.step, k.known.step, k.carrier); err != nil {
+		after := k.knownRange
+		after.pos, after.row, after.rows, after.line = k.pos+before+1, row+1, k.rows-before-1, k.line+(before+1)*k.step
+		if after.rows > 0 {
+			if err := t.addKnownRanges(ctx, k.run, []knownRange{after}); err != nil {
 				return err
 			}
 		}

@@ -3,21 +3,23 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 const erasePage = 32
 
 // searched are columns of a table that may name what is erased.
 type searched struct {
-	table, where string // conditions, each followed by AND
-	key          string // column that tells its lines apart
-	before       any    // less than any key
-	columns      string
-	header       int // the place among columns of a packed header, from 1; 0 for none
+	table, key string // the key tells the table's lines apart
+	columns    []string
+	// found is called for each line that does.
+	found func(ctx context.Context, t *tx, key any, done *ledger.Erasure) error
 }
 
 // run does work in a transaction, and counts what it removed once that is on disk.
@@ -31,34 +33,44 @@ func (e *erasure) run(ctx context.Context, do func(ctx context.Context, t *tx, d
 }
 
 // search calls found with the key of each line that names what is erased.
-func (e *erasure) search(ctx context.Context, in searched, found func(ctx context.Context, t *tx, key any, done *ledger.Erasure) error) error {
-	for last := in.before; ; {
+func (e *erasure) search(ctx context.Context, in searched) error {
+	filled := strings.Join(in.columns, " <> '' OR ") + " <> ''"
+	query := "SELECT " + in.key + ", " + strings.Join(in.columns, ", ") + " FROM " + in.table + " WHERE (" + filled + ")"
+	values := make([]any, 1+len(in.columns))
+	dest := make([]any, len(values))
+	for i := range values {
+		dest[i] = &values[i]
+	}
+	for args := []any(nil); ; args = values[:1] { // the last key
+		after := ""
+		if args != nil {
+			after = " AND " + in.key + " > $1"
+		}
 		var named []any
 		some := false
 		err := e.d.each(ctx, func(s scanner) error {
-			var values [4]any
-			err := s.Scan(&last, &values[0], &values[1], &values[2], &values[3])
 			some = true
-			for i, v := range values {
-				if e.isNamed(v, i+1 == in.header) {
-					named = append(named, last)
+			err := s.Scan(dest...)
+			for i, column := range in.columns {
+				if e.isNamed(column, values[1+i]) {
+					named = append(named, values[0])
 					break
 				}
 			}
 			return err
-		}, "SELECT "+in.key+", "+in.columns+" FROM "+in.table+" WHERE "+in.where+in.key+" > $1 ORDER BY "+in.key+" LIMIT $2", last, erasePage)
+		}, query+after+" ORDER BY "+in.key+fmt.Sprint(" LIMIT ", erasePage), args...)
 		if err != nil || !some {
 			return err
 		}
 		for _, key := range named {
-			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error { return found(ctx, t, key, done) }); err != nil {
+			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error { return in.found(ctx, t, key, done) }); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (e *erasure) isNamed(value any, header bool) bool {
+func (e *erasure) isNamed(column string, value any) bool {
 	var b []byte
 	switch v := value.(type) {
 	case string:
@@ -66,14 +78,11 @@ func (e *erasure) isNamed(value any, header bool) bool {
 	case []byte:
 		b = v
 	}
-	if header {
+	if column == "header" {
 		if fields, err := unpackHeader(b); err == nil {
-			for _, f := range fields {
-				if e.names.inText(f.Name) || e.names.inText(f.Value) {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(fields, func(f webhook.Field) bool {
+				return e.names.inText(f.Name) || e.names.inText(f.Value)
+			})
 		}
 	}
 	if raw, err := unpack(b); err == nil {
@@ -109,12 +118,11 @@ func (e *erasure) eraseDeliveries(ctx context.Context) error {
 			}
 		}
 	}
-	bytes := searched{table: "deliveries", key: "seq", before: int64(0), columns: "path, raw_query, header, body", header: 3}
-	if err := e.search(ctx, bytes, e.eraseDelivery); err != nil {
+	bytes := []string{"path", "raw_query", "header", "body"}
+	if err := e.search(ctx, searched{"deliveries", "seq", bytes, e.eraseDelivery}); err != nil {
 		return err
 	}
-	bytes.table = "refused"
-	return e.search(ctx, bytes, change(countRefused, "DELETE FROM refused WHERE seq = $1"))
+	return e.search(ctx, searched{"refused", "seq", bytes, change(countRefused, "DELETE FROM refused WHERE seq = $1")})
 }
 
 // eraseDelivery leaves a delivery's place and its events that name nothing erased. No target gets it.
@@ -161,9 +169,9 @@ const eraseEvent = `UPDATE events SET event_key = NULL, sum = NULL, event_id = '
 
 const removeBatchAnswer = "UPDATE batches SET answer = NULL, cut = 0 WHERE id = $1 AND answer IS NOT NULL"
 
-// eraseAnswers removes the answers about erased referIds, and all others that name what is erased.
+// eraseAnswers removes the answers about erased referIds.
 func (e *erasure) eraseAnswers(ctx context.Context) error {
-	if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
+	return e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
 		for ref := range e.refs {
 			n, err := t.exec(ctx, "DELETE FROM answers WHERE refer_id = $1", ref)
 			if done.Responses += n; err != nil {
@@ -171,35 +179,26 @@ func (e *erasure) eraseAnswers(ctx context.Context) error {
 			}
 		}
 		return nil
-	}); err != nil {
-		return err
-	}
-	if err := e.search(ctx, searched{table: "answers", key: "refer_id", before: "", columns: "raw, NULL, NULL, NULL"},
-		change(countResponses, "DELETE FROM answers WHERE refer_id = $1")); err != nil {
-		return err
-	}
-	return e.search(ctx, searched{
-		table: "batches", key: "id", before: int64(0), where: "answer IS NOT NULL AND ", columns: "answer, NULL, NULL, NULL",
-	}, change(countResponses, removeBatchAnswer))
+	})
 }
 
+// eraseTexts removes answers and texts that name what is erased.
 func (e *erasure) eraseTexts(ctx context.Context) error {
-	const one = ", NULL, NULL, NULL"
-	for _, part := range []struct {
-		in     searched
-		change string
-	}{
-		{searched{table: "batches", key: "id", before: int64(0), where: "reason <> '' AND ", columns: "reason" + one}, "UPDATE batches SET reason = 'erased' WHERE id = $1"},
-		{searched{table: "rows", key: "id", before: int64(0), where: "reason <> '' AND ", columns: "reason" + one}, "UPDATE rows SET reason = 'erased' WHERE id = $1"},
-		{searched{table: "outbox", key: "seq", before: int64(0), columns: "problem, reply, NULL, NULL"}, "UPDATE outbox SET problem = '', reply = '' WHERE seq = $1"},
-		{searched{table: "sinks", key: "id", before: int64(0), where: "filter <> '' AND ", columns: "filter" + one}, "UPDATE sinks SET filter = 'erased=' || id WHERE id = $1"},
-		{searched{table: "(SELECT DISTINCT name FROM observed) AS o", key: "name", before: "", columns: "name" + one}, "DELETE FROM observed WHERE name = $1"},
+	for _, in := range []searched{
+		{"answers", "refer_id", []string{"raw"}, change(countResponses, "DELETE FROM answers WHERE refer_id = $1")},
+		{"batches", "id", []string{"answer"}, change(countResponses, removeBatchAnswer)},
+		{"batches", "id", []string{"reason"}, change(countTexts, "UPDATE batches SET reason = 'erased' WHERE id = $1")},
+		{"rows", "id", []string{"reason"}, change(countTexts, "UPDATE rows SET reason = 'erased' WHERE id = $1")},
+		{"outbox", "seq", []string{"problem", "reply"}, change(countTexts, "UPDATE outbox SET problem = '', reply = '' WHERE seq = $1")},
+		{"sinks", "id", []string{"filter"}, change(countTexts, "UPDATE sinks SET filter = 'erased=' || id WHERE id = $1")},
+		{"(SELECT DISTINCT name FROM observed) AS o", "name", []string{"name"}, change(countTexts, "DELETE FROM observed WHERE name = $1")},
+		{"runs", "id", []string{"files"}, e.eraseFileNames},
 	} {
-		if err := e.search(ctx, part.in, change(countTexts, part.change)); err != nil {
+		if err := e.search(ctx, in); err != nil {
 			return err
 		}
 	}
-	return e.search(ctx, searched{table: "runs", key: "id", before: int64(0), where: "files <> '[]' AND ", columns: "files" + one}, e.eraseFileNames)
+	return nil
 }
 
 func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledger.Erasure) error {

@@ -12,24 +12,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// What a hash in table erased stands for. Each is keyed by the salt of the account, so
-// that nobody who has only the hash can try numbers.
-const (
-	erasedPair   = "pair"    // a row: it is not sent again
-	erasedRefer  = "referId" // what is said of it is not kept
-	erasedNumber = "number"  // likewise, by events too
-)
-
-func erasedHash(salt []byte, kind string, names ...string) []byte {
-	mac := hmac.New(sha256.New, salt)
-	for _, s := range append([]string{"erased", kind}, names...) {
-		mac.Write(binary.AppendUvarint(nil, uint64(len(s))))
-		mac.Write([]byte(s))
-	}
-	return mac.Sum(nil)
-}
-
-// erasedNames makes the hashes of names. Most stores hold nothing that was erased: a
+// erasedNames makes the hashes of names for table erased, keyed by the salt of the account: so
+// nobody who has only a hash can try numbers. Most stores hold nothing that was erased: a
 // transaction asks for that once, and for no hash.
 type erasedNames struct {
 	salt []byte // nil if nothing was erased
@@ -54,16 +38,26 @@ func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
 	return e, nil
 }
 
+func (e *erasedNames) hash(texts ...string) []byte {
+	mac := hmac.New(sha256.New, e.salt)
+	for _, s := range append([]string{"erased"}, texts...) {
+		mac.Write(binary.AppendUvarint(nil, uint64(len(s))))
+		mac.Write([]byte(s))
+	}
+	return mac.Sum(nil)
+}
+
+// ofPair is the hash of a row: it is not sent again.
 func (e *erasedNames) ofPair(k tracking.Key) []byte {
-	return erasedHash(e.salt, erasedPair, k.ReferID, tracking.FoldNumber(k.Number))
+	return e.hash("pair", k.ReferID, tracking.FoldNumber(k.Number))
 }
 
-func (e *erasedNames) ofRefer(referID string) []byte {
-	return erasedHash(e.salt, erasedRefer, referID)
-}
+// ofRefer is the hash of a referId: what is said of it is not kept.
+func (e *erasedNames) ofRefer(referID string) []byte { return e.hash("referId", referID) }
 
+// ofNumber is the hash of a number: what is said of it is not kept, by events too.
 func (e *erasedNames) ofNumber(number string) []byte {
-	return erasedHash(e.salt, erasedNumber, tracking.FoldNumber(number))
+	return e.hash("number", tracking.FoldNumber(number))
 }
 
 // areErased reports which of n things were erased: a hash of each is kept. It is nil if nothing ever was.
@@ -203,8 +197,8 @@ func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error
 // Erased says which queries were erased, see [ledger.Eraser].
 func (d *DB) Erased(ctx context.Context, qs []tracking.Query) ([]bool, error) {
 	erased := make([]bool, len(qs))
-	var salt []byte
-	found, err := d.row(ctx, []any{&salt}, "SELECT salt FROM account WHERE EXISTS (SELECT 1 FROM erased)")
+	var e erasedNames
+	found, err := d.row(ctx, []any{&e.salt}, "SELECT salt FROM account WHERE EXISTS (SELECT 1 FROM erased)")
 	for i, q := range qs {
 		if !found || err != nil {
 			break
@@ -212,11 +206,11 @@ func (d *DB) Erased(ctx context.Context, qs []tracking.Query) ([]bool, error) {
 		var hash []byte
 		switch {
 		case q.Number == "":
-			hash = erasedHash(salt, erasedRefer, q.ReferID)
+			hash = e.ofRefer(q.ReferID)
 		case q.ReferID == "":
-			hash = erasedHash(salt, erasedNumber, tracking.FoldNumber(q.Number))
+			hash = e.ofNumber(q.Number)
 		default:
-			hash = erasedHash(salt, erasedPair, q.ReferID, tracking.FoldNumber(q.Number))
+			hash = e.ofPair(tracking.Key{ReferID: q.ReferID, Number: q.Number})
 		}
 		_, err = d.row(ctx, []any{&erased[i]}, "SELECT EXISTS (SELECT 1 FROM erased WHERE hash = $1)", hash)
 	}
