@@ -206,11 +206,15 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 	return total, nil
 }
 
+// countInBatchState counts the rows of batches b that have no state of their own.
+const countInBatchState = `SELECT COALESCE(SUM(b.rows -
+	(SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0) `
+
 // markOwnerRowsUnknown returns the number of rows. Each batch counts as a request: it may have been sent.
 func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) (int64, error) {
 	var rows int64
-	if _, err := t.row(ctx, []any{&rows}, `SELECT COALESCE(SUM(b.rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0)
-		FROM batches b WHERE b.state = 'sending' AND b.owner = $1`, owner); err != nil {
+	const sending = "FROM batches b WHERE b.state = 'sending' AND b.owner = $1"
+	if _, err := t.row(ctx, []any{&rows}, countInBatchState+sending, owner); err != nil {
 		return 0, err
 	}
 	if _, err := t.exec(ctx, `UPDATE runs SET

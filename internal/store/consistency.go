@@ -79,8 +79,8 @@ var consistency = []struct{ what, query string }{
 		LEFT JOIN (SELECT run_id, SUM(rows) AS n FROM run_batches GROUP BY run_id) AS c ON c.run_id = n.id
 		WHERE n.state = 'open' AND n.new_rows + n.known_rows <> COALESCE(c.n, 0)`},
 	{"runs that count more rows in a batch than it has", `SELECT COUNT(*) FROM run_batches p LEFT JOIN batches b ON b.id = p.batch_id WHERE p.rows > COALESCE(b.rows, 0)`},
-	{"records of missing rows", `SELECT COUNT(*) FROM run_known_rows k WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = ABS(k.row_id))
-		OR k.rows > 0 AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = k.row_id + k.rows - 1)`},
+	{"records of missing rows", `SELECT COUNT(*) FROM run_known_rows k
+		WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = ABS(k.row_id)) OR k.rows > 0 AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = k.row_id + k.rows - 1)`},
 
 	// What is known of trackings.
 	{"indexed rows that the index of numbers lacks", `SELECT COUNT(*) FROM rows r WHERE r.id <= (SELECT value FROM counters WHERE name = 'indexed')

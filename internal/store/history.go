@@ -84,8 +84,8 @@ const runColumns = `SELECT r.id, r.owner, r.created, r.files, r.mode, r.batch_si
 func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	var files []byte
 	r := &sum.Run
-	err = s.Scan(&r.ID, &owner, (*storedTime)(&r.Created), &files, &r.Plan.Mode, &r.Plan.BatchSize, &r.Tally.New, &r.Tally.Known,
-		&r.Tally.KnownPending, &r.Tally.KnownOpen, &r.Tally.OtherCarrier, &r.Tally.Repeats, &r.Tally.Skipped,
+	err = s.Scan(&r.ID, &owner, (*storedTime)(&r.Created), &files, &r.Plan.Mode, &r.Plan.BatchSize,
+		&r.Tally.New, &r.Tally.Known, &r.Tally.KnownPending, &r.Tally.KnownOpen, &r.Tally.OtherCarrier, &r.Tally.Repeats, &r.Tally.Skipped,
 		&r.Tally.Erased, &sum.Requests, (*storedTime)(&sum.LastSent), &sum.Partial)
 	if err == nil {
 		err = json.Unmarshal(files, &r.Plan.Files)
@@ -245,9 +245,8 @@ func (d *DB) answer(ctx context.Context, batch int64) (raw []byte, cut bool, err
 // Pending counts pending rows that are not in the run's input, see [ledger.History].
 func (d *DB) Pending(ctx context.Context, except int64) (int64, error) {
 	var all int64
-	if _, err := d.row(ctx, []any{&all}, `SELECT COALESCE(SUM(b.rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0)
-		FROM runs n JOIN batches b ON b.run_id = n.id AND b.state = 'pending'
-		WHERE n.state = 'open'`); err != nil {
+	if _, err := d.row(ctx, []any{&all}, countInBatchState+`FROM runs n
+		JOIN batches b ON b.run_id = n.id AND b.state = 'pending' WHERE n.state = 'open'`); err != nil {
 		return 0, err
 	}
 	own, err := countRowsOf(ctx, d.each, except)
@@ -292,8 +291,7 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 func (d *DB) Lookup(ctx context.Context, key tracking.Key) (ledger.State, bool, error) {
 	var state ledger.State
 	ok, err := d.row(ctx, []any{&state}, `SELECT COALESCE(r.state, b.state) FROM rows r JOIN batches b ON b.id = r.batch_id
-		WHERE r.refer_id = $1 AND r.number = $2
-		AND r.id <= (SELECT value FROM counters WHERE name = 'row')`, key.ReferID, key.Number)
+		WHERE r.refer_id = $1 AND r.number = $2`+visible, key.ReferID, key.Number)
 	return state, ok, err
 }
 
@@ -355,7 +353,7 @@ func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string)
 				AND CASE WHEN k.pos + k.rows > $3 THEN k.row_id + $3 - k.pos ELSE k.row_id + k.rows - 1 END
 			JOIN batches b ON b.id = r.batch_id
 			WHERE k.run_id = $1 AND k.pos <= $3 AND k.pos >= (SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1 AND pos <= $2)
-		UNION ALL SELECT k.pos, k.file, k.line, 1, own.first_row`+columns+`own, run_known_rows k JOIN rows r ON r.id = -k.row_id JOIN batches b ON b.id = r.batch_id
-			WHERE k.run_id = $1 AND k.rows = 0 AND k.pos BETWEEN $2 AND $3`, run, from, to)
+		UNION ALL SELECT k.pos, k.file, k.line, 1, own.first_row`+columns+`own, run_known_rows k
+			JOIN rows r ON r.id = -k.row_id JOIN batches b ON b.id = r.batch_id WHERE k.run_id = $1 AND k.rows = 0 AND k.pos BETWEEN $2 AND $3`, run, from, to)
 	return page, err
 }

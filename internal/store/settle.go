@@ -50,10 +50,12 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 
 // settle records what became of a batch. Without an answer, nil, it keeps an earlier one.
 func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, answer any, me string) (run int64, err error) {
-	ok, err := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL, began = $2, took = $3, http_status = $4, reason = $5, shape = $6,
+	ok, err := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL,
+			began = $2, took = $3, http_status = $4, reason = $5, shape = $6,
 			answer = COALESCE($9, answer), cut = CASE WHEN $9 IS NULL THEN cut ELSE $10 END
 		WHERE id = $7 AND state = 'sending' AND owner = $8 RETURNING run_id`,
-		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Shape, s.Batch, me, answer, flag(s.AnswerCut))
+		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Shape, s.Batch, me,
+		answer, flag(s.AnswerCut))
 	if err == nil && !ok {
 		err = &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"}
 	}

@@ -149,8 +149,8 @@ func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) (map[tr
 	add := func(row scanner) error {
 		var key tracking.Key
 		var s storedSighting
-		err := row.Scan(&key.ReferID, &key.Number, &s.id, &s.carrier, &s.status, (*string)(&s.Phase), (*string)(&s.Source), (*storedTime)(&s.AsOf),
-			(*storedTime)(&s.Times.Checkpoint), (*storedTime)(&s.Times.Updated), (*storedSpan)(&s.Transit), &s.CarrierCode)
+		err := row.Scan(&key.ReferID, &key.Number, &s.id, &s.carrier, &s.status, (*string)(&s.Phase), (*string)(&s.Source),
+			(*storedTime)(&s.AsOf), (*storedTime)(&s.Times.Checkpoint), (*storedTime)(&s.Times.Updated), (*storedSpan)(&s.Transit), &s.CarrierCode)
 		known[key] = s
 		return err
 	}

@@ -100,7 +100,8 @@ func (d *DB) lockStaging(ctx context.Context) (owner string, release func() erro
 func (d *DB) busyError(ctx context.Context) error {
 	e := &ledger.BusyError{}
 	var files []byte
-	found, err := d.row(ctx, []any{&e.Run.ID, (*storedTime)(&e.Run.Created), &files}, "SELECT id, created, files FROM runs WHERE state = 'staged' ORDER BY id DESC LIMIT 1")
+	found, err := d.row(ctx, []any{&e.Run.ID, (*storedTime)(&e.Run.Created), &files}, `SELECT id, created, files
+		FROM runs WHERE state = 'staged' ORDER BY id DESC LIMIT 1`)
 	if err != nil || !found || json.Unmarshal(files, &e.Run.Plan.Files) != nil {
 		return &ledger.BusyError{}
 	}

@@ -24,26 +24,27 @@ func (d *DB) Accepted(ctx context.Context, run int64) iter.Seq2[ledger.UnknownRo
 
 func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Seq2[ledger.UnknownRow, error] {
 	return func(yield func(ledger.UnknownRow, error) bool) {
-		err := d.requireRun(ctx, run)
-		var after batch
-		for err == nil {
-			var ok bool
-			if ok, err = d.row(ctx, []any{&after.id, &after.first, &after.last, &after.rows}, batchesWithState, run, after.id, string(state), 1); !ok || err != nil {
-				break
+		if err := d.requireRun(ctx, run); err != nil {
+			yield(ledger.UnknownRow{}, err)
+			return
+		}
+		for b, err := range inPages(1, func(last batch) ([]batch, error) {
+			return list(ctx, d.each, scanBatch, batchesWithState, run, last.id, string(state), 1)
+		}) {
+			var page []ledger.UnknownRow
+			if err == nil {
+				page, err = list(ctx, d.each, d.scanUnknownRow, selectUnknownRow+`JOIN runs n ON n.id = $1
+					WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+" ORDER BY r.id", run, b.id, string(state))
 			}
-			page, failed := list(ctx, d.each, d.scanUnknownRow, selectUnknownRow+"JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND "+
-				inInput+" ORDER BY r.id", run, after.id, string(state))
-			if err = failed; err != nil {
-				break
+			if err != nil {
+				yield(ledger.UnknownRow{}, err)
+				return
 			}
 			for _, x := range page {
 				if !yield(x, nil) {
 					return
 				}
 			}
-		}
-		if err != nil {
-			yield(ledger.UnknownRow{}, err)
 		}
 	}
 }
@@ -67,7 +68,8 @@ func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 	var x ledger.UnknownRow
 	var began, ended, up int64
 	var boot string
-	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings, &began, &ended, (*storedTime)(&x.AbsentSince), &boot, &up, &x.Fingerprint, &x.Shape)
+	err := s.Scan(&x.Row, &x.Batch, &x.Run, &x.Item.ReferID, &x.Item.Number, &x.Item.CarrierCode, &x.Siblings,
+		&began, &ended, (*storedTime)(&x.AbsentSince), &boot, &up, &x.Fingerprint, &x.Shape)
 	if x.Unsent = began == 0; !x.Unsent {
 		x.Ended = instant(ended)
 	}
@@ -293,8 +295,7 @@ func (d *DB) CheckPending(ctx context.Context, run int64) (int64, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
 		const pending = "state = 'pending' AND id IN (SELECT batch_id FROM run_batches WHERE run_id = $1)"
 		var n int64
-		if _, err := t.row(ctx, []any{&n}, "SELECT COALESCE(SUM(rows - (SELECT COUNT(*) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)), 0) FROM batches WHERE "+
-			pending, run); n == 0 || err != nil {
+		if _, err := t.row(ctx, []any{&n}, countInBatchState+"FROM batches b WHERE "+pending, run); n == 0 || err != nil {
 			return 0, err
 		}
 		_, err := t.exec(ctx, "UPDATE batches SET state = 'unknown', reason = $2, shape = '', claimed = 0, began = 0, took = 0 WHERE "+pending, run, reasonUnchecked)

@@ -100,14 +100,14 @@ func (a *access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 		return err
 	}
 	row := results[len(results)-1].Rows[0]
-	return a.judge(string(row[0]) == "t", string(row[1]), string(row[2]), string(row[3]))
+	return a.judge(string(row[0]), string(row[1]), string(row[2]), string(row[3]))
 }
 
-func (a *access) judge(standby bool, readOnly, fsync, synchronousCommit string) error {
+func (a *access) judge(standby, readOnly, fsync, synchronousCommit string) error {
 	switch {
 	case a.reads:
 		return nil
-	case standby:
+	case standby == "t":
 		return refusal{store.ErrReadOnly, "the server is a standby"}
 	case readOnly == "on":
 		return refusal{store.ErrReadOnly, "default_transaction_read_only is on"}

@@ -120,7 +120,8 @@ func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 		batch.Queue("UPDATE meta SET timeline = " + timeline + " WHERE timeline <> " + timeline)
 		batch.Queue(fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d)",
 			interval(forgotten), w.engine.owners.isDead(), forgetAtOnce))
-		batch.Queue("DELETE FROM counters WHERE name LIKE 'commits %' AND NOT EXISTS (SELECT 1 FROM owners o WHERE counters.name = 'commits ' || o.name)")
+		batch.Queue(`DELETE FROM counters c WHERE c.name LIKE 'commits %'
+			AND NOT EXISTS (SELECT 1 FROM owners o WHERE c.name = 'commits ' || o.name)`)
 	}
 	const counted = `WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
 		UPDATE counters SET value = count.value FROM count WHERE name = (SELECT 'commits ' || o.name FROM owners o WHERE o.name = $1)
