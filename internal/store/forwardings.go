@@ -74,8 +74,9 @@ func (d *DB) forwardings(ctx context.Context, sinks []inbox.Sink, waiting []inbo
 	if err := d.each(ctx, func(s scanner) error {
 		var at place
 		var a inbox.Attempt
-		err := s.Scan(&at.delivery, &at.sink, (*storedTime)(&a.At), &a.Number, &a.Status, &a.Took, &a.Sent)
-		a.Took *= time.Microsecond
+		var micros int64
+		err := s.Scan(&at.delivery, &at.sink, (*storedTime)(&a.At), &a.Number, &a.Status, &micros, &a.Sent)
+		a.Took = time.Duration(micros) * time.Microsecond
 		f := found[at]
 		if f.History = append(f.History, a); a.Sent {
 			f.SentAt, f.Status = a.At, a.Status

@@ -200,8 +200,9 @@ func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSumma
 // batches returns the next batches of a run, without their answers.
 func (d *DB) batches(ctx context.Context, run, after int64) ([]ledger.BatchSummary, error) {
 	page, err := list(ctx, d.each, func(s scanner) (b ledger.BatchSummary, err error) {
-		err = s.Scan(&b.ID, &b.State, &b.Rows, &b.HTTPStatus, &b.Reason, (*storedTime)(&b.Began), &b.Took)
-		b.Took *= time.Microsecond
+		var micros int64
+		err = s.Scan(&b.ID, &b.State, &b.Rows, &b.HTTPStatus, &b.Reason, (*storedTime)(&b.Began), &micros)
+		b.Took = time.Duration(micros) * time.Microsecond
 		return b, err
 	}, `SELECT id, state, rows, http_status, reason, began, took FROM batches
 		WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3`, run, after, pageRows)
