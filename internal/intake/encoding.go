@@ -128,10 +128,13 @@ func lookupEncoding(name string) (charset, error) {
 	return charset{name: strings.ToLower(canonical), codec: codec}, nil
 }
 
-// looksUTF16 returns the UTF-16 that head seems to be: in nearly every script, one byte of two is zero.
+// looksUTF16 returns the UTF-16 that head seems to be: in nearly every script, one byte of two is zero, from the first
+// line on. Where zeros stand in later lines alone, their rows are bad.
 func looksUTF16(head []byte) string {
 	pairs := len(head) / 2
-	if pairs < 2 {
+	text := bytes.TrimLeft(head, " \t\r\n\x00")
+	zeroAt, lineEnd := bytes.IndexByte(text, 0), bytes.IndexAny(text, "\r\n")
+	if pairs < 2 || zeroAt < 0 || lineEnd >= 0 && lineEnd < zeroAt {
 		return ""
 	}
 	var zero [2]int

@@ -87,6 +87,7 @@ func FuzzTable(f *testing.F) {
 		f.Add(byte(0), s)
 	}
 	f.Add(byte(0x1d), "0\n0,A0,")
+	f.Add(byte(1), strings.ReplaceAll("na 0519968491,USPS\tO'Brien, Pat", "", "\x00"))
 	f.Add(byte(0), "Order,TrACkNumBer\n0,000000001\n0,A")
 	f.Fuzz(func(t *testing.T, header byte, body string) {
 		text := headers[int(header)%len(headers)] + body

@@ -131,7 +131,7 @@ func (t *table) readHeader(sep byte) error {
 			if t.first = t.list; n > 0 {
 				t.sum.HeaderRow = t.rec.row
 			}
-			return nil
+			return t.checkHeaderText()
 		}
 		if err := search.miss(err, names); err != nil {
 			return err
@@ -144,6 +144,17 @@ func (t *table) readHeader(sep byte) error {
 		}
 	}
 	return search.failure()
+}
+
+// checkHeaderText returns an error for a header with a NUL, without which [Rejects] are never taken for UTF-16.
+func (t *table) checkHeaderText() error {
+	if t.list || bytes.IndexByte(t.rec.raw, 0) < 0 {
+		return nil
+	}
+	return &FileError{
+		File: t.file, Line: t.rec.line, Message: "control character U+0000 in the header",
+		hint: "remove it, or pass the file's encoding, such as --encoding utf-16le",
+	}
 }
 
 // readNames reads the next line, which may be the header. sep is its delimiter, or 0.

@@ -187,6 +187,7 @@ func TestEncodingErrors(t *testing.T) {
 	for _, tt := range []struct{ name, text, message, hint string }{
 		{"no mark, little", bare + "\x00", "in.csv: the text looks like UTF-16 without a byte order mark", "--encoding utf-16le"},
 		{"no mark, big", "\x00" + bare, "in.csv: the text looks like UTF-16 without a byte order mark", "--encoding utf-16be"},
+		{"a zero in the header", "Order,AWB,Na\x00me\nA1,1Z1,x\n", "in.csv:1: control character U+0000 in the header", "--encoding utf-16le"},
 		{"UTF-32", "\xff\xfe\x00\x00r\x00\x00\x00", "in.csv: the text is UTF-32, which is not supported", "UTF-8"},
 		{"header in another encoding", "Bestell\xfcbersicht,AWB\nA1,1Z1\n", "in.csv: the header is not valid UTF-8, and no column for referId", "--encoding windows-1252"},
 	} {

@@ -109,6 +109,9 @@ func (t *table) refRow() Record {
 		rec.Problems = t.addSwallowedRows(rec.Problems)
 	}
 	rec.Problems = t.addBrokenRow(rec.Problems)
+	if rec.Good() {
+		rec.Problems = t.addNUL(rec.Problems)
+	}
 	return rec
 }
 

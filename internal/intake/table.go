@@ -169,7 +169,7 @@ func (t *table) row() Record {
 	}
 	rec.Problems = t.addBrokenRow(rec.Problems)
 	if rec.Good() {
-		rec.Problems = t.addTruncated(rec.Problems, rec.Item.Number)
+		rec.Problems = t.addNUL(t.addTruncated(rec.Problems, rec.Item.Number))
 	}
 	return rec
 }
@@ -218,6 +218,21 @@ func (t *table) addCellProblems(ps []Problem, field string, at int, v cellValue)
 	}
 	if p, bad := lostCharacter(field, v.text, t.coding.name); bad {
 		ps = append(ps, t.problem(p, at))
+	}
+	return ps
+}
+
+// addNUL adds the problems of NULs to a row that is good otherwise: they stand in cells that nothing else examines.
+func (t *table) addNUL(ps []Problem) []Problem {
+	if bytes.IndexByte(t.rec.raw, 0) < 0 {
+		return ps
+	}
+	for at, c := range t.rec.cells {
+		if text := t.rec.raw[c.start:c.end]; bytes.IndexByte(text, 0) >= 0 && !slices.Contains(t.cols.errors, at) {
+			ps = append(ps, t.problem(tracking.Problem{
+				Value: string(text), Message: "control character U+0000 in the cell", Hint: "remove it from the cell",
+			}, at))
+		}
 	}
 	return ps
 }
