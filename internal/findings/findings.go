@@ -72,17 +72,7 @@ const (
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Kind     Kind     `json:"kind"`
-	File     string   `json:"file"`
-	Line     int      `json:"line,omitempty"`   // physical, 1-based; 0 for the whole file
-	Column   int      `json:"column,omitempty"` // 1-based; 0 for the whole row
-	Sheet    string   `json:"sheet,omitempty"`  // of a workbook; Line is the row's number then
-	Cell     string   `json:"cell,omitempty"`   // of a table: its address in a spreadsheet, such as B17
-	Header   string   `json:"header,omitempty"` // name of the column or field
-	Value    string   `json:"value,omitempty"`  // as read, cut when it is long
-	Message  string   `json:"message"`
-	Hint     string   `json:"hint,omitempty"`
-	Row      int      `json:"row,omitempty"` // of a table, that a spreadsheet shows it in
-	Field    string   `json:"-"`             // that Message is about, if it names one
+	intake.Problem
 
 	group string // what the finding stands and falls with; empty for nothing
 }
@@ -115,10 +105,8 @@ type FormCount struct {
 }
 
 func ofProblem(p intake.Problem) Finding {
-	f := Finding{
-		Severity: Error, Kind: BadRow, File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field), Value: p.Value,
-		Message: p.Message, Hint: p.Problem.Hint, Row: p.Row, Field: p.Field,
-	}
+	f := Finding{Severity: Error, Kind: BadRow, Problem: p}
+	f.Header = cmp.Or(p.Header, p.Field)
 	if p.Note {
 		f.Severity, f.Kind = Warning, Unusual
 	}
@@ -198,7 +186,7 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 		c.report(ofProblem(p))
 	}
 	if rec.Hidden {
-		row := Finding{File: rec.File, Line: rec.Line, Row: rec.Row, Sheet: c.cols[file].ref.Sheet}
+		row := Finding{Problem: intake.Problem{File: rec.File, Line: rec.Line, Row: rec.Row, Sheet: c.cols[file].ref.Sheet}}
 		c.report(row.with(Warning, HiddenRow, "", "the row is hidden, and is read all the same", "delete it if it is not meant, or unhide it"))
 	}
 	if rec.Good() {
@@ -214,7 +202,8 @@ func (c *Collector) file(r *intake.Reader, name string) int {
 	if last := len(c.cols) - 1; last >= 0 && c.cols[last].ref.File == name {
 		return last
 	}
-	at := columns{ref: Finding{File: name, Header: tracking.FieldReferID}, number: Finding{File: name, Header: tracking.FieldNumber}}
+	var at columns
+	at.ref.File, at.ref.Header, at.number.File, at.number.Header = name, tracking.FieldReferID, name, tracking.FieldNumber
 	if r != nil {
 		if sum := r.Summary(); sum.ReferColumn > 0 {
 			at.ref.Column, at.ref.Header, at.ref.Sheet = sum.ReferColumn, sum.ReferID, sum.Sheet

@@ -300,7 +300,8 @@ func (c *Collector) reportUnknownCarriers() {
 		if n := c.rules[group]; c.dropped(group) {
 			message := fmt.Sprintf("%d of %d numbers with %s digits fit no published check digit: they are likely of a carrier without one",
 				n.failed, n.failed+n.fit, group)
-			c.report(Finding{File: c.cols[0].number.File}.with(Note, UnknownCarrier, "", message, ""))
+			place := Finding{Problem: intake.Problem{File: c.cols[0].number.File}}
+			c.report(place.with(Note, UnknownCarrier, "", message, ""))
 		}
 	}
 }
@@ -308,7 +309,8 @@ func (c *Collector) reportUnknownCarriers() {
 // Summary takes what reading found of a file as a whole.
 func (c *Collector) Summary(name string, s intake.Summary) error {
 	report := func(severity Severity, kind Kind, header, message, hint string) {
-		c.report(Finding{Severity: severity, Kind: kind, File: name, Header: header, Message: message, Hint: hint})
+		place := Finding{Problem: intake.Problem{File: name, Header: header}}
+		c.report(place.with(severity, kind, "", message, hint))
 	}
 	for _, column := range s.HiddenCols {
 		if !slices.Contains(s.Ignored, column) {

@@ -69,14 +69,14 @@ type Options struct {
 // Problem is one thing wrong, or worth a note, in one place of an input. Message and Hint have no invisible foreign
 // character; Header and Value are as read, Value cut when it is long.
 type Problem struct {
-	File   string
-	Line   int    // physical line of the cell or field, 1-based
-	Row    int    // of a table, that a spreadsheet shows it in, 1-based
-	Column int    // 1-based: in CSV which column, in JSON which character of the line; 0 for the whole row
-	Header string // name of the column as in the header, or path of the JSON field; empty for the whole row
-	Sheet  string // of a workbook
-	Cell   string // of a table: its address in a spreadsheet, such as B17; empty for the whole row
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`   // physical line of the cell or field, 1-based; 0 for the whole file
+	Column int    `json:"column,omitempty"` // 1-based: a CSV column, in JSON a character of the line; 0 for the whole row
+	Sheet  string `json:"sheet,omitempty"`  // of a workbook
+	Cell   string `json:"cell,omitempty"`   // of a table: its address, such as B17; empty for the whole row
+	Header string `json:"header,omitempty"` // name of the column, or path of the JSON field; empty for the whole row
 	tracking.Problem
+	Row int `json:"row,omitempty"` // of a table, that a spreadsheet shows it in, 1-based
 }
 
 // Record is one row of an input.

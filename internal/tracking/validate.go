@@ -20,13 +20,13 @@ const (
 
 // Problem is one thing wrong, or worth a note, in one field of an item.
 type Problem struct {
-	Field   string // one of the Field constants
-	Value   string // as read; not made visible yet
-	Message string // what is wrong, for the reader of the file
-	Hint    string // what to do about it
-	Note    bool   // true if the item is good all the same
-	Odd     bool   // true if no carrier gives, and no order has, such a value; the user may say otherwise
-	Kind    string // one of the Kind constants; empty for most
+	Field   string `json:"-"`               // one of the Field constants
+	Value   string `json:"value,omitempty"` // as read; not made visible yet
+	Message string `json:"message"`         // what is wrong, for the reader of the file
+	Hint    string `json:"hint,omitempty"`  // what to do about it
+	Note    bool   `json:"-"`               // true if the item is good all the same
+	Odd     bool   `json:"-"`               // no carrier gives, and no order has, such a value; the user may say otherwise
+	Kind    string `json:"-"`               // one of the Kind constants; empty for most
 }
 
 // Rules are what the user allows in an item: with AcceptOdd, odd values are notes.

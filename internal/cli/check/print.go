@@ -81,7 +81,7 @@ func printReport(call *command.Call, judged input.Judgement) error {
 			return err
 		}
 		for _, f := range g.First {
-			if err := out.Line("  %s", line(f)); err != nil {
+			if err := out.Line("  %s", input.ProblemLine(f.Problem)); err != nil {
 				return err
 			}
 		}
@@ -106,8 +106,6 @@ func printReport(call *command.Call, judged input.Judgement) error {
 	return command.PrintTable(out, forms, r.Forms...)
 }
 
-func line(f findings.Finding) string { return input.ProblemLine(input.Problem(f)) }
-
 var noted = []findings.Kind{
 	findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
 }
@@ -122,7 +120,7 @@ func Warn(io *term.IO, r *findings.Report) {
 		}
 		f := term.Failure{Message: fmt.Sprintf("%s (%s)", titles[g.Kind], command.Number(g.Count))}
 		for _, first := range g.First[:min(len(g.First), shownWarnings)] {
-			f.Errors = append(f.Errors, issue(first))
+			f.Errors = append(f.Errors, input.Issue(first.Problem))
 		}
 		f.More = int(g.Count) - len(f.Errors)
 		io.WarningWith(f)
@@ -139,11 +137,9 @@ func Note(io *term.IO, r *findings.Report) {
 		if g.Count > 1 {
 			more = fmt.Sprintf(" (and %s more)", command.Number(g.Count-1))
 		}
-		io.Note("%s: %s%s", titles[g.Kind], line(g.First[0]), more)
+		io.Note("%s: %s%s", titles[g.Kind], input.ProblemLine(g.First[0].Problem), more)
 	}
 }
-
-func issue(f findings.Finding) term.Issue { return input.Issue(input.Problem(f)) }
 
 // Refuse returns the error of an input that has warnings, with --strict.
 func Refuse(r *findings.Report) error {
@@ -166,7 +162,7 @@ func (e *strictError) Issues() (first []term.Issue, more int) {
 		n += int(g.Count)
 		for _, f := range g.First {
 			if len(first) < input.ShownProblems {
-				first = append(first, issue(f))
+				first = append(first, input.Issue(f.Problem))
 			}
 		}
 	}

@@ -8,10 +8,8 @@ import (
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/findings"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/term"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // BadRowsError lists the bad rows of an input. Nothing was sent.
@@ -37,14 +35,6 @@ func (e *BadRowsError) Issues() (first []term.Issue, more int) {
 
 // Next returns the command to run once the rows are fixed.
 func (e *BadRowsError) Next() string { return e.Resume }
-
-// Problem returns a finding as a problem.
-func Problem(f findings.Finding) intake.Problem {
-	return intake.Problem{
-		File: f.File, Line: f.Line, Column: f.Column, Sheet: f.Sheet, Cell: f.Cell, Header: f.Header, Row: f.Row,
-		Problem: tracking.Problem{Field: f.Field, Value: f.Value, Message: f.Message, Hint: f.Hint},
-	}
-}
 
 // Issue returns a problem as errors list it.
 func Issue(p intake.Problem) term.Issue {

@@ -140,7 +140,7 @@ func (in *Input) Judge(ctx context.Context, found *findings.Collector) (Judgemen
 	for _, row := range slices.SortedFunc(maps.Keys(in.contradictory), func(a, b findings.Row) int {
 		return cmp.Or(cmp.Compare(slices.Index(in.Names(), a.File), slices.Index(in.Names(), b.File)), cmp.Compare(a.Line, b.Line))
 	}) {
-		j.addProblem(Problem(in.contradictory[row]))
+		j.addProblem(in.contradictory[row].Problem)
 	}
 	for _, g := range j.Found.Groups {
 		if g.Kind == findings.Contradiction { // more than there are keys: records of one line may be equal
@@ -179,7 +179,7 @@ func (in *Input) WriteRejects(ctx context.Context, w io.Writer) error {
 		var from reading
 		for rec, err := range src.records(ctx, o, &from) {
 			if f, bad := in.contradiction(rec); bad {
-				rec.Problems = append(rec.Problems, Problem(f))
+				rec.Problems = append(rec.Problems, f.Problem)
 			}
 			if err == nil && !rec.Good() && from.Reader != nil {
 				err = rejects.Write(from.Reader, rec)
