@@ -74,7 +74,7 @@ func resolve(file string, line int, header []string, o Options) (columns, error)
 		return columns{}, r.fail(missing, "no column for "+strings.Join(missing, " and "), nil)
 	}
 	c := columns{header: header, ref: of[tracking.FieldReferID], number: of[tracking.FieldNumber]}
-	if c.code, c.carrier, err = r.carrierColumns(of, len(o.Carriers) > 0); err != nil {
+	if c.code, c.carrier, err = r.carrierColumns(of, o.Carriers); err != nil {
 		return columns{}, err
 	}
 	c.last = max(c.ref, c.number, c.code)
@@ -176,8 +176,8 @@ func (r *resolver) bestColumns(field string) []int {
 	return at
 }
 
-// carrierColumns finds the column of codes, else of names; a given one wins. Unwanted names may be ambiguous.
-func (r *resolver) carrierColumns(given map[string]int, wanted bool) (code, name int, err error) {
+// carrierColumns finds the column of codes, else of names; a given one wins. Without codes, names may be ambiguous.
+func (r *resolver) carrierColumns(given map[string]int, codes map[string]string) (code, name int, err error) {
 	if at, ok := given[FieldCarrier]; ok {
 		return none, at, nil
 	}
@@ -191,7 +191,7 @@ func (r *resolver) carrierColumns(given map[string]int, wanted bool) (code, name
 	switch {
 	case len(at) == 0:
 		return none, none, nil
-	case len(at) > 1 && wanted:
+	case len(at) > 1 && len(codes) > 0:
 		return none, none, r.fail([]string{FieldCarrier}, fmt.Sprintf("%d columns could hold carrier names", len(at)), at)
 	}
 	return none, at[0], nil

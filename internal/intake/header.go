@@ -68,7 +68,8 @@ func openTable(r *Reader, win *window, coding charset, o Options) error {
 	case t.scan.delim == '\t':
 		r.sum.Format = TSV
 	}
-	r.dialect = t.dialect(sep != 0)
+	r.dialect = t.dialect()
+	r.dialect.sep = sep != 0
 	return nil
 }
 

@@ -172,7 +172,7 @@ type Reader struct {
 	sum      Summary
 	carriers *carriers // nil if there are no rows
 	dialect  dialect
-	sheet    *sheet // where rows are read from; nil for what is no workbook
+	book     *table // the rows of a workbook; nil for other inputs
 	release  []func()
 	err      error // how reading ended; nil while it goes on
 }

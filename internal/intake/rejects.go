@@ -28,10 +28,10 @@ type dialect struct {
 }
 
 // dialect returns how the table is written, once its header was read.
-func (t *table) dialect(sep bool) dialect {
+func (t *table) dialect() dialect {
 	raw := len(t.rec.raw)
 	d := dialect{
-		header: strings.TrimRight(t.text(), "\r"), delim: t.scan.delim, sep: sep,
+		header: strings.TrimRight(t.text(), "\r"), delim: t.scan.delim,
 		eol: string(t.scan.win.bytes()[raw:t.scan.recordBytes]),
 	}
 	if d.eol == "" {
@@ -89,7 +89,7 @@ func (j *Rejects) Write(r *Reader, rec Record) error {
 	switch {
 	case err != nil:
 	case j.book != nil:
-		err = j.writeCells(r.sheet, rec)
+		err = j.writeCells(r.book, rec)
 	default:
 		_, err = j.w.Write(j.first.dialect.row(rec))
 	}
@@ -103,7 +103,7 @@ func (j *Rejects) open(r *Reader) error {
 	d := r.dialect
 	if d.book {
 		j.book = xlsx.NewWriter(j.w)
-		return j.book.Sheet(r.sheet.name, append(r.sheet.columns(), errorColumn))
+		return j.book.Sheet(r.book.sheet.name, append(r.book.columnNames(), errorColumn))
 	}
 	var head string
 	if d.coding.bomSize > 0 || d.coding.codec != nil {
@@ -163,28 +163,29 @@ func reason(rec Record) string {
 	return where + ": " + strings.Join(parts, "; ")
 }
 
-func (s *sheet) columns() []string {
+// columnNames returns the names in the header, but for those called waybillError.
+func (t *table) columnNames() []string {
 	var names []string
-	for i, name := range s.columnNames {
-		if !slices.Contains(s.errors, i) {
+	for i, name := range t.cols.header {
+		if !slices.Contains(t.cols.errors, i) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-func (j *Rejects) writeCells(s *sheet, rec Record) error {
-	row := make([]xlsx.Value, 0, len(s.columnNames)+1)
+func (j *Rejects) writeCells(t *table, rec Record) error {
+	row := make([]xlsx.Value, 0, len(t.cols.header)+1)
 	next := 0
-	for i := range s.columnNames {
+	for i := range t.cols.header {
 		var v xlsx.Value
 		for next < len(rec.cells) && rec.cells[next].Column < i {
 			next++
 		}
 		if next < len(rec.cells) && rec.cells[next].Column == i {
-			v = s.book.Value(rec.cells[next])
+			v = t.sheet.book.Value(rec.cells[next])
 		}
-		if !slices.Contains(s.errors, i) {
+		if !slices.Contains(t.cols.errors, i) {
 			row = append(row, v)
 		}
 	}

@@ -16,19 +16,17 @@ const mergedBelow = 5
 
 // sheet is where the records of a table come from if that is a workbook's.
 type sheet struct {
-	name        string
-	hidden      bool
-	book        *xlsx.Workbook
-	index       int // in the workbook
-	rows        *xlsx.Rows
-	row         *xlsx.Row
-	headerRow   int // number of the header's row
-	headerEnd   int // number of the last row that belongs to the header
-	shown       []xlsx.Shown
-	merged      map[string]string // values of merged cells of the rows before the header
-	wide        []xlsx.Range      // cells of the header that are merged over several columns
-	columnNames []string          // of the header
-	errors      []int             // columns called waybillError
+	name      string
+	hidden    bool
+	book      *xlsx.Workbook
+	index     int // in the workbook
+	rows      *xlsx.Rows
+	row       *xlsx.Row
+	headerRow int // number of the header's row
+	headerEnd int // number of the last row that belongs to the header
+	shown     []xlsx.Shown
+	merged    map[string]string // values of merged cells of the rows before the header
+	wide      []xlsx.Range      // cells of the header that are merged over several columns
 }
 
 // openSheet reads a sheet up to its header. It returns errEnd if it has no cells.
@@ -141,7 +139,6 @@ func (t *table) resolveNames(names []string) (err error) {
 			s.headerEnd = max(s.headerEnd, m.LastRow)
 		}
 	}
-	s.columnNames, s.errors = names, t.cols.errors
 	return nil
 }
 

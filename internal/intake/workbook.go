@@ -94,8 +94,8 @@ func openWorkbook(r *Reader, in io.Reader, o Options) error {
 		r.Close()
 		return err
 	}
-	r.rows, r.carriers, r.sheet = t, t.carrier, t.sheet
-	r.dialect = dialect{book: true, header: strings.Join(t.sheet.columns(), "\x00")}
+	r.rows, r.carriers, r.book = t, t.carrier, t
+	r.dialect = dialect{book: true, header: strings.Join(t.columnNames(), "\x00")}
 	s := &r.sum
 	s.Sheet, s.HiddenSheet, s.Filtered = t.sheet.name, t.sheet.hidden, t.sheet.rows.Filtered
 	s.HeaderRow = t.sheet.headerRow

@@ -2,7 +2,6 @@ package create
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -135,35 +134,29 @@ func (c *creation) commitRejects(ctx context.Context, file *command.AtomicFile) 
 func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 	input.NoteSheet(io, s)
 	input.WarnHidden(io, s)
-	note := func(format string, args ...any) { io.Note("%s: %s", s.Name, fmt.Sprintf(format, args...)) }
-	if len(s.Hidden) > 0 {
-		note("invisible characters removed from column names: %s", input.QuotedList(s.Hidden))
-	}
-	if unused := slices.DeleteFunc(slices.Clone(s.Ignored), func(name string) bool { return slices.Contains(s.Own, name) }); len(unused) > 0 {
-		note("columns not used: %s", input.QuotedList(unused))
-	}
-	if len(s.Own) > 0 {
-		note("columns kept with the rows, not sent (list --columns shows them): %s", input.QuotedList(s.Own))
-	}
-	if s.OwnLong > 0 {
-		io.Warning("%s: %s longer than %s bytes not kept", s.Name, command.Plural(s.OwnLong, "value"), command.Number(intake.MaxOwnText))
-	}
-	if s.OwnLatin > 0 {
-		io.Warning("%s: %s kept that are not UTF-8: read as Windows-1252; --encoding names another encoding", s.Name, command.Plural(s.OwnLatin, "value"))
-	}
-	if message, hint := s.LeftOutText(); message != "" {
-		note("%s; %s", message, hint)
-	}
-	if s.Trimmed > 0 {
-		note("white space trimmed from %s", command.Plural(s.Trimmed, "value"))
-	}
-	if s.Stripped > 0 {
-		note("spaces removed from %s", command.Plural(s.Stripped, "tracking number"))
-	}
-	if message, hint := s.ExchangedText(); message != "" && !s.Swapped() {
-		io.Warning("%s: %s; %s", s.Name, message, hint)
-	}
-	if s.Empty > 0 {
-		note("%s skipped", command.Plural(s.Empty, "empty row"))
+	unused := slices.DeleteFunc(slices.Clone(s.Ignored), func(name string) bool { return slices.Contains(s.Own, name) })
+	leftOut, leftOutHint := s.LeftOutText()
+	exchanged, exchangedHint := s.ExchangedText()
+	long := " longer than " + command.Number(intake.MaxOwnText) + " bytes not kept"
+	const latin = " kept that are not UTF-8: read as Windows-1252; --encoding names another encoding"
+	for _, particular := range []struct {
+		found bool
+		say   func(format string, args ...any)
+		text  string
+	}{
+		{len(s.Hidden) > 0, io.Note, "invisible characters removed from column names: " + input.QuotedList(s.Hidden)},
+		{len(unused) > 0, io.Note, "columns not used: " + input.QuotedList(unused)},
+		{len(s.Own) > 0, io.Note, "columns kept with the rows, not sent (list --columns shows them): " + input.QuotedList(s.Own)},
+		{s.OwnLong > 0, io.Warning, command.Plural(s.OwnLong, "value") + long},
+		{s.OwnLatin > 0, io.Warning, command.Plural(s.OwnLatin, "value") + latin},
+		{leftOut != "", io.Note, leftOut + "; " + leftOutHint},
+		{s.Trimmed > 0, io.Note, "white space trimmed from " + command.Plural(s.Trimmed, "value")},
+		{s.Stripped > 0, io.Note, "spaces removed from " + command.Plural(s.Stripped, "tracking number")},
+		{exchanged != "" && !s.Swapped(), io.Warning, exchanged + "; " + exchangedHint},
+		{s.Empty > 0, io.Note, command.Plural(s.Empty, "empty row") + " skipped"},
+	} {
+		if particular.found {
+			particular.say("%s: %s", s.Name, particular.text)
+		}
 	}
 }

@@ -79,16 +79,12 @@ func (o Opener) open(ctx context.Context, name string) (Source, error) {
 	}
 	f, err := term.Await(ctx, func() (*os.File, error) { return os.Open(name) })
 	if ctx.Err() != nil {
-		if f != nil {
-			_ = f.Close() // only read from
-		}
+		_ = f.Close() // only read from; nil if it was not opened
 		return Source{}, context.Cause(ctx)
 	}
 	switch lock := filepath.Base(name); {
 	case strings.HasPrefix(lock, "~$"):
-		if f != nil {
-			_ = f.Close() // only read from
-		}
+		_ = f.Close() // likewise
 		return Source{}, command.Inputf("use "+filepath.Join(filepath.Dir(name), lock[2:]), "input %s is Excel's lock file", command.Quoted(name))
 	case errors.Is(err, fs.ErrPermission):
 		return Source{}, command.Inputf("change its permissions, or pass a copy", "you may not read %s", command.Quoted(name))

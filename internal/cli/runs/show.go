@@ -2,7 +2,6 @@ package runs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"strconv"
@@ -251,10 +250,7 @@ func printAnswer(out *command.Output, b numberedBatch) error {
 	if err := out.Line("\nBatch %d: %s", b.number, head); err != nil || len(b.Answer) == 0 {
 		return err
 	}
-	if json.Valid(b.Answer) {
-		return out.Raw(b.Answer)
-	}
-	return out.Line("%s", b.Answer)
+	return out.Raw(b.Answer)
 }
 
 func describeTally(t ledger.Tally) string {
