@@ -136,13 +136,13 @@ func columnKeys(all []columnName) []string {
 	return keys
 }
 
-func chosenColumns(cmd *cobra.Command, machine bool) ([]string, error) {
+func chosenColumns(cmd *cobra.Command, format string) ([]string, error) {
 	f := cmd.Flags().Lookup("columns")
 	if f == nil || !f.Changed {
 		return nil, nil
 	}
 	words := strings.Split(strings.Join(FlagValues(f), ","), ",")
-	if machine {
+	if machine(format) || valueOf(cmd, "jq") != "" {
 		return nil, Usagef("in JSON choose members with --jq, such as --jq '.[] | {referId}'", "--columns goes with tables and CSV")
 	}
 	for i, word := range words {

@@ -79,7 +79,7 @@ func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Outpu
 	if err != nil {
 		return nil, err
 	}
-	columns, err := chosenColumns(cmd, machine(format) || jq != "")
+	columns, err := chosenColumns(cmd, format)
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,14 @@ func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 				return nil
 			}
 		}
-		res.add(row, found, !found || state == ledger.Pending)
+		if found {
+			res.Already++
+		} else {
+			res.New++
+		}
+		if !found || state == ledger.Pending {
+			res.add(row)
+		}
 		return err
 	})
 	if err != nil {
@@ -101,15 +108,8 @@ func (res *dryRunResult) counts() send.Result {
 	}
 }
 
-func (res *dryRunResult) add(row ledger.Row, known, sent bool) {
-	if known {
-		res.Already++
-	} else {
-		res.New++
-	}
-	if !sent {
-		return
-	}
+// add counts a row that would be sent.
+func (res *dryRunResult) add(row ledger.Row) {
 	res.Rows++
 	res.Carriers[row.Item.CarrierCode]++
 	if len(res.FirstRows) < shownRows {

@@ -138,6 +138,7 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 	leftOut, leftOutHint := s.LeftOutText()
 	exchanged, exchangedHint := s.ExchangedText()
 	long := " longer than " + command.Number(intake.MaxOwnText) + " bytes not kept"
+	const kept = "columns kept with the rows, not sent (list --columns shows them): "
 	const latin = " kept that are not UTF-8: read as Windows-1252; --encoding names another encoding"
 	for _, particular := range []struct {
 		found bool
@@ -146,7 +147,7 @@ func printSummaryNotes(io *term.IO, s input.SourceSummary) {
 	}{
 		{len(s.Hidden) > 0, io.Note, "invisible characters removed from column names: " + input.QuotedList(s.Hidden)},
 		{len(unused) > 0, io.Note, "columns not used: " + input.QuotedList(unused)},
-		{len(s.Own) > 0, io.Note, "columns kept with the rows, not sent (list --columns shows them): " + input.QuotedList(s.Own)},
+		{len(s.Own) > 0, io.Note, kept + input.QuotedList(s.Own)},
 		{s.OwnLong > 0, io.Warning, command.Plural(s.OwnLong, "value") + long},
 		{s.OwnLatin > 0, io.Warning, command.Plural(s.OwnLatin, "value") + latin},
 		{leftOut != "", io.Note, leftOut + "; " + leftOutHint},

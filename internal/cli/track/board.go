@@ -41,25 +41,43 @@ type changeJSON struct {
 	LatestCheckpointTime string           `json:"latestCheckpointTime,omitempty"`
 }
 
-// see takes what is known of a target now; ended says that this is the last of it.
-func (b *board) see(e query.TargetResult, ended bool) error {
+// update takes what is known of a target now.
+func (b *board) update(e query.TargetResult) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t, res := e.Target, e.Result
-	if len(res.Trackings) == 0 && !ended {
-		if t.Counted != nil {
-			return nil // no answer came
-		}
-		res.Trackings = []query.Tracking{{Phase: query.NotAsked}}
+	if len(e.Result.Trackings) == 0 && e.Target.Counted != nil {
+		return nil // no answer came
 	}
+	if b.holding {
+		b.open[e.Target.Pos] = linesOf(e)
+		if len(b.open) > maxHeldRows {
+			delete(b.open, slices.Max(slices.Collect(maps.Keys(b.open))))
+		}
+	}
+	if len(e.Result.Trackings) == 0 {
+		e.Result.Trackings = []query.Tracking{{Phase: query.NotAsked}}
+	}
+	return b.count(e.Target, e.Result)
+}
+
+// finish takes what is known of a target last.
+func (b *board) finish(e query.TargetResult) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.open, e.Target.Pos)
+	if b.holding && !e.Unfinished {
+		b.closed = append(b.closed, linesOf(e))
+		b.closed = b.closed[max(len(b.closed)-maxHeldRows, 0):]
+	}
+	return b.count(e.Target, e.Result)
+}
+
+func (b *board) count(t *query.Target, res query.Result) error {
 	was := t.Counted
 	if was == nil {
 		b.targets++
 	}
 	t.Counted = b.summary.Recount(was, res)
-	if b.holding {
-		b.hold(e, ended)
-	}
 	if b.changed == nil || was == nil {
 		return nil
 	}
@@ -87,22 +105,6 @@ func (b *board) hasParcels() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.summary.Trackings() != b.targets
-}
-
-func (b *board) hold(e query.TargetResult, ended bool) {
-	pos := e.Target.Pos
-	if !ended {
-		b.open[pos] = linesOf(e)
-		if len(b.open) > maxHeldRows {
-			delete(b.open, slices.Max(slices.Collect(maps.Keys(b.open))))
-		}
-		return
-	}
-	delete(b.open, pos)
-	if !e.Unfinished {
-		b.closed = append(b.closed, linesOf(e))
-		b.closed = b.closed[max(len(b.closed)-maxHeldRows, 0):]
-	}
 }
 
 // progress counts trackings by status for a line of progress, but for the status they are waited to have.

@@ -34,18 +34,18 @@ func TestBoardHoldsFew(t *testing.T) {
 	for i := range targets {
 		targets[i] = &query.Target{Pos: int64(i), Ref: fmt.Sprint(i)}
 		for _, phase := range []ledger.Phase{query.NotAsked, ledger.Processing} {
-			if err := b.see(known(targets[i], phase, ""), false); err != nil {
+			if err := b.update(known(targets[i], phase, "")); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	for _, target := range targets[:n/2] {
-		if err := b.see(known(target, ledger.Processed, "DELIVERED"), true); err != nil {
+		if err := b.finish(known(target, ledger.Processed, "DELIVERED")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, target := range targets[n/2:] { // asked again
-		if err := b.see(known(target, ledger.Processing, ""), false); err != nil {
+		if err := b.update(known(target, ledger.Processing, "")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ func TestBoardHoldsTheFirst(t *testing.T) {
 	b := newTestBoard()
 	for i := range 3 * maxHeldRows {
 		pos := int64(3*maxHeldRows - 1 - i)
-		if err := b.see(known(&query.Target{Pos: pos, Ref: fmt.Sprint(pos)}, ledger.Processing, ""), false); err != nil {
+		if err := b.update(known(&query.Target{Pos: pos, Ref: fmt.Sprint(pos)}, ledger.Processing, "")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,11 +104,11 @@ func TestBoardDraws(t *testing.T) {
 	b := newTestBoard()
 	for i := range 6 {
 		target := &query.Target{Pos: int64(i), Ref: fmt.Sprint("R", i)}
-		if err := b.see(known(target, ledger.Processing, ""), false); err != nil {
+		if err := b.update(known(target, ledger.Processing, "")); err != nil {
 			t.Fatal(err)
 		}
 		if i%2 == 0 {
-			if err := b.see(known(target, ledger.Processed, "DELIVERED"), true); err != nil {
+			if err := b.finish(known(target, ledger.Processed, "DELIVERED")); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -159,7 +159,7 @@ func TestBoardReportsChanges(t *testing.T) {
 		known(target, ledger.Processing, ""), unanswered, known(target, ledger.Processing, ""),
 		known(target, ledger.Processed, "IN_TRANSIT"), known(target, ledger.Processed, "DELIVERED"),
 	} {
-		if err := b.see(e, false); err != nil {
+		if err := b.update(e); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,6 +24,7 @@ type Condition struct {
 	event  string // a verified event of this kind has come
 	change bool   // what is known of it differs from what was known at first
 
+	one       bool                 // it is met by a result of which one tracking meets it
 	names     view.StatusFormatter // further names of the status
 	orProblem bool                 // what is shown as a problem has failed, as what is in error
 }
@@ -138,33 +139,32 @@ func newConditionCheck(ctx context.Context, c *command.Call, cond Condition) (co
 	return check, err
 }
 
-// meets reports whether a result meets the condition; with one, whether one tracking does.
-func (c conditionCheck) meets(ctx context.Context, t *query.Target, res query.Result, one bool) (bool, error) {
+func (c conditionCheck) meets(ctx context.Context, t *query.Target, res query.Result) (bool, error) {
 	switch {
 	case c.event != "":
-		return c.eventCame(ctx, res, one)
+		return c.eventCame(ctx, res)
 	case c.change:
 		return t.Changed(res), nil
-	case one:
+	case c.one:
 		return slices.ContainsFunc(res.Trackings, c.isMetBy), nil
 	}
 	return c.Met(res), nil
 }
 
 // eventCame reports whether a verified event of the kind came about every tracking of a result, or about one.
-func (c conditionCheck) eventCame(ctx context.Context, res query.Result, one bool) (bool, error) {
+func (c conditionCheck) eventCame(ctx context.Context, res query.Result) (bool, error) {
 	if c.db == nil {
 		return false, nil
 	}
 	count := 0
 	for _, t := range res.Trackings {
 		came, err := c.eventCameAbout(ctx, t)
-		if err != nil || came && one {
+		if err != nil || came && c.one {
 			return came, err
 		}
 		if came {
 			count++
-		} else if !one && t.Phase != query.Rejected {
+		} else if !c.one && t.Phase != query.Rejected {
 			return false, nil
 		}
 	}

@@ -192,11 +192,11 @@ func (r *reporter) read(ctx context.Context) (err error) {
 			}
 			g := ledger.GroupOf(st)
 			counts[g]++
-			stuck := st.StuckSince(r.stuckSince)
-			if stuck {
+			row := newReportRow(st, r.sums.classFor(g.StatusCount))
+			if row.stuck = st.StuckSince(r.stuckSince); row.stuck {
 				r.stuck++
 			}
-			r.rows.add(newReportRow(st, r.sums.classFor(g.StatusCount), stuck))
+			r.rows.add(row)
 		}
 	}
 	for g, n := range counts {

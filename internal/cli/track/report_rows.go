@@ -25,9 +25,9 @@ type reportRow struct {
 	checkpoint, moved, updated                time.Time // moved is the checkpoint, else when it was sent
 }
 
-func newReportRow(st ledger.TrackingStatus, s *statusClass, stuck bool) reportRow {
+func newReportRow(st ledger.TrackingStatus, s *statusClass) reportRow {
 	k := reportRow{
-		statusClass: s, stuck: stuck, reference: shorten(st.Item.ReferID, maxIdentifier), number: shorten(st.Item.Number, maxIdentifier),
+		statusClass: s, reference: shorten(st.Item.ReferID, maxIdentifier), number: shorten(st.Item.Number, maxIdentifier),
 		carrier: st.Carrier(), event: st.Reason, moved: st.Sent, own: st.Own,
 	}
 	if seen := st.Sighting; seen != nil {

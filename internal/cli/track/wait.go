@@ -104,7 +104,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 		if err != nil {
 			return err
 		}
-		w.failOn = &failOn
+		failOn.one, w.failOn = true, &failOn
 	}
 	c.StoreUntil = time.Now().Add(cmp.Or(c.Config.Timeout, command.WaitTimeout))
 	all, err := o.targets(ctx, c)
@@ -239,7 +239,9 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 		if e.Unfinished && w.asked.Refresh && w.cond.Met(e.Result) {
 			a.tally.again++
 		}
-		if err := errors.Join(w.see(e, true), a.ended(e)); err != nil {
+		err := w.board.finish(e)
+		w.nameUnit()
+		if err = errors.Join(err, a.ended(e)); err != nil {
 			return err
 		}
 		switch {
@@ -290,12 +292,11 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 	return progress.Stop
 }
 
-func (w *waiter) see(e query.TargetResult, ended bool) error {
-	err := w.board.see(e, ended)
+// nameUnit has progress count orders, once one of them has several parcels.
+func (w *waiter) nameUnit() {
 	if !w.run.trackings && w.board.hasParcels() {
 		w.run.progress.SetUnit("orders " + w.cond.done(w.names))
 	}
-	return err
 }
 
 func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
@@ -304,13 +305,15 @@ func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 		return err
 	}
 	for i := range all {
-		if all[i].Matched, err = check.meets(ctx, all[i].Target, all[i].Result, false); err != nil {
+		if all[i].Matched, err = check.meets(ctx, all[i].Target, all[i].Result); err != nil {
 			return err
 		}
 		if !all[i].Matched && all[i].Result.Err == nil {
 			all[i].Result.Err = w.cond.failed(w.names, all[i].Result)
 		}
-		if err := w.see(all[i], false); err != nil {
+		err = w.board.update(all[i])
+		w.nameUnit()
+		if err != nil {
 			return err
 		}
 	}
@@ -322,7 +325,7 @@ func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 	}
 	for i := range all {
 		e := &all[i]
-		bad, err := check.meets(ctx, e.Target, e.Result, true)
+		bad, err := check.meets(ctx, e.Target, e.Result)
 		if err != nil {
 			return err
 		}
