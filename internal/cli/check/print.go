@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -143,28 +144,18 @@ func Note(io *term.IO, r *findings.Report) {
 
 // Refuse returns the error of an input that has warnings, with --strict.
 func Refuse(r *findings.Report) error {
-	return &command.UsageError{Err: &strictError{r}, Hint: "fix the file, or omit --strict to send it as it is; `waybill check` lists all findings"}
-}
-
-type strictError struct{ report *findings.Report }
-
-func (e *strictError) Error() string {
-	return command.Plural(e.report.Count(findings.Warning), "warning") + " with --strict; nothing was sent"
-}
-
-// Issues returns the first warnings, and how many more there are.
-func (e *strictError) Issues() (first []term.Issue, more int) {
-	n := 0
-	for _, g := range e.report.Groups {
+	e := &command.UsageError{
+		Err:  errors.New(command.Plural(r.Count(findings.Warning), "warning") + " with --strict; nothing was sent"),
+		Hint: "fix the file, or omit --strict to send it as it is; `waybill check` lists all findings", Reason: command.ReasonInput,
+	}
+	for _, g := range r.Groups {
 		if g.Severity != findings.Warning {
 			continue
 		}
-		n += int(g.Count)
 		for _, f := range g.First {
-			if len(first) < input.ShownProblems {
-				first = append(first, input.Issue(f.Problem))
-			}
+			e.Issues.Add(input.Issue(f.Problem))
 		}
+		e.Issues.More += int(g.Count) - len(g.First)
 	}
-	return first, n - len(first)
+	return e
 }

@@ -143,6 +143,26 @@ type UsageError struct {
 	Err    error
 	Hint   string
 	Reason Reason // empty for ReasonArguments
+	Issues Issues // of an input
+	Next   string // command to run once the input is right; empty for none
+}
+
+// Issues are the first things that are wrong in an input, and how many more there are.
+type Issues struct {
+	First []term.Issue
+	More  int
+}
+
+// shownIssues is how many things that are wrong in an input are shown in full.
+const shownIssues = 20
+
+// Add takes one more.
+func (s *Issues) Add(issue term.Issue) {
+	if len(s.First) < shownIssues {
+		s.First = append(s.First, issue)
+	} else {
+		s.More++
+	}
 }
 
 func (e *UsageError) Error() string { return e.Err.Error() }
@@ -218,7 +238,6 @@ func exitRules() []exitRule {
 		{As[*keyring.Error], Auth, ""},
 		{is(tracking.ErrUnauthorized), Auth, "check the API key: WAYBILL_API_KEY, api_key_file, or the portal under Settings, API & Webhooks"},
 		{As[*UsageError], Usage, ""},
-		{As[issuer], Usage, ""},
 		{inputError, Usage, ""},
 		{As[*config.KeyError], Usage, ""},
 		{is(term.ErrNoAnswer), Usage, "answer the question, or run the command with --help for flags that take its place"},
@@ -312,7 +331,7 @@ func reasonOf(err error, code Code) Reason {
 		return ReasonSetting
 	case code != Usage:
 		return ""
-	case As[issuer](err), inputError(err), errors.Is(err, ledger.ErrText):
+	case inputError(err), errors.Is(err, ledger.ErrText):
 		return ReasonInput
 	case errors.As(err, &setting) && setting.Origin.Level != config.FromFlag, As[*webhook.SchemeError](err):
 		return ReasonSetting

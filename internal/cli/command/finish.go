@@ -12,11 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-type issuer interface {
-	error
-	Issues() (first []term.Issue, more int)
-}
-
 // Finish reports an error, once, and returns the exit status.
 func (f *Factory) Finish(ctx context.Context, err error) Code {
 	if err == nil {
@@ -41,8 +36,8 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 	if s := (*api.StatusError)(nil); errors.As(err, &s) {
 		failure.HTTPStatus, failure.RetryAfter = s.Status, s.Pause
 	}
-	if e := issuer(nil); errors.As(err, &e) {
-		failure.Errors, failure.More = e.Issues()
+	if e := (*UsageError)(nil); errors.As(err, &e) {
+		failure.Errors, failure.More = e.Issues.First, e.Issues.More
 	}
 	f.App.IO.Fail(failure)
 	return code
@@ -90,9 +85,8 @@ func nextOf(err error) string {
 	if e := (*ExitError)(nil); errors.As(err, &e) {
 		return e.Next
 	}
-	var next interface{ Next() string }
-	if errors.As(err, &next) {
-		return next.Next()
+	if e := (*UsageError)(nil); errors.As(err, &e) {
+		return e.Next
 	}
 	return ""
 }

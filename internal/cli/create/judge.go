@@ -70,11 +70,11 @@ func (c *creation) judge(ctx context.Context) error {
 		if err := c.commitRejects(ctx, file); err != nil {
 			return err
 		}
-		bad := &input.BadRowsError{Judged: c.judged, Rejects: c.o.Rejects, Resume: c.repeat}
 		if !c.in.Skip || c.judged.Valid == 0 {
-			return bad
+			return c.judged.Refuse("nothing was sent", c.badRowsHint(), c.repeat)
 		}
-		c.call.IO.WarningWith(bad.Warning())
+		bad := c.judged.Issues
+		c.call.IO.WarningWith(term.Failure{Message: input.BadRows(c.judged) + "; skipped", Errors: bad.First, More: bad.More})
 	} else if err := c.removeOldRejects(); err != nil {
 		return err
 	}
@@ -82,6 +82,13 @@ func (c *creation) judge(ctx context.Context) error {
 		return check.Refuse(c.judged.Found)
 	}
 	return nil
+}
+
+func (c *creation) badRowsHint() string {
+	if c.o.Rejects != "" {
+		return "the bad rows are in " + command.Quoted(c.o.Rejects) + ": fix them there or in the source, or send the good rows with --skip-invalid"
+	}
+	return "fix the rows and re-run the same command; --skip-invalid sends the good rows, --rejects FILE writes the bad rows to a file"
 }
 
 // removeOldRejects removes the file of an earlier command: there are no bad rows now.

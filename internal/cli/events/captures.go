@@ -232,22 +232,10 @@ func importCaptures(ctx context.Context, in *input.Input, imp *replay.Importer, 
 // maxCaptureLine is how long a line of an import may be, in bytes.
 const maxCaptureLine = signature.MaxDeliveryFile
 
-type linesError struct {
-	issues []term.Issue // the first of them
-	more   int
-}
-
-func (e *linesError) Error() string {
-	return command.Plural(len(e.issues)+e.more, "bad line") + "; nothing was imported"
-}
-
-// Issues returns the first bad lines, and how many more there are.
-func (e *linesError) Issues() (first []term.Issue, more int) { return e.issues, e.more }
-
-// countCaptures reads all of the input and counts its deliveries. Bad lines are a usage error with a linesError.
+// countCaptures reads all of the input and counts its deliveries.
 func countCaptures(ctx context.Context, in *input.Input) (int64, error) {
-	var bad linesError
-	good := int64(0)
+	var issues command.Issues
+	bad, good := 0, int64(0)
 	for line, err := range captureLines(in) {
 		switch {
 		case err != nil:
@@ -256,15 +244,18 @@ func countCaptures(ctx context.Context, in *input.Input) (int64, error) {
 			return 0, context.Cause(ctx)
 		case line.err == nil:
 			good++
-		case len(bad.issues) < input.ShownProblems:
-			bad.issues = append(bad.issues, term.Issue{File: line.file, Line: line.number, Message: line.err.Error()})
 		default:
-			bad.more++
+			bad++
+			issues.Add(term.Issue{File: line.file, Line: line.number, Message: line.err.Error()})
 		}
 	}
 	switch {
-	case len(bad.issues) > 0:
-		return 0, &command.UsageError{Err: &bad, Hint: `each line is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`}
+	case bad > 0:
+		return 0, &command.UsageError{
+			Err:    errors.New(command.Plural(bad, "bad line") + "; nothing was imported"),
+			Hint:   `each line is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`,
+			Reason: command.ReasonInput, Issues: issues,
+		}
 	case good == 0:
 		return 0, command.Usagef("`waybill events export` writes them", "no deliveries in the input")
 	}

@@ -2,6 +2,7 @@ package input
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,29 +13,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// BadRowsError lists the bad rows of an input. Nothing was sent.
-type BadRowsError struct {
-	Judged  Judgement
-	Rejects string // file that got them, empty if none was asked for
-	Resume  string // command to run once the rows are fixed
+// Refuse returns the error of an input with bad rows: what it means for the others, and the command to run once
+// they are fixed, empty for none.
+func (j Judgement) Refuse(outcome, hint, next string) error {
+	return &command.UsageError{
+		Err: errors.New(BadRows(j) + "; " + outcome), Hint: hint, Reason: command.ReasonInput, Issues: j.Issues, Next: next,
+	}
 }
-
-func (e *BadRowsError) Error() string {
-	return fmt.Sprintf("%s; nothing was sent", BadRows(e.Judged))
-}
-
-// Warning returns the warning shown in place of the error with --skip-invalid.
-func (e *BadRowsError) Warning() term.Failure {
-	return term.Failure{Message: BadRows(e.Judged) + "; skipped", Errors: e.Judged.Problems, More: int(e.Judged.MoreProblems)}
-}
-
-// Issues returns the first bad rows, and how many more there are.
-func (e *BadRowsError) Issues() (first []term.Issue, more int) {
-	return e.Judged.Problems, int(e.Judged.MoreProblems)
-}
-
-// Next returns the command to run once the rows are fixed.
-func (e *BadRowsError) Next() string { return e.Resume }
 
 // Issue returns a problem as errors list it.
 func Issue(p intake.Problem) term.Issue {
@@ -54,24 +39,6 @@ func BadRows(j Judgement) string {
 		return fmt.Sprintf("1 of %s is bad", command.Plural(j.Read, "row"))
 	}
 	return fmt.Sprintf("%s of %s are bad", command.Number(j.Invalid), command.Plural(j.Read, "row"))
-}
-
-// Hint says what to do about an input with bad rows.
-func (e *BadRowsError) Hint() string {
-	if e.Rejects != "" {
-		return "the bad rows are in " + command.Quoted(e.Rejects) + ": fix them there or in the source, or send the good rows with --skip-invalid"
-	}
-	return "fix the rows and re-run the same command; --skip-invalid sends the good rows, --rejects FILE writes the bad rows to a file"
-}
-
-// BadRefsError lists the bad rows of an input of REFs. Nothing was asked.
-type BadRefsError struct{ BadRowsError }
-
-func (e *BadRefsError) Error() string { return BadRows(e.Judged) + "; nothing was queried" }
-
-// Hint says what to do about it.
-func (e *BadRefsError) Hint() string {
-	return "fix the rows, or pass --run ID for the rows that a run sent"
 }
 
 // Place returns where a problem is: in a table by its row, in a workbook FILE:SHEET!CELL, else FILE:LINE:COLUMN.

@@ -18,12 +18,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/findings"
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
-
-// ShownProblems is how many problems of an input are shown in full.
-const ShownProblems = 20
 
 // Input is what a create reads, twice: it is judged whole before the ledger is opened, then staged.
 type Input struct {
@@ -97,8 +93,7 @@ func (in *Input) Names() []string {
 // Judgement is what is found of an input without the ledger.
 type Judgement struct {
 	Read, Valid, Invalid int64
-	Problems             []term.Issue // of invalid rows, the first ShownProblems
-	MoreProblems         int64
+	Issues               command.Issues // of invalid rows
 	Summaries            []SourceSummary
 	Found                *findings.Report // nil if the rows are not examined
 }
@@ -107,15 +102,6 @@ type Judgement struct {
 type SourceSummary struct {
 	Name string
 	intake.Summary
-}
-
-// addProblem counts a problem. The first problems are kept.
-func (j *Judgement) addProblem(p intake.Problem) {
-	if len(j.Problems) < ShownProblems {
-		j.Problems = append(j.Problems, Issue(p))
-		return
-	}
-	j.MoreProblems++
 }
 
 // Judge reads the whole input. All rows go to found, where they are to be examined; rows that contradict each
@@ -140,7 +126,7 @@ func (in *Input) Judge(ctx context.Context, found *findings.Collector) (Judgemen
 	for _, row := range slices.SortedFunc(maps.Keys(in.contradictory), func(a, b findings.Row) int {
 		return cmp.Or(cmp.Compare(slices.Index(in.Names(), a.File), slices.Index(in.Names(), b.File)), cmp.Compare(a.Line, b.Line))
 	}) {
-		j.addProblem(in.contradictory[row].Problem)
+		j.Issues.Add(Issue(in.contradictory[row].Problem))
 	}
 	for _, g := range j.Found.Groups {
 		if g.Kind == findings.Contradiction { // more than there are keys: records of one line may be equal
@@ -203,7 +189,7 @@ func (j *Judgement) record(rec intake.Record) {
 	j.Read++
 	for _, p := range rec.Problems {
 		if !p.Note {
-			j.addProblem(p)
+			j.Issues.Add(Issue(p))
 		}
 	}
 	if rec.Good() {

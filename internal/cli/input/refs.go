@@ -106,7 +106,7 @@ func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
 	switch {
 	case err != nil:
 	case judged.Invalid > 0:
-		err = &BadRefsError{BadRowsError{Judged: judged}}
+		err = judged.Refuse("nothing was queried", "fix the rows, or pass --run ID for the rows that a run sent", "")
 	case judged.Valid == 0:
 		err = command.Inputf("write one REF per line, or add a first line with the names of the columns, such as referId", "%s: no REFs", o.From)
 	default:
