@@ -92,18 +92,12 @@ func run(ctx context.Context, call *command.Call, o options) error {
 	}
 	text := command.Plural(judged.Read, "row") + ": " + counts(report)
 	if wrong > 0 {
-		return &command.ExitError{Code: command.Usage, Err: &command.UsageError{Err: foundError(text), Reason: command.ReasonInput}, Hint: "fix the file or the export, then check it again"}
+		const hint = "fix the file or the export, then check it again"
+		return &command.UsageError{Err: command.FoundError(text), Hint: hint, Reason: command.ReasonInput}
 	}
 	call.IO.Note("%s", text)
 	return nil
 }
-
-type foundError string
-
-func (e foundError) Error() string { return string(e) }
-
-// Is reports whether target is [command.ErrFound]: the result is whole.
-func (foundError) Is(target error) bool { return target == command.ErrFound }
 
 func counts(r *findings.Report) string {
 	var parts []string

@@ -194,22 +194,13 @@ type ExitError struct {
 func (e *ExitError) Error() string { return e.Err.Error() }
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// PartialError says that some of many things failed.
-type PartialError struct {
-	Failed, All int
-	What        string // plural noun
-	First       error
-}
-
-func (e *PartialError) Error() string {
-	return fmt.Sprintf("%s of %s %s failed, the first: %v", Number(int64(e.Failed)), Number(int64(e.All)), e.What, e.First)
-}
-
 // ErrTimeUp says that a wait ended before its condition was met.
 var ErrTimeUp = errors.New("timed out")
 
-// ErrFound says that a result is whole, and lists what is wrong.
-var ErrFound = errors.New("problems found")
+// FoundError says what is wrong by a result that is whole.
+type FoundError string
+
+func (e FoundError) Error() string { return string(e) }
 
 // As reports whether an error of type T is in the tree of err.
 func As[T error](err error) bool {
@@ -251,7 +242,6 @@ func exitRules() []exitRule {
 		{As[*api.AnswerError], Unknown, "print the response with --debug; check base_url"},
 		{As[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
 		{unavailable, Unreachable, "the service has problems; try again later"},
-		{As[*PartialError], Partial, ""},
 		{is(query.ErrInError), Partial, "`waybill list --status error` lists such trackings; `waybill show REF -o json` has the whole error"},
 		{is(ledger.ErrNoRun), NotFound, "list runs with `waybill runs list`"},
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},

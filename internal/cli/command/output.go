@@ -143,7 +143,7 @@ func (o *Output) End(err error) error {
 	if err = errors.Join(err, bookErr); o.file == nil || !o.file.written {
 		return err
 	}
-	if code, _ := CodeAndHint(err); (code == Failed || code == Usage) && !errors.Is(err, ErrFound) || code == Store {
+	if code, _ := CodeAndHint(err); (code == Failed || code == Usage) && !As[FoundError](err) || code == Store {
 		return err
 	}
 	return errors.Join(err, o.file.Commit())

@@ -203,15 +203,8 @@ func problems(all []finding) error {
 	if n == 0 {
 		return nil
 	}
-	return &command.ExitError{Code: command.Failed, Err: foundError{n}, Hint: "follow the hints of the problems", Next: next}
+	return &command.ExitError{Code: command.Failed, Err: command.FoundError(command.Plural(n, "problem") + " found"), Hint: "follow the hints of the problems", Next: next}
 }
-
-type foundError struct{ n int }
-
-func (e foundError) Error() string { return command.Plural(e.n, "problem") + " found" }
-
-// Is reports whether target is [command.ErrFound].
-func (foundError) Is(target error) bool { return target == command.ErrFound }
 
 func printAll(c *command.Call, all []finding) error {
 	if c.Out.Machine() || c.Out.IsCSV() {

@@ -346,7 +346,8 @@ func (t *tally) failure() error {
 	case t.failed == 0:
 		return nil
 	case t.failed < t.all || len(t.codes) > 1:
-		return &command.PartialError{Failed: int(t.failed), All: int(t.all), What: t.nouns(), First: t.first}
+		failed := command.Number(t.failed) + " of " + command.Number(t.all) + " " + t.nouns()
+		return &command.ExitError{Code: command.Partial, Err: errors.New(failed + " failed, the first: " + t.first.Error())}
 	case t.all == 1:
 		return t.first
 	}
