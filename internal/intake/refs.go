@@ -80,15 +80,14 @@ func (t *table) refRow() Record {
 		return rec
 	}
 	for _, field := range refFields {
-		at := t.cols.ref
+		at, name, into := t.cols.ref, field, &rec.Item.ReferID
 		if field == tracking.FieldNumber {
-			at = t.cols.number
+			at, into = t.cols.number, &rec.Item.Number
 		}
 		v := t.usedCell(at)
 		if len(v.text) == 0 {
 			continue
 		}
-		name, into := field, rec.field(field)
 		if t.list {
 			name, into = fieldRef, &rec.Ref
 		}
@@ -118,14 +117,6 @@ func (t *table) refRow() Record {
 const fieldRef = "REF"
 
 var noRef = tracking.Problem{Message: "no referId and no tracking number", Hint: "fill one in, or remove the row"}
-
-// field returns where the value of a field of [refFields] goes.
-func (rec *Record) field(name string) *string {
-	if name == tracking.FieldNumber {
-		return &rec.Item.Number
-	}
-	return &rec.Item.ReferID
-}
 
 func (rec *Record) unnamed() bool { return rec.Ref == "" && rec.Item == (tracking.Item{}) }
 
