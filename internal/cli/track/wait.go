@@ -239,9 +239,9 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 		if e.Unfinished && w.asked.Refresh && w.cond.Met(e.Result) {
 			a.tally.again++
 		}
-		err := w.board.finish(e)
+		printErr := w.board.finish(e)
 		w.nameUnit()
-		if err = errors.Join(err, a.ended(e)); err != nil {
+		if err := errors.Join(printErr, a.ended(e)); err != nil {
 			return err
 		}
 		switch {
