@@ -284,17 +284,6 @@ func Filter[T any](seq iter.Seq2[T, error], keep func(T) bool, limit int) iter.S
 	}
 }
 
-// Map yields what of makes of the values of seq; an error ends it.
-func Map[T, U any](seq iter.Seq2[T, error], of func(T) U) iter.Seq2[U, error] {
-	return func(yield func(U, error) bool) {
-		for v, err := range seq {
-			if !yield(of(v), err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
 // Each calls do for every value of seq until an error.
 func Each[T any](seq iter.Seq2[T, error], do func(T) error) error {
 	for v, err := range seq {

@@ -107,9 +107,13 @@ func (l *listing) narrow(ctx context.Context, all []ledger.TrackingStatus) ([]le
 
 func (l *listing) createdTargets(ctx context.Context) targets {
 	created := command.Filter(l.inFile(ctx), func(st ledger.TrackingStatus) bool { return st.State != view.NotCreated }, l.filter.Limit)
-	all := command.Map(fromStore(created), func(t *query.Target) *query.Target {
-		t.Chosen = nil // it need not be all of its parcels in the file
-		return t
-	})
+	all := func(yield func(*query.Target, error) bool) {
+		for t, err := range fromStore(created) {
+			t.Chosen = nil // it need not be all of its parcels in the file
+			if !yield(t, err) {
+				return
+			}
+		}
+	}
 	return targets{all: once(all), close: func() {}}
 }

@@ -96,7 +96,7 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 		if err != nil {
 			return targets{}, err
 		}
-		return targets{all: once(command.Map(refs.All(ctx), o.target)), total: refs.Count, close: refs.Close}, nil
+		return targets{all: once(o.fromFile(ctx, refs)), total: refs.Count, close: refs.Close}, nil
 	case len(o.Refs) > 0:
 		var all []*query.Target
 		for _, ref := range o.Refs {
@@ -160,6 +160,16 @@ func many(ctx context.Context, db *app.Store, f ledger.Filter, total int64) targ
 	return targets{all: all, total: total, close: func() {}, trackings: true, choose: choose}
 }
 
+func (o *refOptions) fromFile(ctx context.Context, refs *input.Refs) iter.Seq2[*query.Target, error] {
+	return func(yield func(*query.Target, error) bool) {
+		for ref, err := range refs.All(ctx) {
+			if !yield(o.target(ref), err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 func (o *refOptions) target(ref input.Ref) *query.Target {
 	q := tracking.Query{ReferID: ref.Text}
 	switch {
@@ -175,13 +185,17 @@ func (o *refOptions) target(ref input.Ref) *query.Target {
 
 // fromStore yields what the store knows, an order with several parcels once.
 func fromStore(all iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[*query.Target, error] {
-	return command.Map(all, func(st ledger.TrackingStatus) *query.Target {
-		q, chosen := tracking.Query{ReferID: st.Item.ReferID}, []string{st.Item.Number}
-		if q.ReferID == "" {
-			q.Number, chosen = st.Item.Number, nil
+	return func(yield func(*query.Target, error) bool) {
+		for st, err := range all {
+			q, chosen := tracking.Query{ReferID: st.Item.ReferID}, []string{st.Item.Number}
+			if q.ReferID == "" {
+				q.Number, chosen = st.Item.Number, nil
+			}
+			if !yield(&query.Target{Ref: q.Ref(), Query: q, Chosen: chosen}, err) || err != nil {
+				return
+			}
 		}
-		return &query.Target{Ref: q.Ref(), Query: q, Chosen: chosen}
-	})
+	}
 }
 
 // maxRemembered is by how many REFs a repeat is recognized. A later one is asked for twice.
