@@ -21,7 +21,7 @@ const (
 // Problem is one thing wrong, or worth a note, in one field of an item.
 type Problem struct {
 	Field   string `json:"-"`               // one of the Field constants
-	Value   string `json:"value,omitempty"` // as read, cut when it is long; not made visible yet
+	Value   string `json:"value,omitempty"` // as read, cut when it is long
 	Message string `json:"message"`         // what is wrong, for the reader of the file
 	Hint    string `json:"hint,omitempty"`  // what to do about it
 	Note    bool   `json:"-"`               // true if the item is good all the same

@@ -38,6 +38,14 @@ var indexUses = map[string]string{
 	"outbox_numbers_of":     "outbox_numbers WHERE letter = 7",
 }
 
+// What a reader of the store has to hold in the head. The number only goes down.
+func TestServerHasFewTables(t *testing.T) {
+	const most = 26
+	if n := strings.Count(schemaText, "CREATE TABLE "); n == 0 || n > most {
+		t.Errorf("the store of a server has %d tables; want at most %d", n, most)
+	}
+}
+
 func TestEachIndexIsUsed(t *testing.T) {
 	conn := newSchema(t)
 	if conn == nil {
