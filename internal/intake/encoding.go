@@ -128,13 +128,14 @@ func lookupEncoding(name string) (charset, error) {
 	return charset{name: strings.ToLower(canonical), codec: codec}, nil
 }
 
-// looksUTF16 returns the UTF-16 that head seems to be: in nearly every script, one byte of two is zero, from the first
-// line on. Where zeros stand in later lines alone, their rows are bad.
+// looksUTF16 returns the UTF-16 that head seems to be: in nearly every script, one byte of two is zero. A first line
+// of plain text says otherwise: zeros further on are bad characters of their rows.
 func looksUTF16(head []byte) string {
 	pairs := len(head) / 2
 	text := bytes.TrimLeft(head, " \t\r\n\x00")
-	zeroAt, lineEnd := bytes.IndexByte(text, 0), bytes.IndexAny(text, "\r\n")
-	if pairs < 2 || zeroAt < 0 || lineEnd >= 0 && lineEnd < zeroAt {
+	line := text[:max(bytes.IndexAny(text, "\r\n"), 0)]
+	control := func(r rune) bool { return r < ' ' && r != '\t' }
+	if pairs < 2 || len(line) > 0 && utf8.Valid(line) && !bytes.ContainsFunc(line, control) {
 		return ""
 	}
 	var zero [2]int
