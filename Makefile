@@ -19,7 +19,7 @@ COMMIT  = $(shell git rev-parse HEAD 2>/dev/null)
 DATE    = $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 INFO   := github.com/waybill-cli/waybill/internal/buildinfo
 LDFLAGS = -s -w -funcalign=16 -X $(INFO).version=$(VERSION) -X $(INFO).commit=$(COMMIT) -X $(INFO).date=$(DATE)
-BUILD   = go build -ldflags '$(LDFLAGS)'
+BUILD   = go build -trimpath -ldflags '$(LDFLAGS)'
 AXEDIR := dist/axe-$(AXE)/node_modules/axe-core
 EXE    := $(shell go env GOEXE 2>/dev/null)
 
@@ -52,22 +52,20 @@ demo: build ## build waybill and show the whole job, no account needed
 build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
-# The browser waits more than it works, so that its tests run beside the others.
 test: ## run all tests (with LibreOffice, a PostgreSQL server, HAProxy and Chromium, where they are installed)
-	@if [ "$$CHROMIUM" = required ] || { command -v chromium && command -v npm; } >/dev/null; then $(MAKE) --no-print-directory -j 2 test-go test-browser; \
-		else $(MAKE) --no-print-directory test-go && echo 'NOT TESTED: Chromium or npm is missing, so nothing has opened the page of the inspector and the report' >&2; fi
-
-test-go:
 	$(TEST) -parallel 8 -timeout 20m -p $(ATONCE) -skip '^TestTorture' $(TESTFLAGS) $(PACKAGES)
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || echo 'NOT TESTED: HAProxy is missing, so nothing has balanced listeners' >&2
 	@for shell in zsh fish; do command -v $$shell >/dev/null || echo "NOT TESTED: $$shell is missing, so nothing has completed in it" >&2; done
+	@if [ "$$CHROMIUM" = required ] || { command -v chromium && command -v npm; } >/dev/null; then $(MAKE) --no-print-directory test-browser; \
+		else echo 'NOT TESTED: Chromium or npm is missing, so nothing has opened the page of the inspector and the report' >&2; fi
 
 quick: ## test what differs from main, in about 30 seconds (BASE=REF for another base)
 	BASE='$(BASE)' .ci/quick
 
-# Once is enough for a browser: on one store and without the race detector.
+# Apart from the other tests, which it would slow down more than it waits. Once is enough for a browser: on one store
+# and without the race detector.
 BROWSER = CHROMIUM=required AXE='$(CURDIR)/$(AXEDIR)/axe.min.js' go test -tags browser -count=1 -timeout 10m $(TESTFLAGS)
 TIMED   = ^TestBrowser$$/^(arrival|load)$$
 
@@ -203,4 +201,4 @@ GOBIN="$(CURDIR)/$(BIN)" go install $(2)
 @touch $@
 endef
 
-.PHONY: help demo build test test-go quick test-postgres test-postgres-transcripts test-torture test-browser test-browser-times screenshots race lint fmt fuzz torture bench completions man snapshot release check-workflows check-release check-packages check-reproducible test-windows vuln clean
+.PHONY: help demo build test quick test-postgres test-postgres-transcripts test-torture test-browser test-browser-times screenshots race lint fmt fuzz torture bench completions man snapshot release check-workflows check-release check-packages check-reproducible test-windows vuln clean

@@ -132,10 +132,9 @@ func lookupEncoding(name string) (charset, error) {
 // of plain text says otherwise: zeros further on are bad characters of their rows.
 func looksUTF16(head []byte) string {
 	pairs := len(head) / 2
-	text := bytes.TrimLeft(head, " \t\r\n\x00")
-	line := text[:max(bytes.IndexAny(text, "\r\n"), 0)]
-	control := func(r rune) bool { return r < ' ' && r != '\t' }
-	if pairs < 2 || len(line) > 0 && utf8.Valid(line) && !bytes.ContainsFunc(line, control) {
+	line, _, ended := bytes.Cut(bytes.TrimLeft(head, " \t\r\n\x00"), []byte("\n"))
+	control := func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' }
+	if pairs < 2 || ended && utf8.Valid(line) && !bytes.ContainsFunc(line, control) {
 		return ""
 	}
 	var zero [2]int

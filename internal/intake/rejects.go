@@ -163,7 +163,7 @@ func reason(rec Record) string {
 	return where + ": " + strings.Join(parts, "; ")
 }
 
-// columnNames returns the names in the header, but for those called waybillError.
+// columnNames returns the names in the header without waybillError.
 func (t *table) columnNames() []string {
 	var names []string
 	for i, name := range t.cols.header {

@@ -98,7 +98,7 @@ type Store interface {
 // limits says which keys a register takes: known ones, and new ones up to [MaxEntries] of a kind.
 type limits struct {
 	known map[Key]bool
-	count map[Kind]int // of them
+	count map[Kind]int // of known keys
 }
 
 func newLimits() limits { return limits{map[Key]bool{}, map[Kind]int{}} }

@@ -406,7 +406,7 @@ type knownRange struct {
 	pos, row, rows int64 // numbers of the first record and its row
 	file           int
 	line, step     int64 // see position
-	carrier        any   // text: that of this input; nil: each row's own
+	carrier        any   // text: the carrier in this input; nil: each row's own
 }
 
 // extend returns false if the record does not continue the range by the same step, as no repeat does.

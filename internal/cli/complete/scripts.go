@@ -20,7 +20,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// scripts holds for each shell its script, and in NAME.txt how to load that.
+// scripts holds for each shell its script, and in NAME.txt how the script is loaded.
 //
 //go:embed scripts
 var scripts embed.FS

@@ -32,7 +32,7 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 	return since, db, err
 }
 
-// runListOutbox lists deliveries since --since that wait to be forwarded, or with --dead the ones that were given up.
+// runListOutbox lists deliveries since --since that wait to be forwarded, or with --dead deliveries that were given up.
 func runListOutbox(ctx context.Context, c *command.Call, o listOptions) error {
 	w := command.Listing[Forwarding]{Out: c.Out, Empty: "No delivery is queued", Columns: pendingColumns(c.Out, time.Now())}
 	entries := waitingEntries

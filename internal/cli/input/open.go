@@ -84,7 +84,7 @@ func (o Opener) open(ctx context.Context, name string) (Source, error) {
 	}
 	switch lock := filepath.Base(name); {
 	case strings.HasPrefix(lock, "~$"):
-		_ = f.Close() // likewise
+		_ = f.Close() // nil if it was not opened
 		return Source{}, command.Inputf("use "+filepath.Join(filepath.Dir(name), lock[2:]), "input %s is Excel's lock file", command.Quoted(name))
 	case errors.Is(err, fs.ErrPermission):
 		return Source{}, command.Inputf("change its permissions, or pass a copy", "you may not read %s", command.Quoted(name))

@@ -183,7 +183,7 @@ type Explanation struct {
 	Fits    map[string]any  `json:"fits,omitempty"` // the scheme that it verifies in
 	Headers []webhook.Field `json:"headers"`
 
-	FitsIn *webhook.Scheme `json:"-"` // likewise; nil for none
+	FitsIn *webhook.Scheme `json:"-"` // the same scheme; nil for none
 }
 
 type explainOptions struct {

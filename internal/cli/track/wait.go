@@ -292,7 +292,7 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 	return progress.Stop
 }
 
-// nameUnit has progress count orders, once one of them has several parcels.
+// nameUnit has progress count orders, once an order has several parcels.
 func (w *waiter) nameUnit() {
 	if !w.run.trackings && w.board.hasParcels() {
 		w.run.progress.SetUnit("orders " + w.cond.done(w.names))
