@@ -174,7 +174,7 @@ func newKeyLookup() (queries [len(widths)]string) {
 				COALESCE(k.file, r.file), COALESCE(k.line + (r.id - k.row_id) * k.step, r.line), COALESCE(k.carrier, r.carrier)
 			FROM run CROSS JOIN v JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number
 			LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows
-				AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id <= r.id)`
+				AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id BETWEEN 1 AND r.id)`
 	}
 	return queries
 }

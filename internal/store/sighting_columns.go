@@ -9,8 +9,7 @@ import (
 )
 
 // sightingFields are the columns of table sightings that hold what a sighting says, and
-// their fields. A field more is a line here and one
-// in each schema.
+// their fields. A field more is a line here and one in each schema.
 var sightingFields = fields[ledger.Sighting]{
 	{"phase", func(s *ledger.Sighting) any { return (*string)(&s.Phase) }},
 	{"status", func(s *ledger.Sighting) any { return &s.Status }},

@@ -248,7 +248,7 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	var lists []statusList
 	if l.f.Run != 0 && l.runWithID(l.f.Run) != nil {
 		lists = append(lists, l.list(listColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+
-			fmt.Sprintf("WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1 AND k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = %[1]d AND row_id <= ?1), 0) AND r.id <= ?2", l.f.Run)+
+			fmt.Sprintf("WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1 AND k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = %[1]d AND row_id BETWEEN 1 AND ?1), 0) AND r.id <= ?2", l.f.Run)+
 			" AND "+l.where(ofRow)+l.inRuns()+" ORDER BY k.row_id, r.id LIMIT ?3", 0, math.MaxInt64))
 	}
 	from, id := "FROM rows r CROSS JOIN batches b LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id", "r.id"
