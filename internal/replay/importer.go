@@ -62,7 +62,7 @@ func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, err
 	return done, err
 }
 
-// known compares the time of receipt too, unless it is zero. The few without an eventId have their fingerprints in memory.
+// known compares the time of receipt too, unless it is zero. Fingerprints of the few without an eventId are in memory.
 func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Event, at time.Time) (bool, error) {
 	first := slices.IndexFunc(rows, func(e inbox.Event) bool { return e.EventID != "" })
 	if first < 0 {
