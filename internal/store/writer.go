@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,9 @@ import (
 const (
 	lockWait = 10 * time.Second // how long other processes may keep this one from writing before that is an error
 	lockPoll = 3 * time.Millisecond
+
+	maxGather  = 2 * time.Millisecond  // that a transaction waits for other senders
+	gatherPoll = 50 * time.Microsecond // between two looks for them
 )
 
 // writer is the connection that writes, and its queue. The holder of the token
@@ -30,7 +34,9 @@ type writer struct {
 	// The rest belongs to the holder of the token.
 	conn     *sql.Conn
 	compiled map[string]compiled
-	begun    []*job // taken out of the queue
+	begun    []*job        // taken out of the queue
+	senders  int           // of deliveries: in the last transaction, and waiting at its end
+	took     time.Duration // the last transaction
 	refused  refusedSums
 	closed   bool
 }
@@ -95,6 +101,9 @@ func (w *writer) runQueued(ctx context.Context, j *job) {
 		return
 	default:
 	}
+	w.gather()
+	began := time.Now()
+	defer func() { w.took = time.Since(began) }()
 	err := w.begin(ctx)
 	if err != nil && ctx.Err() != nil && w.dequeue(j) {
 		j.err = ctx.Err() // the others have contexts of their own
@@ -110,6 +119,26 @@ func (w *writer) runQueued(ctx context.Context, j *job) {
 	w.end(err)
 }
 
+// gather waits until as many senders of deliveries have come as there were around the last
+// transaction, but no longer than that one took. Senders that it answered send their next
+// deliveries at about the same time: without gather, half of them wait for the other half.
+func (w *writer) gather() {
+	limit := time.Now().Add(min(w.took, maxGather))
+	for w.queuedPuts() < w.senders && time.Now().Before(limit) {
+		time.Sleep(gatherPoll)
+	}
+}
+
+// queuedPuts returns how many deliveries are queued, and very many if something else is.
+func (w *writer) queuedPuts() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if slices.ContainsFunc(w.queue, func(j *job) bool { return j.put == nil }) {
+		return math.MaxInt
+	}
+	return len(w.queue)
+}
+
 // end ends the jobs that were begun with an error, but for those that have one of their own.
 func (w *writer) end(err error) {
 	for _, j := range w.begun {
@@ -118,6 +147,9 @@ func (w *writer) end(err error) {
 		}
 		close(j.done)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.senders = len(w.begun) + len(w.queue)
 	w.begun = nil
 }
 
