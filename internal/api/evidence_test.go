@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
-	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/sandbox"
+	"github.com/waybill-cli/waybill/internal/sandbox/shapes"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -42,10 +42,10 @@ func TestEvidenceInEveryShapeOfTheService(t *testing.T) {
 		"empty":   {[]tracking.Absent{{Status: 200, Match: tracking.Match{Path: "", Equals: "{}"}}}, "200 {}"},
 	}
 	one, two, slow, gone := tracking.Item{ReferID: "A", Number: "P1-x"}, tracking.Item{ReferID: "A", Number: "P2"}, tracking.Item{ReferID: "B", Number: "P3"}, tracking.Item{ReferID: "Z", Number: "P9"}
-	for _, shape := range clitest.Shapes {
+	for _, shape := range shapes.Names {
 		for absent, look := range absents {
 			t.Run(shape+" "+absent, func(t *testing.T) {
-				c := service(t, sandbox.Config{Shape: clitest.Shape(shape), Absent: absent, Processing: time.Hour}, func(o *api.Options) { o.Absent = look.form })
+				c := service(t, sandbox.Config{Shape: shapes.Named(shape), Absent: absent, Processing: time.Hour}, func(o *api.Options) { o.Absent = look.form })
 				for _, r := range []*tracking.Reply{c.CreateSync(t.Context(), []tracking.Item{one, two}), c.CreateAsync(t.Context(), []tracking.Item{slow})} {
 					if r.Outcome != tracking.OutcomeAccepted {
 						t.Fatal(r.Err)

@@ -41,6 +41,7 @@ var rooms = map[string][]string{
 	"internal/intake":         {"internal/carriers", "internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/xlsx"},
 	"internal/api":            {"internal/redact", "internal/tracking"},
 	"internal/sandbox":        {"internal/tracking", "internal/webhook"},
+	"internal/sandbox/shapes": {}, // for tests alone
 	"internal/store":          {"internal/disk", "internal/jsonscan", "internal/ledger", "internal/inbox", "internal/observed", "internal/tracking", "internal/webhook"},
 	"internal/store/sqlite":   {"internal/disk", "internal/store", "internal/tracking"},
 	"internal/store/postgres": {"internal/disk", "internal/redact", "internal/store", "internal/tracking"},

@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/sandbox"
+	"github.com/waybill-cli/waybill/internal/sandbox/shapes"
 )
 
 // recorder keeps the body of the last answer.
@@ -63,8 +63,8 @@ func TestShowTellsTheSameOfEveryShape(t *testing.T) {
 		Raw         json.RawMessage
 	}
 	var want shown
-	for i, shape := range clitest.Shapes {
-		url, last := serveSandbox(t, sandbox.Config{Shape: clitest.Shape(shape)})
+	for i, shape := range shapes.Names {
+		url, last := serveSandbox(t, sandbox.Config{Shape: shapes.Named(shape)})
 		env := []string{"WAYBILL_BASE_URL=" + url, "WAYBILL_API_KEY=k1", "WAYBILL_STORE=" + filepath.Join(t.TempDir(), "s.db")}
 		if code, _, stderr := run(t, env, "create", "--refer-id", "A1", "--tracking-number", "1Z999AA10123456784"); code != command.OK {
 			t.Fatalf("create: %d %s", code, stderr)

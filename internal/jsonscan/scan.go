@@ -198,6 +198,19 @@ func Unescape(b []byte) (char []byte, size int) {
 	return utf8.AppendRune(nil, c), 6
 }
 
+// Contains reports whether b, JSON or not, has a text that is given in lower case: in any case, plain or escaped.
+func Contains(b, lower []byte) bool {
+	if bytes.Contains(bytes.ToLower(b), lower) {
+		return true
+	}
+	var plain []byte
+	for i := bytes.IndexByte(b, '\\'); i >= 0; i = bytes.IndexByte(b, '\\') {
+		char, size := Unescape(b[i:])
+		plain, b = append(append(plain, b[:i]...), char...), b[i+size:]
+	}
+	return len(plain) > 0 && bytes.Contains(bytes.ToLower(append(plain, b...)), lower)
+}
+
 // Pointer is an RFC 6901 pointer: names and indexes without escapes. An empty one is the whole text.
 type Pointer []string
 

@@ -3,10 +3,12 @@ package jsonscan_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/jsonscan"
@@ -196,6 +198,29 @@ func FuzzParsePointer(f *testing.F) {
 		p, ok := jsonscan.ParsePointer(s)
 		if ok && (p.String() != s || !utf8.ValidString(s)) {
 			t.Errorf("%q was read as %q", s, p)
+		}
+	})
+}
+
+func FuzzContains(f *testing.F) {
+	f.Add("An Tür 5", "🚚")
+	f.Add(`a\u00fc"`, "\x00\x7f\u2028")
+	f.Fuzz(func(t *testing.T, before, text string) {
+		if !utf8.ValidString(before) || !utf8.ValidString(text) {
+			return
+		}
+		short, err := json.Marshal(before + text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var long strings.Builder
+		for _, unit := range utf16.Encode([]rune(before + text)) {
+			fmt.Fprintf(&long, `\u%04X`, unit)
+		}
+		for _, body := range []string{before + text, string(short), long.String()} {
+			if !jsonscan.Contains([]byte(body), bytes.ToLower([]byte(text))) {
+				t.Errorf("%q is not found in %q", text, body)
+			}
 		}
 	})
 }

@@ -15,8 +15,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/waybill-cli/waybill/internal/cli/clitest"
 	"github.com/waybill-cli/waybill/internal/sandbox"
+	"github.com/waybill-cli/waybill/internal/sandbox/shapes"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -86,8 +86,8 @@ const (
 
 func TestEveryShapeTellsTheSame(t *testing.T) {
 	var want tracking.Tracking
-	for i, shape := range clitest.Shapes {
-		b := start(t, sandbox.Config{Shape: clitest.Shape(shape), Seed: 3})
+	for i, shape := range shapes.Names {
+		b := start(t, sandbox.Config{Shape: shapes.Named(shape), Seed: 3})
 		b.do(http.MethodPost, v2, data("A 1Z999AA10123456784"))
 		_, raw := b.do(http.MethodGet, detail+"?referId=A", "")
 		a := tracking.ReadBody([]byte(raw)).Answer()

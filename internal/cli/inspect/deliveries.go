@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"net/http"
@@ -169,7 +170,7 @@ func (p *Page) parseMatcher(v url.Values) (m matcher, err error) {
 		return m, err
 	}
 	if m.filtered = forward.IsFilter(text) && !m.refused; !m.filtered {
-		m.text = newSearch(text)
+		m.text = bytes.ToLower([]byte(text))
 		return m, nil
 	}
 	if m.filter, err = events.ParseFilter(view.NewStatusFormatter(p.Call.Config.OwnStatuses()), text); err != nil {

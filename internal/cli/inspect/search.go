@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"maps"
@@ -29,7 +28,7 @@ type matcher struct {
 	refused  bool // it searches refused deliveries
 	filter   forward.Filter
 	filtered bool
-	text     []byte // see [newSearch]
+	text     []byte // in lower case
 	states   []func(inbox.Overview) bool
 }
 
@@ -157,7 +156,7 @@ func (m matcher) judge(o inbox.Overview) (match, known bool) {
 // matchBody reports whether a delivery is meant. body is nil once it was pruned.
 func (m matcher) matchBody(ctx context.Context, db *app.Store, o inbox.Overview, body []byte) (bool, error) {
 	if !m.filtered || m.matchAny(o.Events) {
-		return m.filtered || contains(body, m.text), nil
+		return m.filtered || jsonscan.Contains(body, m.text), nil
 	}
 	if body != nil {
 		o.Body = body
@@ -173,29 +172,6 @@ func (m matcher) matchBody(ctx context.Context, db *app.Store, o inbox.Overview,
 }
 
 func (m matcher) matchAny(rows []inbox.Event) bool { return slices.ContainsFunc(rows, m.filter.Match) }
-
-func newSearch(text string) []byte { return bytes.ToLower([]byte(text)) }
-
-// contains reports whether a body has the text, in any case, plain or escaped as in JSON.
-func contains(body, text []byte) bool {
-	if bytes.Contains(bytes.ToLower(body), text) {
-		return true
-	}
-	return bytes.IndexByte(body, '\\') >= 0 && bytes.Contains(bytes.ToLower(unescape(body)), text)
-}
-
-// unescape returns a body with what JSON's escapes stand for. What is no escape stays.
-func unescape(body []byte) []byte {
-	plain := make([]byte, 0, len(body))
-	for {
-		i := bytes.IndexByte(body, '\\')
-		if i < 0 {
-			return append(plain, body...)
-		}
-		char, size := jsonscan.Unescape(body[i:])
-		plain, body = append(append(plain, body[:i]...), char...), body[i+size:]
-	}
-}
 
 // maxSent is how many rows a message has at most: more than a page shows at once.
 const maxSent = 100

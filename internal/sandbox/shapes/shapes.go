@@ -1,14 +1,15 @@
-package clitest
+// Package shapes is for tests: the forms in which a sandbox answers queries.
+package shapes
 
 import "maps"
 
-// Shapes are the names of [Shape], the sandbox's own first.
-var Shapes = []string{"nested", "flat", "list", "deep", "noisy"}
+// Names are the names that [Named] takes, the sandbox's own first.
+var Names = []string{"nested", "flat", "list", "deep", "noisy"}
 
-// Shape returns the form of that name in which a sandbox answers queries. All hold the same facts.
+// Named returns the form of that name. All hold the same facts.
 //
 // Assumed: the shape of an answer to a query is not shown.
-func Shape(name string) func(found any) any {
+func Named(name string) func(found any) any {
 	return map[string]func(any) any{
 		"flat": func(found any) any {
 			if one, ok := found.(map[string]any); ok {
