@@ -43,16 +43,11 @@ func (s *Session) WebhookSecrets() ([]webhook.Secret, error) {
 
 // AnyWebhookSecrets is [Session.WebhookSecrets] where none is no error.
 func (s *Session) AnyWebhookSecrets() ([]webhook.Secret, error) {
-	named, err := s.Config.WebhookSecrets()
-	if err != nil {
-		return nil, err
+	secrets, err := s.Config.WebhookSecrets()
+	for _, secret := range secrets {
+		s.IO.Hide(string(secret.Value))
 	}
-	secrets := make([]webhook.Secret, len(named))
-	for i, n := range named {
-		secrets[i] = webhook.Secret{Name: n.Name, Value: []byte(n.Secret.Reveal())}
-		s.IO.Hide(n.Secret.Reveal())
-	}
-	return secrets, nil
+	return secrets, err
 }
 
 // APIKeySecret returns the API key as a secret that deliveries may be signed

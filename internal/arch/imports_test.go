@@ -21,7 +21,7 @@ var rooms = map[string][]string{
 	"internal/carriers": {},
 
 	// Edges: one foreign technology each.
-	"internal/term":      {"internal/redact"},
+	"internal/term":      {"internal/jsonscan", "internal/redact"},
 	"internal/render":    {"internal/term", "internal/xlsx"},
 	"internal/report":    {"internal/term"},
 	"internal/shell":     {},

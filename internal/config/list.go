@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/viper"
 
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -130,13 +131,10 @@ func text(v any) string {
 
 func plainNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// compactJSON writes what plain returns on one line, with <, > and & as they are.
+// compactJSON writes what plain returns.
 func compactJSON(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) //nolint:errchkjson // JSON's own types always encode
-	return strings.TrimSuffix(b.String(), "\n")
+	b, _ := jsonscan.Marshal(v) // JSON's own types always encode
+	return string(b)
 }
 
 // AbsentEntry returns an entry of query.absent as it stands in a file.

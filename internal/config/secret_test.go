@@ -227,7 +227,7 @@ func TestWebhookSecrets(t *testing.T) {
 		secrets, err := p.load(env).WebhookSecrets()
 		var all []string
 		for _, s := range secrets {
-			all = append(all, s.Name+"="+s.Secret.Reveal())
+			all = append(all, s.Name+"="+string(s.Value))
 		}
 		return all, err
 	}
@@ -263,7 +263,7 @@ func TestWebhookSecrets(t *testing.T) {
 	t.Run("read anew", func(t *testing.T) {
 		c := p.load([]string{"WAYBILL_WEBHOOK_SECRETS=file:" + path})
 		p.write(path, "two\n", 0o600)
-		if s, err := c.WebhookSecrets(); err != nil || s[0].Secret.Reveal() != "two" {
+		if s, err := c.WebhookSecrets(); err != nil || string(s[0].Value) != "two" {
 			t.Errorf("%v, %v", s, err)
 		}
 		p.write(path, "", 0o600)

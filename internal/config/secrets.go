@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 // masked is what stands for a secret wherever one would be shown.
@@ -93,12 +94,6 @@ func (v value) text() string {
 
 // apiKeySettings are the settings that say where the API key is. Each level may set one.
 func apiKeySettings() []string { return []string{"api_key", "api_key_file", "api_key_keyring"} }
-
-// NamedSecret is a webhook secret and where it stands.
-type NamedSecret struct {
-	Name   string // env:NAME, file:PATH, or webhook.secret for one written in the user file
-	Secret Secret
-}
 
 func findAPIKey(layers []layer) (apiKey, error) {
 	for i, layer := range slices.Backward(layers) {
@@ -221,9 +216,10 @@ func KeyringEntry(key Secret, base string) string {
 // APIKeySetting returns the setting with the API key: api_key, api_key_file or api_key_keyring; empty for none.
 func (c Config) APIKeySetting() string { return c.key.setting }
 
-// WebhookSecrets returns the secrets of deliveries, read anew at each call; none if none is set. The error is a
-// [*KeyError], also when one of several is missing or empty.
-func (c Config) WebhookSecrets() ([]NamedSecret, error) {
+// WebhookSecrets returns the secrets of deliveries, read anew at each call; none if none is set. Their names are
+// env:NAME, file:PATH, or webhook.secret for one written in the user file. The error is a [*KeyError], also when
+// one of several is missing or empty.
+func (c Config) WebhookSecrets() ([]webhook.Secret, error) {
 	if len(c.Webhook.Secrets) == 0 {
 		if c.hook.IsZero() {
 			return nil, nil
@@ -232,15 +228,15 @@ func (c Config) WebhookSecrets() ([]NamedSecret, error) {
 		if o := c.Origin(name); o.Level == FromEnv {
 			name = "env:" + o.Name
 		}
-		return []NamedSecret{{name, c.hook}}, nil
+		return []webhook.Secret{{Name: name, Value: []byte(c.hook.Reveal())}}, nil
 	}
-	var all []NamedSecret
+	var all []webhook.Secret
 	for _, place := range c.Webhook.Secrets {
 		s, err := secretAt(place, c.lookup)
 		if err != nil {
 			return nil, at(err, "webhook.secrets", c.Origin("webhook.secrets"))
 		}
-		all = append(all, NamedSecret{place, s})
+		all = append(all, webhook.Secret{Name: place, Value: []byte(s.Reveal())})
 	}
 	return all, nil
 }

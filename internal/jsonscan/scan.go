@@ -211,6 +211,15 @@ func Contains(b, lower []byte) bool {
 	return len(plain) > 0 && bytes.Contains(bytes.ToLower(append(plain, b...)), lower)
 }
 
+// Marshal returns v as JSON in one line, with <, > and & as they are.
+func Marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
 // Pointer is an RFC 6901 pointer: names and indexes without escapes. An empty one is the whole text.
 type Pointer []string
 

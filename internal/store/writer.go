@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -124,19 +123,16 @@ func (w *writer) runQueued(ctx context.Context, j *job) {
 // deliveries at about the same time: without gather, half of them wait for the other half.
 func (w *writer) gather() {
 	limit := time.Now().Add(min(w.took, maxGather))
-	for w.queuedPuts() < w.senders && time.Now().Before(limit) {
+	for w.awaitsDeliveries() && time.Now().Before(limit) {
 		time.Sleep(gatherPoll)
 	}
 }
 
-// queuedPuts returns how many deliveries are queued, and very many if something else is.
-func (w *writer) queuedPuts() int {
+// awaitsDeliveries reports whether deliveries alone are queued, and fewer than there were senders.
+func (w *writer) awaitsDeliveries() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if slices.ContainsFunc(w.queue, func(j *job) bool { return j.put == nil }) {
-		return math.MaxInt
-	}
-	return len(w.queue)
+	return len(w.queue) < w.senders && !slices.ContainsFunc(w.queue, func(j *job) bool { return j.put == nil })
 }
 
 // end ends the jobs that were begun with an error, but for those that have one of their own.

@@ -1,9 +1,7 @@
 package term
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,6 +9,8 @@ import (
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 const maxValue = 60
@@ -224,13 +224,11 @@ func (t *IO) object(v any) {
 // AppendJSON appends v as JSON in one line, without a newline. Control and format characters are written as \uXXXX,
 // invalid UTF-8 as \ufffd, and `<>&` as they are. [json.RawMessage] keeps its digits, order and duplicate names.
 func AppendJSON(dst []byte, v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	b, err := jsonscan.Marshal(v)
+	if err != nil {
 		return dst, err
 	}
-	return EscapeJSON(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
+	return EscapeJSON(dst, b), nil
 }
 
 // EscapeJSON appends src, which must be valid JSON, with control and format characters inside strings as \uXXXX (two

@@ -8,8 +8,6 @@
 package tracking
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 	"strings"
 	"unicode"
@@ -68,11 +66,8 @@ func AppendBatch(dst []byte, items []Item) []byte {
 func appendText(dst []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			b := bytes.NewBuffer(dst)
-			enc := json.NewEncoder(b)
-			enc.SetEscapeHTML(false)
-			_ = enc.Encode(text) //nolint:errchkjson // texts always encode
-			return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+			b, _ := jsonscan.Marshal(text) // texts always encode
+			return append(dst, b...)
 		}
 	}
 	return append(append(append(dst, '"'), text...), '"')

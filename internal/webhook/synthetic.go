@@ -108,11 +108,7 @@ func encodeChanged(v any, changes []Change) ([]byte, error) {
 	if !many {
 		v = events[0]
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return jsonscan.Marshal(v)
 }
 
 const syntheticTime = "2006-01-02T15:04:05.000Z"

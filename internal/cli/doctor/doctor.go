@@ -18,6 +18,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/disk"
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -257,11 +258,8 @@ func checkBundle(path string) error {
 
 // writeBundle writes what was found into a ZIP file that only the user can read.
 func (x *examination) writeBundle(ctx context.Context, path string, all []finding) error {
-	var found bytes.Buffer
-	encoder := json.NewEncoder(&found)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(all); err != nil {
+	found, err := jsonscan.Marshal(all)
+	if err != nil {
 		return err
 	}
 	f, err := command.NewAtomicFile(ctx, path) // 0600
@@ -269,7 +267,7 @@ func (x *examination) writeBundle(ctx context.Context, path string, all []findin
 		return err
 	}
 	defer f.Discard()
-	if err := writeZIP(f, x.withoutSecrets(found.Bytes())); err != nil {
+	if err := writeZIP(f, x.withoutSecrets(append(render.Indented(nil, found), '\n'))); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	if err := checkBundle(path); err != nil { // another program may have made it

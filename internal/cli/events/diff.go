@@ -117,11 +117,8 @@ func literal(v any) json.RawMessage {
 	if v == (absent{}) {
 		return nil
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(v) //nolint:errchkjson // it was JSON
-	return bytes.TrimSpace(b.Bytes())
+	b, _ := jsonscan.Marshal(v) // it was JSON
+	return b
 }
 
 func differenceColumns(people bool) []command.Column[difference] {
