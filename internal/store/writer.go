@@ -34,7 +34,7 @@ type writer struct {
 	conn     *sql.Conn
 	compiled map[string]compiled
 	begun    []*job        // taken out of the queue
-	senders  int           // of deliveries: in the last transaction, and waiting at its end
+	senders  int           // jobs of the last transaction, and those that waited at its end
 	took     time.Duration // the last transaction
 	refused  refusedSums
 	closed   bool
