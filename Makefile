@@ -97,7 +97,7 @@ test-postgres-transcripts:
 # run thousands of processes.
 # TestTorture...: they run processes of a program that is built without the detector,
 # so it would see only the tests themselves. TestPostgres...: the suites of a store,
-# whose code is the same on a file. TestCounts, TestLearn..., TestContradictions: one goroutine, for
+# whose code is the same on a file. TestCounts, TestLearnFinds..., TestContradictions: one goroutine, for
 # long. RefusedSurvive...: floods of which two others are enough. ...LibreOffice: they wait for another
 # program.
 # TestReadme..., TestSecrets...: what they type, transcripts type too. Packages that start no goroutine
@@ -105,7 +105,7 @@ test-postgres-transcripts:
 RACING = $$(grep -rlE --include='*.go' '^\s*go [a-z(]|\.Go\(|"sync|t\.Parallel' cmd internal | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 race: ## run the tests with the race detector (needs a C compiler)
-	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 $(TEST) -race -parallel 8 -skip '^Test(Torture|Postgres|Readme|SecretsStayWhereTheyAreSet$$|PagesNameCommands|Counts$$|Learn|Contradictions$$)|LibreOffice$$|^TestInbox$$/^RefusedSurvive(Junk|Forgeries)$$' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) $(filter-out ./...,$(PACKAGES)) $(RACING)
+	GORACE=atexit_sleep_ms=50 CGO_ENABLED=1 $(TEST) -race -parallel 8 -skip '^Test(Torture|Postgres|Readme|SecretsStayWhereTheyAreSet$$|PagesNameCommands|Counts$$|LearnFinds|Contradictions$$)|LibreOffice$$|^TestInbox$$/^RefusedSurvive(Junk|Forgeries)$$' -gcflags='modernc.org/libc=-race=false' -gcflags='modernc.org/sqlite/lib=-race=false' $(TESTFLAGS) $(filter-out ./...,$(PACKAGES)) $(RACING)
 
 lint: $(BIN)/.golangci-lint-$(GOLANGCI_LINT) ## check the sources
 	$(BIN)/golangci-lint run

@@ -12,9 +12,8 @@ import (
 
 // Bounds of waiting to write.
 const (
-	lockWait = 10 * time.Second // how long other processes may keep this one from writing before that is an error
-	lockPoll = 3 * time.Millisecond
-
+	lockWait   = 10 * time.Second // how long other processes may keep this one from writing before that is an error
+	lockPoll   = 3 * time.Millisecond
 	maxGather  = 2 * time.Millisecond  // that a transaction waits for other senders
 	gatherPoll = 50 * time.Microsecond // between two looks for them
 )
@@ -122,9 +121,10 @@ func (w *writer) runQueued(ctx context.Context, j *job) {
 // transaction, but no longer than that one took. Senders that it answered send their next
 // deliveries at about the same time: without gather, half of them wait for the other half.
 func (w *writer) gather() {
-	limit := time.Now().Add(min(w.took, maxGather))
-	for w.awaitsDeliveries() && time.Now().Before(limit) {
-		time.Sleep(gatherPoll)
+	poll := time.NewTicker(gatherPoll)
+	defer poll.Stop()
+	for limit := time.Now().Add(min(w.took, maxGather)); w.awaitsDeliveries() && time.Now().Before(limit); {
+		<-poll.C
 	}
 }
 
