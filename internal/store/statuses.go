@@ -115,7 +115,7 @@ func (d *DB) statusLists(ctx context.Context, f ledger.Filter) ([]statusList, er
 		return nil, err
 	}
 	l.unindexed = unindexed > 0
-	if l.isSorted() {
+	if l.f.Order != ledger.ByCreation || l.f.Descending || l.f.ReferIDs != nil { // ids are sorted first
 		sorted, err := l.sorted(ctx)
 		if err != nil {
 			return nil, err
@@ -177,11 +177,6 @@ type rowRun struct {
 	id, first, last int64
 	pruned          bool
 	created         int64
-}
-
-// isSorted reports whether the list is made of ids that were sorted before.
-func (l *lister) isSorted() bool {
-	return l.f.Order != ledger.ByCreation || l.f.Descending || l.f.ReferIDs != nil
 }
 
 func (l *lister) readRuns(ctx context.Context) (err error) {

@@ -33,7 +33,7 @@ type writer struct {
 	conn     *sql.Conn
 	compiled map[string]compiled
 	begun    []*job        // taken out of the queue
-	senders  int           // jobs of the last transaction, and those that waited at its end
+	senders  int           // of deliveries: in the last transaction, and waiting at its end
 	took     time.Duration // the last transaction
 	refused  refusedSums
 	closed   bool
@@ -145,7 +145,12 @@ func (w *writer) end(err error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.senders = len(w.begun) + len(w.queue)
+	w.senders = 0
+	for _, j := range slices.Concat(w.begun, w.queue) {
+		if j.put != nil {
+			w.senders++
+		}
+	}
 	w.begun = nil
 }
 
