@@ -88,6 +88,7 @@ var replaced = map[string]string{
 	"wait --all":              "wait waits for all of them: leave it out",
 	"doctor --save":           "`waybill doctor --probe` prints the settings; `waybill config set` saves them",
 	"--since":                 "--updated takes a range of time, such as 7d or 2026-11-01..2026-11-07",
+	"--port":                  "--addr takes the port too, such as --addr 127.0.0.1:8080",
 	"--stale":                 "--stuck=AGE takes what has not moved for that long, --updated ..AGE what was not updated",
 	"--not-checked":           "use --status not-checked",
 	"--state":                 "--status takes rejected, unknown and pending too",

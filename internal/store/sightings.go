@@ -21,10 +21,6 @@ type storedSighting struct {
 // statusKey is a line of table statuses.
 type statusKey struct{ phase, status, label, track string }
 
-func statusKeyOf(s *ledger.Sighting) statusKey {
-	return statusKey{string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack)}
-}
-
 // recordSightings keeps each sighting that supersedes what is known of its tracking.
 func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting) error {
 	seen, err := t.dropErasedSightings(ctx, indexable(seen))
@@ -46,7 +42,8 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting)
 	ids, statuses, counts := make([]int64, len(kept)), make([]int64, len(kept)), trackingCounts{}
 	for i := range kept {
 		s, before := &kept[i], known[kept[i].Key]
-		if statuses[i], err = t.statusID(ctx, statusKeyOf(s)); err != nil {
+		status := statusKey{string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack)}
+		if statuses[i], err = t.statusID(ctx, status); err != nil {
 			return err
 		}
 		keepKnown(s, before.Sighting)
