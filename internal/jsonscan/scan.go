@@ -198,7 +198,7 @@ func Unescape(b []byte) (char []byte, size int) {
 	return utf8.AppendRune(nil, c), 6
 }
 
-// Contains reports whether b, JSON or not, has a text that is given in lower case: in any case, plain or escaped.
+// Contains reports whether b, JSON or not, has a text, in any case, plain or escaped. lower is the text in lower case.
 func Contains(b, lower []byte) bool {
 	if bytes.Contains(bytes.ToLower(b), lower) {
 		return true

@@ -121,10 +121,8 @@ func (w *writer) runQueued(ctx context.Context, j *job) {
 // transaction, but no longer than that one took. Senders that it answered send their next
 // deliveries at about the same time: without gather, half of them wait for the other half.
 func (w *writer) gather() {
-	poll := time.NewTicker(gatherPoll)
-	defer poll.Stop()
 	for limit := time.Now().Add(min(w.took, maxGather)); w.awaitsDeliveries() && time.Now().Before(limit); {
-		<-poll.C
+		<-time.After(gatherPoll)
 	}
 }
 
