@@ -4,16 +4,16 @@ package main_test
 
 import (
 	"bytes"
-	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/creack/pty"
+
+	"github.com/waybill-cli/waybill/internal/term/termtest"
 )
 
 // showWords makes bash show the words that it would give to waybill, and lets it
@@ -96,7 +96,7 @@ func onTerminal(t *testing.T, cmd *exec.Cmd, typed string) string {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if _, err := b.ReadFrom(terminal); err != nil && !errors.Is(err, syscall.EIO) {
+	if _, err := b.ReadFrom(termtest.Output(terminal)); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // with the status of the last line

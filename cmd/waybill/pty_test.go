@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -24,6 +23,7 @@ import (
 	"golang.org/x/term"
 
 	visible "github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/term/termtest"
 )
 
 // on runs a command on a terminal of so many columns that changes no byte,
@@ -51,7 +51,7 @@ func (w *world) on(columns uint16, cmd *exec.Cmd, env ...string) (code int, raw 
 	}
 	tty.Close()
 	var b bytes.Buffer
-	if _, err := b.ReadFrom(ptmx); err != nil && !errors.Is(err, syscall.EIO) {
+	if _, err := b.ReadFrom(termtest.Output(ptmx)); err != nil {
 		w.tb.Fatal(err)
 	}
 	var exit *exec.ExitError

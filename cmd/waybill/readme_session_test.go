@@ -20,6 +20,8 @@ import (
 
 	"github.com/creack/pty"
 	"golang.org/x/term"
+
+	"github.com/waybill-cli/waybill/internal/term/termtest"
 )
 
 var updateReadme = flag.Bool("update", false, "write the output of the README's commands into it")
@@ -306,7 +308,7 @@ func (s *readmeSession) serve(command string) *readmeServer {
 		s.t.Fatal(err)
 	}
 	go func() {
-		_, _ = out.ReadFrom(ptmx) // EIO when the command has ended
+		_, _ = out.ReadFrom(termtest.Output(ptmx)) // until the command has ended
 		_ = ptmx.Close()
 	}()
 	server := &readmeServer{name: name, cmd: cmd, out: out}

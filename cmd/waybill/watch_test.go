@@ -24,6 +24,7 @@ type session struct {
 	tb   testing.TB
 	cmd  *exec.Cmd
 	keys *os.File      // the keyboard
+	tty  *os.File      // what the command has for its streams
 	read chan struct{} // closed when all was read
 
 	mu   sync.Mutex
@@ -62,7 +63,7 @@ func (w *world) beginIn(raw bool, size pty.Winsize, cmd *exec.Cmd, env ...string
 	resize(size)
 	cmd.Env = append(slices.Clone(cmd.Env), env...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
-	s := &session{tb: w.tb, cmd: cmd, keys: ptmx, read: make(chan struct{}), more: make(chan struct{}, 1)}
+	s := &session{tb: w.tb, cmd: cmd, keys: ptmx, tty: tty, read: make(chan struct{}), more: make(chan struct{}, 1)}
 	if err := cmd.Start(); err != nil {
 		w.tb.Fatal(err)
 	}
@@ -121,13 +122,12 @@ func (s *session) end() (int, string) {
 	if err != nil {
 		s.tb.Error(err)
 	}
-	for { // what is still on its way
-		select {
-		case <-s.more:
-		case <-time.After(200 * time.Millisecond):
-			return code, s.text()
-		}
+	const mark = "\x00the end\x00" // a terminal keeps the order: nothing is on its way after it
+	if _, err := s.tty.WriteString(mark); err != nil {
+		s.tb.Fatal(err)
 	}
+	s.await(mark)
+	return code, strings.TrimSuffix(s.text(), mark)
 }
 
 // Sequences of a page, see term.Page.

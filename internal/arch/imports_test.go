@@ -21,15 +21,16 @@ var rooms = map[string][]string{
 	"internal/carriers": {},
 
 	// Edges: one foreign technology each.
-	"internal/term":      {"internal/jsonscan", "internal/redact"},
-	"internal/render":    {"internal/term", "internal/xlsx"},
-	"internal/report":    {"internal/term"},
-	"internal/shell":     {},
-	"internal/config":    {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/webhook"},
-	"internal/buildinfo": {},
-	"internal/disk":      {},
-	"internal/keyring":   {},
-	"internal/redact":    {"internal/jsonscan"},
+	"internal/term":          {"internal/jsonscan", "internal/redact"},
+	"internal/term/termtest": {}, // for tests alone
+	"internal/render":        {"internal/term", "internal/xlsx"},
+	"internal/report":        {"internal/term"},
+	"internal/shell":         {},
+	"internal/config":        {"internal/disk", "internal/jsonscan", "internal/shell", "internal/tracking", "internal/webhook"},
+	"internal/buildinfo":     {},
+	"internal/disk":          {},
+	"internal/keyring":       {},
+	"internal/redact":        {"internal/jsonscan"},
 
 	// Contracts: what is remembered, in words and interfaces.
 	"internal/ledger":   {"internal/tracking"},

@@ -3,15 +3,14 @@
 package render
 
 import (
-	"errors"
 	"io"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/creack/pty"
 
 	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/term/termtest"
 )
 
 // shown runs write on a terminal of so many columns and returns what came to
@@ -28,8 +27,8 @@ func shown(t *testing.T, columns int, env map[string]string, write func(*term.Wr
 	}
 	came := make(chan string)
 	go func() {
-		all, err := io.ReadAll(ptmx)
-		if err != nil && !errors.Is(err, syscall.EIO) {
+		all, err := io.ReadAll(termtest.Output(ptmx))
+		if err != nil {
 			t.Errorf("read terminal: %v", err)
 		}
 		came <- string(all)

@@ -4,18 +4,19 @@ package term
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/creack/pty"
 	"go.uber.org/goleak"
 	"golang.org/x/term"
+
+	"github.com/waybill-cli/waybill/internal/term/termtest"
 )
 
 // patience is how long a test waits for what must come.
@@ -52,15 +53,15 @@ func open(t *testing.T, columns int, env map[string]string) *display {
 	go func() {
 		defer close(d.done)
 		defer ptmx.Close()
-		buf := make([]byte, 4096)
+		buf, out := make([]byte, 4096), termtest.Output(ptmx)
 		for {
-			n, err := ptmx.Read(buf)
+			n, err := out.Read(buf)
 			d.mu.Lock()
 			d.raw.Write(buf[:n])
 			d.cond.Broadcast()
 			d.mu.Unlock()
 			if err != nil {
-				if !errors.Is(err, syscall.EIO) {
+				if err != io.EOF {
 					t.Errorf("read terminal: %v", err)
 				}
 				return
