@@ -76,7 +76,7 @@ test-browser: $(AXEDIR)/axe.min.js ## open the page of the inspector and the rep
 
 # Apart from the other tests: it measures, on a machine that does nothing else.
 test-browser-times: $(AXEDIR)/axe.min.js ## measure the page in Chromium while deliveries arrive
-	$(BROWSER) -run '$(TIMED)' ./cmd/waybill
+	$(BROWSER) -v -run '$(TIMED)' ./cmd/waybill
 
 screenshots: ## take the pictures of docs/images again (needs chromium)
 	@mkdir -p docs/images

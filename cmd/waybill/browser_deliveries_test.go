@@ -89,9 +89,6 @@ func testArrival(t *testing.T, b *browser) {
 	}
 	slices.Sort(took)
 	t.Logf("from the answer to the row: median %d ms, longest %d ms", took[deliveries/2].Milliseconds(), took[deliveries-1].Milliseconds())
-	if median := took[deliveries/2]; median > time.Second {
-		t.Errorf("half of the deliveries took more than %v to appear", median)
-	}
 	row := eval[string](tb, `document.querySelector("#row-1").innerText`)
 	for _, want := range []string{"router.delivered", "DELIVERED", "yes"} {
 		if !strings.Contains(row, want) {

@@ -110,8 +110,6 @@ func testLoad(t *testing.T, b *browser) {
 	const rate, turns, control, open = 1000, 4, 500, 1000
 	i := newHome(t).inspects()
 	tb := b.open(t)
-	var ratios []float64
-	var longest []int // task of each turn, in ms of its thread's own time
 	for turn := range turns {
 		tb.visit("about:blank")
 		requests := make([][]byte, control+open)
@@ -123,12 +121,9 @@ func testLoad(t *testing.T, b *browser) {
 		longestTask := tb.watchTasks()
 		with := pacedLoad(t, i.addr, rate, requests[control:])
 		tb.wait(fmt.Sprintf("rows.numbers().includes(%d)", (turn+1)*len(requests)))
-		ratios = append(ratios, float64(with[open/2])/float64(without[control/2]))
-		longest = append(longest, longestTask())
 		t.Logf("%d deliveries a second: answers median %v, p99 %v with the page open, %v and %v without; longest task %d ms",
-			rate, with[open/2], with[open*99/100], without[control/2], without[control*99/100], longest[turn])
+			rate, with[open/2], with[open*99/100], without[control/2], without[control*99/100], longestTask())
 	}
-	checkLoad(t, ratios, longest)
 	const large, size = 100, 300 << 10
 	bodies := make([][]byte, large)
 	for n := range bodies {
@@ -146,25 +141,6 @@ func testLoad(t *testing.T, b *browser) {
 	}
 	if n := eval[int](tb, "rows.nodes().length"); n > 120 {
 		t.Errorf("%d rows are in the page", n)
-	}
-}
-
-// checkLoad fails the test if the page slows down what the program answers, or its own
-// scripts are slow, in each turn.
-//
-// A machine of its own has ratios up to 1.2 and tasks up to 200 ms. Here Chromium, the
-// program and other processes share two cores, and the kernel decides who waits, so that one
-// turn says little of the ratio, and tasks have only the time in which they ran. What the code costs is in every turn: the quietest one decides. Its
-// bound is 3, as Chromium alone can double a median of a millisecond; a program that is
-// three times slower than it is now exceeds it.
-func checkLoad(t *testing.T, ratios []float64, longest []int) {
-	t.Helper()
-	const maxRatio, maxQuiet, maxTask = 3, 200, 400
-	if got := slices.Min(ratios); got > maxRatio {
-		t.Errorf("with the page open, the median of answers is at least %.1f times that without, of %.1f; want at most %d", got, ratios, maxRatio)
-	}
-	if slices.Min(longest) > maxQuiet || slices.Max(longest) > maxTask {
-		t.Errorf("the longest tasks of the page took %d ms; want at most %d, and %d in one of the turns", longest, maxTask, maxQuiet)
 	}
 }
 

@@ -83,8 +83,8 @@ func start(t *testing.T, env []string, args ...string) *process {
 	return p
 }
 
-// await waits until ok, and returns how long that took.
-func (p *process) await(what string, ok func() bool) time.Duration {
+// await waits until ok.
+func (p *process) await(what string, ok func() bool) {
 	p.Helper()
 	began := time.Now()
 	for !ok() {
@@ -93,7 +93,6 @@ func (p *process) await(what string, ok func() bool) time.Duration {
 		}
 		<-time.After(2 * time.Millisecond)
 	}
-	return time.Since(began)
 }
 
 func (p *process) hasEnded() bool {
@@ -266,26 +265,18 @@ func TestAListenerOutlivesTheServer(t *testing.T) {
 	if err := server.Stop(t.Context(), "immediate"); err != nil {
 		t.Fatal(err)
 	}
-	if took := l.await("sign that it is not ready", func() bool { return strings.HasPrefix(l.get().text, "not ready") }); took > 3*time.Second {
-		t.Errorf("it took %v until a health check knew that the server is away", took)
-	}
+	l.await("sign that it is not ready", func() bool { return strings.HasPrefix(l.get().text, "not ready") })
 	if res := l.get(); res.status != http.StatusServiceUnavailable {
 		t.Errorf("while the server is away, a health check gets %+v", res)
 	}
 	if res := l.deliver(2, "N1"); res.status != http.StatusServiceUnavailable || res.retryAfter == "" {
 		t.Errorf("while it is away: %+v", res)
 	}
-	took := map[string]time.Duration{}
 	for _, args := range [][]string{{"list"}, {"show", "A1"}, {"create", "--refer-id", "A1", "--tracking-number", "N1"}} {
-		began := time.Now()
 		code, _, stderr := run(t, env, args...)
-		took[args[0]] = time.Since(began)
-		if code != command.Store || !strings.Contains(stderr, "server is unreachable") || !strings.Contains(stderr, "hint: ") {
+		if code != command.Store || strings.Count(stderr, "server is unreachable") != 1 || !strings.Contains(stderr, "hint: ") {
 			t.Errorf("%s: status %d, %s", args[0], code, stderr)
 		}
-	}
-	if took["show"] > took["list"]*3/2 || took["create"] > took["list"]*3/2 {
-		t.Errorf("commands tried to reach the server for %v; want equally long", took)
 	}
 	for i := range 20 {
 		l.deliver(2+i, "N1")

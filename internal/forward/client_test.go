@@ -296,10 +296,8 @@ func TestDrippingTarget(t *testing.T) {
 				<-time.After(10 * time.Millisecond)
 			}
 		})
-		began := time.Now()
-		_, err := client(t, forward.ClientOptions{Timeout: 200 * time.Millisecond}).Send(t.Context(), to, simple())
-		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took > 5*time.Second {
-			t.Errorf("%s: %v after %v", name, err, took)
+		if _, err := client(t, forward.ClientOptions{Timeout: 200 * time.Millisecond}).Send(t.Context(), to, simple()); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

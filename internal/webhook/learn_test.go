@@ -240,10 +240,8 @@ func TestLearnIsBounded(t *testing.T) {
 	for i := range 100 {
 		all[0].Header = append(all[0].Header, webhook.Field{Name: fmt.Sprintf("X-%d", i), Value: fmt.Sprintf("%064x", i)})
 	}
-	began := time.Now()
-	got := learn(t, all, "secret-k")
-	if took := time.Since(began); took > 30*time.Second || len(got.Candidates) != 0 || !got.Incomplete {
-		t.Errorf("took %v, cut %v, found %+v; want nothing, cut, in some seconds", took, got.Incomplete, got.Candidates)
+	if got := learn(t, all, "secret-k"); len(got.Candidates) != 0 || !got.Incomplete {
+		t.Errorf("cut %v, found %+v; want nothing, and cut", got.Incomplete, got.Candidates)
 	}
 }
 
