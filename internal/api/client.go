@@ -125,9 +125,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.InFlight == nil {
-		o.InFlight = new(atomic.Int64)
-	}
+	o.InFlight = cmp.Or(o.InFlight, new(atomic.Int64))
 	c := &Client{opts: o, base: base, key: redact.New(o.Key)}
 	workers := max(o.Workers, 1)
 	transport := &http.Transport{

@@ -43,6 +43,24 @@ func TestComparedByTextProof(t *testing.T) {
 	})
 }
 
+func TestBareBoolsProof(t *testing.T) {
+	with := func(call string) map[string]string {
+		return inFile("internal/api/a.go", "package api\ntype t struct{}\nfunc g(string, bool) {}\nfunc (t) m(bool) {}\n"+
+			"func k[T any](bool) {}\nfunc l(any) {}\nfunc f(known bool) {\nh := func(bool) {}\nh(known)\n"+call+"\n}\n")
+	}
+	bad := []string{"internal/api/a.go:"}
+	prove(t, bareBools, []proof{
+		{"a function", with(`g("", true)`), bad},
+		{"a method", with(`t{}.m(false)`), bad},
+		{"of a type", with(`k[int](true)`), bad},
+		{"a closure", with(`h(true)`), bad},
+		{"a value", with(`g("", known)`), nil},
+		{"a condition", with(`g("", 1 == 2)`), nil},
+		{"any value", with(`l(true)`), nil},
+		{"a conversion", with(`_ = bool(true)`), nil},
+	})
+}
+
 func TestChangingVarsProof(t *testing.T) {
 	bad := []string{"internal/api/a.go:"}
 	with := func(src string) map[string]string { return inFile("internal/api/a.go", "package api\n"+src) }

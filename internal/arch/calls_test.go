@@ -18,6 +18,7 @@ var bannedText = map[string]string{
 func TestBannedText(t *testing.T)     { hold(t, bannedStrings) }
 func TestErrorsAsValues(t *testing.T) { hold(t, comparedByText) }
 func TestConstantVars(t *testing.T)   { hold(t, changingVars) }
+func TestBareBools(t *testing.T)      { hold(t, bareBools) }
 
 // matches reports whether a list of names holds name.
 func matches(names []string, name string) bool {
@@ -95,6 +96,42 @@ func errorText(e ast.Expr) bool {
 		return true
 	}
 	return slices.ContainsFunc(call.Args, errorText)
+}
+
+// bareBools finds calls with true or false of functions of the same package, whose meaning a reader has to look up: an
+// options struct, two functions or a named value says it where they are called.
+func bareBools(t *tree) []problem {
+	var out []problem
+	t.inspect(func(r *room, _ *file, n ast.Node) {
+		call, ok := n.(*ast.CallExpr)
+		if !ok || slices.Contains(suites, r.path) {
+			return
+		}
+		name := calledName(call.Fun)
+		if name == nil || r.uses[name] == nil {
+			return
+		}
+		called, _ := r.uses[name].Type().Underlying().(*types.Signature)
+		for i, arg := range call.Args {
+			id, ok := arg.(*ast.Ident)
+			if ok && called != nil && (id.Name == "true" || id.Name == "false") && types.Identical(called.Params().At(min(i, called.Params().Len()-1)).Type(), types.Typ[types.Bool]) {
+				out = append(out, t.at(n, "%s is called with %s", name.Name, id.Name))
+			}
+		}
+	})
+	return out
+}
+
+func calledName(fun ast.Expr) *ast.Ident {
+	switch fun := fun.(type) {
+	case *ast.Ident:
+		return fun
+	case *ast.SelectorExpr:
+		return fun.Sel
+	case *ast.IndexExpr: // with a type
+		return calledName(fun.X)
+	}
+	return nil
 }
 
 // changing lists what a package variable must not be, for it is there to be

@@ -3,6 +3,7 @@
 package buildinfo
 
 import (
+	"cmp"
 	"runtime"
 	"runtime/debug"
 )
@@ -48,9 +49,7 @@ func merge(info Info, recorded *debug.BuildInfo) Info {
 
 // fill sets the empty fields of info. Commit and date belong together: no hash is shown with another's time.
 func fill(info *Info, recorded *debug.BuildInfo) {
-	if info.Version == "" {
-		info.Version = recorded.Main.Version
-	}
+	info.Version = cmp.Or(info.Version, recorded.Main.Version)
 	if info.Commit != "" {
 		return
 	}

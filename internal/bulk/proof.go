@@ -22,13 +22,21 @@ const (
 	processing              // it works on the referId, and does not say on which number
 )
 
+// identifier is what a row is queried by.
+type identifier string
+
+const (
+	byReferID identifier = "referId"
+	byNumber  identifier = "number"
+)
+
 type proof struct {
 	row          ledger.UnknownRow // that it is about
 	conclusion   conclusion
-	ifNoSiblings bool   // it counts only while no other row has this referId
-	byNumber     bool   // the absence is of its number, not of its referId
-	fingerprint  string // of the absence
-	why          string // why it is inconclusive
+	ifNoSiblings bool       // it counts only while no other row has this referId
+	by           identifier // by which it is absent
+	fingerprint  string     // of the absence
+	why          string     // why it is inconclusive
 	answered     time.Time
 }
 
@@ -58,7 +66,7 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 		p.conclusion = present
 		return p, nil
 	case tracking.PresenceAbsent:
-		p.conclusion, p.fingerprint = absent, first.Fingerprint
+		p.conclusion, p.by, p.fingerprint = absent, byReferID, first.Fingerprint
 		return p, nil
 	case tracking.PresenceProcessing:
 		if x.Siblings == 0 && !x.Unsent {
@@ -84,7 +92,7 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 	case first.Presence == tracking.PresenceProcessing, second.Presence == tracking.PresenceProcessing:
 		p.conclusion, p.why = processing, "the service is still processing this referId and does not say which of its numbers it has"
 	case second.Presence == tracking.PresenceAbsent:
-		p.conclusion, p.byNumber, p.fingerprint = absent, true, second.Fingerprint
+		p.conclusion, p.by, p.fingerprint = absent, byNumber, second.Fingerprint
 	default:
 		p.why = describeEvidence(first) + " (by referId); " + describeEvidence(second) + " (by number)"
 	}

@@ -51,13 +51,13 @@ type reconcilePass struct {
 	resendable      *ledger.Resolution // makes one of the uncontrolled rows pending, see ResendOne
 	changedAbsences int64              // of absent: the earlier absence does not count
 	absenceDue      time.Time          // when the first absence can be proven again
-	// missedControl is the first query that did not find a control, and its answer, by whether it was by number.
-	missedControl map[bool]string
+	// missedControl is the first query that did not find a control, and its answer, by identifier.
+	missedControl map[identifier]string
 	flapped       bool // a row was found that was absent before
 }
 
 func (r *reconciler) reconcileUnknown(ctx context.Context) (*reconcilePass, error) {
-	p := &reconcilePass{reconciler: r, missedControl: map[bool]string{}}
+	p := &reconcilePass{reconciler: r, missedControl: map[identifier]string{}}
 	if !r.Unknown.Queries() {
 		return p, nil
 	}
@@ -139,11 +139,11 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 	if err != nil {
 		return err
 	}
-	if err := p.queryControls(ctx, controls, false); err != nil {
+	if err := p.queryControls(ctx, controls, byReferID); err != nil {
 		return err
 	}
 	proofs := make([]*proof, len(page))
-	controlNumbers := sync.OnceValue(func() error { return p.queryControls(ctx, controls, true) })
+	controlNumbers := sync.OnceValue(func() error { return p.queryControls(ctx, controls, byNumber) })
 	asked := each(ctx, len(page), queriesPerWorker*p.workers(), func(ctx context.Context, i int) error { // most of them wait at the gate, or before a retry
 		found, err := p.prove(ctx, page[i], controlNumbers)
 		if err == nil {
@@ -156,11 +156,11 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 	if err := p.resolvePresent(context.WithoutCancel(ctx), proofs); err != nil || failed != nil {
 		return cmp.Or(err, failed)
 	}
-	for _, byNumber := range []bool{false, true} {
-		if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.conclusion == absent && f.byNumber == byNumber }) {
+	for _, by := range []identifier{byReferID, byNumber} {
+		if !slices.ContainsFunc(proofs, func(f *proof) bool { return f != nil && f.conclusion == absent && f.by == by }) {
 			continue
 		}
-		if err := p.queryControls(ctx, controls, byNumber); err != nil {
+		if err := p.queryControls(ctx, controls, by); err != nil {
 			return err
 		}
 	}
@@ -240,13 +240,13 @@ func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution 
 	case !controlled:
 		p.unknown++
 		p.uncontrolled++
-		if p.resendable == nil && !f.byNumber {
+		if p.resendable == nil && f.by == byReferID {
 			p.resendable = &ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
 		}
 		found.Reason = "not found (" + f.fingerprint + "), but without an accepted row in the account this proves nothing" +
 			"; --unknown resend-one sends one row to find out"
 		return found
-	case p.missedControl[f.byNumber] != "":
+	case p.missedControl[f.by] != "":
 		p.unknown++
 		found.Reason = p.missedReason(f)
 		return found
@@ -265,33 +265,33 @@ func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution 
 }
 
 func (p *reconcilePass) missedReason(f *proof) string {
-	if f.byNumber {
-		return "number not found (" + f.fingerprint + "), but an accepted row is not found by its number either: " + p.missedControl[true] +
+	if f.by == byNumber {
+		return "number not found (" + f.fingerprint + "), but an accepted row is not found by its number either: " + p.missedControl[byNumber] +
 			"; set query.tracking_number_param (`waybill doctor --probe` finds it)"
 	}
-	return "not found (" + f.fingerprint + "), but an accepted row is not found either: " + p.missedControl[false]
+	return "not found (" + f.fingerprint + "), but an accepted row is not found either: " + p.missedControl[byReferID]
 }
 
 // queryControls queries accepted rows, and records the first that is not found.
 // An absence counts only if the same kind of query finds all of them, before and
 // after: a service that misses some of what it has may miss the absent row too.
-func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.UnknownRow, byNumber bool) error {
+func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.UnknownRow, by identifier) error {
 	for _, x := range controls {
-		if p.missedControl[byNumber] != "" {
+		if p.missedControl[by] != "" {
 			return nil
 		}
-		q, by := tracking.Query{ReferID: x.Item.ReferID}, "referId "+tracking.Quote(x.Item.ReferID)
-		if byNumber {
-			q, by = tracking.Query{Number: x.Item.Number}, "number "+tracking.Quote(x.Item.Number)
+		q := tracking.Query{ReferID: x.Item.ReferID}
+		if by == byNumber {
+			q = tracking.Query{Number: x.Item.Number}
 		}
 		e, err := p.query(ctx, q, x.Item)
 		if err != nil {
 			return err
 		}
-		if e.Presence == tracking.PresenceNamed || !byNumber && showsRow(e, x) {
+		if e.Presence == tracking.PresenceNamed || by == byReferID && showsRow(e, x) {
 			continue
 		}
-		p.missedControl[byNumber] = fmt.Sprintf("%s, for %s of run %d (`waybill runs retry %d --absent` checks whether it was created)", describeEvidence(e), by, x.Run, x.Run)
+		p.missedControl[by] = fmt.Sprintf("%s, for %s %s of run %d (`waybill runs retry %d --absent` checks whether it was created)", describeEvidence(e), by, tracking.Quote(cmp.Or(q.ReferID, q.Number)), x.Run, x.Run)
 	}
 	return nil
 }
@@ -306,9 +306,7 @@ func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
 		until = time.Time{}
 	}
 	if p.processing > 0 {
-		if p.processingSince.IsZero() {
-			p.processingSince = time.Now()
-		}
+		p.processingSince = cmp.Or(p.processingSince, time.Now())
 		if soon := time.Now().Add(processingPoll); soon.Before(p.processingSince.Add(processingPatience)) && (until.IsZero() || soon.Before(until)) {
 			return true, pace.Sleep(ctx, processingPoll)
 		}

@@ -1,6 +1,9 @@
 package carriers
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // A rule reports whether the last character of s is the check digit of those
 // before it. s has only what the form allows.
@@ -136,9 +139,7 @@ func iso7064(s string) bool {
 	p := 36
 	for i := range len(s) - 1 {
 		sum := (p + strings.IndexByte(alphabet, s[i])) % 36
-		if sum == 0 {
-			sum = 36
-		}
+		sum = cmp.Or(sum, 36)
 		p = sum * 2 % 37
 	}
 	return alphabet[(37-p)%36] == s[len(s)-1]

@@ -11,19 +11,22 @@ import (
 
 // CheckBaseURL gives a base URL its one spelling, with http as the settings allow it. The error is a [*KeyError].
 func (c Config) CheckBaseURL(raw string) (string, error) {
-	normal, err := normalizeURL(strings.TrimSpace(raw), c.InsecureHTTP)
+	normal, err := normalizeURL(strings.TrimSpace(raw))
+	if err == nil && !c.InsecureHTTP {
+		err = checkEncrypted(normal)
+	}
 	return normal, at(err, "base_url", Origin{})
 }
 
 // IsSameBaseURL reports whether a text is that base URL in another spelling.
 func IsSameBaseURL(text, normal string) bool {
-	same, err := normalizeURL(strings.TrimSpace(text), true)
+	same, err := normalizeURL(strings.TrimSpace(text))
 	return err == nil && same == normal
 }
 
 // normalizeURL gives a base URL its one spelling: scheme and host in lower case, no default port, no last slash.
-// User name, query and fragment are refused, and so is http, but for a loopback host or when insecure is set.
-func normalizeURL(raw string, insecure bool) (string, error) {
+// User name, query and fragment are refused.
+func normalizeURL(raw string) (string, error) {
 	const form = "write it as https://api.example.com or https://api.example.com/path"
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" || u.Scheme == "" || u.Host == "" {
@@ -51,10 +54,15 @@ func normalizeURL(raw string, insecure bool) (string, error) {
 	if !ok {
 		return "", wrong("the port is not a number from 1 to 65535", form)
 	}
-	if scheme == "http" && !insecure && !loopback(host) {
-		return "", wrong("http would send the API key unencrypted to "+host, "use https, or allow http with --insecure-http")
-	}
 	return scheme + "://" + host + port + strings.TrimRight(u.EscapedPath(), "/"), nil
+}
+
+// checkEncrypted refuses http to a host that is not this machine.
+func checkEncrypted(normal string) error {
+	if u, err := url.Parse(normal); err != nil || u.Scheme == "http" && !loopback(u.Hostname()) {
+		return wrong("http would send the API key unencrypted to "+u.Hostname(), "use https, or allow http with --insecure-http")
+	}
+	return nil
 }
 
 func suggestURL(raw string) string {
@@ -62,7 +70,7 @@ func suggestURL(raw string) string {
 		return ""
 	}
 	for _, scheme := range []string{"http://", "https://"} { // http is for loopback only
-		if url, err := normalizeURL(scheme+raw, false); err == nil {
+		if url, err := normalizeURL(scheme + raw); err == nil && checkEncrypted(url) == nil {
 			return url
 		}
 	}

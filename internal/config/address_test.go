@@ -28,10 +28,22 @@ func TestNormalizeURL(t *testing.T) {
 		{"http://example.com:80", true, "http://example.com"},
 		{"http://example.com:443", true, "http://example.com:443"},
 	} {
-		if got, err := normalizeURL(tt.in, tt.insecure); got != tt.want || err != nil {
+		normalize := encryptedURL
+		if tt.insecure {
+			normalize = normalizeURL
+		}
+		if got, err := normalize(tt.in); got != tt.want || err != nil {
 			t.Errorf("normalizeURL(%q) = %q, %v; want %q", tt.in, got, err, tt.want)
 		}
 	}
+}
+
+func encryptedURL(raw string) (string, error) {
+	normal, err := normalizeURL(raw)
+	if err == nil {
+		err = checkEncrypted(normal)
+	}
+	return normal, err
 }
 
 func TestNormalizeURLRefuses(t *testing.T) {
@@ -65,7 +77,7 @@ func TestNormalizeURLRefuses(t *testing.T) {
 		{"http://10.0.0.1", "http would send"},
 		{"http://[::2]", "http would send"},
 	} {
-		got, fault := normalizeURL(tt.in, false)
+		got, fault := encryptedURL(tt.in)
 		err, _ := errors.AsType[*KeyError](fault)
 		if err == nil || !strings.HasPrefix(err.Message, tt.want) || err.Hint == "" {
 			t.Errorf("normalizeURL(%q) = %q, %v; want %s…", tt.in, got, err, tt.want)
@@ -82,11 +94,11 @@ func FuzzNormalizeURL(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		once, err := normalizeURL(raw, false)
+		once, err := encryptedURL(raw)
 		if err != nil {
 			return
 		}
-		if twice, err := normalizeURL(once, false); twice != once || err != nil {
+		if twice, err := encryptedURL(once); twice != once || err != nil {
 			t.Errorf("%q is %q, and then %q, %v", raw, once, twice, err)
 		}
 		if strings.HasSuffix(once, "/") || strings.ContainsAny(once, "?#@ ") && !strings.Contains(raw, "@") {

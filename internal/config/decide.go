@@ -144,7 +144,10 @@ func expandMap(own, saved names) (names, error) {
 
 func (l *loader) deriveValues(v *viper.Viper, c *Config) error {
 	if raw := v.GetString("base_url"); raw != "" {
-		normal, err := normalizeURL(raw, v.GetBool("insecure_http"))
+		normal, err := normalizeURL(raw)
+		if err == nil && !v.GetBool("insecure_http") {
+			err = checkEncrypted(normal)
+		}
 		if err != nil {
 			return at(err, "base_url", c.origins["base_url"])
 		}

@@ -132,7 +132,7 @@ func findAPIKey(layers []layer) (apiKey, error) {
 func (c Config) CheckService(k APIKey, base string) error {
 	const other = "; a key for it: `waybill auth login --profile NAME --base-url URL`"
 	kept := cmp.Or(k.Service, c.key.service)
-	if normal, err := normalizeURL(strings.TrimSpace(kept), true); err == nil {
+	if normal, err := normalizeURL(strings.TrimSpace(kept)); err == nil {
 		kept = normal
 	}
 	here, _ := SameLoopback(base)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"time"
@@ -88,9 +89,7 @@ func define(key string, kind Kind, help string, s Setting) Setting {
 	if kind == KindSecret {
 		s.preset = Secret{}
 	}
-	if s.Default == "" {
-		s.Default = text(s.preset)
-	}
+	s.Default = cmp.Or(s.Default, text(s.preset))
 	return s
 }
 

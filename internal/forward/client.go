@@ -2,6 +2,7 @@ package forward
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -71,9 +72,7 @@ func NewClient(o ClientOptions) *Client {
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
-	if o.InFlight == nil {
-		o.InFlight = new(atomic.Int64)
-	}
+	o.InFlight = cmp.Or(o.InFlight, new(atomic.Int64))
 	c := &Client{o: o, dialer: net.Dialer{Timeout: dialTimeout}}
 	if !o.AllowForbidden {
 		c.dialer.Control = refuseForbidden

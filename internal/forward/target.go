@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -176,8 +177,6 @@ func (t Target) Forbidden() bool {
 
 func address(u *url.URL) string {
 	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
+	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return net.JoinHostPort(u.Hostname(), port)
 }

@@ -3,6 +3,7 @@ package intake
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,9 +35,7 @@ func (t *table) dialect() dialect {
 		header: strings.TrimRight(t.text(), "\r"), delim: t.scan.delim,
 		eol: string(t.scan.win.bytes()[raw:t.scan.recordBytes]),
 	}
-	if d.eol == "" {
-		d.eol = "\n"
-	}
+	d.eol = cmp.Or(d.eol, "\n")
 	return d
 }
 

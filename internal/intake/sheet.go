@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -204,9 +205,7 @@ func spread(names []string, wide []xlsx.Range) []string {
 			for column >= len(names) {
 				names = append(names, "")
 			}
-			if names[column] == "" {
-				names[column] = names[m.FirstColumn]
-			}
+			names[column] = cmp.Or(names[column], names[m.FirstColumn])
 		}
 	}
 	return names

@@ -91,10 +91,7 @@ func (st TrackingStatus) StuckSince(at time.Time) bool {
 	if s == nil || s.Phase == Absent || s.Delivered() {
 		return false
 	}
-	moved := s.Times.Checkpoint
-	if moved.IsZero() {
-		moved = st.Sent
-	}
+	moved := cmp.Or(s.Times.Checkpoint, st.Sent)
 	return !moved.IsZero() && moved.Before(at)
 }
 

@@ -2,6 +2,7 @@ package listen
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -90,9 +91,7 @@ type rejections struct {
 func (a *rejectAlert) report(status int, text, from string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.byStatus[status] == nil {
-		a.byStatus[status] = &rejections{}
-	}
+	a.byStatus[status] = cmp.Or(a.byStatus[status], &rejections{})
 	r := a.byStatus[status]
 	r.count++
 	if now := time.Now(); now.Sub(r.reported) >= repeatAlert {

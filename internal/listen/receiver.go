@@ -105,9 +105,7 @@ func New(o Options) (*Receiver, error) {
 	}
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.Unverifiable = cmp.Or(o.Unverifiable, inbox.Unknown)
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.MaxConns <= 0 {
 		o.MaxConns = maxConnections
 		if n := descriptors(); n > 0 { // a fifth stays free for everything else

@@ -29,6 +29,8 @@ type Event struct {
 const (
 	maxBody  = 4 << 20 // bytes of a body whose members are read
 	maxDepth = 16      // levels of objects and arrays
+
+	undocumented = false
 )
 
 type extractor struct {
@@ -119,7 +121,7 @@ func (x *extractor) object(p place, members []member, depth int) {
 			at.object = part(p.object, m.name)
 		}
 		if m.name == "error" && string(m.raw) != "null" && (p.object != "" || !exact) {
-			x.add(Error, strings.Join(append([]string{string(x.source), at.path}, codes(m.raw)...), " "), false)
+			x.add(Error, strings.Join(append([]string{string(x.source), at.path}, codes(m.raw)...), " "), undocumented)
 			continue
 		}
 		x.value(at, m.raw, depth)

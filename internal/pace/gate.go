@@ -7,6 +7,7 @@
 package pace
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -271,7 +272,5 @@ func (p *Pass) end(learn func(g *Gate, old bool)) {
 }
 
 func (g *Gate) countFailure() {
-	if g.failingSince.IsZero() {
-		g.failingSince = time.Now()
-	}
+	g.failingSince = cmp.Or(g.failingSince, time.Now())
 }

@@ -75,9 +75,7 @@ type Options struct {
 func Run[K, R any](ctx context.Context, keys iter.Seq2[K, error], steps Steps[K, R], o Options) error {
 	next, stop := iter.Pull2(keys)
 	defer stop()
-	if o.Hard == nil {
-		o.Hard = ctx
-	}
+	o.Hard = cmp.Or(o.Hard, ctx)
 	asking, cancel := context.WithCancelCause(o.Hard)
 	defer cancel(nil)
 	p := &poller[K, R]{

@@ -21,6 +21,7 @@ type TargetResult struct {
 	Result     Result // its Err says why there is no answer, or what is wrong
 	Matched    bool   // it meets the condition
 	Unfinished bool   // the end came before it was done
+	stored     bool   // the result is what is kept, and lacks the events
 }
 
 // Scheduler asks about any number of trackings: each until it is answered, or meets
@@ -93,7 +94,7 @@ func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, 
 	}
 	all := make([]TargetResult, len(ts))
 	for i, t := range ts {
-		all[i] = TargetResult{Target: t, Result: t.known()}
+		all[i] = TargetResult{Target: t, Result: t.known(), stored: true}
 	}
 	if s.Meets != nil {
 		if err := s.Meets(ctx, all); err != nil {
@@ -122,7 +123,7 @@ func (s *targetPoller) Load(ctx context.Context, ts []*Target) ([]poll.Verdict, 
 			ended = append(ended, e)
 		}
 	}
-	return verdicts, s.end(ctx, ended, true)
+	return verdicts, s.end(ctx, ended)
 }
 
 func (s *targetPoller) choose(ctx context.Context, ts []*Target) error {
@@ -219,9 +220,7 @@ func (t *Target) known() Result {
 
 // Ask asks once.
 func (s *targetPoller) Ask(ctx context.Context, t *Target) (queryReply, error) {
-	if t.Began.IsZero() {
-		t.Began = time.Now()
-	}
+	t.Began = cmp.Or(t.Began, time.Now())
 	entering := ctx
 	if s.Patience > 0 {
 		var cancel context.CancelFunc
@@ -304,7 +303,7 @@ func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target
 			ended = append(ended, e)
 		}
 	}
-	return verdicts, cmp.Or(s.end(ctx, ended, false), refused)
+	return verdicts, cmp.Or(s.end(ctx, ended), refused)
 }
 
 func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.Answer[*Target, queryReply]) ([]TargetResult, error) {
@@ -420,13 +419,13 @@ func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
 		if res.Err = t.failed; res.Err == nil && res.Trackings[0].Phase == NotAsked {
 			res.Err = ErrNotAsked
 		}
-		all[i] = TargetResult{Target: t, Result: res, Unfinished: true}
+		all[i] = TargetResult{Target: t, Result: res, Unfinished: true, stored: true}
 	}
-	return s.end(ctx, all, true)
+	return s.end(ctx, all)
 }
 
-// end passes targets on. fromStore says that their results are what is kept, and lack the events.
-func (s *targetPoller) end(ctx context.Context, all []TargetResult, fromStore bool) error {
+// end passes targets on.
+func (s *targetPoller) end(ctx context.Context, all []TargetResult) error {
 	store, err := s.Store(ctx)
 	if err != nil {
 		return err
@@ -435,7 +434,7 @@ func (s *targetPoller) end(ctx context.Context, all []TargetResult, fromStore bo
 	defer s.ending.Unlock()
 	var failed error
 	for _, e := range all {
-		if fromStore && store != nil {
+		if e.stored && store != nil {
 			if err := s.complete(ctx, store, &e); err != nil {
 				return err
 			}

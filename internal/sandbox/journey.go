@@ -104,10 +104,7 @@ type journey struct {
 func (s *Server) journey(p parcel) journey {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", s.config.Seed, p.item.ReferID, p.item.Number))
 	random := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))) //nolint:gosec // not a secret
-	j := journey{carrier: p.item.CarrierCode, id: uuid(sum), made: p.at}
-	if j.carrier == "" {
-		j.carrier = carrierOf(p.item.Number)
-	}
+	j := journey{carrier: cmp.Or(p.item.CarrierCode, carrierOf(p.item.Number)), id: uuid(sum), made: p.at}
 	all := routes()
 	i := slices.IndexFunc(all, func(r route) bool { return strings.EqualFold(r.carrier, j.carrier) })
 	if i < 0 {

@@ -141,7 +141,7 @@ func export(name, value string, windows bool) string {
 	if windows {
 		return "$env:" + name + " = '" + doubled(value) + "'"
 	}
-	return "export " + name + "=" + word(value, false)
+	return "export " + name + "=" + word(value, windows)
 }
 
 // word is for a POSIX shell, or for PowerShell: in double quotes without expansion, so that cmd reads it alike.

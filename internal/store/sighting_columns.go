@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -49,9 +50,7 @@ func newSightingInsert() multiInsert {
 }
 
 func appendSighting(args []any, s ledger.Sighting) []any {
-	if s.AsOf.IsZero() {
-		s.AsOf = s.Seen
-	}
+	s.AsOf = cmp.Or(s.AsOf, s.Seen)
 	return sightingFields.appendValues(args, &s)
 }
 

@@ -143,11 +143,11 @@ func FuzzFail(f *testing.F) {
 	f.Fuzz(func(t *testing.T, msg, hint, next, value, header string) {
 		failure := Failure{Code: "failed", Message: msg, Hint: hint, Next: next, Errors: []Issue{{File: value, Line: 1, Header: header, Value: value, Message: msg, Hint: hint}}}
 		human := messages(t, Options{}, func(io *IO) { io.Fail(failure) })
-		if at := cleanPrefix(human, true); at != len(human) {
+		if at := cleanPrefix(human, severalLines); at != len(human) {
 			t.Errorf("message not clean at %d: %q", at, human)
 		}
 		line := messages(t, Options{JSON: true}, func(io *IO) { io.Fail(failure) })
-		if strings.Count(line, "\n") != 1 || cleanPrefix(line, true) != len(line) || !json.Valid([]byte(line)) {
+		if strings.Count(line, "\n") != 1 || cleanPrefix(line, severalLines) != len(line) || !json.Valid([]byte(line)) {
 			t.Errorf("not one clean line of JSON: %q", line)
 		}
 	})

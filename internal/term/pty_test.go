@@ -293,7 +293,7 @@ func TestHostileBytesOnATerminal(t *testing.T) {
 	d.Note("%s", hostile)
 	d.Fail(Failure{Message: hostile, Hint: hostile, Next: hostile})
 	raw := strings.NewReplacer(Bad.sequence(), "", Accent.sequence(), "", resetSequence, "").Replace(d.end(t))
-	if at := cleanPrefix(raw, true); at != len(raw) {
+	if at := cleanPrefix(raw, severalLines); at != len(raw) {
 		t.Errorf("byte %d of %q reached the terminal", at, raw)
 	}
 	if want := `\u{1b}[2J\u{1b}]52;c;QQ==\u{7}\u{d}\u{202e}\u{0}\x{9b}31m\u{9b}\u{7f}`; strings.Count(raw, want) != 5 {

@@ -3,6 +3,7 @@ package term
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -12,12 +13,12 @@ import (
 // Visible returns s fit for one line of human output: newline and tab become `\n` and `\t`, every other character
 // that controls, reorders or hides text an escape such as `\u{202e}`, a byte that is not UTF-8 one such as `\x{ff}`.
 // It does not allocate if there is nothing to change.
-func Visible(s string) string { return visible(s, false) }
+func Visible(s string) string { return visible(s, oneLine) }
 
 // VisibleText is [Visible] for text of several lines: newline and tab stay.
-func VisibleText(s string) string { return visible(s, true) }
+func VisibleText(s string) string { return visible(s, severalLines) }
 
-func visible(s string, layout bool) string {
+func visible(s string, layout string) string {
 	clean := cleanPrefix(s, layout)
 	if clean == len(s) {
 		return s
@@ -27,12 +28,18 @@ func visible(s string, layout bool) string {
 	return string(appendVisible(dst, []byte(s[clean:]), layout))
 }
 
-// cleanPrefix returns how many bytes of s can be shown as they are; with layout also newline and tab.
-func cleanPrefix[T string | []byte](s T, layout bool) int {
+// Characters without a glyph that can be shown as they are.
+const (
+	oneLine      = ""
+	severalLines = "\n\t"
+)
+
+// cleanPrefix returns how many bytes of s can be shown as they are.
+func cleanPrefix[T string | []byte](s T, layout string) int {
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
-		case c >= ' ' && c < 0x7f, layout && (c == '\n' || c == '\t'):
+		case c >= ' ' && c < 0x7f, strings.IndexByte(layout, c) >= 0:
 			i++
 			continue
 		case c < utf8.RuneSelf:
@@ -47,7 +54,7 @@ func cleanPrefix[T string | []byte](s T, layout bool) int {
 	return len(s)
 }
 
-func appendVisible(dst, p []byte, layout bool) []byte {
+func appendVisible(dst, p []byte, layout string) []byte {
 	for {
 		n := cleanPrefix(p, layout)
 		dst = append(dst, p[:n]...)

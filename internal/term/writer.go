@@ -212,10 +212,10 @@ func (f *filter) plain(p []byte) []byte {
 	whole := len(p) - incomplete(p)
 	f.held = append(f.held, p[whole:]...)
 	p = p[:whole]
-	if cleanPrefix(p, true) == len(p) {
+	if cleanPrefix(p, severalLines) == len(p) {
 		return p
 	}
-	f.buf = appendVisible(f.buf[:0], p, true)
+	f.buf = appendVisible(f.buf[:0], p, severalLines)
 	return f.buf
 }
 
@@ -223,7 +223,7 @@ func (f *filter) plain(p []byte) []byte {
 func (f *filter) styled(p []byte, color bool) []byte {
 	f.buf = f.flush(f.buf[:0])
 	for {
-		n := cleanPrefix(p, true)
+		n := cleanPrefix(p, severalLines)
 		f.buf = append(f.buf, p[:n]...)
 		if p = p[n:]; len(p) == 0 {
 			return f.buf
@@ -243,7 +243,7 @@ func (f *filter) styled(p []byte, color bool) []byte {
 
 // flush appends what is held back, made visible: its rest did not come.
 func (f *filter) flush(dst []byte) []byte {
-	dst = appendVisible(dst, f.held, true)
+	dst = appendVisible(dst, f.held, severalLines)
 	f.held = f.held[:0]
 	return dst
 }

@@ -410,10 +410,10 @@ func FuzzVisible(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		line, text := Visible(s), VisibleText(s)
-		if at := cleanPrefix(line, false); at != len(line) {
+		if at := cleanPrefix(line, oneLine); at != len(line) {
 			t.Errorf("Visible(%q) = %q: not clean at %d", s, line, at)
 		}
-		if at := cleanPrefix(text, true); at != len(text) {
+		if at := cleanPrefix(text, severalLines); at != len(text) {
 			t.Errorf("VisibleText(%q) = %q: not clean at %d", s, text, at)
 		}
 		if !utf8.ValidString(line) || strings.ContainsFunc(line, unicode.IsControl) {

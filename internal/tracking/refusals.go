@@ -21,7 +21,7 @@ func (b *Body) Refusals(items []Item) (rows []RefusedRow, blanket bool) {
 		return nil, false
 	}
 	r := refusals{items: items}
-	r.walk(b.root, false)
+	r.walk(b.root, "")
 	return r.rows()
 }
 
@@ -64,18 +64,23 @@ func refusedUnder(name string) bool {
 	return slices.Contains([]string{"failed", "failures", "rejected", "refused", "invalid", "errors", "error"}, name)
 }
 
-func (r *refusals) walk(v *value, bad bool) {
+// walk looks for rows in v, which stands under a name of refused rows; empty for none.
+func (r *refusals) walk(v *value, under string) {
 	switch v.kind {
 	case list:
 		for _, item := range v.items {
-			r.walk(item, bad)
+			r.walk(item, under)
 		}
 	case object:
-		if r.decides(v, bad) {
+		if r.decides(v, under) {
 			return
 		}
 		for _, m := range v.members {
-			r.walk(m.value, bad || refusedUnder(m.name))
+			name := under
+			if refusedUnder(m.name) {
+				name = m.name
+			}
+			r.walk(m.value, name)
 		}
 	}
 }
@@ -89,7 +94,7 @@ func names(v *value) (refer, number string) {
 }
 
 // decides records what v says of a row, and reports whether it names exactly one.
-func (r *refusals) decides(v *value, bad bool) bool {
+func (r *refusals) decides(v *value, under string) bool {
 	refer, number := names(v)
 	if refer == "" && number == "" {
 		return false
@@ -101,7 +106,7 @@ func (r *refusals) decides(v *value, bad bool) bool {
 	}
 	own := rowError(v)
 	switch {
-	case !bad && !own:
+	case under == "" && !own:
 	case ok:
 		r.refuse(i, v, own)
 	default:
@@ -173,9 +178,7 @@ func (r *refusals) rows() (rows []RefusedRow, blanket bool) {
 			blanket = true
 			continue
 		}
-		if f.reason == "" {
-			f.reason = "the service refused this row without saying why"
-		}
+		f.reason = cmp.Or(f.reason, "the service refused this row without saying why")
 		rows = append(rows, RefusedRow{Key: r.items[f.row].Key(), Reason: f.reason, Ambiguous: f.ambiguous})
 	}
 	return rows, blanket

@@ -156,7 +156,7 @@ func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do 
 		if err := spareReady(cmd, f.App.Sources(given)); err != nil {
 			return err
 		}
-		out, err := newOutput(cmd, f.App, s.Config.Output, runsUntilStopped(cmd))
+		out, err := newOutput(cmd, f.App, s.Config.Output)
 		if err != nil {
 			return err
 		}

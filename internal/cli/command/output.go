@@ -55,11 +55,12 @@ func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
 	if asExcel(cmd) {
 		format = string(render.CSV)
 	}
-	return newOutput(cmd, f.App, format, false)
+	return newOutput(cmd, f.App, format)
 }
 
-// newOutput checks --jq and --out before anything is done. live writes every result at once, and JSON as JSON Lines.
-func newOutput(cmd *cobra.Command, a *app.App, format string, live bool) (*Output, error) {
+// newOutput checks --jq and --out before anything is done.
+func newOutput(cmd *cobra.Command, a *app.App, format string) (*Output, error) {
+	live := runsUntilStopped(cmd) // every result is written at once, and JSON as JSON Lines
 	onlyLines := cmd.CommandPath() == "waybill events export"
 	if live && format == string(render.JSON) || onlyLines && format != string(render.CSV) && format != string(render.XLSX) {
 		format = string(render.JSONL)

@@ -35,7 +35,7 @@ are equal, and 6 if they differ. White space and the order of members do not cou
 		Args:    command.Exactly(2, "the numbers or eventIds of two events; `waybill events list` shows them"),
 		RunE:    f.RunE(runDiff),
 	}
-	command.ColumnsFlag(cmd, differenceColumns(false))
+	command.ColumnsFlag(cmd, differenceColumns(nil))
 	return cmd
 }
 
@@ -62,7 +62,7 @@ func runDiff(ctx context.Context, c *command.Call, ids []string) error {
 	all := differences(nil, "", values[0], values[1])
 	listing := command.Listing[difference]{
 		Out: c.Out, Empty: "The events are equal",
-		Columns: differenceColumns(c.Out.ForPeople()),
+		Columns: differenceColumns(c.Out),
 	}
 	if err := listing.PrintAll(c.IO, all); err != nil || len(all) == 0 {
 		return err
@@ -121,11 +121,14 @@ func literal(v any) json.RawMessage {
 	return b
 }
 
-func differenceColumns(people bool) []command.Column[difference] {
+// differenceColumns are for an output; nil if only their names are needed.
+func differenceColumns(out *command.Output) []command.Column[difference] {
+	a := func(d difference) string { return shown(d.A, d.B, out.ForPeople()) }
+	b := func(d difference) string { return shown(d.B, d.A, out.ForPeople()) }
 	return []command.Column[difference]{
 		{Column: render.Column{Name: "PATH"}, Cell: func(d difference) string { return d.Path }},
-		{Column: render.Column{Name: "A", Flex: true}, Cell: func(d difference) string { return shown(d.A, d.B, people) }},
-		{Column: render.Column{Name: "B", Flex: true}, Cell: func(d difference) string { return shown(d.B, d.A, people) }},
+		{Column: render.Column{Name: "A", Flex: true}, Cell: a},
+		{Column: render.Column{Name: "B", Flex: true}, Cell: b},
 	}
 }
 

@@ -81,7 +81,7 @@ deliveries that were answered 401, with their IDs, the sender's address and why.
 	flags.BoolVar(&o.Pending, "pending", false, "deliveries that wait to be forwarded")
 	deadFlag(cmd, &o.Dead)
 	flags.BoolVar(&o.Refused, "refused", false, "deliveries that were refused")
-	command.ColumnsFlag(cmd, eventColumns(view.StatusFormatter{}, true))
+	command.ColumnsFlag(cmd, eventColumns(view.StatusFormatter{}, listOptions{All: true}))
 	command.ColumnsWith(cmd, "refused", refusedColumns())
 	command.ColumnsWith(cmd, "pending", pendingColumns(nil, time.Time{}))
 	command.ColumnsWith(cmd, "dead", deadColumns(nil))
@@ -172,7 +172,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	listing := eventListing(c)
-	listing.Columns = eventColumns(view.NewStatusFormatter(c.Config.Statuses), o.All)
+	listing.Columns = eventColumns(view.NewStatusFormatter(c.Config.Statuses), o)
 	if db == nil {
 		listing.Empty = emptyText(c, o, inbox.Counts{})
 		return listing.Print(c.IO, nil)
@@ -231,16 +231,16 @@ func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
 func eventListing(c *command.Call) command.Listing[inbox.Event] {
 	hide := c.SecretMasker()
 	return command.Listing[inbox.Event]{
-		Out: c.Out, Columns: eventColumns(view.NewStatusFormatter(c.Config.Statuses), false),
+		Out: c.Out, Columns: eventColumns(view.NewStatusFormatter(c.Config.Statuses), listOptions{}),
 		JSON: func(e inbox.Event) any { return view.NewEvent(view.MaskEvent(e, hide)) },
 	}
 }
 
-// eventColumns returns the columns of events; typed adds what is a duplicate, a conflict or an anomaly.
-func eventColumns(names view.StatusFormatter, typed bool) []command.Column[inbox.Event] {
+// eventColumns returns the columns of events; of all deliveries also what is a duplicate, a conflict or an anomaly.
+func eventColumns(names view.StatusFormatter, o listOptions) []command.Column[inbox.Event] {
 	return []command.Column[inbox.Event]{
 		{Column: render.Column{Name: "ID"}, Cell: inbox.Event.ID},
-		{Column: render.Column{Name: "TYPE", Extra: !typed}, Cell: func(e inbox.Event) string { return view.EventType(e.Mark) }, Style: func(e inbox.Event) term.Style {
+		{Column: render.Column{Name: "TYPE", Extra: !o.All}, Cell: func(e inbox.Event) string { return view.EventType(e.Mark) }, Style: func(e inbox.Event) term.Style {
 			return map[inbox.Mark]term.Style{inbox.Conflict: term.Bad, inbox.Anomaly: term.Caution}[e.Mark]
 		}},
 		{

@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -235,8 +236,6 @@ func (p *sample) request(_ context.Context, step forward.Sending) (forward.Reque
 	if b := webhook.Decode(d.Body); len(b.Events) > 0 {
 		p.eventID = b.Events[0].ID
 	}
-	if d.Path == "" {
-		d.Path = "/"
-	}
+	d.Path = cmp.Or(d.Path, "/")
 	return p.sender.Build(d.MadeUp(), p.to, 0)
 }

@@ -45,7 +45,7 @@ listener may be another process, started before or after.`,
 	sinceFlag(cmd, &o.Since)
 	flags.BoolVar(&o.Unverified, "unverified", false, "count events that are not verified too")
 	flags.BoolVar(&o.MadeUp, "made-up", false, "count made-up events of `events send` too")
-	command.ColumnsFlag(cmd, eventColumns(view.StatusFormatter{}, false))
+	command.ColumnsFlag(cmd, eventColumns(view.StatusFormatter{}, listOptions{}))
 	return cmd
 }
 

@@ -243,13 +243,11 @@ func (p *eventPrinter) printSummary(received int64, forwarded *int64) error {
 	if s.Deliveries > 0 {
 		text.WriteString(" with " + command.Plural(s.Events, "new event"))
 	}
-	for _, part := range []struct {
-		n    int64
-		what string
-	}{{s.Duplicates, "duplicate"}, {s.Conflicts, "conflict"}} {
-		if part.n > 0 {
-			text.WriteString(", " + command.Plural(part.n, part.what))
-		}
+	if s.Duplicates > 0 {
+		text.WriteString(", " + command.Plural(s.Duplicates, "duplicate"))
+	}
+	if s.Conflicts > 0 {
+		text.WriteString(", " + command.Plural(s.Conflicts, "conflict"))
 	}
 	if s.Anomalies > 0 {
 		text.WriteString(fmt.Sprintf(", %d unreadable", s.Anomalies))

@@ -116,9 +116,7 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
 	if len(l.secrets) == 0 {
 		return command.Usagef("set WAYBILL_WEBHOOK_SECRET, or pass --secret-from env:NAME or file:PATH", "no webhook secret is set")
 	}
-	if o.PublicURL == "" {
-		o.PublicURL = c.Config.Webhook.Schemes[c.Config.Webhook.Scheme].PublicURL
-	}
+	o.PublicURL = cmp.Or(o.PublicURL, c.Config.Webhook.Schemes[c.Config.Webhook.Scheme].PublicURL)
 	if l.LearnResult, err = webhook.Learn(ctx, samples, l.secrets, o.PublicURL); err != nil {
 		return err
 	}

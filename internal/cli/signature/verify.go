@@ -96,11 +96,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	}
 	var all []Verdict
 	judge := func(delivery string, d webhook.Sample) {
-		at := d.At
-		if at.IsZero() {
-			at = time.Now()
-		}
-		all = append(all, NewVerdict(delivery, v.Name, d, v.Verify(d.Request, at)))
+		all = append(all, NewVerdict(delivery, v.Name, d, v.Verify(d.Request, cmp.Or(d.At, time.Now()))))
 	}
 	if err := eachGiven(ctx, c.Session, o, judge); err != nil {
 		return err
@@ -108,7 +104,12 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	if len(all) == 0 {
 		return command.Usagef("receive deliveries with `waybill listen`, or pass --body and --header, or --from", "no deliveries to verify")
 	}
-	if err := printVerdicts(c, all, o.Body != "" || len(o.IDs) == 1); err != nil {
+	if single := o.Body != "" || len(o.IDs) == 1; single && c.Out.Machine() {
+		err = c.Out.Object(all[0])
+	} else {
+		err = printVerdicts(c, all)
+	}
+	if err != nil {
 		return err
 	}
 	failed := slices.DeleteFunc(slices.Clone(all), func(j Verdict) bool { return j.Verified })
@@ -145,12 +146,8 @@ func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, judge func(
 	})
 }
 
-func printVerdicts(c *command.Call, all []Verdict, single bool) error {
-	if c.Out.Machine() && single {
-		return c.Out.Object(all[0])
-	}
-	w := command.Listing[Verdict]{Out: c.Out, Empty: "No deliveries", Columns: verdictColumns()}
-	return w.PrintAll(c.IO, all)
+func printVerdicts(c *command.Call, all []Verdict) error {
+	return command.Listing[Verdict]{Out: c.Out, Empty: "No deliveries", Columns: verdictColumns()}.PrintAll(c.IO, all)
 }
 
 func verdictColumns() []command.Column[Verdict] {

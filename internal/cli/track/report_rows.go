@@ -132,9 +132,7 @@ func (r *reporter) row(k *reportRow) report.Row {
 	if k.stuck {
 		row.Stuck = view.Duration(r.now.Sub(k.moved))
 	}
-	if row.Checkpoint == "" {
-		row.Checkpoint = view.ServiceTime(k.latest, render.LocalMinute)
-	}
+	row.Checkpoint = cmp.Or(row.Checkpoint, view.ServiceTime(k.latest, render.LocalMinute))
 	return row
 }
 

@@ -127,9 +127,7 @@ func dayOf(at time.Time) time.Time {
 }
 
 func portionOf[K comparable](all map[K]*portion, key K) *portion {
-	if all[key] == nil {
-		all[key] = &portion{}
-	}
+	all[key] = cmp.Or(all[key], &portion{})
 	return all[key]
 }
 

@@ -110,15 +110,13 @@ func isTLS(err error) bool {
 // isNetwork reports whether err says that there is no connection any more, or none yet.
 // The end of a context says nothing of the kind, though it ends the connection too.
 func isNetwork(err error) bool {
-	if e, ok := errors.AsType[net.Error](err); ok && !errors.Is(e, context.DeadlineExceeded) {
-		return true
+	broken := []error{
+		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, pgconn.ErrConnClosed,
+		syscall.ECONNRESET, syscall.EPIPE,
 	}
-	for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, pgconn.ErrConnClosed, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	e, ok := errors.AsType[net.Error](err)
+	return ok && !errors.Is(e, context.DeadlineExceeded) ||
+		slices.ContainsFunc(broken, func(known error) bool { return errors.Is(err, known) })
 }
 
 // canRetry reports whether a transaction that failed with err may be begun again: nothing
