@@ -59,10 +59,12 @@ func normalizeURL(raw string) (string, error) {
 
 // checkEncrypted refuses http to a host that is not this machine.
 func checkEncrypted(normal string) error {
-	if u, err := url.Parse(normal); err != nil || u.Scheme == "http" && !loopback(u.Hostname()) {
-		return wrong("http would send the API key unencrypted to "+u.Hostname(), "use https, or allow http with --insecure-http")
+	u, err := url.Parse(normal)
+	if err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {
+		host, _ := normalHost(u.Hostname())
+		err = wrong("http would send the API key unencrypted to "+host, "use https, or allow http with --insecure-http")
 	}
-	return nil
+	return err
 }
 
 func suggestURL(raw string) string {
