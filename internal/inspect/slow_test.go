@@ -209,3 +209,17 @@ func TestSlowReaderAtTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// Nor does a connection on which nothing is ever sent.
+func TestSilentConnectionAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dial, _, end := servePipes(t, nil)
+		dial()
+		synctest.Wait()
+		began := time.Now()
+		end()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("the server ended after %s", took)
+		}
+	})
+}
