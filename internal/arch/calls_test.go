@@ -98,7 +98,7 @@ func errorText(e ast.Expr) bool {
 	return slices.ContainsFunc(call.Args, errorText)
 }
 
-// bareBools finds calls with true or false of functions of the same package, whose meaning a reader has to look up: an
+// bareBools finds calls with true or false of functions of the same package, whose meaning only the function tells: an
 // options struct, two functions or a named value says it where they are called.
 func bareBools(t *tree) []problem {
 	var out []problem
@@ -111,10 +111,13 @@ func bareBools(t *tree) []problem {
 		if name == nil || r.uses[name] == nil {
 			return
 		}
-		called, _ := r.uses[name].Type().Underlying().(*types.Signature)
-		for i, arg := range call.Args {
+		called, ok := r.uses[name].Type().Underlying().(*types.Signature)
+		if !ok {
+			return
+		}
+		for i, arg := range call.Args[:min(len(call.Args), called.Params().Len())] {
 			id, ok := arg.(*ast.Ident)
-			if ok && called != nil && (id.Name == "true" || id.Name == "false") && types.Identical(called.Params().At(min(i, called.Params().Len()-1)).Type(), types.Typ[types.Bool]) {
+			if ok && (id.Name == "true" || id.Name == "false") && types.Identical(called.Params().At(i).Type(), types.Typ[types.Bool]) {
 				out = append(out, t.at(n, "%s is called with %s", name.Name, id.Name))
 			}
 		}
