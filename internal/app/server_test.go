@@ -113,6 +113,19 @@ func TestUnverifiedServer(t *testing.T) {
 	}
 }
 
+// TestUnreachableServer waits for a server once, however often its store is opened.
+func TestUnreachableServer(t *testing.T) {
+	s, _ := newSession(t, "WAYBILL_STORE=postgres://ops@127.0.0.1:1/d?sslmode=disable")
+	s.ReadOnly = true // which waits for no other reason
+	_, first := s.ExistingStore(t.Context())
+	_, second := s.Store(t.Context())
+	failed, ok := errors.AsType[*store.Error](first)
+	again, _ := errors.AsType[*store.Error](second)
+	if !ok || !errors.Is(first, store.ErrUnreachable) || failed != again {
+		t.Errorf("%v and then %v; want the same error that the server is unreachable", first, second)
+	}
+}
+
 // TestUnsyncedServer refuses a store whose server may forget what it committed.
 func TestUnsyncedServer(t *testing.T) {
 	server, ok := pgtest.Start(t, "synchronous_commit=off")

@@ -46,14 +46,19 @@ func TestComparedByTextProof(t *testing.T) {
 func TestBareBoolsProof(t *testing.T) {
 	with := func(call string) map[string]string {
 		return inFile("internal/api/a.go", "package api\ntype t struct{}\nfunc g(string, bool) {}\nfunc (t) m(bool) {}\n"+
-			"func k[T any](bool) {}\nfunc l(any) {}\nfunc f(known bool) {\nh := func(bool) {}\nh(known)\n"+call+"\n}\n")
+			"func k[T any](bool) {}\nfunc k2[T, U any](bool) {}\nfunc l(any) {}\nfunc n(...bool) {}\nfunc (b) z() {}\ntype b bool\nfunc f(known bool) {\nh := func(bool) {}\nh(known)\n"+call+"\n}\n")
 	}
 	bad := []string{"internal/api/a.go:"}
 	prove(t, bareBools, []proof{
 		{"a function", with(`g("", true)`), bad},
 		{"a method", with(`t{}.m(false)`), bad},
 		{"of a type", with(`k[int](true)`), bad},
+		{"of two types", with(`k2[int, int](true)`), bad},
 		{"a closure", with(`h(true)`), bad},
+		{"one of several", with(`n(known, true)`), bad},
+		{"in parentheses", with(`(h)((true))`), bad},
+		{"a method of a type", with(`t.m(t{}, true)`), bad},
+		{"a receiver", with(`b.z(true)`), nil},
 		{"a value", with(`g("", known)`), nil},
 		{"a condition", with(`g("", 1 == 2)`), nil},
 		{"any value", with(`l(true)`), nil},

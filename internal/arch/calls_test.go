@@ -115,9 +115,12 @@ func bareBools(t *tree) []problem {
 		if !ok {
 			return
 		}
-		for i, arg := range call.Args[:min(len(call.Args), called.Params().Len())] {
-			id, ok := arg.(*ast.Ident)
-			if ok && (id.Name == "true" || id.Name == "false") && types.Identical(called.Params().At(i).Type(), types.Typ[types.Bool]) {
+		if called.Params().Len() == 0 {
+			return
+		}
+		for i, arg := range call.Args {
+			id, ok := ast.Unparen(arg).(*ast.Ident)
+			if ok && (id.Name == "true" || id.Name == "false") && isBool(called.Params().At(min(i, called.Params().Len()-1)).Type()) {
 				out = append(out, t.at(n, "%s is called with %s", name.Name, id.Name))
 			}
 		}
@@ -125,13 +128,23 @@ func bareBools(t *tree) []problem {
 	return out
 }
 
+// isBool reports whether a parameter is a bool, or any number of them.
+func isBool(t types.Type) bool {
+	if several, ok := t.(*types.Slice); ok {
+		t = several.Elem()
+	}
+	return types.Identical(t, types.Typ[types.Bool])
+}
+
 func calledName(fun ast.Expr) *ast.Ident {
-	switch fun := fun.(type) {
+	switch fun := ast.Unparen(fun).(type) {
 	case *ast.Ident:
 		return fun
 	case *ast.SelectorExpr:
 		return fun.Sel
 	case *ast.IndexExpr: // with a type
+		return calledName(fun.X)
+	case *ast.IndexListExpr:
 		return calledName(fun.X)
 	}
 	return nil

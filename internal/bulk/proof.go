@@ -34,7 +34,7 @@ type proof struct {
 	row          ledger.UnknownRow // that it is about
 	conclusion   conclusion
 	ifNoSiblings bool       // it counts only while no other row has this referId
-	by           identifier // by which it is absent
+	by           identifier // what it was not found by
 	fingerprint  string     // of the absence
 	why          string     // why it is inconclusive
 	answered     time.Time

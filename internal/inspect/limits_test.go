@@ -263,11 +263,12 @@ func TestStreamsAreBounded(t *testing.T) {
 // changes, also those whose client has gone.
 func TestEndOfServer(t *testing.T) {
 	begun, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	reading := make(chan struct{})
+	reading, read := make(chan struct{}), make(chan struct{})
 	s := open(t, inspect.Options{Stream: counter(0), Routes: []inspect.Route{
 		{Method: "GET", Pattern: "/slow", Serve: func(r *http.Request) (any, error) {
 			close(reading)
 			<-r.Context().Done()
+			close(read)
 			return nil, r.Context().Err()
 		}},
 		{Method: "POST", Pattern: "/send", Serve: func(r *http.Request) (any, error) {
@@ -303,6 +304,7 @@ func TestEndOfServer(t *testing.T) {
 		t.Fatalf("the server has ended before a change: %v", err)
 	default:
 	}
+	<-read // and what reads has ended before
 	close(release)
 	if err := <-done; err != nil {
 		t.Errorf("the change was cut off: %v", err)

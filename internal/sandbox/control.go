@@ -52,15 +52,21 @@ type Row struct {
 	Created int    `json:"created"`
 }
 
-// Stats returns what was counted, and all rows.
-func (s *Server) Stats() Stats {
+const noRows = "0"
+
+// Stats returns what was counted, without rows.
+func (s *Server) Stats() Stats { return s.stats(noRows) }
+
+func (s *Server) stats(rows string) Stats {
 	hooks := s.hooks.stats()
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	st := Stats{Requests: s.state.counts, Created: s.state.made, Distinct: int64(len(s.state.parcels)), Deliveries: hooks}
-	st.Rows = make([]Row, len(s.state.parcels))
-	for i, p := range s.state.parcels {
-		st.Rows[i] = Row{p.item.ReferID, p.item.Number, p.created}
+	if rows != noRows {
+		st.Rows = make([]Row, len(s.state.parcels))
+		for i, p := range s.state.parcels {
+			st.Rows[i] = Row{p.item.ReferID, p.item.Number, p.created}
+		}
 	}
 	return st
 }
@@ -100,11 +106,7 @@ func (s *Server) Fault(name, op string, count int) error {
 // control adds the paths that steer the sandbox. They need no key, are not counted, and meet no fault.
 func (s *Server) control() {
 	s.mux.HandleFunc("GET /_sandbox/stats", func(w http.ResponseWriter, r *http.Request) {
-		st := s.Stats()
-		if r.URL.Query().Get("rows") == "0" {
-			st.Rows = nil
-		}
-		answer(w, http.StatusOK, st)
+		answer(w, http.StatusOK, s.stats(r.URL.Query().Get("rows")))
 	})
 	s.mux.HandleFunc("POST /_sandbox/advance", func(w http.ResponseWriter, r *http.Request) {
 		var q struct{ By string }

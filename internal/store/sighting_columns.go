@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -50,7 +49,9 @@ func newSightingInsert() multiInsert {
 }
 
 func appendSighting(args []any, s ledger.Sighting) []any {
-	s.AsOf = cmp.Or(s.AsOf, s.Seen)
+	if s.AsOf.IsZero() {
+		s.AsOf = s.Seen
+	}
 	return sightingFields.appendValues(args, &s)
 }
 

@@ -34,7 +34,7 @@ const (
 	severalLines = "\n\t"
 )
 
-// cleanPrefix returns how many bytes of s can be shown as they are.
+// cleanPrefix returns how many bytes of s can be shown as they are. layout is oneLine or severalLines.
 func cleanPrefix[T string | []byte](s T, layout string) int {
 	for i := 0; i < len(s); {
 		c := s[i]

@@ -64,7 +64,7 @@ func refusedUnder(name string) bool {
 	return slices.Contains([]string{"failed", "failures", "rejected", "refused", "invalid", "errors", "error"}, name)
 }
 
-// walk looks for rows in v, which stands under a name of refused rows; empty for none.
+// walk looks for rows in v. under is the name above v that says that they are refused; empty for none.
 func (r *refusals) walk(v *value, under string) {
 	switch v.kind {
 	case list:

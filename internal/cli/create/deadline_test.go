@@ -30,6 +30,7 @@ func TestCreateEndsWithItsTimeout(t *testing.T) {
 				select {
 				case <-r.Context().Done():
 				case <-time.After(20 * time.Second):
+					t.Error("the request did not end with the command's time")
 				}
 				return
 			}

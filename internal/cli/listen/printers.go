@@ -408,12 +408,11 @@ func (p *attemptPrinter) print(n forward.AttemptReport) error {
 	if !p.out.Machine() {
 		return p.printLine(n)
 	}
-	j := attemptJSON{
+	return p.out.Object(attemptJSON{
 		Type: "forward", Target: n.Target.Show(), Filter: n.Target.Filter.String(), Delivery: n.Delivery, Attempt: n.Attempt, Outcome: n.Disposition,
 		Status: n.Status, ElapsedSeconds: n.Elapsed.Round(time.Millisecond).Seconds(), Problem: n.Problem,
 		NextAttemptAt: view.TimeOrNull(n.Due), FailingSince: view.TimeOrNull(n.FailingSince), FailedSeconds: n.FailedFor.Round(time.Millisecond).Seconds(), Reply: string(n.Reply),
-	}
-	return p.out.Object(j)
+	})
 }
 
 func (p *attemptPrinter) printLine(n forward.AttemptReport) error {

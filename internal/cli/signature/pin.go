@@ -118,7 +118,7 @@ func printPromotion(c *command.Call, j promotionJSON, scheme webhook.Scheme) err
 		if len(j.Failing) == 0 {
 			return nil
 		}
-		return printVerdicts(c, j.Failing)
+		return command.Listing[Verdict]{Out: c.Out, Columns: verdictColumns()}.PrintAll(c.IO, j.Failing)
 	}
 	if err := c.Out.Line("%s verified; scheme %s is now enforced (%s)", command.Plural(j.Checked, "delivery"), j.Scheme, j.File); err != nil {
 		return err

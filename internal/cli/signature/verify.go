@@ -96,7 +96,11 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	}
 	var all []Verdict
 	judge := func(delivery string, d webhook.Sample) {
-		all = append(all, NewVerdict(delivery, v.Name, d, v.Verify(d.Request, cmp.Or(d.At, time.Now()))))
+		at := d.At
+		if at.IsZero() {
+			at = time.Now()
+		}
+		all = append(all, NewVerdict(delivery, v.Name, d, v.Verify(d.Request, at)))
 	}
 	if err := eachGiven(ctx, c.Session, o, judge); err != nil {
 		return err
@@ -107,7 +111,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	if single := o.Body != "" || len(o.IDs) == 1; single && c.Out.Machine() {
 		err = c.Out.Object(all[0])
 	} else {
-		err = printVerdicts(c, all)
+		err = command.Listing[Verdict]{Out: c.Out, Empty: "No deliveries", Columns: verdictColumns()}.PrintAll(c.IO, all)
 	}
 	if err != nil {
 		return err
@@ -144,10 +148,6 @@ func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, judge func(
 		judge(d.ID(), d.Sample())
 		return nil
 	})
-}
-
-func printVerdicts(c *command.Call, all []Verdict) error {
-	return command.Listing[Verdict]{Out: c.Out, Empty: "No deliveries", Columns: verdictColumns()}.PrintAll(c.IO, all)
 }
 
 func verdictColumns() []command.Column[Verdict] {

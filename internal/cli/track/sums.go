@@ -127,7 +127,9 @@ func dayOf(at time.Time) time.Time {
 }
 
 func portionOf[K comparable](all map[K]*portion, key K) *portion {
-	all[key] = cmp.Or(all[key], &portion{})
+	if all[key] == nil {
+		all[key] = &portion{}
+	}
 	return all[key]
 }
 
@@ -426,8 +428,7 @@ A terminal shows the sums as bars, JSON as plain numbers: "days" are whole days,
 			if err != nil {
 				return err
 			}
-			l := listing{call: c, filter: filter, words: o.words()}
-			return l.printSums(ctx)
+			return (&listing{call: c, filter: filter, words: o.words()}).printSums(ctx)
 		}),
 	}
 	o.flags(cmd)
