@@ -266,7 +266,8 @@ func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution 
 
 func (p *reconcilePass) missedReason(f *proof) string {
 	if f.by == byNumber {
-		return "number not found (" + f.fingerprint + "), but an accepted row is not found by its number either: " + p.missedControl[byNumber] +
+		return "number not found (" + f.fingerprint + "), but an accepted row is not found by its number either: " +
+			p.missedControl[byNumber] +
 			"; set query.tracking_number_param (`waybill doctor --probe` finds it)"
 	}
 	return "not found (" + f.fingerprint + "), but an accepted row is not found either: " + p.missedControl[byReferID]
@@ -291,7 +292,8 @@ func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.Unk
 		if e.Presence == tracking.PresenceNamed || by == byReferID && showsRow(e, x) {
 			continue
 		}
-		p.missedControl[by] = fmt.Sprintf("%s, for %s %s of run %d (`waybill runs retry %d --absent` checks whether it was created)", describeEvidence(e), by, tracking.Quote(cmp.Or(q.ReferID, q.Number)), x.Run, x.Run)
+		p.missedControl[by] = fmt.Sprintf("%s, for %s %s of run %d (`waybill runs retry %d --absent` checks whether it was created)",
+			describeEvidence(e), by, tracking.Quote(cmp.Or(q.ReferID, q.Number)), x.Run, x.Run)
 	}
 	return nil
 }

@@ -138,8 +138,7 @@ func iso7064(s string) bool {
 	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	p := 36
 	for i := range len(s) - 1 {
-		sum := (p + strings.IndexByte(alphabet, s[i])) % 36
-		sum = cmp.Or(sum, 36)
+		sum := cmp.Or((p+strings.IndexByte(alphabet, s[i]))%36, 36)
 		p = sum * 2 % 37
 	}
 	return alphabet[(37-p)%36] == s[len(s)-1]

@@ -131,7 +131,8 @@ func canBe(field string, column int, rows [][]string) bool {
 	return !slices.ContainsFunc(valuesOf(column, rows), func(v string) bool {
 		switch field {
 		case tracking.FieldReferID:
-			return len(tracking.Item{ReferID: v, Number: "1Z999AA10123456784"}.Validate(tracking.Rules{})) > 0 || !strings.ContainsAny(v, "0123456789")
+			it := tracking.Item{ReferID: v, Number: "1Z999AA10123456784"}
+			return len(it.Validate(tracking.Rules{})) > 0 || !strings.ContainsAny(v, "0123456789")
 		case tracking.FieldNumber:
 			return len(tracking.Item{ReferID: "A1", Number: v}.Validate(tracking.Rules{})) > 0
 		}

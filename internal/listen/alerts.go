@@ -2,7 +2,6 @@ package listen
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -91,7 +90,9 @@ type rejections struct {
 func (a *rejectAlert) report(status int, text, from string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.byStatus[status] = cmp.Or(a.byStatus[status], &rejections{})
+	if a.byStatus[status] == nil {
+		a.byStatus[status] = &rejections{}
+	}
 	r := a.byStatus[status]
 	r.count++
 	if now := time.Now(); now.Sub(r.reported) >= repeatAlert {

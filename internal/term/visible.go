@@ -39,7 +39,7 @@ func cleanPrefix[T string | []byte](s T, layout string) int {
 	for i := 0; i < len(s); {
 		c := s[i]
 		switch {
-		case c >= ' ' && c < 0x7f, strings.IndexByte(layout, c) >= 0:
+		case c >= ' ' && c < 0x7f, c < ' ' && strings.IndexByte(layout, c) >= 0:
 			i++
 			continue
 		case c < utf8.RuneSelf:

@@ -21,7 +21,7 @@ func (b *Body) Refusals(items []Item) (rows []RefusedRow, blanket bool) {
 		return nil, false
 	}
 	r := refusals{items: items}
-	r.walk(b.root, "")
+	r.walk(b.root, refusedUnder(""))
 	return r.rows()
 }
 
@@ -64,23 +64,18 @@ func refusedUnder(name string) bool {
 	return slices.Contains([]string{"failed", "failures", "rejected", "refused", "invalid", "errors", "error"}, name)
 }
 
-// walk looks for rows in v. under is the name above v that says that they are refused; empty for none.
-func (r *refusals) walk(v *value, under string) {
+func (r *refusals) walk(v *value, bad bool) {
 	switch v.kind {
 	case list:
 		for _, item := range v.items {
-			r.walk(item, under)
+			r.walk(item, bad)
 		}
 	case object:
-		if r.decides(v, under) {
+		if r.decides(v, bad) {
 			return
 		}
 		for _, m := range v.members {
-			name := under
-			if refusedUnder(m.name) {
-				name = m.name
-			}
-			r.walk(m.value, name)
+			r.walk(m.value, bad || refusedUnder(m.name))
 		}
 	}
 }
@@ -94,7 +89,7 @@ func names(v *value) (refer, number string) {
 }
 
 // decides records what v says of a row, and reports whether it names exactly one.
-func (r *refusals) decides(v *value, under string) bool {
+func (r *refusals) decides(v *value, bad bool) bool {
 	refer, number := names(v)
 	if refer == "" && number == "" {
 		return false
@@ -106,7 +101,7 @@ func (r *refusals) decides(v *value, under string) bool {
 	}
 	own := rowError(v)
 	switch {
-	case under == "" && !own:
+	case !bad && !own:
 	case ok:
 		r.refuse(i, v, own)
 	default:

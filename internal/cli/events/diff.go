@@ -120,12 +120,10 @@ func literal(v any) json.RawMessage {
 
 // differenceColumns are for an output; nil if only their names are needed.
 func differenceColumns(out *command.Output) []command.Column[difference] {
-	a := func(d difference) string { return shown(d.A, d.B, out.ForPeople()) }
-	b := func(d difference) string { return shown(d.B, d.A, out.ForPeople()) }
 	return []command.Column[difference]{
 		{Column: render.Column{Name: "PATH"}, Cell: func(d difference) string { return d.Path }},
-		{Column: render.Column{Name: "A", Flex: true}, Cell: a},
-		{Column: render.Column{Name: "B", Flex: true}, Cell: b},
+		{Column: render.Column{Name: "A", Flex: true}, Cell: func(d difference) string { return shown(d.A, d.B, out) }},
+		{Column: render.Column{Name: "B", Flex: true}, Cell: func(d difference) string { return shown(d.B, d.A, out) }},
 	}
 }
 
@@ -133,12 +131,12 @@ func differenceColumns(out *command.Output) []command.Column[difference] {
 const shownBefore = 8
 
 // shown returns a value; for people from shortly before the difference, since a terminal may cut its end.
-func shown(value, other json.RawMessage, people bool) string {
+func shown(value, other json.RawMessage, out *command.Output) string {
 	same := 0
 	for same < min(len(value), len(other)) && value[same] == other[same] {
 		same++
 	}
-	if !people || same <= shownBefore {
+	if !out.ForPeople() || same <= shownBefore {
 		return string(value)
 	}
 	return "…" + strings.ToValidUTF8(string(value[same-shownBefore:]), "")

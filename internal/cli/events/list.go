@@ -240,9 +240,12 @@ func eventListing(c *command.Call) command.Listing[inbox.Event] {
 func eventColumns(names view.StatusFormatter, o listOptions) []command.Column[inbox.Event] {
 	return []command.Column[inbox.Event]{
 		{Column: render.Column{Name: "ID"}, Cell: inbox.Event.ID},
-		{Column: render.Column{Name: "TYPE", Extra: !o.All}, Cell: func(e inbox.Event) string { return view.EventType(e.Mark) }, Style: func(e inbox.Event) term.Style {
-			return map[inbox.Mark]term.Style{inbox.Conflict: term.Bad, inbox.Anomaly: term.Caution}[e.Mark]
-		}},
+		{
+			Column: render.Column{Name: "TYPE", Extra: !o.All}, Cell: func(e inbox.Event) string { return view.EventType(e.Mark) },
+			Style: func(e inbox.Event) term.Style {
+				return map[inbox.Mark]term.Style{inbox.Conflict: term.Bad, inbox.Anomaly: term.Caution}[e.Mark]
+			},
+		},
 		{
 			Column: render.Column{Name: "RECEIVED", CSV: "receivedAt", Rank: 1},
 			Time:   func(e inbox.Event) time.Time { return e.ReceivedAt },

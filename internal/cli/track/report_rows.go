@@ -132,7 +132,9 @@ func (r *reporter) row(k *reportRow) report.Row {
 	if k.stuck {
 		row.Stuck = view.Duration(r.now.Sub(k.moved))
 	}
-	row.Checkpoint = cmp.Or(row.Checkpoint, view.ServiceTime(k.latest, render.LocalMinute))
+	if row.Checkpoint == "" {
+		row.Checkpoint = view.ServiceTime(k.latest, render.LocalMinute)
+	}
 	return row
 }
 

@@ -28,7 +28,8 @@ func readerSettings() []string {
 
 // connect returns a pool of connections to path with those settings. It opens none yet.
 func connect(path string, settings ...string) (*sql.DB, error) {
-	return connectBy(func() (string, error) { return uri(path, "mode=rw", settings...), nil })
+	name := uri(path, "mode=rw", settings...)
+	return connectBy(func() (string, error) { return name, nil })
 }
 
 // connectBy is [connect] to what name returns for each connection.
