@@ -27,7 +27,8 @@ EXE    := $(shell go env GOEXE 2>/dev/null)
 export CGO_ENABLED = 0
 export GOFLAGS := $(filter-out -trimpath,$(GOFLAGS)) -trimpath
 
-TEST = TMPDIR=$$(.ci/tmpdir) go test
+# Vetting is a part of `make lint`.
+TEST = TMPDIR=$$(.ci/tmpdir) go test -vet=off
 
 # The packages whose tests take longest come first. Without the race detector tests wait as much
 # as they work: one package more at once than there are processors.
@@ -52,21 +53,19 @@ demo: build ## build waybill and show the whole job, no account needed
 build: ## build ./waybill
 	$(BUILD) -o waybill$(EXE) ./cmd/waybill
 
-test: ## run all tests (with LibreOffice, a PostgreSQL server, HAProxy and Chromium, where they are installed)
+test: ## run the tests (with LibreOffice, a PostgreSQL server and HAProxy, where they are installed)
 	$(TEST) -parallel 8 -timeout 20m -p $(ATONCE) -skip '^TestTorture' $(TESTFLAGS) $(PACKAGES)
 	@command -v soffice >/dev/null || echo 'NOT TESTED: LibreOffice (soffice) is missing, so nothing has opened what --excel writes' >&2
 	@command -v pg_ctl >/dev/null || ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 || echo 'NOT TESTED: PostgreSQL is missing, so the store has not run on a server' >&2
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || echo 'NOT TESTED: HAProxy is missing, so nothing has balanced listeners' >&2
 	@for shell in zsh fish; do command -v $$shell >/dev/null || echo "NOT TESTED: $$shell is missing, so nothing has completed in it" >&2; done
-	@if [ "$$CHROMIUM" = required ] || { command -v chromium && command -v npm; } >/dev/null; then $(MAKE) --no-print-directory test-browser; \
-		else echo 'NOT TESTED: Chromium or npm is missing, so nothing has opened the page of the inspector and the report' >&2; fi
 
 quick: ## test what differs from main, in about 30 seconds (BASE=REF for another base)
 	BASE='$(BASE)' .ci/quick
 
 # Apart from the other tests, which it would slow down more than it waits. Once is enough for a browser: on one store
 # and without the race detector.
-BROWSER = CHROMIUM=required AXE='$(CURDIR)/$(AXEDIR)/axe.min.js' go test -tags browser -count=1 -timeout 10m $(TESTFLAGS)
+BROWSER = CHROMIUM=required AXE='$(CURDIR)/$(AXEDIR)/axe.min.js' go test -vet=off -tags browser -count=1 -timeout 10m $(TESTFLAGS)
 TIMED   = ^TestBrowser$$/^(arrival|load)$$
 
 test-browser: $(AXEDIR)/axe.min.js ## open the page of the inspector and the report in Chromium (needs chromium, node, npm)
@@ -129,10 +128,10 @@ fuzz: ## run every fuzz target for FUZZTIME (30s)
 # Apart from the other tests: kills and cuts are timed, and meet nothing that lives
 # on a machine that is busy with something else.
 test-torture: ## kill, cut, lie, fill the disk, and count, in ten minutes
-	go test -count=1 -parallel 3 -timeout 20m -run '^TestTorture' $(TESTFLAGS) ./cmd/waybill
+	go test -vet=off -count=1 -parallel 3 -timeout 20m -run '^TestTorture' $(TESTFLAGS) ./cmd/waybill
 
 torture: ## the same at length (hours; needs strace, and root for a small disk)
-	TORTURE=full go test -timeout 240m -run 'Torture|Synced' -v $(TESTFLAGS) ./cmd/waybill
+	TORTURE=full go test -vet=off -timeout 240m -run 'Torture|Synced' -v $(TESTFLAGS) ./cmd/waybill
 
 bench: $(BIN)/.benchstat-$(BENCHSTAT) ## run the benchmarks (BENCH, BENCHTIME, COUNT) and compare with the last run
 	@mkdir -p dist
