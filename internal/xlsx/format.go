@@ -78,23 +78,22 @@ func (b *Workbook) readStyles(part string) error {
 	var ids []int
 	err := b.each(part, func(s *scanner) error {
 		if s.depth == 2 {
-			inCells = string(s.name) == "cellXfs"
+			inCells = s.name == "cellXfs"
 			return nil
 		}
-		if s.depth != 3 || string(s.name) != "numFmt" && !(inCells && string(s.name) == "xf") {
+		if s.depth != 3 || s.name != "numFmt" && !(inCells && s.name == "xf") {
 			return nil
 		}
-		id, code, _, err := s.attribute3("numFmtId", "formatCode", "")
-		n, _ := strconv.Atoi(id) // 0 if it is not there
-		if string(s.name) == "numFmt" {
-			codes[n] = code
+		n, _ := strconv.Atoi(s.attribute("numFmtId")) // 0 if it is not there
+		if s.name == "numFmt" {
+			codes[n] = s.attribute("formatCode")
 		} else {
 			ids = append(ids, n)
 		}
 		if len(ids) > 1<<17 || len(codes) > 1<<16 {
 			return syntaxError("it has too many styles")
 		}
-		return err
+		return nil
 	})
 	known := map[int]format{}
 	for _, id := range ids {

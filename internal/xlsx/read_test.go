@@ -160,7 +160,7 @@ func TestRefused(t *testing.T) {
 		"DOCTYPE":           {workbookOf(`<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><sheetData/>`).pack(t), xlsx.Broken, "DOCTYPE"},
 		"entity":            {workbook(`<row r="1"><c r="A1" t="str"><v>&e;</v></c></row>`).pack(t), xlsx.Broken, "unknown reference"},
 		"depth":             {workbookOf(strings.Repeat("<a>", 100)).pack(t), xlsx.Broken, "deeper"},
-		"open element":      {workbook(`<row r="1"><c r="A1">`).pack(t), xlsx.Broken, "closes no open element"},
+		"open element":      {workbook(`<row r="1"><c r="A1">`).pack(t), xlsx.Broken, "closed by"},
 		"no end":            {parts{"_rels/.rels": "<Relationships>", "[Content_Types].xml": ""}.pack(t), xlsx.Broken, "ends inside"},
 		"rows out of order": {workbook(`<row r="2"/><row r="2"/>`).pack(t), xlsx.Broken, "follows row 2"},
 		"cell elsewhere":    {workbook(`<row r="2"><c r="A3"/></row>`).pack(t), xlsx.Broken, "wrong place"},

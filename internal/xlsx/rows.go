@@ -114,22 +114,22 @@ func (r *Rows) findData() error {
 		case err != nil:
 			return err
 		case t != startTag:
-		case r.scan.depth == 1 && string(r.scan.name) != "worksheet":
+		case r.scan.depth == 1 && r.scan.name != "worksheet":
 			return syntaxError("it is no worksheet")
-		case r.scan.depth == 3 && string(r.scan.name) == "col":
+		case r.scan.depth == 3 && r.scan.name == "col":
 			if err := r.addColumns(); err != nil {
 				return err
 			}
-		case r.scan.depth == 2 && string(r.scan.name) == "sheetData":
+		case r.scan.depth == 2 && r.scan.name == "sheetData":
 			return nil
 		}
 	}
 }
 
 func (r *Rows) addColumns() error {
-	first, last, hidden, err := r.scan.attribute3("min", "max", "hidden")
-	if err != nil || !isTrue(hidden) {
-		return err
+	first, last := r.scan.attribute("min"), r.scan.attribute("max")
+	if !isTrue(r.scan.attribute("hidden")) {
+		return nil
 	}
 	from, errFrom := strconv.Atoi(first)
 	to, errTo := strconv.Atoi(last)
@@ -141,7 +141,7 @@ func (r *Rows) addColumns() error {
 }
 
 // isTrue reports whether the value of an attribute says yes.
-func isTrue[T string | []byte](value T) bool { return string(value) == "1" || string(value) == "true" }
+func isTrue(value string) bool { return value == "1" || value == "true" }
 
 // HiddenColumn reports whether a column of the sheet, 0-based, is hidden.
 func (r *Rows) HiddenColumn(column int) bool {
@@ -166,14 +166,11 @@ func (r *Rows) readTail() error {
 		if t != startTag || r.scan.depth != 3 {
 			continue
 		}
-		switch string(r.scan.name) {
+		switch r.scan.name {
 		case "filterColumn":
 			r.Filtered = true
 		case "mergeCell":
-			ref, err := r.scan.attribute("ref")
-			if err != nil {
-				return err
-			}
+			ref := r.scan.attribute("ref")
 			m, ok := parseRange(ref)
 			if !ok || len(r.merges) == maxMerges {
 				return syntaxError(fmt.Sprintf("bad merged range %.40q", ref))
@@ -229,7 +226,7 @@ func (r *Rows) readRow() error {
 				_, err = r.scan.next()
 			}
 			return err
-		case t == startTag && r.scan.depth == 3 && string(r.scan.name) == "row":
+		case t == startTag && r.scan.depth == 3 && r.scan.name == "row":
 			if err := r.beginRow(); err != nil {
 				return err
 			}
@@ -245,23 +242,14 @@ func (r *Rows) readRow() error {
 func (r *Rows) beginRow() error {
 	r.row = Row{Number: r.last + 1, Cells: r.row.Cells[:0]}
 	r.text = r.text[:0]
-	for attrs := r.scan.attrs; ; {
-		name, value, rest, err := attr(attrs)
-		if err != nil || name == nil {
-			break
+	if number := r.scan.attribute("r"); number != "" {
+		n, err := strconv.Atoi(number)
+		if err != nil || n <= r.last {
+			return syntaxError(fmt.Sprintf("row %.20q follows row %d", number, r.last))
 		}
-		attrs = rest
-		switch string(name) {
-		case "r":
-			n, err := strconv.Atoi(string(value))
-			if err != nil || n <= r.last {
-				return syntaxError(fmt.Sprintf("row %.20q follows row %d", value, r.last))
-			}
-			r.row.Number = n
-		case "hidden":
-			r.row.Hidden = isTrue(value)
-		}
+		r.row.Number = n
 	}
+	r.row.Hidden = isTrue(r.scan.attribute("hidden"))
 	if r.last = r.row.Number; r.last > MaxRows {
 		return syntaxError(fmt.Sprintf("it has more than %d rows", MaxRows))
 	}
@@ -282,7 +270,7 @@ func (r *Rows) readCells() error {
 			}
 			return nil
 		case t != startTag:
-		case r.scan.depth == 4 && string(r.scan.name) == "c":
+		case r.scan.depth == 4 && r.scan.name == "c":
 			if last, err = r.readCell(last); err != nil {
 				return err
 			}
@@ -294,36 +282,23 @@ func (r *Rows) readCells() error {
 	}
 }
 
-type cellType string
-
 // readCell reads a cell behind the column last, and returns its column.
 func (r *Rows) readCell(last int) (int, error) {
 	c := Cell{Column: last + 1, start: len(r.text)}
-	kind := cellType("n")
-	for attrs := r.scan.attrs; ; {
-		name, value, rest, err := attr(attrs)
-		if err != nil {
-			return 0, err
+	if address := r.scan.attribute("r"); address != "" {
+		column, row, ok := parseAddress(address)
+		if !ok || row != r.row.Number || column <= last {
+			return 0, syntaxError(fmt.Sprintf("cell %.20q is in the wrong place of row %d", address, r.row.Number))
 		}
-		if name == nil {
-			break
-		}
-		attrs = rest
-		switch string(name) {
-		case "r":
-			column, row, ok := parseAddress(string(value))
-			if !ok || row != r.row.Number || column <= last {
-				return 0, syntaxError(fmt.Sprintf("cell %.20q is in the wrong place of row %d", value, r.row.Number))
-			}
-			c.Column = column
-		case "t":
-			kind = typeOf(value)
-		case "s":
-			if c.style, err = strconv.Atoi(string(value)); err != nil {
-				return 0, syntaxError(fmt.Sprintf("bad style %.20q", value))
-			}
+		c.Column = column
+	}
+	if style := r.scan.attribute("s"); style != "" {
+		var err error
+		if c.style, err = strconv.Atoi(style); err != nil {
+			return 0, syntaxError(fmt.Sprintf("bad style %.20q", style))
 		}
 	}
+	kind := r.scan.attribute("t")
 	if c.Column >= MaxColumns {
 		return 0, syntaxError(fmt.Sprintf("row %d has more than %d columns", r.row.Number, MaxColumns))
 	}
@@ -332,16 +307,6 @@ func (r *Rows) readCell(last int) (int, error) {
 		return 0, err
 	}
 	return c.Column, r.addCell(c, kind, found)
-}
-
-// typeOf returns the type without memory for the usual ones.
-func typeOf(value []byte) cellType {
-	for _, known := range [...]cellType{"s", "n", "str", "inlineStr", "b", "e", "d"} {
-		if string(value) == string(known) {
-			return known
-		}
-	}
-	return cellType(value)
 }
 
 // content reads to the end of a cell and appends its value to the row's text; found says that it has one.
@@ -354,19 +319,19 @@ func (r *Rows) content(c *Cell) (found bool, err error) {
 			return false, err
 		case t == endTag && s.depth == 3:
 			return found, nil
-		case t == startTag && s.depth == 5 && string(s.name) == "f":
+		case t == startTag && s.depth == 5 && s.name == "f":
 			c.Formula = true
 			err = s.skipElement()
-		case t == startTag && s.depth == 5 && (string(s.name) == "v" || string(s.name) == "is"):
+		case t == startTag && s.depth == 5 && (s.name == "v" || s.name == "is"):
 			if len(r.text) > c.start { // together they would be a text that stands nowhere
 				err = &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: "the cell has two values", hint: hintSaveAgain}
 			}
 			found = true
-		case t == startTag && (string(s.name) == "t" || string(s.name) == "r"):
+		case t == startTag && (s.name == "t" || s.name == "r"):
 		case t == startTag:
 			err = s.skipElement() // such as rPh, how the text is pronounced
-		case t == text && (string(s.local()) == "t" || string(s.local()) == "v"):
-			if r.text, err = s.appendText(r.text); err == nil && len(r.text) > maxRow {
+		case t == text && (s.local() == "t" || s.local() == "v"):
+			if r.text = append(r.text, s.text...); len(r.text) > maxRow {
 				err = syntaxError(fmt.Sprintf("row %d has more than 1 MiB of text", r.row.Number))
 			}
 		}
@@ -402,7 +367,7 @@ func (r *Rows) addShared(c *Cell, value []byte) error {
 }
 
 // addCell adds a cell whose value, as written, ends the row's text.
-func (r *Rows) addCell(c Cell, kind cellType, found bool) error {
+func (r *Rows) addCell(c Cell, kind string, found bool) error {
 	value := r.text[c.start:]
 	switch kind {
 	case "s":
@@ -415,7 +380,7 @@ func (r *Rows) addCell(c Cell, kind cellType, found bool) error {
 	case "b":
 		c.Kind = Bool
 		shown := "FALSE"
-		if isTrue(bytes.TrimSpace(value)) {
+		if isTrue(string(bytes.TrimSpace(value))) {
 			shown = "TRUE"
 		}
 		if len(value) > 0 {

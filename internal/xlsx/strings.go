@@ -52,11 +52,10 @@ func (b *Workbook) readStrings(part string, temp func() (*os.File, error)) error
 		case err != nil:
 		case token == startTag && s.depth == 2:
 			value = value[:0]
-		case token == startTag && string(s.name) == "rPh":
+		case token == startTag && s.name == "rPh":
 			err = s.skipElement() // how the text is pronounced
-		case token == text && string(s.local()) == "t":
-			value, err = s.appendText(value)
-			if err == nil && len(value) > maxToken {
+		case token == text && s.local() == "t":
+			if value = append(value, s.text...); len(value) > maxToken {
 				err = syntaxError("a text is longer than 1 MiB")
 			}
 		case token == endTag && s.depth == 1:
@@ -72,14 +71,6 @@ func (b *Workbook) readStrings(part string, temp func() (*os.File, error)) error
 	err = t.spill()
 	t.held = nil
 	return err
-}
-
-// local returns the name of the innermost open element.
-func (s *scanner) local() []byte {
-	if s.depth == 0 {
-		return nil
-	}
-	return local(s.open[s.opened[s.depth-1]:])
 }
 
 func (t *sharedStrings) add(value []byte) error {

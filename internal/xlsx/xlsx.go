@@ -136,27 +136,20 @@ func (b *Workbook) relations(of string) (map[string]relation, error) {
 		return all, nil
 	}
 	err := b.each(name, func(s *scanner) error {
-		if s.depth != 2 || string(s.name) != "Relationship" {
+		if s.depth != 2 || s.name != "Relationship" {
 			return nil
 		}
-		id, kind, target, err := s.attribute3("Id", "Type", "Target")
+		target := s.attribute("Target")
 		if !strings.HasPrefix(target, "/") {
 			target = folder + target
 		}
-		all[id] = relation{path.Base(kind), target}
+		all[s.attribute("Id")] = relation{path.Base(s.attribute("Type")), target}
 		if len(all) > maxEntries {
 			return syntaxError("it has too many references")
 		}
-		return err
+		return nil
 	})
 	return all, err
-}
-
-func (s *scanner) attribute3(a, b, c string) (x, y, z string, err error) {
-	x, errX := s.attribute(a)
-	y, errY := s.attribute(b)
-	z, errZ := s.attribute(c)
-	return x, y, z, errors.Join(errX, errY, errZ)
 }
 
 // each calls do for every start tag of a part that is no sheet.
@@ -218,20 +211,21 @@ func (b *Workbook) readMain(main string, temp func() (*os.File, error)) error {
 	}
 	err = b.each(main, func(s *scanner) error {
 		switch {
-		case s.depth == 1 && string(s.name) != "workbook":
+		case s.depth == 1 && s.name != "workbook":
 			return syntaxError("it is no list of sheets")
-		case s.depth == 2 && string(s.name) == "workbookPr":
-			on, err := s.attribute("date1904")
-			b.date04 = isTrue(on)
-			return err
-		case s.depth == 3 && string(s.name) == "sheet":
-			name, state, id, err := s.attribute3("name", "state", "id")
-			rel := rels[id]
-			b.Sheets = append(b.Sheets, Sheet{Name: string(unescape([]byte(name))), Hidden: state != "" && state != "visible", Table: rel.kind == "worksheet", part: rel.target})
+		case s.depth == 2 && s.name == "workbookPr":
+			b.date04 = isTrue(s.attribute("date1904"))
+		case s.depth == 3 && s.name == "sheet":
+			state, rel := s.attribute("state"), rels[s.attribute("id")]
+			b.Sheets = append(b.Sheets, Sheet{
+				Name:   string(unescape([]byte(s.attribute("name")))),
+				Hidden: state != "" && state != "visible",
+				Table:  rel.kind == "worksheet",
+				part:   rel.target,
+			})
 			if len(b.Sheets) > maxEntries {
 				return syntaxError("it has too many sheets")
 			}
-			return err
 		}
 		return nil
 	})
