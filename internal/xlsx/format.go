@@ -60,17 +60,26 @@ type formatPart struct {
 	digits bool
 }
 
-// builtIn are the codes of formats without one. Those of East Asian editions, 27 to 36 and 50 to 58, are dates.
+// builtIn are the codes of formats without one.
 var builtIn = map[int]string{
-	0: "General", 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??",
-	14: isoDate, 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd h:mm",
+	0: "General", 1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00",
+	9: "0%", 10: "0.00%", 11: "0.00E+00", 12: "# ?/?", 13: "# ??/??",
+	14: isoDate, 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy",
+	18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm", 21: "h:mm:ss", 22: "yyyy-mm-dd h:mm",
 	37: "#,##0 ;(#,##0)", 38: "#,##0 ;(#,##0)", 39: "#,##0.00;(#,##0.00)", 40: "#,##0.00;(#,##0.00)",
-	41: "#,##0", 42: "$#,##0", 43: "#,##0.00", 44: "$#,##0.00", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@",
-	27: isoDate, 28: isoDate, 29: isoDate, 30: isoDate, 31: isoDate, 32: isoDate, 33: isoDate, 34: isoDate, 35: isoDate, 36: isoDate,
-	50: isoDate, 51: isoDate, 52: isoDate, 53: isoDate, 54: isoDate, 55: isoDate, 56: isoDate, 57: isoDate, 58: isoDate,
+	41: "#,##0", 42: "$#,##0", 43: "#,##0.00", 44: "$#,##0.00",
+	45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0", 48: "##0.0E+0", 49: "@",
 }
 
 const isoDate = "yyyy-mm-dd"
+
+// builtInCode returns the code of a format without one, empty if there is none. East Asian editions have more dates.
+func builtInCode(id int) string {
+	if id >= 27 && id <= 36 || id >= 50 && id <= 58 {
+		return isoDate
+	}
+	return builtIn[id]
+}
 
 func (b *Workbook) readStyles(part string) error {
 	codes := map[int]string{}
@@ -99,7 +108,7 @@ func (b *Workbook) readStyles(part string) error {
 	for _, id := range ids {
 		f, ok := known[id]
 		if !ok {
-			f = parseFormat(cmp.Or(codes[id], builtIn[id], "General"))
+			f = parseFormat(cmp.Or(codes[id], builtInCode(id), "General"))
 			known[id] = f
 		}
 		b.formats = append(b.formats, f)

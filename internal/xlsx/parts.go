@@ -102,7 +102,8 @@ func (p *part) Read(b []byte) (int, error) {
 	case p.read > p.left:
 		return 0, broken(p.name, fmt.Sprintf("the part is larger than %d MiB", p.left>>20), hintForeign)
 	case p.read > freeOfRatio && p.read/maxRatio > p.packed:
-		return 0, broken(p.name, fmt.Sprintf("the part becomes more than %d times larger when it is unpacked", maxRatio), hintForeign)
+		message := fmt.Sprintf("the part becomes more than %d times larger when it is unpacked", maxRatio)
+		return 0, broken(p.name, message, hintForeign)
 	case err != nil && !errors.Is(err, io.EOF):
 		err = partError(p.name, err)
 	}
@@ -122,7 +123,8 @@ func partError(name string, err error) error {
 		return broken(name, string(syntax), hintSaveAgain)
 	case errors.Is(err, zip.ErrAlgorithm):
 		return broken(name, "the part is packed in a way that is not supported", hintSaveAgain)
-	case errors.Is(err, zip.ErrChecksum), errors.As(err, &corrupt), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, zip.ErrFormat):
+	case errors.As(err, &corrupt), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, zip.ErrChecksum), errors.Is(err, zip.ErrFormat):
 		return broken(name, "it is damaged or cut off", hintCut)
 	}
 	return err
@@ -147,7 +149,7 @@ func refuseContainer(r io.ReaderAt) error {
 	case has("EncryptedPackage"):
 		return &Error{Kind: Protected, Message: "it is protected by a password", hint: hintProtected}
 	case has("Workbook"), has("Book"):
-		return &Error{Kind: Foreign, Message: "an old Excel workbook (xls)", hint: hintResave}
+		return foreign("an old Excel workbook (xls)", hintResave)
 	}
-	return &Error{Kind: Foreign, Message: "an old Office document", hint: hintResave}
+	return foreign("an old Office document", hintResave)
 }

@@ -324,7 +324,7 @@ func (r *Rows) content(c *Cell) (found bool, err error) {
 			err = s.skipElement()
 		case t == startTag && s.depth == 5 && (s.name == "v" || s.name == "is"):
 			if len(r.text) > c.start { // together they would be a text that stands nowhere
-				err = &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: "the cell has two values", hint: hintSaveAgain}
+				err = r.brokenCell(c, "the cell has two values")
 			}
 			found = true
 		case t == startTag && (s.name == "t" || s.name == "r"):
@@ -341,6 +341,10 @@ func (r *Rows) content(c *Cell) (found bool, err error) {
 	}
 }
 
+func (r *Rows) brokenCell(c *Cell, message string) error {
+	return &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: message, hint: hintSaveAgain}
+}
+
 // addShared puts in the text with a number, as written. An empty number is an empty cell, which gets no kind.
 func (r *Rows) addShared(c *Cell, value []byte) error {
 	value = bytes.TrimSpace(value)
@@ -351,7 +355,7 @@ func (r *Rows) addShared(c *Cell, value []byte) error {
 	case len(value) == 0:
 		return nil
 	case r.book.strings == nil:
-		return &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: "the cell refers to a text, and the workbook has none", hint: hintSaveAgain}
+		return r.brokenCell(c, "the cell refers to a text, and the workbook has none")
 	case ok:
 		if r.text, ok, err = r.book.strings.append(r.text, number); err != nil {
 			return err

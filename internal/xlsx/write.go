@@ -65,7 +65,9 @@ type Writer struct {
 // NewWriter begins a workbook. Nothing is written before its first sheet.
 func NewWriter(w io.Writer) *Writer {
 	z := zip.NewWriter(w)
-	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) { return flate.NewWriter(out, flate.BestSpeed) })
+	z.RegisterCompressor(zip.Deflate, func(out io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(out, flate.BestSpeed)
+	})
 	return &Writer{z: z, styles: map[string]int{}}
 }
 
@@ -81,7 +83,8 @@ func (w *Writer) Sheet(name string, header []string) error {
 		return err
 	}
 	if len(w.names) == 0 {
-		if err := cmp.Or(w.put("[Content_Types].xml", "contenttypes.xml"), w.put("_rels/.rels", "relations.xml")); err != nil {
+		err := cmp.Or(w.put("[Content_Types].xml", "contenttypes.xml"), w.put("_rels/.rels", "relations.xml"))
+		if err != nil {
 			return err
 		}
 	}
@@ -137,7 +140,8 @@ func (w *Writer) begin() error {
 	if len(w.names) == 1 {
 		w.buf = append(w.buf, ` tabSelected="1"`...)
 	}
-	w.buf = append(w.buf, `><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><sheetFormatPr defaultRowHeight="15"/>`...)
+	w.buf = append(w.buf, `><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>`...)
+	w.buf = append(w.buf, `</sheetView></sheetViews><sheetFormatPr defaultRowHeight="15"/>`...)
 	if len(w.header) > 0 {
 		w.buf = append(w.buf, `<cols>`...)
 		for i := range w.header {
@@ -299,7 +303,8 @@ func (w *Writer) endSheet() error {
 	w.buf = append(w.buf[:0], `</sheetData>`...)
 	if len(w.header) > 0 {
 		all := "A1:" + Address(len(w.header)-1, w.rows)
-		w.buf = fmt.Appendf(w.buf, `<autoFilter ref="%s"/><ignoredErrors><ignoredError sqref="%s" numberStoredAsText="1"/></ignoredErrors>`, all, all)
+		w.buf = fmt.Appendf(w.buf, `<autoFilter ref="%s"/><ignoredErrors>`, all)
+		w.buf = fmt.Appendf(w.buf, `<ignoredError sqref="%s" numberStoredAsText="1"/></ignoredErrors>`, all)
 	}
 	w.buf = append(w.buf, `</worksheet>`...)
 	_, err := w.part.Write(w.buf)
@@ -316,12 +321,16 @@ func (w *Writer) Close() error {
 	for i, name := range w.names {
 		sheets = appendEscaped(append(sheets, `<sheet name="`...), name)
 		sheets = fmt.Appendf(sheets, `" sheetId="%d" r:id="rId%d"/>`, i+1, i+1)
-		relations = fmt.Appendf(relations, `<Relationship Id="rId%d" Type="%sworksheet" Target="worksheets/sheet%d.xml"/>`, i+1, relationSpace, i+1)
+		relations = fmt.Appendf(relations, `<Relationship Id="rId%d" Type="%sworksheet" `, i+1, relationSpace)
+		relations = fmt.Appendf(relations, `Target="worksheets/sheet%d.xml"/>`, i+1)
 	}
 	var formats, cells []byte
 	for i, code := range w.formats {
-		formats = append(appendEscaped(fmt.Appendf(formats, `<numFmt numFmtId="%d" formatCode="`, firstFormat+1+i), code), `"/>`...)
-		cells = fmt.Appendf(cells, `<xf numFmtId="%d" fontId="0" fillId="0" borderId="0" xfId="0" applyNumberFormat="1"/>`, firstFormat+1+i)
+		id := firstFormat + 1 + i
+		formats = appendEscaped(fmt.Appendf(formats, `<numFmt numFmtId="%d" formatCode="`, id), code)
+		formats = append(formats, `"/>`...)
+		cells = fmt.Appendf(cells, `<xf numFmtId="%d" fontId="0" fillId="0" borderId="0" xfId="0" `, id)
+		cells = append(cells, `applyNumberFormat="1"/>`...)
 	}
 	err := cmp.Or(
 		w.put("xl/workbook.xml", "workbook.xml", sheets),

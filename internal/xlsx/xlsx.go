@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -59,13 +60,17 @@ const (
 	hintSaveAgain = "open it in a spreadsheet and save it again as XLSX, or export it again"
 	hintCut       = "check that the file is complete: copy or download it again, or " + hintSaveAgain
 	hintForeign   = "no spreadsheet writes such a file: check where it comes from"
+	hintCopy      = "copy the table to a sheet and save it as XLSX"
 	hintResave    = "open it in a spreadsheet and save it as XLSX or as CSV UTF-8"
-	hintProtected = "open it in a spreadsheet, remove the password (File > Info > Protect Workbook > Encrypt with Password) and save it"
+	hintProtected = "open it in a spreadsheet, remove the password " +
+		"(File > Info > Protect Workbook > Encrypt with Password) and save it"
 )
 
 func broken(part, message, hint string) *Error {
 	return &Error{Part: part, Message: message, hint: hint}
 }
+
+func foreign(message, hint string) *Error { return &Error{Kind: Foreign, Message: message, hint: hint} }
 
 // Sheet is one sheet of a workbook.
 type Sheet struct {
@@ -86,7 +91,9 @@ type Workbook struct {
 
 // Magic reports whether bytes begin what [Open] knows: a zip archive, or a container of encrypted and old workbooks.
 func Magic(head []byte) bool {
-	return bytes.HasPrefix(head, []byte("PK\x03\x04")) || bytes.HasPrefix(head, []byte("PK\x05\x06")) || bytes.HasPrefix(head, []byte(oleMagic))
+	return slices.ContainsFunc([]string{"PK\x03\x04", "PK\x05\x06", oleMagic}, func(magic string) bool {
+		return bytes.HasPrefix(head, []byte(magic))
+	})
 }
 
 const oleMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -176,10 +183,10 @@ func (b *Workbook) each(name string, do func(*scanner) error) error {
 
 func (b *Workbook) mainPart() (string, error) {
 	if b.parts["mimetype"] != nil && b.parts["content.xml"] != nil {
-		return "", &Error{Kind: Foreign, Message: "an OpenDocument file (ods)", hint: hintResave}
+		return "", foreign("an OpenDocument file (ods)", hintResave)
 	}
 	if b.parts["[content_types].xml"] == nil {
-		return "", &Error{Kind: Foreign, Message: "an archive (zip)", hint: "unpack it and use the file inside; if it is a workbook, " + hintSaveAgain}
+		return "", foreign("an archive (zip)", "unpack it and use the file inside; if it is a workbook, "+hintSaveAgain)
 	}
 	all, err := b.relations("")
 	if err != nil {
@@ -192,11 +199,11 @@ func (b *Workbook) mainPart() (string, error) {
 		name := partName(rel.target)
 		switch {
 		case strings.HasSuffix(name, ".bin"):
-			return "", &Error{Kind: Foreign, Message: "an Excel binary workbook (xlsb)", hint: hintResave}
+			return "", foreign("an Excel binary workbook (xlsb)", hintResave)
 		case strings.HasPrefix(name, "word/"):
-			return "", &Error{Kind: Foreign, Message: "a Word document (docx)", hint: "copy the table to a sheet and save it as XLSX"}
+			return "", foreign("a Word document (docx)", hintCopy)
 		case strings.HasPrefix(name, "ppt/"):
-			return "", &Error{Kind: Foreign, Message: "a PowerPoint presentation (pptx)", hint: "copy the table to a sheet and save it as XLSX"}
+			return "", foreign("a PowerPoint presentation (pptx)", hintCopy)
 		}
 		return name, nil
 	}

@@ -209,5 +209,6 @@ func (s *scanner) attribute(name string) string {
 
 // isXML reports whether XML 1.0 can hold a character.
 func isXML(r rune) bool {
-	return r == '\t' || r == '\n' || r == '\r' || r >= ' ' && r < 0xd800 || r >= 0xe000 && r < 0xfffe || r > 0xffff && r <= utf8.MaxRune
+	return r == '\t' || r == '\n' || r == '\r' || r >= ' ' && r <= utf8.MaxRune &&
+		(r < 0xd800 || r > 0xdfff) && r != 0xfffe && r != 0xffff
 }
