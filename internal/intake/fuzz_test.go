@@ -89,6 +89,8 @@ func FuzzTable(f *testing.F) {
 	f.Add(byte(0x1d), "0\n0,A0,")
 	f.Add(byte(1), strings.ReplaceAll("na 0519968491,USPS\tO'Brien, Pat", "", "\x00"))
 	f.Add(byte(0), "Order,TrACkNumBer\n0,000000001\n0,A")
+	f.Add(byte(0), "B,x,\x80\xff\xff\xffr\nOrder,AWB")
+	f.Add(byte(0), "\nOrder|AWB|Note, f\x9f\x9f\ree\r\nS")
 	f.Fuzz(func(t *testing.T, header byte, body string) {
 		text := headers[int(header)%len(headers)] + body
 		o := intake.Options{Format: intake.CSV}
@@ -104,17 +106,30 @@ func FuzzTable(f *testing.F) {
 		}
 		ref := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 		ref.Comma, ref.FieldsPerRecord = sum.Delimiter, -1
-		want, err := ref.ReadAll()
-		if err != nil || strings.Contains(text, "\r") {
-			return
+		if want, err := rowsFrom(ref, sum.HeaderRow); err == nil && !strings.Contains(text, "\r") {
+			compareRows(t, text, all, want)
 		}
-		compareRows(t, text, all, sum, want)
 	})
 }
 
-// compareRows checks records against the rows that encoding/csv reads, the
-// header and what stands before it among them.
-func compareRows(t *testing.T, text string, all []intake.Record, sum intake.Summary, want [][]string) {
+// rowsFrom reads the rows that begin in a line or below it.
+func rowsFrom(r *csv.Reader, line int) (rows [][]string, err error) {
+	for {
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) {
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if first, _ := r.FieldPos(0); first >= line {
+			rows = append(rows, row)
+		}
+	}
+}
+
+// compareRows checks records against the rows that encoding/csv reads, the header first.
+func compareRows(t *testing.T, text string, all []intake.Record, want [][]string) {
 	t.Helper()
 	full := 0
 	for _, row := range want {

@@ -111,6 +111,9 @@ func (j *Rejects) open(r *Reader) error {
 	if d.sep {
 		head += "sep=" + string(rune(d.delim)) + d.eol
 	}
+	if strings.Contains(d.header, "\r") {
+		head += d.eol // it shows that a carriage return alone ends no line
+	}
 	if d.delim != 0 {
 		head += d.header + string(rune(d.delim)) + errorColumn + d.eol
 	}
