@@ -84,7 +84,8 @@ func Has(number string, match func(Form) bool) bool {
 
 // Any reports whether match accepts a form that has a carrier.
 func Any(match func(Form) bool) bool {
-	return slices.ContainsFunc(forms(), func(f *form) bool { return f.Carrier != "" && f.Carrier != Several && match(f.Form) })
+	return slices.ContainsFunc(forms(),
+		func(f *form) bool { return f.Carrier != "" && f.Carrier != Several && match(f.Form) })
 }
 
 // lookalikes are letters that are read or typed for digits, and which.
@@ -98,7 +99,8 @@ const s10Length = 13
 // letters alone: the check digit of one number of digits in ten fits by chance.
 func Corrected(number string) (string, bool) {
 	s := clean(number)
-	nearly1Z := len(s) == 18 && (s[0] == '1') != (s[1] == 'Z') && (isLetter(s[1]) || s[1] == '2' && strings.ContainsFunc(s[2:], isLetter))
+	nearly1Z := len(s) == 18 && (s[0] == '1') != (s[1] == 'Z') &&
+		(isLetter(s[1]) || s[1] == '2' && strings.ContainsFunc(s[2:], isLetter))
 	if !nearly1Z && !strings.ContainsAny(s, "OQILS") {
 		return "", false
 	}

@@ -25,8 +25,9 @@ var formTable string
 
 // rules are the published rules, by their names in the table.
 var rules = map[string]func(string) bool{
-	"alternating": alternating, "astra": astra, "fedex12": fedex12, "fedex14": fedex14, "gls": gls, "gs1": gs1, "identcode": identcode,
-	"iso7064": iso7064, "luhn": luhn, "mod7": mod7, "s10": s10, "usps20": usps20, "usps420": usps420,
+	"alternating": alternating, "astra": astra, "fedex12": fedex12, "fedex14": fedex14, "gls": gls, "gs1": gs1,
+	"identcode": identcode, "iso7064": iso7064, "luhn": luhn, "mod7": mod7, "s10": s10, "usps20": usps20,
+	"usps420": usps420,
 }
 
 // forms is read from the top: what has a beginning of its own stands before what has only a length.

@@ -31,7 +31,8 @@ func grouped(list []entry, key func(entry) string, do func([]entry)) {
 		groups[k] = append(groups[k], e)
 	}
 	for _, k := range slices.Sorted(maps.Keys(groups)) {
-		slices.SortStableFunc(groups[k], func(a, b entry) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line)) })
+		slices.SortStableFunc(groups[k],
+			func(a, b entry) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line)) })
 		do(groups[k])
 	}
 }
@@ -105,7 +106,8 @@ func (c *Collector) compareOrder(rows []entry) {
 	}
 	if len(numbers) > 1 {
 		message := fmt.Sprintf("the order has %d numbers", len(numbers))
-		c.report(c.placesOf(first).ref.with(Note, SeveralNumbers, first.order, message, "right for an order in several parcels"))
+		c.report(c.placesOf(first).ref.with(Note, SeveralNumbers, first.order, message,
+			"right for an order in several parcels"))
 	}
 }
 

@@ -187,7 +187,8 @@ func (c *Collector) Add(r *intake.Reader, rec intake.Record) error {
 	}
 	if rec.Hidden {
 		row := Finding{Problem: intake.Problem{File: rec.File, Line: rec.Line, Row: rec.Row, Sheet: c.cols[file].ref.Sheet}}
-		c.report(row.with(Warning, HiddenRow, "", "the row is hidden, and is read all the same", "delete it if it is not meant, or unhide it"))
+		c.report(row.with(Warning, HiddenRow, "", "the row is hidden, and is read all the same",
+			"delete it if it is not meant, or unhide it"))
 	}
 	if rec.Good() {
 		it := rec.Item
@@ -289,7 +290,8 @@ func (c *Collector) Finish() (*Report, error) {
 	}
 	order := []Severity{Error, Warning, Note}
 	slices.SortFunc(r.Groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity)), cmp.Compare(b.Count, a.Count), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity)),
+			cmp.Compare(b.Count, a.Count), cmp.Compare(a.Kind, b.Kind))
 	})
 	for _, n := range c.forms {
 		r.Forms = append(r.Forms, *n)

@@ -74,7 +74,8 @@ func noNumber(s string) (message, hint string) {
 	case !strings.ContainsAny(s, "0123456789"):
 		return "the value has no digit", "check that it is the right column"
 	case strings.HasPrefix(upper, "1Z"):
-		return fmt.Sprintf("UPS numbers that begin with 1Z have %d characters, and this one %d", length1Z, len(s)), compareHint
+		return fmt.Sprintf("UPS numbers that begin with 1Z have %d characters, and this one %d",
+			length1Z, len(s)), compareHint
 	}
 	return "", ""
 }
@@ -183,7 +184,8 @@ func severalInCell(s, field string) (kind Kind, message, hint string) {
 	if len(parts) < 2 || slices.ContainsFunc(parts, func(part string) bool { return !tracking.LikeNumber(part) }) {
 		return "", "", ""
 	}
-	return SeveralInCell, fmt.Sprintf("one cell has %d numbers", len(parts)), "give each number a row of its own, with the same referId"
+	message = fmt.Sprintf("one cell has %d numbers", len(parts))
+	return SeveralInCell, message, "give each number a row of its own, with the same referId"
 }
 
 // isCodeOf knows that codes are the service's own: dhl-paket is one of DHL Paket.
@@ -241,7 +243,8 @@ func (c *Collector) examineForm(number, code string, at *Finding) (r carriers.Re
 		if r.Wrong() {
 			n.Wrong++
 		}
-		c.report(at.with(Warning, LookAlike, number, "a wrong character for "+carriers.Read(fixed).Form.String(), "write "+fixed))
+		c.report(at.with(Warning, LookAlike, number, "a wrong character for "+carriers.Read(fixed).Form.String(),
+			"write "+fixed))
 	case r.Form.Checked && r.Form.Loose:
 		c.countRule(number, at, r, n)
 	case r.Wrong():
@@ -298,8 +301,8 @@ func (c *Collector) dropped(group string) bool {
 func (c *Collector) reportUnknownCarriers() {
 	for _, group := range slices.Sorted(maps.Keys(c.rules)) {
 		if n := c.rules[group]; c.dropped(group) {
-			message := fmt.Sprintf("%d of %d numbers with %s digits fit no published check digit: they are likely of a carrier without one",
-				n.failed, n.failed+n.fit, group)
+			message := fmt.Sprintf("%d of %d numbers with %s digits fit no published check digit: "+
+				"they are likely of a carrier without one", n.failed, n.failed+n.fit, group)
 			place := Finding{Problem: intake.Problem{File: c.cols[0].number.File}}
 			c.report(place.with(Note, UnknownCarrier, "", message, ""))
 		}

@@ -26,7 +26,8 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 	case err != nil && (ctx.Err() != nil || inbox.IsTemporary(err)):
 		o.Disposition = inbox.Returned
 	case o.Problem == "":
-	case isPermanent(err) || l.Failures+1 >= maxFailures || (!l.FirstFailure.IsZero() && now.Sub(l.FirstFailure) >= maxRetryTime):
+	case isPermanent(err) || l.Failures+1 >= maxFailures ||
+		(!l.FirstFailure.IsZero() && now.Sub(l.FirstFailure) >= maxRetryTime):
 		o.Disposition = inbox.GivenUp
 	default:
 		o.Disposition, o.Due = inbox.Retry, now.Add(max(retryDelay(l.Failures), a.RetryAfter))
@@ -115,7 +116,8 @@ func retryDelay(failures int) time.Duration {
 func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.AttemptOutcome) {
 	for try := 1; ; try++ {
 		err := r.forwarder.o.Outbox.SettleEntry(context.WithoutCancel(ctx), l.ID, o)
-		r.settleAlert.update(r.forwarder.o.OnStoreError, fmt.Sprintf("result of delivery %d not stored yet, trying again", l.Delivery), err)
+		r.settleAlert.update(r.forwarder.o.OnStoreError,
+			fmt.Sprintf("result of delivery %d not stored yet, trying again", l.Delivery), err)
 		if err == nil {
 			if o.Disposition == inbox.Sent || o.Disposition == inbox.GivenUp {
 				r.queued.Add(-1)
@@ -132,7 +134,8 @@ func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Attempt
 // report calls OnAttempt. It updates since when the target fails, unless err says that no request was tried.
 func (r *route) report(l inbox.OutboxEntry, o inbox.AttemptOutcome, err error) {
 	n := AttemptReport{
-		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Disposition: o.Disposition, Status: o.Status, Elapsed: o.Took,
+		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Disposition: o.Disposition, Status: o.Status,
+		Elapsed: o.Took,
 		Problem: o.Problem, Reply: o.Reply, Due: o.Due,
 	}
 	r.mu.Lock()

@@ -140,7 +140,8 @@ func (c *Client) connect(ctx context.Context, to *url.URL) (*targetConn, error) 
 		return nil, err
 	}
 	if to.Scheme == "https" {
-		secure := tls.Client(conn, &tls.Config{ServerName: to.Hostname(), RootCAs: c.o.Roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}})
+		secure := tls.Client(conn, &tls.Config{ServerName: to.Hostname(), RootCAs: c.o.Roots, MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"http/1.1"}})
 		shaking, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		if err := secure.HandshakeContext(shaking); err != nil {
@@ -189,8 +190,11 @@ func (c *Client) putIdle(w *targetConn) {
 }
 
 // stale is true if the connection ended without a byte of an answer.
-func (c *Client) roundTrip(ctx context.Context, w *targetConn, method string, head, body []byte) (a Answer, stale bool, err error) {
-	stop := context.AfterFunc(ctx, func() { _ = w.SetDeadline(time.Unix(1, 0)) }) // if it can't be set, the connection is gone
+func (c *Client) roundTrip(
+	ctx context.Context, w *targetConn, method string, head, body []byte,
+) (a Answer, stale bool, err error) {
+	// If the deadline can't be set, the connection is gone.
+	stop := context.AfterFunc(ctx, func() { _ = w.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	parts := net.Buffers{head, body}
 	_, writeErr := parts.WriteTo(w.Conn)
@@ -203,12 +207,14 @@ func (c *Client) roundTrip(ctx context.Context, w *targetConn, method string, he
 	if err != nil {
 		return a, false, errors.Join(fmt.Errorf("not an HTTP answer: %w", err), w.Conn.Close())
 	}
-	a = Answer{Status: res.StatusCode, Location: res.Header.Get("Location"), RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
+	a = Answer{Status: res.StatusCode, Location: res.Header.Get("Location"),
+		RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
 	_ = w.SetReadDeadline(time.Now().Add(replyTimeout))
 	w.limit.N = maxAnswer
 	a.Reply, _ = io.ReadAll(io.LimitReader(res.Body, maxReply)) // the status is what counts
 	_, err = io.Copy(io.Discard, res.Body)
-	if err != nil || writeErr != nil || res.Close || w.limit.N <= 0 || w.r.Buffered() > 0 || !stop() { // what comes after an answer must not be taken for the next
+	// What comes after an answer must not be taken for the next.
+	if err != nil || writeErr != nil || res.Close || w.limit.N <= 0 || w.r.Buffered() > 0 || !stop() {
 		_ = w.Conn.Close() // there is an answer: how the connection ends changes nothing
 		return a, false, nil
 	}

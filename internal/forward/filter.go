@@ -69,7 +69,8 @@ func parseTerm(part string) (term, error) {
 			return term{}, fmt.Errorf("%q is not a JSON pointer: write ~ as ~0", key)
 		}
 	case !slices.Contains(keys(), key):
-		return term{}, fmt.Errorf("key %q is none of %s, nor a JSON pointer such as /data/summary/statusLabel", key, strings.Join(keys(), ", "))
+		return term{}, fmt.Errorf("key %q is none of %s, nor a JSON pointer such as /data/summary/statusLabel", key,
+			strings.Join(keys(), ", "))
 	}
 	t.value, t.prefix = strings.CutSuffix(value, "*")
 	switch {
@@ -116,7 +117,8 @@ func (t term) match(e inbox.Event) bool {
 	case t.key == "event":
 		got = e.Kind
 	case t.key == "status":
-		return slices.ContainsFunc([]string{scalarText([]byte(e.Status)), e.StatusLabel, e.StatusTrack}, func(name string) bool {
+		names := []string{scalarText([]byte(e.Status)), e.StatusLabel, e.StatusTrack}
+		return slices.ContainsFunc(names, func(name string) bool {
 			return t.takes(tracking.FoldStatus(name), tracking.FoldStatus(want))
 		})
 	case t.key == "statusTrack":

@@ -143,7 +143,8 @@ func Open(ctx context.Context, o Options) (*Forwarder, error) {
 				return nil, fmt.Errorf("forward: target %s is there twice", t.Show())
 			}
 		}
-		f.routes = append(f.routes, &route{forwarder: f, target: t, sink: sink, gate: pace.New(o.Workers, 0).Widen(), inboxChanged: make(signal, 1), outboxChanged: make(signal, 1)})
+		f.routes = append(f.routes, &route{forwarder: f, target: t, sink: sink, gate: pace.New(o.Workers, 0).Widen(),
+			inboxChanged: make(signal, 1), outboxChanged: make(signal, 1)})
 	}
 	return f, nil
 }
@@ -290,7 +291,8 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 }
 
 // begin releases the passes that are left. An entry that gets no pass for a while is given back.
-func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes []*pace.Pass, entries []inbox.OutboxEntry) {
+func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes []*pace.Pass,
+	entries []inbox.OutboxEntry) {
 	soon, cancel := context.WithTimeout(ctx, pollInterval)
 	defer cancel()
 	for _, e := range entries {

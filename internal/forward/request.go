@@ -28,7 +28,9 @@ var ErrUnsendable = errors.New("the delivery can't be sent")
 // withhold names. A target without a path gets the delivery's own; the delivery's query goes
 // along, but for parameters whose name or value withhold names. A delivery without a number,
 // and an attempt 0, have no header of ours.
-func BuildMessage(d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.Field) bool) (webhook.Request, error) {
+func BuildMessage(
+	d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.Field) bool,
+) (webhook.Request, error) {
 	if d.Body == nil {
 		return webhook.Request{}, fmt.Errorf("%w: its body was pruned", ErrUnsendable)
 	}
@@ -85,7 +87,8 @@ func CheckHeader(name string) error {
 	switch {
 	case !webhook.IsToken(name):
 		return errors.New("the name of a header has letters, digits and hyphens only") // not shown: a value may stand there
-	case droppedHeaders(nil)[strings.ToLower(name)] && !strings.EqualFold(name, "Authorization") && !strings.EqualFold(name, "Cookie"):
+	case droppedHeaders(nil)[strings.ToLower(name)] && !strings.EqualFold(name, "Authorization") &&
+		!strings.EqualFold(name, "Cookie"):
 		return fmt.Errorf("the header %s belongs to the connection or is set by waybill", name)
 	}
 	return nil
@@ -95,8 +98,9 @@ func CheckHeader(name string) error {
 func droppedHeaders(header []webhook.Field) map[string]bool {
 	skip := map[string]bool{}
 	for _, name := range []string{
-		"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade",
-		"expect", "content-length", "host", "authorization", "cookie", strings.ToLower(HeaderSeq), strings.ToLower(HeaderAttempt),
+		"connection", "keep-alive", "proxy-connection", "proxy-authenticate", "proxy-authorization", "te", "trailer",
+		"transfer-encoding", "upgrade", "expect", "content-length", "host", "authorization", "cookie",
+		strings.ToLower(HeaderSeq), strings.ToLower(HeaderAttempt),
 	} {
 		skip[name] = true
 	}

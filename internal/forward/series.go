@@ -210,5 +210,6 @@ func (f Faults) Pick(s Sending) func(n int) int {
 
 func (f Faults) random(purpose string) *rand.Rand {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", f.Seed, purpose))
-	return rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))) //nolint:gosec // faults are no secret
+	seed := rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))
+	return rand.New(seed) //nolint:gosec // faults are no secret
 }

@@ -53,7 +53,8 @@ func ParseURL(address string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fmt.Errorf("a target is a URL with http or https, not %q", u.Scheme)
 	case u.User != nil:
-		return nil, errors.New("a target's URL can't contain a user name or password; use --target-header Authorization=env:NAME")
+		return nil, errors.New("a target's URL can't contain a user name or password; " +
+			"use --target-header Authorization=env:NAME")
 	case u.Fragment != "" || strings.Contains(address, "#"):
 		return nil, errors.New("a target's URL can't contain a fragment (#)")
 	case breaksRequestLine(u.RequestURI()):

@@ -46,7 +46,8 @@ func IsTemporary(err error) bool {
 	if errors.As(err, &own) && own.IsTemporary() {
 		return true
 	}
-	return slices.ContainsFunc([]error{ErrNotClaimed, ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable}, func(e error) bool { return errors.Is(err, e) })
+	return slices.ContainsFunc([]error{ErrNotClaimed, ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable},
+		func(e error) bool { return errors.Is(err, e) })
 }
 
 // Verified says whether a delivery was shown to come from the service.
@@ -99,7 +100,8 @@ func (d Delivery) Request() webhook.Request {
 
 // Judged returns d as a verdict by a scheme leaves it: verified or not, and why.
 func (d Delivery) Judged(scheme string, v webhook.Verdict) Delivery {
-	d.Verified, d.Scheme, d.Reason, d.SecretName, d.BodyAuthenticated = No, scheme, v.Reason, v.SecretName, v.BodyAuthenticated
+	d.Verified, d.Scheme, d.Reason = No, scheme, v.Reason
+	d.SecretName, d.BodyAuthenticated = v.SecretName, v.BodyAuthenticated
 	if v.OK {
 		d.Verified = Yes
 	}
@@ -292,5 +294,5 @@ type Overview struct {
 	Size        int64        // of the body in bytes; -1 once it was pruned
 	Events      []Event      // the first of its rows by place, each as it is now, without Data and Raw
 	EventCount  int          // of all its rows
-	Forwardings []Forwarding // in the order of the sinks, of which only ID, SinkKey and Cursor are set; HeldBy of what waits is not read
+	Forwardings []Forwarding // in the order of the sinks, which have ID, SinkKey and Cursor; without HeldBy of what waits
 }

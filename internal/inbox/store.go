@@ -112,9 +112,9 @@ type Retention interface {
 	// before that time, and the evidence of refusals before it. Events that verified keep
 	// their numbers, keys, fields and marks, so that nothing becomes new a
 	// second time. Rows that did not verify go, and the paths and queries of their
-	// deliveries: they have no part in what is known, and anybody may send them. Deliveries that wait in an outbox stay whole until they were
-	// sent or given up. Deliveries that a sink has not read yet stay whole for a
-	// day. Of attempts to send them that of success stays. Dead entries are deleted with
+	// deliveries: they have no part in what is known, and anybody may send them. Deliveries
+	// that wait in an outbox stay whole until they were sent or given up, those that a sink
+	// has not read yet for a day. Of attempts to send them that of success stays. Dead entries are deleted with
 	// the bytes. It works in portions: an error leaves some of it done.
 	Prune(ctx context.Context, before time.Time) (PruneResult, error)
 }

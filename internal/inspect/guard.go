@@ -13,8 +13,8 @@ import (
 const tokenHeader = "Waybill-Token"
 
 // policy lets the page load its own files, connect to its own server, and nothing else.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'none'; " +
-	"base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 func setHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
@@ -62,12 +62,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refusal says why a request gets nothing at all; nil if it may go on.
 func (s *Server) refusal(r *http.Request) *Error {
 	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
-		return &Error{http.StatusMisdirectedRequest, "this server does not answer for the host of this request", "open the URL that waybill printed", "wrong_host"}
+		return &Error{http.StatusMisdirectedRequest, "this server does not answer for the host of this request",
+			"open the URL that waybill printed", "wrong_host"}
 	}
-	foreign := slices.ContainsFunc(r.Header.Values("Origin"), func(origin string) bool { return !strings.EqualFold(origin, "http://"+r.Host) })
-	fromElsewhere := slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(site string) bool { return site != "same-origin" && site != "none" })
+	foreign := slices.ContainsFunc(r.Header.Values("Origin"),
+		func(origin string) bool { return !strings.EqualFold(origin, "http://"+r.Host) })
+	fromElsewhere := slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"),
+		func(site string) bool { return site != "same-origin" && site != "none" })
 	if foreign || fromElsewhere && !isNavigation(r) {
-		return &Error{http.StatusForbidden, "this request comes from another site", "open the URL that waybill printed, in the address bar", "foreign_origin"}
+		return &Error{http.StatusForbidden, "this request comes from another site",
+			"open the URL that waybill printed, in the address bar", "foreign_origin"}
 	}
 	switch token := r.Header.Get(tokenHeader); {
 	case !strings.HasPrefix(r.URL.Path, "/api/"), equal(token, s.token), equal(token, s.o.Token) && token != "":
@@ -80,12 +84,14 @@ func (s *Server) refusal(r *http.Request) *Error {
 }
 
 func unauthorized(message, hint string) *Error {
-	return &Error{http.StatusUnauthorized, message, "open the URL that waybill printed when it started" + hint, "unauthorized"}
+	return &Error{http.StatusUnauthorized, message, "open the URL that waybill printed when it started" + hint,
+		"unauthorized"}
 }
 
 // isNavigation reports whether a link to the page was followed: the page itself has nothing to protect.
 func isNavigation(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
+		r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 // equal compares secrets in constant time.
@@ -108,5 +114,6 @@ func closeConnection(w http.ResponseWriter) {
 
 func (s *Server) methodNotAllowed(w http.ResponseWriter, allowed string) {
 	w.Header().Set("Allow", allowed)
-	s.fail(w, &Error{http.StatusMethodNotAllowed, "this path does not take the method of this request", "use " + allowed, "method_not_allowed"})
+	s.fail(w, &Error{http.StatusMethodNotAllowed, "this path does not take the method of this request", "use " + allowed,
+		"method_not_allowed"})
 }

@@ -80,7 +80,8 @@ func (e *Error) Error() string { return e.Message }
 // for, empty for a plain message. The first error of send ends the stream. An
 // error before the first event is an answer like that of a [Route], a later one an
 // event named problem. The page connects again after both.
-type Stream func(ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error) error
+type Stream func(ctx context.Context, r *http.Request, after int64,
+	send func(id int64, event string, v any) error) error
 
 // Options say what a [Server] serves.
 type Options struct {
@@ -174,6 +175,7 @@ func (s *Server) SecretURL() string { return s.URL() + "#token=" + s.token }
 func (s *Server) Serve(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
+	log := slog.NewTextHandler(logWriter(s.o.Log), &slog.HandlerOptions{ReplaceAttr: messageOnly})
 	srv := &http.Server{
 		Handler:           s,
 		BaseContext:       func(net.Listener) context.Context { return context.WithValue(ctx, workKey{}, work) },
@@ -181,7 +183,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		ReadHeaderTimeout: headerTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader - 4096, // the library adds these
-		ErrorLog:          slog.NewLogLogger(slog.NewTextHandler(logWriter(s.o.Log), &slog.HandlerOptions{ReplaceAttr: messageOnly}), slog.LevelInfo),
+		ErrorLog:          slog.NewLogLogger(log, slog.LevelInfo),
 
 		DisableGeneralOptionsHandler: true,
 	}
@@ -258,7 +260,8 @@ type file struct {
 }
 
 func readPage() (map[string]file, error) {
-	types := map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	types := map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+		".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 	files := map[string]file{}
 	err := fs.WalkDir(page, "page", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

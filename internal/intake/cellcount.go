@@ -15,7 +15,8 @@ import (
 func (t *table) checkCellCount() (Problem, bool) {
 	have, want := len(t.rec.cells), len(t.cols.header)
 	if f := t.rec.fault; f != nil {
-		return t.problem(tracking.Problem{Value: string(t.rec.raw[t.rec.cells[have-1].start:]), Message: f.message, Hint: f.hint}, have-1), true
+		rest := string(t.rec.raw[t.rec.cells[have-1].start:])
+		return t.problem(tracking.Problem{Value: rest, Message: f.message, Hint: f.hint}, have-1), true
 	}
 	switch {
 	case have > want:
@@ -148,13 +149,16 @@ func (t *table) addShifted(ps []Problem, number string) []Problem {
 	text := t.numberLikeness(t.cols.number) < likeDigits
 	for i := t.cols.number + 1; i < min(t.cols.number+3, len(t.cols.header)); i++ {
 		other := string(t.cell(i).text)
-		if i == t.cols.ref || !tracking.LikeNumber(other) || !text && !(tracking.Item{ReferID: other, Number: number}).Exchanged() {
+		if i == t.cols.ref || !tracking.LikeNumber(other) ||
+			!text && !(tracking.Item{ReferID: other, Number: number}).Exchanged() {
 			continue
 		}
 		return append(ps, t.problem(tracking.Problem{
 			Field: tracking.FieldNumber, Value: number, Odd: true,
-			Message: fmt.Sprintf("this does not look like a tracking number, but %s does: the cells may have moved", show(other)),
-			Hint:    "put a cell that contains a " + delimiterName(t.scan.delim) + " in quotes; --accept-odd-values sends it as it is",
+			Message: fmt.Sprintf("this does not look like a tracking number, but %s does: the cells may have moved",
+				show(other)),
+			Hint: "put a cell that contains a " + delimiterName(t.scan.delim) +
+				" in quotes; --accept-odd-values sends it as it is",
 		}, t.cols.number))
 	}
 	return ps
@@ -232,7 +236,8 @@ func (t *table) addSwallowedRows(ps []Problem) []Problem {
 		if !joined && !looksLikeRows(text, t.scan.delim, len(t.cols.header)) {
 			continue
 		}
-		p := t.problem(tracking.Problem{Note: !joined, Hint: "the lines are read as one cell; if they are rows, close the quote"}, i)
+		const hint = "the lines are read as one cell; if they are rows, close the quote"
+		p := t.problem(tracking.Problem{Note: !joined, Hint: hint}, i)
 		p.Message = fmt.Sprintf("a quoted cell spans lines %d to %d, which look like rows", p.Line, p.Line+n)
 		if joined {
 			p.Problem.Hint = "close the quote in the row where it starts"

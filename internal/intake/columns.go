@@ -145,7 +145,8 @@ func (r *resolver) byName(field, name string) (int, error) {
 	case 1:
 		return at[0], nil
 	}
-	return none, r.fail([]string{field}, fmt.Sprintf("%d columns are named %s, which --map names for %s", len(at), show(name), field), at)
+	message := fmt.Sprintf("%d columns are named %s, which --map names for %s", len(at), show(name), field)
+	return none, r.fail([]string{field}, message, at)
 }
 
 func (r *resolver) byRank(field string) (int, error) {
@@ -234,7 +235,8 @@ const carrierCodePath = tracking.FieldMetadata + "." + tracking.FieldCarrierCode
 
 // hintWords are parts of names, in several languages, by which hints propose columns. They decide nothing.
 var hintWords = map[string][]string{
-	tracking.FieldReferID: {"order", "bestell", "auftrag", "commande", "pedido", "ordine", "zamow", "zamów", "objedn", "ref", "注文", "订单", "заказ"},
+	tracking.FieldReferID: {"order", "bestell", "auftrag", "commande", "pedido", "ordine", "zamow", "zamów", "objedn",
+		"ref", "注文", "订单", "заказ"},
 	tracking.FieldNumber: {
 		"track", "waybill", "awb", "sendung", "paket", "colis", "suivi", "envio", "envío", "seguimiento", "spedizione",
 		"przesyl", "przesył", "zasil", "zásil", "consign", "parcel", "追跡", "运单", "快递", "трек",

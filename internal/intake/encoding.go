@@ -44,8 +44,10 @@ func detectEncoding(file string, head []byte, asked string) (charset, error) {
 	switch {
 	case err != nil:
 		return charset{}, err
-	case marked.bomSize > 0 && asked != "" && marked.name != named.name && !(marked.codec != nil && strings.EqualFold(strings.TrimSpace(asked), "utf-16")):
-		return charset{}, encodingConflict(file, asked, "has the byte order mark of "+strings.ToUpper(marked.name), marked.name)
+	case marked.bomSize > 0 && asked != "" && marked.name != named.name &&
+		!(marked.codec != nil && strings.EqualFold(strings.TrimSpace(asked), "utf-16")):
+		reason := "has the byte order mark of " + strings.ToUpper(marked.name)
+		return charset{}, encodingConflict(file, asked, reason, marked.name)
 	case marked.bomSize > 0:
 		return marked, nil
 	case asked != "":
@@ -67,7 +69,8 @@ func detectEncoding(file string, head []byte, asked string) (charset, error) {
 func byBOM(file string, head []byte) (charset, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\xff\xfe\x00\x00")), bytes.HasPrefix(head, []byte("\x00\x00\xfe\xff")):
-		return charset{}, &FileError{File: file, Message: "the text is UTF-32, which is not supported", hint: "save it as UTF-8"}
+		const message = "the text is UTF-32, which is not supported"
+		return charset{}, &FileError{File: file, Message: message, hint: "save it as UTF-8"}
 	case bytes.HasPrefix(head, []byte(utf8BOM)):
 		return charset{name: utf8Name, bomSize: len(utf8BOM)}, nil
 	case bytes.HasPrefix(head, []byte("\xff\xfe")):
@@ -100,7 +103,8 @@ func lookupEncoding(name string) (charset, error) {
 	}
 	unknown := &OptionError{
 		Option: "--encoding", Value: name, Reason: "no such encoding",
-		hint: "common encodings: utf-8, utf-16le, windows-1252, windows-1250, iso-8859-15, macintosh, shift_jis, gb18030, big5, euc-kr",
+		hint: "common encodings: utf-8, utf-16le, windows-1252, windows-1250, iso-8859-15, macintosh, " +
+			"shift_jis, gb18030, big5, euc-kr",
 	}
 	codec, err := htmlindex.Get(name)
 	if err == nil {

@@ -148,7 +148,7 @@ type ColumnError struct {
 	Fields []string  // the fields that are missing or ambiguous
 	Header []string  // every column found, in order
 	Found  []string  // for one ambiguous field, the columns that could be it
-	Maps   []Mapping // uses of --map that fit by name or by content: one per field, or for an ambiguous field one per choice; may be empty
+	Maps   []Mapping // uses of --map that fit, none or one a field; for an ambiguous field one a choice
 	Saved  []string  // saved mappings that fit the header: see [ColumnError.Offer]
 	reason string
 	others string // further sheets that were looked at, with their numbers

@@ -105,7 +105,8 @@ func (t *table) preamble() (sep byte, err error) {
 }
 
 func (t *table) separator(rest []byte) (byte, error) {
-	if s := bytes.TrimRight(rest, "\r"); len(s) == 1 && (s[0] == '\t' || s[0] > ' ' && s[0] < 0x7f && !alphanumeric(s[0]) && s[0] != '"') {
+	if s := bytes.TrimRight(rest, "\r"); len(s) == 1 &&
+		(s[0] == '\t' || s[0] > ' ' && s[0] < 0x7f && !alphanumeric(s[0]) && s[0] != '"') {
 		return s[0], nil
 	}
 	return 0, &FileError{

@@ -92,7 +92,8 @@ func (e *ColumnError) propose(rows [][]string) {
 	for _, field := range e.Fields {
 		var sounding, fitting []int
 		for i, name := range e.Header {
-			if e.taken[i] || !typable(name) || foldName(name) == foldName(errorColumn) || count(e.Header, name) > 1 || !canBe(field, i, rows) {
+			if e.taken[i] || !typable(name) || foldName(name) == foldName(errorColumn) || count(e.Header, name) > 1 ||
+				!canBe(field, i, rows) {
 				continue
 			}
 			if sounds(field, name) {

@@ -54,7 +54,7 @@ type Options struct {
 
 	Encoding    string            // such as windows-1252; empty for UTF-8, or what a byte order mark says
 	StripSpaces bool              // remove spaces inside tracking numbers
-	Carriers    map[string]string // carrier name, in any case, to carrier code; an empty code leaves the carrier out. Also for names where codes should stand
+	Carriers    map[string]string // name, in any case, or what stands for a code, to code; an empty one leaves it out
 	Format      Format
 	Sheet       string // of a workbook: its name, or its number from 1; empty for the only one that fits
 	Own         bool   // keep the columns of a table that are not sent, see [Record]
@@ -248,12 +248,14 @@ func (s Summary) ExchangedText() (message, hint string) {
 	}
 	hint = "swap the two fields if so"
 	if s.ReferID != "" {
-		hint = "if the columns are swapped, add --map referId=" + shell.Word(s.Number) + " --map rawTrackingNumber=" + shell.Word(s.ReferID)
+		hint = "if the columns are swapped, add --map referId=" + shell.Word(s.Number) +
+			" --map rawTrackingNumber=" + shell.Word(s.ReferID)
 	}
 	if s.Swapped() {
 		hint += "; if not, --accept-odd-values sends them as they are"
 	}
-	return fmt.Sprintf("in %d of %s, referId looks like a tracking number and the number like an order", s.Exchanged, plural(int(s.Rows), "row")), hint
+	return fmt.Sprintf("in %d of %s, referId looks like a tracking number and the number like an order",
+		s.Exchanged, plural(int(s.Rows), "row")), hint
 }
 
 const shownNames = 8

@@ -39,7 +39,8 @@ func openJSON(r *Reader, win *window, coding charset, o Options) error {
 	if err != nil {
 		return err
 	}
-	it := &items{jsonText: jsonText{file: r.name, win: win, pos: position{1, 1}}, opt: o, encoding: coding.name, sum: &r.sum, carrier: carriers}
+	it := &items{jsonText: jsonText{file: r.name, win: win, pos: position{1, 1}}, opt: o, encoding: coding.name,
+		sum: &r.sum, carrier: carriers}
 	r.rows, r.carriers, r.sum.Format = it, carriers, JSON
 	c, err := it.peek()
 	if err != nil && !errors.Is(err, errEnd) {
@@ -97,7 +98,8 @@ func (it *items) next() (Record, error) {
 			it.discard(n)
 			it.state, it.afterElement = inArray, false
 		case c == ',':
-			return Record{}, it.fail(0, "comma between two objects", "write one object per line without commas, or put them all between [ and ]")
+			return Record{}, it.fail(0, "comma between two objects",
+				"write one object per line without commas, or put them all between [ and ]")
 		default:
 			return Record{}, it.fail(0, "expected an object or an array", jsonHint)
 		}
@@ -179,7 +181,8 @@ func (it *items) record() (Record, error) {
 	return rec, nil
 }
 
-var knownFields = [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata, tracking.FieldCarrierCode, errorColumn}
+var knownFields = [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata,
+	tracking.FieldCarrierCode, errorColumn}
 
 type itemDecoder struct {
 	*items
@@ -196,14 +199,18 @@ type itemDecoder struct {
 func (it *items) item(raw []byte) Record {
 	d := &itemDecoder{items: it, raw: raw, rec: Record{File: it.file, Line: it.pos.line}}
 	if raw[0] != '{' {
-		d.problem(0, "", tracking.Problem{Value: string(raw), Message: "an item must be an object, not " + kindName(raw), Hint: "write {\"referId\": …, \"rawTrackingNumber\": …}"})
+		d.problem(0, "", tracking.Problem{
+			Value: string(raw), Message: "an item must be an object, not " + kindName(raw),
+			Hint: `write {"referId": …, "rawTrackingNumber": …}`,
+		})
 		return d.rec
 	}
 	for m := range members(raw, 0) {
 		d.field(m)
 	}
 	if d.unknownFields > maxUnknown {
-		d.problem(0, "", tracking.Problem{Message: fmt.Sprintf("%d more unknown fields", d.unknownFields-maxUnknown), Hint: "remove them"})
+		message := fmt.Sprintf("%d more unknown fields", d.unknownFields-maxUnknown)
+		d.problem(0, "", tracking.Problem{Message: message, Hint: "remove them"})
 	}
 	if d.isList {
 		return d.rec
@@ -234,7 +241,8 @@ func (d *itemDecoder) problem(at int, header string, p tracking.Problem) {
 	if i := slices.Index(knownFields[:], p.Field); i >= 0 && !p.Note {
 		d.hasProblem[i] = true
 	}
-	d.rec.Problems = append(d.rec.Problems, Problem{File: d.file, Line: where.line, Column: where.char, Header: header, Problem: p})
+	d.rec.Problems = append(d.rec.Problems,
+		Problem{File: d.file, Line: where.line, Column: where.char, Header: header, Problem: p})
 }
 
 func (d *itemDecoder) field(m member) {
@@ -293,7 +301,8 @@ func (d *itemDecoder) carrierCode(m member) {
 func (d *itemDecoder) firstTime(m member, path string) bool {
 	i := slices.Index(knownFields[:], m.key)
 	if d.at[i] > 0 {
-		d.problem(m.NameAt, path, tracking.Problem{Field: m.key, Message: path + " appears twice in one object", Hint: "keep one of them"})
+		message := path + " appears twice in one object"
+		d.problem(m.NameAt, path, tracking.Problem{Field: m.key, Message: message, Hint: "keep one of them"})
 		return false
 	}
 	d.at[i] = m.At
@@ -344,7 +353,8 @@ func (d *itemDecoder) number(m member, field string) string {
 func (d *itemDecoder) string(m member, field string) string {
 	raw := m.Raw
 	if raw[0] != '"' {
-		p := tracking.Problem{Field: field, Value: string(raw), Message: field + " must be a string, not " + kindName(raw), Hint: "put it in quotes"}
+		message := field + " must be a string, not " + kindName(raw)
+		p := tracking.Problem{Field: field, Value: string(raw), Message: message, Hint: "put it in quotes"}
 		if raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9' {
 			p.Hint = "export it in quotes: a JSON number can lose digits and leading zeros"
 		}
@@ -370,7 +380,9 @@ func (d *itemDecoder) string(m member, field string) string {
 }
 
 // kindNames are by the first byte of a value; others begin numbers.
-var kindNames = map[byte]string{'{': "an object", '[': "an array", '"': "a string", 't': "true or false", 'f': "true or false", 'n': "null"}
+var kindNames = map[byte]string{
+	'{': "an object", '[': "an array", '"': "a string", 't': "true or false", 'f': "true or false", 'n': "null",
+}
 
 func kindName(raw []byte) string { return cmp.Or(kindNames[raw[0]], "a number") }
 

@@ -133,7 +133,8 @@ func (t *jsonText) value() ([]byte, error) {
 }
 
 func (t *jsonText) tooLong() error {
-	return t.fail(0, "the item is longer than 1 MiB", "a list of items must be an array, or an object with an array named data and nothing else")
+	return t.fail(0, "the item is longer than 1 MiB",
+		"a list of items must be an array, or an object with an array named data and nothing else")
 }
 
 // valueLength returns the length of the next value, by its brackets and quotes alone.
@@ -158,7 +159,8 @@ func (t *jsonText) valueLength() (int, error) {
 		if e.depth == 0 && !e.inString {
 			return len(text), nil
 		}
-		return 0, t.fail(0, "the file ends inside the value that starts here", "check that the file is complete, or export it again")
+		return 0, t.fail(0, "the file ends inside the value that starts here",
+			"check that the file is complete, or export it again")
 	}
 }
 
@@ -218,7 +220,8 @@ func members(raw []byte, i int) iter.Seq[member] {
 
 // key returns the name of a field. The known names take no memory.
 func key(raw []byte) string {
-	for _, known := range [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata, tracking.FieldCarrierCode} {
+	for _, known := range [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata,
+		tracking.FieldCarrierCode} {
 		if string(raw[1:len(raw)-1]) == known {
 			return known
 		}

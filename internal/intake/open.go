@@ -101,9 +101,11 @@ func (o Options) isWorkbook(name string, head []byte) (bool, error) {
 	case is && o.Format != Auto && o.Format != XLSX && o.Format != List:
 		return true, foreignFile(name, "an Excel workbook (xlsx)", "omit --format "+string(o.Format))
 	case !is && o.Format == XLSX:
-		return false, &OptionError{Option: "--format", Value: string(XLSX), Reason: showName(name) + " is no Excel workbook", hint: "omit --format: the content decides it"}
+		return false, &OptionError{Option: "--format", Value: string(XLSX), Reason: showName(name) + " is no Excel workbook",
+			hint: "omit --format: the content decides it"}
 	case !is && o.Sheet != "":
-		return false, &OptionError{Option: "--sheet", Value: o.Sheet, Reason: showName(name) + " has no sheets", hint: "omit --sheet: only XLSX workbooks have sheets"}
+		return false, &OptionError{Option: "--sheet", Value: o.Sheet, Reason: showName(name) + " has no sheets",
+			hint: "omit --sheet: only XLSX workbooks have sheets"}
 	}
 	return is, nil
 }

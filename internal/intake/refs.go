@@ -20,7 +20,7 @@ var outputNames = map[string][]string{
 
 // resolveRefs finds the columns of referIds and numbers, of which one is enough, and the columns of
 // --map that the header lacks. A table of one other column is a list.
-func resolveRefs(file string, line int, header []string, o Options) (c columns, missing []string, list bool, err error) {
+func resolveRefs(file string, line int, header []string, o Options) (c columns, lacks []string, list bool, err error) {
 	noHeader := columns{header: []string{""}, number: none, code: none, carrier: none}
 	if o.Format == List {
 		return noHeader, nil, true, nil
@@ -43,7 +43,7 @@ func resolveRefs(file string, line int, header []string, o Options) (c columns, 
 		case errors.As(err, &wrong) && len(wrong.Found) > 0:
 			return c, nil, false, err
 		default:
-			missing, unmapped = append(missing, o.Map[field]), cmp.Or(unmapped, err)
+			lacks, unmapped = append(lacks, o.Map[field]), cmp.Or(unmapped, err)
 		}
 	}
 	for _, field := range refFields {
@@ -56,11 +56,12 @@ func resolveRefs(file string, line int, header []string, o Options) (c columns, 
 			return c, nil, false, err
 		}
 	}
-	c = columns{header: header, ref: of[tracking.FieldReferID], number: of[tracking.FieldNumber], code: none, carrier: none}
+	c = columns{header: header, ref: of[tracking.FieldReferID], number: of[tracking.FieldNumber], code: none,
+		carrier: none}
 	c.last = max(c.ref, c.number)
 	switch {
 	case c.last != none:
-		return c, missing, false, nil
+		return c, lacks, false, nil
 	case len(header) == 1:
 		return noHeader, nil, true, nil
 	case unmapped != nil:
@@ -124,12 +125,14 @@ func (t *table) checkListLine() (Problem, bool) {
 	if f := t.rec.fault; f != nil {
 		return t.problem(tracking.Problem{Value: string(t.rec.raw), Message: f.message, Hint: f.hint}, none), true
 	}
-	if len(t.rec.cells) == 1 && (t.sheet != nil || t.rec.cells[0].quoting == quoted || !bytes.ContainsAny(trim(t.rec.raw), ";\t")) {
+	if len(t.rec.cells) == 1 &&
+		(t.sheet != nil || t.rec.cells[0].quoting == quoted || !bytes.ContainsAny(trim(t.rec.raw), ";\t")) {
 		return Problem{}, false
 	}
 	return t.problem(tracking.Problem{
 		Value: string(t.rec.raw), Message: "several values in one line, and no header line names the columns",
-		Hint: "write one REF per line, or add a first line with the names of the columns, such as referId and rawTrackingNumber; put a REF that contains a delimiter in quotes",
+		Hint: "write one REF per line, or add a first line with the names of the columns, " +
+			"such as referId and rawTrackingNumber; put a REF that contains a delimiter in quotes",
 	}, none), true
 }
 
@@ -153,7 +156,10 @@ func (it *items) ref(raw []byte) Record {
 			}
 		}
 	default:
-		d.problem(0, "", tracking.Problem{Value: string(raw), Message: "a REF must be a string or an object, not " + kindName(raw), Hint: `write "REF" or {"referId": …}; put numbers in quotes`})
+		d.problem(0, "", tracking.Problem{
+			Value: string(raw), Message: "a REF must be a string or an object, not " + kindName(raw),
+			Hint: `write "REF" or {"referId": …}; put numbers in quotes`,
+		})
 		return d.rec
 	}
 	switch {
@@ -183,7 +189,8 @@ func (d *itemDecoder) refValue(m member, name string, into *string) {
 	case s == "" || len(d.rec.Problems) > before:
 		return
 	case *into != "" && *into != s:
-		d.problem(m.At, name, tracking.Problem{Value: s, Message: name + " has two different values", Hint: "keep one of them"})
+		message := name + " has two different values"
+		d.problem(m.At, name, tracking.Problem{Value: s, Message: message, Hint: "keep one of them"})
 	}
 	*into = s
 	for _, p := range tracking.CheckIdentifier(name, s) {

@@ -151,7 +151,8 @@ func (t *table) row() Record {
 		rec.Own = t.ownText()
 	}
 	if rec.Item.ReferID == t.cols.header[t.cols.ref] && rec.Item.Number == t.cols.header[t.cols.number] {
-		rec.Problems = []Problem{t.problem(tracking.Problem{Message: "the row repeats the header", Hint: "remove the row"}, none)}
+		p := tracking.Problem{Message: "the row repeats the header", Hint: "remove the row"}
+		rec.Problems = []Problem{t.problem(p, none)}
 		return rec
 	}
 	rec.Problems = t.validate(rec.Item)

@@ -140,7 +140,8 @@ func chooseSheet(r *Reader, book *xlsx.Workbook, o Options) (*table, error) {
 	}
 	switch {
 	case len(used) > 1:
-		return nil, &FileError{File: r.name, Message: fmt.Sprintf("%d sheets have the columns: %s", len(used), sheetNames(book, used)), hint: "choose one with --sheet NAME or --sheet N"}
+		message := fmt.Sprintf("%d sheets have the columns: %s", len(used), sheetNames(book, used))
+		return nil, &FileError{File: r.name, Message: message, hint: "choose one with --sheet NAME or --sheet N"}
 	case found != nil:
 		for _, i := range rest[:min(len(rest), maxSheets)] {
 			r.sum.OtherSheets = append(r.sum.OtherSheets, book.Sheets[i].Name)
@@ -165,7 +166,8 @@ func sheetsToTry(file string, book *xlsx.Workbook, asked string) ([]int, error) 
 	}
 	if asked == "" {
 		if len(seen) == 0 {
-			return nil, &FileError{File: file, Message: "no sheet is visible", hint: "choose one with --sheet: " + sheetNames(book, all)}
+			hint := "choose one with --sheet: " + sheetNames(book, all)
+			return nil, &FileError{File: file, Message: "no sheet is visible", hint: hint}
 		}
 		return seen, nil
 	}

@@ -227,7 +227,8 @@ func form(signs string) func() *regexp.Regexp {
 }
 
 func isWord(s string, form *regexp.Regexp) bool {
-	return len(s) <= maxWord && len(strings.Fields(s)) <= maxWords && form.MatchString(s) && strings.ContainsAny(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz")
+	return len(s) <= maxWord && len(strings.Fields(s)) <= maxWords && form.MatchString(s) &&
+		strings.ContainsAny(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz")
 }
 
 // memberName returns the name of a member or a header, or [unnamed].
@@ -258,7 +259,8 @@ type object struct {
 var objects = []object{
 	{"event", []string{"eventId", "event", "eventTime", "data"}},
 	{"tracking", []string{"trackingNumber", "status", "statusTrack", "routerId", "summary", "detail", "error"}},
-	{"summary", []string{"id", "trackingNumber", "status", "statusLabel", "latestEvent", "latestCheckpointTime", "transitTime", "created", "updated"}},
+	{"summary", []string{"id", "trackingNumber", "status", "statusLabel", "latestEvent", "latestCheckpointTime",
+		"transitTime", "created", "updated"}},
 	{"detail", []string{"trackingNumber", "statusSummary", "trackingEvents"}},
 	{"checkpoint", []string{"eventType", "eventCity", "eventState", "eventZIPCode", "eventTimestamp", "GMTTimestamp"}},
 	{"item", []string{"referId", "rawTrackingNumber", "metadata"}},
@@ -282,7 +284,9 @@ func shows(name, member string) bool {
 //
 // Interface: Endpoints, 3. Query a tracking.
 func showsInAnswer(name, member string) bool {
-	return member == "message" || name == "tracking" && slices.ContainsFunc([]string{"summary", "detail", "item", "metadata"}, func(of string) bool { return shows(of, member) })
+	shown := func(of string) bool { return shows(of, member) }
+	return member == "message" ||
+		name == "tracking" && slices.ContainsFunc([]string{"summary", "detail", "item", "metadata"}, shown)
 }
 
 // part returns which object a member of an object is, empty for none.
@@ -306,15 +310,17 @@ func part(of, member string) string {
 // members wherever they stand.
 func isTracking(members []member) bool {
 	names := []string{
-		"trackingNumber", "rawTrackingNumber", "referId", "routerId", "statusTrack", "statusLabel", "summary", "detail", "trackingEvents",
+		"trackingNumber", "rawTrackingNumber", "referId", "routerId", "statusTrack", "statusLabel", "summary", "detail",
+		"trackingEvents",
 	}
 	return slices.ContainsFunc(members, func(m member) bool { return slices.Contains(names, m.name) })
 }
 
 // standardHeaders are those that standards of HTTP define, in their canonical spelling.
-var standardHeaders = strings.Fields(`Accept Accept-Encoding Accept-Language Accept-Ranges Age Allow Alt-Svc Authorization Cache-Control
-	Connection Content-Disposition Content-Encoding Content-Language Content-Length Content-Location Content-Range
-	Content-Security-Policy Content-Type Cookie Date Etag Expect Expires Forwarded From Host If-Match If-Modified-Since If-None-Match
-	Keep-Alive Last-Modified Link Location Origin Permissions-Policy Pragma Priority Proxy-Authenticate Proxy-Authorization Range
-	Referer Referrer-Policy Retry-After Server Set-Cookie Strict-Transport-Security Te Trailer Transfer-Encoding Upgrade
+var standardHeaders = strings.Fields(`Accept Accept-Encoding Accept-Language Accept-Ranges Age Allow Alt-Svc
+Authorization Cache-Control Connection Content-Disposition Content-Encoding Content-Language Content-Length
+Content-Location Content-Range Content-Security-Policy Content-Type Cookie Date Etag Expect Expires Forwarded From Host
+If-Match If-Modified-Since If-None-Match Keep-Alive Last-Modified Link Location Origin Permissions-Policy Pragma
+Priority Proxy-Authenticate Proxy-Authorization Range Referer Referrer-Policy Retry-After Server Set-Cookie
+Strict-Transport-Security Te Trailer Transfer-Encoding Upgrade
 	User-Agent Vary Via Warning Www-Authenticate X-Content-Type-Options X-Frame-Options`)

@@ -201,7 +201,8 @@ func IsCredentialParameter(name string) bool {
 	if plain, err := url.QueryUnescape(name); err == nil {
 		name = plain
 	}
-	return IsCredential(name) || slices.Contains([]string{"code", "key", "session", "sessionid", "sid"}, shortName(name)) || hasLastWord(name, "sig", "signature", "credential")
+	return IsCredential(name) || hasLastWord(name, "sig", "signature", "credential") ||
+		slices.Contains([]string{"code", "key", "session", "sessionid", "sid"}, shortName(name))
 }
 
 func shortName(name string) string {

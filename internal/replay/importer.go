@@ -45,7 +45,8 @@ type Imported struct {
 func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, error) {
 	at := c.At.UTC().Truncate(time.Millisecond) // as it is stored; zero if the file does not say
 	d := inbox.Delivery{
-		ReceivedAt: cmp.Or(at, time.Now().UTC().Truncate(time.Millisecond)), Method: c.Method, Path: c.Path, RawQuery: c.RawQuery,
+		ReceivedAt: cmp.Or(at, time.Now().UTC().Truncate(time.Millisecond)), Method: c.Method, Path: c.Path,
+		RawQuery:   c.RawQuery,
 		RemoteAddr: c.From, Header: c.Header, Body: c.Body, Verified: inbox.Unknown,
 	}
 	if i.Verifier != nil {
@@ -81,7 +82,8 @@ func (i *Importer) known(ctx context.Context, d inbox.Delivery, rows []inbox.Eve
 		if err != nil {
 			return false, err
 		}
-		if other.Body != nil && fingerprint(other, at) == fingerprint(d, at) || other.Body == nil && e.Index == rows[first].Index && e.Length == rows[first].Length {
+		if other.Body != nil && fingerprint(other, at) == fingerprint(d, at) ||
+			other.Body == nil && e.Index == rows[first].Index && e.Length == rows[first].Length {
 			return true, nil
 		}
 	}
@@ -146,7 +148,9 @@ func verify(d inbox.Delivery, scheme string, v Verifier) inbox.Delivery {
 }
 
 // Readmit puts a refused delivery that now verifies into the inbox. It returns nil if it does not, or is there.
-func Readmit(ctx context.Context, box inbox.Verdicts, scheme string, v Verifier, d inbox.Delivery) (*inbox.Receipt, error) {
+func Readmit(
+	ctx context.Context, box inbox.Verdicts, scheme string, v Verifier, d inbox.Delivery,
+) (*inbox.Receipt, error) {
 	refused := d.Seq
 	if d = verify(d, scheme, v); d.Verified != inbox.Yes {
 		return nil, nil //nolint:nilnil // that it stays refused is an answer

@@ -118,13 +118,15 @@ func (s *selector) addDead(ctx context.Context) error {
 			s.leftOut.Unverified++
 			continue
 		}
-		item := Item{ID: strconv.FormatInt(l.Delivery, 10), To: s.urls[l.Sink], Verified: verified, Entry: &entries[i], Attempt: max(l.Attempt, l.Failures, 1)}
+		item := Item{ID: strconv.FormatInt(l.Delivery, 10), To: s.urls[l.Sink], Verified: verified, Entry: &entries[i],
+			Attempt: max(l.Attempt, l.Failures, 1)}
 		if to := s.sel.To; to != nil && to.String() != item.To.String() {
 			item.To, item.Entry, item.Attempt = to, nil, 1
 		}
 		// Of several entries about one delivery to one target, those that can be settled go.
 		n := len(s.items)
-		if repeated := n > 0 && s.items[n-1].ID == item.ID && s.items[n-1].To.String() == item.To.String(); !repeated || item.Entry != nil {
+		repeated := n > 0 && s.items[n-1].ID == item.ID && s.items[n-1].To.String() == item.To.String()
+		if !repeated || item.Entry != nil {
 			s.items = append(s.items, item)
 		}
 	}
@@ -143,7 +145,8 @@ func (s *selector) addNamed(ctx context.Context) error {
 			all = append(all, d)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Delivery) int { return cmp.Or(a.ReceivedAt.Compare(b.ReceivedAt), cmp.Compare(a.Seq, b.Seq)) })
+	slices.SortStableFunc(all,
+		func(a, b Delivery) int { return cmp.Or(a.ReceivedAt.Compare(b.ReceivedAt), cmp.Compare(a.Seq, b.Seq)) })
 	for _, d := range all {
 		m := s.newMatch()
 		if !d.Refused {

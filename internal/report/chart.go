@@ -14,18 +14,23 @@ func (p *Page) writeDays(w *writer) {
 	if len(p.Days) == 0 {
 		return
 	}
-	w.html("<section aria-labelledby=\"days\">\n<h2 id=\"days\">Status by day</h2>\n<p class=\"note\">Each tracking is counted on the day on which its first run created it, by the status that it has now.")
+	w.html(`<section aria-labelledby="days">
+<h2 id="days">Status by day</h2>
+<p class="note">Each tracking is counted on the day on which its first run created it, by the status that it has now.`)
 	if n := p.Before.Total(); n > 0 {
-		w.html(" The chart has the last ").text(p.Number(int64(len(p.Days)))).html(" days; created before them: ").text(p.Number(n)).html(".")
+		days := p.Number(int64(len(p.Days)))
+		w.put(" The chart has the last %s days; created before them: %s.", days, p.Number(n))
 	}
 	if p.NoDay > 0 {
-		w.html(" Not shown, because no run of this store created them or it was pruned: ").text(p.Number(p.NoDay)).html(".")
+		w.put(" Not shown, because no run of this store created them or it was pruned: %s.", p.Number(p.NoDay))
 	}
 	w.html("</p>\n<ul class=\"legend\">\n")
 	for _, c := range classes {
-		w.html("<li><svg aria-hidden=\"true\"><rect width=\"12\" height=\"12\" class=\"").html(c.letter).html("\"/></svg>").text(c.name).html("</li>\n")
+		w.put(`<li><svg aria-hidden="true"><rect width="12" height="12" class="%s"/></svg>%s</li>`+"\n", c.letter, c.name)
 	}
-	w.html("</ul>\n<p class=\"note\">Not reported: not sent, not checked yet, in processing, or set aside (superseded, dismissed).</p>\n")
+	w.html(`</ul>
+<p class="note">Not reported: not sent, not checked yet, in processing, or set aside (superseded, dismissed).</p>
+`)
 	p.writeChart(w)
 	p.writeValues(w)
 	w.html("</section>\n")
@@ -41,15 +46,20 @@ func (p *Page) writeChart(w *writer) {
 	if last := p.Days[len(p.Days)-1].Name; last != title {
 		title += " to " + last
 	}
-	w.html("<figure>\n<figcaption>").text(title).html("</figcaption>\n<div class=\"chart\"><svg class=\"axis\" aria-hidden=\"true\">\n")
+	w.put(`<figure>
+<figcaption>%s</figcaption>
+<div class="chart"><svg class="axis" aria-hidden="true">
+`, title)
 	for tick := range ticks {
-		w.html("<text x=\"").num(axisWidth - 8).html("\" y=\"").num(tickAt(tick) + 4).html("\">").text(p.Number(top * int64(tick) / (ticks - 1))).html("</text>\n")
+		value := p.Number(top * int64(tick) / (ticks - 1))
+		w.put(`<text x="%d" y="%s">%s</text>`+"\n", axisWidth-8, tickAt(tick)+4, value)
 	}
-	w.html("</svg><svg class=\"plot\" role=\"img\" aria-labelledby=\"chartt chartd\">\n<title id=\"chartt\">").text(title).
-		html("</title>\n<desc id=\"chartd\">Trackings: ").text(p.Number(all)).html("; at most ").text(p.Number(most)).
-		html(" in a day. The table below has all values.</desc>\n")
+	w.put(`</svg><svg class="plot" role="img" aria-labelledby="chartt chartd">
+<title id="chartt">%s</title>
+<desc id="chartd">Trackings: %s; at most %s in a day. The table below has all values.</desc>
+`, title, p.Number(all), p.Number(most))
 	for tick := range ticks {
-		w.html("<line x2=\"100%\" y1=\"").num(tickAt(tick)).html("\" y2=\"").num(tickAt(tick)).html("\"/>\n")
+		w.put(`<line x2="100%%" y1="%[1]s" y2="%[1]s"/>`+"\n", tickAt(tick))
 	}
 	step := 100 / float64(max(len(p.Days), 8))
 	every := (len(p.Days) + maxTicks - 1) / maxTicks
@@ -58,29 +68,31 @@ func (p *Page) writeChart(w *writer) {
 		if n%every == 0 {
 			w.html("<text")
 			if n/every%2 == 1 {
-				w.html(" class=\"second\"")
+				w.html(` class="second"`)
 			}
-			w.html(" x=\"").num(step * (float64(n) + 0.5)).html("%\" y=\"236\">").text(b.Axis).html("</text>\n")
+			w.put(` x="%s%%" y="236">%s</text>`+"\n", step*(float64(n)+0.5), b.Axis)
 		}
 	}
 	w.html("</svg></div>\n</figure>\n")
 }
 
 func (p *Page) writeValues(w *writer) {
-	w.html("<details><summary>Values by day</summary><div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Values by day\"><table class=\"values\">\n<thead><tr><th scope=\"col\">Created</th>")
+	w.html(`<details><summary>Values by day</summary>` +
+		`<div class="scroll" tabindex="0" role="region" aria-label="Values by day"><table class="values">
+<thead><tr><th scope="col">Created</th>`)
 	for _, c := range classes {
-		w.html("<th scope=\"col\">").text(c.name).html("</th>")
+		w.put(`<th scope="col">%s</th>`, c.name)
 	}
 	w.html("<th scope=\"col\">Trackings</th></tr></thead>\n<tbody>\n")
 	for _, b := range append([]Bar{p.Before}, p.Days...) {
 		if b.Total() == 0 {
 			continue
 		}
-		w.html("<tr><th scope=\"row\">").text(b.Name).html("</th>")
+		w.put(`<tr><th scope="row">%s</th>`, b.Name)
 		for _, n := range b.Split {
-			w.html("<td>").text(p.Number(n)).html("</td>")
+			w.put("<td>%s</td>", p.Number(n))
 		}
-		w.html("<td>").text(p.Number(b.Total())).html("</td></tr>\n")
+		w.put("<td>%s</td></tr>\n", p.Number(b.Total()))
 	}
 	w.html("</tbody>\n</table></div></details>\n")
 }
@@ -94,8 +106,8 @@ func (p *Page) writeBar(w *writer, b *Bar, x, width float64, top int64) {
 		}
 		height := max(plotHeight*float64(n)/float64(top), 2)
 		y -= height
-		w.html("<rect class=\"").html(classes[c].letter).html("\" x=\"").num(x + width*0.1).html("%\" y=\"").num(y).html("\" width=\"").num(width * 0.8).
-			html("%\" height=\"").num(height).html("\"><title>").text(b.Name).html(": ").text(p.Number(n)).html(" ").text(classes[c].name).html("</title></rect>\n")
+		w.put(`<rect class="%s" x="%s%%" y="%s" width="%s%%" height="%s"><title>%s: %s %s</title></rect>`+"\n",
+			classes[c].letter, x+width*0.1, y, width*0.8, height, b.Name, p.Number(n), classes[c].name)
 	}
 }
 
@@ -118,9 +130,9 @@ func niceTop(most int64) int64 {
 }
 
 func (p *Page) writeTable(w *writer, t *Table) {
-	w.html("<section>\n<h2>").text(t.Title).html("</h2>\n")
+	w.put("<section>\n<h2>%s</h2>\n", t.Title)
 	if t.Note != "" {
-		w.html("<p class=\"note\">").text(t.Note).html("</p>\n")
+		w.put(`<p class="note">%s</p>`+"\n", t.Note)
 	}
 	if len(t.Lines) == 0 {
 		w.html("<p>None.</p>\n</section>\n")
@@ -128,7 +140,7 @@ func (p *Page) writeTable(w *writer, t *Table) {
 	}
 	w.html("<table class=\"sums\">\n<thead><tr>")
 	for _, name := range t.Columns {
-		w.html("<th scope=\"col\">").text(name).html("</th>")
+		w.put(`<th scope="col">%s</th>`, name)
 	}
 	w.html("<td aria-hidden=\"true\"></td></tr></thead>\n<tbody>\n")
 	var most int64 = 1
@@ -136,15 +148,15 @@ func (p *Page) writeTable(w *writer, t *Table) {
 		most = max(most, line.Total())
 	}
 	for _, line := range t.Lines {
-		w.html("<tr><th scope=\"row\">").text(line.Name).html("</th>")
+		w.put(`<tr><th scope="row">%s</th>`, line.Name)
 		for _, cell := range line.Cells {
-			w.html("<td>").text(cell).html("</td>")
+			w.put("<td>%s</td>", cell)
 		}
-		w.html("<td aria-hidden=\"true\"><svg>")
+		w.html(`<td aria-hidden="true"><svg>`)
 		x := 0.0
 		for c, n := range line.Split {
 			if width := 100 * float64(n) / float64(most); n > 0 {
-				w.html("<rect class=\"").html(classes[c].letter).html("\" x=\"").num(x).html("%\" width=\"").num(max(width, 0.5)).html("%\" height=\"100%\"/>")
+				w.put(`<rect class="%s" x="%s%%" width="%s%%" height="100%%"/>`, classes[c].letter, x, max(width, 0.5))
 				x += width
 			}
 		}

@@ -29,17 +29,23 @@ func hashOf(text markup) string {
 }
 
 func (p *Page) writeHead(w *writer) {
-	w.html(`<!DOCTYPE html>
+	w.put(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="`).text(policy()).html(`">
+<meta http-equiv="Content-Security-Policy" content="%s">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="referrer" content="no-referrer">
-<title>`).text(p.Title).html("</title>\n<style>").html(style).html("</style>\n</head>\n<body>\n<header>\n<h1>").
-		text(p.Title).html("</h1>\n<dl class=\"facts\">\n")
+<title>%s</title>
+<style>%s</style>
+</head>
+<body>
+<header>
+<h1>%[2]s</h1>
+<dl class="facts">
+`, policy(), p.Title, style)
 	for _, f := range p.Facts {
-		w.html("<div><dt>").text(f.Name).html("</dt><dd>").text(f.Value).html("</dd></div>\n")
+		w.put("<div><dt>%s</dt><dd>%s</dd></div>\n", f.Name, f.Value)
 	}
 	w.html("</dl>\n</header>\n<main>\n")
 	if p.Counts.Total() == 0 {
@@ -59,19 +65,31 @@ func (p *Page) writeHead(w *writer) {
 var classes = [4]struct {
 	name   string
 	letter markup
-}{Delivered: {"Delivered", "d"}, UnderWay: {"Under way", "u"}, Problem: {"Problem", "p"}, NotReported: {"Not reported", "n"}}
+}{
+	Delivered:   {"Delivered", "d"},
+	UnderWay:    {"Under way", "u"},
+	Problem:     {"Problem", "p"},
+	NotReported: {"Not reported", "n"},
+}
 
 func (p *Page) writeCounts(w *writer) {
-	w.html("<section aria-label=\"Summary\">\n<p class=\"summary\">").text(p.Summary).html("</p>\n<ul class=\"tiles\">\n")
-	w.html("<li><b>").text(p.Number(p.Counts.Total())).html("</b><span>trackings</span></li>\n")
-	w.html("<li class=\"d\"><b>").text(p.Number(p.Counts[Delivered])).html("</b><span>delivered")
+	delivered := "delivered"
 	if p.Delivered != "" {
-		w.html(" (").text(p.Delivered).html(")")
+		delivered += " (" + p.Delivered + ")"
 	}
-	w.html("</span></li>\n<li class=\"u\"><b>").text(p.Number(p.Counts[UnderWay])).html("</b><span>under way</span></li>\n")
-	w.html("<li class=\"p\"><b>").text(p.Number(p.Counts[Problem])).html("</b><span>with a problem</span></li>\n")
-	w.html("<li class=\"n\"><b>").text(p.Number(p.Counts[NotReported])).html("</b><span>not reported</span></li>\n")
-	w.html("<li class=\"s\"><b>").text(p.Number(p.Stuck)).html("</b><span>of these stuck</span></li>\n</ul>\n</section>\n")
+	w.put(`<section aria-label="Summary">
+<p class="summary">%s</p>
+<ul class="tiles">
+<li><b>%s</b><span>trackings</span></li>
+<li class="d"><b>%s</b><span>%s</span></li>
+<li class="u"><b>%s</b><span>under way</span></li>
+<li class="p"><b>%s</b><span>with a problem</span></li>
+<li class="n"><b>%s</b><span>not reported</span></li>
+<li class="s"><b>%s</b><span>of these stuck</span></li>
+</ul>
+</section>
+`, p.Summary, p.Number(p.Counts.Total()), p.Number(p.Counts[Delivered]), delivered, p.Number(p.Counts[UnderWay]),
+		p.Number(p.Counts[Problem]), p.Number(p.Counts[NotReported]), p.Number(p.Stuck))
 }
 
 // writeAttention writes the statuses of problems, the first trackings with one, and the first stuck ones.
@@ -82,31 +100,32 @@ func (p *Page) writeAttention(w *writer) {
 		return
 	}
 	if p.Counts[Problem] > 0 {
-		w.html("<h3>Problems: ").text(p.Number(p.Counts[Problem])).html("</h3>\n<p>")
+		w.put("<h3>Problems: %s</h3>\n<p>", p.Number(p.Counts[Problem]))
 		for i, line := range p.Exceptions {
 			if i > 0 {
 				w.html(" · ")
 			}
-			w.text(p.Number(line.Total())).html(" ").text(line.Name)
+			w.put("%s %s", p.Number(line.Total()), line.Name)
 		}
 		w.html("</p>\n")
 		p.writeListed(w, "p", p.Counts[Problem], p.FirstProblems)
 	}
 	if p.Stuck > 0 {
-		w.html("<h3>Stuck: ").text(p.Number(p.Stuck)).html("</h3>\n<p class=\"note\">Not delivered, and without a checkpoint ").text(p.StuckText).
-			html(". Those without one for the longest time are first.</p>\n")
+		w.put(`<h3>Stuck: %s</h3>
+<p class="note">Not delivered, and without a checkpoint %s. Those without one for the longest time are first.</p>
+`, p.Number(p.Stuck), p.StuckText)
 		p.writeListed(w, "s", p.Stuck, p.FirstStuck)
 	}
 	w.html(printAll + "</section>\n")
 }
 
 // printAll chooses, by the style alone, that paper gets the whole page.
-const printAll markup = `<label class="all"><input id="all" type="checkbox"> Print all of this page, not only what needs attention</label>
-`
+const printAll markup = `<label class="all"><input id="all" type="checkbox"> ` +
+	"Print all of this page, not only what needs attention</label>\n"
 
 func (p *Page) writeListed(w *writer, group markup, total int64, rows []Row) {
-	w.html("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"").html(map[markup]markup{"p": "Problems", "s": "Stuck trackings"}[group]).
-		html("\"><table class=\"rows\">\n")
+	label := map[markup]string{"p": "Problems", "s": "Stuck trackings"}[group]
+	w.put(`<div class="scroll" tabindex="0" role="region" aria-label="%s"><table class="rows">`+"\n", label)
 	p.writeColumns(w)
 	w.html("<tbody>\n")
 	for i := range rows {
@@ -114,7 +133,7 @@ func (p *Page) writeListed(w *writer, group markup, total int64, rows []Row) {
 	}
 	w.html("</tbody>\n</table></div>\n")
 	if more := total - int64(len(rows)); more > 0 {
-		w.html("<p><a href=\"#table\" data-group=\"").html(group).html("\">").text(p.Number(more)).html(" more in the table below</a></p>\n")
+		w.put(`<p><a href="#table" data-group="%s">%s more in the table below</a></p>`+"\n", group, p.Number(more))
 	}
 }
 
@@ -123,32 +142,28 @@ const sizeOfTable = 16 << 10
 
 func (p *Page) writeColumns(w *writer) {
 	w.html("<thead><tr>")
-	names := []string{"Reference", "Number", "Carrier", "Status", "Latest event", "Last checkpoint", "Received"}
-	for i, name := range names {
-		w.html("<th scope=\"col\"")
-		if i >= len(names)-2 {
-			w.html(" data-kind=\"time\"")
-		}
-		w.html(">").text(name).html("</th>")
+	for _, name := range []string{"Reference", "Number", "Carrier", "Status", "Latest event"} {
+		w.put(`<th scope="col">%s</th>`, name)
 	}
-	w.html("</tr></thead>\n")
+	w.html(`<th scope="col" data-kind="time">Last checkpoint</th><th scope="col" data-kind="time">Received</th>` +
+		"</tr></thead>\n")
 }
 
 // writeRow writes a row, whose ends HTML does not need: ten thousand rows have room for more text so.
 func (p *Page) writeRow(w *writer, r *Row) {
-	w.html("<tr class=\"").html(classes[r.Class].letter)
+	w.put(`<tr class="%s`, classes[r.Class].letter)
 	if r.Stuck != "" {
 		w.html(" s")
 	}
-	w.html("\"><th scope=\"row\">").text(r.Reference)
+	w.put(`"><th scope="row">%s`, r.Reference)
 	if r.Own != "" {
-		w.html(" <small>").text(r.Own).html("</small>")
+		w.put(" <small>%s</small>", r.Own)
 	}
-	w.html("<td>").text(r.Number).html("<td>").text(r.Carrier).html("<td class=\"st\">").text(r.Status)
+	w.put(`<td>%s<td>%s<td class="st">%s`, r.Number, r.Carrier, r.Status)
 	if r.Stuck != "" {
-		w.html(" <i>stuck ").text(r.Stuck).html("</i>")
+		w.put(" <i>stuck %s</i>", r.Stuck)
 	}
-	w.html("<td>").text(r.Event).html("<td>").text(r.Checkpoint).html("<td>").text(r.Updated).html("\n")
+	w.put("<td>%s<td>%s<td>%s\n", r.Event, r.Checkpoint, r.Updated)
 }
 
 // writeRows writes rows as long as they fit into so many bytes, and returns how many.
@@ -173,12 +188,15 @@ func (p *Page) writeTableHead(w *writer, shown int) {
 	}
 	w.html("<section aria-labelledby=\"table\">\n<h2 id=\"table\">Trackings</h2>\n")
 	if int64(shown) < total {
-		w.html("<p class=\"cut\"><strong>This table has ").text(p.Number(int64(shown))).html(" of ").text(p.Number(total)).
-			html(" trackings</strong>: problems and stuck ones first, then the latest of the others. The numbers above count all. To write all to a file, run:<br><code>").
-			text(p.Command).html("</code></p>\n")
+		w.put(`<p class="cut"><strong>This table has %s of %s trackings</strong>: problems and stuck ones first, `+
+			`then the latest of the others. The numbers above count all. To write all to a file, run:<br><code>%s</code></p>
+`, p.Number(int64(shown)), p.Number(total), p.Command)
 	}
-	w.html("<p class=\"note\">Problems first, then stuck ones. Times are those of UTC").text(p.Zone).html(", unless they have another offset.</p>\n")
-	w.html(filter + `<div class="scroll list" tabindex="0" role="region" aria-label="Trackings"><table id="trackings" data-zone="`).text(p.Zone).html("\">\n")
+	const zone = "Times are those of UTC%s, unless they have another offset."
+	w.put(`<p class="note">Problems first, then stuck ones. `+zone+"</p>\n", p.Zone)
+	w.html(filter)
+	const region = `<div class="scroll list" tabindex="0" role="region" aria-label="Trackings">`
+	w.put(region+`<table id="trackings" data-zone="%s">`+"\n", p.Zone)
 	p.writeColumns(w)
 	w.html("<tbody>\n")
 }
@@ -188,6 +206,11 @@ func (p *Page) tail() *writer {
 	if p.Counts.Total() > 0 {
 		w.html("</tbody>\n</table></div>\n</section>\n")
 	}
-	w.html("</main>\n<footer class=\"note\"><p>The numbers are those of <code>waybill stats</code> with the same filters.</p></footer>\n<script>").html(script).html("</script>\n</body>\n</html>\n")
+	w.put(`</main>
+<footer class="note"><p>The numbers are those of <code>waybill stats</code> with the same filters.</p></footer>
+<script>%s</script>
+</body>
+</html>
+`, script)
 	return w
 }

@@ -5,6 +5,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -114,22 +115,21 @@ type markup string
 // writer writes HTML: markup as it is, and all else escaped.
 type writer struct{ bytes.Buffer }
 
-func (w *writer) html(m markup) *writer {
-	w.WriteString(string(m))
-	return w
+func (w *writer) html(m markup) { w.WriteString(string(m)) }
+
+// put writes markup with values in place of its verbs: a coordinate to one hundredth, a text or an attribute's
+// value with escapes of what ends, controls, reorders or hides text.
+func (w *writer) put(format markup, values ...any) {
+	for i, v := range values {
+		switch v := v.(type) {
+		case string:
+			values[i] = escapes.Replace(term.Visible(v))
+		case float64:
+			values[i] = strconv.FormatFloat(float64(int64(v*100+0.5))/100, 'f', -1, 64)
+		}
+	}
+	fmt.Fprintf(w, string(format), values...)
 }
 
 // escapes are the characters that end a text or the value of an attribute.
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
-
-// text writes a text, or an attribute's value: with escapes of what controls, reorders or hides text.
-func (w *writer) text(s string) *writer {
-	_, _ = escapes.WriteString(w, term.Visible(s)) // a buffer has no errors
-	return w
-}
-
-// num writes a coordinate, to one hundredth.
-func (w *writer) num(f float64) *writer {
-	w.WriteString(strconv.FormatFloat(float64(int64(f*100+0.5))/100, 'f', -1, 64))
-	return w
-}

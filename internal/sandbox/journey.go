@@ -48,7 +48,8 @@ var routes = sync.OnceValue(func() []route {
 })
 
 // postalServices are carriers by the country that ends a number.
-var postalServices = map[string]string{"GB": "royal-mail", "CA": "canada-post", "JP": "japan-post", "DE": "deutsche-post"}
+var postalServices = map[string]string{"GB": "royal-mail", "CA": "canada-post", "JP": "japan-post",
+	"DE": "deutsche-post"}
 
 // carrierOf finds the carrier from the form of a number, as the service does; the first carrier by default.
 func carrierOf(number string) string {
@@ -78,10 +79,13 @@ type status struct {
 }
 
 var (
-	registered     = status{9001, "SANDBOX_REGISTERED", "sandbox_registered", "router.sandbox_registered", "Registered (invented by the sandbox)"}
-	transit        = status{9002, "SANDBOX_IN_TRANSIT", "sandbox_in_transit", "router.sandbox_in_transit", "In transit (invented by the sandbox)"}
-	outForDelivery = status{9003, "SANDBOX_OUT_FOR_DELIVERY", "sandbox_out_for_delivery", "router.sandbox_out_for_delivery", "Out for delivery (invented by the sandbox)"}
-	delivered      = status{1, "DELIVERED", "delivered", "router.delivered", "Delivered"}
+	registered = status{9001, "SANDBOX_REGISTERED", "sandbox_registered", "router.sandbox_registered",
+		"Registered (invented by the sandbox)"}
+	transit = status{9002, "SANDBOX_IN_TRANSIT", "sandbox_in_transit", "router.sandbox_in_transit",
+		"In transit (invented by the sandbox)"}
+	outForDelivery = status{9003, "SANDBOX_OUT_FOR_DELIVERY", "sandbox_out_for_delivery",
+		"router.sandbox_out_for_delivery", "Out for delivery (invented by the sandbox)"}
+	delivered = status{1, "DELIVERED", "delivered", "router.delivered", "Delivered"}
 )
 
 type step struct {
@@ -103,7 +107,8 @@ type journey struct {
 // for a parcel is handed over before it is tracked; some are nearly there.
 func (s *Server) journey(p parcel) journey {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s", s.config.Seed, p.item.ReferID, p.item.Number))
-	random := rand.New(rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))) //nolint:gosec // not a secret
+	seed := rand.NewPCG(binary.BigEndian.Uint64(sum[:]), binary.BigEndian.Uint64(sum[8:]))
+	random := rand.New(seed) //nolint:gosec // not a secret
 	j := journey{carrier: cmp.Or(p.item.CarrierCode, carrierOf(p.item.Number)), id: uuid(sum), made: p.at}
 	all := routes()
 	i := slices.IndexFunc(all, func(r route) bool { return strings.EqualFold(r.carrier, j.carrier) })
@@ -128,7 +133,8 @@ func stepsOf(random *rand.Rand, cities []city, created time.Time) []step {
 		}
 	}
 	last := cities[len(cities)-1]
-	steps = append(steps, step{text: "Out for delivery", city: last, status: outForDelivery}, step{text: "Delivered", city: last, status: delivered})
+	steps = append(steps, step{text: "Out for delivery", city: last, status: outForDelivery},
+		step{text: "Delivered", city: last, status: delivered})
 	past := 3 + random.IntN(len(steps)-3) // steps before the creation: never the last
 	at := created.Truncate(time.Second)
 	for i := past - 1; i >= 0; i-- {
@@ -182,8 +188,9 @@ func (j journey) object(it tracking.Item, now time.Time) map[string]any {
 		"statusTrack":    st.track,
 		"routerId":       j.id,
 		"summary":        j.summary(it, done),
-		"detail":         map[string]any{"trackingNumber": it.Number, "statusSummary": st.summary, "trackingEvents": checkpoints(done)},
-		"error":          nil,
+		"detail": map[string]any{"trackingNumber": it.Number, "statusSummary": st.summary,
+			"trackingEvents": checkpoints(done)},
+		"error": nil,
 	}
 }
 

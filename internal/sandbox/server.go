@@ -191,7 +191,8 @@ func (f *faults) next(op operation, query string) string {
 	}
 	for _, name := range Faults() { // in one order, so that a seed means one sequence
 		p := f.chance[name]
-		if p > 0 && faultApplies(name, op) && (name == FaultAbsent && f.flaps(query, p) || name != FaultAbsent && f.random.Float64() < p) {
+		if p > 0 && faultApplies(name, op) &&
+			(name == FaultAbsent && f.flaps(query, p) || name != FaultAbsent && f.random.Float64() < p) {
 			return name
 		}
 	}
@@ -222,7 +223,8 @@ func (s *Server) injectFault(w http.ResponseWriter, r *http.Request, op operatio
 		cutConnection(w, "")
 	case FaultTruncate:
 		body, _ := json.Marshal(good) //nolint:errchkjson // our own value
-		cutConnection(w, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", 2*len(body)+20, body))
+		cutConnection(w, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+			2*len(body)+20, body))
 	case FaultStall:
 		select {
 		case <-r.Context().Done():

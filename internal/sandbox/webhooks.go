@@ -237,10 +237,11 @@ func (e *emitter) sign(req *http.Request, d delivery) error {
 	if d.forge {
 		secret = "not the secret: " + secret
 	}
-	signed, err := webhook.Sign(e.s.config.WebhookScheme, webhook.Secret{Name: "sandbox", Value: []byte(secret)}, webhook.Request{
-		Method: req.Method, Path: req.URL.EscapedPath(), RawQuery: req.URL.RawQuery, Body: d.body,
-		Header: []webhook.Field{{Name: "Content-Type", Value: "application/json"}},
-	}, time.Now())
+	signed, err := webhook.Sign(e.s.config.WebhookScheme, webhook.Secret{Name: "sandbox", Value: []byte(secret)},
+		webhook.Request{
+			Method: req.Method, Path: req.URL.EscapedPath(), RawQuery: req.URL.RawQuery, Body: d.body,
+			Header: []webhook.Field{{Name: "Content-Type", Value: "application/json"}},
+		}, time.Now())
 	if err != nil {
 		return err
 	}

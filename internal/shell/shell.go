@@ -105,7 +105,8 @@ func Escape(s string, open byte) (string, bool) {
 }
 
 func plainByte(c byte) bool {
-	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("-_./=+,@%:", c) >= 0
+	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
+		strings.IndexByte("-_./=+,@%:", c) >= 0
 }
 
 func backslashes(s string, before func(byte) bool) string {

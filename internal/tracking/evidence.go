@@ -158,7 +158,8 @@ func removeWord(s, reference string) string {
 		return s
 	}
 	const other = `[^\pL\p{Nd}]`
-	word := regexp.MustCompile(`(?i)(^|` + other + `)` + regexp.QuoteMeta(strings.ToValidUTF8(reference, "\ufffd")) + `(` + other + `|$)`)
+	plain := regexp.QuoteMeta(strings.ToValidUTF8(reference, "\ufffd"))
+	word := regexp.MustCompile(`(?i)(^|` + other + `)` + plain + `(` + other + `|$)`)
 	for range 2 { // a match takes the neighbour that the next one begins with
 		s = word.ReplaceAllString(s, "$1…$2")
 	}

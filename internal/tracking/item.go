@@ -125,7 +125,8 @@ func NamesStatus(want, number, label, track string) bool {
 	if strings.HasPrefix(number, `"`) {
 		text, _ = jsonscan.Text([]byte(number))
 	}
-	return folded == FoldStatus(number) || folded == FoldStatus(text) || folded == FoldStatus(label) || folded == FoldStatus(track)
+	return folded == FoldStatus(number) || folded == FoldStatus(text) || folded == FoldStatus(label) ||
+		folded == FoldStatus(track)
 }
 
 // HasStatus reports whether want names the tracking's status, see [NamesStatus].

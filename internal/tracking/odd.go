@@ -57,21 +57,28 @@ const (
 
 // oddities are read from the top; the first match counts.
 var oddities = []oddity{
-	{tooLong, "%s is longer than 255 characters", "check that it is the right column and that no quote is missing", refused, refused, ""},
-	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, then export again", refused, refused, KindDamaged},
-	{hashes, "%s is ####, which a spreadsheet shows when a column is too narrow", "widen the column, then export again", refused, refused, KindDamaged},
+	{tooLong, "%s is longer than 255 characters", "check that it is the right column and that no quote is missing",
+		refused, refused, ""},
+	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, then export again", refused, refused,
+		KindDamaged},
+	{hashes, "%s is ####, which a spreadsheet shows when a column is too narrow", "widen the column, then export again",
+		refused, refused, KindDamaged},
 	{blank, "%s has no letter and no digit", "fill it in, or remove the row", refused, refused, KindPlaceholder},
-	{numeral(scientific), "Excel rounded this number; its last digits are lost", exportAsText, refused, refused, KindDamaged},
+	{numeral(scientific), "Excel rounded this number; its last digits are lost", exportAsText, refused, refused,
+		KindDamaged},
 	{shortExponent, "%s looks like a number with an exponent", exportAsText, ignored, ignored, KindDamaged},
 	{numeral(grouped), "%s has thousands separators", exportAsText, noted, ignored, KindDamaged},
 	{numeral(decimal), "%s is a decimal number", exportAsText, noted, ignored, KindDamaged},
 	{formula, "%s is a formula", "export the value that it shows", noted, refused, KindDamaged},
-	{apostrophe, "%s starts with the apostrophe that a spreadsheet puts before text", "remove the apostrophe", noted, noted, KindDamaged},
+	{apostrophe, "%s starts with the apostrophe that a spreadsheet puts before text", "remove the apostrophe", noted,
+		noted, KindDamaged},
 	{isDate, "%s is a date or time", exportAsText, noted, ignored, KindDamaged},
-	{nullWord, "%s is a placeholder for a missing value", "fill it in, or remove the row", refused, refused, KindPlaceholder},
+	{nullWord, "%s is a placeholder for a missing value", "fill it in, or remove the row", refused, refused,
+		KindPlaceholder},
 	{placeholder, "%s is a placeholder", "fill it in, or remove the row", noted, refused, KindPlaceholder},
 	{zeros, "%s is only zeros", "fill in the carrier's number, or remove the row", ignored, refused, KindPlaceholder},
-	{tooShort, "%s has fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored, ignored, KindPlaceholder},
+	{tooShort, "%s has fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored, ignored,
+		KindPlaceholder},
 }
 
 func odd(field, s string) (Problem, bool) {
@@ -86,7 +93,8 @@ func odd(field, s string) (Problem, bool) {
 		if level == ignored || !o.found(s) {
 			continue
 		}
-		p := Problem{Field: field, Value: s, Message: strings.Replace(o.message, "%s", field, 1), Hint: hint, Note: level == noted, Odd: level == refused, Kind: o.kind}
+		p := Problem{Field: field, Value: s, Message: strings.Replace(o.message, "%s", field, 1), Hint: hint,
+			Note: level == noted, Odd: level == refused, Kind: o.kind}
 		if p.Note {
 			p.Hint = "it is sent as it is; if it is wrong, " + p.Hint
 		}
@@ -114,7 +122,8 @@ func formulaError(s string) bool {
 		return false
 	}
 	last := s[len(s)-1]
-	return (last == '!' || last == '?') && strings.ContainsFunc(s, unicode.IsLetter) || slices.Contains(formulaErrors, strings.ToUpper(s))
+	return (last == '!' || last == '?') && strings.ContainsFunc(s, unicode.IsLetter) ||
+		slices.Contains(formulaErrors, strings.ToUpper(s))
 }
 
 func hashes(s string) bool { return len(s) > 1 && strings.Trim(s, "#") == "" }
@@ -131,7 +140,8 @@ func blank(s string) bool {
 var (
 	libreError = form(`^(?i:err):5\d\d$`)
 	// scientific has a sign or a decimal mark, as no identifier has: 9.4E+21, 9,4e21, 94E+20, 9.4×10^21.
-	scientific = form(`^[+−-]?(?:\d[\d.,'’]*(?:[eE][+−-]\d{1,3}|[x×*·]10\^[+−-]?\d{1,3})|\d[\d'’]*[.,][\d.,]*[eE]\d{1,3})$`)
+	scientific = form(`^[+−-]?(?:\d[\d.,'’]*(?:[eE][+−-]\d{1,3}|[x×*·]10\^[+−-]?\d{1,3})|` +
+		`\d[\d'’]*[.,][\d.,]*[eE]\d{1,3})$`)
 	// grouped has groups of three digits, with commas of two or three (India).
 	// Swiss Post's 99.60.123456.12345678 has others.
 	grouped = form(`^[+−-]?\d{1,3}(?:(?:,\d{2,3})+(?:\.\d*)?|(?:\.\d{3})+(?:,\d*)?|(?:['’]\d{3})+(?:[.,]\d*)?)$`)
@@ -145,7 +155,8 @@ func form(pattern string) func() *regexp.Regexp {
 // numeral matches a form of numbers with a mark in them. It is cheap for all other texts.
 func numeral(form func() *regexp.Regexp) func(string) bool {
 	return func(s string) bool {
-		return strings.IndexByte("0123456789+-.,\xe2", s[0]) >= 0 && strings.ContainsAny(s, ".,'’eE^") && form().MatchString(s)
+		return strings.IndexByte("0123456789+-.,\xe2", s[0]) >= 0 && strings.ContainsAny(s, ".,'’eE^") &&
+			form().MatchString(s)
 	}
 }
 
@@ -193,17 +204,19 @@ func placeholder(s string) bool {
 }
 
 // totals are the words before the number of rows in the last line of an export.
-var totals = []string{"total", "totals", "grandtotal", "subtotal", "sum", "summe", "gesamt", "gesamtsumme", "anzahl", "count", "totale", "totaal", "suma", "soma", "somme", "razem", "итого", "всего", "合計", "合计", "总计"}
+var totals = []string{"total", "totals", "grandtotal", "subtotal", "sum", "summe", "gesamt", "gesamtsumme", "anzahl",
+	"count", "totale", "totaal", "suma", "soma", "somme", "razem", "итого", "всего", "合計", "合计", "总计"}
 
 // placeholderWords are written without the marks between and around their letters.
 var placeholderWords = slices.Sorted(slices.Values(slices.Concat(totals, []string{
-	"na", "nd", "nv", "nul", "nil", "none", "nat", "inf", "infinity", "undef", "empty", "blank", "leer", "vide", "void", "vacio", "missing",
-	"true", "false", "wahr", "falsch", "vrai", "faux", "verdadero", "falso", "vero", "yes", "no", "ja", "nein", "oui", "non",
-	"tbd", "tba", "tbc", "todo", "tobedetermined", "tobeannounced", "tobeconfirmed", "pending", "open", "offen", "awaiting", "waiting",
-	"unknown", "unbekannt", "inconnu", "desconocido", "sconosciuto", "notavailable", "notapplicable", "notfound", "notyet", "notshipped",
-	"unshipped", "notyetshipped", "notassigned", "unassigned", "nottracked", "untracked", "notracking", "notrackingnumber", "comingsoon",
-	"keine", "ohne", "nichtverfügbar", "ausstehend", "aucun", "enattente", "pendiente", "ninguno", "nessuno",
-	"shipped", "delivered", "cancelled", "canceled", "refunded", "returned", "processing", "hold", "onhold", "backorder", "pickup", "error",
+	"na", "nd", "nv", "nul", "nil", "none", "nat", "inf", "infinity", "undef", "empty", "blank", "leer", "vide", "void",
+	"vacio", "missing", "true", "false", "wahr", "falsch", "vrai", "faux", "verdadero", "falso", "vero", "yes", "no", "ja",
+	"nein", "oui", "non", "tbd", "tba", "tbc", "todo", "tobedetermined", "tobeannounced", "tobeconfirmed", "pending",
+	"open", "offen", "awaiting", "waiting", "unknown", "unbekannt", "inconnu", "desconocido", "sconosciuto",
+	"notavailable", "notapplicable", "notfound", "notyet", "notshipped", "unshipped", "notyetshipped", "notassigned",
+	"unassigned", "nottracked", "untracked", "notracking", "notrackingnumber", "comingsoon", "keine", "ohne",
+	"nichtverfügbar", "ausstehend", "aucun", "enattente", "pendiente", "ninguno", "nessuno", "shipped", "delivered",
+	"cancelled", "canceled", "refunded", "returned", "processing", "hold", "onhold", "backorder", "pickup", "error",
 	"placeholder", "dummy", "sample", "example", "test", "testing", "tracking", "trackingnumber", "trackingno", "number",
 })))
 
@@ -227,16 +240,19 @@ func rounded(field, s string) (Problem, bool) {
 			return Problem{}, false
 		}
 	}
+	message := fmt.Sprintf("%s has %d digits and only zeros from digit %d on", field, n, kept+1)
 	switch {
 	case n >= 18 && kept <= precise, n >= 20 && kept <= precise+1:
 		return Problem{
-			Field: field, Value: s, Odd: true, Kind: KindDamaged, Message: fmt.Sprintf("%s has %d digits and only zeros from digit %d on: a spreadsheet rounded it", field, n, kept+1),
-			Hint: "its digits are lost: " + exportAsText,
+			Field: field, Value: s, Odd: true, Kind: KindDamaged,
+			Message: message + ": a spreadsheet rounded it",
+			Hint:    "its digits are lost: " + exportAsText,
 		}, true
 	case n > precise && kept <= precise:
 		return Problem{
-			Field: field, Value: s, Note: true, Kind: KindDamaged, Message: fmt.Sprintf("%s has %d digits and only zeros from digit %d on", field, n, kept+1),
-			Hint: "check that a spreadsheet did not round it",
+			Field: field, Value: s, Note: true, Kind: KindDamaged,
+			Message: message,
+			Hint:    "check that a spreadsheet did not round it",
 		}, true
 	}
 	return Problem{}, false
@@ -264,7 +280,8 @@ func LikeNumber(s string) bool {
 
 // likeOrder matches what is short, or has a mark that carriers do not use, but for an air waybill.
 func likeOrder(s string) bool {
-	if prefix, serial, ok := strings.Cut(s, "-"); ok && len(prefix) == 3 && len(serial) == 8 && digits(prefix) && digits(serial) {
+	prefix, serial, ok := strings.Cut(s, "-")
+	if ok && len(prefix) == 3 && len(serial) == 8 && digits(prefix) && digits(serial) {
 		return false
 	}
 	return len(s) < 8 || strings.ContainsAny(s, "#-_/")
@@ -311,7 +328,8 @@ func cutTime(s string) (day, time string, ok bool) {
 func clock(s string) bool {
 	hour, rest, _ := strings.Cut(s, ":")
 	minute := rest[:min(2, len(rest))]
-	return between(hour, 0, 24) && len(minute) == 2 && between(minute, 0, 59) && strings.Trim(rest, "0123456789:.,+-ZAPMapm") == ""
+	return between(hour, 0, 24) && len(minute) == 2 && between(minute, 0, 59) &&
+		strings.Trim(rest, "0123456789:.,+-ZAPMapm") == ""
 }
 
 // isDay reports whether s is a day or a month, in two or three parts.

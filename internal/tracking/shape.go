@@ -127,7 +127,8 @@ func (s *shaper) writeNumber(name, literal string) {
 // hasPart reports whether a name that is not that of a code has one of the parts.
 func hasPart(name string, parts ...string) bool {
 	name = strings.ToLower(name)
-	return !strings.Contains(name, "code") && slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
+	return !strings.Contains(name, "code") &&
+		slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // isWord reports whether a text is short and without digits: it says what happened, not to whom.

@@ -62,7 +62,8 @@ func (c Checkpoint) anomalies(learnt time.Time) []Anomaly {
 }
 
 // wallClocks are the forms of a local time. Fractions of a second may follow.
-var wallClocks = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.RFC3339}
+var wallClocks = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04",
+	time.RFC3339}
 
 // readWallClock reads a local time as if it were UTC, the zero time if it can't.
 // A zone that is there after all is not read: the clock on the wall counts.

@@ -40,7 +40,8 @@ type Rules struct{ AcceptOdd bool }
 func (it Item) Validate(r Rules) []Problem {
 	var ps []Problem
 	if it.totalsLine() {
-		ps = []Problem{{Field: FieldNumber, Value: it.Number, Odd: true, Kind: KindPlaceholder, Message: "the row is a totals line", Hint: "remove the row"}}
+		ps = []Problem{{Field: FieldNumber, Value: it.Number, Odd: true, Kind: KindPlaceholder,
+			Message: "the row is a totals line", Hint: "remove the row"}}
 	} else {
 		ps = identifier(ps, FieldReferID, it.ReferID)
 		ps = identifier(ps, FieldNumber, it.Number)
@@ -63,7 +64,8 @@ func (it Item) Validate(r Rules) []Problem {
 //
 // Assumed: codes are written without either.
 func LikeCarrierName(code string) bool {
-	return strings.ContainsFunc(code, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) || unicode.IsSpace(r) })
+	return strings.ContainsFunc(code,
+		func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) || unicode.IsSpace(r) })
 }
 
 // carrierCode adds the problem of the carrier code. It is sent as written unless it stands for none, or the
@@ -84,13 +86,15 @@ func (it Item) carrierCode(ps []Problem) []Problem {
 		return ps
 	case strings.ContainsAny(code, decimals) && !strings.ContainsAny(it.Number, decimals):
 		return append(ps, Problem{
-			Field: FieldCarrierCode, Value: code, Odd: true, Message: FieldCarrierCode + " looks like no code, and " + FieldNumber + " like no number",
-			Hint: "check that each value of the row is in its column",
+			Field: FieldCarrierCode, Value: code, Odd: true,
+			Message: FieldCarrierCode + " looks like no code, and " + FieldNumber + " like no number",
+			Hint:    "check that each value of the row is in its column",
 		})
 	}
 	return append(ps, Problem{
-		Field: FieldCarrierCode, Value: code, Note: true, Kind: KindCarrierName, Message: FieldCarrierCode + " looks like a carrier's name",
-		Hint: "it is sent as it is; --carrier-map NAME=CODE sends a code",
+		Field: FieldCarrierCode, Value: code, Note: true, Kind: KindCarrierName,
+		Message: FieldCarrierCode + " looks like a carrier's name",
+		Hint:    "it is sent as it is; --carrier-map NAME=CODE sends a code",
 	})
 }
 
@@ -156,7 +160,8 @@ func identifier(ps []Problem, field, s string) []Problem {
 	}
 	if at := strings.IndexFunc(s, Invisible); at >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[at:])
-		p := Problem{Field: field, Value: s, Kind: KindInvisible, Message: fmt.Sprintf("%s contains the invisible character U+%04X", field, r)}
+		p := Problem{Field: field, Value: s, Kind: KindInvisible,
+			Message: fmt.Sprintf("%s contains the invisible character U+%04X", field, r)}
 		if field == FieldNumber {
 			p.Odd, p.Hint = true, "remove it"
 		} else {

@@ -81,7 +81,8 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 			if matching == 1 {
 				continue
 			}
-			c.Undecided = append(c.Undecided, "{"+p.text+"} was the same in every delivery: another part or a fixed text may be signed instead")
+			c.Undecided = append(c.Undecided,
+				"{"+p.text+"} was the same in every delivery: another part or a fixed text may be signed instead")
 		}
 	}
 	c.proven = varying.strength()
@@ -132,7 +133,8 @@ func (c Candidate) compare(o Candidate) int {
 // akin counts words that names share with the signature's, as X-Acme-Time does with X-Acme-Signature.
 func (s Scheme) akin() int {
 	words := func(name string) []string {
-		return strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
+		return strings.FieldsFunc(strings.ToLower(name),
+			func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) })
 	}
 	own := slices.DeleteFunc(words(s.Signature.From), func(word string) bool { return word == "x" })
 	n := 0

@@ -23,8 +23,9 @@ type compiled struct {
 
 func compile(s Scheme) (*compiled, *SchemeError) {
 	c := &compiled{scheme: s.WithDefaults()}
-	for _, step := range []func() *SchemeError{c.checkWords, c.checkTemplate, c.checkSignature, c.checkTimestamp, c.checkURL} {
-		if err := step(); err != nil {
+	checks := []func() *SchemeError{c.checkWords, c.checkTemplate, c.checkSignature, c.checkTimestamp, c.checkURL}
+	for _, check := range checks {
+		if err := check(); err != nil {
 			return nil, err
 		}
 	}
@@ -51,19 +52,25 @@ func (s Setting) Choices() string {
 
 var settings = []Setting{
 	{"kind", []string{KindHMAC, KindDigest, KindToken}, func(s *Scheme) *string { return &s.Kind }},
-	{"algorithm", []string{AlgorithmSHA256, AlgorithmSHA512, AlgorithmSHA1, AlgorithmMD5}, func(s *Scheme) *string { return &s.Algorithm }},
+	{"algorithm", []string{AlgorithmSHA256, AlgorithmSHA512, AlgorithmSHA1, AlgorithmMD5},
+		func(s *Scheme) *string { return &s.Algorithm }},
 	{"key.strip_prefix", nil, func(s *Scheme) *string { return &s.Key.StripPrefix }},
-	{"key.encoding", []string{EncodingUTF8, EncodingBase64, EncodingHex}, func(s *Scheme) *string { return &s.Key.Encoding }},
-	{"key.normalize", []string{NormalizeNone, NormalizeNFKD, NormalizeNFC}, func(s *Scheme) *string { return &s.Key.Normalize }},
+	{"key.encoding", []string{EncodingUTF8, EncodingBase64, EncodingHex},
+		func(s *Scheme) *string { return &s.Key.Encoding }},
+	{"key.normalize", []string{NormalizeNone, NormalizeNFKD, NormalizeNFC},
+		func(s *Scheme) *string { return &s.Key.Normalize }},
 	{"signed", nil, func(s *Scheme) *string { return &s.Signed }},
 	{"signature.from", nil, func(s *Scheme) *string { return &s.Signature.From }},
-	{"signature.format", []string{FormatPlain, FormatList, FormatKV}, func(s *Scheme) *string { return &s.Signature.Format }},
+	{"signature.format", []string{FormatPlain, FormatList, FormatKV},
+		func(s *Scheme) *string { return &s.Signature.Format }},
 	{"signature.separator", separatorsBetween, func(s *Scheme) *string { return &s.Signature.Separator }},
 	{"signature.tag", nil, func(s *Scheme) *string { return &s.Signature.Tag }},
 	{"signature.prefix", nil, func(s *Scheme) *string { return &s.Signature.Prefix }},
-	{"signature.encoding", []string{EncodingHex, EncodingBase64, EncodingBase64URL, EncodingBase64Any}, func(s *Scheme) *string { return &s.Signature.Encoding }},
+	{"signature.encoding", []string{EncodingHex, EncodingBase64, EncodingBase64URL, EncodingBase64Any},
+		func(s *Scheme) *string { return &s.Signature.Encoding }},
 	{"timestamp.from", nil, func(s *Scheme) *string { return &s.Timestamp.From }},
-	{"timestamp.unit", []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822}, func(s *Scheme) *string { return &s.Timestamp.Unit }},
+	{"timestamp.unit", []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822},
+		func(s *Scheme) *string { return &s.Timestamp.Unit }},
 	{"public_url", nil, func(s *Scheme) *string { return &s.PublicURL }},
 }
 
@@ -112,7 +119,8 @@ func (c *compiled) checkTemplate() *SchemeError {
 		return wrong("signed", "%q is the same for every delivery; use %s", s.Signed, placeholders)
 	}
 	if !c.keyed() && !s.AcceptWeak {
-		return wrong("signed", "%q does not contain {secret}: without it, anybody can compute a plain hash; kind %s needs no {secret}", s.Signed, KindHMAC)
+		return wrong("signed", "%q does not contain {secret}: without it, anybody can compute a plain hash; "+
+			"kind %s needs no {secret}", s.Signed, KindHMAC)
 	}
 	return nil
 }
@@ -129,7 +137,8 @@ func (c *compiled) checkSignature() *SchemeError {
 	case s.Format == FormatPlain:
 		return wrong("signature.separator", "is for signature.format %s and %s only", FormatList, FormatKV)
 	case between == within:
-		return wrong("signature.separator", "%q can't separate entries of format %s; use one of %q", s.Separator, s.Format, separatorsBetween)
+		return wrong("signature.separator", "%q can't separate entries of format %s; use one of %q", s.Separator, s.Format,
+			separatorsBetween)
 	}
 	if s.Format != FormatPlain && strings.ContainsAny(s.Tag, ",= \t"+between) {
 		return wrong("signature.tag", "%q contains a comma, an equals sign, a space or the separator", s.Tag)
@@ -143,7 +152,8 @@ func (c *compiled) checkSignature() *SchemeError {
 		}
 	}
 	if c.signature.kind == sourceJSON && (has(c.parts, slotBody) || has(c.parts, slotForm)) {
-		return wrong("signature.from", "%q is inside the body, but signed %q contains the whole body; a signature can't cover itself", s.From, c.scheme.Signed)
+		return wrong("signature.from", "%q is inside the body, but signed %q contains the whole body; "+
+			"a signature can't cover itself", s.From, c.scheme.Signed)
 	}
 	return nil
 }
@@ -175,14 +185,16 @@ func (c *compiled) checkTimestamp() *SchemeError {
 			return wrong("timestamp.from", "%q contains the separator of the entries", t.From)
 		}
 		if t.Unit == UnitRFC2822 && (between == "," || between == " ") {
-			return wrong("timestamp.unit", "%s contains commas and spaces, which end an entry of format %s", t.Unit, c.scheme.Signature.Format)
+			return wrong("timestamp.unit", "%s contains commas and spaces, which end an entry of format %s", t.Unit,
+				c.scheme.Signature.Format)
 		}
 	}
 	if c.timestamp.same(c.signature) {
 		return wrong("timestamp.from", "%q is the place of the signature", t.From)
 	}
 	if !c.coversTimestamp() {
-		return wrong("timestamp.from", "the timestamp is not signed, so anybody could change it; add {timestamp} to signed, or omit timestamp.from")
+		return wrong("timestamp.from", "the timestamp is not signed, so anybody could change it; "+
+			"add {timestamp} to signed, or omit timestamp.from")
 	}
 	return nil
 }

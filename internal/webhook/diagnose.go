@@ -44,8 +44,9 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 	}
 	x := diagnoser{scheme: s.WithDefaults(), secrets: secrets, others: others, sample: d}
 	result := Diagnosis{Verdict: v.Verify(d.Request, d.At)}
-	for _, step := range []func(*Diagnosis) bool{x.time, x.otherSecret, x.keyForm, x.secretSpace, x.bodyChanged, x.elsewhere} {
-		if step(&result) {
+	causes := []func(*Diagnosis) bool{x.time, x.otherSecret, x.keyForm, x.secretSpace, x.bodyChanged, x.elsewhere}
+	for _, found := range causes {
+		if found(&result) {
 			return result, nil
 		}
 	}
@@ -58,7 +59,8 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 			continue // proves nothing, this neither
 		}
 		result.Cause, result.Scheme = CauseOtherScheme, &c.Scheme
-		result.Text = fmt.Sprintf("it has another signature: %s over %s, at %s", c.Scheme.Kind, c.Scheme.Signed, c.Scheme.Signature.From)
+		result.Text = fmt.Sprintf("it has another signature: %s over %s, at %s", c.Scheme.Kind, c.Scheme.Signed,
+			c.Scheme.Signature.From)
 		if c.Scheme.Kind == KindToken {
 			result.Text = "it is not signed, but contains a secret in clear at " + c.Scheme.Signature.From
 		}
@@ -212,7 +214,8 @@ func (x *diagnoser) otherEntries(d *Diagnosis) bool {
 	d.Text = fmt.Sprintf("the value at %s has no entry with tag %q", x.scheme.Signature.From, x.scheme.Signature.Tag)
 	d.Hint = "compare it with format, separator and tag of the scheme's signature"
 	for _, l := range allSignatureCandidates(x.sample.Request) {
-		if at, _ := parseSource(l.signature.From); at.same(from) && l.signature.Format != FormatPlain && !l.holdsSecret(slices.Concat(x.secrets, x.others)) {
+		if at, _ := parseSource(l.signature.From); at.same(from) && l.signature.Format != FormatPlain &&
+			!l.holdsSecret(slices.Concat(x.secrets, x.others)) {
 			d.Text += "; read in another way, it has a signature: " + l.signature.form()
 			d.Hint = "change signature of the scheme, or run `waybill signature learn`"
 			break
@@ -229,11 +232,14 @@ func (x *diagnoser) notExplained(d *Diagnosis) {
 		if x.otherEntries(d) {
 			return
 		}
-		d.Text, d.Hint = "there is no signature at "+from, "it was not sent by the service, or a proxy or tunnel removed the signature"
+		d.Text = "there is no signature at " + from
+		d.Hint = "it was not sent by the service, or a proxy or tunnel removed the signature"
 	case ReasonSignatureMalformed:
-		d.Text, d.Hint = "the value at "+from+" is empty, cut, or not in the form of the scheme", "compare it with signature of the scheme"
+		d.Text = "the value at " + from + " is empty, cut, or not in the form of the scheme"
+		d.Hint = "compare it with signature of the scheme"
 	case ReasonHeaderRepeated:
-		d.Text, d.Hint = "the signature or a signed part appears more than once", "a proxy or tunnel adds it again, or the delivery is forged"
+		d.Text = "the signature or a signed part appears more than once"
+		d.Hint = "a proxy or tunnel adds it again, or the delivery is forged"
 	case ReasonTimestampMissing:
 		d.Text, d.Hint = "there is no timestamp at "+x.scheme.Timestamp.From, "check timestamp.from of the scheme"
 	case ReasonSignedPartMissing:

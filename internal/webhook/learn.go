@@ -169,7 +169,8 @@ func (t *learner) resolveEncoding(s Scheme) (Candidate, bool) {
 		return fit[0], true
 	}
 	if len(fit) == 2 {
-		either.Undecided = append(either.Undecided, "base64 or base64url: no signature contains a character that differs, so both are accepted")
+		either.Undecided = append(either.Undecided,
+			"base64 or base64url: no signature contains a character that differs, so both are accepted")
 	}
 	return either, true
 }
@@ -219,7 +220,9 @@ func (t *learner) schemes(r Request, secrets []Secret) ([]Scheme, error) {
 	return all, nil
 }
 
-func (t *learner) schemesOfKind(r Request, l signatureCandidate, m signedInputs, kind string, keys []derivedKey) ([]Scheme, error) {
+func (t *learner) schemesOfKind(
+	r Request, l signatureCandidate, m signedInputs, kind string, keys []derivedKey,
+) ([]Scheme, error) {
 	if kind == KindHMAC && l.algorithm == AlgorithmMD5 {
 		return nil, nil // no scheme has it
 	}
@@ -289,9 +292,11 @@ var namedPrefix = regexp.MustCompile(`^[A-Za-z0-9]{2,12}[_-]`)
 func keysOf(secrets []Secret) []derivedKey {
 	var all []derivedKey
 	for _, secret := range secrets {
-		forms := []Key{{}, {Encoding: EncodingBase64}, {Encoding: EncodingHex}, {Normalize: NormalizeNFKD}, {Normalize: NormalizeNFC}}
+		forms := []Key{{}, {Encoding: EncodingBase64}, {Encoding: EncodingHex}, {Normalize: NormalizeNFKD},
+			{Normalize: NormalizeNFC}}
 		if p := string(namedPrefix.Find(secret.Value)); p != "" {
-			forms = append(forms, Key{StripPrefix: p}, Key{StripPrefix: p, Encoding: EncodingBase64}, Key{StripPrefix: p, Encoding: EncodingHex})
+			forms = append(forms, Key{StripPrefix: p}, Key{StripPrefix: p, Encoding: EncodingBase64},
+				Key{StripPrefix: p, Encoding: EncodingHex})
 		}
 		for _, form := range forms {
 			key, bad := Scheme{Key: form}.WithDefaults().Key.derive(secret, "")
@@ -309,7 +314,8 @@ func tokens(r Request, secrets []Secret) []Scheme {
 	for _, v := range allValues(r) {
 		for _, secret := range secrets {
 			prefix, ok := strings.CutSuffix(v.text, string(secret.Value))
-			if !ok || len(secret.Value) < minToken || holdsSecret(prefix, secrets) || (prefix != "" && !slices.Contains(prefixes(v.text), prefix)) {
+			if !ok || len(secret.Value) < minToken || holdsSecret(prefix, secrets) ||
+				(prefix != "" && !slices.Contains(prefixes(v.text), prefix)) {
 				continue
 			}
 			s := Scheme{Kind: KindToken, Signature: Signature{From: v.from, Prefix: prefix}}

@@ -13,18 +13,18 @@ import (
 // literal. Of equal candidates, the earlier pattern is preferred.
 var patterns = map[string]struct{ common, all []string }{
 	KindHMAC: {[]string{"B", "T.B", "TB", "T:B", "V:T:B", "I.T.B", "UB"}, []string{
-		"B", "T.B", "TB", "T:B", "T\nB", "T|B", "T-B", "T_B", "T,B", "T&B", "V:T:B", "V.T.B", "B.T", "BT", "B:T", "B|T", "B&T",
-		"I.T.B", "T.I.B", "I.B", "IB", "I:B", "I|B", "B.I", "BI", "I:T:B", "I|T|B", "ITB", "TIB", "I\nT\nB",
+		"B", "T.B", "TB", "T:B", "T\nB", "T|B", "T-B", "T_B", "T,B", "T&B", "V:T:B", "V.T.B", "B.T", "BT", "B:T", "B|T",
+		"B&T", "I.T.B", "T.I.B", "I.B", "IB", "I:B", "I|B", "B.I", "BI", "I:T:B", "I|T|B", "ITB", "TIB", "I\nT\nB",
 		"UB", "BU", "U.B", "U:B", "U\nB", "U|B", "TUB", "T.U.B", "UTB", "U.T.B", "MUB", "M.U.B", "TMUB", "M\nU\nB",
-		"PB", "P.B", "P:B", "MPB", "M.P.B", "M\nP\nB", "TPB", "T.P.B", "TMPB", "T.M.P.B", "MPTB", "M\nP\nT\nB", "T\nM\nP\nB", "M:P:T:B",
-		"T", "I", "I.T", "T.I", "IT", "TI", "I:T", "T:I", "P", "U", "TP", "T.P", "TK", "KT",
+		"PB", "P.B", "P:B", "MPB", "M.P.B", "M\nP\nB", "TPB", "T.P.B", "TMPB", "T.M.P.B", "MPTB", "M\nP\nT\nB", "T\nM\nP\nB",
+		"M:P:T:B", "T", "I", "I.T", "T.I", "IT", "TI", "I:T", "T:I", "P", "U", "TP", "T.P", "TK", "KT",
 	}},
 	KindDigest: {[]string{"B/K", "KB", "BK"}, []string{
 		"B/K", "KB", "BK", "K.B", "B.K", "K:B", "B:K", "K/B", "K|B", "B|K", "K&B", "B&K", "K\nB", "B\nK", "KBK",
 		"TBK", "KTB", "TKB", "BTK", "KBT", "T.B.K", "K.T.B", "T.K.B", "K:T:B", "T:B:K", "K&T&B", "T&B&K", "KTBK",
 		"IBK", "KIB", "KITB", "ITBK", "UBK", "KUB",
-		"K&T&I&K", "K&T&I", "T&I&K", "KTIK", "KTI", "KIT", "TIK", "ITK", "KTK", "K&T&K", "KT", "TK", "K&T", "T&K", "K.T", "T.K", "K:T", "T:K",
-		"KI", "IK", "K&I", "I&K", "K.I", "I.K", "KIK",
+		"K&T&I&K", "K&T&I", "T&I&K", "KTIK", "KTI", "KIT", "TIK", "ITK", "KTK", "K&T&K", "KT", "TK", "K&T", "T&K", "K.T",
+		"T.K", "K:T", "T:K", "KI", "IK", "K&I", "I&K", "K.I", "I.K", "KIK",
 	}},
 	"": {nil, []string{"B"}},
 }
@@ -43,18 +43,21 @@ type signedInputs struct {
 
 // transportHeaders are headers that clients and proxies set, never signed.
 var transportHeaders = []string{
-	"accept", "accept-encoding", "accept-language", "cache-control", "connection", "content-encoding", "content-length", "content-type", "cookie",
-	"forwarded", "pragma", "te", "traceparent", "tracestate", "transfer-encoding", "user-agent", "via", "x-real-ip", "cdn-loop",
+	"accept", "accept-encoding", "accept-language", "cache-control", "connection", "content-encoding", "content-length",
+	"content-type", "cookie", "forwarded", "pragma", "te", "traceparent", "tracestate", "transfer-encoding", "user-agent",
+	"via", "x-real-ip", "cdn-loop",
 }
 
 func signedInputsOf(r Request, l signatureCandidate, publicURL string) signedInputs {
-	m := signedInputs{body: bodyParts(r.Body), url: publicURL, versions: []string{strings.TrimRight(l.signature.Prefix, "=: ,"), l.signature.Tag}}
+	versions := []string{strings.TrimRight(l.signature.Prefix, "=: ,"), l.signature.Tag}
+	m := signedInputs{body: bodyParts(r.Body), url: publicURL, versions: versions}
 	for _, v := range l.timestamps {
 		m.addTimestamp(&m.timestamps, v)
 	}
 	for _, v := range headerValues(r) {
 		name := strings.ToLower(strings.TrimPrefix(v.from, "header:"))
-		if v.from == l.signature.From || len(v.text) > maxValueSize || strings.HasPrefix(name, "x-forwarded-") || slices.Contains(transportHeaders, name) {
+		if v.from == l.signature.From || len(v.text) > maxValueSize || strings.HasPrefix(name, "x-forwarded-") ||
+			slices.Contains(transportHeaders, name) {
 			continue
 		}
 		if !m.addTimestamp(&m.timestamps, v) {

@@ -162,7 +162,8 @@ func (v locatedValue) signatureCandidates() []signatureCandidate {
 	}
 	for _, prefix := range prefixes(v.text) {
 		for _, f := range hashForms(v.text[len(prefix):]) {
-			all = append(all, signatureCandidate{Signature{From: v.from, Prefix: prefix, Encoding: f.encoding}, f.algorithm, nil})
+			all = append(all,
+				signatureCandidate{Signature{From: v.from, Prefix: prefix, Encoding: f.encoding}, f.algorithm, nil})
 		}
 	}
 	return all

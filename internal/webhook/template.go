@@ -22,7 +22,8 @@ const (
 	slotSource // header, query or json
 )
 
-const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, {header:NAME}, {query:NAME}, {json:/PATH} or {formsorted}"
+const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, " +
+	"{header:NAME}, {query:NAME}, {json:/PATH} or {formsorted}"
 
 // part is text, or a placeholder. Parsed before any request is read, no text of a sender can become one.
 type part struct {
