@@ -20,15 +20,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 type exportOptions struct {
-	IDs                     []string // empty for all that match
-	Since, Filter, Verified string
-	After                   string
+	IDs                            []string // empty for all that match
+	Since, After, Filter, Verified string
 }
 
 func newExport(f *command.Factory) *cobra.Command {
@@ -44,8 +44,9 @@ matching event. --after ID reads on from the last delivery that was exported bef
 ID is the "delivery" of its line. Headers are written as the sender sent them, including tokens.
 
 ` + signature.DeliveryHelp,
-		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1", "waybill events export --since 24h --filter event=router.delivered > fixture.jsonl"),
-		RunE:    f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runExport(ctx, c, o) }),
+		Example: command.Example("waybill events export --out captures.jsonl", "waybill events export 3 refused:1",
+			"waybill events export --since 24h --filter event=router.delivered > fixture.jsonl"),
+		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runExport(ctx, c, o) }),
 	}
 	sinceFlag(cmd, &o.Since)
 	afterFlag(cmd, &o.After)
@@ -55,13 +56,13 @@ ID is the "delivery" of its line. Headers are written as the sender sent them, i
 }
 
 type exporter struct {
-	in       replay.Inbox
-	since    time.Time
-	after    int64 // number of the last delivery that is left out
-	filter   forward.Filter
-	filtered bool
-	verified inbox.Verified
-	write    func(webhook.Capture) error
+	exportOptions
+
+	in     replay.Inbox
+	since  time.Time
+	after  int64 // number of the last delivery that is left out
+	filter forward.Filter
+	list   *render.List
 
 	written, pruned int64
 }
@@ -73,7 +74,7 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if len(o.IDs) > 0 && (o.Since != "" || o.After != "" || o.Filter != "" || o.Verified != "") {
 		return command.Usagef("choose one of them", "IDs and --since, --after, --filter or --verified exclude each other")
 	}
-	e := exporter{filtered: o.Filter != "", verified: inbox.Verified(o.Verified)}
+	e := exporter{exportOptions: o}
 	var err error
 	if e.since, err = command.ParseSince("--since", o.Since); err != nil {
 		return err
@@ -88,9 +89,8 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 		return err
 	}
 	call.Out.Whole()
-	list := call.Out.BeginList()
-	e.write = func(c webhook.Capture) error { return list.Add(c) }
-	if err := errors.Join(e.exportAll(ctx, o.IDs), list.Close()); err != nil {
+	e.list = call.Out.BeginList()
+	if err := errors.Join(e.exportAll(ctx), e.list.Close()); err != nil {
 		return err
 	}
 	if e.pruned > 0 {
@@ -100,15 +100,15 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	return nil
 }
 
-func (e *exporter) exportAll(ctx context.Context, ids []string) error {
-	if len(ids) > 0 {
-		return command.Each(replay.Whole(ctx, e.in, ids...), e.export)
+func (e *exporter) exportAll(ctx context.Context) error {
+	if len(e.IDs) > 0 {
+		return command.Each(replay.Whole(ctx, e.in, e.IDs...), e.export)
 	}
 	return command.Each(replay.Deliveries(ctx, e.in, replay.OldestFirst), func(d replay.Delivery) error {
-		if d.Seq <= e.after || d.ReceivedAt.Before(e.since) || e.verified != "" && d.Verified != e.verified {
+		if d.Seq <= e.after || d.ReceivedAt.Before(e.since) || e.Verified != "" && string(d.Verified) != e.Verified {
 			return nil
 		}
-		if e.filtered {
+		if e.Filter != "" {
 			if ok, err := e.matches(ctx, d.Seq); err != nil || !ok {
 				return err
 			}
@@ -132,7 +132,7 @@ func (e *exporter) export(d replay.Delivery) error {
 		return nil
 	}
 	e.written++
-	return e.write(d.Capture())
+	return e.list.Add(d.Capture())
 }
 
 // importedJSON is the result of an import. All but events are deliveries.
@@ -157,9 +157,11 @@ Each delivery is verified again with your current scheme and secrets, as of the
 time it was received; the file's own results are ignored. Verified deliveries count
 like any other: they are forwarded and can end a wait. Deliveries and events that
 are already stored are not stored again.`,
-		Example: command.Example("waybill events import captures.jsonl", "waybill events import --store test.db fixtures/*.jsonl", "waybill events export --store a.db | waybill events import --store b.db -"),
-		Args:    command.Between(1, math.MaxInt, "files, or - for standard input"),
-		RunE:    f.RunE(runImport),
+		Example: command.Example("waybill events import captures.jsonl",
+			"waybill events import --store test.db fixtures/*.jsonl",
+			"waybill events export --store a.db | waybill events import --store b.db -"),
+		Args: command.Between(1, math.MaxInt, "files, or - for standard input"),
+		RunE: f.RunE(runImport),
 	}
 }
 
@@ -189,22 +191,25 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 	j, err := importCaptures(ctx, in, imp, p)
 	p.Stop()
 	if err != nil {
-		next := ""
+		err = fmt.Errorf("%d of %s imported: %w", j.Imported+j.Known, command.Plural(total, "delivery"), err)
+		failed := &command.ExitError{Code: command.Failed, Err: err}
 		if in.Repeatable() {
-			next = c.CommandLine(append([]string{"events", "import"}, files...)...)
+			failed.Next = c.CommandLine(append([]string{"events", "import"}, files...)...)
 		}
-		return &command.ExitError{Code: command.Failed, Err: fmt.Errorf("%d of %s imported: %w", j.Imported+j.Known, command.Plural(total, "delivery"), err), Next: next}
+		return failed
 	}
 	if verifier == nil {
 		c.IO.Note("No signature scheme is set: imported deliveries are not verified")
 	}
 	return c.Out.Result(j, "Imported %s with %s: %s verified, %s not verified; %s already stored",
-		command.Plural(j.Imported, "delivery"), command.Plural(j.Events, "new event"), command.Number(j.Verified), command.Number(j.Unverified), command.Number(j.Known))
+		command.Plural(j.Imported, "delivery"), command.Plural(j.Events, "new event"),
+		command.Number(j.Verified), command.Number(j.Unverified), command.Number(j.Known))
 }
 
 // importCaptures imports input that was found to be good.
-func importCaptures(ctx context.Context, in *input.Input, imp *replay.Importer, p *command.Progress) (importedJSON, error) {
-	var j importedJSON
+func importCaptures(
+	ctx context.Context, in *input.Input, imp *replay.Importer, p *command.Progress,
+) (j importedJSON, err error) {
 	for line, err := range captureLines(in) {
 		if err := cmp.Or(err, line.err, context.Cause(ctx)); err != nil {
 			return j, err
@@ -253,8 +258,9 @@ func countCaptures(ctx context.Context, in *input.Input) (int64, error) {
 	case bad > 0:
 		return 0, &command.UsageError{
 			Err:    errors.New(command.Plural(bad, "bad line") + "; nothing was imported"),
-			Hint:   `each line is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`,
 			Reason: command.ReasonInput, Issues: issues,
+			Hint: "each line is a JSON object: " +
+				`{"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`,
 		}
 	case good == 0:
 		return 0, command.Usagef("`waybill events export` writes them", "no deliveries in the input")

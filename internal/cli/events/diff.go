@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/jsonscan"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 )
 
@@ -64,7 +64,8 @@ func runDiff(ctx context.Context, c *command.Call, ids []string) error {
 	if err := listing.PrintAll(c.IO, all); err != nil || len(all) == 0 {
 		return err
 	}
-	return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("the events differ in %s", command.Plural(len(all), "member"))}
+	err = errors.New("the events differ in " + command.Plural(len(all), "member"))
+	return &command.ExitError{Code: command.Partial, Err: err}
 }
 
 type absent struct{}
@@ -88,11 +89,10 @@ func differences(all []difference, path string, a, b any) []difference {
 		}
 		return all
 	}
-	d := difference{path, literal(a), literal(b)}
-	if bytes.Equal(d.A, d.B) {
-		return all
+	if d := (difference{path, literal(a), literal(b)}); !bytes.Equal(d.A, d.B) {
+		all = append(all, d)
 	}
-	return append(all, d)
+	return all
 }
 
 func memberOf(object map[string]any, name string) any {
@@ -121,9 +121,9 @@ func literal(v any) json.RawMessage {
 // differenceColumns are for an output; nil if only their names are needed.
 func differenceColumns(out *command.Output) []command.Column[difference] {
 	return []command.Column[difference]{
-		{Column: render.Column{Name: "PATH"}, Cell: func(d difference) string { return d.Path }},
-		{Column: render.Column{Name: "A", Flex: true}, Cell: func(d difference) string { return shown(d.A, d.B, out) }},
-		{Column: render.Column{Name: "B", Flex: true}, Cell: func(d difference) string { return shown(d.B, d.A, out) }},
+		{Column: column{Name: "PATH"}, Cell: func(d difference) string { return d.Path }},
+		{Column: column{Name: "A", Flex: true}, Cell: func(d difference) string { return shown(d.A, d.B, out) }},
+		{Column: column{Name: "B", Flex: true}, Cell: func(d difference) string { return shown(d.B, d.A, out) }},
 	}
 }
 

@@ -7,9 +7,12 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
+
+type column = render.Column
 
 // New returns the group of commands about events.
 func New(f *command.Factory) *cobra.Command {
@@ -30,28 +33,33 @@ func sinceFlag(cmd *cobra.Command, since *string) {
 }
 
 func afterFlag(cmd *cobra.Command, after *string) {
-	cmd.Flags().StringVar(after, "after", "", "only what was recorded after the one with this `ID`, oldest first: imported, readmitted and late verified ones too")
+	cmd.Flags().StringVar(after, "after", "", "only what was recorded after the one with this `ID`, oldest first: "+
+		"imported, readmitted and late verified ones too")
 }
 
 // parseAfter reads --after: a delivery, and the place of an event in it. Both are 0 without the flag.
 func parseAfter(id string) (delivery int64, place int, err error) {
 	delivery, place, ok := replay.ParseNumber(id)
 	if !ok && id != "" {
-		err = command.Usagef("an ID such as 12 or 12.2; begin without --after", "--after %q is not the number of an event", id)
+		hint := "an ID such as 12 or 12.2; begin without --after"
+		err = command.Usagef(hint, "--after %q is not the number of an event", id)
 	}
 	return delivery, place, err
 }
 
 func filterFlag(cmd *cobra.Command, filter *string) {
-	cmd.Flags().StringVar(filter, "filter", "", "only events that match `FILTER`, such as 'status=1,number=1Z*', and deliveries with one")
+	const usage = "only events that match `FILTER`, such as 'status=1,number=1Z*', and deliveries with one"
+	cmd.Flags().StringVar(filter, "filter", "", usage)
 }
 
 func verifiedFlag(cmd *cobra.Command, verified *string) {
-	command.Choice(cmd.Flags(), verified, "verified", "", "only those with verification `RESULT`", string(inbox.Yes), string(inbox.No), string(inbox.Unknown), string(inbox.Unsigned))
+	results := []string{string(inbox.Yes), string(inbox.No), string(inbox.Unknown), string(inbox.Unsigned)}
+	command.Choice(cmd.Flags(), verified, "verified", "", "only those with verification `RESULT`", results...)
 }
 
 func setFlag(cmd *cobra.Command, set *[]string) {
-	cmd.Flags().StringArrayVar(set, "set", nil, "set a value in each event, `/POINTER=VALUE`: JSON, else a text; may be repeated")
+	const usage = "set a value in each event, `/POINTER=VALUE`: JSON, else a text; may be repeated"
+	cmd.Flags().StringArrayVar(set, "set", nil, usage)
 }
 
 func parseSet(texts []string) ([]webhook.Change, error) {

@@ -21,8 +21,10 @@ import (
 // ofDeliveries returns the time since which --dead, --pending or --refused lists deliveries,
 // and the store, nil if there is none. Filters of events are a usage error.
 func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Time, *app.Store, error) {
-	if o.Kind != "" || o.Number != "" || o.ReferID != "" || o.Filter != "" || o.Verified != "" || o.All || o.Dead && o.Pending || o.Refused && (o.Dead || o.Pending) {
-		return time.Time{}, nil, command.Usagef("use one of them alone, or with --since and --limit", "--dead, --pending and --refused list deliveries, not events")
+	ofEvents := o.Kind != "" || o.Number != "" || o.ReferID != "" || o.Filter != "" || o.Verified != "" || o.All
+	if ofEvents || o.Dead && o.Pending || o.Refused && (o.Dead || o.Pending) {
+		return time.Time{}, nil, command.Usagef("use one of them alone, or with --since and --limit",
+			"--dead, --pending and --refused list deliveries, not events")
 	}
 	since, err := command.ParseSince("--since", o.Since)
 	if err != nil {
@@ -34,11 +36,11 @@ func (o listOptions) ofDeliveries(ctx context.Context, c *command.Call) (time.Ti
 
 // runListOutbox lists deliveries since --since that wait to be forwarded, or with --dead deliveries that were given up.
 func runListOutbox(ctx context.Context, c *command.Call, o listOptions) error {
-	w := command.Listing[Forwarding]{Out: c.Out, Empty: "No delivery is queued", Columns: pendingColumns(c.Out, time.Now())}
-	entries := waitingEntries
+	entries, columns, empty := waitingEntries, pendingColumns(c.Out, time.Now()), "No delivery is queued"
 	if o.Dead {
-		w.Empty, w.Columns, entries = "Nothing was given up", deadColumns(c.Out), deadEntries
+		entries, columns, empty = deadEntries, deadColumns(c.Out), "Nothing was given up"
 	}
+	w := command.Listing[Forwarding]{Out: c.Out, Empty: empty, Columns: columns}
 	since, db, err := o.ofDeliveries(ctx, c)
 	if err == nil && db == nil {
 		err = w.Print(c.IO, nil)
@@ -54,7 +56,9 @@ func runListOutbox(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(sinks, func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) })
+	slices.SortFunc(sinks, func(a, b inbox.Sink) int {
+		return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter))
+	})
 	found := false
 	err = w.Print(c.IO, command.Filter(entries(ctx, db, sinks, running), func(j Forwarding) bool {
 		late := !firstTime(j.GivenUpAt, j.QueuedAt).Before(since)
@@ -74,14 +78,17 @@ func runListOutbox(ctx context.Context, c *command.Call, o listOptions) error {
 	return nil
 }
 
-func deadEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
+type forwardings = iter.Seq2[Forwarding, error]
+
+func deadEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) forwardings {
 	return func(yield func(Forwarding, error) bool) {
 		byID := map[int64]inbox.Sink{}
 		for _, k := range sinks {
 			byID[k.ID] = k
 		}
 		for e, err := range db.Outbox.DeadEntries(ctx) {
-			if !yield(NewForwarding(e.Delivery, inbox.Forwarding{Sink: byID[e.Sink], Waiting: &inbox.WaitingEntry{OutboxEntry: e}}, running), err) {
+			f := inbox.Forwarding{Sink: byID[e.Sink], Waiting: &inbox.WaitingEntry{OutboxEntry: e}}
+			if !yield(NewForwarding(e.Delivery, f, running), err) {
 				return
 			}
 		}
@@ -90,13 +97,13 @@ func deadEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running
 
 func deadColumns(out *command.Output) []command.Column[Forwarding] {
 	return []command.Column[Forwarding]{
-		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
+		{Column: column{Name: "DELIVERY", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
 		targetColumn(out),
 		view.CSVOnly("FILTER", "filter", func(j Forwarding) string { return j.Filter }),
-		{Column: render.Column{Name: "ATTEMPTS", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},
-		{Column: render.Column{Name: "FAILING SINCE", Rank: 2}, Time: func(j Forwarding) time.Time { return firstTime(j.FailingSince) }},
-		{Column: render.Column{Name: "GIVEN UP", CSV: "givenUpAt", Rank: 3}, Time: Forwarding.ended},
-		{Column: render.Column{Name: "PROBLEM", Flex: true, Rank: 1}, Cell: problemOf},
+		{Column: column{Name: "ATTEMPTS", Right: true}, Cell: Forwarding.attempts},
+		{Column: column{Name: "FAILING SINCE", Rank: 2}, Time: Forwarding.failing},
+		{Column: column{Name: "GIVEN UP", CSV: "givenUpAt", Rank: 3}, Time: Forwarding.ended},
+		{Column: column{Name: "PROBLEM", Flex: true, Rank: 1}, Cell: Forwarding.problem},
 	}
 }
 
@@ -152,13 +159,10 @@ func triedColumns(out *command.Output) []command.Column[tried] {
 	target := targetColumn(out)
 	return []command.Column[tried]{
 		{Column: target.Column, Cell: func(a tried) string { return target.Cell(a.target) }},
-		{Column: render.Column{Name: "ATTEMPT", Right: true, Rank: 1}, Cell: func(a tried) string { return fmt.Sprint(a.Attempt) }},
-		{Column: render.Column{Name: "AT"}, Time: func(a tried) time.Time { return a.At }},
-		{Column: render.Column{Name: "ANSWER"}, Cell: tried.answer},
-		{
-			Column: render.Column{Name: "SECONDS", Right: true},
-			Cell:   func(a tried) string { return fmt.Sprint(a.ElapsedSeconds) },
-		},
+		{Column: column{Name: "ATTEMPT", Right: true, Rank: 1}, Cell: func(a tried) string { return fmt.Sprint(a.Attempt) }},
+		{Column: column{Name: "AT"}, Time: func(a tried) time.Time { return a.At }},
+		{Column: column{Name: "ANSWER"}, Cell: tried.answer},
+		{Column: column{Name: "SECONDS", Right: true}, Cell: func(a tried) string { return fmt.Sprint(a.ElapsedSeconds) }},
 	}
 }
 
@@ -168,7 +172,8 @@ func NewForwarding(delivery int64, f inbox.Forwarding, running []inbox.Listener)
 	switch w := f.Waiting; {
 	case w != nil:
 		j.State, j.Attempts, j.Status, j.Problem, j.Reply = waiting, w.Attempt, w.Status, w.Problem, string(w.Reply)
-		j.QueuedAt, j.FailingSince, j.GivenUpAt = view.TimeOrNull(w.Added), view.TimeOrNull(w.FirstFailure), view.TimeOrNull(w.GivenUpAt)
+		j.QueuedAt, j.FailingSince = view.TimeOrNull(w.Added), view.TimeOrNull(w.FirstFailure)
+		j.GivenUpAt = view.TimeOrNull(w.GivenUpAt)
 		switch {
 		case j.GivenUpAt != nil:
 			j.State = dead
@@ -238,11 +243,11 @@ func firstTime(times ...*time.Time) time.Time {
 }
 
 // queued is when it came into the outbox, as long as it is there.
-func (j Forwarding) queued() time.Time { return firstTime(j.QueuedAt) }
-
-func (j Forwarding) ended() time.Time { return firstTime(j.SentAt, j.GivenUpAt) }
-
-func problemOf(j Forwarding) string { return j.Problem }
+func (j Forwarding) queued() time.Time  { return firstTime(j.QueuedAt) }
+func (j Forwarding) failing() time.Time { return firstTime(j.FailingSince) }
+func (j Forwarding) ended() time.Time   { return firstTime(j.SentAt, j.GivenUpAt) }
+func (j Forwarding) attempts() string   { return fmt.Sprint(j.Attempts) }
+func (j Forwarding) problem() string    { return j.Problem }
 
 func (j Forwarding) answer() string {
 	if j.Problem != "" || j.Status == 0 {
@@ -256,7 +261,7 @@ func (j Forwarding) answer() string {
 func targetColumn(out *command.Output) command.Column[Forwarding] {
 	const shownURL, shownFilter = 32, 16 // columns
 	target := func(j Forwarding) string { return j.Target }
-	return command.Column[Forwarding]{Column: render.Column{Name: "TARGET"}, CSVCell: target, Cell: func(j Forwarding) string {
+	return command.Column[Forwarding]{Column: column{Name: "TARGET"}, CSVCell: target, Cell: func(j Forwarding) string {
 		switch {
 		case out != nil && out.Out().IsTerminal() && !out.HasColumns():
 			text := cutMiddle(strings.TrimPrefix(j.Target, "http://"), shownURL)
@@ -280,41 +285,44 @@ func cutMiddle(text string, n int) string {
 	return string(r[:n*2/3]) + "…" + string(r[len(r)-n+n*2/3+1:])
 }
 
+func answerColumn(rank int) command.Column[Forwarding] {
+	answer := column{Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: rank}
+	return command.Column[Forwarding]{Column: answer, Cell: Forwarding.answer, CSVCell: Forwarding.problem}
+}
+
 func forwardingColumns(out *command.Output, now time.Time) []command.Column[Forwarding] {
+	styles := map[forwardingState]term.Style{sent: term.Good, dead: term.Bad, waiting: term.Caution}
 	return []command.Column[Forwarding]{
 		targetColumn(out),
-		{Column: render.Column{Name: "STATE"}, Cell: func(j Forwarding) string { return j.words(now) }, CSVCell: func(j Forwarding) string { return string(j.State) }, Style: func(j Forwarding) term.Style {
-			return map[forwardingState]term.Style{sent: term.Good, dead: term.Bad, waiting: term.Caution}[j.State]
-		}},
-		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},
-		{Column: render.Column{Name: "QUEUED", CSV: "queuedAt", Rank: 4}, Time: Forwarding.queued},
-		{Column: render.Column{Name: "ENDED", CSV: "-", Rank: 1}, Time: Forwarding.ended},
 		{
-			Column: render.Column{Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: 3}, Cell: Forwarding.answer,
-			CSVCell: problemOf,
+			Column:  column{Name: "STATE"},
+			Cell:    func(j Forwarding) string { return j.words(now) },
+			CSVCell: func(j Forwarding) string { return string(j.State) },
+			Style:   func(j Forwarding) term.Style { return styles[j.State] },
 		},
+		{Column: column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: Forwarding.attempts},
+		{Column: column{Name: "QUEUED", CSV: "queuedAt", Rank: 4}, Time: Forwarding.queued},
+		{Column: column{Name: "ENDED", CSV: "-", Rank: 1}, Time: Forwarding.ended},
+		answerColumn(3),
 	}
 }
 
 func pendingColumns(out *command.Output, now time.Time) []command.Column[Forwarding] {
 	return []command.Column[Forwarding]{
-		{Column: render.Column{Name: "DELIVERY", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
+		{Column: column{Name: "DELIVERY", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
 		targetColumn(out),
-		{Column: render.Column{Name: "WAITS FOR", CSV: "-"}, Cell: func(j Forwarding) string { return j.words(now) }},
-		{Column: render.Column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Attempts) }},
+		{Column: column{Name: "WAITS FOR", CSV: "-"}, Cell: func(j Forwarding) string { return j.words(now) }},
+		{Column: column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: Forwarding.attempts},
+		answerColumn(1),
+		{Column: column{Name: "QUEUED", CSV: "queuedAt", Rank: 3}, Time: Forwarding.queued},
 		{
-			Column: render.Column{Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: 1}, Cell: Forwarding.answer,
-			CSVCell: problemOf,
-		},
-		{Column: render.Column{Name: "QUEUED", CSV: "queuedAt", Rank: 3}, Time: Forwarding.queued},
-		{
-			Column: render.Column{Name: "SAME NUMBER", CSV: "heldByNumber", ID: true, Rank: 4},
+			Column: column{Name: "SAME NUMBER", CSV: "heldByNumber", ID: true, Rank: 4},
 			Cell:   func(j Forwarding) string { return j.HeldByNumber },
 		},
 	}
 }
 
-func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) iter.Seq2[Forwarding, error] {
+func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running []inbox.Listener) forwardings {
 	return func(yield func(Forwarding, error) bool) {
 		for _, sink := range sinks {
 			if sink.Waiting == 0 {
@@ -350,13 +358,13 @@ func sentNumber(ctx context.Context, db *app.Store, w inbox.WaitingEntry) (strin
 // noteUnread notes what targets have not read yet, and reports whether there is any.
 func noteUnread(c *command.Call, sinks []inbox.Sink, running []inbox.Listener) (found bool) {
 	for _, k := range sinks {
-		switch n := command.Plural(k.Unread, "delivery"); {
+		switch to, n := view.Sink(k), command.Plural(k.Unread, "delivery"); {
 		case k.Unread == 0:
 			continue
 		case isSentTo(running, k.ID):
-			c.IO.Note("%s: %s not queued yet", view.Sink(k), n)
+			c.IO.Note("%s: %s not queued yet", to, n)
 		default:
-			c.IO.Note("%s: %s not queued, since no listener forwards there now; start `waybill listen --forward-to URL`", view.Sink(k), n)
+			c.IO.Note("%s: %s not queued, since no listener forwards there now; start `waybill listen --forward-to URL`", to, n)
 		}
 		found = true
 	}

@@ -15,17 +15,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
 type listOptions struct {
-	Limit                                          int
-	Kind, Number, ReferID, Since, Verified, Filter string
-	After                                          string
-	All, Dead, Pending, Refused                    bool
+	Limit                                                 int
+	Kind, Number, ReferID, Since, After, Verified, Filter string
+	All, Dead, Pending, Refused                           bool
 }
 
 func newList(f *command.Factory) *cobra.Command {
@@ -47,8 +45,10 @@ that was verified late comes once more.
 for (another delivery of the same number, or the next attempt), the attempts so far
 and the last response. --dead lists deliveries that were given up. --refused lists
 deliveries that were answered 401, with their IDs, the sender's address and why.`,
-		Example: command.Example("waybill events list", "waybill events list --event router.delivered --since 24h", "waybill events list --filter 'status=1,number=1Z*'",
-			"waybill events list --refer-id ORD-1001", "waybill events list --limit 0 -o jsonl", "waybill events list --pending", "waybill events list --dead", "waybill events list --refused"),
+		Example: command.Example("waybill events list", "waybill events list --event router.delivered --since 24h",
+			"waybill events list --filter 'status=1,number=1Z*'", "waybill events list --refer-id ORD-1001",
+			"waybill events list --limit 0 -o jsonl", "waybill events list --pending", "waybill events list --dead",
+			"waybill events list --refused"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			if err := command.CheckLimit(o.Limit); err != nil {
 				return err
@@ -56,10 +56,10 @@ deliveries that were answered 401, with their IDs, the sender's address and why.
 			if err := command.CheckNotEmpty(c.Cmd, "event", "tracking-number", "refer-id", "filter", "since"); err != nil {
 				return err
 			}
-			if o.After != "" && (o.Dead || o.Pending || o.Refused) {
-				return command.Usagef("leave one of them out", "--after and --dead, --pending or --refused exclude each other")
-			}
 			switch {
+			case o.After != "" && (o.Dead || o.Pending || o.Refused):
+				return command.Usagef("leave one of them out",
+					"--after and --dead, --pending or --refused exclude each other")
 			case o.Dead, o.Pending:
 				return runListOutbox(ctx, c, o)
 			case o.Refused:
@@ -144,7 +144,8 @@ func eventsAbout(ctx context.Context, trackings ledger.Trackings, referID string
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("no tracking with referId %q in the store", referID), Hint: "list created trackings with `waybill list`"}
+		err := fmt.Errorf("no tracking with referId %q in the store", referID)
+		return nil, &command.ExitError{Code: command.NotFound, Err: err, Hint: "list created trackings with `waybill list`"}
 	}
 	a := &inbox.TrackingKeys{}
 	for _, row := range rows {
@@ -171,8 +172,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	listing := eventListing(c)
-	listing.Columns = eventColumns(view.NewStatusFormatter(c.Config.Statuses), o)
+	listing := eventListing(c, o)
 	if db == nil {
 		listing.Empty = emptyText(c, o, inbox.Counts{})
 		return listing.Print(c.IO, nil)
@@ -204,12 +204,14 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		c.IO.Note("%s", emptyText(c, o, counts))
 	}
 	if counts.Refused > 0 && (o.All || o.Verified == string(inbox.No)) {
-		c.IO.Note("Not listed: %s; `waybill events list --refused` lists them", command.Plural(counts.Refused, "refused delivery"))
+		refused := command.Plural(counts.Refused, "refused delivery")
+		c.IO.Note("Not listed: %s; `waybill events list --refused` lists them", refused)
 	}
 	return nil
 }
 
 func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
+	received, refused := command.Plural(n.Deliveries, "delivery"), command.Plural(n.Refused, "refused delivery")
 	var filters []string
 	for _, name := range []string{"event", "tracking-number", "refer-id", "filter", "since", "after", "verified"} {
 		if f := c.Cmd.Flags().Lookup(name); f.Changed {
@@ -218,69 +220,67 @@ func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
 	}
 	switch {
 	case len(filters) > 0 && n.LastEvent > 0:
-		return fmt.Sprintf("No event matches %s (%s received)", strings.Join(filters, " "), command.Plural(n.Deliveries, "delivery"))
+		return fmt.Sprintf("No event matches %s (%s received)", strings.Join(filters, " "), received)
 	case n.LastEvent > 0 && !o.All:
 		return "No events; `waybill events list --all` lists what can't be read"
 	case n.Refused > 0:
-		return fmt.Sprintf("No events; `waybill events list --refused` lists %s", command.Plural(n.Refused, "refused delivery"))
+		return "No events; `waybill events list --refused` lists " + refused
 	default:
 		return "No events. Receive them with `waybill listen`."
 	}
 }
 
-func eventListing(c *command.Call) command.Listing[inbox.Event] {
+func eventListing(c *command.Call, o listOptions) command.Listing[inbox.Event] {
 	hide := c.SecretMasker()
 	return command.Listing[inbox.Event]{
-		Out: c.Out, Columns: eventColumns(view.NewStatusFormatter(c.Config.Statuses), listOptions{}),
+		Out: c.Out, Columns: eventColumns(view.NewStatusFormatter(c.Config.Statuses), o),
 		JSON: func(e inbox.Event) any { return view.NewEvent(view.MaskEvent(e, hide)) },
 	}
 }
 
 // eventColumns returns the columns of events; of all deliveries also what is a duplicate, a conflict or an anomaly.
 func eventColumns(names view.StatusFormatter, o listOptions) []command.Column[inbox.Event] {
-	return []command.Column[inbox.Event]{
-		{Column: render.Column{Name: "ID"}, Cell: inbox.Event.ID},
+	type event = inbox.Event
+	typeStyles := map[inbox.Mark]term.Style{inbox.Conflict: term.Bad, inbox.Anomaly: term.Caution}
+	return []command.Column[event]{
+		{Column: column{Name: "ID"}, Cell: event.ID},
 		{
-			Column: render.Column{Name: "TYPE", Extra: !o.All}, Cell: func(e inbox.Event) string { return view.EventType(e.Mark) },
-			Style: func(e inbox.Event) term.Style {
-				return map[inbox.Mark]term.Style{inbox.Conflict: term.Bad, inbox.Anomaly: term.Caution}[e.Mark]
-			},
+			Column: column{Name: "TYPE", Extra: !o.All},
+			Cell:   func(e event) string { return view.EventType(e.Mark) },
+			Style:  func(e event) term.Style { return typeStyles[e.Mark] },
 		},
-		{
-			Column: render.Column{Name: "RECEIVED", CSV: "receivedAt", Rank: 1},
-			Time:   func(e inbox.Event) time.Time { return e.ReceivedAt },
-		},
-		{
-			Column: render.Column{Name: "NUMBER", CSV: "trackingNumber", ID: true},
-			Cell:   func(e inbox.Event) string { return e.TrackingNumber },
-		},
-		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 3}, Cell: func(e inbox.Event) string {
+		{Column: column{Name: "RECEIVED", CSV: "receivedAt", Rank: 1}, Time: func(e event) time.Time { return e.ReceivedAt }},
+		view.Identifier("NUMBER", "trackingNumber", func(e event) string { return e.TrackingNumber }),
+		{Column: column{Name: "LATEST EVENT", Flex: true, Rank: 3}, Cell: func(e event) string {
 			if e.Mark == inbox.Anomaly {
 				return e.Anomaly
 			}
 			_, latest, _ := names.EventTexts(e)
 			return latest
-		}, CSVCell: func(e inbox.Event) string { return e.LatestEvent }},
-		{Column: render.Column{Name: "STATUS", CSV: "-", Flex: true}, Cell: func(e inbox.Event) string {
+		}, CSVCell: func(e event) string { return e.LatestEvent }},
+		{Column: column{Name: "STATUS", CSV: "-", Flex: true}, Cell: func(e event) string {
 			status, _, _ := names.EventTexts(e)
 			return status
-		}, Style: func(e inbox.Event) term.Style {
+		}, Style: func(e event) term.Style {
 			_, _, style := names.EventTexts(e)
 			return style
 		}},
-		{Column: render.Column{Name: "EVENT", Flex: true, Rank: 4}, Cell: func(e inbox.Event) string { return e.Kind }},
+		{Column: column{Name: "EVENT", Flex: true, Rank: 4}, Cell: func(e event) string { return e.Kind }},
 		{
-			Column: render.Column{Name: "VERIFIED", Rank: 2}, Cell: view.Trust,
-			CSVCell: func(e inbox.Event) string { return string(e.Verified) },
+			Column: column{Name: "VERIFIED", Rank: 2}, Cell: view.Trust,
+			CSVCell: func(e event) string { return string(e.Verified) },
 		},
-		{Column: render.Column{Name: "DELIVERY", Right: true, Extra: true}, Cell: func(e inbox.Event) string { return fmt.Sprint(e.Delivery) }},
-		{Column: render.Column{Name: "EVENT ID", ID: true, Extra: true}, Cell: func(e inbox.Event) string { return e.EventID }},
-		{Column: render.Column{Name: "EVENT TIME", Extra: true}, Cell: func(e inbox.Event) string { return e.EventTime }},
-		view.CSVOnly("STATUS NUMBER", "status", func(e inbox.Event) string { return view.Unquote(e.Status) }),
-		view.CSVOnly("STATUS LABEL", "statusLabel", func(e inbox.Event) string { return e.StatusLabel }),
-		view.CSVOnly("STATUS TRACK", "statusTrack", func(e inbox.Event) string { return e.StatusTrack }),
-		view.CSVOnly("REASON", "reason", func(e inbox.Event) string { return string(e.Reason) }),
-		view.CSVOnly("ANOMALY", "anomaly", func(e inbox.Event) string { return e.Anomaly }),
+		{
+			Column: column{Name: "DELIVERY", Right: true, Extra: true},
+			Cell:   func(e event) string { return fmt.Sprint(e.Delivery) },
+		},
+		{Column: column{Name: "EVENT ID", ID: true, Extra: true}, Cell: func(e event) string { return e.EventID }},
+		{Column: column{Name: "EVENT TIME", Extra: true}, Cell: func(e event) string { return e.EventTime }},
+		view.CSVOnly("STATUS NUMBER", "status", func(e event) string { return view.Unquote(e.Status) }),
+		view.CSVOnly("STATUS LABEL", "statusLabel", func(e event) string { return e.StatusLabel }),
+		view.CSVOnly("STATUS TRACK", "statusTrack", func(e event) string { return e.StatusTrack }),
+		view.CSVOnly("REASON", "reason", func(e event) string { return string(e.Reason) }),
+		view.CSVOnly("ANOMALY", "anomaly", func(e event) string { return e.Anomaly }),
 	}
 }
 
@@ -290,7 +290,8 @@ func runListRefused(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	w := command.Listing[inbox.Delivery]{
-		Out: c.Out, Empty: "Nothing was refused", Columns: refusedColumns(), JSON: func(d inbox.Delivery) any { return view.NewRefused(d) },
+		Out: c.Out, Empty: "Nothing was refused", Columns: refusedColumns(),
+		JSON: func(d inbox.Delivery) any { return view.NewRefused(d) },
 	}
 	var all []inbox.Delivery
 	for d, err := range db.Received().Refused(ctx, 0) {
@@ -310,17 +311,14 @@ func runListRefused(ctx context.Context, c *command.Call, o listOptions) error {
 
 func refusedColumns() []command.Column[inbox.Delivery] {
 	return []command.Column[inbox.Delivery]{
-		{Column: render.Column{Name: "ID"}, Cell: view.RefusedID},
+		{Column: column{Name: "ID"}, Cell: view.RefusedID},
+		{Column: column{Name: "RECEIVED", CSV: "receivedAt"}, Time: func(d inbox.Delivery) time.Time { return d.ReceivedAt }},
+		{Column: column{Name: "FROM"}, Cell: func(d inbox.Delivery) string { return d.RemoteAddr }},
 		{
-			Column: render.Column{Name: "RECEIVED", CSV: "receivedAt"},
-			Time:   func(d inbox.Delivery) time.Time { return d.ReceivedAt },
-		},
-		{Column: render.Column{Name: "FROM"}, Cell: func(d inbox.Delivery) string { return d.RemoteAddr }},
-		{
-			Column: render.Column{Name: "WHY", CSV: "reason"},
+			Column: column{Name: "WHY", CSV: "reason"},
 			Cell:   func(d inbox.Delivery) string { return string(d.Reason) },
 			Style:  func(inbox.Delivery) term.Style { return term.Bad },
 		},
-		{Column: render.Column{Name: "PATH", Flex: true, Rank: 1}, Cell: func(d inbox.Delivery) string { return d.Path }},
+		{Column: column{Name: "PATH", Flex: true, Rank: 1}, Cell: func(d inbox.Delivery) string { return d.Path }},
 	}
 }

@@ -49,7 +49,8 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 		return err
 	}
 	if verifier == nil {
-		return c.Config.Refuse("webhook.scheme", "no scheme is set to verify with", "set webhook.scheme; `waybill events readmit` then verifies refused deliveries")
+		return c.Config.Refuse("webhook.scheme", "no scheme is set to verify with",
+			"set webhook.scheme; `waybill events readmit` then verifies refused deliveries")
 	}
 	db, err := c.ExistingStore(ctx) // nil only if nothing was refused
 	if err != nil {
@@ -78,13 +79,15 @@ func runReadmit(ctx context.Context, c *command.Call, ids []string) error {
 		c.IO.Detail("%s is delivery %d now", d.ID(), placed.Delivery)
 	}
 	if j.Readmitted == 0 && j.Refused > 0 {
-		err = &command.ExitError{Code: command.Unverified, Err: errors.New("none of the refused deliveries verifies"), Hint: "check webhook.secrets and webhook.scheme"}
+		err = errors.New("none of the refused deliveries verifies")
+		err = &command.ExitError{Code: command.Unverified, Err: err, Hint: "check webhook.secrets and webhook.scheme"}
 	}
 	dropped := ""
 	if j.Dropped > 0 {
 		dropped = "; not kept, as there were too many: " + command.Plural(j.Dropped, "refused delivery")
 	}
-	return errors.Join(err, c.Out.Result(j, "Readmitted %s with %s; still refused: %s%s", command.Plural(j.Readmitted, "delivery"), command.Plural(j.Events, "new event"), command.Number(j.Refused), dropped))
+	return errors.Join(err, c.Out.Result(j, "Readmitted %s with %s; still refused: %s%s",
+		command.Plural(j.Readmitted, "delivery"), command.Plural(j.Events, "new event"), command.Number(j.Refused), dropped))
 }
 
 // refusedDeliveries yields the refused deliveries with those IDs, all without IDs. An error ends it.
@@ -93,7 +96,8 @@ func refusedDeliveries(ctx context.Context, in replay.Inbox, ids []string) iter.
 		for _, id := range ids {
 			d, err := replay.Find(ctx, in, id)
 			if err == nil && !d.Refused {
-				err = command.Usagef("`waybill events show "+shell.Word(id)+"` shows it", "delivery %s was not refused: nothing to readmit", d.ID())
+				err = command.Usagef("`waybill events show "+shell.Word(id)+"` shows it",
+					"delivery %s was not refused: nothing to readmit", d.ID())
 			}
 			if !yield(d, err) || err != nil {
 				return

@@ -28,11 +28,9 @@ import (
 type replayOptions struct {
 	sendingOptions
 
-	IDs                      []string
-	Since, Filter            string
-	Set                      []string
-	Dead, Resign, Unverified bool
-	Edit                     bool
+	IDs, Set                       []string
+	Since, Filter                  string
+	Dead, Resign, Unverified, Edit bool
 }
 
 func (o replayOptions) changes() bool { return o.Edit || len(o.Set) > 0 }
@@ -52,14 +50,16 @@ is no longer dead. No listener is needed.
 Signatures are sent unchanged; if a target refuses old timestamps, --resign signs
 again. --set and --edit change what is sent: --set sets a value in each event, --edit
 opens the body of one delivery in $VISUAL or $EDITOR. What was changed is signed again
-if there is a scheme, has the header ` + inbox.HeaderSynthetic + `, and leaves a dead delivery dead. Only verified deliveries are sent, except those selected by ID or with
+if there is a scheme, has the header ` + inbox.HeaderSynthetic +
+			`, and leaves a dead delivery dead. Only verified deliveries are sent, except those selected by ID or with
 --forward-unverified.
 
 ` + signature.DeliveryHelp + `
 
 ` + sendingHelp,
-		Example: command.Example("waybill events replay 12 --to http://127.0.0.1:3000/hook", "waybill events replay --since 24h --filter 'event=router.delivered'",
-			"waybill events replay --dead", "waybill events replay 12 --to http://127.0.0.1:3000/hook --corrupt-signature --expect-status 401"),
+		Example: command.Example("waybill events replay 12 --to http://127.0.0.1:3000/hook",
+			"waybill events replay --since 24h --filter 'event=router.delivered'", "waybill events replay --dead",
+			"waybill events replay 12 --to http://127.0.0.1:3000/hook --corrupt-signature --expect-status 401"),
 		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runReplay(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
@@ -87,7 +87,8 @@ func (o replayOptions) selection(c *command.Call) (replay.Selection, error) {
 	}
 	switch {
 	case ways == 0:
-		return sel, command.Usagef("give IDs, --since, --filter or --dead; `waybill events list` shows events", "nothing selects what to replay")
+		return sel, command.Usagef("give IDs, --since, --filter or --dead; `waybill events list` shows events",
+			"nothing selects what to replay")
 	case ways > 1:
 		return sel, command.Usagef("use IDs, or --since/--filter, or --dead", "too many ways to select deliveries")
 	case o.Scheme != "" && !o.Resign && !o.Corrupt && !o.changes():
@@ -133,7 +134,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		return err
 	}
 	targets := targetsOf(items)
-	if err := printSelection(c.IO, sel, items, left, targets); err != nil || len(items) == 0 {
+	if err := o.noteSelection(c.IO, items, left, targets); err != nil || len(items) == 0 {
 		return err
 	}
 	if sel.To == nil {
@@ -144,7 +145,8 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if err := noteWhole(ctx, c.IO, in, sel.IDs); err != nil {
 		return err
 	}
-	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: map[string][]webhook.Field{}, Sign: signer.Sign}
+	headers := map[string][]webhook.Field{}
+	sender := &replay.Sender{Inbox: in, Outbox: out, Items: items, Headers: headers, Sign: signer.Sign}
 	if sender.Withhold, err = c.SecretMatcher(); err != nil {
 		return err
 	}
@@ -155,7 +157,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		return err
 	}
 	for _, t := range targets {
-		sender.Headers[t.URL.String()] = t.Headers
+		headers[t.URL.String()] = t.Headers
 	}
 	k.kind, k.Load = "replay", sender.Load
 	k.describe, k.several = func(i int) string { return items[i].ID }, len(targets) > 1
@@ -214,10 +216,11 @@ func targetsOf(items []replay.Item) []forward.Target {
 	return targets
 }
 
-// printSelection says what is not sent, and warns about the rest. It is an error if some are expected and none left.
-func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left replay.LeftOut, targets []forward.Target) error {
+// noteSelection says what is not sent, and warns about the rest. It is an error if some are expected and none left.
+func (o replayOptions) noteSelection(io *term.IO, items []replay.Item, left replay.LeftOut, to []forward.Target) error {
 	if left.Unverified > 0 {
-		io.Note("Skipped, not verified: %s; --forward-unverified sends them too", command.Plural(left.Unverified, "delivery"))
+		unverified := command.Plural(left.Unverified, "delivery")
+		io.Note("Skipped, not verified: %s; --forward-unverified sends them too", unverified)
 	}
 	if left.NotAccepted > 0 {
 		io.Note("Skipped, no target matches: %s; --to URL sends them", command.Plural(left.NotAccepted, "delivery"))
@@ -226,7 +229,7 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 		io.Note("Skipped, pruned: %s", command.Plural(left.Pruned, "delivery"))
 	}
 	switch {
-	case len(items) == 0 && sel.Dead:
+	case len(items) == 0 && o.Dead:
 		if left.Unverified == 0 {
 			io.Note("Nothing was given up; `waybill events list --pending` shows what is still tried")
 		}
@@ -234,16 +237,18 @@ func printSelection(io *term.IO, sel replay.Selection, items []replay.Item, left
 	case len(items) == 0 && left.Pruned > 0:
 		return fmt.Errorf("no delivery that matches is whole: %w", replay.ErrPruned)
 	case len(items) == 0 && left.NotAccepted > 0:
-		return command.Usagef("give --to URL; `waybill listen --forward-to` makes targets known", "no known target accepts any of them")
+		return command.Usagef("give --to URL; `waybill listen --forward-to` makes targets known",
+			"no known target accepts any of them")
 	case len(items) == 0:
 		return command.Usagef("`waybill events list --limit 0` shows all events", "no delivery matches")
 	}
-	if i := slices.IndexFunc(items, func(i replay.Item) bool { return !i.Verified }); i >= 0 && len(sel.IDs) > 0 {
+	if i := slices.IndexFunc(items, func(i replay.Item) bool { return !i.Verified }); i >= 0 && len(o.IDs) > 0 {
 		io.Warning("not verified: delivery %s", items[i].ID)
 	}
-	WarnUnencrypted(io, targets)
-	if sel.Dead && items[0].Entry == nil {
-		io.Note("Deliveries that were given up stay in the list until their own target accepts them: `waybill events replay --dead`, without --to")
+	WarnUnencrypted(io, to)
+	if o.Dead && items[0].Entry == nil {
+		io.Note("Deliveries that were given up stay in the list until their own target accepts them: " +
+			"`waybill events replay --dead`, without --to")
 	}
 	return nil
 }
@@ -261,7 +266,9 @@ func (o replayOptions) signer(k *sending) (signer *Signer, err error) {
 }
 
 // edit returns what changes deliveries before they are sent, nil for nothing. It opens the editor of --edit.
-func (o replayOptions) edit(ctx context.Context, c *command.Call, in replay.Inbox) (func(inbox.Delivery) (inbox.Delivery, error), error) {
+func (o replayOptions) edit(
+	ctx context.Context, c *command.Call, in replay.Inbox,
+) (func(inbox.Delivery) (inbox.Delivery, error), error) {
 	set, err := parseSet(o.Set)
 	if err != nil || !o.changes() {
 		return nil, err

@@ -21,7 +21,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-const maxSynthetic = 1_000_000
+const (
+	maxSynthetic = 1_000_000
+	setHint      = "/data/detail/trackingEvents/0/eventCity is a place in an event"
+)
 
 // seededTime is when made-up events happened if a seed is given and no time.
 const seededTime = "2026-01-01T00:00:00Z"
@@ -35,6 +38,7 @@ type sendOptions struct {
 }
 
 func newSend(f *command.Factory) *cobra.Command {
+	const toHook = "waybill events send --to http://127.0.0.1:3000/hook"
 	var o sendOptions
 	cmd := &cobra.Command{
 		Use:   "send",
@@ -55,14 +59,17 @@ Lines, which are sent with their headers and signed again if there is a scheme. 
 --set their events are changed.
 
 ` + sendingHelp,
-		Example: command.Example("waybill events send", "waybill events send --to http://127.0.0.1:3000/hook", "waybill events send --to http://127.0.0.1:3000/hook --tracking-number N1 --set /data/summary/latestEvent=Delivered",
-			"waybill events send --to http://127.0.0.1:3000/hook --count 100 --duplicate 1 --reorder --seed 7", "waybill events send --to http://127.0.0.1:3000/hook --file body.json --scheme hmac-body-hex"),
+		Example: command.Example("waybill events send", toHook,
+			toHook+" --tracking-number N1 --set /data/summary/latestEvent=Delivered",
+			toHook+" --count 100 --duplicate 1 --reorder --seed 7", toHook+" --file body.json --scheme hmac-body-hex"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runSend(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.To, "to", "", "send to `URL`, or a port of this computer (default the listener that runs on this store)")
+	const toUsage = "send to `URL`, or a port of this computer (default the listener that runs on this store)"
+	flags.StringVar(&o.To, "to", "", toUsage)
 	flags.StringVar(&o.Event, "event", webhook.KindDelivered, "events of this `KIND`")
-	flags.StringVar(&o.Number, "tracking-number", "", "events of this tracking number `N` (default one of its own for each)")
+	const numberUsage = "events of this tracking number `N` (default one of its own for each)"
+	flags.StringVar(&o.Number, "tracking-number", "", numberUsage)
 	setFlag(cmd, &o.Set)
 	flags.StringVar(&o.At, "at", "", "event `TIME` in RFC 3339 (default now; with --seed "+seededTime+")")
 	flags.IntVar(&o.Count, "count", 1, "make up `N` events")
@@ -91,7 +98,7 @@ func (o sendOptions) synthetic(cmd *cobra.Command, seed uint64) (webhook.Synthet
 		return m, err
 	}
 	if _, err := m.Body(0); err != nil {
-		return m, command.Usagef("/data/detail/trackingEvents/0/eventCity is a place in an event", "--set: %w", err)
+		return m, command.Usagef(setHint, "--set: %w", err)
 	}
 	return m, nil
 }
@@ -115,7 +122,8 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	if err := AddTargetHeaders(c, o.Headers, targets); err != nil {
 		return err
 	}
-	p := &sample{to: to, count: o.Count, sender: replay.Sender{Headers: map[string][]webhook.Field{to.String(): targets[0].Headers}}}
+	headers := map[string][]webhook.Field{to.String(): targets[0].Headers}
+	p := &sample{to: to, count: o.Count, sender: replay.Sender{Headers: headers}}
 	if err := p.load(ctx, c, o, k.Faults.Seed); err != nil {
 		return err
 	}
@@ -157,13 +165,15 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	if o.File == "" {
 		p.synthetic, err = o.synthetic(c.Cmd, seed)
 		if err == nil && p.synthetic.Kind != webhook.KindDelivered {
-			c.IO.Note("The interface shows %s only: the status and names in these events are invented; --set changes them", webhook.KindDelivered)
+			c.IO.Note("The interface shows %s only: the status and names in these events are invented; --set changes them",
+				webhook.KindDelivered)
 		}
 		return err
 	}
 	for _, name := range []string{"event", "tracking-number", "at", "count"} {
 		if c.Cmd.Flags().Changed(name) {
-			return command.Usagef("leave one of them out; --duplicate sends a file's deliveries several times", "--file can't be combined with --%s, which makes up events", name)
+			return command.Usagef("leave one of them out; --duplicate sends a file's deliveries several times",
+				"--file can't be combined with --%s, which makes up events", name)
 		}
 	}
 	data, err := signature.ReadDeliveryFile(ctx, c.Session, o.File)
@@ -172,32 +182,37 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 	}
 	if p.captured, err = webhook.ParseCaptures(data); err == nil && len(p.captured) > 0 {
 		p.count = len(p.captured)
-		c.IO.Note("%s: %s", strings.Replace(o.File, command.StdinName, "standard input", 1), command.Plural(p.count, "captured delivery"))
+		name := strings.Replace(o.File, command.StdinName, "standard input", 1)
+		c.IO.Note("%s: %s", name, command.Plural(p.count, "captured delivery"))
 		return p.change(o)
 	}
 	if len(bytes.TrimSpace(data)) == 0 {
 		c.IO.Warning("%s is empty, and so is the body", o.File)
 	}
 	body := append([]byte{}, data...) // not nil: that would be a pruned one
-	p.captured, p.count = []webhook.Sample{{Request: webhook.Request{Method: "POST", Header: defaultHeader(), Body: body}}}, 1
+	single := webhook.Request{Method: "POST", Header: defaultHeader(), Body: body}
+	p.captured, p.count = []webhook.Sample{{Request: single}}, 1
 	return p.change(o)
 }
 
 func (p *sample) change(o sendOptions) error {
 	set, err := parseSet(o.Set)
+	if err != nil || len(set) == 0 {
+		return err
+	}
 	for i := range p.captured {
-		if err == nil && len(set) > 0 {
-			p.captured[i].Body, err = webhook.SetMembers(p.captured[i].Body, set)
+		if p.captured[i].Body, err = webhook.SetMembers(p.captured[i].Body, set); err != nil {
+			return command.Usagef(setHint, "%s: --set: %w", o.File, err)
 		}
 	}
-	if err != nil && len(set) > 0 {
-		return command.Usagef("/data/detail/trackingEvents/0/eventCity is a place in an event", "%s: --set: %w", o.File, err)
-	}
-	return err
+	return nil
 }
 
 func defaultHeader() []webhook.Field {
-	return []webhook.Field{{Name: "Content-Type", Value: "application/json"}, {Name: "User-Agent", Value: buildinfo.UserAgent()}}
+	return []webhook.Field{
+		{Name: "Content-Type", Value: "application/json"},
+		{Name: "User-Agent", Value: buildinfo.UserAgent()},
+	}
 }
 
 // signer returns what signs deliveries, and sets the scheme that a series may corrupt.
@@ -215,7 +230,8 @@ func (k *sending) signerIfAny() (*Signer, error) {
 	case k.options.Scheme != "" || k.call.Config.Webhook.Scheme != "":
 		return k.signer()
 	case k.Faults.Corrupt:
-		return nil, command.Usagef("give --scheme NAME; `waybill signature schemes` shows what there is", "no signature scheme is set, so there is nothing to corrupt")
+		return nil, command.Usagef("give --scheme NAME; `waybill signature schemes` shows what there is",
+			"no signature scheme is set, so there is nothing to corrupt")
 	}
 	k.call.IO.Note("No signature scheme is set: nothing is signed; --scheme NAME signs")
 	return nil, nil //nolint:nilnil // nil leaves deliveries as they are

@@ -128,7 +128,8 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 
 func (k *sending) run(ctx context.Context, n int) error {
 	if n > maxSendings/(1+k.Faults.Duplicate) {
-		return command.Usagef("send fewer at once, such as with IDs or a smaller --count", "these are more than %d sendings", maxSendings)
+		return command.Usagef("send fewer at once, such as with IDs or a smaller --count",
+			"these are more than %d sendings", maxSendings)
 	}
 	if limit := k.call.Config.Timeout; limit > 0 {
 		var stop context.CancelFunc
@@ -157,14 +158,18 @@ func (k *sending) run(ctx context.Context, n int) error {
 }
 
 func (k *sending) outcome(t forward.Tally, err error) error {
-	code, wrong := sendingCode(t), t.Tried()-t.Expected
-	e := &command.ExitError{Code: code, Hint: sendingHint(t)}
-	e.Err = fmt.Errorf("%s of %s not answered with %s", command.Number(int64(wrong)), were(wrong, command.Plural(t.Tried(), "delivery")), k.Expect)
+	e := &command.ExitError{Code: sendingCode(t), Hint: sendingHint(t)}
 	sent := fmt.Sprintf("%s of %s sent", command.Number(int64(t.Tried())), command.Plural(t.Planned, "delivery"))
-	switch {
-	case err == nil && t.Tried() == t.Expected:
+	switch wrong := t.Tried() - t.Expected; {
+	case err == nil && wrong == 0:
 		return nil
 	case err == nil:
+		verb := "were"
+		if wrong == 1 {
+			verb = "was"
+		}
+		of := command.Plural(t.Tried(), "delivery")
+		e.Err = fmt.Errorf("%s of %s %s not answered with %s", command.Number(int64(wrong)), of, verb, k.Expect)
 		return e
 	case errors.Is(err, forward.ErrForbidden):
 		return &command.ExitError{Code: command.Usage, Err: err, Hint: "--allow-target allows it"}
@@ -172,19 +177,13 @@ func (k *sending) outcome(t forward.Tally, err error) error {
 		e.Err, e.Next = fmt.Errorf("stopped: %w", err), k.repeatCommand()
 		return e
 	case errors.Is(err, command.ErrTimeUp):
-		return &command.ExitError{Code: command.Worst(code, command.Pending), Err: fmt.Errorf("%w: %s", err, sent), Next: k.repeatCommand()}
+		code := command.Worst(e.Code, command.Pending)
+		return &command.ExitError{Code: code, Err: fmt.Errorf("%w: %s", err, sent), Next: k.repeatCommand()}
 	case command.As[*command.SignalError](err), errors.Is(err, context.Canceled):
 		return errors.Join(err, &command.ExitError{Code: command.Interrupted, Err: errors.New(sent), Next: k.repeatCommand()})
 	default:
 		return err
 	}
-}
-
-func were(n int, subject string) string {
-	if n == 1 {
-		return subject + " was"
-	}
-	return subject + " were"
 }
 
 func sendingCode(t forward.Tally) command.Code {
@@ -337,8 +336,8 @@ func sentColumns() []command.Column[Sent] {
 // NewSent returns the result of a sending, of a type.
 func NewSent(kind string, r forward.Result) Sent {
 	j := Sent{
-		Type: kind, Copy: r.Copy, Status: r.Status, Expected: r.Expected, ElapsedSeconds: r.Took.Round(time.Microsecond).Seconds(),
-		Reply: string(r.Reply),
+		Type: kind, Copy: r.Copy, Status: r.Status, Expected: r.Expected, Reply: string(r.Reply),
+		ElapsedSeconds: r.Took.Round(time.Microsecond).Seconds(),
 	}
 	if r.Location != "" {
 		j.Location = forward.ShowAddress(r.Location)
@@ -392,7 +391,8 @@ func (k *sending) line(r forward.Result, j Sent) error {
 	if k.several && j.Target != "" {
 		to = "to " + j.Target + ": "
 	}
-	return k.call.Out.Line("%s  %-4s  %s  %s%s", view.Clock(time.Now()), id, k.call.Out.Out().Style(style, fmt.Sprintf("%-12s", what)), to, how)
+	mark := k.call.Out.Out().Style(style, fmt.Sprintf("%-12s", what))
+	return k.call.Out.Line("%s  %-4s  %s  %s%s", view.Clock(time.Now()), id, mark, to, how)
 }
 
 func firstLine(reply []byte) string {

@@ -22,10 +22,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-type showOptions struct {
-	ID                   string // of an event, or of a refused delivery
-	Raw, Headers, Reveal bool
-}
+type showOptions struct{ Raw, Headers, Reveal bool }
 
 func newShow(f *command.Factory) *cobra.Command {
 	var o showOptions
@@ -41,12 +38,10 @@ without --reveal. A terminal shows the start of long data; -o json shows all.
 --raw writes the body of the delivery instead, byte for byte; to a terminal with
 control characters made visible. --headers writes the delivery's headers in their
 order; credentials show as *** without --reveal.`,
-		Example: command.Example("waybill events show 12", "waybill events show 12 -o json --jq .data", "waybill events show 12 --raw > body.json", "waybill events show 12 --headers"),
-		Args:    command.Exactly(1, "an event's number or eventId; `waybill events list` shows them"),
-		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			o.ID = args[0]
-			return runShow(ctx, c, o)
-		}),
+		Example: command.Example("waybill events show 12", "waybill events show 12 -o json --jq .data",
+			"waybill events show 12 --raw > body.json", "waybill events show 12 --headers"),
+		Args: command.Exactly(1, "an event's number or eventId; `waybill events list` shows them"),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error { return runShow(ctx, c, args[0], o) }),
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&o.Raw, "raw", false, "the body of its delivery, byte for byte")
@@ -55,18 +50,18 @@ order; credentials show as *** without --reveal.`,
 	return cmd
 }
 
-func runShow(ctx context.Context, c *command.Call, o showOptions) error {
+func runShow(ctx context.Context, c *command.Call, id string, o showOptions) error {
 	switch {
 	case o.Raw && o.Headers:
 		return command.Usagef("use one of them", "--raw and --headers exclude each other")
 	case o.Reveal && o.Raw:
 		return command.Usagef("leave it out", "--raw hides nothing")
 	case o.Raw:
-		return showBody(ctx, c, o.ID)
+		return showBody(ctx, c, id)
 	case o.Headers:
-		return showHeaders(ctx, c, o)
+		return showHeaders(ctx, c, id, o)
 	}
-	return showPage(ctx, c, o)
+	return showPage(ctx, c, id, o)
 }
 
 func findShown(ctx context.Context, s *app.Session, id string) (replay.Delivery, error) {
@@ -76,14 +71,17 @@ func findShown(ctx context.Context, s *app.Session, id string) (replay.Delivery,
 	}
 	d, err := replay.Find(ctx, in, id)
 	if err == nil && d.Body == nil {
-		err = &command.ExitError{Code: command.NotFound, Err: fmt.Errorf("event %q: the bytes of its delivery were pruned", id), Hint: "see the remaining data with `waybill events show ID`"}
+		err = fmt.Errorf("event %q: the bytes of its delivery were pruned", id)
+		hint := "see the remaining data with `waybill events show ID`"
+		return d, &command.ExitError{Code: command.NotFound, Err: err, Hint: hint}
 	}
 	return d, err
 }
 
 func showBody(ctx context.Context, c *command.Call, id string) error {
 	if c.Out.Machine() || c.Out.IsCSV() {
-		return command.Usagef("omit --jq and -o; `waybill events export` writes bodies as JSON", "--raw writes bytes as they came, in no other form")
+		return command.Usagef("omit --jq and -o; `waybill events export` writes bodies as JSON",
+			"--raw writes bytes as they came, in no other form")
 	}
 	d, err := findShown(ctx, c.Session, id)
 	if err != nil {
@@ -92,8 +90,8 @@ func showBody(ctx context.Context, c *command.Call, id string) error {
 	return c.Out.Bytes(d.Body)
 }
 
-func showHeaders(ctx context.Context, c *command.Call, o showOptions) error {
-	d, err := findShown(ctx, c.Session, o.ID)
+func showHeaders(ctx context.Context, c *command.Call, id string, o showOptions) error {
+	d, err := findShown(ctx, c.Session, id)
 	if err != nil {
 		return err
 	}
@@ -135,13 +133,13 @@ type Changed struct {
 	TrackingNumber string `json:"trackingNumber"`
 }
 
-func showPage(ctx context.Context, c *command.Call, o showOptions) error {
+func showPage(ctx context.Context, c *command.Call, id string, o showOptions) error {
 	db, err := c.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(o.ID, replay.RefusedPrefix) {
-		d, err := replay.Find(ctx, db.Received(), o.ID)
+	if strings.HasPrefix(id, replay.RefusedPrefix) {
+		d, err := replay.Find(ctx, db.Received(), id)
 		if err != nil {
 			return err
 		}
@@ -149,12 +147,12 @@ func showPage(ctx context.Context, c *command.Call, o showOptions) error {
 			return showRefused(c, d, o)
 		}
 	}
-	e, err := replay.FindEvent(ctx, db.Received(), o.ID)
+	e, err := replay.FindEvent(ctx, db.Received(), id)
 	if err != nil {
 		return err
 	}
 	if c.Out.IsCSV() {
-		return eventListing(c).PrintAll(c.IO, []inbox.Event{e})
+		return eventListing(c, listOptions{}).PrintAll(c.IO, []inbox.Event{e})
 	}
 	d, err := db.Inbox.Delivery(ctx, e.Delivery)
 	if err != nil {
@@ -380,20 +378,24 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 }
 
 func printTargets(c *command.Call, targets []Forwarding) error {
-	err := c.Out.Line("")
-	if err == nil {
-		err = command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}.PrintAll(c.IO, targets)
+	if err := c.Out.Line(""); err != nil {
+		return err
+	}
+	listing := command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}
+	if err := listing.PrintAll(c.IO, targets); err != nil {
+		return err
 	}
 	var all []tried
 	for _, t := range targets {
 		all = append(all, t.History...)
 	}
-	if err == nil && len(all) > 0 {
-		if err = c.Out.Line(""); err == nil {
-			err = command.Listing[tried]{Out: c.Out, Columns: triedColumns(c.Out)}.PrintAll(c.IO, all)
-		}
+	if len(all) == 0 {
+		return nil
 	}
-	return err
+	if err := c.Out.Line(""); err != nil {
+		return err
+	}
+	return command.Listing[tried]{Out: c.Out, Columns: triedColumns(c.Out)}.PrintAll(c.IO, all)
 }
 
 const shownLines = 20
@@ -402,15 +404,16 @@ func printBody(out *command.Output, body []byte) error {
 	if err := out.Line(""); err != nil {
 		return err
 	}
-	if lines := bytes.SplitAfter(render.Indented(nil, body), []byte("\n")); out.Out().IsTerminal() && json.Valid(body) && len(lines) > shownLines+1 {
-		for _, line := range lines[:shownLines] {
-			if err := out.Line("%s", term.Styled(term.EscapeJSON(nil, bytes.TrimSuffix(line, []byte("\n"))))); err != nil {
-				return err
-			}
-		}
-		return out.Line("… %d more lines: --raw or -o json shows all", len(lines)-shownLines)
+	lines := bytes.Split(render.Indented(nil, body), []byte("\n"))
+	if !out.Out().IsTerminal() || !json.Valid(body) || len(lines) <= shownLines+1 {
+		return out.Raw(body)
 	}
-	return out.Raw(body)
+	for _, line := range lines[:shownLines] {
+		if err := out.Line("%s", term.Styled(term.EscapeJSON(nil, line))); err != nil {
+			return err
+		}
+	}
+	return out.Line("… %d more lines: --raw or -o json shows all", len(lines)-shownLines)
 }
 
 func typeText(m inbox.Mark, current string) string {
@@ -436,11 +439,12 @@ func showRefused(c *command.Call, d replay.Delivery, o showOptions) error {
 		return c.Out.Object(view.NewRefused(d.Delivery))
 	}
 	verified, style := verifiedText(inbox.Event{Verified: d.Verified, Reason: d.Reason}, d.ID(), d.Scheme, "")
+	effect := "nothing: it was refused and is kept as evidence; `waybill events readmit` verifies it again"
 	if err := c.Out.Fields([]render.Field{
 		{Name: "ID", Value: d.ID()},
 		{Name: "Received", Value: received(c.Out, d.ReceivedAt, d.RemoteAddr, d.Path)},
 		{Name: "Verified", Value: verified, Style: style},
-		{Name: "Changed", Value: "nothing: it was refused and is kept as evidence; `waybill events readmit` verifies it again"},
+		{Name: "Changed", Value: effect},
 	}); err != nil || c.Out.IsCSV() {
 		return err
 	}

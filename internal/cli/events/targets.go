@@ -22,7 +22,8 @@ const targetHeader = "target-header"
 
 // TargetHeaderFlag adds the flag to a command.
 func TargetHeaderFlag(cmd *cobra.Command, headers *[]string) {
-	cmd.Flags().StringArrayVar(headers, targetHeader, nil, "send header NAME of `[URL=>]NAME=env:VAR` with the value of env:VAR or file:PATH; URL=> limits it to one target")
+	cmd.Flags().StringArrayVar(headers, targetHeader, nil, "send header NAME of `[URL=>]NAME=env:VAR` "+
+		"with the value of env:VAR or file:PATH; URL=> limits it to one target")
 }
 
 // AllowTargetFlag adds --allow-target.
@@ -39,6 +40,9 @@ func ForwardUnverifiedFlag(cmd *cobra.Command, unverified *bool) {
 // there are several targets, each value names the one that gets the header: it may hold a secret.
 func AddTargetHeaders(c *command.Call, values []string, targets []forward.Target) error {
 	const hint = "such as --" + targetHeader + " Authorization=env:APP_TOKEN"
+	several := slices.ContainsFunc(targets, func(t forward.Target) bool {
+		return t.URL.String() != targets[0].URL.String()
+	})
 	for _, value := range values {
 		to, field, hasURL := strings.Cut(value, "=>")
 		if !hasURL {
@@ -51,14 +55,14 @@ func AddTargetHeaders(c *command.Call, values []string, targets []forward.Target
 		if err := forward.CheckHeader(name); err != nil {
 			return command.Usagef(hint, "--%s: %w", targetHeader, err)
 		}
-		for _, t := range targets {
-			if !hasURL && t.URL.String() != targets[0].URL.String() {
-				return command.Usagef("write URL=>"+name+"=env:VAR", "--%s %s does not say which of several targets gets it", targetHeader, name)
-			}
+		if !hasURL && several {
+			return command.Usagef("write URL=>"+name+"=env:VAR",
+				"--%s %s does not say which of several targets gets it", targetHeader, name)
 		}
 		gets := func(t forward.Target) bool { return !hasURL || sameURL(to, t.URL) }
 		if !slices.ContainsFunc(targets, gets) {
-			return command.Usagef("write the URL exactly as in the target", "--%s %s names no target of this command: %s", targetHeader, name, forward.ShowAddress(to))
+			return command.Usagef("write the URL exactly as in the target",
+				"--%s %s names no target of this command: %s", targetHeader, name, forward.ShowAddress(to))
 		}
 		secret, err := config.ReadSecret(place, c.Getenv)
 		if err != nil {
@@ -110,7 +114,9 @@ func NewForwardClient(s *app.Session, policy TargetPolicy) (*forward.Client, err
 	if err != nil {
 		return nil, err
 	}
-	return forward.NewClient(forward.ClientOptions{Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: policy.Allow, InFlight: s.InFlightCounter()}), nil
+	return forward.NewClient(forward.ClientOptions{
+		Timeout: s.Config.RequestTimeout, Roots: roots, AllowForbidden: policy.Allow, InFlight: s.InFlightCounter(),
+	}), nil
 }
 
 // AddTarget adds a target that a flag names, unless it is refused or there already.
@@ -171,11 +177,14 @@ func runningListener(ctx context.Context, c *command.Call) (*url.URL, error) {
 		c.IO.Note("Sending to the listener at %s", here[0])
 		return forward.ParseURL(here[0])
 	case len(here) > 1:
-		return nil, command.Usagef("choose one with --to URL", "several listeners run on this store: %s", strings.Join(here, ", "))
+		return nil, command.Usagef("choose one with --to URL",
+			"several listeners run on this store: %s", strings.Join(here, ", "))
 	case len(others) > 0:
-		return nil, command.Usagef("give --to URL, with an address that this computer reaches", "the listeners of this store run on other computers: %s", strings.Join(slices.Compact(others), ", "))
+		return nil, command.Usagef("give --to URL, with an address that this computer reaches",
+			"the listeners of this store run on other computers: %s", strings.Join(slices.Compact(others), ", "))
 	}
-	return nil, command.Usagef("start `waybill listen` in another terminal, or give --to URL", "nothing to send to: no listener runs on this store")
+	return nil, command.Usagef("start `waybill listen` in another terminal, or give --to URL",
+		"nothing to send to: no listener runs on this store")
 }
 
 // OtherComputers names the other computers whose listeners send to the sink, and says whether one of this does.
@@ -207,7 +216,8 @@ func requireHere(ctx context.Context, db *app.Store, targets []forward.Target) e
 		for _, k := range sinks {
 			names, here := OtherComputers(running, k.ID)
 			if t.IsLoopback() && k.URL == t.URL.String() && !here && len(names) > 0 {
-				return command.Usagef("run this command there, or give --to URL", "target %s is on another computer: %s", t.Show(), strings.Join(names, ", "))
+				return command.Usagef("run this command there, or give --to URL",
+					"target %s is on another computer: %s", t.Show(), strings.Join(names, ", "))
 			}
 		}
 	}

@@ -36,8 +36,10 @@ func newWait(f *command.Factory) *cobra.Command {
 it prints the events so far and exits with 8. It counts new events that are verified
 and not made up, and that a listener stores from now on, or stored --since. The
 listener may be another process, started before or after.`,
-		Example: command.Example("waybill events wait", "waybill events wait --count 3 --filter event=router.delivered --timeout 2m", "waybill events wait --since 10m -o jsonl"),
-		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runWait(ctx, c, o) }),
+		Example: command.Example("waybill events wait",
+			"waybill events wait --count 3 --filter event=router.delivered --timeout 2m",
+			"waybill events wait --since 10m -o jsonl"),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runWait(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
 	flags.Int64Var(&o.Count, "count", 1, "wait for `N` events")
@@ -63,7 +65,10 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	}
 	limit := cmp.Or(c.Config.Timeout, command.WaitTimeout)
 	c.StoreUntil = time.Now().Add(limit)
-	w := &eventWait{waitOptions: o, session: c.Session, filter: filter, began: since, query: inbox.Query{Marks: []inbox.Mark{inbox.Current}, Since: since}, counted: map[string]bool{}}
+	w := &eventWait{
+		waitOptions: o, session: c.Session, filter: filter, began: since, counted: map[string]bool{},
+		query: inbox.Query{Marks: []inbox.Mark{inbox.Current}, Since: since},
+	}
 	if since.IsZero() {
 		w.began = time.Now().Truncate(time.Millisecond) // as the store keeps times
 		if err := w.fromNow(ctx); err != nil {
@@ -73,7 +78,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
 	w.progress = command.NewProgress(c.IO, "Waiting", "events", o.Count)
-	err = eventListing(c).Print(c.IO, w.events(timed))
+	err = eventListing(c, listOptions{}).Print(c.IO, w.events(timed))
 	w.progress.Stop()
 	if !errors.Is(err, command.ErrTimeUp) && !command.As[*command.SignalError](err) {
 		return err
@@ -87,7 +92,11 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	case w.unverifiedSeen:
 		hint = what + "unverified; add --unverified"
 	}
-	return &command.ExitError{Code: command.Pending, Err: fmt.Errorf("%w: %d of %s received", err, len(w.counted), command.Plural(o.Count, "event")), Hint: hint, Next: c.Again([]string{"since"}, "--since", w.began.UTC().Format("2006-01-02T15:04:05.000Z"))}
+	return &command.ExitError{
+		Code: command.Pending, Hint: hint,
+		Err:  fmt.Errorf("%w: %d of %s received", err, len(w.counted), command.Plural(o.Count, "event")),
+		Next: c.Again([]string{"since"}, "--since", w.began.UTC().Format("2006-01-02T15:04:05.000Z")),
+	}
 }
 
 type eventWait struct {

@@ -50,7 +50,8 @@ rows before they are sent, see "waybill runs rows --help".
 With --absent, retry checks the accepted rows of the run with the service
 instead. Rows that are not found become unknown, and are sent again under the
 same conditions as all unknown rows ("waybill help rows").`,
-		Example: command.Example("waybill runs retry 3", "waybill runs retry 3 --row ORD-17", "waybill runs retry 3 --max-rejects 0", "waybill runs retry 3 --absent"),
+		Example: command.Example("waybill runs retry 3", "waybill runs retry 3 --row ORD-17",
+			"waybill runs retry 3 --max-rejects 0", "waybill runs retry 3 --absent"),
 	}
 	cmd.Flags().BoolVar(&o.RetryAbsent, "absent", false, "send accepted rows again that the service does not have")
 	rowFlag(cmd, &o.Row)
@@ -98,14 +99,15 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 	if err := o.CheckKey(ctx, c.Session, db.Keys); err != nil {
 		return err
 	}
-	var named int64
+	e := &send.Execution{
+		Call: c, Store: db, Run: run.Run, Policy: policy, Wait: o.Wait, Started: started,
+		Partial: run.Partial && !run.Live,
+	}
 	if o.Row != "" {
-		if named, err = countRejected(ctx, db.History, run.ID, o.Row); err != nil {
+		if e.NamedRejected, err = countRejected(ctx, db.History, run.ID, o.Row); err != nil {
 			return err
 		}
 	}
-	e := &send.Execution{Call: c, Store: db, Run: run.Run, Policy: policy, Wait: o.Wait, Started: started, NamedRejected: named}
-	e.Partial = run.Partial && !run.Live
 	if !policy.RetryRejected {
 		e.Repeat = c.Repeat()
 	}

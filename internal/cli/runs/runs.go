@@ -35,10 +35,11 @@ func oneRun() cobra.PositionalArgs {
 func newList(f *command.Factory) *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List runs, newest first",
-		Example: command.Example("waybill runs list", "waybill runs list --since yesterday", "waybill runs list --limit 5 -o json"),
-		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runList(ctx, c, o) }),
+		Use:   "list",
+		Short: "List runs, newest first",
+		Example: command.Example("waybill runs list", "waybill runs list --since yesterday",
+			"waybill runs list --limit 5 -o json"),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runList(ctx, c, o) }),
 	}
 	command.LimitFlag(cmd.Flags(), &o.Limit, 50)
 	command.SinceFlag(cmd, &o.Since, "only runs that began since `TIME`")
@@ -90,40 +91,34 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 }
 
 func runColumns(account string) []command.Column[ledger.RunSummary] {
-	attention := func(state ledger.State, of func(ledger.RunSummary) int64) func(ledger.RunSummary) term.Style {
-		return func(s ledger.RunSummary) term.Style {
-			if of(s) == 0 {
+	type run = ledger.RunSummary
+	attention := func(name string, state ledger.State, rows func(run) int64) command.Column[run] {
+		return command.Column[run]{Column: render.Column{Name: name}, Count: rows, Style: func(s run) term.Style {
+			if rows(s) == 0 {
 				return term.Normal
 			}
 			return view.StateStyle(string(state))
-		}
+		}}
 	}
-	unknown := func(s ledger.RunSummary) int64 { return s.Counts.Unknown }
-	return []command.Column[ledger.RunSummary]{
-		{Column: render.Column{Name: "RUN", ID: true}, Cell: func(s ledger.RunSummary) string { return strconv.FormatInt(s.ID, 10) }},
+	return []command.Column[run]{
+		{Column: render.Column{Name: "RUN", ID: true}, Cell: func(s run) string { return strconv.FormatInt(s.ID, 10) }},
 		{
-			Column: render.Column{Name: "CREATED", Rank: 1}, Time: func(s ledger.RunSummary) time.Time { return s.Created },
-			Cell: func(s ledger.RunSummary) string { return view.Ago(s.Created, time.Now()) },
+			Column: render.Column{Name: "CREATED", Rank: 1}, Time: func(s run) time.Time { return s.Created },
+			Cell: func(s run) string { return view.Ago(s.Created, time.Now()) },
 		},
 		{
 			Column: render.Column{Name: "INPUT", CSV: "files", Flex: true},
-			Cell:   func(s ledger.RunSummary) string { return strings.Join(s.Plan.Files, " ") },
+			Cell:   func(s run) string { return strings.Join(s.Plan.Files, " ") },
 		},
-		{Column: render.Column{Name: "ACCEPTED", Right: true}, Count: ledger.RunSummary.Accepted},
-		{Column: render.Column{Name: "REJECTED", Right: true}, Count: ledger.RunSummary.Rejected, Style: attention(ledger.Rejected, ledger.RunSummary.Rejected)},
-		{Column: render.Column{Name: "UNKNOWN", Right: true}, Count: unknown, Style: attention(ledger.Unknown, unknown)},
-		{Column: render.Column{Name: "PENDING", Right: true}, Count: func(s ledger.RunSummary) int64 { return s.Counts.Pending + s.Counts.Sending }},
-		{
-			Column: render.Column{Name: "REQUESTS", CSV: "batches", Right: true, Rank: 3},
-			Count:  func(s ledger.RunSummary) int64 { return s.Requests },
-		},
-		{Column: render.Column{Name: "ACCOUNT", Rank: 4}, Cell: func(ledger.RunSummary) string { return account }},
-		{Column: render.Column{Name: "SUPERSEDED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Superseded }},
-		{Column: render.Column{Name: "DISMISSED", Right: true, Rank: 5}, Count: func(s ledger.RunSummary) int64 { return s.Dismissed }},
-		{
-			Column: render.Column{Name: "SKIPPED", Right: true, Rank: 5},
-			Count:  func(s ledger.RunSummary) int64 { return s.Tally.Skipped },
-		},
+		{Column: render.Column{Name: "ACCEPTED"}, Count: run.Accepted},
+		attention("REJECTED", ledger.Rejected, run.Rejected),
+		attention("UNKNOWN", ledger.Unknown, func(s run) int64 { return s.Counts.Unknown }),
+		{Column: render.Column{Name: "PENDING"}, Count: func(s run) int64 { return s.Counts.Pending + s.Counts.Sending }},
+		{Column: render.Column{Name: "REQUESTS", CSV: "batches", Rank: 3}, Count: func(s run) int64 { return s.Requests }},
+		{Column: render.Column{Name: "ACCOUNT", Rank: 4}, Cell: func(run) string { return account }},
+		{Column: render.Column{Name: "SUPERSEDED", Rank: 5}, Count: func(s run) int64 { return s.Superseded }},
+		{Column: render.Column{Name: "DISMISSED", Rank: 5}, Count: func(s run) int64 { return s.Dismissed }},
+		{Column: render.Column{Name: "SKIPPED", Rank: 5}, Count: func(s run) int64 { return s.Tally.Skipped }},
 	}
 }
 
@@ -142,13 +137,15 @@ superseded and dismissed.
 
 The CSV can be fixed and passed to "waybill create"; create ignores its additional
 columns.`,
-		Example: command.Example("waybill runs rows 3 --status unknown", "waybill runs rows 3 --status rejected -o csv --out bad.csv"),
-		Args:    oneRun(),
+		Example: command.Example("waybill runs rows 3 --status unknown",
+			"waybill runs rows 3 --status rejected -o csv --out bad.csv"),
+		Args: oneRun(),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			return runRows(ctx, c, args[0], states)
 		}),
 	}
-	command.Choices(cmd.Flags(), &states, "status", "only rows of `STATUS`, or in several separated by commas", view.RowStates()...)
+	const usage = "only rows of `STATUS`, or in several separated by commas"
+	command.Choices(cmd.Flags(), &states, "status", usage, view.RowStates()...)
 	command.ColumnsFlag(cmd, view.RowColumns())
 	return cmd
 }

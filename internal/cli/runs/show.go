@@ -58,7 +58,7 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	batches, left, err := listedBatches(db.History.Batches(ctx, id), o)
+	batches, left, err := listBatches(db.History.Batches(ctx, id), o)
 	if err != nil {
 		return err
 	}
@@ -94,8 +94,8 @@ type numberedBatch struct {
 	number int
 }
 
-// listedBatches returns the batches to list, with answers only if asked for, and how many there are before them.
-func listedBatches(seq iter.Seq2[ledger.BatchSummary, error], o showOptions) (batches []numberedBatch, left int, err error) {
+// listBatches returns the batches to list, with answers only if asked for, and how many there are before them.
+func listBatches(seq iter.Seq2[ledger.BatchSummary, error], o showOptions) (all []numberedBatch, left int, err error) {
 	for b, err := range seq {
 		if err != nil {
 			return nil, 0, err
@@ -103,12 +103,12 @@ func listedBatches(seq iter.Seq2[ledger.BatchSummary, error], o showOptions) (ba
 		if !o.Answers {
 			b.Answer = nil
 		}
-		if batches = append(batches, numberedBatch{b, left + len(batches) + 1}); len(batches) > shownBatches && !o.All {
-			batches[0] = numberedBatch{} // its answer may be large
-			batches, left = batches[1:], left+1
+		if all = append(all, numberedBatch{b, left + len(all) + 1}); len(all) > shownBatches && !o.All {
+			all[0] = numberedBatch{} // its answer may be large
+			all, left = all[1:], left+1
 		}
 	}
-	return batches, left, nil
+	return all, left, nil
 }
 
 // nextCommand is the command that continues the run, empty if none does.
@@ -130,7 +130,8 @@ func printRun(out *command.Output, s ledger.RunSummary, account string, batches 
 	}
 	sent := "never"
 	if !s.LastSent.IsZero() {
-		sent = fmt.Sprintf("%s, %s after the run began", render.LocalTime(s.LastSent), command.ShortDuration(s.LastSent.Sub(s.Created)))
+		after := command.ShortDuration(s.LastSent.Sub(s.Created))
+		sent = fmt.Sprintf("%s, %s after the run began", render.LocalTime(s.LastSent), after)
 	}
 	err := out.Fields([]render.Field{
 		{Name: "Run", Value: fmt.Sprint(s.ID)},
@@ -192,41 +193,44 @@ func describePartial(s ledger.RunSummary) string {
 }
 
 func batchColumns() []command.Column[numberedBatch] {
-	return []command.Column[numberedBatch]{
+	type batch = numberedBatch
+	return []command.Column[batch]{
 		{
 			Column: render.Column{Name: "BATCH", CSV: "number", Right: true},
-			Cell:   func(b numberedBatch) string { return strconv.Itoa(b.number) },
+			Cell:   func(b batch) string { return strconv.Itoa(b.number) },
 		},
-		{Column: render.Column{Name: "STATE"}, Cell: func(b numberedBatch) string { return batchState(b.BatchSummary) }, CSVCell: func(b numberedBatch) string { return string(b.State) }, Style: func(b numberedBatch) term.Style {
-			return view.StateStyle(batchState(b.BatchSummary))
-		}},
-		{Column: render.Column{Name: "ROWS", Right: true}, Count: func(b numberedBatch) int64 { return b.Rows }},
-		{Column: render.Column{Name: "ACCEPTED", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Accepted }},
-		{Column: render.Column{Name: "REJECTED", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Rejected }},
-		{Column: render.Column{Name: "UNKNOWN", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Unknown }},
-		{Column: render.Column{Name: "PENDING", Right: true, Rank: 4}, Count: func(b numberedBatch) int64 { return b.Counts.Pending + b.Counts.Sending }},
-		{Column: render.Column{Name: "HTTP", CSV: "httpStatus", Right: true, Rank: 1}, Cell: func(b numberedBatch) string {
+		{
+			Column:  render.Column{Name: "STATE"},
+			Cell:    batch.shownState,
+			CSVCell: func(b batch) string { return string(b.State) },
+			Style:   func(b batch) term.Style { return view.StateStyle(b.shownState()) },
+		},
+		{Column: render.Column{Name: "ROWS"}, Count: func(b batch) int64 { return b.Rows }},
+		{Column: render.Column{Name: "ACCEPTED", Rank: 4}, Count: func(b batch) int64 { return b.Counts.Accepted }},
+		{Column: render.Column{Name: "REJECTED", Rank: 4}, Count: func(b batch) int64 { return b.Counts.Rejected }},
+		{Column: render.Column{Name: "UNKNOWN", Rank: 4}, Count: func(b batch) int64 { return b.Counts.Unknown }},
+		{Column: render.Column{Name: "PENDING", Rank: 4}, Count: batch.pending},
+		{Column: render.Column{Name: "HTTP", CSV: "httpStatus", Right: true, Rank: 1}, Cell: func(b batch) string {
 			if b.HTTPStatus == 0 {
 				return ""
 			}
 			return strconv.Itoa(b.HTTPStatus)
 		}},
-		{
-			Column: render.Column{Name: "SENT", CSV: "began", Rank: 2},
-			Time:   func(b numberedBatch) time.Time { return b.Began },
-		},
-		{Column: render.Column{Name: "TOOK", CSV: "tookSeconds", Right: true, Rank: 3}, Cell: func(b numberedBatch) string {
+		{Column: render.Column{Name: "SENT", CSV: "began", Rank: 2}, Time: func(b batch) time.Time { return b.Began }},
+		{Column: render.Column{Name: "TOOK", CSV: "tookSeconds", Right: true, Rank: 3}, Cell: func(b batch) string {
 			if b.Began.IsZero() {
 				return ""
 			}
 			return b.Took.Round(time.Millisecond).String()
-		}, CSVCell: func(b numberedBatch) string { return strconv.FormatFloat(b.Took.Seconds(), 'f', -1, 64) }},
-		{Column: render.Column{Name: "REASON", Flex: true}, Cell: func(b numberedBatch) string { return b.Reason }},
+		}, CSVCell: func(b batch) string { return strconv.FormatFloat(b.Took.Seconds(), 'f', -1, 64) }},
+		{Column: render.Column{Name: "REASON", Flex: true}, Cell: func(b batch) string { return b.Reason }},
 	}
 }
 
-// batchState is the state of a batch in a word: the state of its rows where the answer gave them another.
-func batchState(b ledger.BatchSummary) string {
+func (b numberedBatch) pending() int64 { return b.Counts.Pending + b.Counts.Sending }
+
+// shownState is the state of a batch in a word: the state of its rows where the answer gave them another.
+func (b numberedBatch) shownState() string {
 	switch {
 	case b.Rows == 0:
 		return "sent again"
@@ -254,7 +258,8 @@ func printAnswer(out *command.Output, b numberedBatch) error {
 }
 
 func describeTally(t ledger.Tally) string {
-	text := fmt.Sprintf("%s new, %s sent before, %s duplicates", command.Number(t.New), command.Number(t.Known), command.Number(t.Repeats))
+	text := fmt.Sprintf("%s new, %s sent before, %s duplicates",
+		command.Number(t.New), command.Number(t.Known), command.Number(t.Repeats))
 	if t.Skipped > 0 {
 		text += fmt.Sprintf(", %s bad and skipped", command.Number(t.Skipped))
 	}
@@ -352,7 +357,7 @@ func newRun(s ledger.RunSummary, account string) Run {
 func newBatchJSON(b numberedBatch) batchJSON {
 	j := batchJSON{
 		Batch: b.ID, Number: b.number, State: b.State, Rows: b.Rows, HTTPStatus: b.HTTPStatus, Reason: b.Reason,
-		Accepted: b.Counts.Accepted, Rejected: b.Counts.Rejected, Unknown: b.Counts.Unknown, Pending: b.Counts.Pending + b.Counts.Sending,
+		Accepted: b.Counts.Accepted, Rejected: b.Counts.Rejected, Unknown: b.Counts.Unknown, Pending: b.pending(),
 		Began: view.TimeOrNull(b.Began), TookSeconds: b.Took.Seconds(),
 	}
 	if b.Answer == nil {

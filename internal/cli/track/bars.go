@@ -91,7 +91,8 @@ func (d *drawing) draw(sec section) error {
 		if d.transit {
 			transit = line.transit.typical()
 		}
-		if err := d.out.Line("%s", d.cells(line.name, command.Number(line.n), share, transit, d.bar(line.n, most, bar))); err != nil {
+		cells := d.cells(line.name, command.Number(line.n), share, transit, d.bar(line.n, most, bar))
+		if err := d.out.Line("%s", cells); err != nil {
 			return err
 		}
 	}
@@ -103,7 +104,8 @@ func (d *drawing) draw(sec section) error {
 
 func (d *drawing) cells(name, trackings, share, transit, bar string) string {
 	name = term.Truncate(term.Visible(name), d.name)
-	line := name + strings.Repeat(" ", max(d.name-term.DisplayWidth(name), 0)) + fmt.Sprintf("  %*s  %*s", len("TRACKINGS"), trackings, len("DELIVERED"), share)
+	line := name + strings.Repeat(" ", max(d.name-term.DisplayWidth(name), 0))
+	line += fmt.Sprintf("  %*s  %*s", len("TRACKINGS"), trackings, len("DELIVERED"), share)
 	if d.transit {
 		line += fmt.Sprintf("  %*s", transitWidth, transit)
 	}

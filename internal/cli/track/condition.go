@@ -37,8 +37,9 @@ func parseCondition(names view.StatusFormatter, flag, s string) (Condition, erro
 	case word == "event" && value != "":
 		c.event = value
 	case s != "processed" && !c.change:
-		return c, command.Usagef("use "+flag+" processed, "+flag+" status=X (a status number or name), "+flag+" event=X (a kind such as router.delivered) or "+flag+" change",
-			"%s %q is not understood", flag, s)
+		hint := fmt.Sprintf("use %[1]s processed, %[1]s status=X (a status number or name), "+
+			"%[1]s event=X (a kind such as router.delivered) or %[1]s change", flag)
+		return c, command.Usagef(hint, "%s %q is not understood", flag, s)
 	}
 	return c, nil
 }
@@ -84,7 +85,10 @@ func statusWords(names view.StatusFormatter, status string) string {
 // isMetBy reports whether a tracking meets a condition on its state. Of one in error, only the error counts.
 func (c Condition) isMetBy(t query.Tracking) bool {
 	named := c.names.Matches(c.status, t.Phase, t.Status, t.StatusLabel, t.StatusTrack)
-	return t.Phase == ledger.InError && named || t.Phase == ledger.Processed && (c.status == "" || named || t.HasStatus(c.status))
+	if t.Phase == ledger.Processed {
+		return c.status == "" || named || t.HasStatus(c.status)
+	}
+	return t.Phase == ledger.InError && named
 }
 
 // failed returns the error of a result in which the service reports one of a tracking: it
@@ -173,7 +177,10 @@ func (c conditionCheck) eventCame(ctx context.Context, res query.Result) (bool, 
 
 func (c conditionCheck) eventCameAbout(ctx context.Context, t query.Tracking) (bool, error) {
 	if t.Number != "" {
-		q := inbox.Query{Kind: c.event, TrackingNumber: t.Number, Before: c.followed + 1, Verified: inbox.Counting(), Genuine: true, Marks: []inbox.Mark{inbox.Current}, Limit: 1}
+		q := inbox.Query{
+			Kind: c.event, TrackingNumber: t.Number, Before: c.followed + 1, Limit: 1,
+			Verified: inbox.Counting(), Genuine: true, Marks: []inbox.Mark{inbox.Current},
+		}
 		for _, err := range c.db.Inbox.Events(ctx, q) {
 			return err == nil, err
 		}

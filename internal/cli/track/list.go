@@ -77,8 +77,10 @@ Columns of an input that are not sent, such as customer, are kept with its rows:
 
 An accepted tracking without a response or event is "not checked yet" (phase
 "notAsked" in JSON).`, terminalRows),
-		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --problem --fail-if-any", "waybill list --refer-id 'ORD-10*' --sort -received",
-			"waybill list --stuck=3d --carrier dhl", "waybill list --created 2026-11-01..2026-11-07 --status not-checked", "waybill list --delivered yesterday -o json", "waybill list --from orders.csv --status 'not created'"),
+		Example: command.Example("waybill list", "waybill list --status delivered", "waybill list --problem --fail-if-any",
+			"waybill list --refer-id 'ORD-10*' --sort -received", "waybill list --stuck=3d --carrier dhl",
+			"waybill list --created 2026-11-01..2026-11-07 --status not-checked",
+			"waybill list --delivered yesterday -o json", "waybill list --from orders.csv --status 'not created'"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runList(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
@@ -97,9 +99,9 @@ An accepted tracking without a response or event is "not checked yet" (phase
 const terminalRows = 50
 
 func orders() []string {
-	words := []string{created}
-	for _, o := range []ledger.Order{ledger.ByReceived, ledger.ByCheckpoint, ledger.ByReference, ledger.ByNumber, ledger.ByStatus, ledger.ByCarrier} {
-		words = append(words, string(o))
+	words := []string{
+		created, string(ledger.ByReceived), string(ledger.ByCheckpoint), string(ledger.ByReference),
+		string(ledger.ByNumber), string(ledger.ByStatus), string(ledger.ByCarrier),
 	}
 	return append(words, command.Texts(len(words), func(i int) string { return "-" + words[i] })...)
 }
@@ -280,7 +282,8 @@ func (l *listing) sumUpAll(ctx context.Context) error {
 	if l.call.Cmd.Flags().Changed("limit") {
 		csv = "--limit 0 " + csv
 	}
-	l.call.IO.Note("… and %s more: --limit 0 shows all, %s writes all", command.Number(all.Trackings()-int64(l.filter.Limit)), csv)
+	more := command.Number(all.Trackings() - int64(l.filter.Limit))
+	l.call.IO.Note("… and %s more: --limit 0 shows all, %s writes all", more, csv)
 	all.Print(l.call)
 	return nil
 }
@@ -321,7 +324,8 @@ func (l *listing) explainEmpty(ctx context.Context) error {
 	if len(names) > maxStatusesNamed {
 		names = append(names[:maxStatusesNamed], "…")
 	}
-	l.call.IO.Note("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), command.Number(all.Trackings()), what, cmp.Or(strings.Join(names, ", "), "none yet"))
+	l.call.IO.Note("No tracking matches %s (%s known; %s: %s)", shell.Line(l.words...), command.Number(all.Trackings()),
+		what, cmp.Or(strings.Join(names, ", "), "none yet"))
 	l.call.IO.Next(l.call.CommandLine("stats"))
 	return nil
 }

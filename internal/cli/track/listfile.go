@@ -65,7 +65,8 @@ func (l *listing) find(ctx context.Context, refs []input.Ref) (left []ledger.Tra
 			found = pairOf(found, ref.Number)
 		}
 		if len(found) == 0 {
-			found = []ledger.TrackingStatus{{Item: tracking.Item{ReferID: cmp.Or(ref.ReferID, ref.Text), Number: ref.Number}, State: view.NotCreated}}
+			item := tracking.Item{ReferID: cmp.Or(ref.ReferID, ref.Text), Number: ref.Number}
+			found = []ledger.TrackingStatus{{Item: item, State: view.NotCreated}}
 		}
 		left = append(left, found...)
 	}
@@ -106,7 +107,8 @@ func (l *listing) narrow(ctx context.Context, all []ledger.TrackingStatus) ([]le
 }
 
 func (l *listing) createdTargets(ctx context.Context) targets {
-	created := command.Filter(l.inFile(ctx), func(st ledger.TrackingStatus) bool { return st.State != view.NotCreated }, l.filter.Limit)
+	isCreated := func(st ledger.TrackingStatus) bool { return st.State != view.NotCreated }
+	created := command.Filter(l.inFile(ctx), isCreated, l.filter.Limit)
 	all := func(yield func(*query.Target, error) bool) {
 		for t, err := range fromStore(created) {
 			t.Chosen = nil // it need not be all of its parcels in the file

@@ -81,7 +81,9 @@ func (p *printer) add(e query.TargetResult) error {
 }
 
 func (p *printer) hold(e query.TargetResult) {
-	i, _ := slices.BinarySearchFunc(p.first, e.Target.Pos, func(e query.TargetResult, pos int64) int { return cmp.Compare(e.Target.Pos, pos) })
+	i, _ := slices.BinarySearchFunc(p.first, e, func(a, b query.TargetResult) int {
+		return cmp.Compare(a.Target.Pos, b.Target.Pos)
+	})
 	p.first = slices.Insert(p.first, i, e)
 	if len(p.first) > p.limit {
 		p.more += int64(len(linesOf(p.first[p.limit])))
@@ -117,8 +119,9 @@ func (p *printer) note(res query.Result) {
 			continue
 		}
 		if p.staleCount++; p.staleCount <= notedOlder {
-			p.staleNotes = append(p.staleNotes, fmt.Sprintf("The service's answer about %s is older than an event: the answer says %s, the event %s",
-				command.Quoted(t.Number), p.names.Status(t.Older.Status, t.Older.StatusLabel, t.Older.StatusTrack), p.names.Phase(t)))
+			older := p.names.Status(t.Older.Status, t.Older.StatusLabel, t.Older.StatusTrack)
+			p.staleNotes = append(p.staleNotes, fmt.Sprintf("The service's answer about %s is older than an event: "+
+				"the answer says %s, the event %s", command.Quoted(t.Number), older, p.names.Phase(t)))
 		}
 	}
 }
@@ -147,7 +150,8 @@ func (p *printer) end(failed error) error {
 		p.call.IO.Note("%s", text)
 	}
 	if p.staleCount > notedOlder {
-		p.call.IO.Note("%s in all are older than an event; -o json has them as olderAnswer", command.Plural(p.staleCount, "answer"))
+		all := command.Plural(p.staleCount, "answer")
+		p.call.IO.Note("%s in all are older than an event; -o json has them as olderAnswer", all)
 	}
 	return nil
 }
@@ -249,7 +253,8 @@ func printTimeline(out *command.Output, t query.Tracking, entries []tracking.Ent
 	for _, e := range entries {
 		stops = append(stops, checkpoint{&t, e})
 		if len(e.Anomalies) > 0 {
-			notes = append(notes, render.Field{Name: "Note", Value: view.Checkpoint(e.Checkpoint) + ": " + view.Anomalies(e.Anomalies)})
+			note := view.Checkpoint(e.Checkpoint) + ": " + view.Anomalies(e.Anomalies)
+			notes = append(notes, render.Field{Name: "Note", Value: note})
 		}
 	}
 	err := command.PrintTable(out, stopColumns(len(notes)), stops...)

@@ -33,7 +33,9 @@ type queryRun struct {
 	stop      func() // ends what shows progress beside progress; nil for nothing
 }
 
-func newQueryRun(ctx context.Context, c *command.Call, all targets, show func(query.TargetResult) error) (*queryRun, error) {
+func newQueryRun(
+	ctx context.Context, c *command.Call, all targets, show func(query.TargetResult) error,
+) (*queryRun, error) {
 	asker, err := c.Asker()
 	if err != nil {
 		return nil, err
@@ -155,7 +157,8 @@ func (a *queryRun) exitError(stop error, text func(error) string, next string) e
 }
 
 func (a *queryRun) notChecked(stop error) string {
-	return fmt.Sprintf("%v; %d of %s not checked", stop, a.tally.left, command.Plural(a.tally.all, strings.TrimSuffix(a.tally.nouns(), "s")))
+	all := command.Plural(a.tally.all, strings.TrimSuffix(a.tally.nouns(), "s"))
+	return fmt.Sprintf("%v; %d of %s not checked", stop, a.tally.left, all)
 }
 
 func (a *queryRun) advise(e *command.ExitError) {
@@ -167,10 +170,13 @@ func (a *queryRun) advise(e *command.ExitError) {
 	switch {
 	case t.absentRun != 0:
 		next = a.call.CommandLine("runs", "retry", runName(t.absentRun), "--absent")
-		e.Hint = "the service has no tracking for accepted rows: `" + next + "` checks those of the run, and sends them again once their absence is proven"
+		e.Hint = "the service has no tracking for accepted rows: `" + next +
+			"` checks those of the run, and sends them again once their absence is proven"
 	case t.rejectedRun != 0:
-		next = a.call.CommandLine("runs", "rows", runName(t.rejectedRun), "--status", "rejected", "-o", "csv", "--out", "bad.csv")
-		e.Hint = "write the rejected rows to a file with the next command, fix them, then create that file; or dismiss them with `" + a.call.CommandLine("runs", "dismiss", runName(t.rejectedRun)) + "`"
+		run := runName(t.rejectedRun)
+		next = a.call.CommandLine("runs", "rows", run, "--status", "rejected", "-o", "csv", "--out", "bad.csv")
+		e.Hint = "write the rejected rows to a file with the next command, fix them, then create that file; " +
+			"or dismiss them with `" + a.call.CommandLine("runs", "dismiss", run) + "`"
 	case t.unsentRun != 0:
 		next = a.call.CommandLine("runs", "resume", runName(t.unsentRun))
 		e.Hint = "send the rows of the run first"
@@ -315,7 +321,8 @@ func (t *tally) fail(e query.TargetResult) {
 		t.rejectedRun = cmp.Or(t.rejectedRun, e.Target.RunOf(ledger.Rejected))
 	case errors.Is(res.Err, query.ErrNotSent):
 		t.unsentRun = cmp.Or(t.unsentRun, e.Target.RunOf(ledger.Pending))
-	case errors.Is(res.Err, tracking.ErrAbsent) && res.Query.ReferID != "" && !e.Target.IsKnown() && tracking.LikeNumber(res.Ref):
+	case !errors.Is(res.Err, tracking.ErrAbsent) || res.Query.ReferID == "" || e.Target.IsKnown():
+	case tracking.LikeNumber(res.Ref):
 		t.number = cmp.Or(t.number, res.Ref)
 	}
 	if code, _ := command.CodeAndHint(res.Err); !slices.Contains(t.codes, code) {

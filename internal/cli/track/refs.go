@@ -32,7 +32,8 @@ type refOptions struct {
 func (o *refOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.filterOptions.flags(cmd)
-	command.Choice(f, &o.By, "by", "refer-id", "read REFs that the store does not know as `KIND`", "refer-id", "tracking-number")
+	const usage = "read REFs that the store does not know as `KIND`"
+	command.Choice(f, &o.By, "by", "refer-id", usage, "refer-id", "tracking-number")
 	o.AddFrom(cmd)
 	command.Section(f, command.InputSection, "by")
 	command.SettingFlags(cmd, "concurrency", "rate")
@@ -52,13 +53,15 @@ func (o *refOptions) check(cmd *cobra.Command) error {
 	case o.Stuck == stuckAfter && len(o.Refs) > 0:
 		return command.Usagef("write an age after =, such as --stuck=3d", "REFs and --stuck exclude each other")
 	case ways > 1:
-		return command.Usagef("give REFs, or --from FILE, or --run and other filters", "REFs, --from and filters such as --run exclude each other")
+		return command.Usagef("give REFs, or --from FILE, or --run and other filters",
+			"REFs, --from and filters such as --run exclude each other")
 	case ways == 0:
 		open := ""
 		if cmd.Flags().Lookup("open") != nil {
 			open = ", or --open for all that is not delivered"
 		}
-		return command.Usagef("name one or more of your identifiers, or --run ID, or --from FILE"+open+"; quote one that starts with #, such as '#1007'", "no REF given")
+		return command.Usagef("name one or more of your identifiers, or --run ID, or --from FILE"+open+
+			"; quote one that starts with #, such as '#1007'", "no REF given")
 	case slices.Contains(o.Refs, ""):
 		return command.Usagef("remove the empty argument; an unset shell variable may be the cause", "a REF is empty")
 	}
@@ -260,19 +263,23 @@ type filterFlag struct {
 
 func (o *filterOptions) table() []filterFlag {
 	return []filterFlag{
-		{"created", &o.Created, "trackings created by a run in `RANGE`: 7d, monday, 2026-11-20, 2026-11-01..2026-11-07, ..30d"},
+		{
+			"created", &o.Created,
+			"trackings created by a run in `RANGE`: 7d, monday, 2026-11-20, 2026-11-01..2026-11-07, ..30d",
+		},
 		{"delivered", &o.Delivered, "delivered trackings whose last checkpoint is in `RANGE`"},
 		{"updated", &o.Updated, "trackings that the service updated last in `RANGE`"},
-		{stuckFlag, &o.Stuck, "trackings not delivered whose last checkpoint is at least an `AGE` old, " + stuckAfter + " without one; without a checkpoint, since they were sent"},
-		{"status", &o.Statuses, "trackings in `STATUS`, or in several separated by commas: a number or name of the service, or " + command.Or(view.StatusWords())},
-		{"problem", &o.Problem, "trackings that need attention: " + problemStatuses + " as --status has them, and those that --stuck finds"},
+		{stuckFlag, &o.Stuck, "trackings not delivered whose last checkpoint is at least an `AGE` old, " +
+			stuckAfter + " without one; without a checkpoint, since they were sent"},
+		{"status", &o.Statuses, "trackings in `STATUS`, or in several separated by commas: " +
+			"a number or name of the service, or " + command.Or(view.StatusWords())},
+		{"problem", &o.Problem, "trackings that need attention: " +
+			problemStatuses + " as --status has them, and those that --stuck finds"},
 		{"carrier", &o.Carrier, "trackings of the carrier with this `CODE`, in upper or lower case"},
 		{"refer-id", &o.ReferIDs, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)"},
 		{"run", &o.Run, "trackings of run `ID`"},
-		{
-			"where", &o.Where,
-			"trackings with `COLUMN=VALUE` in their input, such as customer='Ann*': a column that is kept and not sent (repeatable)",
-		},
+		{"where", &o.Where, "trackings with `COLUMN=VALUE` in their input, such as customer='Ann*': " +
+			"a column that is kept and not sent (repeatable)"},
 	}
 }
 
@@ -334,21 +341,24 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 	}
 	f := ledger.Filter{Carrier: o.Carrier, ReferIDs: o.ReferIDs}
 	if len(o.ReferIDs) > maxPatterns {
-		return nil, f, command.Usagef("give `waybill show` a file with --from FILE", "more than %d times --refer-id", maxPatterns)
+		hint := "give `waybill show` a file with --from FILE"
+		return nil, f, command.Usagef(hint, "more than %d times --refer-id", maxPatterns)
 	}
 	for _, ref := range o.ReferIDs {
 		if rest := strings.TrimSuffix(ref, "*"); rest == "" || strings.Contains(rest, "*") {
-			return nil, f, command.Usagef("use one * at the end, such as --refer-id 'ORD-10*'", "--refer-id must be a referId, or its beginning and one *, not %q", ref)
+			return nil, f, command.Usagef("use one * at the end, such as --refer-id 'ORD-10*'",
+				"--refer-id must be a referId, or its beginning and one *, not %q", ref)
 		}
 	}
 	var err error
-	for _, span := range []struct {
-		flag, text string
-		value      *ledger.Range
-	}{{"--created", o.Created, &f.Created}, {"--delivered", o.Delivered, &f.Delivered}, {"--updated", o.Updated, &f.Updated}} {
-		if *span.value, err = command.ParseRange(span.flag, span.text); err != nil {
-			return nil, f, err
-		}
+	if f.Created, err = command.ParseRange("--created", o.Created); err != nil {
+		return nil, f, err
+	}
+	if f.Delivered, err = command.ParseRange("--delivered", o.Delivered); err != nil {
+		return nil, f, err
+	}
+	if f.Updated, err = command.ParseRange("--updated", o.Updated); err != nil {
+		return nil, f, err
 	}
 	if f.StuckSince, err = command.ParseSince("--stuck", o.Stuck); err != nil {
 		return nil, f, err
@@ -382,7 +392,8 @@ func (o *filterOptions) readWhere(ctx context.Context, db *app.Store, f *ledger.
 			return err
 		}
 		if !slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, column) }) {
-			return command.Usagef("columns that inputs had: "+cmp.Or(input.QuotedList(known), "none"), "--where: no row has a column %s", command.Quoted(column))
+			return command.Usagef("columns that inputs had: "+cmp.Or(input.QuotedList(known), "none"),
+				"--where: no row has a column %s", command.Quoted(column))
 		}
 		f.Own = append(f.Own, ledger.OwnText{Column: column, Pattern: pattern})
 	}
@@ -394,7 +405,8 @@ func (o *filterOptions) readWhere(ctx context.Context, db *app.Store, f *ledger.
 // its status, or by the state of a row of which nothing else is known.
 func (o *filterOptions) readStatuses(f *ledger.Filter, names view.StatusFormatter) error {
 	f.NamedToo = func(word string, s ledger.Sighting) bool {
-		return strings.EqualFold(word, view.ErrorWord) && names.IsProblem(s) || strings.EqualFold(word, view.OpenWord) && names.IsOpen(s) ||
+		return strings.EqualFold(word, view.ErrorWord) && names.IsProblem(s) ||
+			strings.EqualFold(word, view.OpenWord) && names.IsOpen(s) ||
 			names.Matches(word, s.Phase, s.Status, s.StatusLabel, s.StatusTrack)
 	}
 	lists := o.Statuses

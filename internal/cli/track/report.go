@@ -56,8 +56,9 @@ Stuck trackings are those of --stuck, %s without another age.
 The table has at most %s trackings and the page at most 5 MB: if there are more,
 problems and stuck trackings are in the table first, and the page says how to write
 all of them as CSV.`, reportFile, chartDays, stuckAfter, command.Number(report.MaxRows)),
-		Example: command.Example("waybill report", "waybill report march.html --created 2026-03-01..2026-03-31", "waybill report run12.html --run 12", "waybill report - > report.html"),
-		Args:    command.Between(0, 1, "one FILE"),
+		Example: command.Example("waybill report", "waybill report march.html --created 2026-03-01..2026-03-31",
+			"waybill report run12.html --run 12", "waybill report - > report.html"),
+		Args: command.Between(0, 1, "one FILE"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
 			if o.File = reportFile; len(args) > 0 {
 				o.File = args[0]
@@ -71,7 +72,8 @@ all of them as CSV.`, reportFile, chartDays, stuckAfter, command.Number(report.M
 
 func runReport(ctx context.Context, c *command.Call, o reportOptions) error {
 	if c.Out.IsCSV() {
-		return command.Usagef("`waybill list -o csv` writes the trackings; -o json says what the page has", "report has no CSV")
+		hint := "`waybill list -o csv` writes the trackings; -o json says what the page has"
+		return command.Usagef(hint, "report has no CSV")
 	}
 	_, filter, err := o.filter(ctx, c)
 	if err != nil {
@@ -123,14 +125,19 @@ func (l *listing) writeReport(ctx context.Context, w io.Writer) (done reportJSON
 	case done.Trackings == 0:
 		err = l.explainEmpty(ctx)
 	case int64(done.Rows) < done.Trackings:
-		l.call.IO.Note("The table has %s of %s trackings: problems and stuck ones first", command.Number(int64(done.Rows)), command.Number(done.Trackings))
+		l.call.IO.Note("The table has %s of %s trackings: problems and stuck ones first",
+			command.Number(int64(done.Rows)), command.Number(done.Trackings))
 		l.call.IO.Next(l.csvCommand())
 	}
 	return done, err
 }
 
 func (l *listing) csvCommand() string {
-	return l.call.CommandLine(slices.Concat([]string{"list"}, l.words, []string{"-o", "csv", "--out", "trackings.csv"})...)
+	return l.call.CommandLine(l.csvWords()...)
+}
+
+func (l *listing) csvWords() []string {
+	return slices.Concat([]string{"list"}, l.words, []string{"-o", "csv", "--out", "trackings.csv"})
 }
 
 const chartDays = 31
@@ -158,7 +165,8 @@ func (r *reporter) countDays(p *report.Page) {
 	}
 	p.Before = report.Bar{Name: "before " + first.Format(time.DateOnly), Split: before.Split}
 	for at := first; !at.After(last); at = at.AddDate(0, 0, 1) {
-		p.Days = append(p.Days, report.Bar{Name: at.Format(time.DateOnly), Axis: at.Format("2 Jan"), Split: portionOf(r.sums.days, at).Split})
+		split := portionOf(r.sums.days, at).Split
+		p.Days = append(p.Days, report.Bar{Name: at.Format(time.DateOnly), Axis: at.Format("2 Jan"), Split: split})
 	}
 }
 
@@ -209,8 +217,8 @@ func (r *reporter) read(ctx context.Context) (err error) {
 
 func (r *reporter) page(ctx context.Context) *report.Page {
 	p := &report.Page{
-		Number: command.Number, Title: "Tracking report",
-		Summary: r.sums.summary.String(), Stuck: r.stuck, StuckText: "for " + view.Duration(r.now.Sub(r.stuckSince)) + " or more",
+		Number: command.Number, Title: "Tracking report", Summary: r.sums.summary.String(),
+		Stuck: r.stuck, StuckText: "for " + view.Duration(r.now.Sub(r.stuckSince)) + " or more",
 		Zone: r.now.Local().Format(zoneOffset), Command: r.csvCommand(),
 	}
 	p.Facts = append(p.Facts, report.Fact{Name: "Made", Value: render.LocalTime(r.now)})
@@ -221,7 +229,7 @@ func (r *reporter) page(ctx context.Context) *report.Page {
 		p.Facts = append(p.Facts, report.Fact{Name: "Filter", Value: shorten(shell.Line(r.words...), maxFact)})
 	}
 	if len(p.Command) > maxCommand {
-		p.Command = shell.Line(slices.Concat([]string{"waybill", "list"}, r.words, []string{"-o", "csv", "--out", "trackings.csv"})...)
+		p.Command = "waybill " + shell.Line(r.csvWords()...)
 	}
 	p.Counts = r.sums.all.Split
 	p.Delivered = percent(p.Counts[report.Delivered], p.Counts.Total())
@@ -260,7 +268,8 @@ func addLines(t *report.Table, all []sumLine, most int, rest string, cells func(
 		}
 	}
 	if n := len(all) - most; n > 0 {
-		t.Lines = append(t.Lines, report.Line{Name: cmp.Or(rest, command.Number(int64(n))+" others"), Cells: cells(others), Split: others.Split})
+		rest = cmp.Or(rest, command.Number(int64(n))+" others")
+		t.Lines = append(t.Lines, report.Line{Name: rest, Cells: cells(others), Split: others.Split})
 	}
 }
 
@@ -294,9 +303,11 @@ func (r *reporter) ages() report.Table {
 		Note: "Time since the run that created a tracking.",
 	}
 	for _, age := range r.sums.agesInOrder() {
-		split := report.Split{report.UnderWay: r.sums.ages[age].Split[report.UnderWay], report.Problem: r.sums.ages[age].Split[report.Problem]}
+		all := r.sums.ages[age].Split
+		split := report.Split{report.UnderWay: all[report.UnderWay], report.Problem: all[report.Problem]}
 		if split.Total() > 0 {
-			t.Lines = append(t.Lines, report.Line{Name: ageName(age), Cells: []string{command.Number(split[report.UnderWay]), command.Number(split[report.Problem])}, Split: split})
+			cells := []string{command.Number(split[report.UnderWay]), command.Number(split[report.Problem])}
+			t.Lines = append(t.Lines, report.Line{Name: ageName(age), Cells: cells, Split: split})
 		}
 	}
 	return t

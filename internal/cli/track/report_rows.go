@@ -31,7 +31,8 @@ func newReportRow(st ledger.TrackingStatus, s *statusClass) reportRow {
 		carrier: st.Carrier(), event: st.Reason, moved: st.Sent, own: st.Own,
 	}
 	if seen := st.Sighting; seen != nil {
-		k.event, k.latest, k.updated, k.checkpoint = cmp.Or(view.ErrorText(seen.Error), seen.LatestEvent, k.event), shorten(seen.LatestTime, maxName), seen.Seen, seen.Times.Checkpoint
+		k.event = cmp.Or(view.ErrorText(seen.Error), seen.LatestEvent, k.event)
+		k.latest, k.updated, k.checkpoint = shorten(seen.LatestTime, maxName), seen.Seen, seen.Times.Checkpoint
 		if !k.checkpoint.IsZero() {
 			k.moved = k.checkpoint
 		}

@@ -40,13 +40,15 @@ olderAnswer has what the service answered.
 
 Timelines mark errors: a local time that no time zone explains, a checkpoint that
 is repeated, an impossible time. JSON has them in anomalies.`,
-		Example: command.Example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number", "waybill show ORD-1 ORD-2 -o json",
-			"waybill show --from open-orders.csv -o csv --out status.csv", "waybill show --updated ..48h"),
+		Example: command.Example("waybill show ORD-1001", "waybill show 1Z999AA10123456784 --by tracking-number",
+			"waybill show ORD-1 ORD-2 -o json", "waybill show --from open-orders.csv -o csv --out status.csv",
+			"waybill show --updated ..48h"),
 		RunE: f.WithArgs(&o.Refs, func(ctx context.Context, c *command.Call) error { return runShow(ctx, c, o) }),
 	}
 	o.flags(cmd)
 	refreshFlag(cmd.Flags(), &o.Refresh)
-	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, "print the timeline of each REF; with -o csv a row for each checkpoint")
+	const usage = "print the timeline of each REF; with -o csv a row for each checkpoint"
+	cmd.Flags().BoolVar(&o.Timeline, "timeline", false, usage)
 	command.ColumnsFlag(cmd, view.StatusFormatter{}.AnswerColumns(view.Reader{}))
 	command.ColumnsWith(cmd, "timeline", stopColumns(1))
 	return cmd
@@ -81,7 +83,8 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	switch {
 	case p.single && p.only != nil && p.only.Unfinished && stop != nil && !command.As[*command.SignalError](stop):
 		code, hint := command.CodeAndHint(stop)
-		failed = &command.ExitError{Code: code, Err: fmt.Errorf("%s: %w", command.Quoted(p.only.Result.Ref), stop), Hint: hint, Next: next}
+		err := fmt.Errorf("%s: %w", command.Quoted(p.only.Result.Ref), stop)
+		failed = &command.ExitError{Code: code, Err: err, Hint: hint, Next: next}
 	case a.tally.all == 0 && stop == nil:
 		failed = noteNothing(ctx, c, &o.filterOptions)
 	default:

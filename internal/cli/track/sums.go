@@ -59,8 +59,9 @@ const day = 24 * time.Hour
 
 func newSums(names view.StatusFormatter) *sums {
 	return &sums{
-		names: names, summary: view.NewSummary(names), classes: map[ledger.StatusCount]*statusClass{}, statuses: map[string]*portion{},
-		carriers: map[string]*portion{}, ages: map[int]*portion{}, days: map[time.Time]*portion{}, runs: map[int64]*portion{},
+		names: names, summary: view.NewSummary(names), classes: map[ledger.StatusCount]*statusClass{},
+		statuses: map[string]*portion{}, carriers: map[string]*portion{}, ages: map[int]*portion{},
+		days: map[time.Time]*portion{}, runs: map[int64]*portion{},
 	}
 }
 
@@ -222,7 +223,10 @@ type transitDaysJSON struct {
 }
 
 func (s *sums) json() sumsJSON {
-	j := sumsJSON{Summary: s.summary.JSON(), ByCarrier: []carrierJSON{}, ByAge: []ageJSON{}, ByRun: []runJSON{}, TransitDays: newTransitJSON(s.all.transit)}
+	j := sumsJSON{
+		Summary: s.summary.JSON(), ByCarrier: []carrierJSON{}, ByAge: []ageJSON{}, ByRun: []runJSON{},
+		TransitDays: newTransitJSON(s.all.transit),
+	}
 	for _, p := range s.carriersByCount() {
 		j.ByCarrier = append(j.ByCarrier, carrierJSON{p.name, p.Total(), p.delivered(), newTransitJSON(p.transit)})
 	}
@@ -355,10 +359,12 @@ func (s *sums) sections() []section {
 }
 
 func (t transit) section() section {
-	took := section{title: "transit time", of: t.trackings(), note: fmt.Sprintf("Half within %s, 90 %% within %s, %s days on average.",
-		command.Plural(t.within(0.5), "day"), command.Plural(t.within(0.9), "day"), strconv.FormatFloat(t.mean(), 'f', 1, 64))}
+	took := section{title: "transit time", of: t.trackings()}
+	took.note = fmt.Sprintf("Half within %s, 90 %% within %s, %.1f days on average.",
+		command.Plural(t.within(0.5), "day"), command.Plural(t.within(0.9), "day"), t.mean())
 	for _, days := range slices.Sorted(maps.Keys(t)) {
-		took.lines = append(took.lines, sumLine{command.Plural(days, "day"), t[days], &portion{Split: report.Split{report.Delivered: t[days]}}})
+		arrived := &portion{Split: report.Split{report.Delivered: t[days]}}
+		took.lines = append(took.lines, sumLine{command.Plural(days, "day"), t[days], arrived})
 	}
 	return took
 }
@@ -385,12 +391,12 @@ func sumColumns() []command.Column[flatLine] {
 	return []command.Column[flatLine]{
 		{Column: render.Column{Name: "BY"}, Cell: func(l flatLine) string { return l.by.title }},
 		{Column: render.Column{Name: "VALUE", ID: true}, Cell: func(l flatLine) string { return l.name }},
-		{Column: render.Column{Name: "TRACKINGS", Right: true}, Cell: func(l flatLine) string { return strconv.FormatInt(l.n, 10) }},
+		{Column: render.Column{Name: "TRACKINGS", Right: true}, Cell: func(l flatLine) string { return fmt.Sprint(l.n) }},
 		{Column: render.Column{Name: "DELIVERED", Right: true}, Cell: func(l flatLine) string {
 			if !l.by.delivered {
 				return ""
 			}
-			return strconv.FormatInt(l.portion.delivered(), 10)
+			return fmt.Sprint(l.portion.delivered())
 		}},
 	}
 }
@@ -422,7 +428,8 @@ days; it is known after a response or an event with its checkpoints.
 
 A terminal shows the sums as bars, JSON as plain numbers: "days" are whole days,
 "median" and "p90" are the days within which 50 % and 90 % arrived.`,
-		Example: command.Example("waybill stats", "waybill stats --carrier dhl", "waybill stats --run 12 -o json", "waybill stats --jq '.transitDays.median'"),
+		Example: command.Example("waybill stats", "waybill stats --carrier dhl", "waybill stats --run 12 -o json",
+			"waybill stats --jq '.transitDays.median'"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			_, filter, err := o.filter(ctx, c)
 			if err != nil {

@@ -153,7 +153,8 @@ func printLabel(out *command.Output, n view.StatusFormatter, t query.Tracking, n
 		fields = append(fields, render.Field{Name: "Latest event", Value: t.LatestEvent})
 	}
 	if t.Unverified != nil {
-		fields = append(fields, render.Field{Name: "Unverified", Value: n.Unverified(*t.Unverified) + "; it changes nothing", Style: term.Caution})
+		text := n.Unverified(*t.Unverified) + "; it changes nothing"
+		fields = append(fields, render.Field{Name: "Unverified", Value: text, Style: term.Caution})
 	}
 	number := strings.TrimSpace(cmp.Or(t.CarrierCode, t.SentCarrier) + " " + t.Number)
 	return errors.Join(

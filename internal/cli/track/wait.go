@@ -60,14 +60,17 @@ end (its members: waybill help output).
 Every response is saved. To continue after an interruption, re-run the same
 command: trackings that were never checked come first, and those that already meet
 the condition are not queried again, unless with --refresh.`,
-		Example: command.Example("waybill wait ORD-1001", "waybill wait --open --timeout 8h", "waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered --any",
+		Example: command.Example("waybill wait ORD-1001", "waybill wait --open --timeout 8h",
+			"waybill wait --run 3 --timeout 10m", "waybill wait ORD-1 ORD-2 --for status=delivered --any",
 			"waybill wait --from orders.csv --for status=delivered --fail-on status=returned --timeout 30d",
-			"waybill wait --run 3 --for status=delivered --watch", "waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
+			"waybill wait --run 3 --for status=delivered --watch",
+			"waybill wait ORD-1001 --for event=router.delivered --timeout 2d"),
 		RunE: f.WithArgs(&o.Refs, func(ctx context.Context, c *command.Call) error { return runWait(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.For, "for", "processed", "`CONDITION` to wait for: processed, status=X, event=X or change")
-	flags.BoolVar(&o.Open, "open", false, "wait for all that is not delivered, rejected or failed; unless --for says more, until it is delivered")
+	flags.BoolVar(&o.Open, "open", false, "wait for all that is not delivered, rejected or failed; "+
+		"unless --for says more, until it is delivered")
 	flags.BoolVar(&o.Any, "any", false, "wait until one REF meets it, in place of all")
 	flags.StringVar(&o.FailOn, "fail-on", "", "end at once, with status 6, when a tracking meets this `CONDITION`")
 	flags.BoolVar(&o.AllowMissing, "allow-missing", false, "do not fail on REFs that the service does not have")
@@ -192,7 +195,8 @@ func (w *waiter) isBad(t *query.Target) bool {
 // processed. The error says why they are not, and is that of a command that waits.
 func WaitForRun(ctx context.Context, c *command.Call, db *app.Store, run ledger.Run, total int64) error {
 	all := many(context.WithoutCancel(ctx), db, ledger.Filter{Run: run.ID, States: []ledger.State{ledger.Accepted}}, total)
-	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), next: c.CommandLine("wait", "--run", runName(run.ID))}
+	next := c.CommandLine("wait", "--run", runName(run.ID))
+	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), next: next}
 	return w.wait(ctx, all, func(query.TargetResult) error { return nil })
 }
 
@@ -262,7 +266,8 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 		if by := w.call.Cmd.Flags().Lookup("by"); by.Changed {
 			show = append(show, "--by", by.Value.String())
 		}
-		return &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s meets --fail-on %s", command.Quoted(failed), w.failOn.text), Next: w.call.CommandLine(show...)}
+		err := fmt.Errorf("%s meets --fail-on %s", command.Quoted(failed), w.failOn.text)
+		return &command.ExitError{Code: command.Partial, Err: err, Next: w.call.CommandLine(show...)}
 	case cause == nil && w.asked.Any && a.tally.met == 0 && a.tally.failed == 0:
 		return nil
 	}

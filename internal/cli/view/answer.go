@@ -17,20 +17,19 @@ import (
 
 // Tracking is a tracking in our output, with the service's names. What the answer lacks is null or left out.
 type Tracking struct {
-	ReferID              string            `json:"referId"`
-	TrackingNumber       string            `json:"trackingNumber"`
-	State                ledger.State      `json:"state"` // of the row; empty if not created here
-	Phase                ledger.Phase      `json:"phase"`
-	CarrierCode          string            `json:"carrierCode,omitempty"`
-	RouterID             string            `json:"routerId,omitempty"`
-	Status               json.RawMessage   `json:"status"`
-	StatusLabel          string            `json:"statusLabel"`
-	StatusTrack          string            `json:"statusTrack"`
-	StatusName           string            `json:"statusName,omitempty"` // from `statuses` in the configuration
-	StatusSummary        string            `json:"statusSummary,omitempty"`
-	Reason               string            `json:"reason,omitempty"`     // why the service rejected it
-	Superseded           bool              `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
-	Dismissed            *time.Time        `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
+	ReferID        string          `json:"referId"`
+	TrackingNumber string          `json:"trackingNumber"`
+	State          ledger.State    `json:"state"` // of the row; empty if not created here
+	Phase          ledger.Phase    `json:"phase"`
+	CarrierCode    string          `json:"carrierCode,omitempty"`
+	RouterID       string          `json:"routerId,omitempty"`
+	Status         json.RawMessage `json:"status"`
+	StatusLabel    string          `json:"statusLabel"`
+	StatusTrack    string          `json:"statusTrack"`
+	StatusName     string          `json:"statusName,omitempty"` // from `statuses` in the configuration
+	StatusSummary  string          `json:"statusSummary,omitempty"`
+	Reason         string          `json:"reason,omitempty"` // why the service rejected it
+	Settled
 	LatestEvent          string            `json:"latestEvent"`
 	LatestCheckpointTime string            `json:"latestCheckpointTime,omitempty"`
 	TransitTime          json.RawMessage   `json:"transitTime,omitempty"`
@@ -85,7 +84,7 @@ type Answer struct {
 func (n StatusFormatter) Tracking(f Line) Tracking {
 	j := Tracking{
 		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.rowState(), Phase: f.Phase, CarrierCode: f.CarrierCode,
-		RouterID: f.RouterID, Reason: f.Reason, Superseded: f.Superseded, Dismissed: TimeOrNull(f.Dismissed),
+		RouterID: f.RouterID, Reason: f.Reason, Settled: Settled{f.Superseded, TimeOrNull(f.Dismissed)},
 		Status: JSONOrNull(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
 		StatusName: n[tracking.FoldStatus(Unquote(f.Status))], StatusSummary: f.StatusSummary,
 		LatestEvent: f.LatestEvent, LatestCheckpointTime: f.LatestTime,
@@ -100,8 +99,9 @@ func (n StatusFormatter) Tracking(f Line) Tracking {
 	}
 	if e := f.Unverified; e != nil {
 		j.Unverified = &unverifiedJSON{
-			ID: e.ID(), Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, Status: JSONOrNull(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
-			LatestEvent: e.LatestEvent, Verified: e.Verified, Synthetic: e.Synthetic, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
+			ID: e.ID(), Seq: e.Seq, Event: e.Kind, EventTime: e.EventTime, LatestEvent: e.LatestEvent,
+			Status: JSONOrNull(e.Status), StatusLabel: e.StatusLabel, StatusTrack: e.StatusTrack,
+			Verified: e.Verified, Reason: e.Reason, Synthetic: e.Synthetic, ReceivedAt: e.ReceivedAt.UTC(),
 		}
 	}
 	for i, e := range f.Timeline() {
@@ -115,7 +115,8 @@ func (n StatusFormatter) Tracking(f Line) Tracking {
 
 // Answer returns the answer about one REF, with a line for each tracking of the result.
 func (n StatusFormatter) Answer(res query.Result, lines []Line) Answer {
-	j := Answer{Ref: cmp.Or(res.Ref, res.Query.Ref()), AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []Tracking{}}
+	ref := cmp.Or(res.Ref, res.Query.Ref())
+	j := Answer{Ref: ref, AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []Tracking{}}
 	if len(res.Answer.Raw) > 0 {
 		j.Raw = rawJSON(res.Answer.Raw)
 	}
@@ -183,15 +184,14 @@ func joined(texts ...string) string {
 
 // TrackingStatus is a line of the list in our output.
 type TrackingStatus struct {
-	ReferID              string          `json:"referId"`
-	TrackingNumber       string          `json:"trackingNumber"`
-	CarrierCode          string          `json:"carrierCode,omitempty"`
-	RouterID             string          `json:"routerId,omitempty"`
-	State                ledger.State    `json:"state"` // of the row; empty if not created here
-	Run                  string          `json:"run,omitempty"`
-	Reason               string          `json:"reason,omitempty"`
-	Superseded           bool            `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
-	Dismissed            *time.Time      `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
+	ReferID        string       `json:"referId"`
+	TrackingNumber string       `json:"trackingNumber"`
+	CarrierCode    string       `json:"carrierCode,omitempty"`
+	RouterID       string       `json:"routerId,omitempty"`
+	State          ledger.State `json:"state"` // of the row; empty if not created here
+	Run            string       `json:"run,omitempty"`
+	Reason         string       `json:"reason,omitempty"`
+	Settled
 	Phase                ledger.Phase    `json:"phase"`
 	Status               json.RawMessage `json:"status"`
 	StatusLabel          string          `json:"statusLabel"`
@@ -212,10 +212,10 @@ func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
 	l := KnownLine(&st)
 	j := TrackingStatus{
 		ReferID: l.ReferID, TrackingNumber: l.Number, CarrierCode: l.CarrierCode, RouterID: l.RouterID,
-		State: st.State, Run: l.run(), Reason: l.Reason, Superseded: l.Superseded, Dismissed: TimeOrNull(l.Dismissed), Phase: l.Phase,
-		Status: JSONOrNull(l.Status), StatusLabel: l.StatusLabel, StatusTrack: l.StatusTrack, LatestEvent: l.LatestEvent,
-		LatestCheckpointTime: l.LatestTime, Error: optional(l.Error), LearntAt: TimeOrNull(l.Learnt), LearntFrom: l.Source,
-		Foreign: notCreatedHere(st), Own: json.RawMessage(st.Own),
+		State: st.State, Run: l.run(), Reason: l.Reason, Settled: Settled{l.Superseded, TimeOrNull(l.Dismissed)},
+		Phase: l.Phase, Status: JSONOrNull(l.Status), StatusLabel: l.StatusLabel, StatusTrack: l.StatusTrack,
+		LatestEvent: l.LatestEvent, LatestCheckpointTime: l.LatestTime, Error: optional(l.Error),
+		LearntAt: TimeOrNull(l.Learnt), LearntFrom: l.Source, Foreign: notCreatedHere(st), Own: json.RawMessage(st.Own),
 	}
 	if seen := st.Sighting; seen != nil {
 		j.AsOf, j.SharedBy = TimeOrNull(seen.AsOf), seen.Shared

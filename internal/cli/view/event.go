@@ -68,9 +68,10 @@ func NewEvent(e inbox.Event) Event {
 		data = JSONOrNull("")
 	}
 	return Event{
-		Type: EventType(e.Mark), ID: e.ID(), Synthetic: e.Synthetic, Seq: e.Seq, Delivery: e.Delivery, EventID: e.EventID, Event: e.Kind, EventTime: e.EventTime,
-		TrackingNumber: e.TrackingNumber, Status: JSONOrNull(e.Status), StatusTrack: e.StatusTrack, StatusLabel: e.StatusLabel,
-		LatestEvent: e.LatestEvent, Verified: e.Verified, Authenticated: e.BodyAuthenticated, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(), Data: data, Anomaly: e.Anomaly,
+		Type: EventType(e.Mark), ID: e.ID(), Seq: e.Seq, Delivery: e.Delivery, Synthetic: e.Synthetic, Anomaly: e.Anomaly,
+		EventID: e.EventID, Event: e.Kind, EventTime: e.EventTime, TrackingNumber: e.TrackingNumber, Data: data,
+		Status: JSONOrNull(e.Status), StatusTrack: e.StatusTrack, StatusLabel: e.StatusLabel, LatestEvent: e.LatestEvent,
+		Verified: e.Verified, Authenticated: e.BodyAuthenticated, Reason: e.Reason, ReceivedAt: e.ReceivedAt.UTC(),
 		Error: eventError(e),
 	}
 }

@@ -35,7 +35,8 @@ func NewMasker(s *app.Session, others ...webhook.Scheme) (Masker, error) {
 	}
 	if scheme, err := s.Scheme(s.Config.Webhook.Scheme); err == nil {
 		others = append(others, scheme)
-		if name, ok := strings.CutPrefix(scheme.WithDefaults().Signature.From, "query:"); ok && scheme.Kind != webhook.KindToken {
+		name, ok := strings.CutPrefix(scheme.WithDefaults().Signature.From, "query:")
+		if ok && scheme.Kind != webhook.KindToken {
 			m.signature = name
 		}
 	}
@@ -69,7 +70,7 @@ func (m Masker) Query(query string) string {
 	for i, pair := range pairs {
 		name, escaped, _ := strings.Cut(pair, "=")
 		value, err := url.PathUnescape(escaped)
-		holds := slices.ContainsFunc(m.secrets, func(secret string) bool { return err != nil || strings.Contains(value, secret) })
+		holds := slices.ContainsFunc(m.secrets, func(s string) bool { return err != nil || strings.Contains(value, s) })
 		if holds || escaped != "" && name != m.signature && redact.IsCredentialParameter(name) {
 			pairs[i] = name + "=" + redact.Mask
 		}
@@ -92,14 +93,12 @@ func (m Masker) Headers(header []webhook.Field) []webhook.Field {
 type HeaderOptions struct{ Reveal bool }
 
 // ShownHeaders returns headers masked, unless revealed, by [NewMasker].
-func ShownHeaders(
-	s *app.Session, header []webhook.Field, o HeaderOptions, others ...webhook.Scheme,
-) ([]webhook.Field, error) {
+func ShownHeaders(s *app.Session, h []webhook.Field, o HeaderOptions, more ...webhook.Scheme) ([]webhook.Field, error) {
 	if o.Reveal {
-		return append([]webhook.Field{}, header...), nil
+		return append([]webhook.Field{}, h...), nil
 	}
-	m, err := NewMasker(s, others...)
-	return m.Headers(header), err
+	m, err := NewMasker(s, more...)
+	return m.Headers(h), err
 }
 
 // PrintHeaders prints headers as in a request, or as CSV.

@@ -121,14 +121,8 @@ func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 	style := func(l *Line) term.Style { return n.PhaseStyle(l.Tracking) }
 	fresh := func(l *Line) term.Style { return FreshStyle(l.Tracking, r.Now) }
 	return []command.Column[*Line]{
-		{
-			Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true},
-			Cell:   func(l *Line) string { return l.ReferID },
-		},
-		{
-			Column: render.Column{Name: "NUMBER", CSV: "trackingNumber", ID: true},
-			Cell:   func(l *Line) string { return l.Number },
-		},
+		Identifier("REFERENCE", "referId", func(l *Line) string { return l.ReferID }),
+		Identifier("NUMBER", "trackingNumber", func(l *Line) string { return l.Number }),
 		{
 			Column:  render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 5},
 			Cell:    func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) },
@@ -147,7 +141,10 @@ func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 		CSVOnly("STATUS NUMBER", "status", func(l *Line) string { return Unquote(l.Status) }),
 		CSVOnly("STATUS LABEL", "statusLabel", func(l *Line) string { return l.StatusLabel }),
 		CSVOnly("STATUS TRACK", "statusTrack", func(l *Line) string { return l.StatusTrack }),
-		{Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 4}, CSVCell: func(l *Line) string { return l.LatestEvent }, Cell: latest},
+		{
+			Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 4}, Cell: latest,
+			CSVCell: func(l *Line) string { return l.LatestEvent },
+		},
 		{
 			Column: render.Column{Name: "CHECKPOINT", CSV: "latestCheckpointTime", Flex: r.IsPerson}, Cell: checkpoint,
 			CSVCell: func(l *Line) string { return l.LatestTime },
@@ -164,8 +161,8 @@ func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 		CSVOnly("RUN", "run", (*Line).run),
 		CSVOnly("REASON", "reason", func(l *Line) string { return l.Reason }),
 		{
-			Column: render.Column{Name: "ERROR", CSV: "error", Flex: r.IsPerson, Extra: !r.IsPerson, Sparse: true}, Cell: problem, Style: style,
-			CSVCell: func(l *Line) string { return Unquote(l.Error) },
+			Column: render.Column{Name: "ERROR", CSV: "error", Flex: r.IsPerson, Extra: !r.IsPerson, Sparse: true},
+			Cell:   problem, CSVCell: func(l *Line) string { return Unquote(l.Error) }, Style: style,
 		},
 		CSVOnly("SUPERSEDED", "superseded", func(l *Line) string { return strconv.FormatBool(l.Superseded) }),
 		{
@@ -195,6 +192,11 @@ func OwnColumns(names []string) (columns []command.Column[*Line]) {
 	return columns
 }
 
+// Identifier returns a column of what identifies something, which stays on every terminal.
+func Identifier[T any](name, csv string, cell func(T) string) command.Column[T] {
+	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, ID: true}, Cell: cell}
+}
+
 // CSVOnly returns a column that CSV has, and a table where it is asked for.
 func CSVOnly[T any](name, csv string, cell func(T) string) command.Column[T] {
 	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, Extra: true}, Cell: cell}
@@ -219,7 +221,8 @@ func Counts(s ledger.RunSummary) string {
 	if s.Dismissed > 0 {
 		settled += command.Number(s.Dismissed) + " dismissed, "
 	}
-	text := fmt.Sprintf("%s accepted, %s rejected, %s%s unknown, %s pending", command.Number(s.Accepted()), command.Number(s.Rejected()), settled,
+	text := fmt.Sprintf("%s accepted, %s rejected, %s%s unknown, %s pending",
+		command.Number(s.Accepted()), command.Number(s.Rejected()), settled,
 		command.Number(s.Counts.Unknown), command.Number(s.Counts.Pending+s.Counts.Sending))
 	if s.Elsewhere > 0 {
 		text += fmt.Sprintf("; %s accepted in other runs", command.Number(s.Elsewhere))
@@ -235,7 +238,10 @@ const (
 
 // RowStates are the words of --status, see [RowState].
 func RowStates() []string {
-	return []string{string(ledger.Accepted), string(ledger.Rejected), Superseded, Dismissed, string(ledger.Unknown), string(ledger.Pending), string(ledger.Sending)}
+	return []string{
+		string(ledger.Accepted), string(ledger.Rejected), Superseded, Dismissed,
+		string(ledger.Unknown), string(ledger.Pending), string(ledger.Sending),
+	}
 }
 
 // NotCreated is the state of a row of a file of which the store has none.
@@ -274,18 +280,23 @@ type Row struct {
 	CarrierCode       string       `json:"carrierCode,omitempty"`
 	State             ledger.State `json:"state"`
 	Reason            string       `json:"reason"`
-	Superseded        bool         `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
-	Dismissed         *time.Time   `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
-	Duplicate         bool         `json:"duplicate,omitempty"`  // the same pair is earlier in the input
-	Row               int          `json:"row,omitempty"`        // of a table, that a spreadsheet shows it in
+	Settled
+	Duplicate bool `json:"duplicate,omitempty"` // the same pair is earlier in the input
+	Row       int  `json:"row,omitempty"`       // of a table, that a spreadsheet shows it in
+}
+
+// Settled says why a rejected row needs nothing more.
+type Settled struct {
+	Superseded bool       `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
+	Dismissed  *time.Time `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
 }
 
 // NewRow returns a row as it is stored.
 func NewRow(row ledger.Row) Row {
 	return Row{
-		File: row.File, Line: row.Line, ReferID: row.Item.ReferID, RawTrackingNumber: row.Item.Number, CarrierCode: row.Item.CarrierCode,
-		State: row.State, Reason: row.Reason, Superseded: row.Superseded, Duplicate: row.Repeat,
-		Dismissed: TimeOrNull(row.Dismissed), Row: row.Row,
+		File: row.File, Line: row.Line, Row: row.Row, Duplicate: row.Repeat, State: row.State, Reason: row.Reason,
+		ReferID: row.Item.ReferID, RawTrackingNumber: row.Item.Number, CarrierCode: row.Item.CarrierCode,
+		Settled: Settled{row.Superseded, TimeOrNull(row.Dismissed)},
 	}
 }
 
@@ -297,20 +308,23 @@ func RowColumns() []command.Column[ledger.Row] {
 			Cell:    func(row ledger.Row) string { return intake.RowPlace(row.File, row.Line, row.Row, "") },
 			CSVCell: func(row ledger.Row) string { return fmt.Sprintf("%s:%d", row.File, row.Line) },
 		},
-		{Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true}, Cell: func(row ledger.Row) string { return row.Item.ReferID }},
-		{Column: render.Column{Name: "NUMBER", CSV: "rawTrackingNumber", ID: true}, Cell: func(row ledger.Row) string { return row.Item.Number }},
-		{Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 3}, Cell: func(row ledger.Row) string { return row.Item.CarrierCode }},
+		Identifier("REFERENCE", "referId", func(row ledger.Row) string { return row.Item.ReferID }),
+		Identifier("NUMBER", "rawTrackingNumber", func(row ledger.Row) string { return row.Item.Number }),
+		{
+			Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 3},
+			Cell:   func(row ledger.Row) string { return row.Item.CarrierCode },
+		},
 		{
 			Column: render.Column{Name: "STATE"}, Cell: RowState,
 			CSVCell: func(row ledger.Row) string { return string(row.State) },
 			Style:   func(row ledger.Row) term.Style { return StateStyle(RowState(row)) },
 		},
-		{
-			Column: render.Column{Name: "REASON", Flex: true, Rank: 1},
-			Cell:   func(row ledger.Row) string { return row.Reason },
-		},
+		{Column: render.Column{Name: "REASON", Flex: true, Rank: 1}, Cell: func(row ledger.Row) string { return row.Reason }},
 		CSVOnly("FILE", "file", func(row ledger.Row) string { return row.File }),
-		{Column: render.Column{Name: "LINE", CSV: "line", Extra: true, Right: true}, Cell: func(row ledger.Row) string { return strconv.Itoa(row.Line) }},
+		{
+			Column: render.Column{Name: "LINE", CSV: "line", Extra: true, Right: true},
+			Cell:   func(row ledger.Row) string { return strconv.Itoa(row.Line) },
+		},
 		CSVOnly("SUPERSEDED", "superseded", func(row ledger.Row) string { return strconv.FormatBool(row.Superseded) }),
 		{
 			Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},

@@ -148,17 +148,21 @@ func (n StatusFormatter) IsOpen(s ledger.Sighting) bool {
 
 // StatusWords are the words of --status beside the statuses of the service.
 func StatusWords() []string {
-	return []string{string(ledger.Rejected), string(ledger.Unknown), string(ledger.Pending), string(ledger.NotChecked), ErrorWord, OpenWord}
+	states := []string{string(ledger.Rejected), string(ledger.Unknown), string(ledger.Pending), string(ledger.NotChecked)}
+	return append(states, ErrorWord, OpenWord)
 }
 
 // StateNamed returns the state of rows that a word names, as --status, tables or summaries
 // do; empty for none. Accepted rows are named by what the service says of them.
 func StateNamed(word string) ledger.State {
 	states := map[string]ledger.State{
-		phaseWord(query.NotSent): ledger.Pending, phaseWord(query.NotAsked): ledger.NotChecked, phaseWord(query.Undecided): ledger.NotChecked,
-		phaseWord(ledger.Phase(NotCreated)): NotCreated,
+		phaseWord(query.NotSent): ledger.Pending, phaseWord(ledger.Phase(NotCreated)): NotCreated,
+		phaseWord(query.NotAsked): ledger.NotChecked, phaseWord(query.Undecided): ledger.NotChecked,
 	}
-	for _, state := range []ledger.State{ledger.Pending, ledger.Sending, ledger.Rejected, ledger.Superseded, ledger.Dismissed, ledger.Unknown, ledger.NotChecked} {
+	for _, state := range []ledger.State{
+		ledger.Pending, ledger.Sending, ledger.Rejected, ledger.Superseded, ledger.Dismissed,
+		ledger.Unknown, ledger.NotChecked,
+	} {
 		states[string(state)] = state
 	}
 	for name, state := range states {
@@ -184,7 +188,8 @@ func (n StatusFormatter) Unverified(e inbox.Event) string {
 // Assumed: no status but DELIVERED is documented. A label, a track or a name from
 // the configuration that has one of these words in it means what the word says.
 var badWords = []string{
-	"EXCEPTION", "FAIL", "ERROR", "RETURN", "LOST", "DAMAGE", "REFUSED", "REJECT", "UNDELIVER", "NOT_DELIVERED", "CANCEL", "EXPIRED",
+	"EXCEPTION", "FAIL", "ERROR", "RETURN", "LOST", "DAMAGE", "REFUSED", "REJECT",
+	"UNDELIVER", "NOT_DELIVERED", "CANCEL", "EXPIRED",
 }
 
 // StatusStyle is the colour of a status: good if it is delivered, bad if it is
@@ -242,15 +247,5 @@ func FreshStyle(f query.Tracking, now time.Time) term.Style {
 
 // Tone names a style for a page: good, bad, caution or faint, empty for any other.
 func Tone(s term.Style) string {
-	switch s {
-	case term.Good:
-		return "good"
-	case term.Bad:
-		return "bad"
-	case term.Caution:
-		return "caution"
-	case term.Faint:
-		return "faint"
-	}
-	return ""
+	return map[term.Style]string{term.Good: "good", term.Bad: "bad", term.Caution: "caution", term.Faint: "faint"}[s]
 }

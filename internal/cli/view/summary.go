@@ -254,8 +254,9 @@ func (s *Summary) Print(c *command.Call) {
 
 // phaseOrder is the order of a summary behind the statuses of processed trackings.
 var phaseOrder = []ledger.Phase{
-	ledger.Processed, ledger.InError, ledger.Processing, query.Rejected, Superseded, Dismissed, ledger.Phase(ledger.Unknown), ledger.Absent,
-	ledger.Phase(ledger.Sending), query.NotSent, ledger.Phase(NotCreated), query.NotAsked, query.Undecided, failed, other, otherProblems,
+	ledger.Processed, ledger.InError, ledger.Processing, query.Rejected, Superseded, Dismissed,
+	ledger.Phase(ledger.Unknown), ledger.Absent, ledger.Phase(ledger.Sending), query.NotSent, ledger.Phase(NotCreated),
+	query.NotAsked, query.Undecided, failed, other, otherProblems,
 }
 
 // sorted returns statuses with the most trackings first, then the other phases.
