@@ -75,14 +75,12 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 		return command.Usagef("choose one of them", "IDs and --since, --after, --filter or --verified exclude each other")
 	}
 	e := exporter{exportOptions: o}
-	var err error
-	if e.since, err = command.ParseSince("--since", o.Since); err != nil {
-		return err
-	}
-	if e.after, _, err = parseAfter(o.After); err != nil {
-		return err
-	}
-	if e.filter, err = parseFilter(call, o.Filter); err != nil {
+	var errs [3]error
+	e.since, errs[0] = command.ParseSince("--since", o.Since)
+	e.after, _, errs[1] = parseAfter(o.After)
+	e.filter, errs[2] = parseFilter(call, o.Filter)
+	err := cmp.Or(errs[:]...)
+	if err != nil {
 		return err
 	}
 	if e.in, err = call.Received(ctx); err != nil {
@@ -188,7 +186,8 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		imp.Verifier = verifier
 	}
 	p := command.NewProgress(c.IO, "Importing", "deliveries", total)
-	j, err := importCaptures(ctx, in, imp, p)
+	var j importedJSON
+	err = j.importAll(ctx, in, imp, p)
 	p.Stop()
 	if err != nil {
 		err = fmt.Errorf("%d of %s imported: %w", j.Imported+j.Known, command.Plural(total, "delivery"), err)
@@ -206,17 +205,15 @@ func runImport(ctx context.Context, c *command.Call, files []string) error {
 		command.Number(j.Verified), command.Number(j.Unverified), command.Number(j.Known))
 }
 
-// importCaptures imports input that was found to be good.
-func importCaptures(
-	ctx context.Context, in *input.Input, imp *replay.Importer, p *command.Progress,
-) (j importedJSON, err error) {
+// importAll imports input that was found to be good.
+func (j *importedJSON) importAll(ctx context.Context, in *input.Input, to *replay.Importer, p *command.Progress) error {
 	for line, err := range captureLines(in) {
 		if err := cmp.Or(err, line.err, context.Cause(ctx)); err != nil {
-			return j, err
+			return err
 		}
-		done, err := imp.Import(ctx, line.capture)
+		done, err := to.Import(ctx, line.capture)
 		if err != nil {
-			return j, err
+			return err
 		}
 		p.Add(1)
 		if done.Known {
@@ -231,7 +228,7 @@ func importCaptures(
 			j.Unverified++
 		}
 	}
-	return j, nil
+	return nil
 }
 
 // maxCaptureLine is how long a line of an import may be, in bytes.
@@ -279,38 +276,30 @@ type captureLine struct {
 func captureLines(in *input.Input) iter.Seq2[captureLine, error] {
 	return func(yield func(captureLine, error) bool) {
 		for _, src := range in.Sources {
-			if more, err := linesOf(src, yield); err != nil {
+			_, err := src.File.Seek(0, io.SeekStart)
+			lines, n := bufio.NewScanner(src.File), 1
+			lines.Buffer(nil, maxCaptureLine)
+			for ; err == nil && lines.Scan(); n++ {
+				line := lines.Bytes()
+				if n == 1 {
+					line = bytes.TrimPrefix(line, []byte("\ufeff"))
+				}
+				if line = bytes.TrimSpace(line); len(line) > 0 && !yield(parseCapture(src, n, line), nil) {
+					return
+				}
+			}
+			switch err = cmp.Or(err, lines.Err()); {
+			case errors.Is(err, bufio.ErrTooLong):
+				err = fmt.Errorf("is longer than %d bytes", maxCaptureLine)
+				if !yield(captureLine{file: src.Name, number: n, err: err}, nil) {
+					return
+				}
+			case err != nil:
 				yield(captureLine{}, fmt.Errorf("read %s: %w", src.Name, input.WithoutPath(err)))
-				return
-			} else if !more {
 				return
 			}
 		}
 	}
-}
-
-// linesOf yields the lines of one source, and reports whether more are wanted.
-func linesOf(src input.Source, yield func(captureLine, error) bool) (bool, error) {
-	if _, err := src.File.Seek(0, io.SeekStart); err != nil {
-		return false, err
-	}
-	lines := bufio.NewScanner(src.File)
-	lines.Buffer(nil, maxCaptureLine)
-	n := 1
-	for ; lines.Scan(); n++ {
-		line := lines.Bytes()
-		if n == 1 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
-		}
-		if line = bytes.TrimSpace(line); len(line) > 0 && !yield(parseCapture(src, n, line), nil) {
-			return false, nil
-		}
-	}
-	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		long := fmt.Errorf("is longer than %d bytes", maxCaptureLine)
-		return yield(captureLine{file: src.Name, number: n, err: long}, nil), nil
-	}
-	return true, lines.Err()
 }
 
 func parseCapture(src input.Source, number int, line []byte) captureLine {

@@ -9,7 +9,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
-	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
 type column = render.Column
@@ -60,18 +59,6 @@ func verifiedFlag(cmd *cobra.Command, verified *string) {
 func setFlag(cmd *cobra.Command, set *[]string) {
 	const usage = "set a value in each event, `/POINTER=VALUE`: JSON, else a text; may be repeated"
 	cmd.Flags().StringArrayVar(set, "set", nil, usage)
-}
-
-func parseSet(texts []string) ([]webhook.Change, error) {
-	var all []webhook.Change
-	for _, text := range texts {
-		c, err := webhook.ParseChange(text)
-		if err != nil {
-			return nil, command.Usagef("such as --set '/data/summary/latestEvent=Out for delivery'", "--set: %w", err)
-		}
-		all = append(all, c)
-	}
-	return all, nil
 }
 
 func deadFlag(cmd *cobra.Command, dead *bool) {

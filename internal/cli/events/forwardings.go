@@ -56,12 +56,11 @@ func runListOutbox(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(sinks, func(a, b inbox.Sink) int {
-		return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter))
-	})
+	byTarget := func(a, b inbox.Sink) int { return cmp.Or(cmp.Compare(a.URL, b.URL), cmp.Compare(a.Filter, b.Filter)) }
+	slices.SortFunc(sinks, byTarget)
 	found := false
 	err = w.Print(c.IO, command.Filter(entries(ctx, db, sinks, running), func(j Forwarding) bool {
-		late := !firstTime(j.GivenUpAt, j.QueuedAt).Before(since)
+		late := !cmp.Or(j.GivenUpAt, j.QueuedAt, &time.Time{}).Before(since)
 		found = found || late
 		return late
 	}, o.Limit))
@@ -209,19 +208,14 @@ func ForwardingsOf(ctx context.Context, db *app.Store, delivery int64) ([]Forwar
 }
 
 func (j Forwarding) words(now time.Time) string {
+	words := map[forwardingState]string{
+		unread: "not queued yet", notQueued: "not queued", dead: "given up", sendsNow: "being sent", sent: "sent",
+	}[j.State]
 	switch {
 	case j.State == unread && j.NoListener:
 		return "not queued; start `waybill listen --forward-to URL`"
-	case j.State == unread:
-		return "not queued yet"
-	case j.State == notQueued:
-		return "not queued"
-	case j.State == dead:
-		return "given up"
-	case j.State == sendsNow:
-		return "being sent"
-	case j.State == sent:
-		return "sent"
+	case words != "":
+		return words
 	case j.HeldBy != 0:
 		return fmt.Sprintf("held behind %d, same number", j.HeldBy)
 	case j.NoListener:
@@ -233,19 +227,10 @@ func (j Forwarding) words(now time.Time) string {
 	}
 }
 
-func firstTime(times ...*time.Time) time.Time {
-	for _, t := range times {
-		if t != nil {
-			return *t
-		}
-	}
-	return time.Time{}
-}
-
 // queued is when it came into the outbox, as long as it is there.
-func (j Forwarding) queued() time.Time  { return firstTime(j.QueuedAt) }
-func (j Forwarding) failing() time.Time { return firstTime(j.FailingSince) }
-func (j Forwarding) ended() time.Time   { return firstTime(j.SentAt, j.GivenUpAt) }
+func (j Forwarding) queued() time.Time  { return *cmp.Or(j.QueuedAt, &time.Time{}) }
+func (j Forwarding) failing() time.Time { return *cmp.Or(j.FailingSince, &time.Time{}) }
+func (j Forwarding) ended() time.Time   { return *cmp.Or(j.SentAt, j.GivenUpAt, &time.Time{}) }
 func (j Forwarding) attempts() string   { return fmt.Sprint(j.Attempts) }
 func (j Forwarding) problem() string    { return j.Problem }
 

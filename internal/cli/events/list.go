@@ -211,20 +211,19 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 }
 
 func emptyText(c *command.Call, o listOptions, n inbox.Counts) string {
-	received, refused := command.Plural(n.Deliveries, "delivery"), command.Plural(n.Refused, "refused delivery")
 	var filters []string
 	for _, name := range []string{"event", "tracking-number", "refer-id", "filter", "since", "after", "verified"} {
 		if f := c.Cmd.Flags().Lookup(name); f.Changed {
 			filters = append(filters, "--"+name+" "+shell.Word(f.Value.String()))
 		}
 	}
-	switch {
+	switch deliveries := command.Plural(n.Deliveries, "delivery"); {
 	case len(filters) > 0 && n.LastEvent > 0:
-		return fmt.Sprintf("No event matches %s (%s received)", strings.Join(filters, " "), received)
+		return fmt.Sprintf("No event matches %s (%s received)", strings.Join(filters, " "), deliveries)
 	case n.LastEvent > 0 && !o.All:
 		return "No events; `waybill events list --all` lists what can't be read"
 	case n.Refused > 0:
-		return "No events; `waybill events list --refused` lists " + refused
+		return "No events; `waybill events list --refused` lists " + command.Plural(n.Refused, "refused delivery")
 	default:
 		return "No events. Receive them with `waybill listen`."
 	}

@@ -28,7 +28,7 @@ import (
 type replayOptions struct {
 	sendingOptions
 
-	IDs, Set                       []string
+	IDs                            []string
 	Since, Filter                  string
 	Dead, Resign, Unverified, Edit bool
 }
@@ -72,24 +72,17 @@ if there is a scheme, has the header ` + inbox.HeaderSynthetic +
 	setFlag(cmd, &o.Set)
 	flags.BoolVar(&o.Edit, "edit", false, "edit the body of one delivery before it is sent")
 	o.flags(cmd)
-	command.ColumnsFlag(cmd, sentColumns())
 	return cmd
 }
 
 func (o replayOptions) selection(c *command.Call) (replay.Selection, error) {
 	sel := replay.Selection{IDs: o.IDs, Dead: o.Dead, Unverified: o.Unverified}
-	matching := o.Since != "" || o.Filter != ""
-	ways := 0
-	for _, way := range []bool{len(o.IDs) > 0, o.Dead, matching} {
-		if way {
-			ways++
-		}
-	}
+	named, matching := len(o.IDs) > 0, o.Since != "" || o.Filter != ""
 	switch {
-	case ways == 0:
+	case !named && !matching && !o.Dead:
 		return sel, command.Usagef("give IDs, --since, --filter or --dead; `waybill events list` shows events",
 			"nothing selects what to replay")
-	case ways > 1:
+	case named && matching || o.Dead && (named || matching):
 		return sel, command.Usagef("use IDs, or --since/--filter, or --dead", "too many ways to select deliveries")
 	case o.Scheme != "" && !o.Resign && !o.Corrupt && !o.changes():
 		return sel, command.Usagef("add --resign, or leave it out", "--scheme needs --resign or --corrupt-signature")
@@ -150,7 +143,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 	if sender.Withhold, err = c.SecretMatcher(); err != nil {
 		return err
 	}
-	if sender.Edit, err = o.edit(ctx, c, in); err != nil {
+	if err := o.addEdit(ctx, c, sender); err != nil {
 		return err
 	}
 	if err := AddTargetHeaders(c, o.Headers, targets); err != nil {
@@ -265,34 +258,33 @@ func (o replayOptions) signer(k *sending) (signer *Signer, err error) {
 	return nil, err
 }
 
-// edit returns what changes deliveries before they are sent, nil for nothing. It opens the editor of --edit.
-func (o replayOptions) edit(
-	ctx context.Context, c *command.Call, in replay.Inbox,
-) (func(inbox.Delivery) (inbox.Delivery, error), error) {
-	set, err := parseSet(o.Set)
+// addEdit has the sender change deliveries before they are sent, if that is wanted. It opens the editor of --edit.
+func (o replayOptions) addEdit(ctx context.Context, c *command.Call, sender *replay.Sender) error {
+	set, err := o.parseSet()
 	if err != nil || !o.changes() {
-		return nil, err
+		return err
 	}
 	change := func(body []byte) ([]byte, error) { return webhook.SetMembers(body, set) }
 	if o.Edit {
-		d, err := replay.FindWhole(ctx, in, o.IDs[0])
+		d, err := replay.FindWhole(ctx, sender.Inbox, o.IDs[0])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		edited, err := editBody(ctx, c, d.Body)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		change = func([]byte) ([]byte, error) { return edited, nil } //nolint:unparam // as SetMembers has it
 	}
 	signed := o.Scheme != "" || c.Config.Webhook.Scheme != ""
-	return func(d inbox.Delivery) (inbox.Delivery, error) {
+	sender.Edit = func(d inbox.Delivery) (inbox.Delivery, error) {
 		if !signed {
 			d = WithoutSignature(c.Session, d)
 		}
 		d.Body, err = change(d.Body)
 		return d, err
-	}, nil
+	}
+	return nil
 }
 
 // editBody returns a body as the user's editor leaves it. One that is left as it is, is an error.

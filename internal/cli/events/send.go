@@ -33,7 +33,6 @@ type sendOptions struct {
 	sendingOptions
 
 	Event, Number, File, At string
-	Set                     []string
 	Count                   int
 }
 
@@ -75,7 +74,6 @@ Lines, which are sent with their headers and signed again if there is a scheme. 
 	flags.IntVar(&o.Count, "count", 1, "make up `N` events")
 	flags.StringVar(&o.File, "file", "", "send the bytes of `FILE` (- for standard input): a body, or captured deliveries")
 	o.flags(cmd)
-	command.ColumnsFlag(cmd, sentColumns())
 	return cmd
 }
 
@@ -94,7 +92,7 @@ func (o sendOptions) synthetic(cmd *cobra.Command, seed uint64) (webhook.Synthet
 	if o.Count < 1 || o.Count > maxSynthetic {
 		return m, command.Usagef(fmt.Sprintf("from 1 to %d", maxSynthetic), "--count %d is out of bounds", o.Count)
 	}
-	if m.Set, err = parseSet(o.Set); err != nil {
+	if m.Set, err = o.parseSet(); err != nil {
 		return m, err
 	}
 	if _, err := m.Body(0); err != nil {
@@ -196,7 +194,7 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 }
 
 func (p *sample) change(o sendOptions) error {
-	set, err := parseSet(o.Set)
+	set, err := o.parseSet()
 	if err != nil || len(set) == 0 {
 		return err
 	}
@@ -209,10 +207,8 @@ func (p *sample) change(o sendOptions) error {
 }
 
 func defaultHeader() []webhook.Field {
-	return []webhook.Field{
-		{Name: "Content-Type", Value: "application/json"},
-		{Name: "User-Agent", Value: buildinfo.UserAgent()},
-	}
+	agent := webhook.Field{Name: "User-Agent", Value: buildinfo.UserAgent()}
+	return []webhook.Field{{Name: "Content-Type", Value: "application/json"}, agent}
 }
 
 // signer returns what signs deliveries, and sets the scheme that a series may corrupt.

@@ -42,7 +42,7 @@ finishes the current request and prints the command that sends all of it again.`
 
 type sendingOptions struct {
 	To, Scheme, Expect string
-	Headers            []string
+	Headers, Set       []string
 
 	forward.Faults
 	AllowTarget bool
@@ -61,7 +61,19 @@ func (o *sendingOptions) flags(cmd *cobra.Command) {
 	f.Float64Var(&o.Rate, "rate", 0, "send at most `N` a second (0 for no limit)")
 	AllowTargetFlag(cmd, &o.AllowTarget)
 	command.SettingFlags(cmd, "secret-from")
+	command.ColumnsFlag(cmd, sentColumns())
 	command.Section(f, command.FaultsSection, "duplicate", "reorder", "corrupt-signature", "seed")
+}
+
+func (o *sendingOptions) parseSet() (all []webhook.Change, err error) {
+	for _, text := range o.Set {
+		c, err := webhook.ParseChange(text)
+		if err != nil {
+			return nil, command.Usagef("such as --set '/data/summary/latestEvent=Out for delivery'", "--set: %w", err)
+		}
+		all = append(all, c)
+	}
+	return all, nil
 }
 
 func (o *sendingOptions) target() (*url.URL, error) {

@@ -40,9 +40,7 @@ func ForwardUnverifiedFlag(cmd *cobra.Command, unverified *bool) {
 // there are several targets, each value names the one that gets the header: it may hold a secret.
 func AddTargetHeaders(c *command.Call, values []string, targets []forward.Target) error {
 	const hint = "such as --" + targetHeader + " Authorization=env:APP_TOKEN"
-	several := slices.ContainsFunc(targets, func(t forward.Target) bool {
-		return t.URL.String() != targets[0].URL.String()
-	})
+	isOther := func(t forward.Target) bool { return t.URL.String() != targets[0].URL.String() }
 	for _, value := range values {
 		to, field, hasURL := strings.Cut(value, "=>")
 		if !hasURL {
@@ -55,7 +53,7 @@ func AddTargetHeaders(c *command.Call, values []string, targets []forward.Target
 		if err := forward.CheckHeader(name); err != nil {
 			return command.Usagef(hint, "--%s: %w", targetHeader, err)
 		}
-		if !hasURL && several {
+		if !hasURL && slices.ContainsFunc(targets, isOther) {
 			return command.Usagef("write URL=>"+name+"=env:VAR",
 				"--%s %s does not say which of several targets gets it", targetHeader, name)
 		}
