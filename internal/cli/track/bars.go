@@ -120,20 +120,18 @@ func (t transit) typical() string {
 }
 
 func percent(n, of int64) string {
-	switch {
+	switch share := 100 * float64(n) / float64(of); {
 	case of == 0 || n == 0:
 		return "0 %"
 	case n == of:
 		return "100 %"
-	}
-	share := 100 * float64(n) / float64(of)
-	switch {
 	case share < 0.1:
 		return "<0.1 %"
 	case share > 99.9:
 		return ">99.9 %"
+	default:
+		return fmt.Sprintf("%.1f %%", share)
 	}
-	return fmt.Sprintf("%.1f %%", share)
 }
 
 func (d *drawing) bar(n, most int64, columns int) string {

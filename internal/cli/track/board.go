@@ -82,9 +82,8 @@ func (b *board) count(t *query.Target, res query.Result) error {
 		return nil
 	}
 	for i, now := range t.Counted {
-		before := slices.IndexFunc(was, func(c query.Counted) bool {
-			return c.Number == now.Number || len(was) == 1 && c.Number == ""
-		})
+		isSame := func(c query.Counted) bool { return c.Number == now.Number || len(was) == 1 && c.Number == "" }
+		before := slices.IndexFunc(was, isSame)
 		if before >= 0 && was[before].Kind == now.Kind {
 			continue
 		}

@@ -85,10 +85,8 @@ func statusWords(names view.StatusFormatter, status string) string {
 // isMetBy reports whether a tracking meets a condition on its state. Of one in error, only the error counts.
 func (c Condition) isMetBy(t query.Tracking) bool {
 	named := c.names.Matches(c.status, t.Phase, t.Status, t.StatusLabel, t.StatusTrack)
-	if t.Phase == ledger.Processed {
-		return c.status == "" || named || t.HasStatus(c.status)
-	}
-	return t.Phase == ledger.InError && named
+	return t.Phase == ledger.InError && named ||
+		t.Phase == ledger.Processed && (c.status == "" || named || t.HasStatus(c.status))
 }
 
 // failed returns the error of a result in which the service reports one of a tracking: it

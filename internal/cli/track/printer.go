@@ -81,9 +81,8 @@ func (p *printer) add(e query.TargetResult) error {
 }
 
 func (p *printer) hold(e query.TargetResult) {
-	i, _ := slices.BinarySearchFunc(p.first, e, func(a, b query.TargetResult) int {
-		return cmp.Compare(a.Target.Pos, b.Target.Pos)
-	})
+	byPlace := func(a, b query.TargetResult) int { return cmp.Compare(a.Target.Pos, b.Target.Pos) }
+	i, _ := slices.BinarySearchFunc(p.first, e, byPlace)
 	p.first = slices.Insert(p.first, i, e)
 	if len(p.first) > p.limit {
 		p.more += int64(len(linesOf(p.first[p.limit])))

@@ -217,34 +217,31 @@ type inOrder struct {
 }
 
 func (o *inOrder) add(e query.TargetResult) error {
-	if e.Target.Pos > o.next {
-		o.held[e.Target.Pos] = e
-		if len(o.held) > maxHeld {
-			return o.flush()
-		}
-		return nil
+	if e.Target.Pos < o.next {
+		return o.pass(e)
 	}
-	if err := o.pass(e); err != nil || e.Target.Pos < o.next {
-		return err
+	o.held[e.Target.Pos] = e
+	if e.Target.Pos > o.next && len(o.held) > maxHeld {
+		return o.flush()
 	}
-	for o.next++; ; o.next++ {
-		e, ok := o.held[o.next]
-		if !ok {
-			return nil
-		}
-		delete(o.held, o.next)
-		if err := o.pass(e); err != nil {
+	for next, ok := o.held[o.next]; ok; next, ok = o.held[o.next] {
+		if err := o.take(next); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// take passes a result that was held.
+func (o *inOrder) take(e query.TargetResult) error {
+	delete(o.held, e.Target.Pos)
+	o.next = e.Target.Pos + 1
+	return o.pass(e)
 }
 
 func (o *inOrder) flush() error {
 	for _, pos := range slices.Sorted(maps.Keys(o.held)) {
-		e := o.held[pos]
-		delete(o.held, pos)
-		o.next = pos + 1
-		if err := o.pass(e); err != nil {
+		if err := o.take(o.held[pos]); err != nil {
 			return err
 		}
 	}

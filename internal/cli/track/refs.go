@@ -3,7 +3,6 @@ package track
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -43,19 +42,14 @@ func (o *refOptions) check(cmd *cobra.Command) error {
 	if err := command.CheckNotEmpty(cmd, append(filterFlags(), "from", "fail-on")...); err != nil {
 		return err
 	}
-	ways := 0
-	for _, used := range []bool{len(o.Refs) > 0, o.From != "", o.filterOptions.used()} {
-		if used {
-			ways++
-		}
-	}
+	named, filtered := len(o.Refs) > 0, o.filterOptions.used()
 	switch {
-	case o.Stuck == stuckAfter && len(o.Refs) > 0:
+	case o.Stuck == stuckAfter && named:
 		return command.Usagef("write an age after =, such as --stuck=3d", "REFs and --stuck exclude each other")
-	case ways > 1:
+	case named && filtered || o.From != "" && (named || filtered):
 		return command.Usagef("give REFs, or --from FILE, or --run and other filters",
 			"REFs, --from and filters such as --run exclude each other")
-	case ways == 0:
+	case !named && !filtered && o.From == "":
 		open := ""
 		if cmd.Flags().Lookup("open") != nil {
 			open = ", or --open for all that is not delivered"
@@ -70,14 +64,6 @@ func (o *refOptions) check(cmd *cobra.Command) error {
 
 func (o *refOptions) single() bool {
 	return len(o.Refs) > 0 && !slices.ContainsFunc(o.Refs, func(ref string) bool { return ref != o.Refs[0] })
-}
-
-// selection names what is selected by a file or by filters, empty for REFs.
-func (o *refOptions) selection() string {
-	if len(o.Refs) > 0 {
-		return ""
-	}
-	return fmt.Sprintf("from=%q by=%s %s", o.From, o.By, o.filterOptions.String())
 }
 
 type targets struct {
@@ -99,7 +85,7 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 		if err != nil {
 			return targets{}, err
 		}
-		return targets{all: once(o.fromFile(ctx, refs)), total: refs.Count, close: refs.Close}, nil
+		return targets{all: once(targetsOf(refs.All(ctx), o.target)), total: refs.Count, close: refs.Close}, nil
 	case len(o.Refs) > 0:
 		var all []*query.Target
 		for _, ref := range o.Refs {
@@ -118,7 +104,7 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filter) (targets, error) {
 	var few []*query.Target
 	known, total := map[tracking.Query]*query.Target{}, int64(0)
-	for t, err := range fromStore(db.Trackings.Statuses(ctx, f)) {
+	for t, err := range targetsOf(db.Trackings.Statuses(ctx, f), storedTarget) {
 		if err != nil {
 			return targets{}, err
 		}
@@ -159,14 +145,15 @@ func many(ctx context.Context, db *app.Store, f ledger.Filter, total int64) targ
 		}
 		return nil
 	}
-	all := once(fromStore(db.Trackings.Statuses(ctx, f)))
+	all := once(targetsOf(db.Trackings.Statuses(ctx, f), storedTarget))
 	return targets{all: all, total: total, close: func() {}, trackings: true, choose: choose}
 }
 
-func (o *refOptions) fromFile(ctx context.Context, refs *input.Refs) iter.Seq2[*query.Target, error] {
+// targetsOf yields the targets that all stand for. An error ends it.
+func targetsOf[T any](all iter.Seq2[T, error], target func(T) *query.Target) iter.Seq2[*query.Target, error] {
 	return func(yield func(*query.Target, error) bool) {
-		for ref, err := range refs.All(ctx) {
-			if !yield(o.target(ref), err) || err != nil {
+		for v, err := range all {
+			if !yield(target(v), err) || err != nil {
 				return
 			}
 		}
@@ -186,19 +173,13 @@ func (o *refOptions) target(ref input.Ref) *query.Target {
 	return &query.Target{Ref: q.Ref(), Query: q}
 }
 
-// fromStore yields what the store knows, an order with several parcels once.
-func fromStore(all iter.Seq2[ledger.TrackingStatus, error]) iter.Seq2[*query.Target, error] {
-	return func(yield func(*query.Target, error) bool) {
-		for st, err := range all {
-			q, chosen := tracking.Query{ReferID: st.Item.ReferID}, []string{st.Item.Number}
-			if q.ReferID == "" {
-				q.Number, chosen = st.Item.Number, nil
-			}
-			if !yield(&query.Target{Ref: q.Ref(), Query: q, Chosen: chosen}, err) || err != nil {
-				return
-			}
-		}
+// storedTarget asks about what the store knows: an order, of which one parcel is chosen, or a number.
+func storedTarget(st ledger.TrackingStatus) *query.Target {
+	q, chosen := tracking.Query{ReferID: st.Item.ReferID}, []string{st.Item.Number}
+	if q.ReferID == "" {
+		q.Number, chosen = st.Item.Number, nil
 	}
+	return &query.Target{Ref: q.Ref(), Query: q, Chosen: chosen}
 }
 
 // maxRemembered is by how many REFs a repeat is recognized. A later one is asked for twice.
@@ -208,8 +189,8 @@ const maxRemembered = 1 << 12
 func once(all iter.Seq2[*query.Target, error]) iter.Seq2[*query.Target, error] {
 	return func(yield func(*query.Target, error) bool) {
 		seen := make(map[tracking.Query]bool)
-		var order []tracking.Query // a ring once it is full
-		oldest, pos := 0, int64(0)
+		var order []tracking.Query
+		pos := int64(0)
 		for t, err := range all {
 			if err != nil {
 				yield(nil, err)
@@ -218,14 +199,11 @@ func once(all iter.Seq2[*query.Target, error]) iter.Seq2[*query.Target, error] {
 			if seen[t.Query] {
 				continue
 			}
-			if len(order) < maxRemembered {
-				order = append(order, t.Query)
-			} else {
-				delete(seen, order[oldest])
-				order[oldest] = t.Query
-				oldest = (oldest + 1) % maxRemembered
-			}
 			seen[t.Query] = true
+			if order = append(order, t.Query); len(order) > maxRemembered {
+				delete(seen, order[0])
+				order = order[1:]
+			}
 			t.Pos = pos
 			pos++
 			if !yield(t, nil) {
@@ -263,10 +241,8 @@ type filterFlag struct {
 
 func (o *filterOptions) table() []filterFlag {
 	return []filterFlag{
-		{
-			"created", &o.Created,
-			"trackings created by a run in `RANGE`: 7d, monday, 2026-11-20, 2026-11-01..2026-11-07, ..30d",
-		},
+		{"created", &o.Created, "trackings created by a run in `RANGE`: " +
+			"7d, monday, 2026-11-20, 2026-11-01..2026-11-07, ..30d"},
 		{"delivered", &o.Delivered, "delivered trackings whose last checkpoint is in `RANGE`"},
 		{"updated", &o.Updated, "trackings that the service updated last in `RANGE`"},
 		{stuckFlag, &o.Stuck, "trackings not delivered whose last checkpoint is at least an `AGE` old, " +
@@ -350,20 +326,14 @@ func (o *filterOptions) filter(ctx context.Context, c *command.Call) (*app.Store
 				"--refer-id must be a referId, or its beginning and one *, not %q", ref)
 		}
 	}
-	var err error
-	if f.Created, err = command.ParseRange("--created", o.Created); err != nil {
-		return nil, f, err
-	}
-	if f.Delivered, err = command.ParseRange("--delivered", o.Delivered); err != nil {
-		return nil, f, err
-	}
-	if f.Updated, err = command.ParseRange("--updated", o.Updated); err != nil {
-		return nil, f, err
-	}
-	if f.StuckSince, err = command.ParseSince("--stuck", o.Stuck); err != nil {
-		return nil, f, err
-	}
-	if err := o.readStatuses(&f, view.NewStatusFormatter(c.Config.OwnStatuses())); err != nil {
+	var errs [5]error
+	f.Created, errs[0] = command.ParseRange("--created", o.Created)
+	f.Delivered, errs[1] = command.ParseRange("--delivered", o.Delivered)
+	f.Updated, errs[2] = command.ParseRange("--updated", o.Updated)
+	f.StuckSince, errs[3] = command.ParseSince("--stuck", o.Stuck)
+	errs[4] = o.readStatuses(&f, view.NewStatusFormatter(c.Config.OwnStatuses()))
+	err := cmp.Or(errs[:]...)
+	if err != nil {
 		return nil, f, err
 	}
 	var db *app.Store

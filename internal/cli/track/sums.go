@@ -223,10 +223,8 @@ type transitDaysJSON struct {
 }
 
 func (s *sums) json() sumsJSON {
-	j := sumsJSON{
-		Summary: s.summary.JSON(), ByCarrier: []carrierJSON{}, ByAge: []ageJSON{}, ByRun: []runJSON{},
-		TransitDays: newTransitJSON(s.all.transit),
-	}
+	j := sumsJSON{Summary: s.summary.JSON(), ByCarrier: []carrierJSON{}, ByAge: []ageJSON{}, ByRun: []runJSON{}}
+	j.TransitDays = newTransitJSON(s.all.transit)
 	for _, p := range s.carriersByCount() {
 		j.ByCarrier = append(j.ByCarrier, carrierJSON{p.name, p.Total(), p.delivered(), newTransitJSON(p.transit)})
 	}

@@ -130,38 +130,34 @@ type part struct {
 }
 
 func printLabel(out *command.Output, n view.StatusFormatter, t query.Tracking, now time.Time) error {
-	at, place := view.ServiceTime(t.LatestTime, render.LocalMinute), ""
-	timeline := t.Timeline()
-	if len(timeline) > 0 {
-		at, place = view.CheckpointTime(timeline[0].Checkpoint), view.Place(timeline[0].Checkpoint)
+	at, place, latest := view.ServiceTime(t.LatestTime, render.LocalMinute), "", t.LatestEvent
+	if timeline := t.Timeline(); len(timeline) > 0 {
+		at, place, latest = view.CheckpointTime(timeline[0].Checkpoint), view.Place(timeline[0].Checkpoint), ""
 	}
 	if at != "" && place != "" {
 		at += ", "
 	}
-	fresh, transit := "", ""
+	fresh, transit, unverified := "", "", ""
 	if !t.Learnt.IsZero() {
 		fresh = "received " + view.Ago(t.Learnt, now) + " by " + view.Source(t.Source)
 	}
 	if d := t.Transit(); d > 0 {
 		transit = view.Duration(d) + " in transit"
 	}
-	fields := []render.Field{
-		{Name: "Reason", Value: t.Reason},
-		{Name: "Error", Value: t.Error, Style: term.Bad},
-	}
-	if len(timeline) == 0 {
-		fields = append(fields, render.Field{Name: "Latest event", Value: t.LatestEvent})
-	}
 	if t.Unverified != nil {
-		text := n.Unverified(*t.Unverified) + "; it changes nothing"
-		fields = append(fields, render.Field{Name: "Unverified", Value: text, Style: term.Caution})
+		unverified = n.Unverified(*t.Unverified) + "; it changes nothing"
 	}
 	number := strings.TrimSpace(cmp.Or(t.CarrierCode, t.SentCarrier) + " " + t.Number)
 	return errors.Join(
 		printParts(out, " · ", part{t.ReferID, term.Heading}, part{number, term.Heading}),
 		printParts(out, "  ", part{n.Phase(t), n.PhaseStyle(t)}, part{at + place, term.Normal}),
 		printParts(out, " · ", part{fresh, cmp.Or(view.FreshStyle(t, now), term.Faint)}, part{transit, term.Faint}),
-		out.Fields(fields),
+		out.Fields([]render.Field{
+			{Name: "Reason", Value: t.Reason},
+			{Name: "Error", Value: t.Error, Style: term.Bad},
+			{Name: "Latest event", Value: latest},
+			{Name: "Unverified", Value: unverified, Style: term.Caution},
+		}),
 	)
 }
 
