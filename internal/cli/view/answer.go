@@ -83,7 +83,7 @@ type Answer struct {
 // Tracking returns a tracking of a result.
 func (n StatusFormatter) Tracking(f Line) Tracking {
 	j := Tracking{
-		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.rowState(), Phase: f.Phase, CarrierCode: f.CarrierCode,
+		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.known().State, Phase: f.Phase, CarrierCode: f.CarrierCode,
 		RouterID: f.RouterID, Reason: f.Reason, Settled: Settled{f.Superseded, TimeOrNull(f.Dismissed)},
 		Status: JSONOrNull(f.Status), StatusLabel: f.StatusLabel, StatusTrack: f.StatusTrack,
 		StatusName: n[tracking.FoldStatus(Unquote(f.Status))], StatusSummary: f.StatusSummary,
@@ -139,10 +139,7 @@ func rawJSON(raw []byte) json.RawMessage {
 	if json.Valid(raw) {
 		return raw
 	}
-	s, err := json.Marshal(string(raw))
-	if err != nil {
-		return json.RawMessage("null")
-	}
+	s, _ := json.Marshal(string(raw)) // of a string there is no error
 	return s
 }
 

@@ -49,22 +49,17 @@ func (l *Line) state() string {
 
 // oddState is state where it is not what one expects.
 func (l *Line) oddState() string {
-	if l.rowState() == ledger.Accepted {
+	if l.known().State == ledger.Accepted {
 		return ""
 	}
 	return l.state()
 }
 
-// rowState is state for programs, in JSON and in CSV.
-func (l *Line) rowState() ledger.State {
-	if l.Row == nil {
-		return ""
-	}
-	return l.Row.State
-}
+// known is what the store has of the tracking, the zero value if that is not known.
+func (l *Line) known() *ledger.TrackingStatus { return cmp.Or(l.Row, &ledger.TrackingStatus{}) }
 
 func (l *Line) run() string {
-	if l.Row == nil || l.Row.Run == 0 {
+	if l.known().Run == 0 {
 		return ""
 	}
 	return strconv.FormatInt(l.Row.Run, 10)
@@ -72,8 +67,8 @@ func (l *Line) run() string {
 
 func (l *Line) source() string {
 	source := Source(l.Source)
-	if l.Source == ledger.FromEvent && l.Row != nil && l.Row.Sighting != nil && l.Row.Sighting.Shared > 1 {
-		source += fmt.Sprintf(", of %d with this number", l.Row.Sighting.Shared)
+	if seen := l.known().Sighting; l.Source == ledger.FromEvent && seen != nil && seen.Shared > 1 {
+		source += fmt.Sprintf(", of %d with this number", seen.Shared)
 	}
 	return source
 }
@@ -83,8 +78,8 @@ func (l *Line) checkpoint() string {
 		return l.LatestTime
 	}
 	at := l.Times().Checkpoint
-	if at.IsZero() && l.Row != nil && l.Row.Sighting != nil {
-		at = l.Row.Sighting.Times.Checkpoint
+	if seen := l.known().Sighting; at.IsZero() && seen != nil {
+		at = seen.Times.Checkpoint
 	}
 	if at.IsZero() {
 		return ""
@@ -130,7 +125,7 @@ func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 		},
 		{
 			Column: render.Column{Name: "STATE", Rank: 6, Sparse: true}, Cell: state,
-			CSVCell: func(l *Line) string { return string(l.rowState()) },
+			CSVCell: func(l *Line) string { return string(l.known().State) },
 		},
 		{
 			Column: render.Column{Name: "STATUS", CSV: "-", Flex: true}, Style: style,
@@ -181,12 +176,7 @@ func OwnColumns(names []string) (columns []command.Column[*Line]) {
 	for _, name := range names {
 		columns = append(columns, command.Column[*Line]{
 			Column: render.Column{Name: name, CSV: "-", Flex: true, Extra: true},
-			Cell: func(l *Line) string {
-				if l.Row == nil {
-					return ""
-				}
-				return l.Row.Own.Value(name)
-			},
+			Cell:   func(l *Line) string { return l.known().Own.Value(name) },
 		})
 	}
 	return columns
@@ -260,15 +250,10 @@ func RowState(row ledger.Row) string {
 
 // StateStyle is the colour of a state of rows, or of a batch.
 func StateStyle(state string) term.Style {
-	switch state {
-	case string(ledger.Rejected):
-		return term.Bad
-	case string(ledger.Unknown):
-		return term.Caution
-	case Superseded, Dismissed:
-		return term.Faint
-	}
-	return term.Normal
+	return map[string]term.Style{
+		string(ledger.Rejected): term.Bad, string(ledger.Unknown): term.Caution,
+		Superseded: term.Faint, Dismissed: term.Faint,
+	}[state]
 }
 
 // Row is one record of a run's input in our output.

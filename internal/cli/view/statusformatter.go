@@ -212,13 +212,12 @@ func (n StatusFormatter) StatusStyle(number, label, track string) term.Style {
 
 // PhaseStyle is the colour of what [StatusFormatter.Phase] shows.
 func (n StatusFormatter) PhaseStyle(f query.Tracking) term.Style {
-	switch {
-	case f.Superseded, !f.Dismissed.IsZero():
+	if f.Superseded || !f.Dismissed.IsZero() {
 		return term.Faint
-	case f.Phase == ledger.Processed:
-		return n.StatusStyle(f.Status, f.StatusLabel, f.StatusTrack)
 	}
 	switch f.Phase {
+	case ledger.Processed:
+		return n.StatusStyle(f.Status, f.StatusLabel, f.StatusTrack)
 	case query.Rejected, ledger.Absent, ledger.InError, failed, otherProblems:
 		return term.Bad
 	case ledger.Phase(ledger.Unknown), ledger.Phase(NotCreated):
