@@ -58,12 +58,8 @@ func (l *Line) oddState() string {
 // known is what the store has of the tracking, the zero value if that is not known.
 func (l *Line) known() *ledger.TrackingStatus { return cmp.Or(l.Row, &ledger.TrackingStatus{}) }
 
-func (l *Line) run() string {
-	if l.known().Run == 0 {
-		return ""
-	}
-	return strconv.FormatInt(l.Row.Run, 10)
-}
+// run is the number of its run, empty without one.
+func (l *Line) run() string { return strings.TrimPrefix(strconv.FormatInt(l.known().Run, 10), "0") }
 
 func (l *Line) source() string {
 	source := Source(l.Source)
@@ -164,10 +160,7 @@ func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 			Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
 			Time:   func(l *Line) time.Time { return l.Dismissed },
 		},
-		{
-			Column: render.Column{Name: "ROUTER ID", CSV: "routerId", ID: true, Extra: true},
-			Cell:   func(l *Line) string { return l.RouterID },
-		},
+		CSVIdentifier("ROUTER ID", "routerId", func(l *Line) string { return l.RouterID }),
 	}
 }
 
@@ -190,6 +183,11 @@ func Identifier[T any](name, csv string, cell func(T) string) command.Column[T] 
 // CSVOnly returns a column that CSV has, and a table where it is asked for.
 func CSVOnly[T any](name, csv string, cell func(T) string) command.Column[T] {
 	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, Extra: true}, Cell: cell}
+}
+
+// CSVIdentifier is [CSVOnly] for what identifies something.
+func CSVIdentifier[T any](name, csv string, cell func(T) string) command.Column[T] {
+	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, ID: true, Extra: true}, Cell: cell}
 }
 
 // AnswerColumns is [StatusFormatter.Columns] and what only a response says: the store keeps that with the response.
