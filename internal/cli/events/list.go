@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -160,12 +161,9 @@ func eventsAbout(ctx context.Context, trackings ledger.Trackings, referID string
 }
 
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
-	q, err := o.query()
-	if err != nil {
-		return err
-	}
+	q, queryErr := o.query()
 	filter, err := parseFilter(c, o.Filter)
-	if err != nil {
+	if err = cmp.Or(queryErr, err); err != nil {
 		return err
 	}
 	db, err := c.StoreToList(ctx, "event")

@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -89,15 +90,11 @@ func (o replayOptions) selection(c *command.Call) (replay.Selection, error) {
 	case o.Edit && (len(o.IDs) != 1 || len(o.Set) > 0):
 		return sel, command.Usagef("give one ID, without --set", "--edit is for one delivery")
 	}
-	var err error
-	if sel.Since, err = command.ParseSince("--since", o.Since); err != nil {
-		return sel, err
-	}
-	if sel.Filter, err = parseFilter(c, o.Filter); err != nil {
-		return sel, err
-	}
-	sel.To, err = o.target()
-	return sel, err
+	var errs [3]error
+	sel.Since, errs[0] = command.ParseSince("--since", o.Since)
+	sel.Filter, errs[1] = parseFilter(c, o.Filter)
+	sel.To, errs[2] = o.target()
+	return sel, cmp.Or(errs[:]...)
 }
 
 func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
@@ -211,16 +208,14 @@ func targetsOf(items []replay.Item) []forward.Target {
 
 // noteSelection says what is not sent, and warns about the rest. It is an error if some are expected and none left.
 func (o replayOptions) noteSelection(io *term.IO, items []replay.Item, left replay.LeftOut, to []forward.Target) error {
-	if left.Unverified > 0 {
-		unverified := command.Plural(left.Unverified, "delivery")
-		io.Note("Skipped, not verified: %s; --forward-unverified sends them too", unverified)
+	noteSkipped := func(n int, why, remedy string) {
+		if n > 0 {
+			io.Note("Skipped, %s: %s%s", why, command.Plural(n, "delivery"), remedy)
+		}
 	}
-	if left.NotAccepted > 0 {
-		io.Note("Skipped, no target matches: %s; --to URL sends them", command.Plural(left.NotAccepted, "delivery"))
-	}
-	if left.Pruned > 0 {
-		io.Note("Skipped, pruned: %s", command.Plural(left.Pruned, "delivery"))
-	}
+	noteSkipped(left.Unverified, "not verified", "; --forward-unverified sends them too")
+	noteSkipped(left.NotAccepted, "no target matches", "; --to URL sends them")
+	noteSkipped(left.Pruned, "pruned", "")
 	switch {
 	case len(items) == 0 && o.Dead:
 		if left.Unverified == 0 {
@@ -299,10 +294,8 @@ func editBody(ctx context.Context, c *command.Call, body []byte) ([]byte, error)
 	}
 	defer func() { _ = os.Remove(f.Name()) }()
 	shown := append(render.Indented(nil, body), '\n')
-	if _, err = f.Write(shown); err == nil {
-		err = f.Close()
-	}
-	if err == nil {
+	_, err = f.Write(shown)
+	if err = cmp.Or(err, f.Close()); err == nil {
 		err = c.IO.Edit(ctx, editor, f.Name())
 	}
 	if err != nil {

@@ -109,7 +109,7 @@ type sending struct {
 	describe func(i int) string         // what is sent, in few characters
 	several  bool                       // there are several targets
 	fill     func(*Sent, int)           // adds what is sent
-	settle   func(forward.Result) error // records a result; nil for nothing
+	settle   func(forward.Result) error // records a result
 	options  sendingOptions
 	chosen   []string // flags that repeat what was left to chance
 
@@ -133,7 +133,7 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 		return nil, err
 	}
 	return &sending{
-		call: c, options: o, unexpected: map[int]int{},
+		call: c, options: o, unexpected: map[int]int{}, settle: func(forward.Result) error { return nil },
 		Series: forward.Series{Client: client, Gate: pace.New(1, o.Rate), Faults: faults, Expect: expect},
 	}, nil
 }
@@ -158,13 +158,7 @@ func (k *sending) run(ctx context.Context, n int) error {
 			return err
 		}
 	}
-	k.OnResult = func(r forward.Result) error {
-		var err error
-		if k.settle != nil {
-			err = k.settle(r)
-		}
-		return errors.Join(err, k.print(r))
-	}
+	k.OnResult = func(r forward.Result) error { return errors.Join(k.settle(r), k.print(r)) }
 	tally, err := k.Run(ctx, k.call.Hard(ctx), n)
 	return errors.Join(k.outcome(tally, err), k.printSummary(tally, time.Since(began)))
 }
@@ -329,10 +323,7 @@ func sentColumns() []command.Column[Sent] {
 			Column: render.Column{Name: "DELIVERY", CSV: "id", ID: true},
 			Cell:   func(j Sent) string { return j.ID + j.EventID }, CSVCell: func(j Sent) string { return j.ID },
 		},
-		{
-			Column: render.Column{Name: "EVENT ID", CSV: "eventId", ID: true, Extra: true},
-			Cell:   func(j Sent) string { return j.EventID },
-		},
+		view.CSVIdentifier("EVENT ID", "eventId", func(j Sent) string { return j.EventID }),
 		{Column: render.Column{Name: "COPY", Right: true}, Cell: func(j Sent) string { return fmt.Sprint(j.Copy) }},
 		{Column: render.Column{Name: "TARGET"}, Cell: func(j Sent) string { return j.Target }},
 		{Column: render.Column{Name: "STATUS", Right: true}, Cell: func(j Sent) string { return fmt.Sprint(j.Status) }},
@@ -425,22 +416,18 @@ func (k *sending) printSummary(t forward.Tally, took time.Duration) error {
 	}
 	number := func(n int) string { return command.Number(int64(n)) }
 	parts := []string{fmt.Sprintf("%s answered %s as expected", number(t.Expected), k.Expect)}
-	for _, status := range slices.Sorted(maps.Keys(k.unexpected)) {
-		parts = append(parts, fmt.Sprintf("%s answered %d", number(k.unexpected[status]), status))
-	}
-	for _, part := range []struct {
-		n    int
-		what string
-	}{
-		{t.Unreachable, "without a connection"},
-		{t.Unanswered, "without an answer"},
-		{t.Unsent, "not sent"},
-		{left, "left"},
-	} {
-		if part.n > 0 {
-			parts = append(parts, number(part.n)+" "+part.what)
+	add := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, number(n)+" "+what)
 		}
 	}
+	for _, status := range slices.Sorted(maps.Keys(k.unexpected)) {
+		add(k.unexpected[status], fmt.Sprintf("answered %d", status))
+	}
+	add(t.Unreachable, "without a connection")
+	add(t.Unanswered, "without an answer")
+	add(t.Unsent, "not sent")
+	add(left, "left")
 	k.call.IO.Note("%s sent: %s", number(t.Expected+t.Unexpected+t.Unanswered), strings.Join(parts, ", "))
 	if k.rows != nil {
 		return k.rows.Flush()

@@ -55,12 +55,9 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Count < 1 {
 		return command.Usagef("use 1 or more", "--count %d must be at least 1", o.Count)
 	}
-	filter, err := parseFilter(c, o.Filter)
-	if err != nil {
-		return err
-	}
+	filter, filterErr := parseFilter(c, o.Filter)
 	since, err := command.ParseSince("--since", o.Since)
-	if err != nil {
+	if err = cmp.Or(filterErr, err); err != nil {
 		return err
 	}
 	limit := cmp.Or(c.Config.Timeout, command.WaitTimeout)
