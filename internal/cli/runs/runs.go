@@ -2,6 +2,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -55,11 +56,8 @@ type listOptions struct {
 }
 
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
-	if err := command.CheckLimit(o.Limit); err != nil {
-		return err
-	}
 	since, err := command.ParseSince("--since", o.Since)
-	if err != nil {
+	if err = cmp.Or(command.CheckLimit(o.Limit), err); err != nil {
 		return err
 	}
 	account := c.Account(ctx)
@@ -220,13 +218,10 @@ func withResume(f *command.Factory, cmd *cobra.Command, o *resumeOptions) *cobra
 
 func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 	policy, err := o.Policy(c.Config)
-	if err != nil {
+	if err = cmp.Or(err, checkRowFlag(c, o.Row)); err != nil {
 		return err
 	}
 	policy.RetryRow = o.Row
-	if err := checkRowFlag(c, o.Row); err != nil {
-		return err
-	}
 	if o.Row != "" && o.RetryAbsent {
 		return command.Usagef("omit one of them", "--row is for rejected rows, --absent for accepted ones")
 	}
@@ -318,8 +313,7 @@ func runDismiss(ctx context.Context, c *command.Call, id, row string) error {
 	return c.Out.Result(done, "Dismissed %s of run %d", command.Plural(n, "row"), run)
 }
 
-// countRejected counts the rejected rows of the run with that referId or number, if one is given. None is an error
-// that says why.
+// countRejected counts the rejected rows of the run with that referId or number, if one is given; none is an error.
 func countRejected(ctx context.Context, history ledger.History, run int64, ref string) (rejected int64, err error) {
 	if ref == "" {
 		return 0, nil
