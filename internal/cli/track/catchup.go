@@ -9,6 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/pace"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 const (
@@ -88,20 +89,15 @@ func CatchUp(ctx context.Context, c *command.Call) error {
 	if err != nil || db == nil {
 		return err
 	}
-	begin := func(events int64) {
-		if events >= notedEvents {
-			c.IO.Note("Applying %d new webhook events", events)
-		}
-	}
-	unused, err := catchUp(ctx, db, begin)
+	unused, err := catchUp(ctx, db, c.IO)
 	if unused != nil {
 		c.IO.Warning("webhook events not applied: %v", unused)
 	}
 	return err
 }
 
-// catchUp is CatchUp that prints nothing: unused is why the store keeps what it knows. begin gets the number of events.
-func catchUp(ctx context.Context, db *app.Store, begin func(events int64)) (unused, err error) {
+// catchUp is CatchUp without a warning: unused is why the store keeps what it knows. A nil io gets no note.
+func catchUp(ctx context.Context, db *app.Store, io *term.IO) (unused, err error) {
 	at, last, err := db.Events.Followed(ctx)
 	if err != nil || at >= last {
 		return nil, err
@@ -109,7 +105,9 @@ func catchUp(ctx context.Context, db *app.Store, begin func(events int64)) (unus
 	if unused := db.DB.Writable(); unused != nil {
 		return unused, nil
 	}
-	begin(last - at)
+	if events := last - at; io != nil && events >= notedEvents {
+		io.Note("Applying %d new webhook events", events)
+	}
 	err = db.Follower().CatchUp(ctx)
 	if ctx.Err() == nil && inbox.IsTemporary(err) {
 		return err, nil

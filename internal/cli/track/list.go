@@ -110,10 +110,7 @@ func orders() []string {
 const created = "created"
 
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
-	if err := command.CheckLimit(o.Limit); err != nil {
-		return err
-	}
-	if err := command.CheckNotEmpty(c.Cmd, "from"); err != nil {
+	if err := cmp.Or(command.CheckLimit(o.Limit), command.CheckNotEmpty(c.Cmd, "from")); err != nil {
 		return err
 	}
 	if o.From != "" && c.Cmd.Flags().Changed("sort") {

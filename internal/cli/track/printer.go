@@ -270,14 +270,8 @@ type checkpoint struct {
 
 func stopColumns(noted int) []command.Column[checkpoint] {
 	return []command.Column[checkpoint]{
-		{
-			Column: render.Column{Name: "REFERENCE", CSV: "referId", ID: true, Extra: true},
-			Cell:   func(c checkpoint) string { return c.of.ReferID },
-		},
-		{
-			Column: render.Column{Name: "NUMBER", CSV: "trackingNumber", ID: true, Extra: true},
-			Cell:   func(c checkpoint) string { return c.of.Number },
-		},
+		view.CSVIdentifier("REFERENCE", "referId", func(c checkpoint) string { return c.of.ReferID }),
+		view.CSVIdentifier("NUMBER", "trackingNumber", func(c checkpoint) string { return c.of.Number }),
 		{
 			Column: render.Column{Name: "LOCAL TIME", CSV: "eventTimestamp"},
 			Cell:   func(c checkpoint) string { return c.Local },

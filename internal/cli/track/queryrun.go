@@ -30,7 +30,7 @@ type queryRun struct {
 	trackings bool   // progress counts trackings, not REFs
 	deciding  bool   // what failed is not done
 	restart   bool   // what was interrupted is not continued
-	stop      func() // ends what shows progress beside progress; nil for nothing
+	stop      func() // ends what shows progress beside progress
 }
 
 func newQueryRun(
@@ -45,7 +45,7 @@ func newQueryRun(
 	}
 	return &queryRun{
 		call: c, tally: tally{refs: all.refs}, asker: asker, pass: &inOrder{pass: show, held: map[int64]query.TargetResult{}},
-		choose: all.choose, trackings: all.trackings,
+		choose: all.choose, trackings: all.trackings, stop: func() {},
 	}, nil
 }
 
@@ -78,9 +78,7 @@ func (a *queryRun) ended(e query.TargetResult) error {
 func (a *queryRun) run(ctx context.Context, s *query.Scheduler, all targets) error {
 	err := s.Run(ctx, all.all)
 	a.progress.Stop()
-	if a.stop != nil {
-		a.stop()
-	}
+	a.stop()
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = context.Cause(ctx)
 	}

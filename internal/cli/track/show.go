@@ -2,6 +2,7 @@
 package track
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,13 +124,10 @@ const (
 // asks nobody. The error matches [tracking.ErrAbsent] if nothing is known.
 func ReadStored(ctx context.Context, c *command.Call, referID, number string) (*Stored, error) {
 	db, err := c.ExistingStore(ctx)
-	if err != nil {
-		return nil, err
+	if err != nil || db == nil {
+		return nil, cmp.Or(err, tracking.ErrAbsent)
 	}
-	if db == nil {
-		return nil, tracking.ErrAbsent
-	}
-	if _, err := catchUp(ctx, db, func(int64) {}); err != nil {
+	if _, err := catchUp(ctx, db, nil); err != nil {
 		return nil, err
 	}
 	t := &query.Target{Query: tracking.Query{ReferID: referID}, Exact: true}

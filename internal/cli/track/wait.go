@@ -221,11 +221,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	timed, cancel := context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
 	defer cancel()
 	defer w.begin(all.total, time.Now().Add(limit))()
-	defer context.AfterFunc(ctx, func() { // after a signal, also while requests finish
-		if a.stop != nil {
-			a.stop()
-		}
-	})()
+	defer context.AfterFunc(ctx, a.stop)() // after a signal, also while requests finish
 	hard, end := context.WithCancelCause(a.call.Hard(ctx))
 	defer end(nil)
 	defer context.AfterFunc(timed, func() {
