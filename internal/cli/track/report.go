@@ -388,17 +388,13 @@ const (
 )
 
 func (r *reportRow) rank() int {
-	switch {
-	case r.class == report.Problem:
-		return rankProblem
-	case r.stuck:
+	if r.stuck && r.class != report.Problem {
 		return rankStuck
-	case r.class == report.UnderWay:
-		return rankUnderWay
-	case r.class == report.NotReported:
-		return rankNotReported
 	}
-	return rankDelivered
+	return [...]int{
+		report.Problem: rankProblem, report.UnderWay: rankUnderWay,
+		report.NotReported: rankNotReported, report.Delivered: rankDelivered,
+	}[r.class]
 }
 
 func (r *reportRow) size() int {

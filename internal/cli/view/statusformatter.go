@@ -114,25 +114,13 @@ func (n StatusFormatter) PhaseName(f query.Tracking) string {
 	return n.Phase(f)
 }
 
-// phaseWord names a phase in which the service reports no status.
-func phaseWord(p ledger.Phase) string {
-	switch p {
-	case ledger.Absent:
-		return "not found"
-	case otherProblems:
-		return "other problems"
-	case query.NotSent:
-		return "not sent yet"
-	case ledger.Phase(NotCreated):
-		return "not created"
-	case query.NotAsked:
-		return "not checked yet"
-	case query.Undecided:
-		return "not reported"
-	default: // rejected, processing and others: the word itself
-		return string(p)
-	}
+// phaseWords name phases in which the service reports no status; rejected, processing and others are the word itself.
+var phaseWords = map[ledger.Phase]string{
+	ledger.Absent: "not found", otherProblems: "other problems", query.NotSent: "not sent yet",
+	ledger.Phase(NotCreated): "not created", query.NotAsked: "not checked yet", query.Undecided: "not reported",
 }
+
+func phaseWord(p ledger.Phase) string { return cmp.Or(phaseWords[p], string(p)) }
 
 // ErrorWord is the word of --status for every status that is shown as a problem.
 const ErrorWord = "error"
