@@ -139,7 +139,7 @@ func rawJSON(raw []byte) json.RawMessage {
 	if json.Valid(raw) {
 		return raw
 	}
-	s, _ := json.Marshal(string(raw)) // of a string there is no error
+	s, _ := json.Marshal(string(raw)) //nolint:errchkjson // of a string there is no error
 	return s
 }
 
