@@ -163,7 +163,7 @@ func eventsAbout(ctx context.Context, trackings ledger.Trackings, referID string
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	q, queryErr := o.query()
 	filter, err := parseFilter(c, o.Filter)
-	if err = cmp.Or(queryErr, err); err != nil {
+	if err := cmp.Or(queryErr, err); err != nil {
 		return err
 	}
 	db, err := c.StoreToList(ctx, "event")

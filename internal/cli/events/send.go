@@ -77,9 +77,8 @@ Lines, which are sent with their headers and signed again if there is a scheme. 
 	return cmd
 }
 
-func (o sendOptions) synthetic(cmd *cobra.Command, seed uint64) (webhook.SyntheticEvents, error) {
-	m := webhook.SyntheticEvents{Kind: o.Event, Number: o.Number, At: time.Now().Truncate(time.Millisecond), Seed: seed}
-	var err error
+func (o sendOptions) synthetic(cmd *cobra.Command, seed uint64) (m webhook.SyntheticEvents, err error) {
+	m = webhook.SyntheticEvents{Kind: o.Event, Number: o.Number, At: time.Now().Truncate(time.Millisecond), Seed: seed}
 	at := o.At
 	if at == "" && cmd.Flags().Changed("seed") {
 		at = seededTime
@@ -155,8 +154,7 @@ type sample struct {
 	eventID string // of the first event of what was sent last
 }
 
-func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed uint64) error {
-	var err error
+func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed uint64) (err error) {
 	if p.sender.Withhold, err = c.SecretMatcher(); err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	}
 	filter, filterErr := parseFilter(c, o.Filter)
 	since, err := command.ParseSince("--since", o.Since)
-	if err = cmp.Or(filterErr, err); err != nil {
+	if err := cmp.Or(filterErr, err); err != nil {
 		return err
 	}
 	limit := cmp.Or(c.Config.Timeout, command.WaitTimeout)

@@ -57,7 +57,7 @@ type listOptions struct {
 
 func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	since, err := command.ParseSince("--since", o.Since)
-	if err = cmp.Or(command.CheckLimit(o.Limit), err); err != nil {
+	if err := cmp.Or(command.CheckLimit(o.Limit), err); err != nil {
 		return err
 	}
 	account := c.Account(ctx)
@@ -218,7 +218,7 @@ func withResume(f *command.Factory, cmd *cobra.Command, o *resumeOptions) *cobra
 
 func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 	policy, err := o.Policy(c.Config)
-	if err = cmp.Or(err, checkRowFlag(c, o.Row)); err != nil {
+	if err := cmp.Or(err, checkRowFlag(c, o.Row)); err != nil {
 		return err
 	}
 	policy.RetryRow = o.Row
