@@ -61,8 +61,7 @@ type eventWatch struct {
 	last  int64           // number of the last event that was followed
 }
 
-func (w *eventWatch) read(ctx context.Context) (bool, error) {
-	var err error
+func (w *eventWatch) read(ctx context.Context) (some bool, err error) {
 	if w.db == nil {
 		if w.db, err = w.call.StoreIfAny(ctx); err != nil || w.db == nil {
 			return false, err

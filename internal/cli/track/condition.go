@@ -129,12 +129,11 @@ type conditionCheck struct {
 	followed int64      // number of the last event that results show
 }
 
-func newConditionCheck(ctx context.Context, c *command.Call, cond Condition) (conditionCheck, error) {
-	check := conditionCheck{Condition: cond}
+func newConditionCheck(ctx context.Context, c *command.Call, cond Condition) (check conditionCheck, err error) {
+	check.Condition = cond
 	if cond.event == "" {
 		return check, nil
 	}
-	var err error
 	if check.db, err = c.StoreIfAny(ctx); err == nil && check.db != nil {
 		check.followed, _, err = check.db.Events.Followed(ctx)
 	}

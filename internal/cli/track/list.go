@@ -296,8 +296,7 @@ func noteNothing(ctx context.Context, c *command.Call, o *filterOptions) (err er
 	return l.explainEmpty(ctx)
 }
 
-func (l *listing) explainEmpty(ctx context.Context) error {
-	var err error
+func (l *listing) explainEmpty(ctx context.Context) (err error) {
 	all := view.NewSummary(l.names)
 	if l.db != nil && len(l.words) > 0 {
 		if all, err = view.SummaryOf(ctx, l.call, l.db, ledger.Filter{}); err != nil {

@@ -39,11 +39,10 @@ type printer struct {
 	unverified unverified
 }
 
-func newPrinter(c *command.Call, p printer) (*printer, error) {
+func newPrinter(c *command.Call, p printer) (_ *printer, err error) {
 	p.call, p.names = c, view.NewStatusFormatter(c.Config.Statuses)
 	p.summary = view.NewSummary(p.names)
 	asRows := c.Out.IsCSV() || c.Cmd.Flags().Changed("columns")
-	var err error
 	switch {
 	case c.Out.Machine():
 		if !p.single {
@@ -126,8 +125,7 @@ func (p *printer) note(res query.Result) {
 }
 
 // end prints what is left, and the summary. After the error failed, an unknown REF alone has no other output.
-func (p *printer) end(failed error) error {
-	var err error
+func (p *printer) end(failed error) (err error) {
 	switch {
 	case p.single:
 		err = p.printOnly(failed)

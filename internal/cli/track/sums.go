@@ -276,12 +276,11 @@ func (s *sums) runsInOrder() []int64 {
 	return slices.SortedFunc(maps.Keys(s.runs), func(a, b int64) int { return cmp.Compare(b, a) })
 }
 
-func (l *listing) printSums(ctx context.Context) error {
+func (l *listing) printSums(ctx context.Context) (err error) {
 	if err := l.open(ctx); err != nil {
 		return err
 	}
 	s := newSums(l.names)
-	var err error
 	if l.db != nil {
 		groups, err := l.db.Statistics.Count(ctx, l.filter)
 		if err != nil {

@@ -95,13 +95,13 @@ func runWait(ctx context.Context, c *command.Call, o waitOptions) error {
 	if o.Watch && o.Rows {
 		return command.Usagef("leave one of them out", "--watch shows rows itself, --rows shows them at the end")
 	}
-	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), asked: o, next: c.Again(nil)}
-	var err error
 	own := view.NewStatusFormatter(c.Config.OwnStatuses())
-	if w.cond, err = parseCondition(own, "--for", o.For); err != nil {
+	cond, err := parseCondition(own, "--for", o.For)
+	if err != nil {
 		return err
 	}
-	w.cond.orProblem = o.Open
+	cond.orProblem = o.Open
+	w := &waiter{call: c, names: view.NewStatusFormatter(c.Config.Statuses), asked: o, cond: cond, next: c.Again(nil)}
 	if o.FailOn != "" {
 		failOn, err := parseCondition(own, "--fail-on", o.FailOn)
 		if err != nil {
