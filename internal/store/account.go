@@ -20,9 +20,7 @@ func keyPrint(salt []byte, key string) string {
 
 // Account returns the account of the store, see [ledger.Accounts].
 func (d *DB) Account(ctx context.Context) (string, error) {
-	var name string
-	_, err := d.row(ctx, []any{&name}, "SELECT name FROM account")
-	return name, err
+	return value[string](ctx, d.row, "SELECT name FROM account")
 }
 
 // Pin gives the store an account, see [ledger.Accounts].
@@ -31,13 +29,13 @@ func (d *DB) Pin(ctx context.Context, name string) (pinned string, err error) {
 		return "", err
 	}
 	err = d.run(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.salt(ctx); err != nil {
-			return err
+		_, err := t.salt(ctx)
+		if err == nil {
+			_, err = t.exec(ctx, "UPDATE account SET name = $1 WHERE name = ''", name)
 		}
-		if _, err := t.exec(ctx, "UPDATE account SET name = $1 WHERE name = ''", name); err != nil {
-			return err
+		if err == nil {
+			pinned, err = value[string](ctx, t.row, "SELECT name FROM account")
 		}
-		_, err := t.row(ctx, []any{&pinned}, "SELECT name FROM account")
 		return err
 	})
 	return pinned, err
@@ -47,11 +45,11 @@ func (d *DB) Pin(ctx context.Context, name string) (pinned string, err error) {
 func (t *tx) salt(ctx context.Context) ([]byte, error) {
 	salt := make([]byte, sha256.Size)
 	_, _ = rand.Read(salt) // never fails
-	if _, err := t.exec(ctx, "INSERT INTO account (id, name, salt) VALUES (1, '', $1) ON CONFLICT DO NOTHING", salt); err != nil {
+	const insert = "INSERT INTO account (id, name, salt) VALUES (1, '', $1) ON CONFLICT DO NOTHING"
+	if _, err := t.exec(ctx, insert, salt); err != nil {
 		return nil, err
 	}
-	_, err := t.row(ctx, []any{&salt}, "SELECT salt FROM account")
-	return salt, err
+	return value[[]byte](ctx, t.row, "SELECT salt FROM account")
 }
 
 // LookUpKey says whether a key was recorded, see [ledger.Keys].
@@ -59,7 +57,8 @@ func (d *DB) LookUpKey(ctx context.Context, key string) (ledger.KeyStatus, error
 	var status ledger.KeyStatus
 	var salt []byte
 	var prints string
-	_, err := d.row(ctx, []any{&status.HasRuns, &salt, &prints}, `SELECT EXISTS (SELECT 1 FROM runs WHERE state = 'open'),
+	_, err := d.row(ctx, []any{&status.HasRuns, &salt, &prints}, `SELECT
+		EXISTS (SELECT 1 FROM runs WHERE state = 'open'),
 		(SELECT salt FROM account), COALESCE((SELECT key_prints FROM account), '')`)
 	status.Seen = strings.Contains(prints, keyPrint(salt, key))
 	return status, err
@@ -75,7 +74,8 @@ func (d *DB) TrustKey(ctx context.Context, key string) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		hash, err := t.keyPrint(ctx, key)
 		if err == nil {
-			_, err = t.exec(ctx, "UPDATE account SET key_prints = key_prints || $1 WHERE key_prints NOT LIKE '%' || $1 || '%'", hash)
+			_, err = t.exec(ctx, `UPDATE account SET key_prints = key_prints || $1
+				WHERE key_prints NOT LIKE '%' || $1 || '%'`, hash)
 		}
 		return err
 	})
@@ -85,9 +85,7 @@ var limitColumns = map[ledger.Mode]string{ledger.Sync: "max_v1", ledger.Async: "
 
 // BatchLimit returns how many rows one request may carry, see [ledger.Accounts].
 func (d *DB) BatchLimit(ctx context.Context, mode ledger.Mode) (int, error) {
-	var rows int
-	_, err := d.row(ctx, []any{&rows}, "SELECT "+limitColumns[mode]+" FROM account")
-	return rows, err
+	return value[int](ctx, d.row, "SELECT "+limitColumns[mode]+" FROM account")
 }
 
 // LowerBatchLimit lowers it, see [ledger.Accounts].
@@ -96,18 +94,17 @@ func (d *DB) LowerBatchLimit(ctx context.Context, mode ledger.Mode, rows int) er
 		if _, err := t.salt(ctx); err != nil {
 			return err
 		}
-		column := limitColumns[mode]
-		_, err := t.exec(ctx, "UPDATE account SET "+column+" = $1 WHERE "+column+" = 0 OR "+column+" > $1", max(rows, 1))
+		limit := limitColumns[mode]
+		_, err := t.exec(ctx, "UPDATE account SET "+limit+" = $1 WHERE "+limit+" = 0 OR "+limit+" > $1", max(rows, 1))
 		return err
 	})
 }
 
 // Proofs returns what is proven of the account's answers, see [ledger.Accounts].
 func (d *DB) Proofs(ctx context.Context) ([]ledger.Proof, error) {
-	return list(ctx, d.each, func(s scanner) (p ledger.Proof, err error) {
-		err = s.Scan(&p.Shape, &p.State, (*storedTime)(&p.Proven), &p.Run)
-		return p, err
-	}, "SELECT shape, state, proven, run_id FROM proofs ORDER BY shape")
+	return list(ctx, d.each, scanInto(func(p *ledger.Proof) []any {
+		return []any{&p.Shape, &p.State, (*storedTime)(&p.Proven), &p.Run}
+	}), "SELECT shape, state, proven, run_id FROM proofs ORDER BY shape")
 }
 
 // Prove records a proof, see [ledger.Accounts].
@@ -118,8 +115,8 @@ func (d *DB) Prove(ctx context.Context, p ledger.Proof, in ledger.State, rows []
 			return err
 		}
 		_, err = t.exec(ctx, `INSERT INTO proofs (shape, state, proven, run_id) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (shape) DO UPDATE SET state = excluded.state, proven = excluded.proven, run_id = excluded.run_id WHERE proofs.state <> 'unknown'`,
-			p.Shape, string(p.State), millis(p.Proven), p.Run)
+			ON CONFLICT (shape) DO UPDATE SET state = excluded.state, proven = excluded.proven, run_id = excluded.run_id
+			WHERE proofs.state <> 'unknown'`, p.Shape, string(p.State), millis(p.Proven), p.Run)
 		return err
 	})
 	return held, err
@@ -137,8 +134,8 @@ func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (tim
 	at, err := runFor(ctx, d, func(ctx context.Context, t *tx) (at int64, err error) {
 		hash, err := t.keyPrint(ctx, name)
 		if err == nil {
-			_, err = t.row(ctx, []any{&at}, `INSERT INTO counters (name, value) VALUES ($1, $2)
-				ON CONFLICT (name) DO UPDATE SET value = CASE WHEN counters.value < $3 THEN excluded.value ELSE counters.value END RETURNING value`,
+			_, err = t.row(ctx, []any{&at}, `INSERT INTO counters (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE
+				SET value = CASE WHEN counters.value < $3 THEN excluded.value ELSE counters.value END RETURNING value`,
 				"sweep "+hash, millis(time.Now()), millis(oldest))
 		}
 		return at, err

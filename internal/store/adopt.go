@@ -9,7 +9,9 @@ const adoptAtOnce = 16
 func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
 	var total int64
 	for after := int64(0); total < int64(n); {
-		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) { return t.adopt(ctx, run, int64(n)-total, after) })
+		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) {
+			return t.adopt(ctx, run, int64(n)-total, after)
+		})
 		if err != nil || got.last == 0 {
 			return total, err
 		}
@@ -32,13 +34,12 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (all moved, err err
 	if err != nil {
 		return all, err
 	}
-	sources, err := list(ctx, t.each, func(s scanner) (b adoptable, err error) {
-		err = s.Scan(&b.id, &b.first, &b.last, &b.rows, &b.whole)
-		return b, err
-	}, `SELECT b.id, b.first_row, b.last_row, b.rows, p.rows = b.rows FROM run_batches p
+	sources, err := list(ctx, t.each, scanInto(func(b *adoptable) []any {
+		return []any{&b.id, &b.first, &b.last, &b.rows, &b.whole}
+	}), `SELECT b.id, b.first_row, b.last_row, b.rows, p.rows = b.rows FROM run_batches p
 		JOIN batches b ON b.id = p.batch_id JOIN runs n ON n.id = b.run_id
-		WHERE p.run_id = $1 AND p.batch_id > $2 AND b.run_id <> $1 AND b.state = 'pending' AND b.id <> n.filling AND n.state = 'open'
-		ORDER BY p.batch_id LIMIT $3`, run, after, adoptAtOnce)
+		WHERE p.run_id = $1 AND p.batch_id > $2 AND b.run_id <> $1 AND b.state = 'pending'
+		AND b.id <> n.filling AND n.state = 'open' ORDER BY p.batch_id LIMIT $3`, run, after, adoptAtOnce)
 	if err != nil {
 		return all, err
 	}
@@ -61,15 +62,15 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (all moved, err err
 // to n of its rows that are in the input.
 func (g *rebatcher) adopt(ctx context.Context, b adoptable, n int64) (int64, error) {
 	if b.whole && b.rows <= g.size {
-		var pending int64
-		if _, err := g.t.row(ctx, []any{&pending}, "SELECT $1 - COUNT(*) FROM rows r WHERE r.batch_id = $2 AND r.state IS NOT NULL", b.rows, b.id); err != nil {
-			return 0, err
+		pending, err := value[int64](ctx, g.t.row, `SELECT $1 - COUNT(*) FROM rows r
+			WHERE r.batch_id = $2 AND r.state IS NOT NULL`, b.rows, b.id)
+		if err == nil {
+			_, err = g.t.exec(ctx, "UPDATE batches SET run_id = $1 WHERE id = $2", g.run, b.id)
 		}
-		_, err := g.t.exec(ctx, "UPDATE batches SET run_id = $1 WHERE id = $2", g.run, b.id)
 		return pending, err
 	}
-	rows, err := list(ctx, g.t.each, scanOne[int64], "SELECT r.id FROM rows r JOIN runs n ON n.id = $1 WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND "+
-		inInput+" ORDER BY r.id LIMIT $5", g.run, b.first, b.last, b.id, n)
+	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM rows r JOIN runs n ON n.id = $1
+		WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND `+inInput+" ORDER BY r.id LIMIT $5", g.run, b.first, b.last, b.id, n)
 	for _, row := range rows {
 		if err == nil {
 			err = g.add(ctx, row, b.batch)

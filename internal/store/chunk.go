@@ -169,8 +169,8 @@ func newKeyLookup() (queries [len(widths)]string) {
 		for n := range values {
 			values[n] = fmt.Sprintf("(%d,?,?,?)", n)
 		}
-		queries[i] = "WITH run (id) AS (VALUES (CAST(? AS BIGINT))), v (i, refer_id, number, carrier) AS (VALUES " + strings.Join(values, ",") +
-			`) SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, k.run_id IS NOT NULL,
+		queries[i] = `WITH run (id) AS (VALUES (CAST(? AS BIGINT))),
+			v (i, refer_id, number, carrier) AS (VALUES ` + strings.Join(values, ",") + `) SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, k.run_id IS NOT NULL,
 				COALESCE(k.file, r.file), COALESCE(k.line + (r.id - k.row_id) * k.step, r.line), COALESCE(k.carrier, r.carrier)
 			FROM run CROSS JOIN v JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number
 			LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows
@@ -331,7 +331,9 @@ func (c *chunk) consecutive(rows []int) bool {
 	head := rows[0]
 	first := &c.entries[head]
 	for n, i := range rows {
-		if e := &c.entries[i]; i != head+n || e.Own != "" || position(e) != position(first)+int64(n) || e.File != first.File || c.classified[i].batch != c.classified[head].batch {
+		e := &c.entries[i]
+		follows := i == head+n && position(e) == position(first)+int64(n) && e.File == first.File
+		if !follows || e.Own != "" || c.classified[i].batch != c.classified[head].batch {
 			return false
 		}
 	}
@@ -358,8 +360,7 @@ func (c *chunk) keep(row ledger.BatchRow) {
 
 // nextBatch returns the next free number of a batch. It stays free until the transaction ends.
 func (t *tx) nextBatch(ctx context.Context) (int64, error) {
-	var last int64
-	_, err := t.row(ctx, []any{&last}, "SELECT COALESCE(MAX(id), 0) FROM batches")
+	last, err := value[int64](ctx, t.row, "SELECT COALESCE(MAX(id), 0) FROM batches")
 	return last + 1, err
 }
 

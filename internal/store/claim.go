@@ -44,10 +44,9 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 
 // readClaimed needs no transaction: no other process changes the rows of a claimed batch.
 func (d *DB) readClaimed(ctx context.Context, b batch, me string) (ledger.Batch, error) {
-	rows, err := list(ctx, d.each, func(s scanner) (r ledger.BatchRow, err error) {
-		err = s.Scan(&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode)
-		return r, err
-	}, `SELECT id, refer_id, number, carrier FROM rows
+	rows, err := list(ctx, d.each, scanInto(func(r *ledger.BatchRow) []any {
+		return []any{&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode}
+	}), `SELECT id, refer_id, number, carrier FROM rows
 		WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id`, b.first, b.last, b.id)
 	return ledger.Batch{ID: b.id, Owner: me, Rows: rows}, err
 }
@@ -56,7 +55,8 @@ func (d *DB) readClaimed(ctx context.Context, b batch, me string) (ledger.Batch,
 func (d *DB) unclaim(ctx context.Context, claimed []batch, me string) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		for _, b := range claimed {
-			if _, err := t.exec(ctx, "UPDATE batches SET state = 'pending', owner = NULL WHERE id = $1 AND state = 'sending' AND owner = $2", b.id, me); err != nil {
+			if _, err := t.exec(ctx, `UPDATE batches SET state = 'pending', owner = NULL
+				WHERE id = $1 AND state = 'sending' AND owner = $2`, b.id, me); err != nil {
 				return err
 			}
 		}
@@ -67,17 +67,13 @@ func (d *DB) unclaim(ctx context.Context, claimed []batch, me string) error {
 // takeOver makes this process the owner of the run unless its owner is alive.
 func (t *tx) takeOver(ctx context.Context, run int64, me string) error {
 	var owner string
-	ok, err := t.row(ctx, []any{&owner}, "SELECT owner FROM runs WHERE id = $1 AND state = 'open'", run)
-	if err == nil && !ok {
-		err = noRun(run)
-	}
-	if err != nil || owner == me {
+	if err := openRun(ctx, t.row, run, "owner", &owner); err != nil || owner == me {
 		return err
 	}
 	if alive, err := t.isAlive(ctx, owner); alive || err != nil {
 		return err
 	}
-	_, err = t.exec(ctx, "UPDATE runs SET owner = $1, filling = "+filledNoMore+" WHERE id = $2", me, run)
+	_, err := t.exec(ctx, "UPDATE runs SET owner = $1, filling = "+filledNoMore+" WHERE id = $2", me, run)
 	return err
 }
 
@@ -95,8 +91,8 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 		for _, b := range full {
 			// One that was never claimed, with as many rows between the same ones, is as it was staged.
 			n, err := t.exec(ctx, `UPDATE batches SET state = 'sending', owner = $1, claimed = $2
-				WHERE id = $3 AND run_id = $4 AND state = 'pending' AND claimed = 0 AND rows = $5 AND first_row = $6 AND last_row = $7`,
-				me, now, b.ID, run, len(b.Rows), b.Rows[0].ID, b.Rows[len(b.Rows)-1].ID)
+				WHERE id = $3 AND run_id = $4 AND state = 'pending' AND claimed = 0
+				AND rows = $5 AND first_row = $6 AND last_row = $7`, me, now, b.ID, run, len(b.Rows), b.Rows[0].ID, b.Rows[len(b.Rows)-1].ID)
 			if err != nil {
 				return nil, err
 			}
@@ -123,8 +119,8 @@ func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string)
 
 // nextPending returns up to n pending batches of the run, cut to no more than size rows to send.
 func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]batch, error) {
-	all, err := list(ctx, t.each, scanBatch, `SELECT id, first_row, last_row, rows FROM batches
-		WHERE run_id = $1 AND state = 'pending' AND id <> (SELECT filling FROM runs WHERE id = $1) ORDER BY id LIMIT $2`, run, n)
+	all, err := list(ctx, t.each, scanBatch, `SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1
+		AND state = 'pending' AND id <> (SELECT filling FROM runs WHERE id = $1) ORDER BY id LIMIT $2`, run, n)
 	if err != nil {
 		return nil, err
 	}
@@ -212,19 +208,19 @@ const countInBatchState = `SELECT COALESCE(SUM(b.rows -
 
 // markOwnerRowsUnknown returns the number of rows. Each batch counts as a request: it may have been sent.
 func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) (int64, error) {
-	var rows int64
 	const sending = "FROM batches b WHERE b.state = 'sending' AND b.owner = $1"
-	if _, err := t.row(ctx, []any{&rows}, countInBatchState+sending, owner); err != nil {
+	rows, err := value[int64](ctx, t.row, countInBatchState+sending, owner)
+	if err != nil {
 		return 0, err
 	}
 	if _, err := t.exec(ctx, `UPDATE runs SET
-			requests = requests + (SELECT COUNT(*) FROM batches b WHERE b.run_id = runs.id AND b.state = 'sending' AND b.owner = $1),
+			requests = requests + (SELECT COUNT(*) `+sending+` AND b.run_id = runs.id),
 			last_sent = (SELECT COALESCE(MAX(s), 0) FROM (SELECT last_sent AS s UNION ALL
-				SELECT b.claimed FROM batches b WHERE b.run_id = runs.id AND b.state = 'sending' AND b.owner = $1) AS times)
+				SELECT b.claimed `+sending+` AND b.run_id = runs.id) AS times)
 		WHERE id IN (SELECT run_id FROM batches WHERE state = 'sending' AND owner = $1)`, owner); err != nil {
 		return 0, err
 	}
-	_, err := t.exec(ctx, `UPDATE batches SET state = 'unknown', owner = NULL, began = claimed, took = 0, http_status = 0, reason = $1
-		WHERE state = 'sending' AND owner = $2`, reasonDied, owner)
+	_, err = t.exec(ctx, `UPDATE batches SET state = 'unknown', owner = NULL,
+		began = claimed, took = 0, http_status = 0, reason = $1 WHERE state = 'sending' AND owner = $2`, reasonDied, owner)
 	return rows, err
 }

@@ -55,12 +55,8 @@ func (d *DB) Erase(ctx context.Context, qs []tracking.Query, o ledger.EraseOptio
 	if o.Forget {
 		steps = append(steps, e.forget)
 	}
-	for _, step := range steps {
-		if err := step(ctx); err != nil {
-			return e.done, err
-		}
-	}
-	return e.done, nil
+	err = inTurn(ctx, steps...)
+	return e.done, err
 }
 
 // rememberErased writes the hashes of what queries name, and returns it. Others store
@@ -91,12 +87,17 @@ func (d *DB) findErasure(ctx context.Context, qs []tracking.Query) (*erasure, er
 			e.done.Unknown = append(e.done.Unknown, i)
 		}
 	}
-	for _, step := range []func(context.Context) error{e.leaveShared, e.findNumbersAlone, e.requireIdle} {
+	return e, inTurn(ctx, e.leaveShared, e.findNumbersAlone, e.requireIdle)
+}
+
+// inTurn does the steps up to the first that fails.
+func inTurn(ctx context.Context, steps ...func(context.Context) error) error {
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return e, nil
+	return nil
 }
 
 // find adds what is kept of a query. It reports whether there is anything, or was.
@@ -112,18 +113,18 @@ func (e *erasure) find(ctx context.Context, q tracking.Query) (bool, error) {
 	var found []shipment
 	for _, part := range []string{
 		"SELECT x.id, 0, x.refer_id, x.number FROM " + rows,
-		"SELECT 0, x.id, x.refer_id, x.number FROM " + sightings + " AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.id)",
+		"SELECT 0, x.id, x.refer_id, x.number FROM " + sightings +
+			" AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.id)",
 	} {
-		if err := e.d.each(ctx, func(s scanner) error {
-			var one shipment
-			err := s.Scan(&one.row, &one.sighting, &one.ReferID, &one.Number)
-			if q.ReferID == "" || q.Number == "" || tracking.FoldNumber(one.Number) == folded {
-				found = append(found, one)
-			}
-			return err
-		}, part, name); err != nil {
+		some, err := list(ctx, e.d.each, scanInto(func(s *shipment) []any {
+			return []any{&s.row, &s.sighting, &s.ReferID, &s.Number}
+		}), part, name)
+		if err != nil {
 			return false, err
 		}
+		found = append(found, slices.DeleteFunc(some, func(s shipment) bool {
+			return q.ReferID != "" && q.Number != "" && tracking.FoldNumber(s.Number) != folded
+		})...)
 	}
 	if len(found) == 0 {
 		if known, err := e.wasKnown(ctx, q); !known || err != nil {
@@ -145,10 +146,12 @@ func (e *erasure) find(ctx context.Context, q tracking.Query) (bool, error) {
 }
 
 // wasKnown reports whether events name a number, or a query was erased before.
-func (e *erasure) wasKnown(ctx context.Context, q tracking.Query) (known bool, err error) {
+func (e *erasure) wasKnown(ctx context.Context, q tracking.Query) (bool, error) {
 	if q.ReferID == "" {
-		if _, err := e.d.row(ctx, []any{&known}, `SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)
-			OR EXISTS (SELECT 1 FROM sightings WHERE refer_id = '' AND folded = $2)`, foldKey(q.Number), tracking.FoldNumber(q.Number)); known || err != nil {
+		known, err := value[bool](ctx, e.d.row, `SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)
+			OR EXISTS (SELECT 1 FROM sightings WHERE refer_id = '' AND folded = $2)`,
+			foldKey(q.Number), tracking.FoldNumber(q.Number))
+		if known || err != nil {
 			return known, err
 		}
 	}
@@ -179,7 +182,8 @@ func (e *erasure) leaveShared(ctx context.Context) error {
 		}
 	}
 	for ref := range e.refs {
-		shared, err := isShared("SELECT id FROM rows WHERE refer_id = $1 UNION ALL SELECT id FROM sightings WHERE refer_id = $1", ref)
+		shared, err := isShared(`SELECT id FROM rows WHERE refer_id = $1
+			UNION ALL SELECT id FROM sightings WHERE refer_id = $1`, ref)
 		if err != nil {
 			return err
 		}
@@ -195,13 +199,12 @@ func (e *erasure) leaveShared(ctx context.Context) error {
 func (e *erasure) findNumbersAlone(ctx context.Context) error {
 	for number := range e.names.numbers {
 		e.keys[foldKey(number)] = true
-		ids, err := list(ctx, e.d.each, scanOne[int64], "SELECT id FROM sightings WHERE refer_id = '' AND folded = $1", number)
+		some, err := list(ctx, e.d.each, scanInto(func(s *shipment) []any { return []any{&s.sighting} }),
+			"SELECT id FROM sightings WHERE refer_id = '' AND folded = $1", number)
 		if err != nil {
 			return err
 		}
-		for _, id := range ids {
-			e.all = append(e.all, shipment{sighting: id})
-		}
+		e.all = append(e.all, some...)
 	}
 	return nil
 }
@@ -226,8 +229,8 @@ func (e *erasure) requireIdle(ctx context.Context) error {
 func (t *tx) requireNotSending(ctx context.Context, s shipment) error {
 	var state, sender, owner string
 	var run int64
-	found, err := t.row(ctx, []any{&state, &sender, &run, &owner}, `SELECT COALESCE(r.state, b.state), COALESCE(b.owner, ''), n.id, n.owner
-		FROM rows r JOIN batches b ON b.id = r.batch_id JOIN runs n ON n.id = b.run_id WHERE r.id = $1`, s.row)
+	found, err := t.row(ctx, []any{&state, &sender, &run, &owner}, `SELECT
+		COALESCE(r.state, b.state), COALESCE(b.owner, ''), n.id, n.owner FROM rows r JOIN batches b ON b.id = r.batch_id JOIN runs n ON n.id = b.run_id WHERE r.id = $1`, s.row)
 	if err != nil || !found || state != string(ledger.Sending) && state != string(ledger.Pending) {
 		return err
 	}
@@ -270,8 +273,9 @@ func (e *erasure) remember(ctx context.Context) (int64, error) {
 		for number := range e.names.numbers {
 			e.hashes = append(e.hashes, of.ofNumber(number))
 		}
+		const insert = "INSERT INTO erased (hash, at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 		for _, hash := range e.hashes {
-			n, err := t.exec(ctx, "INSERT INTO erased (hash, at) VALUES ($1, $2) ON CONFLICT DO NOTHING", hash, millis(time.Now()))
+			n, err := t.exec(ctx, insert, hash, millis(time.Now()))
 			if added += n; err != nil {
 				return 0, err
 			}
@@ -281,12 +285,16 @@ func (e *erasure) remember(ctx context.Context) (int64, error) {
 }
 
 func (e *erasure) forget(ctx context.Context) error {
-	return e.d.run(ctx, func(ctx context.Context, t *tx) error { return e.d.sql.forgetErased.exec(ctx, t, e.hashes) })
+	return e.d.run(ctx, func(ctx context.Context, t *tx) error {
+		return e.d.sql.forgetErased.exec(ctx, t, e.hashes)
+	})
 }
 
 func (e *erasure) eraseShipments(ctx context.Context) error {
 	for part := range slices.Chunk(e.all, eraseAtOnce) {
-		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error { return t.eraseShipments(ctx, part, done) }); err != nil {
+		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
+			return t.eraseShipments(ctx, part, done)
+		}); err != nil {
 			return err
 		}
 	}
@@ -310,8 +318,8 @@ func (t *tx) eraseShipments(ctx context.Context, all []shipment, done *ledger.Er
 }
 
 func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) error {
-	if _, err := t.exec(ctx, insertCounts+" SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, "+transitDays+
-		", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {
+	if _, err := t.exec(ctx, insertCounts+" SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, "+
+		transitDays+", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {
 		return err
 	}
 	n, err := t.exec(ctx, "DELETE FROM sightings WHERE id = $1", id)
@@ -326,8 +334,8 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 	}
 	var state string
 	var b batch
-	found, err := t.row(ctx, []any{&state, &b.id, &b.first, &b.last, &b.rows}, `SELECT COALESCE(r.state, b.state), b.id, b.first_row, b.last_row, b.rows
-		FROM rows r JOIN batches b ON b.id = r.batch_id WHERE r.id = $1`, s.row)
+	found, err := t.row(ctx, []any{&state, &b.id, &b.first, &b.last, &b.rows}, `SELECT
+		COALESCE(r.state, b.state), b.id, b.first_row, b.last_row, b.rows FROM rows r JOIN batches b ON b.id = r.batch_id WHERE r.id = $1`, s.row)
 	if err != nil || !found {
 		return err
 	}
@@ -347,8 +355,10 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 	if err := t.eraseMentions(ctx, s.row); err != nil {
 		return err
 	}
-	if _, err := t.exec(ctx, insertCounts+` SELECT n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), `+transitDays+`, -1
-		FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id WHERE r.id BETWEEN n.first_row AND n.last_row AND r.id = $1`+onKnownCount, s.row); err != nil {
+	if _, err := t.exec(ctx, insertCounts+` SELECT
+		n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), `+transitDays+`, -1
+		FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id
+		WHERE r.id BETWEEN n.first_row AND n.last_row AND r.id = $1`+onKnownCount, s.row); err != nil {
 		return err
 	}
 	n, err = t.exec(ctx, "DELETE FROM sightings WHERE id = $1", s.row)
@@ -356,7 +366,8 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 		return err
 	}
 	return t.execAll(ctx, []string{
-		"UPDATE runs SET new_rows = new_rows - 1, erased = erased + 1 WHERE first_row <= $1 AND last_row >= $1 AND state <> 'staged'",
+		`UPDATE runs SET new_rows = new_rows - 1, erased = erased + 1
+			WHERE first_row <= $1 AND last_row >= $1 AND state <> 'staged'`,
 		"DELETE FROM absences WHERE row_id = $1",
 		"DELETE FROM numbers WHERE (folded, row_id) IN (SELECT fold_number(number), id FROM rows WHERE id = $1)",
 		"DELETE FROM rows WHERE id = $1",
@@ -377,16 +388,17 @@ func (t *tx) eraseMentions(ctx context.Context, row int64) error {
 		run int64
 		knownRange
 	}
-	all, err := list(ctx, t.each, func(s scanner) (k mention, err error) {
-		err = s.Scan(&k.run, &k.pos, &k.row, &k.rows, &k.file, &k.line, &k.step, &k.carrier)
-		return k, err
-	}, "SELECT run_id, pos, row_id, rows, file, line, step, carrier FROM run_known_rows WHERE row_id <= $1 AND row_id + rows > $1", row)
+	all, err := list(ctx, t.each, scanInto(func(k *mention) []any {
+		return []any{&k.run, &k.pos, &k.row, &k.rows, &k.file, &k.line, &k.step, &k.carrier}
+	}), `SELECT run_id, pos, row_id, rows, file, line, step, carrier FROM run_known_rows
+		WHERE row_id <= $1 AND row_id + rows > $1`, row)
 	if err != nil {
 		return err
 	}
 	for _, k := range all {
 		before := row - k.row
-		if _, err := t.exec(ctx, "UPDATE run_known_rows SET rows = $1 WHERE run_id = $2 AND pos = $3", before, k.run, k.pos); err != nil {
+		const shorten = "UPDATE run_known_rows SET rows = $1 WHERE run_id = $2 AND pos = $3"
+		if _, err := t.exec(ctx, shorten, before, k.run, k.pos); err != nil {
 			return err
 		}
 		after := k.knownRange

@@ -35,7 +35,8 @@ func (e *erasure) run(ctx context.Context, do func(ctx context.Context, t *tx, d
 // search calls found with the key of each line that names what is erased.
 func (e *erasure) search(ctx context.Context, in searched) error {
 	filled := strings.Join(in.columns, " <> '' OR ") + " <> ''"
-	query := "SELECT " + in.key + ", " + strings.Join(in.columns, ", ") + " FROM " + in.table + " WHERE (" + filled + ")"
+	columns := strings.Join(in.columns, ", ")
+	query := "SELECT " + in.key + ", " + columns + " FROM " + in.table + " WHERE (" + filled + ")"
 	values := make([]any, 1+len(in.columns))
 	dest := make([]any, len(values))
 	for i := range values {
@@ -63,7 +64,9 @@ func (e *erasure) search(ctx context.Context, in searched) error {
 			return err
 		}
 		for _, key := range named {
-			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error { return in.found(ctx, t, key, done) }); err != nil {
+			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
+				return in.found(ctx, t, key, done)
+			}); err != nil {
 				return err
 			}
 		}
@@ -133,7 +136,9 @@ func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledge
 		return err
 	}
 	for _, one := range events {
-		texts := []string{one.EventID, one.Kind, one.EventTime, one.Status, one.StatusTrack, one.StatusLabel, one.LatestEvent, one.RouterID}
+		texts := []string{
+			one.EventID, one.Kind, one.EventTime, one.Status, one.StatusTrack, one.StatusLabel, one.LatestEvent, one.RouterID,
+		}
 		if !e.keys[foldKey(one.TrackingNumber)] && !e.names.inText(strings.Join(texts, ", ")) {
 			continue
 		}
@@ -143,7 +148,8 @@ func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledge
 		}
 	}
 	done.Deliveries++
-	if _, err := t.exec(ctx, "UPDATE deliveries SET path = $1, raw_query = $1, header = $1, body = NULL, anomaly = $2 WHERE seq = $3", []byte{}, inbox.Erased, seq); err != nil {
+	if _, err := t.exec(ctx, `UPDATE deliveries SET path = $1, raw_query = $1, header = $1, body = NULL, anomaly = $2
+		WHERE seq = $3`, []byte{}, inbox.Erased, seq); err != nil {
 		return err
 	}
 	return t.eraseEntries(ctx, seq)
@@ -151,7 +157,8 @@ func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledge
 
 // eraseEntries removes a delivery from the outboxes, and counts again what others wait for.
 func (t *tx) eraseEntries(ctx context.Context, delivery any) error {
-	removed, err := t.exec(ctx, "DELETE FROM outbox_numbers WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)", delivery)
+	removed, err := t.exec(ctx, `DELETE FROM outbox_numbers
+		WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)`, delivery)
 	if err != nil {
 		return err
 	}
@@ -159,13 +166,15 @@ func (t *tx) eraseEntries(ctx context.Context, delivery any) error {
 		return err
 	}
 	_, err = t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = outbox.seq AND
-		EXISTS (SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter)) WHERE dead = 0 AND blocked > 0`)
+		EXISTS (SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter))
+		WHERE dead = 0 AND blocked > 0`)
 	return err
 }
 
 // eraseEvent begins a statement that leaves of an event its place in a delivery.
-const eraseEvent = `UPDATE events SET event_key = NULL, sum = NULL, event_id = '', kind = '', event_time = '', tracking_number = '', status = '', status_track = '',
-	status_label = '', latest_event = '', router_id = '', mark = '` + string(inbox.Anomaly) + `', anomaly = '` + inbox.Erased + `', folded = '' WHERE `
+const eraseEvent = `UPDATE events SET event_key = NULL, sum = NULL, event_id = '', kind = '', event_time = '',
+	tracking_number = '', status = '', status_track = '', status_label = '', latest_event = '', router_id = '',
+	mark = '` + string(inbox.Anomaly) + "', anomaly = '" + inbox.Erased + "', folded = '' WHERE "
 
 const removeBatchAnswer = "UPDATE batches SET answer = NULL, cut = 0 WHERE id = $1 AND answer IS NOT NULL"
 
@@ -189,9 +198,11 @@ func (e *erasure) eraseTexts(ctx context.Context) error {
 		{"batches", "id", []string{"answer"}, change(countResponses, removeBatchAnswer)},
 		{"batches", "id", []string{"reason"}, change(countTexts, "UPDATE batches SET reason = 'erased' WHERE id = $1")},
 		{"rows", "id", []string{"reason"}, change(countTexts, "UPDATE rows SET reason = 'erased' WHERE id = $1")},
-		{"outbox", "seq", []string{"problem", "reply"}, change(countTexts, "UPDATE outbox SET problem = '', reply = '' WHERE seq = $1")},
+		{"outbox", "seq", []string{"problem", "reply"}, change(countTexts,
+			"UPDATE outbox SET problem = '', reply = '' WHERE seq = $1")},
 		{"sinks", "id", []string{"filter"}, change(countTexts, "UPDATE sinks SET filter = 'erased=' || id WHERE id = $1")},
-		{"(SELECT DISTINCT name FROM observed) AS o", "name", []string{"name"}, change(countTexts, "DELETE FROM observed WHERE name = $1")},
+		{"(SELECT DISTINCT name FROM observed) AS o", "name", []string{"name"}, change(countTexts,
+			"DELETE FROM observed WHERE name = $1")},
 		{"runs", "id", []string{"files"}, e.eraseFileNames},
 	} {
 		if err := e.search(ctx, in); err != nil {
@@ -202,8 +213,8 @@ func (e *erasure) eraseTexts(ctx context.Context) error {
 }
 
 func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledger.Erasure) error {
-	var text []byte
-	if _, err := t.row(ctx, []any{&text}, "SELECT files FROM runs WHERE id = $1", run); err != nil {
+	text, err := value[[]byte](ctx, t.row, "SELECT files FROM runs WHERE id = $1", run)
+	if err != nil {
 		return err
 	}
 	var files []string
@@ -215,7 +226,7 @@ func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledg
 			files[i] = "erased"
 		}
 	}
-	text, err := json.Marshal(files)
+	text, err = json.Marshal(files)
 	if err == nil {
 		_, err = t.exec(ctx, "UPDATE runs SET files = $1 WHERE id = $2", string(text), run)
 	}

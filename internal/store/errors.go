@@ -20,42 +20,75 @@ var (
 
 	// Both match [ledger.ErrNotClaimed] and [inbox.ErrNotClaimed].
 	ErrTakenOver error = claimError("another waybill took over what this one was sending")
-	ErrCutOff    error = claimError("no contact for too long: another waybill may have taken over what this one was sending")
+	ErrCutOff    error = claimError("no contact for too long: " +
+		"another waybill may have taken over what this one was sending")
 
-	ErrNotThere      error = &kind{"there is no store", "use an existing store with --store, or create one with `waybill create`"}
-	ErrNoPlace       error = &kind{"store can't be read in a folder without write access", "make the file and its folder writable; or copy the file with its -wal and -shm files to a writable folder and use that with --store"}
-	ErrChanged       error = &kind{"store was changed while it was read", "re-run the same command"}
-	ErrTooNew        error = &kind{"store was written by a newer waybill", "upgrade waybill, or use another store with --store"}
-	ErrDevelopment   error = &kind{"store was made by a development build of waybill", "move it away, or use another store with --store"}
-	ErrNotStore      error = &kind{"not a waybill store", "use another file with --store"}
-	ErrCorrupt       error = &kind{"store is damaged", "keep a copy of the file and its -wal and -shm files, then restore a backup"}
-	ErrPermission    error = &kind{"no access to the store", "make the file and its folder readable and writable for you, or use another store with --store"}
-	ErrNetworkFS     error = &kind{"store is on a network file system", "use a store on a local disk with --store"}
-	ErrLinked        error = &kind{"store has several hard links", "log and lock files exist for one name only: keep one name and remove the others; `find FOLDER -samefile FILE` lists them"}
-	ErrMounted       error = &kind{"store is mounted as a single file", "mount its folder, which also contains its log and lock files, and use the file in it with --store"}
-	ErrGone          error = &kind{"store was deleted, renamed or replaced while it was in use", "restore the store or a backup; if it is lost, `waybill create --check-first` checks every row with the service before it is sent"}
-	ErrExposed       error = &kind{"other users can change the store", "restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store"}
-	ErrInUse         error = &kind{"commands that send or receive use the store", "wait for them or stop them; `waybill store check` lists them"}
-	ErrNotEmpty      error = &kind{"the target store is not empty", "remove what is there, or copy to another place"}
-	ErrUnfinished    error = &kind{"the store is a copy that has not finished", "wait for `waybill store copy`; if it has ended, drop the schema and copy again"}
-	ErrNotCopied     error = &kind{"the copy differs from the store", "remove the copy and copy again"}
-	ErrIO            error = &kind{"disk error", "check the disk, then re-run the same command"}
-	ErrNoConnections error = &kind{"server has no connection left", "end other programs, or raise max_connections of the server or CONNECTION LIMIT of the role; then re-run the same command"}
-	ErrServerTooOld  error = &kind{"server is older than PostgreSQL 13", "upgrade the server, or use another store with --store"}
-	ErrEncoding      error = &kind{"database is not in UTF8", "create a database with ENCODING 'UTF8', and use it with --store"}
-	ErrUnsynced      error = &kind{"server does not put commits on disk at once", "turn it on, such as with ALTER ROLE NAME SET synchronous_commit = on"}
-	ErrLost          error = &kind{"server lost commits", "check what the server was restored from; `waybill create --check-first` checks every row with the service before it is sent"}
-	ErrPooled        error = &kind{"a proxy changes the connection to the server between transactions", "connect to the server itself, or set pool_mode = session in pgbouncer"}
-	ErrNoTLS         error = &kind{"no verified TLS connection", "trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the host name of its certificate; --insecure-store connects unverified"}
-	ErrLogin         error = &kind{"server refused the login", "check the user in --store and its password: store_password_file, PGPASSWORD or PGPASSFILE (default ~/.pgpass)"}
-	ErrNoDatabase    error = &kind{"there is no such database", "create the database with createdb, or use another one with --store"}
-	ErrNoRight       error = &kind{"permission denied in the database", "`waybill store schema --role NAME` prints the SQL for the administrator of the database; where the schema exists, the GRANT lines are enough"}
-	ErrTimedOut      error = &kind{"server took too long", "check the load and the locks of the server, then re-run the same command"}
-	ErrLimit         error = &kind{"a limit of the server was reached", "raise the limit in the settings of the server or the role, then re-run the same command"}
-	ErrServer        error = &kind{"server reports an error", "look the error up in the log of the server, and run `waybill store check`; then re-run the same command"}
+	ErrNotThere = newKind("there is no store",
+		"use an existing store with --store, or create one with `waybill create`")
+	ErrNoPlace = newKind("store can't be read in a folder without write access",
+		"make the file and its folder writable; or copy the file with its -wal and "+
+			"-shm files to a writable folder and use that with --store")
+	ErrChanged     = newKind("store was changed while it was read", "re-run the same command")
+	ErrTooNew      = newKind("store was written by a newer waybill", "upgrade waybill, or use another store with --store")
+	ErrDevelopment = newKind("store was made by a development build of waybill",
+		"move it away, or use another store with --store")
+	ErrNotStore = newKind("not a waybill store", "use another file with --store")
+	ErrCorrupt  = newKind("store is damaged",
+		"keep a copy of the file and its -wal and -shm files, then restore a backup")
+	ErrPermission = newKind("no access to the store",
+		"make the file and its folder readable and writable for you, or use another store with --store")
+	ErrNetworkFS = newKind("store is on a network file system", "use a store on a local disk with --store")
+	ErrLinked    = newKind("store has several hard links",
+		"log and lock files exist for one name only: keep one name and remove "+
+			"the others; `find FOLDER -samefile FILE` lists them")
+	ErrMounted = newKind("store is mounted as a single file",
+		"mount its folder, which also contains its log and lock files, and use the file in it with --store")
+	ErrGone = newKind("store was deleted, renamed or replaced while it was in use",
+		"restore the store or a backup; if it is lost, `waybill create "+
+			"--check-first` checks every row with the service before it is sent")
+	ErrExposed = newKind("other users can change the store",
+		"restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store")
+	ErrInUse = newKind("commands that send or receive use the store",
+		"wait for them or stop them; `waybill store check` lists them")
+	ErrNotEmpty   = newKind("the target store is not empty", "remove what is there, or copy to another place")
+	ErrUnfinished = newKind("the store is a copy that has not finished",
+		"wait for `waybill store copy`; if it has ended, drop the schema and copy again")
+	ErrNotCopied     = newKind("the copy differs from the store", "remove the copy and copy again")
+	ErrIO            = newKind("disk error", "check the disk, then re-run the same command")
+	ErrNoConnections = newKind("server has no connection left",
+		"end other programs, or raise max_connections of the server or "+
+			"CONNECTION LIMIT of the role; then re-run the same command")
+	ErrServerTooOld = newKind("server is older than PostgreSQL 13",
+		"upgrade the server, or use another store with --store")
+	ErrEncoding = newKind("database is not in UTF8", "create a database with ENCODING 'UTF8', and use it with --store")
+	ErrUnsynced = newKind("server does not put commits on disk at once",
+		"turn it on, such as with ALTER ROLE NAME SET synchronous_commit = on")
+	ErrLost = newKind("server lost commits",
+		"check what the server was restored from; `waybill create --check-first` "+
+			"checks every row with the service before it is sent")
+	ErrPooled = newKind("a proxy changes the connection to the server between transactions",
+		"connect to the server itself, or set pool_mode = session in pgbouncer")
+	ErrNoTLS = newKind("no verified TLS connection",
+		"trust the server's authority with ?sslrootcert=FILE or PGSSLROOTCERT, and use the "+
+			"host name of its certificate; --insecure-store connects unverified")
+	ErrLogin = newKind("server refused the login",
+		"check the user in --store and its password: store_password_file, PGPASSWORD or PGPASSFILE (default ~/.pgpass)")
+	ErrNoDatabase = newKind("there is no such database",
+		"create the database with createdb, or use another one with --store")
+	ErrNoRight = newKind("permission denied in the database",
+		"`waybill store schema --role NAME` prints the SQL for the administrator of the "+
+			"database; where the schema exists, the GRANT lines are enough")
+	ErrTimedOut = newKind("server took too long",
+		"check the load and the locks of the server, then re-run the same command")
+	ErrLimit = newKind("a limit of the server was reached",
+		"raise the limit in the settings of the server or the role, then re-run the same command")
+	ErrServer = newKind("server reports an error",
+		"look the error up in the log of the server, and run `waybill store check`; then re-run the same command")
 )
 
 type kind struct{ text, hint string }
+
+func newKind(text, hint string) error { return &kind{text, hint} }
 
 func (k *kind) Error() string { return k.text }
 
@@ -91,7 +124,9 @@ func (e *Error) Systemic() bool { return true }
 // IsTemporary says that it passes by itself, or once somebody has removed its cause: the
 // same call may then succeed. [inbox.IsTemporary] asks it.
 func (e *Error) IsTemporary() bool {
-	return slices.Contains([]error{ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable, ErrNoConnections, ErrTimedOut, ErrTakenOver, ErrCutOff}, e.Kind)
+	return slices.Contains([]error{
+		ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable, ErrNoConnections, ErrTimedOut, ErrTakenOver, ErrCutOff,
+	}, e.Kind)
 }
 
 // Final says that this process can't use the store any more, and another one may: the store is

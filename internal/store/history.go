@@ -16,9 +16,6 @@ import (
 // pageRows is how many rows are read at once. No connection is held between.
 const pageRows = 1000
 
-// querier runs a query, inside or outside of a transaction.
-type querier func(ctx context.Context, f func(scanner) error, query string, args ...any) error
-
 // inputCounts counts the distinct rows of a run's input by state: all, and rows in batches of other runs.
 type inputCounts struct{ all, elsewhere ledger.Counts }
 
@@ -41,10 +38,11 @@ func countRows(ctx context.Context, ask querier, runs ...int64) (map[int64]input
 		}
 		counts[run] = c
 		return err
-	}, `WITH touched AS (SELECT p.run_id, b.run_id <> p.run_id AS elsewhere, p.batch_id, p.rows, b.state FROM run_batches p
-			JOIN batches b ON b.id = p.batch_id WHERE p.run_id IN `+inRuns+`),
-		apart AS (SELECT t.run_id, t.elsewhere, t.state AS batch_state, r.state AS row_state FROM touched t
-			JOIN rows r ON r.batch_id = t.batch_id AND r.state IS NOT NULL JOIN runs n ON n.id = t.run_id WHERE `+inInput+`)
+	}, `WITH touched AS (SELECT p.run_id, b.run_id <> p.run_id AS elsewhere, p.batch_id, p.rows, b.state
+			FROM run_batches p JOIN batches b ON b.id = p.batch_id WHERE p.run_id IN `+inRuns+`),
+		apart AS (SELECT t.run_id, t.elsewhere, t.state AS batch_state, r.state AS row_state
+			FROM touched t JOIN rows r ON r.batch_id = t.batch_id AND r.state IS NOT NULL
+			JOIN runs n ON n.id = t.run_id WHERE `+inInput+`)
 		SELECT run_id, elsewhere, state, SUM(rows) FROM touched GROUP BY run_id, elsewhere, state
 		UNION ALL SELECT run_id, elsewhere, batch_state, -COUNT(*) FROM apart GROUP BY run_id, elsewhere, batch_state
 		UNION ALL SELECT run_id, elsewhere, row_state, COUNT(*) FROM apart GROUP BY run_id, elsewhere, row_state`, args...)
@@ -68,11 +66,13 @@ func (d *DB) CountRows(ctx context.Context, run int64) (ledger.Counts, error) {
 // requireRun returns [ledger.ErrNoRun] unless the run is there to be seen.
 func (d *DB) requireRun(ctx context.Context, run int64) error {
 	var one int
-	ok, err := d.row(ctx, []any{&one}, "SELECT 1 FROM runs WHERE id = $1 AND state = 'open'", run)
-	if err == nil && !ok {
-		err = noRun(run)
-	}
-	return err
+	return openRun(ctx, d.row, run, "1", &one)
+}
+
+// openRun is requireRun that reads columns of the run into dest.
+func openRun(ctx context.Context, ask rowQuerier, run int64, columns string, dest ...any) error {
+	found, err := ask(ctx, dest, "SELECT "+columns+" FROM runs WHERE id = $1 AND state = 'open'", run)
+	return require(found, err, noRun(run))
 }
 
 func noRun(run int64) error { return fmt.Errorf("%w: %d", ledger.ErrNoRun, run) }
@@ -83,10 +83,10 @@ const runColumns = `SELECT r.id, r.owner, r.created, r.files, r.mode, r.batch_si
 
 func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
 	var files []byte
-	r := &sum.Run
+	r, n := &sum.Run, &sum.Run.Tally
 	err = s.Scan(&r.ID, &owner, (*storedTime)(&r.Created), &files, &r.Plan.Mode, &r.Plan.BatchSize,
-		&r.Tally.New, &r.Tally.Known, &r.Tally.KnownPending, &r.Tally.KnownOpen, &r.Tally.OtherCarrier, &r.Tally.Repeats, &r.Tally.Skipped,
-		&r.Tally.Erased, &sum.Requests, (*storedTime)(&sum.LastSent), &sum.Partial)
+		&n.New, &n.Known, &n.KnownPending, &n.KnownOpen, &n.OtherCarrier, &n.Repeats, &n.Skipped, &n.Erased,
+		&sum.Requests, (*storedTime)(&sum.LastSent), &sum.Partial)
 	if err == nil {
 		err = json.Unmarshal(files, &r.Plan.Files)
 	}
@@ -170,7 +170,8 @@ func (d *DB) Runs(ctx context.Context, limit int) iter.Seq2[ledger.RunSummary, e
 	return func(yield func(ledger.RunSummary, error) bool) {
 		left := limit
 		for sum, err := range inPages(size, func(last ledger.RunSummary) ([]ledger.RunSummary, error) {
-			return d.runs(ctx, runColumns+"AND r.id < $1 ORDER BY r.id DESC LIMIT $2", cmp.Or(last.ID, math.MaxInt64), size)
+			before := cmp.Or(last.ID, math.MaxInt64)
+			return d.runs(ctx, runColumns+"AND r.id < $1 ORDER BY r.id DESC LIMIT $2", before, size)
 		}) {
 			if left--; !yield(sum, err) || err != nil || left == 0 {
 				return
@@ -186,7 +187,9 @@ func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSumma
 			yield(ledger.BatchSummary{}, err)
 			return
 		}
-		for b, err := range inPages(pageRows, func(last ledger.BatchSummary) ([]ledger.BatchSummary, error) { return d.batches(ctx, run, last.ID) }) {
+		for b, err := range inPages(pageRows, func(last ledger.BatchSummary) ([]ledger.BatchSummary, error) {
+			return d.batches(ctx, run, last.ID)
+		}) {
 			if err == nil {
 				b.Answer, b.AnswerCut, err = d.answer(ctx, b.ID)
 			}
@@ -245,9 +248,9 @@ func (d *DB) answer(ctx context.Context, batch int64) (raw []byte, cut bool, err
 
 // Pending counts pending rows that are not in the run's input, see [ledger.History].
 func (d *DB) Pending(ctx context.Context, except int64) (int64, error) {
-	var all int64
-	if _, err := d.row(ctx, []any{&all}, countInBatchState+`FROM runs n
-		JOIN batches b ON b.run_id = n.id AND b.state = 'pending' WHERE n.state = 'open'`); err != nil {
+	all, err := value[int64](ctx, d.row, countInBatchState+`FROM runs n
+		JOIN batches b ON b.run_id = n.id AND b.state = 'pending' WHERE n.state = 'open'`)
+	if err != nil {
 		return 0, err
 	}
 	own, err := countRowsOf(ctx, d.each, except)
@@ -261,7 +264,8 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	}
 	const (
 		earlier = "SELECT MIN(o.id) FROM rows o WHERE o.id < n.first_row AND o.refer_id "
-		before  = "COALESCE((" + earlier + "= r.refer_id), (" + earlier + "IN (UPPER(r.refer_id), LOWER(r.refer_id), TRIM(r.refer_id))))"
+		before  = "COALESCE((" + earlier + "= r.refer_id), (" + earlier +
+			"IN (UPPER(r.refer_id), LOWER(r.refer_id), TRIM(r.refer_id))))"
 	)
 	var o ledger.KnownOrders
 	_, err := d.row(ctx, []any{&o.Rows, &o.First.ID}, `SELECT COUNT(*), COALESCE(MIN(r.id), 0)
@@ -275,9 +279,9 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	var file int
 	var at int64
 	item := &o.First.Item
-	_, err = d.row(ctx, []any{&text, &file, &at, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number},
-		`SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number FROM runs n JOIN rows r ON r.id = $2
-			JOIN rows o ON o.id = `+before+` WHERE n.id = $1`, run, o.First.ID)
+	dest := []any{&text, &file, &at, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number}
+	_, err = d.row(ctx, dest, `SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number
+			FROM runs n JOIN rows r ON r.id = $2 JOIN rows o ON o.id = `+before+` WHERE n.id = $1`, run, o.First.ID)
 	if err == nil {
 		err = json.Unmarshal(text, &files)
 	}
@@ -301,10 +305,7 @@ func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
 	return func(yield func(ledger.Row, error) bool) {
 		var first, last int64 // numbers that the records took
 		var text []byte
-		ok, err := d.row(ctx, []any{&first, &last, &text}, "SELECT first_row, last_row, files FROM runs WHERE id = $1 AND state = 'open'", run)
-		if err == nil && !ok {
-			err = noRun(run)
-		}
+		err := openRun(ctx, d.row, run, "first_row, last_row, files", &first, &last, &text)
 		var files []string
 		if err == nil {
 			err = json.Unmarshal(text, &files)
@@ -325,7 +326,8 @@ func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
 }
 
 // reasonOf is the reason of a row r in a batch b.
-const reasonOf = `CASE WHEN r.state IS NOT NULL THEN COALESCE(r.reason, '') WHEN b.state IN ('rejected', 'unknown') THEN b.reason ELSE '' END`
+const reasonOf = `CASE WHEN r.state IS NOT NULL THEN COALESCE(r.reason, '')
+	WHEN b.state IN ('rejected', 'unknown') THEN b.reason ELSE '' END`
 
 // inputPage returns records by the numbers they took. A number without a record has a row with ID 0.
 func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string) ([]ledger.Row, error) {
@@ -336,8 +338,9 @@ func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string)
 	err := d.each(ctx, func(s scanner) error {
 		var pos, file, at, own, dismissed int64
 		var row ledger.Row
-		if err := s.Scan(&pos, &file, &at, &row.Repeat, &own, &row.ID,
-			&row.Item.ReferID, &row.Item.Number, &row.Item.CarrierCode, (*string)(&row.State), &row.Reason, &row.Superseded, &dismissed); err != nil {
+		item := &row.Item
+		if err := s.Scan(&pos, &file, &at, &row.Repeat, &own, &row.ID, &item.ReferID, &item.Number, &item.CarrierCode,
+			(*string)(&row.State), &row.Reason, &row.Superseded, &dismissed); err != nil {
 			return err
 		}
 		row.Dismissed = instant(dismissed)
@@ -348,13 +351,17 @@ func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string)
 		page[pos-from] = row
 		return nil
 	}, `WITH own AS (SELECT first_row FROM runs WHERE id = $1)
-		SELECT r.id, r.file, r.line, 0, own.first_row`+columns+`own, rows r JOIN batches b ON b.id = r.batch_id WHERE r.id BETWEEN $2 AND $3
-		UNION ALL SELECT k.pos + r.id - k.row_id, k.file, k.line + (r.id - k.row_id) * k.step, 0, own.first_row`+columns+`own, run_known_rows k
+		SELECT r.id, r.file, r.line, 0, own.first_row`+columns+`own, rows r
+			JOIN batches b ON b.id = r.batch_id WHERE r.id BETWEEN $2 AND $3
+		UNION ALL SELECT k.pos + r.id - k.row_id, k.file, k.line + (r.id - k.row_id) * k.step, 0, own.first_row`+columns+`
+			own, run_known_rows k
 			JOIN rows r ON r.id BETWEEN CASE WHEN k.pos < $2 THEN k.row_id + $2 - k.pos ELSE k.row_id END
 				AND CASE WHEN k.pos + k.rows > $3 THEN k.row_id + $3 - k.pos ELSE k.row_id + k.rows - 1 END
 			JOIN batches b ON b.id = r.batch_id
-			WHERE k.run_id = $1 AND k.pos <= $3 AND k.pos >= (SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1 AND pos <= $2)
+			WHERE k.run_id = $1 AND k.pos <= $3
+			AND k.pos >= (SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1 AND pos <= $2)
 		UNION ALL SELECT k.pos, k.file, k.line, 1, own.first_row`+columns+`own, run_known_rows k
-			JOIN rows r ON r.id = -k.row_id JOIN batches b ON b.id = r.batch_id WHERE k.run_id = $1 AND k.rows = 0 AND k.pos BETWEEN $2 AND $3`, run, from, to)
+			JOIN rows r ON r.id = -k.row_id JOIN batches b ON b.id = r.batch_id
+			WHERE k.run_id = $1 AND k.rows = 0 AND k.pos BETWEEN $2 AND $3`, run, from, to)
 	return page, err
 }

@@ -15,7 +15,8 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 	}
 	var s inbox.Sink
 	err := d.run(ctx, func(ctx context.Context, t *tx) error {
-		known, err := t.row(ctx, []any{&s.ID}, "SELECT id FROM sinks WHERE name = $1 AND url = $2 AND filter = $3", key.Name, key.URL, key.Filter)
+		known, err := t.row(ctx, []any{&s.ID}, "SELECT id FROM sinks WHERE name = $1 AND url = $2 AND filter = $3",
+			key.Name, key.URL, key.Filter)
 		s.New = !known
 		if err != nil || known && from == nil {
 			return err
@@ -35,18 +36,15 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 			}
 			return t.setCursor(ctx, s.ID, at)
 		}
-		_, err = t.row(ctx, []any{&s.ID}, "INSERT INTO sinks (name, url, filter, passed, released) VALUES ($1, $2, $3, $4, $5) RETURNING id",
-			key.Name, key.URL, key.Filter, at.passed, at.released)
+		s.ID, err = value[int64](ctx, t.row, `INSERT INTO sinks (name, url, filter, passed, released)
+			VALUES ($1, $2, $3, $4, $5) RETURNING id`, key.Name, key.URL, key.Filter, at.passed, at.released)
 		return err
 	})
 	if err != nil {
 		return inbox.Sink{}, err
 	}
 	found, err := d.row(ctx, sinkDest(&s), selectSink+"WHERE id = $1", s.ID)
-	if err == nil && !found {
-		err = noSink(s.ID)
-	}
-	return s, err
+	return s, require(found, err, noSink(s.ID))
 }
 
 // cursor is how far a sink has read: the number of a delivery, and the number of a release. A
@@ -57,22 +55,20 @@ const lastReleased = "(SELECT COALESCE(MAX(released), 0) FROM deliveries WHERE r
 
 // startOf returns the cursor of a sink that begins there, nil for now.
 func (t *tx) startOf(ctx context.Context, from *inbox.StartPosition) (at cursor, err error) {
-	if _, err := t.row(ctx, []any{&at.passed, &at.released}, "SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries), "+lastReleased); err != nil || from == nil {
+	_, err = t.row(ctx, []any{&at.passed, &at.released},
+		"SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries), "+lastReleased)
+	if err != nil || from == nil {
 		return at, err
 	}
-	first := at.passed + 1
-	_, err = t.row(ctx, []any{&first}, "SELECT COALESCE(MIN(seq), $1) FROM deliveries WHERE seq >= $2 AND received >= $3",
-		first, from.Delivery, millis(from.Since))
+	first, err := value[int64](ctx, t.row, `SELECT COALESCE(MIN(seq), $1) FROM deliveries
+		WHERE seq >= $2 AND received >= $3`, at.passed+1, from.Delivery, millis(from.Since))
 	at.passed = first - 1
 	return at, err
 }
 
 func (t *tx) setCursor(ctx context.Context, sink int64, at cursor) error {
 	n, err := t.exec(ctx, "UPDATE sinks SET passed = $1, released = $2 WHERE id = $3", at.passed, at.released, sink)
-	if err == nil && n == 0 {
-		err = noSink(sink)
-	}
-	return err
+	return require(n > 0, err, noSink(sink))
 }
 
 const selectSink = `SELECT id, name, url, filter, passed,
@@ -85,16 +81,11 @@ func sinkDest(k *inbox.Sink) []any {
 	return []any{&k.ID, &k.Name, &k.URL, &k.Filter, &k.Cursor, &k.Unread, &k.Waiting, &k.Dead, (*storedTime)(&k.Oldest)}
 }
 
-func scanSink(s scanner) (k inbox.Sink, err error) {
-	err = s.Scan(sinkDest(&k)...)
-	return k, err
-}
-
 func noSink(id int64) error { return fmt.Errorf("%w: %d", inbox.ErrNoSink, id) }
 
 // Sinks returns all sinks, see [inbox.Outbox].
 func (d *DB) Sinks(ctx context.Context) ([]inbox.Sink, error) {
-	return list(ctx, d.each, scanSink, selectSink+"ORDER BY id")
+	return list(ctx, d.each, scanInto(sinkDest), selectSink+"ORDER BY id")
 }
 
 // SkipBacklog removes what waits for a sink, see [inbox.Outbox].
@@ -128,21 +119,22 @@ func (d *DB) ForgetSink(ctx context.Context, sink int64) error {
 			}
 		}
 		n, err := t.exec(ctx, "DELETE FROM sinks WHERE id = $1", sink)
-		if err == nil && n == 0 {
-			err = noSink(sink)
-		}
-		return err
+		return require(n > 0, err, noSink(sink))
 	})
 }
 
 // Advance moves a sink's cursor on, see [inbox.Outbox].
-func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts func(rows []inbox.Event) bool) (inbox.Progress, error) {
+func (d *DB) Advance(
+	ctx context.Context, sink int64, n int, accepts func(rows []inbox.Event) bool,
+) (inbox.Progress, error) {
 	for {
 		step, err := d.planStep(ctx, sink, n, accepts)
 		if err != nil || step.to == step.from {
 			return inbox.Progress{}, err
 		}
-		moved, err := runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.applyStep(ctx, sink, step) })
+		moved, err := runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) {
+			return t.applyStep(ctx, sink, step)
+		})
 		if err != nil {
 			return inbox.Progress{}, err
 		}
@@ -175,10 +167,7 @@ type acceptedDelivery struct {
 func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts func([]inbox.Event) bool) (s cursorStep, err error) {
 	known, err := d.row(ctx, []any{&s.from.passed, &s.from.released, &s.to.released},
 		"SELECT passed, released, "+lastReleased+" FROM sinks WHERE id = $1", sink)
-	if err == nil && !known {
-		err = noSink(sink)
-	}
-	if err != nil {
+	if err := require(known, err, noSink(sink)); err != nil {
 		return s, err
 	}
 	var last int64
@@ -198,8 +187,8 @@ func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts func([]inb
 		s.to.released = last
 	}
 	last = s.from.passed
-	err = d.each(ctx, read, "SELECT seq, seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2", s.from.passed, n-len(s.read))
-	if err != nil {
+	const behind = "SELECT seq, seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2"
+	if err := d.each(ctx, read, behind, s.from.passed, n-len(s.read)); err != nil {
 		return s, err
 	}
 	s.to.passed = last
@@ -207,7 +196,9 @@ func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts func([]inb
 	return s, err
 }
 
-func (d *DB) matchDeliveries(ctx context.Context, seqs []int64, accepts func([]inbox.Event) bool) (accepted []acceptedDelivery, err error) {
+func (d *DB) matchDeliveries(
+	ctx context.Context, seqs []int64, accepts func([]inbox.Event) bool,
+) (accepted []acceptedDelivery, err error) {
 	found := map[int64][]eventRow{}
 	if err := d.each(ctx, func(s scanner) error {
 		e, err := scanEventRow(s)

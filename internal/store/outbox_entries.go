@@ -91,8 +91,8 @@ const (
 
 // scanEntry reads entryColumns.
 func scanEntry(s scanner) (w inbox.WaitingEntry, err error) {
-	err = s.Scan(&w.ID, &w.Sink, &w.Delivery, &w.Owner, (*storedTime)(&w.Added), &w.Attempt, &w.Failures, (*storedTime)(&w.FirstFailure),
-		(*storedTime)(&w.GivenUpAt), &w.Status, &w.Problem, &w.Reply, (*storedTime)(&w.Due))
+	err = s.Scan(&w.ID, &w.Sink, &w.Delivery, &w.Owner, (*storedTime)(&w.Added), &w.Attempt, &w.Failures,
+		(*storedTime)(&w.FirstFailure), (*storedTime)(&w.GivenUpAt), &w.Status, &w.Problem, &w.Reply, (*storedTime)(&w.Due))
 	return w, err
 }
 
@@ -113,7 +113,9 @@ func (d *DB) claimsOf(sink int64) *entryClaims {
 }
 
 // ClaimEntries returns entries that are due, see [inbox.Outbox].
-func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time) ([]inbox.OutboxEntry, time.Time, error) {
+func (d *DB) ClaimEntries(
+	ctx context.Context, sink int64, n int, now time.Time,
+) (entries []inbox.OutboxEntry, next time.Time, err error) {
 	claims := d.claimsOf(sink)
 	claims.mu.Lock()
 	defer claims.mu.Unlock()
@@ -126,9 +128,7 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 			return nil, next, err
 		}
 	}
-	var entries []inbox.OutboxEntry
-	var next time.Time
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
+	err = d.run(ctx, func(ctx context.Context, t *tx) error {
 		err := t.settleAll(ctx, claims.unsure)
 		if err == nil {
 			entries, next, err = t.claimEntries(ctx, sink, n, now)
@@ -137,7 +137,8 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 	})
 	if err != nil {
 		for _, e := range entries {
-			claims.unsure = append(claims.unsure, &entryOutcome{inbox.AttemptOutcome{Disposition: inbox.Unbegun}, e.ID})
+			unbegun := inbox.AttemptOutcome{Disposition: inbox.Unbegun}
+			claims.unsure = append(claims.unsure, &entryOutcome{unbegun, e.ID})
 		}
 		return nil, time.Time{}, err
 	}
@@ -146,7 +147,9 @@ func (d *DB) ClaimEntries(ctx context.Context, sink int64, n int, now time.Time)
 }
 
 // claimEntries claims up to n due entries. It returns when the next one is due too, zero for never.
-func (t *tx) claimEntries(ctx context.Context, sink int64, n int, now time.Time) (entries []inbox.OutboxEntry, next time.Time, err error) {
+func (t *tx) claimEntries(
+	ctx context.Context, sink int64, n int, now time.Time,
+) (entries []inbox.OutboxEntry, next time.Time, err error) {
 	me, err := t.owner(ctx)
 	if err == nil {
 		err = t.releaseDeadClaims(ctx, sink)
@@ -189,9 +192,11 @@ func (d *DB) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool
 }
 
 // dueEntries returns up to n unclaimed entries due in (after, until], and when one more is due, zero for none.
-func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) (entries []inbox.OutboxEntry, next time.Time, err error) {
-	due, err := list(ctx, t.each, scanEntry, "SELECT "+entryColumns+" FROM outbox "+whereUnclaimed+"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4",
-		sink, after, until, n+1)
+func (t *tx) dueEntries(
+	ctx context.Context, sink, after, until int64, n int,
+) (entries []inbox.OutboxEntry, next time.Time, err error) {
+	due, err := list(ctx, t.each, scanEntry, "SELECT "+entryColumns+" FROM outbox "+whereUnclaimed+
+		"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n+1)
 	for i, e := range due {
 		if i == n {
 			next = e.Due
@@ -203,7 +208,8 @@ func (t *tx) dueEntries(ctx context.Context, sink, after, until int64, n int) (e
 }
 
 func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) error {
-	owners, err := list(ctx, t.each, scanOne[string], "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''", sink)
+	const claiming = "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''"
+	owners, err := list(ctx, t.each, scanOne[string], claiming, sink)
 	if err != nil {
 		return err
 	}

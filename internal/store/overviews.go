@@ -60,7 +60,7 @@ func rangeArgs(r inbox.DeliveryRange) []any {
 
 // sinkCursors returns all sinks, without what waits for them.
 func (d *DB) sinkCursors(ctx context.Context) ([]inbox.Sink, error) {
-	return list(ctx, d.each, scanSink, "SELECT id, name, url, filter, passed, 0, 0, 0, 0 FROM sinks ORDER BY id")
+	return list(ctx, d.each, scanInto(sinkDest), "SELECT id, name, url, filter, passed, 0, 0, 0, 0 FROM sinks ORDER BY id")
 }
 
 // addOverviewEvents adds their events to the deliveries from..to, which are in descending order.

@@ -19,8 +19,10 @@ const pruneAfter = 24 * time.Hour
 // UnverifiedBytes returns how much is kept of unverified deliveries, see [inbox.Retention].
 func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 	var n, rows int64
-	_, err := d.row(ctx, []any{&n, &rows}, `SELECT (SELECT COALESCE(SUM(length(body) + length(header) + length(path) + length(raw_query)), 0)
-		FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL), (SELECT COUNT(*) FROM events WHERE verified <> 'yes')`)
+	_, err := d.row(ctx, []any{&n, &rows}, `SELECT
+		(SELECT COALESCE(SUM(length(body) + length(header) + length(path) + length(raw_query)), 0)
+			FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL),
+		(SELECT COUNT(*) FROM events WHERE verified <> 'yes')`)
 	return n + rows*inbox.RowBytes, err
 }
 
@@ -28,15 +30,19 @@ func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, error) {
 	var p inbox.PruneResult
 	for after := int64(-1); ; {
-		var last int64 // of the next portion
-		if _, err := d.row(ctx, []any{&last}, `SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM deliveries
-			WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3) AS old`, after, millis(before), pruneAtOnce); err != nil {
+		// The last one of the next portion.
+		last, err := value[int64](ctx, d.row, `SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM deliveries
+			WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3) AS old`,
+			after, millis(before), pruneAtOnce)
+		if err != nil {
 			return p, err
 		}
 		if last == 0 {
 			break
 		}
-		some, err := runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.PruneResult, error) { return t.prune(ctx, before, after, last) })
+		some, err := runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.PruneResult, error) {
+			return t.prune(ctx, before, after, last)
+		})
 		if err != nil {
 			return p, err
 		}
@@ -59,7 +65,8 @@ func prunableSince() int64 { return millis(time.Now().Add(-pruneAfter)) }
 
 // isQueuedOrUnread says that a delivery d is in an outbox; or that it came at $2 or
 // later and a sink has not read it yet, or its release.
-const isQueuedOrUnread = `(EXISTS (SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) OR d.received >= $2 AND
+const isQueuedOrUnread = `(EXISTS (
+	SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) OR d.received >= $2 AND
 	EXISTS (SELECT 1 FROM sinks k WHERE k.passed < d.seq OR k.released < d.released))`
 
 // ofOld holds for deliveries that have bytes and came before $1, behind $3 up to $4.
@@ -77,9 +84,9 @@ func countOld(ctx context.Context, ask querier, before, since, after, last int64
 			p.Deliveries, p.Bytes = n, bytes
 		}
 		return err
-	}, "SELECT waits, COUNT(*), SUM(bytes) FROM (SELECT "+isQueuedOrUnread+" AS waits, length(body) + length(header) + CASE WHEN verified = 'yes' THEN 0 ELSE length(path) + length(raw_query) END AS bytes"+
-		" FROM deliveries d WHERE "+ofOld+") AS old GROUP BY waits",
-		before, since, after, last)
+	}, "SELECT waits, COUNT(*), SUM(bytes) FROM (SELECT "+isQueuedOrUnread+` AS waits, length(body) + length(header) +
+		CASE WHEN verified = 'yes' THEN 0 ELSE length(path) + length(raw_query) END AS bytes
+		FROM deliveries d WHERE `+ofOld+") AS old GROUP BY waits", before, since, after, last)
 	return p, err
 }
 
@@ -96,8 +103,10 @@ func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) (in
 		}, millis(before), since, after, last)
 	}
 	if err == nil {
-		_, err = t.exec(ctx, `UPDATE deliveries AS d SET body = NULL, header = $5, path = CASE WHEN verified = 'yes' THEN path ELSE $5 END,
-			raw_query = CASE WHEN verified = 'yes' THEN raw_query ELSE $5 END WHERE `+which, millis(before), since, after, last, []byte{})
+		_, err = t.exec(ctx, `UPDATE deliveries AS d SET body = NULL, header = $5,
+			path = CASE WHEN verified = 'yes' THEN path ELSE $5 END,
+			raw_query = CASE WHEN verified = 'yes' THEN raw_query ELSE $5 END WHERE `+which,
+			millis(before), since, after, last, []byte{})
 	}
 	return p, err
 }
@@ -112,17 +121,20 @@ type PrunePlan struct {
 func (d *DB) PlanPrune(ctx context.Context, before time.Time) (PrunePlan, error) {
 	var p PrunePlan
 	var err error
-	if p.Runs, err = d.eachOldRun(ctx, before, func(run int64) (bool, error) { return hasEnded(ctx, d.each, run) }); err != nil {
+	isPrunable := func(run int64) (bool, error) { return hasEnded(ctx, d.each, run) }
+	if p.Runs, err = d.eachOldRun(ctx, before, isPrunable); err != nil {
 		return p, err
 	}
 	if p.Inbox, err = countOld(ctx, d.each, millis(before), prunableSince(), 0, math.MaxInt64); err != nil {
 		return p, err
 	}
-	if _, err := d.row(ctx, []any{&p.Inbox.Refused}, "SELECT COUNT(*) FROM refused WHERE received < $1", millis(before)); err != nil {
+	const countRefused = "SELECT COUNT(*) FROM refused WHERE received < $1"
+	if p.Inbox.Refused, err = value[int64](ctx, d.row, countRefused, millis(before)); err != nil {
 		return p, err
 	}
 	_, err = d.row(ctx, []any{&p.Inbox.Dead}, `SELECT COUNT(*) FROM outbox w JOIN deliveries d ON d.seq = w.delivery
-		WHERE w.dead <> 0 AND d.received < $1 AND (d.body IS NULL OR NOT `+isQueuedOrUnread+`)`, millis(before), prunableSince())
+		WHERE w.dead <> 0 AND d.received < $1 AND (d.body IS NULL OR NOT `+isQueuedOrUnread+")",
+		millis(before), prunableSince())
 	return p, err
 }
 
@@ -138,16 +150,15 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 }
 
 // eachOldRun calls prune for each older run that no living process works on, and counts the pruned runs.
-func (d *DB) eachOldRun(ctx context.Context, before time.Time, prune func(run int64) (bool, error)) (ledger.PrunedRuns, error) {
+func (d *DB) eachOldRun(
+	ctx context.Context, before time.Time, prune func(run int64) (bool, error),
+) (p ledger.PrunedRuns, err error) {
 	type old struct {
 		id    int64
 		owner string
 	}
-	runs, err := list(ctx, d.each, func(s scanner) (o old, err error) {
-		err = s.Scan(&o.id, &o.owner)
-		return o, err
-	}, "SELECT id, owner FROM runs WHERE state = 'open' AND created < $1 ORDER BY id", millis(before))
-	var p ledger.PrunedRuns
+	runs, err := list(ctx, d.each, scanInto(func(o *old) []any { return []any{&o.id, &o.owner} }),
+		"SELECT id, owner FROM runs WHERE state = 'open' AND created < $1 ORDER BY id", millis(before))
 	for _, o := range runs {
 		if err != nil {
 			break

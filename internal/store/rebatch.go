@@ -128,10 +128,7 @@ func (t *tx) addBatch(ctx context.Context, run, from int64) (int64, error) {
 
 func (t *tx) batchSize(ctx context.Context, run int64) (int64, error) {
 	var size int64
-	ok, err := t.row(ctx, []any{&size}, "SELECT batch_size FROM runs WHERE id = $1 AND state = 'open'", run)
-	if err == nil && !ok {
-		err = noRun(run)
-	}
+	err := openRun(ctx, t.row, run, "batch_size", &size)
 	return size, err
 }
 

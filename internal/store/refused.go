@@ -60,7 +60,8 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 	if err := sums.update(ctx, t); err != nil {
 		return 0, err
 	}
-	group := refusedGroup{class: unsigned, source: refusedSource(d.RemoteAddr), minute: millis(d.ReceivedAt) / time.Minute.Milliseconds()}
+	minute := millis(d.ReceivedAt) / time.Minute.Milliseconds()
+	group := refusedGroup{unsigned, refusedSource(d.RemoteAddr), minute}
 	if d.Reason.WellFormed() {
 		known, err := t.verifiedFrom(ctx, d.RemoteAddr)
 		if err != nil {
@@ -71,8 +72,10 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 	values := deliveryFields.appendValues(nil, &d)
 	header, _ := values[len(deliveryFacts)].([]byte)
 	size := max(int64(len(header)+len(d.Body)), leastRefused)
-	if _, err := t.row(ctx, []any{&sums.last}, "INSERT INTO refused ("+deliveryColumns+", bytes, class, source, minute, lot) VALUES "+tuples(1, len(values)+5)+" RETURNING seq",
-		append(values, size, group.class, group.source, group.minute, rand.Int64())...); err != nil { //nolint:gosec // whoever could foresee it gains a place among 4,096
+	lot := rand.Int64() //nolint:gosec // whoever could foresee it gains a place among 4,096
+	values = append(values, size, group.class, group.source, group.minute, lot)
+	insert := "INSERT INTO refused (" + deliveryColumns + ", bytes, class, source, minute, lot) VALUES "
+	if _, err := t.row(ctx, []any{&sums.last}, insert+tuples(1, len(values))+" RETURNING seq", values...); err != nil {
 		return 0, err
 	}
 	sums.rows++
@@ -96,7 +99,8 @@ func (t *tx) evict(ctx context.Context, sums *refusedSums) (int64, error) {
 	group := sums.largest()
 	var seq, size int64
 	ok, err := t.row(ctx, []any{&seq, &size}, `DELETE FROM refused WHERE seq = (SELECT seq FROM refused
-		WHERE class = $1 AND source = $2 AND minute = $3 ORDER BY lot LIMIT 1) RETURNING seq, bytes`, group.class, group.source, group.minute)
+		WHERE class = $1 AND source = $2 AND minute = $3 ORDER BY lot LIMIT 1) RETURNING seq, bytes`,
+		group.class, group.source, group.minute)
 	if err != nil {
 		return 0, err
 	}
@@ -110,13 +114,13 @@ func (t *tx) evict(ctx context.Context, sums *refusedSums) (int64, error) {
 }
 
 // verifiedFrom reports whether a verified delivery came from that address, from whatever port.
-func (t *tx) verifiedFrom(ctx context.Context, remote string) (known bool, err error) {
+func (t *tx) verifiedFrom(ctx context.Context, remote string) (bool, error) {
 	host := strings.TrimRight(remote, "0123456789")
 	if host == "" {
 		return false, nil
 	}
-	_, err = t.row(ctx, []any{&known}, "SELECT EXISTS (SELECT 1 FROM deliveries WHERE verified = 'yes' AND rtrim(remote, '0123456789') = $1)", host)
-	return known, err
+	return value[bool](ctx, t.row, `SELECT EXISTS (SELECT 1 FROM deliveries
+		WHERE verified = 'yes' AND rtrim(remote, '0123456789') = $1)`, host)
 }
 
 // refusedSource returns what refused deliveries from that address are grouped by. One
@@ -144,7 +148,8 @@ func (s *refusedSums) update(ctx context.Context, t *tx) error {
 	}
 	t.sums = true
 	var last, rows int64
-	if _, err := t.row(ctx, []any{&last, &rows}, "SELECT (SELECT COALESCE(MAX(seq), 0) FROM refused), (SELECT COUNT(*) FROM refused)"); err != nil {
+	const lastAndRows = "SELECT (SELECT COALESCE(MAX(seq), 0) FROM refused), (SELECT COUNT(*) FROM refused)"
+	if _, err := t.row(ctx, []any{&last, &rows}, lastAndRows); err != nil {
 		return err
 	}
 	if s.bytes != nil && s.last == last && s.rows == rows {
@@ -196,7 +201,8 @@ func (s *refusedSums) largest() refusedGroup {
 		return g.class == class && (g.source == allSources) != (g.minute == allMinutes)
 	})
 	return s.most(func(g refusedGroup) bool {
-		return g.class == class && g.source != allSources && g.minute != allMinutes && (g.minute == part.minute || g.source == part.source)
+		isOne := g.class == class && g.source != allSources && g.minute != allMinutes
+		return isOne && (g.minute == part.minute || g.source == part.source)
 	})
 }
 

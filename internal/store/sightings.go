@@ -35,8 +35,8 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting)
 	if len(kept) == 0 {
 		return nil
 	}
-	var lowest int64
-	if _, err := t.row(ctx, []any{&lowest}, "SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0"); err != nil {
+	lowest, err := value[int64](ctx, t.row, "SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0")
+	if err != nil {
 		return err
 	}
 	ids, statuses, counts := make([]int64, len(kept)), make([]int64, len(kept)), trackingCounts{}
@@ -65,7 +65,8 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting)
 	}
 	if err := d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
 		key := kept[n].Key
-		return appendSighting(append(args, ids[n], statuses[n], key.ReferID, key.Number, tracking.FoldNumber(key.Number)), kept[n])
+		args = append(args, ids[n], statuses[n], key.ReferID, key.Number, tracking.FoldNumber(key.Number))
+		return appendSighting(args, kept[n])
 	}); err != nil {
 		return err
 	}
@@ -127,8 +128,8 @@ func (t *tx) statusID(ctx context.Context, k statusKey) (int64, error) {
 		ON CONFLICT DO NOTHING`, args...); err != nil {
 		return 0, err
 	}
-	var id int64
-	_, err := t.row(ctx, []any{&id}, `SELECT id FROM statuses WHERE phase = $1 AND status = $2 AND status_label = $3 AND status_track = $4`, args...)
+	id, err := value[int64](ctx, t.row, `SELECT id FROM statuses
+		WHERE phase = $1 AND status = $2 AND status_label = $3 AND status_track = $4`, args...)
 	if t.statuses == nil {
 		t.statuses = map[statusKey]int64{}
 	}
@@ -147,7 +148,8 @@ func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) (map[tr
 		var key tracking.Key
 		var s storedSighting
 		err := row.Scan(&key.ReferID, &key.Number, &s.id, &s.carrier, &s.status, (*string)(&s.Phase), (*string)(&s.Source),
-			(*storedTime)(&s.AsOf), (*storedTime)(&s.Times.Checkpoint), (*storedTime)(&s.Times.Updated), (*storedSpan)(&s.Transit), &s.CarrierCode)
+			(*storedTime)(&s.AsOf), (*storedTime)(&s.Times.Checkpoint), (*storedTime)(&s.Times.Updated),
+			(*storedSpan)(&s.Transit), &s.CarrierCode)
 		known[key] = s
 		return err
 	}
@@ -156,8 +158,8 @@ func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) (map[tr
 		size = manySightings
 	}
 	query := `SELECT v.column1, v.column2, COALESCE(s.id, r.id, 0), COALESCE(r.carrier, ''),
-		COALESCE(s.status_id, 0), COALESCE(s.phase, ''), COALESCE(s.source, ''), COALESCE(s.as_of, 0), COALESCE(s.checkpoint, 0), COALESCE(s.updated, 0),
-		COALESCE(s.transit, 0), COALESCE(s.carrier, '')
+		COALESCE(s.status_id, 0), COALESCE(s.phase, ''), COALESCE(s.source, ''), COALESCE(s.as_of, 0),
+		COALESCE(s.checkpoint, 0), COALESCE(s.updated, 0), COALESCE(s.transit, 0), COALESCE(s.carrier, '')
 		FROM (VALUES (?, ?)` + strings.Repeat(", (?, ?)", size-1) + `) v
 		LEFT JOIN sightings s ON s.refer_id = v.column1 AND s.number = v.column2
 		LEFT JOIN rows r ON r.id = CASE WHEN s.id IS NULL THEN (SELECT x.id FROM rows x
@@ -221,8 +223,8 @@ func (d *DB) link(ctx context.Context, t *tx, u unlinked, run, first, last int64
 	if err := t.execAll(ctx, []string{
 		insertCounts + ` SELECT CAST($3 AS BIGINT), 0, r.carrier, -1, -COUNT(*) FROM sightings s CROSS JOIN rows r
 			WHERE s.id BETWEEN $1 AND $2 AND r.id = s.id GROUP BY 1, 2, 3, 4` + onKnownCount,
-		insertCounts + ` SELECT CAST($3 AS BIGINT), s.status_id, COALESCE(NULLIF(s.carrier, ''), r.carrier), ` + transitDays + `, COUNT(*)
-			FROM sightings s CROSS JOIN rows r WHERE s.id BETWEEN $1 AND $2 AND r.id = s.id GROUP BY 1, 2, 3, 4` + onKnownCount,
+		insertCounts + ` SELECT CAST($3 AS BIGINT), s.status_id, COALESCE(NULLIF(s.carrier, ''), r.carrier),
+			` + transitDays + `, COUNT(*) FROM sightings s CROSS JOIN rows r WHERE s.id BETWEEN $1 AND $2 AND r.id = s.id GROUP BY 1, 2, 3, 4` + onKnownCount,
 	}, first, last, run); err != nil {
 		return err
 	}
@@ -241,7 +243,8 @@ func (d *DB) recordKnownOfNumbers(ctx context.Context, t *tx, first, last int64)
 		one.RouterID = "" // it may be another's of that number
 		return one, err
 	}, "SELECT "+sightingColumns+`, r.refer_id, r.number FROM rows r CROSS JOIN sightings s
-		WHERE r.id BETWEEN $1 AND $2 AND s.refer_id = '' AND s.folded = fold_number(r.number) AND s.folded <> '' ORDER BY r.id, s.id DESC`, first, last)
+		WHERE r.id BETWEEN $1 AND $2 AND s.refer_id = '' AND s.folded = fold_number(r.number) AND s.folded <> ''
+		ORDER BY r.id, s.id DESC`, first, last)
 	if err != nil {
 		return err
 	}

@@ -23,13 +23,15 @@ func sortKeyOf(o ledger.Order) sortKey {
 	const status = "LOWER(COALESCE(NULLIF(s.status_label, ''), NULLIF(s.status_track, ''), NULLIF(s.status, '')))"
 	switch o {
 	case ledger.ByAsked:
-		return sortKey{"rows r", "COALESCE(a.asked, 0)", "1 = 1", "COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0)", "1 = 1"}
+		const unheld = "COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0)"
+		return sortKey{"rows r", "COALESCE(a.asked, 0)", "1 = 1", unheld, "1 = 1"}
 	case ledger.ByReceived:
 		return ofSighting("s.seen", "s.seen > 0")
 	case ledger.ByCheckpoint:
 		return ofSighting("s.checkpoint", "s.checkpoint > 0")
 	case ledger.ByReference:
-		return sortKey{"rows r", "r.refer_id", "1 = 1", "+s.refer_id", "s.refer_id <> ''"} // + as an index would have it read all
+		// + as an index would have it read all.
+		return sortKey{"rows r", "r.refer_id", "1 = 1", "+s.refer_id", "s.refer_id <> ''"}
 	case ledger.ByNumber:
 		return sortKey{"numbers n", "n.folded", "1 = 1", "s.folded", "s.folded <> ''"}
 	case ledger.ByStatus:
@@ -48,7 +50,8 @@ func (l *lister) sortedQuery(key sortKey) string {
 	}
 	query := l.selectRows("rows r", "CASE WHEN "+key.known+" THEN "+key.row+" END", "1 = 1")
 	if l.withoutRow() {
-		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld + " END FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
+		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld +
+			" END FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
 	}
 	return "SELECT id FROM (" + query + ") AS l ORDER BY k IS NULL, k" + l.direction() + ", id < 0, ABS(id)"
 }
@@ -94,11 +97,12 @@ func (l *lister) firstQuery(key sortKey) string {
 	}
 	parts := []string{first(l.selectRows(key.table, key.row, key.known), idIn(key.table), l.f.Limit)}
 	if l.withoutRow() { // whether one is held is looked up in their order
-		seen := first("SELECT s.id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+" AS k FROM sightings s WHERE s.id < 0 AND "+
-			key.unheldToo+" AND "+l.where(ofSeen), "s.id", math.MaxInt64)
+		seen := first("SELECT s.id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+
+			" AS k FROM sightings s WHERE s.id < 0 AND "+key.unheldToo+" AND "+l.where(ofSeen), "s.id", math.MaxInt64)
 		parts = append(parts, first("SELECT s.id, k FROM ("+seen+") AS s WHERE "+unheld, "s.id", l.f.Limit))
 	}
-	return "SELECT id FROM (SELECT * FROM (" + strings.Join(parts, ") AS p UNION ALL SELECT * FROM (") + ") AS p) AS l ORDER BY k" + l.direction() + ", id < 0, ABS(id)"
+	all := strings.Join(parts, ") AS p UNION ALL SELECT * FROM (")
+	return "SELECT id FROM (SELECT * FROM (" + all + ") AS p) AS l ORDER BY k" + l.direction() + ", id < 0, ABS(id)"
 }
 
 func (l *lister) direction() string {

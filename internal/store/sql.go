@@ -18,10 +18,39 @@ func scanOne[T any](s scanner) (one T, err error) {
 	return one, err
 }
 
+// scanInto returns what reads a row into a T, at the places that dest names.
+func scanInto[T any](dest func(*T) []any) func(scanner) (T, error) {
+	return func(s scanner) (one T, err error) {
+		err = s.Scan(dest(&one)...)
+		return one, err
+	}
+}
+
+// querier runs a query, inside or outside of a transaction, and rowQuerier one for one row.
+type (
+	querier    func(ctx context.Context, f func(scanner) error, query string, args ...any) error
+	rowQuerier func(ctx context.Context, dest []any, query string, args ...any) (found bool, err error)
+)
+
+// value returns the one column of a query for one row, and the zero value if there is none.
+func value[T any](ctx context.Context, ask rowQuerier, query string, args ...any) (one T, err error) {
+	_, err = ask(ctx, []any{&one}, query, args...)
+	return one, err
+}
+
+// require returns err, or missing if there is none and nothing was found.
+func require(found bool, err, missing error) error {
+	if err == nil && !found {
+		return missing
+	}
+	return err
+}
+
 // list runs a query and returns what read makes of each of its rows.
-func list[T any](ctx context.Context, ask querier, read func(scanner) (T, error), query string, args ...any) ([]T, error) {
-	var all []T
-	err := ask(ctx, func(s scanner) error {
+func list[T any](
+	ctx context.Context, ask querier, read func(scanner) (T, error), query string, args ...any,
+) (all []T, err error) {
+	err = ask(ctx, func(s scanner) error {
 		one, err := read(s)
 		all = append(all, one)
 		return err
@@ -88,7 +117,8 @@ func (d *DB) exec(ctx context.Context, query string, args ...any) (int64, error)
 // each runs a query and calls f for each of its rows, in one go: f must not wait for anybody.
 func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
 	scan := func(rows *sql.Rows) error { return f(rows) }
-	return d.fail("read", EachRow(ctx, d.engine.Read, d.engine.Readers, scan, d.engine.Rewrite(query), matchables(args)...))
+	query, args = d.engine.Rewrite(query), matchables(args)
+	return d.fail("read", EachRow(ctx, d.engine.Read, d.engine.Readers, scan, query, args...))
 }
 
 // EachRow is for engines what [DB.each] is here; read is [Engine.Read].
@@ -177,7 +207,8 @@ func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 	for _, t := range types {
 		arrays = append(arrays, "CAST(? AS "+arrayTypes[t]+")")
 	}
-	in.arrays = begin + " SELECT " + strings.Join(append([]string{"given.*"}, constants...), ", ") + " FROM unnest(" + strings.Join(arrays, ", ") + ") given" + end
+	columns := strings.Join(append([]string{"given.*"}, constants...), ", ")
+	in.arrays = begin + " SELECT " + columns + " FROM unnest(" + strings.Join(arrays, ", ") + ") given" + end
 	return in
 }
 

@@ -69,7 +69,8 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 	if err != nil {
 		return nil, err
 	}
-	s := &staging{d: d, owner: owner, release: release, run: ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}}
+	run := ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}
+	s := &staging{d: d, owner: owner, release: release, run: run}
 	s.run.Plan.Files, s.tally.Skipped = slices.Clone(plan.Files), plan.Skipped
 	s.expectKnown = d.engine.Load != nil // first: a key that is there is an error in the server's log
 	d.mu.Lock()
@@ -142,16 +143,15 @@ func (s *staging) begin(ctx context.Context) error {
 		_, err = t.exec(ctx, `INSERT INTO runs (id, state, owner, created, files, mode, batch_size, first_row, last_row,
 			new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent, own)
 			VALUES ($1, 'staged', $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9)`,
-			s.run.ID, s.owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize, s.first, s.first-1, own)
+			s.run.ID, s.owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize,
+			s.first, s.first-1, own)
 		return err
 	})
 }
 
 // counter returns the last number that was given away.
 func (t *tx) counter(ctx context.Context, name string) (int64, error) {
-	var last int64
-	_, err := t.row(ctx, []any{&last}, "SELECT value FROM counters WHERE name = $1", name)
-	return last, err
+	return value[int64](ctx, t.row, "SELECT value FROM counters WHERE name = $1", name)
 }
 
 var errEnded = errors.New("staging has ended")
@@ -162,7 +162,9 @@ func (s *staging) Add(ctx context.Context, entries []ledger.Entry) ([]ledger.Con
 		return nil, errEnded
 	}
 	for _, e := range entries {
-		if err := checkText("referId", e.Item.ReferID, "rawTrackingNumber", e.Item.Number, "carrierCode", e.Item.CarrierCode); err != nil {
+		item := &e.Item
+		err := checkText("referId", item.ReferID, "rawTrackingNumber", item.Number, "carrierCode", item.CarrierCode)
+		if err != nil {
 			return nil, err
 		}
 		if e.File < 0 || e.File >= len(s.run.Plan.Files) {
@@ -231,10 +233,11 @@ func (s *staging) write(ctx context.Context, do work) error {
 
 // publish makes the records up to p visible, without the batch that is being filled.
 func (s *staging) publish(ctx context.Context, t *tx, u unlinked, p progress, filling int64) error {
+	n := &p.tally
 	if _, err := t.exec(ctx, `UPDATE runs SET state = 'open', filling = $1, last_row = $2, new_rows = $3, known_rows = $4,
-		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8, skipped = $9, erased = $10 WHERE id = $11`, filling,
-		p.next-1, p.tally.New, p.tally.Known, p.tally.KnownPending, p.tally.KnownOpen, p.tally.OtherCarrier, p.tally.Repeats, p.tally.Skipped,
-		p.tally.Erased, s.run.ID); err != nil {
+		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8, skipped = $9, erased = $10 WHERE id = $11`,
+		filling, p.next-1, n.New, n.Known,
+		n.KnownPending, n.KnownOpen, n.OtherCarrier, n.Repeats, n.Skipped, n.Erased, s.run.ID); err != nil {
 		return err
 	}
 	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'run'", s.run.ID); err != nil {
@@ -354,12 +357,13 @@ func (s *staging) removeRun(ctx context.Context, run int64) error {
 
 // removeLastRecords removes the last chunk of a run's records. It returns true once the run is removed too.
 func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
-	var from, last int64
-	if _, err := t.row(ctx, []any{&from}, "SELECT first_row FROM runs WHERE id = $1", run); err != nil {
+	from, err := value[int64](ctx, t.row, "SELECT first_row FROM runs WHERE id = $1", run)
+	if err != nil {
 		return false, err
 	}
-	if _, err := t.row(ctx, []any{&last}, `SELECT MAX(pos) FROM (SELECT COALESCE(MAX(id), 0) AS pos FROM rows
-		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1) AS ends`, run); err != nil {
+	last, err := value[int64](ctx, t.row, `SELECT MAX(pos) FROM (SELECT COALESCE(MAX(id), 0) AS pos FROM rows
+		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1) AS ends`, run)
+	if err != nil {
 		return false, err
 	}
 	complete := last-from < chunkRows
@@ -369,10 +373,11 @@ func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
 	if _, err := t.exec(ctx, "DELETE FROM rows WHERE id >= $1", from); err != nil {
 		return false, err
 	}
-	if _, err := t.exec(ctx, "DELETE FROM run_known_rows WHERE run_id = $1 AND pos >= $2", run, from); err != nil || !complete {
+	_, err = t.exec(ctx, "DELETE FROM run_known_rows WHERE run_id = $1 AND pos >= $2", run, from)
+	if err != nil || !complete {
 		return false, err
 	}
-	err := t.execAll(ctx, []string{
+	err = t.execAll(ctx, []string{
 		"DELETE FROM batches WHERE run_id = $1",
 		"DELETE FROM run_batches WHERE run_id = $1",
 		"DELETE FROM tracking_counts WHERE run_id = $1",

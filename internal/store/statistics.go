@@ -61,20 +61,22 @@ func (l *lister) canUseCounters(ctx context.Context) (bool, error) {
 	if l.states != nil || l.orStuck() || l.f.ReferIDs != nil || l.f.Own != nil {
 		return false, nil
 	}
-	var others bool // rows of other runs
-	_, err := l.d.row(ctx, []any{&others}, "SELECT EXISTS (SELECT 1 FROM run_known_rows WHERE run_id = $1 AND row_id > 0)", l.f.Run)
-	return !others, err
+	hasOthers, err := value[bool](ctx, l.d.row, `SELECT EXISTS (
+		SELECT 1 FROM run_known_rows WHERE run_id = $1 AND row_id > 0)`, l.f.Run)
+	return !hasOthers, err
 }
 
 // sumByTime adds what such a filter takes, of runs that have any.
 func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
-	const columns = "SELECT s.status_id, COALESCE(NULLIF(s.carrier, ''), %s), " + transitDays + ", COUNT(*) FROM sightings s "
+	const columns = "SELECT s.status_id, COALESCE(NULLIF(s.carrier, ''), %s), " +
+		transitDays + ", COUNT(*) FROM sightings s "
 	counted := l.countedRuns()
 	for _, r := range l.runs {
 		if !counted[r.id] || !l.takesRun(r) {
 			continue
 		}
-		if err := l.d.each(ctx, l.addTo(groups, r.id), fmt.Sprintf(columns, "r.carrier")+"CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN $1 AND $2 AND "+
+		if err := l.d.each(ctx, l.addTo(groups, r.id), fmt.Sprintf(columns, "r.carrier")+`CROSS JOIN rows r
+			CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN $1 AND $2 AND `+
 			l.where(ofRow)+" GROUP BY 1, 2, 3", r.first, r.last); err != nil {
 			return err
 		}
@@ -82,7 +84,8 @@ func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
 	if !l.withoutRow() {
 		return nil
 	}
-	return l.d.each(ctx, l.addTo(groups, 0), fmt.Sprintf(columns, "''")+"WHERE s.id < 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+	return l.d.each(ctx, l.addTo(groups, 0), fmt.Sprintf(columns, "''")+
+		"WHERE s.id < 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
 // addTo returns what adds status, carrier, days of transit and a number of trackings of a run.
@@ -152,13 +155,14 @@ func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
 	}
 	spans, err := l.unacceptedSpans(ctx, low, high)
 	if err == nil {
-		err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.refer_id, r.carrier, r.dismissed, r.state AS present
-			FROM rows r WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')`), low, high)
+		ofRows := countByState("r.state", "rows r WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')")
+		err = l.d.each(ctx, l.moveToState(groups), ofRows, low, high)
 	}
+	ofBatches := countByState("b.state", `rows r CROSS JOIN batches b WHERE r.id BETWEEN $1 AND $2
+		AND b.id = r.batch_id AND b.state <> 'accepted' AND r.state IS NULL`)
 	for _, s := range spans {
 		if err == nil {
-			err = l.d.each(ctx, l.moveToState(groups), countByState(`SELECT r.id, r.refer_id, r.carrier, r.dismissed, b.state AS present
-				FROM rows r CROSS JOIN batches b WHERE r.id BETWEEN $1 AND $2 AND b.id = r.batch_id AND b.state <> 'accepted' AND r.state IS NULL`), s.first, s.last)
+			err = l.d.each(ctx, l.moveToState(groups), ofBatches, s.first, s.last)
 		}
 	}
 	return err
@@ -166,8 +170,10 @@ func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
 
 // countByState returns the query that counts those of rows $1 to $2 of which
 // nothing is known, by the first row of their run, carrier and state.
-func countByState(rows string) string {
-	return "SELECT (SELECT MAX(n.first_row) FROM runs n WHERE n.first_row <= r.id), r.carrier, r.present, CASE r.present WHEN 'rejected' THEN " + rejection + " ELSE '' END, COUNT(*) FROM (" + rows + `) AS r
+func countByState(state, rows string) string {
+	return `SELECT (SELECT MAX(n.first_row) FROM runs n WHERE n.first_row <= r.id), r.carrier, r.present,
+		CASE r.present WHEN 'rejected' THEN ` + rejection + ` ELSE '' END, COUNT(*)
+		FROM (SELECT r.id, r.refer_id, r.carrier, r.dismissed, ` + state + " AS present FROM " + rows + `) AS r
 		WHERE +r.id BETWEEN $1 AND $2 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id) GROUP BY 1, 2, 3, 4`
 }
 
@@ -209,15 +215,17 @@ func (l *lister) unacceptedSpans(ctx context.Context, low, high int64) (spans []
 			spans = append(spans, next)
 		}
 		return err
-	}, "SELECT first_row, last_row FROM batches WHERE state <> 'accepted' AND rows > 0 AND first_row <= $2 AND last_row >= $1 ORDER BY first_row", low, high)
+	}, `SELECT first_row, last_row FROM batches WHERE state <> 'accepted' AND rows > 0
+		AND first_row <= $2 AND last_row >= $1 ORDER BY first_row`, low, high)
 	return spans, err
 }
 
 // SeenStatuses returns statuses with their sightings, see [ledger.Statistics].
 func (d *DB) SeenStatuses(ctx context.Context) ([]ledger.StatusCount, error) {
-	return list(ctx, d.each, func(s scanner) (c ledger.StatusCount, err error) {
-		return c, s.Scan(&c.Phase, &c.Status, &c.StatusLabel, &c.StatusTrack, &c.Trackings)
-	}, `SELECT s.phase, s.status, s.status_label, s.status_track, SUM(c.trackings) FROM tracking_counts c JOIN statuses s ON s.id = c.status_id
+	return list(ctx, d.each, scanInto(func(c *ledger.StatusCount) []any {
+		return []any{&c.Phase, &c.Status, &c.StatusLabel, &c.StatusTrack, &c.Trackings}
+	}), `SELECT s.phase, s.status, s.status_label, s.status_track, SUM(c.trackings)
+		FROM tracking_counts c JOIN statuses s ON s.id = c.status_id
 		GROUP BY 1, 2, 3, 4 HAVING SUM(c.trackings) > 0 ORDER BY 5 DESC, 1, 2, 3, 4`)
 }
 

@@ -16,7 +16,8 @@ func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error 
 	}
 	namesNumber := func(a ledger.RecordedAnswer) bool { return slices.ContainsFunc(a.Seen, isOfNumber) }
 	if slices.ContainsFunc(answers, namesNumber) {
-		if _, err := d.indexNumbers(ctx, maxUnindexed); err != nil { // many at once; what is still missing follows below
+		// Many at once; what is still missing follows below.
+		if _, err := d.indexNumbers(ctx, maxUnindexed); err != nil {
 			return err
 		}
 	}
@@ -122,8 +123,8 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, answers []ledger.RecordedAn
 
 // LastAnswer returns the last answer about a referId, see [ledger.Trackings].
 func (d *DB) LastAnswer(ctx context.Context, referID string) ([]byte, error) {
-	var packed []byte
-	if _, err := d.row(ctx, []any{&packed}, "SELECT raw FROM answers WHERE refer_id = $1", referID); err != nil {
+	packed, err := value[[]byte](ctx, d.row, "SELECT raw FROM answers WHERE refer_id = $1", referID)
+	if err != nil {
 		return nil, err
 	}
 	return unpack(packed)
@@ -132,14 +133,16 @@ func (d *DB) LastAnswer(ctx context.Context, referID string) ([]byte, error) {
 // What a status consists of: a row with its batch and its sighting, if there is one; or a
 // sighting without a row.
 var (
-	rowColumns = rowStart + `(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + rowRest
+	rowColumns = rowStart + `(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n
+		WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + rowRest
 	// listColumns are rowColumns without the run.
 	listColumns = rowStart + "0, " + rowRest
 
 	rowStart = `SELECT r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), ` + reasonOf + `, `
 	rowRest  = `COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = r.refer_id), 0),
 		CASE b.began WHEN 0 THEN 0 ELSE b.began + b.took / 1000 END, ` + unverifiedBegin + folded + unverifiedEnd +
-		"CASE WHEN COALESCE(r.state, b.state) = 'rejected' THEN COALESCE(r.dismissed, CASE WHEN " + superseded + " THEN -1 ELSE 0 END) END, r.own, s.id, " + sightingColumns + " "
+		`CASE WHEN COALESCE(r.state, b.state) = 'rejected'
+		THEN COALESCE(r.dismissed, CASE WHEN ` + superseded + " THEN -1 ELSE 0 END) END, r.own, s.id, " + sightingColumns + " "
 
 	// unheldColumns are the columns of a sighting without a row.
 	unheldColumns = `SELECT s.id, s.refer_id, s.number, s.carrier, '', '', 0,
@@ -157,13 +160,16 @@ const (
 	folded = "COALESCE(s.folded, fold_number(r.number))"
 	// The latest event about the folded number between these that did not verify.
 	unverifiedBegin = "COALESCE((SELECT e.seq FROM events e WHERE e.folded = "
-	unverifiedEnd   = " AND e.verified <> 'yes' AND e.verified <> 'unsigned' AND e.mark = '' AND e.synthetic = 0 ORDER BY e.seq DESC LIMIT 1), 0), "
+	unverifiedEnd   = ` AND e.verified <> 'yes' AND e.verified <> 'unsigned' AND e.mark = '' AND e.synthetic = 0
+		ORDER BY e.seq DESC LIMIT 1), 0), `
 )
 
 // unheld holds for a sighting that is no row's, and for one of a number that nothing
 // else is known of: neither an order has it, nor what was learnt of its routerId.
 const (
-	unheld = `(s.id < 0 AND (s.refer_id <> '' OR NOT EXISTS (SELECT 1 FROM sightings o WHERE o.folded = s.folded AND o.refer_id <> ''` + perRow + `)
-		AND NOT EXISTS (SELECT 1 FROM sightings o WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.refer_id <> ''` + perRow + "))) "
+	unheld = `(s.id < 0 AND (s.refer_id <> ''
+		OR NOT EXISTS (SELECT 1 FROM sightings o WHERE o.folded = s.folded AND o.refer_id <> ''` + perRow + `)
+		AND NOT EXISTS (SELECT 1 FROM sightings o
+			WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.refer_id <> ''` + perRow + "))) "
 	perRow = " LIMIT 1 OFFSET 0" // with an OFFSET, PostgreSQL looks each row up rather than read all
 )

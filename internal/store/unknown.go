@@ -33,8 +33,8 @@ func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Se
 		}) {
 			var page []ledger.UnknownRow
 			if err == nil {
-				page, err = list(ctx, d.each, d.scanUnknownRow, selectUnknownRow+`JOIN runs n ON n.id = $1
-					WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+" ORDER BY r.id", run, b.id, string(state))
+				page, err = list(ctx, d.each, d.scanUnknownRow, selectUnknownRow+`JOIN runs n ON n.id = $1 WHERE b.id = $2
+					AND COALESCE(r.state, b.state) = $3 AND `+inInput+" ORDER BY r.id", run, b.id, string(state))
 			}
 			if err != nil {
 				yield(ledger.UnknownRow{}, err)
@@ -50,17 +50,17 @@ func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Se
 }
 
 // batchesWithState finds the next batches that may hold rows of a run's input in a state.
-const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows FROM run_batches p JOIN batches b ON b.id = p.batch_id
-	WHERE p.run_id = $1 AND p.batch_id > $2
+const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows
+	FROM run_batches p JOIN batches b ON b.id = p.batch_id WHERE p.run_id = $1 AND p.batch_id > $2
 	AND (b.state = $3 OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = $3))
 	ORDER BY p.batch_id LIMIT $4`
 
 // What of a row r, with its batch b, makes an unknown row.
 const (
 	siblings         = "(SELECT COUNT(*) FROM rows s WHERE s.refer_id = r.refer_id) - 1"
-	selectUnknownRow = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `, b.began, b.began + (b.took + 999) / 1000,
-		COALESCE(d.absent, 0), COALESCE(d.boot, ''), COALESCE(d.uptime, 0), COALESCE(d.fingerprint, ''), CASE WHEN r.state IS NULL THEN b.shape ELSE '' END
-		FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+	selectUnknownRow = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `,
+		b.began, b.began + (b.took + 999) / 1000, COALESCE(d.absent, 0), COALESCE(d.boot, ''), COALESCE(d.uptime, 0),
+		COALESCE(d.fingerprint, ''), CASE WHEN r.state IS NULL THEN b.shape ELSE '' END FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		LEFT JOIN absences d ON d.row_id = r.id AND d.batch_id = b.id `
 )
 
@@ -94,7 +94,9 @@ func (d *DB) MarkUnknown(ctx context.Context, rows []ledger.UnknownRow, reason s
 		if err != nil {
 			return 0, err
 		}
-		return int64(len(held)), t.setRowStates(ctx, len(held), func(n int) (int64, ledger.State, string) { return held[n], ledger.Unknown, reason })
+		return int64(len(held)), t.setRowStates(ctx, len(held), func(n int) (int64, ledger.State, string) {
+			return held[n], ledger.Unknown, reason
+		})
 	})
 }
 
@@ -133,7 +135,7 @@ func (t *tx) stillInState(ctx context.Context, state ledger.State, rows []ledger
 	return held, err
 }
 
-func (t *tx) setRowStates(ctx context.Context, n int, of func(n int) (row int64, state ledger.State, reason string)) error {
+func (t *tx) setRowStates(ctx context.Context, n int, of func(n int) (int64, ledger.State, string)) error {
 	return t.w.sql.rowStates.exec(ctx, t, n, func(args []any, n int) []any {
 		row, state, reason := of(n)
 		return append(args, row, string(state), clean(reason))
@@ -207,7 +209,9 @@ func (t *tx) recordFindings(ctx context.Context, found []ledger.Resolution) erro
 	}); err != nil {
 		return err
 	}
-	return t.setRowStates(ctx, len(stay), func(n int) (int64, ledger.State, string) { return stay[n].Row, stay[n].State, stay[n].Reason })
+	return t.setRowStates(ctx, len(stay), func(n int) (int64, ledger.State, string) {
+		return stay[n].Row, stay[n].State, stay[n].Reason
+	})
 }
 
 // Reopen makes rows pending again, see [ledger.UnknownRows].
@@ -221,7 +225,9 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State, ref strin
 	ref = matchable(ref)
 	var total int64
 	for after := int64(0); ; {
-		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) { return t.reopen(ctx, run, from, ref, after) })
+		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) {
+			return t.reopen(ctx, run, from, ref, after)
+		})
 		if err != nil || got.last == 0 {
 			return total, err
 		}
@@ -253,9 +259,11 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, ref strin
 
 // reopen takes the rows of the run's input out of a batch that are in that state, and of ref.
 func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State, ref string) (int64, error) {
-	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM batches b
+		JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+`
-		AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+" = 'open' END ORDER BY r.id", g.run, b.id, string(from), ref)
+		AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+` = 'open' END
+		ORDER BY r.id`, g.run, b.id, string(from), ref)
 	if err == nil {
 		err = g.t.w.sql.forgetAbsences.exec(ctx, g.t, rows)
 	}
@@ -282,10 +290,11 @@ func (d *DB) Controls(ctx context.Context, n int) ([]ledger.UnknownRow, error) {
 		}
 		return err
 	}, `WITH latest AS (SELECT b.id FROM batches b JOIN runs n ON n.id = b.run_id WHERE n.state <> 'staged'
-			AND (b.state = 'accepted' OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = 'accepted'))
+			AND (b.state = 'accepted' OR EXISTS (
+				SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = 'accepted'))
 			ORDER BY b.id DESC LIMIT $1)
-		`+selectUnknownRow+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted' ORDER BY b.id DESC, r.id DESC LIMIT $2`,
-		controlBatches, max(n, 0)*controlBatches)
+		`+selectUnknownRow+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted'
+		ORDER BY b.id DESC, r.id DESC LIMIT $2`, controlBatches, max(n, 0)*controlBatches)
 	alone = append(alone, others...)
 	return alone[:min(len(alone), max(n, 0))], err
 }
@@ -294,11 +303,11 @@ func (d *DB) Controls(ctx context.Context, n int) ([]ledger.UnknownRow, error) {
 func (d *DB) CheckPending(ctx context.Context, run int64) (int64, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
 		const pending = "state = 'pending' AND id IN (SELECT batch_id FROM run_batches WHERE run_id = $1)"
-		var n int64
-		if _, err := t.row(ctx, []any{&n}, countInBatchState+"FROM batches b WHERE "+pending, run); n == 0 || err != nil {
-			return 0, err
+		n, err := value[int64](ctx, t.row, countInBatchState+"FROM batches b WHERE "+pending, run)
+		if n > 0 && err == nil {
+			_, err = t.exec(ctx, `UPDATE batches SET state = 'unknown', reason = $2, shape = '',
+				claimed = 0, began = 0, took = 0 WHERE `+pending, run, reasonUnchecked)
 		}
-		_, err := t.exec(ctx, "UPDATE batches SET state = 'unknown', reason = $2, shape = '', claimed = 0, began = 0, took = 0 WHERE "+pending, run, reasonUnchecked)
 		return n, err
 	})
 }
@@ -306,9 +315,10 @@ func (d *DB) CheckPending(ctx context.Context, run int64) (int64, error) {
 // FirstPending returns the row that goes out first, see [ledger.Queue].
 func (d *DB) FirstPending(ctx context.Context, run int64) (*ledger.UnknownRow, error) {
 	rows, err := list(ctx, d.each, d.scanUnknownRow, selectUnknownRow+`JOIN runs n ON n.id = $1
-		WHERE b.id = (SELECT b.id FROM run_batches p JOIN batches b ON b.id = p.batch_id WHERE p.run_id = $1 AND b.state = 'pending' AND EXISTS (
-			SELECT 1 FROM rows r WHERE r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id AND r.state IS NULL AND `+inInput+`) ORDER BY b.id LIMIT 1)
-		AND r.state IS NULL AND `+inInput+" ORDER BY r.id LIMIT 1", run)
+		WHERE b.id = (SELECT b.id FROM run_batches p JOIN batches b ON b.id = p.batch_id
+			WHERE p.run_id = $1 AND b.state = 'pending' AND EXISTS (SELECT 1 FROM rows r
+				WHERE r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id AND r.state IS NULL AND `+inInput+`)
+			ORDER BY b.id LIMIT 1) AND r.state IS NULL AND `+inInput+" ORDER BY r.id LIMIT 1", run)
 	if len(rows) == 0 || err != nil {
 		return nil, err
 	}
@@ -346,7 +356,8 @@ func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) 
 		return 0, err
 	}
 	return d.exec(ctx, "UPDATE rows SET dismissed = $3 WHERE dismissed IS NULL AND id IN (SELECT r.id FROM "+
-		rejectedRows("($1)")+" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END)", run, matchable(ref), millis(time.Now()))
+		rejectedRows("($1)")+" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END)",
+		run, matchable(ref), millis(time.Now()))
 }
 
 // countSettled counts the rejected rows of the runs' inputs that are not open.
@@ -365,5 +376,6 @@ func (d *DB) countSettled(ctx context.Context, runs []int64, at map[int64]*ledge
 			at[run].Dismissed = n
 		}
 		return err
-	}, "SELECT run_id, kind, COUNT(*) FROM (SELECT r.run_id, "+rejection+" AS kind FROM "+rejectedRows(idList(runs))+") AS k GROUP BY run_id, kind")
+	}, "SELECT run_id, kind, COUNT(*) FROM (SELECT r.run_id, "+rejection+" AS kind FROM "+
+		rejectedRows(idList(runs))+") AS k GROUP BY run_id, kind")
 }
