@@ -108,8 +108,9 @@ func (d *DB) Proofs(ctx context.Context) ([]ledger.Proof, error) {
 }
 
 // Prove records a proof, see [ledger.Accounts].
-func (d *DB) Prove(ctx context.Context, p ledger.Proof, in ledger.State, rows []ledger.UnknownRow) (held bool, err error) {
-	err = d.run(ctx, func(ctx context.Context, t *tx) error {
+func (d *DB) Prove(ctx context.Context, p ledger.Proof, in ledger.State, rows []ledger.UnknownRow) (bool, error) {
+	var held bool
+	err := d.run(ctx, func(ctx context.Context, t *tx) error {
 		still, err := t.stillInState(ctx, in, rows)
 		if held = len(still) == len(rows); !held || err != nil {
 			return err

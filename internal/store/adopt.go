@@ -70,7 +70,8 @@ func (g *rebatcher) adopt(ctx context.Context, b adoptable, n int64) (int64, err
 		return pending, err
 	}
 	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM rows r JOIN runs n ON n.id = $1
-		WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND `+inInput+" ORDER BY r.id LIMIT $5", g.run, b.first, b.last, b.id, n)
+		WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND `+inInput+`
+		ORDER BY r.id LIMIT $5`, g.run, b.first, b.last, b.id, n)
 	for _, row := range rows {
 		if err == nil {
 			err = g.add(ctx, row, b.batch)

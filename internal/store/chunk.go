@@ -170,7 +170,8 @@ func newKeyLookup() (queries [len(widths)]string) {
 			values[n] = fmt.Sprintf("(%d,?,?,?)", n)
 		}
 		queries[i] = `WITH run (id) AS (VALUES (CAST(? AS BIGINT))),
-			v (i, refer_id, number, carrier) AS (VALUES ` + strings.Join(values, ",") + `) SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, k.run_id IS NOT NULL,
+			v (i, refer_id, number, carrier) AS (VALUES ` + strings.Join(values, ",") + `)
+			SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, k.run_id IS NOT NULL,
 				COALESCE(k.file, r.file), COALESCE(k.line + (r.id - k.row_id) * k.step, r.line), COALESCE(k.carrier, r.carrier)
 			FROM run CROSS JOIN v JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number
 			LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows

@@ -90,9 +90,11 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 		now := millis(time.Now())
 		for _, b := range full {
 			// One that was never claimed, with as many rows between the same ones, is as it was staged.
+			rows := b.Rows
 			n, err := t.exec(ctx, `UPDATE batches SET state = 'sending', owner = $1, claimed = $2
 				WHERE id = $3 AND run_id = $4 AND state = 'pending' AND claimed = 0
-				AND rows = $5 AND first_row = $6 AND last_row = $7`, me, now, b.ID, run, len(b.Rows), b.Rows[0].ID, b.Rows[len(b.Rows)-1].ID)
+				AND rows = $5 AND first_row = $6 AND last_row = $7`,
+				me, now, b.ID, run, len(rows), rows[0].ID, rows[len(rows)-1].ID)
 			if err != nil {
 				return nil, err
 			}

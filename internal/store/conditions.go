@@ -47,7 +47,8 @@ func (l *lister) takesRun(r rowRun) bool {
 // mayTake reports whether the filter may take trackings of a line.
 func (l *lister) mayTake(c trackingCount) bool {
 	known, final := c.status != 0, slices.Contains(l.final, c.status)
-	return (!l.chosen || l.states != nil || known && slices.Contains(l.statuses, c.status) || !known && l.notChecked || l.orStuck() && known && !final) &&
+	return (!l.chosen || l.states != nil || known && slices.Contains(l.statuses, c.status) ||
+		!known && l.notChecked || l.orStuck() && known && !final) &&
 		(l.f.Carrier == "" || strings.EqualFold(c.carrier, l.f.Carrier)) &&
 		(l.f.Updated.IsZero() || known) &&
 		(l.f.Delivered.IsZero() || final) &&
@@ -135,7 +136,8 @@ func (l *lister) whereChosen(of subject) (wanted []string) {
 
 // stuck holds for what moved last before a time, see [ledger.TrackingStatus.StuckSince].
 func (l *lister) stuck(of subject, since time.Time) string {
-	return fmt.Sprintf("s.phase <> 'absent' AND +s.status_id NOT IN %s AND %s BETWEEN 1 AND %d", idList(l.final), of.moved, millis(since)-1)
+	return fmt.Sprintf("s.phase <> 'absent' AND +s.status_id NOT IN %s AND %s BETWEEN 1 AND %d",
+		idList(l.final), of.moved, millis(since)-1)
 }
 
 // inStates holds for a row r of a batch b that is in one of these states. The planner
@@ -193,7 +195,7 @@ func (l *lister) referIDs(column string) string {
 	for _, pattern := range l.f.ReferIDs {
 		exact = append(exact, pattern)
 		if prefix, open := strings.CutSuffix(pattern, "*"); open {
-			conditions = append(conditions, fmt.Sprintf("%[1]s >= %[2]s AND %[1]s < %[3]s", column, quoted(prefix), quoted(prefix+lastText)))
+			conditions = append(conditions, column+" >= "+quoted(prefix)+" AND "+column+" < "+quoted(prefix+lastText))
 		}
 	}
 	return "(" + strings.Join(append(conditions, column+" IN "+textList(exact)), " OR ") + ") AND " + column + " <> ''"

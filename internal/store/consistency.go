@@ -89,11 +89,13 @@ var consistency = []struct{ what, query string }{
 
 	// What is known of trackings.
 	{"indexed rows that the index of numbers lacks", `SELECT COUNT(*) FROM rows r
-		WHERE r.id <= (SELECT value FROM counters WHERE name = 'indexed') AND NOT EXISTS (SELECT 1 FROM numbers x WHERE x.folded = fold_number(r.number) AND x.row_id = r.id)`},
+		WHERE r.id <= (SELECT value FROM counters WHERE name = 'indexed')
+		AND NOT EXISTS (SELECT 1 FROM numbers x WHERE x.folded = fold_number(r.number) AND x.row_id = r.id)`},
 	{"entries of missing rows in the index of numbers", `SELECT COUNT(*) FROM numbers x
 		WHERE NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.row_id AND fold_number(r.number) = x.folded)`},
 	{"trackings without their row", `SELECT COUNT(*) FROM sightings s WHERE s.folded <> fold_number(s.number)
-		OR s.id > 0 AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = s.id AND r.refer_id = s.refer_id AND r.number = s.number)
+		OR s.id > 0 AND NOT EXISTS (
+			SELECT 1 FROM rows r WHERE r.id = s.id AND r.refer_id = s.refer_id AND r.number = s.number)
 		OR s.id < 0 AND EXISTS (SELECT 1 FROM rows r WHERE r.refer_id = s.refer_id AND r.number = s.number` + visible + ")"},
 	{"trackings without their status", `SELECT COUNT(*) FROM sightings s WHERE NOT EXISTS (SELECT 1 FROM statuses t
 		WHERE t.id = s.status_id AND t.phase = s.phase AND t.status = s.status

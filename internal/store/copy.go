@@ -23,8 +23,7 @@ type CopyProgress struct {
 
 // Identity returns what tells this store from every other.
 func (d *DB) Identity(ctx context.Context) (string, error) {
-	var id int64
-	_, err := d.row(ctx, []any{&id}, "SELECT value FROM counters WHERE name = 'identity'")
+	id, err := value[int64](ctx, d.row, "SELECT value FROM counters WHERE name = 'identity'")
 	return strconv.FormatInt(id, 16), err
 }
 
@@ -62,32 +61,32 @@ func Copy(ctx context.Context, from, to *DB, progress CopyProgress) (rows int64,
 	return rows, to.finishCopy(ctx, from)
 }
 
-func (t table) count(ctx context.Context, d *DB) (n int64, err error) {
+func (t table) count(ctx context.Context, d *DB) (int64, error) {
 	query := "SELECT COUNT(*) FROM " + t.name
 	if t.part != "" {
 		query += " WHERE " + t.part
 	}
-	_, err = d.row(ctx, []any{&n}, query)
-	return n, err
+	return value[int64](ctx, d.row, query)
 }
 
 // beginCopy marks d, which must be empty, as a copy under way.
 func (d *DB) beginCopy(ctx context.Context) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) error {
 		for _, c := range copied {
-			var some bool
 			query := "SELECT EXISTS (SELECT 1 FROM " + c.name + ")"
 			if c.name == "counters" {
 				query = "SELECT EXISTS (SELECT 1 FROM counters WHERE value > 0 AND " + c.part + ")"
 			}
-			if _, err := t.row(ctx, []any{&some}, query); err != nil {
+			some, err := value[bool](ctx, t.row, query)
+			if err != nil {
 				return err
 			}
 			if some {
 				return &Error{Kind: ErrNotEmpty, Path: d.engine.Place, Op: "copy into"}
 			}
 		}
-		if _, err := t.exec(ctx, "DELETE FROM counters WHERE "+countersCopied); err != nil || d.engine.Upkeep.BeginCopy == nil {
+		_, err := t.exec(ctx, "DELETE FROM counters WHERE "+countersCopied)
+		if err != nil || d.engine.Upkeep.BeginCopy == nil {
 			return err
 		}
 		return d.engine.Upkeep.BeginCopy(ctx, t.direct())
@@ -108,7 +107,8 @@ func (d *DB) finishCopy(ctx context.Context, from *DB) error {
 			return err
 		}
 		if n, err := t.count(ctx, d); err != nil || n != want {
-			return errors.Join(err, &Error{Kind: ErrNotCopied, Path: d.engine.Place, Op: "read", Err: fmt.Errorf("%d of %d rows of table %s", n, want, t.name)})
+			differs := fmt.Errorf("%d of %d rows of table %s", n, want, t.name)
+			return errors.Join(err, &Error{Kind: ErrNotCopied, Path: d.engine.Place, Op: "read", Err: differs})
 		}
 	}
 	last := make([]LastNumber, len(identities))
@@ -129,7 +129,8 @@ func (d *DB) finishCopy(ctx context.Context, from *DB) error {
 // RequireUnused returns an error that matches [ErrInUse] while living processes stage or
 // send runs, take deliveries or forward them.
 func (d *DB) RequireUnused(ctx context.Context) error {
-	owners, err := list(ctx, d.each, scanOne[string], `SELECT owner FROM runs WHERE state <> 'pruned' UNION SELECT owner FROM batches WHERE state = 'sending'
+	owners, err := list(ctx, d.each, scanOne[string], `SELECT owner FROM runs WHERE state <> 'pruned'
+		UNION SELECT owner FROM batches WHERE state = 'sending'
 		UNION SELECT owner FROM outbox UNION SELECT owner FROM listeners`)
 	for _, name := range owners {
 		if err != nil {
@@ -204,8 +205,10 @@ func newTableCopy(ctx context.Context, from, to *DB, t table) (*tableCopy, error
 	if err != nil {
 		return nil, err
 	}
-	byName := func(a, b column) int { return strings.Compare(a.name, b.name) }
-	if a, b := slices.SortedFunc(slices.Values(c.columns), byName), slices.SortedFunc(slices.Values(others), byName); !slices.Equal(a, b) {
+	byName := func(all []column) []column {
+		return slices.SortedFunc(slices.Values(all), func(a, b column) int { return strings.Compare(a.name, b.name) })
+	}
+	if a, b := byName(c.columns), byName(others); !slices.Equal(a, b) {
 		return nil, fmt.Errorf("columns differ: %v and %v", a, b)
 	}
 	for _, k := range t.key {
@@ -287,9 +290,9 @@ var errEnough = errors.New("enough was read")
 
 // read returns the rows after a key, in the order of keys, until they have copyBytes.
 func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
-	where := " WHERE " + cmp.Or(c.part, "1 = 1")
+	where, key := " WHERE "+cmp.Or(c.part, "1 = 1"), strings.Join(c.key, ", ")
 	if after != nil {
-		where += " AND (" + strings.Join(c.key, ", ") + ") > " + tuples(1, len(c.key))
+		where += " AND (" + key + ") > " + tuples(1, len(c.key))
 	}
 	var rows [][]any
 	bytes := 0
@@ -311,7 +314,8 @@ func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
 			return errEnough
 		}
 		return nil
-	}, "SELECT "+strings.Join(c.names, ", ")+" FROM "+c.name+where+" ORDER BY "+strings.Join(c.key, ", ")+" LIMIT ?", append(slices.Clone(after), c.limit)...)
+	}, "SELECT "+strings.Join(c.names, ", ")+" FROM "+c.name+where+" ORDER BY "+key+" LIMIT ?",
+		append(slices.Clone(after), c.limit)...)
 	if errors.Is(err, errEnough) {
 		err = nil
 	}

@@ -39,7 +39,8 @@ func (c trackingCounts) move(key countKey, before storedSighting, status int64, 
 // The parts of a statement that adds to table tracking_counts, around its values.
 const (
 	insertCounts = "INSERT INTO tracking_counts (run_id, status_id, carrier, transit_days, trackings)"
-	onKnownCount = ` ON CONFLICT (run_id, status_id, carrier, transit_days) DO UPDATE SET trackings = tracking_counts.trackings + excluded.trackings`
+	onKnownCount = ` ON CONFLICT (run_id, status_id, carrier, transit_days)
+		DO UPDATE SET trackings = tracking_counts.trackings + excluded.trackings`
 	// transitDays is [ledger.TransitDays] of a sighting s.
 	transitDays = "CASE WHEN s.transit > 0 THEN (s.transit + 43200000) / 86400000 ELSE -1 END"
 )
@@ -76,7 +77,6 @@ const countsOfRuns = " FROM tracking_counts WHERE run_id NOT IN (SELECT id FROM 
 
 // readCounts reads the lines that the filter may take, whatever their run.
 func (l *lister) readCounts(ctx context.Context) (err error) {
-	query := "SELECT run_id, status_id, carrier, transit_days, trackings, (" + lastVisible + ")" + countsOfRuns + "AND trackings > 0"
 	var all, taken int64
 	err = l.d.each(ctx, func(s scanner) error {
 		var c trackingCount
@@ -93,7 +93,7 @@ func (l *lister) readCounts(ctx context.Context) (err error) {
 			taken += c.trackings
 		}
 		return err
-	}, query)
+	}, "SELECT run_id, status_id, carrier, transit_days, trackings, ("+lastVisible+")"+countsOfRuns+"AND trackings > 0")
 	l.dense = taken > all/50
 	return err
 }

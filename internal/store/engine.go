@@ -34,7 +34,10 @@ type Engine struct {
 	// Load adds n new rows to a table in the transaction of conn; fill appends the values
 	// of one of them. The error is [ErrDuplicate] if a key is there already: the
 	// transaction is then rolled back. Nil where INSERT is as fast.
-	Load func(ctx context.Context, conn *sql.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error
+	Load func(
+		ctx context.Context, conn *sql.Conn, table string, columns []string,
+		n int, fill func(args []any, row int) []any,
+	) error
 
 	// Read calls ask, which reads, and returns its error. Where ask says so, it may be
 	// called again.
@@ -189,8 +192,7 @@ func (d *DB) FreeBytes(ctx context.Context) (*int64, error) {
 	if d.engine.Upkeep.FreeBytes == "" {
 		return nil, nil //nolint:nilnil // it has none
 	}
-	var n int64
-	_, err := d.row(ctx, []any{&n}, d.engine.Upkeep.FreeBytes)
+	n, err := value[int64](ctx, d.row, d.engine.Upkeep.FreeBytes)
 	return &n, err
 }
 

@@ -230,7 +230,8 @@ func (t *tx) requireNotSending(ctx context.Context, s shipment) error {
 	var state, sender, owner string
 	var run int64
 	found, err := t.row(ctx, []any{&state, &sender, &run, &owner}, `SELECT
-		COALESCE(r.state, b.state), COALESCE(b.owner, ''), n.id, n.owner FROM rows r JOIN batches b ON b.id = r.batch_id JOIN runs n ON n.id = b.run_id WHERE r.id = $1`, s.row)
+		COALESCE(r.state, b.state), COALESCE(b.owner, ''), n.id, n.owner
+		FROM rows r JOIN batches b ON b.id = r.batch_id JOIN runs n ON n.id = b.run_id WHERE r.id = $1`, s.row)
 	if err != nil || !found || state != string(ledger.Sending) && state != string(ledger.Pending) {
 		return err
 	}
@@ -335,7 +336,8 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 	var state string
 	var b batch
 	found, err := t.row(ctx, []any{&state, &b.id, &b.first, &b.last, &b.rows}, `SELECT
-		COALESCE(r.state, b.state), b.id, b.first_row, b.last_row, b.rows FROM rows r JOIN batches b ON b.id = r.batch_id WHERE r.id = $1`, s.row)
+		COALESCE(r.state, b.state), b.id, b.first_row, b.last_row, b.rows
+		FROM rows r JOIN batches b ON b.id = r.batch_id WHERE r.id = $1`, s.row)
 	if err != nil || !found {
 		return err
 	}
@@ -376,10 +378,10 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 
 // eraseMentions removes what inputs say of a row that they name again.
 func (t *tx) eraseMentions(ctx context.Context, row int64) error {
+	const mentions = "FROM run_known_rows k WHERE k.run_id = runs.id AND k.row_id = $1)"
 	if err := t.execAll(ctx, []string{
-		`UPDATE runs SET repeats = repeats - (SELECT COUNT(*) FROM run_known_rows k WHERE k.run_id = runs.id AND k.row_id = $1),
-			erased = erased + (SELECT COUNT(*) FROM run_known_rows k WHERE k.run_id = runs.id AND k.row_id = $1)
-			WHERE EXISTS (SELECT 1 FROM run_known_rows k WHERE k.run_id = runs.id AND k.row_id = $1)`,
+		"UPDATE runs SET repeats = repeats - (SELECT COUNT(*) " + mentions +
+			", erased = erased + (SELECT COUNT(*) " + mentions + " WHERE EXISTS (SELECT 1 " + mentions,
 		"DELETE FROM run_known_rows WHERE row_id = $1",
 	}, -row); err != nil {
 		return err

@@ -165,8 +165,9 @@ func (t *tx) eraseEntries(ctx context.Context, delivery any) error {
 	if _, err := t.exec(ctx, "DELETE FROM outbox WHERE delivery = $1", delivery); err != nil || removed == 0 {
 		return err
 	}
-	_, err = t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*) FROM outbox_numbers n WHERE n.letter = outbox.seq AND
-		EXISTS (SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter))
+	_, err = t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*)
+		FROM outbox_numbers n WHERE n.letter = outbox.seq AND EXISTS (
+			SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter))
 		WHERE dead = 0 AND blocked > 0`)
 	return err
 }

@@ -23,13 +23,12 @@ func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
 	if t.erased != nil {
 		return t.erased, nil
 	}
-	var some bool
-	if _, err := t.row(ctx, []any{&some}, "SELECT EXISTS (SELECT 1 FROM erased)"); err != nil {
+	some, err := value[bool](ctx, t.row, "SELECT EXISTS (SELECT 1 FROM erased)")
+	if err != nil {
 		return nil, err
 	}
 	e := &erasedNames{}
 	if some {
-		var err error
 		if e.salt, err = t.salt(ctx); err != nil {
 			return nil, err
 		}
@@ -190,7 +189,9 @@ func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error
 	}
 	_, rows := inbox.Decode(d)
 	rows = slices.DeleteFunc(rows, func(r inbox.Event) bool { return r.TrackingNumber == "" })
-	erased, err := t.areErased(ctx, len(rows), func(e *erasedNames, i int) [][]byte { return [][]byte{e.ofNumber(rows[i].TrackingNumber)} })
+	erased, err := t.areErased(ctx, len(rows), func(e *erasedNames, i int) [][]byte {
+		return [][]byte{e.ofNumber(rows[i].TrackingNumber)}
+	})
 	return slices.Contains(erased, true), err
 }
 

@@ -44,7 +44,8 @@ var eventColumns = eventFields.list()
 
 // eventsWithBodies selects events and, for the first event of a delivery, its body if that is small:
 // so most events take no query of their own for their bytes, and a page of them stays small.
-var eventsWithBodies = "SELECT " + eventColumns + fmt.Sprintf(", (SELECT d.body FROM deliveries d WHERE d.seq = events.delivery AND events.place = 0 AND length(d.body) <= %d) FROM events ", smallBody)
+var eventsWithBodies = "SELECT " + eventColumns + fmt.Sprintf(`, (SELECT d.body FROM deliveries d
+	WHERE d.seq = events.delivery AND events.place = 0 AND length(d.body) <= %d) FROM events `, smallBody)
 
 const smallBody = 4 << 10 // bytes
 
@@ -156,7 +157,9 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 		}
 		var bodies bodyReader
 		size := min(limit, pageRows)
-		for row, err := range inPages(size, func(last eventRow) ([]eventRow, error) { return d.eventPage(ctx, q, last.Event, size) }) {
+		for row, err := range inPages(size, func(last eventRow) ([]eventRow, error) {
+			return d.eventPage(ctx, q, last.Event, size)
+		}) {
 			if err == nil {
 				err = bodies.fill(ctx, d, &row.Event, row.body) // one body at a time: a page of them would be large
 			}
@@ -204,7 +207,8 @@ func (d *DB) eventPage(ctx context.Context, q inbox.Query, last inbox.Event, n i
 		c.add("seq > %s", last.Seq)
 	}
 	c.args = append(c.args, n)
-	return list(ctx, d.each, scanEventRow, eventsWithBodies+"WHERE "+c.String()+order+fmt.Sprintf(" LIMIT $%d", len(c.args)), c.args...)
+	query := eventsWithBodies + "WHERE " + c.String() + order + fmt.Sprintf(" LIMIT $%d", len(c.args))
+	return list(ctx, d.each, scanEventRow, query, c.args...)
 }
 
 // bodyReader reads the bytes of events, and those of several events of one delivery once.
@@ -248,16 +252,14 @@ func (d *DB) Event(ctx context.Context, seq int64) (inbox.Event, error) {
 func (d *DB) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error) {
 	var found inbox.Delivery
 	ok, err := d.row(ctx, deliveryFields.dest(&found, &found.Seq), selectDelivery+"deliveries WHERE seq = $1", seq)
-	if err == nil && !ok {
-		err = fmt.Errorf("%w: %d", inbox.ErrNoDelivery, seq)
-	}
-	return found, err
+	return found, require(ok, err, fmt.Errorf("%w: %d", inbox.ErrNoDelivery, seq))
 }
 
 // Refused yields refused deliveries, see [inbox.Store].
 func (d *DB) Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error] {
 	return inPages(1, func(last inbox.Delivery) ([]inbox.Delivery, error) {
-		return list(ctx, d.each, scanDelivery, selectDelivery+"refused WHERE seq > $1 ORDER BY seq LIMIT 1", max(after, last.Seq))
+		const next = "refused WHERE seq > $1 ORDER BY seq LIMIT 1"
+		return list(ctx, d.each, scanDelivery, selectDelivery+next, max(after, last.Seq))
 	})
 }
 
@@ -265,7 +267,7 @@ func (d *DB) Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery,
 func (d *DB) Counts(ctx context.Context) (inbox.Counts, error) {
 	var c inbox.Counts
 	_, err := d.row(ctx, []any{&c.Deliveries, &c.LastEvent, &c.Refused, &c.RefusedDropped}, `SELECT
-		(SELECT COALESCE(MAX(seq), 0) FROM deliveries), (SELECT COALESCE(MAX(seq), 0) FROM events), (SELECT COUNT(*) FROM refused),
-		(SELECT value FROM counters WHERE name = 'refused_dropped')`)
+		(SELECT COALESCE(MAX(seq), 0) FROM deliveries), (SELECT COALESCE(MAX(seq), 0) FROM events),
+		(SELECT COUNT(*) FROM refused), (SELECT value FROM counters WHERE name = 'refused_dropped')`)
 	return c, err
 }

@@ -42,7 +42,8 @@ func newFindQueries() findQueries {
 			seen: seen + "s.refer_id = v.column2 AND " + unheld,
 		}
 		f.byNumber[i] = findQuery{
-			rows: rowColumns + from(places, "numbers n CROSS JOIN rows r") + rowJoins + "WHERE n.folded = v.column2 AND r.id = n.row_id" + visible,
+			rows: rowColumns + from(places, "numbers n CROSS JOIN rows r") + rowJoins +
+				"WHERE n.folded = v.column2 AND r.id = n.row_id" + visible,
 			late: rows + "r.id > " + indexed + " AND fold_number(r.number) = v.column2" + visible,
 			seen: seen + "s.folded = v.column2 AND " + unheld,
 		}

@@ -14,7 +14,8 @@ func (d *DB) Followed(ctx context.Context) (to, last int64, err error) {
 
 // eventsRead returns up to which event a reader came, by the name of its counter, and the last event.
 func (d *DB) eventsRead(ctx context.Context, counter string) (to, last int64, err error) {
-	_, err = d.row(ctx, []any{&to, &last}, "SELECT value, (SELECT COALESCE(MAX(seq), 0) FROM events) FROM counters WHERE name = $1", counter)
+	_, err = d.row(ctx, []any{&to, &last}, `SELECT value, (SELECT COALESCE(MAX(seq), 0) FROM events)
+		FROM counters WHERE name = $1`, counter)
 	return to, last, err
 }
 

@@ -68,7 +68,9 @@ func (d *DB) ForwardingsOf(ctx context.Context, delivery int64) ([]inbox.Forward
 }
 
 // forwardings says of each delivery from..to what sinks did with it. waiting are its entries.
-func (d *DB) forwardings(ctx context.Context, sinks []inbox.Sink, waiting []inbox.WaitingEntry, from, to int64) (func(delivery int64) []inbox.Forwarding, error) {
+func (d *DB) forwardings(
+	ctx context.Context, sinks []inbox.Sink, waiting []inbox.WaitingEntry, from, to int64,
+) (func(delivery int64) []inbox.Forwarding, error) {
 	type place struct{ delivery, sink int64 }
 	found := map[place]inbox.Forwarding{}
 	if err := d.each(ctx, func(s scanner) error {

@@ -27,9 +27,10 @@ func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Recei
 		case pruned, verified == string(inbox.Yes):
 			return receipt, nil
 		}
-		if _, err := t.exec(ctx, `UPDATE deliveries SET verified = $1, reason = $2, scheme = $3, secret_name = $4, body_authenticated = $5,
-			released = CASE $1 WHEN 'yes' THEN `+lastReleased+` + 1 ELSE 0 END WHERE seq = $6`,
-			string(judged.Verified), clean(string(judged.Reason)), clean(judged.Scheme), clean(judged.SecretName), flag(judged.BodyAuthenticated), judged.Seq); err != nil {
+		verdict, reason, whole := string(judged.Verified), clean(string(judged.Reason)), flag(judged.BodyAuthenticated)
+		if _, err := t.exec(ctx, `UPDATE deliveries SET verified = $1, reason = $2, body_authenticated = $3,
+			scheme = $4, secret_name = $5, released = CASE $1 WHEN 'yes' THEN `+lastReleased+` + 1 ELSE 0 END WHERE seq = $6`,
+			verdict, reason, whole, clean(judged.Scheme), clean(judged.SecretName), judged.Seq); err != nil {
 			return receipt, err
 		}
 		which := ""
@@ -39,23 +40,23 @@ func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Recei
 				return receipt, err
 			}
 		}
-		_, err = t.exec(ctx, "UPDATE events SET verified = $1, reason = $2, body_authenticated = $3 WHERE delivery = $4"+which,
-			string(judged.Verified), clean(string(judged.Reason)), flag(judged.BodyAuthenticated), judged.Seq)
+		_, err = t.exec(ctx, `UPDATE events SET verified = $1, reason = $2, body_authenticated = $3
+			WHERE delivery = $4`+which, verdict, reason, whole, judged.Seq)
 		return receipt, err
 	})
 }
 
 // Readmit stores a delivery that was refused, see [inbox.Verdicts].
-func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
+func (d *DB) Readmit(
+	ctx context.Context, refused int64, delivery inbox.Delivery, rows []inbox.Event,
+) (inbox.Receipt, error) {
 	a, err := newArrival(delivery, rows)
 	if err != nil {
 		return inbox.Receipt{}, err
 	}
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.Receipt, error) {
 		n, err := t.exec(ctx, "DELETE FROM refused WHERE seq = $1", refused)
-		if err == nil && n == 0 {
-			err = fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, refused)
-		}
+		err = require(n > 0, err, noRefused(refused))
 		if err == nil {
 			err = t.putAll(ctx, []*arrival{a})
 		}
@@ -70,11 +71,10 @@ func (d *DB) Readmit(ctx context.Context, refused int64, delivery inbox.Delivery
 func (d *DB) Readmitted(ctx context.Context, refused int64) (int64, error) {
 	var delivery int64
 	found, err := d.row(ctx, []any{&delivery}, "SELECT seq FROM deliveries WHERE refused = $1 AND refused > 0", refused)
-	if err == nil && !found {
-		err = fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, refused)
-	}
-	return delivery, err
+	return delivery, require(found, err, noRefused(refused))
 }
+
+func noRefused(seq int64) error { return fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, seq) }
 
 // release adds the events of a delivery that became verified a second time.
 func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, error) {
@@ -85,7 +85,8 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE delivery = $2 AND event_key IS NOT NULL", string(inbox.Superseded), d.Seq); err != nil {
+	if _, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE delivery = $2 AND event_key IS NOT NULL",
+		string(inbox.Superseded), d.Seq); err != nil {
 		return nil, err
 	}
 	a := &arrival{delivery: d, rows: rows}
@@ -124,11 +125,7 @@ var (
 	selectDelivery  = "SELECT " + deliveryColumns + ", seq FROM "
 )
 
-func scanDelivery(s scanner) (inbox.Delivery, error) {
-	var d inbox.Delivery
-	err := s.Scan(deliveryFields.dest(&d, &d.Seq)...)
-	return d, err
-}
+var scanDelivery = scanInto(func(d *inbox.Delivery) []any { return deliveryFields.dest(d, &d.Seq) })
 
 // packHeader writes each name and each value after its length, since they may hold any byte.
 func packHeader(header []webhook.Field) []byte {

@@ -129,12 +129,15 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 		return nil, err
 	}
 	for _, work := range []struct {
-		query string
-		set   func(p *Process, number, rows int64)
+		columns string
+		set     func(p *Process, number, rows int64)
 	}{
-		{"SELECT owner, id, 0 FROM runs WHERE state = 'staged' OR filling > 0", func(p *Process, run, _ int64) { p.Staging = run }},
-		{"SELECT owner, COUNT(*), CAST(SUM(rows) AS BIGINT) FROM batches WHERE state = 'sending' GROUP BY owner", func(p *Process, n, rows int64) { p.Batches, p.Rows = n, rows }},
-		{"SELECT owner, COUNT(*), 0 FROM outbox WHERE owner <> '' GROUP BY owner", func(p *Process, n, _ int64) { p.Deliveries = n }},
+		{"id, 0 FROM runs WHERE state = 'staged' OR filling > 0", func(p *Process, run, _ int64) { p.Staging = run }},
+		{
+			"COUNT(*), CAST(SUM(rows) AS BIGINT) FROM batches WHERE state = 'sending' GROUP BY owner",
+			func(p *Process, n, rows int64) { p.Batches, p.Rows = n, rows },
+		},
+		{"COUNT(*), 0 FROM outbox WHERE owner <> '' GROUP BY owner", func(p *Process, n, _ int64) { p.Deliveries = n }},
 	} {
 		if err := d.each(ctx, func(s scanner) error {
 			var owner string
@@ -142,7 +145,7 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 			err := s.Scan(&owner, &number, &rows)
 			work.set(find(owner), number, rows)
 			return err
-		}, work.query); err != nil {
+		}, "SELECT owner, "+work.columns); err != nil {
 			return nil, err
 		}
 	}

@@ -41,10 +41,9 @@ func (d *DB) Observed(ctx context.Context, of observed.Origin) ([]observed.Entry
 
 const selectObserved = "SELECT kind, name, count, first_seen, last_seen, documented FROM observed WHERE origin = $1"
 
-func scanObserved(s scanner) (e observed.Entry, err error) {
-	err = s.Scan(&e.Kind, &e.Value, &e.Count, (*storedTime)(&e.First), (*storedTime)(&e.Last), &e.Documented)
-	return e, err
-}
+var scanObserved = scanInto(func(e *observed.Entry) []any {
+	return []any{&e.Kind, &e.Value, &e.Count, (*storedTime)(&e.First), (*storedTime)(&e.Last), &e.Documented}
+})
 
 func (t *tx) observe(ctx context.Context, of observed.Origin, met []observed.Entry) error {
 	if len(met) == 0 {

@@ -164,7 +164,9 @@ type acceptedDelivery struct {
 // became verified after the cursor had passed them, unless they were sent
 // unverified. Only when none of them is left it reads behind the cursor, so that
 // whatever is released later is known to have been passed unverified.
-func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts func([]inbox.Event) bool) (s cursorStep, err error) {
+func (d *DB) planStep(
+	ctx context.Context, sink int64, n int, accepts func([]inbox.Event) bool,
+) (s cursorStep, err error) {
 	known, err := d.row(ctx, []any{&s.from.passed, &s.from.released, &s.to.released},
 		"SELECT passed, released, "+lastReleased+" FROM sinks WHERE id = $1", sink)
 	if err := require(known, err, noSink(sink)); err != nil {
@@ -240,8 +242,9 @@ func numbersOf(rows []inbox.Event) (numbers []string) {
 
 // applyStep stores a step, unless the cursor has moved or a passed delivery was released meanwhile.
 func (t *tx) applyStep(ctx context.Context, sink int64, s cursorStep) (bool, error) {
-	moved, err := t.exec(ctx, `UPDATE sinks SET passed = $1, released = $2 WHERE id = $3 AND passed = $4 AND released = $5 AND
-		NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.released > $2 AND d.released > 0 AND +d.seq > $4 AND +d.seq <= $1)`,
+	moved, err := t.exec(ctx, `UPDATE sinks SET passed = $1, released = $2 WHERE id = $3 AND passed = $4 AND released = $5
+		AND NOT EXISTS (SELECT 1 FROM deliveries d
+			WHERE d.released > $2 AND d.released > 0 AND +d.seq > $4 AND +d.seq <= $1)`,
 		s.to.passed, s.to.released, sink, s.from.passed, s.from.released)
 	if err != nil || moved == 0 {
 		return false, err

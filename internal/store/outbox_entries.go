@@ -187,7 +187,8 @@ func (d *DB) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool
 	_, err = d.row(ctx, []any{&due, &claimed, (*storedTime)(&next)}, `SELECT
 		(SELECT COUNT(*) FROM (SELECT 1 FROM outbox `+whereUnclaimed+`AND (due <= $2 OR due > $3) LIMIT 1) AS d),
 		(SELECT COUNT(*) FROM (SELECT 1 FROM outbox WHERE sink = $1 AND owner <> '' LIMIT 1) AS c),
-		(SELECT COALESCE(MIN(due), 0) FROM outbox `+whereUnclaimed+`)`, sink, millis(now), millis(now.Add(inbox.MaxRetryDelay)))
+		(SELECT COALESCE(MIN(due), 0) FROM outbox `+whereUnclaimed+")",
+		sink, millis(now), millis(now.Add(inbox.MaxRetryDelay)))
 	return due+claimed > 0, next, err
 }
 

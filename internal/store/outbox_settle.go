@@ -32,10 +32,14 @@ func newOutboxStatements() outboxStatements {
 				WHERE d.seq = o.delivery AND (d.verified <> 'yes' OR d.released > k.released))
 			FROM outbox o WHERE (o.owner = ? OR o.dead <> 0) AND o.seq`, ""),
 		deleteNumbers: newKeyStatement[int64]('i', "DELETE FROM outbox_numbers WHERE letter", " RETURNING folded"),
-		heldNumbers:   newKeyStatement[string]('t', "SELECT DISTINCT folded FROM outbox_numbers WHERE sink = ? AND folded", ""),
-		unblock: newKeyStatement[string]('t', `UPDATE outbox SET blocked = blocked - next.numbers FROM (SELECT first.letter, COUNT(*) AS numbers FROM (
-			SELECT MIN(letter) AS letter FROM outbox_numbers WHERE sink = ? AND folded`, " GROUP BY folded) AS first GROUP BY first.letter) AS next WHERE outbox.seq = next.letter"),
-		entries: newMultiInsert("INSERT INTO outbox (sink, delivery, added, due, blocked, owner, attempts, failures, first_fail, dead, status, problem, reply)", "iiiii", "",
+		heldNumbers: newKeyStatement[string]('t', `SELECT DISTINCT folded FROM outbox_numbers
+			WHERE sink = ? AND folded`, ""),
+		unblock: newKeyStatement[string]('t', `UPDATE outbox SET blocked = blocked - next.numbers
+			FROM (SELECT first.letter, COUNT(*) AS numbers FROM (
+				SELECT MIN(letter) AS letter FROM outbox_numbers WHERE sink = ? AND folded`,
+			" GROUP BY folded) AS first GROUP BY first.letter) AS next WHERE outbox.seq = next.letter"),
+		entries: newMultiInsert(`INSERT INTO outbox (sink, delivery, added, due, blocked,
+			owner, attempts, failures, first_fail, dead, status, problem, reply)`, "iiiii", "",
 			"''", "0", "0", "0", "0", "0", "''", "''"),
 		numbers: newMultiInsert("INSERT INTO outbox_numbers (sink, folded, letter)", "iti", ""),
 		attempts: newMultiInsert(
@@ -172,7 +176,8 @@ func (t *tx) recordFailure(ctx context.Context, e settledEntry) error {
 		died = max(millis(e.Now), 1)
 	}
 	reply := append([]byte{}, e.Reply...) // never nil, which is NULL
-	_, err := t.exec(ctx, `UPDATE outbox SET owner = '', due = $1, failures = failures + 1, first_fail = CASE first_fail WHEN 0 THEN $2 ELSE first_fail END,
+	_, err := t.exec(ctx, `UPDATE outbox SET owner = '', due = $1, failures = failures + 1,
+		first_fail = CASE first_fail WHEN 0 THEN $2 ELSE first_fail END,
 		dead = $3, status = $4, problem = $5, reply = $6 WHERE seq = $7`,
 		millis(e.Due), millis(e.Now), died, e.Status, clean(e.Problem), reply, e.entry)
 	return err

@@ -14,10 +14,9 @@ func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Over
 	if err != nil {
 		return nil, err
 	}
-	all, err := list(ctx, d.each, func(s scanner) (o inbox.Overview, err error) {
-		err = s.Scan(deliveryFacts.dest(&o.Delivery, &o.Seq, &o.Size)...)
-		return o, err
-	}, "SELECT "+deliveryFacts.list()+", seq, COALESCE(length(body), -1)"+inDeliveryRange(r), rangeArgs(r)...)
+	all, err := list(ctx, d.each, scanInto(func(o *inbox.Overview) []any {
+		return deliveryFacts.dest(&o.Delivery, &o.Seq, &o.Size)
+	}), "SELECT "+deliveryFacts.list()+", seq, COALESCE(length(body), -1)"+inDeliveryRange(r), rangeArgs(r)...)
 	if err != nil || len(all) == 0 || r.Refused || r.Bare {
 		return all, err
 	}
@@ -25,7 +24,8 @@ func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Over
 	if err := d.addOverviewEvents(ctx, all, from, to); err != nil || len(sinks) == 0 {
 		return all, err
 	}
-	queued, err := d.queuedEntries(ctx, "WHERE sink IN (SELECT id FROM sinks) AND delivery >= $1 AND delivery <= $2", from, to)
+	const inRange = "WHERE sink IN (SELECT id FROM sinks) AND delivery >= $1 AND delivery <= $2"
+	queued, err := d.queuedEntries(ctx, inRange, from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,8 @@ func (d *DB) addOverviewEvents(ctx context.Context, all []inbox.Overview, from, 
 			at.Events = append(at.Events, e)
 		}
 		return nil
-	}, "SELECT "+eventColumns+fmt.Sprintf(`, places FROM (SELECT delivery AS listed, MAX(place) + 1 AS places FROM events WHERE delivery >= $1 AND delivery <= $2 GROUP BY delivery) AS c
+	}, "SELECT "+eventColumns+fmt.Sprintf(`, places FROM (SELECT delivery AS listed, MAX(place) + 1 AS places
+			FROM events WHERE delivery >= $1 AND delivery <= $2 GROUP BY delivery) AS c
 		JOIN events ON delivery = listed AND place < %d ORDER BY delivery, place, seq`, inbox.MaxOverviewEvents), from, to)
 }
 

@@ -55,8 +55,8 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, er
 	if p.Refused, err = d.exec(ctx, "DELETE FROM refused WHERE received < $1", millis(before)); err != nil {
 		return p, err
 	}
-	p.Dead, err = d.exec(ctx, `DELETE FROM outbox WHERE dead <> 0 AND
-		EXISTS (SELECT 1 FROM deliveries d WHERE d.seq = outbox.delivery AND d.body IS NULL AND d.received < $1)`, millis(before))
+	p.Dead, err = d.exec(ctx, `DELETE FROM outbox WHERE dead <> 0 AND EXISTS (SELECT 1 FROM deliveries d
+		WHERE d.seq = outbox.delivery AND d.body IS NULL AND d.received < $1)`, millis(before))
 	return p, err
 }
 

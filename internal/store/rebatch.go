@@ -9,7 +9,8 @@ import (
 // inInput holds for a row r that is in the input of a run n: its own, or before the end of
 // its last known range that begins at or before r.
 const inInput = `(r.id BETWEEN n.first_row AND n.last_row OR
-	r.id < (SELECT k.row_id + k.rows FROM run_known_rows k WHERE k.run_id = n.id AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1))`
+	r.id < (SELECT k.row_id + k.rows FROM run_known_rows k
+		WHERE k.run_id = n.id AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1))`
 
 // rowMover moves rows between batches, with a few statements for all of them. Until finish
 // the rows are where they were, and what the batches count may be wrong.
@@ -66,7 +67,8 @@ func (m *rowMover) finish(ctx context.Context) error {
 // recount counts a batch's rows, in all and of each input, and removes it if it needs no place any more.
 func (t *tx) recount(ctx context.Context, b batch) error {
 	if err := t.execAll(ctx, []string{
-		`UPDATE batches SET (rows, first_row, last_row) = (SELECT COUNT(*), COALESCE(MIN(r.id), 0), COALESCE(MAX(r.id), 0) FROM rows r
+		`UPDATE batches SET (rows, first_row, last_row) = (
+			SELECT COUNT(*), COALESCE(MIN(r.id), 0), COALESCE(MAX(r.id), 0) FROM rows r
 			WHERE r.id BETWEEN $1 AND $2 AND r.batch_id = $3) WHERE id = $3`,
 		`UPDATE run_batches SET rows = (SELECT COUNT(*) FROM rows r JOIN runs n ON n.id = run_batches.run_id
 			WHERE r.id BETWEEN $1 AND $2 AND r.batch_id = $3 AND ` + inInput + ") WHERE batch_id = $3",
@@ -79,14 +81,12 @@ func (t *tx) recount(ctx context.Context, b batch) error {
 	return t.cleanUpBatch(ctx, b.id)
 }
 
-func scanBatch(s scanner) (b batch, err error) {
-	err = s.Scan(&b.id, &b.first, &b.last, &b.rows)
-	return b, err
-}
+var scanBatch = scanInto(func(b *batch) []any { return []any{&b.id, &b.first, &b.last, &b.rows} })
 
 // rowsInBatchState returns up to limit rows of a batch that have no state of their own, in order.
 func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) ([]int64, error) {
-	return list(ctx, t.each, scanOne[int64], "SELECT id FROM rows WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4", b.first, b.last, b.id, limit)
+	return list(ctx, t.each, scanOne[int64], `SELECT id FROM rows WHERE id BETWEEN $1 AND $2
+		AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4`, b.first, b.last, b.id, limit)
 }
 
 // rebatcher moves rows into new pending batches of a run, each of up to size rows.
@@ -121,7 +121,8 @@ func (t *tx) addBatch(ctx context.Context, run, from int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, err = t.exec(ctx, `INSERT INTO batches (id, run_id, state, rows, first_row, last_row, claimed, began, took, http_status, reason)
+	_, err = t.exec(ctx, `INSERT INTO batches
+		(id, run_id, state, rows, first_row, last_row, claimed, began, took, http_status, reason)
 		SELECT $1, $2, 'pending', 0, 0, 0, 0, began, took, 0, '' FROM batches WHERE id = $3`, id, run, from)
 	return id, err
 }
@@ -135,9 +136,10 @@ func (t *tx) batchSize(ctx context.Context, run int64) (int64, error) {
 // cleanUpBatch removes a pending batch without rows. One whose rows all have
 // states of their own gets one of these, so that it is not claimed.
 func (t *tx) cleanUpBatch(ctx context.Context, id int64) error {
+	const withStates = "FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)"
 	return t.execAll(ctx, []string{
 		"DELETE FROM batches WHERE id = $1 AND rows = 0 AND state = 'pending'",
-		`UPDATE batches SET state = (SELECT MIN(r.state) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)
-			WHERE id = $1 AND state = 'pending' AND rows = (SELECT COUNT(*) FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)`,
+		"UPDATE batches SET state = (SELECT MIN(r.state) " + withStates + `
+			WHERE id = $1 AND state = 'pending' AND rows = (SELECT COUNT(*) ` + withStates,
 	}, id)
 }

@@ -56,9 +56,7 @@ func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, answer any, me s
 		WHERE id = $7 AND state = 'sending' AND owner = $8 RETURNING run_id`,
 		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Shape, s.Batch, me,
 		answer, flag(s.AnswerCut))
-	if err == nil && !ok {
-		err = &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"}
-	}
+	err = require(ok, err, &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"})
 	if err == nil {
 		err = t.settleRows(ctx, s, run)
 	}
@@ -121,7 +119,8 @@ func (t *tx) halve(ctx context.Context, id, run int64) error {
 
 func (t *tx) readBatch(ctx context.Context, id int64) (batch, error) {
 	b := batch{id: id}
-	_, err := t.row(ctx, []any{&b.first, &b.last, &b.rows}, "SELECT first_row, last_row, rows FROM batches WHERE id = $1", id)
+	const columns = "SELECT first_row, last_row, rows FROM batches WHERE id = $1"
+	_, err := t.row(ctx, []any{&b.first, &b.last, &b.rows}, columns, id)
 	return b, err
 }
 
@@ -141,11 +140,9 @@ func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) e
 		if v.State == ledger.Pending {
 			state, reason = nil, nil
 		}
-		n, err := t.exec(ctx, "UPDATE rows SET state = $1, reason = $2 WHERE id = $3 AND batch_id = $4 AND state IS NULL", state, reason, v.Row, s.Batch)
-		if err == nil && n != 1 {
-			err = fmt.Errorf("row %d is not one of it: %w", v.Row, ledger.ErrNotClaimed)
-		}
-		if err != nil {
+		n, err := t.exec(ctx, `UPDATE rows SET state = $1, reason = $2
+			WHERE id = $3 AND batch_id = $4 AND state IS NULL`, state, reason, v.Row, s.Batch)
+		if err := require(n == 1, err, notInBatch(v.Row)); err != nil {
 			return err
 		}
 	}
@@ -172,8 +169,9 @@ func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) e
 func (t *tx) requireInBatch(ctx context.Context, row, batch int64) error {
 	var one int
 	ok, err := t.row(ctx, []any{&one}, "SELECT 1 FROM rows WHERE id = $1 AND batch_id = $2 AND state IS NULL", row, batch)
-	if err == nil && !ok {
-		err = fmt.Errorf("row %d is not one of it: %w", row, ledger.ErrNotClaimed)
-	}
-	return err
+	return require(ok, err, notInBatch(row))
+}
+
+func notInBatch(row int64) error {
+	return fmt.Errorf("row %d is not one of it: %w", row, ledger.ErrNotClaimed)
 }

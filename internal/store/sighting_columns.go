@@ -44,8 +44,8 @@ func newSightingInsert() multiInsert {
 		}
 		changes = append(changes, f.column+" = "+value)
 	}
-	return newMultiInsert("INSERT INTO sightings (id, status_id, refer_id, number, folded, "+sightingFields.list()+")", "iittt"+sightingFields.types(),
-		" ON CONFLICT (refer_id, number) DO UPDATE SET "+strings.Join(changes, ", "))
+	return newMultiInsert("INSERT INTO sightings (id, status_id, refer_id, number, folded, "+sightingFields.list()+")",
+		"iittt"+sightingFields.types(), " ON CONFLICT (refer_id, number) DO UPDATE SET "+strings.Join(changes, ", "))
 }
 
 func appendSighting(args []any, s ledger.Sighting) []any {

@@ -224,7 +224,8 @@ func (d *DB) link(ctx context.Context, t *tx, u unlinked, run, first, last int64
 		insertCounts + ` SELECT CAST($3 AS BIGINT), 0, r.carrier, -1, -COUNT(*) FROM sightings s CROSS JOIN rows r
 			WHERE s.id BETWEEN $1 AND $2 AND r.id = s.id GROUP BY 1, 2, 3, 4` + onKnownCount,
 		insertCounts + ` SELECT CAST($3 AS BIGINT), s.status_id, COALESCE(NULLIF(s.carrier, ''), r.carrier),
-			` + transitDays + `, COUNT(*) FROM sightings s CROSS JOIN rows r WHERE s.id BETWEEN $1 AND $2 AND r.id = s.id GROUP BY 1, 2, 3, 4` + onKnownCount,
+			` + transitDays + `, COUNT(*) FROM sightings s CROSS JOIN rows r
+			WHERE s.id BETWEEN $1 AND $2 AND r.id = s.id GROUP BY 1, 2, 3, 4` + onKnownCount,
 	}, first, last, run); err != nil {
 		return err
 	}

@@ -46,7 +46,8 @@ func newStatements() *statements {
 		observed: newMultiInsert("INSERT INTO observed (origin, kind, name, count, first_seen, last_seen, documented)",
 			"tttiiii", ` ON CONFLICT (origin, kind, name) DO UPDATE SET count = observed.count + excluded.count,
 			documented = excluded.documented,
-			first_seen = CASE WHEN excluded.first_seen < observed.first_seen THEN excluded.first_seen ELSE observed.first_seen END,
+			first_seen = CASE WHEN excluded.first_seen < observed.first_seen
+				THEN excluded.first_seen ELSE observed.first_seen END,
 			last_seen = CASE WHEN excluded.last_seen > observed.last_seen THEN excluded.last_seen ELSE observed.last_seen END`),
 		moveRows: newMultiInsert("WITH given (id, target) AS (", "ii", `)
 			UPDATE rows SET batch_id = given.target, state = NULL, reason = NULL, dismissed = NULL

@@ -192,7 +192,8 @@ func (l *lister) moveToState(groups groupCounts) func(scanner) error {
 		g := l.group(run, 0, carrier, ledger.UnknownTransit)
 		g.State = ledger.Accepted
 		groups.add(g, -n)
-		if g.State, g.Superseded, g.Dismissed = ledger.State(state), kind == "superseded", kind == "dismissed"; !l.notChecked {
+		g.State, g.Superseded, g.Dismissed = ledger.State(state), kind == "superseded", kind == "dismissed"
+		if !l.notChecked {
 			groups.add(g, n)
 		}
 		return nil
@@ -237,8 +238,8 @@ func (d *DB) SeenCarriers(ctx context.Context) ([]string, error) {
 
 // References returns referIds by how they begin, see [ledger.Statistics].
 func (d *DB) References(ctx context.Context, prefix string, limit int) ([]string, error) {
-	return list(ctx, d.each, scanOne[string], "SELECT DISTINCT r.refer_id FROM rows r WHERE r.refer_id >= $1 AND r.refer_id < $2"+
-		visible+"ORDER BY r.refer_id LIMIT $3", prefix, prefix+lastText, limit)
+	return list(ctx, d.each, scanOne[string], `SELECT DISTINCT r.refer_id FROM rows r
+		WHERE r.refer_id >= $1 AND r.refer_id < $2`+visible+"ORDER BY r.refer_id LIMIT $3", prefix, prefix+lastText, limit)
 }
 
 // OwnColumns returns the columns of inputs that were kept, see [ledger.Statistics].

@@ -180,10 +180,9 @@ type rowRun struct {
 }
 
 func (l *lister) readRuns(ctx context.Context) (err error) {
-	l.runs, err = list(ctx, l.d.each, func(s scanner) (r rowRun, err error) {
-		err = s.Scan(&r.id, &r.first, &r.last, &r.pruned, &r.created, &l.visibleTo)
-		return r, err
-	}, `SELECT id, first_row, last_row, state = 'pruned', created, (`+lastVisible+`) FROM runs
+	l.runs, err = list(ctx, l.d.each, scanInto(func(r *rowRun) []any {
+		return []any{&r.id, &r.first, &r.last, &r.pruned, &r.created, &l.visibleTo}
+	}), `SELECT id, first_row, last_row, state = 'pruned', created, (`+lastVisible+`) FROM runs
 		WHERE state <> 'staged' AND last_row >= first_row ORDER BY first_row`)
 	return err
 }
@@ -242,15 +241,20 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	}
 	var lists []statusList
 	if l.f.Run != 0 && l.runWithID(l.f.Run) != nil {
-		lists = append(lists, l.list(listColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+
-			fmt.Sprintf("WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1 AND k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows WHERE run_id = %[1]d AND row_id BETWEEN 1 AND ?1), 0) AND r.id <= ?2", l.f.Run)+
+		lists = append(lists, l.list(listColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+fmt.Sprintf(`
+			WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1
+			AND k.run_id = %[1]d AND k.row_id >= COALESCE((SELECT MAX(row_id) FROM run_known_rows
+				WHERE run_id = %[1]d AND row_id BETWEEN 1 AND ?1), 0) AND r.id <= ?2`, l.f.Run)+
 			" AND "+l.where(ofRow)+l.inRuns()+" ORDER BY k.row_id, r.id LIMIT ?3", 0, math.MaxInt64))
 	}
-	from, id := "FROM rows r CROSS JOIN batches b LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id", "r.id"
+	from, id := `FROM rows r CROSS JOIN batches b
+		LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id`, "r.id"
 	if l.takesByTime() || l.chosen && l.states == nil && !l.notChecked { // no row without a sighting
-		from, id = "FROM sightings s CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id", "s.id"
+		from, id = `FROM sightings s CROSS JOIN rows r CROSS JOIN batches b
+			WHERE r.id = s.id AND b.id = r.batch_id`, "s.id"
 	}
-	query := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " + l.where(ofRow) + " ORDER BY " + id + " LIMIT ?3"
+	query := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " +
+		l.where(ofRow) + " ORDER BY " + id + " LIMIT ?3"
 	for _, s := range spans {
 		lists = append(lists, l.list(query, s.first-1, s.last))
 	}
@@ -275,7 +279,9 @@ func (l *lister) list(query string, after, to int64) statusList {
 }
 
 func (l *lister) unheld() statusList {
-	return l.list(unheldColumns+"FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND "+l.whereUnheld()+" ORDER BY s.id DESC LIMIT ?3", 0, math.MaxInt64)
+	query := unheldColumns + "FROM sightings s WHERE s.id < -CAST(?1 AS BIGINT) AND s.id >= -CAST(?2 AS BIGINT) AND " +
+		l.whereUnheld() + " ORDER BY s.id DESC LIMIT ?3"
+	return l.list(query, 0, math.MaxInt64)
 }
 
 // runWithID returns a run, nil if it has no rows.

@@ -92,8 +92,9 @@ func (t *tx) readLast(ctx context.Context) error {
 	}
 	var last lastNumbers
 	var erased bool
-	_, err := t.row(ctx, []any{&last.delivery, &last.event, &erased}, `SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries),
-		(SELECT COALESCE(MAX(seq), 0) FROM events), EXISTS (SELECT 1 FROM erased)`)
+	_, err := t.row(ctx, []any{&last.delivery, &last.event, &erased}, `SELECT
+		(SELECT COALESCE(MAX(seq), 0) FROM deliveries), (SELECT COALESCE(MAX(seq), 0) FROM events),
+		EXISTS (SELECT 1 FROM erased)`)
 	if t.last = &last; !erased && err == nil && t.erased == nil {
 		t.erased = &erasedNames{}
 	}

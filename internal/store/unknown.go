@@ -60,7 +60,8 @@ const (
 	siblings         = "(SELECT COUNT(*) FROM rows s WHERE s.refer_id = r.refer_id) - 1"
 	selectUnknownRow = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `,
 		b.began, b.began + (b.took + 999) / 1000, COALESCE(d.absent, 0), COALESCE(d.boot, ''), COALESCE(d.uptime, 0),
-		COALESCE(d.fingerprint, ''), CASE WHEN r.state IS NULL THEN b.shape ELSE '' END FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+		COALESCE(d.fingerprint, ''), CASE WHEN r.state IS NULL THEN b.shape ELSE '' END
+		FROM batches b JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 		LEFT JOIN absences d ON d.row_id = r.id AND d.batch_id = b.id `
 )
 
@@ -332,7 +333,8 @@ const superseded = `EXISTS (SELECT 1 FROM rows s JOIN batches sb ON sb.id = s.ba
 	AND EXISTS (SELECT 1 FROM runs u WHERE u.first_row > r.id AND u.first_row <= s.id))`
 
 // rejection is what a rejected row r is: open, superseded or dismissed.
-const rejection = `CASE WHEN r.dismissed IS NOT NULL THEN 'dismissed' WHEN ` + superseded + ` THEN 'superseded' ELSE 'open' END`
+const rejection = "CASE WHEN r.dismissed IS NOT NULL THEN 'dismissed' WHEN " + superseded +
+	" THEN 'superseded' ELSE 'open' END"
 
 // ofRef holds for a row r of that referId or number.
 func ofRef(arg string) string {
