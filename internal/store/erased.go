@@ -59,8 +59,8 @@ func (e *erasedNames) ofNumber(number string) []byte {
 	return e.hash("number", tracking.FoldNumber(number))
 }
 
-// areErased reports which of n things were erased: a hash of each is kept. It is nil if nothing ever was.
-func (t *tx) areErased(ctx context.Context, n int, hashesOf func(e *erasedNames, i int) [][]byte) ([]bool, error) {
+// whichErased returns which of n things were erased: a hash of each is kept.
+func (t *tx) whichErased(ctx context.Context, n int, hashesOf func(*erasedNames, int) [][]byte) (map[int]bool, error) {
 	e, err := t.erasedNames(ctx)
 	if err != nil || e.salt == nil || n == 0 {
 		return nil, err
@@ -73,7 +73,7 @@ func (t *tx) areErased(ctx context.Context, n int, hashesOf func(e *erasedNames,
 			of[string(hash)] = append(of[string(hash)], i)
 		}
 	}
-	erased := make([]bool, n)
+	erased := map[int]bool{}
 	err = t.w.sql.erased.each(ctx, t, all, func(s scanner) error {
 		hash, err := scanOne[[]byte](s)
 		for _, i := range of[string(hash)] {
@@ -85,13 +85,13 @@ func (t *tx) areErased(ctx context.Context, n int, hashesOf func(e *erasedNames,
 }
 
 func (t *tx) dropErasedSightings(ctx context.Context, seen []ledger.Sighting) (kept []ledger.Sighting, err error) {
-	erased, err := t.areErased(ctx, len(seen), func(e *erasedNames, i int) [][]byte {
+	erased, err := t.whichErased(ctx, len(seen), func(e *erasedNames, i int) [][]byte {
 		if key := seen[i].Key; key.ReferID != "" {
 			return [][]byte{e.ofPair(key), e.ofRefer(key.ReferID)}
 		}
 		return [][]byte{e.ofNumber(seen[i].Key.Number)}
 	})
-	if erased == nil {
+	if len(erased) == 0 {
 		return seen, err
 	}
 	for i, s := range seen {
@@ -104,32 +104,28 @@ func (t *tx) dropErasedSightings(ctx context.Context, seen []ledger.Sighting) (k
 
 // dropErasedAnswers removes from packed the answers that say something of an erased tracking.
 func (t *tx) dropErasedAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) error {
-	erased, err := t.areErased(ctx, len(answers), func(e *erasedNames, i int) [][]byte {
+	erased, err := t.whichErased(ctx, len(answers), func(e *erasedNames, i int) [][]byte {
 		hashes := [][]byte{e.ofRefer(answers[i].ReferID)}
 		for _, s := range answers[i].Seen {
 			hashes = append(hashes, e.ofPair(s.Key), e.ofRefer(s.Key.ReferID))
 		}
 		return hashes
 	})
-	for i, isErased := range erased {
-		if isErased {
-			packed[i] = nil
-		}
+	for i := range erased {
+		packed[i] = nil
 	}
 	return err
 }
 
 // classifyErased classifies the erased records of an input: they take a number and nothing else.
 func (c *chunk) classifyErased(ctx context.Context, t *tx) error {
-	erased, err := t.areErased(ctx, len(c.entries), func(e *erasedNames, i int) [][]byte {
+	erased, err := t.whichErased(ctx, len(c.entries), func(e *erasedNames, i int) [][]byte {
 		return [][]byte{e.ofPair(c.entries[i].Item.Key())}
 	})
-	for i, isErased := range erased {
-		if isErased {
-			c.classified[i].kind = kindErased
-			c.tally.Erased++
-		}
+	for i := range erased {
+		c.classified[i].kind = kindErased
 	}
+	c.tally.Erased += int64(len(erased))
 	return err
 }
 
@@ -163,13 +159,11 @@ func (t *tx) dropErased(ctx context.Context, all []*arrival) error {
 			}
 		}
 	}
-	erased, err := t.areErased(ctx, len(named), func(e *erasedNames, i int) [][]byte {
+	erased, err := t.whichErased(ctx, len(named), func(e *erasedNames, i int) [][]byte {
 		return [][]byte{e.ofNumber(named[i].e.TrackingNumber)}
 	})
-	for n, isErased := range erased {
-		if isErased {
-			named[n].a.drop(named[n].e)
-		}
+	for n := range erased {
+		named[n].a.drop(named[n].e)
 	}
 	return err
 }
@@ -189,10 +183,10 @@ func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error
 	}
 	_, rows := inbox.Decode(d)
 	rows = slices.DeleteFunc(rows, func(r inbox.Event) bool { return r.TrackingNumber == "" })
-	erased, err := t.areErased(ctx, len(rows), func(e *erasedNames, i int) [][]byte {
+	erased, err := t.whichErased(ctx, len(rows), func(e *erasedNames, i int) [][]byte {
 		return [][]byte{e.ofNumber(rows[i].TrackingNumber)}
 	})
-	return slices.Contains(erased, true), err
+	return len(erased) > 0, err
 }
 
 // Erased says which queries were erased, see [ledger.Eraser].
