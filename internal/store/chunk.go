@@ -165,12 +165,9 @@ func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
 // newKeyLookup returns queries for rows by key, and where an earlier chunk of this input named them.
 func newKeyLookup() (queries [len(widths)]string) {
 	for i, w := range widths {
-		values := make([]string, w)
-		for n := range values {
-			values[n] = fmt.Sprintf("(%d,?,?,?)", n)
-		}
+		values := joined(w, func(n int) string { return fmt.Sprintf("(%d,?,?,?)", n) })
 		queries[i] = `WITH run (id) AS (VALUES (CAST(? AS BIGINT))),
-			v (i, refer_id, number, carrier) AS (VALUES ` + strings.Join(values, ",") + `)
+			v (i, refer_id, number, carrier) AS (VALUES ` + values + `)
 			SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, k.run_id IS NOT NULL,
 				COALESCE(k.file, r.file), COALESCE(k.line + (r.id - k.row_id) * k.step, r.line), COALESCE(k.carrier, r.carrier)
 			FROM run CROSS JOIN v JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number

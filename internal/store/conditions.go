@@ -209,16 +209,12 @@ func idList(ids []int64) string {
 	return "(" + cmp.Or(strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ","), "0") + ")"
 }
 
-// textList returns "('a','b')", and of no texts a list that nothing is in.
+// textList returns "('a', 'b')", and of no texts a list that nothing is in.
 func textList(texts []string) string {
 	if len(texts) == 0 {
 		return "(NULL)"
 	}
-	list := make([]string, len(texts))
-	for i, text := range texts {
-		list[i] = quoted(text)
-	}
-	return "(" + strings.Join(list, ",") + ")"
+	return "(" + joined(len(texts), func(i int) string { return quoted(texts[i]) }) + ")"
 }
 
 func quoted(text string) string { return "'" + strings.ReplaceAll(matchable(text), "'", "''") + "'" }

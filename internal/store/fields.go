@@ -3,7 +3,6 @@ package store
 import (
 	"database/sql"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -17,11 +16,7 @@ type fields[T any] []struct {
 }
 
 func (f fields[T]) list() string {
-	names := make([]string, len(f))
-	for i, one := range f {
-		names[i] = one.column
-	}
-	return strings.Join(names, ", ")
+	return joined(len(f), func(i int) string { return f[i].column })
 }
 
 // types returns the types of the columns, as [multiInsert] takes them.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -27,14 +26,11 @@ type findQueries struct {
 
 func newFindQueries() findQueries {
 	var f findQueries
-	from := func(places []string, table string) string {
-		return ", v.column1 FROM (VALUES " + strings.Join(places, ", ") + ") v CROSS JOIN " + table
+	from := func(places, table string) string {
+		return ", v.column1 FROM (VALUES " + places + ") v CROSS JOIN " + table
 	}
 	for i, n := range []int{1, manyFound} {
-		places := make([]string, n)
-		for place := range places {
-			places[place] = fmt.Sprintf("(%d, ?%d)", place, place+1)
-		}
+		places := joined(n, func(place int) string { return fmt.Sprintf("(%d, ?%d)", place, place+1) })
 		rows := rowColumns + from(places, "rows r") + rowJoins + "WHERE "
 		seen := unheldColumns + from(places, "sightings s WHERE ")
 		f.byReferID[i] = findQuery{
@@ -48,10 +44,7 @@ func newFindQueries() findQueries {
 			seen: seen + "s.folded = v.column2 AND " + unheld,
 		}
 	}
-	places := make([]string, manyFound)
-	for place := range places {
-		places[place] = fmt.Sprintf("(%d, CAST(? AS BIGINT))", place)
-	}
+	places := joined(manyFound, func(place int) string { return fmt.Sprintf("(%d, CAST(? AS BIGINT))", place) })
 	f.byID = rowColumns + from(places, "rows r") + rowJoins + "WHERE r.id = v.column2"
 	f.seenByID = unheldColumns + from(places, "sightings s") + " WHERE s.id = v.column2 AND s.id < 0"
 	return f

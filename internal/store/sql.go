@@ -182,6 +182,15 @@ func inWidths(n int, run func(from, to, w int) error) error {
 	return nil
 }
 
+// joined returns n texts with commas between them.
+func joined(n int, text func(i int) string) string {
+	texts := make([]string, n)
+	for i := range texts {
+		texts[i] = text(i)
+	}
+	return strings.Join(texts, ", ")
+}
+
 // tuples returns "(?,?),(?,?)": n lists of so many parameters, and of the constants after them.
 func tuples(n, params int, constants ...string) string {
 	values := append(slices.Repeat([]string{"?"}, params), constants...)
@@ -203,12 +212,9 @@ func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 	for i, w := range widths {
 		in.query[i] = begin + " VALUES " + tuples(w, len(types), constants...) + end
 	}
-	var arrays []string
-	for _, t := range types {
-		arrays = append(arrays, "CAST(? AS "+arrayTypes[t]+")")
-	}
+	arrays := joined(len(types), func(i int) string { return "CAST(? AS " + arrayTypes[rune(types[i])] + ")" })
 	columns := strings.Join(append([]string{"given.*"}, constants...), ", ")
-	in.arrays = begin + " SELECT " + columns + " FROM unnest(" + strings.Join(arrays, ", ") + ") given" + end
+	in.arrays = begin + " SELECT " + columns + " FROM unnest(" + arrays + ") given" + end
 	return in
 }
 
