@@ -30,7 +30,7 @@ type adoptable struct {
 }
 
 func (t *tx) adopt(ctx context.Context, run, n, after int64) (all moved, err error) {
-	size, err := t.batchSize(ctx, run)
+	g, err := t.rebatcherFor(ctx, run)
 	if err != nil {
 		return all, err
 	}
@@ -43,7 +43,6 @@ func (t *tx) adopt(ctx context.Context, run, n, after int64) (all moved, err err
 	if err != nil {
 		return all, err
 	}
-	g := t.newRebatcher(run, size)
 	for _, b := range sources {
 		if all.rows >= n {
 			break

@@ -8,8 +8,7 @@ import (
 
 // inInput holds for a row r that is in the input of a run n: its own, or before the end of
 // its last known range that begins at or before r.
-const inInput = `(r.id BETWEEN n.first_row AND n.last_row OR
-	r.id < (SELECT k.row_id + k.rows FROM run_known_rows k
+const inInput = `(r.id BETWEEN n.first_row AND n.last_row OR r.id < (SELECT k.row_id + k.rows FROM run_known_rows k
 		WHERE k.run_id = n.id AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1))`
 
 // rowMover moves rows between batches, with a few statements for all of them. Until finish
@@ -101,6 +100,12 @@ func (t *tx) newRebatcher(run, size int64) *rebatcher {
 	return &rebatcher{rowMover: t.newRowMover(), run: run, size: size}
 }
 
+// rebatcherFor makes batches as large as those of the run's input.
+func (t *tx) rebatcherFor(ctx context.Context, run int64) (*rebatcher, error) {
+	g := t.newRebatcher(run, 0)
+	return g, openRun(ctx, t.row, run, "batch_size", &g.size)
+}
+
 func (g *rebatcher) add(ctx context.Context, row int64, from batch) error {
 	if g.target == 0 || g.filled == g.size {
 		id, err := g.t.addBatch(ctx, g.run, from.id)
@@ -125,12 +130,6 @@ func (t *tx) addBatch(ctx context.Context, run, from int64) (int64, error) {
 		(id, run_id, state, rows, first_row, last_row, claimed, began, took, http_status, reason)
 		SELECT $1, $2, 'pending', 0, 0, 0, 0, began, took, 0, '' FROM batches WHERE id = $3`, id, run, from)
 	return id, err
-}
-
-func (t *tx) batchSize(ctx context.Context, run int64) (int64, error) {
-	var size int64
-	err := openRun(ctx, t.row, run, "batch_size", &size)
-	return size, err
 }
 
 // cleanUpBatch removes a pending batch without rows. One whose rows all have

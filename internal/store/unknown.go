@@ -75,17 +75,12 @@ func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 		x.Ended = instant(ended)
 	}
 	if boot != "" && boot == d.engine.Clock.ID() {
-		x.AbsentSince = correctedTime(x.AbsentSince, d.engine.Clock.Now()-time.Duration(up)*time.Millisecond)
+		ago := d.engine.Clock.Now() - time.Duration(up)*time.Millisecond
+		if (time.Since(x.AbsentSince) - ago).Abs() >= time.Second { // the wall clock was set meanwhile
+			x.AbsentSince = time.Now().Add(-ago)
+		}
 	}
 	return x, err
-}
-
-// correctedTime returns the recorded time, or that long ago by the monotonic clock if the wall clock was set.
-func correctedTime(recorded time.Time, ago time.Duration) time.Time {
-	if (time.Since(recorded) - ago).Abs() < time.Second {
-		return recorded
-	}
-	return time.Now().Add(-ago)
 }
 
 // MarkUnknown makes accepted rows unknown, see [ledger.UnknownRows].
@@ -154,7 +149,7 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 		rows[i] = f.Row
 	}
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		size, err := t.batchSize(ctx, run)
+		g, err := t.rebatcherFor(ctx, run)
 		if err != nil {
 			return 0, err
 		}
@@ -162,7 +157,6 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 		if err != nil {
 			return 0, err
 		}
-		g := t.newRebatcher(run, size)
 		var held []ledger.Resolution
 		for _, f := range found {
 			r := unknown[f.Row]
@@ -238,7 +232,7 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State, ref strin
 
 // reopen makes rows of the next batches after that one pending.
 func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, ref string, after int64) (all moved, err error) {
-	size, err := t.batchSize(ctx, run)
+	g, err := t.rebatcherFor(ctx, run)
 	if err != nil {
 		return all, err
 	}
@@ -246,7 +240,6 @@ func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, ref strin
 	if err != nil {
 		return all, err
 	}
-	g := t.newRebatcher(run, size)
 	for _, b := range sources {
 		n, err := g.reopen(ctx, b, from, ref)
 		if err != nil {
