@@ -25,7 +25,16 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 		if err := t.takeOver(ctx, run, me); err != nil {
 			return nil, err
 		}
-		return t.claim(ctx, run, n, int64(size), me)
+		next, err := t.nextPending(ctx, run, n, int64(size))
+		if err != nil {
+			return nil, err
+		}
+		ids := make([]int64, len(next))
+		for i, b := range next {
+			ids[i] = b.id
+		}
+		t.closing = true
+		return next, t.w.sql.claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
 	})
 	if err != nil {
 		return nil, err
@@ -104,19 +113,6 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 		}
 		return claimed, nil
 	})
-}
-
-func (t *tx) claim(ctx context.Context, run int64, n int, size int64, me string) ([]batch, error) {
-	next, err := t.nextPending(ctx, run, n, size)
-	if err != nil {
-		return nil, err
-	}
-	ids := make([]int64, len(next))
-	for i, b := range next {
-		ids[i] = b.id
-	}
-	t.closing = true
-	return next, t.w.sql.claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
 }
 
 // nextPending returns up to n pending batches of the run, cut to no more than size rows to send.
@@ -215,8 +211,7 @@ func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) (int64, err
 	if err != nil {
 		return 0, err
 	}
-	if _, err := t.exec(ctx, `UPDATE runs SET
-			requests = requests + (SELECT COUNT(*) `+sending+` AND b.run_id = runs.id),
+	if _, err := t.exec(ctx, `UPDATE runs SET requests = requests + (SELECT COUNT(*) `+sending+` AND b.run_id = runs.id),
 			last_sent = (SELECT COALESCE(MAX(s), 0) FROM (SELECT last_sent AS s UNION ALL
 				SELECT b.claimed `+sending+` AND b.run_id = runs.id) AS times)
 		WHERE id IN (SELECT run_id FROM batches WHERE state = 'sending' AND owner = $1)`, owner); err != nil {

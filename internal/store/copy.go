@@ -256,7 +256,11 @@ func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) erro
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		c.adapt(len(rows))
+		if len(rows) < c.limit {
+			c.limit = max(len(rows), 16)
+		} else {
+			c.limit = min(2*c.limit, copyRows)
+		}
 		if err := c.write(ctx, rows); err != nil {
 			return err
 		}
@@ -265,14 +269,6 @@ func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) erro
 		for i, at := range c.keyAt {
 			after[i] = rows[len(rows)-1][at]
 		}
-	}
-}
-
-func (c *tableCopy) adapt(rows int) {
-	if rows < c.limit {
-		c.limit = max(rows, 16)
-	} else {
-		c.limit = min(2*c.limit, copyRows)
 	}
 }
 

@@ -294,28 +294,24 @@ func (e *erasure) forget(ctx context.Context) error {
 func (e *erasure) eraseShipments(ctx context.Context) error {
 	for part := range slices.Chunk(e.all, eraseAtOnce) {
 		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
-			return t.eraseShipments(ctx, part, done)
+			m := t.newRowMover()
+			for _, s := range part {
+				var err error
+				if s.row > 0 {
+					err = t.eraseRow(ctx, m, s, done)
+				} else {
+					err = t.eraseSighting(ctx, s.sighting, done)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return m.finish(ctx)
 		}); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (t *tx) eraseShipments(ctx context.Context, all []shipment, done *ledger.Erasure) error {
-	m := t.newRowMover()
-	for _, s := range all {
-		var err error
-		if s.row > 0 {
-			err = t.eraseRow(ctx, m, s, done)
-		} else {
-			err = t.eraseSighting(ctx, s.sighting, done)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return m.finish(ctx)
 }
 
 func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) error {

@@ -1,9 +1,11 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -191,12 +193,9 @@ func (s *refusedSums) of(class int64) int64 {
 
 // largest returns the group that must give way, see [inbox.Store].
 func (s *refusedSums) largest() refusedGroup {
-	class := unsigned
-	for c := signed; c <= signedKnown; c++ {
-		if s.of(c) > s.of(class) {
-			class = c
-		}
-	}
+	class := slices.MaxFunc([]int64{unsigned, signed, signedKnown}, func(a, b int64) int {
+		return cmp.Compare(s.of(a), s.of(b))
+	})
 	part := s.most(func(g refusedGroup) bool {
 		return g.class == class && (g.source == allSources) != (g.minute == allMinutes)
 	})

@@ -40,7 +40,13 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 			return err
 		}
 		for i, s := range outcomes {
-			if err := t.rearrange(ctx, s, runs[i]); err != nil {
+			switch { // its answer is stored by now
+			case s.Halve:
+				err = t.halve(ctx, s.Batch, runs[i])
+			case rearranges(s): // and perhaps no row is left in it
+				err = t.cleanUpBatch(ctx, s.Batch)
+			}
+			if err != nil {
 				return fmt.Errorf("record batch %d: %w", s.Batch, err)
 			}
 		}
@@ -65,17 +71,6 @@ func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, answer any, me s
 
 func rearranges(s ledger.BatchOutcome) bool {
 	return s.Halve || s.State == ledger.Pending && len(s.Rows) > 0
-}
-
-// rearrange halves a batch, or removes it if no row is left in it. Its answer is stored.
-func (t *tx) rearrange(ctx context.Context, s ledger.BatchOutcome, run int64) error {
-	switch {
-	case s.Halve:
-		return t.halve(ctx, s.Batch, run)
-	case rearranges(s):
-		return t.cleanUpBatch(ctx, s.Batch)
-	}
-	return nil
 }
 
 func (t *tx) countRequests(ctx context.Context, outcomes []ledger.BatchOutcome, runs []int64) error {

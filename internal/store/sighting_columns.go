@@ -48,13 +48,6 @@ func newSightingInsert() multiInsert {
 		"iittt"+sightingFields.types(), " ON CONFLICT (refer_id, number) DO UPDATE SET "+strings.Join(changes, ", "))
 }
 
-func appendSighting(args []any, s ledger.Sighting) []any {
-	if s.AsOf.IsZero() {
-		s.AsOf = s.Seen
-	}
-	return sightingFields.appendValues(args, &s)
-}
-
 // statusScanner reads the statuses that one query finds, each into the same fields: there
 // may be a million.
 type statusScanner struct {

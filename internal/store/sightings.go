@@ -64,9 +64,12 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting)
 		counts.move(key, before, statuses[i], s)
 	}
 	if err := d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
-		key := kept[n].Key
-		args = append(args, ids[n], statuses[n], key.ReferID, key.Number, tracking.FoldNumber(key.Number))
-		return appendSighting(args, kept[n])
+		s := kept[n]
+		if s.AsOf.IsZero() {
+			s.AsOf = s.Seen
+		}
+		args = append(args, ids[n], statuses[n], s.Key.ReferID, s.Key.Number, tracking.FoldNumber(s.Key.Number))
+		return sightingFields.appendValues(args, &s)
 	}); err != nil {
 		return err
 	}

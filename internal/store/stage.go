@@ -330,29 +330,18 @@ func (d *DB) unlockStagings() error {
 	return errors.Join(errs...)
 }
 
-// removeStaged removes the runs being staged, in short transactions.
+// removeStaged removes the runs being staged, each from its end, in short transactions.
 func (s *staging) removeStaged(ctx context.Context) error {
 	runs, err := list(ctx, s.d.each, scanOne[int64], "SELECT id FROM runs WHERE state = 'staged'")
 	for _, run := range runs {
-		if err == nil {
-			err = s.removeRun(ctx, run)
+		for done := false; !done && err == nil; {
+			err = s.write(ctx, func(ctx context.Context, t *tx) (err error) {
+				done, err = t.removeLastRecords(ctx, run)
+				return err
+			})
 		}
 	}
 	return err
-}
-
-// removeRun removes a run being staged, from its end.
-func (s *staging) removeRun(ctx context.Context, run int64) error {
-	for {
-		var done bool
-		err := s.write(ctx, func(ctx context.Context, t *tx) (err error) {
-			done, err = t.removeLastRecords(ctx, run)
-			return err
-		})
-		if done || err != nil {
-			return err
-		}
-	}
 }
 
 // removeLastRecords removes the last chunk of a run's records. It returns true once the run is removed too.

@@ -35,7 +35,13 @@ func (d *DB) Count(ctx context.Context, f ledger.Filter) ([]ledger.Group, error)
 			groups.add(ledger.GroupOf(st), 1)
 		}
 	}
-	return groups.all(), err
+	all := make([]ledger.Group, 0, len(groups))
+	for g, n := range groups {
+		if g.Trackings = n; n > 0 {
+			all = append(all, g)
+		}
+	}
+	return all, err
 }
 
 type groupCounts map[ledger.Group]int64
@@ -43,16 +49,6 @@ type groupCounts map[ledger.Group]int64
 func (c groupCounts) add(g ledger.Group, n int64) {
 	g.Trackings = 0
 	c[g] += n
-}
-
-func (c groupCounts) all() []ledger.Group {
-	groups := make([]ledger.Group, 0, len(c))
-	for g, n := range c {
-		if g.Trackings = n; n > 0 {
-			groups = append(groups, g)
-		}
-	}
-	return groups
 }
 
 // canUseCounters reports whether the lines of table tracking_counts, or a scan of
