@@ -26,8 +26,8 @@ var (
 	ErrNotThere = newKind("there is no store",
 		"use an existing store with --store, or create one with `waybill create`")
 	ErrNoPlace = newKind("store can't be read in a folder without write access",
-		"make the file and its folder writable; or copy the file with its -wal and "+
-			"-shm files to a writable folder and use that with --store")
+		"make the file and its folder writable; or "+
+			"copy the file with its -wal and -shm files to a writable folder and use that with --store")
 	ErrChanged     = newKind("store was changed while it was read", "re-run the same command")
 	ErrTooNew      = newKind("store was written by a newer waybill", "upgrade waybill, or use another store with --store")
 	ErrDevelopment = newKind("store was made by a development build of waybill",
@@ -39,13 +39,13 @@ var (
 		"make the file and its folder readable and writable for you, or use another store with --store")
 	ErrNetworkFS = newKind("store is on a network file system", "use a store on a local disk with --store")
 	ErrLinked    = newKind("store has several hard links",
-		"log and lock files exist for one name only: keep one name and remove "+
-			"the others; `find FOLDER -samefile FILE` lists them")
+		"log and lock files exist for one name only: keep one name and remove the others; "+
+			"`find FOLDER -samefile FILE` lists them")
 	ErrMounted = newKind("store is mounted as a single file",
 		"mount its folder, which also contains its log and lock files, and use the file in it with --store")
 	ErrGone = newKind("store was deleted, renamed or replaced while it was in use",
-		"restore the store or a backup; if it is lost, `waybill create "+
-			"--check-first` checks every row with the service before it is sent")
+		"restore the store or a backup; if it is lost, "+
+			"`waybill create --check-first` checks every row with the service before it is sent")
 	ErrExposed = newKind("other users can change the store",
 		"restrict access with chown and chmod 600, share it with a group with chmod 660, or use another store with --store")
 	ErrInUse = newKind("commands that send or receive use the store",

@@ -123,10 +123,11 @@ func (d *DB) ForgetSink(ctx context.Context, sink int64) error {
 	})
 }
 
+// eventFilter says whether a sink accepts a delivery with these events.
+type eventFilter = func([]inbox.Event) bool
+
 // Advance moves a sink's cursor on, see [inbox.Outbox].
-func (d *DB) Advance(
-	ctx context.Context, sink int64, n int, accepts func(rows []inbox.Event) bool,
-) (inbox.Progress, error) {
+func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts eventFilter) (inbox.Progress, error) {
 	for {
 		step, err := d.planStep(ctx, sink, n, accepts)
 		if err != nil || step.to == step.from {
@@ -164,9 +165,7 @@ type acceptedDelivery struct {
 // became verified after the cursor had passed them, unless they were sent
 // unverified. Only when none of them is left it reads behind the cursor, so that
 // whatever is released later is known to have been passed unverified.
-func (d *DB) planStep(
-	ctx context.Context, sink int64, n int, accepts func([]inbox.Event) bool,
-) (s cursorStep, err error) {
+func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts eventFilter) (s cursorStep, err error) {
 	known, err := d.row(ctx, []any{&s.from.passed, &s.from.released, &s.to.released},
 		"SELECT passed, released, "+lastReleased+" FROM sinks WHERE id = $1", sink)
 	if err := require(known, err, noSink(sink)); err != nil {
@@ -198,9 +197,8 @@ func (d *DB) planStep(
 	return s, err
 }
 
-func (d *DB) matchDeliveries(
-	ctx context.Context, seqs []int64, accepts func([]inbox.Event) bool,
-) (accepted []acceptedDelivery, err error) {
+func (d *DB) matchDeliveries(ctx context.Context, seqs []int64, accepts eventFilter) ([]acceptedDelivery, error) {
+	var accepted []acceptedDelivery
 	found := map[int64][]eventRow{}
 	if err := d.each(ctx, func(s scanner) error {
 		e, err := scanEventRow(s)
