@@ -57,8 +57,7 @@ func (d *DB) LookUpKey(ctx context.Context, key string) (ledger.KeyStatus, error
 	var status ledger.KeyStatus
 	var salt []byte
 	var prints string
-	_, err := d.row(ctx, []any{&status.HasRuns, &salt, &prints}, `SELECT
-		EXISTS (SELECT 1 FROM runs WHERE state = 'open'),
+	_, err := d.row(ctx, []any{&status.HasRuns, &salt, &prints}, `SELECT EXISTS (SELECT 1 FROM runs WHERE state = 'open'),
 		(SELECT salt FROM account), COALESCE((SELECT key_prints FROM account), '')`)
 	status.Seen = strings.Contains(prints, keyPrint(salt, key))
 	return status, err

@@ -110,8 +110,7 @@ var consistency = []struct{ what, query string }{
 		) AS counted GROUP BY run_id, status_id, carrier, transit_days HAVING SUM(n) <> 0) AS different`},
 
 	// Deliveries, events and outboxes.
-	{"events that their delivery contradicts", `SELECT COUNT(*) FROM events e
-		LEFT JOIN deliveries d ON d.seq = e.delivery
+	{"events that their delivery contradicts", `SELECT COUNT(*) FROM events e LEFT JOIN deliveries d ON d.seq = e.delivery
 		WHERE d.seq IS NULL OR e.verified <> d.verified AND d.verified <> 'yes' OR e.start + e.length > length(d.body)`},
 	{"outbox entries without a delivery or a target", `SELECT COUNT(*) FROM outbox o WHERE NOT EXISTS (
 			SELECT 1 FROM deliveries d WHERE d.seq = o.delivery AND (d.body IS NOT NULL OR o.dead <> 0))

@@ -138,10 +138,8 @@ func (d *DB) newLister(ctx context.Context, f ledger.Filter) (*lister, error) {
 	for try := 1; ; try++ {
 		l := &lister{d: d, f: f}
 		l.readWords()
-		for _, read := range []func(context.Context) error{l.readRuns, l.readStatuses, l.readCounts} {
-			if err := read(ctx); err != nil {
-				return nil, err
-			}
+		if err := inTurn(ctx, l.readRuns, l.readStatuses, l.readCounts); err != nil {
+			return nil, err
 		}
 		if l.countedTo == 0 || l.countedTo == l.visibleTo || try == maxReads {
 			return l, nil
@@ -250,8 +248,7 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	from, id := `FROM rows r CROSS JOIN batches b
 		LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id`, "r.id"
 	if l.takesByTime() || l.chosen && l.states == nil && !l.notChecked { // no row without a sighting
-		from, id = `FROM sightings s CROSS JOIN rows r CROSS JOIN batches b
-			WHERE r.id = s.id AND b.id = r.batch_id`, "s.id"
+		from, id = `FROM sightings s CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id`, "s.id"
 	}
 	query := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " +
 		l.where(ofRow) + " ORDER BY " + id + " LIMIT ?3"
