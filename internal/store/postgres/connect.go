@@ -94,7 +94,8 @@ func (a *access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 			query.WriteString("; SET " + s.name + " TO '" + s.value + "'")
 		}
 	}
-	query.WriteString("; SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), current_setting('fsync'), current_setting('synchronous_commit')")
+	query.WriteString(`; SELECT pg_is_in_recovery(), current_setting('transaction_read_only'),
+		current_setting('fsync'), current_setting('synchronous_commit')`)
 	results, err := conn.Exec(ctx, query.String()).ReadAll()
 	if err != nil {
 		return err

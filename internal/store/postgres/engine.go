@@ -27,7 +27,7 @@ const closing = 500 * time.Millisecond
 type spans struct {
 	patience time.Duration // since the server went away, how long calls try again
 	beat     time.Duration // from one heartbeat to the next
-	silence  time.Duration // how long the server may take to answer one; then the network is cut, and all connections are closed
+	silence  time.Duration // in which the server must answer one; then all connections are cut
 	// grace is how long an owner without its lock lives after its last heartbeat, or the
 	// server's start, so that it can connect again.
 	grace time.Duration
@@ -118,7 +118,8 @@ func (e *engine) close() error {
 func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) error {
 	for deadline := e.deadline(); ; {
 		again, err := ask()
-		if err == nil || !again || ctx.Err() != nil || !e.isTemporary(err) || time.Now().After(deadline) && !e.endStopped(ctx, err) || !e.outage.wait(ctx) {
+		if err == nil || !again || ctx.Err() != nil || !e.isTemporary(err) ||
+			time.Now().After(deadline) && !e.endStopped(ctx, err) || !e.outage.wait(ctx) {
 			return err
 		}
 	}
@@ -139,7 +140,8 @@ func (e *engine) deadline() time.Time {
 // isTemporary reports whether what failed with err may succeed when it is tried again now.
 // Where no connection could be made, that holds for a while only.
 func (e *engine) isTemporary(err error) bool {
-	if _, connecting := errors.AsType[*pgconn.ConnectError](err); connecting && !e.outage.isYoung(e.spans.patience) && time.Now().After(e.until) {
+	_, connecting := errors.AsType[*pgconn.ConnectError](err)
+	if connecting && !e.outage.isYoung(e.spans.patience) && time.Now().After(e.until) {
 		return false
 	}
 	return sqlState(err) == "55P03" || canRetry(err)

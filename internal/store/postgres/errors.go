@@ -49,13 +49,15 @@ var kinds = map[string]error{
 
 // advice says what to do about the kinds of which a server needs words of its own.
 var advice = map[error]string{
-	store.ErrFull:     "free space on the disk of the server, then re-run the same command",
-	store.ErrLocked:   "another session has locked the store; `waybill store check` shows which; then re-run the same command",
+	store.ErrFull: "free space on the disk of the server, then re-run the same command",
+	store.ErrLocked: "another session has locked the store; `waybill store check` shows which; " +
+		"then re-run the same command",
 	store.ErrReadOnly: "use the primary server, or a role that may write, with --store",
 	store.ErrNotStore: "use another schema with ?schema=NAME in --store",
-	store.ErrGone:     "restore a backup of the database; if it is lost, `waybill create --check-first` checks every row with the service before it is sent",
-	store.ErrCorrupt:  "keep a copy of the server's data folder, then restore a backup",
-	store.ErrIO:       "check the disk of the server, then re-run the same command",
+	store.ErrGone: "restore a backup of the database; if it is lost, `waybill create --check-first` checks " +
+		"every row with the service before it is sent",
+	store.ErrCorrupt: "keep a copy of the server's data folder, then restore a backup",
+	store.ErrIO:      "check the disk of the server, then re-run the same command",
 }
 
 // sqlState returns the server's code for err, empty if the server did not report it.
@@ -158,7 +160,9 @@ func fail(place, op string, err error) error {
 		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Routine == "check_enable_rls" { // a policy hides rows
 			failed.Advice = "disable row-level security of the tables, or give the role BYPASSRLS"
 		} else if k == store.ErrLogin && !ok { //nolint:errorlint // kinds are not wrapped
-			failed.Advice = "another program may pose as the server: use password_encryption = 'scram-sha-256' and set the password again, connect by the socket (host=/var/run/postgresql), or with verified TLS (sslmode=verify-full)"
+			failed.Advice = "another program may pose as the server: use password_encryption = 'scram-sha-256' " +
+				"and set the password again, connect by the socket (host=/var/run/postgresql), " +
+				"or with verified TLS (sslmode=verify-full)"
 		}
 		return failed
 	}
@@ -185,7 +189,8 @@ func shortCause(err error) error {
 		return cause{text: "no answer in time"}
 	case errors.Is(err, net.ErrClosed): // see [links.cut]
 		return cause{"no answer in time", err}
-	case inner == io.EOF, inner == io.ErrUnexpectedEOF, errors.Is(err, driver.ErrBadConn), errors.Is(err, pgconn.ErrConnClosed): //nolint:errorlint // the innermost has no cause
+	case inner == io.EOF, inner == io.ErrUnexpectedEOF, //nolint:errorlint // the innermost has no cause
+		errors.Is(err, driver.ErrBadConn), errors.Is(err, pgconn.ErrConnClosed):
 		return cause{"connection was lost", err}
 	}
 	if e, ok := errors.AsType[refusal](err); ok {

@@ -46,17 +46,17 @@ func (h holder) String() string {
 }
 
 func (h holder) setting() store.Setting {
-	return warnIf(slices.Index(lockModes, h.mode) >= slices.Index(lockModes, shareLock), store.Setting{
-		Name: "Lock holder", Value: h.String(),
-		Warning: "waybill waits while that session holds the lock; end its transaction, or the session with " + h.terminate(),
-	})
+	preventsWrites := slices.Index(lockModes, h.mode) >= slices.Index(lockModes, shareLock)
+	return warnIf(preventsWrites, "Lock holder", h.String(), "waybill waits while that session holds the lock; "+
+		"end its transaction, or the session with "+h.terminate())
 }
 
 // holds says of a row l of pg_locks whether it is one of the store's advisory locks, as
 // somebody holds it: of an owner with that number, or of whoever writes, whose number is the
 // second half of the lock's key.
 func (e *engine) holds(number string) string {
-	return fmt.Sprintf(`l.locktype = 'advisory' AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
+	return fmt.Sprintf(`l.locktype = 'advisory'
+		AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
 		AND l.classid::bigint = %d AND l.objid::bigint = %s AND l.objsubid = 1 AND l.granted`, ownerLocks(e.schema), number)
 }
 
@@ -69,8 +69,11 @@ func (e *engine) endStopped(ctx context.Context, err error) (ended bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, holdersPatience)
 	defer cancel()
-	_ = e.pool.QueryRowContext(ctx, "SELECT COALESCE(bool_or(pg_terminate_backend(a.pid)), false) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE "+
-		e.holds(fmt.Sprint(uint32(lockKey(e.schema))))+" AND a.state = 'active' AND a.wait_event = 'ClientRead' AND a.query_start < clock_timestamp() - "+interval(e.spans.stopped)).Scan(&ended)
+	query := `SELECT COALESCE(bool_or(pg_terminate_backend(a.pid)), false)
+		FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+		WHERE ` + e.holds(fmt.Sprint(uint32(lockKey(e.schema)))) + ` AND a.state = 'active'
+		AND a.wait_event = 'ClientRead' AND a.query_start < clock_timestamp() - ` + interval(e.spans.stopped)
+	_ = e.pool.QueryRowContext(ctx, query).Scan(&ended)
 	return ended
 }
 
@@ -87,7 +90,8 @@ func (e *engine) holders(ctx context.Context) ([]holder, error) {
 	}, `SELECT a.pid, a.application_name, a.usename, COALESCE(a.state, ''), a.state_change, k.mode, k.first, k.n - 1
 		FROM pg_stat_activity a JOIN (
 			SELECT l.pid, l.mode, MIN(CAST(c.relname AS TEXT)) AS first, COUNT(*) AS n
-			FROM pg_locks l JOIN pg_class c ON c.oid = l.relation AND c.relkind = 'r' JOIN pg_namespace s ON s.oid = c.relnamespace
+			FROM pg_locks l JOIN pg_class c ON c.oid = l.relation AND c.relkind = 'r'
+				JOIN pg_namespace s ON s.oid = c.relnamespace
 			WHERE l.granted AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()) AND s.nspname = $1
 			GROUP BY l.pid, l.mode) k ON k.pid = a.pid
 		WHERE a.application_name <> 'waybill' AND a.usename IS NOT NULL -- that of a worker of the server is NULL
@@ -104,5 +108,6 @@ func (e *engine) nameHolder(err *store.Error) {
 		return
 	}
 	err.Err = fmt.Errorf("%w; locked by %s", err.Err, all[0])
-	err.Advice = "end the transaction of that session, or the session with " + all[0].terminate() + ", then re-run the same command"
+	err.Advice = "end the transaction of that session, or the session with " + all[0].terminate() +
+		", then re-run the same command"
 }

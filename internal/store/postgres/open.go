@@ -44,14 +44,16 @@ func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	}
 	a := &access{target: t, reads: o.ReadOnly}
 	host, _ := os.Hostname() // for people; they can do without
-	e := newEngine(t.Place(), t.schema, a.config(), store.Process{Host: host, PID: int64(os.Getpid()), Version: o.Version, Command: o.Command})
+	process := store.Process{Host: host, PID: int64(os.Getpid()), Version: o.Version, Command: o.Command}
+	e := newEngine(t.Place(), t.schema, a.config(), process)
 	e.until, e.note, e.password = o.Until, o.Note, redact.New(t.config.Password)
 	d, err := e.store(ctx, a, o.Options)
 	if err != nil {
 		return nil, errors.Join(e.fail("open", err), e.close()) //nolint:contextcheck // it ends on its own
 	}
 	if e.moved && o.Note != nil {
-		o.Note("The server is not the one that the store was last written on, such as after a failover: it may lack what was sent and received last")
+		o.Note("The server is not the one that the store was last written on, such as after a failover: " +
+			"it may lack what was sent and received last")
 	}
 	return d, nil
 }
@@ -103,7 +105,9 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 	if o.ReadOnly {
 		readOnly = e.readOnly("it was opened for reading")
 	}
-	err = e.connect(ctx, func(err error) bool { return !o.ReadOnly && !isUnknownHost(err) && (!isReader(err) || isNetwork(err)) })
+	err = e.connect(ctx, func(err error) bool {
+		return !o.ReadOnly && !isUnknownHost(err) && (!isReader(err) || isNetwork(err))
+	})
 	if isReader(err) {
 		// All servers were asked that can be reached.
 		a.reads, readOnly = true, fail(e.place, "write", err)
@@ -180,8 +184,13 @@ func (e *engine) check(ctx context.Context) error {
 
 func readAll(ctx context.Context, tx *sql.Tx, schema string) error {
 	var tables string
-	if err := tx.QueryRowContext(ctx, `SELECT COALESCE(string_agg(format('SELECT count(length(t::text)) AS n FROM %I.%I t', $1::text, c.relname), ' UNION ALL '), 'SELECT 0 AS n')
-		FROM pg_class c WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'`, schema).Scan(&tables); err != nil {
+	err := tx.QueryRowContext(ctx, `SELECT COALESCE(
+			string_agg(format('SELECT count(length(t::text)) AS n FROM %I.%I t', $1::text, c.relname), ' UNION ALL '),
+			'SELECT 0 AS n')
+		FROM pg_class c
+		WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'`,
+		schema).Scan(&tables)
+	if err != nil {
 		return err
 	}
 	var rows int64

@@ -77,8 +77,8 @@ func (o *owners) register(ctx context.Context, conn *pgx.Conn) (string, error) {
 // fenced forgets the row with that name, which others removed, and says so.
 func (o *owners) fenced(name string) {
 	if silent, mine := o.forget(name); mine && o.engine.note != nil {
-		o.engine.note(fmt.Sprintf("Other processes took this one for dead after %s without contact to the store, and took over what it was sending; it continues",
-			silent.Round(time.Second)))
+		o.engine.note(fmt.Sprintf("Other processes took this one for dead after %s without contact to the store, "+
+			"and took over what it was sending; it continues", silent.Round(time.Second)))
 	}
 }
 
@@ -124,7 +124,8 @@ func (o *owners) Held(name string) error {
 func (o *owners) isDead() string {
 	const age = "clock_timestamp() - GREATEST(o.seen, pg_postmaster_start_time())"
 	grace, lease := interval(o.engine.spans.grace), interval(o.engine.spans.lease)
-	return "CASE WHEN " + age + " BETWEEN -" + grace + " AND " + grace + " THEN false WHEN " + age + " > " + lease + " THEN true ELSE NOT " + o.isLocked() + " END"
+	return "CASE WHEN " + age + " BETWEEN -" + grace + " AND " + grace + " THEN false " +
+		"WHEN " + age + " > " + lease + " THEN true ELSE NOT " + o.isLocked() + " END"
 }
 
 // isLocked says of a row o of owners whether that process's session holds its lock.
@@ -156,14 +157,16 @@ func (o *owners) Await(ctx context.Context, name string) (bool, error) {
 	if own, _ := o.own(); name != "" && own == name {
 		return true, nil
 	}
-	defer o.engine.noteIfSlow("Waiting until it is certain whether another waybill still runs, which was sending; up to " + o.engine.spans.lease.String())()
+	defer o.engine.noteIfSlow("Waiting until it is certain whether another waybill still runs, which was sending; " +
+		"up to " + o.engine.spans.lease.String())()
+	query := "SELECT o.seen, " + o.isDead() + ", " + o.isLocked() + " AND o.seen > clock_timestamp() - " +
+		interval(o.engine.spans.grace) + " FROM owners o WHERE o.name = $1"
 	var first time.Time
 	for {
 		var dead, certain, exists bool
 		var seen time.Time
 		err := o.engine.read(ctx, func() (bool, error) {
-			err := o.engine.pool.QueryRowContext(ctx, "SELECT o.seen, "+o.isDead()+", "+o.isLocked()+" AND o.seen > clock_timestamp() - "+interval(o.engine.spans.grace)+" FROM owners o WHERE o.name = $1", name).
-				Scan(&seen, &dead, &certain)
+			err := o.engine.pool.QueryRowContext(ctx, query, name).Scan(&seen, &dead, &certain)
 			exists = !errors.Is(err, sql.ErrNoRows)
 			if !exists {
 				err = nil

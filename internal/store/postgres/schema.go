@@ -40,20 +40,24 @@ func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string) (sche
 	var objects int
 	var ours bool
 	// The catalogs show what is there without any right to it.
-	err := conn.QueryRow(ctx, `SELECT COUNT(n.oid) > 0, COUNT(c.oid), COALESCE(bool_or(c.relname = 'meta' AND c.relkind = 'r' AND 3 = (SELECT COUNT(*) FROM pg_attribute a
+	err := conn.QueryRow(ctx, `SELECT COUNT(n.oid) > 0, COUNT(c.oid),
+			COALESCE(bool_or(c.relname = 'meta' AND c.relkind = 'r' AND 3 = (SELECT COUNT(*) FROM pg_attribute a
 			WHERE a.attrelid = c.oid AND a.attname IN ('program', 'version', 'timeline') AND NOT a.attisdropped)), false)
-		FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid WHERE n.nspname = $1`, pgx.QueryExecModeExec, schema).Scan(&state.exists, &objects, &ours)
+		FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid WHERE n.nspname = $1`,
+		pgx.QueryExecModeExec, schema).Scan(&state.exists, &objects, &ours)
 	if err != nil || objects == 0 {
 		return state, err
 	}
-	notOurs := &store.Error{Kind: store.ErrNotStore, Path: place, Op: "open", Err: fmt.Errorf("schema %s holds the tables of another program", schema)}
+	other := fmt.Errorf("schema %s holds the tables of another program", schema)
+	notOurs := &store.Error{Kind: store.ErrNotStore, Path: place, Op: "open", Err: other}
 	if !ours {
 		return state, notOurs
 	}
 	meta := pgx.Identifier{schema, "meta"}.Sanitize()
 	var program string
 	var version int
-	err = conn.QueryRow(ctx, "SELECT program, version, has_table_privilege($1, 'UPDATE') FROM "+meta, pgx.QueryExecModeExec, meta).Scan(&program, &version, &state.writable)
+	err = conn.QueryRow(ctx, "SELECT program, version, has_table_privilege($1, 'UPDATE') FROM "+meta,
+		pgx.QueryExecModeExec, meta).Scan(&program, &version, &state.writable)
 	switch {
 	case err == nil && program == copyMark:
 		state.isCopy = true
@@ -64,7 +68,8 @@ func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string) (sche
 	}
 	var digest int64
 	counters := pgx.Identifier{schema, "counters"}.Sanitize()
-	if err := conn.QueryRow(ctx, "SELECT COALESCE(MAX(value), 0) FROM "+counters+" WHERE name = 'schema'", pgx.QueryExecModeExec).Scan(&digest); err != nil {
+	query := "SELECT COALESCE(MAX(value), 0) FROM " + counters + " WHERE name = 'schema'"
+	if err := conn.QueryRow(ctx, query, pgx.QueryExecModeExec).Scan(&digest); err != nil {
 		return state, err
 	}
 	err = store.CheckSchema(place, version, digest, schemaText)
@@ -73,7 +78,9 @@ func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string) (sche
 }
 
 // openSchema checks the schema, and makes one where there is none, unless it must exist.
-func openSchema(ctx context.Context, conn *pgx.Conn, place, schema string, mustExist, readOnly bool) (made, writable bool, err error) {
+func openSchema(
+	ctx context.Context, conn *pgx.Conn, place, schema string, mustExist, readOnly bool,
+) (made, writable bool, err error) {
 	state, err := readSchema(ctx, conn, place, schema)
 	switch {
 	case err != nil:
@@ -117,7 +124,8 @@ func createSchema(schema string) string {
 func tablesSQL(schema, tables string) string {
 	unfolded, folded := foldedCharacters()
 	filled := strings.NewReplacer("{{unfolded}}", unfolded, "{{folded}}", folded).Replace(tables)
-	return fmt.Sprintf("SET LOCAL search_path TO %s, pg_temp;\n\n%s;\nUPDATE meta SET version = %d;\nINSERT INTO counters (name, value) VALUES ('schema', %d);\n",
+	return fmt.Sprintf("SET LOCAL search_path TO %s, pg_temp;\n\n%s;\nUPDATE meta SET version = %d;\n"+
+		"INSERT INTO counters (name, value) VALUES ('schema', %d);\n",
 		pgx.Identifier{schema}.Sanitize(), filled, store.SchemaVersion, store.SchemaDigest(tables))
 }
 
@@ -158,8 +166,9 @@ func SchemaSQL(schema, role string) (string, error) {
 		return "", errSchemaName
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "-- The store of waybill, version %d. Run it once, by psql or the like: where the schema\n-- exists it fails and changes nothing.\n\nBEGIN;\n%s%s", store.SchemaVersion,
-		createSchema(schema), tablesSQL(schema, schemaText))
+	fmt.Fprintf(&b, "-- The store of waybill, version %d. Run it once, by psql or the like: where the schema\n"+
+		"-- exists it fails and changes nothing.\n\nBEGIN;\n%s%s",
+		store.SchemaVersion, createSchema(schema), tablesSQL(schema, schemaText))
 	if role != "" {
 		schema, role = pgx.Identifier{schema}.Sanitize(), pgx.Identifier{role}.Sanitize()
 		fmt.Fprintf(&b, "\nGRANT USAGE ON SCHEMA %s TO %s;\n", schema, role)

@@ -61,7 +61,8 @@ func (e *engine) whyNotStaging(ctx context.Context, err error) error {
 
 func (e *engine) othersStage(ctx context.Context) (busy bool, err error) {
 	own, _ := e.owners.own()
-	err = e.pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM meta m JOIN owners o ON o.name = m.staging WHERE m.staging <> $1 AND NOT "+e.owners.isDead()+")", own).Scan(&busy)
+	err = e.pool.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM meta m JOIN owners o ON o.name = m.staging
+		WHERE m.staging <> $1 AND NOT `+e.owners.isDead()+")", own).Scan(&busy)
 	return busy, err
 }
 
@@ -85,7 +86,8 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 		}
 		results, err := c.Exec(ctx, "BEGIN READ WRITE; "+e.writeLock()+
 			"; DELETE FROM owners o WHERE o.name IN (SELECT staging FROM meta) AND o.name <> '"+own+"' AND "+e.owners.isDead()+
-			"; UPDATE meta SET staging = '"+own+"' WHERE staging = '"+own+"' OR NOT EXISTS (SELECT 1 FROM owners o WHERE o.name = meta.staging); COMMIT").ReadAll()
+			"; UPDATE meta SET staging = '"+own+"' WHERE staging = '"+own+"'"+
+			" OR NOT EXISTS (SELECT 1 FROM owners o WHERE o.name = meta.staging); COMMIT").ReadAll()
 		if err != nil {
 			if !c.IsClosed() {
 				_, e := c.Exec(context.WithoutCancel(ctx), "ROLLBACK").ReadAll()

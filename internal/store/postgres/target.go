@@ -51,9 +51,9 @@ func (e *TargetError) Error() string { return e.Message }
 // libpq's words. A password is none of them: it would stand in the list of processes
 // and in the shell's history.
 var parameters = []string{
-	"host", "port", "user", "dbname", "service", "schema", "application_name", "connect_timeout", "options", "target_session_attrs",
-	"sslmode", "sslrootcert", "sslcert", "sslkey", "sslcertmode", "sslsni", "sslnegotiation", "channel_binding", "require_auth",
-	"min_protocol_version", "max_protocol_version",
+	"host", "port", "user", "dbname", "service", "schema", "application_name", "connect_timeout", "options",
+	"sslmode", "sslrootcert", "sslcert", "sslkey", "sslcertmode", "sslsni", "sslnegotiation", "channel_binding",
+	"require_auth", "target_session_attrs", "min_protocol_version", "max_protocol_version",
 }
 
 // ignored lists what a service may set that libpq understands and that is of no
@@ -65,7 +65,8 @@ var ignored = []string{
 
 // unsupported lists variables that libpq honours and the driver does not: without them
 // it would connect elsewhere, or trust more.
-var unsupported = []string{"PGHOSTADDR", "PGREQUIREPEER", "PGSSLCRL", "PGSSLCRLDIR", "PGSSLMINPROTOCOLVERSION", "PGSSLMAXPROTOCOLVERSION"}
+var unsupported = strings.Fields(
+	"PGHOSTADDR PGREQUIREPEER PGSSLCRL PGSSLCRLDIR PGSSLMINPROTOCOLVERSION PGSSLMAXPROTOCOLVERSION")
 
 // isSchemaName reports whether PostgreSQL takes a name without quotes, and it is none of its own.
 func isSchemaName(name string) bool {
@@ -137,16 +138,23 @@ func parseConfig(text string) (*pgx.ConnConfig, error) {
 	case namesService(text):
 		message = serviceError()
 	}
-	return nil, &TargetError{message, "write it as postgres://USER@HOST/DATABASE?schema=NAME or service=NAME, of ~/.pg_service.conf or PGSERVICEFILE; give a password by store_password_file, PGPASSWORD or PGPASSFILE"}
+	return nil, &TargetError{message, "write it as postgres://USER@HOST/DATABASE?schema=NAME or service=NAME, " +
+		"of ~/.pg_service.conf or PGSERVICEFILE; give a password by store_password_file, PGPASSWORD or PGPASSFILE"}
 }
 
 // options lists settings that the driver checks: by a pattern of what it takes, or as a file without one.
 var options = []struct{ name, variable, pattern, takes string }{
 	{"port", "PGPORT", `[1-9][0-9]{0,4}(,[1-9][0-9]{0,4})*`, "a port"},
 	{"connect_timeout", "PGCONNECT_TIMEOUT", `[0-9]+`, "a number of seconds"},
-	{"sslmode", "PGSSLMODE", `disable|allow|prefer|require|verify-ca|verify-full`, "disable, allow, prefer, require, verify-ca or verify-full"},
+	{
+		"sslmode", "PGSSLMODE", `disable|allow|prefer|require|verify-ca|verify-full`,
+		"disable, allow, prefer, require, verify-ca or verify-full",
+	},
 	{"sslnegotiation", "PGSSLNEGOTIATION", `postgres|direct`, "postgres or direct"},
-	{"target_session_attrs", "PGTARGETSESSIONATTRS", `any|read-write|read-only|primary|standby|prefer-standby`, "any, read-write, read-only, primary, standby or prefer-standby"},
+	{
+		"target_session_attrs", "PGTARGETSESSIONATTRS", `any|read-write|read-only|primary|standby|prefer-standby`,
+		"any, read-write, read-only, primary, standby or prefer-standby",
+	},
 	{"sslrootcert", "PGSSLROOTCERT", "", ""},
 	{"sslcert", "PGSSLCERT", "", ""},
 	{"sslkey", "PGSSLKEY", "", ""},
@@ -204,7 +212,9 @@ func serviceError() string {
 func fallsBack(config *pgx.ConnConfig) bool {
 	all := hosts(config)
 	for i, h := range all[1:] {
-		if h.Host == all[i].Host && h.Port == all[i].Port && (h.TLSConfig == nil) != (all[i].TLSConfig == nil) && !isLocal(h.Host) {
+		before := all[i]
+		sameAddress := h.Host == before.Host && h.Port == before.Port
+		if sameAddress && (h.TLSConfig == nil) != (before.TLSConfig == nil) && !isLocal(h.Host) {
 			return true
 		}
 	}
@@ -225,8 +235,11 @@ func hosts(config *pgx.ConnConfig) []*pgconn.FallbackConfig {
 }
 
 // unverified reports whether another machine could pose as the host.
-func unverified(h *pgconn.FallbackConfig) bool {
-	return !isLocal(h.Host) && (h.TLSConfig == nil || h.TLSConfig.InsecureSkipVerify) //nolint:forbidigo // only read
+func unverified(h *pgconn.FallbackConfig) bool { return !isLocal(h.Host) && takesAny(h) }
+
+// takesAny reports whether TLS does not verify the host.
+func takesAny(h *pgconn.FallbackConfig) bool {
+	return h.TLSConfig == nil || h.TLSConfig.InsecureSkipVerify //nolint:forbidigo // only read
 }
 
 // isLocal reports whether a host can only be this machine.
@@ -245,7 +258,7 @@ const provenAuth = "scram-sha-256,none"
 // anyoneListens reports whether another user of this machine could pose as the server: a
 // port is free while the server is down.
 func anyoneListens(h *pgconn.FallbackConfig) bool {
-	return isLocal(h.Host) && !isSocket(h.Host) && (h.TLSConfig == nil || h.TLSConfig.InsecureSkipVerify) //nolint:forbidigo // only read
+	return isLocal(h.Host) && !isSocket(h.Host) && takesAny(h)
 }
 
 func isSocket(host string) bool { return filepath.IsAbs(host) || strings.HasPrefix(host, "/") }
@@ -344,8 +357,8 @@ func (t Target) Place() string {
 			addresses = append(addresses, address)
 		}
 	}
-	database := cmp.Or(t.config.Database, t.config.User)
-	place := "postgres://" + url.User(t.config.User).String() + "@" + strings.Join(addresses, ",") + "/" + url.PathEscape(database)
+	user, database := t.config.User, cmp.Or(t.config.Database, t.config.User)
 	query.Set("schema", t.schema)
-	return place + "?" + strings.ReplaceAll(query.Encode(), "%2F", "/")
+	return "postgres://" + url.User(user).String() + "@" + strings.Join(addresses, ",") +
+		"/" + url.PathEscape(database) + "?" + strings.ReplaceAll(query.Encode(), "%2F", "/")
 }

@@ -43,7 +43,8 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 		err := rows.Scan(&t.name, &t.own)
 		tables = append(tables, t)
 		return err
-	}, `SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
+	}, `SELECT c.relname, pg_has_role(c.relowner, 'USAGE') FROM pg_class c
+		WHERE c.relkind = 'r' AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)
 		AND c.relname <> ALL ($2) ORDER BY 1`, e.schema, []string{"meta", "owners", "counters"}); err != nil {
 		return nil, err
 	}
@@ -80,39 +81,48 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 	var standby, waiting bool
 	var serverTime float64 // seconds
 	began := time.Now()
-	err := e.queryRow(ctx, `SELECT current_setting('server_version'), current_setting('fsync'), current_setting('synchronous_commit'), current_setting('full_page_writes'),
-		current_setting('data_checksums'), current_setting('autovacuum'), (SELECT CAST(version AS TEXT) FROM meta), current_setting('max_connections'),
+	err := e.queryRow(ctx, `SELECT current_setting('server_version'), current_setting('fsync'),
+		current_setting('synchronous_commit'), current_setting('full_page_writes'), current_setting('data_checksums'),
+		current_setting('autovacuum'), (SELECT CAST(version AS TEXT) FROM meta), current_setting('max_connections'),
 		(SELECT CAST(COUNT(*) AS TEXT) FROM pg_stat_activity WHERE datname IS NOT NULL),
 		(SELECT timeline_id FROM pg_control_checkpoint()), (SELECT timeline FROM meta), pg_is_in_recovery(),
-		current_setting('default_transaction_read_only'), current_setting('synchronous_standby_names'), EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'), CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`,
+		current_setting('default_transaction_read_only'), current_setting('synchronous_standby_names'),
+		EXISTS (SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'),
+		CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)`,
 		nil, &version, &fsync, &commit, &pages, &checksums, &vacuum, &schema, &most, &used,
 		&timeline, &wrote, &standby, &reads, &standbys, &waiting, &serverTime)
 	skew := time.Duration(serverTime*float64(time.Second)) - time.Duration(began.Add(time.Since(began)/2).UnixNano())
+	replaced, onTimeline := wrote != 0 && wrote != timeline, fmt.Sprint(timeline)
+	if replaced {
+		onTimeline = fmt.Sprintf("%d, last written in %d", timeline, wrote)
+	}
 	all := []store.Setting{
 		{Name: "PostgreSQL", Value: version},
 		{Name: "Schema", Value: e.schema + ", version " + schema},
 		{Name: "Connections", Value: used + " of " + most},
-		warnIf(fsync == "off", store.Setting{Name: "fsync", Value: fsync, Warning: "a crash of the server may damage the store; turn it on"}),
-		warnIf(commit == "off", store.Setting{Name: "synchronous_commit", Value: commit, Warning: "a crash of the server may lose what was sent and received; turn it on"}),
-		warnIf(pages == "off", store.Setting{Name: "full_page_writes", Value: pages, Warning: "a crash of the server may damage the store; turn it on"}),
+		warnIf(fsync == "off", "fsync", fsync, "a crash of the server may damage the store; turn it on"),
+		warnIf(commit == "off", "synchronous_commit", commit,
+			"a crash of the server may lose what was sent and received; turn it on"),
+		warnIf(pages == "off", "full_page_writes", pages, "a crash of the server may damage the store; turn it on"),
 		{Name: "data_checksums", Value: checksums},
-		warnIf(vacuum == "off", store.Setting{Name: "autovacuum", Value: vacuum, Warning: "the store grows without need; turn it on"}),
-		warnIf(wrote != 0 && wrote != timeline, store.Setting{Name: "Timeline", Value: fmt.Sprintf("%d, last written in %d", timeline, wrote), Warning: "the server was replaced or restored; it may lack what was stored last"}),
-	}
-	if wrote == 0 || wrote == timeline {
-		all[len(all)-1].Value = fmt.Sprint(timeline)
+		warnIf(vacuum == "off", "autovacuum", vacuum, "the store grows without need; turn it on"),
+		warnIf(replaced, "Timeline", onTimeline,
+			"the server was replaced or restored; it may lack what was stored last"),
 	}
 	if standbys != "" {
-		all = append(all, warnIf(waiting, store.Setting{Name: "synchronous_standby_names", Value: standbys, Warning: "commits wait for a standby; check that enough of them run"}))
+		all = append(all, warnIf(waiting, "synchronous_standby_names", standbys,
+			"commits wait for a standby; check that enough of them run"))
 	}
-	if reads == "on" {
-		all = append(all, store.Setting{Name: "default_transaction_read_only", Value: reads, Warning: "nothing can be sent or received; turn it off for the role or the database"})
-	}
-	if skew.Abs() > maxSkew {
-		all = append(all, store.Setting{Name: "Clock", Value: skew.Round(time.Second).String() + " from this computer's", Warning: "times in the store do not match; set the clock that is wrong"})
-	}
-	if standby {
-		all = append(all, store.Setting{Name: "Standby", Value: "yes", Warning: "nothing can be sent or received; use the primary server"})
+	for _, s := range []store.Setting{
+		warnIf(reads == "on", "default_transaction_read_only", reads,
+			"nothing can be sent or received; turn it off for the role or the database"),
+		warnIf(skew.Abs() > maxSkew, "Clock", skew.Round(time.Second).String()+" from this computer's",
+			"times in the store do not match; set the clock that is wrong"),
+		warnIf(standby, "Standby", "yes", "nothing can be sent or received; use the primary server"),
+	} {
+		if s.Warning != "" {
+			all = append(all, s)
+		}
 	}
 	if err != nil {
 		return all, err
@@ -131,11 +141,13 @@ func (e *engine) addRights(ctx context.Context, all []store.Setting) ([]store.Se
 	var writable bool
 	var table sql.NullString
 	var more int64 // tables beside it
-	err := e.queryRow(ctx, `SELECT has_table_privilege('meta', 'UPDATE'), MIN(CAST(c.relname AS TEXT)), COUNT(*) - 1 FROM pg_class c
-		WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'
-		AND EXISTS (SELECT 1 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p WHERE NOT has_table_privilege(c.oid, p))`,
+	err := e.queryRow(ctx, `SELECT has_table_privilege('meta', 'UPDATE'), MIN(CAST(c.relname AS TEXT)), COUNT(*) - 1
+		FROM pg_class c WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'
+		AND EXISTS (SELECT 1 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p
+			WHERE NOT has_table_privilege(c.oid, p))`,
 		[]any{e.schema}, &writable, &table, &more)
-	rights := store.Setting{Name: "Rights", Value: "incomplete", Warning: "the role needs SELECT, INSERT, UPDATE and DELETE on " + table.String}
+	needed := "the role needs SELECT, INSERT, UPDATE and DELETE on " + table.String
+	rights := store.Setting{Name: "Rights", Value: "incomplete", Warning: needed}
 	switch {
 	case err != nil || !table.Valid:
 		return all, err
@@ -147,12 +159,12 @@ func (e *engine) addRights(ctx context.Context, all []store.Setting) ([]store.Se
 	return append(all, rights), nil
 }
 
-// warnIf drops the warning unless it applies.
-func warnIf(applies bool, s store.Setting) store.Setting {
+// warnIf returns a setting, with the warning if it applies.
+func warnIf(applies bool, name, value, warning string) store.Setting {
 	if !applies {
-		s.Warning = ""
+		warning = ""
 	}
-	return s
+	return store.Setting{Name: name, Value: value, Warning: warning}
 }
 
 func (e *engine) processes(ctx context.Context) ([]store.Process, error) {
@@ -165,7 +177,8 @@ func (e *engine) processes(ctx context.Context) ([]store.Process, error) {
 			all = append(all, p)
 		}
 		return err
-	}, "SELECT o.name, o.host, o.pid, o.version, o.command, o.started, NOT ("+e.owners.isDead()+") FROM owners o ORDER BY o.started")
+	}, `SELECT o.name, o.host, o.pid, o.version, o.command, o.started, NOT (`+e.owners.isDead()+`)
+		FROM owners o ORDER BY o.started`)
 	return all, err
 }
 
@@ -193,8 +206,10 @@ func (e *engine) freeze(ctx context.Context) (func() error, error) {
 // lastNumber is for [store.Upkeep]. From version 17, an unreadable sequence has no last value, and no error.
 func (e *engine) lastNumber(ctx context.Context, table, column string) (n int64, err error) {
 	var readable bool
-	err = e.queryRow(ctx, `SELECT readable, CASE WHEN readable THEN COALESCE(pg_sequence_last_value(sequence), 0) ELSE 0 END
-		FROM CAST(pg_get_serial_sequence($1, $2) AS regclass) AS sequence, has_sequence_privilege(sequence, 'SELECT') AS readable`,
+	err = e.queryRow(ctx, `SELECT readable,
+			CASE WHEN readable THEN COALESCE(pg_sequence_last_value(sequence), 0) ELSE 0 END
+		FROM CAST(pg_get_serial_sequence($1, $2) AS regclass) AS sequence,
+			has_sequence_privilege(sequence, 'SELECT') AS readable`,
 		[]any{table, column}, &readable, &n)
 	if err == nil && !readable {
 		err = refusal{store.ErrNoRight, "permission denied for the sequence of " + table + "." + column}
@@ -211,8 +226,9 @@ func beginCopy(ctx context.Context, on store.Queryer) error {
 }
 
 func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) error {
+	const set = "SELECT setval(CAST(pg_get_serial_sequence($1, $2) AS regclass), $3, $4)"
 	for _, n := range last {
-		if _, err := on.ExecContext(ctx, "SELECT setval(CAST(pg_get_serial_sequence($1, $2) AS regclass), $3, $4)", n.Table, n.Column, max(n.Last, 1), n.Last > 0); err != nil {
+		if _, err := on.ExecContext(ctx, set, n.Table, n.Column, max(n.Last, 1), n.Last > 0); err != nil {
 			return err
 		}
 	}
@@ -225,7 +241,10 @@ const replanAfter = 1000
 
 // load is for [store.Engine]. The plans of this connection are made anew after many rows: those
 // for an empty table read all of it for one row, until the server analyzes it.
-func load(ctx context.Context, conn *sql.Conn, table string, columns []string, n int, fill func(args []any, row int) []any) error {
+func load(
+	ctx context.Context, conn *sql.Conn, table string, columns []string, n int,
+	fill func(args []any, row int) []any,
+) error {
 	args := make([]any, 0, len(columns))
 	err := native(conn, func(on *pgx.Conn) error {
 		_, err := on.CopyFrom(ctx, pgx.Identifier{table}, columns, pgx.CopyFromSlice(n, func(i int) ([]any, error) {
@@ -268,8 +287,10 @@ func (e *engine) awaitSnapshots(ctx context.Context) (holders []string, err erro
 			holders = append(holders, strings.ReplaceAll(name, "*", "_")) // it stands in a comment
 			return err
 		}, `SELECT name FROM (
-				SELECT format('the transaction of session %s (%s, user %s%s)', pid, to_json(application_name), usename, ', ' || state) AS name,
-					GREATEST(CASE WHEN datname IS NULL OR datname = current_database() THEN age(backend_xmin) END, age(backend_xid)) AS age
+				SELECT format('the transaction of session %s (%s, user %s%s)',
+						pid, to_json(application_name), usename, ', ' || state) AS name,
+					GREATEST(CASE WHEN datname IS NULL OR datname = current_database() THEN age(backend_xmin) END,
+						age(backend_xid)) AS age
 				FROM pg_stat_activity WHERE pid <> pg_backend_pid()
 				UNION ALL SELECT format('the replication slot %s', slot_name), age(xmin) FROM pg_replication_slots
 				UNION ALL SELECT format('the prepared transaction %s', to_json(gid)), age(transaction) FROM pg_prepared_xacts) s

@@ -118,13 +118,15 @@ func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 	batch.Queue(w.engine.writeLock())
 	if name != w.lastOwner {
 		batch.Queue("UPDATE meta SET timeline = " + timeline + " WHERE timeline <> " + timeline)
-		batch.Queue(fmt.Sprintf("DELETE FROM owners WHERE name IN (SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d)",
+		batch.Queue(fmt.Sprintf(`DELETE FROM owners WHERE name IN
+			(SELECT o.name FROM owners o WHERE o.seen < clock_timestamp() - %s AND %s LIMIT %d)`,
 			interval(forgotten), w.engine.owners.isDead(), forgetAtOnce))
 		batch.Queue(`DELETE FROM counters c WHERE c.name LIKE 'commits %'
 			AND NOT EXISTS (SELECT 1 FROM owners o WHERE c.name = 'commits ' || o.name)`)
 	}
 	const counted = `WITH count AS (UPDATE counters SET value = value + 1 WHERE name = 'commits' RETURNING value)
-		UPDATE counters SET value = count.value FROM count WHERE name = (SELECT 'commits ' || o.name FROM owners o WHERE o.name = $1)
+		UPDATE counters SET value = count.value FROM count
+			WHERE name = (SELECT 'commits ' || o.name FROM owners o WHERE o.name = $1)
 		RETURNING counters.value, ` + clockMillis + `, (SELECT version FROM meta)`
 	batch.Queue(counted, name)
 	sent := uptime()
@@ -174,15 +176,19 @@ func (w *writer) endPredecessor() string {
 	if w.predecessor == "" {
 		return ""
 	}
-	return "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND " + backendName + " = '" + w.predecessor + "'; "
+	return "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() " +
+		"AND " + backendName + " = '" + w.predecessor + "'; "
 }
 
 // checkServer prepares a new connection, and compares what it leads to with what this
 // process knows. Before the server has counted the rows of a new store, it would read whole
 // tables.
 func (w *writer) checkServer(ctx context.Context, c *pgconn.PgConn, name string) error {
-	results, err := c.Exec(ctx, fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET statement_timeout TO %d; SET enable_seqscan TO off; ", turn.Milliseconds(), writeTimeout.Milliseconds())+w.endPredecessor()+
-		"SELECT (SELECT value FROM counters WHERE name = 'identity'), COALESCE(("+lastCommit(name)+"), -1), "+thisBackend+"; COMMIT").ReadAll()
+	query := fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET statement_timeout TO %d; SET enable_seqscan TO off; ",
+		turn.Milliseconds(), writeTimeout.Milliseconds()) + w.endPredecessor() +
+		"SELECT (SELECT value FROM counters WHERE name = 'identity'), " +
+		"COALESCE((" + lastCommit(name) + "), -1), " + thisBackend + "; COMMIT"
+	results, err := c.Exec(ctx, query).ReadAll()
 	if err != nil {
 		return err
 	}
@@ -301,7 +307,8 @@ func (w *writer) askOutcome(ctx context.Context, query string) (number int64, fo
 // Judge is for [store.Connector].
 func (w *writer) Judge(err error) (again, drop bool) {
 	switch {
-	case errors.Is(err, errUnknown), errors.Is(err, store.ErrLost), errors.Is(err, store.ErrGone), errors.Is(err, store.ErrPooled):
+	case errors.Is(err, errUnknown), errors.Is(err, store.ErrLost),
+		errors.Is(err, store.ErrGone), errors.Is(err, store.ErrPooled):
 		return false, true
 	case errors.Is(err, errNotCommitted), errors.Is(err, sql.ErrConnDone):
 		return true, true
