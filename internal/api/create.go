@@ -29,7 +29,8 @@ func (c *Client) create(ctx context.Context, path string, items []tracking.Item,
 		rows, blanket := r.Body.Refusals(items)
 		if blanket && r.Outcome == tracking.OutcomeAccepted { // a success that refuses every row without a reason
 			r.Outcome = tracking.OutcomeNotCredible
-			r.Err = &AnswerError{Status: r.HTTPStatus, Problem: "every row listed as refused without a reason", Excerpt: excerpt(r.Answer)}
+			const problem = "every row listed as refused without a reason"
+			r.Err = &AnswerError{Status: r.HTTPStatus, Problem: problem, Excerpt: excerpt(r.Answer)}
 		} else {
 			r.Refused = rows
 		}

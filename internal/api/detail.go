@@ -40,7 +40,8 @@ func (c *Client) ask(ctx context.Context, q tracking.Query) response {
 	} else {
 		values.Set(cmp.Or(q.Param, c.opts.NumberParam), q.Number)
 	}
-	return c.do(ctx, Request{OpDetail, http.MethodGet, c.url(PathDetail, values), nil}, cmp.Or(c.opts.Timeout, queryTimeout))
+	r := Request{OpDetail, http.MethodGet, c.url(PathDetail, values), nil}
+	return c.do(ctx, r, cmp.Or(c.opts.Timeout, queryTimeout))
 }
 
 func (c *Client) readDetail(x response, a tracking.Answer) error {
@@ -70,7 +71,8 @@ func (c *Client) readDetail(x response, a tracking.Answer) error {
 // Interface: Endpoints, 3. Query a tracking.
 func decidesProcessing(x response) bool {
 	switch x.Status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+	case http.StatusUnauthorized, http.StatusForbidden,
+		http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	}
 	return x.Err == nil && (x.Status/100 == 2 || x.Status/100 == 4)
@@ -116,7 +118,8 @@ func (c *Client) evidence(ctx context.Context, x response, q tracking.Query, ite
 	case absent && e.Presence != tracking.PresenceUndecided:
 		return tracking.Evidence{Why: fmt.Sprintf("says \"not found\" (status %d), but shows the tracking", x.Status)}
 	case absent:
-		return tracking.Evidence{Presence: tracking.PresenceAbsent, Fingerprint: x.body.AbsenceFingerprint(x.Status, q.ReferID, q.Number, item.ReferID, item.Number)}
+		fingerprint := x.body.AbsenceFingerprint(x.Status, q.ReferID, q.Number, item.ReferID, item.Number)
+		return tracking.Evidence{Presence: tracking.PresenceAbsent, Fingerprint: fingerprint}
 	case success, e.Presence == tracking.PresenceProcessing && decidesProcessing(x):
 		return e
 	}

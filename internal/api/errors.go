@@ -88,7 +88,8 @@ func (e *AnswerError) Troubled() bool { return true }
 
 func (e *AnswerError) Error() string {
 	s := fmt.Sprintf("unexpected response: status %d, %s", e.Status, e.Problem)
-	if start := strings.ToLower(e.Excerpt); strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html") {
+	start := strings.ToLower(e.Excerpt)
+	if strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html") {
 		s = fmt.Sprintf("this is not the tracking service (it answered %d with a web page): check base_url", e.Status)
 	}
 	if e.Excerpt != "" {

@@ -168,7 +168,8 @@ func (c *Client) readAnswer(ctx context.Context, res *http.Response, x *response
 	switch {
 	case err != nil:
 		x.cut, x.Err = true, plainError(ctx, err)
-	case res.ContentLength < 0 && len(res.TransferEncoding) == 0 && !res.Uncompressed && !x.cut && len(bytes.TrimSpace(raw)) > 0 && !x.unmaskedBody.JSON():
+	case res.ContentLength < 0 && len(res.TransferEncoding) == 0 && !res.Uncompressed && !x.cut &&
+		len(bytes.TrimSpace(raw)) > 0 && !x.unmaskedBody.JSON():
 		x.cut, x.Err = true, io.ErrUnexpectedEOF
 	}
 }

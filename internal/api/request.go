@@ -70,10 +70,11 @@ func parsePath(path string) (u *url.URL, problem string) {
 	if err != nil || u.Host != "" || u.User != nil || u.Opaque != "" {
 		return nil, "is not a path"
 	}
+	isControl := func(r rune) bool { return r < ' ' || r == 0x7f }
 	for segment := range strings.SplitSeq(u.EscapedPath(), "/") {
 		plain, err := url.PathUnescape(segment)
 		switch {
-		case err != nil || strings.ContainsAny(plain, `/\`) || strings.ContainsFunc(plain, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		case err != nil || strings.ContainsAny(plain, `/\`) || strings.ContainsFunc(plain, isControl):
 			return nil, "has an escaped slash, backslash or control character"
 		case plain == ".." || plain == ".":
 			return nil, `has a segment "` + plain + `"; name the path from base_url`
@@ -113,9 +114,9 @@ func (c *Client) Send(ctx context.Context, r Request) (Response, error) {
 	if x.Status >= 200 && x.Status < 300 {
 		return res, nil
 	}
-	err := error(newStatusError(x))
-	if x.Status >= http.StatusInternalServerError || x.Status == http.StatusRequestTimeout || x.Status == http.StatusTooEarly {
-		err = unknown(err)
+	err := newStatusError(x)
+	if x.Status >= 500 || x.Status == http.StatusRequestTimeout || x.Status == http.StatusTooEarly {
+		return res, unknown(err)
 	}
 	return res, err
 }

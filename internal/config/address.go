@@ -37,7 +37,8 @@ func normalizeURL(raw string) (string, error) {
 		return "", wrong("not a URL with https:// and a host", form)
 	}
 	if u.User != nil {
-		return "", wrong("contains a user name or password", form+"; put the key into WAYBILL_API_KEY or a file named by api_key_file")
+		return "", wrong("contains a user name or password",
+			form+"; put the key into WAYBILL_API_KEY or a file named by api_key_file")
 	}
 	if strings.ContainsAny(raw, "?#") {
 		return "", wrong("contains a query or fragment (? or #)", form)

@@ -98,7 +98,7 @@ func field(name string) string {
 // CheckMapName returns a [*KeyError] if name can't be that of a saved mapping.
 func CheckMapName(name string) error {
 	if want := mapNameError(name); want != "" {
-		return &KeyError{Message: "the name of a mapping must be " + want + ", not " + short(name), Hint: "use --save-map NAME"}
+		return wrong("the name of a mapping must be "+want+", not "+short(name), "use --save-map NAME")
 	}
 	return nil
 }

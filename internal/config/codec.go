@@ -50,7 +50,8 @@ func (s Setting) codec() codec {
 	case KindNames:
 		return codec{want: "names with a string each", node: s.byName(nameValue)}
 	case KindMaps:
-		return codec{want: "mappings by name", node: s.byName(Setting{Kind: KindNames, fields: true, check: emptyError}.fromNode)}
+		mapping := Setting{Kind: KindNames, fields: true, check: emptyError}
+		return codec{want: "mappings by name", node: s.byName(mapping.fromNode)}
 	case KindMatches:
 		return codec{want: "a list of {path, equals}", node: s.items(s.condition)}
 	case KindAbsents:
@@ -284,7 +285,8 @@ func (s Setting) checkName(name string, value any, taken map[string]string) (str
 	switch {
 	case s.fields:
 		if want = ""; field(name) == "" {
-			return "", wrong(didYouMean("unknown name "+quoted(name), name, MapFields()), "known: "+strings.Join(MapFields(), ", "))
+			known := MapFields()
+			return "", wrong(didYouMean("unknown name "+quoted(name), name, known), "known: "+strings.Join(known, ", "))
 		}
 		name = field(name)
 	case s.Kind == KindMaps:

@@ -46,11 +46,11 @@ type Config struct {
 	Quiet             bool                         `mapstructure:"quiet"`
 	Verbose           bool                         `mapstructure:"verbose"`
 	Debug             bool                         `mapstructure:"debug"`
-	Profile           string                       `mapstructure:"profile"`             // DefaultProfile, or one of the user file
-	Account           string                       `mapstructure:"account"`             // the base URL if not set; empty without one
-	BaseURL           string                       `mapstructure:"base_url"`            // as normalizeURL gives it; empty if not set
-	Store             string                       `mapstructure:"store"`               // absolute path, or a server, see IsServer; empty if no place is known, see StorePath
-	StorePasswordFile string                       `mapstructure:"store_password_file"` // absolute path; empty for none, see StorePassword
+	Profile           string                       `mapstructure:"profile"`             // DefaultProfile, or another
+	Account           string                       `mapstructure:"account"`             // else the base URL; may be empty
+	BaseURL           string                       `mapstructure:"base_url"`            // see normalizeURL; empty for none
+	Store             string                       `mapstructure:"store"`               // path or server; empty if unknown
+	StorePasswordFile string                       `mapstructure:"store_password_file"` // absolute path; empty for none
 	InsecureStore     bool                         `mapstructure:"insecure_store"`
 	Timeout           time.Duration                `mapstructure:"timeout"`         // 0 for the command's own
 	RequestTimeout    time.Duration                `mapstructure:"request_timeout"` // 0 for 30s, v1 create 120s
@@ -60,9 +60,9 @@ type Config struct {
 	BatchSize         int                          `mapstructure:"batch_size"`  // rows; 0 for as many as the service takes
 	Rate              float64                      `mapstructure:"rate"`        // requests per second; 0 for no limit
 	Encoding          string                       `mapstructure:"encoding"`    // empty to find out
-	Map               map[string]string            `mapstructure:"map"`         // field to header; fields referId, rawTrackingNumber, carrierCode, carrier
+	Map               map[string]string            `mapstructure:"map"`         // field, see MapFields, to header
 	Maps              map[string]map[string]string `mapstructure:"maps"`        // saved mappings by name
-	Carriers          map[string]string            `mapstructure:"carriers"`    // name to code; no two names differ in case alone
+	Carriers          map[string]string            `mapstructure:"carriers"`    // name to code; names differ beyond case
 	StripSpaces       bool                         `mapstructure:"strip_spaces"`
 	KeepColumns       bool                         `mapstructure:"keep_columns"`
 	Statuses          map[string]string            `mapstructure:"statuses"` // number or name as sent, to the name shown

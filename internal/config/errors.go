@@ -45,7 +45,7 @@ func (e *KeyError) Error() string {
 // Unwrap returns the cause, or nil.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-// at fills in the place of a fault and its key, where they are not known more closely already. Without a fault it is nil.
+// at fills in place and key of a fault, where they are not known more closely already. Without a fault it is nil.
 func at(fault error, key string, o Origin) error {
 	if e, ok := errors.AsType[*KeyError](fault); ok {
 		e.Line = cmp.Or(e.Line, o.Line)

@@ -52,7 +52,8 @@ func newLoader(src Sources) (*loader, error) {
 		}
 		s := table()[i]
 		if f.Values[len(f.Values)-1] == "" {
-			return nil, at(wrong("must be "+s.codec().want+" that is not empty", "omit the flag to use the configured value"), s.Key, o)
+			fault := wrong("must be "+s.codec().want+" that is not empty", "omit the flag to use the configured value")
+			return nil, at(fault, s.Key, o)
 		}
 		v, err := s.fromTexts(f.Values)
 		if err != nil {

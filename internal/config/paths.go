@@ -19,7 +19,8 @@ const (
 	configEnv   = EnvPrefix + "CONFIG"
 	xdgConfig   = "XDG_CONFIG_HOME"
 	xdgData     = "XDG_DATA_HOME"
-	storeHelp   = "$XDG_DATA_HOME/waybill/waybill.db, else ~/.local/share/waybill/waybill.db (the system's data folder on macOS and Windows); a profile NAME has NAME.db there"
+	storeHelp   = "$XDG_DATA_HOME/waybill/waybill.db, else ~/.local/share/waybill/waybill.db " +
+		"(the system's data folder on macOS and Windows); a profile NAME has NAME.db there"
 )
 
 // Paths is where the files of settings are, or would be.

@@ -264,7 +264,8 @@ func (c Config) StorePassword() (Secret, error) {
 		return Secret{}, nil
 	}
 	password, err := readSecret(c.StorePasswordFile, nil)
-	return password, at(in("password file "+c.StorePasswordFile, err), "store_password_file", c.Origin("store_password_file"))
+	err = in("password file "+c.StorePasswordFile, err)
+	return password, at(err, "store_password_file", c.Origin("store_password_file"))
 }
 
 func secretAt(place string, lookup func(name string) (string, bool)) (s Secret, err error) {
@@ -318,7 +319,8 @@ func readSecret(path string, stdin io.Reader) (Secret, error) {
 		return Secret{}, &KeyError{Message: cause(err), Err: err}
 	}
 	if len(data) > MaxSecretFile {
-		return Secret{}, wrong(fmt.Sprintf("larger than %d bytes", MaxSecretFile), "the file must contain the secret and nothing else")
+		const hint = "the file must contain the secret and nothing else"
+		return Secret{}, wrong(fmt.Sprintf("larger than %d bytes", MaxSecretFile), hint)
 	}
 	return cleanSecret(data)
 }

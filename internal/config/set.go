@@ -16,8 +16,10 @@ import (
 
 // Change gives a setting of the user file a value, or removes it.
 type Change struct {
-	Key   string // a setting's, or that of one name of it, such as carriers.UPS
-	Value any    // a string as its environment variable would hold it, a [Secret], a []string, a map[string]string or a [webhook.Scheme]; nil removes the key, known or not
+	Key string // a setting's, or that of one name of it, such as carriers.UPS
+	// A string as its environment variable would hold it, a [Secret], a []string, a
+	// map[string]string or a [webhook.Scheme]; nil removes the key, known or not.
+	Value any
 }
 
 // Set changes the user file, in a profile, and returns its path: what is not changed
@@ -267,7 +269,10 @@ func child(n *yaml.Node, key string) (*yaml.Node, error) {
 		n.Content = append(n.Content, textNode(key), old)
 	}
 	if missing(old) {
-		*old = yaml.Node{Kind: yaml.MappingNode, HeadComment: old.HeadComment, LineComment: old.LineComment, FootComment: old.FootComment}
+		*old = yaml.Node{
+			Kind:        yaml.MappingNode,
+			HeadComment: old.HeadComment, LineComment: old.LineComment, FootComment: old.FootComment,
+		}
 	}
 	if len(old.Content) == 0 {
 		old.Style = 0 // no braces once it is filled

@@ -27,7 +27,7 @@ const (
 	KindNumber   Kind = "number"   // decimal, with or without fraction
 	KindDuration Kind = "duration" // see ParseDuration
 	KindSize     Kind = "size"     // see ParseSize
-	KindPath     Kind = "path"     // a relative one counts from its file's folder, else from the working folder; ~/ is the home folder
+	KindPath     Kind = "path"     // relative to its file's folder, else to the working folder; ~/ is the home folder
 	KindSecret   Kind = "secret"   // text that is never shown
 	KindList     Kind = "list"     // of texts
 	KindIntegers Kind = "integers" // a list of integers
@@ -114,13 +114,17 @@ func sending() []Setting {
 			Setting{Why: whyKey}),
 		define("api_key_file", KindPath, "file with the API key; - is standard input (flag and environment only)",
 			Setting{Flag: "api-key-file", Why: whyKey, preset: ""}),
-		define("api_key_keyring", KindText, "name of the entry with the API key in the system's keyring; `waybill auth login --keyring` sets it",
+		define("api_key_keyring", KindText,
+			"name of the entry with the API key in the system's keyring; `waybill auth login --keyring` sets it",
 			Setting{Why: whyKey, preset: "", check: lineError, private: true}),
-		define("store", KindPath, "database of runs, rows and deliveries: a file, postgres://USER@HOST/DATABASE[?schema=NAME], or service=NAME",
+		define("store", KindPath, "database of runs, rows and deliveries: "+
+			"a file, postgres://USER@HOST/DATABASE[?schema=NAME], or service=NAME",
 			Setting{Flag: "store", Why: whyLedger, Default: storeHelp, preset: "", check: storePlaceError, private: true}),
-		define("store_password_file", KindPath, "file with the password for a store on PostgreSQL, instead of PGPASSWORD or PGPASSFILE",
+		define("store_password_file", KindPath,
+			"file with the password for a store on PostgreSQL, instead of PGPASSWORD or PGPASSFILE",
 			Setting{Why: whyLedger, preset: ""}),
-		define("insecure_store", KindBool, "allow PostgreSQL on other hosts without verified TLS: others may read and change the store",
+		define("insecure_store", KindBool,
+			"allow PostgreSQL on other hosts without verified TLS: others may read and change the store",
 			Setting{Flag: "insecure-store", Why: whyLedger, preset: false}),
 		define("ca_file", KindPath, "PEM file with additional certificate authorities to trust",
 			Setting{Flag: "ca-file", Why: whyAddress, preset: ""}),
@@ -144,8 +148,12 @@ func sending() []Setting {
 				Flag: "encoding", Value: "ENCODING", Section: InputSection,
 				Default: "UTF-8, or as the byte order mark says", preset: "", check: lineError,
 			}),
-		define("map", KindNames, "column of a field: FIELD=HEADER, fields "+strings.Join(MapFields(), ", ")+"; @NAME for a saved mapping",
-			Setting{Flag: "map", Value: "FIELD=HEADER", Section: InputSection, preset: names{}, fields: true, check: emptyError}),
+		define("map", KindNames,
+			"column of a field: FIELD=HEADER, fields "+strings.Join(MapFields(), ", ")+"; @NAME for a saved mapping",
+			Setting{
+				Flag: "map", Value: "FIELD=HEADER", Section: InputSection,
+				preset: names{}, fields: true, check: emptyError,
+			}),
 		define(mapsKey, KindMaps, "saved mappings for --map @NAME: name, and the column of each field",
 			Setting{preset: names{}}),
 		define("carriers", KindNames, "code of a carrier name: NAME=CODE; NAME= lets the service identify the carrier",
@@ -155,7 +163,8 @@ func sending() []Setting {
 			}),
 		define("strip_spaces", KindBool, "remove spaces inside tracking numbers",
 			Setting{Flag: "strip-spaces", Section: InputSection, preset: false}),
-		define("keep_columns", KindBool, "keep up to 16 columns of an input that are not sent, such as customer, with its rows",
+		define("keep_columns", KindBool,
+			"keep up to 16 columns of an input that are not sent, such as customer, with its rows",
 			Setting{Why: whyKept, preset: true}),
 		define("statuses", KindNames, "names of your own for statuses: number or label as sent, and the name",
 			Setting{preset: names{}, check: filledLineError}),
@@ -166,7 +175,8 @@ func receiving() []Setting {
 	return []Setting{
 		define("query.tracking_number_param", KindText, "query parameter for a tracking number",
 			Setting{Why: whyMeaning, preset: "trackingNumber", check: identifierError}),
-		define("query.absent", KindAbsents, "responses that mean \"no such tracking\": a list of {status, message, path, equals}",
+		define("query.absent", KindAbsents,
+			"responses that mean \"no such tracking\": a list of {status, message, path, equals}",
 			Setting{Why: whyMeaning, Default: "404 only", preset: []any{}}),
 		define("create.accepted", KindMatches, "what the response to a successful create contains: a list of {path, equals}",
 			Setting{Why: whyMeaning, Default: "built-in rules", preset: []any{}}),
@@ -176,10 +186,14 @@ func receiving() []Setting {
 			Setting{Flag: "addr", Value: "HOST:PORT", Why: whyVerify, preset: "127.0.0.1:8377", check: HostPort}),
 		define("listen.max_body", KindSize, "maximum size of a delivery's body",
 			Setting{Flag: "max-body", Value: "SIZE", Why: whyVerify, preset: Size(5 << 20), least: 1, most: 1 << 30}),
-		define("listen.max_unverified", KindSize, "disk space for unverified deliveries, an eighth of it per minute; 0 keeps none",
+		define("listen.max_unverified", KindSize,
+			"disk space for unverified deliveries, an eighth of it per minute; 0 keeps none",
 			Setting{Flag: "max-unverified", Value: "SIZE", Why: whyVerify, preset: Size(1 << 30), most: 1 << 50}),
 		define("webhook.verify", KindChoice, "what happens to deliveries that do not verify",
-			Setting{Choices: []string{"enforce", "observe", "off"}, Why: whyVerify, preset: "", Default: "enforce when webhook.scheme is set, else observe"}),
+			Setting{
+				Choices: []string{"enforce", "observe", "off"}, Why: whyVerify,
+				Default: "enforce when webhook.scheme is set, else observe", preset: "",
+			}),
 		define("webhook.scheme", KindText, "name of the signature scheme of deliveries",
 			Setting{Why: whyVerify, preset: "", check: lineError}),
 		define("webhook.secret", KindSecret, "the webhook secret, used when webhook.secrets is empty",
@@ -204,7 +218,8 @@ func Variables() []Variable {
 		{"WAYBILL_SANDBOX_KEY", "API key that `waybill sandbox` accepts"},
 		{xdgConfig, "folder of waybill/config.yaml, default ~/.config"},
 		{xdgData, "folder of waybill/waybill.db, default ~/.local/share (the system's data folder on macOS and Windows)"},
-		{"PGHOST", "what --store postgres:// leaves out, as for psql; likewise PGPORT, PGUSER, PGDATABASE, PGSERVICE, PGSSLMODE and the like"},
+		{"PGHOST", "what --store postgres:// leaves out, as for psql; " +
+			"likewise PGPORT, PGUSER, PGDATABASE, PGSERVICE, PGSSLMODE and the like"},
 		{"PGPASSWORD", "password for a store on PostgreSQL"},
 		{"PGPASSFILE", "file of passwords for stores on PostgreSQL, default ~/.pgpass"},
 		{"HTTPS_PROXY", "proxy for the service; never used for this machine"},

@@ -62,7 +62,8 @@ func (l *loader) readUser() ([]byte, fs.FileInfo, error) {
 	o := Origin{Level: FromUser, File: path}
 	_, err := disk.Resolve(path)
 	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
-		fault := &KeyError{Message: "not used: " + foreign.Error(), Hint: "name a file of your own, in a folder that only you can write to", Err: err}
+		const hint = "name a file of your own, in a folder that only you can write to"
+		fault := &KeyError{Message: "not used: " + foreign.Error(), Hint: hint, Err: err}
 		return nil, nil, at(fault, "", o)
 	}
 	data, info, err := readSettings(path)
@@ -115,7 +116,8 @@ func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 		return nil, at(&KeyError{Line: p.line, Message: "the name of a profile must have " + want}, profilesKey, o)
 	}
 	if p.key == DefaultProfile {
-		fault := wrong("not allowed: the settings at the top of the file are the profile default", "move its settings to the top, or give it another name")
+		fault := wrong("not allowed: the settings at the top of the file are the profile default",
+			"move its settings to the top, or give it another name")
 		o.Line = p.line
 		return nil, at(fault, prefix, o)
 	}

@@ -55,7 +55,8 @@ func syntaxFault(err error) error {
 		text = text[len(m[0]):]
 	}
 	text = regexp.MustCompile(`'[^']{2,}'`).ReplaceAllString(text, "…")
-	return &KeyError{Line: line, Message: "not valid YAML: " + text, Hint: "put values with special characters in quotes, and indent with spaces"}
+	const hint = "put values with special characters in quotes, and indent with spaces"
+	return &KeyError{Line: line, Message: "not valid YAML: " + text, Hint: hint}
 }
 
 // unambiguous refuses what a reader of the file would not see at once.
@@ -84,7 +85,8 @@ func unambiguous(n *yaml.Node, depth int) error {
 			return &KeyError{Line: key.Line, Message: "a key must be plain text"}
 		}
 		if first, twice := lines[key.Value]; twice {
-			return &KeyError{Line: key.Line, Key: short(key.Value), Message: "appears twice, first in line " + strconv.Itoa(first)}
+			message := "appears twice, first in line " + strconv.Itoa(first)
+			return &KeyError{Line: key.Line, Key: short(key.Value), Message: message}
 		}
 		lines[key.Value] = key.Line
 	}
