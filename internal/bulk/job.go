@@ -48,7 +48,7 @@ type UnknownAction string
 // The actions. All but Reconcile are the user's decision: resending may create a second tracking.
 const (
 	Reconcile UnknownAction = "reconcile"  // query the service, and go by proof
-	ResendOne UnknownAction = "resend-one" // likewise; if no row of the account was ever accepted, send one again as the control
+	ResendOne UnknownAction = "resend-one" // likewise; without an accepted row of the account, one is the control
 	Resend    UnknownAction = "resend"     // send them again
 	Keep      UnknownAction = "keep"       // leave them as they are
 )
@@ -185,7 +185,8 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 // proveLast proves the answer that a run stopped with, so that its rows are not unknown for longer than needed.
 func (j *Job) proveLast(soft context.Context, err error) error {
 	stop := (*StopError)(nil)
-	if !errors.As(err, &stop) || stop.Known != nil || stop.Cause.Meaning().Stored != tracking.StoredNone || soft.Err() != nil {
+	if !errors.As(err, &stop) || stop.Known != nil ||
+		stop.Cause.Meaning().Stored != tracking.StoredNone || soft.Err() != nil {
 		return err
 	}
 	if failed := j.prover.proveShapes(soft); failed != nil && !errors.As(failed, &stop) && soft.Err() == nil {

@@ -32,7 +32,7 @@ func (d *dispatch) outcomeOf(ctx, soft context.Context, b ledger.Batch, r *track
 	case r.Outcome == tracking.OutcomeTooLarge && requestSize(b) > maxOrdinaryRow:
 		s.State = ledger.Rejected // nothing smaller can be sent
 	case r.Outcome == tracking.OutcomeRows && len(b.Rows) == 1:
-		d.settleRefusedRow(ctx, soft, b.Rows[0].Item, r, &s)
+		d.settleRow(ctx, soft, b.Rows[0].Item, r, &s)
 		return s
 	case r.Outcome == tracking.OutcomeRows:
 		s.Rows = rowOutcomes(b, r)
@@ -47,9 +47,9 @@ func (d *dispatch) outcomeOf(ctx, soft context.Context, b ledger.Batch, r *track
 // requestSize returns how large the request of a batch is, in bytes.
 func requestSize(b ledger.Batch) int { return len(tracking.AppendBatch(nil, b.Items())) }
 
-// settleRefusedRow settles a row that was refused alone. It is queried first after
+// settleRow settles a row that was refused alone. It is queried first after
 // a conflict, and where the service may have stored refused rows.
-func (d *dispatch) settleRefusedRow(ctx, soft context.Context, item tracking.Item, r *tracking.Reply, s *ledger.BatchOutcome) {
+func (d *dispatch) settleRow(ctx, soft context.Context, item tracking.Item, r *tracking.Reply, s *ledger.BatchOutcome) {
 	s.State = ledger.Rejected
 	if r.HTTPStatus != http.StatusConflict && (d.SkipProof || d.proven[d.shapeOf(r)] == ledger.Pending) {
 		return
@@ -87,7 +87,8 @@ func rowOutcomes(b ledger.Batch, r *tracking.Reply) []ledger.RowOutcome {
 		case ok && !v.Ambiguous:
 			outcomes = append(outcomes, ledger.RowOutcome{Row: id, State: ledger.Rejected, Reason: v.Reason})
 		case ok && r.Outcome == tracking.OutcomeAccepted:
-			outcomes = append(outcomes, ledger.RowOutcome{Row: id, State: ledger.Unknown, Reason: "the response refuses this row or another: " + v.Reason})
+			reason := "the response refuses this row or another: " + v.Reason
+			outcomes = append(outcomes, ledger.RowOutcome{Row: id, State: ledger.Unknown, Reason: reason})
 		}
 	}
 	return outcomes
@@ -186,7 +187,8 @@ func (d *dispatch) adaptLimits(ctx context.Context, o sentBatch) error {
 	switch o.reply.Outcome {
 	case tracking.OutcomeTooLarge:
 		if n == 1 && (o.outcome.State == ledger.Pending || o.outcome.Shape != "") {
-			return stopf(o.reply.Outcome, o.reply.Err, "the service refused a request of one row (%d bytes) as too large", requestSize(o.batch))
+			return stopf(o.reply.Outcome, o.reply.Err,
+				"the service refused a request of one row (%d bytes) as too large", requestSize(o.batch))
 		}
 		d.capBatchRows((n + 1) / 2)
 	case tracking.OutcomeAccepted:
@@ -261,10 +263,11 @@ func (o sentBatch) sightings() []ledger.Sighting {
 		byNumber[t.Number] = t
 	}
 	var seen []ledger.Sighting
+	at := o.reply.Began.Add(o.reply.Took)
 	for _, row := range o.batch.Rows {
 		t, ok := byNumber[row.Item.Number]
 		if ok && t.Known() && (t.ReferID == "" || t.ReferID == row.Item.ReferID) {
-			seen = append(seen, ledger.NewSighting(t, ledger.Processed, row.Item.Key(), o.reply.Began.Add(o.reply.Took), ledger.FromCreate))
+			seen = append(seen, ledger.NewSighting(t, ledger.Processed, row.Item.Key(), at, ledger.FromCreate))
 		}
 	}
 	return seen

@@ -48,8 +48,8 @@ func (p *proof) words() string {
 	return p.why
 }
 
-// prove queries a row: by its referId, and if that proves nothing, by its number. The error is a [*StopError], or the cause of ctx.
-//
+// prove queries a row: by its referId, and if that proves nothing, by its number.
+// The error is a [*StopError], or the cause of ctx.
 // Present means that an answer names the number, or is "Processing" while the
 // account has no other row of that referId. The latter does not count for a row
 // that was never sent from here: another machine may have sent several.
@@ -90,7 +90,8 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 	case second.Presence == tracking.PresenceNamed:
 		p.why = "the service has this number, but does not say for which of the orders that share it"
 	case first.Presence == tracking.PresenceProcessing, second.Presence == tracking.PresenceProcessing:
-		p.conclusion, p.why = processing, "the service is still processing this referId and does not say which of its numbers it has"
+		p.conclusion = processing
+		p.why = "the service is still processing this referId and does not say which of its numbers it has"
 	case second.Presence == tracking.PresenceAbsent:
 		p.conclusion, p.by, p.fingerprint = absent, byNumber, second.Fingerprint
 	default:
@@ -163,7 +164,8 @@ func (pr *prover) tryAgain(ctx context.Context, try func() (done bool, err error
 
 func (pr *prover) onlyHolder(ctx context.Context, item tracking.Item) bool {
 	rows, err := pr.Ledger.Find(ctx, "", item.Number)
-	return err == nil && !slices.ContainsFunc(rows, func(s ledger.TrackingStatus) bool { return s.Item.ReferID != item.ReferID })
+	isOther := func(s ledger.TrackingStatus) bool { return s.Item.ReferID != item.ReferID }
+	return err == nil && !slices.ContainsFunc(rows, isOther)
 }
 
 // dropUnprovenProcessing drops proofs by an answer "Processing", if the service
@@ -180,7 +182,8 @@ func (pr *prover) dropUnprovenProcessing(ctx context.Context, proofs []*proof) e
 		case err != nil:
 			proofs[i] = nil
 		case e.Presence == tracking.PresenceProcessing:
-			proofs[i] = &proof{row: f.row, conclusion: processing, why: "the service answers \"Processing\" for this referId, but also for one that does not exist"}
+			const why = `the service answers "Processing" for this referId, but also for one that does not exist`
+			proofs[i] = &proof{row: f.row, conclusion: processing, why: why}
 		}
 	}
 	return err

@@ -144,7 +144,8 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 	}
 	proofs := make([]*proof, len(page))
 	controlNumbers := sync.OnceValue(func() error { return p.queryControls(ctx, controls, byNumber) })
-	asked := each(ctx, len(page), queriesPerWorker*p.workers(), func(ctx context.Context, i int) error { // most of them wait at the gate, or before a retry
+	workers := queriesPerWorker * p.workers() // most of them wait at the gate, or before a retry
+	asked := each(ctx, len(page), workers, func(ctx context.Context, i int) error {
 		found, err := p.prove(ctx, page[i], controlNumbers)
 		if err == nil {
 			p.Checked()
@@ -172,7 +173,8 @@ func (p *reconcilePass) resolvePresent(ctx context.Context, proofs []*proof) err
 	for _, f := range proofs {
 		if f != nil && f.conclusion == present {
 			p.flapped = p.flapped || !f.row.AbsentSince.IsZero()
-			found = append(found, ledger.Resolution{Row: f.row.Row, Batch: f.row.Batch, State: ledger.Accepted, IfNoSiblings: f.ifNoSiblings})
+			r := ledger.Resolution{Row: f.row.Row, Batch: f.row.Batch, State: ledger.Accepted, IfNoSiblings: f.ifNoSiblings}
+			found = append(found, r)
 		}
 	}
 	return p.resolve(ctx, ledger.Accepted, found)
@@ -292,8 +294,9 @@ func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.Unk
 		if e.Presence == tracking.PresenceNamed || by == byReferID && showsRow(e, x) {
 			continue
 		}
-		p.missedControl[by] = fmt.Sprintf("%s, for %s %s of run %d (`waybill runs retry %d --absent` checks whether it was created)",
-			describeEvidence(e), by, tracking.Quote(cmp.Or(q.ReferID, q.Number)), x.Run, x.Run)
+		p.missedControl[by] = fmt.Sprintf("%s, for %s %s of run %d "+
+			"(`waybill runs retry %[4]d --absent` checks whether it was created)",
+			describeEvidence(e), by, tracking.Quote(cmp.Or(q.ReferID, q.Number)), x.Run)
 	}
 	return nil
 }
@@ -309,7 +312,8 @@ func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
 	}
 	if p.processing > 0 {
 		p.processingSince = cmp.Or(p.processingSince, time.Now())
-		if soon := time.Now().Add(processingPoll); soon.Before(p.processingSince.Add(processingPatience)) && (until.IsZero() || soon.Before(until)) {
+		soon, end := time.Now().Add(processingPoll), p.processingSince.Add(processingPatience)
+		if soon.Before(end) && (until.IsZero() || soon.Before(until)) {
 			return true, pace.Sleep(ctx, processingPoll)
 		}
 	}

@@ -36,7 +36,7 @@ type prover struct {
 	proofsDue       bool                    // unknown rows may wait for a proof
 	namesRefused    map[int64]bool          // waiting batches whose answer named the refused rows
 	rowFound        bool                    // a query found a row whose outcome was unknown
-	firstShownAfter time.Duration           // how long the service took to show the account's first row; 0 if this run did not see it
+	firstShownAfter time.Duration           // after which the service showed the account's first row; 0: not seen
 }
 
 // shapeOf returns the shape under which the proofs of an answer are kept.
@@ -212,8 +212,8 @@ func (pr *prover) proveNotTaken(ctx context.Context, shape string, rows []ledger
 	if seen[present] {
 		held, err := pr.recordProof(ctx, shape, ledger.Unknown, ledger.Unknown, rows)
 		if held {
-			pr.Warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches are checked one by one "+
-				"(`waybill doctor` lists what is proven)", status)
+			pr.Warn("the service stored rows of a batch that it refused with %d; from now on, the rows of such batches "+
+				"are checked one by one (`waybill doctor` lists what is proven)", status)
 		}
 		return err
 	}
@@ -225,14 +225,17 @@ func (pr *prover) proveNotTaken(ctx context.Context, shape string, rows []ledger
 		_, err := pr.recordProof(ctx, shape, ledger.Pending, ledger.Unknown, rows)
 		return err
 	}
-	pr.Warn("can't find out whether the service stored rows of a batch that it refused with %d: checking each of its rows (`waybill doctor --probe` finds out what its responses mean)", status)
+	pr.Warn("can't find out whether the service stored rows of a batch that it refused with %d: "+
+		"checking each of its rows (`waybill doctor --probe` finds out what its responses mean)", status)
 	pr.proven[shape] = ledger.Unknown
 	return nil
 }
 
 // recordProof records what a shape means by rows that were queried in that state. It
 // returns false if one of them has left it meanwhile: then nothing is proven.
-func (pr *prover) recordProof(ctx context.Context, shape string, means, in ledger.State, rows []ledger.UnknownRow) (bool, error) {
+func (pr *prover) recordProof(
+	ctx context.Context, shape string, means, in ledger.State, rows []ledger.UnknownRow,
+) (bool, error) {
 	p := ledger.Proof{Shape: shape, State: means, Proven: time.Now(), Run: pr.Run.ID}
 	held, err := pr.Ledger.Prove(context.WithoutCancel(ctx), p, in, rows)
 	if held && err == nil {
@@ -242,7 +245,9 @@ func (pr *prover) recordProof(ctx context.Context, shape string, means, in ledge
 }
 
 // proveRows returns what the answers prove, with one row that they don't prove to be there.
-func (pr *prover) proveRows(ctx context.Context, rows []ledger.UnknownRow) (seen map[conclusion]bool, missing *proof, err error) {
+func (pr *prover) proveRows(
+	ctx context.Context, rows []ledger.UnknownRow,
+) (seen map[conclusion]bool, missing *proof, err error) {
 	proofs := make([]*proof, len(rows))
 	for i, x := range rows {
 		if proofs[i], err = pr.prove(ctx, x, nil); err != nil {
@@ -395,8 +400,8 @@ func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	if err := d.Ledger.Disprove(context.WithoutCancel(ctx), d.shapeOf(o.reply)); err != nil {
 		return err
 	}
-	return stopf(tracking.OutcomeUnknown, nil,
-		"the service answered with %d, but does not find referId %q (%s); `waybill runs retry %d --absent` checks all rows of the run",
+	return stopf(tracking.OutcomeUnknown, nil, "the service answered with %d, but does not find referId %q (%s); "+
+		"`waybill runs retry %d --absent` checks all rows of the run",
 		o.reply.HTTPStatus, missing.row.Item.ReferID, missing.words(), d.Run.ID)
 }
 

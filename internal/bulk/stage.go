@@ -29,6 +29,9 @@ const (
 	stageTime     = 100 * time.Millisecond // what a chunk is to take
 )
 
+// Entries yields the rows of an input, or the error that ends it.
+type Entries = iter.Seq2[ledger.Entry, error]
+
 // StageChecks are further checks of an input while it is staged. Either may be nil.
 type StageChecks struct {
 	// Conflict gets every record that contradicts an earlier one, which is left out. An error ends the staging.
@@ -38,7 +41,7 @@ type StageChecks struct {
 }
 
 // Stage adds every entry to the ledger and opens the run. After any error it leaves nothing behind.
-func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], v StageChecks) (ledger.Run, error) {
+func Stage(ctx context.Context, store ledger.Stager, plan ledger.Plan, src Entries, v StageChecks) (ledger.Run, error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {
 		return ledger.Run{}, err
@@ -55,7 +58,7 @@ type adder struct {
 	size     atomic.Int64                // of the next chunk
 }
 
-func (a *adder) stage(ctx context.Context, src iter.Seq2[ledger.Entry, error], staged func() error) (run ledger.Run, err error) {
+func (a *adder) stage(ctx context.Context, src Entries, staged func() error) (run ledger.Run, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.staging.Discard(context.WithoutCancel(ctx)))
@@ -167,12 +170,15 @@ type Feed struct {
 // once the first portion, of up to first entries, is in the ledger, and the run visible. An error
 // before that leaves nothing behind. The caller waits for the end of the feed, see [Feed.Wait].
 // ctx ends the wait for others who stage, hard the feed.
-func BeginFeed(ctx, hard context.Context, store ledger.Stager, plan ledger.Plan, src iter.Seq2[ledger.Entry, error], first int, v StageChecks) (*Feed, error) {
+func BeginFeed(
+	ctx, hard context.Context, store ledger.Stager, plan ledger.Plan, src Entries, first int, v StageChecks,
+) (*Feed, error) {
 	staging, err := store.Stage(ctx, plan)
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{ended: make(chan struct{}), run: staging.Begin(), changed: make(chan struct{}), taken: make(chan struct{}, 1)}
+	f := &Feed{run: staging.Begin(), ended: make(chan struct{})}
+	f.changed, f.taken = make(chan struct{}), make(chan struct{}, 1)
 	begun := make(chan bool, 2) // has true once the run is visible, then false
 	go func() {
 		defer close(f.ended)
