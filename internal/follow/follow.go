@@ -86,7 +86,8 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 	n, to := 0, last
 	var seen []ledger.Sighting
 	index := map[[2]string]int{} // in seen, by number and routerId
-	q := inbox.Query{After: at, Before: last + 1, Limit: pageSize, Verified: inbox.Counting(), Genuine: true, Marks: []inbox.Mark{inbox.Current}}
+	q := inbox.Query{After: at, Before: last + 1, Limit: pageSize}
+	q.Verified, q.Genuine, q.Marks = inbox.Counting(), true, []inbox.Mark{inbox.Current}
 	for e, err := range f.Inbox.Events(ctx, q) {
 		if err != nil {
 			return false, err
@@ -120,7 +121,8 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 // agrees with ours. Where it can't be read, or is later than the receipt, the receipt counts.
 func Sighting(e inbox.Event) (ledger.Sighting, bool) {
 	t := Tracking(e)
-	if !e.Verified.Counts() || e.Synthetic || e.Mark != inbox.Current || !t.Known() && t.Error == "" || (t.Number == "" && t.RouterID == "") {
+	if !e.Verified.Counts() || e.Synthetic || e.Mark != inbox.Current ||
+		!t.Known() && t.Error == "" || (t.Number == "" && t.RouterID == "") {
 		return ledger.Sighting{}, false
 	}
 	s := ledger.NewSighting(t, ledger.Processed, tracking.Key{Number: t.Number}, e.ReceivedAt, ledger.FromEvent)

@@ -34,7 +34,8 @@ func (o *Observer) CatchUp(ctx context.Context) error {
 			return err
 		}
 		verified, unverified := observed.NewRecorder(), observed.NewRecorder()
-		to, err := o.read(ctx, from, last, map[inbox.Verified]*observed.Recorder{inbox.Yes: verified, inbox.Unsigned: unverified, inbox.Unknown: unverified})
+		recorders := recorders{inbox.Yes: verified, inbox.Unsigned: unverified, inbox.Unknown: unverified}
+		to, err := o.read(ctx, from, last, recorders)
 		if err != nil {
 			return err
 		}
@@ -44,8 +45,10 @@ func (o *Observer) CatchUp(ctx context.Context) error {
 	}
 }
 
+type recorders map[inbox.Verified]*observed.Recorder
+
 // read returns the number up to which it has read. Verdicts without a recorder are left out.
-func (o *Observer) read(ctx context.Context, from, last int64, recorders map[inbox.Verified]*observed.Recorder) (to int64, err error) {
+func (o *Observer) read(ctx context.Context, from, last int64, recorders recorders) (to int64, err error) {
 	n, delivery := 0, int64(0)
 	q := inbox.Query{After: from, Before: last + 1, Limit: observePage, Genuine: true, Marks: []inbox.Mark{inbox.Current}}
 	for e, err := range o.Inbox.Events(ctx, q) {

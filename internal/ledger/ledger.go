@@ -70,7 +70,8 @@ func (e *BusyError) Error() string {
 	if e.Run.ID == 0 || len(e.Run.Plan.Files) == 0 {
 		return ErrBusy.Error()
 	}
-	return fmt.Sprintf("%v: run %d of %s, begun %s", ErrBusy, e.Run.ID, e.Run.Plan.Files[0], e.Run.Created.Local().Format(time.DateTime))
+	begun := e.Run.Created.Local().Format(time.DateTime)
+	return fmt.Sprintf("%v: run %d of %s, begun %s", ErrBusy, e.Run.ID, e.Run.Plan.Files[0], begun)
 }
 
 // Unwrap returns [ErrBusy].
@@ -402,8 +403,8 @@ func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Tim
 	return Sighting{
 		Key: key, Phase: phase, Error: t.Error,
 		Status: t.Status, StatusLabel: t.StatusLabel, StatusTrack: t.StatusTrack,
-		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, Times: t.Times(), Transit: t.Transit(), CarrierCode: t.CarrierCode, RouterID: t.RouterID,
-		Seen: at, Source: from,
+		LatestEvent: t.LatestEvent, LatestTime: t.LatestTime, Times: t.Times(), Transit: t.Transit(),
+		CarrierCode: t.CarrierCode, RouterID: t.RouterID, Seen: at, Source: from,
 	}
 }
 

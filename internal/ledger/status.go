@@ -133,9 +133,11 @@ func TransitDays(transit time.Duration) int64 {
 
 // GroupOf returns the group of one tracking.
 func GroupOf(st TrackingStatus) Group {
-	g := Group{Carrier: st.Carrier(), Run: st.Run, Created: st.Created, TransitDays: UnknownTransit, StatusCount: StatusCount{Trackings: 1}}
+	g := Group{Carrier: st.Carrier(), Run: st.Run, Created: st.Created, TransitDays: UnknownTransit}
+	g.Trackings = 1
 	if s := st.Sighting; s != nil {
-		g.Phase, g.Status, g.StatusLabel, g.StatusTrack, g.TransitDays = s.Phase, s.Status, s.StatusLabel, s.StatusTrack, TransitDays(s.Transit)
+		g.Phase, g.TransitDays = s.Phase, TransitDays(s.Transit)
+		g.Status, g.StatusLabel, g.StatusTrack = s.Status, s.StatusLabel, s.StatusTrack
 		return g
 	}
 	g.State, g.Superseded, g.Dismissed = st.State, st.Superseded, !st.Dismissed.IsZero()

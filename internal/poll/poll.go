@@ -221,7 +221,8 @@ func (p *poller[K, R]) nextDue() time.Time {
 }
 
 func (p *poller[K, R]) finished() bool {
-	return p.drained && !p.loading && !p.settling && p.busy == 0 && len(p.unsettled)+len(p.fresh)+len(p.waiting)+p.later.len() == 0
+	return p.drained && !p.loading && !p.settling && p.busy == 0 &&
+		len(p.unsettled)+len(p.fresh)+len(p.waiting)+p.later.len() == 0
 }
 
 // beginLoad loads entries that wait, after a wake-up; else new ones; else the least recently asked ones.

@@ -51,7 +51,8 @@ type queryReply struct {
 
 // usable reports whether the answer says something of what was asked for, be it that nothing is known.
 func (r queryReply) usable() bool {
-	return r.err == nil || errors.Is(r.err, tracking.ErrProcessing) || errors.Is(r.err, tracking.ErrAbsent) || errors.Is(r.err, tracking.ErrUndecided)
+	return r.err == nil || errors.Is(r.err, tracking.ErrProcessing) ||
+		errors.Is(r.err, tracking.ErrAbsent) || errors.Is(r.err, tracking.ErrUndecided)
 }
 
 // ask asks the service once. entering bounds the wait for the gate.
@@ -140,7 +141,8 @@ func (a *Asker) askForParcels(ctx, entering context.Context, r *queryReply, parc
 
 // outcome is the error of an answer, unless events say more of the first tracking.
 func outcome(err error, first Tracking) error {
-	if errors.Is(err, tracking.ErrProcessing) || errors.Is(err, tracking.ErrUndecided) && first.Source == ledger.FromEvent {
+	fromEvent := first.Source == ledger.FromEvent
+	if errors.Is(err, tracking.ErrProcessing) || errors.Is(err, tracking.ErrUndecided) && fromEvent {
 		err = nil
 	}
 	if err == nil && first.Phase == Undecided {

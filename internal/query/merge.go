@@ -26,7 +26,8 @@ func match(r queryReply, rows []ledger.TrackingStatus) []Tracking {
 		if f.Phase != Undecided {
 			f.Source, f.Learnt = ledger.FromQuery, r.asked
 		}
-		if i := slices.IndexFunc(rows, func(row ledger.TrackingStatus) bool { return f.isOf(row) && row.Item.CarrierCode != "" }); i >= 0 {
+		sentCarrier := func(row ledger.TrackingStatus) bool { return f.isOf(row) && row.Item.CarrierCode != "" }
+		if i := slices.IndexFunc(rows, sentCarrier); i >= 0 {
 			f.SentCarrier = rows[i].Item.CarrierCode
 		}
 		found[i] = f
@@ -89,7 +90,8 @@ func unaccepted(number string, q tracking.Query, rows []ledger.TrackingStatus) *
 }
 
 func (t Tracking) isOf(row ledger.TrackingStatus) bool {
-	return tracking.SameNumber(t.Number, row.Item.Number) && (t.ReferID == "" || row.Item.ReferID == "" || t.ReferID == row.Item.ReferID)
+	return tracking.SameNumber(t.Number, row.Item.Number) &&
+		(t.ReferID == "" || row.Item.ReferID == "" || t.ReferID == row.Item.ReferID)
 }
 
 func knownFirst(ts []Tracking) {
@@ -232,8 +234,8 @@ func FromStore(st ledger.TrackingStatus) Tracking {
 	if s := st.Sighting; s != nil {
 		t.Phase, t.Source, t.Learnt, t.Event = s.Phase, s.Source, s.Seen, s.Event
 		t.Superseded, t.Dismissed = false, time.Time{}
-		t.Status, t.StatusLabel, t.StatusTrack, t.LatestEvent, t.LatestTime = s.Status, s.StatusLabel, s.StatusTrack, s.LatestEvent, s.LatestTime
-		t.RouterID, t.Error = s.RouterID, s.Error
+		t.Status, t.StatusLabel, t.StatusTrack = s.Status, s.StatusLabel, s.StatusTrack
+		t.LatestEvent, t.LatestTime, t.RouterID, t.Error = s.LatestEvent, s.LatestTime, s.RouterID, s.Error
 	}
 	return t
 }

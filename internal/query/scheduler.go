@@ -64,7 +64,8 @@ const (
 // Run asks about all targets. The error is the cause of ctx, what every other question
 // would meet too (see [Fatal]), or an error of Meets, of Ended, or of the store.
 func (s *Scheduler) Run(ctx context.Context, targets iter.Seq2[*Target, error]) error {
-	o := poll.Options{Workers: s.Workers, Pauses: pace.Backoff{First: firstPause, Max: longestPause}, Wake: s.Wake, Hard: s.Hard}
+	pauses := pace.Backoff{First: firstPause, Max: longestPause}
+	o := poll.Options{Workers: s.Workers, Pauses: pauses, Wake: s.Wake, Hard: s.Hard}
 	if s.Patience > 0 {
 		o.Pauses = pace.NewRetry(s.Patience).Backoff
 	}
@@ -306,7 +307,9 @@ func (s *targetPoller) Settle(ctx context.Context, answers []poll.Answer[*Target
 	return verdicts, cmp.Or(s.end(ctx, ended), refused)
 }
 
-func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.Answer[*Target, queryReply]) ([]TargetResult, error) {
+func (s *targetPoller) record(
+	ctx context.Context, store *Store, answers []poll.Answer[*Target, queryReply],
+) ([]TargetResult, error) {
 	all := make([]TargetResult, len(answers))
 	var records []ledger.RecordedAnswer
 	for i, a := range answers {
@@ -320,7 +323,8 @@ func (s *targetPoller) record(ctx context.Context, store *Store, answers []poll.
 			t.failed = nil
 			res.Answer, res.Trackings = r.answer, match(r, t.rows)
 			if seen := sightings(res, t.rows); len(seen) > 0 || len(t.rows) > 0 {
-				records = append(records, ledger.RecordedAnswer{ReferID: t.Query.ReferID, Asked: r.asked, Seen: seen, Raw: r.answer.Raw})
+				met := ledger.RecordedAnswer{ReferID: t.Query.ReferID, Asked: r.asked, Seen: seen, Raw: r.answer.Raw}
+				records = append(records, met)
 			}
 			res.Trackings = t.narrow(res.Trackings)
 			if len(t.rows) == 0 && len(res.Trackings) > 0 {
@@ -413,8 +417,8 @@ func (s *targetPoller) Leave(ctx context.Context, ts []*Target) error {
 	for i, t := range ts {
 		res := t.known()
 		if len(res.Trackings) == 0 {
-			phase := cmp.Or(t.Phase, NotAsked)
-			res.Trackings = []Tracking{{Tracking: tracking.Tracking{ReferID: t.Query.ReferID, Number: t.Query.Number}, Phase: phase}}
+			asked := tracking.Tracking{ReferID: t.Query.ReferID, Number: t.Query.Number}
+			res.Trackings = []Tracking{{Tracking: asked, Phase: cmp.Or(t.Phase, NotAsked)}}
 		}
 		if res.Err = t.failed; res.Err == nil && res.Trackings[0].Phase == NotAsked {
 			res.Err = ErrNotAsked

@@ -62,7 +62,9 @@ func (k Known) Differs(now Known) bool {
 // Changed reports whether a tracking differs from what was known at first. Unknown ones are known from now on.
 func (t *Target) Changed(res Result) bool {
 	for _, now := range res.Trackings {
-		i := slices.IndexFunc(t.First, func(was Known) bool { return was.Number == now.Number || tracking.SameNumber(was.Number, now.Number) })
+		i := slices.IndexFunc(t.First, func(was Known) bool {
+			return was.Number == now.Number || tracking.SameNumber(was.Number, now.Number)
+		})
 		switch {
 		case now.Source == "":
 		case i < 0:
@@ -94,7 +96,9 @@ func (t *Target) narrow(all []Tracking) []Tracking {
 
 // Accepted reports whether a row of it was sent and may be at the service.
 func (t *Target) Accepted() bool {
-	return slices.ContainsFunc(t.chosenRows(), func(r ledger.TrackingStatus) bool { return r.State == ledger.Accepted || r.State == ledger.Unknown })
+	return slices.ContainsFunc(t.chosenRows(), func(r ledger.TrackingStatus) bool {
+		return r.State == ledger.Accepted || r.State == ledger.Unknown
+	})
 }
 
 // Rows returns what the store has of it, as last read.
