@@ -39,7 +39,8 @@ func Temp() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := windows.CreateFile(name, windows.GENERIC_READ|windows.GENERIC_WRITE|windows.DELETE, windows.FILE_SHARE_DELETE, nil,
+	const access = windows.GENERIC_READ | windows.GENERIC_WRITE | windows.DELETE
+	h, err := windows.CreateFile(name, access, windows.FILE_SHARE_DELETE, nil,
 		windows.CREATE_NEW, windows.FILE_ATTRIBUTE_TEMPORARY|windows.FILE_FLAG_DELETE_ON_CLOSE, 0)
 	if err != nil {
 		return nil, &TempError{&os.PathError{Op: "create", Path: path, Err: err}}

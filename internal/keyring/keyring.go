@@ -85,5 +85,6 @@ func limited(ctx context.Context, do func() (string, error)) (string, error) {
 }
 
 func unusable(err error) error {
-	return &Error{err, "use the configuration file, `waybill auth login`, or a key file, `waybill config set api_key_file FILE`"}
+	return &Error{err, "use the configuration file, `waybill auth login`, " +
+		"or a key file, `waybill config set api_key_file FILE`"}
 }

@@ -79,7 +79,8 @@ func prose(text string) string {
 // markdown returns text so that it reads as it stands, but for names in backquotes.
 func markdown(text string) string { return marks.Replace(text) }
 
-var marks = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, ">", `\>`, "[", `\[`, "]", `\]`, "#", `\#`, "|", `\|`)
+var marks = strings.NewReplacer(
+	`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, ">", `\>`, "[", `\[`, "]", `\]`, "#", `\#`, "|", `\|`)
 
 func exitStatus() string {
 	var b strings.Builder

@@ -182,5 +182,6 @@ var (
 	// numberWords make a number, a date or a time of digits before them.
 	numberWords = strings.Fields("e d t z a p am pm")
 
-	truthValues = strings.Fields("true false wahr falsch vrai faux verdadero falso vero verdadeiro waar onwaar sand falsk sant falskt prawda fałsz")
+	truthValues = strings.Fields("true false wahr falsch vrai faux verdadero falso vero verdadeiro waar onwaar " +
+		"sand falsk sant falskt prawda fałsz")
 )

@@ -135,7 +135,8 @@ func (p *page) end(r *Rows) error {
 	if err := t.Render(); err != nil {
 		return fmt.Errorf("lay out table: %w", err)
 	}
-	for line := range strings.Lines(strings.ReplaceAll(b.String(), " \x1b[0m", " ")) { // it ends colours again behind the padding
+	text := strings.ReplaceAll(b.String(), " \x1b[0m", " ") // it ends colours again behind the padding
+	for line := range strings.Lines(text) {
 		r.add(term.Styled(strings.TrimRight(line, " \n") + "\n"))
 	}
 	return nil
@@ -183,7 +184,8 @@ func (p *page) fit(room int) []int {
 func (p *page) needsLines(widths []int) bool {
 	return slices.ContainsFunc(p.rows, func(row []Cell) bool {
 		for i, c := range row {
-			if width := term.DisplayWidth(c.Text); width > widths[i] || width != twwidth.WidthWithOptions(c.Text, twwidth.Options{}) {
+			width := term.DisplayWidth(c.Text)
+			if width > widths[i] || width != twwidth.WidthWithOptions(c.Text, twwidth.Options{}) {
 				return true
 			}
 		}
@@ -203,7 +205,8 @@ func (p *page) cut(widths, usual []int, room int) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return p.columns[b].Rank - p.columns[a].Rank })
-	for _, step := range []struct{ flex, id int }{{wideFlex, maxID}, {wideFlex, 0}, {wantFlex, usualID}, {16, 30}, {8, 24}} {
+	steps := []struct{ flex, id int }{{wideFlex, maxID}, {wideFlex, 0}, {wantFlex, usualID}, {16, 30}, {8, 24}}
+	for _, step := range steps {
 		for _, i := range order {
 			least := p.columns[i].least(widths[i], step.flex, step.id)
 			if step.id == 0 {

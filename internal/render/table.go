@@ -12,7 +12,7 @@ import (
 // Column is one column of a table.
 type Column struct {
 	Name   string // as it stands in the header
-	CSV    string // its header in CSV, which is its name in JSON; empty for Name in camel case, "-" if only spreadsheets have it
+	CSV    string // its header in CSV and name in JSON; empty for Name in camel case, "-" for spreadsheets alone
 	Flex   bool   // may be cut to fit a terminal
 	Right  bool   // aligned to the right
 	ID     bool   // identifies something: CSV for Excel keeps it from being changed

@@ -146,7 +146,8 @@ func (f Facts) dumb() bool { return f.fixed || f.Env["TERM"] == "dumb" }
 func (t *IO) UTF8() bool {
 	e := t.facts.Env
 	locale := strings.ToUpper(cmp.Or(e["LC_ALL"], e["LC_CTYPE"], e["LANG"]))
-	return !t.facts.dumb() && (strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8") || locale == "" && runtime.GOOS == "windows")
+	named := strings.Contains(locale, "UTF-8") || strings.Contains(locale, "UTF8")
+	return !t.facts.dumb() && (named || locale == "" && runtime.GOOS == "windows")
 }
 
 // InTerminal reports whether In is a terminal.

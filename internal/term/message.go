@@ -90,7 +90,8 @@ func (t *IO) Hint(format string, args ...any) {
 // Next names the command that goes on, quoted for the shell. It is hidden as a note is.
 func (t *IO) Next(command string) {
 	if !t.options.Quiet {
-		t.write(message{Type: "note", Message: "next: " + command, NextCommand: command}, t.labelled(Accent, "next:", Visible(command)))
+		m := message{Type: "note", Message: "next: " + command, NextCommand: command}
+		t.write(m, t.labelled(Accent, "next:", Visible(command)))
 	}
 }
 
@@ -115,8 +116,8 @@ func (t *IO) report(kind string, style Style, label string, f Failure) {
 			f.Errors = append([]Issue{*f.Place}, f.Errors...)
 		}
 		t.object(message{
-			Type: kind, Code: f.Code, Reason: f.Reason, Message: strings.TrimPrefix(f.Label+" "+f.Message, " "), Hint: f.Hint, NextCommand: f.Next,
-			HTTPStatus: f.HTTPStatus, RetryAfterSeconds: wholeSeconds(f.RetryAfter),
+			Type: kind, Code: f.Code, Reason: f.Reason, Message: strings.TrimPrefix(f.Label+" "+f.Message, " "),
+			Hint: f.Hint, NextCommand: f.Next, HTTPStatus: f.HTTPStatus, RetryAfterSeconds: wholeSeconds(f.RetryAfter),
 			Errors: f.Errors, ErrorsOmitted: f.More,
 		})
 		return
