@@ -38,8 +38,8 @@ var kinds = map[int]error{
 	sqlite3.SQLITE_READONLY: store.ErrReadOnly,
 	sqlite3.SQLITE_NOTADB:   store.ErrNotStore,
 	sqlite3.SQLITE_CORRUPT:  store.ErrCorrupt,
-	sqlite3.SQLITE_CANTOPEN: store.ErrPermission, sqlite3.SQLITE_PERM: store.ErrPermission, sqlite3.SQLITE_AUTH: store.ErrPermission,
-	sqlite3.SQLITE_IOERR: store.ErrIO, sqlite3.SQLITE_NOLFS: store.ErrIO,
+	sqlite3.SQLITE_CANTOPEN: store.ErrPermission, sqlite3.SQLITE_PERM: store.ErrPermission,
+	sqlite3.SQLITE_AUTH: store.ErrPermission, sqlite3.SQLITE_IOERR: store.ErrIO, sqlite3.SQLITE_NOLFS: store.ErrIO,
 }
 
 // kind returns the kind of err, nil if it is not about the file or the disk.
@@ -95,5 +95,6 @@ func breaksConnection(err error) bool {
 		sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOMEM,
 		sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_READONLY,
 	}
-	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || slices.Contains(codes, sqliteCode(err)&primary)
+	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
+		slices.Contains(codes, sqliteCode(err)&primary)
 }

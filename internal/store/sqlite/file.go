@@ -333,5 +333,6 @@ func IsDatabase(path string) bool {
 	head := make([]byte, 16)
 	n, _ := f.Read(head)
 	begin := string(head[:n])
-	return begin == "SQLite format 3\x00" || strings.HasPrefix(begin, "\x37\x7f\x06\x82") || strings.HasPrefix(begin, "\x37\x7f\x06\x83")
+	isLog := strings.HasPrefix(begin, "\x37\x7f\x06\x82") || strings.HasPrefix(begin, "\x37\x7f\x06\x83")
+	return begin == "SQLite format 3\x00" || isLog
 }

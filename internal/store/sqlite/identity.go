@@ -57,16 +57,17 @@ func (i *identity) checkLog() error {
 }
 
 func (i *identity) compare(path string, was fs.FileInfo) error {
+	gone := func(how string) error {
+		return &store.Error{Kind: store.ErrGone, Path: i.path, Op: "use", Err: errors.New(path + how)}
+	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &store.Error{Kind: store.ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " no longer exists")}
-	case err != nil:
-		return err
-	case !os.SameFile(was, info):
-		return &store.Error{Kind: store.ErrGone, Path: i.path, Op: "use", Err: errors.New(path + " was replaced by another file")}
+		return gone(" no longer exists")
+	case err == nil && !os.SameFile(was, info):
+		return gone(" was replaced by another file")
 	}
-	return nil
+	return err
 }
 
 // checkConnection compares a new connection's store with the first one's. A transaction has begun.

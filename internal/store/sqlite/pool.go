@@ -61,14 +61,16 @@ func (d dialer) Driver() driver.Driver { return d.driver }
 // sqliteDriver has our functions. No index or view may use these: other programs could not read the file.
 var sqliteDriver = sync.OnceValues(func() (*sqlite.Driver, error) {
 	d := &sqlite.Driver{}
-	return d, d.RegisterDeterministicScalarFunction("fold_number", 1, func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
-		number, ok := args[0].(string)
-		if !ok {
-			return nil, fmt.Errorf("fold_number: %T is no text", args[0])
-		}
-		return tracking.FoldNumber(number), nil
-	})
+	return d, d.RegisterDeterministicScalarFunction("fold_number", 1, foldNumber)
 })
+
+func foldNumber(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+	number, ok := args[0].(string)
+	if !ok {
+		return nil, fmt.Errorf("fold_number: %T is no text", args[0])
+	}
+	return tracking.FoldNumber(number), nil
+}
 
 // uri returns the name by which SQLite opens path. It makes no file.
 func uri(path, mode string, settings ...string) string {

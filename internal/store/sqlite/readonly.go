@@ -56,7 +56,8 @@ func readOnlyName(path string) (string, error) {
 	if !logged {
 		mode += "&immutable=1"
 	} else if _, err := os.Stat(path + "-shm"); err != nil {
-		return "", &store.Error{Kind: store.ErrNoPlace, Path: path, Op: "open", Err: fmt.Errorf("%s-wal contains changes that are not in it yet", path)}
+		why := fmt.Errorf("%s-wal contains changes that are not in it yet", path)
+		return "", &store.Error{Kind: store.ErrNoPlace, Path: path, Op: "open", Err: why}
 	}
 	return uri(path, mode, readerSettings()...), nil
 }

@@ -47,18 +47,21 @@ func (c *connector) prepare(ctx context.Context) (made bool, err error) {
 func isStore(ctx context.Context, conn store.Queryer, path string) (bool, error) {
 	var id, version, tables int
 	// One statement sees one state, also while another process makes the store.
-	if err := conn.QueryRowContext(ctx, `SELECT (SELECT application_id FROM pragma_application_id),
-		(SELECT user_version FROM pragma_user_version), (SELECT COUNT(*) FROM sqlite_master)`).Scan(&id, &version, &tables); err != nil {
+	const state = `SELECT (SELECT application_id FROM pragma_application_id),
+		(SELECT user_version FROM pragma_user_version), (SELECT COUNT(*) FROM sqlite_master)`
+	if err := conn.QueryRowContext(ctx, state).Scan(&id, &version, &tables); err != nil {
 		return false, err
 	}
 	switch {
 	case id == 0 && version == 0 && tables == 0:
 		return false, nil
 	case id != applicationID:
-		return false, &store.Error{Kind: store.ErrNotStore, Path: path, Op: "open", Err: errors.New("database of another program")}
+		other := errors.New("database of another program")
+		return false, &store.Error{Kind: store.ErrNotStore, Path: path, Op: "open", Err: other}
 	}
 	var digest int64
-	if err := conn.QueryRowContext(ctx, "SELECT COALESCE(MAX(value), 0) FROM counters WHERE name = 'schema'").Scan(&digest); err != nil {
+	const digestQuery = "SELECT COALESCE(MAX(value), 0) FROM counters WHERE name = 'schema'"
+	if err := conn.QueryRowContext(ctx, digestQuery).Scan(&digest); err != nil {
 		return false, err
 	}
 	err := store.CheckSchema(path, version, digest, schema)
@@ -71,7 +74,8 @@ func enableWAL(ctx context.Context, conn *sql.Conn, path string) error {
 		return err
 	}
 	if mode != "wal" {
-		return &store.Error{Kind: store.ErrNetworkFS, Path: path, Op: "open", Err: fmt.Errorf("no write-ahead log (%s)", mode)}
+		err := fmt.Errorf("no write-ahead log (%s)", mode)
+		return &store.Error{Kind: store.ErrNetworkFS, Path: path, Op: "open", Err: err}
 	}
 	return nil
 }
@@ -83,7 +87,8 @@ func makeStore(ctx context.Context, conn *sql.Conn, path string) (made bool, err
 	}
 	there, err := isStore(ctx, conn, path) // another process may have been faster
 	if err == nil && !there {
-		_, err = conn.ExecContext(ctx, fmt.Sprintf("%s; INSERT INTO counters (name, value) VALUES ('schema', %d); PRAGMA application_id=%d; PRAGMA user_version=%d",
+		_, err = conn.ExecContext(ctx, fmt.Sprintf(`%s; INSERT INTO counters (name, value) VALUES ('schema', %d);
+			PRAGMA application_id=%d; PRAGMA user_version=%d`,
 			schema, store.SchemaDigest(schema), applicationID, store.SchemaVersion))
 	}
 	if err == nil {

@@ -80,8 +80,9 @@ func (f *file) compact(ctx context.Context) ([]string, error) {
 
 func (f *file) settings(ctx context.Context) ([]store.Setting, error) {
 	var library, version string
+	const query = "SELECT sqlite_version(), (SELECT user_version FROM pragma_user_version)"
 	err := f.read(ctx, func() (bool, error) {
-		return true, f.readers.QueryRowContext(ctx, "SELECT sqlite_version(), (SELECT user_version FROM pragma_user_version)").Scan(&library, &version)
+		return true, f.readers.QueryRowContext(ctx, query).Scan(&library, &version)
 	})
 	return []store.Setting{{Name: "SQLite", Value: library}, {Name: "Schema", Value: "version " + version}}, err
 }
@@ -129,8 +130,9 @@ func (f *file) freeze(ctx context.Context) (func() error, error) {
 }
 
 func (f *file) lastNumber(ctx context.Context, table, _ string) (n int64, err error) {
+	const query = "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = ?"
 	err = f.read(ctx, func() (bool, error) {
-		return true, f.readers.QueryRowContext(ctx, "SELECT COALESCE(MAX(seq), 0) FROM sqlite_sequence WHERE name = ?", table).Scan(&n)
+		return true, f.readers.QueryRowContext(ctx, query, table).Scan(&n)
 	})
 	return n, err
 }
@@ -141,7 +143,8 @@ func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) 
 		if _, err := on.ExecContext(ctx, "DELETE FROM sqlite_sequence WHERE name = ?", n.Table); err != nil {
 			return err
 		}
-		if _, err := on.ExecContext(ctx, "INSERT INTO sqlite_sequence (name, seq) SELECT ?1, ?2 FROM sqlite_master WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%'", n.Table, n.Last); err != nil {
+		if _, err := on.ExecContext(ctx, `INSERT INTO sqlite_sequence (name, seq) SELECT ?1, ?2 FROM sqlite_master
+			WHERE name = ?1 AND sql LIKE '%AUTOINCREMENT%'`, n.Table, n.Last); err != nil {
 			return err
 		}
 	}
