@@ -247,7 +247,8 @@ func (s *Session) StoredAnswers() *query.Asker {
 		if err != nil || db == nil {
 			return nil, err
 		}
-		return &query.Store{Trackings: recorder{db.Trackings, s, db, note}, Events: db.Events, Inbox: db.Inbox, Eraser: db.Eraser}, nil
+		trackings := recorder{db.Trackings, s, db, note}
+		return &query.Store{Trackings: trackings, Events: db.Events, Inbox: db.Inbox, Eraser: db.Eraser}, nil
 	}
 	return &query.Asker{Store: open}
 }

@@ -31,7 +31,9 @@ func (o *observer) add(x api.Trace) {
 		return // no answer, or a part of one
 	}
 	now := time.Now()
-	o.recorder.Answer(observed.Answer{Source: observed.Source(x.Operation), Status: x.Status, Header: x.Header, Body: x.Answer, JSON: x.JSON}, now)
+	answer := observed.Answer{Status: x.Status, Header: x.Header, Body: x.Answer, JSON: x.JSON}
+	answer.Source = observed.Source(x.Operation)
+	o.recorder.Answer(answer, now)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.busy || now.Sub(o.written) < observeEvery {

@@ -25,7 +25,8 @@ func Scheme(c config.Config, name string) (webhook.Scheme, error) {
 	if p, ok := webhook.PresetByName(name); ok {
 		return p.Scheme, nil
 	}
-	missing, hint := fmt.Sprintf("unknown scheme %q", name), "configure it under webhook.schemes; `waybill signature schemes` lists all schemes"
+	missing := fmt.Sprintf("unknown scheme %q", name)
+	const hint = "configure it under webhook.schemes; `waybill signature schemes` lists all schemes"
 	if name != c.Webhook.Scheme { // but a flag's
 		return webhook.Scheme{}, &config.KeyError{Message: missing, Hint: hint}
 	}
@@ -36,7 +37,8 @@ func Scheme(c config.Config, name string) (webhook.Scheme, error) {
 func (s *Session) WebhookSecrets() ([]webhook.Secret, error) {
 	secrets, err := s.AnyWebhookSecrets()
 	if err == nil && len(secrets) == 0 {
-		err = s.Config.Refuse("webhook.secrets", "no webhook secret is set", "set WAYBILL_WEBHOOK_SECRET, or set webhook.secrets to env:NAME or file:PATH")
+		err = s.Config.Refuse("webhook.secrets", "no webhook secret is set",
+			"set WAYBILL_WEBHOOK_SECRET, or set webhook.secrets to env:NAME or file:PATH")
 	}
 	return secrets, err
 }
@@ -187,5 +189,6 @@ func (m *secretMatcher) mayContain(raw []byte, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_ = m.reload(now) // likewise
-	return bytes.IndexByte(raw, '\\') >= 0 || slices.ContainsFunc(m.inJSON, func(text []byte) bool { return bytes.Contains(raw, text) })
+	isIn := func(text []byte) bool { return bytes.Contains(raw, text) }
+	return bytes.IndexByte(raw, '\\') >= 0 || slices.ContainsFunc(m.inJSON, isIn)
 }

@@ -64,8 +64,9 @@ type Store struct {
 
 func newStore(db *store.DB) *Store {
 	return &Store{
-		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db, Sweeps: db, Eraser: db, Events: db, Observed: db,
-		Inbox: db, Overviews: db, Verdicts: db, Retention: db, Outbox: db, Claims: db, Forwardings: db, Listeners: db, Changes: db,
+		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db,
+		Sweeps: db, Eraser: db, Events: db, Observed: db, Inbox: db, Overviews: db, Verdicts: db, Retention: db,
+		Outbox: db, Claims: db, Forwardings: db, Listeners: db, Changes: db,
 		DB: db, Path: db.Place(), New: db.New(), writable: db.Writable(), Close: db.Close,
 	}
 }

@@ -20,7 +20,7 @@ const secretsReload = time.Second
 // secret can be changed while deliveries arrive. It is safe for concurrent use.
 type Verifier struct {
 	build    func() (*webhook.Verifier, error) // reads the secrets
-	onReload func(error)                       // called for each change; an error says why the new secrets can't be used and the old ones stay
+	onReload func(error)                       // called for each change; with an error, the old secrets stay
 	files    []string
 
 	mu       sync.Mutex

@@ -97,7 +97,8 @@ func (a *rejectAlert) report(status int, text, from string) {
 	r.count++
 	if now := time.Now(); now.Sub(r.reported) >= repeatAlert {
 		r.reported = now
-		a.log.Warn(fmt.Sprintf("a request was answered %d and not stored: %s; %s", status, text, rejectAdvice[status]), "from", from, "requests", r.count)
+		message := fmt.Sprintf("a request was answered %d and not stored: %s; %s", status, text, rejectAdvice[status])
+		a.log.Warn(message, "from", from, "requests", r.count)
 	}
 }
 
@@ -118,7 +119,8 @@ func (c *skewDetector) observe(v webhook.Verdict) {
 		return
 	}
 	// Several of the same second count once: they must not fill all samples.
-	if c.warned || v.Timestamp.IsZero() || slices.ContainsFunc(c.recent, func(o webhook.Verdict) bool { return o.Timestamp.Equal(v.Timestamp) }) {
+	isSame := func(o webhook.Verdict) bool { return o.Timestamp.Equal(v.Timestamp) }
+	if c.warned || v.Timestamp.IsZero() || slices.ContainsFunc(c.recent, isSame) {
 		return
 	}
 	c.recent = append(c.recent, v)
@@ -131,8 +133,8 @@ func (c *skewDetector) observe(v webhook.Verdict) {
 	if skew < 0 {
 		side = "behind"
 	}
-	c.log.Warn(fmt.Sprintf("deliveries carry the right signature and a wrong time: the sender's clock is %v %s this computer's; set the one that is wrong",
-		webhook.FormatSkew(skew), side))
+	c.log.Warn(fmt.Sprintf("deliveries carry the right signature and a wrong time: the sender's clock is %v %s "+
+		"this computer's; set the one that is wrong", webhook.FormatSkew(skew), side))
 }
 
 // reportingListener accepts connections that report what package net/http answers before any handler is called:
@@ -158,7 +160,8 @@ type reportingConn struct {
 
 // Write is part of [net.Conn]. What a handler answers has the header X-Content-Type-Options, see [answer].
 func (c *reportingConn) Write(b []byte) (int, error) {
-	if line, ok := bytes.CutPrefix(b, []byte("HTTP/1.1 ")); ok && len(line) > 0 && line[0] >= '4' && !bytes.Contains(line, []byte("X-Content-Type-Options")) {
+	line, ok := bytes.CutPrefix(b, []byte("HTTP/1.1 "))
+	if ok && len(line) > 0 && line[0] >= '4' && !bytes.Contains(line, []byte("X-Content-Type-Options")) {
 		line, _, _ = bytes.Cut(line, []byte("\r\n"))
 		code, text, _ := bytes.Cut(line, []byte(" "))
 		if status, err := strconv.Atoi(string(code)); err == nil {

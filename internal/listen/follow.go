@@ -79,7 +79,9 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 }
 
 // readNew reads one page, so that a slow fn does not keep the inbox reading, or page by page to the end.
-func (r *Receiver) readNew(ctx context.Context, page []inbox.Event, after *int64, toEnd bool, fn func(Notification) error) error {
+func (r *Receiver) readNew(
+	ctx context.Context, page []inbox.Event, after *int64, toEnd bool, fn func(Notification) error,
+) error {
 	for {
 		rows, size := page[:0], 0
 		for row, err := range r.o.Store.Events(ctx, inbox.Query{After: *after, Limit: pageSize}) {

@@ -19,7 +19,7 @@ const (
 
 // UnverifiedLimit bounds what is kept of deliveries that did not verify: anybody may send them.
 type UnverifiedLimit struct {
-	MaxBytes   int64                                // as [inbox.Retention.UnverifiedBytes] counts; an eighth of it a minute
+	MaxBytes   int64                                // as [inbox.Retention.UnverifiedBytes] counts; an eighth a minute
 	CountBytes func(context.Context) (int64, error) // how many bytes of them there are
 }
 
@@ -52,7 +52,8 @@ func (q *quota) admit(ctx context.Context, n int64) error {
 	if q.bytes+n > q.MaxBytes || (q.inMinute > 0 && q.inMinute+n > q.MaxBytes/minuteShare) {
 		if now.Sub(q.warned) >= repeatAlert {
 			q.warned = now
-			q.log.Warn("too many unverified deliveries, refusing more: free space with `waybill store prune`, or raise --max-unverified",
+			q.log.Warn("too many unverified deliveries, refusing more: "+
+				"free space with `waybill store prune`, or raise --max-unverified",
 				"bytes kept", q.bytes, "most", q.MaxBytes, "a minute", q.MaxBytes/minuteShare)
 		}
 		return errUnverifiedLimit

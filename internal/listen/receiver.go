@@ -34,7 +34,7 @@ const (
 	idleTimeout       = 60 * time.Second      // between requests of a connection
 	storeTimeout      = 30 * time.Second      // for the inbox to take a delivery
 	evidenceTimeout   = 2 * time.Second       // for evidence of a refusal to be stored, waiting included
-	maxEvidenceWrites = 8                     // pieces of evidence being stored at once, of those with a well-formed signature and again of the others
+	maxEvidenceWrites = 8                     // pieces of evidence being stored at once, for each of evidenceSlots
 	shutdownGrace     = 5 * time.Second       // for bodies on their way when the server stops
 	retryAfter        = "5"                   // seconds until a sender should try again
 	maxRefusalQueue   = 256                   // refusals that wait to be reported
@@ -73,7 +73,7 @@ type Receiver struct {
 	refusals      chan inbox.Delivery     // to be reported, without headers and bodies
 	stored        atomic.Int64            // deliveries, by this receiver
 	unreported    atomic.Int64            // refusals that found the queue full
-	evidenceSlots map[bool]chan struct{}  // by whether the signature is well-formed: one value for each piece of evidence being stored
+	evidenceSlots map[bool]chan struct{}  // for evidence being stored, by whether the signature is well-formed
 	queue         chan struct{}           // one value for each delivery being stored
 	subscribers   []chan struct{}         // each holds a value while there is something new; the first is Follow's
 	budget        memBudget               // for deliveries
@@ -116,14 +116,19 @@ func New(o Options) (*Receiver, error) {
 		o:             o,
 		subscribers:   []chan struct{}{make(chan struct{}, 1)},
 		refusals:      make(chan inbox.Delivery, maxRefusalQueue),
-		evidenceSlots: map[bool]chan struct{}{false: make(chan struct{}, maxEvidenceWrites), true: make(chan struct{}, maxEvidenceWrites)},
+		evidenceSlots: map[bool]chan struct{}{},
 		queue:         make(chan struct{}, maxQueue),
 		decoders:      make(chan struct{}, runtime.GOMAXPROCS(0)),
-		storeAlert:    storeAlert{log: o.Log, begins: "deliveries can't be stored; the sender should retry", ends: "deliveries are stored again"},
-		evidenceAlert: storeAlert{log: o.Log, begins: "evidence of refused deliveries not stored", ends: "evidence of refused deliveries is stored again"},
+		storeAlert:    storeAlert{log: o.Log, begins: "deliveries can't be stored; the sender should retry"},
+		evidenceAlert: storeAlert{log: o.Log, begins: "evidence of refused deliveries not stored"},
 		rejectAlert:   rejectAlert{log: o.Log, byStatus: map[int]*rejections{}},
 		readAlert:     readAlert{log: o.Log},
 		skew:          skewDetector{log: o.Log},
+	}
+	r.storeAlert.ends = "deliveries are stored again"
+	r.evidenceAlert.ends = "evidence of refused deliveries is stored again"
+	for _, wellFormed := range []bool{false, true} {
+		r.evidenceSlots[wellFormed] = make(chan struct{}, maxEvidenceWrites)
 	}
 	if o.Unverified != nil {
 		r.quota = &quota{UnverifiedLimit: *o.Unverified, log: o.Log}
@@ -193,7 +198,7 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 		ConnState:         limiter.connState,
 		Handler:           r.Handler(),
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       headerTimeout + bodyTimeout,                                // the handler sets the stricter one of bodies
+		ReadTimeout:       headerTimeout + bodyTimeout,                                // the handler is stricter with bodies
 		WriteTimeout:      bodyTimeout + storeTimeout + evidenceTimeout + sendTimeout, // from the end of the header
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
