@@ -137,14 +137,14 @@ func ownFields(v *value, name string) (partial, bool) {
 	if name == "summary" && t.RouterID == "" {
 		t.RouterID = v.str("id")
 	}
-	return partial{Tracking: t, envelopeStatus: weak}, known || t.ReferID != "" || t.CarrierCode != "" ||
-		t.RouterID != "" || t.StatusSummary != ""
+	known = known || t.ReferID != "" || t.CarrierCode != "" || t.RouterID != "" || t.StatusSummary != ""
+	return partial{Tracking: t, envelopeStatus: weak}, known
 }
 
 func isCheckpoints(v *value) bool {
 	return len(v.items) > 0 && !slices.ContainsFunc(v.items, func(item *value) bool {
 		return item.kind != object || item.get("eventType") == nil ||
-			(item.get("GMTTimestamp") == nil && item.get("eventTimestamp") == nil)
+			item.get("GMTTimestamp") == nil && item.get("eventTimestamp") == nil
 	})
 }
 

@@ -157,9 +157,8 @@ func removeWord(s, reference string) string {
 	if reference == "" {
 		return s
 	}
-	const other = `[^\pL\p{Nd}]`
-	plain := regexp.QuoteMeta(strings.ToValidUTF8(reference, "\ufffd"))
-	word := regexp.MustCompile(`(?i)(^|` + other + `)` + plain + `(` + other + `|$)`)
+	const before, after = `(^|[^\pL\p{Nd}])`, `([^\pL\p{Nd}]|$)`
+	word := regexp.MustCompile(`(?i)` + before + regexp.QuoteMeta(strings.ToValidUTF8(reference, "\ufffd")) + after)
 	for range 2 { // a match takes the neighbour that the next one begins with
 		s = word.ReplaceAllString(s, "$1…$2")
 	}

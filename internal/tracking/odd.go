@@ -93,8 +93,8 @@ func odd(field, s string) (Problem, bool) {
 		if level == ignored || !o.found(s) {
 			continue
 		}
-		p := Problem{Field: field, Value: s, Message: strings.Replace(o.message, "%s", field, 1), Hint: hint,
-			Note: level == noted, Odd: level == refused, Kind: o.kind}
+		p := Problem{Field: field, Value: s, Hint: hint, Note: level == noted, Odd: level == refused, Kind: o.kind}
+		p.Message = strings.Replace(o.message, "%s", field, 1)
 		if p.Note {
 			p.Hint = "it is sent as it is; if it is wrong, " + p.Hint
 		}
@@ -122,8 +122,8 @@ func formulaError(s string) bool {
 		return false
 	}
 	last := s[len(s)-1]
-	return (last == '!' || last == '?') && strings.ContainsFunc(s, unicode.IsLetter) ||
-		slices.Contains(formulaErrors, strings.ToUpper(s))
+	marked := (last == '!' || last == '?') && strings.ContainsFunc(s, unicode.IsLetter)
+	return marked || slices.Contains(formulaErrors, strings.ToUpper(s))
 }
 
 func hashes(s string) bool { return len(s) > 1 && strings.Trim(s, "#") == "" }
@@ -231,31 +231,25 @@ func (it Item) totalsLine() bool {
 
 // rounded finds zeros where a spreadsheet has lost digits. A number whose check digit fits really ends in zeros.
 func rounded(field, s string) (Problem, bool) {
-	n, kept := 0, 0 // digits, and how many stand before the zeros at the end
-	if len(s) > precise && digits(s) {
-		n, kept = len(s), max(len(strings.TrimRight(s, "0")), precise)
+	if len(s) <= precise || !digits(s) {
+		return Problem{}, false
 	}
-	if kept < n {
-		if r := carriers.Read(s); r.Form.Checked && !r.Wrong() {
-			return Problem{}, false
-		}
+	n, kept := len(s), max(len(strings.TrimRight(s, "0")), precise) // digits, and those before the zeros at the end
+	certain := n >= 18 && kept <= precise || n >= 20 && kept <= precise+1
+	if !certain && kept > precise {
+		return Problem{}, false
 	}
-	message := fmt.Sprintf("%s has %d digits and only zeros from digit %d on", field, n, kept+1)
-	switch {
-	case n >= 18 && kept <= precise, n >= 20 && kept <= precise+1:
-		return Problem{
-			Field: field, Value: s, Odd: true, Kind: KindDamaged,
-			Message: message + ": a spreadsheet rounded it",
-			Hint:    "its digits are lost: " + exportAsText,
-		}, true
-	case n > precise && kept <= precise:
-		return Problem{
-			Field: field, Value: s, Note: true, Kind: KindDamaged,
-			Message: message,
-			Hint:    "check that a spreadsheet did not round it",
-		}, true
+	if r := carriers.Read(s); r.Form.Checked && !r.Wrong() {
+		return Problem{}, false
 	}
-	return Problem{}, false
+	p := Problem{Field: field, Value: s, Odd: certain, Note: !certain, Kind: KindDamaged}
+	p.Message = fmt.Sprintf("%s has %d digits and only zeros from digit %d on", field, n, kept+1)
+	p.Hint = "check that a spreadsheet did not round it"
+	if certain {
+		p.Message += ": a spreadsheet rounded it"
+		p.Hint = "its digits are lost: " + exportAsText
+	}
+	return p, true
 }
 
 // Exchanged reports whether the referId looks like a carrier's number, and the number like an order.
@@ -280,8 +274,7 @@ func LikeNumber(s string) bool {
 
 // likeOrder matches what is short, or has a mark that carriers do not use, but for an air waybill.
 func likeOrder(s string) bool {
-	prefix, serial, ok := strings.Cut(s, "-")
-	if ok && len(prefix) == 3 && len(serial) == 8 && digits(prefix) && digits(serial) {
+	if prefix, serial, ok := strings.Cut(s, "-"); ok && len(prefix) == 3 && len(serial) == 8 && digits(prefix+serial) {
 		return false
 	}
 	return len(s) < 8 || strings.ContainsAny(s, "#-_/")

@@ -127,8 +127,8 @@ func (s *shaper) writeNumber(name, literal string) {
 // hasPart reports whether a name that is not that of a code has one of the parts.
 func hasPart(name string, parts ...string) bool {
 	name = strings.ToLower(name)
-	return !strings.Contains(name, "code") &&
-		slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })
+	inName := func(part string) bool { return strings.Contains(name, part) }
+	return !inName("code") && slices.ContainsFunc(parts, inName)
 }
 
 // isWord reports whether a text is short and without digits: it says what happened, not to whom.

@@ -160,8 +160,8 @@ func identifier(ps []Problem, field, s string) []Problem {
 	}
 	if at := strings.IndexFunc(s, Invisible); at >= 0 {
 		r, _ := utf8.DecodeRuneInString(s[at:])
-		p := Problem{Field: field, Value: s, Kind: KindInvisible,
-			Message: fmt.Sprintf("%s contains the invisible character U+%04X", field, r)}
+		p := Problem{Field: field, Value: s, Kind: KindInvisible}
+		p.Message = fmt.Sprintf("%s contains the invisible character U+%04X", field, r)
 		if field == FieldNumber {
 			p.Odd, p.Hint = true, "remove it"
 		} else {
