@@ -72,20 +72,16 @@ func carrierOf(number string) string {
 //
 // Assumed: only status 1 and router.delivered are shown.
 type status struct {
-	number       int
-	label, track string
-	event        string
-	summary      string
+	number  int
+	track   string
+	summary string
 }
 
 var (
-	registered = status{9001, "SANDBOX_REGISTERED", "sandbox_registered", "router.sandbox_registered",
-		"Registered (invented by the sandbox)"}
-	transit = status{9002, "SANDBOX_IN_TRANSIT", "sandbox_in_transit", "router.sandbox_in_transit",
-		"In transit (invented by the sandbox)"}
-	outForDelivery = status{9003, "SANDBOX_OUT_FOR_DELIVERY", "sandbox_out_for_delivery",
-		"router.sandbox_out_for_delivery", "Out for delivery (invented by the sandbox)"}
-	delivered = status{1, "DELIVERED", "delivered", "router.delivered", "Delivered"}
+	registered     = status{9001, "sandbox_registered", "Registered (invented by the sandbox)"}
+	transit        = status{9002, "sandbox_in_transit", "In transit (invented by the sandbox)"}
+	outForDelivery = status{9003, "sandbox_out_for_delivery", "Out for delivery (invented by the sandbox)"}
+	delivered      = status{1, "delivered", "Delivered"}
 )
 
 type step struct {
@@ -133,8 +129,8 @@ func stepsOf(random *rand.Rand, cities []city, created time.Time) []step {
 		}
 	}
 	last := cities[len(cities)-1]
-	steps = append(steps, step{text: "Out for delivery", city: last, status: outForDelivery},
-		step{text: "Delivered", city: last, status: delivered})
+	steps = append(steps, step{text: "Out for delivery", city: last, status: outForDelivery})
+	steps = append(steps, step{text: "Delivered", city: last, status: delivered})
 	past := 3 + random.IntN(len(steps)-3) // steps before the creation: never the last
 	at := created.Truncate(time.Second)
 	for i := past - 1; i >= 0; i-- {
@@ -204,7 +200,7 @@ func (j journey) summary(it tracking.Item, done []step) map[string]any {
 		"id":                   j.id,
 		"trackingNumber":       it.Number,
 		"status":               last.status.number,
-		"statusLabel":          last.status.label,
+		"statusLabel":          strings.ToUpper(last.status.track),
 		"latestEvent":          last.text,
 		"latestCheckpointTime": last.at.Format(millis),
 		"transitTime":          int(last.at.Sub(done[0].at) / (24 * time.Hour)),

@@ -153,7 +153,7 @@ func event(j journey, it tracking.Item, n int) map[string]any {
 	}
 	return map[string]any{
 		"eventId":   uuid(sha256.Sum256(fmt.Appendf(nil, "%s %d", j.id, n))),
-		"event":     st.status.event,
+		"event":     "router." + st.status.track,
 		"eventTime": st.at.Format(millis),
 		"data":      data,
 	}
