@@ -26,8 +26,8 @@ var formTable string
 // rules are the published rules, by their names in the table.
 var rules = map[string]func(string) bool{
 	"alternating": alternating, "astra": astra, "fedex12": fedex12, "fedex14": fedex14, "gls": gls, "gs1": gs1,
-	"identcode": identcode, "iso7064": iso7064, "luhn": luhn, "mod7": mod7, "s10": s10, "usps20": usps20,
-	"usps420": usps420,
+	"identcode": identcode, "iso7064": iso7064, "luhn": luhn, "mod7": mod7, "s10": s10,
+	"usps20": usps20, "usps420": usps420,
 }
 
 // forms is read from the top: what has a beginning of its own stands before what has only a length.
@@ -35,7 +35,8 @@ var forms = sync.OnceValue(func() []*form {
 	var all []*form
 	for line := range strings.Lines(formTable) {
 		columns := strings.Split(strings.TrimRight(line, "\n"), "\t")
-		f := &form{pattern: compile(columns[2]), fits: rules[columns[3]], prepend: columns[5]}
+		f := &form{fits: rules[columns[3]], prepend: columns[5]}
+		f.pattern = regexp.MustCompile("^(?:" + patternSigns.Replace(columns[2]) + ")$")
 		f.from, _ = strconv.Atoi(columns[4]) // empty for the first character
 		f.Form = Form{
 			Carrier: columns[0], Name: columns[1], Source: columns[7],
@@ -60,10 +61,6 @@ func (f *form) named(s string) Form {
 // patternSigns are what patterns write shortly: # is a digit, @ a capital letter, *
 // either of them. The rest is as in package regexp, but for the dot, which is itself.
 var patternSigns = strings.NewReplacer("#", "[0-9]", "@", "[A-Z]", "*", "[0-9A-Z]", ".", `\.`)
-
-func compile(pattern string) *regexp.Regexp {
-	return regexp.MustCompile("^(?:" + patternSigns.Replace(pattern) + ")$")
-}
 
 // posts are the postal services that people know by name, by the country code
 // that ends their S10 numbers. YP and WW are no countries: operators use them.
