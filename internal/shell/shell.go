@@ -105,8 +105,11 @@ func Escape(s string, open byte) (string, bool) {
 }
 
 func plainByte(c byte) bool {
-	return c >= 0x80 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
-		strings.IndexByte("-_./=+,@%:", c) >= 0
+	return c >= 0x80 || isAlphanumeric(rune(c)) || strings.IndexByte("-_./=+,@%:", c) >= 0
+}
+
+func isAlphanumeric(c rune) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
 func backslashes(s string, before func(byte) bool) string {
@@ -151,9 +154,7 @@ func word(s string, windows bool) string {
 	if windows {
 		plain = `-_./=+\:` // PowerShell splits at a comma, and an @ or # may begin something else
 	}
-	odd := func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune(plain, r)
-	}
+	odd := func(r rune) bool { return !isAlphanumeric(r) && !strings.ContainsRune(plain, r) }
 	switch {
 	case s != "" && !strings.ContainsFunc(s, odd) && s[0] != '~' && s[0] != '#':
 		return s
