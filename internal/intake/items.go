@@ -39,8 +39,8 @@ func openJSON(r *Reader, win *window, coding charset, o Options) error {
 	if err != nil {
 		return err
 	}
-	it := &items{jsonText: jsonText{file: r.name, win: win, pos: position{1, 1}}, opt: o, encoding: coding.name,
-		sum: &r.sum, carrier: carriers}
+	it := &items{opt: o, encoding: coding.name, sum: &r.sum, carrier: carriers}
+	it.jsonText = jsonText{file: r.name, win: win, pos: position{1, 1}}
 	r.rows, r.carriers, r.sum.Format = it, carriers, JSON
 	c, err := it.peek()
 	if err != nil && !errors.Is(err, errEnd) {

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/jsonscan"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // maxDepth is how deep a record may be nested; an item needs two levels.
@@ -220,8 +219,7 @@ func members(raw []byte, i int) iter.Seq[member] {
 
 // key returns the name of a field. The known names take no memory.
 func key(raw []byte) string {
-	for _, known := range [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata,
-		tracking.FieldCarrierCode} {
+	for _, known := range knownFields {
 		if string(raw[1:len(raw)-1]) == known {
 			return known
 		}

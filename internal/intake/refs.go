@@ -20,7 +20,7 @@ var outputNames = map[string][]string{
 
 // resolveRefs finds the columns of referIds and numbers, of which one is enough, and the columns of
 // --map that the header lacks. A table of one other column is a list.
-func resolveRefs(file string, line int, header []string, o Options) (c columns, lacks []string, list bool, err error) {
+func resolveRefs(file string, line int, header []string, o Options) (c columns, absent []string, list bool, err error) {
 	noHeader := columns{header: []string{""}, number: none, code: none, carrier: none}
 	if o.Format == List {
 		return noHeader, nil, true, nil
@@ -43,7 +43,7 @@ func resolveRefs(file string, line int, header []string, o Options) (c columns, 
 		case errors.As(err, &wrong) && len(wrong.Found) > 0:
 			return c, nil, false, err
 		default:
-			lacks, unmapped = append(lacks, o.Map[field]), cmp.Or(unmapped, err)
+			absent, unmapped = append(absent, o.Map[field]), cmp.Or(unmapped, err)
 		}
 	}
 	for _, field := range refFields {
@@ -56,12 +56,12 @@ func resolveRefs(file string, line int, header []string, o Options) (c columns, 
 			return c, nil, false, err
 		}
 	}
-	c = columns{header: header, ref: of[tracking.FieldReferID], number: of[tracking.FieldNumber], code: none,
-		carrier: none}
+	c = columns{header: header, ref: of[tracking.FieldReferID], number: of[tracking.FieldNumber]}
+	c.code, c.carrier = none, none
 	c.last = max(c.ref, c.number)
 	switch {
 	case c.last != none:
-		return c, lacks, false, nil
+		return c, absent, false, nil
 	case len(header) == 1:
 		return noHeader, nil, true, nil
 	case unmapped != nil:

@@ -105,8 +105,7 @@ func (t *table) reopenList() error {
 // beginList reads rows without a header, the one at hand first.
 func (t *table) beginList() (err error) {
 	t.list, t.first = true, true
-	o := Options{Refs: true, Format: List}
-	t.cols, t.sum.Missing, _, err = resolveRefs(t.file, t.sheet.row.Number, []string{""}, o)
+	t.cols, t.sum.Missing, _, err = resolveRefs(t.file, t.sheet.row.Number, nil, Options{Format: List})
 	t.fillRecord()
 	return err
 }
