@@ -114,10 +114,10 @@ func retryDelay(failures int) time.Duration {
 
 // settle tries until the store works: an entry without a result stays claimed until this process has ended.
 func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.AttemptOutcome) {
+	what := fmt.Sprintf("result of delivery %d not stored yet, trying again", l.Delivery)
 	for try := 1; ; try++ {
 		err := r.forwarder.o.Outbox.SettleEntry(context.WithoutCancel(ctx), l.ID, o)
-		r.settleAlert.update(r.forwarder.o.OnStoreError,
-			fmt.Sprintf("result of delivery %d not stored yet, trying again", l.Delivery), err)
+		r.settleAlert.update(r.forwarder.o.OnStoreError, what, err)
 		if err == nil {
 			if o.Disposition == inbox.Sent || o.Disposition == inbox.GivenUp {
 				r.queued.Add(-1)
@@ -134,9 +134,8 @@ func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Attempt
 // report calls OnAttempt. It updates since when the target fails, unless err says that no request was tried.
 func (r *route) report(l inbox.OutboxEntry, o inbox.AttemptOutcome, err error) {
 	n := AttemptReport{
-		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Disposition: o.Disposition, Status: o.Status,
-		Elapsed: o.Took,
-		Problem: o.Problem, Reply: o.Reply, Due: o.Due,
+		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Disposition: o.Disposition,
+		Status: o.Status, Elapsed: o.Took, Problem: o.Problem, Reply: o.Reply, Due: o.Due,
 	}
 	r.mu.Lock()
 	switch {

@@ -190,11 +190,8 @@ func (c *Client) putIdle(w *targetConn) {
 }
 
 // stale is true if the connection ended without a byte of an answer.
-func (c *Client) roundTrip(
-	ctx context.Context, w *targetConn, method string, head, body []byte,
-) (a Answer, stale bool, err error) {
-	// If the deadline can't be set, the connection is gone.
-	stop := context.AfterFunc(ctx, func() { _ = w.SetDeadline(time.Unix(1, 0)) })
+func (c *Client) roundTrip(ctx context.Context, w *targetConn, method string, head, body []byte) (a Answer, stale bool, err error) {
+	stop := context.AfterFunc(ctx, func() { _ = w.SetDeadline(time.Unix(1, 0)) }) // an error: the connection is gone
 	defer stop()
 	parts := net.Buffers{head, body}
 	_, writeErr := parts.WriteTo(w.Conn)
@@ -207,8 +204,8 @@ func (c *Client) roundTrip(
 	if err != nil {
 		return a, false, errors.Join(fmt.Errorf("not an HTTP answer: %w", err), w.Conn.Close())
 	}
-	a = Answer{Status: res.StatusCode, Location: res.Header.Get("Location"),
-		RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
+	a = Answer{Status: res.StatusCode, Location: res.Header.Get("Location")}
+	a.RetryAfter = retryAfter(res.Header.Get("Retry-After"))
 	_ = w.SetReadDeadline(time.Now().Add(replyTimeout))
 	w.limit.N = maxAnswer
 	a.Reply, _ = io.ReadAll(io.LimitReader(res.Body, maxReply)) // the status is what counts

@@ -177,7 +177,6 @@ func (t Target) Forbidden() bool {
 }
 
 func address(u *url.URL) string {
-	port := u.Port()
-	port = cmp.Or(port, map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return net.JoinHostPort(u.Hostname(), port)
 }
