@@ -46,8 +46,8 @@ func IsTemporary(err error) bool {
 	if errors.As(err, &own) && own.IsTemporary() {
 		return true
 	}
-	return slices.ContainsFunc([]error{ErrNotClaimed, ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable},
-		func(e error) bool { return errors.Is(err, e) })
+	temporary := []error{ErrNotClaimed, ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable}
+	return slices.ContainsFunc(temporary, func(e error) bool { return errors.Is(err, e) })
 }
 
 // Verified says whether a delivery was shown to come from the service.
@@ -294,5 +294,5 @@ type Overview struct {
 	Size        int64        // of the body in bytes; -1 once it was pruned
 	Events      []Event      // the first of its rows by place, each as it is now, without Data and Raw
 	EventCount  int          // of all its rows
-	Forwardings []Forwarding // in the order of the sinks, which have ID, SinkKey and Cursor; without HeldBy of what waits
+	Forwardings []Forwarding // in the sinks' order: only ID, SinkKey and Cursor are set; HeldBy of what waits is not read
 }

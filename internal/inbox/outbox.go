@@ -167,7 +167,7 @@ type OutboxEntry struct {
 // AttemptOutcome is the result of an attempt to send an entry.
 type AttemptOutcome struct {
 	Disposition Disposition
-	Attempt     int       // of the [OutboxEntry] that was claimed, 0 for any: only of the last claim is a result recorded
+	Attempt     int       // of the claimed [OutboxEntry]: nothing is recorded of an earlier claim than the last; 0 for any
 	Due         time.Time // of Retry: when the next attempt is due, within [MaxRetryDelay]
 	Now         time.Time // when the attempt ended
 	Took        time.Duration
