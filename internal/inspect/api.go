@@ -59,8 +59,8 @@ func (s *Server) serveChange(w http.ResponseWriter, r *http.Request, route Route
 	case s.changes <- struct{}{}:
 		defer func() { <-s.changes }()
 	default:
-		s.fail(w, &Error{http.StatusServiceUnavailable, "too many requests at once", "wait until those under way have ended",
-			"too_many_requests"})
+		s.fail(w, &Error{http.StatusServiceUnavailable, "too many requests at once",
+			"wait until those under way have ended", "too_many_requests"})
 		return
 	}
 	body, refused := readBody(w, r)
@@ -135,8 +135,8 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		s.o.Log("inspector: an answer can't be written as JSON: " + err.Error())
-		const message = "the answer can't be written as JSON"
-		s.fail(w, &Error{http.StatusInternalServerError, message, "report this as a bug", "failed"})
+		s.fail(w, &Error{http.StatusInternalServerError, "the answer can't be written as JSON",
+			"report this as a bug", "failed"})
 		return
 	}
 	s.write(w, status, "application/json", append(s.o.Hide(body), '\n'))

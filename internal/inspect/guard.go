@@ -65,10 +65,12 @@ func (s *Server) refusal(r *http.Request) *Error {
 		return &Error{http.StatusMisdirectedRequest, "this server does not answer for the host of this request",
 			"open the URL that waybill printed", "wrong_host"}
 	}
-	foreign := slices.ContainsFunc(r.Header.Values("Origin"),
-		func(origin string) bool { return !strings.EqualFold(origin, "http://"+r.Host) })
-	fromElsewhere := slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"),
-		func(site string) bool { return site != "same-origin" && site != "none" })
+	foreign := slices.ContainsFunc(r.Header.Values("Origin"), func(origin string) bool {
+		return !strings.EqualFold(origin, "http://"+r.Host)
+	})
+	fromElsewhere := slices.ContainsFunc(r.Header.Values("Sec-Fetch-Site"), func(site string) bool {
+		return site != "same-origin" && site != "none"
+	})
 	if foreign || fromElsewhere && !isNavigation(r) {
 		return &Error{http.StatusForbidden, "this request comes from another site",
 			"open the URL that waybill printed, in the address bar", "foreign_origin"}
@@ -90,8 +92,8 @@ func unauthorized(message, hint string) *Error {
 
 // isNavigation reports whether a link to the page was followed: the page itself has nothing to protect.
 func isNavigation(r *http.Request) bool {
-	return r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
-		r.Header.Get("Sec-Fetch-Dest") == "document"
+	return r.Method == http.MethodGet && r.URL.Path == "/" &&
+		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 // equal compares secrets in constant time.
@@ -114,6 +116,6 @@ func closeConnection(w http.ResponseWriter) {
 
 func (s *Server) methodNotAllowed(w http.ResponseWriter, allowed string) {
 	w.Header().Set("Allow", allowed)
-	s.fail(w, &Error{http.StatusMethodNotAllowed, "this path does not take the method of this request", "use " + allowed,
-		"method_not_allowed"})
+	s.fail(w, &Error{http.StatusMethodNotAllowed, "this path does not take the method of this request",
+		"use " + allowed, "method_not_allowed"})
 }
