@@ -301,8 +301,9 @@ func (c *Collector) dropped(group string) bool {
 func (c *Collector) reportUnknownCarriers() {
 	for _, group := range slices.Sorted(maps.Keys(c.rules)) {
 		if n := c.rules[group]; c.dropped(group) {
-			message := fmt.Sprintf("%d of %d numbers with %s digits fit no published check digit: "+
-				"they are likely of a carrier without one", n.failed, n.failed+n.fit, group)
+			message := fmt.Sprintf(
+				"%d of %d numbers with %s digits fit no published check digit: they are likely of a carrier without one",
+				n.failed, n.failed+n.fit, group)
 			place := Finding{Problem: intake.Problem{File: c.cols[0].number.File}}
 			c.report(place.with(Note, UnknownCarrier, "", message, ""))
 		}
