@@ -119,8 +119,8 @@ func (c *compiled) checkTemplate() *SchemeError {
 		return wrong("signed", "%q is the same for every delivery; use %s", s.Signed, placeholders)
 	}
 	if !c.keyed() && !s.AcceptWeak {
-		return wrong("signed", "%q does not contain {secret}: without it, anybody can compute a plain hash; "+
-			"kind %s needs no {secret}", s.Signed, KindHMAC)
+		return wrong("signed", "%q does not contain {secret}: without it, anybody can compute a plain hash; kind %s needs no {secret}",
+			s.Signed, KindHMAC)
 	}
 	return nil
 }
@@ -137,8 +137,8 @@ func (c *compiled) checkSignature() *SchemeError {
 	case s.Format == FormatPlain:
 		return wrong("signature.separator", "is for signature.format %s and %s only", FormatList, FormatKV)
 	case between == within:
-		return wrong("signature.separator", "%q can't separate entries of format %s; use one of %q", s.Separator, s.Format,
-			separatorsBetween)
+		return wrong("signature.separator", "%q can't separate entries of format %s; use one of %q",
+			s.Separator, s.Format, separatorsBetween)
 	}
 	if s.Format != FormatPlain && strings.ContainsAny(s.Tag, ",= \t"+between) {
 		return wrong("signature.tag", "%q contains a comma, an equals sign, a space or the separator", s.Tag)
@@ -152,8 +152,8 @@ func (c *compiled) checkSignature() *SchemeError {
 		}
 	}
 	if c.signature.kind == sourceJSON && (has(c.parts, slotBody) || has(c.parts, slotForm)) {
-		return wrong("signature.from", "%q is inside the body, but signed %q contains the whole body; "+
-			"a signature can't cover itself", s.From, c.scheme.Signed)
+		return wrong("signature.from", "%q is inside the body, but signed %q contains the whole body; a signature can't cover itself",
+			s.From, c.scheme.Signed)
 	}
 	return nil
 }
@@ -185,8 +185,8 @@ func (c *compiled) checkTimestamp() *SchemeError {
 			return wrong("timestamp.from", "%q contains the separator of the entries", t.From)
 		}
 		if t.Unit == UnitRFC2822 && (between == "," || between == " ") {
-			return wrong("timestamp.unit", "%s contains commas and spaces, which end an entry of format %s", t.Unit,
-				c.scheme.Signature.Format)
+			return wrong("timestamp.unit", "%s contains commas and spaces, which end an entry of format %s",
+				t.Unit, c.scheme.Signature.Format)
 		}
 	}
 	if c.timestamp.same(c.signature) {

@@ -328,8 +328,8 @@ func (b *Batch) add(body []byte, i, index int) (end int) {
 	e, depth := decodeEvent(body, i)
 	e.Index = index
 	if depth > MaxDepth {
-		b.Fragments = append(b.Fragments,
-			Fragment{Index: index, Offset: i, Length: e.Length, Anomaly: fmt.Sprintf("nested deeper than %d levels", MaxDepth)})
+		tooDeep := fmt.Sprintf("nested deeper than %d levels", MaxDepth)
+		b.Fragments = append(b.Fragments, Fragment{Index: index, Offset: i, Length: e.Length, Anomaly: tooDeep})
 	} else {
 		b.Events = append(b.Events, e)
 	}
