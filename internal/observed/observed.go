@@ -170,8 +170,7 @@ func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
 	}
 	order := Kinds()
 	all = slices.SortedFunc(maps.Values(sums), func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)),
-			strings.Compare(a.Value, b.Value))
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)), cmp.Compare(a.Value, b.Value))
 	})
 	return all, notKept
 }
