@@ -71,14 +71,15 @@ func (k *Execution) execute(ctx context.Context) error {
 		if errors.Is(sendErr, store.ErrGone) {
 			return sendErr // nothing of it is there any more
 		}
-		// It can't be read either.
-		return fmt.Errorf("%w; before that, %s of %s recorded as accepted", sendErr, command.Number(k.accepted), command.Plural(toSend+toQuery, "row"))
+		rows := command.Plural(toSend+toQuery, "row") // it can't be read either
+		return fmt.Errorf("%w; before that, %s of %s recorded as accepted", sendErr, command.Number(k.accepted), rows)
 	}
 	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Known != nil {
 		next := k.next() + " --check-first"
 		return &command.ExitError{
 			Code: command.Usage, Err: command.Existsf("", "%w: nothing was sent", stop), Next: next,
-			Hint: "`" + next + "` checks every row with the service and sends only new ones; or use the store that sent it with --store",
+			Hint: "`" + next + "` checks every row with the service and sends only new ones; " +
+				"or use the store that sent it with --store",
 		}
 	}
 	return k.finish(ctx, requests, sent, sendErr)
@@ -114,7 +115,6 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	if err != nil {
 		return err
 	}
-	plan := k.Run.Plan
 	where := k.destination(ctx)
 	rows := command.Plural(send, "row")
 	if k.Feed != nil && !k.Store.New {
@@ -126,7 +126,8 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	case send > 0 && ask > 0:
 		k.Call.IO.Note("Checking %s, sending %s to %s%s", first, rows, client.Host(), where)
 	case send > 0:
-		k.Call.IO.Note("Sending %s to %s in %s%s", rows, client.Host(), command.Plural(Requests(send, plan.BatchSize), "request"), where)
+		requests := command.Plural(Requests(send, k.Run.Plan.BatchSize), "request")
+		k.Call.IO.Note("Sending %s to %s in %s%s", rows, client.Host(), requests, where)
 	case ask > 0:
 		k.Call.IO.Note("Checking %s with %s%s", first, client.Host(), where)
 	default:
@@ -137,7 +138,8 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	}
 	others, err := k.Store.History.Pending(ctx, k.Run.ID)
 	if others > 0 {
-		k.Call.IO.Note("%s pending in other runs not sent; `%s` lists them", command.Plural(others, "row"), k.Call.CommandLine("runs", "list"))
+		list := k.Call.CommandLine("runs", "list")
+		k.Call.IO.Note("%s pending in other runs not sent; `%s` lists them", command.Plural(others, "row"), list)
 	}
 	return err
 }
@@ -184,10 +186,12 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 		return 0, 0, err
 	}
 	progress := command.NewCreateProgress(k.Call.IO, rows, Requests(rows, k.Run.Plan.BatchSize))
-	contracts := bulk.Store{Queue: k.Store.Queue, UnknownRows: k.Store.Unknown, Accounts: k.Store.Accounts, Trackings: k.Store.Trackings}
-	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate, Run: k.Run, Feed: k.Feed, Policy: k.Policy}
-	job.Settled, job.Resolved, job.Checking, job.Checked = progress.Settled, progress.Resolved, progress.Checking, progress.Checked
-	job.Failing = progress.Failing
+	db := k.Store
+	contracts := bulk.Store{Queue: db.Queue, UnknownRows: db.Unknown, Accounts: db.Accounts, Trackings: db.Trackings}
+	job := bulk.Job{Ledger: contracts, Service: service{client, k.Run.Plan.Mode}, Gate: k.Call.Gate}
+	job.Run, job.Feed, job.Policy = k.Run, k.Feed, k.Policy
+	job.Settled, job.Resolved, job.Failing = progress.Settled, progress.Resolved, progress.Failing
+	job.Checking, job.Checked = progress.Checking, progress.Checked
 	if !k.Policy.RetryAbsent { // else accepted rows are left too
 		job.Counted = func(c ledger.Counts) { progress.Counted(c.Accepted + c.Rejected - k.apart) }
 	}
@@ -202,7 +206,8 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	k.Run, k.unprovable = job.Run, job.Unprovable()
 	k.Partial = k.Partial || job.Partial()
 	if job.Partial() && command.As[*command.UsageError](err) {
-		err = &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s; rows of its first version may have been sent", err.Error()), Hint: partialHint}
+		err = fmt.Errorf("%s; rows of its first version may have been sent", err.Error())
+		err = &command.ExitError{Code: command.Partial, Err: err, Hint: partialHint}
 	}
 	k.accepted = progress.Done()
 	progress.Stop()

@@ -31,7 +31,8 @@ func ParseGate(texts []string) (Gate, error) {
 	for _, text := range texts {
 		m := gateForm.FindStringSubmatch(text)
 		if m == nil {
-			return nil, command.Usagef("such as --fail-if 'rejected>10', or 'rejected>2%' of the rows read; in quotes, since > means a file to the shell",
+			return nil, command.Usagef("such as --fail-if 'rejected>10', or 'rejected>2%' of the rows read; "+
+				"in quotes, since > means a file to the shell",
 				"--fail-if %q is no count, operator (> >= < <= == !=) and number or percentage", text)
 		}
 		if !slices.Contains(names, m[1]) {

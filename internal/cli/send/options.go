@@ -41,7 +41,8 @@ type Options struct {
 func (o *Options) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.Wait, "wait", false, "wait until processing has finished")
-	command.Choice(f, &o.Unknown, "unknown", string(bulk.Reconcile), "`ACTION` for rows with unknown outcome", string(bulk.Reconcile), string(bulk.ResendOne), string(bulk.Resend), string(bulk.Keep))
+	actions := []string{string(bulk.Reconcile), string(bulk.ResendOne), string(bulk.Resend), string(bulk.Keep)}
+	command.Choice(f, &o.Unknown, "unknown", actions[0], "`ACTION` for rows with unknown outcome", actions...)
 	f.StringVar(&o.Settle, "settle", "2m", "`DURATION` between the two checks that an unknown row does not exist")
 	f.Int64Var(&o.MaxRejects, "max-rejects", 100, "stop after more than `N` rejected rows (0 for no limit)")
 	f.BoolVar(&o.SkipProof, "skip-proof", false, "take the service's responses for what they seem to mean, unchecked")
@@ -52,8 +53,9 @@ func (o *Options) Flags(cmd *cobra.Command) {
 
 // CheckFirstFlag adds --check-first.
 func (o *Options) CheckFirstFlag(f *pflag.FlagSet) {
-	f.BoolVar(&o.CheckFirst, "check-first", false, "check rows that this store never sent with the service before sending them")
-	command.Section(f, RowsSection, "check-first")
+	const name = "check-first"
+	f.BoolVar(&o.CheckFirst, name, false, "check rows that this store never sent with the service before sending them")
+	command.Section(f, RowsSection, name)
 }
 
 // RowsSection is the title of flags about rows that were not accepted.
@@ -76,7 +78,8 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 		return bulk.Policy{}, command.Usagef("omit --unknown", "--absent can't be used with --unknown %s", o.Unknown)
 	}
 	p := bulk.Policy{
-		Unknown: unknown, RecheckDelay: settle, MaxRejects: o.MaxRejects, RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent,
+		Unknown: unknown, RecheckDelay: settle, MaxRejects: o.MaxRejects,
+		RetryRejected: o.RetryRejected && !o.RetryAbsent, RetryAbsent: o.RetryAbsent,
 		SkipProof: o.SkipProof, VerifyPending: o.CheckFirst, Workers: cfg.Concurrency,
 		ConnectFor: connectTimeout, GiveUpAfter: pauseTimeout, QueryTimeout: command.QueryTimeout,
 	}
@@ -114,7 +117,8 @@ func (o *Options) CheckKey(ctx context.Context, s *app.Session, keys ledger.Keys
 		return err
 	}
 	if known.HasRuns && !known.Seen && !o.SameAccount {
-		return command.Usagef("mistyped? `waybill auth login`; if it is the same account: --same-account; if it is another one: --account NAME and --store FILE",
+		return command.Usagef("mistyped? `waybill auth login`; if it is the same account: --same-account; "+
+			"if it is another one: --account NAME and --store FILE",
 			"this API key differs from the last one of account %q", s.Account(ctx))
 	}
 	if known.Seen {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
 	"github.com/waybill-cli/waybill/internal/bulk"
@@ -62,13 +61,16 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 		switch {
 		case k.Policy.Unknown == bulk.Reconcile && k.unprovable:
 			e.Next = k.Call.CommandLine("runs", "resume", res.Run, "--unknown", string(bulk.ResendOne))
-			e.Hint = "`" + e.Next + "` sends one of them again and checks that the service finds it; this one row may be created twice"
+			e.Hint = "`" + e.Next + "` sends one of them again and checks that the service finds it; " +
+				"this one row may be created twice"
 		case k.Policy.Unknown == bulk.Keep:
-			e.Hint, e.Next = "run without --unknown keep to check them with the service", k.Call.CommandLine("runs", "resume", res.Run)
+			e.Hint = "run without --unknown keep to check them with the service"
+			e.Next = k.Call.CommandLine("runs", "resume", res.Run)
 		}
 	case res.Rejected > 0 && !k.Gate.Judges("rejected"):
 		e.Err = fmt.Errorf("%s rejected%s", command.Plural(res.Rejected, "row"), first)
-		e.Hint = "write them to a file with the next command, fix them, then create that file; to send them unchanged: `" + k.Call.CommandLine("runs", "retry", res.Run) +
+		e.Hint = "write them to a file with the next command, fix them, then create that file; " +
+			"to send them unchanged: `" + k.Call.CommandLine("runs", "retry", res.Run) +
 			"`; to dismiss them: `" + k.Call.CommandLine("runs", "dismiss", res.Run) + "`"
 		e.Next = k.rejectedCSV()
 	case res.Pending > 0:
@@ -83,7 +85,7 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	default:
 		bad := ""
 		e.Hint, e.Next = "fix them and re-run the same command", ""
-		if f := k.Call.Cmd.Flags().Lookup("rejects"); f != nil && f.Changed { // the same command would write over what was fixed there
+		if f := k.Call.Cmd.Flags().Lookup("rejects"); f != nil && f.Changed { // which the same command would write over
 			bad = ", see " + f.Value.String()
 			e.Hint, e.Next = "fix them there, then create that file", k.Call.CommandLine("create", f.Value.String())
 		}
@@ -97,10 +99,9 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 }
 
 func (res Result) counts() string {
-	return view.Counts(ledger.RunSummary{
-		Counts:     ledger.Counts{Accepted: res.Accepted, Rejected: res.Rejected + res.Superseded + res.Dismissed, Unknown: res.Unknown, Pending: res.Pending},
-		Superseded: res.Superseded, Dismissed: res.Dismissed,
-	})
+	rejected := res.Rejected + res.Superseded + res.Dismissed
+	counts := ledger.Counts{Accepted: res.Accepted, Rejected: rejected, Unknown: res.Unknown, Pending: res.Pending}
+	return view.Counts(ledger.RunSummary{Counts: counts, Superseded: res.Superseded, Dismissed: res.Dismissed})
 }
 
 func alsoRejected(res Result) string {
@@ -118,7 +119,8 @@ func (k *Execution) rerun() string {
 }
 
 func (k *Execution) rejectedCSV() string {
-	return k.Call.CommandLine("runs", "rows", k.runID(), "--status", string(ledger.Rejected), "-o", "csv", "--out", "bad.csv")
+	status := string(ledger.Rejected)
+	return k.Call.CommandLine("runs", "rows", k.runID(), "--status", status, "-o", "csv", "--out", "bad.csv")
 }
 
 func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
@@ -127,17 +129,14 @@ func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
 		return
 	}
 	then := "; then " + k.rerun() + " to continue"
-	pause := time.Duration(0)
-	if status := (*api.StatusError)(nil); errors.As(err, &status) {
-		pause = status.Pause
-	}
 	switch stopCode(err) {
 	case command.Auth:
 		e.Hint = "check the API key" + then
 	case command.Unreachable:
 		e.Hint = k.rerun() + " when the service is reachable; repeating is safe"
 	case command.Unknown:
-		e.Hint = "`" + k.Call.CommandLine("runs", "show", res.Run, "--answers") + "` shows the responses; " + k.rerun() + " to continue"
+		show := k.Call.CommandLine("runs", "show", res.Run, "--answers")
+		e.Hint = "`" + show + "` shows the responses; " + k.rerun() + " to continue"
 		if res.Unknown > 0 {
 			e.Hint += " (unknown rows are checked first)"
 		}
@@ -150,8 +149,9 @@ func (k *Execution) addStopHint(e *command.ExitError, res Result, err error) {
 			e.Hint = "check base_url and any proxy: its limit is too small for one row" + then
 		}
 	}
-	if pause > 0 && stop.Cause != tracking.OutcomeUnauthorized {
-		e.Hint = fmt.Sprintf("wait %s, as the service asked%s", command.ShortDuration(pause), then)
+	status, ok := errors.AsType[*api.StatusError](err)
+	if ok && status.Pause > 0 && stop.Cause != tracking.OutcomeUnauthorized {
+		e.Hint = fmt.Sprintf("wait %s, as the service asked%s", command.ShortDuration(status.Pause), then)
 	}
 }
 
@@ -199,7 +199,8 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 			return "", err
 		}
 		if row.State == state && (row.IsOpen() || state != ledger.Rejected) {
-			return fmt.Sprintf(", the first at %s: %s", intake.RowPlace(row.File, row.Line, row.Row, ""), cmp.Or(row.Reason, "no reason given")), nil
+			place := intake.RowPlace(row.File, row.Line, row.Row, "")
+			return fmt.Sprintf(", the first at %s: %s", place, cmp.Or(row.Reason, "no reason given")), nil
 		}
 	}
 	return "", nil

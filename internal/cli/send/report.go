@@ -61,8 +61,10 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 	counts, tally := run.Counts, run.Tally
 	res := Result{
 		Run: k.runID(), StoreNew: k.Store.New,
-		Read: tally.New + tally.Known + tally.Repeats + tally.Erased + k.Invalid, New: tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid, Erased: tally.Erased,
-		Accepted: counts.Accepted, Rejected: run.Rejected(), Superseded: run.Superseded, Dismissed: run.Dismissed, Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
+		Read: tally.New + tally.Known + tally.Repeats + tally.Erased + k.Invalid,
+		New:  tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid, Erased: tally.Erased,
+		Accepted: counts.Accepted, Rejected: run.Rejected(), Superseded: run.Superseded, Dismissed: run.Dismissed,
+		Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
 		Partial: k.Partial, Batches: requests, ElapsedSeconds: command.ElapsedSeconds(k.Started), sending: k.sending,
 	}
 	outcome := k.outcome(ctx, res, sendErr)
@@ -87,11 +89,11 @@ func (k *Execution) report(ctx context.Context, res Result, outcome error) error
 		return view.PrintRows(k.Call, k.Store.History.Rows(ctx, k.Run.ID))
 	case out.Machine():
 		if answers && !many {
-			if err := command.Each(k.Store.Trackings.Statuses(ctx, ledger.Filter{Run: k.Run.ID}), func(st ledger.TrackingStatus) error {
+			for st, err := range k.Store.Trackings.Statuses(ctx, ledger.Filter{Run: k.Run.ID}) {
+				if err != nil {
+					return err
+				}
 				res.Trackings = append(res.Trackings, view.NewTrackingStatus(st))
-				return nil
-			}); err != nil {
-				return err
 			}
 		}
 	default:
@@ -124,11 +126,12 @@ func (k *Execution) report(ctx context.Context, res Result, outcome error) error
 
 // NoteErased says how many rows are not sent, since they were erased.
 func NoteErased(c *command.Call, rows int64) {
+	const remedy = "`waybill store erase --forget` allows it"
 	switch {
 	case rows == 1:
-		c.IO.Note("1 row was erased earlier and is never sent again; `waybill store erase --forget` allows it")
+		c.IO.Note("1 row was erased earlier and is never sent again; %s", remedy)
 	case rows > 1:
-		c.IO.Note("%s were erased earlier and are never sent again; `waybill store erase --forget` allows it", command.Plural(rows, "row"))
+		c.IO.Note("%s were erased earlier and are never sent again; %s", command.Plural(rows, "row"), remedy)
 	}
 }
 
@@ -192,27 +195,28 @@ func summarize(w *term.Writer, res Result) term.Styled {
 			parts = append(parts, string(w.Style(count.style, command.Number(count.n)+" "+count.name)))
 		}
 	}
-	known := ""
-	if res.Already > 0 {
-		known = fmt.Sprintf(" (%s sent before)", command.Number(res.Already))
-		if res.New == 0 {
-			known = fmt.Sprintf(" (nothing new, %s sent before)", command.Number(res.Already))
-		}
+	rows := command.Plural(res.Read, "row")
+	if res.Already > 0 && res.New == 0 {
+		rows += fmt.Sprintf(" (nothing new, %s sent before)", command.Number(res.Already))
+	} else if res.Already > 0 {
+		rows += fmt.Sprintf(" (%s sent before)", command.Number(res.Already))
 	}
-	return term.Styled(fmt.Sprintf("Run %s: %s%s: %s", res.Run, command.Plural(res.Read, "row"), known, strings.Join(parts, " · ")))
+	return term.Styled(fmt.Sprintf("Run %s: %s: %s", res.Run, rows, strings.Join(parts, " · ")))
 }
 
 func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome error) error {
 	waited := track.WaitForRun(ctx, k.Call, k.Store, k.Run, res.Accepted)
 	ctx = context.WithoutCancel(ctx)
-	summary, err := view.SummaryOf(ctx, k.Call, k.Store, ledger.Filter{Run: k.Run.ID})
-	accepted, failed := view.SummaryOf(ctx, k.Call, k.Store, ledger.Filter{Run: k.Run.ID, States: []ledger.State{ledger.Accepted}})
+	filter := ledger.Filter{Run: k.Run.ID}
+	summary, err := view.SummaryOf(ctx, k.Call, k.Store, filter)
+	filter.States = []ledger.State{ledger.Accepted}
+	accepted, failed := view.SummaryOf(ctx, k.Call, k.Store, filter)
 	if err = cmp.Or(err, failed); err != nil {
 		return errors.Join(outcome, waited, err)
 	}
 	processed := accepted.Processed()
-	res.summary, res.Summary = summary, new(summary.JSON())
-	res.Processed, res.Waiting, res.ElapsedSeconds = &processed, new(res.Accepted-processed), command.ElapsedSeconds(k.Started)
+	res.summary, res.Summary, res.ElapsedSeconds = summary, new(summary.JSON()), command.ElapsedSeconds(k.Started)
+	res.Processed, res.Waiting = &processed, new(res.Accepted-processed)
 	code, hint := command.CodeAndHint(waited)
 	if own, _ := command.CodeAndHint(outcome); waited == nil || command.Worst(code, own) != code {
 		return outcome
@@ -221,5 +225,6 @@ func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome erro
 	if !errors.Is(waited, command.ErrTimeUp) {
 		text = fmt.Errorf("created, but %w", waited)
 	}
-	return &command.ExitError{Code: code, Err: text, Hint: hint, Next: k.Call.CommandLineWith([]string{"output", "json"}, "wait", "--run", res.Run)}
+	next := k.Call.CommandLineWith([]string{"output", "json"}, "wait", "--run", res.Run)
+	return &command.ExitError{Code: code, Err: text, Hint: hint, Next: next}
 }
