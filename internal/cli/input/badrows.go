@@ -24,8 +24,8 @@ func (j Judgement) Refuse(outcome, hint, next string) error {
 // Issue returns a problem as errors list it.
 func Issue(p intake.Problem) term.Issue {
 	issue := term.Issue{
-		File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field), Value: p.Value,
-		Message: p.Message, Hint: p.Problem.Hint, Row: p.Row, Field: p.Field,
+		File: p.File, Line: p.Line, Column: p.Column, Sheet: p.Sheet, Cell: p.Cell, Header: cmp.Or(p.Header, p.Field),
+		Value: p.Value, Message: p.Message, Hint: p.Problem.Hint, Row: p.Row, Field: p.Field,
 	}
 	if p.Row > 0 {
 		issue.Place = Place(p)
@@ -91,9 +91,10 @@ func QuotedList(names []string) string {
 // NoteSheet says what is particular about the table: which sheet it is where there are others, what stands above it,
 // and what people don't see of it. What is hidden and read all the same is up to [WarnHidden].
 func NoteSheet(io *term.IO, s SourceSummary) {
-	if len(s.OtherSheets) > 0 {
-		io.Note("%s: sheet %s is read; without the columns: %s (--sheet)", s.Name, command.Quoted(s.Sheet), QuotedList(s.OtherSheets))
+	if others := QuotedList(s.OtherSheets); others != "" {
+		io.Note("%s: sheet %s is read; without the columns: %s (--sheet)", s.Name, command.Quoted(s.Sheet), others)
 	}
+	const noZeros = " stored as numbers, which have no zeros at their beginning"
 	for _, particular := range []struct {
 		found bool
 		text  string
@@ -101,7 +102,7 @@ func NoteSheet(io *term.IO, s SourceSummary) {
 		{s.HiddenSheet, "sheet " + command.Quoted(s.Sheet) + " is hidden"},
 		{s.HeaderRow > 1, fmt.Sprintf("the header is in row %d; the rows above it are not read", s.HeaderRow)},
 		{s.Filtered && s.HiddenRows == 0, "a filter is set, which hides no row"},
-		{s.AsNumbers > 0, command.Plural(s.AsNumbers, "identifier") + " stored as numbers, which have no zeros at their beginning"},
+		{s.AsNumbers > 0, command.Plural(s.AsNumbers, "identifier") + noZeros},
 		{s.Padded > 0, command.Plural(s.Padded, "identifier") + " read with the zeros or text that the number format shows"},
 	} {
 		if particular.found {
@@ -120,13 +121,9 @@ func WarnHidden(io *term.IO, s SourceSummary) {
 		io.Warning("%s: hidden rows are read too: %s of sheet %s%s; delete them in the file if they are not meant",
 			s.Name, command.Plural(s.HiddenRows, "row"), command.Quoted(s.Sheet), filter)
 	}
-	var used []string
-	for _, name := range s.HiddenCols {
-		if !slices.Contains(s.Ignored, name) {
-			used = append(used, name)
-		}
-	}
-	if len(used) > 0 {
-		io.Warning("%s: hidden columns are read too: %s of sheet %s; map others with --map if they are not meant", s.Name, QuotedList(used), command.Quoted(s.Sheet))
+	ignored := func(name string) bool { return slices.Contains(s.Ignored, name) }
+	if used := slices.DeleteFunc(slices.Clone(s.HiddenCols), ignored); len(used) > 0 {
+		io.Warning("%s: hidden columns are read too: %s of sheet %s; map others with --map if they are not meant",
+			s.Name, QuotedList(used), command.Quoted(s.Sheet))
 	}
 }

@@ -64,18 +64,20 @@ func (in *Input) Unchanged() error {
 			continue
 		}
 		now, err := os.Stat(s.Name)
-		if err != nil || !os.SameFile(now, s.opened) || now.Size() != s.opened.Size() || !now.ModTime().Equal(s.opened.ModTime()) {
-			return command.Inputf("wait until no program writes to it, or copy it; then re-run the command", "input %s changed while it was read%s", command.Quoted(s.Name), in.nothingSent())
+		if err != nil || !os.SameFile(now, s.opened) || now.Size() != s.opened.Size() ||
+			!now.ModTime().Equal(s.opened.ModTime()) {
+			return in.changed(s.Name, "wait until no program writes to it, or copy it; then re-run the command")
 		}
 	}
 	return nil
 }
 
-func (in *Input) nothingSent() string {
+func (in *Input) changed(name, hint string) error {
+	nothingSent := "; nothing was sent"
 	if in.Options.Refs || in.Sending {
-		return ""
+		nothingSent = ""
 	}
-	return "; nothing was sent"
+	return command.Inputf(hint, "input %s changed while it was read%s", command.Quoted(name), nothingSent)
 }
 
 // Repeatable reports whether all of it can be read by another command.
@@ -124,7 +126,7 @@ func (in *Input) Judge(ctx context.Context, found *findings.Collector) (Judgemen
 	}
 	in.contradictory = j.Found.Contradictory
 	for _, row := range slices.SortedFunc(maps.Keys(in.contradictory), func(a, b findings.Row) int {
-		return cmp.Or(cmp.Compare(slices.Index(in.Names(), a.File), slices.Index(in.Names(), b.File)), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(slices.Index(in.Names(), a.File)-slices.Index(in.Names(), b.File), cmp.Compare(a.Line, b.Line))
 	}) {
 		j.Issues.Add(Issue(in.contradictory[row].Problem))
 	}
@@ -262,7 +264,7 @@ func (in *Input) again(ctx context.Context, src Source) iter.Seq2[intake.Record,
 			switch {
 			case err != nil:
 			case !rec.Good() && !in.Skip:
-				err = command.Inputf("re-run the command", "input %s changed while it was read%s", command.Quoted(rec.File), in.nothingSent())
+				err = in.changed(rec.File, "re-run the command")
 			case !rec.Good(), contradictory:
 				continue
 			}

@@ -45,7 +45,8 @@ func OpenFiles(ctx context.Context, c *command.Call, files []string) (*Input, er
 	case stdin > 1:
 		return nil, command.Usagef("pass `-` once", "standard input can be read only once")
 	case stdin == 1 && c.Config.APIKeyFromStdin():
-		return nil, command.Usagef("set WAYBILL_API_KEY, or put the key into a file", "standard input can't be both the API key and the input")
+		return nil, command.Usagef("set WAYBILL_API_KEY, or put the key into a file",
+			"standard input can't be both the API key and the input")
 	}
 	in, err := NewOpener(c.Session).Open(ctx, files)
 	if err == nil {
@@ -85,11 +86,13 @@ func (o Opener) open(ctx context.Context, name string) (Source, error) {
 	switch lock := filepath.Base(name); {
 	case strings.HasPrefix(lock, "~$"):
 		_ = f.Close() // nil if it was not opened
-		return Source{}, command.Inputf("use "+filepath.Join(filepath.Dir(name), lock[2:]), "input %s is Excel's lock file", command.Quoted(name))
+		hint := "use " + filepath.Join(filepath.Dir(name), lock[2:])
+		return Source{}, command.Inputf(hint, "input %s is Excel's lock file", command.Quoted(name))
 	case errors.Is(err, fs.ErrPermission):
 		return Source{}, command.Inputf("change its permissions, or pass a copy", "you may not read %s", command.Quoted(name))
 	case err != nil:
-		return Source{}, command.Inputf("check the file name; `-` is standard input", "input %s: %w", command.Quoted(name), WithoutPath(err))
+		const hint = "check the file name; `-` is standard input"
+		return Source{}, command.Inputf(hint, "input %s: %w", command.Quoted(name), WithoutPath(err))
 	}
 	info, err := f.Stat()
 	switch {
@@ -119,13 +122,15 @@ func deviceError(what string) error {
 	return command.Inputf("copy the data to a file, or pipe it to `-`", "%s is a device", what)
 }
 
+const passFile = "save the input to a file and pass that"
+
 // Spool copies r, which can be read only once, into a file without a name.
 func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, error) {
 	f, err := disk.Temp()
 	if err != nil {
 		return Source{}, &command.ExitError{
 			Code: command.Store, Err: fmt.Errorf("%s is copied: %w", sourceName(name), err),
-			Hint: "set " + disk.TempVariable + " to a folder with room that you can write to, or save the input to a file and pass that",
+			Hint: "set " + disk.TempVariable + " to a folder with room that you can write to, or " + passFile,
 		}
 	}
 	free, known := disk.Free(os.TempDir())
@@ -142,10 +147,10 @@ func (o Opener) Spool(ctx context.Context, name string, r io.Reader) (Source, er
 	case limit < o.MaxBytes:
 		err = &command.ExitError{
 			Code: command.Store, Err: fmt.Errorf("input %s needs more than 90%% of the free space in %s", name, os.TempDir()),
-			Hint: "free space there, or save the input to a file and pass that",
+			Hint: "free space there, or " + passFile,
 		}
 	default:
-		err = command.Inputf("save the input to a file and pass that", "input %s is larger than %s", name, config.Size(o.MaxBytes))
+		err = command.Inputf(passFile, "input %s is larger than %s", name, config.Size(o.MaxBytes))
 	}
 	return Source{}, errors.Join(err, f.Close())
 }

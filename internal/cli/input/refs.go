@@ -27,23 +27,24 @@ func (o *Flags) AddRows(cmd *cobra.Command) {
 	command.SettingFlags(cmd, "map", "carrier-map", "encoding", "strip-spaces")
 	f.StringVar(&o.SaveMap, "save-map", "", "save the mapping of --map as `NAME`, for --map @NAME")
 	o.add(cmd)
-	f.BoolVar(&o.AcceptOdd, "accept-odd-values", false, "accept values that look damaged by a spreadsheet or like placeholders")
-	command.Section(f, command.InputSection, "save-map", "accept-odd-values")
+	const odd = "accept-odd-values"
+	f.BoolVar(&o.AcceptOdd, odd, false, "accept values that look damaged by a spreadsheet or like placeholders")
+	command.Section(f, command.InputSection, "save-map", odd)
 }
 
 // AddFrom adds the flags of commands that read REFs from a file.
 func (o *Flags) AddFrom(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.From, "from", "", "read REFs from `FILE`: XLSX, CSV, JSON, JSONL or one a line (- for standard input)")
-	command.Section(cmd.Flags(), command.InputSection, "from")
+	f := cmd.Flags()
+	f.StringVar(&o.From, "from", "", "read REFs from `FILE`: XLSX, CSV, JSON, JSONL or one a line (- for standard input)")
+	command.Section(f, command.InputSection, "from")
 	o.add(cmd, intake.List)
 	command.SettingFlags(cmd, "map", "encoding", "strip-spaces")
 }
 
 func (o *Flags) add(cmd *cobra.Command, formats ...intake.Format) {
-	var words []string
-	for _, f := range append([]intake.Format{intake.Auto, intake.XLSX, intake.CSV, intake.TSV, intake.JSON, intake.JSONL}, formats...) {
-		words = append(words, string(f))
-	}
+	all := []intake.Format{intake.Auto, intake.XLSX, intake.CSV, intake.TSV, intake.JSON, intake.JSONL}
+	all = append(all, formats...)
+	words := command.Texts(len(all), func(i int) string { return string(all[i]) })
 	f := cmd.Flags()
 	command.Choice(f, &o.Format, "format", string(intake.Auto), "read the input as `FORMAT`", words...)
 	f.StringVar(&o.Sheet, "sheet", "", "read the sheet `NAME` of a workbook, or its number from 1")
@@ -108,7 +109,8 @@ func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
 	case judged.Invalid > 0:
 		err = judged.Refuse("nothing was queried", "fix the rows, or pass --run ID for the rows that a run sent", "")
 	case judged.Valid == 0:
-		err = command.Inputf("write one REF per line, or add a first line with the names of the columns, such as referId", "%s: no REFs", o.From)
+		const hint = "write one REF per line, or add a first line with the names of the columns, such as referId"
+		err = command.Inputf(hint, "%s: no REFs", o.From)
 	default:
 		noteMissing(c, judged.Summaries)
 		return &Refs{Count: judged.Valid, in: in}, nil
@@ -121,8 +123,9 @@ func noteMissing(c *command.Call, sums []SourceSummary) {
 	for _, s := range sums {
 		NoteSheet(c.IO, s)
 		WarnHidden(c.IO, s)
+		read := command.Quoted(cmp.Or(s.ReferID, s.Number))
 		for _, name := range s.Missing {
-			c.IO.Note("%s: no column %s; REFs are read from %s", s.Name, command.Quoted(name), command.Quoted(cmp.Or(s.ReferID, s.Number)))
+			c.IO.Note("%s: no column %s; REFs are read from %s", s.Name, command.Quoted(name), read)
 		}
 	}
 }
