@@ -72,12 +72,15 @@ rows" and "waybill help input".`,
 	flags.BoolVar(&o.AllowEmpty, "allow-empty", false, "accept an input without data rows")
 	flags.StringVar(&o.Rejects, "rejects", "", "write bad rows to `FILE`, with the reason in the last column")
 	o.Options.Flags(cmd)
-	flags.StringArrayVar(&o.FailIf, "fail-if", nil, "exit with 6 if `EXPR` holds of the result, such as 'rejected>10' or 'rejected>2%': a count of the JSON result, > >= < <= == or !=, a number or percentage of the rows read (repeatable). rejected and invalid rows are no failure otherwise, once they are named")
+	flags.StringArrayVar(&o.FailIf, "fail-if", nil, "exit with 6 if `EXPR` holds of the result, such as 'rejected>10' "+
+		"or 'rejected>2%': a count of the JSON result, > >= < <= == or !=, a number or percentage of the rows read "+
+		"(repeatable). rejected and invalid rows are no failure otherwise, once they are named")
 	flags.BoolVar(&o.RetryRejected, "retry-rejected", false, "send rejected rows again")
 	o.CheckFirstFlag(flags)
 	command.SettingFlags(cmd, "batch-size", "concurrency", "rate")
 	command.ColumnsFlag(cmd, send.CountColumns())
-	command.Advanced(flags, "wait", "dry-run", "skip-invalid", "rejects", "strict", "map", "carrier-map", "sheet", "refer-id", "tracking-number", "fail-if")
+	command.Advanced(flags, "wait", "dry-run", "skip-invalid", "rejects", "strict", "map", "carrier-map", "sheet",
+		"refer-id", "tracking-number", "fail-if")
 	return cmd
 }
 
@@ -130,7 +133,8 @@ func newPlan(cfg config.Config, o createOptions, files []string) (ledger.Plan, e
 		plan.Mode, plan.BatchSize = ledger.Sync, tracking.MaxSyncBatch
 	}
 	if n := cfg.BatchSize; n > plan.BatchSize && cfg.Origin("batch_size").Level == config.FromFlag {
-		return plan, cfg.Refuse("batch_size", fmt.Sprintf("%d is more than %d, the maximum of one %s request", n, plan.BatchSize, plan.Mode), "use a smaller --batch-size, or omit it")
+		message := fmt.Sprintf("%d is more than %d, the maximum of one %s request", n, plan.BatchSize, plan.Mode)
+		return plan, cfg.Refuse("batch_size", message, "use a smaller --batch-size, or omit it")
 	} else if n > 0 {
 		plan.BatchSize = min(n, plan.BatchSize) // one that is configured may be meant for v2
 	}
@@ -234,7 +238,9 @@ func (c *creation) noteKnown(ctx context.Context, k *send.Execution) {
 		rows += " of the first " + command.Number(ledger.ComparedOrders)
 	}
 	c.call.IO.Note("%s for a known order, the first at %s: %s with %s; sent before: %s with %s", rows,
-		intake.RowPlace(first.File, first.Line, first.Row, ""), command.Quoted(first.Item.ReferID), command.Quoted(first.Item.Number), command.Quoted(before.ReferID), command.Quoted(before.Number))
+		intake.RowPlace(first.File, first.Line, first.Row, ""),
+		command.Quoted(first.Item.ReferID), command.Quoted(first.Item.Number),
+		command.Quoted(before.ReferID), command.Quoted(before.Number))
 }
 
 func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run, error) {

@@ -104,7 +104,8 @@ func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 // counts are what a dry run knows of the counts of a create: pending are the rows that would be sent.
 func (res *dryRunResult) counts() send.Result {
 	return send.Result{
-		Read: res.Read, New: res.New, Already: res.Already, Duplicates: res.Duplicates, Invalid: res.Invalid, Erased: res.Erased, Pending: res.Rows, Batches: res.Batches,
+		Read: res.Read, New: res.New, Already: res.Already, Duplicates: res.Duplicates, Invalid: res.Invalid,
+		Erased: res.Erased, Pending: res.Rows, Batches: res.Batches,
 	}
 }
 
@@ -147,10 +148,12 @@ func printDryRun(c *command.Call, res dryRunResult) error {
 var dryRunCounts = []string{"READ", "NEW", "ALREADY", "DUPLICATES", "INVALID", "PENDING", "REQUESTS"}
 
 func printFirstRows(out *command.Output, res dryRunResult) error {
+	rows, requests := command.Plural(res.Rows, "row"), command.Plural(res.Batches, "request")
 	err := out.Fields([]render.Field{
 		{Name: "Input", Value: fmt.Sprintf("%s: %s new, %s sent before, %s duplicates, %s bad",
-			command.Plural(res.Read, "row"), command.Number(res.New), command.Number(res.Already), command.Number(res.Duplicates), command.Number(res.Invalid))},
-		{Name: "Would send", Value: fmt.Sprintf("%s in %s of up to %d (%s)", command.Plural(res.Rows, "row"), command.Plural(res.Batches, "request"), res.BatchSize, res.Operation)},
+			command.Plural(res.Read, "row"), command.Number(res.New), command.Number(res.Already),
+			command.Number(res.Duplicates), command.Number(res.Invalid))},
+		{Name: "Would send", Value: fmt.Sprintf("%s in %s of up to %d (%s)", rows, requests, res.BatchSize, res.Operation)},
 		{Name: "Carriers", Value: carrierCounts(res.Carriers)},
 		{Name: "Numbers", Value: formCounts(res.Forms)},
 	})

@@ -21,9 +21,11 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*input.In
 	single := o.ReferID != "" || o.Number != "" || o.Carrier != ""
 	switch {
 	case single && len(o.Files) > 0:
-		return nil, command.Usagef("pass either files or the flags of one row", "files can't be combined with --refer-id and --tracking-number")
+		return nil, command.Usagef("pass either files or the flags of one row",
+			"files can't be combined with --refer-id and --tracking-number")
 	case single && (o.ReferID == "" || o.Number == ""):
-		return nil, command.Usagef("waybill create --refer-id R --tracking-number N [--carrier-code C]", "--refer-id and --tracking-number must be used together")
+		return nil, command.Usagef("waybill create --refer-id R --tracking-number N [--carrier-code C]",
+			"--refer-id and --tracking-number must be used together")
 	case single:
 		item := tracking.Item{ReferID: o.ReferID, Number: o.Number, CarrierCode: o.Carrier}
 		return &input.Input{Sources: []input.Source{{Name: "command line", Row: &item}}}, nil
@@ -86,9 +88,11 @@ func (c *creation) judge(ctx context.Context) error {
 
 func (c *creation) badRowsHint() string {
 	if c.o.Rejects != "" {
-		return "the bad rows are in " + command.Quoted(c.o.Rejects) + ": fix them there or in the source, or send the good rows with --skip-invalid"
+		return "the bad rows are in " + command.Quoted(c.o.Rejects) +
+			": fix them there or in the source, or send the good rows with --skip-invalid"
 	}
-	return "fix the rows and re-run the same command; --skip-invalid sends the good rows, --rejects FILE writes the bad rows to a file"
+	return "fix the rows and re-run the same command; --skip-invalid sends the good rows, " +
+		"--rejects FILE writes the bad rows to a file"
 }
 
 // removeOldRejects removes the file of an earlier command: there are no bad rows now.
@@ -112,18 +116,15 @@ func (c *creation) checkRejectsName() error {
 	}
 	named := strings.EqualFold(ending, ".xlsx")
 	for _, s := range c.judged.Summaries {
-		book := s.Format == intake.XLSX
-		switch {
-		case s.Format == "" || s.Bad == 0 && len(c.judged.Summaries) > 1 || book == named:
-		case book:
-			return command.Usagef("use another name", "--rejects %s must end in .xlsx, as the input %s does", c.o.Rejects, s.Name)
-		default:
-			right := s.Format
-			if right == intake.JSON {
-				right = intake.JSONL // what its bad rows become
-			}
-			return command.Usagef("use another name", "--rejects %s must end in .%s, as the input %s does", c.o.Rejects, right, s.Name)
+		right := s.Format
+		if right == "" || s.Bad == 0 && len(c.judged.Summaries) > 1 || (right == intake.XLSX) == named {
+			continue
 		}
+		if right == intake.JSON {
+			right = intake.JSONL // what its bad rows become
+		}
+		return command.Usagef("use another name",
+			"--rejects %s must end in .%s, as the input %s does", c.o.Rejects, right, s.Name)
 	}
 	return nil
 }
