@@ -40,7 +40,8 @@ The numbers are counted by the carrier's form that they have. "waybill help inpu
 says which check digits are checked, and what each kind of finding means.
 
 The exit status is 2 if there are errors, or with --strict warnings, else 0.`,
-		Example: command.Example("waybill check orders.csv", "waybill check orders.csv -o csv --out findings.csv", `waybill check export.csv --map referId="Order No" --strict`),
+		Example: command.Example("waybill check orders.csv", "waybill check orders.csv -o csv --out findings.csv",
+			`waybill check export.csv --map referId="Order No" --strict`),
 	}
 	cmd.RunE = f.WithArgs(&o.Files, func(ctx context.Context, c *command.Call) error { return run(ctx, c, o) })
 	StrictFlag(cmd, &o.Strict)

@@ -45,29 +45,22 @@ var titles = map[findings.Kind]string{
 }
 
 func columns() []command.Column[findings.Finding] {
+	type finding = findings.Finding
 	number := func(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }
-	return []command.Column[findings.Finding]{
-		{Column: render.Column{Name: "SEVERITY"}, Cell: func(f findings.Finding) string { return string(f.Severity) }},
-		{Column: render.Column{Name: "KIND"}, Cell: func(f findings.Finding) string { return string(f.Kind) }},
-		{Column: render.Column{Name: "FILE", Flex: true}, Cell: func(f findings.Finding) string { return f.File }},
-		{
-			Column: render.Column{Name: "LINE", Right: true},
-			Cell:   func(f findings.Finding) string { return number(f.Line) },
-		},
-		{
-			Column: render.Column{Name: "COLUMN", Right: true},
-			Cell:   func(f findings.Finding) string { return number(f.Column) },
-		},
-		{Column: render.Column{Name: "SHEET", CSV: "sheet", Extra: true}, Cell: func(f findings.Finding) string { return f.Sheet }},
-		{Column: render.Column{Name: "CELL", CSV: "cell", Extra: true}, Cell: func(f findings.Finding) string { return f.Cell }},
-		{Column: render.Column{Name: "HEADER"}, Cell: func(f findings.Finding) string { return f.Header }},
-		{Column: render.Column{Name: "VALUE", ID: true}, Cell: func(f findings.Finding) string { return f.Value }},
-		{
-			Column: render.Column{Name: "MESSAGE", Flex: true},
-			Cell:   func(f findings.Finding) string { return f.Message },
-		},
-		{Column: render.Column{Name: "HINT", CSV: "hint", Flex: true, Extra: true}, Cell: func(f findings.Finding) string { return f.Hint }},
-		{Column: render.Column{Name: "ROW", CSV: "row", Extra: true}, Cell: func(f findings.Finding) string { return number(f.Row) }},
+	hint := render.Column{Name: "HINT", CSV: "hint", Flex: true, Extra: true}
+	return []command.Column[finding]{
+		{Column: render.Column{Name: "SEVERITY"}, Cell: func(f finding) string { return string(f.Severity) }},
+		{Column: render.Column{Name: "KIND"}, Cell: func(f finding) string { return string(f.Kind) }},
+		{Column: render.Column{Name: "FILE", Flex: true}, Cell: func(f finding) string { return f.File }},
+		{Column: render.Column{Name: "LINE", Right: true}, Cell: func(f finding) string { return number(f.Line) }},
+		{Column: render.Column{Name: "COLUMN", Right: true}, Cell: func(f finding) string { return number(f.Column) }},
+		{Column: render.Column{Name: "SHEET", CSV: "sheet", Extra: true}, Cell: func(f finding) string { return f.Sheet }},
+		{Column: render.Column{Name: "CELL", CSV: "cell", Extra: true}, Cell: func(f finding) string { return f.Cell }},
+		{Column: render.Column{Name: "HEADER"}, Cell: func(f finding) string { return f.Header }},
+		{Column: render.Column{Name: "VALUE", ID: true}, Cell: func(f finding) string { return f.Value }},
+		{Column: render.Column{Name: "MESSAGE", Flex: true}, Cell: func(f finding) string { return f.Message }},
+		{Column: hint, Cell: func(f finding) string { return f.Hint }},
+		{Column: render.Column{Name: "ROW", CSV: "row", Extra: true}, Cell: func(f finding) string { return number(f.Row) }},
 	}
 }
 
@@ -78,7 +71,8 @@ func printReport(call *command.Call, judged input.Judgement) error {
 		return l.Print(call.IO, r.All())
 	}
 	for _, g := range r.Groups {
-		if err := out.Line("%s: %s (%s)", strings.ToUpper(string(g.Severity)), titles[g.Kind], command.Number(g.Count)); err != nil {
+		severity := strings.ToUpper(string(g.Severity))
+		if err := out.Line("%s: %s (%s)", severity, titles[g.Kind], command.Number(g.Count)); err != nil {
 			return err
 		}
 		for _, f := range g.First {
@@ -145,8 +139,9 @@ func Note(io *term.IO, r *findings.Report) {
 // Refuse returns the error of an input that has warnings, with --strict.
 func Refuse(r *findings.Report) error {
 	e := &command.UsageError{
-		Err:  errors.New(command.Plural(r.Count(findings.Warning), "warning") + " with --strict; nothing was sent"),
-		Hint: "fix the file, or omit --strict to send it as it is; `waybill check` lists all findings", Reason: command.ReasonInput,
+		Reason: command.ReasonInput,
+		Err:    errors.New(command.Plural(r.Count(findings.Warning), "warning") + " with --strict; nothing was sent"),
+		Hint:   "fix the file, or omit --strict to send it as it is; `waybill check` lists all findings",
 	}
 	for _, g := range r.Groups {
 		if g.Severity != findings.Warning {

@@ -40,8 +40,9 @@ verified. Deliveries whose signature is wrong, and made-up events, do not count.
 
 Responses are recorded while a command runs that has a store, deliveries when this
 command or a prune runs.`,
-		Example: command.Example("waybill observed", "waybill observed -o json --jq '.[] | select(.documented | not) | .value'"),
-		RunE:    f.RunE(run),
+		Example: command.Example("waybill observed",
+			"waybill observed -o json --jq '.[] | select(.documented | not) | .value'"),
+		RunE: f.RunE(run),
 	}
 	command.ColumnsFlag(cmd, columns())
 	return cmd
@@ -49,7 +50,8 @@ command or a prune runs.`,
 
 func run(ctx context.Context, c *command.Call, _ []string) error {
 	l := command.Listing[observed.Entry]{
-		Out: c.Out, Empty: "Nothing observed yet: run a command that sends requests, or receive deliveries", Columns: columns(),
+		Out: c.Out, Columns: columns(),
+		Empty: "Nothing observed yet: run a command that sends requests, or receive deliveries",
 		JSON: func(e observed.Entry) any {
 			e.First, e.Last = e.First.UTC(), e.Last.UTC()
 			return e
@@ -80,7 +82,8 @@ func run(ctx context.Context, c *command.Call, _ []string) error {
 	all, notKept := observed.Sum(registers...)
 	for _, kind := range observed.Kinds() {
 		if n := notKept[kind]; n > 0 {
-			c.IO.Warning("%s of kind %s not kept: there are %d entries of it already", command.Plural(n, "observation"), kind, observed.MaxEntries)
+			c.IO.Warning("%s of kind %s not kept: there are %d entries of it already",
+				command.Plural(n, "observation"), kind, observed.MaxEntries)
 		}
 	}
 	return l.PrintAll(c.IO, all)

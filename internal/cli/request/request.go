@@ -61,11 +61,13 @@ recorded for "waybill observed" if there is a store already: api creates none.
 Exit status: 0 for 2xx, 3 for 404, 4 for 401 and 403, 5 for other refusals, 7 if it is
 not known what a request did that may change data, 11 for 5xx, 408, 429 and no
 connection.`,
-		Example: command.Example("waybill api /api/v1/routers/detail -f referId=ORD-1001", "waybill api GET '/api/v1/routers/detail?referId=ORD-1001' --include",
+		Example: command.Example("waybill api /api/v1/routers/detail -f referId=ORD-1001",
+			"waybill api GET '/api/v1/routers/detail?referId=ORD-1001' --include",
 			"waybill api POST /PATH -f name=value -F active=true --yes", "waybill api /PATH --jq '.data[].code'"),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 || len(args) > 2 {
-				return command.Usagef("such as waybill api /api/v1/routers/detail -f referId=R", "%s given; expected [METHOD] PATH", command.Plural(len(args), "argument"))
+				return command.Usagef("such as waybill api /api/v1/routers/detail -f referId=R",
+					"%s given; expected [METHOD] PATH", command.Plural(len(args), "argument"))
 			}
 			return nil
 		},
@@ -120,16 +122,18 @@ func run(ctx context.Context, c *command.Call, o options) error {
 }
 
 func (o options) check() error {
-	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+	methods := []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 	switch {
 	case !slices.Contains(methods, o.Method):
 		return command.Usagef("such as waybill api POST /PATH", "the method must be %s", command.Or(methods))
 	case o.Path == "":
-		return command.Usagef("such as waybill api /api/v1/routers/detail; an unset shell variable may be the cause", "PATH is empty")
+		const hint = "such as waybill api /api/v1/routers/detail; an unset shell variable may be the cause"
+		return command.Usagef(hint, "PATH is empty")
 	case o.Input != "" && len(o.Fields)+len(o.Values) > 0:
 		return command.Usagef("choose one of them", "--input and -f or -F exclude each other")
 	case o.Input != "" && o.inQuery():
-		return command.Usagef("name the method before the path, such as POST", "%s has no body, so --input can't be sent", o.Method)
+		const hint = "name the method before the path, such as POST"
+		return command.Usagef(hint, "%s has no body, so --input can't be sent", o.Method)
 	}
 	return nil
 }
@@ -154,7 +158,8 @@ func (o options) content(streams *term.IO) (url.Values, []byte, error) {
 			return nil, nil, command.Usagef("such as -f referId=ORD-1001", "field %s is not NAME=VALUE", command.Quoted(field))
 		}
 		if typed && !json.Valid([]byte(value)) {
-			return nil, nil, command.Usagef("use -f for texts", "field %s: %s is not JSON", command.Quoted(name), command.Quoted(value))
+			return nil, nil, command.Usagef("use -f for texts",
+				"field %s: %s is not JSON", command.Quoted(name), command.Quoted(value))
 		}
 		if _, ok := object[name]; ok && !o.inQuery() {
 			return nil, nil, command.Usagef("send a body with --input", "field %s is given twice", command.Quoted(name))
