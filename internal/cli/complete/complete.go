@@ -149,12 +149,16 @@ func (l *line) close() {
 	}
 }
 
-func words(all []string) []value {
+func each[T any](all []T, of func(T) value) []value {
 	values := make([]value, len(all))
-	for i, word := range all {
-		values[i] = value{text: word}
+	for i, one := range all {
+		values[i] = of(one)
 	}
 	return values
+}
+
+func words(all []string) []value {
+	return each(all, func(word string) value { return value{text: word} })
 }
 
 func tables() []string { return []string{"csv", "tsv", "txt", "json", "jsonl", "ndjson", "xlsx"} }

@@ -81,10 +81,8 @@ func Bash(ctx context.Context, a *app.App, args []string, run func(context.Conte
 	if len(words) < 2 || !strings.HasSuffix(word.Raw, args[3]) {
 		return command.OK
 	}
-	request := []string{cobra.ShellCompRequestCmd}
-	for _, w := range words[1:] {
-		request = append(request, w.Text)
-	}
+	request := command.Texts(len(words), func(i int) string { return words[i].Text })
+	request[0] = cobra.ShellCompRequestCmd
 	var out strings.Builder
 	asked := *a
 	asked.IO = term.New(strings.NewReader(""), &out, io.Discard, term.Facts{})

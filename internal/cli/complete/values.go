@@ -65,7 +65,8 @@ var statuses = stored(func(l *line, db *app.Store) (all []value) {
 		sums[word] += c.Trackings
 		labels[word] = cmp.Or(labels[word], names.Status(c.Status, c.StatusLabel, c.StatusTrack))
 	}
-	for _, word := range slices.SortedFunc(maps.Keys(sums), func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) }) {
+	mostFirst := func(a, b string) int { return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b)) }
+	for _, word := range slices.SortedFunc(maps.Keys(sums), mostFirst) {
 		all = append(all, value{word, labels[word] + ", " + command.Plural(sums[word], "tracking")})
 	}
 	return all
@@ -83,21 +84,15 @@ var account = stored(func(l *line, db *app.Store) []value {
 	return words([]string{name})
 })
 
-func profiles(l *line) (all []value) {
+func profiles(l *line) []value {
 	list, _ := config.ListProfiles(l.app.Sources(command.FlagsOf(l.cmd)))
-	for _, p := range list.All {
-		all = append(all, value{p.Name, p.BaseURL})
-	}
-	return all
+	return each(list.All, func(p config.Profile) value { return value{p.Name, p.BaseURL} })
 }
 
-func settingKeys(l *line) (all []value) {
+func settingKeys(l *line) []value {
 	settings := config.Settings()
 	if len(l.args) == 0 {
-		for _, s := range settings {
-			all = append(all, value{s.Key, s.Help})
-		}
-		return all
+		return each(settings, func(s config.Setting) value { return value{s.Key, s.Help} })
 	}
 	i := slices.IndexFunc(settings, func(s config.Setting) bool { return s.Key == l.args[0] })
 	switch {
@@ -113,23 +108,16 @@ func settingKeys(l *line) (all []value) {
 
 func schemes(l *line) (all []value) {
 	if s := l.session(); s != nil {
-		for _, name := range slices.Sorted(maps.Keys(s.Config.Webhook.Schemes)) {
-			all = append(all, value{name, "configured"})
-		}
+		names := slices.Sorted(maps.Keys(s.Config.Webhook.Schemes))
+		all = each(names, func(name string) value { return value{name, "configured"} })
 	}
-	for _, p := range webhook.Presets() {
-		all = append(all, value{p.Name, p.About})
-	}
-	return all
+	return append(all, each(webhook.Presets(), func(p webhook.Preset) value { return value{p.Name, p.About} })...)
 }
 
 func columns(l *line) []value { return words(command.ColumnNamesNow(l.cmd)) }
 
-func faults(*line) (all []value) {
-	for _, name := range sandbox.Faults() {
-		all = append(all, value{text: name + "="})
-	}
-	return all
+func faults(*line) []value {
+	return each(sandbox.Faults(), func(name string) value { return value{text: name + "="} })
 }
 
 func eventKinds(l *line) []value {
@@ -202,7 +190,10 @@ func conditions(l *line) []value {
 	if strings.HasPrefix(l.word, "status=") {
 		return prefixed("status=", statuses(l))
 	}
-	return []value{{"processed", "the service has processed it"}, {"status=", "it has this status"}, {"event=", "a verified event of this kind came"}, {"change", "its status or its latest event changed"}}
+	return []value{
+		{"processed", "the service has processed it"}, {"status=", "it has this status"},
+		{"event=", "a verified event of this kind came"}, {"change", "its status or its latest event changed"},
+	}
 }
 
 func filters(l *line) (all []value) {
@@ -229,13 +220,9 @@ func prefixed(prefix string, all []value) []value {
 func headers(l *line) (all []value) {
 	field, _, ok := strings.Cut(l.word, "=")
 	if !ok {
-		for _, field := range config.MapFields() {
-			all = append(all, value{text: field + "="})
-		}
+		all = each(config.MapFields(), func(field string) value { return value{text: field + "="} })
 		if s := l.session(); s != nil {
-			for _, name := range slices.Sorted(maps.Keys(s.Config.Maps)) {
-				all = append(all, value{text: "@" + name})
-			}
+			all = append(all, prefixed("@", words(slices.Sorted(maps.Keys(s.Config.Maps))))...)
 		}
 		return all
 	}
@@ -301,19 +288,17 @@ func header(l *line, name string) []string {
 
 // events are the latest events by their numbers, those whose eventId begins as the word
 // does, and refused deliveries for a word that begins as their names do.
-func events(l *line) (all []value) {
+func events(l *line) []value {
 	about := func(e inbox.Event) string {
 		return fmt.Sprintf("%s %s %s", e.Kind, e.TrackingNumber, render.LocalMinute(e.ReceivedAt))
 	}
-	for _, e := range findEvents(l, inbox.Query{Newest: true, Limit: maxValues}) {
-		all = append(all, value{e.ID(), about(e)})
-	}
+	latest := findEvents(l, inbox.Query{Newest: true, Limit: maxValues})
+	all := each(latest, func(e inbox.Event) value { return value{e.ID(), about(e)} })
 	if l.word == "" || l.word[0] >= '0' && l.word[0] <= '9' && len(l.word) < shortestIDPrefix {
 		return all
 	}
-	for _, e := range findEvents(l, inbox.Query{EventIDPrefix: l.word, Limit: maxValues}) {
-		all = append(all, value{e.EventID, about(e)})
-	}
+	matching := findEvents(l, inbox.Query{EventIDPrefix: l.word, Limit: maxValues})
+	all = append(all, each(matching, func(e inbox.Event) value { return value{e.EventID, about(e)} })...)
 	return append(all, refused(l)...)
 }
 
