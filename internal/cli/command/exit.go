@@ -81,13 +81,8 @@ func Precedence() []Code {
 
 // Worst returns the code that wins, OK if there is no other.
 func Worst(cs ...Code) Code {
-	for _, p := range Precedence() {
-		if slices.Contains(cs, p) {
-			return p
-		}
-	}
-	for _, c := range cs {
-		if c != OK {
+	for _, c := range append(Precedence(), cs...) {
+		if c != OK && slices.Contains(cs, c) {
 			return c
 		}
 	}
