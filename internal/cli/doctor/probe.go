@@ -154,13 +154,6 @@ type absence struct {
 	proven      bool             // the suggestion does not fit an answer that shows a tracking
 }
 
-// numberParams are tried after the configured one.
-//
-// Assumed: the interface does not show the parameter's name.
-func numberParams() []string {
-	return []string{"trackingNumber", "rawTrackingNumber", "tracking_number", "number", "trackingNo", "trackingNumbers"}
-}
-
 type prober struct {
 	service     *api.Client
 	gate        *pace.Gate
@@ -290,9 +283,12 @@ func unspecific(m string) bool {
 	return slices.Contains(words, strings.ToLower(strings.Trim(m, " .!")))
 }
 
-// findParam tries parameters until one finds the known number and no random one.
+// findParam tries parameters until one finds the known number and no random one, the configured one first.
+//
+// Assumed: the interface does not show the parameter's name.
 func (p prober) findParam(ctx context.Context, r *result, known tracking.Item) error {
-	others := slices.DeleteFunc(numberParams(), func(name string) bool { return name == p.numberParam })
+	others := []string{"trackingNumber", "rawTrackingNumber", "tracking_number", "number", "trackingNo", "trackingNumbers"}
+	others = slices.DeleteFunc(others, func(name string) bool { return name == p.numberParam })
 	for _, name := range append([]string{p.numberParam}, others...) {
 		f, err := p.find(ctx, tracking.Query{Number: known.Number, Param: name}, known)
 		if err != nil {
