@@ -111,8 +111,7 @@ const (
 // replacement returns what does the job of a word or flag that cmd does not have, empty if replaced does not say.
 func replacement(cmd *cobra.Command, word string) string {
 	for ; cmd != nil; cmd = cmd.Parent() {
-		path := strings.Fields(cmd.CommandPath())[1:]
-		if text := replaced[strings.Join(append(path, word), " ")]; text != "" {
+		if text := replaced[strings.Join(append(strings.Fields(cmd.CommandPath())[1:], word), " ")]; text != "" {
 			return text
 		}
 		if !strings.HasPrefix(word, "--") {

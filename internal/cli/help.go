@@ -109,11 +109,8 @@ func helpHint(root *cobra.Command, args []string) string {
 }
 
 func topicNames() string {
-	var names []string
-	for _, t := range topics() {
-		names = append(names, t.name)
-	}
-	return strings.Join(names, ", ")
+	all := topics()
+	return strings.Join(command.Texts(len(all), func(i int) string { return all[i].name }), ", ")
 }
 
 func (p *page) globalFlags(*cobra.Command) {

@@ -189,8 +189,7 @@ func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error
 			continue
 		}
 		if len(rows) == shownEvents {
-			next := from + shownEvents
-			j.Next = &next
+			j.Next = new(from + shownEvents)
 			break
 		}
 		rows = append(rows, e)

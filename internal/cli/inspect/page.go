@@ -240,6 +240,5 @@ func newContent(b []byte, maxText, maxHex int) contentJSON {
 	for end < len(b) && end > 0 && !utf8.RuneStart(b[end]) {
 		end--
 	}
-	text := string(b[:end])
-	return contentJSON{Text: &text, Bytes: len(b), Cut: len(b) > maxText}
+	return contentJSON{Text: new(string(b[:end])), Bytes: len(b), Cut: len(b) > maxText}
 }

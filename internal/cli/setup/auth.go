@@ -24,10 +24,7 @@ import (
 
 // NewAuth returns the commands for the API key.
 func NewAuth(f *command.Factory) *cobra.Command {
-	group := &cobra.Command{
-		Use:   "auth",
-		Short: "Store, check and remove the API key",
-	}
+	group := &cobra.Command{Use: "auth", Short: "Store, check and remove the API key"}
 	group.AddCommand(newAuthLogin(f), newAuthStatus(f), newAuthLogout(f))
 	return group
 }

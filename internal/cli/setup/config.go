@@ -36,10 +36,7 @@ type pathJSON struct {
 
 // NewConfig returns the commands that show and change settings.
 func NewConfig(f *command.Factory) *cobra.Command {
-	group := &cobra.Command{
-		Use:   "config",
-		Short: "Show and change settings",
-	}
+	group := &cobra.Command{Use: "config", Short: "Show and change settings"}
 	group.AddCommand(newConfigList(f), newConfigGet(f), newConfigSet(f), newConfigUnset(f), newConfigEdit(f), newConfigPath(f),
 		newConfigProfiles(f), newConfigUse(f))
 	return group
@@ -356,10 +353,7 @@ func checkProfile(b *command.Bare, name string) error {
 	if err != nil {
 		return nil //nolint:nilerr // as said above
 	}
-	var names []string
-	for _, p := range list.All {
-		names = append(names, p.Name)
-	}
+	names := command.Texts(len(list.All), func(i int) string { return list.All[i].Name })
 	if slices.Contains(names, name) {
 		return nil
 	}

@@ -390,10 +390,8 @@ func reasons(all map[webhook.Reason]int) string {
 	if len(all) == 0 {
 		return ""
 	}
-	var words []string
-	for _, why := range slices.Sorted(maps.Keys(all)) {
-		words = append(words, fmt.Sprintf("%s: %d", why, all[why]))
-	}
+	whys := slices.Sorted(maps.Keys(all))
+	words := command.Texts(len(whys), func(i int) string { return fmt.Sprintf("%s: %d", whys[i], all[whys[i]]) })
 	return " (" + strings.Join(words, ", ") + ")"
 }
 
