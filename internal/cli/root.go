@@ -53,7 +53,8 @@ func newRoot(f *command.Factory) *cobra.Command {
 		Short: "Create, watch and receive shipment trackings",
 		Long: `waybill creates trackings in bulk, shows their status, waits for delivery and
 receives the service's webhooks.`,
-		Example:       command.Example("waybill demo", "waybill create orders.csv --wait", "waybill listen --forward-to http://localhost:3000/hook"),
+		Example: command.Example("waybill demo", "waybill create orders.csv --wait",
+			"waybill listen --forward-to http://localhost:3000/hook"),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -179,7 +180,8 @@ func noArguments(cmd *cobra.Command, args []string) error {
 			hint = "did you mean " + shell.Word("--"+f.Name+"="+args[0]) + "?"
 		}
 	})
-	return command.Usagef(hint, "%s takes no arguments: %s", strings.TrimPrefix(cmd.CommandPath(), "waybill "), command.Quoted(args[0]))
+	return command.Usagef(hint, "%s takes no arguments: %s", strings.TrimPrefix(cmd.CommandPath(), "waybill "),
+		command.Quoted(args[0]))
 }
 
 func unknownWord(cmd *cobra.Command, args []string) error {

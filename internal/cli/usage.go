@@ -79,7 +79,8 @@ func (p *page) flags(title string, flags *pflag.FlagSet) {
 			if f.Shorthand != "" {
 				short = "-" + f.Shorthand + ", "
 			}
-			rows = append(rows, [2]string{strings.Replace(strings.TrimRight(short+"--"+f.Name+" "+value, " "), " [=", "[=", 1), help})
+			rows = append(rows,
+				[2]string{strings.Replace(strings.TrimRight(short+"--"+f.Name+" "+value, " "), " [=", "[=", 1), help})
 		}
 		p.WriteString("\n" + cmp.Or(s.Title, title) + ":\n")
 		p.names(rows)

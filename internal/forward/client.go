@@ -190,7 +190,9 @@ func (c *Client) putIdle(w *targetConn) {
 }
 
 // stale is true if the connection ended without a byte of an answer.
-func (c *Client) roundTrip(ctx context.Context, w *targetConn, method string, head, body []byte) (a Answer, stale bool, err error) {
+func (c *Client) roundTrip(
+	ctx context.Context, w *targetConn, method string, head, body []byte,
+) (a Answer, stale bool, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = w.SetDeadline(time.Unix(1, 0)) }) // an error: the connection is gone
 	defer stop()
 	parts := net.Buffers{head, body}

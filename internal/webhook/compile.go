@@ -119,8 +119,8 @@ func (c *compiled) checkTemplate() *SchemeError {
 		return wrong("signed", "%q is the same for every delivery; use %s", s.Signed, placeholders)
 	}
 	if !c.keyed() && !s.AcceptWeak {
-		return wrong("signed", "%q does not contain {secret}: without it, anybody can compute a plain hash; kind %s needs no {secret}",
-			s.Signed, KindHMAC)
+		return wrong("signed", "%q does not contain {secret}: without it, anybody can compute a plain hash; "+
+			"kind %s needs no {secret}", s.Signed, KindHMAC)
 	}
 	return nil
 }
@@ -152,8 +152,8 @@ func (c *compiled) checkSignature() *SchemeError {
 		}
 	}
 	if c.signature.kind == sourceJSON && (has(c.parts, slotBody) || has(c.parts, slotForm)) {
-		return wrong("signature.from", "%q is inside the body, but signed %q contains the whole body; a signature can't cover itself",
-			s.From, c.scheme.Signed)
+		return wrong("signature.from", "%q is inside the body, but signed %q contains the whole body; "+
+			"a signature can't cover itself", s.From, c.scheme.Signed)
 	}
 	return nil
 }

@@ -65,7 +65,8 @@ func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(ni
 // CommandLineWith is CommandLine with further flags of this command line, by name, where they were given.
 func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
-	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "insecure-store", "api-key-file", "same-key", "ca-file", "insecure-http", "request-timeout"}, flags...) {
+	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "insecure-store",
+		"api-key-file", "same-key", "ca-file", "insecure-http", "request-timeout"}, flags...) {
 		if f := c.Cmd.Flags().Lookup(name); f != nil {
 			words = append(words, flagWords(f)...)
 		}

@@ -96,7 +96,8 @@ type columnName struct{ key, csv, flag string }
 
 // is takes the name of a member in JSON too: eventId for event-id.
 func (n columnName) is(word string) bool {
-	return strings.EqualFold(strings.ReplaceAll(n.key, "-", ""), strings.ReplaceAll(word, "-", "")) || strings.EqualFold(n.csv, word)
+	return strings.EqualFold(strings.ReplaceAll(n.key, "-", ""), strings.ReplaceAll(word, "-", "")) ||
+		strings.EqualFold(n.csv, word)
 }
 
 func columnsOf(cmd *cobra.Command) []columnName {
@@ -143,7 +144,8 @@ func chosenColumns(cmd *cobra.Command, format string) ([]string, error) {
 	}
 	words := strings.Split(strings.Join(FlagValues(f), ","), ",")
 	if machine(format) || valueOf(cmd, "jq") != "" {
-		return nil, Usagef("in JSON choose members with --jq, such as --jq '.[] | {referId}'", "--columns goes with tables and CSV")
+		return nil, Usagef("in JSON choose members with --jq, such as --jq '.[] | {referId}'",
+			"--columns goes with tables and CSV")
 	}
 	for i, word := range words {
 		word = strings.TrimSpace(word)
@@ -154,7 +156,8 @@ func chosenColumns(cmd *cobra.Command, format string) ([]string, error) {
 		}
 		all := columnsOf(cmd)
 		if i := slices.IndexFunc(all, func(n columnName) bool { return n.flag != "" && n.is(word) }); i >= 0 {
-			return nil, Usagef("add --"+all[i].flag+", or choose from "+strings.Join(ColumnNamesNow(cmd), ", "), "--columns: only --%s has the column %s", all[i].flag, Quoted(word))
+			return nil, Usagef("add --"+all[i].flag+", or choose from "+strings.Join(ColumnNamesNow(cmd), ", "),
+				"--columns: only --%s has the column %s", all[i].flag, Quoted(word))
 		}
 		return nil, err
 	}

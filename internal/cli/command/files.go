@@ -40,7 +40,8 @@ func NewAtomicFile(ctx context.Context, path string) (*AtomicFile, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case As[*disk.ForeignError](err):
-		return nil, Usagef("use a file in a folder that only you can write to, or remove that file first", "write %s: %w", path, err)
+		return nil, Usagef("use a file in a folder that only you can write to, or remove that file first", "write %s: %w",
+			path, err)
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok && filepath.Dir(e.Path) == filepath.Dir(path) {
 		err = e.Err // the path is named already

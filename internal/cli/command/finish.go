@@ -29,7 +29,8 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 	if errors.Is(err, term.ErrClosed) && code == Failed {
 		return OK // the reader went away, and nothing else is wrong
 	}
-	failure := term.Failure{Code: code.Word(), Reason: string(reasonOf(err, code)), Message: message, Hint: hint, Next: nextOf(err), Place: placeOf(err)}
+	failure := term.Failure{Code: code.Word(), Reason: string(reasonOf(err, code)), Message: message, Hint: hint,
+		Next: nextOf(err), Place: placeOf(err)}
 	if rest, ok := strings.CutPrefix(failure.Message, ErrTimeUp.Error()+": "); ok {
 		failure.Label, failure.Message = "Timed out:", rest
 	}
@@ -68,7 +69,8 @@ func isOnlyCanceled(err error) bool {
 }
 
 func messageOf(err error) string {
-	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" && op.Addr != nil { // nil if there is no such address
+	// Addr is nil if there is no such address.
+	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" && op.Addr != nil {
 		return "listen on " + op.Addr.String() + ": " + op.Err.Error()
 	}
 	var lines []string

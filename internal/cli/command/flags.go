@@ -102,7 +102,8 @@ func Arguments(cmd *cobra.Command) []string {
 
 // OlderThanFlag adds --older-than.
 func OlderThanFlag(cmd *cobra.Command, age *string) {
-	cmd.Flags().StringVar(age, "older-than", "", "remove what is older than `AGE`, such as 30d, or a day, such as 2026-11-01")
+	cmd.Flags().StringVar(age, "older-than", "",
+		"remove what is older than `AGE`, such as 30d, or a day, such as 2026-11-01")
 }
 
 // OlderThan reads --older-than: the time before which things are old.
@@ -155,7 +156,8 @@ func GlobalFlags(f *pflag.FlagSet) {
 	f.Bool("json", false, "same as -o json")
 	f.String("jq", "", "filter JSON output with the jq expression `EXPR`")
 	f.BoolP("exit-status", "e", false, "exit with 6 if the last result of --jq is false or null, or there is none")
-	Choice(f, new(string), excelFlag, "", "print CSV that Excel opens by double click, cells separated by `SEPARATOR`", excelSeparators()...)
+	Choice(f, new(string), excelFlag, "", "print CSV that Excel opens by double click, cells separated by `SEPARATOR`",
+		excelSeparators()...)
 	f.Lookup(excelFlag).NoOptDefVal = excelSeparators()[0]
 	f.String("out", "", "write the result to `FILE`, through a temporary file")
 	f.String("color", "", "`WHEN` to use color: auto, always or never")

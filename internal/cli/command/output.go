@@ -62,11 +62,13 @@ func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
 func newOutput(cmd *cobra.Command, a *app.App, format string) (*Output, error) {
 	live := runsUntilStopped(cmd) // every result is written at once, and JSON as JSON Lines
 	onlyLines := cmd.CommandPath() == "waybill events export"
-	if live && format == string(render.JSON) || onlyLines && format != string(render.CSV) && format != string(render.XLSX) {
+	if live && format == string(render.JSON) ||
+		onlyLines && format != string(render.CSV) && format != string(render.XLSX) {
 		format = string(render.JSONL)
 	}
 	jq, path := valueOf(cmd, "jq"), valueOf(cmd, "out")
-	if format == string(render.Table) && jq == "" && !isSet(cmd, "output") && strings.EqualFold(filepath.Ext(path), ".xlsx") {
+	if format == string(render.Table) && jq == "" && !isSet(cmd, "output") &&
+		strings.EqualFold(filepath.Ext(path), ".xlsx") {
 		format = string(render.XLSX)
 	}
 	if isSet(cmd, "watch") {
@@ -106,7 +108,8 @@ func newOutput(cmd *cobra.Command, a *app.App, format string) (*Output, error) {
 		stream = term.Plain(o.file)
 	}
 	atOnce := slices.Contains([]string{"replay", "send", "show", "wait"}, cmd.Name())
-	o.Printer, err = render.New(stream, render.Options{Format: format, JQ: jq, Excel: separator, Title: title, Live: live || atOnce})
+	o.Printer, err = render.New(stream,
+		render.Options{Format: format, JQ: jq, Excel: separator, Title: title, Live: live || atOnce})
 	if err != nil {
 		o.Discard()
 		return nil, err
@@ -119,11 +122,13 @@ func (o *Output) checkWorkbook(format, path, title string) error {
 	named := strings.EqualFold(ending, ".xlsx")
 	switch book := format == string(render.XLSX); {
 	case !book && named:
-		return Usagef("omit the other format, or use another name", "--out %s is the name of a workbook, and another format is asked for", path)
+		return Usagef("omit the other format, or use another name",
+			"--out %s is the name of a workbook, and another format is asked for", path)
 	case !book:
 		return nil
 	case ending != "" && !named:
-		return Usagef("use a name that ends in .xlsx, or omit -o xlsx", "--out %s is no name of a workbook, which -o xlsx writes", path)
+		return Usagef("use a name that ends in .xlsx, or omit -o xlsx",
+			"--out %s is no name of a workbook, which -o xlsx writes", path)
 	}
 	if (path == "" || path == StdinName) && o.io.Out.IsTerminal() {
 		file := shell.Word(strings.ReplaceAll(title, " ", "-") + ".xlsx")

@@ -19,8 +19,9 @@ type Progress struct {
 	unit     string
 	total    int64
 	began    time.Time
-	deadline time.Time                                   // when it is given up; zero for never
-	extra    func() (texts []string, all map[string]any) // what else there is to say, the most important first; nil for nothing
+	deadline time.Time // when it is given up; zero for never
+	// extra is what else there is to say, the most important first; nil for nothing.
+	extra func() (texts []string, all map[string]any)
 
 	mu      sync.Mutex
 	done    int64
@@ -49,7 +50,9 @@ func newProgress(io *term.IO, label, unit string, total int64) *Progress {
 }
 
 // NewWaitProgress begins to show a wait until deadline. extra says more, the most important first, and as JSON members.
-func NewWaitProgress(io *term.IO, label, unit string, total int64, deadline time.Time, extra func() ([]string, map[string]any)) *Progress {
+func NewWaitProgress(
+	io *term.IO, label, unit string, total int64, deadline time.Time, extra func() ([]string, map[string]any),
+) *Progress {
 	p := newProgress(io, label, unit, total)
 	p.deadline, p.extra = deadline, extra
 	p.bar.Show(p.report)
@@ -189,18 +192,21 @@ func (p *Progress) report() term.Report {
 		fields["problem"] = p.problem.Error()
 	}
 	if rate >= 0.5 {
-		add(term.Part{Text: fmt.Sprintf("%s/s", Number(int64(rate+0.5))), Next: true, Rank: rankRate, Ticking: true}, "perSecond", int64(rate+0.5))
+		add(term.Part{Text: fmt.Sprintf("%s/s", Number(int64(rate+0.5))), Next: true, Rank: rankRate, Ticking: true},
+			"perSecond", int64(rate+0.5))
 	}
 	if elapsed >= time.Second {
 		parts = append(parts, term.Part{Text: Stopwatch(elapsed) + " elapsed", Next: true, Rank: rankElapsed, Ticking: true})
 	}
 	if left > 0 && rate > 0 && p.canEstimate() {
 		end := time.Duration(float64(left) / rate * float64(time.Second))
-		add(term.Part{Text: "about " + roughly(end) + " left", Rank: rankTimeLeft, Ticking: true}, "leftSeconds", int64(end.Seconds()))
+		add(term.Part{Text: "about " + roughly(end) + " left", Rank: rankTimeLeft, Ticking: true}, "leftSeconds",
+			int64(end.Seconds()))
 	}
 	if !p.deadline.IsZero() {
 		end := max(time.Until(p.deadline), 0).Round(time.Second)
-		add(term.Part{Text: "times out in " + Stopwatch(end), Rank: rankTimeout, Ticking: true}, "timeoutSeconds", int64(end.Seconds()))
+		add(term.Part{Text: "times out in " + Stopwatch(end), Rank: rankTimeout, Ticking: true}, "timeoutSeconds",
+			int64(end.Seconds()))
 	}
 	if p.extra != nil {
 		texts, more := p.extra()

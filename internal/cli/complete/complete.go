@@ -237,8 +237,9 @@ var kinds = sync.OnceValue(func() map[string]kind {
 		"PLACE":        {values: places},
 	}
 	for _, name := range []string{
-		"ADDRESS", "AGE", "CODE", "DURATION", "ENCODING", "EXPR", "HOST:PORT", "ID", "METHOD", "N", "NAME", "NAME=CODE", "NAME=JSON", "NAME=VALUE", "NUMBER", "PARAMETER", "PATH", "RANGE",
-		"REGEX", "SIZE", "TIME", "URL", "[FILTER=>]URL", "[URL=>]NAME=env:VAR", "'NAME: VALUE'", "/POINTER=VALUE", "COLUMN=VALUE",
+		"ADDRESS", "AGE", "CODE", "DURATION", "ENCODING", "EXPR", "HOST:PORT", "ID", "METHOD", "N", "NAME", "NAME=CODE",
+		"NAME=JSON", "NAME=VALUE", "NUMBER", "PARAMETER", "PATH", "RANGE", "REGEX", "SIZE", "TIME", "URL", "[FILTER=>]URL",
+		"[URL=>]NAME=env:VAR", "'NAME: VALUE'", "/POINTER=VALUE", "COLUMN=VALUE",
 	} {
 		all[name] = nothing
 	}

@@ -30,7 +30,8 @@ type Shell struct{ Name, file string }
 
 // Shells are the shells with a script.
 func Shells() []Shell {
-	return []Shell{{"bash", "waybill.bash"}, {"zsh", "waybill.zsh"}, {"fish", "waybill.fish"}, {"powershell", "waybill.ps1"}}
+	return []Shell{{"bash", "waybill.bash"}, {"zsh", "waybill.zsh"}, {"fish", "waybill.fish"},
+		{"powershell", "waybill.ps1"}}
 }
 
 // New returns the command that prints the script of a shell.
@@ -72,7 +73,9 @@ const BashCommand = "__complete_bash"
 const leastAbout = 8
 
 // Bash prints options for bash, a line, then what may replace the last of args, escaped. run runs a command line.
-func Bash(ctx context.Context, a *app.App, args []string, run func(context.Context, *app.App, []string) command.Code) command.Code {
+func Bash(
+	ctx context.Context, a *app.App, args []string, run func(context.Context, *app.App, []string) command.Code,
+) command.Code {
 	if len(args) != 4 {
 		return command.Usage
 	}
@@ -91,9 +94,11 @@ func Bash(ctx context.Context, a *app.App, args []string, run func(context.Conte
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	n, _ := strconv.Atoi(strings.TrimPrefix(lines[len(lines)-1], ":"))
-	b := bashReply{word: word, replaced: args[3], lines: lines[:len(lines)-1], directive: cobra.ShellCompDirective(n), home: a.Getenv("HOME")}
+	b := bashReply{word: word, replaced: args[3], lines: lines[:len(lines)-1], directive: cobra.ShellCompDirective(n),
+		home: a.Getenv("HOME")}
 	width, _ := strconv.Atoi(args[1])
-	_, _ = io.WriteString(a.IO.Out, b.text(slices.Contains([]string{"33", "63", "64"}, args[0]), width)) // completion reports no error
+	listed := slices.Contains([]string{"33", "63", "64"}, args[0])
+	_, _ = io.WriteString(a.IO.Out, b.text(listed, width)) // completion reports no error
 	return command.OK
 }
 
@@ -129,7 +134,8 @@ func (b *bashReply) text(list bool, width int) string {
 	for _, o := range []struct {
 		bit  cobra.ShellCompDirective
 		name string
-	}{{cobra.ShellCompDirectiveNoSpace, "nospace "}, {cobra.ShellCompDirectiveKeepOrder, "nosort "}, {cobra.ShellCompDirectiveNoFileComp, "nofiles "}} {
+	}{{cobra.ShellCompDirectiveNoSpace, "nospace "}, {cobra.ShellCompDirectiveKeepOrder, "nosort "},
+		{cobra.ShellCompDirectiveNoFileComp, "nofiles "}} {
 		if b.directive&o.bit != 0 {
 			options.WriteString(o.name)
 		}
@@ -138,7 +144,8 @@ func (b *bashReply) text(list bool, width int) string {
 	if room := width - longest - 4; list && len(values) > 1 && before.Open == 0 && b.word.Open == 0 && room >= leastAbout {
 		for i, about := range abouts {
 			if about != "" {
-				values[i] = fmt.Sprintf("%s%*s  (%s)", values[i], longest-term.DisplayWidth(values[i]), "", term.Truncate(about, room))
+				values[i] = fmt.Sprintf("%s%*s  (%s)", values[i], longest-term.DisplayWidth(values[i]), "",
+					term.Truncate(about, room))
 			}
 		}
 	}
@@ -175,7 +182,8 @@ func (b *bashReply) files(word string) (found []string) {
 	entries, _ := os.ReadDir(cmp.Or(at, "."))
 	for _, e := range entries {
 		full := folder + e.Name()
-		if !strings.HasPrefix(e.Name(), name) || e.Name()[0] == '.' && name == "" || full != term.Visible(full) || strings.HasPrefix(full, "-") {
+		if !strings.HasPrefix(e.Name(), name) || e.Name()[0] == '.' && name == "" || full != term.Visible(full) ||
+			strings.HasPrefix(full, "-") {
 			continue
 		}
 		info, err := os.Stat(filepath.Join(at, e.Name()))

@@ -312,7 +312,8 @@ func refused(l *line) (all []value) {
 		if err != nil || len(all) == maxValues {
 			break
 		}
-		all = append(all, value{replay.RefusedPrefix + strconv.FormatInt(d.Seq, 10), string(d.Reason) + " " + render.LocalMinute(d.ReceivedAt)})
+		all = append(all, value{replay.RefusedPrefix + strconv.FormatInt(d.Seq, 10),
+			string(d.Reason) + " " + render.LocalMinute(d.ReceivedAt)})
 	}
 	return all
 }

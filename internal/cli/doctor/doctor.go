@@ -80,8 +80,9 @@ secrets. An existing file is not replaced.
 
 Exit status: 0 without problems, 1 with at least one. Warnings do
 not change it.`,
-		Example: command.Example("waybill doctor", "waybill doctor --offline", "waybill doctor --probe ORD-1001", "waybill doctor --bundle found.zip", "waybill doctor -o json --jq '.[] | select(.status == \"problem\")'"),
-		Args:    command.Between(0, 1, "REF"),
+		Example: command.Example("waybill doctor", "waybill doctor --offline", "waybill doctor --probe ORD-1001",
+			"waybill doctor --bundle found.zip", "waybill doctor -o json --jq '.[] | select(.status == \"problem\")'"),
+		Args: command.Between(0, 1, "REF"),
 	}
 	cmd.RunE = f.RunAlways(func(ctx context.Context, c *command.Call, args []string, broken error) error {
 		if len(args) > 0 {
@@ -137,7 +138,8 @@ func runDoctor(ctx context.Context, x *examination) error {
 
 func (x *examination) run(ctx context.Context) ([]finding, error) {
 	parts := []part{{"configuration", x.configuration}}
-	checks := []part{{"api-key", x.apiKey}, {"connection", x.connection}, {"access", x.access}, {"store", x.store}, {"webhooks", x.webhooks}}
+	checks := []part{{"api-key", x.apiKey}, {"connection", x.connection}, {"access", x.access}, {"store", x.store},
+		{"webhooks", x.webhooks}}
 	if x.probing {
 		checks = append(checks, part{"probe", x.probe})
 	}
@@ -204,7 +206,8 @@ func problems(all []finding) error {
 	if n == 0 {
 		return nil
 	}
-	return &command.ExitError{Code: command.Failed, Err: command.FoundError(command.Plural(n, "problem") + " found"), Hint: "follow the hints of the problems", Next: next}
+	return &command.ExitError{Code: command.Failed, Err: command.FoundError(command.Plural(n, "problem") + " found"),
+		Hint: "follow the hints of the problems", Next: next}
 }
 
 func printAll(c *command.Call, all []finding) error {
@@ -236,7 +239,8 @@ func printFinding(w *term.Writer, f finding) error {
 	if f.NextCommand != "" {
 		lines = append(lines, "next: "+f.NextCommand)
 	}
-	err := w.Printf("%s  %s  %s\n", w.Style(f.style(), fmt.Sprintf("%-11s", f.words())), fmt.Sprintf("%-13s", f.Check), lines[0])
+	err := w.Printf("%s  %s  %s\n", w.Style(f.style(), fmt.Sprintf("%-11s", f.words())), fmt.Sprintf("%-13s", f.Check),
+		lines[0])
 	for _, line := range lines[1:] {
 		err = errors.Join(err, w.Printf("%*s%s\n", room, "", line))
 	}

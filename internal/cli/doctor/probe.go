@@ -27,7 +27,8 @@ func (x *examination) probe(ctx context.Context) []finding {
 		return []finding{found(probeFailed, "%v", err).hinted(command.HintOf(err))}
 	}
 	c := x.call.Config
-	p := prober{service: client, gate: x.call.Gate, numberParam: c.Query.TrackingNumberParam, patience: cmp.Or(c.Timeout, command.QueryTimeout)}
+	p := prober{service: client, gate: x.call.Gate, numberParam: c.Query.TrackingNumberParam,
+		patience: cmp.Or(c.Timeout, command.QueryTimeout)}
 	known, err := x.knownItems(ctx, client)
 	if err != nil {
 		return []finding{found(probeFailed, "%v", err).hinted(command.HintOf(err))}
@@ -117,7 +118,8 @@ func (x *examination) absenceFinding(a absence) finding {
 	case err != nil:
 		return found(absenceUnknown, "%s: %v", a.fingerprint, err)
 	case !a.proven:
-		return found(absenceUnproven, "%s: not recognised; %s in query.absent would, unproven: no tracking with a status to compare with", a.fingerprint, text)
+		return found(absenceUnproven, "%s: not recognised; %s in query.absent would, unproven: "+
+			"no tracking with a status to compare with", a.fingerprint, text)
 	}
 	f := found(absenceUnset, "%s: not recognised: %s", a.fingerprint, a.why)
 	f.NextCommand = x.call.CommandLine("config", "set", "query.absent", string(text))
@@ -231,7 +233,8 @@ func readAbsence(refs [2]string, absent [2]tracking.Finding, control tracking.Fi
 		a.why = "the response " + one.Why
 	}
 	// Only an answer with a status in it shows that an entry doesn't fit those.
-	proves := control.Presence == tracking.PresenceNamed && slices.ContainsFunc(control.Body.Answer().Trackings, tracking.Tracking.Known)
+	proves := control.Presence == tracking.PresenceNamed &&
+		slices.ContainsFunc(control.Body.Answer().Trackings, tracking.Tracking.Known)
 	for _, entry := range absentEntries(one) {
 		differs := entry.Match == (tracking.Match{}) // a value counts only if an answer that shows a tracking has another
 		if proves {

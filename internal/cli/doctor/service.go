@@ -67,7 +67,8 @@ func contactFindings(c api.Contact) []finding {
 		if c.Skew > 0 {
 			side = "behind"
 		}
-		return append(all, found(clockWrong, "this computer's clock is %s %s the service's", webhook.FormatSkew(c.Skew), side))
+		return append(all,
+			found(clockWrong, "this computer's clock is %s %s the service's", webhook.FormatSkew(c.Skew), side))
 	}
 	return append(all, found(clockRight, "within %s of the service's", (c.Skew.Abs()+time.Second).Truncate(time.Second)))
 }

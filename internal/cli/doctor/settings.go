@@ -46,7 +46,8 @@ func (x *examination) configuration(context.Context) []finding {
 	switch {
 	case paths.UserExists || paths.ProjectExists:
 	case c.BaseURL == "":
-		all = append(all, found(configMissing, "no configuration file; its place is %s", cmp.Or(paths.User, "not known without a home folder")))
+		all = append(all, found(configMissing, "no configuration file; its place is %s",
+			cmp.Or(paths.User, "not known without a home folder")))
 	default:
 		all = append(all, found(configNotNeeded, "no configuration file: flags and the environment have the settings"))
 	}
@@ -138,14 +139,16 @@ func (x *examination) webhooks(context.Context) []finding {
 	case err != nil:
 		all = append(all, found(schemeUnusable, "%v", err).hinted(command.HintOf(err)))
 	case mode == "off":
-		all = append(all, found(verifyingOff, "deliveries are not verified and count as they come: webhook.verify is off (%s)", c.Origin("webhook.verify")))
+		all = append(all, found(verifyingOff,
+			"deliveries are not verified and count as they come: webhook.verify is off (%s)", c.Origin("webhook.verify")))
 	case scheme == "" && len(secrets) == 0:
 		all = append(all, found(webhooksUnused, "no webhook secret is set"))
 	case scheme == "":
 		all = append(all, found(schemeMissing, "%s set, but no signature scheme: deliveries are recorded and not verified",
 			command.Plural(len(secrets), "secret")))
 	case mode == "observe":
-		all = append(all, found(verifyingOff, "deliveries that do not verify are accepted: webhook.verify is observe (%s)", c.Origin("webhook.verify")))
+		all = append(all, found(verifyingOff, "deliveries that do not verify are accepted: webhook.verify is observe (%s)",
+			c.Origin("webhook.verify")))
 	default:
 		all = append(all, found(schemePinned, "scheme %q with %s", scheme, command.Plural(len(secrets), "secret")))
 	}

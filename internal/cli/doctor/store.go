@@ -135,7 +135,8 @@ func (x *examination) responses(ctx context.Context, db *store.DB) []finding {
 		case ledger.Unknown:
 			kind, means = responsesDoubtful, "rows may exist"
 		}
-		all = append(all, found(kind, "%s: %s (proven %s, run %d)", p.Shape, means, p.Proven.Local().Format(time.DateOnly), p.Run))
+		all = append(all,
+			found(kind, "%s: %s (proven %s, run %d)", p.Shape, means, p.Proven.Local().Format(time.DateOnly), p.Run))
 	}
 	if len(all) == 0 {
 		all = append(all, found(responsesUnproven, "nothing is proven yet: the next create sends one row first"))
@@ -168,7 +169,8 @@ func (x *examination) soundness(ctx context.Context, db *store.DB) finding {
 	case err != nil:
 		return found(storeUnusable, "%v", err).hinted(command.HintOf(err))
 	case len(damage) > 0:
-		return found(storeDamaged, "%s: %s", command.Plural(len(damage), "problem"), damage[0].What).hinted(command.HintOf(db.Damage(damage)))
+		return found(storeDamaged, "%s: %s", command.Plural(len(damage), "problem"),
+			damage[0].What).hinted(command.HintOf(db.Damage(damage)))
 	}
 	return found(storeSound, "the database and its tables are sound")
 }

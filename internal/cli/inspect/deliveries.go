@@ -67,9 +67,11 @@ func (p *Page) rows(m matcher, all []inbox.Overview) ([]rowJSON, error) {
 	rows := make([]rowJSON, len(all))
 	for i, o := range all {
 		j := rowJSON{
-			ID: replay.Delivery{Delivery: o.Delivery, Refused: m.refused}.ID(), Delivery: o.Seq, ReceivedAt: o.ReceivedAt.UTC(), From: o.RemoteAddr, Method: o.Method, Path: mask.Text(o.Path),
+			ID: replay.Delivery{Delivery: o.Delivery, Refused: m.refused}.ID(), Delivery: o.Seq, ReceivedAt: o.ReceivedAt.UTC(),
+			From: o.RemoteAddr, Method: o.Method, Path: mask.Text(o.Path),
 			Verified: o.Verified, Authenticated: o.BodyAuthenticated, Reason: o.Reason, Anomaly: o.Anomaly,
-			Events: make([]rowEventJSON, len(o.Events)), EventCount: o.EventCount, Forwarding: make([]events.Forwarding, len(o.Forwardings)),
+			Events: make([]rowEventJSON, len(o.Events)), EventCount: o.EventCount,
+			Forwarding: make([]events.Forwarding, len(o.Forwardings)),
 		}
 		if o.Size >= 0 {
 			j.Bytes = &o.Size
@@ -77,8 +79,10 @@ func (p *Page) rows(m matcher, all []inbox.Overview) ([]rowJSON, error) {
 		for n, e := range o.Events {
 			j.Synthetic = j.Synthetic || e.Synthetic
 			j.Events[n] = rowEventJSON{
-				ID: e.ID(), Type: view.EventType(e.Mark), Event: e.Kind, TrackingNumber: e.TrackingNumber, Status: view.JSONOrNull(e.Status),
-				StatusText: names.Status(e.Status, e.StatusLabel, e.StatusTrack), Tone: view.Tone(names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)),
+				ID: e.ID(), Type: view.EventType(e.Mark), Event: e.Kind, TrackingNumber: e.TrackingNumber,
+				Status:      view.JSONOrNull(e.Status),
+				StatusText:  names.Status(e.Status, e.StatusLabel, e.StatusTrack),
+				Tone:        view.Tone(names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)),
 				LatestEvent: e.LatestEvent, Anomaly: e.Anomaly,
 			}
 		}
@@ -112,11 +116,13 @@ func listParameters() []string {
 func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 	for name, values := range v {
 		if !slices.Contains(listParameters(), name) || len(values) > 1 {
-			return listQuery{}, command.Usagef("use "+command.Or(listParameters())+", each once", "unknown or repeated parameter %s", command.Quoted(name))
+			return listQuery{}, command.Usagef("use "+command.Or(listParameters())+", each once",
+				"unknown or repeated parameter %s", command.Quoted(name))
 		}
 	}
 	m, err := p.parseMatcher(v)
-	q := listQuery{DeliveryRange: inbox.DeliveryRange{From: 1, To: math.MaxInt64, Limit: defaultRows, Refused: m.refused}, matcher: m}
+	q := listQuery{DeliveryRange: inbox.DeliveryRange{From: 1, To: math.MaxInt64, Limit: defaultRows, Refused: m.refused},
+		matcher: m}
 	if err != nil {
 		return q, err
 	}
@@ -154,7 +160,8 @@ func parseLimit(text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxRows {
-		return 0, command.Usagef("such as ?limit="+strconv.Itoa(defaultRows), "limit must be 1 to %d, not %s", maxRows, command.Quoted(text))
+		return 0, command.Usagef("such as ?limit="+strconv.Itoa(defaultRows), "limit must be 1 to %d, not %s", maxRows,
+			command.Quoted(text))
 	}
 	return n, nil
 }
@@ -163,7 +170,8 @@ func parseLimit(text string) (int, error) {
 func (p *Page) parseMatcher(v url.Values) (m matcher, err error) {
 	m.refused = v.Get("refused") == "1"
 	if r := v.Get("refused"); r != "" && r != "0" && r != "1" {
-		return m, command.Usagef("use refused=1 for those that were refused", "refused must be 0 or 1, not %s", command.Quoted(r))
+		return m, command.Usagef("use refused=1 for those that were refused", "refused must be 0 or 1, not %s",
+			command.Quoted(r))
 	}
 	text, err := m.cutStates(v.Get("search"))
 	if err != nil {
@@ -238,7 +246,9 @@ func (m matcher) extent(ctx context.Context, db *app.Store) (extent, error) {
 }
 
 // findDeliveries returns the deliveries asked for, before which number the others are, and how many it examined.
-func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (found []inbox.Overview, next int64, examined int, err error) {
+func (p *Page) findDeliveries(
+	ctx context.Context, db *app.Store, q listQuery,
+) (found []inbox.Overview, next int64, examined int, err error) {
 	if q.all() {
 		found, err = db.Overviews.Overviews(ctx, q.DeliveryRange)
 		if len(found) == q.Limit {
@@ -251,7 +261,8 @@ func (p *Page) findDeliveries(ctx context.Context, db *app.Store, q listQuery) (
 	bytes := int64(maxExaminedBytes)
 	for q.From <= q.To && examined < maxExamined && bytes > 0 && ctx.Err() == nil {
 		began := time.Now()
-		candidates := inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused, Bare: q.readsBodiesAlone()}
+		candidates := inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused,
+			Bare: q.readsBodiesAlone()}
 		page, err := db.Overviews.Overviews(ctx, candidates)
 		if err != nil || len(page) == 0 {
 			return found, 0, examined, err

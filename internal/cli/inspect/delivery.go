@@ -116,7 +116,8 @@ func (p *Page) find(r *http.Request) (found, error) {
 func (p *Page) findWhole(r *http.Request) (found, error) {
 	f, err := p.find(r)
 	if err == nil && f.Body == nil {
-		err = &inspect.Error{Status: http.StatusGone, Message: fmt.Sprintf("delivery %s: %s", f.ID(), replay.ErrPruned), Hint: "its events are still known", Code: command.NotFound.Word()}
+		err = &inspect.Error{Status: http.StatusGone, Message: fmt.Sprintf("delivery %s: %s", f.ID(), replay.ErrPruned),
+			Hint: "its events are still known", Code: command.NotFound.Word()}
 	}
 	return f, err
 }
@@ -127,10 +128,13 @@ func (p *Page) showDelivery(r *http.Request) (any, error) {
 		return nil, err
 	}
 	j := deliveryJSON{
-		ID: d.ID(), Delivery: d.Seq, Refused: d.Refused, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr, Method: d.Method, Path: d.mask.Text(d.Path),
-		Query: d.mask.Query(d.RawQuery), Bytes: len(d.Body), Pruned: d.Body == nil, Verified: d.Verified, Reason: d.Reason, Scheme: d.Scheme, Secret: d.SecretName,
+		ID: d.ID(), Delivery: d.Seq, Refused: d.Refused, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr, Method: d.Method,
+		Path:  d.mask.Text(d.Path),
+		Query: d.mask.Query(d.RawQuery), Bytes: len(d.Body), Pruned: d.Body == nil, Verified: d.Verified, Reason: d.Reason,
+		Scheme: d.Scheme, Secret: d.SecretName,
 		BodyAuthenticated: d.BodyAuthenticated, Synthetic: d.IsSynthetic(), Single: d.Single, Anomaly: d.Anomaly,
-		Headers: d.mask.Headers(d.Header), Forwarding: []events.Forwarding{}, Commands: p.deliveryCommands(d.Delivery), eventsJSON: eventsJSON{Events: []deliveryEventJSON{}},
+		Headers: d.mask.Headers(d.Header), Forwarding: []events.Forwarding{}, Commands: p.deliveryCommands(d.Delivery),
+		eventsJSON: eventsJSON{Events: []deliveryEventJSON{}},
 	}
 	if d.Body != nil {
 		j.Body = &bodyJSON{content(d.mask, d.Body, maxBodyText, maxBodyHex), json.Valid(d.Body)}
@@ -167,7 +171,8 @@ func bodyFile(d replay.Delivery) string {
 func (p *Page) showEvents(r *http.Request) (any, error) {
 	from, err := strconv.Atoi(r.URL.Query().Get("from"))
 	if err != nil || from < 0 {
-		return nil, command.Usagef("the number of events to leave out, such as 50", "from=%s is not a number", command.Quoted(r.URL.Query().Get("from")))
+		return nil, command.Usagef("the number of events to leave out, such as 50", "from=%s is not a number",
+			command.Quoted(r.URL.Query().Get("from")))
 	}
 	d, err := p.find(r)
 	if err != nil || d.Refused {
@@ -205,7 +210,8 @@ func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error
 		j.EventCount = shown.Events
 		j.Events = append(j.Events, deliveryEventJSON{
 			Shown: shown, Place: e.Index + 1,
-			StatusText: names.Status(e.Status, e.StatusLabel, e.StatusTrack), Tone: view.Tone(names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)),
+			StatusText: names.Status(e.Status, e.StatusLabel, e.StatusTrack),
+			Tone:       view.Tone(names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)),
 		})
 	}
 	return j, nil
@@ -215,7 +221,8 @@ func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
 	id := d.ID()
 	j := deliveryCommandsJSON{
 		Send: []sendCommands{},
-		Show: p.Call.CommandLine("events", "show", id), Raw: p.Call.CommandLine("events", "show", id, "--raw"), Explain: p.Call.CommandLine("signature", "explain", id),
+		Show: p.Call.CommandLine("events", "show", id), Raw: p.Call.CommandLine("events", "show", id, "--raw"),
+		Explain: p.Call.CommandLine("signature", "explain", id),
 	}
 	if d.Refused {
 		j.Readmit = p.Call.CommandLine("events", "readmit", id)
@@ -236,7 +243,8 @@ func (p *Page) deliveryCommands(d replay.Delivery) deliveryCommandsJSON {
 			return p.Call.CommandLine(words...)
 		}
 		j.Send = append(j.Send, sendCommands{
-			targetID(i), line("events", "replay", id), line("events", "replay", id, "--resign"), line("events", "send", "--file", "edited.json"),
+			targetID(i), line("events", "replay", id), line("events", "replay", id, "--resign"),
+			line("events", "send", "--file", "edited.json"),
 		})
 	}
 	return j

@@ -43,13 +43,15 @@ Only browsers and programs of this computer reach the page. Deliveries can be se
 again from it to the targets of --to, and to no others. With --read-only the page
 changes and sends nothing. Ctrl-C ends it with exit status 0; so does --timeout or
 WAYBILL_TIMEOUT. A timeout in the configuration file is ignored.`,
-		Example: command.Example("waybill inspect", "waybill inspect --to 3000", "waybill inspect --read-only --ready-file url.txt"),
-		Args:    cobra.NoArgs,
-		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runInspect(ctx, c, o) }),
+		Example: command.Example("waybill inspect", "waybill inspect --to 3000",
+			"waybill inspect --read-only --ready-file url.txt"),
+		Args: cobra.NoArgs,
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runInspect(ctx, c, o) }),
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringArrayVar(&o.To, "to", nil, "let the page send deliveries again to `URL`, or a port of this computer; may be repeated")
+	flags.StringArrayVar(&o.To, "to", nil,
+		"let the page send deliveries again to `URL`, or a port of this computer; may be repeated")
 	events.TargetHeaderFlag(cmd, &o.Headers)
 	events.AllowTargetFlag(cmd, &o.AllowTarget)
 	flags.BoolVar(&o.ReadOnly, "read-only", false, "change and send nothing")
@@ -66,7 +68,8 @@ type Place struct {
 
 // Flags adds the flags for the page's place to a command.
 func (p *Place) Flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.Addr, "ui-addr", "127.0.0.1:0", "serve the page on loopback `ADDRESS`; port 0 uses a free port")
+	cmd.Flags().StringVar(&p.Addr, "ui-addr", "127.0.0.1:0",
+		"serve the page on loopback `ADDRESS`; port 0 uses a free port")
 	cmd.Flags().StringVar(&p.TokenFile, "ui-token-file", "",
 		"keep open tabs valid when the page is served again at its address: their token is in `FILE`, made if need be")
 }
@@ -175,12 +178,14 @@ func listenOn(ctx context.Context, addr string) (net.Listener, error) {
 	}
 	host, _, _ := net.SplitHostPort(addr) // checked above
 	if ip := net.ParseIP(host); host != "localhost" && !ip.IsLoopback() {
-		return nil, command.Usagef(hint+"; to see the page from another computer, forward that port to the same one with ssh -L", "--ui-addr %s is no loopback address", addr)
+		return nil, command.Usagef(hint+"; to see the page from another computer, "+
+			"forward that port to the same one with ssh -L", "--ui-addr %s is no loopback address", addr)
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, &command.ExitError{Code: command.Failed, Err: fmt.Errorf("listen on %s: %w", addr, err), Hint: "pass another --ui-addr; port 0 uses a free port"}
+		return nil, &command.ExitError{Code: command.Failed, Err: fmt.Errorf("listen on %s: %w", addr, err),
+			Hint: "pass another --ui-addr; port 0 uses a free port"}
 	}
 	return l, nil
 }

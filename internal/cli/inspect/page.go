@@ -186,7 +186,8 @@ func (p *Page) session(ctx context.Context, token string) (any, error) {
 		return nil, err
 	}
 	j := sessionJSON{
-		Version: buildinfo.Read().Version, Account: p.Call.Account(ctx), Store: place, HasStore: db != nil, ReadOnly: p.Call.ReadOnly, Token: token, Targets: []targetJSON{},
+		Version: buildinfo.Read().Version, Account: p.Call.Account(ctx), Store: place, HasStore: db != nil,
+		ReadOnly: p.Call.ReadOnly, Token: token, Targets: []targetJSON{},
 	}
 	if p.Listener != "" {
 		j.Listener = &p.Listener

@@ -189,7 +189,9 @@ type streamJSON struct {
 
 // stream sends what is new, and that something changed, see [inspect.Stream]. A message has no more rows than a page
 // shows. A filter or a search examines a bounded number of deliveries each time, and lags behind when more come.
-func (p *Page) stream(ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error) error {
+func (p *Page) stream(
+	ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error,
+) error {
 	m, err := p.parseMatcher(r.URL.Query())
 	if err != nil {
 		return err
@@ -230,7 +232,8 @@ func (p *Page) message(ctx context.Context, m matcher, after int64) (streamJSON,
 	}
 	var found []inbox.Overview
 	if m.all() {
-		found, err = db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: after + 1, To: n.last, Limit: maxSent, Refused: m.refused})
+		found, err = db.Overviews.Overviews(ctx,
+			inbox.DeliveryRange{From: after + 1, To: n.last, Limit: maxSent, Refused: m.refused})
 		j.More = len(found) == maxSent && n.last-after > maxSent
 	} else {
 		found, j.Last, err = p.matchNew(ctx, db, m, after, n.last)
@@ -244,7 +247,9 @@ func (p *Page) message(ctx context.Context, m matcher, after int64) (streamJSON,
 }
 
 // matchNew returns the deliveries after a number, up to last, that are meant, newest first; and how far it came.
-func (p *Page) matchNew(ctx context.Context, db *app.Store, m matcher, after, last int64) (found []inbox.Overview, to int64, err error) {
+func (p *Page) matchNew(
+	ctx context.Context, db *app.Store, m matcher, after, last int64,
+) (found []inbox.Overview, to int64, err error) {
 	defer p.searching.Unlock()
 	p.searching.Lock()
 	to = min(last, after+examinedAtOnce)

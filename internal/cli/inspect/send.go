@@ -110,7 +110,8 @@ func (p *Page) send(r *http.Request) (any, error) {
 		return nil, err
 	}
 	kind, item := "replay", replay.Item{ID: d.ID(), To: t.URL, Attempt: 1}
-	sender := &replay.Sender{Inbox: d.db.Inbox, Outbox: d.db.Outbox, Headers: map[string][]webhook.Field{t.URL.String(): t.Headers}, Withhold: withhold, Sign: signer.Sign}
+	sender := &replay.Sender{Inbox: d.db.Inbox, Outbox: d.db.Outbox,
+		Headers: map[string][]webhook.Field{t.URL.String(): t.Headers}, Withhold: withhold, Sign: signer.Sign}
 	if o.Body != nil {
 		kind, sender.Edit = "send", func(d inbox.Delivery) (inbox.Delivery, error) {
 			if signer == nil {
@@ -135,7 +136,8 @@ func (p *Page) send(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := sentJSON{Sent: events.NewSent(kind, res), Signed: signer != nil, Synthetic: o.Body != nil || d.IsSynthetic(), Notes: notes}
+	j := sentJSON{Sent: events.NewSent(kind, res), Signed: signer != nil, Synthetic: o.Body != nil || d.IsSynthetic(),
+		Notes: notes}
 	j.Target = t.Show()
 	if o.Body == nil {
 		j.DeliveryName, j.Attempt = view.NewDeliveryName(d.ID()), item.Attempt+1
@@ -149,14 +151,17 @@ func (p *Page) send(r *http.Request) (any, error) {
 }
 
 // sendOne sends one delivery. Its error says why it was not tried, or that ctx has ended.
-func (p *Page) sendOne(ctx context.Context, load func(context.Context, forward.Sending) (forward.Request, error)) (forward.Result, error) {
+func (p *Page) sendOne(
+	ctx context.Context, load func(context.Context, forward.Sending) (forward.Request, error),
+) (forward.Result, error) {
 	var result forward.Result
 	_, err := forward.Series{
 		Client: p.client, Gate: pace.New(1, 0), Expect: forward.Statuses{"2xx"}, Load: load,
 		OnResult: func(r forward.Result) error { result = r; return nil },
 	}.Run(ctx, ctx, 1)
 	if errors.Is(err, forward.ErrForbidden) {
-		err = &inspect.Error{Status: http.StatusForbidden, Message: err.Error(), Hint: "start the page with --allow-target if this is intended", Code: command.Usage.Word()}
+		err = &inspect.Error{Status: http.StatusForbidden, Message: err.Error(),
+			Hint: "start the page with --allow-target if this is intended", Code: command.Usage.Word()}
 	}
 	return result, err
 }
@@ -181,7 +186,8 @@ func (p *Page) deadEntry(ctx context.Context, d found, t forward.Target) (*inbox
 	}
 	all, err := d.db.Forwardings.ForwardingsOf(ctx, d.Seq)
 	for _, f := range all {
-		if f.Sink.Name == forward.SinkName && f.Sink.URL == t.URL.String() && f.Waiting != nil && !f.Waiting.GivenUpAt.IsZero() {
+		if f.Sink.Name == forward.SinkName && f.Sink.URL == t.URL.String() && f.Waiting != nil &&
+			!f.Waiting.GivenUpAt.IsZero() {
 			return &f.Waiting.OutboxEntry, err
 		}
 	}
@@ -242,7 +248,9 @@ func (c *curlCommand) note(text string) {
 }
 
 // curlHeaders returns a message's headers and those a target does not get, credentials masked, but for a signature.
-func (p *Page) curlHeaders(d found, m webhook.Request, t forward.Target, withhold func(webhook.Field) bool) []webhook.Field {
+func (p *Page) curlHeaders(
+	d found, m webhook.Request, t forward.Target, withhold func(webhook.Field) bool,
+) []webhook.Field {
 	fields := m.Header
 	for _, f := range d.Header {
 		if strings.EqualFold(f.Name, "Authorization") || strings.EqualFold(f.Name, "Cookie") || withhold(f) {
@@ -292,7 +300,8 @@ func (c *curlCommand) addHeaders(headers []webhook.Field) {
 func (c *curlCommand) addBody(d found) {
 	text := string(d.Body)
 	switch hidden := string(d.mask.JSON(json.RawMessage(d.Body))) != text || d.mask.Text(text) != text; {
-	case hidden, len(text) > maxInlineBody, runtime.GOOS == "windows", strings.Contains(text, "\t"), term.VisibleText(text) != text: // PowerShell changes quotes in words of programs
+	case hidden, len(text) > maxInlineBody, strings.Contains(text, "\t"), term.VisibleText(text) != text,
+		runtime.GOOS == "windows": // PowerShell changes quotes in words of programs
 		c.File = bodyFile(d.Delivery)
 		c.words = append(c.words, "--header", "Expect:", "--data-binary", "@"+c.File)
 		c.note("download the body first: the command reads it from " + c.File)

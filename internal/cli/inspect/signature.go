@@ -102,7 +102,8 @@ func (x explainer) value(name, from, value string) valueJSON {
 
 func (x explainer) scheme() stepJSON {
 	s := x.Scheme
-	text := map[string]string{webhook.KindHMAC: "HMAC-", webhook.KindDigest: "a plain hash, "}[s.Kind] + strings.ToUpper(s.Algorithm) + " of " + s.Signed + ", in " + s.Signature.Encoding
+	text := map[string]string{webhook.KindHMAC: "HMAC-", webhook.KindDigest: "a plain hash, "}[s.Kind] +
+		strings.ToUpper(s.Algorithm) + " of " + s.Signed + ", in " + s.Signature.Encoding
 	if s.Kind == webhook.KindToken {
 		text = "the secret itself, in clear"
 	}
@@ -115,7 +116,8 @@ func (x explainer) scheme() stepJSON {
 }
 
 func (x explainer) signature() stepJSON {
-	step := stepJSON{Step: "signature", Title: "Signature", Result: failed, Text: "There is no signature at " + x.Signature.From}
+	step := stepJSON{Step: "signature", Title: "Signature", Result: failed,
+		Text: "There is no signature at " + x.Signature.From}
 	wellFormed := 0
 	for _, e := range x.Entries {
 		if e.WellFormed {
@@ -128,11 +130,14 @@ func (x explainer) signature() stepJSON {
 	case x.Signature.Times > 1:
 		step.Text = fmt.Sprintf("%s is there %d times", x.Signature.From, x.Signature.Times)
 	case x.Entries == nil && x.Scheme.Signature.Format != webhook.FormatPlain:
-		step.Text = fmt.Sprintf("The value at %s has no entry with tag %q in format %s", x.Signature.From, x.Scheme.Signature.Tag, x.Scheme.Signature.Format)
+		step.Text = fmt.Sprintf("The value at %s has no entry with tag %q in format %s", x.Signature.From,
+			x.Scheme.Signature.Tag, x.Scheme.Signature.Format)
 	case wellFormed == 0:
-		step.Text = "The value at " + x.Signature.From + " is not in the form of the scheme: its prefix, encoding or length differs"
+		step.Text = "The value at " + x.Signature.From +
+			" is not in the form of the scheme: its prefix, encoding or length differs"
 	default:
-		step.Result, step.Text = passed, fmt.Sprintf("Read from %s: %s", x.Signature.From, command.Plural(wellFormed, "signature"))
+		step.Result, step.Text = passed, fmt.Sprintf("Read from %s: %s", x.Signature.From,
+			command.Plural(wellFormed, "signature"))
 	}
 	step.Values = append(step.Values, x.value("received", x.Signature.From, x.Signature.Value))
 	return step
@@ -191,14 +196,17 @@ func (x explainer) secrets() stepJSON {
 	if key.Normalize != webhook.NormalizeNone {
 		how += ", in normal form " + strings.ToUpper(key.Normalize)
 	}
-	return stepJSON{Step: "secret", Title: "Secrets", Text: fmt.Sprintf("Each secret is used %s: %s", how, strings.Join(x.Secrets, ", "))}
+	return stepJSON{Step: "secret", Title: "Secrets",
+		Text: fmt.Sprintf("Each secret is used %s: %s", how, strings.Join(x.Secrets, ", "))}
 }
 
 func (x explainer) comparison() stepJSON {
-	step := stepJSON{Step: "comparison", Title: "Expected and received", Result: failed, Text: "No secret makes this signature"}
+	step := stepJSON{Step: "comparison", Title: "Expected and received", Result: failed,
+		Text: "No secret makes this signature"}
 	switch {
 	case x.Expected == nil:
-		return stepJSON{Step: "comparison", Title: "Expected and received", Result: skipped, Text: "Nothing to compare: a part that is signed is missing"}
+		return stepJSON{Step: "comparison", Title: "Expected and received", Result: skipped,
+			Text: "Nothing to compare: a part that is signed is missing"}
 	case len(x.Entries) == 0:
 		step.Result, step.Text = skipped, "No signature to compare with"
 	}
@@ -231,7 +239,9 @@ func (x explainer) clock() stepJSON {
 		side = "after"
 	}
 	tolerance := x.Scheme.Timestamp.Tolerance
-	step := stepJSON{Step: "clock", Title: "Clock", Result: passed, Text: fmt.Sprintf("Signed %s %s it was received; %s allowed", skew.Abs().Round(time.Millisecond), side, config.FormatDuration(tolerance))}
+	text := fmt.Sprintf("Signed %s %s it was received; %s allowed",
+		skew.Abs().Round(time.Millisecond), side, config.FormatDuration(tolerance))
+	step := stepJSON{Step: "clock", Title: "Clock", Result: passed, Text: text}
 	if skew.Abs() > tolerance {
 		step.Result = failed
 	}
@@ -267,13 +277,16 @@ func (p *Page) diagnose(r *http.Request) (any, error) {
 	}
 	explain := p.Call.CommandLine("signature", "explain", d.ID())
 	if len(d.Body) > maxDiagnosed {
-		return nil, &inspect.Error{Status: http.StatusUnprocessableEntity, Message: "the body is too large to search for the cause here", Hint: "run `" + explain + "`", Code: command.Usage.Word()}
+		const message = "the body is too large to search for the cause here"
+		return nil, &inspect.Error{Status: http.StatusUnprocessableEntity, Message: message,
+			Hint: "run `" + explain + "`", Code: command.Usage.Word()}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), diagnosisTime)
 	defer cancel()
 	j, err := signature.Explain(ctx, p.Call.Session, d.ID(), name, d.Sample(), view.HeaderOptions{})
 	if ctx.Err() != nil && r.Context().Err() == nil {
-		err = &inspect.Error{Status: http.StatusServiceUnavailable, Message: "the search for the cause took too long", Hint: "run `" + explain + "`", Code: command.Pending.Word()}
+		err = &inspect.Error{Status: http.StatusServiceUnavailable, Message: "the search for the cause took too long",
+			Hint: "run `" + explain + "`", Code: command.Pending.Word()}
 	}
 	if err != nil {
 		return nil, err

@@ -134,7 +134,8 @@ func (p *Page) tracking(r *http.Request) (any, error) {
 
 func (p *Page) part(n view.StatusFormatter, s *track.Stored, t query.Tracking, now time.Time) partJSON {
 	j := partJSON{
-		Tracking: n.Tracking(view.Line{Tracking: t, Row: s.Target.RowOf(t)}), StatusText: n.PhaseName(t), Tone: view.Tone(n.PhaseStyle(t)),
+		Tracking: n.Tracking(view.Line{Tracking: t, Row: s.Target.RowOf(t)}), StatusText: n.PhaseName(t),
+		Tone:   view.Tone(n.PhaseStyle(t)),
 		Header: []fieldJSON{}, Timeline: []stopJSON{}, Commands: p.commands(t),
 	}
 	for _, f := range track.Header(n, s.Result, t) {

@@ -38,7 +38,9 @@ type forwarding struct {
 }
 
 // openForwarding opens the sinks of all targets. ctx ends when the listener is to end.
-func (s *server) openForwarding(ctx context.Context, targets []forward.Target, o forwardOptions) (fw *forwarding, err error) {
+func (s *server) openForwarding(
+	ctx context.Context, targets []forward.Target, o forwardOptions,
+) (fw *forwarding, err error) {
 	c, db := s.call, s.db
 	attempts := &attemptPrinter{out: c.Out, io: c.IO, queue: make(chan forward.AttemptReport, maxQueued)}
 	fw = &forwarding{targets: targets, io: c.IO, attempts: attempts, flags: "--forward-to"}
@@ -68,7 +70,8 @@ func (s *server) openForwarding(ctx context.Context, targets []forward.Target, o
 		fw.flags += " and --target-header"
 	}
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
-		Outbox: db.Outbox, Claims: db.Claims, Inbox: db.Inbox, Client: fw.client, Targets: targets, From: from, Unverified: o.Unverified, Withhold: withhold,
+		Outbox: db.Outbox, Claims: db.Claims, Inbox: db.Inbox, Client: fw.client, Targets: targets, From: from,
+		Unverified: o.Unverified, Withhold: withhold,
 		OnAttempt: attempts.enqueue, OnStoreError: s.warnings.warn,
 	})
 	if err != nil {
@@ -130,10 +133,12 @@ func (fw *forwarding) printBacklog(ctx context.Context) error {
 			upTo = ""
 		}
 		if n := sink.Waiting + unread; n > 0 {
-			fw.io.Note("%s: %s%s will be forwarded first; --skip-backlog drops them", view.Sink(sink), upTo, command.Plural(n, "older delivery"))
+			fw.io.Note("%s: %s%s will be forwarded first; --skip-backlog drops them", view.Sink(sink), upTo,
+				command.Plural(n, "older delivery"))
 		}
 		if sink.Dead > 0 {
-			fw.io.Note("%s: %s given up; `waybill events list --dead` shows them", view.Sink(sink), command.Plural(sink.Dead, "delivery"))
+			fw.io.Note("%s: %s given up; `waybill events list --dead` shows them", view.Sink(sink),
+				command.Plural(sink.Dead, "delivery"))
 		}
 	}
 	return nil
@@ -162,7 +167,8 @@ func (fw *forwarding) sinksWithBacklog(ctx context.Context) ([]inbox.Sink, error
 func (fw *forwarding) printRemaining(ctx context.Context) error {
 	left, err := fw.sinksWithBacklog(context.WithoutCancel(ctx))
 	for _, sink := range left {
-		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s sends them", view.Sink(sink), command.Plural(sink.Waiting+sink.Unread, "delivery"), fw.flags)
+		fw.io.Note("%s: %s to be sent; `waybill listen` with the same %s sends them", view.Sink(sink),
+			command.Plural(sink.Waiting+sink.Unread, "delivery"), fw.flags)
 	}
 	return err
 }
@@ -188,13 +194,15 @@ type forwardOptions struct {
 
 func (o *forwardOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringArrayVar(&o.To, "forward-to", nil, "forward verified deliveries to `[FILTER=>]URL`, or a port of this computer; may be repeated")
+	f.StringArrayVar(&o.To, "forward-to", nil,
+		"forward verified deliveries to `[FILTER=>]URL`, or a port of this computer; may be repeated")
 	events.TargetHeaderFlag(cmd, &o.Headers)
 	events.ForwardUnverifiedFlag(cmd, &o.Unverified)
 	f.StringVar(&o.From, "from", "", "begin forwarding at `WHERE`: a delivery's number, a time, an age, or beginning")
 	f.BoolVar(&o.Skip, "skip-backlog", false, "drop deliveries that are not forwarded yet")
 	events.AllowTargetFlag(cmd, &o.AllowTarget)
-	command.Section(f, "Forwarding", "forward-to", "target-header", "forward-unverified", "from", "skip-backlog", "allow-target")
+	command.Section(f, "Forwarding", "forward-to", "target-header", "forward-unverified", "from", "skip-backlog",
+		"allow-target")
 }
 
 func (o forwardOptions) targets() ([]forward.Target, error) {
@@ -202,7 +210,8 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 	for _, text := range o.To {
 		t, err := forward.ParseTarget(text)
 		if err != nil {
-			return nil, command.Usagef("such as --forward-to 3000 or --forward-to 'event=router.delivered=>https://app.test/hook'", "--forward-to %s: %w", command.Quoted(showTarget(text)), err)
+			return nil, command.Usagef("such as --forward-to 3000 or --forward-to "+
+				"'event=router.delivered=>https://app.test/hook'", "--forward-to %s: %w", command.Quoted(showTarget(text)), err)
 		}
 		if all, err = (events.TargetPolicy{Allow: o.AllowTarget}).AddTarget(all, t, "forward-to"); err != nil {
 			return nil, err
@@ -239,7 +248,8 @@ func parseFrom(text string) (*inbox.StartPosition, error) {
 	}
 	since, err := command.ParseSince("--from", text)
 	if err != nil {
-		return nil, command.Usagef("a delivery's number, a time such as 2026-11-20T08:00:00Z, an age such as 48h, or beginning", "--from %q is not a place to start", text)
+		return nil, command.Usagef("a delivery's number, a time such as 2026-11-20T08:00:00Z, an age such as 48h, "+
+			"or beginning", "--from %q is not a place to start", text)
 	}
 	return &inbox.StartPosition{Since: since}, nil
 }
@@ -254,7 +264,8 @@ type forgottenJSON struct {
 func runForget(ctx context.Context, c *command.Call, o listenOptions) error {
 	t, err := forward.ParseTarget(o.Forget)
 	if err != nil {
-		return command.Usagef("such as --forget-target 3000", "--forget-target %s: %w", command.Quoted(showTarget(o.Forget)), err)
+		shown := command.Quoted(showTarget(o.Forget))
+		return command.Usagef("such as --forget-target 3000", "--forget-target %s: %w", shown, err)
 	}
 	db, err := c.ExistingStore(ctx)
 	if err != nil {
@@ -275,9 +286,11 @@ func runForget(ctx context.Context, c *command.Call, o listenOptions) error {
 	}
 	found := &known[at]
 	j := forgottenJSON{view.Target(*found), found.Filter, found.Waiting + found.Unread, found.Dead}
-	c.IO.Note("%s: %s will not be forwarded, %s given up", view.Sink(*found), command.Plural(j.Waiting, "delivery"), command.Plural(j.GivenUp, "delivery"))
+	c.IO.Note("%s: %s will not be forwarded, %s given up", view.Sink(*found), command.Plural(j.Waiting, "delivery"),
+		command.Plural(j.GivenUp, "delivery"))
 	if !o.Yes {
-		if err := command.Confirm(ctx, c, "remove", "nothing was removed", "Forget "+view.Sink(*found)+"? This can't be undone."); err != nil {
+		question := "Forget " + view.Sink(*found) + "? This can't be undone."
+		if err := command.Confirm(ctx, c, "remove", "nothing was removed", question); err != nil {
 			return err
 		}
 	}

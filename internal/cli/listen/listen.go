@@ -74,8 +74,10 @@ not used any more, and what waits for it, and ends.
 
 --ui also serves a live page of what arrives, at an address of its own that only this
 computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
-		Example: command.Example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt", "waybill listen --exit-after 1 --timeout 5m -o jsonl",
-			"waybill listen --forward-to 3000", "waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'", "waybill listen --ui --forward-to 3000"),
+		Example: command.Example("waybill listen", "waybill listen --addr 127.0.0.1:0 --ready-file url.txt",
+			"waybill listen --exit-after 1 --timeout 5m -o jsonl", "waybill listen --forward-to 3000",
+			"waybill listen --forward-to 'event=router.delivered=>http://127.0.0.1:3000/hook'",
+			"waybill listen --ui --forward-to 3000"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
 			if o.Forget != "" {
 				return runForget(ctx, c, o)
@@ -85,8 +87,10 @@ computer reaches, and prints its URL. See ` + "`waybill inspect --help`" + `.`,
 	}
 	command.SettingFlags(cmd, "addr", "max-body", "max-unverified")
 	command.ReadyFileFlag(cmd.Flags(), &o.ReadyFile)
-	cmd.Flags().Int64Var(&o.ExitAfter, "exit-after", 0, "end after `N` new events; with --timeout, status 8 if there were fewer")
-	cmd.Flags().BoolVar(&o.Unsigned, "allow-unsigned", false, "take deliveries of other computers too while webhook.verify is off")
+	cmd.Flags().Int64Var(&o.ExitAfter, "exit-after", 0,
+		"end after `N` new events; with --timeout, status 8 if there were fewer")
+	cmd.Flags().BoolVar(&o.Unsigned, "allow-unsigned", false,
+		"take deliveries of other computers too while webhook.verify is off")
 	o.Forward.flags(cmd)
 	cmd.Flags().StringVar(&o.Forget, "forget-target", "", "forget target `[FILTER=>]URL` and what waits for it, and end")
 	command.YesFlag(cmd.Flags(), &o.Yes)
@@ -213,7 +217,8 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 		})
 	}
 	background(func() {
-		s.db.Follower().Run(follow, arrivals, func(err error) { s.warnings.warn("events do not update trackings for now", err) })
+		s.db.Follower().Run(follow, arrivals,
+			func(err error) { s.warnings.warn("events do not update trackings for now", err) })
 	})
 	if err := s.register(ctx); err != nil {
 		s.warnings.warn("other commands can't find this listener", err)
@@ -225,7 +230,8 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 	if s.page != nil {
 		background(func() {
 			if err := s.page.Run(serving); err != nil {
-				s.call.IO.Warning("the inspector stopped: %v; deliveries are still received; restart `waybill listen` to have the page again", err)
+				s.call.IO.Warning("the inspector stopped: %v; deliveries are still received; "+
+					"restart `waybill listen` to have the page again", err)
 			}
 		})
 	}
@@ -239,7 +245,8 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 	if limit := s.call.Config.Timeout; limit > 0 && s.call.Config.Origin("timeout").Level >= config.FromEnv {
 		defer time.AfterFunc(limit, func() { s.end(command.ErrTimeUp) }).Stop()
 	}
-	return errors.Join(g.Wait(), s.printer.printSummary(s.receiver.Stored(), s.forwarding.sent()), s.forwarding.printRemaining(until))
+	return errors.Join(g.Wait(), s.printer.printSummary(s.receiver.Stored(), s.forwarding.sent()),
+		s.forwarding.printRemaining(until))
 }
 
 func listenerURL(addr net.Addr) string {
@@ -279,12 +286,14 @@ func checkExposed(c *command.Call, addr net.Addr, o listenOptions) error {
 	shown, verify := shownAddr(c.Config.Listen.Addr, addr), c.Config.Webhook.Verify
 	switch {
 	case verify == "off" && !o.Unsigned:
-		return command.Usagef("listen on 127.0.0.1, or set webhook.verify: enforce; --allow-unsigned takes deliveries from anybody",
+		return command.Usagef("listen on 127.0.0.1, or set webhook.verify: enforce; "+
+			"--allow-unsigned takes deliveries from anybody",
 			"other computers can reach %s, and webhook.verify is off: anybody could change trackings", shown)
 	case verify == "enforce":
 		c.IO.Warning("listening on %s, which other computers can reach", shown)
 	default:
-		c.IO.Warning("listening on %s, which other computers can reach, and keeping whatever arrives: set webhook.verify: enforce", shown)
+		c.IO.Warning("listening on %s, which other computers can reach, and keeping whatever arrives: "+
+			"set webhook.verify: enforce", shown)
 	}
 	return nil
 }

@@ -42,8 +42,9 @@ type eventPrinter struct {
 func newEventPrinter(c *command.Call, before inbox.Counts, exitAfter int64, stop func()) *eventPrinter {
 	w := c.Config.Webhook
 	return &eventPrinter{
-		out: c.Out, io: c.IO, names: view.NewStatusFormatter(c.Config.Statuses), hide: c.SecretMasker(), observe: w.Scheme != "" && w.Verify == "observe",
-		stop: stop, exitAfter: exitAfter, lastDelivery: before.Deliveries, lastIndex: math.MaxInt,
+		out: c.Out, io: c.IO, names: view.NewStatusFormatter(c.Config.Statuses), hide: c.SecretMasker(),
+		observe: w.Scheme != "" && w.Verify == "observe",
+		stop:    stop, exitAfter: exitAfter, lastDelivery: before.Deliveries, lastIndex: math.MaxInt,
 	}
 }
 
@@ -336,8 +337,9 @@ func printHead(out *command.Output) error {
 	}
 	l := layoutFor(out.Out().Width())
 	head := func(text string, width int) lineCell { return lineCell{text: text, width: width, style: term.Heading} }
-	return out.Line("%s", line(out.Out(), head("TIME", clockWidth), head("ID", l.id), head("NUMBER", l.number), head("EVENT", l.kind),
-		head("STATUS", l.status), head("VERIFIED", l.verified), head("LATEST EVENT", l.latest)))
+	return out.Line("%s",
+		line(out.Out(), head("TIME", clockWidth), head("ID", l.id), head("NUMBER", l.number), head("EVENT", l.kind),
+			head("STATUS", l.status), head("VERIFIED", l.verified), head("LATEST EVENT", l.latest)))
 }
 
 // textLine returns a text behind a time and an ID, its first words styled; too long for a terminal it goes on below.
@@ -409,9 +411,10 @@ func (p *attemptPrinter) print(n forward.AttemptReport) error {
 		return p.printLine(n)
 	}
 	return p.out.Object(attemptJSON{
-		Type: "forward", Target: n.Target.Show(), Filter: n.Target.Filter.String(), Delivery: n.Delivery, Attempt: n.Attempt, Outcome: n.Disposition,
-		Status: n.Status, ElapsedSeconds: n.Elapsed.Round(time.Millisecond).Seconds(), Problem: n.Problem,
-		NextAttemptAt: view.TimeOrNull(n.Due), FailingSince: view.TimeOrNull(n.FailingSince), FailedSeconds: n.FailedFor.Round(time.Millisecond).Seconds(), Reply: string(n.Reply),
+		Type: "forward", Target: n.Target.Show(), Filter: n.Target.Filter.String(), Delivery: n.Delivery, Attempt: n.Attempt,
+		Outcome: n.Disposition, Status: n.Status, ElapsedSeconds: n.Elapsed.Round(time.Millisecond).Seconds(),
+		Problem: n.Problem, NextAttemptAt: view.TimeOrNull(n.Due), FailingSince: view.TimeOrNull(n.FailingSince),
+		FailedSeconds: n.FailedFor.Round(time.Millisecond).Seconds(), Reply: string(n.Reply),
 	})
 }
 
@@ -439,7 +442,8 @@ func (p *attemptPrinter) printLine(n forward.AttemptReport) error {
 		how = fmt.Sprintf("attempt %d: %s", n.Attempt, how)
 	}
 	out := p.out.Out()
-	err := p.out.Line("%s", textLine(out, view.Clock(time.Now()), strconv.FormatInt(n.Delivery, 10), style, what, "to "+n.Target.Show()+": "+how))
+	err := p.out.Line("%s",
+		textLine(out, view.Clock(time.Now()), strconv.FormatInt(n.Delivery, 10), style, what, "to "+n.Target.Show()+": "+how))
 	if len(n.Reply) > 0 {
 		p.io.Detail("answer to %d: %s", n.Delivery, strings.TrimRight(string(n.Reply), "\r\n"))
 	}

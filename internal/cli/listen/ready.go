@@ -88,7 +88,8 @@ func describeScheme(s *app.Session) (scheme, mode string, err error) {
 		return cmp.Or(w.Scheme, "none"), "off: nothing is verified, and whatever arrives counts", nil
 	}
 	if w.Scheme == "" {
-		return "no signature scheme is configured; `waybill signature learn` finds it", "everything is kept and marked unknown", nil
+		return "no signature scheme is configured; `waybill signature learn` finds it",
+			"everything is kept and marked unknown", nil
 	}
 	found, err := s.Scheme(w.Scheme)
 	if err != nil {

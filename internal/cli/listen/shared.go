@@ -128,8 +128,9 @@ func (s *server) warnVerify(running []inbox.Listener) {
 		}
 		host, _, _ := strings.Cut(l.Host, "/")
 		s.call.IO.WarningWith(term.Failure{
-			Message: "the listener at " + l.URL + " on " + host + " uses " + differs + ": deliveries that one of them can't verify are forwarded by none",
-			Hint:    "use the same webhook.scheme, webhook.verify and secrets for all listeners of this store",
+			Message: "the listener at " + l.URL + " on " + host + " uses " + differs +
+				": deliveries that one of them can't verify are forwarded by none",
+			Hint: "use the same webhook.scheme, webhook.verify and secrets for all listeners of this store",
 		})
 	}
 }
@@ -149,8 +150,9 @@ func (fw *forwarding) warnShared(running []inbox.Listener) {
 		t := fw.targets[i]
 		if names, _ := events.OtherComputers(running, sink.ID); t.IsLoopback() && len(names) > 0 {
 			fw.io.WarningWith(term.Failure{
-				Message: "a listener on " + strings.Join(names, ", ") + " forwards to " + t.Show() + " too: each delivery goes to one of these computers, not to all",
-				Hint:    "to send every delivery to each of them, give each a URL of its own, such as " + t.Show() + "?at=NAME",
+				Message: "a listener on " + strings.Join(names, ", ") + " forwards to " + t.Show() +
+					" too: each delivery goes to one of these computers, not to all",
+				Hint: "to send every delivery to each of them, give each a URL of its own, such as " + t.Show() + "?at=NAME",
 			})
 		}
 	}

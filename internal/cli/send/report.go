@@ -62,7 +62,8 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 	res := Result{
 		Run: k.runID(), StoreNew: k.Store.New,
 		Read: tally.New + tally.Known + tally.Repeats + tally.Erased + k.Invalid,
-		New:  tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid, Erased: tally.Erased,
+		New:  tally.New, Already: tally.Known, Sent: sent, Duplicates: tally.Repeats, Invalid: k.Invalid,
+		Erased:   tally.Erased,
 		Accepted: counts.Accepted, Rejected: run.Rejected(), Superseded: run.Superseded, Dismissed: run.Dismissed,
 		Unknown: counts.Unknown, Pending: counts.Pending + counts.Sending,
 		Partial: k.Partial, Batches: requests, ElapsedSeconds: command.ElapsedSeconds(k.Started), sending: k.sending,

@@ -44,8 +44,9 @@ or Credential Manager. Without a keyring that is an error; the key does not go i
 the file. The keyring must be unlocked when waybill needs the key.
 
 A key that the service refuses (401, 403) is not stored.`,
-		Example: command.Example("waybill auth login", "waybill auth login --api-key-file key.txt", "pass show waybill | waybill auth login --api-key-file -"),
-		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runLogin(ctx, c, inKeyring) }),
+		Example: command.Example("waybill auth login", "waybill auth login --api-key-file key.txt",
+			"pass show waybill | waybill auth login --api-key-file -"),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runLogin(ctx, c, inKeyring) }),
 	}
 	cmd.Flags().BoolVar(&inKeyring, "keyring", false, "store the key in the keyring of your system")
 	return cmd
@@ -64,7 +65,8 @@ func runLogin(ctx context.Context, c *command.Call, inKeyring bool) error {
 	if err != nil {
 		return err
 	}
-	j := loginJSON{Profile: c.Config.Profile, StoredIn: "file", Fingerprint: keyPrint(key.Reveal()), Check: keyCheck{Result: keyNotChecked}}
+	j := loginJSON{Profile: c.Config.Profile, StoredIn: "file", Fingerprint: keyPrint(key.Reveal()),
+		Check: keyCheck{Result: keyNotChecked}}
 	if c.Config.BaseURL == "" {
 		c.IO.Note("The key was not tried: no base URL is set")
 	} else if j.Check = checkKey(ctx, c, c.Config.BaseURL, key.Reveal()); j.Check.err != nil {
@@ -95,7 +97,8 @@ func loginKey(ctx context.Context, c *command.Call) (config.Secret, error) {
 		key, err := c.Key()
 		return config.NewSecret(key), err
 	case !c.IO.Interactive():
-		return config.Secret{}, command.Usagef("pass --api-key-file FILE, or - for standard input", "there is no terminal to ask for the API key")
+		return config.Secret{}, command.Usagef("pass --api-key-file FILE, or - for standard input",
+			"there is no terminal to ask for the API key")
 	}
 	return askSecret(ctx, c.IO, "API key (not shown):")
 }
@@ -116,7 +119,9 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 		if name = profile; profile != config.DefaultProfile {
 			name = "profile " + profile
 		}
-		if err := inAnyKeyring(c, func() error { return c.Keyring().Set(ctx, name, config.KeyringEntry(key, base)) }); err != nil {
+		if err := inAnyKeyring(c, func() error {
+			return c.Keyring().Set(ctx, name, config.KeyringEntry(key, base))
+		}); err != nil {
 			return "", err
 		}
 		changes[0], changes[1] = config.Change{Key: "api_key"}, config.Change{Key: "api_key_keyring", Value: name}
@@ -172,7 +177,8 @@ or if there is no key.`,
 
 func runStatus(ctx context.Context, c *command.Call, _ []string) error {
 	cfg := c.Config
-	j := authJSON{Profile: cfg.Profile, BaseURL: cfg.BaseURL, Setting: cfg.APIKeySetting(), Check: keyCheck{Result: keyNotChecked}}
+	j := authJSON{Profile: cfg.Profile, BaseURL: cfg.BaseURL, Setting: cfg.APIKeySetting(),
+		Check: keyCheck{Result: keyNotChecked}}
 	if j.Setting != "" {
 		j.Origin = cfg.Origin(j.Setting).String()
 	}
@@ -302,7 +308,8 @@ func checkKey(ctx context.Context, c *command.Call, base, key string) keyCheck {
 	switch {
 	case f.Unauthorized:
 		k.Result = keyRefused
-	case f.Status == 0, status != nil && (status.Systemic() || status.Throttled() || status.Status >= http.StatusInternalServerError):
+	case f.Status == 0,
+		status != nil && (status.Systemic() || status.Throttled() || status.Status >= http.StatusInternalServerError):
 	case status == nil && f.Err != nil:
 	case !f.Body.JSON():
 		k.err = &api.AnswerError{Status: f.Status, Problem: "not JSON"}

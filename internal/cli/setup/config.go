@@ -37,7 +37,8 @@ type pathJSON struct {
 // NewConfig returns the commands that show and change settings.
 func NewConfig(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "Show and change settings"}
-	group.AddCommand(newConfigList(f), newConfigGet(f), newConfigSet(f), newConfigUnset(f), newConfigEdit(f), newConfigPath(f),
+	group.AddCommand(newConfigList(f), newConfigGet(f), newConfigSet(f), newConfigUnset(f), newConfigEdit(f),
+		newConfigPath(f),
 		newConfigProfiles(f), newConfigUse(f))
 	return group
 }
@@ -94,7 +95,8 @@ func runConfigPath(_ context.Context, b *command.Bare, _ []string) error {
 		return err
 	}
 	w := command.Listing[pathJSON]{Out: b.Out, Columns: pathColumns()}
-	return w.PrintAll(b.IO, []pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}})
+	return w.PrintAll(b.IO,
+		[]pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}})
 }
 
 func pathColumns() []command.Column[pathJSON] {
@@ -139,9 +141,10 @@ Secrets are not taken from the command line. Leave VALUE out to type the secret 
 a prompt, or write - to read it from standard input.
 
 ` + profileHelp,
-		Example: command.Example("waybill config set concurrency 8", "waybill config set statuses.9001 registered", "pass show webhook | waybill config set webhook.secret -"),
-		Args:    command.Between(1, 2, "KEY and VALUE"),
-		RunE:    f.RunBare(runConfigSet),
+		Example: command.Example("waybill config set concurrency 8", "waybill config set statuses.9001 registered",
+			"pass show webhook | waybill config set webhook.secret -"),
+		Args: command.Between(1, 2, "KEY and VALUE"),
+		RunE: f.RunBare(runConfigSet),
 	}
 }
 
@@ -179,12 +182,14 @@ func runConfigSet(ctx context.Context, b *command.Bare, args []string) error {
 func newSecret(ctx context.Context, io *term.IO, key string, values []string) (config.Secret, error) {
 	switch {
 	case len(values) > 0 && values[0] != command.StdinName:
-		return config.Secret{}, command.Usagef("leave the value out to type it at a prompt, or pipe it to `waybill config set "+key+" -`; the one you typed may stay in the history of your shell",
+		return config.Secret{}, command.Usagef("leave the value out to type it at a prompt, "+
+			"or pipe it to `waybill config set "+key+" -`; the one you typed may stay in the history of your shell",
 			"%s is a secret and can't be an argument", key)
 	case len(values) > 0:
 		return term.Await(ctx, func() (config.Secret, error) { return config.ReadSecretFile(command.StdinName, io.In) })
 	case !io.Interactive():
-		return config.Secret{}, command.Usagef("pipe the secret to `waybill config set "+key+" -`", "there is no terminal to ask for %s", key)
+		return config.Secret{}, command.Usagef("pipe the secret to `waybill config set "+key+" -`",
+			"there is no terminal to ask for %s", key)
 	}
 	return askSecret(ctx, io, key+" (not shown):")
 }

@@ -94,7 +94,8 @@ func (s *answers) run(ctx context.Context) (err error) {
 	if ok, err := s.agreed(ctx, changes); err != nil || !ok {
 		return err
 	}
-	r := initResult{Path: s.draft.Path, Profile: s.profile, BaseURL: s.baseURL, Changed: []string{}, APIKey: s.keySource(), Check: s.check}
+	r := initResult{Path: s.draft.Path, Profile: s.profile, BaseURL: s.baseURL, Changed: []string{}, APIKey: s.keySource(),
+		Check: s.check}
 	r.WebhookSecret = !s.webhook.IsZero() || s.current("webhook.secret") != "" || s.webhookEnv() != ""
 	for _, change := range changes {
 		r.Changed = append(r.Changed, change.Key)
@@ -179,7 +180,8 @@ func (s *answers) agreed(ctx context.Context, changes []config.Change) (bool, er
 	case s.force, !slices.ContainsFunc(changes, overwrites):
 		return true, nil
 	case !s.c.IO.Interactive():
-		return false, command.Existsf("pass --force to change them, or --profile NAME to add a profile", "nothing was written: %s has other values already", s.draft.Path)
+		return false, command.Existsf("pass --force to change them, or --profile NAME to add a profile",
+			"nothing was written: %s has other values already", s.draft.Path)
 	}
 	ok, err := s.c.IO.Confirm(ctx, "Write these changes?")
 	if err == nil && !ok {
@@ -281,12 +283,14 @@ func (s *answers) askKey(ctx context.Context) error {
 	keep, err := s.canKeepKey()
 	if !s.c.IO.Interactive() {
 		if err == nil && !keep {
-			err = command.Usagef("pass --api-key-file FILE (- for standard input), or set WAYBILL_API_KEY", "no API key is given")
+			err = command.Usagef("pass --api-key-file FILE (- for standard input), or set WAYBILL_API_KEY",
+				"no API key is given")
 		}
 		return err
 	}
 	if keep {
-		s.key, err = askOptionalSecret(ctx, s.c.IO, "API key (not shown; Enter keeps "+setting+" of "+s.c.Config.Origin(setting).String()+"):")
+		s.key, err = askOptionalSecret(ctx, s.c.IO,
+			"API key (not shown; Enter keeps "+setting+" of "+s.c.Config.Origin(setting).String()+"):")
 	} else {
 		s.key, err = askSecret(ctx, s.c.IO, "API key (not shown):")
 	}

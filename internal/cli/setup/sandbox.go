@@ -58,7 +58,8 @@ the times of its checkpoints, are two days ahead of this computer's:
 
     curl http://127.0.0.1:8640/_sandbox/advance -d '{"by":"48h"}'`,
 		Example: command.Example("waybill sandbox", "waybill sandbox --addr 127.0.0.1:0 --ready-file url.txt",
-			"waybill sandbox --fault 502-after=0.05 --latency 50ms", "waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file whsec"),
+			"waybill sandbox --fault 502-after=0.05 --latency 50ms",
+			"waybill sandbox --webhook-url http://127.0.0.1:8377 --webhook-secret-file whsec"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runSandbox(ctx, c, o) }),
 	}
 	o.flags(cmd)
@@ -69,19 +70,23 @@ func (o *sandboxOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&o.Addr, "addr", "127.0.0.1:8640", "`ADDRESS` to listen on; port 0 uses a free port")
 	command.ReadyFileFlag(f, &o.ReadyFile)
-	f.StringVar(&o.KeyFile, "key-file", "", "accept only the API key in `FILE` (or "+sandboxKeyVariable+"); default: any key")
+	f.StringVar(&o.KeyFile, "key-file", "",
+		"accept only the API key in `FILE` (or "+sandboxKeyVariable+"); default: any key")
 	f.StringVar(&o.Processing, "processing", "2s", "`DURATION` that a tracking created through v2 is Processing")
 	f.StringVar(&o.Latency, "latency", "0s", "wait `DURATION` before every response")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed `N` of journeys and faults")
-	command.Choice(f, &o.CreateShape, "create-shape", "message", "`SHAPE` of responses to creates", "empty", "message", "items")
+	command.Choice(f, &o.CreateShape, "create-shape", "message", "`SHAPE` of responses to creates", "empty", "message",
+		"items")
 	command.Choice(f, &o.Absent, "absent", "404", "`ANSWER` for trackings that do not exist", "404", "message", "empty")
 	f.StringVar(&o.NumberParam, "number-param", "trackingNumber", "query `PARAMETER` of a tracking number, or ignored")
 	f.StringVar(&o.Reject, "reject", "", "refuse rows whose referId or number matches this `REGEX`")
 	f.StringVar(&o.BodyLimit, "max-body", "8MiB", "answer 413 to a create request larger than `SIZE`")
-	f.StringArrayVar(&o.Faults, "fault", nil, "cause fault NAME with probability P (`NAME=P`); may be repeated: "+strings.Join(sandbox.Faults(), ", "))
+	f.StringArrayVar(&o.Faults, "fault", nil,
+		"cause fault NAME with probability P (`NAME=P`); may be repeated: "+strings.Join(sandbox.Faults(), ", "))
 	f.StringVar(&o.WebhookURL, "webhook-url", "", "send events to this `URL` on this computer")
 	f.StringVar(&o.WebhookSecretFile, "webhook-secret-file", "", "sign deliveries with the secret in `FILE`")
-	f.StringVar(&o.WebhookNamed, "webhook-scheme", "hmac-body-hex", "sign with scheme `NAME`: a preset, or one of webhook.schemes")
+	f.StringVar(&o.WebhookNamed, "webhook-scheme", "hmac-body-hex",
+		"sign with scheme `NAME`: a preset, or one of webhook.schemes")
 	command.Section(f, "Answers", "create-shape", "absent", "number-param", "max-body")
 	command.Section(f, command.FaultsSection, "reject", "fault")
 	command.Section(f, "Webhooks", "webhook-url", "webhook-secret-file", "webhook-scheme")
@@ -160,7 +165,8 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 		return err
 	}
 	if want := config.HostPort(o.Addr); want != "" {
-		return errors.Join(command.Usagef("such as --addr 127.0.0.1:0", "--addr: must be %s, not %q", want, o.Addr), box.Close())
+		return errors.Join(command.Usagef("such as --addr 127.0.0.1:0", "--addr: must be %s, not %q", want, o.Addr),
+			box.Close())
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", o.Addr)
@@ -283,7 +289,8 @@ func (d *demonstration) start(ctx context.Context, servers *errgroup.Group) erro
 	if err != nil {
 		return err
 	}
-	service, err := d.serve(ctx, servers, "sandbox", "--seed", "7", "--webhook-url", listener, "--webhook-secret-file", secret)
+	service, err := d.serve(ctx, servers,
+		"sandbox", "--seed", "7", "--webhook-url", listener, "--webhook-secret-file", secret)
 	d.env = append(d.env, "WAYBILL_BASE_URL="+service)
 	d.say("# A sandbox of the service runs at %s,\n# and a receiver of its webhooks at %s.", service, listener)
 	return err
@@ -353,11 +360,13 @@ func (d *demonstration) steps(ctx context.Context, servers *errgroup.Group) erro
 	if err := d.until(ctx, "events of all 25 parcels", func() bool { return d.delivered.Load() >= 25 }); err != nil {
 		return err
 	}
-	d.say("\n# Total: %d trackings delivered, %d events received, verified and forwarded.", d.delivered.Load(), d.forwarded.Load())
+	d.say("\n# Total: %d trackings delivered, %d events received, verified and forwarded.", d.delivered.Load(),
+		d.forwarded.Load())
 	d.say("\n# Try it:\n#   waybill sandbox          a sandbox of the service, until Ctrl-C")
 	d.say("# In another terminal:\n#   %s", shell.Export("WAYBILL_BASE_URL", "http://127.0.0.1:8640"))
 	d.say("#   %s\n#   waybill create YOUR.csv --dry-run", shell.Export("WAYBILL_API_KEY", "any"))
-	d.say("# With an account of the service:\n#   waybill init             asks for its address and your API key\n#   waybill --help")
+	d.say("# With an account of the service:\n" +
+		"#   waybill init             asks for its address and your API key\n#   waybill --help")
 	return nil
 }
 

@@ -36,7 +36,7 @@ type candidateJSON struct {
 	Misses            []string         `json:"misses"` // deliveries that do not match
 	Obstacle          string           `json:"obstacle"`
 	AgeChecked        bool             `json:"ageChecked"` // by a signed time
-	Stale             string           `json:"stale"`      // why it verifies none of the deliveries, if their times are all too old
+	Stale             string           `json:"stale"`      // why it verifies no delivery, if their times are all too old
 	Open              []string         `json:"open"`       // what the deliveries do not decide
 }
 
@@ -72,7 +72,8 @@ Secrets are those of the configuration and of --secret-from env:NAME or file:PAT
 the API key is tried as well.
 
 %s`, webhook.MinLearnBodies, DeliveryHelp),
-		Example: command.Example("waybill signature learn", "waybill signature learn --pin mine", "waybill signature learn 3 4 7 --secret-from file:secret.txt",
+		Example: command.Example("waybill signature learn", "waybill signature learn --pin mine",
+			"waybill signature learn 3 4 7 --secret-from file:secret.txt",
 			"waybill signature learn --from captures.jsonl --public-url https://hooks.example.com/in"),
 		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runLearn(ctx, c, o) }),
 	}
@@ -114,7 +115,8 @@ func runLearn(ctx context.Context, c *command.Call, o learnOptions) error {
 		l.secrets = append(l.secrets, key)
 	}
 	if len(l.secrets) == 0 {
-		return command.Usagef("set WAYBILL_WEBHOOK_SECRET, or pass --secret-from env:NAME or file:PATH", "no webhook secret is set")
+		return command.Usagef("set WAYBILL_WEBHOOK_SECRET, or pass --secret-from env:NAME or file:PATH",
+			"no webhook secret is set")
 	}
 	o.PublicURL = cmp.Or(o.PublicURL, c.Config.Webhook.Schemes[c.Config.Webhook.Scheme].PublicURL)
 	if l.LearnResult, err = webhook.Learn(ctx, samples, l.secrets, o.PublicURL); err != nil {
@@ -161,7 +163,8 @@ func (o learnOptions) check() error {
 	}
 	if o.PublicURL != "" {
 		if err := (webhook.Scheme{PublicURL: o.PublicURL}).Check(); err != nil {
-			return command.Usagef("write it as https://HOST/PATH", "--public-url: %q is not an http or https address", o.PublicURL)
+			return command.Usagef("write it as https://HOST/PATH", "--public-url: %q is not an http or https address",
+				o.PublicURL)
 		}
 	}
 	return nil
@@ -262,16 +265,20 @@ func (l *learning) failure(call *command.Call, o learnOptions) error {
 	case len(l.Candidates) == 0 && len(l.Partial) > 0:
 		c := l.candidate(l.Partial[0])
 		return unverified("pass the IDs of the service's deliveries: waybill signature learn ID…", l.repeatCommand(call, o),
-			"no scheme matches all %d deliveries; one matches %d, but not %s", len(l.names), c.Matched, strings.Join(c.Misses, ", "))
+			"no scheme matches all %d deliveries; one matches %d, but not %s", len(l.names), c.Matched,
+			strings.Join(c.Misses, ", "))
 	case len(l.Candidates) == 0:
-		hint := "check the secret; pass --public-url if the address may be signed; configure schemes over several fields of the body by hand"
+		hint := "check the secret; pass --public-url if the address may be signed; " +
+			"configure schemes over several fields of the body by hand"
 		switch {
 		case l.keyOnly:
-			hint = "no webhook secret is set, only the API key was tried: set WAYBILL_WEBHOOK_SECRET, or pass --secret-from env:NAME or file:PATH"
+			hint = "no webhook secret is set, only the API key was tried: set WAYBILL_WEBHOOK_SECRET, " +
+				"or pass --secret-from env:NAME or file:PATH"
 		case l.Incomplete:
 			hint = "the search was stopped early: learn from deliveries with smaller bodies"
 		case len(l.Untried) > 0:
-			hint = l.untried() + "; describe a scheme over one of them under webhook.schemes, or learn from deliveries with fewer headers"
+			hint = l.untried() +
+				"; describe a scheme over one of them under webhook.schemes, or learn from deliveries with fewer headers"
 		}
 		return unverified(hint, "", "no scheme found: %s with %s are unsigned, changed, or signed in an unknown way",
 			command.Plural(len(l.names), "delivery"), command.Plural(len(l.secrets), "secret"))
@@ -321,12 +328,14 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 	}
 	c, first := l.Candidates[0], j.Candidates[0]
 	err := call.Out.Fields([]render.Field{
-		{Name: "Deliveries", Value: fmt.Sprintf("%s, different bodies: %d", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies)},
+		{Name: "Deliveries",
+			Value: fmt.Sprintf("%s, different bodies: %d", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies)},
 		{Name: "Signed", Value: Describe(c.Scheme)},
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
 		{Name: "Strength", Value: first.Meaning},
 		{Name: "But", Value: cmp.Or(c.Obstacle, c.Stale)},
-		{Name: "Age", Value: map[bool]string{false: "not checked: no time that waybill can read is signed"}[first.AgeChecked]},
+		{Name: "Age",
+			Value: map[bool]string{false: "not checked: no time that waybill can read is signed"}[first.AgeChecked]},
 		{Name: "Open", Value: strings.Join(first.Open, "; ")},
 	})
 	if err != nil {
@@ -349,7 +358,8 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 		call.IO.Note("%s", l.untried())
 	}
 	if len(l.Candidates) > 1 {
-		call.IO.Note("%s; -v shows them", command.Plural(len(l.Candidates)-1, "further scheme")+" matched, with no more proof")
+		call.IO.Note("%s; -v shows them",
+			command.Plural(len(l.Candidates)-1, "further scheme")+" matched, with no more proof")
 	}
 	printNextStep(call, l, j)
 	return nil
@@ -365,15 +375,18 @@ func printNextStep(call *command.Call, l learning, j learnJSON) {
 			if n := j.Rejudged.MadeUp; n > 0 {
 				madeUp = fmt.Sprintf("; %d made up, left out", n)
 			}
-			call.IO.Note("Stored deliveries: %d verified, %d not verified%s%s", j.Rejudged.Verified, j.Rejudged.Refused, reasons(j.Rejudged.Reasons), madeUp)
+			call.IO.Note("Stored deliveries: %d verified, %d not verified%s%s", j.Rejudged.Verified, j.Rejudged.Refused,
+				reasons(j.Rejudged.Reasons), madeUp)
 			if j.Rejudged.Verified == 0 && c.Stale != "" {
-				call.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if deliveries always arrive this late", c.Stale, j.Pinned.Name)
+				call.IO.Note("%s: receive new deliveries, or raise timestamp.tolerance of %s if deliveries always arrive this late",
+					c.Stale, j.Pinned.Name)
 			}
 		}
 		if slices.ContainsFunc(l.names, func(n string) bool { return strings.HasPrefix(n, replay.RefusedPrefix) }) {
 			call.IO.Note("The scheme matches refused deliveries; accept them with `waybill events readmit`")
 		}
-		call.IO.Hint("`waybill listen` uses it from now on; enforce it with `waybill signature promote` once deliveries verify")
+		call.IO.Hint("`waybill listen` uses it from now on; " +
+			"enforce it with `waybill signature promote` once deliveries verify")
 	case c.Obstacle != "":
 		call.IO.Hint("fix that first; with these settings nothing would verify")
 	case c.Stale != "":
@@ -382,7 +395,8 @@ func printNextStep(call *command.Call, l learning, j learnJSON) {
 		call.IO.Note("This is a candidate: %d deliveries with different bodies are needed to pin it", webhook.MinLearnBodies)
 	default:
 		words := append([]string{"signature", "learn"}, call.Cmd.Flags().Args()...)
-		call.IO.Hint("pin it with `" + call.CommandLineWith([]string{"from", "last", "public-url", "accept-weak", "secret-from"}, words...) + " --pin NAME`")
+		kept := []string{"from", "last", "public-url", "accept-weak", "secret-from"}
+		call.IO.Hint("pin it with `" + call.CommandLineWith(kept, words...) + " --pin NAME`")
 	}
 }
 

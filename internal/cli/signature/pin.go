@@ -97,14 +97,17 @@ func runPromote(ctx context.Context, c *command.Call, last int) error {
 func (j promotionJSON) failure(c *command.Call) error {
 	switch {
 	case len(j.Failing) > 0:
-		return unverified("find out why with `waybill signature explain ID`", c.CommandLine("signature", "explain", j.Failing[0].ID),
+		return unverified("find out why with `waybill signature explain ID`",
+			c.CommandLine("signature", "explain", j.Failing[0].ID),
 			"not promoted: %d of the last %s did not verify", len(j.Failing), command.Plural(j.Checked, "delivery"))
 	case j.Checked < webhook.MinLearnBodies:
 		return unverified("wait for more deliveries", "", "not promoted: %s verified, at least %d needed",
 			command.Plural(j.Checked, "delivery"), webhook.MinLearnBodies)
 	case len(j.Open) > 0:
-		return unverified("receive deliveries that match only one of them; or enforce it anyway with `waybill config set webhook.verify enforce`", "",
-			"not promoted: another scheme fits the last %s as well: %s", command.Plural(j.Checked, "delivery"), strings.Join(j.Open, "; "))
+		return unverified("receive deliveries that match only one of them; "+
+			"or enforce it anyway with `waybill config set webhook.verify enforce`", "",
+			"not promoted: another scheme fits the last %s as well: %s",
+			command.Plural(j.Checked, "delivery"), strings.Join(j.Open, "; "))
 	default:
 		return nil
 	}
@@ -120,7 +123,8 @@ func printPromotion(c *command.Call, j promotionJSON, scheme webhook.Scheme) err
 		}
 		return command.Listing[Verdict]{Out: c.Out, Columns: verdictColumns()}.PrintAll(c.IO, j.Failing)
 	}
-	if err := c.Out.Line("%s verified; scheme %s is now enforced (%s)", command.Plural(j.Checked, "delivery"), j.Scheme, j.File); err != nil {
+	checked := command.Plural(j.Checked, "delivery")
+	if err := c.Out.Line("%s verified; scheme %s is now enforced (%s)", checked, j.Scheme, j.File); err != nil {
 		return err
 	}
 	WarnUncovered(c.Session, scheme)

@@ -67,7 +67,8 @@ func (g *givenDelivery) flags(cmd *cobra.Command) {
 
 // SchemeFlag adds the flag for a scheme other than the one in force.
 func SchemeFlag(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "scheme", "", "use scheme `NAME`: a preset, or one of webhook.schemes (default webhook.scheme)")
+	cmd.Flags().StringVar(name, "scheme", "",
+		"use scheme `NAME`: a preset, or one of webhook.schemes (default webhook.scheme)")
 }
 
 // RevealFlag adds --reveal.
@@ -130,8 +131,9 @@ func eachCapture(ctx context.Context, s *app.Session, path string, do func(name 
 	all, err := webhook.ParseCaptures(data)
 	if err != nil {
 		return &command.UsageError{
-			Err:  fmt.Errorf("%s: %w", path, err),
-			Hint: `each delivery is a JSON object: {"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`,
+			Err: fmt.Errorf("%s: %w", path, err),
+			Hint: "each delivery is a JSON object: " +
+				`{"receivedAt": TIME, "method", "path", "query", "headers": [{"name", "value"}], "body"}`,
 		}
 	}
 	for i, d := range all {
@@ -144,7 +146,8 @@ func eachCapture(ctx context.Context, s *app.Session, path string, do func(name 
 func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error) {
 	named = cmp.Or(named, s.Config.Webhook.Scheme)
 	if named == "" {
-		return "", webhook.Scheme{}, command.Usagef("find it with `waybill signature learn --pin NAME`, or pass --scheme; list schemes with `waybill signature schemes`",
+		return "", webhook.Scheme{}, command.Usagef("find it with `waybill signature learn --pin NAME`, or pass --scheme; "+
+			"list schemes with `waybill signature schemes`",
 			"no signature scheme is set")
 	}
 	scheme, err := s.Scheme(named)
@@ -242,7 +245,8 @@ func newSchemes(f *command.Factory) *cobra.Command {
 		Short: "List presets and configured schemes",
 		Long: `schemes lists the schemes that have a name: those under webhook.schemes of your
 configuration, and presets. With -o json each has its settings.`,
-		Example: command.Example("waybill signature schemes", "waybill signature schemes -o json --jq '.[] | select(.inForce)'"),
+		Example: command.Example("waybill signature schemes",
+			"waybill signature schemes -o json --jq '.[] | select(.inForce)'"),
 		RunE: f.RunE(func(_ context.Context, c *command.Call, _ []string) error {
 			w := command.Listing[schemeJSON]{Out: c.Out, Empty: "No schemes", Columns: schemeColumns()}
 			return w.PrintAll(c.IO, schemesOf(c.Session))

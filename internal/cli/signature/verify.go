@@ -75,7 +75,8 @@ received. The exit status is 0 if all verify, 9 if one does not, 2 if there are 
 
 ` + DeliveryHelp,
 		Example: command.Example("waybill signature verify", "waybill signature verify 12 refused:3",
-			"waybill signature verify --body body.json -H 'X-Signature: 9f86d0…'", "waybill signature verify --from captures.jsonl --scheme hmac-body-hex"),
+			"waybill signature verify --body body.json -H 'X-Signature: 9f86d0…'",
+			"waybill signature verify --from captures.jsonl --scheme hmac-body-hex"),
 		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runVerify(ctx, c, o) }),
 	}
 	o.flags(cmd)
@@ -106,7 +107,8 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 		return err
 	}
 	if len(all) == 0 {
-		return command.Usagef("receive deliveries with `waybill listen`, or pass --body and --header, or --from", "no deliveries to verify")
+		return command.Usagef("receive deliveries with `waybill listen`, or pass --body and --header, or --from",
+			"no deliveries to verify")
 	}
 	if single := o.Body != "" || len(o.IDs) == 1; single && c.Out.Machine() {
 		err = c.Out.Object(all[0])
@@ -159,12 +161,16 @@ func verdictColumns() []command.Column[Verdict] {
 			}
 			return *j.ReceivedAt
 		}},
-		{Column: render.Column{Name: "VERIFIED", Flex: true}, Cell: Verdict.words, CSVCell: func(j Verdict) string { return strconv.FormatBool(j.Verified) }, Style: func(j Verdict) term.Style {
-			if j.Verified {
-				return term.Good
-			}
-			return term.Bad
-		}},
+		{
+			Column: render.Column{Name: "VERIFIED", Flex: true}, Cell: Verdict.words,
+			CSVCell: func(j Verdict) string { return strconv.FormatBool(j.Verified) },
+			Style: func(j Verdict) term.Style {
+				if j.Verified {
+					return term.Good
+				}
+				return term.Bad
+			},
+		},
 		{Column: render.Column{Name: "SECRET", Rank: 2}, Cell: func(j Verdict) string { return j.Secret }},
 		view.CSVOnly("REASON", "reason", func(j Verdict) string { return string(j.Reason) }),
 	}
@@ -202,9 +208,10 @@ the last delivery that did not verify. The exit status is 9 if the delivery does
 not verify.
 
 ` + DeliveryHelp,
-		Example: command.Example("waybill signature explain", "waybill signature explain refused:3", "waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),
-		Args:    command.Between(0, 1, "the ID of a delivery"),
-		RunE:    f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runExplain(ctx, c, o) }),
+		Example: command.Example("waybill signature explain", "waybill signature explain refused:3",
+			"waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),
+		Args: command.Between(0, 1, "the ID of a delivery"),
+		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runExplain(ctx, c, o) }),
 	}
 	o.flags(cmd)
 	SchemeFlag(cmd, &o.Scheme)
@@ -237,7 +244,9 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 
 // Explain says why a delivery does not verify in the scheme of that name, judged as of its receipt. id is its name in
 // the output. Credentials in its headers are masked unless revealed.
-func Explain(ctx context.Context, s *app.Session, id, name string, d webhook.Sample, o view.HeaderOptions) (j Explanation, err error) {
+func Explain(
+	ctx context.Context, s *app.Session, id, name string, d webhook.Sample, o view.HeaderOptions,
+) (j Explanation, err error) {
 	v, err := NewVerifier(s, name)
 	if err != nil {
 		return j, err

@@ -91,7 +91,8 @@ func runBackup(ctx context.Context, c *command.Call, file string, force bool) er
 		return err
 	}
 	c.IO.Note("Rows that are sent from now on are not in the backup")
-	return c.Out.Result(backupJSON{db.Path, file, info.Size()}, "Backed up %s to %s (%s, checked)", db.Path, file, size(info.Size()))
+	return c.Out.Result(backupJSON{db.Path, file, info.Size()}, "Backed up %s to %s (%s, checked)", db.Path, file,
+		size(info.Size()))
 }
 
 type dumpJSON struct {
@@ -116,11 +117,13 @@ func printDump(c *command.Call, place, file string) error {
 		Backup:  shell.Line("pg_dump", "--format=custom", "--schema="+schema, "--file="+file, "--dbname="+u.String()),
 		Restore: shell.Line("pg_restore", "--single-transaction", "--exit-on-error", "--dbname="+u.String(), file),
 	}
-	if err := c.Out.Result(j, "%s\n# restores it, where there is no schema %s:\n%s", j.Backup, schema, j.Restore); err != nil {
+	if err := c.Out.Result(j, "%s\n# restores it, where there is no schema %s:\n%s", j.Backup, schema,
+		j.Restore); err != nil {
 		return err
 	}
 	return &command.ExitError{
-		Code: command.Usage, Err: errors.New("nothing was backed up: `waybill store backup` copies files, and pg_dump backs up a store on a server"),
+		Code: command.Usage, Err: errors.New("nothing was backed up: `waybill store backup` copies files, " +
+			"and pg_dump backs up a store on a server"),
 		Hint: "run the next command, with pg_dump of the server's version or later", Next: j.Backup,
 	}
 }
@@ -148,7 +151,8 @@ func checkTarget(file, path string, force bool) error {
 	}
 	for _, suffix := range []string{"-wal", "-shm", "-journal"} {
 		if _, err := os.Lstat(target + suffix); !errors.Is(err, fs.ErrNotExist) {
-			return command.Usagef("use another file, or end the program that uses it", "%s belongs to a database in use at that place", filepath.Base(target)+suffix)
+			return command.Usagef("use another file, or end the program that uses it",
+				"%s belongs to a database in use at that place", filepath.Base(target)+suffix)
 		}
 	}
 	return nil
@@ -225,7 +229,8 @@ func runCopy(ctx context.Context, c *command.Call, fromPlace, toPlace string) (e
 	}
 	c.IO.Warning("do not use %s any more: it does not know what is sent from %s", from.Place(), toPlace)
 	c.IO.Hint("use the copy with --store, WAYBILL_STORE, or \"store:\" in the configuration (`waybill config path`)")
-	return c.Out.Result(copyJSON{from.Place(), toPlace, rows}, "Copied %s from %s to %s", command.Plural(rows, "row"), from.Place(), toPlace)
+	return c.Out.Result(copyJSON{from.Place(), toPlace, rows}, "Copied %s from %s to %s", command.Plural(rows, "row"),
+		from.Place(), toPlace)
 }
 
 func inUse(c *command.Call, from string, err error) error {

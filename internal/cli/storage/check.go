@@ -132,7 +132,8 @@ func printCheck(c *command.Call, j checkJSON) error {
 	if err := c.Out.Line(""); err != nil {
 		return err
 	}
-	rows := c.Out.Table(render.Column{Name: "TABLE"}, render.Column{Name: "ROWS", Right: true}, render.Column{Name: "SIZE", Right: true})
+	rows := c.Out.Table(render.Column{Name: "TABLE"}, render.Column{Name: "ROWS", Right: true},
+		render.Column{Name: "SIZE", Right: true})
 	for _, t := range j.Tables {
 		if t.Rows == 0 {
 			continue
@@ -151,7 +152,8 @@ func printCheck(c *command.Call, j checkJSON) error {
 }
 
 func printProcesses(c *command.Call, all []processJSON) error {
-	rows := c.Out.Table(render.Column{Name: "PROCESS"}, render.Column{Name: "STATE"}, render.Column{Name: "SINCE"}, render.Column{Name: "WORK", Flex: true})
+	rows := c.Out.Table(render.Column{Name: "PROCESS"}, render.Column{Name: "STATE"}, render.Column{Name: "SINCE"},
+		render.Column{Name: "WORK", Flex: true})
 	for _, p := range all {
 		state, since := "ended", ""
 		if p.Alive {
@@ -187,7 +189,8 @@ func (p processJSON) work() string {
 		all = append(all, "reading the input of run "+p.Run)
 	}
 	if p.Batches > 0 {
-		all = append(all, fmt.Sprintf("sending %s in %s", command.Plural(p.Rows, "row"), command.Plural(p.Batches, "request")))
+		all = append(all,
+			fmt.Sprintf("sending %s in %s", command.Plural(p.Rows, "row"), command.Plural(p.Batches, "request")))
 	}
 	if p.Deliveries > 0 {
 		all = append(all, "forwarding "+command.Plural(p.Deliveries, "delivery"))
@@ -206,10 +209,12 @@ func noteLeftWork(c *command.Call, all []store.Process) {
 		}
 	}
 	if rows > 0 {
-		c.IO.Note("A process ended while it was sending %s; `waybill runs list` lists the runs, `waybill runs resume ID` continues them", command.Plural(rows, "row"))
+		c.IO.Note("A process ended while it was sending %s; `waybill runs list` lists the runs, "+
+			"`waybill runs resume ID` continues them", command.Plural(rows, "row"))
 	}
 	if deliveries > 0 {
-		c.IO.Note("A process ended while it was forwarding %s; `waybill listen` with the same --forward-to sends them", command.Plural(deliveries, "delivery"))
+		c.IO.Note("A process ended while it was forwarding %s; `waybill listen` with the same --forward-to sends them",
+			command.Plural(deliveries, "delivery"))
 	}
 	if staged {
 		c.IO.Note("A process ended while it was reading its input; the next `waybill create` removes what it had read")

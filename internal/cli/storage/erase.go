@@ -80,7 +80,8 @@ func runErase(ctx context.Context, c *command.Call, o eraseOptions) error {
 		return err
 	}
 	if !o.Yes {
-		question := fmt.Sprintf("Erase %s from %s? This can't be undone.", command.Plural(len(e.queries), "shipment"), db.Path)
+		question := fmt.Sprintf("Erase %s from %s? This can't be undone.", command.Plural(len(e.queries), "shipment"),
+			db.Path)
 		if err := command.Confirm(ctx, c, "erase", "what is erased can't be restored", question); err != nil {
 			return err
 		}
@@ -92,7 +93,8 @@ func (o *eraseOptions) queries(ctx context.Context, c *command.Call) (qs []track
 	names := slices.Concat(o.ReferIDs, o.Numbers)
 	switch {
 	case len(names) == 0 && o.Run == "":
-		return nil, command.Usagef("waybill store erase --refer-id R, --tracking-number N or --run ID", "nothing to erase is named")
+		return nil, command.Usagef("waybill store erase --refer-id R, --tracking-number N or --run ID",
+			"nothing to erase is named")
 	case slices.Contains(names, ""):
 		return nil, command.Usagef("remove the empty value; an unset shell variable may be the cause", "a name is empty")
 	}
@@ -161,7 +163,8 @@ func (e *erasing) explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ledger.ErrBeingSent):
-		return &command.ExitError{Code: command.Failed, Err: err, Hint: "wait for that command or stop it, then re-run this one", Next: e.call.Repeat()}
+		return &command.ExitError{Code: command.Failed, Err: err,
+			Hint: "wait for that command or stop it, then re-run this one", Next: e.call.Repeat()}
 	}
 	code, hint := command.CodeAndHint(err)
 	hint = cmp.Or(hint, "not everything is erased yet: re-run the same command to continue")
@@ -176,17 +179,21 @@ func (e *erasing) report(ended bool) error {
 	asked, missing := int64(len(e.queries)), int64(len(e.missing))
 	j := erasedJSON{e.db.Path, asked, missing, ended && len(e.left) == 0, *d, d.Shared, append([]string{}, e.left...)}
 	if d.Unsettled > 0 {
-		c.IO.Warning("Of the erased rows, %s had an unknown outcome: the service may have them", command.Plural(d.Unsettled, "row"))
+		c.IO.Warning("Of the erased rows, %s had an unknown outcome: the service may have them",
+			command.Plural(d.Unsettled, "row"))
 	}
 	if d.Shared > 0 {
-		c.IO.Note("Kept: what is known of %s shared with another shipment; --tracking-number erases all with a number", command.Plural(d.Shared, "number"))
+		c.IO.Note("Kept: what is known of %s shared with another shipment; --tracking-number erases all with a number",
+			command.Plural(d.Shared, "number"))
 	}
 	c.IO.Note("The service keeps its data, and so do backups of the store")
 	if config.IsServer(e.db.Path) {
-		c.IO.Note("The server's write-ahead log, its archive, replicas and backups hold what was erased until they are recycled")
+		c.IO.Note("The server's write-ahead log, its archive, replicas and backups " +
+			"hold what was erased until they are recycled")
 	}
 	if parts := removed(d); parts != "" {
-		return c.Out.Result(j, "Erased %s: %s of %s found", parts, command.Number(asked-missing), command.Plural(asked, "shipment"))
+		return c.Out.Result(j, "Erased %s: %s of %s found", parts, command.Number(asked-missing),
+			command.Plural(asked, "shipment"))
 	}
 	return c.Out.Result(j, "Already erased: %s", command.Plural(asked-missing, "shipment"))
 }
@@ -224,11 +231,15 @@ func (e *erasing) outcome() error {
 		if n == len(e.queries) {
 			code = command.NotFound
 		}
-		errs = append(errs, &command.ExitError{Code: code, Err: fmt.Errorf("the store holds nothing of %s", names), Hint: "check the names and --account; list created trackings with `waybill list`"})
+		err := fmt.Errorf("the store holds nothing of %s", names)
+		hint := "check the names and --account; list created trackings with `waybill list`"
+		errs = append(errs, &command.ExitError{Code: code, Err: err, Hint: hint})
 	}
 	if len(e.left) > 0 {
-		hint := "run these commands as the owner of the tables, or re-run this one when no other program has a transaction open"
-		errs = append(errs, &command.ExitError{Code: command.Partial, Err: fmt.Errorf("erased data may remain: %s", strings.Join(e.left, "; ")), Hint: hint})
+		err := fmt.Errorf("erased data may remain: %s", strings.Join(e.left, "; "))
+		hint := "run these commands as the owner of the tables, " +
+			"or re-run this one when no other program has a transaction open"
+		errs = append(errs, &command.ExitError{Code: command.Partial, Err: err, Hint: hint})
 	}
 	return errors.Join(errs...)
 }

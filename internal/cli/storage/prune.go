@@ -45,7 +45,9 @@ that is created every day does not make it grow. To make it smaller, stop every
 command that uses it, make a backup, and "waybill store restore" it. A
 PostgreSQL server reuses the space after its next autovacuum.`,
 		Example: command.Example("waybill store prune --older-than 90d --dry-run", "waybill store prune --older-than 90d"),
-		RunE:    f.RunE(func(ctx context.Context, c *command.Call, _ []string) error { return runPrune(ctx, c, age, dryRun) }),
+		RunE: f.RunE(func(ctx context.Context, c *command.Call, _ []string) error {
+			return runPrune(ctx, c, age, dryRun)
+		}),
 	}
 	command.OlderThanFlag(cmd, &age)
 	command.DryRunFlag(cmd.Flags(), &dryRun)
@@ -71,7 +73,8 @@ func runPrune(ctx context.Context, c *command.Call, age string, dryRun bool) err
 		p, err = prune(ctx, db, before)
 	}
 	j.Runs, j.Unfinished = p.Runs.Runs, p.Runs.Unfinished
-	j.Deliveries, j.Bytes, j.Refused, j.Dead, j.Waiting = p.Inbox.Deliveries, p.Inbox.Bytes, p.Inbox.Refused, p.Inbox.Dead, p.Inbox.Waiting
+	j.Deliveries, j.Bytes, j.Refused = p.Inbox.Deliveries, p.Inbox.Bytes, p.Inbox.Refused
+	j.Dead, j.Waiting = p.Inbox.Dead, p.Inbox.Waiting
 	if err != nil && j.Runs+j.Deliveries == 0 {
 		return err
 	}
@@ -100,10 +103,12 @@ func prune(ctx context.Context, db *app.Store, before time.Time) (p store.PruneP
 
 func noteKept(c *command.Call, j pruneJSON) {
 	if j.Unfinished > 0 {
-		c.IO.Note("Kept %s with unfinished rows; list them with `waybill runs list`, continue one with `waybill runs resume ID`", command.Plural(j.Unfinished, "run"))
+		c.IO.Note("Kept %s with unfinished rows; list them with `waybill runs list`, "+
+			"continue one with `waybill runs resume ID`", command.Plural(j.Unfinished, "run"))
 	}
 	if j.Waiting > 0 {
-		c.IO.Note("Kept, not forwarded yet: %s; `waybill listen` with the same --forward-to sends them, --skip-backlog drops them", command.Plural(j.Waiting, "delivery"))
+		c.IO.Note("Kept, not forwarded yet: %s; `waybill listen` with the same --forward-to sends them, "+
+			"--skip-backlog drops them", command.Plural(j.Waiting, "delivery"))
 	}
 	if j.Dead > 0 && !j.DryRun {
 		c.IO.Note("Pruned after forwarding was given up, can't be sent any more: %s", command.Plural(j.Dead, "delivery"))

@@ -217,7 +217,8 @@ func runReset(ctx context.Context, c *command.Call, confirm string) error {
 		return err
 	}
 	if isServer {
-		return command.Usagef("have the owner of the schema run: DROP SCHEMA waybill CASCADE, or the name that the schema has; "+
+		return command.Usagef("have the owner of the schema run: DROP SCHEMA waybill CASCADE, "+
+			"or the name that the schema has; "+
 			"the next command that writes makes it again",
 			"nothing was removed: store reset empties files, not a store on a server")
 	}
@@ -231,7 +232,8 @@ func runReset(ctx context.Context, c *command.Call, confirm string) error {
 	case confirm == "" && !c.IO.Interactive():
 		return command.Usagef("add --confirm '"+name+"' to empty it without a question", "nothing was removed")
 	case confirm == "":
-		confirm, err = c.IO.Ask(ctx, "This removes %s from %s and can't be undone. Type the name of the account, %s:", had, place, name)
+		confirm, err = c.IO.Ask(ctx, "This removes %s from %s and can't be undone. Type the name of the account, %s:", had,
+			place, name)
 		if err != nil {
 			return err
 		}

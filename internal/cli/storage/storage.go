@@ -23,7 +23,8 @@ func New(f *command.Factory) *cobra.Command {
 sent and received. --store, WAYBILL_STORE or "store:" in the configuration select
 it.`,
 	}
-	group.AddCommand(newPath(f), newCheck(f), newBackup(f), newRestore(f), newCopy(f), newPrune(f), newErase(f), newReset(f), newSchema(f))
+	group.AddCommand(newPath(f), newCheck(f), newBackup(f), newRestore(f), newCopy(f), newPrune(f), newErase(f),
+		newReset(f), newSchema(f))
 	return group
 }
 
