@@ -14,11 +14,10 @@ import (
 
 // Detail asks for the status and timeline of a tracking.
 //
-// The error is [tracking.ErrProcessing] while the service is working on it,
-// [tracking.ErrAbsent] if it has none, [tracking.ErrUndecided] if the answer tells
-// neither, a [*StatusError] matching [tracking.ErrUnauthorized] for a refused key, and
-// a [*ConnectError] if no connection came about. The answer is returned with
-// every error that came with one.
+// The error is [tracking.ErrProcessing] while the service is working on it, [tracking.ErrAbsent] if it has none,
+// [tracking.ErrUndecided] if the answer tells neither, a [*StatusError] matching [tracking.ErrUnauthorized] for a
+// refused key, and a [*ConnectError] if no connection came about. The answer is returned with every error that came
+// with one.
 //
 // Interface: Endpoints, 3. Query a tracking.
 func (c *Client) Detail(ctx context.Context, q tracking.Query) (tracking.Answer, error) {
@@ -64,9 +63,8 @@ func (c *Client) readDetail(x response, a tracking.Answer) error {
 	return tracking.ErrUndecided
 }
 
-// decidesProcessing reports whether an answer is whole and counts where it says that the service is
-// working on what was asked for. Its words decide before an HTTP status does, unless that says
-// that the query was not answered at all.
+// decidesProcessing reports whether an answer is whole and counts where it says that the service is working on what was
+// asked for. Its words decide before an HTTP status does, unless that says that the query was not answered at all.
 //
 // Interface: Endpoints, 3. Query a tracking.
 func decidesProcessing(x response) bool {
@@ -86,8 +84,7 @@ func (c *Client) absent(x response) bool {
 		slices.ContainsFunc(c.opts.Absent, func(f tracking.Absent) bool { return f.Holds(x.Status, x.unmaskedBody) })
 }
 
-// Evidence asks once for what q names, and returns what the answer proves
-// about item. It tries nothing again.
+// Evidence asks once for what q names, and returns what the answer proves about item. It tries nothing again.
 //
 // A query by number can't tell whose tracking it found, if the answer names no
 // referId: it is for the caller to ask so only where one row has that number.

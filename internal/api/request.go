@@ -83,10 +83,9 @@ func parsePath(path string) (u *url.URL, problem string) {
 	return u, ""
 }
 
-// Send sends a request once. The error is a [*StatusError] for an answer that is not
-// 2xx, a [*ConnectError] if none came, and an [*AnswerError] for an incomplete one;
-// of a request that may have changed something, it matches [ErrUnanswered] too if that
-// is not known. The response is whole where the error is nil or a StatusError.
+// Send sends a request once. The error is a [*StatusError] for an answer that is not 2xx, a [*ConnectError] if none
+// came, and an [*AnswerError] for an incomplete one; of a request that may have changed something, it matches
+// [ErrUnanswered] too if that is not known. The response is whole where the error is nil or a StatusError.
 func (c *Client) Send(ctx context.Context, r Request) (Response, error) {
 	x := c.do(ctx, r, cmp.Or(c.opts.Timeout, queryTimeout))
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead

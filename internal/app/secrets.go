@@ -52,9 +52,8 @@ func (s *Session) AnyWebhookSecrets() ([]webhook.Secret, error) {
 	return secrets, err
 }
 
-// APIKeySecret returns the API key as a secret that deliveries may be signed
-// with, if there is one. Its name is what webhook.secrets can hold, or
-// `api_key` for one that is written in the user file.
+// APIKeySecret returns the API key as a secret that deliveries may be signed with, if there is one. Its name is what
+// webhook.secrets can hold, or `api_key` for one that is written in the user file.
 //
 // Assumed: which secret signs is not shown; some services use the API key.
 func (s *Session) APIKeySecret() (webhook.Secret, bool) {
@@ -98,9 +97,8 @@ func (s *Session) Redactor() *redact.Redactor {
 // minSecretLength is in bytes. A shorter secret must be the whole value: anything may hold a few letters.
 const minSecretLength = 8
 
-// SecretMatcher returns a function that reports whether a header's value holds
-// one of the webhook secrets, replaced secrets included. It is safe for
-// concurrent use. Errors are about reading the secrets.
+// SecretMatcher returns a function that reports whether a header's value holds one of the webhook secrets, replaced
+// secrets included. It is safe for concurrent use. Errors are about reading the secrets.
 func (s *Session) SecretMatcher() (func(webhook.Field) bool, error) {
 	m := &secretMatcher{read: s.secretsInClear}
 	if err := m.reload(time.Now()); err != nil {

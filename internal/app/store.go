@@ -97,9 +97,8 @@ func (s *Session) StoreIfAny(ctx context.Context) (*Store, error) {
 	return s.ExistingStore(ctx)
 }
 
-// ExistingStore returns the store, or nil and no error if there is none yet:
-// a command that only reads makes no file. In a store that the user can't write,
-// whatever writes returns an error that matches [inbox.ErrReadOnly].
+// ExistingStore returns the store, or nil and no error if there is none yet: a command that only reads makes no file.
+// In a store that the user can't write, whatever writes returns an error that matches [inbox.ErrReadOnly].
 func (s *Session) ExistingStore(ctx context.Context) (*Store, error) {
 	opened, err := s.open(ctx, store.Options{MustExist: true})
 	if errors.Is(err, store.ErrNotThere) {

@@ -32,9 +32,8 @@ type Verifier struct {
 // shortestSecret is the length in bytes from which a webhook secret draws no warning.
 const shortestSecret = 4
 
-// Verifier returns what verifies deliveries as the settings say, nil if they name
-// no scheme, or turn verifying off. Errors are [*config.KeyError] for a scheme
-// that is not there or can't be used, and those of reading the secrets.
+// Verifier returns what verifies deliveries as the settings say, nil if they name no scheme, or turn verifying off.
+// Errors are [*config.KeyError] for a scheme that is not there or can't be used, and those of reading the secrets.
 func (s *Session) Verifier() (*Verifier, error) {
 	w := s.Config.Webhook
 	if w.Scheme == "" || w.Verify == "off" {

@@ -20,10 +20,9 @@ func (j *Job) checkPendingFirst(ctx context.Context) error {
 	return err
 }
 
-// askBeforeFirst queries the first row that the run sends: a store that was restored from
-// a backup, or is another machine's, does not know all that was sent. If the service has
-// the row, the run stops; if the store sent the row before and the service did not have it
-// then, all rows that are left are queried. An inconclusive response is ignored.
+// askBeforeFirst queries the first row that the run sends: a store that was restored from a backup, or is another
+// machine's, does not know all that was sent. If the service has the row, the run stops; if the store sent the row
+// before and the service did not have it then, all rows that are left are queried. An inconclusive response is ignored.
 func (s *sender) askBeforeFirst(ctx context.Context) error {
 	if s.SkipProof || s.VerifyPending || s.Unknown == Resend || s.firstAsked {
 		return nil

@@ -147,15 +147,13 @@ func (e *StopError) Refused() bool {
 // Unwrap returns what was wrong with the answer.
 func (e *StopError) Unwrap() error { return e.Err }
 
-// Execute queries unknown rows of the run's input, sends pending ones, and waits
-// for those that other processes send, until no more can be done. It returns nil
-// then, whatever the states of the rows; a [*StopError] when it stopped early; or
-// the error of the ledger: it matches [ledger.ErrNotClaimed] once others took this
-// process for dead, and then what they took is not sent.
+// Execute queries unknown rows of the run's input, sends pending ones, and waits for those that other processes send,
+// until no more can be done. It returns nil then, whatever the states of the rows; a [*StopError] when it stopped
+// early; or the error of the ledger: it matches [ledger.ErrNotClaimed] once others took this process for dead, and
+// then what they took is not sent.
 //
-// When soft ends, it waits for requests under way, and returns the cause of soft; ctx ends
-// them too, and their rows are unknown. Past the deadline of soft it returns why requests fail.
-// requests is how many creates left this machine.
+// When soft ends, it waits for requests under way, and returns the cause of soft; ctx ends them too, and their rows are
+// unknown. Past the deadline of soft it returns why requests fail. requests is how many creates left this machine.
 func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.complete()
 	j.prover = prover{Job: j, proven: map[string]ledger.State{}, namesRefused: map[int64]bool{}}

@@ -48,12 +48,10 @@ func (p *proof) words() string {
 	return p.why
 }
 
-// prove queries a row: by its referId, and if that proves nothing, by its number.
-// The error is a [*StopError], or the cause of ctx.
-// Present means that an answer names the number, or is "Processing" while the
-// account has no other row of that referId. The latter does not count for a row
-// that was never sent from here: another machine may have sent several.
-// beforeNumber, if not nil, is called before the query by number; its error ends prove.
+// prove queries a row: by its referId, and if that proves nothing, by its number. The error is a [*StopError], or the
+// cause of ctx. Present means that an answer names the number, or is "Processing" while the account has no other row
+// of that referId. The latter does not count for a row that was never sent from here: another machine may have sent
+// several. beforeNumber, if not nil, is called before the query by number; its error ends prove.
 func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber func() error) (*proof, error) {
 	p := &proof{row: x}
 	first, err := pr.query(ctx, tracking.Query{ReferID: x.Item.ReferID}, x.Item)
@@ -109,9 +107,8 @@ func (pr *prover) query(ctx context.Context, q tracking.Query, item tracking.Ite
 	return e, err
 }
 
-// queryFor asks about an item until an answer comes or patience is over; then the evidence has
-// the last temporary failure. Without a connection, and while the service asks for pauses,
-// it goes on, and stops, as a create does.
+// queryFor asks about an item until an answer comes or patience is over; then the evidence has the last temporary
+// failure. Without a connection, and while the service asks for pauses, it goes on, and stops, as a create does.
 func (pr *prover) queryFor(
 	ctx context.Context, patience time.Duration, q tracking.Query, item tracking.Item,
 ) (tracking.Evidence, error) {
@@ -141,9 +138,8 @@ func (pr *prover) queryFor(
 	}
 }
 
-// tryAgain calls try, after pauses that grow, until it is done, and reports whether it was
-// before the pauses add up to QueryTimeout, or would pass the deadline of ctx. What a try
-// takes does not count.
+// tryAgain calls try, after pauses that grow, until it is done, and reports whether it was before the pauses add up
+// to QueryTimeout, or would pass the deadline of ctx. What a try takes does not count.
 func (pr *prover) tryAgain(ctx context.Context, try func() (done bool, err error)) (bool, error) {
 	left := pr.QueryTimeout
 	for retry := pace.NewRetry(left); ; {

@@ -94,9 +94,8 @@ func (r *reconciler) reconcileUnknown(ctx context.Context) (*reconcilePass, erro
 	return p, err
 }
 
-// absentSince returns when a row's absence was first proven, by the monotonic
-// clock. Of an absence that an earlier process recorded, the age is read from the
-// wall clock once; one in the future counts from now.
+// absentSince returns when a row's absence was first proven, by the monotonic clock. Of an absence that an earlier
+// process recorded, the age is read from the wall clock once; one in the future counts from now.
 func (r *reconciler) absentSince(x ledger.UnknownRow) time.Time {
 	since, ok := r.absences[x.Row]
 	if ok {
@@ -275,9 +274,8 @@ func (p *reconcilePass) missedReason(f *proof) string {
 	return "not found (" + f.fingerprint + "), but an accepted row is not found either: " + p.missedControl[byReferID]
 }
 
-// queryControls queries accepted rows, and records the first that is not found.
-// An absence counts only if the same kind of query finds all of them, before and
-// after: a service that misses some of what it has may miss the absent row too.
+// queryControls queries accepted rows, and records the first that is not found. An absence counts only if the same kind
+// of query finds all of them, before and after: a service that misses some of what it has may miss the absent row too.
 func (p *reconcilePass) queryControls(ctx context.Context, controls []ledger.UnknownRow, by identifier) error {
 	for _, x := range controls {
 		if p.missedControl[by] != "" {
@@ -345,9 +343,8 @@ func each(ctx context.Context, n, workers int, do func(ctx context.Context, i in
 
 const reasonMissing = "accepted, but not found"
 
-// checkAccepted queries every accepted row of the run's input, and makes those
-// unknown that the service does not have: a 2xx answer to a create may have been
-// false. They are sent again by the same proof as all unknown rows.
+// checkAccepted queries every accepted row of the run's input, and makes those unknown that the service does not
+// have: a 2xx answer to a create may have been false. They are sent again by the same proof as all unknown rows.
 func (r *reconciler) checkAccepted(ctx context.Context) error {
 	r.Note("Checking accepted rows of run %d", r.Run.ID)
 	var absent int64

@@ -85,9 +85,8 @@ type sentBatch struct {
 
 // dispatch sends pending batches and holds what its workers share.
 //
-// Workers send; meanwhile one goroutine records outcomes, several in one
-// transaction. A worker without a batch waits while others send: a batch may
-// become pending again in halves.
+// Workers send; meanwhile one goroutine records outcomes, several in one transaction. A worker without a batch waits
+// while others send: a batch may become pending again in halves.
 type dispatch struct {
 	*sender
 	claims
@@ -187,9 +186,8 @@ func (d *dispatch) exchangeBatch(
 	return &o, nil
 }
 
-// create sends a batch while no other process can have it. Else the reply is nil: nothing
-// left, the pass ends, and the batch becomes pending again. The error says that others
-// have it, or that the store can't be reached.
+// create sends a batch while no other process can have it. Else the reply is nil: nothing left, the pass ends, and
+// the batch becomes pending again. The error says that others have it, or that the store can't be reached.
 func (d *dispatch) create(ctx, soft context.Context, b ledger.Batch, pass *pace.Pass) (*tracking.Reply, error) {
 	held := func() error { return d.Ledger.Held(b.Owner) }
 	if held() == nil {
@@ -279,9 +277,8 @@ func (d *dispatch) claimBatches(ctx context.Context, n, size int) ([]ledger.Batc
 	return claimed, err
 }
 
-// claimFed returns a batch that was staged just now, and none when no more
-// follow. Workers claim concurrently, while the next rows are staged: as many
-// at once as are sent in the time that a claim takes.
+// claimFed returns a batch that was staged just now, and none when no more follow. Workers claim concurrently, while
+// the next rows are staged: as many at once as are sent in the time that a claim takes.
 func (d *dispatch) claimFed(soft context.Context) ([]ledger.Batch, error) {
 	for {
 		changed := d.Feed.changes()
@@ -348,9 +345,8 @@ func (d *dispatch) capBatchRows(rows int) int {
 	return d.maxRows
 }
 
-// recordAll records batches as they are sent. When that fails, it ends the
-// sending, and still tries to record requests in flight. It returns the last
-// error: that one names the file with all answers.
+// recordAll records batches as they are sent. When that fails, it ends the sending, and still tries to record
+// requests in flight. It returns the last error: that one names the file with all answers.
 func (d *dispatch) recordAll(ctx context.Context, end func()) error {
 	var failed error
 	counted := time.Now()

@@ -183,9 +183,8 @@ func (pr *prover) proveTaken(ctx context.Context, shape string, rows []ledger.Un
 		statusOf(shape), missing.row.Item.ReferID, missing.words(), hint)
 }
 
-// proveNotTaken queries rows of a batch that the service refused. A row that is found
-// after a conflict may be older. Without a row that the service shows, rows that it does not
-// show prove nothing.
+// proveNotTaken queries rows of a batch that the service refused. A row that is found after a conflict may be older.
+// Without a row that the service shows, rows that it does not show prove nothing.
 func (pr *prover) proveNotTaken(ctx context.Context, shape string, rows []ledger.UnknownRow) error {
 	controls, err := pr.Ledger.Controls(ctx, 1)
 	if err != nil || len(controls) == 0 {
@@ -369,9 +368,8 @@ func (d *dispatch) renewProof(ctx context.Context) error {
 	return err
 }
 
-// checkFirstBatch queries rows of the first batch that the run had accepted, beside the next
-// ones: what was proven once may not hold any more. If the service does not show them, the
-// proof is forgotten and the run stops.
+// checkFirstBatch queries rows of the first batch that the run had accepted, beside the next ones: what was proven
+// once may not hold any more. If the service does not show them, the proof is forgotten and the run stops.
 func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	var accepted []ledger.UnknownRow
 	for _, row := range o.batch.Rows {

@@ -1,10 +1,8 @@
-// Package bulk sends rows to the service: it stages an input, sends pending rows
-// in batches, perhaps while later ones are staged, and settles each batch by its
-// answer.
+// Package bulk sends rows to the service: it stages an input, sends pending rows in batches, perhaps while later ones
+// are staged, and settles each batch by its answer.
 //
-// The order of writes is the guarantee. A batch is on disk as sending before its
-// first byte leaves, and its outcome is on disk before it is reported. Rows that
-// may have arrived are never sent again without proof.
+// The order of writes is the guarantee. A batch is on disk as sending before its first byte leaves, and its outcome
+// is on disk before it is reported. Rows that may have arrived are never sent again without proof.
 package bulk
 
 import (
@@ -20,9 +18,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// Bounds of how many entries the ledger gets at once. The more there are, the fewer
-// pages of its index are written twice; but meanwhile nobody else can write, and those
-// who send what was staged before must.
+// Bounds of how many entries the ledger gets at once. The more there are, the fewer pages of its index are written
+// twice; but meanwhile nobody else can write, and those who send what was staged before must.
 const (
 	stageChunk    = 16384
 	minStageChunk = 1024
@@ -166,10 +163,9 @@ type Feed struct {
 	taken   chan struct{}  // has one when batches were taken
 }
 
-// BeginFeed begins to stage every entry of src, which contradict each other nowhere. It returns
-// once the first portion, of up to first entries, is in the ledger, and the run visible. An error
-// before that leaves nothing behind. The caller waits for the end of the feed, see [Feed.Wait].
-// ctx ends the wait for others who stage, hard the feed.
+// BeginFeed begins to stage every entry of src, which contradict each other nowhere. It returns once the first
+// portion, of up to first entries, is in the ledger, and the run visible. An error before that leaves nothing behind.
+// The caller waits for the end of the feed, see [Feed.Wait]. ctx ends the wait for others who stage, hard the feed.
 func BeginFeed(
 	ctx, hard context.Context, store ledger.Stager, plan ledger.Plan, src Entries, first int, v StageChecks,
 ) (*Feed, error) {

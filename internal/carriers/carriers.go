@@ -1,6 +1,5 @@
-// Package carriers knows the forms of carriers' tracking numbers, and the rules
-// of their check digits as far as these are published. It says whose form a
-// number has; it can't say that a number exists.
+// Package carriers knows the forms of carriers' tracking numbers, and the rules of their check digits as far as these
+// are published. It says whose form a number has; it can't say that a number exists.
 package carriers
 
 import (
@@ -93,10 +92,9 @@ var lookalikes = strings.NewReplacer("O", "0", "Q", "0", "I", "1", "L", "1", "S"
 
 const s10Length = 13
 
-// Corrected returns the number with what is likely meant, if only so it has a form
-// whose check digit fits: digits for the letters O, Q, I, L and S, which look
-// like them, and 1Z where one of the two characters is another. It suits numbers with
-// letters alone: the check digit of one number of digits in ten fits by chance.
+// Corrected returns the number with what is likely meant, if only so it has a form whose check digit fits: digits for
+// the letters O, Q, I, L and S, which look like them, and 1Z where one of the two characters is another. It suits
+// numbers with letters alone: the check digit of one number of digits in ten fits by chance.
 func Corrected(number string) (string, bool) {
 	s := clean(number)
 	nearly1Z := len(s) == 18 && (s[0] == '1') != (s[1] == 'Z') &&

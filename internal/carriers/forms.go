@@ -1,6 +1,7 @@
 package carriers
 
 import (
+	"cmp"
 	_ "embed" // the tables
 	"regexp"
 	"strconv"
@@ -75,4 +76,143 @@ func postalService(code string) string {
 		}
 	}
 	return "postal service of " + code
+}
+
+// A rule reports whether the last character of s is the check digit of those
+// before it. s has only what the form allows.
+
+// weighted returns the sum of the digits of s, each times the weight at its place; the weights repeat.
+func weighted(s string, weights ...int) int {
+	sum := 0
+	for i := range len(s) {
+		sum += int(s[i]-'0') * weights[i%len(weights)]
+	}
+	return sum
+}
+
+func cut(s string) (string, int) { return s[:len(s)-1], int(s[len(s)-1] - '0') }
+
+// fill is the digit that makes sum a multiple of 10.
+func fill(sum int) int { return (10 - sum%10) % 10 }
+
+// gs1Sum is the sum of GS1: the last digit counts threefold, the one before it once, and so on.
+func gs1Sum(body string) int {
+	if len(body)%2 == 1 {
+		return weighted(body, 3, 1)
+	}
+	return weighted(body, 1, 3)
+}
+
+// gs1 is the check digit of GS1 numbers, and of most others with modulus 10.
+func gs1(s string) bool {
+	body, check := cut(s)
+	return fill(gs1Sum(body)) == check
+}
+
+// gls adds 1 to the sum of GS1. The third and fourth digit of a number are the kind of shipment.
+func gls(s string) bool {
+	body, check := cut(s)
+	return fill(gs1Sum(body)+1) == check
+}
+
+// alternating counts every second character twice. Letters have their place in ASCII less 3, modulo 10.
+func alternating(s string) bool {
+	body, check := cut(s)
+	sum := 0
+	for i := range len(body) {
+		value := int(body[i] - '0')
+		if body[i] >= 'A' {
+			value = int(body[i]-3) % 10
+		}
+		sum += value * (1 + i%2)
+	}
+	return fill(sum) == check
+}
+
+// luhn is the check digit of ISO/IEC 7812.
+func luhn(s string) bool {
+	sum := 0
+	for i := range len(s) {
+		d := int(s[len(s)-1-i] - '0')
+		if i%2 == 1 {
+			d *= 2
+		}
+		sum += d/10 + d%10
+	}
+	return sum%10 == 0
+}
+
+// mod7 is the remainder of the whole number divided by 7.
+func mod7(s string) bool {
+	body, check := cut(s)
+	rest := 0
+	for i := range len(body) {
+		rest = (rest*10 + int(body[i]-'0')) % 7
+	}
+	return rest == check
+}
+
+// identcode weighs digits 4 and 9 in turn.
+func identcode(s string) bool {
+	body, check := cut(s)
+	return fill(weighted(body, 4, 9)) == check
+}
+
+// fedex returns the rule that weighs digits in turn, modulo 11.
+func fedex(weights ...int) func(string) bool {
+	return func(s string) bool {
+		body, check := cut(s)
+		return weighted(body, weights...)%11%10 == check
+	}
+}
+
+// fedex14 is for the number of 14 digits inside a longer barcode.
+var fedex12, fedex14 = fedex(3, 1, 7), fedex(1, 7, 3)
+
+// astra is for 32 digits: digits 17 to 28 are a tracking number, and the last 4 name the label's form.
+func astra(s string) bool { return fedex12(s[16:28]) }
+
+// usps20 is for 20 digits, made with or without the application identifier 91 before them.
+func usps20(s string) bool { return gs1(s) || gs1("91"+s) }
+
+// usps420 is for what follows 420 and a ZIP code: a number with an application identifier, or without 91 or 92.
+func usps420(s string) bool {
+	for _, zip := range []int{5, 9} {
+		if len(s) < zip+20 {
+			continue
+		}
+		body := s[zip:]
+		if len(body) == 20 && (gs1("92"+body) || gs1("91"+body)) {
+			return true
+		}
+		if (len(body) == 22 || len(body) == 26) && body[0] == '9' && body[1] >= '1' && body[1] <= '5' && gs1(body) {
+			return true
+		}
+	}
+	return false
+}
+
+// s10 is the rule of the Universal Postal Union. Codes that ISO 3166 leaves to its users are no postal service's.
+func s10(s string) bool {
+	if userAssigned(s[11:]) {
+		return false
+	}
+	rest := weighted(s[2:10], 8, 6, 4, 2, 3, 5, 9, 7) % 11
+	return "50987654321"[rest] == s[10] // 11 less the rest, but 0 for 10 and 5 for 11
+}
+
+// userAssigned reports whether code is AA, QM to QZ, XA to XZ or ZZ. XK is in use for Kosovo.
+func userAssigned(code string) bool {
+	return code == "AA" || code == "ZZ" || code[0] == 'Q' && code[1] >= 'M' || code[0] == 'X' && code != "XK"
+}
+
+// iso7064 is ISO/IEC 7064, mod 37,36.
+func iso7064(s string) bool {
+	const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	p := 36
+	for i := range len(s) - 1 {
+		sum := cmp.Or((p+strings.IndexByte(alphabet, s[i]))%36, 36)
+		p = sum * 2 % 37
+	}
+	return alphabet[(37-p)%36] == s[len(s)-1]
 }

@@ -147,9 +147,8 @@ func storePlaceError(s string) string {
 // hostAndPort is a host of a server's URL, with or without a port.
 var hostAndPort = regexp.MustCompile(`^(\[[^\[\]]+\]:?|[^\[\]:]*:?)[0-9]*$`)
 
-// serverStore wants no password: it would stand in the list of processes, in the
-// shell's history, and wherever the store is named. What may be a part of one, since it
-// is not where a URL has it, is refused too.
+// serverStore wants no password: it would stand in the list of processes, in the shell's history, and wherever the
+// store is named. What may be a part of one, since it is not where a URL has it, is refused too.
 func serverStore(s, rest string) string {
 	const elsewhere = "without a password: give it by store_password_file, PGPASSWORD or PGPASSFILE"
 	if strings.HasPrefix(s, "service=") {

@@ -1,9 +1,8 @@
 // Package config says where settings come from, and hands them over checked and
 // typed: flag, environment, project file, user file, default, in this order.
 //
-// One table holds every setting; the names in files, environment and flags, the
-// help, the listing and what a project file may set are all derived from it.
-// Nothing here opens a network connection or a database. The two files of
+// One table holds every setting; the names in files, environment and flags, the help, the listing and what a project
+// file may set are all derived from it. Nothing here opens a network connection or a database. The two files of
 // settings are read by [Load]; files with secrets only when the secret is asked for.
 package config
 

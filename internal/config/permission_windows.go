@@ -34,9 +34,8 @@ func othersWithAccess(path string, _ fs.FileInfo) (string, error) {
 	return "", nil
 }
 
-// grantsAccess returns the group of many people that the entry lets read or change
-// the file, or nothing. An entry that denies is not counted: refusing the file
-// in spite of it is the safe side.
+// grantsAccess returns the group of many people that the entry lets read or change the file, or nothing. An entry
+// that denies is not counted: refusing the file in spite of it is the safe side.
 func grantsAccess(ace *windows.ACCESS_ALLOWED_ACE) string {
 	const access = windows.FILE_READ_DATA | windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA |
 		windows.GENERIC_READ | windows.GENERIC_WRITE | windows.GENERIC_ALL | windows.WRITE_DAC | windows.WRITE_OWNER

@@ -171,10 +171,9 @@ func (c Config) keyAt(setting string) string {
 	return c.key.text()
 }
 
-// ReadAPIKey returns the API key and what gave it: a flag's file
-// before the environment's key or file, before a profile's, before the user
-// file's own. stdin is read only where the file is `-`, and keyring, which returns
-// what an entry of the keyring holds, see [KeyringEntry], only where an entry is named.
+// ReadAPIKey returns the API key and what gave it: a flag's file before the environment's key or file, before a
+// profile's, before the user file's own. stdin is read only where the file is `-`, and keyring, which returns what an
+// entry of the keyring holds, see [KeyringEntry], only where an entry is named.
 //
 // Its error is [ErrNoAPIKey] if none is set, and else a [*KeyError].
 //

@@ -22,13 +22,11 @@ type Change struct {
 	Value any
 }
 
-// Set changes the user file, in a profile, and returns its path: what is not changed
-// stays as it is, comments too. Which profile is in force is a setting of the whole
-// file. The file is made if need be, 0600 in a 0700 folder; it is never there in part,
-// and never one that [Load] would refuse. What others change meanwhile is not lost.
+// Set changes the user file, in a profile, and returns its path: what is not changed stays as it is, comments too.
+// Which profile is in force is a setting of the whole file. The file is made if need be, 0600 in a 0700 folder; it is
+// never there in part, and never one that [Load] would refuse. What others change meanwhile is not lost.
 //
-// A secret as a string is refused: those do not go through command lines. The error
-// is a [*KeyError].
+// A secret as a string is refused: those do not go through command lines. The error is a [*KeyError].
 func Set(src Sources, profile string, changes ...Change) (string, error) {
 	for {
 		d, err := OpenDraft(src)

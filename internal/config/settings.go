@@ -16,9 +16,8 @@ const ProjectFile = ".waybill.yaml"
 // Kind is the form of a setting's value.
 type Kind string
 
-// The kinds. In a file, lists and names are written as YAML; in the environment
-// a list is split at commas, names are `NAME=value` split at commas, and both
-// may be written as JSON instead. Objects are JSON in the environment.
+// The kinds. In a file, lists and names are written as YAML; in the environment a list is split at commas, names are
+// `NAME=value` split at commas, and both may be written as JSON instead. Objects are JSON in the environment.
 const (
 	KindText     Kind = "text"
 	KindChoice   Kind = "choice"   // one of Choices

@@ -73,9 +73,8 @@ func (l *loader) readUser() ([]byte, fs.FileInfo, error) {
 	return data, info, at(err, "", o)
 }
 
-// decodeUser decodes the text of a user file, which errors name as path: the top
-// level and every profile, chosen or not. With the first fault it returns what has
-// none; no profile if the text is not a mapping.
+// decodeUser decodes the text of a user file, which errors name as path: the top level and every profile, chosen or
+// not. With the first fault it returns what has none; no profile if the text is not a mapping.
 func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 	made := userFile{path: path, profiles: map[string]layer{}}
 	o := Origin{Level: FromUser, File: path}

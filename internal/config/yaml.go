@@ -19,9 +19,8 @@ const MaxFile = 1 << 20
 // maxDepth is how deep a file of settings may nest; a scheme in a profile needs 6.
 const maxDepth = 20
 
-// parse reads the one YAML mapping in data. An empty file gives nil. Whatever
-// could make one thing mean another is refused: a second document, anchors and
-// aliases, tags, a key that stands twice.
+// parse reads the one YAML mapping in data. An empty file gives nil. Whatever could make one thing mean another is
+// refused: a second document, anchors and aliases, tags, a key that stands twice.
 func parse(data []byte) (*yaml.Node, error) {
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc yaml.Node

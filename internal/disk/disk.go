@@ -1,11 +1,11 @@
-// Package disk says what the file system knows and the standard library does
-// not show: how much room is left, who besides the user may change a file. It
-// makes files that leave nothing behind.
+// Package disk says what the file system knows and the standard library does not show: how much room is left, who
+// besides the user may change a file. It makes files that leave nothing behind.
 package disk
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,4 +51,76 @@ func RemoveAll(path string) (err error) {
 		}
 	}
 	return err
+}
+
+const (
+	spillParts = 256
+	spillBlock = 8 << 10 // bytes of a part that are held
+)
+
+// Spill keeps records by a key, in parts: all records of a key are in one. A part is held until it is a block long;
+// further blocks go to a file without a name. The zero value is empty. It is not safe for concurrent use.
+type Spill struct {
+	parts [spillParts]spillPart
+	file  *os.File // nil while all are held
+	end   int64
+}
+
+type spillPart struct {
+	held   []byte
+	blocks []span // in the file
+}
+
+type span struct{ at, size int64 }
+
+// Add keeps a record under a key. The caller sees to it that records can be told apart.
+func (s *Spill) Add(key uint64, record ...byte) error {
+	p := &s.parts[key%spillParts]
+	p.held = append(p.held, record...)
+	if len(p.held) < spillBlock {
+		return nil
+	}
+	if s.file == nil {
+		f, err := Temp()
+		if err != nil {
+			return err
+		}
+		s.file = f
+	}
+	if _, err := s.file.WriteAt(p.held, s.end); err != nil {
+		return err
+	}
+	size := int64(len(p.held))
+	p.blocks = append(p.blocks, span{s.end, size})
+	s.end += size
+	p.held = p.held[:0]
+	return nil
+}
+
+// Parts calls do with the records of one part after the other, in the order in which
+// they were added. They are valid until it returns.
+func (s *Spill) Parts(do func(records []byte) error) error {
+	var all []byte
+	for i := range s.parts {
+		p := &s.parts[i]
+		all = all[:0]
+		for _, b := range p.blocks {
+			from := len(all)
+			all = append(all, make([]byte, b.size)...)
+			if _, err := s.file.ReadAt(all[from:], b.at); err != nil && err != io.EOF {
+				return err
+			}
+		}
+		if err := do(append(all, p.held...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close removes what was kept.
+func (s *Spill) Close() {
+	if s.file != nil {
+		_ = s.file.Close() // nobody reads it again
+	}
 }

@@ -25,6 +25,5 @@ func Temp() (*os.File, error) {
 	return f, nil
 }
 
-// Writable reports whether the user may write a file, or make files in a folder.
-// It opens nothing.
+// Writable reports whether the user may write a file, or make files in a folder. It opens nothing.
 func Writable(path string) bool { return unix.Access(path, unix.W_OK) == nil }

@@ -11,8 +11,7 @@ import (
 // TempVariable is the environment variable that names the folder of temporary files.
 const TempVariable = "TMP"
 
-// Free returns how many bytes the user may still write in folder, and false if
-// the system does not say.
+// Free returns how many bytes the user may still write in folder, and false if the system does not say.
 func Free(folder string) (int64, bool) {
 	name, err := windows.UTF16PtrFromString(folder)
 	if err != nil {

@@ -4,8 +4,7 @@ package disk
 
 import "golang.org/x/sys/unix"
 
-// Free returns how many bytes the user may still write in folder, and false if
-// the system does not say.
+// Free returns how many bytes the user may still write in folder, and false if the system does not say.
 func Free(folder string) (int64, bool) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(folder, &st); err != nil {

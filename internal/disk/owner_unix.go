@@ -122,13 +122,11 @@ func Resolve(path string) (string, error) {
 	return at, nil
 }
 
-// Open opens a file for reading. Unlike [os.Open] it does not wait for a FIFO's
-// writer.
+// Open opens a file for reading. Unlike [os.Open] it does not wait for a FIFO's writer.
 func Open(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) }
 
-// ChangersOf says who can change the open file that info is of, or put another
-// in its place, at path. nil info is for a file that is still to be made. A folder where
-// each user may remove only own files, such as /tmp, lets nobody.
+// ChangersOf says who can change the open file that info is of, or put another in its place, at path. nil info is for
+// a file that is still to be made. A folder where each user may remove only own files, such as /tmp, lets nobody.
 func ChangersOf(path string, info fs.FileInfo) Changers {
 	target, err := path, error(nil)
 	if info != nil {

@@ -1,6 +1,5 @@
-// Package findings says what is wrong or odd with the rows of an input, as a
-// person would want to hear it before it is sent: each finding with its place,
-// and by kind. It changes nothing, and holds no row.
+// Package findings says what is wrong or odd with the rows of an input, as a person would want to hear it before it
+// is sent: each finding with its place, and by kind. It changes nothing, and holds no row.
 package findings
 
 import (
@@ -133,9 +132,8 @@ func (c *Collector) atEntry(e entry) string {
 	return intake.RowPlace(c.cols[e.file].number.File, e.line, e.row, "")
 }
 
-// Collector collects the findings of an input: rows, then [Collector.Finish]. It
-// holds a few findings of each kind; the others, and what rows are compared by,
-// are in temporary files without names. It is not safe for concurrent use.
+// Collector collects the findings of an input: rows, then [Collector.Finish]. It holds a few findings of each kind;
+// the others, and what rows are compared by, are in temporary files without names. It is not safe for concurrent use.
 type Collector struct {
 	cols    []columns // of each file
 	keeper  *keeper

@@ -5,11 +5,13 @@ package follow
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/observed"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -42,9 +44,8 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 	}
 }
 
-// Run records events as they arrive until ctx ends, slowly enough not to hold up whoever
-// stores them. signal holds a value when there are new ones. failed gets the first of
-// failures in a row; they are tried again.
+// Run records events as they arrive until ctx ends, slowly enough not to hold up whoever stores them. signal holds a
+// value when there are new ones. failed gets the first of failures in a row; they are tried again.
 func (f *Follower) Run(ctx context.Context, signal <-chan struct{}, failed func(error)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -112,9 +113,8 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 	return !moved || to < last, err
 }
 
-// Sighting returns what an event says of the tracking with its number or
-// routerId, and false if nothing may be learnt from it: it does not count, is
-// synthetic, does not stand, or says neither of a shipment nor of an error.
+// Sighting returns what an event says of the tracking with its number or routerId, and false if nothing may be learnt
+// from it: it does not count, is synthetic, does not stand, or says neither of a shipment nor of an error.
 //
 // Interface: Events.
 // Assumed: eventTime is when what an event says became so, by a clock that
@@ -148,4 +148,82 @@ func Tracking(e inbox.Event) tracking.Tracking {
 	t.Number, t.Status, t.StatusLabel, t.StatusTrack = e.TrackingNumber, e.Status, e.StatusLabel, e.StatusTrack
 	t.LatestEvent, t.RouterID = e.LatestEvent, e.RouterID
 	return t
+}
+
+const observePage = 2000
+
+type deliveries interface {
+	events
+	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)
+}
+
+// Observer adds to the register of what was met what stored deliveries hold. It reads
+// on from where it, or another process, stopped: whoever takes deliveries does not
+// wait for it, and what was stored is not lost to it until its bytes are pruned.
+//
+// Events count once, when they are verified or while nothing can verify them; those
+// that did not verify, and synthetic ones, do not count.
+type Observer struct {
+	Inbox deliveries
+	Store observed.Store
+}
+
+// CatchUp reads all events that are there. If there are none it costs one read.
+func (o *Observer) CatchUp(ctx context.Context) error {
+	for {
+		from, last, err := o.Store.EventsObserved(ctx)
+		if err != nil || from >= last {
+			return err
+		}
+		verified, unverified := observed.NewRecorder(), observed.NewRecorder()
+		recorders := recorders{inbox.Yes: verified, inbox.Unsigned: unverified, inbox.Unknown: unverified}
+		to, err := o.read(ctx, from, last, recorders)
+		if err != nil {
+			return err
+		}
+		if _, err := o.Store.ObserveEvents(ctx, verified.Take(), unverified.Take(), from, to); err != nil {
+			return err
+		}
+	}
+}
+
+type recorders map[inbox.Verified]*observed.Recorder
+
+// read returns the number up to which it has read. Verdicts without a recorder are left out.
+func (o *Observer) read(ctx context.Context, from, last int64, recorders recorders) (to int64, err error) {
+	n, delivery := 0, int64(0)
+	q := inbox.Query{After: from, Before: last + 1, Limit: observePage, Genuine: true, Marks: []inbox.Mark{inbox.Current}}
+	for e, err := range o.Inbox.Events(ctx, q) {
+		if err != nil {
+			return 0, err
+		}
+		if n++; n == observePage {
+			last = e.Seq
+		}
+		recorder := recorders[e.Verified]
+		if recorder == nil || !json.Valid(e.Raw) {
+			continue
+		}
+		met := observed.Event{Body: e.Raw}
+		if e.Delivery != delivery {
+			delivery = e.Delivery
+			if met.Header, err = o.headers(ctx, delivery); err != nil {
+				return 0, err
+			}
+		}
+		recorder.Event(met, e.ReceivedAt)
+	}
+	return last, nil
+}
+
+func (o *Observer) headers(ctx context.Context, delivery int64) (map[string][]string, error) {
+	d, err := o.Inbox.Delivery(ctx, delivery)
+	if err != nil {
+		return nil, err
+	}
+	header := map[string][]string{}
+	for _, f := range d.Header {
+		header[f.Name] = append(header[f.Name], f.Value)
+	}
+	return header, nil
 }

@@ -47,9 +47,8 @@ type ClientOptions struct {
 	InFlight       *atomic.Int64  // counts requests under way; nil for not
 }
 
-// Client sends requests as they are: header names keep their letters and their
-// order, nothing is added but Host and Content-Length, no redirect is followed
-// and no proxy is asked. It is safe for concurrent use. Close it.
+// Client sends requests as they are: header names keep their letters and their order, nothing is added but Host and
+// Content-Length, no redirect is followed and no proxy is asked. It is safe for concurrent use. Close it.
 type Client struct {
 	o      ClientOptions
 	dialer net.Dialer
@@ -99,9 +98,8 @@ type Answer struct {
 	Took       time.Duration
 }
 
-// Send sends a request and returns the answer, whatever its status. Errors are
-// [ErrUnreachable], [ErrForbidden], [ErrUnsendable], those of ctx, and others
-// after which nobody knows whether the target has the request.
+// Send sends a request and returns the answer, whatever its status. Errors are [ErrUnreachable], [ErrForbidden],
+// [ErrUnsendable], those of ctx, and others after which nobody knows whether the target has the request.
 func (c *Client) Send(ctx context.Context, to *url.URL, m webhook.Request) (Answer, error) {
 	began := time.Now()
 	head, err := encodeHead(m, to.Host)
@@ -140,8 +138,9 @@ func (c *Client) connect(ctx context.Context, to *url.URL) (*targetConn, error) 
 		return nil, err
 	}
 	if to.Scheme == "https" {
-		secure := tls.Client(conn, &tls.Config{ServerName: to.Hostname(), RootCAs: c.o.Roots, MinVersion: tls.VersionTLS12,
-			NextProtos: []string{"http/1.1"}})
+		secure := tls.Client(conn, &tls.Config{
+			ServerName: to.Hostname(), RootCAs: c.o.Roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		})
 		shaking, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		if err := secure.HandshakeContext(shaking); err != nil {

@@ -27,11 +27,10 @@ type term struct {
 // keys are the names that a condition may begin with, beside JSON pointers.
 func keys() []string { return []string{"event", "status", "statusTrack", "number"} }
 
-// ParseFilter reads KEY=VALUE[,KEY=VALUE], all of which must hold. KEY is event, status (its
-// number, label or track), statusTrack, number, or a JSON pointer into the event such as
-// /data/summary/statusLabel. Numbers and statuses are compared by [tracking.FoldNumber] and
-// [tracking.FoldStatus], other values exactly. A `*` at the end of VALUE stands for anything.
-// An empty text means all events.
+// ParseFilter reads KEY=VALUE[,KEY=VALUE], all of which must hold. KEY is event, status (its number, label or track),
+// statusTrack, number, or a JSON pointer into the event such as /data/summary/statusLabel. Numbers and statuses are
+// compared by [tracking.FoldNumber] and [tracking.FoldStatus], other values exactly. A `*` at the end of VALUE stands
+// for anything. An empty text means all events.
 func ParseFilter(text string) (Filter, error) {
 	var f Filter
 	if text == "" {

@@ -1,10 +1,9 @@
 // Package forward sends deliveries to local applications over HTTP.
 //
-// A target gets the delivery itself: its bytes, and its headers in their order.
-// Each target reads the inbox from a cursor of its own and has an outbox of its
-// own, so that a slow, broken or absent target loses nothing and delays no
-// other. Deliveries that share a tracking number arrive in the order in which
-// they were received. Each arrives at least once; [HeaderAttempt] counts the attempts.
+// A target gets the delivery itself: its bytes, and its headers in their order. Each target reads the inbox from a
+// cursor of its own and has an outbox of its own, so that a slow, broken or absent target loses nothing and delays no
+// other. Deliveries that share a tracking number arrive in the order in which they were received. Each arrives at
+// least once; [HeaderAttempt] counts the attempts.
 package forward
 
 import (
@@ -143,8 +142,10 @@ func Open(ctx context.Context, o Options) (*Forwarder, error) {
 				return nil, fmt.Errorf("forward: target %s is there twice", t.Show())
 			}
 		}
-		f.routes = append(f.routes, &route{forwarder: f, target: t, sink: sink, gate: pace.New(o.Workers, 0).Widen(),
-			inboxChanged: make(signal, 1), outboxChanged: make(signal, 1)})
+		f.routes = append(f.routes, &route{
+			forwarder: f, target: t, sink: sink, gate: pace.New(o.Workers, 0).Widen(),
+			inboxChanged: make(signal, 1), outboxChanged: make(signal, 1),
+		})
 	}
 	return f, nil
 }
@@ -292,7 +293,8 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 
 // begin releases the passes that are left. An entry that gets no pass for a while is given back.
 func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes []*pace.Pass,
-	entries []inbox.OutboxEntry) {
+	entries []inbox.OutboxEntry,
+) {
 	soon, cancel := context.WithTimeout(ctx, pollInterval)
 	defer cancel()
 	for _, e := range entries {

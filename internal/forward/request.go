@@ -23,11 +23,10 @@ const (
 // ErrUnsendable says that a delivery was pruned, or has a header or request line that no request can have.
 var ErrUnsendable = errors.New("the delivery can't be sent")
 
-// BuildMessage returns a delivery as a target is to get it: whole, byte for byte, with its
-// headers in their order, but for headers of its connection, Authorization, Cookie, and what
-// withhold names. A target without a path gets the delivery's own; the delivery's query goes
-// along, but for parameters whose name or value withhold names. A delivery without a number,
-// and an attempt 0, have no header of ours.
+// BuildMessage returns a delivery as a target is to get it: whole, byte for byte, with its headers in their order,
+// but for headers of its connection, Authorization, Cookie, and what withhold names. A target without a path gets the
+// delivery's own; the delivery's query goes along, but for parameters whose name or value withhold names. A delivery
+// without a number, and an attempt 0, have no header of ours.
 func BuildMessage(
 	d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.Field) bool,
 ) (webhook.Request, error) {

@@ -34,9 +34,8 @@ type Series struct {
 	Scheme webhook.Scheme // of the signatures that are corrupted
 	Expect Statuses       // of an answer that is right
 
-	// Load returns what is sent. [ErrUnsendable], [inbox.ErrNoDelivery],
-	// [webhook.ErrUnsigned] and [webhook.ErrUnsignedPart] are about that delivery
-	// alone; any other error ends the series.
+	// Load returns what is sent. [ErrUnsendable], [inbox.ErrNoDelivery], [webhook.ErrUnsigned] and
+	// [webhook.ErrUnsignedPart] are about that delivery alone; any other error ends the series.
 	Load     func(context.Context, Sending) (Request, error)
 	OnResult func(Result) error // called after every sending; an error ends the series
 }

@@ -1,9 +1,8 @@
 // Package inbox says what is remembered of webhook deliveries and the events
 // they hold, and what a store of them promises.
 //
-// A sender that got a 2xx forgets what it sent. So a delivery is on disk, whole
-// and byte for byte, before it is answered; what could not be read is kept
-// beside what could; and an event is listed once however often it was sent.
+// A sender that got a 2xx forgets what it sent. So a delivery is on disk, whole and byte for byte, before it is
+// answered; what could not be read is kept beside what could; and an event is listed once however often it was sent.
 package inbox
 
 import (
@@ -38,9 +37,8 @@ var (
 	ErrUnreachable = errors.New("server is unreachable")
 )
 
-// IsTemporary reports whether err of a store passes by itself, or once somebody
-// has removed its cause: the same call may then succeed. Who runs for long tries
-// again; any other error of a store ends it.
+// IsTemporary reports whether err of a store passes by itself, or once somebody has removed its cause: the same call
+// may then succeed. Who runs for long tries again; any other error of a store ends it.
 func IsTemporary(err error) bool {
 	var own interface{ IsTemporary() bool }
 	if errors.As(err, &own) && own.IsTemporary() {
@@ -127,8 +125,7 @@ const (
 	Anomaly Mark = "anomaly"
 )
 
-// Erased is Anomaly of an event that was erased, which has the mark [Anomaly], and of a
-// delivery that lost one.
+// Erased is Anomaly of an event that was erased, which has the mark [Anomaly], and of a delivery that lost one.
 const Erased = "erased"
 
 // Event is one element of a delivery's body. Its bytes are stored once, with
@@ -174,9 +171,8 @@ func (e Event) ID() string {
 	return fmt.Sprintf("%d.%d", e.Delivery, e.Index+1)
 }
 
-// HeaderSynthetic is the header of a delivery that waybill made up, whatever its
-// value. Anybody may add it to a delivery, so that its events count for less than
-// those of others, and never for more.
+// HeaderSynthetic is the header of a delivery that waybill made up, whatever its value. Anybody may add it to a
+// delivery, so that its events count for less than those of others, and never for more.
 const HeaderSynthetic = "Waybill-Synthetic"
 
 // IsSynthetic reports whether the delivery says that waybill made it up.
@@ -192,8 +188,7 @@ func (d Delivery) MadeUp() Delivery {
 	return d
 }
 
-// Decode reads d's body. It returns d with Single and Anomaly set, and its rows,
-// see [Prepare].
+// Decode reads d's body. It returns d with Single and Anomaly set, and its rows, see [Prepare].
 func Decode(d Delivery) (Delivery, []Event) {
 	decode := webhook.DecodeUnverified
 	if d.Verified == Yes {
@@ -207,9 +202,8 @@ func Decode(d Delivery) (Delivery, []Event) {
 // IsRepeat reports whether the event was known, byte for byte, when it came.
 func (e Event) IsRepeat() bool { return e.Mark == Duplicate }
 
-// Prepare returns the rows that a decoded body makes, in the order of their
-// places: its events, and its odd parts with the mark Anomaly. Seq, Delivery
-// and the other marks are the store's to set.
+// Prepare returns the rows that a decoded body makes, in the order of their places: its events, and its odd parts
+// with the mark Anomaly. Seq, Delivery and the other marks are the store's to set.
 func Prepare(d Delivery, b webhook.Batch) []Event {
 	rows := make([]Event, 0, len(b.Events)+len(b.Fragments))
 	odd := b.Fragments
@@ -273,9 +267,8 @@ type Overviews interface {
 	// it takes the same number of queries, and reads no header and no body.
 	Overviews(ctx context.Context, r DeliveryRange) ([]Overview, error)
 
-	// Bodies returns the bodies of the deliveries of a range by delivery number, without
-	// pruned bodies. All bodies are in memory at once: Size of an [Overview] says how large a
-	// body is.
+	// Bodies returns the bodies of the deliveries of a range by delivery number, without pruned bodies. All bodies are
+	// in memory at once: Size of an [Overview] says how large a body is.
 	Bodies(ctx context.Context, r DeliveryRange) (map[int64][]byte, error)
 }
 

@@ -14,49 +14,41 @@ var ErrNoSink = errors.New("no such sink")
 // stored before the clock was set back: it is due now.
 const MaxRetryDelay = 24 * time.Hour
 
-// Outbox keeps the cursor of each sink, and what the sink still has to send. A
-// sink reads deliveries behind its cursor and puts those that it accepts into
-// its outbox as entries. An entry leaves it when it was sent. So the death of a
-// process loses nothing; what it was sending is sent once more.
+// Outbox keeps the cursor of each sink, and what the sink still has to send. A sink reads deliveries behind its
+// cursor and puts those that it accepts into its outbox as entries. An entry leaves it when it was sent. So the death
+// of a process loses nothing; what it was sending is sent once more.
 //
-// Implementations are safe for concurrent use by several goroutines and processes. Any
-// method may return an error that matches [ErrFull], [ErrLocked], [ErrReadOnly] or
-// [ErrUnreachable], and those about one sink [ErrNoSink].
+// Implementations are safe for concurrent use by several goroutines and processes. Any method may return an error
+// that matches [ErrFull], [ErrLocked], [ErrReadOnly] or [ErrUnreachable], and those about one sink [ErrNoSink].
 type Outbox interface {
-	// OpenSink returns the sink with that key, made if there is none. from sets
-	// its cursor; what is in its outbox stays. With nil a new sink begins behind
-	// all that is stored, and a known one continues where it stopped.
+	// OpenSink returns the sink with that key, made if there is none. from sets its cursor; what is in its outbox stays.
+	// With nil a new sink begins behind all that is stored, and a known one continues where it stopped.
 	OpenSink(ctx context.Context, key SinkKey, from *StartPosition) (Sink, error)
 
 	// Sinks returns all sinks, in the order in which they were made.
 	Sinks(ctx context.Context) ([]Sink, error)
 
-	// SkipBacklog sets the sink's cursor behind all that is stored and removes
-	// the entries of its outbox, but for those that living processes are sending
-	// and those that were given up. It returns how many it removed.
+	// SkipBacklog sets the sink's cursor behind all that is stored and removes the entries of its outbox, but for those
+	// that living processes are sending and those that were given up. It returns how many it removed.
 	SkipBacklog(ctx context.Context, sink int64) (int64, error)
 
 	// ForgetSink removes the sink, its outbox and what is known of its attempts. What is being sent
 	// is not recorded any more.
 	ForgetSink(ctx context.Context, sink int64) error
 
-	// Advance calls accepts with the rows of up to n deliveries behind the cursor, one
-	// delivery at a time and in order. It adds those that are accepted to the outbox and
-	// moves the cursor, both in one transaction. A delivery that became verified after the
-	// cursor had passed it is read again, once, unless it was sent unverified. accepts runs
+	// Advance calls accepts with the rows of up to n deliveries behind the cursor, one delivery at a time and in order.
+	// It adds those that are accepted to the outbox and moves the cursor, both in one transaction. A delivery that
+	// became verified after the cursor had passed it is read again, once, unless it was sent unverified. accepts runs
 	// outside of the transaction and may get the same delivery twice.
 	Advance(ctx context.Context, sink int64, n int, accepts func(rows []Event) bool) (Progress, error)
 
-	// ClaimEntries returns up to n entries that are due now, or later than in
-	// [MaxRetryDelay], those due for longest first. Nobody else gets them before
-	// they are settled or this process has died. An entry waits until every
-	// earlier one of the sink that shares a tracking number (compared without
-	// case, spaces and hyphens) was sent or given up. next is when the earliest
-	// of the others that wait for nothing but time is due, zero for none.
+	// ClaimEntries returns up to n entries that are due now, or later than in [MaxRetryDelay], those due for longest
+	// first. Nobody else gets them before they are settled or this process has died. An entry waits until every earlier
+	// one of the sink that shares a tracking number (compared without case, spaces and hyphens) was sent or given up.
+	// next is when the earliest of the others that wait for nothing but time is due, zero for none.
 	ClaimEntries(ctx context.Context, sink int64, n int, now time.Time) (entries []OutboxEntry, next time.Time, err error)
 
-	// SettleEntry records the result of an entry that was claimed, or that is
-	// dead. For any other it does nothing.
+	// SettleEntry records the result of an entry that was claimed, or that is dead. For any other it does nothing.
 	SettleEntry(ctx context.Context, entry int64, s AttemptOutcome) error
 
 	// DeadEntries yields the entries that were given up, oldest first. An error ends it.
@@ -65,15 +57,13 @@ type Outbox interface {
 
 // Claims says what of an outbox is still this process's.
 type Claims interface {
-	// Held returns nil while what was claimed as that [OutboxEntry].Owner is this
-	// process's, else an error that matches [ErrNotClaimed]: others took the process
-	// for dead, or may have, since it can't reach the store. Whoever sends asks right
-	// before each request. It costs nothing.
+	// Held returns nil while what was claimed as that [OutboxEntry].Owner is this process's, else an error that matches
+	// [ErrNotClaimed]: others took the process for dead, or may have, since it can't reach the store. Whoever sends asks
+	// right before each request. It costs nothing.
 	Held(owner string) error
 }
 
-// Forwardings shows what sinks did with deliveries, and what they wait for. It
-// changes nothing.
+// Forwardings shows what sinks did with deliveries, and what they wait for. It changes nothing.
 type Forwardings interface {
 	// WaitingEntries yields the entries that were neither sent nor given up, in
 	// the order in which they came into their outbox. An error ends it.
@@ -120,8 +110,7 @@ type SinkKey struct {
 	Filter string // what it accepts, in the form of its kind; empty for all
 }
 
-// StartPosition is where a sink begins. The zero StartPosition is the oldest
-// delivery.
+// StartPosition is where a sink begins. The zero StartPosition is the oldest delivery.
 type StartPosition struct {
 	Delivery int64     // the first delivery; 0 for the oldest
 	Since    time.Time // the first received then or later; zero for no bound. Both bounds hold

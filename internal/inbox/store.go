@@ -19,13 +19,11 @@ const RowBytes = 512
 // goroutines and, where the database allows it, several processes. Any method may return an
 // error that matches [ErrFull], [ErrLocked], [ErrReadOnly] or [ErrUnreachable].
 //
-// Every implementation of this package's contracts must pass the suites Inbox and Outbox of
-// package storetest.
+// Every implementation of this package's contracts must pass the suites Inbox and Outbox of package storetest.
 type Store interface {
-	// Put stores d and its rows (see [Prepare]) in one transaction and returns
-	// when they are on disk for good, or stores nothing and returns an error.
-	// d.Seq and the rows' Seq, Delivery and marks are not read, but for the
-	// mark [Anomaly], which is kept as it is and never compared with others.
+	// Put stores d and its rows (see [Prepare]) in one transaction and returns when they are on disk for good, or stores
+	// nothing and returns an error. d.Seq and the rows' Seq, Delivery and marks are not read, but for the mark
+	// [Anomaly], which is kept as it is and never compared with others.
 	//
 	// Each other row is compared with the current one of the same Key that is as
 	// synthetic as it is, rows of the same delivery in their order:
@@ -38,24 +36,20 @@ type Store interface {
 	// Method, Path, RawQuery, Header and Body may hold any bytes whatever and
 	// are kept as they are. The rows' text is UTF-8 without NUL.
 	//
-	// A current row whose bytes were pruned is compared by what was kept of
-	// them, such as their hash.
+	// A current row whose bytes were pruned is compared by what was kept of them, such as their hash.
 	//
-	// The numbers grow in the order in which rows become visible: a reader that
-	// saw a Seq never finds a smaller one later.
+	// The numbers grow in the order in which rows become visible: a reader that saw a Seq never finds a smaller one later.
 	Put(ctx context.Context, d Delivery, rows []Event) (Receipt, error)
 
-	// PutRefused keeps d as evidence of a refusal, within [MaxRefused] and
-	// [MaxRefusedBytes], and returns its number, 0 if it is not kept. Refused
-	// deliveries have numbers of their own and no events. It need not be on disk when it returns.
+	// PutRefused keeps d as evidence of a refusal, within [MaxRefused] and [MaxRefusedBytes], and returns its number, 0 if
+	// it is not kept. Refused deliveries have numbers of their own and no events. It need not be on disk when it returns.
 	//
-	// Anybody may send what is refused, so a flood of it must not evict genuine deliveries.
-	// There are three classes: no well-formed signature (see [webhook.Reason.WellFormed]); a
-	// well-formed one; and a well-formed one from an address that a verified delivery came
-	// from. Beyond the bounds, the largest class loses a delivery from the remote address or
-	// the minute of receipt, whichever has most of that class. In that address it is the
-	// minute that has most, and the other way round. What is left of an address and a minute
-	// is a uniform sample: neither first nor last ones are favoured.
+	// Anybody may send what is refused, so a flood of it must not evict genuine deliveries. There are three classes: no
+	// well-formed signature (see [webhook.Reason.WellFormed]); a well-formed one; and a well-formed one from an address
+	// that a verified delivery came from. Beyond the bounds, the largest class loses a delivery from the remote address
+	// or the minute of receipt, whichever has most of that class. In that address it is the minute that has most, and
+	// the other way round. What is left of an address and a minute is a uniform sample: neither first nor last ones are
+	// favoured.
 	PutRefused(ctx context.Context, d Delivery) (int64, error)
 
 	// Refused yields refused deliveries whose Seq is greater than after, in
@@ -72,33 +66,29 @@ type Store interface {
 	// Delivery returns one delivery with its body and headers, or [ErrNoDelivery].
 	Delivery(ctx context.Context, seq int64) (Delivery, error)
 
-	// Readmitted returns the number of the delivery that a refused one became,
-	// see [Verdicts.Readmit], or [ErrNoDelivery].
+	// Readmitted returns the number of the delivery that a refused one became, see [Verdicts.Readmit], or [ErrNoDelivery].
 	Readmitted(ctx context.Context, refused int64) (int64, error)
 
 	// Counts returns how much there is.
 	Counts(ctx context.Context) (Counts, error)
 }
 
-// Verdicts changes the verdict on stored and refused deliveries, for schemes and
-// secrets that were set after they came.
+// Verdicts changes the verdict on stored and refused deliveries, for schemes and secrets that were set after they came.
 type Verdicts interface {
 	// SetVerdict gives the stored delivery d.Seq the verdict that d has: Verified, Reason,
 	// Scheme, SecretName and BodyAuthenticated. Nothing else of d is read.
 	//
-	// A delivery that becomes verified is released: each of its events is added
-	// once more, with a new number, and compared with the current ones as Put
-	// does; the unverified rows become Superseded. So a reader that continues
-	// from the last number reads it once more. Anomalies, and deliveries that do
-	// not become verified, keep their rows, with the new verdict.
+	// A delivery that becomes verified is released: each of its events is added once more, with a new number, and
+	// compared with the current ones as Put does; the unverified rows become Superseded. So a reader that continues from
+	// the last number reads it once more. Anomalies, and deliveries that do not become verified, keep their rows, with
+	// the new verdict.
 	//
 	// A delivery that is verified, or whose bytes were pruned, does not change, and the
 	// receipt has no rows. The error is [ErrNoDelivery] if there is none of that number.
 	SetVerdict(ctx context.Context, d Delivery) (Receipt, error)
 
-	// Readmit puts d and its rows as [Store.Put] does, and in the same
-	// transaction deletes the refused delivery with that number, which d was.
-	// If there is none it does nothing and returns [ErrNoDelivery].
+	// Readmit puts d and its rows as [Store.Put] does, and in the same transaction deletes the refused delivery with
+	// that number, which d was. If there is none it does nothing and returns [ErrNoDelivery].
 	Readmit(ctx context.Context, refused int64, d Delivery, rows []Event) (Receipt, error)
 }
 
@@ -108,22 +98,19 @@ type Retention interface {
 	// ones not included: bytes of paths, queries, headers and bodies, and [RowBytes] for each row.
 	UnverifiedBytes(ctx context.Context) (int64, error)
 
-	// Prune drops the headers and bodies of deliveries that were received
-	// before that time, and the evidence of refusals before it. Events that verified keep
-	// their numbers, keys, fields and marks, so that nothing becomes new a
-	// second time. Rows that did not verify go, and the paths and queries of their
-	// deliveries: they have no part in what is known, and anybody may send them. Deliveries
-	// that wait in an outbox stay whole until they were sent or given up, those that a sink
-	// has not read yet for a day. Of attempts to send them that of success stays. Dead entries are deleted with
-	// the bytes. It works in portions: an error leaves some of it done.
+	// Prune drops the headers and bodies of deliveries that were received before that time, and the evidence of refusals
+	// before it. Events that verified keep their numbers, keys, fields and marks, so that nothing becomes new a second
+	// time. Rows that did not verify go, and the paths and queries of their deliveries: they have no part in what is
+	// known, and anybody may send them. Deliveries that wait in an outbox stay whole until they were sent or given up,
+	// those that a sink has not read yet for a day. Of attempts to send them that of success stays. Dead entries are
+	// deleted with the bytes. It works in portions: an error leaves some of it done.
 	Prune(ctx context.Context, before time.Time) (PruneResult, error)
 }
 
 // Listeners knows which listeners take deliveries into the store.
 type Listeners interface {
-	// AddListener records that this process takes deliveries, until the store is closed
-	// or others take the process for dead. To record the same again does nothing; what is
-	// recorded of the same URL takes the place of what was.
+	// AddListener records that this process takes deliveries, until the store is closed or others take the process for
+	// dead. To record the same again does nothing; what is recorded of the same URL takes the place of what was.
 	AddListener(ctx context.Context, l Listener) error
 
 	// RunningListeners returns those that run now, in any order.
@@ -136,19 +123,16 @@ type Listener struct {
 	Host  string  `json:"host"`  // its computer; empty if that was not recorded
 	Sinks []int64 `json:"sinks"` // that it sends to, in order
 
-	// Verify says how it verifies: equal for those that verify alike, empty if that was
-	// not recorded. It holds no secret.
+	// Verify says how it verifies: equal for those that verify alike, empty if that was not recorded. It holds no secret.
 	Verify string `json:"verify"`
 }
 
 // Changes says when something is stored.
 type Changes interface {
-	// Watch returns a channel that holds a value when another process may have stored
-	// something since the last value was taken: a delivery, an update of trackings, or
-	// the result of an outbox entry. It is a hint: many changes make one value, some
-	// make none, and a value may be about nothing. So whoever waits for a change looks
-	// from time to time too. Once ctx has ended, no more values come. Of a store that
-	// has no such hints the channel is nil.
+	// Watch returns a channel that holds a value when another process may have stored something since the last value was
+	// taken: a delivery, an update of trackings, or the result of an outbox entry. It is a hint: many changes make one
+	// value, some make none, and a value may be about nothing. So whoever waits for a change looks from time to time
+	// too. Once ctx has ended, no more values come. Of a store that has no such hints the channel is nil.
 	Watch(ctx context.Context) <-chan struct{}
 
 	// Revision returns a text that differs from what it was before whenever anything was
@@ -188,8 +172,7 @@ type Placement struct {
 	Mark Mark
 }
 
-// Query says which rows are asked for. The zero Query asks for all, oldest
-// first. All that is set must hold.
+// Query says which rows are asked for. The zero Query asks for all, oldest first. All that is set must hold.
 type Query struct {
 	After  int64 // only rows whose Seq is greater
 	Before int64 // only rows whose Seq is smaller; 0 for no bound
@@ -208,9 +191,8 @@ type Query struct {
 	Marks          []Mark     // any of these; nil for all, anomalies too
 }
 
-// TrackingKeys names trackings by what events call them. An event is about one of them
-// if it has one of the numbers, compared without case, spaces and hyphens, or
-// one of the identifiers, compared without case.
+// TrackingKeys names trackings by what events call them. An event is about one of them if it has one of the numbers,
+// compared without case, spaces and hyphens, or one of the identifiers, compared without case.
 type TrackingKeys struct {
 	Numbers   []string
 	RouterIDs []string

@@ -59,8 +59,8 @@ func (s *Server) serveChange(w http.ResponseWriter, r *http.Request, route Route
 	case s.changes <- struct{}{}:
 		defer func() { <-s.changes }()
 	default:
-		s.fail(w, &Error{http.StatusServiceUnavailable, "too many requests at once",
-			"wait until those under way have ended", "too_many_requests"})
+		const message, hint = "too many requests at once", "wait until those under way have ended"
+		s.fail(w, &Error{http.StatusServiceUnavailable, message, hint, "too_many_requests"})
 		return
 	}
 	body, refused := readBody(w, r)
@@ -87,8 +87,8 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *Error) {
 	}
 	switch tooLarge := (*http.MaxBytesError)(nil); {
 	case errors.As(err, &tooLarge):
-		return nil, &Error{http.StatusRequestEntityTooLarge, "the body is larger than " + strconv.Itoa(maxBody>>20) + " MiB",
-			"send less", "too_large"}
+		message := "the body is larger than " + strconv.Itoa(maxBody>>20) + " MiB"
+		return nil, &Error{http.StatusRequestEntityTooLarge, message, "send less", "too_large"}
 	case err != nil:
 		return nil, &Error{http.StatusRequestTimeout, "the body did not arrive whole", "send it again", "incomplete_body"}
 	}
@@ -101,8 +101,9 @@ func (s *Server) changeRefusal(r *http.Request) *Error {
 		return &Error{http.StatusForbidden, "the inspector is read-only", "start it without --read-only", "read_only"}
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return &Error{http.StatusUnsupportedMediaType, "the body of this request is not declared as JSON",
-			"send Content-Type: application/json", "unsupported_media_type"}
+		const message = "the body of this request is not declared as JSON"
+		const hint = "send Content-Type: application/json"
+		return &Error{http.StatusUnsupportedMediaType, message, hint, "unsupported_media_type"}
 	}
 	return nil
 }
@@ -135,8 +136,8 @@ func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
 		s.o.Log("inspector: an answer can't be written as JSON: " + err.Error())
-		s.fail(w, &Error{http.StatusInternalServerError, "the answer can't be written as JSON",
-			"report this as a bug", "failed"})
+		const message = "the answer can't be written as JSON"
+		s.fail(w, &Error{http.StatusInternalServerError, message, "report this as a bug", "failed"})
 		return
 	}
 	s.write(w, status, "application/json", append(s.o.Hide(body), '\n'))
@@ -183,8 +184,8 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
 	default:
-		s.fail(w, &Error{http.StatusServiceUnavailable, fmt.Sprintf("%d pages are live, and no more can be", maxStreams),
-			"close one of them", "too_many_streams"})
+		s.fail(w, &Error{http.StatusServiceUnavailable, fmt.Sprintf("%d pages are live, "+
+			"and no more can be", maxStreams), "close one of them", "too_many_streams"})
 		return
 	}
 	stream := &eventWriter{w: w, rc: http.NewResponseController(w), hide: s.o.Hide}

@@ -62,8 +62,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // refusal says why a request gets nothing at all; nil if it may go on.
 func (s *Server) refusal(r *http.Request) *Error {
 	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
-		return &Error{http.StatusMisdirectedRequest, "this server does not answer for the host of this request",
-			"open the URL that waybill printed", "wrong_host"}
+		const message = "this server does not answer for the host of this request"
+		return &Error{http.StatusMisdirectedRequest, message, "open the URL that waybill printed", "wrong_host"}
 	}
 	foreign := slices.ContainsFunc(r.Header.Values("Origin"), func(origin string) bool {
 		return !strings.EqualFold(origin, "http://"+r.Host)
@@ -72,8 +72,8 @@ func (s *Server) refusal(r *http.Request) *Error {
 		return site != "same-origin" && site != "none"
 	})
 	if foreign || fromElsewhere && !isNavigation(r) {
-		return &Error{http.StatusForbidden, "this request comes from another site",
-			"open the URL that waybill printed, in the address bar", "foreign_origin"}
+		return &Error{http.StatusForbidden, "this request comes from another site", "open the URL that waybill printed, " +
+			"in the address bar", "foreign_origin"}
 	}
 	switch token := r.Header.Get(tokenHeader); {
 	case !strings.HasPrefix(r.URL.Path, "/api/"), equal(token, s.token), equal(token, s.o.Token) && token != "":
@@ -86,8 +86,8 @@ func (s *Server) refusal(r *http.Request) *Error {
 }
 
 func unauthorized(message, hint string) *Error {
-	return &Error{http.StatusUnauthorized, message, "open the URL that waybill printed when it started" + hint,
-		"unauthorized"}
+	hint = "open the URL that waybill printed when it started" + hint
+	return &Error{http.StatusUnauthorized, message, hint, "unauthorized"}
 }
 
 // isNavigation reports whether a link to the page was followed: the page itself has nothing to protect.
@@ -116,6 +116,6 @@ func closeConnection(w http.ResponseWriter) {
 
 func (s *Server) methodNotAllowed(w http.ResponseWriter, allowed string) {
 	w.Header().Set("Allow", allowed)
-	s.fail(w, &Error{http.StatusMethodNotAllowed, "this path does not take the method of this request",
-		"use " + allowed, "method_not_allowed"})
+	const message = "this path does not take the method of this request"
+	s.fail(w, &Error{http.StatusMethodNotAllowed, message, "use " + allowed, "method_not_allowed"})
 }

@@ -1,9 +1,8 @@
 // Package inspect serves a page that is embedded in the program, to browsers of this
 // computer. It knows nothing of what the page shows: that comes as values from routes.
 //
-// Whoever may connect to a loopback address, every program and every website that a
-// browser shows, is kept out: see [Server] for what a request must have. All that a
-// route returns leaves as JSON, or as a download.
+// Whoever may connect to a loopback address, every program and every website that a browser shows, is kept out: see
+// [Server] for what a request must have. All that a route returns leaves as JSON, or as a download.
 package inspect
 
 import (
@@ -50,10 +49,9 @@ type Route struct {
 	// Method is GET, or POST for what changes something, which a read-only server refuses.
 	Method  string
 	Pattern string // of [http.ServeMux], without method and [APIPrefix]: /deliveries/{id}
-	// Serve returns a value for JSON, or a [File]. Its error is an [*Error], or one
-	// for [Options.Explain]. The context ends when the client leaves or the server
-	// ends; that of a change outlives both for a few seconds. The body of a change
-	// has been read whole.
+	// Serve returns a value for JSON, or a [File]. Its error is an [*Error], or one for [Options.Explain]. The context
+	// ends when the client leaves or the server ends; that of a change outlives both for a few seconds. The body of a
+	// change has been read whole.
 	Serve func(*http.Request) (any, error)
 }
 
@@ -73,13 +71,11 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Stream sends events until ctx ends. after is the number of the last event that the
-// client has, 0 for none. It calls send soon after it was called, even with nothing
-// new: until then the page does not know that the stream is open. id is what the
-// client brings when it comes back, negative for none; event is what the page takes it
-// for, empty for a plain message. The first error of send ends the stream. An
-// error before the first event is an answer like that of a [Route], a later one an
-// event named problem. The page connects again after both.
+// Stream sends events until ctx ends. after is the number of the last event that the client has, 0 for none. It calls
+// send soon after it was called, even with nothing new: until then the page does not know that the stream is open. id
+// is what the client brings when it comes back, negative for none; event is what the page takes it for, empty for a
+// plain message. The first error of send ends the stream. An error before the first event is an answer like that of a
+// [Route], a later one an event named problem. The page connects again after both.
 type Stream func(ctx context.Context, r *http.Request, after int64,
 	send func(id int64, event string, v any) error) error
 
@@ -169,9 +165,8 @@ func (s *Server) URL() string { return "http://" + s.hosts[0] + "/" }
 // Browsers send no server what stands behind #.
 func (s *Server) SecretURL() string { return s.URL() + "#token=" + s.token }
 
-// Serve serves until ctx ends. Then streams and reading requests end at once, changes
-// under way and answers to slow readers within a few seconds, and it returns nil. Any
-// other end is an error. It is called once.
+// Serve serves until ctx ends. Then streams and reading requests end at once, changes under way and answers to slow
+// readers within a few seconds, and it returns nil. Any other end is an error. It is called once.
 func (s *Server) Serve(ctx context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
@@ -260,8 +255,10 @@ type file struct {
 }
 
 func readPage() (map[string]file, error) {
-	types := map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
-		".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+	types := map[string]string{
+		".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+		".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+	}
 	files := map[string]file{}
 	err := fs.WalkDir(page, "page", func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -27,8 +27,8 @@ type carrier struct {
 func nameKey(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
 func newCarriers(o Options) (*carriers, error) {
-	c := &carriers{codes: make(map[string]string, len(o.Carriers)), names: map[string]*carrier{},
-		goodCodes: map[string]bool{}}
+	c := &carriers{names: map[string]*carrier{}, goodCodes: map[string]bool{}}
+	c.codes = make(map[string]string, len(o.Carriers))
 	for name, code := range o.Carriers {
 		key, code := nameKey(name), strings.TrimSpace(code)
 		if other, ok := c.codes[key]; ok && other != code {

@@ -47,9 +47,8 @@ var ErrNoRows = errors.New("no data rows")
 type Options struct {
 	tracking.Rules
 
-	// Map names the column of a field, which may be referId,
-	// rawTrackingNumber, carrierCode (also metadata.carrierCode) or
-	// [FieldCarrier]. JSON has fixed names and does not use it.
+	// Map names the column of a field, which may be referId, rawTrackingNumber, carrierCode (also metadata.carrierCode)
+	// or [FieldCarrier]. JSON has fixed names and does not use it.
 	Map map[string]string
 
 	Encoding    string            // such as windows-1252; empty for UTF-8, or what a byte order mark says
@@ -60,9 +59,8 @@ type Options struct {
 	Own         bool   // keep the columns of a table that are not sent, see [Record]
 	KeepText    bool   // keep the text of good rows too, so that [Rejects] can take them
 
-	// Refs reads what names trackings instead of items to create: a column or
-	// field with a referId or a number is enough, others are passed over, and
-	// texts alone, one a line or in a JSON array, are read too. Odd values are no problem.
+	// Refs reads what names trackings instead of items to create: a column or field with a referId or a number is enough,
+	// others are passed over, and texts alone, one a line or in a JSON array, are read too. Odd values are no problem.
 	Refs bool
 }
 

@@ -181,8 +181,9 @@ func (it *items) record() (Record, error) {
 	return rec, nil
 }
 
-var knownFields = [...]string{tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata,
-	tracking.FieldCarrierCode, errorColumn}
+var knownFields = [...]string{
+	tracking.FieldReferID, tracking.FieldNumber, tracking.FieldMetadata, tracking.FieldCarrierCode, errorColumn,
+}
 
 type itemDecoder struct {
 	*items

@@ -12,10 +12,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/xlsx"
 )
 
-// Open detects the format of r by its first bytes and returns a reader at its
-// first data row. name is shown in errors, and decides where the content fits
-// two formats. r is not closed; a workbook is read from it, which must be an
-// [io.ReaderAt] and an [io.Seeker] then, until the reader is.
+// Open detects the format of r by its first bytes and returns a reader at its first data row. name is shown in
+// errors, and decides where the content fits two formats. r is not closed; a workbook is read from it, which must be
+// an [io.ReaderAt] and an [io.Seeker] then, until the reader is.
 //
 // The errors are [*FileError], [*OptionError], [*ColumnError], [*WorkbookError] and those
 // of r. An input without rows is no error here: see [Reader.Next].
@@ -101,11 +100,12 @@ func (o Options) isWorkbook(name string, head []byte) (bool, error) {
 	case is && o.Format != Auto && o.Format != XLSX && o.Format != List:
 		return true, foreignFile(name, "an Excel workbook (xlsx)", "omit --format "+string(o.Format))
 	case !is && o.Format == XLSX:
-		return false, &OptionError{Option: "--format", Value: string(XLSX), Reason: showName(name) + " is no Excel workbook",
-			hint: "omit --format: the content decides it"}
+		reason := showName(name) + " is no Excel workbook"
+		const hint = "omit --format: the content decides it"
+		return false, &OptionError{Option: "--format", Value: string(XLSX), Reason: reason, hint: hint}
 	case !is && o.Sheet != "":
-		return false, &OptionError{Option: "--sheet", Value: o.Sheet, Reason: showName(name) + " has no sheets",
-			hint: "omit --sheet: only XLSX workbooks have sheets"}
+		const hint = "omit --sheet: only XLSX workbooks have sheets"
+		return false, &OptionError{Option: "--sheet", Value: o.Sheet, Reason: showName(name) + " has no sheets", hint: hint}
 	}
 	return is, nil
 }

@@ -43,12 +43,11 @@ func (d dialect) compatible(other dialect) bool {
 	return d.header == other.header && d.delim == other.delim && d.coding.name == other.coding.name && d.book == other.book
 }
 
-// Rejects writes bad rows as they stood in their input, in its columns,
-// delimiter, line ends and encoding, with a last column waybillError that says
-// what is wrong and that is not read again. Rows of a workbook become a workbook of
-// one sheet, with their values and number formats. Rows of JSON inputs become JSON
-// Lines with such a field. An input in another encoding than UTF-8 becomes UTF-8 with
-// a byte order mark, which is read without naming an encoding. It is not safe for concurrent use.
+// Rejects writes bad rows as they stood in their input, in its columns, delimiter, line ends and encoding, with a
+// last column waybillError that says what is wrong and that is not read again. Rows of a workbook become a workbook
+// of one sheet, with their values and number formats. Rows of JSON inputs become JSON Lines with such a field. An
+// input in another encoding than UTF-8 becomes UTF-8 with a byte order mark, which is read without naming an
+// encoding. It is not safe for concurrent use.
 type Rejects struct {
 	w     *bufio.Writer
 	first *Reader // whose dialect is used; nil before the first row

@@ -259,8 +259,8 @@ func (s *scanner) closingQuote(open, end, after int) (at, lineEnd, next int, clo
 }
 
 func (s *scanner) newFault(line int, closed bool) *quoteFault {
-	f := &quoteFault{message: "text after the closing quote of a cell",
-		hint: "double a quote inside a quoted cell, or remove the quotes around the cell"}
+	f := &quoteFault{message: "text after the closing quote of a cell", hint: "double a quote inside a quoted cell, " +
+		"or remove the quotes around the cell"}
 	if !closed {
 		f = &quoteFault{message: "quote not closed", hint: "close the quote; double a quote inside a quoted cell"}
 	}

@@ -38,8 +38,8 @@ func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error)
 		return nil, workbookError(r.name, name, err)
 	}
 	t, err := newTable(r, charset{name: utf8Name}, o, &scanner{})
-	t.sheet = &sheet{name: name, hidden: book.Sheets[i].Hidden, book: book, index: i, rows: rows,
-		merged: map[string]string{}}
+	t.sheet = &sheet{name: name, hidden: book.Sheets[i].Hidden, book: book, index: i, rows: rows}
+	t.sheet.merged = map[string]string{}
 	if err == nil {
 		err = t.findHeader()
 	}
@@ -123,8 +123,9 @@ func (t *table) resolveNames(names []string) (err error) {
 		return err
 	}
 	if list || t.cols.last == none {
-		return &ColumnError{File: t.file, Sheet: s.name, Line: s.row.Number, Header: names, Fields: refFields,
-			reason: "no column for referId or rawTrackingNumber"}
+		wrong := &ColumnError{File: t.file, Sheet: s.name, Line: s.row.Number, Header: names, Fields: refFields}
+		wrong.reason = "no column for referId or rawTrackingNumber"
+		return wrong
 	}
 	for _, m := range s.wide {
 		for column := m.FirstColumn; column <= m.LastColumn && column < len(names); column++ {
@@ -326,18 +327,24 @@ const asText = "format the column as Text and enter the value again, or export i
 
 // damages are the problems of identifiers that a spreadsheet holds as values; %s is the format that shows one.
 var damages = map[xlsx.Loss]tracking.Problem{
-	xlsx.Digits: {Message: "a number of more than 15 digits, of which the spreadsheet kept 15: the others are lost",
-		Hint: asText},
+	xlsx.Digits: {Message: "a number of more than 15 digits, of which the spreadsheet kept 15: " +
+		"the others are lost", Hint: asText},
 	xlsx.Scientific: {Odd: true, Message: "a number shown in scientific form (%s)", Hint: asText},
 	xlsx.Fraction:   {Odd: true, Message: "a number with a fraction, whose last zeros a spreadsheet drops", Hint: asText},
 	xlsx.Formatted:  {Odd: true, Message: "a number shown otherwise (%s)", Hint: asText},
 	xlsx.Date:       {Message: "the spreadsheet turned the value into a date or time", Hint: asText},
 	xlsx.Truth:      {Message: "the spreadsheet turned the value into TRUE or FALSE", Hint: asText},
 	xlsx.Failed:     {Message: "the formula failed", Hint: "correct the formula, or replace it by its value"},
-	xlsx.Unsaved: {Message: "the value of the formula is not in the file",
-		Hint: "open the file in a spreadsheet and save it, which calculates it"},
-	xlsx.Lost: {Message: "the cell refers to a text that the workbook does not have",
-		Hint: "open the file in a spreadsheet, enter the value again and save it"},
-	xlsx.Malformed: {Message: "the cell should hold a number and does not",
-		Hint: "open the file in a spreadsheet and save it again"},
+	xlsx.Unsaved: {
+		Message: "the value of the formula is not in the file",
+		Hint:    "open the file in a spreadsheet and save it, which calculates it",
+	},
+	xlsx.Lost: {
+		Message: "the cell refers to a text that the workbook does not have",
+		Hint:    "open the file in a spreadsheet, enter the value again and save it",
+	},
+	xlsx.Malformed: {
+		Message: "the cell should hold a number and does not",
+		Hint:    "open the file in a spreadsheet and save it again",
+	},
 }

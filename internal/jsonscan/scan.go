@@ -1,7 +1,6 @@
-// Package jsonscan walks over JSON that is known to be valid, and reads RFC
-// 6901 pointers into it. It keeps places and bytes as they are: package
-// encoding/json folds the names of members, keeps the last of two with one
-// name, and replaces what is not UTF-8.
+// Package jsonscan walks over JSON that is known to be valid, and reads RFC 6901 pointers into it. It keeps places
+// and bytes as they are: package encoding/json folds the names of members, keeps the last of two with one name, and
+// replaces what is not UTF-8.
 //
 // Except for [ParsePointer] and [Escape], functions may panic if their text is
 // not valid JSON: check it with [json.Valid] first.

@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// available returns an error where no message bus runs for the user. Without the
-// check the library would start one.
+// available returns an error where no message bus runs for the user. Without the check the library would start one.
 func available() error {
 	if address := os.Getenv("DBUS_SESSION_BUS_ADDRESS"); address != "" && address != "autolaunch:" {
 		return nil

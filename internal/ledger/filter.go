@@ -9,8 +9,7 @@ import (
 // Order is what a list is sorted by.
 type Order string
 
-// The orders. Trackings that are alike are in the order of creation. What is not
-// known is last, in either direction.
+// The orders. Trackings that are alike are in the order of creation. What is not known is last, in either direction.
 const (
 	ByCreation   Order = ""           // rows, then what was only seen, then numbers alone
 	ByAsked      Order = "asked"      // when the service last answered a query: never first. No direction

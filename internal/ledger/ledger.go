@@ -1,11 +1,9 @@
-// Package ledger defines what is kept of trackings that were or will be created:
-// runs, their batches and rows, the states of rows, and what the service last said
-// of each tracking.
+// Package ledger defines what is kept of trackings that were or will be created: runs, their batches and rows, the
+// states of rows, and what the service last said of each tracking.
 //
-// A create costs money, cannot be undone, and the service documents no
-// idempotency key. So the ledger guarantees three things: a row is written
-// before its request leaves; its outcome is on disk before it is reported; a row
-// of unknown outcome is sent again only by proof or by the user's decision.
+// A create costs money, cannot be undone, and the service documents no idempotency key. So the ledger guarantees
+// three things: a row is written before its request leaves; its outcome is on disk before it is reported; a row of
+// unknown outcome is sent again only by proof or by the user's decision.
 package ledger
 
 import (
@@ -20,9 +18,8 @@ import (
 // State is the state of a row on its way to the service.
 type State string
 
-// The states. A row is Pending on disk before any request, and Sending before its
-// own. A row without a credible answer may have reached the service: it is Unknown
-// until a query settles it.
+// The states. A row is Pending on disk before any request, and Sending before its own. A row without a credible
+// answer may have reached the service: it is Unknown until a query settles it.
 const (
 	Pending  State = "pending"
 	Sending  State = "sending"
@@ -47,16 +44,14 @@ func (s State) CanBecome(t State) bool { return slices.Contains(next[s], t) }
 var (
 	// ErrNoRun says that there is no run with that ID.
 	ErrNoRun = errors.New("no such run")
-	// ErrBusy says that another process was still staging its input in the ledger
-	// when the context ended.
+	// ErrBusy says that another process was still staging its input in the ledger when the context ended.
 	ErrBusy = errors.New("another waybill is staging its input in this store")
 
 	// ErrText says that a text can't be kept: it is not UTF-8, or holds NUL.
 	ErrText = errors.New("not valid text")
 
-	// ErrNotClaimed says that outcomes do not fit what the ledger knows: this
-	// process is not sending the batch, or not any more, a row is not one of it, or
-	// the state may not follow.
+	// ErrNotClaimed says that outcomes do not fit what the ledger knows: this process is not sending the batch, or not
+	// any more, a row is not one of it, or the state may not follow.
 	ErrNotClaimed = errors.New("outcome does not fit")
 )
 
@@ -97,8 +92,7 @@ type Plan struct {
 	// Own are the columns of the inputs that are kept with new rows, and never sent.
 	Own []string
 
-	// CheckFirst makes new rows Unknown instead of Pending: the service is queried
-	// for each before it is sent.
+	// CheckFirst makes new rows Unknown instead of Pending: the service is queried for each before it is sent.
 	CheckFirst bool
 }
 
@@ -118,8 +112,7 @@ type Tally struct {
 	Skipped int64 // bad rows, and rows that contradict an earlier row
 	Erased  int64 // erased before, or since it was staged: it is not sent
 
-	// KnownPending is how many of Known were still pending, and KnownOpen how
-	// many were sending or unknown.
+	// KnownPending is how many of Known were still pending, and KnownOpen how many were sending or unknown.
 	KnownPending, KnownOpen int64
 	// OtherCarrier is how many known rows have another carrier code in the ledger
 	// than in this input. The one in the ledger counts.
@@ -135,8 +128,7 @@ type Entry struct {
 	Own  Own // see [Plan.Own]
 }
 
-// Conflict is a record that contradicts an earlier one of the same input: the
-// same pair with another carrier code.
+// Conflict is a record that contradicts an earlier one of the same input: the same pair with another carrier code.
 type Conflict struct {
 	Entry Entry
 	First Entry // the earlier record
@@ -154,9 +146,8 @@ type Row struct {
 	Known  bool   // an earlier run brought it in
 	Repeat bool   // the same pair is earlier in this input
 
-	// Of a rejected row: whether a later input brought in another number of the
-	// same referId, and that was accepted; and when the user dismissed it, zero if
-	// not. A dismissed row is not called superseded.
+	// Of a rejected row: whether a later input brought in another number of the same referId, and that was accepted; and
+	// when the user dismissed it, zero if not. A dismissed row is not called superseded.
 	Superseded bool
 	Dismissed  time.Time
 }
@@ -186,8 +177,7 @@ func (b Batch) Items() []tracking.Item {
 	return items
 }
 
-// Proof is what queries proved about the answers to creates of one shape, see
-// [tracking.Body.Shape].
+// Proof is what queries proved about the answers to creates of one shape, see [tracking.Body.Shape].
 type Proof struct {
 	Shape string // with the mode
 	// State is Accepted if the service has the rows, Pending if it took none of them, and
@@ -392,8 +382,7 @@ type Sighting struct {
 	Shared      int64 // how many trackings that event is about, 0 if one
 }
 
-// NewSighting returns what was said of a tracking, learnt at that time. With an error its
-// phase is [InError].
+// NewSighting returns what was said of a tracking, learnt at that time. With an error its phase is [InError].
 //
 // Interface: Errors, 2.
 func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Time, from Source) Sighting {
@@ -408,9 +397,8 @@ func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Tim
 	}
 }
 
-// Supersedes reports whether s replaces what is known of the same tracking.
-// A report replaces Processing, never the reverse. If one of them is an event,
-// the service's own times decide. If they don't, or both are answers, the later
+// Supersedes reports whether s replaces what is known of the same tracking. A report replaces Processing, never the
+// reverse. If one of them is an event, the service's own times decide. If they don't, or both are answers, the later
 // one wins, in milliseconds, and s if both are of the same moment.
 func (s Sighting) Supersedes(known Sighting) bool {
 	switch {

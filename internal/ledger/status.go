@@ -32,8 +32,7 @@ type TrackingStatus struct {
 	Unverified int64
 }
 
-// Own is what the columns of an input hold that are not sent: a JSON object of texts by
-// their names; empty for nothing.
+// Own is what the columns of an input hold that are not sent: a JSON object of texts by their names; empty for nothing.
 type Own string
 
 func (o Own) values() map[string]string {
@@ -83,9 +82,8 @@ func (st TrackingStatus) Carrier() string {
 	return cmp.Or(st.Sighting.CarrierCode, st.Item.CarrierCode)
 }
 
-// StuckSince reports whether the service knows the tracking, it is not delivered,
-// and its last checkpoint is from before that time; without a checkpoint, when it
-// was sent counts.
+// StuckSince reports whether the service knows the tracking, it is not delivered, and its last checkpoint is from
+// before that time; without a checkpoint, when it was sent counts.
 func (st TrackingStatus) StuckSince(at time.Time) bool {
 	s := st.Sighting
 	if s == nil || s.Phase == Absent || s.Delivered() {

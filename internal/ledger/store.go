@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"time"
 
@@ -15,9 +16,8 @@ type Stager interface {
 	// [*BusyError], else the cause of ctx's end. It removes what dead processes had staged.
 	Stage(ctx context.Context, plan Plan) (Staging, error)
 
-	// KnownOrders returns those of the first ComparedOrders rows that the run brought in
-	// whose referId an earlier run brought in: with another number, or in capitals, in small
-	// letters or without the spaces around it.
+	// KnownOrders returns those of the first ComparedOrders rows that the run brought in whose referId an earlier run
+	// brought in: with another number, or in capitals, in small letters or without the spaces around it.
 	KnownOrders(ctx context.Context, run int64) (KnownOrders, error)
 }
 
@@ -30,38 +30,33 @@ type Queue interface {
 	// Recover makes the rows unknown that dead processes were sending, and returns their number.
 	Recover(ctx context.Context) (int64, error)
 
-	// Adopt moves rows of the run's input that are pending in other runs into
-	// batches of the run: about n of them, whole batches if possible. It returns
-	// their number. Runs of living processes give up some of theirs too, so that
-	// several processes share the work.
+	// Adopt moves rows of the run's input that are pending in other runs into batches of the run: about n of them, whole
+	// batches if possible. It returns their number. Runs of living processes give up some of theirs too, so that several
+	// processes share the work.
 	Adopt(ctx context.Context, run int64, n int) (int64, error)
 
-	// Claim moves up to n pending batches of the run to Sending and returns
-	// them in order, each with its rows in the order of the input and no more
-	// than size of them: larger ones are cut. No row is ever returned to two
-	// callers. It returns none when none is left.
+	// Claim moves up to n pending batches of the run to Sending and returns them in order, each with its rows in the
+	// order of the input and no more than size of them: larger ones are cut. No row is ever returned to two callers. It
+	// returns none when none is left.
 	Claim(ctx context.Context, run int64, n, size int) ([]Batch, error)
 
-	// Settle records outcomes of claimed batches in one transaction, or none
-	// of them, with an error that matches [ErrNotClaimed] if one does not fit. A
-	// batch that becomes Pending can be claimed again.
+	// Settle records outcomes of claimed batches in one transaction, or none of them, with an error that matches
+	// [ErrNotClaimed] if one does not fit. A batch that becomes Pending can be claimed again.
 	Settle(ctx context.Context, outcomes []BatchOutcome) error
 
 	// ClaimFull moves those of the batches to Sending that nobody has claimed or changed
 	// since [Staging.Full] returned them, and returns these. Their rows are not read again.
 	ClaimFull(ctx context.Context, run int64, full []Batch) ([]Batch, error)
 
-	// Held returns nil while what was claimed as that [Batch].Owner is this process's,
-	// else an error that matches [ErrNotClaimed]: others took the process for dead, or
-	// may have, since it can't reach the store. Whoever sends asks right before each
-	// request. It costs nothing.
+	// Held returns nil while what was claimed as that [Batch].Owner is this process's, else an error that matches
+	// [ErrNotClaimed]: others took the process for dead, or may have, since it can't reach the store. Whoever sends asks
+	// right before each request. It costs nothing.
 	Held(owner string) error
 
 	// FirstPending returns the row of the run's input that goes first, nil if none is pending.
 	FirstPending(ctx context.Context, run int64) (*UnknownRow, error)
 
-	// CountRows returns how many distinct rows of the run's input, those known
-	// before included, are in each state.
+	// CountRows returns how many distinct rows of the run's input, those known before included, are in each state.
 	CountRows(ctx context.Context, run int64) (Counts, error)
 }
 
@@ -85,43 +80,36 @@ type UnknownRows interface {
 	// go into batches of the run. It returns how many of them still held.
 	Resolve(ctx context.Context, run int64, found []Resolution) (int64, error)
 
-	// Reopen makes rows of the run's input that are Rejected, or Unknown, pending
-	// in batches of the run, and returns their number. It is for decisions of the
-	// user, not for proofs. ref narrows it to the rows of that referId or number,
-	// compared as numbers are. Without it, rejected rows stay that are superseded or
-	// dismissed; with it, a dismissal ends.
+	// Reopen makes rows of the run's input that are Rejected, or Unknown, pending in batches of the run, and returns their
+	// number. It is for decisions of the user, not for proofs. ref narrows it to the rows of that referId or number,
+	// compared as numbers are. Without it, rejected rows stay that are superseded or dismissed; with it, a dismissal ends.
 	Reopen(ctx context.Context, run int64, from State, ref string) (int64, error)
 
-	// Dismiss marks rejected rows of the run's input as settled by the user, and
-	// returns how many were not before: all that are open, see [Row.IsOpen], or
-	// those of ref, as in Reopen, superseded ones too.
+	// Dismiss marks rejected rows of the run's input as settled by the user, and returns how many were not before: all
+	// that are open, see [Row.IsOpen], or those of ref, as in Reopen, superseded ones too.
 	Dismiss(ctx context.Context, run int64, ref string) (int64, error)
 
 	// Controls returns up to n rows that are accepted, those without siblings and the latest first.
 	Controls(ctx context.Context, n int) ([]UnknownRow, error)
 }
 
-// Staging is a run being filled. One goroutine uses it, and ends it with Open or
-// Discard; a process that dies before leaves nothing behind, unless it called
-// Begin.
+// Staging is a run being filled. One goroutine uses it, and ends it with Open or Discard; a process that dies before
+// leaves nothing behind, unless it called Begin.
 type Staging interface {
-	// Add appends entries in input order. Pairs that the ledger has, or that came
-	// earlier in this input, become no second row. It returns the entries that
-	// contradict an earlier one of this input.
+	// Add appends entries in input order. Pairs that the ledger has, or that came earlier in this input, become no
+	// second row. It returns the entries that contradict an earlier one of this input.
 	Add(ctx context.Context, entries []Entry) ([]Conflict, error)
 
-	// Begin returns the run, which is visible from the next Add on: what is added
-	// can be claimed, but for the batch that is not full yet. If this ends before
-	// Open, the run keeps what was added, and [RunSummary.Partial] says so.
+	// Begin returns the run, which is visible from the next Add on: what is added can be claimed, but for the batch that
+	// is not full yet. If this ends before Open, the run keeps what was added, and [RunSummary.Partial] says so.
 	Begin() Run
 
 	// Full returns the batches that became full since the last call, after Begin.
 	Full() []Batch
 
-	// Open makes the run durable, visible, and ready to be claimed. The caller
-	// refuses an input without a valid record. Earlier partial runs of the same
-	// files are partial no longer if this input is no shorter and has each of their
-	// new rows.
+	// Open makes the run durable, visible, and ready to be claimed. The caller refuses an input without a valid record.
+	// Earlier partial runs of the same files are partial no longer if this input is no shorter and has each of their new
+	// rows.
 	Open(ctx context.Context) (Run, error)
 
 	// Discard removes everything that was staged before Begin; a run that is
@@ -146,9 +134,8 @@ type History interface {
 	// Pending returns how many rows are pending in runs other than the given one.
 	Pending(ctx context.Context, except int64) (int64, error)
 
-	// PruneRuns removes runs created before that, with their inputs and answers.
-	// Their rows and states stay, so that no row is sent twice. A run with
-	// pending, sending or unknown rows stays, as does one of a living process.
+	// PruneRuns removes runs created before that, with their inputs and answers. Their rows and states stay, so that no
+	// row is sent twice. A run with pending, sending or unknown rows stays, as does one of a living process.
 	PruneRuns(ctx context.Context, before time.Time) (PrunedRuns, error)
 
 	// Lookup returns the state of a pair, and false if the ledger does not have it.
@@ -164,13 +151,11 @@ type Keys interface {
 	TrustKey(ctx context.Context, key string) error
 }
 
-// Accounts keeps to which account of the service the store belongs, and what is known of
-// the service for that account.
+// Accounts keeps to which account of the service the store belongs, and what is known of the service for that account.
 type Accounts interface {
 	// Account returns the account, empty while the store belongs to none.
 	Account(ctx context.Context) (string, error)
-	// Pin gives the store an account for good, unless the store has one, and returns
-	// the store's account.
+	// Pin gives the store an account for good, unless the store has one, and returns the store's account.
 	Pin(ctx context.Context, name string) (string, error)
 
 	// BatchLimit returns how many rows the service took at most in one
@@ -180,9 +165,8 @@ type Accounts interface {
 
 	// Proofs returns what is proven, by shape.
 	Proofs(ctx context.Context) ([]Proof, error)
-	// Prove records a proof by rows that were queried while they were in that state,
-	// unless one of them has left it, or its batch, meanwhile: then it returns false. A
-	// shape whose rows the service may have taken stays so.
+	// Prove records a proof by rows that were queried while they were in that state, unless one of them has left it, or
+	// its batch, meanwhile: then it returns false. A shape whose rows the service may have taken stays so.
 	Prove(ctx context.Context, p Proof, in State, rows []UnknownRow) (bool, error)
 	// Disprove forgets what is proven of a shape.
 	Disprove(ctx context.Context, shape string) error
@@ -196,18 +180,16 @@ type KeyStatus struct {
 
 // Trackings keeps the last answer about each tracking.
 type Trackings interface {
-	// Record records answers in one transaction: each sighting that supersedes what
-	// is known of its tracking, see [Sighting.Supersedes], and the answers
-	// themselves.
+	// Record records answers in one transaction: each sighting that supersedes what is known of its tracking, see
+	// [Sighting.Supersedes], and the answers themselves.
 	Record(ctx context.Context, answers []RecordedAnswer) error
 
 	// LastAnswer returns the last answer about a referId, byte for byte; nil if there is none.
 	LastAnswer(ctx context.Context, referID string) ([]byte, error)
 
-	// Statuses yields what is known of trackings in the order they
-	// were created, then of those that were only seen, then of numbers alone: of
-	// trackings without referId. What is known of such a number
-	// is also known of the trackings that have it. f may sort them by something else.
+	// Statuses yields what is known of trackings in the order they were created, then of those that were only seen, then
+	// of numbers alone: of trackings without referId. What is known of such a number is also known of the trackings that
+	// have it. f may sort them by something else.
 	Statuses(ctx context.Context, f Filter) iter.Seq2[TrackingStatus, error]
 
 	// Find returns the rows with the given referId, or with the given number if referID is
@@ -255,16 +237,71 @@ type EventFollower interface {
 	// Followed returns how far events were followed, and the last one there is.
 	Followed(ctx context.Context) (to, last int64, err error)
 
-	// Follow records what events say as [Trackings.Record] does, and moves
-	// Followed from one number to another in the same transaction. If Followed is
-	// not from, nothing happens and it returns false.
+	// Follow records what events say as [Trackings.Record] does, and moves Followed from one number to another in the
+	// same transaction. If Followed is not from, nothing happens and it returns false.
 	//
-	// A sighting has a number, a RouterID, or both, and no referId. It is about every row of
-	// that number, and about trackings whose RouterID an answer told. If there are none, it
-	// is about the number alone until a row has it. An event gives no row a RouterID: it may
-	// be about several rows.
+	// A sighting has a number, a RouterID, or both, and no referId. It is about every row of that number, and about
+	// trackings whose RouterID an answer told. If there are none, it is about the number alone until a row has it. An
+	// event gives no row a RouterID: it may be about several rows.
 	Follow(ctx context.Context, seen []Sighting, from, to int64) (bool, error)
 
 	// LastUnverified is that of [TrackingStatus], for a number.
 	LastUnverified(ctx context.Context, number string) (int64, error)
+}
+
+// ErrErased says that what is kept of a tracking was erased.
+var ErrErased = errors.New("erased from the store")
+
+// ErrBeingSent says that a row can't be erased: a living process is sending it, or is about to.
+var ErrBeingSent = errors.New("another process is sending it")
+
+// Eraser removes what is kept of shipments, and remembers them by keyed hashes alone.
+type Eraser interface {
+	// Erase removes the shipments that queries name, each by its referId, its number or both: rows, answers, trackings
+	// and events, and header and body of every delivery that names a number. A name that others hold too stays. An error
+	// that matches [ErrBeingSent] comes before anything is removed, unless a process begins to send a row meanwhile:
+	// that row stays. Calling it again removes what is left: it may end anywhere. What was removed may stay in unused
+	// space until Compact.
+	Erase(ctx context.Context, qs []tracking.Query, o EraseOptions) (Erasure, error)
+
+	// Compact removes what was erased from the store's unused space too. It returns
+	// where copies may be left that it can't remove.
+	Compact(ctx context.Context) ([]string, error)
+
+	// Erased says for each query whether it was erased: a referId, a number, or with
+	// both a row. A referId or a number that a later row has was not.
+	Erased(ctx context.Context, qs []tracking.Query) ([]bool, error)
+}
+
+// EraseOptions say what is left of shipments that are erased: with Forget no hash either.
+type EraseOptions struct{ Forget bool }
+
+// Erasure counts what was removed. Responses are to queries, and to create requests that other rows were in too.
+type Erasure struct {
+	Unknown []int `json:"-"` // queries that name nothing that is or was in the store
+	Shared  int64 `json:"-"` // numbers that stay: others hold them too
+
+	Rows       int64 `json:"rows"`
+	Unsettled  int64 `json:"unknown"` // rows with an unknown outcome
+	Pending    int64 `json:"pending"` // rows that were not sent
+	Trackings  int64 `json:"trackings"`
+	Responses  int64 `json:"responses"`
+	Events     int64 `json:"events"`
+	Deliveries int64 `json:"deliveries"` // whose bytes were dropped
+	Refused    int64 `json:"refused"`
+	Texts      int64 `json:"texts"` // reasons, names of files and the like that held one
+}
+
+// Add adds other to e.
+func (e *Erasure) Add(other Erasure) {
+	e.Shared += other.Shared
+	e.Rows += other.Rows
+	e.Unsettled += other.Unsettled
+	e.Pending += other.Pending
+	e.Trackings += other.Trackings
+	e.Responses += other.Responses
+	e.Events += other.Events
+	e.Deliveries += other.Deliveries
+	e.Refused += other.Refused
+	e.Texts += other.Texts
 }

@@ -28,20 +28,16 @@ type Notification struct {
 	More       bool           // others follow at once
 }
 
-// Follow calls fn for every row of the inbox behind the one numbered after, in
-// order, and for every refusal of this receiver: first for what is there, then
-// for what arrives. With [inbox.Counts.LastEvent] as of before Serve, these are
-// exactly the new ones. Rows that another process stores are found within half
-// a second, or after [Receiver.Wake].
+// Follow calls fn for every row of the inbox behind the one numbered after, in order, and for every refusal of this
+// receiver: first for what is there, then for what arrives. With [inbox.Counts.LastEvent] as of before Serve, these are
+// exactly the new ones. Rows that another process stores are found within half a second, or after [Receiver.Wake].
 //
-// When ctx ends, Follow reads to the end once more and returns nil; so ctx
-// should end after Serve has. Otherwise it returns the first error of fn, or of
-// the inbox, unless that is one that goes away by itself.
+// When ctx ends, Follow reads to the end once more and returns nil; so ctx should end after Serve has. Otherwise it
+// returns the first error of fn, or of the inbox, unless that is one that goes away by itself.
 //
-// fn is called by one goroutine and may take its time: rows wait in the inbox.
-// Follow rests as long as fn has worked, and then reads up to 512 rows, or 1 MiB
-// of them, at once: when many come, they are answered first.
-// Refusals wait in memory; beyond 256 of them they are counted only.
+// fn is called by one goroutine and may take its time: rows wait in the inbox. Follow rests as long as fn has worked,
+// and then reads up to 512 rows, or 1 MiB of them, at once: when many come, they are answered first. Refusals wait in
+// memory; beyond 256 of them they are counted only.
 func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification) error) error {
 	poll := time.NewTimer(0)
 	defer poll.Stop()

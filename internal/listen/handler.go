@@ -33,8 +33,7 @@ import (
 //	     unreachable, a failing disk, too slow, too many at once, more unverified ones
 //	     than may be kept, or stopping
 //
-// A connection is closed after a request that another server may see end
-// elsewhere, see [hasAmbiguousEnd].
+// A connection is closed after a request that another server may see end elsewhere, see [hasAmbiguousEnd].
 //
 // Answers are constant texts. A body that can't be read as events is stored and
 // answered with 200: the sender has done its part, and would send the same again.

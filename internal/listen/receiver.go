@@ -187,10 +187,9 @@ func (r *Receiver) beginRequest() bool {
 	return true
 }
 
-// Serve receives deliveries on l until ctx ends. Then it takes no more
-// connections, gives bodies under way a few seconds, waits until everything
-// that arrived is stored and answered, and returns nil. It closes l. Any other
-// end is an error. It is called once.
+// Serve receives deliveries on l until ctx ends. Then it takes no more connections, gives bodies under way a few
+// seconds, waits until everything that arrived is stored and answered, and returns nil. It closes l. Any other end is
+// an error. It is called once.
 func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 	limiter := &connLimiter{max: r.o.MaxConns, conns: map[net.Conn]*limitedConn{}}
 	srv := &http.Server{

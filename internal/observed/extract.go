@@ -189,8 +189,7 @@ func (m member) text() string {
 	return text
 }
 
-// word returns a string or a number as a word of a vocabulary, empty for another value
-// and for an empty string.
+// word returns a string or a number as a word of a vocabulary, empty for another value and for an empty string.
 func (m member) word() string {
 	text := m.text()
 	if strings.IndexByte("-0123456789", m.raw[0]) >= 0 {
@@ -259,8 +258,8 @@ type object struct {
 var objects = []object{
 	{"event", []string{"eventId", "event", "eventTime", "data"}},
 	{"tracking", []string{"trackingNumber", "status", "statusTrack", "routerId", "summary", "detail", "error"}},
-	{"summary", []string{"id", "trackingNumber", "status", "statusLabel", "latestEvent", "latestCheckpointTime",
-		"transitTime", "created", "updated"}},
+	{"summary", strings.Fields("id trackingNumber status statusLabel latestEvent latestCheckpointTime transitTime " +
+		"created updated")},
 	{"detail", []string{"trackingNumber", "statusSummary", "trackingEvents"}},
 	{"checkpoint", []string{"eventType", "eventCity", "eventState", "eventZIPCode", "eventTimestamp", "GMTTimestamp"}},
 	{"item", []string{"referId", "rawTrackingNumber", "metadata"}},

@@ -119,10 +119,9 @@ func (l limits) admit(k Key) Key {
 	return k
 }
 
-// Admit returns what a register takes of met that has the entries of known: known
-// keys, and new ones up to [MaxEntries] of a kind. The others are counted
-// by an entry without a value. There is one entry of each key, in their order: so
-// writers lock what they add to in one order.
+// Admit returns what a register takes of met that has the entries of known: known keys, and new ones up to
+// [MaxEntries] of a kind. The others are counted by an entry without a value. There is one entry of each key, in
+// their order: so writers lock what they add to in one order.
 func Admit(known, met []Entry) []Entry {
 	l := newLimits()
 	for _, e := range known {
@@ -175,8 +174,7 @@ func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
 	return all, notKept
 }
 
-// Recorder gathers what answers and events hold. It takes a bounded amount of memory.
-// It is safe for concurrent use.
+// Recorder gathers what answers and events hold. It takes a bounded amount of memory. It is safe for concurrent use.
 type Recorder struct {
 	mu      sync.Mutex
 	entries map[Key]Entry

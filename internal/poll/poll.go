@@ -1,6 +1,5 @@
-// Package poll asks about many things, again and again until each is done:
-// politely, with pauses that grow and differ, and never with more than a few
-// questions under way. Its memory does not grow with their number.
+// Package poll asks about many things, again and again until each is done: politely, with pauses that grow and
+// differ, and never with more than a few questions under way. Its memory does not grow with their number.
 package poll
 
 import (

@@ -14,8 +14,7 @@ import (
 
 // Service answers queries. Each call is one request.
 type Service interface {
-	// Detail asks for the status and timeline of a tracking. The answer is
-	// returned with every error that came with one.
+	// Detail asks for the status and timeline of a tracking. The answer is returned with every error that came with one.
 	Detail(ctx context.Context, q tracking.Query) (tracking.Answer, error)
 }
 
@@ -108,9 +107,8 @@ func (r queryReply) contradiction(rows []ledger.TrackingStatus) error {
 	return nil
 }
 
-// askForParcels asks by number for parcels of an order that the answer about
-// the order left out. Only an answer that names the number counts. What goes
-// wrong leaves a parcel undecided, as a service need not know queries by number;
+// askForParcels asks by number for parcels of an order that the answer about the order left out. Only an answer that
+// names the number counts. What goes wrong leaves a parcel undecided, as a service need not know queries by number;
 // but a temporary error becomes the error of the whole reply.
 func (a *Asker) askForParcels(ctx, entering context.Context, r *queryReply, parcels []Tracking) {
 	if r.err != nil || len(parcels) < 2 {

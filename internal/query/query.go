@@ -1,6 +1,5 @@
-// Package query asks the service about trackings, about one or a million in the
-// same way. A query takes three steps: the service is asked, what it answered is
-// recorded, and answer, rows and events are merged to what is known.
+// Package query asks the service about trackings, about one or a million in the same way. A query takes three steps:
+// the service is asked, what it answered is recorded, and answer, rows and events are merged to what is known.
 package query
 
 import (

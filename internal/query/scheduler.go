@@ -35,10 +35,9 @@ type Scheduler struct {
 
 	// Patience is how long failed questions are tried again, in all and for each target; 0: until ctx ends.
 	Patience time.Duration
-	// Meets sets Matched of the results that meet the condition; nil ends the
-	// asking about a target with its first answer. The results are of targets
-	// that were asked, or that something is known of. It may set an error of one that can't
-	// meet it any more: that ends the asking about the target, once it was asked about.
+	// Meets sets Matched of the results that meet the condition; nil ends the asking about a target with its first
+	// answer. The results are of targets that were asked, or that something is known of. It may set an error of one that
+	// can't meet it any more: that ends the asking about the target, once it was asked about.
 	Meets func(ctx context.Context, all []TargetResult) error
 	// Alike says that Meets takes what is no longer Processing, and that no one target matters
 	// more than the others: of many that are Processing a few are asked about often.

@@ -1,5 +1,4 @@
-// Package redact removes known secrets from bytes that others may see, in the forms
-// that programs write them in.
+// Package redact removes known secrets from bytes that others may see, in the forms that programs write them in.
 package redact
 
 import (

@@ -10,14 +10,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// newCSV begins CSV (RFC 4180, lines ended by a newline alone) with a header. Cells are as
-// they are.
+// newCSV begins CSV (RFC 4180, lines ended by a newline alone) with a header. Cells are as they are.
 //
-// With a separator for Excel, which opens it by double click, it has a byte order mark and
-// lines ended by CRLF, and what it shows is what was written: a cell of an identifier column
-// that a spreadsheet would change is `="…"`, quotes in it doubled, and any other cell that a
-// spreadsheet would run has a `'` in front. Where semicolons separate cells, numbers have a
-// decimal comma.
+// With a separator for Excel, which opens it by double click, it has a byte order mark and lines ended by CRLF, and
+// what it shows is what was written: a cell of an identifier column that a spreadsheet would change is `="…"`, quotes
+// in it doubled, and any other cell that a spreadsheet would run has a `'` in front. Where semicolons separate cells,
+// numbers have a decimal comma.
 func newCSV(out *term.Writer, excel byte, columns []Column) *Rows {
 	form := csvForm{excel: excel != 0, separator: cmp.Or(excel, ','), newline: "\n"}
 	if excel != 0 && !out.IsTerminal() { // it would show them as escapes

@@ -106,9 +106,8 @@ type List struct {
 	err   error
 }
 
-// List begins a list. With jq, jsonl runs the expression on each element and
-// json on the whole array, which is then held in memory until Close; otherwise
-// memory does not grow. The context ends an expression that runs too long.
+// List begins a list. With jq, jsonl runs the expression on each element and json on the whole array, which is then
+// held in memory until Close; otherwise memory does not grow. The context ends an expression that runs too long.
 func (p *Printer) List(ctx context.Context) *List {
 	return &List{ctx: ctx, p: p, sink: sink{out: p.out, live: p.live}, held: []any{}}
 }

@@ -1,10 +1,8 @@
-// Package render turns plain values into what a user asked for: tables and
-// fields for people, JSON, JSON Lines and CSV for programs, filtered by jq if
-// wanted, and XLSX workbooks. It decides nothing about the values.
+// Package render turns plain values into what a user asked for: tables and fields for people, JSON, JSON Lines and
+// CSV for programs, filtered by jq if wanted, and XLSX workbooks. It decides nothing about the values.
 //
-// Text given to it may be foreign. In human output it is made visible, in JSON
-// escaped, in CSV for Excel kept from being run. Every error of a write is
-// returned; [term.ErrClosed] means that the reader went away.
+// Text given to it may be foreign. In human output it is made visible, in JSON escaped, in CSV for Excel kept from
+// being run. Every error of a write is returned; [term.ErrClosed] means that the reader went away.
 package render
 
 import (

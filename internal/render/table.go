@@ -47,19 +47,15 @@ type Cell struct {
 	Time  time.Time // what Text shows, if it is a time of ours
 }
 
-// Rows writes the rows of a table or of CSV as they come, in constant memory.
-// It is not safe for concurrent use.
+// Rows writes the rows of a table or of CSV as they come, in constant memory. It is not safe for concurrent use.
 //
-// On a terminal a table is aligned, and fits the first [pageRows] rows. Columns get
-// room in the order of [Column].Rank, each as much as its widest cell; flexible ones
-// up to 40 columns, identifiers up to 36. A column that has no room then is left out;
-// the last one that is flexible may be cut to 20 first. What remains goes to flexible
-// columns and wide identifiers. Where the columns that must stay are too wide,
-// flexible ones get 8, and identifiers 24. An identifier that is wider than its column
-// moves the rest of its line; one of more than 64 columns is cut.
-// Further rows have the same columns; a cell that is wider than its column is cut if
-// that is flexible, else it moves the rest of its line. Elsewhere cells are whole and
-// separated by tabs.
+// On a terminal a table is aligned, and fits the first [pageRows] rows. Columns get room in the order of [Column].Rank,
+// each as much as its widest cell; flexible ones up to 40 columns, identifiers up to 36. A column that has no room then
+// is left out; the last one that is flexible may be cut to 20 first. What remains goes to flexible columns and wide
+// identifiers. Where the columns that must stay are too wide, flexible ones get 8, and identifiers 24. An identifier
+// that is wider than its column moves the rest of its line; one of more than 64 columns is cut. Further rows have the
+// same columns; a cell that is wider than its column is cut if that is flexible, else it moves the rest of its line.
+// Elsewhere cells are whole and separated by tabs.
 type Rows struct {
 	sink    sink
 	columns []Column

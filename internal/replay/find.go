@@ -95,9 +95,8 @@ func (e *AmbiguousError) Error() string {
 
 const maxCandidates = 5
 
-// Find returns the delivery that an ID names: the number of a delivery or of an
-// event in it (12, 12.2), the number of a refused one (refused:3), also once it
-// was readmitted, or an eventId or its beginning. The delivery's bytes may be
+// Find returns the delivery that an ID names: the number of a delivery or of an event in it (12, 12.2), the number of
+// a refused one (refused:3), also once it was readmitted, or an eventId or its beginning. The delivery's bytes may be
 // gone. Errors are [inbox.ErrNoDelivery], [inbox.ErrNoEvent] and [AmbiguousError].
 func Find(ctx context.Context, in Inbox, id string) (Delivery, error) {
 	at, err := locate(ctx, in, id)

@@ -22,9 +22,8 @@ func (d Delivery) Capture() webhook.Capture {
 	}
 }
 
-// Importer adds deliveries from files to a store, as if they had been received
-// then. What a file says of being verified is not believed: each is verified by
-// the scheme and the secrets of now, at the time of its receipt.
+// Importer adds deliveries from files to a store, as if they had been received then. What a file says of being
+// verified is not believed: each is verified by the scheme and the secrets of now, at the time of its receipt.
 type Importer struct {
 	Store    inbox.Store
 	Verifier Verifier // nil: nothing is verified

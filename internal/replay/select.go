@@ -51,9 +51,8 @@ type selector struct {
 	leftOut LeftOut
 }
 
-// Select returns the items of a selection, in the order in which their
-// deliveries were received. out is nil if nothing was ever stored. Errors are
-// those of [FindWhole], and of a known target that can't be read.
+// Select returns the items of a selection, in the order in which their deliveries were received. out is nil if
+// nothing was ever stored. Errors are those of [FindWhole], and of a known target that can't be read.
 func Select(ctx context.Context, in Inbox, out inbox.Outbox, sel Selection) ([]Item, LeftOut, error) {
 	s := selector{sel: sel, in: in, out: out, urls: map[int64]*url.URL{}}
 	add := s.addMatching
@@ -118,8 +117,8 @@ func (s *selector) addDead(ctx context.Context) error {
 			s.leftOut.Unverified++
 			continue
 		}
-		item := Item{ID: strconv.FormatInt(l.Delivery, 10), To: s.urls[l.Sink], Verified: verified, Entry: &entries[i],
-			Attempt: max(l.Attempt, l.Failures, 1)}
+		item := Item{ID: strconv.FormatInt(l.Delivery, 10), To: s.urls[l.Sink], Verified: verified, Entry: &entries[i]}
+		item.Attempt = max(l.Attempt, l.Failures, 1)
 		if to := s.sel.To; to != nil && to.String() != item.To.String() {
 			item.To, item.Entry, item.Attempt = to, nil, 1
 		}

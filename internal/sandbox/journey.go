@@ -48,8 +48,9 @@ var routes = sync.OnceValue(func() []route {
 })
 
 // postalServices are carriers by the country that ends a number.
-var postalServices = map[string]string{"GB": "royal-mail", "CA": "canada-post", "JP": "japan-post",
-	"DE": "deutsche-post"}
+var postalServices = map[string]string{
+	"GB": "royal-mail", "CA": "canada-post", "JP": "japan-post", "DE": "deutsche-post",
+}
 
 // carrierOf finds the carrier from the form of a number, as the service does; the first carrier by default.
 func carrierOf(number string) string {
@@ -129,8 +130,8 @@ func stepsOf(random *rand.Rand, cities []city, created time.Time) []step {
 		}
 	}
 	last := cities[len(cities)-1]
-	steps = append(steps, step{text: "Out for delivery", city: last, status: outForDelivery})
-	steps = append(steps, step{text: "Delivered", city: last, status: delivered})
+	nearby := step{text: "Out for delivery", city: last, status: outForDelivery}
+	steps = append(steps, nearby, step{text: "Delivered", city: last, status: delivered})
 	past := 3 + random.IntN(len(steps)-3) // steps before the creation: never the last
 	at := created.Truncate(time.Second)
 	for i := past - 1; i >= 0; i-- {
@@ -184,8 +185,9 @@ func (j journey) object(it tracking.Item, now time.Time) map[string]any {
 		"statusTrack":    st.track,
 		"routerId":       j.id,
 		"summary":        j.summary(it, done),
-		"detail": map[string]any{"trackingNumber": it.Number, "statusSummary": st.summary,
-			"trackingEvents": checkpoints(done)},
+		"detail": map[string]any{
+			"trackingNumber": it.Number, "statusSummary": st.summary, "trackingEvents": checkpoints(done),
+		},
 		"error": nil,
 	}
 }

@@ -69,14 +69,14 @@ func readItems(body []byte, limit int) ([]tracking.Item, *rejection) {
 		return nil, &rejection{http.StatusBadRequest, "the body is not a create request: " + err.Error()}
 	}
 	if n := len(request.Data); n < 1 || n > limit {
-		return nil, &rejection{http.StatusUnprocessableEntity,
-			fmt.Sprintf("data has %d items; 1 to %d are allowed", n, limit)}
+		return nil, &rejection{http.StatusUnprocessableEntity, fmt.Sprintf("data has %d items; "+
+			"1 to %d are allowed", n, limit)}
 	}
 	items := make([]tracking.Item, len(request.Data))
 	for i, d := range request.Data {
 		if d.ReferID == nil || d.Number == nil || *d.ReferID == "" || *d.Number == "" {
-			return nil, &rejection{http.StatusUnprocessableEntity,
-				fmt.Sprintf("data[%d]: referId and rawTrackingNumber are required", i)}
+			return nil, &rejection{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: "+
+				"referId and rawTrackingNumber are required", i)}
 		}
 		items[i] = tracking.Item{ReferID: *d.ReferID, Number: *d.Number}
 		if d.Metadata != nil {

@@ -1,5 +1,4 @@
-// Package shell writes words as the shell at hand reads them, so that commands
-// can be copied from messages.
+// Package shell writes words as the shell at hand reads them, so that commands can be copied from messages.
 package shell
 
 import (

@@ -55,8 +55,7 @@ func (l *lister) mayTake(c trackingCount) bool {
 		(l.f.StuckSince.IsZero() || known && !final)
 }
 
-// subject is how a condition names a row r of a batch b with its sighting s, or a sighting s
-// without a row.
+// subject is how a condition names a row r of a batch b with its sighting s, or a sighting s without a row.
 type subject struct {
 	carrier, referID string
 	moved            string // when it last moved, 0 if that is not known

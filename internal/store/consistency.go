@@ -20,8 +20,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%d %s", p.Count, p.What)
 }
 
-// Check reads the whole store and returns an error that matches [ErrCorrupt] if it
-// is damaged, see [DB.Problems].
+// Check reads the whole store and returns an error that matches [ErrCorrupt] if it is damaged, see [DB.Problems].
 func (d *DB) Check(ctx context.Context) error {
 	problems, err := d.Problems(ctx)
 	if err != nil || len(problems) == 0 {
@@ -40,9 +39,8 @@ func (d *DB) Damage(problems []Problem) error {
 	return d.engine.Fail("check", &Error{Kind: ErrCorrupt, Path: d.engine.Place, Op: "check", Err: cause})
 }
 
-// Problems reads the whole store: what the database says of itself, and whether the
-// tables agree with each other. It writes nothing, and others may write meanwhile:
-// each statement sees one moment.
+// Problems reads the whole store: what the database says of itself, and whether the tables agree with each other. It
+// writes nothing, and others may write meanwhile: each statement sees one moment.
 func (d *DB) Problems(ctx context.Context) ([]Problem, error) {
 	if err := d.engine.Check(ctx); err != nil {
 		if e, ok := errors.AsType[*Error](err); ok && errors.Is(e.Kind, ErrCorrupt) {

@@ -27,10 +27,9 @@ func (d *DB) Identity(ctx context.Context) (string, error) {
 	return strconv.FormatInt(id, 16), err
 }
 
-// Copy copies the tables of from into to, which must be empty, and returns how many rows
-// they have. At the end it compares their number. The error matches [ErrInUse] while
-// living processes work on from, and [ErrNotEmpty] if to has something. Until it returns
-// nobody can write to from, nor open to; after an error to is of no use.
+// Copy copies the tables of from into to, which must be empty, and returns how many rows they have. At the end it
+// compares their number. The error matches [ErrInUse] while living processes work on from, and [ErrNotEmpty] if to
+// has something. Until it returns nobody can write to from, nor open to; after an error to is of no use.
 func Copy(ctx context.Context, from, to *DB, progress CopyProgress) (rows int64, err error) {
 	if from.Writable() == nil { // else this user can't keep others from writing
 		release, err := from.engine.Upkeep.Freeze(ctx)

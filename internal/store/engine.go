@@ -26,21 +26,18 @@ type Engine struct {
 	// Rewrite returns the text of a query as the database takes it.
 	Rewrite func(query string) string
 
-	// Remote says that each statement takes a round trip. So one takes any number of rows,
-	// as arrays; the connection that writes prepares each text once without being asked to;
-	// and the last statements of a transaction go with its commit.
+	// Remote says that each statement takes a round trip. So one takes any number of rows, as arrays; the connection that
+	// writes prepares each text once without being asked to; and the last statements of a transaction go with its commit.
 	Remote bool
 
-	// Load adds n new rows to a table in the transaction of conn; fill appends the values
-	// of one of them. The error is [ErrDuplicate] if a key is there already: the
-	// transaction is then rolled back. Nil where INSERT is as fast.
+	// Load adds n new rows to a table in the transaction of conn; fill appends the values of one of them. The error is
+	// [ErrDuplicate] if a key is there already: the transaction is then rolled back. Nil where INSERT is as fast.
 	Load func(
 		ctx context.Context, conn *sql.Conn, table string, columns []string,
 		n int, fill func(args []any, row int) []any,
 	) error
 
-	// Read calls ask, which reads, and returns its error. Where ask says so, it may be
-	// called again.
+	// Read calls ask, which reads, and returns its error. Where ask says so, it may be called again.
 	Read func(ctx context.Context, ask func() (again bool, err error)) error
 
 	// LockStaging waits until nobody else stages, and keeps others from it until unlock is called, while
@@ -71,8 +68,7 @@ type Engine struct {
 	Close func() error // after the last use; it closes the readers too
 }
 
-// Connector makes the connection that writes, and its transactions. One goroutine
-// uses it at a time.
+// Connector makes the connection that writes, and its transactions. One goroutine uses it at a time.
 type Connector interface {
 	// Connect opens the connection.
 	Connect(ctx context.Context) (*sql.Conn, error)
@@ -83,10 +79,9 @@ type Connector interface {
 	// Begin begins a transaction. From then on no other process writes until it ends.
 	Begin(ctx context.Context, conn *sql.Conn) error
 
-	// Commit does the last statements of the transaction, if it has some left, and commits:
-	// together where the database can. It returns nil if the transaction is on disk. If it
-	// may be on disk, but nobody can tell, the error says so, and Judge that it is not to
-	// be done again.
+	// Commit does the last statements of the transaction, if it has some left, and commits: together where the database
+	// can. It returns nil if the transaction is on disk. If it may be on disk, but nobody can tell, the error says so,
+	// and Judge that it is not to be done again.
 	Commit(ctx context.Context, conn *sql.Conn, last []Statement) error
 
 	// Judge says whether a transaction that failed with err may be done again from its
@@ -107,16 +102,13 @@ type Queryer interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// Owners tells processes that live from those that died. What a process works on
-// has its owner's name in the store.
+// Owners tells processes that live from those that died. What a process works on has its owner's name in the store.
 type Owners interface {
-	// Name returns the name of this store's owner, in the transaction of on. Nobody
-	// else can have known it before. It changes only after others took this process
-	// for dead.
+	// Name returns the name of this store's owner, in the transaction of on. Nobody else can have known it before. It
+	// changes only after others took this process for dead.
 	Name(ctx context.Context, on Queryer) (string, error)
 
-	// IsAlive reports whether the owner's process is alive. It does not wait: while that
-	// is not certain, it is.
+	// IsAlive reports whether the owner's process is alive. It does not wait: while that is not certain, it is.
 	IsAlive(ctx context.Context, on Queryer, name string) (bool, error)
 
 	// Await is IsAlive that waits until it is certain. It is called outside of transactions.
@@ -131,8 +123,7 @@ type Owners interface {
 	Held(name string) error
 }
 
-// Clock is one that nobody sets, for ages that must hold between commands. Times of
-// different clocks can't be compared.
+// Clock is one that nobody sets, for ages that must hold between commands. Times of different clocks can't be compared.
 type Clock struct {
 	ID  func() string // of the clock; empty if there is none
 	Now func() time.Duration
@@ -157,8 +148,7 @@ type Upkeep struct {
 	// Settings returns those of the database that matter to the store.
 	Settings func(ctx context.Context) ([]Setting, error)
 
-	// Processes returns those that have the store open to write, and perhaps dead ones,
-	// without what they are doing.
+	// Processes returns those that have the store open to write, and perhaps dead ones, without what they are doing.
 	Processes func(ctx context.Context) ([]Process, error)
 
 	// Freeze waits until nobody writes. Nobody can write until release is called.
@@ -180,9 +170,8 @@ type LastNumber struct {
 	Last          int64
 }
 
-// WriteBackup writes a copy of the store, as it is at one moment, over the empty file
-// at path, and checks the copy. Other processes continue to write meanwhile. The copy
-// has no unused space. After an error the file is no copy.
+// WriteBackup writes a copy of the store, as it is at one moment, over the empty file at path, and checks the copy.
+// Other processes continue to write meanwhile. The copy has no unused space. After an error the file is no copy.
 func (d *DB) WriteBackup(ctx context.Context, path string) error {
 	return d.fail("read", d.engine.Upkeep.Backup(ctx, path))
 }
@@ -205,9 +194,8 @@ func (d *DB) Compact(ctx context.Context) ([]string, error) {
 // SchemaVersion is the version of the tables that this program works with.
 const SchemaVersion = 1
 
-// SchemaDigest returns a number that tells the text of a schema from others. A store keeps
-// it as the counter 'schema': builds between releases change the tables without giving them
-// a version.
+// SchemaDigest returns a number that tells the text of a schema from others. A store keeps it as the counter
+// 'schema': builds between releases change the tables without giving them a version.
 func SchemaDigest(text string) int64 {
 	sum := sha256.Sum256([]byte(text))
 	return int64(binary.BigEndian.Uint64(sum[:]) >> 1)

@@ -34,9 +34,8 @@ type erasure struct {
 	done   ledger.Erasure
 }
 
-// Erase removes shipments, see [ledger.Eraser]. Their hashes are written first, so that
-// nothing more is stored of them, and rows and trackings, by which the rest is found, are
-// removed last.
+// Erase removes shipments, see [ledger.Eraser]. Their hashes are written first, so that nothing more is stored of
+// them, and rows and trackings, by which the rest is found, are removed last.
 func (d *DB) Erase(ctx context.Context, qs []tracking.Query, o ledger.EraseOptions) (done ledger.Erasure, err error) {
 	// A run that is being staged may hold what is to be erased.
 	_, unlock, err := d.lockStaging(ctx)
@@ -59,9 +58,8 @@ func (d *DB) Erase(ctx context.Context, qs []tracking.Query, o ledger.EraseOptio
 	return e.done, err
 }
 
-// rememberErased writes the hashes of what queries name, and returns it. Others store
-// nothing of a name after its hash, and may before: it searches again until the hashes
-// of all that it finds are there.
+// rememberErased writes the hashes of what queries name, and returns it. Others store nothing of a name after its
+// hash, and may before: it searches again until the hashes of all that it finds are there.
 func (d *DB) rememberErased(ctx context.Context, qs []tracking.Query) (*erasure, error) {
 	for {
 		e, err := d.findErasure(ctx, qs)

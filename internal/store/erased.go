@@ -12,9 +12,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// erasedNames makes the hashes of names for table erased, keyed by the salt of the account: so
-// nobody who has only a hash can try numbers. Most stores hold nothing that was erased: a
-// transaction asks for that once, and for no hash.
+// erasedNames makes the hashes of names for table erased, keyed by the salt of the account: so nobody who has only a
+// hash can try numbers. Most stores hold nothing that was erased: a transaction asks for that once, and for no hash.
 type erasedNames struct {
 	salt []byte // nil if nothing was erased
 }
@@ -129,8 +128,7 @@ func (c *chunk) classifyErased(ctx context.Context, t *tx) error {
 	return err
 }
 
-// forgetErased lets what is said of new rows be kept, also where another row of their
-// referId or number was erased.
+// forgetErased lets what is said of new rows be kept, also where another row of their referId or number was erased.
 func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) error {
 	e, err := t.erasedNames(ctx)
 	if err != nil || e.salt == nil {

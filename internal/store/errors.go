@@ -107,8 +107,7 @@ var ErrDuplicate = errors.New("a row with the same key is there")
 
 var errClosed = errors.New("store is closed")
 
-// Error is a failure that the store's file or its disk is the cause of. It
-// matches its Kind and its cause.
+// Error is a failure that the store's file or its disk is the cause of. It matches its Kind and its cause.
 type Error struct {
 	Kind error  // one of the kinds
 	Path string // the file

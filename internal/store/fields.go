@@ -82,8 +82,7 @@ func columnValue(pointer any) any {
 // binaryText is text that may hold any bytes, which no column of text takes.
 type binaryText string
 
-// storedBytes are bytes in a column. NULL is nil; empty bytes are not, though a driver
-// may return them as a nil []byte.
+// storedBytes are bytes in a column. NULL is nil; empty bytes are not, though a driver may return them as a nil []byte.
 type storedBytes []byte
 
 // Scan reads the column.

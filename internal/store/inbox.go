@@ -97,9 +97,8 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, 
 	return a.receipt.Rows, err
 }
 
-// deliveryFields are the columns that tables deliveries and refused have of a delivery, but
-// for its number. Header and body, which may be large, are the last two. A field more is a
-// line here, and one for each table in each schema.
+// deliveryFields are the columns that tables deliveries and refused have of a delivery, but for its number. Header
+// and body, which may be large, are the last two. A field more is a line here, and one for each table in each schema.
 var deliveryFields = fields[inbox.Delivery]{
 	{"received", func(d *inbox.Delivery) any { return (*storedTime)(&d.ReceivedAt) }},
 	{"method", func(d *inbox.Delivery) any { return &d.Method }},

@@ -161,9 +161,8 @@ type acceptedDelivery struct {
 	numbers  []string // folded, each once
 }
 
-// planStep reads what comes next and calls accepts: first with deliveries that
-// became verified after the cursor had passed them, unless they were sent
-// unverified. Only when none of them is left it reads behind the cursor, so that
+// planStep reads what comes next and calls accepts: first with deliveries that became verified after the cursor had
+// passed them, unless they were sent unverified. Only when none of them is left it reads behind the cursor, so that
 // whatever is released later is known to have been passed unverified.
 func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts eventFilter) (s cursorStep, err error) {
 	known, err := d.row(ctx, []any{&s.from.passed, &s.from.released, &s.to.released},

@@ -179,9 +179,8 @@ func (t *tx) claimEntries(
 	return entries, next, err
 }
 
-// mayClaim reports whether an entry is due, or one is claimed, whose owner may be dead;
-// and when the next one is due, zero for never. It spares a sink that has nothing to do a
-// transaction each time it asks.
+// mayClaim reports whether an entry is due, or one is claimed, whose owner may be dead; and when the next one is due,
+// zero for never. It spares a sink that has nothing to do a transaction each time it asks.
 func (d *DB) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool, next time.Time, err error) {
 	var due, claimed int64
 	_, err = d.row(ctx, []any{&due, &claimed, (*storedTime)(&next)}, `SELECT

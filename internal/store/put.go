@@ -50,8 +50,7 @@ func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
 	return a, nil
 }
 
-// Put stores a delivery and its events, see [inbox.Store]. Deliveries that wait to be
-// stored are stored together.
+// Put stores a delivery and its events, see [inbox.Store]. Deliveries that wait to be stored are stored together.
 func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
 	a, err := newArrival(delivery, rows) // made before others are kept waiting
 	if err == nil {

@@ -34,9 +34,8 @@ type refusedGroup struct {
 	minute int64  // of receipt, since 1970; or allMinutes
 }
 
-// refusedSums knows how much each group of the table holds, sums included, so
-// that a flood need not count the table for each delivery. A process that finds the
-// table changed by others reads it again.
+// refusedSums knows how much each group of the table holds, sums included, so that a flood need not count the table
+// for each delivery. A process that finds the table changed by others reads it again.
 type refusedSums struct {
 	last, rows int64                  // greatest seq and number of rows of the table
 	bytes      map[refusedGroup]int64 // nil until they were read

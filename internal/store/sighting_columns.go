@@ -48,8 +48,7 @@ func newSightingInsert() multiInsert {
 		"iittt"+sightingFields.types(), " ON CONFLICT (refer_id, number) DO UPDATE SET "+strings.Join(changes, ", "))
 }
 
-// statusScanner reads the statuses that one query finds, each into the same fields: there
-// may be a million.
+// statusScanner reads the statuses that one query finds, each into the same fields: there may be a million.
 type statusScanner struct {
 	id      int64 // of the row, or of the sighting without one
 	settled int64 // when a rejected row was dismissed; -1: it is superseded; 0: neither

@@ -140,8 +140,7 @@ func (t *tx) statusID(ctx context.Context, k statusKey) (int64, error) {
 	return id, err
 }
 
-// manySightings is how many sightings are read with one statement; of fewer
-// than a tenth, each is read with its own.
+// manySightings is how many sightings are read with one statement; of fewer than a tenth, each is read with its own.
 const manySightings = 200
 
 // knownSightings returns what is kept of the trackings seen, and ids of rows of which nothing is kept.

@@ -17,9 +17,8 @@ const chunkRows = 32768
 
 // staging is a run being filled.
 //
-// Every record of the input gets the next number: a new row as its id, others as
-// their pos. So a run's records are a range of numbers in the order of the
-// input, and its own rows are the rows with those ids.
+// Every record of the input gets the next number: a new row as its id, others as their pos. So a run's records are a
+// range of numbers in the order of the input, and its own rows are the rows with those ids.
 type staging struct {
 	d       *DB
 	owner   string       // that may stage; it is another process's turn once this one's is another

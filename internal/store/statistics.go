@@ -140,8 +140,7 @@ func (l *lister) group(run, status int64, carrier string, transitDays int64) led
 	return g
 }
 
-// sumByState takes rows that are not accepted, and of which nothing is known, out
-// of those that are.
+// sumByState takes rows that are not accepted, and of which nothing is known, out of those that are.
 func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
 	low, high := int64(math.MaxInt64), int64(0)
 	for _, r := range l.runs {

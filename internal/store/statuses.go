@@ -11,8 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// Rows of a page of statuses. The first one is short: somebody may wait for it
-// while a filter takes few of many rows.
+// Rows of a page of statuses. The first one is short: somebody may wait for it while a filter takes few of many rows.
 const (
 	firstStatusPage = 50
 	statusPage      = 2000

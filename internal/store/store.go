@@ -1,14 +1,12 @@
-// Package store keeps the ledger and the inbox in an SQL database. It holds the
-// logic of both in texts that every database takes; an [Engine] below it is the
-// database.
+// Package store keeps the ledger and the inbox in an SQL database. It holds the logic of both in texts that every
+// database takes; an [Engine] below it is the database.
 //
 // All writes go through one connection; what several callers wait to write is committed
 // together. A commit returns when it is on disk. Readers have connections of their own and
 // never wait for writers. No connection is held while an iterator waits for its caller.
 //
-// Several processes may use the store: what they decide, they decide inside
-// transactions, of which one at a time writes. [Owners] shows which of the
-// processes are alive, see [DB.Recover].
+// Several processes may use the store: what they decide, they decide inside transactions, of which one at a time
+// writes. [Owners] shows which of the processes are alive, see [DB.Recover].
 package store
 
 import (
@@ -19,14 +17,12 @@ import (
 	"time"
 )
 
-// Options says how a store is opened. The zero value opens it, or makes it
-// where there is none.
+// Options says how a store is opened. The zero value opens it, or makes it where there is none.
 type Options struct {
 	MustExist bool // make nothing; the error then matches [ErrNotThere]
 	ReadOnly  bool // likewise, and read it as one that the user can't write: nothing is written
 
-	// Until is when calls cease to try again while the server is away; before that they
-	// try for some seconds in any case.
+	// Until is when calls cease to try again while the server is away; before that they try for some seconds in any case.
 	Until time.Time
 }
 
@@ -57,8 +53,7 @@ func New(e Engine) *DB {
 // New reports whether opening made this store.
 func (d *DB) New() bool { return d.engine.New }
 
-// Shared says who may change the store besides the user, such as "group ops may
-// write it"; the empty string for nobody.
+// Shared says who may change the store besides the user, such as "group ops may write it"; the empty string for nobody.
 func (d *DB) Shared() string { return d.engine.Shared }
 
 // Place returns where the store is: the absolute path of a file without symbolic
@@ -69,9 +64,8 @@ func (d *DB) Place() string { return d.engine.Place }
 // write the store: then every call that writes returns that error.
 func (d *DB) Writable() error { return d.engine.ReadOnly }
 
-// Close waits for what is being written and closes the store. A staging that
-// was not ended is as if its process had died, and so are batches that were
-// claimed and not settled. Calling it again does nothing.
+// Close waits for what is being written and closes the store. A staging that was not ended is as if its process had
+// died, and so are batches that were claimed and not settled. Calling it again does nothing.
 func (d *DB) Close() error {
 	err := errors.Join(d.writer.close(), d.unlockStagings())
 	return errors.Join(d.fail("close", err), d.engine.Close())
@@ -85,8 +79,7 @@ func (d *DB) present() error {
 	return d.engine.Present()
 }
 
-// fail returns err as callers are to see it. Errors of the context and of the
-// contracts stay what they are.
+// fail returns err as callers are to see it. Errors of the context and of the contracts stay what they are.
 func (d *DB) fail(op string, err error) error {
 	if err == nil {
 		return nil

@@ -130,8 +130,7 @@ func (d *DB) LastAnswer(ctx context.Context, referID string) ([]byte, error) {
 	return unpack(packed)
 }
 
-// What a status consists of: a row with its batch and its sighting, if there is one; or a
-// sighting without a row.
+// What a status consists of: a row with its batch and its sighting, if there is one; or a sighting without a row.
 var (
 	rowColumns = rowStart + `(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n
 		WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + rowRest

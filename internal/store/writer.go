@@ -18,9 +18,8 @@ const (
 	gatherPoll = 50 * time.Microsecond // between two looks for them
 )
 
-// writer is the connection that writes, and its queue. The holder of the token
-// uses the connection and does all jobs that were queued meanwhile in one
-// transaction. So jobs share a commit.
+// writer is the connection that writes, and its queue. The holder of the token uses the connection and does all jobs
+// that were queued meanwhile in one transaction. So jobs share a commit.
 type writer struct {
 	engine *Engine
 	sql    *statements
@@ -39,8 +38,7 @@ type writer struct {
 	closed   bool
 }
 
-// work is one job of a transaction. Its context never ends. It may be called
-// again after a rollback.
+// work is one job of a transaction. Its context never ends. It may be called again after a rollback.
 type work func(context.Context, *tx) error
 
 type job struct {
@@ -204,9 +202,8 @@ func retry(ctx context.Context, c Connector, deadline time.Time, f func(context.
 	}
 }
 
-// runJobs does the jobs in the transaction that was begun, and sets the errors of
-// those that fail. It returns the error that all others failed with. What the
-// database undid as a whole is done again for a while.
+// runJobs does the jobs in the transaction that was begun, and sets the errors of those that fail. It returns the
+// error that all others failed with. What the database undid as a whole is done again for a while.
 func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
 	for deadline := w.deadline(); ; {
 		err := w.runOnce(ctx, jobs)
@@ -286,9 +283,8 @@ func (t *tx) doAll(ctx context.Context, jobs []*job) error {
 	return err
 }
 
-// commitSeparately does the jobs once more after one failed, each in a savepoint,
-// so that only those that fail are rolled back. Savepoints from the start would
-// cost all jobs a copy of every page they change.
+// commitSeparately does the jobs once more after one failed, each in a savepoint, so that only those that fail are
+// rolled back. Savepoints from the start would cost all jobs a copy of every page they change.
 func (w *writer) commitSeparately(ctx context.Context, jobs []*job) error {
 	err := w.begin(ctx)
 	if err != nil {

@@ -1,10 +1,9 @@
 // Package term is the program's way to the outside: its three streams, what
 // is known of the terminals behind them, messages to the user and progress.
 //
-// It is the only package that writes to a terminal. No byte from the service
-// or from a file can control one: whatever is not printable text, newline or
-// tab becomes a visible escape in the last step before the write, and human
-// text is made visible before it is laid out, terminal or not.
+// It is the only package that writes to a terminal. No byte from the service or from a file can control one: whatever
+// is not printable text, newline or tab becomes a visible escape in the last step before the write, and human text is
+// made visible before it is laid out, terminal or not.
 package term
 
 import (

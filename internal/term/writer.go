@@ -22,10 +22,9 @@ const defaultWidth = 80
 
 // Writer is one output stream, safe for concurrent use.
 //
-// On a terminal only printable text, newline and tab get through; all other
-// bytes become visible escapes, however they are cut into writes. Elsewhere
-// bytes pass unchanged. After a write has failed, every later one fails with
-// the same error.
+// On a terminal only printable text, newline and tab get through; all other bytes become visible escapes, however
+// they are cut into writes. Elsewhere bytes pass unchanged. After a write has failed, every later one fails with the
+// same error.
 type Writer struct {
 	w        io.Writer
 	file     *os.File // w, if it is one

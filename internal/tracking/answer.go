@@ -22,8 +22,7 @@ type Checkpoint struct {
 	Raw json.RawMessage `json:"-"` // the object as sent, with whatever else it held
 }
 
-// Tracking is one shipment's status and timeline as an answer told them. A
-// field that the answer did not hold is empty.
+// Tracking is one shipment's status and timeline as an answer told them. A field that the answer did not hold is empty.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 type Tracking struct {
@@ -68,9 +67,8 @@ type Answer struct {
 // Interface: Endpoints, 3. Query a tracking.
 const processing = "Processing"
 
-// Answer finds the known objects wherever they stand in the body. It never
-// fails: what is not JSON, or holds nothing known, is an Answer without
-// trackings, and its bytes are kept.
+// Answer finds the known objects wherever they stand in the body. It never fails: what is not JSON, or holds nothing
+// known, is an Answer without trackings, and its bytes are kept.
 //
 // Assumed: the place of summary, detail and trackingEvents in an answer is not
 // shown, so they are looked for at every depth.

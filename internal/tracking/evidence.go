@@ -99,9 +99,8 @@ func (b *Body) namesOther(item Item) bool {
 	return other
 }
 
-// AbsenceFingerprint returns what two answers that say "no such tracking" have
-// in common: status and words, with every reference that was asked for cut out.
-// It is short and printable.
+// AbsenceFingerprint returns what two answers that say "no such tracking" have in common: status and words, with
+// every reference that was asked for cut out. It is short and printable.
 func (b *Body) AbsenceFingerprint(status int, references ...string) string {
 	words := b.ErrorText()
 	switch {

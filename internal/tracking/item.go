@@ -1,10 +1,8 @@
-// Package tracking holds the words of the shipment tracking service: the items
-// a client creates, the trackings it reads back, and what an answer means. It
-// does no I/O and imports nothing of this project.
+// Package tracking holds the words of the shipment tracking service: the items a client creates, the trackings it
+// reads back, and what an answer means. It does no I/O and imports nothing of this project.
 //
-// Much of the service is not documented. Whatever is read here is read
-// tolerantly, and nothing that was not understood is dropped: every [Answer]
-// keeps the bytes it was read from.
+// Much of the service is not documented. Whatever is read here is read tolerantly, and nothing that was not
+// understood is dropped: every [Answer] keeps the bytes it was read from.
 package tracking
 
 import (
@@ -76,9 +74,8 @@ func appendText(dst []byte, text string) []byte {
 // Quote shows a value with control, invisible and non-UTF-8 parts as escapes.
 func Quote(s string) string { return strconv.QuoteToGraphic(s) }
 
-// FoldNumber returns a tracking number in the form in which numbers are
-// compared: without spaces and hyphens, and with letters in one case, all three
-// in the sense of Unicode. Folding again changes nothing.
+// FoldNumber returns a tracking number in the form in which numbers are compared: without spaces and hyphens, and
+// with letters in one case, all three in the sense of Unicode. Folding again changes nothing.
 func FoldNumber(s string) string {
 	return strings.Map(func(r rune) rune {
 		if separates(r) {
@@ -94,9 +91,8 @@ func SameNumber(a, b string) bool {
 	return folded != "" && folded == FoldNumber(b)
 }
 
-// FoldStatus returns the name or number of a status in the form in which
-// statuses are compared: letters in one case, and one underscore for any
-// spaces, hyphens and underscores between words. A sign stays: -1 is not 1.
+// FoldStatus returns the name or number of a status in the form in which statuses are compared: letters in one case,
+// and one underscore for any spaces, hyphens and underscores between words. A sign stays: -1 is not 1.
 func FoldStatus(s string) string {
 	between := false
 	return strings.Map(func(r rune) rune {

@@ -13,8 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/carriers"
 )
 
-// maxIdentifier is the most characters of an identifier; order names and
-// carriers' numbers stay far below.
+// maxIdentifier is the most characters of an identifier; order names and carriers' numbers stay far below.
 //
 // Assumed: the interface states no limit; --accept-odd-values sends longer ones.
 const maxIdentifier = 255
@@ -57,28 +56,28 @@ const (
 
 // oddities are read from the top; the first match counts.
 var oddities = []oddity{
-	{tooLong, "%s is longer than 255 characters", "check that it is the right column and that no quote is missing",
-		refused, refused, ""},
-	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, then export again", refused, refused,
-		KindDamaged},
-	{hashes, "%s is ####, which a spreadsheet shows when a column is too narrow", "widen the column, then export again",
-		refused, refused, KindDamaged},
+	{tooLong, "%s is longer than 255 characters", "check that it is the right column " +
+		"and that no quote is missing", refused, refused, ""},
+	{formulaError, "%s is a spreadsheet error", "fix the formula or lookup, " +
+		"then export again", refused, refused, KindDamaged},
+	{hashes, "%s is ####, which a spreadsheet shows when a column is too narrow", "widen the column, " +
+		"then export again", refused, refused, KindDamaged},
 	{blank, "%s has no letter and no digit", "fill it in, or remove the row", refused, refused, KindPlaceholder},
-	{numeral(scientific), "Excel rounded this number; its last digits are lost", exportAsText, refused, refused,
-		KindDamaged},
+	{numeral(scientific), "Excel rounded this number; " +
+		"its last digits are lost", exportAsText, refused, refused, KindDamaged},
 	{shortExponent, "%s looks like a number with an exponent", exportAsText, ignored, ignored, KindDamaged},
 	{numeral(grouped), "%s has thousands separators", exportAsText, noted, ignored, KindDamaged},
 	{numeral(decimal), "%s is a decimal number", exportAsText, noted, ignored, KindDamaged},
 	{formula, "%s is a formula", "export the value that it shows", noted, refused, KindDamaged},
-	{apostrophe, "%s starts with the apostrophe that a spreadsheet puts before text", "remove the apostrophe", noted,
-		noted, KindDamaged},
+	{apostrophe, "%s starts with the apostrophe " +
+		"that a spreadsheet puts before text", "remove the apostrophe", noted, noted, KindDamaged},
 	{isDate, "%s is a date or time", exportAsText, noted, ignored, KindDamaged},
-	{nullWord, "%s is a placeholder for a missing value", "fill it in, or remove the row", refused, refused,
-		KindPlaceholder},
+	{nullWord, "%s is a placeholder for a missing value", "fill it in, " +
+		"or remove the row", refused, refused, KindPlaceholder},
 	{placeholder, "%s is a placeholder", "fill it in, or remove the row", noted, refused, KindPlaceholder},
 	{zeros, "%s is only zeros", "fill in the carrier's number, or remove the row", ignored, refused, KindPlaceholder},
-	{tooShort, "%s has fewer than 4 digits", "fill in the carrier's number, or remove the row", ignored, ignored,
-		KindPlaceholder},
+	{tooShort, "%s has fewer than 4 digits", "fill in the carrier's number, " +
+		"or remove the row", ignored, ignored, KindPlaceholder},
 }
 
 func odd(field, s string) (Problem, bool) {
@@ -204,8 +203,8 @@ func placeholder(s string) bool {
 }
 
 // totals are the words before the number of rows in the last line of an export.
-var totals = []string{"total", "totals", "grandtotal", "subtotal", "sum", "summe", "gesamt", "gesamtsumme", "anzahl",
-	"count", "totale", "totaal", "suma", "soma", "somme", "razem", "итого", "всего", "合計", "合计", "总计"}
+var totals = strings.Fields(`total totals grandtotal subtotal sum summe gesamt gesamtsumme anzahl count totale totaal
+	suma soma somme razem итого всего 合計 合计 总计`)
 
 // placeholderWords are written without the marks between and around their letters.
 var placeholderWords = slices.Sorted(slices.Values(slices.Concat(totals, []string{
@@ -292,9 +291,8 @@ var months = []string{
 	"sty", "lut", "kwi", "maj", "cze", "lip", "sie", "wrz", "paź", "gru", // Polish
 }
 
-// isDate reports whether s is a date of numbers (2024-03-01, 01.03.2024, 3/1/24), one with the name of a
-// month (Mar-24, 24-Mär-2024), or either with a time, or a time alone. A carrier's hyphen stands between
-// longer groups: 020-12345678.
+// isDate reports whether s is a date of numbers (2024-03-01, 01.03.2024, 3/1/24), one with the name of a month (Mar-24,
+// 24-Mär-2024), or either with a time, or a time alone. A carrier's hyphen stands between longer groups: 020-12345678.
 func isDate(s string) bool {
 	if len(s) > len("2024-september-24T00:00:00.000000000+00:00") {
 		return false

@@ -77,18 +77,18 @@ var meanings = [...]Meaning{
 	OutcomeUnknown:  {"unknown", []int{408, 425, 5}, StoredUnknown, SignalNone, StopNever, "", "unknown"},
 	OutcomeAccepted: {"accepted", []int{2}, StoredAll, SignalSuccess, StopNever, "", "ok"},
 	OutcomeNotSent:  {"not sent", nil, StoredNone, SignalUnconnected, StopOnFailures, "no connection", "unreachable"},
-	OutcomeUnauthorized: {"unauthorized", []int{401, 403}, StoredNone, SignalNone, StopAtOnce, "the API key was refused",
-		"auth"},
+	OutcomeUnauthorized: {"unauthorized", []int{401, 403}, StoredNone, SignalNone, StopAtOnce, "the API key " +
+		"was refused", "auth"},
 	OutcomeTooLarge: {"too large", []int{413}, StoredNone, SignalSuccess, StopNever, "", "refused"},
-	OutcomeThrottled: {"throttled", nil, StoredNone, SignalThrottled, StopOnFailures,
-		"the service is still throttling requests", "unreachable"},
+	OutcomeThrottled: {"throttled", nil, StoredNone, SignalThrottled, StopOnFailures, "the service is still " +
+		"throttling requests", "unreachable"},
 	OutcomeRows: {"rows refused", []int{400, 409, 422}, StoredNone, SignalSuccess, StopNever, "", "partial"},
-	OutcomeRefused: {"refused", []int{4}, StoredNone, SignalNone, StopAtOnce,
-		"the service refused the request, whatever its rows", "refused"},
-	OutcomeOverloaded: {"overloaded", []int{503}, StoredUnknown, SignalThrottled, StopOnLongPause,
-		"the service asked for a long pause", "unreachable"},
-	OutcomeNotCredible: {"not credible", []int{1, 3}, StoredUnknown, SignalNone, StopAtOnce, "unexpected response",
-		"unknown"},
+	OutcomeRefused: {"refused", []int{4}, StoredNone, SignalNone, StopAtOnce, "the service refused the request, " +
+		"whatever its rows", "refused"},
+	OutcomeOverloaded: {"overloaded", []int{503}, StoredUnknown, SignalThrottled, StopOnLongPause, "the service " +
+		"asked for a long pause", "unreachable"},
+	OutcomeNotCredible: {"not credible", []int{1, 3}, StoredUnknown, SignalNone, StopAtOnce, "unexpected " +
+		"response", "unknown"},
 }
 
 // Meaning returns the row of the table.
@@ -154,8 +154,7 @@ type Query struct {
 // Ref returns what is asked for.
 func (q Query) Ref() string { return cmp.Or(q.ReferID, q.Number) }
 
-// ErrProcessing says that the service is still working on a tracking. It is
-// not a failure: ask again later.
+// ErrProcessing says that the service is still working on a tracking. It is not a failure: ask again later.
 //
 // Interface: Errors, 1.
 var ErrProcessing = errors.New("still processing")
@@ -180,9 +179,8 @@ type Finding struct {
 
 type allowedKey struct{}
 
-// WithAllowed returns a context for a request whose bytes may leave only while
-// allowed returns nil. It is called right before each write, for a process can stand
-// still at any moment, and must not wait.
+// WithAllowed returns a context for a request whose bytes may leave only while allowed returns nil. It is called
+// right before each write, for a process can stand still at any moment, and must not wait.
 func WithAllowed(ctx context.Context, allowed func() error) context.Context {
 	return context.WithValue(ctx, allowedKey{}, allowed)
 }

@@ -8,9 +8,8 @@ import (
 // Refusals returns the rows of items that a create's answer names together
 // with a sign of error. A row that the answer does not name has the outcome of its batch.
 //
-// An object decides one row at most: the one whose referId and number it names
-// as they are, else the only one that it can mean. Where it can mean several,
-// or has only the referId or the number of one, those are ambiguous.
+// An object decides one row at most: the one whose referId and number it names as they are, else the only one that it
+// can mean. Where it can mean several, or has only the referId or the number of one, those are ambiguous.
 //
 // blanket says that every row of several is listed as refused, some without a
 // reason: an answer that repeats the request beside its error looks so. Those rows are left out.

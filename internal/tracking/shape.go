@@ -12,10 +12,9 @@ import (
 // maxShape is how long a shape may be; a longer one ends in a digest.
 const maxShape = 200
 
-// Shape returns the form of an answer to a create: the HTTP status and the kinds of the
-// members at the top level. Two answers that mean the same have the same shape, whatever
-// rows they are about; of a success the short words count too. agrees says that no list of
-// rows and no count in it contradicts the numbers of rows sent, and refused by name.
+// Shape returns the form of an answer to a create: the HTTP status and the kinds of the members at the top level. Two
+// answers that mean the same have the same shape, whatever rows they are about; of a success the short words count
+// too. agrees says that no list of rows and no count in it contradicts the numbers of rows sent, and refused by name.
 //
 // Assumed: what answers to a create look like is not shown, so that a shape means nothing
 // until queries have proven what it means.

@@ -62,8 +62,9 @@ func (c Checkpoint) anomalies(learnt time.Time) []Anomaly {
 }
 
 // wallClocks are the forms of a local time. Fractions of a second may follow.
-var wallClocks = []string{"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04",
-	time.RFC3339}
+var wallClocks = []string{
+	"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.RFC3339,
+}
 
 // readWallClock reads a local time as if it were UTC, the zero time if it can't.
 // A zone that is there after all is not read: the clock on the wall counts.
@@ -162,9 +163,8 @@ func (t Tracking) Times() Times {
 	return times
 }
 
-// Compare returns 1 if t is newer than u, -1 if it is older, and 0 if they do
-// not tell. The latest checkpoint decides, and the time of the record where the
-// checkpoints are equal or one is not known.
+// Compare returns 1 if t is newer than u, -1 if it is older, and 0 if they do not tell. The latest checkpoint
+// decides, and the time of the record where the checkpoints are equal or one is not known.
 //
 // Assumed: a shipment's latest checkpoint never goes back in time.
 func (t Times) Compare(u Times) int {
@@ -221,9 +221,8 @@ func (c Checkpoint) isSame(o Checkpoint) bool {
 	return c.instant() == o.instant() && c.Event == o.Event && c.place() == o.place() && c.Local == o.Local
 }
 
-// Time returns when a checkpoint was by the clock on its wall. zoned says that the
-// two times tell the clock's offset; without it, the zone means nothing. The time
-// is zero if the local one can't be read.
+// Time returns when a checkpoint was by the clock on its wall. zoned says that the two times tell the clock's offset;
+// without it, the zone means nothing. The time is zero if the local one can't be read.
 func (c Checkpoint) Time() (at time.Time, zoned bool) {
 	local, utc := readWallClock(c.Local), readTime(c.UTC)
 	offset := local.Sub(utc)

@@ -32,16 +32,17 @@ type Problem struct {
 // Rules are what the user allows in an item: with AcceptOdd, odd values are notes.
 type Rules struct{ AcceptOdd bool }
 
-// Validate returns what is wrong with the item: rules that the interface
-// states, and values that a spreadsheet damaged or that stand for none. It is
-// good to send when every problem is a note.
+// Validate returns what is wrong with the item: rules that the interface states, and values that a spreadsheet
+// damaged or that stand for none. It is good to send when every problem is a note.
 //
 // Interface: Resources and their fields, tracking creation item.
 func (it Item) Validate(r Rules) []Problem {
 	var ps []Problem
 	if it.totalsLine() {
-		ps = []Problem{{Field: FieldNumber, Value: it.Number, Odd: true, Kind: KindPlaceholder,
-			Message: "the row is a totals line", Hint: "remove the row"}}
+		ps = []Problem{{
+			Field: FieldNumber, Value: it.Number, Odd: true, Kind: KindPlaceholder,
+			Message: "the row is a totals line", Hint: "remove the row",
+		}}
 	} else {
 		ps = identifier(ps, FieldReferID, it.ReferID)
 		ps = identifier(ps, FieldNumber, it.Number)

@@ -149,9 +149,8 @@ func (b *Body) Pointer(pointer string) (json.RawMessage, bool) {
 	return raw, times > 0
 }
 
-// DistinctivePointers yields pointers to values that may distinguish one kind
-// of answer from another: the whole body if it is a scalar or empty, else its
-// members that are, in their order.
+// DistinctivePointers yields pointers to values that may distinguish one kind of answer from another: the whole body
+// if it is a scalar or empty, else its members that are, in their order.
 func (b *Body) DistinctivePointers() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !b.JSON() {
@@ -185,8 +184,7 @@ func (m Match) Holds(body *Body) bool {
 	return ok && errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
-// Absent is one form that "no such tracking" may take. All that is given must
-// hold; the zero Absent never does.
+// Absent is one form that "no such tracking" may take. All that is given must hold; the zero Absent never does.
 //
 // Assumed: the interface does not show what it looks like.
 type Absent struct {

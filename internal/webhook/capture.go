@@ -17,10 +17,9 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// Capture is a delivery in a file. As JSON it is an object with receivedAt,
-// method, path, query, headers, which is a list of {name, value} or an object
-// of texts or lists of texts, and body. Bytes that are no text stand in base64,
-// in bodyBase64, pathBase64, queryBase64 and a header's valueBase64.
+// Capture is a delivery in a file. As JSON it is an object with receivedAt, method, path, query, headers, which is a
+// list of {name, value} or an object of texts or lists of texts, and body. Bytes that are no text stand in base64, in
+// bodyBase64, pathBase64, queryBase64 and a header's valueBase64.
 //
 // What is read again is byte for byte what was written, but for a path and a
 // method that are empty, which are / and POST.

@@ -52,25 +52,33 @@ func (s Setting) Choices() string {
 
 var settings = []Setting{
 	{"kind", []string{KindHMAC, KindDigest, KindToken}, func(s *Scheme) *string { return &s.Kind }},
-	{"algorithm", []string{AlgorithmSHA256, AlgorithmSHA512, AlgorithmSHA1, AlgorithmMD5},
-		func(s *Scheme) *string { return &s.Algorithm }},
+	{"algorithm", []string{AlgorithmSHA256, AlgorithmSHA512, AlgorithmSHA1, AlgorithmMD5}, func(s *Scheme) *string {
+		return &s.Algorithm
+	}},
 	{"key.strip_prefix", nil, func(s *Scheme) *string { return &s.Key.StripPrefix }},
-	{"key.encoding", []string{EncodingUTF8, EncodingBase64, EncodingHex},
-		func(s *Scheme) *string { return &s.Key.Encoding }},
-	{"key.normalize", []string{NormalizeNone, NormalizeNFKD, NormalizeNFC},
-		func(s *Scheme) *string { return &s.Key.Normalize }},
+	{"key.encoding", []string{EncodingUTF8, EncodingBase64, EncodingHex}, func(s *Scheme) *string {
+		return &s.Key.Encoding
+	}},
+	{"key.normalize", []string{NormalizeNone, NormalizeNFKD, NormalizeNFC}, func(s *Scheme) *string {
+		return &s.Key.Normalize
+	}},
 	{"signed", nil, func(s *Scheme) *string { return &s.Signed }},
 	{"signature.from", nil, func(s *Scheme) *string { return &s.Signature.From }},
-	{"signature.format", []string{FormatPlain, FormatList, FormatKV},
-		func(s *Scheme) *string { return &s.Signature.Format }},
+	{"signature.format", []string{FormatPlain, FormatList, FormatKV}, func(s *Scheme) *string {
+		return &s.Signature.Format
+	}},
 	{"signature.separator", separatorsBetween, func(s *Scheme) *string { return &s.Signature.Separator }},
 	{"signature.tag", nil, func(s *Scheme) *string { return &s.Signature.Tag }},
 	{"signature.prefix", nil, func(s *Scheme) *string { return &s.Signature.Prefix }},
-	{"signature.encoding", []string{EncodingHex, EncodingBase64, EncodingBase64URL, EncodingBase64Any},
-		func(s *Scheme) *string { return &s.Signature.Encoding }},
+	{
+		"signature.encoding",
+		[]string{EncodingHex, EncodingBase64, EncodingBase64URL, EncodingBase64Any},
+		func(s *Scheme) *string { return &s.Signature.Encoding },
+	},
 	{"timestamp.from", nil, func(s *Scheme) *string { return &s.Timestamp.From }},
-	{"timestamp.unit", []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822},
-		func(s *Scheme) *string { return &s.Timestamp.Unit }},
+	{"timestamp.unit", []string{UnitSeconds, UnitMilliseconds, UnitRFC3339, UnitRFC2822}, func(s *Scheme) *string {
+		return &s.Timestamp.Unit
+	}},
 	{"public_url", nil, func(s *Scheme) *string { return &s.PublicURL }},
 }
 

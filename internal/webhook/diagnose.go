@@ -34,9 +34,8 @@ type Diagnosis struct {
 	Scheme  *Scheme // of CauseElsewhere, CauseKeyForm and CauseOtherScheme: the one that it verifies in
 }
 
-// Diagnose says why d does not verify in a scheme with secrets, judged at the
-// time of its receipt. others are secrets that the sender may have used
-// instead, such as the API key. Errors are those of [NewVerifier] and ctx.
+// Diagnose says why d does not verify in a scheme with secrets, judged at the time of its receipt. others are secrets
+// that the sender may have used instead, such as the API key. Errors are those of [NewVerifier] and ctx.
 func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample) (Diagnosis, error) {
 	v, err := NewVerifier(s, secrets)
 	if err != nil {

@@ -176,9 +176,8 @@ func (r *fieldReader) literal(name string, raw []byte) string {
 	return strings.ToValidUTF8(string(raw), string(utf8.RuneError))
 }
 
-// DecodeEvent reads one event from the bytes of its object, such as the Raw of
-// an earlier one. Its Index and Offset are 0. It never fails: for what
-// is not an object it returns an Event with Raw and Anomaly alone.
+// DecodeEvent reads one event from the bytes of its object, such as the Raw of an earlier one. Its Index and Offset
+// are 0. It never fails: for what is not an object it returns an Event with Raw and Anomaly alone.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func DecodeEvent(raw []byte) Event {
@@ -264,11 +263,9 @@ type Fragment struct {
 	Anomaly string // what is wrong with it
 }
 
-// Decode splits a body into its events. It never fails and loses nothing: what
-// it can't read is in Fragments with its offset: the whole body if that is not
-// JSON (a byte order mark before it is skipped), or has more than 10,000 elements
-// and one for every 128 bytes. Events share the bytes of body, which must not
-// change while they are in use.
+// Decode splits a body into its events. It never fails and loses nothing: what it can't read is in Fragments with its
+// offset: the whole body if that is not JSON (a byte order mark before it is skipped), or has more than 10,000
+// elements and one for every 128 bytes. Events share the bytes of body, which must not change while they are in use.
 //
 // Interface: Events.
 // Assumed: a body of one object instead of an array is one event.

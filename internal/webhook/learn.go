@@ -44,12 +44,10 @@ type LearnResult struct {
 	Incomplete bool        // the search ended before everything was tried: bodies or headers are too large
 }
 
-// Learn finds the schemes in which samples were signed with one of secrets: in
-// every header, parameter and value of the body that has the form of a
-// signature, under every form of key and some hundred templates. A scheme is
-// found only if it matches; so for samples that are not signed, or with
-// another secret, or were altered, there are no candidates. Times are not
-// judged. The error is [ErrControl], or that of ctx.
+// Learn finds the schemes in which samples were signed with one of secrets: in every header, parameter and value of
+// the body that has the form of a signature, under every form of key and some hundred templates. A scheme is found
+// only if it matches; so for samples that are not signed, or with another secret, or were altered, there are no
+// candidates. Times are not judged. The error is [ErrControl], or that of ctx.
 //
 // Schemes over several values of the body, and over sorted forms, are not
 // looked for. It costs well under a second for bodies of a few kB, and some seconds at most.
@@ -292,8 +290,8 @@ var namedPrefix = regexp.MustCompile(`^[A-Za-z0-9]{2,12}[_-]`)
 func keysOf(secrets []Secret) []derivedKey {
 	var all []derivedKey
 	for _, secret := range secrets {
-		forms := []Key{{}, {Encoding: EncodingBase64}, {Encoding: EncodingHex}, {Normalize: NormalizeNFKD},
-			{Normalize: NormalizeNFC}}
+		forms := []Key{{}, {Encoding: EncodingBase64}, {Encoding: EncodingHex}}
+		forms = append(forms, Key{Normalize: NormalizeNFKD}, Key{Normalize: NormalizeNFC})
 		if p := string(namedPrefix.Find(secret.Value)); p != "" {
 			forms = append(forms, Key{StripPrefix: p}, Key{StripPrefix: p, Encoding: EncodingBase64},
 				Key{StripPrefix: p, Encoding: EncodingHex})

@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// patterns are what senders sign, by kind of scheme, none for a keyless digest; the common ones
-// are tried on altered deliveries. A capital stands for a placeholder: B the body or a part of
-// it, T the timestamp, I another value of the delivery, K the secret, M the method, P the path,
-// U the public URL, V the version that stands before the signature. Other characters are
-// literal. Of equal candidates, the earlier pattern is preferred.
+// patterns are what senders sign, by kind of scheme, none for a keyless digest; the common ones are tried on altered
+// deliveries. A capital stands for a placeholder: B the body or a part of it, T the timestamp, I another value of the
+// delivery, K the secret, M the method, P the path, U the public URL, V the version that stands before the signature.
+// Other characters are literal. Of equal candidates, the earlier pattern is preferred.
 var patterns = map[string]struct{ common, all []string }{
 	KindHMAC: {[]string{"B", "T.B", "TB", "T:B", "V:T:B", "I.T.B", "UB"}, []string{
 		"B", "T.B", "TB", "T:B", "T\nB", "T|B", "T-B", "T_B", "T,B", "T&B", "V:T:B", "V.T.B", "B.T", "BT", "B:T", "B|T",

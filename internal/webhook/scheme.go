@@ -1,3 +1,13 @@
+// Package webhook reads deliveries of the service: is a body authentic, and which events does it hold.
+//
+// The interface says no more of signatures than that they use SHA256. So the procedure is data: a [Scheme] says where
+// the signature stands and what it is made of, a [Verifier] checks deliveries against it, and [Sign] makes what it
+// checks. A delivery is checked against one scheme only; [Learn] alone tries many.
+//
+// [Decode] splits a body into events without changing or dropping a byte of it.
+// What it cannot read is returned as a [Fragment].
+//
+// The package does no input or output, and all of it is safe for concurrent use.
 package webhook
 
 import (
@@ -62,9 +72,8 @@ const (
 // DefaultTolerance is how far a timestamp may be from the clock.
 const DefaultTolerance = 5 * time.Minute
 
-// Scheme says how deliveries are signed. Fields are named and mean what they
-// do in the configuration, under `webhook.schemes`. An empty one has its
-// default: see [Scheme.WithDefaults].
+// Scheme says how deliveries are signed. Fields are named and mean what they do in the configuration, under
+// `webhook.schemes`. An empty one has its default: see [Scheme.WithDefaults].
 //
 // Interface: Authentication, 4.
 // Assumed: the signature header and the procedure are not shown.
@@ -72,12 +81,10 @@ type Scheme struct {
 	Kind      string // hmac, digest or token
 	Algorithm string // sha256, sha512, sha1, or md5 for digest
 	Key       Key
-	// Signed is the template of the bytes that are signed. It holds text and
-	// {body} {timestamp} {secret} {method} {url} {path} {header:N} {query:N}
-	// {json:PATH} {formsorted}. PATH is an RFC 6901 pointer. Bytes go in as
-	// they were received: {path} and {query:N} with their percent escapes;
-	// of JSON, the text of a string or the literal of any other value;
-	// {formsorted} is each distinct field of a form, name and value, sorted.
+	// Signed is the template of the bytes that are signed. It holds text and {body} {timestamp} {secret} {method} {url}
+	// {path} {header:N} {query:N} {json:PATH} {formsorted}. PATH is an RFC 6901 pointer. Bytes go in as they were
+	// received: {path} and {query:N} with their percent escapes; of JSON, the text of a string or the literal of any
+	// other value; {formsorted} is each distinct field of a form, name and value, sorted.
 	Signed    string
 	Signature Signature
 	Timestamp Timestamp
@@ -149,9 +156,8 @@ func (s Scheme) Check() error {
 	return nil
 }
 
-// CoversBody reports whether every byte of the body is among what is signed.
-// Where it is not, whoever sees one delivery can make up others. {json:PATH}
-// covers parts only, {formsorted} leaves open where a name ends, and a hash
+// CoversBody reports whether every byte of the body is among what is signed. Where it is not, whoever sees one
+// delivery can make up others. {json:PATH} covers parts only, {formsorted} leaves open where a name ends, and a hash
 // without a secret covers nothing. It is false for a scheme that can't be used.
 func (s Scheme) CoversBody() bool {
 	c, err := compile(s)

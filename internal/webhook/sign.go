@@ -25,10 +25,9 @@ type Signed struct {
 	RawQuery string  // the query to send, instead of the request's own
 }
 
-// Sign returns what a sender using s with secret, at that time, would add to r.
-// A header or query parameter that is signed and is not in r, such as a
-// delivery's id, is derived from a hash of the body, so that it stays the same
-// when the delivery is sent again. A timestamp inside the body is taken as it stands there.
+// Sign returns what a sender using s with secret, at that time, would add to r. A header or query parameter that is
+// signed and is not in r, such as a delivery's id, is derived from a hash of the body, so that it stays the same when
+// the delivery is sent again. A timestamp inside the body is taken as it stands there.
 func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 	c, bad := compile(s)
 	if bad != nil {
@@ -155,9 +154,8 @@ func escape(s string) string { return strings.ReplaceAll(url.QueryEscape(s), "+"
 // ErrUnsigned says that there is no signature to alter.
 var ErrUnsigned = errors.New("there is no signature")
 
-// CorruptSignatures returns r with one character of each signature changed. The
-// signatures keep their form, and are wrong. pick chooses from 0 to n-1. Errors
-// are [*SchemeError], [ErrUnsignable] and [ErrUnsigned].
+// CorruptSignatures returns r with one character of each signature changed. The signatures keep their form, and are
+// wrong. pick chooses from 0 to n-1. Errors are [*SchemeError], [ErrUnsignable] and [ErrUnsigned].
 func CorruptSignatures(s Scheme, r Request, pick func(n int) int) (Request, error) {
 	c, bad := compile(s)
 	if bad != nil {

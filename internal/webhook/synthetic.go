@@ -65,8 +65,7 @@ func (c Change) value() (v any, err error) {
 	return v, err
 }
 
-// Body returns the body of the n-th delivery, from 0: an array of one event.
-// The error matches [ErrChange].
+// Body returns the body of the n-th delivery, from 0: an array of one event. The error matches [ErrChange].
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func (m SyntheticEvents) Body(n int) ([]byte, error) {

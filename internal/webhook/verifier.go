@@ -196,10 +196,9 @@ func Skew(last []Verdict) (time.Duration, bool) {
 // Mask stands in place of what must not show.
 const Mask = "***"
 
-// Trace is how a verification went, step by step, for people who may see what is signed,
-// which may hold credentials of the sender. It signs nothing: of a signature that the
-// delivery does not have it holds the start. Of the secrets it holds the names alone, and
-// of a scheme of tokens neither what was expected nor what was found.
+// Trace is how a verification went, step by step, for people who may see what is signed, which may hold credentials
+// of the sender. It signs nothing: of a signature that the delivery does not have it holds the start. Of the secrets
+// it holds the names alone, and of a scheme of tokens neither what was expected nor what was found.
 type Trace struct {
 	Verdict  Verdict
 	Scheme   Scheme // with its defaults

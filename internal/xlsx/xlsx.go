@@ -1,6 +1,5 @@
-// Package xlsx reads and writes XLSX workbooks as streams, in memory that does
-// not grow with their rows. It says how each cell is shown, and what a number
-// format hides of it, which no library found does. It changes no text, and
+// Package xlsx reads and writes XLSX workbooks as streams, in memory that does not grow with their rows. It says how
+// each cell is shown, and what a number format hides of it, which no library found does. It changes no text, and
 // calculates nothing: formulas have the values that were saved with them.
 package xlsx
 
@@ -98,10 +97,9 @@ func Magic(head []byte) bool {
 
 const oleMagic = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
-// Open reads what a workbook of so many bytes consists of. temp makes a file for shared
-// strings that are too many for memory: it is closed with the workbook, and should be gone
-// then. The caller closes the workbook; r must stay open until then. The error is an
-// [*Error], or one of r or of the disk.
+// Open reads what a workbook of so many bytes consists of. temp makes a file for shared strings that are too many for
+// memory: it is closed with the workbook, and should be gone then. The caller closes the workbook; r must stay open
+// until then. The error is an [*Error], or one of r or of the disk.
 func Open(r io.ReaderAt, size int64, temp func() (*os.File, error)) (*Workbook, error) {
 	head := make([]byte, len(oleMagic))
 	if n, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {

@@ -65,8 +65,9 @@ func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(ni
 // CommandLineWith is CommandLine with further flags of this command line, by name, where they were given.
 func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
-	for _, name := range append([]string{"config", "profile", "account", "base-url", "store", "insecure-store",
-		"api-key-file", "same-key", "ca-file", "insecure-http", "request-timeout"}, flags...) {
+	given := strings.Fields("config profile account base-url store insecure-store api-key-file same-key ca-file " +
+		"insecure-http request-timeout")
+	for _, name := range append(given, flags...) {
 		if f := c.Cmd.Flags().Lookup(name); f != nil {
 			words = append(words, flagWords(f)...)
 		}

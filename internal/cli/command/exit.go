@@ -59,22 +59,22 @@ func Codes() []CodeInfo {
 	return []CodeInfo{
 		{OK, "ok", "done; for bulk: every row accepted or already there"},
 		{Failed, "failed", "unexpected error, address in use"},
-		{Usage, "usage",
-			"wrong flags, arguments, configuration or input, or no data rows (--allow-empty makes that 0); nothing was sent"},
+		{Usage, "usage", "wrong flags, arguments, configuration or input, or no data rows (--allow-empty makes that 0); " +
+			"nothing was sent"},
 		{NotFound, "not_found", "not found: tracking, run or event"},
 		{Auth, "auth", "API key missing or refused"},
-		{Refused, "refused",
-			"refused by the service; for bulk: every row rejected, or the run stopped on an error that is not about rows"},
+		{Refused, "refused", "refused by the service; for bulk: every row rejected, " +
+			"or the run stopped on an error that is not about rows"},
 		{Partial, "partial", "some rows, REFs or targets failed, were skipped or differ, " +
 			"or a condition such as --fail-if holds; the others are done"},
 		{Unknown, "unknown", "sent, but no response or an unexpected one; re-run the same command"},
 		{Pending, "pending", "timed out while processing, or before the condition was met"},
 		{Unverified, "unverified", "a signature did not verify, or no signature scheme was found"},
 		{Store, "store", "problem with the store or a disk (unreachable, locked, too new, full)"},
-		{Unreachable, "unreachable",
-			"no connection, or the service unavailable (429, 5xx) for as long as was tried; repeating is safe"},
-		{Interrupted, "interrupted",
-			"SIGINT, after state was saved (the first lets running requests finish, the second stops at once)"},
+		{Unreachable, "unreachable", "no connection, or the service unavailable (429, 5xx) for as long as was tried; " +
+			"repeating is safe"},
+		{Interrupted, "interrupted", "SIGINT, after state was saved (the first lets running requests finish, " +
+			"the second stops at once)"},
 		{Terminated, "interrupted", "SIGTERM, in the same way"},
 	}
 }
@@ -221,16 +221,16 @@ func exitRules() []exitRule {
 		{As[*store.Error], Store, ""},
 		{As[*disk.TempError], Store, "set " + disk.TempVariable + " to a folder with room that you can write to"},
 		{diskError, Store, "free space on that disk, or write elsewhere; then re-run the same command"},
-		{is(ledger.ErrBusy), Store,
-			"wait for the other command or stop it, then re-run this one; --timeout sets how long it waits"},
+		{is(ledger.ErrBusy), Store, "wait for the other command or stop it, then re-run this one; " +
+			"--timeout sets how long it waits"},
 		{is(ledger.ErrText), Usage, "remove the characters that can't be stored"},
 		{terminated, Terminated, ""},
 		{As[*SignalError], Interrupted, ""},
 		{is(config.ErrNoAPIKey), Auth, "run `waybill init` or `waybill auth login`, " +
 			"or set WAYBILL_API_KEY or api_key_file; the key is in the portal under Settings, API & Webhooks"},
 		{As[*keyring.Error], Auth, ""},
-		{is(tracking.ErrUnauthorized), Auth,
-			"check the API key: WAYBILL_API_KEY, api_key_file, or the portal under Settings, API & Webhooks"},
+		{is(tracking.ErrUnauthorized), Auth, "check the API key: WAYBILL_API_KEY, api_key_file, " +
+			"or the portal under Settings, API & Webhooks"},
 		{As[*UsageError], Usage, ""},
 		{inputError, Usage, ""},
 		{As[*config.KeyError], Usage, ""},
@@ -240,32 +240,32 @@ func exitRules() []exitRule {
 		{is(render.ErrSheetFull), Usage, "use -o csv or -o jsonl, or filters for fewer rows"},
 		{invalidJQ, Usage, "see the jq manual: https://jqlang.org/manual"},
 		{As[*ExitError], Failed, ""}, // brings its own code
-		{is(tracking.ErrUndecided), Unknown,
-			"see the response with -o json; the setting query.absent says which responses mean \"not found\""},
+		{is(tracking.ErrUndecided), Unknown, "see the response with -o json; " +
+			"the setting query.absent says which responses mean \"not found\""},
 		{As[*query.OtherError], Unknown, "see the response with -o json; nothing was recorded"},
 		{As[*api.AnswerError], Unknown, "print the response with --debug; check base_url"},
 		{As[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
 		{unavailable, Unreachable, "the service has problems; try again later"},
-		{is(query.ErrInError), Partial,
-			"`waybill list --status error` lists such trackings; `waybill show REF -o json` has the whole error"},
+		{is(query.ErrInError), Partial, "`waybill list --status error` lists such trackings; " +
+			"`waybill show REF -o json` has the whole error"},
 		{is(ledger.ErrNoRun), NotFound, "list runs with `waybill runs list`"},
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
 		{is(replay.ErrNoRefused), NotFound, "`waybill events list --refused` shows refused deliveries"},
 		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},
-		{As[*replay.AmbiguousError], Usage,
-			"write more of the eventId, or the event's ID; `waybill events list --columns id,event-id` shows both"},
+		{As[*replay.AmbiguousError], Usage, "write more of the eventId, or the event's ID; " +
+			"`waybill events list --columns id,event-id` shows both"},
 		{is(replay.ErrPruned), NotFound, "use a delivery that was not pruned; list them with `waybill signature verify`"},
 		{is(ledger.ErrErased), NotFound, "its data was erased with `waybill store erase`; the service was not asked"},
 		{is(tracking.ErrAbsent), NotFound, "check the REF; list created trackings with `waybill list`"},
-		{is(query.ErrRejected), Refused,
-			"write rejected rows to a CSV with `waybill runs rows ID --status rejected -o csv`, fix them, and create that file"},
+		{is(query.ErrRejected), Refused, "write rejected rows to a CSV with " +
+			"`waybill runs rows ID --status rejected -o csv`, fix them, and create that file"},
 		{As[*api.StatusError], Refused, ""},
 		{is(ErrTimeUp), Pending, ""},
 		{is(query.ErrNotSent), Pending, "find its run with `waybill runs list`, send it with `waybill runs resume ID`"},
-		{is(syscall.EADDRINUSE), Failed,
-			"stop the program that uses this address, or pass another --addr (port 0 uses a free port)"},
-		{cannotListen, Failed,
-			"pass an --addr of this computer, such as 127.0.0.1:0, with a port of 1024 or higher (0 uses a free port)"},
+		{is(syscall.EADDRINUSE), Failed, "stop the program that uses this address, " +
+			"or pass another --addr (port 0 uses a free port)"},
+		{cannotListen, Failed, "pass an --addr of this computer, such as 127.0.0.1:0, " +
+			"with a port of 1024 or higher (0 uses a free port)"},
 		{is(context.Canceled), Interrupted, ""},
 		{is(context.DeadlineExceeded), Pending, ""},
 	}

@@ -72,8 +72,12 @@ func roughly(d time.Duration) string {
 	for _, u := range []struct {
 		below, unit time.Duration
 		name        string
-	}{{time.Minute, time.Second, "s"}, {time.Hour, time.Minute, "m"}, {48 * time.Hour, time.Hour, "h"},
-		{math.MaxInt64, 24 * time.Hour, " days"}} {
+	}{
+		{time.Minute, time.Second, "s"},
+		{time.Hour, time.Minute, "m"},
+		{48 * time.Hour, time.Hour, "h"},
+		{math.MaxInt64, 24 * time.Hour, " days"},
+	} {
 		if d <= u.below-u.unit {
 			return fmt.Sprintf("%d%s", (d+u.unit-1)/u.unit, u.name)
 		}

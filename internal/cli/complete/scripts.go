@@ -30,8 +30,9 @@ type Shell struct{ Name, file string }
 
 // Shells are the shells with a script.
 func Shells() []Shell {
-	return []Shell{{"bash", "waybill.bash"}, {"zsh", "waybill.zsh"}, {"fish", "waybill.fish"},
-		{"powershell", "waybill.ps1"}}
+	return []Shell{
+		{"bash", "waybill.bash"}, {"zsh", "waybill.zsh"}, {"fish", "waybill.fish"}, {"powershell", "waybill.ps1"},
+	}
 }
 
 // New returns the command that prints the script of a shell.
@@ -94,8 +95,8 @@ func Bash(
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	n, _ := strconv.Atoi(strings.TrimPrefix(lines[len(lines)-1], ":"))
-	b := bashReply{word: word, replaced: args[3], lines: lines[:len(lines)-1], directive: cobra.ShellCompDirective(n),
-		home: a.Getenv("HOME")}
+	b := bashReply{word: word, replaced: args[3], lines: lines[:len(lines)-1], directive: cobra.ShellCompDirective(n)}
+	b.home = a.Getenv("HOME")
 	width, _ := strconv.Atoi(args[1])
 	listed := slices.Contains([]string{"33", "63", "64"}, args[0])
 	_, _ = io.WriteString(a.IO.Out, b.text(listed, width)) // completion reports no error
@@ -134,8 +135,11 @@ func (b *bashReply) text(list bool, width int) string {
 	for _, o := range []struct {
 		bit  cobra.ShellCompDirective
 		name string
-	}{{cobra.ShellCompDirectiveNoSpace, "nospace "}, {cobra.ShellCompDirectiveKeepOrder, "nosort "},
-		{cobra.ShellCompDirectiveNoFileComp, "nofiles "}} {
+	}{
+		{cobra.ShellCompDirectiveNoSpace, "nospace "},
+		{cobra.ShellCompDirectiveKeepOrder, "nosort "},
+		{cobra.ShellCompDirectiveNoFileComp, "nofiles "},
+	} {
 		if b.directive&o.bit != 0 {
 			options.WriteString(o.name)
 		}

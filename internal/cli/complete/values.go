@@ -191,8 +191,10 @@ func conditions(l *line) []value {
 		return prefixed("status=", statuses(l))
 	}
 	return []value{
-		{"processed", "the service has processed it"}, {"status=", "it has this status"},
-		{"event=", "a verified event of this kind came"}, {"change", "its status or its latest event changed"},
+		{"processed", "the service has processed it"},
+		{"status=", "it has this status"},
+		{"event=", "a verified event of this kind came"},
+		{"change", "its status or its latest event changed"},
 	}
 }
 
@@ -312,8 +314,8 @@ func refused(l *line) (all []value) {
 		if err != nil || len(all) == maxValues {
 			break
 		}
-		all = append(all, value{replay.RefusedPrefix + strconv.FormatInt(d.Seq, 10),
-			string(d.Reason) + " " + render.LocalMinute(d.ReceivedAt)})
+		about := string(d.Reason) + " " + render.LocalMinute(d.ReceivedAt)
+		all = append(all, value{replay.RefusedPrefix + strconv.FormatInt(d.Seq, 10), about})
 	}
 	return all
 }

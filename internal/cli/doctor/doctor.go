@@ -138,8 +138,13 @@ func runDoctor(ctx context.Context, x *examination) error {
 
 func (x *examination) run(ctx context.Context) ([]finding, error) {
 	parts := []part{{"configuration", x.configuration}}
-	checks := []part{{"api-key", x.apiKey}, {"connection", x.connection}, {"access", x.access}, {"store", x.store},
-		{"webhooks", x.webhooks}}
+	checks := []part{
+		{"api-key", x.apiKey},
+		{"connection", x.connection},
+		{"access", x.access},
+		{"store", x.store},
+		{"webhooks", x.webhooks},
+	}
 	if x.probing {
 		checks = append(checks, part{"probe", x.probe})
 	}
@@ -206,8 +211,8 @@ func problems(all []finding) error {
 	if n == 0 {
 		return nil
 	}
-	return &command.ExitError{Code: command.Failed, Err: command.FoundError(command.Plural(n, "problem") + " found"),
-		Hint: "follow the hints of the problems", Next: next}
+	err := command.FoundError(command.Plural(n, "problem") + " found")
+	return &command.ExitError{Code: command.Failed, Err: err, Hint: "follow the hints of the problems", Next: next}
 }
 
 func printAll(c *command.Call, all []finding) error {

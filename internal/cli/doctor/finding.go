@@ -56,48 +56,48 @@ var (
 	configMissing   = &kind{"configuration", warning, "set waybill up", "waybill init"}
 	configBroken    = &kind{"configuration", problem, "correct the value there", ""}
 	configReadable  = &kind{"configuration", warning, "", ""}
-	unknownVariable = &kind{"configuration", warning,
-		"unset it, or correct its name; `waybill help environment` lists all", ""}
+	unknownVariable = &kind{"configuration", warning, "unset it, or correct its name; " +
+		"`waybill help environment` lists all", ""}
 	valuesSet = &kind{"configuration", ok, "", ""}
 
 	keyFound   = &kind{"api-key", ok, "", ""}
-	keyMissing = &kind{"api-key", problem, "the key is in the portal under Settings, API & Webhooks",
-		"waybill auth login"}
+	keyMissing = &kind{"api-key", problem, "the key is in the portal under Settings, " +
+		"API & Webhooks", "waybill auth login"}
 	keyUnusable = &kind{"api-key", problem, "enter the key again", "waybill auth login"}
 	keyReadable = &kind{"api-key", warning, "", ""}
 
 	urlFound   = &kind{"base-url", ok, "", ""}
-	urlMissing = &kind{"base-url", problem, "set WAYBILL_BASE_URL, pass --base-url URL, or set waybill up",
-		"waybill init"}
+	urlMissing = &kind{"base-url", problem, "set WAYBILL_BASE_URL, pass --base-url URL, " +
+		"or set waybill up", "waybill init"}
 	urlUnencrypted = &kind{"base-url", warning, "use https: the API key is sent unencrypted", ""}
 
 	proxyUsed     = &kind{"proxy", ok, "", ""}
 	proxyUnusable = &kind{"proxy", problem, "write HTTPS_PROXY or HTTP_PROXY as http://HOST:PORT", ""}
-	proxyFailed   = &kind{"proxy", problem, "correct HTTPS_PROXY or HTTP_PROXY, or name the service's host in NO_PROXY",
-		""}
+	proxyFailed   = &kind{"proxy", problem, "correct HTTPS_PROXY or HTTP_PROXY, " +
+		"or name the service's host in NO_PROXY", ""}
 
 	connected        = &kind{"connection", ok, "", ""}
 	hostUnknown      = &kind{"connection", problem, "check the host in base_url, and the network's DNS", ""}
-	connectionFailed = &kind{"connection", problem,
-		"check base_url, the network and its firewall; HTTPS_PROXY sets a proxy", ""}
+	connectionFailed = &kind{"connection", problem, "check base_url, the network and its firewall; " +
+		"HTTPS_PROXY sets a proxy", ""}
 	connectionUnknown = &kind{"connection", notChecked, "", ""}
 
 	certificateValid     = &kind{"tls", ok, "", ""}
 	certificateExpiring  = &kind{"tls", warning, "inform the operator of the service: connections fail from then on", ""}
 	certificateUntrusted = &kind{"tls", problem, "if the network's proxy or the service has an authority of its own, " +
 		"add its certificate with --ca-file FILE or ca_file", ""}
-	certificateInvalid = &kind{"tls", problem,
-		"check the host in base_url and this computer's clock, or inform the operator of the service", ""}
+	certificateInvalid = &kind{"tls", problem, "check the host in base_url and this computer's clock, " +
+		"or inform the operator of the service", ""}
 	authoritiesUnusable = &kind{"tls", problem, "set ca_file to a PEM file with certificates", ""}
 
 	clockRight = &kind{"clock", ok, "", ""}
-	clockWrong = &kind{"clock", warning,
-		"set this computer's clock: the age of signatures and the times of events depend on it", ""}
+	clockWrong = &kind{"clock", warning, "set this computer's clock: " +
+		"the age of signatures and the times of events depend on it", ""}
 	clockUnknown = &kind{"clock", notChecked, "", ""}
 
 	keyAccepted = &kind{"access", ok, "", ""}
-	keyRefused  = &kind{"access", problem,
-		"check the key in the portal under Settings, API & Webhooks, and enter it again", "waybill auth login"}
+	keyRefused  = &kind{"access", problem, "check the key in the portal under Settings, API & Webhooks, " +
+		"and enter it again", "waybill auth login"}
 	responseUnexpected = &kind{"access", problem, "check base_url: another program may have answered", ""}
 	serviceInTrouble   = &kind{"access", warning, "the service has problems; try again later", ""}
 	keyNotTried        = &kind{"access", notChecked, "", ""}
@@ -106,8 +106,8 @@ var (
 	storeMissing      = &kind{"store", ok, "", ""}
 	storeWithoutPlace = &kind{"store", problem, "", ""}
 	storeUnusable     = &kind{"store", problem, "", ""}
-	storeReadOnly     = &kind{"store", warning, "make the file and its folder writable, or use another store with --store",
-		""}
+	storeReadOnly     = &kind{"store", warning, "make the file and its folder writable, " +
+		"or use another store with --store", ""}
 	storeReadable = &kind{"store", warning, "", ""}
 	storeSound    = &kind{"store", ok, "", ""}
 	storeDamaged  = &kind{"store", problem, "", "waybill store check"}
@@ -120,8 +120,8 @@ var (
 	spaceGone   = &kind{"disk-space", problem, "free space on that disk: nothing can be recorded, so nothing is sent", ""}
 
 	schemePinned  = &kind{"webhooks", ok, "", ""}
-	schemeMissing = &kind{"webhooks", warning, "find the scheme with received deliveries, and pin it",
-		"waybill signature learn --pin mine"}
+	schemeMissing = &kind{"webhooks", warning, "find the scheme with received deliveries, " +
+		"and pin it", "waybill signature learn --pin mine"}
 	webhooksUnused = &kind{"webhooks", notChecked, "to receive webhooks, see `waybill listen --help`", ""}
 	verifyingOff   = &kind{"webhooks", warning, "set webhook.verify to enforce", ""}
 	schemeUnusable = &kind{"webhooks", problem, "", ""}
@@ -133,18 +133,18 @@ var (
 	listenerNone      = &kind{"listener", notChecked, "to receive webhooks, start `waybill listen`", ""}
 
 	targetReachable   = &kind{"target", ok, "", ""}
-	targetUnreachable = &kind{"target", problem, "start the program that takes the deliveries; they wait until it answers",
-		""}
-	targetUnused = &kind{"target", warning,
-		"no listener sends to it now; `waybill listen --forward-to URL` continues", ""}
+	targetUnreachable = &kind{"target", problem, "start the program that takes the deliveries; " +
+		"they wait until it answers", ""}
+	targetUnused = &kind{"target", warning, "no listener sends to it now; " +
+		"`waybill listen --forward-to URL` continues", ""}
 	targetUnencrypted = &kind{"target", warning, "use https, or a target on this computer", ""}
 	targetNotTried    = &kind{"target", notChecked, "", ""}
 
 	versionKnown = &kind{"version", ok, "", ""}
 
 	terminalKnown = &kind{"terminal", ok, "", ""}
-	terminalASCII = &kind{"terminal", warning,
-		"set LC_ALL to a UTF-8 locale, such as C.UTF-8: progress and charts use ASCII until then", ""}
+	terminalASCII = &kind{"terminal", warning, "set LC_ALL to a UTF-8 locale, such as C.UTF-8: " +
+		"progress and charts use ASCII until then", ""}
 	terminalNone = &kind{"terminal", notChecked, "", ""}
 
 	absenceRecognised = &kind{"absence", ok, "", ""}
@@ -154,8 +154,8 @@ var (
 	numberFound       = &kind{"number", ok, "", ""}
 	numberUnset       = &kind{"number", problem, "set query.tracking_number_param to what finds it", ""}
 	numberUnknown     = &kind{"number", problem, unknownHint, ""}
-	numberUntried     = &kind{"number", problem,
-		"name a tracking that the service has: waybill doctor --probe REF; `waybill list` lists what was created", ""}
+	numberUntried     = &kind{"number", problem, "name a tracking that the service has: waybill doctor --probe REF; " +
+		"`waybill list` lists what was created", ""}
 	responsesTaken    = &kind{"responses", ok, "", ""}
 	responsesNotTaken = &kind{"responses", ok, "", ""}
 	responsesDoubtful = &kind{"responses", warning, "rows of such batches are checked one by one", ""}
@@ -167,8 +167,8 @@ var (
 )
 
 func found(k *kind, format string, args ...any) finding {
-	return finding{Check: k.check, Status: k.status, Message: fmt.Sprintf(format, args...), Hint: k.hint,
-		NextCommand: k.next, kind: k}
+	message := fmt.Sprintf(format, args...)
+	return finding{Check: k.check, Status: k.status, Message: message, Hint: k.hint, NextCommand: k.next, kind: k}
 }
 
 func (f finding) hinted(hint string) finding {

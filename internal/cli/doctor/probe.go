@@ -27,8 +27,8 @@ func (x *examination) probe(ctx context.Context) []finding {
 		return []finding{found(probeFailed, "%v", err).hinted(command.HintOf(err))}
 	}
 	c := x.call.Config
-	p := prober{service: client, gate: x.call.Gate, numberParam: c.Query.TrackingNumberParam,
-		patience: cmp.Or(c.Timeout, command.QueryTimeout)}
+	p := prober{service: client, gate: x.call.Gate, numberParam: c.Query.TrackingNumberParam}
+	p.patience = cmp.Or(c.Timeout, command.QueryTimeout)
 	known, err := x.knownItems(ctx, client)
 	if err != nil {
 		return []finding{found(probeFailed, "%v", err).hinted(command.HintOf(err))}

@@ -121,8 +121,8 @@ func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 		}
 	}
 	m, err := p.parseMatcher(v)
-	q := listQuery{DeliveryRange: inbox.DeliveryRange{From: 1, To: math.MaxInt64, Limit: defaultRows, Refused: m.refused},
-		matcher: m}
+	all := inbox.DeliveryRange{From: 1, To: math.MaxInt64, Limit: defaultRows, Refused: m.refused}
+	q := listQuery{DeliveryRange: all, matcher: m}
 	if err != nil {
 		return q, err
 	}
@@ -261,8 +261,8 @@ func (p *Page) findDeliveries(
 	bytes := int64(maxExaminedBytes)
 	for q.From <= q.To && examined < maxExamined && bytes > 0 && ctx.Err() == nil {
 		began := time.Now()
-		candidates := inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused,
-			Bare: q.readsBodiesAlone()}
+		candidates := inbox.DeliveryRange{From: q.From, To: q.To, Limit: examinedAtOnce, Refused: q.Refused}
+		candidates.Bare = q.readsBodiesAlone()
 		page, err := db.Overviews.Overviews(ctx, candidates)
 		if err != nil || len(page) == 0 {
 			return found, 0, examined, err

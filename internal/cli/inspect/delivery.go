@@ -116,8 +116,10 @@ func (p *Page) find(r *http.Request) (found, error) {
 func (p *Page) findWhole(r *http.Request) (found, error) {
 	f, err := p.find(r)
 	if err == nil && f.Body == nil {
-		err = &inspect.Error{Status: http.StatusGone, Message: fmt.Sprintf("delivery %s: %s", f.ID(), replay.ErrPruned),
-			Hint: "its events are still known", Code: command.NotFound.Word()}
+		err = &inspect.Error{
+			Status: http.StatusGone, Message: fmt.Sprintf("delivery %s: %s", f.ID(), replay.ErrPruned),
+			Hint: "its events are still known", Code: command.NotFound.Word(),
+		}
 	}
 	return f, err
 }

@@ -184,8 +184,8 @@ func listenOn(ctx context.Context, addr string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, &command.ExitError{Code: command.Failed, Err: fmt.Errorf("listen on %s: %w", addr, err),
-			Hint: "pass another --ui-addr; port 0 uses a free port"}
+		err, hint := fmt.Errorf("listen on %s: %w", addr, err), "pass another --ui-addr; port 0 uses a free port"
+		return nil, &command.ExitError{Code: command.Failed, Err: err, Hint: hint}
 	}
 	return l, nil
 }

@@ -110,8 +110,8 @@ func (p *Page) send(r *http.Request) (any, error) {
 		return nil, err
 	}
 	kind, item := "replay", replay.Item{ID: d.ID(), To: t.URL, Attempt: 1}
-	sender := &replay.Sender{Inbox: d.db.Inbox, Outbox: d.db.Outbox,
-		Headers: map[string][]webhook.Field{t.URL.String(): t.Headers}, Withhold: withhold, Sign: signer.Sign}
+	sender := &replay.Sender{Inbox: d.db.Inbox, Outbox: d.db.Outbox, Withhold: withhold, Sign: signer.Sign}
+	sender.Headers = map[string][]webhook.Field{t.URL.String(): t.Headers}
 	if o.Body != nil {
 		kind, sender.Edit = "send", func(d inbox.Delivery) (inbox.Delivery, error) {
 			if signer == nil {
@@ -136,8 +136,8 @@ func (p *Page) send(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := sentJSON{Sent: events.NewSent(kind, res), Signed: signer != nil, Synthetic: o.Body != nil || d.IsSynthetic(),
-		Notes: notes}
+	j := sentJSON{Sent: events.NewSent(kind, res), Signed: signer != nil, Notes: notes}
+	j.Synthetic = o.Body != nil || d.IsSynthetic()
 	j.Target = t.Show()
 	if o.Body == nil {
 		j.DeliveryName, j.Attempt = view.NewDeliveryName(d.ID()), item.Attempt+1
@@ -160,8 +160,8 @@ func (p *Page) sendOne(
 		OnResult: func(r forward.Result) error { result = r; return nil },
 	}.Run(ctx, ctx, 1)
 	if errors.Is(err, forward.ErrForbidden) {
-		err = &inspect.Error{Status: http.StatusForbidden, Message: err.Error(),
-			Hint: "start the page with --allow-target if this is intended", Code: command.Usage.Word()}
+		const hint = "start the page with --allow-target if this is intended"
+		err = &inspect.Error{Status: http.StatusForbidden, Message: err.Error(), Hint: hint, Code: command.Usage.Word()}
 	}
 	return result, err
 }

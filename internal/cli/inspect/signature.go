@@ -116,8 +116,8 @@ func (x explainer) scheme() stepJSON {
 }
 
 func (x explainer) signature() stepJSON {
-	step := stepJSON{Step: "signature", Title: "Signature", Result: failed,
-		Text: "There is no signature at " + x.Signature.From}
+	step := stepJSON{Step: "signature", Title: "Signature", Result: failed}
+	step.Text = "There is no signature at " + x.Signature.From
 	wellFormed := 0
 	for _, e := range x.Entries {
 		if e.WellFormed {
@@ -196,17 +196,17 @@ func (x explainer) secrets() stepJSON {
 	if key.Normalize != webhook.NormalizeNone {
 		how += ", in normal form " + strings.ToUpper(key.Normalize)
 	}
-	return stepJSON{Step: "secret", Title: "Secrets",
-		Text: fmt.Sprintf("Each secret is used %s: %s", how, strings.Join(x.Secrets, ", "))}
+	text := fmt.Sprintf("Each secret is used %s: %s", how, strings.Join(x.Secrets, ", "))
+	return stepJSON{Step: "secret", Title: "Secrets", Text: text}
 }
 
 func (x explainer) comparison() stepJSON {
-	step := stepJSON{Step: "comparison", Title: "Expected and received", Result: failed,
-		Text: "No secret makes this signature"}
+	step := stepJSON{Step: "comparison", Title: "Expected and received", Result: failed}
+	step.Text = "No secret makes this signature"
 	switch {
 	case x.Expected == nil:
-		return stepJSON{Step: "comparison", Title: "Expected and received", Result: skipped,
-			Text: "Nothing to compare: a part that is signed is missing"}
+		return stepJSON{Step: "comparison", Title: "Expected and received", Result: skipped, Text: "Nothing to compare: " +
+			"a part that is signed is missing"}
 	case len(x.Entries) == 0:
 		step.Result, step.Text = skipped, "No signature to compare with"
 	}
@@ -278,15 +278,16 @@ func (p *Page) diagnose(r *http.Request) (any, error) {
 	explain := p.Call.CommandLine("signature", "explain", d.ID())
 	if len(d.Body) > maxDiagnosed {
 		const message = "the body is too large to search for the cause here"
-		return nil, &inspect.Error{Status: http.StatusUnprocessableEntity, Message: message,
-			Hint: "run `" + explain + "`", Code: command.Usage.Word()}
+		status, code := http.StatusUnprocessableEntity, command.Usage.Word()
+		return nil, &inspect.Error{Status: status, Message: message, Hint: "run `" + explain + "`", Code: code}
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), diagnosisTime)
 	defer cancel()
 	j, err := signature.Explain(ctx, p.Call.Session, d.ID(), name, d.Sample(), view.HeaderOptions{})
 	if ctx.Err() != nil && r.Context().Err() == nil {
-		err = &inspect.Error{Status: http.StatusServiceUnavailable, Message: "the search for the cause took too long",
-			Hint: "run `" + explain + "`", Code: command.Pending.Word()}
+		const message = "the search for the cause took too long"
+		status, code := http.StatusServiceUnavailable, command.Pending.Word()
+		err = &inspect.Error{Status: status, Message: message, Hint: "run `" + explain + "`", Code: code}
 	}
 	if err != nil {
 		return nil, err

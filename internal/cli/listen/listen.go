@@ -1,5 +1,4 @@
-// Package listen holds the command that receives webhook deliveries, prints
-// their events and forwards them.
+// Package listen holds the command that receives webhook deliveries, prints their events and forwards them.
 package listen
 
 import (

@@ -1,5 +1,4 @@
-// Package observed holds the command about the register of what was met of the
-// service.
+// Package observed holds the command about the register of what was met of the service.
 package observed
 
 import (

@@ -90,11 +90,12 @@ func (k *Execution) report(ctx context.Context, res Result, outcome error) error
 		return view.PrintRows(k.Call, k.Store.History.Rows(ctx, k.Run.ID))
 	case out.Machine():
 		if answers && !many {
-			for st, err := range k.Store.Trackings.Statuses(ctx, ledger.Filter{Run: k.Run.ID}) {
-				if err != nil {
-					return err
-				}
+			statuses := k.Store.Trackings.Statuses(ctx, ledger.Filter{Run: k.Run.ID})
+			if err := command.Each(statuses, func(st ledger.TrackingStatus) error {
 				res.Trackings = append(res.Trackings, view.NewTrackingStatus(st))
+				return nil
+			}); err != nil {
+				return err
 			}
 		}
 	default:

@@ -65,8 +65,8 @@ func runLogin(ctx context.Context, c *command.Call, inKeyring bool) error {
 	if err != nil {
 		return err
 	}
-	j := loginJSON{Profile: c.Config.Profile, StoredIn: "file", Fingerprint: keyPrint(key.Reveal()),
-		Check: keyCheck{Result: keyNotChecked}}
+	j := loginJSON{Profile: c.Config.Profile, StoredIn: "file", Check: keyCheck{Result: keyNotChecked}}
+	j.Fingerprint = keyPrint(key.Reveal())
 	if c.Config.BaseURL == "" {
 		c.IO.Note("The key was not tried: no base URL is set")
 	} else if j.Check = checkKey(ctx, c, c.Config.BaseURL, key.Reveal()); j.Check.err != nil {
@@ -177,8 +177,8 @@ or if there is no key.`,
 
 func runStatus(ctx context.Context, c *command.Call, _ []string) error {
 	cfg := c.Config
-	j := authJSON{Profile: cfg.Profile, BaseURL: cfg.BaseURL, Setting: cfg.APIKeySetting(),
-		Check: keyCheck{Result: keyNotChecked}}
+	j := authJSON{Profile: cfg.Profile, BaseURL: cfg.BaseURL, Setting: cfg.APIKeySetting()}
+	j.Check.Result = keyNotChecked
 	if j.Setting != "" {
 		j.Origin = cfg.Origin(j.Setting).String()
 	}
@@ -286,8 +286,7 @@ func (k keyCheck) text() string {
 	return "not checked"
 }
 
-// checkKey sends one query for a tracking that can't exist. It changes nothing at
-// the service.
+// checkKey sends one query for a tracking that can't exist. It changes nothing at the service.
 //
 // Assumed: a service that refuses a key answers 401 or 403.
 func checkKey(ctx context.Context, c *command.Call, base, key string) keyCheck {

@@ -1,5 +1,4 @@
-// Package setup has the commands that look at settings, try the service out and
-// find out how it behaves.
+// Package setup has the commands that look at settings, try the service out and find out how it behaves.
 package setup
 
 import (

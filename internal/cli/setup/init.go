@@ -94,8 +94,8 @@ func (s *answers) run(ctx context.Context) (err error) {
 	if ok, err := s.agreed(ctx, changes); err != nil || !ok {
 		return err
 	}
-	r := initResult{Path: s.draft.Path, Profile: s.profile, BaseURL: s.baseURL, Changed: []string{}, APIKey: s.keySource(),
-		Check: s.check}
+	r := initResult{Path: s.draft.Path, Profile: s.profile, BaseURL: s.baseURL, Changed: []string{}}
+	r.APIKey, r.Check = s.keySource(), s.check
 	r.WebhookSecret = !s.webhook.IsZero() || s.current("webhook.secret") != "" || s.webhookEnv() != ""
 	for _, change := range changes {
 		r.Changed = append(r.Changed, change.Key)

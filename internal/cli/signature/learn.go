@@ -328,14 +328,16 @@ func printResult(call *command.Call, l learning, j learnJSON) error {
 	}
 	c, first := l.Candidates[0], j.Candidates[0]
 	err := call.Out.Fields([]render.Field{
-		{Name: "Deliveries",
-			Value: fmt.Sprintf("%s, different bodies: %d", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies)},
+		{
+			Name:  "Deliveries",
+			Value: fmt.Sprintf("%s, different bodies: %d", command.Plural(j.Deliveries, "delivery"), j.DifferentBodies),
+		},
 		{Name: "Signed", Value: Describe(c.Scheme)},
 		{Name: "Secret", Value: strings.Join(first.Secrets, ", ")},
 		{Name: "Strength", Value: first.Meaning},
 		{Name: "But", Value: cmp.Or(c.Obstacle, c.Stale)},
-		{Name: "Age",
-			Value: map[bool]string{false: "not checked: no time that waybill can read is signed"}[first.AgeChecked]},
+		{Name: "Age", Value: map[bool]string{false: "not checked: no time that waybill can read " +
+			"is signed"}[first.AgeChecked]},
 		{Name: "Open", Value: strings.Join(first.Open, "; ")},
 	})
 	if err != nil {

@@ -163,8 +163,8 @@ func (e *erasing) explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ledger.ErrBeingSent):
-		return &command.ExitError{Code: command.Failed, Err: err,
-			Hint: "wait for that command or stop it, then re-run this one", Next: e.call.Repeat()}
+		return &command.ExitError{Code: command.Failed, Err: err, Hint: "wait for that command or stop it, " +
+			"then re-run this one", Next: e.call.Repeat()}
 	}
 	code, hint := command.CodeAndHint(err)
 	hint = cmp.Or(hint, "not everything is erased yet: re-run the same command to continue")

@@ -42,9 +42,8 @@ func (c *serverClock) Now() time.Duration {
 // uptime is a clock that nobody sets.
 func uptime() time.Duration { return cmp.Or(store.Uptime(), elapsed()) }
 
-// elapsed is the time since the first call: of each span between two calls what the
-// longer one of two clocks shows, as the monotonic one may stand still while the machine
-// sleeps. A clock that is set makes it too long, never too short.
+// elapsed is the time since the first call: of each span between two calls what the longer one of two clocks shows, as
+// the monotonic one may stand still while the machine sleeps. A clock that is set makes it too long, never too short.
 func elapsed() time.Duration { return stopwatch().read(time.Now()) }
 
 var stopwatch = sync.OnceValue(func() *stopwatchSum { return &stopwatchSum{last: time.Now()} })

@@ -33,8 +33,7 @@ type spans struct {
 	grace time.Duration
 	// margin is how long before the end of its grace an owner ceases to send.
 	margin time.Duration
-	// lease is how long an owner lives whose lock hangs on, as that of a machine does
-	// whose network was cut.
+	// lease is how long an owner lives whose lock hangs on, as that of a machine does whose network was cut.
 	lease time.Duration
 	// stopped is how long a session that writes waits for the rest of a statement before
 	// others end it: no setting of the server limits that.

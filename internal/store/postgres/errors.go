@@ -121,9 +121,8 @@ func isNetwork(err error) bool {
 		slices.ContainsFunc(broken, func(known error) bool { return errors.Is(err, known) })
 }
 
-// canRetry reports whether a transaction that failed with err may be begun again: nothing
-// of it was written, and what prevented it may be gone. It does not hold for a commit
-// that was sent.
+// canRetry reports whether a transaction that failed with err may be begun again: nothing of it was written, and what
+// prevented it may be gone. It does not hold for a commit that was sent.
 func canRetry(err error) bool {
 	switch sqlState(err) {
 	case "40001", "40P01": // serialisation failure, deadlock
@@ -145,8 +144,7 @@ func breaks(err error) bool {
 	return isNetwork(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// fail returns err as callers are to see it. Errors of the context and of the
-// contracts stay what they are.
+// fail returns err as callers are to see it. Errors of the context and of the contracts stay what they are.
 func fail(place, op string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err

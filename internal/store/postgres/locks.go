@@ -51,9 +51,8 @@ func (h holder) setting() store.Setting {
 		"end its transaction, or the session with "+h.terminate())
 }
 
-// holds says of a row l of pg_locks whether it is one of the store's advisory locks, as
-// somebody holds it: of an owner with that number, or of whoever writes, whose number is the
-// second half of the lock's key.
+// holds says of a row l of pg_locks whether it is one of the store's advisory locks, as somebody holds it: of an
+// owner with that number, or of whoever writes, whose number is the second half of the lock's key.
 func (e *engine) holds(number string) string {
 	return fmt.Sprintf(`l.locktype = 'advisory'
 		AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())

@@ -32,11 +32,10 @@ type Options struct {
 	Note func(text string)
 }
 
-// Open opens the store at the target, and makes its schema if there is none and the role
-// may. A store with other tables, of a newer version or of a development build, is
-// refused and left alone. One on a server that only reads, or for a role that may only
-// read, is opened for reading, see [store.DB.Writable]. While the server can't be reached,
-// Open tries for some seconds, but once only to read. Errors are [*store.Error].
+// Open opens the store at the target, and makes its schema if there is none and the role may. A store with other
+// tables, of a newer version or of a development build, is refused and left alone. One on a server that only reads,
+// or for a role that may only read, is opened for reading, see [store.DB.Writable]. While the server can't be
+// reached, Open tries for some seconds, but once only to read. Errors are [*store.Error].
 func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	if o.Password != "" {
 		t.config = t.config.Copy()

@@ -129,9 +129,8 @@ func tablesSQL(schema, tables string) string {
 		pgx.Identifier{schema}.Sanitize(), filled, store.SchemaVersion, store.SchemaDigest(tables))
 }
 
-// foldedCharacters returns the characters that [tracking.FoldNumber] changes, and their
-// replacements in the same order, as texts of SQL. Characters without a replacement come
-// last. Beyond U+1FFFF no character has a case or is a space.
+// foldedCharacters returns the characters that [tracking.FoldNumber] changes, and their replacements in the same order,
+// as texts of SQL. Characters without a replacement come last. Beyond U+1FFFF no character has a case or is a space.
 func foldedCharacters() (unfolded, folded string) {
 	var from, to, gone []rune
 	for r := rune(1); r < 0x20000; r++ {

@@ -214,9 +214,8 @@ const (
 	thisBackend = "(SELECT " + backendName + " FROM pg_stat_activity WHERE pid = pg_backend_pid())"
 )
 
-// backends are the server's processes that serve two connections of ours. They are two,
-// and stay the same, unless a proxy gives each transaction one that is free. Locks,
-// wake-ups and settings of a session need one that stays.
+// backends are the server's processes that serve two connections of ours. They are two, and stay the same, unless a
+// proxy gives each transaction one that is free. Locks, wake-ups and settings of a session need one that stays.
 type backends struct {
 	mu              sync.Mutex
 	writer, session string

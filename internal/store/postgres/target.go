@@ -33,8 +33,7 @@ type Target struct {
 	schema string
 }
 
-// TargetError says why a target can't be used. It never holds a secret, nor the
-// target, which may hold one.
+// TargetError says why a target can't be used. It never holds a secret, nor the target, which may hold one.
 type TargetError struct {
 	Message string
 	Hint    string
@@ -47,9 +46,8 @@ var errSchemaName = &TargetError{
 
 func (e *TargetError) Error() string { return e.Message }
 
-// parameters lists what a URL may set, besides its user, hosts and database, in
-// libpq's words. A password is none of them: it would stand in the list of processes
-// and in the shell's history.
+// parameters lists what a URL may set, besides its user, hosts and database, in libpq's words. A password is none of
+// them: it would stand in the list of processes and in the shell's history.
 var parameters = []string{
 	"host", "port", "user", "dbname", "service", "schema", "application_name", "connect_timeout", "options",
 	"sslmode", "sslrootcert", "sslcert", "sslkey", "sslcertmode", "sslsni", "sslnegotiation", "channel_binding",
@@ -78,11 +76,10 @@ func isSchemaName(name string) bool {
 // ParseOptions say which targets are refused: with Insecure, TLS need not verify the server.
 type ParseOptions struct{ Insecure bool }
 
-// Parse reads a target: postgres://USER@HOST:PORT/DATABASE?schema=NAME, each part of
-// which may be missing, or service=NAME. What it leaves out comes from the PG*
-// environment, the service file and the password file, as for other clients of
-// PostgreSQL. A server that is not this machine is verified by TLS, unless o says
-// otherwise. The error is a [*TargetError]. It opens no connection.
+// Parse reads a target: postgres://USER@HOST:PORT/DATABASE?schema=NAME, each part of which may be missing, or
+// service=NAME. What it leaves out comes from the PG* environment, the service file and the password file, as for
+// other clients of PostgreSQL. A server that is not this machine is verified by TLS, unless o says otherwise. The
+// error is a [*TargetError]. It opens no connection.
 func Parse(text string, o ParseOptions) (Target, error) {
 	if name, ok := strings.CutPrefix(text, "service="); ok {
 		text = "postgres://?service=" + url.QueryEscape(name)

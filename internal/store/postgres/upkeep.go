@@ -28,10 +28,9 @@ func (e *engine) each(ctx context.Context, scan func(*sql.Rows) error, query str
 	return store.EachRow(ctx, e.read, e.pool, scan, query, args...)
 }
 
-// compact is for [store.Upkeep]: it writes the tables anew whose rows may have been
-// erased, with their statistics, which hold samples. Tables of another role, and those
-// that others keep in use, are left for the command that it returns; all are while others
-// still see what was erased, whom a comment before the commands names.
+// compact is for [store.Upkeep]: it writes the tables anew whose rows may have been erased, with their statistics,
+// which hold samples. Tables of another role, and those that others keep in use, are left for the command that it
+// returns; all are while others still see what was erased, whom a comment before the commands names.
 func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	type table struct {
 		name string

@@ -36,10 +36,9 @@ var (
 	errRolledBack = errors.New("the server rolled the transaction back")
 )
 
-// writer is for [store.Connector]. All transactions that write hold one lock of the schema,
-// and count in the table counters, which has the number of each process's last one too. So
-// whoever loses the connection while it commits connects again, takes the lock, by when the
-// lost transaction has ended, and compares.
+// writer is for [store.Connector]. All transactions that write hold one lock of the schema, and count in the table
+// counters, which has the number of each process's last one too. So whoever loses the connection while it commits
+// connects again, takes the lock, by when the lost transaction has ended, and compares.
 type writer struct {
 	engine *engine
 
@@ -180,9 +179,8 @@ func (w *writer) endPredecessor() string {
 		"AND " + backendName + " = '" + w.predecessor + "'; "
 }
 
-// checkServer prepares a new connection, and compares what it leads to with what this
-// process knows. Before the server has counted the rows of a new store, it would read whole
-// tables.
+// checkServer prepares a new connection, and compares what it leads to with what this process knows. Before the
+// server has counted the rows of a new store, it would read whole tables.
 func (w *writer) checkServer(ctx context.Context, c *pgconn.PgConn, name string) error {
 	query := fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET statement_timeout TO %d; SET enable_seqscan TO off; ",
 		turn.Milliseconds(), writeTimeout.Milliseconds()) + w.endPredecessor() +

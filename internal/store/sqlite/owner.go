@@ -30,9 +30,8 @@ func (f *file) lockStaging(ctx context.Context) (string, func() error, error) {
 	return name, lock.Close, nil
 }
 
-// owner marks what this process works on. Each open store that sends locks a
-// file of its own; the system releases the lock when the process ends, however
-// it ends. The file's name is the owner of runs and batches in the store.
+// owner marks what this process works on. Each open store that sends locks a file of its own; the system releases the
+// lock when the process ends, however it ends. The file's name is the owner of runs and batches in the store.
 type owner struct {
 	folder string
 

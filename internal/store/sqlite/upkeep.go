@@ -151,9 +151,8 @@ func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) 
 	return nil
 }
 
-// OpenCopy opens the store that is to become a copy, at path. Until finish it has another
-// name. The error matches [store.ErrNotEmpty] if there is something at path, or of a copy
-// that did not finish.
+// OpenCopy opens the store that is to become a copy, at path. Until finish it has another name. The error matches
+// [store.ErrNotEmpty] if there is something at path, or of a copy that did not finish.
 func OpenCopy(ctx context.Context, path string) (db *store.DB, finish func() error, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, nil, err
