@@ -48,7 +48,7 @@ type UnknownAction string
 // The actions. All but Reconcile are the user's decision: resending may create a second tracking.
 const (
 	Reconcile UnknownAction = "reconcile"  // query the service, and go by proof
-	ResendOne UnknownAction = "resend-one" // likewise; without an accepted row of the account, one is the control
+	ResendOne UnknownAction = "resend-one" // likewise; send one again as control, if none was ever accepted
 	Resend    UnknownAction = "resend"     // send them again
 	Keep      UnknownAction = "keep"       // leave them as they are
 )

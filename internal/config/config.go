@@ -40,15 +40,16 @@ func FromOS(flags []Flag) Sources {
 // Config is every setting, decided. It is read only, and so safe for
 // concurrent use. It can be printed: secrets show as `***`.
 type Config struct {
-	Output            string                       `mapstructure:"output"` // table, json, jsonl, csv or xlsx
-	Color             string                       `mapstructure:"color"`  // auto, always or never
-	Quiet             bool                         `mapstructure:"quiet"`
-	Verbose           bool                         `mapstructure:"verbose"`
-	Debug             bool                         `mapstructure:"debug"`
-	Profile           string                       `mapstructure:"profile"`             // DefaultProfile, or another
-	Account           string                       `mapstructure:"account"`             // else the base URL; may be empty
-	BaseURL           string                       `mapstructure:"base_url"`            // see normalizeURL; empty for none
-	Store             string                       `mapstructure:"store"`               // path or server; empty if unknown
+	Output  string `mapstructure:"output"` // table, json, jsonl, csv or xlsx
+	Color   string `mapstructure:"color"`  // auto, always or never
+	Quiet   bool   `mapstructure:"quiet"`
+	Verbose bool   `mapstructure:"verbose"`
+	Debug   bool   `mapstructure:"debug"`
+	Profile string `mapstructure:"profile"`  // DefaultProfile or another
+	Account string `mapstructure:"account"`  // else the base URL; may be empty
+	BaseURL string `mapstructure:"base_url"` // see normalizeURL; empty for none
+	// An absolute path, or a server, see [IsServer]; empty if no place is known, see [Config.StorePath].
+	Store             string                       `mapstructure:"store"`
 	StorePasswordFile string                       `mapstructure:"store_password_file"` // absolute path; empty for none
 	InsecureStore     bool                         `mapstructure:"insecure_store"`
 	Timeout           time.Duration                `mapstructure:"timeout"`         // 0 for the command's own
@@ -61,7 +62,7 @@ type Config struct {
 	Encoding          string                       `mapstructure:"encoding"`    // empty to find out
 	Map               map[string]string            `mapstructure:"map"`         // field, see MapFields, to header
 	Maps              map[string]map[string]string `mapstructure:"maps"`        // saved mappings by name
-	Carriers          map[string]string            `mapstructure:"carriers"`    // name to code; names differ beyond case
+	Carriers          map[string]string            `mapstructure:"carriers"`    // name, without case, to code
 	StripSpaces       bool                         `mapstructure:"strip_spaces"`
 	KeepColumns       bool                         `mapstructure:"keep_columns"`
 	Statuses          map[string]string            `mapstructure:"statuses"` // number or name as sent, to the name shown

@@ -55,8 +55,13 @@ func (l *Line) oddState() string {
 	return l.state()
 }
 
-// known is what the store has of the tracking, the zero value if that is not known.
-func (l *Line) known() *ledger.TrackingStatus { return cmp.Or(l.Row, &ledger.TrackingStatus{}) }
+// known is what the store has of the tracking, the zero value if that is nothing.
+func (l *Line) known() (t ledger.TrackingStatus) {
+	if l.Row != nil {
+		t = *l.Row
+	}
+	return t
+}
 
 // run is the number of its run, empty without one.
 func (l *Line) run() string { return strings.TrimPrefix(strconv.FormatInt(l.known().Run, 10), "0") }
