@@ -270,7 +270,7 @@ func (c *Client) Contact(ctx context.Context) Contact {
 		found.Err = &ConnectError{Host: c.Host(), Err: err, Sent: found.Address != ""}
 		return found
 	}
-	_ = res.Body.Close() // that of a HEAD is empty
+	_ = res.Body.Close() // a response to HEAD has no body
 	found.TLS, found.Status = res.TLS, res.StatusCode
 	found.Skew, found.HasDate = skew(res.Header, began.Add(found.Took/2))
 	return found

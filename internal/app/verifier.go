@@ -33,7 +33,7 @@ type Verifier struct {
 const shortestSecret = 4
 
 // Verifier returns what verifies deliveries as the settings say, nil if they name no scheme, or turn verifying off.
-// Errors are [*config.KeyError] for a scheme that is not there or can't be used, and those of reading the secrets.
+// The error is a [*config.KeyError] if the scheme is missing or unusable, or says why the secrets can't be read.
 func (s *Session) Verifier() (*Verifier, error) {
 	w := s.Config.Webhook
 	if w.Scheme == "" || w.Verify == "off" {

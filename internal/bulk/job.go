@@ -147,7 +147,7 @@ func (e *StopError) Refused() bool {
 // Unwrap returns what was wrong with the answer.
 func (e *StopError) Unwrap() error { return e.Err }
 
-// Execute queries unknown rows of the run's input, sends pending ones, and waits for those that other processes send,
+// Execute queries unknown rows of the run's input, sends pending rows, and waits for rows that other processes send,
 // until no more can be done. It returns nil then, whatever the states of the rows; a [*StopError] when it stopped
 // early; or the error of the ledger: it matches [ledger.ErrNotClaimed] once others took this process for dead, and
 // then what they took is not sent.

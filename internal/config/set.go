@@ -16,7 +16,7 @@ import (
 
 // Change gives a setting of the user file a value, or removes it.
 type Change struct {
-	Key string // a setting's, or that of one name of it, such as carriers.UPS
+	Key string // of a setting, or of one name in a setting, such as carriers.UPS
 	// A string as its environment variable would hold it, a [Secret], a []string, a
 	// map[string]string or a [webhook.Scheme]; nil removes the key, known or not.
 	Value any

@@ -239,7 +239,8 @@ const carrierCodePath = tracking.FieldMetadata + "." + tracking.FieldCarrierCode
 // hintWords are parts of names, in several languages, by which hints propose columns. They decide nothing.
 var hintWords = map[string][]string{
 	tracking.FieldReferID: {
-		"order", "bestell", "auftrag", "commande", "pedido", "ordine", "zamow", "zamów", "objedn", "ref", "注文", "订单", "заказ",
+		"order", "bestell", "auftrag", "commande", "pedido", "ordine", "zamow", "zamów", "objedn", "ref",
+		"注文", "订单", "заказ",
 	},
 	tracking.FieldNumber: {
 		"track", "waybill", "awb", "sendung", "paket", "colis", "suivi", "envio", "envío", "seguimiento", "spedizione",

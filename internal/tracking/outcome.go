@@ -68,27 +68,31 @@ type Meaning struct {
 	Exit     string // word of the exit status of a run that stopped
 }
 
+// Reasons why a run stopped.
+const (
+	keyRefused     = "the API key was refused"
+	stillThrottled = "the service is still throttling requests"
+	requestRefused = "the service refused the request, whatever its rows"
+	pause          = "the service asked for a long pause"
+	unexpected     = "unexpected response"
+)
+
 // meanings is the one table of how an answer to create is read.
 //
 // Assumed: behaviour for errors is not shown; `assume_unprocessed` and
 // `create.accepted` set what can be set, and OutcomeThrottled, OutcomeRows and
 // OutcomeNotCredible depend on more than the status.
 var meanings = [...]Meaning{
-	OutcomeUnknown:  {"unknown", []int{408, 425, 5}, StoredUnknown, SignalNone, StopNever, "", "unknown"},
-	OutcomeAccepted: {"accepted", []int{2}, StoredAll, SignalSuccess, StopNever, "", "ok"},
-	OutcomeNotSent:  {"not sent", nil, StoredNone, SignalUnconnected, StopOnFailures, "no connection", "unreachable"},
-	OutcomeUnauthorized: {"unauthorized", []int{401, 403}, StoredNone, SignalNone, StopAtOnce, "the API key " +
-		"was refused", "auth"},
-	OutcomeTooLarge: {"too large", []int{413}, StoredNone, SignalSuccess, StopNever, "", "refused"},
-	OutcomeThrottled: {"throttled", nil, StoredNone, SignalThrottled, StopOnFailures, "the service is still " +
-		"throttling requests", "unreachable"},
-	OutcomeRows: {"rows refused", []int{400, 409, 422}, StoredNone, SignalSuccess, StopNever, "", "partial"},
-	OutcomeRefused: {"refused", []int{4}, StoredNone, SignalNone, StopAtOnce, "the service refused the request, " +
-		"whatever its rows", "refused"},
-	OutcomeOverloaded: {"overloaded", []int{503}, StoredUnknown, SignalThrottled, StopOnLongPause, "the service " +
-		"asked for a long pause", "unreachable"},
-	OutcomeNotCredible: {"not credible", []int{1, 3}, StoredUnknown, SignalNone, StopAtOnce, "unexpected " +
-		"response", "unknown"},
+	OutcomeUnknown:      {"unknown", []int{408, 425, 5}, StoredUnknown, SignalNone, StopNever, "", "unknown"},
+	OutcomeAccepted:     {"accepted", []int{2}, StoredAll, SignalSuccess, StopNever, "", "ok"},
+	OutcomeNotSent:      {"not sent", nil, StoredNone, SignalUnconnected, StopOnFailures, "no connection", "unreachable"},
+	OutcomeUnauthorized: {"unauthorized", []int{401, 403}, StoredNone, SignalNone, StopAtOnce, keyRefused, "auth"},
+	OutcomeTooLarge:     {"too large", []int{413}, StoredNone, SignalSuccess, StopNever, "", "refused"},
+	OutcomeThrottled:    {"throttled", nil, StoredNone, SignalThrottled, StopOnFailures, stillThrottled, "unreachable"},
+	OutcomeRows:         {"rows refused", []int{400, 409, 422}, StoredNone, SignalSuccess, StopNever, "", "partial"},
+	OutcomeRefused:      {"refused", []int{4}, StoredNone, SignalNone, StopAtOnce, requestRefused, "refused"},
+	OutcomeOverloaded:   {"overloaded", []int{503}, StoredUnknown, SignalThrottled, StopOnLongPause, pause, "unreachable"},
+	OutcomeNotCredible:  {"not credible", []int{1, 3}, StoredUnknown, SignalNone, StopAtOnce, unexpected, "unknown"},
 }
 
 // Meaning returns the row of the table.

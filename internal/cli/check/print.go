@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -46,7 +45,7 @@ var titles = map[findings.Kind]string{
 
 func columns() []command.Column[findings.Finding] {
 	type finding = findings.Finding
-	number := func(n int) string { return strings.TrimPrefix(strconv.Itoa(n), "0") }
+	number := func(n int) string { return command.NonZero(int64(n)) }
 	hint := render.Column{Name: "HINT", CSV: "hint", Flex: true, Extra: true}
 	return []command.Column[finding]{
 		{Column: render.Column{Name: "SEVERITY"}, Cell: func(f finding) string { return string(f.Severity) }},

@@ -28,6 +28,14 @@ func Texts(n int, text func(i int) string) []string {
 	return texts
 }
 
+// NonZero returns a number without separators, and nothing for 0.
+func NonZero(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
 // Plural returns n and its noun, such as 2,000 rows or 2 deliveries.
 func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {

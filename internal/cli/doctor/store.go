@@ -226,7 +226,7 @@ func (x *examination) listener(ctx context.Context, l inbox.Listener) finding {
 	if err == nil {
 		var res *http.Response
 		if res, err = client.Do(req); err == nil {
-			_ = res.Body.Close() // that of a HEAD is empty
+			_ = res.Body.Close() // a response to HEAD has no body
 			return found(listenerAnswers, "%s answers %d", url, res.StatusCode)
 		}
 	}

@@ -336,7 +336,7 @@ type readmittedJSON struct {
 	Refused    int64 `json:"refused"`    // deliveries that still do not verify
 	Dropped    int64 `json:"dropped"`    // refused deliveries that were not kept, since there were too many
 
-	Deliveries []readmissionJSON `json:"deliveries"` // those that were readmitted
+	Deliveries []readmissionJSON `json:"deliveries"` // the readmitted deliveries
 }
 
 type readmissionJSON struct {

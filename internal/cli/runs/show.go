@@ -212,7 +212,7 @@ func batchColumns() []command.Column[numberedBatch] {
 		{Column: render.Column{Name: "PENDING", Rank: 4}, Count: batch.pending},
 		{
 			Column: render.Column{Name: "HTTP", CSV: "httpStatus", Right: true, Rank: 1},
-			Cell:   func(b batch) string { return strings.TrimPrefix(strconv.Itoa(b.HTTPStatus), "0") },
+			Cell:   func(b batch) string { return command.NonZero(int64(b.HTTPStatus)) },
 		},
 		{Column: render.Column{Name: "SENT", CSV: "began", Rank: 2}, Time: func(b batch) time.Time { return b.Began }},
 		{Column: render.Column{Name: "TOOK", CSV: "tookSeconds", Right: true, Rank: 3}, Cell: func(b batch) string {

@@ -426,8 +426,8 @@ func (s *reportRows) add(row reportRow) {
 
 const maxListed = 8
 
-// giveTo gives the rows to a page, in its order: the latest problems and those that are
-// stuck for the longest time first, then the trackings that were created last.
+// giveTo gives the rows to a page, in its order: the latest problems and the longest stuck
+// trackings first, then the trackings that were created last.
 func (s *reportRows) giveTo(p *report.Page, r *reporter) {
 	longest := func(a, b reportRow) int { return a.moved.Compare(b.moved) }
 	var stuck []reportRow

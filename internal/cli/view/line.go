@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -64,7 +63,7 @@ func (l *Line) known() (t ledger.TrackingStatus) {
 }
 
 // run is the number of its run, empty without one.
-func (l *Line) run() string { return strings.TrimPrefix(strconv.FormatInt(l.known().Run, 10), "0") }
+func (l *Line) run() string { return command.NonZero(l.known().Run) }
 
 func (l *Line) source() string {
 	source := Source(l.Source)
@@ -318,7 +317,7 @@ func RowColumns() []command.Column[ledger.Row] {
 			Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
 			Time:   func(row ledger.Row) time.Time { return row.Dismissed },
 		},
-		CSVOnly("ROW", "row", func(row ledger.Row) string { return strings.TrimPrefix(strconv.Itoa(row.Row), "0") }),
+		CSVOnly("ROW", "row", func(row ledger.Row) string { return command.NonZero(int64(row.Row)) }),
 	}
 }
 
