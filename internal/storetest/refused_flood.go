@@ -13,10 +13,12 @@ import (
 // sender is where genuine deliveries of the suite come from.
 const sender = "192.0.2.1"
 
-// lateSecrets is how many deliveries were refused after a secret changed.
+// Sizes of floods: deliveries that were refused after a secret changed, requests of anybody among them, and
+// forgeries, more than are kept.
 const (
 	lateSecrets  = 500
-	junkRequests = 20_000
+	junkRequests = 10_000
+	forgeries    = inbox.MaxRefused + lateSecrets
 )
 
 // lateSecret is a delivery that was refused after the sender changed its secret.
@@ -85,8 +87,8 @@ func (w *world) genuineLeft() []int64 {
 	return left
 }
 
-// refusedSurviveJunk refuses 500 genuine deliveries among 20,000 requests, five times
-// what is kept: half of them without a signature, half with a wrong one; most of these
+// refusedSurviveJunk refuses 500 genuine deliveries among 10,000 requests, more than
+// twice what is kept: half of them without a signature, half with a wrong one; most of these
 // from one address, a fifth from an address each. Deliveries from the sender verified once.
 func refusedSurviveJunk(w *world) {
 	known := delivery("["+event(uuid(1), "")+"]", inbox.Yes)
@@ -131,15 +133,15 @@ func refusedSurviveJunk(w *world) {
 // of its network, and from an address each an hour later.
 func refusedSurviveForgeries(w *world) {
 	w.flood(lateSecrets, lateSecret)
-	w.flood(6000, func(n int) inbox.Delivery {
+	w.flood(forgeries, func(n int) inbox.Delivery {
 		return junk(fmt.Sprintf("198.51.100.1:%d", n), webhook.ReasonSignatureMismatch)
 	})
 	w.genuineLeft()
-	w.flood(6000, func(n int) inbox.Delivery {
+	w.flood(forgeries, func(n int) inbox.Delivery {
 		return junk(fmt.Sprintf("[2001:db8::%x]:4711", n), webhook.ReasonTimestampTooOld)
 	})
 	w.genuineLeft()
-	w.flood(6000, func(n int) inbox.Delivery {
+	w.flood(forgeries, func(n int) inbox.Delivery {
 		d := junk(fmt.Sprintf("10.0.%d.%d:4711", n>>8, n&0xff), webhook.ReasonSignatureMismatch)
 		d.ReceivedAt = d.ReceivedAt.Add(time.Hour)
 		return d
@@ -152,9 +154,9 @@ func refusedSurviveForgeries(w *world) {
 // behind the same gateway.
 func refusedSurviveTheirAddress(w *world) {
 	w.flood(lateSecrets, lateSecret)
-	w.flood(6000, func(n int) inbox.Delivery {
+	w.flood(forgeries, func(n int) inbox.Delivery {
 		d := junk(fmt.Sprintf("%s:%d", sender, n), webhook.ReasonSignatureMismatch)
-		d.ReceivedAt = d.ReceivedAt.Add(time.Minute + time.Duration(n)*2*time.Minute/6000)
+		d.ReceivedAt = d.ReceivedAt.Add(time.Minute + time.Duration(n)*2*time.Minute/forgeries)
 		return d
 	})
 	w.genuineLeft()

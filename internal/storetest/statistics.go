@@ -184,6 +184,16 @@ func (c *counted) compare() {
 		filters = append(filters, ledger.Filter{States: []ledger.State{state}}, ledger.Filter{States: []ledger.State{state}, Carrier: "ups"})
 	}
 	all := collect(c.world, c.Statuses(c.Context(), ledger.Filter{}))
+	ofRuns := map[int64]map[tracking.Key]bool{}
+	for _, run := range c.runs {
+		if _, err := c.Run(c.Context(), run); err != nil {
+			continue // pruned
+		}
+		ofRuns[run] = map[tracking.Key]bool{}
+		for _, row := range collect(c.world, c.Rows(c.Context(), run)) {
+			ofRuns[run][row.Item.Key()] = true
+		}
+	}
 	for _, f := range filters {
 		want := []ledger.TrackingStatus{}
 		for _, st := range all {
@@ -196,12 +206,9 @@ func (c *counted) compare() {
 		}
 		c.compareOne(f, want)
 		run := c.runs[c.rng.IntN(len(c.runs))]
-		if _, err := c.Run(c.Context(), run); err != nil {
-			continue // pruned
-		}
-		ofRun := map[tracking.Key]bool{}
-		for _, row := range collect(c.world, c.Rows(c.Context(), run)) {
-			ofRun[row.Item.Key()] = true
+		ofRun, isKept := ofRuns[run]
+		if !isKept {
+			continue
 		}
 		f.Run = run
 		c.compareOne(f, slices.DeleteFunc(want, func(st ledger.TrackingStatus) bool { return st.State == "" || !ofRun[st.Item.Key()] }))
