@@ -5,6 +5,9 @@ package check
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,6 +15,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/findings"
+	"github.com/waybill-cli/waybill/internal/render"
+	"github.com/waybill-cli/waybill/internal/term"
 )
 
 type options struct {
@@ -108,4 +113,145 @@ func counts(r *findings.Report) string {
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "nothing found")
+}
+
+var titles = map[findings.Kind]string{
+	findings.BadRow:         "bad rows",
+	findings.Damaged:        "damaged values",
+	findings.Placeholder:    "placeholders",
+	findings.Invisible:      "invisible characters",
+	findings.WhiteSpace:     "white space inside identifiers",
+	findings.CarrierName:    "carrier names sent as codes",
+	findings.Unusual:        "unusual values",
+	findings.CheckDigit:     "wrong check digits",
+	findings.UnknownCarrier: "numbers of unknown carriers",
+	findings.LookAlike:      "look-alike characters",
+	findings.LowerCase:      "letters in lower case",
+	findings.LostZeros:      "lost leading zeros",
+	findings.NoForm:         "numbers without a carrier's form",
+	findings.OtherCarrier:   "numbers of another carrier",
+	findings.SeveralInCell:  "several numbers in one cell",
+	findings.Markup:         "HTML or URL characters",
+	findings.Quotes:         "quotes around values",
+	findings.Contradiction:  "one tracking with two carrier codes",
+	findings.SharedNumber:   "one number under two orders",
+	findings.Spelling:       "different spellings",
+	findings.RepeatedRow:    "repeated rows",
+	findings.SeveralNumbers: "orders with several numbers",
+	findings.HiddenRow:      "hidden rows",
+	findings.HiddenColumn:   "hidden columns",
+	findings.Exchanged:      "exchanged columns",
+	findings.UnusedColumn:   "columns not sent",
+	findings.LeftOut:        "carrier names not used",
+}
+
+func columns() []command.Column[findings.Finding] {
+	type finding = findings.Finding
+	number := func(n int) string { return command.NonZero(int64(n)) }
+	hint := render.Column{Name: "HINT", CSV: "hint", Flex: true, Extra: true}
+	return []command.Column[finding]{
+		{Column: render.Column{Name: "SEVERITY"}, Cell: func(f finding) string { return string(f.Severity) }},
+		{Column: render.Column{Name: "KIND"}, Cell: func(f finding) string { return string(f.Kind) }},
+		{Column: render.Column{Name: "FILE", Flex: true}, Cell: func(f finding) string { return f.File }},
+		{Column: render.Column{Name: "LINE", Right: true}, Cell: func(f finding) string { return number(f.Line) }},
+		{Column: render.Column{Name: "COLUMN", Right: true}, Cell: func(f finding) string { return number(f.Column) }},
+		{Column: render.Column{Name: "SHEET", CSV: "sheet", Extra: true}, Cell: func(f finding) string { return f.Sheet }},
+		{Column: render.Column{Name: "CELL", CSV: "cell", Extra: true}, Cell: func(f finding) string { return f.Cell }},
+		{Column: render.Column{Name: "HEADER"}, Cell: func(f finding) string { return f.Header }},
+		{Column: render.Column{Name: "VALUE", ID: true}, Cell: func(f finding) string { return f.Value }},
+		{Column: render.Column{Name: "MESSAGE", Flex: true}, Cell: func(f finding) string { return f.Message }},
+		{Column: hint, Cell: func(f finding) string { return f.Hint }},
+		{Column: render.Column{Name: "ROW", CSV: "row", Extra: true}, Cell: func(f finding) string { return number(f.Row) }},
+	}
+}
+
+func printReport(call *command.Call, judged input.Judgement) error {
+	out, r := call.Out, judged.Found
+	if out.Machine() || out.IsCSV() || out.HasColumns() {
+		l := command.Listing[findings.Finding]{Out: out, Columns: columns(), JSON: func(f findings.Finding) any { return f }}
+		return l.Print(call.IO, r.All())
+	}
+	for _, g := range r.Groups {
+		severity := strings.ToUpper(string(g.Severity))
+		if err := out.Line("%s: %s (%s)", severity, titles[g.Kind], command.Number(g.Count)); err != nil {
+			return err
+		}
+		for _, f := range g.First {
+			if err := out.Line("  %s", input.ProblemLine(f.Problem)); err != nil {
+				return err
+			}
+		}
+		if more := g.Count - int64(len(g.First)); more > 0 {
+			if err := out.Line("  %s more; -o csv and -o jsonl list all", command.Number(more)); err != nil {
+				return err
+			}
+		}
+		if err := out.Line(""); err != nil {
+			return err
+		}
+	}
+	if judged.Valid == 0 {
+		return nil
+	}
+	forms := []command.Column[findings.FormCount]{
+		{Column: render.Column{Name: "CARRIER"}, Cell: func(n findings.FormCount) string { return n.Carrier }},
+		{Column: render.Column{Name: "FORM"}, Cell: func(n findings.FormCount) string { return n.Form }},
+		{Column: render.Column{Name: "ROWS", Right: true}, Count: func(n findings.FormCount) int64 { return n.Rows }},
+		{Column: render.Column{Name: "WRONG", Right: true}, Count: func(n findings.FormCount) int64 { return n.Wrong }},
+	}
+	return command.PrintTable(out, forms, r.Forms...)
+}
+
+var noted = []findings.Kind{
+	findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
+}
+
+const shownWarnings = 5
+
+// Warn prints the warnings of a report, without what create says of every input.
+func Warn(io *term.IO, r *findings.Report) {
+	for _, g := range r.Groups {
+		if g.Severity != findings.Warning || slices.Contains(noted, g.Kind) {
+			continue
+		}
+		f := term.Failure{Message: fmt.Sprintf("%s (%s)", titles[g.Kind], command.Number(g.Count))}
+		for _, first := range g.First[:min(len(g.First), shownWarnings)] {
+			f.Errors = append(f.Errors, input.Issue(first.Problem))
+		}
+		f.More = int(g.Count) - len(f.Errors)
+		io.WarningWith(f)
+	}
+}
+
+// Note prints the notes of a report in short, without what create says of every input.
+func Note(io *term.IO, r *findings.Report) {
+	for _, g := range r.Groups {
+		if g.Severity != findings.Note || slices.Contains(noted, g.Kind) {
+			continue
+		}
+		more := ""
+		if g.Count > 1 {
+			more = fmt.Sprintf(" (and %s more)", command.Number(g.Count-1))
+		}
+		io.Note("%s: %s%s", titles[g.Kind], input.ProblemLine(g.First[0].Problem), more)
+	}
+}
+
+// Refuse returns the error of an input that has warnings, with --strict.
+func Refuse(r *findings.Report) error {
+	e := &command.UsageError{
+		Reason: command.ReasonInput,
+		Err:    errors.New(command.Plural(r.Count(findings.Warning), "warning") + " with --strict; nothing was sent"),
+		Hint:   "fix the file, or omit --strict to send it as it is; `waybill check` lists all findings",
+	}
+	for _, g := range r.Groups {
+		if g.Severity != findings.Warning {
+			continue
+		}
+		for _, f := range g.First {
+			e.Issues.Add(input.Issue(f.Problem))
+		}
+		e.Issues.More += int(g.Count) - len(g.First)
+	}
+	return e
 }
