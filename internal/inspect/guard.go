@@ -48,14 +48,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.serveAPI(w, r)
 		return
 	}
-	f, ok := s.files[r.URL.Path]
+	body, contentType, ok := readFile(r.URL.Path)
 	switch {
 	case !ok:
 		s.fail(w, &Error{http.StatusNotFound, "there is no page at this path", "open " + s.URL(), "not_found"})
 	case r.Method != http.MethodGet:
 		s.methodNotAllowed(w, http.MethodGet)
 	default:
-		s.write(w, http.StatusOK, f.contentType, f.body)
+		s.write(w, http.StatusOK, contentType, body)
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -108,8 +107,7 @@ type Options struct {
 type Server struct {
 	o        Options
 	listener net.Listener
-	hosts    []string        // that a request may name, with the port
-	files    map[string]file // by path
+	hosts    []string // that a request may name, with the port
 	api      *http.ServeMux
 	streams  chan struct{} // one value for each that is open
 	changes  chan struct{} // one value for each that is made
@@ -133,10 +131,6 @@ func New(l net.Listener, o Options) (*Server, error) {
 	}
 	if tcp.Port == 80 { // browsers leave it out
 		s.hosts = append(s.hosts, tcp.IP.String(), "localhost")
-	}
-	var err error
-	if s.files, err = readPage(); err != nil {
-		return nil, err
 	}
 	s.api = http.NewServeMux()
 	s.route(Route{Method: http.MethodGet, Pattern: "/session", Serve: func(r *http.Request) (any, error) {
@@ -249,33 +243,18 @@ func limitConnections(most int64) func(net.Conn, http.ConnState) {
 //go:embed page
 var page embed.FS
 
-type file struct {
-	contentType string
-	body        []byte
+// contentTypes has the type of every kind of file of the page.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-func readPage() (map[string]file, error) {
-	types := map[string]string{
-		".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
-		".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+// readFile returns the file of the page that a request names, and false if there is none. The index is at / alone.
+func readFile(at string) (body []byte, contentType string, ok bool) {
+	name := at
+	if at == "/" {
+		name = "/index.html"
 	}
-	files := map[string]file{}
-	err := fs.WalkDir(page, "page", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		body, err := page.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		contentType, ok := types[path.Ext(name)]
-		if !ok {
-			return fmt.Errorf("page file %s: no content type is known for it", name)
-		}
-		files[name[len("page"):]] = file{contentType, body}
-		return nil
-	})
-	files["/"] = files["/index.html"]
-	delete(files, "/index.html")
-	return files, err
+	body, err := page.ReadFile("page" + name)
+	return body, contentTypes[path.Ext(name)], err == nil && at != "/index.html"
 }

@@ -24,18 +24,22 @@ var banned = map[string]*regexp.Regexp{
 }
 
 func TestPageIsSmallAndSafe(t *testing.T) {
-	files, err := readPage()
+	files, err := page.ReadDir("page")
 	if err != nil {
 		t.Fatal(err)
 	}
 	total := 0
-	for name, f := range files {
-		total += len(f.body)
-		ext := path.Ext(name)
-		if name == "/" {
-			ext = ".html"
+	for _, f := range files {
+		name, ext := "/"+f.Name(), path.Ext(f.Name())
+		if name == "/index.html" {
+			name = "/"
 		}
-		for i, line := range strings.Split(string(f.body), "\n") {
+		body, contentType, ok := readFile(name)
+		if !ok || contentType == "" {
+			t.Errorf("page%s: served %v, as %q", name, ok, contentType)
+		}
+		total += len(body)
+		for i, line := range strings.Split(string(body), "\n") {
 			line = strings.ReplaceAll(line, "'http://www.w3.org/2000/svg'", "''")
 			if found := banned[ext].FindString(line); found != "" && !strings.HasPrefix(strings.TrimSpace(line), "//") {
 				t.Errorf("page%s:%d: %q is not for this page", name, i+1, found)
@@ -47,7 +51,7 @@ func TestPageIsSmallAndSafe(t *testing.T) {
 		t.Errorf("the page has %d bytes; at most %d", total, maxPage)
 	}
 	for _, name := range []string{"/", "/app.js", "/style.css", "/icon.svg"} {
-		if len(files[name].body) == 0 {
+		if body, _, _ := readFile(name); len(body) == 0 {
 			t.Errorf("%s is missing", name)
 		}
 	}
