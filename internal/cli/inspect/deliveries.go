@@ -109,14 +109,11 @@ type listQuery struct {
 	matcher
 }
 
-func listParameters() []string {
-	return []string{"from", "to", "after", "before", "limit", "search", "refused"}
-}
-
 func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
+	known := []string{"from", "to", "after", "before", "limit", "search", "refused"}
 	for name, values := range v {
-		if !slices.Contains(listParameters(), name) || len(values) > 1 {
-			return listQuery{}, command.Usagef("use "+command.Or(listParameters())+", each once",
+		if !slices.Contains(known, name) || len(values) > 1 {
+			return listQuery{}, command.Usagef("use "+command.Or(known)+", each once",
 				"unknown or repeated parameter %s", command.Quoted(name))
 		}
 	}

@@ -65,9 +65,9 @@ func (p *Page) signature(d found) *signatureJSON {
 	verdict := signature.NewVerdict(d.ID(), v.Name, d.Sample(), t.Verdict)
 	j.Verdict, j.Settings = &verdict, config.SchemeSettings(v.Scheme)
 	x := explainer{t, v.Name, d}
-	j.Steps = append(j.Steps, x.scheme(), x.signature())
+	j.Steps = append(j.Steps, x.scheme(), x.received("signature", "Signature", t.Signature, x.signature))
 	if t.Timestamp.From != "" {
-		j.Steps = append(j.Steps, x.timestamp())
+		j.Steps = append(j.Steps, x.received("timestamp", "Timestamp", t.Timestamp, x.timestamp))
 	}
 	if t.Parts != nil {
 		j.Steps = append(j.Steps, x.signed())
@@ -115,9 +115,23 @@ func (x explainer) scheme() stepJSON {
 	return step
 }
 
-func (x explainer) signature() stepJSON {
-	step := stepJSON{Step: "signature", Title: "Signature", Result: failed}
-	step.Text = "There is no signature at " + x.Signature.From
+// received returns the step of a value that must be there once. judge says what the one value is.
+func (x explainer) received(name, title string, at webhook.Found, judge func() (result, text string)) stepJSON {
+	step := stepJSON{Step: name, Title: title, Result: failed, Text: "There is no " + name + " at " + at.From}
+	switch {
+	case at.Times == 0:
+		return step
+	case at.Times > 1:
+		step.Text = fmt.Sprintf("%s is there %d times", at.From, at.Times)
+	default:
+		step.Result, step.Text = judge()
+	}
+	step.Values = append(step.Values, x.value("received", at.From, at.Value))
+	return step
+}
+
+func (x explainer) signature() (result, text string) {
+	from, scheme := x.Signature.From, x.Scheme.Signature
 	wellFormed := 0
 	for _, e := range x.Entries {
 		if e.WellFormed {
@@ -125,39 +139,20 @@ func (x explainer) signature() stepJSON {
 		}
 	}
 	switch {
-	case x.Signature.Times == 0:
-		return step
-	case x.Signature.Times > 1:
-		step.Text = fmt.Sprintf("%s is there %d times", x.Signature.From, x.Signature.Times)
-	case x.Entries == nil && x.Scheme.Signature.Format != webhook.FormatPlain:
-		step.Text = fmt.Sprintf("The value at %s has no entry with tag %q in format %s", x.Signature.From,
-			x.Scheme.Signature.Tag, x.Scheme.Signature.Format)
+	case x.Entries == nil && scheme.Format != webhook.FormatPlain:
+		return failed, fmt.Sprintf("The value at %s has no entry with tag %q in format %s", from, scheme.Tag, scheme.Format)
 	case wellFormed == 0:
-		step.Text = "The value at " + x.Signature.From +
-			" is not in the form of the scheme: its prefix, encoding or length differs"
-	default:
-		step.Result, step.Text = passed, fmt.Sprintf("Read from %s: %s", x.Signature.From,
-			command.Plural(wellFormed, "signature"))
+		return failed, "The value at " + from + " is not in the form of the scheme: its prefix, encoding or length differs"
 	}
-	step.Values = append(step.Values, x.value("received", x.Signature.From, x.Signature.Value))
-	return step
+	return passed, fmt.Sprintf("Read from %s: %s", from, command.Plural(wellFormed, "signature"))
 }
 
-func (x explainer) timestamp() stepJSON {
-	at := x.Timestamp
-	step := stepJSON{Step: "timestamp", Title: "Timestamp", Result: failed, Text: "There is no timestamp at " + at.From}
-	switch {
-	case at.Times == 0:
-		return step
-	case at.Times > 1:
-		step.Text = fmt.Sprintf("%s is there %d times", at.From, at.Times)
-	case x.Time.IsZero():
-		step.Text = fmt.Sprintf("The timestamp at %s can't be read as %s", at.From, x.Scheme.Timestamp.Unit)
-	default:
-		step.Result, step.Text = passed, fmt.Sprintf("Signed at %s, by %s", x.Time.UTC().Format(time.RFC3339), at.From)
+func (x explainer) timestamp() (result, text string) {
+	from := x.Timestamp.From
+	if x.Time.IsZero() {
+		return failed, fmt.Sprintf("The timestamp at %s can't be read as %s", from, x.Scheme.Timestamp.Unit)
 	}
-	step.Values = append(step.Values, x.value("received", at.From, at.Value))
-	return step
+	return passed, fmt.Sprintf("Signed at %s, by %s", x.Time.UTC().Format(time.RFC3339), from)
 }
 
 func (x explainer) signed() stepJSON {
@@ -205,8 +200,8 @@ func (x explainer) comparison() stepJSON {
 	step.Text = "No secret makes this signature"
 	switch {
 	case x.Expected == nil:
-		return stepJSON{Step: "comparison", Title: "Expected and received", Result: skipped, Text: "Nothing to compare: " +
-			"a part that is signed is missing"}
+		step.Result, step.Text = skipped, "Nothing to compare: a part that is signed is missing"
+		return step
 	case len(x.Entries) == 0:
 		step.Result, step.Text = skipped, "No signature to compare with"
 	}
