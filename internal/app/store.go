@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,9 +126,13 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 	if s.store != nil || s.unopened != nil {
 		return s.store, s.unopened
 	}
+	place, err := s.Config.StorePath()
+	if err != nil {
+		return nil, err
+	}
 	// The store ends before the command's own time does, so that its error says why.
 	o.ReadOnly, o.Until = s.ReadOnly, s.StoreUntil.Add(-storeMargin)
-	db, err := s.openDB(ctx, o)
+	db, err := s.StoreAt(ctx, place, o)
 	if errors.Is(err, store.ErrUnreachable) {
 		s.unopened = err // whoever asks again does not wait again
 	}
@@ -150,14 +153,6 @@ func (s *Session) open(ctx context.Context, o store.Options) (*Store, error) {
 		s.IO.Note("Store %s is shared: %s and can change what counts as sent", db.Place(), who)
 	}
 	return s.store, nil
-}
-
-func (s *Session) openDB(ctx context.Context, o store.Options) (*store.DB, error) {
-	place, err := s.Config.StorePath()
-	if err != nil {
-		return nil, err
-	}
-	return s.StoreAt(ctx, place, o)
 }
 
 // StoreAt opens the store in a file or on a server. The caller closes it.
@@ -222,29 +217,6 @@ func (s *Session) StorePlace() (place string, isServer bool, err error) {
 		return "", true, err
 	}
 	return target.Place(), true, nil
-}
-
-// HasStore reports whether there is a store.
-func (s *Session) HasStore(ctx context.Context) (bool, error) {
-	place, isServer, err := s.StorePlace()
-	if err != nil {
-		return false, err
-	}
-	if !isServer {
-		_, err := os.Stat(place)
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		return err == nil, err
-	}
-	db, err := s.openDB(ctx, store.Options{ReadOnly: true})
-	switch {
-	case errors.Is(err, store.ErrNotThere):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	return true, db.Close()
 }
 
 // WithScratchStore calls use with an empty store that is removed afterwards.

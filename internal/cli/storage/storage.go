@@ -4,6 +4,8 @@ package storage
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"os"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -79,7 +81,7 @@ func runPath(ctx context.Context, c *command.Call, _ []string) error {
 	if isServer {
 		j.Kind = "server"
 	}
-	switch exists, err := c.HasStore(ctx); {
+	switch exists, err := hasStore(ctx, c, place, isServer); {
 	case err != nil:
 		c.IO.Warning("it is not known whether the store exists: %v", err)
 	case !exists:
@@ -89,6 +91,24 @@ func runPath(ctx context.Context, c *command.Call, _ []string) error {
 		j.Exists = &exists
 	}
 	return c.Out.Result(j, "%s", j.Store)
+}
+
+func hasStore(ctx context.Context, c *command.Call, place string, isServer bool) (bool, error) {
+	if !isServer {
+		_, err := os.Stat(place)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	db, err := c.StoreAt(ctx, c.Config.Store, store.Options{ReadOnly: true})
+	switch {
+	case errors.Is(err, store.ErrNotThere):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return true, db.Close()
 }
 
 type schemaJSON struct {
