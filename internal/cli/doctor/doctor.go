@@ -137,8 +137,8 @@ func runDoctor(ctx context.Context, x *examination) error {
 }
 
 func (x *examination) run(ctx context.Context) ([]finding, error) {
-	parts := []part{{"configuration", x.configuration}}
-	checks := []part{
+	parts := []part{
+		{"configuration", x.configuration},
 		{"api-key", x.apiKey},
 		{"connection", x.connection},
 		{"access", x.access},
@@ -146,13 +146,12 @@ func (x *examination) run(ctx context.Context) ([]finding, error) {
 		{"webhooks", x.webhooks},
 	}
 	if x.probing {
-		checks = append(checks, part{"probe", x.probe})
+		parts = append(parts, part{"probe", x.probe})
 	}
-	for _, p := range checks {
-		if x.broken != nil {
-			p = omitted(p)
+	if x.broken != nil {
+		for i := range parts[1:] {
+			parts[1+i] = omitted(parts[1+i])
 		}
-		parts = append(parts, p)
 	}
 	parts = append(parts, part{"version", x.version}, part{"terminal", x.terminal})
 	results := make([][]finding, len(parts))

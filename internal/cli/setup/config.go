@@ -37,8 +37,7 @@ type pathJSON struct {
 func NewConfig(f *command.Factory) *cobra.Command {
 	group := &cobra.Command{Use: "config", Short: "Show and change settings"}
 	group.AddCommand(newConfigList(f), newConfigGet(f), newConfigSet(f), newConfigUnset(f), newConfigEdit(f),
-		newConfigPath(f),
-		newConfigProfiles(f), newConfigUse(f))
+		newConfigPath(f), newConfigProfiles(f), newConfigUse(f))
 	return group
 }
 
