@@ -27,22 +27,35 @@ const (
 	maxRows     = 500
 )
 
+// headJSON is what a row of the list and the delivery itself both have.
+type headJSON struct {
+	ID            string         `json:"id"`       // refused:N of a refused one
+	Delivery      int64          `json:"delivery"` // its number
+	ReceivedAt    time.Time      `json:"receivedAt"`
+	From          string         `json:"from"`
+	Method        string         `json:"method"`
+	Path          string         `json:"path"`
+	Verified      inbox.Verified `json:"verified"`
+	Authenticated bool           `json:"bodyAuthenticated"` // verified, and the signature covers the body
+	Reason        webhook.Reason `json:"reason"`
+	Synthetic     bool           `json:"synthetic"` // made up by `events send`
+	Anomaly       string         `json:"anomaly"`
+}
+
+func newHead(d replay.Delivery, mask view.Masker) headJSON {
+	return headJSON{
+		ID: d.ID(), Delivery: d.Seq, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr, Method: d.Method,
+		Path: mask.Text(d.Path), Verified: d.Verified, Authenticated: d.BodyAuthenticated, Reason: d.Reason,
+		Synthetic: d.IsSynthetic(), Anomaly: d.Anomaly,
+	}
+}
+
 type rowJSON struct {
-	ID            string              `json:"id"`       // refused:N of a refused one
-	Delivery      int64               `json:"delivery"` // its number
-	ReceivedAt    time.Time           `json:"receivedAt"`
-	From          string              `json:"from"`
-	Method        string              `json:"method"`
-	Path          string              `json:"path"`
-	Bytes         *int64              `json:"bytes"` // of its body; null once it was pruned
-	Verified      inbox.Verified      `json:"verified"`
-	Authenticated bool                `json:"bodyAuthenticated"` // verified, and the signature covers the body
-	Reason        webhook.Reason      `json:"reason"`
-	Synthetic     bool                `json:"synthetic"` // made up by `events send`
-	Anomaly       string              `json:"anomaly"`
-	Events        []rowEventJSON      `json:"events"` // the first ones
-	EventCount    int                 `json:"eventCount"`
-	Forwarding    []events.Forwarding `json:"forwarding"` // without reply, noListener and history
+	headJSON
+	Bytes      *int64              `json:"bytes"`  // of its body; null once it was pruned
+	Events     []rowEventJSON      `json:"events"` // the first ones
+	EventCount int                 `json:"eventCount"`
+	Forwarding []events.Forwarding `json:"forwarding"` // without reply, noListener and history
 }
 
 type rowEventJSON struct {
@@ -67,10 +80,8 @@ func (p *Page) rows(m matcher, all []inbox.Overview) ([]rowJSON, error) {
 	rows := make([]rowJSON, len(all))
 	for i, o := range all {
 		j := rowJSON{
-			ID: replay.Delivery{Delivery: o.Delivery, Refused: m.refused}.ID(), Delivery: o.Seq, ReceivedAt: o.ReceivedAt.UTC(),
-			From: o.RemoteAddr, Method: o.Method, Path: mask.Text(o.Path),
-			Verified: o.Verified, Authenticated: o.BodyAuthenticated, Reason: o.Reason, Anomaly: o.Anomaly,
-			Events: make([]rowEventJSON, len(o.Events)), EventCount: o.EventCount,
+			headJSON: newHead(replay.Delivery{Delivery: o.Delivery, Refused: m.refused}, mask),
+			Events:   make([]rowEventJSON, len(o.Events)), EventCount: o.EventCount,
 			Forwarding: make([]events.Forwarding, len(o.Forwardings)),
 		}
 		if o.Size >= 0 {

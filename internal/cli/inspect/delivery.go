@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
@@ -28,24 +27,14 @@ const (
 
 // deliveryJSON is one delivery with all that is known of it.
 type deliveryJSON struct {
-	ID                string         `json:"id"` // of a refused one refused:N
-	Delivery          int64          `json:"delivery"`
-	Refused           bool           `json:"refused"`
-	ReceivedAt        time.Time      `json:"receivedAt"`
-	From              string         `json:"from"`
-	Method            string         `json:"method"`
-	Path              string         `json:"path"`
-	Query             string         `json:"query"`
-	Bytes             int            `json:"bytes"`  // of the body
-	Pruned            bool           `json:"pruned"` // headers and body are gone
-	Verified          inbox.Verified `json:"verified"`
-	Reason            webhook.Reason `json:"reason"`
-	Scheme            string         `json:"scheme"`
-	Secret            string         `json:"secret"` // name of the secret that matched
-	BodyAuthenticated bool           `json:"bodyAuthenticated"`
-	Synthetic         bool           `json:"synthetic"`
-	Single            bool           `json:"single"` // the body was one object instead of an array
-	Anomaly           string         `json:"anomaly"`
+	headJSON
+	Refused bool   `json:"refused"`
+	Query   string `json:"query"`
+	Bytes   int    `json:"bytes"`  // of the body
+	Pruned  bool   `json:"pruned"` // headers and body are gone
+	Scheme  string `json:"scheme"`
+	Secret  string `json:"secret"` // name of the secret that matched
+	Single  bool   `json:"single"` // the body was one object instead of an array
 
 	Headers    []webhook.Field      `json:"headers"`
 	Body       *bodyJSON            `json:"body"` // null once pruned
@@ -116,10 +105,8 @@ func (p *Page) find(r *http.Request) (found, error) {
 func (p *Page) findWhole(r *http.Request) (found, error) {
 	f, err := p.find(r)
 	if err == nil && f.Body == nil {
-		err = &inspect.Error{
-			Status: http.StatusGone, Message: fmt.Sprintf("delivery %s: %s", f.ID(), replay.ErrPruned),
-			Hint: "its events are still known", Code: command.NotFound.Word(),
-		}
+		message := fmt.Sprintf("delivery %s: %s", f.ID(), replay.ErrPruned)
+		err = failure(http.StatusGone, command.NotFound, message, "its events are still known")
 	}
 	return f, err
 }
@@ -130,11 +117,8 @@ func (p *Page) showDelivery(r *http.Request) (any, error) {
 		return nil, err
 	}
 	j := deliveryJSON{
-		ID: d.ID(), Delivery: d.Seq, Refused: d.Refused, ReceivedAt: d.ReceivedAt.UTC(), From: d.RemoteAddr, Method: d.Method,
-		Path:  d.mask.Text(d.Path),
-		Query: d.mask.Query(d.RawQuery), Bytes: len(d.Body), Pruned: d.Body == nil, Verified: d.Verified, Reason: d.Reason,
-		Scheme: d.Scheme, Secret: d.SecretName,
-		BodyAuthenticated: d.BodyAuthenticated, Synthetic: d.IsSynthetic(), Single: d.Single, Anomaly: d.Anomaly,
+		headJSON: newHead(d.Delivery, d.mask), Refused: d.Refused, Query: d.mask.Query(d.RawQuery), Bytes: len(d.Body),
+		Pruned: d.Body == nil, Scheme: d.Scheme, Secret: d.SecretName, Single: d.Single,
 		Headers: d.mask.Headers(d.Header), Forwarding: []events.Forwarding{}, Commands: p.deliveryCommands(d.Delivery),
 		eventsJSON: eventsJSON{Events: []deliveryEventJSON{}},
 	}

@@ -213,6 +213,11 @@ func (p *Page) explain(err error) *inspect.Error {
 	return &inspect.Error{Status: status, Message: err.Error(), Hint: hint, Code: code.Word()}
 }
 
+// failure returns an error of a route that has a status of its own.
+func failure(status int, code command.Code, message, hint string) error {
+	return &inspect.Error{Status: status, Message: message, Hint: hint, Code: code.Word()}
+}
+
 // content returns bytes of a body as they are shown, see [newContent].
 func content(m view.Masker, b []byte, maxText, maxHex int) contentJSON {
 	shown := []byte(m.JSON(b))

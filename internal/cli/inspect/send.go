@@ -16,7 +16,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/replay"
@@ -161,7 +160,7 @@ func (p *Page) sendOne(
 	}.Run(ctx, ctx, 1)
 	if errors.Is(err, forward.ErrForbidden) {
 		const hint = "start the page with --allow-target if this is intended"
-		err = &inspect.Error{Status: http.StatusForbidden, Message: err.Error(), Hint: hint, Code: command.Usage.Word()}
+		err = failure(http.StatusForbidden, command.Usage, err.Error(), hint)
 	}
 	return result, err
 }

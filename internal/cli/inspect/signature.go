@@ -12,7 +12,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
-	"github.com/waybill-cli/waybill/internal/inspect"
 	"github.com/waybill-cli/waybill/internal/redact"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
@@ -270,19 +269,16 @@ func (p *Page) diagnose(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	explain := p.Call.CommandLine("signature", "explain", d.ID())
+	hint := "run `" + p.Call.CommandLine("signature", "explain", d.ID()) + "`"
 	if len(d.Body) > maxDiagnosed {
 		const message = "the body is too large to search for the cause here"
-		status, code := http.StatusUnprocessableEntity, command.Usage.Word()
-		return nil, &inspect.Error{Status: status, Message: message, Hint: "run `" + explain + "`", Code: code}
+		return nil, failure(http.StatusUnprocessableEntity, command.Usage, message, hint)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), diagnosisTime)
 	defer cancel()
 	j, err := signature.Explain(ctx, p.Call.Session, d.ID(), name, d.Sample(), view.HeaderOptions{})
 	if ctx.Err() != nil && r.Context().Err() == nil {
-		const message = "the search for the cause took too long"
-		status, code := http.StatusServiceUnavailable, command.Pending.Word()
-		err = &inspect.Error{Status: status, Message: message, Hint: "run `" + explain + "`", Code: code}
+		err = failure(http.StatusServiceUnavailable, command.Pending, "the search for the cause took too long", hint)
 	}
 	if err != nil {
 		return nil, err
