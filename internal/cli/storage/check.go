@@ -67,11 +67,7 @@ func runCheck(ctx context.Context, c *command.Call, _ []string) error {
 	if err != nil { // it is too damaged to be read
 		j.Sound, j.Problems = false, []store.Problem{{What: err.Error()}}
 	}
-	if c.Out.Machine() {
-		err = errors.Join(c.Out.Object(j), err)
-	} else {
-		err = errors.Join(printCheck(c, j), err)
-	}
+	err = errors.Join(printCheck(c, j), err)
 	noteLeftWork(c, found.Processes)
 	for _, s := range found.Settings {
 		if s.Warning != "" {
@@ -115,6 +111,9 @@ func newCheckJSON(path string, found store.Inspection) checkJSON {
 }
 
 func printCheck(c *command.Call, j checkJSON) error {
+	if c.Out.Machine() {
+		return c.Out.Object(j)
+	}
 	result := render.Field{Name: "Result", Value: "sound"}
 	if !j.Sound {
 		result = render.Field{Name: "Result", Value: "damaged", Style: term.Bad}
