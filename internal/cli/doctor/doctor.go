@@ -148,9 +148,11 @@ func (x *examination) run(ctx context.Context) ([]finding, error) {
 	if x.probing {
 		parts = append(parts, part{"probe", x.probe})
 	}
-	if x.broken != nil {
-		for i := range parts[1:] {
-			parts[1+i] = omitted(parts[1+i])
+	if x.broken != nil { // these need settings
+		for i, p := range parts[1:] {
+			f := found(settingsUnusable, "the configuration is not usable")
+			f.Check = p.check
+			parts[1+i].run = func(context.Context) []finding { return []finding{f} }
 		}
 	}
 	parts = append(parts, part{"version", x.version}, part{"terminal", x.terminal})
@@ -172,13 +174,6 @@ func (x *examination) run(ctx context.Context) ([]finding, error) {
 		}
 	}
 	return all, nil
-}
-
-// omitted returns the part of checks that need settings, without them.
-func omitted(p part) part {
-	f := found(settingsUnusable, "the configuration is not usable")
-	f.Check = p.check
-	return part{p.check, func(context.Context) []finding { return []finding{f} }}
 }
 
 // runPart makes the checks of a part. What takes too long is left behind.
