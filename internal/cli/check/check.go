@@ -206,16 +206,15 @@ var noted = []findings.Kind{
 	findings.HiddenRow, findings.HiddenColumn, findings.Exchanged, findings.UnusedColumn, findings.LeftOut,
 }
 
-const shownWarnings = 5
-
 // Warn prints the warnings of a report, without what create says of every input.
 func Warn(io *term.IO, r *findings.Report) {
+	const shown = 5 // of each kind
 	for _, g := range r.Groups {
 		if g.Severity != findings.Warning || slices.Contains(noted, g.Kind) {
 			continue
 		}
 		f := term.Failure{Message: fmt.Sprintf("%s (%s)", titles[g.Kind], command.Number(g.Count))}
-		for _, first := range g.First[:min(len(g.First), shownWarnings)] {
+		for _, first := range g.First[:min(len(g.First), shown)] {
 			f.Errors = append(f.Errors, input.Issue(first.Problem))
 		}
 		f.More = int(g.Count) - len(f.Errors)

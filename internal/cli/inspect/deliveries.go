@@ -70,7 +70,6 @@ type rowEventJSON struct {
 	Anomaly        string `json:"anomaly,omitempty"`
 }
 
-// rows returns deliveries that a matcher found.
 func (p *Page) rows(m matcher, all []inbox.Overview) ([]rowJSON, error) {
 	mask, err := view.NewMasker(p.Call.Session)
 	if err != nil {

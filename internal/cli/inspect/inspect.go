@@ -101,7 +101,6 @@ func (p *Place) token() (string, error) {
 	return secret.Reveal(), nil
 }
 
-// runInspect serves the page until ctx ends, or its time.
 func runInspect(ctx context.Context, c *command.Call, o inspectOptions) error {
 	if c.Out.IsCSV() {
 		return command.Usagef("use -o jsonl", "inspect does not support %s", strings.ToUpper(string(c.Out.Format())))
@@ -159,7 +158,6 @@ func (o inspectOptions) targets(c *command.Call) ([]forward.Target, error) {
 	return all, events.AddTargetHeaders(c, o.Headers, all)
 }
 
-// announce publishes the URL of the page: as the result, and in a file if one is named.
 func announce(ctx context.Context, c *command.Call, url, file string) error {
 	if err := command.WriteReadyFile(ctx, url, file); err != nil {
 		return err
@@ -170,7 +168,6 @@ func announce(ctx context.Context, c *command.Call, url, file string) error {
 	return c.Out.Line("%s", url)
 }
 
-// listenOn opens the page's address, which must be a loopback address.
 func listenOn(ctx context.Context, addr string) (net.Listener, error) {
 	const hint = "such as --ui-addr 127.0.0.1:0"
 	if want := config.HostPort(addr); want != "" {

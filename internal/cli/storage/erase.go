@@ -19,8 +19,6 @@ import (
 
 const eraseAtOnce = 10_000
 
-const shownMissing = 3
-
 type eraseOptions struct {
 	ReferIDs, Numbers []string
 	Run               string
@@ -221,6 +219,7 @@ func removed(d *ledger.Erasure) string {
 }
 
 func (e *erasing) outcome() error {
+	const shownMissing = 3
 	var errs []error
 	if n := len(e.missing); n > 0 {
 		names := strings.Join(e.missing[:min(n, shownMissing)], ", ")
