@@ -387,7 +387,7 @@ func (o *observer) flush() {
 	o.session.mu.Lock()
 	db := o.session.store
 	o.session.mu.Unlock()
-	if db == nil || db.writable != nil {
+	if db == nil || db.DB.Writable() != nil {
 		return
 	}
 	met := o.recorder.Take()

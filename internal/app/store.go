@@ -56,8 +56,6 @@ type Store struct {
 	Path string // of its file, or the URL of its server without secrets
 	New  bool   // this process made it
 
-	writable error // why nothing can be written, nil if it can
-
 	Close func() error // closes all of them
 }
 
@@ -66,7 +64,7 @@ func newStore(db *store.DB) *Store {
 		Stager: db, Queue: db, Unknown: db, History: db, Keys: db, Accounts: db, Trackings: db, Statistics: db,
 		Sweeps: db, Eraser: db, Events: db, Observed: db, Inbox: db, Overviews: db, Verdicts: db, Retention: db,
 		Outbox: db, Claims: db, Forwardings: db, Listeners: db, Changes: db,
-		DB: db, Path: db.Place(), New: db.New(), writable: db.Writable(), Close: db.Close,
+		DB: db, Path: db.Place(), New: db.New(), Close: db.Close,
 	}
 }
 
@@ -80,7 +78,7 @@ func (s *Store) Follower() *follow.Follower {
 func (s *Session) Store(ctx context.Context) (*Store, error) {
 	opened, err := s.open(ctx, store.Options{})
 	if err == nil {
-		err = opened.writable
+		err = opened.DB.Writable()
 	}
 	if err == nil {
 		err = s.pin(ctx, opened)
