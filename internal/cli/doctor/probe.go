@@ -106,21 +106,16 @@ func (x *examination) absenceFinding(a absence) finding {
 		return found(absenceUnknown, "%s: not recognised: %s", a.fingerprint, a.why)
 	}
 	entry := config.AbsentEntry(*a.suggestion)
-	all := []map[string]any{}
-	for _, e := range x.call.Config.Query.Absent {
-		all = append(all, config.AbsentEntry(e))
-	}
-	text, err := json.Marshal(append(all, entry))
-	if err == nil && !a.proven {
-		text, err = json.Marshal(entry)
-	}
-	switch {
-	case err != nil:
-		return found(absenceUnknown, "%s: %v", a.fingerprint, err)
-	case !a.proven:
+	if !a.proven {
+		text, _ := json.Marshal(entry) //nolint:errchkjson // JSON's own types have no error
 		return found(absenceUnproven, "%s: not recognised; %s in query.absent would, unproven: "+
 			"no tracking with a status to compare with", a.fingerprint, text)
 	}
+	var all []map[string]any
+	for _, e := range x.call.Config.Query.Absent {
+		all = append(all, config.AbsentEntry(e))
+	}
+	text, _ := json.Marshal(append(all, entry)) //nolint:errchkjson // likewise
 	f := found(absenceUnset, "%s: not recognised: %s", a.fingerprint, a.why)
 	f.NextCommand = x.call.CommandLine("config", "set", "query.absent", string(text))
 	return f

@@ -288,11 +288,7 @@ func printHead(out *command.Output, res api.Response, header map[string][]string
 func (o options) printJSON(out *command.Output, res api.Response, header map[string][]string) error {
 	body := json.RawMessage(res.Body)
 	if !res.JSON {
-		text, err := json.Marshal(string(res.Body))
-		if err != nil {
-			return err
-		}
-		body = text
+		body, _ = json.Marshal(string(res.Body)) //nolint:errchkjson // a text has no error
 	}
 	if !o.Include {
 		return out.Object(body)
