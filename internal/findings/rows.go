@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/carriers"
 	"github.com/waybill-cli/waybill/internal/intake"
@@ -122,12 +123,8 @@ func latin(r rune) rune {
 		}
 		return '0' + (r - zero)
 	}
-	n := 0
-	for _, twin := range twins {
-		if twin == r {
-			return rune(latins[n])
-		}
-		n++
+	if at := strings.IndexRune(twins, r); at >= 0 {
+		return rune(latins[utf8.RuneCountInString(twins[:at])])
 	}
 	return r
 }
