@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -175,9 +176,11 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 		s.methodNotAllowed(w, http.MethodGet)
 		return
 	}
-	after, err := lastEvent(r)
-	if err != nil {
-		s.fail(w, &Error{http.StatusBadRequest, err.Error(), "a whole number from 0 up", "usage"})
+	text := cmp.Or(r.URL.Query().Get("after"), "0")
+	after, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || after < 0 {
+		message := fmt.Sprintf("after %q is not a number of the stream", text)
+		s.fail(w, &Error{http.StatusBadRequest, message, "a whole number from 0 up", "usage"})
 		return
 	}
 	select {
@@ -202,18 +205,6 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	default:
 		s.fail(w, s.explain(err))
 	}
-}
-
-func lastEvent(r *http.Request) (int64, error) {
-	text := r.URL.Query().Get("after")
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		return 0, fmt.Errorf("after %q is not a number of the stream", text)
-	}
-	return n, nil
 }
 
 // eventWriter writes the events of one stream. It is safe for concurrent use.
