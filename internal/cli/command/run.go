@@ -71,16 +71,15 @@ type Ready struct {
 	URL  string `json:"url"`
 }
 
-// AnnounceReady publishes the URL of a ready server: in file if one is named, and as a note or in JSON Lines.
-func (c *Call) AnnounceReady(ctx context.Context, what, url, file string) error {
+// AnnounceReady publishes the URL of a ready server: in file if one is named, and in JSON Lines or by show.
+func (c *Call) AnnounceReady(ctx context.Context, url, file string, show func() error) error {
 	if err := WriteReadyFile(ctx, url, file); err != nil {
 		return err
 	}
 	if c.Out.Format() == render.JSONL {
 		return c.Out.Object(Ready{"ready", url})
 	}
-	c.IO.Note("%s ready: %s", what, url)
-	return nil
+	return show()
 }
 
 // WriteReadyFile writes the URL of a server to a file, if one is named.

@@ -18,7 +18,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inspect"
-	"github.com/waybill-cli/waybill/internal/render"
 )
 
 type inspectOptions struct {
@@ -130,7 +129,8 @@ func runInspect(ctx context.Context, c *command.Call, o inspectOptions) error {
 	if place, _, err := c.StorePlace(); db == nil && err == nil {
 		c.IO.Note("No store yet at %s; the page shows it once there is one", place)
 	}
-	if err := announce(ctx, c, p.SecretURL(), o.ReadyFile); err != nil {
+	show := func() error { return c.Out.Line("%s", p.SecretURL()) }
+	if err := c.AnnounceReady(ctx, p.SecretURL(), o.ReadyFile, show); err != nil {
 		stop()
 		return errors.Join(err, <-ended)
 	}
@@ -156,16 +156,6 @@ func (o inspectOptions) targets(c *command.Call) ([]forward.Target, error) {
 	}
 	events.WarnUnencrypted(c.IO, all)
 	return all, events.AddTargetHeaders(c, o.Headers, all)
-}
-
-func announce(ctx context.Context, c *command.Call, url, file string) error {
-	if err := command.WriteReadyFile(ctx, url, file); err != nil {
-		return err
-	}
-	if c.Out.Format() == render.JSONL {
-		return c.Out.Object(command.Ready{Type: "ready", URL: url})
-	}
-	return c.Out.Line("%s", url)
 }
 
 func listenOn(ctx context.Context, addr string) (net.Listener, error) {

@@ -178,7 +178,12 @@ func runSandbox(ctx context.Context, call *command.Call, o sandboxOptions) error
 	}
 	g, serving := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveUntil(serving, l, box, box.Close) })
-	if err := call.AnnounceReady(ctx, "sandbox", command.ServerURL(l.Addr().String(), ""), o.ReadyFile); err != nil {
+	url := command.ServerURL(l.Addr().String(), "")
+	show := func() error {
+		call.IO.Note("sandbox ready: %s", url)
+		return nil
+	}
+	if err := call.AnnounceReady(ctx, url, o.ReadyFile, show); err != nil {
 		g.Go(func() error { return err }) // ends the other
 	}
 	return g.Wait()
