@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"runtime"
 	"slices"
@@ -16,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/shell"
@@ -25,41 +23,19 @@ import (
 )
 
 type sendOptions struct {
-	Target string  // ID of a target that the command line named
-	Sign   *bool   // sign again; null for edited bodies if that is possible, for others not
-	Body   *string // sent instead of the delivery's own; null for that
+	Target string  `json:"target"` // ID of a target that the command line named
+	Sign   *bool   `json:"sign"`   // sign again; null for edited bodies if that is possible, for others not
+	Body   *string `json:"body"`   // sent instead of the delivery's own; null for that
 }
 
-// readOptions reads the body of a request to send: one object, each member known and once.
 func readOptions(r *http.Request) (o sendOptions, err error) {
-	b, err := io.ReadAll(r.Body)
-	if err != nil {
-		return o, err
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	if dec.Decode(&o) != nil {
+		err = command.Usagef(`send an object such as {"target":"1","sign":false}`,
+			"the request is not a JSON object of target, sign and body")
 	}
-	const hint = `send an object such as {"target":"1","sign":false}`
-	start := jsonscan.SkipSpace(b, 0)
-	switch {
-	case !json.Valid(b):
-		return o, command.Usagef(hint, "the request is not JSON")
-	case b[start] != '{':
-		return o, command.Usagef(hint, "the request is not a JSON object")
-	}
-	into := map[string]any{"target": &o.Target, "sign": &o.Sign, "body": &o.Body}
-	kinds := map[string]string{"target": "a text", "sign": "true or false", "body": "a text"}
-	seen := map[string]bool{}
-	for v := range jsonscan.Values(b, start) {
-		name, _ := jsonscan.Text(v.Name)
-		switch {
-		case into[name] == nil:
-			return o, command.Usagef(hint, "unknown member %q", name)
-		case seen[name]:
-			return o, command.Usagef(hint, "%s is there twice", name)
-		case json.Unmarshal(v.Raw, into[name]) != nil:
-			return o, command.Usagef(hint, "%s is not %s", name, kinds[name])
-		}
-		seen[name] = true
-	}
-	return o, nil
+	return o, err
 }
 
 // sentJSON is what came of sending a delivery, as `events replay -o json` has it.
