@@ -52,7 +52,6 @@ func newHead(d replay.Delivery, mask view.Masker) headJSON {
 
 type rowJSON struct {
 	headJSON
-	Bytes      *int64              `json:"bytes"`  // of its body; null once it was pruned
 	Events     []rowEventJSON      `json:"events"` // the first ones
 	EventCount int                 `json:"eventCount"`
 	Forwarding []events.Forwarding `json:"forwarding"` // without reply, noListener and history
@@ -63,7 +62,6 @@ type rowEventJSON struct {
 	Type           string `json:"type"`
 	Event          string `json:"event"`
 	TrackingNumber string `json:"trackingNumber"`
-	Status         any    `json:"status"`
 	StatusText     string `json:"statusText"` // as tables show it
 	Tone           string `json:"tone"`
 	LatestEvent    string `json:"latestEvent"`
@@ -83,14 +81,10 @@ func (p *Page) rows(m matcher, all []inbox.Overview) ([]rowJSON, error) {
 			Events:   make([]rowEventJSON, len(o.Events)), EventCount: o.EventCount,
 			Forwarding: make([]events.Forwarding, len(o.Forwardings)),
 		}
-		if o.Size >= 0 {
-			j.Bytes = &o.Size
-		}
 		for n, e := range o.Events {
 			j.Synthetic = j.Synthetic || e.Synthetic
 			j.Events[n] = rowEventJSON{
 				ID: e.ID(), Type: view.EventType(e.Mark), Event: e.Kind, TrackingNumber: e.TrackingNumber,
-				Status:      view.JSONOrNull(e.Status),
 				StatusText:  names.Status(e.Status, e.StatusLabel, e.StatusTrack),
 				Tone:        view.Tone(names.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)),
 				LatestEvent: e.LatestEvent, Anomaly: e.Anomaly,
@@ -109,9 +103,8 @@ type listJSON struct {
 	Deliveries []rowJSON `json:"deliveries"` // newest first
 	First      int64     `json:"first"`      // the smallest number there is, 0 if there is none
 	Last       int64     `json:"last"`       // the largest
-	Total      int64     `json:"total"`
-	Next       *int64    `json:"next"`     // what before must be to continue; null at the end
-	Examined   int       `json:"examined"` // deliveries
+	Next       *int64    `json:"next"`       // what before must be to continue; null at the end
+	Examined   int       `json:"examined"`   // deliveries
 }
 
 type listQuery struct {
@@ -204,11 +197,10 @@ func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
 	if err != nil || db == nil {
 		return j, err
 	}
-	n, err := q.extent(r.Context(), db)
-	if err != nil {
+	if j.Last, _, err = q.extent(r.Context(), db); err != nil {
 		return j, err
 	}
-	j.First, j.Last, j.Total = min(n.last, 1), n.last, n.total
+	j.First = min(j.Last, 1)
 	if q.Refused {
 		for oldest, err := range db.Inbox.Refused(r.Context(), 0) {
 			if err != nil {
@@ -233,23 +225,17 @@ func (p *Page) listDeliveries(r *http.Request) (listJSON, error) {
 	return j, err
 }
 
-type extent struct {
-	last, total int64 // the largest number, and how many there are
-	refused     int64 // how many refused ones there are
-}
-
-// extent returns the numbers of all deliveries among which a matcher searches.
-func (m matcher) extent(ctx context.Context, db *app.Store) (extent, error) {
+// extent returns the largest number among which a matcher searches, and how many refused deliveries there are.
+func (m matcher) extent(ctx context.Context, db *app.Store) (last, refused int64, err error) {
 	counts, err := db.Inbox.Counts(ctx)
 	if err != nil || !m.refused {
-		return extent{last: counts.Deliveries, total: counts.Deliveries, refused: counts.Refused}, err
+		return counts.Deliveries, counts.Refused, err
 	}
-	n := extent{total: counts.Refused, refused: counts.Refused}
 	newest, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{Refused: true, Limit: 1})
 	if len(newest) > 0 {
-		n.last = newest[0].Seq
+		last = newest[0].Seq
 	}
-	return n, err
+	return last, counts.Refused, err
 }
 
 // findDeliveries returns the deliveries asked for, before which number the others are, and how many it examined.

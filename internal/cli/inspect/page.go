@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/waybill-cli/waybill/internal/buildinfo"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/events"
 	"github.com/waybill-cli/waybill/internal/cli/view"
@@ -160,7 +159,6 @@ func (p *Page) watch(ctx context.Context) {
 }
 
 type sessionJSON struct {
-	Version  string       `json:"version"`
 	Account  string       `json:"account"`
 	Store    string       `json:"store"`    // path of its file, or URL of its server
 	HasStore bool         `json:"hasStore"` // there is one
@@ -186,7 +184,7 @@ func (p *Page) session(ctx context.Context, token string) (any, error) {
 		return nil, err
 	}
 	j := sessionJSON{
-		Version: buildinfo.Read().Version, Account: p.Call.Account(ctx), Store: place, HasStore: db != nil,
+		Account: p.Call.Account(ctx), Store: place, HasStore: db != nil,
 		ReadOnly: p.Call.ReadOnly, Token: token, Targets: []targetJSON{},
 	}
 	if p.Listener != "" {

@@ -226,17 +226,17 @@ func (p *Page) message(ctx context.Context, m matcher, after int64) (streamJSON,
 	if j.Revision, err = db.Changes.Revision(ctx); err != nil {
 		return j, err
 	}
-	n, err := m.extent(ctx, db)
-	if j.Last, j.Refused = n.last, n.refused; err != nil || n.last <= after {
+	last, refused, err := m.extent(ctx, db)
+	if j.Last, j.Refused = last, refused; err != nil || last <= after {
 		return j, err
 	}
 	var found []inbox.Overview
 	if m.all() {
 		found, err = db.Overviews.Overviews(ctx,
-			inbox.DeliveryRange{From: after + 1, To: n.last, Limit: maxSent, Refused: m.refused})
-		j.More = len(found) == maxSent && n.last-after > maxSent
+			inbox.DeliveryRange{From: after + 1, To: last, Limit: maxSent, Refused: m.refused})
+		j.More = len(found) == maxSent && last-after > maxSent
 	} else {
-		found, j.Last, err = p.matchNew(ctx, db, m, after, n.last)
+		found, j.Last, err = p.matchNew(ctx, db, m, after, last)
 		j.More = len(found) > maxSent
 	}
 	if err != nil {

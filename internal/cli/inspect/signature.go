@@ -27,10 +27,9 @@ const (
 type signatureJSON struct {
 	*signature.Verdict // null members if there is no scheme or no secret
 
-	Problem  string         `json:"problem,omitempty"` // why it can't be judged
-	Hint     string         `json:"hint,omitempty"`
-	Settings map[string]any `json:"settings,omitempty"` // of the scheme
-	Steps    []stepJSON     `json:"steps"`
+	Problem string     `json:"problem,omitempty"` // why it can't be judged
+	Hint    string     `json:"hint,omitempty"`
+	Steps   []stepJSON `json:"steps"`
 }
 
 type stepJSON struct {
@@ -62,7 +61,7 @@ func (p *Page) signature(d found) *signatureJSON {
 	}
 	t := v.Trace(d.Request(), d.ReceivedAt)
 	verdict := signature.NewVerdict(d.ID(), v.Name, d.Sample(), t.Verdict)
-	j.Verdict, j.Settings = &verdict, config.SchemeSettings(v.Scheme)
+	j.Verdict = &verdict
 	x := explainer{t, v.Name, d}
 	j.Steps = append(j.Steps, x.scheme(), x.received("signature", "Signature", t.Signature, x.signature))
 	if t.Timestamp.From != "" {

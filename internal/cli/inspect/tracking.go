@@ -29,11 +29,9 @@ const (
 type detailJSON struct {
 	Trackings  []partJSON  `json:"trackings"` // as `show -o json` has them: one, or several parcels or orders
 	More       int         `json:"more"`      // trackings that were left out
-	Message    string      `json:"message,omitempty"`
-	AskedAt    *time.Time  `json:"askedAt"` // when the service answered last; null for never
-	Events     []eventJSON `json:"events"`  // the latest first
+	AskedAt    *time.Time  `json:"askedAt"`   // when the service answered last; null for never
+	Events     []eventJSON `json:"events"`    // the latest first
 	MoreEvents bool        `json:"moreEvents"`
-	ReadAt     time.Time   `json:"readAt"`
 }
 
 type partJSON struct {
@@ -59,15 +57,14 @@ type fieldJSON struct {
 }
 
 type stopJSON struct {
-	EventType      string     `json:"eventType"`
-	Place          string     `json:"place"`
-	Local          string     `json:"local"`  // by its own clock
-	Offset         string     `json:"offset"` // of that clock, empty if it is not known
-	UTC            string     `json:"utc"`
-	EventTimestamp string     `json:"eventTimestamp"` // as sent
-	GMTTimestamp   string     `json:"GMTTimestamp"`   // as sent
-	Gap            *gapJSON   `json:"gap"`            // since the checkpoint before; null if that is not known
-	Anomalies      []markJSON `json:"anomalies"`
+	EventType    string     `json:"eventType"`
+	Place        string     `json:"place"`
+	Local        string     `json:"local"`  // by its own clock
+	Offset       string     `json:"offset"` // of that clock, empty if it is not known
+	UTC          string     `json:"utc"`
+	GMTTimestamp string     `json:"GMTTimestamp"` // as sent
+	Gap          *gapJSON   `json:"gap"`          // since the checkpoint before; null if that is not known
+	Anomalies    []markJSON `json:"anomalies"`
 }
 
 type markJSON struct {
@@ -117,8 +114,8 @@ func (p *Page) tracking(r *http.Request) (any, error) {
 	}
 	names := view.NewStatusFormatter(p.Call.Config.Statuses)
 	j := detailJSON{
-		Trackings: []partJSON{}, More: s.More, Message: s.Answer.Message, AskedAt: view.TimeOrNull(s.Asked),
-		Events: []eventJSON{}, MoreEvents: s.Cut, ReadAt: at.UTC(),
+		Trackings: []partJSON{}, More: s.More, AskedAt: view.TimeOrNull(s.Asked),
+		Events: []eventJSON{}, MoreEvents: s.Cut,
 	}
 	for _, t := range s.Trackings {
 		j.Trackings = append(j.Trackings, p.part(names, s, t, at))
@@ -162,7 +159,7 @@ func (p *Page) part(n view.StatusFormatter, s *track.Stored, t query.Tracking, n
 func newStopJSON(e tracking.Entry, earlier []tracking.Entry) stopJSON {
 	j := stopJSON{
 		EventType: e.Event, Place: view.Place(e.Checkpoint), UTC: view.UTCMinute(e.UTC), Local: e.Local,
-		EventTimestamp: e.Local, GMTTimestamp: e.UTC, Anomalies: []markJSON{},
+		GMTTimestamp: e.UTC, Anomalies: []markJSON{},
 	}
 	at, zoned := e.Time()
 	if !at.IsZero() {

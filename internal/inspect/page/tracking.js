@@ -54,7 +54,7 @@ class Tracking {
       const {referId = this.params.id, trackingNumber} = this.params;
       const answer = await get('/tracking', {referId, trackingNumber}, signal);
       if (signal.aborted) return;
-      const text = JSON.stringify({...answer, readAt: null});
+      const text = JSON.stringify(answer);
       this.session.connected('');
       this.readAt = new Date();
       if (text === this.shown) this.drawFoot();
