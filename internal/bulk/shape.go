@@ -379,9 +379,15 @@ func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	}
 	rows := sampleRows(accepted)
 	var missing *proof
-	found, err := d.tryAgain(ctx, func() (_ bool, err error) {
-		missing, err = d.firstMissing(ctx, rows)
-		return missing == nil, err
+	found, err := d.tryAgain(ctx, func() (bool, error) {
+		for _, x := range rows {
+			p, err := d.prove(ctx, x, nil)
+			if err != nil || p.conclusion == absent || p.conclusion == inconclusive {
+				missing = p
+				return false, err
+			}
+		}
+		return true, nil
 	})
 	switch {
 	case ctx.Err() != nil:
@@ -401,14 +407,4 @@ func (d *dispatch) checkFirstBatch(ctx context.Context, o sentBatch) error {
 	return stopf(tracking.OutcomeUnknown, nil, "the service answered with %d, but does not find referId %q (%s); "+
 		"`waybill runs retry %d --absent` checks all rows of the run",
 		o.reply.HTTPStatus, missing.row.Item.ReferID, missing.words(), d.Run.ID)
-}
-
-func (d *dispatch) firstMissing(ctx context.Context, rows []ledger.UnknownRow) (*proof, error) {
-	for _, x := range rows {
-		p, err := d.prove(ctx, x, nil)
-		if err != nil || p.conclusion == absent || p.conclusion == inconclusive {
-			return p, err
-		}
-	}
-	return nil, nil //nolint:nilnil // none is missing
 }

@@ -36,23 +36,20 @@ func normalizeURL(raw string) (string, error) {
 		}
 		return "", wrong("not a URL with https:// and a host", form)
 	}
-	if u.User != nil {
+	scheme := strings.ToLower(u.Scheme)
+	host, hostIsValid := normalHost(u.Hostname())
+	port, portIsValid := normalPort(scheme, u.Port())
+	switch {
+	case u.User != nil:
 		return "", wrong("contains a user name or password",
 			form+"; put the key into WAYBILL_API_KEY or a file named by api_key_file")
-	}
-	if strings.ContainsAny(raw, "?#") {
+	case strings.ContainsAny(raw, "?#"):
 		return "", wrong("contains a query or fragment (? or #)", form)
-	}
-	scheme := strings.ToLower(u.Scheme)
-	if scheme != "https" && scheme != "http" {
+	case scheme != "https" && scheme != "http":
 		return "", wrong("scheme "+strconv.Quote(short(scheme))+" is not https", form)
-	}
-	host, ok := normalHost(u.Hostname())
-	if !ok {
+	case !hostIsValid:
 		return "", wrong("the host is not a name or an address", form)
-	}
-	port, ok := normalPort(scheme, u.Port())
-	if !ok {
+	case !portIsValid:
 		return "", wrong("the port is not a number from 1 to 65535", form)
 	}
 	return scheme + "://" + host + port + strings.TrimRight(u.EscapedPath(), "/"), nil

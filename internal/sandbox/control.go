@@ -81,9 +81,7 @@ func (s *Server) Advance(by time.Duration) {
 
 // Reset forgets every tracking, count and one-shot fault.
 func (s *Server) Reset() {
-	s.state.mu.Lock()
 	s.state.reset()
-	s.state.mu.Unlock()
 	s.faults.mu.Lock()
 	s.faults.once = nil
 	s.faults.mu.Unlock()

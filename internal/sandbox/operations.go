@@ -38,11 +38,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, op operation) {
 		return
 	}
 	good, results := s.split(items)
-	store := func() {
-		s.state.mu.Lock()
-		s.state.store(good, op)
-		s.state.mu.Unlock()
-	}
+	store := func() { s.state.store(good, op) }
 	if s.injectFault(w, r, op, store, map[string]any{"message": "accepted", "count": len(good)}) {
 		return
 	}
@@ -159,10 +155,7 @@ func (s *Server) lookUp(r *http.Request) (int, any) {
 	if refer == "" && number == "" {
 		return http.StatusBadRequest, map[string]any{"message": "referId is required"}
 	}
-	s.state.mu.Lock()
-	found := s.state.find(refer, number)
-	now := s.state.now()
-	s.state.mu.Unlock()
+	found, now := s.state.find(refer, number)
 	if len(found) == 0 {
 		return s.absent()
 	}

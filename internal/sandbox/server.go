@@ -300,7 +300,7 @@ type parcel struct {
 	due     time.Time // sandbox time of the next step that is to be sent; zero if not looked at yet
 }
 
-// state is what the sandbox remembers. Its methods want mu held.
+// state is what the sandbox remembers.
 type state struct {
 	mu      sync.Mutex
 	byKey   map[tracking.Key]int
@@ -313,14 +313,19 @@ type state struct {
 }
 
 func (s *state) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.byKey, s.byRefer, s.byNum = map[tracking.Key]int{}, map[string][]int{}, map[string][]int{}
 	s.parcels, s.counts, s.made, s.offset = nil, Requests{}, 0, 0
 }
 
+// now is sandbox time, while mu is held.
 func (s *state) now() time.Time { return time.Now().Add(s.offset).UTC() }
 
 // store creates the items. Those that are there already are counted again.
 func (s *state) store(items []tracking.Item, op operation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	now := s.now()
 	for _, it := range items {
 		if i, ok := s.byKey[it.Key()]; ok {
@@ -338,7 +343,9 @@ func (s *state) store(items []tracking.Item, op operation) {
 }
 
 // find returns the parcels with a referId, or with a number; the first of all if both are empty.
-func (s *state) find(refer, number string) []parcel {
+func (s *state) find(refer, number string) (found []parcel, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	list := s.byRefer[refer]
 	if refer == "" {
 		list = s.byNum[number]
@@ -346,9 +353,8 @@ func (s *state) find(refer, number string) []parcel {
 	if refer == "" && number == "" && len(s.parcels) > 0 {
 		list = []int{0}
 	}
-	found := make([]parcel, len(list))
-	for i, j := range list {
-		found[i] = s.parcels[j]
+	for _, i := range list {
+		found = append(found, s.parcels[i])
 	}
-	return found
+	return found, s.now()
 }

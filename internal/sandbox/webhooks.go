@@ -257,9 +257,7 @@ func (s *Server) Emit(m Emission) error {
 	if s.hooks == nil {
 		return errors.New("no webhook URL is set (--webhook-url)")
 	}
-	s.state.mu.Lock()
-	found, now := s.state.find(m.ReferID, m.TrackingNumber), s.state.now()
-	s.state.mu.Unlock()
+	found, now := s.state.find(m.ReferID, m.TrackingNumber)
 	if len(found) == 0 {
 		return errors.New("no such tracking")
 	}

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/windows"
+	"golang.org/x/sys/windows/registry"
 )
 
 // othersWithAccess says which group that stands for many people may read or change
@@ -67,4 +68,15 @@ func grantsAccess(ace *windows.ACCESS_ALLOWED_ACE) string {
 // restrictCommand is the command, for cmd, that takes the file away from others.
 func restrictCommand(path string) string {
 	return `icacls "` + path + `" /inheritance:r /grant:r "%USERNAME%":F`
+}
+
+// systemListSeparator returns the list separator of the user's regional settings; empty if they have none.
+func systemListSeparator() string {
+	key, err := registry.OpenKey(registry.CURRENT_USER, `Control Panel\International`, registry.QUERY_VALUE)
+	if err != nil {
+		return ""
+	}
+	defer key.Close()
+	s, _, _ := key.GetStringValue("sList") // empty with an error
+	return s
 }
