@@ -56,21 +56,17 @@ func unknownKey(key string, known []string) error {
 	return wrong(didYouMean("unknown key "+quoted(key), key, known), "`waybill config list` lists every key")
 }
 
-func entry(key string, v any, o Origin) Entry {
-	return Entry{Key: key, Text: text(v), Value: plain(v), Origin: o}
-}
-
 func (c Config) list(v *viper.Viper) []Entry {
 	var all []Entry
+	add := func(key string, v any) { all = append(all, Entry{key, text(v), plain(v), c.origins[key]}) }
 	for _, s := range table() {
 		val := v.Get(s.Key)
 		items, _ := val.(names)
 		if len(items) == 0 {
-			all = append(all, entry(s.Key, val, c.origins[s.Key]))
+			add(s.Key, val)
 		}
 		for name, item := range items {
-			key := s.Key + "." + name
-			all = append(all, entry(key, item, c.origins[key]))
+			add(s.Key+"."+name, item)
 		}
 	}
 	slices.SortFunc(all, func(a, b Entry) int { return cmp.Compare(a.Key, b.Key) })

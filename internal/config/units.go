@@ -16,16 +16,16 @@ type unit struct {
 	length int64 // nanoseconds or bytes
 }
 
-// units returns every unit of a duration, longest first; a day is always 24 hours.
-func units() []unit {
-	return []unit{
-		{"d", int64(24 * time.Hour)},
-		{"h", int64(time.Hour)},
-		{"m", int64(time.Minute)},
-		{"s", int64(time.Second)},
-		{"ms", int64(time.Millisecond)},
+// The units, longest first. A day is always 24 hours.
+var (
+	durationUnits = []unit{
+		{"d", int64(24 * time.Hour)}, {"h", int64(time.Hour)}, {"m", int64(time.Minute)},
+		{"s", int64(time.Second)}, {"ms", int64(time.Millisecond)},
 	}
-}
+	sizeUnits = []unit{
+		{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"B", 1},
+	}
+)
 
 var durationPart = regexp.MustCompile(`^([0-9.]*)([^0-9.]*)`)
 
@@ -41,7 +41,7 @@ func ParseDuration(s string) (time.Duration, error) {
 		number, name := part[1], part[2]
 		rest = rest[len(part[0]):]
 		n, err := strconv.ParseFloat(number, 64)
-		i := slices.IndexFunc(units(), func(u unit) bool { return u.name == name })
+		i := slices.IndexFunc(durationUnits, func(u unit) bool { return u.name == name })
 		switch {
 		case err != nil:
 			return 0, fmt.Errorf("%q is not a duration such as 30s, 2m, 1h or 7d", short(s))
@@ -50,7 +50,7 @@ func ParseDuration(s string) (time.Duration, error) {
 		case i < 0:
 			return 0, fmt.Errorf("%q has an unknown unit %q: use ms, s, m, h or d", short(s), short(name))
 		}
-		total += n * float64(units()[i].length)
+		total += n * float64(durationUnits[i].length)
 	}
 	if total >= math.MaxInt64 {
 		return 0, fmt.Errorf("%q %w", short(s), ErrTooLong)
@@ -68,7 +68,7 @@ func FormatDuration(d time.Duration) string {
 		return "0s"
 	}
 	var text []byte
-	for _, u := range units() {
+	for _, u := range durationUnits {
 		if n := rest / u.length; n > 0 {
 			text = append(strconv.AppendInt(text, n, 10), u.name...)
 		}
@@ -79,11 +79,6 @@ func FormatDuration(d time.Duration) string {
 
 // Size is a number of bytes.
 type Size int64
-
-// sizeUnits returns every unit of a size, longest first.
-func sizeUnits() []unit {
-	return []unit{{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"B", 1}}
-}
 
 // ParseSize reads a size such as 5MiB or 5 MB: a number with the unit B, kB, MB, GB,
 // KiB, MiB or GiB, in any case. A number without a unit is refused, but for 0.
@@ -96,7 +91,7 @@ func ParseSize(s string) (Size, error) {
 	if end < 0 && s != "" {
 		return 0, fmt.Errorf("%q needs a unit: %skB, %sMB or %sGB", short(s), short(s), short(s), short(s))
 	}
-	for _, u := range sizeUnits() {
+	for _, u := range sizeUnits {
 		if end <= 0 || !strings.EqualFold(s[end:], u.name) {
 			continue
 		}
@@ -110,7 +105,7 @@ func ParseSize(s string) (Size, error) {
 
 // String writes the size as [ParseSize] reads it, in the largest unit that divides it.
 func (s Size) String() string {
-	for _, u := range sizeUnits() {
+	for _, u := range sizeUnits {
 		if s != 0 && int64(s)%u.length == 0 {
 			return strconv.FormatInt(int64(s)/u.length, 10) + u.name
 		}

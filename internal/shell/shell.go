@@ -94,17 +94,16 @@ func quoted(s string, open byte) (text string, size int, closed bool) {
 func Escape(s string, open byte) (string, bool) {
 	switch open {
 	case 0:
-		return backslashes(s, func(c byte) bool { return !plainByte(c) }), true
+		isSpecial := func(c byte) bool {
+			return c < 0x80 && !isAlphanumeric(rune(c)) && strings.IndexByte("-_./=+,@%:", c) < 0
+		}
+		return backslashes(s, isSpecial), true
 	case '"':
 		return backslashes(s, func(c byte) bool { return strings.IndexByte("$`\"\\", c) >= 0 }), !strings.Contains(s, "!")
 	case '\'':
 		return strings.ReplaceAll(s, "'", `'\''`), true
 	}
 	return "", false
-}
-
-func plainByte(c byte) bool {
-	return c >= 0x80 || isAlphanumeric(rune(c)) || strings.IndexByte("-_./=+,@%:", c) >= 0
 }
 
 func isAlphanumeric(c rune) bool {
