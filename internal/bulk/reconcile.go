@@ -73,6 +73,7 @@ func (r *reconciler) reconcileUnknown(ctx context.Context) (*reconcilePass, erro
 		}
 		if !x.AbsentSince.IsZero() {
 			if due := r.absentSince(x).Add(r.RecheckDelay); time.Now().Before(due) {
+				p.unknown++
 				p.keepAbsent(due)
 				if p.announced {
 					p.Checked()
@@ -113,7 +114,6 @@ func (r *reconciler) absentSince(x ledger.UnknownRow) time.Time {
 }
 
 func (p *reconcilePass) keepAbsent(due time.Time) {
-	p.unknown++
 	p.absent++
 	if p.absenceDue.IsZero() || due.Before(p.absenceDue) {
 		p.absenceDue = due
@@ -213,6 +213,7 @@ func (p *reconcilePass) resolveOthers(ctx context.Context, proofs []*proof, cont
 			again = append(again, found)
 		} else {
 			stay = append(stay, found)
+			p.unknown++
 		}
 	}
 	if err := p.resolve(ctx, ledger.Pending, again); err != nil {
@@ -232,14 +233,11 @@ func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution 
 	delete(p.absences, x.Row)
 	switch {
 	case f.conclusion == processing:
-		p.unknown++
 		p.processing++
 		return found
 	case f.conclusion == inconclusive:
-		p.unknown++
 		return found
 	case !controlled:
-		p.unknown++
 		p.uncontrolled++
 		if p.resendable == nil && f.by == byReferID {
 			p.resendable = &ledger.Resolution{Row: x.Row, Batch: x.Batch, State: ledger.Pending}
@@ -248,7 +246,6 @@ func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution 
 			"; --unknown resend-one sends one row to find out"
 		return found
 	case p.missedControl[f.by] != "":
-		p.unknown++
 		found.Reason = p.missedReason(f)
 		return found
 	case x.Unsent, !x.AbsentSince.IsZero() && x.Fingerprint == f.fingerprint && !p.flapped:
