@@ -246,7 +246,11 @@ func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution 
 			"; --unknown resend-one sends one row to find out"
 		return found
 	case p.missedControl[f.by] != "":
-		found.Reason = p.missedReason(f)
+		found.Reason = "not found (" + f.fingerprint + "), but an accepted row is not found either: " + p.missedControl[f.by]
+		if f.by == byNumber {
+			found.Reason = "number not found (" + f.fingerprint + "), but an accepted row is not found by its number either: " +
+				p.missedControl[f.by] + "; set query.tracking_number_param (`waybill doctor --probe` finds it)"
+		}
 		return found
 	case x.Unsent, !x.AbsentSince.IsZero() && x.Fingerprint == f.fingerprint && !p.flapped:
 		found.State, found.Reason = ledger.Pending, ""
@@ -260,15 +264,6 @@ func (p *reconcilePass) resolution(f *proof, controlled bool) ledger.Resolution 
 	found.AbsentSince, found.Fingerprint = f.answered, f.fingerprint
 	found.Reason = "not found once (" + f.fingerprint + "); sent again only if it is still not found after --settle"
 	return found
-}
-
-func (p *reconcilePass) missedReason(f *proof) string {
-	if f.by == byNumber {
-		return "number not found (" + f.fingerprint + "), but an accepted row is not found by its number either: " +
-			p.missedControl[byNumber] +
-			"; set query.tracking_number_param (`waybill doctor --probe` finds it)"
-	}
-	return "not found (" + f.fingerprint + "), but an accepted row is not found either: " + p.missedControl[byReferID]
 }
 
 // queryControls queries accepted rows, and records the first that is not found. An absence counts only if the same kind
@@ -322,8 +317,7 @@ func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
 	return true, pace.Sleep(ctx, left)
 }
 
-// each calls do for every number below n, at most workers at once. The first error ends
-// it and the calls under way, and is returned; else the cause of ctx if it ended before.
+// each calls do for all numbers below n, workers at once, until the first error, which is returned, or the end of ctx.
 func each(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
 	group, calls := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
