@@ -22,14 +22,13 @@ const defaultWidth = 80
 
 // Writer is one output stream, safe for concurrent use.
 //
-// On a terminal only printable text, newline and tab get through; all other bytes become visible escapes, however
-// they are cut into writes. Elsewhere bytes pass unchanged. After a write has failed, every later one fails with the
-// same error.
+// On a terminal only printable text, newline and tab get through; all other bytes become visible escapes, and so does a
+// character that is cut between two writes. Elsewhere bytes pass unchanged. After a write has failed, every later one
+// fails with the same error.
 type Writer struct {
 	w        io.Writer
 	file     *os.File // w, if it is one
 	screen   *screen  // its lock guards all below
-	filter   filter
 	err      error
 	terminal bool
 	movable  bool // the cursor may be moved
@@ -70,11 +69,11 @@ func (w *Writer) size() (wide, high int) {
 }
 
 // Write writes p, foreign as it may be. No sequence in it reaches a terminal.
-func (w *Writer) Write(p []byte) (int, error) { return w.filtered(p, w.filter.plain) }
+func (w *Writer) Write(p []byte) (int, error) { return w.filtered(p, plain) }
 
 // WriteStyled writes whole lines made of [Styled] parts and visible text.
 func (w *Writer) WriteStyled(p []byte) (int, error) {
-	return w.filtered(p, func(p []byte) []byte { return w.filter.styled(p, w.color) })
+	return w.filtered(p, func(p []byte) []byte { return styled(p, w.color) })
 }
 
 func (w *Writer) filtered(p []byte, filter func([]byte) []byte) (int, error) {
@@ -124,11 +123,7 @@ func (w *Writer) writeHeld() error {
 func (w *Writer) flush() error {
 	w.screen.mu.Lock()
 	defer w.screen.mu.Unlock()
-	if err := w.writeHeld(); err != nil {
-		return err
-	}
-	_, err := w.put(w.filter.flush(nil))
-	return err
+	return w.writeHeld()
 }
 
 // put writes p as it is. The screen is locked.
@@ -194,68 +189,33 @@ func (a argument) Format(s fmt.State, verb rune) {
 	_, _ = io.WriteString(s, text) // a fmt.State takes everything
 }
 
-// filter is the last thing that bytes meet on their way to a terminal. It lets printable UTF-8, newline and tab
-// through and makes all else visible, however bytes are cut into writes: the start of a character waits for its rest.
-type filter struct {
-	held []byte // start of a character whose rest has not come, at most 3 bytes
-	buf  []byte
-}
-
-// plain returns what to write for p. The result is valid until the next call.
-func (f *filter) plain(p []byte) []byte {
-	if len(f.held) > 0 {
-		f.buf = append(append(f.buf[:0], f.held...), p...)
-		f.held = f.held[:0]
-		p = append([]byte(nil), f.buf...)
-	}
-	whole := len(p) - incomplete(p)
-	f.held = append(f.held, p[whole:]...)
-	p = p[:whole]
+// plain is the last thing that bytes meet on their way to a terminal. It lets printable UTF-8, newline and tab through
+// and makes all else visible.
+func plain(p []byte) []byte {
 	if cleanPrefix(p, severalLines) == len(p) {
 		return p
 	}
-	f.buf = appendVisible(f.buf[:0], p, severalLines)
-	return f.buf
+	return appendVisible(nil, p, severalLines)
 }
 
-// styled is plain with our own colour sequences, left out unless color is on. p ends with a whole character.
-func (f *filter) styled(p []byte, color bool) []byte {
-	f.buf = f.flush(f.buf[:0])
+// styled is plain with our own colour sequences, left out unless color is on.
+func styled(p []byte, color bool) []byte {
+	var dst []byte
 	for {
 		n := cleanPrefix(p, severalLines)
-		f.buf = append(f.buf, p[:n]...)
+		dst = append(dst, p[:n]...)
 		if p = p[n:]; len(p) == 0 {
-			return f.buf
+			return dst
 		}
 		if own := ownSequence(p); own != nil {
 			if color {
-				f.buf = append(f.buf, own...)
+				dst = append(dst, own...)
 			}
 			p = p[len(own):]
 			continue
 		}
 		r, size := utf8.DecodeRune(p)
-		f.buf = appendEscape(f.buf, r, p[:size])
+		dst = appendEscape(dst, r, p[:size])
 		p = p[size:]
 	}
-}
-
-// flush appends what is held back, made visible: its rest did not come.
-func (f *filter) flush(dst []byte) []byte {
-	dst = appendVisible(dst, f.held, severalLines)
-	f.held = f.held[:0]
-	return dst
-}
-
-// incomplete returns how many bytes at the end of p may be the start of a character.
-func incomplete(p []byte) int {
-	for n := 1; n <= min(len(p), utf8.UTFMax-1); n++ {
-		if tail := p[len(p)-n:]; utf8.RuneStart(tail[0]) {
-			if utf8.FullRune(tail) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
 }
