@@ -117,7 +117,8 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 
 // nextPending returns up to n pending batches of the run, cut to no more than size rows to send.
 func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]batch, error) {
-	all, err := list(ctx, t.each, scanBatch, `SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1
+	scan := scanInto(func(b *batch) []any { return []any{&b.id, &b.first, &b.last, &b.rows} })
+	all, err := list(ctx, t.each, scan, `SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1
 		AND state = 'pending' AND id <> (SELECT filling FROM runs WHERE id = $1) ORDER BY id LIMIT $2`, run, n)
 	if err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]b
 		if all[i].rows <= size {
 			continue
 		}
-		pieces, err := t.splitBatch(ctx, all[i], run, n-i, size)
+		pieces, err := t.splitBatch(ctx, all[i], run, max(0, n-i), size)
 		if err != nil {
 			return nil, err
 		}
@@ -143,23 +144,16 @@ func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int
 	if err != nil || int64(len(rows)) <= size {
 		return []batch{b}, err
 	}
-	m := t.newRowMover()
-	var ids []int64
-	for len(rows) > 0 && len(ids) < n && int64(len(rows)) > size {
-		id, err := t.addBatch(ctx, run, b.id)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-		for _, row := range rows[:size] {
-			m.moveTo(row, b, id)
-		}
-		rows = rows[size:]
-	}
-	if err := m.finish(ctx); err != nil {
+	g := t.newRebatcher(run, size)
+	moved := size * min(int64(n), (int64(len(rows))-1)/size)
+	if err := g.move(ctx, b, rows[:moved]...); err != nil {
 		return nil, err
 	}
-	if int64(len(rows)) <= size {
+	if err := g.finish(ctx); err != nil {
+		return nil, err
+	}
+	ids := g.added
+	if int64(len(rows))-moved <= size {
 		ids = append(ids, b.id)
 	}
 	pieces := make([]batch, len(ids))

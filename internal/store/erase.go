@@ -292,11 +292,11 @@ func (e *erasure) forget(ctx context.Context) error {
 func (e *erasure) eraseShipments(ctx context.Context) error {
 	for part := range slices.Chunk(e.all, eraseAtOnce) {
 		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
-			m := t.newRowMover()
+			g := t.newRebatcher(0, 0) // counts again what rows are taken out of
 			for _, s := range part {
 				var err error
 				if s.row > 0 {
-					err = t.eraseRow(ctx, m, s, done)
+					err = t.eraseRow(ctx, g, s, done)
 				} else {
 					err = t.eraseSighting(ctx, s.sighting, done)
 				}
@@ -304,7 +304,7 @@ func (e *erasure) eraseShipments(ctx context.Context) error {
 					return err
 				}
 			}
-			return m.finish(ctx)
+			return g.finish(ctx)
 		}); err != nil {
 			return err
 		}
@@ -322,8 +322,8 @@ func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) 
 	return err
 }
 
-// eraseRow removes a row, its tracking, and its mentions. Its batch is counted again by m.finish.
-func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger.Erasure) error {
+// eraseRow removes a row, its tracking, and its mentions. Its batch is counted again by g.finish.
+func (t *tx) eraseRow(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) error {
 	if err := t.requireNotSending(ctx, s); err != nil {
 		return err
 	}
@@ -343,7 +343,7 @@ func (t *tx) eraseRow(ctx context.Context, m *rowMover, s shipment, done *ledger
 		done.Unsettled++
 	case ledger.Accepted, ledger.Rejected:
 	}
-	m.addSource(b)
+	g.addSource(b)
 	n, err := t.exec(ctx, removeBatchAnswer, b.id)
 	if done.Responses += n; err != nil {
 		return err

@@ -11,52 +11,72 @@ import (
 const inInput = `(r.id BETWEEN n.first_row AND n.last_row OR r.id < (SELECT k.row_id + k.rows FROM run_known_rows k
 		WHERE k.run_id = n.id AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1))`
 
-// rowMover moves rows between batches, with a few statements for all of them. Until finish
-// the rows are where they were, and what the batches count may be wrong.
-type rowMover struct {
-	t       *tx
-	touched map[int64]batch // with the range that their rows lie in at most
-	moves   []rowMove
+// rebatcher moves rows into new pending batches of a run, each of up to size rows, with a few statements for all of
+// them. Until finish the rows are where they were, and what the batches count may be wrong.
+type rebatcher struct {
+	t         *tx
+	run, size int64
+	added     []int64         // batches; the last one is being filled
+	filled    int64           // rows in that
+	touched   map[int64]batch // with the range that their rows lie in at most
+	moves     []rowMove
 }
 
 type rowMove struct{ row, from, to int64 }
 
-func (t *tx) newRowMover() *rowMover { return &rowMover{t: t, touched: map[int64]batch{}} }
+func (t *tx) newRebatcher(run, size int64) *rebatcher {
+	return &rebatcher{t: t, run: run, size: size, touched: map[int64]batch{}}
+}
+
+// rebatcherFor makes batches as large as those of the run's input.
+func (t *tx) rebatcherFor(ctx context.Context, run int64) (*rebatcher, error) {
+	g := t.newRebatcher(run, 0)
+	return g, openRun(ctx, t.row, run, "batch_size", &g.size)
+}
 
 // addSource registers a batch that rows will be moved out of, or were removed from.
-func (m *rowMover) addSource(b batch) {
-	if _, ok := m.touched[b.id]; !ok {
-		m.touched[b.id] = b
+func (g *rebatcher) addSource(b batch) {
+	if _, ok := g.touched[b.id]; !ok {
+		g.touched[b.id] = b
 	}
 }
 
-// moveTo moves a row into another batch. Its state is then that of the batch.
-func (m *rowMover) moveTo(row int64, from batch, to int64) {
-	m.addSource(from)
-	b, ok := m.touched[to]
-	if !ok {
-		b = batch{id: to, first: row, last: row}
+// move moves rows out of a batch. Their state is then that of the new one.
+func (g *rebatcher) move(ctx context.Context, from batch, rows ...int64) error {
+	for _, row := range rows {
+		if len(g.added) == 0 || g.filled == g.size {
+			id, err := g.t.addBatch(ctx, g.run, from.id)
+			if err != nil {
+				return err
+			}
+			g.added, g.filled = append(g.added, id), 0
+			g.touched[id] = batch{id: id, first: row, last: row}
+		}
+		g.filled++
+		g.addSource(from)
+		to := g.touched[g.added[len(g.added)-1]]
+		to.first, to.last = min(to.first, row), max(to.last, row)
+		g.touched[to.id] = to
+		g.moves = append(g.moves, rowMove{row, from.id, to.id})
 	}
-	b.first, b.last = min(b.first, row), max(b.last, row)
-	m.touched[to] = b
-	m.moves = append(m.moves, rowMove{row, from.id, to})
+	return nil
 }
 
 // finish moves the rows, and updates the touched batches. It reads nothing.
-func (m *rowMover) finish(ctx context.Context) error {
-	if err := m.t.w.sql.moveRows.exec(ctx, m.t, len(m.moves), func(args []any, n int) []any {
-		return append(args, m.moves[n].row, m.moves[n].to)
+func (g *rebatcher) finish(ctx context.Context) error {
+	if err := g.t.w.sql.moveRows.exec(ctx, g.t, len(g.moves), func(args []any, n int) []any {
+		return append(args, g.moves[n].row, g.moves[n].to)
 	}); err != nil {
 		return err
 	}
-	pairs := slices.CompactFunc(m.moves, func(a, b rowMove) bool { return a.from == b.from && a.to == b.to })
-	if err := m.t.w.sql.shareBatches.exec(ctx, m.t, len(pairs), func(args []any, n int) []any {
+	pairs := slices.CompactFunc(g.moves, func(a, b rowMove) bool { return a.from == b.from && a.to == b.to })
+	if err := g.t.w.sql.shareBatches.exec(ctx, g.t, len(pairs), func(args []any, n int) []any {
 		return append(args, pairs[n].from, pairs[n].to)
 	}); err != nil {
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(m.touched)) {
-		if err := m.t.recount(ctx, m.touched[id]); err != nil {
+	for _, id := range slices.Sorted(maps.Keys(g.touched)) {
+		if err := g.t.recount(ctx, g.touched[id]); err != nil {
 			return err
 		}
 	}
@@ -80,43 +100,10 @@ func (t *tx) recount(ctx context.Context, b batch) error {
 	return t.cleanUpBatch(ctx, b.id)
 }
 
-var scanBatch = scanInto(func(b *batch) []any { return []any{&b.id, &b.first, &b.last, &b.rows} })
-
 // rowsInBatchState returns up to limit rows of a batch that have no state of their own, in order.
 func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) ([]int64, error) {
 	return list(ctx, t.each, scanOne[int64], `SELECT id FROM rows WHERE id BETWEEN $1 AND $2
 		AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4`, b.first, b.last, b.id, limit)
-}
-
-// rebatcher moves rows into new pending batches of a run, each of up to size rows.
-type rebatcher struct {
-	*rowMover
-	run, size int64
-	target    int64 // the batch being filled
-	filled    int64 // rows in it
-}
-
-func (t *tx) newRebatcher(run, size int64) *rebatcher {
-	return &rebatcher{rowMover: t.newRowMover(), run: run, size: size}
-}
-
-// rebatcherFor makes batches as large as those of the run's input.
-func (t *tx) rebatcherFor(ctx context.Context, run int64) (*rebatcher, error) {
-	g := t.newRebatcher(run, 0)
-	return g, openRun(ctx, t.row, run, "batch_size", &g.size)
-}
-
-func (g *rebatcher) add(ctx context.Context, row int64, from batch) error {
-	if g.target == 0 || g.filled == g.size {
-		id, err := g.t.addBatch(ctx, g.run, from.id)
-		if err != nil {
-			return err
-		}
-		g.target, g.filled = id, 0
-	}
-	g.filled++
-	g.moveTo(row, from, g.target)
-	return nil
 }
 
 // addBatch adds an empty pending batch to a run, for rows of another one: it was last sent when that was, or never.
@@ -142,15 +129,49 @@ func (t *tx) cleanUpBatch(ctx context.Context, id int64) error {
 	}, id)
 }
 
-// adoptAtOnce bounds the batches that one transaction takes rows from.
-const adoptAtOnce = 16
+// sourcesAtOnce bounds the batches that one transaction takes rows from.
+const sourcesAtOnce = 16
 
-// Adopt takes over pending rows of other runs, see [ledger.Queue].
-func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
-	var total int64
-	for after := int64(0); total < int64(n); {
-		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) {
-			return t.adopt(ctx, run, int64(n)-total, after)
+// source is a batch that holds rows of the run's input.
+type source struct {
+	batch
+	whole bool // all its rows are of the input
+}
+
+var scanSource = scanInto(func(b *source) []any { return []any{&b.id, &b.first, &b.last, &b.rows, &b.whole} })
+
+// moved is what one transaction took out of batches: how many rows, and the last batch, 0 for none.
+type moved struct{ rows, last int64 }
+
+// takeRows calls take for batches until it took n rows for the run, and returns how many it did. The first three
+// parameters of the query for batches are the run, the batch after which to go on, and how many there may be.
+func (d *DB) takeRows(
+	ctx context.Context, run, n int64,
+	take func(ctx context.Context, g *rebatcher, b source, n int64) (int64, error), query string, more ...any,
+) (total int64, err error) {
+	for after := int64(0); total < n; {
+		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (all moved, err error) {
+			g, err := t.rebatcherFor(ctx, run)
+			if err != nil {
+				return all, err
+			}
+			sources, err := list(ctx, t.each, scanSource, query, append([]any{run, after, sourcesAtOnce}, more...)...)
+			if err != nil {
+				return all, err
+			}
+			for _, b := range sources {
+				left := n - total - all.rows
+				if left <= 0 {
+					break
+				}
+				rows, err := take(ctx, g, b, left)
+				if err != nil {
+					return all, err
+				}
+				all = moved{all.rows + rows, b.id}
+			}
+			t.closing = true
+			return all, g.finish(ctx)
 		})
 		if err != nil || got.last == 0 {
 			return total, err
@@ -160,45 +181,16 @@ func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
 	return total, nil
 }
 
-// moved is what one transaction took out of batches: how many rows, and the last batch, 0 for none.
-type moved struct{ rows, last int64 }
-
-// adoptable is a batch that holds rows of the run's input and can be sent.
-type adoptable struct {
-	batch
-	whole bool // all its rows are of the input
-}
-
-func (t *tx) adopt(ctx context.Context, run, n, after int64) (all moved, err error) {
-	g, err := t.rebatcherFor(ctx, run)
-	if err != nil {
-		return all, err
-	}
-	sources, err := list(ctx, t.each, scanInto(func(b *adoptable) []any {
-		return []any{&b.id, &b.first, &b.last, &b.rows, &b.whole}
-	}), `SELECT b.id, b.first_row, b.last_row, b.rows, p.rows = b.rows FROM run_batches p
-		JOIN batches b ON b.id = p.batch_id JOIN runs n ON n.id = b.run_id
+// Adopt takes over pending rows of other runs, see [ledger.Queue].
+func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
+	return d.takeRows(ctx, run, int64(n), adopt, `SELECT b.id, b.first_row, b.last_row, b.rows, p.rows = b.rows
+		FROM run_batches p JOIN batches b ON b.id = p.batch_id JOIN runs n ON n.id = b.run_id
 		WHERE p.run_id = $1 AND p.batch_id > $2 AND b.run_id <> $1 AND b.state = 'pending'
-		AND b.id <> n.filling AND n.state = 'open' ORDER BY p.batch_id LIMIT $3`, run, after, adoptAtOnce)
-	if err != nil {
-		return all, err
-	}
-	for _, b := range sources {
-		if all.rows >= n {
-			break
-		}
-		got, err := g.adopt(ctx, b, n-all.rows)
-		if err != nil {
-			return all, err
-		}
-		all = moved{all.rows + got, b.id}
-	}
-	t.closing = true
-	return all, g.finish(ctx)
+		AND b.id <> n.filling AND n.state = 'open' ORDER BY p.batch_id LIMIT $3`)
 }
 
 // adopt takes over a whole batch if it is no larger than the run's own, else up to n of its rows that are in the input.
-func (g *rebatcher) adopt(ctx context.Context, b adoptable, n int64) (int64, error) {
+func adopt(ctx context.Context, g *rebatcher, b source, n int64) (int64, error) {
 	if b.whole && b.rows <= g.size {
 		pending, err := value[int64](ctx, g.t.row, `SELECT $1 - COUNT(*) FROM rows r
 			WHERE r.batch_id = $2 AND r.state IS NOT NULL`, b.rows, b.id)
@@ -210,10 +202,8 @@ func (g *rebatcher) adopt(ctx context.Context, b adoptable, n int64) (int64, err
 	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM rows r JOIN runs n ON n.id = $1
 		WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND `+inInput+`
 		ORDER BY r.id LIMIT $5`, g.run, b.first, b.last, b.id, n)
-	for _, row := range rows {
-		if err == nil {
-			err = g.add(ctx, row, b.batch)
-		}
+	if err == nil {
+		err = g.move(ctx, b.batch, rows...)
 	}
 	return int64(len(rows)), err
 }

@@ -104,10 +104,8 @@ func (t *tx) halve(ctx context.Context, id, run int64) error {
 		return err
 	}
 	g := t.newRebatcher(run, (int64(len(rows))+1)/2)
-	for _, row := range rows {
-		if err := g.add(ctx, row, b); err != nil {
-			return err
-		}
+	if err := g.move(ctx, b, rows...); err != nil {
+		return err
 	}
 	return g.finish(ctx)
 }
@@ -144,18 +142,18 @@ func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) e
 	if len(pending) == 0 {
 		return nil
 	}
+	for _, row := range pending {
+		if err := t.requireInBatch(ctx, row, s.Batch); err != nil {
+			return err
+		}
+	}
 	b, err := t.readBatch(ctx, s.Batch)
 	if err != nil {
 		return err
 	}
 	g := t.newRebatcher(run, int64(len(pending)))
-	for _, row := range pending {
-		if err := t.requireInBatch(ctx, row, s.Batch); err != nil {
-			return err
-		}
-		if err := g.add(ctx, row, b); err != nil {
-			return err
-		}
+	if err := g.move(ctx, b, pending...); err != nil {
+		return err
 	}
 	return g.finish(ctx)
 }

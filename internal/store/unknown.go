@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -28,8 +29,8 @@ func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Se
 			yield(ledger.UnknownRow{}, err)
 			return
 		}
-		for b, err := range inPages(1, func(last batch) ([]batch, error) {
-			return list(ctx, d.each, scanBatch, batchesWithState, run, last.id, string(state), 1)
+		for b, err := range inPages(1, func(last source) ([]source, error) {
+			return list(ctx, d.each, scanSource, batchesWithState, run, last.id, 1, string(state))
 		}) {
 			var page []ledger.UnknownRow
 			if err == nil {
@@ -50,10 +51,10 @@ func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Se
 }
 
 // batchesWithState finds the next batches that may hold rows of a run's input in a state.
-const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows
+const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows, p.rows = b.rows
 	FROM run_batches p JOIN batches b ON b.id = p.batch_id WHERE p.run_id = $1 AND p.batch_id > $2
-	AND (b.state = $3 OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = $3))
-	ORDER BY p.batch_id LIMIT $4`
+	AND (b.state = $4 OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = $4))
+	ORDER BY p.batch_id LIMIT $3`
 
 // What of a row r, with its batch b, makes an unknown row.
 const (
@@ -166,7 +167,7 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 			delete(unknown, f.Row) // a second finding of a row does not hold
 			held = append(held, f)
 			if f.State == ledger.Pending {
-				if err := g.add(ctx, f.Row, r.batch); err != nil {
+				if err := g.move(ctx, r.batch, f.Row); err != nil {
 					return 0, fmt.Errorf("resolve row %d: %w", f.Row, err)
 				}
 			}
@@ -218,55 +219,21 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State, ref strin
 		return 0, err
 	}
 	ref = matchable(ref)
-	var total int64
-	for after := int64(0); ; {
-		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (moved, error) {
-			return t.reopen(ctx, run, from, ref, after)
-		})
-		if err != nil || got.last == 0 {
-			return total, err
-		}
-		total, after = total+got.rows, got.last
-	}
-}
-
-// reopen makes rows of the next batches after that one pending.
-func (t *tx) reopen(ctx context.Context, run int64, from ledger.State, ref string, after int64) (all moved, err error) {
-	g, err := t.rebatcherFor(ctx, run)
-	if err != nil {
-		return all, err
-	}
-	sources, err := list(ctx, t.each, scanBatch, batchesWithState, run, after, string(from), adoptAtOnce)
-	if err != nil {
-		return all, err
-	}
-	for _, b := range sources {
-		n, err := g.reopen(ctx, b, from, ref)
-		if err != nil {
-			return all, err
-		}
-		all = moved{all.rows + n, b.id}
-	}
-	t.closing = true
-	return all, g.finish(ctx)
-}
-
-// reopen takes the rows of the run's input out of a batch that are in that state, and of ref.
-func (g *rebatcher) reopen(ctx context.Context, b batch, from ledger.State, ref string) (int64, error) {
-	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM batches b
-		JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
-		JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+`
-		AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+` = 'open' END
-		ORDER BY r.id`, g.run, b.id, string(from), ref)
-	if err == nil {
-		err = g.t.w.sql.forgetAbsences.exec(ctx, g.t, rows)
-	}
-	for _, row := range rows {
+	take := func(ctx context.Context, g *rebatcher, b source, _ int64) (int64, error) {
+		rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM batches b
+			JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
+			JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+`
+			AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+` = 'open' END
+			ORDER BY r.id`, g.run, b.id, string(from), ref)
 		if err == nil {
-			err = g.add(ctx, row, b)
+			err = g.t.w.sql.forgetAbsences.exec(ctx, g.t, rows)
 		}
+		if err == nil {
+			err = g.move(ctx, b.batch, rows...)
+		}
+		return int64(len(rows)), err
 	}
-	return int64(len(rows)), err
+	return d.takeRows(ctx, run, math.MaxInt64, take, batchesWithState, string(from))
 }
 
 // controlBatches bounds the batches that are searched for controls.
