@@ -162,20 +162,17 @@ func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
 	}
 }
 
-// newKeyLookup returns queries for rows by key, and where an earlier chunk of this input named them.
-func newKeyLookup() (queries [len(widths)]string) {
-	for i, w := range widths {
-		values := joined(w, func(n int) string { return fmt.Sprintf("(%d,?,?,?)", n) })
-		queries[i] = `WITH run (id) AS (VALUES (CAST(? AS BIGINT))),
-			v (i, refer_id, number, carrier) AS (VALUES ` + values + `)
-			SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, k.run_id IS NOT NULL,
-				COALESCE(k.file, r.file), COALESCE(k.line + (r.id - k.row_id) * k.step, r.line), COALESCE(k.carrier, r.carrier)
-			FROM run CROSS JOIN v JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number
-			LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows
-				AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id BETWEEN 1 AND r.id)`
-	}
-	return queries
-}
+// keyLookup finds rows by key, and where an earlier chunk of this input named them.
+var keyLookup = inEachWidth(func(w int) string {
+	values := joined(w, func(n int) string { return fmt.Sprintf("(%d,?,?,?)", n) })
+	return `WITH run (id) AS (VALUES (CAST(? AS BIGINT))),
+		v (i, refer_id, number, carrier) AS (VALUES ` + values + `)
+		SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, k.run_id IS NOT NULL,
+			COALESCE(k.file, r.file), COALESCE(k.line + (r.id - k.row_id) * k.step, r.line), COALESCE(k.carrier, r.carrier)
+		FROM run CROSS JOIN v JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number
+		LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows
+			AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id BETWEEN 1 AND r.id)`
+})
 
 // lookUp classifies the records that are in the ledger.
 func (c *chunk) lookUp(ctx context.Context, t *tx) error {
@@ -196,7 +193,7 @@ func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 		return t.each(ctx, func(s scanner) error {
 			c.expectKnown = true
 			return c.classifyKnown(s, heads[from:to])
-		}, c.s.d.sql.keyLookup[w], args...)
+		}, keyLookup()[w], args...)
 	})
 }
 
@@ -262,17 +259,43 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 		counts[countKey{run: c.s.run.ID}.of(0, c.entries[i].Item.CarrierCode, 0)]++
 	}
 	t.closing = true
-	if err := c.s.d.changeCounts(ctx, t, counts); err != nil {
+	if err := t.changeCounts(ctx, counts); err != nil {
 		return err
 	}
-	batches := &c.s.d.sql.batches
+	batches := insertBatches
 	if c.s.run.Plan.CheckFirst {
-		batches = &c.s.d.sql.uncheckedBatches
+		batches = insertUncheckedBatches
 	}
 	return batches.exec(ctx, t, len(c.batches), func(args []any, n int) []any {
 		b := &c.batches[n]
 		return append(args, b.id, c.s.run.ID, b.rows, b.first, b.last)
 	})
+}
+
+var (
+	insertRows = newMultiInsert("INSERT INTO rows (id, refer_id, number, carrier, batch_id, file, line, own)", "itttiiit",
+		" ON CONFLICT DO NOTHING")
+	// consecutiveRows adds rows with the numbers, lines and so on of the first one
+	// and three texts for each: most of the cost of a row is its parameters.
+	consecutiveRows = inEachWidth(func(w int) string {
+		rows := make([]string, w)
+		for n := range rows { // the largest number comes first, and ? counts on from it
+			rows[n] = fmt.Sprintf("(?4+%d,?3,?2,?1+%d,?,?,?)", n, n)
+		}
+		rows[0] = "(CAST(?4 AS BIGINT),?3,?2,CAST(?1 AS BIGINT),?,?,?)"
+		return "INSERT INTO rows (line, file, batch_id, id, refer_id, number, carrier) VALUES " +
+			strings.Join(rows, ",") + " ON CONFLICT DO NOTHING"
+	})
+	insertBatches          = newBatchInsert("'pending'", "''")
+	insertUncheckedBatches = newBatchInsert("'unknown'", "'"+reasonUnchecked+"'")
+)
+
+// newBatchInsert adds new batches in that state, and enlarges known ones.
+func newBatchInsert(state, reason string) multiInsert {
+	return newMultiInsert(`INSERT INTO batches (id, run_id, rows, first_row, last_row,
+		state, reason, claimed, began, took, http_status)`, "iiiii",
+		" ON CONFLICT (id) DO UPDATE SET rows = excluded.rows, last_row = excluded.last_row",
+		state, reason, "0", "0", "0", "0")
 }
 
 // insert inserts rows. The error is errNotNew if one of them is known.
@@ -299,10 +322,10 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 	added := int64(0)
 	args := make([]any, 0, widths[0]*8)
 	err := inWidths(len(rows), func(from, to, w int) error {
-		query, part := c.s.d.sql.rows.query[w], rows[from:to]
+		query, part := insertRows.query()[w], rows[from:to]
 		args = args[:0]
 		if c.consecutive(part) {
-			query = c.s.d.sql.consecutiveRows[w]
+			query = consecutiveRows()[w]
 			head := part[0]
 			args = append(args, c.base+int64(head), c.classified[head].batch, c.entries[head].File, position(&c.entries[head]))
 			for _, i := range part {
@@ -392,8 +415,11 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 	return t.addKnownRanges(ctx, c.s.run.ID, ranges)
 }
 
+var insertKnownRanges = newMultiInsert(
+	"INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier)", "iiiiiiit", "")
+
 func (t *tx) addKnownRanges(ctx context.Context, run int64, ranges []knownRange) error {
-	return t.w.sql.knownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
+	return insertKnownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
 		k := &ranges[n]
 		return append(args, run, k.pos, k.row, k.rows, k.file, k.line, k.step, k.carrier)
 	})
@@ -422,9 +448,12 @@ func (k *knownRange) extend(next knownRange) bool {
 	return true
 }
 
+var insertRunBatches = newMultiInsert("INSERT INTO run_batches (run_id, batch_id, rows)", "iii",
+	" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = run_batches.rows + excluded.rows")
+
 func (c *chunk) addRunBatches(ctx context.Context, t *tx) error {
 	ids := slices.Sorted(maps.Keys(c.rowsByBatch))
-	return c.s.d.sql.runBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {
+	return insertRunBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {
 		return append(args, c.s.run.ID, ids[n], c.rowsByBatch[ids[n]])
 	})
 }

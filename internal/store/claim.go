@@ -12,6 +12,9 @@ import (
 
 const reasonDied = "the process that sent it was stopped, or cut off from the store, before the response was saved"
 
+var claimBatches = newKeyStatement[int64]('i',
+	"UPDATE batches SET state = 'sending', owner = ?, claimed = ? WHERE id", "")
+
 // Claim moves batches to sending and returns them, see [ledger.Queue].
 func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch, error) {
 	if size < 1 {
@@ -34,7 +37,7 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 			ids[i] = b.id
 		}
 		t.closing = true
-		return next, t.w.sql.claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
+		return next, claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
 	})
 	if err != nil {
 		return nil, err

@@ -45,14 +45,16 @@ const (
 	transitDays = "CASE WHEN s.transit > 0 THEN (s.transit + 43200000) / 86400000 ELSE -1 END"
 )
 
-func (d *DB) changeCounts(ctx context.Context, t *tx, counts trackingCounts) error {
+var insertTrackingCounts = newMultiInsert(insertCounts, "iitii", onKnownCount)
+
+func (t *tx) changeCounts(ctx context.Context, counts trackingCounts) error {
 	keys := make([]countKey, 0, len(counts))
 	for k, n := range counts {
 		if n != 0 {
 			keys = append(keys, k)
 		}
 	}
-	return d.sql.trackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
+	return insertTrackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
 		k := keys[i]
 		return append(args, k.run, k.status, k.carrier, k.transitDays, counts[k])
 	})

@@ -285,7 +285,7 @@ func (e *erasure) remember(ctx context.Context) (int64, error) {
 
 func (e *erasure) forget(ctx context.Context) error {
 	return e.d.run(ctx, func(ctx context.Context, t *tx) error {
-		return e.d.sql.forgetErased.exec(ctx, t, e.hashes)
+		return deleteErased.exec(ctx, t, e.hashes)
 	})
 }
 

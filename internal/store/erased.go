@@ -58,6 +58,11 @@ func (e *erasedNames) ofNumber(number string) []byte {
 	return e.hash("number", tracking.FoldNumber(number))
 }
 
+var (
+	selectErased = newKeyStatement[[]byte]('b', "SELECT hash FROM erased WHERE hash", "")
+	deleteErased = newKeyStatement[[]byte]('b', "DELETE FROM erased WHERE hash", "")
+)
+
 // whichErased returns which of n things were erased: a hash of each is kept.
 func (t *tx) whichErased(ctx context.Context, n int, hashesOf func(*erasedNames, int) [][]byte) (map[int]bool, error) {
 	e, err := t.erasedNames(ctx)
@@ -73,7 +78,7 @@ func (t *tx) whichErased(ctx context.Context, n int, hashesOf func(*erasedNames,
 		}
 	}
 	erased := map[int]bool{}
-	err = t.w.sql.erased.each(ctx, t, all, func(s scanner) error {
+	err = selectErased.each(ctx, t, all, func(s scanner) error {
 		hash, err := scanOne[[]byte](s)
 		for _, i := range of[string(hash)] {
 			erased[i] = true
@@ -139,7 +144,7 @@ func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) error {
 		item := &c.entries[i].Item
 		hashes = append(hashes, e.ofRefer(item.ReferID), e.ofNumber(item.Number))
 	}
-	return t.w.sql.forgetErased.exec(ctx, t, hashes)
+	return deleteErased.exec(ctx, t, hashes)
 }
 
 // dropErased drops the bytes of deliveries that name erased numbers, their path and query, and

@@ -181,9 +181,9 @@ var sightingFields = fields[ledger.Sighting]{
 // sightingColumns lists the columns of a sighting s.
 var sightingColumns = "s." + strings.ReplaceAll(sightingFields.list(), ", ", ", s.")
 
-// newSightingInsert adds sightings in place of what is known. It takes a sighting's id, the
+// insertSightings adds sightings in place of what is known. It takes a sighting's id, the
 // number of its status and its key, then the values of sightingFields.
-func newSightingInsert() multiInsert {
+var insertSightings = func() multiInsert {
 	changes := []string{"status_id = excluded.status_id"}
 	for _, f := range sightingFields {
 		value := "excluded." + f.column
@@ -194,7 +194,7 @@ func newSightingInsert() multiInsert {
 	}
 	return newMultiInsert("INSERT INTO sightings (id, status_id, refer_id, number, folded, "+sightingFields.list()+")",
 		"iittt"+sightingFields.types(), " ON CONFLICT (refer_id, number) DO UPDATE SET "+strings.Join(changes, ", "))
-}
+}()
 
 // statusScanner reads the statuses that one query finds, each into the same fields: there may be a million.
 type statusScanner struct {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -19,13 +20,10 @@ const manyFound = 250
 type findQuery struct{ rows, late, seen string }
 
 // findQueries are queries for one and for manyFound; byID finds rows, seenByID sightings, by their ids.
-type findQueries struct {
+var findQueries = sync.OnceValue(func() (f struct {
 	byReferID, byNumber [2]findQuery
 	byID, seenByID      string
-}
-
-func newFindQueries() findQueries {
-	var f findQueries
+}) {
 	from := func(places, table string) string {
 		return ", v.column1 FROM (VALUES " + places + ") v CROSS JOIN " + table
 	}
@@ -48,7 +46,7 @@ func newFindQueries() findQueries {
 	f.byID = rowColumns + from(places, "rows r") + rowJoins + "WHERE r.id = v.column2"
 	f.seenByID = unheldColumns + from(places, "sightings s") + " WHERE s.id = v.column2 AND s.id < 0"
 	return f
-}
+})
 
 // Find returns what is known of a referId or a number, see [ledger.Trackings].
 func (d *DB) Find(ctx context.Context, referID, number string) ([]ledger.TrackingStatus, error) {
@@ -70,7 +68,7 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 			byNumber = append(byNumber, i)
 		}
 	}
-	err := f.find(ctx, d.sql.find.byReferID, byReferID, func(i int) string { return qs[i].ReferID })
+	err := f.find(ctx, findQueries().byReferID, byReferID, func(i int) string { return qs[i].ReferID })
 	if err == nil && len(byNumber) > 0 {
 		var mayMiss, missing int64
 		if len(byNumber) == 1 {
@@ -78,7 +76,7 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 		}
 		if missing, err = d.indexNumbers(ctx, mayMiss); err == nil {
 			f.late = missing > 0
-			err = f.find(ctx, d.sql.find.byNumber, byNumber, func(i int) string { return tracking.FoldNumber(qs[i].Number) })
+			err = f.find(ctx, findQueries().byNumber, byNumber, func(i int) string { return tracking.FoldNumber(qs[i].Number) })
 		}
 	}
 	if err != nil {

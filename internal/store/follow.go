@@ -49,7 +49,7 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 			}
 			all = append(all, about...)
 		}
-		return true, d.recordSightings(ctx, t, all)
+		return true, t.recordSightings(ctx, all)
 	})
 }
 

@@ -45,6 +45,14 @@ var scanObserved = scanInto(func(e *observed.Entry) []any {
 	return []any{&e.Kind, &e.Value, &e.Count, (*storedTime)(&e.First), (*storedTime)(&e.Last), &e.Documented}
 })
 
+var insertObserved = newMultiInsert(
+	"INSERT INTO observed (origin, kind, name, count, first_seen, last_seen, documented)", "tttiiii",
+	` ON CONFLICT (origin, kind, name) DO UPDATE SET count = observed.count + excluded.count,
+		documented = excluded.documented,
+		first_seen = CASE WHEN excluded.first_seen < observed.first_seen
+			THEN excluded.first_seen ELSE observed.first_seen END,
+		last_seen = CASE WHEN excluded.last_seen > observed.last_seen THEN excluded.last_seen ELSE observed.last_seen END`)
+
 func (t *tx) observe(ctx context.Context, of observed.Origin, met []observed.Entry) error {
 	if len(met) == 0 {
 		return nil
@@ -58,7 +66,7 @@ func (t *tx) observe(ctx context.Context, of observed.Origin, met []observed.Ent
 		met[i].Value = clean(met[i].Value)
 	}
 	admitted := observed.Admit(known, met)
-	return t.w.sql.observed.exec(ctx, t, len(admitted), func(args []any, i int) []any {
+	return insertObserved.exec(ctx, t, len(admitted), func(args []any, i int) []any {
 		e := admitted[i]
 		return append(args, string(of), string(e.Kind), e.Value, e.Count, millis(e.First), millis(e.Last), flag(e.Documented))
 	})

@@ -17,7 +17,7 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery,
 	for _, p := range all {
 		deliveries, numbers = append(deliveries, p.delivery), append(numbers, p.numbers...)
 	}
-	if err := t.w.sql.outbox.deleteDead.exec(ctx, t, deliveries, sink); err != nil {
+	if err := deleteDead.exec(ctx, t, deliveries, sink); err != nil {
 		return err
 	}
 	entries, err := t.entriesFor(ctx, sink, deliveries)
@@ -25,7 +25,7 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery,
 		return err
 	}
 	held := map[string]bool{}
-	if err := t.w.sql.outbox.heldNumbers.each(ctx, t, numbers, func(s scanner) error {
+	if err := selectHeld.each(ctx, t, numbers, func(s scanner) error {
 		number, err := scanOne[string](s)
 		held[number] = true
 		return err
@@ -45,7 +45,7 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery,
 			held[n] = true
 		}
 	}
-	if err := t.w.sql.outbox.entries.exec(ctx, t, len(added), func(args []any, n int) []any {
+	if err := insertEntries.exec(ctx, t, len(added), func(args []any, n int) []any {
 		return append(args, sink, added[n].delivery, now, now, blocked[n])
 	}); err != nil {
 		return err
@@ -67,7 +67,7 @@ func (t *tx) addNumbers(ctx context.Context, sink int64, added []acceptedDeliver
 	if err != nil {
 		return err
 	}
-	return t.w.sql.outbox.numbers.exec(ctx, t, len(numbers), func(args []any, n int) []any {
+	return insertNumbers.exec(ctx, t, len(numbers), func(args []any, n int) []any {
 		return append(args, sink, numbers[n], entries[of[n]])
 	})
 }
@@ -75,7 +75,7 @@ func (t *tx) addNumbers(ctx context.Context, sink int64, added []acceptedDeliver
 // entriesFor returns a sink's entries for deliveries, by delivery.
 func (t *tx) entriesFor(ctx context.Context, sink int64, deliveries []int64) (map[int64]int64, error) {
 	entries := map[int64]int64{}
-	err := t.w.sql.outbox.waiting.each(ctx, t, deliveries, func(s scanner) error {
+	err := selectWaiting.each(ctx, t, deliveries, func(s scanner) error {
 		var delivery, entry int64
 		err := s.Scan(&delivery, &entry)
 		entries[delivery] = entry
@@ -170,7 +170,7 @@ func (t *tx) claimEntries(
 		entries[i].Attempt++
 		claimed = append(claimed, entries[i].ID)
 	}
-	if err := t.w.sql.outbox.claim.exec(ctx, t, claimed, me); err != nil {
+	if err := claimEntries.exec(ctx, t, claimed, me); err != nil {
 		return nil, next, err
 	}
 	if next.IsZero() {

@@ -8,46 +8,38 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-type outboxStatements struct {
-	claim, deleteEntries keyStatement[int64]
-	release              keyStatement[int64]
-	waiting, deleteDead  keyStatement[int64]  // of a sink, by delivery
-	settled              keyStatement[int64]  // by entry
-	deleteNumbers        keyStatement[int64]  // by entry
-	heldNumbers, unblock keyStatement[string] // of a sink
+// The statements about an outbox. Their keys are entries, but for those of a sink.
+var (
+	claimEntries   = newKeyStatement[int64]('i', "UPDATE outbox SET owner = ?, attempts = attempts + 1 WHERE seq", "")
+	releaseEntries = newKeyStatement[int64]('i', "UPDATE outbox SET owner = '', attempts = attempts - ? WHERE seq", "")
+	deleteEntries  = newKeyStatement[int64]('i', "DELETE FROM outbox WHERE seq", "")
+	// It is sent unverified if it is not verified, or the sink has not read its release yet.
+	selectSettled = newKeyStatement[int64]('i', `SELECT o.seq, o.sink, o.delivery, o.attempts, o.dead <> 0,
+		EXISTS (SELECT 1 FROM deliveries d JOIN sinks k ON k.id = o.sink
+			WHERE d.seq = o.delivery AND (d.verified <> 'yes' OR d.released > k.released))
+		FROM outbox o WHERE (o.owner = ? OR o.dead <> 0) AND o.seq`, "")
+	deleteNumbers = newKeyStatement[int64]('i', "DELETE FROM outbox_numbers WHERE letter", " RETURNING folded")
 
-	entries, numbers, attempts multiInsert
-}
+	// Of a sink, by delivery.
+	selectWaiting = newKeyStatement[int64]('i', "SELECT delivery, seq FROM outbox WHERE sink = ? AND delivery", "")
+	deleteDead    = newKeyStatement[int64]('i', "DELETE FROM outbox WHERE sink = ? AND dead <> 0 AND delivery", "")
 
-func newOutboxStatements() outboxStatements {
-	return outboxStatements{
-		claim:         newKeyStatement[int64]('i', "UPDATE outbox SET owner = ?, attempts = attempts + 1 WHERE seq", ""),
-		release:       newKeyStatement[int64]('i', "UPDATE outbox SET owner = '', attempts = attempts - ? WHERE seq", ""),
-		deleteEntries: newKeyStatement[int64]('i', "DELETE FROM outbox WHERE seq", ""),
-		waiting:       newKeyStatement[int64]('i', "SELECT delivery, seq FROM outbox WHERE sink = ? AND delivery", ""),
-		deleteDead:    newKeyStatement[int64]('i', "DELETE FROM outbox WHERE sink = ? AND dead <> 0 AND delivery", ""),
-		// It is sent unverified if it is not verified, or the sink has not read its release yet.
-		settled: newKeyStatement[int64]('i', `SELECT o.seq, o.sink, o.delivery, o.attempts, o.dead <> 0,
-			EXISTS (SELECT 1 FROM deliveries d JOIN sinks k ON k.id = o.sink
-				WHERE d.seq = o.delivery AND (d.verified <> 'yes' OR d.released > k.released))
-			FROM outbox o WHERE (o.owner = ? OR o.dead <> 0) AND o.seq`, ""),
-		deleteNumbers: newKeyStatement[int64]('i', "DELETE FROM outbox_numbers WHERE letter", " RETURNING folded"),
-		heldNumbers: newKeyStatement[string]('t', `SELECT DISTINCT folded FROM outbox_numbers
-			WHERE sink = ? AND folded`, ""),
-		unblock: newKeyStatement[string]('t', `UPDATE outbox SET blocked = blocked - next.numbers
-			FROM (SELECT first.letter, COUNT(*) AS numbers FROM (
-				SELECT MIN(letter) AS letter FROM outbox_numbers WHERE sink = ? AND folded`,
-			" GROUP BY folded) AS first GROUP BY first.letter) AS next WHERE outbox.seq = next.letter"),
-		entries: newMultiInsert(`INSERT INTO outbox (sink, delivery, added, due, blocked,
-			owner, attempts, failures, first_fail, dead, status, problem, reply)`, "iiiii", "",
-			"''", "0", "0", "0", "0", "0", "''", "''"),
-		numbers: newMultiInsert("INSERT INTO outbox_numbers (sink, folded, letter)", "iti", ""),
-		attempts: newMultiInsert(
-			"INSERT INTO attempts (delivery, sink, at, attempt, status, micros, sent, unverified)", "iiiiiiii",
-			` ON CONFLICT (delivery, sink, at, attempt) DO UPDATE SET status = excluded.status, micros = excluded.micros,
-				sent = excluded.sent, unverified = excluded.unverified`),
-	}
-}
+	// Of a sink, by number.
+	selectHeld = newKeyStatement[string]('t', "SELECT DISTINCT folded FROM outbox_numbers WHERE sink = ? AND folded", "")
+	unblock    = newKeyStatement[string]('t', `UPDATE outbox SET blocked = blocked - next.numbers
+		FROM (SELECT first.letter, COUNT(*) AS numbers FROM (
+			SELECT MIN(letter) AS letter FROM outbox_numbers WHERE sink = ? AND folded`,
+		" GROUP BY folded) AS first GROUP BY first.letter) AS next WHERE outbox.seq = next.letter")
+
+	insertEntries = newMultiInsert(`INSERT INTO outbox (sink, delivery, added, due, blocked,
+		owner, attempts, failures, first_fail, dead, status, problem, reply)`, "iiiii", "",
+		"''", "0", "0", "0", "0", "0", "''", "''")
+	insertNumbers  = newMultiInsert("INSERT INTO outbox_numbers (sink, folded, letter)", "iti", "")
+	insertAttempts = newMultiInsert(
+		"INSERT INTO attempts (delivery, sink, at, attempt, status, micros, sent, unverified)", "iiiiiiii",
+		` ON CONFLICT (delivery, sink, at, attempt) DO UPDATE SET status = excluded.status, micros = excluded.micros,
+			sent = excluded.sent, unverified = excluded.unverified`)
+)
 
 // oldAttempts holds for attempts before the last 20 of their delivery and sink.
 const oldAttempts = `at < (SELECT b.at FROM attempts b WHERE b.delivery = attempts.delivery AND b.sink = attempts.sink
@@ -105,7 +97,7 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) error 
 	done := map[int64][]int64{} // that wait for nothing any more, by sink
 	var sent, failed []settledEntry
 	var leave []int64
-	if err := t.w.sql.outbox.settled.each(ctx, t, entries, func(row scanner) error {
+	if err := selectSettled.each(ctx, t, entries, func(row scanner) error {
 		var e settledEntry
 		var seq int64
 		err := row.Scan(&seq, &e.sink, &e.delivery, &e.attempts, &e.dead, &e.unverified)
@@ -130,14 +122,14 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) error 
 		return err
 	}
 	for disposition, some := range returned {
-		if err := t.w.sql.outbox.release.exec(ctx, t, some, flag(disposition == inbox.Unbegun)); err != nil {
+		if err := releaseEntries.exec(ctx, t, some, flag(disposition == inbox.Unbegun)); err != nil {
 			return err
 		}
 	}
 	if err := t.addAttempts(ctx, append(slices.Clip(sent), failed...)); err != nil {
 		return err
 	}
-	if err := t.w.sql.outbox.deleteEntries.exec(ctx, t, leave); err != nil {
+	if err := deleteEntries.exec(ctx, t, leave); err != nil {
 		return err
 	}
 	for _, e := range failed {
@@ -154,7 +146,7 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) error 
 }
 
 func (t *tx) addAttempts(ctx context.Context, all []settledEntry) error {
-	return t.w.sql.outbox.attempts.exec(ctx, t, len(all), func(args []any, n int) []any {
+	return insertAttempts.exec(ctx, t, len(all), func(args []any, n int) []any {
 		e := all[n]
 		sent := e.Disposition == inbox.Sent
 		// What was given up is sent by an attempt that nobody has counted yet.
@@ -185,12 +177,12 @@ func (t *tx) recordFailure(ctx context.Context, e settledEntry) error {
 
 func (t *tx) unblock(ctx context.Context, sink int64, entries []int64) error {
 	var numbers []string
-	if err := t.w.sql.outbox.deleteNumbers.each(ctx, t, entries, func(s scanner) error {
+	if err := deleteNumbers.each(ctx, t, entries, func(s scanner) error {
 		number, err := scanOne[string](s)
 		numbers = append(numbers, number)
 		return err
 	}); err != nil {
 		return err
 	}
-	return t.w.sql.outbox.unblock.exec(ctx, t, numbers, sink)
+	return unblock.exec(ctx, t, numbers, sink)
 }

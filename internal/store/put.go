@@ -63,6 +63,14 @@ func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Even
 	return a.receipt, nil
 }
 
+var (
+	insertDeliveries = newMultiInsert("INSERT INTO deliveries (seq, "+deliveryColumns+")", "i"+deliveryFields.types(), "")
+	insertEvents     = newMultiInsert("INSERT INTO events (sum, folded, "+eventColumns+")", "bt"+eventFields.types(), "")
+
+	selectCurrentEvents = newKeyStatement[[]byte]('b', `SELECT event_key, synthetic, seq, verified, sum FROM events
+		WHERE mark = '' AND event_key`, "")
+)
+
 // putAll adds deliveries and their events, as if one after the other.
 func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 	if len(all) == 0 {
@@ -88,7 +96,7 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) error {
 		for ; to < len(all) && (to == from || size < putBytes); to++ {
 			size += len(all[to].delivery.Body)
 		}
-		if err := t.w.sql.deliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
+		if err := insertDeliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
 			d := &all[from+n].delivery
 			return deliveryFields.appendValues(append(args, d.Seq), d)
 		}); err != nil {
@@ -155,7 +163,7 @@ func (t *tx) mark(ctx context.Context, e *newEvent, current map[eventKey]*newEve
 }
 
 func (t *tx) addEvents(ctx context.Context, added []*newEvent) error {
-	return t.w.sql.events.exec(ctx, t, len(added), func(args []any, n int) []any {
+	return insertEvents.exec(ctx, t, len(added), func(args []any, n int) []any {
 		e := added[n]
 		return eventFields.appendValues(append(args, e.sum, foldKey(clean(e.TrackingNumber))), &e.Event)
 	})
@@ -185,7 +193,7 @@ func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*n
 			}
 		}
 	}
-	err := t.w.sql.currentEvents.each(ctx, t, keys, func(s scanner) error {
+	err := selectCurrentEvents.each(ctx, t, keys, func(s scanner) error {
 		e := newEvent{stored: true}
 		err := s.Scan(&e.Key, &e.Synthetic, &e.Seq, (*string)(&e.Verified), &e.sum)
 		current[eventKey{string(e.Key), e.Synthetic}] = &e

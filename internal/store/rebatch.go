@@ -62,15 +62,24 @@ func (g *rebatcher) move(ctx context.Context, from batch, rows ...int64) error {
 	return nil
 }
 
+var (
+	moveRows = newMultiInsert("WITH given (id, target) AS (", "ii", `)
+		UPDATE rows SET batch_id = given.target, state = NULL, reason = NULL, dismissed = NULL
+		FROM given WHERE rows.id = given.id`)
+	shareBatches = newMultiInsert("WITH given (source, target) AS (", "ii", `)
+		INSERT INTO run_batches (run_id, batch_id, rows) SELECT p.run_id, given.target, 0
+		FROM given JOIN run_batches p ON p.batch_id = given.source WHERE TRUE ON CONFLICT DO NOTHING`)
+)
+
 // finish moves the rows, and updates the touched batches. It reads nothing.
 func (g *rebatcher) finish(ctx context.Context) error {
-	if err := g.t.w.sql.moveRows.exec(ctx, g.t, len(g.moves), func(args []any, n int) []any {
+	if err := moveRows.exec(ctx, g.t, len(g.moves), func(args []any, n int) []any {
 		return append(args, g.moves[n].row, g.moves[n].to)
 	}); err != nil {
 		return err
 	}
 	pairs := slices.CompactFunc(g.moves, func(a, b rowMove) bool { return a.from == b.from && a.to == b.to })
-	if err := g.t.w.sql.shareBatches.exec(ctx, g.t, len(pairs), func(args []any, n int) []any {
+	if err := shareBatches.exec(ctx, g.t, len(pairs), func(args []any, n int) []any {
 		return append(args, pairs[n].from, pairs[n].to)
 	}); err != nil {
 		return err

@@ -22,7 +22,7 @@ type storedSighting struct {
 type statusKey struct{ phase, status, label, track string }
 
 // recordSightings keeps each sighting that supersedes what is known of its tracking.
-func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting) error {
+func (t *tx) recordSightings(ctx context.Context, seen []ledger.Sighting) error {
 	seen, err := t.dropErasedSightings(ctx, indexable(seen))
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting)
 		}
 		counts.move(key, before, statuses[i], s)
 	}
-	if err := d.sql.sightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
+	if err := insertSightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
 		s := kept[n]
 		if s.AsOf.IsZero() {
 			s.AsOf = s.Seen
@@ -73,7 +73,7 @@ func (d *DB) recordSightings(ctx context.Context, t *tx, seen []ledger.Sighting)
 	}); err != nil {
 		return err
 	}
-	return d.changeCounts(ctx, t, counts)
+	return t.changeCounts(ctx, counts)
 }
 
 // indexable returns the sightings whose names an index can hold, with texts that it can hold.
@@ -209,7 +209,7 @@ func (t *tx) unlinked(ctx context.Context) (u unlinked, err error) {
 
 // link gives the rows first to last of a run, which become visible, what was known of
 // their keys and numbers before: the sighting of a visible row has the row's id.
-func (d *DB) link(ctx context.Context, t *tx, u unlinked, run, first, last int64) error {
+func (t *tx) link(ctx context.Context, u unlinked, run, first, last int64) error {
 	if !u.any || first > last {
 		return nil
 	}
@@ -232,7 +232,7 @@ func (d *DB) link(ctx context.Context, t *tx, u unlinked, run, first, last int64
 		return err
 	}
 	for ; u.ofNumbers && first <= last; first += linkedAtOnce {
-		if err := d.recordKnownOfNumbers(ctx, t, first, min(last, first+linkedAtOnce-1)); err != nil {
+		if err := t.recordKnownOfNumbers(ctx, first, min(last, first+linkedAtOnce-1)); err != nil {
 			return err
 		}
 	}
@@ -240,7 +240,7 @@ func (d *DB) link(ctx context.Context, t *tx, u unlinked, run, first, last int64
 }
 
 // recordKnownOfNumbers records for each of these rows what was known of its number alone.
-func (d *DB) recordKnownOfNumbers(ctx context.Context, t *tx, first, last int64) error {
+func (t *tx) recordKnownOfNumbers(ctx context.Context, first, last int64) error {
 	all, err := list(ctx, t.each, func(s scanner) (one ledger.Sighting, err error) {
 		err = s.Scan(sightingFields.dest(&one, &one.Key.ReferID, &one.Key.Number)...)
 		one.RouterID = "" // it may be another's of that number
@@ -251,5 +251,5 @@ func (d *DB) recordKnownOfNumbers(ctx context.Context, t *tx, first, last int64)
 	if err != nil {
 		return err
 	}
-	return d.recordSightings(ctx, t, all)
+	return t.recordSightings(ctx, all)
 }

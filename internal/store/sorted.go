@@ -153,7 +153,7 @@ func (l *lister) read(ctx context.Context, ids []int64) ([]ledger.TrackingStatus
 	for i, id := range ids {
 		args[i] = id
 	}
-	for _, query := range []string{l.d.sql.find.byID, l.d.sql.find.seenByID} {
+	for _, query := range []string{findQueries().byID, findQueries().seenByID} {
 		if err := l.d.each(ctx, func(s scanner) error {
 			var place int
 			id, st, err := columns.scan(s, &place)

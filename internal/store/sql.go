@@ -4,10 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -183,6 +183,16 @@ func inWidths(n int, run func(from, to, w int) error) error {
 	return nil
 }
 
+// inEachWidth returns what makes a statement's text in each of the widths, when it is asked for first.
+func inEachWidth(text func(width int) string) func() [len(widths)]string {
+	return sync.OnceValue(func() (texts [len(widths)]string) {
+		for i, w := range widths {
+			texts[i] = text(w)
+		}
+		return texts
+	})
+}
+
 // joined returns n texts with commas between them.
 func joined(n int, text func(i int) string) string {
 	texts := make([]string, n)
@@ -200,7 +210,7 @@ func tuples(n, params int, constants ...string) string {
 
 // multiInsert adds rows: a list of them in each of the widths, or any number as arrays, one a column.
 type multiInsert struct {
-	query  [len(widths)]string
+	query  func() [len(widths)]string // long texts, which are made once
 	arrays string
 	types  string // of the columns: i for BIGINT, t for TEXT, b for BYTEA
 }
@@ -209,18 +219,19 @@ var arrayTypes = map[rune]string{'i': "BIGINT[]", 't': "TEXT[]", 'b': "BYTEA[]"}
 
 // newMultiInsert puts the list of rows, with values of these types and constants, between begin and end.
 func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
-	in := multiInsert{types: types}
-	for i, w := range widths {
-		in.query[i] = begin + " VALUES " + tuples(w, len(types), constants...) + end
-	}
 	arrays := joined(len(types), func(i int) string { return "CAST(? AS " + arrayTypes[rune(types[i])] + ")" })
 	columns := strings.Join(append([]string{"given.*"}, constants...), ", ")
-	in.arrays = begin + " SELECT " + columns + " FROM unnest(" + arrays + ") given" + end
-	return in
+	return multiInsert{
+		query: inEachWidth(func(w int) string {
+			return begin + " VALUES " + tuples(w, len(types), constants...) + end
+		}),
+		arrays: begin + " SELECT " + columns + " FROM unnest(" + arrays + ") given" + end,
+		types:  types,
+	}
 }
 
 // exec adds n rows. fill appends the values of one of them.
-func (in *multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
+func (in multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
 	if t.w.engine.Remote {
 		return in.execArrays(ctx, t, n, fill)
 	}
@@ -230,12 +241,12 @@ func (in *multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []
 		for row := from; row < to; row++ {
 			args = fill(args, row)
 		}
-		_, err := t.exec(ctx, in.query[w], args...)
+		_, err := t.exec(ctx, in.query()[w], args...)
 		return err
 	})
 }
 
-func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
+func (in multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
 	if n == 0 {
 		return nil
 	}
@@ -256,33 +267,32 @@ func (in *multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(a
 
 // keyStatement is about rows with one of some keys: a list in each of the widths, or any number as an array.
 type keyStatement[K any] struct {
-	query [len(widths)]string
+	query func() [len(widths)]string
 	array string
 }
 
 // newKeyStatement puts the list of keys between begin and end. kind is the key's type, as in [multiInsert].
 func newKeyStatement[K any](kind rune, begin, end string) keyStatement[K] {
-	in := keyStatement[K]{array: begin + " = ANY(CAST(? AS " + arrayTypes[kind] + "))" + end}
-	for i, w := range widths {
-		in.query[i] = begin + " IN " + tuples(1, w) + end
+	return keyStatement[K]{
+		query: inEachWidth(func(w int) string { return begin + " IN " + tuples(1, w) + end }),
+		array: begin + " = ANY(CAST(? AS " + arrayTypes[kind] + "))" + end,
 	}
-	return in
 }
 
 // each calls f for each row. before are the parameters before the keys.
-func (in *keyStatement[K]) each(ctx context.Context, t *tx, keys []K, f func(scanner) error, before ...any) error {
+func (in keyStatement[K]) each(ctx context.Context, t *tx, keys []K, f func(scanner) error, before ...any) error {
 	return in.inPortions(t, keys, before, func(query string, args []any) error { return t.each(ctx, f, query, args...) })
 }
 
 // exec changes the rows. before are the parameters before the keys.
-func (in *keyStatement[K]) exec(ctx context.Context, t *tx, keys []K, before ...any) error {
+func (in keyStatement[K]) exec(ctx context.Context, t *tx, keys []K, before ...any) error {
 	return in.inPortions(t, keys, before, func(query string, args []any) error {
 		_, err := t.exec(ctx, query, args...)
 		return err
 	})
 }
 
-func (in *keyStatement[K]) inPortions(t *tx, keys []K, before []any, run func(query string, args []any) error) error {
+func (in keyStatement[K]) inPortions(t *tx, keys []K, before []any, run func(query string, args []any) error) error {
 	if t.w.engine.Remote && len(keys) > 0 {
 		return run(in.array, append(slices.Clip(before), keys))
 	}
@@ -291,7 +301,7 @@ func (in *keyStatement[K]) inPortions(t *tx, keys []K, before []any, run func(qu
 		for _, key := range keys[from:to] {
 			args = append(args, key)
 		}
-		return run(in.query[w], args)
+		return run(in.query()[w], args)
 	})
 }
 
@@ -317,96 +327,4 @@ func flag(b bool) int64 {
 		return 1
 	}
 	return 0
-}
-
-// statements are the wide statements of a store. Their texts are long, so they are made once.
-type statements struct {
-	rows, batches, uncheckedBatches, knownRanges, runBatches         multiInsert
-	moveRows, shareBatches, rowStates, absences                      multiInsert
-	sightings, trackingCounts, answers, deliveries, events, observed multiInsert
-	find                                                             findQueries
-
-	keyLookup [len(widths)]string
-	// consecutiveRows adds rows with the numbers, lines and so on of the first one
-	// and three texts for each: most of the cost of a row is its parameters.
-	consecutiveRows [len(widths)]string
-	currentEvents   keyStatement[[]byte]
-	erased          keyStatement[[]byte]
-	forgetErased    keyStatement[[]byte]
-	claimBatches    keyStatement[int64]
-	rowsInState     keyStatement[int64]
-	forgetAbsences  keyStatement[int64]
-	outbox          outboxStatements
-}
-
-func newStatements() *statements {
-	return &statements{
-		rows: newMultiInsert("INSERT INTO rows (id, refer_id, number, carrier, batch_id, file, line, own)", "itttiiit",
-			" ON CONFLICT DO NOTHING"),
-		batches:          newBatchInsert("'pending'", "''"),
-		uncheckedBatches: newBatchInsert("'unknown'", "'"+reasonUnchecked+"'"),
-		knownRanges: newMultiInsert("INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier)",
-			"iiiiiiit", ""),
-		runBatches: newMultiInsert("INSERT INTO run_batches (run_id, batch_id, rows)", "iii",
-			" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = run_batches.rows + excluded.rows"),
-		sightings:      newSightingInsert(),
-		trackingCounts: newMultiInsert(insertCounts, "iitii", onKnownCount),
-		answers: newMultiInsert("INSERT INTO answers (refer_id, seen, asked, raw)", "tiib",
-			` ON CONFLICT (refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw
-			WHERE excluded.seen >= answers.seen`),
-		deliveries: newMultiInsert("INSERT INTO deliveries (seq, "+deliveryColumns+")", "i"+deliveryFields.types(), ""),
-		events:     newMultiInsert("INSERT INTO events (sum, folded, "+eventColumns+")", "bt"+eventFields.types(), ""),
-		observed: newMultiInsert("INSERT INTO observed (origin, kind, name, count, first_seen, last_seen, documented)",
-			"tttiiii", ` ON CONFLICT (origin, kind, name) DO UPDATE SET count = observed.count + excluded.count,
-			documented = excluded.documented,
-			first_seen = CASE WHEN excluded.first_seen < observed.first_seen
-				THEN excluded.first_seen ELSE observed.first_seen END,
-			last_seen = CASE WHEN excluded.last_seen > observed.last_seen THEN excluded.last_seen ELSE observed.last_seen END`),
-		moveRows: newMultiInsert("WITH given (id, target) AS (", "ii", `)
-			UPDATE rows SET batch_id = given.target, state = NULL, reason = NULL, dismissed = NULL
-			FROM given WHERE rows.id = given.id`),
-		shareBatches: newMultiInsert("WITH given (source, target) AS (", "ii", `)
-			INSERT INTO run_batches (run_id, batch_id, rows) SELECT p.run_id, given.target, 0
-			FROM given JOIN run_batches p ON p.batch_id = given.source WHERE TRUE ON CONFLICT DO NOTHING`),
-		rowStates: newMultiInsert("WITH given (id, state, reason) AS (", "itt", `)
-			UPDATE rows SET state = given.state, reason = given.reason FROM given WHERE rows.id = given.id`),
-		absences: newMultiInsert("INSERT INTO absences (row_id, batch_id, absent, fingerprint, boot, uptime)", "iiitti",
-			` ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent,
-			fingerprint = excluded.fingerprint, boot = excluded.boot, uptime = excluded.uptime`),
-		keyLookup: newKeyLookup(),
-		find:      newFindQueries(),
-
-		consecutiveRows: newConsecutiveRows(),
-		currentEvents: newKeyStatement[[]byte]('b', `SELECT event_key, synthetic, seq, verified, sum FROM events
-			WHERE mark = '' AND event_key`, ""),
-		erased:       newKeyStatement[[]byte]('b', "SELECT hash FROM erased WHERE hash", ""),
-		forgetErased: newKeyStatement[[]byte]('b', "DELETE FROM erased WHERE hash", ""),
-		claimBatches: newKeyStatement[int64]('i', `UPDATE batches SET state = 'sending', owner = ?, claimed = ?
-			WHERE id`, ""),
-		rowsInState: newKeyStatement[int64]('i', "SELECT r.id, b.id, b.first_row, b.last_row, b.rows, "+siblings+` FROM rows r
-			JOIN batches b ON b.id = r.batch_id WHERE COALESCE(r.state, b.state) = ? AND r.id`, ""),
-		forgetAbsences: newKeyStatement[int64]('i', "DELETE FROM absences WHERE row_id", ""),
-		outbox:         newOutboxStatements(),
-	}
-}
-
-func newConsecutiveRows() (queries [len(widths)]string) {
-	for w, width := range widths {
-		rows := make([]string, width)
-		for n := range rows { // the largest number comes first, and ? counts on from it
-			rows[n] = fmt.Sprintf("(?4+%d,?3,?2,?1+%d,?,?,?)", n, n)
-		}
-		rows[0] = "(CAST(?4 AS BIGINT),?3,?2,CAST(?1 AS BIGINT),?,?,?)"
-		queries[w] = "INSERT INTO rows (line, file, batch_id, id, refer_id, number, carrier) VALUES " +
-			strings.Join(rows, ",") + " ON CONFLICT DO NOTHING"
-	}
-	return queries
-}
-
-// newBatchInsert adds new batches in that state, and enlarges known ones.
-func newBatchInsert(state, reason string) multiInsert {
-	return newMultiInsert(`INSERT INTO batches (id, run_id, rows, first_row, last_row,
-		state, reason, claimed, began, took, http_status)`, "iiiii",
-		" ON CONFLICT (id) DO UPDATE SET rows = excluded.rows, last_row = excluded.last_row",
-		state, reason, "0", "0", "0", "0")
 }

@@ -245,7 +245,7 @@ func (s *staging) publish(ctx context.Context, t *tx, u unlinked, p progress, fi
 	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'row'", p.next-1); err != nil {
 		return err
 	}
-	return s.d.link(ctx, t, u, s.run.ID, p.shown, p.next-1)
+	return t.link(ctx, u, s.run.ID, p.shown, p.next-1)
 }
 
 // Open makes the run real, see [ledger.Staging].

@@ -34,7 +34,6 @@ type DB struct {
 	engine Engine
 	writer *writer
 	pack   packer
-	sql    *statements
 
 	mu       sync.Mutex
 	stagings map[*staging]bool // that have not ended; there are several only for a moment
@@ -45,9 +44,8 @@ type DB struct {
 
 // New returns the store of a database that has its tables.
 func New(e Engine) *DB {
-	s := newStatements()
-	w := &writer{engine: &e, sql: s, token: make(chan struct{}, 1)}
-	return &DB{engine: e, writer: w, sql: s, stagings: map[*staging]bool{}, claims: map[int64]*entryClaims{}}
+	w := &writer{engine: &e, token: make(chan struct{}, 1)}
+	return &DB{engine: e, writer: w, stagings: map[*staging]bool{}, claims: map[int64]*entryClaims{}}
 }
 
 // New reports whether opening made this store.

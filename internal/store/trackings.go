@@ -26,14 +26,14 @@ func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error 
 		if err != nil {
 			return err
 		}
-		if err := d.recordSightings(ctx, t, all); err != nil {
+		if err := t.recordSightings(ctx, all); err != nil {
 			return err
 		}
 		kept := slices.Clone(packed) // the transaction may be tried again
 		if err := t.dropErasedAnswers(ctx, answers, kept); err != nil {
 			return err
 		}
-		return d.keepAnswers(ctx, t, answers, kept)
+		return t.keepAnswers(ctx, answers, kept)
 	})
 }
 
@@ -85,8 +85,12 @@ func checkSeen(seen []ledger.Sighting) error {
 	return nil
 }
 
+var insertAnswers = newMultiInsert("INSERT INTO answers (refer_id, seen, asked, raw)", "tiib",
+	` ON CONFLICT (refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw
+		WHERE excluded.seen >= answers.seen`)
+
 // keepAnswers keeps each answer and when the service was asked, unless a later one is there.
-func (d *DB) keepAnswers(ctx context.Context, t *tx, answers []ledger.RecordedAnswer, packed [][]byte) error {
+func (t *tx) keepAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) error {
 	type answer struct {
 		ref  string
 		n    int // in answers
@@ -114,7 +118,7 @@ func (d *DB) keepAnswers(ctx context.Context, t *tx, answers []ledger.RecordedAn
 			}
 		}
 	}
-	return d.sql.answers.exec(ctx, t, len(all), func(args []any, i int) []any {
+	return insertAnswers.exec(ctx, t, len(all), func(args []any, i int) []any {
 		n := all[i].n
 		asked := millis(answers[n].Asked)
 		return append(args, all[i].ref, all[i].seen, asked, packed[n])

@@ -103,10 +103,21 @@ type batchedRow struct {
 	siblings int64
 }
 
+var (
+	selectRowsInState = newKeyStatement[int64]('i', "SELECT r.id, b.id, b.first_row, b.last_row, b.rows, "+siblings+`
+		FROM rows r JOIN batches b ON b.id = r.batch_id WHERE COALESCE(r.state, b.state) = ? AND r.id`, "")
+	updateRowStates = newMultiInsert("WITH given (id, state, reason) AS (", "itt", `)
+		UPDATE rows SET state = given.state, reason = given.reason FROM given WHERE rows.id = given.id`)
+	deleteAbsences = newKeyStatement[int64]('i', "DELETE FROM absences WHERE row_id", "")
+	insertAbsences = newMultiInsert("INSERT INTO absences (row_id, batch_id, absent, fingerprint, boot, uptime)", "iiitti",
+		` ON CONFLICT (row_id) DO UPDATE SET batch_id = excluded.batch_id, absent = excluded.absent,
+		fingerprint = excluded.fingerprint, boot = excluded.boot, uptime = excluded.uptime`)
+)
+
 // rowsInState returns those of the rows that are in that state, by number.
 func (t *tx) rowsInState(ctx context.Context, state ledger.State, rows []int64) (map[int64]batchedRow, error) {
 	found := make(map[int64]batchedRow, len(rows))
-	err := t.w.sql.rowsInState.each(ctx, t, rows, func(s scanner) error {
+	err := selectRowsInState.each(ctx, t, rows, func(s scanner) error {
 		var row int64
 		var r batchedRow
 		err := s.Scan(&row, &r.id, &r.first, &r.last, &r.rows, &r.siblings)
@@ -133,7 +144,7 @@ func (t *tx) stillInState(ctx context.Context, state ledger.State, rows []ledger
 }
 
 func (t *tx) setRowStates(ctx context.Context, n int, of func(n int) (int64, ledger.State, string)) error {
-	return t.w.sql.rowStates.exec(ctx, t, n, func(args []any, n int) []any {
+	return updateRowStates.exec(ctx, t, n, func(args []any, n int) []any {
 		row, state, reason := of(n)
 		return append(args, row, string(state), clean(reason))
 	})
@@ -194,11 +205,11 @@ func (t *tx) recordFindings(ctx context.Context, found []ledger.Resolution) erro
 			stay = append(stay, f)
 		}
 	}
-	if err := t.w.sql.forgetAbsences.exec(ctx, t, forget); err != nil {
+	if err := deleteAbsences.exec(ctx, t, forget); err != nil {
 		return err
 	}
 	clock := t.w.engine.Clock
-	if err := t.w.sql.absences.exec(ctx, t, len(absent), func(args []any, n int) []any {
+	if err := insertAbsences.exec(ctx, t, len(absent), func(args []any, n int) []any {
 		f := absent[n]
 		up := clock.Now() - time.Since(f.AbsentSince)
 		return append(args, f.Row, f.Batch, millis(f.AbsentSince), clean(f.Fingerprint), clock.ID(), up.Milliseconds())
@@ -226,7 +237,7 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State, ref strin
 			AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+` = 'open' END
 			ORDER BY r.id`, g.run, b.id, string(from), ref)
 		if err == nil {
-			err = g.t.w.sql.forgetAbsences.exec(ctx, g.t, rows)
+			err = deleteAbsences.exec(ctx, g.t, rows)
 		}
 		if err == nil {
 			err = g.move(ctx, b.batch, rows...)

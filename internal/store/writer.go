@@ -22,7 +22,6 @@ const (
 // that were queued meanwhile in one transaction. So jobs share a commit.
 type writer struct {
 	engine *Engine
-	sql    *statements
 	token  chan struct{} // full while a goroutine holds the token
 
 	mu    sync.Mutex
