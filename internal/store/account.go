@@ -24,21 +24,19 @@ func (d *DB) Account(ctx context.Context) (string, error) {
 }
 
 // Pin gives the store an account, see [ledger.Accounts].
-func (d *DB) Pin(ctx context.Context, name string) (pinned string, err error) {
+func (d *DB) Pin(ctx context.Context, name string) (string, error) {
 	if err := checkText("account", name); err != nil {
 		return "", err
 	}
-	err = d.run(ctx, func(ctx context.Context, t *tx) error {
-		_, err := t.salt(ctx)
-		if err == nil {
-			_, err = t.exec(ctx, "UPDATE account SET name = $1 WHERE name = ''", name)
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (string, error) {
+		if _, err := t.salt(ctx); err != nil {
+			return "", err
 		}
-		if err == nil {
-			pinned, err = value[string](ctx, t.row, "SELECT name FROM account")
+		if _, err := t.exec(ctx, "UPDATE account SET name = $1 WHERE name = ''", name); err != nil {
+			return "", err
 		}
-		return err
+		return value[string](ctx, t.row, "SELECT name FROM account")
 	})
-	return pinned, err
 }
 
 // salt returns what keys fingerprints. It is made when it is first asked for.

@@ -184,7 +184,6 @@ type tableCopy struct {
 	from, to *DB
 	columns  []column
 	names    []string // of the columns
-	keyAt    []int    // of the key in columns
 	insert   multiInsert
 	limit    int // of rows read at once: as many as copyBytes were the last time
 }
@@ -192,33 +191,6 @@ type tableCopy struct {
 type column struct {
 	name string
 	kind rune // as in [multiInsert]
-}
-
-func newTableCopy(ctx context.Context, from, to *DB, t table) (*tableCopy, error) {
-	c := &tableCopy{table: t, from: from, to: to, limit: copyRows}
-	var err error
-	if c.columns, err = from.columnsOf(ctx, t.name); err != nil {
-		return nil, err
-	}
-	others, err := to.columnsOf(ctx, t.name)
-	if err != nil {
-		return nil, err
-	}
-	byName := func(all []column) []column {
-		return slices.SortedFunc(slices.Values(all), func(a, b column) int { return strings.Compare(a.name, b.name) })
-	}
-	if a, b := byName(c.columns), byName(others); !slices.Equal(a, b) {
-		return nil, fmt.Errorf("columns differ: %v and %v", a, b)
-	}
-	for _, k := range t.key {
-		c.keyAt = append(c.keyAt, slices.IndexFunc(c.columns, func(col column) bool { return col.name == k }))
-	}
-	types := ""
-	for _, col := range c.columns {
-		c.names, types = append(c.names, col.name), types+string(col.kind)
-	}
-	c.insert = newMultiInsert("INSERT INTO "+t.name+" ("+strings.Join(c.names, ", ")+")", types, "")
-	return c, nil
 }
 
 func (d *DB) columnsOf(ctx context.Context, name string) (columns []column, err error) {
@@ -245,11 +217,26 @@ func (d *DB) columnsOf(ctx context.Context, name string) (columns []column, err 
 	return columns, err
 }
 
-func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) error {
-	c, err := newTableCopy(ctx, from, to, t)
+func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) (err error) {
+	c := &tableCopy{table: t, from: from, to: to, limit: copyRows}
+	if c.columns, err = from.columnsOf(ctx, t.name); err != nil {
+		return err
+	}
+	others, err := to.columnsOf(ctx, t.name)
 	if err != nil {
 		return err
 	}
+	byName := func(all []column) []column {
+		return slices.SortedFunc(slices.Values(all), func(a, b column) int { return strings.Compare(a.name, b.name) })
+	}
+	if a, b := byName(c.columns), byName(others); !slices.Equal(a, b) {
+		return fmt.Errorf("columns differ: %v and %v", a, b)
+	}
+	types := ""
+	for _, col := range c.columns {
+		c.names, types = append(c.names, col.name), types+string(col.kind)
+	}
+	c.insert = newMultiInsert("INSERT INTO "+t.name+" ("+strings.Join(c.names, ", ")+")", types, "")
 	for after := []any(nil); ; {
 		rows, err := c.read(ctx, after)
 		if err != nil || len(rows) == 0 {
@@ -264,9 +251,9 @@ func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) erro
 			return err
 		}
 		add(int64(len(rows)))
-		after = make([]any, len(c.keyAt))
-		for i, at := range c.keyAt {
-			after[i] = rows[len(rows)-1][at]
+		after = nil
+		for _, k := range t.key {
+			after = append(after, rows[len(rows)-1][slices.Index(c.names, k)])
 		}
 	}
 }

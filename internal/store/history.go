@@ -81,18 +81,6 @@ const runColumns = `SELECT r.id, r.owner, r.created, r.files, r.mode, r.batch_si
 	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.skipped, r.erased, r.requests, r.last_sent, r.filling <> 0
 	FROM runs r WHERE r.state = 'open' `
 
-func scanRun(s scanner) (sum ledger.RunSummary, owner string, err error) {
-	var files []byte
-	r, n := &sum.Run, &sum.Run.Tally
-	err = s.Scan(&r.ID, &owner, (*storedTime)(&r.Created), &files, &r.Plan.Mode, &r.Plan.BatchSize,
-		&n.New, &n.Known, &n.KnownPending, &n.KnownOpen, &n.OtherCarrier, &n.Repeats, &n.Skipped, &n.Erased,
-		&sum.Requests, (*storedTime)(&sum.LastSent), &sum.Partial)
-	if err == nil {
-		err = json.Unmarshal(files, &r.Plan.Files)
-	}
-	return sum, owner, err
-}
-
 // addCounts adds to all runs at once what other tables have. owners has the owner of each run.
 func (d *DB) addCounts(ctx context.Context, runs []ledger.RunSummary, owners map[int64][]string) error {
 	var all, rejected []int64
@@ -150,8 +138,16 @@ func (d *DB) Run(ctx context.Context, id int64) (ledger.RunSummary, error) {
 
 func (d *DB) runs(ctx context.Context, query string, args ...any) ([]ledger.RunSummary, error) {
 	owners := map[int64][]string{}
-	all, err := list(ctx, d.each, func(s scanner) (ledger.RunSummary, error) {
-		sum, owner, err := scanRun(s)
+	all, err := list(ctx, d.each, func(s scanner) (sum ledger.RunSummary, err error) {
+		var owner string
+		var files []byte
+		r, n := &sum.Run, &sum.Run.Tally
+		err = s.Scan(&r.ID, &owner, (*storedTime)(&r.Created), &files, &r.Plan.Mode, &r.Plan.BatchSize,
+			&n.New, &n.Known, &n.KnownPending, &n.KnownOpen, &n.OtherCarrier, &n.Repeats, &n.Skipped, &n.Erased,
+			&sum.Requests, (*storedTime)(&sum.LastSent), &sum.Partial)
+		if err == nil {
+			err = json.Unmarshal(files, &r.Plan.Files)
+		}
 		owners[sum.ID] = []string{owner}
 		return sum, err
 	}, query, args...)

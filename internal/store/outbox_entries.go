@@ -32,8 +32,13 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery,
 	}, sink); err != nil {
 		return err
 	}
+	type named struct {
+		delivery int64
+		number   string
+	}
 	var added []acceptedDelivery
 	var blocked []int64
+	var of []named // what was added
 	for _, p := range all {
 		if _, waits := entries[p.delivery]; waits {
 			continue
@@ -43,6 +48,7 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery,
 		for _, n := range p.numbers {
 			blocked[len(blocked)-1] += flag(held[n])
 			held[n] = true
+			of = append(of, named{p.delivery, n})
 		}
 	}
 	if err := insertEntries.exec(ctx, t, len(added), func(args []any, n int) []any {
@@ -50,25 +56,11 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery,
 	}); err != nil {
 		return err
 	}
-	return t.addNumbers(ctx, sink, added)
-}
-
-func (t *tx) addNumbers(ctx context.Context, sink int64, added []acceptedDelivery) error {
-	var deliveries []int64
-	var of []int64 // by number
-	var numbers []string
-	for _, p := range added {
-		deliveries = append(deliveries, p.delivery)
-		for _, n := range p.numbers {
-			of, numbers = append(of, p.delivery), append(numbers, n)
-		}
-	}
-	entries, err := t.entriesFor(ctx, sink, deliveries)
-	if err != nil {
+	if entries, err = t.entriesFor(ctx, sink, deliveries); err != nil {
 		return err
 	}
-	return insertNumbers.exec(ctx, t, len(numbers), func(args []any, n int) []any {
-		return append(args, sink, numbers[n], entries[of[n]])
+	return insertNumbers.exec(ctx, t, len(of), func(args []any, n int) []any {
+		return append(args, sink, of[n].number, entries[of[n].delivery])
 	})
 }
 

@@ -14,9 +14,10 @@ func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Over
 	if err != nil {
 		return nil, err
 	}
+	end, args := inDeliveryRange(r)
 	all, err := list(ctx, d.each, scanInto(func(o *inbox.Overview) []any {
 		return deliveryFacts.dest(&o.Delivery, &o.Seq, &o.Size)
-	}), "SELECT "+deliveryFacts.list()+", seq, COALESCE(length(body), -1)"+inDeliveryRange(r), rangeArgs(r)...)
+	}), "SELECT "+deliveryFacts.list()+", seq, COALESCE(length(body), -1)"+end, args...)
 	if err != nil || len(all) == 0 || r.Refused || r.Bare {
 		return all, err
 	}
@@ -39,23 +40,19 @@ func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Over
 	return all, nil
 }
 
-// inDeliveryRange ends a query for the rows of a range, newest first.
-func inDeliveryRange(r inbox.DeliveryRange) string {
+// inDeliveryRange ends a query for the rows of a range, newest first. It returns its arguments, too.
+func inDeliveryRange(r inbox.DeliveryRange) (end string, args []any) {
 	table := "deliveries"
 	if r.Refused {
 		table = "refused"
 	}
-	return " FROM " + table + " WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3"
-}
-
-func rangeArgs(r inbox.DeliveryRange) []any {
 	if r.To <= 0 {
 		r.To = math.MaxInt64
 	}
 	if r.Limit <= 0 {
 		r.Limit = math.MaxInt
 	}
-	return []any{r.From, r.To, r.Limit}
+	return " FROM " + table + " WHERE seq >= $1 AND seq <= $2 ORDER BY seq DESC LIMIT $3", []any{r.From, r.To, r.Limit}
 }
 
 // sinkCursors returns all sinks, without what waits for them.
@@ -91,6 +88,7 @@ func (d *DB) addOverviewEvents(ctx context.Context, all []inbox.Overview, from, 
 // Bodies returns the bodies of a range, see [inbox.Overviews].
 func (d *DB) Bodies(ctx context.Context, r inbox.DeliveryRange) (map[int64][]byte, error) {
 	all := map[int64][]byte{}
+	end, args := inDeliveryRange(r)
 	err := d.each(ctx, func(s scanner) error {
 		var seq int64
 		var body storedBytes
@@ -99,6 +97,6 @@ func (d *DB) Bodies(ctx context.Context, r inbox.DeliveryRange) (map[int64][]byt
 			all[seq] = body
 		}
 		return err
-	}, "SELECT seq, body"+inDeliveryRange(r), rangeArgs(r)...)
+	}, "SELECT seq, body"+end, args...)
 	return all, err
 }

@@ -239,10 +239,8 @@ func (s *staging) publish(ctx context.Context, t *tx, u unlinked, p progress, fi
 		n.KnownPending, n.KnownOpen, n.OtherCarrier, n.Repeats, n.Skipped, n.Erased, s.run.ID); err != nil {
 		return err
 	}
-	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'run'", s.run.ID); err != nil {
-		return err
-	}
-	if _, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'row'", p.next-1); err != nil {
+	if _, err := t.exec(ctx, `UPDATE counters SET value = CASE name WHEN 'run' THEN CAST($1 AS BIGINT) ELSE $2 END
+		WHERE name IN ('run', 'row')`, s.run.ID, p.next-1); err != nil {
 		return err
 	}
 	return t.link(ctx, u, s.run.ID, p.shown, p.next-1)

@@ -103,11 +103,11 @@ func unpack(packed []byte) ([]byte, error) {
 	if !bytes.HasPrefix(packed, []byte(gzipMagic)) {
 		return packed, nil
 	}
+	var raw []byte
 	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		return nil, fmt.Errorf("read a kept answer: %w", err)
+	if err == nil {
+		raw, err = io.ReadAll(r)
 	}
-	raw, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("read a kept answer: %w", err)
 	}

@@ -10,9 +10,21 @@ import (
 
 // Record records answers, see [ledger.Trackings].
 func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error {
-	packed, err := d.packAnswers(answers)
-	if err != nil || len(answers) == 0 {
-		return err
+	if len(answers) == 0 {
+		return nil
+	}
+	packed := make([][]byte, len(answers))
+	for i, a := range answers {
+		if err := checkSeen(a.Seen); err != nil {
+			return err
+		}
+		err := checkText("referId", a.ReferID)
+		if err == nil {
+			packed[i], err = d.pack.pack(a.Raw)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	namesNumber := func(a ledger.RecordedAnswer) bool { return slices.ContainsFunc(a.Seen, isOfNumber) }
 	if slices.ContainsFunc(answers, namesNumber) {
@@ -56,23 +68,6 @@ func (t *tx) seenIn(ctx context.Context, answers []ledger.RecordedAnswer) (all [
 		}
 	}
 	return all, nil
-}
-
-func (d *DB) packAnswers(answers []ledger.RecordedAnswer) ([][]byte, error) {
-	packed := make([][]byte, len(answers))
-	for i, a := range answers {
-		if err := checkSeen(a.Seen); err != nil {
-			return nil, err
-		}
-		if err := checkText("referId", a.ReferID); err != nil {
-			return nil, err
-		}
-		var err error
-		if packed[i], err = d.pack.pack(a.Raw); err != nil {
-			return nil, err
-		}
-	}
-	return packed, nil
 }
 
 // checkSeen returns an error that matches [ledger.ErrText] if a name can't be kept.
