@@ -209,14 +209,25 @@ func (e *erasure) findNumbersAlone(ctx context.Context) error {
 
 // requireIdle returns an error if a living process is sending a row, or is about to.
 func (e *erasure) requireIdle(ctx context.Context) error {
+	return e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, _ *ledger.Erasure) error {
+		return g.t.requireNotSending(ctx, s)
+	})
+}
+
+// eachShipment calls do for each shipment, some in one transaction. Batches that rows were removed from are counted
+// again at its end.
+func (e *erasure) eachShipment(
+	ctx context.Context, do func(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) error,
+) error {
 	for part := range slices.Chunk(e.all, eraseAtOnce) {
-		if err := e.d.run(ctx, func(ctx context.Context, t *tx) error {
+		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
+			g := t.newRebatcher(0, 0)
 			for _, s := range part {
-				if err := t.requireNotSending(ctx, s); err != nil {
+				if err := do(ctx, g, s, done); err != nil {
 					return err
 				}
 			}
-			return nil
+			return g.finish(ctx)
 		}); err != nil {
 			return err
 		}
@@ -290,26 +301,12 @@ func (e *erasure) forget(ctx context.Context) error {
 }
 
 func (e *erasure) eraseShipments(ctx context.Context) error {
-	for part := range slices.Chunk(e.all, eraseAtOnce) {
-		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
-			g := t.newRebatcher(0, 0) // counts again what rows are taken out of
-			for _, s := range part {
-				var err error
-				if s.row > 0 {
-					err = t.eraseRow(ctx, g, s, done)
-				} else {
-					err = t.eraseSighting(ctx, s.sighting, done)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return g.finish(ctx)
-		}); err != nil {
-			return err
+	return e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) error {
+		if s.row > 0 {
+			return g.t.eraseRow(ctx, g, s, done)
 		}
-	}
-	return nil
+		return g.t.eraseSighting(ctx, s.sighting, done)
+	})
 }
 
 func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) error {

@@ -29,6 +29,8 @@ type session struct {
 	wake     context.CancelFunc // ends a wait for the next heartbeat; nil: it does not wait
 	watchers map[chan struct{}]bool
 	stopped  bool
+
+	locked int64 // number of the owner whose lock the connection under way holds; 0: none
 }
 
 // start starts the session, or makes it send a heartbeat now.
@@ -114,9 +116,9 @@ func (s *session) serve(ctx context.Context, conn *pgx.Conn) {
 	if err == nil {
 		s.announce()
 	}
-	b := beats{session: s, conn: conn.PgConn()}
+	s.locked = 0
 	for err == nil {
-		if err = b.beat(ctx); err == nil && s.wait(ctx, conn) != nil {
+		if err = s.beat(ctx, conn.PgConn()); err == nil && s.wait(ctx, conn) != nil {
 			return
 		}
 	}
@@ -161,29 +163,23 @@ func (s *session) wait(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-type beats struct {
-	session *session
-	conn    *pgconn.PgConn
-	locked  int64 // number of the owner whose lock the connection holds; 0: none
-}
-
 // beat sends one heartbeat. Without an owner it only asks for the time.
-func (b *beats) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, b.session.engine.spans.silence)
+func (s *session) beat(ctx context.Context, conn *pgconn.PgConn) error {
+	e := s.engine
+	ctx, cancel := context.WithTimeout(ctx, e.spans.silence)
 	defer cancel()
-	e := b.session.engine
 	name, number := e.owners.own()
 	query := "SELECT pg_backend_pid(), (extract(epoch FROM clock_timestamp()) * 1000)::bigint; "
-	if b.locked != 0 && b.locked != number {
-		query += e.ownerLock("pg_advisory_unlock", b.locked) + "; "
-		b.locked = 0
+	if s.locked != 0 && s.locked != number {
+		query += e.ownerLock("pg_advisory_unlock", s.locked) + "; "
+		s.locked = 0
 	}
-	if name != "" && b.locked == 0 {
+	if name != "" && s.locked == 0 {
 		query += e.ownerLock("pg_try_advisory_lock", number) + "; "
 	}
 	query += fmt.Sprintf("UPDATE owners SET seen = clock_timestamp() WHERE name = '%s'", name)
 	sent := uptime()
-	results, err := b.conn.Exec(ctx, query).ReadAll()
+	results, err := conn.Exec(ctx, query).ReadAll()
 	if err != nil {
 		return err
 	}
@@ -197,8 +193,8 @@ func (b *beats) beat(ctx context.Context) error {
 	if name == "" {
 		return nil
 	}
-	if b.locked == 0 && string(results[len(results)-2].Rows[0][0]) == "t" {
-		b.locked = number
+	if s.locked == 0 && string(results[len(results)-2].Rows[0][0]) == "t" {
+		s.locked = number
 	}
 	if results[len(results)-1].CommandTag.RowsAffected() == 0 {
 		e.owners.fenced(name)

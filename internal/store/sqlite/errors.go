@@ -27,11 +27,6 @@ func sqliteCode(err error) int {
 	return 0
 }
 
-func isBusy(err error) bool {
-	code := sqliteCode(err) & primary
-	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
-}
-
 var kinds = map[int]error{
 	sqlite3.SQLITE_FULL: store.ErrFull,
 	sqlite3.SQLITE_BUSY: store.ErrLocked, sqlite3.SQLITE_LOCKED: store.ErrLocked, sqlite3.SQLITE_PROTOCOL: store.ErrLocked,
@@ -44,17 +39,7 @@ var kinds = map[int]error{
 
 // kind returns the kind of err, nil if it is not about the file or the disk.
 func kind(err error) error {
-	if k := osKind(err); k != nil {
-		return k
-	}
 	code := sqliteCode(err)
-	if code == sqlite3.SQLITE_IOERR_SHMSIZE {
-		return store.ErrFull // the file that processes share could not grow
-	}
-	return kinds[code&primary]
-}
-
-func osKind(err error) error {
 	_, isPath := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -65,9 +50,10 @@ func osKind(err error) error {
 		return store.ErrIO
 	case errors.Is(err, fs.ErrPermission), isPath:
 		return store.ErrPermission
-	default:
-		return nil
+	case code == sqlite3.SQLITE_IOERR_SHMSIZE:
+		return store.ErrFull // the file that processes share could not grow
 	}
+	return kinds[code&primary]
 }
 
 // fail returns err, which came while op was done at path, as callers are to see it.

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync/atomic"
 
@@ -121,6 +122,15 @@ func (f *file) engine(shared string) store.Engine {
 		Fail:        func(op string, err error) error { return fail(f.path, op, err) },
 		Close:       f.close,
 	}
+}
+
+// bootID identifies the current boot of this machine; empty where [store.Uptime] is not known, or the boot.
+func bootID() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil || runtime.GOOS != "linux" {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
 }
 
 func (f *file) read(_ context.Context, ask func() (again bool, err error)) error {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/waybill-cli/waybill/internal/store"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -144,7 +145,8 @@ func (c *connector) Commit(ctx context.Context, conn *sql.Conn, last []store.Sta
 // Judge says that what waits for a lock may be done again, see [store.Connector].
 func (c *connector) Judge(err error) (again, drop bool) {
 	_, isWrongFile := errors.AsType[wrongFileError](err)
-	return isBusy(err), breaksConnection(err) || isWrongFile
+	code := sqliteCode(err) & primary
+	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED, breaksConnection(err) || isWrongFile
 }
 
 // wrongFileError says that a new connection is not to the file that was opened. One whose
