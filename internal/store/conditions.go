@@ -190,14 +190,13 @@ func (l *lister) createdSpans() (spans []rowRun) {
 }
 
 func (l *lister) referIDs(column string) string {
-	var exact, conditions []string
+	var conditions []string
 	for _, pattern := range l.f.ReferIDs {
-		exact = append(exact, pattern)
 		if prefix, open := strings.CutSuffix(pattern, "*"); open {
 			conditions = append(conditions, column+" >= "+quoted(prefix)+" AND "+column+" < "+quoted(prefix+lastText))
 		}
 	}
-	return "(" + strings.Join(append(conditions, column+" IN "+textList(exact)), " OR ") + ") AND " + column + " <> ''"
+	return "(" + strings.Join(append(conditions, column+" IN "+textList(l.f.ReferIDs)), " OR ") + ") AND " + column + " <> ''"
 }
 
 // lastText is after whatever a referId goes on with.

@@ -93,8 +93,9 @@ func (d *DB) beginCopy(ctx context.Context) error {
 }
 
 // identities lists the columns that the database numbers.
-var identities = []struct{ table, column string }{
-	{"statuses", "id"}, {"refused", "seq"}, {"sinks", "id"}, {"outbox", "seq"},
+var identities = []LastNumber{
+	{Table: "statuses", Column: "id"}, {Table: "refused", Column: "seq"},
+	{Table: "sinks", Column: "id"}, {Table: "outbox", Column: "seq"},
 }
 
 // finishCopy makes d a store like others, if it has as many rows as from. The numbers that
@@ -110,17 +111,17 @@ func (d *DB) finishCopy(ctx context.Context, from *DB) error {
 			return errors.Join(err, &Error{Kind: ErrNotCopied, Path: d.engine.Place, Op: "read", Err: differs})
 		}
 	}
-	last := make([]LastNumber, len(identities))
-	for i, id := range identities {
-		n, err := from.engine.Upkeep.LastNumber(ctx, id.table, id.column)
+	last := slices.Clone(identities)
+	for i, id := range last {
+		n, err := from.engine.Upkeep.LastNumber(ctx, id.Table, id.Column)
 		if err != nil {
 			return from.fail("read", err)
 		}
-		highest := n
-		if _, err := from.row(ctx, []any{&highest}, "SELECT COALESCE(MAX("+id.column+"), 0) FROM "+id.table); err != nil {
+		highest, err := value[int64](ctx, from.row, "SELECT COALESCE(MAX("+id.Column+"), 0) FROM "+id.Table)
+		if err != nil {
 			return err
 		}
-		last[i] = LastNumber{id.table, id.column, max(n, highest)}
+		last[i].Last = max(n, highest)
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) error { return d.engine.Upkeep.FinishCopy(ctx, t.direct(), last) })
 }

@@ -220,12 +220,9 @@ func (e *erasure) eraseTexts(ctx context.Context) error {
 }
 
 func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledger.Erasure) error {
-	text, err := value[[]byte](ctx, t.row, "SELECT files FROM runs WHERE id = $1", run)
-	if err != nil {
-		return err
-	}
 	var files []string
-	if err := json.Unmarshal(text, &files); err != nil {
+	found, err := t.row(ctx, []any{storedJSON{&files}}, "SELECT files FROM runs WHERE id = $1", run)
+	if err != nil || !found {
 		return err
 	}
 	for i, f := range files {
@@ -233,7 +230,7 @@ func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledg
 			files[i] = "erased"
 		}
 	}
-	text, err = json.Marshal(files)
+	text, err := json.Marshal(files)
 	if err == nil {
 		_, err = t.exec(ctx, "UPDATE runs SET files = $1 WHERE id = $2", string(text), run)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -131,6 +132,15 @@ func (d *storedSpan) Scan(value any) error {
 	}
 	*d = storedSpan(ms) * storedSpan(time.Millisecond)
 	return nil
+}
+
+// storedJSON is where a column goes that holds JSON as text.
+type storedJSON struct{ field any }
+
+// Scan reads the column.
+func (j storedJSON) Scan(value any) error {
+	text, _ := value.(string)
+	return json.Unmarshal([]byte(text), j.field)
 }
 
 // orZero is where a column goes that may be NULL: then the field, which is zero, stays so.

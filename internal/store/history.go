@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"math"
@@ -140,14 +139,10 @@ func (d *DB) runs(ctx context.Context, query string, args ...any) ([]ledger.RunS
 	owners := map[int64][]string{}
 	all, err := list(ctx, d.each, func(s scanner) (sum ledger.RunSummary, err error) {
 		var owner string
-		var files []byte
 		r, n := &sum.Run, &sum.Run.Tally
-		err = s.Scan(&r.ID, &owner, (*storedTime)(&r.Created), &files, &r.Plan.Mode, &r.Plan.BatchSize,
+		err = s.Scan(&r.ID, &owner, (*storedTime)(&r.Created), storedJSON{&r.Plan.Files}, &r.Plan.Mode, &r.Plan.BatchSize,
 			&n.New, &n.Known, &n.KnownPending, &n.KnownOpen, &n.OtherCarrier, &n.Repeats, &n.Skipped, &n.Erased,
 			&sum.Requests, (*storedTime)(&sum.LastSent), &sum.Partial)
-		if err == nil {
-			err = json.Unmarshal(files, &r.Plan.Files)
-		}
 		owners[sum.ID] = []string{owner}
 		return sum, err
 	}, query, args...)
@@ -271,16 +266,12 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 		return ledger.KnownOrders{}, err
 	}
 	var files []string
-	var text []byte
 	var file int
 	var at int64
 	item := &o.First.Item
-	dest := []any{&text, &file, &at, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number}
+	dest := []any{storedJSON{&files}, &file, &at, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number}
 	_, err = d.row(ctx, dest, `SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number
 			FROM runs n JOIN rows r ON r.id = $2 JOIN rows o ON o.id = `+before+` WHERE n.id = $1`, run, o.First.ID)
-	if err == nil {
-		err = json.Unmarshal(text, &files)
-	}
 	if err == nil {
 		o.First.File = files[file]
 		o.First.Line, o.First.Row = placeOf(at)
@@ -300,12 +291,8 @@ func (d *DB) Lookup(ctx context.Context, key tracking.Key) (ledger.State, bool, 
 func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
 	return func(yield func(ledger.Row, error) bool) {
 		var first, last int64 // numbers that the records took
-		var text []byte
-		err := openRun(ctx, d.row, run, "first_row, last_row, files", &first, &last, &text)
 		var files []string
-		if err == nil {
-			err = json.Unmarshal(text, &files)
-		}
+		err := openRun(ctx, d.row, run, "first_row, last_row, files", &first, &last, storedJSON{&files})
 		for from := first; from <= last && err == nil; from += pageRows {
 			var page []ledger.Row
 			page, err = d.inputPage(ctx, run, from, min(last, from+pageRows-1), files)

@@ -213,11 +213,4 @@ type listener struct {
 	inbox.Listener
 }
 
-func scanListener(s scanner) (l listener, err error) {
-	var text []byte
-	if err := s.Scan(&l.owner, &text); err != nil {
-		return l, err
-	}
-	err = json.Unmarshal(text, &l.Listener)
-	return l, err
-}
+var scanListener = scanInto(func(l *listener) []any { return []any{&l.owner, storedJSON{&l.Listener}} })

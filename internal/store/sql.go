@@ -95,7 +95,7 @@ func scanRows(rows *sql.Rows, f func(scanner) error) error {
 
 // run does the work in a transaction and returns when it is on disk.
 func (d *DB) run(ctx context.Context, do work) error {
-	return d.fail("write", d.writer.run(ctx, do))
+	return d.fail("write", d.writer.runJob(ctx, &job{do: do}))
 }
 
 // runFor is [DB.run] for work with a result, which is the zero value after an error.

@@ -99,10 +99,9 @@ func (d *DB) lockStaging(ctx context.Context) (owner string, release func() erro
 // busyError names the run that another process stages, if it is there yet and can be read.
 func (d *DB) busyError(ctx context.Context) error {
 	e := &ledger.BusyError{}
-	var files []byte
-	found, err := d.row(ctx, []any{&e.Run.ID, (*storedTime)(&e.Run.Created), &files}, `SELECT id, created, files
-		FROM runs WHERE state = 'staged' ORDER BY id DESC LIMIT 1`)
-	if err != nil || !found || json.Unmarshal(files, &e.Run.Plan.Files) != nil {
+	dest := []any{&e.Run.ID, (*storedTime)(&e.Run.Created), storedJSON{&e.Run.Plan.Files}}
+	const newest = "SELECT id, created, files FROM runs WHERE state = 'staged' ORDER BY id DESC LIMIT 1"
+	if found, err := d.row(ctx, dest, newest); err != nil || !found {
 		return &ledger.BusyError{}
 	}
 	return e

@@ -1,9 +1,7 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -238,13 +236,10 @@ func (d *DB) References(ctx context.Context, prefix string, limit int) ([]string
 }
 
 // OwnColumns returns the columns of inputs that were kept, see [ledger.Statistics].
-func (d *DB) OwnColumns(ctx context.Context) (all []string, err error) {
-	lists, err := list(ctx, d.each, scanOne[string], "SELECT DISTINCT own FROM runs WHERE own IS NOT NULL")
-	for _, text := range lists {
-		var names []string
-		err = cmp.Or(err, json.Unmarshal([]byte(text), &names))
-		all = append(all, names...)
-	}
+func (d *DB) OwnColumns(ctx context.Context) ([]string, error) {
+	lists, err := list(ctx, d.each, scanInto(func(names *[]string) []any { return []any{storedJSON{names}} }),
+		"SELECT DISTINCT own FROM runs WHERE own IS NOT NULL")
+	all := slices.Concat(lists...)
 	slices.Sort(all)
 	return slices.CompactFunc(all, strings.EqualFold), err
 }

@@ -82,10 +82,7 @@ func (p *packer) pack(raw []byte) ([]byte, error) {
 	}
 	w, ok := p.writers.Get().(*gzip.Writer)
 	if !ok {
-		var err error
-		if w, err = gzip.NewWriterLevel(nil, gzip.BestSpeed); err != nil {
-			return nil, err
-		}
+		w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // there is such a level
 	}
 	defer p.writers.Put(w)
 	var b bytes.Buffer
@@ -93,10 +90,8 @@ func (p *packer) pack(raw []byte) ([]byte, error) {
 	if _, err := w.Write(raw); err != nil {
 		return nil, err
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	err := w.Close()
+	return b.Bytes(), err
 }
 
 func unpack(packed []byte) ([]byte, error) {

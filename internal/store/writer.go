@@ -48,9 +48,7 @@ type job struct {
 	done   chan struct{} // closed when err is final
 }
 
-// run returns when the work is on disk, perhaps with others'. When it returns an error nothing of it is.
-func (w *writer) run(ctx context.Context, do work) error { return w.runJob(ctx, &job{do: do}) }
-
+// runJob returns when the work is on disk, perhaps with others'. When it returns an error nothing of it is.
 func (w *writer) runJob(ctx context.Context, j *job) error {
 	if err := cmp.Or(ctx.Err(), w.engine.ReadOnly); err != nil {
 		return err
