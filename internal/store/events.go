@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"math"
 	"strings"
 	"unicode"
 
@@ -151,19 +150,14 @@ func (c *conditions) addIDPrefix(prefix string) {
 // Events yields rows of the inbox, see [inbox.Store].
 func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
-		limit := q.Limit
-		if limit <= 0 {
-			limit = math.MaxInt
-		}
 		var bodies bodyReader
-		size := min(limit, pageRows)
-		for row, err := range inPages(size, func(last eventRow) ([]eventRow, error) {
-			return d.eventPage(ctx, q, last.Event, size)
+		for row, err := range inPages(q.Limit, pageRows, func(last eventRow, n int) ([]eventRow, error) {
+			return d.eventPage(ctx, q, last.Event, n)
 		}) {
 			if err == nil {
 				err = bodies.fill(ctx, d, &row.Event, row.body) // one body at a time: a page of them would be large
 			}
-			if limit--; !yield(row.Event, err) || err != nil || limit == 0 {
+			if !yield(row.Event, err) || err != nil {
 				return
 			}
 		}
@@ -257,7 +251,7 @@ func (d *DB) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error) {
 
 // Refused yields refused deliveries, see [inbox.Store].
 func (d *DB) Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error] {
-	return inPages(1, func(last inbox.Delivery) ([]inbox.Delivery, error) {
+	return inPages(0, 1, func(last inbox.Delivery, _ int) ([]inbox.Delivery, error) {
 		const next = "refused WHERE seq > $1 ORDER BY seq LIMIT 1"
 		return list(ctx, d.each, scanDelivery, selectDelivery+next, max(after, last.Seq))
 	})

@@ -10,8 +10,8 @@ import (
 
 // WaitingEntries yields the entries that wait, see [inbox.Forwardings].
 func (d *DB) WaitingEntries(ctx context.Context) iter.Seq2[inbox.WaitingEntry, error] {
-	return inPages(pageRows, func(last inbox.WaitingEntry) ([]inbox.WaitingEntry, error) {
-		return d.waitingEntries(ctx, "WHERE dead = 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, pageRows)
+	return inPages(0, pageRows, func(last inbox.WaitingEntry, n int) ([]inbox.WaitingEntry, error) {
+		return d.waitingEntries(ctx, "WHERE dead = 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, n)
 	})
 }
 

@@ -154,21 +154,10 @@ func (d *DB) runs(ctx context.Context, query string, args ...any) ([]ledger.RunS
 
 // Runs yields runs, newest first, see [ledger.History].
 func (d *DB) Runs(ctx context.Context, limit int) iter.Seq2[ledger.RunSummary, error] {
-	if limit <= 0 {
-		limit = math.MaxInt
-	}
-	size := min(limit, 50)
-	return func(yield func(ledger.RunSummary, error) bool) {
-		left := limit
-		for sum, err := range inPages(size, func(last ledger.RunSummary) ([]ledger.RunSummary, error) {
-			before := cmp.Or(last.ID, math.MaxInt64)
-			return d.runs(ctx, runColumns+"AND r.id < $1 ORDER BY r.id DESC LIMIT $2", before, size)
-		}) {
-			if left--; !yield(sum, err) || err != nil || left == 0 {
-				return
-			}
-		}
-	}
+	return inPages(limit, 50, func(last ledger.RunSummary, n int) ([]ledger.RunSummary, error) {
+		before := cmp.Or(last.ID, math.MaxInt64)
+		return d.runs(ctx, runColumns+"AND r.id < $1 ORDER BY r.id DESC LIMIT $2", before, n)
+	})
 }
 
 // Batches yields the batches of a run, see [ledger.History].
@@ -178,8 +167,8 @@ func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSumma
 			yield(ledger.BatchSummary{}, err)
 			return
 		}
-		for b, err := range inPages(pageRows, func(last ledger.BatchSummary) ([]ledger.BatchSummary, error) {
-			return d.batches(ctx, run, last.ID)
+		for b, err := range inPages(0, pageRows, func(last ledger.BatchSummary, n int) ([]ledger.BatchSummary, error) {
+			return d.batches(ctx, run, last.ID, n)
 		}) {
 			if err == nil {
 				b.Answer, b.AnswerCut, err = d.answer(ctx, b.ID)
@@ -191,15 +180,15 @@ func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSumma
 	}
 }
 
-// batches returns the next batches of a run, without their answers.
-func (d *DB) batches(ctx context.Context, run, after int64) ([]ledger.BatchSummary, error) {
+// batches returns the next n batches of a run, without their answers.
+func (d *DB) batches(ctx context.Context, run, after int64, n int) ([]ledger.BatchSummary, error) {
 	page, err := list(ctx, d.each, func(s scanner) (b ledger.BatchSummary, err error) {
 		var micros int64
 		err = s.Scan(&b.ID, &b.State, &b.Rows, &b.HTTPStatus, &b.Reason, (*storedTime)(&b.Began), &micros)
 		b.Took = time.Duration(micros) * time.Microsecond
 		return b, err
 	}, `SELECT id, state, rows, http_status, reason, began, took FROM batches
-		WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3`, run, after, pageRows)
+		WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3`, run, after, n)
 	if err == nil && len(page) > 0 {
 		err = d.countBatches(ctx, run, page)
 	}
@@ -269,7 +258,9 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	var file int
 	var at int64
 	item := &o.First.Item
-	dest := []any{storedJSON{&files}, &file, &at, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number}
+	dest := []any{
+		storedJSON{&files}, &file, &at, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number,
+	}
 	_, err = d.row(ctx, dest, `SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number
 			FROM runs n JOIN rows r ON r.id = $2 JOIN rows o ON o.id = `+before+` WHERE n.id = $1`, run, o.First.ID)
 	if err == nil {

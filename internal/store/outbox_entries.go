@@ -219,10 +219,10 @@ func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) error {
 
 // DeadEntries yields the entries that were given up, see [inbox.Outbox].
 func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error] {
-	return inPages(pageRows, func(last inbox.OutboxEntry) ([]inbox.OutboxEntry, error) {
+	return inPages(0, pageRows, func(last inbox.OutboxEntry, n int) ([]inbox.OutboxEntry, error) {
 		return list(ctx, d.each, func(s scanner) (inbox.OutboxEntry, error) {
 			w, err := scanEntry(s)
 			return w.OutboxEntry, err
-		}, "SELECT "+entryColumns+" FROM outbox WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, pageRows)
+		}, "SELECT "+entryColumns+" FROM outbox WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, n)
 	})
 }

@@ -59,19 +59,22 @@ func list[T any](
 	return all, err
 }
 
-// inPages yields what read returns, page by page: each has what follows the last one so
-// far, the zero value at first, and up to size of it.
-func inPages[T any](size int, read func(last T) ([]T, error)) iter.Seq2[T, error] {
+// inPages yields what read returns, page by page, up to limit, if that is positive: each page has what follows the
+// last one so far, the zero value at first, and up to size of it.
+func inPages[T any](limit, size int, read func(last T, size int) ([]T, error)) iter.Seq2[T, error] {
+	if limit > 0 {
+		size = min(limit, size)
+	}
 	return func(yield func(T, error) bool) {
 		var last, none T
-		for {
-			page, err := read(last)
+		for left := limit; ; {
+			page, err := read(last, size)
 			if err != nil {
 				yield(none, err)
 				return
 			}
 			for _, last = range page {
-				if !yield(last, nil) {
+				if left--; !yield(last, nil) || left == 0 {
 					return
 				}
 			}

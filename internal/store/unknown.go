@@ -29,8 +29,8 @@ func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Se
 			yield(ledger.UnknownRow{}, err)
 			return
 		}
-		for b, err := range inPages(1, func(last source) ([]source, error) {
-			return list(ctx, d.each, scanSource, batchesWithState, run, last.id, 1, string(state))
+		for b, err := range inPages(0, 1, func(last source, n int) ([]source, error) {
+			return list(ctx, d.each, scanSource, batchesWithState, run, last.id, n, string(state))
 		}) {
 			var page []ledger.UnknownRow
 			if err == nil {
