@@ -3,7 +3,9 @@ package store
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
+	"time"
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
@@ -99,4 +101,102 @@ func (d *DB) Bodies(ctx context.Context, r inbox.DeliveryRange) (map[int64][]byt
 		return err
 	}, "SELECT seq, body"+end, args...)
 	return all, err
+}
+
+// WaitingEntries yields the entries that wait, see [inbox.Forwardings].
+func (d *DB) WaitingEntries(ctx context.Context) iter.Seq2[inbox.WaitingEntry, error] {
+	return inPages(0, pageRows, func(last inbox.WaitingEntry, n int) ([]inbox.WaitingEntry, error) {
+		return d.waitingEntries(ctx, "WHERE dead = 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, n)
+	})
+}
+
+func (d *DB) waitingEntries(ctx context.Context, where string, args ...any) ([]inbox.WaitingEntry, error) {
+	page, err := d.queuedEntries(ctx, where, args...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range page {
+		// Of all that must be sent before, the latest: the others must before that one.
+		if _, err := d.row(ctx, []any{&page[i].HeldBy, &page[i].Number}, `SELECT b.delivery, n.folded FROM outbox_numbers n
+			JOIN outbox_numbers p ON p.sink = n.sink AND p.folded = n.folded AND p.letter < n.letter
+			JOIN outbox b ON b.seq = p.letter WHERE n.letter = $1 ORDER BY p.letter DESC LIMIT 1`, page[i].ID); err != nil {
+			return nil, err
+		}
+	}
+	return page, nil
+}
+
+// queuedEntries returns entries, without HeldBy and Number.
+func (d *DB) queuedEntries(ctx context.Context, where string, args ...any) ([]inbox.WaitingEntry, error) {
+	page, err := list(ctx, d.each, scanEntry, "SELECT "+entryColumns+" FROM outbox "+where, args...)
+	if err != nil {
+		return nil, err
+	}
+	alive := map[string]bool{"": false}
+	for i := range page {
+		name := page[i].Owner
+		if _, asked := alive[name]; !asked {
+			if alive[name], err = d.isAlive(ctx, name); err != nil {
+				return nil, err
+			}
+		}
+		page[i].Sending = alive[name]
+	}
+	return page, nil
+}
+
+// ForwardingsOf returns what sinks did with a delivery, see [inbox.Forwardings].
+func (d *DB) ForwardingsOf(ctx context.Context, delivery int64) ([]inbox.Forwarding, error) {
+	sinks, err := d.sinkCursors(ctx) // first: what a cursor has passed by now is in the outbox by then
+	if err != nil {
+		return nil, err
+	}
+	waiting, err := d.waitingEntries(ctx, "WHERE delivery = $1", delivery)
+	if err != nil {
+		return nil, err
+	}
+	of, err := d.forwardings(ctx, sinks, waiting, delivery, delivery)
+	if err != nil {
+		return nil, err
+	}
+	return of(delivery), nil
+}
+
+// forwardings says of each delivery from..to what sinks did with it. waiting are its entries.
+func (d *DB) forwardings(
+	ctx context.Context, sinks []inbox.Sink, waiting []inbox.WaitingEntry, from, to int64,
+) (func(delivery int64) []inbox.Forwarding, error) {
+	type place struct{ delivery, sink int64 }
+	found := map[place]inbox.Forwarding{}
+	if err := d.each(ctx, func(s scanner) error {
+		var at place
+		var a inbox.Attempt
+		var micros int64
+		err := s.Scan(&at.delivery, &at.sink, (*storedTime)(&a.At), &a.Number, &a.Status, &micros, &a.Sent)
+		a.Took = time.Duration(micros) * time.Microsecond
+		f := found[at]
+		if f.History = append(f.History, a); a.Sent {
+			f.SentAt, f.Status = a.At, a.Status
+			f.Attempts += a.Number
+		}
+		found[at] = f
+		return err
+	}, `SELECT delivery, sink, at, attempt, status, micros, sent FROM attempts WHERE delivery >= $1 AND delivery <= $2
+		ORDER BY delivery, sink, at, attempt`, from, to); err != nil {
+		return nil, err
+	}
+	for _, w := range waiting {
+		at := place{w.Delivery, w.Sink}
+		f := found[at]
+		f.Waiting = &w
+		found[at] = f
+	}
+	return func(delivery int64) []inbox.Forwarding {
+		all := make([]inbox.Forwarding, len(sinks))
+		for i, sink := range sinks {
+			all[i] = found[place{delivery, sink.ID}]
+			all[i].Sink, all[i].Read = sink, sink.Cursor >= delivery
+		}
+		return all
+	}, nil
 }
