@@ -196,7 +196,8 @@ func (l *lister) referIDs(column string) string {
 			conditions = append(conditions, column+" >= "+quoted(prefix)+" AND "+column+" < "+quoted(prefix+lastText))
 		}
 	}
-	return "(" + strings.Join(append(conditions, column+" IN "+textList(l.f.ReferIDs)), " OR ") + ") AND " + column + " <> ''"
+	conditions = append(conditions, column+" IN "+textList(l.f.ReferIDs))
+	return "(" + strings.Join(conditions, " OR ") + ") AND " + column + " <> ''"
 }
 
 // lastText is after whatever a referId goes on with.
