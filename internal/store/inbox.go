@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -158,4 +160,197 @@ func unpackHeader(b []byte) (header []webhook.Field, err error) {
 		header = append(header, webhook.Field{Name: f[0], Value: f[1]})
 	}
 	return header, nil
+}
+
+// putBytes bounds the headers and bodies of one statement, unless one delivery has more.
+const putBytes = 4 << 20
+
+// arrival is a delivery with its events as they are stored, and what became of them.
+type arrival struct {
+	delivery inbox.Delivery
+	rows     []newEvent
+	receipt  inbox.Receipt
+}
+
+// newEvent is an event that is added, or one that it is compared with.
+type newEvent struct {
+	inbox.Event
+
+	sum    []byte // SHA-256 of its bytes, nil for an anomaly
+	stored bool   // it was there before
+}
+
+// newArrival fails with a row that does not fit the delivery.
+func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
+	if delivery.Body == nil {
+		delivery.Body = []byte{} // nil would say that it was pruned
+	}
+	a := &arrival{delivery: delivery, rows: make([]newEvent, len(rows))}
+	for i, e := range rows {
+		a.rows[i].Event = e
+		switch {
+		case e.Offset < 0 || e.Length < 0 || e.Offset > len(delivery.Body)-e.Length:
+			return nil, fmt.Errorf("put: event %d does not lie in the body", e.Index)
+		case e.Mark == inbox.Anomaly:
+			a.rows[i].Key = nil
+		case len(e.Key) == 0:
+			return nil, fmt.Errorf("put: event %d has no key", e.Index)
+		default:
+			sum := sha256.Sum256(delivery.Body[e.Offset : e.Offset+e.Length])
+			a.rows[i].sum = sum[:]
+		}
+	}
+	return a, nil
+}
+
+// Put stores a delivery and its events, see [inbox.Store]. Deliveries that wait to be stored are stored together.
+func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
+	a, err := newArrival(delivery, rows) // made before others are kept waiting
+	if err == nil {
+		do := func(ctx context.Context, t *tx) error { return t.putAll(ctx, []*arrival{a}) }
+		err = d.fail("write", d.writer.runJob(ctx, &job{put: a, do: do}))
+	}
+	if err != nil {
+		return inbox.Receipt{}, err
+	}
+	return a.receipt, nil
+}
+
+var (
+	insertDeliveries = newMultiInsert("INSERT INTO deliveries (seq, "+deliveryColumns+")", "i"+deliveryFields.types(), "")
+	insertEvents     = newMultiInsert("INSERT INTO events (sum, folded, "+eventColumns+")", "bt"+eventFields.types(), "")
+
+	selectCurrentEvents = newKeyStatement[[]byte]('b', `SELECT event_key, synthetic, seq, verified, sum FROM events
+		WHERE mark = '' AND event_key`, "")
+)
+
+// putAll adds deliveries and their events, as if one after the other.
+func (t *tx) putAll(ctx context.Context, all []*arrival) error {
+	if len(all) == 0 {
+		return nil
+	}
+	if err := t.readLast(ctx); err != nil {
+		return err
+	}
+	if err := t.dropErased(ctx, all); err != nil {
+		return err
+	}
+	for _, a := range all {
+		t.last.delivery++
+		a.delivery.Seq = t.last.delivery
+	}
+	added, err := t.numberAndMark(ctx, all)
+	if err != nil {
+		return err
+	}
+	t.closing = t.putsOnly
+	for from := 0; from < len(all); {
+		to, size := from, 0
+		for ; to < len(all) && (to == from || size < putBytes); to++ {
+			size += len(all[to].delivery.Body)
+		}
+		if err := insertDeliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
+			d := &all[from+n].delivery
+			return deliveryFields.appendValues(append(args, d.Seq), d)
+		}); err != nil {
+			return err
+		}
+		from = to
+	}
+	return t.addEvents(ctx, added)
+}
+
+// eventKey makes two events be the same. Synthetic ones are compared among themselves.
+type eventKey struct {
+	key       string
+	synthetic bool
+}
+
+// numberAndMark makes the receipts of deliveries, and returns their events as they are to be added.
+func (t *tx) numberAndMark(ctx context.Context, all []*arrival) ([]*newEvent, error) {
+	if err := t.readLast(ctx); err != nil {
+		return nil, err
+	}
+	current, err := t.currentEvents(ctx, all)
+	if err != nil {
+		return nil, err
+	}
+	var added []*newEvent
+	for _, a := range all {
+		d := &a.delivery
+		a.receipt = inbox.Receipt{Delivery: d.Seq, Rows: make([]inbox.Placement, len(a.rows))}
+		for i := range a.rows {
+			e := &a.rows[i]
+			t.last.event++
+			e.Seq, e.Delivery, e.ReceivedAt = t.last.event, d.Seq, d.ReceivedAt
+			e.Verified, e.Reason, e.BodyAuthenticated = d.Verified, d.Reason, d.BodyAuthenticated
+			if e.Mark != inbox.Anomaly {
+				if err := t.mark(ctx, e, current); err != nil {
+					return nil, err
+				}
+			}
+			a.receipt.Rows[i] = inbox.Placement{Seq: e.Seq, Mark: e.Mark}
+			added = append(added, e)
+		}
+	}
+	return added, nil
+}
+
+// mark compares an event with the current one of its key, whose place it may take.
+func (t *tx) mark(ctx context.Context, e *newEvent, current map[eventKey]*newEvent) error {
+	key := eventKey{string(e.Key), e.Synthetic}
+	before := current[key]
+	if e.Mark = markOf(before, e); e.Mark != inbox.Current {
+		return nil
+	}
+	current[key] = e
+	if before == nil {
+		return nil
+	}
+	before.Mark = inbox.Superseded
+	if !before.stored {
+		return nil
+	}
+	_, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), before.Seq)
+	return err
+}
+
+func (t *tx) addEvents(ctx context.Context, added []*newEvent) error {
+	return insertEvents.exec(ctx, t, len(added), func(args []any, n int) []any {
+		e := added[n]
+		return eventFields.appendValues(append(args, e.sum, foldKey(clean(e.TrackingNumber))), &e.Event)
+	})
+}
+
+// markOf compares an event with the current one of its key, nil if there is none.
+func markOf(before, e *newEvent) inbox.Mark {
+	switch {
+	case before == nil, e.Verified.Outranks(before.Verified):
+		return inbox.Current
+	case bytes.Equal(before.sum, e.sum):
+		return inbox.Duplicate
+	default:
+		return inbox.Conflict
+	}
+}
+
+func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*newEvent, error) {
+	var keys [][]byte
+	asked, current := map[string]bool{}, map[eventKey]*newEvent{}
+	for _, a := range all {
+		for i := range a.rows {
+			e := &a.rows[i]
+			if e.Mark != inbox.Anomaly && !asked[string(e.Key)] {
+				asked[string(e.Key)] = true
+				keys = append(keys, e.Key)
+			}
+		}
+	}
+	err := selectCurrentEvents.each(ctx, t, keys, func(s scanner) error {
+		e := newEvent{stored: true}
+		err := s.Scan(&e.Key, &e.Synthetic, &e.Seq, (*string)(&e.Verified), &e.sum)
+		current[eventKey{string(e.Key), e.Synthetic}] = &e
+		return err
+	})
+	return current, err
 }
