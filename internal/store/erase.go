@@ -108,22 +108,16 @@ func (e *erasure) find(ctx context.Context, q tracking.Query) (bool, error) {
 		sightings = "sightings x WHERE x.refer_id <> '' AND x.folded = $1 AND x.folded <> ''"
 		name = folded
 	}
-	var found []shipment
-	for _, part := range []string{
-		"SELECT x.id, 0, x.refer_id, x.number FROM " + rows,
-		"SELECT 0, x.id, x.refer_id, x.number FROM " + sightings +
-			" AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.id)",
-	} {
-		some, err := list(ctx, e.d.each, scanInto(func(s *shipment) []any {
-			return []any{&s.row, &s.sighting, &s.ReferID, &s.Number}
-		}), part, name)
-		if err != nil {
-			return false, err
-		}
-		found = append(found, slices.DeleteFunc(some, func(s shipment) bool {
-			return q.ReferID != "" && q.Number != "" && tracking.FoldNumber(s.Number) != folded
-		})...)
+	found, err := list(ctx, e.d.each, scanInto(func(s *shipment) []any {
+		return []any{&s.row, &s.sighting, &s.ReferID, &s.Number}
+	}), "SELECT x.id, 0, x.refer_id, x.number FROM "+rows+" UNION ALL SELECT 0, x.id, x.refer_id, x.number FROM "+
+		sightings+" AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.id)", name)
+	if err != nil {
+		return false, err
 	}
+	found = slices.DeleteFunc(found, func(s shipment) bool {
+		return q.ReferID != "" && q.Number != "" && tracking.FoldNumber(s.Number) != folded
+	})
 	if len(found) == 0 {
 		if known, err := e.wasKnown(ctx, q); !known || err != nil {
 			return false, err
@@ -210,7 +204,8 @@ func (e *erasure) findNumbersAlone(ctx context.Context) error {
 // requireIdle returns an error if a living process is sending a row, or is about to.
 func (e *erasure) requireIdle(ctx context.Context) error {
 	return e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, _ *ledger.Erasure) error {
-		return g.t.requireNotSending(ctx, s)
+		_, _, err := g.t.idleRow(ctx, s)
+		return err
 	})
 }
 
@@ -235,29 +230,33 @@ func (e *erasure) eachShipment(
 	return nil
 }
 
-func (t *tx) requireNotSending(ctx context.Context, s shipment) error {
-	var state, sender, owner string
+// idleRow returns the state and the batch of a row, none if it is not there. It returns an error if a living process is
+// sending the row, or is about to.
+func (t *tx) idleRow(ctx context.Context, s shipment) (state ledger.State, b batch, err error) {
+	var sender, owner string
 	var run int64
-	found, err := t.row(ctx, []any{&state, &sender, &run, &owner}, `SELECT
-		COALESCE(r.state, b.state), COALESCE(b.owner, ''), n.id, n.owner
-		FROM rows r JOIN batches b ON b.id = r.batch_id JOIN runs n ON n.id = b.run_id WHERE r.id = $1`, s.row)
-	if err != nil || !found || state != string(ledger.Sending) && state != string(ledger.Pending) {
-		return err
+	_, err = t.row(ctx, []any{&state, &sender, &run, &owner, &b.id, &b.first, &b.last, &b.rows}, `SELECT
+		COALESCE(r.state, b.state), COALESCE(b.owner, ''), COALESCE(n.id, 0), COALESCE(n.owner, ''),
+		b.id, b.first_row, b.last_row, b.rows
+		FROM rows r JOIN batches b ON b.id = r.batch_id LEFT JOIN runs n ON n.id = b.run_id WHERE r.id = $1`, s.row)
+	if err != nil || state != ledger.Sending && state != ledger.Pending {
+		return state, b, err
 	}
 	me, err := t.owner(ctx)
 	if err != nil {
-		return err
+		return state, b, err
 	}
-	if state == string(ledger.Sending) {
+	if state == ledger.Sending {
 		owner = sender
 	}
-	if owner == "" || owner == me && state == string(ledger.Pending) {
-		return nil
+	if owner == "" || owner == me && state == ledger.Pending {
+		return state, b, nil
 	}
-	if alive, err := t.isAlive(ctx, owner); !alive || err != nil {
-		return err
+	alive, err := t.isAlive(ctx, owner)
+	if err == nil && alive {
+		err = fmt.Errorf("row %d of run %d is %s: %w", s.row, run, state, ledger.ErrBeingSent)
 	}
-	return fmt.Errorf("row %d of run %d is %s: %w", s.row, run, state, ledger.ErrBeingSent)
+	return state, b, err
 }
 
 // remember writes the hashes of what is erased. It returns how many were not there.
@@ -321,19 +320,12 @@ func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) 
 
 // eraseRow removes a row, its tracking, and its mentions. Its batch is counted again by g.finish.
 func (t *tx) eraseRow(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) error {
-	if err := t.requireNotSending(ctx, s); err != nil {
-		return err
-	}
-	var state string
-	var b batch
-	found, err := t.row(ctx, []any{&state, &b.id, &b.first, &b.last, &b.rows}, `SELECT
-		COALESCE(r.state, b.state), b.id, b.first_row, b.last_row, b.rows
-		FROM rows r JOIN batches b ON b.id = r.batch_id WHERE r.id = $1`, s.row)
-	if err != nil || !found {
+	state, b, err := t.idleRow(ctx, s)
+	if err != nil || b.id == 0 {
 		return err
 	}
 	done.Rows++
-	switch ledger.State(state) {
+	switch state {
 	case ledger.Pending:
 		done.Pending++
 	case ledger.Unknown, ledger.Sending:

@@ -132,26 +132,18 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 	}, selectListeners); err != nil {
 		return nil, err
 	}
-	for _, work := range []struct {
-		columns string
-		set     func(p *Process, number, rows int64)
-	}{
-		{"id, 0 FROM runs WHERE state = 'staged' OR filling > 0", func(p *Process, run, _ int64) { p.Staging = run }},
-		{
-			"COUNT(*), CAST(SUM(rows) AS BIGINT) FROM batches WHERE state = 'sending' GROUP BY owner",
-			func(p *Process, n, rows int64) { p.Batches, p.Rows = n, rows },
-		},
-		{"COUNT(*), 0 FROM outbox WHERE owner <> '' GROUP BY owner", func(p *Process, n, _ int64) { p.Deliveries = n }},
-	} {
-		if err := d.each(ctx, func(s scanner) error {
-			var owner string
-			var number, rows int64
-			err := s.Scan(&owner, &number, &rows)
-			work.set(find(owner), number, rows)
-			return err
-		}, "SELECT owner, "+work.columns); err != nil {
-			return nil, err
-		}
+	if err := d.each(ctx, func(s scanner) error {
+		var owner string
+		var work Process
+		err := s.Scan(&owner, &work.Staging, &work.Batches, &work.Rows, &work.Deliveries)
+		p := find(owner)
+		p.Staging = cmp.Or(work.Staging, p.Staging)
+		p.Batches, p.Rows, p.Deliveries = p.Batches+work.Batches, p.Rows+work.Rows, p.Deliveries+work.Deliveries
+		return err
+	}, `SELECT owner, id, 0, 0, 0 FROM runs WHERE state = 'staged' OR filling > 0
+		UNION ALL SELECT owner, 0, COUNT(*), CAST(SUM(rows) AS BIGINT), 0 FROM batches WHERE state = 'sending' GROUP BY owner
+		UNION ALL SELECT owner, 0, 0, 0, COUNT(*) FROM outbox WHERE owner <> '' GROUP BY owner`); err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(all, func(p Process) bool {
 		return !p.Alive && p.Staging == 0 && p.Batches == 0 && p.Deliveries == 0
