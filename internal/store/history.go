@@ -189,21 +189,16 @@ func (d *DB) batches(ctx context.Context, run, after int64, n int) ([]ledger.Bat
 		return b, err
 	}, `SELECT id, state, rows, http_status, reason, began, took FROM batches
 		WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3`, run, after, n)
-	if err == nil && len(page) > 0 {
-		err = d.countBatches(ctx, run, page)
+	if err != nil || len(page) == 0 {
+		return page, err
 	}
-	return page, err
-}
-
-// countBatches counts the rows of batches that follow each other in a run, by their states.
-func (d *DB) countBatches(ctx context.Context, run int64, page []ledger.BatchSummary) error {
 	at := make(map[int64]*ledger.BatchSummary, len(page))
 	for i := range page {
 		b := &page[i]
 		b.Counts.Add(b.State, b.Rows)
 		at[b.ID] = b
 	}
-	return d.each(ctx, func(s scanner) error {
+	return page, d.each(ctx, func(s scanner) error {
 		var id, n int64
 		var state ledger.State
 		err := s.Scan(&id, &state, &n)
@@ -261,9 +256,9 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	dest := []any{
 		storedJSON{&files}, &file, &at, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number,
 	}
-	_, err = d.row(ctx, dest, `SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number
+	found, err := d.row(ctx, dest, `SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number
 			FROM runs n JOIN rows r ON r.id = $2 JOIN rows o ON o.id = `+before+` WHERE n.id = $1`, run, o.First.ID)
-	if err == nil {
+	if err == nil && found {
 		o.First.File = files[file]
 		o.First.Line, o.First.Row = placeOf(at)
 	}
