@@ -322,7 +322,7 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 	added := int64(0)
 	args := make([]any, 0, widths[0]*8)
 	err := inWidths(len(rows), func(from, to, w int) error {
-		query, part := insertRows.query()[w], rows[from:to]
+		query, part := insertRows.texts().query[w], rows[from:to]
 		args = args[:0]
 		if c.consecutive(part) {
 			query = consecutiveRows()[w]

@@ -25,9 +25,9 @@ func (f fields[T]) list() string {
 
 // types returns the types of the columns, as [multiInsert] takes them.
 func (f fields[T]) types() string {
-	types := make([]byte, len(f))
-	for i, one := range f {
-		switch columnValue(one.of(new(T))).(type) {
+	types, none := make([]byte, len(f)), new(T)
+	for i, in := range f {
+		switch columnValue(in.of(none)).(type) {
 		case string:
 			types[i] = 't'
 		case int, int64:

@@ -213,24 +213,28 @@ func tuples(n, params int, constants ...string) string {
 
 // multiInsert adds rows: a list of them in each of the widths, or any number as arrays, one a column.
 type multiInsert struct {
-	query  func() [len(widths)]string // long texts, which are made once
+	texts func() insertTexts // long ones, which are made once
+	types string             // of the columns: i for BIGINT, t for TEXT, b for BYTEA
+}
+
+type insertTexts struct {
+	query  [len(widths)]string
 	arrays string
-	types  string // of the columns: i for BIGINT, t for TEXT, b for BYTEA
 }
 
 var arrayTypes = map[rune]string{'i': "BIGINT[]", 't': "TEXT[]", 'b': "BYTEA[]"}
 
 // newMultiInsert puts the list of rows, with values of these types and constants, between begin and end.
 func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
-	arrays := joined(len(types), func(i int) string { return "CAST(? AS " + arrayTypes[rune(types[i])] + ")" })
-	columns := strings.Join(append([]string{"given.*"}, constants...), ", ")
-	return multiInsert{
-		query: inEachWidth(func(w int) string {
-			return begin + " VALUES " + tuples(w, len(types), constants...) + end
-		}),
-		arrays: begin + " SELECT " + columns + " FROM unnest(" + arrays + ") given" + end,
-		types:  types,
-	}
+	return multiInsert{types: types, texts: sync.OnceValue(func() (in insertTexts) {
+		for i, w := range widths {
+			in.query[i] = begin + " VALUES " + tuples(w, len(types), constants...) + end
+		}
+		arrays := joined(len(types), func(i int) string { return "CAST(? AS " + arrayTypes[rune(types[i])] + ")" })
+		columns := strings.Join(append([]string{"given.*"}, constants...), ", ")
+		in.arrays = begin + " SELECT " + columns + " FROM unnest(" + arrays + ") given" + end
+		return in
+	})}
 }
 
 // exec adds n rows. fill appends the values of one of them.
@@ -244,7 +248,7 @@ func (in multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []a
 		for row := from; row < to; row++ {
 			args = fill(args, row)
 		}
-		_, err := t.exec(ctx, in.query()[w], args...)
+		_, err := t.exec(ctx, in.texts().query[w], args...)
 		return err
 	})
 }
@@ -264,7 +268,7 @@ func (in multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(ar
 	for _, column := range columns {
 		args = append(args, column)
 	}
-	_, err := t.exec(ctx, in.arrays, args...)
+	_, err := t.exec(ctx, in.texts().arrays, args...)
 	return err
 }
 
