@@ -144,10 +144,8 @@ func (o *owners) IsAlive(ctx context.Context, on store.Queryer, name string) (bo
 		return true, nil
 	}
 	var alive bool
-	err := on.QueryRowContext(ctx, "SELECT NOT "+o.isDead()+" FROM owners o WHERE o.name = $1", name).Scan(&alive)
-	if errors.Is(err, sql.ErrNoRows) {
-		return false, nil
-	}
+	err := on.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM owners o
+		WHERE o.name = $1 AND NOT `+o.isDead()+")", name).Scan(&alive)
 	return alive, err
 }
 
