@@ -72,9 +72,6 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 	s := &staging{d: d, owner: owner, release: release, run: run}
 	s.run.Plan.Files, s.tally.Skipped = slices.Clone(plan.Files), plan.Skipped
 	s.expectKnown = d.engine.Load != nil // first: a key that is there is an error in the server's log
-	d.mu.Lock()
-	d.stagings[s] = true
-	d.mu.Unlock()
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, s.unlock())
 	}
@@ -308,22 +305,7 @@ func (s *staging) Discard(ctx context.Context) error {
 
 func (s *staging) unlock() error {
 	s.ended = true
-	s.d.mu.Lock()
-	delete(s.d.stagings, s)
-	s.d.mu.Unlock()
 	return s.d.fail("lock", s.release())
-}
-
-// unlockStagings lets others stage where a staging was not ended.
-func (d *DB) unlockStagings() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var errs []error
-	for s := range d.stagings {
-		errs = append(errs, s.release())
-	}
-	clear(d.stagings)
-	return errors.Join(errs...)
 }
 
 // removeStaged removes the runs being staged, each from its end, in short transactions.

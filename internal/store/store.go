@@ -35,9 +35,8 @@ type DB struct {
 	writer *writer
 	pack   packer
 
-	mu       sync.Mutex
-	stagings map[*staging]bool // that have not ended; there are several only for a moment
-	claims   map[int64]*entryClaims
+	mu     sync.Mutex
+	claims map[int64]*entryClaims
 
 	settling atomic.Int64 // results of entries that are being recorded
 }
@@ -45,7 +44,7 @@ type DB struct {
 // New returns the store of a database that has its tables.
 func New(e Engine) *DB {
 	w := &writer{engine: &e, token: make(chan struct{}, 1)}
-	return &DB{engine: e, writer: w, stagings: map[*staging]bool{}, claims: map[int64]*entryClaims{}}
+	return &DB{engine: e, writer: w, claims: map[int64]*entryClaims{}}
 }
 
 // New reports whether opening made this store.
@@ -62,11 +61,10 @@ func (d *DB) Place() string { return d.engine.Place }
 // write the store: then every call that writes returns that error.
 func (d *DB) Writable() error { return d.engine.ReadOnly }
 
-// Close waits for what is being written and closes the store. A staging that was not ended is as if its process had
-// died, and so are batches that were claimed and not settled. Calling it again does nothing.
+// Close waits for what is being written and closes the store. Batches that were claimed and not settled are as if
+// their process had died. Calling it again does nothing.
 func (d *DB) Close() error {
-	err := errors.Join(d.writer.close(), d.unlockStagings())
-	return errors.Join(d.fail("close", err), d.engine.Close())
+	return errors.Join(d.fail("close", d.writer.close()), d.engine.Close())
 }
 
 // present returns an error if the store is not the one that was opened any more.
