@@ -258,7 +258,8 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	}
 	found, err := d.row(ctx, dest, `SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number
 			FROM runs n JOIN rows r ON r.id = $2 JOIN rows o ON o.id = `+before+` WHERE n.id = $1`, run, o.First.ID)
-	if err == nil && found {
+	err = require(found, err, noRun(run))
+	if err == nil {
 		o.First.File = files[file]
 		o.First.Line, o.First.Row = placeOf(at)
 	}
