@@ -239,10 +239,22 @@ func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 
 // exec adds n rows. fill appends the values of one of them.
 func (in multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
-	if t.w.engine.Remote {
-		return in.execArrays(ctx, t, n, fill)
-	}
 	args := make([]any, 0, min(n, widths[0])*len(in.types))
+	if t.w.engine.Remote && n > 0 {
+		columns := make([][]any, len(in.types))
+		for row := range n {
+			args = fill(args[:0], row)
+			for i, value := range args {
+				columns[i] = append(columns[i], value)
+			}
+		}
+		args = args[:0]
+		for _, column := range columns {
+			args = append(args, column)
+		}
+		_, err := t.exec(ctx, in.texts().arrays, args...)
+		return err
+	}
 	return inWidths(n, func(from, to, w int) error {
 		args = args[:0]
 		for row := from; row < to; row++ {
@@ -251,25 +263,6 @@ func (in multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []a
 		_, err := t.exec(ctx, in.texts().query[w], args...)
 		return err
 	})
-}
-
-func (in multiInsert) execArrays(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
-	if n == 0 {
-		return nil
-	}
-	columns, args := make([][]any, len(in.types)), make([]any, 0, len(in.types))
-	for row := range n {
-		args = fill(args[:0], row)
-		for i, value := range args {
-			columns[i] = append(columns[i], value)
-		}
-	}
-	args = args[:0]
-	for _, column := range columns {
-		args = append(args, column)
-	}
-	_, err := t.exec(ctx, in.texts().arrays, args...)
-	return err
 }
 
 // keyStatement is about rows with one of some keys: a list in each of the widths, or any number as an array.
