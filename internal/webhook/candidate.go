@@ -61,7 +61,7 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 			if seen[k] == nil {
 				seen[k] = map[string]bool{}
 			}
-			if p.slot == slotSource || p.slot == slotTimestamp {
+			if p.source.kind != sourceNone || p.name == partTimestamp {
 				seen[k][string(parts[k].Bytes)] = true
 			}
 		}
@@ -75,14 +75,14 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 		case len(seen[k]) != 1:
 			varying.parts = append(varying.parts, p)
 		default:
-			if p.slot == slotTimestamp {
+			if p.name == partTimestamp {
 				varying.timestamp = source{}
 			}
 			if matching == 1 {
 				continue
 			}
 			c.Undecided = append(c.Undecided,
-				"{"+p.text+"} was the same in every delivery: another part or a fixed text may be signed instead")
+				"{"+p.name+"} was the same in every delivery: another part or a fixed text may be signed instead")
 		}
 	}
 	c.proven = varying.strength()

@@ -122,7 +122,7 @@ func (c *compiled) checkTemplate() *SchemeError {
 	if c.parts, err = parseTemplate(s.Signed); err != nil {
 		return err
 	}
-	varies := func(p part) bool { return p.slot != slotText && p.slot != slotSecret }
+	varies := func(p part) bool { return p.name != "" && p.name != partSecret }
 	if !slices.ContainsFunc(c.parts, varies) {
 		return wrong("signed", "%q is the same for every delivery; use %s", s.Signed, placeholders)
 	}
@@ -155,11 +155,11 @@ func (c *compiled) checkSignature() *SchemeError {
 		return wrong("signature.prefix", "%q contains the separator of entries of format %s", s.Prefix, s.Format)
 	}
 	for _, p := range c.parts {
-		if p.slot == slotSource && p.source.same(c.signature) {
+		if p.source.same(c.signature) {
 			return wrong("signed", "%q contains the signature itself", c.scheme.Signed)
 		}
 	}
-	if c.signature.kind == sourceJSON && (has(c.parts, slotBody) || has(c.parts, slotForm)) {
+	if c.signature.kind == sourceJSON && (has(c.parts, partBody) || has(c.parts, partForm)) {
 		return wrong("signature.from", "%q is inside the body, but signed %q contains the whole body; "+
 			"a signature can't cover itself", s.From, c.scheme.Signed)
 	}
@@ -172,7 +172,7 @@ func (c *compiled) checkTimestamp() *SchemeError {
 		return wrong("timestamp.tolerance", "%v is negative", t.Tolerance)
 	}
 	if t.From == "" {
-		if has(c.parts, slotTimestamp) {
+		if has(c.parts, partTimestamp) {
 			return wrong("timestamp.from", "signed contains {timestamp}; set where it is: header:NAME, sig:KEY or json:/PATH")
 		}
 		return nil
@@ -200,24 +200,19 @@ func (c *compiled) checkTimestamp() *SchemeError {
 	if c.timestamp.same(c.signature) {
 		return wrong("timestamp.from", "%q is the place of the signature", t.From)
 	}
-	if !c.coversTimestamp() {
+	covers := func(p part) bool {
+		return p.name == partTimestamp || p.source.same(c.timestamp) || p.name == partBody && c.timestamp.kind == sourceJSON
+	}
+	if !slices.ContainsFunc(c.parts, covers) {
 		return wrong("timestamp.from", "the timestamp is not signed, so anybody could change it; "+
 			"add {timestamp} to signed, or omit timestamp.from")
 	}
 	return nil
 }
 
-func (c *compiled) coversTimestamp() bool {
-	return slices.ContainsFunc(c.parts, func(p part) bool {
-		return p.slot == slotTimestamp ||
-			p.slot == slotSource && p.source.same(c.timestamp) ||
-			p.slot == slotBody && c.timestamp.kind == sourceJSON
-	})
-}
-
 func (c *compiled) checkURL() *SchemeError {
 	if c.scheme.PublicURL == "" {
-		if has(c.parts, slotURL) {
+		if has(c.parts, partURL) {
 			return wrong("public_url", "signed contains {url}; set the address that the sender uses")
 		}
 		return nil
@@ -231,10 +226,10 @@ func (c *compiled) checkURL() *SchemeError {
 
 // keyed reports whether making a signature takes the secret.
 func (c *compiled) keyed() bool {
-	return c.scheme.Kind != KindDigest || has(c.parts, slotSecret)
+	return c.scheme.Kind != KindDigest || has(c.parts, partSecret)
 }
 
-func (c *compiled) coversBody() bool { return c.keyed() && has(c.parts, slotBody) }
+func (c *compiled) coversBody() bool { return c.keyed() && has(c.parts, partBody) }
 
 // mac returns what stands in a signature: of a token the key itself.
 func (c *compiled) mac(parts []Part, key []byte) []byte {
@@ -250,7 +245,7 @@ func (c *compiled) sum(parts []Part, key []byte) []byte {
 		h = hmac.New(c.newHash, key)
 	}
 	for i, p := range c.parts {
-		if p.slot == slotSecret {
+		if p.name == partSecret {
 			h.Write(key)
 		} else {
 			h.Write(parts[i].Bytes)

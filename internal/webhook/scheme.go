@@ -225,7 +225,7 @@ func (c *compiled) strength() Strength {
 		return StrengthKeyless
 	case c.coversBody():
 		return StrengthBody
-	case has(c.parts, slotForm), c.coversPart():
+	case has(c.parts, partForm), c.coversPart():
 		return StrengthParts
 	case c.timestamp.kind != sourceNone:
 		return StrengthTimestamp
@@ -237,7 +237,7 @@ func (c *compiled) strength() Strength {
 // coversPart reports whether a value of the body is signed, beside the timestamp.
 func (c *compiled) coversPart() bool {
 	return slices.ContainsFunc(c.parts, func(p part) bool {
-		return p.slot == slotSource && p.source.kind == sourceJSON && !p.source.same(c.timestamp)
+		return p.source.kind == sourceJSON && !p.source.same(c.timestamp)
 	})
 }
 

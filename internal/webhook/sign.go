@@ -96,7 +96,7 @@ func (m *signer) setTimestamp(at time.Time) (string, error) {
 
 func (m *signer) addMissing() error {
 	for _, p := range m.c.parts {
-		if p.slot != slotSource {
+		if p.source.kind == sourceNone {
 			continue
 		}
 		_, times := m.d.find(p.source)

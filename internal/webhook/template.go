@@ -8,18 +8,15 @@ import (
 	"strings"
 )
 
-type slot int
-
+// Placeholders that stand alone; the others name a source.
 const (
-	slotText slot = iota
-	slotBody
-	slotTimestamp
-	slotSecret
-	slotMethod
-	slotURL
-	slotPath
-	slotForm
-	slotSource // header, query or json
+	partBody      = "body"
+	partTimestamp = "timestamp"
+	partSecret    = "secret"
+	partMethod    = "method"
+	partURL       = "url"
+	partPath      = "path"
+	partForm      = "formsorted"
 )
 
 const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, " +
@@ -27,9 +24,9 @@ const placeholders = "{body}, {timestamp}, {secret}, {method}, {url}, {path}, " 
 
 // part is text, or a placeholder. Parsed before any request is read, no text of a sender can become one.
 type part struct {
-	slot   slot
-	text   string // of a placeholder: what stands between its braces
-	source source
+	name   string // of a placeholder: what stands between its braces; empty for text
+	text   string
+	source source // that a placeholder names
 }
 
 func parseTemplate(s string) ([]part, *SchemeError) {
@@ -57,31 +54,24 @@ func parseTemplate(s string) ([]part, *SchemeError) {
 	return parts, nil
 }
 
-var slots = map[string]slot{
-	"body": slotBody, "timestamp": slotTimestamp, "secret": slotSecret, "method": slotMethod,
-	"url": slotURL, "path": slotPath, "formsorted": slotForm,
-}
-
 func parsePlaceholder(name string) (part, bool) {
-	if s, ok := slots[name]; ok {
-		return part{slot: s, text: name}, true
+	switch name {
+	case partBody, partTimestamp, partSecret, partMethod, partURL, partPath, partForm:
+		return part{name: name}, true
 	}
 	at, ok := parseSource(name)
-	return part{slot: slotSource, text: name, source: at}, ok && at.kind != sourceSibling
+	return part{name: name, source: at}, ok && at.kind != sourceSibling
 }
 
-func has(parts []part, s slot) bool {
-	return slices.ContainsFunc(parts, func(p part) bool { return p.slot == s })
+func has(parts []part, placeholder string) bool {
+	return slices.ContainsFunc(parts, func(p part) bool { return p.name == placeholder })
 }
 
 // readParts returns all parts of a delivery that are signed, and the first reason why one can't be used.
 func (c *compiled) readParts(d *delivery, timestamp Found) (parts []Part, why Reason) {
 	parts = slices.Grow(parts, len(c.parts))
 	for _, p := range c.parts {
-		part := Part{}
-		if p.slot != slotText {
-			part.Name = p.text
-		}
+		part := Part{Name: p.name}
 		part.Bytes, part.Reason = c.pieceOf(p, d, timestamp)
 		parts, why = append(parts, part), cmp.Or(why, part.Reason)
 	}
@@ -90,39 +80,38 @@ func (c *compiled) readParts(d *delivery, timestamp Found) (parts []Part, why Re
 
 // pieceOf is nil for the secret: see compiled.sum.
 func (c *compiled) pieceOf(p part, d *delivery, timestamp Found) ([]byte, Reason) {
-	switch p.slot {
-	case slotText:
+	switch p.name {
+	case "":
 		return []byte(p.text), ""
-	case slotBody:
+	case partBody:
 		return d.Body, ""
-	case slotTimestamp:
+	case partTimestamp:
 		if timestamp.Times == 0 {
 			return nil, ReasonTimestampMissing
 		}
 		return []byte(timestamp.Value), ""
-	case slotMethod:
+	case partSecret:
+		return nil, ""
+	case partMethod:
 		return []byte(d.Method), ""
-	case slotURL:
+	case partURL:
 		return []byte(c.scheme.PublicURL), ""
-	case slotPath:
+	case partPath:
 		return []byte(d.Path), ""
-	case slotForm:
+	case partForm:
 		if form, ok := sortedForm(d.Body); ok {
 			return form, ""
 		}
 		return nil, ReasonSignedPartMissing
-	case slotSource:
-		if p.source.kind == sourceJSON && d.lacks(p.source.path) {
-			return nil, "" // senders that sign several fields sign none as empty
-		}
-		value, times := d.find(p.source)
-		if why := unlessOnce(times, ReasonSignedPartMissing); why != "" {
-			return nil, why
-		}
-		return value, ""
-	default:
-		return nil, ""
 	}
+	if p.source.kind == sourceJSON && d.lacks(p.source.path) {
+		return nil, "" // senders that sign several fields sign none as empty
+	}
+	value, times := d.find(p.source)
+	if why := unlessOnce(times, ReasonSignedPartMissing); why != "" {
+		return nil, why
+	}
+	return value, ""
 }
 
 // sortedForm has each distinct field as name and value without escapes, sorted; false for no form.
