@@ -231,15 +231,11 @@ func (c *compiled) keyed() bool {
 
 func (c *compiled) coversBody() bool { return c.keyed() && has(c.parts, partBody) }
 
-// mac returns what stands in a signature: of a token the key itself.
+// mac returns what a signature is compared with: of a token its digest.
 func (c *compiled) mac(parts []Part, key []byte) []byte {
 	if c.scheme.Kind == KindToken {
-		return key
+		return tokenDigest(key)
 	}
-	return c.sum(parts, key)
-}
-
-func (c *compiled) sum(parts []Part, key []byte) []byte {
 	h := c.newHash()
 	if c.scheme.Kind == KindHMAC {
 		h = hmac.New(c.newHash, key)

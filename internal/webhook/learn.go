@@ -271,7 +271,7 @@ func (t *learner) matchingKeys(d *delivery, s Scheme, keys []derivedKey) []Key {
 	var hits []Key
 	for _, key := range keys {
 		t.budget.spend(size)
-		sum := c.sum(parts, key.bytes)
+		sum := c.mac(parts, key.bytes)
 		if slices.ContainsFunc(macs, func(mac []byte) bool { return bytes.Equal(mac, sum) }) {
 			hits = append(hits, key.form)
 		}

@@ -52,7 +52,11 @@ func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
 	if why != "" {
 		return Signed{}, fmt.Errorf("sign: %s: %w", why, ErrUnsignedPart)
 	}
-	m.put(c.signature, m.signatureValue(c.encode(c.mac(parts, key)), stamp))
+	signature := string(key) // a token
+	if c.scheme.Kind != KindToken {
+		signature = encodings[c.scheme.Signature.Encoding].encode(c.mac(parts, key))
+	}
+	m.put(c.signature, m.signatureValue(signature, stamp))
 	return m.out, nil
 }
 
