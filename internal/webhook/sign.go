@@ -165,11 +165,11 @@ func CorruptSignatures(s Scheme, r Request, pick func(n int) int) (Request, erro
 	if bad != nil {
 		return r, bad
 	}
-	altered := 0
+	corrupted := false
 	alter := func(value string) string {
-		value, n := c.alter(value, pick)
-		altered += n
-		return value
+		altered := c.alter(value, pick)
+		corrupted = corrupted || altered != value
+		return altered
 	}
 	switch c.signature.kind {
 	case sourceJSON:
@@ -189,39 +189,34 @@ func CorruptSignatures(s Scheme, r Request, pick func(n int) int) (Request, erro
 			}
 		}
 	}
-	if altered == 0 {
+	if !corrupted {
 		return r, fmt.Errorf("corrupt: %s: %w", c.scheme.Signature.From, ErrUnsigned)
 	}
 	return r, nil
 }
 
-// alter changes the signatures in a value, and returns how many there were.
-func (c *compiled) alter(value string, pick func(n int) int) (string, int) {
+// alter changes the signatures in a value.
+func (c *compiled) alter(value string, pick func(n int) int) string {
 	sig := c.scheme.Signature
 	between, within := sig.separators()
 	if between == "" {
 		return alterEntry(value, sig.Prefix, pick)
 	}
-	altered := 0
 	items := strings.Split(value, between)
 	for i, item := range items {
-		tag, entry, ok := strings.Cut(item, within)
-		if !ok || strings.TrimSpace(tag) != sig.Tag {
-			continue
+		if tag, entry, ok := strings.Cut(item, within); ok && strings.TrimSpace(tag) == sig.Tag {
+			items[i] = tag + within + alterEntry(entry, sig.Prefix, pick)
 		}
-		entry, n := alterEntry(entry, sig.Prefix, pick)
-		items[i] = tag + within + entry
-		altered += n
 	}
-	return strings.Join(items, between), altered
+	return strings.Join(items, between)
 }
 
 // alterEntry changes a digit in the first half of a signature, as the last digit of base64 may have
 // unused bits. 0 and 1 are digits of hex and base64, and valid in a token.
-func alterEntry(entry, prefix string, pick func(n int) int) (string, int) {
+func alterEntry(entry, prefix string, pick func(n int) int) string {
 	digits, ok := strings.CutPrefix(entry, prefix)
 	if !ok || digits == "" {
-		return entry, 0
+		return entry
 	}
 	b := []byte(digits)
 	at := pick((len(b) + 1) / 2)
@@ -230,5 +225,5 @@ func alterEntry(entry, prefix string, pick func(n int) int) (string, int) {
 	} else {
 		b[at] = '0'
 	}
-	return prefix + string(b), 1
+	return prefix + string(b)
 }
