@@ -218,6 +218,7 @@ func (s Scheme) Strength() Strength {
 }
 
 func (c *compiled) strength() Strength {
+	isOfBody := func(p part) bool { return p.source.kind == sourceJSON && !p.source.same(c.timestamp) }
 	switch {
 	case c.scheme.Kind == KindToken:
 		return StrengthToken
@@ -225,20 +226,13 @@ func (c *compiled) strength() Strength {
 		return StrengthKeyless
 	case c.coversBody():
 		return StrengthBody
-	case has(c.parts, partForm), c.coversPart():
+	case has(c.parts, partForm), slices.ContainsFunc(c.parts, isOfBody):
 		return StrengthParts
 	case c.timestamp.kind != sourceNone:
 		return StrengthTimestamp
 	default:
 		return StrengthNothing
 	}
-}
-
-// coversPart reports whether a value of the body is signed, beside the timestamp.
-func (c *compiled) coversPart() bool {
-	return slices.ContainsFunc(c.parts, func(p part) bool {
-		return p.source.kind == sourceJSON && !p.source.same(c.timestamp)
-	})
 }
 
 // Preset is a scheme that has a name, after how it is made.
