@@ -235,31 +235,23 @@ func (p *eventPrinter) printSummary(received int64, forwarded *int64) error {
 	if p.out.Machine() {
 		return p.out.Object(p.summary)
 	}
-	s := p.summary
-	var text strings.Builder
-	text.WriteString("Received " + command.Plural(received, "delivery"))
-	if others := s.Deliveries - received; others > 0 {
-		text.WriteString(", printed " + command.Number(others) + " of other processes,")
+	s, text := p.summary, "Received "+command.Plural(received, "delivery")
+	addIfAny := func(n int64, words string) {
+		if n > 0 {
+			text += words
+		}
 	}
-	if s.Deliveries > 0 {
-		text.WriteString(" with " + command.Plural(s.Events, "new event"))
-	}
-	if s.Duplicates > 0 {
-		text.WriteString(", " + command.Plural(s.Duplicates, "duplicate"))
-	}
-	if s.Conflicts > 0 {
-		text.WriteString(", " + command.Plural(s.Conflicts, "conflict"))
-	}
-	if s.Anomalies > 0 {
-		text.WriteString(fmt.Sprintf(", %d unreadable", s.Anomalies))
-	}
-	if s.Refused > 0 {
-		text.WriteString(fmt.Sprintf("; refused %d", s.Refused))
-	}
+	others := s.Deliveries - received
+	addIfAny(others, ", printed "+command.Number(others)+" of other processes,")
+	addIfAny(s.Deliveries, " with "+command.Plural(s.Events, "new event"))
+	addIfAny(s.Duplicates, ", "+command.Plural(s.Duplicates, "duplicate"))
+	addIfAny(s.Conflicts, ", "+command.Plural(s.Conflicts, "conflict"))
+	addIfAny(s.Anomalies, fmt.Sprintf(", %d unreadable", s.Anomalies))
+	addIfAny(s.Refused, fmt.Sprintf("; refused %d", s.Refused))
 	if forwarded != nil {
-		text.WriteString("; forwarded " + command.Number(*forwarded))
+		text += "; forwarded " + command.Number(*forwarded)
 	}
-	p.io.Note("%s", text.String())
+	p.io.Note("%s", text)
 	if s.WouldHaveRefused > 0 {
 		p.io.Note("Enforcing would have refused %d of %s", s.WouldHaveRefused, command.Plural(p.genuine, "delivery"))
 	}
