@@ -9,6 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/config"
+	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
@@ -28,10 +29,10 @@ func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 	}
 	modified, size := state()
 	failed := false
-	every(ctx, settingsPoll, func() {
+	for pace.Sleep(ctx, settingsPoll) == nil {
 		at, bytes := state()
 		if at.Equal(modified) && bytes == size {
-			return
+			continue
 		}
 		modified, size = at, bytes
 		printing.Lock()
@@ -44,7 +45,7 @@ func (s *server) followSettings(ctx context.Context, printing sync.Locker) {
 			s.call.IO.Note("The configuration can be used again")
 		}
 		printing.Unlock()
-	})
+	}
 }
 
 func (s *server) reload(ctx context.Context) error {

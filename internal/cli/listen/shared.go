@@ -61,17 +61,10 @@ func (s *server) register(ctx context.Context) error {
 }
 
 func (s *server) stayRegistered(ctx context.Context) {
-	every(ctx, registerEvery, func() {
+	for pace.Sleep(ctx, registerEvery) == nil {
 		if err := s.register(ctx); err != nil && ctx.Err() == nil {
 			s.warnings.warn("other commands may not find this listener", err)
 		}
-	})
-}
-
-// every calls do after each pause, until ctx ends.
-func every(ctx context.Context, pause time.Duration, do func()) {
-	for pace.Sleep(ctx, pause) == nil {
-		do()
 	}
 }
 
