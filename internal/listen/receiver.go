@@ -93,18 +93,15 @@ type Receiver struct {
 	closed   bool           // no more requests are handled
 }
 
-// New returns a receiver. It fails if there is no store, or if it is to enforce what it cannot verify.
+// New returns a receiver. It fails if there is no store, and as [Receiver.Reload] does.
 func New(o Options) (*Receiver, error) {
 	switch {
 	case o.Store == nil:
 		return nil, errors.New("listen: there is no inbox to store deliveries in")
-	case o.Enforce && o.Verify == nil:
-		return nil, errUnenforceable
 	case o.MaxBody < 0:
 		return nil, errors.New("listen: the greatest body is less than nothing")
 	}
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
-	o.Unverifiable = cmp.Or(o.Unverifiable, inbox.Unknown)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.MaxConns <= 0 {
 		o.MaxConns = maxConnections
@@ -133,24 +130,22 @@ func New(o Options) (*Receiver, error) {
 	if o.Unverified != nil {
 		r.quota = &quota{UnverifiedLimit: *o.Unverified, log: o.Log}
 	}
-	r.verification.Store(&o)
 	r.budget.size = max(minMemory, 2*o.MaxBody)
 	r.budget.left.Store(r.budget.size)
-	return r, nil
+	return r, r.Reload(o)
 }
 
-// Reload makes r verify deliveries as o says from now on: only Verify, Unverifiable, Scheme and
-// Enforce of it are read. A request under way is judged by all of what was in force when it arrived.
+// Reload makes r verify deliveries as o says from now on: only Verify, Unverifiable, Scheme and Enforce of it are read.
+// It fails if they are to enforce what they can't verify. A request under way is judged by all of what was in force
+// when it arrived.
 func (r *Receiver) Reload(o Options) error {
 	if o.Enforce && o.Verify == nil {
-		return errUnenforceable
+		return errors.New("listen: cannot enforce signatures without a scheme")
 	}
 	o.Unverifiable = cmp.Or(o.Unverifiable, inbox.Unknown)
 	r.verification.Store(&o)
 	return nil
 }
-
-var errUnenforceable = errors.New("listen: cannot enforce signatures without a scheme")
 
 // Stored returns how many deliveries this receiver stored.
 func (r *Receiver) Stored() int64 { return r.stored.Load() }
