@@ -52,10 +52,6 @@ func (s *server) openForwarding(
 	if err := events.AddTargetHeaders(c, o.Headers, targets); err != nil {
 		return nil, err
 	}
-	from, err := parseFrom(o.From)
-	if err != nil {
-		return nil, err
-	}
 	withhold, err := c.SecretMatcher()
 	if err != nil {
 		return nil, err
@@ -70,7 +66,7 @@ func (s *server) openForwarding(
 		fw.flags += " and --target-header"
 	}
 	fw.Forwarder, err = forward.Open(ctx, forward.Options{
-		Outbox: db.Outbox, Claims: db.Claims, Inbox: db.Inbox, Client: fw.client, Targets: targets, From: from,
+		Outbox: db.Outbox, Claims: db.Claims, Inbox: db.Inbox, Client: fw.client, Targets: targets, From: o.start,
 		Unverified: o.Unverified, Withhold: withhold,
 		OnAttempt: attempts.enqueue, OnStoreError: s.warnings.warn,
 	})
@@ -190,6 +186,8 @@ type forwardOptions struct {
 	To, Headers                   []string
 	Unverified, Skip, AllowTarget bool
 	From                          string
+
+	start *inbox.StartPosition // that From names, see targets
 }
 
 func (o *forwardOptions) flags(cmd *cobra.Command) {
@@ -205,8 +203,8 @@ func (o *forwardOptions) flags(cmd *cobra.Command) {
 		"allow-target")
 }
 
-func (o forwardOptions) targets() ([]forward.Target, error) {
-	var all []forward.Target
+// targets returns the targets, without their headers, and reads where they start.
+func (o *forwardOptions) targets() (all []forward.Target, err error) {
 	for _, text := range o.To {
 		t, err := forward.ParseTarget(text)
 		if err != nil {
@@ -223,7 +221,7 @@ func (o forwardOptions) targets() ([]forward.Target, error) {
 	case o.Skip && o.From != "":
 		return nil, command.Usagef("leave one of them out", "--skip-backlog and --from exclude each other")
 	}
-	_, err := parseFrom(o.From)
+	o.start, err = parseFrom(o.From)
 	return all, err
 }
 
