@@ -215,11 +215,9 @@ func (l *learning) samples(ctx context.Context, s *app.Session, o learnOptions) 
 
 func (l *learning) json() learnJSON {
 	j := learnJSON{
-		Deliveries: len(l.names), DifferentBodies: l.Bodies, Secrets: []string{}, Untried: append([]string{}, l.Untried...),
+		Deliveries: len(l.names), DifferentBodies: l.Bodies, Untried: append([]string{}, l.Untried...),
 		Candidates: []candidateJSON{}, Partial: []candidateJSON{},
-	}
-	for _, s := range l.secrets {
-		j.Secrets = append(j.Secrets, s.Name)
+		Secrets: command.Texts(len(l.secrets), func(i int) string { return l.secrets[i].Name }),
 	}
 	for _, c := range l.Candidates {
 		one := l.candidate(c)
@@ -241,9 +239,7 @@ func (l *learning) candidate(c webhook.Candidate) candidateJSON {
 		Misses: []string{}, Obstacle: c.Obstacle, Stale: c.Stale, Open: append([]string{}, c.Undecided...),
 	}
 	if c.Strength != webhook.StrengthKeyless { // any secret will do there
-		for _, i := range c.Secrets {
-			j.Secrets = append(j.Secrets, l.secrets[i].Name)
-		}
+		j.Secrets = command.Texts(len(c.Secrets), func(i int) string { return l.secrets[c.Secrets[i]].Name })
 	}
 	for i, matched := range c.Matched {
 		if matched {

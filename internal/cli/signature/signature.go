@@ -100,26 +100,25 @@ func (g *givenDelivery) sample(ctx context.Context, s *app.Session) (webhook.Sam
 
 // ReadDeliveryFile reads a whole file, or standard input for `-`. A signal ends it.
 func ReadDeliveryFile(ctx context.Context, s *app.Session, path string) ([]byte, error) {
-	return term.Await(ctx, func() ([]byte, error) { return readWhole(path, s.IO.In) })
-}
-
-func readWhole(path string, in io.Reader) ([]byte, error) {
-	if path != command.StdinName {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, &command.UsageError{Err: err, Hint: "use a file that exists and is readable"}
+	return term.Await(ctx, func() ([]byte, error) {
+		in := s.IO.In
+		if path != command.StdinName {
+			f, err := os.Open(path)
+			if err != nil {
+				return nil, &command.UsageError{Err: err, Hint: "use a file that exists and is readable"}
+			}
+			defer func() { _ = f.Close() }() // only read from
+			in = f
 		}
-		defer func() { _ = f.Close() }() // only read from
-		in = f
-	}
-	b, err := io.ReadAll(io.LimitReader(in, MaxDeliveryFile+1))
-	if err != nil {
-		return nil, &command.UsageError{Err: fmt.Errorf("%s: %w", path, err), Hint: "use a readable file"}
-	}
-	if len(b) > MaxDeliveryFile {
-		return nil, command.Usagef("use fewer deliveries", "%s is larger than %d bytes", path, MaxDeliveryFile)
-	}
-	return b, nil
+		b, err := io.ReadAll(io.LimitReader(in, MaxDeliveryFile+1))
+		if err != nil {
+			return nil, &command.UsageError{Err: fmt.Errorf("%s: %w", path, err), Hint: "use a readable file"}
+		}
+		if len(b) > MaxDeliveryFile {
+			return nil, command.Usagef("use fewer deliveries", "%s is larger than %d bytes", path, MaxDeliveryFile)
+		}
+		return b, nil
+	})
 }
 
 // eachCapture calls do with every delivery of a file, and its name.
