@@ -78,7 +78,7 @@ func (c *compiled) readParts(d *delivery, timestamp Found) (parts []Part, why Re
 	return parts, why
 }
 
-// pieceOf is nil for the secret: see compiled.sum.
+// pieceOf is nil for the secret: see compiled.mac.
 func (c *compiled) pieceOf(p part, d *delivery, timestamp Found) ([]byte, Reason) {
 	switch p.name {
 	case "":
