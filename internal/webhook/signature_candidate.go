@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"cmp"
-	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -214,30 +213,24 @@ func prefixes(s string) []string {
 
 type hashForm struct{ encoding, algorithm string }
 
+// hashForms returns the encodings in which s is a hash. Which alphabet of base64 it is in may be open.
 func hashForms(s string) []hashForm {
+	if len(s) < 22 || len(s) > 128 {
+		return nil
+	}
+	tried := []string{EncodingHex, EncodingBase64, EncodingBase64URL}
+	_, err := stdBase64(s)
+	if _, errURL := urlBase64(s); err == nil && errURL == nil {
+		tried = []string{EncodingHex, EncodingBase64Any}
+	}
 	var all []hashForm
-	add := func(encoding string, b []byte, err error) {
-		if err != nil {
-			return
-		}
+	for _, encoding := range tried {
+		b, err := encodings[encoding].decode(s)
 		for algorithm, newHash := range hashes {
-			if len(b) == newHash().Size() {
+			if err == nil && len(b) == newHash().Size() {
 				all = append(all, hashForm{encoding, algorithm})
 			}
 		}
 	}
-	if len(s) < 22 || len(s) > 128 {
-		return nil
-	}
-	b, err := hex.DecodeString(s)
-	add(EncodingHex, b, err)
-	b, err = stdBase64(s)
-	url, errURL := urlBase64(s)
-	if err == nil && errURL == nil {
-		add(EncodingBase64Any, b, nil)
-		return all
-	}
-	add(EncodingBase64, b, err)
-	add(EncodingBase64URL, url, errURL)
 	return all
 }
