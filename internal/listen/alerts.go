@@ -79,7 +79,7 @@ type rejectAlert struct {
 	log *slog.Logger
 
 	mu       sync.Mutex
-	byStatus map[int]*rejections
+	byStatus map[int]rejections
 }
 
 type rejections struct {
@@ -90,9 +90,6 @@ type rejections struct {
 func (a *rejectAlert) report(status int, text, from string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.byStatus[status] == nil {
-		a.byStatus[status] = &rejections{}
-	}
 	r := a.byStatus[status]
 	r.count++
 	if now := time.Now(); now.Sub(r.reported) >= repeatAlert {
@@ -100,6 +97,7 @@ func (a *rejectAlert) report(status int, text, from string) {
 		message := fmt.Sprintf("a request was answered %d and not stored: %s; %s", status, text, rejectAdvice[status])
 		a.log.Warn(message, "from", from, "requests", r.count)
 	}
+	a.byStatus[status] = r
 }
 
 // skewDetector finds clocks that differ: the secret is right, and every delivery is refused. [webhook.Skew] decides.

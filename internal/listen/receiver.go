@@ -118,7 +118,7 @@ func New(o Options) (*Receiver, error) {
 		decoders:      make(chan struct{}, runtime.GOMAXPROCS(0)),
 		storeAlert:    storeAlert{log: o.Log, begins: "deliveries can't be stored; the sender should retry"},
 		evidenceAlert: storeAlert{log: o.Log, begins: "evidence of refused deliveries not stored"},
-		rejectAlert:   rejectAlert{log: o.Log, byStatus: map[int]*rejections{}},
+		rejectAlert:   rejectAlert{log: o.Log, byStatus: map[int]rejections{}},
 		readAlert:     readAlert{log: o.Log},
 		skew:          skewDetector{log: o.Log},
 	}

@@ -50,12 +50,10 @@ func staleness(matching []Verdict, tolerance time.Duration) string {
 // prove is false if a part was empty in all samples, as nothing shows then that it is signed.
 func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 	seen := make([]map[string]bool, len(s.parts))
-	matching := 0
 	for i, sample := range samples {
 		if !c.Matched[i] {
 			continue
 		}
-		matching++
 		_, _, parts, _ := s.readSigned(&delivery{Request: sample.Request})
 		for k, p := range s.parts {
 			if seen[k] == nil {
@@ -78,7 +76,7 @@ func (c *Candidate) prove(s *compiled, samples []Sample) bool {
 			if p.name == partTimestamp {
 				varying.timestamp = source{}
 			}
-			if matching == 1 {
+			if count(c.Matched...) == 1 {
 				continue
 			}
 			c.Undecided = append(c.Undecided,
