@@ -137,10 +137,8 @@ func Open(ctx context.Context, o Options) (*Forwarder, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range f.routes {
-			if r.sink.ID == sink.ID {
-				return nil, fmt.Errorf("forward: target %s is there twice", t.Show())
-			}
+		if slices.ContainsFunc(f.routes, func(r *route) bool { return r.sink.ID == sink.ID }) {
+			return nil, fmt.Errorf("forward: target %s is there twice", t.Show())
 		}
 		f.routes = append(f.routes, &route{
 			forwarder: f, target: t, sink: sink, gate: pace.New(o.Workers, 0).Widen(),
@@ -337,11 +335,8 @@ func (r *route) handleStoreError(ctx context.Context, a *onceAlert, what string,
 // matches, and may be forwarded. If any row counts, only those that count do.
 func (r *route) accepts(rows []inbox.Event) bool {
 	anyCounts := slices.ContainsFunc(rows, func(e inbox.Event) bool { return e.Verified.Counts() })
-	for _, e := range rows {
+	return slices.ContainsFunc(rows, func(e inbox.Event) bool {
 		counts := e.Verified.Counts() || !anyCounts && r.forwarder.o.Unverified
-		if !e.IsRepeat() && counts && r.target.Filter.Match(e) {
-			return true
-		}
-	}
-	return false
+		return !e.IsRepeat() && counts && r.target.Filter.Match(e)
+	})
 }
