@@ -2,11 +2,15 @@ package webhook
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
 // Candidate is a scheme that at least one sample matches.
@@ -176,4 +180,229 @@ func (s Scheme) elsewhere(o Scheme) string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// Limits of what a search reads of one delivery. They bound its cost for bodies built to be expensive.
+const (
+	maxScalars    = 200 // values of a body
+	maxBodyDepth  = 5   // levels of a body
+	maxCandidates = 48  // values that may be signatures
+	maxTimestamps = 14  // values that may be the time of signing
+	maxValues     = 64  // values outside the body that may be signed beside it
+	maxBodyValues = 24  // values of the body that may be signed without the rest
+	maxValueSize  = 256 // bytes of such a value
+)
+
+type locatedValue struct {
+	from string // as in signature.from
+	text string
+}
+
+// headerValues returns the headers of r whose names are not repeated.
+func headerValues(r Request) []locatedValue {
+	var all []locatedValue
+	for _, f := range r.Header {
+		if IsToken(f.Name) && len(r.values(f.Name)) == 1 {
+			all = append(all, locatedValue{"header:" + f.Name, f.Value})
+		}
+	}
+	return all
+}
+
+// queryValues leaves out repeated names. Values keep their percent escapes.
+func queryValues(r Request) []locatedValue {
+	var all []locatedValue
+	for pair := range strings.SplitSeq(r.RawQuery, "&") {
+		key, value, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(key)
+		if err != nil || name == "" {
+			continue
+		}
+		if _, times := (&delivery{Request: r}).parameter(name); times == 1 {
+			all = append(all, locatedValue{"query:" + name, value})
+		}
+	}
+	return all
+}
+
+// bodyValues reads the first element only of an array, as a delivery has one event or many.
+func bodyValues(body []byte) []locatedValue {
+	if !json.Valid(body) {
+		return nil
+	}
+	var all []locatedValue
+	var walk func(raw []byte, pointer string, depth int)
+	walk = func(raw []byte, pointer string, depth int) {
+		switch {
+		case len(all) == maxScalars || depth > maxBodyDepth:
+		case raw[0] == '{':
+			for m := range jsonscan.Values(raw, 0) {
+				if name, valid := jsonscan.Text(m.Name); valid {
+					walk(m.Raw, pointer+"/"+jsonscan.Escape(name), depth+1)
+				}
+			}
+		case raw[0] == '[':
+			for e := range jsonscan.Values(raw, 0) {
+				walk(e.Raw, pointer+"/0", depth+1)
+				break
+			}
+		default:
+			if s, ok := scalar(raw); ok && pointer != "" {
+				all = append(all, locatedValue{"json:" + pointer, s})
+			}
+		}
+	}
+	walk(jsonscan.Whole(body).Raw, "", 0)
+	return all
+}
+
+// allValues has values of the query without their escapes.
+func allValues(r Request) []locatedValue {
+	all := headerValues(r)
+	for _, v := range queryValues(r) {
+		if bare, err := url.PathUnescape(v.text); err == nil {
+			all = append(all, locatedValue{v.from, bare})
+		}
+	}
+	return append(all, bodyValues(r.Body)...)
+}
+
+type signatureCandidate struct {
+	signature  Signature
+	algorithm  string
+	timestamps []locatedValue // in kv and list: the other entries, at sig:K
+}
+
+// signatureCandidates returns the likeliest maxCandidates ways to read a value of r as a signature, but for schemes
+// that would contain one of secrets.
+func signatureCandidates(r Request, secrets []Secret) []signatureCandidate {
+	all := allSignatureCandidates(r)
+	all = all[:min(len(all), maxCandidates)]
+	return slices.DeleteFunc(all, func(l signatureCandidate) bool { return l.holdsSecret(secrets) })
+}
+
+// allSignatureCandidates puts values with the name of a signature first.
+func allSignatureCandidates(r Request) []signatureCandidate {
+	var all []signatureCandidate
+	for _, v := range allValues(r) {
+		all = append(all, v.signatureCandidates()...)
+	}
+	slices.SortStableFunc(all, func(a, b signatureCandidate) int { return cmp.Compare(a.nameRank(), b.nameRank()) })
+	return all
+}
+
+// holdsSecret reports whether text contains one of secrets, such as the API
+// key. Text of a scheme must not: schemes are shown.
+func holdsSecret(text string, secrets []Secret) bool {
+	return slices.ContainsFunc(secrets, func(s Secret) bool {
+		return len(s.Value) >= minToken && strings.Contains(text, string(s.Value))
+	})
+}
+
+// holdsSecret reports whether a scheme made of l would contain one of secrets.
+func (l signatureCandidate) holdsSecret(secrets []Secret) bool {
+	return holdsSecret(l.signature.Prefix, secrets) || holdsSecret(l.signature.Tag, secrets) ||
+		slices.ContainsFunc(l.timestamps, func(f locatedValue) bool { return holdsSecret(f.from, secrets) })
+}
+
+// nameRank is 0 for a value whose name says that it is a signature, else 1.
+func (l signatureCandidate) nameRank() int {
+	name := strings.ToLower(l.signature.From)
+	for _, word := range []string{"sig", "hmac", "hash", "mac", "digest", "auth", "token", "verif"} {
+		if strings.Contains(name, word) {
+			return 0
+		}
+	}
+	return 1
+}
+
+// signatureCandidates returns the ways to read v as a signature.
+func (v locatedValue) signatureCandidates() []signatureCandidate {
+	var all []signatureCandidate
+	for _, format := range []string{FormatKV, FormatList} {
+		own, _ := (Signature{Format: format}).separators()
+		for _, between := range append([]string{own}, separatorsBetween...) {
+			if of := v.entryCandidates(Signature{From: v.from, Format: format, Separator: between}); len(of) > 0 {
+				all = append(all, of...)
+				break
+			}
+		}
+	}
+	if len(all) > 0 {
+		return all
+	}
+	for _, prefix := range prefixes(v.text) {
+		for _, f := range hashForms(v.text[len(prefix):]) {
+			all = append(all,
+				signatureCandidate{Signature{From: v.from, Prefix: prefix, Encoding: f.encoding}, f.algorithm, nil})
+		}
+	}
+	return all
+}
+
+// entryCandidates reads v as a list of entries in the format of s.
+func (v locatedValue) entryCandidates(s Signature) []signatureCandidate {
+	between, within := s.separators()
+	if between == within || !strings.Contains(v.text, between) && (s.Format != FormatList || between != " ") {
+		return nil // one entry is a signature with a prefix
+	}
+	var all []signatureCandidate
+	var stamps []locatedValue
+	seen := map[string]bool{}
+	for item := range strings.SplitSeq(v.text, between) {
+		tag, value, ok := strings.Cut(strings.Trim(item, " \t"), within)
+		if !ok || tag == "" || strings.ContainsAny(tag, strings.Join(separatorsBetween, "")) {
+			return nil
+		}
+		of := hashForms(value)
+		if len(of) == 0 {
+			stamps = append(stamps, locatedValue{"sig:" + tag, value})
+		}
+		for _, f := range of {
+			if key := tag + " " + f.encoding + " " + f.algorithm; !seen[key] {
+				seen[key] = true
+				s.Tag, s.Encoding = tag, f.encoding
+				all = append(all, signatureCandidate{Scheme{Signature: s}.WithDefaults().Signature, f.algorithm, nil})
+			}
+		}
+	}
+	for i := range all {
+		all[i].timestamps = stamps
+	}
+	return all
+}
+
+// prefixes are the empty one, and each word that ends in a separator.
+func prefixes(s string) []string {
+	all := []string{""}
+	for i := range min(len(s), 40) {
+		if strings.IndexByte("=: ,", s[i]) >= 0 && i+1 < len(s) {
+			all = append(all, s[:i+1])
+		}
+	}
+	return all
+}
+
+type hashForm struct{ encoding, algorithm string }
+
+// hashForms returns the encodings in which s is a hash. Which alphabet of base64 it is in may be open.
+func hashForms(s string) []hashForm {
+	if len(s) < 22 || len(s) > 128 {
+		return nil
+	}
+	tried := []string{EncodingHex, EncodingBase64, EncodingBase64URL}
+	_, err := stdBase64(s)
+	if _, errURL := urlBase64(s); err == nil && errURL == nil {
+		tried = []string{EncodingHex, EncodingBase64Any}
+	}
+	var all []hashForm
+	for _, encoding := range tried {
+		b, err := encodings[encoding].decode(s)
+		for algorithm, newHash := range hashes {
+			if err == nil && len(b) == newHash().Size() {
+				all = append(all, hashForm{encoding, algorithm})
+			}
+		}
+	}
+	return all
 }
