@@ -203,8 +203,8 @@ func (c *countingConn) Write(p []byte) (int, error) {
 
 func (c *Client) url(op string, query url.Values) string {
 	u := *c.base
+	u.RawPath = strings.TrimSuffix(u.EscapedPath(), "/") + op // what the base URL escapes stays so
 	u.Path = strings.TrimSuffix(u.Path, "/") + op
-	u.RawPath = ""
 	u.RawQuery = query.Encode()
 	return u.String()
 }
