@@ -47,7 +47,8 @@ type scanner struct {
 	delim       byte
 	cr          bool // lines end with CR alone
 	line        int  // physical line at the beginning of win, 1-based
-	recordBytes int  // bytes of the last record, line end included
+	recordEnd   int  // bytes of the last record, without line end
+	recordBytes int  // likewise, line end included
 	recordLines int  // physical lines of the last record
 	noRows      int  // lines before it that are no rows of a spreadsheet
 }
@@ -90,21 +91,18 @@ func (s *scanner) skipBlank() {
 func (s *scanner) next(rec *record) error {
 	s.dropRecord()
 	s.skipBlank()
-	end, after, err := s.lineAt(0)
-	if err != nil {
+	if err := s.addLine(); err != nil {
 		return err
 	}
 	rec.line, rec.row, rec.fault, rec.cells = s.line, s.line-s.noRows, nil, rec.cells[:0]
-	s.recordLines = 1
-	line := s.win.bytes()[:end]
+	line := s.win.bytes()[:s.recordEnd]
 	if bytes.IndexByte(line, '"') < 0 {
 		rec.cells = split(rec.cells, line, s.delim)
-	} else if end, after, err = s.splitQuoted(rec, end, after); err != nil {
+	} else if err := s.splitQuoted(rec); err != nil {
 		return err
 	}
-	s.recordBytes = after
-	rec.raw = s.win.bytes()[:end]
-	rec.lineEnd = after > end
+	rec.raw = s.win.bytes()[:s.recordEnd]
+	rec.lineEnd = s.recordBytes > s.recordEnd
 	return nil
 }
 
@@ -112,7 +110,17 @@ func (s *scanner) dropRecord() {
 	s.win.drop(s.recordBytes)
 	s.line += s.recordLines
 	s.noRows += max(s.recordLines-1, 0)
-	s.recordBytes, s.recordLines = 0, 0
+	s.recordEnd, s.recordBytes, s.recordLines = 0, 0, 0
+}
+
+// addLine takes the next line into the record.
+func (s *scanner) addLine() error {
+	end, after, err := s.lineAt(s.recordBytes)
+	if err == nil {
+		s.recordEnd, s.recordBytes = end, after
+		s.recordLines++
+	}
+	return err
 }
 
 // peek returns the line behind rec, which was read last; nil if there is none.
@@ -189,33 +197,30 @@ func (s *scanner) afterLineEnd(end int) (int, int) {
 	return end, end + 1
 }
 
-// splitQuoted splits a record with quotes into cells. It takes the ends of its first line, and returns the last's.
-func (s *scanner) splitQuoted(rec *record, end, after int) (int, int, error) {
+// splitQuoted splits a record with quotes into cells. It takes further lines into it where quotes say so.
+func (s *scanner) splitQuoted(rec *record) error {
 	at := 0
 	for {
 		text := s.win.bytes()
-		if at < end && text[at] == '"' {
+		if at < s.recordEnd && text[at] == '"' {
 			start := at
-			var closed bool
-			var err error
-			if at, end, after, closed, err = s.closingQuote(at, end, after); err != nil {
-				return 0, 0, err
+			end, closed, err := s.closingQuote(at)
+			if err != nil {
+				return err
 			}
 			text = s.win.bytes()
-			stop := at
-			for stop < end && besideQuote(text[stop]) && text[stop] != s.delim {
-				stop++
+			for at = end; at < s.recordEnd && besideQuote(text[at]) && text[at] != s.delim; {
+				at++
 			}
-			if !closed || (stop < end && text[stop] != s.delim) {
-				rec.cells = append(rec.cells, cell{start: start, end: end, quoting: strayQuote})
+			if !closed || at < s.recordEnd && text[at] != s.delim {
+				rec.cells = append(rec.cells, cell{start: start, end: s.recordEnd, quoting: strayQuote})
 				rec.fault = s.newFault(rec.line, closed)
-				return end, after, nil
+				return nil
 			}
-			rec.cells = append(rec.cells, cell{start: start, end: at, quoting: quoted})
-			at = stop
+			rec.cells = append(rec.cells, cell{start: start, end: end, quoting: quoted})
 		} else {
-			c := cell{start: at, end: end}
-			if n := bytes.IndexByte(text[at:end], s.delim); n >= 0 {
+			c := cell{start: at, end: s.recordEnd}
+			if n := bytes.IndexByte(text[at:s.recordEnd], s.delim); n >= 0 {
 				c.end = at + n
 			}
 			if bytes.IndexByte(text[c.start:c.end], '"') >= 0 {
@@ -224,37 +229,34 @@ func (s *scanner) splitQuoted(rec *record, end, after int) (int, int, error) {
 			rec.cells = append(rec.cells, c)
 			at = c.end
 		}
-		if at == end {
-			return end, after, nil
+		if at == s.recordEnd {
+			return nil
 		}
 		at++
 	}
 }
 
-// closingQuote finds the quote that closes the one at open: the offset after it and the ends of its line.
-func (s *scanner) closingQuote(open, end, after int) (at, lineEnd, next int, closed bool, err error) {
+// closingQuote finds the quote that closes the one at open, and returns the offset after it.
+func (s *scanner) closingQuote(open int) (at int, closed bool, err error) {
 	at = open + 1
 	for {
 		text := s.win.bytes()
-		n := bytes.IndexByte(text[at:end], '"')
+		n := bytes.IndexByte(text[at:s.recordEnd], '"')
 		if n < 0 {
-			newEnd, newAfter, err := s.lineAt(after)
-			if errors.Is(err, errEnd) {
-				return end, end, after, false, nil
+			at = s.recordBytes
+			if err := s.addLine(); errors.Is(err, errEnd) {
+				return s.recordEnd, false, nil
+			} else if err != nil {
+				return 0, false, err
 			}
-			if err != nil {
-				return 0, 0, 0, false, err
-			}
-			s.recordLines++
-			at, end, after = after, newEnd, newAfter
 			continue
 		}
 		at += n + 1
-		if at < end && text[at] == '"' {
+		if at < s.recordEnd && text[at] == '"' {
 			at++
 			continue
 		}
-		return at, end, after, true, nil
+		return at, true, nil
 	}
 }
 
