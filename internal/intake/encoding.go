@@ -182,25 +182,19 @@ func (e *utf8Evidence) add(p []byte) {
 		e.rest = nil
 	}
 	for i := 0; i < len(p); {
-		c := p[i]
-		if c < utf8.RuneSelf {
-			if c == 0 {
-				e.invalid = true
+		r, size := rune(p[i]), 1
+		if r >= utf8.RuneSelf {
+			if !utf8.FullRune(p[i:]) {
+				e.rest = bytes.Clone(p[i:])
 				return
 			}
-			i++
-			continue
+			r, size = utf8.DecodeRune(p[i:])
+			e.found++
 		}
-		if !utf8.FullRune(p[i:]) {
-			e.rest = append([]byte(nil), p[i:]...)
-			return
-		}
-		r, size := utf8.DecodeRune(p[i:])
-		if r == utf8.RuneError && size == 1 {
+		if r == 0 || r == utf8.RuneError && size == 1 {
 			e.invalid = true
 			return
 		}
-		e.found++
 		i += size
 	}
 }

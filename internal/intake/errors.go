@@ -177,13 +177,12 @@ func (e *ColumnError) Error() string {
 	if e.data {
 		return e.where() + ": " + e.reason
 	}
-	names := make([]string, 0, min(len(e.Header), maxHeader))
-	for i, name := range e.Header {
-		if i == maxHeader {
-			names = append(names, fmt.Sprintf("and %d more", len(e.Header)-maxHeader))
-			break
-		}
+	var names []string
+	for _, name := range e.Header[:min(len(e.Header), maxHeader)] {
 		names = append(names, show(name))
+	}
+	if more := len(e.Header) - maxHeader; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf("%s: %s; the header is: %s", e.where(), e.reason, strings.Join(names, ", "))
 }
@@ -248,14 +247,13 @@ func (e *ColumnError) free() (n int) {
 func (r *resolver) fail(fields []string, reason string, found []int) error {
 	e := &ColumnError{File: r.file, Line: r.line, Fields: fields, Header: r.header, reason: reason}
 	for _, i := range found {
-		e.Found = append(e.Found, r.header[i])
+		name := r.header[i]
+		e.Found = append(e.Found, name)
+		if typable(name) && count(r.header, name) == 1 {
+			e.Maps = append(e.Maps, Mapping{fields[0], name})
+		}
 	}
 	if len(found) > 0 {
-		for _, name := range e.Found {
-			if m := (Mapping{fields[0], name}); typable(name) && !slices.Contains(e.Maps, m) && count(r.header, name) == 1 {
-				e.Maps = append(e.Maps, m)
-			}
-		}
 		return e
 	}
 	e.taken = slices.Clone(r.mapped)

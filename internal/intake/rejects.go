@@ -30,13 +30,10 @@ type dialect struct {
 
 // dialect returns how the table is written, once its header was read.
 func (t *table) dialect() dialect {
-	raw := len(t.rec.raw)
-	d := dialect{
-		header: strings.TrimRight(t.text(), "\r"), delim: t.scan.delim,
-		eol: string(t.scan.win.bytes()[raw:t.scan.recordBytes]),
+	eol := t.scan.win.bytes()[len(t.rec.raw):t.scan.recordBytes]
+	return dialect{
+		header: strings.TrimRight(t.text(), "\r"), delim: t.scan.delim, eol: cmp.Or(string(eol), "\n"),
 	}
-	d.eol = cmp.Or(d.eol, "\n")
-	return d
 }
 
 func (d dialect) compatible(other dialect) bool {
@@ -59,12 +56,14 @@ func NewRejects(w io.Writer) *Rejects { return &Rejects{w: bufio.NewWriter(w)} }
 
 // Flush writes what is still buffered. It does not close the writer below.
 func (j *Rejects) Flush() error {
+	var err error
 	if j.book != nil {
-		if err := j.book.Close(); err != nil {
-			return fmt.Errorf("write rejects: %w", err)
-		}
+		err = j.book.Close()
 	}
-	if err := j.w.Flush(); err != nil {
+	if err == nil {
+		err = j.w.Flush()
+	}
+	if err != nil {
 		return fmt.Errorf("write rejects: %w", err)
 	}
 	return nil
@@ -177,14 +176,12 @@ func (t *table) columnNames() []string {
 
 func (j *Rejects) writeCells(t *table, rec Record) error {
 	row := make([]xlsx.Value, 0, len(t.cols.header)+1)
-	next := 0
+	next := 0 // cell of the record
 	for i := range t.cols.header {
 		var v xlsx.Value
-		for next < len(rec.cells) && rec.cells[next].Column < i {
-			next++
-		}
 		if next < len(rec.cells) && rec.cells[next].Column == i {
 			v = t.sheet.book.Value(rec.cells[next])
+			next++
 		}
 		if !slices.Contains(t.cols.errors, i) {
 			row = append(row, v)
