@@ -11,28 +11,27 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// checkCellCount returns the problem of a record whose cells can't be assigned to columns.
-func (t *table) checkCellCount() (Problem, bool) {
+// checkCellCount reports a record whose cells can't be assigned to columns.
+func (t *table) checkCellCount() {
 	have, want := len(t.rec.cells), len(t.cols.header)
-	if f := t.rec.fault; f != nil {
+	switch f := t.rec.fault; {
+	case f != nil:
 		rest := string(t.rec.raw[t.rec.cells[have-1].start:])
-		return t.problem(tracking.Problem{Value: rest, Message: f.message, Hint: f.hint}, have-1), true
-	}
-	switch {
+		t.report(tracking.Problem{Value: rest, Message: f.message, Hint: f.hint}, have-1)
 	case have > want:
-		return t.surplusCells()
+		t.checkSurplusCells()
 	case have < want:
-		return t.missingCells(), true
+		t.reportMissingCells()
+	default:
+		t.fullRowSeen = true
 	}
-	t.fullRowSeen = true
-	return Problem{}, false
 }
 
 func (t *table) widthMessage() string {
 	return fmt.Sprintf("the row has %s, the header has %d", plural(len(t.rec.cells), "cell"), len(t.cols.header))
 }
 
-func (t *table) missingCells() Problem {
+func (t *table) reportMissingCells() {
 	if len(t.rec.cells) == 1 {
 		t.afterLoneCell = t.rec.line + t.scan.recordLines
 	}
@@ -47,12 +46,12 @@ func (t *table) missingCells() Problem {
 		p.Message = "the file ends inside this row: " + p.Message
 		p.Hint = "check that the file is complete, or complete the row"
 	}
-	return t.problem(p, none)
+	t.report(p, none)
 }
 
-// surplusCells returns the problem of cells beyond the last column. Empty ones are ignored if all
-// rows have the same number of them and the tracking number can't have moved.
-func (t *table) surplusCells() (Problem, bool) {
+// checkSurplusCells reports cells beyond the last column. Empty ones are ignored if all rows have the same number of
+// them and the tracking number can't have moved.
+func (t *table) checkSurplusCells() {
 	want, have := len(t.cols.header), len(t.rec.cells)
 	p := tracking.Problem{
 		Message: t.widthMessage(),
@@ -67,13 +66,14 @@ func (t *table) surplusCells() (Problem, bool) {
 		if bytes.IndexByte(t.rec.raw, '\r') >= 0 {
 			p.Hint = "the line contains a lone carriage return: save the file with one kind of line end; or " + p.Hint
 		}
-		return t.problem(p, i), true
+		t.report(p, i)
+		return
 	}
 	if t.fullRowSeen && have-want != t.extraCells || !t.cellsInPlace() {
-		return t.problem(p, want), true
+		t.report(p, want)
+		return
 	}
 	t.fullRowSeen, t.extraCells = true, have-want
-	return Problem{}, false
 }
 
 // checkExtraCells returns an error for a record without the empty last cells of earlier ones: cells may have moved.
@@ -140,11 +140,12 @@ func (t *table) unusedBefore(at int) bool {
 	return false
 }
 
-// addShifted adds a problem if a number stands in one of the two cells behind the number's instead:
+// checkShifted reports a number that stands in one of the two cells behind the number's instead:
 // an extra delimiter and a missing one leave the row as wide as the header.
-func (t *table) addShifted(ps []Problem, number string) []Problem {
+func (t *table) checkShifted() {
+	number := t.out.Item.Number
 	if t.opt.AcceptOdd || tracking.LikeNumber(number) {
-		return ps
+		return
 	}
 	text := t.numberLikeness(t.cols.number) < likeDigits
 	for i := t.cols.number + 1; i < min(t.cols.number+3, len(t.cols.header)); i++ {
@@ -153,48 +154,48 @@ func (t *table) addShifted(ps []Problem, number string) []Problem {
 			!text && !(tracking.Item{ReferID: other, Number: number}).Exchanged() {
 			continue
 		}
-		return append(ps, t.problem(tracking.Problem{
+		t.report(tracking.Problem{
 			Field: tracking.FieldNumber, Value: number, Odd: true,
 			Message: fmt.Sprintf("this does not look like a tracking number, but %s does: the cells may have moved",
 				show(other)),
 			Hint: "put a cell that contains a " + delimiterName(t.scan.delim) +
 				" in quotes; --accept-odd-values sends it as it is",
-		}, t.cols.number))
+		}, t.cols.number)
+		return
 	}
-	return ps
 }
 
-// addBrokenRow adds a problem if a line of one cell is beside the record, which a line end may have split.
-func (t *table) addBrokenRow(ps []Problem) []Problem {
+// checkBrokenRow reports a line of one cell beside the record, which a line end may have split.
+func (t *table) checkBrokenRow() {
 	want := len(t.cols.header)
 	if want == 1 || len(t.rec.cells) != want || t.sheet != nil {
-		return ps
+		return
 	}
 	const message = "%s has 1 cell, the header has %d: it may belong to this row"
 	p := tracking.Problem{Hint: "join the two lines, or remove the one with 1 cell"}
 	if t.inUse(0) && t.afterLoneCell == t.rec.line {
 		p.Message = fmt.Sprintf(message, "the line before", want)
-		return append(ps, t.problem(p, 0))
+		t.report(p, 0)
+		return
 	}
 	if !t.inUse(want - 1) {
-		return ps
+		return
 	}
 	if next := t.scan.peek(&t.rec); len(bytes.TrimSpace(next)) > 0 && bytes.IndexByte(next, t.scan.delim) < 0 {
 		p.Message = fmt.Sprintf(message, "the next line", want)
-		ps = append(ps, t.problem(p, want-1))
+		t.report(p, want-1)
 	}
-	return ps
 }
 
-// addTruncated adds a problem if the file may end inside the last number: it is shorter than all others.
-func (t *table) addTruncated(ps []Problem, number string) []Problem {
-	n := &t.numbers
+// checkTruncated reports a last number inside which the file may end: it is shorter than all others.
+func (t *table) checkTruncated() {
+	n, number := &t.numbers, t.out.Item.Number
 	if t.rec.lineEnd || t.cols.number != len(t.rec.cells)-1 || len(number) >= len(n.shortest) {
 		if n.count++; n.count == 1 || len(number) < len(n.shortest) {
 			n.shortest = number
 		}
 		n.longest = max(n.longest, len(number))
-		return ps
+		return
 	}
 	last := forms.Read(number)
 	right := last.Known() && !last.Wrong()
@@ -204,14 +205,13 @@ func (t *table) addTruncated(ps []Problem, number string) []Problem {
 		right = !forms.Read(n.shortest).Known()
 	}
 	if right {
-		return ps
+		return
 	}
-	p := tracking.Problem{
+	t.report(tracking.Problem{
 		Field: tracking.FieldNumber, Value: number, Odd: true, Note: t.opt.AcceptOdd,
 		Message: "the file ends in this number without a line end, and all other numbers are longer: it may be cut off",
 		Hint:    "check that the file is complete; if it is, end its last line, or --accept-odd-values sends it as it is",
-	}
-	return append(ps, t.problem(p, t.cols.number))
+	}, t.cols.number)
 }
 
 func (t *table) firstMissing() int {
@@ -224,32 +224,33 @@ func (t *table) firstMissing() int {
 	return first
 }
 
-// addSwallowedRows adds a problem if a quoted cell has lines like rows: a note if no column in use follows.
-func (t *table) addSwallowedRows(ps []Problem) []Problem {
+// checkSwallowedRows reports quoted cells with lines like rows: a note if no column in use follows.
+func (t *table) checkSwallowedRows() {
 	for i, c := range t.rec.cells {
 		text := t.rec.raw[c.start:c.end]
 		n := t.scan.countLineEnds(text)
 		if n == 0 {
 			continue
 		}
-		joined := i <= max(t.cols.last, t.cols.ref) && t.joinsRows(text, i)
-		if !joined && !looksLikeRows(text, t.scan.delim, len(t.cols.header)) {
+		lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+		joined := i <= max(t.cols.last, t.cols.ref) && t.joinsRows(lines, i)
+		if !joined && !t.hasRow(lines) {
 			continue
 		}
-		const hint = "the lines are read as one cell; if they are rows, close the quote"
-		p := t.problem(tracking.Problem{Note: !joined, Hint: hint}, i)
-		p.Message = fmt.Sprintf("a quoted cell spans lines %d to %d, which look like rows", p.Line, p.Line+n)
-		if joined {
-			p.Problem.Hint = "close the quote in the row where it starts"
+		first := t.rec.line + t.scan.countLineEnds(t.rec.raw[:c.start])
+		p := tracking.Problem{
+			Note: !joined, Message: fmt.Sprintf("a quoted cell spans lines %d to %d, which look like rows", first, first+n),
+			Hint: "the lines are read as one cell; if they are rows, close the quote",
 		}
-		ps = append(ps, p)
+		if joined {
+			p.Hint = "close the quote in the row where it starts"
+		}
+		t.report(p, i)
 	}
-	return ps
 }
 
 // joinsRows reports whether a quoted cell holds a tracking number, or as many delimiters as two rows have there.
-func (t *table) joinsRows(text []byte, at int) bool {
-	lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+func (t *table) joinsRows(lines [][]byte, at int) bool {
 	delim := []byte{t.scan.delim}
 	for _, line := range lines {
 		for cell := range bytes.SplitSeq(line, delim) {
@@ -262,11 +263,10 @@ func (t *table) joinsRows(text []byte, at int) bool {
 	return len(lines) > 1 && bytes.Count(lines[0], delim) == before && bytes.Count(lines[len(lines)-1], delim) == after
 }
 
-// looksLikeRows reports whether a whole line inside text has as many cells as a row.
-func looksLikeRows(text []byte, delim byte, width int) bool {
-	lines := bytes.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' })
+// hasRow reports whether one of the lines of a cell, but for the first, has as many cells as a row.
+func (t *table) hasRow(lines [][]byte) bool {
 	return slices.ContainsFunc(lines[min(1, len(lines)):], func(line []byte) bool {
-		return bytes.Count(line, []byte{delim}) >= max(width-1, 1)
+		return bytes.Count(line, []byte{t.scan.delim}) >= max(len(t.cols.header)-1, 1)
 	})
 }
 

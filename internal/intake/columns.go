@@ -47,10 +47,20 @@ type resolver struct {
 	mapped []bool // columns that were given by name
 }
 
+// newResolver returns an error if the names of a header are values.
+func newResolver(file string, line int, header []string) (*resolver, error) {
+	if cell := isData(header); cell != "" {
+		return nil, &ColumnError{
+			File: file, Line: line, Fields: slices.Clone(refFields), Header: header, data: true,
+			reason: fmt.Sprintf("the line has data, such as %s, and no names of columns", show(cell)),
+		}
+	}
+	return &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}, nil
+}
+
 // resolve finds the columns of the fields: by o.Map, then by the interface's own names, then by synonyms.
 func resolve(file string, line int, header []string, o Options) (columns, error) {
-	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
-	err := r.checkNames()
+	r, err := newResolver(file, line, header)
 	if err != nil {
 		return columns{}, err
 	}
@@ -153,14 +163,14 @@ func (r *resolver) byName(field, name string) (int, error) {
 }
 
 func (r *resolver) byRank(field string) (int, error) {
-	at := r.bestColumns(field)
-	switch {
-	case len(at) == 0:
+	switch at := r.bestColumns(field); len(at) {
+	case 0:
 		return none, nil
-	case len(at) == 1:
+	case 1:
 		return at[0], nil
+	default:
+		return none, r.fail([]string{field}, fmt.Sprintf("%d columns could be %s", len(at), field), at)
 	}
-	return none, r.fail([]string{field}, fmt.Sprintf("%d columns could be %s", len(at), field), at)
 }
 
 // bestColumns returns the columns that fit a field best. A mapped column serves others only by its own name.

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // delimiters are the delimiters that a header may have, the most common first.
@@ -17,7 +16,7 @@ const delimiters = ",;\t|"
 // Header returns the names of the columns of a table, none for JSON. Errors are those of [Open].
 func Header(name string, r io.Reader, o Options) ([]string, error) {
 	in, err := Open(name, r, o)
-	if wrong := (*ColumnError)(nil); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*ColumnError](err); ok {
 		return wrong.Header, nil
 	}
 	if err != nil {
@@ -189,10 +188,9 @@ func (t *table) readNames(sep byte) ([]string, error) {
 
 func (t *table) resolve(line int, names []string) (err error) {
 	if t.opt.Refs {
-		t.cols, t.sum.Missing, t.list, err = resolveRefs(t.file, line, names, t.opt)
-	} else {
-		t.cols, err = resolve(t.file, line, names, t.opt)
+		return t.resolveRefs(line, names)
 	}
+	t.cols, err = resolve(t.file, line, names, t.opt)
 	return err
 }
 
@@ -274,12 +272,10 @@ func guessDelimiter(header []byte, file string) byte {
 // countFields counts the identifiers for which a header split at delim has a column.
 func countFields(header []byte, delim byte) int {
 	n := 0
-	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
-		for name := range strings.SplitSeq(string(header), string(rune(delim))) {
-			if nameRank(field, strings.Trim(name, `" `)) > 0 {
-				n++
-				break
-			}
+	names := strings.Split(string(header), string(rune(delim)))
+	for _, field := range refFields {
+		if slices.ContainsFunc(names, func(name string) bool { return nameRank(field, strings.Trim(name, `" `)) > 0 }) {
+			n++
 		}
 	}
 	return n

@@ -2,7 +2,6 @@ package intake
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -19,11 +18,10 @@ type headerSearch struct {
 
 // miss takes a line that is no header. It returns an error if no line below it is to be tried.
 func (h *headerSearch) miss(err error, names []string) error {
-	var wrong *ColumnError
-	if !errors.As(err, &wrong) {
-		return err
-	}
+	wrong, ok := errors.AsType[*ColumnError](err)
 	switch {
+	case !ok:
+		return err
 	case h.best != nil && !wrong.likelier(h.best):
 		h.rows = append(h.rows, names)
 		return nil
@@ -43,11 +41,8 @@ func (e *ColumnError) likelier(other *ColumnError) bool {
 
 func filled(names []string) int { return len(names) - count(names, "") }
 
-// failure returns the error of an input without a header; nil if it has no lines.
+// failure returns the error of an input without a header, once a line was missed.
 func (h *headerSearch) failure() error {
-	if h.best == nil {
-		return nil
-	}
 	h.best.propose(h.rows)
 	return h.best
 }
@@ -69,18 +64,6 @@ func isData(names []string) string {
 		}
 	}
 	return found
-}
-
-// checkNames returns an error if the names are values.
-func (r *resolver) checkNames() error {
-	cell := isData(r.header)
-	if cell == "" {
-		return nil
-	}
-	return &ColumnError{
-		File: r.file, Line: r.line, Fields: slices.Clone(refFields), Header: r.header, data: true,
-		reason: fmt.Sprintf("the line has data, such as %s, and no names of columns", show(cell)),
-	}
 }
 
 // propose finds the columns that --map may name for the missing fields: the only one that sounds like

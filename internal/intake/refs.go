@@ -18,32 +18,41 @@ var outputNames = map[string][]string{
 	tracking.FieldNumber:  {"trackingNumber", "NUMBER"},
 }
 
+// beginList makes the table one without a header.
+func (t *table) beginList() {
+	t.list, t.sum.Missing = true, nil
+	t.cols = columns{header: []string{""}, number: none, code: none, carrier: none}
+}
+
 // resolveRefs finds the columns of referIds and numbers, of which one is enough, and the columns of
 // --map that the header lacks. A table of one other column is a list.
-func resolveRefs(file string, line int, header []string, o Options) (c columns, absent []string, list bool, err error) {
-	noHeader := columns{header: []string{""}, number: none, code: none, carrier: none}
-	if o.Format == List {
-		return noHeader, nil, true, nil
+func (t *table) resolveRefs(line int, header []string) error {
+	t.list, t.sum.Missing = false, nil
+	if t.opt.Format == List {
+		t.beginList()
+		return nil
 	}
-	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
-	if err := r.checkNames(); err != nil {
-		return c, nil, false, err
+	r, err := newResolver(t.file, line, header)
+	if err != nil {
+		return err
 	}
 	of := map[string]int{}
+	var absent []string
 	var unmapped error
 	for _, field := range refFields {
-		if of[field] = none; o.Map[field] == "" {
+		given := t.opt.Map[field]
+		if of[field] = none; given == "" {
 			continue
 		}
-		at, err := r.byName(field, o.Map[field])
-		var wrong *ColumnError
+		at, err := r.byName(field, given)
+		wrong, ok := errors.AsType[*ColumnError](err)
 		switch {
 		case err == nil:
 			of[field], r.mapped[at] = at, true
-		case errors.As(err, &wrong) && len(wrong.Found) > 0:
-			return c, nil, false, err
+		case ok && len(wrong.Found) > 0:
+			return err
 		default:
-			absent, unmapped = append(absent, o.Map[field]), cmp.Or(unmapped, err)
+			absent, unmapped = append(absent, given), cmp.Or(unmapped, err)
 		}
 	}
 	for _, field := range refFields {
@@ -53,32 +62,33 @@ func resolveRefs(file string, line int, header []string, o Options) (c columns, 
 		if own := r.matching(func(h string) bool { return slices.Contains(outputNames[field], h) }); len(own) == 1 {
 			of[field] = own[0]
 		} else if of[field], err = r.byRank(field); err != nil {
-			return c, nil, false, err
+			return err
 		}
 	}
-	c = columns{header: header, ref: of[tracking.FieldReferID], number: of[tracking.FieldNumber]}
-	c.code, c.carrier = none, none
-	c.last = max(c.ref, c.number)
-	switch {
-	case c.last != none:
-		return c, absent, false, nil
+	ref, number := of[tracking.FieldReferID], of[tracking.FieldNumber]
+	switch last := max(ref, number); {
+	case last != none:
+		t.sum.Missing = absent
+		t.cols = columns{header: header, ref: ref, number: number, code: none, carrier: none, last: last}
 	case len(header) == 1:
-		return noHeader, nil, true, nil
+		t.beginList()
 	case unmapped != nil:
-		return c, nil, false, unmapped
+		return unmapped
+	default:
+		return r.fail(refFields[:1], "no column for referId or rawTrackingNumber", nil)
 	}
-	return c, nil, false, r.fail(refFields[:1], "no column for referId or rawTrackingNumber", nil)
+	return nil
 }
 
-func (t *table) refRow() Record {
-	rec := Record{File: t.file, Line: t.rec.line, Row: t.rec.row}
-	p, bad := t.checkCellCount()
+func (t *table) readRefs() {
+	rec := &t.out
 	if t.list {
-		p, bad = t.checkListLine()
+		t.checkListLine()
+	} else {
+		t.checkCellCount()
 	}
-	if bad {
-		rec.Problems = []Problem{p}
-		return rec
+	if rec.Problems != nil {
+		return
 	}
 	for _, field := range refFields {
 		at, name, into := t.cols.ref, field, &rec.Item.ReferID
@@ -97,22 +107,21 @@ func (t *table) refRow() Record {
 			*into = stripSpaces(*into, t.sum)
 		}
 		for _, p := range tracking.CheckIdentifier(name, *into) {
-			rec.Problems = append(rec.Problems, t.problem(p, at))
+			t.report(p, at)
 		}
-		rec.Problems = t.addCellProblems(rec.Problems, name, at, v)
-		rec.Problems = t.addDamage(rec.Problems, name, at)
+		t.checkCell(name, at, v)
+		t.checkDamage(name, at)
 	}
 	if rec.unnamed() {
-		rec.Problems = append(rec.Problems, t.problem(noRef, none))
+		t.report(noRef, none)
 	}
 	if t.scan.recordLines > 1 && !t.list {
-		rec.Problems = t.addSwallowedRows(rec.Problems)
+		t.checkSwallowedRows()
 	}
-	rec.Problems = t.addBrokenRow(rec.Problems)
+	t.checkBrokenRow()
 	if rec.Good() {
-		rec.Problems = t.addNUL(rec.Problems)
+		t.checkNUL()
 	}
-	return rec
 }
 
 const fieldRef = "REF"
@@ -121,19 +130,20 @@ var noRef = tracking.Problem{Message: "no referId and no tracking number", Hint:
 
 func (rec *Record) unnamed() bool { return rec.Ref == "" && rec.Item == (tracking.Item{}) }
 
-func (t *table) checkListLine() (Problem, bool) {
+func (t *table) checkListLine() {
 	if f := t.rec.fault; f != nil {
-		return t.problem(tracking.Problem{Value: string(t.rec.raw), Message: f.message, Hint: f.hint}, none), true
+		t.report(tracking.Problem{Value: string(t.rec.raw), Message: f.message, Hint: f.hint}, none)
+		return
 	}
 	if len(t.rec.cells) == 1 &&
 		(t.sheet != nil || t.rec.cells[0].quoting == quoted || !bytes.ContainsAny(trim(t.rec.raw), ";\t")) {
-		return Problem{}, false
+		return
 	}
-	return t.problem(tracking.Problem{
+	t.report(tracking.Problem{
 		Value: string(t.rec.raw), Message: "several values in one line, and no header line names the columns",
 		Hint: "write one REF per line, or add a first line with the names of the columns, " +
 			"such as referId and rawTrackingNumber; put a REF that contains a delimiter in quotes",
-	}, none), true
+	}, none)
 }
 
 // ref decodes a string, or an object's names for a tracking. Other fields, as in our own output, are passed over.

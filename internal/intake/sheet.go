@@ -64,14 +64,15 @@ func (t *table) findHeader() error {
 		}
 		names := t.sheet.names()
 		if t.opt.Format == List {
-			return t.beginList()
+			t.useAsList()
+			return nil
 		}
 		mayBeList = mayBeList || n == 0 && t.opt.Refs && len(names) == 1
 		err := t.resolveNames(names)
 		if err == nil || above != nil && t.resolveNames(joined(above, names)) == nil {
 			return nil
 		}
-		if wrong := (*ColumnError)(nil); errors.As(err, &wrong) && t.sheet.lost() != "" {
+		if wrong, ok := errors.AsType[*ColumnError](err); ok && t.sheet.lost() != "" {
 			wrong.reason += "; cell " + t.sheet.lost() + " refers to a text that the workbook does not have"
 		}
 		if err := search.miss(err, names); err != nil {
@@ -99,33 +100,33 @@ func (t *table) reopenList() error {
 	if err := s.next(); err != nil {
 		return workbookError(t.file, s.name, err)
 	}
-	return t.beginList()
+	t.useAsList()
+	return nil
 }
 
-// beginList reads rows without a header, the one at hand first.
-func (t *table) beginList() (err error) {
-	t.list, t.first = true, true
-	t.cols, t.sum.Missing, _, err = resolveRefs(t.file, t.sheet.row.Number, nil, Options{Format: List})
+// useAsList reads rows without a header, the one at hand first.
+func (t *table) useAsList() {
+	t.beginList()
+	t.first = true
 	t.fillRecord()
-	return err
 }
 
 // resolveNames finds the columns in the row at hand by its names. A name over several columns is none.
-func (t *table) resolveNames(names []string) (err error) {
+func (t *table) resolveNames(names []string) error {
 	s := t.sheet
-	err = t.resolve(s.row.Number, names)
-	list := t.list
-	t.list = false
-	if wrong := (*ColumnError)(nil); errors.As(err, &wrong) {
+	err := t.resolve(s.row.Number, names)
+	if wrong, ok := errors.AsType[*ColumnError](err); ok {
 		wrong.Sheet = s.name
 	}
 	if err != nil {
 		return err
 	}
-	if list || t.cols.last == none {
-		wrong := &ColumnError{File: t.file, Sheet: s.name, Line: s.row.Number, Header: names, Fields: refFields}
-		wrong.reason = "no column for referId or rawTrackingNumber"
-		return wrong
+	if t.list {
+		t.list = false
+		return &ColumnError{
+			File: t.file, Sheet: s.name, Line: s.row.Number, Header: names, Fields: refFields,
+			reason: "no column for referId or rawTrackingNumber",
+		}
 	}
 	for _, m := range s.wide {
 		for column := m.FirstColumn; column <= m.LastColumn && column < len(names); column++ {
@@ -258,19 +259,14 @@ func (t *table) fillRecord() {
 	if t.list {
 		width = s.row.Cells[len(s.row.Cells)-1].Column + 1
 	}
-	for i, c := range s.row.Cells {
-		for len(rec.cells) < min(c.Column, width) {
-			rec.cells = append(rec.cells, cell{start: len(rec.raw), end: len(rec.raw)})
-		}
-		if c.Column >= width {
-			break
-		}
+	next := 0 // cell of the row
+	for column := range width {
 		start := len(rec.raw)
-		rec.raw = append(rec.raw, s.shown[i].Text...)
+		if next < len(s.row.Cells) && s.row.Cells[next].Column == column {
+			rec.raw = append(rec.raw, s.shown[next].Text...)
+			next++
+		}
 		rec.cells = append(rec.cells, cell{start: start, end: len(rec.raw)})
-	}
-	for len(rec.cells) < width {
-		rec.cells = append(rec.cells, cell{start: len(rec.raw), end: len(rec.raw)})
 	}
 }
 
@@ -284,43 +280,43 @@ func (s *sheet) shownIn(column int) (xlsx.Shown, bool) {
 	return xlsx.Shown{}, false
 }
 
-// addDamage adds the problem of a cell that a spreadsheet changed, in place of the problems that follow from it.
-func (t *table) addDamage(ps []Problem, field string, at int) []Problem {
+// checkDamage reports a cell that a spreadsheet changed, in place of the problems that follow from it.
+func (t *table) checkDamage(field string, at int) {
 	if t.sheet == nil || at == none {
-		return ps
+		return
 	}
 	s, isValue := t.sheet.shownIn(at)
 	if !isValue {
 		if m, ok := t.sheet.rows.Merged(at); ok && (m.FirstRow != t.rec.line || m.FirstColumn != at) {
-			return t.replaceProblem(ps, field, at, tracking.Problem{
+			t.replaceProblem(field, at, tracking.Problem{
 				Message: fmt.Sprintf("the cell is merged into %v, which has one value", m),
 				Hint:    "unmerge the cells and fill in each",
 			})
 		}
-		return ps
+		return
 	}
 	p, bad := damages[s.Loss]
 	if !bad {
 		if t.sum.AsNumbers++; s.Loss == xlsx.Padded {
 			t.sum.Padded++
 		}
-		return ps
+		return
 	}
 	p.Value, p.Kind, p.Message = s.Text, tracking.KindDamaged, strings.Replace(p.Message, "%s", show(s.Format), 1)
 	switch {
 	case p.Odd && t.opt.Refs:
-		return ps
 	case p.Odd && t.opt.AcceptOdd:
 		p.Note, p.Field = true, field
-		return append(ps, t.problem(p, at))
+		t.report(p, at)
+	default:
+		t.replaceProblem(field, at, p)
 	}
-	return t.replaceProblem(ps, field, at, p)
 }
 
-func (t *table) replaceProblem(ps []Problem, field string, at int, p tracking.Problem) []Problem {
-	ps = slices.DeleteFunc(ps, func(other Problem) bool { return other.Field == field })
+func (t *table) replaceProblem(field string, at int, p tracking.Problem) {
+	t.out.Problems = slices.DeleteFunc(t.out.Problems, func(other Problem) bool { return other.Field == field })
 	p.Field = field
-	return append(ps, t.problem(p, at))
+	t.report(p, at)
 }
 
 const asText = "format the column as Text and enter the value again, or export it as text"

@@ -19,6 +19,7 @@ type table struct {
 	scan          *scanner
 	sheet         *sheet // the records are its rows; nil for text
 	rec           record
+	out           Record // the current record, as it is returned
 	cols          columns
 	own           ownColumns
 	carrier       *carriers
@@ -60,13 +61,12 @@ func (t *table) cell(at int) cellValue {
 	if c.quoting == quoted {
 		text = text[1 : len(text)-1]
 		if bytes.IndexByte(text, '"') >= 0 {
-			t.scratch, text = unquote(t.scratch, text)
+			text = t.unquote(text)
 		}
 	}
 	v := cellValue{text: trim(text)}
 	v.trimmed = len(v.text) != len(text)
-	all, shown, ok := formulaText(t.scratch, v.text)
-	t.scratch = all
+	shown, ok := t.formulaText(v.text)
 	if !ok {
 		v.strayQuote = c.quoting == strayQuote
 		return v
@@ -90,14 +90,16 @@ func (t *table) next() (Record, error) {
 			return Record{}, err
 		}
 		t.scratch = t.scratch[:0]
+		t.out = Record{File: t.file, Line: t.rec.line, Row: t.rec.row}
 		if t.opt.Refs {
-			return t.refRow(), nil
+			t.readRefs()
+			return t.out, nil
 		}
-		rec := t.row()
-		if t.opt.KeepText || !rec.Good() {
-			t.keep(&rec)
+		t.readItem()
+		if t.opt.KeepText || !t.out.Good() {
+			t.keep()
 		}
-		return rec, nil
+		return t.out, nil
 	}
 }
 
@@ -132,12 +134,12 @@ func (t *table) empty() bool {
 	return true
 }
 
-func (t *table) row() Record {
-	rec := Record{File: t.file, Line: t.rec.line, Row: t.rec.row, Hidden: t.sheet != nil && t.sheet.row.Hidden}
-	p, bad := t.checkCellCount()
-	if t.badShape = bad; bad {
-		rec.Problems = []Problem{p}
-		return rec
+func (t *table) readItem() {
+	rec := &t.out
+	rec.Hidden = t.sheet != nil && t.sheet.row.Hidden
+	t.checkCellCount()
+	if t.badShape = rec.Problems != nil; t.badShape {
+		return
 	}
 	ref, number := t.usedCell(t.cols.ref), t.usedCell(t.cols.number)
 	named := t.usedCell(t.cols.ofCarrier())
@@ -151,28 +153,36 @@ func (t *table) row() Record {
 		rec.Own = t.ownText()
 	}
 	if rec.Item.ReferID == t.cols.header[t.cols.ref] && rec.Item.Number == t.cols.header[t.cols.number] {
-		p := tracking.Problem{Message: "the row repeats the header", Hint: "remove the row"}
-		rec.Problems = []Problem{t.problem(p, none)}
-		return rec
+		t.report(tracking.Problem{Message: "the row repeats the header", Hint: "remove the row"}, none)
+		return
 	}
-	rec.Problems = t.validate(rec.Item)
-	rec.Problems = t.addCellProblems(rec.Problems, tracking.FieldReferID, t.cols.ref, ref)
-	rec.Problems = t.addCellProblems(rec.Problems, tracking.FieldNumber, t.cols.number, number)
-	rec.Problems = t.addCarrierProblems(rec.Problems, named)
-	rec.Problems = t.addDamage(rec.Problems, tracking.FieldReferID, t.cols.ref)
-	rec.Problems = t.addDamage(rec.Problems, tracking.FieldNumber, t.cols.number)
-	rec.Problems = t.addDamage(rec.Problems, tracking.FieldCarrierCode, t.cols.code)
+	for _, p := range t.carrier.validate(rec.Item, t.opt.Rules) {
+		at := t.cols.ref
+		switch p.Field {
+		case tracking.FieldNumber:
+			at = t.cols.number
+		case tracking.FieldCarrierCode:
+			at = t.cols.ofCarrier()
+		}
+		t.report(p, at)
+	}
+	t.checkCell(tracking.FieldReferID, t.cols.ref, ref)
+	t.checkCell(tracking.FieldNumber, t.cols.number, number)
+	t.checkCarrier(named)
+	t.checkDamage(tracking.FieldReferID, t.cols.ref)
+	t.checkDamage(tracking.FieldNumber, t.cols.number)
+	t.checkDamage(tracking.FieldCarrierCode, t.cols.code)
 	if len(rec.Problems) == 0 && t.sheet == nil {
-		rec.Problems = t.addShifted(rec.Problems, rec.Item.Number)
+		t.checkShifted()
 	}
 	if t.scan.recordLines > 1 {
-		rec.Problems = t.addSwallowedRows(rec.Problems)
+		t.checkSwallowedRows()
 	}
-	rec.Problems = t.addBrokenRow(rec.Problems)
+	t.checkBrokenRow()
 	if rec.Good() {
-		rec.Problems = t.addNUL(t.addTruncated(rec.Problems, rec.Item.Number))
+		t.checkTruncated()
+		t.checkNUL()
 	}
-	return rec
 }
 
 func (t *table) usedCell(at int) cellValue {
@@ -195,91 +205,73 @@ func (t *table) item(ref, number []byte) tracking.Item {
 	return it
 }
 
-func (t *table) validate(it tracking.Item) []Problem {
-	var ps []Problem
-	for _, p := range t.carrier.validate(it, t.opt.Rules) {
-		at := t.cols.ref
-		switch p.Field {
-		case tracking.FieldNumber:
-			at = t.cols.number
-		case tracking.FieldCarrierCode:
-			at = t.cols.ofCarrier()
-		}
-		ps = append(ps, t.problem(p, at))
-	}
-	return ps
-}
-
-func (t *table) addCellProblems(ps []Problem, field string, at int, v cellValue) []Problem {
+func (t *table) checkCell(field string, at int, v cellValue) {
 	if v.strayQuote {
-		ps = append(ps, t.problem(tracking.Problem{
+		t.report(tracking.Problem{
 			Field: field, Value: string(v.text), Message: "quote inside a cell that is not quoted",
 			Hint: "remove it, or put the whole cell in quotes and double the quote",
-		}, at))
+		}, at)
 	}
 	if p, bad := lostCharacter(field, v.text, t.coding.name); bad {
-		ps = append(ps, t.problem(p, at))
+		t.report(p, at)
 	}
-	return ps
 }
 
-// addNUL adds the problems of NULs to a row that is good otherwise: they stand in cells that nothing else examines.
-func (t *table) addNUL(ps []Problem) []Problem {
+// checkNUL reports the NULs of a row that is good otherwise: they stand in cells that nothing else examines.
+func (t *table) checkNUL() {
 	if bytes.IndexByte(t.rec.raw, 0) < 0 {
-		return ps
+		return
 	}
 	for at, c := range t.rec.cells {
 		if text := t.rec.raw[c.start:c.end]; bytes.IndexByte(text, 0) >= 0 && !slices.Contains(t.cols.errors, at) {
-			ps = append(ps, t.problem(tracking.Problem{
+			t.report(tracking.Problem{
 				Value: string(text), Message: "control character U+0000 in the cell", Hint: "remove it from the cell",
-			}, at))
+			}, at)
 		}
 	}
-	return ps
 }
 
-// addCarrierProblems adds the problems of the carrier's cell. Names are checked only if codes were given.
-func (t *table) addCarrierProblems(ps []Problem, v cellValue) []Problem {
+// checkCarrier reports what is wrong with the carrier's cell. Names are checked only if codes were given.
+func (t *table) checkCarrier(v cellValue) {
 	switch {
 	case t.cols.carrier == none:
-		return t.addCellProblems(ps, tracking.FieldCarrierCode, t.cols.code, v)
+		t.checkCell(tracking.FieldCarrierCode, t.cols.code, v)
 	case len(t.opt.Carriers) > 0 && !utf8.Valid(v.text):
-		ps = append(ps, t.problem(tracking.Problem{
+		t.report(tracking.Problem{
 			Field: FieldCarrier, Value: string(v.text), Message: "the carrier name is not valid UTF-8",
 			Hint: "save the file as UTF-8, or pass its encoding with --encoding",
-		}, t.cols.carrier))
+		}, t.cols.carrier)
 	}
-	return ps
 }
 
-// problem returns p with its file, line and column; the whole row for none.
-func (t *table) problem(p tracking.Problem, at int) Problem {
+// report adds a problem of a column to the current record, of the whole row for none.
+func (t *table) report(p tracking.Problem, at int) {
 	p.Value = Shorten(p.Value)
 	out := Problem{File: t.file, Line: t.rec.line, Row: t.rec.row, Problem: p}
 	if t.sheet != nil {
 		out.Sheet = t.sheet.name
 	}
-	if at == none {
-		return out
+	if at != none {
+		out.Column, out.Cell = at+1, xlsx.Address(at, t.rec.row)
+		if at < len(t.cols.header) {
+			out.Header = t.cols.header[at]
+		}
+		if at < len(t.rec.cells) && t.scan.recordLines > 1 {
+			out.Line += t.scan.countLineEnds(t.rec.raw[:t.rec.cells[at].start])
+		}
 	}
-	out.Column, out.Cell = at+1, xlsx.Address(at, t.rec.row)
-	if at < len(t.cols.header) {
-		out.Header = t.cols.header[at]
-	}
-	if at < len(t.rec.cells) && t.scan.recordLines > 1 {
-		out.Line += t.scan.countLineEnds(t.rec.raw[:t.rec.cells[at].start])
-	}
-	return out
+	t.out.Problems = append(t.out.Problems, out)
 }
 
-func (t *table) keep(rec *Record) {
+// keep keeps the text of the current record for [Rejects].
+func (t *table) keep() {
 	if t.sheet == nil {
-		rec.text = t.text()
+		t.out.text = t.text()
 		return
 	}
-	rec.cells = slices.Clone(t.sheet.row.Cells)
-	for i, c := range rec.cells {
-		rec.cells[i].Text = bytes.Clone(c.Text)
+	t.out.cells = slices.Clone(t.sheet.row.Cells)
+	for i, c := range t.out.cells {
+		t.out.cells[i].Text = bytes.Clone(c.Text)
 	}
 }
 
@@ -359,34 +351,33 @@ func stripSpaces(s string, sum *Summary) string {
 	return after
 }
 
-// unquote undoes the doubling of quotes in b. It appends to dst and returns what it appended.
-func unquote(dst, b []byte) (all, text []byte) {
-	from := len(dst)
+// unquote undoes the doubling of quotes in b. The text stands in scratch.
+func (t *table) unquote(b []byte) []byte {
+	from := len(t.scratch)
 	for {
 		n := bytes.Index(b, []byte(`""`))
 		if n < 0 {
-			dst = append(dst, b...)
-			return dst, dst[from:]
+			t.scratch = append(t.scratch, b...)
+			return t.scratch[from:]
 		}
-		dst = append(dst, b[:n+1]...)
+		t.scratch = append(t.scratch, b[:n+1]...)
 		b = b[n+2:]
 	}
 }
 
 // formulaText returns the text of a formula ="…", by which exports keep spreadsheets from reading numbers.
-func formulaText(dst, b []byte) (all, text []byte, ok bool) {
+func (t *table) formulaText(b []byte) (text []byte, ok bool) {
 	if len(b) < 3 || b[0] != '=' || b[1] != '"' || b[len(b)-1] != '"' {
-		return dst, nil, false
+		return nil, false
 	}
 	inner := b[2 : len(b)-1]
 	if bytes.IndexByte(inner, '"') < 0 {
-		return dst, inner, true
+		return inner, true
 	}
 	if bytes.Contains(bytes.ReplaceAll(inner, []byte(`""`), nil), []byte{'"'}) {
-		return dst, nil, false
+		return nil, false
 	}
-	dst, text = unquote(dst, inner)
-	return dst, text, true
+	return t.unquote(inner), true
 }
 
 // lostCharacter returns a problem if s contains U+FFFD, which replaces a character that was lost before.
