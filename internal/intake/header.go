@@ -86,7 +86,7 @@ func (t *table) preamble() (sep byte, err error) {
 		t.scan.skipBlank()
 		end, after, err := t.scan.lineAt(0)
 		if err != nil {
-			return 0, t.wrap(err)
+			return 0, err
 		}
 		line := t.scan.win.bytes()[:end]
 		switch {
@@ -174,7 +174,7 @@ func (t *table) readNames(sep byte) ([]string, error) {
 		t.scan.delim = guessDelimiter(line, t.file)
 	}
 	if err := t.scan.next(&t.rec); err != nil {
-		return nil, t.wrap(err)
+		return nil, err
 	}
 	if f := t.rec.fault; f != nil {
 		return nil, &FileError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
@@ -194,14 +194,6 @@ func (t *table) resolve(line int, names []string) (err error) {
 	return err
 }
 
-// wrap names the input in an error of the underlying reader; those of a sheet name it.
-func (t *table) wrap(err error) error {
-	if errors.Is(err, errEnd) || errors.Is(err, errLong) || t.sheet != nil {
-		return err
-	}
-	return readError(t.file, err)
-}
-
 // firstLine returns the text up to the next line end outside quotes; inside them if no quote closes.
 func (t *table) firstLine() ([]byte, error) {
 	win := t.scan.win
@@ -214,7 +206,7 @@ func (t *table) firstLine() ([]byte, error) {
 			continue
 		}
 		if win.err != nil && !errors.Is(win.err, errEnd) {
-			return nil, t.wrap(win.err)
+			return nil, win.err
 		}
 		if n := bytes.IndexAny(text, "\r\n"); n >= 0 && n <= MaxRecord {
 			return text[:n], nil

@@ -56,13 +56,6 @@ func (t *jsonText) fail(at int, message, hint string) error {
 	return &FileError{File: t.file, Line: p.line, Column: p.char, Message: message, hint: hint}
 }
 
-func (t *jsonText) endError() error {
-	if errors.Is(t.win.err, errEnd) {
-		return errEnd
-	}
-	return readError(t.file, t.win.err)
-}
-
 // peek drops white space and returns the next byte, which stays; errEnd at the end of the text.
 func (t *jsonText) peek() (byte, error) {
 	for {
@@ -78,7 +71,7 @@ func (t *jsonText) peek() (byte, error) {
 		t.discard(n)
 		if !t.win.more() {
 			t.discard(len(t.win.bytes()))
-			return 0, t.endError()
+			return 0, t.win.err
 		}
 	}
 }
@@ -152,8 +145,8 @@ func (t *jsonText) valueLength() (int, error) {
 		case t.win.more():
 			continue
 		}
-		if err := t.endError(); !errors.Is(err, errEnd) {
-			return 0, err
+		if !errors.Is(t.win.err, errEnd) {
+			return 0, t.win.err
 		}
 		if e.depth == 0 && !e.inString {
 			return len(text), nil

@@ -25,9 +25,10 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	}
 	o.Format = format
 	win := newWindow(r)
+	win.file = name
 	head := win.fill(headSize)
 	if win.err != nil && !errors.Is(win.err, errEnd) {
-		return nil, readError(name, win.err)
+		return nil, win.err
 	}
 	head = head[:min(len(head), headSize)]
 	if err := refuseForeign(name, head); err != nil {
@@ -50,6 +51,7 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 			raw = &utf8Guard{r: win, e: newEvidence(coding), err: utf8Conflict(name, o.Encoding)}
 		}
 		win = newWindow(transform.NewReader(raw, coding.codec.NewDecoder()))
+		win.file = name
 	}
 	text := win.firstText()
 	if err := refuseMarkup(name, text); err != nil {
@@ -68,9 +70,13 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	return out, nil
 }
 
+// readError names the input in an error of its reader, unless it is named.
 func readError(name string, err error) error {
-	if wrong := (*FileError)(nil); errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*FileError](err); ok {
 		return wrong
+	}
+	if named, ok := errors.AsType[*ReadError](err); ok {
+		return named
 	}
 	return &ReadError{File: name, Err: err}
 }
@@ -218,7 +224,8 @@ type window struct {
 	r          io.Reader
 	buf        []byte
 	start, end int
-	err        error // why there is no more; errEnd at the end
+	file       string // of the stream, for errors
+	err        error  // why there is no more; errEnd at the end, else see readError
 }
 
 func newWindow(r io.Reader) *window {
@@ -249,6 +256,8 @@ func (w *window) more() bool {
 	w.end += n
 	if w.err == io.EOF { //nolint:errorlint // as readers return it
 		w.err = errEnd
+	} else if w.err != nil {
+		w.err = readError(w.file, w.err)
 	}
 	return n > 0
 }

@@ -110,7 +110,7 @@ func (t *table) endError(err error) error {
 			hint: "check that every quote in this row is closed",
 		}
 	}
-	return t.wrap(err)
+	return err
 }
 
 // empty reports whether all cells of the record are empty, and counts it unless it is a blank line.
