@@ -30,7 +30,6 @@ type limitedAt struct {
 	armed bool
 }
 
-// ReadAt is as [io.ReaderAt] has it.
 func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
 	if l.armed {
 		if l.left -= int64(len(p)); l.left < 0 {
@@ -110,7 +109,7 @@ func (p *part) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// partError says what an error of reading a part means. Errors of the disk and io.EOF stay.
+// partError says what an error of reading a part means. Errors of the disk, io.EOF and nil stay.
 func partError(name string, err error) error {
 	var corrupt flate.CorruptInputError
 	var syntax syntaxError

@@ -52,8 +52,6 @@ func (r Range) String() string {
 // maxRow is how many bytes of text one row may have.
 const maxRow = 1 << 20
 
-const maxMerges = MaxRows
-
 // Rows reads the rows of a sheet.
 type Rows struct {
 	Filtered bool    // a filter is set
@@ -155,29 +153,21 @@ func (r *Rows) readTail() error {
 	if err := r.scan.skipTo("sheetData"); err != nil {
 		return err
 	}
-	for {
-		t, err := r.scan.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if t != startTag || r.scan.depth != 3 {
-			continue
-		}
-		switch r.scan.name {
-		case "filterColumn":
+	return r.scan.each(func() error {
+		switch {
+		case r.scan.depth != 3:
+		case r.scan.name == "filterColumn":
 			r.Filtered = true
-		case "mergeCell":
+		case r.scan.name == "mergeCell":
 			ref := r.scan.attribute("ref")
 			m, ok := parseRange(ref)
-			if !ok || len(r.merges) == maxMerges {
+			if !ok || len(r.merges) == MaxRows {
 				return syntaxError(fmt.Sprintf("bad merged range %.40q", ref))
 			}
 			r.merges = append(r.merges, m)
 		}
-	}
+		return nil
+	})
 }
 
 // Merged returns the merged range that has a cell of the row at hand.

@@ -165,18 +165,7 @@ func (b *Workbook) each(name string, do func(*scanner) error) error {
 	}
 	defer func() { _ = r.Close() }() // only read from
 	s := newScanner(r)
-	for {
-		t, err := s.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil && t == startTag {
-			err = do(s)
-		}
-		if err != nil {
-			return partError(name, err)
-		}
-	}
+	return partError(name, s.each(func() error { return do(s) }))
 }
 
 func (b *Workbook) mainPart() (string, error) {

@@ -105,6 +105,22 @@ func (s *scanner) next() (token, error) {
 	}
 }
 
+// each calls do for every further start tag, up to the root's end.
+func (s *scanner) each(do func() error) error {
+	for {
+		t, err := s.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil && t == startTag {
+			err = do()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 func (s *scanner) begin(t xml.StartElement) error {
 	if s.depth == maxDepth {
 		return syntaxError(fmt.Sprintf("elements are nested deeper than %d", maxDepth))
