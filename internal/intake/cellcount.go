@@ -16,8 +16,8 @@ func (t *table) checkCellCount() {
 	have, want := len(t.rec.cells), len(t.cols.header)
 	switch f := t.rec.fault; {
 	case f != nil:
-		rest := string(t.rec.raw[t.rec.cells[have-1].start:])
-		t.report(tracking.Problem{Value: rest, Message: f.message, Hint: f.hint}, have-1)
+		f.Value = string(t.rec.raw[t.rec.cells[have-1].start:])
+		t.report(*f, have-1)
 	case have > want:
 		t.checkSurplusCells()
 	case have < want:
@@ -41,7 +41,13 @@ func (t *table) reportMissingCells() {
 	}
 	switch {
 	case len(t.rec.cells) <= t.cols.last:
-		p.Message += "; no cell for " + show(t.cols.header[t.firstMissing()])
+		first := t.cols.last
+		for _, at := range []int{t.cols.ref, t.cols.number, t.cols.code} {
+			if at >= len(t.rec.cells) {
+				first = min(first, at)
+			}
+		}
+		p.Message += "; no cell for " + show(t.cols.header[first])
 	case !t.rec.lineEnd:
 		p.Message = "the file ends inside this row: " + p.Message
 		p.Hint = "check that the file is complete, or complete the row"
@@ -212,16 +218,6 @@ func (t *table) checkTruncated() {
 		Message: "the file ends in this number without a line end, and all other numbers are longer: it may be cut off",
 		Hint:    "check that the file is complete; if it is, end its last line, or --accept-odd-values sends it as it is",
 	}, t.cols.number)
-}
-
-func (t *table) firstMissing() int {
-	first := t.cols.last
-	for _, at := range []int{t.cols.ref, t.cols.number, t.cols.code} {
-		if at >= len(t.rec.cells) {
-			first = min(first, at)
-		}
-	}
-	return first
 }
 
 // checkSwallowedRows reports quoted cells with lines like rows: a note if no column in use follows.

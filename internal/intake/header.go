@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -104,18 +105,14 @@ func (t *table) preamble() (sep byte, err error) {
 }
 
 func (t *table) separator(rest []byte) (byte, error) {
-	if s := bytes.TrimRight(rest, "\r"); len(s) == 1 &&
-		(s[0] == '\t' || s[0] > ' ' && s[0] < 0x7f && !alphanumeric(s[0]) && s[0] != '"') {
+	if s := bytes.TrimRight(rest, "\r"); len(s) == 1 && s[0] < utf8.RuneSelf && s[0] != '"' &&
+		(s[0] == '\t' || unicode.IsPunct(rune(s[0])) || unicode.IsSymbol(rune(s[0]))) {
 		return s[0], nil
 	}
 	return 0, &FileError{
 		File: t.file, Line: t.scan.line, Message: "sep= must name one delimiter, not " + show(string(rest)),
 		hint: "write sep=; or another delimiter, or remove the line",
 	}
-}
-
-func alphanumeric(c byte) bool {
-	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
 }
 
 func (t *table) readHeader(sep byte) error {
@@ -177,7 +174,7 @@ func (t *table) readNames(sep byte) ([]string, error) {
 		return nil, err
 	}
 	if f := t.rec.fault; f != nil {
-		return nil, &FileError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.message, hint: f.hint}
+		return nil, &FileError{File: t.file, Line: t.rec.line, Message: "unreadable header: " + f.Message, hint: f.Hint}
 	}
 	names := make([]string, len(t.rec.cells))
 	for i := range names {

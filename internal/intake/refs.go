@@ -132,7 +132,8 @@ func (rec *Record) unnamed() bool { return rec.Ref == "" && rec.Item == (trackin
 
 func (t *table) checkListLine() {
 	if f := t.rec.fault; f != nil {
-		t.report(tracking.Problem{Value: string(t.rec.raw), Message: f.message, Hint: f.hint}, none)
+		f.Value = string(t.rec.raw)
+		t.report(*f, none)
 		return
 	}
 	if len(t.rec.cells) == 1 &&

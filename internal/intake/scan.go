@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 var errLong = errors.New("record too long")
@@ -27,16 +29,10 @@ type cell struct {
 type record struct {
 	raw     []byte // without line end; valid until the next one is read
 	cells   []cell
-	line    int         // physical line on which it starts, 1-based
-	row     int         // that a spreadsheet shows it in, 1-based
-	lineEnd bool        // false for the last one of a file without a line end
-	fault   *quoteFault // why it can't be split into cells; nil if it can
-}
-
-// quoteFault is an error in the quotes of a record, whose last cell is then all text from the faulty cell on.
-type quoteFault struct {
-	message string
-	hint    string
+	line    int               // physical line on which it starts, 1-based
+	row     int               // that a spreadsheet shows it in, 1-based
+	lineEnd bool              // false for the last one of a file without a line end
+	fault   *tracking.Problem // wrong quotes, after which the last cell has all text from the faulty cell on; nil for none
 }
 
 // scanner splits delimited text into records and cells. Unlike encoding/csv, it keeps the text of a
@@ -260,14 +256,16 @@ func (s *scanner) closingQuote(open int) (at int, closed bool, err error) {
 	}
 }
 
-func (s *scanner) newFault(line int, closed bool) *quoteFault {
-	f := &quoteFault{message: "text after the closing quote of a cell", hint: "double a quote inside a quoted cell, " +
-		"or remove the quotes around the cell"}
+func (s *scanner) newFault(line int, closed bool) *tracking.Problem {
+	f := &tracking.Problem{
+		Message: "text after the closing quote of a cell",
+		Hint:    "double a quote inside a quoted cell, or remove the quotes around the cell",
+	}
 	if !closed {
-		f = &quoteFault{message: "quote not closed", hint: "close the quote; double a quote inside a quoted cell"}
+		f.Message, f.Hint = "quote not closed", "close the quote; double a quote inside a quoted cell"
 	}
 	if s.recordLines > 1 {
-		f.message = fmt.Sprintf("%s; the row would span lines %d to %d", f.message, line, line+s.recordLines-1)
+		f.Message = fmt.Sprintf("%s; the row would span lines %d to %d", f.Message, line, line+s.recordLines-1)
 	}
 	return f
 }
