@@ -20,7 +20,6 @@ type sheet struct {
 	name      string
 	hidden    bool
 	book      *xlsx.Workbook
-	index     int // in the workbook
 	rows      *xlsx.Rows
 	row       *xlsx.Row
 	headerRow int // number of the header's row
@@ -30,6 +29,9 @@ type sheet struct {
 	wide      []xlsx.Range      // cells of the header that are merged over several columns
 }
 
+// errList says that a sheet is to be read as a list.
+var errList = errors.New("a list without a header")
+
 // openSheet reads a sheet up to its header. It returns errEnd if it has no cells.
 func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error) {
 	name := book.Sheets[i].Name
@@ -38,19 +40,24 @@ func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error)
 		return nil, workbookError(r.name, name, err)
 	}
 	t, err := newTable(r, charset{name: utf8Name}, o, &scanner{})
-	t.sheet = &sheet{name: name, hidden: book.Sheets[i].Hidden, book: book, index: i, rows: rows}
+	t.sheet = &sheet{name: name, hidden: book.Sheets[i].Hidden, book: book, rows: rows}
 	t.sheet.merged = map[string]string{}
 	if err == nil {
 		err = t.findHeader()
 	}
-	if err != nil {
-		t.sheet.rows.Close()
-		return nil, err
+	if err == nil {
+		return t, nil
 	}
-	return t, nil
+	rows.Close()
+	if errors.Is(err, errList) {
+		o.Format = List
+		return openSheet(r, book, i, o)
+	}
+	return nil, err
 }
 
-// findHeader reads up to the first row that has the columns. Rows above may be a title or a part of the header.
+// findHeader reads up to the first row that has the columns. Rows above may be a title or a part of the header. It
+// returns errList if no row has them and the first one is a single REF.
 func (t *table) findHeader() error {
 	var search headerSearch
 	mayBeList := false
@@ -64,7 +71,9 @@ func (t *table) findHeader() error {
 		}
 		names := t.sheet.names()
 		if t.opt.Format == List {
-			t.useAsList()
+			t.beginList()
+			t.first = true
+			t.fillRecord()
 			return nil
 		}
 		mayBeList = mayBeList || n == 0 && t.opt.Refs && len(names) == 1
@@ -84,31 +93,9 @@ func (t *table) findHeader() error {
 	case search.best == nil:
 		return errEnd
 	case mayBeList:
-		return t.reopenList()
+		return errList
 	}
 	return search.failure()
-}
-
-func (t *table) reopenList() error {
-	s := t.sheet
-	s.rows.Close()
-	rows, err := s.book.Rows(s.index)
-	if err != nil {
-		return workbookError(t.file, s.name, err)
-	}
-	s.rows = rows
-	if err := s.next(); err != nil {
-		return workbookError(t.file, s.name, err)
-	}
-	t.useAsList()
-	return nil
-}
-
-// useAsList reads rows without a header, the one at hand first.
-func (t *table) useAsList() {
-	t.beginList()
-	t.first = true
-	t.fillRecord()
 }
 
 // resolveNames finds the columns in the row at hand by its names. A name over several columns is none.
