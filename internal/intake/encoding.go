@@ -56,12 +56,6 @@ func detectEncoding(file string, head []byte, asked string) (charset, error) {
 		}
 		return named, nil
 	}
-	if name := looksUTF16(head); name != "" {
-		return charset{}, &FileError{
-			File: file, Message: "the text looks like UTF-16 without a byte order mark",
-			hint: "pass --encoding " + name + ", or " + saveAsUTF8,
-		}
-	}
 	return charset{name: utf8Name}, nil
 }
 
@@ -130,30 +124,6 @@ func lookupEncoding(name string) (charset, error) {
 		return charset{}, unknown
 	}
 	return charset{name: strings.ToLower(canonical), codec: codec}, nil
-}
-
-// looksUTF16 returns the UTF-16 that head seems to be: in nearly every script, one byte of two is zero. A first line
-// of plain text says otherwise: zeros further on are bad characters of their rows.
-func looksUTF16(head []byte) string {
-	pairs := len(head) / 2
-	line, _, ended := bytes.Cut(bytes.TrimLeft(head, " \t\r\n\x00"), []byte("\n"))
-	control := func(r rune) bool { return r < ' ' && r != '\t' && r != '\r' }
-	if pairs < 2 || ended && utf8.Valid(line) && !bytes.ContainsFunc(line, control) {
-		return ""
-	}
-	var zero [2]int
-	for i := range pairs * 2 {
-		if head[i] == 0 {
-			zero[i%2]++
-		}
-	}
-	switch {
-	case zero[1] > pairs/3 && zero[0] < pairs/20+1:
-		return utf16leName
-	case zero[0] > pairs/3 && zero[1] < pairs/20+1:
-		return utf16beName
-	}
-	return ""
 }
 
 // utf8Evidence collects whether an input is UTF-8 although another encoding was given.

@@ -64,7 +64,7 @@ var files = []file{
 	{name: "hostile-latin1-names.csv", o: intake.Options{Encoding: "windows-1252"}, rows: 3, line: 4, last: "Lö3|CP245915106DE|", ignored: []string{"Empfänger"}},
 	{name: "hostile-sep-line.csv", rows: 1, line: 3, last: "S1|1Z999AA10123456784|", ignored: []string{"Note, free"}},
 	{name: "hostile-formula-cells.csv", rows: 3, bad: 1, line: 3, last: "00124|068671472473|fedex", problems: []string{`4:2 Tracking Number ="0"&"68671472473"`}},
-	{name: "hostile-utf16-no-mark.csv", err: "looks like UTF-16 without a byte order mark", hint: "--encoding utf-16le"},
+	{name: "hostile-utf16-no-mark.csv", err: "control character U+0000 in the header", hint: "--encoding utf-16le"},
 	{name: "hostile-utf16-no-mark.csv", o: intake.Options{Encoding: "utf-16le"}, rows: 1, line: 2, last: "U1|1Z999AA10123456784|"},
 	{name: "hostile-shifted-columns.csv", rows: 4, bad: 3, line: 3, last: "H2|1Z999AA10123456784|", ignored: []string{"Name", "City"}, problems: []string{
 		"2:5  Bonn", "4:0  ", "5:0  ",

@@ -144,7 +144,7 @@ func (t *table) readHeader(sep byte) error {
 	return search.failure()
 }
 
-// checkHeaderText returns an error for a header with a NUL, without which [Rejects] are never taken for UTF-16.
+// checkHeaderText returns an error for a header with a NUL, which a text in UTF-16 without a byte order mark has too.
 func (t *table) checkHeaderText() error {
 	if t.list || bytes.IndexByte(t.rec.raw, 0) < 0 {
 		return nil
