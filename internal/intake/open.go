@@ -129,44 +129,16 @@ func (w *window) firstText() []byte {
 	}
 }
 
-type fileSignature struct {
-	magic string
-	kind  string
-	hint  string
-}
-
-const saveAsXLSX = "save it as XLSX or as CSV UTF-8 and use that file"
-
-const unpack = "unpack it and use the file inside"
-
 // signatures are the kinds of binary file that are given by mistake.
-var signatures = []fileSignature{
-	{"\x1f\x8b", "compressed (gzip)", unpack},
-	{"BZh91AY&SY", "compressed (bzip2)", unpack},
-	{"\xfd7zXZ\x00", "compressed (xz)", unpack},
-	{"\x28\xb5\x2f\xfd", "compressed (zstd)", unpack},
-	{"7z\xbc\xaf\x27\x1c", "an archive (7z)", unpack},
-	{"Rar!\x1a\x07", "an archive (rar)", unpack},
+var signatures = []struct{ magic, kind, hint string }{
+	{"\x1f\x8b", "compressed (gzip)", "unpack it and use the file inside"},
 	{"%PDF-", "a PDF document", "export the table as CSV UTF-8"},
-	{`{\rtf`, "a rich text document (rtf)", "copy the table to a sheet, then " + saveAsUTF8},
-	{"SQLite format 3\x00", "an SQLite database", "export the table as CSV"},
-	{"PAR1\x15", "a Parquet file", "export the table as CSV"},
-}
-
-// archives are zipped spreadsheets that are not read, by the names of their first parts.
-var archives = []fileSignature{
-	{"vnd.oasis.opendocument.spreadsheet", "an OpenDocument spreadsheet (ods)", saveAsXLSX},
-	{"Index/Document.iwa", "a Numbers spreadsheet", "export it as XLSX or CSV and use that file"},
 }
 
 // refuseForeign returns an error if head begins a kind of file that is known not to be a table in text.
 func refuseForeign(file string, head []byte) error {
-	known, has := signatures, bytes.HasPrefix
-	if xlsx.Magic(head) {
-		known, has = archives, bytes.Contains
-	}
-	for _, s := range known {
-		if has(head, []byte(s.magic)) {
+	for _, s := range signatures {
+		if bytes.HasPrefix(head, []byte(s.magic)) {
 			return foreignFile(file, s.kind, s.hint)
 		}
 	}

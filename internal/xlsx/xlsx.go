@@ -172,6 +172,9 @@ func (b *Workbook) mainPart() (string, error) {
 	if b.parts["mimetype"] != nil && b.parts["content.xml"] != nil {
 		return "", foreign("an OpenDocument file (ods)", hintResave)
 	}
+	if b.parts["index/document.iwa"] != nil {
+		return "", foreign("a Numbers spreadsheet", "export it as XLSX or CSV and use that file")
+	}
 	if b.parts["[content_types].xml"] == nil {
 		return "", foreign("an archive (zip)", "unpack it and use the file inside; if it is a workbook, "+hintSaveAgain)
 	}
