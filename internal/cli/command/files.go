@@ -250,12 +250,8 @@ func named(cmd *cobra.Command, flag string) (names []string) {
 		names = cmd.Flags().Args()
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		switch list, ok := f.Value.(pflag.SliceValue); {
-		case f.Name == flag:
-		case ok:
-			names = append(names, list.GetSlice()...)
-		default:
-			names = append(names, f.Value.String())
+		if f.Name != flag {
+			names = append(names, FlagValues(f)...)
 		}
 	})
 	return names

@@ -143,7 +143,7 @@ func FlagsOf(cmd *cobra.Command) []config.Flag {
 
 // FlagValues returns the values of a flag, one unless it is a list.
 func FlagValues(f *pflag.Flag) []string {
-	if list, ok := f.Value.(pflag.SliceValue); ok {
+	if list, ok := f.Value.(cobra.SliceValue); ok {
 		return list.GetSlice()
 	}
 	return []string{f.Value.String()}
@@ -225,7 +225,13 @@ func Choices(f *pflag.FlagSet, values *[]string, name, help string, words ...str
 	f.Var(&choices{values: values, words: words}, name, help+": "+Or(words))
 }
 
-func choose(word string, words []string) (string, error) {
+// words are what a flag takes.
+type words []string
+
+// Choices returns the words, see [Chooser].
+func (words words) Choices() []string { return words }
+
+func (words words) choose(word string) (string, error) {
 	if i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(w, word) }); i >= 0 {
 		return words[i], nil
 	}
@@ -246,8 +252,8 @@ func Or(words []string) string {
 }
 
 type choice struct {
+	words
 	value *string
-	words []string
 }
 
 // String, Type and Set are for [pflag.Value].
@@ -256,18 +262,15 @@ func (c *choice) String() string { return *c.value }
 // Type is as [pflag.Value] has it.
 func (c *choice) Type() string { return "word" }
 
-// Choices returns the words, see [Chooser].
-func (c *choice) Choices() []string { return c.words }
-
 // Set takes one of the words, in any case.
 func (c *choice) Set(word string) (err error) {
-	*c.value, err = choose(word, c.words)
+	*c.value, err = c.choose(word)
 	return err
 }
 
 type choices struct {
+	words
 	values *[]string
-	words  []string
 }
 
 // String, Type and Set are for [pflag.Value].
@@ -276,25 +279,13 @@ func (c *choices) String() string { return strings.Join(*c.values, ",") }
 // Type is as [pflag.Value] has it.
 func (c *choices) Type() string { return "words" }
 
-// Choices returns the words, see [Chooser].
-func (c *choices) Choices() []string { return c.words }
-
-// GetSlice is as [pflag.SliceValue] has it, like Append and Replace.
+// GetSlice is for [cobra.SliceValue].
 func (c *choices) GetSlice() []string { return *c.values }
-
-// Append adds one word.
-func (c *choices) Append(word string) error { return c.Set(word) }
-
-// Replace forgets earlier words.
-func (c *choices) Replace(words []string) error {
-	*c.values = nil
-	return c.Set(strings.Join(words, ","))
-}
 
 // Set adds words, separated by commas.
 func (c *choices) Set(list string) error {
 	for word := range strings.SplitSeq(list, ",") {
-		chosen, err := choose(word, c.words)
+		chosen, err := c.choose(word)
 		if err != nil {
 			return err
 		}

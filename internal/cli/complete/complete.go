@@ -170,7 +170,7 @@ func flagKind(cmd *cobra.Command, f *pflag.Flag) (kind, bool) {
 		return kind{}, false
 	}
 	if c, ok := f.Value.(command.Chooser); ok {
-		_, list := f.Value.(pflag.SliceValue)
+		_, list := f.Value.(cobra.SliceValue)
 		return kind{values: func(*line) []value { return words(c.Choices()) }, list: list}, true
 	}
 	for _, s := range config.Settings() {
