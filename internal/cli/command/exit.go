@@ -224,7 +224,7 @@ func exitRules() []exitRule {
 		{is(ledger.ErrBusy), Store, "wait for the other command or stop it, then re-run this one; " +
 			"--timeout sets how long it waits"},
 		{is(ledger.ErrText), Usage, "remove the characters that can't be stored"},
-		{terminated, Terminated, ""},
+		{when(func(e *SignalError) bool { return e.Code() == Terminated }), Terminated, ""},
 		{As[*SignalError], Interrupted, ""},
 		{is(config.ErrNoAPIKey), Auth, "run `waybill init` or `waybill auth login`, " +
 			"or set WAYBILL_API_KEY or api_key_file; the key is in the portal under Settings, API & Webhooks"},
@@ -238,14 +238,17 @@ func exitRules() []exitRule {
 		{As[*webhook.SchemeError], Usage, "`waybill help environment` lists the fields of a scheme"},
 		{As[*intake.OptionError], Usage, ""},
 		{is(render.ErrSheetFull), Usage, "use -o csv or -o jsonl, or filters for fewer rows"},
-		{invalidJQ, Usage, "see the jq manual: https://jqlang.org/manual"},
+		{when(func(e *render.JQError) bool { return !e.Running }), Usage, "see the jq manual: https://jqlang.org/manual"},
 		{As[*ExitError], Failed, ""}, // brings its own code
 		{is(tracking.ErrUndecided), Unknown, "see the response with -o json; " +
 			"the setting query.absent says which responses mean \"not found\""},
 		{As[*query.OtherError], Unknown, "see the response with -o json; nothing was recorded"},
 		{As[*api.AnswerError], Unknown, "print the response with --debug; check base_url"},
 		{As[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
-		{unavailable, Unreachable, "the service has problems; try again later"},
+		{
+			when(func(e *api.StatusError) bool { return e.Temporary() || e.Status >= 500 }), Unreachable,
+			"the service has problems; try again later",
+		},
 		{is(query.ErrInError), Partial, "`waybill list --status error` lists such trackings; " +
 			"`waybill show REF -o json` has the whole error"},
 		{is(ledger.ErrNoRun), NotFound, "list runs with `waybill runs list`"},
@@ -264,8 +267,8 @@ func exitRules() []exitRule {
 		{is(query.ErrNotSent), Pending, "find its run with `waybill runs list`, send it with `waybill runs resume ID`"},
 		{is(syscall.EADDRINUSE), Failed, "stop the program that uses this address, " +
 			"or pass another --addr (port 0 uses a free port)"},
-		{cannotListen, Failed, "pass an --addr of this computer, such as 127.0.0.1:0, " +
-			"with a port of 1024 or higher (0 uses a free port)"},
+		{when(func(e *net.OpError) bool { return e.Op == "listen" }), Failed, "pass an --addr of this computer, " +
+			"such as 127.0.0.1:0, with a port of 1024 or higher (0 uses a free port)"},
 		{is(context.Canceled), Interrupted, ""},
 		{is(context.DeadlineExceeded), Pending, ""},
 	}
@@ -280,29 +283,17 @@ func is(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }
 }
 
-func terminated(err error) bool {
-	var s *SignalError
-	return errors.As(err, &s) && s.Code() == Terminated
+// when matches an error if the first error of type T in its tree meets a condition.
+func when[T error](isMet func(T) bool) func(error) bool {
+	return func(err error) bool {
+		e, ok := errors.AsType[T](err)
+		return ok && isMet(e)
+	}
 }
 
 func inputError(err error) bool {
 	return As[*intake.FileError](err) || As[*intake.ColumnError](err) ||
 		As[*intake.MixError](err) || As[*intake.WorkbookError](err) || errors.Is(err, intake.ErrNoRows)
-}
-
-func invalidJQ(err error) bool {
-	var e *render.JQError
-	return errors.As(err, &e) && !e.Running
-}
-
-func unavailable(err error) bool {
-	var status *api.StatusError
-	return errors.As(err, &status) && (status.Temporary() || status.Status >= 500)
-}
-
-func cannotListen(err error) bool {
-	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "listen"
 }
 
 // CodeAndHint returns the exit status of an error, and a hint what to do about it.
