@@ -12,7 +12,6 @@ import (
 	"iter"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/signature"
 	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
@@ -57,18 +55,6 @@ ID is the "delivery" of its line. Headers are written as the sender sent them, i
 	return cmd
 }
 
-type exporter struct {
-	exportOptions
-
-	in     replay.Inbox
-	since  time.Time
-	after  int64 // number of the last delivery that is left out
-	filter forward.Filter
-	list   *render.List
-
-	written, pruned int64
-}
-
 func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if call.Out.IsCSV() {
 		return command.Usagef("omit -o "+string(call.Out.Format()), "deliveries are exported as JSON Lines")
@@ -76,63 +62,56 @@ func runExport(ctx context.Context, call *command.Call, o exportOptions) error {
 	if len(o.IDs) > 0 && (o.Since != "" || o.After != "" || o.Filter != "" || o.Verified != "") {
 		return command.Usagef("choose one of them", "IDs and --since, --after, --filter or --verified exclude each other")
 	}
-	e := exporter{exportOptions: o}
-	var errs [3]error
-	e.since, errs[0] = command.ParseSince("--since", o.Since)
-	e.after, _, errs[1] = parseAfter(o.After)
-	e.filter, errs[2] = parseFilter(call, o.Filter)
-	err := cmp.Or(errs[:]...)
+	after, _, afterErr := parseAfter(o.After)
+	filter, filterErr := parseFilter(call, o.Filter)
+	since, err := command.ParseSince("--since", o.Since)
+	if err := cmp.Or(err, afterErr, filterErr); err != nil {
+		return err
+	}
+	in, err := call.Received(ctx)
 	if err != nil {
 		return err
 	}
-	if e.in, err = call.Received(ctx); err != nil {
-		return err
+	deliveries := replay.Deliveries(ctx, in, replay.OldestFirst)
+	if len(o.IDs) > 0 {
+		deliveries = replay.Whole(ctx, in, o.IDs...)
 	}
 	call.Out.Whole()
-	e.list = call.Out.BeginList()
-	if err := errors.Join(e.exportAll(ctx), e.list.Close()); err != nil {
-		return err
-	}
-	if e.pruned > 0 {
-		call.IO.Warning("%s skipped: bytes were pruned", command.Plural(e.pruned, "delivery"))
-	}
-	call.IO.Note("%s exported", command.Plural(e.written, "delivery"))
-	return nil
-}
-
-func (e *exporter) exportAll(ctx context.Context) error {
-	if len(e.IDs) > 0 {
-		return command.Each(replay.Whole(ctx, e.in, e.IDs...), e.export)
-	}
-	return command.Each(replay.Deliveries(ctx, e.in, replay.OldestFirst), func(d replay.Delivery) error {
-		if d.Seq <= e.after || d.ReceivedAt.Before(e.since) || e.Verified != "" && string(d.Verified) != e.Verified {
+	list, written, pruned := call.Out.BeginList(), 0, 0
+	err = command.Each(deliveries, func(d replay.Delivery) error {
+		if d.Seq <= after || d.ReceivedAt.Before(since) || o.Verified != "" && string(d.Verified) != o.Verified {
 			return nil
 		}
-		if e.Filter != "" {
-			if ok, err := e.matches(ctx, d.Seq); err != nil || !ok {
+		if o.Filter != "" {
+			if ok, err := matches(ctx, in, filter, d.Seq); err != nil || !ok {
 				return err
 			}
 		}
-		return e.export(d)
+		if d.Body == nil {
+			pruned++
+			return nil
+		}
+		written++
+		return list.Add(d.Capture())
 	})
+	if err := errors.Join(err, list.Close()); err != nil {
+		return err
+	}
+	if pruned > 0 {
+		call.IO.Warning("%s skipped: bytes were pruned", command.Plural(pruned, "delivery"))
+	}
+	call.IO.Note("%s exported", command.Plural(written, "delivery"))
+	return nil
 }
 
-func (e *exporter) matches(ctx context.Context, delivery int64) (bool, error) {
-	for ev, err := range e.in.Events(ctx, inbox.Query{Delivery: delivery}) {
-		if err != nil || ev.Mark != inbox.Anomaly && e.filter.Match(ev) {
+// matches reports whether an event of a delivery matches a filter.
+func matches(ctx context.Context, in replay.Inbox, filter forward.Filter, delivery int64) (bool, error) {
+	for e, err := range in.Events(ctx, inbox.Query{Delivery: delivery}) {
+		if err != nil || e.Mark != inbox.Anomaly && filter.Match(e) {
 			return err == nil, err
 		}
 	}
 	return false, nil
-}
-
-func (e *exporter) export(d replay.Delivery) error {
-	if d.Body == nil {
-		e.pruned++
-		return nil
-	}
-	e.written++
-	return e.list.Add(d.Capture())
 }
 
 // importedJSON is the result of an import. All but events are deliveries.
