@@ -233,7 +233,7 @@ func (k *sending) noteSeed(at string) {
 	k.call.IO.Note("To repeat this run: %s", strings.Join(k.chosen, " "))
 }
 
-// repeatCommand is the command that sends all of it again. What may be a token in --to is masked.
+// repeatCommand is the command that sends all of it again. What may be a token in a URL is masked.
 func (k *sending) repeatCommand() string {
 	var words []string
 	without := []string{"to", targetHeader}
@@ -244,7 +244,10 @@ func (k *sending) repeatCommand() string {
 		words = append(words, "--to", forward.ShowAddress(k.options.To))
 	}
 	for _, value := range k.options.Headers {
-		words = append(words, "--"+targetHeader, ShowTargetHeader(value))
+		if to, field, ok := strings.Cut(value, "=>"); ok {
+			value = forward.ShowAddress(to) + "=>" + field
+		}
+		words = append(words, "--"+targetHeader, value)
 	}
 	return k.call.Again(without, append(words, k.chosen...)...)
 }

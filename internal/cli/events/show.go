@@ -345,6 +345,9 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 	if len(targets) == 0 {
 		forwarded = "no"
 	}
+	repeats := command.Texts(len(j.Repeats), func(i int) string {
+		return j.Repeats[i].ID + " (" + j.Repeats[i].Type + ")"
+	})
 	status, latest, statusStyle := names.EventTexts(e)
 	verified, style := verifiedText(e, e.ID(), j.Scheme, j.Secret)
 	err := c.Out.Fields([]render.Field{
@@ -359,7 +362,7 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 		{Name: "Verified", Value: verified, Style: style},
 		{Name: "Made up", Value: madeUp, Style: term.Caution},
 		{Name: "Type", Value: typeText(e.Mark, j.Current)},
-		{Name: "Repeats", Value: repeatsText(j.Repeats)},
+		{Name: "Repeats", Value: strings.Join(repeats, ", ")},
 		{Name: "Anomaly", Value: e.Anomaly, Style: term.Caution},
 		{Name: "Changed", Value: j.Effect},
 		{Name: "Forwarded", Value: forwarded},
@@ -425,10 +428,6 @@ func typeText(m inbox.Mark, current string) string {
 		text += " of " + current
 	}
 	return strings.ReplaceAll(text, "superseded of", "superseded by")
-}
-
-func repeatsText(all []Repeat) string {
-	return strings.Join(command.Texts(len(all), func(i int) string { return all[i].ID + " (" + all[i].Type + ")" }), ", ")
 }
 
 func showRefused(c *command.Call, d replay.Delivery, o showOptions) error {

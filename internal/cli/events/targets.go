@@ -95,14 +95,6 @@ func TargetHeadersOf(t forward.Target, values []string) []string {
 	return own
 }
 
-// ShowTargetHeader is a value of the flag without what may be a token.
-func ShowTargetHeader(value string) string {
-	if to, field, ok := strings.Cut(value, "=>"); ok {
-		return forward.ShowAddress(to) + "=>" + field
-	}
-	return value
-}
-
 // TargetPolicy says whether a command sends to link-local addresses and metadata services.
 type TargetPolicy struct{ Allow bool }
 
