@@ -241,11 +241,8 @@ func Values[T any](all []T) iter.Seq2[T, error] {
 	}
 }
 
-// Print prints what seq yields; nil yields nothing.
+// Print prints what seq yields.
 func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
-	if seq == nil {
-		seq = Values[T](nil)
-	}
 	if l.Out.Machine() {
 		list := l.Out.BeginList()
 		err := Each(seq, func(v T) error {

@@ -43,7 +43,7 @@ func runListOutbox(ctx context.Context, c *command.Call, o listOptions) error {
 	w := command.Listing[Forwarding]{Out: c.Out, Empty: empty, Columns: columns}
 	since, db, err := o.ofDeliveries(ctx, c)
 	if err == nil && db == nil {
-		err = w.Print(c.IO, nil)
+		err = w.PrintAll(c.IO, nil)
 	}
 	if err != nil || db == nil {
 		return err

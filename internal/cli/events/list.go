@@ -173,7 +173,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	listing := eventListing(c, o)
 	if db == nil {
 		listing.Empty = emptyText(c, o, inbox.Counts{})
-		return listing.Print(c.IO, nil)
+		return listing.PrintAll(c.IO, nil)
 	}
 	counts, err := db.Inbox.Counts(ctx)
 	if err != nil {

@@ -75,7 +75,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 		return err
 	}
 	if db == nil {
-		return w.Print(c.IO, nil)
+		return w.PrintAll(c.IO, nil)
 	}
 	command.ReadyRuns(ctx, c.Session, db)
 	if o.Since != "" {

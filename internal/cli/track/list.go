@@ -199,7 +199,7 @@ func (l *listing) print(ctx context.Context) error {
 	}
 	if l.db == nil && l.file == nil {
 		w.Empty = nothingListed(c.Account(ctx))
-		return w.Print(c.IO, nil)
+		return w.PrintAll(c.IO, nil)
 	}
 	err := w.Print(c.IO, l.lines(l.rows(ctx)))
 	if err == nil && l.db != nil {
