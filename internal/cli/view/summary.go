@@ -59,9 +59,6 @@ func SummaryOf(ctx context.Context, c *command.Call, db *app.Store, f ledger.Fil
 	return s, err
 }
 
-// Add counts a tracking.
-func (s *Summary) Add(t query.Tracking) { s.add(statusKeyOf(t), 1) }
-
 func statusKeyOf(t query.Tracking) statusKey {
 	key := statusKey{phase: t.Phase}
 	switch {

@@ -96,7 +96,7 @@ func TestSummary(t *testing.T) {
 				s.AddCount(n)
 			}
 			for _, tr := range c.add {
-				s.Add(tr)
+				s.AddResult(query.Result{Trackings: []query.Tracking{tr}})
 			}
 			if got := s.String(); got != c.want {
 				t.Errorf("got  %s\nwant %s", got, c.want)
@@ -135,7 +135,7 @@ func TestSummaryJSON(t *testing.T) {
 	s := view.NewSummary(nil)
 	s.AddCount(ledger.StatusCount{Phase: ledger.Absent, Trackings: 1})
 	s.AddCount(count("1", "DELIVERED", "delivered", 2))
-	s.Add(query.Tracking{Phase: query.Rejected, Superseded: true})
+	s.AddResult(query.Result{Trackings: []query.Tracking{{Phase: query.Rejected, Superseded: true}}})
 	got, err := json.Marshal(s.JSON())
 	if err != nil {
 		t.Fatal(err)
