@@ -107,7 +107,7 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	if c.gate, err = send.ParseGate(o.FailIf); err != nil {
 		return err
 	}
-	if c.gate.NeedsWait() && !o.Wait {
+	if !o.Wait && (c.gate.Judges("processed") || c.gate.Judges("waiting")) {
 		return command.Usagef("add --wait", "--fail-if: processed and waiting are counted with --wait only")
 	}
 	if err := o.CheckSaveMap(call); err != nil {

@@ -166,11 +166,6 @@ func ParseGate(texts []string) (Gate, error) {
 	return g, nil
 }
 
-// NeedsWait reports whether a count is named that is made with --wait only.
-func (g Gate) NeedsWait() bool {
-	return slices.ContainsFunc(g, func(c gateCondition) bool { return c.name == "processed" || c.name == "waiting" })
-}
-
 // namedCounts returns the result's counts by their names in JSON, and the names in order. A count not made is 0.
 func (res Result) namedCounts() (names []string, counts map[string]int64) {
 	counts = map[string]int64{}
