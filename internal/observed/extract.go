@@ -246,24 +246,21 @@ func vocabulary(s string) string {
 	return unnamed
 }
 
-type object struct {
-	name   string
-	fields []string
-}
-
-// objects lists them all. A test compares it with the interface document.
+// objects has the fields of each. A test compares it with the interface document.
 //
 // Interface: Resources and their fields.
 // Interface: Events.
-var objects = []object{
-	{"event", []string{"eventId", "event", "eventTime", "data"}},
-	{"tracking", []string{"trackingNumber", "status", "statusTrack", "routerId", "summary", "detail", "error"}},
-	{"summary", strings.Fields("id trackingNumber status statusLabel latestEvent latestCheckpointTime transitTime " +
-		"created updated")},
-	{"detail", []string{"trackingNumber", "statusSummary", "trackingEvents"}},
-	{"checkpoint", []string{"eventType", "eventCity", "eventState", "eventZIPCode", "eventTimestamp", "GMTTimestamp"}},
-	{"item", []string{"referId", "rawTrackingNumber", "metadata"}},
-	{"metadata", []string{"carrierCode"}},
+var objects = map[string][]string{
+	"event":    {"eventId", "event", "eventTime", "data"},
+	"tracking": {"trackingNumber", "status", "statusTrack", "routerId", "summary", "detail", "error"},
+	"summary": {
+		"id", "trackingNumber", "status", "statusLabel", "latestEvent", "latestCheckpointTime", "transitTime",
+		"created", "updated",
+	},
+	"detail":     {"trackingNumber", "statusSummary", "trackingEvents"},
+	"checkpoint": {"eventType", "eventCity", "eventState", "eventZIPCode", "eventTimestamp", "GMTTimestamp"},
+	"item":       {"referId", "rawTrackingNumber", "metadata"},
+	"metadata":   {"carrierCode"},
 }
 
 // statuses are the documented ones, as entries have them, and the kind of event that they came with.
@@ -274,9 +271,7 @@ var (
 	deliveredEvent = "router.delivered"
 )
 
-func shows(name, member string) bool {
-	return slices.ContainsFunc(objects, func(o object) bool { return o.name == name && slices.Contains(o.fields, member) })
-}
+func shows(name, member string) bool { return slices.Contains(objects[name], member) }
 
 // showsInAnswer adds to shows for an answer, whose form the interface does not show but for
 // the member message: a tracking may have there what its parts and a creation item have.
