@@ -98,6 +98,14 @@ func flagWords(f *pflag.Flag) []string {
 	return words
 }
 
+// Within returns a context that ends with --timeout, if that is set.
+func (c *Call) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if limit := c.Config.Timeout; limit > 0 {
+		return context.WithTimeoutCause(ctx, limit, ErrTimeUp)
+	}
+	return context.WithCancel(ctx)
+}
+
 // Factory gives commands what they need to run.
 type Factory struct {
 	App  *app.App

@@ -98,7 +98,7 @@ type creation struct {
 
 func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	c := &creation{call: call, o: o, started: time.Now()}
-	ctx, cancel := send.Within(ctx, call)
+	ctx, cancel := call.Within(ctx)
 	defer cancel()
 	var err error
 	if c.policy, err = o.Policy(call.Config); err != nil {

@@ -150,7 +150,7 @@ func runReplay(ctx context.Context, c *command.Call, o replayOptions) error {
 		headers[t.URL.String()] = t.Headers
 	}
 	k.kind, k.Load = "replay", sender.Load
-	k.describe, k.several = func(i int) string { return items[i].ID }, len(targets) > 1
+	k.several = len(targets) > 1
 	if !k.several {
 		c.IO.Note("Replaying to %s", targets[0].Show())
 	}

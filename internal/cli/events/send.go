@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -134,7 +133,6 @@ func runSend(ctx context.Context, c *command.Call, o sendOptions) error {
 	}
 	WarnUnencrypted(c.IO, targets)
 	k.kind, k.Load = "send", p.request
-	k.describe = func(i int) string { return strconv.Itoa(i + 1) }
 	k.fill = func(j *Sent, _ int) { j.EventID = p.eventID }
 	at := ""
 	if o.File == "" {

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,14 +105,13 @@ func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
 type sending struct {
 	forward.Series
 
-	call     *command.Call
-	kind     string                     // type of its lines in JSON
-	describe func(i int) string         // what is sent, in few characters
-	several  bool                       // there are several targets
-	fill     func(*Sent, int)           // adds what is sent
-	settle   func(forward.Result) error // records a result
-	options  sendingOptions
-	chosen   []string // flags that repeat what was left to chance
+	call    *command.Call
+	kind    string                     // type of its lines in JSON
+	several bool                       // there are several targets
+	fill    func(*Sent, int)           // adds what is sent
+	settle  func(forward.Result) error // records a result
+	options sendingOptions
+	chosen  []string // flags that repeat what was left to chance
 
 	list       *render.List         // of JSON
 	rows       *command.Table[Sent] // of CSV, or of chosen columns; with neither it prints lines
@@ -143,11 +143,8 @@ func (k *sending) run(ctx context.Context, n int) error {
 		return command.Usagef("send fewer at once, such as with IDs or a smaller --count",
 			"these are more than %d sendings", maxSendings)
 	}
-	if limit := k.call.Config.Timeout; limit > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
-		defer stop()
-	}
+	ctx, stop := k.call.Within(ctx)
+	defer stop()
 	began, out := time.Now(), k.call.Out
 	var err error
 	switch {
@@ -390,7 +387,7 @@ func (k *sending) line(r forward.Result, j Sent) error {
 	if reply := firstLine(r.Reply); reply != "" {
 		how += ": " + reply
 	}
-	id, to := k.describe(r.Index), ""
+	id, to := cmp.Or(j.ID, strconv.Itoa(r.Index+1)), ""
 	if r.Copy > 0 {
 		id += fmt.Sprintf(" copy %d", r.Copy)
 	}

@@ -226,7 +226,7 @@ func runResume(ctx context.Context, c *command.Call, o resumeOptions) error {
 		return command.Usagef("omit one of them", "--row is for rejected rows, --absent for accepted ones")
 	}
 	started := time.Now()
-	ctx, cancel := send.Within(ctx, c)
+	ctx, cancel := c.Within(ctx)
 	defer cancel()
 	db, id, err := command.OpenRun(ctx, c.Session, o.Run)
 	if err != nil {

@@ -97,14 +97,6 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 	return p, nil
 }
 
-// Within returns a context that ends with --timeout, if that is set.
-func Within(ctx context.Context, c *command.Call) (context.Context, context.CancelFunc) {
-	if limit := c.Config.Timeout; limit > 0 {
-		return context.WithTimeoutCause(ctx, limit, command.ErrTimeUp)
-	}
-	return context.WithCancel(ctx)
-}
-
 // Hard returns the context that ends requests under way: by a second signal, or past the deadline of ctx.
 func Hard(ctx context.Context, c *command.Call) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
