@@ -121,7 +121,7 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 		return OK // the reader went away, and nothing else is wrong
 	}
 	failure := term.Failure{Code: code.Word(), Reason: string(reasonOf(err, code)), Message: message, Hint: hint}
-	failure.Next, failure.Place = nextOf(err), placeOf(err)
+	failure.Place = placeOf(err)
 	if rest, ok := strings.CutPrefix(failure.Message, ErrTimeUp.Error()+": "); ok {
 		failure.Label, failure.Message = "Timed out:", rest
 	}
@@ -129,7 +129,10 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 		failure.HTTPStatus, failure.RetryAfter = s.Status, s.Pause
 	}
 	if e := (*UsageError)(nil); errors.As(err, &e) {
-		failure.Errors, failure.More = e.Issues.First, e.Issues.More
+		failure.Errors, failure.More, failure.Next = e.Issues.First, e.Issues.More, e.Next
+	}
+	if e := (*ExitError)(nil); errors.As(err, &e) {
+		failure.Next = e.Next
 	}
 	f.App.IO.Fail(failure)
 	return code
@@ -172,14 +175,4 @@ func messageOf(err error) string {
 		}
 	}
 	return strings.Join(lines, "\n")
-}
-
-func nextOf(err error) string {
-	if e := (*ExitError)(nil); errors.As(err, &e) {
-		return e.Next
-	}
-	if e := (*UsageError)(nil); errors.As(err, &e) {
-		return e.Next
-	}
-	return ""
 }
