@@ -3,7 +3,6 @@ package cli
 import (
 	"embed"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,8 +58,11 @@ func newHelp(f *command.Factory) *cobra.Command {
 				}
 			}
 			found, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 || found == nil {
-				return command.Usagef(helpHint(cmd.Root(), args), "no help for %s", command.Quoted(strings.Join(args, " ")))
+			if err == nil {
+				err = unknownWord(found, rest)
+			}
+			if err != nil {
+				return err
 			}
 			found.InitDefaultHelpFlag()
 			return found.Help()
@@ -84,28 +86,6 @@ func newHelp(f *command.Factory) *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-}
-
-func helpHint(root *cobra.Command, args []string) string {
-	known := strings.Split(topicNames(), ", ")
-	group := root
-	for i, word := range args {
-		for _, c := range group.Commands() {
-			known = append(known, c.Name())
-		}
-		found, _, err := group.Find(args[i : i+1])
-		if err != nil || found == group {
-			if near := config.Nearest(word, known); near != "" {
-				return "did you mean `waybill help " + strings.Join(append(slices.Clone(args[:i]), near), " ") + "`?"
-			}
-			break
-		}
-		group, known = found, nil
-	}
-	if group != root && group.HasSubCommands() {
-		return "commands: `" + group.CommandPath() + " --help`"
-	}
-	return "commands: `waybill --help`; topics: " + topicNames()
 }
 
 func topicNames() string {

@@ -97,14 +97,14 @@ func TestErrorsOfFlags(t *testing.T) {
 		{"create a.csv --format yaml", `--format must be auto, xlsx, csv, tsv, json or jsonl, not "yaml"`, ""},
 		{"lst", `unknown command "lst"`, "did you mean `waybill list`?"},
 		{"runs shw 3", `unknown command "shw"`, "did you mean `waybill runs show`?"},
-		{"help outputs", `no help for "outputs"`, "did you mean `waybill help output`?"},
-		{"help events lst", `no help for "events lst"`, "did you mean `waybill help events list`?"},
-		{"help signature x y", `no help for "signature x y"`, "commands: `waybill signature --help`"},
+		{"help outputs", `unknown command "outputs" for "waybill"`, "run `waybill --help` for what there is"},
+		{"help events lst", `unknown command "lst" for "waybill events"`, "did you mean `waybill events list`?"},
+		{"help signature x y", `unknown command "x" for "waybill signature"`, "run `waybill signature --help` for what there is"},
 		{"events list --columns given-up", `--columns: only --dead has the column "given-up"`, "add --dead, or choose from id, "},
 		{"events list --pending --columns given-up", `--columns: only --dead has the column "given-up"`, "or choose from delivery, target, "},
 		{"events list --columns xyz", `no column "xyz"`, "verified, delivery, event-id, event-time, status-number, status-label, status-track, reason, anomaly\n"},
 		{"list -o xml", `must be table, json, jsonl, csv or xlsx, not "xml"`, ""},
-		{"help runz", `no help for "runz"`, "did you mean `waybill help runs`?"},
+		{"help runz", `unknown command "runz" for "waybill"`, "did you mean `waybill runs`?"},
 	}
 	for _, tt := range tests {
 		code, stdout, stderr := run(t, nil, strings.Fields(tt.line)...)
