@@ -52,14 +52,14 @@ func makeWorkbook(ts *testscript.TestScript, neg bool, args []string) {
 		rows, err := r.ReadAll()
 		ts.Check(err)
 		add(fmt.Sprintf("xl/worksheets/sheet%d.xml", i+1), "<worksheet "+mainSpace+">"+b.sheet(rows)+"</worksheet>")
-		sheets += fmt.Sprintf(`<sheet name="%s" sheetId="%d" state="%s" r:id="rId%[2]d"/>`, html.EscapeString(name), i+1, state)
+		sheets += fmt.Sprintf(`<sheet name=%q sheetId="%d" state=%q r:id="rId%[2]d"/>`, html.EscapeString(name), i+1, state)
 		rels += fmt.Sprintf(`<Relationship Id="rId%d" Type="%s/worksheet" Target="worksheets/sheet%[1]d.xml"/>`, i+1, document)
 		types += fmt.Sprintf(`<Override PartName="/xl/worksheets/sheet%d.xml" ContentType=`+
 			`"application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"/>`, i+1)
 	}
 	var formats, styles string
 	for i, format := range b.formats {
-		formats += fmt.Sprintf(`<numFmt numFmtId="%d" formatCode="%s"/>`, ownFormats+i, html.EscapeString(format))
+		formats += fmt.Sprintf(`<numFmt numFmtId="%d" formatCode=%q/>`, ownFormats+i, html.EscapeString(format))
 		styles += fmt.Sprintf(`<xf numFmtId="%d"/>`, map[bool]int{true: ownFormats + i}[i > 0])
 	}
 	add("xl/styles.xml", "<styleSheet "+mainSpace+"><numFmts>"+formats+"</numFmts><cellXfs>"+styles+"</cellXfs></styleSheet>")

@@ -19,8 +19,11 @@ type unit struct {
 // The units, longest first. A day is always 24 hours.
 var (
 	durationUnits = []unit{
-		{"d", int64(24 * time.Hour)}, {"h", int64(time.Hour)}, {"m", int64(time.Minute)},
-		{"s", int64(time.Second)}, {"ms", int64(time.Millisecond)},
+		{"d", int64(24 * time.Hour)},
+		{"h", int64(time.Hour)},
+		{"m", int64(time.Minute)},
+		{"s", int64(time.Second)},
+		{"ms", int64(time.Millisecond)},
 	}
 	sizeUnits = []unit{
 		{"GiB", 1 << 30}, {"GB", 1e9}, {"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"kB", 1e3}, {"B", 1},

@@ -320,15 +320,15 @@ func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes 
 
 // handleStoreError waits after a temporary error, and returns any other one; nil when ctx has ended.
 func (r *route) handleStoreError(ctx context.Context, a *onceAlert, what string, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	switch {
+	case ctx.Err() != nil:
+		err = nil
+	case inbox.IsTemporary(err):
+		a.update(r.forwarder.o.OnStoreError, what, err)
+		_ = pace.Sleep(ctx, storeRetryDelay) // the callers notice the end of ctx
+		err = nil
 	}
-	if !inbox.IsTemporary(err) {
-		return err
-	}
-	a.update(r.forwarder.o.OnStoreError, what, err)
-	_ = pace.Sleep(ctx, storeRetryDelay) // the callers notice the end of ctx
-	return nil
+	return err
 }
 
 // accepts reports whether a delivery goes to the target: one of its rows is no repeat,

@@ -153,7 +153,7 @@ func (s *Server) write(w http.ResponseWriter, status int, contentType string, bo
 		if first {
 			w.WriteHeader(status)
 		}
-		n, err := w.Write(body[:min(len(body), maxWrite)])
+		n, err := w.Write(body[:min(len(body), maxWrite)]) //nolint:gosec // a file of the page, or JSON
 		if body = body[n:]; err != nil {
 			return // a client that has gone needs no answer
 		}

@@ -132,7 +132,8 @@ func New(o Options) (*Receiver, error) {
 	}
 	r.budget.size = max(minMemory, 2*o.MaxBody)
 	r.budget.left.Store(r.budget.size)
-	return r, r.Reload(o)
+	err := r.Reload(o)
+	return r, err
 }
 
 // Reload makes r verify deliveries as o says from now on: only Verify, Unverifiable, Scheme and Enforce of it are read.

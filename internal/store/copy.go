@@ -94,8 +94,10 @@ func (d *DB) beginCopy(ctx context.Context) error {
 
 // identities lists the columns that the database numbers.
 var identities = []LastNumber{
-	{Table: "statuses", Column: "id"}, {Table: "refused", Column: "seq"},
-	{Table: "sinks", Column: "id"}, {Table: "outbox", Column: "seq"},
+	{Table: "statuses", Column: "id"},
+	{Table: "refused", Column: "seq"},
+	{Table: "sinks", Column: "id"},
+	{Table: "outbox", Column: "seq"},
 }
 
 // finishCopy makes d a store like others, if it has as many rows as from. The numbers that

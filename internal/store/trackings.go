@@ -184,11 +184,13 @@ const manyFound = 250
 // what is asked for; each line ends with the place of that. late finds rows that the index of numbers lacks.
 type findQuery struct{ rows, late, seen string }
 
-// findQueries are queries for one and for manyFound; byID finds rows, seenByID sightings, by their ids.
-var findQueries = sync.OnceValue(func() (f struct {
+type findStatements struct {
 	byReferID, byNumber [2]findQuery
 	byID, seenByID      string
-}) {
+}
+
+// findQueries are queries for one and for manyFound; byID finds rows, seenByID sightings, by their ids.
+var findQueries = sync.OnceValue(func() (f findStatements) {
 	from := func(places, table string) string {
 		return ", v.column1 FROM (VALUES " + places + ") v CROSS JOIN " + table
 	}

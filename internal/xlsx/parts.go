@@ -30,6 +30,7 @@ type limitedAt struct {
 	armed bool
 }
 
+// ReadAt is as [io.ReaderAt] has it.
 func (l *limitedAt) ReadAt(p []byte, at int64) (int, error) {
 	if l.armed {
 		if l.left -= int64(len(p)); l.left < 0 {
