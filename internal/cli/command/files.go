@@ -144,6 +144,11 @@ func (c *Call) SparePage(path string) error {
 	if err := spare(c.Cmd, c.Sources(), "", path); err != nil {
 		return err
 	}
+	return RequirePage(path)
+}
+
+// RequirePage returns an error if there is a file that is not HTML.
+func RequirePage(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !isPage(path) {
 		return Usagef("use another file name, or remove that file", "%s is a file that is not HTML", path)
 	}

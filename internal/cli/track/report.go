@@ -44,8 +44,8 @@ problems and stuck trackings first, then status by day, age of what is under way
 carriers, transit times, and a table that sorts and filters. The numbers are those of
 "waybill stats". report does not query the service; "waybill list --refresh" does.
 
-The page is FILE, or %s in the current folder; - is standard output. It needs
-no other file and no network. Paper, A4 or Letter, gets what needs attention alone,
+The page is FILE, that of --out, or %s in the current folder; - is standard
+output. It needs no other file and no network. Paper, A4 or Letter, gets what needs attention alone,
 unless "Print all" is checked on the page. It is for you alone (mode 0600) until you
 send it. It replaces an HTML page, and no other file.
 
@@ -60,8 +60,14 @@ all of them as CSV.`, reportFile, chartDays, stuckAfter, command.Number(report.M
 			"waybill report run12.html --run 12", "waybill report - > report.html"),
 		Args: command.Between(0, 1, "one FILE"),
 		RunE: f.RunE(func(ctx context.Context, c *command.Call, args []string) error {
-			if o.File = reportFile; len(args) > 0 {
+			switch o.File = reportFile; {
+			case len(args) > 0:
 				o.File = args[0]
+			case c.Cmd.Flags().Changed("out") && !c.Out.Machine(): // the page is the result
+				o.File = command.StdinName
+				if err := command.RequirePage(c.Cmd.Flag("out").Value.String()); err != nil {
+					return err
+				}
 			}
 			return runReport(ctx, c, o)
 		}),
