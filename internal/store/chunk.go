@@ -162,16 +162,17 @@ func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
 	}
 }
 
-// keyLookup finds rows by key, and where an earlier chunk of this input named them.
+// keyLookup finds rows by key, and where an earlier chunk of this input named them: file, place and carrier in a text. A
+// join in place of that would be made for the rows that a server has counted in the table, which are none at first.
 var keyLookup = inEachWidth(func(w int) string {
 	values := joined(w, func(n int) string { return fmt.Sprintf("(%d,?,?,?)", n) })
 	return `WITH run (id) AS (VALUES (CAST(? AS BIGINT))),
 		v (i, refer_id, number, carrier) AS (VALUES ` + values + `)
-		SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, k.run_id IS NOT NULL,
-			COALESCE(k.file, r.file), COALESCE(k.line + (r.id - k.row_id) * k.step, r.line), COALESCE(k.carrier, r.carrier)
-		FROM run CROSS JOIN v JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number
-		LEFT JOIN run_known_rows k ON k.run_id = run.id AND r.id < k.row_id + k.rows
-			AND k.row_id = (SELECT MAX(row_id) FROM run_known_rows WHERE run_id = run.id AND row_id BETWEEN 1 AND r.id)`
+		SELECT v.i, r.id, r.batch_id, r.carrier <> v.carrier, r.file, r.line, r.carrier, COALESCE((
+			SELECT CASE WHEN r.id < k.row_id + k.rows THEN k.file || ' ' || (k.line + (r.id - k.row_id) * k.step)
+				|| ' ' || COALESCE(k.carrier, r.carrier) END
+			FROM run_known_rows k WHERE k.run_id = run.id AND k.row_id BETWEEN 1 AND r.id ORDER BY k.row_id DESC LIMIT 1), '')
+		FROM run CROSS JOIN v JOIN rows r ON r.refer_id = v.refer_id AND r.number = v.number`
 })
 
 // lookUp classifies the records that are in the ledger.
@@ -202,17 +203,22 @@ func (c *chunk) classifyKnown(s scanner, heads []int) error {
 	var n int
 	var first ledger.Entry
 	var line int64
-	var carrier string
-	var named bool // by an earlier chunk
+	var carrier, named string
 	f := classification{kind: kindKnown}
-	if err := s.Scan(&n, &f.row, &f.batch, &f.otherCarrier, &named, &first.File, &line, &carrier); err != nil {
+	if err := s.Scan(&n, &f.row, &f.batch, &f.otherCarrier, &first.File, &line, &carrier, &named); err != nil {
 		return err
+	}
+	if named != "" {
+		if _, err := fmt.Sscan(named, &first.File, &line); err != nil {
+			return fmt.Errorf("read where a row is named: %w", err)
+		}
+		carrier = strings.SplitN(named, " ", 3)[2]
 	}
 	i := heads[n]
 	first.Item = c.entries[i].Item
 	first.Item.CarrierCode = carrier
 	first.Line, first.Row = placeOf(line)
-	if named || f.row >= c.s.first {
+	if named != "" || f.row >= c.s.first {
 		c.classifyRepeat(i, &first, f.row)
 	} else {
 		c.classified[i] = f

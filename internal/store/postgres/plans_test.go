@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pgtest"
 	"github.com/waybill-cli/waybill/internal/store"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // recorder records queries. It is a [pgx.QueryTracer].
@@ -167,6 +170,48 @@ func TestPlansOfUnindexedRows(t *testing.T) {
 		if read == 0 || read > c.most {
 			t.Errorf("%s: read %.0f rows, want at most %.0f:\n%s", name, read, c.most, last)
 		}
+	}
+}
+
+// A file whose rows are known in another order names each alone. On a server that has found the table of them empty,
+// and plans for that, a row is looked up there once, and not beside all others.
+func TestKnownRowsAreLookedUpOnce(t *testing.T) {
+	t.Parallel()
+	const rows = 8000
+	d, _, conn := openPlanned(t, Options{}, plannedSQL, "ANALYZE rows", "VACUUM run_known_rows")
+	if d == nil {
+		return
+	}
+	staging, err := d.Stage(t.Context(), ledger.Plan{Files: []string{"f"}, Mode: ledger.Async, BatchSize: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []ledger.Entry
+	for n := range rows {
+		id := n*7919%50_000 + 1
+		all = append(all, ledger.Entry{Line: n + 2, Item: tracking.Item{ReferID: fmt.Sprintf("R%06d", id), Number: fmt.Sprint("N", id)}})
+	}
+	for part := range slices.Chunk(all, 500) {
+		if _, err := staging.Add(t.Context(), part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run, err := staging.Open(t.Context())
+	if err != nil || run.Tally.Known != rows {
+		t.Fatalf("%d known rows, %v; want %d", run.Tally.Known, err, rows)
+	}
+	if err := d.Close(); err != nil { // the server counts what a session read when that ends
+		t.Fatal(err)
+	}
+	read := int64(0)
+	for end := time.Now().Add(time.Minute); read == 0 && time.Now().Before(end); {
+		const query = "SELECT COALESCE(SUM(idx_tup_read), 0) FROM pg_stat_user_indexes WHERE schemaname = current_schema AND relname = 'run_known_rows'"
+		if err := conn.QueryRow(t.Context(), query).Scan(&read); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if read == 0 || read > 4*rows {
+		t.Errorf("%d entries read for %d rows, want some, and 4 a row at most", read, rows)
 	}
 }
 
