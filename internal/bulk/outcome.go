@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -101,7 +100,7 @@ var states = [...]ledger.State{
 // adapt ends the pass with what a reply says about pace, and returns why the run stops, if it does.
 func (d *dispatch) adapt(soft context.Context, pass *pace.Pass, r *tracking.Reply) error {
 	m := r.Outcome.Meaning()
-	endPass(pass, m.Signal, r.RetryAfter)
+	pass.End(m.Signal, r.RetryAfter)
 	unknowns := d.count(r, m)
 	stop := d.countFailure(soft, r.Outcome, r.Err, r.RetryAfter)
 	switch {
@@ -120,19 +119,6 @@ func (d *dispatch) adapt(soft context.Context, pass *pace.Pass, r *tracking.Repl
 	return nil
 }
 
-func endPass(pass *pace.Pass, s tracking.Signal, retryAfter time.Duration) {
-	switch s {
-	case tracking.SignalSuccess:
-		pass.Success()
-	case tracking.SignalThrottled:
-		pass.Throttled(retryAfter)
-	case tracking.SignalUnconnected:
-		pass.Unconnected()
-	default:
-		pass.Release()
-	}
-}
-
 // count counts a reply, and returns how many unknown outcomes came in a row.
 func (d *dispatch) count(r *tracking.Reply, m tracking.Meaning) int {
 	d.mu.Lock()
@@ -141,7 +127,7 @@ func (d *dispatch) count(r *tracking.Reply, m tracking.Meaning) int {
 	if r.Outcome != tracking.OutcomeNotSent {
 		d.requests++
 	}
-	d.answered = d.answered || m.Signal == tracking.SignalSuccess
+	d.answered = d.answered || m.Signal == pace.Success
 	if m.Stored == tracking.StoredUnknown {
 		d.consecutiveUnknowns++
 		d.lastUnknown = r

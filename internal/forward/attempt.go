@@ -16,7 +16,7 @@ import (
 // attempt sends one entry and records the result. ctx ends when requests under way are to end.
 func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntry) {
 	a, err := r.send(ctx, l)
-	adjustPace(pass, a, err)
+	pass.End(signalOf(a, err), a.RetryAfter)
 	now := time.Now()
 	o := inbox.AttemptOutcome{
 		Disposition: inbox.Sent, Attempt: l.Attempt, Now: now, Took: a.Took,
@@ -71,18 +71,17 @@ func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 	return hideValues(r.target.Headers)(r.forwarder.o.Client.Send(ctx, r.target.URL, ReplaceHeaders(m, r.target.Headers)))
 }
 
-// adjustPace releases pass with the result of a request. A late answer says nothing of other deliveries.
-func adjustPace(pass *pace.Pass, a Answer, err error) {
+// signalOf returns what a request says about pace. A late answer says nothing of other deliveries.
+func signalOf(a Answer, err error) pace.Signal {
 	switch {
 	case errors.Is(err, ErrUnreachable):
-		pass.Unconnected()
+		return pace.Unconnected
 	case a.Status == http.StatusTooManyRequests, a.Status == http.StatusServiceUnavailable:
-		pass.Throttled(a.RetryAfter)
+		return pace.Throttled
 	case err == nil && a.Status/100 == 2:
-		pass.Success()
-	default:
-		pass.Release()
+		return pace.Success
 	}
+	return pace.NoSignal
 }
 
 // Problem returns why an attempt failed, empty if it did not.

@@ -250,7 +250,7 @@ func TestTimeoutMakesNobodyPause(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			adjustPace(pass, Answer{}, fmt.Errorf("no answer in time: %w", context.DeadlineExceeded))
+			pass.End(signalOf(Answer{}, fmt.Errorf("no answer in time: %w", context.DeadlineExceeded)), 0)
 		}
 		began := time.Now()
 		if _, err := g.Enter(t.Context()); err != nil || !time.Now().Equal(began) || g.Window() != 8 {
@@ -346,7 +346,7 @@ func TestUnbegunIsGivenBack(t *testing.T) {
 			}
 			began := time.Now()
 			var sending sync.WaitGroup
-			passes[0].Throttled(time.Hour)
+			passes[0].End(pace.Throttled, time.Hour)
 			r.begin(ctx, t.Context(), &sending, nil, entries)
 			sending.Wait()
 			held.Release()

@@ -72,7 +72,7 @@ func (g *Gate) Full() *Gate {
 }
 
 // Enter waits for earlier callers, for a slot of the window, for the end of a pause, and for the rate. The error is
-// the cause of ctx. The caller must end the pass by one of its methods: otherwise its slot stays taken.
+// the cause of ctx. The caller must end the pass: otherwise its slot stays taken.
 func (g *Gate) Enter(ctx context.Context) (*Pass, error) {
 	turn := make(chan struct{}, 1)
 	g.mu.Lock()
@@ -199,65 +199,36 @@ func (g *Gate) pauseUntil(end time.Time) {
 	}
 }
 
-// Pass is the permission to send one request. The caller calls one of its methods when the
-// request has ended; a second call does nothing. It is safe for concurrent use.
+// Pass is the permission to send one request. The caller ends it when the request has ended;
+// a second end does nothing. It is safe for concurrent use.
 type Pass struct {
 	gate   *Gate
 	pauses int // pauses begun when it was given
 	ended  bool
 }
 
-// Success says that the service is healthy. After a full round one more request may be under way.
-func (p *Pass) Success() {
-	p.end(func(g *Gate, old bool) {
-		g.failingSince = time.Time{}
-		if old {
-			return
-		}
-		g.maxPause = 0
-		if g.successes++; g.successes >= g.window {
-			g.successes, g.window = 0, min(g.window+1, g.workers)
-		}
-	})
-}
+// Signal is what the end of a request says about the pace of the next ones.
+type Signal int
 
-// Throttled says that the service asked for a pause: 429 or 503. after is its Retry-After, 0 for
-// none; more than an hour counts as one. Half as many may be under way when the pause is over.
-//
-// Of requests that were under way together, the first such answer decides. The
-// others lengthen the pause only if their after lasts longer.
+// The signals.
 //
 // Assumed: rate limits are not shown; `assume_unprocessed` sets which statuses mean a pause.
-func (p *Pass) Throttled(after time.Duration) {
-	after = min(after, longestAsked)
-	p.end(func(g *Gate, old bool) {
-		g.countFailure()
-		if !old {
-			g.window = max(g.window/2, g.minWindow)
-			g.pauseFor(after, longestPause)
-		} else if after > 0 {
-			g.pauseUntil(time.Now().Add(after))
-		}
-	})
-}
+const (
+	NoSignal Signal = iota
+	// Success says that the service is healthy. After a full round one more request may be under way.
+	Success
+	// Throttled says that the service asked for a pause: 429 or 503. Half as many may be under way when the pause is
+	// over. Of requests that were under way together, the first such answer decides. The others lengthen the pause
+	// only if what they ask for lasts longer.
+	Throttled
+	// Unconnected says that no connection was made. All workers pause, longer each
+	// time in a row. Then one request tries first, or two after [Gate.Widen].
+	Unconnected
+)
 
-// Unconnected says that no connection was made. All workers pause, longer each
-// time in a row. Then one request tries first, or two after [Gate.Widen].
-func (p *Pass) Unconnected() {
-	p.end(func(g *Gate, old bool) {
-		g.countFailure()
-		if !old {
-			g.window = g.minWindow
-			g.pauseFor(0, longestUnconnected)
-		}
-	})
-}
-
-// Release says that the request tells nothing about pace, or was never sent.
-func (p *Pass) Release() { p.end(func(*Gate, bool) {}) }
-
-// end frees the slot, once, after learn. old says that a pause began after the request had left.
-func (p *Pass) end(learn func(g *Gate, old bool)) {
+// End tells the gate how the request ended. after is the Retry-After of [Throttled], 0 for none; more than an hour
+// counts as one.
+func (p *Pass) End(s Signal, after time.Duration) {
 	g := p.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -266,12 +237,37 @@ func (p *Pass) end(learn func(g *Gate, old bool)) {
 	}
 	p.ended = true
 	g.active--
-	learn(g, p.pauses != g.pauses)
+	g.learn(s, min(after, longestAsked), p.pauses != g.pauses)
 	g.signalFirst()
 }
 
-func (g *Gate) countFailure() {
-	g.failingSince = cmp.Or(g.failingSince, time.Now())
+// Release ends the pass of a request that tells nothing about pace, or was never sent.
+func (p *Pass) Release() { p.End(NoSignal, 0) }
+
+// learn adapts to a signal. old says that a pause began after the request had left.
+func (g *Gate) learn(s Signal, after time.Duration, old bool) {
+	switch s {
+	case Success:
+		g.failingSince = time.Time{}
+	case Throttled, Unconnected:
+		g.failingSince = cmp.Or(g.failingSince, time.Now())
+	}
+	switch {
+	case s == Throttled && old && after > 0:
+		g.pauseUntil(time.Now().Add(after))
+	case old:
+	case s == Success:
+		g.maxPause = 0
+		if g.successes++; g.successes >= g.window {
+			g.successes, g.window = 0, min(g.window+1, g.workers)
+		}
+	case s == Throttled:
+		g.window = max(g.window/2, g.minWindow)
+		g.pauseFor(after, longestPause)
+	case s == Unconnected:
+		g.window = g.minWindow
+		g.pauseFor(0, longestUnconnected)
+	}
 }
 
 // Pauses between tries of a query that failed for a while.

@@ -28,7 +28,7 @@ func grow(t *testing.T, g *pace.Gate, n int) {
 		if i > n*n {
 			t.Fatalf("window is %d after %d good answers; want %d", g.Window(), i, n)
 		}
-		enter(t, g).Success()
+		enter(t, g).End(pace.Success, 0)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestRateIsSpreadEvenly(t *testing.T) {
 					at = append(at, time.Since(start))
 					mu.Unlock()
 					time.Sleep(rand.N(150 * time.Millisecond))
-					p.Success()
+					p.End(pace.Success, 0)
 				}
 			})
 		}
@@ -76,14 +76,14 @@ func TestRateIsSpreadEvenly(t *testing.T) {
 func TestRateGathersNoBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := pace.New(4, 2)
-		enter(t, g).Success()
+		enter(t, g).End(pace.Success, 0)
 		time.Sleep(time.Hour)
 		start := time.Now()
-		enter(t, g).Success()
+		enter(t, g).End(pace.Success, 0)
 		if d := time.Since(start); d != 0 {
 			t.Errorf("the first after an hour waited %v; want no wait", d)
 		}
-		enter(t, g).Success()
+		enter(t, g).End(pace.Success, 0)
 		if d := time.Since(start); d != 500*time.Millisecond {
 			t.Errorf("the second after an hour came after %v; want 500ms", d)
 		}
@@ -95,14 +95,14 @@ func TestOddRates(t *testing.T) {
 		for _, rate := range []float64{0, -1, 1e300} {
 			g, start := pace.New(0, rate), time.Now()
 			for range 1000 {
-				enter(t, g).Success()
+				enter(t, g).End(pace.Success, 0)
 			}
 			if d := time.Since(start); d != 0 || g.Window() != 1 {
 				t.Errorf("rate %g: 1000 requests took %v with window %d; want no time and 1", rate, d, g.Window())
 			}
 		}
 		g := pace.New(1, 1e-300)
-		enter(t, g).Success()
+		enter(t, g).End(pace.Success, 0)
 		ctx, cancel := context.WithTimeout(t.Context(), 24*365*time.Hour)
 		defer cancel()
 		if _, err := g.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -115,14 +115,14 @@ func TestNumberOfTheUserIsUsedFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := pace.New(8, 0).Full()
 		ps := together(t, g, 8)
-		ps[0].Throttled(time.Second)
+		ps[0].End(pace.Throttled, time.Second)
 		if w := g.Window(); w != 4 {
 			t.Errorf("window after a pause is %d; want 4", w)
 		}
 		for _, p := range ps[1:] {
 			p.Release()
 		}
-		enter(t, g).Unconnected()
+		enter(t, g).End(pace.Unconnected, 0)
 		if w := g.Window(); w != 1 {
 			t.Errorf("window without a connection is %d; want 1", w)
 		}
@@ -135,7 +135,7 @@ func TestWindowGrowsByOneARound(t *testing.T) {
 		var got []int
 		for range 12 {
 			got = append(got, g.Window())
-			enter(t, g).Success()
+			enter(t, g).End(pace.Success, 0)
 		}
 		want := []int{1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 4, 4}
 		for i := range want {
@@ -175,13 +175,13 @@ func TestTroubleHalvesOncePerPause(t *testing.T) {
 		ps := together(t, g, 16)
 		start := time.Now()
 		for _, p := range ps {
-			p.Throttled(3 * time.Second)
+			p.End(pace.Throttled, 3*time.Second)
 			time.Sleep(10 * time.Millisecond)
 		}
 		if g.Window() != 8 {
 			t.Errorf("window is %d after 16 answers to one burst; want 8", g.Window())
 		}
-		enter(t, g).Throttled(0)
+		enter(t, g).End(pace.Throttled, 0)
 		// The last of the sixteen came 150ms after the first, and its 3s reach
 		// as much further.
 		if d := time.Since(start); d != 3150*time.Millisecond {
@@ -191,7 +191,7 @@ func TestTroubleHalvesOncePerPause(t *testing.T) {
 			if g.Window() != want {
 				t.Errorf("window is %d; want %d", g.Window(), want)
 			}
-			enter(t, g).Throttled(time.Second)
+			enter(t, g).End(pace.Throttled, time.Second)
 		}
 	})
 }
@@ -209,13 +209,13 @@ func TestPauseIsForEverybody(t *testing.T) {
 				if d := time.Since(start); d < 10*time.Second {
 					t.Errorf("one entered after %v of a pause of 10s", d)
 				}
-				p.Success()
+				p.End(pace.Success, 0)
 			})
 		}
-		ps[0].Throttled(10 * time.Second)
+		ps[0].End(pace.Throttled, 10*time.Second)
 		for i, p := range ps[1:] {
 			time.Sleep(time.Second)
-			[]func(){p.Success, p.Release, p.Unconnected, func() { p.Throttled(0) }}[i%4]()
+			p.End([]pace.Signal{pace.Success, pace.NoSignal, pace.Unconnected, pace.Throttled}[i%4], 0)
 		}
 		wg.Wait()
 		if d := time.Since(start); d != 10*time.Second {
@@ -230,16 +230,16 @@ func TestAnswersFromBeforeAPauseDoNotLengthenIt(t *testing.T) {
 		grow(t, g, 4)
 		ps := together(t, g, 4)
 		start := time.Now()
-		ps[0].Throttled(5 * time.Second)
+		ps[0].End(pace.Throttled, 5*time.Second)
 		time.Sleep(4 * time.Second)
-		ps[1].Throttled(0)
-		ps[2].Unconnected()
+		ps[1].End(pace.Throttled, 0)
+		ps[2].End(pace.Unconnected, 0)
 		enter(t, g).Release()
 		if d := time.Since(start); d != 5*time.Second {
 			t.Errorf("entered after %v; want 5s", d)
 		}
 		// Even when the pause is over.
-		ps[3].Throttled(0)
+		ps[3].End(pace.Throttled, 0)
 		enter(t, g).Release()
 		if d := time.Since(start); d != 5*time.Second || g.Window() != 2 {
 			t.Errorf("entered after %v with window %d; want 5s and 2", d, g.Window())
@@ -252,9 +252,9 @@ func TestAnswersFromBeforeAPauseDoNotWidenTheWindow(t *testing.T) {
 		g := pace.New(8, 0)
 		grow(t, g, 4)
 		ps := together(t, g, 4)
-		ps[0].Throttled(time.Second)
+		ps[0].End(pace.Throttled, time.Second)
 		for _, p := range ps[1:] {
-			p.Success()
+			p.End(pace.Success, 0)
 		}
 		if g.Window() != 2 {
 			t.Errorf("window is %d; want 2", g.Window())
@@ -272,7 +272,7 @@ func TestUnconnectedPausesGrow(t *testing.T) {
 			p := enter(t, g)
 			for i, m := range most {
 				start := time.Now()
-				p.Unconnected()
+				p.End(pace.Unconnected, 0)
 				if g.Window() != 1 {
 					t.Fatalf("window is %d; want 1", g.Window())
 				}
@@ -283,10 +283,10 @@ func TestUnconnectedPausesGrow(t *testing.T) {
 				}
 				seen[d] = true
 			}
-			p.Success()
+			p.End(pace.Success, 0)
 			start := time.Now()
-			enter(t, g).Unconnected()
-			enter(t, g).Success()
+			enter(t, g).End(pace.Unconnected, 0)
+			enter(t, g).End(pace.Success, 0)
 			if d := time.Since(start); d > most[0] {
 				t.Errorf("the first pause after a good answer was %v; want up to %v", d, most[0])
 			}
@@ -310,19 +310,19 @@ func TestTrouble(t *testing.T) {
 		grow(t, g, 3)
 		ps := together(t, g, 3)
 		since := time.Now()
-		ps[0].Unconnected()
+		ps[0].End(pace.Unconnected, 0)
 		want(since)
 		time.Sleep(time.Second)
-		ps[1].Throttled(0)
+		ps[1].End(pace.Throttled, 0)
 		want(since)
-		ps[2].Success() // it left before the pause, and yet it got through
+		ps[2].End(pace.Success, 0) // it left before the pause, and yet it got through
 		want(time.Time{})
 		since = time.Now().Add(time.Hour)
 		time.Sleep(time.Hour)
-		enter(t, g).Throttled(0)
+		enter(t, g).End(pace.Throttled, 0)
 		enter(t, g).Release()
 		want(since)
-		enter(t, g).Success()
+		enter(t, g).End(pace.Success, 0)
 		want(time.Time{})
 	})
 }
@@ -331,10 +331,10 @@ func TestPassEndsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := pace.New(1, 0)
 		p := enter(t, g)
-		p.Success()
-		p.Success()
-		p.Unconnected()
-		p.Throttled(time.Hour)
+		p.End(pace.Success, 0)
+		p.End(pace.Success, 0)
+		p.End(pace.Unconnected, 0)
+		p.End(pace.Throttled, time.Hour)
 		p.Release()
 		if !g.FailingSince().IsZero() {
 			t.Error("a second end was counted")
@@ -380,23 +380,23 @@ func TestEndedContext(t *testing.T) {
 		if after != nil {
 			t.Error("the slot was given while it was taken")
 		}
-		p.Throttled(time.Minute)
+		p.End(pace.Throttled, time.Minute)
 		wg.Wait() // in the end the sixth enters, for nobody stands before it any more
-		after.Success()
+		after.End(pace.Success, 0)
 	})
 }
 
 func TestEndedWhilePausing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := pace.New(2, 0)
-		enter(t, g).Throttled(time.Hour)
+		enter(t, g).End(pace.Throttled, time.Hour)
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if _, err := g.Enter(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(start) != time.Minute {
 			t.Errorf("Enter returned %v after %v; want the deadline after 1m", err, time.Since(start))
 		}
-		enter(t, g).Success()
+		enter(t, g).End(pace.Success, 0)
 		if d := time.Since(start); d != time.Hour {
 			t.Errorf("entered after %v; want 1h", d)
 		}
@@ -418,7 +418,7 @@ func TestNobodyStarves(t *testing.T) {
 					order = append(order, w)
 					mu.Unlock()
 					time.Sleep(time.Second)
-					p.Success()
+					p.End(pace.Success, 0)
 				}
 			})
 		}
@@ -461,13 +461,13 @@ func TestManyAtOnce(t *testing.T) {
 					count(-1)
 					switch rand.N(40) {
 					case 0:
-						p.Throttled(rand.N(3 * time.Second))
+						p.End(pace.Throttled, rand.N(3*time.Second))
 					case 1:
-						p.Unconnected()
+						p.End(pace.Unconnected, 0)
 					case 2:
 						p.Release()
 					default:
-						p.Success()
+						p.End(pace.Success, 0)
 					}
 				}
 			})
@@ -487,12 +487,12 @@ func TestWidened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := pace.New(8, 0).Widen()
 		for i, p := range together(t, g, 8) {
-			p.Unconnected()
+			p.End(pace.Unconnected, 0)
 			if g.Window() != 2 {
 				t.Errorf("window is %d after %d without a connection; want 2", g.Window(), i+1)
 			}
 		}
-		enter(t, g).Throttled(0)
+		enter(t, g).End(pace.Throttled, 0)
 		together(t, g, 2)
 		if w := pace.New(1, 0).Widen().Window(); w != 1 {
 			t.Errorf("window of one worker is %d", w)
@@ -512,7 +512,7 @@ func TestEnterAllTakesWhatIsFree(t *testing.T) {
 		if all, err = g.EnterAll(t.Context()); err != nil || len(all) != 1 {
 			t.Errorf("%d passes of 1, %v", len(all), err)
 		}
-		held[1].Throttled(time.Minute)
+		held[1].End(pace.Throttled, time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if all, err = g.EnterAll(ctx); err == nil {

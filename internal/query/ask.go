@@ -26,16 +26,16 @@ func Evidence(ctx context.Context, gate *pace.Gate, ask func() tracking.Evidence
 		return tracking.Evidence{Err: err}
 	}
 	e := ask()
+	signal := pace.NoSignal
 	switch {
 	case e.Err == nil:
-		pass.Success()
+		signal = pace.Success
 	case e.Unconnected:
-		pass.Unconnected()
+		signal = pace.Unconnected
 	case e.Throttled:
-		pass.Throttled(e.RetryAfter)
-	default:
-		pass.Release()
+		signal = pace.Throttled
 	}
+	pass.End(signal, e.RetryAfter)
 	return e
 }
 

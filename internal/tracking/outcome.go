@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/waybill-cli/waybill/internal/pace"
 )
 
 // Outcome is the class of an answer to a create request.
@@ -35,17 +37,6 @@ const (
 	StoredAll                   // its rows become accepted
 )
 
-// Signal is what an answer says about the pace of requests.
-type Signal int
-
-// The signals.
-const (
-	SignalNone        Signal = iota
-	SignalSuccess            // one more request may be under way
-	SignalThrottled          // the service asks for a pause
-	SignalUnconnected        // no connection was made
-)
-
 // Stop is when an outcome stops the run.
 type Stop int
 
@@ -62,7 +53,7 @@ type Meaning struct {
 	Name     string
 	Statuses []int // HTTP statuses; one digit stands for the rest of its class
 	Stored   Stored
-	Signal   Signal
+	Signal   pace.Signal
 	Stop     Stop
 	Why      string // the run stopped
 	Exit     string // word of the exit status of a run that stopped
@@ -83,16 +74,16 @@ const (
 // `create.accepted` set what can be set, and OutcomeThrottled, OutcomeRows and
 // OutcomeNotCredible depend on more than the status.
 var meanings = [...]Meaning{
-	OutcomeUnknown:      {"unknown", []int{408, 425, 5}, StoredUnknown, SignalNone, StopNever, "", "unknown"},
-	OutcomeAccepted:     {"accepted", []int{2}, StoredAll, SignalSuccess, StopNever, "", "ok"},
-	OutcomeNotSent:      {"not sent", nil, StoredNone, SignalUnconnected, StopOnFailures, "no connection", "unreachable"},
-	OutcomeUnauthorized: {"unauthorized", []int{401, 403}, StoredNone, SignalNone, StopAtOnce, keyRefused, "auth"},
-	OutcomeTooLarge:     {"too large", []int{413}, StoredNone, SignalSuccess, StopNever, "", "refused"},
-	OutcomeThrottled:    {"throttled", nil, StoredNone, SignalThrottled, StopOnFailures, stillThrottled, "unreachable"},
-	OutcomeRows:         {"rows refused", []int{400, 409, 422}, StoredNone, SignalSuccess, StopNever, "", "partial"},
-	OutcomeRefused:      {"refused", []int{4}, StoredNone, SignalNone, StopAtOnce, requestRefused, "refused"},
-	OutcomeOverloaded:   {"overloaded", []int{503}, StoredUnknown, SignalThrottled, StopOnLongPause, pause, "unreachable"},
-	OutcomeNotCredible:  {"not credible", []int{1, 3}, StoredUnknown, SignalNone, StopAtOnce, unexpected, "unknown"},
+	OutcomeUnknown:      {"unknown", []int{408, 425, 5}, StoredUnknown, pace.NoSignal, StopNever, "", "unknown"},
+	OutcomeAccepted:     {"accepted", []int{2}, StoredAll, pace.Success, StopNever, "", "ok"},
+	OutcomeNotSent:      {"not sent", nil, StoredNone, pace.Unconnected, StopOnFailures, "no connection", "unreachable"},
+	OutcomeUnauthorized: {"unauthorized", []int{401, 403}, StoredNone, pace.NoSignal, StopAtOnce, keyRefused, "auth"},
+	OutcomeTooLarge:     {"too large", []int{413}, StoredNone, pace.Success, StopNever, "", "refused"},
+	OutcomeThrottled:    {"throttled", nil, StoredNone, pace.Throttled, StopOnFailures, stillThrottled, "unreachable"},
+	OutcomeRows:         {"rows refused", []int{400, 409, 422}, StoredNone, pace.Success, StopNever, "", "partial"},
+	OutcomeRefused:      {"refused", []int{4}, StoredNone, pace.NoSignal, StopAtOnce, requestRefused, "refused"},
+	OutcomeOverloaded:   {"overloaded", []int{503}, StoredUnknown, pace.Throttled, StopOnLongPause, pause, "unreachable"},
+	OutcomeNotCredible:  {"not credible", []int{1, 3}, StoredUnknown, pace.NoSignal, StopAtOnce, unexpected, "unknown"},
 }
 
 // Meaning returns the row of the table.
