@@ -434,8 +434,8 @@ func TestWhatAStatusMeans(t *testing.T) {
 		http.StatusForbidden: {false, false, true}, http.StatusNotImplemented: {false, false, true},
 		299: {}, 300: {false, false, true}, 399: {false, false, true}, http.StatusBadRequest: {}, http.StatusInternalServerError: {},
 	} {
-		e := &api.StatusError{Status: status}
-		if got := [3]bool{e.Throttled(), e.Temporary(), e.Systemic()}; got != want {
+		f := (&api.StatusError{Status: status}).Failure()
+		if got := [3]bool{f.Throttled, f.Temporary, f.Systemic}; got != want {
 			t.Errorf("%d: throttled, temporary, systemic: %v; want %v", status, got, want)
 		}
 	}

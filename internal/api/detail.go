@@ -121,22 +121,21 @@ func (c *Client) evidence(ctx context.Context, x response, q tracking.Query, ite
 		return e
 	}
 	err := newStatusError(x)
-	return tracking.Evidence{
-		Err: err, Temporary: err.Temporary() || err.Status >= http.StatusInternalServerError, RetryAfter: err.Pause,
-		Unauthorized: errors.Is(err, tracking.ErrUnauthorized),
-		Throttled:    err.Throttled(),
-	}
+	failure := err.Failure()
+	failure.Temporary = failure.Temporary || err.Status >= http.StatusInternalServerError
+	return tracking.Evidence{Err: err, Unauthorized: errors.Is(err, tracking.ErrUnauthorized), Failure: failure}
 }
 
 func (c *Client) noEvidence(ctx context.Context, x response) tracking.Evidence {
-	e := tracking.Evidence{Temporary: true, RetryAfter: x.retryAfter}
+	e := tracking.Evidence{Failure: tracking.Failure{Temporary: true, RetryAfter: x.retryAfter}}
 	switch {
 	case ctx.Err() != nil:
 		e.Err = context.Cause(ctx)
 	case errors.Is(x.Err, errNoKey):
 		e.Err, e.Temporary, e.Unauthorized = x.Err, false, true
 	case x.Status == 0:
-		e.Err, e.Unconnected = c.unanswered(x), !x.sent
+		e.Err = c.unanswered(x)
+		e.Failure = tracking.FailureOf(e.Err)
 	case x.Err != nil:
 		e.Err = fmt.Errorf("incomplete response with status %d: %w", x.Status, x.Err)
 	default:

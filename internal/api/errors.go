@@ -67,14 +67,10 @@ func dialCause(err error) error {
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// Temporary says that the same query may do better later.
-func (e *ConnectError) Temporary() bool { return true }
-
-// Troubled says that no answer came.
-func (e *ConnectError) Troubled() bool { return true }
-
-// Unconnected reports whether nothing of the request left.
-func (e *ConnectError) Unconnected() bool { return !e.Sent }
+// Failure says that no answer came.
+func (e *ConnectError) Failure() tracking.Failure {
+	return tracking.Failure{Temporary: true, Troubled: true, Unconnected: !e.Sent}
+}
 
 // AnswerError says that a 2xx answer came which can't be believed.
 type AnswerError struct {
@@ -83,8 +79,8 @@ type AnswerError struct {
 	Excerpt string // start of the answer, foreign text
 }
 
-// Troubled says that somebody else may have answered, such as a proxy.
-func (e *AnswerError) Troubled() bool { return true }
+// Failure says that somebody else may have answered, such as a proxy.
+func (e *AnswerError) Failure() tracking.Failure { return tracking.Failure{Troubled: true} }
 
 func (e *AnswerError) Error() string {
 	s := fmt.Sprintf("unexpected response: status %d, %s", e.Status, e.Problem)
@@ -147,39 +143,26 @@ func (e *StatusError) Is(target error) bool {
 	return target == tracking.ErrUnauthorized && tracking.OutcomeOf(e.Status) == tracking.OutcomeUnauthorized
 }
 
-// Systemic reports whether every other query would meet the same refusal: it is
-// about the key, the address or the account, not about what was asked for.
+// Failure tells what is about the key, the address or the account from what is about the query, and what may pass from
+// what stays. A request for a pause is an answer, and no trouble.
 //
 // Assumed: HTTP statuses mean what RFC 9110 says of them.
-func (e *StatusError) Systemic() bool {
+func (e *StatusError) Failure() tracking.Failure {
+	f := tracking.Failure{RetryAfter: e.Pause}
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusMethodNotAllowed,
 		http.StatusNotAcceptable, http.StatusProxyAuthRequired, http.StatusMisdirectedRequest, http.StatusUpgradeRequired,
 		http.StatusNotImplemented, http.StatusHTTPVersionNotSupported, http.StatusNetworkAuthenticationRequired:
-		return true
+		f.Systemic = true
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		f.Throttled, f.Temporary = true, true
+	case http.StatusRequestTimeout:
+		f.Temporary = true
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		f.Temporary, f.Troubled = true, true
+	default:
+		f.Systemic = e.Status >= 300 && e.Status < 400
+		f.Troubled = e.Status >= http.StatusInternalServerError
 	}
-	return e.Status >= 300 && e.Status < 400
-}
-
-// RetryAfter returns how long the service asked to wait, 0 if it did not say.
-func (e *StatusError) RetryAfter() time.Duration { return e.Pause }
-
-// Throttled reports whether the service asked for a pause, or is overloaded.
-func (e *StatusError) Throttled() bool {
-	return e.Status == http.StatusTooManyRequests || e.Status == http.StatusServiceUnavailable
-}
-
-// Temporary reports whether the same query may do better later.
-func (e *StatusError) Temporary() bool {
-	switch e.Status {
-	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusBadGateway,
-		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
-}
-
-// Troubled reports whether the service failed rather than answered. A request for a pause is an answer.
-func (e *StatusError) Troubled() bool {
-	return e.Status >= http.StatusInternalServerError && !e.Throttled() && !e.Systemic()
+	return f
 }

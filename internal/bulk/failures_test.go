@@ -33,7 +33,7 @@ func (s nobody) Create(ctx context.Context, items []tracking.Item) *tracking.Rep
 
 func (s nobody) Evidence(ctx context.Context, q tracking.Query, it tracking.Item) tracking.Evidence {
 	if s.away() {
-		return tracking.Evidence{Err: errNobody, Temporary: true, Unconnected: true}
+		return tracking.Evidence{Err: errNobody, Failure: tracking.Failure{Temporary: true, Unconnected: true}}
 	}
 	return s.fake.Evidence(ctx, q, it)
 }

@@ -205,7 +205,7 @@ func TestPausesBetweenQueriesAreWaitedFor(t *testing.T) {
 			f.create = tt.create
 			f.evidence = func(asked int) *tracking.Evidence {
 				if asked <= 3 {
-					return &tracking.Evidence{Err: errors.New("429"), Temporary: true, Throttled: true, RetryAfter: 30 * time.Second}
+					return &tracking.Evidence{Err: errors.New("429"), Failure: tracking.Failure{Temporary: true, Throttled: true, RetryAfter: 30 * time.Second}}
 				}
 				return nil
 			}
@@ -225,7 +225,7 @@ func TestPausesBetweenQueriesEnd(t *testing.T) {
 	run := stage(t, db, ledger.Async, 10, 20)
 	f.create = losing(1, 1, true)
 	f.evidence = func(int) *tracking.Evidence {
-		return &tracking.Evidence{Err: errors.New("429"), Temporary: true, Throttled: true}
+		return &tracking.Evidence{Err: errors.New("429"), Failure: tracking.Failure{Temporary: true, Throttled: true}}
 	}
 	synctest.Test(t, func(t *testing.T) {
 		j := proving(db, run, f)

@@ -486,7 +486,7 @@ func TestNothingIsProvenWithoutAnAnswer(t *testing.T) {
 		if asked == 1 {
 			return nil
 		}
-		return &tracking.Evidence{Err: errors.New("away"), Temporary: true, Unconnected: true}
+		return &tracking.Evidence{Err: errors.New("away"), Failure: tracking.Failure{Temporary: true, Unconnected: true}}
 	}
 	run := stage(t, db, ledger.Async, 10, 10)
 	j := distrusting(db, run, f)

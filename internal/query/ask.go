@@ -60,13 +60,11 @@ func (a *Asker) ask(ctx, entering context.Context, q tracking.Query) queryReply 
 	e := Evidence(entering, a.Gate, func() tracking.Evidence {
 		r.asked = time.Now()
 		r.answer, r.err = a.Service.Detail(ctx, q)
-		switch {
-		case throttled(r.err):
-			return tracking.Evidence{Err: r.err, Throttled: true, RetryAfter: RetryAfter(r.err)}
-		case len(r.answer.Raw) > 0:
+		failure := tracking.FailureOf(r.err)
+		if len(r.answer.Raw) > 0 && !failure.Throttled {
 			return tracking.Evidence{}
 		}
-		return tracking.Evidence{Err: r.err, Unconnected: unconnected(r.err)}
+		return tracking.Evidence{Err: r.err, Failure: failure}
 	})
 	if r.err == nil {
 		r.err = e.Err
@@ -90,8 +88,8 @@ func (e *OtherError) Error() string {
 	return "the response is about another tracking:" + named
 }
 
-// Troubled says that a wait asks again, see [Troubled].
-func (e *OtherError) Troubled() bool { return true }
+// Failure says that a wait asks again.
+func (e *OtherError) Failure() tracking.Failure { return tracking.Failure{Troubled: true} }
 
 // contradiction returns an [*OtherError] if an answer names orders or numbers, but not what was asked for.
 func (r queryReply) contradiction(rows []ledger.TrackingStatus) error {
@@ -121,7 +119,7 @@ func (a *Asker) askForParcels(ctx, entering context.Context, r *queryReply, parc
 		}
 		one := a.ask(ctx, entering, tracking.Query{Number: p.Number})
 		switch {
-		case ctx.Err() != nil, Temporary(one.err):
+		case ctx.Err() != nil, tracking.FailureOf(one.err).Temporary:
 			r.err = fmt.Errorf("parcel %q: %w", p.Number, one.err)
 			return
 		case errors.Is(one.err, tracking.ErrUnauthorized):
@@ -147,42 +145,4 @@ func outcome(err error, first Tracking) error {
 		return tracking.ErrUndecided
 	}
 	return err
-}
-
-// Temporary reports whether a query that failed so may do better later.
-func Temporary(err error) bool {
-	var e interface{ Temporary() bool }
-	return errors.As(err, &e) && e.Temporary()
-}
-
-// Troubled reports whether a query failed because no answer came, or none that can
-// be believed. It is asked again in a wait, however long that takes.
-func Troubled(err error) bool {
-	var e interface{ Troubled() bool }
-	return errors.As(err, &e) && e.Troubled()
-}
-
-// Fatal reports whether any other query would meet the same error, as after a refused key or a failed store.
-func Fatal(err error) bool {
-	var e interface{ Systemic() bool }
-	return errors.As(err, &e) && e.Systemic()
-}
-
-// RetryAfter returns how long the service asked to wait, 0 if it did not.
-func RetryAfter(err error) time.Duration {
-	var e interface{ RetryAfter() time.Duration }
-	if errors.As(err, &e) {
-		return e.RetryAfter()
-	}
-	return 0
-}
-
-func unconnected(err error) bool {
-	var e interface{ Unconnected() bool }
-	return errors.As(err, &e) && e.Unconnected()
-}
-
-func throttled(err error) bool {
-	var e interface{ Throttled() bool }
-	return errors.As(err, &e) && e.Throttled()
 }

@@ -300,7 +300,7 @@ func TestNoAnswerForTooLongEndsTheAsking(t *testing.T) {
 			return tracking.Answer{}, &api.ConnectError{Err: errors.New("refused")}
 		}, nil)
 		all, err := ask(t.Context(), a, nil, "R1", "R2", "R3", "R4", "R5")
-		if !query.Temporary(err) || len(all) != 5 {
+		if !tracking.FailureOf(err).Temporary || len(all) != 5 {
 			t.Errorf("%v, %d ended", err, len(all))
 		}
 		const lastPause = 4 * time.Second // the question that ends it may come a pause after the patience
@@ -429,8 +429,8 @@ func TestWhatErrorsMean(t *testing.T) {
 		if err != nil {
 			err = fmt.Errorf("asked: %w", err)
 		}
-		if query.Fatal(err) != tt.fatal || query.Temporary(err) != tt.temporary || query.RetryAfter(err) != tt.after {
-			t.Errorf("%v: fatal %v, temporary %v, retry after %v", err, query.Fatal(err), query.Temporary(err), query.RetryAfter(err))
+		if f := tracking.FailureOf(err); f.Systemic != tt.fatal || f.Temporary != tt.temporary || f.RetryAfter != tt.after {
+			t.Errorf("%v: fatal %v, temporary %v, retry after %v", err, f.Systemic, f.Temporary, f.RetryAfter)
 		}
 	}
 }
@@ -443,7 +443,7 @@ func TestEvidenceTellsTheGate(t *testing.T) {
 			t.Errorf("%v; window %d after a good answer, want 2", e.Err, gate.Window())
 		}
 		query.Evidence(t.Context(), gate, func() tracking.Evidence {
-			return tracking.Evidence{Err: errors.New("429"), Throttled: true, RetryAfter: time.Hour}
+			return tracking.Evidence{Err: errors.New("429"), Failure: tracking.Failure{Throttled: true, RetryAfter: time.Hour}}
 		})
 		start := time.Now()
 		query.Evidence(t.Context(), gate, func() tracking.Evidence { return tracking.Evidence{} })

@@ -61,7 +61,7 @@ const (
 )
 
 // Run asks about all targets. The error is the cause of ctx, what every other question
-// would meet too (see [Fatal]), or an error of Meets, of Ended, or of the store.
+// would meet too (see [tracking.Failure]), or an error of Meets, of Ended, or of the store.
 func (s *Scheduler) Run(ctx context.Context, targets iter.Seq2[*Target, error]) error {
 	pauses := pace.Backoff{First: firstPause, Max: longestPause}
 	o := poll.Options{Workers: s.Workers, Pauses: pauses, Wake: s.Wake, Hard: s.Hard}
@@ -237,7 +237,7 @@ func (s *targetPoller) Ask(ctx context.Context, t *Target) (queryReply, error) {
 	switch {
 	case ctx.Err() != nil && !r.usable():
 		return r, context.Cause(ctx)
-	case Fatal(r.err):
+	case tracking.FailureOf(r.err).Systemic:
 		return r, r.err
 	case errors.Is(r.err, errImpatient):
 		return r, s.lastTrouble(r.err)
@@ -249,7 +249,8 @@ func (s *targetPoller) Ask(ctx context.Context, t *Target) (queryReply, error) {
 func (s *targetPoller) noteTrouble(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !Temporary(err) {
+	failure := tracking.FailureOf(err)
+	if !failure.Temporary {
 		if s.trouble != nil && s.Failing != nil {
 			s.Failing(nil)
 		}
@@ -262,7 +263,7 @@ func (s *targetPoller) noteTrouble(err error) error {
 	if s.trouble = err; s.failing.IsZero() {
 		s.failing = time.Now()
 	}
-	if s.Patience > 0 && (time.Since(s.failing) >= s.Patience || RetryAfter(err) > s.Patience) {
+	if s.Patience > 0 && (time.Since(s.failing) >= s.Patience || failure.RetryAfter > s.Patience) {
 		return err
 	}
 	return nil
@@ -386,9 +387,10 @@ func (s *targetPoller) mergeEvents(
 // a service that works in the background may know it late.
 func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
 	err := e.Result.Err
-	v := poll.Verdict{NotBefore: RetryAfter(err)}
+	failure := tracking.FailureOf(err)
+	v := poll.Verdict{NotBefore: failure.RetryAfter}
 	switch {
-	case Temporary(err):
+	case failure.Temporary:
 		v.Retry = s.Meets == nil
 		v.Done = s.Patience > 0 && time.Since(e.Target.Began)+v.NotBefore >= s.Patience
 	case s.Meets == nil:
@@ -399,7 +401,7 @@ func (s *targetPoller) judge(e *TargetResult) poll.Verdict {
 	case errors.Is(err, tracking.ErrAbsent):
 		v.Done = !e.Target.Accepted()
 	case err != nil:
-		v.Done = !errors.Is(err, tracking.ErrUndecided) && !Troubled(err)
+		v.Done = !errors.Is(err, tracking.ErrUndecided) && !failure.Troubled
 	}
 	e.Matched = e.Matched && v.Done
 	v.Alike = s.Alike && (err == nil || errors.Is(err, tracking.ErrProcessing)) &&

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/ledger"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Kinds of [Error]: what is wrong with the store's file, its disk or its server. The first
@@ -117,8 +118,8 @@ type Error struct {
 	Advice string // what the reader can do about it, empty for that of the kind
 }
 
-// Systemic says that every other use of the store would meet the same.
-func (e *Error) Systemic() bool { return true }
+// Failure says that every other use of the store would meet the same.
+func (e *Error) Failure() tracking.Failure { return tracking.Failure{Systemic: true} }
 
 // IsTemporary says that it passes by itself, or once somebody has removed its cause: the
 // same call may then succeed. [inbox.IsTemporary] asks it.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -33,11 +32,8 @@ type Evidence struct {
 
 	// Err says that no usable answer came; Presence is undecided then. The marks say what it means.
 	Err          error
-	Temporary    bool          // the same query may do better later
-	Unauthorized bool          // the key was refused
-	Unconnected  bool          // no connection came about, nothing was sent
-	Throttled    bool          // the service asked for a pause, or is overloaded
-	RetryAfter   time.Duration // how long the service asked to wait; 0 if it did not say
+	Unauthorized bool // the key was refused
+	Failure
 }
 
 // Evidence returns what a whole 2xx answer proves about item: that it is

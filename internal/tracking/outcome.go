@@ -165,6 +165,25 @@ var ErrUndecided = errors.New("the response does not say whether the tracking ex
 // ErrUnauthorized says that the service refused the key.
 var ErrUnauthorized = errors.New("the service refused the API key")
 
+// Failure is what the error of a request means for the next ones. The zero value says nothing.
+type Failure struct {
+	Temporary   bool          // the same query may do better later
+	Troubled    bool          // no answer came, or none that can be believed: a wait asks again, however long that takes
+	Systemic    bool          // any other query would meet the same, as after a refused key or a failed store
+	Unconnected bool          // no connection came about, nothing was sent
+	Throttled   bool          // the service asked for a pause, or is overloaded
+	RetryAfter  time.Duration // how long the service asked to wait; 0 if it did not say
+}
+
+// FailureOf returns what an error says by its method Failure, or the zero value.
+func FailureOf(err error) Failure {
+	var e interface{ Failure() Failure }
+	if errors.As(err, &e) {
+		return e.Failure()
+	}
+	return Failure{}
+}
+
 // Finding is an answer with what it proves, for those who learn what answers look like.
 type Finding struct {
 	Evidence

@@ -246,7 +246,7 @@ func exitRules() []exitRule {
 		{As[*api.AnswerError], Unknown, "print the response with --debug; check base_url"},
 		{As[*api.ConnectError], Unreachable, "check the network, base_url and proxy; repeating is safe"},
 		{
-			when(func(e *api.StatusError) bool { return e.Temporary() || e.Status >= 500 }), Unreachable,
+			when(func(e *api.StatusError) bool { return e.Failure().Temporary || e.Status >= 500 }), Unreachable,
 			"the service has problems; try again later",
 		},
 		{is(query.ErrInError), Partial, "`waybill list --status error` lists such trackings; " +

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -103,7 +102,7 @@ func (p *Progress) Failing(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.problem, p.retry = err, time.Time{}
-	if pause := query.RetryAfter(err); pause > 0 {
+	if pause := tracking.FailureOf(err).RetryAfter; pause > 0 {
 		p.retry = time.Now().Add(pause)
 	}
 }

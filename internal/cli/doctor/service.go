@@ -129,9 +129,9 @@ func accessFinding(f tracking.Finding) finding {
 		return found(keyNotTried, "no response")
 	case f.Unauthorized:
 		return found(keyRefused, "%v", f.Err)
-	case status != nil && status.Systemic():
+	case f.Systemic:
 		return found(responseUnexpected, "%v", f.Err)
-	case status != nil && (status.Throttled() || status.Status >= http.StatusInternalServerError):
+	case status != nil && (f.Throttled || status.Status >= http.StatusInternalServerError):
 		return found(serviceInTrouble, "%v", f.Err)
 	case status == nil && f.Err != nil, !f.Body.JSON():
 		return found(responseUnexpected, "the response with status %d is not complete JSON", f.Status)

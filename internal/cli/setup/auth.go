@@ -307,8 +307,8 @@ func checkKey(ctx context.Context, c *command.Call, base, key string) keyCheck {
 	switch {
 	case f.Unauthorized:
 		k.Result = keyRefused
-	case f.Status == 0, status == nil && f.Err != nil,
-		status != nil && (status.Systemic() || status.Throttled() || status.Status >= http.StatusInternalServerError):
+	case f.Status == 0, status == nil && f.Err != nil, f.Systemic, f.Throttled,
+		status != nil && status.Status >= http.StatusInternalServerError:
 	case !f.Body.JSON():
 		k.err = &api.AnswerError{Status: f.Status, Problem: "not JSON"}
 	default:

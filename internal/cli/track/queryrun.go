@@ -291,9 +291,9 @@ func (t *tally) add(e query.TargetResult) {
 			t.notAsked++
 		}
 		switch {
-		case query.Troubled(err):
+		case tracking.FailureOf(err).Troubled:
 			t.trouble, t.lastErr = err, err
-		case query.Temporary(err):
+		case tracking.FailureOf(err).Temporary:
 			t.paused++
 			t.lastErr = err
 		}
