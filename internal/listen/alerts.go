@@ -16,10 +16,21 @@ import (
 
 const repeatAlert = time.Minute // between two reports of a lasting failure
 
+// Report takes what is to be said, without secrets, bodies and headers, and why: nil if nothing failed. The level is
+// [slog.LevelDebug] of what package net/http logs, [slog.LevelError] of what can't be stored, else
+// [slog.LevelWarn]. It is called by several goroutines at once.
+type Report func(level slog.Level, text string, err error)
+
+// Write takes a line of a log. It is part of [io.Writer].
+func (f Report) Write(line []byte) (int, error) {
+	f(slog.LevelDebug, string(bytes.TrimSuffix(line, []byte("\n"))), nil)
+	return len(line), nil
+}
+
 // storeAlert reports a store that fails: when it begins, once a minute while it lasts, and when it is
 // over. A full disk under load fails a thousand deliveries a second.
 type storeAlert struct {
-	log          *slog.Logger
+	report       Report
 	begins, ends string // what is said
 
 	mu       sync.Mutex
@@ -37,17 +48,17 @@ func (t *storeAlert) update(err error) {
 	}
 	switch {
 	case err == nil && !t.reported.IsZero():
-		t.log.Warn(t.ends, "not stored", t.failed)
+		t.report(slog.LevelWarn, fmt.Sprintf("%s; not stored: %d", t.ends, t.failed), nil)
 		t.reported, t.failed = time.Time{}, 0
 	case err != nil && now.Sub(t.reported) >= repeatAlert:
 		t.reported = now
-		t.log.Error(t.begins, "err", err, "deliveries", t.failed)
+		t.report(slog.LevelError, fmt.Sprintf("%s; deliveries: %d", t.begins, t.failed), err)
 	}
 }
 
 // readAlert reports once a minute at most, since one cause may come and go, and each time that it is over.
 type readAlert struct {
-	log      *slog.Logger
+	report   Report
 	reported time.Time
 	lasts    bool // what was reported
 }
@@ -56,10 +67,10 @@ func (a *readAlert) update(err error) {
 	switch now := time.Now(); {
 	case err == nil && a.lasts:
 		a.lasts = false
-		a.log.Warn("received events are read again")
+		a.report(slog.LevelWarn, "received events are read again", nil)
 	case err != nil && !a.lasts && now.Sub(a.reported) >= repeatAlert:
 		a.reported, a.lasts = now, true
-		a.log.Warn("received events can't be read, trying again", "err", err)
+		a.report(slog.LevelWarn, "received events can't be read, trying again", err)
 	}
 }
 
@@ -76,7 +87,7 @@ var rejectAdvice = map[int]string{
 // rejectAlert reports requests that are answered without being stored, of each status once a
 // minute at most: the sender may be the service, and gets the same answer every time.
 type rejectAlert struct {
-	log *slog.Logger
+	report Report
 
 	mu       sync.Mutex
 	byStatus map[int]rejections
@@ -87,22 +98,22 @@ type rejections struct {
 	count    int64 // since the receiver began
 }
 
-func (a *rejectAlert) report(status int, text, from string) {
+func (a *rejectAlert) update(status int, text, from string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	r := a.byStatus[status]
 	r.count++
 	if now := time.Now(); now.Sub(r.reported) >= repeatAlert {
 		r.reported = now
-		message := fmt.Sprintf("a request was answered %d and not stored: %s; %s", status, text, rejectAdvice[status])
-		a.log.Warn(message, "from", from, "requests", r.count)
+		a.report(slog.LevelWarn, fmt.Sprintf("a request was answered %d and not stored: %s; %s; from: %s; requests: %d",
+			status, text, rejectAdvice[status], from, r.count), nil)
 	}
 	a.byStatus[status] = r
 }
 
 // skewDetector finds clocks that differ: the secret is right, and every delivery is refused. [webhook.Skew] decides.
 type skewDetector struct {
-	log *slog.Logger
+	report Report
 
 	mu     sync.Mutex
 	recent []webhook.Verdict // wrong in their time alone, one for each time of signing
@@ -131,8 +142,8 @@ func (c *skewDetector) observe(v webhook.Verdict) {
 	if skew < 0 {
 		side = "behind"
 	}
-	c.log.Warn(fmt.Sprintf("deliveries carry the right signature and a wrong time: the sender's clock is %v %s "+
-		"this computer's; set the one that is wrong", webhook.FormatSkew(skew), side))
+	c.report(slog.LevelWarn, fmt.Sprintf("deliveries carry the right signature and a wrong time: the sender's clock is "+
+		"%v %s this computer's; set the one that is wrong", webhook.FormatSkew(skew), side), nil)
 }
 
 // reportingListener accepts connections that report what package net/http answers before any handler is called:
@@ -163,7 +174,7 @@ func (c *reportingConn) Write(b []byte) (int, error) {
 		line, _, _ = bytes.Cut(line, []byte("\r\n"))
 		code, text, _ := bytes.Cut(line, []byte(" "))
 		if status, err := strconv.Atoi(string(code)); err == nil {
-			c.alert.report(status, string(bytes.ToLower(text)), c.RemoteAddr().String())
+			c.alert.update(status, string(bytes.ToLower(text)), c.RemoteAddr().String())
 		}
 	}
 	return c.Conn.Write(b)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"log/slog"
 	"net"
 	"net/http"
 	"slices"
@@ -133,6 +134,18 @@ func (m *memory) kept() (deliveries, refused []inbox.Delivery) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.deliveries), slices.Clone(m.refused)
+}
+
+// reportTo writes warnings and errors to w, each a line.
+func reportTo(w io.Writer) listen.Report {
+	var mu sync.Mutex
+	return func(level slog.Level, text string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if level >= slog.LevelWarn {
+			_, _ = fmt.Fprintln(w, level, text, err)
+		}
+	}
 }
 
 func receiver(t *testing.T, o listen.Options) *listen.Receiver {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -268,7 +267,7 @@ func TestFollowWaitsOutALockedStore(t *testing.T) {
 			return nil
 		}}
 		var log strings.Builder
-		r := receiver(t, listen.Options{Store: box, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		r := receiver(t, listen.Options{Store: box, Report: reportTo(&log)})
 		send(t, r.Handler(), delivered, "")
 		f := follow(t, r, 0, nil)
 		time.Sleep(time.Minute) // of fake time
@@ -304,7 +303,7 @@ func TestFollowReportsAStoreThatComesAndGoes(t *testing.T) {
 			return nil
 		}}
 		var log strings.Builder
-		f := follow(t, receiver(t, listen.Options{Store: box, Log: slog.New(slog.NewTextHandler(&log, nil))}), 0, nil)
+		f := follow(t, receiver(t, listen.Options{Store: box, Report: reportTo(&log)}), 0, nil)
 		time.Sleep(90 * time.Second) // of fake time
 		synctest.Wait()
 		f.stop()

@@ -221,7 +221,7 @@ func answerUnavailable(w http.ResponseWriter) {
 func (r *Receiver) reject(w http.ResponseWriter, req *http.Request, status int, text string) {
 	w.Header().Set("Connection", "close")
 	answer(w, status, text)
-	r.rejectAlert.report(status, text, req.RemoteAddr)
+	r.rejectAlert.update(status, text, req.RemoteAddr)
 }
 
 // answer has sent its text when it returns, so that a server that stops does not cut it.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -228,7 +227,7 @@ func TestStoreErrors(t *testing.T) {
 		var failing error
 		box := &memory{before: func(context.Context, string) error { return failing }}
 		var log bytes.Buffer
-		h := receiver(t, listen.Options{Store: box, Verify: signing(t), Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+		h := receiver(t, listen.Options{Store: box, Verify: signing(t), Report: reportTo(&log)}).Handler()
 		failing = fmt.Errorf("store: write: %w", cause)
 		rec := send(t, h, delivered, signature(delivered))
 		if rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") != "5" {
@@ -256,7 +255,7 @@ func TestStoreErrors(t *testing.T) {
 func TestRejectedRequestsAreReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		h := receiver(t, listen.Options{Store: &memory{}, MaxBody: 10, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+		h := receiver(t, listen.Options{Store: &memory{}, MaxBody: 10, Report: reportTo(&log)}).Handler()
 		for range 3 {
 			send(t, h, delivered, "")
 			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPut, "/", nil))
@@ -269,7 +268,7 @@ func TestRejectedRequestsAreReported(t *testing.T) {
 		}
 		time.Sleep(time.Minute) // of fake time
 		send(t, h, delivered, "")
-		if !strings.Contains(log.String(), "requests=4") {
+		if !strings.Contains(log.String(), "requests: 4") {
 			t.Errorf("a minute later: %s", &log)
 		}
 	})
@@ -358,7 +357,7 @@ func TestClocksThatDiffer(t *testing.T) {
 			var log bytes.Buffer
 			i := 0
 			verify := func(webhook.Request, time.Time) webhook.Verdict { i++; return tt.verdicts[i-1] }
-			h := receiver(t, listen.Options{Store: &memory{}, Verify: verify, Enforce: true, Log: slog.New(slog.NewTextHandler(&log, nil))}).Handler()
+			h := receiver(t, listen.Options{Store: &memory{}, Verify: verify, Enforce: true, Report: reportTo(&log)}).Handler()
 			var told []int
 			for n := range tt.verdicts {
 				before := log.Len()

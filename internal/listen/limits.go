@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -129,7 +130,7 @@ var errUnverifiedLimit = errors.New("too many unverified deliveries")
 // quota applies an UnverifiedLimit. Verified deliveries are not counted.
 type quota struct {
 	UnverifiedLimit
-	log *slog.Logger
+	report Report
 
 	mu       sync.Mutex
 	bytes    int64     // bytes, those of deliveries that were let in since included
@@ -153,9 +154,9 @@ func (q *quota) admit(ctx context.Context, n int64) error {
 	if q.bytes+n > q.MaxBytes || (q.inMinute > 0 && q.inMinute+n > q.MaxBytes/minuteShare) {
 		if now.Sub(q.warned) >= repeatAlert {
 			q.warned = now
-			q.log.Warn("too many unverified deliveries, refusing more: "+
-				"free space with `waybill store prune`, or raise --max-unverified",
-				"bytes kept", q.bytes, "most", q.MaxBytes, "a minute", q.MaxBytes/minuteShare)
+			q.report(slog.LevelWarn, fmt.Sprintf("too many unverified deliveries, refusing more: free space with "+
+				"`waybill store prune`, or raise --max-unverified; bytes kept: %d; most: %d; a minute: %d",
+				q.bytes, q.MaxBytes, q.MaxBytes/minuteShare), nil)
 		}
 		return errUnverifiedLimit
 	}

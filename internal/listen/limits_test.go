@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -254,7 +253,7 @@ func TestUnverifiedAreBounded(t *testing.T) {
 		var broken error
 		var log bytes.Buffer
 		h := receiver(t, listen.Options{
-			Store: box, Verify: signing(t), Log: slog.New(slog.NewTextHandler(&log, nil)),
+			Store: box, Verify: signing(t), Report: reportTo(&log),
 			Unverified: &listen.UnverifiedLimit{MaxBytes: 80_000, CountBytes: func(context.Context) (int64, error) { return kept, broken }},
 		}).Handler()
 		body := func(n int) string { return fmt.Sprintf(`{"pad":%q}`, strings.Repeat("x", n-20)) }

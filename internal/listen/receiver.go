@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log" //nolint:depguard // package net/http takes no other
 	"log/slog"
 	"net"
 	"net/http"
@@ -62,7 +63,7 @@ type Options struct {
 	MaxConns  int
 	Withholds bool                        // deliveries which do not count are not forwarded: their answer tells it
 	Probe     func(context.Context) error // returns why nothing can be stored now, nil if it can; nil: it always can
-	Log       *slog.Logger                // gets what failed, without secrets, bodies and headers; nil for nothing
+	Report    Report                      // gets what failed; nil for nothing
 }
 
 // Receiver receives deliveries. It is safe for concurrent use, but for
@@ -102,7 +103,9 @@ func New(o Options) (*Receiver, error) {
 		return nil, errors.New("listen: the greatest body is less than nothing")
 	}
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
-	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	if o.Report == nil {
+		o.Report = func(slog.Level, string, error) {}
+	}
 	if o.MaxConns <= 0 {
 		o.MaxConns = maxConnections
 		if n := descriptors(); n > 0 { // a fifth stays free for everything else
@@ -116,11 +119,11 @@ func New(o Options) (*Receiver, error) {
 		evidenceSlots: map[bool]chan struct{}{},
 		queue:         make(chan struct{}, maxQueue),
 		decoders:      make(chan struct{}, runtime.GOMAXPROCS(0)),
-		storeAlert:    storeAlert{log: o.Log, begins: "deliveries can't be stored; the sender should retry"},
-		evidenceAlert: storeAlert{log: o.Log, begins: "evidence of refused deliveries not stored"},
-		rejectAlert:   rejectAlert{log: o.Log, byStatus: map[int]rejections{}},
-		readAlert:     readAlert{log: o.Log},
-		skew:          skewDetector{log: o.Log},
+		storeAlert:    storeAlert{report: o.Report, begins: "deliveries can't be stored; the sender should retry"},
+		evidenceAlert: storeAlert{report: o.Report, begins: "evidence of refused deliveries not stored"},
+		rejectAlert:   rejectAlert{report: o.Report, byStatus: map[int]rejections{}},
+		readAlert:     readAlert{report: o.Report},
+		skew:          skewDetector{report: o.Report},
 	}
 	r.storeAlert.ends = "deliveries are stored again"
 	r.evidenceAlert.ends = "evidence of refused deliveries is stored again"
@@ -128,7 +131,7 @@ func New(o Options) (*Receiver, error) {
 		r.evidenceSlots[wellFormed] = make(chan struct{}, maxEvidenceWrites)
 	}
 	if o.Unverified != nil {
-		r.quota = &quota{UnverifiedLimit: *o.Unverified, log: o.Log}
+		r.quota = &quota{UnverifiedLimit: *o.Unverified, report: o.Report}
 	}
 	r.budget.size = max(minMemory, 2*o.MaxBody)
 	r.budget.left.Store(r.budget.size)
@@ -197,7 +200,7 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      bodyTimeout + storeTimeout + evidenceTimeout + sendTimeout, // from the end of the header
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
-		ErrorLog:          slog.NewLogLogger(r.o.Log.Handler(), slog.LevelDebug),
+		ErrorLog:          log.New(r.o.Report, "", 0),
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(reportingListener{l, &r.rejectAlert}) }()

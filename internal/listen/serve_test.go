@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -100,7 +99,7 @@ func TestServerAnswersAreReported(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
-			s := serve(t, receiver(t, listen.Options{Store: &memory{}, Log: slog.New(slog.NewTextHandler(&log, nil))}))
+			s := serve(t, receiver(t, listen.Options{Store: &memory{}, Report: reportTo(&log)}))
 			conn, replies := s.dial(raw)
 			defer conn.Close()
 			<-replies

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"runtime"
 	"strconv"
@@ -25,7 +24,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/listen"
 	"github.com/waybill-cli/waybill/internal/store"
-	"github.com/waybill-cli/waybill/internal/term"
 )
 
 // heapSlack makes the garbage collector wait for that much garbage: collecting took a quarter of a
@@ -325,7 +323,7 @@ func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, wit
 		}
 		return err
 	}
-	o.Log = slog.New(&logHandler{io: s.IO, warnings: warnings})
+	o.Report = warnings.report
 	return listen.New(o)
 }
 
@@ -348,55 +346,6 @@ func verification(s *app.Session) (o listen.Options, err error) {
 	}
 	return o, nil
 }
-
-// logHandler writes log records to stderr: the text, and after it each value behind its name. Warnings and
-// errors are warnings, the rest is written under -v. A logger has no values or groups of its own.
-type logHandler struct {
-	io       *term.IO
-	warnings *storeWarnings
-}
-
-// Enabled is part of [slog.Handler].
-func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle is part of [slog.Handler].
-func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
-	var b strings.Builder
-	var cause error
-	b.WriteString(r.Message)
-	add := func(a slog.Attr) bool {
-		if err, ok := a.Value.Any().(error); ok {
-			cause = err
-		} else {
-			b.WriteString("; " + a.Key + ": " + a.Value.String())
-		}
-		return true
-	}
-	r.Attrs(add)
-	switch {
-	case cause != nil && r.Level == slog.LevelWarn:
-		h.warnings.warn(b.String(), cause)
-		return nil
-	case cause != nil && command.As[*store.Error](cause):
-		h.warnings.warn("", cause) // what follows is for the user, however often the cause was reported
-	case errors.Is(cause, context.DeadlineExceeded):
-		b.WriteString(": no answer in time")
-	case cause != nil:
-		b.WriteString(": " + cause.Error())
-	}
-	write := h.io.Detail
-	if r.Level >= slog.LevelWarn {
-		write = h.io.Warning
-	}
-	write("%s", b.String())
-	return nil
-}
-
-// WithAttrs is part of [slog.Handler].
-func (h *logHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
-
-// WithGroup is part of [slog.Handler].
-func (h *logHandler) WithGroup(string) slog.Handler { return h }
 
 type uiOptions struct {
 	On    bool

@@ -3,6 +3,7 @@ package listen
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -158,6 +159,25 @@ func (w *storeWarnings) warn(what string, err error) {
 	if what != "" {
 		w.io.Detail("%s: %v", what, err)
 	}
+}
+
+// report takes what a receiver says. It is a [listen.Report].
+func (w *storeWarnings) report(level slog.Level, text string, err error) {
+	switch {
+	case level < slog.LevelWarn:
+		w.io.Detail("%s", text)
+		return
+	case err != nil && level == slog.LevelWarn:
+		w.warn(text, err)
+		return
+	case command.As[*store.Error](err):
+		w.warn("", err) // what follows is for the user, however often the cause was reported
+	case errors.Is(err, context.DeadlineExceeded):
+		text += ": no answer in time"
+	case err != nil:
+		text += ": " + err.Error()
+	}
+	w.io.Warning("%s", text)
 }
 
 func (s *server) register(ctx context.Context) error {
