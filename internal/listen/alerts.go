@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -111,38 +110,13 @@ func (a *rejectAlert) update(status int, text, from string) {
 	a.byStatus[status] = r
 }
 
-// skewDetector finds clocks that differ: the secret is right, and every delivery is refused. [webhook.Skew] decides.
-type skewDetector struct {
-	report Report
-
-	mu     sync.Mutex
-	recent []webhook.Verdict // wrong in their time alone, one for each time of signing
-	warned bool              // since the last delivery that verified
-}
-
-func (c *skewDetector) observe(v webhook.Verdict) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if v.OK {
-		c.recent, c.warned = c.recent[:0], false
-		return
-	}
-	// Several of the same second count once: they must not fill all samples.
-	isSame := func(o webhook.Verdict) bool { return o.Timestamp.Equal(v.Timestamp) }
-	if c.warned || v.Timestamp.IsZero() || slices.ContainsFunc(c.recent, isSame) {
-		return
-	}
-	c.recent = append(c.recent, v)
-	skew, ok := webhook.Skew(c.recent)
-	if c.recent = c.recent[max(0, len(c.recent)-2):]; !ok { // Skew compares three
-		return
-	}
-	c.warned = true
+// reportSkew says that a clock is wrong: the secret is right, and every delivery is refused.
+func (f Report) reportSkew(skew time.Duration) {
 	side := "ahead of"
 	if skew < 0 {
 		side = "behind"
 	}
-	c.report(slog.LevelWarn, fmt.Sprintf("deliveries carry the right signature and a wrong time: the sender's clock is "+
+	f(slog.LevelWarn, fmt.Sprintf("deliveries carry the right signature and a wrong time: the sender's clock is "+
 		"%v %s this computer's; set the one that is wrong", webhook.FormatSkew(skew), side), nil)
 }
 

@@ -117,7 +117,9 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
 	if how.Verify != nil {
 		v := how.Verify(d.Request(), d.ReceivedAt)
 		d = d.Judged(how.Scheme, v)
-		r.skew.observe(v)
+		if skew, ok := r.skew.Observe(v); ok {
+			r.o.Report.reportSkew(skew)
+		}
 	}
 	if how.Enforce && d.Verified != inbox.Yes {
 		r.refuse(w, req, d)

@@ -84,7 +84,7 @@ type Receiver struct {
 	rejectAlert   rejectAlert
 	readAlert     readAlert // of Follow
 	health        health
-	skew          skewDetector
+	skew          webhook.SkewDetector
 	quota         *quota // nil for none
 
 	onStored func() // nil for nothing
@@ -123,7 +123,6 @@ func New(o Options) (*Receiver, error) {
 		evidenceAlert: storeAlert{report: o.Report, begins: "evidence of refused deliveries not stored"},
 		rejectAlert:   rejectAlert{report: o.Report, byStatus: map[int]rejections{}},
 		readAlert:     readAlert{report: o.Report},
-		skew:          skewDetector{report: o.Report},
 	}
 	r.storeAlert.ends = "deliveries are stored again"
 	r.evidenceAlert.ends = "evidence of refused deliveries is stored again"

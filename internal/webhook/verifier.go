@@ -1,9 +1,11 @@
 package webhook
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -156,28 +158,37 @@ const (
 	skewSpread   = time.Minute
 )
 
-// Skew reports whether the last verdicts, oldest first, show that a clock is wrong, and by how
-// much: above 0 the sender's is ahead. It takes three authentic deliveries in a row, signed at
-// different times (repeats show nothing), refused for their timestamps alone and by about the same skew.
-func Skew(last []Verdict) (time.Duration, bool) {
-	if len(last) < skewVerdicts {
+// SkewDetector finds out from verdicts that a clock is wrong. It is safe for concurrent use.
+type SkewDetector struct {
+	mu     sync.Mutex
+	recent []Verdict // refused for their timestamps alone, each signed at another time
+	found  bool      // since the last delivery that verified
+}
+
+// Observe reports whether v shows that a clock is wrong, once until a delivery verifies, and by how much: above 0 the
+// sender's is ahead. It takes three authentic deliveries, signed at different times, refused for their timestamps by
+// about the same skew, and none that verified between them.
+func (d *SkewDetector) Observe(v Verdict) (time.Duration, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if v.OK {
+		d.recent, d.found = d.recent[:0], false
 		return 0, false
 	}
-	last = last[len(last)-skewVerdicts:]
-	var skews []time.Duration
-	signed := map[int64]bool{}
-	for _, v := range last {
-		if v.OK || (v.Reason != ReasonTimestampTooOld && v.Reason != ReasonTimestampInFuture) {
-			return 0, false
-		}
-		skews = append(skews, v.Skew)
-		signed[v.Timestamp.UnixNano()] = true
-	}
-	slices.Sort(skews)
-	if len(signed) < skewVerdicts || skews[len(skews)-1]-skews[0] > skewSpread {
+	isSame := func(o Verdict) bool { return o.Timestamp.Equal(v.Timestamp) } // repeats show nothing
+	if d.found || v.Timestamp.IsZero() || slices.ContainsFunc(d.recent, isSame) {
 		return 0, false
 	}
-	return skews[len(skews)/2], true
+	if d.recent = append(d.recent, v); len(d.recent) < skewVerdicts {
+		return 0, false
+	}
+	sorted := slices.SortedFunc(slices.Values(d.recent), func(a, b Verdict) int { return cmp.Compare(a.Skew, b.Skew) })
+	d.recent = d.recent[1:]
+	if sorted[len(sorted)-1].Skew-sorted[0].Skew > skewSpread {
+		return 0, false
+	}
+	d.found = true
+	return sorted[len(sorted)/2].Skew, true
 }
 
 // Mask stands in place of what must not show.

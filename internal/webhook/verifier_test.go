@@ -469,7 +469,12 @@ func TestSkewIsToldAfterThreeTimelyRefusals(t *testing.T) {
 		{"one delivery replayed", []webhook.Verdict{receive("k", 0, off), receive("k", 0, off+time.Second), receive("k", 0, off+2*time.Second)}, 0, false},
 		{"a queue that was held back", []webhook.Verdict{receive("k", 0, off), receive("k", 10*time.Minute, off), receive("k", 20*time.Minute, off)}, 0, false},
 	} {
-		got, ok := webhook.Skew(tt.last)
+		var d webhook.SkewDetector
+		var got time.Duration
+		ok := false
+		for _, v := range tt.last {
+			got, ok = d.Observe(v)
+		}
 		if ok != tt.ok || got.Round(2*time.Second) != tt.want {
 			t.Errorf("%s: %v, %v; want %v, %v", tt.name, got, ok, tt.want, tt.ok)
 		}
