@@ -132,10 +132,7 @@ func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Attempt
 
 // report calls OnAttempt. It updates since when the target fails, unless err says that no request was tried.
 func (r *route) report(l inbox.OutboxEntry, o inbox.AttemptOutcome, err error) {
-	n := AttemptReport{
-		Target: r.target, Delivery: l.Delivery, Attempt: l.Attempt, Disposition: o.Disposition,
-		Status: o.Status, Elapsed: o.Took, Problem: o.Problem, Reply: o.Reply, Due: o.Due,
-	}
+	n := AttemptReport{AttemptOutcome: o, Target: r.target, Delivery: l.Delivery}
 	r.mu.Lock()
 	switch {
 	case isPermanent(err):

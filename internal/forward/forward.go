@@ -66,16 +66,10 @@ type Options struct {
 
 // AttemptReport is the result of one attempt.
 type AttemptReport struct {
-	Target      Target
-	Delivery    int64
-	Attempt     int // from 1
-	Disposition inbox.Disposition
-	Status      int           // 0 if no answer came
-	Elapsed     time.Duration // until the answer, or until there was none
-	Problem     string        // empty if it was sent
-	Reply       []byte        // start of the answer
-	Due         time.Time     // of Retry: when the next attempt is due
+	inbox.AttemptOutcome
 
+	Target       Target
+	Delivery     int64
 	FailingSince time.Time     // since when the target fails; zero if this attempt succeeded
 	FailedFor    time.Duration // how long it had failed before this attempt; 0 if it had not
 }

@@ -230,7 +230,7 @@ func TestForwardsWhatIsNewVerifiedAndMatches(t *testing.T) {
 		t.Errorf("filtered: %q", got)
 	}
 	for _, n := range r.told() {
-		if n.Disposition != inbox.Sent || n.Attempt != 1 || n.Status != 200 || string(n.Reply) != "said 200" || n.Problem != "" || !n.FailingSince.IsZero() || n.Elapsed <= 0 {
+		if n.Disposition != inbox.Sent || n.Attempt != 1 || n.Status != 200 || string(n.Reply) != "said 200" || n.Problem != "" || !n.FailingSince.IsZero() || n.Took <= 0 {
 			t.Errorf("%+v", n)
 		}
 	}

@@ -156,13 +156,13 @@ type OutboxEntry struct {
 // AttemptOutcome is the result of an attempt to send an entry.
 type AttemptOutcome struct {
 	Disposition Disposition
-	Attempt     int       // of the claimed [OutboxEntry]: nothing is recorded of an earlier claim than the last; 0 for any
-	Due         time.Time // of Retry: when the next attempt is due, within [MaxRetryDelay]
-	Now         time.Time // when the attempt ended
-	Took        time.Duration
-	Status      int    // of the answer; 0 if there was none
-	Problem     string // why it failed
-	Reply       []byte // start of the answer
+	Attempt     int           // of the claimed [OutboxEntry]: the outcome of an older claim is dropped; 0 for any
+	Due         time.Time     // of Retry: when the next attempt is due, within [MaxRetryDelay]
+	Now         time.Time     // when the attempt ended
+	Took        time.Duration // until the answer, or until there was none
+	Status      int           // of the answer; 0 if there was none
+	Problem     string        // why it failed
+	Reply       []byte        // start of the answer
 }
 
 // Disposition is what becomes of an entry after an attempt.

@@ -404,14 +404,14 @@ func (p *attemptPrinter) print(n forward.AttemptReport) error {
 	}
 	return p.out.Object(attemptJSON{
 		Type: "forward", Target: n.Target.Show(), Filter: n.Target.Filter.String(), Delivery: n.Delivery, Attempt: n.Attempt,
-		Outcome: n.Disposition, Status: n.Status, ElapsedSeconds: n.Elapsed.Round(time.Millisecond).Seconds(),
+		Outcome: n.Disposition, Status: n.Status, ElapsedSeconds: n.Took.Round(time.Millisecond).Seconds(),
 		Problem: n.Problem, NextAttemptAt: view.TimeOrNull(n.Due), FailingSince: view.TimeOrNull(n.FailingSince),
 		FailedSeconds: n.FailedFor.Round(time.Millisecond).Seconds(), Reply: string(n.Reply),
 	})
 }
 
 func (p *attemptPrinter) printLine(n forward.AttemptReport) error {
-	what, style, how := "forwarded", term.Good, fmt.Sprintf("%d in %v", n.Status, n.Elapsed.Round(time.Millisecond))
+	what, style, how := "forwarded", term.Good, fmt.Sprintf("%d in %v", n.Status, n.Took.Round(time.Millisecond))
 	if n.FailedFor > 0 {
 		how += fmt.Sprintf("; it works again after %v", n.FailedFor.Round(time.Second))
 	}
