@@ -162,8 +162,8 @@ func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
 	}
 }
 
-// keyLookup finds rows by key, and where an earlier chunk of this input named them: file, place and carrier in a text. A
-// join in place of that would be made for the rows that a server has counted in the table, which are none at first.
+// keyLookup finds rows by key, and where an earlier chunk of this input named them: file, place and carrier in a text.
+// A server plans a join for as many rows as it has counted in a table, which may be none.
 var keyLookup = inEachWidth(func(w int) string {
 	values := joined(w, func(n int) string { return fmt.Sprintf("(%d,?,?,?)", n) })
 	return `WITH run (id) AS (VALUES (CAST(? AS BIGINT))),
