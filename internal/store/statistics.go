@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -64,24 +63,28 @@ func (l *lister) canUseCounters(ctx context.Context) (bool, error) {
 
 // sumByTime adds what such a filter takes, of runs that have any.
 func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
-	const columns = "SELECT s.status_id, COALESCE(NULLIF(s.carrier, ''), %s), " +
-		transitDays + ", COUNT(*) FROM sightings s "
 	counted := l.countedRuns()
 	for _, r := range l.runs {
 		if !counted[r.id] || !l.takesRun(r) {
 			continue
 		}
-		if err := l.d.each(ctx, l.addTo(groups, r.id), fmt.Sprintf(columns, "r.carrier")+`CROSS JOIN rows r
-			CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN $1 AND $2 AND `+
+		if err := l.d.each(ctx, l.addTo(groups, r.id), "SELECT s.status_id, "+ofRow.carrier+", "+transitDays+`, COUNT(*)
+			FROM sightings s CROSS JOIN rows r CROSS JOIN batches b
+			WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN $1 AND $2 AND `+
 			l.where(ofRow)+" GROUP BY 1, 2, 3", r.first, r.last); err != nil {
 			return err
 		}
 	}
+	return l.sumUnheld(ctx, groups, "s.id < 0")
+}
+
+// sumUnheld adds what the filter takes of the sightings without a row of which a condition holds.
+func (l *lister) sumUnheld(ctx context.Context, groups groupCounts, condition string) error {
 	if !l.withoutRow() {
 		return nil
 	}
-	return l.d.each(ctx, l.addTo(groups, 0), fmt.Sprintf(columns, "''")+
-		"WHERE s.id < 0 AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+
+		", COUNT(*) FROM sightings s WHERE "+condition+" AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
 // addTo returns what adds status, carrier, days of transit and a number of trackings of a run.
@@ -115,11 +118,7 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 			return err
 		}
 	}
-	if !l.withoutRow() {
-		return nil
-	}
-	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+
-		", COUNT(*) FROM sightings s WHERE s.refer_id = '' AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
+	return l.sumUnheld(ctx, groups, "s.refer_id = ''")
 }
 
 // takesRunOf reports whether the filter takes trackings of that run, 0 for those without one.
