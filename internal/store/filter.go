@@ -42,6 +42,9 @@ func (l *lister) withoutRow() bool {
 	return l.f.Run == 0 && l.f.Created.IsZero() && l.f.Own == nil && !l.ofRowsAlone()
 }
 
+// mayTakeRows reports whether the filter may take rows of a run.
+func (l *lister) mayTakeRows(r rowRun) bool { return l.counted[r.id] && l.takesRun(r) }
+
 func (l *lister) takesRun(r rowRun) bool {
 	return (l.f.Run == 0 || r.id == l.f.Run) && l.f.Created.Holds(instant(r.created))
 }
@@ -164,7 +167,7 @@ func (l *lister) inRuns() string {
 	condition := ""
 	if !l.f.Created.IsZero() {
 		ranges := []string{"1 = 0"}
-		for _, s := range l.createdSpans() {
+		for _, s := range l.spans(func(r rowRun) bool { return l.f.Created.Holds(instant(r.created)) }) {
 			ranges = append(ranges, fmt.Sprintf("r.id BETWEEN %d AND %d", s.first, s.last))
 		}
 		condition = " AND (" + strings.Join(ranges, " OR ") + ")"
@@ -175,11 +178,11 @@ func (l *lister) inRuns() string {
 	return condition
 }
 
-// createdSpans returns ranges with all rows of the runs that began in the filter's range, and no others.
-func (l *lister) createdSpans() (spans []rowRun) {
+// spans returns ranges with all rows of the runs of which takes holds, and no others.
+func (l *lister) spans(takes func(rowRun) bool) (spans []rowRun) {
 	before := false // the run before is in the last span
 	for _, r := range l.runs {
-		taken := l.f.Created.Holds(instant(r.created))
+		taken := takes(r)
 		switch {
 		case taken && before:
 			spans[len(spans)-1].last = r.last

@@ -63,9 +63,8 @@ func (l *lister) canUseCounters(ctx context.Context) (bool, error) {
 
 // sumByTime adds what such a filter takes, of runs that have any.
 func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
-	counted := l.countedRuns()
 	for _, r := range l.runs {
-		if !counted[r.id] || !l.takesRun(r) {
+		if !l.mayTakeRows(r) {
 			continue
 		}
 		if err := l.d.each(ctx, l.addTo(groups, r.id), "SELECT s.status_id, "+ofRow.carrier+", "+transitDays+`, COUNT(*)
@@ -314,6 +313,7 @@ const countsOfRuns = " FROM tracking_counts WHERE run_id NOT IN (SELECT id FROM 
 
 // readCounts reads the lines that the filter may take, whatever their run.
 func (l *lister) readCounts(ctx context.Context) (err error) {
+	l.counted = map[int64]bool{}
 	var all, taken int64
 	err = l.d.each(ctx, func(s scanner) error {
 		var c trackingCount
@@ -327,19 +327,11 @@ func (l *lister) readCounts(ctx context.Context) (err error) {
 		all += c.trackings
 		if l.mayTake(c) {
 			l.counts = append(l.counts, c)
+			l.counted[c.run] = true
 			taken += c.trackings
 		}
 		return err
 	}, "SELECT run_id, status_id, carrier, transit_days, trackings, ("+lastVisible+")"+countsOfRuns+"AND trackings > 0")
 	l.dense = taken > all/50
 	return err
-}
-
-// countedRuns returns the runs with rows that the filter may take.
-func (l *lister) countedRuns() map[int64]bool {
-	runs := map[int64]bool{}
-	for _, c := range l.counts {
-		runs[c.run] = true
-	}
-	return runs
 }

@@ -158,6 +158,7 @@ type lister struct {
 	statuses []int64                      // those that the filter takes
 	final    []int64                      // those of what was delivered
 	counts   []trackingCount              // those that the filter may take
+	counted  map[int64]bool               // the runs of counts
 	carriers []string                     // the codes that the filter names, as they are kept
 	dense    bool                         // the filter takes many trackings by their status
 
@@ -203,36 +204,20 @@ func (l *lister) readStatuses(ctx context.Context) error {
 	}, "SELECT id, phase, status, status_label, status_track FROM statuses")
 }
 
-// spans returns the ranges of ids in which the rows of the list are, but for
-// those of earlier runs that a run's input names.
-func (l *lister) spans(ctx context.Context) ([]rowRun, error) {
-	low, high := int64(math.MinInt64), int64(math.MaxInt64)
+// bounds returns ids between which the rows of the list are.
+func (l *lister) bounds(ctx context.Context) (low, high int64, err error) {
+	low, high = math.MinInt64, math.MaxInt64
 	if l.ofRowsAlone() && !l.notChecked && l.states != nil {
 		in := textList(l.states)
-		if _, err := l.d.row(ctx, []any{&low, &high}, `SELECT COALESCE(MIN(low), 0), COALESCE(MAX(high), -1) FROM (
+		_, err = l.d.row(ctx, []any{&low, &high}, `SELECT COALESCE(MIN(low), 0), COALESCE(MAX(high), -1) FROM (
 			SELECT MIN(first_row) AS low, MAX(last_row) AS high FROM batches WHERE state IN `+in+`
-			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state IN `+in+`) AS ranges`); err != nil {
-			return nil, err
-		}
+			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state IN `+in+`) AS ranges`)
 	}
-	var spans []rowRun
-	counted := l.countedRuns()
-	for _, r := range l.runs {
-		if !l.takesRun(r) || !counted[r.id] {
-			continue
-		}
-		r.first, r.last = max(r.first, low), min(r.last, high)
-		if end := len(spans) - 1; end >= 0 && spans[end].last+1 == r.first {
-			spans[end].last = r.last
-		} else if r.first <= r.last {
-			spans = append(spans, r)
-		}
-	}
-	return spans, nil
+	return low, high, err
 }
 
 func (l *lister) rows(ctx context.Context) ([]statusList, error) {
-	spans, err := l.spans(ctx)
+	low, high, err := l.bounds(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -251,8 +236,10 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 	}
 	query := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " +
 		l.where(ofRow) + " ORDER BY " + id + " LIMIT ?3"
-	for _, s := range spans {
-		lists = append(lists, l.list(query, s.first-1, s.last))
+	for _, s := range l.spans(l.mayTakeRows) {
+		if s.first, s.last = max(s.first, low), min(s.last, high); s.first <= s.last {
+			lists = append(lists, l.list(query, s.first-1, s.last))
+		}
 	}
 	return lists, nil
 }
