@@ -223,37 +223,48 @@ func textList(texts []string) string {
 
 func quoted(text string) string { return "'" + strings.ReplaceAll(matchable(text), "'", "''") + "'" }
 
+// listTable is where the ids of rows are read, those that are being staged left out.
+type listTable struct{ name, id, visible string }
+
+var (
+	listRows = listTable{"rows r", "r.id", visible}
+	// + has rows read in the order of the key.
+	listReferences = listTable{"rows r", "r.id", strings.Replace(visible, "r.id", "+r.id", 1)}
+	listNumbers    = listTable{"numbers n", "n.row_id", ""}
+	listSightings  = listTable{"sightings s", "s.id", " AND s.id > 0"}
+)
+
 // sortKey is what an order compares: of a row r with its sighting s and its answer a, and
 // of a sighting s without a row. Where known does not hold, it comes last.
 type sortKey struct {
-	table             string // is read for the first rows of a list
+	table             listTable // is read for the first rows of a list
 	row, known        string
 	unheld, unheldToo string // the same without a row
 }
 
 func sortKeyOf(o ledger.Order) sortKey {
-	ofSighting := func(key, known string) sortKey { return sortKey{"sightings s", key, known, key, known} }
+	ofSighting := func(key, known string) sortKey { return sortKey{listSightings, key, known, key, known} }
 	const status = "LOWER(COALESCE(NULLIF(s.status_label, ''), NULLIF(s.status_track, ''), NULLIF(s.status, '')))"
 	switch o {
 	case ledger.ByAsked:
 		const unheld = "COALESCE((SELECT a.asked FROM answers a WHERE a.refer_id = s.refer_id), 0)"
-		return sortKey{"rows r", "COALESCE(a.asked, 0)", "1 = 1", unheld, "1 = 1"}
+		return sortKey{listRows, "COALESCE(a.asked, 0)", "1 = 1", unheld, "1 = 1"}
 	case ledger.ByReceived:
 		return ofSighting("s.seen", "s.seen > 0")
 	case ledger.ByCheckpoint:
 		return ofSighting("s.checkpoint", "s.checkpoint > 0")
 	case ledger.ByReference:
 		// + as an index would have it read all.
-		return sortKey{"rows r", "r.refer_id", "1 = 1", "+s.refer_id", "s.refer_id <> ''"}
+		return sortKey{listReferences, "r.refer_id", "1 = 1", "+s.refer_id", "s.refer_id <> ''"}
 	case ledger.ByNumber:
-		return sortKey{"numbers n", "n.folded", "1 = 1", "s.folded", "s.folded <> ''"}
+		return sortKey{listNumbers, "n.folded", "1 = 1", "s.folded", "s.folded <> ''"}
 	case ledger.ByStatus:
 		return ofSighting(status, status+" IS NOT NULL")
 	case ledger.ByCarrier:
 		const carrier = "LOWER(COALESCE(NULLIF(s.carrier, ''), NULLIF(r.carrier, '')))"
-		return sortKey{"rows r", carrier, carrier + " IS NOT NULL", "LOWER(s.carrier)", "s.carrier <> ''"}
+		return sortKey{listRows, carrier, carrier + " IS NOT NULL", "LOWER(s.carrier)", "s.carrier <> ''"}
 	default:
-		return sortKey{"rows r", "r.id", "1 = 1", "s.id", "1 = 0"}
+		return sortKey{listRows, "r.id", "1 = 1", "s.id", "1 = 0"}
 	}
 }
 
@@ -261,7 +272,7 @@ func (l *lister) sortedQuery(key sortKey) string {
 	if l.f.Order == ledger.ByNumber {
 		key.row = folded
 	}
-	query := l.selectRows("rows r", "CASE WHEN "+key.known+" THEN "+key.row+" END", "1 = 1")
+	query := l.selectRows(listRows, "CASE WHEN "+key.known+" THEN "+key.row+" END", "1 = 1")
 	if l.withoutRow() {
 		query += " UNION ALL SELECT s.id, CASE WHEN " + key.unheldToo + " THEN " + key.unheld +
 			" END FROM sightings s WHERE s.id < 0 AND " + l.whereUnheld()
@@ -269,37 +280,27 @@ func (l *lister) sortedQuery(key sortKey) string {
 	return "SELECT id FROM (" + query + ") AS l ORDER BY k IS NULL, k" + l.direction() + ", id < 0, ABS(id)"
 }
 
-// idIn returns the column of a table that has the ids of rows.
-func idIn(table string) string {
-	return map[string]string{"rows r": "r.id", "numbers n": "n.row_id", "sightings s": "s.id"}[table]
-}
-
-// selectRows returns a query for the ids of rows in a table that the filter takes, and their keys k.
-func (l *lister) selectRows(table, key, condition string) string {
-	id, from := idIn(table), table
-	condition += " AND " + l.where(ofRow) + l.inRuns()
-	if table == "sightings s" {
-		condition += " AND s.id > 0"
+// selectRows returns a query for the ids of rows that the filter takes, and their keys k.
+func (l *lister) selectRows(t listTable, key, condition string) string {
+	// What the filter's conditions name beside a sighting.
+	needsBatch := l.states != nil || l.notChecked || l.orStuck() || !l.f.StuckSince.IsZero()
+	needsRow := needsBatch || l.f.Carrier != "" || l.f.ReferIDs != nil || l.f.Own != nil ||
+		l.f.Run != 0 || !l.f.Created.IsZero()
+	from := t.name
+	condition += " AND " + l.where(ofRow) + l.inRuns() + t.visible
+	if needsRow && t.id != "r.id" {
+		from, condition = from+" CROSS JOIN rows r", condition+" AND r.id = "+t.id
 	}
-	switch {
-	case table == "rows r" && key == "r.refer_id": // + has rows read in the order of the key
-		condition += strings.Replace(visible, "r.id", "+r.id", 1)
-	case table == "rows r": // also has rows that are being staged
-		condition += visible
-	}
-	if table != "rows r" && strings.Contains(condition, "r.") {
-		from, condition = from+" CROSS JOIN rows r", condition+" AND r.id = "+id
-	}
-	if strings.Contains(condition, "b.") {
+	if needsBatch {
 		from, condition = from+" CROSS JOIN batches b", condition+" AND b.id = r.batch_id"
 	}
-	if table != "sightings s" && strings.Contains(condition+key, "s.") {
-		from += " LEFT JOIN sightings s ON s.id = " + id
+	if t.id != "s.id" { // planners leave it out where nothing names it
+		from += " LEFT JOIN sightings s ON s.id = " + t.id
 	}
 	if l.f.Order == ledger.ByAsked {
 		from += " LEFT JOIN answers a ON a.refer_id = r.refer_id"
 	}
-	return "SELECT " + id + " AS id, " + key + " AS k FROM " + from + " WHERE " + condition
+	return "SELECT " + t.id + " AS id, " + key + " AS k FROM " + from + " WHERE " + condition
 }
 
 // firstQuery returns the query for the first of a list, as far as their key is known: in
@@ -308,7 +309,7 @@ func (l *lister) firstQuery(key sortKey) string {
 	first := func(query, id string, limit int) string {
 		return fmt.Sprintf("%s ORDER BY k%s, ABS(%s) LIMIT %d OFFSET 0", query, l.direction(), id, limit)
 	}
-	parts := []string{first(l.selectRows(key.table, key.row, key.known), idIn(key.table), l.f.Limit)}
+	parts := []string{first(l.selectRows(key.table, key.row, key.known), key.table.id, l.f.Limit)}
 	if l.withoutRow() { // whether one is held is looked up in their order
 		seen := first("SELECT s.id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+
 			" AS k FROM sightings s WHERE s.id < 0 AND "+key.unheldToo+" AND "+l.where(ofSeen), "s.id", math.MaxInt64)
