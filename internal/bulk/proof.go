@@ -139,7 +139,7 @@ func (pr *prover) queryFor(
 }
 
 // tryAgain calls try, after pauses that grow, until it is done, and reports whether it was before the pauses add up
-// to QueryTimeout, or would pass the deadline of ctx. What a try takes does not count.
+// to QueryTimeout, or leave less than 2 s before the deadline of ctx for the next try. What a try takes does not count.
 func (pr *prover) tryAgain(ctx context.Context, try func() (done bool, err error)) (bool, error) {
 	left := pr.QueryTimeout
 	for retry := pace.NewRetry(left); ; {
@@ -149,7 +149,7 @@ func (pr *prover) tryAgain(ctx context.Context, try func() (done bool, err error
 		}
 		wait := retry.Next()
 		end, bounded := ctx.Deadline()
-		if left -= wait; left < 0 || bounded && time.Until(end) < wait {
+		if left -= wait; left < 0 || bounded && time.Until(end) < wait+2*time.Second {
 			return false, nil
 		}
 		if err := pace.Sleep(ctx, wait); err != nil {
