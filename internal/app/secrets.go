@@ -276,7 +276,7 @@ func (s *Session) VerifyPrint(identity string) (string, error) {
 	return fmt.Sprintf("%s %s %x", w.Verify, w.Scheme, mac.Sum(nil)[:2]), nil
 }
 
-// newVerifier reads the secrets. places are those of webhook.secrets.
+// newVerifier reads the secrets. places are the values of webhook.secrets.
 func newVerifier(places []string, read func() (*webhook.Verifier, error), onReload func(error)) (*Verifier, error) {
 	v := &Verifier{build: read, onReload: onReload}
 	for _, place := range places {

@@ -223,7 +223,7 @@ func textList(texts []string) string {
 
 func quoted(text string) string { return "'" + strings.ReplaceAll(matchable(text), "'", "''") + "'" }
 
-// listTable is where the ids of rows are read, those that are being staged left out.
+// listTable is a table in which the ids of rows are read, without rows that are being staged.
 type listTable struct{ name, id, visible string }
 
 var (

@@ -229,7 +229,7 @@ func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error
 	})
 }
 
-// The statements about an outbox. Their keys are entries, but for those of a sink.
+// The statements about an outbox. The first ones find entries by their numbers.
 var (
 	claimEntries   = newKeyStatement[int64]('i', "UPDATE outbox SET owner = ?, attempts = attempts + 1 WHERE seq", "")
 	releaseEntries = newKeyStatement[int64]('i', "UPDATE outbox SET owner = '', attempts = attempts - ? WHERE seq", "")

@@ -327,8 +327,8 @@ func (t *tx) readBatch(ctx context.Context, id int64) (batch, error) {
 	return b, err
 }
 
-// settleRows records the rows whose outcome is not that of their batch. Those
-// that become pending while the batch does not get a batch of their own.
+// settleRows records the rows whose outcome differs from the batch's. Rows that become pending while the batch does
+// not get a batch of their own.
 func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) error {
 	var pending []int64
 	for _, v := range s.Rows {

@@ -28,7 +28,7 @@ func (t *tx) newRebatcher(run, size int64) *rebatcher {
 	return &rebatcher{t: t, run: run, size: size, touched: map[int64]batch{}}
 }
 
-// rebatcherFor makes batches as large as those of the run's input.
+// rebatcherFor returns a rebatcher whose batches are as large as the run says.
 func (t *tx) rebatcherFor(ctx context.Context, run int64) (*rebatcher, error) {
 	g := t.newRebatcher(run, 0)
 	return g, openRun(ctx, t.row, run, "batch_size", &g.size)

@@ -170,8 +170,8 @@ func (e *engine) othersStage(ctx context.Context) (busy bool, err error) {
 	return busy, err
 }
 
-// tryStaging makes this process the one that stages, and returns its name; empty while another does. A
-// dead one loses its row first, so that it can't come back.
+// tryStaging gives this process the turn to stage, and returns its name, empty while another process stages. A dead
+// process loses its row first, so that it can't come back.
 func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 	if busy, err := e.othersStage(ctx); busy || err != nil {
 		return "", err
