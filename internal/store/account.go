@@ -20,7 +20,7 @@ func keyPrint(salt []byte, key string) string {
 
 // Account returns the account of the store, see [ledger.Accounts].
 func (d *DB) Account(ctx context.Context) (string, error) {
-	return value[string](ctx, d.row, "SELECT name FROM account")
+	return value[string](ctx, d, "SELECT name FROM account")
 }
 
 // Pin gives the store an account, see [ledger.Accounts].
@@ -28,26 +28,20 @@ func (d *DB) Pin(ctx context.Context, name string) (string, error) {
 	if err := checkText("account", name); err != nil {
 		return "", err
 	}
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (string, error) {
-		if _, err := t.salt(ctx); err != nil {
-			return "", err
-		}
-		if _, err := t.exec(ctx, "UPDATE account SET name = $1 WHERE name = ''", name); err != nil {
-			return "", err
-		}
-		return value[string](ctx, t.row, "SELECT name FROM account")
+	return runFor(ctx, d, func(ctx context.Context, t *tx) string {
+		t.salt(ctx)
+		t.exec(ctx, "UPDATE account SET name = $1 WHERE name = ''", name)
+		return valueIn[string](ctx, t, "SELECT name FROM account")
 	})
 }
 
 // salt returns what keys fingerprints. It is made when it is first asked for.
-func (t *tx) salt(ctx context.Context) ([]byte, error) {
+func (t *tx) salt(ctx context.Context) []byte {
 	salt := make([]byte, sha256.Size)
 	_, _ = rand.Read(salt) // never fails
 	const insert = "INSERT INTO account (id, name, salt) VALUES (1, '', $1) ON CONFLICT DO NOTHING"
-	if _, err := t.exec(ctx, insert, salt); err != nil {
-		return nil, err
-	}
-	return value[[]byte](ctx, t.row, "SELECT salt FROM account")
+	t.exec(ctx, insert, salt)
+	return valueIn[[]byte](ctx, t, "SELECT salt FROM account")
 }
 
 // LookUpKey says whether a key was recorded, see [ledger.Keys].
@@ -61,20 +55,13 @@ func (d *DB) LookUpKey(ctx context.Context, key string) (ledger.KeyStatus, error
 	return status, err
 }
 
-func (t *tx) keyPrint(ctx context.Context, key string) (string, error) {
-	salt, err := t.salt(ctx)
-	return keyPrint(salt, key), err
-}
+func (t *tx) keyPrint(ctx context.Context, key string) string { return keyPrint(t.salt(ctx), key) }
 
 // TrustKey records the key, see [ledger.Keys].
 func (d *DB) TrustKey(ctx context.Context, key string) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		hash, err := t.keyPrint(ctx, key)
-		if err == nil {
-			_, err = t.exec(ctx, `UPDATE account SET key_prints = key_prints || $1
-				WHERE key_prints NOT LIKE '%' || $1 || '%'`, hash)
-		}
-		return err
+	return d.run(ctx, func(ctx context.Context, t *tx) {
+		t.exec(ctx, `UPDATE account SET key_prints = key_prints || $1
+			WHERE key_prints NOT LIKE '%' || $1 || '%'`, t.keyPrint(ctx, key))
 	})
 }
 
@@ -82,18 +69,15 @@ var limitColumns = map[ledger.Mode]string{ledger.Sync: "max_v1", ledger.Async: "
 
 // BatchLimit returns how many rows one request may carry, see [ledger.Accounts].
 func (d *DB) BatchLimit(ctx context.Context, mode ledger.Mode) (int, error) {
-	return value[int](ctx, d.row, "SELECT "+limitColumns[mode]+" FROM account")
+	return value[int](ctx, d, "SELECT "+limitColumns[mode]+" FROM account")
 }
 
 // LowerBatchLimit lowers it, see [ledger.Accounts].
 func (d *DB) LowerBatchLimit(ctx context.Context, mode ledger.Mode, rows int) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.salt(ctx); err != nil {
-			return err
-		}
+	return d.run(ctx, func(ctx context.Context, t *tx) {
+		t.salt(ctx)
 		limit := limitColumns[mode]
-		_, err := t.exec(ctx, "UPDATE account SET "+limit+" = $1 WHERE "+limit+" = 0 OR "+limit+" > $1", max(rows, 1))
-		return err
+		t.exec(ctx, "UPDATE account SET "+limit+" = $1 WHERE "+limit+" = 0 OR "+limit+" > $1", max(rows, 1))
 	})
 }
 
@@ -106,18 +90,15 @@ func (d *DB) Proofs(ctx context.Context) ([]ledger.Proof, error) {
 
 // Prove records a proof, see [ledger.Accounts].
 func (d *DB) Prove(ctx context.Context, p ledger.Proof, in ledger.State, rows []ledger.UnknownRow) (bool, error) {
-	var held bool
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
-		still, err := t.stillInState(ctx, in, rows)
-		if held = len(still) == len(rows); !held || err != nil {
-			return err
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (held bool) {
+		if held = len(t.stillInState(ctx, in, rows)) == len(rows); !held {
+			return false
 		}
-		_, err = t.exec(ctx, `INSERT INTO proofs (shape, state, proven, run_id) VALUES ($1, $2, $3, $4)
+		t.exec(ctx, `INSERT INTO proofs (shape, state, proven, run_id) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (shape) DO UPDATE SET state = excluded.state, proven = excluded.proven, run_id = excluded.run_id
 			WHERE proofs.state <> 'unknown'`, p.Shape, string(p.State), millis(p.Proven), p.Run)
-		return err
+		return true
 	})
-	return held, err
 }
 
 // Disprove forgets a proof, see [ledger.Accounts].
@@ -129,25 +110,17 @@ func (d *DB) Disprove(ctx context.Context, shape string) error {
 // BeginSweep begins a sweep or continues one, see [ledger.Sweeps]. A hash of the name is
 // kept: what it says may be erased.
 func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (time.Time, error) {
-	at, err := runFor(ctx, d, func(ctx context.Context, t *tx) (at int64, err error) {
-		hash, err := t.keyPrint(ctx, name)
-		if err == nil {
-			_, err = t.row(ctx, []any{&at}, `INSERT INTO counters (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE
-				SET value = CASE WHEN counters.value < $3 THEN excluded.value ELSE counters.value END RETURNING value`,
-				"sweep "+hash, millis(time.Now()), millis(oldest))
-		}
-		return at, err
+	at, err := runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
+		return valueIn[int64](ctx, t, `INSERT INTO counters (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE
+			SET value = CASE WHEN counters.value < $3 THEN excluded.value ELSE counters.value END RETURNING value`,
+			"sweep "+t.keyPrint(ctx, name), millis(time.Now()), millis(oldest))
 	})
 	return instant(at), err
 }
 
 // EndSweep ends a sweep, see [ledger.Sweeps].
 func (d *DB) EndSweep(ctx context.Context, name string) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		hash, err := t.keyPrint(ctx, name)
-		if err == nil {
-			_, err = t.exec(ctx, "DELETE FROM counters WHERE name = $1", "sweep "+hash)
-		}
-		return err
+	return d.run(ctx, func(ctx context.Context, t *tx) {
+		t.exec(ctx, "DELETE FROM counters WHERE name = $1", "sweep "+t.keyPrint(ctx, name))
 	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -78,38 +79,32 @@ func compareKeys(a, b *ledger.Entry) int {
 	return strings.Compare(a.Item.Number, b.Item.Number)
 }
 
-func (c *chunk) add(ctx context.Context, t *tx) error {
+func (c *chunk) add(ctx context.Context, t *tx) {
 	c.classified = make([]classification, len(c.entries))
 	c.rowsByBatch = map[int64]int64{}
 	c.sort()
-	err := c.classifyErased(ctx, t)
-	if err == nil && c.expectKnown {
-		err = c.lookUp(ctx, t)
+	c.classifyErased(ctx, t)
+	if c.expectKnown {
+		c.lookUp(ctx, t)
 	}
 	var u unlinked
-	if err == nil && c.s.begun {
-		u, err = t.unlinked(ctx)
-	}
-	if err != nil {
-		return err
+	if c.s.begun {
+		u = t.unlinked(ctx)
 	}
 	c.classifyRepeats()
-	for _, step := range []func(context.Context, *tx) error{c.addNew, c.addKnown, c.addRunBatches} {
-		if err := step(ctx, t); err != nil {
-			return err
-		}
-	}
+	c.addNew(ctx, t)
+	c.addKnown(ctx, t)
+	c.addRunBatches(ctx, t)
 	c.next += int64(len(c.entries))
 	if !c.s.begun {
-		return nil
+		return
 	}
 	filling := int64(-1)
 	if c.batch.rows > 0 && c.batch.rows < int64(c.s.run.Plan.BatchSize) {
 		filling = c.batch.id
 	}
-	err = c.s.publish(ctx, t, u, c.progress, filling)
+	c.s.publish(ctx, t, u, c.progress, filling)
 	c.shown = c.next
-	return err
 }
 
 func (c *chunk) sort() {
@@ -176,7 +171,7 @@ var keyLookup = inEachWidth(func(w int) string {
 })
 
 // lookUp classifies the records that are in the ledger.
-func (c *chunk) lookUp(ctx context.Context, t *tx) error {
+func (c *chunk) lookUp(ctx context.Context, t *tx) {
 	heads := make([]int, 0, len(c.entries))
 	for head := range c.byKey {
 		if c.classified[head].kind != kindErased {
@@ -185,13 +180,13 @@ func (c *chunk) lookUp(ctx context.Context, t *tx) error {
 	}
 	c.expectKnown = false // unless one is found
 	args := make([]any, 0, widths[0]*3+1)
-	return inWidths(len(heads), func(from, to, w int) error {
+	inWidths(len(heads), func(from, to, w int) {
 		args = append(args[:0], c.s.run.ID)
 		for _, i := range heads[from:to] {
 			item := &c.entries[i].Item
 			args = append(args, item.ReferID, item.Number, item.CarrierCode)
 		}
-		return t.each(ctx, func(s scanner) error {
+		t.each(ctx, func(s scanner) error {
 			c.expectKnown = true
 			return c.classifyKnown(s, heads[from:to])
 		}, keyLookup()[w], args...)
@@ -226,11 +221,8 @@ func (c *chunk) classifyKnown(s scanner, heads []int) error {
 	return nil
 }
 
-func (c *chunk) addNew(ctx context.Context, t *tx) error {
-	nextBatch, err := t.nextBatch(ctx)
-	if err != nil {
-		return err
-	}
+func (c *chunk) addNew(ctx context.Context, t *tx) {
+	nextBatch := t.nextBatch(ctx)
 	size := int64(c.s.run.Plan.BatchSize)
 	for i := range c.classified {
 		if c.classified[i].kind != kindNew {
@@ -253,26 +245,19 @@ func (c *chunk) addNew(ctx context.Context, t *tx) error {
 	c.appendBatch()
 	rows := slices.DeleteFunc(slices.Clone(c.order), func(i int) bool { return c.classified[i].kind != kindNew })
 	c.tally.New += int64(len(rows))
-	err = c.insert(ctx, t, rows)
-	if err == nil {
-		err = c.forgetErased(ctx, t, rows)
-	}
-	if err != nil {
-		return err
-	}
+	c.insert(ctx, t, rows)
+	c.forgetErased(ctx, t, rows)
 	counts := trackingCounts{}
 	for _, i := range rows {
 		counts[countKey{run: c.s.run.ID}.of(0, c.entries[i].Item.CarrierCode, 0)]++
 	}
 	t.closing = true
-	if err := t.changeCounts(ctx, counts); err != nil {
-		return err
-	}
+	t.changeCounts(ctx, counts)
 	batches := insertBatches
 	if c.s.run.Plan.CheckFirst {
 		batches = insertUncheckedBatches
 	}
-	return batches.exec(ctx, t, len(c.batches), func(args []any, n int) []any {
+	batches.exec(ctx, t, len(c.batches), func(args []any, n int) []any {
 		b := &c.batches[n]
 		return append(args, b.id, c.s.run.ID, b.rows, b.first, b.last)
 	})
@@ -304,8 +289,8 @@ func newBatchInsert(state, reason string) multiInsert {
 		state, reason, "0", "0", "0", "0")
 }
 
-// insert inserts rows. The error is errNotNew if one of them is known.
-func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
+// insert inserts rows. It fails with errNotNew if one of them is known.
+func (c *chunk) insert(ctx context.Context, t *tx, rows []int) {
 	values := func(args []any, n int) []any {
 		i := rows[n]
 		e := &c.entries[i]
@@ -319,15 +304,18 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 	}
 	if t.w.engine.Load != nil && len(rows) > 0 {
 		columns := []string{"id", "refer_id", "number", "carrier", "batch_id", "file", "line", "own"}
-		err := t.w.engine.Load(ctx, t.direct(), "rows", columns, len(rows), values)
-		if errors.Is(err, ErrDuplicate) {
-			err = errNotNew
-		}
-		return err
+		t.direct(func(conn *sql.Conn) error {
+			err := t.w.engine.Load(ctx, conn, "rows", columns, len(rows), values)
+			if errors.Is(err, ErrDuplicate) {
+				err = errNotNew
+			}
+			return err
+		})
+		return
 	}
 	added := int64(0)
 	args := make([]any, 0, widths[0]*8)
-	err := inWidths(len(rows), func(from, to, w int) error {
+	inWidths(len(rows), func(from, to, w int) {
 		query, part := insertRows.texts().query[w], rows[from:to]
 		args = args[:0]
 		if c.consecutive(part) {
@@ -343,14 +331,9 @@ func (c *chunk) insert(ctx context.Context, t *tx, rows []int) error {
 				args = values(args, from+n)
 			}
 		}
-		n, err := t.exec(ctx, query, args...)
-		added += n
-		return err
+		added += t.exec(ctx, query, args...)
 	})
-	if err == nil && added != int64(len(rows)) {
-		err = errNotNew
-	}
-	return err
+	t.require(added == int64(len(rows)), errNotNew)
 }
 
 // consecutive reports whether rows are successive lines of a file, in one batch, without own columns.
@@ -386,13 +369,12 @@ func (c *chunk) keep(row ledger.BatchRow) {
 }
 
 // nextBatch returns the next free number of a batch. It stays free until the transaction ends.
-func (t *tx) nextBatch(ctx context.Context) (int64, error) {
-	last, err := value[int64](ctx, t.row, "SELECT COALESCE(MAX(id), 0) FROM batches")
-	return last + 1, err
+func (t *tx) nextBatch(ctx context.Context) int64 {
+	return valueIn[int64](ctx, t, "SELECT COALESCE(MAX(id), 0) FROM batches") + 1
 }
 
 // addKnown adds the records of known rows, and repeats.
-func (c *chunk) addKnown(ctx context.Context, t *tx) error {
+func (c *chunk) addKnown(ctx context.Context, t *tx) {
 	var ranges []knownRange
 	for i, f := range c.classified {
 		one := knownRange{pos: c.base + int64(i), row: f.row, rows: 1, file: c.entries[i].File, line: position(&c.entries[i])}
@@ -418,14 +400,14 @@ func (c *chunk) addKnown(ctx context.Context, t *tx) error {
 			ranges = append(ranges, one)
 		}
 	}
-	return t.addKnownRanges(ctx, c.s.run.ID, ranges)
+	t.addKnownRanges(ctx, c.s.run.ID, ranges)
 }
 
 var insertKnownRanges = newMultiInsert(
 	"INSERT INTO run_known_rows (run_id, pos, row_id, rows, file, line, step, carrier)", "iiiiiiit", "")
 
-func (t *tx) addKnownRanges(ctx context.Context, run int64, ranges []knownRange) error {
-	return insertKnownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
+func (t *tx) addKnownRanges(ctx context.Context, run int64, ranges []knownRange) {
+	insertKnownRanges.exec(ctx, t, len(ranges), func(args []any, n int) []any {
 		k := &ranges[n]
 		return append(args, run, k.pos, k.row, k.rows, k.file, k.line, k.step, k.carrier)
 	})
@@ -457,9 +439,9 @@ func (k *knownRange) extend(next knownRange) bool {
 var insertRunBatches = newMultiInsert("INSERT INTO run_batches (run_id, batch_id, rows)", "iii",
 	" ON CONFLICT (run_id, batch_id) DO UPDATE SET rows = run_batches.rows + excluded.rows")
 
-func (c *chunk) addRunBatches(ctx context.Context, t *tx) error {
+func (c *chunk) addRunBatches(ctx context.Context, t *tx) {
 	ids := slices.Sorted(maps.Keys(c.rowsByBatch))
-	return insertRunBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {
+	insertRunBatches.exec(ctx, t, len(ids), func(args []any, n int) []any {
 		return append(args, c.s.run.ID, ids[n], c.rowsByBatch[ids[n]])
 	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,7 +24,7 @@ type CopyProgress struct {
 
 // Identity returns what tells this store from every other.
 func (d *DB) Identity(ctx context.Context) (string, error) {
-	id, err := value[int64](ctx, d.row, "SELECT value FROM counters WHERE name = 'identity'")
+	id, err := value[int64](ctx, d, "SELECT value FROM counters WHERE name = 'identity'")
 	return strconv.FormatInt(id, 16), err
 }
 
@@ -65,30 +66,25 @@ func (t table) count(ctx context.Context, d *DB) (int64, error) {
 	if t.part != "" {
 		query += " WHERE " + t.part
 	}
-	return value[int64](ctx, d.row, query)
+	return value[int64](ctx, d, query)
 }
 
 // beginCopy marks d, which must be empty, as a copy under way.
 func (d *DB) beginCopy(ctx context.Context) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) {
 		for _, c := range copied {
 			query := "SELECT EXISTS (SELECT 1 FROM " + c.name + ")"
 			if c.name == "counters" {
 				query = "SELECT EXISTS (SELECT 1 FROM counters WHERE value > 0 AND " + c.part + ")"
 			}
-			some, err := value[bool](ctx, t.row, query)
-			if err != nil {
-				return err
-			}
-			if some {
-				return &Error{Kind: ErrNotEmpty, Path: d.engine.Place, Op: "copy into"}
+			if valueIn[bool](ctx, t, query) {
+				t.fail(&Error{Kind: ErrNotEmpty, Path: d.engine.Place, Op: "copy into"})
 			}
 		}
-		_, err := t.exec(ctx, "DELETE FROM counters WHERE "+countersCopied)
-		if err != nil || d.engine.Upkeep.BeginCopy == nil {
-			return err
+		t.exec(ctx, "DELETE FROM counters WHERE "+countersCopied)
+		if d.engine.Upkeep.BeginCopy != nil {
+			t.direct(func(c *sql.Conn) error { return d.engine.Upkeep.BeginCopy(ctx, c) })
 		}
-		return d.engine.Upkeep.BeginCopy(ctx, t.direct())
 	})
 }
 
@@ -119,13 +115,15 @@ func (d *DB) finishCopy(ctx context.Context, from *DB) error {
 		if err != nil {
 			return from.fail("read", err)
 		}
-		highest, err := value[int64](ctx, from.row, "SELECT COALESCE(MAX("+id.Column+"), 0) FROM "+id.Table)
+		highest, err := value[int64](ctx, from, "SELECT COALESCE(MAX("+id.Column+"), 0) FROM "+id.Table)
 		if err != nil {
 			return err
 		}
 		last[i].Last = max(n, highest)
 	}
-	return d.run(ctx, func(ctx context.Context, t *tx) error { return d.engine.Upkeep.FinishCopy(ctx, t.direct(), last) })
+	return d.run(ctx, func(ctx context.Context, t *tx) {
+		t.direct(func(c *sql.Conn) error { return d.engine.Upkeep.FinishCopy(ctx, c, last) })
+	})
 }
 
 // RequireUnused returns an error that matches [ErrInUse] while living processes stage or
@@ -262,12 +260,13 @@ func copyTable(ctx context.Context, from, to *DB, t table, add func(int64)) (err
 }
 
 func (c *tableCopy) write(ctx context.Context, rows [][]any) error {
-	return c.to.run(ctx, func(ctx context.Context, t *tx) error {
+	return c.to.run(ctx, func(ctx context.Context, t *tx) {
 		fill := func(args []any, i int) []any { return append(args, rows[i]...) }
 		if load := c.to.engine.Load; load != nil {
-			return load(ctx, t.direct(), c.name, c.names, len(rows), fill)
+			t.direct(func(conn *sql.Conn) error { return load(ctx, conn, c.name, c.names, len(rows), fill) })
+		} else {
+			c.insert.exec(ctx, t, len(rows), fill)
 		}
-		return c.insert.exec(ctx, t, len(rows), fill)
 	})
 }
 

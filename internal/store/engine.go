@@ -181,7 +181,7 @@ func (d *DB) FreeBytes(ctx context.Context) (*int64, error) {
 	if d.engine.Upkeep.FreeBytes == "" {
 		return nil, nil //nolint:nilnil // it has none
 	}
-	n, err := value[int64](ctx, d.row, d.engine.Upkeep.FreeBytes)
+	n, err := value[int64](ctx, d, d.engine.Upkeep.FreeBytes)
 	return &n, err
 }
 

@@ -140,7 +140,7 @@ func (e *erasure) find(ctx context.Context, q tracking.Query) (bool, error) {
 // wasKnown reports whether events name a number, or a query was erased before.
 func (e *erasure) wasKnown(ctx context.Context, q tracking.Query) (bool, error) {
 	if q.ReferID == "" {
-		known, err := value[bool](ctx, e.d.row, `SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)
+		known, err := value[bool](ctx, e.d, `SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)
 			OR EXISTS (SELECT 1 FROM sightings WHERE refer_id = '' AND folded = $2)`,
 			foldKey(q.Number), tracking.FoldNumber(q.Number))
 		if known || err != nil {
@@ -203,26 +203,23 @@ func (e *erasure) findNumbersAlone(ctx context.Context) error {
 
 // requireIdle returns an error if a living process is sending a row, or is about to.
 func (e *erasure) requireIdle(ctx context.Context) error {
-	return e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, _ *ledger.Erasure) error {
-		_, _, err := g.t.idleRow(ctx, s)
-		return err
+	return e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, _ *ledger.Erasure) {
+		g.t.idleRow(ctx, s)
 	})
 }
 
 // eachShipment calls do for each shipment, some in one transaction. Batches that rows were removed from are counted
 // again at its end.
 func (e *erasure) eachShipment(
-	ctx context.Context, do func(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) error,
+	ctx context.Context, do func(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure),
 ) error {
 	for part := range slices.Chunk(e.all, eraseAtOnce) {
-		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
+		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
 			g := t.newRebatcher(0, 0)
 			for _, s := range part {
-				if err := do(ctx, g, s, done); err != nil {
-					return err
-				}
+				do(ctx, g, s, done)
 			}
-			return g.finish(ctx)
+			g.finish(ctx)
 		}); err != nil {
 			return err
 		}
@@ -230,33 +227,29 @@ func (e *erasure) eachShipment(
 	return nil
 }
 
-// idleRow returns the state and the batch of a row, none if it is not there. It returns an error if a living process is
-// sending the row, or is about to.
-func (t *tx) idleRow(ctx context.Context, s shipment) (state ledger.State, b batch, err error) {
+// idleRow returns the state and the batch of a row, none if it is not there. It fails if a living process is sending
+// the row, or is about to.
+func (t *tx) idleRow(ctx context.Context, s shipment) (state ledger.State, b batch) {
 	var sender, owner string
 	var run int64
-	_, err = t.row(ctx, []any{&state, &sender, &run, &owner, &b.id, &b.first, &b.last, &b.rows}, `SELECT
+	t.row(ctx, []any{&state, &sender, &run, &owner, &b.id, &b.first, &b.last, &b.rows}, `SELECT
 		COALESCE(r.state, b.state), COALESCE(b.owner, ''), COALESCE(n.id, 0), COALESCE(n.owner, ''),
 		b.id, b.first_row, b.last_row, b.rows
 		FROM rows r JOIN batches b ON b.id = r.batch_id LEFT JOIN runs n ON n.id = b.run_id WHERE r.id = $1`, s.row)
-	if err != nil || state != ledger.Sending && state != ledger.Pending {
-		return state, b, err
+	if state != ledger.Sending && state != ledger.Pending {
+		return state, b
 	}
-	me, err := t.owner(ctx)
-	if err != nil {
-		return state, b, err
-	}
+	me := t.owner(ctx)
 	if state == ledger.Sending {
 		owner = sender
 	}
 	if owner == "" || owner == me && state == ledger.Pending {
-		return state, b, nil
+		return state, b
 	}
-	alive, err := t.isAlive(ctx, owner)
-	if err == nil && alive {
-		err = fmt.Errorf("row %d of run %d is %s: %w", s.row, run, state, ledger.ErrBeingSent)
+	if t.isAlive(ctx, owner) {
+		t.fail(fmt.Errorf("row %d of run %d is %s: %w", s.row, run, state, ledger.ErrBeingSent))
 	}
-	return state, b, err
+	return state, b
 }
 
 // remember writes the hashes of what is erased. It returns how many were not there.
@@ -264,12 +257,8 @@ func (e *erasure) remember(ctx context.Context) (int64, error) {
 	if len(e.all)+len(e.names.numbers)+len(e.refs) == 0 {
 		return 0, nil
 	}
-	return runFor(ctx, e.d, func(ctx context.Context, t *tx) (added int64, err error) {
-		salt, err := t.salt(ctx)
-		if err != nil {
-			return 0, err
-		}
-		of := erasedNames{salt}
+	return runFor(ctx, e.d, func(ctx context.Context, t *tx) (added int64) {
+		of := erasedNames{t.salt(ctx)}
 		t.erased, e.hashes = nil, nil
 		for _, s := range e.all {
 			if s.ReferID != "" {
@@ -284,45 +273,37 @@ func (e *erasure) remember(ctx context.Context) (int64, error) {
 		}
 		const insert = "INSERT INTO erased (hash, at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 		for _, hash := range e.hashes {
-			n, err := t.exec(ctx, insert, hash, millis(time.Now()))
-			if added += n; err != nil {
-				return 0, err
-			}
+			added += t.exec(ctx, insert, hash, millis(time.Now()))
 		}
-		return added, nil
+		return added
 	})
 }
 
 func (e *erasure) forget(ctx context.Context) error {
-	return e.d.run(ctx, func(ctx context.Context, t *tx) error {
-		return deleteErased.exec(ctx, t, e.hashes)
-	})
+	return e.d.run(ctx, func(ctx context.Context, t *tx) { deleteErased.exec(ctx, t, e.hashes) })
 }
 
 func (e *erasure) eraseShipments(ctx context.Context) error {
-	return e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) error {
+	return e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) {
 		if s.row > 0 {
-			return g.t.eraseRow(ctx, g, s, done)
+			g.t.eraseRow(ctx, g, s, done)
+		} else {
+			g.t.eraseSighting(ctx, s.sighting, done)
 		}
-		return g.t.eraseSighting(ctx, s.sighting, done)
 	})
 }
 
-func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) error {
-	if _, err := t.exec(ctx, insertCounts+" SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, "+
-		transitDays+", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id); err != nil {
-		return err
-	}
-	n, err := t.exec(ctx, "DELETE FROM sightings WHERE id = $1", id)
-	done.Trackings += n
-	return err
+func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) {
+	t.exec(ctx, insertCounts+" SELECT CASE refer_id WHEN '' THEN -1 ELSE 0 END, status_id, carrier, "+
+		transitDays+", -1 FROM sightings s WHERE s.id = $1"+onKnownCount, id)
+	done.Trackings += t.exec(ctx, "DELETE FROM sightings WHERE id = $1", id)
 }
 
 // eraseRow removes a row, its tracking, and its mentions. Its batch is counted again by g.finish.
-func (t *tx) eraseRow(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) error {
-	state, b, err := t.idleRow(ctx, s)
-	if err != nil || b.id == 0 {
-		return err
+func (t *tx) eraseRow(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) {
+	state, b := t.idleRow(ctx, s)
+	if b.id == 0 {
+		return
 	}
 	done.Rows++
 	switch state {
@@ -333,24 +314,14 @@ func (t *tx) eraseRow(ctx context.Context, g *rebatcher, s shipment, done *ledge
 	case ledger.Accepted, ledger.Rejected:
 	}
 	g.addSource(b)
-	n, err := t.exec(ctx, removeBatchAnswer, b.id)
-	if done.Responses += n; err != nil {
-		return err
-	}
-	if err := t.eraseMentions(ctx, s.row); err != nil {
-		return err
-	}
-	if _, err := t.exec(ctx, insertCounts+` SELECT
+	done.Responses += t.exec(ctx, removeBatchAnswer, b.id)
+	t.eraseMentions(ctx, s.row)
+	t.exec(ctx, insertCounts+` SELECT
 		n.id, COALESCE(s.status_id, 0), COALESCE(NULLIF(s.carrier, ''), r.carrier), `+transitDays+`, -1
 		FROM runs n CROSS JOIN rows r LEFT JOIN sightings s ON s.id = r.id
-		WHERE r.id BETWEEN n.first_row AND n.last_row AND r.id = $1`+onKnownCount, s.row); err != nil {
-		return err
-	}
-	n, err = t.exec(ctx, "DELETE FROM sightings WHERE id = $1", s.row)
-	if done.Trackings += n; err != nil {
-		return err
-	}
-	return t.execAll(ctx, []string{
+		WHERE r.id BETWEEN n.first_row AND n.last_row AND r.id = $1`+onKnownCount, s.row)
+	done.Trackings += t.exec(ctx, "DELETE FROM sightings WHERE id = $1", s.row)
+	t.execAll(ctx, []string{
 		`UPDATE runs SET new_rows = new_rows - 1, erased = erased + 1
 			WHERE first_row <= $1 AND last_row >= $1 AND state <> 'staged'`,
 		"DELETE FROM absences WHERE row_id = $1",
@@ -360,45 +331,33 @@ func (t *tx) eraseRow(ctx context.Context, g *rebatcher, s shipment, done *ledge
 }
 
 // eraseMentions removes what inputs say of a row that they name again.
-func (t *tx) eraseMentions(ctx context.Context, row int64) error {
+func (t *tx) eraseMentions(ctx context.Context, row int64) {
 	const mentions = "FROM run_known_rows k WHERE k.run_id = runs.id AND k.row_id = $1)"
-	if err := t.execAll(ctx, []string{
+	t.execAll(ctx, []string{
 		"UPDATE runs SET repeats = repeats - (SELECT COUNT(*) " + mentions +
 			", erased = erased + (SELECT COUNT(*) " + mentions + " WHERE EXISTS (SELECT 1 " + mentions,
 		"DELETE FROM run_known_rows WHERE row_id = $1",
-	}, -row); err != nil {
-		return err
-	}
+	}, -row)
 	type mention struct {
 		run int64
 		knownRange
 	}
-	all, err := list(ctx, t.each, scanInto(func(k *mention) []any {
+	all := listIn(ctx, t, scanInto(func(k *mention) []any {
 		return []any{&k.run, &k.pos, &k.row, &k.rows, &k.file, &k.line, &k.step, &k.carrier}
 	}), `SELECT run_id, pos, row_id, rows, file, line, step, carrier FROM run_known_rows
 		WHERE row_id <= $1 AND row_id + rows > $1`, row)
-	if err != nil {
-		return err
-	}
 	for _, k := range all {
 		before := row - k.row
 		const shorten = "UPDATE run_known_rows SET rows = $1 WHERE run_id = $2 AND pos = $3"
-		if _, err := t.exec(ctx, shorten, before, k.run, k.pos); err != nil {
-			return err
-		}
+		t.exec(ctx, shorten, before, k.run, k.pos)
 		after := k.knownRange
 		after.pos, after.row, after.rows, after.line = k.pos+before+1, row+1, k.rows-before-1, k.line+(before+1)*k.step
 		if after.rows > 0 {
-			if err := t.addKnownRanges(ctx, k.run, []knownRange{after}); err != nil {
-				return err
-			}
+			t.addKnownRanges(ctx, k.run, []knownRange{after})
 		}
-		if err := t.execAll(ctx, []string{
+		t.execAll(ctx, []string{
 			"DELETE FROM run_known_rows WHERE run_id = $1 AND rows = 0 AND row_id > 0",
 			"UPDATE runs SET known_rows = known_rows - 1, erased = erased + 1 WHERE id = $1",
-		}, k.run); err != nil {
-			return err
-		}
+		}, k.run)
 	}
-	return nil
 }

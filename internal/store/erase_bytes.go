@@ -25,14 +25,14 @@ type searched struct {
 	table, key string // the key tells the table's lines apart
 	columns    []string
 	// found is called for each line that does.
-	found func(ctx context.Context, t *tx, key any, done *ledger.Erasure) error
+	found func(ctx context.Context, t *tx, key any, done *ledger.Erasure)
 }
 
 // run does work in a transaction, and counts what it removed once that is on disk.
-func (e *erasure) run(ctx context.Context, do func(ctx context.Context, t *tx, done *ledger.Erasure) error) error {
-	done, err := runFor(ctx, e.d, func(ctx context.Context, t *tx) (done ledger.Erasure, err error) {
-		err = do(ctx, t, &done)
-		return done, err
+func (e *erasure) run(ctx context.Context, do func(ctx context.Context, t *tx, done *ledger.Erasure)) error {
+	done, err := runFor(ctx, e.d, func(ctx context.Context, t *tx) (done ledger.Erasure) {
+		do(ctx, t, &done)
+		return done
 	})
 	e.done.Add(done)
 	return err
@@ -70,8 +70,8 @@ func (e *erasure) search(ctx context.Context, in searched) error {
 			return err
 		}
 		for _, key := range named {
-			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
-				return in.found(ctx, t, key, done)
+			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
+				in.found(ctx, t, key, done)
 			}); err != nil {
 				return err
 			}
@@ -100,11 +100,9 @@ func (e *erasure) isNamed(column string, value any) bool {
 	return e.names.inBytes(b)
 }
 
-func change(count func(*ledger.Erasure) *int64, query string) func(context.Context, *tx, any, *ledger.Erasure) error {
-	return func(ctx context.Context, t *tx, key any, done *ledger.Erasure) error {
-		n, err := t.exec(ctx, query, key)
-		*count(done) += n
-		return err
+func change(count func(*ledger.Erasure) *int64, query string) func(context.Context, *tx, any, *ledger.Erasure) {
+	return func(ctx context.Context, t *tx, key any, done *ledger.Erasure) {
+		*count(done) += t.exec(ctx, query, key)
 	}
 }
 
@@ -120,8 +118,8 @@ func (e *erasure) eraseDeliveries(ctx context.Context) error {
 			return err
 		}
 		for _, seq := range seqs {
-			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
-				return e.eraseDelivery(ctx, t, seq, done)
+			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
+				e.eraseDelivery(ctx, t, seq, done)
 			}); err != nil {
 				return err
 			}
@@ -135,12 +133,9 @@ func (e *erasure) eraseDeliveries(ctx context.Context) error {
 }
 
 // eraseDelivery leaves a delivery's place and its events that name nothing erased. No target gets it.
-func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledger.Erasure) error {
-	events, err := list(ctx, t.each, func(s scanner) (inbox.Event, error) { return scanEvent(s) },
+func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledger.Erasure) {
+	events := listIn(ctx, t, func(s scanner) (inbox.Event, error) { return scanEvent(s) },
 		"SELECT "+eventColumns+" FROM events WHERE delivery = $1", seq)
-	if err != nil {
-		return err
-	}
 	for _, one := range events {
 		texts := []string{
 			one.EventID, one.Kind, one.EventTime, one.Status, one.StatusTrack, one.StatusLabel, one.LatestEvent, one.RouterID,
@@ -148,34 +143,26 @@ func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledge
 		if !e.keys[foldKey(one.TrackingNumber)] && !e.names.inText(strings.Join(texts, ", ")) {
 			continue
 		}
-		n, err := t.exec(ctx, eraseEvent+"seq = $1", one.Seq)
-		if done.Events += n; err != nil {
-			return err
-		}
+		done.Events += t.exec(ctx, eraseEvent+"seq = $1", one.Seq)
 	}
 	done.Deliveries++
-	if _, err := t.exec(ctx, `UPDATE deliveries SET path = $1, raw_query = $1, header = $1, body = NULL, anomaly = $2
-		WHERE seq = $3`, []byte{}, inbox.Erased, seq); err != nil {
-		return err
-	}
-	return t.eraseEntries(ctx, seq)
+	t.exec(ctx, `UPDATE deliveries SET path = $1, raw_query = $1, header = $1, body = NULL, anomaly = $2
+		WHERE seq = $3`, []byte{}, inbox.Erased, seq)
+	t.eraseEntries(ctx, seq)
 }
 
 // eraseEntries removes a delivery from the outboxes, and counts again what others wait for.
-func (t *tx) eraseEntries(ctx context.Context, delivery any) error {
-	removed, err := t.exec(ctx, `DELETE FROM outbox_numbers
+func (t *tx) eraseEntries(ctx context.Context, delivery any) {
+	removed := t.exec(ctx, `DELETE FROM outbox_numbers
 		WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)`, delivery)
-	if err != nil {
-		return err
+	t.exec(ctx, "DELETE FROM outbox WHERE delivery = $1", delivery)
+	if removed == 0 {
+		return
 	}
-	if _, err := t.exec(ctx, "DELETE FROM outbox WHERE delivery = $1", delivery); err != nil || removed == 0 {
-		return err
-	}
-	_, err = t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*)
+	t.exec(ctx, `UPDATE outbox SET blocked = (SELECT COUNT(*)
 		FROM outbox_numbers n WHERE n.letter = outbox.seq AND EXISTS (
 			SELECT 1 FROM outbox_numbers o WHERE o.sink = n.sink AND o.folded = n.folded AND o.letter < n.letter))
 		WHERE dead = 0 AND blocked > 0`)
-	return err
 }
 
 // eraseEvent begins a statement that leaves of an event its place in a delivery.
@@ -187,14 +174,10 @@ const removeBatchAnswer = "UPDATE batches SET answer = NULL, cut = 0 WHERE id = 
 
 // eraseAnswers removes the answers about erased referIds.
 func (e *erasure) eraseAnswers(ctx context.Context) error {
-	return e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) error {
+	return e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
 		for ref := range e.refs {
-			n, err := t.exec(ctx, "DELETE FROM answers WHERE refer_id = $1", ref)
-			if done.Responses += n; err != nil {
-				return err
-			}
+			done.Responses += t.exec(ctx, "DELETE FROM answers WHERE refer_id = $1", ref)
 		}
-		return nil
 	})
 }
 
@@ -219,11 +202,10 @@ func (e *erasure) eraseTexts(ctx context.Context) error {
 	return nil
 }
 
-func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledger.Erasure) error {
+func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledger.Erasure) {
 	var files []string
-	found, err := t.row(ctx, []any{storedJSON{&files}}, "SELECT files FROM runs WHERE id = $1", run)
-	if err != nil || !found {
-		return err
+	if !t.row(ctx, []any{storedJSON{&files}}, "SELECT files FROM runs WHERE id = $1", run) {
+		return
 	}
 	for i, f := range files {
 		if e.names.inText(f) {
@@ -231,11 +213,9 @@ func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledg
 		}
 	}
 	text, err := json.Marshal(files)
-	if err == nil {
-		_, err = t.exec(ctx, "UPDATE runs SET files = $1 WHERE id = $2", string(text), run)
-	}
+	t.fail(err)
+	t.exec(ctx, "UPDATE runs SET files = $1 WHERE id = $2", string(text), run)
 	done.Texts++
-	return err
 }
 
 // names are searched for in texts: as words, or as several words with separators between them.

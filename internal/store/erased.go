@@ -18,22 +18,14 @@ type erasedNames struct {
 	salt []byte // nil if nothing was erased
 }
 
-func (t *tx) erasedNames(ctx context.Context) (*erasedNames, error) {
-	if t.erased != nil {
-		return t.erased, nil
-	}
-	some, err := value[bool](ctx, t.row, "SELECT EXISTS (SELECT 1 FROM erased)")
-	if err != nil {
-		return nil, err
-	}
-	e := &erasedNames{}
-	if some {
-		if e.salt, err = t.salt(ctx); err != nil {
-			return nil, err
+func (t *tx) erasedNames(ctx context.Context) *erasedNames {
+	if t.erased == nil {
+		t.erased = &erasedNames{}
+		if valueIn[bool](ctx, t, "SELECT EXISTS (SELECT 1 FROM erased)") {
+			t.erased.salt = t.salt(ctx)
 		}
 	}
-	t.erased = e
-	return e, nil
+	return t.erased
 }
 
 func (e *erasedNames) hash(texts ...string) []byte {
@@ -64,10 +56,10 @@ var (
 )
 
 // whichErased returns which of n things were erased: a hash of each is kept.
-func (t *tx) whichErased(ctx context.Context, n int, hashesOf func(*erasedNames, int) [][]byte) (map[int]bool, error) {
-	e, err := t.erasedNames(ctx)
-	if err != nil || e.salt == nil || n == 0 {
-		return nil, err
+func (t *tx) whichErased(ctx context.Context, n int, hashesOf func(*erasedNames, int) [][]byte) map[int]bool {
+	e := t.erasedNames(ctx)
+	if e.salt == nil || n == 0 {
+		return nil
 	}
 	var all [][]byte
 	of := map[string][]int{}
@@ -78,37 +70,37 @@ func (t *tx) whichErased(ctx context.Context, n int, hashesOf func(*erasedNames,
 		}
 	}
 	erased := map[int]bool{}
-	err = selectErased.each(ctx, t, all, func(s scanner) error {
+	selectErased.each(ctx, t, all, func(s scanner) error {
 		hash, err := scanOne[[]byte](s)
 		for _, i := range of[string(hash)] {
 			erased[i] = true
 		}
 		return err
 	})
-	return erased, err
+	return erased
 }
 
-func (t *tx) dropErasedSightings(ctx context.Context, seen []ledger.Sighting) (kept []ledger.Sighting, err error) {
-	erased, err := t.whichErased(ctx, len(seen), func(e *erasedNames, i int) [][]byte {
+func (t *tx) dropErasedSightings(ctx context.Context, seen []ledger.Sighting) (kept []ledger.Sighting) {
+	erased := t.whichErased(ctx, len(seen), func(e *erasedNames, i int) [][]byte {
 		if key := seen[i].Key; key.ReferID != "" {
 			return [][]byte{e.ofPair(key), e.ofRefer(key.ReferID)}
 		}
 		return [][]byte{e.ofNumber(seen[i].Key.Number)}
 	})
 	if len(erased) == 0 {
-		return seen, err
+		return seen
 	}
 	for i, s := range seen {
 		if !erased[i] {
 			kept = append(kept, s)
 		}
 	}
-	return kept, err
+	return kept
 }
 
 // dropErasedAnswers removes from packed the answers that say something of an erased tracking.
-func (t *tx) dropErasedAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) error {
-	erased, err := t.whichErased(ctx, len(answers), func(e *erasedNames, i int) [][]byte {
+func (t *tx) dropErasedAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) {
+	erased := t.whichErased(ctx, len(answers), func(e *erasedNames, i int) [][]byte {
 		hashes := [][]byte{e.ofRefer(answers[i].ReferID)}
 		for _, s := range answers[i].Seen {
 			hashes = append(hashes, e.ofPair(s.Key), e.ofRefer(s.Key.ReferID))
@@ -118,38 +110,36 @@ func (t *tx) dropErasedAnswers(ctx context.Context, answers []ledger.RecordedAns
 	for i := range erased {
 		packed[i] = nil
 	}
-	return err
 }
 
 // classifyErased classifies the erased records of an input: they take a number and nothing else.
-func (c *chunk) classifyErased(ctx context.Context, t *tx) error {
-	erased, err := t.whichErased(ctx, len(c.entries), func(e *erasedNames, i int) [][]byte {
+func (c *chunk) classifyErased(ctx context.Context, t *tx) {
+	erased := t.whichErased(ctx, len(c.entries), func(e *erasedNames, i int) [][]byte {
 		return [][]byte{e.ofPair(c.entries[i].Item.Key())}
 	})
 	for i := range erased {
 		c.classified[i].kind = kindErased
 	}
 	c.tally.Erased += int64(len(erased))
-	return err
 }
 
 // forgetErased lets what is said of new rows be kept, also where another row of their referId or number was erased.
-func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) error {
-	e, err := t.erasedNames(ctx)
-	if err != nil || e.salt == nil {
-		return err
+func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) {
+	e := t.erasedNames(ctx)
+	if e.salt == nil {
+		return
 	}
 	var hashes [][]byte
 	for _, i := range rows {
 		item := &c.entries[i].Item
 		hashes = append(hashes, e.ofRefer(item.ReferID), e.ofNumber(item.Number))
 	}
-	return deleteErased.exec(ctx, t, hashes)
+	deleteErased.exec(ctx, t, hashes)
 }
 
 // dropErased drops the bytes of deliveries that name erased numbers, their path and query, and
 // what their events about these say: other events stay.
-func (t *tx) dropErased(ctx context.Context, all []*arrival) error {
+func (t *tx) dropErased(ctx context.Context, all []*arrival) {
 	type namedEvent struct {
 		a *arrival
 		e *newEvent
@@ -162,13 +152,12 @@ func (t *tx) dropErased(ctx context.Context, all []*arrival) error {
 			}
 		}
 	}
-	erased, err := t.whichErased(ctx, len(named), func(e *erasedNames, i int) [][]byte {
+	erased := t.whichErased(ctx, len(named), func(e *erasedNames, i int) [][]byte {
 		return [][]byte{e.ofNumber(named[i].e.TrackingNumber)}
 	})
 	for n := range erased {
 		named[n].a.drop(named[n].e)
 	}
-	return err
 }
 
 // drop drops the bytes, and what one of the events says.
@@ -179,17 +168,16 @@ func (a *arrival) drop(e *newEvent) {
 	e.Mark, e.Anomaly = inbox.Anomaly, inbox.Erased
 }
 
-func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) (bool, error) {
-	e, err := t.erasedNames(ctx)
-	if err != nil || e.salt == nil {
-		return false, err
+func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) bool {
+	if t.erasedNames(ctx).salt == nil {
+		return false
 	}
 	_, rows := inbox.Decode(d)
 	rows = slices.DeleteFunc(rows, func(r inbox.Event) bool { return r.TrackingNumber == "" })
-	erased, err := t.whichErased(ctx, len(rows), func(e *erasedNames, i int) [][]byte {
+	erased := t.whichErased(ctx, len(rows), func(e *erasedNames, i int) [][]byte {
 		return [][]byte{e.ofNumber(rows[i].TrackingNumber)}
 	})
-	return len(erased) > 0, err
+	return len(erased) > 0
 }
 
 // Erased says which queries were erased, see [ledger.Eraser].

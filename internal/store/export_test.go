@@ -14,12 +14,22 @@ func (d *DB) Queued() int {
 
 // AddProof adds a proof in a transaction, which then does more.
 func (d *DB) AddProof(ctx context.Context, name string, more func() error) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, "INSERT INTO proofs (shape, state, proven, run_id) VALUES ($1, '', 1, 0) ON CONFLICT DO NOTHING", name); err != nil {
-			return err
-		}
-		return t.each(ctx, func(scanner) error { return more() }, "SELECT 1")
+	return d.run(ctx, func(ctx context.Context, t *tx) {
+		t.exec(ctx, "INSERT INTO proofs (shape, state, proven, run_id) VALUES ($1, '', 1, 0) ON CONFLICT DO NOTHING", name)
+		t.each(ctx, func(scanner) error { return more() }, "SELECT 1")
 	})
+}
+
+// FailThenAddProof adds a proof after a statement that fails, and returns what the transaction did after that.
+func (d *DB) FailThenAddProof(ctx context.Context, name string) (changed int64, found bool, err error) {
+	err = d.run(ctx, func(ctx context.Context, t *tx) {
+		t.exec(ctx, "INSERT INTO proofs (shape) VALUES (NULL)")
+		changed = t.exec(ctx, "INSERT INTO proofs (shape, state, proven, run_id) VALUES ($1, '', 1, 0)", name)
+		found = t.row(ctx, []any{new(int64)}, "SELECT 1")
+		t.closing = true
+		t.exec(ctx, "DELETE FROM proofs")
+	})
+	return changed, found, err
 }
 
 // HasProof reports whether there is a proof.

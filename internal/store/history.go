@@ -65,13 +65,19 @@ func (d *DB) CountRows(ctx context.Context, run int64) (ledger.Counts, error) {
 // requireRun returns [ledger.ErrNoRun] unless the run is there to be seen.
 func (d *DB) requireRun(ctx context.Context, run int64) error {
 	var one int
-	return openRun(ctx, d.row, run, "1", &one)
+	return d.openRun(ctx, run, "1", &one)
 }
 
+const ofOpenRun = " FROM runs WHERE id = $1 AND state = 'open'"
+
 // openRun is requireRun that reads columns of the run into dest.
-func openRun(ctx context.Context, ask rowQuerier, run int64, columns string, dest ...any) error {
-	found, err := ask(ctx, dest, "SELECT "+columns+" FROM runs WHERE id = $1 AND state = 'open'", run)
+func (d *DB) openRun(ctx context.Context, run int64, columns string, dest ...any) error {
+	found, err := d.row(ctx, dest, "SELECT "+columns+ofOpenRun, run)
 	return require(found, err, noRun(run))
+}
+
+func (t *tx) openRun(ctx context.Context, run int64, columns string, dest ...any) {
+	t.require(t.row(ctx, dest, "SELECT "+columns+ofOpenRun, run), noRun(run))
 }
 
 func noRun(run int64) error { return fmt.Errorf("%w: %d", ledger.ErrNoRun, run) }
@@ -223,7 +229,7 @@ func (d *DB) answer(ctx context.Context, batch int64) (raw []byte, cut bool, err
 
 // Pending counts pending rows that are not in the run's input, see [ledger.History].
 func (d *DB) Pending(ctx context.Context, except int64) (int64, error) {
-	all, err := value[int64](ctx, d.row, countInBatchState+`FROM runs n
+	all, err := value[int64](ctx, d, countInBatchState+`FROM runs n
 		JOIN batches b ON b.run_id = n.id AND b.state = 'pending' WHERE n.state = 'open'`)
 	if err != nil {
 		return 0, err
@@ -279,7 +285,7 @@ func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
 	return func(yield func(ledger.Row, error) bool) {
 		var first, last int64 // numbers that the records took
 		var files []string
-		err := openRun(ctx, d.row, run, "first_row, last_row, files", &first, &last, storedJSON{&files})
+		err := d.openRun(ctx, run, "first_row, last_row, files", &first, &last, storedJSON{&files})
 		for from := first; from <= last && err == nil; from += pageRows {
 			var page []ledger.Row
 			page, err = d.inputPage(ctx, run, from, min(last, from+pageRows-1), files)

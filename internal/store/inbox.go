@@ -15,36 +15,31 @@ import (
 
 // SetVerdict changes the verdict on a delivery, see [inbox.Verdicts].
 func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Receipt, error) {
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.Receipt, error) {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) inbox.Receipt {
 		receipt := inbox.Receipt{Delivery: judged.Seq}
 		var verified string
 		var pruned bool
-		found, err := t.row(ctx, []any{&verified, &pruned, (*storedTime)(&judged.ReceivedAt)},
+		found := t.row(ctx, []any{&verified, &pruned, (*storedTime)(&judged.ReceivedAt)},
 			"SELECT verified, body IS NULL, received FROM deliveries WHERE seq = $1", judged.Seq)
 		switch {
-		case err != nil:
-			return receipt, err
 		case !found:
-			return receipt, fmt.Errorf("%w: %d", inbox.ErrNoDelivery, judged.Seq)
+			t.fail(fmt.Errorf("%w: %d", inbox.ErrNoDelivery, judged.Seq))
+			return receipt
 		case pruned, verified == string(inbox.Yes):
-			return receipt, nil
+			return receipt
 		}
 		verdict, reason, whole := string(judged.Verified), clean(string(judged.Reason)), flag(judged.BodyAuthenticated)
-		if _, err := t.exec(ctx, `UPDATE deliveries SET verified = $1, reason = $2, body_authenticated = $3,
+		t.exec(ctx, `UPDATE deliveries SET verified = $1, reason = $2, body_authenticated = $3,
 			scheme = $4, secret_name = $5, released = CASE $1 WHEN 'yes' THEN `+lastReleased+` + 1 ELSE 0 END WHERE seq = $6`,
-			verdict, reason, whole, clean(judged.Scheme), clean(judged.SecretName), judged.Seq); err != nil {
-			return receipt, err
-		}
+			verdict, reason, whole, clean(judged.Scheme), clean(judged.SecretName), judged.Seq)
 		which := ""
 		if judged.Verified == inbox.Yes {
 			which = " AND mark = 'anomaly'"
-			if receipt.Rows, err = t.release(ctx, judged); err != nil {
-				return receipt, err
-			}
+			receipt.Rows = t.release(ctx, judged)
 		}
-		_, err = t.exec(ctx, `UPDATE events SET verified = $1, reason = $2, body_authenticated = $3
+		t.exec(ctx, `UPDATE events SET verified = $1, reason = $2, body_authenticated = $3
 			WHERE delivery = $4`+which, verdict, reason, whole, judged.Seq)
-		return receipt, err
+		return receipt
 	})
 }
 
@@ -56,16 +51,11 @@ func (d *DB) Readmit(
 	if err != nil {
 		return inbox.Receipt{}, err
 	}
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.Receipt, error) {
-		n, err := t.exec(ctx, "DELETE FROM refused WHERE seq = $1", refused)
-		err = require(n > 0, err, noRefused(refused))
-		if err == nil {
-			err = t.putAll(ctx, []*arrival{a})
-		}
-		if err == nil {
-			_, err = t.exec(ctx, "UPDATE deliveries SET refused = $1 WHERE seq = $2", refused, a.receipt.Delivery)
-		}
-		return a.receipt, err
+	return runFor(ctx, d, func(ctx context.Context, t *tx) inbox.Receipt {
+		t.require(t.exec(ctx, "DELETE FROM refused WHERE seq = $1", refused) > 0, noRefused(refused))
+		t.putAll(ctx, []*arrival{a})
+		t.exec(ctx, "UPDATE deliveries SET refused = $1 WHERE seq = $2", refused, a.receipt.Delivery)
+		return a.receipt
 	})
 }
 
@@ -79,24 +69,16 @@ func (d *DB) Readmitted(ctx context.Context, refused int64) (int64, error) {
 func noRefused(seq int64) error { return fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, seq) }
 
 // release adds the events of a delivery that became verified a second time.
-func (t *tx) release(ctx context.Context, d inbox.Delivery) ([]inbox.Placement, error) {
-	rows, err := list(ctx, t.each, func(s scanner) (e newEvent, err error) {
+func (t *tx) release(ctx context.Context, d inbox.Delivery) []inbox.Placement {
+	rows := listIn(ctx, t, func(s scanner) (e newEvent, err error) {
 		e.Event, err = scanEvent(s, &e.sum)
 		return e, err
 	}, "SELECT "+eventColumns+", sum FROM events WHERE delivery = $1 AND event_key IS NOT NULL ORDER BY seq", d.Seq)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE delivery = $2 AND event_key IS NOT NULL",
-		string(inbox.Superseded), d.Seq); err != nil {
-		return nil, err
-	}
+	t.exec(ctx, "UPDATE events SET mark = $1 WHERE delivery = $2 AND event_key IS NOT NULL",
+		string(inbox.Superseded), d.Seq)
 	a := &arrival{delivery: d, rows: rows}
-	added, err := t.numberAndMark(ctx, []*arrival{a})
-	if err == nil {
-		err = t.addEvents(ctx, added)
-	}
-	return a.receipt.Rows, err
+	t.addEvents(ctx, t.numberAndMark(ctx, []*arrival{a}))
+	return a.receipt.Rows
 }
 
 // deliveryFields are the columns that tables deliveries and refused have of a delivery, but for its number. Header
@@ -207,7 +189,7 @@ func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
 func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
 	a, err := newArrival(delivery, rows) // made before others are kept waiting
 	if err == nil {
-		do := func(ctx context.Context, t *tx) error { return t.putAll(ctx, []*arrival{a}) }
+		do := func(ctx context.Context, t *tx) { t.putAll(ctx, []*arrival{a}) }
 		err = d.fail("write", d.writer.runJob(ctx, &job{put: a, do: do}))
 	}
 	if err != nil {
@@ -225,39 +207,30 @@ var (
 )
 
 // putAll adds deliveries and their events, as if one after the other.
-func (t *tx) putAll(ctx context.Context, all []*arrival) error {
+func (t *tx) putAll(ctx context.Context, all []*arrival) {
 	if len(all) == 0 {
-		return nil
+		return
 	}
-	if err := t.readLast(ctx); err != nil {
-		return err
-	}
-	if err := t.dropErased(ctx, all); err != nil {
-		return err
-	}
+	t.readLast(ctx)
+	t.dropErased(ctx, all)
 	for _, a := range all {
 		t.last.delivery++
 		a.delivery.Seq = t.last.delivery
 	}
-	added, err := t.numberAndMark(ctx, all)
-	if err != nil {
-		return err
-	}
+	added := t.numberAndMark(ctx, all)
 	t.closing = t.putsOnly
 	for from := 0; from < len(all); {
 		to, size := from, 0
 		for ; to < len(all) && (to == from || size < putBytes); to++ {
 			size += len(all[to].delivery.Body)
 		}
-		if err := insertDeliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
+		insertDeliveries.exec(ctx, t, to-from, func(args []any, n int) []any {
 			d := &all[from+n].delivery
 			return deliveryFields.appendValues(append(args, d.Seq), d)
-		}); err != nil {
-			return err
-		}
+		})
 		from = to
 	}
-	return t.addEvents(ctx, added)
+	t.addEvents(ctx, added)
 }
 
 // eventKey makes two events be the same. Synthetic ones are compared among themselves.
@@ -267,14 +240,9 @@ type eventKey struct {
 }
 
 // numberAndMark makes the receipts of deliveries, and returns their events as they are to be added.
-func (t *tx) numberAndMark(ctx context.Context, all []*arrival) ([]*newEvent, error) {
-	if err := t.readLast(ctx); err != nil {
-		return nil, err
-	}
-	current, err := t.currentEvents(ctx, all)
-	if err != nil {
-		return nil, err
-	}
+func (t *tx) numberAndMark(ctx context.Context, all []*arrival) []*newEvent {
+	t.readLast(ctx)
+	current := t.currentEvents(ctx, all)
 	var added []*newEvent
 	for _, a := range all {
 		d := &a.delivery
@@ -285,38 +253,34 @@ func (t *tx) numberAndMark(ctx context.Context, all []*arrival) ([]*newEvent, er
 			e.Seq, e.Delivery, e.ReceivedAt = t.last.event, d.Seq, d.ReceivedAt
 			e.Verified, e.Reason, e.BodyAuthenticated = d.Verified, d.Reason, d.BodyAuthenticated
 			if e.Mark != inbox.Anomaly {
-				if err := t.mark(ctx, e, current); err != nil {
-					return nil, err
-				}
+				t.mark(ctx, e, current)
 			}
 			a.receipt.Rows[i] = inbox.Placement{Seq: e.Seq, Mark: e.Mark}
 			added = append(added, e)
 		}
 	}
-	return added, nil
+	return added
 }
 
 // mark compares an event with the current one of its key, whose place it may take.
-func (t *tx) mark(ctx context.Context, e *newEvent, current map[eventKey]*newEvent) error {
+func (t *tx) mark(ctx context.Context, e *newEvent, current map[eventKey]*newEvent) {
 	key := eventKey{string(e.Key), e.Synthetic}
 	before := current[key]
 	if e.Mark = markOf(before, e); e.Mark != inbox.Current {
-		return nil
+		return
 	}
 	current[key] = e
 	if before == nil {
-		return nil
+		return
 	}
 	before.Mark = inbox.Superseded
-	if !before.stored {
-		return nil
+	if before.stored {
+		t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), before.Seq)
 	}
-	_, err := t.exec(ctx, "UPDATE events SET mark = $1 WHERE seq = $2", string(inbox.Superseded), before.Seq)
-	return err
 }
 
-func (t *tx) addEvents(ctx context.Context, added []*newEvent) error {
-	return insertEvents.exec(ctx, t, len(added), func(args []any, n int) []any {
+func (t *tx) addEvents(ctx context.Context, added []*newEvent) {
+	insertEvents.exec(ctx, t, len(added), func(args []any, n int) []any {
 		e := added[n]
 		return eventFields.appendValues(append(args, e.sum, foldKey(clean(e.TrackingNumber))), &e.Event)
 	})
@@ -334,7 +298,7 @@ func markOf(before, e *newEvent) inbox.Mark {
 	}
 }
 
-func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*newEvent, error) {
+func (t *tx) currentEvents(ctx context.Context, all []*arrival) map[eventKey]*newEvent {
 	var keys [][]byte
 	asked, current := map[string]bool{}, map[eventKey]*newEvent{}
 	for _, a := range all {
@@ -346,11 +310,11 @@ func (t *tx) currentEvents(ctx context.Context, all []*arrival) (map[eventKey]*n
 			}
 		}
 	}
-	err := selectCurrentEvents.each(ctx, t, keys, func(s scanner) error {
+	selectCurrentEvents.each(ctx, t, keys, func(s scanner) error {
 		e := newEvent{stored: true}
 		err := s.Scan(&e.Key, &e.Synthetic, &e.Seq, (*string)(&e.Verified), &e.sum)
 		current[eventKey{string(e.Key), e.Synthetic}] = &e
 		return err
 	})
-	return current, err
+	return current
 }

@@ -158,27 +158,15 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 	if err != nil {
 		return err
 	}
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		me, err := t.owner(ctx)
-		if err != nil {
-			return err
-		}
-		owners, err := list(ctx, t.each, scanOne[string], "SELECT DISTINCT owner FROM listeners")
-		if err != nil {
-			return err
-		}
-		for _, name := range owners {
-			alive, err := t.isAlive(ctx, name)
-			if err == nil && !alive {
-				_, err = t.exec(ctx, "DELETE FROM listeners WHERE owner = $1", name)
-			}
-			if err != nil {
-				return err
+	return d.run(ctx, func(ctx context.Context, t *tx) {
+		me := t.owner(ctx)
+		for _, name := range listIn(ctx, t, scanOne[string], "SELECT DISTINCT owner FROM listeners") {
+			if !t.isAlive(ctx, name) {
+				t.exec(ctx, "DELETE FROM listeners WHERE owner = $1", name)
 			}
 		}
-		_, err = t.exec(ctx, `INSERT INTO listeners (owner, url, listener) VALUES ($1, $2, $3)
+		t.exec(ctx, `INSERT INTO listeners (owner, url, listener) VALUES ($1, $2, $3)
 			ON CONFLICT (owner, url) DO UPDATE SET listener = excluded.listener`, me, added.URL, string(text))
-		return err
 	})
 }
 
@@ -251,7 +239,7 @@ func (d *DB) Problems(ctx context.Context) ([]Problem, error) {
 	}
 	var problems []Problem
 	for _, c := range consistency {
-		n, err := value[int64](ctx, d.row, c.query)
+		n, err := value[int64](ctx, d, c.query)
 		if err != nil {
 			return problems, err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,69 +21,99 @@ func queued(t *testing.T, d *store.DB, n int) {
 	}
 }
 
+// inEachStore runs a test with a store in a file, and with one on a server.
+func inEachStore(t *testing.T, test func(*testing.T, *store.DB)) {
+	t.Run("file", func(t *testing.T) { test(t, opened(t, filepath.Join(t.TempDir(), "s.db"))) })
+	t.Run("server", func(t *testing.T) {
+		url, ok := pgtest.URL(t)
+		if !ok {
+			return
+		}
+		d, err := serverAt(t, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, d)
+	})
+}
+
+// After its first error a transaction does nothing, and is not committed, though its work goes on. Others are.
+func TestATransactionKeepsItsFirstError(t *testing.T) {
+	inEachStore(t, func(t *testing.T, d *store.DB) {
+		began, goOn := make(chan struct{}), make(chan struct{})
+		ended := make(chan error, 2)
+		add := func(name string, more func() error) { ended <- d.AddProof(t.Context(), name, more) }
+		go add("first", func() error { close(began); <-goOn; return nil })
+		<-began
+		go add("second", func() error { return nil })
+		failed := make(chan error)
+		go func() {
+			changed, found, err := d.FailThenAddProof(t.Context(), "failed")
+			if changed != 0 || found {
+				t.Errorf("%d rows changed, found %t after an error", changed, found)
+			}
+			failed <- err
+		}()
+		queued(t, d, 2)
+		close(goOn)
+		if err := <-failed; err == nil || !strings.Contains(strings.ToLower(err.Error()), "null") {
+			t.Errorf("got %v, want the error of the first statement", err)
+		}
+		if err := errors.Join(<-ended, <-ended); err != nil {
+			t.Error(err)
+		}
+		for name, want := range map[string]bool{"first": true, "second": true, "failed": false} {
+			if there, err := d.HasProof(t.Context(), name); err != nil || there != want {
+				t.Errorf("%s: %v, %v", name, there, err)
+			}
+		}
+	})
+}
+
 // A panic ends its transaction, from which an HTTP server recovers: others write on.
 func TestPanicInATransaction(t *testing.T) {
-	for name, open := range map[string]func(t *testing.T) *store.DB{
-		"file": func(t *testing.T) *store.DB { return opened(t, filepath.Join(t.TempDir(), "s.db")) },
-		"server": func(t *testing.T) *store.DB {
-			url, ok := pgtest.URL(t)
-			if !ok {
-				return nil
-			}
-			d, err := serverAt(t, url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return d
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d := open(t)
-			if d == nil {
-				return
-			}
-			nothing := func() error { return nil }
-			if err := d.AddProof(t.Context(), "before", nothing); err != nil {
-				t.Fatal(err)
-			}
-			began, goOn := make(chan struct{}), make(chan struct{})
-			ended := make(chan error, 3)
-			add := func(name string, more func() error) {
-				defer func() {
-					if r := recover(); r != nil {
-						ended <- errors.New("panic")
-					}
-				}()
-				ended <- d.AddProof(t.Context(), name, more)
-			}
-			go add("first", func() error { close(began); <-goOn; return nil })
-			<-began
-			go add("second", func() error { panic("second") })
-			go add("third", nothing)
-			queued(t, d, 2)
-			close(goOn)
-			var failed int
-			for range 3 {
-				if err := <-ended; err != nil {
-					failed++
+	inEachStore(t, func(t *testing.T, d *store.DB) {
+		nothing := func() error { return nil }
+		if err := d.AddProof(t.Context(), "before", nothing); err != nil {
+			t.Fatal(err)
+		}
+		began, goOn := make(chan struct{}), make(chan struct{})
+		ended := make(chan error, 3)
+		add := func(name string, more func() error) {
+			defer func() {
+				if r := recover(); r != nil {
+					ended <- errors.New("panic")
 				}
+			}()
+			ended <- d.AddProof(t.Context(), name, more)
+		}
+		go add("first", func() error { close(began); <-goOn; return nil })
+		<-began
+		go add("second", func() error { panic("second") })
+		go add("third", nothing)
+		queued(t, d, 2)
+		close(goOn)
+		var failed int
+		for range 3 {
+			if err := <-ended; err != nil {
+				failed++
 			}
-			if failed != 2 {
-				t.Errorf("%d failed, want the one that panicked, and the one in its transaction", failed)
+		}
+		if failed != 2 {
+			t.Errorf("%d failed, want the one that panicked, and the one in its transaction", failed)
+		}
+		if err := d.AddProof(t.Context(), "after", nothing); err != nil {
+			t.Error(err)
+		}
+		for name, want := range map[string]bool{"before": true, "first": true, "second": false, "third": false, "after": true} {
+			if there, err := d.HasProof(t.Context(), name); err != nil || there != want {
+				t.Errorf("%s: %v, %v", name, there, err)
 			}
-			if err := d.AddProof(t.Context(), "after", nothing); err != nil {
-				t.Error(err)
-			}
-			for name, want := range map[string]bool{"before": true, "first": true, "second": false, "third": false, "after": true} {
-				if there, err := d.HasProof(t.Context(), name); err != nil || there != want {
-					t.Errorf("%s: %v, %v", name, there, err)
-				}
-			}
-			if err := d.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Jobs that share a transaction wait for a lock of another program as long as one alone does.

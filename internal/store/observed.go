@@ -12,20 +12,17 @@ func (d *DB) Observe(ctx context.Context, met []observed.Entry) error {
 	if len(met) == 0 {
 		return nil
 	}
-	return d.run(ctx, func(ctx context.Context, t *tx) error { return t.observe(ctx, observed.Responses, met) })
+	return d.run(ctx, func(ctx context.Context, t *tx) { t.observe(ctx, observed.Responses, met) })
 }
 
 // ObserveEvents adds what was met in events, see [observed.Store].
 func (d *DB) ObserveEvents(ctx context.Context, verified, unverified []observed.Entry, from, to int64) (bool, error) {
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) {
-		moved, err := t.readEvents(ctx, "observed", from, to)
-		if err != nil || !moved {
-			return false, err
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (moved bool) {
+		if moved = t.readEvents(ctx, "observed", from, to); moved {
+			t.observe(ctx, observed.Verified, verified)
+			t.observe(ctx, observed.Unverified, unverified)
 		}
-		if err := t.observe(ctx, observed.Verified, verified); err != nil {
-			return false, err
-		}
-		return true, t.observe(ctx, observed.Unverified, unverified)
+		return moved
 	})
 }
 
@@ -53,20 +50,17 @@ var insertObserved = newMultiInsert(
 			THEN excluded.first_seen ELSE observed.first_seen END,
 		last_seen = CASE WHEN excluded.last_seen > observed.last_seen THEN excluded.last_seen ELSE observed.last_seen END`)
 
-func (t *tx) observe(ctx context.Context, of observed.Origin, met []observed.Entry) error {
+func (t *tx) observe(ctx context.Context, of observed.Origin, met []observed.Entry) {
 	if len(met) == 0 {
-		return nil
+		return
 	}
-	known, err := list(ctx, t.each, scanObserved, selectObserved, string(of))
-	if err != nil {
-		return err
-	}
+	known := listIn(ctx, t, scanObserved, selectObserved, string(of))
 	met = slices.Clone(met)
 	for i := range met {
 		met[i].Value = clean(met[i].Value)
 	}
 	admitted := observed.Admit(known, met)
-	return insertObserved.exec(ctx, t, len(admitted), func(args []any, i int) []any {
+	insertObserved.exec(ctx, t, len(admitted), func(args []any, i int) []any {
 		e := admitted[i]
 		return append(args, string(of), string(e.Kind), e.Value, e.Count, millis(e.First), millis(e.Last), flag(e.Documented))
 	})

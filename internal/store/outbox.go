@@ -14,31 +14,25 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 		return inbox.Sink{}, err
 	}
 	var s inbox.Sink
-	err := d.run(ctx, func(ctx context.Context, t *tx) error {
-		known, err := t.row(ctx, []any{&s.ID}, "SELECT id FROM sinks WHERE name = $1 AND url = $2 AND filter = $3",
+	err := d.run(ctx, func(ctx context.Context, t *tx) {
+		known := t.row(ctx, []any{&s.ID}, "SELECT id FROM sinks WHERE name = $1 AND url = $2 AND filter = $3",
 			key.Name, key.URL, key.Filter)
 		s.New = !known
-		if err != nil || known && from == nil {
-			return err
+		if known && from == nil {
+			return
 		}
-		at, err := t.startOf(ctx, from)
-		if err != nil {
-			return err
-		}
+		at := t.startOf(ctx, from)
 		if known {
 			const behind = "sink = $1 AND delivery > $2"
-			err := t.execAll(ctx, []string{
+			t.execAll(ctx, []string{
 				"UPDATE attempts SET unverified = 0 WHERE " + behind,
 				"DELETE FROM attempts WHERE " + oldAttempts + " AND " + behind,
 			}, s.ID, at.passed)
-			if err != nil {
-				return err
-			}
-			return t.setCursor(ctx, s.ID, at)
+			t.setCursor(ctx, s.ID, at)
+			return
 		}
-		s.ID, err = value[int64](ctx, t.row, `INSERT INTO sinks (name, url, filter, passed, released)
+		s.ID = valueIn[int64](ctx, t, `INSERT INTO sinks (name, url, filter, passed, released)
 			VALUES ($1, $2, $3, $4, $5) RETURNING id`, key.Name, key.URL, key.Filter, at.passed, at.released)
-		return err
 	})
 	if err != nil {
 		return inbox.Sink{}, err
@@ -54,21 +48,21 @@ type cursor struct{ passed, released int64 }
 const lastReleased = "(SELECT COALESCE(MAX(released), 0) FROM deliveries WHERE released > 0)"
 
 // startOf returns the cursor of a sink that begins there, nil for now.
-func (t *tx) startOf(ctx context.Context, from *inbox.StartPosition) (at cursor, err error) {
-	_, err = t.row(ctx, []any{&at.passed, &at.released},
+func (t *tx) startOf(ctx context.Context, from *inbox.StartPosition) (at cursor) {
+	t.row(ctx, []any{&at.passed, &at.released},
 		"SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries), "+lastReleased)
-	if err != nil || from == nil {
-		return at, err
+	if from == nil {
+		return at
 	}
-	first, err := value[int64](ctx, t.row, `SELECT COALESCE(MIN(seq), $1) FROM deliveries
+	first := valueIn[int64](ctx, t, `SELECT COALESCE(MIN(seq), $1) FROM deliveries
 		WHERE seq >= $2 AND received >= $3`, at.passed+1, from.Delivery, millis(from.Since))
 	at.passed = first - 1
-	return at, err
+	return at
 }
 
-func (t *tx) setCursor(ctx context.Context, sink int64, at cursor) error {
-	n, err := t.exec(ctx, "UPDATE sinks SET passed = $1, released = $2 WHERE id = $3", at.passed, at.released, sink)
-	return require(n > 0, err, noSink(sink))
+func (t *tx) setCursor(ctx context.Context, sink int64, at cursor) {
+	n := t.exec(ctx, "UPDATE sinks SET passed = $1, released = $2 WHERE id = $3", at.passed, at.released, sink)
+	t.require(n > 0, noSink(sink))
 }
 
 const selectSink = `SELECT id, name, url, filter, passed,
@@ -90,36 +84,23 @@ func (d *DB) Sinks(ctx context.Context) ([]inbox.Sink, error) {
 
 // SkipBacklog removes what waits for a sink, see [inbox.Outbox].
 func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		at, err := t.startOf(ctx, nil)
-		if err == nil {
-			err = t.setCursor(ctx, sink, at)
-		}
-		if err != nil {
-			return 0, err
-		}
-		if err := t.releaseDeadClaims(ctx, sink); err != nil {
-			return 0, err
-		}
+	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
+		t.setCursor(ctx, sink, t.startOf(ctx, nil))
+		t.releaseDeadClaims(ctx, sink)
 		// What is being sent is not blocked by anything, and blocks nothing that stays.
-		if _, err := t.exec(ctx, `DELETE FROM outbox_numbers WHERE sink = $1 AND
-			letter IN (SELECT seq FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0)`, sink); err != nil {
-			return 0, err
-		}
+		t.exec(ctx, `DELETE FROM outbox_numbers WHERE sink = $1 AND
+			letter IN (SELECT seq FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0)`, sink)
 		return t.exec(ctx, "DELETE FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0", sink)
 	})
 }
 
 // ForgetSink removes a sink, see [inbox.Outbox].
 func (d *DB) ForgetSink(ctx context.Context, sink int64) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) {
 		for _, table := range []string{"outbox_numbers", "outbox", "attempts"} {
-			if _, err := t.exec(ctx, "DELETE FROM "+table+" WHERE sink = $1", sink); err != nil {
-				return err
-			}
+			t.exec(ctx, "DELETE FROM "+table+" WHERE sink = $1", sink)
 		}
-		n, err := t.exec(ctx, "DELETE FROM sinks WHERE id = $1", sink)
-		return require(n > 0, err, noSink(sink))
+		t.require(t.exec(ctx, "DELETE FROM sinks WHERE id = $1", sink) > 0, noSink(sink))
 	})
 }
 
@@ -133,9 +114,7 @@ func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts eventFilter
 		if err != nil || step.to == step.from {
 			return inbox.Progress{}, err
 		}
-		moved, err := runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) {
-			return t.applyStep(ctx, sink, step)
-		})
+		moved, err := runFor(ctx, d, func(ctx context.Context, t *tx) bool { return t.applyStep(ctx, sink, step) })
 		if err != nil {
 			return inbox.Progress{}, err
 		}
@@ -238,13 +217,13 @@ func numbersOf(rows []inbox.Event) (numbers []string) {
 }
 
 // applyStep stores a step, unless the cursor has moved or a passed delivery was released meanwhile.
-func (t *tx) applyStep(ctx context.Context, sink int64, s cursorStep) (bool, error) {
-	moved, err := t.exec(ctx, `UPDATE sinks SET passed = $1, released = $2 WHERE id = $3 AND passed = $4 AND released = $5
+func (t *tx) applyStep(ctx context.Context, sink int64, s cursorStep) bool {
+	moved := t.exec(ctx, `UPDATE sinks SET passed = $1, released = $2 WHERE id = $3 AND passed = $4 AND released = $5
 		AND NOT EXISTS (SELECT 1 FROM deliveries d
 			WHERE d.released > $2 AND d.released > 0 AND +d.seq > $4 AND +d.seq <= $1)`,
 		s.to.passed, s.to.released, sink, s.from.passed, s.from.released)
-	if err != nil || moved == 0 {
-		return false, err
+	if moved > 0 {
+		t.addEntries(ctx, sink, s.accepted, millis(time.Now()))
 	}
-	return true, t.addEntries(ctx, sink, s.accepted, millis(time.Now()))
+	return moved > 0
 }

@@ -13,27 +13,20 @@ import (
 )
 
 // addEntries adds deliveries that do not wait in the outbox already. It replaces dead entries.
-func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery, now int64) error {
+func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery, now int64) {
 	var deliveries []int64
 	var numbers []string
 	for _, p := range all {
 		deliveries, numbers = append(deliveries, p.delivery), append(numbers, p.numbers...)
 	}
-	if err := deleteDead.exec(ctx, t, deliveries, sink); err != nil {
-		return err
-	}
-	entries, err := t.entriesFor(ctx, sink, deliveries)
-	if err != nil {
-		return err
-	}
+	deleteDead.exec(ctx, t, deliveries, sink)
+	entries := t.entriesFor(ctx, sink, deliveries)
 	held := map[string]bool{}
-	if err := selectHeld.each(ctx, t, numbers, func(s scanner) error {
+	selectHeld.each(ctx, t, numbers, func(s scanner) error {
 		number, err := scanOne[string](s)
 		held[number] = true
 		return err
-	}, sink); err != nil {
-		return err
-	}
+	}, sink)
 	type named struct {
 		delivery int64
 		number   string
@@ -53,29 +46,25 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery,
 			of = append(of, named{p.delivery, n})
 		}
 	}
-	if err := insertEntries.exec(ctx, t, len(added), func(args []any, n int) []any {
+	insertEntries.exec(ctx, t, len(added), func(args []any, n int) []any {
 		return append(args, sink, added[n].delivery, now, now, blocked[n])
-	}); err != nil {
-		return err
-	}
-	if entries, err = t.entriesFor(ctx, sink, deliveries); err != nil {
-		return err
-	}
-	return insertNumbers.exec(ctx, t, len(of), func(args []any, n int) []any {
+	})
+	entries = t.entriesFor(ctx, sink, deliveries)
+	insertNumbers.exec(ctx, t, len(of), func(args []any, n int) []any {
 		return append(args, sink, of[n].number, entries[of[n].delivery])
 	})
 }
 
 // entriesFor returns a sink's entries for deliveries, by delivery.
-func (t *tx) entriesFor(ctx context.Context, sink int64, deliveries []int64) (map[int64]int64, error) {
+func (t *tx) entriesFor(ctx context.Context, sink int64, deliveries []int64) map[int64]int64 {
 	entries := map[int64]int64{}
-	err := selectWaiting.each(ctx, t, deliveries, func(s scanner) error {
+	selectWaiting.each(ctx, t, deliveries, func(s scanner) error {
 		var delivery, entry int64
 		err := s.Scan(&delivery, &entry)
 		entries[delivery] = entry
 		return err
 	}, sink)
-	return entries, err
+	return entries
 }
 
 const (
@@ -122,12 +111,9 @@ func (d *DB) ClaimEntries(
 			return nil, next, err
 		}
 	}
-	err = d.run(ctx, func(ctx context.Context, t *tx) error {
-		err := t.settleAll(ctx, claims.unsure)
-		if err == nil {
-			entries, next, err = t.claimEntries(ctx, sink, n, now)
-		}
-		return err
+	err = d.run(ctx, func(ctx context.Context, t *tx) {
+		t.settleAll(ctx, claims.unsure)
+		entries, next = t.claimEntries(ctx, sink, n, now)
 	})
 	if err != nil {
 		for _, e := range entries {
@@ -143,20 +129,12 @@ func (d *DB) ClaimEntries(
 // claimEntries claims up to n due entries. It returns when the next one is due too, zero for never.
 func (t *tx) claimEntries(
 	ctx context.Context, sink int64, n int, now time.Time,
-) (entries []inbox.OutboxEntry, next time.Time, err error) {
-	me, err := t.owner(ctx)
-	if err == nil {
-		err = t.releaseDeadClaims(ctx, sink)
-	}
-	if err != nil {
-		return nil, next, err
-	}
-	entries, next, err = t.dueEntries(ctx, sink, math.MinInt64, millis(now), n)
-	if err == nil && len(entries) == 0 {
-		entries, _, err = t.dueEntries(ctx, sink, millis(now.Add(inbox.MaxRetryDelay)), math.MaxInt64, n)
-	}
-	if err != nil {
-		return nil, next, err
+) (entries []inbox.OutboxEntry, next time.Time) {
+	me := t.owner(ctx)
+	t.releaseDeadClaims(ctx, sink)
+	entries, next = t.dueEntries(ctx, sink, math.MinInt64, millis(now), n)
+	if len(entries) == 0 {
+		entries, _ = t.dueEntries(ctx, sink, millis(now.Add(inbox.MaxRetryDelay)), math.MaxInt64, n)
 	}
 	var claimed []int64
 	for i := range entries {
@@ -164,13 +142,11 @@ func (t *tx) claimEntries(
 		entries[i].Attempt++
 		claimed = append(claimed, entries[i].ID)
 	}
-	if err := claimEntries.exec(ctx, t, claimed, me); err != nil {
-		return nil, next, err
-	}
+	claimEntries.exec(ctx, t, claimed, me)
 	if next.IsZero() {
-		_, err = t.row(ctx, []any{(*storedTime)(&next)}, "SELECT COALESCE(MIN(due), 0) FROM outbox "+whereUnclaimed, sink)
+		t.row(ctx, []any{(*storedTime)(&next)}, "SELECT COALESCE(MIN(due), 0) FROM outbox "+whereUnclaimed, sink)
 	}
-	return entries, next, err
+	return entries, next
 }
 
 // mayClaim reports whether an entry is due, or one is claimed, whose owner may be dead; and when the next one is due,
@@ -188,8 +164,8 @@ func (d *DB) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool
 // dueEntries returns up to n unclaimed entries due in (after, until], and when one more is due, zero for none.
 func (t *tx) dueEntries(
 	ctx context.Context, sink, after, until int64, n int,
-) (entries []inbox.OutboxEntry, next time.Time, err error) {
-	due, err := list(ctx, t.each, scanEntry, "SELECT "+entryColumns+" FROM outbox "+whereUnclaimed+
+) (entries []inbox.OutboxEntry, next time.Time) {
+	due := listIn(ctx, t, scanEntry, "SELECT "+entryColumns+" FROM outbox "+whereUnclaimed+
 		"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n+1)
 	for i, e := range due {
 		if i == n {
@@ -198,25 +174,16 @@ func (t *tx) dueEntries(
 		}
 		entries = append(entries, e.OutboxEntry)
 	}
-	return entries, next, err
+	return entries, next
 }
 
-func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) error {
+func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) {
 	const claiming = "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''"
-	owners, err := list(ctx, t.each, scanOne[string], claiming, sink)
-	if err != nil {
-		return err
-	}
-	for _, name := range owners {
-		dead, err := t.fence(ctx, name)
-		if err == nil && dead {
-			_, err = t.exec(ctx, "UPDATE outbox SET owner = '' WHERE sink = $1 AND owner = $2", sink, name)
-		}
-		if err != nil {
-			return err
+	for _, name := range listIn(ctx, t, scanOne[string], claiming, sink) {
+		if t.fence(ctx, name) {
+			t.exec(ctx, "UPDATE outbox SET owner = '' WHERE sink = $1 AND owner = $2", sink, name)
 		}
 	}
-	return nil
 }
 
 // DeadEntries yields the entries that were given up, see [inbox.Outbox].
@@ -285,12 +252,12 @@ func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.AttemptOutcom
 	d.settling.Add(1)
 	defer d.settling.Add(-1)
 	s := &entryOutcome{o, entry}
-	do := func(ctx context.Context, t *tx) error { return t.settleAll(ctx, []*entryOutcome{s}) }
+	do := func(ctx context.Context, t *tx) { t.settleAll(ctx, []*entryOutcome{s}) }
 	return d.fail("write", d.writer.runJob(ctx, &job{settle: s, do: do}))
 }
 
 // settleAll records results, as if one after the other.
-func (t *tx) settleAll(ctx context.Context, all []*entryOutcome) error {
+func (t *tx) settleAll(ctx context.Context, all []*entryOutcome) {
 	for len(all) > 0 {
 		some, later := map[int64]*entryOutcome{}, []*entryOutcome(nil)
 		for _, s := range all {
@@ -300,25 +267,19 @@ func (t *tx) settleAll(ctx context.Context, all []*entryOutcome) error {
 				later = append(later, s)
 			}
 		}
-		if err := t.settleEach(ctx, some); err != nil {
-			return err
-		}
+		t.settleEach(ctx, some)
 		all = later
 	}
-	return nil
 }
 
 // settleEach records the results of entries that are this process's, or dead.
-func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) error {
-	me, err := t.owner(ctx)
-	if err != nil {
-		return err
-	}
+func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) {
+	me := t.owner(ctx)
 	entries, returned := slices.Collect(maps.Keys(all)), map[inbox.Disposition][]int64{}
 	done := map[int64][]int64{} // that wait for nothing any more, by sink
 	var sent, failed []settledEntry
 	var leave []int64
-	if err := selectSettled.each(ctx, t, entries, func(row scanner) error {
+	selectSettled.each(ctx, t, entries, func(row scanner) error {
 		var e settledEntry
 		var seq int64
 		err := row.Scan(&seq, &e.sink, &e.delivery, &e.attempts, &e.dead, &e.unverified)
@@ -339,35 +300,22 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) error 
 			done[e.sink] = append(done[e.sink], seq)
 		}
 		return err
-	}, me); err != nil {
-		return err
-	}
+	}, me)
 	for disposition, some := range returned {
-		if err := releaseEntries.exec(ctx, t, some, flag(disposition == inbox.Unbegun)); err != nil {
-			return err
-		}
+		releaseEntries.exec(ctx, t, some, flag(disposition == inbox.Unbegun))
 	}
-	if err := t.addAttempts(ctx, append(slices.Clip(sent), failed...)); err != nil {
-		return err
-	}
-	if err := deleteEntries.exec(ctx, t, leave); err != nil {
-		return err
-	}
+	t.addAttempts(ctx, append(slices.Clip(sent), failed...))
+	deleteEntries.exec(ctx, t, leave)
 	for _, e := range failed {
-		if err := t.recordFailure(ctx, e); err != nil {
-			return err
-		}
+		t.recordFailure(ctx, e)
 	}
 	for sink, some := range done {
-		if err := t.unblock(ctx, sink, some); err != nil {
-			return err
-		}
+		t.unblock(ctx, sink, some)
 	}
-	return nil
 }
 
-func (t *tx) addAttempts(ctx context.Context, all []settledEntry) error {
-	return insertAttempts.exec(ctx, t, len(all), func(args []any, n int) []any {
+func (t *tx) addAttempts(ctx context.Context, all []settledEntry) {
+	insertAttempts.exec(ctx, t, len(all), func(args []any, n int) []any {
 		e := all[n]
 		sent := e.Disposition == inbox.Sent
 		// What was given up is sent by an attempt that nobody has counted yet.
@@ -377,33 +325,28 @@ func (t *tx) addAttempts(ctx context.Context, all []settledEntry) error {
 }
 
 // recordFailure records in the outbox that an attempt failed. A dead entry stays dead.
-func (t *tx) recordFailure(ctx context.Context, e settledEntry) error {
+func (t *tx) recordFailure(ctx context.Context, e settledEntry) {
 	if e.dead { // nothing else bounds how often it is tried
 		const remove = "DELETE FROM attempts WHERE " + oldAttempts + " AND sink = $1 AND delivery = $2"
-		if _, err := t.exec(ctx, remove, e.sink, e.delivery); err != nil {
-			return err
-		}
+		t.exec(ctx, remove, e.sink, e.delivery)
 	}
 	died := int64(0)
 	if e.Disposition == inbox.GivenUp || e.dead {
 		died = max(millis(e.Now), 1)
 	}
 	reply := append([]byte{}, e.Reply...) // never nil, which is NULL
-	_, err := t.exec(ctx, `UPDATE outbox SET owner = '', due = $1, failures = failures + 1,
+	t.exec(ctx, `UPDATE outbox SET owner = '', due = $1, failures = failures + 1,
 		first_fail = CASE first_fail WHEN 0 THEN $2 ELSE first_fail END,
 		dead = $3, status = $4, problem = $5, reply = $6 WHERE seq = $7`,
 		millis(e.Due), millis(e.Now), died, e.Status, clean(e.Problem), reply, e.entry)
-	return err
 }
 
-func (t *tx) unblock(ctx context.Context, sink int64, entries []int64) error {
+func (t *tx) unblock(ctx context.Context, sink int64, entries []int64) {
 	var numbers []string
-	if err := deleteNumbers.each(ctx, t, entries, func(s scanner) error {
+	deleteNumbers.each(ctx, t, entries, func(s scanner) error {
 		number, err := scanOne[string](s)
 		numbers = append(numbers, number)
 		return err
-	}); err != nil {
-		return err
-	}
-	return unblock.exec(ctx, t, numbers, sink)
+	})
+	unblock.exec(ctx, t, numbers, sink)
 }

@@ -31,7 +31,7 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, er
 	var p inbox.PruneResult
 	for after := int64(-1); ; {
 		// The last one of the next portion.
-		last, err := value[int64](ctx, d.row, `SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM deliveries
+		last, err := value[int64](ctx, d, `SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM deliveries
 			WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3) AS old`,
 			after, millis(before), pruneAtOnce)
 		if err != nil {
@@ -40,7 +40,7 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, er
 		if last == 0 {
 			break
 		}
-		some, err := runFor(ctx, d, func(ctx context.Context, t *tx) (inbox.PruneResult, error) {
+		some, err := runFor(ctx, d, func(ctx context.Context, t *tx) inbox.PruneResult {
 			return t.prune(ctx, before, after, last)
 		})
 		if err != nil {
@@ -91,24 +91,21 @@ func countOld(ctx context.Context, ask querier, before, since, after, last int64
 }
 
 // prune drops what no sink waits for, and unverified rows, but not the last one: no number is given twice.
-func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) (inbox.PruneResult, error) {
+func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) inbox.PruneResult {
 	since := prunableSince()
-	p, err := countOld(ctx, t.each, millis(before), since, after, last)
+	p, err := countOld(ctx, t.query, millis(before), since, after, last)
+	t.fail(err)
 	const which = ofOld + " AND NOT " + isQueuedOrUnread
 	const of = "delivery IN (SELECT seq FROM deliveries d WHERE " + which + ")"
-	if err == nil {
-		err = t.execAll(ctx, []string{
-			"DELETE FROM events WHERE verified <> 'yes' AND seq < (SELECT MAX(seq) FROM events) AND " + of,
-			"DELETE FROM attempts WHERE sent = 0 AND " + of,
-		}, millis(before), since, after, last)
-	}
-	if err == nil {
-		_, err = t.exec(ctx, `UPDATE deliveries AS d SET body = NULL, header = $5,
-			path = CASE WHEN verified = 'yes' THEN path ELSE $5 END,
-			raw_query = CASE WHEN verified = 'yes' THEN raw_query ELSE $5 END WHERE `+which,
-			millis(before), since, after, last, []byte{})
-	}
-	return p, err
+	t.execAll(ctx, []string{
+		"DELETE FROM events WHERE verified <> 'yes' AND seq < (SELECT MAX(seq) FROM events) AND " + of,
+		"DELETE FROM attempts WHERE sent = 0 AND " + of,
+	}, millis(before), since, after, last)
+	t.exec(ctx, `UPDATE deliveries AS d SET body = NULL, header = $5,
+		path = CASE WHEN verified = 'yes' THEN path ELSE $5 END,
+		raw_query = CASE WHEN verified = 'yes' THEN raw_query ELSE $5 END WHERE `+which,
+		millis(before), since, after, last, []byte{})
+	return p
 }
 
 // PrunePlan is what removing all that is older than a time comes to.
@@ -129,7 +126,7 @@ func (d *DB) PlanPrune(ctx context.Context, before time.Time) (PrunePlan, error)
 		return p, err
 	}
 	const countRefused = "SELECT COUNT(*) FROM refused WHERE received < $1"
-	if p.Inbox.Refused, err = value[int64](ctx, d.row, countRefused, millis(before)); err != nil {
+	if p.Inbox.Refused, err = value[int64](ctx, d, countRefused, millis(before)); err != nil {
 		return p, err
 	}
 	_, err = d.row(ctx, []any{&p.Inbox.Dead}, `SELECT COUNT(*) FROM outbox w JOIN deliveries d ON d.seq = w.delivery
@@ -141,7 +138,7 @@ func (d *DB) PlanPrune(ctx context.Context, before time.Time) (PrunePlan, error)
 // PruneRuns removes old runs, see [ledger.History].
 func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns, error) {
 	p, err := d.eachOldRun(ctx, before, func(run int64) (bool, error) {
-		return runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.pruneRun(ctx, run) })
+		return runFor(ctx, d, func(ctx context.Context, t *tx) bool { return t.pruneRun(ctx, run) })
 	})
 	if err == nil && p.Runs > 0 {
 		_, err = d.exec(ctx, "DELETE FROM tracking_counts WHERE trackings = 0")
@@ -180,11 +177,12 @@ func (d *DB) eachOldRun(
 
 // pruneRun removes a run whose rows all have a definite outcome, and reports
 // whether it did. Its line stays, hidden, as far as rows and batches need it.
-func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
-	if ended, err := hasEnded(ctx, t.each, run); !ended || err != nil {
-		return false, err
+func (t *tx) pruneRun(ctx context.Context, run int64) bool {
+	ended, err := hasEnded(ctx, t.query, run)
+	if t.fail(err); !ended {
+		return false
 	}
-	err := t.execAll(ctx, []string{
+	t.execAll(ctx, []string{
 		"DELETE FROM run_known_rows WHERE run_id = $1",
 		"DELETE FROM run_batches WHERE run_id = $1",
 		"DELETE FROM batches WHERE run_id = $1 AND rows = 0",
@@ -192,7 +190,7 @@ func (t *tx) pruneRun(ctx context.Context, run int64) (bool, error) {
 		"DELETE FROM runs WHERE id = $1 AND new_rows = 0 AND NOT EXISTS (SELECT 1 FROM batches WHERE run_id = $1)",
 		"UPDATE runs SET state = 'pruned', owner = '', files = '[]' WHERE id = $1",
 	}, run)
-	return err == nil, err
+	return true
 }
 
 // hasEnded reports whether all rows of a run have a definite outcome.

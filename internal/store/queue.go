@@ -21,23 +21,17 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 		return nil, fmt.Errorf("claim batches of %d rows", size)
 	}
 	var me string
-	claimed, err := runFor(ctx, d, func(ctx context.Context, t *tx) (_ []batch, err error) {
-		if me, err = t.owner(ctx); err != nil {
-			return nil, err
-		}
-		if err := t.takeOver(ctx, run, me); err != nil {
-			return nil, err
-		}
-		next, err := t.nextPending(ctx, run, n, int64(size))
-		if err != nil {
-			return nil, err
-		}
+	claimed, err := runFor(ctx, d, func(ctx context.Context, t *tx) []batch {
+		me = t.owner(ctx)
+		t.takeOver(ctx, run, me)
+		next := t.nextPending(ctx, run, n, int64(size))
 		ids := make([]int64, len(next))
 		for i, b := range next {
 			ids[i] = b.id
 		}
 		t.closing = true
-		return next, claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
+		claimBatches.exec(ctx, t, ids, me, millis(time.Now()))
+		return next
 	})
 	if err != nil {
 		return nil, err
@@ -65,28 +59,21 @@ func (d *DB) readClaimed(ctx context.Context, b batch, me string) (ledger.Batch,
 
 // unclaim makes batches pending again whose rows could not be read.
 func (d *DB) unclaim(ctx context.Context, claimed []batch, me string) error {
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
+	return d.run(ctx, func(ctx context.Context, t *tx) {
 		for _, b := range claimed {
-			if _, err := t.exec(ctx, `UPDATE batches SET state = 'pending', owner = NULL
-				WHERE id = $1 AND state = 'sending' AND owner = $2`, b.id, me); err != nil {
-				return err
-			}
+			t.exec(ctx, `UPDATE batches SET state = 'pending', owner = NULL
+				WHERE id = $1 AND state = 'sending' AND owner = $2`, b.id, me)
 		}
-		return nil
 	})
 }
 
 // takeOver makes this process the owner of the run unless its owner is alive.
-func (t *tx) takeOver(ctx context.Context, run int64, me string) error {
+func (t *tx) takeOver(ctx context.Context, run int64, me string) {
 	var owner string
-	if err := openRun(ctx, t.row, run, "owner", &owner); err != nil || owner == me {
-		return err
+	t.openRun(ctx, run, "owner", &owner)
+	if owner != me && !t.isAlive(ctx, owner) {
+		t.exec(ctx, "UPDATE runs SET owner = $1, filling = "+filledNoMore+" WHERE id = $2", me, run)
 	}
-	if alive, err := t.isAlive(ctx, owner); alive || err != nil {
-		return err
-	}
-	_, err := t.exec(ctx, "UPDATE runs SET owner = $1, filling = "+filledNoMore+" WHERE id = $2", me, run)
-	return err
 }
 
 // filledNoMore is what filling becomes once nobody stages the run any more.
@@ -94,78 +81,60 @@ const filledNoMore = "CASE WHEN filling > 0 THEN -1 ELSE filling END"
 
 // ClaimFull moves batches to sending that were staged just now, see [ledger.Queue].
 func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]ledger.Batch, error) {
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (claimed []ledger.Batch, err error) {
-		me, err := t.owner(ctx)
-		if err != nil {
-			return nil, err
-		}
+	return runFor(ctx, d, func(ctx context.Context, t *tx) (claimed []ledger.Batch) {
+		me := t.owner(ctx)
 		now := millis(time.Now())
 		for _, b := range full {
 			// One that was never claimed, with as many rows between the same ones, is as it was staged.
 			rows := b.Rows
-			n, err := t.exec(ctx, `UPDATE batches SET state = 'sending', owner = $1, claimed = $2
+			n := t.exec(ctx, `UPDATE batches SET state = 'sending', owner = $1, claimed = $2
 				WHERE id = $3 AND run_id = $4 AND state = 'pending' AND claimed = 0
 				AND rows = $5 AND first_row = $6 AND last_row = $7`,
 				me, now, b.ID, run, len(rows), rows[0].ID, rows[len(rows)-1].ID)
-			if err != nil {
-				return nil, err
-			}
 			if b.Owner = me; n == 1 {
 				claimed = append(claimed, b)
 			}
 		}
-		return claimed, nil
+		return claimed
 	})
 }
 
 // nextPending returns up to n pending batches of the run, cut to no more than size rows to send.
-func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) ([]batch, error) {
+func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) []batch {
 	scan := scanInto(func(b *batch) []any { return []any{&b.id, &b.first, &b.last, &b.rows} })
-	all, err := list(ctx, t.each, scan, `SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1
+	all := listIn(ctx, t, scan, `SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1
 		AND state = 'pending' AND id <> (SELECT filling FROM runs WHERE id = $1) ORDER BY id LIMIT $2`, run, n)
-	if err != nil {
-		return nil, err
-	}
 	for i := 0; i < len(all); i++ {
 		if all[i].rows <= size {
 			continue
 		}
-		pieces, err := t.splitBatch(ctx, all[i], run, max(0, n-i), size)
-		if err != nil {
-			return nil, err
-		}
+		pieces := t.splitBatch(ctx, all[i], run, max(0, n-i), size)
 		all = slices.Replace(all, i, i+1, pieces...)
 		i += len(pieces) - 1
 	}
-	return all[:min(n, len(all))], nil
+	return all[:min(n, len(all))]
 }
 
 // splitBatch moves up to n times size rows of a batch into new ones. It returns
 // these, and the batch itself if no more than size rows are left in it.
-func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int64) ([]batch, error) {
-	rows, err := t.rowsInBatchState(ctx, b, b.rows)
-	if err != nil || int64(len(rows)) <= size {
-		return []batch{b}, err
+func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int64) []batch {
+	rows := t.rowsInBatchState(ctx, b, b.rows)
+	if int64(len(rows)) <= size {
+		return []batch{b}
 	}
 	g := t.newRebatcher(run, size)
 	moved := size * min(int64(n), (int64(len(rows))-1)/size)
-	if err := g.move(ctx, b, rows[:moved]...); err != nil {
-		return nil, err
-	}
-	if err := g.finish(ctx); err != nil {
-		return nil, err
-	}
+	g.move(ctx, b, rows[:moved]...)
+	g.finish(ctx)
 	ids := g.added
 	if int64(len(rows))-moved <= size {
 		ids = append(ids, b.id)
 	}
 	pieces := make([]batch, len(ids))
 	for i, id := range ids {
-		if pieces[i], err = t.readBatch(ctx, id); err != nil {
-			return nil, err
-		}
+		pieces[i] = t.readBatch(ctx, id)
 	}
-	return pieces, nil
+	return pieces
 }
 
 // Recover makes rows unknown that ended processes were sending, see [ledger.Queue].
@@ -183,9 +152,9 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 		if alive {
 			continue
 		}
-		rows, err := runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-			if dead, err := t.fence(ctx, o); !dead || err != nil {
-				return 0, err
+		rows, err := runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
+			if !t.fence(ctx, o) {
+				return 0
 			}
 			return t.markOwnerRowsUnknown(ctx, o)
 		})
@@ -202,21 +171,16 @@ const countInBatchState = `SELECT COALESCE(SUM(b.rows -
 	(SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0) `
 
 // markOwnerRowsUnknown returns the number of rows. Each batch counts as a request: it may have been sent.
-func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) (int64, error) {
+func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) int64 {
 	const sending = "FROM batches b WHERE b.state = 'sending' AND b.owner = $1"
-	rows, err := value[int64](ctx, t.row, countInBatchState+sending, owner)
-	if err != nil {
-		return 0, err
-	}
-	if _, err := t.exec(ctx, `UPDATE runs SET requests = requests + (SELECT COUNT(*) `+sending+` AND b.run_id = runs.id),
+	rows := valueIn[int64](ctx, t, countInBatchState+sending, owner)
+	t.exec(ctx, `UPDATE runs SET requests = requests + (SELECT COUNT(*) `+sending+` AND b.run_id = runs.id),
 			last_sent = (SELECT COALESCE(MAX(s), 0) FROM (SELECT last_sent AS s UNION ALL
 				SELECT b.claimed `+sending+` AND b.run_id = runs.id) AS times)
-		WHERE id IN (SELECT run_id FROM batches WHERE state = 'sending' AND owner = $1)`, owner); err != nil {
-		return 0, err
-	}
-	_, err = t.exec(ctx, `UPDATE batches SET state = 'unknown', owner = NULL,
+		WHERE id IN (SELECT run_id FROM batches WHERE state = 'sending' AND owner = $1)`, owner)
+	t.exec(ctx, `UPDATE batches SET state = 'unknown', owner = NULL,
 		began = claimed, took = 0, http_status = 0, reason = $1 WHERE state = 'sending' AND owner = $2`, reasonDied, owner)
-	return rows, err
+	return rows
 }
 
 // Settle records what became of claimed batches, see [ledger.Queue].
@@ -234,56 +198,46 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 			answers[i] = packed
 		}
 	}
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		me, err := t.owner(ctx)
-		if err != nil {
-			return err
-		}
+	return d.run(ctx, func(ctx context.Context, t *tx) {
+		me := t.owner(ctx)
 		runs := make([]int64, len(outcomes))
 		for i, s := range outcomes {
-			if runs[i], err = t.settle(ctx, s, answers[i], me); err != nil {
-				return fmt.Errorf("record batch %d: %w", s.Batch, err)
+			if runs[i] = t.settle(ctx, s, answers[i], me); t.err != nil {
+				t.err = fmt.Errorf("record batch %d: %w", s.Batch, t.err)
+				return
 			}
 		}
 		t.closing = !slices.ContainsFunc(outcomes, rearranges)
-		if err := t.countRequests(ctx, outcomes, runs); err != nil {
-			return err
-		}
+		t.countRequests(ctx, outcomes, runs)
 		for i, s := range outcomes {
 			switch { // its answer is stored by now
 			case s.Halve:
-				err = t.halve(ctx, s.Batch, runs[i])
+				t.halve(ctx, s.Batch, runs[i])
 			case rearranges(s): // and perhaps no row is left in it
-				err = t.cleanUpBatch(ctx, s.Batch)
-			}
-			if err != nil {
-				return fmt.Errorf("record batch %d: %w", s.Batch, err)
+				t.cleanUpBatch(ctx, s.Batch)
 			}
 		}
-		return nil
 	})
 }
 
 // settle records what became of a batch. Without an answer, nil, it keeps an earlier one.
-func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, answer any, me string) (run int64, err error) {
-	ok, err := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL,
+func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, answer any, me string) (run int64) {
+	ok := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL,
 			began = $2, took = $3, http_status = $4, reason = $5, shape = $6,
 			answer = COALESCE($9, answer), cut = CASE WHEN $9 IS NULL THEN cut ELSE $10 END
 		WHERE id = $7 AND state = 'sending' AND owner = $8 RETURNING run_id`,
 		string(s.State), millis(s.Began), s.Took.Microseconds(), s.HTTPStatus, clean(s.Reason), s.Shape, s.Batch, me,
 		answer, flag(s.AnswerCut))
-	err = require(ok, err, &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"})
-	if err == nil {
-		err = t.settleRows(ctx, s, run)
-	}
-	return run, err
+	t.require(ok, &Error{Kind: ErrTakenOver, Path: t.w.engine.Place, Op: "write"})
+	t.settleRows(ctx, s, run)
+	return run
 }
 
 func rearranges(s ledger.BatchOutcome) bool {
 	return s.Halve || s.State == ledger.Pending && len(s.Rows) > 0
 }
 
-func (t *tx) countRequests(ctx context.Context, outcomes []ledger.BatchOutcome, runs []int64) error {
+func (t *tx) countRequests(ctx context.Context, outcomes []ledger.BatchOutcome, runs []int64) {
 	sent := map[int64][]time.Time{}
 	for i, s := range outcomes {
 		if s.WasSent() {
@@ -291,45 +245,32 @@ func (t *tx) countRequests(ctx context.Context, outcomes []ledger.BatchOutcome, 
 		}
 	}
 	for run, began := range sent {
-		if _, err := t.exec(ctx, `UPDATE runs SET requests = requests + $1,
+		t.exec(ctx, `UPDATE runs SET requests = requests + $1,
 			last_sent = CASE WHEN last_sent > $2 THEN last_sent ELSE $2 END WHERE id = $3`,
-			len(began), millis(slices.MaxFunc(began, time.Time.Compare)), run); err != nil {
-			return err
-		}
+			len(began), millis(slices.MaxFunc(began, time.Time.Compare)), run)
 	}
-	return nil
 }
 
 // halve moves the rows still to send into two new batches, and keeps the batch for its answer.
-func (t *tx) halve(ctx context.Context, id, run int64) error {
-	b, err := t.readBatch(ctx, id)
-	if err != nil {
-		return err
-	}
-	rows, err := t.rowsInBatchState(ctx, b, b.rows)
-	if err != nil {
-		return err
-	}
-	if _, err := t.exec(ctx, "UPDATE batches SET state = 'rejected' WHERE id = $1", id); err != nil {
-		return err
-	}
+func (t *tx) halve(ctx context.Context, id, run int64) {
+	b := t.readBatch(ctx, id)
+	rows := t.rowsInBatchState(ctx, b, b.rows)
+	t.exec(ctx, "UPDATE batches SET state = 'rejected' WHERE id = $1", id)
 	g := t.newRebatcher(run, (int64(len(rows))+1)/2)
-	if err := g.move(ctx, b, rows...); err != nil {
-		return err
-	}
-	return g.finish(ctx)
+	g.move(ctx, b, rows...)
+	g.finish(ctx)
 }
 
-func (t *tx) readBatch(ctx context.Context, id int64) (batch, error) {
+func (t *tx) readBatch(ctx context.Context, id int64) batch {
 	b := batch{id: id}
 	const columns = "SELECT first_row, last_row, rows FROM batches WHERE id = $1"
-	_, err := t.row(ctx, []any{&b.first, &b.last, &b.rows}, columns, id)
-	return b, err
+	t.row(ctx, []any{&b.first, &b.last, &b.rows}, columns, id)
+	return b
 }
 
 // settleRows records the rows whose outcome differs from the batch's. Rows that become pending while the batch does
 // not get a batch of their own.
-func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) error {
+func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) {
 	var pending []int64
 	for _, v := range s.Rows {
 		if v.State == ledger.Pending && s.State != ledger.Pending {
@@ -343,36 +284,27 @@ func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) e
 		if v.State == ledger.Pending {
 			state, reason = nil, nil
 		}
-		n, err := t.exec(ctx, `UPDATE rows SET state = $1, reason = $2
+		n := t.exec(ctx, `UPDATE rows SET state = $1, reason = $2
 			WHERE id = $3 AND batch_id = $4 AND state IS NULL`, state, reason, v.Row, s.Batch)
-		if err := require(n == 1, err, notInBatch(v.Row)); err != nil {
-			return err
-		}
+		t.require(n == 1, notInBatch(v.Row))
 	}
 	if len(pending) == 0 {
-		return nil
+		return
 	}
 	for _, row := range pending {
-		if err := t.requireInBatch(ctx, row, s.Batch); err != nil {
-			return err
-		}
+		t.requireInBatch(ctx, row, s.Batch)
 	}
-	b, err := t.readBatch(ctx, s.Batch)
-	if err != nil {
-		return err
-	}
+	b := t.readBatch(ctx, s.Batch)
 	g := t.newRebatcher(run, int64(len(pending)))
-	if err := g.move(ctx, b, pending...); err != nil {
-		return err
-	}
-	return g.finish(ctx)
+	g.move(ctx, b, pending...)
+	g.finish(ctx)
 }
 
-// requireInBatch returns an error unless the row is in the batch, without a state of its own.
-func (t *tx) requireInBatch(ctx context.Context, row, batch int64) error {
+// requireInBatch fails unless the row is in the batch, without a state of its own.
+func (t *tx) requireInBatch(ctx context.Context, row, batch int64) {
 	var one int
-	ok, err := t.row(ctx, []any{&one}, "SELECT 1 FROM rows WHERE id = $1 AND batch_id = $2 AND state IS NULL", row, batch)
-	return require(ok, err, notInBatch(row))
+	ok := t.row(ctx, []any{&one}, "SELECT 1 FROM rows WHERE id = $1 AND batch_id = $2 AND state IS NULL", row, batch)
+	t.require(ok, notInBatch(row))
 }
 
 func notInBatch(row int64) error {

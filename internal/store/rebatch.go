@@ -29,9 +29,10 @@ func (t *tx) newRebatcher(run, size int64) *rebatcher {
 }
 
 // rebatcherFor returns a rebatcher whose batches are as large as the run says.
-func (t *tx) rebatcherFor(ctx context.Context, run int64) (*rebatcher, error) {
+func (t *tx) rebatcherFor(ctx context.Context, run int64) *rebatcher {
 	g := t.newRebatcher(run, 0)
-	return g, openRun(ctx, t.row, run, "batch_size", &g.size)
+	t.openRun(ctx, run, "batch_size", &g.size)
+	return g
 }
 
 // addSource registers a batch that rows will be moved out of, or were removed from.
@@ -42,13 +43,10 @@ func (g *rebatcher) addSource(b batch) {
 }
 
 // move moves rows out of a batch. Their state is then that of the new one.
-func (g *rebatcher) move(ctx context.Context, from batch, rows ...int64) error {
+func (g *rebatcher) move(ctx context.Context, from batch, rows ...int64) {
 	for _, row := range rows {
 		if len(g.added) == 0 || g.filled == g.size {
-			id, err := g.t.addBatch(ctx, g.run, from.id)
-			if err != nil {
-				return err
-			}
+			id := g.t.addBatch(ctx, g.run, from.id)
 			g.added, g.filled = append(g.added, id), 0
 			g.touched[id] = batch{id: id, first: row, last: row}
 		}
@@ -59,7 +57,6 @@ func (g *rebatcher) move(ctx context.Context, from batch, rows ...int64) error {
 		g.touched[to.id] = to
 		g.moves = append(g.moves, rowMove{row, from.id, to.id})
 	}
-	return nil
 }
 
 var (
@@ -72,66 +69,52 @@ var (
 )
 
 // finish moves the rows, and updates the touched batches. It reads nothing.
-func (g *rebatcher) finish(ctx context.Context) error {
-	if err := moveRows.exec(ctx, g.t, len(g.moves), func(args []any, n int) []any {
+func (g *rebatcher) finish(ctx context.Context) {
+	moveRows.exec(ctx, g.t, len(g.moves), func(args []any, n int) []any {
 		return append(args, g.moves[n].row, g.moves[n].to)
-	}); err != nil {
-		return err
-	}
+	})
 	pairs := slices.CompactFunc(g.moves, func(a, b rowMove) bool { return a.from == b.from && a.to == b.to })
-	if err := shareBatches.exec(ctx, g.t, len(pairs), func(args []any, n int) []any {
+	shareBatches.exec(ctx, g.t, len(pairs), func(args []any, n int) []any {
 		return append(args, pairs[n].from, pairs[n].to)
-	}); err != nil {
-		return err
-	}
+	})
 	for _, id := range slices.Sorted(maps.Keys(g.touched)) {
-		if err := g.t.recount(ctx, g.touched[id]); err != nil {
-			return err
-		}
+		g.t.recount(ctx, g.touched[id])
 	}
-	return nil
 }
 
 // recount counts a batch's rows, in all and of each input, and removes it if it needs no place any more.
-func (t *tx) recount(ctx context.Context, b batch) error {
-	if err := t.execAll(ctx, []string{
+func (t *tx) recount(ctx context.Context, b batch) {
+	t.execAll(ctx, []string{
 		`UPDATE batches SET (rows, first_row, last_row) = (
 			SELECT COUNT(*), COALESCE(MIN(r.id), 0), COALESCE(MAX(r.id), 0) FROM rows r
 			WHERE r.id BETWEEN $1 AND $2 AND r.batch_id = $3) WHERE id = $3`,
 		`UPDATE run_batches SET rows = (SELECT COUNT(*) FROM rows r JOIN runs n ON n.id = run_batches.run_id
 			WHERE r.id BETWEEN $1 AND $2 AND r.batch_id = $3 AND ` + inInput + ") WHERE batch_id = $3",
-	}, b.first, b.last, b.id); err != nil {
-		return err
-	}
-	if _, err := t.exec(ctx, "DELETE FROM run_batches WHERE batch_id = $1 AND rows = 0", b.id); err != nil {
-		return err
-	}
-	return t.cleanUpBatch(ctx, b.id)
+	}, b.first, b.last, b.id)
+	t.exec(ctx, "DELETE FROM run_batches WHERE batch_id = $1 AND rows = 0", b.id)
+	t.cleanUpBatch(ctx, b.id)
 }
 
 // rowsInBatchState returns up to limit rows of a batch that have no state of their own, in order.
-func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) ([]int64, error) {
-	return list(ctx, t.each, scanOne[int64], `SELECT id FROM rows WHERE id BETWEEN $1 AND $2
+func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) []int64 {
+	return listIn(ctx, t, scanOne[int64], `SELECT id FROM rows WHERE id BETWEEN $1 AND $2
 		AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4`, b.first, b.last, b.id, limit)
 }
 
 // addBatch adds an empty pending batch to a run, for rows of another one: it was last sent when that was, or never.
-func (t *tx) addBatch(ctx context.Context, run, from int64) (int64, error) {
-	id, err := t.nextBatch(ctx)
-	if err != nil {
-		return 0, err
-	}
-	_, err = t.exec(ctx, `INSERT INTO batches
+func (t *tx) addBatch(ctx context.Context, run, from int64) int64 {
+	id := t.nextBatch(ctx)
+	t.exec(ctx, `INSERT INTO batches
 		(id, run_id, state, rows, first_row, last_row, claimed, began, took, http_status, reason)
 		SELECT $1, $2, 'pending', 0, 0, 0, 0, began, took, 0, '' FROM batches WHERE id = $3`, id, run, from)
-	return id, err
+	return id
 }
 
 // cleanUpBatch removes a pending batch without rows. One whose rows all have
 // states of their own gets one of these, so that it is not claimed.
-func (t *tx) cleanUpBatch(ctx context.Context, id int64) error {
+func (t *tx) cleanUpBatch(ctx context.Context, id int64) {
 	const withStates = "FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)"
-	return t.execAll(ctx, []string{
+	t.execAll(ctx, []string{
 		"DELETE FROM batches WHERE id = $1 AND rows = 0 AND state = 'pending'",
 		"UPDATE batches SET state = (SELECT MIN(r.state) " + withStates + `
 			WHERE id = $1 AND state = 'pending' AND rows = (SELECT COUNT(*) ` + withStates,
@@ -156,31 +139,22 @@ type moved struct{ rows, last int64 }
 // parameters of the query for batches are the run, the batch after which to go on, and how many there may be.
 func (d *DB) takeRows(
 	ctx context.Context, run, n int64,
-	take func(ctx context.Context, g *rebatcher, b source, n int64) (int64, error), query string, more ...any,
+	take func(ctx context.Context, g *rebatcher, b source, n int64) int64, query string, more ...any,
 ) (total int64, err error) {
 	for after := int64(0); total < n; {
-		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (all moved, err error) {
-			g, err := t.rebatcherFor(ctx, run)
-			if err != nil {
-				return all, err
-			}
-			sources, err := list(ctx, t.each, scanSource, query, append([]any{run, after, sourcesAtOnce}, more...)...)
-			if err != nil {
-				return all, err
-			}
+		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (all moved) {
+			g := t.rebatcherFor(ctx, run)
+			sources := listIn(ctx, t, scanSource, query, append([]any{run, after, sourcesAtOnce}, more...)...)
 			for _, b := range sources {
 				left := n - total - all.rows
 				if left <= 0 {
 					break
 				}
-				rows, err := take(ctx, g, b, left)
-				if err != nil {
-					return all, err
-				}
-				all = moved{all.rows + rows, b.id}
+				all = moved{all.rows + take(ctx, g, b, left), b.id}
 			}
 			t.closing = true
-			return all, g.finish(ctx)
+			g.finish(ctx)
+			return all
 		})
 		if err != nil || got.last == 0 {
 			return total, err
@@ -199,20 +173,16 @@ func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
 }
 
 // adopt takes over a whole batch if it is no larger than the run's own, else up to n of its rows that are in the input.
-func adopt(ctx context.Context, g *rebatcher, b source, n int64) (int64, error) {
+func adopt(ctx context.Context, g *rebatcher, b source, n int64) int64 {
 	if b.whole && b.rows <= g.size {
-		pending, err := value[int64](ctx, g.t.row, `SELECT $1 - COUNT(*) FROM rows r
+		pending := valueIn[int64](ctx, g.t, `SELECT $1 - COUNT(*) FROM rows r
 			WHERE r.batch_id = $2 AND r.state IS NOT NULL`, b.rows, b.id)
-		if err == nil {
-			_, err = g.t.exec(ctx, "UPDATE batches SET run_id = $1 WHERE id = $2", g.run, b.id)
-		}
-		return pending, err
+		g.t.exec(ctx, "UPDATE batches SET run_id = $1 WHERE id = $2", g.run, b.id)
+		return pending
 	}
-	rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM rows r JOIN runs n ON n.id = $1
+	rows := listIn(ctx, g.t, scanOne[int64], `SELECT r.id FROM rows r JOIN runs n ON n.id = $1
 		WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND `+inInput+`
 		ORDER BY r.id LIMIT $5`, g.run, b.first, b.last, b.id, n)
-	if err == nil {
-		err = g.move(ctx, b.batch, rows...)
-	}
-	return int64(len(rows)), err
+	g.move(ctx, b.batch, rows...)
+	return int64(len(rows))
 }

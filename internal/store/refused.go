@@ -43,32 +43,22 @@ type refusedSums struct {
 
 // PutRefused keeps evidence of a refusal, see [inbox.Store].
 func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) (int64, error) {
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) { return t.putRefused(ctx, delivery) })
+	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 { return t.putRefused(ctx, delivery) })
 }
 
-func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
-	erased, err := t.isErasedRefused(ctx, d)
-	if err != nil {
-		return 0, err
-	}
-	if erased {
+func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) int64 {
+	if t.isErasedRefused(ctx, d) {
 		d.Header, d.Body = nil, nil
 	}
 	if d.Body == nil {
 		d.Body = []byte{}
 	}
 	sums := &t.w.refused
-	if err := sums.update(ctx, t); err != nil {
-		return 0, err
-	}
+	sums.update(ctx, t)
 	minute := millis(d.ReceivedAt) / time.Minute.Milliseconds()
 	group := refusedGroup{unsigned, refusedSource(d.RemoteAddr), minute}
 	if d.Reason.WellFormed() {
-		known, err := t.verifiedFrom(ctx, d.RemoteAddr)
-		if err != nil {
-			return 0, err
-		}
-		group.class = signed + flag(known)
+		group.class = signed + flag(t.verifiedFrom(ctx, d.RemoteAddr))
 	}
 	values := deliveryFields.appendValues(nil, &d)
 	header, _ := values[len(deliveryFacts)].([]byte)
@@ -76,51 +66,45 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) (int64, error) {
 	lot := rand.Int64() //nolint:gosec // whoever could foresee it gains a place among 4,096
 	values = append(values, size, group.class, group.source, group.minute, lot)
 	insert := "INSERT INTO refused (" + deliveryColumns + ", bytes, class, source, minute, lot) VALUES "
-	if _, err := t.row(ctx, []any{&sums.last}, insert+tuples(1, len(values))+" RETURNING seq", values...); err != nil {
-		return 0, err
+	if !t.row(ctx, []any{&sums.last}, insert+tuples(1, len(values))+" RETURNING seq", values...) {
+		return 0 // the sums outlive the transaction
 	}
 	sums.rows++
 	sums.add(group, size)
 	seq := sums.last
 	for sums.total() > inbox.MaxRefusedBytes {
-		dropped, err := t.evict(ctx, sums)
-		if err != nil {
-			return 0, err
-		}
-		if dropped == seq {
+		if t.evict(ctx, sums) == seq {
 			seq = 0
 		}
 	}
-	return seq, nil
+	return seq
 }
 
 // evict deletes a refused delivery of the group that must give way, and returns its number. It is the one
 // with the least lot: what is left of a group is a uniform sample of all that came.
-func (t *tx) evict(ctx context.Context, sums *refusedSums) (int64, error) {
+func (t *tx) evict(ctx context.Context, sums *refusedSums) int64 {
 	group := sums.largest()
 	var seq, size int64
-	ok, err := t.row(ctx, []any{&seq, &size}, `DELETE FROM refused WHERE seq = (SELECT seq FROM refused
+	ok := t.row(ctx, []any{&seq, &size}, `DELETE FROM refused WHERE seq = (SELECT seq FROM refused
 		WHERE class = $1 AND source = $2 AND minute = $3 ORDER BY lot LIMIT 1) RETURNING seq, bytes`,
 		group.class, group.source, group.minute)
-	if err != nil {
-		return 0, err
-	}
 	if !ok { // cannot be: the sums are those of the table
-		return 0, sums.read(ctx, t)
+		sums.read(ctx, t)
+		return 0
 	}
 	sums.rows--
 	sums.add(group, -size)
-	_, err = t.exec(ctx, "UPDATE counters SET value = value + 1 WHERE name = 'refused_dropped'")
-	return seq, err
+	t.exec(ctx, "UPDATE counters SET value = value + 1 WHERE name = 'refused_dropped'")
+	return seq
 }
 
 // verifiedFrom reports whether a verified delivery came from that address, from whatever port.
-func (t *tx) verifiedFrom(ctx context.Context, remote string) (bool, error) {
+func (t *tx) verifiedFrom(ctx context.Context, remote string) bool {
 	host := strings.TrimRight(remote, "0123456789")
 	if host == "" {
-		return false, nil
+		return false
 	}
-	return value[bool](ctx, t.row, `SELECT EXISTS (SELECT 1 FROM deliveries
+	return valueIn[bool](ctx, t, `SELECT EXISTS (SELECT 1 FROM deliveries
 		WHERE verified = 'yes' AND rtrim(remote, '0123456789') = $1)`, host)
 }
 
@@ -143,25 +127,22 @@ func refusedSource(remote string) string {
 }
 
 // update reads the sums anew if the table is not as this process left it.
-func (s *refusedSums) update(ctx context.Context, t *tx) error {
+func (s *refusedSums) update(ctx context.Context, t *tx) {
 	if t.sums {
-		return nil
+		return
 	}
 	t.sums = true
 	var last, rows int64
 	const lastAndRows = "SELECT (SELECT COALESCE(MAX(seq), 0) FROM refused), (SELECT COUNT(*) FROM refused)"
-	if _, err := t.row(ctx, []any{&last, &rows}, lastAndRows); err != nil {
-		return err
+	t.row(ctx, []any{&last, &rows}, lastAndRows)
+	if s.bytes == nil || s.last != last || s.rows != rows {
+		s.read(ctx, t)
 	}
-	if s.bytes != nil && s.last == last && s.rows == rows {
-		return nil
-	}
-	return s.read(ctx, t)
 }
 
-func (s *refusedSums) read(ctx context.Context, t *tx) error {
+func (s *refusedSums) read(ctx context.Context, t *tx) {
 	*s = refusedSums{bytes: map[refusedGroup]int64{}}
-	return t.each(ctx, func(row scanner) error {
+	t.each(ctx, func(row scanner) error {
 		var group refusedGroup
 		var last, rows, size int64
 		err := row.Scan(&group.class, &group.source, &group.minute, &last, &rows, &size)

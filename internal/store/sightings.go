@@ -22,30 +22,19 @@ type storedSighting struct {
 type statusKey struct{ phase, status, label, track string }
 
 // recordSightings keeps each sighting that supersedes what is known of its tracking.
-func (t *tx) recordSightings(ctx context.Context, seen []ledger.Sighting) error {
-	seen, err := t.dropErasedSightings(ctx, indexable(seen))
-	if err != nil {
-		return err
-	}
-	known, err := t.knownSightings(ctx, seen)
-	if err != nil {
-		return err
-	}
+func (t *tx) recordSightings(ctx context.Context, seen []ledger.Sighting) {
+	seen = t.dropErasedSightings(ctx, indexable(seen))
+	known := t.knownSightings(ctx, seen)
 	kept := superseding(seen, known)
 	if len(kept) == 0 {
-		return nil
+		return
 	}
-	lowest, err := value[int64](ctx, t.row, "SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0")
-	if err != nil {
-		return err
-	}
+	lowest := valueIn[int64](ctx, t, "SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0")
 	ids, statuses, counts := make([]int64, len(kept)), make([]int64, len(kept)), trackingCounts{}
 	for i := range kept {
 		s, before := &kept[i], known[kept[i].Key]
 		status := statusKey{string(s.Phase), clean(s.Status), clean(s.StatusLabel), clean(s.StatusTrack)}
-		if statuses[i], err = t.statusID(ctx, status); err != nil {
-			return err
-		}
+		statuses[i] = t.statusID(ctx, status)
 		keepKnown(s, before.Sighting)
 		key := countKey{}
 		if s.Key.ReferID == "" {
@@ -57,23 +46,19 @@ func (t *tx) recordSightings(ctx context.Context, seen []ledger.Sighting) error 
 			ids[i] = lowest
 		case before.id < 0: // it is counted without a row
 		default:
-			if key.run, err = t.runOf(ctx, before.id); err != nil {
-				return err
-			}
+			key.run = t.runOf(ctx, before.id)
 		}
 		counts.move(key, before, statuses[i], s)
 	}
-	if err := insertSightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
+	insertSightings.exec(ctx, t, len(kept), func(args []any, n int) []any {
 		s := kept[n]
 		if s.AsOf.IsZero() {
 			s.AsOf = s.Seen
 		}
 		args = append(args, ids[n], statuses[n], s.Key.ReferID, s.Key.Number, tracking.FoldNumber(s.Key.Number))
 		return sightingFields.appendValues(args, &s)
-	}); err != nil {
-		return err
-	}
-	return t.changeCounts(ctx, counts)
+	})
+	t.changeCounts(ctx, counts)
 }
 
 // indexable returns the sightings whose names an index can hold, with texts that it can hold.
@@ -122,29 +107,27 @@ func keepKnown(s *ledger.Sighting, before ledger.Sighting) {
 }
 
 // statusID returns the number of a status, which is added if it is new.
-func (t *tx) statusID(ctx context.Context, k statusKey) (int64, error) {
+func (t *tx) statusID(ctx context.Context, k statusKey) int64 {
 	if id, ok := t.statuses[k]; ok {
-		return id, nil
+		return id
 	}
 	args := []any{k.phase, k.status, k.label, k.track}
-	if _, err := t.exec(ctx, `INSERT INTO statuses (phase, status, status_label, status_track) VALUES ($1, $2, $3, $4)
-		ON CONFLICT DO NOTHING`, args...); err != nil {
-		return 0, err
-	}
-	id, err := value[int64](ctx, t.row, `SELECT id FROM statuses
+	t.exec(ctx, `INSERT INTO statuses (phase, status, status_label, status_track) VALUES ($1, $2, $3, $4)
+		ON CONFLICT DO NOTHING`, args...)
+	id := valueIn[int64](ctx, t, `SELECT id FROM statuses
 		WHERE phase = $1 AND status = $2 AND status_label = $3 AND status_track = $4`, args...)
 	if t.statuses == nil {
 		t.statuses = map[statusKey]int64{}
 	}
 	t.statuses[k] = id
-	return id, err
+	return id
 }
 
 // manySightings is how many sightings are read with one statement; of fewer than a tenth, each is read with its own.
 const manySightings = 200
 
 // knownSightings returns what is kept of the trackings seen, and ids of rows of which nothing is kept.
-func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) (map[tracking.Key]storedSighting, error) {
+func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) map[tracking.Key]storedSighting {
 	known := map[tracking.Key]storedSighting{}
 	add := func(row scanner) error {
 		var key tracking.Key
@@ -174,17 +157,15 @@ func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) (map[tr
 		for len(args) < 2*size { // the last chunk may be shorter
 			args = append(args, args[:2]...)
 		}
-		if err := t.each(ctx, add, query, args...); err != nil {
-			return nil, err
-		}
+		t.each(ctx, add, query, args...)
 	}
-	return known, nil
+	return known
 }
 
 // sightingsOf returns a sighting for each tracking that a query finds.
-func (t *tx) sightingsOf(ctx context.Context, s ledger.Sighting, query string, args ...any) ([]ledger.Sighting, error) {
+func (t *tx) sightingsOf(ctx context.Context, s ledger.Sighting, query string, args ...any) []ledger.Sighting {
 	s.RouterID = "" // it may be another's of that number
-	return list(ctx, t.each, func(row scanner) (ledger.Sighting, error) {
+	return listIn(ctx, t, func(row scanner) (ledger.Sighting, error) {
 		one := s
 		err := row.Scan(&one.Key.ReferID, &one.Key.Number)
 		return one, err
@@ -201,57 +182,47 @@ const linkedAtOnce = 100_000
 // unlinked says what is known of trackings without a row: anything, and of numbers alone.
 type unlinked struct{ any, ofNumbers bool }
 
-func (t *tx) unlinked(ctx context.Context) (u unlinked, err error) {
-	_, err = t.row(ctx, []any{&u.any, &u.ofNumbers}, `SELECT EXISTS (SELECT 1 FROM sightings WHERE id < 0),
+func (t *tx) unlinked(ctx context.Context) (u unlinked) {
+	t.row(ctx, []any{&u.any, &u.ofNumbers}, `SELECT EXISTS (SELECT 1 FROM sightings WHERE id < 0),
 		EXISTS (SELECT 1 FROM sightings WHERE refer_id = '')`)
-	return u, err
+	return u
 }
 
 // link gives the rows first to last of a run, which become visible, what was known of
 // their keys and numbers before: the sighting of a visible row has the row's id.
-func (t *tx) link(ctx context.Context, u unlinked, run, first, last int64) error {
+func (t *tx) link(ctx context.Context, u unlinked, run, first, last int64) {
 	if !u.any || first > last {
-		return nil
+		return
 	}
 	// So far a row and its sighting count as two trackings.
-	if err := t.execAll(ctx, []string{
+	t.execAll(ctx, []string{
 		`UPDATE sightings SET id = r.id FROM rows r WHERE r.id BETWEEN $1 AND $2 AND sightings.id < 0
 			AND sightings.refer_id = r.refer_id AND sightings.number = r.number`,
 		insertCounts + ` SELECT 0, status_id, carrier, ` + transitDays + `, -COUNT(*) FROM sightings s
 			WHERE s.id BETWEEN $1 AND $2 GROUP BY 1, 2, 3, 4` + onKnownCount,
-	}, first, last); err != nil {
-		return err
-	}
-	if err := t.execAll(ctx, []string{
+	}, first, last)
+	t.execAll(ctx, []string{
 		insertCounts + ` SELECT CAST($3 AS BIGINT), 0, r.carrier, -1, -COUNT(*) FROM sightings s CROSS JOIN rows r
 			WHERE s.id BETWEEN $1 AND $2 AND r.id = s.id GROUP BY 1, 2, 3, 4` + onKnownCount,
 		insertCounts + ` SELECT CAST($3 AS BIGINT), s.status_id, COALESCE(NULLIF(s.carrier, ''), r.carrier),
 			` + transitDays + `, COUNT(*) FROM sightings s CROSS JOIN rows r
 			WHERE s.id BETWEEN $1 AND $2 AND r.id = s.id GROUP BY 1, 2, 3, 4` + onKnownCount,
-	}, first, last, run); err != nil {
-		return err
-	}
+	}, first, last, run)
 	for ; u.ofNumbers && first <= last; first += linkedAtOnce {
-		if err := t.recordKnownOfNumbers(ctx, first, min(last, first+linkedAtOnce-1)); err != nil {
-			return err
-		}
+		t.recordKnownOfNumbers(ctx, first, min(last, first+linkedAtOnce-1))
 	}
-	return nil
 }
 
 // recordKnownOfNumbers records for each of these rows what was known of its number alone.
-func (t *tx) recordKnownOfNumbers(ctx context.Context, first, last int64) error {
-	all, err := list(ctx, t.each, func(s scanner) (one ledger.Sighting, err error) {
+func (t *tx) recordKnownOfNumbers(ctx context.Context, first, last int64) {
+	all := listIn(ctx, t, func(s scanner) (one ledger.Sighting, err error) {
 		err = s.Scan(sightingFields.dest(&one, &one.Key.ReferID, &one.Key.Number)...)
 		one.RouterID = "" // it may be another's of that number
 		return one, err
 	}, "SELECT "+sightingColumns+`, r.refer_id, r.number FROM rows r CROSS JOIN sightings s
 		WHERE r.id BETWEEN $1 AND $2 AND s.refer_id = '' AND s.folded = fold_number(r.number) AND s.folded <> ''
 		ORDER BY r.id, s.id DESC`, first, last)
-	if err != nil {
-		return err
-	}
-	return t.recordSightings(ctx, all)
+	t.recordSightings(ctx, all)
 }
 
 // Followed returns how far events were followed, see [ledger.EventFollower].
@@ -267,9 +238,8 @@ func (d *DB) eventsRead(ctx context.Context, counter string) (to, last int64, er
 }
 
 // readEvents moves a reader on, unless another process has.
-func (t *tx) readEvents(ctx context.Context, counter string, from, to int64) (moved bool, err error) {
-	n, err := t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = $2 AND value = $3", to, counter, from)
-	return n > 0, err
+func (t *tx) readEvents(ctx context.Context, counter string, from, to int64) (moved bool) {
+	return t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = $2 AND value = $3", to, counter, from) > 0
 }
 
 // Follow records what events told, see [ledger.EventFollower].
@@ -280,28 +250,23 @@ func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64)
 	if _, err := d.indexNumbers(ctx, maxUnindexed); err != nil { // many at once; what is still missing follows below
 		return false, err
 	}
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) {
-		moved, err := t.readEvents(ctx, "followed", from, to)
-		if err != nil || !moved || len(seen) == 0 {
-			return moved, err
+	return runFor(ctx, d, func(ctx context.Context, t *tx) bool {
+		moved := t.readEvents(ctx, "followed", from, to)
+		if !moved || len(seen) == 0 {
+			return moved
 		}
-		if err := t.indexAllNumbers(ctx); err != nil {
-			return false, err
-		}
+		t.indexAllNumbers(ctx)
 		var all []ledger.Sighting
 		for _, s := range seen {
-			about, err := t.about(ctx, s)
-			if err != nil {
-				return false, err
-			}
-			all = append(all, about...)
+			all = append(all, t.about(ctx, s)...)
 		}
-		return true, t.recordSightings(ctx, all)
+		t.recordSightings(ctx, all)
+		return true
 	})
 }
 
-func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ledger.Sighting, error) {
-	all, err := t.sightingsOf(ctx, s, selectRowsOfNumber+`
+func (t *tx) about(ctx context.Context, s ledger.Sighting) []ledger.Sighting {
+	all := t.sightingsOf(ctx, s, selectRowsOfNumber+`
 		UNION SELECT s.refer_id, s.number FROM sightings s WHERE s.router_id = $2 AND s.router_id <> '' AND s.refer_id <> ''`,
 		tracking.FoldNumber(s.Key.Number), s.RouterID)
 	if len(all) > 1 {
@@ -313,7 +278,7 @@ func (t *tx) about(ctx context.Context, s ledger.Sighting) ([]ledger.Sighting, e
 		s.Key.ReferID = ""
 		all = []ledger.Sighting{s}
 	}
-	return all, err
+	return all
 }
 
 // LastUnverified returns the latest unverified event of a number, see [ledger.EventFollower].

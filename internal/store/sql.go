@@ -27,15 +27,12 @@ func scanInto[T any](dest func(*T) []any) func(scanner) (T, error) {
 	}
 }
 
-// querier runs a query, inside or outside of a transaction, and rowQuerier one for one row.
-type (
-	querier    func(ctx context.Context, f func(scanner) error, query string, args ...any) error
-	rowQuerier func(ctx context.Context, dest []any, query string, args ...any) (found bool, err error)
-)
+// querier runs a query, inside or outside of a transaction.
+type querier func(ctx context.Context, f func(scanner) error, query string, args ...any) error
 
 // value returns the one column of a query for one row, and the zero value if there is none.
-func value[T any](ctx context.Context, ask rowQuerier, query string, args ...any) (one T, err error) {
-	_, err = ask(ctx, []any{&one}, query, args...)
+func value[T any](ctx context.Context, d *DB, query string, args ...any) (one T, err error) {
+	_, err = d.row(ctx, []any{&one}, query, args...)
 	return one, err
 }
 
@@ -101,13 +98,10 @@ func (d *DB) run(ctx context.Context, do work) error {
 	return d.fail("write", d.writer.runJob(ctx, &job{do: do}))
 }
 
-// runFor is [DB.run] for work with a result, which is the zero value after an error.
-func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T, error)) (T, error) {
+// runFor is [DB.run] for work with a result, the zero value after an error.
+func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) T) (T, error) {
 	var result, none T
-	if err := d.run(ctx, func(ctx context.Context, t *tx) (err error) {
-		result, err = do(ctx, t)
-		return err
-	}); err != nil {
+	if err := d.run(ctx, func(ctx context.Context, t *tx) { result = do(ctx, t) }); err != nil {
 		return none, err
 	}
 	return result, nil
@@ -115,7 +109,7 @@ func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) (T,
 
 // exec runs one statement in a transaction, and returns how many rows it changed.
 func (d *DB) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) { return t.exec(ctx, query, args...) })
+	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 { return t.exec(ctx, query, args...) })
 }
 
 // each runs a query and calls f for each of its rows, in one go: f must not wait for anybody.
@@ -174,16 +168,13 @@ var widths = [...]int{128, 16, 1}
 // inWidths calls run for n rows in portions that a statement can take: the rows from..to
 // with the statement of widths[w]. The statements have anonymous parameters, as named ones
 // are looked up one by one, which costs more than all the rest from some hundred of them on.
-func inWidths(n int, run func(from, to, w int) error) error {
+func inWidths(n int, run func(from, to, w int)) {
 	from := 0
 	for w, width := range widths {
 		for ; n-from >= width; from += width {
-			if err := run(from, from+width, w); err != nil {
-				return err
-			}
+			run(from, from+width, w)
 		}
 	}
-	return nil
 }
 
 // inEachWidth returns what makes a statement's text in each of the widths, when it is asked for first.
@@ -238,7 +229,7 @@ func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 }
 
 // exec adds n rows. fill appends the values of one of them.
-func (in multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) error {
+func (in multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) {
 	args := make([]any, 0, min(n, widths[0])*len(in.types))
 	if t.w.engine.Remote && n > 0 {
 		columns := make([][]any, len(in.types))
@@ -252,16 +243,15 @@ func (in multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []a
 		for _, column := range columns {
 			args = append(args, column)
 		}
-		_, err := t.exec(ctx, in.texts().arrays, args...)
-		return err
+		t.exec(ctx, in.texts().arrays, args...)
+		return
 	}
-	return inWidths(n, func(from, to, w int) error {
+	inWidths(n, func(from, to, w int) {
 		args = args[:0]
 		for row := from; row < to; row++ {
 			args = fill(args, row)
 		}
-		_, err := t.exec(ctx, in.texts().query[w], args...)
-		return err
+		t.exec(ctx, in.texts().query[w], args...)
 	})
 }
 
@@ -280,28 +270,26 @@ func newKeyStatement[K any](kind rune, begin, end string) keyStatement[K] {
 }
 
 // each calls f for each row. before are the parameters before the keys.
-func (in keyStatement[K]) each(ctx context.Context, t *tx, keys []K, f func(scanner) error, before ...any) error {
-	return in.inPortions(t, keys, before, func(query string, args []any) error { return t.each(ctx, f, query, args...) })
+func (in keyStatement[K]) each(ctx context.Context, t *tx, keys []K, f func(scanner) error, before ...any) {
+	in.inPortions(t, keys, before, func(query string, args []any) { t.each(ctx, f, query, args...) })
 }
 
 // exec changes the rows. before are the parameters before the keys.
-func (in keyStatement[K]) exec(ctx context.Context, t *tx, keys []K, before ...any) error {
-	return in.inPortions(t, keys, before, func(query string, args []any) error {
-		_, err := t.exec(ctx, query, args...)
-		return err
-	})
+func (in keyStatement[K]) exec(ctx context.Context, t *tx, keys []K, before ...any) {
+	in.inPortions(t, keys, before, func(query string, args []any) { t.exec(ctx, query, args...) })
 }
 
-func (in keyStatement[K]) inPortions(t *tx, keys []K, before []any, run func(query string, args []any) error) error {
+func (in keyStatement[K]) inPortions(t *tx, keys []K, before []any, run func(query string, args []any)) {
 	if t.w.engine.Remote && len(keys) > 0 {
-		return run(in.array, append(slices.Clip(before), keys))
+		run(in.array, append(slices.Clip(before), keys))
+		return
 	}
-	return inWidths(len(keys), func(from, to, w int) error {
+	inWidths(len(keys), func(from, to, w int) {
 		args := slices.Grow(slices.Clone(before), to-from)
 		for _, key := range keys[from:to] {
 			args = append(args, key)
 		}
-		return run(in.query()[w], args)
+		run(in.query()[w], args)
 	})
 }
 

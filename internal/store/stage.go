@@ -121,32 +121,21 @@ func (s *staging) begin(ctx context.Context) error {
 		}
 		own = string(names)
 	}
-	return s.write(ctx, func(ctx context.Context, t *tx) error {
-		if _, err := t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE filling > 0"); err != nil {
-			return err
-		}
-		var err error
-		if s.run.ID, err = t.counter(ctx, "run"); err != nil {
-			return err
-		}
-		s.run.ID++
-		if s.first, err = t.counter(ctx, "row"); err != nil {
-			return err
-		}
-		s.first++
+	return s.write(ctx, func(ctx context.Context, t *tx) {
+		t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE filling > 0")
+		s.run.ID, s.first = t.counter(ctx, "run")+1, t.counter(ctx, "row")+1
 		s.next, s.shown = s.first, s.first
-		_, err = t.exec(ctx, `INSERT INTO runs (id, state, owner, created, files, mode, batch_size, first_row, last_row,
+		t.exec(ctx, `INSERT INTO runs (id, state, owner, created, files, mode, batch_size, first_row, last_row,
 			new_rows, known_rows, known_pending, known_open, other_carrier, repeats, requests, last_sent, own)
 			VALUES ($1, 'staged', $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 0, 0, 0, 0, 0, $9)`,
 			s.run.ID, s.owner, millis(s.run.Created), string(files), string(s.run.Plan.Mode), s.run.Plan.BatchSize,
 			s.first, s.first-1, own)
-		return err
 	})
 }
 
 // counter returns the last number that was given away.
-func (t *tx) counter(ctx context.Context, name string) (int64, error) {
-	return value[int64](ctx, t.row, "SELECT value FROM counters WHERE name = $1", name)
+func (t *tx) counter(ctx context.Context, name string) int64 {
+	return valueIn[int64](ctx, t, "SELECT value FROM counters WHERE name = $1", name)
 }
 
 var errEnded = errors.New("staging has ended")
@@ -182,9 +171,9 @@ func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledge
 	now := s.progress
 	for {
 		var c *chunk
-		err := s.write(ctx, func(ctx context.Context, t *tx) error {
+		err := s.write(ctx, func(ctx context.Context, t *tx) {
 			c = &chunk{s: s, entries: entries, base: now.next, progress: now}
-			return c.add(ctx, t)
+			c.add(ctx, t)
 		})
 		switch {
 		case err == nil:
@@ -214,32 +203,22 @@ func (s *staging) Full() []ledger.Batch {
 // write is [DB.run] while this process stages. Once others took it for dead, they may have
 // removed what it staged, and stage themselves.
 func (s *staging) write(ctx context.Context, do work) error {
-	return s.d.run(ctx, func(ctx context.Context, t *tx) error {
-		me, err := t.owner(ctx)
-		if err == nil && me != s.owner {
-			err = &Error{Kind: ErrTakenOver, Path: s.d.engine.Place, Op: "write"}
-		}
-		if err != nil {
-			return err
-		}
-		return do(ctx, t)
+	return s.d.run(ctx, func(ctx context.Context, t *tx) {
+		t.require(t.owner(ctx) == s.owner, &Error{Kind: ErrTakenOver, Path: s.d.engine.Place, Op: "write"})
+		do(ctx, t)
 	})
 }
 
 // publish makes the records up to p visible, without the batch that is being filled.
-func (s *staging) publish(ctx context.Context, t *tx, u unlinked, p progress, filling int64) error {
+func (s *staging) publish(ctx context.Context, t *tx, u unlinked, p progress, filling int64) {
 	n := &p.tally
-	if _, err := t.exec(ctx, `UPDATE runs SET state = 'open', filling = $1, last_row = $2, new_rows = $3, known_rows = $4,
+	t.exec(ctx, `UPDATE runs SET state = 'open', filling = $1, last_row = $2, new_rows = $3, known_rows = $4,
 		known_pending = $5, known_open = $6, other_carrier = $7, repeats = $8, skipped = $9, erased = $10 WHERE id = $11`,
 		filling, p.next-1, n.New, n.Known,
-		n.KnownPending, n.KnownOpen, n.OtherCarrier, n.Repeats, n.Skipped, n.Erased, s.run.ID); err != nil {
-		return err
-	}
-	if _, err := t.exec(ctx, `UPDATE counters SET value = CASE name WHEN 'run' THEN CAST($1 AS BIGINT) ELSE $2 END
-		WHERE name IN ('run', 'row')`, s.run.ID, p.next-1); err != nil {
-		return err
-	}
-	return t.link(ctx, u, s.run.ID, p.shown, p.next-1)
+		n.KnownPending, n.KnownOpen, n.OtherCarrier, n.Repeats, n.Skipped, n.Erased, s.run.ID)
+	t.exec(ctx, `UPDATE counters SET value = CASE name WHEN 'run' THEN CAST($1 AS BIGINT) ELSE $2 END
+		WHERE name IN ('run', 'row')`, s.run.ID, p.next-1)
+	t.link(ctx, u, s.run.ID, p.shown, p.next-1)
 }
 
 // Open makes the run real, see [ledger.Staging].
@@ -248,21 +227,13 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 		return ledger.Run{}, errEnded
 	}
 	whole := s.progress
-	err := s.write(ctx, func(ctx context.Context, t *tx) error {
-		known, err := countRowsOf(ctx, t.each, s.run.ID)
-		if err != nil {
-			return err
-		}
+	err := s.write(ctx, func(ctx context.Context, t *tx) {
+		known, err := countRowsOf(ctx, t.query, s.run.ID)
+		t.fail(err)
 		earlier := known.elsewhere
 		whole.tally.KnownPending, whole.tally.KnownOpen = earlier.Pending, earlier.Sending+earlier.Unknown
-		u, err := t.unlinked(ctx)
-		if err != nil {
-			return err
-		}
-		if err := s.publish(ctx, t, u, whole, 0); err != nil {
-			return err
-		}
-		return s.completeEarlier(ctx, t)
+		s.publish(ctx, t, t.unlinked(ctx), whole, 0)
+		s.completeEarlier(ctx, t)
 	})
 	if err != nil {
 		return ledger.Run{}, err
@@ -273,15 +244,14 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 
 // completeEarlier ends that runs of the same files are partial if this input is no
 // shorter and has each of their new rows: it was staged to its end.
-func (s *staging) completeEarlier(ctx context.Context, t *tx) error {
-	_, err := t.exec(ctx, `UPDATE runs SET filling = 0 WHERE filling <> 0 AND id < $1
+func (s *staging) completeEarlier(ctx context.Context, t *tx) {
+	t.exec(ctx, `UPDATE runs SET filling = 0 WHERE filling <> 0 AND id < $1
 		AND files = (SELECT files FROM runs WHERE id = $1) AND last_row - first_row < $2
 		AND new_rows = (SELECT COALESCE(SUM(
 				CASE WHEN k.row_id + k.rows <= runs.last_row THEN k.row_id + k.rows ELSE runs.last_row + 1 END
 				- CASE WHEN k.row_id > runs.first_row THEN k.row_id ELSE runs.first_row END), 0)
 			FROM run_known_rows k WHERE k.run_id = $1 AND k.row_id <= runs.last_row AND k.row_id + k.rows > runs.first_row)`,
 		s.run.ID, s.next-s.first)
-	return err
 }
 
 // Discard removes everything that was staged, see [ledger.Staging]. What it
@@ -292,9 +262,8 @@ func (s *staging) Discard(ctx context.Context) error {
 	}
 	err := s.removeStaged(ctx)
 	if s.begun && err == nil {
-		err = s.write(ctx, func(ctx context.Context, t *tx) error {
-			_, err := t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE id = $1", s.run.ID)
-			return err
+		err = s.write(ctx, func(ctx context.Context, t *tx) {
+			t.exec(ctx, "UPDATE runs SET filling = "+filledNoMore+" WHERE id = $1", s.run.ID)
 		})
 	}
 	if errors.Is(err, ErrTakenOver) {
@@ -313,42 +282,31 @@ func (s *staging) removeStaged(ctx context.Context) error {
 	runs, err := list(ctx, s.d.each, scanOne[int64], "SELECT id FROM runs WHERE state = 'staged'")
 	for _, run := range runs {
 		for done := false; !done && err == nil; {
-			err = s.write(ctx, func(ctx context.Context, t *tx) (err error) {
-				done, err = t.removeLastRecords(ctx, run)
-				return err
-			})
+			err = s.write(ctx, func(ctx context.Context, t *tx) { done = t.removeLastRecords(ctx, run) })
 		}
 	}
 	return err
 }
 
 // removeLastRecords removes the last chunk of a run's records. It returns true once the run is removed too.
-func (t *tx) removeLastRecords(ctx context.Context, run int64) (bool, error) {
-	from, err := value[int64](ctx, t.row, "SELECT first_row FROM runs WHERE id = $1", run)
-	if err != nil {
-		return false, err
-	}
-	last, err := value[int64](ctx, t.row, `SELECT MAX(pos) FROM (SELECT COALESCE(MAX(id), 0) AS pos FROM rows
+func (t *tx) removeLastRecords(ctx context.Context, run int64) bool {
+	from := valueIn[int64](ctx, t, "SELECT first_row FROM runs WHERE id = $1", run)
+	last := valueIn[int64](ctx, t, `SELECT MAX(pos) FROM (SELECT COALESCE(MAX(id), 0) AS pos FROM rows
 		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1) AS ends`, run)
-	if err != nil {
-		return false, err
-	}
 	complete := last-from < chunkRows
 	if !complete {
 		from = last - chunkRows + 1
 	}
-	if _, err := t.exec(ctx, "DELETE FROM rows WHERE id >= $1", from); err != nil {
-		return false, err
+	t.exec(ctx, "DELETE FROM rows WHERE id >= $1", from)
+	t.exec(ctx, "DELETE FROM run_known_rows WHERE run_id = $1 AND pos >= $2", run, from)
+	if !complete {
+		return false
 	}
-	_, err = t.exec(ctx, "DELETE FROM run_known_rows WHERE run_id = $1 AND pos >= $2", run, from)
-	if err != nil || !complete {
-		return false, err
-	}
-	err = t.execAll(ctx, []string{
+	t.execAll(ctx, []string{
 		"DELETE FROM batches WHERE run_id = $1",
 		"DELETE FROM run_batches WHERE run_id = $1",
 		"DELETE FROM tracking_counts WHERE run_id = $1",
 		"DELETE FROM runs WHERE id = $1",
 	}, run)
-	return err == nil, err
+	return true
 }

@@ -56,7 +56,7 @@ func (l *lister) canUseCounters(ctx context.Context) (bool, error) {
 	if l.states != nil || l.orStuck() || l.f.ReferIDs != nil || l.f.Own != nil {
 		return false, nil
 	}
-	hasOthers, err := value[bool](ctx, l.d.row, `SELECT EXISTS (
+	hasOthers, err := value[bool](ctx, l.d, `SELECT EXISTS (
 		SELECT 1 FROM run_known_rows WHERE run_id = $1 AND row_id > 0)`, l.f.Run)
 	return !hasOthers, err
 }
@@ -281,26 +281,26 @@ const (
 
 var insertTrackingCounts = newMultiInsert(insertCounts, "iitii", onKnownCount)
 
-func (t *tx) changeCounts(ctx context.Context, counts trackingCounts) error {
+func (t *tx) changeCounts(ctx context.Context, counts trackingCounts) {
 	keys := make([]countKey, 0, len(counts))
 	for k, n := range counts {
 		if n != 0 {
 			keys = append(keys, k)
 		}
 	}
-	return insertTrackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
+	insertTrackingCounts.exec(ctx, t, len(keys), func(args []any, i int) []any {
 		k := keys[i]
 		return append(args, k.run, k.status, k.carrier, k.transitDays, counts[k])
 	})
 }
 
-func (t *tx) runOf(ctx context.Context, row int64) (int64, error) {
+func (t *tx) runOf(ctx context.Context, row int64) int64 {
 	if r := t.run; r.first <= row && row <= r.last {
-		return r.id, nil
+		return r.id
 	}
-	_, err := t.row(ctx, []any{&t.run.id, &t.run.first, &t.run.last}, `SELECT id, first_row, last_row FROM runs
+	t.row(ctx, []any{&t.run.id, &t.run.first, &t.run.last}, `SELECT id, first_row, last_row FROM runs
 		WHERE first_row <= $1 AND last_row >= $1 ORDER BY first_row DESC LIMIT 1`, row)
-	return t.run.id, err
+	return t.run.id
 }
 
 type trackingCount struct {

@@ -37,41 +37,29 @@ func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error 
 			return err
 		}
 	}
-	return d.run(ctx, func(ctx context.Context, t *tx) error {
-		all, err := t.seenIn(ctx, answers)
-		if err != nil {
-			return err
-		}
-		if err := t.recordSightings(ctx, all); err != nil {
-			return err
-		}
+	return d.run(ctx, func(ctx context.Context, t *tx) {
+		t.recordSightings(ctx, t.seenIn(ctx, answers))
 		kept := slices.Clone(packed) // the transaction may be tried again
-		if err := t.dropErasedAnswers(ctx, answers, kept); err != nil {
-			return err
-		}
-		return t.keepAnswers(ctx, answers, kept)
+		t.dropErasedAnswers(ctx, answers, kept)
+		t.keepAnswers(ctx, answers, kept)
 	})
 }
 
 func isOfNumber(s ledger.Sighting) bool { return s.Key.ReferID == "" }
 
 // seenIn returns what answers say, also of each row with a number that they name alone.
-func (t *tx) seenIn(ctx context.Context, answers []ledger.RecordedAnswer) (all []ledger.Sighting, err error) {
+func (t *tx) seenIn(ctx context.Context, answers []ledger.RecordedAnswer) (all []ledger.Sighting) {
 	for _, a := range answers {
 		for _, s := range a.Seen {
 			var rows []ledger.Sighting
 			if isOfNumber(s) {
-				if err := t.indexAllNumbers(ctx); err != nil {
-					return nil, err
-				}
-				if rows, err = t.sightingsOf(ctx, s, selectRowsOfNumber, tracking.FoldNumber(s.Key.Number)); err != nil {
-					return nil, err
-				}
+				t.indexAllNumbers(ctx)
+				rows = t.sightingsOf(ctx, s, selectRowsOfNumber, tracking.FoldNumber(s.Key.Number))
 			}
 			all = append(append(all, s), rows...)
 		}
 	}
-	return all, nil
+	return all
 }
 
 // checkSeen returns an error that matches [ledger.ErrText] if a name can't be kept.
@@ -89,7 +77,7 @@ var insertAnswers = newMultiInsert("INSERT INTO answers (refer_id, seen, asked, 
 		WHERE excluded.seen >= answers.seen`)
 
 // keepAnswers keeps each answer and when the service was asked, unless a later one is there.
-func (t *tx) keepAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) error {
+func (t *tx) keepAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) {
 	type answer struct {
 		ref  string
 		n    int // in answers
@@ -117,7 +105,7 @@ func (t *tx) keepAnswers(ctx context.Context, answers []ledger.RecordedAnswer, p
 			}
 		}
 	}
-	return insertAnswers.exec(ctx, t, len(all), func(args []any, i int) []any {
+	insertAnswers.exec(ctx, t, len(all), func(args []any, i int) []any {
 		n := all[i].n
 		asked := millis(answers[n].Asked)
 		return append(args, all[i].ref, all[i].seen, asked, packed[n])
@@ -126,7 +114,7 @@ func (t *tx) keepAnswers(ctx context.Context, answers []ledger.RecordedAnswer, p
 
 // LastAnswer returns the last answer about a referId, see [ledger.Trackings].
 func (d *DB) LastAnswer(ctx context.Context, referID string) ([]byte, error) {
-	packed, err := value[[]byte](ctx, d.row, "SELECT raw FROM answers WHERE refer_id = $1", referID)
+	packed, err := value[[]byte](ctx, d, "SELECT raw FROM answers WHERE refer_id = $1", referID)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +311,7 @@ func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) (missing int64, er
 		if _, err := d.row(ctx, []any{&last, &done}, rowAndIndexed); err != nil || last-done <= mayMiss {
 			return last - done, err
 		}
-		_, err := runFor(ctx, d, func(ctx context.Context, t *tx) (bool, error) { return t.indexSomeNumbers(ctx) })
+		_, err := runFor(ctx, d, func(ctx context.Context, t *tx) bool { return t.indexSomeNumbers(ctx) })
 		if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) {
 			return last - done, nil
 		}
@@ -334,25 +322,21 @@ func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) (missing int64, er
 }
 
 // indexAllNumbers is [DB.indexNumbers] for all rows, in a transaction under way.
-func (t *tx) indexAllNumbers(ctx context.Context) error {
-	for {
-		if more, err := t.indexSomeNumbers(ctx); !more || err != nil {
-			return err
-		}
+func (t *tx) indexAllNumbers(ctx context.Context) {
+	for t.indexSomeNumbers(ctx) {
 	}
 }
 
 // indexSomeNumbers returns whether rows were missing.
-func (t *tx) indexSomeNumbers(ctx context.Context) (more bool, err error) {
+func (t *tx) indexSomeNumbers(ctx context.Context) bool {
 	var last, done int64
-	if _, err := t.row(ctx, []any{&last, &done}, rowAndIndexed); err != nil || done >= last {
-		return false, err
+	t.row(ctx, []any{&last, &done}, rowAndIndexed)
+	if done >= last {
+		return false
 	}
 	upTo := min(last, done+indexAtOnce)
-	if _, err := t.exec(ctx, `INSERT INTO numbers (folded, row_id) SELECT fold_number(number) AS f, id FROM rows
-		WHERE id > $1 AND id <= $2 ORDER BY f, id`, done, upTo); err != nil {
-		return false, err
-	}
-	_, err = t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'indexed'", upTo)
-	return true, err
+	t.exec(ctx, `INSERT INTO numbers (folded, row_id) SELECT fold_number(number) AS f, id FROM rows
+		WHERE id > $1 AND id <= $2 ORDER BY f, id`, done, upTo)
+	t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = 'indexed'", upTo)
+	return true
 }

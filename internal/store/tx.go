@@ -1,14 +1,17 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"strings"
 )
 
-// tx is the transaction that a job is done in.
+// tx is the transaction that a job is done in. It keeps its first error: from then on it runs no statement and finds
+// nothing, and it is never committed. So a job need not look at the error of each statement.
 type tx struct {
 	w    *writer
+	err  error
 	last *lastNumbers // with those that this transaction gave; nil until they are read
 
 	changed bool // it did more than read
@@ -26,79 +29,95 @@ type tx struct {
 // runInSavepoint does a job, and rolls it alone back if it fails, unless all jobs may be done
 // again. The first error is the job's, the second that of the transaction.
 func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
-	if _, err := t.exec(ctx, "SAVEPOINT job"); err != nil {
-		return nil, err
+	t.exec(ctx, "SAVEPOINT job")
+	if t.err != nil {
+		return nil, t.err
 	}
-	failed = do(ctx, t)
-	if failed == nil {
-		failed = t.flush(ctx)
-	}
-	if failed != nil {
+	do(ctx, t)
+	t.flush(ctx)
+	if failed = t.err; failed != nil {
 		if again, drop := t.w.engine.Connector.Judge(failed); again || drop {
 			return failed, failed
 		}
-		if _, err := t.exec(ctx, "ROLLBACK TO SAVEPOINT job"); err != nil {
-			return failed, err
-		}
+		t.err = nil
+		t.exec(ctx, "ROLLBACK TO SAVEPOINT job")
 	}
-	_, lost = t.exec(ctx, "RELEASE SAVEPOINT job")
-	return failed, lost
+	t.exec(ctx, "RELEASE SAVEPOINT job")
+	return failed, t.err
 }
 
-func (t *tx) flush(ctx context.Context) error {
+// fail makes err, if there is one, the error of the transaction, unless it has one.
+func (t *tx) fail(err error) { t.err = cmp.Or(t.err, err) }
+
+// require fails with missing unless something was found.
+func (t *tx) require(found bool, missing error) {
+	if !found {
+		t.fail(missing)
+	}
+}
+
+// flush runs what was deferred.
+func (t *tx) flush(ctx context.Context) {
 	deferred := t.deferred
 	t.closing, t.deferred = false, nil
 	for _, s := range deferred {
-		if _, err := t.w.conn.ExecContext(ctx, s.Text, s.Args...); err != nil {
-			return err
+		if t.err == nil {
+			_, t.err = t.w.conn.ExecContext(ctx, s.Text, s.Args...)
 		}
 	}
-	return nil
 }
 
-// direct returns the connection of the transaction, to write what tx has no way for.
-func (t *tx) direct() *sql.Conn {
-	t.changed = true
-	return t.w.conn
+// direct writes on the connection of the transaction what tx has no way for.
+func (t *tx) direct(write func(*sql.Conn) error) {
+	if t.err == nil {
+		t.changed = true
+		t.err = write(t.w.conn)
+	}
 }
 
-func (t *tx) owner(ctx context.Context) (string, error) {
-	name, err := t.w.engine.Owners.Name(ctx, t.w.conn)
-	return name, t.w.engine.Fail("lock", err)
+func (t *tx) owner(ctx context.Context) (name string) {
+	if t.err == nil {
+		name, t.err = t.w.engine.Owners.Name(ctx, t.w.conn)
+		t.err = t.w.engine.Fail("lock", t.err)
+	}
+	return name
 }
 
-func (t *tx) isAlive(ctx context.Context, name string) (bool, error) {
-	alive, err := t.w.engine.Owners.IsAlive(ctx, t.w.conn, name)
-	return alive, t.w.engine.Fail("lock", err)
+func (t *tx) isAlive(ctx context.Context, name string) (alive bool) {
+	if t.err == nil {
+		alive, t.err = t.w.engine.Owners.IsAlive(ctx, t.w.conn, name)
+		t.err = t.w.engine.Fail("lock", t.err)
+	}
+	return alive
 }
 
 // fence reports whether an owner is dead, and then it stays so.
-func (t *tx) fence(ctx context.Context, name string) (bool, error) {
-	dead, err := t.w.engine.Owners.Fence(ctx, t.w.conn, name)
-	if err != nil {
-		return false, t.w.engine.Fail("lock", err)
+func (t *tx) fence(ctx context.Context, name string) (dead bool) {
+	if t.err == nil {
+		dead, t.err = t.w.engine.Owners.Fence(ctx, t.w.conn, name)
+		t.err = t.w.engine.Fail("lock", t.err)
 	}
+	dead = dead && t.err == nil
 	t.changed = t.changed || dead
-	return dead, nil
+	return dead
 }
 
 // lastNumbers are the last numbers that were given to deliveries and events.
 type lastNumbers struct{ delivery, event int64 }
 
 // readLast reads the last numbers, and whether anything was erased, once a transaction.
-func (t *tx) readLast(ctx context.Context) error {
+func (t *tx) readLast(ctx context.Context) {
 	if t.last != nil {
-		return nil
+		return
 	}
 	var last lastNumbers
 	var erased bool
-	_, err := t.row(ctx, []any{&last.delivery, &last.event, &erased}, `SELECT
+	t.row(ctx, []any{&last.delivery, &last.event, &erased}, `SELECT
 		(SELECT COALESCE(MAX(seq), 0) FROM deliveries), (SELECT COALESCE(MAX(seq), 0) FROM events),
 		EXISTS (SELECT 1 FROM erased)`)
-	if t.last = &last; !erased && err == nil && t.erased == nil {
+	if t.last = &last; !erased && t.erased == nil {
 		t.erased = &erasedNames{}
 	}
-	return err
 }
 
 // compiled is a text as the database takes it. Its statement is nil if the connection compiles each text by itself.
@@ -107,78 +126,93 @@ type compiled struct {
 	statement *sql.Stmt
 }
 
-func (t *tx) compile(ctx context.Context, query string) (c compiled, err error) {
+func (t *tx) compile(ctx context.Context, query string) (c compiled) {
+	if t.err != nil {
+		return c
+	}
 	t.changed = t.changed || !strings.HasPrefix(query, "SELECT")
 	if c, ok := t.w.compiled[query]; ok {
-		return c, nil
+		return c
 	}
 	c.text = t.w.engine.Rewrite(query)
 	if !t.w.engine.Remote {
-		c.statement, err = t.w.conn.PrepareContext(ctx, c.text)
+		c.statement, t.err = t.w.conn.PrepareContext(ctx, c.text)
 	}
-	if err == nil {
+	if t.err == nil {
 		t.w.compiled[query] = c
 	}
-	return c, err
+	return c
 }
 
 // exec runs a statement and returns how many rows it changed; 0 of one that is deferred.
-func (t *tx) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	c, err := t.compile(ctx, query)
-	if err != nil {
-		return 0, err
-	}
+func (t *tx) exec(ctx context.Context, query string, args ...any) (n int64) {
+	c := t.compile(ctx, query)
 	var res sql.Result
 	switch {
+	case t.err != nil:
+		return 0
 	case c.statement != nil:
-		res, err = c.statement.ExecContext(ctx, args...)
+		res, t.err = c.statement.ExecContext(ctx, args...)
 	case t.closing:
 		t.deferred = append(t.deferred, Statement{c.text, args})
-		return 0, nil
+		return 0
 	default:
-		res, err = t.w.conn.ExecContext(ctx, c.text, args...)
+		res, t.err = t.w.conn.ExecContext(ctx, c.text, args...)
 	}
-	if err != nil {
-		return 0, err
+	if t.err == nil {
+		n, t.err = res.RowsAffected()
 	}
-	return res.RowsAffected()
+	return n
 }
 
-func (t *tx) execAll(ctx context.Context, queries []string, args ...any) error {
+func (t *tx) execAll(ctx context.Context, queries []string, args ...any) {
 	for _, query := range queries {
-		if _, err := t.exec(ctx, query, args...); err != nil {
-			return err
-		}
+		t.exec(ctx, query, args...)
 	}
-	return nil
 }
 
 // row runs a query for one row and scans it into dest. It returns false if there is none.
-func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (found bool, err error) {
-	err = t.each(ctx, func(s scanner) error {
+func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (found bool) {
+	t.each(ctx, func(s scanner) error {
 		found = true
 		return s.Scan(dest...)
 	}, query, args...)
-	return found, err
+	return found
 }
 
 // each runs a query, which may read what was deferred, and calls f for each of its rows. f may not use t.
-func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	if err := t.flush(ctx); err != nil {
-		return err
-	}
-	c, err := t.compile(ctx, query)
-	if err != nil {
-		return err
+func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args ...any) {
+	t.flush(ctx)
+	c := t.compile(ctx, query)
+	if t.err != nil {
+		return
 	}
 	var rows *sql.Rows
 	if c.statement != nil {
-		rows, err = c.statement.QueryContext(ctx, args...)
+		rows, t.err = c.statement.QueryContext(ctx, args...)
 	} else {
-		rows, err = t.w.conn.QueryContext(ctx, c.text, args...)
+		rows, t.err = t.w.conn.QueryContext(ctx, c.text, args...)
 	}
-	if err != nil {
-		return err
+	if t.err == nil {
+		t.err = scanRows(rows, f)
 	}
-	return scanRows(rows, f)
+}
+
+// query is [tx.each] for those who may read outside of a transaction too.
+func (t *tx) query(ctx context.Context, f func(scanner) error, query string, args ...any) error {
+	t.each(ctx, f, query, args...)
+	return t.err
+}
+
+// listIn is [list] in a transaction.
+func listIn[T any](ctx context.Context, t *tx, read func(scanner) (T, error), query string, args ...any) []T {
+	all, err := list(ctx, t.query, read, query, args...)
+	t.fail(err)
+	return all
+}
+
+// valueIn is [value] in a transaction.
+func valueIn[T any](ctx context.Context, t *tx, query string, args ...any) (one T) {
+	t.row(ctx, []any{&one}, query, args...)
+	return one
 }

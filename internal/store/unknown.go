@@ -86,14 +86,12 @@ func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 
 // MarkUnknown makes accepted rows unknown, see [ledger.UnknownRows].
 func (d *DB) MarkUnknown(ctx context.Context, rows []ledger.UnknownRow, reason string) (int64, error) {
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		held, err := t.stillInState(ctx, ledger.Accepted, rows)
-		if err != nil {
-			return 0, err
-		}
-		return int64(len(held)), t.setRowStates(ctx, len(held), func(n int) (int64, ledger.State, string) {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
+		held := t.stillInState(ctx, ledger.Accepted, rows)
+		t.setRowStates(ctx, len(held), func(n int) (int64, ledger.State, string) {
 			return held[n], ledger.Unknown, reason
 		})
+		return int64(len(held))
 	})
 }
 
@@ -115,36 +113,36 @@ var (
 )
 
 // rowsInState returns those of the rows that are in that state, by number.
-func (t *tx) rowsInState(ctx context.Context, state ledger.State, rows []int64) (map[int64]batchedRow, error) {
+func (t *tx) rowsInState(ctx context.Context, state ledger.State, rows []int64) map[int64]batchedRow {
 	found := make(map[int64]batchedRow, len(rows))
-	err := selectRowsInState.each(ctx, t, rows, func(s scanner) error {
+	selectRowsInState.each(ctx, t, rows, func(s scanner) error {
 		var row int64
 		var r batchedRow
 		err := s.Scan(&row, &r.id, &r.first, &r.last, &r.rows, &r.siblings)
 		found[row] = r
 		return err
 	}, string(state))
-	return found, err
+	return found
 }
 
 // stillInState returns those of the rows that are in that state and still in their batch.
-func (t *tx) stillInState(ctx context.Context, state ledger.State, rows []ledger.UnknownRow) ([]int64, error) {
+func (t *tx) stillInState(ctx context.Context, state ledger.State, rows []ledger.UnknownRow) []int64 {
 	ids := make([]int64, len(rows))
 	for i, x := range rows {
 		ids[i] = x.Row
 	}
-	found, err := t.rowsInState(ctx, state, ids)
+	found := t.rowsInState(ctx, state, ids)
 	var held []int64
 	for _, x := range rows {
 		if found[x.Row].id == x.Batch {
 			held = append(held, x.Row)
 		}
 	}
-	return held, err
+	return held
 }
 
-func (t *tx) setRowStates(ctx context.Context, n int, of func(n int) (int64, ledger.State, string)) error {
-	return updateRowStates.exec(ctx, t, n, func(args []any, n int) []any {
+func (t *tx) setRowStates(ctx context.Context, n int, of func(n int) (int64, ledger.State, string)) {
+	updateRowStates.exec(ctx, t, n, func(args []any, n int) []any {
 		row, state, reason := of(n)
 		return append(args, row, string(state), clean(reason))
 	})
@@ -160,15 +158,9 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 		}
 		rows[i] = f.Row
 	}
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
-		g, err := t.rebatcherFor(ctx, run)
-		if err != nil {
-			return 0, err
-		}
-		unknown, err := t.rowsInState(ctx, ledger.Unknown, rows)
-		if err != nil {
-			return 0, err
-		}
+	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
+		g := t.rebatcherFor(ctx, run)
+		unknown := t.rowsInState(ctx, ledger.Unknown, rows)
 		var held []ledger.Resolution
 		for _, f := range found {
 			r := unknown[f.Row]
@@ -178,21 +170,18 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 			delete(unknown, f.Row) // a second finding of a row does not hold
 			held = append(held, f)
 			if f.State == ledger.Pending {
-				if err := g.move(ctx, r.batch, f.Row); err != nil {
-					return 0, fmt.Errorf("resolve row %d: %w", f.Row, err)
-				}
+				g.move(ctx, r.batch, f.Row)
 			}
 		}
 		t.closing = true
-		if err := t.recordFindings(ctx, held); err != nil {
-			return 0, err
-		}
-		return int64(len(held)), g.finish(ctx)
+		t.recordFindings(ctx, held)
+		g.finish(ctx)
+		return int64(len(held))
 	})
 }
 
 // recordFindings sets the states of rows that are not sent again, and keeps the first proven absences.
-func (t *tx) recordFindings(ctx context.Context, found []ledger.Resolution) error {
+func (t *tx) recordFindings(ctx context.Context, found []ledger.Resolution) {
 	var absent, stay []ledger.Resolution
 	var forget []int64
 	for _, f := range found {
@@ -205,18 +194,14 @@ func (t *tx) recordFindings(ctx context.Context, found []ledger.Resolution) erro
 			stay = append(stay, f)
 		}
 	}
-	if err := deleteAbsences.exec(ctx, t, forget); err != nil {
-		return err
-	}
+	deleteAbsences.exec(ctx, t, forget)
 	clock := t.w.engine.Clock
-	if err := insertAbsences.exec(ctx, t, len(absent), func(args []any, n int) []any {
+	insertAbsences.exec(ctx, t, len(absent), func(args []any, n int) []any {
 		f := absent[n]
 		up := clock.Now() - time.Since(f.AbsentSince)
 		return append(args, f.Row, f.Batch, millis(f.AbsentSince), clean(f.Fingerprint), clock.ID(), up.Milliseconds())
-	}); err != nil {
-		return err
-	}
-	return t.setRowStates(ctx, len(stay), func(n int) (int64, ledger.State, string) {
+	})
+	t.setRowStates(ctx, len(stay), func(n int) (int64, ledger.State, string) {
 		return stay[n].Row, stay[n].State, stay[n].Reason
 	})
 }
@@ -230,19 +215,15 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State, ref strin
 		return 0, err
 	}
 	ref = matchable(ref)
-	take := func(ctx context.Context, g *rebatcher, b source, _ int64) (int64, error) {
-		rows, err := list(ctx, g.t.each, scanOne[int64], `SELECT r.id FROM batches b
+	take := func(ctx context.Context, g *rebatcher, b source, _ int64) int64 {
+		rows := listIn(ctx, g.t, scanOne[int64], `SELECT r.id FROM batches b
 			JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 			JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+`
 			AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+` = 'open' END
 			ORDER BY r.id`, g.run, b.id, string(from), ref)
-		if err == nil {
-			err = deleteAbsences.exec(ctx, g.t, rows)
-		}
-		if err == nil {
-			err = g.move(ctx, b.batch, rows...)
-		}
-		return int64(len(rows)), err
+		deleteAbsences.exec(ctx, g.t, rows)
+		g.move(ctx, b.batch, rows...)
+		return int64(len(rows))
 	}
 	return d.takeRows(ctx, run, math.MaxInt64, take, batchesWithState, string(from))
 }
@@ -273,14 +254,14 @@ func (d *DB) Controls(ctx context.Context, n int) ([]ledger.UnknownRow, error) {
 
 // CheckPending makes pending rows unknown, see [ledger.UnknownRows].
 func (d *DB) CheckPending(ctx context.Context, run int64) (int64, error) {
-	return runFor(ctx, d, func(ctx context.Context, t *tx) (int64, error) {
+	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
 		const pending = "state = 'pending' AND id IN (SELECT batch_id FROM run_batches WHERE run_id = $1)"
-		n, err := value[int64](ctx, t.row, countInBatchState+"FROM batches b WHERE "+pending, run)
-		if n > 0 && err == nil {
-			_, err = t.exec(ctx, `UPDATE batches SET state = 'unknown', reason = $2, shape = '',
+		n := valueIn[int64](ctx, t, countInBatchState+"FROM batches b WHERE "+pending, run)
+		if n > 0 {
+			t.exec(ctx, `UPDATE batches SET state = 'unknown', reason = $2, shape = '',
 				claimed = 0, began = 0, took = 0 WHERE `+pending, run, reasonUnchecked)
 		}
-		return n, err
+		return n
 	})
 }
 

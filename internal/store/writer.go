@@ -37,8 +37,9 @@ type writer struct {
 	closed   bool
 }
 
-// work is one job of a transaction. Its context never ends. It may be called again after a rollback.
-type work func(context.Context, *tx) error
+// work is one job of a transaction, which keeps its error. Its context never ends. It may be called again after a
+// rollback.
+type work func(context.Context, *tx)
 
 type job struct {
 	do     work
@@ -223,15 +224,16 @@ func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
 func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
 	t := &tx{w: w, putsOnly: !slices.ContainsFunc(jobs, func(j *job) bool { return j.put == nil })}
 	if len(jobs) == 1 {
-		return t.end(ctx, jobs[0].do(ctx, t))
+		jobs[0].do(ctx, t)
+		return t.end(ctx)
 	}
-	err := t.doAll(ctx, jobs)
-	if err != nil {
+	t.doAll(ctx, jobs)
+	if t.err != nil {
 		w.rollback(ctx)
-		w.dropIfBroken(err)
+		w.dropIfBroken(t.err)
 		return w.commitSeparately(ctx, jobs)
 	}
-	err = t.end(ctx, nil)
+	err := t.end(ctx)
 	if err != nil && len(t.deferred) > 0 {
 		if again, drop := w.engine.Connector.Judge(err); !again && !drop { // a statement failed
 			return w.commitSeparately(ctx, jobs)
@@ -241,17 +243,17 @@ func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
 }
 
 // end ends the transaction. One that only read does not wait for the disk.
-func (t *tx) end(ctx context.Context, err error) error {
-	if err == nil && !t.changed {
+func (t *tx) end(ctx context.Context) error {
+	if t.err == nil && !t.changed {
 		t.w.rollback(ctx)
 		return nil
 	}
-	return t.w.commitOrRollback(ctx, err, t.deferred...)
+	return t.w.commitOrRollback(ctx, t.err, t.deferred...)
 }
 
 // doAll does jobs: those that store arrivals first and together, likewise those that
 // settle what an outbox holds, as others may claim what waits for it.
-func (t *tx) doAll(ctx context.Context, jobs []*job) error {
+func (t *tx) doAll(ctx context.Context, jobs []*job) {
 	var arrivals []*arrival
 	var settled []*entryOutcome
 	var others []*job
@@ -265,19 +267,12 @@ func (t *tx) doAll(ctx context.Context, jobs []*job) error {
 			others = append(others, j)
 		}
 	}
-	err := t.putAll(ctx, arrivals)
-	if err == nil {
-		err = t.settleAll(ctx, settled)
-	}
+	t.putAll(ctx, arrivals)
+	t.settleAll(ctx, settled)
 	for _, j := range others {
-		if err == nil {
-			err = t.flush(ctx)
-		}
-		if err == nil {
-			err = j.do(ctx, t)
-		}
+		t.flush(ctx)
+		j.do(ctx, t)
 	}
-	return err
 }
 
 // commitSeparately does the jobs once more after one failed, each in a savepoint, so that only those that fail are
