@@ -281,16 +281,12 @@ func (d *dispatch) claimBatches(ctx context.Context, n, size int) ([]ledger.Batc
 // the next rows are staged: as many at once as are sent in the time that a claim takes.
 func (d *dispatch) claimFed(soft context.Context) ([]ledger.Batch, error) {
 	for {
-		changed := d.Feed.changes()
 		if one := d.enqueue(nil); len(one) > 0 {
 			return one, nil
 		}
-		full := d.Feed.take(d.claimsFed())
-		if len(full) == 0 {
-			if more, err := d.Feed.await(soft, changed); !more || err != nil {
-				return nil, err
-			}
-			continue
+		full, err := d.Feed.take(soft, d.claimsFed)
+		if len(full) == 0 || err != nil {
+			return nil, err
 		}
 		if len(full[0].Rows) > d.capBatchRows(0) {
 			continue // they are cut when they are claimed later
@@ -304,8 +300,7 @@ func (d *dispatch) claimFed(soft context.Context) ([]ledger.Batch, error) {
 		d.inFlight += len(claimed)
 		d.claimTook = time.Since(began)
 		d.mu.Unlock()
-		one := d.enqueue(claimed)
-		if d.Feed.signal(); len(one) > 0 {
+		if one := d.enqueue(claimed); len(one) > 0 {
 			return one, nil
 		}
 	}

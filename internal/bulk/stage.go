@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -152,15 +151,14 @@ const (
 
 // Feed stages an input while its run is sent: full batches go from memory to the workers.
 type Feed struct {
-	ended chan struct{} // closed once run and err are final
-	err   error
+	full      chan ledger.Batch // that nobody took; closed once run and err are final
+	firstFull chan struct{}     // closed when the first batch is full
+	firstOnce sync.Once
+	ended     chan struct{} // closed after full
+	err       error
 
-	mu      sync.Mutex
-	run     ledger.Run
-	full    []ledger.Batch // that nobody took
-	held    int            // rows in them
-	changed chan struct{}  // closed, and replaced, when full changes
-	taken   chan struct{}  // has one when batches were taken
+	mu  sync.Mutex
+	run ledger.Run
 }
 
 // BeginFeed begins to stage every entry of src, which contradict each other nowhere. It returns once the first
@@ -173,11 +171,12 @@ func BeginFeed(
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{run: staging.Begin(), ended: make(chan struct{})}
-	f.changed, f.taken = make(chan struct{}), make(chan struct{}, 1)
+	f := &Feed{run: staging.Begin(), firstFull: make(chan struct{}), ended: make(chan struct{})}
+	f.full = make(chan ledger.Batch, 1+maxHeldRows/max(plan.BatchSize, 1))
 	begun := make(chan bool, 2) // has true once the run is visible, then false
 	go func() {
 		defer close(f.ended)
+		defer close(f.full)
 		var once sync.Once
 		a := &adder{staging: staging, conflict: v.Conflict}
 		a.size.Store(int64(first))
@@ -201,75 +200,50 @@ func BeginFeed(
 
 func (f *Feed) put(full []ledger.Batch) {
 	held := time.After(maxHold)
-	for {
-		f.mu.Lock()
-		for len(full) > 0 && f.held < maxHeldRows {
-			f.full, f.held, full = append(f.full, full[0]), f.held+len(full[0].Rows), full[1:]
-		}
-		f.mu.Unlock()
-		f.signal()
-		if len(full) == 0 {
-			return
-		}
+	for _, b := range full {
 		select {
-		case <-f.taken:
+		case f.full <- b:
+			f.firstOnce.Do(func() { close(f.firstFull) })
 		case <-held:
 			return
 		}
 	}
 }
 
-func (f *Feed) take(n int) []ledger.Batch {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	some := slices.Clone(f.full[:min(n, len(f.full))])
-	f.full = slices.Delete(f.full, 0, len(some)) // which lets go of their rows
-	for _, b := range some {
-		f.held -= len(b.Rows)
-	}
+// take waits for a batch, and takes more that are there, up to n. It returns none when ctx or the staging has ended.
+func (f *Feed) take(ctx context.Context, n func() int) ([]ledger.Batch, error) {
+	var some []ledger.Batch
 	select {
-	case f.taken <- struct{}{}:
-	default: // an earlier one was not noticed yet
-	}
-	return some
-}
-
-func (f *Feed) signal() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	close(f.changed)
-	f.changed = make(chan struct{})
-}
-
-func (f *Feed) changes() <-chan struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.changed
-}
-
-// await waits for a change. It is false when ctx or the staging has ended and nothing is left.
-func (f *Feed) await(ctx context.Context, changed <-chan struct{}) (bool, error) {
-	select {
-	case <-changed:
-		return true, nil
+	case b, ok := <-f.full:
+		if !ok {
+			return nil, f.err
+		}
+		some = append(some, b)
 	case <-ctx.Done():
-		return false, nil
-	case <-f.ended:
-		return f.hasFull(), f.err
+		return nil, nil
 	}
+	for most := n(); len(some) < most; {
+		select {
+		case b, ok := <-f.full:
+			if !ok {
+				return some, nil
+			}
+			some = append(some, b)
+		default:
+			return some, nil
+		}
+	}
+	return some, nil
 }
 
-func (f *Feed) hasFull() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.full) > 0
-}
-
-// awaitFull waits until a batch is full, or the staging or ctx ends.
+// awaitFull waits until the first batch is full, or the staging or ctx ends.
 func (f *Feed) awaitFull(ctx context.Context) error {
-	for changed := f.changes(); !f.hasFull(); changed = f.changes() {
-		if more, err := f.await(ctx, changed); !more || err != nil {
-			return err
+	select {
+	case <-f.firstFull:
+	case <-ctx.Done():
+	case <-f.ended:
+		if len(f.full) == 0 {
+			return f.err
 		}
 	}
 	return nil
