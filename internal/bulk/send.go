@@ -89,34 +89,28 @@ type sentBatch struct {
 // while others send: a batch may become pending again in halves.
 type dispatch struct {
 	*sender
-	claims
 	sent chan sentBatch
 
-	mu             sync.Mutex // guards what follows but for spotCheck, and what sender and prover count
-	recorded       *sync.Cond // signals that settled or ended changed
-	maxRows        int        // rows in one request
-	maxRowsLowered bool       // the ledger has a higher limit
-	inFlight       int        // batches claimed and not settled
-	settled        int        // batches settled
-	ended          bool
-	replies
-	claimTook time.Duration // by the last claim of fed batches
-	spotCheck
-}
-
-// claims are batches that are claimed and not sent.
-type claims struct {
 	claimSize int
-	claiming  sync.Mutex // guards queue
-	queue     []ledger.Batch
-}
+	claiming  sync.Mutex     // guards queue
+	queue     []ledger.Batch // claimed and not sent
 
-// replies is what the requests of a dispatch met so far.
-type replies struct {
+	// The rows of the first accepted batch that the service shows, and the shape of the answer to it.
+	spotChecked []ledger.UnknownRow
+	spotShape   string
+
+	mu                  sync.Mutex // guards what follows, and what sender and prover count
+	recorded            *sync.Cond // signals that settled or ended changed
+	maxRows             int        // rows in one request
+	maxRowsLowered      bool       // the ledger has a higher limit
+	inFlight            int        // batches claimed and not settled
+	settled             int        // batches settled
+	ended               bool
 	consecutiveUnknowns int
 	answered            bool            // a request had a credible answer
 	lastUnknown         *tracking.Reply // of the last unknown outcome
 	requestTook         time.Duration   // by the last request
+	claimTook           time.Duration   // by the last claim of fed batches
 }
 
 // sendAll returns why the workers stopped before no batch was pending.
@@ -316,17 +310,17 @@ func (d *dispatch) claimsFed() int {
 }
 
 // enqueue queues claimed batches, and takes one.
-func (c *claims) enqueue(claimed []ledger.Batch) []ledger.Batch {
-	c.claiming.Lock()
-	defer c.claiming.Unlock()
-	c.queue = append(c.queue, claimed...)
-	return c.dequeue()
+func (d *dispatch) enqueue(claimed []ledger.Batch) []ledger.Batch {
+	d.claiming.Lock()
+	defer d.claiming.Unlock()
+	d.queue = append(d.queue, claimed...)
+	return d.dequeue()
 }
 
 // dequeue takes a batch, if there is one, while the queue is locked.
-func (c *claims) dequeue() []ledger.Batch {
-	one := c.queue[:min(len(c.queue), 1)]
-	c.queue = c.queue[len(one):]
+func (d *dispatch) dequeue() []ledger.Batch {
+	one := d.queue[:min(len(d.queue), 1)]
+	d.queue = d.queue[len(one):]
 	return one
 }
 

@@ -354,12 +354,6 @@ func (d *dispatch) isFirstAccepted(o sentBatch) bool {
 	return true
 }
 
-// spotCheck is the rows of the first accepted batch that the service shows, and the shape of the answer to it.
-type spotCheck struct {
-	spotChecked []ledger.UnknownRow
-	spotShape   string
-}
-
 func (d *dispatch) renewProof(ctx context.Context) error {
 	if len(d.spotChecked) == 0 {
 		return nil
