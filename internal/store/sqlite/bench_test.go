@@ -79,10 +79,7 @@ func benchStage(b *testing.B, d *store.DB, all []ledger.Entry, add, size int) le
 // portions, and does nothing else.
 func bare(b *testing.B, d *store.DB, all []ledger.Entry, add int) {
 	b.Helper()
-	pool, err := connect(d.Place(), "busy_timeout(5000)", "synchronous(FULL)", fmt.Sprintf("cache_size(-%d)", writerCache))
-	if err != nil {
-		b.Fatal(err)
-	}
+	pool := connect(d.Place(), "busy_timeout(5000)", "synchronous(FULL)", fmt.Sprintf("cache_size(-%d)", writerCache))
 	defer pool.Close()
 	for from := 0; from < len(all); from += add {
 		if err := insertBare(b.Context(), pool, all, from, min(len(all), from+add)); err != nil {

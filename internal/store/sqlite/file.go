@@ -67,37 +67,26 @@ func openFile(ctx context.Context, path string, o store.Options) (*file, string,
 }
 
 func openWritable(ctx context.Context, path string) (*file, error) {
-	readers, err := connect(path, readerSettings()...)
-	if err != nil {
-		return nil, fail(path, "open", err)
-	}
-	readers.SetMaxOpenConns(maxReaders)
+	readers := connect(path, readerSettings()...)
 	readers.SetMaxIdleConns(idleReaders)
-	f, err := newFile(path, readers)
-	if err != nil {
-		return nil, err
-	}
+	f := newFile(path, readers)
+	var err error
 	if f.made, err = f.writer.prepare(ctx); err != nil {
 		return nil, errors.Join(fail(path, "open", err), f.close())
 	}
 	return f, nil
 }
 
-func newFile(path string, readers *sql.DB) (*file, error) {
-	pool, err := connect(path, "busy_timeout(5)", "synchronous(FULL)", fmt.Sprintf("cache_size(-%d)", writerCache))
-	if err != nil {
-		return nil, fail(path, "open", err)
-	}
+func newFile(path string, readers *sql.DB) *file {
+	readers.SetMaxOpenConns(maxReaders)
+	pool := connect(path, "busy_timeout(5)", "synchronous(FULL)", fmt.Sprintf("cache_size(-%d)", writerCache))
 	pool.SetMaxOpenConns(1)
-	revisions, err := connect(path, readerSettings()...)
-	if err != nil {
-		return nil, fail(path, "open", err)
-	}
+	revisions := connect(path, readerSettings()...)
 	revisions.SetMaxOpenConns(1)
 	return &file{
 		path: path, readers: readers, revisions: revisions, owner: owner{folder: path + ".owners"},
 		writer: connector{pool: pool, readers: readers, identity: identity{path: path}},
-	}, nil
+	}
 }
 
 func (f *file) close() error {

@@ -31,10 +31,7 @@ func opened(t *testing.T, path string) *store.DB {
 // direct runs a statement on the file of a store, beside the store.
 func direct(t testing.TB, d *store.DB, query string, args ...any) {
 	t.Helper()
-	pool, err := connect(d.Place(), "busy_timeout(5000)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := connect(d.Place(), "busy_timeout(5000)")
 	defer pool.Close()
 	if _, err := pool.ExecContext(t.Context(), query, args...); err != nil {
 		t.Fatal(err)
@@ -44,10 +41,7 @@ func direct(t testing.TB, d *store.DB, query string, args ...any) {
 // ask scans what a query finds in the file of a store.
 func ask(t testing.TB, d *store.DB, dest []any, query string) {
 	t.Helper()
-	pool, err := connect(d.Place(), "busy_timeout(5000)")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := connect(d.Place(), "busy_timeout(5000)")
 	defer pool.Close()
 	if err := pool.QueryRowContext(t.Context(), query).Scan(dest...); err != nil {
 		t.Fatal(err)

@@ -30,41 +30,31 @@ func readerSettings() []string {
 }
 
 // connect returns a pool of connections to path with those settings. It opens none yet.
-func connect(path string, settings ...string) (*sql.DB, error) {
+func connect(path string, settings ...string) *sql.DB {
 	name := uri(path, "mode=rw", settings...)
-	return connectBy(func() (string, error) { return name, nil })
+	return sql.OpenDB(dialer(func() (string, error) { return name, nil }))
 }
 
-// connectBy is [connect] to what name returns for each connection.
-func connectBy(name func() (string, error)) (*sql.DB, error) {
-	d, err := sqliteDriver()
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(dialer{d, name}), nil
-}
-
-type dialer struct {
-	driver *sqlite.Driver
-	name   func() (string, error)
-}
+// dialer returns the name of what a new connection is to.
+type dialer func() (string, error)
 
 // Connect is for [sql.OpenDB].
 func (d dialer) Connect(context.Context) (driver.Conn, error) {
-	name, err := d.name()
+	name, err := d()
 	if err != nil {
 		return nil, err
 	}
-	return d.driver.Open(name)
+	return sqliteDriver().Open(name)
 }
 
 // Driver is for [sql.OpenDB].
-func (d dialer) Driver() driver.Driver { return d.driver }
+func (d dialer) Driver() driver.Driver { return sqliteDriver() }
 
 // sqliteDriver has our functions. No index or view may use these: other programs could not read the file.
-var sqliteDriver = sync.OnceValues(func() (*sqlite.Driver, error) {
+var sqliteDriver = sync.OnceValue(func() *sqlite.Driver {
 	d := &sqlite.Driver{}
-	return d, d.RegisterDeterministicScalarFunction("fold_number", 1, foldNumber)
+	d.MustRegisterDeterministicScalarFunction("fold_number", 1, foldNumber)
+	return d
 })
 
 func foldNumber(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {

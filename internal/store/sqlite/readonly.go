@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,19 +15,12 @@ import (
 // that another process begins to write, so each read opens the file anew.
 
 func openReadOnly(ctx context.Context, path string) (*file, error) {
-	readers, err := connectBy(func() (string, error) { return readOnlyName(path) })
-	if err != nil {
-		return nil, fail(path, "open", err)
-	}
-	readers.SetMaxOpenConns(maxReaders)
+	readers := sql.OpenDB(dialer(func() (string, error) { return readOnlyName(path) }))
 	readers.SetMaxIdleConns(-1)
-	f, err := newFile(path, readers)
-	if err != nil {
-		return nil, err
-	}
+	f := newFile(path, readers)
 	f.readOnly = &store.Error{Kind: store.ErrReadOnly, Path: path, Op: "write"}
 	var there bool
-	err = f.read(ctx, func() (again bool, err error) {
+	err := f.read(ctx, func() (again bool, err error) {
 		there, err = isStore(ctx, readers, path)
 		return true, err
 	})

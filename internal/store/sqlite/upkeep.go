@@ -59,10 +59,7 @@ func (f *file) vacuumInto(ctx context.Context, path string) error {
 
 // compact is for [store.Upkeep]: it writes the file anew, and empties the log.
 func (f *file) compact(ctx context.Context) ([]string, error) {
-	pool, err := connect(f.path, "busy_timeout(10000)", "synchronous(FULL)", "secure_delete(1)")
-	if err != nil {
-		return nil, err
-	}
+	pool := connect(f.path, "busy_timeout(10000)", "synchronous(FULL)", "secure_delete(1)")
 	defer pool.Close() //nolint:errcheck // nothing is left to write
 	pool.SetMaxOpenConns(1)
 	if _, err := pool.ExecContext(ctx, "VACUUM"); err != nil {
@@ -114,10 +111,7 @@ func (f *file) processes(context.Context) ([]store.Process, error) {
 }
 
 func (f *file) freeze(ctx context.Context) (func() error, error) {
-	pool, err := connect(f.path, "busy_timeout(10000)")
-	if err != nil {
-		return nil, err
-	}
+	pool := connect(f.path, "busy_timeout(10000)")
 	conn, err := pool.Conn(ctx)
 	if err != nil {
 		return nil, errors.Join(err, pool.Close())

@@ -25,11 +25,7 @@ func TestStoreWhileItIsMade(t *testing.T) {
 		var looking sync.WaitGroup
 		for range 4 {
 			looking.Go(func() {
-				pool, err := connect(path, "busy_timeout(5)")
-				if err != nil {
-					t.Error(err)
-					return
-				}
+				pool := connect(path, "busy_timeout(5)")
 				defer pool.Close()
 				for there := false; !there; {
 					err := store.Retry(t.Context(), &connector{}, func(ctx context.Context) (err error) {
