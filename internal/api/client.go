@@ -201,11 +201,15 @@ func (c *countingConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *Client) url(op string, query url.Values) string {
+// url returns the URL of a target, a path below the base URL, with its query and the values.
+func (c *Client) url(target *url.URL, query url.Values) string {
 	u := *c.base
-	u.RawPath = strings.TrimSuffix(u.EscapedPath(), "/") + op // what the base URL escapes stays so
-	u.Path = strings.TrimSuffix(u.Path, "/") + op
-	u.RawQuery = query.Encode()
+	u.RawPath = strings.TrimSuffix(u.EscapedPath(), "/") + target.EscapedPath() // what either escapes stays so
+	u.Path = strings.TrimSuffix(u.Path, "/") + target.Path
+	u.RawQuery = target.RawQuery
+	if more := query.Encode(); more != "" {
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&"+more, "&")
+	}
 	return u.String()
 }
 

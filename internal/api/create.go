@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +15,7 @@ import (
 
 func (c *Client) create(ctx context.Context, path string, items []tracking.Item, limit time.Duration) *tracking.Reply {
 	body := tracking.AppendBatch(make([]byte, 0, 96*len(items)+16), items)
-	x := c.do(ctx, Request{OperationOf(path), http.MethodPost, c.url(path, nil), body}, limit)
+	x := c.do(ctx, Request{OperationOf(path), http.MethodPost, c.url(&url.URL{Path: path}, nil), body}, limit)
 	r := &tracking.Reply{
 		HTTPStatus: x.Status,
 		Answer:     x.Answer,

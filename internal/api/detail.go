@@ -39,7 +39,7 @@ func (c *Client) ask(ctx context.Context, q tracking.Query) response {
 	} else {
 		values.Set(cmp.Or(q.Param, c.opts.NumberParam), q.Number)
 	}
-	r := Request{OpDetail, http.MethodGet, c.url(PathDetail, values), nil}
+	r := Request{OpDetail, http.MethodGet, c.url(&url.URL{Path: PathDetail}, values), nil}
 	return c.do(ctx, r, cmp.Or(c.opts.Timeout, queryTimeout))
 }
 

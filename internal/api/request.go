@@ -40,14 +40,7 @@ func (c *Client) NewRequest(method, path string, query url.Values, body []byte) 
 	if problem != "" {
 		return Request{}, &PathError{Path: path, Problem: problem}
 	}
-	target := *c.base
-	target.RawPath = strings.TrimSuffix(c.base.EscapedPath(), "/") + u.EscapedPath()
-	target.Path = strings.TrimSuffix(c.base.Path, "/") + u.Path
-	target.RawQuery = u.RawQuery
-	if more := query.Encode(); more != "" {
-		target.RawQuery = strings.TrimPrefix(target.RawQuery+"&"+more, "&")
-	}
-	return Request{OperationOf(u.Path), method, target.String(), body}, nil
+	return Request{OperationOf(u.Path), method, c.url(u, query), body}, nil
 }
 
 func parsePath(path string) (u *url.URL, problem string) {
