@@ -1,11 +1,13 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -98,6 +100,33 @@ func (pr *prover) prove(ctx context.Context, x ledger.UnknownRow, beforeNumber f
 	return p, nil
 }
 
+// queriesPerWorker is how many rows are queried at once: most wait at the gate, or before a retry.
+const queriesPerWorker = 8
+
+// proveAll proves many rows at once until the first error, which is returned, or the end of ctx. A row that it did not
+// come to has no proof. proven is called after each proof, by several goroutines.
+func (pr *prover) proveAll(
+	ctx context.Context, rows []ledger.UnknownRow, beforeNumber func() error, proven func(),
+) ([]*proof, error) {
+	proofs := make([]*proof, len(rows))
+	group, calls := errgroup.WithContext(ctx)
+	group.SetLimit(queriesPerWorker * pr.workers())
+	begun := 0
+	for ; begun < len(rows) && calls.Err() == nil; begun++ {
+		i := begun
+		group.Go(func() (err error) {
+			if proofs[i], err = pr.prove(calls, rows[i], beforeNumber); err == nil {
+				proven()
+			}
+			return err
+		})
+	}
+	if begun == len(rows) {
+		return proofs, group.Wait()
+	}
+	return proofs, cmp.Or(group.Wait(), context.Cause(ctx))
+}
+
 // query asks about an item until an answer comes. The error is a [*StopError] or the cause of ctx.
 func (pr *prover) query(ctx context.Context, q tracking.Query, item tracking.Item) (tracking.Evidence, error) {
 	e, err := pr.queryFor(ctx, pr.QueryTimeout, q, item)
@@ -188,28 +217,22 @@ func (pr *prover) dropUnprovenProcessing(ctx context.Context, proofs []*proof) e
 // longPause is how long a pause is, at least, that the user hears of at once.
 const longPause = 10 * time.Second
 
-// failures are consecutive requests that reached nobody, or were answered by asking for a pause only.
-type failures struct {
-	mu   sync.Mutex
-	last *StopError // the latest failure; nil after another answer
-}
-
 func (pr *prover) lastFailure() *StopError {
-	pr.failures.mu.Lock()
-	defer pr.failures.mu.Unlock()
-	return pr.failures.last
+	pr.failing.Lock()
+	defer pr.failing.Unlock()
+	return pr.failure
 }
 
 // countFailure takes the outcome of each request. It returns why the run stops, once requests
 // failed for as long as the run's patience, or would until a pause, or ctx, ends.
 func (pr *prover) countFailure(ctx context.Context, o tracking.Outcome, err error, retryAfter time.Duration) error {
-	pr.failures.mu.Lock()
-	defer pr.failures.mu.Unlock()
+	pr.failing.Lock()
+	defer pr.failing.Unlock()
 	if o.Meaning().Stop != tracking.StopOnFailures {
-		if pr.failures.last != nil {
+		if pr.failure != nil {
 			pr.Failing(nil)
 		}
-		pr.failures.last = nil
+		pr.failure = nil
 		return nil
 	}
 	left := pr.GiveUpAfter
@@ -222,10 +245,10 @@ func (pr *prover) countFailure(ctx context.Context, o tracking.Outcome, err erro
 	if end, ok := ctx.Deadline(); ok {
 		left = min(left, time.Until(end))
 	}
-	first := pr.failures.last == nil
-	pr.failures.last = stopFor(o, err)
+	first := pr.failure == nil
+	pr.failure = stopFor(o, err)
 	if left <= retryAfter {
-		return pr.failures.last
+		return pr.failure
 	}
 	pr.Failing(err)
 	switch {

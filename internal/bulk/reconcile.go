@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/pace"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -17,8 +15,7 @@ import (
 
 // Limits of reconciling unknown rows.
 const (
-	pageRows         = 1000 // queried before the results are recorded
-	queriesPerWorker = 8
+	pageRows = 1000 // queried before the results are recorded
 	// maxControls accepted rows are queried before and after a page, to see that the service finds what it has.
 	maxControls       = 3
 	maxFlappingPasses = 5 // that find absences whose fingerprint changed
@@ -88,11 +85,10 @@ func (r *reconciler) reconcileUnknown(ctx context.Context) (*reconcilePass, erro
 			page = page[:0]
 		}
 	}
-	if len(page) == 0 {
-		return p, nil
+	if len(page) > 0 {
+		return p, p.resolvePage(ctx, page)
 	}
-	err := p.resolvePage(ctx, page)
-	return p, err
+	return p, nil
 }
 
 // absentSince returns when a row's absence was first proven, by the monotonic clock. Of an absence that an earlier
@@ -141,17 +137,8 @@ func (p *reconcilePass) resolvePage(ctx context.Context, page []ledger.UnknownRo
 	if err := p.queryControls(ctx, controls, byReferID); err != nil {
 		return err
 	}
-	proofs := make([]*proof, len(page))
 	controlNumbers := sync.OnceValue(func() error { return p.queryControls(ctx, controls, byNumber) })
-	workers := queriesPerWorker * p.workers() // most of them wait at the gate, or before a retry
-	asked := each(ctx, len(page), workers, func(ctx context.Context, i int) error {
-		found, err := p.prove(ctx, page[i], controlNumbers)
-		if err == nil {
-			p.Checked()
-		}
-		proofs[i] = found
-		return err
-	})
+	proofs, asked := p.proveAll(ctx, page, controlNumbers, p.Checked)
 	failed := cmp.Or(asked, p.dropUnprovenProcessing(ctx, proofs))
 	if err := p.resolvePresent(context.WithoutCancel(ctx), proofs); err != nil || failed != nil {
 		return cmp.Or(err, failed)
@@ -317,21 +304,6 @@ func (p *reconcilePass) waitForNext(ctx context.Context) (bool, error) {
 	return true, pace.Sleep(ctx, left)
 }
 
-// each calls do for all numbers below n, workers at once, until the first error, which is returned, or the end of ctx.
-func each(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
-	group, calls := errgroup.WithContext(ctx)
-	group.SetLimit(workers)
-	begun := 0
-	for ; begun < n && calls.Err() == nil; begun++ {
-		i := begun
-		group.Go(func() error { return do(calls, i) })
-	}
-	if begun == n {
-		return group.Wait()
-	}
-	return cmp.Or(group.Wait(), context.Cause(ctx))
-}
-
 const reasonMissing = "accepted, but not found"
 
 // checkAccepted queries every accepted row of the run's input, and makes those unknown that the service does not
@@ -362,11 +334,7 @@ func (r *reconciler) checkAccepted(ctx context.Context) error {
 
 // checkAcceptedPage returns how many rows it made unknown, also when a query fails.
 func (r *reconciler) checkAcceptedPage(ctx context.Context, page []ledger.UnknownRow) (int64, error) {
-	proofs := make([]*proof, len(page))
-	failed := each(ctx, len(page), queriesPerWorker*r.workers(), func(ctx context.Context, i int) (err error) {
-		proofs[i], err = r.prove(ctx, page[i], nil)
-		return err
-	})
+	proofs, failed := r.proveAll(ctx, page, nil, func() {})
 	var rows []ledger.UnknownRow
 	for _, f := range proofs {
 		if f != nil && f.conclusion == absent {

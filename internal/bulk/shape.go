@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -31,7 +32,9 @@ const (
 type prover struct {
 	*Job
 
-	failures        failures
+	failing sync.Mutex // guards failure
+	failure *StopError // why the latest request reached nobody, or was told to pause only; nil after another answer
+
 	proven          map[string]ledger.State // by shape; changed while no worker runs
 	proofsDue       bool                    // unknown rows may wait for a proof
 	namesRefused    map[int64]bool          // waiting batches whose answer named the refused rows
