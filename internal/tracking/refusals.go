@@ -35,11 +35,8 @@ type refusals struct {
 }
 
 type refusal struct {
-	row      int
-	explicit bool   // the object itself has a sign of error, or a reason
-	reason   string // the service's own words; empty if there are none
-
-	ambiguous bool
+	RefusedRow
+	explicit bool // the object itself has a sign of error, or a reason
 }
 
 // index finds a row by referId and number, or by one of them with the other empty.
@@ -146,7 +143,7 @@ func (r *refusals) refuse(i int, v *value, own bool) {
 	}
 	r.decided[i] = true
 	why := errorText(v, 0)
-	r.found = append(r.found, refusal{row: i, explicit: own || why != "", reason: why})
+	r.found = append(r.found, refusal{RefusedRow{Key: r.items[i].Key(), Reason: why}, own || why != ""})
 }
 
 // addAmbiguous records the rows that have the referId or the number, once.
@@ -163,7 +160,8 @@ func (r *refusals) addAmbiguous(refer, bare, why string) {
 func (r *refusals) rows() (rows []RefusedRow, blanket bool) {
 	for i := range r.items {
 		if why, ok := r.ambiguous[i]; ok && !r.decided[i] {
-			r.found = append(r.found, refusal{row: i, explicit: why != "", reason: why, ambiguous: true})
+			row := RefusedRow{Key: r.items[i].Key(), Reason: why, Ambiguous: true}
+			r.found = append(r.found, refusal{row, why != ""})
 		}
 	}
 	all := len(r.items) > 1 && len(r.found) == len(r.items)
@@ -172,8 +170,8 @@ func (r *refusals) rows() (rows []RefusedRow, blanket bool) {
 			blanket = true
 			continue
 		}
-		f.reason = cmp.Or(f.reason, "the service refused this row without saying why")
-		rows = append(rows, RefusedRow{Key: r.items[f.row].Key(), Reason: f.reason, Ambiguous: f.ambiguous})
+		f.Reason = cmp.Or(f.Reason, "the service refused this row without saying why")
+		rows = append(rows, f.RefusedRow)
 	}
 	return rows, blanket
 }
