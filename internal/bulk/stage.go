@@ -72,21 +72,39 @@ func (a *adder) stage(ctx context.Context, src Entries, staged func() error) (ru
 }
 
 // fill writes the entries in chunks: while one is written, the next is read.
-func (a *adder) fill(ctx context.Context, src iter.Seq2[ledger.Entry, error]) error {
-	var failed error
-	chunks, ended := make(chan []ledger.Entry), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for chunk := range chunks {
-			if failed = a.add(ctx, chunk); failed != nil {
-				return
-			}
+func (a *adder) fill(ctx context.Context, src Entries) error {
+	var chunk, spare []ledger.Entry
+	added := make(chan error, 1) // has what came of the chunk before, once that is over
+	added <- nil
+	hand := func() error {
+		if err := <-added; err != nil {
+			return err
 		}
-	}()
-	err := a.read(src, chunks, ended)
-	close(chunks)
-	<-ended
-	return cmp.Or(failed, err)
+		full := chunk
+		chunk, spare = spare[:0], full // the one before has been added
+		go func() { added <- a.add(ctx, full) }()
+		return nil
+	}
+	for e, err := range src {
+		if err != nil {
+			return cmp.Or(<-added, err)
+		}
+		if chunk == nil {
+			chunk = make([]ledger.Entry, 0, stageChunk)
+		}
+		if chunk = append(chunk, e); int64(len(chunk)) < a.size.Load() {
+			continue
+		}
+		if err := hand(); err != nil {
+			return err
+		}
+	}
+	if len(chunk) > 0 {
+		if err := hand(); err != nil {
+			return err
+		}
+	}
+	return <-added
 }
 
 func (a *adder) add(ctx context.Context, chunk []ledger.Entry) error {
@@ -107,38 +125,6 @@ func (a *adder) add(ctx context.Context, chunk []ledger.Entry) error {
 		if err := a.conflict(c); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// read reads the entries, and ends early once adding has ended.
-func (a *adder) read(src iter.Seq2[ledger.Entry, error], chunks chan<- []ledger.Entry, ended <-chan struct{}) error {
-	var spare, chunk []ledger.Entry
-	hand := func() bool {
-		select {
-		case chunks <- chunk:
-			spare, chunk = chunk, spare[:0] // the one before has been added
-			return true
-		case <-ended:
-			return false
-		}
-	}
-	for e, err := range src {
-		if err != nil {
-			return err
-		}
-		if chunk == nil {
-			chunk = make([]ledger.Entry, 0, stageChunk)
-		}
-		if chunk = append(chunk, e); int64(len(chunk)) < a.size.Load() {
-			continue
-		}
-		if !hand() {
-			return nil
-		}
-	}
-	if len(chunk) > 0 {
-		hand()
 	}
 	return nil
 }
