@@ -75,14 +75,12 @@ func (t Tracking) Timeline() []tracking.Entry {
 	return tracking.Entries(t.Checkpoints, t.Learnt)
 }
 
-// Undecided is the phase of a tracking that an answer says nothing about.
-const Undecided ledger.Phase = "undecided"
-
-// Of a row that the service was not asked about.
+// Phases of what no answer reports.
 const (
-	Rejected ledger.Phase = "rejected" // of a row that the service refused
-	NotAsked ledger.Phase = "notAsked" // of a tracking that nobody has asked about
-	NotSent  ledger.Phase = "notSent"  // of a row that was not sent yet
+	Undecided ledger.Phase = "undecided" // of a tracking that an answer says nothing about
+	Rejected  ledger.Phase = "rejected"  // of a row that the service refused
+	NotAsked  ledger.Phase = "notAsked"  // of a tracking that nobody has asked about
+	NotSent   ledger.Phase = "notSent"   // of a row that was not sent yet
 )
 
 // Why there is no answer about what was asked for.

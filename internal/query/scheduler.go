@@ -152,7 +152,20 @@ func (a *Asker) readRows(ctx context.Context, ts []*Target) error {
 	if err != nil || store == nil {
 		return err
 	}
-	return findErased(ctx, store, slices.DeleteFunc(slices.Clone(ts), (*Target).IsKnown))
+	others := slices.DeleteFunc(slices.Clone(ts), (*Target).IsKnown)
+	var qs []tracking.Query
+	for _, t := range others {
+		qs = append(qs, tracking.Query{ReferID: t.Query.ReferID}, tracking.Query{Number: t.Query.Ref()})
+	}
+	found, err := store.Eraser.Erased(ctx, qs)
+	if err != nil {
+		return err
+	}
+	for i, t := range others {
+		byRefer, byNumber := found[2*i], found[2*i+1]
+		t.erased = byRefer && t.Query.ReferID != "" || byNumber && (t.Query.ReferID == "" || !t.Exact)
+	}
+	return nil
 }
 
 // loadRows takes a REF that is no referId, but a number of which a row is known, for that number.

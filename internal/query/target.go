@@ -2,7 +2,6 @@ package query
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -175,20 +174,4 @@ func (t *Target) orderOf() string {
 		ref = r.Item.ReferID
 	}
 	return ref
-}
-
-func findErased(ctx context.Context, store *Store, ts []*Target) error {
-	var qs []tracking.Query
-	for _, t := range ts {
-		qs = append(qs, tracking.Query{ReferID: t.Query.ReferID}, tracking.Query{Number: t.Query.Ref()})
-	}
-	found, err := store.Eraser.Erased(ctx, qs)
-	if err != nil {
-		return err
-	}
-	for i, t := range ts {
-		byRefer, byNumber := found[2*i], found[2*i+1]
-		t.erased = byRefer && t.Query.ReferID != "" || byNumber && (t.Query.ReferID == "" || !t.Exact)
-	}
-	return nil
 }
