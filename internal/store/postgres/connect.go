@@ -101,10 +101,7 @@ func (a *access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 		return err
 	}
 	row := results[len(results)-1].Rows[0]
-	return a.judge(string(row[0]), string(row[1]), string(row[2]), string(row[3]))
-}
-
-func (a *access) judge(standby, readOnly, fsync, synchronousCommit string) error {
+	standby, readOnly, fsync, synchronousCommit := string(row[0]), string(row[1]), string(row[2]), string(row[3])
 	switch {
 	case a.reads:
 		return nil
