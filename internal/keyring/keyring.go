@@ -5,6 +5,9 @@ package keyring
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime"
+	"strconv"
 	"time"
 
 	"github.com/zalando/go-keyring"
@@ -87,4 +90,19 @@ func limited(ctx context.Context, do func() (string, error)) (string, error) {
 func unusable(err error) error {
 	return &Error{err, "use the configuration file, `waybill auth login`, " +
 		"or a key file, `waybill config set api_key_file FILE`"}
+}
+
+// available returns an error on Linux where no message bus runs for the user: the library would start one. Other
+// systems say themselves what they lack.
+func available() error {
+	address := os.Getenv("DBUS_SESSION_BUS_ADDRESS")
+	if runtime.GOOS != "linux" || address != "" && address != "autolaunch:" {
+		return nil
+	}
+	for _, name := range []string{"bus", "dbus-session"} {
+		if _, err := os.Stat("/run/user/" + strconv.Itoa(os.Getuid()) + "/" + name); err == nil {
+			return nil
+		}
+	}
+	return errors.New("not available: no D-Bus session")
 }
