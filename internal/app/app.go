@@ -18,7 +18,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/follow"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/keyring"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/observed"
 	"github.com/waybill-cli/waybill/internal/pace"
@@ -34,13 +33,13 @@ type App struct {
 	// Sources returns where settings come from, with the flags of the command that runs.
 	Sources func(flags []config.Flag) config.Sources
 	Getenv  func(string) string // reads the environment for what is no setting
-	Keyring Keyring             // keeps API keys where the user asked for that; nil for none
+	Keyring Keyring             // keeps API keys where the user asked for that
 	// Hard ends requests that are under way; nil for when the command's own context ends.
 	// A first signal ends the command's context, a second one this.
 	Hard context.Context //nolint:containedctx // one run of the program has one
 }
 
-// Keyring keeps secrets by name, as [keyring.System] does.
+// Keyring keeps secrets by name, as that of the system does.
 type Keyring interface {
 	Get(ctx context.Context, name string) (string, error)
 	Set(ctx context.Context, name, secret string) error
@@ -87,12 +86,7 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 		return nil, err
 	}
 	readKey := func() (config.APIKey, error) {
-		return cfg.ReadAPIKey(a.IO.In, func(name string) (string, error) {
-			if a.Keyring == nil {
-				return "", keyring.ErrNotFound
-			}
-			return a.Keyring.Get(ctx, name)
-		})
+		return cfg.ReadAPIKey(a.IO.In, func(name string) (string, error) { return a.Keyring.Get(ctx, name) })
 	}
 	gate := pace.New(cfg.Concurrency, cfg.Rate)
 	if cfg.Origin("concurrency").Level != config.FromDefault {
@@ -219,7 +213,7 @@ func (s *Session) ServiceKey(base string) (string, error) {
 // Sources returns where the settings come from.
 func (s *Session) Sources() config.Sources { return s.sources }
 
-// Keyring returns the keyring, nil for none.
+// Keyring returns the keyring.
 func (s *Session) Keyring() Keyring { return s.app.Keyring }
 
 // EditUser changes the user file, in the profile in force, and returns its path. The environment stays in force.

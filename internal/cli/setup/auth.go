@@ -119,9 +119,7 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 		if name = profile; profile != config.DefaultProfile {
 			name = "profile " + profile
 		}
-		if err := inAnyKeyring(c, func() error {
-			return c.Keyring().Set(ctx, name, config.KeyringEntry(key, base))
-		}); err != nil {
+		if err := c.Keyring().Set(ctx, name, config.KeyringEntry(key, base)); err != nil {
 			return "", err
 		}
 		changes[0], changes[1] = config.Change{Key: "api_key"}, config.Change{Key: "api_key_keyring", Value: name}
@@ -326,20 +324,13 @@ func keyPrint(key string) string {
 	return hex.EncodeToString(sum[:4])
 }
 
-func inAnyKeyring(c *command.Call, do func() error) error {
-	if c.Keyring() == nil {
-		return keyring.ErrNotFound
-	}
-	return do()
-}
-
 // forgetEntry removes the key of a profile from the keyring unless it is in use. A failure is a warning: it has no use.
 func forgetEntry(ctx context.Context, c *command.Call, d *config.Draft, profile, used string) {
 	name := d.Text(profile, "api_key_keyring")
 	if name == "" || name == used {
 		return
 	}
-	err := inAnyKeyring(c, func() error { return c.Keyring().Delete(ctx, name) })
+	err := c.Keyring().Delete(ctx, name)
 	switch {
 	case err == nil:
 		c.IO.Note("Removed the API key from the keyring")

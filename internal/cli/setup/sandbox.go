@@ -317,8 +317,9 @@ func (d *demonstration) serve(ctx context.Context, servers *errgroup.Group, word
 
 func (d *demonstration) command(ctx context.Context, streams *term.IO, env []string, words ...string) error {
 	a := &app.App{
-		IO:     streams,
-		Getenv: func(string) string { return "" },
+		IO:      streams,
+		Getenv:  func(string) string { return "" },
+		Keyring: d.f.App.Keyring,
 		Sources: func(flags []config.Flag) config.Sources {
 			return config.Sources{Flags: flags, Env: env, WorkDir: d.folder, Home: d.folder}
 		},
