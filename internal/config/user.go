@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/waybill-cli/waybill/internal/disk"
 )
 
@@ -79,24 +77,17 @@ func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 	made := userFile{path: path, profiles: map[string]layer{}}
 	o := Origin{Level: FromUser, File: path}
 	root, err := parse(data)
-	var own []pair
 	if err == nil {
-		own, err = pairs(root, "a mapping of keys and values")
+		_, err = pairs(root, "a mapping of keys and values")
 	}
 	if err != nil {
 		return made, at(err, "", o)
 	}
-	top := yaml.Node{Kind: yaml.MappingNode}
-	var profiles []pair
-	var errProfiles error
-	for i, p := range own {
-		if p.key == profilesKey {
-			profiles, errProfiles = pairs(p.value, "names with settings below each name")
-			continue
-		}
-		top.Content = append(top.Content, root.Content[2*i], p.value)
+	profiles, errProfiles := pairs(below(root, profilesKey), "names with settings below each name")
+	if root != nil {
+		remove(root, []string{profilesKey}, 0)
 	}
-	made.profiles[DefaultProfile], err = l.fill(&top, o)
+	made.profiles[DefaultProfile], err = l.fill(root, o)
 	err = cmp.Or(err, at(errProfiles, profilesKey, o))
 	for _, p := range profiles {
 		own, errProfile := l.fillProfile(p, o)
