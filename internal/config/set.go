@@ -115,7 +115,7 @@ func (l *loader) node(c Change) (*yaml.Node, error) {
 	case webhook.Scheme:
 		return changedNode(v), nil
 	default:
-		return nodeOf(v)
+		return nodeOf(v), nil
 	}
 }
 
@@ -141,10 +141,7 @@ func (l *loader) stringNode(key, t string) (*yaml.Node, error) {
 		return nil, err
 	}
 	v = l.withAbsolutePaths(s, v, l.src.WorkDir)
-	n, err := nodeOf(plain(v))
-	if err != nil {
-		return nil, err
-	}
+	n := nodeOf(plain(v))
 	if again, err := s.fromNode(n); err != nil || !reflect.DeepEqual(again, v) { // such as a number of 20 digits
 		return nil, wrong(notUnchanged, "edit the file by hand")
 	}
@@ -153,15 +150,13 @@ func (l *loader) stringNode(key, t string) (*yaml.Node, error) {
 
 const notUnchanged = "can't be written to the file unchanged"
 
-func nodeOf(v any) (*yaml.Node, error) {
+func nodeOf(v any) *yaml.Node {
 	n := &yaml.Node{}
-	if err := n.Encode(v); err != nil {
-		return nil, &KeyError{Message: err.Error(), Err: err}
-	}
+	_ = n.Encode(v) // JSON's own types always encode
 	if _, isList := v.([]string); isList {
 		n.Style = yaml.FlowStyle
 	}
-	return n, nil
+	return n
 }
 
 // edited returns a user file with changes made: nodes are their values. Empty lines stay if no value changes.
@@ -267,10 +262,7 @@ func child(n *yaml.Node, key string) (*yaml.Node, error) {
 		n.Content = append(n.Content, textNode(key), old)
 	}
 	if missing(old) {
-		*old = yaml.Node{
-			Kind:        yaml.MappingNode,
-			HeadComment: old.HeadComment, LineComment: old.LineComment, FootComment: old.FootComment,
-		}
+		old.Kind, old.Tag, old.Value = yaml.MappingNode, "", ""
 	}
 	if len(old.Content) == 0 {
 		old.Style = 0 // no braces once it is filled
@@ -283,10 +275,9 @@ func child(n *yaml.Node, key string) (*yaml.Node, error) {
 
 // remove removes what keys name, and sections that are empty then, but for the first keep keys. Comments stay.
 func remove(n *yaml.Node, keys []string, keep int) {
-	i := 0
-	for ; i < len(n.Content) && n.Content[i].Value != keys[0]; i += 2 {
-	}
-	if i == len(n.Content) {
+	own, _ := pairs(n, "")
+	i := 2 * slices.IndexFunc(own, func(p pair) bool { return p.key == keys[0] })
+	if i < 0 {
 		return
 	}
 	key, value := n.Content[i], n.Content[i+1]

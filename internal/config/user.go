@@ -84,9 +84,7 @@ func (l *loader) decodeUser(data []byte, path string) (userFile, error) {
 		return made, at(err, "", o)
 	}
 	profiles, errProfiles := pairs(below(root, profilesKey), "names with settings below each name")
-	if root != nil {
-		remove(root, []string{profilesKey}, 0)
-	}
+	remove(root, []string{profilesKey}, 0)
 	made.profiles[DefaultProfile], err = l.fill(root, o)
 	err = cmp.Or(err, at(errProfiles, profilesKey, o))
 	for _, p := range profiles {
