@@ -245,10 +245,6 @@ func (l *loader) decide(layers []layer) (Config, error) {
 	}
 	named := c.secretsAt("env:")
 	c.hook, _ = v.Get("webhook.secret").(Secret)
-	if c.key.setting != "" {
-		v.Set(c.key.setting, c.key.v)
-		c.origins[c.key.setting] = c.key.origin
-	}
 	c.entries = c.list(v)
 	c.warnings = slices.Concat(l.ignored, l.warnings(named))
 	o, others := c.origins["webhook.secret"], len(c.Webhook.Secrets) > 0
@@ -275,7 +271,7 @@ func (l *loader) lookup(name string) (text string, isSet bool) {
 
 func (c *Config) apply(v *viper.Viper, made layer, saved names) error {
 	for key, val := range made {
-		if slices.Contains(apiKeySettings(), key) {
+		if slices.Contains(apiKeySettings(), key) && val != c.key.value {
 			continue // one of all layers counts, see findAPIKey
 		}
 		c.origins[key] = val.origin
