@@ -124,7 +124,7 @@ func storeKey(ctx context.Context, c *command.Call, key config.Secret, inKeyring
 		}
 		changes[0], changes[1] = config.Change{Key: "api_key"}, config.Change{Key: "api_key_keyring", Value: name}
 	}
-	path, err := config.Set(c.Sources(), profile, changes...)
+	path, err := c.EditUser(changes...)
 	if err != nil {
 		return "", err
 	}
@@ -195,11 +195,8 @@ func printStatus(out *command.Output, j authJSON, file string) error {
 	if out.Machine() {
 		return out.Object(j)
 	}
-	place := j.Setting
-	switch {
-	case j.Setting == "":
-		place = "none"
-	case file != "":
+	place := cmp.Or(j.Setting, "none")
+	if file != "" {
 		place += " " + file
 	}
 	return out.Fields([]render.Field{
@@ -241,13 +238,11 @@ func runLogout(ctx context.Context, c *command.Call, _ []string) error {
 	}
 	if len(changes) == 0 {
 		c.IO.Note("No API key is stored in %s", d.Path+ofProfile(profile))
-	} else {
-		if _, err := config.Set(c.Sources(), profile, changes...); err != nil {
-			return err
-		}
-		for _, change := range changes {
-			c.IO.Note("Removed %s from %s", change.Key, d.Path+ofProfile(profile))
-		}
+	} else if _, err := c.EditUser(changes...); err != nil {
+		return err
+	}
+	for _, change := range changes {
+		c.IO.Note("Removed %s from %s", change.Key, d.Path+ofProfile(profile))
 	}
 	forgetEntry(ctx, c, d, profile, "")
 	left, err := config.Load(c.Sources())
