@@ -23,21 +23,13 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 			s.api.ServeHTTP(w, r)
 			return
 		}
-		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			other := r.Clone(r.Context())
-			other.Method = method
-			if _, pattern := s.api.Handler(other); pattern != "" {
-				s.methodNotAllowed(w, method)
-				return
-			}
-		}
 	}
 	s.fail(w, &Error{http.StatusNotFound, "there is no such route", "reload the page", "not_found"})
 }
 
 func (s *Server) route(route Route) {
-	s.api.HandleFunc(route.Method+" "+APIPrefix+route.Pattern, func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != route.Method { // HEAD, which the multiplexer takes for GET
+	s.api.HandleFunc(APIPrefix+route.Pattern, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != route.Method {
 			s.methodNotAllowed(w, route.Method)
 			return
 		}

@@ -137,7 +137,7 @@ func New(l net.Listener, o Options) (*Server, error) {
 		return o.Session(r.Context(), cmp.Or(o.Token, s.token))
 	}})
 	if o.Stream != nil {
-		s.api.HandleFunc("GET "+APIPrefix+"/stream", s.serveStream)
+		s.api.HandleFunc(APIPrefix+"/stream", s.serveStream)
 	}
 	for _, route := range o.Routes {
 		s.route(route)
