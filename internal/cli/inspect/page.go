@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -199,15 +200,11 @@ func (p *Page) session(ctx context.Context, token string) (any, error) {
 // explain says what an error of a route means, in the words of the command line.
 func (p *Page) explain(err error) *inspect.Error {
 	code, hint := command.CodeAndHint(err)
-	status := http.StatusInternalServerError
-	switch code {
-	case command.Usage:
-		status = http.StatusBadRequest
-	case command.NotFound:
-		status = http.StatusNotFound
-	case command.Store:
-		status = http.StatusServiceUnavailable
-	}
+	status := map[command.Code]int{
+		command.Usage: http.StatusBadRequest, command.NotFound: http.StatusNotFound,
+		command.Store: http.StatusServiceUnavailable,
+	}[code]
+	status = cmp.Or(status, http.StatusInternalServerError)
 	return &inspect.Error{Status: status, Message: err.Error(), Hint: hint, Code: code.Word()}
 }
 

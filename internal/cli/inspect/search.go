@@ -103,19 +103,15 @@ func (m matcher) find(ctx context.Context, db *app.Store, all []inbox.Overview, 
 			}
 		}
 	}
-	found = found[:min(len(found), limit)]
-	if m.refused { // has no events, and no forwardings
-		return found, nil
-	}
-	return m.whole(ctx, db, found)
+	return m.whole(ctx, db, found[:min(len(found), limit)])
 }
 
 // readsBodiesAlone reports whether candidates need no events and no forwardings to be judged.
 func (m matcher) readsBodiesAlone() bool { return !m.filtered && len(m.states) == 0 }
 
-// whole completes what was found among bare candidates.
+// whole completes what was found among bare candidates. Refused ones have no events and no forwardings to be added.
 func (m matcher) whole(ctx context.Context, db *app.Store, found []inbox.Overview) ([]inbox.Overview, error) {
-	if len(found) == 0 || !m.readsBodiesAlone() {
+	if len(found) == 0 || m.refused || !m.readsBodiesAlone() {
 		return found, nil
 	}
 	first, last := found[0].Seq, found[len(found)-1].Seq

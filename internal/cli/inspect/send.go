@@ -107,7 +107,7 @@ func (p *Page) send(r *http.Request) (any, error) {
 		notes = append(notes, "not verified: delivery "+d.ID())
 	}
 	sender.Items = []replay.Item{item}
-	res, err := p.sendOne(r.Context(), sender.Load)
+	res, err := p.sendOne(r.Context(), sender)
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +126,9 @@ func (p *Page) send(r *http.Request) (any, error) {
 }
 
 // sendOne sends one delivery. Its error says why it was not tried, or that ctx has ended.
-func (p *Page) sendOne(
-	ctx context.Context, load func(context.Context, forward.Sending) (forward.Request, error),
-) (forward.Result, error) {
-	var result forward.Result
-	_, err := forward.Series{
-		Client: p.client, Gate: pace.New(1, 0), Expect: forward.Statuses{"2xx"}, Load: load,
+func (p *Page) sendOne(ctx context.Context, sender *replay.Sender) (result forward.Result, err error) {
+	_, err = forward.Series{
+		Client: p.client, Gate: pace.New(1, 0), Expect: forward.Statuses{"2xx"}, Load: sender.Load,
 		OnResult: func(r forward.Result) error { result = r; return nil },
 	}.Run(ctx, ctx, 1)
 	if errors.Is(err, forward.ErrForbidden) {

@@ -247,15 +247,11 @@ func (s *server) serve(ctx, until context.Context, l net.Listener, lastEvent int
 }
 
 func listenerURL(addr net.Addr) string {
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok || !tcp.IP.IsUnspecified() {
-		return command.ServerURL(addr.String(), "")
+	here := "127.0.0.1:0"
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.To4() == nil {
+		here = "[::1]:0"
 	}
-	host := "127.0.0.1"
-	if tcp.IP.To4() == nil {
-		host = "::1"
-	}
-	return command.ServerURL(net.JoinHostPort(host, strconv.Itoa(tcp.Port)), "")
+	return command.ServerURL(shownAddr(here, addr), "")
 }
 
 func warnScheme(s *app.Session) error {
