@@ -170,14 +170,14 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	listing := eventListing(c, o)
-	if db == nil {
-		listing.Empty = emptyText(c, o, inbox.Counts{})
-		return listing.PrintAll(c.IO, nil)
-	}
-	counts, err := db.Inbox.Counts(ctx)
+	counts, err := db.Received().Counts(ctx)
 	if err != nil {
 		return err
+	}
+	listing := eventListing(c, o)
+	listing.Empty = emptyText(c, o, counts)
+	if db == nil {
+		return listing.PrintAll(c.IO, nil)
 	}
 	if o.Filter == "" && !o.All {
 		q.Limit = o.Limit
@@ -190,16 +190,9 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 	if err := o.readOn(ctx, db, &q); err != nil {
 		return err
 	}
-	empty := true
-	if err := listing.Print(c.IO, command.Filter(replay.LatestRows(ctx, db.Inbox, q), func(e inbox.Event) bool {
-		matches := filter.Match(e)
-		empty = empty && !matches
-		return matches
-	}, o.Limit)); err != nil {
+	found := command.Filter(replay.LatestRows(ctx, db.Inbox, q), filter.Match, o.Limit)
+	if err := listing.Print(c.IO, found); err != nil {
 		return err
-	}
-	if empty && !c.Out.Machine() && !c.Out.IsCSV() {
-		c.IO.Note("%s", emptyText(c, o, counts))
 	}
 	if counts.Refused > 0 && (o.All || o.Verified == string(inbox.No)) {
 		refused := command.Plural(counts.Refused, "refused delivery")
@@ -295,15 +288,12 @@ func runListRefused(ctx context.Context, c *command.Call, o listOptions) error {
 		if err != nil {
 			return err
 		}
-		if d.Body = nil; !d.ReceivedAt.Before(since) {
-			all = append(all, d)
-		}
+		d.Body = nil
+		all = append(all, d)
 	}
 	slices.Reverse(all)
-	if o.Limit > 0 && len(all) > o.Limit {
-		all = all[:o.Limit]
-	}
-	return w.PrintAll(c.IO, all)
+	isLate := func(d inbox.Delivery) bool { return !d.ReceivedAt.Before(since) }
+	return w.Print(c.IO, command.Filter(command.Values(all), isLate, o.Limit))
 }
 
 func refusedColumns() []command.Column[inbox.Delivery] {

@@ -340,10 +340,7 @@ func sentColumns() []command.Column[Sent] {
 func NewSent(kind string, r forward.Result) Sent {
 	j := Sent{
 		Type: kind, Copy: r.Copy, Status: r.Status, Expected: r.Expected, Reply: string(r.Reply),
-		ElapsedSeconds: r.Took.Round(time.Microsecond).Seconds(),
-	}
-	if r.Location != "" {
-		j.Location = forward.ShowAddress(r.Location)
+		ElapsedSeconds: r.Took.Round(time.Microsecond).Seconds(), Location: forward.ShowAddress(r.Location),
 	}
 	if r.To != nil {
 		j.Target = forward.ShowURL(r.To)
