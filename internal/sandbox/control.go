@@ -18,17 +18,6 @@ type Requests struct {
 	Detail   int64 `json:"detail"`
 }
 
-func (r *Requests) add(op operation) {
-	switch op {
-	case opCreateV1:
-		r.CreateV1++
-	case opCreateV2:
-		r.CreateV2++
-	case opDetail:
-		r.Detail++
-	}
-}
-
 // Stats is what the sandbox counted.
 type Stats struct {
 	Requests   Requests   `json:"requests"`
@@ -61,7 +50,11 @@ func (s *Server) stats(rows string) Stats {
 	hooks := s.hooks.stats()
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
-	st := Stats{Requests: s.state.counts, Created: s.state.made, Distinct: int64(len(s.state.parcels)), Deliveries: hooks}
+	n := s.state.requests
+	st := Stats{
+		Requests: Requests{n[opCreateV1], n[opCreateV2], n[opDetail]},
+		Created:  s.state.made, Distinct: int64(len(s.state.parcels)), Deliveries: hooks,
+	}
 	if rows != noRows {
 		st.Rows = make([]Row, len(s.state.parcels))
 		for i, p := range s.state.parcels {

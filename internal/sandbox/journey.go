@@ -194,10 +194,7 @@ func (j journey) object(it tracking.Item, now time.Time) map[string]any {
 
 func (j journey) summary(it tracking.Item, done []step) map[string]any {
 	last := done[len(done)-1]
-	updated := j.made
-	if last.at.After(updated) {
-		updated = last.at
-	}
+	updated := slices.MaxFunc([]time.Time{j.made, last.at}, time.Time.Compare)
 	return map[string]any{
 		"id":                   j.id,
 		"trackingNumber":       it.Number,

@@ -109,7 +109,7 @@ const (
 // admit does what every operation begins with, and reports false if the request was answered.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, op operation, method string) bool {
 	s.state.mu.Lock()
-	s.state.counts.add(op)
+	s.state.requests[op]++
 	s.state.mu.Unlock()
 	if !s.sleep(r, s.config.Latency) {
 		return false
@@ -296,21 +296,21 @@ type parcel struct {
 
 // state is what the sandbox remembers.
 type state struct {
-	mu      sync.Mutex
-	byKey   map[tracking.Key]int
-	byRefer map[string][]int
-	byNum   map[string][]int
-	parcels []parcel
-	counts  Requests
-	made    int64
-	offset  time.Duration // how far sandbox time is ahead of the clock
+	mu       sync.Mutex
+	byKey    map[tracking.Key]int
+	byRefer  map[string][]int
+	byNum    map[string][]int
+	parcels  []parcel
+	requests map[operation]int64
+	made     int64
+	offset   time.Duration // how far sandbox time is ahead of the clock
 }
 
 func (s *state) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.byKey, s.byRefer, s.byNum = map[tracking.Key]int{}, map[string][]int{}, map[string][]int{}
-	s.parcels, s.counts, s.made, s.offset = nil, Requests{}, 0, 0
+	s.parcels, s.requests, s.made, s.offset = nil, map[operation]int64{}, 0, 0
 }
 
 // now is sandbox time, while mu is held.
@@ -322,16 +322,15 @@ func (s *state) store(items []tracking.Item, op operation) {
 	defer s.mu.Unlock()
 	now := s.now()
 	for _, it := range items {
-		if i, ok := s.byKey[it.Key()]; ok {
-			s.parcels[i].created++
-			s.made++
-			continue
+		i, known := s.byKey[it.Key()]
+		if !known {
+			i = len(s.parcels)
+			s.parcels = append(s.parcels, parcel{item: it, at: now, real: time.Now(), instant: op == opCreateV1})
+			s.byKey[it.Key()] = i
+			s.byRefer[it.ReferID] = append(s.byRefer[it.ReferID], i)
+			s.byNum[it.Number] = append(s.byNum[it.Number], i)
 		}
-		i := len(s.parcels)
-		s.parcels = append(s.parcels, parcel{item: it, created: 1, at: now, real: time.Now(), instant: op == opCreateV1})
-		s.byKey[it.Key()] = i
-		s.byRefer[it.ReferID] = append(s.byRefer[it.ReferID], i)
-		s.byNum[it.Number] = append(s.byNum[it.Number], i)
+		s.parcels[i].created++
 		s.made++
 	}
 }
