@@ -144,7 +144,7 @@ type Collector struct {
 
 	contradictory map[Row]Finding
 
-	groups map[groupKey]*Group
+	groups []Group
 	spool  *os.File     // findings, a JSON line each; nil while all are held
 	held   bytes.Buffer // further ones
 	err    error        // the first one of keeping findings: no more are kept
@@ -152,11 +152,6 @@ type Collector struct {
 
 // maxHeld bytes of findings need no file: an input with few of them needs no temporary folder.
 const maxHeld = 1 << 20
-
-type groupKey struct {
-	severity Severity
-	kind     Kind
-}
 
 // columns are the places of a row's order and number, for [Finding.with].
 type columns struct{ ref, number Finding }
@@ -170,7 +165,6 @@ func New() *Collector {
 		forms:  map[carriers.Form]*FormCount{},
 		rules:  map[string]*ruleCount{},
 		codes:  map[string]bool{},
-		groups: map[groupKey]*Group{},
 
 		contradictory: map[Row]Finding{},
 		lengths:       lengths{count: map[int]int64{}, zeroFirst: map[int]int64{}},
@@ -241,12 +235,12 @@ type spooled struct {
 }
 
 func (c *Collector) count(f Finding) {
-	key := groupKey{f.Severity, f.Kind}
-	g := c.groups[key]
-	if g == nil {
-		g = &Group{Kind: f.Kind, Severity: f.Severity}
-		c.groups[key] = g
+	i := slices.IndexFunc(c.groups, func(g Group) bool { return g.Kind == f.Kind && g.Severity == f.Severity })
+	if i < 0 {
+		i = len(c.groups)
+		c.groups = append(c.groups, Group{Kind: f.Kind, Severity: f.Severity})
 	}
+	g := &c.groups[i]
 	g.Count++
 	at, _ := slices.BinarySearchFunc(g.First, f, byPlace)
 	if at < Shown {
@@ -282,10 +276,7 @@ func (c *Collector) Finish() (*Report, error) {
 	if err := cmp.Or(c.err, c.countGrouped()); err != nil {
 		return nil, err
 	}
-	r := &Report{c: c, Contradictory: c.contradictory}
-	for _, g := range c.groups {
-		r.Groups = append(r.Groups, *g)
-	}
+	r := &Report{Groups: c.groups, Contradictory: c.contradictory, c: c}
 	order := []Severity{Error, Warning, Note}
 	slices.SortFunc(r.Groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity)),
