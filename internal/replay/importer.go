@@ -1,12 +1,11 @@
 package replay
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -17,8 +16,7 @@ import (
 // Capture is the delivery as it is exported.
 func (d Delivery) Capture() webhook.Capture {
 	return webhook.Capture{
-		Sample: webhook.Sample{Request: d.Request(), At: d.ReceivedAt},
-		From:   d.RemoteAddr, ID: d.ID(), Delivery: d.Seq, Verified: string(d.Verified),
+		Sample: d.Sample(), From: d.RemoteAddr, ID: d.ID(), Delivery: d.Seq, Verified: string(d.Verified),
 	}
 }
 
@@ -44,9 +42,8 @@ type Imported struct {
 func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, error) {
 	at := c.At.UTC().Truncate(time.Millisecond) // as it is stored; zero if the file does not say
 	d := inbox.Delivery{
-		ReceivedAt: cmp.Or(at, time.Now().UTC().Truncate(time.Millisecond)), Method: c.Method, Path: c.Path,
-		RawQuery:   c.RawQuery,
-		RemoteAddr: c.From, Header: c.Header, Body: c.Body, Verified: inbox.Unknown,
+		ReceivedAt: cmp.Or(at, time.Now().UTC().Truncate(time.Millisecond)), RemoteAddr: c.From, Method: c.Method,
+		Path: c.Path, RawQuery: c.RawQuery, Header: c.Header, Body: c.Body, Verified: inbox.Unknown,
 	}
 	if i.Verifier != nil {
 		d = verify(d, i.Scheme, i.Verifier)
@@ -119,22 +116,8 @@ func (i *Importer) remember(d inbox.Delivery) {
 
 // fingerprint is the hash of all that was received, and of a time of receipt.
 func fingerprint(d inbox.Delivery, at time.Time) [sha256.Size]byte {
-	var b bytes.Buffer
-	add := func(s string) {
-		b.Write(binary.AppendUvarint(nil, uint64(len(s))))
-		b.WriteString(s)
-	}
-	b.Write(binary.AppendVarint(nil, at.UnixMilli()))
-	add(d.Method)
-	add(d.Path)
-	add(d.RawQuery)
-	b.Write(binary.AppendUvarint(nil, uint64(len(d.Header))))
-	for _, f := range d.Header {
-		add(f.Name)
-		add(f.Value)
-	}
-	b.Write(d.Body)
-	return sha256.Sum256(b.Bytes())
+	head := fmt.Appendf(nil, "%d %q %q %q %q\n", at.UnixMilli(), d.Method, d.Path, d.RawQuery, d.Header)
+	return sha256.Sum256(append(head, d.Body...))
 }
 
 // Verifier verifies requests, such as a [webhook.Verifier].
