@@ -175,21 +175,17 @@ func (p *sample) load(ctx context.Context, c *command.Call, o sendOptions, seed 
 		return err
 	}
 	if p.captured, err = webhook.ParseCaptures(data); err == nil && len(p.captured) > 0 {
-		p.count = len(p.captured)
 		name := strings.Replace(o.File, command.StdinName, "standard input", 1)
-		c.IO.Note("%s: %s", name, command.Plural(p.count, "captured delivery"))
-		return p.change(o)
+		c.IO.Note("%s: %s", name, command.Plural(len(p.captured), "captured delivery"))
+	} else {
+		if len(bytes.TrimSpace(data)) == 0 {
+			c.IO.Warning("%s is empty, and so is the body", o.File)
+		}
+		body := append([]byte{}, data...) // not nil: that would be a pruned one
+		single := webhook.Request{Method: "POST", Header: defaultHeader(), Body: body}
+		p.captured = []webhook.Sample{{Request: single}}
 	}
-	if len(bytes.TrimSpace(data)) == 0 {
-		c.IO.Warning("%s is empty, and so is the body", o.File)
-	}
-	body := append([]byte{}, data...) // not nil: that would be a pruned one
-	single := webhook.Request{Method: "POST", Header: defaultHeader(), Body: body}
-	p.captured, p.count = []webhook.Sample{{Request: single}}, 1
-	return p.change(o)
-}
-
-func (p *sample) change(o sendOptions) error {
+	p.count = len(p.captured)
 	set, err := o.parseSet()
 	if err != nil || len(set) == 0 {
 		return err

@@ -88,20 +88,6 @@ func (o *sendingOptions) target() (*url.URL, error) {
 	return u, nil
 }
 
-func (o *sendingOptions) faults(cmd *cobra.Command) (forward.Faults, error) {
-	f := o.Faults
-	switch {
-	case o.Duplicate < 0 || o.Duplicate > maxCopies:
-		return f, command.Usagef(fmt.Sprintf("from 0 to %d", maxCopies), "--duplicate %d is out of bounds", o.Duplicate)
-	case o.Rate < 0 || math.IsNaN(o.Rate):
-		return f, command.Usagef("use 0 for no limit", "--rate %v is not a rate", o.Rate)
-	}
-	if !cmd.Flags().Changed("seed") {
-		f.Seed = rand.Uint64N(seedLimit) //nolint:gosec // no secret
-	}
-	return f, nil
-}
-
 type sending struct {
 	forward.Series
 
@@ -120,9 +106,14 @@ type sending struct {
 
 // newSending reads the flags that all commands which send have. The caller closes its Client.
 func newSending(c *command.Call, o sendingOptions) (*sending, error) {
-	faults, err := o.faults(c.Cmd)
-	if err != nil {
-		return nil, err
+	switch {
+	case o.Duplicate < 0 || o.Duplicate > maxCopies:
+		return nil, command.Usagef(fmt.Sprintf("from 0 to %d", maxCopies), "--duplicate %d is out of bounds", o.Duplicate)
+	case o.Rate < 0 || math.IsNaN(o.Rate):
+		return nil, command.Usagef("use 0 for no limit", "--rate %v is not a rate", o.Rate)
+	}
+	if !c.Cmd.Flags().Changed("seed") {
+		o.Seed = rand.Uint64N(seedLimit) //nolint:gosec // no secret
 	}
 	expect, err := forward.ParseStatuses(o.Expect)
 	if err != nil {
@@ -134,7 +125,7 @@ func newSending(c *command.Call, o sendingOptions) (*sending, error) {
 	}
 	return &sending{
 		call: c, options: o, unexpected: map[int]int{}, settle: func(forward.Result) error { return nil },
-		Series: forward.Series{Client: client, Gate: pace.New(1, o.Rate), Faults: faults, Expect: expect},
+		Series: forward.Series{Client: client, Gate: pace.New(1, o.Rate), Faults: o.Faults, Expect: expect},
 	}, nil
 }
 

@@ -56,44 +56,33 @@ func runShow(ctx context.Context, c *command.Call, id string, o showOptions) err
 		return command.Usagef("use one of them", "--raw and --headers exclude each other")
 	case o.Reveal && o.Raw:
 		return command.Usagef("leave it out", "--raw hides nothing")
-	case o.Raw:
-		return showBody(ctx, c, id)
-	case o.Headers:
-		return showHeaders(ctx, c, id, o)
+	case o.Raw || o.Headers:
+		return showDelivery(ctx, c, id, o)
 	}
 	return showPage(ctx, c, id, o)
 }
 
-func findShown(ctx context.Context, s *app.Session, id string) (replay.Delivery, error) {
-	in, err := s.Received(ctx)
-	if err != nil {
-		return replay.Delivery{}, err
-	}
-	d, err := replay.Find(ctx, in, id)
-	if err == nil && d.Body == nil {
-		err = fmt.Errorf("event %q: the bytes of its delivery were pruned", id)
-		hint := "see the remaining data with `waybill events show ID`"
-		return d, &command.ExitError{Code: command.NotFound, Err: err, Hint: hint}
-	}
-	return d, err
-}
-
-func showBody(ctx context.Context, c *command.Call, id string) error {
-	if c.Out.Machine() || c.Out.IsCSV() {
+// showDelivery writes the body of a delivery, or its headers.
+func showDelivery(ctx context.Context, c *command.Call, id string, o showOptions) error {
+	if o.Raw && (c.Out.Machine() || c.Out.IsCSV()) {
 		return command.Usagef("omit --jq and -o; `waybill events export` writes bodies as JSON",
 			"--raw writes bytes as they came, in no other form")
 	}
-	d, err := findShown(ctx, c.Session, id)
+	in, err := c.Received(ctx)
 	if err != nil {
 		return err
 	}
-	return c.Out.Bytes(d.Body)
-}
-
-func showHeaders(ctx context.Context, c *command.Call, id string, o showOptions) error {
-	d, err := findShown(ctx, c.Session, id)
+	d, err := replay.Find(ctx, in, id)
 	if err != nil {
 		return err
+	}
+	if d.Body == nil {
+		err := fmt.Errorf("event %q: the bytes of its delivery were pruned", id)
+		hint := "see the remaining data with `waybill events show ID`"
+		return &command.ExitError{Code: command.NotFound, Err: err, Hint: hint}
+	}
+	if o.Raw {
+		return c.Out.Bytes(d.Body)
 	}
 	headers, err := view.ShownHeaders(c.Session, d.Header, view.HeaderOptions{Reveal: o.Reveal})
 	if err != nil {
