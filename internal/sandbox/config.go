@@ -97,10 +97,6 @@ func (c *Config) complete() error {
 			return &ConfigError{"fault", fmt.Sprintf("%s: probability %v is not between 0 and 1", name, p)}
 		}
 	}
-	return c.checkWebhook()
-}
-
-func (c *Config) checkWebhook() error {
 	if c.WebhookURL == "" {
 		return nil
 	}

@@ -119,25 +119,23 @@ func (s *Server) control() {
 			Count           int
 			Probability     *float64
 		}
-		s.handleControl(w, r, &q, func() error { return s.setFault(q.Name, q.Operation, q.Count, q.Probability) })
+		s.handleControl(w, r, &q, func() error {
+			if q.Probability == nil {
+				return s.Fault(q.Name, q.Operation, q.Count)
+			}
+			if !slices.Contains(Faults(), q.Name) || *q.Probability < 0 || *q.Probability > 1 {
+				return fmt.Errorf("fault %q with probability %v is not possible", q.Name, *q.Probability)
+			}
+			s.faults.mu.Lock()
+			s.faults.chance[q.Name] = *q.Probability
+			s.faults.mu.Unlock()
+			return nil
+		})
 	})
 	s.mux.HandleFunc("POST /_sandbox/emit", func(w http.ResponseWriter, r *http.Request) {
 		var e Emission
 		s.handleControl(w, r, &e, func() error { return s.Emit(e) })
 	})
-}
-
-func (s *Server) setFault(name, op string, count int, probability *float64) error {
-	if probability == nil {
-		return s.Fault(name, op, count)
-	}
-	if !slices.Contains(Faults(), name) || *probability < 0 || *probability > 1 {
-		return fmt.Errorf("fault %q with probability %v is not possible", name, *probability)
-	}
-	s.faults.mu.Lock()
-	s.faults.chance[name] = *probability
-	s.faults.mu.Unlock()
-	return nil
 }
 
 func (s *Server) handleControl(w http.ResponseWriter, r *http.Request, into any, do func() error) {
