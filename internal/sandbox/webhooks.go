@@ -215,17 +215,13 @@ func (e *emitter) post(ctx context.Context, d delivery) error {
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(res.Body, 1<<20))
-	taken := res.StatusCode/100 == 2
 	e.mu.Lock()
-	if taken {
-		e.counts.Taken++
-	} else {
+	defer e.mu.Unlock()
+	if res.StatusCode/100 != 2 {
 		e.counts.Refused++
-	}
-	e.mu.Unlock()
-	if !taken {
 		return fmt.Errorf("it answers %s", res.Status)
 	}
+	e.counts.Taken++
 	return nil
 }
 
