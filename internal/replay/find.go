@@ -79,25 +79,12 @@ func (d Delivery) Sample() webhook.Sample {
 	return webhook.Sample{Request: d.Request(), At: d.ReceivedAt}
 }
 
-// AmbiguousError says that several eventIds begin with an ID.
-type AmbiguousError struct {
-	EventIDs []string // some of them
-	More     bool     // there are others
-}
-
-func (e *AmbiguousError) Error() string {
-	names := strings.Join(slices.Sorted(slices.Values(e.EventIDs)), ", ")
-	if e.More {
-		names += ", …"
-	}
-	return "several eventIds begin with it: " + names
-}
-
-const maxCandidates = 5
+// ErrAmbiguous says that several eventIds begin with an ID.
+var ErrAmbiguous = errors.New("several eventIds begin with it")
 
 // Find returns the delivery that an ID names: the number of a delivery or of an event in it (12, 12.2), the number of
 // a refused one (refused:3), also once it was readmitted, or an eventId or its beginning. The delivery's bytes may be
-// gone. Errors are [inbox.ErrNoDelivery], [inbox.ErrNoEvent] and [AmbiguousError].
+// gone. Errors are [inbox.ErrNoDelivery], [inbox.ErrNoEvent] and [ErrAmbiguous].
 func Find(ctx context.Context, in Inbox, id string) (Delivery, error) {
 	at, err := locate(ctx, in, id)
 	var d Delivery
@@ -251,29 +238,22 @@ func findByEventID(ctx context.Context, in Inbox, id string) (inbox.Event, error
 	if id == "" {
 		return inbox.Event{}, inbox.ErrNoEvent
 	}
-	var found inbox.Event
-	var names []string
+	var found inbox.Event // has no key until there is one
 	for _, q := range []inbox.Query{{EventID: id}, {EventIDPrefix: id}} {
 		q.Marks = []inbox.Mark{inbox.Current}
 		for e, err := range in.Events(ctx, q) {
 			switch {
 			case err != nil:
 				return inbox.Event{}, err
-			case len(names) == 0, bytes.Equal(e.Key, found.Key) && found.Synthetic:
-				found, names = e, []string{e.EventID}
-			case bytes.Equal(e.Key, found.Key), slices.Contains(names, e.EventID):
-			case len(names) == maxCandidates:
-				return inbox.Event{}, &AmbiguousError{EventIDs: names, More: true}
-			default:
-				names = append(names, e.EventID)
+			case found.Key == nil, bytes.Equal(e.Key, found.Key) && found.Synthetic:
+				found = e
+			case !bytes.Equal(e.Key, found.Key) && e.EventID != found.EventID:
+				return inbox.Event{}, ErrAmbiguous
 			}
 		}
-		if len(names) == 1 {
+		if found.Key != nil {
 			return found, nil
 		}
-	}
-	if len(names) > 0 {
-		return inbox.Event{}, &AmbiguousError{EventIDs: names}
 	}
 	return inbox.Event{}, inbox.ErrNoEvent
 }

@@ -255,7 +255,7 @@ func exitRules() []exitRule {
 		{is(inbox.ErrNoEvent), NotFound, "`waybill events list --limit 0` shows all events"},
 		{is(replay.ErrNoRefused), NotFound, "`waybill events list --refused` shows refused deliveries"},
 		{is(inbox.ErrNoDelivery), NotFound, "`waybill events list --limit 0` shows all events"},
-		{As[*replay.AmbiguousError], Usage, "write more of the eventId, or the event's ID; " +
+		{is(replay.ErrAmbiguous), Usage, "write more of the eventId, or the event's ID; " +
 			"`waybill events list --columns id,event-id` shows both"},
 		{is(replay.ErrPruned), NotFound, "use a delivery that was not pruned; list them with `waybill signature verify`"},
 		{is(ledger.ErrErased), NotFound, "its data was erased with `waybill store erase`; the service was not asked"},
