@@ -325,18 +325,23 @@ func TestStreamContinuesWhereItWas(t *testing.T) {
 	}
 }
 
-func TestStreamFindsAllThatMatch(t *testing.T) {
+func TestStreamFindsTheNewestThatMatch(t *testing.T) {
 	p, db := newPage(t)
 	var want []string
 	const last = 2*examinedAtOnce + 400
 	for i := 1; i < last; i += 400 {
-		want = append(want, fmt.Sprint(i))
+		if i > last-maxExamined {
+			want = append(want, fmt.Sprint(i))
+		}
 		put(t, db, "["+event(fmt.Sprint(i), "1Z", "")+"]")
 		fill(t, db, 399)
 	}
 	for _, query := range []string{"search=number%3D1Z", "search=1z"} {
-		if got, _, more := follow(t, p, query, 0, last); !slices.Equal(got, want) || more {
-			t.Errorf("%s: sent %v, more %v; want %v", query, got, more, want)
+		if got, _, more := follow(t, p, query, 0, last); !slices.Equal(got, want) || !more {
+			t.Errorf("%s: sent %v, more %v; want %v, and more", query, got, more, want)
+		}
+		if got, _, more := follow(t, p, query, 400, last); !slices.Equal(got, want) || more {
+			t.Errorf("%s after 400: sent %v, more %v; want %v", query, got, more, want)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func within(all []inbox.Overview, size int64) (first []inbox.Overview, bytes int
 	return all, bytes
 }
 
-// find returns the first of the candidates that are meant, up to a number. They are in order, either way.
+// find returns the first of the candidates that are meant, up to a number. They are in order, newest first.
 func (m matcher) find(ctx context.Context, db *app.Store, all []inbox.Overview, limit int) ([]inbox.Overview, error) {
 	var found []inbox.Overview
 	for len(all) > 0 && len(found) < limit {
@@ -114,8 +114,7 @@ func (m matcher) whole(ctx context.Context, db *app.Store, found []inbox.Overvie
 	if len(found) == 0 || m.refused || !m.readsBodiesAlone() {
 		return found, nil
 	}
-	first, last := found[0].Seq, found[len(found)-1].Seq
-	all, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: min(first, last), To: max(first, last)})
+	all, err := db.Overviews.Overviews(ctx, inbox.DeliveryRange{From: found[len(found)-1].Seq, To: found[0].Seq})
 	for i := range found {
 		if at := slices.IndexFunc(all, func(o inbox.Overview) bool { return o.Seq == found[i].Seq }); at >= 0 {
 			found[i] = all[at]
@@ -175,7 +174,7 @@ const maxSent = 100
 type streamJSON struct {
 	Last    int64     `json:"last"`    // the largest number that it is about
 	Rows    []rowJSON `json:"rows"`    // what came since the message before, newest first
-	More    bool      `json:"more"`    // other rows came before these: the list has them
+	More    bool      `json:"more"`    // others may have come before these: the list finds them
 	Refused int64     `json:"refused"` // how many refused deliveries are kept
 
 	// Revision names the state of the store. If two messages have different revisions, the
@@ -184,7 +183,7 @@ type streamJSON struct {
 }
 
 // stream sends what is new, and that something changed, see [inspect.Stream]. A message has no more rows than a page
-// shows. A filter or a search examines a bounded number of deliveries each time, and lags behind when more come.
+// shows, the newest, and examines no more deliveries than a request for the list.
 func (p *Page) stream(
 	ctx context.Context, r *http.Request, after int64, send func(id int64, event string, v any) error,
 ) error {
@@ -226,39 +225,12 @@ func (p *Page) message(ctx context.Context, m matcher, after int64) (streamJSON,
 	if j.Last, j.Refused = last, refused; err != nil || last <= after {
 		return j, err
 	}
-	var found []inbox.Overview
-	if m.all() {
-		found, err = db.Overviews.Overviews(ctx,
-			inbox.DeliveryRange{From: after + 1, To: last, Limit: maxSent, Refused: m.refused})
-		j.More = len(found) == maxSent && last-after > maxSent
-	} else {
-		found, j.Last, err = p.matchNew(ctx, db, m, after, last)
-		j.More = len(found) > maxSent
-	}
+	q := listQuery{inbox.DeliveryRange{From: after + 1, To: last, Limit: maxSent, Refused: m.refused}, m}
+	found, next, _, err := p.findDeliveries(ctx, db, q)
 	if err != nil {
 		return j, err
 	}
-	j.Rows, err = p.rows(m, found[:min(len(found), maxSent)])
+	j.More = next > after+1
+	j.Rows, err = p.rows(m, found)
 	return j, err
-}
-
-// matchNew returns the deliveries after a number, up to last, that are meant, newest first; and how far it came.
-func (p *Page) matchNew(
-	ctx context.Context, db *app.Store, m matcher, after, last int64,
-) (found []inbox.Overview, to int64, err error) {
-	defer p.searching.Unlock()
-	p.searching.Lock()
-	to = min(last, after+examinedAtOnce)
-	candidates := inbox.DeliveryRange{From: after + 1, To: to, Refused: m.refused, Bare: m.readsBodiesAlone()}
-	page, err := db.Overviews.Overviews(ctx, candidates)
-	if err != nil {
-		return nil, after, err
-	}
-	slices.Reverse(page)
-	if some, _ := within(page, maxExaminedBytes); len(some) < len(page) {
-		page, to = some, some[len(some)-1].Seq
-	}
-	found, err = m.find(ctx, db, page, len(page))
-	slices.Reverse(found)
-	return found, to, err
 }

@@ -218,9 +218,9 @@ export class FoundRows extends Rows {
     }
   }
 
-  /** arrive takes new rows. With more, others came before them: they are asked for. */
+  /** arrive takes new rows. With more, others may have come before them: they are asked for. */
   arrive(rows, last, more) {
-    if (more && rows.length > 0) this.#gaps.push({above: this.newest, before: Math.min(...rows.map((row) => row.delivery))});
+    if (more) this.#gaps.push({above: this.newest, before: Math.min(last + 1, ...rows.map((row) => row.delivery))});
     this.#hold(rows);
     this.newest = Math.max(this.newest, last);
     this.wake();

@@ -120,6 +120,15 @@ test('a gap in what arrives is filled, with nothing lost or twice', async () => 
   assert.deepEqual(rows.numbers, down(1000, 280));
 });
 
+test('what a search has not examined of what arrives is asked for, though it has found nothing yet', async () => {
+  const p = program(1000, (n) => n % 100 === 0);
+  const rows = new FoundRows(p.ask, {}, {deliveries: down(300, 300).map(delivery), next: null, last: 350});
+  rows.arrive([], 999, true);
+  for (let i = 0; i < 50; i++) await new Promise(setImmediate);
+  rows.release();
+  assert.deepEqual(rows.numbers, [900, 800, 700, 600, 500, 400, 300]);
+});
+
 test('a failed request is made again later', async () => {
   let broken = true;
   let failed = 0;
