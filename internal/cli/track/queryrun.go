@@ -128,7 +128,7 @@ func (a *queryRun) sweep(ctx context.Context, s *query.Scheduler, all targets, n
 }
 
 // exitError is the error of the command: stop is why not all REFs are done, nil if they are.
-func (a *queryRun) exitError(stop error, text func(error) string, next string) error {
+func (a *queryRun) exitError(stop error, describe func(stop error) error, next string) error {
 	failed := a.tally.failure()
 	switch {
 	case stop == nil && failed == nil:
@@ -142,7 +142,7 @@ func (a *queryRun) exitError(stop error, text func(error) string, next string) e
 	e := &command.ExitError{Err: failed}
 	cause := stop
 	if stop != nil {
-		e.Err, e.Next = &stopError{text(stop), stop}, next
+		e.Err, e.Next = describe(stop), next
 		if errors.Is(stop, command.ErrTimeUp) {
 			cause = cmp.Or(a.tally.unanswered(), stop)
 		}
@@ -154,9 +154,9 @@ func (a *queryRun) exitError(stop error, text func(error) string, next string) e
 	return e
 }
 
-func (a *queryRun) notChecked(stop error) string {
+func (a *queryRun) notChecked(stop error) error {
 	all := command.Plural(a.tally.all, strings.TrimSuffix(a.tally.nouns(), "s"))
-	return fmt.Sprintf("%v; %d of %s not checked", stop, a.tally.left, all)
+	return fmt.Errorf("%w; %d of %s not checked", stop, a.tally.left, all)
 }
 
 func (a *queryRun) advise(e *command.ExitError) {
@@ -196,14 +196,6 @@ func codeOf(err error) command.Code {
 	code, _ := command.CodeAndHint(err)
 	return code
 }
-
-type stopError struct {
-	text  string
-	cause error
-}
-
-func (e *stopError) Error() string { return e.text }
-func (e *stopError) Unwrap() error { return e.cause }
 
 // maxHeld is how many results wait for an earlier one. If there are more, they go first.
 const maxHeld = 256

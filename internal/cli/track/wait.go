@@ -267,7 +267,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	case cause == nil && w.asked.Any && a.tally.met == 0 && a.tally.failed == 0:
 		return nil
 	}
-	return a.exitError(cause, w.stopText, w.next)
+	return a.exitError(cause, w.stopError, w.next)
 }
 
 func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
@@ -342,7 +342,7 @@ func (w *waiter) meets(ctx context.Context, all []query.TargetResult) error {
 	return nil
 }
 
-func (w *waiter) stopText(cause error) string {
+func (w *waiter) stopError(cause error) error {
 	t := w.run.tally
 	all := command.Number(t.all)
 	if t.all != t.trackings {
@@ -369,7 +369,7 @@ func (w *waiter) stopText(cause error) string {
 		parts = append(parts, t.lastErr.Error())
 	}
 	if len(parts) == 0 {
-		return cause.Error() // before anything was asked about
+		return cause // before anything was asked about
 	}
-	return fmt.Sprintf("%v: %s", cause, strings.Join(parts, "; "))
+	return fmt.Errorf("%w: %s", cause, strings.Join(parts, "; "))
 }
