@@ -222,6 +222,7 @@ type filterOptions struct {
 // What --stuck without an age means, and which statuses --problem takes beside that.
 const (
 	stuckFlag       = "stuck"
+	problemFlag     = "problem"
 	stuckAfter      = "7d"
 	problemStatuses = "rejected,unknown," + view.ErrorWord
 )
@@ -232,77 +233,58 @@ func (o *filterOptions) flags(cmd *cobra.Command) {
 	command.SectionAsIn(cmd.Flags(), "waybill list", filterFlags()...)
 }
 
-// filterFlag is a flag of a filter with the option that it sets: a text, a list or a switch.
-type filterFlag struct {
-	name  string
-	value any
-	usage string
-}
-
-func (o *filterOptions) table() []filterFlag {
-	return []filterFlag{
-		{"created", &o.Created, "trackings created by a run in `RANGE`: " +
-			"7d, monday, 2026-11-20, 2026-11-01..2026-11-07, ..30d"},
-		{"delivered", &o.Delivered, "delivered trackings whose last checkpoint is in `RANGE`"},
-		{"updated", &o.Updated, "trackings that the service updated last in `RANGE`"},
-		{stuckFlag, &o.Stuck, "trackings not delivered whose last checkpoint is at least an `AGE` old, " +
-			stuckAfter + " without one; without a checkpoint, since they were sent"},
-		{"status", &o.Statuses, "trackings in `STATUS`, or in several separated by commas: " +
-			"a number or name of the service, or " + command.Or(view.StatusWords())},
-		{"problem", &o.Problem, "trackings that need attention: " +
-			problemStatuses + " as --status has them, and those that --stuck finds"},
-		{"carrier", &o.Carrier, "trackings of the carrier with this `CODE`, in upper or lower case"},
-		{"refer-id", &o.ReferIDs, "trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)"},
-		{"run", &o.Run, "trackings of run `ID`"},
-		{"where", &o.Where, "trackings with `COLUMN=VALUE` in their input, such as customer='Ann*': " +
-			"a column that is kept and not sent (repeatable)"},
-	}
+// set returns the flags, each with the value of its option.
+func (o *filterOptions) set() *pflag.FlagSet {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.SortFlags = false
+	f.StringVar(&o.Created, "created", o.Created, "trackings created by a run in `RANGE`: "+
+		"7d, monday, 2026-11-20, 2026-11-01..2026-11-07, ..30d")
+	f.StringVar(&o.Delivered, "delivered", o.Delivered, "delivered trackings whose last checkpoint is in `RANGE`")
+	f.StringVar(&o.Updated, "updated", o.Updated, "trackings that the service updated last in `RANGE`")
+	f.StringVar(&o.Stuck, stuckFlag, o.Stuck, "trackings not delivered whose last checkpoint is at least an `AGE` old, "+
+		stuckAfter+" without one; without a checkpoint, since they were sent")
+	f.StringArrayVar(&o.Statuses, "status", o.Statuses, "trackings in `STATUS`, or in several separated by commas: "+
+		"a number or name of the service, or "+command.Or(view.StatusWords()))
+	f.BoolVar(&o.Problem, problemFlag, o.Problem, "trackings that need attention: "+
+		problemStatuses+" as --status has them, and those that --stuck finds")
+	f.StringVar(&o.Carrier, "carrier", o.Carrier, "trackings of the carrier with this `CODE`, in upper or lower case")
+	f.StringArrayVar(&o.ReferIDs, "refer-id", o.ReferIDs,
+		"trackings of this `REFERID`; ORD-10* takes all that begin with ORD-10 (repeatable)")
+	f.StringVar(&o.Run, "run", o.Run, "trackings of run `ID`")
+	f.StringArrayVar(&o.Where, "where", o.Where, "trackings with `COLUMN=VALUE` in their input, such as customer='Ann*': "+
+		"a column that is kept and not sent (repeatable)")
+	f.Lookup(stuckFlag).NoOptDefVal = stuckAfter
+	return f
 }
 
 func (o *filterOptions) register(f *pflag.FlagSet) {
-	for _, flag := range o.table() {
-		switch value := flag.value.(type) {
-		case *string:
-			f.StringVar(value, flag.name, "", flag.usage)
-		case *[]string:
-			f.StringArrayVar(value, flag.name, nil, flag.usage)
-		case *bool:
-			f.BoolVar(value, flag.name, false, flag.usage)
-		}
-	}
-	f.Lookup(stuckFlag).NoOptDefVal = stuckAfter
+	f.AddFlagSet(o.set())
 	command.Section(f, "Filters", filterFlags()...)
 }
 
 func filterFlags() (names []string) {
-	for _, flag := range new(filterOptions).table() {
-		names = append(names, flag.name)
-	}
+	new(filterOptions).set().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
 }
 
 func (o *filterOptions) used() bool { return len(o.words()) > 0 }
 
+// words give the flags as a command line has them.
 func (o *filterOptions) words() (words []string) {
-	for _, flag := range o.table() {
-		name := "--" + flag.name
-		switch value := flag.value.(type) {
-		case *string:
-			if flag.name == stuckFlag && *value != "" {
-				words = append(words, name+"="+*value)
-			} else if *value != "" {
-				words = append(words, name, *value)
-			}
-		case *[]string:
-			for _, one := range *value {
-				words = append(words, name, one)
-			}
-		case *bool:
-			if *value {
+	o.set().VisitAll(func(f *pflag.Flag) {
+		name := "--" + f.Name
+		for _, value := range command.FlagValues(f) {
+			switch {
+			case value == "", f.Name == problemFlag && !o.Problem:
+			case f.Name == problemFlag:
 				words = append(words, name)
+			case f.Name == stuckFlag:
+				words = append(words, name+"="+value)
+			default:
+				words = append(words, name, value)
 			}
 		}
-	}
+	})
 	return words
 }
 
