@@ -135,7 +135,7 @@ func createChanging(t *testing.T, path string, at func(when string) func()) (row
 	}
 	defer in.Close()
 	call := &command.Call{Session: s}
-	c := &creation{call: call, in: in, plan: ledger.Plan{Files: in.Names(), Mode: ledger.Async, BatchSize: 10}}
+	c := &creation{Execution: send.Execution{Call: call}, in: in, plan: ledger.Plan{Files: in.Names(), Mode: ledger.Async, BatchSize: 10}}
 	at("before it is judged")()
 	if err = c.judge(t.Context()); err == nil {
 		_, err = c.stage(t.Context(), changingStore{db, at("before it is staged"), at("while it is staged")})

@@ -85,29 +85,26 @@ rows" and "waybill help input".`,
 }
 
 type creation struct {
-	call    *command.Call
-	o       createOptions
-	in      *input.Input
-	repeat  string // this command; empty if repeating it can't read the same
-	judged  input.Judgement
-	plan    ledger.Plan
-	policy  bulk.Policy
-	gate    send.Gate
-	started time.Time
+	send.Execution // of the input, once that is staged
+
+	o      createOptions
+	in     *input.Input
+	judged input.Judgement
+	plan   ledger.Plan
 }
 
 func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
-	c := &creation{call: call, o: o, started: time.Now()}
+	c := &creation{Execution: send.Execution{Call: call, Wait: o.Wait, Started: time.Now()}, o: o}
 	ctx, cancel := call.Within(ctx)
 	defer cancel()
 	var err error
-	if c.policy, err = o.Policy(call.Config); err != nil {
+	if c.Policy, err = o.Policy(call.Config); err != nil {
 		return err
 	}
-	if c.gate, err = send.ParseGate(o.FailIf); err != nil {
+	if c.Gate, err = send.ParseGate(o.FailIf); err != nil {
 		return err
 	}
-	if !o.Wait && (c.gate.Judges("processed") || c.gate.Judges("waiting")) {
+	if !o.Wait && (c.Gate.Judges("processed") || c.Gate.Judges("waiting")) {
 		return command.Usagef("add --wait", "--fail-if: processed and waiting are counted with --wait only")
 	}
 	if err := o.CheckSaveMap(call); err != nil {
@@ -119,12 +116,12 @@ func runCreate(ctx context.Context, call *command.Call, o createOptions) error {
 	defer c.in.Close()
 	c.in.Skip, c.in.Options = o.SkipInvalid, o.Flags.Options(call)
 	if c.in.Repeatable() {
-		c.repeat = call.Repeat()
+		c.Repeat = call.Repeat()
 	}
 	if c.plan, err = newPlan(call.Config, o, c.in.Names()); err != nil {
 		return err
 	}
-	return send.WithNextCommand(c.execute(ctx), c.repeat)
+	return send.WithNextCommand(c.execute(ctx), c.Repeat)
 }
 
 func newPlan(cfg config.Config, o createOptions, files []string) (ledger.Plan, error) {
@@ -152,11 +149,11 @@ func (c *creation) execute(ctx context.Context) error {
 	for _, s := range c.judged.Summaries {
 		c.plan.Own = append(c.plan.Own, s.Own...)
 	}
-	if set := c.call.Config.SetByProject("map", "maps", "carriers"); len(set) > 0 {
-		c.call.IO.Note("%s of this folder sets %s", config.ProjectFile, strings.Join(set, ", "))
+	if set := c.Call.Config.SetByProject("map", "maps", "carriers"); len(set) > 0 {
+		c.Call.IO.Note("%s of this folder sets %s", config.ProjectFile, strings.Join(set, ", "))
 	}
-	if limit := c.call.Config.Timeout; limit > 0 {
-		c.call.StoreUntil = c.started.Add(limit)
+	if limit := c.Call.Config.Timeout; limit > 0 {
+		c.Call.StoreUntil = c.Started.Add(limit)
 	}
 	if c.o.DryRun {
 		return app.WithScratchStore(ctx, c.dryRun)
@@ -168,83 +165,80 @@ func (c *creation) reportNoRows() error {
 	if !c.o.AllowEmpty {
 		return command.Inputf("check the export, or pass --allow-empty", "%s: no data rows", c.plan.Files[0])
 	}
-	c.call.IO.Note("No data rows")
-	res := send.Result{ElapsedSeconds: command.ElapsedSeconds(c.started)}
-	if c.call.Out.Machine() {
-		if err := c.call.Out.Object(res); err != nil {
+	c.Call.IO.Note("No data rows")
+	res := send.Result{ElapsedSeconds: command.ElapsedSeconds(c.Started)}
+	if c.Call.Out.Machine() {
+		if err := c.Call.Out.Object(res); err != nil {
 			return err
 		}
 	}
-	return c.gate.Check(res, nil)
+	return c.Gate.Check(res, nil)
 }
 
 func (c *creation) send(ctx context.Context) error {
-	if _, err := c.call.Client(); err != nil {
+	if _, err := c.Call.Client(); err != nil {
 		return err
 	}
-	db, err := c.call.Store(ctx)
+	db, err := c.Call.Store(ctx)
 	if err != nil {
 		return err
 	}
-	if err := c.o.CheckKey(ctx, c.call.Session, db.Keys); err != nil {
+	if err := c.o.CheckKey(ctx, c.Call.Session, db.Keys); err != nil {
 		return err
 	}
-	if err := command.RecoverRows(ctx, c.call.Session, db.Queue); err != nil {
+	if err := command.RecoverRows(ctx, c.Call.Session, db.Queue); err != nil {
 		return err
 	}
-	k := &send.Execution{
-		Call: c.call, Store: db, Policy: c.policy, Gate: c.gate, Wait: c.o.Wait, Started: c.started, Repeat: c.repeat,
-		Rows: c.judged.Valid, Invalid: c.judged.Invalid,
-	}
-	first := max(c.policy.Workers, 2) * c.plan.BatchSize // a batch for each worker
+	c.Store, c.Rows, c.Invalid = db, c.judged.Valid, c.judged.Invalid
+	first := max(c.Policy.Workers, 2) * c.plan.BatchSize // a batch for each worker
 	if !c.plan.CheckFirst && c.judged.Valid > int64(first) {
 		// It is sent while it is staged: more than a few batches, and no rows that are asked for first.
-		hard, cancel := send.Hard(ctx, c.call)
+		hard, cancel := send.Hard(ctx, c.Call)
 		defer cancel()
 		c.in.Sending = true
-		stager := waitingStager{db.Stager, c.call.Session}
-		if k.Feed, err = bulk.BeginFeed(ctx, hard, stager, c.plan, c.in.Entries(hard), first, c.stageChecks()); err != nil {
+		stager := waitingStager{db.Stager, c.Call.Session}
+		if c.Feed, err = bulk.BeginFeed(ctx, hard, stager, c.plan, c.in.Entries(hard), first, c.stageChecks()); err != nil {
 			return err
 		}
-		defer func() { _ = k.Feed.Wait() }() // its error was reported
-		k.Run = k.Feed.Run()
-	} else if k.Run, err = c.stage(ctx, db.Stager); err != nil {
+		defer func() { _ = c.Feed.Wait() }() // its error was reported
+		c.Run = c.Feed.Run()
+	} else if c.Run, err = c.stage(ctx, db.Stager); err != nil {
 		return err
 	}
 	if db.New {
-		c.call.IO.Warning("new store: %s (without earlier trackings)", db.Path)
+		c.Call.IO.Warning("new store: %s (without earlier trackings)", db.Path)
 	}
-	if k.Feed == nil {
-		c.noteKnown(ctx, k)
+	if c.Feed == nil {
+		c.noteKnown(ctx)
 	}
-	err = k.Execute(ctx)
-	if k.Feed != nil {
-		c.noteKnown(ctx, k)
+	err = c.Execute(ctx)
+	if c.Feed != nil {
+		c.noteKnown(ctx)
 	}
 	return err
 }
 
-func (c *creation) noteKnown(ctx context.Context, k *send.Execution) {
-	if n := k.Run.Tally.OtherCarrier; n > 0 {
-		c.call.IO.Note("%s sent before with another carrier code; the first code is kept", command.Plural(n, "row"))
+func (c *creation) noteKnown(ctx context.Context) {
+	if n := c.Run.Tally.OtherCarrier; n > 0 {
+		c.Call.IO.Note("%s sent before with another carrier code; the first code is kept", command.Plural(n, "row"))
 	}
-	known, err := k.Store.Stager.KnownOrders(ctx, k.Run.ID)
+	known, err := c.Store.Stager.KnownOrders(ctx, c.Run.ID)
 	if err != nil || known.Rows == 0 {
 		return // a note is not worth failing for
 	}
 	first, before := known.First, known.Before
 	rows := command.Plural(known.Rows, "new row")
-	if k.Rows > ledger.ComparedOrders {
+	if c.Rows > ledger.ComparedOrders {
 		rows += " of the first " + command.Number(ledger.ComparedOrders)
 	}
-	c.call.IO.Note("%s for a known order, the first at %s: %s with %s; sent before: %s with %s", rows,
+	c.Call.IO.Note("%s for a known order, the first at %s: %s with %s; sent before: %s with %s", rows,
 		intake.RowPlace(first.File, first.Line, first.Row, ""),
 		command.Quoted(first.Item.ReferID), command.Quoted(first.Item.Number),
 		command.Quoted(before.ReferID), command.Quoted(before.Number))
 }
 
 func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run, error) {
-	return bulk.Stage(ctx, waitingStager{stager, c.call.Session}, c.plan, c.in.Entries(ctx), c.stageChecks())
+	return bulk.Stage(ctx, waitingStager{stager, c.Call.Session}, c.plan, c.in.Entries(ctx), c.stageChecks())
 }
 
 // stageChecks refuse an input that changes after it was judged.

@@ -48,7 +48,7 @@ func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 	if err != nil {
 		return err
 	}
-	known, err := c.call.ExistingStore(ctx)
+	known, err := c.Call.ExistingStore(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,15 +90,15 @@ func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 		return err
 	}
 	res.Batches = send.Requests(res.Rows, c.plan.BatchSize)
-	check.Note(c.call.IO, judged.Found)
-	if err := printDryRun(c.call, res); err != nil {
+	check.Note(c.Call.IO, judged.Found)
+	if err := printDryRun(c.Call, res); err != nil {
 		return err
 	}
 	var outcome error
-	if judged.Invalid > 0 && !c.gate.Judges("invalid") {
+	if judged.Invalid > 0 && !c.Gate.Judges("invalid") {
 		outcome = &command.ExitError{Code: command.Partial, Err: fmt.Errorf("%s and would be skipped", input.BadRows(judged))}
 	}
-	return c.gate.Check(res.counts(), outcome)
+	return c.Gate.Check(res.counts(), outcome)
 }
 
 // counts are what a dry run knows of the counts of a create: pending are the rows that would be sent.

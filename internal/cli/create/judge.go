@@ -38,7 +38,7 @@ func openInput(ctx context.Context, c *command.Call, o createOptions) (*input.In
 func (c *creation) judge(ctx context.Context) error {
 	var file *command.AtomicFile // nil without --rejects
 	if c.o.Rejects != "" {
-		err := c.call.Spare("rejects", c.o.Rejects)
+		err := c.Call.Spare("rejects", c.o.Rejects)
 		if err == nil {
 			file, err = command.NewAtomicFile(ctx, c.o.Rejects)
 		}
@@ -53,30 +53,30 @@ func (c *creation) judge(ctx context.Context) error {
 	if c.judged, err = c.in.Judge(ctx, collector); err != nil {
 		return err
 	}
-	if err := c.o.KeepMap(c.call); err != nil {
+	if err := c.o.KeepMap(c.Call); err != nil {
 		return err
 	}
 	if err := c.checkRejectsName(); err != nil {
 		return err
 	}
 	for _, s := range c.judged.Summaries {
-		printSummaryNotes(c.call.IO, s)
+		printSummaryNotes(c.Call.IO, s)
 	}
 	if err := c.judged.Swapped(); err != nil {
 		return err
 	}
 	if !c.o.Strict {
-		check.Warn(c.call.IO, c.judged.Found)
+		check.Warn(c.Call.IO, c.judged.Found)
 	}
 	if c.judged.Invalid > 0 {
 		if err := c.commitRejects(ctx, file); err != nil {
 			return err
 		}
 		if !c.in.Skip || c.judged.Valid == 0 {
-			return c.judged.Refuse("nothing was sent", c.badRowsHint(), c.repeat)
+			return c.judged.Refuse("nothing was sent", c.badRowsHint(), c.Repeat)
 		}
 		bad := c.judged.Issues
-		c.call.IO.WarningWith(term.Failure{Message: input.BadRows(c.judged) + "; skipped", Errors: bad.First, More: bad.More})
+		c.Call.IO.WarningWith(term.Failure{Message: input.BadRows(c.judged) + "; skipped", Errors: bad.First, More: bad.More})
 	} else if err := c.removeOldRejects(); err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *creation) removeOldRejects() error {
 	if err := os.Remove(c.o.Rejects); err != nil {
 		return err
 	}
-	c.call.IO.Note("No bad rows: %s of an earlier command removed", c.o.Rejects)
+	c.Call.IO.Note("No bad rows: %s of an earlier command removed", c.o.Rejects)
 	return nil
 }
 
