@@ -3,6 +3,7 @@ package create
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -160,10 +161,8 @@ func printFirstRows(out *command.Output, res dryRunResult) error {
 	if err != nil || len(res.FirstRows) == 0 {
 		return err
 	}
-	if err := out.Line(""); err != nil {
-		return err
-	}
-	return command.PrintTable(out, view.RowColumns()[:3], res.first...) // input, reference, number
+	columns := view.RowColumns()[:3] // input, reference, number
+	return errors.Join(out.Line(""), command.PrintTable(out, columns, res.first...))
 }
 
 const shownForms = 5

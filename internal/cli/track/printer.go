@@ -175,30 +175,20 @@ func answered(res query.Result) bool {
 	return slices.ContainsFunc(res.Trackings, func(t query.Tracking) bool { return t.Phase != query.NotAsked })
 }
 
-func printResult(out *command.Output, n view.StatusFormatter, res query.Result) error {
+func printResult(out *command.Output, n view.StatusFormatter, res query.Result) (err error) {
 	for i, t := range res.Trackings {
 		if i > 0 {
-			if err := out.Line(""); err != nil {
-				return err
-			}
+			err = out.Line("")
 		}
-		var err error
 		if out.ForPeople() {
-			err = printLabel(out, n, t, time.Now())
+			err = errors.Join(err, printLabel(out, n, t, time.Now()))
 		} else {
-			err = out.Fields(Header(n, res, t))
+			err = errors.Join(err, out.Fields(Header(n, res, t)))
+		}
+		if timeline := t.Timeline(); len(timeline) > 0 {
+			err = errors.Join(err, out.Line(""), printTimeline(out, t, timeline))
 		}
 		if err != nil {
-			return err
-		}
-		timeline := t.Timeline()
-		if len(timeline) == 0 {
-			continue
-		}
-		if err := out.Line(""); err != nil {
-			return err
-		}
-		if err := printTimeline(out, t, timeline); err != nil {
 			return err
 		}
 	}
