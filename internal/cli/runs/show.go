@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"strconv"
@@ -148,10 +149,8 @@ func printRun(out *command.Output, s ledger.RunSummary, account string, batches 
 	if err != nil || len(batches) == 0 {
 		return err
 	}
-	if err := out.Line(""); err != nil {
-		return err
-	}
-	if err := command.PrintTable(out, batchColumns(), batches...); err != nil || !o.Answers {
+	err = errors.Join(out.Line(""), command.PrintTable(out, batchColumns(), batches...))
+	if err != nil || !o.Answers {
 		return err
 	}
 	for _, b := range batches {
@@ -163,33 +162,29 @@ func printRun(out *command.Output, s ledger.RunSummary, account string, batches 
 }
 
 func describeState(s ledger.RunSummary) string {
-	state := stateOf(s)
-	if state == runLive {
+	partial := ""
+	if s.Partial {
+		partial = "; the input was not read completely, create it again to send the rest"
+	}
+	switch state := stateOf(s); state {
+	case runLive:
 		return "live: another waybill is working on it"
-	}
-	var left []string
-	for _, rows := range []struct {
-		state ledger.State
-		n     int64
-	}{{ledger.Pending, s.Counts.Pending}, {ledger.Sending, s.Counts.Sending}, {ledger.Unknown, s.Counts.Unknown}} {
-		if rows.n > 0 {
-			left = append(left, fmt.Sprintf("%s %s", command.Number(rows.n), rows.state))
+	case runPending:
+		return fmt.Sprintf("pending: none of %s sent yet%s", command.Plural(s.Counts.Pending, "row"), partial)
+	case runUnfinished:
+		var left []string
+		add := func(state ledger.State, rows int64) {
+			if rows > 0 {
+				left = append(left, fmt.Sprintf("%s %s", command.Number(rows), state))
+			}
 		}
+		add(ledger.Pending, s.Counts.Pending)
+		add(ledger.Sending, s.Counts.Sending)
+		add(ledger.Unknown, s.Counts.Unknown)
+		return "unfinished: " + strings.TrimPrefix(strings.Join(left, ", ")+partial, "; ")
+	default:
+		return string(state)
 	}
-	switch {
-	case state == runPending:
-		return fmt.Sprintf("pending: none of %s sent yet%s", command.Plural(s.Counts.Pending, "row"), describePartial(s))
-	case state == runUnfinished:
-		return "unfinished: " + strings.TrimPrefix(strings.Join(left, ", ")+describePartial(s), "; ")
-	}
-	return string(state)
-}
-
-func describePartial(s ledger.RunSummary) string {
-	if !s.Partial {
-		return ""
-	}
-	return "; the input was not read completely, create it again to send the rest"
 }
 
 func batchColumns() []command.Column[numberedBatch] {

@@ -133,15 +133,12 @@ func (l *listing) writeReport(ctx context.Context, w io.Writer) (done reportJSON
 	case int64(done.Rows) < done.Trackings:
 		l.call.IO.Note("The table has %s of %s trackings: problems and stuck ones first",
 			command.Number(int64(done.Rows)), command.Number(done.Trackings))
-		l.call.IO.Next(l.csvCommand())
+		l.call.IO.Next(l.call.CommandLine(l.csvWords()...))
 	}
 	return done, err
 }
 
-func (l *listing) csvCommand() string {
-	return l.call.CommandLine(l.csvWords()...)
-}
-
+// csvWords are the command that writes all trackings as CSV.
 func (l *listing) csvWords() []string {
 	return slices.Concat([]string{"list"}, l.words, []string{"-o", "csv", "--out", "trackings.csv"})
 }
@@ -225,7 +222,7 @@ func (r *reporter) page(ctx context.Context) *report.Page {
 	p := &report.Page{
 		Number: command.Number, Title: "Tracking report", Summary: r.sums.summary.String(),
 		Stuck: r.stuck, StuckText: "for " + view.Duration(r.now.Sub(r.stuckSince)) + " or more",
-		Zone: r.now.Local().Format(zoneOffset), Command: r.csvCommand(),
+		Zone: r.now.Local().Format(zoneOffset), Command: r.call.CommandLine(r.csvWords()...),
 	}
 	p.Facts = append(p.Facts, report.Fact{Name: "Made", Value: render.LocalTime(r.now)})
 	if account := r.call.Account(ctx); account != "" {
