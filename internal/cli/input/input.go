@@ -152,7 +152,17 @@ func (in *Input) judge(ctx context.Context, found *findings.Collector) (j Judgem
 				}
 				return j, err
 			}
-			j.record(rec)
+			j.Read++
+			for _, p := range rec.Problems {
+				if !p.Note {
+					j.Issues.Add(Issue(p))
+				}
+			}
+			if rec.Good() {
+				j.Valid++
+			} else {
+				j.Invalid++
+			}
 		}
 		j.Summaries = append(j.Summaries, SourceSummary{src.Name, from.summary})
 	}
@@ -185,20 +195,6 @@ func (in *Input) contradiction(rec intake.Record) (f findings.Finding, bad bool)
 		f, bad = in.contradictory[findings.Row{File: rec.File, Line: rec.Line, Item: rec.Item}]
 	}
 	return f, bad
-}
-
-func (j *Judgement) record(rec intake.Record) {
-	j.Read++
-	for _, p := range rec.Problems {
-		if !p.Note {
-			j.Issues.Add(Issue(p))
-		}
-	}
-	if rec.Good() {
-		j.Valid++
-	} else {
-		j.Invalid++
-	}
 }
 
 // reading is how far a source was read.

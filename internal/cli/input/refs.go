@@ -82,17 +82,11 @@ func (o *Flags) KeepMap(c *command.Call) error {
 	return err
 }
 
-// Ref is one REF of an input: ReferID, Number or both where columns or fields tell them apart, else Text.
-type Ref struct {
-	Text            string // a referId or a number, as on the command line
-	ReferID, Number string
-	Line            int // physical, 1-based
-}
-
 // Refs are the REFs of one input, which was judged whole: none of it is bad.
 type Refs struct {
+	*Input
+
 	Count int64 // rows, repeats included
-	in    *Input
 }
 
 // OpenRefs reads the file of --from and judges it whole, in constant memory. The caller closes it.
@@ -113,7 +107,7 @@ func (o *Flags) OpenRefs(ctx context.Context, c *command.Call) (*Refs, error) {
 		err = command.Inputf(hint, "%s: no REFs", o.From)
 	default:
 		noteMissing(c, judged.Summaries)
-		return &Refs{Count: judged.Valid, in: in}, nil
+		return &Refs{in, judged.Valid}, nil
 	}
 	in.Close()
 	return nil, err
@@ -131,19 +125,15 @@ func noteMissing(c *command.Call, sums []SourceSummary) {
 }
 
 // All yields the REFs in order, repeats included, at every call. An input that can't be read any more is an error.
-func (r *Refs) All(ctx context.Context) iter.Seq2[Ref, error] {
-	return func(yield func(Ref, error) bool) {
-		for rec, err := range r.in.again(ctx, r.in.Sources[0]) {
-			ref := Ref{Text: rec.Ref, ReferID: rec.Item.ReferID, Number: rec.Item.Number, Line: rec.Line}
-			if !yield(ref, err) || err != nil {
+func (r *Refs) All(ctx context.Context) iter.Seq2[intake.Record, error] {
+	return func(yield func(intake.Record, error) bool) {
+		for rec, err := range r.again(ctx, r.Sources[0]) {
+			if !yield(rec, err) || err != nil {
 				return
 			}
 		}
-		if err := r.in.Unchanged(); err != nil && ctx.Err() == nil {
-			yield(Ref{}, err)
+		if err := r.Unchanged(); err != nil && ctx.Err() == nil {
+			yield(intake.Record{}, err)
 		}
 	}
 }
-
-// Close closes the input.
-func (r *Refs) Close() { r.in.Close() }

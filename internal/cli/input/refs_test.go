@@ -73,7 +73,7 @@ func all(t *testing.T, refs *input.Refs) (got []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprintf("%d %s|%s|%s", ref.Line, ref.Text, ref.ReferID, ref.Number))
+		got = append(got, fmt.Sprintf("%d %s|%s|%s", ref.Line, ref.Ref, ref.Item.ReferID, ref.Item.Number))
 	}
 	return got
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/inbox"
+	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/shell"
@@ -374,7 +375,7 @@ const rowsAtOnce = 250
 // inFile yields what is known of the file's rows that the filter leaves, in order. It holds a few rows at a time.
 func (l *listing) inFile(ctx context.Context) iter.Seq2[ledger.TrackingStatus, error] {
 	return func(yield func(ledger.TrackingStatus, error) bool) {
-		chunk := make([]input.Ref, 0, rowsAtOnce)
+		chunk := make([]intake.Record, 0, rowsAtOnce)
 		flush := func() bool {
 			found, err := l.find(ctx, chunk)
 			chunk = chunk[:0]
@@ -388,12 +389,12 @@ func (l *listing) inFile(ctx context.Context) iter.Seq2[ledger.TrackingStatus, e
 			}
 			return err == nil
 		}
-		for ref, err := range l.file.All(ctx) {
+		for rec, err := range l.file.All(ctx) {
 			if err != nil {
 				yield(ledger.TrackingStatus{}, err)
 				return
 			}
-			if chunk = append(chunk, ref); len(chunk) == rowsAtOnce && !flush() {
+			if chunk = append(chunk, rec); len(chunk) == rowsAtOnce && !flush() {
 				return
 			}
 		}
@@ -403,24 +404,24 @@ func (l *listing) inFile(ctx context.Context) iter.Seq2[ledger.TrackingStatus, e
 
 // find returns what the filter leaves of rows of a file: all parcels of a row with one
 // identifier, and a row of which the store has none as [view.NotCreated].
-func (l *listing) find(ctx context.Context, refs []input.Ref) (left []ledger.TrackingStatus, err error) {
-	targets := make([]*query.Target, len(refs))
-	for i, ref := range refs {
-		targets[i] = new(refOptions).target(ref)
-		targets[i].Exact = ref.Text == "" // the file says what it is
+func (l *listing) find(ctx context.Context, records []intake.Record) (left []ledger.TrackingStatus, err error) {
+	targets := make([]*query.Target, len(records))
+	for i, rec := range records {
+		targets[i] = new(refOptions).target(rec)
+		targets[i].Exact = rec.Ref == "" // the file says what it is
 	}
 	if l.db != nil {
 		if _, err := l.call.StoredAnswers().FindRows(ctx, targets); err != nil {
 			return nil, err
 		}
 	}
-	for i, ref := range refs {
+	for i, rec := range records {
 		found := targets[i].Rows()
-		if ref.ReferID != "" && ref.Number != "" {
-			found = pairOf(found, ref.Number)
+		if rec.Item.ReferID != "" && rec.Item.Number != "" {
+			found = pairOf(found, rec.Item.Number)
 		}
 		if len(found) == 0 {
-			item := tracking.Item{ReferID: cmp.Or(ref.ReferID, ref.Text), Number: ref.Number}
+			item := tracking.Item{ReferID: cmp.Or(rec.Item.ReferID, rec.Ref), Number: rec.Item.Number}
 			found = []ledger.TrackingStatus{{Item: item, State: view.NotCreated}}
 		}
 		left = append(left, found...)

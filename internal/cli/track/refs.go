@@ -14,6 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/cli/view"
+	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/shell"
@@ -89,7 +90,7 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 	case len(o.Refs) > 0:
 		var all []*query.Target
 		for _, ref := range o.Refs {
-			all = append(all, o.target(input.Ref{Text: ref}))
+			all = append(all, o.target(intake.Record{Ref: ref}))
 		}
 		return targets{all: once(command.Values(all)), total: int64(len(all)), close: func() {}, refs: true}, nil
 	}
@@ -160,15 +161,15 @@ func targetsOf[T any](all iter.Seq2[T, error], target func(T) *query.Target) ite
 	}
 }
 
-func (o *refOptions) target(ref input.Ref) *query.Target {
-	q := tracking.Query{ReferID: ref.Text}
-	switch {
-	case ref.ReferID != "" && (o.By != "tracking-number" || ref.Number == ""):
-		q.ReferID = ref.ReferID
-	case ref.Number != "":
-		q = tracking.Query{Number: ref.Number}
+func (o *refOptions) target(rec intake.Record) *query.Target {
+	q := tracking.Query{ReferID: rec.Ref}
+	switch item := rec.Item; {
+	case item.ReferID != "" && (o.By != "tracking-number" || item.Number == ""):
+		q.ReferID = item.ReferID
+	case item.Number != "":
+		q = tracking.Query{Number: item.Number}
 	case o.By == "tracking-number":
-		q = tracking.Query{Number: ref.Text}
+		q = tracking.Query{Number: rec.Ref}
 	}
 	return &query.Target{Ref: q.Ref(), Query: q}
 }
