@@ -195,9 +195,7 @@ func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64,
 	if !k.Policy.RetryAbsent { // else accepted rows are left too
 		job.Counted = func(c ledger.Counts) { progress.Counted(c.Accepted + c.Rejected - k.apart) }
 	}
-	job.Note = func(format string, args ...any) { k.Call.IO.Note("%s", fmt.Sprintf(format, args...)) }
-	job.Detail = k.Call.IO.Detail
-	job.Warn = func(format string, args ...any) { k.Call.IO.Warning("%s", fmt.Sprintf(format, args...)) }
+	job.Note, job.Detail, job.Warn = k.Call.IO.Note, k.Call.IO.Detail, k.Call.IO.Warning
 	began := time.Now()
 	hard, cancel := Hard(ctx, k.Call)
 	defer cancel()
