@@ -356,14 +356,13 @@ func (l *listing) refresh(ctx context.Context, name string) (err error) {
 	if err != nil {
 		return err
 	}
-	s := a.scheduler(ctx)
-	s.Ended = func(e query.TargetResult) error {
+	a.Ended = func(e query.TargetResult) error {
 		if e.Target.Began.IsZero() && !e.Unfinished { // no query was needed: the list says what it is
 			e.Result.Err = nil
 		}
 		return a.ended(e)
 	}
-	stop, err := a.sweep(ctx, s, all, "list "+name)
+	stop, err := a.sweep(ctx, "list "+name)
 	if err != nil {
 		return err
 	}

@@ -20,17 +20,18 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
+// queryRun asks about targets: once, unless its scheduler is changed.
 type queryRun struct {
-	call      *command.Call
-	asker     *query.Asker
-	progress  *command.Progress
-	tally     tally
-	pass      *inOrder
-	choose    func(ctx context.Context, ts []*query.Target) error
-	trackings bool   // progress counts trackings, not REFs
-	deciding  bool   // what failed is not done
-	restart   bool   // what was interrupted is not continued
-	stop      func() // ends what shows progress beside progress
+	*query.Scheduler
+
+	call     *command.Call
+	targets  targets
+	progress *command.Progress
+	tally    tally
+	pass     *inOrder
+	deciding bool   // what failed is not done
+	restart  bool   // what was interrupted is not continued
+	stop     func() // ends what shows progress beside progress
 }
 
 func newQueryRun(
@@ -43,24 +44,21 @@ func newQueryRun(
 	if err := CatchUp(ctx, c); err != nil {
 		return nil, err
 	}
-	return &queryRun{
-		call: c, tally: tally{refs: all.refs}, asker: asker, pass: &inOrder{pass: show, held: map[int64]query.TargetResult{}},
-		choose: all.choose, trackings: all.trackings, stop: func() {},
-	}, nil
-}
-
-// scheduler returns what asks about targets, once unless it is changed.
-func (a *queryRun) scheduler(ctx context.Context) *query.Scheduler {
-	return &query.Scheduler{
-		Asker: a.asker, Workers: a.call.Config.Concurrency, Hard: a.call.Hard(ctx), Ended: a.ended, Choose: a.choose,
+	a := &queryRun{
+		call: c, targets: all, tally: tally{refs: all.refs}, stop: func() {},
+		pass: &inOrder{pass: show, held: map[int64]query.TargetResult{}},
+	}
+	a.Scheduler = &query.Scheduler{
+		Asker: asker, Workers: c.Config.Concurrency, Hard: c.Hard(ctx), Ended: a.ended, Choose: all.choose,
 		Failing: func(err error) { a.progress.Failing(err) },
 	}
+	return a, nil
 }
 
 func (a *queryRun) ended(e query.TargetResult) error {
 	a.tally.add(e)
 	n := int64(1)
-	if a.trackings {
+	if a.targets.trackings {
 		n = int64(max(len(e.Result.Trackings), 1))
 	}
 	switch {
@@ -75,8 +73,8 @@ func (a *queryRun) ended(e query.TargetResult) error {
 	return a.pass.add(e)
 }
 
-func (a *queryRun) run(ctx context.Context, s *query.Scheduler, all targets) error {
-	err := s.Run(ctx, all.all)
+func (a *queryRun) run(ctx context.Context) error {
+	err := a.Run(ctx, a.targets.all)
 	a.progress.Stop()
 	a.stop()
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -91,16 +89,16 @@ func (a *queryRun) run(ctx context.Context, s *query.Scheduler, all targets) err
 // maxSweep is how old an interrupted command may be to be continued.
 const maxSweep = 24 * time.Hour
 
-// sweep runs s from where the same command was interrupted, if that has a name. stop is why not all are done.
-func (a *queryRun) sweep(ctx context.Context, s *query.Scheduler, all targets, name string) (stop, err error) {
-	a.progress = command.NewProgress(a.call.IO, "Checking", "trackings", all.total)
-	s.Patience = cmp.Or(a.call.Config.Timeout, command.QueryTimeout)
+// sweep runs from where the same command was interrupted, if that has a name. stop is why not all are done.
+func (a *queryRun) sweep(ctx context.Context, name string) (stop, err error) {
+	a.progress = command.NewProgress(a.call.IO, "Checking", "trackings", a.targets.total)
+	a.Patience = cmp.Or(a.call.Config.Timeout, command.QueryTimeout)
 	db, err := a.call.StoreIfAny(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if name == "" || db == nil {
-		return a.run(ctx, s, all), nil
+		return a.run(ctx), nil
 	}
 	now := time.Now()
 	oldest := now.Add(-maxSweep)
@@ -110,18 +108,18 @@ func (a *queryRun) sweep(ctx context.Context, s *query.Scheduler, all targets, n
 	began, err := db.Sweeps.BeginSweep(ctx, name, oldest)
 	switch {
 	case errors.Is(err, inbox.ErrReadOnly):
-		return a.run(ctx, s, all), nil
+		return a.run(ctx), nil
 	case err != nil:
 		return nil, err
 	case began.Before(now.Truncate(time.Millisecond)):
-		s.Since = began
+		a.Since = began
 		all := " (--refresh checks all)"
 		if a.call.Cmd.Name() == "list" { // its --refresh asks at all
 			all = ""
 		}
 		a.call.IO.Note("Resuming: skipping trackings checked since %s%s", render.LocalTime(began), all)
 	}
-	if stop = a.run(ctx, s, all); stop == nil {
+	if stop = a.run(ctx); stop == nil {
 		stop = db.Sweeps.EndSweep(context.WithoutCancel(ctx), name)
 	}
 	return stop, nil

@@ -77,14 +77,12 @@ func runShow(ctx context.Context, c *command.Call, o showOptions) error {
 	if err != nil {
 		return err
 	}
-	a.restart = o.Refresh
-	s := a.scheduler(ctx)
-	s.Whole = true
+	a.restart, a.Whole = o.Refresh, true
 	name := "" // of what a file or filters select
 	if len(o.Refs) == 0 {
 		name = fmt.Sprintf("from=%q by=%s %s", o.From, o.By, o.filterOptions.String())
 	}
-	stop, err := a.sweep(ctx, s, all, name)
+	stop, err := a.sweep(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -232,10 +232,9 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 	wake, stop := wakeOnEvents(timed, w.call)
 	defer stop()
 	w.bad = map[*query.Target]bool{}
-	s := a.scheduler(ctx)
-	s.Hard, s.Wake, s.Meets, s.AskAll, s.Whole = hard, wake, w.meets, w.asked.Refresh, w.whole
-	s.Alike = !w.asked.Any && w.failOn == nil && w.cond.status == "" && w.cond.event == "" && !w.cond.change
-	s.Ended = func(e query.TargetResult) error {
+	a.Hard, a.Wake, a.Meets, a.AskAll, a.Whole = hard, wake, w.meets, w.asked.Refresh, w.whole
+	a.Alike = !w.asked.Any && w.failOn == nil && w.cond.status == "" && w.cond.event == "" && !w.cond.change
+	a.Ended = func(e query.TargetResult) error {
 		if e.Unfinished && w.asked.Refresh && w.cond.Met(e.Result) {
 			a.tally.again++
 		}
@@ -253,7 +252,7 @@ func (w *waiter) wait(ctx context.Context, all targets, show func(query.TargetRe
 		}
 		return nil
 	}
-	cause := a.run(timed, s, all)
+	cause := a.run(timed)
 	switch {
 	case errors.Is(cause, errEnough):
 		return nil
@@ -295,7 +294,7 @@ func (w *waiter) begin(total int64, deadline time.Time) (stop func()) {
 
 // nameUnit has progress count orders, once an order has several parcels.
 func (w *waiter) nameUnit() {
-	if !w.run.trackings && w.board.hasParcels() {
+	if !w.run.targets.trackings && w.board.hasParcels() {
 		w.run.progress.SetUnit("orders " + w.cond.done(w.names))
 	}
 }
