@@ -94,12 +94,9 @@ func (s *answers) run(ctx context.Context) (err error) {
 	if ok, err := s.agreed(ctx, changes); err != nil || !ok {
 		return err
 	}
-	r := initResult{Path: s.draft.Path, Profile: s.profile, BaseURL: s.baseURL, Changed: []string{}}
-	r.APIKey, r.Check = s.keySource(), s.check
+	r := initResult{Path: s.draft.Path, Profile: s.profile, BaseURL: s.baseURL, Check: s.check}
+	r.APIKey, r.Changed = s.keySource(), command.Texts(len(changes), func(i int) string { return changes[i].Key })
 	r.WebhookSecret = !s.webhook.IsZero() || s.current("webhook.secret") != "" || s.webhookEnv() != ""
-	for _, change := range changes {
-		r.Changed = append(r.Changed, change.Key)
-	}
 	if len(changes) > 0 {
 		if _, err := config.Set(s.sources(), s.profile, changes...); err != nil {
 			return err
