@@ -142,10 +142,7 @@ func (l *loader) projectIsUser() bool {
 }
 
 func refuseReserved(root *yaml.Node) error {
-	own, err := pairs(root, "a mapping of keys and values")
-	if err != nil {
-		return err
-	}
+	own, _ := pairs(root, "") // another form is for fill to refuse
 	for _, p := range own {
 		i := slices.IndexFunc(table(), func(s Setting) bool {
 			return strings.HasPrefix(s.Key+".", p.key+".") || strings.HasPrefix(p.key+".", s.Key+".")

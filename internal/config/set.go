@@ -236,11 +236,9 @@ func encoded(old []byte, profile string, changes []Change, nodes []*yaml.Node) (
 	}
 	enc := yaml.NewEncoder(&out)
 	enc.SetIndent(2)
-	if err := errors.Join(enc.Encode(doc), enc.Close()); err != nil {
-		return nil, &KeyError{Message: cause(err), Err: err}
-	}
 	var want, got any
-	if doc.Decode(&want) != nil || yaml.Unmarshal(out.Bytes(), &got) != nil || !reflect.DeepEqual(want, got) {
+	err = errors.Join(enc.Encode(doc), enc.Close(), doc.Decode(&want))
+	if err != nil || yaml.Unmarshal(out.Bytes(), &got) != nil || !reflect.DeepEqual(want, got) {
 		return nil, wrong(notUnchanged, "edit the file by hand")
 	}
 	return out.Bytes(), nil
