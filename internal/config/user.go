@@ -109,15 +109,12 @@ func (l *loader) fillProfile(p pair, o Origin) (layer, error) {
 		o.Line = p.line
 		return nil, at(fault, prefix, o)
 	}
-	own, err := pairs(p.value, "a mapping of keys and values")
-	for _, key := range own {
-		if err == nil && (key.key == profilesKey || key.key == "profile") {
-			err = &KeyError{Line: key.line, Message: "not allowed in a profile: " + key.key}
-		}
-	}
 	o.Level, o.Profile = FromProfile, p.key
-	if err != nil {
-		return nil, at(err, prefix, o)
+	own, _ := pairs(p.value, "") // another form is for fill to refuse
+	for _, key := range own {
+		if key.key == profilesKey || key.key == "profile" {
+			return nil, at(&KeyError{Line: key.line, Message: "not allowed in a profile: " + key.key}, prefix, o)
+		}
 	}
 	made, err := l.fill(p.value, o)
 	if inside, ok := errors.AsType[*KeyError](err); ok {
