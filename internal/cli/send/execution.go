@@ -59,14 +59,18 @@ func (k *Execution) Execute(ctx context.Context) error {
 }
 
 func (k *Execution) execute(ctx context.Context) error {
+	client, err := k.Call.Client()
+	if err != nil {
+		return err
+	}
 	toSend, toQuery, err := k.remaining(ctx)
 	if err != nil {
 		return err
 	}
-	if err := k.announce(ctx, toSend, toQuery); err != nil {
+	if err := k.announce(ctx, client.Host(), toSend, toQuery); err != nil {
 		return err
 	}
-	requests, sent, sendErr := k.send(ctx, toSend+toQuery)
+	requests, sent, sendErr := k.send(ctx, client, toSend+toQuery)
 	if command.As[*store.Error](sendErr) && !errors.Is(sendErr, ledger.ErrNotClaimed) {
 		if errors.Is(sendErr, store.ErrGone) {
 			return sendErr // nothing of it is there any more
@@ -110,11 +114,7 @@ func (k *Execution) remaining(ctx context.Context) (send, ask int64, err error) 
 	return send, ask, err
 }
 
-func (k *Execution) announce(ctx context.Context, send, ask int64) error {
-	client, err := k.Call.Client()
-	if err != nil {
-		return err
-	}
+func (k *Execution) announce(ctx context.Context, host string, send, ask int64) error {
 	where := k.destination(ctx)
 	rows := command.Plural(send, "row")
 	if k.Feed != nil && !k.Store.New {
@@ -122,16 +122,16 @@ func (k *Execution) announce(ctx context.Context, send, ask int64) error {
 	}
 	switch first := command.Plural(ask, "row"); {
 	case send > 0 && k.Policy.VerifyPending:
-		k.Call.IO.Note("Checking %s with %s, sending new ones%s", rows, client.Host(), where)
+		k.Call.IO.Note("Checking %s with %s, sending new ones%s", rows, host, where)
 	case send > 0 && ask > 0:
-		k.Call.IO.Note("Checking %s, sending %s to %s%s", first, rows, client.Host(), where)
+		k.Call.IO.Note("Checking %s, sending %s to %s%s", first, rows, host, where)
 	case send > 0:
 		requests := command.Plural(Requests(send, k.Run.Plan.BatchSize), "request")
-		k.Call.IO.Note("Sending %s to %s in %s%s", rows, client.Host(), requests, where)
+		k.Call.IO.Note("Sending %s to %s in %s%s", rows, host, requests, where)
 	case ask > 0:
-		k.Call.IO.Note("Checking %s with %s%s", first, client.Host(), where)
+		k.Call.IO.Note("Checking %s with %s%s", first, host, where)
 	default:
-		k.Call.IO.Note("No rows to send to %s%s", client.Host(), where)
+		k.Call.IO.Note("No rows to send to %s%s", host, where)
 	}
 	if k.Feed != nil { // which of them are in this input is not known yet
 		return nil
@@ -180,11 +180,7 @@ func (s service) Create(ctx context.Context, items []tracking.Item) *tracking.Re
 }
 
 // send sends the remaining rows, and shows progress, with the errors of [bulk.Job.Execute].
-func (k *Execution) send(ctx context.Context, rows int64) (requests, sent int64, err error) {
-	client, err := k.Call.Client()
-	if err != nil {
-		return 0, 0, err
-	}
+func (k *Execution) send(ctx context.Context, client *api.Client, rows int64) (requests, sent int64, err error) {
 	progress := command.NewCreateProgress(k.Call.IO, rows, Requests(rows, k.Run.Plan.BatchSize))
 	db := k.Store
 	contracts := bulk.Store{Queue: db.Queue, UnknownRows: db.Unknown, Accounts: db.Accounts, Trackings: db.Trackings}
