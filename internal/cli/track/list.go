@@ -464,10 +464,10 @@ func (l *listing) narrow(ctx context.Context, all []ledger.TrackingStatus) ([]le
 func (l *listing) createdTargets(ctx context.Context) targets {
 	isCreated := func(st ledger.TrackingStatus) bool { return st.State != view.NotCreated }
 	created := command.Filter(l.inFile(ctx), isCreated, l.filter.Limit)
-	all := targetsOf(created, func(st ledger.TrackingStatus) *query.Target {
+	all := once(created, func(st ledger.TrackingStatus) *query.Target {
 		t := storedTarget(st)
 		t.Chosen = nil // it need not be all of its parcels in the file
 		return t
 	})
-	return targets{all: once(all), close: func() {}}
+	return targets{all: all, close: func() {}}
 }

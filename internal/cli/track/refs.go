@@ -86,13 +86,10 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 		if err != nil {
 			return targets{}, err
 		}
-		return targets{all: once(targetsOf(refs.All(ctx), o.target)), total: refs.Count, close: refs.Close}, nil
+		return targets{all: once(refs.All(ctx), o.target), total: refs.Count, close: refs.Close}, nil
 	case len(o.Refs) > 0:
-		var all []*query.Target
-		for _, ref := range o.Refs {
-			all = append(all, o.target(intake.Record{Ref: ref}))
-		}
-		return targets{all: once(command.Values(all)), total: int64(len(all)), close: func() {}, refs: true}, nil
+		all := once(command.Values(o.Refs), func(ref string) *query.Target { return o.target(intake.Record{Ref: ref}) })
+		return targets{all: all, total: int64(len(o.Refs)), close: func() {}, refs: true}, nil
 	}
 	db, f, err := o.filter(ctx, c)
 	if err != nil || db == nil {
@@ -105,11 +102,12 @@ func (o *refOptions) targets(ctx context.Context, c *command.Call) (targets, err
 func selected(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filter) (targets, error) {
 	var few []*query.Target
 	known, total := map[tracking.Query]*query.Target{}, int64(0)
-	for t, err := range targetsOf(db.Trackings.Statuses(ctx, f), storedTarget) {
+	for st, err := range db.Trackings.Statuses(ctx, f) {
 		if err != nil {
 			return targets{}, err
 		}
 		total++
+		t := storedTarget(st)
 		if first := known[t.Query]; first != nil {
 			first.Chosen = append(first.Chosen, t.Chosen...)
 			continue
@@ -146,19 +144,8 @@ func many(ctx context.Context, db *app.Store, f ledger.Filter, total int64) targ
 		}
 		return nil
 	}
-	all := once(targetsOf(db.Trackings.Statuses(ctx, f), storedTarget))
+	all := once(db.Trackings.Statuses(ctx, f), storedTarget)
 	return targets{all: all, total: total, close: func() {}, trackings: true, choose: choose}
-}
-
-// targetsOf yields the targets that all stand for. An error ends it.
-func targetsOf[T any](all iter.Seq2[T, error], target func(T) *query.Target) iter.Seq2[*query.Target, error] {
-	return func(yield func(*query.Target, error) bool) {
-		for v, err := range all {
-			if !yield(target(v), err) || err != nil {
-				return
-			}
-		}
-	}
 }
 
 func (o *refOptions) target(rec intake.Record) *query.Target {
@@ -186,17 +173,18 @@ func storedTarget(st ledger.TrackingStatus) *query.Target {
 // maxRemembered is by how many REFs a repeat is recognized. A later one is asked for twice.
 const maxRemembered = 1 << 12
 
-// once leaves repeats out, and numbers the others.
-func once(all iter.Seq2[*query.Target, error]) iter.Seq2[*query.Target, error] {
+// once yields the targets of all, without repeats, and numbers them. An error ends it.
+func once[T any](all iter.Seq2[T, error], target func(T) *query.Target) iter.Seq2[*query.Target, error] {
 	return func(yield func(*query.Target, error) bool) {
 		seen := make(map[tracking.Query]bool)
 		var order []tracking.Query
 		pos := int64(0)
-		for t, err := range all {
+		for v, err := range all {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
+			t := target(v)
 			if seen[t.Query] {
 				continue
 			}
