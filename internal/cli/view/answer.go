@@ -134,6 +134,48 @@ func (n StatusFormatter) Answer(res query.Result, lines []Line) Answer {
 	return j
 }
 
+// TimeOrNull returns a time in UTC for JSON, null for none.
+func TimeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UTC())
+}
+
+// JSONOrNull returns a JSON literal, null for an empty string; one that a store has cut becomes a string.
+func JSONOrNull(s string) json.RawMessage {
+	return rawJSON([]byte(cmp.Or(s, "null")))
+}
+
+// optional returns a JSON literal, left out for an empty string.
+func optional(s string) json.RawMessage {
+	if s == "" {
+		return nil
+	}
+	return rawJSON([]byte(s))
+}
+
+// ErrorText returns what an error of the service says, given as its JSON literal: its message, else the literal.
+func ErrorText(literal string) string {
+	return cmp.Or(tracking.ReadBody([]byte(literal)).ErrorText(), Unquote(literal))
+}
+
+// Unquote returns the text of a JSON literal, also of a string that a store has cut.
+func Unquote(literal string) string {
+	var s string
+	if json.Unmarshal([]byte(literal), &s) == nil {
+		return s
+	}
+	if literal != "" && literal[0] == '"' {
+		for n := range min(len(literal), len(`\u0000`)) { // the cut may be in an escape
+			if json.Unmarshal([]byte(literal[:len(literal)-n]+`"`), &s) == nil {
+				return s
+			}
+		}
+	}
+	return literal
+}
+
 // rawJSON returns an answer as JSON: as it is if it is JSON, else as a string.
 func rawJSON(raw []byte) json.RawMessage {
 	if json.Valid(raw) {

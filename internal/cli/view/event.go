@@ -12,6 +12,7 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
+	"github.com/waybill-cli/waybill/internal/forward"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/ledger"
@@ -263,4 +264,22 @@ func PrintHeaders(out *command.Output, hs []webhook.Field) error {
 		}
 	}
 	return nil
+}
+
+// Sink shows a sink: its filter, and where it sends to.
+func Sink(k inbox.Sink) string {
+	name := Target(k)
+	if k.Filter != "" {
+		name = k.Filter + "=>" + name
+	}
+	return name
+}
+
+// Target shows the URL of a sink, with what may be a token masked.
+func Target(k inbox.Sink) string {
+	u, err := forward.ParseURL(k.URL)
+	if err != nil {
+		return redact.Mask
+	}
+	return forward.ShowURL(u)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/query"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // Line is a tracking as a row of a table.
@@ -202,6 +203,80 @@ func (n StatusFormatter) AnswerColumns(r Reader) []command.Column[*Line] {
 		CSVOnly("CREATED", "created", func(l *Line) string { return l.Created }),
 		CSVOnly("UPDATED", "updated", func(l *Line) string { return l.Updated }),
 	)
+}
+
+// Clock shows the time of day on this computer.
+func Clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
+
+// nowFor is how long a moment counts as now.
+const nowFor = 5 * time.Second
+
+// Ago shows how long ago a time is, such as "3 min ago", rounded down; one well ahead of now as is: a clock is wrong.
+func Ago(t, now time.Time) string {
+	switch age := now.Sub(t); {
+	case t.IsZero():
+		return ""
+	case age < -time.Minute:
+		return render.LocalMinute(t)
+	case age < nowFor:
+		return "now"
+	default:
+		return inUnit(age, time.Duration.Truncate) + " ago"
+	}
+}
+
+// day is how long a day is where no zone is known.
+const day = 24 * time.Hour
+
+// Duration shows a duration in its largest unit, rounded; hours up to two days.
+func Duration(d time.Duration) string { return inUnit(d, time.Duration.Round) }
+
+func inUnit(d time.Duration, rounded func(d, unit time.Duration) time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", rounded(d, time.Second)/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", rounded(d, time.Minute)/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%d h", rounded(d, time.Hour)/time.Hour)
+	default:
+		return command.Number(int64(rounded(d, day)/day)) + " days"
+	}
+}
+
+// Source names where something was learnt from.
+func Source(s ledger.Source) string {
+	if s == ledger.FromEvent {
+		return "webhook"
+	}
+	return string(s)
+}
+
+// CheckpointTime shows a checkpoint by its own clock, with the offset if both times tell it; what is no time as sent.
+func CheckpointTime(c tracking.Checkpoint) string {
+	at, zoned := c.Time()
+	switch {
+	case zoned:
+		return at.Format("2006-01-02 15:04 -07:00")
+	case !at.IsZero():
+		return at.Format("2006-01-02 15:04")
+	case c.Local != "":
+		return c.Local
+	}
+	return ServiceTime(c.UTC, render.LocalMinute)
+}
+
+// ServiceTime shows a time of the service's as one of ours; what is no time as sent.
+func ServiceTime(s string, form func(time.Time) string) string {
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return form(t)
+	}
+	return s
+}
+
+// UTCMinute shows a time of the service's as UTC to the minute; what is no time as sent.
+func UTCMinute(s string) string {
+	return ServiceTime(s, func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") })
 }
 
 // Counts lists how many rows are in each state, rejected ones by what they are.
