@@ -85,10 +85,11 @@ func (r *reconciler) reconcileUnknown(ctx context.Context) (*reconcilePass, erro
 			page = page[:0]
 		}
 	}
-	if len(page) > 0 {
-		return p, p.resolvePage(ctx, page)
+	if len(page) == 0 {
+		return p, nil
 	}
-	return p, nil
+	err := p.resolvePage(ctx, page)
+	return p, err
 }
 
 // absentSince returns when a row's absence was first proven, by the monotonic clock. Of an absence that an earlier
