@@ -12,14 +12,6 @@ import (
 // maxFirst is how many first rows of an account are sent, one by one, until one is accepted.
 const maxFirst = 5
 
-func (j *Job) checkPendingFirst(ctx context.Context) error {
-	if !j.VerifyPending {
-		return nil
-	}
-	_, err := j.Ledger.CheckPending(ctx, j.Run.ID)
-	return err
-}
-
 // askBeforeFirst queries the first row that the run sends: a store that was restored from a backup, or is another
 // machine's, does not know all that was sent. If the service has the row, the run stops; if the store sent the row
 // before and the service did not have it then, all rows that are left are queried. An inconclusive response is ignored.

@@ -160,10 +160,11 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	j.reconciler = reconciler{prover: &j.prover, absences: map[int64]time.Time{}}
 	j.sender = sender{prover: &j.prover, sentUnknown: map[int64]bool{}}
 	defer func() { err = cmp.Or(err, j.endFeed()) }() // an error of the ledger names the file with the answers
-	for _, prepare := range []func(context.Context) error{j.prover.loadProofs, j.reopen, j.checkPendingFirst} {
-		if err == nil {
-			err = prepare(soft)
-		}
+	if err = j.prover.loadProofs(soft); err == nil {
+		err = j.reopen(soft)
+	}
+	if err == nil && j.VerifyPending {
+		_, err = j.Ledger.CheckPending(soft, j.Run.ID)
 	}
 	if j.prover.knowsAccount() {
 		j.Gate.Full() // the first batches need not go one by one
