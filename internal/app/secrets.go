@@ -132,7 +132,6 @@ type secretMatcher struct {
 
 	mu       sync.Mutex
 	texts    []string
-	inJSON   [][]byte  // what JSON with a secret holds: a short one with its quotes
 	reloadAt time.Time // when they are read again
 }
 
@@ -146,10 +145,6 @@ func (m *secretMatcher) reload(now time.Time) error {
 	for _, one := range secrets {
 		if text := string(one.Value); text != "" && !slices.Contains(m.texts, text) {
 			m.texts = append(m.texts, text)
-			if len(text) < minSecretLength {
-				text = `"` + text + `"`
-			}
-			m.inJSON = append(m.inJSON, []byte(text))
 		}
 	}
 	return err
@@ -190,12 +185,38 @@ func (m *secretMatcher) mayContain(raw []byte, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_ = m.reload(now) // likewise
-	isIn := func(text []byte) bool { return bytes.Contains(raw, text) }
-	return bytes.IndexByte(raw, '\\') >= 0 || slices.ContainsFunc(m.inJSON, isIn)
+	isIn := func(text string) bool { return bytes.Contains(raw, []byte(text)) }
+	return bytes.IndexByte(raw, '\\') >= 0 || slices.ContainsFunc(m.texts, isIn)
 }
 
 // secretsReload is how often the files of secrets are checked for changes.
 const secretsReload = time.Second
+
+// SchemeVerifier verifies by one scheme with the configured secrets.
+type SchemeVerifier struct {
+	*webhook.Verifier
+
+	Name    string
+	Scheme  webhook.Scheme
+	Secrets []webhook.Secret
+}
+
+// VerifierBy returns a verifier by a configured scheme, or a preset, of that name. The error is a [*config.KeyError].
+func (s *Session) VerifierBy(name string) (SchemeVerifier, error) {
+	scheme, err := s.Scheme(name)
+	if err != nil {
+		return SchemeVerifier{}, err
+	}
+	secrets, err := s.WebhookSecrets()
+	if err != nil {
+		return SchemeVerifier{}, err
+	}
+	v, err := webhook.NewVerifier(scheme, secrets)
+	if err != nil {
+		err = s.Config.Refuse("webhook.scheme", fmt.Sprintf("scheme %q: %v", name, err), "")
+	}
+	return SchemeVerifier{v, name, scheme, secrets}, err
+}
 
 // Verifier verifies with the secrets as their files hold them, so that a
 // secret can be changed while deliveries arrive. It is safe for concurrent use.
@@ -220,26 +241,15 @@ func (s *Session) Verifier() (*Verifier, error) {
 	if w.Scheme == "" || w.Verify == "off" {
 		return nil, nil //nolint:nilnil // no scheme is an answer, not a failure
 	}
-	scheme, err := s.Scheme(w.Scheme)
-	if err != nil {
-		return nil, err
-	}
 	read := func() (*webhook.Verifier, error) {
-		secrets, err := s.WebhookSecrets()
-		if err != nil {
-			return nil, err
-		}
-		for _, secret := range secrets {
+		v, err := s.VerifierBy(w.Scheme)
+		for _, secret := range v.Secrets {
 			if len(secret.Value) < shortestSecret {
 				s.IO.Warning("the webhook secret %s has fewer than %d characters, so anybody can guess it",
 					secret.Name, shortestSecret)
 			}
 		}
-		v, err := webhook.NewVerifier(scheme, secrets)
-		if err != nil {
-			return nil, s.Config.Refuse("webhook.scheme", fmt.Sprintf("scheme %q: %v", w.Scheme, err), "")
-		}
-		return v, nil
+		return v.Verifier, err
 	}
 	return newVerifier(w.Secrets, read, func(err error) {
 		if err != nil {
@@ -258,21 +268,17 @@ func (s *Session) VerifyPrint(identity string) (string, error) {
 	if w.Scheme == "" || w.Verify == "off" {
 		return "none", nil
 	}
-	scheme, err := s.Scheme(w.Scheme)
+	v, err := s.VerifierBy(w.Scheme)
 	if err != nil {
 		return "", err
 	}
-	secrets, err := s.WebhookSecrets()
-	if err != nil {
-		return "", err
-	}
-	values := make([]string, len(secrets))
-	for i, secret := range secrets {
+	values := make([]string, len(v.Secrets))
+	for i, secret := range v.Secrets {
 		values[i] = string(secret.Value)
 	}
 	slices.Sort(values)
 	mac := hmac.New(sha256.New, []byte(identity))
-	fmt.Fprintf(mac, "%+v %q", scheme.WithDefaults(), values)
+	fmt.Fprintf(mac, "%+v %q", v.Scheme.WithDefaults(), values)
 	return fmt.Sprintf("%s %s %x", w.Verify, w.Scheme, mac.Sum(nil)[:2]), nil
 }
 

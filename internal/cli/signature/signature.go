@@ -153,27 +153,13 @@ func SchemeInForce(s *app.Session, named string) (string, webhook.Scheme, error)
 	return named, scheme, err
 }
 
-// Verifier verifies by a scheme with the configured secrets.
-type Verifier struct {
-	*webhook.Verifier
-
-	Name    string
-	Scheme  webhook.Scheme
-	Secrets []webhook.Secret
-}
-
 // NewVerifier returns a verifier by a named scheme, else by the configured one.
-func NewVerifier(s *app.Session, named string) (v Verifier, err error) {
-	if v.Name, v.Scheme, err = SchemeInForce(s, named); err != nil {
-		return v, err
+func NewVerifier(s *app.Session, named string) (app.SchemeVerifier, error) {
+	name, _, err := SchemeInForce(s, named)
+	if err != nil {
+		return app.SchemeVerifier{}, err
 	}
-	if v.Secrets, err = s.WebhookSecrets(); err != nil {
-		return v, err
-	}
-	if v.Verifier, err = webhook.NewVerifier(v.Scheme, v.Secrets); err != nil {
-		err = s.Config.Refuse("webhook.scheme", fmt.Sprintf("scheme %q: %v", v.Name, err), "")
-	}
-	return v, err
+	return s.VerifierBy(name)
 }
 
 func unverified(hint, next, format string, args ...any) error {
