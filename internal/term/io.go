@@ -8,7 +8,6 @@ package term
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -88,17 +87,8 @@ func New(in io.Reader, out, err io.Writer, f Facts) *IO {
 	if f.ErrTerminal {
 		t.Err.terminal, t.Err.width, t.Err.screen = true, width, shared
 	}
-	t.apply(Options{})
+	t.Configure(Options{})
 	return t
-}
-
-// Configure applies o in place of earlier options, while nobody writes. The error names an unknown Color.
-func (t *IO) Configure(o Options) error {
-	if !slices.Contains([]string{"", "auto", "always", "never"}, o.Color) {
-		return fmt.Errorf("color %q: want auto, always or never", o.Color)
-	}
-	t.apply(o)
-	return nil
 }
 
 // Hide keeps secrets out of messages from now on.
@@ -119,7 +109,8 @@ func (t *IO) hidden() *redact.Redactor {
 	return t.redactor
 }
 
-func (t *IO) apply(o Options) {
+// Configure applies o in place of earlier options, while nobody writes.
+func (t *IO) Configure(o Options) {
 	t.options = o
 	for _, w := range []*Writer{t.Out, t.Err} {
 		w.color = t.facts.color(o.Color, w)

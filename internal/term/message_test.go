@@ -18,9 +18,7 @@ func messages(t *testing.T, o Options, say func(*IO)) string {
 	t.Helper()
 	var out, err bytes.Buffer
 	io := New(nil, &out, &err, Facts{})
-	if e := io.Configure(o); e != nil {
-		t.Fatal(e)
-	}
+	io.Configure(o)
 	say(io)
 	if out.Len() > 0 {
 		t.Errorf("stdout got %q", out.String())
@@ -119,18 +117,14 @@ func TestFailAsJSON(t *testing.T) {
 func TestColouredMessages(t *testing.T) {
 	var err bytes.Buffer
 	io := New(nil, &err, &err, Facts{})
-	if e := io.Configure(Options{Color: "always"}); e != nil {
-		t.Fatal(e)
-	}
+	io.Configure(Options{Color: "always"})
 	io.Warning("%s and %s", io.Err.Style(Good, "fine"), "\x1b[32mforeign\x1b[0m")
 	want := "\x1b[33mwarning:\x1b[0m \x1b[32mfine\x1b[0m and \\u{1b}[32mforeign\\u{1b}[0m\n"
 	if got := err.String(); got != want {
 		t.Errorf("got %q; want %q", got, want)
 	}
 	err.Reset()
-	if e := io.Configure(Options{Color: "always", JSON: true}); e != nil {
-		t.Fatal(e)
-	}
+	io.Configure(Options{Color: "always", JSON: true})
 	io.Warning("%s", io.Err.Style(Good, "fine"))
 	if got, want := err.String(), `{"type":"warning","message":"fine"}`+"\n"; got != want {
 		t.Errorf("got %q; want %q", got, want)
@@ -252,9 +246,7 @@ func TestColor(t *testing.T) {
 	for _, tt := range tests {
 		var out bytes.Buffer
 		io := New(nil, &out, &out, Facts{OutTerminal: tt.terminal, Env: tt.env})
-		if err := io.Configure(Options{Color: tt.asked}); err != nil {
-			t.Fatalf("%s: %v", tt.name, err)
-		}
+		io.Configure(Options{Color: tt.asked})
 		if got := io.Out.color; got != tt.want {
 			t.Errorf("%s: colour %t; want %t", tt.name, got, tt.want)
 		}
@@ -268,19 +260,6 @@ func TestColorIsDecidedPerStream(t *testing.T) {
 	}
 	if io.Out.IsTerminal() || !io.Err.IsTerminal() || io.Out.movable || !io.Err.movable || io.InTerminal() {
 		t.Errorf("terminals: out %t %t, err %t %t, in %t; want only err", io.Out.IsTerminal(), io.Out.movable, io.Err.IsTerminal(), io.Err.movable, io.InTerminal())
-	}
-}
-
-func TestConfigureRefusesUnknownColor(t *testing.T) {
-	io := New(nil, new(bytes.Buffer), new(bytes.Buffer), Facts{OutTerminal: true})
-	if err := io.Configure(Options{Color: "sometimes"}); err == nil {
-		t.Error("no error for an unknown colour")
-	}
-	if err := io.Configure(Options{Quiet: true, Verbose: true, JSON: true}); err != nil {
-		t.Error(err)
-	}
-	if !io.options.Quiet || !io.options.Verbose || !io.options.JSON {
-		t.Errorf("quiet %t, verbose %t, JSON %t; want all true", io.options.Quiet, io.options.Verbose, io.options.JSON)
 	}
 }
 

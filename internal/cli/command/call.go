@@ -147,14 +147,12 @@ func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do 
 			return err
 		}
 		s.Command = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-		if err := f.App.IO.Configure(term.Options{
+		f.App.IO.Configure(term.Options{
 			Color:   s.Config.Color,
 			Quiet:   s.Config.Quiet,
 			Verbose: s.Config.Verbose || s.Config.Debug,
 			JSON:    machine(s.Config.Output) || valueOf(cmd, "jq") != "",
-		}); err != nil {
-			return err
-		}
+		})
 		for _, w := range s.Config.Warnings() {
 			s.IO.Warning("%s", w)
 		}
@@ -246,11 +244,7 @@ func (f *Factory) Preconfigure(args []string) {
 		flags.BoolP(name, letter, false, "") // may stand before -o in one word
 	}
 	_ = flags.Parse(args) // what is wrong is told once all flags are known
-	o := term.Options{Color: "auto", JSON: machine(*output) || *asJSON || *jq != ""}
-	if *color == "always" || *color == "never" {
-		o.Color = *color
-	}
-	_ = f.App.IO.Configure(o) // the fixed options above are valid
+	f.App.IO.Configure(term.Options{Color: *color, JSON: machine(*output) || *asJSON || *jq != ""})
 }
 
 func machine(output string) bool { return output == "json" || output == "jsonl" }

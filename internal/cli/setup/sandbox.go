@@ -358,7 +358,7 @@ func (d *demonstration) steps(ctx context.Context, servers *errgroup.Group) erro
 		words := strings.Fields(typed)
 		words[len(words)-1] = strings.Replace(words[len(words)-1], "orders.csv", filepath.Join(d.folder, "orders.csv"), 1)
 		err := d.command(ctx, d.f.App.IO, d.env, words...)
-		err = errors.Join(err, d.f.App.IO.Configure(term.Options{Color: "auto"}))
+		d.f.App.IO.Configure(term.Options{})
 		if err != nil {
 			return err
 		}
