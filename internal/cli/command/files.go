@@ -273,14 +273,6 @@ func isPage(path string) bool {
 	return err == nil && (text == "" || strings.HasPrefix(text, "<!doctype html") || strings.HasPrefix(text, "<html"))
 }
 
-// RefuseExisting returns an error if there is something at the path.
-func RefuseExisting(path string) error {
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return Existsf("use another file, or remove that one", "%s exists", path)
-	}
-	return nil
-}
-
 // Editor returns $VISUAL, $EDITOR, or the system's editor, which needs a terminal. instead is what else one can do.
 func Editor(io *term.IO, getenv func(string) string, instead string) (string, error) {
 	switch named := cmp.Or(getenv("VISUAL"), getenv("EDITOR")); {

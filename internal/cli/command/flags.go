@@ -100,24 +100,6 @@ func Arguments(cmd *cobra.Command) []string {
 	return names
 }
 
-// OlderThanFlag adds --older-than.
-func OlderThanFlag(cmd *cobra.Command, age *string) {
-	cmd.Flags().StringVar(age, "older-than", "",
-		"remove what is older than `AGE`, such as 30d, or a day, such as 2026-11-01")
-}
-
-// OlderThan reads --older-than: the time before which things are old.
-func OlderThan(age string) (time.Time, error) {
-	if age == "" {
-		return time.Time{}, Usagef("such as --older-than 30d", "--older-than AGE is missing")
-	}
-	at, err := ParseSince("--older-than", age)
-	if at.After(time.Now()) {
-		err = Usagef("such as --older-than 30d", "--older-than %s is in the future", age)
-	}
-	return at, err
-}
-
 // Defaults of --timeout.
 const (
 	QueryTimeout = 15 * time.Second // of commands that ask once

@@ -199,7 +199,6 @@ var namedFlags = sync.OnceValue(func() map[string]kind {
 		"carrier":              {values: carriers},
 		"columns":              {values: columns, list: true},
 		"config":               {files: true, types: []string{"yaml", "yml"}},
-		"erase number":         {values: numbers},
 		"event":                {values: eventKinds},
 		"expect-status":        {},
 		"forward-to":           {values: targets},

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -256,7 +258,10 @@ func checkBundle(path string) error {
 	if path == command.StdinName {
 		return command.Usagef("give --bundle FILE", "a ZIP file is not written to standard output")
 	}
-	return command.RefuseExisting(path)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return command.Existsf("use another file, or remove that one", "%s exists", path)
+	}
+	return nil
 }
 
 // writeBundle writes what was found into a ZIP file that only the user can read.

@@ -49,14 +49,21 @@ PostgreSQL server reuses the space after its next autovacuum.`,
 			return runPrune(ctx, c, age, dryRun)
 		}),
 	}
-	command.OlderThanFlag(cmd, &age)
+	cmd.Flags().StringVar(&age, "older-than", "",
+		"remove what is older than `AGE`, such as 30d, or a day, such as 2026-11-01")
 	command.DryRunFlag(cmd.Flags(), &dryRun)
 	return cmd
 }
 
 func runPrune(ctx context.Context, c *command.Call, age string, dryRun bool) error {
-	before, err := command.OlderThan(age)
-	if err != nil {
+	const hint = "such as --older-than 30d"
+	before, err := command.ParseSince("--older-than", age)
+	switch {
+	case age == "":
+		return command.Usagef(hint, "--older-than AGE is missing")
+	case before.After(time.Now()):
+		return command.Usagef(hint, "--older-than %s is in the future", age)
+	case err != nil:
 		return err
 	}
 	db, err := c.ExistingStore(ctx)
