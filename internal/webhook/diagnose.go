@@ -43,7 +43,7 @@ func Diagnose(ctx context.Context, s Scheme, secrets, others []Secret, d Sample)
 	}
 	x := diagnoser{scheme: s.WithDefaults(), secrets: secrets, others: others, sample: d}
 	result := Diagnosis{Verdict: v.Verify(d.Request, d.At)}
-	causes := []func(*Diagnosis) bool{x.time, x.otherSecret, x.keyForm, x.secretSpace, x.bodyChanged, x.elsewhere}
+	causes := []func(*Diagnosis) bool{x.time, x.otherSecret, x.keyForm, x.altered, x.elsewhere}
 	for _, found := range causes {
 		if found(&result) {
 			return result, nil
@@ -159,22 +159,17 @@ func (x *diagnoser) keyForm(d *Diagnosis) bool {
 	return false
 }
 
-func (x *diagnoser) secretSpace(d *Diagnosis) bool {
-	for _, form := range secretVariants() {
-		if x.matches(x.scheme, form.apply(x.secrets), x.sample.Request) {
-			return d.found(CauseSecretSpace, form.difference, "check the secret's file or variable for spaces and line breaks")
+func (x *diagnoser) altered(d *Diagnosis) bool {
+	for _, a := range alterations() {
+		secrets, samples, ok := a.apply(x.secrets, []Sample{x.sample})
+		if !ok || !x.matches(x.scheme, secrets, samples[0].Request) {
+			continue
 		}
-	}
-	return false
-}
-
-func (x *diagnoser) bodyChanged(d *Diagnosis) bool {
-	for _, w := range bodyRewrites() {
-		before, changed := w.undoAll([]Sample{x.sample})
-		if changed && x.matches(x.scheme, x.secrets, before[0].Request) {
-			return d.found(CauseBodyChanged, "the body was changed in transit: "+w.name,
-				"a proxy or tunnel rewrites bodies; configure it to forward them byte for byte")
+		hint := "check the secret's file or variable for spaces and line breaks"
+		if a.cause == CauseBodyChanged {
+			hint = "a proxy or tunnel rewrites bodies; configure it to forward them byte for byte"
 		}
+		return d.found(a.cause, a.words, hint)
 	}
 	return false
 }

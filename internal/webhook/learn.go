@@ -337,71 +337,22 @@ func controlSecrets(secrets []Secret) []Secret {
 
 // searchAltered tries other white space around a secret, and bodies as before a proxy rewrote them.
 func (t *learner) searchAltered() ([]Candidate, error) {
-	for _, form := range secretVariants() {
+	for _, a := range alterations() {
 		o := *t
-		o.secrets = form.apply(t.secrets)
-		if found, err := o.searchWithObstacle(form.difference); err != nil || len(found) > 0 {
-			return found, err
-		}
-	}
-	for _, w := range bodyRewrites() {
-		o := *t
-		var changed bool
-		if o.samples, changed = w.undoAll(t.samples); !changed {
+		o.commonOnly = true
+		var ok bool
+		o.secrets, o.samples, ok = a.apply(t.secrets, t.samples)
+		seeds := o.seeds()
+		if !ok || len(seeds) == 0 || o.budget.exhausted() {
 			continue
 		}
-		if found, err := o.searchWithObstacle("the body was changed in transit: " + w.name); err != nil || len(found) > 0 {
+		found, err := o.search(seeds[0].Request)
+		for i := range found {
+			found[i].Obstacle = a.words
+		}
+		if err != nil || len(found) > 0 {
 			return found, err
 		}
 	}
 	return nil, nil
-}
-
-func (t *learner) searchWithObstacle(why string) ([]Candidate, error) {
-	t.commonOnly = true
-	seeds := t.seeds()
-	if len(seeds) == 0 || t.budget.exhausted() {
-		return nil, nil
-	}
-	found, err := t.search(seeds[0].Request)
-	for i := range found {
-		found[i].Obstacle = why
-	}
-	return found, err
-}
-
-func (w bodyRewrite) undoAll(samples []Sample) ([]Sample, bool) {
-	before := slices.Clone(samples)
-	changed := false
-	for i, s := range samples {
-		if body := w.undo(s.Body); len(body) > 0 && !bytes.Equal(body, s.Body) {
-			before[i].Body, changed = body, true
-		}
-	}
-	return before, changed
-}
-
-// secretVariant is a way in which a secret may differ from the sender's copy.
-type secretVariant struct {
-	difference string
-	change     func([]byte) []byte
-}
-
-func secretVariants() []secretVariant {
-	add := func(end string) func([]byte) []byte { return func(b []byte) []byte { return append(b, end...) } }
-	return []secretVariant{
-		{"the secret here has white space around it, the sender's secret does not", bytes.TrimSpace},
-		{"the sender's secret ends with a line break, this one does not", add("\n")},
-		{"the sender's secret ends with a line break (CRLF), this one does not", add("\r\n")},
-		{"the sender's secret ends with a space, this one does not", add(" ")},
-	}
-}
-
-func (v secretVariant) apply(secrets []Secret) (all []Secret) {
-	for _, s := range secrets {
-		if s.Value = v.change(bytes.Clone(s.Value)); len(s.Value) > 0 {
-			all = append(all, s)
-		}
-	}
-	return all
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -11,17 +12,29 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-type bodyRewrite struct {
-	name string
-	undo func([]byte) []byte // returns what may have been signed; nothing if it does not apply
+// alteration is a way in which a secret or a body here may differ from the sender's.
+type alteration struct {
+	cause Cause // CauseSecretSpace or CauseBodyChanged
+	words string
+	undo  func([]byte) []byte // returns what the sender may have; nothing if it does not apply
 }
 
-// bodyRewrites returns the changes to try. Proxies, frameworks and editors make them.
-func bodyRewrites() []bodyRewrite {
+// alterations returns those to try. Editors make them, and proxies and frameworks.
+func alterations() []alteration {
+	add := func(end string) func([]byte) []byte { return func(b []byte) []byte { return append(bytes.Clone(b), end...) } }
+	all := []alteration{
+		{CauseSecretSpace, "the secret here has white space around it, the sender's secret does not", bytes.TrimSpace},
+		{CauseSecretSpace, "the sender's secret ends with a line break, this one does not", add("\n")},
+		{CauseSecretSpace, "the sender's secret ends with a line break (CRLF), this one does not", add("\r\n")},
+		{CauseSecretSpace, "the sender's secret ends with a space, this one does not", add(" ")},
+	}
 	unix := func(b []byte) []byte { return bytes.ReplaceAll(b, []byte("\r\n"), []byte("\n")) }
-	return []bodyRewrite{
+	for _, rewrite := range []struct {
+		words string
+		undo  func([]byte) []byte
+	}{
 		{"a line break was added at its end", func(b []byte) []byte { return bytes.TrimRight(b, "\r\n") }},
-		{"the line break at its end was removed", func(b []byte) []byte { return append(bytes.Clone(b), '\n') }},
+		{"the line break at its end was removed", add("\n")},
 		{"its line breaks were changed from LF to CRLF", unix},
 		{"its line breaks were changed from CRLF to LF", func(b []byte) []byte {
 			return bytes.ReplaceAll(unix(b), []byte("\n"), []byte("\r\n"))
@@ -36,7 +49,29 @@ func bodyRewrites() []bodyRewrite {
 		{"its JSON was reformatted; the spaced form without \\u escapes was signed", chain(compact, unescaped, spaced)},
 		{"its JSON was reformatted; the compact form with escaped slashes was signed", chain(compact, slashed)},
 		{"its JSON was reformatted; the compact form without escaped slashes was signed", chain(compact, unslashed)},
+	} {
+		all = append(all, alteration{CauseBodyChanged, "the body was changed in transit: " + rewrite.words, rewrite.undo})
 	}
+	return all
+}
+
+// apply returns secrets and samples without the alteration, and false if it changed no body.
+func (a alteration) apply(secrets []Secret, samples []Sample) (before []Secret, sent []Sample, ok bool) {
+	if a.cause == CauseSecretSpace {
+		for _, s := range secrets {
+			if s.Value = a.undo(s.Value); len(s.Value) > 0 {
+				before = append(before, s)
+			}
+		}
+		return before, samples, true
+	}
+	sent = slices.Clone(samples)
+	for i, s := range samples {
+		if body := a.undo(s.Body); len(body) > 0 && !bytes.Equal(body, s.Body) {
+			sent[i].Body, ok = body, true
+		}
+	}
+	return secrets, sent, ok
 }
 
 // chain returns the steps as one. They make nothing of nothing.
