@@ -25,7 +25,7 @@ func (t *table) beginList() {
 }
 
 // resolveRefs finds the columns of referIds and numbers, of which one is enough, and the columns of
-// --map that the header lacks. A table of one other column is a list.
+// --map that the header lacks. A text of one other column is a list; of a sheet findHeader says so.
 func (t *table) resolveRefs(line int, header []string) error {
 	t.list, t.sum.Missing = false, nil
 	if t.opt.Format == List {
@@ -70,7 +70,7 @@ func (t *table) resolveRefs(line int, header []string) error {
 	case last != none:
 		t.sum.Missing = absent
 		t.cols = columns{header: header, ref: ref, number: number, code: none, carrier: none, last: last}
-	case len(header) == 1:
+	case len(header) == 1 && t.sheet == nil:
 		t.beginList()
 	case unmapped != nil:
 		return unmapped

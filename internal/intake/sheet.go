@@ -108,13 +108,6 @@ func (t *table) resolveNames(names []string) error {
 	if err != nil {
 		return err
 	}
-	if t.list {
-		t.list = false
-		return &ColumnError{
-			File: t.file, Sheet: s.name, Line: s.row.Number, Header: names, Fields: refFields,
-			reason: "no column for referId or rawTrackingNumber",
-		}
-	}
 	for _, m := range s.wide {
 		for column := m.FirstColumn; column <= m.LastColumn && column < len(names); column++ {
 			if t.inUse(column) {
