@@ -163,9 +163,7 @@ func (e *ColumnError) Offer(saved map[string]map[string]string) {
 		mapping := saved[name]
 		fits := !slices.ContainsFunc(e.Fields, func(field string) bool { return mapping[field] == "" })
 		for _, column := range mapping {
-			named := func(h string) bool { return foldName(h) == foldName(column) }
-			first := slices.IndexFunc(e.Header, named)
-			fits = fits && first >= 0 && !slices.ContainsFunc(e.Header[first+1:], named)
+			fits = fits && len((&resolver{header: e.Header}).columnsLike(column)) == 1
 		}
 		if fits {
 			e.Saved = append(e.Saved, name)

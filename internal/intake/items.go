@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
@@ -391,7 +392,7 @@ func kindName(raw []byte) string { return cmp.Or(kindNames[raw[0]], "a number") 
 func compact(raw []byte) string {
 	var b bytes.Buffer
 	part := func(raw []byte) { _ = json.Compact(&b, raw) } // it is valid
-	if raw[0] != '{' || hasData(raw) {
+	if _, lists := (jsonscan.Pointer{"data"}).Find(raw); raw[0] != '{' || lists > 0 {
 		b.WriteString(`{"value":`)
 		part(raw)
 		return b.String() + "}"
@@ -409,13 +410,4 @@ func compact(raw []byte) string {
 		part(m.Raw)
 	}
 	return b.String() + "}"
-}
-
-func hasData(raw []byte) bool {
-	for m := range members(raw, 0) {
-		if m.key == "data" {
-			return true
-		}
-	}
-	return false
 }
