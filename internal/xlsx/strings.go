@@ -102,12 +102,6 @@ func (t *sharedStrings) spill() error {
 	return nil
 }
 
-func (t *sharedStrings) close() {
-	if t.file != nil {
-		_ = t.file.Close() // it is gone then
-	}
-}
-
 func (t *sharedStrings) append(dst []byte, number int) (_ []byte, ok bool, err error) {
 	if number < 0 || number >= t.count {
 		return dst, false, nil

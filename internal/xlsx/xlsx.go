@@ -125,8 +125,8 @@ func Open(r io.ReaderAt, size int64, temp func() (*os.File, error)) (*Workbook, 
 
 // Close frees what the workbook holds.
 func (b *Workbook) Close() {
-	if b.strings != nil {
-		b.strings.close()
+	if b.strings != nil && b.strings.file != nil {
+		_ = b.strings.file.Close() // it is gone then
 	}
 }
 
