@@ -53,13 +53,11 @@ func (c *carriers) code(cell []byte) (code, name string) {
 		var found bool
 		known.code, found = c.codes[nameKey(known.name)]
 		known.unmapped = !found
-		if len(c.names) >= MaxCarriers {
-			if known.unmapped {
-				c.uncounted++
-			}
-			return known.code, known.name
+		if len(c.names) < MaxCarriers {
+			c.names[known.name] = known
+		} else if known.unmapped {
+			c.uncounted++
 		}
-		c.names[known.name] = known
 	}
 	if known.unmapped {
 		known.rows++
