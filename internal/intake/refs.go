@@ -119,9 +119,6 @@ func (t *table) readRefs() {
 		t.checkSwallowedRows()
 	}
 	t.checkBrokenRow()
-	if rec.Good() {
-		t.checkNUL()
-	}
 }
 
 const fieldRef = "REF"

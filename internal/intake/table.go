@@ -181,7 +181,6 @@ func (t *table) readItem() {
 	t.checkBrokenRow()
 	if rec.Good() {
 		t.checkTruncated()
-		t.checkNUL()
 	}
 }
 
@@ -214,20 +213,6 @@ func (t *table) checkCell(field string, at int, v cellValue) {
 	}
 	if p, bad := lostCharacter(field, v.text, t.coding.name); bad {
 		t.report(p, at)
-	}
-}
-
-// checkNUL reports the NULs of a row that is good otherwise: they stand in cells that nothing else examines.
-func (t *table) checkNUL() {
-	if bytes.IndexByte(t.rec.raw, 0) < 0 {
-		return
-	}
-	for at, c := range t.rec.cells {
-		if text := t.rec.raw[c.start:c.end]; bytes.IndexByte(text, 0) >= 0 && !slices.Contains(t.cols.errors, at) {
-			t.report(tracking.Problem{
-				Value: string(text), Message: "control character U+0000 in the cell", Hint: "remove it from the cell",
-			}, at)
-		}
 	}
 }
 
