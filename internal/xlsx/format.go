@@ -119,7 +119,7 @@ func (b *Workbook) readStyles(part string) error {
 func parseFormat(code string) format {
 	f := format{code: code, pattern: digits}
 	section, conditional := firstSection(code)
-	bare, texts := bareCode(section)
+	parts, bare, texts := formatParts(section)
 	switch plain := bare == "general" || bare == "standard" || bare == "@"; {
 	case section == "", plain && texts == "":
 		f.pattern = general
@@ -132,7 +132,7 @@ func parseFormat(code string) format {
 	case strings.Trim(bare, "0# -+$():!^&'~{}<>=") != "" || !strings.ContainsAny(bare, "0#"):
 		f.pattern = other // decimals, thousands, percent, fractions, fill, what is unknown
 	default:
-		f.parts = formatParts(section)
+		f.parts = parts
 	}
 	return f
 }
@@ -167,8 +167,8 @@ func formatToken(code string) (token string, isText bool, rest string) {
 	return "", true, rest
 }
 
-// bareCode returns a code without its texts, in lower case, and these.
-func bareCode(code string) (bare, texts string) {
+// formatParts returns the parts of a code, the code without its texts, in lower case, and the texts.
+func formatParts(code string) (parts []formatPart, bare, texts string) {
 	for code != "" {
 		token, isText, rest := formatToken(code)
 		if isText {
@@ -176,15 +176,6 @@ func bareCode(code string) (bare, texts string) {
 		} else {
 			bare += token
 		}
-		code = rest
-	}
-	return strings.ToLower(bare), texts
-}
-
-func formatParts(code string) []formatPart {
-	var parts []formatPart
-	for code != "" {
-		token, isText, rest := formatToken(code)
 		placeholder := !isText && (token == "0" || token == "#")
 		last := len(parts) - 1
 		if last < 0 || parts[last].digits != placeholder {
@@ -194,7 +185,7 @@ func formatParts(code string) []formatPart {
 		parts[last].text += token
 		code = rest
 	}
-	return parts
+	return parts, strings.ToLower(bare), texts
 }
 
 // firstSection returns the section for positive numbers, and whether a condition such as [<100] may choose another.
