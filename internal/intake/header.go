@@ -30,16 +30,16 @@ func Header(name string, r io.Reader, o Options) ([]string, error) {
 	return nil, nil
 }
 
-func newTable(r *Reader, coding charset, o Options, scan *scanner) (*table, error) {
+func newTable(r *Reader, o Options, scan *scanner) (*table, error) {
 	carriers, err := newCarriers(o)
 	if err == nil {
 		o.Map, err = fields(o.Map)
 	}
-	return &table{file: r.name, opt: o, coding: coding, carrier: carriers, sum: &r.sum, scan: scan}, err
+	return &table{file: r.name, opt: o, carrier: carriers, sum: &r.sum, scan: scan}, err
 }
 
-func openTable(r *Reader, win *window, coding charset, o Options) error {
-	t, err := newTable(r, coding, o, newScanner(win))
+func openTable(r *Reader, win *window, o Options) error {
+	t, err := newTable(r, o, newScanner(win))
 	if err != nil {
 		return err
 	}

@@ -28,19 +28,18 @@ const (
 type items struct {
 	jsonText
 	opt          Options
-	encoding     string
 	sum          *Summary
 	carrier      *carriers
 	state        jsonState
 	afterElement bool // the current array had a value already
 }
 
-func openJSON(r *Reader, win *window, coding charset, o Options) error {
+func openJSON(r *Reader, win *window, o Options) error {
 	carriers, err := newCarriers(o)
 	if err != nil {
 		return err
 	}
-	it := &items{opt: o, encoding: coding.name, sum: &r.sum, carrier: carriers}
+	it := &items{opt: o, sum: &r.sum, carrier: carriers}
 	it.jsonText = jsonText{file: r.name, win: win, pos: position{1, 1}}
 	r.rows, r.carriers, r.sum.Format = it, carriers, JSON
 	c, err := it.peek()
@@ -375,7 +374,7 @@ func (d *itemDecoder) string(m member, field string) string {
 	if len(trimmed) != len(s) {
 		d.sum.Trimmed++
 	}
-	if p, gone := lostCharacter(field, trimmed, d.encoding); gone && !bad {
+	if p, gone := lostCharacter(field, trimmed, d.sum.Encoding); gone && !bad {
 		d.problem(m.At, fieldPath(field), p)
 	}
 	return string(trimmed)

@@ -59,9 +59,9 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 	}
 	out.sum.Encoding = coding.name
 	if format == JSON || format == JSONL || format == Auto && o.isJSON(name, text) {
-		err = openJSON(out, win, coding, o)
+		err = openJSON(out, win, o)
 	} else {
-		err = openTable(out, win, coding, o)
+		err = openTable(out, win, o)
 	}
 	if err != nil {
 		return nil, err

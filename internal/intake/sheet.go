@@ -39,7 +39,7 @@ func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error)
 	if err != nil {
 		return nil, workbookError(r.name, name, err)
 	}
-	t, err := newTable(r, charset{name: utf8Name}, o, &scanner{})
+	t, err := newTable(r, o, &scanner{})
 	t.sheet = &sheet{name: name, hidden: book.Sheets[i].Hidden, book: book, rows: rows}
 	t.sheet.merged = map[string]string{}
 	if err == nil {

@@ -15,7 +15,6 @@ import (
 type table struct {
 	file          string
 	opt           Options
-	coding        charset
 	scan          *scanner
 	sheet         *sheet // the records are its rows; nil for text
 	rec           record
@@ -211,7 +210,7 @@ func (t *table) checkCell(field string, at int, v cellValue) {
 			Hint: "remove it, or put the whole cell in quotes and double the quote",
 		}, at)
 	}
-	if p, bad := lostCharacter(field, v.text, t.coding.name); bad {
+	if p, bad := lostCharacter(field, v.text, t.sum.Encoding); bad {
 		t.report(p, at)
 	}
 }
