@@ -102,7 +102,6 @@ func TestOptionErrors(t *testing.T) {
 		{intake.Options{Carriers: map[string]string{"DHL": "dhl", "dhl ": "dhl-de"}}, `this name has two codes`, "each name one code"},
 		{intake.Options{Encoding: "klingon\x1b"}, `--encoding "klingon\x1b": no such encoding`, "windows-1252"},
 		{intake.Options{Encoding: "replacement"}, `no such encoding`, "utf-8"},
-		{intake.Options{Format: "yaml"}, `--format "yaml": no such format`, "jsonl"},
 	} {
 		_, err := columnsOf(t, "referId,rawTrackingNumber", tt.o)
 		var option *intake.OptionError

@@ -2,6 +2,7 @@ package intake
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"path"
@@ -19,11 +20,7 @@ import (
 // The errors are [*FileError], [*OptionError], [*ColumnError], [*WorkbookError] and those
 // of r. An input without rows is no error here: see [Reader.Next].
 func Open(name string, r io.Reader, o Options) (*Reader, error) {
-	format, err := o.format()
-	if err != nil {
-		return nil, err
-	}
-	o.Format = format
+	o.Format = cmp.Or(o.Format, Auto)
 	win := newWindow(r)
 	win.file = name
 	head := win.fill(headSize)
@@ -58,7 +55,7 @@ func Open(name string, r io.Reader, o Options) (*Reader, error) {
 		return nil, err
 	}
 	out.sum.Encoding = coding.name
-	if format == JSON || format == JSONL || format == Auto && o.isJSON(name, text) {
+	if o.Format == JSON || o.Format == JSONL || o.Format == Auto && o.isJSON(name, text) {
 		err = openJSON(out, win, o)
 	} else {
 		err = openTable(out, win, o)
@@ -79,24 +76,6 @@ func readError(name string, err error) error {
 		return named
 	}
 	return &ReadError{File: name, Err: err}
-}
-
-func (o Options) format() (Format, error) {
-	switch f := Format(strings.ToLower(string(o.Format))); f {
-	case "":
-		return Auto, nil
-	case Auto, CSV, TSV, JSON, JSONL, XLSX:
-		return f, nil
-	case List:
-		if o.Refs {
-			return f, nil
-		}
-	}
-	hint := "use one of auto, xlsx, csv, tsv, json, jsonl"
-	if o.Refs {
-		hint += ", list"
-	}
-	return "", &OptionError{Option: "--format", Value: string(o.Format), Reason: "no such format", hint: hint}
 }
 
 // isWorkbook reports whether an input is an XLSX workbook; an error if something else is asked for.

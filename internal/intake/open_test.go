@@ -88,7 +88,7 @@ func TestFormatByContent(t *testing.T) {
 		{"orders.csv", "[Order],AWB\nA1,1Z1\n", "", intake.CSV},
 		{"orders", "{referId},number of it\n", intake.CSV, ""},
 		{"orders", "[ordr],order,AWB\nx,A1,1Z1\n", intake.CSV, intake.CSV},
-		{"orders.csv", item, "JSON", intake.JSONL},
+		{"orders.csv", item, intake.JSON, intake.JSONL},
 		{"orders.csv", "Order\tAWB\nA1\t1Z1\n", intake.TSV, intake.TSV},
 	} {
 		o := intake.Options{Format: tt.asked}
