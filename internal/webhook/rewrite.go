@@ -21,7 +21,9 @@ type alteration struct {
 
 // alterations returns those to try. Editors make them, and proxies and frameworks.
 func alterations() []alteration {
-	add := func(end string) func([]byte) []byte { return func(b []byte) []byte { return append(bytes.Clone(b), end...) } }
+	add := func(end string) func([]byte) []byte {
+		return func(b []byte) []byte { return append(bytes.Clone(b), end...) }
+	}
 	all := []alteration{
 		{CauseSecretSpace, "the secret here has white space around it, the sender's secret does not", bytes.TrimSpace},
 		{CauseSecretSpace, "the sender's secret ends with a line break, this one does not", add("\n")},
