@@ -58,6 +58,8 @@ func (s Setting) codec() codec {
 		return codec{want: "a list of {status, message, path, equals}", node: s.items(s.condition)}
 	case KindSchemes:
 		return codec{want: "signature schemes by name", node: s.byName(schemeFromNode)}
+	case kindLiteral:
+		return codec{want: "one string, number, true, false, null, {} or []", node: s.literal}
 	default:
 		return codec{want: "text"}
 	}
@@ -318,73 +320,55 @@ func (s Setting) foldedName(name string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// condition decodes {status, message, path, equals}; of a match only the last two.
+// conditionParts are the parts of {status, message, path, equals}; a match has the last two.
+func conditionParts() []Setting {
+	return []Setting{
+		{Key: "status", Kind: KindInteger, least: 100, most: 599},
+		{Key: "message", Kind: KindText, check: emptyError},
+		{Key: "path", Kind: KindText, check: pointer},
+		{Key: "equals", Kind: kindLiteral},
+	}
+}
+
 func (s Setting) condition(n *yaml.Node) (any, error) {
-	allowed := []string{"status", "message", "path", "equals"}
+	known := conditionParts()
 	if s.Kind == KindMatches {
-		allowed = allowed[2:]
+		known = known[2:]
 	}
-	own, err := pairs(n, "{"+strings.Join(allowed, ", ")+"}")
-	if err != nil {
+	parts, err := decodeKeys(n, known, Origin{})
+	_, hasPath := parts["path"]
+	equals, hasEquals := parts["equals"]
+	switch fault, isFault := errors.AsType[*KeyError](err); {
+	case isFault && fault.Key != "":
+		err, fault.Key = in(fault.Key, err), ""
 		return nil, err
-	}
-	var a tracking.Absent
-	given := map[string]bool{}
-	for _, p := range own {
-		if !slices.Contains(allowed, p.key) {
-			return nil, &KeyError{Line: p.line, Message: didYouMean("unknown key "+quoted(p.key), p.key, allowed)}
-		}
-		if want := setCondition(&a, p.key, p.value); want != "" {
-			return nil, &KeyError{Line: p.line, Message: p.key + ": must be " + want}
-		}
-		given[p.key] = true
-	}
-	switch {
-	case len(given) == 0:
-		return nil, wrong("an entry must have "+strings.Join(allowed, ", "), "")
-	case given["path"] != given["equals"]:
+	case err != nil:
+		return nil, err
+	case len(parts) == 0:
+		return nil, wrong("an entry must have "+strings.Join(keysOf(known), ", "), "")
+	case hasPath != hasEquals:
 		return nil, wrong("path and equals must be set together", "")
-	case s.Kind == KindMatches:
-		return a.Match, nil
 	}
-	return a, nil
+	match := tracking.Match{Path: parts["path"].text(), Equals: equals.text()}
+	if s.Kind == KindMatches {
+		return match, nil
+	}
+	status, _ := parts["status"].v.(int)
+	return tracking.Absent{Status: status, Message: parts["message"].text(), Match: match}, nil
 }
 
-func setCondition(a *tracking.Absent, key string, n *yaml.Node) string {
-	var problem string
-	switch key {
-	case "status":
-		v, err := Setting{Kind: KindInteger, least: 100, most: 599}.fromNode(n)
-		if err != nil {
-			return "an HTTP status"
-		}
-		a.Status, _ = v.(int)
-	case "message":
-		if a.Message, problem = scalar(n, "!!str", "!!int", "!!float"); problem != "" || a.Message == "" {
-			return "text that is not empty"
-		}
-	case "path":
-		if a.Match.Path, problem = scalar(n, "!!str"); problem != "" {
-			return wantPointer
-		}
-		return pointer(a.Match.Path)
-	case "equals":
-		var ok bool
-		if a.Match.Equals, ok = jsonLiteral(n); !ok {
-			return "one string, number, true, false, null, {} or []"
-		}
-	}
-	return ""
-}
-
-// jsonLiteral writes a scalar, or what is empty, as JSON does. A number stays as written.
-func jsonLiteral(n *yaml.Node) (string, bool) {
+// literal writes a scalar, or what is empty, as JSON does. A number stays as written.
+func (s Setting) literal(n *yaml.Node) (any, error) {
 	var v any = n.Value
 	switch n.ShortTag() {
 	case "!!int", "!!float":
-		return n.Value, json.Valid([]byte(n.Value))
+		v = json.RawMessage(n.Value) // no text of one that JSON lacks
 	case "!!null", "!!bool", "!!map", "!!seq":
 		_ = n.Decode(&v) // these always decode
 	}
-	return compactJSON(v), len(n.Content) == 0
+	text := compactJSON(v)
+	if text == "" || len(n.Content) > 0 {
+		return nil, wrong("must be "+s.codec().want, "")
+	}
+	return text, nil
 }

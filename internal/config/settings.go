@@ -35,6 +35,7 @@ const (
 	KindAbsents  Kind = "absents"  // a list of [tracking.Absent]
 	KindMaps     Kind = "maps"     // name to what KindNames holds; levels add up, name by name
 	KindSchemes  Kind = "schemes"  // name to [webhook.Scheme]; levels add up, name by name
+	kindLiteral  Kind = "literal"  // JSON text of a scalar, or of what is empty
 )
 
 // Setting describes one setting: its three spellings and what it takes.
