@@ -110,7 +110,6 @@ func (res *dryRunResult) counts() send.Result {
 	}
 }
 
-// add counts a row that would be sent.
 func (res *dryRunResult) add(row ledger.Row) {
 	res.Rows++
 	res.Carriers[row.Item.CarrierCode]++

@@ -74,9 +74,8 @@ func (d *drawing) draw(sec section) error {
 	if bar < minBar {
 		bar = 0
 	}
-	w := d.out.Out()
-	head := w.Style(term.Heading, d.cells(strings.ToUpper(sec.title), "TRACKINGS", second, transit, ""))
-	if _, err := w.WriteStyled([]byte("\n" + string(head) + "\n")); err != nil {
+	head := d.cells(strings.ToUpper(sec.title), "TRACKINGS", second, transit, "")
+	if err := d.out.Line("\n%s", d.out.Out().Style(term.Heading, head)); err != nil {
 		return err
 	}
 	var most int64

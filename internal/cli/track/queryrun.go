@@ -80,10 +80,7 @@ func (a *queryRun) run(ctx context.Context) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		err = context.Cause(ctx)
 	}
-	if failed := a.pass.flush(); failed != nil && err == nil {
-		err = failed
-	}
-	return err
+	return cmp.Or(err, a.pass.flush())
 }
 
 // maxSweep is how old an interrupted command may be to be continued.
@@ -220,7 +217,6 @@ func (o *inOrder) add(e query.TargetResult) error {
 	return nil
 }
 
-// take passes a result that was held.
 func (o *inOrder) take(e query.TargetResult) error {
 	delete(o.held, e.Target.Pos)
 	o.next = e.Target.Pos + 1
@@ -262,7 +258,6 @@ type tally struct {
 	number                            string
 }
 
-// add counts a result.
 func (t *tally) add(e query.TargetResult) {
 	t.all++
 	t.trackings += int64(max(len(e.Result.Trackings), 1))
