@@ -26,13 +26,12 @@ type printer struct {
 	single   bool
 	timeline bool
 	keep     func(query.TargetResult) bool // which results rows show; nil for all
-	limit    int                           // results that rows show at most, the first in order; 0 for all
+	limit    int                           // rows that are shown at most; 0 for all
 
-	only       *query.TargetResult  // of single
-	list       *render.List         // of JSON
-	rows       *rows                // of a table or CSV
-	first      []query.TargetResult // of limit
-	more       int64                // rows beyond limit
+	only       *query.TargetResult // of single
+	list       *render.List        // of JSON
+	rows       *rows               // of a table or CSV
+	more       int64               // rows beyond limit
 	summary    *view.Summary
 	staleNotes []string // notes on answers that are older than events, the first ones
 	staleCount int64
@@ -70,40 +69,16 @@ func (p *printer) add(e query.TargetResult) error {
 		return p.list.Add(p.names.Answer(e.Result, linesOf(e)))
 	case p.rows != nil && p.keep != nil && !p.keep(e):
 		return nil
-	case p.rows != nil && p.limit > 0:
-		p.hold(e)
-		return nil
 	case p.rows != nil:
-		return p.rows.add(linesOf(e))
+		lines := linesOf(e)
+		if p.limit > 0 {
+			shown := min(p.limit-p.rows.count, len(lines))
+			p.more += int64(len(lines) - shown)
+			lines = lines[:shown]
+		}
+		return p.rows.add(lines)
 	}
 	return errors.Join(printResult(p.call.Out, p.names, e.Result), p.call.Out.Line(""))
-}
-
-func (p *printer) hold(e query.TargetResult) {
-	byPlace := func(a, b query.TargetResult) int { return cmp.Compare(a.Target.Pos, b.Target.Pos) }
-	i, _ := slices.BinarySearchFunc(p.first, e, byPlace)
-	p.first = slices.Insert(p.first, i, e)
-	if len(p.first) > p.limit {
-		p.more += int64(len(linesOf(p.first[p.limit])))
-		p.first = p.first[:p.limit]
-	}
-}
-
-func (p *printer) endRows() error {
-	room := p.limit
-	for _, e := range p.first {
-		lines := linesOf(e)
-		shown := lines[:min(room, len(lines))]
-		if err := p.rows.add(shown); err != nil {
-			return err
-		}
-		room -= len(shown)
-		p.more += int64(len(lines) - len(shown))
-	}
-	if err := p.rows.end(p.call.Out); err != nil || p.more == 0 {
-		return err
-	}
-	return p.call.Out.Line("… and %s more (--rows shows all)", command.Number(p.more))
 }
 
 const notedOlder = 3
@@ -132,7 +107,10 @@ func (p *printer) end(failed error) (err error) {
 	case p.list != nil:
 		err = p.list.Close()
 	case p.rows != nil:
-		err = p.endRows()
+		err = p.rows.end(p.call.Out)
+		if err == nil && p.more > 0 {
+			err = p.call.Out.Line("… and %s more (--rows shows all)", command.Number(p.more))
+		}
 	}
 	if err != nil || errors.Is(failed, term.ErrClosed) {
 		return err
@@ -279,11 +257,11 @@ func stopColumns(noted int) []command.Column[checkpoint] {
 type rows struct {
 	table *command.Table[*view.Line]
 	stops *command.Table[checkpoint]
-	count int64
+	count int
 }
 
 func (r *rows) add(lines []view.Line) error {
-	r.count += int64(len(lines))
+	r.count += len(lines)
 	for i := range lines {
 		if r.stops == nil {
 			if err := r.table.Add(&lines[i]); err != nil {
