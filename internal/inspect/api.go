@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,13 +167,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 		s.methodNotAllowed(w, http.MethodGet)
 		return
 	}
-	text := cmp.Or(r.URL.Query().Get("after"), "0")
-	after, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || after < 0 {
-		message := fmt.Sprintf("after %q is not a number of the stream", text)
-		s.fail(w, &Error{http.StatusBadRequest, message, "a whole number from 0 up", "usage"})
-		return
-	}
+	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // nothing else than what the page was sent
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
@@ -187,7 +180,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	ctx, stop := context.WithCancel(r.Context())
 	var beating sync.WaitGroup
 	beating.Go(func() { stream.beat(ctx) })
-	err = s.o.Stream(ctx, r, after, stream.send)
+	err := s.o.Stream(ctx, r, max(after, 0), stream.send)
 	stop()
 	beating.Wait()
 	switch {

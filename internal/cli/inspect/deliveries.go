@@ -115,14 +115,10 @@ type listQuery struct {
 func (p *Page) parseListQuery(v url.Values) (listQuery, error) {
 	m, err := p.parseMatcher(v)
 	number := func(name string, none int64) int64 {
-		if v.Get(name) == "" {
-			return none
+		if n, err := strconv.ParseInt(v.Get(name), 10, 64); err == nil {
+			return n
 		}
-		n, wrong := strconv.ParseInt(v.Get(name), 10, 64)
-		if wrong != nil || n < 0 {
-			err = command.Usagef("use a whole number from 0 up", "%s=%s is not a number", name, command.Quoted(v.Get(name)))
-		}
-		return n
+		return none
 	}
 	q := listQuery{matcher: m, DeliveryRange: inbox.DeliveryRange{Refused: m.refused, Limit: defaultRows}}
 	q.From, q.To = max(number("from", 1), 1), min(number("to", math.MaxInt64), number("before", math.MaxInt64)-1)

@@ -155,16 +155,12 @@ func bodyFile(d replay.Delivery) string {
 
 // showEvents returns some events of a delivery, from ?from=N on.
 func (p *Page) showEvents(r *http.Request) (any, error) {
-	from, err := strconv.Atoi(r.URL.Query().Get("from"))
-	if err != nil || from < 0 {
-		return nil, command.Usagef("the number of events to leave out, such as 50", "from=%s is not a number",
-			command.Quoted(r.URL.Query().Get("from")))
-	}
+	from, _ := strconv.Atoi(r.URL.Query().Get("from")) // the number of events that the page has
 	d, err := p.find(r)
 	if err != nil || d.Refused {
 		return eventsJSON{Events: []deliveryEventJSON{}}, err
 	}
-	return p.events(r.Context(), d, from)
+	return p.events(r.Context(), d, max(from, 0))
 }
 
 func (p *Page) events(ctx context.Context, d found, from int) (eventsJSON, error) {
