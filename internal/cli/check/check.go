@@ -173,20 +173,14 @@ func printReport(call *command.Call, judged input.Judgement) error {
 	}
 	for _, g := range r.Groups {
 		severity := strings.ToUpper(string(g.Severity))
-		if err := out.Line("%s: %s (%s)", severity, titles[g.Kind], command.Number(g.Count)); err != nil {
-			return err
-		}
+		err := out.Line("%s: %s (%s)", severity, titles[g.Kind], command.Number(g.Count))
 		for _, f := range g.First {
-			if err := out.Line("  %s", input.ProblemLine(f.Problem)); err != nil {
-				return err
-			}
+			err = errors.Join(err, out.Line("  %s", input.ProblemLine(f.Problem)))
 		}
 		if more := g.Count - int64(len(g.First)); more > 0 {
-			if err := out.Line("  %s more; -o csv and -o jsonl list all", command.Number(more)); err != nil {
-				return err
-			}
+			err = errors.Join(err, out.Line("  %s more; -o csv and -o jsonl list all", command.Number(more)))
 		}
-		if err := out.Line(""); err != nil {
+		if err = errors.Join(err, out.Line("")); err != nil {
 			return err
 		}
 	}

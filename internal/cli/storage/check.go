@@ -128,29 +128,22 @@ func printCheck(c *command.Call, j checkJSON) error {
 	if err := c.Out.Fields(fields); err != nil || c.Out.IsCSV() {
 		return err
 	}
-	if err := c.Out.Line(""); err != nil {
-		return err
-	}
+	err := c.Out.Line("")
 	rows := c.Out.Table(render.Column{Name: "TABLE"}, render.Column{Name: "ROWS", Right: true},
 		render.Column{Name: "SIZE", Right: true})
 	for _, t := range j.Tables {
-		if t.Rows == 0 {
-			continue
-		}
-		if err := rows.Row(t.Name, command.Number(t.Rows), size(t.Bytes)); err != nil {
-			return err
+		if t.Rows > 0 {
+			err = errors.Join(err, rows.Row(t.Name, command.Number(t.Rows), size(t.Bytes)))
 		}
 	}
-	if err := rows.Flush(); err != nil || len(j.Processes) == 0 {
-		return err
+	err = errors.Join(err, rows.Flush())
+	if len(j.Processes) > 0 {
+		err = errors.Join(err, c.Out.Line(""), printProcesses(c, j.Processes))
 	}
-	if err := c.Out.Line(""); err != nil {
-		return err
-	}
-	return printProcesses(c, j.Processes)
+	return err
 }
 
-func printProcesses(c *command.Call, all []processJSON) error {
+func printProcesses(c *command.Call, all []processJSON) (err error) {
 	rows := c.Out.Table(render.Column{Name: "PROCESS"}, render.Column{Name: "STATE"}, render.Column{Name: "SINCE"},
 		render.Column{Name: "WORK", Flex: true})
 	for _, p := range all {
@@ -161,11 +154,9 @@ func printProcesses(c *command.Call, all []processJSON) error {
 		if p.Since != nil {
 			since = render.LocalTime(*p.Since)
 		}
-		if err := rows.Row(p.name(), state, since, p.work()); err != nil {
-			return err
-		}
+		err = errors.Join(err, rows.Row(p.name(), state, since, p.work()))
 	}
-	return rows.Flush()
+	return errors.Join(err, rows.Flush())
 }
 
 func (p processJSON) name() string {
