@@ -129,7 +129,7 @@ func (x *examination) numberFinding(r result) finding {
 	case r.works == configured:
 		return found(numberFound, "found by %s, as configured", configured)
 	case r.works == "":
-		return found(numberUnknown, "no parameter finds a tracking by its number (%s)", strings.Join(r.tried, "; "))
+		return found(numberUnknown, "no parameter finds a tracking by its number (%s)", strings.Join(r.tried, ", "))
 	}
 	f := found(numberUnset, "found by %s; configured: %s", r.works, configured)
 	f.NextCommand = x.call.CommandLine("config", "set", "query.tracking_number_param", r.works)
@@ -140,7 +140,7 @@ type result struct {
 	absent absence
 	known  bool     // the service showed a tracking to compare with
 	works  string   // parameter that asks by number; empty if none of those tried does
-	tried  []string // what came of each parameter
+	tried  []string // parameters
 }
 
 // absence is what "no such tracking" looks like, asked with two random referIds.
@@ -292,33 +292,21 @@ func (p prober) findParam(ctx context.Context, r *result, known tracking.Item) e
 		if err != nil {
 			return err
 		}
-		try := name + ": " + describe(f)
-		if present(f) {
-			number := randomNumber()
-			random, err := p.find(ctx, tracking.Query{Number: number, Param: name}, tracking.Item{Number: number})
-			if err != nil {
-				return err
-			}
-			if !present(random) && len(random.Body.Answer().Trackings) == 0 {
-				r.works = name
-			}
-			try += ", a random number: " + describe(random)
+		r.tried = append(r.tried, name)
+		if !present(f) {
+			continue
 		}
-		if r.tried = append(r.tried, try); r.works != "" {
+		number := randomNumber()
+		random, err := p.find(ctx, tracking.Query{Number: number, Param: name}, tracking.Item{Number: number})
+		if err != nil {
+			return err
+		}
+		if !present(random) && len(random.Body.Answer().Trackings) == 0 {
+			r.works = name
 			return nil
 		}
 	}
 	return nil
-}
-
-func describe(f tracking.Finding) string {
-	switch {
-	case f.Presence != tracking.PresenceUndecided:
-		return string(f.Presence)
-	case f.Err != nil:
-		return f.Err.Error()
-	}
-	return f.Why
 }
 
 // randomNumber returns what looks like a tracking number and is nobody's.
