@@ -247,8 +247,6 @@ func TestCompletionOfEvents(t *testing.T) {
 	}
 	for _, tt := range []struct{ line, want string }{
 		{"events readmit ", "refused:1"},
-		{"events list --tracking-number ", "N1"},
-		{"events send --tracking-number ", "N1"},
 		{"events list --columns prob", ""},
 		{"events list --dead --columns prob", "problem"},
 		{"signature learn --secret-from file:" + folder + "/s", "file:" + folder + "/secret"},

@@ -130,17 +130,6 @@ func eventKinds(l *line) []value {
 	return words(kinds)
 }
 
-func numbers(l *line) (all []value) {
-	var seen []string
-	for _, e := range findEvents(l, inbox.Query{Newest: true, Limit: recentEvents}) {
-		if !slices.Contains(seen, e.TrackingNumber) {
-			seen = append(seen, e.TrackingNumber)
-			all = append(all, value{e.TrackingNumber, e.Kind + " " + render.LocalMinute(e.ReceivedAt)})
-		}
-	}
-	return all
-}
-
 // targets are the known ones that hold nothing that is masked.
 var targets = stored(func(l *line, db *app.Store) (all []value) {
 	sinks, _ := db.Outbox.Sinks(l.ctx)
