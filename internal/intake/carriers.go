@@ -26,20 +26,13 @@ type carrier struct {
 
 func nameKey(name string) string { return strings.ToLower(strings.TrimSpace(name)) }
 
-func newCarriers(o Options) (*carriers, error) {
+func newCarriers(o Options) *carriers {
 	c := &carriers{names: map[string]*carrier{}, goodCodes: map[string]bool{}}
 	c.codes = make(map[string]string, len(o.Carriers))
 	for name, code := range o.Carriers {
-		key, code := nameKey(name), strings.TrimSpace(code)
-		if other, ok := c.codes[key]; ok && other != code {
-			return nil, &OptionError{
-				Option: "--carrier-map", Value: strings.TrimSpace(name), Reason: "this name has two codes",
-				hint: "names are compared without case and outer spaces; give each name one code",
-			}
-		}
-		c.codes[key] = code
+		c.codes[nameKey(name)] = strings.TrimSpace(code)
 	}
-	return c, nil
+	return c
 }
 
 // code returns the code for a cell that holds a name, or "" if there is none, and the name.

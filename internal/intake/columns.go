@@ -114,38 +114,6 @@ func (r *resolver) matching(match func(string) bool) []int {
 	return at
 }
 
-// fields returns given with each field by its one name.
-func fields(given map[string]string) (map[string]string, error) {
-	byName := map[string]string{}
-	for _, field := range slices.Sorted(maps.Keys(given)) {
-		name := field
-		switch field {
-		case tracking.FieldReferID, tracking.FieldNumber, tracking.FieldCarrierCode, FieldCarrier:
-		case carrierCodePath:
-			name = tracking.FieldCarrierCode
-		default:
-			hint := "fields: referId, rawTrackingNumber, carrierCode, carrier"
-			if m := intendedField(field); m != "" {
-				hint = "write " + m + "; " + hint
-			}
-			return nil, &OptionError{Option: "--map", Value: field, Reason: "no such field", hint: hint}
-		}
-		if _, ok := byName[name]; ok {
-			return nil, &OptionError{Option: "--map", Value: field, Reason: "two columns for one field", hint: "name one column"}
-		}
-		byName[name] = given[field]
-	}
-	if _, code := byName[tracking.FieldCarrierCode]; code {
-		if name, both := byName[FieldCarrier]; both {
-			return nil, &OptionError{
-				Option: "--map", Value: FieldCarrier + "=" + name, Reason: "carrierCode has a column as well",
-				hint: "map carrierCode if the column has codes, carrier if it has names",
-			}
-		}
-	}
-	return byName, nil
-}
-
 // byName finds the column with a name: exactly, else the only one equal without case and punctuation.
 func (r *resolver) byName(field, name string) (int, error) {
 	at := r.matching(func(h string) bool { return h == name })

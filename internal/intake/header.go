@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // delimiters are the delimiters that a header may have, the most common first.
@@ -31,11 +33,15 @@ func Header(name string, r io.Reader, o Options) ([]string, error) {
 }
 
 func newTable(r *Reader, o Options, scan *scanner) (*table, error) {
-	carriers, err := newCarriers(o)
-	if err == nil {
-		o.Map, err = fields(o.Map)
+	t := &table{file: r.name, opt: o, carrier: newCarriers(o), sum: &r.sum, scan: scan}
+	name, names := o.Map[FieldCarrier]
+	if _, codes := o.Map[tracking.FieldCarrierCode]; codes && names {
+		return t, &OptionError{
+			Option: "--map", Value: FieldCarrier + "=" + name, Reason: "carrierCode has a column as well",
+			hint: "map carrierCode if the column has codes, carrier if it has names",
+		}
 	}
-	return &table{file: r.name, opt: o, carrier: carriers, sum: &r.sum, scan: scan}, err
+	return t, nil
 }
 
 func openTable(r *Reader, win *window, o Options) error {

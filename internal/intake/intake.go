@@ -47,13 +47,13 @@ var ErrNoRows = errors.New("no data rows")
 type Options struct {
 	tracking.Rules
 
-	// Map names the column of a field, which may be referId, rawTrackingNumber, carrierCode (also metadata.carrierCode)
-	// or [FieldCarrier]. JSON has fixed names and does not use it.
+	// Map names the column of a field: referId, rawTrackingNumber, carrierCode or [FieldCarrier], and no other. JSON has
+	// fixed names and does not use it.
 	Map map[string]string
 
 	Encoding    string            // such as windows-1252; empty for UTF-8, or what a byte order mark says
 	StripSpaces bool              // remove spaces inside tracking numbers
-	Carriers    map[string]string // name, in any case, or what stands for a code, to code; an empty one leaves it out
+	Carriers    map[string]string // name, once in any case, or what stands for a code, to code; an empty one leaves it out
 	Format      Format
 	Sheet       string // of a workbook: its name, or its number from 1; empty for the only one that fits
 	Own         bool   // keep the columns of a table that are not sent, see [Record]
@@ -214,13 +214,9 @@ func (r *Reader) Next() (Record, error) {
 }
 
 // One returns the record of an item that stands in no file, read as one of a file would be, and the summary of it.
-func (o Options) One(name string, it tracking.Item) (Record, Summary, error) {
+func (o Options) One(name string, it tracking.Item) (Record, Summary) {
 	sum := Summary{Rows: 1, AcceptOdd: o.AcceptOdd}
-	c, err := newCarriers(o)
-	if err != nil {
-		return Record{}, sum, err
-	}
-	it.CarrierCode = c.fromCode([]byte(it.CarrierCode))
+	it.CarrierCode = newCarriers(o).fromCode([]byte(it.CarrierCode))
 	if o.StripSpaces {
 		it.Number = stripSpaces(it.Number, &sum)
 	}
@@ -231,7 +227,7 @@ func (o Options) One(name string, it tracking.Item) (Record, Summary, error) {
 	if rec.Good() && it.Exchanged() {
 		sum.Exchanged++
 	}
-	return rec, sum, nil
+	return rec, sum
 }
 
 // Swapped reports whether the identifiers of all good rows are exchanged: an error unless odd values are accepted.

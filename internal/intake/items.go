@@ -35,13 +35,9 @@ type items struct {
 }
 
 func openJSON(r *Reader, win *window, o Options) error {
-	carriers, err := newCarriers(o)
-	if err != nil {
-		return err
-	}
-	it := &items{opt: o, sum: &r.sum, carrier: carriers}
+	it := &items{opt: o, sum: &r.sum, carrier: newCarriers(o)}
 	it.jsonText = jsonText{file: r.name, win: win, pos: position{1, 1}}
-	r.rows, r.carriers, r.sum.Format = it, carriers, JSON
+	r.rows, r.carriers, r.sum.Format = it, it.carrier, JSON
 	c, err := it.peek()
 	if err != nil && !errors.Is(err, errEnd) {
 		return err

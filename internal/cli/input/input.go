@@ -379,12 +379,12 @@ type reading struct {
 func (s Source) records(ctx context.Context, o intake.Options, r *reading) iter.Seq2[intake.Record, error] {
 	return func(yield func(intake.Record, error) bool) {
 		if s.Row != nil {
-			rec, sum, err := o.One(s.Name, *s.Row)
+			rec, sum := o.One(s.Name, *s.Row)
 			for i := range rec.Problems {
 				rec.Problems[i].Header = cmp.Or(flagOf[rec.Problems[i].Field], "--carrier-code")
 			}
 			r.summary = sum
-			yield(rec, cmp.Or(err, context.Cause(ctx)))
+			yield(rec, context.Cause(ctx))
 			return
 		}
 		_, err := s.File.Seek(0, io.SeekStart)
