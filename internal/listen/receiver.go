@@ -55,7 +55,7 @@ type Options struct {
 	Verify       func(r webhook.Request, now time.Time) webhook.Verdict
 	Unverifiable inbox.Verified // what deliveries are where Verify is nil; empty is [inbox.Unknown]
 	Scheme       string         // name of the scheme that Verify follows
-	Enforce      bool           // refuses deliveries that Verify does not confirm; otherwise they are kept and marked
+	Enforce      bool           // refuses what Verify does not confirm, all where it is nil; else it is kept and marked
 	MaxBody      int64          // the greatest body that is taken, in bytes; 0 is [DefaultMaxBody]
 	// Unverified bounds what is kept of what Verify does not confirm, unless it is refused; nil: nothing does.
 	Unverified *UnverifiedLimit
@@ -94,14 +94,8 @@ type Receiver struct {
 	closed   bool           // no more requests are handled
 }
 
-// New returns a receiver. It fails if there is no store, and as [Receiver.Reload] does.
-func New(o Options) (*Receiver, error) {
-	switch {
-	case o.Store == nil:
-		return nil, errors.New("listen: there is no inbox to store deliveries in")
-	case o.MaxBody < 0:
-		return nil, errors.New("listen: the greatest body is less than nothing")
-	}
+// New returns a receiver.
+func New(o Options) *Receiver {
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	if o.Report == nil {
 		o.Report = func(slog.Level, string, error) {}
@@ -134,20 +128,15 @@ func New(o Options) (*Receiver, error) {
 	}
 	r.budget.size = max(minMemory, 2*o.MaxBody)
 	r.budget.left.Store(r.budget.size)
-	err := r.Reload(o)
-	return r, err
+	r.Reload(o)
+	return r
 }
 
 // Reload makes r verify deliveries as o says from now on: only Verify, Unverifiable, Scheme and Enforce of it are read.
-// It fails if they are to enforce what they can't verify. A request under way is judged by all of what was in force
-// when it arrived.
-func (r *Receiver) Reload(o Options) error {
-	if o.Enforce && o.Verify == nil {
-		return errors.New("listen: cannot enforce signatures without a scheme")
-	}
+// A request under way is judged by all of what was in force when it arrived.
+func (r *Receiver) Reload(o Options) {
 	o.Unverifiable = cmp.Or(o.Unverifiable, inbox.Unknown)
 	r.verification.Store(&o)
-	return nil
 }
 
 // Stored returns how many deliveries this receiver stored.

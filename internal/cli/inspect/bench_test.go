@@ -157,10 +157,7 @@ func newLoad(b *testing.B) *load {
 	if err != nil {
 		b.Fatal(err)
 	}
-	receiver, err := listen.New(listen.Options{Store: db.Inbox, MaxBody: 1 << 20})
-	if err != nil {
-		b.Fatal(err)
-	}
+	receiver := listen.New(listen.Options{Store: db.Inbox, MaxBody: 1 << 20})
 	var lc net.ListenConfig
 	at, err := lc.Listen(b.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -320,7 +320,7 @@ func newReceiver(s *app.Session, opened *app.Store, warnings *storeWarnings, wit
 		return err
 	}
 	o.Report = warnings.report
-	return listen.New(o)
+	return listen.New(o), nil
 }
 
 // verification returns how deliveries are verified as the settings say. It fails as [app.Session.Verifier] does.

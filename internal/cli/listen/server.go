@@ -170,12 +170,10 @@ func (s *server) reload(ctx context.Context) error {
 		return err
 	}
 	o, err := verification(now)
-	if err == nil {
-		err = s.receiver.Reload(o)
-	}
 	if err != nil {
 		return err
 	}
+	s.receiver.Reload(o)
 	s.mode = now.Config.Webhook.Verify
 	s.verify.Store(verify)
 	s.printer.observe = now.Config.Webhook.Scheme != "" && s.mode == "observe"
