@@ -39,7 +39,7 @@ type App struct {
 	Hard context.Context //nolint:containedctx // one run of the program has one
 }
 
-// Keyring keeps secrets by name, as that of the system does.
+// Keyring keeps secrets by name, as the keyring of the system does.
 type Keyring interface {
 	Get(ctx context.Context, name string) (string, error)
 	Set(ctx context.Context, name, secret string) error

@@ -67,7 +67,7 @@ func (t *tx) flush(ctx context.Context) {
 	}
 }
 
-// direct writes on the connection of the transaction what tx has no way for.
+// direct writes on the connection of the transaction, for what tx has no method.
 func (t *tx) direct(write func(*sql.Conn) error) {
 	if t.err == nil {
 		t.changed = true
@@ -198,7 +198,7 @@ func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args
 	}
 }
 
-// query is [tx.each] for those who may read outside of a transaction too.
+// query is [tx.each] as a [querier].
 func (t *tx) query(ctx context.Context, f func(scanner) error, query string, args ...any) error {
 	t.each(ctx, f, query, args...)
 	return t.err

@@ -19,7 +19,7 @@ type alteration struct {
 	undo  func([]byte) []byte // returns what the sender may have; nothing if it does not apply
 }
 
-// alterations returns those to try. Editors make them, and proxies and frameworks.
+// alterations returns the alterations to try. Editors, proxies and frameworks make them.
 func alterations() []alteration {
 	add := func(end string) func([]byte) []byte {
 		return func(b []byte) []byte { return append(bytes.Clone(b), end...) }

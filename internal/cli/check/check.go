@@ -180,7 +180,7 @@ func printReport(call *command.Call, judged input.Judgement) error {
 		if more := g.Count - int64(len(g.First)); more > 0 {
 			err = errors.Join(err, out.Line("  %s more; -o csv and -o jsonl list all", command.Number(more)))
 		}
-		if err = errors.Join(err, out.Line("")); err != nil {
+		if err := errors.Join(err, out.Line("")); err != nil {
 			return err
 		}
 	}

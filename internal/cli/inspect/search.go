@@ -174,7 +174,7 @@ const maxSent = 100
 type streamJSON struct {
 	Last    int64     `json:"last"`    // the largest number that it is about
 	Rows    []rowJSON `json:"rows"`    // what came since the message before, newest first
-	More    bool      `json:"more"`    // others may have come before these: the list finds them
+	More    bool      `json:"more"`    // other rows may have come before these: the list finds them
 	Refused int64     `json:"refused"` // how many refused deliveries are kept
 
 	// Revision names the state of the store. If two messages have different revisions, the
