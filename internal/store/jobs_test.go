@@ -25,16 +25,24 @@ func queued(t *testing.T, d *store.DB, n int) {
 func inEachStore(t *testing.T, test func(*testing.T, *store.DB)) {
 	t.Run("file", func(t *testing.T) { test(t, opened(t, filepath.Join(t.TempDir(), "s.db"))) })
 	t.Run("server", func(t *testing.T) {
-		url, ok := pgtest.URL(t)
-		if !ok {
-			return
+		if d, _ := serverStore(t); d != nil {
+			test(t, d)
 		}
-		d, err := serverAt(t, url)
-		if err != nil {
-			t.Fatal(err)
-		}
-		test(t, d)
 	})
+}
+
+// serverStore returns an empty store on a server, and its URL. The store is nil where no server can run.
+func serverStore(t *testing.T) (*store.DB, string) {
+	t.Helper()
+	url, ok := pgtest.URL(t)
+	if !ok {
+		return nil, ""
+	}
+	d, err := serverAt(t, url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, url
 }
 
 // After its first error a transaction does nothing, and is not committed, though its work goes on. Others are.
@@ -118,13 +126,9 @@ func TestPanicInATransaction(t *testing.T) {
 
 // Jobs that share a transaction wait for a lock of another program as long as one alone does.
 func TestJobsOfATransactionWaitForALock(t *testing.T) {
-	url, ok := pgtest.URL(t)
-	if !ok {
+	d, url := serverStore(t)
+	if d == nil {
 		return
-	}
-	d, err := serverAt(t, url)
-	if err != nil {
-		t.Fatal(err)
 	}
 	began, goOn := make(chan struct{}), make(chan struct{})
 	ended := make(chan error, 3)

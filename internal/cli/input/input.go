@@ -200,7 +200,7 @@ func sourceName(name string) string {
 	return name
 }
 
-// inputReader marks the errors of reading an input, unlike those of writing its copy.
+// inputReader marks the errors of reading an input, unlike the errors of writing the copy.
 type inputReader struct {
 	name string
 	r    io.Reader
