@@ -23,9 +23,10 @@ type compiled struct {
 	newHash   func() hash.Hash
 }
 
-func compile(s Scheme) (*compiled, *SchemeError) {
+// compile returns a [*SchemeError] for the first setting that is wrong.
+func compile(s Scheme) (*compiled, error) {
 	c := &compiled{scheme: s.WithDefaults()}
-	checks := []func() *SchemeError{c.checkWords, c.checkTemplate, c.checkSignature, c.checkTimestamp, c.checkURL}
+	checks := []func() error{c.checkWords, c.checkTemplate, c.checkSignature, c.checkTimestamp, c.checkURL}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return nil, err
@@ -87,7 +88,7 @@ var settings = []Setting{
 // Settings returns the settings of a scheme that are texts.
 func Settings() []Setting { return slices.Clone(settings) }
 
-func (c *compiled) checkWords() *SchemeError {
+func (c *compiled) checkWords() error {
 	s := &c.scheme
 	for _, set := range settings {
 		value := *set.Of(s)
@@ -109,118 +110,107 @@ var hashes = map[string]func() hash.Hash{
 	AlgorithmSHA256: sha256.New, AlgorithmSHA512: sha512.New, AlgorithmSHA1: sha1.New, AlgorithmMD5: md5.New,
 }
 
-func (c *compiled) checkTemplate() *SchemeError {
+func (c *compiled) checkTemplate() error {
 	s := &c.scheme
 	if s.Kind == KindToken {
-		if s.Signed != "{body}" {
-			return wrong("signed", "kind %s signs nothing; omit it", KindToken)
-		}
-		if s.Key.Encoding != EncodingUTF8 {
-			return wrong("key.encoding", "kind %s compares the secret as it is; use %s", KindToken, EncodingUTF8)
-		}
-		return nil
+		return s.checkToken()
 	}
-	var err *SchemeError
-	if c.parts, err = parseTemplate(s.Signed); err != nil {
-		return err
-	}
+	var err error
+	c.parts, err = parseTemplate(s.Signed)
 	varies := func(p part) bool { return p.name != "" && p.name != partSecret }
-	if !slices.ContainsFunc(c.parts, varies) {
+	switch {
+	case err != nil:
+		return err
+	case !slices.ContainsFunc(c.parts, varies):
 		return wrong("signed", "%q is the same for every delivery; use %s", s.Signed, placeholders)
-	}
-	if !c.keyed() && !s.AcceptWeak {
+	case !c.keyed() && !s.AcceptWeak:
 		return wrong("signed", "%q does not contain {secret}: without it, anybody can compute a plain hash; "+
 			"kind %s needs no {secret}", s.Signed, KindHMAC)
 	}
 	return nil
 }
 
-func (c *compiled) checkSignature() *SchemeError {
-	s := &c.scheme.Signature
-	var ok bool
-	if c.signature, ok = parseSource(s.From); !ok || c.signature.kind == sourceSibling {
-		return wrong("signature.from", "%q is not header:NAME, query:NAME or json:/PATH", s.From)
-	}
-	between, within := s.separators()
+func (s *Scheme) checkToken() error {
 	switch {
-	case s.Separator == "":
-	case s.Format == FormatPlain:
+	case s.Signed != "{body}":
+		return wrong("signed", "kind %s signs nothing; omit it", KindToken)
+	case s.Key.Encoding != EncodingUTF8:
+		return wrong("key.encoding", "kind %s compares the secret as it is; use %s", KindToken, EncodingUTF8)
+	}
+	return nil
+}
+
+func (c *compiled) checkSignature() error {
+	s := &c.scheme.Signature
+	between, within := s.separators()
+	var ok bool
+	c.signature, ok = parseSource(s.From)
+	isSigned := func(p part) bool { return p.source.same(c.signature) }
+	switch {
+	case !ok || c.signature.kind == sourceSibling:
+		return wrong("signature.from", "%q is not header:NAME, query:NAME or json:/PATH", s.From)
+	case s.Separator != "" && s.Format == FormatPlain:
 		return wrong("signature.separator", "is for signature.format %s and %s only", FormatList, FormatKV)
-	case between == within:
+	case s.Separator != "" && between == within:
 		return wrong("signature.separator", "%q can't separate entries of format %s; use one of %q",
 			s.Separator, s.Format, separatorsBetween)
-	}
-	if s.Format != FormatPlain && strings.ContainsAny(s.Tag, ",= \t"+between) {
+	case s.Format != FormatPlain && strings.ContainsAny(s.Tag, ",= \t"+between):
 		return wrong("signature.tag", "%q contains a comma, an equals sign, a space or the separator", s.Tag)
-	}
-	if between != "" && strings.Contains(s.Prefix, between) {
+	case between != "" && strings.Contains(s.Prefix, between):
 		return wrong("signature.prefix", "%q contains the separator of entries of format %s", s.Prefix, s.Format)
-	}
-	for _, p := range c.parts {
-		if p.source.same(c.signature) {
-			return wrong("signed", "%q contains the signature itself", c.scheme.Signed)
-		}
-	}
-	if c.signature.kind == sourceJSON && (has(c.parts, partBody) || has(c.parts, partForm)) {
+	case slices.ContainsFunc(c.parts, isSigned):
+		return wrong("signed", "%q contains the signature itself", c.scheme.Signed)
+	case c.signature.kind == sourceJSON && (has(c.parts, partBody) || has(c.parts, partForm)):
 		return wrong("signature.from", "%q is inside the body, but signed %q contains the whole body; "+
 			"a signature can't cover itself", s.From, c.scheme.Signed)
 	}
 	return nil
 }
 
-func (c *compiled) checkTimestamp() *SchemeError {
-	t := &c.scheme.Timestamp
-	if t.Tolerance < 0 {
-		return wrong("timestamp.tolerance", "%v is negative", t.Tolerance)
-	}
-	if t.From == "" {
-		if has(c.parts, partTimestamp) {
-			return wrong("timestamp.from", "signed contains {timestamp}; set where it is: header:NAME, sig:KEY or json:/PATH")
-		}
-		return nil
-	}
+func (c *compiled) checkTimestamp() error {
+	t, signature := &c.scheme.Timestamp, &c.scheme.Signature
 	var ok bool
-	if c.timestamp, ok = parseSource(t.From); !ok || c.timestamp.kind == sourceQuery {
-		return wrong("timestamp.from", "%q is not header:NAME, sig:KEY or json:/PATH", t.From)
-	}
-	if c.timestamp.kind == sourceSibling {
-		if c.scheme.Signature.Format == FormatPlain {
-			return wrong("timestamp.from", "%q needs signature.format %s or %s", t.From, FormatList, FormatKV)
-		}
-		if c.timestamp.name == c.scheme.Signature.Tag {
-			return wrong("timestamp.from", "%q is the tag of the signatures", t.From)
-		}
-		between, _ := c.scheme.Signature.separators()
-		if strings.Contains(c.timestamp.name, between) {
-			return wrong("timestamp.from", "%q contains the separator of the entries", t.From)
-		}
-		if t.Unit == UnitRFC2822 && (between == "," || between == " ") {
-			return wrong("timestamp.unit", "%s contains commas and spaces, which end an entry of format %s",
-				t.Unit, c.scheme.Signature.Format)
-		}
-	}
-	if c.timestamp.same(c.signature) {
-		return wrong("timestamp.from", "%q is the place of the signature", t.From)
-	}
+	c.timestamp, ok = parseSource(t.From)
+	isBeside := c.timestamp.kind == sourceSibling
+	between, _ := signature.separators()
 	covers := func(p part) bool {
 		return p.name == partTimestamp || p.source.same(c.timestamp) || p.name == partBody && c.timestamp.kind == sourceJSON
 	}
-	if !slices.ContainsFunc(c.parts, covers) {
+	switch {
+	case t.Tolerance < 0:
+		return wrong("timestamp.tolerance", "%v is negative", t.Tolerance)
+	case t.From == "" && has(c.parts, partTimestamp):
+		return wrong("timestamp.from", "signed contains {timestamp}; set where it is: header:NAME, sig:KEY or json:/PATH")
+	case t.From == "":
+		return nil
+	case !ok || c.timestamp.kind == sourceQuery:
+		return wrong("timestamp.from", "%q is not header:NAME, sig:KEY or json:/PATH", t.From)
+	case isBeside && signature.Format == FormatPlain:
+		return wrong("timestamp.from", "%q needs signature.format %s or %s", t.From, FormatList, FormatKV)
+	case isBeside && c.timestamp.name == signature.Tag:
+		return wrong("timestamp.from", "%q is the tag of the signatures", t.From)
+	case isBeside && strings.Contains(c.timestamp.name, between):
+		return wrong("timestamp.from", "%q contains the separator of the entries", t.From)
+	case isBeside && t.Unit == UnitRFC2822 && (between == "," || between == " "):
+		return wrong("timestamp.unit", "%s contains commas and spaces, which end an entry of format %s",
+			t.Unit, signature.Format)
+	case c.timestamp.same(c.signature):
+		return wrong("timestamp.from", "%q is the place of the signature", t.From)
+	case !slices.ContainsFunc(c.parts, covers):
 		return wrong("timestamp.from", "the timestamp is not signed, so anybody could change it; "+
 			"add {timestamp} to signed, or omit timestamp.from")
 	}
 	return nil
 }
 
-func (c *compiled) checkURL() *SchemeError {
-	if c.scheme.PublicURL == "" {
-		if has(c.parts, partURL) {
-			return wrong("public_url", "signed contains {url}; set the address that the sender uses")
-		}
-		return nil
-	}
+func (c *compiled) checkURL() error {
 	u, err := url.Parse(c.scheme.PublicURL)
-	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+	switch {
+	case c.scheme.PublicURL == "" && has(c.parts, partURL):
+		return wrong("public_url", "signed contains {url}; set the address that the sender uses")
+	case c.scheme.PublicURL == "":
+		return nil
+	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
 		return wrong("public_url", "%q is not an http or https address", c.scheme.PublicURL)
 	}
 	return nil
@@ -273,7 +263,7 @@ type part struct {
 	source source // that a placeholder names
 }
 
-func parseTemplate(s string) ([]part, *SchemeError) {
+func parseTemplate(s string) ([]part, error) {
 	var parts []part
 	rest := s
 	for rest != "" {

@@ -255,8 +255,8 @@ func (t *learner) schemesOfKind(
 }
 
 func (t *learner) matchingKeys(d *delivery, s Scheme, keys []derivedKey) []Key {
-	c, bad := compile(s)
-	if bad != nil {
+	c, err := compile(s)
+	if err != nil {
 		return nil
 	}
 	t.budget.spend(4 * len(d.Body) * strings.Count(s.Signed+s.Timestamp.From+s.Signature.From, "json:")) // to look there
@@ -297,8 +297,8 @@ func keysOf(secrets []Secret) []derivedKey {
 				Key{StripPrefix: p, Encoding: EncodingHex})
 		}
 		for _, form := range forms {
-			key, bad := Scheme{Key: form}.WithDefaults().Key.derive(secret, "")
-			if bad == nil && !slices.ContainsFunc(all, func(d derivedKey) bool { return bytes.Equal(d.bytes, key) }) {
+			key, err := Scheme{Key: form}.WithDefaults().Key.derive(secret, "")
+			if err == nil && !slices.ContainsFunc(all, func(d derivedKey) bool { return bytes.Equal(d.bytes, key) }) {
 				all = append(all, derivedKey{form, key})
 			}
 		}

@@ -125,7 +125,7 @@ type SchemeError struct {
 
 func (e *SchemeError) Error() string { return e.Field + ": " + e.Problem }
 
-func wrong(field, format string, args ...any) *SchemeError {
+func wrong(field, format string, args ...any) error {
 	return &SchemeError{Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
@@ -150,10 +150,8 @@ func (s Scheme) WithDefaults() Scheme {
 
 // Check returns nil if s can be used, else a [*SchemeError] for the first setting that is wrong.
 func (s Scheme) Check() error {
-	if _, err := compile(s); err != nil {
-		return err
-	}
-	return nil
+	_, err := compile(s)
+	return err
 }
 
 // CoversBody reports whether every byte of the body is among what is signed. Where it is not, whoever sees one
@@ -328,16 +326,16 @@ func (s Scheme) InClear(secrets []Secret) []Secret {
 		if s.Kind != KindToken {
 			break
 		}
-		key, bad := s.WithDefaults().Key.derive(secret, "")
-		if bad == nil && !bytes.Equal(key, secret.Value) {
+		key, err := s.WithDefaults().Key.derive(secret, "")
+		if err == nil && !bytes.Equal(key, secret.Value) {
 			all = append(all, Secret{Name: secret.Name, Value: key})
 		}
 	}
 	return all
 }
 
-// derive returns the key of a secret. field names the secret in an error.
-func (k Key) derive(s Secret, field string) ([]byte, *SchemeError) {
+// derive returns the key of a secret. field names the secret in the error, a [*SchemeError].
+func (k Key) derive(s Secret, field string) ([]byte, error) {
 	if s.Name != "" {
 		field += " (" + s.Name + ")"
 	}
@@ -366,7 +364,7 @@ func (k Key) derive(s Secret, field string) ([]byte, *SchemeError) {
 
 func (k Key) usable(secrets []Secret) (usable []Secret, index []int) {
 	for i, secret := range secrets {
-		if _, bad := k.derive(secret, ""); bad == nil {
+		if _, err := k.derive(secret, ""); err == nil {
 			usable, index = append(usable, secret), append(index, i)
 		}
 	}

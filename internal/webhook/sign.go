@@ -29,13 +29,13 @@ type Signed struct {
 // signed and is not in r, such as a delivery's id, is derived from a hash of the body, so that it stays the same when
 // the delivery is sent again. A timestamp inside the body is taken as it stands there.
 func Sign(s Scheme, secret Secret, r Request, at time.Time) (Signed, error) {
-	c, bad := compile(s)
-	if bad != nil {
-		return Signed{}, bad
+	c, err := compile(s)
+	if err != nil {
+		return Signed{}, err
 	}
-	key, bad := c.scheme.Key.derive(secret, "secret")
-	if bad != nil {
-		return Signed{}, bad
+	key, err := c.scheme.Key.derive(secret, "secret")
+	if err != nil {
+		return Signed{}, err
 	}
 	if c.signature.kind == sourceJSON {
 		return Signed{}, fmt.Errorf("sign: %s: %w", c.scheme.Signature.From, ErrUnsignable)
@@ -161,9 +161,9 @@ var ErrUnsigned = errors.New("there is no signature")
 // CorruptSignatures returns r with one character of each signature changed. The signatures keep their form, and are
 // wrong. pick chooses from 0 to n-1. Errors are [*SchemeError], [ErrUnsignable] and [ErrUnsigned].
 func CorruptSignatures(s Scheme, r Request, pick func(n int) int) (Request, error) {
-	c, bad := compile(s)
-	if bad != nil {
-		return r, bad
+	c, err := compile(s)
+	if err != nil {
+		return r, err
 	}
 	corrupted := false
 	alter := func(value string) string {

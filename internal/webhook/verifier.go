@@ -30,18 +30,18 @@ type Verdict struct {
 
 // NewVerifier returns a [*SchemeError] for a wrong setting, and a secret that is empty or missing.
 func NewVerifier(s Scheme, secrets []Secret) (*Verifier, error) {
-	c, bad := compile(s)
-	if bad != nil {
-		return nil, bad
+	c, err := compile(s)
+	if err != nil {
+		return nil, err
 	}
 	if len(secrets) == 0 {
 		return nil, wrong("secrets", "no secret; set at least one as env:NAME or file:PATH")
 	}
 	v := &Verifier{scheme: c}
 	for i, secret := range secrets {
-		key, bad := c.scheme.Key.derive(secret, fmt.Sprintf("secrets[%d]", i))
-		if bad != nil {
-			return nil, bad
+		key, err := c.scheme.Key.derive(secret, fmt.Sprintf("secrets[%d]", i))
+		if err != nil {
+			return nil, err
 		}
 		v.names = append(v.names, secret.Name)
 		v.keys = append(v.keys, key)
