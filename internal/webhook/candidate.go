@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -53,36 +54,28 @@ func staleness(matching []Verdict, tolerance time.Duration) string {
 
 // prove is false if a part was empty in all samples, as nothing shows then that it is signed.
 func (c *Candidate) prove(s *compiled, samples []Sample) bool {
-	seen := make([]map[string]bool, len(s.parts))
+	var signed [][]Part // of each matching sample
 	for i, sample := range samples {
-		if !c.Matched[i] {
-			continue
-		}
-		_, _, parts, _ := s.readSigned(&delivery{Request: sample.Request})
-		for k, p := range s.parts {
-			if seen[k] == nil {
-				seen[k] = map[string]bool{}
-			}
-			if p.source.kind != sourceNone || p.name == partTimestamp {
-				seen[k][string(parts[k].Bytes)] = true
-			}
+		if c.Matched[i] {
+			_, _, parts, _ := s.readSigned(&delivery{Request: sample.Request})
+			signed = append(signed, parts)
 		}
 	}
 	varying := *s
 	varying.parts = nil
 	for k, p := range s.parts {
+		one := signed[0][k].Bytes
+		differs := func(parts []Part) bool { return !bytes.Equal(parts[k].Bytes, one) }
 		switch {
-		case seen[k][""] && len(seen[k]) == 1:
-			return false
-		case len(seen[k]) != 1:
+		case p.source.kind == sourceNone && p.name != partTimestamp, slices.ContainsFunc(signed, differs):
 			varying.parts = append(varying.parts, p)
-		default:
-			if p.name == partTimestamp {
-				varying.timestamp = source{}
-			}
-			if count(c.Matched...) == 1 {
-				continue
-			}
+			continue
+		case len(one) == 0:
+			return false
+		case p.name == partTimestamp:
+			varying.timestamp = source{}
+		}
+		if len(signed) > 1 {
 			c.Undecided = append(c.Undecided,
 				"{"+p.name+"} was the same in every delivery: another part or a fixed text may be signed instead")
 		}
