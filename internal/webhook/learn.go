@@ -128,14 +128,14 @@ func (t *learner) seeds() []Sample {
 }
 
 func (t *learner) search(r Request) ([]Candidate, error) {
-	schemes, err := t.schemes(r, t.secrets)
-	if err != nil || len(schemes) == 0 {
-		return nil, err
+	schemes := t.schemes(r, t.secrets)
+	if len(schemes) == 0 {
+		return nil, t.ctx.Err()
 	}
 	c := *t
 	c.budget = &budget{learnTrials, learnBytes}
-	control, err := c.schemes(r, controlSecrets(t.secrets))
-	if err != nil {
+	control := c.schemes(r, controlSecrets(t.secrets))
+	if err := t.ctx.Err(); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(control, func(s Scheme) bool { return !s.AcceptWeak }) {
@@ -199,30 +199,27 @@ func (t *learner) check(s Scheme) (Candidate, bool) {
 	return c, len(c.Secrets) > 0 && c.prove(v.scheme, t.samples)
 }
 
-func (t *learner) schemes(r Request, secrets []Secret) ([]Scheme, error) {
+// stopped reports whether nothing more is to be tried. The caller of a search asks ctx for the error.
+func (t *learner) stopped() bool { return t.budget.exhausted() || t.ctx.Err() != nil }
+
+func (t *learner) schemes(r Request, secrets []Secret) []Scheme {
 	all := tokens(r, secrets)
 	keys := keysOf(secrets)
 	for _, l := range signatureCandidates(r, t.secrets) {
-		if t.budget.exhausted() {
+		if t.stopped() {
 			break
 		}
 		m := signedInputsOf(r, l, t.url)
 		for _, kind := range []string{KindHMAC, KindDigest, ""} {
-			found, err := t.schemesOfKind(r, l, m, kind, keys)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
+			all = append(all, t.schemesOf(r, l, m, kind, keys)...)
 		}
 	}
-	return all, nil
+	return all
 }
 
-func (t *learner) schemesOfKind(
-	r Request, l signatureCandidate, m signedInputs, kind string, keys []derivedKey,
-) ([]Scheme, error) {
+func (t *learner) schemesOf(r Request, l signatureCandidate, m signedInputs, kind string, keys []derivedKey) []Scheme {
 	if kind == KindHMAC && l.algorithm == AlgorithmMD5 {
-		return nil, nil // no scheme has it
+		return nil // no scheme has it
 	}
 	s := Scheme{Kind: kind, Algorithm: l.algorithm, Signature: l.signature}
 	if kind == "" {
@@ -235,26 +232,20 @@ func (t *learner) schemesOfKind(
 		tried = patterns[kind].common
 	}
 	for signed, timestamp := range m.templates(tried) {
-		if err := t.ctx.Err(); err != nil {
-			return nil, err
-		}
-		if t.budget.exhausted() {
+		if t.stopped() {
 			break
 		}
 		s.Signed, s.Timestamp, s.PublicURL = signed, timestamp, ""
 		if strings.Contains(signed, "{url}") {
 			s.PublicURL = t.url
 		}
-		for _, key := range t.matchingKeys(d, s, keys) {
-			s.Key = key
-			all = append(all, s)
-		}
-		s.Key = Key{}
+		all = append(all, t.matching(d, s, keys)...)
 	}
-	return all, nil
+	return all
 }
 
-func (t *learner) matchingKeys(d *delivery, s Scheme, keys []derivedKey) []Key {
+// matching returns s with each of keys that signs d.
+func (t *learner) matching(d *delivery, s Scheme, keys []derivedKey) []Scheme {
 	c, err := compile(s)
 	if err != nil {
 		return nil
@@ -268,12 +259,13 @@ func (t *learner) matchingKeys(d *delivery, s Scheme, keys []derivedKey) []Key {
 	for _, p := range parts {
 		size += len(p.Bytes)
 	}
-	var hits []Key
+	var hits []Scheme
 	for _, key := range keys {
 		t.budget.spend(size)
 		sum := c.mac(parts, key.bytes)
 		if slices.ContainsFunc(macs, func(mac []byte) bool { return bytes.Equal(mac, sum) }) {
-			hits = append(hits, key.form)
+			s.Key = key.form
+			hits = append(hits, s)
 		}
 	}
 	return hits
