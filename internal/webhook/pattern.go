@@ -47,33 +47,32 @@ var transportHeaders = []string{
 	"via", "x-real-ip", "cdn-loop",
 }
 
+func isTransportHeader(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "x-forwarded-") || slices.Contains(transportHeaders, name)
+}
+
 func signedInputsOf(r Request, l signatureCandidate, publicURL string) signedInputs {
-	versions := []string{strings.TrimRight(l.signature.Prefix, "=: ,"), l.signature.Tag}
-	m := signedInputs{body: bodyParts(r.Body), url: publicURL, versions: versions}
+	m := signedInputs{body: bodyParts(r.Body), url: publicURL}
+	for _, version := range []string{strings.TrimRight(l.signature.Prefix, "=: ,"), l.signature.Tag} {
+		if version != "" {
+			m.versions = append(m.versions, version)
+		}
+	}
 	for _, v := range l.timestamps {
 		m.addTimestamp(&m.timestamps, v)
 	}
-	for _, v := range headerValues(r) {
-		name := strings.ToLower(strings.TrimPrefix(v.from, "header:"))
-		if v.from == l.signature.From || len(v.text) > maxValueSize || strings.HasPrefix(name, "x-forwarded-") ||
-			slices.Contains(transportHeaders, name) {
+	for _, v := range slices.Concat(headerValues(r), queryValues(r), bodyValues(r.Body)) {
+		kind, name, _ := strings.Cut(v.from, ":")
+		if v.from == l.signature.From || len(v.text) > maxValueSize || kind == "header" && isTransportHeader(name) {
 			continue
 		}
-		if !m.addTimestamp(&m.timestamps, v) {
-			m.values = append(m.values, "{"+v.from+"}")
+		timestamps, values := &m.timestamps, &m.values
+		if kind == "json" {
+			timestamps, values = &m.bodyTimestamps, &m.bodyValues
 		}
-	}
-	for _, v := range queryValues(r) {
-		if v.from != l.signature.From && len(v.text) <= maxValueSize {
-			m.values = append(m.values, "{"+v.from+"}") // a timestamp in the query can be signed, but not checked
-		}
-	}
-	for _, v := range bodyValues(r.Body) {
-		if v.from == l.signature.From || len(v.text) > maxValueSize {
-			continue
-		}
-		if !m.addTimestamp(&m.bodyTimestamps, v) {
-			m.bodyValues = append(m.bodyValues, "{"+v.from+"}")
+		if kind == "query" || !m.addTimestamp(timestamps, v) { // a timestamp in the query can be signed, but not checked
+			*values = append(*values, "{"+v.from+"}")
 		}
 	}
 	m.values = m.limit(m.values, maxValues)
@@ -139,6 +138,9 @@ func timeUnit(s string) (string, bool) {
 func (m signedInputs) templates(patterns []string) iter.Seq2[string, Timestamp] {
 	return func(yield func(string, Timestamp) bool) {
 		for _, p := range patterns {
+			if m.url == "" && strings.Contains(p, "U") {
+				continue
+			}
 			for _, t := range m.timestampsFor(p) {
 				for _, signed := range m.expand(p) {
 					if !yield(signed, t) {
@@ -170,9 +172,8 @@ func (m signedInputs) expand(pattern string) (all []string) {
 	for _, b := range choices(pattern, "B", m.body) {
 		for _, piece := range choices(pattern, "I", pieces) {
 			for _, v := range choices(pattern, "V", m.versions) {
-				if signed := m.substitute(pattern, b, piece, v); signed != "" {
-					all = append(all, signed)
-				}
+				all = append(all, strings.NewReplacer("B", b, "T", "{timestamp}", "I", piece, "K", "{secret}", "M", "{method}",
+					"P", "{path}", "V", v, "U", "{url}").Replace(pattern))
 			}
 		}
 	}
@@ -185,13 +186,4 @@ func choices(pattern, capital string, values []string) []string {
 		return []string{""}
 	}
 	return values
-}
-
-// substitute returns a pattern with its placeholders, empty if one of them has no value.
-func (m signedInputs) substitute(pattern, body, piece, version string) string {
-	if m.url == "" && strings.Contains(pattern, "U") || version == "" && strings.Contains(pattern, "V") {
-		return ""
-	}
-	return strings.NewReplacer("B", body, "T", "{timestamp}", "I", piece, "K", "{secret}", "M", "{method}", "P", "{path}",
-		"V", version, "U", "{url}").Replace(pattern)
 }
