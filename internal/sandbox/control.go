@@ -94,60 +94,54 @@ func (s *Server) Fault(name, op string, count int) error {
 	return nil
 }
 
-// control adds the paths that steer the sandbox. They need no key, are not counted, and meet no fault.
-func (s *Server) control() {
+// addControls adds the paths that steer the sandbox. They need no key, are not counted, and meet no fault.
+func (s *Server) addControls() {
 	s.mux.HandleFunc("GET /_sandbox/stats", func(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusOK, s.stats(r.URL.Query().Get("rows")))
 	})
-	s.mux.HandleFunc("POST /_sandbox/advance", func(w http.ResponseWriter, r *http.Request) {
-		var q struct{ By string }
-		s.handleControl(w, r, &q, func() error {
-			d, err := time.ParseDuration(q.By)
-			if err != nil || d < 0 {
-				return errors.New(`by must be a duration such as "48h"`)
-			}
-			s.Advance(d)
-			return nil
-		})
-	})
-	s.mux.HandleFunc("POST /_sandbox/reset", func(w http.ResponseWriter, r *http.Request) {
-		s.handleControl(w, r, &struct{}{}, func() error { s.Reset(); return nil })
-	})
-	s.mux.HandleFunc("POST /_sandbox/faults", func(w http.ResponseWriter, r *http.Request) {
-		var q struct {
-			Name, Operation string
-			Count           int
-			Probability     *float64
+	control(s, "advance", func(q struct{ By string }) error {
+		d, err := time.ParseDuration(q.By)
+		if err != nil || d < 0 {
+			return errors.New(`by must be a duration such as "48h"`)
 		}
-		s.handleControl(w, r, &q, func() error {
-			if q.Probability == nil {
-				return s.Fault(q.Name, q.Operation, q.Count)
-			}
-			if !slices.Contains(Faults(), q.Name) || *q.Probability < 0 || *q.Probability > 1 {
-				return fmt.Errorf("fault %q with probability %v is not possible", q.Name, *q.Probability)
-			}
-			s.faults.mu.Lock()
-			s.faults.chance[q.Name] = *q.Probability
-			s.faults.mu.Unlock()
-			return nil
-		})
+		s.Advance(d)
+		return nil
 	})
-	s.mux.HandleFunc("POST /_sandbox/emit", func(w http.ResponseWriter, r *http.Request) {
-		var e Emission
-		s.handleControl(w, r, &e, func() error { return s.Emit(e) })
+	control(s, "reset", func(struct{}) error { s.Reset(); return nil })
+	type fault = struct { // without a name, which an error would show
+		Name, Operation string
+		Count           int
+		Probability     *float64
+	}
+	control(s, "faults", func(q fault) error {
+		if q.Probability == nil {
+			return s.Fault(q.Name, q.Operation, q.Count)
+		}
+		if !slices.Contains(Faults(), q.Name) || *q.Probability < 0 || *q.Probability > 1 {
+			return fmt.Errorf("fault %q with probability %v is not possible", q.Name, *q.Probability)
+		}
+		s.faults.mu.Lock()
+		s.faults.chance[q.Name] = *q.Probability
+		s.faults.mu.Unlock()
+		return nil
 	})
+	control(s, "emit", s.Emit)
 }
 
-func (s *Server) handleControl(w http.ResponseWriter, r *http.Request, into any, do func() error) {
-	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil && !errors.Is(err, io.EOF) {
-		refuse(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	if err := do(); err != nil {
-		refuse(w, http.StatusBadRequest, err.Error())
-		return
-	}
-	answer(w, http.StatusOK, map[string]any{"ok": true})
+// control adds a path that takes a T as JSON; the zero one without a body.
+func control[T any](s *Server, name string, do func(T) error) {
+	s.mux.HandleFunc("POST /_sandbox/"+name, func(w http.ResponseWriter, r *http.Request) {
+		var asked T
+		dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
+		dec.DisallowUnknownFields()
+		err := dec.Decode(&asked)
+		if err == nil || errors.Is(err, io.EOF) {
+			err = do(asked)
+		}
+		if err != nil {
+			refuse(w, http.StatusBadRequest, err.Error())
+			return
+		}
+		answer(w, http.StatusOK, map[string]any{"ok": true})
+	})
 }

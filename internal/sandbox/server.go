@@ -64,7 +64,7 @@ func New(c Config) (*Server, error) {
 	s.mux.HandleFunc(pathCreateV1, func(w http.ResponseWriter, r *http.Request) { s.create(w, r, opCreateV1) })
 	s.mux.HandleFunc(pathCreateV2, func(w http.ResponseWriter, r *http.Request) { s.create(w, r, opCreateV2) })
 	s.mux.HandleFunc(pathDetail, s.detail)
-	s.control()
+	s.addControls()
 	s.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { refuse(w, http.StatusNotFound, "no such path") })
 	if c.WebhookURL != "" {
 		s.hooks = newEmitter(s)
