@@ -54,15 +54,21 @@ writes the scheme to your configuration without enforcing it; promote enforces i
 const DeliveryHelp = `ID is the number of a delivery or of an event in it (12, 12.2), as listen and events
 list print it, refused:3 for a refused delivery, or an eventId or its beginning.`
 
-type givenDelivery struct {
-	Body   string
-	Header []string
+// given says which deliveries are judged, and by which scheme.
+type given struct {
+	IDs    []string
+	Body   string   // file with the body of one
+	Header []string // of that one
+	From   string   // file with deliveries
+	Scheme string   // empty for the one in force
 }
 
-func (g *givenDelivery) flags(cmd *cobra.Command) {
+func (g *given) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&g.Body, "body", "", "read the body of a delivery from `FILE`, byte for byte (- for standard input)")
 	f.StringArrayVarP(&g.Header, "header", "H", nil, "header of that delivery, `'NAME: VALUE'`; may be repeated")
+	SchemeFlag(cmd, &g.Scheme)
+	command.SettingFlags(cmd, "secret-from")
 }
 
 // SchemeFlag adds the flag for a scheme other than the one in force.
@@ -84,7 +90,7 @@ func fromFlag(cmd *cobra.Command, path *string) {
 	cmd.Flags().StringVar(path, "from", "", "`FILE` with deliveries as JSON Lines (- for standard input)")
 }
 
-func (g *givenDelivery) sample(ctx context.Context, s *app.Session) (webhook.Sample, error) {
+func (g *given) sample(ctx context.Context, s *app.Session) (webhook.Sample, error) {
 	d := webhook.Sample{At: time.Now(), Request: webhook.Request{Method: "POST", Path: "/"}}
 	for _, h := range g.Header {
 		name, value, ok := strings.Cut(h, ":")

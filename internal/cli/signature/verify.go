@@ -56,15 +56,8 @@ func (j Verdict) words() string {
 	return view.Trust(e)
 }
 
-type verifyOptions struct {
-	givenDelivery
-
-	IDs          []string
-	From, Scheme string
-}
-
 func newVerify(f *command.Factory) *cobra.Command {
-	var o verifyOptions
+	var o given
 	cmd := &cobra.Command{
 		Use:   "verify [ID...|--body FILE|--from FILE]",
 		Short: "Verify deliveries against a scheme",
@@ -81,13 +74,11 @@ received. The exit status is 0 if all verify, 9 if one does not, 2 if there are 
 	}
 	o.flags(cmd)
 	fromFlag(cmd, &o.From)
-	SchemeFlag(cmd, &o.Scheme)
-	command.SettingFlags(cmd, "secret-from")
 	command.ColumnsFlag(cmd, verdictColumns())
 	return cmd
 }
 
-func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
+func runVerify(ctx context.Context, c *command.Call, o given) error {
 	if err := onlyOneOf(o.IDs, o.Body, o.From); err != nil {
 		return err
 	}
@@ -103,7 +94,7 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 		}
 		all = append(all, NewVerdict(delivery, v.Name, d, v.Verify(d.Request, at)))
 	}
-	if err := eachGiven(ctx, c.Session, o, judge); err != nil {
+	if err := o.each(ctx, c.Session, judge); err != nil {
 		return err
 	}
 	if len(all) == 0 {
@@ -131,22 +122,22 @@ func runVerify(ctx context.Context, c *command.Call, o verifyOptions) error {
 	return unverified(hint, next, "%d of %s did not verify", len(failed), command.Plural(len(all), "delivery"))
 }
 
-func eachGiven(ctx context.Context, s *app.Session, o verifyOptions, judge func(string, webhook.Sample)) error {
+func (g *given) each(ctx context.Context, s *app.Session, judge func(string, webhook.Sample)) error {
 	switch {
-	case o.Body != "":
-		d, err := o.sample(ctx, s)
+	case g.Body != "":
+		d, err := g.sample(ctx, s)
 		if err == nil {
 			judge("", d)
 		}
 		return err
-	case o.From != "":
-		return eachCapture(ctx, s, o.From, judge)
+	case g.From != "":
+		return eachCapture(ctx, s, g.From, judge)
 	}
 	in, err := s.Received(ctx)
 	if err != nil {
 		return err
 	}
-	return command.Each(replay.Whole(ctx, in, o.IDs...), func(d replay.Delivery) error {
+	return command.Each(replay.Whole(ctx, in, g.IDs...), func(d replay.Delivery) error {
 		judge(d.ID(), d.Sample())
 		return nil
 	})
@@ -189,16 +180,9 @@ type Explanation struct {
 	FitsIn *webhook.Scheme `json:"-"` // the same scheme; nil for none
 }
 
-type explainOptions struct {
-	givenDelivery
-
-	IDs    []string
-	Scheme string
-	Reveal bool
-}
-
 func newExplain(f *command.Factory) *cobra.Command {
-	var o explainOptions
+	var o given
+	var shown view.HeaderOptions
 	cmd := &cobra.Command{
 		Use:   "explain [ID|--body FILE]",
 		Short: "Explain why a delivery did not verify",
@@ -211,16 +195,14 @@ not verify.
 		Example: command.Example("waybill signature explain", "waybill signature explain refused:3",
 			"waybill signature explain --body body.json -H 'X-Signature: 9f86d0…'"),
 		Args: command.Between(0, 1, "the ID of a delivery"),
-		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runExplain(ctx, c, o) }),
+		RunE: f.WithArgs(&o.IDs, func(ctx context.Context, c *command.Call) error { return runExplain(ctx, c, o, shown) }),
 	}
 	o.flags(cmd)
-	SchemeFlag(cmd, &o.Scheme)
-	RevealFlag(cmd, &o.Reveal)
-	command.SettingFlags(cmd, "secret-from")
+	RevealFlag(cmd, &shown.Reveal)
 	return cmd
 }
 
-func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
+func runExplain(ctx context.Context, c *command.Call, o given, shown view.HeaderOptions) error {
 	if err := onlyOneOf(o.IDs, o.Body); err != nil {
 		return err
 	}
@@ -232,7 +214,7 @@ func runExplain(ctx context.Context, c *command.Call, o explainOptions) error {
 	if err != nil {
 		return err
 	}
-	j, err := Explain(ctx, c.Session, id, name, d, view.HeaderOptions{Reveal: o.Reveal})
+	j, err := Explain(ctx, c.Session, id, name, d, shown)
 	if err != nil {
 		return err
 	}
@@ -274,12 +256,12 @@ func Explain(
 	return j, nil
 }
 
-func (o *explainOptions) delivery(ctx context.Context, s *app.Session) (string, webhook.Sample, error) {
-	if o.Body != "" {
-		d, err := o.sample(ctx, s)
+func (g *given) delivery(ctx context.Context, s *app.Session) (string, webhook.Sample, error) {
+	if g.Body != "" {
+		d, err := g.sample(ctx, s)
 		return "", d, err
 	}
-	if len(o.IDs) == 0 {
+	if len(g.IDs) == 0 {
 		d, err := newestUnverified(ctx, s)
 		return d.ID(), d.Sample(), err
 	}
@@ -287,7 +269,7 @@ func (o *explainOptions) delivery(ctx context.Context, s *app.Session) (string, 
 	if err != nil {
 		return "", webhook.Sample{}, err
 	}
-	d, err := replay.FindWhole(ctx, in, o.IDs[0])
+	d, err := replay.FindWhole(ctx, in, g.IDs[0])
 	return d.ID(), d.Sample(), err
 }
 
