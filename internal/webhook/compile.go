@@ -221,8 +221,6 @@ func (c *compiled) keyed() bool {
 	return c.scheme.Kind != KindDigest || has(c.parts, partSecret)
 }
 
-func (c *compiled) coversBody() bool { return c.keyed() && has(c.parts, partBody) }
-
 // mac returns what a signature is compared with: of a token its digest.
 func (c *compiled) mac(parts []Part, key []byte) []byte {
 	if c.scheme.Kind == KindToken {

@@ -219,7 +219,7 @@ func (c *compiled) strength() Strength {
 		return StrengthToken
 	case !c.keyed():
 		return StrengthKeyless
-	case c.coversBody():
+	case has(c.parts, partBody):
 		return StrengthBody
 	case has(c.parts, partForm), slices.ContainsFunc(c.parts, isOfBody):
 		return StrengthParts

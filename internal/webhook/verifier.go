@@ -64,7 +64,8 @@ func (v *Verifier) Verify(r Request, now time.Time) Verdict {
 	if index < 0 {
 		return no(ReasonSignatureMismatch)
 	}
-	verdict := Verdict{OK: true, SecretIndex: index, SecretName: v.names[index], BodyAuthenticated: v.scheme.coversBody()}
+	verdict := Verdict{OK: true, SecretIndex: index, SecretName: v.names[index]}
+	verdict.BodyAuthenticated = v.scheme.strength() == StrengthBody
 	v.scheme.checkTime(&verdict, stamp.Value, now)
 	return verdict
 }
