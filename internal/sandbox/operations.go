@@ -29,10 +29,7 @@ func (s *Server) create(w http.ResponseWriter, r *http.Request, op operation) {
 	if op == opCreateV1 {
 		limit = tracking.MaxSyncBatch
 	}
-	items, problem := readItems(body, limit)
-	if problem == nil {
-		problem = s.refusal(items)
-	}
+	items, problem := s.readItems(body, limit)
 	if problem != nil {
 		refuse(w, problem.status, problem.message)
 		return
@@ -51,7 +48,7 @@ type rejection struct {
 	message string
 }
 
-func readItems(body []byte, limit int) ([]tracking.Item, *rejection) {
+func (s *Server) readItems(body []byte, limit int) ([]tracking.Item, *rejection) {
 	var request struct {
 		Data []struct {
 			ReferID  *string `json:"referId"`
@@ -79,15 +76,11 @@ func readItems(body []byte, limit int) ([]tracking.Item, *rejection) {
 			items[i].CarrierCode = d.Metadata.CarrierCode
 		}
 	}
-	return items, nil
-}
-
-func (s *Server) refusal(items []tracking.Item) *rejection {
-	i := slices.IndexFunc(items, s.rejects)
-	if i < 0 || s.config.CreateShape == "items" {
-		return nil
+	if i := slices.IndexFunc(items, s.rejects); i >= 0 && s.config.CreateShape != "items" {
+		return nil, &rejection{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: "+
+			"%q is not accepted", i, items[i].Number)}
 	}
-	return &rejection{http.StatusUnprocessableEntity, fmt.Sprintf("data[%d]: %q is not accepted", i, items[i].Number)}
+	return items, nil
 }
 
 func (s *Server) rejects(it tracking.Item) bool {
