@@ -43,8 +43,6 @@ func alterations() []alteration {
 		}},
 		{"its JSON was reformatted; the compact form was signed", compact},
 		{"its JSON was reformatted; the form with a space after each comma and colon was signed", chain(compact, spaced)},
-		{"its JSON was reformatted; the form indented by 2 was signed", indented("  ")},
-		{"its JSON was reformatted; the form indented by 4 was signed", indented("    ")},
 		{"its JSON was reformatted; the compact form with \\u escapes was signed", chain(compact, escaped)},
 		{"its JSON was reformatted; the spaced form with \\u escapes was signed", chain(compact, escaped, spaced)},
 		{"its JSON was reformatted; the compact form without \\u escapes was signed", chain(compact, unescaped)},
@@ -93,16 +91,6 @@ func compact(b []byte) []byte {
 		return nil
 	}
 	return out.Bytes()
-}
-
-func indented(by string) func([]byte) []byte {
-	return func(b []byte) []byte {
-		var out bytes.Buffer
-		if json.Indent(&out, b, "", by) != nil {
-			return nil
-		}
-		return out.Bytes()
-	}
 }
 
 // spaced puts a space behind each comma and colon of compact JSON.
