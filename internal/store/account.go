@@ -20,7 +20,7 @@ func keyPrint(salt []byte, key string) string {
 
 // Account returns the account of the store, see [ledger.Accounts].
 func (d *DB) Account(ctx context.Context) (string, error) {
-	return value[string](ctx, d, "SELECT name FROM account")
+	return readFor(d, func(r *reader) string { return value[string](ctx, r, "SELECT name FROM account") })
 }
 
 // Pin gives the store an account, see [ledger.Accounts].
@@ -31,7 +31,7 @@ func (d *DB) Pin(ctx context.Context, name string) (string, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) string {
 		t.salt(ctx)
 		t.exec(ctx, "UPDATE account SET name = $1 WHERE name = ''", name)
-		return valueIn[string](ctx, t, "SELECT name FROM account")
+		return value[string](ctx, t, "SELECT name FROM account")
 	})
 }
 
@@ -41,7 +41,7 @@ func (t *tx) salt(ctx context.Context) []byte {
 	_, _ = rand.Read(salt) // never fails
 	const insert = "INSERT INTO account (id, name, salt) VALUES (1, '', $1) ON CONFLICT DO NOTHING"
 	t.exec(ctx, insert, salt)
-	return valueIn[[]byte](ctx, t, "SELECT salt FROM account")
+	return value[[]byte](ctx, t, "SELECT salt FROM account")
 }
 
 // LookUpKey says whether a key was recorded, see [ledger.Keys].
@@ -49,10 +49,11 @@ func (d *DB) LookUpKey(ctx context.Context, key string) (ledger.KeyStatus, error
 	var status ledger.KeyStatus
 	var salt []byte
 	var prints string
-	_, err := d.row(ctx, []any{&status.HasRuns, &salt, &prints}, `SELECT EXISTS (SELECT 1 FROM runs WHERE state = 'open'),
+	r := d.reader()
+	r.row(ctx, []any{&status.HasRuns, &salt, &prints}, `SELECT EXISTS (SELECT 1 FROM runs WHERE state = 'open'),
 		(SELECT salt FROM account), COALESCE((SELECT key_prints FROM account), '')`)
 	status.Seen = strings.Contains(prints, keyPrint(salt, key))
-	return status, err
+	return status, r.err
 }
 
 func (t *tx) keyPrint(ctx context.Context, key string) string { return keyPrint(t.salt(ctx), key) }
@@ -69,7 +70,9 @@ var limitColumns = map[ledger.Mode]string{ledger.Sync: "max_v1", ledger.Async: "
 
 // BatchLimit returns how many rows one request may carry, see [ledger.Accounts].
 func (d *DB) BatchLimit(ctx context.Context, mode ledger.Mode) (int, error) {
-	return value[int](ctx, d, "SELECT "+limitColumns[mode]+" FROM account")
+	return readFor(d, func(r *reader) int {
+		return value[int](ctx, r, "SELECT "+limitColumns[mode]+" FROM account")
+	})
 }
 
 // LowerBatchLimit lowers it, see [ledger.Accounts].
@@ -83,9 +86,11 @@ func (d *DB) LowerBatchLimit(ctx context.Context, mode ledger.Mode, rows int) er
 
 // Proofs returns what is proven of the account's answers, see [ledger.Accounts].
 func (d *DB) Proofs(ctx context.Context) ([]ledger.Proof, error) {
-	return list(ctx, d.each, scanInto(func(p *ledger.Proof) []any {
+	r := d.reader()
+	all := list(ctx, r, scanInto(func(p *ledger.Proof) []any {
 		return []any{&p.Shape, &p.State, (*storedTime)(&p.Proven), &p.Run}
 	}), "SELECT shape, state, proven, run_id FROM proofs ORDER BY shape")
+	return all, r.err
 }
 
 // Prove records a proof, see [ledger.Accounts].
@@ -111,7 +116,7 @@ func (d *DB) Disprove(ctx context.Context, shape string) error {
 // kept: what it says may be erased.
 func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (time.Time, error) {
 	at, err := runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
-		return valueIn[int64](ctx, t, `INSERT INTO counters (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE
+		return value[int64](ctx, t, `INSERT INTO counters (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE
 			SET value = CASE WHEN counters.value < $3 THEN excluded.value ELSE counters.value END RETURNING value`,
 			"sweep "+t.keyPrint(ctx, name), millis(time.Now()), millis(oldest))
 	})

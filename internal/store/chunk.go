@@ -370,7 +370,7 @@ func (c *chunk) keep(row ledger.BatchRow) {
 
 // nextBatch returns the next free number of a batch. It stays free until the transaction ends.
 func (t *tx) nextBatch(ctx context.Context) int64 {
-	return valueIn[int64](ctx, t, "SELECT COALESCE(MAX(id), 0) FROM batches") + 1
+	return value[int64](ctx, t, "SELECT COALESCE(MAX(id), 0) FROM batches") + 1
 }
 
 // addKnown adds the records of known rows, and repeats.

@@ -24,8 +24,9 @@ type CopyProgress struct {
 
 // Identity returns what tells this store from every other.
 func (d *DB) Identity(ctx context.Context) (string, error) {
-	id, err := value[int64](ctx, d, "SELECT value FROM counters WHERE name = 'identity'")
-	return strconv.FormatInt(id, 16), err
+	r := d.reader()
+	id := value[int64](ctx, r, "SELECT value FROM counters WHERE name = 'identity'")
+	return strconv.FormatInt(id, 16), r.err
 }
 
 // Copy copies the tables of from into to, which must be empty, and returns how many rows they have. At the end it
@@ -45,12 +46,12 @@ func Copy(ctx context.Context, from, to *DB, progress CopyProgress) (rows int64,
 	if err := to.beginCopy(ctx); err != nil {
 		return 0, err
 	}
+	r := from.reader()
 	for _, t := range copied {
-		n, err := t.count(ctx, from)
-		if err != nil {
-			return 0, err
-		}
-		rows += n
+		rows += t.count(ctx, r)
+	}
+	if r.err != nil {
+		return 0, r.err
 	}
 	progress.Begin(rows)
 	for _, t := range copied {
@@ -61,12 +62,12 @@ func Copy(ctx context.Context, from, to *DB, progress CopyProgress) (rows int64,
 	return rows, to.finishCopy(ctx, from)
 }
 
-func (t table) count(ctx context.Context, d *DB) (int64, error) {
+func (t table) count(ctx context.Context, r *reader) int64 {
 	query := "SELECT COUNT(*) FROM " + t.name
 	if t.part != "" {
 		query += " WHERE " + t.part
 	}
-	return value[int64](ctx, d, query)
+	return value[int64](ctx, r, query)
 }
 
 // beginCopy marks d, which must be empty, as a copy under way.
@@ -77,7 +78,7 @@ func (d *DB) beginCopy(ctx context.Context) error {
 			if c.name == "counters" {
 				query = "SELECT EXISTS (SELECT 1 FROM counters WHERE value > 0 AND " + c.part + ")"
 			}
-			if valueIn[bool](ctx, t, query) {
+			if value[bool](ctx, t, query) {
 				t.fail(&Error{Kind: ErrNotEmpty, Path: d.engine.Place, Op: "copy into"})
 			}
 		}
@@ -99,27 +100,25 @@ var identities = []LastNumber{
 // finishCopy makes d a store like others, if it has as many rows as from. The numbers that
 // its database gives follow those of from.
 func (d *DB) finishCopy(ctx context.Context, from *DB) error {
+	source, target := from.reader(), d.reader()
 	for _, t := range copied {
-		want, err := t.count(ctx, from)
-		if err != nil {
-			return err
+		want, n := t.count(ctx, source), t.count(ctx, target)
+		if source.err != nil {
+			return source.err
 		}
-		if n, err := t.count(ctx, d); err != nil || n != want {
+		if target.err != nil || n != want {
 			differs := fmt.Errorf("%d of %d rows of table %s", n, want, t.name)
-			return errors.Join(err, &Error{Kind: ErrNotCopied, Path: d.engine.Place, Op: "read", Err: differs})
+			return errors.Join(target.err, &Error{Kind: ErrNotCopied, Path: d.engine.Place, Op: "read", Err: differs})
 		}
 	}
 	last := slices.Clone(identities)
 	for i, id := range last {
 		n, err := from.engine.Upkeep.LastNumber(ctx, id.Table, id.Column)
-		if err != nil {
-			return from.fail("read", err)
-		}
-		highest, err := value[int64](ctx, from, "SELECT COALESCE(MAX("+id.Column+"), 0) FROM "+id.Table)
-		if err != nil {
-			return err
-		}
-		last[i].Last = max(n, highest)
+		source.fail(from.fail("read", err))
+		last[i].Last = max(n, value[int64](ctx, source, "SELECT COALESCE(MAX("+id.Column+"), 0) FROM "+id.Table))
+	}
+	if source.err != nil {
+		return source.err
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) {
 		t.direct(func(c *sql.Conn) error { return d.engine.Upkeep.FinishCopy(ctx, c, last) })
@@ -129,19 +128,14 @@ func (d *DB) finishCopy(ctx context.Context, from *DB) error {
 // RequireUnused returns an error that matches [ErrInUse] while living processes stage or
 // send runs, take deliveries or forward them.
 func (d *DB) RequireUnused(ctx context.Context) error {
-	owners, err := list(ctx, d.each, scanOne[string], `SELECT owner FROM runs WHERE state <> 'pruned'
+	r := d.reader()
+	owners := list(ctx, r, scanOne[string], `SELECT owner FROM runs WHERE state <> 'pruned'
 		UNION SELECT owner FROM batches WHERE state = 'sending'
 		UNION SELECT owner FROM outbox UNION SELECT owner FROM listeners`)
 	for _, name := range owners {
-		if err != nil {
-			break
-		}
-		var alive bool
-		if alive, err = d.isAlive(ctx, name); alive {
-			err = &Error{Kind: ErrInUse, Path: d.engine.Place, Op: "copy"}
-		}
+		r.require(!r.isAlive(ctx, name), &Error{Kind: ErrInUse, Path: d.engine.Place, Op: "copy"})
 	}
-	return err
+	return r.err
 }
 
 // table is one of those that a copy has: all but what says who uses the store.
@@ -281,7 +275,8 @@ func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
 	var rows [][]any
 	bytes := 0
 	dest := make([]any, len(c.columns))
-	err := c.from.each(ctx, func(s scanner) error {
+	r := c.from.reader()
+	r.each(ctx, func(s scanner) error {
 		row := make([]any, len(c.columns))
 		for i := range row {
 			dest[i] = &row[i]
@@ -300,10 +295,10 @@ func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
 		return nil
 	}, "SELECT "+strings.Join(c.names, ", ")+" FROM "+c.name+where+" ORDER BY "+key+" LIMIT ?",
 		append(slices.Clone(after), c.limit)...)
-	if errors.Is(err, errEnough) {
-		err = nil
+	if errors.Is(r.err, errEnough) {
+		return rows, nil
 	}
-	return rows, err
+	return rows, r.err
 }
 
 // normalize gives values the types of their columns, and returns their approximate size in bytes.

@@ -181,8 +181,9 @@ func (d *DB) FreeBytes(ctx context.Context) (*int64, error) {
 	if d.engine.Upkeep.FreeBytes == "" {
 		return nil, nil //nolint:nilnil // it has none
 	}
-	n, err := value[int64](ctx, d, d.engine.Upkeep.FreeBytes)
-	return &n, err
+	r := d.reader()
+	n := value[int64](ctx, r, d.engine.Upkeep.FreeBytes)
+	return &n, r.err
 }
 
 // Compact removes what was erased from unused space, see [ledger.Eraser].

@@ -25,7 +25,7 @@ type shipment struct {
 
 // erasure is the shipments to erase, and the names that are theirs alone.
 type erasure struct {
-	d      *DB
+	*reader
 	all    []shipment
 	refs   map[string]bool // referIds
 	names  names           // what texts and bytes are searched for
@@ -46,60 +46,47 @@ func (d *DB) Erase(ctx context.Context, qs []tracking.Query, o ledger.EraseOptio
 	if _, err := d.indexNumbers(ctx, 0); err != nil {
 		return done, err
 	}
-	e, err := d.rememberErased(ctx, qs)
-	if err != nil {
-		return done, err
+	e := d.rememberErased(ctx, qs)
+	if e.err != nil {
+		return done, e.err
 	}
-	steps := []func(context.Context) error{e.eraseDeliveries, e.eraseAnswers, e.eraseTexts, e.eraseShipments}
+	e.eraseDeliveries(ctx)
+	e.eraseAnswers(ctx)
+	e.eraseTexts(ctx)
+	e.eraseShipments(ctx)
 	if o.Forget {
-		steps = append(steps, e.forget)
+		e.forget(ctx)
 	}
-	err = inTurn(ctx, steps...)
-	return e.done, err
+	return e.done, e.err
 }
 
 // rememberErased writes the hashes of what queries name, and returns it. Others store nothing of a name after its
 // hash, and may before: it searches again until the hashes of all that it finds are there.
-func (d *DB) rememberErased(ctx context.Context, qs []tracking.Query) (*erasure, error) {
+func (d *DB) rememberErased(ctx context.Context, qs []tracking.Query) *erasure {
 	for {
-		e, err := d.findErasure(ctx, qs)
-		if err != nil {
-			return nil, err
-		}
-		added, err := e.remember(ctx)
-		if err != nil || added == 0 {
-			return e, err
+		e := d.findErasure(ctx, qs)
+		if added := e.remember(ctx); added == 0 || e.err != nil {
+			return e
 		}
 	}
 }
 
-func (d *DB) findErasure(ctx context.Context, qs []tracking.Query) (*erasure, error) {
-	e := &erasure{d: d, refs: map[string]bool{}, keys: map[string]bool{}}
+func (d *DB) findErasure(ctx context.Context, qs []tracking.Query) *erasure {
+	e := &erasure{reader: d.reader(), refs: map[string]bool{}, keys: map[string]bool{}}
 	e.names = names{numbers: map[string]bool{}, refs: map[string]bool{}}
 	for i, q := range qs {
-		some, err := e.find(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		if !some {
+		if !e.find(ctx, q) {
 			e.done.Unknown = append(e.done.Unknown, i)
 		}
 	}
-	return e, inTurn(ctx, e.leaveShared, e.findNumbersAlone, e.requireIdle)
-}
-
-// inTurn does the steps up to the first that fails.
-func inTurn(ctx context.Context, steps ...func(context.Context) error) error {
-	for _, step := range steps {
-		if err := step(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	e.leaveShared(ctx)
+	e.findNumbersAlone(ctx)
+	e.requireIdle(ctx)
+	return e
 }
 
 // find adds what is kept of a query. It reports whether there is anything, or was.
-func (e *erasure) find(ctx context.Context, q tracking.Query) (bool, error) {
+func (e *erasure) find(ctx context.Context, q tracking.Query) bool {
 	folded := tracking.FoldNumber(q.Number)
 	rows, sightings := "rows x WHERE x.refer_id = $1", "sightings x WHERE x.refer_id = $1"
 	name := q.ReferID
@@ -108,20 +95,15 @@ func (e *erasure) find(ctx context.Context, q tracking.Query) (bool, error) {
 		sightings = "sightings x WHERE x.refer_id <> '' AND x.folded = $1 AND x.folded <> ''"
 		name = folded
 	}
-	found, err := list(ctx, e.d.each, scanInto(func(s *shipment) []any {
+	found := list(ctx, e, scanInto(func(s *shipment) []any {
 		return []any{&s.row, &s.sighting, &s.ReferID, &s.Number}
 	}), "SELECT x.id, 0, x.refer_id, x.number FROM "+rows+" UNION ALL SELECT 0, x.id, x.refer_id, x.number FROM "+
 		sightings+" AND NOT EXISTS (SELECT 1 FROM rows r WHERE r.id = x.id)", name)
-	if err != nil {
-		return false, err
-	}
 	found = slices.DeleteFunc(found, func(s shipment) bool {
 		return q.ReferID != "" && q.Number != "" && tracking.FoldNumber(s.Number) != folded
 	})
-	if len(found) == 0 {
-		if known, err := e.wasKnown(ctx, q); !known || err != nil {
-			return false, err
-		}
+	if len(found) == 0 && !e.wasKnown(ctx, q) {
+		return false
 	}
 	if q.ReferID != "" {
 		e.refs[q.ReferID] = true
@@ -134,76 +116,59 @@ func (e *erasure) find(ctx context.Context, q tracking.Query) (bool, error) {
 		}
 	}
 	e.all = append(e.all, found...)
-	return true, nil
+	return true
 }
 
 // wasKnown reports whether events name a number, or a query was erased before.
-func (e *erasure) wasKnown(ctx context.Context, q tracking.Query) (bool, error) {
-	if q.ReferID == "" {
-		known, err := value[bool](ctx, e.d, `SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)
-			OR EXISTS (SELECT 1 FROM sightings WHERE refer_id = '' AND folded = $2)`,
-			foldKey(q.Number), tracking.FoldNumber(q.Number))
-		if known || err != nil {
-			return known, err
-		}
+func (e *erasure) wasKnown(ctx context.Context, q tracking.Query) bool {
+	if q.ReferID == "" && value[bool](ctx, e, `SELECT EXISTS (SELECT 1 FROM events WHERE folded = $1)
+		OR EXISTS (SELECT 1 FROM sightings WHERE refer_id = '' AND folded = $2)`,
+		foldKey(q.Number), tracking.FoldNumber(q.Number)) {
+		return true
 	}
-	before, err := e.d.Erased(ctx, []tracking.Query{q})
-	return err == nil && before[0], err
+	return e.erased(ctx, []tracking.Query{q})[0]
 }
 
 // leaveShared leaves out the names that other shipments have too: what is said of these
 // stays until the last one is erased.
-func (e *erasure) leaveShared(ctx context.Context) error {
+func (e *erasure) leaveShared(ctx context.Context) {
 	own := map[int64]bool{}
 	for _, s := range e.all {
 		own[cmp.Or(s.row, s.sighting)] = true
 	}
-	isShared := func(query string, args ...any) (bool, error) {
-		ids, err := list(ctx, e.d.each, scanOne[int64], query, args...)
-		return slices.ContainsFunc(ids, func(id int64) bool { return !own[id] }), err
+	isShared := func(query string, args ...any) bool {
+		ids := list(ctx, e, scanOne[int64], query, args...)
+		return slices.ContainsFunc(ids, func(id int64) bool { return !own[id] })
 	}
 	for number := range e.names.numbers {
-		shared, err := isShared(`SELECT n.row_id FROM numbers n WHERE n.folded = $1 AND n.folded <> ''
-			UNION ALL SELECT s.id FROM sightings s WHERE s.refer_id <> '' AND s.folded = $1`, number)
-		if err != nil {
-			return err
-		}
-		if shared {
+		if isShared(`SELECT n.row_id FROM numbers n WHERE n.folded = $1 AND n.folded <> ''
+			UNION ALL SELECT s.id FROM sightings s WHERE s.refer_id <> '' AND s.folded = $1`, number) {
 			delete(e.names.numbers, number)
 			e.done.Shared++
 		}
 	}
 	for ref := range e.refs {
-		shared, err := isShared(`SELECT id FROM rows WHERE refer_id = $1
-			UNION ALL SELECT id FROM sightings WHERE refer_id = $1`, ref)
-		if err != nil {
-			return err
-		}
-		if shared {
+		if isShared(`SELECT id FROM rows WHERE refer_id = $1
+			UNION ALL SELECT id FROM sightings WHERE refer_id = $1`, ref) {
 			delete(e.refs, ref)
 		} else {
 			e.names.refs[ref] = true
 		}
 	}
-	return nil
 }
 
-func (e *erasure) findNumbersAlone(ctx context.Context) error {
+func (e *erasure) findNumbersAlone(ctx context.Context) {
 	for number := range e.names.numbers {
 		e.keys[foldKey(number)] = true
-		some, err := list(ctx, e.d.each, scanInto(func(s *shipment) []any { return []any{&s.sighting} }),
+		some := list(ctx, e, scanInto(func(s *shipment) []any { return []any{&s.sighting} }),
 			"SELECT id FROM sightings WHERE refer_id = '' AND folded = $1", number)
-		if err != nil {
-			return err
-		}
 		e.all = append(e.all, some...)
 	}
-	return nil
 }
 
-// requireIdle returns an error if a living process is sending a row, or is about to.
-func (e *erasure) requireIdle(ctx context.Context) error {
-	return e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, _ *ledger.Erasure) {
+// requireIdle fails if a living process is sending a row, or is about to.
+func (e *erasure) requireIdle(ctx context.Context) {
+	e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, _ *ledger.Erasure) {
 		g.t.idleRow(ctx, s)
 	})
 }
@@ -212,19 +177,16 @@ func (e *erasure) requireIdle(ctx context.Context) error {
 // again at its end.
 func (e *erasure) eachShipment(
 	ctx context.Context, do func(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure),
-) error {
+) {
 	for part := range slices.Chunk(e.all, eraseAtOnce) {
-		if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
+		e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
 			g := t.newRebatcher(0, 0)
 			for _, s := range part {
 				do(ctx, g, s, done)
 			}
 			g.finish(ctx)
-		}); err != nil {
-			return err
-		}
+		})
 	}
-	return nil
 }
 
 // idleRow returns the state and the batch of a row, none if it is not there. It fails if a living process is sending
@@ -253,11 +215,12 @@ func (t *tx) idleRow(ctx context.Context, s shipment) (state ledger.State, b bat
 }
 
 // remember writes the hashes of what is erased. It returns how many were not there.
-func (e *erasure) remember(ctx context.Context) (int64, error) {
+func (e *erasure) remember(ctx context.Context) (added int64) {
 	if len(e.all)+len(e.names.numbers)+len(e.refs) == 0 {
-		return 0, nil
+		return 0
 	}
-	return runFor(ctx, e.d, func(ctx context.Context, t *tx) (added int64) {
+	e.run(ctx, func(ctx context.Context, t *tx, _ *ledger.Erasure) {
+		added = 0
 		of := erasedNames{t.salt(ctx)}
 		t.erased, e.hashes = nil, nil
 		for _, s := range e.all {
@@ -275,16 +238,16 @@ func (e *erasure) remember(ctx context.Context) (int64, error) {
 		for _, hash := range e.hashes {
 			added += t.exec(ctx, insert, hash, millis(time.Now()))
 		}
-		return added
 	})
+	return added
 }
 
-func (e *erasure) forget(ctx context.Context) error {
-	return e.d.run(ctx, func(ctx context.Context, t *tx) { deleteErased.exec(ctx, t, e.hashes) })
+func (e *erasure) forget(ctx context.Context) {
+	e.run(ctx, func(ctx context.Context, t *tx, _ *ledger.Erasure) { deleteErased.exec(ctx, t, e.hashes) })
 }
 
-func (e *erasure) eraseShipments(ctx context.Context) error {
-	return e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) {
+func (e *erasure) eraseShipments(ctx context.Context) {
+	e.eachShipment(ctx, func(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) {
 		if s.row > 0 {
 			g.t.eraseRow(ctx, g, s, done)
 		} else {
@@ -342,7 +305,7 @@ func (t *tx) eraseMentions(ctx context.Context, row int64) {
 		run int64
 		knownRange
 	}
-	all := listIn(ctx, t, scanInto(func(k *mention) []any {
+	all := list(ctx, t, scanInto(func(k *mention) []any {
 		return []any{&k.run, &k.pos, &k.row, &k.rows, &k.file, &k.line, &k.step, &k.carrier}
 	}), `SELECT run_id, pos, row_id, rows, file, line, step, carrier FROM run_known_rows
 		WHERE row_id <= $1 AND row_id + rows > $1`, row)

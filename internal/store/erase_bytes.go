@@ -28,18 +28,21 @@ type searched struct {
 	found func(ctx context.Context, t *tx, key any, done *ledger.Erasure)
 }
 
-// run does work in a transaction, and counts what it removed once that is on disk.
-func (e *erasure) run(ctx context.Context, do func(ctx context.Context, t *tx, done *ledger.Erasure)) error {
-	done, err := runFor(ctx, e.d, func(ctx context.Context, t *tx) (done ledger.Erasure) {
+// run does work in a transaction unless something failed before, and counts what it removed once that is on disk.
+func (e *erasure) run(ctx context.Context, do func(ctx context.Context, t *tx, done *ledger.Erasure)) {
+	if e.err != nil {
+		return
+	}
+	var done ledger.Erasure
+	done, e.err = runFor(ctx, e.d, func(ctx context.Context, t *tx) (done ledger.Erasure) {
 		do(ctx, t, &done)
 		return done
 	})
 	e.done.Add(done)
-	return err
 }
 
 // search calls found with the key of each line that names what is erased.
-func (e *erasure) search(ctx context.Context, in searched) error {
+func (e *erasure) search(ctx context.Context, in searched) {
 	filled := strings.Join(in.columns, " <> '' OR ") + " <> ''"
 	columns := strings.Join(in.columns, ", ")
 	query := "SELECT " + in.key + ", " + columns + " FROM " + in.table + " WHERE (" + filled + ")"
@@ -55,7 +58,7 @@ func (e *erasure) search(ctx context.Context, in searched) error {
 		}
 		var named []any
 		some := false
-		err := e.d.each(ctx, func(s scanner) error {
+		e.each(ctx, func(s scanner) error {
 			some = true
 			err := s.Scan(dest...)
 			for i, column := range in.columns {
@@ -66,15 +69,11 @@ func (e *erasure) search(ctx context.Context, in searched) error {
 			}
 			return err
 		}, query+after+" ORDER BY "+in.key+fmt.Sprint(" LIMIT ", erasePage), args...)
-		if err != nil || !some {
-			return err
+		if e.err != nil || !some {
+			return
 		}
 		for _, key := range named {
-			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
-				in.found(ctx, t, key, done)
-			}); err != nil {
-				return err
-			}
+			e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) { in.found(ctx, t, key, done) })
 		}
 	}
 }
@@ -111,30 +110,20 @@ func countRefused(done *ledger.Erasure) *int64   { return &done.Refused }
 func countTexts(done *ledger.Erasure) *int64     { return &done.Texts }
 
 // eraseDeliveries empties deliveries that name what is erased, and removes refused ones.
-func (e *erasure) eraseDeliveries(ctx context.Context) error {
+func (e *erasure) eraseDeliveries(ctx context.Context) {
 	for key := range e.keys {
-		seqs, err := list(ctx, e.d.each, scanOne[int64], "SELECT DISTINCT delivery FROM events WHERE folded = $1", key)
-		if err != nil {
-			return err
-		}
-		for _, seq := range seqs {
-			if err := e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
-				e.eraseDelivery(ctx, t, seq, done)
-			}); err != nil {
-				return err
-			}
+		for _, seq := range list(ctx, e, scanOne[int64], "SELECT DISTINCT delivery FROM events WHERE folded = $1", key) {
+			e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) { e.eraseDelivery(ctx, t, seq, done) })
 		}
 	}
 	bytes := []string{"path", "raw_query", "header", "body"}
-	if err := e.search(ctx, searched{"deliveries", "seq", bytes, e.eraseDelivery}); err != nil {
-		return err
-	}
-	return e.search(ctx, searched{"refused", "seq", bytes, change(countRefused, "DELETE FROM refused WHERE seq = $1")})
+	e.search(ctx, searched{"deliveries", "seq", bytes, e.eraseDelivery})
+	e.search(ctx, searched{"refused", "seq", bytes, change(countRefused, "DELETE FROM refused WHERE seq = $1")})
 }
 
 // eraseDelivery leaves a delivery's place and its events that name nothing erased. No target gets it.
 func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledger.Erasure) {
-	events := listIn(ctx, t, func(s scanner) (inbox.Event, error) { return scanEvent(s) },
+	events := list(ctx, t, func(s scanner) (inbox.Event, error) { return scanEvent(s) },
 		"SELECT "+eventColumns+" FROM events WHERE delivery = $1", seq)
 	for _, one := range events {
 		texts := []string{
@@ -173,8 +162,8 @@ const eraseEvent = `UPDATE events SET event_key = NULL, sum = NULL, event_id = '
 const removeBatchAnswer = "UPDATE batches SET answer = NULL, cut = 0 WHERE id = $1 AND answer IS NOT NULL"
 
 // eraseAnswers removes the answers about erased referIds.
-func (e *erasure) eraseAnswers(ctx context.Context) error {
-	return e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
+func (e *erasure) eraseAnswers(ctx context.Context) {
+	e.run(ctx, func(ctx context.Context, t *tx, done *ledger.Erasure) {
 		for ref := range e.refs {
 			done.Responses += t.exec(ctx, "DELETE FROM answers WHERE refer_id = $1", ref)
 		}
@@ -182,7 +171,7 @@ func (e *erasure) eraseAnswers(ctx context.Context) error {
 }
 
 // eraseTexts removes answers and texts that name what is erased.
-func (e *erasure) eraseTexts(ctx context.Context) error {
+func (e *erasure) eraseTexts(ctx context.Context) {
 	for _, in := range []searched{
 		{"answers", "refer_id", []string{"raw"}, change(countResponses, "DELETE FROM answers WHERE refer_id = $1")},
 		{"batches", "id", []string{"answer"}, change(countResponses, removeBatchAnswer)},
@@ -195,11 +184,8 @@ func (e *erasure) eraseTexts(ctx context.Context) error {
 			"DELETE FROM observed WHERE name = $1")},
 		{"runs", "id", []string{"files"}, e.eraseFileNames},
 	} {
-		if err := e.search(ctx, in); err != nil {
-			return err
-		}
+		e.search(ctx, in)
 	}
-	return nil
 }
 
 func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledger.Erasure) {

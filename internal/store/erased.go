@@ -21,7 +21,7 @@ type erasedNames struct {
 func (t *tx) erasedNames(ctx context.Context) *erasedNames {
 	if t.erased == nil {
 		t.erased = &erasedNames{}
-		if valueIn[bool](ctx, t, "SELECT EXISTS (SELECT 1 FROM erased)") {
+		if value[bool](ctx, t, "SELECT EXISTS (SELECT 1 FROM erased)") {
 			t.erased.salt = t.salt(ctx)
 		}
 	}
@@ -182,13 +182,18 @@ func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) bool {
 
 // Erased says which queries were erased, see [ledger.Eraser].
 func (d *DB) Erased(ctx context.Context, qs []tracking.Query) ([]bool, error) {
+	r := d.reader()
+	erased := r.erased(ctx, qs)
+	return erased, r.err
+}
+
+func (r *reader) erased(ctx context.Context, qs []tracking.Query) []bool {
 	erased := make([]bool, len(qs))
 	var e erasedNames
-	found, err := d.row(ctx, []any{&e.salt}, "SELECT salt FROM account WHERE EXISTS (SELECT 1 FROM erased)")
+	if !r.row(ctx, []any{&e.salt}, "SELECT salt FROM account WHERE EXISTS (SELECT 1 FROM erased)") {
+		return erased
+	}
 	for i, q := range qs {
-		if !found || err != nil {
-			break
-		}
 		var hash []byte
 		switch {
 		case q.Number == "":
@@ -198,7 +203,7 @@ func (d *DB) Erased(ctx context.Context, qs []tracking.Query) ([]bool, error) {
 		default:
 			hash = e.ofPair(tracking.Key{ReferID: q.ReferID, Number: q.Number})
 		}
-		_, err = d.row(ctx, []any{&erased[i]}, "SELECT EXISTS (SELECT 1 FROM erased WHERE hash = $1)", hash)
+		erased[i] = value[bool](ctx, r, "SELECT EXISTS (SELECT 1 FROM erased WHERE hash = $1)", hash)
 	}
-	return erased, err
+	return erased
 }

@@ -150,14 +150,13 @@ func (c *conditions) addIDPrefix(prefix string) {
 // Events yields rows of the inbox, see [inbox.Store].
 func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
-		var bodies bodyReader
-		for row, err := range inPages(q.Limit, pageRows, func(last eventRow, n int) ([]eventRow, error) {
-			return d.eventPage(ctx, q, last.Event, n)
+		bodies := bodyReader{reader: d.reader()}
+		for row, err := range inPages(d, q.Limit, pageRows, func(r *reader, last eventRow, n int) []eventRow {
+			return r.eventPage(ctx, q, last.Event, n)
 		}) {
-			if err == nil {
-				err = bodies.fill(ctx, d, &row.Event, row.body) // one body at a time: a page of them would be large
-			}
-			if !yield(row.Event, err) || err != nil {
+			bodies.fail(err)
+			bodies.fill(ctx, &row.Event, row.body) // one body at a time: a page of them would be large
+			if !yield(row.Event, bodies.err) || bodies.err != nil {
 				return
 			}
 		}
@@ -177,7 +176,7 @@ func scanEventRow(s scanner) (r eventRow, err error) {
 }
 
 // eventPage returns the next rows that match q, after last; the zero Event for the first page.
-func (d *DB) eventPage(ctx context.Context, q inbox.Query, last inbox.Event, n int) ([]eventRow, error) {
+func (r *reader) eventPage(ctx context.Context, q inbox.Query, last inbox.Event, n int) []eventRow {
 	c := matching(q)
 	if q.After > 0 || !q.Newest {
 		c.add("seq > %s", q.After)
@@ -202,34 +201,32 @@ func (d *DB) eventPage(ctx context.Context, q inbox.Query, last inbox.Event, n i
 	}
 	c.args = append(c.args, n)
 	query := eventsWithBodies + "WHERE " + c.String() + order + fmt.Sprintf(" LIMIT $%d", len(c.args))
-	return list(ctx, d.each, scanEventRow, query, c.args...)
+	return list(ctx, r, scanEventRow, query, c.args...)
 }
 
 // bodyReader reads the bytes of events, and those of several events of one delivery once.
 type bodyReader struct {
+	*reader
 	delivery int64
 	body     storedBytes
 }
 
 // fill adds the bytes of an event, unless they were pruned. body is its delivery's if it was read already.
-func (r *bodyReader) fill(ctx context.Context, d *DB, e *inbox.Event, body storedBytes) error {
+func (r *bodyReader) fill(ctx context.Context, e *inbox.Event, body storedBytes) {
 	if body != nil {
 		r.delivery, r.body = e.Delivery, body
 	}
 	if r.delivery != e.Delivery {
-		if _, err := d.row(ctx, []any{&r.body}, "SELECT body FROM deliveries WHERE seq = $1", e.Delivery); err != nil {
-			return err
-		}
+		r.row(ctx, []any{&r.body}, "SELECT body FROM deliveries WHERE seq = $1", e.Delivery)
 		r.delivery = e.Delivery
 	}
-	if r.body == nil || e.Offset+e.Length > len(r.body) {
-		return nil
+	if r.err != nil || r.body == nil || e.Offset+e.Length > len(r.body) {
+		return
 	}
 	e.Raw = json.RawMessage(r.body[e.Offset : e.Offset+e.Length : e.Offset+e.Length])
 	if e.Mark != inbox.Anomaly {
 		e.Data = webhook.DecodeEvent(e.Raw).Data
 	}
-	return nil
 }
 
 // Event returns one row of the inbox, see [inbox.Store].
@@ -245,23 +242,26 @@ func (d *DB) Event(ctx context.Context, seq int64) (inbox.Event, error) {
 // Delivery returns one delivery, see [inbox.Store].
 func (d *DB) Delivery(ctx context.Context, seq int64) (inbox.Delivery, error) {
 	var found inbox.Delivery
-	ok, err := d.row(ctx, deliveryFields.dest(&found, &found.Seq), selectDelivery+"deliveries WHERE seq = $1", seq)
-	return found, require(ok, err, fmt.Errorf("%w: %d", inbox.ErrNoDelivery, seq))
+	r := d.reader()
+	ok := r.row(ctx, deliveryFields.dest(&found, &found.Seq), selectDelivery+"deliveries WHERE seq = $1", seq)
+	r.require(ok, fmt.Errorf("%w: %d", inbox.ErrNoDelivery, seq))
+	return found, r.err
 }
 
 // Refused yields refused deliveries, see [inbox.Store].
 func (d *DB) Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error] {
-	return inPages(0, 1, func(last inbox.Delivery, _ int) ([]inbox.Delivery, error) {
+	return inPages(d, 0, 1, func(r *reader, last inbox.Delivery, _ int) []inbox.Delivery {
 		const next = "refused WHERE seq > $1 ORDER BY seq LIMIT 1"
-		return list(ctx, d.each, scanDelivery, selectDelivery+next, max(after, last.Seq))
+		return list(ctx, r, scanDelivery, selectDelivery+next, max(after, last.Seq))
 	})
 }
 
 // Counts returns how much there is in the inbox, see [inbox.Store].
 func (d *DB) Counts(ctx context.Context) (inbox.Counts, error) {
 	var c inbox.Counts
-	_, err := d.row(ctx, []any{&c.Deliveries, &c.LastEvent, &c.Refused, &c.RefusedDropped}, `SELECT
+	r := d.reader()
+	r.row(ctx, []any{&c.Deliveries, &c.LastEvent, &c.Refused, &c.RefusedDropped}, `SELECT
 		(SELECT COALESCE(MAX(seq), 0) FROM deliveries), (SELECT COALESCE(MAX(seq), 0) FROM events),
 		(SELECT COUNT(*) FROM refused), (SELECT value FROM counters WHERE name = 'refused_dropped')`)
-	return c, err
+	return c, r.err
 }

@@ -34,8 +34,9 @@ func (d *DB) FailThenAddProof(ctx context.Context, name string) (changed int64, 
 
 // HasProof reports whether there is a proof.
 func (d *DB) HasProof(ctx context.Context, name string) (found bool, err error) {
-	_, err = d.row(ctx, []any{&found}, "SELECT EXISTS (SELECT 1 FROM proofs WHERE shape = $1)", name)
-	return found, err
+	r := d.reader()
+	found = value[bool](ctx, r, "SELECT EXISTS (SELECT 1 FROM proofs WHERE shape = $1)", name)
+	return found, r.err
 }
 
 // CopiedTables returns the names of the tables that a copy has.

@@ -326,18 +326,16 @@ func (l *lister) direction() string {
 	return ""
 }
 
-func (l *lister) sorted(ctx context.Context) (statusList, error) {
+func (l *lister) sorted(ctx context.Context) statusList {
 	key := sortKeyOf(l.f.Order)
 	query, limit := l.sortedQuery(key), ""
 	if l.f.Limit > 0 && !l.unindexed && l.filterIsExact() {
 		limit = fmt.Sprint(" LIMIT ", l.f.Limit)
-		first, err := list(ctx, l.d.each, scanOne[int64], l.firstQuery(key)+limit)
-		if err != nil || len(first) == l.f.Limit {
-			return l.listOf(first), err
+		if first := list(ctx, l, scanOne[int64], l.firstQuery(key)+limit); len(first) == l.f.Limit {
+			return l.listOf(first)
 		} // else what is not known comes after these
 	}
-	ids, err := list(ctx, l.d.each, scanOne[int64], query+limit)
-	return l.listOf(ids), err
+	return l.listOf(list(ctx, l, scanOne[int64], query+limit))
 }
 
 // filterIsExact reports whether the filter takes whatever its conditions in SQL
@@ -349,18 +347,17 @@ func (l *lister) filterIsExact() bool {
 // listOf is rows, and sightings without one, whose ids were sorted when the list began: their
 // order changes while it is read. The ids not yet read take eight bytes of each tracking.
 func (l *lister) listOf(sorted []int64) statusList {
-	return func(ctx context.Context, _ int) ([]ledger.TrackingStatus, bool, error) {
+	return func(ctx context.Context, _ int) ([]ledger.TrackingStatus, bool) {
 		ids := sorted[:min(manyFound, len(sorted))]
 		if sorted = sorted[len(ids):]; len(ids) == 0 {
-			return nil, false, nil
+			return nil, false
 		}
-		page, err := l.read(ctx, ids)
-		return page, len(sorted) > 0, err
+		return l.read(ctx, ids), len(sorted) > 0
 	}
 }
 
 // read reads what there is still of up to manyFound rows and sightings, in the order of ids.
-func (l *lister) read(ctx context.Context, ids []int64) ([]ledger.TrackingStatus, error) {
+func (l *lister) read(ctx context.Context, ids []int64) []ledger.TrackingStatus {
 	found := make([]*ledger.TrackingStatus, len(ids))
 	columns := newStatusScanner()
 	args := make([]any, manyFound) // NULL finds nothing
@@ -368,15 +365,13 @@ func (l *lister) read(ctx context.Context, ids []int64) ([]ledger.TrackingStatus
 		args[i] = id
 	}
 	for _, query := range []string{findQueries().byID, findQueries().seenByID} {
-		if err := l.d.each(ctx, func(s scanner) error {
+		l.each(ctx, func(s scanner) error {
 			var place int
 			id, st, err := columns.scan(s, &place)
 			l.addRun(&st, id)
 			found[place] = &st
 			return err
-		}, query, args...); err != nil {
-			return nil, err
-		}
+		}, query, args...)
 		if !slices.Contains(found, nil) {
 			break
 		}
@@ -387,5 +382,5 @@ func (l *lister) read(ctx context.Context, ids []int64) ([]ledger.TrackingStatus
 			page = append(page, *st)
 		}
 	}
-	return page, nil
+	return page
 }

@@ -19,13 +19,13 @@ const pageRows = 1000
 type inputCounts struct{ all, elsewhere ledger.Counts }
 
 // countRows adds up whole batches and corrects that by the rows with states of their own.
-func countRows(ctx context.Context, ask querier, runs ...int64) (map[int64]inputCounts, error) {
+func countRows(ctx context.Context, q querier, runs ...int64) map[int64]inputCounts {
 	counts := make(map[int64]inputCounts, len(runs))
 	inRuns, args := idList(runs), []any(nil)
 	if len(runs) == 1 { // a transaction keeps each text
 		inRuns, args = "($1)", []any{runs[0]}
 	}
-	err := ask(ctx, func(s scanner) error {
+	q.each(ctx, func(s scanner) error {
 		var run, n int64
 		var state ledger.State
 		var elsewhere bool
@@ -45,39 +45,26 @@ func countRows(ctx context.Context, ask querier, runs ...int64) (map[int64]input
 		SELECT run_id, elsewhere, state, SUM(rows) FROM touched GROUP BY run_id, elsewhere, state
 		UNION ALL SELECT run_id, elsewhere, batch_state, -COUNT(*) FROM apart GROUP BY run_id, elsewhere, batch_state
 		UNION ALL SELECT run_id, elsewhere, row_state, COUNT(*) FROM apart GROUP BY run_id, elsewhere, row_state`, args...)
-	return counts, err
-}
-
-func countRowsOf(ctx context.Context, ask querier, run int64) (inputCounts, error) {
-	counts, err := countRows(ctx, ask, run)
-	return counts[run], err
+	return counts
 }
 
 // CountRows counts the rows of a run's input, see [ledger.Queue].
 func (d *DB) CountRows(ctx context.Context, run int64) (ledger.Counts, error) {
-	if err := d.requireRun(ctx, run); err != nil {
-		return ledger.Counts{}, err
-	}
-	counts, err := countRowsOf(ctx, d.each, run)
-	return counts.all, err
+	return readFor(d, func(r *reader) ledger.Counts {
+		requireRun(ctx, r, run)
+		return countRows(ctx, r, run)[run].all
+	})
 }
 
-// requireRun returns [ledger.ErrNoRun] unless the run is there to be seen.
-func (d *DB) requireRun(ctx context.Context, run int64) error {
+// requireRun fails with [ledger.ErrNoRun] unless the run is there to be seen.
+func requireRun(ctx context.Context, q querier, run int64) {
 	var one int
-	return d.openRun(ctx, run, "1", &one)
+	openRun(ctx, q, run, "1", &one)
 }
-
-const ofOpenRun = " FROM runs WHERE id = $1 AND state = 'open'"
 
 // openRun is requireRun that reads columns of the run into dest.
-func (d *DB) openRun(ctx context.Context, run int64, columns string, dest ...any) error {
-	found, err := d.row(ctx, dest, "SELECT "+columns+ofOpenRun, run)
-	return require(found, err, noRun(run))
-}
-
-func (t *tx) openRun(ctx context.Context, run int64, columns string, dest ...any) {
-	t.require(t.row(ctx, dest, "SELECT "+columns+ofOpenRun, run), noRun(run))
+func openRun(ctx context.Context, q querier, run int64, columns string, dest ...any) {
+	q.require(q.row(ctx, dest, "SELECT "+columns+" FROM runs WHERE id = $1 AND state = 'open'", run), noRun(run))
 }
 
 func noRun(run int64) error { return fmt.Errorf("%w: %d", ledger.ErrNoRun, run) }
@@ -87,15 +74,15 @@ const runColumns = `SELECT r.id, r.owner, r.created, r.files, r.mode, r.batch_si
 	FROM runs r WHERE r.state = 'open' `
 
 // addCounts adds to all runs at once what other tables have. owners has the owner of each run.
-func (d *DB) addCounts(ctx context.Context, runs []ledger.RunSummary, owners map[int64][]string) error {
+func (r *reader) addCounts(ctx context.Context, runs []ledger.RunSummary, owners map[int64][]string) {
 	var all, rejected []int64
 	at := map[int64]*ledger.RunSummary{}
 	for i := range runs {
 		all, at[runs[i].ID] = append(all, runs[i].ID), &runs[i]
 	}
-	counts, err := countRows(ctx, d.each, all...)
-	if err != nil {
-		return err
+	counts := countRows(ctx, r, all...)
+	if r.err != nil {
+		return
 	}
 	for run, c := range counts {
 		at[run].Counts, at[run].Elsewhere = c.all, c.elsewhere.Accepted
@@ -103,47 +90,42 @@ func (d *DB) addCounts(ctx context.Context, runs []ledger.RunSummary, owners map
 			rejected = append(rejected, run)
 		}
 	}
-	if err := d.countSettled(ctx, rejected, at); err != nil {
-		return err
-	}
-	if err := d.each(ctx, func(s scanner) error {
+	r.countSettled(ctx, rejected, at)
+	r.each(ctx, func(s scanner) error {
 		var run int64
 		var owner string
 		err := s.Scan(&run, &owner)
 		owners[run] = append(owners[run], owner)
 		return err
-	}, "SELECT DISTINCT run_id, owner FROM batches WHERE run_id IN "+idList(all)+" AND state = 'sending'"); err != nil {
-		return err
+	}, "SELECT DISTINCT run_id, owner FROM batches WHERE run_id IN "+idList(all)+" AND state = 'sending'")
+	if r.err != nil {
+		return
 	}
 	alive := map[string]bool{"": false}
 	for run, names := range owners {
 		for _, name := range names {
 			if _, ok := alive[name]; !ok {
-				if alive[name], err = d.isAlive(ctx, name); err != nil {
-					return err
-				}
+				alive[name] = r.isAlive(ctx, name)
 			}
 			at[run].Live = at[run].Live || alive[name]
 		}
 	}
-	return nil
 }
 
 // Run returns one run, see [ledger.History].
 func (d *DB) Run(ctx context.Context, id int64) (ledger.RunSummary, error) {
-	found, err := d.runs(ctx, runColumns+"AND r.id = $1", id)
-	if err == nil && len(found) == 0 {
-		err = noRun(id)
-	}
-	if err != nil {
-		return ledger.RunSummary{}, err
+	r := d.reader()
+	found := r.runs(ctx, runColumns+"AND r.id = $1", id)
+	r.require(len(found) > 0, noRun(id))
+	if r.err != nil {
+		return ledger.RunSummary{}, r.err
 	}
 	return found[0], nil
 }
 
-func (d *DB) runs(ctx context.Context, query string, args ...any) ([]ledger.RunSummary, error) {
+func (r *reader) runs(ctx context.Context, query string, args ...any) []ledger.RunSummary {
 	owners := map[int64][]string{}
-	all, err := list(ctx, d.each, func(s scanner) (sum ledger.RunSummary, err error) {
+	all := list(ctx, r, func(s scanner) (sum ledger.RunSummary, err error) {
 		var owner string
 		r, n := &sum.Run, &sum.Run.Tally
 		err = s.Scan(&r.ID, &owner, (*storedTime)(&r.Created), storedJSON{&r.Plan.Files}, &r.Plan.Mode, &r.Plan.BatchSize,
@@ -152,34 +134,33 @@ func (d *DB) runs(ctx context.Context, query string, args ...any) ([]ledger.RunS
 		owners[sum.ID] = []string{owner}
 		return sum, err
 	}, query, args...)
-	if err != nil || len(all) == 0 {
-		return all, err
+	if r.err == nil && len(all) > 0 {
+		r.addCounts(ctx, all, owners)
 	}
-	return all, d.addCounts(ctx, all, owners)
+	return all
 }
 
 // Runs yields runs, newest first, see [ledger.History].
 func (d *DB) Runs(ctx context.Context, limit int) iter.Seq2[ledger.RunSummary, error] {
-	return inPages(limit, 50, func(last ledger.RunSummary, n int) ([]ledger.RunSummary, error) {
+	return inPages(d, limit, 50, func(r *reader, last ledger.RunSummary, n int) []ledger.RunSummary {
 		before := cmp.Or(last.ID, math.MaxInt64)
-		return d.runs(ctx, runColumns+"AND r.id < $1 ORDER BY r.id DESC LIMIT $2", before, n)
+		return r.runs(ctx, runColumns+"AND r.id < $1 ORDER BY r.id DESC LIMIT $2", before, n)
 	})
 }
 
 // Batches yields the batches of a run, see [ledger.History].
 func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSummary, error] {
 	return func(yield func(ledger.BatchSummary, error) bool) {
-		if err := d.requireRun(ctx, run); err != nil {
-			yield(ledger.BatchSummary{}, err)
-			return
-		}
-		for b, err := range inPages(0, pageRows, func(last ledger.BatchSummary, n int) ([]ledger.BatchSummary, error) {
-			return d.batches(ctx, run, last.ID, n)
-		}) {
-			if err == nil {
-				b.Answer, b.AnswerCut, err = d.answer(ctx, b.ID)
+		answers := d.reader()
+		for b, err := range inPages(d, 0, pageRows, func(r *reader, last ledger.BatchSummary, n int) []ledger.BatchSummary {
+			if last.ID == 0 {
+				requireRun(ctx, r, run)
 			}
-			if !yield(b, err) || err != nil {
+			return r.batches(ctx, run, last.ID, n)
+		}) {
+			answers.fail(err)
+			b.Answer, b.AnswerCut = answers.answer(ctx, b.ID)
+			if !yield(b, answers.err) || answers.err != nil {
 				return
 			}
 		}
@@ -187,16 +168,16 @@ func (d *DB) Batches(ctx context.Context, run int64) iter.Seq2[ledger.BatchSumma
 }
 
 // batches returns the next n batches of a run, without their answers.
-func (d *DB) batches(ctx context.Context, run, after int64, n int) ([]ledger.BatchSummary, error) {
-	page, err := list(ctx, d.each, func(s scanner) (b ledger.BatchSummary, err error) {
+func (r *reader) batches(ctx context.Context, run, after int64, n int) []ledger.BatchSummary {
+	page := list(ctx, r, func(s scanner) (b ledger.BatchSummary, err error) {
 		var micros int64
 		err = s.Scan(&b.ID, &b.State, &b.Rows, &b.HTTPStatus, &b.Reason, (*storedTime)(&b.Began), &micros)
 		b.Took = time.Duration(micros) * time.Microsecond
 		return b, err
 	}, `SELECT id, state, rows, http_status, reason, began, took FROM batches
 		WHERE run_id = $1 AND id > $2 ORDER BY id LIMIT $3`, run, after, n)
-	if err != nil || len(page) == 0 {
-		return page, err
+	if len(page) == 0 {
+		return nil
 	}
 	at := make(map[int64]*ledger.BatchSummary, len(page))
 	for i := range page {
@@ -204,7 +185,7 @@ func (d *DB) batches(ctx context.Context, run, after int64, n int) ([]ledger.Bat
 		b.Counts.Add(b.State, b.Rows)
 		at[b.ID] = b
 	}
-	return page, d.each(ctx, func(s scanner) error {
+	r.each(ctx, func(s scanner) error {
 		var id, n int64
 		var state ledger.State
 		err := s.Scan(&id, &state, &n)
@@ -215,45 +196,42 @@ func (d *DB) batches(ctx context.Context, run, after int64, n int) ([]ledger.Bat
 		return err
 	}, `SELECT b.id, r.state, COUNT(*) FROM batches b JOIN rows r ON r.batch_id = b.id AND r.state IS NOT NULL
 		WHERE b.run_id = $1 AND b.id BETWEEN $2 AND $3 GROUP BY b.id, r.state`, run, page[0].ID, page[len(page)-1].ID)
+	return page
 }
 
 // answer returns the service's answer to a batch, nil if there is none, and whether it was cut.
-func (d *DB) answer(ctx context.Context, batch int64) (raw []byte, cut bool, err error) {
+func (r *reader) answer(ctx context.Context, batch int64) (raw []byte, cut bool) {
 	var packed []byte
-	if _, err := d.row(ctx, []any{&packed, &cut}, "SELECT answer, cut FROM batches WHERE id = $1", batch); err != nil {
-		return nil, false, err
-	}
-	raw, err = unpack(packed)
-	return raw, cut, err
+	r.row(ctx, []any{&packed, &cut}, "SELECT answer, cut FROM batches WHERE id = $1", batch)
+	raw, err := unpack(packed)
+	r.fail(err)
+	return raw, cut
 }
 
 // Pending counts pending rows that are not in the run's input, see [ledger.History].
 func (d *DB) Pending(ctx context.Context, except int64) (int64, error) {
-	all, err := value[int64](ctx, d, countInBatchState+`FROM runs n
-		JOIN batches b ON b.run_id = n.id AND b.state = 'pending' WHERE n.state = 'open'`)
-	if err != nil {
-		return 0, err
-	}
-	own, err := countRowsOf(ctx, d.each, except)
-	return max(0, all-own.all.Pending), err
+	return readFor(d, func(r *reader) int64 {
+		all := value[int64](ctx, r, countInBatchState+`FROM runs n
+			JOIN batches b ON b.run_id = n.id AND b.state = 'pending' WHERE n.state = 'open'`)
+		return max(0, all-countRows(ctx, r, except)[except].all.Pending)
+	})
 }
 
 // KnownOrders finds new rows of known orders, see [ledger.Stager].
 func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, error) {
-	if err := d.requireRun(ctx, run); err != nil {
-		return ledger.KnownOrders{}, err
-	}
 	const (
 		earlier = "SELECT MIN(o.id) FROM rows o WHERE o.id < n.first_row AND o.refer_id "
 		before  = "COALESCE((" + earlier + "= r.refer_id), (" + earlier +
 			"IN (UPPER(r.refer_id), LOWER(r.refer_id), TRIM(r.refer_id))))"
 	)
 	var o ledger.KnownOrders
-	_, err := d.row(ctx, []any{&o.Rows, &o.First.ID}, `SELECT COUNT(*), COALESCE(MIN(r.id), 0)
+	r := d.reader()
+	requireRun(ctx, r, run)
+	r.row(ctx, []any{&o.Rows, &o.First.ID}, `SELECT COUNT(*), COALESCE(MIN(r.id), 0)
 		FROM runs n JOIN rows r ON r.id BETWEEN n.first_row AND n.last_row AND r.id < n.first_row + $2
 		WHERE n.id = $1 AND n.first_row > 1 AND `+before+` > 0`, run, ledger.ComparedOrders)
-	if err != nil || o.Rows == 0 {
-		return ledger.KnownOrders{}, err
+	if r.err != nil || o.Rows == 0 {
+		return ledger.KnownOrders{}, r.err
 	}
 	var files []string
 	var file int
@@ -262,22 +240,23 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	dest := []any{
 		storedJSON{&files}, &file, &at, &item.ReferID, &item.Number, &item.CarrierCode, &o.Before.ReferID, &o.Before.Number,
 	}
-	found, err := d.row(ctx, dest, `SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number
+	found := r.row(ctx, dest, `SELECT n.files, r.file, r.line, r.refer_id, r.number, r.carrier, o.refer_id, o.number
 			FROM runs n JOIN rows r ON r.id = $2 JOIN rows o ON o.id = `+before+` WHERE n.id = $1`, run, o.First.ID)
-	err = require(found, err, noRun(run))
-	if err == nil {
+	r.require(found, noRun(run))
+	if found {
 		o.First.File = files[file]
 		o.First.Line, o.First.Row = placeOf(at)
 	}
-	return o, err
+	return o, r.err
 }
 
 // Lookup returns how a pair stands, see [ledger.History].
 func (d *DB) Lookup(ctx context.Context, key tracking.Key) (ledger.State, bool, error) {
 	var state ledger.State
-	ok, err := d.row(ctx, []any{&state}, `SELECT COALESCE(r.state, b.state) FROM rows r JOIN batches b ON b.id = r.batch_id
+	r := d.reader()
+	ok := r.row(ctx, []any{&state}, `SELECT COALESCE(r.state, b.state) FROM rows r JOIN batches b ON b.id = r.batch_id
 		WHERE r.refer_id = $1 AND r.number = $2`+visible, key.ReferID, key.Number)
-	return state, ok, err
+	return state, ok, r.err
 }
 
 // Rows yields the records of a run's input, see [ledger.History].
@@ -285,18 +264,17 @@ func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
 	return func(yield func(ledger.Row, error) bool) {
 		var first, last int64 // numbers that the records took
 		var files []string
-		err := d.openRun(ctx, run, "first_row, last_row, files", &first, &last, storedJSON{&files})
-		for from := first; from <= last && err == nil; from += pageRows {
-			var page []ledger.Row
-			page, err = d.inputPage(ctx, run, from, min(last, from+pageRows-1), files)
-			for _, row := range page {
-				if err == nil && row.ID != 0 && !yield(row, nil) {
+		r := d.reader()
+		openRun(ctx, r, run, "first_row, last_row, files", &first, &last, storedJSON{&files})
+		for from := first; from <= last && r.err == nil; from += pageRows {
+			for _, row := range r.inputPage(ctx, run, from, min(last, from+pageRows-1), files) {
+				if r.err == nil && row.ID != 0 && !yield(row, nil) {
 					return
 				}
 			}
 		}
-		if err != nil {
-			yield(ledger.Row{}, err)
+		if r.err != nil {
+			yield(ledger.Row{}, r.err)
 		}
 	}
 }
@@ -306,12 +284,12 @@ const reasonOf = `CASE WHEN r.state IS NOT NULL THEN COALESCE(r.reason, '')
 	WHEN b.state IN ('rejected', 'unknown') THEN b.reason ELSE '' END`
 
 // inputPage returns records by the numbers they took. A number without a record has a row with ID 0.
-func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string) ([]ledger.Row, error) {
+func (r *reader) inputPage(ctx context.Context, run, from, to int64, files []string) []ledger.Row {
 	page := make([]ledger.Row, to-from+1)
 	const columns = ", r.id, r.refer_id, r.number, r.carrier, COALESCE(r.state, b.state), " + reasonOf + `,
 		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN ` + superseded + ` ELSE FALSE END,
 		CASE COALESCE(r.state, b.state) WHEN 'rejected' THEN COALESCE(r.dismissed, 0) ELSE 0 END FROM `
-	err := d.each(ctx, func(s scanner) error {
+	r.each(ctx, func(s scanner) error {
 		var pos, file, at, own, dismissed int64
 		var row ledger.Row
 		item := &row.Item
@@ -339,5 +317,5 @@ func (d *DB) inputPage(ctx context.Context, run, from, to int64, files []string)
 		UNION ALL SELECT k.pos, k.file, k.line, 1, own.first_row`+columns+`own, run_known_rows k
 			JOIN rows r ON r.id = -k.row_id JOIN batches b ON b.id = r.batch_id
 			WHERE k.run_id = $1 AND k.rows = 0 AND k.pos BETWEEN $2 AND $3`, run, from, to)
-	return page, err
+	return page
 }

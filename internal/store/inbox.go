@@ -62,15 +62,17 @@ func (d *DB) Readmit(
 // Readmitted returns what a refused delivery became, see [inbox.Store].
 func (d *DB) Readmitted(ctx context.Context, refused int64) (int64, error) {
 	var delivery int64
-	found, err := d.row(ctx, []any{&delivery}, "SELECT seq FROM deliveries WHERE refused = $1 AND refused > 0", refused)
-	return delivery, require(found, err, noRefused(refused))
+	r := d.reader()
+	found := r.row(ctx, []any{&delivery}, "SELECT seq FROM deliveries WHERE refused = $1 AND refused > 0", refused)
+	r.require(found, noRefused(refused))
+	return delivery, r.err
 }
 
 func noRefused(seq int64) error { return fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, seq) }
 
 // release adds the events of a delivery that became verified a second time.
 func (t *tx) release(ctx context.Context, d inbox.Delivery) []inbox.Placement {
-	rows := listIn(ctx, t, func(s scanner) (e newEvent, err error) {
+	rows := list(ctx, t, func(s scanner) (e newEvent, err error) {
 		e.Event, err = scanEvent(s, &e.sum)
 		return e, err
 	}, "SELECT "+eventColumns+", sum FROM events WHERE delivery = $1 AND event_key IS NOT NULL ORDER BY seq", d.Seq)

@@ -89,24 +89,21 @@ func (d *DB) inspectUse(ctx context.Context, i *Inspection) (err error) {
 		return err
 	}
 	bytes := map[string]int64{}
-	err = d.each(ctx, func(s scanner) error {
+	r := d.reader()
+	r.each(ctx, func(s scanner) error {
 		var name string
 		var n int64
 		err := s.Scan(&name, &n)
 		bytes[name] = n
 		return err
 	}, d.engine.Upkeep.TableBytes)
-	if err != nil {
-		return err
-	}
 	for _, t := range copied {
 		size := TableSize{Name: t.name, Bytes: bytes[t.name]}
-		if _, err := d.row(ctx, []any{&size.Rows}, "SELECT COUNT(*) FROM "+t.name); err != nil {
-			return err
+		if r.row(ctx, []any{&size.Rows}, "SELECT COUNT(*) FROM "+t.name) {
+			i.Tables = append(i.Tables, size)
 		}
-		i.Tables = append(i.Tables, size)
 	}
-	return nil
+	return r.err
 }
 
 func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
@@ -121,7 +118,8 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 		}
 		return &all[i]
 	}
-	if err := d.each(ctx, func(s scanner) error {
+	r := d.reader()
+	r.each(ctx, func(s scanner) error {
 		l, err := scanListener(s)
 		p := find(l.owner)
 		host, _, _ := strings.Cut(l.Host, "/") // its name; what follows tells it from others
@@ -129,10 +127,8 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 			p.URLs = append(p.URLs, l.URL)
 		}
 		return err
-	}, selectListeners); err != nil {
-		return nil, err
-	}
-	if err := d.each(ctx, func(s scanner) error {
+	}, selectListeners)
+	r.each(ctx, func(s scanner) error {
 		var owner string
 		var work Process
 		err := s.Scan(&owner, &work.Staging, &work.Batches, &work.Rows, &work.Deliveries)
@@ -142,8 +138,9 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 		return err
 	}, `SELECT owner, id, 0, 0, 0 FROM runs WHERE state = 'staged' OR filling > 0
 		UNION ALL SELECT owner, 0, COUNT(*), CAST(SUM(rows) AS BIGINT), 0 FROM batches WHERE state = 'sending' GROUP BY owner
-		UNION ALL SELECT owner, 0, 0, 0, COUNT(*) FROM outbox WHERE owner <> '' GROUP BY owner`); err != nil {
-		return nil, err
+		UNION ALL SELECT owner, 0, 0, 0, COUNT(*) FROM outbox WHERE owner <> '' GROUP BY owner`)
+	if r.err != nil {
+		return nil, r.err
 	}
 	return slices.DeleteFunc(all, func(p Process) bool {
 		return !p.Alive && p.Staging == 0 && p.Batches == 0 && p.Deliveries == 0
@@ -160,7 +157,7 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) {
 		me := t.owner(ctx)
-		for _, name := range listIn(ctx, t, scanOne[string], "SELECT DISTINCT owner FROM listeners") {
+		for _, name := range list(ctx, t, scanOne[string], "SELECT DISTINCT owner FROM listeners") {
 			if !t.isAlive(ctx, name) {
 				t.exec(ctx, "DELETE FROM listeners WHERE owner = $1", name)
 			}
@@ -172,18 +169,14 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 
 // RunningListeners returns the listeners that live, see [inbox.Listeners].
 func (d *DB) RunningListeners(ctx context.Context) ([]inbox.Listener, error) {
-	all, err := list(ctx, d.each, scanListener, selectListeners+" ORDER BY owner")
-	var running []inbox.Listener
-	for _, l := range all {
-		if err != nil {
-			return nil, err
+	return readFor(d, func(r *reader) (running []inbox.Listener) {
+		for _, l := range list(ctx, r, scanListener, selectListeners+" ORDER BY owner") {
+			if r.isAlive(ctx, l.owner) {
+				running = append(running, l.Listener)
+			}
 		}
-		var alive bool
-		if alive, err = d.isAlive(ctx, l.owner); alive {
-			running = append(running, l.Listener)
-		}
-	}
-	return running, err
+		return running
+	})
 }
 
 const selectListeners = "SELECT owner, listener FROM listeners"
@@ -238,16 +231,13 @@ func (d *DB) Problems(ctx context.Context) ([]Problem, error) {
 		return nil, err
 	}
 	var problems []Problem
+	r := d.reader()
 	for _, c := range consistency {
-		n, err := value[int64](ctx, d, c.query)
-		if err != nil {
-			return problems, err
-		}
-		if n > 0 {
+		if n := value[int64](ctx, r, c.query); n > 0 {
 			problems = append(problems, Problem{c.what, n})
 		}
 	}
-	return problems, nil
+	return problems, r.err
 }
 
 // consistency lists what the tables must agree on: each query counts what contradicts.

@@ -33,7 +33,9 @@ func (d *DB) EventsObserved(ctx context.Context) (to, last int64, err error) {
 
 // Observed returns a register, see [observed.Store].
 func (d *DB) Observed(ctx context.Context, of observed.Origin) ([]observed.Entry, error) {
-	return list(ctx, d.each, scanObserved, selectObserved, string(of))
+	return readFor(d, func(r *reader) []observed.Entry {
+		return list(ctx, r, scanObserved, selectObserved, string(of))
+	})
 }
 
 const selectObserved = "SELECT kind, name, count, first_seen, last_seen, documented FROM observed WHERE origin = $1"
@@ -54,7 +56,7 @@ func (t *tx) observe(ctx context.Context, of observed.Origin, met []observed.Ent
 	if len(met) == 0 {
 		return
 	}
-	known := listIn(ctx, t, scanObserved, selectObserved, string(of))
+	known := list(ctx, t, scanObserved, selectObserved, string(of))
 	met = slices.Clone(met)
 	for i := range met {
 		met[i].Value = clean(met[i].Value)

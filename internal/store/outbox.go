@@ -31,14 +31,15 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 			t.setCursor(ctx, s.ID, at)
 			return
 		}
-		s.ID = valueIn[int64](ctx, t, `INSERT INTO sinks (name, url, filter, passed, released)
+		s.ID = value[int64](ctx, t, `INSERT INTO sinks (name, url, filter, passed, released)
 			VALUES ($1, $2, $3, $4, $5) RETURNING id`, key.Name, key.URL, key.Filter, at.passed, at.released)
 	})
 	if err != nil {
 		return inbox.Sink{}, err
 	}
-	found, err := d.row(ctx, sinkDest(&s), selectSink+"WHERE id = $1", s.ID)
-	return s, require(found, err, noSink(s.ID))
+	r := d.reader()
+	r.require(r.row(ctx, sinkDest(&s), selectSink+"WHERE id = $1", s.ID), noSink(s.ID))
+	return s, r.err
 }
 
 // cursor is how far a sink has read: the number of a delivery, and the number of a release. A
@@ -54,7 +55,7 @@ func (t *tx) startOf(ctx context.Context, from *inbox.StartPosition) (at cursor)
 	if from == nil {
 		return at
 	}
-	first := valueIn[int64](ctx, t, `SELECT COALESCE(MIN(seq), $1) FROM deliveries
+	first := value[int64](ctx, t, `SELECT COALESCE(MIN(seq), $1) FROM deliveries
 		WHERE seq >= $2 AND received >= $3`, at.passed+1, from.Delivery, millis(from.Since))
 	at.passed = first - 1
 	return at
@@ -79,7 +80,9 @@ func noSink(id int64) error { return fmt.Errorf("%w: %d", inbox.ErrNoSink, id) }
 
 // Sinks returns all sinks, see [inbox.Outbox].
 func (d *DB) Sinks(ctx context.Context) ([]inbox.Sink, error) {
-	return list(ctx, d.each, scanInto(sinkDest), selectSink+"ORDER BY id")
+	return readFor(d, func(r *reader) []inbox.Sink {
+		return list(ctx, r, scanInto(sinkDest), selectSink+"ORDER BY id")
+	})
 }
 
 // SkipBacklog removes what waits for a sink, see [inbox.Outbox].
@@ -110,9 +113,10 @@ type eventFilter = func([]inbox.Event) bool
 // Advance moves a sink's cursor on, see [inbox.Outbox].
 func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts eventFilter) (inbox.Progress, error) {
 	for {
-		step, err := d.planStep(ctx, sink, n, accepts)
-		if err != nil || step.to == step.from {
-			return inbox.Progress{}, err
+		r := d.reader()
+		step := r.planStep(ctx, sink, n, accepts)
+		if r.err != nil || step.to == step.from {
+			return inbox.Progress{}, r.err
 		}
 		moved, err := runFor(ctx, d, func(ctx context.Context, t *tx) bool { return t.applyStep(ctx, sink, step) })
 		if err != nil {
@@ -143,12 +147,10 @@ type acceptedDelivery struct {
 // planStep reads what comes next and calls accepts: first with deliveries that became verified after the cursor had
 // passed them, unless they were sent unverified. Only when none of them is left it reads behind the cursor, so that
 // whatever is released later is known to have been passed unverified.
-func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts eventFilter) (s cursorStep, err error) {
-	known, err := d.row(ctx, []any{&s.from.passed, &s.from.released, &s.to.released},
+func (r *reader) planStep(ctx context.Context, sink int64, n int, accepts eventFilter) (s cursorStep) {
+	known := r.row(ctx, []any{&s.from.passed, &s.from.released, &s.to.released},
 		"SELECT passed, released, "+lastReleased+" FROM sinks WHERE id = $1", sink)
-	if err := require(known, err, noSink(sink)); err != nil {
-		return s, err
-	}
+	r.require(known, noSink(sink))
 	var last int64
 	read := func(row scanner) error {
 		var delivery int64
@@ -156,52 +158,42 @@ func (d *DB) planStep(ctx context.Context, sink int64, n int, accepts eventFilte
 		s.read = append(s.read, delivery)
 		return err
 	}
-	if err := d.each(ctx, read, `SELECT seq, released FROM deliveries d
+	r.each(ctx, read, `SELECT seq, released FROM deliveries d
 		WHERE released > $1 AND released > 0 AND released <= $2 AND seq <= $3 AND
 		NOT EXISTS (SELECT 1 FROM attempts u WHERE u.delivery = d.seq AND u.sink = $4 AND u.unverified = 1)
-		ORDER BY released LIMIT $5`, s.from.released, s.to.released, s.from.passed, sink, n); err != nil {
-		return s, err
-	}
+		ORDER BY released LIMIT $5`, s.from.released, s.to.released, s.from.passed, sink, n)
 	if len(s.read) == n {
 		s.to.released = last
 	}
 	last = s.from.passed
 	const behind = "SELECT seq, seq FROM deliveries WHERE seq > $1 ORDER BY seq LIMIT $2"
-	if err := d.each(ctx, read, behind, s.from.passed, n-len(s.read)); err != nil {
-		return s, err
-	}
+	r.each(ctx, read, behind, s.from.passed, n-len(s.read))
 	s.to.passed = last
-	s.accepted, err = d.matchDeliveries(ctx, s.read, accepts)
-	return s, err
+	s.accepted = r.matchDeliveries(ctx, s.read, accepts)
+	return s
 }
 
-func (d *DB) matchDeliveries(ctx context.Context, seqs []int64, accepts eventFilter) ([]acceptedDelivery, error) {
-	var accepted []acceptedDelivery
+func (r *reader) matchDeliveries(ctx context.Context, seqs []int64, accepts eventFilter) (accepted []acceptedDelivery) {
 	found := map[int64][]eventRow{}
-	if err := d.each(ctx, func(s scanner) error {
+	r.each(ctx, func(s scanner) error {
 		e, err := scanEventRow(s)
 		found[e.Delivery] = append(found[e.Delivery], e)
 		return err
-	}, eventsWithBodies+"WHERE delivery IN "+idList(seqs)+" ORDER BY seq"); err != nil {
-		return nil, err
-	}
+	}, eventsWithBodies+"WHERE delivery IN "+idList(seqs)+" ORDER BY seq")
 	for _, delivery := range seqs {
-		var bodies bodyReader
+		bodies := bodyReader{reader: r}
 		var rows []inbox.Event
-		for _, r := range found[delivery] {
-			if r.Anomaly == inbox.Erased {
-				continue
+		for _, row := range found[delivery] {
+			if row.Anomaly != inbox.Erased {
+				bodies.fill(ctx, &row.Event, row.body)
+				rows = append(rows, row.Event)
 			}
-			if err := bodies.fill(ctx, d, &r.Event, r.body); err != nil {
-				return nil, err
-			}
-			rows = append(rows, r.Event)
 		}
-		if len(rows) > 0 && accepts(rows) {
+		if r.err == nil && len(rows) > 0 && accepts(rows) {
 			accepted = append(accepted, acceptedDelivery{delivery, numbersOf(rows)})
 		}
 	}
-	return accepted, nil
+	return accepted
 }
 
 // numbersOf returns the folded tracking numbers of events, each once.

@@ -106,9 +106,9 @@ func (d *DB) ClaimEntries(
 	claims.backlog = false
 	// A transaction that begins anyway may free entries.
 	if !backlog && d.settling.Load() == 0 {
-		some, next, err := d.mayClaim(ctx, sink, now)
-		if err != nil || !some {
-			return nil, next, err
+		r := d.reader()
+		if some, next := r.mayClaim(ctx, sink, now); !some {
+			return nil, next, r.err
 		}
 	}
 	err = d.run(ctx, func(ctx context.Context, t *tx) {
@@ -151,21 +151,21 @@ func (t *tx) claimEntries(
 
 // mayClaim reports whether an entry is due, or one is claimed, whose owner may be dead; and when the next one is due,
 // zero for never. It spares a sink that has nothing to do a transaction each time it asks.
-func (d *DB) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool, next time.Time, err error) {
+func (r *reader) mayClaim(ctx context.Context, sink int64, now time.Time) (some bool, next time.Time) {
 	var due, claimed int64
-	_, err = d.row(ctx, []any{&due, &claimed, (*storedTime)(&next)}, `SELECT
+	found := r.row(ctx, []any{&due, &claimed, (*storedTime)(&next)}, `SELECT
 		(SELECT COUNT(*) FROM (SELECT 1 FROM outbox `+whereUnclaimed+`AND (due <= $2 OR due > $3) LIMIT 1) AS d),
 		(SELECT COUNT(*) FROM (SELECT 1 FROM outbox WHERE sink = $1 AND owner <> '' LIMIT 1) AS c),
 		(SELECT COALESCE(MIN(due), 0) FROM outbox `+whereUnclaimed+")",
 		sink, millis(now), millis(now.Add(inbox.MaxRetryDelay)))
-	return due+claimed > 0, next, err
+	return found && due+claimed > 0, next
 }
 
 // dueEntries returns up to n unclaimed entries due in (after, until], and when one more is due, zero for none.
 func (t *tx) dueEntries(
 	ctx context.Context, sink, after, until int64, n int,
 ) (entries []inbox.OutboxEntry, next time.Time) {
-	due := listIn(ctx, t, scanEntry, "SELECT "+entryColumns+" FROM outbox "+whereUnclaimed+
+	due := list(ctx, t, scanEntry, "SELECT "+entryColumns+" FROM outbox "+whereUnclaimed+
 		"AND due > $2 AND due <= $3 ORDER BY due, seq LIMIT $4", sink, after, until, n+1)
 	for i, e := range due {
 		if i == n {
@@ -179,7 +179,7 @@ func (t *tx) dueEntries(
 
 func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) {
 	const claiming = "SELECT DISTINCT owner FROM outbox WHERE sink = $1 AND owner <> ''"
-	for _, name := range listIn(ctx, t, scanOne[string], claiming, sink) {
+	for _, name := range list(ctx, t, scanOne[string], claiming, sink) {
 		if t.fence(ctx, name) {
 			t.exec(ctx, "UPDATE outbox SET owner = '' WHERE sink = $1 AND owner = $2", sink, name)
 		}
@@ -188,8 +188,8 @@ func (t *tx) releaseDeadClaims(ctx context.Context, sink int64) {
 
 // DeadEntries yields the entries that were given up, see [inbox.Outbox].
 func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error] {
-	return inPages(0, pageRows, func(last inbox.OutboxEntry, n int) ([]inbox.OutboxEntry, error) {
-		return list(ctx, d.each, func(s scanner) (inbox.OutboxEntry, error) {
+	return inPages(d, 0, pageRows, func(r *reader, last inbox.OutboxEntry, n int) []inbox.OutboxEntry {
+		return list(ctx, r, func(s scanner) (inbox.OutboxEntry, error) {
 			w, err := scanEntry(s)
 			return w.OutboxEntry, err
 		}, "SELECT "+entryColumns+" FROM outbox WHERE dead <> 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, n)

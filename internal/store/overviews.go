@@ -11,35 +11,27 @@ import (
 )
 
 // Overviews returns the deliveries of a range, see [inbox.Overviews].
-func (d *DB) Overviews(ctx context.Context, r inbox.DeliveryRange) ([]inbox.Overview, error) {
-	sinks, err := d.sinkCursors(ctx) // first: what a cursor has passed by now is in the outbox by then
-	if err != nil {
-		return nil, err
-	}
-	end, args := inDeliveryRange(r)
-	all, err := list(ctx, d.each, scanInto(func(o *inbox.Overview) []any {
+func (d *DB) Overviews(ctx context.Context, which inbox.DeliveryRange) ([]inbox.Overview, error) {
+	r := d.reader()
+	sinks := r.sinkCursors(ctx) // first: what a cursor has passed by now is in the outbox by then
+	end, args := inDeliveryRange(which)
+	all := list(ctx, r, scanInto(func(o *inbox.Overview) []any {
 		return deliveryFacts.dest(&o.Delivery, &o.Seq, &o.Size)
 	}), "SELECT "+deliveryFacts.list()+", seq, COALESCE(length(body), -1)"+end, args...)
-	if err != nil || len(all) == 0 || r.Refused || r.Bare {
-		return all, err
+	if r.err != nil || len(all) == 0 || which.Refused || which.Bare {
+		return all, r.err
 	}
 	from, to := all[len(all)-1].Seq, all[0].Seq
-	if err := d.addOverviewEvents(ctx, all, from, to); err != nil || len(sinks) == 0 {
-		return all, err
+	r.addOverviewEvents(ctx, all, from, to)
+	if len(sinks) == 0 {
+		return all, r.err
 	}
 	const inRange = "WHERE sink IN (SELECT id FROM sinks) AND delivery >= $1 AND delivery <= $2"
-	queued, err := d.queuedEntries(ctx, inRange, from, to)
-	if err != nil {
-		return nil, err
-	}
-	of, err := d.forwardings(ctx, sinks, queued, from, to)
-	if err != nil {
-		return nil, err
-	}
+	of := r.forwardings(ctx, sinks, r.queuedEntries(ctx, inRange, from, to), from, to)
 	for i := range all {
 		all[i].Forwardings = of(all[i].Seq)
 	}
-	return all, nil
+	return all, r.err
 }
 
 // inDeliveryRange ends a query for the rows of a range, newest first. It returns its arguments, too.
@@ -58,14 +50,14 @@ func inDeliveryRange(r inbox.DeliveryRange) (end string, args []any) {
 }
 
 // sinkCursors returns all sinks, without what waits for them.
-func (d *DB) sinkCursors(ctx context.Context) ([]inbox.Sink, error) {
-	return list(ctx, d.each, scanInto(sinkDest), "SELECT id, name, url, filter, passed, 0, 0, 0, 0 FROM sinks ORDER BY id")
+func (r *reader) sinkCursors(ctx context.Context) []inbox.Sink {
+	return list(ctx, r, scanInto(sinkDest), "SELECT id, name, url, filter, passed, 0, 0, 0, 0 FROM sinks ORDER BY id")
 }
 
 // addOverviewEvents adds their events to the deliveries from..to, which are in descending order.
-func (d *DB) addOverviewEvents(ctx context.Context, all []inbox.Overview, from, to int64) error {
+func (r *reader) addOverviewEvents(ctx context.Context, all []inbox.Overview, from, to int64) {
 	o := len(all) - 1
-	return d.each(ctx, func(s scanner) error {
+	r.each(ctx, func(s scanner) error {
 		var count int
 		e, err := scanEvent(s, &count)
 		for o > 0 && all[o].Seq < e.Delivery {
@@ -88,10 +80,11 @@ func (d *DB) addOverviewEvents(ctx context.Context, all []inbox.Overview, from, 
 }
 
 // Bodies returns the bodies of a range, see [inbox.Overviews].
-func (d *DB) Bodies(ctx context.Context, r inbox.DeliveryRange) (map[int64][]byte, error) {
+func (d *DB) Bodies(ctx context.Context, which inbox.DeliveryRange) (map[int64][]byte, error) {
 	all := map[int64][]byte{}
-	end, args := inDeliveryRange(r)
-	err := d.each(ctx, func(s scanner) error {
+	end, args := inDeliveryRange(which)
+	r := d.reader()
+	r.each(ctx, func(s scanner) error {
 		var seq int64
 		var body storedBytes
 		err := s.Scan(&seq, &body)
@@ -100,75 +93,57 @@ func (d *DB) Bodies(ctx context.Context, r inbox.DeliveryRange) (map[int64][]byt
 		}
 		return err
 	}, "SELECT seq, body"+end, args...)
-	return all, err
+	return all, r.err
 }
 
 // WaitingEntries yields the entries that wait, see [inbox.Forwardings].
 func (d *DB) WaitingEntries(ctx context.Context) iter.Seq2[inbox.WaitingEntry, error] {
-	return inPages(0, pageRows, func(last inbox.WaitingEntry, n int) ([]inbox.WaitingEntry, error) {
-		return d.waitingEntries(ctx, "WHERE dead = 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, n)
+	return inPages(d, 0, pageRows, func(r *reader, last inbox.WaitingEntry, n int) []inbox.WaitingEntry {
+		return r.waitingEntries(ctx, "WHERE dead = 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, n)
 	})
 }
 
-func (d *DB) waitingEntries(ctx context.Context, where string, args ...any) ([]inbox.WaitingEntry, error) {
-	page, err := d.queuedEntries(ctx, where, args...)
-	if err != nil {
-		return nil, err
-	}
+func (r *reader) waitingEntries(ctx context.Context, where string, args ...any) []inbox.WaitingEntry {
+	page := r.queuedEntries(ctx, where, args...)
 	for i := range page {
 		// Of all that must be sent before, the latest: the others must before that one.
-		if _, err := d.row(ctx, []any{&page[i].HeldBy, &page[i].Number}, `SELECT b.delivery, n.folded FROM outbox_numbers n
+		r.row(ctx, []any{&page[i].HeldBy, &page[i].Number}, `SELECT b.delivery, n.folded FROM outbox_numbers n
 			JOIN outbox_numbers p ON p.sink = n.sink AND p.folded = n.folded AND p.letter < n.letter
-			JOIN outbox b ON b.seq = p.letter WHERE n.letter = $1 ORDER BY p.letter DESC LIMIT 1`, page[i].ID); err != nil {
-			return nil, err
-		}
+			JOIN outbox b ON b.seq = p.letter WHERE n.letter = $1 ORDER BY p.letter DESC LIMIT 1`, page[i].ID)
 	}
-	return page, nil
+	return page
 }
 
 // queuedEntries returns entries, without HeldBy and Number.
-func (d *DB) queuedEntries(ctx context.Context, where string, args ...any) ([]inbox.WaitingEntry, error) {
-	page, err := list(ctx, d.each, scanEntry, "SELECT "+entryColumns+" FROM outbox "+where, args...)
-	if err != nil {
-		return nil, err
-	}
+func (r *reader) queuedEntries(ctx context.Context, where string, args ...any) []inbox.WaitingEntry {
+	page := list(ctx, r, scanEntry, "SELECT "+entryColumns+" FROM outbox "+where, args...)
 	alive := map[string]bool{"": false}
 	for i := range page {
 		name := page[i].Owner
 		if _, asked := alive[name]; !asked {
-			if alive[name], err = d.isAlive(ctx, name); err != nil {
-				return nil, err
-			}
+			alive[name] = r.isAlive(ctx, name)
 		}
 		page[i].Sending = alive[name]
 	}
-	return page, nil
+	return page
 }
 
 // ForwardingsOf returns what sinks did with a delivery, see [inbox.Forwardings].
 func (d *DB) ForwardingsOf(ctx context.Context, delivery int64) ([]inbox.Forwarding, error) {
-	sinks, err := d.sinkCursors(ctx) // first: what a cursor has passed by now is in the outbox by then
-	if err != nil {
-		return nil, err
-	}
-	waiting, err := d.waitingEntries(ctx, "WHERE delivery = $1", delivery)
-	if err != nil {
-		return nil, err
-	}
-	of, err := d.forwardings(ctx, sinks, waiting, delivery, delivery)
-	if err != nil {
-		return nil, err
-	}
-	return of(delivery), nil
+	return readFor(d, func(r *reader) []inbox.Forwarding {
+		sinks := r.sinkCursors(ctx) // first: what a cursor has passed by now is in the outbox by then
+		waiting := r.waitingEntries(ctx, "WHERE delivery = $1", delivery)
+		return r.forwardings(ctx, sinks, waiting, delivery, delivery)(delivery)
+	})
 }
 
 // forwardings says of each delivery from..to what sinks did with it. waiting are its entries.
-func (d *DB) forwardings(
+func (r *reader) forwardings(
 	ctx context.Context, sinks []inbox.Sink, waiting []inbox.WaitingEntry, from, to int64,
-) (func(delivery int64) []inbox.Forwarding, error) {
+) func(delivery int64) []inbox.Forwarding {
 	type place struct{ delivery, sink int64 }
 	found := map[place]inbox.Forwarding{}
-	if err := d.each(ctx, func(s scanner) error {
+	r.each(ctx, func(s scanner) error {
 		var at place
 		var a inbox.Attempt
 		var micros int64
@@ -182,9 +157,7 @@ func (d *DB) forwardings(
 		found[at] = f
 		return err
 	}, `SELECT delivery, sink, at, attempt, status, micros, sent FROM attempts WHERE delivery >= $1 AND delivery <= $2
-		ORDER BY delivery, sink, at, attempt`, from, to); err != nil {
-		return nil, err
-	}
+		ORDER BY delivery, sink, at, attempt`, from, to)
 	for _, w := range waiting {
 		at := place{w.Delivery, w.Sink}
 		f := found[at]
@@ -198,5 +171,5 @@ func (d *DB) forwardings(
 			all[i].Sink, all[i].Read = sink, sink.Cursor >= delivery
 		}
 		return all
-	}, nil
+	}
 }

@@ -19,23 +19,25 @@ const pruneAfter = 24 * time.Hour
 // UnverifiedBytes returns how much is kept of unverified deliveries, see [inbox.Retention].
 func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 	var n, rows int64
-	_, err := d.row(ctx, []any{&n, &rows}, `SELECT
+	r := d.reader()
+	r.row(ctx, []any{&n, &rows}, `SELECT
 		(SELECT COALESCE(SUM(length(body) + length(header) + length(path) + length(raw_query)), 0)
 			FROM deliveries WHERE verified <> 'yes' AND body IS NOT NULL),
 		(SELECT COUNT(*) FROM events WHERE verified <> 'yes')`)
-	return n + rows*inbox.RowBytes, err
+	return n + rows*inbox.RowBytes, r.err
 }
 
 // Prune drops the bytes of old deliveries, see [inbox.Retention].
 func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, error) {
 	var p inbox.PruneResult
+	r := d.reader()
 	for after := int64(-1); ; {
 		// The last one of the next portion.
-		last, err := value[int64](ctx, d, `SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM deliveries
+		last := value[int64](ctx, r, `SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM deliveries
 			WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3) AS old`,
 			after, millis(before), pruneAtOnce)
-		if err != nil {
-			return p, err
+		if r.err != nil {
+			return p, r.err
 		}
 		if last == 0 {
 			break
@@ -73,8 +75,8 @@ const isQueuedOrUnread = `(EXISTS (
 const ofOld = "body IS NOT NULL AND received < $1 AND seq > $3 AND seq <= $4"
 
 // countOld counts old deliveries with bytes in (after, last], by whether a sink waits for them.
-func countOld(ctx context.Context, ask querier, before, since, after, last int64) (p inbox.PruneResult, err error) {
-	err = ask(ctx, func(s scanner) error {
+func countOld(ctx context.Context, q querier, before, since, after, last int64) (p inbox.PruneResult) {
+	q.each(ctx, func(s scanner) error {
 		var waits bool
 		var n, bytes int64
 		err := s.Scan(&waits, &n, &bytes)
@@ -87,14 +89,13 @@ func countOld(ctx context.Context, ask querier, before, since, after, last int64
 	}, "SELECT waits, COUNT(*), SUM(bytes) FROM (SELECT "+isQueuedOrUnread+` AS waits, length(body) + length(header) +
 		CASE WHEN verified = 'yes' THEN 0 ELSE length(path) + length(raw_query) END AS bytes
 		FROM deliveries d WHERE `+ofOld+") AS old GROUP BY waits", before, since, after, last)
-	return p, err
+	return p
 }
 
 // prune drops what no sink waits for, and unverified rows, but not the last one: no number is given twice.
 func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) inbox.PruneResult {
 	since := prunableSince()
-	p, err := countOld(ctx, t.query, millis(before), since, after, last)
-	t.fail(err)
+	p := countOld(ctx, t, millis(before), since, after, last)
 	const which = ofOld + " AND NOT " + isQueuedOrUnread
 	const of = "delivery IN (SELECT seq FROM deliveries d WHERE " + which + ")"
 	t.execAll(ctx, []string{
@@ -117,69 +118,55 @@ type PrunePlan struct {
 // PlanPrune returns what PruneRuns and Prune would remove now. It writes nothing.
 func (d *DB) PlanPrune(ctx context.Context, before time.Time) (PrunePlan, error) {
 	var p PrunePlan
-	var err error
-	isPrunable := func(run int64) (bool, error) { return hasEnded(ctx, d.each, run) }
-	if p.Runs, err = d.eachOldRun(ctx, before, isPrunable); err != nil {
-		return p, err
-	}
-	if p.Inbox, err = countOld(ctx, d.each, millis(before), prunableSince(), 0, math.MaxInt64); err != nil {
-		return p, err
-	}
-	const countRefused = "SELECT COUNT(*) FROM refused WHERE received < $1"
-	if p.Inbox.Refused, err = value[int64](ctx, d, countRefused, millis(before)); err != nil {
-		return p, err
-	}
-	_, err = d.row(ctx, []any{&p.Inbox.Dead}, `SELECT COUNT(*) FROM outbox w JOIN deliveries d ON d.seq = w.delivery
+	r := d.reader()
+	p.Runs = r.eachOldRun(ctx, before, func(run int64) bool { return hasEnded(ctx, r, run) })
+	p.Inbox = countOld(ctx, r, millis(before), prunableSince(), 0, math.MaxInt64)
+	p.Inbox.Refused = value[int64](ctx, r, "SELECT COUNT(*) FROM refused WHERE received < $1", millis(before))
+	r.row(ctx, []any{&p.Inbox.Dead}, `SELECT COUNT(*) FROM outbox w JOIN deliveries d ON d.seq = w.delivery
 		WHERE w.dead <> 0 AND d.received < $1 AND (d.body IS NULL OR NOT `+isQueuedOrUnread+")",
 		millis(before), prunableSince())
-	return p, err
+	return p, r.err
 }
 
 // PruneRuns removes old runs, see [ledger.History].
 func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns, error) {
-	p, err := d.eachOldRun(ctx, before, func(run int64) (bool, error) {
-		return runFor(ctx, d, func(ctx context.Context, t *tx) bool { return t.pruneRun(ctx, run) })
+	r := d.reader()
+	p := r.eachOldRun(ctx, before, func(run int64) (pruned bool) {
+		pruned, r.err = runFor(ctx, d, func(ctx context.Context, t *tx) bool { return t.pruneRun(ctx, run) })
+		return pruned
 	})
-	if err == nil && p.Runs > 0 {
-		_, err = d.exec(ctx, "DELETE FROM tracking_counts WHERE trackings = 0")
+	if r.err == nil && p.Runs > 0 {
+		_, r.err = d.exec(ctx, "DELETE FROM tracking_counts WHERE trackings = 0")
 	}
-	return p, d.fail("lock", err)
+	return p, d.fail("lock", r.err)
 }
 
 // eachOldRun calls prune for each older run that no living process works on, and counts the pruned runs.
-func (d *DB) eachOldRun(
-	ctx context.Context, before time.Time, prune func(run int64) (bool, error),
-) (p ledger.PrunedRuns, err error) {
+func (r *reader) eachOldRun(ctx context.Context, before time.Time, prune func(int64) bool) (p ledger.PrunedRuns) {
 	type old struct {
 		id    int64
 		owner string
 	}
-	runs, err := list(ctx, d.each, scanInto(func(o *old) []any { return []any{&o.id, &o.owner} }),
+	runs := list(ctx, r, scanInto(func(o *old) []any { return []any{&o.id, &o.owner} }),
 		"SELECT id, owner FROM runs WHERE state = 'open' AND created < $1 ORDER BY id", millis(before))
 	for _, o := range runs {
-		if err != nil {
-			break
-		}
-		var alive, pruned bool
-		if alive, err = d.isAlive(ctx, o.owner); err == nil && !alive {
-			pruned, err = prune(o.id)
-		}
+		alive := r.isAlive(ctx, o.owner)
+		pruned := r.err == nil && !alive && prune(o.id)
 		switch {
-		case err != nil:
+		case r.err != nil:
 		case pruned:
 			p.Runs++
 		default:
 			p.Unfinished++
 		}
 	}
-	return p, err
+	return p
 }
 
 // pruneRun removes a run whose rows all have a definite outcome, and reports
 // whether it did. Its line stays, hidden, as far as rows and batches need it.
 func (t *tx) pruneRun(ctx context.Context, run int64) bool {
-	ended, err := hasEnded(ctx, t.query, run)
-	if t.fail(err); !ended {
+	if !hasEnded(ctx, t, run) {
 		return false
 	}
 	t.execAll(ctx, []string{
@@ -194,7 +181,7 @@ func (t *tx) pruneRun(ctx context.Context, run int64) bool {
 }
 
 // hasEnded reports whether all rows of a run have a definite outcome.
-func hasEnded(ctx context.Context, ask querier, run int64) (bool, error) {
-	c, err := countRowsOf(ctx, ask, run)
-	return err == nil && c.all.Pending+c.all.Sending+c.all.Unknown == 0, err
+func hasEnded(ctx context.Context, q querier, run int64) bool {
+	c := countRows(ctx, q, run)[run].all
+	return c.Pending+c.Sending+c.Unknown == 0
 }

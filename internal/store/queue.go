@@ -37,10 +37,12 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 		return nil, err
 	}
 	batches := make([]ledger.Batch, len(claimed))
+	r := d.reader()
 	for i, b := range claimed {
-		if batches[i], err = d.readClaimed(ctx, b, me); err != nil {
-			return nil, errors.Join(err, d.unclaim(context.WithoutCancel(ctx), claimed, me))
-		}
+		batches[i] = r.readClaimed(ctx, b, me)
+	}
+	if r.err != nil {
+		return nil, errors.Join(r.err, d.unclaim(context.WithoutCancel(ctx), claimed, me))
 	}
 	if err := d.present(); err != nil { // the rows may be those of another store
 		return nil, err
@@ -49,12 +51,12 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 }
 
 // readClaimed needs no transaction: no other process changes the rows of a claimed batch.
-func (d *DB) readClaimed(ctx context.Context, b batch, me string) (ledger.Batch, error) {
-	rows, err := list(ctx, d.each, scanInto(func(r *ledger.BatchRow) []any {
+func (r *reader) readClaimed(ctx context.Context, b batch, me string) ledger.Batch {
+	rows := list(ctx, r, scanInto(func(r *ledger.BatchRow) []any {
 		return []any{&r.ID, &r.Item.ReferID, &r.Item.Number, &r.Item.CarrierCode}
 	}), `SELECT id, refer_id, number, carrier FROM rows
 		WHERE id BETWEEN $1 AND $2 AND batch_id = $3 AND state IS NULL ORDER BY id`, b.first, b.last, b.id)
-	return ledger.Batch{ID: b.id, Owner: me, Rows: rows}, err
+	return ledger.Batch{ID: b.id, Owner: me, Rows: rows}
 }
 
 // unclaim makes batches pending again whose rows could not be read.
@@ -70,7 +72,7 @@ func (d *DB) unclaim(ctx context.Context, claimed []batch, me string) error {
 // takeOver makes this process the owner of the run unless its owner is alive.
 func (t *tx) takeOver(ctx context.Context, run int64, me string) {
 	var owner string
-	t.openRun(ctx, run, "owner", &owner)
+	openRun(ctx, t, run, "owner", &owner)
 	if owner != me && !t.isAlive(ctx, owner) {
 		t.exec(ctx, "UPDATE runs SET owner = $1, filling = "+filledNoMore+" WHERE id = $2", me, run)
 	}
@@ -102,7 +104,7 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 // nextPending returns up to n pending batches of the run, cut to no more than size rows to send.
 func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) []batch {
 	scan := scanInto(func(b *batch) []any { return []any{&b.id, &b.first, &b.last, &b.rows} })
-	all := listIn(ctx, t, scan, `SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1
+	all := list(ctx, t, scan, `SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1
 		AND state = 'pending' AND id <> (SELECT filling FROM runs WHERE id = $1) ORDER BY id LIMIT $2`, run, n)
 	for i := 0; i < len(all); i++ {
 		if all[i].rows <= size {
@@ -139,9 +141,10 @@ func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int
 
 // Recover makes rows unknown that ended processes were sending, see [ledger.Queue].
 func (d *DB) Recover(ctx context.Context) (int64, error) {
-	owners, err := list(ctx, d.each, scanOne[string], "SELECT DISTINCT owner FROM batches WHERE state = 'sending'")
-	if err != nil {
-		return 0, err
+	r := d.reader()
+	owners := list(ctx, r, scanOne[string], "SELECT DISTINCT owner FROM batches WHERE state = 'sending'")
+	if r.err != nil {
+		return 0, r.err
 	}
 	var total int64
 	for _, o := range owners {
@@ -173,7 +176,7 @@ const countInBatchState = `SELECT COALESCE(SUM(b.rows -
 // markOwnerRowsUnknown returns the number of rows. Each batch counts as a request: it may have been sent.
 func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) int64 {
 	const sending = "FROM batches b WHERE b.state = 'sending' AND b.owner = $1"
-	rows := valueIn[int64](ctx, t, countInBatchState+sending, owner)
+	rows := value[int64](ctx, t, countInBatchState+sending, owner)
 	t.exec(ctx, `UPDATE runs SET requests = requests + (SELECT COUNT(*) `+sending+` AND b.run_id = runs.id),
 			last_sent = (SELECT COALESCE(MAX(s), 0) FROM (SELECT last_sent AS s UNION ALL
 				SELECT b.claimed `+sending+` AND b.run_id = runs.id) AS times)

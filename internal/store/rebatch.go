@@ -31,7 +31,7 @@ func (t *tx) newRebatcher(run, size int64) *rebatcher {
 // rebatcherFor returns a rebatcher whose batches are as large as the run says.
 func (t *tx) rebatcherFor(ctx context.Context, run int64) *rebatcher {
 	g := t.newRebatcher(run, 0)
-	t.openRun(ctx, run, "batch_size", &g.size)
+	openRun(ctx, t, run, "batch_size", &g.size)
 	return g
 }
 
@@ -97,7 +97,7 @@ func (t *tx) recount(ctx context.Context, b batch) {
 
 // rowsInBatchState returns up to limit rows of a batch that have no state of their own, in order.
 func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) []int64 {
-	return listIn(ctx, t, scanOne[int64], `SELECT id FROM rows WHERE id BETWEEN $1 AND $2
+	return list(ctx, t, scanOne[int64], `SELECT id FROM rows WHERE id BETWEEN $1 AND $2
 		AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4`, b.first, b.last, b.id, limit)
 }
 
@@ -144,7 +144,7 @@ func (d *DB) takeRows(
 	for after := int64(0); total < n; {
 		got, err := runFor(ctx, d, func(ctx context.Context, t *tx) (all moved) {
 			g := t.rebatcherFor(ctx, run)
-			sources := listIn(ctx, t, scanSource, query, append([]any{run, after, sourcesAtOnce}, more...)...)
+			sources := list(ctx, t, scanSource, query, append([]any{run, after, sourcesAtOnce}, more...)...)
 			for _, b := range sources {
 				left := n - total - all.rows
 				if left <= 0 {
@@ -175,12 +175,12 @@ func (d *DB) Adopt(ctx context.Context, run int64, n int) (int64, error) {
 // adopt takes over a whole batch if it is no larger than the run's own, else up to n of its rows that are in the input.
 func adopt(ctx context.Context, g *rebatcher, b source, n int64) int64 {
 	if b.whole && b.rows <= g.size {
-		pending := valueIn[int64](ctx, g.t, `SELECT $1 - COUNT(*) FROM rows r
+		pending := value[int64](ctx, g.t, `SELECT $1 - COUNT(*) FROM rows r
 			WHERE r.batch_id = $2 AND r.state IS NOT NULL`, b.rows, b.id)
 		g.t.exec(ctx, "UPDATE batches SET run_id = $1 WHERE id = $2", g.run, b.id)
 		return pending
 	}
-	rows := listIn(ctx, g.t, scanOne[int64], `SELECT r.id FROM rows r JOIN runs n ON n.id = $1
+	rows := list(ctx, g.t, scanOne[int64], `SELECT r.id FROM rows r JOIN runs n ON n.id = $1
 		WHERE r.id BETWEEN $2 AND $3 AND r.batch_id = $4 AND r.state IS NULL AND `+inInput+`
 		ORDER BY r.id LIMIT $5`, g.run, b.first, b.last, b.id, n)
 	g.move(ctx, b.batch, rows...)

@@ -104,7 +104,7 @@ func (t *tx) verifiedFrom(ctx context.Context, remote string) bool {
 	if host == "" {
 		return false
 	}
-	return valueIn[bool](ctx, t, `SELECT EXISTS (SELECT 1 FROM deliveries
+	return value[bool](ctx, t, `SELECT EXISTS (SELECT 1 FROM deliveries
 		WHERE verified = 'yes' AND rtrim(remote, '0123456789') = $1)`, host)
 }
 

@@ -29,7 +29,7 @@ func (t *tx) recordSightings(ctx context.Context, seen []ledger.Sighting) {
 	if len(kept) == 0 {
 		return
 	}
-	lowest := valueIn[int64](ctx, t, "SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0")
+	lowest := value[int64](ctx, t, "SELECT COALESCE(MIN(id), 0) FROM sightings WHERE id < 0")
 	ids, statuses, counts := make([]int64, len(kept)), make([]int64, len(kept)), trackingCounts{}
 	for i := range kept {
 		s, before := &kept[i], known[kept[i].Key]
@@ -114,7 +114,7 @@ func (t *tx) statusID(ctx context.Context, k statusKey) int64 {
 	args := []any{k.phase, k.status, k.label, k.track}
 	t.exec(ctx, `INSERT INTO statuses (phase, status, status_label, status_track) VALUES ($1, $2, $3, $4)
 		ON CONFLICT DO NOTHING`, args...)
-	id := valueIn[int64](ctx, t, `SELECT id FROM statuses
+	id := value[int64](ctx, t, `SELECT id FROM statuses
 		WHERE phase = $1 AND status = $2 AND status_label = $3 AND status_track = $4`, args...)
 	if t.statuses == nil {
 		t.statuses = map[statusKey]int64{}
@@ -165,7 +165,7 @@ func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) map[tra
 // sightingsOf returns a sighting for each tracking that a query finds.
 func (t *tx) sightingsOf(ctx context.Context, s ledger.Sighting, query string, args ...any) []ledger.Sighting {
 	s.RouterID = "" // it may be another's of that number
-	return listIn(ctx, t, func(row scanner) (ledger.Sighting, error) {
+	return list(ctx, t, func(row scanner) (ledger.Sighting, error) {
 		one := s
 		err := row.Scan(&one.Key.ReferID, &one.Key.Number)
 		return one, err
@@ -215,7 +215,7 @@ func (t *tx) link(ctx context.Context, u unlinked, run, first, last int64) {
 
 // recordKnownOfNumbers records for each of these rows what was known of its number alone.
 func (t *tx) recordKnownOfNumbers(ctx context.Context, first, last int64) {
-	all := listIn(ctx, t, func(s scanner) (one ledger.Sighting, err error) {
+	all := list(ctx, t, func(s scanner) (one ledger.Sighting, err error) {
 		err = s.Scan(sightingFields.dest(&one, &one.Key.ReferID, &one.Key.Number)...)
 		one.RouterID = "" // it may be another's of that number
 		return one, err
@@ -232,9 +232,10 @@ func (d *DB) Followed(ctx context.Context) (to, last int64, err error) {
 
 // eventsRead returns up to which event a reader came, by the name of its counter, and the last event.
 func (d *DB) eventsRead(ctx context.Context, counter string) (to, last int64, err error) {
-	_, err = d.row(ctx, []any{&to, &last}, `SELECT value, (SELECT COALESCE(MAX(seq), 0) FROM events)
+	r := d.reader()
+	r.row(ctx, []any{&to, &last}, `SELECT value, (SELECT COALESCE(MAX(seq), 0) FROM events)
 		FROM counters WHERE name = $1`, counter)
-	return to, last, err
+	return to, last, r.err
 }
 
 // readEvents moves a reader on, unless another process has.
@@ -287,6 +288,7 @@ func (d *DB) LastUnverified(ctx context.Context, number string) (int64, error) {
 		return 0, nil
 	}
 	var seq, rest int64
-	_, err := d.row(ctx, []any{&seq, &rest}, "SELECT "+unverifiedBegin+"$1"+unverifiedEnd+"0", foldKey(number))
-	return seq, err
+	r := d.reader()
+	r.row(ctx, []any{&seq, &rest}, "SELECT "+unverifiedBegin+"$1"+unverifiedEnd+"0", foldKey(number))
+	return seq, r.err
 }

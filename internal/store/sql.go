@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -27,47 +28,63 @@ func scanInto[T any](dest func(*T) []any) func(scanner) (T, error) {
 	}
 }
 
-// querier runs a query, inside or outside of a transaction.
-type querier func(ctx context.Context, f func(scanner) error, query string, args ...any) error
+// querier runs queries, inside or outside of a transaction: a [tx] or a [reader]. Both keep their first error: from
+// then on they ask nothing and find nothing, so that who asks need not look at the error of each query.
+type querier interface {
+	// each runs a query and calls f for each of its rows, in one go: f may not use the querier, and must not wait for
+	// anybody.
+	each(ctx context.Context, f func(scanner) error, query string, args ...any)
 
-// value returns the one column of a query for one row, and the zero value if there is none.
-func value[T any](ctx context.Context, d *DB, query string, args ...any) (one T, err error) {
-	_, err = d.row(ctx, []any{&one}, query, args...)
-	return one, err
+	// row runs a query for one row and scans it into dest. It returns false if there is none.
+	row(ctx context.Context, dest []any, query string, args ...any) (found bool)
+
+	require(found bool, missing error)
 }
 
-// require returns err, or missing if there is none and nothing was found.
-func require(found bool, err, missing error) error {
-	if err == nil && !found {
-		return missing
+// firstError is the first error of several steps, nil while there is none.
+type firstError struct{ err error }
+
+// fail makes err, if there is one, the error of the steps, unless they have one.
+func (e *firstError) fail(err error) { e.err = cmp.Or(e.err, err) }
+
+// require fails with missing unless something was found.
+func (e *firstError) require(found bool, missing error) {
+	if !found {
+		e.fail(missing)
 	}
-	return err
+}
+
+// value returns the one column of a query for one row, and the zero value if there is none.
+func value[T any](ctx context.Context, q querier, query string, args ...any) (one T) {
+	q.row(ctx, []any{&one}, query, args...)
+	return one
 }
 
 // list runs a query and returns what read makes of each of its rows.
 func list[T any](
-	ctx context.Context, ask querier, read func(scanner) (T, error), query string, args ...any,
-) (all []T, err error) {
-	err = ask(ctx, func(s scanner) error {
+	ctx context.Context, q querier, read func(scanner) (T, error), query string, args ...any,
+) (all []T) {
+	q.each(ctx, func(s scanner) error {
 		one, err := read(s)
 		all = append(all, one)
 		return err
 	}, query, args...)
-	return all, err
+	return all
 }
 
 // inPages yields what read returns, page by page, up to limit, if that is positive: each page has what follows the
 // last one so far, the zero value at first, and up to size of it.
-func inPages[T any](limit, size int, read func(last T, size int) ([]T, error)) iter.Seq2[T, error] {
+func inPages[T any](d *DB, limit, size int, read func(r *reader, last T, size int) []T) iter.Seq2[T, error] {
 	if limit > 0 {
 		size = min(limit, size)
 	}
 	return func(yield func(T, error) bool) {
 		var last, none T
 		for left := limit; ; {
-			page, err := read(last, size)
-			if err != nil {
-				yield(none, err)
+			r := d.reader()
+			page := read(r, last, size)
+			if r.err != nil {
+				yield(none, r.err)
 				return
 			}
 			for _, last = range page {
@@ -112,14 +129,35 @@ func (d *DB) exec(ctx context.Context, query string, args ...any) (int64, error)
 	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 { return t.exec(ctx, query, args...) })
 }
 
-// each runs a query and calls f for each of its rows, in one go: f must not wait for anybody.
-func (d *DB) each(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	scan := func(rows *sql.Rows) error { return f(rows) }
-	query, args = d.engine.Rewrite(query), matchables(args)
-	return d.fail("read", EachRow(ctx, d.engine.Read, d.engine.Readers, scan, query, args...))
+// reader is a [querier] outside of transactions: each query sees a moment of its own.
+type reader struct {
+	firstError
+	d *DB
 }
 
-// EachRow is for engines what [DB.each] is here; read is [Engine.Read].
+func (d *DB) reader() *reader { return &reader{d: d} }
+
+// readFor returns what do reads, the zero value after an error.
+func readFor[T any](d *DB, do func(*reader) T) (T, error) {
+	var none T
+	r := d.reader()
+	result := do(r)
+	if r.err != nil {
+		return none, r.err
+	}
+	return result, nil
+}
+
+func (r *reader) each(ctx context.Context, f func(scanner) error, query string, args ...any) {
+	if r.err != nil {
+		return
+	}
+	scan := func(rows *sql.Rows) error { return f(rows) }
+	query, args = r.d.engine.Rewrite(query), matchables(args)
+	r.err = r.d.fail("read", EachRow(ctx, r.d.engine.Read, r.d.engine.Readers, scan, query, args...))
+}
+
+// EachRow is for engines what [reader.each] is here; read is [Engine.Read].
 func EachRow(
 	ctx context.Context, read func(context.Context, func() (bool, error)) error, from *sql.DB,
 	scan func(*sql.Rows) error, query string, args ...any,
@@ -138,17 +176,19 @@ func EachRow(
 	})
 }
 
-// row runs a query for one row and scans it into dest. It returns false if there is none.
-func (d *DB) row(ctx context.Context, dest []any, query string, args ...any) (ok bool, err error) {
-	query, args = d.engine.Rewrite(query), matchables(args)
-	err = d.read(ctx, func() (again bool, err error) {
-		err = d.engine.Readers.QueryRowContext(ctx, query, args...).Scan(dest...)
-		if ok = err == nil; errors.Is(err, sql.ErrNoRows) {
+func (r *reader) row(ctx context.Context, dest []any, query string, args ...any) (found bool) {
+	if r.err != nil {
+		return false
+	}
+	query, args = r.d.engine.Rewrite(query), matchables(args)
+	r.err = r.d.read(ctx, func() (again bool, err error) {
+		err = r.d.engine.Readers.QueryRowContext(ctx, query, args...).Scan(dest...)
+		if found = err == nil; errors.Is(err, sql.ErrNoRows) {
 			err = nil
 		}
 		return true, err
 	})
-	return ok && err == nil, err
+	return found && r.err == nil
 }
 
 // read calls ask, which reads, and returns its error as callers are to see it.
@@ -156,9 +196,12 @@ func (d *DB) read(ctx context.Context, ask func() (again bool, err error)) error
 	return d.fail("read", d.engine.Read(ctx, ask))
 }
 
-func (d *DB) isAlive(ctx context.Context, name string) (bool, error) {
-	alive, err := d.engine.Owners.IsAlive(ctx, d.engine.Readers, name)
-	return alive, d.fail("lock", err)
+func (r *reader) isAlive(ctx context.Context, owner string) (alive bool) {
+	if r.err == nil {
+		alive, r.err = r.d.engine.Owners.IsAlive(ctx, r.d.engine.Readers, owner)
+		r.err = r.d.fail("lock", r.err)
+	}
+	return alive
 }
 
 // widths are the numbers of rows that one statement may take, largest first.

@@ -98,7 +98,7 @@ func (d *DB) busyError(ctx context.Context) error {
 	e := &ledger.BusyError{}
 	dest := []any{&e.Run.ID, (*storedTime)(&e.Run.Created), storedJSON{&e.Run.Plan.Files}}
 	const newest = "SELECT id, created, files FROM runs WHERE state = 'staged' ORDER BY id DESC LIMIT 1"
-	if found, err := d.row(ctx, dest, newest); err != nil || !found {
+	if found := d.reader().row(ctx, dest, newest); !found {
 		return &ledger.BusyError{}
 	}
 	return e
@@ -135,7 +135,7 @@ func (s *staging) begin(ctx context.Context) error {
 
 // counter returns the last number that was given away.
 func (t *tx) counter(ctx context.Context, name string) int64 {
-	return valueIn[int64](ctx, t, "SELECT value FROM counters WHERE name = $1", name)
+	return value[int64](ctx, t, "SELECT value FROM counters WHERE name = $1", name)
 }
 
 var errEnded = errors.New("staging has ended")
@@ -228,9 +228,7 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 	}
 	whole := s.progress
 	err := s.write(ctx, func(ctx context.Context, t *tx) {
-		known, err := countRowsOf(ctx, t.query, s.run.ID)
-		t.fail(err)
-		earlier := known.elsewhere
+		earlier := countRows(ctx, t, s.run.ID)[s.run.ID].elsewhere
 		whole.tally.KnownPending, whole.tally.KnownOpen = earlier.Pending, earlier.Sending+earlier.Unknown
 		s.publish(ctx, t, t.unlinked(ctx), whole, 0)
 		s.completeEarlier(ctx, t)
@@ -279,19 +277,19 @@ func (s *staging) unlock() error {
 
 // removeStaged removes the runs being staged, each from its end, in short transactions.
 func (s *staging) removeStaged(ctx context.Context) error {
-	runs, err := list(ctx, s.d.each, scanOne[int64], "SELECT id FROM runs WHERE state = 'staged'")
-	for _, run := range runs {
-		for done := false; !done && err == nil; {
-			err = s.write(ctx, func(ctx context.Context, t *tx) { done = t.removeLastRecords(ctx, run) })
+	r := s.d.reader()
+	for _, run := range list(ctx, r, scanOne[int64], "SELECT id FROM runs WHERE state = 'staged'") {
+		for done := false; !done && r.err == nil; {
+			r.err = s.write(ctx, func(ctx context.Context, t *tx) { done = t.removeLastRecords(ctx, run) })
 		}
 	}
-	return err
+	return r.err
 }
 
 // removeLastRecords removes the last chunk of a run's records. It returns true once the run is removed too.
 func (t *tx) removeLastRecords(ctx context.Context, run int64) bool {
-	from := valueIn[int64](ctx, t, "SELECT first_row FROM runs WHERE id = $1", run)
-	last := valueIn[int64](ctx, t, `SELECT MAX(pos) FROM (SELECT COALESCE(MAX(id), 0) AS pos FROM rows
+	from := value[int64](ctx, t, "SELECT first_row FROM runs WHERE id = $1", run)
+	last := value[int64](ctx, t, `SELECT MAX(pos) FROM (SELECT COALESCE(MAX(id), 0) AS pos FROM rows
 		UNION ALL SELECT COALESCE(MAX(pos), 0) FROM run_known_rows WHERE run_id = $1) AS ends`, run)
 	complete := last-from < chunkRows
 	if !complete {

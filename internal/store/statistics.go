@@ -14,18 +14,16 @@ import (
 // Count counts trackings by group, see [ledger.Statistics].
 func (d *DB) Count(ctx context.Context, f ledger.Filter) ([]ledger.Group, error) {
 	f.Limit, f.Order = 0, ledger.ByCreation
-	l, err := d.newLister(ctx, f)
-	if err != nil {
-		return nil, err
-	}
+	l := d.reader().newLister(ctx, f)
 	groups := groupCounts{}
-	counted, err := l.canUseCounters(ctx)
+	counted := l.canUseCounters(ctx)
 	switch {
-	case err != nil:
+	case l.err != nil:
+		return nil, l.err
 	case counted && l.takesByTime():
-		err = l.sumByTime(ctx, groups)
+		l.sumByTime(ctx, groups)
 	case counted:
-		err = l.sum(ctx, groups)
+		l.sum(ctx, groups)
 	default:
 		for st, err := range d.Statuses(ctx, f) {
 			if err != nil {
@@ -40,7 +38,7 @@ func (d *DB) Count(ctx context.Context, f ledger.Filter) ([]ledger.Group, error)
 			all = append(all, g)
 		}
 	}
-	return all, err
+	return all, l.err
 }
 
 type groupCounts map[ledger.Group]int64
@@ -52,37 +50,34 @@ func (c groupCounts) add(g ledger.Group, n int64) {
 
 // canUseCounters reports whether the lines of table tracking_counts, or a scan of
 // sightings, say how much the filter takes.
-func (l *lister) canUseCounters(ctx context.Context) (bool, error) {
+func (l *lister) canUseCounters(ctx context.Context) bool {
 	if l.states != nil || l.orStuck() || l.f.ReferIDs != nil || l.f.Own != nil {
-		return false, nil
+		return false
 	}
-	hasOthers, err := value[bool](ctx, l.d, `SELECT EXISTS (
+	return !value[bool](ctx, l, `SELECT EXISTS (
 		SELECT 1 FROM run_known_rows WHERE run_id = $1 AND row_id > 0)`, l.f.Run)
-	return !hasOthers, err
 }
 
 // sumByTime adds what such a filter takes, of runs that have any.
-func (l *lister) sumByTime(ctx context.Context, groups groupCounts) error {
+func (l *lister) sumByTime(ctx context.Context, groups groupCounts) {
 	for _, r := range l.runs {
 		if !l.mayTakeRows(r) {
 			continue
 		}
-		if err := l.d.each(ctx, l.addTo(groups, r.id), "SELECT s.status_id, "+ofRow.carrier+", "+transitDays+`, COUNT(*)
+		l.each(ctx, l.addTo(groups, r.id), "SELECT s.status_id, "+ofRow.carrier+", "+transitDays+`, COUNT(*)
 			FROM sightings s CROSS JOIN rows r CROSS JOIN batches b
 			WHERE r.id = s.id AND b.id = r.batch_id AND s.id BETWEEN $1 AND $2 AND `+
-			l.where(ofRow)+" GROUP BY 1, 2, 3", r.first, r.last); err != nil {
-			return err
-		}
+			l.where(ofRow)+" GROUP BY 1, 2, 3", r.first, r.last)
 	}
-	return l.sumUnheld(ctx, groups, "s.id < 0")
+	l.sumUnheld(ctx, groups, "s.id < 0")
 }
 
 // sumUnheld adds what the filter takes of the sightings without a row of which a condition holds.
-func (l *lister) sumUnheld(ctx context.Context, groups groupCounts, condition string) error {
+func (l *lister) sumUnheld(ctx context.Context, groups groupCounts, condition string) {
 	if !l.withoutRow() {
-		return nil
+		return
 	}
-	return l.d.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+
+	l.each(ctx, l.addTo(groups, 0), "SELECT s.status_id, s.carrier, "+transitDays+
 		", COUNT(*) FROM sightings s WHERE "+condition+" AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
@@ -99,7 +94,7 @@ func (l *lister) addTo(groups groupCounts, run int64) func(scanner) error {
 	}
 }
 
-func (l *lister) sum(ctx context.Context, groups groupCounts) error {
+func (l *lister) sum(ctx context.Context, groups groupCounts) {
 	var unreported int64
 	for _, c := range l.counts {
 		if !l.takesRunOf(c.run) {
@@ -113,11 +108,9 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) error {
 		groups.add(g, c.trackings)
 	}
 	if unreported > 0 {
-		if err := l.sumByState(ctx, groups); err != nil {
-			return err
-		}
+		l.sumByState(ctx, groups)
 	}
-	return l.sumUnheld(ctx, groups, "s.refer_id = ''")
+	l.sumUnheld(ctx, groups, "s.refer_id = ''")
 }
 
 // takesRunOf reports whether the filter takes trackings of that run, 0 for those without one.
@@ -139,26 +132,21 @@ func (l *lister) group(run, status int64, carrier string, transitDays int64) led
 }
 
 // sumByState takes rows that are not accepted, and of which nothing is known, out of those that are.
-func (l *lister) sumByState(ctx context.Context, groups groupCounts) error {
+func (l *lister) sumByState(ctx context.Context, groups groupCounts) {
 	low, high := int64(math.MaxInt64), int64(0)
 	for _, r := range l.runs {
 		if l.takesRun(r) {
 			low, high = min(low, r.first), max(high, r.last)
 		}
 	}
-	spans, err := l.unacceptedSpans(ctx, low, high)
-	if err == nil {
-		ofRows := countByState("r.state", "rows r WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')")
-		err = l.d.each(ctx, l.moveToState(groups), ofRows, low, high)
-	}
+	spans := l.unacceptedSpans(ctx, low, high)
+	ofRows := countByState("r.state", "rows r WHERE r.state IN ('pending', 'sending', 'rejected', 'unknown')")
+	l.each(ctx, l.moveToState(groups), ofRows, low, high)
 	ofBatches := countByState("b.state", `rows r CROSS JOIN batches b WHERE r.id BETWEEN $1 AND $2
 		AND b.id = r.batch_id AND b.state <> 'accepted' AND r.state IS NULL`)
 	for _, s := range spans {
-		if err == nil {
-			err = l.d.each(ctx, l.moveToState(groups), ofBatches, s.first, s.last)
-		}
+		l.each(ctx, l.moveToState(groups), ofBatches, s.first, s.last)
 	}
-	return err
 }
 
 // countByState returns the query that counts those of rows $1 to $2 of which
@@ -198,8 +186,8 @@ const spanGap = 10_000
 
 // unacceptedSpans returns the ranges between two rows in which those of batches that are not
 // accepted are. Within numbers that it knows, the planner reads these rows alone.
-func (l *lister) unacceptedSpans(ctx context.Context, low, high int64) (spans []rowRun, err error) {
-	err = l.d.each(ctx, func(s scanner) error {
+func (l *lister) unacceptedSpans(ctx context.Context, low, high int64) (spans []rowRun) {
+	l.each(ctx, func(s scanner) error {
 		var next rowRun
 		err := s.Scan(&next.first, &next.last)
 		next.first, next.last = max(next.first, low), min(next.last, high)
@@ -211,37 +199,44 @@ func (l *lister) unacceptedSpans(ctx context.Context, low, high int64) (spans []
 		return err
 	}, `SELECT first_row, last_row FROM batches WHERE state <> 'accepted' AND rows > 0
 		AND first_row <= $2 AND last_row >= $1 ORDER BY first_row`, low, high)
-	return spans, err
+	return spans
 }
 
 // SeenStatuses returns statuses with their sightings, see [ledger.Statistics].
 func (d *DB) SeenStatuses(ctx context.Context) ([]ledger.StatusCount, error) {
-	return list(ctx, d.each, scanInto(func(c *ledger.StatusCount) []any {
+	r := d.reader()
+	all := list(ctx, r, scanInto(func(c *ledger.StatusCount) []any {
 		return []any{&c.Phase, &c.Status, &c.StatusLabel, &c.StatusTrack, &c.Trackings}
 	}), `SELECT s.phase, s.status, s.status_label, s.status_track, SUM(c.trackings)
 		FROM tracking_counts c JOIN statuses s ON s.id = c.status_id
 		GROUP BY 1, 2, 3, 4 HAVING SUM(c.trackings) > 0 ORDER BY 5 DESC, 1, 2, 3, 4`)
+	return all, r.err
 }
 
 // SeenCarriers returns the carriers of trackings, see [ledger.Statistics].
 func (d *DB) SeenCarriers(ctx context.Context) ([]string, error) {
-	return list(ctx, d.each, scanOne[string], `SELECT MAX(carrier)`+countsOfRuns+`AND carrier <> ''
-		GROUP BY LOWER(carrier) HAVING SUM(trackings) > 0 ORDER BY SUM(trackings) DESC, 1`)
+	return readFor(d, func(r *reader) []string {
+		return list(ctx, r, scanOne[string], `SELECT MAX(carrier)`+countsOfRuns+`AND carrier <> ''
+			GROUP BY LOWER(carrier) HAVING SUM(trackings) > 0 ORDER BY SUM(trackings) DESC, 1`)
+	})
 }
 
 // References returns referIds by how they begin, see [ledger.Statistics].
 func (d *DB) References(ctx context.Context, prefix string, limit int) ([]string, error) {
-	return list(ctx, d.each, scanOne[string], `SELECT DISTINCT r.refer_id FROM rows r
-		WHERE r.refer_id >= $1 AND r.refer_id < $2`+visible+"ORDER BY r.refer_id LIMIT $3", prefix, prefix+lastText, limit)
+	return readFor(d, func(r *reader) []string {
+		return list(ctx, r, scanOne[string], `SELECT DISTINCT r.refer_id FROM rows r
+			WHERE r.refer_id >= $1 AND r.refer_id < $2`+visible+"ORDER BY r.refer_id LIMIT $3", prefix, prefix+lastText, limit)
+	})
 }
 
 // OwnColumns returns the columns of inputs that were kept, see [ledger.Statistics].
 func (d *DB) OwnColumns(ctx context.Context) ([]string, error) {
-	lists, err := list(ctx, d.each, scanInto(func(names *[]string) []any { return []any{storedJSON{names}} }),
+	r := d.reader()
+	lists := list(ctx, r, scanInto(func(names *[]string) []any { return []any{storedJSON{names}} }),
 		"SELECT DISTINCT own FROM runs WHERE own IS NOT NULL")
 	all := slices.Concat(lists...)
 	slices.Sort(all)
-	return slices.CompactFunc(all, strings.EqualFold), err
+	return slices.CompactFunc(all, strings.EqualFold), r.err
 }
 
 // numberAlone stands for the run of what is known of a number without a tracking.
@@ -312,10 +307,10 @@ type trackingCount struct {
 const countsOfRuns = " FROM tracking_counts WHERE run_id NOT IN (SELECT id FROM runs WHERE state = 'staged') "
 
 // readCounts reads the lines that the filter may take, whatever their run.
-func (l *lister) readCounts(ctx context.Context) (err error) {
+func (l *lister) readCounts(ctx context.Context) {
 	l.counted = map[int64]bool{}
 	var all, taken int64
-	err = l.d.each(ctx, func(s scanner) error {
+	l.each(ctx, func(s scanner) error {
 		var c trackingCount
 		err := s.Scan(&c.run, &c.status, &c.carrier, &c.transitDays, &c.trackings, &l.countedTo)
 		if strings.EqualFold(c.carrier, l.f.Carrier) && !slices.Contains(l.carriers, c.carrier) {
@@ -333,5 +328,4 @@ func (l *lister) readCounts(ctx context.Context) (err error) {
 		return err
 	}, "SELECT run_id, status_id, carrier, transit_days, trackings, ("+lastVisible+")"+countsOfRuns+"AND trackings > 0")
 	l.dense = taken > all/50
-	return err
 }

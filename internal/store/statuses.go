@@ -45,21 +45,21 @@ func (d *DB) Statuses(ctx context.Context, f ledger.Filter) iter.Seq2[ledger.Tra
 
 func (d *DB) statusPages(ctx context.Context, f ledger.Filter) iter.Seq2[[]ledger.TrackingStatus, error] {
 	return func(yield func([]ledger.TrackingStatus, error) bool) {
-		lists, err := d.statusLists(ctx, f)
+		l, lists := d.statusLists(ctx, f)
 		size := firstStatusPage
 		if f.Limit > 0 {
 			size = min(size, f.Limit)
 		}
-		for _, l := range lists {
-			for more := true; more && err == nil; size = min(2*size, statusPage) {
+		for _, read := range lists {
+			for more := true; more && l.err == nil; size = min(2*size, statusPage) {
 				var page []ledger.TrackingStatus
-				if page, more, err = l(ctx, size); err == nil && !yield(page, nil) {
+				if page, more = read(ctx, size); l.err == nil && !yield(page, nil) {
 					return
 				}
 			}
 		}
-		if err != nil {
-			yield(nil, err)
+		if l.err != nil {
+			yield(nil, l.err)
 		}
 	}
 }
@@ -96,52 +96,42 @@ func readAhead[T any](cancel func(), seq iter.Seq2[T, error]) iter.Seq2[T, error
 	}
 }
 
-// statusList reads the next page of a part of a list, about so long, and reports whether more may follow.
-type statusList func(ctx context.Context, size int) (page []ledger.TrackingStatus, more bool, err error)
+// statusList reads the next page of a part of a list, about so long, and reports whether more may follow. Its error
+// is that of the lister.
+type statusList func(ctx context.Context, size int) (page []ledger.TrackingStatus, more bool)
 
 // statusLists returns the lists that together hold at least what the filter
 // takes. What is written while they are read moves nothing from one to another.
-func (d *DB) statusLists(ctx context.Context, f ledger.Filter) ([]statusList, error) {
+func (d *DB) statusLists(ctx context.Context, f ledger.Filter) (*lister, []statusList) {
+	r := d.reader()
 	var unindexed int64
 	if f.Order == ledger.ByNumber {
-		var err error
-		if unindexed, err = d.indexNumbers(ctx, 0); err != nil {
-			return nil, err
-		}
+		unindexed, r.err = d.indexNumbers(ctx, 0)
 	}
-	l, err := d.newLister(ctx, f)
-	if err != nil {
-		return nil, err
-	}
+	l := r.newLister(ctx, f)
 	l.unindexed = unindexed > 0
 	if l.f.Order != ledger.ByCreation || l.f.Descending || l.f.ReferIDs != nil { // ids are sorted first
-		sorted, err := l.sorted(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return []statusList{sorted}, nil
+		return l, []statusList{l.sorted(ctx)}
 	}
-	lists, err := l.rows(ctx)
+	lists := l.rows(ctx)
 	if l.withoutRow() {
 		lists = append(lists, l.unheld())
 	}
-	return lists, err
+	return l, lists
 }
 
-func (d *DB) newLister(ctx context.Context, f ledger.Filter) (*lister, error) {
+func (r *reader) newLister(ctx context.Context, f ledger.Filter) *lister {
 	if f.Run != 0 {
-		if err := d.requireRun(ctx, f.Run); err != nil {
-			return nil, err
-		}
+		requireRun(ctx, r, f.Run)
 	}
 	for try := 1; ; try++ {
-		l := &lister{d: d, f: f}
+		l := &lister{reader: r, f: f}
 		l.readWords()
-		if err := inTurn(ctx, l.readRuns, l.readStatuses, l.readCounts); err != nil {
-			return nil, err
-		}
-		if l.countedTo == 0 || l.countedTo == l.visibleTo || try == maxReads {
-			return l, nil
+		l.readRuns(ctx)
+		l.readStatuses(ctx)
+		l.readCounts(ctx)
+		if l.err != nil || l.countedTo == 0 || l.countedTo == l.visibleTo || try == maxReads {
+			return l
 		}
 	}
 }
@@ -151,7 +141,7 @@ const maxReads = 20
 
 // lister makes lists for a filter, and counts what is in them.
 type lister struct {
-	d        *DB
+	*reader
 	f        ledger.Filter
 	runs     []rowRun                     // ascending
 	known    map[int64]ledger.StatusCount // statuses of trackings, and of numbers alone
@@ -177,18 +167,17 @@ type rowRun struct {
 	created         int64
 }
 
-func (l *lister) readRuns(ctx context.Context) (err error) {
-	l.runs, err = list(ctx, l.d.each, scanInto(func(r *rowRun) []any {
+func (l *lister) readRuns(ctx context.Context) {
+	l.runs = list(ctx, l, scanInto(func(r *rowRun) []any {
 		return []any{&r.id, &r.first, &r.last, &r.pruned, &r.created, &l.visibleTo}
 	}), `SELECT id, first_row, last_row, state = 'pruned', created, (`+lastVisible+`) FROM runs
 		WHERE state <> 'staged' AND last_row >= first_row ORDER BY first_row`)
-	return err
 }
 
 // readStatuses reads the statuses there are, and finds those that the filter takes.
-func (l *lister) readStatuses(ctx context.Context) error {
+func (l *lister) readStatuses(ctx context.Context) {
 	l.known = map[int64]ledger.StatusCount{}
-	return l.d.each(ctx, func(s scanner) error {
+	l.each(ctx, func(s scanner) error {
 		var id int64
 		var c ledger.StatusCount
 		err := s.Scan(&id, (*string)(&c.Phase), &c.Status, &c.StatusLabel, &c.StatusTrack)
@@ -205,23 +194,19 @@ func (l *lister) readStatuses(ctx context.Context) error {
 }
 
 // bounds returns ids between which the rows of the list are.
-func (l *lister) bounds(ctx context.Context) (low, high int64, err error) {
+func (l *lister) bounds(ctx context.Context) (low, high int64) {
 	low, high = math.MinInt64, math.MaxInt64
 	if l.ofRowsAlone() && !l.notChecked && l.states != nil {
 		in := textList(l.states)
-		_, err = l.d.row(ctx, []any{&low, &high}, `SELECT COALESCE(MIN(low), 0), COALESCE(MAX(high), -1) FROM (
+		l.row(ctx, []any{&low, &high}, `SELECT COALESCE(MIN(low), 0), COALESCE(MAX(high), -1) FROM (
 			SELECT MIN(first_row) AS low, MAX(last_row) AS high FROM batches WHERE state IN `+in+`
 			UNION ALL SELECT MIN(id), MAX(id) FROM rows WHERE state IN `+in+`) AS ranges`)
 	}
-	return low, high, err
+	return low, high
 }
 
-func (l *lister) rows(ctx context.Context) ([]statusList, error) {
-	low, high, err := l.bounds(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var lists []statusList
+func (l *lister) rows(ctx context.Context) (lists []statusList) {
+	low, high := l.bounds(ctx)
 	if l.f.Run != 0 && l.runWithID(l.f.Run) != nil {
 		lists = append(lists, l.list(listColumns+"FROM run_known_rows k CROSS JOIN rows r"+rowJoins+fmt.Sprintf(`
 			WHERE r.id BETWEEN CASE WHEN k.row_id <= ?1 THEN ?1 + 1 ELSE k.row_id END AND k.row_id + k.rows - 1
@@ -241,23 +226,23 @@ func (l *lister) rows(ctx context.Context) ([]statusList, error) {
 			lists = append(lists, l.list(query, s.first-1, s.last))
 		}
 	}
-	return lists, nil
+	return lists
 }
 
 // list is rows, or sightings, by their ids. In the query ?1 is the id after which a page begins,
 // ?2 the last one there may be, ?3 how long the page is.
 func (l *lister) list(query string, after, to int64) statusList {
-	return func(ctx context.Context, size int) ([]ledger.TrackingStatus, bool, error) {
+	return func(ctx context.Context, size int) ([]ledger.TrackingStatus, bool) {
 		page := make([]ledger.TrackingStatus, 0, size)
 		columns := newStatusScanner()
-		err := l.d.each(ctx, func(s scanner) error {
+		l.each(ctx, func(s scanner) error {
 			id, st, err := columns.scan(s)
 			after = max(id, -id)
 			l.addRun(&st, id)
 			page = append(page, st)
 			return err
 		}, query, after, to, size)
-		return page, len(page) == size, err
+		return page, len(page) == size
 	}
 }
 

@@ -114,11 +114,10 @@ func (t *tx) keepAnswers(ctx context.Context, answers []ledger.RecordedAnswer, p
 
 // LastAnswer returns the last answer about a referId, see [ledger.Trackings].
 func (d *DB) LastAnswer(ctx context.Context, referID string) ([]byte, error) {
-	packed, err := value[[]byte](ctx, d, "SELECT raw FROM answers WHERE refer_id = $1", referID)
-	if err != nil {
-		return nil, err
-	}
-	return unpack(packed)
+	r := d.reader()
+	raw, err := unpack(value[[]byte](ctx, r, "SELECT raw FROM answers WHERE refer_id = $1", referID))
+	r.fail(err)
+	return raw, r.err
 }
 
 // What a status consists of: a row with its batch and its sighting, if there is one; or a sighting without a row.
@@ -214,7 +213,7 @@ func (d *DB) Find(ctx context.Context, referID, number string) ([]ledger.Trackin
 
 // FindAll returns what is known of many, see [ledger.Trackings].
 func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
-	f := finder{d: d, found: make([][]foundStatus, len(qs))}
+	f := finder{reader: d.reader(), found: make([][]foundStatus, len(qs))}
 	var byReferID, byNumber []int
 	for i, q := range qs {
 		if q.ReferID != "" {
@@ -223,19 +222,18 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 			byNumber = append(byNumber, i)
 		}
 	}
-	err := f.find(ctx, findQueries().byReferID, byReferID, func(i int) string { return qs[i].ReferID })
-	if err == nil && len(byNumber) > 0 {
+	f.find(ctx, findQueries().byReferID, byReferID, func(i int) string { return qs[i].ReferID })
+	if f.err == nil && len(byNumber) > 0 {
 		var mayMiss, missing int64
 		if len(byNumber) == 1 {
 			mayMiss = maxUnindexed
 		}
-		if missing, err = d.indexNumbers(ctx, mayMiss); err == nil {
-			f.late = missing > 0
-			err = f.find(ctx, findQueries().byNumber, byNumber, func(i int) string { return tracking.FoldNumber(qs[i].Number) })
-		}
+		missing, f.err = d.indexNumbers(ctx, mayMiss)
+		f.late = missing > 0
+		f.find(ctx, findQueries().byNumber, byNumber, func(i int) string { return tracking.FoldNumber(qs[i].Number) })
 	}
-	if err != nil {
-		return nil, err
+	if f.err != nil {
+		return nil, f.err
 	}
 	all := make([][]ledger.TrackingStatus, len(qs))
 	for i, found := range f.found {
@@ -250,7 +248,7 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 }
 
 type finder struct {
-	d     *DB
+	*reader
 	late  bool            // the index of numbers lacks rows
 	found [][]foundStatus // by query
 }
@@ -260,7 +258,7 @@ type foundStatus struct {
 	ledger.TrackingStatus
 }
 
-func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, value func(int) string) error {
+func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, value func(int) string) {
 	width, query := 1, queries[0]
 	if len(numbers) > 1 {
 		width, query = manyFound, queries[1]
@@ -276,7 +274,7 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 				continue
 			}
 			columns := newStatusScanner()
-			err := f.d.each(ctx, func(s scanner) error {
+			f.each(ctx, func(s scanner) error {
 				var place int
 				id, st, err := columns.scan(s, &place)
 				if err == nil {
@@ -284,12 +282,8 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 				}
 				return err
 			}, text, args...)
-			if err != nil {
-				return err
-			}
 		}
 	}
-	return nil
 }
 
 // The index of rows by tracking number. To update it with each row would cost as much
@@ -308,8 +302,9 @@ const rowAndIndexed = "SELECT (" + lastVisible + "), " + indexed
 func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) (missing int64, err error) {
 	for {
 		var last, done int64
-		if _, err := d.row(ctx, []any{&last, &done}, rowAndIndexed); err != nil || last-done <= mayMiss {
-			return last - done, err
+		r := d.reader()
+		if r.row(ctx, []any{&last, &done}, rowAndIndexed); r.err != nil || last-done <= mayMiss {
+			return last - done, r.err
 		}
 		_, err := runFor(ctx, d, func(ctx context.Context, t *tx) bool { return t.indexSomeNumbers(ctx) })
 		if errors.Is(err, ErrReadOnly) || errors.Is(err, ErrFull) || errors.Is(err, ErrLocked) {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"strings"
@@ -10,8 +9,8 @@ import (
 // tx is the transaction that a job is done in. It keeps its first error: from then on it runs no statement and finds
 // nothing, and it is never committed. So a job need not look at the error of each statement.
 type tx struct {
+	firstError
 	w    *writer
-	err  error
 	last *lastNumbers // with those that this transaction gave; nil until they are read
 
 	changed bool // it did more than read
@@ -44,16 +43,6 @@ func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	}
 	t.exec(ctx, "RELEASE SAVEPOINT job")
 	return failed, t.err
-}
-
-// fail makes err, if there is one, the error of the transaction, unless it has one.
-func (t *tx) fail(err error) { t.err = cmp.Or(t.err, err) }
-
-// require fails with missing unless something was found.
-func (t *tx) require(found bool, missing error) {
-	if !found {
-		t.fail(missing)
-	}
 }
 
 // flush runs what was deferred.
@@ -171,7 +160,6 @@ func (t *tx) execAll(ctx context.Context, queries []string, args ...any) {
 	}
 }
 
-// row runs a query for one row and scans it into dest. It returns false if there is none.
 func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (found bool) {
 	t.each(ctx, func(s scanner) error {
 		found = true
@@ -180,7 +168,7 @@ func (t *tx) row(ctx context.Context, dest []any, query string, args ...any) (fo
 	return found
 }
 
-// each runs a query, which may read what was deferred, and calls f for each of its rows. f may not use t.
+// each is for [querier]. The query may read what was deferred.
 func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args ...any) {
 	t.flush(ctx)
 	c := t.compile(ctx, query)
@@ -196,23 +184,4 @@ func (t *tx) each(ctx context.Context, f func(scanner) error, query string, args
 	if t.err == nil {
 		t.err = scanRows(rows, f)
 	}
-}
-
-// query is [tx.each] as a [querier].
-func (t *tx) query(ctx context.Context, f func(scanner) error, query string, args ...any) error {
-	t.each(ctx, f, query, args...)
-	return t.err
-}
-
-// listIn is [list] in a transaction.
-func listIn[T any](ctx context.Context, t *tx, read func(scanner) (T, error), query string, args ...any) []T {
-	all, err := list(ctx, t.query, read, query, args...)
-	t.fail(err)
-	return all
-}
-
-// valueIn is [value] in a transaction.
-func valueIn[T any](ctx context.Context, t *tx, query string, args ...any) (one T) {
-	t.row(ctx, []any{&one}, query, args...)
-	return one
 }

@@ -25,20 +25,18 @@ func (d *DB) Accepted(ctx context.Context, run int64) iter.Seq2[ledger.UnknownRo
 
 func (d *DB) inState(ctx context.Context, run int64, state ledger.State) iter.Seq2[ledger.UnknownRow, error] {
 	return func(yield func(ledger.UnknownRow, error) bool) {
-		if err := d.requireRun(ctx, run); err != nil {
-			yield(ledger.UnknownRow{}, err)
-			return
-		}
-		for b, err := range inPages(0, 1, func(last source, n int) ([]source, error) {
-			return list(ctx, d.each, scanSource, batchesWithState, run, last.id, n, string(state))
-		}) {
-			var page []ledger.UnknownRow
-			if err == nil {
-				page, err = list(ctx, d.each, d.scanUnknownRow, selectUnknownRow+`JOIN runs n ON n.id = $1 WHERE b.id = $2
-					AND COALESCE(r.state, b.state) = $3 AND `+inInput+" ORDER BY r.id", run, b.id, string(state))
+		r := d.reader()
+		for b, err := range inPages(d, 0, 1, func(r *reader, last source, n int) []source {
+			if last.id == 0 {
+				requireRun(ctx, r, run)
 			}
-			if err != nil {
-				yield(ledger.UnknownRow{}, err)
+			return list(ctx, r, scanSource, batchesWithState, run, last.id, n, string(state))
+		}) {
+			r.fail(err)
+			page := list(ctx, r, d.scanUnknownRow, selectUnknownRow+`JOIN runs n ON n.id = $1 WHERE b.id = $2
+				AND COALESCE(r.state, b.state) = $3 AND `+inInput+" ORDER BY r.id", run, b.id, string(state))
+			if r.err != nil {
+				yield(ledger.UnknownRow{}, r.err)
 				return
 			}
 			for _, x := range page {
@@ -211,12 +209,13 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State, ref strin
 	if from != ledger.Rejected && from != ledger.Unknown {
 		return 0, fmt.Errorf("reopen %s rows: %w", from, ledger.ErrNotClaimed)
 	}
-	if err := d.requireRun(ctx, run); err != nil {
-		return 0, err
+	r := d.reader()
+	if requireRun(ctx, r, run); r.err != nil {
+		return 0, r.err
 	}
 	ref = matchable(ref)
 	take := func(ctx context.Context, g *rebatcher, b source, _ int64) int64 {
-		rows := listIn(ctx, g.t, scanOne[int64], `SELECT r.id FROM batches b
+		rows := list(ctx, g.t, scanOne[int64], `SELECT r.id FROM batches b
 			JOIN rows r ON r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id
 			JOIN runs n ON n.id = $1 WHERE b.id = $2 AND COALESCE(r.state, b.state) = $3 AND `+inInput+`
 			AND CASE WHEN $4 <> '' THEN `+ofRef("$4")+` ELSE $3 <> 'rejected' OR `+rejection+` = 'open' END
@@ -234,7 +233,8 @@ const controlBatches = 8
 // Controls returns accepted rows, see [ledger.UnknownRows].
 func (d *DB) Controls(ctx context.Context, n int) ([]ledger.UnknownRow, error) {
 	var alone, others []ledger.UnknownRow
-	err := d.each(ctx, func(s scanner) error {
+	r := d.reader()
+	r.each(ctx, func(s scanner) error {
 		x, err := d.scanUnknownRow(s)
 		if x.Siblings == 0 {
 			alone = append(alone, x)
@@ -249,14 +249,14 @@ func (d *DB) Controls(ctx context.Context, n int) ([]ledger.UnknownRow, error) {
 		`+selectUnknownRow+`WHERE b.id IN (SELECT id FROM latest) AND COALESCE(r.state, b.state) = 'accepted'
 		ORDER BY b.id DESC, r.id DESC LIMIT $2`, controlBatches, max(n, 0)*controlBatches)
 	alone = append(alone, others...)
-	return alone[:min(len(alone), max(n, 0))], err
+	return alone[:min(len(alone), max(n, 0))], r.err
 }
 
 // CheckPending makes pending rows unknown, see [ledger.UnknownRows].
 func (d *DB) CheckPending(ctx context.Context, run int64) (int64, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
 		const pending = "state = 'pending' AND id IN (SELECT batch_id FROM run_batches WHERE run_id = $1)"
-		n := valueIn[int64](ctx, t, countInBatchState+"FROM batches b WHERE "+pending, run)
+		n := value[int64](ctx, t, countInBatchState+"FROM batches b WHERE "+pending, run)
 		if n > 0 {
 			t.exec(ctx, `UPDATE batches SET state = 'unknown', reason = $2, shape = '',
 				claimed = 0, began = 0, took = 0 WHERE `+pending, run, reasonUnchecked)
@@ -267,13 +267,14 @@ func (d *DB) CheckPending(ctx context.Context, run int64) (int64, error) {
 
 // FirstPending returns the row that goes out first, see [ledger.Queue].
 func (d *DB) FirstPending(ctx context.Context, run int64) (*ledger.UnknownRow, error) {
-	rows, err := list(ctx, d.each, d.scanUnknownRow, selectUnknownRow+`JOIN runs n ON n.id = $1
+	r := d.reader()
+	rows := list(ctx, r, d.scanUnknownRow, selectUnknownRow+`JOIN runs n ON n.id = $1
 		WHERE b.id = (SELECT b.id FROM run_batches p JOIN batches b ON b.id = p.batch_id
 			WHERE p.run_id = $1 AND b.state = 'pending' AND EXISTS (SELECT 1 FROM rows r
 				WHERE r.id BETWEEN b.first_row AND b.last_row AND r.batch_id = b.id AND r.state IS NULL AND `+inInput+`)
 			ORDER BY b.id LIMIT 1) AND r.state IS NULL AND `+inInput+" ORDER BY r.id LIMIT 1", run)
-	if len(rows) == 0 || err != nil {
-		return nil, err
+	if len(rows) == 0 || r.err != nil {
+		return nil, r.err
 	}
 	return &rows[0], nil
 }
@@ -306,8 +307,9 @@ func rejectedRows(runs string) string {
 
 // Dismiss marks rejected rows as settled, see [ledger.UnknownRows].
 func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) {
-	if err := d.requireRun(ctx, run); err != nil {
-		return 0, err
+	r := d.reader()
+	if requireRun(ctx, r, run); r.err != nil {
+		return 0, r.err
 	}
 	return d.exec(ctx, "UPDATE rows SET dismissed = $3 WHERE dismissed IS NULL AND id IN (SELECT r.id FROM "+
 		rejectedRows("($1)")+" WHERE CASE WHEN $2 <> '' THEN "+ofRef("$2")+" ELSE "+rejection+" = 'open' END)",
@@ -315,11 +317,11 @@ func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) 
 }
 
 // countSettled counts the rejected rows of the runs' inputs that are not open.
-func (d *DB) countSettled(ctx context.Context, runs []int64, at map[int64]*ledger.RunSummary) error {
+func (r *reader) countSettled(ctx context.Context, runs []int64, at map[int64]*ledger.RunSummary) {
 	if len(runs) == 0 {
-		return nil
+		return
 	}
-	return d.each(ctx, func(s scanner) error {
+	r.each(ctx, func(s scanner) error {
 		var kind string
 		var run, n int64
 		err := s.Scan(&run, &kind, &n)
