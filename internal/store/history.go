@@ -69,12 +69,20 @@ func openRun(ctx context.Context, q querier, run int64, columns string, dest ...
 
 func noRun(run int64) error { return fmt.Errorf("%w: %d", ledger.ErrNoRun, run) }
 
-const runColumns = `SELECT r.id, r.owner, r.created, r.files, r.mode, r.batch_size, r.new_rows, r.known_rows,
+const runColumns = `SELECT r.id, r.created, r.files, r.mode, r.batch_size, r.new_rows, r.known_rows,
 	r.known_pending, r.known_open, r.other_carrier, r.repeats, r.skipped, r.erased, r.requests, r.last_sent, r.filling <> 0
 	FROM runs r WHERE r.state = 'open' `
 
-// addCounts adds to all runs at once what other tables have. owners has the owner of each run.
-func (r *reader) addCounts(ctx context.Context, runs []ledger.RunSummary, owners map[int64][]string) {
+// ownedRun is a run and a process that stages it, or sends some of it.
+type ownedRun struct {
+	id    int64
+	owner string
+}
+
+var scanOwnedRun = scanInto(func(o *ownedRun) []any { return []any{&o.id, &o.owner} })
+
+// addCounts adds to all runs at once what other tables have, and whether living processes work on them.
+func (r *reader) addCounts(ctx context.Context, runs []ledger.RunSummary) {
 	var all, rejected []int64
 	at := map[int64]*ledger.RunSummary{}
 	for i := range runs {
@@ -91,24 +99,18 @@ func (r *reader) addCounts(ctx context.Context, runs []ledger.RunSummary, owners
 		}
 	}
 	r.countSettled(ctx, rejected, at)
-	r.each(ctx, func(s scanner) error {
-		var run int64
-		var owner string
-		err := s.Scan(&run, &owner)
-		owners[run] = append(owners[run], owner)
-		return err
-	}, "SELECT DISTINCT run_id, owner FROM batches WHERE run_id IN "+idList(all)+" AND state = 'sending'")
+	ids := idList(all)
+	owned := list(ctx, r, scanOwnedRun, "SELECT id, owner FROM runs WHERE id IN "+ids+
+		" UNION SELECT run_id, owner FROM batches WHERE run_id IN "+ids+" AND state = 'sending'")
 	if r.err != nil {
 		return
 	}
 	alive := map[string]bool{"": false}
-	for run, names := range owners {
-		for _, name := range names {
-			if _, ok := alive[name]; !ok {
-				alive[name] = r.isAlive(ctx, name)
-			}
-			at[run].Live = at[run].Live || alive[name]
+	for _, o := range owned {
+		if _, asked := alive[o.owner]; !asked {
+			alive[o.owner] = r.isAlive(ctx, o.owner)
 		}
+		at[o.id].Live = at[o.id].Live || alive[o.owner]
 	}
 }
 
@@ -124,18 +126,16 @@ func (d *DB) Run(ctx context.Context, id int64) (ledger.RunSummary, error) {
 }
 
 func (r *reader) runs(ctx context.Context, query string, args ...any) []ledger.RunSummary {
-	owners := map[int64][]string{}
-	all := list(ctx, r, func(s scanner) (sum ledger.RunSummary, err error) {
-		var owner string
+	all := list(ctx, r, scanInto(func(sum *ledger.RunSummary) []any {
 		r, n := &sum.Run, &sum.Run.Tally
-		err = s.Scan(&r.ID, &owner, (*storedTime)(&r.Created), storedJSON{&r.Plan.Files}, &r.Plan.Mode, &r.Plan.BatchSize,
+		return []any{
+			&r.ID, (*storedTime)(&r.Created), storedJSON{&r.Plan.Files}, &r.Plan.Mode, &r.Plan.BatchSize,
 			&n.New, &n.Known, &n.KnownPending, &n.KnownOpen, &n.OtherCarrier, &n.Repeats, &n.Skipped, &n.Erased,
-			&sum.Requests, (*storedTime)(&sum.LastSent), &sum.Partial)
-		owners[sum.ID] = []string{owner}
-		return sum, err
-	}, query, args...)
+			&sum.Requests, (*storedTime)(&sum.LastSent), &sum.Partial,
+		}
+	}), query, args...)
 	if r.err == nil && len(all) > 0 {
-		r.addCounts(ctx, all, owners)
+		r.addCounts(ctx, all)
 	}
 	return all
 }

@@ -36,30 +36,27 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, er
 		last := value[int64](ctx, r, `SELECT COALESCE(MAX(seq), 0) FROM (SELECT seq FROM deliveries
 			WHERE seq > $1 AND body IS NOT NULL AND received < $2 ORDER BY seq LIMIT $3) AS old`,
 			after, millis(before), pruneAtOnce)
-		if r.err != nil {
-			return p, r.err
-		}
 		if last == 0 {
 			break
 		}
-		some, err := runFor(ctx, d, func(ctx context.Context, t *tx) inbox.PruneResult {
+		var some inbox.PruneResult
+		some, r.err = runFor(ctx, d, func(ctx context.Context, t *tx) inbox.PruneResult {
 			return t.prune(ctx, before, after, last)
 		})
-		if err != nil {
-			return p, err
-		}
 		after = last
 		p.Deliveries += some.Deliveries
 		p.Bytes += some.Bytes
 		p.Waiting += some.Waiting
 	}
-	var err error
-	if p.Refused, err = d.exec(ctx, "DELETE FROM refused WHERE received < $1", millis(before)); err != nil {
-		return p, err
+	if r.err == nil {
+		p.Refused, r.err = d.exec(ctx, "DELETE FROM refused WHERE received < $1", millis(before))
 	}
-	p.Dead, err = d.exec(ctx, `DELETE FROM outbox WHERE dead <> 0 AND EXISTS (SELECT 1 FROM deliveries d
+	if r.err != nil {
+		return p, r.err
+	}
+	p.Dead, r.err = d.exec(ctx, `DELETE FROM outbox WHERE dead <> 0 AND EXISTS (SELECT 1 FROM deliveries d
 		WHERE d.seq = outbox.delivery AND d.body IS NULL AND d.received < $1)`, millis(before))
-	return p, err
+	return p, r.err
 }
 
 // prunableSince is the time from which a delivery that a sink has not read yet is kept whole.
@@ -143,11 +140,7 @@ func (d *DB) PruneRuns(ctx context.Context, before time.Time) (ledger.PrunedRuns
 
 // eachOldRun calls prune for each older run that no living process works on, and counts the pruned runs.
 func (r *reader) eachOldRun(ctx context.Context, before time.Time, prune func(int64) bool) (p ledger.PrunedRuns) {
-	type old struct {
-		id    int64
-		owner string
-	}
-	runs := list(ctx, r, scanInto(func(o *old) []any { return []any{&o.id, &o.owner} }),
+	runs := list(ctx, r, scanOwnedRun,
 		"SELECT id, owner FROM runs WHERE state = 'open' AND created < $1 ORDER BY id", millis(before))
 	for _, o := range runs {
 		alive := r.isAlive(ctx, o.owner)
