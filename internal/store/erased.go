@@ -182,9 +182,7 @@ func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) bool {
 
 // Erased says which queries were erased, see [ledger.Eraser].
 func (d *DB) Erased(ctx context.Context, qs []tracking.Query) ([]bool, error) {
-	r := d.reader()
-	erased := r.erased(ctx, qs)
-	return erased, r.err
+	return readFor(d, func(r *reader) []bool { return r.erased(ctx, qs) })
 }
 
 func (r *reader) erased(ctx context.Context, qs []tracking.Query) []bool {

@@ -61,9 +61,7 @@ func value[T any](ctx context.Context, q querier, query string, args ...any) (on
 }
 
 // list runs a query and returns what read makes of each of its rows.
-func list[T any](
-	ctx context.Context, q querier, read func(scanner) (T, error), query string, args ...any,
-) (all []T) {
+func list[T any](ctx context.Context, q querier, read func(scanner) (T, error), query string, args ...any) (all []T) {
 	q.each(ctx, func(s scanner) error {
 		one, err := read(s)
 		all = append(all, one)

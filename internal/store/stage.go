@@ -98,7 +98,7 @@ func (d *DB) busyError(ctx context.Context) error {
 	e := &ledger.BusyError{}
 	dest := []any{&e.Run.ID, (*storedTime)(&e.Run.Created), storedJSON{&e.Run.Plan.Files}}
 	const newest = "SELECT id, created, files FROM runs WHERE state = 'staged' ORDER BY id DESC LIMIT 1"
-	if found := d.reader().row(ctx, dest, newest); !found {
+	if !d.reader().row(ctx, dest, newest) {
 		return &ledger.BusyError{}
 	}
 	return e
