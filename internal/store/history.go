@@ -129,7 +129,9 @@ func (r *reader) runs(ctx context.Context, query string, args ...any) []ledger.R
 	all := list(ctx, r, scanInto(func(sum *ledger.RunSummary) []any {
 		r, n := &sum.Run, &sum.Run.Tally
 		return []any{
-			&r.ID, (*storedTime)(&r.Created), storedJSON{&r.Plan.Files}, &r.Plan.Mode, &r.Plan.BatchSize,
+			&r.ID, (*storedTime)(&r.Created),
+			storedJSON{&r.Plan.Files},
+			&r.Plan.Mode, &r.Plan.BatchSize,
 			&n.New, &n.Known, &n.KnownPending, &n.KnownOpen, &n.OtherCarrier, &n.Repeats, &n.Skipped, &n.Erased,
 			&sum.Requests, (*storedTime)(&sum.LastSent), &sum.Partial,
 		}
