@@ -31,8 +31,7 @@ type IO struct {
 	options Options
 
 	mu   sync.Mutex
-	live []*Progress // started and not stopped
-	page *Page       // likewise; nil for none
+	live []*running // started and not stopped
 
 	secrets  []string // see Hide
 	redactor *redact.Redactor
@@ -150,14 +149,39 @@ func (t *IO) Close() error {
 	return cmp.Or(t.Out.flush(), t.Err.flush())
 }
 
+// running is what a [Progress] and a [Page] have in common.
+type running struct {
+	io   *IO
+	once sync.Once
+	end  func() // undoes the start; nil if nothing is shown
+}
+
+func (r *running) begin(end func()) {
+	r.end = end
+	r.io.mu.Lock()
+	defer r.io.mu.Unlock()
+	r.io.live = append(r.io.live, r)
+}
+
+// Stop ends it: nothing more is written, and nothing stays on the terminal. It may be called more than once.
+func (r *running) Stop() {
+	r.once.Do(func() {
+		if r.end == nil {
+			return
+		}
+		r.end()
+		r.io.mu.Lock()
+		defer r.io.mu.Unlock()
+		r.io.live = slices.DeleteFunc(r.io.live, func(other *running) bool { return other == r })
+	})
+}
+
+// stop stops the latest first: a page gives back the terminal before what it covers goes.
 func (t *IO) stop() {
 	t.mu.Lock()
-	live, page := slices.Clone(t.live), t.page
+	live := slices.Clone(t.live)
 	t.mu.Unlock()
-	if page != nil {
-		page.Stop()
-	}
-	for _, p := range live {
-		p.Stop()
+	for _, r := range slices.Backward(live) {
+		r.Stop()
 	}
 }

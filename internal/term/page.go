@@ -26,12 +26,12 @@ const (
 )
 
 // Page is the whole terminal of Out, drawn anew as things change. Other text waits: its last line is at the bottom.
+// Stop gives back the terminal as before, and writes what waited.
 type Page struct {
-	io         *IO
+	running
 	draw       func(w *Writer, height int)
 	last       []byte // frame on the terminal
 	wide, high int    // its size
-	quit, done chan struct{}
 }
 
 // CanRedraw reports whether Out is a terminal that can show a [Page].
@@ -39,43 +39,15 @@ func (t *IO) CanRedraw() bool { return t.Out.movable && t.Out.file != nil }
 
 // Page begins to show a page. draw writes at most so many lines to w, in another goroutine. The caller stops it.
 func (t *IO) Page(draw func(w *Writer, height int)) *Page {
-	p := &Page{io: t, draw: draw, quit: make(chan struct{}), done: make(chan struct{})}
-	t.mu.Lock()
-	t.page = p
-	t.mu.Unlock()
+	p := &Page{running: running{io: t}, draw: draw}
 	t.Out.screen.begin(t.Out)
 	p.redraw()
-	go func() {
-		defer close(p.done)
-		tick := time.NewTicker(pageEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-p.quit:
-				return
-			case <-tick.C:
-				p.redraw()
-			}
-		}
-	}()
+	stop := every(pageEvery, p.redraw)
+	p.begin(func() {
+		stop()
+		t.Out.screen.end(t.Out)
+	})
 	return p
-}
-
-// Stop gives back the terminal as before, and writes what waited. It may be repeated.
-func (p *Page) Stop() {
-	p.io.mu.Lock()
-	running := p.io.page == p
-	if running {
-		p.io.page = nil
-	}
-	p.io.mu.Unlock()
-	if !running {
-		<-p.done
-		return
-	}
-	close(p.quit)
-	<-p.done
-	p.io.Out.screen.end(p.io.Out)
 }
 
 func (p *Page) redraw() {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,12 +20,9 @@ const (
 // Progress shows how far something has come, on Err: as a spinner on a terminal whose cursor may be moved, else as a
 // line every few seconds if it has changed. It is safe for concurrent use.
 type Progress struct {
-	io    *IO
+	running
 	label string
 	last  atomic.Pointer[func() Report]
-
-	once sync.Once
-	end  func() // undoes the start; nil if nothing is shown
 }
 
 // Report is what a progress shows at one moment. Texts may be foreign.
@@ -77,21 +73,17 @@ func line(parts []Part, width int) string {
 // Progress begins to show progress under a label, such as "sending"; nothing with quiet, and with JSON that is not
 // verbose. Of several, a terminal shows the newest. The caller stops it.
 func (t *IO) Progress(label string) *Progress {
-	p := &Progress{io: t, label: label}
+	p := &Progress{running: running{io: t}, label: label}
 	p.Set("", nil)
 	switch {
 	case t.options.Quiet, t.options.JSON && !t.options.Verbose:
-		return p
 	case t.options.JSON:
-		p.end = p.lines(p.object)
+		p.begin(p.lines(p.object))
 	case t.Err.movable && t.Err.file != nil:
-		p.end = p.spin()
+		p.begin(p.spin())
 	default:
-		p.end = p.lines(p.line)
+		p.begin(p.lines(p.line))
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.live = append(t.live, p)
 	return p
 }
 
@@ -102,19 +94,6 @@ func (p *Progress) Set(text string, fields map[string]any) {
 
 // Show replaces what is shown by what report returns, called by another goroutine at each write.
 func (p *Progress) Show(report func() Report) { p.last.Store(&report) }
-
-// Stop ends it: nothing more is written, and nothing stays on the terminal. It may be called more than once.
-func (p *Progress) Stop() {
-	p.once.Do(func() {
-		if p.end == nil {
-			return
-		}
-		p.end()
-		p.io.mu.Lock()
-		defer p.io.mu.Unlock()
-		p.io.live = slices.DeleteFunc(p.io.live, func(q *Progress) bool { return q == p })
-	})
-}
 
 func (p *Progress) report() Report {
 	r := (*p.last.Load())()
@@ -162,23 +141,30 @@ func (p *Progress) spin() func() {
 
 // lines starts to write what has changed now and then, and returns what ends it.
 func (p *Progress) lines(write func(Report)) func() {
+	first, last := true, ""
+	return every(lineEvery, func() {
+		now := p.report()
+		steady := slices.DeleteFunc(slices.Clone(now.Parts), func(p Part) bool { return p.Ticking })
+		if text := line(steady, unlimited); first || text != last {
+			write(now)
+			first, last = false, text
+		}
+	})
+}
+
+// every calls do at each tick until stop, which waits for the last call.
+func every(pause time.Duration, do func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(lineEvery)
+		tick := time.NewTicker(pause)
 		defer tick.Stop()
-		var last string
-		for first := true; ; {
+		for {
 			select {
 			case <-quit:
 				return
 			case <-tick.C:
-				now := p.report()
-				steady := slices.DeleteFunc(slices.Clone(now.Parts), func(p Part) bool { return p.Ticking })
-				if text := line(steady, unlimited); first || text != last {
-					write(now)
-					first, last = false, text
-				}
+				do()
 			}
 		}
 	}()
