@@ -40,14 +40,7 @@ func (p *Printer) filter(ctx context.Context, s *sink, encoded []byte) error {
 	if err != nil {
 		return err
 	}
-	return p.results(ctx, s, v)
-}
-
-func (p *Printer) results(ctx context.Context, s *sink, v any) error {
-	return p.query.run(ctx, v, func(line []byte) error {
-		s.buf = append(append(s.buf, line...), '\n')
-		return s.ended()
-	})
+	return p.query.run(ctx, v, s)
 }
 
 func encode(v any) ([]byte, error) {
@@ -162,7 +155,7 @@ func (l *List) close() error {
 		if l.err != nil {
 			return l.err
 		}
-		if err := l.p.results(l.ctx, &l.sink, l.held); err != nil {
+		if err := l.p.query.run(l.ctx, l.held, &l.sink); err != nil {
 			_ = l.sink.flush() // what there is of it; err is the cause
 			return err
 		}
@@ -206,8 +199,8 @@ func compile(expr string) (*query, error) {
 	return &query{expr: expr, code: code}, nil
 }
 
-// run hands each result of v to emit: a string as it is, else JSON in one line.
-func (q *query) run(ctx context.Context, v any, emit func(line []byte) error) error {
+// run writes each result of v in a line: a string as it is, else JSON.
+func (q *query) run(ctx context.Context, v any, s *sink) error {
 	results := q.code.RunWithContext(ctx, v)
 	for {
 		r, ok := results.Next()
@@ -215,20 +208,20 @@ func (q *query) run(ctx context.Context, v any, emit func(line []byte) error) er
 			return nil
 		}
 		q.last = r
-		var line []byte
 		switch r := r.(type) {
 		case error:
 			return q.failed(ctx, r)
 		case string:
-			line = []byte(r)
+			s.buf = append(s.buf, r...)
 		default:
 			text, err := gojq.Marshal(r)
 			if err != nil {
 				return &JQError{Expr: q.expr, Running: true, Err: err}
 			}
-			line = term.EscapeJSON(nil, text)
+			s.buf = term.EscapeJSON(s.buf, text)
 		}
-		if err := emit(line); err != nil {
+		s.buf = append(s.buf, '\n')
+		if err := s.ended(); err != nil {
 			return err
 		}
 	}
