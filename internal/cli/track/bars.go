@@ -19,25 +19,20 @@ const (
 
 // drawSums shows sections to people, aligned, with a bar in each line that is as wide as the terminal allows.
 func (l *listing) drawSums(s *sums, sections []section) error {
-	out := l.call.Out
-	for _, line := range s.summary.Lines(out.Out().Width()) {
-		if err := out.Line("%s", line); err != nil {
-			return err
-		}
-	}
-	d := drawing{out: out, name: minSumName, blocks: l.call.IO.UTF8()}
+	d := drawing{out: l.call.Out.Out(), name: minSumName, blocks: l.call.IO.UTF8()}
 	for i := range sections {
 		sections[i].shorten()
 		for _, line := range sections[i].lines {
 			d.name = max(d.name, min(term.DisplayWidth(term.Visible(line.name)), maxSumName))
 		}
 	}
-	for _, sec := range sections {
-		if err := d.draw(sec); err != nil {
-			return err
-		}
+	for _, line := range s.summary.Lines(d.out.Width()) {
+		d.line(term.Normal, line)
 	}
-	return nil
+	for _, sec := range sections {
+		d.draw(sec)
+	}
+	return d.out.Printf("%s", d.text)
 }
 
 // shorten leaves lines out that a terminal does not show, and says how many.
@@ -56,28 +51,29 @@ func (s *section) shorten() {
 }
 
 type drawing struct {
-	out     *command.Output
-	name    int  // columns of the names
-	transit bool // the section has transit times, and there is room for them
-	blocks  bool // of which bars are
+	out     *term.Writer
+	text    term.Styled // drawn so far
+	name    int         // columns of the names
+	transit bool        // the section has transit times, and there is room for them
+	blocks  bool        // of which bars are
 }
 
-func (d *drawing) draw(sec section) error {
+func (d *drawing) line(s term.Style, text string) { d.text += d.out.Style(s, text) + "\n" }
+
+func (d *drawing) draw(sec section) {
 	second, transit, width := "SHARE", "", d.name+2+len("TRACKINGS")+2+len("DELIVERED")
 	if sec.delivered {
 		second = "DELIVERED"
 	}
-	if d.transit = sec.transit && width+2+transitWidth <= d.out.Out().Width(); d.transit {
+	if d.transit = sec.transit && width+2+transitWidth <= d.out.Width(); d.transit {
 		transit, width = "MEDIAN TRANSIT", width+2+transitWidth
 	}
-	bar := min(d.out.Out().Width()-width-2, maxBar)
+	bar := min(d.out.Width()-width-2, maxBar)
 	if bar < minBar {
 		bar = 0
 	}
-	head := d.cells(strings.ToUpper(sec.title), "TRACKINGS", second, transit, "")
-	if err := d.out.Line("\n%s", d.out.Out().Style(term.Heading, head)); err != nil {
-		return err
-	}
+	d.text += "\n"
+	d.line(term.Heading, d.cells(strings.ToUpper(sec.title), "TRACKINGS", second, transit, ""))
 	var most int64
 	for _, line := range sec.lines {
 		most = max(most, line.n)
@@ -90,15 +86,11 @@ func (d *drawing) draw(sec section) error {
 		if d.transit {
 			transit = line.transit.typical()
 		}
-		cells := d.cells(line.name, command.Number(line.n), share, transit, d.bar(line.n, most, bar))
-		if err := d.out.Line("%s", cells); err != nil {
-			return err
-		}
+		d.line(term.Normal, d.cells(line.name, command.Number(line.n), share, transit, d.bar(line.n, most, bar)))
 	}
-	if sec.note == "" {
-		return nil
+	if sec.note != "" {
+		d.line(term.Normal, sec.note)
 	}
-	return d.out.Line("%s", sec.note)
 }
 
 func (d *drawing) cells(name, trackings, share, transit, bar string) string {

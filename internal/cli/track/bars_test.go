@@ -1,11 +1,10 @@
 package track
 
 import (
-	"bytes"
+	"io"
 	"strings"
 	"testing"
 
-	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/report"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -22,13 +21,10 @@ func TestHeadsOfSections(t *testing.T) {
 		{section{title: "status", of: 8, lines: []sumLine{line}}, "STATUS TRACKINGS SHARE dhl 4 50.0 %"},
 		{section{title: "carrier", of: 8, delivered: true, lines: []sumLine{line}, note: "a note"}, "CARRIER TRACKINGS DELIVERED dhl 4 25.0 % a note"},
 	} {
-		var buf bytes.Buffer
-		io := term.New(nil, &buf, &buf, term.Facts{OutTerminal: true, Env: map[string]string{"NO_COLOR": "1", "COLUMNS": "40"}})
-		d := drawing{out: (&command.Output{}).On(io.Out), name: minSumName}
-		if err := d.draw(tt.sec); err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(strings.Fields(buf.String()), " "); got != tt.want {
+		io := term.New(nil, io.Discard, io.Discard, term.Facts{OutTerminal: true, Env: map[string]string{"NO_COLOR": "1", "COLUMNS": "40"}})
+		d := drawing{out: io.Out, name: minSumName}
+		d.draw(tt.sec)
+		if got := strings.Join(strings.Fields(string(d.text)), " "); got != tt.want {
 			t.Errorf("%q; want %q", got, tt.want)
 		}
 	}

@@ -49,6 +49,7 @@ func drawTimeline(out *command.Output, entries []tracking.Entry) error {
 		}
 		widths, _ = widthsOf(stops, out.Out().Width())
 	}
+	var text term.Styled
 	for i, s := range stops {
 		styles := [...]term.Style{term.Normal, term.Faint, term.Normal, term.Normal}
 		if i == 0 {
@@ -59,11 +60,9 @@ func drawTimeline(out *command.Output, entries []tracking.Entry) error {
 			cells[j] = lines(text, widths[j], styles[j])
 		}
 		cells[2] = append(cells[2], lines(s.note, widths[2], term.Caution)...)
-		if err := drawCells(out, cells[:], widths[:]); err != nil {
-			return err
-		}
+		text += drawCells(out.Out(), cells[:], widths[:])
 	}
-	return nil
+	return out.Out().Printf("%s", text)
 }
 
 // widthsOf returns the columns' widths, 0 for one that is not shown, and whether each event and place takes one line.
@@ -97,13 +96,12 @@ func lines(text string, width int, style term.Style) []part {
 	return parts
 }
 
-func drawCells(out *command.Output, cells [][]part, widths []int) error {
+func drawCells(w *term.Writer, cells [][]part, widths []int) (text term.Styled) {
 	height := 0
 	for _, c := range cells {
 		height = max(height, len(c))
 	}
 	for i := range height {
-		var line term.Styled
 		space := 0
 		for j, c := range cells {
 			if widths[j] == 0 {
@@ -112,16 +110,14 @@ func drawCells(out *command.Output, cells [][]part, widths []int) error {
 			own := 0
 			if i < len(c) {
 				own = term.DisplayWidth(c[i].text)
-				line += term.Styled(strings.Repeat(" ", space)) + out.Out().Style(c[i].style, c[i].text)
+				text += term.Styled(strings.Repeat(" ", space)) + w.Style(c[i].style, c[i].text)
 				space = 0
 			}
 			space += widths[j] - own + timelineGap
 		}
-		if err := out.Line("%s", line); err != nil {
-			return err
-		}
+		text += "\n"
 	}
-	return nil
+	return text
 }
 
 type part struct {
