@@ -59,19 +59,20 @@ func (p *poller[K, R]) retire(e *entry[K]) {
 }
 
 // backlog is a queue of any length: first in, first out. The first maxWaiting
-// entries are in memory, the others in a file that nobody else can open.
+// entries are in memory, the others in files that nobody else can open.
 type backlog[K any] struct {
-	first []*entry[K]
-	files [2]*spool[K] // one is read, then the other, which is written meanwhile; nil before they are needed
-	held  int          // entries in files
+	first   []*entry[K]
+	read    *spool[K] // holds older entries than written; nil before it is needed, as written
+	written *spool[K]
+	held    int // entries in files
 }
 
 type spool[K any] struct {
 	file *os.File
 	w    *bufio.Writer
 	enc  *json.Encoder
-	dec  *json.Decoder // nil while it is written
-	left int           // entries not read
+	dec  *json.Decoder
+	left int // entries not read
 }
 
 func (b *backlog[K]) len() int { return len(b.first) + b.held }
@@ -81,21 +82,17 @@ func (b *backlog[K]) push(e *entry[K]) error {
 		b.first = append(b.first, e)
 		return nil
 	}
-	i := 0
-	if b.files[0] != nil && b.files[0].dec != nil {
-		i = 1
-	}
-	if b.files[i] == nil {
+	if b.written == nil {
 		f, err := disk.Temp()
 		if err != nil {
 			return err
 		}
 		w := bufio.NewWriter(f)
-		b.files[i] = &spool[K]{file: f, w: w, enc: json.NewEncoder(w)}
+		b.written = &spool[K]{file: f, w: w, enc: json.NewEncoder(w), dec: json.NewDecoder(bufio.NewReader(f))}
 	}
 	b.held++
-	b.files[i].left++
-	return b.files[i].enc.Encode(e)
+	b.written.left++
+	return b.written.enc.Encode(e)
 }
 
 func (b *backlog[K]) pop() (*entry[K], error) {
@@ -104,39 +101,36 @@ func (b *backlog[K]) pop() (*entry[K], error) {
 		b.first = b.first[1:]
 		return e, nil
 	}
-	if b.files[0].left == 0 { // the other one is older now
-		if err := b.files[0].file.Close(); err != nil {
-			return nil, err
-		}
-		b.files[0], b.files[1] = b.files[1], nil
-	}
-	s := b.files[0]
-	if s.dec == nil {
-		if err := s.rewind(); err != nil {
+	if b.read == nil || b.read.left == 0 {
+		if err := b.readWritten(); err != nil {
 			return nil, err
 		}
 	}
-	s.left--
+	b.read.left--
 	b.held--
 	e := new(entry[K])
-	return e, s.dec.Decode(e)
+	return e, b.read.dec.Decode(e)
+}
+
+// readWritten has what was written read next, in place of what was read to its end.
+func (b *backlog[K]) readWritten() error {
+	if b.read != nil {
+		if err := b.read.file.Close(); err != nil {
+			return err
+		}
+	}
+	b.read, b.written = b.written, nil
+	if err := b.read.w.Flush(); err != nil {
+		return err
+	}
+	_, err := b.read.file.Seek(0, io.SeekStart)
+	return err
 }
 
 func (b *backlog[K]) close() {
-	for _, s := range b.files {
+	for _, s := range []*spool[K]{b.read, b.written} {
 		if s != nil {
 			_ = s.file.Close() // nobody reads it again
 		}
 	}
-}
-
-func (s *spool[K]) rewind() error {
-	if err := s.w.Flush(); err != nil {
-		return err
-	}
-	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	s.dec = json.NewDecoder(bufio.NewReader(s.file))
-	return nil
 }
