@@ -252,16 +252,18 @@ func (s *targetPoller) Ask(ctx context.Context, t *Target) (queryReply, error) {
 		return r, context.Cause(ctx)
 	case tracking.FailureOf(r.err).Systemic:
 		return r, r.err
-	case errors.Is(r.err, errImpatient):
-		return r, s.lastTrouble(r.err)
 	}
 	return r, s.noteTrouble(r.err)
 }
 
-// noteTrouble returns an error that ends everything: no question was answered for as long as the patience lasts.
+// noteTrouble returns an error that ends everything: no question was answered for as long as the patience lasts, or
+// the gate lets nobody enter before it ends.
 func (s *targetPoller) noteTrouble(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if errors.Is(err, errImpatient) {
+		return cmp.Or(s.trouble, err)
+	}
 	failure := tracking.FailureOf(err)
 	if !failure.Temporary {
 		if s.trouble != nil && s.Failing != nil {
@@ -280,12 +282,6 @@ func (s *targetPoller) noteTrouble(err error) error {
 		return err
 	}
 	return nil
-}
-
-func (s *targetPoller) lastTrouble(other error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return cmp.Or(s.trouble, other)
 }
 
 // Settle records answers, and ends the targets that are done.
