@@ -139,29 +139,24 @@ func (b *board) draw(out *command.Output, w *term.Writer, progress string, heigh
 	if err != nil {
 		return err
 	}
-	room := int64(max(height-5, 0)) // without what stands above, the header, and the number of other rows
-	shown := int64(0)
-	add := func(lines []view.Line) {
-		for i := range lines {
-			if shown < room && err == nil {
-				err = table.Add(&lines[i])
-				shown++
-			}
-		}
-	}
+	var lines []view.Line
 	for _, pos := range slices.Sorted(maps.Keys(b.open)) {
-		add(b.open[pos])
+		lines = append(lines, b.open[pos]...)
 	}
-	for _, lines := range slices.Backward(b.closed) {
-		add(lines)
+	for _, closed := range slices.Backward(b.closed) {
+		lines = append(lines, closed...)
 	}
-	if err != nil {
-		return err
+	room := max(height-5, 0) // without what stands above, the header, and the number of other rows
+	lines = lines[:min(len(lines), room)]
+	for i := range lines {
+		if err := table.Add(&lines[i]); err != nil {
+			return err
+		}
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	if more := b.summary.Trackings() - shown; more > 0 {
+	if more := b.summary.Trackings() - int64(len(lines)); more > 0 {
 		return w.Printf("%s\n", w.Style(term.Faint, "… and "+command.Number(more)+" more"))
 	}
 	return nil
