@@ -19,11 +19,7 @@ type Column struct {
 	Rank   int    // 0 stays on every terminal; of the others the highest is the first to go where it is narrow
 	Clock  bool   // a cell such as 2026-11-20 14:03:05 is a time in a workbook
 	Sparse bool   // left out on a terminal where no row has a cell
-	Extra  bool   // shown only where it is asked for; in CSV also if CSV names it
 }
-
-// Key returns the name by which users choose the column.
-func (c Column) Key() string { return strings.ReplaceAll(strings.ToLower(c.Name), " ", "-") }
 
 // CSVName returns its header in CSV.
 func (c Column) CSVName() string {

@@ -15,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/input"
 	"github.com/waybill-cli/waybill/internal/findings"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
@@ -148,20 +147,19 @@ var titles = map[findings.Kind]string{
 func columns() []command.Column[findings.Finding] {
 	type finding = findings.Finding
 	number := func(n int) string { return command.NonZero(int64(n)) }
-	hint := render.Column{Name: "HINT", CSV: "hint", Flex: true, Extra: true}
 	return []command.Column[finding]{
-		{Column: render.Column{Name: "SEVERITY"}, Cell: func(f finding) string { return string(f.Severity) }},
-		{Column: render.Column{Name: "KIND"}, Cell: func(f finding) string { return string(f.Kind) }},
-		{Column: render.Column{Name: "FILE", Flex: true}, Cell: func(f finding) string { return f.File }},
-		{Column: render.Column{Name: "LINE", Right: true}, Cell: func(f finding) string { return number(f.Line) }},
-		{Column: render.Column{Name: "COLUMN", Right: true}, Cell: func(f finding) string { return number(f.Column) }},
-		{Column: render.Column{Name: "SHEET", CSV: "sheet", Extra: true}, Cell: func(f finding) string { return f.Sheet }},
-		{Column: render.Column{Name: "CELL", CSV: "cell", Extra: true}, Cell: func(f finding) string { return f.Cell }},
-		{Column: render.Column{Name: "HEADER"}, Cell: func(f finding) string { return f.Header }},
-		{Column: render.Column{Name: "VALUE", ID: true}, Cell: func(f finding) string { return f.Value }},
-		{Column: render.Column{Name: "MESSAGE", Flex: true}, Cell: func(f finding) string { return f.Message }},
-		{Column: hint, Cell: func(f finding) string { return f.Hint }},
-		{Column: render.Column{Name: "ROW", CSV: "row", Extra: true}, Cell: func(f finding) string { return number(f.Row) }},
+		{Name: "SEVERITY", Cell: func(f finding) string { return string(f.Severity) }},
+		{Name: "KIND", Cell: func(f finding) string { return string(f.Kind) }},
+		{Name: "FILE", Flex: true, Cell: func(f finding) string { return f.File }},
+		{Name: "LINE", Right: true, Cell: func(f finding) string { return number(f.Line) }},
+		{Name: "COLUMN", Right: true, Cell: func(f finding) string { return number(f.Column) }},
+		{Name: "SHEET", CSV: "sheet", Extra: true, Cell: func(f finding) string { return f.Sheet }},
+		{Name: "CELL", CSV: "cell", Extra: true, Cell: func(f finding) string { return f.Cell }},
+		{Name: "HEADER", Cell: func(f finding) string { return f.Header }},
+		{Name: "VALUE", ID: true, Cell: func(f finding) string { return f.Value }},
+		{Name: "MESSAGE", Flex: true, Cell: func(f finding) string { return f.Message }},
+		{Name: "HINT", CSV: "hint", Flex: true, Extra: true, Cell: func(f finding) string { return f.Hint }},
+		{Name: "ROW", CSV: "row", Extra: true, Cell: func(f finding) string { return number(f.Row) }},
 	}
 }
 
@@ -188,10 +186,10 @@ func printReport(call *command.Call, judged input.Judgement) error {
 		return nil
 	}
 	forms := []command.Column[findings.FormCount]{
-		{Column: render.Column{Name: "CARRIER"}, Cell: func(n findings.FormCount) string { return n.Carrier }},
-		{Column: render.Column{Name: "FORM"}, Cell: func(n findings.FormCount) string { return n.Form }},
-		{Column: render.Column{Name: "ROWS", Right: true}, Count: func(n findings.FormCount) int64 { return n.Rows }},
-		{Column: render.Column{Name: "WRONG", Right: true}, Count: func(n findings.FormCount) int64 { return n.Wrong }},
+		{Name: "CARRIER", Cell: func(n findings.FormCount) string { return n.Carrier }},
+		{Name: "FORM", Cell: func(n findings.FormCount) string { return n.Form }},
+		{Name: "ROWS", Right: true, Count: func(n findings.FormCount) int64 { return n.Rows }},
+		{Name: "WRONG", Right: true, Count: func(n findings.FormCount) int64 { return n.Wrong }},
 	}
 	return command.PrintTable(out, forms, r.Forms...)
 }

@@ -15,7 +15,10 @@ import (
 
 // Column is a column of a table of T: how it is shown, and what makes its cells. Cell, Count or Time must be set.
 type Column[T any] struct {
-	render.Column
+	Name, CSV               string // these and the next two lines as in [render.Column]
+	Flex, Right, ID, Sparse bool
+	Rank                    int
+	Extra                   bool // shown only where it is asked for; in CSV also if CSV names it
 
 	Cell    func(T) string
 	Count   func(T) int64      // in place of Cell: a count
@@ -25,11 +28,18 @@ type Column[T any] struct {
 	Style   func(T) term.Style // how the cell stands out; nil for not
 }
 
+func (c Column[T]) header() render.Column {
+	return render.Column{
+		Name: c.Name, CSV: c.CSV, Flex: c.Flex, Right: c.Right || c.Count != nil, ID: c.ID, Rank: c.Rank,
+		Clock: c.Excel != nil, Sparse: c.Sparse,
+	}
+}
+
 // YesNo is a column of yes and no, true and false in CSV.
 func YesNo[T any](name string, of func(T) bool) Column[T] {
 	words := map[bool]string{true: "yes", false: "no"}
 	return Column[T]{
-		Column: render.Column{Name: name}, Cell: func(v T) string { return words[of(v)] },
+		Name: name, Cell: func(v T) string { return words[of(v)] },
 		CSVCell: func(v T) string { return strconv.FormatBool(of(v)) },
 	}
 }
@@ -78,7 +88,7 @@ func ColumnsWith[T any](cmd *cobra.Command, flag string, columns []Column[T]) {
 	}
 	known := columnsOf(cmd)
 	for _, c := range columns {
-		if name := (columnName{c.Key(), c.CSVName(), flag}); !slices.Contains(known, name) {
+		if name := c.named(flag); !slices.Contains(known, name) {
 			known = append(known, name)
 			cmd.Annotations[columnsAnnotation] += name.key + " " + name.csv + "\t" + flag + "\n"
 		}
@@ -93,6 +103,10 @@ func FurtherColumns(cmd *cobra.Command) { cmd.Annotations[furtherColumns] = "yes
 
 // columnName is what --columns and CSV call a column, and the flag that its table needs.
 type columnName struct{ key, csv, flag string }
+
+func (c Column[T]) named(flag string) columnName {
+	return columnName{strings.ReplaceAll(strings.ToLower(c.Name), " ", "-"), c.header().CSVName(), flag}
+}
 
 // is takes the name of a member in JSON too: eventId for event-id.
 func (n columnName) is(word string) bool {
@@ -184,14 +198,14 @@ func shownColumns[T any](o *Output, all []Column[T]) ([]Column[T], error) {
 	var shown []Column[T]
 	names := make([]columnName, len(all))
 	for i, c := range all {
-		names[i] = columnName{key: c.Key(), csv: c.CSVName()}
+		names[i] = c.named("")
 		if o.columns == nil && (!c.Extra || o.IsCSV() && c.CSV != "") && (!o.IsCSV() || o.Excel() || c.CSV != "-") {
 			shown = append(shown, c)
 		}
 	}
 	for _, word := range o.columns {
 		i := slices.IndexFunc(all, func(c Column[T]) bool {
-			return o.IsCSV() && !o.Excel() && c.CSV != "-" && strings.EqualFold(c.CSVName(), word)
+			return o.IsCSV() && !o.Excel() && c.CSV != "-" && strings.EqualFold(c.named("").csv, word)
 		})
 		if i < 0 {
 			i = slices.IndexFunc(names, func(n columnName) bool { return n.is(word) })
@@ -249,9 +263,7 @@ func BeginTable[T any](o *Output, columns []Column[T]) (*Table[T], error) {
 	t := &Table[T]{columns: shown, cells: make([]render.Cell, len(shown)), typed: o.IsWorkbook(), styled: !o.IsCSV()}
 	headers := make([]render.Column, len(shown))
 	for i, c := range shown {
-		headers[i] = c.Column
-		headers[i].Right = c.Right || c.Count != nil
-		headers[i].Clock = c.Excel != nil
+		headers[i] = c.header()
 		t.text = append(t.text, c.text(o))
 	}
 	t.rows = o.Table(headers...)

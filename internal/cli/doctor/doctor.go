@@ -214,11 +214,11 @@ func problems(all []finding) error {
 func printAll(c *command.Call, all []finding) error {
 	if c.Out.Machine() || c.Out.IsCSV() {
 		w := command.Listing[finding]{Out: c.Out, Columns: []command.Column[finding]{
-			{Column: render.Column{Name: "CHECK"}, Cell: func(f finding) string { return f.Check }},
-			{Column: render.Column{Name: "STATUS"}, Cell: func(f finding) string { return string(f.Status) }},
-			{Column: render.Column{Name: "MESSAGE"}, Cell: func(f finding) string { return f.Message }},
-			{Column: render.Column{Name: "HINT"}, Cell: func(f finding) string { return f.Hint }},
-			{Column: render.Column{Name: "NEXT COMMAND"}, Cell: func(f finding) string { return f.NextCommand }},
+			{Name: "CHECK", Cell: func(f finding) string { return f.Check }},
+			{Name: "STATUS", Cell: func(f finding) string { return string(f.Status) }},
+			{Name: "MESSAGE", Cell: func(f finding) string { return f.Message }},
+			{Name: "HINT", Cell: func(f finding) string { return f.Hint }},
+			{Name: "NEXT COMMAND", Cell: func(f finding) string { return f.NextCommand }},
 		}}
 		return w.PrintAll(c.IO, all)
 	}

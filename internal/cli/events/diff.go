@@ -121,9 +121,9 @@ func literal(v any) json.RawMessage {
 // differenceColumns are for an output; nil if only their names are needed.
 func differenceColumns(out *command.Output) []command.Column[difference] {
 	return []command.Column[difference]{
-		{Column: column{Name: "PATH"}, Cell: func(d difference) string { return d.Path }},
-		{Column: column{Name: "A", Flex: true}, Cell: func(d difference) string { return shown(d.A, d.B, out) }},
-		{Column: column{Name: "B", Flex: true}, Cell: func(d difference) string { return shown(d.B, d.A, out) }},
+		{Name: "PATH", Cell: func(d difference) string { return d.Path }},
+		{Name: "A", Flex: true, Cell: func(d difference) string { return shown(d.A, d.B, out) }},
+		{Name: "B", Flex: true, Cell: func(d difference) string { return shown(d.B, d.A, out) }},
 	}
 }
 

@@ -7,11 +7,8 @@ import (
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 )
-
-type column = render.Column
 
 // New returns the group of commands about events.
 func New(f *command.Factory) *cobra.Command {

@@ -96,13 +96,13 @@ func deadEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, running
 
 func deadColumns(out *command.Output) []command.Column[Forwarding] {
 	return []command.Column[Forwarding]{
-		{Column: column{Name: "DELIVERY", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
+		{Name: "DELIVERY", Right: true, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
 		targetColumn(out),
 		view.CSVOnly("FILTER", "filter", func(j Forwarding) string { return j.Filter }),
-		{Column: column{Name: "ATTEMPTS", Right: true}, Cell: Forwarding.attempts},
-		{Column: column{Name: "FAILING SINCE", Rank: 2}, Time: Forwarding.failing},
-		{Column: column{Name: "GIVEN UP", CSV: "givenUpAt", Rank: 3}, Time: Forwarding.ended},
-		{Column: column{Name: "PROBLEM", Flex: true, Rank: 1}, Cell: Forwarding.problem},
+		{Name: "ATTEMPTS", Right: true, Cell: Forwarding.attempts},
+		{Name: "FAILING SINCE", Rank: 2, Time: Forwarding.failing},
+		{Name: "GIVEN UP", CSV: "givenUpAt", Rank: 3, Time: Forwarding.ended},
+		{Name: "PROBLEM", Flex: true, Rank: 1, Cell: Forwarding.problem},
 	}
 }
 
@@ -157,11 +157,11 @@ func (a tried) answer() string {
 func triedColumns(out *command.Output) []command.Column[tried] {
 	target := targetColumn(out)
 	return []command.Column[tried]{
-		{Column: target.Column, Cell: func(a tried) string { return target.Cell(a.target) }},
-		{Column: column{Name: "ATTEMPT", Right: true, Rank: 1}, Cell: func(a tried) string { return fmt.Sprint(a.Attempt) }},
-		{Column: column{Name: "AT"}, Time: func(a tried) time.Time { return a.At }},
-		{Column: column{Name: "ANSWER"}, Cell: tried.answer},
-		{Column: column{Name: "SECONDS", Right: true}, Cell: func(a tried) string { return fmt.Sprint(a.ElapsedSeconds) }},
+		{Name: target.Name, Cell: func(a tried) string { return target.Cell(a.target) }},
+		{Name: "ATTEMPT", Right: true, Rank: 1, Cell: func(a tried) string { return fmt.Sprint(a.Attempt) }},
+		{Name: "AT", Time: func(a tried) time.Time { return a.At }},
+		{Name: "ANSWER", Cell: tried.answer},
+		{Name: "SECONDS", Right: true, Cell: func(a tried) string { return fmt.Sprint(a.ElapsedSeconds) }},
 	}
 }
 
@@ -246,7 +246,7 @@ func (j Forwarding) answer() string {
 func targetColumn(out *command.Output) command.Column[Forwarding] {
 	const shownURL, shownFilter = 32, 16 // columns
 	target := func(j Forwarding) string { return j.Target }
-	return command.Column[Forwarding]{Column: column{Name: "TARGET"}, CSVCell: target, Cell: func(j Forwarding) string {
+	return command.Column[Forwarding]{Name: "TARGET", CSVCell: target, Cell: func(j Forwarding) string {
 		switch {
 		case out != nil && out.Out().IsTerminal() && !out.HasColumns():
 			text := cutMiddle(strings.TrimPrefix(j.Target, "http://"), shownURL)
@@ -271,8 +271,10 @@ func cutMiddle(text string, n int) string {
 }
 
 func answerColumn(rank int) command.Column[Forwarding] {
-	answer := column{Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: rank}
-	return command.Column[Forwarding]{Column: answer, Cell: Forwarding.answer, CSVCell: Forwarding.problem}
+	return command.Column[Forwarding]{
+		Name: "LAST ANSWER", CSV: "problem", Flex: true, Rank: rank,
+		Cell: Forwarding.answer, CSVCell: Forwarding.problem,
+	}
 }
 
 func forwardingColumns(out *command.Output, now time.Time) []command.Column[Forwarding] {
@@ -280,29 +282,28 @@ func forwardingColumns(out *command.Output, now time.Time) []command.Column[Forw
 	return []command.Column[Forwarding]{
 		targetColumn(out),
 		{
-			Column:  column{Name: "STATE"},
-			Cell:    func(j Forwarding) string { return j.words(now) },
+			Name: "STATE", Cell: func(j Forwarding) string { return j.words(now) },
 			CSVCell: func(j Forwarding) string { return string(j.State) },
 			Style:   func(j Forwarding) term.Style { return styles[j.State] },
 		},
-		{Column: column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: Forwarding.attempts},
-		{Column: column{Name: "QUEUED", CSV: "queuedAt", Rank: 4}, Time: Forwarding.queued},
-		{Column: column{Name: "ENDED", CSV: "-", Rank: 1}, Time: Forwarding.ended},
+		{Name: "ATTEMPTS", Right: true, Rank: 2, Cell: Forwarding.attempts},
+		{Name: "QUEUED", CSV: "queuedAt", Rank: 4, Time: Forwarding.queued},
+		{Name: "ENDED", CSV: "-", Rank: 1, Time: Forwarding.ended},
 		answerColumn(3),
 	}
 }
 
 func pendingColumns(out *command.Output, now time.Time) []command.Column[Forwarding] {
 	return []command.Column[Forwarding]{
-		{Column: column{Name: "DELIVERY", Right: true}, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
+		{Name: "DELIVERY", Right: true, Cell: func(j Forwarding) string { return fmt.Sprint(j.Delivery) }},
 		targetColumn(out),
-		{Column: column{Name: "WAITS FOR", CSV: "-"}, Cell: func(j Forwarding) string { return j.words(now) }},
-		{Column: column{Name: "ATTEMPTS", Right: true, Rank: 2}, Cell: Forwarding.attempts},
+		{Name: "WAITS FOR", CSV: "-", Cell: func(j Forwarding) string { return j.words(now) }},
+		{Name: "ATTEMPTS", Right: true, Rank: 2, Cell: Forwarding.attempts},
 		answerColumn(1),
-		{Column: column{Name: "QUEUED", CSV: "queuedAt", Rank: 3}, Time: Forwarding.queued},
+		{Name: "QUEUED", CSV: "queuedAt", Rank: 3, Time: Forwarding.queued},
 		{
-			Column: column{Name: "SAME NUMBER", CSV: "heldByNumber", ID: true, Rank: 4},
-			Cell:   func(j Forwarding) string { return j.HeldByNumber },
+			Name: "SAME NUMBER", CSV: "heldByNumber", ID: true, Rank: 4,
+			Cell: func(j Forwarding) string { return j.HeldByNumber },
 		},
 	}
 }

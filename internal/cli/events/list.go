@@ -233,39 +233,32 @@ func eventColumns(names view.StatusFormatter, o listOptions) []command.Column[in
 	type event = inbox.Event
 	typeStyles := map[inbox.Mark]term.Style{inbox.Conflict: term.Bad, inbox.Anomaly: term.Caution}
 	return []command.Column[event]{
-		{Column: column{Name: "ID"}, Cell: event.ID},
+		{Name: "ID", Cell: event.ID},
 		{
-			Column: column{Name: "TYPE", Extra: !o.All},
-			Cell:   func(e event) string { return view.EventType(e.Mark) },
-			Style:  func(e event) term.Style { return typeStyles[e.Mark] },
+			Name: "TYPE", Extra: !o.All, Cell: func(e event) string { return view.EventType(e.Mark) },
+			Style: func(e event) term.Style { return typeStyles[e.Mark] },
 		},
-		{Column: column{Name: "RECEIVED", CSV: "receivedAt", Rank: 1}, Time: func(e event) time.Time { return e.ReceivedAt }},
+		{Name: "RECEIVED", CSV: "receivedAt", Rank: 1, Time: func(e event) time.Time { return e.ReceivedAt }},
 		view.Identifier("NUMBER", "trackingNumber", func(e event) string { return e.TrackingNumber }),
-		{Column: column{Name: "LATEST EVENT", Flex: true, Rank: 3}, Cell: func(e event) string {
+		{Name: "LATEST EVENT", Flex: true, Rank: 3, Cell: func(e event) string {
 			if e.Mark == inbox.Anomaly {
 				return e.Anomaly
 			}
 			_, latest, _ := names.EventTexts(e)
 			return latest
 		}, CSVCell: func(e event) string { return e.LatestEvent }},
-		{Column: column{Name: "STATUS", CSV: "-", Flex: true}, Cell: func(e event) string {
+		{Name: "STATUS", CSV: "-", Flex: true, Cell: func(e event) string {
 			status, _, _ := names.EventTexts(e)
 			return status
 		}, Style: func(e event) term.Style {
 			_, _, style := names.EventTexts(e)
 			return style
 		}},
-		{Column: column{Name: "EVENT", Flex: true, Rank: 4}, Cell: func(e event) string { return e.Kind }},
-		{
-			Column: column{Name: "VERIFIED", Rank: 2}, Cell: view.Trust,
-			CSVCell: func(e event) string { return string(e.Verified) },
-		},
-		{
-			Column: column{Name: "DELIVERY", Right: true, Extra: true},
-			Cell:   func(e event) string { return fmt.Sprint(e.Delivery) },
-		},
-		{Column: column{Name: "EVENT ID", ID: true, Extra: true}, Cell: func(e event) string { return e.EventID }},
-		{Column: column{Name: "EVENT TIME", Extra: true}, Cell: func(e event) string { return e.EventTime }},
+		{Name: "EVENT", Flex: true, Rank: 4, Cell: func(e event) string { return e.Kind }},
+		{Name: "VERIFIED", Rank: 2, Cell: view.Trust, CSVCell: func(e event) string { return string(e.Verified) }},
+		{Name: "DELIVERY", Right: true, Extra: true, Cell: func(e event) string { return fmt.Sprint(e.Delivery) }},
+		{Name: "EVENT ID", ID: true, Extra: true, Cell: func(e event) string { return e.EventID }},
+		{Name: "EVENT TIME", Extra: true, Cell: func(e event) string { return e.EventTime }},
 		view.CSVOnly("STATUS NUMBER", "status", func(e event) string { return view.Unquote(e.Status) }),
 		view.CSVOnly("STATUS LABEL", "statusLabel", func(e event) string { return e.StatusLabel }),
 		view.CSVOnly("STATUS TRACK", "statusTrack", func(e event) string { return e.StatusTrack }),
@@ -298,14 +291,13 @@ func runListRefused(ctx context.Context, c *command.Call, o listOptions) error {
 
 func refusedColumns() []command.Column[inbox.Delivery] {
 	return []command.Column[inbox.Delivery]{
-		{Column: column{Name: "ID"}, Cell: view.RefusedID},
-		{Column: column{Name: "RECEIVED", CSV: "receivedAt"}, Time: func(d inbox.Delivery) time.Time { return d.ReceivedAt }},
-		{Column: column{Name: "FROM"}, Cell: func(d inbox.Delivery) string { return d.RemoteAddr }},
+		{Name: "ID", Cell: view.RefusedID},
+		{Name: "RECEIVED", CSV: "receivedAt", Time: func(d inbox.Delivery) time.Time { return d.ReceivedAt }},
+		{Name: "FROM", Cell: func(d inbox.Delivery) string { return d.RemoteAddr }},
 		{
-			Column: column{Name: "WHY", CSV: "reason"},
-			Cell:   func(d inbox.Delivery) string { return string(d.Reason) },
-			Style:  func(inbox.Delivery) term.Style { return term.Bad },
+			Name: "WHY", CSV: "reason", Cell: func(d inbox.Delivery) string { return string(d.Reason) },
+			Style: func(inbox.Delivery) term.Style { return term.Bad },
 		},
-		{Column: column{Name: "PATH", Flex: true, Rank: 1}, Cell: func(d inbox.Delivery) string { return d.Path }},
+		{Name: "PATH", Flex: true, Rank: 1, Cell: func(d inbox.Delivery) string { return d.Path }},
 	}
 }

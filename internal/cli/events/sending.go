@@ -311,19 +311,19 @@ type sendingSummaryJSON struct {
 func sentColumns() []command.Column[Sent] {
 	return []command.Column[Sent]{
 		{
-			Column: render.Column{Name: "DELIVERY", CSV: "id", ID: true},
-			Cell:   func(j Sent) string { return j.ID + j.EventID }, CSVCell: func(j Sent) string { return j.ID },
+			Name: "DELIVERY", CSV: "id", ID: true, Cell: func(j Sent) string { return j.ID + j.EventID },
+			CSVCell: func(j Sent) string { return j.ID },
 		},
 		view.CSVIdentifier("EVENT ID", "eventId", func(j Sent) string { return j.EventID }),
-		{Column: render.Column{Name: "COPY", Right: true}, Cell: func(j Sent) string { return fmt.Sprint(j.Copy) }},
-		{Column: render.Column{Name: "TARGET"}, Cell: func(j Sent) string { return j.Target }},
-		{Column: render.Column{Name: "STATUS", Right: true}, Cell: func(j Sent) string { return fmt.Sprint(j.Status) }},
-		{Column: render.Column{Name: "EXPECTED"}, Cell: func(j Sent) string { return fmt.Sprint(j.Expected) }},
+		{Name: "COPY", Right: true, Cell: func(j Sent) string { return fmt.Sprint(j.Copy) }},
+		{Name: "TARGET", Cell: func(j Sent) string { return j.Target }},
+		{Name: "STATUS", Right: true, Cell: func(j Sent) string { return fmt.Sprint(j.Status) }},
+		{Name: "EXPECTED", Cell: func(j Sent) string { return fmt.Sprint(j.Expected) }},
 		{
-			Column: render.Column{Name: "SECONDS", CSV: "elapsedSeconds", Right: true},
-			Cell:   func(j Sent) string { return fmt.Sprint(j.ElapsedSeconds) },
+			Name: "SECONDS", CSV: "elapsedSeconds", Right: true,
+			Cell: func(j Sent) string { return fmt.Sprint(j.ElapsedSeconds) },
 		},
-		{Column: render.Column{Name: "PROBLEM", Flex: true}, Cell: func(j Sent) string { return j.Problem }},
+		{Name: "PROBLEM", Flex: true, Cell: func(j Sent) string { return j.Problem }},
 	}
 }
 

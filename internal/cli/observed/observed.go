@@ -11,7 +11,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/observed"
-	"github.com/waybill-cli/waybill/internal/render"
 )
 
 // New returns the command that lists the register.
@@ -90,11 +89,11 @@ func run(ctx context.Context, c *command.Call, _ []string) error {
 
 func columns() []command.Column[observed.Entry] {
 	return []command.Column[observed.Entry]{
-		{Column: render.Column{Name: "KIND"}, Cell: func(e observed.Entry) string { return string(e.Kind) }},
-		{Column: render.Column{Name: "VALUE", Flex: true}, Cell: func(e observed.Entry) string { return e.Value }},
-		{Column: render.Column{Name: "COUNT", Right: true}, Count: func(e observed.Entry) int64 { return e.Count }},
-		{Column: render.Column{Name: "FIRST", Rank: 2}, Time: func(e observed.Entry) time.Time { return e.First }},
-		{Column: render.Column{Name: "LAST", Rank: 1}, Time: func(e observed.Entry) time.Time { return e.Last }},
+		{Name: "KIND", Cell: func(e observed.Entry) string { return string(e.Kind) }},
+		{Name: "VALUE", Flex: true, Cell: func(e observed.Entry) string { return e.Value }},
+		{Name: "COUNT", Right: true, Count: func(e observed.Entry) int64 { return e.Count }},
+		{Name: "FIRST", Rank: 2, Time: func(e observed.Entry) time.Time { return e.First }},
+		{Name: "LAST", Rank: 1, Time: func(e observed.Entry) time.Time { return e.Last }},
 		command.YesNo("DOCUMENTED", func(e observed.Entry) bool { return e.Documented }),
 	}
 }

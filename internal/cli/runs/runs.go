@@ -16,7 +16,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/send"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
@@ -93,7 +92,7 @@ func runList(ctx context.Context, c *command.Call, o listOptions) error {
 func runColumns(account string) []command.Column[ledger.RunSummary] {
 	type run = ledger.RunSummary
 	attention := func(name string, state ledger.State, rows func(run) int64) command.Column[run] {
-		return command.Column[run]{Column: render.Column{Name: name}, Count: rows, Style: func(s run) term.Style {
+		return command.Column[run]{Name: name, Count: rows, Style: func(s run) term.Style {
 			if rows(s) == 0 {
 				return term.Normal
 			}
@@ -101,24 +100,21 @@ func runColumns(account string) []command.Column[ledger.RunSummary] {
 		}}
 	}
 	return []command.Column[run]{
-		{Column: render.Column{Name: "RUN", ID: true}, Cell: func(s run) string { return strconv.FormatInt(s.ID, 10) }},
+		{Name: "RUN", ID: true, Cell: func(s run) string { return strconv.FormatInt(s.ID, 10) }},
 		{
-			Column: render.Column{Name: "CREATED", Rank: 1}, Time: func(s run) time.Time { return s.Created },
+			Name: "CREATED", Rank: 1, Time: func(s run) time.Time { return s.Created },
 			Cell: func(s run) string { return view.Ago(s.Created, time.Now()) },
 		},
-		{
-			Column: render.Column{Name: "INPUT", CSV: "files", Flex: true},
-			Cell:   func(s run) string { return strings.Join(s.Plan.Files, " ") },
-		},
-		{Column: render.Column{Name: "ACCEPTED"}, Count: run.Accepted},
+		{Name: "INPUT", CSV: "files", Flex: true, Cell: func(s run) string { return strings.Join(s.Plan.Files, " ") }},
+		{Name: "ACCEPTED", Count: run.Accepted},
 		attention("REJECTED", ledger.Rejected, run.Rejected),
 		attention("UNKNOWN", ledger.Unknown, func(s run) int64 { return s.Counts.Unknown }),
-		{Column: render.Column{Name: "PENDING"}, Count: func(s run) int64 { return s.Counts.Pending + s.Counts.Sending }},
-		{Column: render.Column{Name: "REQUESTS", CSV: "batches", Rank: 3}, Count: func(s run) int64 { return s.Requests }},
-		{Column: render.Column{Name: "ACCOUNT", Rank: 4}, Cell: func(run) string { return account }},
-		{Column: render.Column{Name: "SUPERSEDED", Rank: 5}, Count: func(s run) int64 { return s.Superseded }},
-		{Column: render.Column{Name: "DISMISSED", Rank: 5}, Count: func(s run) int64 { return s.Dismissed }},
-		{Column: render.Column{Name: "SKIPPED", Rank: 5}, Count: func(s run) int64 { return s.Tally.Skipped }},
+		{Name: "PENDING", Count: func(s run) int64 { return s.Counts.Pending + s.Counts.Sending }},
+		{Name: "REQUESTS", CSV: "batches", Rank: 3, Count: func(s run) int64 { return s.Requests }},
+		{Name: "ACCOUNT", Rank: 4, Cell: func(run) string { return account }},
+		{Name: "SUPERSEDED", Rank: 5, Count: func(s run) int64 { return s.Superseded }},
+		{Name: "DISMISSED", Rank: 5, Count: func(s run) int64 { return s.Dismissed }},
+		{Name: "SKIPPED", Rank: 5, Count: func(s run) int64 { return s.Tally.Skipped }},
 	}
 }
 

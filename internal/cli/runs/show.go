@@ -190,33 +190,28 @@ func describeState(s ledger.RunSummary) string {
 func batchColumns() []command.Column[numberedBatch] {
 	type batch = numberedBatch
 	return []command.Column[batch]{
+		{Name: "BATCH", CSV: "number", Right: true, Cell: func(b batch) string { return strconv.Itoa(b.number) }},
 		{
-			Column: render.Column{Name: "BATCH", CSV: "number", Right: true},
-			Cell:   func(b batch) string { return strconv.Itoa(b.number) },
+			Name: "STATE", Cell: batch.shownState, CSVCell: func(b batch) string { return string(b.State) },
+			Style: func(b batch) term.Style { return view.StateStyle(b.shownState()) },
 		},
+		{Name: "ROWS", Count: func(b batch) int64 { return b.Rows }},
+		{Name: "ACCEPTED", Rank: 4, Count: func(b batch) int64 { return b.Counts.Accepted }},
+		{Name: "REJECTED", Rank: 4, Count: func(b batch) int64 { return b.Counts.Rejected }},
+		{Name: "UNKNOWN", Rank: 4, Count: func(b batch) int64 { return b.Counts.Unknown }},
+		{Name: "PENDING", Rank: 4, Count: batch.pending},
 		{
-			Column:  render.Column{Name: "STATE"},
-			Cell:    batch.shownState,
-			CSVCell: func(b batch) string { return string(b.State) },
-			Style:   func(b batch) term.Style { return view.StateStyle(b.shownState()) },
+			Name: "HTTP", CSV: "httpStatus", Right: true, Rank: 1,
+			Cell: func(b batch) string { return command.NonZero(int64(b.HTTPStatus)) },
 		},
-		{Column: render.Column{Name: "ROWS"}, Count: func(b batch) int64 { return b.Rows }},
-		{Column: render.Column{Name: "ACCEPTED", Rank: 4}, Count: func(b batch) int64 { return b.Counts.Accepted }},
-		{Column: render.Column{Name: "REJECTED", Rank: 4}, Count: func(b batch) int64 { return b.Counts.Rejected }},
-		{Column: render.Column{Name: "UNKNOWN", Rank: 4}, Count: func(b batch) int64 { return b.Counts.Unknown }},
-		{Column: render.Column{Name: "PENDING", Rank: 4}, Count: batch.pending},
-		{
-			Column: render.Column{Name: "HTTP", CSV: "httpStatus", Right: true, Rank: 1},
-			Cell:   func(b batch) string { return command.NonZero(int64(b.HTTPStatus)) },
-		},
-		{Column: render.Column{Name: "SENT", CSV: "began", Rank: 2}, Time: func(b batch) time.Time { return b.Began }},
-		{Column: render.Column{Name: "TOOK", CSV: "tookSeconds", Right: true, Rank: 3}, Cell: func(b batch) string {
+		{Name: "SENT", CSV: "began", Rank: 2, Time: func(b batch) time.Time { return b.Began }},
+		{Name: "TOOK", CSV: "tookSeconds", Right: true, Rank: 3, Cell: func(b batch) string {
 			if b.Began.IsZero() {
 				return ""
 			}
 			return b.Took.Round(time.Millisecond).String()
 		}, CSVCell: func(b batch) string { return strconv.FormatFloat(b.Took.Seconds(), 'f', -1, 64) }},
-		{Column: render.Column{Name: "REASON", Flex: true}, Cell: func(b batch) string { return b.Reason }},
+		{Name: "REASON", Flex: true, Cell: func(b batch) string { return b.Reason }},
 	}
 }
 

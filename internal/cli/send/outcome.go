@@ -146,10 +146,10 @@ func NoteErased(c *command.Call, rows int64) {
 // CountColumns returns the columns of the counts of a result.
 func CountColumns() []command.Column[Result] {
 	count := func(name, csv string, of func(Result) int64) command.Column[Result] {
-		return command.Column[Result]{Column: render.Column{Name: name, CSV: csv}, Count: of}
+		return command.Column[Result]{Name: name, CSV: csv, Count: of}
 	}
 	return []command.Column[Result]{
-		{Column: render.Column{Name: "RUN", ID: true}, Cell: func(r Result) string { return r.Run }},
+		{Name: "RUN", ID: true, Cell: func(r Result) string { return r.Run }},
 		count("READ", "", func(r Result) int64 { return r.Read }),
 		count("NEW", "", func(r Result) int64 { return r.New }),
 		count("ALREADY", "", func(r Result) int64 { return r.Already }),

@@ -15,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/app"
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/config"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/shell"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -69,9 +68,9 @@ func runConfigList(c *command.Call, columns []command.Column[config.Entry]) erro
 
 func settingColumns() []command.Column[config.Entry] {
 	return []command.Column[config.Entry]{
-		{Column: render.Column{Name: "KEY"}, Cell: func(e config.Entry) string { return e.Key }},
-		{Column: render.Column{Name: "VALUE", Flex: true}, Cell: func(e config.Entry) string { return e.Text }},
-		{Column: render.Column{Name: "ORIGIN"}, Cell: func(e config.Entry) string { return e.Origin.String() }},
+		{Name: "KEY", Cell: func(e config.Entry) string { return e.Key }},
+		{Name: "VALUE", Flex: true, Cell: func(e config.Entry) string { return e.Text }},
+		{Name: "ORIGIN", Cell: func(e config.Entry) string { return e.Origin.String() }},
 	}
 }
 
@@ -99,8 +98,8 @@ func runConfigPath(_ context.Context, b *command.Bare, _ []string) error {
 
 func pathColumns() []command.Column[pathJSON] {
 	return []command.Column[pathJSON]{
-		{Column: render.Column{Name: "KIND"}, Cell: func(p pathJSON) string { return p.Kind }},
-		{Column: render.Column{Name: "PATH"}, Cell: func(p pathJSON) string { return p.Path }},
+		{Name: "KIND", Cell: func(p pathJSON) string { return p.Kind }},
+		{Name: "PATH", Cell: func(p pathJSON) string { return p.Path }},
 		command.YesNo("EXISTS", func(p pathJSON) bool { return p.Exists }),
 	}
 }
@@ -320,10 +319,10 @@ func runConfigProfiles(_ context.Context, b *command.Bare, _ []string) error {
 
 func profileColumns() []command.Column[profileJSON] {
 	return []command.Column[profileJSON]{
-		{Column: render.Column{Name: "PROFILE", CSV: "name"}, Cell: func(p profileJSON) string { return p.Name }},
-		{Column: render.Column{Name: "CHOSEN BY", CSV: "origin"}, Cell: func(p profileJSON) string { return p.Origin }},
-		{Column: render.Column{Name: "BASE URL", Flex: true}, Cell: func(p profileJSON) string { return p.BaseURL }},
-		{Column: render.Column{Name: "ACCOUNT"}, Cell: func(p profileJSON) string { return p.Account }},
+		{Name: "PROFILE", CSV: "name", Cell: func(p profileJSON) string { return p.Name }},
+		{Name: "CHOSEN BY", CSV: "origin", Cell: func(p profileJSON) string { return p.Origin }},
+		{Name: "BASE URL", Flex: true, Cell: func(p profileJSON) string { return p.BaseURL }},
+		{Name: "ACCOUNT", Cell: func(p profileJSON) string { return p.Account }},
 	}
 }
 

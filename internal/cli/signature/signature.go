@@ -21,7 +21,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/inbox"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/term"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -270,14 +269,14 @@ func schemesOf(s *app.Session) []schemeJSON {
 
 func schemeColumns() []command.Column[schemeJSON] {
 	return []command.Column[schemeJSON]{
-		{Column: render.Column{Name: "NAME"}, Cell: func(j schemeJSON) string { return j.Name }},
-		{Column: render.Column{Name: "ORIGIN", Rank: 1}, Cell: func(j schemeJSON) string {
+		{Name: "NAME", Cell: func(j schemeJSON) string { return j.Name }},
+		{Name: "ORIGIN", Rank: 1, Cell: func(j schemeJSON) string {
 			if j.InForce {
 				return j.Origin + ", in force"
 			}
 			return j.Origin
 		}, CSVCell: func(j schemeJSON) string { return j.Origin }},
 		view.CSVOnly("IN FORCE", "inForce", func(j schemeJSON) string { return strconv.FormatBool(j.InForce) }),
-		{Column: render.Column{Name: "ABOUT", Flex: true}, Cell: func(j schemeJSON) string { return j.About }},
+		{Name: "ABOUT", Flex: true, Cell: func(j schemeJSON) string { return j.About }},
 	}
 }

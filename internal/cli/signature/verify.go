@@ -145,15 +145,15 @@ func (g *given) each(ctx context.Context, s *app.Session, judge func(string, web
 
 func verdictColumns() []command.Column[Verdict] {
 	return []command.Column[Verdict]{
-		{Column: render.Column{Name: "DELIVERY", CSV: "id", ID: true}, Cell: func(j Verdict) string { return j.ID }},
-		{Column: render.Column{Name: "RECEIVED", CSV: "receivedAt", Rank: 1}, Time: func(j Verdict) time.Time {
+		{Name: "DELIVERY", CSV: "id", ID: true, Cell: func(j Verdict) string { return j.ID }},
+		{Name: "RECEIVED", CSV: "receivedAt", Rank: 1, Time: func(j Verdict) time.Time {
 			if j.ReceivedAt == nil {
 				return time.Time{}
 			}
 			return *j.ReceivedAt
 		}},
 		{
-			Column: render.Column{Name: "VERIFIED", Flex: true}, Cell: Verdict.words,
+			Name: "VERIFIED", Flex: true, Cell: Verdict.words,
 			CSVCell: func(j Verdict) string { return strconv.FormatBool(j.Verified) },
 			Style: func(j Verdict) term.Style {
 				if j.Verified {
@@ -162,7 +162,7 @@ func verdictColumns() []command.Column[Verdict] {
 				return term.Bad
 			},
 		},
-		{Column: render.Column{Name: "SECRET", Rank: 2}, Cell: func(j Verdict) string { return j.Secret }},
+		{Name: "SECRET", Rank: 2, Cell: func(j Verdict) string { return j.Secret }},
 		view.CSVOnly("REASON", "reason", func(j Verdict) string { return string(j.Reason) }),
 	}
 }

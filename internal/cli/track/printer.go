@@ -238,18 +238,15 @@ func stopColumns(noted int) []command.Column[checkpoint] {
 	return []command.Column[checkpoint]{
 		view.CSVIdentifier("REFERENCE", "referId", func(c checkpoint) string { return c.of.ReferID }),
 		view.CSVIdentifier("NUMBER", "trackingNumber", func(c checkpoint) string { return c.of.Number }),
+		{Name: "LOCAL TIME", CSV: "eventTimestamp", Cell: func(c checkpoint) string { return c.Local }},
+		{Name: "UTC", CSV: "GMTTimestamp", Cell: func(c checkpoint) string { return c.UTC }},
+		{Name: "EVENT", CSV: "eventType", Cell: func(c checkpoint) string { return c.Event }},
+		{Name: "CITY", CSV: "eventCity", Cell: func(c checkpoint) string { return c.City }},
+		{Name: "STATE", CSV: "eventState", Cell: func(c checkpoint) string { return c.State }},
+		{Name: "ZIP", CSV: "eventZIPCode", Cell: func(c checkpoint) string { return c.ZIP }},
 		{
-			Column: render.Column{Name: "LOCAL TIME", CSV: "eventTimestamp"},
-			Cell:   func(c checkpoint) string { return c.Local },
-		},
-		{Column: render.Column{Name: "UTC", CSV: "GMTTimestamp"}, Cell: func(c checkpoint) string { return c.UTC }},
-		{Column: render.Column{Name: "EVENT", CSV: "eventType"}, Cell: func(c checkpoint) string { return c.Event }},
-		{Column: render.Column{Name: "CITY", CSV: "eventCity"}, Cell: func(c checkpoint) string { return c.City }},
-		{Column: render.Column{Name: "STATE", CSV: "eventState"}, Cell: func(c checkpoint) string { return c.State }},
-		{Column: render.Column{Name: "ZIP", CSV: "eventZIPCode"}, Cell: func(c checkpoint) string { return c.ZIP }},
-		{
-			Column: render.Column{Name: "NOTE", CSV: "anomalies", Extra: noted == 0},
-			Cell:   func(c checkpoint) string { return view.AnomalyKinds(c.Anomalies) },
+			Name: "NOTE", CSV: "anomalies", Extra: noted == 0,
+			Cell: func(c checkpoint) string { return view.AnomalyKinds(c.Anomalies) },
 		},
 	}
 }

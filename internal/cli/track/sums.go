@@ -17,7 +17,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/cli/command"
 	"github.com/waybill-cli/waybill/internal/cli/view"
 	"github.com/waybill-cli/waybill/internal/ledger"
-	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/report"
 	"github.com/waybill-cli/waybill/internal/term"
 )
@@ -386,10 +385,10 @@ type flatLine struct {
 
 func sumColumns() []command.Column[flatLine] {
 	return []command.Column[flatLine]{
-		{Column: render.Column{Name: "BY"}, Cell: func(l flatLine) string { return l.by.title }},
-		{Column: render.Column{Name: "VALUE", ID: true}, Cell: func(l flatLine) string { return l.name }},
-		{Column: render.Column{Name: "TRACKINGS", Right: true}, Cell: func(l flatLine) string { return fmt.Sprint(l.n) }},
-		{Column: render.Column{Name: "DELIVERED", Right: true}, Cell: func(l flatLine) string {
+		{Name: "BY", Cell: func(l flatLine) string { return l.by.title }},
+		{Name: "VALUE", ID: true, Cell: func(l flatLine) string { return l.name }},
+		{Name: "TRACKINGS", Right: true, Cell: func(l flatLine) string { return fmt.Sprint(l.n) }},
+		{Name: "DELIVERED", Right: true, Cell: func(l flatLine) string {
 			if !l.by.delivered {
 				return ""
 			}

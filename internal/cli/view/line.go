@@ -120,51 +120,41 @@ func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 		Identifier("REFERENCE", "referId", func(l *Line) string { return l.ReferID }),
 		Identifier("NUMBER", "trackingNumber", func(l *Line) string { return l.Number }),
 		{
-			Column:  render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 5},
+			Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 5,
 			Cell:    func(l *Line) string { return cmp.Or(l.CarrierCode, l.SentCarrier) },
 			CSVCell: func(l *Line) string { return l.CarrierCode },
 		},
+		{Name: "STATE", Rank: 6, Sparse: true, Cell: state, CSVCell: func(l *Line) string { return string(l.known().State) }},
 		{
-			Column: render.Column{Name: "STATE", Rank: 6, Sparse: true}, Cell: state,
-			CSVCell: func(l *Line) string { return string(l.known().State) },
-		},
-		{
-			Column: render.Column{Name: "STATUS", CSV: "-", Flex: true}, Style: style,
-			Cell:  func(l *Line) string { return phase(l.Tracking) },
+			Name: "STATUS", CSV: "-", Flex: true, Style: style, Cell: func(l *Line) string { return phase(l.Tracking) },
 			Excel: func(l *Line) string { return n.PhaseName(l.Tracking) },
 		},
 		CSVOnly("PHASE", "phase", func(l *Line) string { return string(l.Phase) }),
 		CSVOnly("STATUS NUMBER", "status", func(l *Line) string { return Unquote(l.Status) }),
 		CSVOnly("STATUS LABEL", "statusLabel", func(l *Line) string { return l.StatusLabel }),
 		CSVOnly("STATUS TRACK", "statusTrack", func(l *Line) string { return l.StatusTrack }),
+		{Name: "LATEST EVENT", Flex: true, Rank: 4, Cell: latest, CSVCell: func(l *Line) string { return l.LatestEvent }},
 		{
-			Column: render.Column{Name: "LATEST EVENT", Flex: true, Rank: 4}, Cell: latest,
-			CSVCell: func(l *Line) string { return l.LatestEvent },
-		},
-		{
-			Column: render.Column{Name: "CHECKPOINT", CSV: "latestCheckpointTime", Flex: r.IsPerson}, Cell: checkpoint,
+			Name: "CHECKPOINT", CSV: "latestCheckpointTime", Flex: r.IsPerson, Cell: checkpoint,
 			CSVCell: func(l *Line) string { return l.LatestTime },
 			Excel:   func(l *Line) string { return ServiceTime(l.LatestTime, render.LocalDateTime) },
 		},
 		{
-			Column: render.Column{Name: "RECEIVED", CSV: "learntAt", Flex: true, Rank: 3}, Style: fresh,
+			Name: "RECEIVED", CSV: "learntAt", Flex: true, Rank: 3, Style: fresh,
 			Time: func(l *Line) time.Time { return l.Learnt }, Cell: func(l *Line) string { return l.received(r.Now) },
 		},
 		{
-			Column: render.Column{Name: "SOURCE", CSV: "learntFrom", Extra: r.IsPerson}, Cell: (*Line).source,
+			Name: "SOURCE", CSV: "learntFrom", Extra: r.IsPerson, Cell: (*Line).source,
 			CSVCell: func(l *Line) string { return string(l.Source) },
 		},
 		CSVOnly("RUN", "run", (*Line).run),
 		CSVOnly("REASON", "reason", func(l *Line) string { return l.Reason }),
 		{
-			Column: render.Column{Name: "ERROR", CSV: "error", Flex: r.IsPerson, Extra: !r.IsPerson, Sparse: true},
-			Cell:   problem, CSVCell: func(l *Line) string { return Unquote(l.Error) }, Style: style,
+			Name: "ERROR", CSV: "error", Flex: r.IsPerson, Extra: !r.IsPerson, Sparse: true, Cell: problem,
+			CSVCell: func(l *Line) string { return Unquote(l.Error) }, Style: style,
 		},
 		CSVOnly("SUPERSEDED", "superseded", func(l *Line) string { return strconv.FormatBool(l.Superseded) }),
-		{
-			Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
-			Time:   func(l *Line) time.Time { return l.Dismissed },
-		},
+		{Name: "DISMISSED", CSV: "dismissed", Extra: true, Time: func(l *Line) time.Time { return l.Dismissed }},
 		CSVIdentifier("ROUTER ID", "routerId", func(l *Line) string { return l.RouterID }),
 	}
 }
@@ -173,8 +163,8 @@ func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 func OwnColumns(names []string) (columns []command.Column[*Line]) {
 	for _, name := range names {
 		columns = append(columns, command.Column[*Line]{
-			Column: render.Column{Name: name, CSV: "-", Flex: true, Extra: true},
-			Cell:   func(l *Line) string { return l.known().Own.Value(name) },
+			Name: name, CSV: "-", Flex: true, Extra: true,
+			Cell: func(l *Line) string { return l.known().Own.Value(name) },
 		})
 	}
 	return columns
@@ -182,17 +172,17 @@ func OwnColumns(names []string) (columns []command.Column[*Line]) {
 
 // Identifier returns a column of what identifies something, which stays on every terminal.
 func Identifier[T any](name, csv string, cell func(T) string) command.Column[T] {
-	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, ID: true}, Cell: cell}
+	return command.Column[T]{Name: name, CSV: csv, ID: true, Cell: cell}
 }
 
 // CSVOnly returns a column that CSV has, and a table where it is asked for.
 func CSVOnly[T any](name, csv string, cell func(T) string) command.Column[T] {
-	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, Extra: true}, Cell: cell}
+	return command.Column[T]{Name: name, CSV: csv, Extra: true, Cell: cell}
 }
 
 // CSVIdentifier is [CSVOnly] for what identifies something.
 func CSVIdentifier[T any](name, csv string, cell func(T) string) command.Column[T] {
-	return command.Column[T]{Column: render.Column{Name: name, CSV: csv, ID: true, Extra: true}, Cell: cell}
+	return command.Column[T]{Name: name, CSV: csv, ID: true, Extra: true, Cell: cell}
 }
 
 // AnswerColumns is [StatusFormatter.Columns] and what only a response says: the store keeps that with the response.
@@ -366,32 +356,28 @@ func NewRow(row ledger.Row) Row {
 func RowColumns() []command.Column[ledger.Row] {
 	return []command.Column[ledger.Row]{
 		{
-			Column:  render.Column{Name: "INPUT", CSV: "-", Rank: 2},
+			Name: "INPUT", CSV: "-", Rank: 2,
 			Cell:    func(row ledger.Row) string { return intake.RowPlace(row.File, row.Line, row.Row, "") },
 			CSVCell: func(row ledger.Row) string { return fmt.Sprintf("%s:%d", row.File, row.Line) },
 		},
 		Identifier("REFERENCE", "referId", func(row ledger.Row) string { return row.Item.ReferID }),
 		Identifier("NUMBER", "rawTrackingNumber", func(row ledger.Row) string { return row.Item.Number }),
 		{
-			Column: render.Column{Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 3},
-			Cell:   func(row ledger.Row) string { return row.Item.CarrierCode },
+			Name: "CARRIER", CSV: "carrierCode", ID: true, Rank: 3,
+			Cell: func(row ledger.Row) string { return row.Item.CarrierCode },
 		},
 		{
-			Column: render.Column{Name: "STATE"}, Cell: RowState,
-			CSVCell: func(row ledger.Row) string { return string(row.State) },
-			Style:   func(row ledger.Row) term.Style { return StateStyle(RowState(row)) },
+			Name: "STATE", Cell: RowState, CSVCell: func(row ledger.Row) string { return string(row.State) },
+			Style: func(row ledger.Row) term.Style { return StateStyle(RowState(row)) },
 		},
-		{Column: render.Column{Name: "REASON", Flex: true, Rank: 1}, Cell: func(row ledger.Row) string { return row.Reason }},
+		{Name: "REASON", Flex: true, Rank: 1, Cell: func(row ledger.Row) string { return row.Reason }},
 		CSVOnly("FILE", "file", func(row ledger.Row) string { return row.File }),
 		{
-			Column: render.Column{Name: "LINE", CSV: "line", Extra: true, Right: true},
-			Cell:   func(row ledger.Row) string { return strconv.Itoa(row.Line) },
+			Name: "LINE", CSV: "line", Extra: true, Right: true,
+			Cell: func(row ledger.Row) string { return strconv.Itoa(row.Line) },
 		},
 		CSVOnly("SUPERSEDED", "superseded", func(row ledger.Row) string { return strconv.FormatBool(row.Superseded) }),
-		{
-			Column: render.Column{Name: "DISMISSED", CSV: "dismissed", Extra: true},
-			Time:   func(row ledger.Row) time.Time { return row.Dismissed },
-		},
+		{Name: "DISMISSED", CSV: "dismissed", Extra: true, Time: func(row ledger.Row) time.Time { return row.Dismissed }},
 		CSVOnly("ROW", "row", func(row ledger.Row) string { return command.NonZero(int64(row.Row)) }),
 	}
 }
