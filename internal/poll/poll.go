@@ -293,12 +293,20 @@ func (p *poller[K, R]) resume(ctx context.Context) error {
 func (p *poller[K, R]) takeLoaded(b batch[K]) error {
 	p.loading, p.drained = false, b.drained
 	for i, v := range b.verdicts {
-		e := b.entries[i]
-		if v.Done {
+		var err error
+		switch e := b.entries[i]; {
+		case v.Done:
 			p.retire(e)
-			continue
+		case !e.Due.IsZero(): // asked by this poll
+			p.unhold(e)
+			p.await(e)
+		case v.Asked.IsZero():
+			p.fresh = append(p.fresh, e)
+		default:
+			e.Due = v.Asked
+			err = p.postpone(e)
 		}
-		if err := p.queue(e, v.Asked); err != nil {
+		if err != nil {
 			return errors.Join(b.err, err)
 		}
 	}
@@ -306,21 +314,6 @@ func (p *poller[K, R]) takeLoaded(b batch[K]) error {
 		p.fresh = append(p.fresh, b.entries...) // no step had a verdict on them
 	}
 	return b.err
-}
-
-// queue queues a loaded entry that was last asked at that time, zero for never.
-func (p *poller[K, R]) queue(e *entry[K], asked time.Time) error {
-	switch {
-	case !e.Due.IsZero(): // asked by this poll
-		p.unhold(e)
-		p.await(e)
-	case asked.IsZero():
-		p.fresh = append(p.fresh, e)
-	default:
-		e.Due = asked
-		return p.postpone(e)
-	}
-	return nil
 }
 
 // postpone puts an entry behind all that were asked about less recently.
