@@ -181,9 +181,6 @@ func byEvent(row ledger.TrackingStatus) bool {
 
 // merge puts rows learnt from events in the place of answers: the ledger has compared the two.
 func merge(res Result, rows []knownRow) []Tracking {
-	if len(rows) == 0 {
-		return res.Trackings
-	}
 	found := slices.Clone(res.Trackings)
 	for _, row := range rows {
 		i := slices.IndexFunc(found, func(t Tracking) bool { return t.isOf(row.TrackingStatus) })
