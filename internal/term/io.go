@@ -146,7 +146,7 @@ func (t *IO) InTerminal() bool { return t.facts.InTerminal }
 // called more than once. The error is the first of a write.
 func (t *IO) Close() error {
 	t.stop()
-	return cmp.Or(t.Out.flush(), t.Err.flush())
+	return cmp.Or(t.Out.Release(), t.Err.Release())
 }
 
 // running is what a [Progress] and a [Page] have in common.

@@ -120,12 +120,6 @@ func (w *Writer) writeHeld() error {
 	return w.err
 }
 
-func (w *Writer) flush() error {
-	w.screen.mu.Lock()
-	defer w.screen.mu.Unlock()
-	return w.writeHeld()
-}
-
 // put writes p as it is. The screen is locked.
 func (w *Writer) put(p []byte) (int, error) {
 	if w.err != nil || len(p) == 0 {
