@@ -207,23 +207,16 @@ func (o *Observer) read(ctx context.Context, from, last int64, recorders recorde
 		met := observed.Event{Body: e.Raw}
 		if e.Delivery != delivery {
 			delivery = e.Delivery
-			if met.Header, err = o.headers(ctx, delivery); err != nil {
+			d, err := o.Inbox.Delivery(ctx, delivery)
+			if err != nil {
 				return 0, err
+			}
+			met.Header = map[string][]string{}
+			for _, f := range d.Header {
+				met.Header[f.Name] = append(met.Header[f.Name], f.Value)
 			}
 		}
 		recorder.Event(met, e.ReceivedAt)
 	}
 	return last, nil
-}
-
-func (o *Observer) headers(ctx context.Context, delivery int64) (map[string][]string, error) {
-	d, err := o.Inbox.Delivery(ctx, delivery)
-	if err != nil {
-		return nil, err
-	}
-	header := map[string][]string{}
-	for _, f := range d.Header {
-		header[f.Name] = append(header[f.Name], f.Value)
-	}
-	return header, nil
 }
