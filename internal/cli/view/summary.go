@@ -282,22 +282,17 @@ func (s *Summary) sorted(named map[statusKey]string) []statusKey {
 // named returns what each status is called: as in the configuration, else its label in plain words. Labels that would
 // read alike stay as sent; a label with several numbers has its number added.
 func (s *Summary) named() map[statusKey]string {
-	labels, numbers := map[string]map[string]bool{}, map[string]map[string]bool{}
-	note := func(all map[string]map[string]bool, name, value string) {
-		if all[name] == nil {
-			all[name] = map[string]bool{}
-		}
-		all[name][value] = true
-	}
+	labels, numbers := map[string][]string{}, map[string][]string{} // by plain words
 	for key := range s.counts {
+		plain, label := PlainStatus(key.name()), strings.ToUpper(key.name()) // a track is the label in lower case
 		if key.phase != ledger.Processed {
-			note(labels, phaseWord(key.phase), "")
-			continue
+			plain, label = phaseWord(key.phase), ""
 		}
-		plain := PlainStatus(key.name())
-		note(labels, plain, strings.ToUpper(key.name())) // a track is the label in lower case
-		if key.status != "" {
-			note(numbers, plain, key.status)
+		if !slices.Contains(labels[plain], label) {
+			labels[plain] = append(labels[plain], label)
+		}
+		if key.status != "" && !slices.Contains(numbers[plain], key.status) {
+			numbers[plain] = append(numbers[plain], key.status)
 		}
 	}
 	named := make(map[statusKey]string, len(s.counts))
