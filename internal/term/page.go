@@ -30,7 +30,7 @@ const (
 type Page struct {
 	running
 	draw       func(w *Writer, height int)
-	last       []byte // frame on the terminal
+	last       string // frame on the terminal
 	wide, high int    // its size
 }
 
@@ -69,16 +69,11 @@ func (p *Page) redraw() {
 		all = append(all, slices.Repeat([]string{""}, lines-len(all))...)
 		all = append(all, message)
 	}
-	frame := []byte(homeHere)
 	for i, l := range all {
-		frame = append(frame, cut(l, wide)...)
-		frame = append(frame, "\x1b[K"...)
-		if i+1 < len(all) {
-			frame = append(frame, "\r\n"...)
-		}
+		all[i] = cut(l, wide) + "\x1b[K"
 	}
-	frame = append(frame, eraseDown...)
-	if wide == p.wide && high == p.high && bytes.Equal(frame, p.last) {
+	frame := homeHere + strings.Join(all, "\r\n") + eraseDown
+	if wide == p.wide && high == p.high && frame == p.last {
 		return
 	}
 	out.screen.mu.Lock()
@@ -86,7 +81,7 @@ func (p *Page) redraw() {
 	if wide != p.wide || high != p.high {
 		out.raw("\x1b[2J")
 	}
-	out.raw(string(frame))
+	out.raw(frame)
 	p.last, p.wide, p.high = frame, wide, high
 }
 
