@@ -27,7 +27,7 @@ type Progress struct {
 
 // Report is what a progress shows at one moment. Texts may be foreign.
 type Report struct {
-	Parts  []Part         // one line
+	Parts  []Part         // one line; at least one, which may be empty
 	Fields map[string]any // members of the JSON form, nil for none
 }
 
@@ -95,18 +95,10 @@ func (p *Progress) Set(text string, fields map[string]any) {
 // Show replaces what is shown by what report returns, called by another goroutine at each write.
 func (p *Progress) Show(report func() Report) { p.last.Store(&report) }
 
-func (p *Progress) report() Report {
-	r := (*p.last.Load())()
-	if len(r.Parts) == 0 {
-		r.Parts = []Part{{}}
-	}
-	return r
-}
-
 // Line returns what a terminal of that width shows beside the spinner, which takes two
 // columns. The last stays free: a terminal may go to the next line after it. Two
 // more are for the ^C that a terminal shows: in the next line it would stay.
-func (p *Progress) Line(width int) string { return line(p.labelled(p.report().Parts), width-5) }
+func (p *Progress) Line(width int) string { return line(p.labelled((*p.last.Load())().Parts), width-5) }
 
 func (p *Progress) labelled(parts []Part) []Part {
 	parts = slices.Clone(parts)
@@ -143,7 +135,7 @@ func (p *Progress) spin() func() {
 func (p *Progress) lines(write func(Report)) func() {
 	first, last := true, ""
 	return every(lineEvery, func() {
-		now := p.report()
+		now := (*p.last.Load())()
 		steady := slices.DeleteFunc(slices.Clone(now.Parts), func(p Part) bool { return p.Ticking })
 		if text := line(steady, unlimited); first || text != last {
 			write(now)

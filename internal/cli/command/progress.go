@@ -168,7 +168,7 @@ func (p *Progress) report() term.Report {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done == 0 && p.total == 0 {
-		return term.Report{}
+		return term.Report{Parts: []term.Part{{}}}
 	}
 	p.sample()
 	elapsed, rate := time.Since(p.began), p.perSecond()
