@@ -74,7 +74,7 @@ func line(parts []Part, width int) string {
 // verbose. Of several, a terminal shows the newest. The caller stops it.
 func (t *IO) Progress(label string) *Progress {
 	p := &Progress{running: running{io: t}, label: label}
-	p.Set("", nil)
+	p.Show(func() Report { return Report{Parts: []Part{{}}} })
 	switch {
 	case t.options.Quiet, t.options.JSON && !t.options.Verbose:
 	case t.options.JSON:
@@ -85,11 +85,6 @@ func (t *IO) Progress(label string) *Progress {
 		p.begin(p.lines(p.line))
 	}
 	return p
-}
-
-// Set replaces what is shown, at little cost. The fields must not be changed afterwards.
-func (p *Progress) Set(text string, fields map[string]any) {
-	p.Show(func() Report { return Report{Parts: []Part{{Text: text}}, Fields: fields} })
 }
 
 // Show replaces what is shown by what report returns, called by another goroutine at each write.

@@ -166,3 +166,8 @@ func TestProgressFromManyGoroutines(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// Set replaces what is shown.
+func (p *Progress) Set(text string, fields map[string]any) {
+	p.Show(func() Report { return Report{Parts: []Part{{Text: text}}, Fields: fields} })
+}
