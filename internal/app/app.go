@@ -98,6 +98,11 @@ func (a *App) Session(ctx context.Context, flags []config.Flag) (*Session, error
 	}, nil
 }
 
+// Bare returns a session without settings, for a command that runs where they can't be loaded.
+func (a *App) Bare(flags []config.Flag) *Session {
+	return &Session{IO: a.IO, sources: a.Sources(flags)}
+}
+
 // Reloaded returns a session with the settings as they are now, with neither gate nor store, to verify deliveries by.
 func (s *Session) Reloaded() (*Session, error) {
 	cfg, err := config.Load(s.sources)

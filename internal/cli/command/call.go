@@ -181,27 +181,17 @@ func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do 
 // the default ones, and broken says why. What is wrong with a flag is an error as elsewhere.
 func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, args []string, broken error) error) CobraAction {
 	return func(cmd *cobra.Command, args []string) error {
+		run := f.RunBare
 		_, broken := config.Load(f.App.Sources(FlagsOf(cmd)))
-		fault, ok := errors.AsType[*config.KeyError](broken)
-		if !ok || fault.Origin.Level == config.FromFlag {
-			return f.RunE(func(ctx context.Context, c *Call, args []string) error { return do(ctx, c, args, nil) })(cmd, args)
+		if fault, ok := errors.AsType[*config.KeyError](broken); !ok || fault.Origin.Level == config.FromFlag {
+			run, broken = f.RunE, nil
 		}
-		return f.RunBare(func(ctx context.Context, b *Bare, args []string) error {
-			c := &Call{Session: &app.Session{IO: b.IO}, Out: b.Out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}
-			return do(ctx, c, args, broken)
-		})(cmd, args)
+		return run(func(ctx context.Context, c *Call, args []string) error { return do(ctx, c, args, broken) })(cmd, args)
 	}
 }
 
-// Bare is one run of a command that runs where settings can't be loaded.
-type Bare struct {
-	IO      *term.IO
-	Out     *Output // the result
-	Sources config.Sources
-}
-
-// RunBare makes the RunE of a command that runs where settings can't be loaded.
-func (f *Factory) RunBare(do func(ctx context.Context, b *Bare, args []string) error) CobraAction {
+// RunBare is [Factory.RunE] for a command that loads no settings: it also runs where they can't be loaded.
+func (f *Factory) RunBare(do Action) CobraAction {
 	return func(cmd *cobra.Command, args []string) error {
 		f.Started = true
 		out, err := f.Output(cmd)
@@ -209,7 +199,8 @@ func (f *Factory) RunBare(do func(ctx context.Context, b *Bare, args []string) e
 			return err
 		}
 		defer out.Discard()
-		return out.End(do(cmd.Context(), &Bare{f.App.IO, out, f.App.Sources(FlagsOf(cmd))}, args))
+		s := f.App.Bare(FlagsOf(cmd))
+		return out.End(do(cmd.Context(), &Call{Session: s, Out: out, Cmd: cmd, Line: f.Args, Getenv: f.App.Getenv}, args))
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/waybill-cli/waybill/internal/cli/command"
-	"github.com/waybill-cli/waybill/internal/config"
 	"github.com/waybill-cli/waybill/internal/disk"
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/render"
@@ -26,9 +25,8 @@ import (
 )
 
 type examination struct {
-	call    *command.Call
-	sources config.Sources
-	broken  error // why the settings can't be used, nil if they can
+	call   *command.Call
+	broken error // why the settings can't be used, nil if they can
 	options
 
 	free  func(folder string) (int64, bool) // see [disk.Free]
@@ -90,7 +88,7 @@ not change it.`,
 		if len(args) > 0 {
 			o.ref = args[0]
 		}
-		return runDoctor(ctx, newExamination(f, c, broken, o))
+		return runDoctor(ctx, newExamination(c, broken, o))
 	})
 	cmd.Flags().BoolVar(&o.probing, "probe", false, "find out how the service reports unknown trackings")
 	cmd.Flags().StringVar(&o.bundle, "bundle", "", "write what was found to `FILE`, a ZIP file without secrets")
@@ -98,10 +96,10 @@ not change it.`,
 	return cmd
 }
 
-func newExamination(f *command.Factory, c *command.Call, broken error, o options) *examination {
+func newExamination(c *command.Call, broken error, o options) *examination {
 	c.ReadOnly = true
 	x := &examination{
-		call: c, sources: f.App.Sources(command.FlagsOf(c.Cmd)), broken: broken, options: o,
+		call: c, broken: broken, options: o,
 		free: disk.Free, writable: disk.Writable, limit: 12 * time.Second, read: 5 * time.Second,
 	}
 	if o.probing {
@@ -291,7 +289,7 @@ func (x *examination) writeBundle(ctx context.Context, path string, all []findin
 // withoutSecrets removes secrets and the home folder, whose name is often the user's.
 func (x *examination) withoutSecrets(b []byte) []byte {
 	b = x.call.Redactor().Bytes(b)
-	quoted, err := json.Marshal(x.sources.Home)
+	quoted, err := json.Marshal(x.call.Sources().Home)
 	if home := bytes.Trim(quoted, `"`); err == nil && len(home) > 1 {
 		b = bytes.ReplaceAll(b, home, []byte("~"))
 	}

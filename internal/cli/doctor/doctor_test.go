@@ -233,7 +233,7 @@ func (s *scene) examine() ([]finding, command.Code, string) {
 	command.GlobalFlags(cmd.Flags())
 	cmd.SetContext(s.t.Context())
 	err := f.RunAlways(func(ctx context.Context, c *command.Call, _ []string, broken error) error {
-		x := newExamination(f, c, broken, o)
+		x := newExamination(c, broken, o)
 		if s.alter != nil {
 			s.alter(x)
 		}

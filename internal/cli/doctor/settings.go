@@ -15,7 +15,7 @@ import (
 
 func (x *examination) configuration(context.Context) []finding {
 	var all []finding
-	paths, err := config.Locate(x.sources)
+	paths, err := config.Locate(x.call.Sources())
 	if err == nil {
 		err = x.broken
 	}

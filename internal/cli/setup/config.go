@@ -86,13 +86,13 @@ func newConfigPath(f *command.Factory) *cobra.Command {
 }
 
 // runConfigPath works even when the files can't be read: it is how one finds them.
-func runConfigPath(_ context.Context, b *command.Bare, _ []string) error {
-	paths, err := config.Locate(b.Sources)
+func runConfigPath(_ context.Context, c *command.Call, _ []string) error {
+	paths, err := config.Locate(c.Sources())
 	if err != nil {
 		return err
 	}
-	w := command.Listing[pathJSON]{Out: b.Out, Columns: pathColumns()}
-	return w.PrintAll(b.IO,
+	w := command.Listing[pathJSON]{Out: c.Out, Columns: pathColumns()}
+	return w.PrintAll(c.IO,
 		[]pathJSON{{"user", paths.User, paths.UserExists}, {"project", paths.Project, paths.ProjectExists}})
 }
 
@@ -145,7 +145,7 @@ a prompt, or write - to read it from standard input.
 	}
 }
 
-func runConfigSet(ctx context.Context, b *command.Bare, args []string) error {
+func runConfigSet(ctx context.Context, c *command.Call, args []string) error {
 	key, values := args[0], args[1:]
 	isSecret, err := config.CheckKey(key)
 	if err != nil {
@@ -154,7 +154,7 @@ func runConfigSet(ctx context.Context, b *command.Bare, args []string) error {
 	a := config.Change{Key: key}
 	switch {
 	case isSecret:
-		if a.Value, err = newSecret(ctx, b.IO, key, values); err != nil {
+		if a.Value, err = newSecret(ctx, c.IO, key, values); err != nil {
 			return err
 		}
 	case len(values) == 0:
@@ -163,17 +163,17 @@ func runConfigSet(ctx context.Context, b *command.Bare, args []string) error {
 		a.Value = values[0]
 	}
 	if key == "webhook.scheme" && a.Value != "" {
-		if c, err := config.Load(b.Sources); err == nil { // else Set says what is wrong
-			if _, err := app.Scheme(c, values[0]); err != nil {
+		if current, err := config.Load(c.Sources()); err == nil { // else Set says what is wrong
+			if _, err := app.Scheme(current, values[0]); err != nil {
 				return err
 			}
 		}
 	}
-	_, profile, err := openDraft(b, key)
+	_, profile, err := openDraft(c, key)
 	if err != nil {
 		return err
 	}
-	return changeConfig(b, a, profile)
+	return changeConfig(c, a, profile)
 }
 
 func newSecret(ctx context.Context, io *term.IO, key string, values []string) (config.Secret, error) {
@@ -192,8 +192,8 @@ func newSecret(ctx context.Context, io *term.IO, key string, values []string) (c
 }
 
 // changeConfig makes one change of the user file, and says where, and what is in force over it.
-func changeConfig(b *command.Bare, a config.Change, profile string) error {
-	path, err := config.Set(b.Sources, profile, a)
+func changeConfig(c *command.Call, a config.Change, profile string) error {
+	path, err := config.Set(c.Sources(), profile, a)
 	if err != nil {
 		return err
 	}
@@ -202,23 +202,23 @@ func changeConfig(b *command.Bare, a config.Change, profile string) error {
 		done = "Removed "
 	}
 	done += a.Key + " in " + path + ofProfile(profile)
-	c, err := config.Load(b.Sources)
+	now, err := config.Load(c.Sources())
 	if name, chosen := a.Value.(string); chosen && a.Key == "profile" {
 		done = "Now using profile " + name
-		if err == nil && c.Profile == name && c.BaseURL != "" {
-			done += " (" + strings.TrimPrefix(strings.TrimPrefix(c.BaseURL, "https://"), "http://") + ")"
+		if err == nil && now.Profile == name && now.BaseURL != "" {
+			done += " (" + strings.TrimPrefix(strings.TrimPrefix(now.BaseURL, "https://"), "http://") + ")"
 		}
 	}
-	b.IO.Note("%s", done)
+	c.IO.Note("%s", done)
 	if err == nil { // what hinders others is not for this command to say
-		warnOverridden(b.IO, c, path, a)
+		warnOverridden(c.IO, now, path, a)
 	}
 	return nil
 }
 
 // openDraft opens the user file, and returns the profile that a key belongs to. The choice of it is at the top.
-func openDraft(b *command.Bare, key string) (*config.Draft, string, error) {
-	d, err := config.OpenDraft(b.Sources)
+func openDraft(c *command.Call, key string) (*config.Draft, string, error) {
+	d, err := config.OpenDraft(c.Sources())
 	if err != nil || key == "profile" {
 		return d, config.DefaultProfile, err
 	}
@@ -256,9 +256,9 @@ top of the file. The file keeps its comments and its order.`,
 	}
 }
 
-func runConfigUnset(_ context.Context, b *command.Bare, args []string) error {
+func runConfigUnset(_ context.Context, c *command.Call, args []string) error {
 	key := args[0]
-	d, profile, err := openDraft(b, key)
+	d, profile, err := openDraft(c, key)
 	if err != nil {
 		return err
 	}
@@ -266,10 +266,10 @@ func runConfigUnset(_ context.Context, b *command.Bare, args []string) error {
 		if _, err := config.CheckKey(key); err != nil {
 			return err
 		}
-		b.IO.Note("%s is not set in %s", key, d.Path+ofProfile(profile))
+		c.IO.Note("%s is not set in %s", key, d.Path+ofProfile(profile))
 		return nil
 	}
-	return changeConfig(b, config.Change{Key: key}, profile)
+	return changeConfig(c, config.Change{Key: key}, profile)
 }
 
 type profileJSON struct {
@@ -294,8 +294,8 @@ the file are the profile default.`,
 	return cmd
 }
 
-func runConfigProfiles(_ context.Context, b *command.Bare, _ []string) error {
-	list, err := config.ListProfiles(b.Sources)
+func runConfigProfiles(_ context.Context, c *command.Call, _ []string) error {
+	list, err := config.ListProfiles(c.Sources())
 	if err != nil {
 		return err
 	}
@@ -307,12 +307,12 @@ func runConfigProfiles(_ context.Context, b *command.Bare, _ []string) error {
 		}
 		all = append(all, j)
 	}
-	w := command.Listing[profileJSON]{Out: b.Out, Columns: profileColumns()}
-	if err := w.PrintAll(b.IO, all); err != nil {
+	w := command.Listing[profileJSON]{Out: c.Out, Columns: profileColumns()}
+	if err := w.PrintAll(c.IO, all); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(all, func(p profileJSON) bool { return p.Active }) {
-		b.IO.Warning("%s chooses profile %s, which is not in %s", list.Origin, command.Quoted(list.Active), list.File)
+		c.IO.Warning("%s chooses profile %s, which is not in %s", list.Origin, command.Quoted(list.Active), list.File)
 	}
 	return nil
 }
@@ -335,23 +335,23 @@ func newConfigUse(f *command.Factory) *cobra.Command {
 file are the profile default.`,
 		Example: command.Example("waybill config use test", "waybill config use default"),
 		Args:    command.Exactly(1, "one NAME"),
-		RunE: f.RunBare(func(_ context.Context, b *command.Bare, args []string) error {
-			if err := checkProfile(b, args[0]); err != nil {
+		RunE: f.RunBare(func(_ context.Context, c *command.Call, args []string) error {
+			if err := checkProfile(c, args[0]); err != nil {
 				return err
 			}
-			return changeConfig(b, config.Change{Key: "profile", Value: args[0]}, config.DefaultProfile)
+			return changeConfig(c, config.Change{Key: "profile", Value: args[0]}, config.DefaultProfile)
 		}),
 	}
 }
 
 // checkProfile refuses the name of a profile that the configuration file does not
 // have. A file that can't be read is for the change to report.
-func checkProfile(b *command.Bare, name string) error {
+func checkProfile(c *command.Call, name string) error {
 	hint := "`waybill config profiles` shows the profiles, `waybill init --profile NAME` adds one"
 	if name == "" {
 		return command.Usagef(hint, "the NAME of the profile is empty")
 	}
-	list, err := config.ListProfiles(b.Sources)
+	list, err := config.ListProfiles(c.Sources())
 	if err != nil {
 		return nil //nolint:nilerr // as said above
 	}
@@ -378,18 +378,16 @@ nothing: you can edit it again, or it stays in the same folder and the error nam
 Keys and secrets show as kept-secret-1 and so on. Leave that to keep one, or write
 a new one in its place.`,
 		Example: command.Example("waybill config edit", "EDITOR='code --wait' waybill config edit"),
-		RunE: f.RunBare(func(ctx context.Context, b *command.Bare, _ []string) error {
-			return runConfigEdit(ctx, b, f.App.Getenv)
-		}),
+		RunE:    f.RunBare(runConfigEdit),
 	}
 }
 
-func runConfigEdit(ctx context.Context, b *command.Bare, getenv func(string) string) error {
-	editor, err := command.Editor(b.IO, getenv, "use `waybill config set KEY VALUE`")
+func runConfigEdit(ctx context.Context, c *command.Call, _ []string) error {
+	editor, err := command.Editor(c.IO, c.Getenv, "use `waybill config set KEY VALUE`")
 	if err != nil {
 		return err
 	}
-	d, err := config.OpenDraft(b.Sources)
+	d, err := config.OpenDraft(c.Sources())
 	if err != nil {
 		return err
 	}
@@ -403,7 +401,7 @@ func runConfigEdit(ctx context.Context, b *command.Bare, getenv func(string) str
 		return err
 	}
 	for {
-		ended := b.IO.Edit(ctx, editor, copied)
+		ended := c.IO.Edit(ctx, editor, copied)
 		data, err := os.ReadFile(copied)
 		data = restore(data)
 		unchanged := err == nil && bytes.Equal(data, before)
@@ -417,14 +415,14 @@ func runConfigEdit(ctx context.Context, b *command.Bare, getenv func(string) str
 		case err != nil:
 			return err
 		case unchanged:
-			b.IO.Note("%s is unchanged", d.Path)
+			c.IO.Note("%s is unchanged", d.Path)
 			return os.Remove(copied)
 		}
 		if err = d.Check(data, copied); err == nil {
 			err = d.Replace(data)
 		}
 		if err == nil {
-			b.IO.Note("Changed %s", d.Path)
+			c.IO.Note("Changed %s", d.Path)
 			return os.Remove(copied)
 		}
 		hint := "fix the copy and move it: " + shell.Line("mv", copied, d.Path)
@@ -434,7 +432,7 @@ func runConfigEdit(ctx context.Context, b *command.Bare, getenv func(string) str
 		if e := os.WriteFile(copied, data, 0o600); e != nil { // for who moves it
 			return errors.Join(err, e)
 		}
-		again, e := editAgain(ctx, b, err)
+		again, e := editAgain(ctx, c, err)
 		if e != nil || !again {
 			return errors.Join(&command.UsageError{Err: err, Hint: hint}, e)
 		}
@@ -445,12 +443,12 @@ func editorError(editor string, err error, left string) error {
 	return command.Usagef("set VISUAL or EDITOR to another editor", "editor %s: %w%s", editor, err, left)
 }
 
-func editAgain(ctx context.Context, b *command.Bare, fault error) (bool, error) {
-	if !b.IO.Interactive() || errors.Is(fault, config.ErrChanged) {
+func editAgain(ctx context.Context, c *command.Call, fault error) (bool, error) {
+	if !c.IO.Interactive() || errors.Is(fault, config.ErrChanged) {
 		return false, nil
 	}
-	b.IO.Warning("%v", fault)
-	return b.IO.Confirm(ctx, "Edit it again?")
+	c.IO.Warning("%v", fault)
+	return c.IO.Confirm(ctx, "Edit it again?")
 }
 
 func copyBeside(path string, data []byte) (string, error) {
