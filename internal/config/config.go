@@ -7,6 +7,7 @@
 package config
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strings"
@@ -118,16 +119,10 @@ func Load(src Sources) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	user, err := l.user()
-	if err != nil {
-		return Config{}, err
-	}
-	project, err := l.project()
-	if err != nil {
-		return Config{}, err
-	}
-	profile, _, err := user.chosen(l.environment, l.flags)
-	if err != nil {
+	user, errUser := l.user()
+	project, errProject := l.project()
+	profile, _, errProfile := user.chosen(l.environment, l.flags)
+	if err := cmp.Or(errUser, errProject, errProfile); err != nil {
 		return Config{}, err
 	}
 	return l.decide([]layer{user.profiles[DefaultProfile], user.profiles[profile], project, l.environment, l.flags})
