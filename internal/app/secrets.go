@@ -82,17 +82,12 @@ func (s *Session) Redactor() *redact.Redactor {
 	if s.app == nil {
 		return nil // no settings were loaded
 	}
-	texts := []string{s.app.Getenv("PGPASSWORD")}
-	if key, err := s.Key(); err == nil {
-		texts = append(texts, key)
-	}
-	if password, err := s.Config.StorePassword(); err == nil {
-		texts = append(texts, password.Reveal())
-	}
-	if secrets, err := s.AnyWebhookSecrets(); err == nil {
-		for _, one := range secrets {
-			texts = append(texts, string(one.Value))
-		}
+	key, _ := s.Key()
+	password, _ := s.Config.StorePassword()
+	secrets, _ := s.AnyWebhookSecrets()
+	texts := []string{s.app.Getenv("PGPASSWORD"), key, password.Reveal()}
+	for _, one := range secrets {
+		texts = append(texts, string(one.Value))
 	}
 	return redact.New(texts...)
 }

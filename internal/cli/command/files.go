@@ -195,15 +195,12 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 	if paths, err := config.Locate(sources); err == nil && (isSame(paths.User, path) || isSame(paths.Project, path)) {
 		return refuse("the configuration")
 	}
-	own := ""
-	if c, err := config.Load(sources); err == nil {
-		own = c.Store
-	}
-	if base := sqlite.Beside(resolve(path)); base != "" && (exists || isSame(own, base) || sqlite.IsDatabase(base)) {
+	own, _ := config.Load(sources) // broken settings name no store
+	if base := sqlite.Beside(resolve(path)); base != "" && (exists || isSame(own.Store, base) || sqlite.IsDatabase(base)) {
 		return Usagef("use another file name", "%s belongs to the database %s", shown, filepath.Base(base))
 	}
 	switch {
-	case isSame(own, path):
+	case isSame(own.Store, path):
 		return refuse("the store")
 	case sqlite.IsDatabase(path):
 		return refuse("a database, such as a store")

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/waybill-cli/waybill/internal/api"
@@ -91,15 +92,11 @@ func failureFinding(c api.Contact) finding {
 }
 
 func certificateFinding(state *tls.ConnectionState) finding {
-	name, end := "", time.Time{}
-	for _, c := range state.VerifiedChains[0] { // there is one: the connection was verified
-		if end.IsZero() || c.NotAfter.Before(end) {
-			name, end = c.Subject.String(), c.NotAfter
-		}
-	}
-	day := end.UTC().Format(time.DateOnly)
-	if time.Until(end) < expiryNear {
-		return found(certificateExpiring, "the certificate %s expires on %s", name, day)
+	chain := state.VerifiedChains[0] // there is one: the connection was verified
+	first := slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+	day := first.NotAfter.UTC().Format(time.DateOnly)
+	if time.Until(first.NotAfter) < expiryNear {
+		return found(certificateExpiring, "the certificate %s expires on %s", first.Subject, day)
 	}
 	return found(certificateValid, "%s, certificates valid until %s", tls.VersionName(state.Version), day)
 }
