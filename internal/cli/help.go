@@ -3,6 +3,7 @@ package cli
 import (
 	"embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,20 +43,19 @@ func (t topic) page(root *cobra.Command, width int) string {
 }
 
 func newHelp(f *command.Factory) *cobra.Command {
+	all := topics()
+	names := command.Texts(len(all), func(i int) string { return all[i].name })
 	return &cobra.Command{
 		Use:   "help [COMMAND|TOPIC]",
 		Short: "Help about a command or a topic",
-		Long:  "Topics: " + topicNames() + ".",
+		Long:  "Topics: " + strings.Join(names, ", ") + ".",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Started = true
-			if len(args) == 1 {
-				for _, t := range topics() {
-					if t.name == args[0] {
-						width := f.App.IO.Out.Width()
-						_, err := f.App.IO.Out.Write([]byte(wrapText(t.page(cmd.Root(), width), width)))
-						return err
-					}
-				}
+			if len(args) == 1 && slices.Contains(names, args[0]) {
+				width := f.App.IO.Out.Width()
+				text := all[slices.Index(names, args[0])].page(cmd.Root(), width)
+				_, err := f.App.IO.Out.Write([]byte(wrapText(text, width)))
+				return err
 			}
 			found, rest, err := cmd.Root().Find(args)
 			if err == nil {
@@ -68,29 +68,24 @@ func newHelp(f *command.Factory) *cobra.Command {
 			return found.Help()
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			var names []string
+			var found []string
 			parent, _, err := cmd.Root().Find(args)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			for _, c := range parent.Commands() {
 				if c.IsAvailableCommand() {
-					names = append(names, c.Name()+"\t"+c.Short)
+					found = append(found, c.Name()+"\t"+c.Short)
 				}
 			}
-			for _, t := range topics() {
+			for _, t := range all {
 				if len(args) == 0 {
-					names = append(names, t.name+"\t"+t.short)
+					found = append(found, t.name+"\t"+t.short)
 				}
 			}
-			return names, cobra.ShellCompDirectiveNoFileComp
+			return found, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-}
-
-func topicNames() string {
-	all := topics()
-	return strings.Join(command.Texts(len(all), func(i int) string { return all[i].name }), ", ")
 }
 
 func (p *page) globalFlags(*cobra.Command) {
