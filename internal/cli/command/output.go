@@ -156,11 +156,7 @@ func (o *Output) End(err error) error {
 }
 
 // Discard removes the file of --out unless it was put in its place.
-func (o *Output) Discard() {
-	if o != nil && o.file != nil {
-		o.file.Discard()
-	}
-}
+func (o *Output) Discard() { o.file.Discard() }
 
 // IsCSV reports whether the format is CSV, or a workbook, which has the same tables.
 func (o *Output) IsCSV() bool { return o.Format() == render.CSV || o.IsWorkbook() }

@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/waybill-cli/waybill/internal/term"
@@ -177,8 +178,6 @@ func found(k *kind, format string, args ...any) finding {
 }
 
 func (f finding) hinted(hint string) finding {
-	if hint != "" {
-		f.Hint = hint
-	}
+	f.Hint = cmp.Or(hint, f.Hint)
 	return f
 }

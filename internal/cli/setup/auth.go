@@ -293,10 +293,7 @@ func checkKey(ctx context.Context, c *command.Call, base, key string) keyCheck {
 	item := tracking.Item{ReferID: "waybill-check-" + rand.Text()[:12], Number: "WB" + rand.Text()[:14]}
 	f := client.Find(ctx, tracking.Query{ReferID: item.ReferID}, item)
 	status, _ := errors.AsType[*api.StatusError](f.Err)
-	k := keyCheck{Result: keyUnclear, HTTPStatus: f.Status, err: f.Err}
-	if f.Body != nil {
-		k.Message = f.Body.ErrorText()
-	}
+	k := keyCheck{Result: keyUnclear, HTTPStatus: f.Status, Message: f.Body.ErrorText(), err: f.Err}
 	switch {
 	case f.Unauthorized:
 		k.Result = keyRefused
