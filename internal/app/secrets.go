@@ -92,9 +92,6 @@ func (s *Session) Redactor() *redact.Redactor {
 	return redact.New(texts...)
 }
 
-// minSecretLength is in bytes. A shorter secret must be the whole value: anything may hold a few letters.
-const minSecretLength = 8
-
 // SecretMatcher returns a function that reports whether a header's value holds one of the webhook secrets, replaced
 // secrets included. It is safe for concurrent use. Errors are about reading the secrets.
 func (s *Session) SecretMatcher() (func(webhook.Field) bool, error) {
@@ -130,7 +127,6 @@ type secretMatcher struct {
 	reloadAt time.Time // when they are read again
 }
 
-// reload reads the secrets again once it is time to.
 func (m *secretMatcher) reload(now time.Time) error {
 	if now.Before(m.reloadAt) {
 		return nil
@@ -145,12 +141,13 @@ func (m *secretMatcher) reload(now time.Time) error {
 	return err
 }
 
+// matches reports whether a value holds a secret. A short secret must be all of it: anything may hold a few letters.
 func (m *secretMatcher) matches(value string, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	_ = m.reload(now) // the verifier says what is wrong with them
 	return slices.ContainsFunc(m.texts, func(text string) bool {
-		return value == text || len(text) >= minSecretLength && strings.Contains(value, text)
+		return value == text || len(text) >= redact.MinLength && strings.Contains(value, text)
 	})
 }
 

@@ -124,11 +124,9 @@ func schemeNode(s webhook.Scheme, defaults *webhook.Scheme) *yaml.Node {
 	return n
 }
 
-const wantPointer = "an RFC 6901 pointer such as /meta/code"
-
 func pointer(s string) string {
 	if _, ok := jsonscan.ParsePointer(s); !ok {
-		return wantPointer
+		return "an RFC 6901 pointer such as /meta/code"
 	}
 	return ""
 }
