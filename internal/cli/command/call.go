@@ -122,9 +122,7 @@ type CobraAction = func(cmd *cobra.Command, args []string) error
 type Action func(ctx context.Context, c *Call, args []string) error
 
 // RunE makes a command's RunE: it loads the settings, closes what do opened, and lets the first error stand.
-func (f *Factory) RunE(do Action) CobraAction {
-	return f.RunWith(func(cmd *cobra.Command) ([]config.Flag, error) { return FlagsOf(cmd), nil }, do)
-}
+func (f *Factory) RunE(do Action) CobraAction { return f.RunWith(FlagsOf, do) }
 
 // WithArgs is RunE for an action that finds its arguments among its options.
 func (f *Factory) WithArgs(args *[]string, do func(ctx context.Context, c *Call) error) CobraAction {
@@ -135,13 +133,10 @@ func (f *Factory) WithArgs(args *[]string, do func(ctx context.Context, c *Call)
 }
 
 // RunWith is RunE for a command that changes the flags that are settings.
-func (f *Factory) RunWith(flags func(*cobra.Command) ([]config.Flag, error), do Action) CobraAction {
+func (f *Factory) RunWith(flags func(*cobra.Command) []config.Flag, do Action) CobraAction {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		f.Started = true
-		given, err := flags(cmd)
-		if err != nil {
-			return err
-		}
+		given := flags(cmd)
 		s, err := f.App.Session(cmd.Context(), given)
 		if err != nil {
 			return err

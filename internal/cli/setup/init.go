@@ -50,20 +50,20 @@ and the webhook secret too.`,
 }
 
 // initFlags returns the flags that are settings, without a profile to be added: nothing of it can be loaded yet.
-func initFlags(f *command.Factory) func(*cobra.Command) ([]config.Flag, error) {
-	return func(cmd *cobra.Command) ([]config.Flag, error) {
+func initFlags(f *command.Factory) func(*cobra.Command) []config.Flag {
+	return func(cmd *cobra.Command) []config.Flag {
 		flags := command.FlagsOf(cmd)
 		i := slices.IndexFunc(flags, func(g config.Flag) bool { return g.Name == "profile" })
 		if i < 0 {
-			return flags, nil
+			return flags
 		}
 		name, others := flags[i].Values[0], slices.Clone(flags)
 		others[i].Values = []string{config.DefaultProfile}
 		list, err := config.ListProfiles(f.App.Sources(others))
-		if err != nil || slices.ContainsFunc(list.All, func(p config.Profile) bool { return p.Name == name }) {
-			return flags, err
+		if err == nil && slices.ContainsFunc(list.All, func(p config.Profile) bool { return p.Name == name }) {
+			return flags
 		}
-		return others, nil
+		return others // loading them has the error again
 	}
 }
 
