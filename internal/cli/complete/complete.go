@@ -248,7 +248,7 @@ func argumentKind(cmd *cobra.Command, name string) (kind, bool) {
 	path := cmd.CommandPath() + " "
 	switch {
 	case name == "ID" && cmd.Name() == "readmit":
-		return kind{values: refused}, true
+		return kind{}, true
 	case name == "ID" && strings.Contains(path, " runs "):
 		return kind{values: once(runs)}, true
 	case name == "ID" && strings.Contains(cmd.Use, "..."), cmd.Name() == "diff":

@@ -18,7 +18,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/intake"
 	"github.com/waybill-cli/waybill/internal/ledger"
 	"github.com/waybill-cli/waybill/internal/render"
-	"github.com/waybill-cli/waybill/internal/replay"
 	"github.com/waybill-cli/waybill/internal/sandbox"
 	"github.com/waybill-cli/waybill/internal/tracking"
 	"github.com/waybill-cli/waybill/internal/webhook"
@@ -277,8 +276,7 @@ func header(l *line, name string) []string {
 	return names
 }
 
-// events are the latest events by their numbers, those whose eventId begins as the word
-// does, and refused deliveries for a word that begins as their names do.
+// events are the latest events by their numbers, and those whose eventId begins as the word does.
 func events(l *line) []value {
 	about := func(e inbox.Event) string {
 		return fmt.Sprintf("%s %s %s", e.Kind, e.TrackingNumber, render.LocalMinute(e.ReceivedAt))
@@ -289,24 +287,7 @@ func events(l *line) []value {
 		return all
 	}
 	matching := findEvents(l, inbox.Query{EventIDPrefix: l.word, Limit: maxValues})
-	all = append(all, each(matching, func(e inbox.Event) value { return value{e.EventID, about(e)} })...)
-	return append(all, refused(l)...)
-}
-
-func refused(l *line) (all []value) {
-	db := l.open()
-	n := min(len(l.word), len(replay.RefusedPrefix))
-	if db == nil || l.word[:n] != replay.RefusedPrefix[:n] {
-		return nil
-	}
-	for d, err := range db.Inbox.Refused(l.ctx, 0) {
-		if err != nil || len(all) == maxValues {
-			break
-		}
-		about := string(d.Reason) + " " + render.LocalMinute(d.ReceivedAt)
-		all = append(all, value{replay.RefusedPrefix + strconv.FormatInt(d.Seq, 10), about})
-	}
-	return all
+	return append(all, each(matching, func(e inbox.Event) value { return value{e.EventID, about(e)} })...)
 }
 
 // references are the referIds that begin as the word does, not numbers: no index has their beginnings as written.
