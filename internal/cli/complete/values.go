@@ -129,17 +129,6 @@ func eventKinds(l *line) []value {
 	return words(kinds)
 }
 
-// targets are the known ones that hold nothing that is masked.
-var targets = stored(func(l *line, db *app.Store) (all []value) {
-	sinks, _ := db.Outbox.Sinks(l.ctx)
-	for _, sink := range sinks {
-		if view.Target(sink) == sink.URL && !slices.Contains(all, value{text: sink.URL}) {
-			all = append(all, value{text: sink.URL})
-		}
-	}
-	return all
-})
-
 func places(l *line) (all []value) {
 	name, ok := strings.CutPrefix(l.word, "file:")
 	if !ok {
