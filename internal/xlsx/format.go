@@ -85,13 +85,14 @@ func (b *Workbook) readStyles(part string) error {
 	codes := map[int]string{}
 	inCells := false
 	var ids []int
-	err := b.each(part, func(s *scanner) error {
+	s := b.scan(part, maxList)
+	defer s.close()
+	for s.nextStart() {
 		if s.depth == 2 {
 			inCells = s.name == "cellXfs"
-			return nil
 		}
 		if s.depth != 3 || s.name != "numFmt" && !(inCells && s.name == "xf") {
-			return nil
+			continue
 		}
 		n, _ := strconv.Atoi(s.attribute("numFmtId")) // 0 if it is not there
 		if s.name == "numFmt" {
@@ -100,10 +101,9 @@ func (b *Workbook) readStyles(part string) error {
 			ids = append(ids, n)
 		}
 		if len(ids) > 1<<17 || len(codes) > 1<<16 {
-			return syntaxError("it has too many styles")
+			s.fail("it has too many styles")
 		}
-		return nil
-	})
+	}
 	known := map[int]format{}
 	for _, id := range ids {
 		f, ok := known[id]
@@ -113,7 +113,7 @@ func (b *Workbook) readStyles(part string) error {
 		}
 		b.formats = append(b.formats, f)
 	}
-	return err
+	return s.err
 }
 
 func parseFormat(code string) format {

@@ -2,8 +2,7 @@ package xlsx
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
+	"cmp"
 	"io"
 	"slices"
 	"strconv"
@@ -57,8 +56,6 @@ type Rows struct {
 	Filtered bool    // a filter is set
 	hidden   []Range // columns that are hidden, of all rows
 	book     *Workbook
-	part     string
-	r        io.ReadCloser
 	scan     *scanner
 	row      Row
 	text     []byte
@@ -66,76 +63,58 @@ type Rows struct {
 	merges   []Range
 	active   []Range // those that the row at hand may be in
 	next     int     // the first of merges below the row at hand
-	err      error
 }
 
 // Rows begins to read a sheet, a [Sheet.Table]. The caller closes it. What stands
 // behind the rows is read first: merged cells and filters.
 func (b *Workbook) Rows(sheet int) (*Rows, error) {
-	r := &Rows{book: b, part: b.Sheets[sheet].part}
-	if err := r.open(); err != nil {
-		return nil, err
-	}
-	err := r.readTail()
+	r := &Rows{book: b}
+	part := b.Sheets[sheet].part
+	r.scan = b.scan(part, maxPart)
+	r.findData()
+	r.readTail()
 	r.Close()
-	if err != nil {
-		return nil, partError(r.part, err)
+	if r.scan.err != nil {
+		return nil, r.scan.err
 	}
 	slices.SortFunc(r.merges, func(a, b Range) int { return a.FirstRow - b.FirstRow })
-	if err := r.open(); err != nil {
-		return nil, err
-	}
-	if err := r.findData(); err != nil {
+	r.scan = b.scan(part, maxPart)
+	if r.findData(); r.scan.err != nil {
 		r.Close()
-		return nil, partError(r.part, err)
+		return nil, r.scan.err
 	}
 	return r, nil
 }
 
-func (r *Rows) open() (err error) {
-	if r.r, err = r.book.parts.open(r.part, maxPart); err == nil {
-		r.scan = newScanner(r.r)
-	}
-	return err
-}
-
 // Close frees what is read from.
-func (r *Rows) Close() { _ = r.r.Close() } // only read from
+func (r *Rows) Close() { r.scan.close() }
 
-func (r *Rows) findData() error {
+func (r *Rows) findData() {
 	r.hidden = nil
-	for {
-		t, err := r.scan.next()
+	for s := r.scan; s.nextStart(); {
 		switch {
-		case errors.Is(err, io.EOF):
-			return syntaxError("it has no sheetData")
-		case err != nil:
-			return err
-		case t != startTag:
-		case r.scan.depth == 1 && r.scan.name != "worksheet":
-			return syntaxError("it is no worksheet")
-		case r.scan.depth == 3 && r.scan.name == "col":
-			if err := r.addColumns(); err != nil {
-				return err
-			}
-		case r.scan.depth == 2 && r.scan.name == "sheetData":
-			return nil
+		case s.depth == 1 && s.name != "worksheet":
+			s.fail("it is no worksheet")
+		case s.depth == 3 && s.name == "col":
+			r.addColumns()
+		case s.depth == 2 && s.name == "sheetData":
+			return
 		}
 	}
+	r.scan.fail("it has no sheetData")
 }
 
-func (r *Rows) addColumns() error {
+func (r *Rows) addColumns() {
 	first, last := r.scan.attribute("min"), r.scan.attribute("max")
 	if !isTrue(r.scan.attribute("hidden")) {
-		return nil
+		return
 	}
 	from, errFrom := strconv.Atoi(first)
 	to, errTo := strconv.Atoi(last)
 	if errFrom != nil || errTo != nil || from < 1 || len(r.hidden) == MaxColumns {
-		return syntaxError(fmt.Sprintf("bad columns %.20q to %.20q", first, last))
+		r.scan.fail("bad columns %.20q to %.20q", first, last)
 	}
 	r.hidden = append(r.hidden, Range{FirstColumn: from - 1, LastColumn: to - 1})
-	return nil
 }
 
 // isTrue reports whether the value of an attribute says yes.
@@ -146,28 +125,23 @@ func (r *Rows) HiddenColumn(column int) bool {
 	return slices.ContainsFunc(r.hidden, func(c Range) bool { return column >= c.FirstColumn && column <= c.LastColumn })
 }
 
-func (r *Rows) readTail() error {
-	if err := r.findData(); err != nil {
-		return err
-	}
-	if err := r.scan.skipTo("sheetData"); err != nil {
-		return err
-	}
-	return r.scan.each(func() error {
+func (r *Rows) readTail() {
+	s := r.scan
+	s.skipTo("sheetData")
+	for s.nextStart() {
 		switch {
-		case r.scan.depth != 3:
-		case r.scan.name == "filterColumn":
+		case s.depth != 3:
+		case s.name == "filterColumn":
 			r.Filtered = true
-		case r.scan.name == "mergeCell":
-			ref := r.scan.attribute("ref")
+		case s.name == "mergeCell":
+			ref := s.attribute("ref")
 			m, ok := parseRange(ref)
 			if !ok || len(r.merges) == MaxRows {
-				return syntaxError(fmt.Sprintf("bad merged range %.40q", ref))
+				s.fail("bad merged range %.40q", ref)
 			}
 			r.merges = append(r.merges, m)
 		}
-		return nil
-	})
+	}
 }
 
 // Merged returns the merged range that has a cell of the row at hand.
@@ -194,179 +168,159 @@ func (r *Rows) advance(row int) {
 
 // Next returns the next row with a cell, valid until the next call; io.EOF at the end. Errors are returned again.
 func (r *Rows) Next() (*Row, error) {
-	for r.err == nil {
-		if r.err = r.readRow(); r.err != nil {
-			r.err = partError(r.part, r.err)
-		} else if len(r.row.Cells) > 0 {
+	for r.readRow() {
+		if len(r.row.Cells) > 0 {
 			r.advance(r.row.Number)
 			return &r.row, nil
 		}
 	}
-	return nil, r.err
+	return nil, cmp.Or(r.scan.err, io.EOF)
 }
 
-func (r *Rows) readRow() error {
-	for {
-		t, err := r.scan.next()
+// readRow returns false after the last row, or an error.
+func (r *Rows) readRow() bool {
+	for s := r.scan; s.next(); {
 		switch {
-		case err != nil:
-			return err
-		case t == endTag && r.scan.depth == 1:
-			for err == nil { // the rest of the sheet, so that a damaged end is found
-				_, err = r.scan.next()
+		case s.token == endTag && s.depth == 1:
+			for s.next() { // the rest of the sheet, so that a damaged end is found
 			}
-			return err
-		case t == startTag && r.scan.depth == 3 && r.scan.name == "row":
-			if err := r.beginRow(); err != nil {
-				return err
-			}
-			return r.readCells()
-		case t == startTag:
-			if err := r.scan.skipElement(); err != nil {
-				return err
-			}
+		case s.token == startTag && s.depth == 3 && s.name == "row":
+			r.beginRow()
+			r.readCells()
+			return s.err == nil
+		case s.token == startTag:
+			s.skipElement()
 		}
 	}
+	return false
 }
 
-func (r *Rows) beginRow() error {
+func (r *Rows) beginRow() {
 	r.row = Row{Number: r.last + 1, Cells: r.row.Cells[:0]}
 	r.text = r.text[:0]
 	if number := r.scan.attribute("r"); number != "" {
 		n, err := strconv.Atoi(number)
 		if err != nil || n <= r.last {
-			return syntaxError(fmt.Sprintf("row %.20q follows row %d", number, r.last))
+			r.scan.fail("row %.20q follows row %d", number, r.last)
 		}
 		r.row.Number = n
 	}
 	r.row.Hidden = isTrue(r.scan.attribute("hidden"))
 	if r.last = r.row.Number; r.last > MaxRows {
-		return syntaxError(fmt.Sprintf("it has more than %d rows", MaxRows))
+		r.scan.fail("it has more than %d rows", MaxRows)
 	}
-	return nil
 }
 
-func (r *Rows) readCells() error {
+func (r *Rows) readCells() {
 	last := -1
-	for {
-		t, err := r.scan.next()
+	for s := r.scan; s.next(); {
 		switch {
-		case err != nil:
-			return err
-		case t == endTag && r.scan.depth == 2:
+		case s.token == endTag && s.depth == 2:
 			for i := range r.row.Cells {
 				c := &r.row.Cells[i]
 				c.Text = r.text[c.start:c.end]
 			}
-			return nil
-		case t != startTag:
-		case r.scan.depth == 4 && r.scan.name == "c":
-			if last, err = r.readCell(last); err != nil {
-				return err
-			}
+			return
+		case s.token != startTag:
+		case s.depth == 4 && s.name == "c":
+			last = r.readCell(last)
 		default:
-			if err := r.scan.skipElement(); err != nil {
-				return err
-			}
+			s.skipElement()
 		}
 	}
 }
 
 // readCell reads a cell behind the column last, and returns its column.
-func (r *Rows) readCell(last int) (int, error) {
+func (r *Rows) readCell(last int) int {
+	s := r.scan
 	c := Cell{Column: last + 1, start: len(r.text)}
-	if address := r.scan.attribute("r"); address != "" {
+	if address := s.attribute("r"); address != "" {
 		column, row, ok := parseAddress(address)
 		if !ok || row != r.row.Number || column <= last {
-			return 0, syntaxError(fmt.Sprintf("cell %.20q is in the wrong place of row %d", address, r.row.Number))
+			s.fail("cell %.20q is in the wrong place of row %d", address, r.row.Number)
 		}
 		c.Column = column
 	}
-	if style := r.scan.attribute("s"); style != "" {
+	if style := s.attribute("s"); style != "" {
 		var err error
 		if c.style, err = strconv.Atoi(style); err != nil {
-			return 0, syntaxError(fmt.Sprintf("bad style %.20q", style))
+			s.fail("bad style %.20q", style)
 		}
 	}
-	kind := r.scan.attribute("t")
+	kind := s.attribute("t")
 	if c.Column >= MaxColumns {
-		return 0, syntaxError(fmt.Sprintf("row %d has more than %d columns", r.row.Number, MaxColumns))
+		s.fail("row %d has more than %d columns", r.row.Number, MaxColumns)
 	}
-	found, err := r.content(&c)
-	if err != nil {
-		return 0, err
+	if found := r.content(&c); s.err == nil {
+		r.addCell(c, kind, found)
 	}
-	return c.Column, r.addCell(c, kind, found)
+	return c.Column
 }
 
 // content reads to the end of a cell and appends its value to the row's text; found says that it has one.
-func (r *Rows) content(c *Cell) (found bool, err error) {
-	s := r.scan
-	for {
-		t, err := s.next()
+func (r *Rows) content(c *Cell) (found bool) {
+	for s := r.scan; s.next(); {
 		switch {
-		case err != nil:
-			return false, err
-		case t == endTag && s.depth == 3:
-			return found, nil
-		case t == startTag && s.depth == 5 && s.name == "f":
+		case s.token == endTag && s.depth == 3:
+			return found
+		case s.token == startTag && s.depth == 5 && s.name == "f":
 			c.Formula = true
-			err = s.skipElement()
-		case t == startTag && s.depth == 5 && (s.name == "v" || s.name == "is"):
+			s.skipElement()
+		case s.token == startTag && s.depth == 5 && (s.name == "v" || s.name == "is"):
 			if len(r.text) > c.start { // together they would be a text that stands nowhere
-				err = r.brokenCell(c, "the cell has two values")
+				r.failCell(c, "the cell has two values")
 			}
 			found = true
-		case t == startTag && (s.name == "t" || s.name == "r"):
-		case t == startTag:
-			err = s.skipElement() // such as rPh, how the text is pronounced
-		case t == text && (s.local() == "t" || s.local() == "v"):
-			if r.text = append(r.text, s.text...); len(r.text) > maxRow {
-				err = syntaxError(fmt.Sprintf("row %d has more than 1 MiB of text", r.row.Number))
-			}
+		case s.token == startTag && (s.name == "t" || s.name == "r"):
+		case s.token == startTag:
+			s.skipElement() // such as rPh, how the text is pronounced
+		case s.token == text && (s.local() == "t" || s.local() == "v"):
+			r.text = append(r.text, s.text...)
+			r.checkSize()
 		}
-		if err != nil {
-			return false, err
-		}
+	}
+	return found
+}
+
+func (r *Rows) checkSize() {
+	if len(r.text) > maxRow {
+		r.scan.fail("row %d has more than 1 MiB of text", r.row.Number)
 	}
 }
 
-func (r *Rows) brokenCell(c *Cell, message string) error {
-	return &Error{Part: r.part, Cell: Address(c.Column, r.row.Number), Message: message, hint: hintSaveAgain}
+func (r *Rows) failCell(c *Cell, message string) {
+	address := Address(c.Column, r.row.Number)
+	r.scan.keep(&Error{Part: r.scan.part, Cell: address, Message: message, hint: hintSaveAgain})
 }
 
 // addShared puts in the text with a number, as written. An empty number is an empty cell, which gets no kind.
-func (r *Rows) addShared(c *Cell, value []byte) error {
+func (r *Rows) addShared(c *Cell, value []byte) {
 	value = bytes.TrimSpace(value)
 	number, err := strconv.Atoi(string(value))
 	ok := err == nil
 	r.text = r.text[:c.start]
 	switch {
 	case len(value) == 0:
-		return nil
+		return
 	case r.book.strings == nil:
-		return r.brokenCell(c, "the cell refers to a text, and the workbook has none")
+		r.failCell(c, "the cell refers to a text, and the workbook has none")
 	case ok:
-		if r.text, ok, err = r.book.strings.append(r.text, number); err != nil {
-			return err
-		}
+		r.text, ok, err = r.book.strings.append(r.text, number)
+		r.scan.keep(err)
 	}
 	if c.Kind = Text; !ok {
 		c.Kind = LostText
 	}
-	if len(r.text) > maxRow {
-		return syntaxError(fmt.Sprintf("row %d has more than 1 MiB of text", r.row.Number))
-	}
-	return nil
+	r.checkSize()
 }
 
 // addCell adds a cell whose value, as written, ends the row's text.
-func (r *Rows) addCell(c Cell, kind string, found bool) error {
+func (r *Rows) addCell(c Cell, kind string, found bool) {
 	value := r.text[c.start:]
 	switch kind {
 	case "s":
-		if err := r.addShared(&c, value); err != nil || c.Kind == 0 {
-			return err
+		if r.addShared(&c, value); c.Kind == 0 {
+			return
 		}
 	case "inlineStr", "str":
 		c.Kind = Text
@@ -389,12 +343,11 @@ func (r *Rows) addCell(c Cell, kind string, found bool) error {
 	}
 	if c.end = len(r.text); c.end == c.start && c.Kind != LostText {
 		if !c.Formula || found && c.Kind == Text {
-			return nil // empty
+			return // empty
 		}
 		c.Kind = NoValue
 	}
 	r.row.Cells = append(r.row.Cells, c)
-	return nil
 }
 
 // Value returns a cell as it can be written, with its number format. The days of a date count from 1900.

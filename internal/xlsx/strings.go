@@ -3,9 +3,7 @@ package xlsx
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -34,41 +32,29 @@ type sharedStrings struct {
 }
 
 func (b *Workbook) readStrings(part string, temp func() (*os.File, error)) error {
-	r, err := b.parts.open(part, maxStrings)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = r.Close() }() // only read from
+	s := b.scan(part, maxStrings)
+	defer s.close()
 	t := &sharedStrings{temp: temp, number: -1}
 	b.strings = t
-	s := newScanner(r)
 	var value []byte
-	for {
-		token, err := s.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
+	for s.next() {
 		switch {
-		case err != nil:
-		case token == startTag && s.depth == 2:
+		case s.token == startTag && s.depth == 2:
 			value = value[:0]
-		case token == startTag && s.name == "rPh":
-			err = s.skipElement() // how the text is pronounced
-		case token == text && s.local() == "t":
+		case s.token == startTag && s.name == "rPh":
+			s.skipElement() // how the text is pronounced
+		case s.token == text && s.local() == "t":
 			if value = append(value, s.text...); len(value) > maxToken {
-				err = syntaxError("a text is longer than 1 MiB")
+				s.fail("a text is longer than 1 MiB")
 			}
-		case token == endTag && s.depth == 1:
-			err = t.add(unescape(value))
-		}
-		if err != nil {
-			return partError(part, err)
+		case s.token == endTag && s.depth == 1:
+			s.keep(t.add(unescape(value)))
 		}
 	}
-	if t.file == nil {
-		return nil
+	if s.err != nil || t.file == nil {
+		return s.err
 	}
-	err = t.spill()
+	err := t.spill()
 	t.held = nil
 	return err
 }

@@ -140,9 +140,11 @@ func (b *Workbook) relations(of string) (map[string]relation, error) {
 	if b.parts[partName(name)] == nil {
 		return all, nil
 	}
-	err := b.each(name, func(s *scanner) error {
+	s := b.scan(name, maxList)
+	defer s.close()
+	for s.nextStart() {
 		if s.depth != 2 || s.name != "Relationship" {
-			return nil
+			continue
 		}
 		target := s.attribute("Target")
 		if !strings.HasPrefix(target, "/") {
@@ -150,22 +152,10 @@ func (b *Workbook) relations(of string) (map[string]relation, error) {
 		}
 		all[s.attribute("Id")] = relation{path.Base(s.attribute("Type")), target}
 		if len(all) > maxEntries {
-			return syntaxError("it has too many references")
+			s.fail("it has too many references")
 		}
-		return nil
-	})
-	return all, err
-}
-
-// each calls do for every start tag of a part that is no sheet.
-func (b *Workbook) each(name string, do func(*scanner) error) error {
-	r, err := b.parts.open(name, maxList)
-	if err != nil {
-		return err
 	}
-	defer func() { _ = r.Close() }() // only read from
-	s := newScanner(r)
-	return partError(name, s.each(func() error { return do(s) }))
+	return all, s.err
 }
 
 func (b *Workbook) mainPart() (string, error) {
@@ -206,10 +196,12 @@ func (b *Workbook) readMain(main string, temp func() (*os.File, error)) error {
 	if err != nil {
 		return err
 	}
-	err = b.each(main, func(s *scanner) error {
+	s := b.scan(main, maxList)
+	defer s.close()
+	for s.nextStart() {
 		switch {
 		case s.depth == 1 && s.name != "workbook":
-			return syntaxError("it is no list of sheets")
+			s.fail("it is no list of sheets")
 		case s.depth == 2 && s.name == "workbookPr":
 			b.date04 = isTrue(s.attribute("date1904"))
 		case s.depth == 3 && s.name == "sheet":
@@ -221,13 +213,12 @@ func (b *Workbook) readMain(main string, temp func() (*os.File, error)) error {
 				part:   rel.target,
 			})
 			if len(b.Sheets) > maxEntries {
-				return syntaxError("it has too many sheets")
+				s.fail("it has too many sheets")
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return err
+	}
+	if s.err != nil {
+		return s.err
 	}
 	for _, rel := range rels {
 		switch rel.kind {

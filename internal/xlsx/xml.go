@@ -27,11 +27,16 @@ const (
 )
 
 // scanner reads a part of XML as a stream, within limits. Only elements in the name space of the root, transitional
-// or strict, have a name. It refuses a DOCTYPE, so there are no entities but the five of XML.
+// or strict, have a name. It refuses a DOCTYPE, so there are no entities but the five of XML. It keeps its first error,
+// and reads nothing after it.
 type scanner struct {
+	part    string        // its name
+	err     error         // as partError returns it
+	r       io.ReadCloser // nil if the part can't be opened
 	in      *input
 	decoder *xml.Decoder
 
+	token   token      // what next found
 	name    string     // of a tag, without prefix; empty in another name space than the root's
 	attrs   []xml.Attr // of a start tag
 	text    []byte     // valid until the next token
@@ -58,12 +63,17 @@ func (in *input) ReadByte() (byte, error) {
 	return c, err
 }
 
-func newScanner(r io.Reader) *scanner {
-	in := &input{Reader: bufio.NewReaderSize(r, readSize)}
-	if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
-		_, _ = in.Discard(len(mark)) // it is there
+// scan begins to read a part of up to limit bytes. The caller closes the scanner.
+func (b *Workbook) scan(part string, limit int64) *scanner {
+	s := &scanner{part: part}
+	if s.r, s.err = b.parts.open(part, limit); s.err != nil {
+		return s
 	}
-	s := &scanner{in: in, decoder: xml.NewDecoder(in)}
+	s.in = &input{Reader: bufio.NewReaderSize(s.r, readSize)}
+	if mark, _ := s.in.Peek(3); string(mark) == "\ufeff" {
+		_, _ = s.in.Discard(len(mark)) // it is there
+	}
+	s.decoder = xml.NewDecoder(s.in)
 	s.decoder.CharsetReader = func(name string, r io.Reader) (io.Reader, error) {
 		if !strings.EqualFold(name, "US-ASCII") {
 			return nil, syntaxError(fmt.Sprintf("the part is in %.40q, not UTF-8", name))
@@ -73,67 +83,80 @@ func newScanner(r io.Reader) *scanner {
 	return s
 }
 
+func (s *scanner) close() {
+	if s.r != nil {
+		_ = s.r.Close() // only read from
+	}
+}
+
 type syntaxError string
 
 func (e syntaxError) Error() string { return string(e) }
 
-// next finds the next tag or text. It returns io.EOF after the root's end.
-func (s *scanner) next() (token, error) {
-	for {
+// keep keeps an error, if it is the first.
+func (s *scanner) keep(err error) {
+	if err != nil && s.err == nil {
+		s.err = partError(s.part, err)
+	}
+}
+
+// fail keeps an error about what the part says.
+func (s *scanner) fail(format string, args ...any) { s.keep(syntaxError(fmt.Sprintf(format, args...))) }
+
+// next finds the next tag or text. It returns false after the root's end, or an error.
+func (s *scanner) next() bool {
+	for s.err == nil {
 		s.in.size = 0
 		t, err := s.decoder.Token()
 		if err != nil {
-			return 0, s.endError(err)
+			s.end(err)
+			return false
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
-			return startTag, s.begin(t)
+			s.begin(t)
+			return s.err == nil
 		case xml.EndElement:
 			s.depth--
-			s.name, s.text, s.open = s.known(t.Name), nil, s.open[:s.depth]
-			return endTag, nil
+			s.token, s.name, s.text, s.open = endTag, s.known(t.Name), nil, s.open[:s.depth]
+			return true
 		case xml.CharData:
 			if s.text = t; s.depth > 0 {
-				return text, nil
+				s.token = text
+				return true
 			}
 			if len(bytes.TrimSpace(t)) > 0 {
-				return 0, syntaxError("text outside the root element")
+				s.fail("text outside the root element")
 			}
 		case xml.Directive:
-			return 0, syntaxError("it has a DOCTYPE or an entity declaration, which no workbook needs")
+			s.fail("it has a DOCTYPE or an entity declaration, which no workbook needs")
 		}
 	}
+	return false
 }
 
-// each calls do for every further start tag, up to the root's end.
-func (s *scanner) each(do func() error) error {
-	for {
-		t, err := s.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil && t == startTag {
-			err = do()
-		}
-		if err != nil {
-			return err
+// nextStart finds the next start tag, as next does.
+func (s *scanner) nextStart() bool {
+	for s.next() {
+		if s.token == startTag {
+			return true
 		}
 	}
+	return false
 }
 
-func (s *scanner) begin(t xml.StartElement) error {
+func (s *scanner) begin(t xml.StartElement) {
 	if s.depth == maxDepth {
-		return syntaxError(fmt.Sprintf("elements are nested deeper than %d", maxDepth))
+		s.fail("elements are nested deeper than %d", maxDepth)
 	}
 	if s.depth == 0 {
 		if s.started {
-			return syntaxError("it has two root elements")
+			s.fail("it has two root elements")
 		}
 		s.started, s.root = true, t.Name.Space
 	}
 	s.depth++
-	s.name, s.attrs, s.open = s.known(t.Name), t.Attr, append(s.open, t.Name.Local)
-	return nil
+	s.token, s.name, s.attrs, s.open = startTag, s.known(t.Name), t.Attr, append(s.open, t.Name.Local)
 }
 
 // known returns the name of an element without prefix, or nothing in another name space than the root's.
@@ -149,14 +172,17 @@ var plainWords = strings.NewReplacer("illegal character code", "a text contains 
 	"invalid character entity", "unknown reference", "unexpected EOF", "the part ends inside an element",
 	"invalid UTF-8", "a text is not valid UTF-8")
 
-func (s *scanner) endError(err error) error {
-	if wrong, ok := errors.AsType[*xml.SyntaxError](err); ok {
-		return syntaxError(fmt.Sprintf("%.200s", plainWords.Replace(wrong.Msg)))
+// end takes why the decoder has no more tokens.
+func (s *scanner) end(err error) {
+	wrong, isSyntax := errors.AsType[*xml.SyntaxError](err)
+	switch {
+	case isSyntax:
+		s.fail("%.200s", plainWords.Replace(wrong.Msg))
+	case !errors.Is(err, io.EOF):
+		s.keep(err)
+	case !s.started:
+		s.fail("the part is empty")
 	}
-	if errors.Is(err, io.EOF) && !s.started {
-		return syntaxError("the part is empty")
-	}
-	return err
 }
 
 // local returns the name of the innermost open element.
@@ -168,14 +194,10 @@ func (s *scanner) local() string {
 }
 
 // skipElement passes over what is left of the element whose start tag was read.
-func (s *scanner) skipElement() error {
-	for depth := s.depth; ; {
-		t, err := s.next()
-		if err != nil {
-			return err
-		}
-		if t == endTag && s.depth < depth {
-			return nil
+func (s *scanner) skipElement() {
+	for depth := s.depth; s.next(); {
+		if s.token == endTag && s.depth < depth {
+			return
 		}
 	}
 }
@@ -185,8 +207,8 @@ const maxPrefix = 64
 
 // skipTo passes over what is left of the element whose start tag was read, as
 // bytes: it is not checked. In no workbook does the end tag stand in a comment.
-func (s *scanner) skipTo(name string) error {
-	for s.in.before != '/' { // else the start tag is the end too
+func (s *scanner) skipTo(name string) {
+	for s.err == nil && s.in.before != '/' { // else the start tag is the end too
 		window, err := s.in.Peek(readSize)
 		passed := max(0, len(window)-len(name)-maxPrefix)
 		for at := 0; ; {
@@ -198,19 +220,18 @@ func (s *scanner) skipTo(name string) error {
 			from := max(0, at+n-maxPrefix)
 			if tag := bytes.LastIndexByte(window[from:at+n], '<'); tag >= 0 && window[from+tag+1] == '/' {
 				_, _ = s.in.Discard(from + tag) // it is there
-				return s.skipElement()
+				s.skipElement()
+				return
 			}
 			at += n + 1
 		}
 		if errors.Is(err, io.EOF) {
-			return syntaxError("the part ends inside an element")
+			s.fail("the part ends inside an element")
 		}
-		if err != nil {
-			return err
-		}
+		s.keep(err)
 		_, _ = s.in.Discard(passed) // it is there
 	}
-	return s.skipElement()
+	s.skipElement()
 }
 
 // attribute returns an attribute of the start tag, with any prefix; empty if there is none.
