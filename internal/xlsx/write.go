@@ -47,9 +47,10 @@ const timeFormat = "yyyy-mm-dd hh:mm:ss"
 
 // Writer writes a workbook, one sheet after the other, in memory that does not grow
 // with the rows. Each sheet has a header, which stays in view and filters the rows.
-// Text is text, whatever it begins with. It is not safe for concurrent use.
+// Text is text, whatever it begins with. It keeps its first error of writing. It is not safe for concurrent use.
 type Writer struct {
 	z       *zip.Writer
+	err     error
 	part    io.Writer // of the sheet at hand; nil between sheets
 	names   []string
 	styles  map[string]int // by number format
@@ -79,19 +80,15 @@ func (w *Writer) Sheet(name string, header []string) error {
 	if w.z == nil {
 		return errors.New("the workbook is closed")
 	}
-	if err := w.endSheet(); err != nil {
-		return err
-	}
+	w.endSheet()
 	if len(w.names) == 0 {
-		err := cmp.Or(w.put("[Content_Types].xml", "contenttypes.xml"), w.put("_rels/.rels", "relations.xml"))
-		if err != nil {
-			return err
-		}
+		w.put("[Content_Types].xml", "contenttypes.xml")
+		w.put("_rels/.rels", "relations.xml")
 	}
 	w.names = append(w.names, w.freeName(name))
-	part, err := w.z.Create(fmt.Sprintf("xl/worksheets/sheet%d.xml", len(w.names)))
-	w.part, w.header, w.held, w.rows, w.begun = part, header, nil, 1, false
-	return err
+	w.part = w.create(fmt.Sprintf("xl/worksheets/sheet%d.xml", len(w.names)))
+	w.header, w.held, w.rows, w.begun = header, nil, 1, false
+	return w.err
 }
 
 func (w *Writer) freeName(name string) string {
@@ -125,16 +122,14 @@ func (w *Writer) Row(values []Value) error {
 	}
 	w.rows++
 	if w.begun {
-		return w.write(w.rows, values)
+		w.row(w.rows, values)
+	} else if w.held = append(w.held, append([]Value(nil), values...)); len(w.held) == heldRows {
+		w.begin()
 	}
-	w.held = append(w.held, append([]Value(nil), values...))
-	if len(w.held) < heldRows {
-		return nil
-	}
-	return w.begin()
+	return w.err
 }
 
-func (w *Writer) begin() error {
+func (w *Writer) begin() {
 	w.begun = true
 	w.buf = append(w.buf[:0], xmlHead+`<worksheet xmlns="`+mainSpace+`"><sheetViews><sheetView workbookViewId="0"`...)
 	if len(w.names) == 1 {
@@ -154,16 +149,18 @@ func (w *Writer) begin() error {
 		w.appendText(i, 1, styleHeader, name)
 	}
 	w.buf = append(w.buf, `</row>`...)
-	if _, err := w.part.Write(w.buf); err != nil {
-		return err
-	}
+	w.flush()
 	for i, row := range w.held {
-		if err := w.write(i+2, row); err != nil {
-			return err
-		}
+		w.row(i+2, row)
 	}
 	w.held = nil
-	return nil
+}
+
+// flush writes what is buffered of the sheet at hand.
+func (w *Writer) flush() {
+	if w.err == nil {
+		_, w.err = w.part.Write(w.buf)
+	}
 }
 
 func (w *Writer) width(column int) int {
@@ -182,14 +179,13 @@ func (w *Writer) width(column int) int {
 	return min(max(width, minWidth), maxWidth)
 }
 
-func (w *Writer) write(row int, values []Value) error {
-	w.buf = fmt.Appendf(w.buf[:0], `<row r="%d">`, row)
+func (w *Writer) row(number int, values []Value) {
+	w.buf = fmt.Appendf(w.buf[:0], `<row r="%d">`, number)
 	for i, v := range values {
-		w.appendValue(i, row, v)
+		w.appendValue(i, number, v)
 	}
 	w.buf = append(w.buf, `</row>`...)
-	_, err := w.part.Write(w.buf)
-	return err
+	w.flush()
 }
 
 func (w *Writer) appendValue(column, row int, v Value) {
@@ -291,14 +287,12 @@ func (w *Writer) style(format string) int {
 	return n
 }
 
-func (w *Writer) endSheet() error {
+func (w *Writer) endSheet() {
 	if w.part == nil {
-		return nil
+		return
 	}
 	if !w.begun {
-		if err := w.begin(); err != nil {
-			return err
-		}
+		w.begin()
 	}
 	w.buf = append(w.buf[:0], `</sheetData>`...)
 	if len(w.header) > 0 {
@@ -307,16 +301,13 @@ func (w *Writer) endSheet() error {
 		w.buf = fmt.Appendf(w.buf, `<ignoredError sqref="%s" numberStoredAsText="1"/></ignoredErrors>`, all)
 	}
 	w.buf = append(w.buf, `</worksheet>`...)
-	_, err := w.part.Write(w.buf)
+	w.flush()
 	w.part = nil
-	return err
 }
 
 // Close ends the workbook, which must have a sheet. It does not close the writer below.
 func (w *Writer) Close() error {
-	if err := w.endSheet(); err != nil {
-		return err
-	}
+	w.endSheet()
 	var sheets, relations []byte
 	for i, name := range w.names {
 		sheets = appendEscaped(append(sheets, `<sheet name="`...), name)
@@ -332,14 +323,14 @@ func (w *Writer) Close() error {
 		cells = fmt.Appendf(cells, `<xf numFmtId="%d" fontId="0" fillId="0" borderId="0" xfId="0" `, id)
 		cells = append(cells, `applyNumberFormat="1"/>`...)
 	}
-	err := cmp.Or(
-		w.put("xl/workbook.xml", "workbook.xml", sheets),
-		w.put("xl/_rels/workbook.xml.rels", "workbookrelations.xml", relations),
-		w.put("xl/styles.xml", "styles.xml", len(w.formats)+1, formats, firstStyle+len(w.formats), cells),
-		w.z.Close(),
-	)
+	w.put("xl/workbook.xml", "workbook.xml", sheets)
+	w.put("xl/_rels/workbook.xml.rels", "workbookrelations.xml", relations)
+	w.put("xl/styles.xml", "styles.xml", len(w.formats)+1, formats, firstStyle+len(w.formats), cells)
+	if w.err == nil {
+		w.err = w.z.Close()
+	}
 	w.z = nil
-	return err
+	return w.err
 }
 
 // templates are the parts of a workbook besides its sheets.
@@ -347,17 +338,20 @@ func (w *Writer) Close() error {
 //go:embed parts
 var templates embed.FS
 
+// create begins a part.
+func (w *Writer) create(name string) (part io.Writer) {
+	if w.err == nil {
+		part, w.err = w.z.Create(name)
+	}
+	return part
+}
+
 // put writes a part. Lines of its template are for readers.
-func (w *Writer) put(name, template string, args ...any) error {
-	text, err := templates.ReadFile("parts/" + template)
-	if err != nil {
-		return err
+func (w *Writer) put(name, template string, args ...any) {
+	text, _ := templates.ReadFile("parts/" + template) // it is embedded
+	if part := w.create(name); w.err == nil {
+		_, w.err = fmt.Fprintf(part, xmlHead+strings.ReplaceAll(string(text), "\n", ""), args...)
 	}
-	part, err := w.z.Create(name)
-	if err == nil {
-		_, err = fmt.Fprintf(part, xmlHead+strings.ReplaceAll(string(text), "\n", ""), args...)
-	}
-	return err
 }
 
 // firstFormat is the number of [timeFormat]; those of values follow.
