@@ -38,14 +38,13 @@ func openJSON(r *Reader, win *window, o Options) error {
 	it := &items{opt: o, sum: &r.sum, carrier: newCarriers(o)}
 	it.jsonText = jsonText{file: r.name, win: win, pos: position{1, 1}}
 	r.rows, r.carriers, r.sum.Format = it, it.carrier, JSON
-	c, err := it.peek()
-	if err != nil && !errors.Is(err, errEnd) {
-		return err
-	}
-	if c == '{' && it.dataPrefix() == 0 {
+	if it.peek() == '{' && it.dataPrefix() == 0 {
 		r.sum.Format = JSONL
 	}
-	return nil
+	if errors.Is(it.err, errEnd) {
+		return nil
+	}
+	return it.err
 }
 
 // dataPrefix returns where the first item begins in an object that begins with an array named data, else 0.
@@ -66,103 +65,78 @@ func (it *items) dataPrefix() int {
 }
 
 func (it *items) next() (Record, error) {
-	for {
+	for it.err == nil {
 		if it.state != atTop {
-			done, err := it.separator()
-			if err != nil {
-				return Record{}, err
-			}
-			if !done {
+			if it.hasElement() {
 				return it.record()
 			}
 			continue
 		}
-		c, err := it.peek()
-		if err != nil {
-			return Record{}, err
-		}
-		switch n := 1; {
+		switch c := it.peek(); {
 		case c == '"' && it.opt.Refs:
 			return it.record()
 		case c == '{':
-			if n = it.dataPrefix(); n == 0 {
+			n := it.dataPrefix()
+			if n == 0 {
 				return it.record()
 			}
 			it.discard(n)
 			it.state, it.afterElement = inData, false
 		case c == '[':
-			it.discard(n)
+			it.discard(1)
 			it.state, it.afterElement = inArray, false
 		case c == ',':
-			return Record{}, it.fail(0, "comma between two objects",
+			it.fail(0, "comma between two objects",
 				"write one object per line without commas, or put them all between [ and ]")
 		default:
-			return Record{}, it.fail(0, "expected an object or an array", jsonHint)
+			it.fail(0, "expected an object or an array", jsonHint)
 		}
 	}
+	return Record{}, it.err
 }
 
-// separator drops what precedes the next element of an array. At its end it drops that and returns true.
-func (it *items) separator() (done bool, err error) {
-	c, err := it.expect()
-	if err != nil {
-		return false, err
-	}
-	if c == ']' {
-		it.discard(1)
+// hasElement drops what precedes the next element of an array. At its end it drops that and returns false.
+func (it *items) hasElement() bool {
+	if it.take(']') {
 		if it.state == inData {
-			err = it.unwrap()
+			it.unwrap()
 		}
 		it.state = atTop
-		return true, err
+		return false
 	}
 	if it.afterElement {
-		if c != ',' {
-			return false, it.fail(0, "expected a comma or ]", jsonHint)
+		if !it.take(',') {
+			it.fail(0, "expected a comma or ]", jsonHint)
 		}
-		it.discard(1)
-		if c, err = it.expect(); err != nil {
-			return false, err
-		}
-		if c == ']' {
-			return false, it.fail(0, "expected a value after the comma", "remove the comma before ]")
+		if it.expect() == ']' {
+			it.fail(0, "expected a value after the comma", "remove the comma before ]")
 		}
 	}
 	it.afterElement = true
-	return false, nil
+	return it.err == nil
 }
 
-func (it *items) unwrap() error {
-	c, err := it.expect()
-	if err != nil {
-		return err
+// unwrap drops the end of an object around an array of items.
+func (it *items) unwrap() {
+	if it.take('}') {
+		return
 	}
-	if c == '}' {
-		it.discard(1)
-		return nil
+	if !it.take(',') {
+		it.fail(0, "expected a comma or }", jsonHint)
 	}
-	if c != ',' {
-		return it.fail(0, "expected a comma or }", jsonHint)
+	if it.expect() != '"' {
+		it.fail(0, "expected the name of a field", jsonHint)
 	}
-	it.discard(1)
-	if c, err = it.expect(); err != nil {
-		return err
+	if raw := it.value(); it.err == nil {
+		key, _, _ := text(raw)
+		it.fail(0, "unknown field "+show(key)+" next to data", "remove it: only data is sent")
 	}
-	if c != '"' {
-		return it.fail(0, "expected the name of a field", jsonHint)
-	}
-	raw, err := it.value()
-	if err != nil {
-		return err
-	}
-	key, _, _ := text(raw)
-	return it.fail(0, "unknown field "+show(key)+" next to data", "remove it: only data is sent")
 }
 
 func (it *items) record() (Record, error) {
-	raw, err := it.value()
-	if err != nil {
-		return Record{}, err
+	raw := it.value()
+	if it.err != nil {
+		return Record{}, it.err
 	}
 	if it.opt.Refs {
 		rec := it.ref(raw)

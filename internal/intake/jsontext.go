@@ -37,10 +37,12 @@ func (p position) after(text []byte) position {
 	}
 }
 
+// jsonText reads JSON value by value. It keeps its first error, errEnd at the end, and reads nothing after it.
 type jsonText struct {
 	file string
 	win  *window
 	pos  position // of the beginning of win
+	err  error
 }
 
 func jsonSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
@@ -50,20 +52,22 @@ func (t *jsonText) discard(n int) {
 	t.win.drop(n)
 }
 
-// fail makes the error for the byte at, counted from the beginning of the window.
-func (t *jsonText) fail(at int, message, hint string) error {
-	p := t.pos.after(t.win.bytes()[:at])
-	return &FileError{File: t.file, Line: p.line, Column: p.char, Message: message, hint: hint}
+// fail keeps an error about the byte at, counted from the beginning of the window.
+func (t *jsonText) fail(at int, message, hint string) {
+	if t.err == nil {
+		p := t.pos.after(t.win.bytes()[:at])
+		t.err = &FileError{File: t.file, Line: p.line, Column: p.char, Message: message, hint: hint}
+	}
 }
 
-// peek drops white space and returns the next byte, which stays; errEnd at the end of the text.
-func (t *jsonText) peek() (byte, error) {
-	for {
+// peek drops white space and returns the next byte, which stays; 0 at the end of the text.
+func (t *jsonText) peek() byte {
+	for t.err == nil {
 		text := t.win.bytes()
 		n := jsonscan.SkipSpace(text, 0)
 		if n < len(text) {
 			t.discard(n)
-			return text[n], nil
+			return text[n]
 		}
 		if n > 0 && text[n-1] == '\r' {
 			n-- // what follows may belong to the same line end
@@ -71,18 +75,29 @@ func (t *jsonText) peek() (byte, error) {
 		t.discard(n)
 		if !t.win.more() {
 			t.discard(len(t.win.bytes()))
-			return 0, t.win.err
+			t.err = t.win.err
 		}
 	}
+	return 0
 }
 
-// expect is peek where the end of the text is an error.
-func (t *jsonText) expect() (byte, error) {
-	c, err := t.peek()
-	if errors.Is(err, errEnd) {
-		return 0, t.fail(0, "unexpected end of file", "check that the file is complete, or export it again")
+// expect is peek where the text must go on.
+func (t *jsonText) expect() byte {
+	c := t.peek()
+	if errors.Is(t.err, errEnd) {
+		t.err = nil
+		t.fail(0, "unexpected end of file", "check that the file is complete, or export it again")
 	}
-	return c, err
+	return c
+}
+
+// take drops the next byte if it is c, where the text must go on.
+func (t *jsonText) take(c byte) bool {
+	if t.expect() != c {
+		return false
+	}
+	t.discard(1)
+	return true
 }
 
 // peekAt returns the offset of the first byte at or after from that is no white space, and the byte, 0 at the end.
@@ -100,60 +115,61 @@ func (t *jsonText) peekAt(from int) (int, byte) {
 }
 
 // value returns the next value, valid JSON. It is not dropped; its bytes are valid until the window moves.
-func (t *jsonText) value() ([]byte, error) {
-	n, err := t.valueLength()
-	if err != nil {
-		return nil, err
-	}
+func (t *jsonText) value() []byte {
+	n := t.valueLength()
 	if n > MaxRecord {
-		return nil, t.tooLong()
+		t.tooLong()
+	}
+	if t.err != nil {
+		return nil
 	}
 	raw := t.win.bytes()[:n]
 	if json.Valid(raw) {
-		return raw, nil
+		return raw
 	}
 	if n == 0 {
-		return nil, t.fail(0, "missing value", jsonHint)
+		t.fail(0, "missing value", jsonHint)
+		return nil
 	}
 	var discard json.RawMessage
-	err = json.Unmarshal(raw, &discard)
+	err := json.Unmarshal(raw, &discard)
 	at, message := 0, "invalid JSON"
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
 		at, message = int(min(max(syntax.Offset-1, 0), int64(n-1))), "invalid JSON: "+syntax.Error()
 	}
-	return nil, t.fail(at, message, jsonHint)
+	t.fail(at, message, jsonHint)
+	return nil
 }
 
-func (t *jsonText) tooLong() error {
-	return t.fail(0, "the item is longer than 1 MiB",
+func (t *jsonText) tooLong() {
+	t.fail(0, "the item is longer than 1 MiB",
 		"a list of items must be an array, or an object with an array named data and nothing else")
 }
 
 // valueLength returns the length of the next value, by its brackets and quotes alone.
-func (t *jsonText) valueLength() (int, error) {
+func (t *jsonText) valueLength() int {
 	var e valueScan
-	for {
+	for t.err == nil {
 		text := t.win.bytes()
 		done, wrong := e.scan(text)
 		switch {
 		case wrong != "":
-			return 0, t.fail(e.at, wrong, jsonHint)
+			t.fail(e.at, wrong, jsonHint)
 		case done:
-			return e.at, nil
+			return e.at
 		case e.at > MaxRecord:
-			return 0, t.tooLong()
+			t.tooLong()
 		case t.win.more():
-			continue
+		case !errors.Is(t.win.err, errEnd):
+			t.err = t.win.err
+		case e.depth == 0 && !e.inString:
+			return len(text)
+		default:
+			t.fail(0, "the file ends inside the value that starts here",
+				"check that the file is complete, or export it again")
 		}
-		if !errors.Is(t.win.err, errEnd) {
-			return 0, t.win.err
-		}
-		if e.depth == 0 && !e.inString {
-			return len(text), nil
-		}
-		return 0, t.fail(0, "the file ends inside the value that starts here",
-			"check that the file is complete, or export it again")
 	}
+	return 0
 }
 
 // valueScan is a resumable search for the end of a value, in text that is not yet validated.
