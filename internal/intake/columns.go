@@ -40,55 +40,50 @@ func (c *columns) name(at int) string {
 	return c.header[at]
 }
 
+// resolver finds the columns of fields. It keeps its first error.
 type resolver struct {
 	file   string
 	line   int
 	header []string
 	mapped []bool // columns that were given by name
+	err    error  // a [*ColumnError]
 }
 
-// newResolver returns an error if the names of a header are values.
-func newResolver(file string, line int, header []string) (*resolver, error) {
+// newResolver returns a resolver with an error if the names of a header are values.
+func newResolver(file string, line int, header []string) *resolver {
+	r := &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}
 	if cell := isData(header); cell != "" {
-		return nil, &ColumnError{
+		r.err = &ColumnError{
 			File: file, Line: line, Fields: slices.Clone(refFields), Header: header, data: true,
 			reason: fmt.Sprintf("the line has data, such as %s, and no names of columns", show(cell)),
 		}
 	}
-	return &resolver{file: file, line: line, header: header, mapped: make([]bool, len(header))}, nil
+	return r
 }
 
 // resolve finds the columns of the fields: by o.Map, then by the interface's own names, then by synonyms.
 func resolve(file string, line int, header []string, o Options) (columns, error) {
-	r, err := newResolver(file, line, header)
-	if err != nil {
-		return columns{}, err
-	}
+	r := newResolver(file, line, header)
 	of := map[string]int{}
 	for _, field := range slices.Sorted(maps.Keys(o.Map)) {
-		if of[field], err = r.byName(field, o.Map[field]); err != nil {
-			return columns{}, err
-		}
-		r.mapped[of[field]] = true
+		of[field] = r.byName(field, o.Map[field])
 	}
 	var missing []string
-	for _, field := range []string{tracking.FieldReferID, tracking.FieldNumber} {
+	for _, field := range refFields {
 		if _, ok := of[field]; ok {
 			continue
 		}
-		if of[field], err = r.byRank(field); err != nil {
-			return columns{}, err
-		}
-		if of[field] == none {
+		if of[field] = r.byRank(field); of[field] == none {
 			missing = append(missing, field)
 		}
 	}
 	if len(missing) > 0 {
-		return columns{}, r.fail(missing, "no column for "+strings.Join(missing, " and "), nil)
+		r.fail(missing, "no column for "+strings.Join(missing, " and "), nil)
 	}
 	c := columns{header: header, ref: of[tracking.FieldReferID], number: of[tracking.FieldNumber]}
-	if c.code, c.carrier, err = r.carrierColumns(of, o.Carriers); err != nil {
-		return columns{}, err
+	c.code, c.carrier = r.carrierColumns(of, o.Carriers)
+	if r.err != nil {
+		return columns{}, r.err
 	}
 	c.last = max(c.ref, c.number, c.code)
 	if len(o.Carriers) > 0 {
@@ -115,30 +110,33 @@ func (r *resolver) matching(match func(string) bool) []int {
 }
 
 // byName finds the column with a name: exactly, else the only one equal without case and punctuation.
-func (r *resolver) byName(field, name string) (int, error) {
+func (r *resolver) byName(field, name string) int {
 	at := r.matching(func(h string) bool { return h == name })
 	if len(at) == 0 && foldName(name) != "" {
 		at = r.columnsLike(name)
 	}
 	switch len(at) {
 	case 0:
-		return none, r.fail([]string{field}, fmt.Sprintf("no column %s, which --map names for %s", show(name), field), nil)
+		r.fail([]string{field}, fmt.Sprintf("no column %s, which --map names for %s", show(name), field), nil)
 	case 1:
-		return at[0], nil
+		r.mapped[at[0]] = true
+		return at[0]
+	default:
+		r.fail([]string{field},
+			fmt.Sprintf("%d columns are named %s, which --map names for %s", len(at), show(name), field), at)
 	}
-	message := fmt.Sprintf("%d columns are named %s, which --map names for %s", len(at), show(name), field)
-	return none, r.fail([]string{field}, message, at)
+	return none
 }
 
-func (r *resolver) byRank(field string) (int, error) {
-	switch at := r.bestColumns(field); len(at) {
-	case 0:
-		return none, nil
-	case 1:
-		return at[0], nil
-	default:
-		return none, r.fail([]string{field}, fmt.Sprintf("%d columns could be %s", len(at), field), at)
+func (r *resolver) byRank(field string) int {
+	at := r.bestColumns(field)
+	if len(at) == 1 {
+		return at[0]
 	}
+	if len(at) > 1 {
+		r.fail([]string{field}, fmt.Sprintf("%d columns could be %s", len(at), field), at)
+	}
+	return none
 }
 
 // bestColumns returns the columns that fit a field best. A mapped column serves others only by its own name.
@@ -159,24 +157,24 @@ func (r *resolver) bestColumns(field string) []int {
 }
 
 // carrierColumns finds the column of codes, else of names; a given one wins. Without codes, names may be ambiguous.
-func (r *resolver) carrierColumns(given map[string]int, codes map[string]string) (code, name int, err error) {
+func (r *resolver) carrierColumns(given map[string]int, codes map[string]string) (code, name int) {
 	if at, ok := given[FieldCarrier]; ok {
-		return none, at, nil
+		return none, at
 	}
 	if at, ok := given[tracking.FieldCarrierCode]; ok {
-		return at, none, nil
+		return at, none
 	}
-	if code, err = r.byRank(tracking.FieldCarrierCode); err != nil || code != none {
-		return code, none, err
+	if code = r.byRank(tracking.FieldCarrierCode); code != none {
+		return code, none
 	}
 	at := r.bestColumns(FieldCarrier)
-	switch {
-	case len(at) == 0:
-		return none, none, nil
-	case len(at) > 1 && len(codes) > 0:
-		return none, none, r.fail([]string{FieldCarrier}, fmt.Sprintf("%d columns could hold carrier names", len(at)), at)
+	if len(at) == 0 {
+		return none, none
 	}
-	return none, at[0], nil
+	if len(at) > 1 && len(codes) > 0 {
+		r.fail([]string{FieldCarrier}, fmt.Sprintf("%d columns could hold carrier names", len(at)), at)
+	}
+	return none, at[0]
 }
 
 //go:embed headers.tsv

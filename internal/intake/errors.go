@@ -241,9 +241,13 @@ func (e *ColumnError) free() (n int) {
 	return n
 }
 
-// fail makes the error for fields that can't be placed; found are the columns that compete for one field.
-func (r *resolver) fail(fields []string, reason string, found []int) error {
+// fail keeps an error about fields that can't be placed; found are the columns that compete for one field.
+func (r *resolver) fail(fields []string, reason string, found []int) {
+	if r.err != nil {
+		return
+	}
 	e := &ColumnError{File: r.file, Line: r.line, Fields: fields, Header: r.header, reason: reason}
+	r.err = e
 	for _, i := range found {
 		name := r.header[i]
 		e.Found = append(e.Found, name)
@@ -252,7 +256,7 @@ func (r *resolver) fail(fields []string, reason string, found []int) error {
 		}
 	}
 	if len(found) > 0 {
-		return e
+		return
 	}
 	e.taken = slices.Clone(r.mapped)
 	for _, field := range refFields {
@@ -260,7 +264,6 @@ func (r *resolver) fail(fields []string, reason string, found []int) error {
 			e.taken[i] = e.taken[i] || !slices.Contains(fields, field)
 		}
 	}
-	return e
 }
 
 // typable reports whether a name can be typed as it is shown.

@@ -32,27 +32,18 @@ func (t *table) resolveRefs(line int, header []string) error {
 		t.beginList()
 		return nil
 	}
-	r, err := newResolver(t.file, line, header)
-	if err != nil {
-		return err
-	}
+	r := newResolver(t.file, line, header)
 	of := map[string]int{}
 	var absent []string
 	var unmapped error
 	for _, field := range refFields {
 		given := t.opt.Map[field]
-		if of[field] = none; given == "" {
+		if of[field] = none; given == "" || r.err != nil {
 			continue
 		}
-		at, err := r.byName(field, given)
-		wrong, ok := errors.AsType[*ColumnError](err)
-		switch {
-		case err == nil:
-			of[field], r.mapped[at] = at, true
-		case ok && len(wrong.Found) > 0:
-			return err
-		default:
-			absent, unmapped = append(absent, given), cmp.Or(unmapped, err)
+		of[field] = r.byName(field, given)
+		if wrong, ok := errors.AsType[*ColumnError](r.err); ok && len(wrong.Found) == 0 { // the header lacks it
+			absent, unmapped, r.err = append(absent, given), cmp.Or(unmapped, r.err), nil
 		}
 	}
 	for _, field := range refFields {
@@ -61,12 +52,13 @@ func (t *table) resolveRefs(line int, header []string) error {
 		}
 		if own := r.matching(func(h string) bool { return slices.Contains(outputNames[field], h) }); len(own) == 1 {
 			of[field] = own[0]
-		} else if of[field], err = r.byRank(field); err != nil {
-			return err
+		} else {
+			of[field] = r.byRank(field)
 		}
 	}
 	ref, number := of[tracking.FieldReferID], of[tracking.FieldNumber]
 	switch last := max(ref, number); {
+	case r.err != nil:
 	case last != none:
 		t.sum.Missing = absent
 		t.cols = columns{header: header, ref: ref, number: number, code: none, carrier: none, last: last}
@@ -75,9 +67,9 @@ func (t *table) resolveRefs(line int, header []string) error {
 	case unmapped != nil:
 		return unmapped
 	default:
-		return r.fail(refFields[:1], "no column for referId or rawTrackingNumber", nil)
+		r.fail(refFields[:1], "no column for referId or rawTrackingNumber", nil)
 	}
-	return nil
+	return r.err
 }
 
 func (t *table) readRefs() {
