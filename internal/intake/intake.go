@@ -99,17 +99,15 @@ func RowPlace(file string, line, row int, cell string) string {
 		return fmt.Sprintf("%s:%d", file, line)
 	}
 	at := fmt.Sprintf("%s row %d", file, row)
-	var more []string
-	if cell != "" {
-		more = append(more, cell)
+	switch {
+	case cell != "" && line != row:
+		at += fmt.Sprintf(" (%s, line %d)", cell, line)
+	case cell != "":
+		at += " (" + cell + ")"
+	case line != row:
+		at += fmt.Sprintf(" (line %d)", line)
 	}
-	if line != row {
-		more = append(more, fmt.Sprintf("line %d", line))
-	}
-	if more == nil {
-		return at
-	}
-	return at + " (" + strings.Join(more, ", ") + ")"
+	return at
 }
 
 // Good reports whether the record can be sent: every problem is a note.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 	"github.com/waybill-cli/waybill/internal/tracking"
@@ -128,7 +129,7 @@ func (it *items) unwrap() {
 		it.fail(0, "expected the name of a field", jsonHint)
 	}
 	if raw := it.value(); it.err == nil {
-		key, _, _ := text(raw)
+		key, _ := text(raw)
 		it.fail(0, "unknown field "+show(key)+" next to data", "remove it: only data is sent")
 	}
 }
@@ -332,8 +333,8 @@ func (d *itemDecoder) string(m member, field string) string {
 		d.problem(m.At, fieldPath(field), p)
 		return ""
 	}
-	s, surrogate, bad := text(raw)
-	if surrogate {
+	s, valid := text(raw)
+	if !valid && utf8.ValidString(s) {
 		d.problem(m.At, fieldPath(field), tracking.Problem{
 			Field: field, Value: s, Message: field + " contains an unpaired surrogate",
 			Hint: "export the file again as UTF-8",
@@ -344,7 +345,7 @@ func (d *itemDecoder) string(m member, field string) string {
 	if len(trimmed) != len(s) {
 		d.sum.Trimmed++
 	}
-	if p, gone := lostCharacter(field, trimmed, d.sum.Encoding); gone && !bad {
+	if p, gone := lostCharacter(field, trimmed, d.sum.Encoding); gone && valid {
 		d.problem(m.At, fieldPath(field), p)
 	}
 	return string(trimmed)

@@ -233,17 +233,15 @@ func key(raw []byte) string {
 			return known
 		}
 	}
-	s, _, _ := text(raw)
+	s, _ := text(raw)
 	return s
 }
 
-// text returns a JSON string. One with an unpaired \u escape, or that is not UTF-8, is returned as written.
-func text(raw []byte) (s string, surrogate, bad bool) {
-	s, valid := jsonscan.Text(raw)
-	if valid {
-		return s, false, false
+// text returns a JSON string. One that is not valid, by an unpaired \u escape or bytes that are not UTF-8, is
+// returned as written.
+func text(raw []byte) (s string, valid bool) {
+	if s, valid = jsonscan.Text(raw); !valid {
+		s = string(raw[1 : len(raw)-1])
 	}
-	inner := raw[1 : len(raw)-1]
-	bad = !utf8.Valid(inner)
-	return string(inner), !bad, bad
+	return s, valid
 }

@@ -17,6 +17,7 @@ const mergedBelow = 5
 
 // sheet is where the records of a table come from if that is a workbook's.
 type sheet struct {
+	file      string
 	name      string
 	hidden    bool
 	book      *xlsx.Workbook
@@ -40,7 +41,7 @@ func openSheet(r *Reader, book *xlsx.Workbook, i int, o Options) (*table, error)
 		return nil, workbookError(r.name, name, err)
 	}
 	t, err := newTable(r, o, &scanner{})
-	t.sheet = &sheet{name: name, hidden: book.Sheets[i].Hidden, book: book, rows: rows}
+	t.sheet = &sheet{file: r.name, name: name, hidden: book.Sheets[i].Hidden, book: book, rows: rows}
 	t.sheet.merged = map[string]string{}
 	if err == nil {
 		err = t.findHeader()
@@ -63,11 +64,11 @@ func (t *table) findHeader() error {
 	mayBeList := false
 	var above []string // names in the row before
 	for n := range headerRows {
-		if err := t.sheet.next(); err != nil {
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			return workbookError(t.file, t.sheet.name, err)
+		err := t.sheet.next()
+		if errors.Is(err, errEnd) {
+			break
+		} else if err != nil {
+			return err
 		}
 		names := t.sheet.names()
 		if t.opt.Format == List {
@@ -77,7 +78,7 @@ func (t *table) findHeader() error {
 			return nil
 		}
 		mayBeList = mayBeList || n == 0 && t.opt.Refs && len(names) == 1
-		err := t.resolveNames(names)
+		err = t.resolveNames(names)
 		if err == nil || above != nil && t.resolveNames(joined(above, names)) == nil {
 			return nil
 		}
@@ -127,10 +128,13 @@ func (t *table) resolveNames(names []string) error {
 	return nil
 }
 
-// next reads the next row of the sheet, with what its cells show.
+// next reads the next row of the sheet, with what its cells show. It returns errEnd at the end.
 func (s *sheet) next() (err error) {
-	if s.row, err = s.rows.Next(); err != nil {
-		return err
+	s.row, err = s.rows.Next()
+	if errors.Is(err, io.EOF) {
+		return errEnd
+	} else if err != nil {
+		return workbookError(s.file, s.name, err)
 	}
 	s.shown = s.shown[:0]
 	for _, c := range s.row.Cells {
@@ -209,18 +213,18 @@ func joined(above, names []string) []string {
 
 func (t *table) read() error {
 	if t.sheet == nil {
-		return t.scan.next(&t.rec)
+		err := t.scan.next(&t.rec)
+		if errors.Is(err, errLong) {
+			return &FileError{
+				File: t.file, Line: t.scan.line, row: t.scan.line - t.scan.noRows, Message: "the row is longer than 1 MiB",
+				hint: "check that every quote in this row is closed",
+			}
+		}
+		return err
 	}
-	for {
-		err := t.sheet.next()
-		if errors.Is(err, io.EOF) {
-			return errEnd
-		}
-		if err != nil {
-			return workbookError(t.file, t.sheet.name, err)
-		}
-		if t.sheet.row.Number > t.sheet.headerEnd {
-			break
+	for below := false; !below; below = t.sheet.row.Number > t.sheet.headerEnd {
+		if err := t.sheet.next(); err != nil {
+			return err
 		}
 	}
 	if t.sheet.row.Hidden {

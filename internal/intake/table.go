@@ -2,7 +2,6 @@ package intake
 
 import (
 	"bytes"
-	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -80,7 +79,7 @@ func (t *table) next() (Record, error) {
 		if t.first {
 			t.first = false
 		} else if err := t.read(); err != nil {
-			return Record{}, t.endError(err)
+			return Record{}, err
 		}
 		if t.empty() {
 			continue
@@ -100,16 +99,6 @@ func (t *table) next() (Record, error) {
 		}
 		return t.out, nil
 	}
-}
-
-func (t *table) endError(err error) error {
-	if errors.Is(err, errLong) {
-		return &FileError{
-			File: t.file, Line: t.scan.line, row: t.scan.line - t.scan.noRows, Message: "the row is longer than 1 MiB",
-			hint: "check that every quote in this row is closed",
-		}
-	}
-	return err
 }
 
 // empty reports whether all cells of the record are empty, and counts it unless it is a blank line.
