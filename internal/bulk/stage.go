@@ -142,9 +142,7 @@ type Feed struct {
 	firstOnce sync.Once
 	ended     chan struct{} // closed after full
 	err       error
-
-	mu  sync.Mutex
-	run ledger.Run
+	run       atomic.Pointer[ledger.Run]
 }
 
 // BeginFeed begins to stage every entry of src, which contradict each other nowhere. It returns once the first
@@ -157,7 +155,8 @@ func BeginFeed(
 	if err != nil {
 		return nil, err
 	}
-	f := &Feed{run: staging.Begin(), firstFull: make(chan struct{}), ended: make(chan struct{})}
+	f := &Feed{firstFull: make(chan struct{}), ended: make(chan struct{})}
+	f.run.Store(new(staging.Begin()))
 	f.full = make(chan ledger.Batch, 1+maxHeldRows/max(plan.BatchSize, 1))
 	begun := make(chan bool, 2) // has true once the run is visible, then false
 	go func() {
@@ -172,9 +171,7 @@ func BeginFeed(
 		}
 		run, err := a.stage(hard, src, v.Staged)
 		if f.err = err; err == nil {
-			f.mu.Lock()
-			f.run = run
-			f.mu.Unlock()
+			f.run.Store(&run)
 		}
 		begun <- false
 	}()
@@ -236,11 +233,7 @@ func (f *Feed) awaitFull(ctx context.Context) error {
 }
 
 // Run returns the run, with its tally once its input is staged.
-func (f *Feed) Run() ledger.Run {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.run
-}
+func (f *Feed) Run() ledger.Run { return *f.run.Load() }
 
 // Wait returns why the input was not staged to its end; what was staged until then stays.
 func (f *Feed) Wait() error {
