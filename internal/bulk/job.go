@@ -178,7 +178,7 @@ func (j *Job) Execute(ctx, soft context.Context) (requests int64, err error) {
 	err = j.proveLast(soft, err)
 	if cause := context.Cause(soft); cause != nil && (err == nil || errors.Is(err, soft.Err()) || errors.Is(err, cause)) {
 		err = cause
-		if stop := j.prover.lastFailure(); stop != nil && errors.Is(soft.Err(), context.DeadlineExceeded) {
+		if stop := j.prover.failure; stop != nil && errors.Is(soft.Err(), context.DeadlineExceeded) {
 			err = stop
 		}
 	}

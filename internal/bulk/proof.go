@@ -217,12 +217,6 @@ func (pr *prover) dropUnprovenProcessing(ctx context.Context, proofs []*proof) e
 // longPause is how long a pause is, at least, that the user hears of at once.
 const longPause = 10 * time.Second
 
-func (pr *prover) lastFailure() *StopError {
-	pr.failing.Lock()
-	defer pr.failing.Unlock()
-	return pr.failure
-}
-
 // countFailure takes the outcome of each request. It returns why the run stops, once requests
 // failed for as long as the run's patience, or would until a pause, or ctx, ends.
 func (pr *prover) countFailure(ctx context.Context, o tracking.Outcome, err error, retryAfter time.Duration) error {
