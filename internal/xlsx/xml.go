@@ -185,13 +185,8 @@ func (s *scanner) end(err error) {
 	}
 }
 
-// local returns the name of the innermost open element.
-func (s *scanner) local() string {
-	if s.depth == 0 {
-		return ""
-	}
-	return s.open[s.depth-1]
-}
+// local returns the name of the element around a text.
+func (s *scanner) local() string { return s.open[s.depth-1] }
 
 // skipElement passes over what is left of the element whose start tag was read.
 func (s *scanner) skipElement() {
