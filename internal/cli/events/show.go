@@ -2,6 +2,7 @@ package events
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -370,42 +371,31 @@ func printPage(c *command.Call, e inbox.Event, j Shown) error {
 }
 
 func printTargets(c *command.Call, targets []Forwarding) error {
-	if err := c.Out.Line(""); err != nil {
-		return err
-	}
-	listing := command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}
-	if err := listing.PrintAll(c.IO, targets); err != nil {
-		return err
-	}
 	var all []tried
 	for _, t := range targets {
 		all = append(all, t.History...)
 	}
-	if len(all) == 0 {
-		return nil
-	}
-	if err := c.Out.Line(""); err != nil {
+	listing := command.Listing[Forwarding]{Out: c.Out, Columns: forwardingColumns(c.Out, time.Now())}
+	err := cmp.Or(c.Out.Line(""), listing.PrintAll(c.IO, targets))
+	if err != nil || len(all) == 0 {
 		return err
 	}
-	return command.Listing[tried]{Out: c.Out, Columns: triedColumns(c.Out)}.PrintAll(c.IO, all)
+	attempts := command.Listing[tried]{Out: c.Out, Columns: triedColumns(c.Out)}
+	return cmp.Or(c.Out.Line(""), attempts.PrintAll(c.IO, all))
 }
 
 const shownLines = 20
 
 func printBody(out *command.Output, body []byte) error {
-	if err := out.Line(""); err != nil {
-		return err
-	}
+	err := out.Line("")
 	lines := bytes.Split(render.Indented(nil, body), []byte("\n"))
 	if !out.Out().IsTerminal() || !json.Valid(body) || len(lines) <= shownLines+1 {
-		return out.Raw(body)
+		return cmp.Or(err, out.Raw(body))
 	}
 	for _, line := range lines[:shownLines] {
-		if err := out.Line("%s", term.Styled(term.EscapeJSON(nil, line))); err != nil {
-			return err
-		}
+		err = cmp.Or(err, out.Line("%s", term.Styled(term.EscapeJSON(nil, line))))
 	}
-	return out.Line("… %d more lines: --raw or -o json shows all", len(lines)-shownLines)
+	return cmp.Or(err, out.Line("… %d more lines: --raw or -o json shows all", len(lines)-shownLines))
 }
 
 func typeText(m inbox.Mark, current string) string {
