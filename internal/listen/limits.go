@@ -107,9 +107,7 @@ func markReceived(ctx context.Context) {
 	}
 	s.limiter.mu.Lock()
 	defer s.limiter.mu.Unlock()
-	if s.list != nil {
-		s.move(nil)
-	}
+	s.move(nil)
 }
 
 // How often the stored bytes are counted, and the share of a minute.
