@@ -15,7 +15,6 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 	"github.com/waybill-cli/waybill/internal/render"
 	"github.com/waybill-cli/waybill/internal/term"
-	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
 // ofDeliveries returns the time since which --dead, --pending or --refused lists deliveries,
@@ -318,27 +317,12 @@ func waitingEntries(ctx context.Context, db *app.Store, sinks []inbox.Sink, runn
 				if err == nil && e.Sink != sink.ID {
 					continue
 				}
-				if err == nil && e.HeldBy != 0 {
-					e.Number, err = sentNumber(ctx, db, e)
-				}
 				if !yield(NewForwarding(e.Delivery, inbox.Forwarding{Sink: sink, Waiting: &e}, running), err) || err != nil {
 					return
 				}
 			}
 		}
 	}
-}
-
-func sentNumber(ctx context.Context, db *app.Store, w inbox.WaitingEntry) (string, error) {
-	for e, err := range db.Inbox.Events(ctx, inbox.Query{Delivery: w.HeldBy}) {
-		if err != nil {
-			return "", err
-		}
-		if tracking.FoldNumber(e.TrackingNumber) == w.Number {
-			return e.TrackingNumber, nil
-		}
-	}
-	return w.Number, nil
 }
 
 // noteUnread notes what targets have not read yet, and reports whether there is any.
