@@ -206,7 +206,7 @@ func (p *Page) curl(r *http.Request) (any, error) {
 		return nil, err
 	}
 	c.words = []string{"curl", "--request", m.Method}
-	c.addHeaders(p.curlHeaders(d, m, t, withhold))
+	c.addHeaders(curlHeaders(d, m, t, withhold))
 	c.addBody(d)
 	c.addURL(d, t, m)
 	c.Command = shell.Line(c.words...)
@@ -219,10 +219,8 @@ func (c *curlCommand) note(text string) {
 	}
 }
 
-// curlHeaders returns a message's headers and those a target does not get, credentials masked, but for a signature.
-func (p *Page) curlHeaders(
-	d found, m webhook.Request, t forward.Target, withhold func(webhook.Field) bool,
-) []webhook.Field {
+// curlHeaders returns a message's headers and those that a target does not get, credentials masked.
+func curlHeaders(d found, m webhook.Request, t forward.Target, withhold func(webhook.Field) bool) []webhook.Field {
 	fields := m.Header
 	for _, f := range d.Header {
 		if strings.EqualFold(f.Name, "Authorization") || strings.EqualFold(f.Name, "Cookie") || withhold(f) {
@@ -234,18 +232,7 @@ func (p *Page) curlHeaders(
 		own[i].Value = webhook.Mask
 	}
 	fields = forward.ReplaceHeaders(webhook.Request{Header: fields}, own).Header
-	shown := d.mask.Headers(fields)
-	scheme, err := p.Call.Scheme(p.Call.Config.Webhook.Scheme)
-	if err != nil || scheme.Kind == webhook.KindToken {
-		return shown // without a scheme no header is known to be a signature
-	}
-	from := strings.TrimPrefix(scheme.WithDefaults().Signature.From, "header:")
-	for i, f := range fields {
-		if strings.EqualFold(f.Name, from) {
-			shown[i].Value = d.mask.Text(f.Value)
-		}
-	}
-	return shown
+	return d.mask.Headers(fields)
 }
 
 func (c *curlCommand) addHeaders(headers []webhook.Field) {
