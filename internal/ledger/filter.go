@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Order is what a list is sorted by.
+// Order is the sort order of a list.
 type Order string
 
-// The orders. Trackings that are alike are in the order of creation. What is not known is last, in either direction.
+// The orders. Ties are broken by the order of creation. Unknown values sort last, in either direction.
 const (
-	ByCreation   Order = ""           // rows, then what was only seen, then numbers alone
-	ByAsked      Order = "asked"      // when the service last answered a query: never first. No direction
-	ByReceived   Order = "received"   // when the last answer or event came
+	ByCreation   Order = ""           // rows, then trackings that were only seen, then numbers alone
+	ByAsked      Order = "asked"      // time of the last answer to a query; those without one first. It has no direction
+	ByReceived   Order = "received"   // when the last answer or event arrived
 	ByCheckpoint Order = "checkpoint" // time of the last checkpoint
 	ByReference  Order = "reference"  // referId, by its bytes
 	ByNumber     Order = "number"     // tracking number, folded
@@ -21,53 +21,53 @@ const (
 	ByCarrier    Order = "carrier"    // see [TrackingStatus.Carrier]
 )
 
-// Words in a [Filter] beside the states of rows.
+// Words in a [Filter] besides the row states.
 const (
-	Superseded State = "superseded"  // rejected, and another number of the order was accepted since
-	Dismissed  State = "dismissed"   // rejected, and settled by the user
+	Superseded State = "superseded"  // rejected, but another number of the order was accepted later
+	Dismissed  State = "dismissed"   // rejected, and dismissed by the user
 	NotChecked State = "not-checked" // accepted, and nothing is known of it
 )
 
-// Range is a span of time, in milliseconds. The zero Range holds any time, and none.
+// Range is a span of time, compared in milliseconds. The zero Range holds any time, even an unknown one.
 type Range struct {
-	Since time.Time // zero for no beginning
-	Until time.Time // after the span; zero for no end
+	Since time.Time // inclusive; zero if unbounded
+	Until time.Time // exclusive; zero if unbounded
 }
 
-// IsZero reports whether the range has neither beginning nor end.
+// IsZero reports whether the range is unbounded.
 func (r Range) IsZero() bool { return r.Since.IsZero() && r.Until.IsZero() }
 
-// Holds reports whether a time, if it is known, is in the range.
+// Holds reports whether at is in the range. Only the zero Range holds an unknown (zero) time.
 func (r Range) Holds(at time.Time) bool {
 	return r.IsZero() || !at.IsZero() && !at.Before(r.Since) && (r.Until.IsZero() || at.Before(r.Until))
 }
 
-// Filter narrows a list. Its zero value takes everything.
+// Filter narrows a list. The zero value matches everything.
 type Filter struct {
-	// Statuses, States and OrStuckSince are what a tracking may be: any of them is enough.
+	// Statuses, States and OrStuckSince are alternatives: a tracking has to match only one of them.
 	Statuses     []string  // status numbers, labels or tracks, as [tracking.NamesStatus] compares them
-	States       []State   // of the row; Rejected leaves out what is [Superseded] or [Dismissed]
+	States       []State   // of the row; Rejected leaves out [Superseded] and [Dismissed] rows
 	OrStuckSince time.Time // see [TrackingStatus.StuckSince]
-	// NamedToo says whether a word of Statuses names what was seen in another way: by
-	// its phase and status alone. nil for no.
+	// NamedToo reports whether a word of Statuses names a sighting in another way: by its phase and status alone. nil
+	// means no.
 	NamedToo func(word string, s Sighting) bool
 
 	Run        int64     // only rows of this run's input
 	Created    Range     // when the run that brought the row in began
-	Delivered  Range     // the last checkpoint of what was delivered
+	Delivered  Range     // time of the last checkpoint, of delivered trackings
 	Updated    Range     // see [tracking.Times.Latest]
-	StuckSince time.Time // only those without a checkpoint at or after, see [TrackingStatus.StuckSince]
-	Carrier    string    // only those of this carrier code, in any case
-	ReferIDs   []string  // only those with one of these, of which a * at the end stands for any rest
-	Own        []OwnText // only rows of which all of these hold
+	StuckSince time.Time // only trackings without a checkpoint since then, see [TrackingStatus.StuckSince]
+	Carrier    string    // only this carrier code, in any case
+	ReferIDs   []string  // only these; a trailing * matches any rest
+	Own        []OwnText // only rows that match all of them
 	Limit      int       // 0 means all
 
 	Order      Order
 	Descending bool
 }
 
-// OwnText is what a column that is kept and not sent holds, in any case; a * stands for any text.
-// A row without a value has none that fits.
+// OwnText is a pattern for a column that is kept but not sent. It ignores case, and * matches any text. A row without
+// a value matches no pattern.
 type OwnText struct{ Column, Pattern string }
 
 func (o OwnText) matches(own Own) bool {
@@ -85,14 +85,14 @@ func (o OwnText) matches(own Own) bool {
 	return strings.HasSuffix(value, parts[last])
 }
 
-// TakesStatus reports whether Statuses name the status that was seen.
+// TakesStatus reports whether Statuses name the status of s.
 func (f Filter) TakesStatus(s Sighting) bool {
 	return slices.ContainsFunc(f.Statuses, func(word string) bool {
 		return s.HasStatus(word) || f.NamedToo != nil && f.NamedToo(word, s)
 	})
 }
 
-// isIn reports whether the tracking's row is in a state as [Filter] names it.
+// isIn reports whether the tracking's row is in a state of [Filter].States.
 func (st TrackingStatus) isIn(state State) bool {
 	switch {
 	case state == NotChecked:
@@ -106,7 +106,7 @@ func (st TrackingStatus) isIn(state State) bool {
 	return st.State == state
 }
 
-// Matches reports whether st is one of the list, but for Run, Created and Limit.
+// Matches reports whether st passes the filter. It ignores Run, Created and Limit.
 func (f Filter) Matches(st TrackingStatus) bool {
 	s := st.Sighting
 	wanted := s != nil && f.TakesStatus(*s) || slices.ContainsFunc(f.States, st.isIn) || st.StuckSince(f.OrStuckSince)

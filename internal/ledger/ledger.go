@@ -1,9 +1,9 @@
 // Package ledger defines what is kept of trackings that were or will be created: runs, their batches and rows, the
 // states of rows, and what the service last said of each tracking.
 //
-// A create costs money, cannot be undone, and the service documents no idempotency key. So the ledger guarantees
-// three things: a row is written before its request leaves; its outcome is on disk before it is reported; a row of
-// unknown outcome is sent again only by proof or by the user's decision.
+// A create costs money, cannot be undone, and the service documents no idempotency key. So the ledger guarantees three
+// things: a row is written before its request leaves; its outcome is on disk before it is reported; a row of unknown
+// outcome is sent again only after a proof or by the user's decision.
 package ledger
 
 import (
@@ -18,8 +18,8 @@ import (
 // State is the state of a row on its way to the service.
 type State string
 
-// The states. A row is Pending on disk before any request, and Sending before its own. A row without a credible
-// answer may have reached the service: it is Unknown until a query settles it.
+// The states. A row is on disk as Pending before any request, and as Sending before its own request. A row without a
+// credible answer may have reached the service: it is Unknown until a query resolves it.
 const (
 	Pending  State = "pending"
 	Sending  State = "sending"
@@ -28,9 +28,9 @@ const (
 	Unknown  State = "unknown"
 )
 
-// next are the states that a row may go to in one step.
+// next lists the states that a row may go to in one step.
 var next = map[State][]State{
-	Pending:  {Sending, Unknown}, // Unknown: never sent, and to be asked for first, see [UnknownRows]
+	Pending:  {Sending, Unknown}, // Unknown: never sent, and to be queried first, see [UnknownRows]
 	Sending:  {Accepted, Rejected, Unknown, Pending},
 	Unknown:  {Accepted, Pending}, // by proof only, see [UnknownRows]
 	Accepted: {Unknown},           // the service said that it has no such tracking, see [UnknownRows]
@@ -42,22 +42,22 @@ func (s State) CanBecome(t State) bool { return slices.Contains(next[s], t) }
 
 // Errors of the ledger that callers distinguish.
 var (
-	// ErrNoRun says that there is no run with that ID.
+	// ErrNoRun says that no run has that ID.
 	ErrNoRun = errors.New("no such run")
 	// ErrBusy says that another process was still staging its input in the ledger when the context ended.
 	ErrBusy = errors.New("another waybill is staging its input in this store")
 
-	// ErrText says that a text can't be kept: it is not UTF-8, or holds NUL.
+	// ErrText says that a text can't be stored: it is not UTF-8, or it contains NUL.
 	ErrText = errors.New("not valid text")
 
-	// ErrNotClaimed says that outcomes do not fit what the ledger knows: this process is not sending the batch, or not
-	// any more, a row is not one of it, or the state may not follow.
+	// ErrNotClaimed says that an outcome does not fit the ledger: this process is not sending the batch (any more), a row
+	// is not in the batch, or the row can't go into that state.
 	ErrNotClaimed = errors.New("outcome does not fit")
 )
 
-// BusyError is [ErrBusy] with the run that is staged.
+// BusyError is [ErrBusy] with the run that is being staged.
 type BusyError struct {
-	Run Run // its ID is 0 if it is not known
+	Run Run // its ID is 0 if unknown
 }
 
 // Error names the run and its first file.
@@ -72,7 +72,7 @@ func (e *BusyError) Error() string {
 // Unwrap returns [ErrBusy].
 func (e *BusyError) Unwrap() error { return ErrBusy }
 
-// Mode is which create operation a run uses.
+// Mode is the create operation that a run uses.
 type Mode string
 
 // The modes.
@@ -83,13 +83,13 @@ const (
 	Sync  Mode = "v1" // up to [tracking.MaxSyncBatch] rows a batch
 )
 
-// Plan is what a run is opened with.
+// Plan holds the parameters that a run is opened with.
 type Plan struct {
 	Files     []string // names of the inputs in order, "-" for standard input
 	Mode      Mode
 	BatchSize int   // rows in a full batch
-	Skipped   int64 // bad rows of the input, which are left out
-	// Own are the columns of the inputs that are kept with new rows, and never sent.
+	Skipped   int64 // bad rows of the input, left out of the run
+	// Own lists the input columns that are kept with new rows and never sent.
 	Own []string
 
 	// CheckFirst makes new rows Unknown instead of Pending: the service is queried for each before it is sent.
@@ -104,18 +104,18 @@ type Run struct {
 	Tally   Tally // as of staging
 }
 
-// Tally counts the records of an input, as of staging: valid ones but for Skipped.
+// Tally counts the records of an input, as of staging: valid records, except for Skipped.
 type Tally struct {
 	New     int64 // not in the ledger before
-	Known   int64 // in the ledger already, from earlier runs; distinct
+	Known   int64 // already in the ledger from earlier runs; distinct
 	Repeats int64 // the same pair again in this input
 	Skipped int64 // bad rows, and rows that contradict an earlier row
-	Erased  int64 // erased before, or since it was staged: it is not sent
+	Erased  int64 // erased before staging or since then, and not sent
 
-	// KnownPending is how many of Known were still pending, and KnownOpen how many were sending or unknown.
+	// Of Known, KnownPending rows were still pending, and KnownOpen rows were sending or unknown.
 	KnownPending, KnownOpen int64
-	// OtherCarrier is how many known rows have another carrier code in the ledger
-	// than in this input. The one in the ledger counts.
+	// OtherCarrier counts the known rows whose carrier code in the ledger differs from the one in this input. The one in
+	// the ledger applies.
 	OtherCarrier int64
 }
 
@@ -123,7 +123,7 @@ type Tally struct {
 type Entry struct {
 	File int // index in Plan.Files
 	Line int // physical, 1-based
-	Row  int // that a spreadsheet shows it in, 1-based; 0 for what is no table
+	Row  int // row number in a spreadsheet, 1-based; 0 if the input is not a table
 	Item tracking.Item
 	Own  Own // see [Plan.Own]
 }
@@ -134,7 +134,7 @@ type Conflict struct {
 	First Entry // the earlier record
 }
 
-// Row is one record of a run's input as the ledger has it.
+// Row is one record of a run's input, as in the ledger.
 type Row struct {
 	ID     int64
 	File   string // where this run read it
@@ -144,10 +144,10 @@ type Row struct {
 	State  State
 	Reason string // why it was rejected or is unknown; empty otherwise
 	Known  bool   // an earlier run brought it in
-	Repeat bool   // the same pair is earlier in this input
+	Repeat bool   // the same pair occurs earlier in this input
 
-	// Of a rejected row: whether a later input brought in another number of the same referId, and that was accepted; and
-	// when the user dismissed it, zero if not. A dismissed row is not called superseded.
+	// For a rejected row: whether a later input brought in another number of the same referId that was accepted, and when
+	// the user dismissed the row, zero if never. A dismissed row is never Superseded.
 	Superseded bool
 	Dismissed  time.Time
 }
@@ -155,10 +155,10 @@ type Row struct {
 // IsOpen reports whether the row is rejected and neither superseded nor dismissed.
 func (r Row) IsOpen() bool { return r.State == Rejected && !r.Superseded && r.Dismissed.IsZero() }
 
-// Batch is rows claimed for one request.
+// Batch holds the rows claimed for one request.
 type Batch struct {
 	ID    int64
-	Owner string // who claimed it, see [Queue].Held; empty if nobody has
+	Owner string // who claimed it, see [Queue].Held; empty if unclaimed
 	Rows  []BatchRow
 }
 
@@ -177,32 +177,32 @@ func (b Batch) Items() []tracking.Item {
 	return items
 }
 
-// Proof is what queries proved about the answers to creates of one shape, see [tracking.Body.Shape].
+// Proof is what queries proved about the answers to creates that have one shape, see [tracking.Body.Shape].
 type Proof struct {
-	Shape string // with the mode
-	// State is Accepted if the service has the rows, Pending if it took none of them, and
-	// Unknown if it may have taken some: each row is queried then.
+	Shape string // including the mode
+	// State is Accepted if the service has the rows, Pending if it took none of them, and Unknown if it may have taken
+	// some: then each row is queried.
 	State  State
 	Proven time.Time
-	Run    int64 // whose rows proved it
+	Run    int64 // the run whose rows proved it
 }
 
 // BatchOutcome is the outcome of one claimed batch.
 type BatchOutcome struct {
 	Batch      int64
-	State      State  // of every row not in Rows
-	Shape      string // State is Unknown until this one is proven, see [Proof]; empty if it waits for none
-	Halve      bool   // with State Pending: send them in two halves
+	State      State  // of every row not listed in Rows
+	Shape      string // if State is Unknown until this shape is proven, see [Proof]; otherwise empty
+	Halve      bool   // with State Pending: resend the rows in two halves
 	Reason     string
 	HTTPStatus int    // 0 if no answer came
 	Answer     []byte // as received; nil if none came
-	AnswerCut  bool   // the answer was longer than what is kept
+	AnswerCut  bool   // the answer was longer than the limit
 	Began      time.Time
 	Took       time.Duration
 	Rows       []RowOutcome // rows whose outcome differs from the batch's
 }
 
-// Check returns an error that matches [ErrNotClaimed] if a row may not go into its state.
+// Check returns an error that matches [ErrNotClaimed] if a row may not go into its new state.
 func (s BatchOutcome) Check() error {
 	fail := func(format string, args ...any) error {
 		return fmt.Errorf("record batch %d: %s: %w", s.Batch, fmt.Sprintf(format, args...), ErrNotClaimed)
@@ -228,7 +228,7 @@ func (s BatchOutcome) Check() error {
 	return nil
 }
 
-// WasSent reports whether a request may have left.
+// WasSent reports whether a request may have left this computer.
 func (s BatchOutcome) WasSent() bool {
 	return !s.Began.IsZero() && (s.State != Pending || s.HTTPStatus != 0)
 }
@@ -261,80 +261,80 @@ func (c *Counts) Add(s State, n int64) {
 	}
 }
 
-// RunSummary is a run with what became of it.
+// RunSummary is a run and the present states of its rows.
 type RunSummary struct {
 	Run
 	Live    bool   // a living process is working on it
-	Partial bool   // its input was not staged to its end, see [Staging.Begin]
+	Partial bool   // its input was not staged completely, see [Staging.Begin]
 	Counts  Counts // of the rows of its input, whichever run sent them
-	// Elsewhere is how many of Counts.Accepted other runs sent.
+	// Elsewhere is how many of Counts.Accepted were sent by other runs.
 	Elsewhere int64
-	// Superseded and Dismissed are those of Counts.Rejected that are not open, see [Row.IsOpen].
+	// Superseded and Dismissed count the rows of Counts.Rejected that are not open, see [Row.IsOpen].
 	Superseded, Dismissed int64
 	Requests              int64     // create requests sent
 	LastSent              time.Time // zero if nothing was sent
 }
 
-// Accepted returns how many rows were accepted that this run sent.
+// Accepted returns how many accepted rows this run sent.
 func (s RunSummary) Accepted() int64 { return s.Counts.Accepted - s.Elsewhere }
 
 // Rejected returns how many rows are rejected and open, see [Row.IsOpen].
 func (s RunSummary) Rejected() int64 { return s.Counts.Rejected - s.Superseded - s.Dismissed }
 
-// ComparedOrders is how many rows of a run are compared with earlier ones by [Stager.KnownOrders].
+// ComparedOrders is how many rows of a run [Stager.KnownOrders] compares with earlier ones.
 const ComparedOrders = 5_000
 
-// KnownOrders is what [Stager.KnownOrders] found.
+// KnownOrders is the result of [Stager.KnownOrders].
 type KnownOrders struct {
 	Rows   int64
-	First  Row          // the first of them in the input; its state is not read
-	Before tracking.Key // the first pair of its order
+	First  Row          // the first of Rows in input order; its state is not read
+	Before tracking.Key // the first pair that the ledger has of its order
 }
 
-// PrunedRuns is what [History.PruneRuns] came to.
+// PrunedRuns is the result of [History.PruneRuns].
 type PrunedRuns struct {
 	Runs       int64 // removed
-	Unfinished int64 // old enough, and kept
+	Unfinished int64 // old enough to remove, but kept
 }
 
 // BatchSummary is one batch of a run.
 type BatchSummary struct {
 	ID         int64
-	State      State // by its answer; Counts has the present states of its rows
-	Rows       int64 // those that did not go into later batches
+	State      State // according to its answer; Counts has the present states of its rows
+	Rows       int64 // without rows that moved to later batches
 	Counts     Counts
 	HTTPStatus int // 0 if no answer came
 	Reason     string
 	Began      time.Time // zero if never sent
 	Took       time.Duration
 	Answer     []byte // as received; nil if none came
-	AnswerCut  bool   // the answer was longer than what is kept
+	AnswerCut  bool   // the answer was longer than the limit
 }
 
-// UnknownRow is a row of unknown outcome, with what helps to settle it. Accepted
-// rows that are queried have the same form.
+// UnknownRow is a row of unknown outcome, with what is needed to resolve it. Accepted rows that are queried have the
+// same form.
 type UnknownRow struct {
 	Row, Batch  int64
 	Run         int64 // of the batch
 	Item        tracking.Item
 	Siblings    int64     // other rows with the same referId
-	Unsent      bool      // it was never sent from here, see [Plan.CheckFirst]
-	Ended       time.Time // when its request ended; zero if it was never sent
-	AbsentSince time.Time // when its absence was first proven; zero if it was not
-	Fingerprint string    // of the answer that proved it, to compare two absences
+	Unsent      bool      // never sent from here, see [Plan.CheckFirst]
+	Ended       time.Time // when its request ended; zero if never sent
+	AbsentSince time.Time // when its absence was first proven; zero if not proven
+	Fingerprint string    // of the answer that proved the absence, to compare two of them
 	Shape       string    // of [BatchOutcome]; empty once the row itself was queried
 }
 
-// Resolution is what queries proved about an unknown row. It changes nothing if
-// the row is not unknown any more, or was sent again with another batch.
+// Resolution is what queries proved about an unknown row. It has no effect if the row is no longer unknown, or was
+// sent again in another batch.
 type Resolution struct {
 	Row, Batch int64
-	State      State // Accepted or Pending; Unknown keeps it, with what follows
-	// IfNoSiblings says that it counts only while there is no other row of that referId.
+	State      State // Accepted or Pending; Unknown keeps the state and records the fields below
+	// IfNoSiblings says that the resolution applies only while no other row has that referId.
 	IfNoSiblings bool
-	Reason       string    // Unknown: why it stays so, and what would settle it
-	AbsentSince  time.Time // Unknown: when its absence was first proven; zero forgets that
-	Fingerprint  string    // of that absence
+	Reason       string    // if Unknown: why, and what would resolve it
+	AbsentSince  time.Time // if Unknown: when the absence was first proven; zero forgets it
+	Fingerprint  string    // of the answer that proved the absence
 }
 
 // Phase is how far the service has processed a tracking, as last seen.
@@ -344,14 +344,14 @@ type Phase string
 const (
 	Processing Phase = "processing" // accepted, without a status yet
 	Processed  Phase = "processed"  // the service answers with a status
-	InError    Phase = "error"      // the service reports an error of it, with or without a status
+	InError    Phase = "error"      // the service reports an error for it, with or without a status
 	Absent     Phase = "absent"     // the service said that it has no such tracking
 )
 
-// Reported reports whether the service told something of the shipment itself.
+// Reported reports whether the service said anything about the shipment itself.
 func (p Phase) Reported() bool { return p == Processed || p == InError }
 
-// Source is where a sighting is from.
+// Source is where a sighting comes from.
 type Source string
 
 // The sources.
@@ -375,14 +375,14 @@ type Sighting struct {
 	Transit     time.Duration // see [tracking.Tracking.Transit]; 0 keeps the known one of a delivered tracking
 	CarrierCode string
 	RouterID    string    // the service's own identifier; empty keeps the known one
-	Seen        time.Time // when it was learnt
+	Seen        time.Time // when it was learned
 	AsOf        time.Time // when it was true; zero for Seen
 	Source      Source
-	Event       int64 // number in the inbox of the event it is from, 0 if none
+	Event       int64 // number in the inbox of the event it comes from, 0 if none
 	Shared      int64 // how many trackings that event is about, 0 if one
 }
 
-// NewSighting returns what was said of a tracking, learnt at that time. With an error its phase is [InError].
+// NewSighting returns what t says, learned at the given time. If t has an error, the phase is [InError].
 //
 // Interface: Errors, 2.
 func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Time, from Source) Sighting {
@@ -397,9 +397,9 @@ func NewSighting(t tracking.Tracking, phase Phase, key tracking.Key, at time.Tim
 	}
 }
 
-// Supersedes reports whether s replaces what is known of the same tracking. A report replaces Processing, never the
-// reverse. If one of them is an event, the service's own times decide. If they don't, or both are answers, the later
-// one wins, in milliseconds, and s if both are of the same moment.
+// Supersedes reports whether s replaces known, a sighting of the same tracking. A report replaces Processing, never
+// the reverse. If one of two reports is an event, the service's own times decide. If they don't, or neither is an
+// event, the later one wins, in milliseconds; s wins a tie.
 func (s Sighting) Supersedes(known Sighting) bool {
 	switch {
 	case s.Phase.Reported() && known.Phase == Processing:
@@ -421,7 +421,7 @@ func (s Sighting) observed() time.Time {
 	return s.AsOf
 }
 
-// HasStatus reports whether want names the status that was seen, see [tracking.NamesStatus].
+// HasStatus reports whether want names the status of s, see [tracking.NamesStatus].
 func (s Sighting) HasStatus(want string) bool {
 	return tracking.NamesStatus(want, s.Status, s.StatusLabel, s.StatusTrack)
 }
@@ -431,12 +431,12 @@ func (s Sighting) HasStatus(want string) bool {
 // Interface: States and transitions.
 func (s Sighting) Delivered() bool { return s.HasStatus("1") || s.HasStatus("delivered") }
 
-// RecordedAnswer is one answer of the service and what it says of trackings.
+// RecordedAnswer is one answer of the service and what it says about trackings.
 type RecordedAnswer struct {
-	// ReferID is what was asked for. It is empty if the service was asked by
-	// number, or not at all: then Raw is kept for the referIds of Seen.
+	// ReferID is the referId that was queried. It is empty if the query was for a number, or if there was no query: then
+	// Raw is kept for the referIds of Seen.
 	ReferID string
-	Asked   time.Time // zero if the service was not asked: the answer is to a create
+	Asked   time.Time // when it was queried; zero for the answer to a create
 	Seen    []Sighting
-	Raw     []byte // byte for byte; nil keeps the one there is
+	Raw     []byte // byte for byte; nil keeps the stored answer
 }

@@ -14,34 +14,34 @@ import (
 // TrackingStatus is a tracking and what is known of it.
 type TrackingStatus struct {
 	Item     tracking.Item
-	State    State     // empty if this ledger did not create it
-	Run      int64     // the run that brought it in, 0 if none or if it was pruned
-	Created  time.Time // when that run began, zero if none did; of [Trackings].Statuses alone
+	State    State     // empty if it was not created from this ledger
+	Run      int64     // the run that brought it in, 0 if none or pruned
+	Created  time.Time // when that run began, zero if none; set by [Trackings].Statuses only
 	Reason   string    // why it was rejected or is unknown
-	Own      Own       // what its input said beside
+	Own      Own       // columns of its input that were not sent
 	Sighting *Sighting
-	Asked    time.Time // when the service last answered a query about the referId; zero if never
-	Sent     time.Time // when the request ended that last sent it; zero if none did
+	Asked    time.Time // when the service last answered a query for the referId; zero if never
+	Sent     time.Time // when the last request that sent it ended; zero if never
 
 	// Superseded and Dismissed are as in [Row].
 	Superseded bool
 	Dismissed  time.Time
 
-	// Unverified is the number in the inbox of the latest event about the tracking
-	// number that did not verify, 0 if there is none. It changed nothing.
+	// Unverified is the number in the inbox of the latest unverified event about the tracking number, 0 if none. Such an
+	// event changes nothing.
 	Unverified int64
 }
 
-// Own is what the columns of an input hold that are not sent: a JSON object of texts by their names; empty for nothing.
+// Own holds the values of the input columns that are not sent: a JSON object of strings by column name; empty if none.
 type Own string
 
 func (o Own) values() map[string]string {
 	values := map[string]string{}
-	_ = json.Unmarshal([]byte(o), &values) // nothing else is kept
+	_ = json.Unmarshal([]byte(o), &values) // only such objects are stored
 	return values
 }
 
-// String lists the columns and their values, by name.
+// String lists the columns and their values, sorted by name.
 func (o Own) String() string {
 	values := o.values()
 	var all []string
@@ -51,7 +51,7 @@ func (o Own) String() string {
 	return strings.Join(all, "; ")
 }
 
-// Value returns the value of a column, whatever the case of its name; empty if there is none.
+// Value returns the value of a column, "" if there is none. Column names are case-insensitive.
 func (o Own) Value(column string) string {
 	for name, value := range o.values() {
 		if strings.EqualFold(name, column) {
@@ -61,12 +61,12 @@ func (o Own) Value(column string) string {
 	return ""
 }
 
-// IsOpen reports whether it is rejected and neither superseded nor dismissed.
+// IsOpen reports whether the row is rejected and neither superseded nor dismissed.
 func (st TrackingStatus) IsOpen() bool {
 	return st.State == Rejected && !st.Superseded && st.Dismissed.IsZero()
 }
 
-// Unchecked reports whether the tracking was accepted, and neither query nor event followed.
+// Unchecked reports whether the tracking was accepted and no query or event followed.
 func (st TrackingStatus) Unchecked() bool {
 	return st.State == Accepted && st.Sighting == nil && st.Asked.IsZero()
 }
@@ -74,7 +74,7 @@ func (st TrackingStatus) Unchecked() bool {
 // Unreported reports whether the tracking was accepted and nothing is known of it.
 func (st TrackingStatus) Unreported() bool { return st.State == Accepted && st.Sighting == nil }
 
-// Carrier returns the carrier code of the service, else the sent one, empty for none.
+// Carrier returns the carrier code that the service reported, else the one that was sent, else "".
 func (st TrackingStatus) Carrier() string {
 	if st.Sighting == nil {
 		return st.Item.CarrierCode
@@ -82,8 +82,8 @@ func (st TrackingStatus) Carrier() string {
 	return cmp.Or(st.Sighting.CarrierCode, st.Item.CarrierCode)
 }
 
-// StuckSince reports whether the service knows the tracking, it is not delivered, and its last checkpoint is from
-// before that time; without a checkpoint, when it was sent counts.
+// StuckSince reports whether the service knows the tracking, it is not delivered, and its last checkpoint, or without
+// one the time when it was sent, is before at.
 func (st TrackingStatus) StuckSince(at time.Time) bool {
 	s := st.Sighting
 	if s == nil || s.Phase == Absent || s.Delivered() {
@@ -93,31 +93,31 @@ func (st TrackingStatus) StuckSince(at time.Time) bool {
 	return !moved.IsZero() && moved.Before(at)
 }
 
-// StatusCount is how many trackings have a status.
+// StatusCount counts the trackings that have one status.
 type StatusCount struct {
-	Phase       Phase  // empty if nothing is known of them
+	Phase       Phase  // empty if nothing is known of the trackings
 	Status      string // JSON literal as sent, empty if none
 	StatusLabel string
 	StatusTrack string
 
-	// Of trackings of which nothing is known: the state of their rows, and whether
-	// rejected ones are superseded or dismissed, see [Row].
+	// For trackings of which nothing is known: the state of their rows, and whether rejected rows are superseded or
+	// dismissed, see [Row].
 	State                 State
 	Superseded, Dismissed bool
 
 	Trackings int64
 }
 
-// Group is trackings that are alike.
+// Group counts trackings that are alike.
 type Group struct {
 	StatusCount
 	Carrier     string    // see [TrackingStatus.Carrier]
-	Run         int64     // that brought them in, 0 if none or if it was pruned
-	Created     time.Time // when that run began, zero if none did
-	TransitDays int64     // [Sighting].Transit in whole days, rounded; -1 if it is not known
+	Run         int64     // the run that brought them in, 0 if none or pruned
+	Created     time.Time // when that run began, zero if none
+	TransitDays int64     // [Sighting].Transit in whole days, rounded; [UnknownTransit] if unknown
 }
 
-// UnknownTransit is [Group].TransitDays where it is not known.
+// UnknownTransit is the value of [Group].TransitDays if it is unknown.
 const UnknownTransit = -1
 
 // TransitDays returns a transit time in whole days, rounded, and [UnknownTransit] for 0.
