@@ -35,7 +35,7 @@ func (d *DB) Pin(ctx context.Context, name string) (string, error) {
 	})
 }
 
-// salt returns what keys fingerprints. It is made when it is first asked for.
+// salt returns the key of the fingerprints. It is generated on first use.
 func (t *tx) salt(ctx context.Context) []byte {
 	salt := make([]byte, sha256.Size)
 	_, _ = rand.Read(salt) // never fails
@@ -44,7 +44,7 @@ func (t *tx) salt(ctx context.Context) []byte {
 	return value[[]byte](ctx, t, "SELECT salt FROM account")
 }
 
-// LookUpKey says whether a key was recorded, see [ledger.Keys].
+// LookUpKey reports whether a key was recorded, see [ledger.Keys].
 func (d *DB) LookUpKey(ctx context.Context, key string) (ledger.KeyStatus, error) {
 	var status ledger.KeyStatus
 	var salt []byte
@@ -75,7 +75,7 @@ func (d *DB) BatchLimit(ctx context.Context, mode ledger.Mode) (int, error) {
 	})
 }
 
-// LowerBatchLimit lowers it, see [ledger.Accounts].
+// LowerBatchLimit lowers the limit, see [ledger.Accounts].
 func (d *DB) LowerBatchLimit(ctx context.Context, mode ledger.Mode, rows int) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) {
 		t.salt(ctx)
@@ -84,7 +84,7 @@ func (d *DB) LowerBatchLimit(ctx context.Context, mode ledger.Mode, rows int) er
 	})
 }
 
-// Proofs returns what is proven of the account's answers, see [ledger.Accounts].
+// Proofs returns all proofs, see [ledger.Accounts].
 func (d *DB) Proofs(ctx context.Context) ([]ledger.Proof, error) {
 	r := d.reader()
 	all := list(ctx, r, scanInto(func(p *ledger.Proof) []any {
@@ -106,14 +106,14 @@ func (d *DB) Prove(ctx context.Context, p ledger.Proof, in ledger.State, rows []
 	})
 }
 
-// Disprove forgets a proof, see [ledger.Accounts].
+// Disprove deletes a proof, see [ledger.Accounts].
 func (d *DB) Disprove(ctx context.Context, shape string) error {
 	_, err := d.exec(ctx, "DELETE FROM proofs WHERE shape = $1", shape)
 	return err
 }
 
-// BeginSweep begins a sweep or continues one, see [ledger.Sweeps]. A hash of the name is
-// kept: what it says may be erased.
+// BeginSweep begins or continues a sweep, see [ledger.Sweeps]. Only a hash of its name is stored, since the name may
+// contain erased data.
 func (d *DB) BeginSweep(ctx context.Context, name string, oldest time.Time) (time.Time, error) {
 	at, err := runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
 		return value[int64](ctx, t, `INSERT INTO counters (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE

@@ -17,8 +17,8 @@ var errNotNew = errors.New("a record is known already")
 
 // chunk is the part of an input that one transaction adds.
 //
-// Records are classified in the order of their keys: equal keys are neighbours, and the
-// index is read once, in order. New rows are put into batches in the order of the input.
+// Records are classified in key order, so equal keys are neighbours and the index is read once, in order. New rows go
+// into batches in input order.
 type chunk struct {
 	s           *staging
 	entries     []ledger.Entry
@@ -26,10 +26,10 @@ type chunk struct {
 	order       []int // indices of entries by key; equal ones in input order
 	classified  []classification
 	rowsByBatch map[int64]int64 // rows of the input by batch
-	batches     []batch         // those that got rows
+	batches     []batch         // batches that got rows
 
 	progress
-	full      []ledger.Batch // that got their last row, once the run was begun
+	full      []ledger.Batch // batches that got their last row after Begin
 	conflicts []ledger.Conflict
 }
 
@@ -51,11 +51,11 @@ const (
 	kindErased                     // was erased
 )
 
-// withoutRows marks the position of a record of what is no table.
+// withoutRows marks the position of a record whose input is not a table.
 const withoutRows = 1 << 62
 
-// position returns where a record begins, as it is kept: its line and, from bit 32 on, by how
-// many lines that is beyond the row that a spreadsheet shows.
+// position returns the stored form of a record's position: its line and, from bit 32 on, how many lines that is beyond
+// its row in a spreadsheet.
 func position(e *ledger.Entry) int64 {
 	if e.Row == 0 {
 		return int64(e.Line) | withoutRows
@@ -117,7 +117,7 @@ func (c *chunk) sort() {
 	})
 }
 
-// byKey yields the first entry of each key, in the order of keys, with its repeats.
+// byKey yields the first entry of each key with its repeats, in key order.
 func (c *chunk) byKey(yield func(head int, repeats []int) bool) {
 	for i := 0; i < len(c.order); {
 		end := i + 1
@@ -157,8 +157,8 @@ func (c *chunk) classifyRepeat(i int, first *ledger.Entry, row int64) {
 	}
 }
 
-// keyLookup finds rows by key, and where an earlier chunk of this input named them: file, place and carrier in a text.
-// A server plans a join for as many rows as it has counted in a table, which may be none.
+// keyLookup finds rows by key, and where an earlier chunk of this input named them: file, position and carrier as one
+// text. A server plans a join by the number of rows that it has counted in a table, which may be 0.
 var keyLookup = inEachWidth(func(w int) string {
 	values := joined(w, func(n int) string { return fmt.Sprintf("(%d,?,?,?)", n) })
 	return `WITH run (id) AS (VALUES (CAST(? AS BIGINT))),
@@ -193,7 +193,7 @@ func (c *chunk) lookUp(ctx context.Context, t *tx) {
 	})
 }
 
-// classifyKnown classifies a record of the ledger, which earlier chunks of this input may have named.
+// classifyKnown classifies a record that is in the ledger. Earlier chunks of this input may have named it.
 func (c *chunk) classifyKnown(s scanner, heads []int) error {
 	var n int
 	var first ledger.Entry
@@ -266,11 +266,11 @@ func (c *chunk) addNew(ctx context.Context, t *tx) {
 var (
 	insertRows = newMultiInsert("INSERT INTO rows (id, refer_id, number, carrier, batch_id, file, line, own)", "itttiiit",
 		" ON CONFLICT DO NOTHING")
-	// consecutiveRows adds rows with the numbers, lines and so on of the first one
-	// and three texts for each: most of the cost of a row is its parameters.
+	// consecutiveRows adds rows whose numbers, lines and so on count up from the first row's, with three texts per row:
+	// most of the cost of a row is its parameters.
 	consecutiveRows = inEachWidth(func(w int) string {
 		rows := make([]string, w)
-		for n := range rows { // the largest number comes first, and ? counts on from it
+		for n := range rows { // the largest number comes first, since ? counts on from it
 			rows[n] = fmt.Sprintf("(?4+%d,?3,?2,?1+%d,?,?,?)", n, n)
 		}
 		rows[0] = "(CAST(?4 AS BIGINT),?3,?2,CAST(?1 AS BIGINT),?,?,?)"
@@ -281,7 +281,7 @@ var (
 	insertUncheckedBatches = newBatchInsert("'unknown'", "'"+reasonUnchecked+"'")
 )
 
-// newBatchInsert adds new batches in that state, and enlarges known ones.
+// newBatchInsert adds new batches in the given state, and enlarges known ones.
 func newBatchInsert(state, reason string) multiInsert {
 	return newMultiInsert(`INSERT INTO batches (id, run_id, rows, first_row, last_row,
 		state, reason, claimed, began, took, http_status)`, "iiiii",
@@ -289,7 +289,7 @@ func newBatchInsert(state, reason string) multiInsert {
 		state, reason, "0", "0", "0", "0")
 }
 
-// insert inserts rows. It fails with errNotNew if one of them is known.
+// insert inserts rows. It fails with errNotNew if one of them is already known.
 func (c *chunk) insert(ctx context.Context, t *tx, rows []int) {
 	values := func(args []any, n int) []any {
 		i := rows[n]
@@ -350,14 +350,14 @@ func (c *chunk) consecutive(rows []int) bool {
 	return true
 }
 
-// appendBatch adds the batch being filled to those to write, if it got rows.
+// appendBatch adds the batch being filled to the batches to write, if it got rows.
 func (c *chunk) appendBatch() {
 	if c.rowsByBatch[c.batch.id] > 0 {
 		c.batches = append(c.batches, c.batch)
 	}
 }
 
-// keep keeps a row of the batch being filled, to be sent from memory.
+// keep keeps a row of the batch being filled in memory, to be sent from there.
 func (c *chunk) keep(row ledger.BatchRow) {
 	size := c.s.run.Plan.BatchSize
 	if c.rows == nil {
@@ -413,8 +413,8 @@ func (t *tx) addKnownRanges(ctx context.Context, run int64, ranges []knownRange)
 	})
 }
 
-// knownRange is rows of earlier runs that follow each other in this input as they did in
-// theirs, or a repeat: the negative number of its row, and no rows.
+// knownRange is a range of rows of earlier runs that are consecutive both in this input and in theirs, or a repeat:
+// then row is the negative number of its row, and rows is 0.
 type knownRange struct {
 	pos, row, rows int64 // numbers of the first record and its row
 	file           int
@@ -422,7 +422,7 @@ type knownRange struct {
 	carrier        any   // text: the carrier in this input; nil: each row's own
 }
 
-// extend returns false if the record does not continue the range by the same step, as no repeat does.
+// extend adds the next record to the range. It returns false if the record has another step; a repeat never fits.
 func (k *knownRange) extend(next knownRange) bool {
 	step := k.step
 	if k.rows == 1 {

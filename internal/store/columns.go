@@ -19,8 +19,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// fields are the columns of a table that hold a T, each with the field that it holds. The
-// texts of statements, their values and what reads rows follow from them.
+// fields are the columns of a table that hold a T, each with its field. Statement texts, values and scan destinations
+// are derived from them.
 type fields[T any] []struct {
 	column string
 	of     func(*T) any // a pointer that [columnValue] knows
@@ -30,7 +30,7 @@ func (f fields[T]) list() string {
 	return joined(len(f), func(i int) string { return f[i].column })
 }
 
-// types returns the types of the columns, as [multiInsert] takes them.
+// types returns the types of the columns in the form that [multiInsert] takes.
 func (f fields[T]) types() string {
 	types, none := make([]byte, len(f)), new(T)
 	for i, in := range f {
@@ -46,7 +46,7 @@ func (f fields[T]) types() string {
 	return string(types)
 }
 
-// appendValues appends what the columns are to hold of one.
+// appendValues appends the column values of one.
 func (f fields[T]) appendValues(args []any, one *T) []any {
 	for _, in := range f {
 		args = append(args, columnValue(in.of(one)))
@@ -54,7 +54,7 @@ func (f fields[T]) appendValues(args []any, one *T) []any {
 	return args
 }
 
-// dest returns where a row of the columns goes, and more columns after them.
+// dest returns scan destinations for a row of the columns, followed by more.
 func (f fields[T]) dest(one *T, more ...any) []any {
 	dest := make([]any, 0, len(f)+len(more))
 	for _, in := range f {
@@ -63,7 +63,7 @@ func (f fields[T]) dest(one *T, more ...any) []any {
 	return append(dest, more...)
 }
 
-// columnValue returns what a column holds of a field.
+// columnValue returns the value that a column stores for a field.
 func columnValue(pointer any) any {
 	switch field := pointer.(type) {
 	case *string:
@@ -90,10 +90,10 @@ func columnValue(pointer any) any {
 	return nil
 }
 
-// binaryText is text that may hold any bytes, which no column of text takes.
+// binaryText is text with arbitrary bytes, which text columns don't accept.
 type binaryText string
 
-// storedBytes are bytes in a column. NULL is nil; empty bytes are not, though a driver may return them as a nil []byte.
+// storedBytes are bytes in a column. NULL is nil; empty bytes are not, though a driver may return them as nil.
 type storedBytes []byte
 
 // Scan reads the column.
@@ -141,7 +141,7 @@ func (d *storedSpan) Scan(value any) error {
 	return nil
 }
 
-// storedJSON is where a column goes that holds JSON as text.
+// storedJSON is a scan destination for a column that holds JSON as text.
 type storedJSON struct{ field any }
 
 // Scan reads the column.
@@ -150,7 +150,7 @@ func (j storedJSON) Scan(value any) error {
 	return json.Unmarshal([]byte(text), j.field)
 }
 
-// orZero is where a column goes that may be NULL: then the field, which is zero, stays so.
+// orZero is a scan destination for a column that may be NULL: then the field keeps its zero value.
 type orZero struct{ field any }
 
 // Scan reads the column.
@@ -173,8 +173,8 @@ func (o orZero) Scan(value any) error {
 	return nil
 }
 
-// sightingFields are the columns of table sightings that hold what a sighting says, and
-// their fields. A field more is a line here and one in each schema.
+// sightingFields are the columns of table sightings that hold what a sighting says. A new field is a line here and one
+// in each schema.
 var sightingFields = fields[ledger.Sighting]{
 	{"phase", func(s *ledger.Sighting) any { return (*string)(&s.Phase) }},
 	{"status", func(s *ledger.Sighting) any { return &s.Status }},
@@ -198,8 +198,8 @@ var sightingFields = fields[ledger.Sighting]{
 // sightingColumns lists the columns of a sighting s.
 var sightingColumns = "s." + strings.ReplaceAll(sightingFields.list(), ", ", ", s.")
 
-// insertSightings adds sightings in place of what is known. It takes a sighting's id, the
-// number of its status and its key, then the values of sightingFields.
+// insertSightings adds or replaces sightings. Its values are a sighting's id, the id of its status and its key, then
+// the values of sightingFields.
 var insertSightings = func() multiInsert {
 	changes := []string{"status_id = excluded.status_id"}
 	for _, f := range sightingFields {
@@ -213,11 +213,11 @@ var insertSightings = func() multiInsert {
 		"iittt"+sightingFields.types(), " ON CONFLICT (refer_id, number) DO UPDATE SET "+strings.Join(changes, ", "))
 }()
 
-// statusScanner reads the statuses that one query finds, each into the same fields: there may be a million.
+// statusScanner reads the statuses that one query finds, each into the same fields, since there may be a million.
 type statusScanner struct {
-	id      int64 // of the row, or of the sighting without one
-	settled int64 // when a rejected row was dismissed; -1: it is superseded; 0: neither
-	seenID  int64 // 0: there is no sighting
+	id      int64 // of the row, else of the sighting
+	settled int64 // when a rejected row was dismissed; -1 if superseded; 0 if neither
+	seenID  int64 // 0 if there is no sighting
 	status  ledger.TrackingStatus
 	seen    ledger.Sighting
 	dest    []any
@@ -237,7 +237,7 @@ func newStatusScanner() *statusScanner {
 	return c
 }
 
-// scan reads a line, and what follows in it into more.
+// scan reads one row; additional columns go into more.
 func (c *statusScanner) scan(s scanner, more ...any) (id int64, st ledger.TrackingStatus, err error) {
 	*c = statusScanner{dest: c.dest}
 	if err := s.Scan(append(c.dest, more...)...); err != nil {
@@ -256,7 +256,7 @@ func (c *statusScanner) scan(s scanner, more ...any) (id int64, st ledger.Tracki
 	return c.id, st, nil
 }
 
-// checkText returns an error that matches [ledger.ErrText] if a text, after its name, can't be kept.
+// checkText takes names and texts in turn. Its error matches [ledger.ErrText] if a text can't be stored.
 func checkText(namesAndTexts ...string) error {
 	for i := 1; i < len(namesAndTexts); i += 2 {
 		if s := namesAndTexts[i]; !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 {
@@ -266,7 +266,7 @@ func checkText(namesAndTexts ...string) error {
 	return nil
 }
 
-// matchable returns a text that every database can compare: one that none keeps equals nothing.
+// matchable returns a text that every database can compare: if s can't be stored, one that equals nothing.
 func matchable(s string) string {
 	if checkText("", s) == nil {
 		return s
@@ -285,19 +285,19 @@ func matchables(args []any) []any {
 	return all
 }
 
-// clean returns s with what cannot be kept replaced. It is for texts that only
-// describe: refusing them would lose the outcome they came with.
+// clean returns s with U+FFFD for what can't be stored. It is for descriptive texts: refusing them would lose the
+// outcome they came with.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// Most of a text that an index holds, in bytes: a server has no longer entries than 2,704.
+// The longest texts in an index, in bytes: index entries of a server are limited to 2,704.
 const (
 	maxKey   = 1024 // longer than any identifier of a row, see [tracking.Item.Validate]
 	maxLabel = 512
 )
 
-// foldKey returns the folded number of an event, or its hash if it is long: no other number folds to that.
+// foldKey returns the folded number of an event. A long one is replaced by its hash, which no other number folds to.
 func foldKey(number string) string {
 	folded := tracking.FoldNumber(number)
 	if len(folded) > maxKey {
@@ -306,11 +306,11 @@ func foldKey(number string) string {
 	return folded
 }
 
-// minPacked is how long a text is at least that is worth compressing: a block of
-// flate costs more time than the rest of keeping a shorter one.
+// minPacked is the minimum length of a text to compress: for shorter ones, a flate block costs more time than all the
+// rest of storing them.
 const minPacked = 2560 // bytes
 
-// gzipMagic begins what was compressed.
+// gzipMagic is the prefix of compressed data.
 const gzipMagic = "\x1f\x8b"
 
 // packer compresses what the service sent. It is safe for concurrent use.
@@ -323,7 +323,7 @@ func (p *packer) pack(raw []byte) ([]byte, error) {
 	}
 	w, ok := p.writers.Get().(*gzip.Writer)
 	if !ok {
-		w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // there is such a level
+		w, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // this level is valid
 	}
 	defer p.writers.Put(w)
 	var b bytes.Buffer

@@ -16,13 +16,13 @@ const (
 	copyBytes = 8 << 20
 )
 
-// CopyProgress is told of a copy under way.
+// CopyProgress receives the progress of a copy.
 type CopyProgress struct {
 	Begin func(rows int64) // before the first row
-	Add   func(rows int64) // that were copied
+	Add   func(rows int64) // copied since the last call
 }
 
-// Identity returns what tells this store from every other.
+// Identity returns a value that is unique to this store.
 func (d *DB) Identity(ctx context.Context) (string, error) {
 	r := d.reader()
 	id := value[int64](ctx, r, "SELECT value FROM counters WHERE name = 'identity'")
@@ -30,10 +30,10 @@ func (d *DB) Identity(ctx context.Context) (string, error) {
 }
 
 // Copy copies the tables of from into to, which must be empty, and returns how many rows they have. At the end it
-// compares their number. The error matches [ErrInUse] while living processes work on from, and [ErrNotEmpty] if to
-// has something. Until it returns nobody can write to from, nor open to; after an error to is of no use.
+// compares the row counts. The error matches [ErrInUse] while living processes work on from, and [ErrNotEmpty] if to
+// is not empty. Until Copy returns, nobody can write to from or open to; after an error, to is unusable.
 func Copy(ctx context.Context, from, to *DB, progress CopyProgress) (rows int64, err error) {
-	if from.Writable() == nil { // else this user can't keep others from writing
+	if from.Writable() == nil { // else this user can't lock out writers
 		release, err := from.engine.Upkeep.Freeze(ctx)
 		if err != nil {
 			return 0, from.fail("lock", err)
@@ -70,7 +70,7 @@ func (t table) count(ctx context.Context, r *reader) int64 {
 	return value[int64](ctx, r, query)
 }
 
-// beginCopy marks d, which must be empty, as a copy under way.
+// beginCopy marks d, which must be empty, as an unfinished copy.
 func (d *DB) beginCopy(ctx context.Context) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) {
 		for _, c := range copied {
@@ -89,7 +89,7 @@ func (d *DB) beginCopy(ctx context.Context) error {
 	})
 }
 
-// identities lists the columns that the database numbers.
+// identities lists the columns that the database numbers by itself.
 var identities = []LastNumber{
 	{Table: "statuses", Column: "id"},
 	{Table: "refused", Column: "seq"},
@@ -97,8 +97,8 @@ var identities = []LastNumber{
 	{Table: "outbox", Column: "seq"},
 }
 
-// finishCopy makes d a store like others, if it has as many rows as from. The numbers that
-// its database gives follow those of from.
+// finishCopy makes d a normal store if it has as many rows as from. Numbers that its database assigns continue after
+// those of from.
 func (d *DB) finishCopy(ctx context.Context, from *DB) error {
 	source, target := from.reader(), d.reader()
 	for _, t := range copied {
@@ -125,8 +125,8 @@ func (d *DB) finishCopy(ctx context.Context, from *DB) error {
 	})
 }
 
-// RequireUnused returns an error that matches [ErrInUse] while living processes stage or
-// send runs, take deliveries or forward them.
+// RequireUnused returns an error that matches [ErrInUse] while living processes stage or send runs, or take or forward
+// deliveries.
 func (d *DB) RequireUnused(ctx context.Context) error {
 	r := d.reader()
 	owners := list(ctx, r, scanOne[string], `SELECT owner FROM runs WHERE state <> 'pruned'
@@ -138,14 +138,14 @@ func (d *DB) RequireUnused(ctx context.Context) error {
 	return r.err
 }
 
-// table is one of those that a copy has: all but what says who uses the store.
+// table is a table to copy. Tables about the users of the store are not copied.
 type table struct {
 	name string
-	key  []string // columns that order its rows, no two of which are alike in them
-	part string   // condition for the rows that are copied, empty for all
+	key  []string // columns that order its rows; unique together
+	part string   // condition for the rows to copy, empty for all
 }
 
-// countersCopied leaves out what is of one store alone.
+// countersCopied excludes the counters that belong to one store.
 const countersCopied = "name NOT IN ('schema', 'identity') AND name NOT LIKE 'commits%'"
 
 var copied = []table{
@@ -180,7 +180,7 @@ type tableCopy struct {
 	columns  []column
 	names    []string // of the columns
 	insert   multiInsert
-	limit    int // of rows read at once: as many as copyBytes were the last time
+	limit    int // of rows read at once, adapted to copyBytes
 }
 
 type column struct {
@@ -266,7 +266,7 @@ func (c *tableCopy) write(ctx context.Context, rows [][]any) error {
 
 var errEnough = errors.New("enough was read")
 
-// read returns the rows after a key, in the order of keys, until they have copyBytes.
+// read returns the rows after a key, in key order, up to copyBytes.
 func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
 	where, key := " WHERE "+cmp.Or(c.part, "1 = 1"), strings.Join(c.key, ", ")
 	if after != nil {
@@ -301,7 +301,7 @@ func (c *tableCopy) read(ctx context.Context, after []any) ([][]any, error) {
 	return rows, r.err
 }
 
-// normalize gives values the types of their columns, and returns their approximate size in bytes.
+// normalize converts values to the types of their columns, and returns their approximate size in bytes.
 func (c *tableCopy) normalize(row []any) (size int, err error) {
 	for i, col := range c.columns {
 		size += 16
@@ -313,7 +313,7 @@ func (c *tableCopy) normalize(row []any) (size int, err error) {
 			case col.kind == 't':
 				row[i] = string(v)
 			case v == nil:
-				row[i] = []byte{} // empty, and not NULL
+				row[i] = []byte{} // empty, not NULL
 			}
 		case string:
 			size += len(v)

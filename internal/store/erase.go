@@ -12,32 +12,32 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// eraseAtOnce is how many shipments one transaction erases: others wait for it.
+// eraseAtOnce is how many shipments one transaction erases; other writers wait for it.
 const eraseAtOnce = 200
 
-// shipment is a row, or what is known of a tracking without one.
+// shipment is a row, or a tracking without a row.
 type shipment struct {
 	tracking.Key
 
-	row      int64 // 0 if it has none
-	sighting int64 // likewise
+	row      int64 // 0 if none
+	sighting int64 // 0 if none
 }
 
-// erasure is the shipments to erase, and the names that are theirs alone.
+// erasure holds the shipments to erase, and the names that no other shipment has.
 type erasure struct {
 	*reader
 	all    []shipment
 	refs   map[string]bool // referIds
-	names  names           // what texts and bytes are searched for
-	keys   map[string]bool // of the numbers, as events have them
+	names  names           // searched for in texts and bytes
+	keys   map[string]bool // of the numbers, in the form that events have
 	hashes [][]byte
 	done   ledger.Erasure
 }
 
-// Erase removes shipments, see [ledger.Eraser]. Their hashes are written first, so that nothing more is stored of
-// them, and rows and trackings, by which the rest is found, are removed last.
+// Erase removes shipments, see [ledger.Eraser]. It writes their hashes first, so that nothing more is stored about
+// them, and removes rows and trackings last, since everything else is found through them.
 func (d *DB) Erase(ctx context.Context, qs []tracking.Query, o ledger.EraseOptions) (done ledger.Erasure, err error) {
-	// A run that is being staged may hold what is to be erased.
+	// A run being staged may contain shipments to erase.
 	_, unlock, err := d.lockStaging(ctx)
 	if err != nil {
 		return done, err
@@ -173,8 +173,8 @@ func (e *erasure) requireIdle(ctx context.Context) {
 	})
 }
 
-// eachShipment calls do for each shipment, some in one transaction. Batches that rows were removed from are counted
-// again at its end.
+// eachShipment calls do for each shipment, several in one transaction, at whose end it recounts the batches that lost
+// rows.
 func (e *erasure) eachShipment(
 	ctx context.Context, do func(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure),
 ) {
@@ -189,8 +189,8 @@ func (e *erasure) eachShipment(
 	}
 }
 
-// idleRow returns the state and the batch of a row, none if it is not there. It fails if a living process is sending
-// the row, or is about to.
+// idleRow returns the state and batch of a row, zero values if there is none. It fails if a living process is sending
+// the row or is about to.
 func (t *tx) idleRow(ctx context.Context, s shipment) (state ledger.State, b batch) {
 	var sender, owner string
 	var run int64
@@ -262,7 +262,7 @@ func (t *tx) eraseSighting(ctx context.Context, id int64, done *ledger.Erasure) 
 	done.Trackings += t.exec(ctx, "DELETE FROM sightings WHERE id = $1", id)
 }
 
-// eraseRow removes a row, its tracking, and its mentions. Its batch is counted again by g.finish.
+// eraseRow removes a row, its tracking, and its mentions. g.finish recounts its batch.
 func (t *tx) eraseRow(ctx context.Context, g *rebatcher, s shipment, done *ledger.Erasure) {
 	state, b := t.idleRow(ctx, s)
 	if b.id == 0 {
@@ -293,7 +293,7 @@ func (t *tx) eraseRow(ctx context.Context, g *rebatcher, s shipment, done *ledge
 	}, s.row)
 }
 
-// eraseMentions removes what inputs say of a row that they name again.
+// eraseMentions removes the records of later inputs that name a row again.
 func (t *tx) eraseMentions(ctx context.Context, row int64) {
 	const mentions = "FROM run_known_rows k WHERE k.run_id = runs.id AND k.row_id = $1)"
 	t.execAll(ctx, []string{

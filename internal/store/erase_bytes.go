@@ -20,11 +20,11 @@ import (
 
 const erasePage = 32
 
-// searched are columns of a table that may name what is erased.
+// searched are the columns of a table to search for erased names.
 type searched struct {
-	table, key string // the key tells the table's lines apart
+	table, key string // the key identifies a row of the table
 	columns    []string
-	// found is called for each line that does.
+	// found is called for each row that contains a name.
 	found func(ctx context.Context, t *tx, key any, done *ledger.Erasure)
 }
 
@@ -121,7 +121,7 @@ func (e *erasure) eraseDeliveries(ctx context.Context) {
 	e.search(ctx, searched{"refused", "seq", bytes, change(countRefused, "DELETE FROM refused WHERE seq = $1")})
 }
 
-// eraseDelivery leaves a delivery's place and its events that name nothing erased. No target gets it.
+// eraseDelivery keeps a delivery's number and those of its events that contain no name. No target receives it.
 func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledger.Erasure) {
 	events := list(ctx, t, func(s scanner) (inbox.Event, error) { return scanEvent(s) },
 		"SELECT "+eventColumns+" FROM events WHERE delivery = $1", seq)
@@ -140,7 +140,7 @@ func (e *erasure) eraseDelivery(ctx context.Context, t *tx, seq any, done *ledge
 	t.eraseEntries(ctx, seq)
 }
 
-// eraseEntries removes a delivery from the outboxes, and counts again what others wait for.
+// eraseEntries removes a delivery from the outboxes, and recounts how many others each remaining entry waits for.
 func (t *tx) eraseEntries(ctx context.Context, delivery any) {
 	removed := t.exec(ctx, `DELETE FROM outbox_numbers
 		WHERE letter IN (SELECT seq FROM outbox WHERE delivery = $1)`, delivery)
@@ -154,7 +154,7 @@ func (t *tx) eraseEntries(ctx context.Context, delivery any) {
 		WHERE dead = 0 AND blocked > 0`)
 }
 
-// eraseEvent begins a statement that leaves of an event its place in a delivery.
+// eraseEvent is the start of a statement that empties an event but keeps its place in the delivery.
 const eraseEvent = `UPDATE events SET event_key = NULL, sum = NULL, event_id = '', kind = '', event_time = '',
 	tracking_number = '', status = '', status_track = '', status_label = '', latest_event = '', router_id = '',
 	mark = '` + string(inbox.Anomaly) + "', anomaly = '" + inbox.Erased + "', folded = '' WHERE "
@@ -204,21 +204,21 @@ func (e *erasure) eraseFileNames(ctx context.Context, t *tx, run any, done *ledg
 	done.Texts++
 }
 
-// names are searched for in texts: as words, or as several words with separators between them.
+// names are searched for in texts: as one word, or as several words with separators between them.
 type names struct {
 	numbers map[string]bool // folded
 	refs    map[string]bool // exactly
 }
 
-// Names that are shorter may mean anything, such as 1001, and are found in no text. A number of digits alone is found
-// in several words from minSpaced digits on: the parts of a date are none.
+// Shorter names, such as 1001, may mean anything and are not searched for. A number without letters matches several
+// words only from minSpaced digits on, so that the parts of a date don't match.
 const (
 	minWord   = 8
 	minMixed  = 6 // with letters
 	minSpaced = 11
 )
 
-// maxParts is how many words of a text one name may have.
+// maxParts is how many words a name may consist of in a text.
 const maxParts = 12
 
 func (n names) addNumber(number string) {
@@ -229,7 +229,7 @@ func (n names) addNumber(number string) {
 
 var escape = regexp.MustCompile(`\\(?:u[0-9a-fA-F]{4}|.)`)
 
-// inBytes reports whether bytes, JSON or not, hold one of the names.
+// inBytes reports whether b, JSON or not, contains one of the names.
 func (n names) inBytes(b []byte) bool {
 	text := string(b)
 	if strings.Contains(text, `\`) && json.Valid(b) {
@@ -272,7 +272,7 @@ func (n names) inText(s string) bool {
 	return false
 }
 
-// isName reports whether a part of a text, perhaps of several words, is one of the names.
+// isName reports whether s, a part of a text, is one of the names.
 func (n names) isName(s string, several bool) bool {
 	letters := strings.ContainsFunc(s, unicode.IsLetter)
 	if len(s) < minMixed || len(s) < minWord && !letters {

@@ -12,8 +12,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// erasedNames makes the hashes of names for table erased, keyed by the salt of the account: so nobody who has only a
-// hash can try numbers. Most stores hold nothing that was erased: a transaction asks for that once, and for no hash.
+// erasedNames makes the hashes for table erased. They are keyed by the salt of the account, so that nobody who has
+// only a hash can try numbers. Since most stores hold no hash, a transaction checks once whether there is any.
 type erasedNames struct {
 	salt []byte // nil if nothing was erased
 }
@@ -37,15 +37,15 @@ func (e *erasedNames) hash(texts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// ofPair is the hash of a row: it is not sent again.
+// ofPair returns the hash of a row, which keeps it from being sent again.
 func (e *erasedNames) ofPair(k tracking.Key) []byte {
 	return e.hash("pair", k.ReferID, tracking.FoldNumber(k.Number))
 }
 
-// ofRefer is the hash of a referId: what is said of it is not kept.
+// ofRefer returns the hash of a referId, which keeps answers about it from being stored.
 func (e *erasedNames) ofRefer(referID string) []byte { return e.hash("referId", referID) }
 
-// ofNumber is the hash of a number: what is said of it is not kept, by events too.
+// ofNumber returns the hash of a number, which keeps answers and events about it from being stored.
 func (e *erasedNames) ofNumber(number string) []byte {
 	return e.hash("number", tracking.FoldNumber(number))
 }
@@ -55,7 +55,7 @@ var (
 	deleteErased = newKeyStatement[[]byte]('b', "DELETE FROM erased WHERE hash", "")
 )
 
-// whichErased returns which of n things were erased: a hash of each is kept.
+// whichErased returns which of n things were erased: at least one of their hashes is stored.
 func (t *tx) whichErased(ctx context.Context, n int, hashesOf func(*erasedNames, int) [][]byte) map[int]bool {
 	e := t.erasedNames(ctx)
 	if e.salt == nil || n == 0 {
@@ -98,7 +98,7 @@ func (t *tx) dropErasedSightings(ctx context.Context, seen []ledger.Sighting) (k
 	return kept
 }
 
-// dropErasedAnswers removes from packed the answers that say something of an erased tracking.
+// dropErasedAnswers removes from packed the answers that mention an erased tracking.
 func (t *tx) dropErasedAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) {
 	erased := t.whichErased(ctx, len(answers), func(e *erasedNames, i int) [][]byte {
 		hashes := [][]byte{e.ofRefer(answers[i].ReferID)}
@@ -112,7 +112,7 @@ func (t *tx) dropErasedAnswers(ctx context.Context, answers []ledger.RecordedAns
 	}
 }
 
-// classifyErased classifies the erased records of an input: they take a number and nothing else.
+// classifyErased classifies the erased records of an input: they use up a number and nothing else.
 func (c *chunk) classifyErased(ctx context.Context, t *tx) {
 	erased := t.whichErased(ctx, len(c.entries), func(e *erasedNames, i int) [][]byte {
 		return [][]byte{e.ofPair(c.entries[i].Item.Key())}
@@ -123,7 +123,7 @@ func (c *chunk) classifyErased(ctx context.Context, t *tx) {
 	c.tally.Erased += int64(len(erased))
 }
 
-// forgetErased lets what is said of new rows be kept, also where another row of their referId or number was erased.
+// forgetErased allows data about new rows again, even if another row of their referId or number was erased.
 func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) {
 	e := t.erasedNames(ctx)
 	if e.salt == nil {
@@ -137,8 +137,8 @@ func (c *chunk) forgetErased(ctx context.Context, t *tx, rows []int) {
 	deleteErased.exec(ctx, t, hashes)
 }
 
-// dropErased drops the bytes of deliveries that name erased numbers, their path and query, and
-// what their events about these say: other events stay.
+// dropErased drops body, header, path and query of deliveries that name erased numbers, and the contents of their
+// events about these numbers. Other events stay.
 func (t *tx) dropErased(ctx context.Context, all []*arrival) {
 	type namedEvent struct {
 		a *arrival
@@ -160,7 +160,7 @@ func (t *tx) dropErased(ctx context.Context, all []*arrival) {
 	}
 }
 
-// drop drops the bytes, and what one of the events says.
+// drop drops the bytes of the delivery and the contents of one event.
 func (a *arrival) drop(e *newEvent) {
 	d := &a.delivery
 	d.Path, d.RawQuery, d.Anomaly, d.Header, d.Body = "", "", inbox.Erased, nil, nil
@@ -180,7 +180,7 @@ func (t *tx) isErasedRefused(ctx context.Context, d inbox.Delivery) bool {
 	return len(erased) > 0
 }
 
-// Erased says which queries were erased, see [ledger.Eraser].
+// Erased reports which queries were erased, see [ledger.Eraser].
 func (d *DB) Erased(ctx context.Context, qs []tracking.Query) ([]bool, error) {
 	return readFor(d, func(r *reader) []bool { return r.erased(ctx, qs) })
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Kinds of [Error]: what is wrong with the store's file, its disk or its server. The first
-// four are those of the inbox's contract.
+// Kinds of [Error]: what is wrong with the store's file, its disk or its server. The first four come from the inbox's
+// contract.
 var (
 	ErrFull        = inbox.ErrFull
 	ErrLocked      = inbox.ErrLocked
@@ -93,44 +93,44 @@ func newKind(text, hint string) error { return &kind{text, hint} }
 
 func (k *kind) Error() string { return k.text }
 
-// claimError is a kind that says that what was claimed is not this process's any more.
+// claimError is a kind that says that this process lost what it had claimed.
 type claimError string
 
 func (k claimError) Error() string { return string(k) }
 
-// Is reports whether target is what the contracts call that.
+// Is reports whether target is one of the contracts' errors for this.
 func (claimError) Is(target error) bool {
 	return target == ledger.ErrNotClaimed || target == inbox.ErrNotClaimed
 }
 
-// ErrDuplicate is the error of [Engine.Load] for a key that is there already.
+// ErrDuplicate is the error of [Engine.Load] for a key that already exists.
 var ErrDuplicate = errors.New("a row with the same key is there")
 
 var errClosed = errors.New("store is closed")
 
-// Error is a failure that the store's file or its disk is the cause of. It matches its Kind and its cause.
+// Error is a failure caused by the store's file, disk or server. It matches its Kind and its cause.
 type Error struct {
 	Kind error  // one of the kinds
-	Path string // the file
+	Path string // name of the store, such as its file
 	Op   string // what was being done: open, read, write, lock
 	Err  error  // the cause, nil if there is none beyond Kind
 
-	Advice string // what the reader can do about it, empty for that of the kind
+	Advice string // what the user can do about it, empty for the kind's hint
 }
 
-// Failure says that every other use of the store would meet the same.
+// Failure says that every other use of the store would fail in the same way.
 func (e *Error) Failure() tracking.Failure { return tracking.Failure{Systemic: true} }
 
-// IsTemporary says that it passes by itself, or once somebody has removed its cause: the
-// same call may then succeed. [inbox.IsTemporary] asks it.
+// IsTemporary reports whether the same call may succeed later: the failure passes by itself, or once somebody removes
+// its cause. [inbox.IsTemporary] calls it.
 func (e *Error) IsTemporary() bool {
 	return slices.Contains([]error{
 		ErrFull, ErrLocked, ErrReadOnly, ErrUnreachable, ErrNoConnections, ErrTimedOut, ErrTakenOver, ErrCutOff,
 	}, e.Kind)
 }
 
-// Final says that this process can't use the store any more, and another one may: the store is
-// not the one that it opened.
+// Final reports whether this process can't use the store any more although another one may, since the store is not the
+// one that it opened.
 func (e *Error) Final() bool {
 	return slices.Contains([]error{ErrLost, ErrGone, ErrTooNew}, e.Kind)
 }
@@ -160,7 +160,7 @@ var hints = map[error]string{
 	ErrUnreachable: "check that the server runs and can be reached from here, then re-run the same command",
 }
 
-// Hint returns what the reader can do about it, in one line.
+// Hint returns what the user can do about it, in one line.
 func (e *Error) Hint() string {
 	if k, ok := errors.AsType[*kind](e.Kind); ok && e.Advice == "" {
 		return k.hint

@@ -12,8 +12,8 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// eventFields are the columns of table events that say what an event is. A field more is a
-// line here and one in each schema.
+// eventFields are the columns of table events that describe an event. A new field is a line here and one in each
+// schema.
 var eventFields = fields[inbox.Event]{
 	{"seq", func(e *inbox.Event) any { return &e.Seq }},
 	{"delivery", func(e *inbox.Event) any { return &e.Delivery }},
@@ -41,14 +41,14 @@ var eventFields = fields[inbox.Event]{
 
 var eventColumns = eventFields.list()
 
-// eventsWithBodies selects events and, for the first event of a delivery, its body if that is small:
-// so most events take no query of their own for their bytes, and a page of them stays small.
+// eventsWithBodies selects events and, for the first event of a delivery, its body if that is small. So most events
+// need no extra query for their bytes, and a page of events stays small.
 var eventsWithBodies = "SELECT " + eventColumns + fmt.Sprintf(`, (SELECT d.body FROM deliveries d
 	WHERE d.seq = events.delivery AND events.place = 0 AND length(d.body) <= %d) FROM events `, smallBody)
 
 const smallBody = 4 << 10 // bytes
 
-// scanEvent reads a row of eventColumns, and what follows in it into more.
+// scanEvent reads a row of eventColumns; additional columns go into more.
 func scanEvent(s scanner, more ...any) (inbox.Event, error) {
 	var e inbox.Event
 	err := s.Scan(eventFields.dest(&e, more...)...)
@@ -74,7 +74,7 @@ func (c *conditions) any(fill func(*conditions)) {
 	c.terms = append(c.terms, "("+strings.Join(append(either.terms, "0 = 1"), " OR ")+")")
 }
 
-// String returns what follows WHERE.
+// String returns the condition for WHERE.
 func (c *conditions) String() string {
 	if len(c.terms) == 0 {
 		return "1 = 1"
@@ -82,7 +82,7 @@ func (c *conditions) String() string {
 	return strings.Join(c.terms, " AND ")
 }
 
-// matching returns what rows must be to match q, but for its bounds.
+// matching returns the conditions of q, except for its bounds.
 func matching(q inbox.Query) *conditions {
 	c := &conditions{}
 	if q.Delivery != 0 {
@@ -133,7 +133,7 @@ func matching(q inbox.Query) *conditions {
 	return c
 }
 
-// addIDPrefix finds eventIds by prefix. Keys hold UUIDs; other eventIds have an index of their own.
+// addIDPrefix finds eventIds by prefix. UUIDs are found by their keys; other eventIds have their own index.
 func (c *conditions) addIDPrefix(prefix string) {
 	n := len(c.args)
 	c.args = append(c.args, prefix, prefix+string(unicode.MaxRune))
@@ -163,7 +163,7 @@ func (d *DB) Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, e
 	}
 }
 
-// eventRow is an event without its bytes, and perhaps the body they are in.
+// eventRow is an event without its bytes, and perhaps the body that contains them.
 type eventRow struct {
 	inbox.Event
 
@@ -204,7 +204,7 @@ func (r *reader) eventPage(ctx context.Context, q inbox.Query, last inbox.Event,
 	return list(ctx, r, scanEventRow, query, c.args...)
 }
 
-// bodyReader reads the bytes of events, and those of several events of one delivery once.
+// bodyReader reads the bytes of events. It reads the body of a delivery once for all of its events.
 type bodyReader struct {
 	*reader
 	delivery int64

@@ -13,7 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// readWords reads what the filter asks for of statuses and states of rows.
+// readWords reads the statuses and row states of the filter.
 func (l *lister) readWords() {
 	l.chosen = l.f.Statuses != nil || l.f.States != nil || l.orStuck()
 	for _, s := range l.f.States {
@@ -30,26 +30,26 @@ func (l *lister) readWords() {
 
 func (l *lister) orStuck() bool { return !l.f.OrStuckSince.IsZero() }
 
-// ofRowsAlone reports whether the filter takes trackings for their rows, and none for its status.
+// ofRowsAlone reports whether the filter selects by row states only, and not by status.
 func (l *lister) ofRowsAlone() bool { return l.chosen && len(l.statuses) == 0 && !l.orStuck() }
 
 func (l *lister) takesByTime() bool {
 	return !l.f.Updated.IsZero() || !l.f.Delivered.IsZero() || !l.f.StuckSince.IsZero()
 }
 
-// withoutRow reports whether the filter may take what is no row's.
+// withoutRow reports whether the filter may match trackings without a row.
 func (l *lister) withoutRow() bool {
 	return l.f.Run == 0 && l.f.Created.IsZero() && l.f.Own == nil && !l.ofRowsAlone()
 }
 
-// mayTakeRows reports whether the filter may take rows of a run.
+// mayTakeRows reports whether the filter may match rows of a run.
 func (l *lister) mayTakeRows(r rowRun) bool { return l.counted[r.id] && l.takesRun(r) }
 
 func (l *lister) takesRun(r rowRun) bool {
 	return (l.f.Run == 0 || r.id == l.f.Run) && l.f.Created.Holds(instant(r.created))
 }
 
-// mayTake reports whether the filter may take trackings of a line.
+// mayTake reports whether the filter may match trackings of the given count.
 func (l *lister) mayTake(c trackingCount) bool {
 	known, final := c.status != 0, slices.Contains(l.final, c.status)
 	return (!l.chosen || l.states != nil || known && slices.Contains(l.statuses, c.status) ||
@@ -60,10 +60,10 @@ func (l *lister) mayTake(c trackingCount) bool {
 		(l.f.StuckSince.IsZero() || known && !final)
 }
 
-// subject is how a condition names a row r of a batch b with its sighting s, or a sighting s without a row.
+// subject holds the SQL expressions for a row r of a batch b with its sighting s, or for a sighting s without a row.
 type subject struct {
 	carrier, referID string
-	moved            string // when it last moved, 0 if that is not known
+	moved            string // when it last moved, 0 if unknown
 }
 
 var (
@@ -74,7 +74,7 @@ var (
 	ofSeen = subject{"s.carrier", "s.refer_id", "s.checkpoint"}
 )
 
-// where returns the filter's condition, but for its run; without a row, as far as s itself decides.
+// where returns the filter's condition without its run; without a row, only as far as s decides.
 func (l *lister) where(of subject) string {
 	all := []string{"1 = 1"}
 	if !l.f.Updated.IsZero() {
@@ -103,8 +103,8 @@ func (l *lister) where(of subject) string {
 
 func (l *lister) whereUnheld() string { return l.where(ofSeen) + " AND " + unheld }
 
-// likely returns a pattern, or a name, for LIKE on JSON in lower case. It takes more where
-// databases differ, or JSON has other characters: [ledger.Filter.Matches] decides.
+// likely converts a pattern or a name for LIKE on lower-case JSON. It matches too much where databases differ or JSON
+// has other characters; [ledger.Filter.Matches] decides.
 func likely(pattern string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' || strings.ContainsRune(`*"\\'<>&`, r) {
@@ -114,7 +114,7 @@ func likely(pattern string) string {
 	}, pattern)
 }
 
-// whereChosen returns the conditions of which the words of the filter want one.
+// whereChosen returns the conditions of the filter's words, one of which must hold.
 func (l *lister) whereChosen(of subject) (wanted []string) {
 	if len(l.statuses) > 0 || l.states == nil && !l.notChecked {
 		column := "s.status_id"
@@ -138,14 +138,14 @@ func (l *lister) whereChosen(of subject) (wanted []string) {
 	return wanted
 }
 
-// stuck holds for what moved last before a time, see [ledger.TrackingStatus.StuckSince].
+// stuck holds for what last moved before since, see [ledger.TrackingStatus.StuckSince].
 func (l *lister) stuck(of subject, since time.Time) string {
 	return fmt.Sprintf("s.phase <> 'absent' AND +s.status_id NOT IN %s AND %s BETWEEN 1 AND %d",
 		idList(l.final), of.moved, millis(since)-1)
 }
 
-// inStates holds for a row r of a batch b that is in one of these states. The planner
-// knows how many are, which it does not of COALESCE.
+// inStates holds for a row r of a batch b in one of these states. Unlike with COALESCE, the planner can estimate how
+// many there are.
 func inStates(states string) string {
 	return "(r.state IN " + states + " OR r.state IS NULL AND b.state IN " + states + ")"
 }
@@ -161,8 +161,8 @@ func within(column string, r ledger.Range) string {
 	return condition
 }
 
-// inRuns is the condition on a row r that a run brought it in which the filter takes, or
-// that it is in the input of the filter's run.
+// inRuns is the condition that a row r was brought in by a run that the filter matches, and that it is in the input of
+// the filter's run.
 func (l *lister) inRuns() string {
 	condition := ""
 	if !l.f.Created.IsZero() {
@@ -178,9 +178,9 @@ func (l *lister) inRuns() string {
 	return condition
 }
 
-// spans returns ranges with all rows of the runs of which takes holds, and no others.
+// spans returns ranges that hold all rows of the runs for which takes returns true, and no others.
 func (l *lister) spans(takes func(rowRun) bool) (spans []rowRun) {
-	before := false // the run before is in the last span
+	before := false // the previous run is in the last span
 	for _, r := range l.runs {
 		taken := takes(r)
 		switch {
@@ -205,15 +205,15 @@ func (l *lister) referIDs(column string) string {
 	return "(" + strings.Join(conditions, " OR ") + ") AND " + column + " <> ''"
 }
 
-// lastText is after whatever a referId goes on with.
+// lastText sorts after any continuation of a referId.
 const lastText = "\U0010ffff"
 
-// idList returns "(1,2,3)", and of no ids a list with a number that is none.
+// idList returns "(1,2,3)", or "(0)", which matches nothing, for no ids.
 func idList(ids []int64) string {
 	return "(" + cmp.Or(strings.ReplaceAll(strings.Trim(fmt.Sprint(ids), "[]"), " ", ","), "0") + ")"
 }
 
-// textList returns "('a', 'b')", and of no texts a list that nothing is in.
+// textList returns "('a', 'b')", or "(NULL)", which matches nothing, for no texts.
 func textList(texts []string) string {
 	if len(texts) == 0 {
 		return "(NULL)"
@@ -223,21 +223,21 @@ func textList(texts []string) string {
 
 func quoted(text string) string { return "'" + strings.ReplaceAll(matchable(text), "'", "''") + "'" }
 
-// listTable is a table in which the ids of rows are read, without rows that are being staged.
+// listTable is a table from which the ids of rows are read, excluding rows being staged.
 type listTable struct{ name, id, visible string }
 
 var (
 	listRows = listTable{"rows r", "r.id", visible}
-	// + has rows read in the order of the key.
+	// + makes the database read rows in key order.
 	listReferences = listTable{"rows r", "r.id", strings.Replace(visible, "r.id", "+r.id", 1)}
 	listNumbers    = listTable{"numbers n", "n.row_id", ""}
 	listSightings  = listTable{"sightings s", "s.id", " AND s.id > 0"}
 )
 
-// sortKey is what an order compares: of a row r with its sighting s and its answer a, and
-// of a sighting s without a row. Where known does not hold, it comes last.
+// sortKey holds the SQL expressions that a list is ordered by: for a row r with its sighting s and its answer a, and
+// for a sighting s without a row. Where known does not hold, the tracking comes last.
 type sortKey struct {
-	table             listTable // is read for the first rows of a list
+	table             listTable // read for the first rows of a list
 	row, known        string
 	unheld, unheldToo string // the same without a row
 }
@@ -254,7 +254,7 @@ func sortKeyOf(o ledger.Order) sortKey {
 	case ledger.ByCheckpoint:
 		return ofSighting("s.checkpoint", "s.checkpoint > 0")
 	case ledger.ByReference:
-		// + as an index would have it read all.
+		// + since with an index it would read everything.
 		return sortKey{listReferences, "r.refer_id", "1 = 1", "+s.refer_id", "s.refer_id <> ''"}
 	case ledger.ByNumber:
 		return sortKey{listNumbers, "n.folded", "1 = 1", "s.folded", "s.folded <> ''"}
@@ -280,9 +280,9 @@ func (l *lister) sortedQuery(key sortKey) string {
 	return "SELECT id FROM (" + query + ") AS l ORDER BY k IS NULL, k" + l.direction() + ", id < 0, ABS(id)"
 }
 
-// selectRows returns a query for the ids of rows that the filter takes, and their keys k.
+// selectRows returns a query for the ids of the rows that match the filter, and their keys k.
 func (l *lister) selectRows(t listTable, key, condition string) string {
-	// What the filter's conditions name beside a sighting.
+	// The tables besides sightings that the filter's conditions use.
 	needsBatch := l.states != nil || l.notChecked || l.orStuck() || !l.f.StuckSince.IsZero()
 	needsRow := needsBatch || l.f.Carrier != "" || l.f.ReferIDs != nil || l.f.Own != nil ||
 		l.f.Run != 0 || !l.f.Created.IsZero()
@@ -294,7 +294,7 @@ func (l *lister) selectRows(t listTable, key, condition string) string {
 	if needsBatch {
 		from, condition = from+" CROSS JOIN batches b", condition+" AND b.id = r.batch_id"
 	}
-	if t.id != "s.id" { // planners leave it out where nothing names it
+	if t.id != "s.id" { // planners drop it if nothing uses it
 		from += " LEFT JOIN sightings s ON s.id = " + t.id
 	}
 	if l.f.Order == ledger.ByAsked {
@@ -303,14 +303,14 @@ func (l *lister) selectRows(t listTable, key, condition string) string {
 	return "SELECT " + t.id + " AS id, " + key + " AS k FROM " + from + " WHERE " + condition
 }
 
-// firstQuery returns the query for the first of a list, as far as their key is known: in
-// their order where there is an index, else from one table.
+// firstQuery returns the query for the first entries of a list whose key is known: in key order where there is an
+// index, else from one table.
 func (l *lister) firstQuery(key sortKey) string {
 	first := func(query, id string, limit int) string {
 		return fmt.Sprintf("%s ORDER BY k%s, ABS(%s) LIMIT %d OFFSET 0", query, l.direction(), id, limit)
 	}
 	parts := []string{first(l.selectRows(key.table, key.row, key.known), key.table.id, l.f.Limit)}
-	if l.withoutRow() { // whether one is held is looked up in their order
+	if l.withoutRow() { // whether a sighting is held is looked up in key order
 		seen := first("SELECT s.id, s.refer_id, s.number, s.folded, s.router_id, "+key.unheld+
 			" AS k FROM sightings s WHERE s.id < 0 AND "+key.unheldToo+" AND "+l.where(ofSeen), "s.id", math.MaxInt64)
 		parts = append(parts, first("SELECT s.id, k FROM ("+seen+") AS s WHERE "+unheld, "s.id", l.f.Limit))
@@ -338,14 +338,14 @@ func (l *lister) sorted(ctx context.Context) statusList {
 	return l.listOf(list(ctx, l, scanOne[int64], query+limit))
 }
 
-// filterIsExact reports whether the filter takes whatever its conditions in SQL
-// leave: not where these say nothing of which rejected rows are open.
+// filterIsExact reports whether the SQL conditions match exactly what the filter does. They don't where they can't
+// tell which rejected rows are open.
 func (l *lister) filterIsExact() bool {
 	return l.f.StuckSince.IsZero() && !l.orStuck() && l.states == nil && l.f.Own == nil
 }
 
-// listOf is rows, and sightings without one, whose ids were sorted when the list began: their
-// order changes while it is read. The ids not yet read take eight bytes of each tracking.
+// listOf is a list of rows, and sightings without one, whose ids were sorted at its beginning, since their order
+// changes while it is read. Unread ids take eight bytes per tracking.
 func (l *lister) listOf(sorted []int64) statusList {
 	return func(ctx context.Context, _ int) ([]ledger.TrackingStatus, bool) {
 		ids := sorted[:min(manyFound, len(sorted))]

@@ -12,17 +12,17 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// pageRows is how many rows are read at once. No connection is held between.
+// pageRows is how many rows are read at once. No connection is held between pages.
 const pageRows = 1000
 
-// inputCounts counts the distinct rows of a run's input by state: all, and rows in batches of other runs.
+// inputCounts counts the distinct rows of a run's input by state: all, and those in batches of other runs.
 type inputCounts struct{ all, elsewhere ledger.Counts }
 
 // countRows adds up whole batches and corrects that by the rows with states of their own.
 func countRows(ctx context.Context, q querier, runs ...int64) map[int64]inputCounts {
 	counts := make(map[int64]inputCounts, len(runs))
 	inRuns, args := idList(runs), []any(nil)
-	if len(runs) == 1 { // a transaction keeps each text
+	if len(runs) == 1 { // a transaction prepares each text
 		inRuns, args = "($1)", []any{runs[0]}
 	}
 	q.each(ctx, func(s scanner) error {
@@ -252,7 +252,7 @@ func (d *DB) KnownOrders(ctx context.Context, run int64) (ledger.KnownOrders, er
 	return o, r.err
 }
 
-// Lookup returns how a pair stands, see [ledger.History].
+// Lookup returns the state of a pair, see [ledger.History].
 func (d *DB) Lookup(ctx context.Context, key tracking.Key) (ledger.State, bool, error) {
 	var state ledger.State
 	r := d.reader()
@@ -264,7 +264,7 @@ func (d *DB) Lookup(ctx context.Context, key tracking.Key) (ledger.State, bool, 
 // Rows yields the records of a run's input, see [ledger.History].
 func (d *DB) Rows(ctx context.Context, run int64) iter.Seq2[ledger.Row, error] {
 	return func(yield func(ledger.Row, error) bool) {
-		var first, last int64 // numbers that the records took
+		var first, last int64 // numbers that the records use
 		var files []string
 		r := d.reader()
 		openRun(ctx, r, run, "first_row, last_row, files", &first, &last, storedJSON{&files})

@@ -43,7 +43,7 @@ func (d *DB) SetVerdict(ctx context.Context, judged inbox.Delivery) (inbox.Recei
 	})
 }
 
-// Readmit stores a delivery that was refused, see [inbox.Verdicts].
+// Readmit stores a refused delivery, see [inbox.Verdicts].
 func (d *DB) Readmit(
 	ctx context.Context, refused int64, delivery inbox.Delivery, rows []inbox.Event,
 ) (inbox.Receipt, error) {
@@ -59,7 +59,7 @@ func (d *DB) Readmit(
 	})
 }
 
-// Readmitted returns what a refused delivery became, see [inbox.Store].
+// Readmitted returns the delivery that a refused one became, see [inbox.Store].
 func (d *DB) Readmitted(ctx context.Context, refused int64) (int64, error) {
 	var delivery int64
 	r := d.reader()
@@ -70,7 +70,7 @@ func (d *DB) Readmitted(ctx context.Context, refused int64) (int64, error) {
 
 func noRefused(seq int64) error { return fmt.Errorf("%w: refused %d", inbox.ErrNoDelivery, seq) }
 
-// release adds the events of a delivery that became verified a second time.
+// release adds the events of a delivery a second time, when it becomes verified.
 func (t *tx) release(ctx context.Context, d inbox.Delivery) []inbox.Placement {
 	rows := list(ctx, t, func(s scanner) (e newEvent, err error) {
 		e.Event, err = scanEvent(s, &e.sum)
@@ -83,8 +83,8 @@ func (t *tx) release(ctx context.Context, d inbox.Delivery) []inbox.Placement {
 	return a.receipt.Rows
 }
 
-// deliveryFields are the columns that tables deliveries and refused have of a delivery, but for its number. Header
-// and body, which may be large, are the last two. A field more is a line here, and one for each table in each schema.
+// deliveryFields are the columns of tables deliveries and refused, except for the number. Header and body, which may
+// be large, are the last two. A new field is a line here and one for each table in each schema.
 var deliveryFields = fields[inbox.Delivery]{
 	{"received", func(d *inbox.Delivery) any { return (*storedTime)(&d.ReceivedAt) }},
 	{"method", func(d *inbox.Delivery) any { return &d.Method }},
@@ -112,7 +112,7 @@ var (
 
 var scanDelivery = scanInto(func(d *inbox.Delivery) []any { return deliveryFields.dest(d, &d.Seq) })
 
-// packHeader writes each name and each value after its length, since they may hold any byte.
+// packHeader writes each name and each value after its length, since they may contain any byte.
 func packHeader(header []webhook.Field) []byte {
 	b := []byte{}
 	for _, f := range header {
@@ -146,28 +146,28 @@ func unpackHeader(b []byte) (header []webhook.Field, err error) {
 	return header, nil
 }
 
-// putBytes bounds the headers and bodies of one statement, unless one delivery has more.
+// putBytes limits the headers and bodies in one statement, unless one delivery alone has more.
 const putBytes = 4 << 20
 
-// arrival is a delivery with its events as they are stored, and what became of them.
+// arrival is a delivery to be stored with its events, and its receipt.
 type arrival struct {
 	delivery inbox.Delivery
 	rows     []newEvent
 	receipt  inbox.Receipt
 }
 
-// newEvent is an event that is added, or one that it is compared with.
+// newEvent is an event to add, or an event that it is compared with.
 type newEvent struct {
 	inbox.Event
 
 	sum    []byte // SHA-256 of its bytes, nil for an anomaly
-	stored bool   // it was there before
+	stored bool   // it was already stored
 }
 
-// newArrival fails with a row that does not fit the delivery.
+// newArrival returns an error if an event does not fit the delivery.
 func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
 	if delivery.Body == nil {
-		delivery.Body = []byte{} // nil would say that it was pruned
+		delivery.Body = []byte{} // nil would mean pruned
 	}
 	a := &arrival{delivery: delivery, rows: make([]newEvent, len(rows))}
 	for i, e := range rows {
@@ -187,9 +187,9 @@ func newArrival(delivery inbox.Delivery, rows []inbox.Event) (*arrival, error) {
 	return a, nil
 }
 
-// Put stores a delivery and its events, see [inbox.Store]. Deliveries that wait to be stored are stored together.
+// Put stores a delivery and its events, see [inbox.Store]. Deliveries that are waiting are stored together.
 func (d *DB) Put(ctx context.Context, delivery inbox.Delivery, rows []inbox.Event) (inbox.Receipt, error) {
-	a, err := newArrival(delivery, rows) // made before others are kept waiting
+	a, err := newArrival(delivery, rows) // before others have to wait
 	if err == nil {
 		do := func(ctx context.Context, t *tx) { t.putAll(ctx, []*arrival{a}) }
 		err = d.fail("write", d.writer.runJob(ctx, &job{put: a, do: do}))
@@ -208,7 +208,7 @@ var (
 		WHERE mark = '' AND event_key`, "")
 )
 
-// putAll adds deliveries and their events, as if one after the other.
+// putAll adds deliveries and their events, with the same result as one after the other.
 func (t *tx) putAll(ctx context.Context, all []*arrival) {
 	if len(all) == 0 {
 		return
@@ -235,13 +235,13 @@ func (t *tx) putAll(ctx context.Context, all []*arrival) {
 	t.addEvents(ctx, added)
 }
 
-// eventKey makes two events be the same. Synthetic ones are compared among themselves.
+// eventKey identifies an event: repeats have the same key. Synthetic events are compared among themselves.
 type eventKey struct {
 	key       string
 	synthetic bool
 }
 
-// numberAndMark makes the receipts of deliveries, and returns their events as they are to be added.
+// numberAndMark makes the receipts of deliveries, and returns their events ready to be added.
 func (t *tx) numberAndMark(ctx context.Context, all []*arrival) []*newEvent {
 	t.readLast(ctx)
 	current := t.currentEvents(ctx, all)
@@ -264,7 +264,7 @@ func (t *tx) numberAndMark(ctx context.Context, all []*arrival) []*newEvent {
 	return added
 }
 
-// mark compares an event with the current one of its key, whose place it may take.
+// mark compares an event with the current one of its key, and may replace that one.
 func (t *tx) mark(ctx context.Context, e *newEvent, current map[eventKey]*newEvent) {
 	key := eventKey{string(e.Key), e.Synthetic}
 	before := current[key]

@@ -13,49 +13,49 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// Inspection is what [DB.Inspect] found.
+// Inspection is the result of [DB.Inspect].
 type Inspection struct {
 	Problems  []Problem
 	Damage    error     // see [DB.Damage]; nil without problems
 	Settings  []Setting // of the database
 	Tables    []TableSize
-	Processes []Process // that have the store open to write, and the dead ones that left work
-	FreeBytes *int64    // in the file, for reuse; nil for a store that is no file
+	Processes []Process // with the store open for writing, and dead ones that left work
+	FreeBytes *int64    // in the file, for reuse; nil if the store is not a file
 }
 
-// Setting is one of the database that matters to the store.
+// Setting is a database setting that affects the store.
 type Setting struct {
 	Name    string `json:"name"`
 	Value   string `json:"value"`
-	Warning string `json:"warning,omitempty"` // what is wrong with it, empty for nothing
+	Warning string `json:"warning,omitempty"` // what is wrong with it, empty if nothing
 }
 
-// TableSize is how much a table holds.
+// TableSize is the size of a table.
 type TableSize struct {
 	Name  string `json:"table"`
 	Rows  int64  `json:"rows"`
 	Bytes int64  `json:"bytes"` // on disk, indexes included
 }
 
-// Process is one that has the store open to write, or died and left work.
+// Process is a process that has the store open for writing, or that died and left work.
 type Process struct {
 	Name    string // as owner
 	Alive   bool
-	Host    string // empty if it is not known
-	PID     int64  // 0 if it is not known
-	Command string // likewise empty
+	Host    string // empty if unknown
+	PID     int64  // 0 if unknown
+	Command string // empty if unknown
 	Version string
-	Started time.Time // zero if it is not known
+	Started time.Time // zero if unknown
 
 	URLs       []string // where it takes deliveries
-	Staging    int64    // the run it reads the input of, 0 for none
-	Batches    int64    // that it is sending
-	Rows       int64    // in them
-	Deliveries int64    // that it is forwarding
+	Staging    int64    // run whose input it reads, 0 if none
+	Batches    int64    // batches that it is sending
+	Rows       int64    // rows in these batches
+	Deliveries int64    // deliveries that it is forwarding
 }
 
-// Inspect reads the whole store, see [DB.Problems], and what is known of its size, its
-// database and those who use it. It writes nothing.
+// Inspect reads the whole store, see [DB.Problems], and returns what is known of its size, its database and its users.
+// It writes nothing.
 func (d *DB) Inspect(ctx context.Context) (Inspection, error) {
 	var i Inspection
 	var err error
@@ -72,7 +72,7 @@ func (d *DB) Inspect(ctx context.Context) (Inspection, error) {
 	return i, err
 }
 
-// Settings returns those of the database that matter to the store.
+// Settings returns the database settings that affect the store.
 func (d *DB) Settings(ctx context.Context) ([]Setting, error) {
 	all, err := d.engine.Upkeep.Settings(ctx)
 	return all, d.fail("read", err)
@@ -122,7 +122,7 @@ func (d *DB) inspectProcesses(ctx context.Context) ([]Process, error) {
 	r.each(ctx, func(s scanner) error {
 		l, err := scanListener(s)
 		p := find(l.owner)
-		host, _, _ := strings.Cut(l.Host, "/") // its name; what follows tells it from others
+		host, _, _ := strings.Cut(l.Host, "/") // its name; the rest distinguishes hosts with the same name
 		if p.Host = cmp.Or(p.Host, host); p.Alive {
 			p.URLs = append(p.URLs, l.URL)
 		}
@@ -167,7 +167,7 @@ func (d *DB) AddListener(ctx context.Context, added inbox.Listener) error {
 	})
 }
 
-// RunningListeners returns the listeners that live, see [inbox.Listeners].
+// RunningListeners returns the living listeners, see [inbox.Listeners].
 func (d *DB) RunningListeners(ctx context.Context) ([]inbox.Listener, error) {
 	return readFor(d, func(r *reader) (running []inbox.Listener) {
 		for _, l := range list(ctx, r, scanListener, selectListeners+" ORDER BY owner") {
@@ -181,7 +181,7 @@ func (d *DB) RunningListeners(ctx context.Context) ([]inbox.Listener, error) {
 
 const selectListeners = "SELECT owner, listener FROM listeners"
 
-// listener is a row of the table: a listener, perhaps of a dead process.
+// listener is a row of table listeners; its process may be dead.
 type listener struct {
 	owner string
 	inbox.Listener
@@ -189,7 +189,7 @@ type listener struct {
 
 var scanListener = scanInto(func(l *listener) []any { return []any{&l.owner, storedJSON{&l.Listener}} })
 
-// Problem is something in a store that no command can have left there.
+// Problem is a state of the store that no command can have left.
 type Problem struct {
 	What  string `json:"problem"`         // such as "rows without a batch"
 	Count int64  `json:"count,omitempty"` // how many there are; 0 if they are not counted
@@ -221,12 +221,12 @@ func (d *DB) Damage(problems []Problem) error {
 	return d.engine.Fail("check", &Error{Kind: ErrCorrupt, Path: d.engine.Place, Op: "check", Err: cause})
 }
 
-// Problems reads the whole store: what the database says of itself, and whether the tables agree with each other. It
-// writes nothing, and others may write meanwhile: each statement sees one moment.
+// Problems reads the whole store: the result of the database's own check, and whether the tables agree with each
+// other. It writes nothing. Others may write meanwhile: each statement sees one moment.
 func (d *DB) Problems(ctx context.Context) ([]Problem, error) {
 	if err := d.engine.Check(ctx); err != nil {
 		if e, ok := errors.AsType[*Error](err); ok && errors.Is(e.Kind, ErrCorrupt) {
-			return []Problem{{What: e.Err.Error()}}, nil // what tables say then means nothing
+			return []Problem{{What: e.Err.Error()}}, nil // then the contents of tables mean nothing
 		}
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (d *DB) Problems(ctx context.Context) ([]Problem, error) {
 	return problems, r.err
 }
 
-// consistency lists what the tables must agree on: each query counts what contradicts.
+// consistency lists what the tables must agree on: each query counts the contradictions.
 var consistency = []struct{ what, query string }{
 	{"numbers beyond the last one given away", `SELECT COUNT(*) FROM counters c WHERE c.value < CASE c.name
 		WHEN 'run' THEN (SELECT COALESCE(MAX(id), 0) FROM runs WHERE state <> 'staged')

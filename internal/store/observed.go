@@ -7,7 +7,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/observed"
 )
 
-// Observe adds what was met in answers, see [observed.Store].
+// Observe adds what was seen in answers, see [observed.Store].
 func (d *DB) Observe(ctx context.Context, met []observed.Entry) error {
 	if len(met) == 0 {
 		return nil
@@ -15,7 +15,7 @@ func (d *DB) Observe(ctx context.Context, met []observed.Entry) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) { t.observe(ctx, observed.Responses, met) })
 }
 
-// ObserveEvents adds what was met in events, see [observed.Store].
+// ObserveEvents adds what was seen in events, see [observed.Store].
 func (d *DB) ObserveEvents(ctx context.Context, verified, unverified []observed.Entry, from, to int64) (bool, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (moved bool) {
 		if moved = t.readEvents(ctx, "observed", from, to); moved {

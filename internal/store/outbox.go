@@ -8,7 +8,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// OpenSink returns a sink, made if need be, see [inbox.Outbox].
+// OpenSink returns a sink, created if needed, see [inbox.Outbox].
 func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartPosition) (inbox.Sink, error) {
 	if err := checkText("name", key.Name, "URL", key.URL, "filter", key.Filter); err != nil {
 		return inbox.Sink{}, err
@@ -42,13 +42,13 @@ func (d *DB) OpenSink(ctx context.Context, key inbox.SinkKey, from *inbox.StartP
 	return s, r.err
 }
 
-// cursor is how far a sink has read: the number of a delivery, and the number of a release. A
-// delivery that verifies after it was stored gets the next number of a release.
+// cursor is how far a sink has read: the number of a delivery, and the number of a release. A delivery that becomes
+// verified after it was stored gets the next release number.
 type cursor struct{ passed, released int64 }
 
 const lastReleased = "(SELECT COALESCE(MAX(released), 0) FROM deliveries WHERE released > 0)"
 
-// startOf returns the cursor of a sink that begins there, nil for now.
+// startOf returns the cursor of a sink that starts at from; nil means now.
 func (t *tx) startOf(ctx context.Context, from *inbox.StartPosition) (at cursor) {
 	t.row(ctx, []any{&at.passed, &at.released},
 		"SELECT (SELECT COALESCE(MAX(seq), 0) FROM deliveries), "+lastReleased)
@@ -85,12 +85,12 @@ func (d *DB) Sinks(ctx context.Context) ([]inbox.Sink, error) {
 	})
 }
 
-// SkipBacklog removes what waits for a sink, see [inbox.Outbox].
+// SkipBacklog removes the waiting entries of a sink, see [inbox.Outbox].
 func (d *DB) SkipBacklog(ctx context.Context, sink int64) (int64, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 {
 		t.setCursor(ctx, sink, t.startOf(ctx, nil))
 		t.releaseDeadClaims(ctx, sink)
-		// What is being sent is not blocked by anything, and blocks nothing that stays.
+		// Entries being sent are not blocked, and block none that stay.
 		t.exec(ctx, `DELETE FROM outbox_numbers WHERE sink = $1 AND
 			letter IN (SELECT seq FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0)`, sink)
 		return t.exec(ctx, "DELETE FROM outbox WHERE sink = $1 AND owner = '' AND dead = 0", sink)
@@ -107,10 +107,10 @@ func (d *DB) ForgetSink(ctx context.Context, sink int64) error {
 	})
 }
 
-// eventFilter says whether a sink accepts a delivery with these events.
+// eventFilter reports whether a sink accepts a delivery with these events.
 type eventFilter = func([]inbox.Event) bool
 
-// Advance moves a sink's cursor on, see [inbox.Outbox].
+// Advance advances a sink's cursor, see [inbox.Outbox].
 func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts eventFilter) (inbox.Progress, error) {
 	for {
 		r := d.reader()
@@ -132,10 +132,10 @@ func (d *DB) Advance(ctx context.Context, sink int64, n int, accepts eventFilter
 	}
 }
 
-// cursorStep is what a sink reads next.
+// cursorStep is the next step of a sink's cursor.
 type cursorStep struct {
 	from, to cursor
-	read     []int64 // deliveries
+	read     []int64 // numbers of deliveries
 	accepted []acceptedDelivery
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// addEntries adds deliveries that do not wait in the outbox already. It replaces dead entries.
+// addEntries adds the deliveries that are not waiting in the outbox yet. It replaces dead entries.
 func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery, now int64) {
 	var deliveries []int64
 	var numbers []string
@@ -33,7 +33,7 @@ func (t *tx) addEntries(ctx context.Context, sink int64, all []acceptedDelivery,
 	}
 	var added []acceptedDelivery
 	var blocked []int64
-	var of []named // what was added
+	var of []named // names of the added entries
 	for _, p := range all {
 		if _, waits := entries[p.delivery]; waits {
 			continue
@@ -72,18 +72,18 @@ const (
 	whereUnclaimed = "WHERE sink = $1 AND blocked = 0 AND owner = '' AND dead = 0 "
 )
 
-// scanEntry reads entryColumns.
+// scanEntry scans entryColumns.
 func scanEntry(s scanner) (w inbox.WaitingEntry, err error) {
 	err = s.Scan(&w.ID, &w.Sink, &w.Delivery, &w.Owner, (*storedTime)(&w.Added), &w.Attempt, &w.Failures,
 		(*storedTime)(&w.FirstFailure), (*storedTime)(&w.GivenUpAt), &w.Status, &w.Problem, &w.Reply, (*storedTime)(&w.Due))
 	return w, err
 }
 
-// entryClaims is what a process knows of its claims of a sink's entries.
+// entryClaims is the state of this process's claims on the entries of a sink.
 type entryClaims struct {
-	mu      sync.Mutex      // of the call that claims
-	backlog bool            // more were due than were claimed last
-	unsure  []*entryOutcome // returns what may be claimed by calls that failed: nobody sends it
+	mu      sync.Mutex      // held while claiming
+	backlog bool            // more entries were due than the last call claimed
+	unsure  []*entryOutcome // releases what failed calls may have claimed: nobody sends it
 }
 
 func (d *DB) claimsOf(sink int64) *entryClaims {
@@ -104,7 +104,7 @@ func (d *DB) ClaimEntries(
 	defer claims.mu.Unlock()
 	backlog := claims.backlog
 	claims.backlog = false
-	// A transaction that begins anyway may free entries.
+	// A transaction that is about to run may free entries.
 	if !backlog && d.settling.Load() == 0 {
 		r := d.reader()
 		if some, next := r.mayClaim(ctx, sink, now); !some {
@@ -126,7 +126,7 @@ func (d *DB) ClaimEntries(
 	return entries, next, nil
 }
 
-// claimEntries claims up to n due entries. It returns when the next one is due too, zero for never.
+// claimEntries claims up to n due entries. It also returns when the next one is due, zero if never.
 func (t *tx) claimEntries(
 	ctx context.Context, sink int64, n int, now time.Time,
 ) (entries []inbox.OutboxEntry, next time.Time) {
@@ -161,7 +161,7 @@ func (r *reader) mayClaim(ctx context.Context, sink int64, now time.Time) (some 
 	return found && due+claimed > 0, next
 }
 
-// dueEntries returns up to n unclaimed entries due in (after, until], and when one more is due, zero for none.
+// dueEntries returns up to n unclaimed entries due in (after, until], and when one more is due, zero if none.
 func (t *tx) dueEntries(
 	ctx context.Context, sink, after, until int64, n int,
 ) (entries []inbox.OutboxEntry, next time.Time) {
@@ -196,23 +196,23 @@ func (d *DB) DeadEntries(ctx context.Context) iter.Seq2[inbox.OutboxEntry, error
 	})
 }
 
-// The statements about an outbox. The first ones find entries by their numbers.
+// Statements on outboxes. The first ones select entries by their numbers.
 var (
 	claimEntries   = newKeyStatement[int64]('i', "UPDATE outbox SET owner = ?, attempts = attempts + 1 WHERE seq", "")
 	releaseEntries = newKeyStatement[int64]('i', "UPDATE outbox SET owner = '', attempts = attempts - ? WHERE seq", "")
 	deleteEntries  = newKeyStatement[int64]('i', "DELETE FROM outbox WHERE seq", "")
-	// It is sent unverified if it is not verified, or the sink has not read its release yet.
+	// An entry is sent unverified if its delivery is not verified, or the sink has not read its release yet.
 	selectSettled = newKeyStatement[int64]('i', `SELECT o.seq, o.sink, o.delivery, o.attempts, o.dead <> 0,
 		EXISTS (SELECT 1 FROM deliveries d JOIN sinks k ON k.id = o.sink
 			WHERE d.seq = o.delivery AND (d.verified <> 'yes' OR d.released > k.released))
 		FROM outbox o WHERE (o.owner = ? OR o.dead <> 0) AND o.seq`, "")
 	deleteNumbers = newKeyStatement[int64]('i', "DELETE FROM outbox_numbers WHERE letter", " RETURNING folded")
 
-	// Of a sink, by delivery.
+	// By sink and delivery.
 	selectWaiting = newKeyStatement[int64]('i', "SELECT delivery, seq FROM outbox WHERE sink = ? AND delivery", "")
 	deleteDead    = newKeyStatement[int64]('i', "DELETE FROM outbox WHERE sink = ? AND dead <> 0 AND delivery", "")
 
-	// Of a sink, by number.
+	// By sink and tracking number.
 	selectHeld = newKeyStatement[string]('t', "SELECT DISTINCT folded FROM outbox_numbers WHERE sink = ? AND folded", "")
 	unblock    = newKeyStatement[string]('t', `UPDATE outbox SET blocked = blocked - next.numbers
 		FROM (SELECT first.letter, COUNT(*) AS numbers FROM (
@@ -229,7 +229,7 @@ var (
 			sent = excluded.sent, unverified = excluded.unverified`)
 )
 
-// oldAttempts holds for attempts before the last 20 of their delivery and sink.
+// oldAttempts holds for attempts older than the last 20 of their delivery and sink.
 const oldAttempts = `at < (SELECT b.at FROM attempts b WHERE b.delivery = attempts.delivery AND b.sink = attempts.sink
 	ORDER BY b.at DESC LIMIT 1 OFFSET 19)`
 
@@ -246,8 +246,7 @@ type settledEntry struct {
 	dead, unverified         bool
 }
 
-// SettleEntry records the result of an entry, see [inbox.Outbox]. Results that wait to be
-// recorded are recorded together.
+// SettleEntry records the outcome of an attempt, see [inbox.Outbox]. Outcomes that are waiting are recorded together.
 func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.AttemptOutcome) error {
 	d.settling.Add(1)
 	defer d.settling.Add(-1)
@@ -256,7 +255,7 @@ func (d *DB) SettleEntry(ctx context.Context, entry int64, o inbox.AttemptOutcom
 	return d.fail("write", d.writer.runJob(ctx, &job{settle: s, do: do}))
 }
 
-// settleAll records results, as if one after the other.
+// settleAll records outcomes, with the same result as one after the other.
 func (t *tx) settleAll(ctx context.Context, all []*entryOutcome) {
 	for len(all) > 0 {
 		some, later := map[int64]*entryOutcome{}, []*entryOutcome(nil)
@@ -272,11 +271,11 @@ func (t *tx) settleAll(ctx context.Context, all []*entryOutcome) {
 	}
 }
 
-// settleEach records the results of entries that are this process's, or dead.
+// settleEach records the outcomes of entries that this process has claimed, or that are dead.
 func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) {
 	me := t.owner(ctx)
 	entries, returned := slices.Collect(maps.Keys(all)), map[inbox.Disposition][]int64{}
-	done := map[int64][]int64{} // that wait for nothing any more, by sink
+	done := map[int64][]int64{} // entries that no longer wait, by sink
 	var sent, failed []settledEntry
 	var leave []int64
 	selectSettled.each(ctx, t, entries, func(row scanner) error {
@@ -285,7 +284,7 @@ func (t *tx) settleEach(ctx context.Context, all map[int64]*entryOutcome) {
 		err := row.Scan(&seq, &e.sink, &e.delivery, &e.attempts, &e.dead, &e.unverified)
 		e.entryOutcome = all[seq]
 		if e.Attempt != 0 && (e.dead || int64(e.Attempt) != e.attempts) {
-			return err // it is recorded, without its sender knowing it
+			return err // already recorded, though its sender does not know
 		}
 		switch e.Disposition {
 		case inbox.Returned, inbox.Unbegun:
@@ -318,15 +317,15 @@ func (t *tx) addAttempts(ctx context.Context, all []settledEntry) {
 	insertAttempts.exec(ctx, t, len(all), func(args []any, n int) []any {
 		e := all[n]
 		sent := e.Disposition == inbox.Sent
-		// What was given up is sent by an attempt that nobody has counted yet.
+		// An attempt to send a dead entry was not counted by a claim.
 		return append(args, e.delivery, e.sink, millis(e.Now), e.attempts+flag(e.dead), e.Status, e.Took.Microseconds(),
 			flag(sent), flag(sent && e.unverified))
 	})
 }
 
-// recordFailure records in the outbox that an attempt failed. A dead entry stays dead.
+// recordFailure records a failed attempt in the outbox. A dead entry stays dead.
 func (t *tx) recordFailure(ctx context.Context, e settledEntry) {
-	if e.dead { // nothing else bounds how often it is tried
+	if e.dead { // nothing else limits its number of attempts
 		const remove = "DELETE FROM attempts WHERE " + oldAttempts + " AND sink = $1 AND delivery = $2"
 		t.exec(ctx, remove, e.sink, e.delivery)
 	}

@@ -34,7 +34,7 @@ func (d *DB) Overviews(ctx context.Context, which inbox.DeliveryRange) ([]inbox.
 	return all, r.err
 }
 
-// inDeliveryRange ends a query for the rows of a range, newest first. It returns its arguments, too.
+// inDeliveryRange returns the end of a query for the deliveries of a range, newest first, and its arguments.
 func inDeliveryRange(r inbox.DeliveryRange) (end string, args []any) {
 	table := "deliveries"
 	if r.Refused {
@@ -64,7 +64,7 @@ func (r *reader) addOverviewEvents(ctx context.Context, all []inbox.Overview, fr
 			o--
 		}
 		at := &all[o]
-		if err != nil || at.Seq != e.Delivery { // of a delivery that came since
+		if err != nil || at.Seq != e.Delivery { // of a delivery that was stored since
 			return err
 		}
 		at.EventCount = count
@@ -96,7 +96,7 @@ func (d *DB) Bodies(ctx context.Context, which inbox.DeliveryRange) (map[int64][
 	return all, r.err
 }
 
-// WaitingEntries yields the entries that wait, see [inbox.Forwardings].
+// WaitingEntries yields the waiting entries, see [inbox.Forwardings].
 func (d *DB) WaitingEntries(ctx context.Context) iter.Seq2[inbox.WaitingEntry, error] {
 	return inPages(d, 0, pageRows, func(r *reader, last inbox.WaitingEntry, n int) []inbox.WaitingEntry {
 		return r.waitingEntries(ctx, "WHERE dead = 0 AND seq > $1 ORDER BY seq LIMIT $2", last.ID, n)

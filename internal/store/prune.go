@@ -9,14 +9,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// pruneAtOnce is how many deliveries one transaction prunes: others wait for it.
+// pruneAtOnce is how many deliveries one transaction prunes; other writers wait for it.
 const pruneAtOnce = 500
 
-// pruneAfter is how long a delivery that a sink has not read yet is kept whole.
-// A sink that is never opened again would keep everything.
+// pruneAfter is how long a delivery that a sink has not read yet is kept whole. Without that limit, a sink that is
+// never opened again would keep everything.
 const pruneAfter = 24 * time.Hour
 
-// UnverifiedBytes returns how much is kept of unverified deliveries, see [inbox.Retention].
+// UnverifiedBytes returns the size of what is kept of unverified deliveries, see [inbox.Retention].
 func (d *DB) UnverifiedBytes(ctx context.Context) (int64, error) {
 	var n, rows int64
 	r := d.reader()
@@ -59,16 +59,16 @@ func (d *DB) Prune(ctx context.Context, before time.Time) (inbox.PruneResult, er
 	return p, r.err
 }
 
-// prunableSince is the time from which a delivery that a sink has not read yet is kept whole.
+// prunableSince returns the time since which deliveries that a sink has not read yet are kept whole.
 func prunableSince() int64 { return millis(time.Now().Add(-pruneAfter)) }
 
-// isQueuedOrUnread says that a delivery d is in an outbox; or that it came at $2 or
-// later and a sink has not read it yet, or its release.
+// isQueuedOrUnread holds for a delivery d that is in an outbox, or that arrived at $2 or later while a sink has not
+// read it, or its release, yet.
 const isQueuedOrUnread = `(EXISTS (
 	SELECT 1 FROM sinks k JOIN outbox o ON o.sink = k.id AND o.delivery = d.seq AND o.dead = 0) OR d.received >= $2 AND
 	EXISTS (SELECT 1 FROM sinks k WHERE k.passed < d.seq OR k.released < d.released))`
 
-// ofOld holds for deliveries that have bytes and came before $1, behind $3 up to $4.
+// ofOld holds for deliveries that have bytes, arrived before $1, and have a number in ($3, $4].
 const ofOld = "body IS NOT NULL AND received < $1 AND seq > $3 AND seq <= $4"
 
 // countOld counts old deliveries with bytes in (after, last], by whether a sink waits for them.
@@ -89,7 +89,7 @@ func countOld(ctx context.Context, q querier, before, since, after, last int64) 
 	return p
 }
 
-// prune drops what no sink waits for, and unverified rows, but not the last one: no number is given twice.
+// prune drops what no sink waits for, and unverified events, but not the last event, so that no number is reused.
 func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) inbox.PruneResult {
 	since := prunableSince()
 	p := countOld(ctx, t, millis(before), since, after, last)
@@ -106,7 +106,7 @@ func (t *tx) prune(ctx context.Context, before time.Time, after, last int64) inb
 	return p
 }
 
-// PrunePlan is what removing all that is older than a time comes to.
+// PrunePlan is what pruning everything before a given time would remove.
 type PrunePlan struct {
 	Runs  ledger.PrunedRuns
 	Inbox inbox.PruneResult
@@ -156,8 +156,8 @@ func (r *reader) eachOldRun(ctx context.Context, before time.Time, prune func(in
 	return p
 }
 
-// pruneRun removes a run whose rows all have a definite outcome, and reports
-// whether it did. Its line stays, hidden, as far as rows and batches need it.
+// pruneRun removes a run whose rows all have a definite outcome, and reports whether it did. Its row in table runs
+// stays, hidden, if rows or batches need it.
 func (t *tx) pruneRun(ctx context.Context, run int64) bool {
 	if !hasEnded(ctx, t, run) {
 		return false

@@ -15,7 +15,7 @@ const reasonDied = "the process that sent it was stopped, or cut off from the st
 var claimBatches = newKeyStatement[int64]('i',
 	"UPDATE batches SET state = 'sending', owner = ?, claimed = ? WHERE id", "")
 
-// Claim moves batches to sending and returns them, see [ledger.Queue].
+// Claim moves batches to Sending and returns them, see [ledger.Queue].
 func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch, error) {
 	if size < 1 {
 		return nil, fmt.Errorf("claim batches of %d rows", size)
@@ -44,7 +44,7 @@ func (d *DB) Claim(ctx context.Context, run int64, n, size int) ([]ledger.Batch,
 	if r.err != nil {
 		return nil, errors.Join(r.err, d.unclaim(context.WithoutCancel(ctx), claimed, me))
 	}
-	if err := d.present(); err != nil { // the rows may be those of another store
+	if err := d.present(); err != nil { // the rows may be from another store
 		return nil, err
 	}
 	return batches, nil
@@ -59,7 +59,7 @@ func (r *reader) readClaimed(ctx context.Context, b batch, me string) ledger.Bat
 	return ledger.Batch{ID: b.id, Owner: me, Rows: rows}
 }
 
-// unclaim makes batches pending again whose rows could not be read.
+// unclaim makes batches whose rows could not be read pending again.
 func (d *DB) unclaim(ctx context.Context, claimed []batch, me string) error {
 	return d.run(ctx, func(ctx context.Context, t *tx) {
 		for _, b := range claimed {
@@ -78,16 +78,16 @@ func (t *tx) takeOver(ctx context.Context, run int64, me string) {
 	}
 }
 
-// filledNoMore is what filling becomes once nobody stages the run any more.
+// filledNoMore is the value of filling once nobody stages the run any more.
 const filledNoMore = "CASE WHEN filling > 0 THEN -1 ELSE filling END"
 
-// ClaimFull moves batches to sending that were staged just now, see [ledger.Queue].
+// ClaimFull moves batches that were just staged to Sending, see [ledger.Queue].
 func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]ledger.Batch, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) (claimed []ledger.Batch) {
 		me := t.owner(ctx)
 		now := millis(time.Now())
 		for _, b := range full {
-			// One that was never claimed, with as many rows between the same ones, is as it was staged.
+			// A batch that was never claimed, with as many rows between the same ids, is as it was staged.
 			rows := b.Rows
 			n := t.exec(ctx, `UPDATE batches SET state = 'sending', owner = $1, claimed = $2
 				WHERE id = $3 AND run_id = $4 AND state = 'pending' AND claimed = 0
@@ -101,7 +101,7 @@ func (d *DB) ClaimFull(ctx context.Context, run int64, full []ledger.Batch) ([]l
 	})
 }
 
-// nextPending returns up to n pending batches of the run, cut to no more than size rows to send.
+// nextPending returns up to n pending batches of the run. It splits batches of more than size rows to send.
 func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) []batch {
 	scan := scanInto(func(b *batch) []any { return []any{&b.id, &b.first, &b.last, &b.rows} })
 	all := list(ctx, t, scan, `SELECT id, first_row, last_row, rows FROM batches WHERE run_id = $1
@@ -117,8 +117,8 @@ func (t *tx) nextPending(ctx context.Context, run int64, n int, size int64) []ba
 	return all[:min(n, len(all))]
 }
 
-// splitBatch moves up to n times size rows of a batch into new ones. It returns
-// these, and the batch itself if no more than size rows are left in it.
+// splitBatch moves up to n*size rows of a batch into new ones. It returns these, and the batch itself if no more than
+// size rows are left in it.
 func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int64) []batch {
 	rows := t.rowsInBatchState(ctx, b, b.rows)
 	if int64(len(rows)) <= size {
@@ -139,7 +139,7 @@ func (t *tx) splitBatch(ctx context.Context, b batch, run int64, n int, size int
 	return pieces
 }
 
-// Recover makes rows unknown that ended processes were sending, see [ledger.Queue].
+// Recover makes the rows that dead processes were sending unknown, see [ledger.Queue].
 func (d *DB) Recover(ctx context.Context) (int64, error) {
 	r := d.reader()
 	owners := list(ctx, r, scanOne[string], "SELECT DISTINCT owner FROM batches WHERE state = 'sending'")
@@ -173,7 +173,7 @@ func (d *DB) Recover(ctx context.Context) (int64, error) {
 const countInBatchState = `SELECT COALESCE(SUM(b.rows -
 	(SELECT COUNT(*) FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL)), 0) `
 
-// markOwnerRowsUnknown returns the number of rows. Each batch counts as a request: it may have been sent.
+// markOwnerRowsUnknown returns the number of rows. Each batch counts as a request, since it may have been sent.
 func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) int64 {
 	const sending = "FROM batches b WHERE b.state = 'sending' AND b.owner = $1"
 	rows := value[int64](ctx, t, countInBatchState+sending, owner)
@@ -186,9 +186,9 @@ func (t *tx) markOwnerRowsUnknown(ctx context.Context, owner string) int64 {
 	return rows
 }
 
-// Settle records what became of claimed batches, see [ledger.Queue].
+// Settle records the outcomes of claimed batches, see [ledger.Queue].
 func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
-	answers := make([]any, len(outcomes)) // compressed before others are kept waiting; nil: none
+	answers := make([]any, len(outcomes)) // compressed before others have to wait; nil if none
 	for i, s := range outcomes {
 		if err := s.Check(); err != nil {
 			return err
@@ -213,17 +213,17 @@ func (d *DB) Settle(ctx context.Context, outcomes []ledger.BatchOutcome) error {
 		t.closing = !slices.ContainsFunc(outcomes, rearranges)
 		t.countRequests(ctx, outcomes, runs)
 		for i, s := range outcomes {
-			switch { // its answer is stored by now
+			switch { // the answer is stored by now
 			case s.Halve:
 				t.halve(ctx, s.Batch, runs[i])
-			case rearranges(s): // and perhaps no row is left in it
+			case rearranges(s): // perhaps no row is left in the batch
 				t.cleanUpBatch(ctx, s.Batch)
 			}
 		}
 	})
 }
 
-// settle records what became of a batch. Without an answer, nil, it keeps an earlier one.
+// settle records the outcome of a batch. If answer is nil, an earlier one is kept.
 func (t *tx) settle(ctx context.Context, s ledger.BatchOutcome, answer any, me string) (run int64) {
 	ok := t.row(ctx, []any{&run}, `UPDATE batches SET state = $1, owner = NULL,
 			began = $2, took = $3, http_status = $4, reason = $5, shape = $6,
@@ -254,7 +254,7 @@ func (t *tx) countRequests(ctx context.Context, outcomes []ledger.BatchOutcome, 
 	}
 }
 
-// halve moves the rows still to send into two new batches, and keeps the batch for its answer.
+// halve moves the rows still to be sent into two new batches, and keeps the batch for its answer.
 func (t *tx) halve(ctx context.Context, id, run int64) {
 	b := t.readBatch(ctx, id)
 	rows := t.rowsInBatchState(ctx, b, b.rows)
@@ -271,8 +271,8 @@ func (t *tx) readBatch(ctx context.Context, id int64) batch {
 	return b
 }
 
-// settleRows records the rows whose outcome differs from the batch's. Rows that become pending while the batch does
-// not get a batch of their own.
+// settleRows records the rows whose outcome differs from the batch's. If they become pending but the batch does not,
+// they get a batch of their own.
 func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) {
 	var pending []int64
 	for _, v := range s.Rows {
@@ -280,7 +280,7 @@ func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) {
 			pending = append(pending, v.Row)
 			continue
 		}
-		var state, reason any // NULL: what the batch says
+		var state, reason any // NULL: as the batch
 		if v.State != s.State || clean(v.Reason) != clean(s.Reason) {
 			state, reason = string(v.State), clean(v.Reason)
 		}
@@ -303,7 +303,7 @@ func (t *tx) settleRows(ctx context.Context, s ledger.BatchOutcome, run int64) {
 	g.finish(ctx)
 }
 
-// requireInBatch fails unless the row is in the batch, without a state of its own.
+// requireInBatch fails unless the row is in the batch and has no state of its own.
 func (t *tx) requireInBatch(ctx context.Context, row, batch int64) {
 	var one int
 	ok := t.row(ctx, []any{&one}, "SELECT 1 FROM rows WHERE id = $1 AND batch_id = $2 AND state IS NULL", row, batch)

@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// inInput holds for a row r that is in the input of a run n: its own, or before the end of
-// its last known range that begins at or before r.
+// inInput holds for a row r in the input of a run n: either it is a row of the run, or it lies before the end of the
+// run's last known range that begins at or before r.
 const inInput = `(r.id BETWEEN n.first_row AND n.last_row OR r.id < (SELECT k.row_id + k.rows FROM run_known_rows k
 		WHERE k.run_id = n.id AND k.row_id <= r.id ORDER BY k.row_id DESC LIMIT 1))`
 
-// rebatcher moves rows into new pending batches of a run, each of up to size rows, with a few statements for all of
-// them. Until finish the rows are where they were, and what the batches count may be wrong.
+// rebatcher moves rows into new pending batches of a run, each of up to size rows, with a few statements for all rows.
+// Until finish, no row is moved and the counts of batches may be wrong.
 type rebatcher struct {
 	t         *tx
 	run, size int64
-	added     []int64         // batches; the last one is being filled
-	filled    int64           // rows in that
-	touched   map[int64]batch // with the range that their rows lie in at most
+	added     []int64         // new batches; the last one is being filled
+	filled    int64           // rows in the last one
+	touched   map[int64]batch // with a range that contains all of their rows
 	moves     []rowMove
 }
 
@@ -28,7 +28,7 @@ func (t *tx) newRebatcher(run, size int64) *rebatcher {
 	return &rebatcher{t: t, run: run, size: size, touched: map[int64]batch{}}
 }
 
-// rebatcherFor returns a rebatcher whose batches are as large as the run says.
+// rebatcherFor returns a rebatcher with the batch size of the run.
 func (t *tx) rebatcherFor(ctx context.Context, run int64) *rebatcher {
 	g := t.newRebatcher(run, 0)
 	openRun(ctx, t, run, "batch_size", &g.size)
@@ -42,7 +42,7 @@ func (g *rebatcher) addSource(b batch) {
 	}
 }
 
-// move moves rows out of a batch. Their state is then that of the new one.
+// move moves rows out of a batch. They then have the state of the new batch.
 func (g *rebatcher) move(ctx context.Context, from batch, rows ...int64) {
 	for _, row := range rows {
 		if len(g.added) == 0 || g.filled == g.size {
@@ -82,7 +82,7 @@ func (g *rebatcher) finish(ctx context.Context) {
 	}
 }
 
-// recount counts a batch's rows, in all and of each input, and removes it if it needs no place any more.
+// recount counts a batch's rows, in total and per input, and removes the batch if it is no longer needed.
 func (t *tx) recount(ctx context.Context, b batch) {
 	t.execAll(ctx, []string{
 		`UPDATE batches SET (rows, first_row, last_row) = (
@@ -101,7 +101,7 @@ func (t *tx) rowsInBatchState(ctx context.Context, b batch, limit int64) []int64
 		AND batch_id = $3 AND state IS NULL ORDER BY id LIMIT $4`, b.first, b.last, b.id, limit)
 }
 
-// addBatch adds an empty pending batch to a run, for rows of another one: it was last sent when that was, or never.
+// addBatch adds an empty pending batch to a run, for rows of batch from, whose time of sending it takes over.
 func (t *tx) addBatch(ctx context.Context, run, from int64) int64 {
 	id := t.nextBatch(ctx)
 	t.exec(ctx, `INSERT INTO batches
@@ -110,8 +110,8 @@ func (t *tx) addBatch(ctx context.Context, run, from int64) int64 {
 	return id
 }
 
-// cleanUpBatch removes a pending batch without rows. One whose rows all have
-// states of their own gets one of these, so that it is not claimed.
+// cleanUpBatch removes a pending batch without rows. If all of its rows have states of their own, the batch gets one
+// of these, so that it is not claimed.
 func (t *tx) cleanUpBatch(ctx context.Context, id int64) {
 	const withStates = "FROM rows r WHERE r.batch_id = batches.id AND r.state IS NOT NULL)"
 	t.execAll(ctx, []string{
@@ -121,22 +121,22 @@ func (t *tx) cleanUpBatch(ctx context.Context, id int64) {
 	}, id)
 }
 
-// sourcesAtOnce bounds the batches that one transaction takes rows from.
+// sourcesAtOnce limits the batches that one transaction takes rows from.
 const sourcesAtOnce = 16
 
 // source is a batch that holds rows of the run's input.
 type source struct {
 	batch
-	whole bool // all its rows are of the input
+	whole bool // all of its rows are in the input
 }
 
 var scanSource = scanInto(func(b *source) []any { return []any{&b.id, &b.first, &b.last, &b.rows, &b.whole} })
 
-// moved is what one transaction took out of batches: how many rows, and the last batch, 0 for none.
+// moved is what one transaction took out of batches: the number of rows, and the last batch, 0 if none.
 type moved struct{ rows, last int64 }
 
-// takeRows calls take for batches until it took n rows for the run, and returns how many it did. The first three
-// parameters of the query for batches are the run, the batch after which to go on, and how many there may be.
+// takeRows calls take for batches until it has taken n rows for the run, and returns their number. The first three
+// parameters of the query for batches are the run, the batch to continue after, and the maximum number of batches.
 func (d *DB) takeRows(
 	ctx context.Context, run, n int64,
 	take func(ctx context.Context, g *rebatcher, b source, n int64) int64, query string, more ...any,

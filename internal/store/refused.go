@@ -12,14 +12,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-// leastRefused is what a refused delivery counts at least, in bytes: so MaxRefusedBytes bounds the number too.
+// leastRefused is the minimum size that a refused delivery counts as, in bytes: MaxRefusedBytes limits the number too.
 const leastRefused = inbox.MaxRefusedBytes / inbox.MaxRefused
 
-// Classes of refused deliveries, as kept in the table.
+// Classes of refused deliveries, as stored.
 const (
 	unsigned    int64 = iota // no well-formed signature
 	signed                   // a well-formed one
-	signedKnown              // the same, from an address that verified deliveries came from
+	signedKnown              // a well-formed one, from an address that verified deliveries came from
 )
 
 // Sums over all addresses, or all minutes.
@@ -30,18 +30,18 @@ const (
 
 type refusedGroup struct {
 	class  int64
-	source string // address without port, of IPv6 its /64 network; or allSources
+	source string // address without port, or /64 network for IPv6; or allSources
 	minute int64  // of receipt, since 1970; or allMinutes
 }
 
-// refusedSums knows how much each group of the table holds, sums included, so that a flood need not count the table
-// for each delivery. A process that finds the table changed by others reads it again.
+// refusedSums holds the size of each group of the table, sums included, so that a flood does not need a count of the
+// table per delivery. A process that finds the table changed by others rereads it.
 type refusedSums struct {
 	last, rows int64                  // greatest seq and number of rows of the table
-	bytes      map[refusedGroup]int64 // nil until they were read
+	bytes      map[refusedGroup]int64 // nil until read
 }
 
-// PutRefused keeps evidence of a refusal, see [inbox.Store].
+// PutRefused stores a refused delivery as evidence, see [inbox.Store].
 func (d *DB) PutRefused(ctx context.Context, delivery inbox.Delivery) (int64, error) {
 	return runFor(ctx, d, func(ctx context.Context, t *tx) int64 { return t.putRefused(ctx, delivery) })
 }
@@ -67,7 +67,7 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) int64 {
 	values = append(values, size, group.class, group.source, group.minute, lot)
 	insert := "INSERT INTO refused (" + deliveryColumns + ", bytes, class, source, minute, lot) VALUES "
 	if !t.row(ctx, []any{&sums.last}, insert+tuples(1, len(values))+" RETURNING seq", values...) {
-		return 0 // the sums outlive the transaction
+		return 0 // without a change of the sums, which outlive the transaction
 	}
 	sums.rows++
 	sums.add(group, size)
@@ -80,15 +80,15 @@ func (t *tx) putRefused(ctx context.Context, d inbox.Delivery) int64 {
 	return seq
 }
 
-// evict deletes a refused delivery of the group that must give way, and returns its number. It is the one
-// with the least lot: what is left of a group is a uniform sample of all that came.
+// evict deletes a refused delivery of the group that must give way, and returns its number. It takes the lowest lot,
+// so that the rest of a group is a uniform sample of all that arrived.
 func (t *tx) evict(ctx context.Context, sums *refusedSums) int64 {
 	group := sums.largest()
 	var seq, size int64
 	ok := t.row(ctx, []any{&seq, &size}, `DELETE FROM refused WHERE seq = (SELECT seq FROM refused
 		WHERE class = $1 AND source = $2 AND minute = $3 ORDER BY lot LIMIT 1) RETURNING seq, bytes`,
 		group.class, group.source, group.minute)
-	if !ok { // cannot be: the sums are those of the table
+	if !ok { // can't happen: the sums match the table
 		sums.read(ctx, t)
 		return 0
 	}
@@ -98,7 +98,7 @@ func (t *tx) evict(ctx context.Context, sums *refusedSums) int64 {
 	return seq
 }
 
-// verifiedFrom reports whether a verified delivery came from that address, from whatever port.
+// verifiedFrom reports whether a verified delivery came from that address, on any port.
 func (t *tx) verifiedFrom(ctx context.Context, remote string) bool {
 	host := strings.TrimRight(remote, "0123456789")
 	if host == "" {
@@ -108,8 +108,8 @@ func (t *tx) verifiedFrom(ctx context.Context, remote string) bool {
 		WHERE verified = 'yes' AND rtrim(remote, '0123456789') = $1)`, host)
 }
 
-// refusedSource returns what refused deliveries from that address are grouped by. One
-// sender may have all addresses of an IPv6 /64 network.
+// refusedSource returns the source that refused deliveries from an address are grouped by. One sender may have all
+// addresses of an IPv6 /64 network.
 func refusedSource(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -126,7 +126,7 @@ func refusedSource(remote string) string {
 	return network.String()
 }
 
-// update reads the sums anew if the table is not as this process left it.
+// update rereads the sums if the table is not as this process left it.
 func (s *refusedSums) update(ctx context.Context, t *tx) {
 	if t.sums {
 		return
@@ -185,7 +185,7 @@ func (s *refusedSums) largest() refusedGroup {
 	})
 }
 
-// most returns the group of a kind that holds most, any one of several.
+// most returns the group of a kind that holds the most bytes, any one of several.
 func (s *refusedSums) most(isOfKind func(refusedGroup) bool) (most refusedGroup) {
 	var size int64
 	for g, bytes := range s.bytes {

@@ -10,18 +10,18 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// storedSighting is of what is kept of a tracking as much as it takes to replace it.
+// storedSighting is the part of a stored tracking that is needed to replace it.
 type storedSighting struct {
-	id      int64  // that it has, or would have: 0 if that is not a row's
-	status  int64  // in table statuses, 0 if nothing is kept
+	id      int64  // of the sighting, else of its row; 0 if there is neither
+	status  int64  // in table statuses, 0 if nothing is stored
 	carrier string // of its row, as sent
 	ledger.Sighting
 }
 
-// statusKey is a line of table statuses.
+// statusKey is a row of table statuses.
 type statusKey struct{ phase, status, label, track string }
 
-// recordSightings keeps each sighting that supersedes what is known of its tracking.
+// recordSightings stores each sighting that supersedes what is known of its tracking.
 func (t *tx) recordSightings(ctx context.Context, seen []ledger.Sighting) {
 	seen = t.dropErasedSightings(ctx, indexable(seen))
 	known := t.knownSightings(ctx, seen)
@@ -61,7 +61,7 @@ func (t *tx) recordSightings(ctx context.Context, seen []ledger.Sighting) {
 	t.changeCounts(ctx, counts)
 }
 
-// indexable returns the sightings whose names an index can hold, with texts that it can hold.
+// indexable returns the sightings whose names fit into an index, with their other texts shortened to fit.
 func indexable(seen []ledger.Sighting) []ledger.Sighting {
 	var all []ledger.Sighting
 	for _, s := range seen {
@@ -69,7 +69,7 @@ func indexable(seen []ledger.Sighting) []ledger.Sighting {
 			continue
 		}
 		for _, text := range []*string{&s.Status, &s.StatusLabel, &s.StatusTrack, &s.CarrierCode, &s.RouterID, &s.Error} {
-			if len(*text) > maxLabel { // it only describes
+			if len(*text) > maxLabel { // it is only descriptive
 				*text = strings.ToValidUTF8((*text)[:maxLabel], "")
 			}
 		}
@@ -78,7 +78,7 @@ func indexable(seen []ledger.Sighting) []ledger.Sighting {
 	return all
 }
 
-// superseding returns the sightings that supersede what is known of their trackings, one of each.
+// superseding returns the sightings that supersede what is known of their trackings, one per tracking.
 func superseding(seen []ledger.Sighting, known map[tracking.Key]storedSighting) (kept []ledger.Sighting) {
 	at := map[tracking.Key]int{} // in kept
 	for _, s := range seen {
@@ -98,7 +98,7 @@ func superseding(seen []ledger.Sighting, known map[tracking.Key]storedSighting) 
 	return kept
 }
 
-// keepKnown keeps the known carrier, and the transit time of what is delivered, where s has none.
+// keepKnown keeps the known carrier, and the transit time of a delivered tracking, where s has none.
 func keepKnown(s *ledger.Sighting, before ledger.Sighting) {
 	s.CarrierCode = cmp.Or(s.CarrierCode, before.CarrierCode)
 	if s.Transit == 0 && s.Delivered() {
@@ -106,7 +106,7 @@ func keepKnown(s *ledger.Sighting, before ledger.Sighting) {
 	}
 }
 
-// statusID returns the number of a status, which is added if it is new.
+// statusID returns the id of a status. It adds the status if it is new.
 func (t *tx) statusID(ctx context.Context, k statusKey) int64 {
 	if id, ok := t.statuses[k]; ok {
 		return id
@@ -123,10 +123,10 @@ func (t *tx) statusID(ctx context.Context, k statusKey) int64 {
 	return id
 }
 
-// manySightings is how many sightings are read with one statement; of fewer than a tenth, each is read with its own.
+// manySightings is how many sightings one statement reads; fewer than a tenth of it are read one by one.
 const manySightings = 200
 
-// knownSightings returns what is kept of the trackings seen, and ids of rows of which nothing is kept.
+// knownSightings returns what is stored of the trackings seen, and the ids of rows without a sighting.
 func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) map[tracking.Key]storedSighting {
 	known := map[tracking.Key]storedSighting{}
 	add := func(row scanner) error {
@@ -162,7 +162,7 @@ func (t *tx) knownSightings(ctx context.Context, seen []ledger.Sighting) map[tra
 	return known
 }
 
-// sightingsOf returns a sighting for each tracking that a query finds.
+// sightingsOf returns a copy of s for each tracking that a query finds.
 func (t *tx) sightingsOf(ctx context.Context, s ledger.Sighting, query string, args ...any) []ledger.Sighting {
 	s.RouterID = "" // it may be another's of that number
 	return list(ctx, t, func(row scanner) (ledger.Sighting, error) {
@@ -172,14 +172,14 @@ func (t *tx) sightingsOf(ctx context.Context, s ledger.Sighting, query string, a
 	}, query, args...)
 }
 
-// selectRowsOfNumber finds the keys of the indexed rows with the folded number $1.
+// selectRowsOfNumber selects the keys of the indexed rows with the folded number $1.
 const selectRowsOfNumber = `SELECT r.refer_id, r.number FROM numbers n CROSS JOIN rows r
 	WHERE n.folded = $1 AND n.folded <> '' AND r.id = n.row_id` + visible
 
-// linkedAtOnce bounds the sightings of numbers that are in memory at once.
+// linkedAtOnce limits the sightings of numbers in memory at once.
 const linkedAtOnce = 100_000
 
-// unlinked says what is known of trackings without a row: anything, and of numbers alone.
+// unlinked says whether there are sightings without a row: any, and of numbers alone.
 type unlinked struct{ any, ofNumbers bool }
 
 func (t *tx) unlinked(ctx context.Context) (u unlinked) {
@@ -188,13 +188,13 @@ func (t *tx) unlinked(ctx context.Context) (u unlinked) {
 	return u
 }
 
-// link gives the rows first to last of a run, which become visible, what was known of
-// their keys and numbers before: the sighting of a visible row has the row's id.
+// link gives the rows first..last of a run, which become visible, what was known of their keys and numbers before. The
+// sighting of a visible row has the row's id.
 func (t *tx) link(ctx context.Context, u unlinked, run, first, last int64) {
 	if !u.any || first > last {
 		return
 	}
-	// So far a row and its sighting count as two trackings.
+	// Until here, a row and its sighting count as two trackings.
 	t.execAll(ctx, []string{
 		`UPDATE sightings SET id = r.id FROM rows r WHERE r.id BETWEEN $1 AND $2 AND sightings.id < 0
 			AND sightings.refer_id = r.refer_id AND sightings.number = r.number`,
@@ -217,7 +217,7 @@ func (t *tx) link(ctx context.Context, u unlinked, run, first, last int64) {
 func (t *tx) recordKnownOfNumbers(ctx context.Context, first, last int64) {
 	all := list(ctx, t, func(s scanner) (one ledger.Sighting, err error) {
 		err = s.Scan(sightingFields.dest(&one, &one.Key.ReferID, &one.Key.Number)...)
-		one.RouterID = "" // it may be another's of that number
+		one.RouterID = "" // it may belong to another tracking of that number
 		return one, err
 	}, "SELECT "+sightingColumns+`, r.refer_id, r.number FROM rows r CROSS JOIN sightings s
 		WHERE r.id BETWEEN $1 AND $2 AND s.refer_id = '' AND s.folded = fold_number(r.number) AND s.folded <> ''
@@ -230,7 +230,7 @@ func (d *DB) Followed(ctx context.Context) (to, last int64, err error) {
 	return d.eventsRead(ctx, "followed")
 }
 
-// eventsRead returns up to which event a reader came, by the name of its counter, and the last event.
+// eventsRead returns the last event that a reader has read, by the name of its counter, and the last event there is.
 func (d *DB) eventsRead(ctx context.Context, counter string) (to, last int64, err error) {
 	r := d.reader()
 	r.row(ctx, []any{&to, &last}, `SELECT value, (SELECT COALESCE(MAX(seq), 0) FROM events)
@@ -238,17 +238,17 @@ func (d *DB) eventsRead(ctx context.Context, counter string) (to, last int64, er
 	return to, last, r.err
 }
 
-// readEvents moves a reader on, unless another process has.
+// readEvents advances a reader, unless another process has.
 func (t *tx) readEvents(ctx context.Context, counter string, from, to int64) (moved bool) {
 	return t.exec(ctx, "UPDATE counters SET value = $1 WHERE name = $2 AND value = $3", to, counter, from) > 0
 }
 
-// Follow records what events told, see [ledger.EventFollower].
+// Follow records what events say, see [ledger.EventFollower].
 func (d *DB) Follow(ctx context.Context, seen []ledger.Sighting, from, to int64) (bool, error) {
 	if err := checkSeen(seen); err != nil {
 		return false, err
 	}
-	if _, err := d.indexNumbers(ctx, maxUnindexed); err != nil { // many at once; what is still missing follows below
+	if _, err := d.indexNumbers(ctx, maxUnindexed); err != nil { // many at once; the rest follows below
 		return false, err
 	}
 	return runFor(ctx, d, func(ctx context.Context, t *tx) bool {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// scanner is the current row of an answer.
+// scanner is the current row of a result.
 type scanner interface{ Scan(dest ...any) error }
 
 func scanOne[T any](s scanner) (one T, err error) {
@@ -20,7 +20,7 @@ func scanOne[T any](s scanner) (one T, err error) {
 	return one, err
 }
 
-// scanInto returns what reads a row into a T, at the places that dest names.
+// scanInto returns a function that scans a row into a T, into the destinations that dest returns.
 func scanInto[T any](dest func(*T) []any) func(scanner) (T, error) {
 	return func(s scanner) (one T, err error) {
 		err = s.Scan(dest(&one)...)
@@ -97,7 +97,7 @@ func inPages[T any](d *DB, limit, size int, read func(r *reader, last T, size in
 	}
 }
 
-// scanRows calls f for each row and closes rows, also if f panics.
+// scanRows calls f for each row and closes rows, even if f panics.
 func scanRows(rows *sql.Rows, f func(scanner) error) error {
 	defer rows.Close() //nolint:errcheck // its error is returned already
 	for rows.Next() {
@@ -108,12 +108,12 @@ func scanRows(rows *sql.Rows, f func(scanner) error) error {
 	return errors.Join(rows.Err(), rows.Close())
 }
 
-// run does the work in a transaction and returns when it is on disk.
+// run runs do in a transaction and returns when that is on disk.
 func (d *DB) run(ctx context.Context, do work) error {
 	return d.fail("write", d.writer.runJob(ctx, &job{do: do}))
 }
 
-// runFor is [DB.run] for work with a result, the zero value after an error.
+// runFor is [DB.run] for work with a result. After an error it returns the zero value.
 func runFor[T any](ctx context.Context, d *DB, do func(context.Context, *tx) T) (T, error) {
 	var result, none T
 	if err := d.run(ctx, func(ctx context.Context, t *tx) { result = do(ctx, t) }); err != nil {
@@ -167,7 +167,7 @@ func EachRow(
 		}
 		again = true
 		err = scanRows(rows, func(scanner) error {
-			again = false // scan may have kept what it was given
+			again = false // scan may have kept the row
 			return scan(rows)
 		})
 		return again, err
@@ -189,7 +189,7 @@ func (r *reader) row(ctx context.Context, dest []any, query string, args ...any)
 	return found && r.err == nil
 }
 
-// read calls ask, which reads, and returns its error as callers are to see it.
+// read calls ask by [Engine.Read], and returns the error in the form for callers.
 func (d *DB) read(ctx context.Context, ask func() (again bool, err error)) error {
 	return d.fail("read", d.engine.Read(ctx, ask))
 }
@@ -202,13 +202,13 @@ func (r *reader) isAlive(ctx context.Context, owner string) (alive bool) {
 	return alive
 }
 
-// widths are the numbers of rows that one statement may take, largest first.
-// Each is compiled once; any number of rows is made of few of them.
+// widths are the numbers of rows that one statement may take, largest first. Each statement is compiled once; a few of
+// them cover any number of rows.
 var widths = [...]int{128, 16, 1}
 
-// inWidths calls run for n rows in portions that a statement can take: the rows from..to
-// with the statement of widths[w]. The statements have anonymous parameters, as named ones
-// are looked up one by one, which costs more than all the rest from some hundred of them on.
+// inWidths splits n rows into portions that a statement can take, and calls run for rows from..to with the statement
+// of widths[w]. Statements have anonymous parameters: named ones are looked up one by one, which costs more than
+// everything else from a few hundred of them on.
 func inWidths(n int, run func(from, to, w int)) {
 	from := 0
 	for w, width := range widths {
@@ -218,7 +218,7 @@ func inWidths(n int, run func(from, to, w int)) {
 	}
 }
 
-// inEachWidth returns what makes a statement's text in each of the widths, when it is asked for first.
+// inEachWidth returns a function that makes a statement's text in each of the widths, on first use.
 func inEachWidth(text func(width int) string) func() [len(widths)]string {
 	return sync.OnceValue(func() (texts [len(widths)]string) {
 		for i, w := range widths {
@@ -228,7 +228,7 @@ func inEachWidth(text func(width int) string) func() [len(widths)]string {
 	})
 }
 
-// joined returns n texts with commas between them.
+// joined returns n texts, separated by commas.
 func joined(n int, text func(i int) string) string {
 	texts := make([]string, n)
 	for i := range texts {
@@ -237,15 +237,15 @@ func joined(n int, text func(i int) string) string {
 	return strings.Join(texts, ", ")
 }
 
-// tuples returns "(?,?),(?,?)": n lists of so many parameters, and of the constants after them.
+// tuples returns "(?,?),(?,?)": n lists of params parameters, each followed by the constants.
 func tuples(n, params int, constants ...string) string {
 	values := append(slices.Repeat([]string{"?"}, params), constants...)
 	return strings.Join(slices.Repeat([]string{"(" + strings.Join(values, ",") + ")"}, n), ",")
 }
 
-// multiInsert adds rows: a list of them in each of the widths, or any number as arrays, one a column.
+// multiInsert inserts rows: a list of them in each of the widths, or any number as arrays, one per column.
 type multiInsert struct {
-	texts func() insertTexts // long ones, which are made once
+	texts func() insertTexts // long texts, made once
 	types string             // of the columns: i for BIGINT, t for TEXT, b for BYTEA
 }
 
@@ -256,7 +256,7 @@ type insertTexts struct {
 
 var arrayTypes = map[rune]string{'i': "BIGINT[]", 't': "TEXT[]", 'b': "BYTEA[]"}
 
-// newMultiInsert puts the list of rows, with values of these types and constants, between begin and end.
+// newMultiInsert puts the list of rows, with values of these types and the constants, between begin and end.
 func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 	return multiInsert{types: types, texts: sync.OnceValue(func() (in insertTexts) {
 		for i, w := range widths {
@@ -269,7 +269,7 @@ func newMultiInsert(begin, types, end string, constants ...string) multiInsert {
 	})}
 }
 
-// exec adds n rows. fill appends the values of one of them.
+// exec inserts n rows. fill appends the values of one row.
 func (in multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []any, row int) []any) {
 	args := make([]any, 0, min(n, widths[0])*len(in.types))
 	if t.w.engine.Remote && n > 0 {
@@ -296,7 +296,7 @@ func (in multiInsert) exec(ctx context.Context, t *tx, n int, fill func(args []a
 	})
 }
 
-// keyStatement is about rows with one of some keys: a list in each of the widths, or any number as an array.
+// keyStatement selects rows by keys: by a list in each of the widths, or by any number as an array.
 type keyStatement[K any] struct {
 	query func() [len(widths)]string
 	array string
@@ -310,12 +310,12 @@ func newKeyStatement[K any](kind rune, begin, end string) keyStatement[K] {
 	}
 }
 
-// each calls f for each row. before are the parameters before the keys.
+// each calls f for each row of the result. before are the parameters before the keys.
 func (in keyStatement[K]) each(ctx context.Context, t *tx, keys []K, f func(scanner) error, before ...any) {
 	in.inPortions(t, keys, before, func(query string, args []any) { t.each(ctx, f, query, args...) })
 }
 
-// exec changes the rows. before are the parameters before the keys.
+// exec executes the statement for all keys. before are the parameters before the keys.
 func (in keyStatement[K]) exec(ctx context.Context, t *tx, keys []K, before ...any) {
 	in.inPortions(t, keys, before, func(query string, args []any) { t.exec(ctx, query, args...) })
 }
@@ -334,7 +334,7 @@ func (in keyStatement[K]) inPortions(t *tx, keys []K, before []any, run func(que
 	})
 }
 
-// millis is how times are kept: milliseconds since 1970, 0 for the zero time.
+// millis returns the stored form of a time: milliseconds since 1970, 0 for the zero time.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -350,7 +350,7 @@ func instant(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// flag is how truths are kept.
+// flag returns the stored form of a bool.
 func flag(b bool) int64 {
 	if b {
 		return 1

@@ -11,18 +11,18 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// chunkRows bounds the records of one transaction, and so how long others
-// wait to write. The more there are, the fewer pages are written twice.
+// chunkRows limits the records of one transaction, and so how long others wait to write. The higher it is, the fewer
+// pages are written twice.
 const chunkRows = 32768
 
 // staging is a run being filled.
 //
-// Every record of the input gets the next number: a new row as its id, others as their pos. So a run's records are a
-// range of numbers in the order of the input, and its own rows are the rows with those ids.
+// Every record of the input takes the next number: a new row as its id, others as their pos. So a run's records are a
+// range of numbers in input order, and its own rows are the rows with ids in that range.
 type staging struct {
 	d       *DB
-	owner   string       // that may stage; it is another process's turn once this one's is another
-	release func() error // of the lock that one process at a time stages under
+	owner   string       // may stage; others may once this process has another owner
+	release func() error // releases the lock of staging
 	ended   bool
 	run     ledger.Run
 	first   int64 // number of the first record
@@ -36,23 +36,22 @@ type staging struct {
 type progress struct {
 	next  int64             // number of the next record
 	shown int64             // number of the next record to become visible
-	batch batch             // the one being filled, its id 0 if there is none
-	rows  []ledger.BatchRow // of that batch, once the run was begun
+	batch batch             // being filled; its id is 0 if there is none
+	rows  []ledger.BatchRow // of that batch, after Begin
 	tally ledger.Tally
 
-	// expectKnown looks records up before it inserts them. Without it inserting
-	// comes first, which is faster where all are new.
+	// expectKnown makes add look records up before it inserts them. Inserting first is faster if all are new.
 	expectKnown bool
 }
 
-// batch is a range of rows that go into one request.
+// batch is the rows of one request, in a range of ids.
 type batch struct {
 	id          int64
 	first, last int64
 	rows        int64
 }
 
-// Stage begins a run that nobody can see yet, see [ledger.Stager].
+// Stage begins a run that is still invisible, see [ledger.Stager].
 func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
 	if plan.BatchSize < 1 {
 		return nil, fmt.Errorf("stage: batches of %d rows", plan.BatchSize)
@@ -71,14 +70,14 @@ func (d *DB) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error
 	run := ledger.Run{Plan: plan, Created: instant(millis(time.Now()))}
 	s := &staging{d: d, owner: owner, release: release, run: run}
 	s.run.Plan.Files, s.tally.Skipped = slices.Clone(plan.Files), plan.Skipped
-	s.expectKnown = d.engine.Load != nil // first: a key that is there is an error in the server's log
+	s.expectKnown = d.engine.Load != nil // a duplicate key would be an error in the server's log
 	if err := s.begin(ctx); err != nil {
 		return nil, errors.Join(err, s.unlock())
 	}
 	return s, nil
 }
 
-// lockStaging waits for the lock that one process at a time stages under.
+// lockStaging waits for the lock that one staging process at a time holds.
 func (d *DB) lockStaging(ctx context.Context) (owner string, release func() error, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", nil, err
@@ -93,7 +92,7 @@ func (d *DB) lockStaging(ctx context.Context) (owner string, release func() erro
 	return owner, release, err
 }
 
-// busyError names the run that another process stages, if it is there yet and can be read.
+// busyError names the run that another process is staging, if it exists yet and can be read.
 func (d *DB) busyError(ctx context.Context) error {
 	e := &ledger.BusyError{}
 	dest := []any{&e.Run.ID, (*storedTime)(&e.Run.Created), storedJSON{&e.Run.Plan.Files}}
@@ -104,7 +103,7 @@ func (d *DB) busyError(ctx context.Context) error {
 	return e
 }
 
-// begin adds the run, and removes what ended processes had staged: the caller has the lock.
+// begin adds the run, and removes what dead processes had staged. The caller has the lock.
 func (s *staging) begin(ctx context.Context) error {
 	if err := s.removeStaged(ctx); err != nil {
 		return err
@@ -133,7 +132,7 @@ func (s *staging) begin(ctx context.Context) error {
 	})
 }
 
-// counter returns the last number that was given away.
+// counter returns the last number that was assigned.
 func (t *tx) counter(ctx context.Context, name string) int64 {
 	return value[int64](ctx, t, "SELECT value FROM counters WHERE name = $1", name)
 }
@@ -166,7 +165,7 @@ func (s *staging) Add(ctx context.Context, entries []ledger.Entry) ([]ledger.Con
 	return conflicts, nil
 }
 
-// addChunk starts over if an entry is known against expectation.
+// addChunk starts over if an entry is unexpectedly known.
 func (s *staging) addChunk(ctx context.Context, entries []ledger.Entry) ([]ledger.Conflict, error) {
 	now := s.progress
 	for {
@@ -200,8 +199,8 @@ func (s *staging) Full() []ledger.Batch {
 	return full
 }
 
-// write is [DB.run] while this process stages. Once others took it for dead, they may have
-// removed what it staged, and stage themselves.
+// write is [DB.run] while this process may stage. Once others declared it dead, they may have removed what it staged,
+// and stage themselves.
 func (s *staging) write(ctx context.Context, do work) error {
 	return s.d.run(ctx, func(ctx context.Context, t *tx) {
 		t.require(t.owner(ctx) == s.owner, &Error{Kind: ErrTakenOver, Path: s.d.engine.Place, Op: "write"})
@@ -209,7 +208,7 @@ func (s *staging) write(ctx context.Context, do work) error {
 	})
 }
 
-// publish makes the records up to p visible, without the batch that is being filled.
+// publish makes the records up to p visible, except for the batch being filled.
 func (s *staging) publish(ctx context.Context, t *tx, u unlinked, p progress, filling int64) {
 	n := &p.tally
 	t.exec(ctx, `UPDATE runs SET state = 'open', filling = $1, last_row = $2, new_rows = $3, known_rows = $4,
@@ -221,7 +220,7 @@ func (s *staging) publish(ctx context.Context, t *tx, u unlinked, p progress, fi
 	t.link(ctx, u, s.run.ID, p.shown, p.next-1)
 }
 
-// Open makes the run real, see [ledger.Staging].
+// Open makes the run durable and visible, see [ledger.Staging].
 func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 	if s.ended {
 		return ledger.Run{}, errEnded
@@ -240,8 +239,8 @@ func (s *staging) Open(ctx context.Context) (ledger.Run, error) {
 	return s.run, s.unlock()
 }
 
-// completeEarlier ends that runs of the same files are partial if this input is no
-// shorter and has each of their new rows: it was staged to its end.
+// completeEarlier makes partial runs of the same files complete if this input, which was staged to its end, is no
+// shorter and has each of their new rows.
 func (s *staging) completeEarlier(ctx context.Context, t *tx) {
 	t.exec(ctx, `UPDATE runs SET filling = 0 WHERE filling <> 0 AND id < $1
 		AND files = (SELECT files FROM runs WHERE id = $1) AND last_row - first_row < $2
@@ -252,8 +251,8 @@ func (s *staging) completeEarlier(ctx context.Context, t *tx) {
 		s.run.ID, s.next-s.first)
 }
 
-// Discard removes everything that was staged, see [ledger.Staging]. What it
-// could not remove goes when the next run is staged.
+// Discard removes everything that was staged, see [ledger.Staging]. What it can't remove is removed when the next run
+// is staged.
 func (s *staging) Discard(ctx context.Context) error {
 	if s.ended {
 		return nil

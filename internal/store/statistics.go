@@ -81,7 +81,8 @@ func (l *lister) sumUnheld(ctx context.Context, groups groupCounts, condition st
 		", COUNT(*) FROM sightings s WHERE "+condition+" AND "+l.whereUnheld()+" GROUP BY 1, 2, 3")
 }
 
-// addTo returns what adds status, carrier, days of transit and a number of trackings of a run.
+// addTo returns a function that scans a status, carrier, transit days and number of trackings, and adds them for a
+// run.
 func (l *lister) addTo(groups groupCounts, run int64) func(scanner) error {
 	return func(s scanner) error {
 		var status, transitDays, n int64
@@ -113,13 +114,13 @@ func (l *lister) sum(ctx context.Context, groups groupCounts) {
 	l.sumUnheld(ctx, groups, "s.refer_id = ''")
 }
 
-// takesRunOf reports whether the filter takes trackings of that run, 0 for those without one.
+// takesRunOf reports whether the filter matches trackings of that run, or without a run if it is 0.
 func (l *lister) takesRunOf(run int64) bool {
 	r := l.runWithID(run)
 	return r != nil && l.takesRun(*r) || r == nil && l.f.Run == 0 && l.f.Created.IsZero()
 }
 
-// group is the group of a line of table tracking_counts.
+// group returns the group of a row of table tracking_counts.
 func (l *lister) group(run, status int64, carrier string, transitDays int64) ledger.Group {
 	g := ledger.Group{StatusCount: l.known[status], Carrier: carrier, TransitDays: transitDays}
 	if r := l.runWithID(run); r != nil {
@@ -149,8 +150,8 @@ func (l *lister) sumByState(ctx context.Context, groups groupCounts) {
 	}
 }
 
-// countByState returns the query that counts those of rows $1 to $2 of which
-// nothing is known, by the first row of their run, carrier and state.
+// countByState returns a query that counts the rows in $1..$2 of which nothing is known, by the first row of their
+// run, carrier and state.
 func countByState(state, rows string) string {
 	return `SELECT (SELECT MAX(n.first_row) FROM runs n WHERE n.first_row <= r.id), r.carrier, r.present,
 		CASE r.present WHEN 'rejected' THEN ` + rejection + ` ELSE '' END, COUNT(*)
@@ -158,7 +159,7 @@ func countByState(state, rows string) string {
 		WHERE +r.id BETWEEN $1 AND $2 AND NOT EXISTS (SELECT 1 FROM sightings s WHERE s.id = r.id) GROUP BY 1, 2, 3, 4`
 }
 
-// moveToState returns what reads a line of countByState.
+// moveToState returns a function that scans and applies a row of countByState.
 func (l *lister) moveToState(groups groupCounts) func(scanner) error {
 	return func(s scanner) error {
 		var first, run, n int64
@@ -181,7 +182,7 @@ func (l *lister) moveToState(groups groupCounts) func(scanner) error {
 	}
 }
 
-// spanGap is how many rows between two ranges are read rather than asking twice.
+// spanGap is how many rows between two ranges are read rather than using two queries.
 const spanGap = 10_000
 
 // unacceptedSpans returns the ranges between two rows in which those of batches that are not
@@ -202,7 +203,7 @@ func (l *lister) unacceptedSpans(ctx context.Context, low, high int64) (spans []
 	return spans
 }
 
-// SeenStatuses returns statuses with their sightings, see [ledger.Statistics].
+// SeenStatuses returns the statuses of trackings, see [ledger.Statistics].
 func (d *DB) SeenStatuses(ctx context.Context) ([]ledger.StatusCount, error) {
 	r := d.reader()
 	all := list(ctx, r, scanInto(func(c *ledger.StatusCount) []any {
@@ -221,7 +222,7 @@ func (d *DB) SeenCarriers(ctx context.Context) ([]string, error) {
 	})
 }
 
-// References returns referIds by how they begin, see [ledger.Statistics].
+// References returns referIds by prefix, see [ledger.Statistics].
 func (d *DB) References(ctx context.Context, prefix string, limit int) ([]string, error) {
 	return readFor(d, func(r *reader) []string {
 		return list(ctx, r, scanOne[string], `SELECT DISTINCT r.refer_id FROM rows r
@@ -239,10 +240,10 @@ func (d *DB) OwnColumns(ctx context.Context) ([]string, error) {
 	return slices.CompactFunc(all, strings.EqualFold), r.err
 }
 
-// numberAlone stands for the run of what is known of a number without a tracking.
+// numberAlone is the run of sightings of a number without a tracking.
 const numberAlone = -1
 
-// countKey is a line of table tracking_counts.
+// countKey is the key of a row of table tracking_counts.
 type countKey struct {
 	run, status int64
 	carrier     string
@@ -254,10 +255,10 @@ func (k countKey) of(status int64, carrier string, transit time.Duration) countK
 	return k
 }
 
-// trackingCounts is by how many the trackings of lines become more.
+// trackingCounts are changes of table tracking_counts: how many trackings its rows gain.
 type trackingCounts map[countKey]int64
 
-// move counts what was seen of a tracking in place of what was known before. key has its run.
+// move counts a new sighting of a tracking in place of the one before. key has its run.
 func (c trackingCounts) move(key countKey, before storedSighting, status int64, seen *ledger.Sighting) {
 	if before.status != 0 || key.run > 0 {
 		c[key.of(before.status, cmp.Or(before.CarrierCode, before.carrier), before.Transit)]--
@@ -303,7 +304,7 @@ type trackingCount struct {
 	trackings int64
 }
 
-// countsOfRuns are the lines of table tracking_counts but for runs that are being staged.
+// countsOfRuns selects from table tracking_counts, without runs being staged.
 const countsOfRuns = " FROM tracking_counts WHERE run_id NOT IN (SELECT id FROM runs WHERE state = 'staged') "
 
 // readCounts reads the lines that the filter may take, whatever their run.

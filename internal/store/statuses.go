@@ -11,13 +11,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// Rows of a page of statuses. The first one is short: somebody may wait for it while a filter takes few of many rows.
+// Page sizes, in rows. The first page is short: somebody may be waiting while a filter matches few of many rows.
 const (
 	firstStatusPage = 50
 	statusPage      = 2000
 )
 
-// Statuses is for [ledger.Trackings]. Of a list without a limit the next page is read while the last one is taken.
+// Statuses is for [ledger.Trackings]. Of an unlimited list, the next page is read while the caller uses the current
+// one.
 func (d *DB) Statuses(ctx context.Context, f ledger.Filter) iter.Seq2[ledger.TrackingStatus, error] {
 	return func(yield func(ledger.TrackingStatus, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -64,7 +65,7 @@ func (d *DB) statusPages(ctx context.Context, f ledger.Filter) iter.Seq2[[]ledge
 	}
 }
 
-// readAhead yields what seq does, and goes on with seq meanwhile. cancel ends seq early.
+// readAhead yields the values of seq, and runs seq meanwhile. cancel ends seq early.
 func readAhead[T any](cancel func(), seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	type result struct {
 		value T
@@ -136,29 +137,29 @@ func (r *reader) newLister(ctx context.Context, f ledger.Filter) *lister {
 	}
 }
 
-// maxReads is how often runs and counts are read, until both are of the same rows.
+// maxReads is how often runs and counts are read until both cover the same rows.
 const maxReads = 20
 
-// lister makes lists for a filter, and counts what is in them.
+// lister makes lists for a filter, and counts their entries.
 type lister struct {
 	*reader
 	f        ledger.Filter
 	runs     []rowRun                     // ascending
 	known    map[int64]ledger.StatusCount // statuses of trackings, and of numbers alone
-	statuses []int64                      // those that the filter takes
-	final    []int64                      // those of what was delivered
-	counts   []trackingCount              // those that the filter may take
+	statuses []int64                      // statuses that the filter matches
+	final    []int64                      // statuses of delivered trackings
+	counts   []trackingCount              // counts that the filter may match
 	counted  map[int64]bool               // the runs of counts
-	carriers []string                     // the codes that the filter names, as they are kept
-	dense    bool                         // the filter takes many trackings by their status
+	carriers []string                     // spellings of the filter's carrier in the store
+	dense    bool                         // the filter matches many trackings by their status
 
-	visibleTo, countedTo int64 // the last visible row when runs, and when counts, were read; 0 if there are none
-	unindexed            bool  // the index of numbers lacks rows
+	visibleTo, countedTo int64 // last visible row when runs, and when counts, were read; 0 if none
+	unindexed            bool  // rows are missing in the index of numbers
 
 	// See readWords.
-	chosen     bool     // statuses or states were asked for
-	states     []string // of rows that may be taken; nil for none
-	notChecked bool     // accepted rows of which nothing is known are taken
+	chosen     bool     // the filter has statuses or states
+	states     []string // row states that may match; nil for none
+	notChecked bool     // accepted rows of which nothing is known match
 }
 
 type rowRun struct {
@@ -216,7 +217,7 @@ func (l *lister) rows(ctx context.Context) (lists []statusList) {
 	}
 	from, id := `FROM rows r CROSS JOIN batches b
 		LEFT JOIN sightings s ON s.id = r.id AND s.id > ?1 AND s.id <= ?2 WHERE b.id = r.batch_id`, "r.id"
-	if l.takesByTime() || l.chosen && l.states == nil && !l.notChecked { // no row without a sighting
+	if l.takesByTime() || l.chosen && l.states == nil && !l.notChecked { // then no row without a sighting matches
 		from, id = `FROM sightings s CROSS JOIN rows r CROSS JOIN batches b WHERE r.id = s.id AND b.id = r.batch_id`, "s.id"
 	}
 	query := listColumns + from + " AND " + id + " > ?1 AND " + id + " <= ?2 AND " +
@@ -229,8 +230,8 @@ func (l *lister) rows(ctx context.Context) (lists []statusList) {
 	return lists
 }
 
-// list is rows, or sightings, by their ids. In the query ?1 is the id after which a page begins,
-// ?2 the last one there may be, ?3 how long the page is.
+// list is a list of rows, or of sightings, by id. In the query, ?1 is the id after which a page begins, ?2 the last id
+// of the list, and ?3 the page size.
 func (l *lister) list(query string, after, to int64) statusList {
 	return func(ctx context.Context, size int) ([]ledger.TrackingStatus, bool) {
 		page := make([]ledger.TrackingStatus, 0, size)
@@ -260,7 +261,7 @@ func (l *lister) runWithID(id int64) *rowRun {
 	return nil
 }
 
-// addRun adds the run that brought a row in, unless it was pruned, and when that began.
+// addRun adds the run that brought a row in, unless it was pruned, and when that run began.
 func (l *lister) addRun(st *ledger.TrackingStatus, row int64) {
 	r := l.runAt(row)
 	if r == nil || row > r.last {
@@ -272,7 +273,7 @@ func (l *lister) addRun(st *ledger.TrackingStatus, row int64) {
 	}
 }
 
-// runAt returns the run in whose range a row is, nil if there is none.
+// runAt returns the last run whose range begins at or before a row, nil if there is none.
 func (l *lister) runAt(row int64) *rowRun {
 	i, found := slices.BinarySearchFunc(l.runs, row, func(r rowRun, row int64) int { return cmp.Compare(r.first, row) })
 	if !found {

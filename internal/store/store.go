@@ -1,12 +1,12 @@
-// Package store keeps the ledger and the inbox in an SQL database. It holds the logic of both in texts that every
-// database takes; an [Engine] below it is the database.
+// Package store keeps the ledger and the inbox in an SQL database. It has the logic of both, in SQL that every
+// database takes; an [Engine] is the database below it.
 //
-// All writes go through one connection; what several callers wait to write is committed
-// together. A commit returns when it is on disk. Readers have connections of their own and
-// never wait for writers. No connection is held while an iterator waits for its caller.
+// All writes go through one connection; writes that are waiting are committed together. A commit returns when it is on
+// disk. Readers have connections of their own and never wait for writers. No connection is held while an iterator
+// waits for its caller.
 //
-// Several processes may use the store: what they decide, they decide inside transactions, of which one at a time
-// writes. [Owners] shows which of the processes are alive, see [DB.Recover].
+// Several processes may use the store: they make their decisions inside transactions, only one of which writes at a
+// time. [Owners] shows which of the processes are alive, see [DB.Recover].
 package store
 
 import (
@@ -17,19 +17,20 @@ import (
 	"time"
 )
 
-// Options says how a store is opened. The zero value opens it, or makes it where there is none.
+// Options control how a store is opened. The zero value opens it, or creates it if there is none.
 type Options struct {
-	MustExist bool // make nothing; the error then matches [ErrNotThere]
-	ReadOnly  bool // likewise, and read it as one that the user can't write: nothing is written
+	MustExist bool // create nothing; the error then matches [ErrNotThere]
+	ReadOnly  bool // create nothing either, and use it as a store that the user can't write
 
-	// Until is when calls cease to try again while the server is away; before that they try for some seconds in any case.
+	// Until is when calls stop retrying while the server is unreachable. They retry for some seconds in any case.
 	Until time.Time
 }
 
-// DB is an open store: every contract of the ledger and the inbox. It is safe for concurrent use. Close it.
+// DB is an open store: every contract of the ledger and the inbox. It is safe for concurrent use. The caller closes
+// it.
 //
-// A call that writes waits until its context ends, and then has written nothing.
-// Once its transaction has begun, the end of the context does not stop it.
+// A call that writes waits until its context ends, and has then written nothing. Once its transaction has begun, the
+// end of the context does not stop it.
 type DB struct {
 	engine Engine
 	writer *writer
@@ -38,7 +39,7 @@ type DB struct {
 	mu     sync.Mutex
 	claims map[int64]*entryClaims
 
-	settling atomic.Int64 // results of entries that are being recorded
+	settling atomic.Int64 // attempts whose outcomes are being recorded
 }
 
 // New returns the store of a database that has its tables.
@@ -47,27 +48,27 @@ func New(e Engine) *DB {
 	return &DB{engine: e, writer: w, claims: map[int64]*entryClaims{}}
 }
 
-// New reports whether opening made this store.
+// New reports whether this store was created when it was opened.
 func (d *DB) New() bool { return d.engine.New }
 
-// Shared says who may change the store besides the user, such as "group ops may write it"; the empty string for nobody.
+// Shared says who may change the store besides the user, such as "group ops may write it"; "" if nobody.
 func (d *DB) Shared() string { return d.engine.Shared }
 
-// Place returns where the store is: the absolute path of a file without symbolic
-// links, or the URL of a server's without secrets.
+// Place returns where the store is: the absolute path of a file without symbolic links, or the URL of a server's
+// without secrets.
 func (d *DB) Place() string { return d.engine.Place }
 
 // Writable returns nil, or an error that matches [ErrReadOnly] if the user can't
 // write the store: then every call that writes returns that error.
 func (d *DB) Writable() error { return d.engine.ReadOnly }
 
-// Close waits for what is being written and closes the store. Batches that were claimed and not settled are as if
+// Close waits for writes in progress and closes the store. Claimed batches that are not settled are treated as if
 // their process had died. Calling it again does nothing.
 func (d *DB) Close() error {
 	return errors.Join(d.fail("close", d.writer.close()), d.engine.Close())
 }
 
-// present returns an error if the store is not the one that was opened any more.
+// present returns an error if the store is no longer the one that was opened.
 func (d *DB) present() error {
 	if d.engine.Present == nil {
 		return nil
@@ -75,23 +76,23 @@ func (d *DB) present() error {
 	return d.engine.Present()
 }
 
-// fail returns err as callers are to see it. Errors of the context and of the contracts stay what they are.
+// fail returns err in the form for callers. Errors of the context and of the contracts stay as they are.
 func (d *DB) fail(op string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, done := errors.AsType[*Error](err); !done {
-		err = d.engine.Fail(op, err) // which knows whether time that ran out was the caller's
+		err = d.engine.Fail(op, err) // it knows whether the time that ran out was the caller's
 	}
 	if _, ok := errors.AsType[*Error](err); ok && !errors.Is(err, ErrGone) {
 		if gone := d.present(); gone != nil {
-			return gone // whatever else is wrong comes from that
+			return gone // the cause of whatever else is wrong
 		}
 	}
 	return err
 }
 
-// Held returns nil while owner is this store's name, see [ledger.Queue] and [inbox.Claims].
+// Held returns nil while this process holds the claims of owner, see [ledger.Queue] and [inbox.Claims].
 func (d *DB) Held(owner string) error {
 	if kind := d.engine.Owners.Held(owner); kind != nil {
 		return &Error{Kind: kind, Path: d.engine.Place, Op: "write"}
@@ -99,7 +100,7 @@ func (d *DB) Held(owner string) error {
 	return nil
 }
 
-// Watch hints at what others store, see [inbox.Changes].
+// Watch signals changes by others, see [inbox.Changes].
 func (d *DB) Watch(ctx context.Context) <-chan struct{} {
 	if d.engine.Watch == nil {
 		return nil
@@ -107,13 +108,13 @@ func (d *DB) Watch(ctx context.Context) <-chan struct{} {
 	return d.engine.Watch(ctx)
 }
 
-// Revision differs after every commit, see [inbox.Changes].
+// Revision returns a text that changes with every commit, see [inbox.Changes].
 func (d *DB) Revision(ctx context.Context) (string, error) {
 	text, err := d.engine.Revision(ctx)
 	return text, d.fail("read", err)
 }
 
-// Probe writes what changes nothing, and returns why nothing can be stored now.
+// Probe makes a write that changes nothing, and returns why nothing can be stored now.
 func (d *DB) Probe(ctx context.Context) error {
 	_, err := d.exec(ctx, "UPDATE counters SET value = value WHERE name = 'identity'")
 	return err

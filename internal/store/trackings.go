@@ -32,14 +32,14 @@ func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error 
 	}
 	namesNumber := func(a ledger.RecordedAnswer) bool { return slices.ContainsFunc(a.Seen, isOfNumber) }
 	if slices.ContainsFunc(answers, namesNumber) {
-		// Many at once; what is still missing follows below.
+		// Many at once; the rest follows below.
 		if _, err := d.indexNumbers(ctx, maxUnindexed); err != nil {
 			return err
 		}
 	}
 	return d.run(ctx, func(ctx context.Context, t *tx) {
 		t.recordSightings(ctx, t.seenIn(ctx, answers))
-		kept := slices.Clone(packed) // the transaction may be tried again
+		kept := slices.Clone(packed) // the transaction may be retried
 		t.dropErasedAnswers(ctx, answers, kept)
 		t.keepAnswers(ctx, answers, kept)
 	})
@@ -47,7 +47,7 @@ func (d *DB) Record(ctx context.Context, answers []ledger.RecordedAnswer) error 
 
 func isOfNumber(s ledger.Sighting) bool { return s.Key.ReferID == "" }
 
-// seenIn returns what answers say, also of each row with a number that they name alone.
+// seenIn returns the sightings in answers; those of a number alone also for each row with that number.
 func (t *tx) seenIn(ctx context.Context, answers []ledger.RecordedAnswer) (all []ledger.Sighting) {
 	for _, a := range answers {
 		for _, s := range a.Seen {
@@ -62,7 +62,7 @@ func (t *tx) seenIn(ctx context.Context, answers []ledger.RecordedAnswer) (all [
 	return all
 }
 
-// checkSeen returns an error that matches [ledger.ErrText] if a name can't be kept.
+// checkSeen returns an error that matches [ledger.ErrText] if a name can't be stored.
 func checkSeen(seen []ledger.Sighting) error {
 	for _, s := range seen {
 		if err := checkText("referId", s.Key.ReferID, "trackingNumber", s.Key.Number); err != nil {
@@ -76,7 +76,7 @@ var insertAnswers = newMultiInsert("INSERT INTO answers (refer_id, seen, asked, 
 	` ON CONFLICT (refer_id) DO UPDATE SET seen = excluded.seen, asked = excluded.asked, raw = excluded.raw
 		WHERE excluded.seen >= answers.seen`)
 
-// keepAnswers keeps each answer and when the service was asked, unless a later one is there.
+// keepAnswers stores each answer and the time of its query, unless a later answer is stored.
 func (t *tx) keepAnswers(ctx context.Context, answers []ledger.RecordedAnswer, packed [][]byte) {
 	type answer struct {
 		ref  string
@@ -112,7 +112,7 @@ func (t *tx) keepAnswers(ctx context.Context, answers []ledger.RecordedAnswer, p
 	})
 }
 
-// LastAnswer returns the last answer about a referId, see [ledger.Trackings].
+// LastAnswer returns the last answer for a referId, see [ledger.Trackings].
 func (d *DB) LastAnswer(ctx context.Context, referID string) ([]byte, error) {
 	r := d.reader()
 	raw, err := unpack(value[[]byte](ctx, r, "SELECT raw FROM answers WHERE refer_id = $1", referID))
@@ -120,7 +120,7 @@ func (d *DB) LastAnswer(ctx context.Context, referID string) ([]byte, error) {
 	return raw, r.err
 }
 
-// What a status consists of: a row with its batch and its sighting, if there is one; or a sighting without a row.
+// Columns of a status: of a row with its batch and its sighting, if it has one, or of a sighting without a row.
 var (
 	rowColumns = rowStart + `(SELECT CASE n.state WHEN 'pruned' THEN 0 ELSE n.id END FROM runs n
 		WHERE n.first_row <= r.id ORDER BY n.first_row DESC, n.id DESC LIMIT 1), ` + rowRest
@@ -144,31 +144,31 @@ const (
 	rowJoins = " JOIN batches b ON b.id = r.batch_id LEFT JOIN sightings s ON s.id = r.id "
 	indexed  = "(SELECT value FROM counters WHERE name = 'indexed')"
 	visible  = " AND r.id <= (" + lastVisible + ") "
-	// lastVisible is the last row that is visible: rows of a run that is being staged are behind it.
+	// lastVisible is the last visible row: the rows of a run being staged come after it.
 	lastVisible = "SELECT value FROM counters WHERE name = 'row'"
 	// The folded number of row r.
 	folded = "COALESCE(s.folded, fold_number(r.number))"
-	// The latest event about the folded number between these that did not verify.
+	// The latest unverified event about the folded number between these two.
 	unverifiedBegin = "COALESCE((SELECT e.seq FROM events e WHERE e.folded = "
 	unverifiedEnd   = ` AND e.verified <> 'yes' AND e.verified <> 'unsigned' AND e.mark = '' AND e.synthetic = 0
 		ORDER BY e.seq DESC LIMIT 1), 0), `
 )
 
-// unheld holds for a sighting that is no row's, and for one of a number that nothing
-// else is known of: neither an order has it, nor what was learnt of its routerId.
+// unheld holds for a sighting without a row; for one of a number alone, only if no sighting with a referId has the
+// same number or routerId.
 const (
 	unheld = `(s.id < 0 AND (s.refer_id <> ''
 		OR NOT EXISTS (SELECT 1 FROM sightings o WHERE o.folded = s.folded AND o.refer_id <> ''` + perRow + `)
 		AND NOT EXISTS (SELECT 1 FROM sightings o
 			WHERE o.router_id = s.router_id AND o.router_id <> '' AND o.refer_id <> ''` + perRow + "))) "
-	perRow = " LIMIT 1 OFFSET 0" // with an OFFSET, PostgreSQL looks each row up rather than read all
+	perRow = " LIMIT 1 OFFSET 0" // the OFFSET makes PostgreSQL look each row up instead of reading all
 )
 
-// manyFound is how many queries one statement answers, if there are more than one.
+// manyFound is how many queries one statement answers if there is more than one.
 const manyFound = 250
 
-// findQuery finds what is known of referIds, or of numbers: rows, and sightings that are no row's. The parameters are
-// what is asked for; each line ends with the place of that. late finds rows that the index of numbers lacks.
+// findQuery finds what is known of referIds or numbers: rows, and sightings without a row. The parameters are these
+// names; each result row ends with the index of its name. late finds rows that are missing in the index of numbers.
 type findQuery struct{ rows, late, seen string }
 
 type findStatements struct {
@@ -176,7 +176,7 @@ type findStatements struct {
 	byID, seenByID      string
 }
 
-// findQueries are queries for one and for manyFound; byID finds rows, seenByID sightings, by their ids.
+// findQueries are the queries for one and for manyFound names; byID finds rows, seenByID sightings, by their ids.
 var findQueries = sync.OnceValue(func() (f findStatements) {
 	from := func(places, table string) string {
 		return ", v.column1 FROM (VALUES " + places + ") v CROSS JOIN " + table
@@ -211,7 +211,7 @@ func (d *DB) Find(ctx context.Context, referID, number string) ([]ledger.Trackin
 	return all[0], nil
 }
 
-// FindAll returns what is known of many, see [ledger.Trackings].
+// FindAll is Find for many queries, see [ledger.Trackings].
 func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.TrackingStatus, error) {
 	f := finder{reader: d.reader(), found: make([][]foundStatus, len(qs))}
 	var byReferID, byNumber []int
@@ -237,7 +237,7 @@ func (d *DB) FindAll(ctx context.Context, qs []tracking.Query) ([][]ledger.Track
 	}
 	all := make([][]ledger.TrackingStatus, len(qs))
 	for i, found := range f.found {
-		slices.SortFunc(found, func(a, b foundStatus) int { // rows as they were created, then what was only seen
+		slices.SortFunc(found, func(a, b foundStatus) int { // rows by creation, then trackings only seen
 			return cmp.Or(cmp.Compare(flag(a.id < 0), flag(b.id < 0)), cmp.Compare(max(a.id, -a.id), max(b.id, -b.id)))
 		})
 		for _, one := range found {
@@ -286,19 +286,18 @@ func (f *finder) find(ctx context.Context, queries [2]findQuery, numbers []int, 
 	}
 }
 
-// The index of rows by tracking number. To update it with each row would cost as much
-// as the rest of the row, since numbers come in no order. So it is updated when it is
-// asked, many rows at once and in order; the last few are scanned.
+// The index of rows by tracking number. Since numbers come in no order, updating it with each row would double the
+// cost of a row. So it is updated when it is needed, many rows at once and in order; the last few rows are scanned.
 const (
-	maxUnindexed = 5_000   // as many rows may be missing
-	indexAtOnce  = 100_000 // as many are added in one transaction
+	maxUnindexed = 5_000   // so many rows may be missing
+	indexAtOnce  = 100_000 // so many are added in one transaction
 )
 
 // rowAndIndexed are the last visible row and the last one in the index.
 const rowAndIndexed = "SELECT (" + lastVisible + "), " + indexed
 
-// indexNumbers updates the index, but for the last few rows, and returns how many are
-// missing. Of a store that can't be written now more are missing.
+// indexNumbers updates the index, except for up to mayMiss rows, and returns how many are missing. More are missing if
+// the store can't be written now.
 func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) (missing int64, err error) {
 	for {
 		var last, done int64
@@ -316,13 +315,13 @@ func (d *DB) indexNumbers(ctx context.Context, mayMiss int64) (missing int64, er
 	}
 }
 
-// indexAllNumbers is [DB.indexNumbers] for all rows, in a transaction under way.
+// indexAllNumbers is [DB.indexNumbers] for all rows, in the current transaction.
 func (t *tx) indexAllNumbers(ctx context.Context) {
 	for t.indexSomeNumbers(ctx) {
 	}
 }
 
-// indexSomeNumbers returns whether rows were missing.
+// indexSomeNumbers reports whether rows were missing.
 func (t *tx) indexSomeNumbers(ctx context.Context) bool {
 	var last, done int64
 	t.row(ctx, []any{&last, &done}, rowAndIndexed)

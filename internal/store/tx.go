@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// tx is the transaction that a job is done in. It keeps its first error: from then on it runs no statement and finds
-// nothing, and it is never committed. So a job need not look at the error of each statement.
+// tx is the transaction that a job runs in. It keeps its first error: from then on it executes no statement, finds
+// nothing, and is never committed. So a job need not check the error of each statement.
 type tx struct {
 	firstError
 	w    *writer
@@ -15,18 +15,18 @@ type tx struct {
 
 	changed bool // it did more than read
 
-	putsOnly bool        // all that it does is to store arrivals
-	closing  bool        // the job reads nothing any more: what the database can take together is deferred
-	deferred []Statement // to its end, or the next job
+	putsOnly bool        // it only stores arrivals
+	closing  bool        // the job reads no more: statements that can be sent together are deferred
+	deferred []Statement // to the end, or the next job
 
-	statuses map[statusKey]int64 // numbers that were read
-	sums     bool                // those of what was refused are those of the table
-	run      rowRun              // that [tx.runOf] read last
+	statuses map[statusKey]int64 // ids that were read
+	sums     bool                // the sums of refused deliveries match the table
+	run      rowRun              // the last result of [tx.runOf]
 	erased   *erasedNames        // see [tx.erasedNames]
 }
 
-// runInSavepoint does a job, and rolls it alone back if it fails, unless all jobs may be done
-// again. The first error is the job's, the second that of the transaction.
+// runInSavepoint runs a job, and rolls back only that job if it fails, unless all jobs may be run again. The first
+// error is the job's, the second is the transaction's.
 func (t *tx) runInSavepoint(ctx context.Context, do work) (failed, lost error) {
 	t.exec(ctx, "SAVEPOINT job")
 	if t.err != nil {
@@ -56,7 +56,7 @@ func (t *tx) flush(ctx context.Context) {
 	}
 }
 
-// direct writes on the connection of the transaction, for what tx has no method.
+// direct writes on the connection of the transaction, for what tx has no method for.
 func (t *tx) direct(write func(*sql.Conn) error) {
 	if t.err == nil {
 		t.changed = true
@@ -80,7 +80,7 @@ func (t *tx) isAlive(ctx context.Context, name string) (alive bool) {
 	return alive
 }
 
-// fence reports whether an owner is dead, and then it stays so.
+// fence reports whether an owner is dead. If so, it stays dead.
 func (t *tx) fence(ctx context.Context, name string) (dead bool) {
 	if t.err == nil {
 		dead, t.err = t.w.engine.Owners.Fence(ctx, t.w.conn, name)
@@ -91,10 +91,10 @@ func (t *tx) fence(ctx context.Context, name string) (dead bool) {
 	return dead
 }
 
-// lastNumbers are the last numbers that were given to deliveries and events.
+// lastNumbers are the last numbers assigned to deliveries and events.
 type lastNumbers struct{ delivery, event int64 }
 
-// readLast reads the last numbers, and whether anything was erased, once a transaction.
+// readLast reads the last numbers, and whether anything was erased, once per transaction.
 func (t *tx) readLast(ctx context.Context) {
 	if t.last != nil {
 		return
@@ -109,7 +109,7 @@ func (t *tx) readLast(ctx context.Context) {
 	}
 }
 
-// compiled is a text as the database takes it. Its statement is nil if the connection compiles each text by itself.
+// compiled is a text in the database's dialect. statement is nil if the connection compiles each text by itself.
 type compiled struct {
 	text      string
 	statement *sql.Stmt
@@ -133,7 +133,7 @@ func (t *tx) compile(ctx context.Context, query string) (c compiled) {
 	return c
 }
 
-// exec runs a statement and returns how many rows it changed; 0 of one that is deferred.
+// exec executes a statement and returns how many rows it changed, 0 if it is deferred.
 func (t *tx) exec(ctx context.Context, query string, args ...any) (n int64) {
 	c := t.compile(ctx, query)
 	var res sql.Result

@@ -10,7 +10,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// reasonUnchecked is why a row is unknown that is to be asked for before it is sent.
+// reasonUnchecked is the reason of an unknown row that is to be queried before it is sent.
 const reasonUnchecked = "not sent from this store: checked with the service first"
 
 // Unknown yields the unknown rows of a run's input, see [ledger.UnknownRows].
@@ -54,7 +54,7 @@ const batchesWithState = `SELECT b.id, b.first_row, b.last_row, b.rows, p.rows =
 	AND (b.state = $4 OR EXISTS (SELECT 1 FROM rows r WHERE r.batch_id = b.id AND r.state IS NOT NULL AND r.state = $4))
 	ORDER BY p.batch_id LIMIT $3`
 
-// What of a row r, with its batch b, makes an unknown row.
+// The columns of an unknown row, from a row r with its batch b.
 const (
 	siblings         = "(SELECT COUNT(*) FROM rows s WHERE s.refer_id = r.refer_id) - 1"
 	selectUnknownRow = "SELECT r.id, b.id, b.run_id, r.refer_id, r.number, r.carrier, " + siblings + `,
@@ -75,7 +75,7 @@ func (d *DB) scanUnknownRow(s scanner) (ledger.UnknownRow, error) {
 	}
 	if boot != "" && boot == d.engine.Clock.ID() {
 		ago := d.engine.Clock.Now() - time.Duration(up)*time.Millisecond
-		if (time.Since(x.AbsentSince) - ago).Abs() >= time.Second { // the wall clock was set meanwhile
+		if (time.Since(x.AbsentSince) - ago).Abs() >= time.Second { // the wall clock was set since
 			x.AbsentSince = time.Now().Add(-ago)
 		}
 	}
@@ -93,7 +93,7 @@ func (d *DB) MarkUnknown(ctx context.Context, rows []ledger.UnknownRow, reason s
 	})
 }
 
-// batchedRow is a row's batch, and how many other rows have its referId.
+// batchedRow is the batch of a row, and how many other rows have its referId.
 type batchedRow struct {
 	batch
 	siblings int64
@@ -110,7 +110,7 @@ var (
 		fingerprint = excluded.fingerprint, boot = excluded.boot, uptime = excluded.uptime`)
 )
 
-// rowsInState returns those of the rows that are in that state, by number.
+// rowsInState returns the rows that are in that state, by id.
 func (t *tx) rowsInState(ctx context.Context, state ledger.State, rows []int64) map[int64]batchedRow {
 	found := make(map[int64]batchedRow, len(rows))
 	selectRowsInState.each(ctx, t, rows, func(s scanner) error {
@@ -123,7 +123,7 @@ func (t *tx) rowsInState(ctx context.Context, state ledger.State, rows []int64) 
 	return found
 }
 
-// stillInState returns those of the rows that are in that state and still in their batch.
+// stillInState returns the rows that are in that state and still in their batch.
 func (t *tx) stillInState(ctx context.Context, state ledger.State, rows []ledger.UnknownRow) []int64 {
 	ids := make([]int64, len(rows))
 	for i, x := range rows {
@@ -146,8 +146,8 @@ func (t *tx) setRowStates(ctx context.Context, n int, of func(n int) (int64, led
 	})
 }
 
-// Resolve records what was found out about unknown rows, see [ledger.UnknownRows]. Others
-// wait to write meanwhile: it asks once for all rows, and changes them with the commit.
+// Resolve records resolutions of unknown rows, see [ledger.UnknownRows]. Since others wait to write meanwhile, it
+// reads all rows with one query, and changes them with the commit.
 func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) (int64, error) {
 	rows := make([]int64, len(found))
 	for i, f := range found {
@@ -165,7 +165,7 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 			if r.id != f.Batch || f.IfNoSiblings && r.siblings > 0 {
 				continue
 			}
-			delete(unknown, f.Row) // a second finding of a row does not hold
+			delete(unknown, f.Row) // a second resolution of a row does not apply
 			held = append(held, f)
 			if f.State == ledger.Pending {
 				g.move(ctx, r.batch, f.Row)
@@ -178,7 +178,7 @@ func (d *DB) Resolve(ctx context.Context, run int64, found []ledger.Resolution) 
 	})
 }
 
-// recordFindings sets the states of rows that are not sent again, and keeps the first proven absences.
+// recordFindings sets the states of rows that are not sent again, and stores when absences were first proven.
 func (t *tx) recordFindings(ctx context.Context, found []ledger.Resolution) {
 	var absent, stay []ledger.Resolution
 	var forget []int64
@@ -227,7 +227,7 @@ func (d *DB) Reopen(ctx context.Context, run int64, from ledger.State, ref strin
 	return d.takeRows(ctx, run, math.MaxInt64, take, batchesWithState, string(from))
 }
 
-// controlBatches bounds the batches that are searched for controls.
+// controlBatches is how many batches are searched for controls.
 const controlBatches = 8
 
 // Controls returns accepted rows, see [ledger.UnknownRows].
@@ -265,7 +265,7 @@ func (d *DB) CheckPending(ctx context.Context, run int64) (int64, error) {
 	})
 }
 
-// FirstPending returns the row that goes out first, see [ledger.Queue].
+// FirstPending returns the next row to be sent, see [ledger.Queue].
 func (d *DB) FirstPending(ctx context.Context, run int64) (*ledger.UnknownRow, error) {
 	r := d.reader()
 	rows := list(ctx, r, d.scanUnknownRow, selectUnknownRow+`JOIN runs n ON n.id = $1
@@ -279,17 +279,17 @@ func (d *DB) FirstPending(ctx context.Context, run int64) (*ledger.UnknownRow, e
 	return &rows[0], nil
 }
 
-// superseded holds for a rejected row r if a later input brought in another number
-// of its referId that is accepted now. Inputs take their numbers of rows in turn.
+// superseded holds for a rejected row r if a later input brought in another number of its referId that is accepted
+// now. Inputs take row numbers one after the other.
 const superseded = `EXISTS (SELECT 1 FROM rows s JOIN batches sb ON sb.id = s.batch_id
 	WHERE s.refer_id = r.refer_id AND s.id > r.id AND COALESCE(s.state, sb.state) = 'accepted'
 	AND EXISTS (SELECT 1 FROM runs u WHERE u.first_row > r.id AND u.first_row <= s.id))`
 
-// rejection is what a rejected row r is: open, superseded or dismissed.
+// rejection is the state of a rejected row r: open, superseded or dismissed.
 const rejection = "CASE WHEN r.dismissed IS NOT NULL THEN 'dismissed' WHEN " + superseded +
 	" THEN 'superseded' ELSE 'open' END"
 
-// ofRef holds for a row r of that referId or number.
+// ofRef holds for a row r with that referId or number.
 func ofRef(arg string) string {
 	return "(r.refer_id = " + arg + " OR fold_number(r.number) = fold_number(" + arg + "))"
 }
@@ -305,7 +305,7 @@ func rejectedRows(runs string) string {
 		WHERE p.run_id IN ` + runs + ` AND r.state = 'rejected' AND ` + inInput + `) AS r`
 }
 
-// Dismiss marks rejected rows as settled, see [ledger.UnknownRows].
+// Dismiss marks rejected rows as dismissed, see [ledger.UnknownRows].
 func (d *DB) Dismiss(ctx context.Context, run int64, ref string) (int64, error) {
 	r := d.reader()
 	if requireRun(ctx, r, run); r.err != nil {

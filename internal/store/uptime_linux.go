@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Uptime returns the time since the boot, 0 if it is not known. Nobody sets this clock, and
-// it runs while the machine sleeps.
+// Uptime returns the time since boot, 0 if unknown. This clock can't be set, and runs while the machine sleeps.
 func Uptime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

@@ -4,5 +4,5 @@ package store
 
 import "time"
 
-// Uptime returns 0: the time since the boot is not known.
+// Uptime returns 0: the time since boot is unknown.
 func Uptime() time.Duration { return 0 }

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Bounds of waiting to write.
+// Limits of waiting to write.
 const (
 	lockWait   = 10 * time.Second // how long other processes may keep this one from writing before that is an error
 	lockPoll   = 3 * time.Millisecond
-	maxGather  = 2 * time.Millisecond  // that a transaction waits for other senders
-	gatherPoll = 50 * time.Microsecond // between two looks for them
+	maxGather  = 2 * time.Millisecond  // how long a transaction waits for other senders
+	gatherPoll = 50 * time.Microsecond // between two checks for them
 )
 
-// writer is the connection that writes, and its queue. The holder of the token uses the connection and does all jobs
-// that were queued meanwhile in one transaction. So jobs share a commit.
+// writer is the connection that writes, and its queue. The holder of the token uses the connection and runs all jobs
+// queued meanwhile in one transaction, so that they share a commit.
 type writer struct {
 	engine *Engine
 	token  chan struct{} // full while a goroutine holds the token
@@ -30,9 +30,9 @@ type writer struct {
 	// The rest belongs to the holder of the token.
 	conn     *sql.Conn
 	compiled map[string]compiled
-	begun    []*job        // taken out of the queue
+	begun    []*job        // taken from the queue
 	senders  int           // of deliveries: in the last transaction, and waiting at its end
-	took     time.Duration // the last transaction
+	took     time.Duration // duration of the last transaction
 	refused  refusedSums
 	closed   bool
 }
@@ -43,13 +43,13 @@ type work func(context.Context, *tx)
 
 type job struct {
 	do     work
-	put    *arrival      // that it stores, if that is all that it does: many are stored at once
-	settle *entryOutcome // likewise of an outbox
+	put    *arrival      // what the job stores, if it does nothing else: many are stored at once
+	settle *entryOutcome // the same for the outcome of an attempt
 	err    error
 	done   chan struct{} // closed when err is final
 }
 
-// runJob returns when the work is on disk, perhaps with others'. When it returns an error nothing of it is.
+// runJob returns when the work is on disk, perhaps together with other jobs. After an error, nothing of it is.
 func (w *writer) runJob(ctx context.Context, j *job) error {
 	if err := cmp.Or(ctx.Err(), w.engine.ReadOnly); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (w *writer) runJob(ctx context.Context, j *job) error {
 		if w.dequeue(j) {
 			return ctx.Err()
 		}
-		<-j.done // the holder of the token has begun with it
+		<-j.done // the holder of the token has begun it
 	case <-j.done:
 	}
 	return j.err
@@ -73,11 +73,11 @@ func (w *writer) runJob(ctx context.Context, j *job) error {
 
 var errPanicked = errors.New("the program panicked in the transaction")
 
-// runQueue does all queued jobs, unless j was done meanwhile, and gives the token back.
+// runQueue runs all queued jobs, unless j was done meanwhile, and gives the token back.
 func (w *writer) runQueue(ctx context.Context, j *job) {
 	panics := true
 	defer func() {
-		if panics { // an HTTP server recovers from it, and others write on
+		if panics { // an HTTP server recovers from it, and others continue to write
 			w.dequeue(j)
 			w.drop()
 			w.end(errPanicked)
@@ -88,7 +88,7 @@ func (w *writer) runQueue(ctx context.Context, j *job) {
 	panics = false
 }
 
-// runQueued is runQueue but for the token.
+// runQueued is runQueue without giving the token back.
 func (w *writer) runQueued(ctx context.Context, j *job) {
 	select {
 	case <-j.done:
@@ -113,23 +113,23 @@ func (w *writer) runQueued(ctx context.Context, j *job) {
 	w.end(err)
 }
 
-// gather waits until as many senders of deliveries have come as there were around the last
-// transaction, but no longer than that one took. Senders that it answered send their next
-// deliveries at about the same time: without gather, half of them wait for the other half.
+// gather waits until as many senders of deliveries are queued as there were around the last transaction, but no longer
+// than that took. Senders that were just answered send their next deliveries at about the same time: without gather,
+// half of them wait for the other half.
 func (w *writer) gather() {
 	for limit := time.Now().Add(min(w.took, maxGather)); w.awaitsDeliveries() && time.Now().Before(limit); {
 		<-time.After(gatherPoll)
 	}
 }
 
-// awaitsDeliveries reports whether deliveries alone are queued, and fewer than there were senders.
+// awaitsDeliveries reports whether only deliveries are queued, and fewer than there were senders.
 func (w *writer) awaitsDeliveries() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.queue) < w.senders && !slices.ContainsFunc(w.queue, func(j *job) bool { return j.put == nil })
 }
 
-// end ends the jobs that were begun with an error, but for those that have one of their own.
+// end ends the jobs that were begun with an error, except those that have an error of their own.
 func (w *writer) end(err error) {
 	for _, j := range w.begun {
 		if j.err == nil {
@@ -148,7 +148,7 @@ func (w *writer) end(err error) {
 	w.begun = nil
 }
 
-// dequeue takes j out of the queue. It returns false if it was begun.
+// dequeue removes j from the queue. It returns false if j was already begun.
 func (w *writer) dequeue(j *job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,18 +171,18 @@ func (w *writer) begin(ctx context.Context) error {
 	})
 }
 
-// Retry calls f until it succeeds or fails for good, for 10 seconds at most. f's context never ends.
+// Retry calls f until it succeeds or fails for good, for at most 10 seconds. f's context never ends.
 func Retry(ctx context.Context, c Connector, f func(context.Context) error) error {
 	return retry(ctx, c, time.Now().Add(lockWait), f)
 }
 
-// deadline returns until when what begins now is tried again.
+// deadline returns until when a transaction that begins now is retried.
 func (w *writer) deadline() time.Time { return Later(time.Now().Add(lockWait), w.engine.Until) }
 
 // Later returns the later of two times.
 func Later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
-// retry is [Retry] until a deadline.
+// retry is [Retry] with a deadline.
 func retry(ctx context.Context, c Connector, deadline time.Time, f func(context.Context) error) error {
 	for {
 		err := f(context.WithoutCancel(ctx))
@@ -200,8 +200,8 @@ func retry(ctx context.Context, c Connector, deadline time.Time, f func(context.
 	}
 }
 
-// runJobs does the jobs in the transaction that was begun, and sets the errors of those that fail. It returns the
-// error that all others failed with. What the database undid as a whole is done again for a while.
+// runJobs runs the jobs in the transaction that was begun, and sets the errors of those that fail. It returns the
+// error of all others. A transaction that the database rolled back as a whole is retried for a while.
 func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
 	for deadline := w.deadline(); ; {
 		err := w.runOnce(ctx, jobs)
@@ -220,7 +220,7 @@ func (w *writer) runJobs(ctx context.Context, jobs []*job) error {
 	}
 }
 
-// runOnce is runJobs in one transaction, or two.
+// runOnce is runJobs without retries, in one transaction or two.
 func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
 	t := &tx{w: w, putsOnly: !slices.ContainsFunc(jobs, func(j *job) bool { return j.put == nil })}
 	if len(jobs) == 1 {
@@ -242,7 +242,7 @@ func (w *writer) runOnce(ctx context.Context, jobs []*job) error {
 	return err
 }
 
-// end ends the transaction. One that only read does not wait for the disk.
+// end ends the transaction. If it only read, it does not wait for the disk.
 func (t *tx) end(ctx context.Context) error {
 	if t.err == nil && !t.changed {
 		t.w.rollback(ctx)
@@ -251,8 +251,8 @@ func (t *tx) end(ctx context.Context) error {
 	return t.w.commitOrRollback(ctx, t.err, t.deferred...)
 }
 
-// doAll does jobs: those that store arrivals first and together, likewise those that
-// settle what an outbox holds, as others may claim what waits for it.
+// doAll runs jobs: first all that store arrivals together, then all that settle outbox entries together, then the
+// others, which may claim entries that waited for the settled ones.
 func (t *tx) doAll(ctx context.Context, jobs []*job) {
 	var arrivals []*arrival
 	var settled []*entryOutcome
@@ -275,8 +275,8 @@ func (t *tx) doAll(ctx context.Context, jobs []*job) {
 	}
 }
 
-// commitSeparately does the jobs once more after one failed, each in a savepoint, so that only those that fail are
-// rolled back. Savepoints from the start would cost all jobs a copy of every page they change.
+// commitSeparately runs the jobs again after one failed, each in a savepoint, so that only those that fail are rolled
+// back. Savepoints from the start would make each job copy every page that it changes.
 func (w *writer) commitSeparately(ctx context.Context, jobs []*job) error {
 	err := w.begin(ctx)
 	if err != nil {
@@ -303,7 +303,7 @@ func (w *writer) commitOrRollback(ctx context.Context, err error, last ...Statem
 	return err
 }
 
-// rollback ends the transaction, which may have ended by itself.
+// rollback ends the transaction, which the database may already have ended.
 func (w *writer) rollback(ctx context.Context) {
 	if w.conn == nil {
 		return
@@ -338,8 +338,8 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
-// drop closes the connection; the next use opens another. Errors of closing are
-// ignored: the failure that led here is returned.
+// drop closes the connection; the next use opens another. It ignores errors of closing, since the failure that led
+// here is returned.
 func (w *writer) drop() {
 	if w.conn == nil {
 		return
