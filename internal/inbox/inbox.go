@@ -1,8 +1,8 @@
-// Package inbox says what is remembered of webhook deliveries and the events
-// they hold, and what a store of them promises.
+// Package inbox defines what is kept of webhook deliveries and their events, and what a store of them guarantees.
 //
-// A sender that got a 2xx forgets what it sent. So a delivery is on disk, whole and byte for byte, before it is
-// answered; what could not be read is kept beside what could; and an event is listed once however often it was sent.
+// A sender forgets what it sent once it gets a 2xx. So a delivery is on disk, whole and byte for byte, before it is
+// answered; unreadable parts are kept beside the readable ones; and an event is listed once, however often it was
+// sent.
 package inbox
 
 import (
@@ -18,27 +18,27 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Errors of the inbox that callers tell apart. A store wraps them around the
-// cause. The last five go away with their cause: a later call may succeed.
+// Errors of the inbox that callers distinguish. A store wraps them around the cause. The last five are temporary: a
+// later call may succeed once their cause is gone.
 var (
-	// ErrNoEvent says that there is no such event.
+	// ErrNoEvent says that no event has that number.
 	ErrNoEvent = errors.New("no such event")
-	// ErrNoDelivery says that there is no such delivery.
+	// ErrNoDelivery says that no delivery has that number.
 	ErrNoDelivery = errors.New("no such delivery")
-	// ErrNotClaimed says that an entry of an outbox is not this process's any more.
+	// ErrNotClaimed says that this process no longer holds an outbox entry.
 	ErrNotClaimed = errors.New("entry is not claimed")
-	// ErrFull says that the disk, or the share of it the store may use, is full.
+	// ErrFull says that the disk, or the store's share of it, is full.
 	ErrFull = errors.New("store is full")
 	// ErrLocked says that another process held the store for too long.
 	ErrLocked = errors.New("store is locked by another process")
-	// ErrReadOnly says that the store may be read but not written.
+	// ErrReadOnly says that the store can be read but not written.
 	ErrReadOnly = errors.New("store is read-only")
 	// ErrUnreachable says that there is no connection to the store's server.
 	ErrUnreachable = errors.New("server is unreachable")
 )
 
-// IsTemporary reports whether err of a store passes by itself, or once somebody has removed its cause: the same call
-// may then succeed. Who runs for long tries again; any other error of a store ends it.
+// IsTemporary reports whether err, from a store, goes away by itself or once somebody removes its cause: the same call
+// may then succeed. Long-running commands retry after such an error; any other error of a store ends them.
 func IsTemporary(err error) bool {
 	var own interface{ IsTemporary() bool }
 	if errors.As(err, &own) && own.IsTemporary() {
@@ -51,28 +51,28 @@ func IsTemporary(err error) bool {
 // Verified says whether a delivery was shown to come from the service.
 type Verified string
 
-// The answers. Events of a delivery that is not Yes are unverified.
+// The verdicts. Events of a delivery that is not Yes are unverified.
 const (
 	Yes      Verified = "yes"      // its signature verified
-	No       Verified = "no"       // a scheme is set, and its signature did not verify
+	No       Verified = "no"       // a scheme is set, but its signature did not verify
 	Unknown  Verified = "unknown"  // no scheme is set
-	Unsigned Verified = "unsigned" // nothing is to be verified, by the user's word: it counts as it came
+	Unsigned Verified = "unsigned" // the user chose not to verify: it counts as it came
 )
 
-// Counts reports whether what was received may change trackings and be forwarded unasked.
+// Counts reports whether a delivery may change trackings and be forwarded by default.
 func (v Verified) Counts() bool { return v == Yes || v == Unsigned }
 
-// Counting are the answers that count.
+// Counting returns the verdicts that count, see [Verified.Counts].
 func Counting() []Verified { return []Verified{Yes, Unsigned} }
 
-// Outranks reports whether an event takes the place of another one with its key.
+// Outranks reports whether an event with verdict v replaces another one with the same key.
 func (v Verified) Outranks(other Verified) bool {
 	return v == Yes && other != Yes || v == Unsigned && !other.Counts()
 }
 
-// Delivery is one request that was received.
+// Delivery is one received request.
 type Delivery struct {
-	Seq        int64 // given by the store, from 1, growing; 0 before it is stored
+	Seq        int64 // assigned by the store, from 1, growing; 0 before it is stored
 	ReceivedAt time.Time
 	Method     string
 	Path       string          // escaped as sent, without the query
@@ -82,8 +82,8 @@ type Delivery struct {
 	Body       []byte          // as received; nil once pruned
 
 	Verified          Verified
-	Reason            webhook.Reason // why not, empty unless Verified is No
-	Scheme            string         // name of the scheme it was judged by, empty if none
+	Reason            webhook.Reason // why it did not verify; empty unless Verified is No
+	Scheme            string         // name of the scheme that was applied, empty if none
 	SecretName        string         // which secret matched, such as env:NAME; never its value
 	BodyAuthenticated bool           // verified, and the signature covers every byte of the body
 
@@ -96,7 +96,7 @@ func (d Delivery) Request() webhook.Request {
 	return webhook.Request{Method: d.Method, Path: d.Path, RawQuery: d.RawQuery, Header: d.Header, Body: d.Body}
 }
 
-// Judged returns d as a verdict by a scheme leaves it: verified or not, and why.
+// Judged returns d with the verdict of a scheme: verified or not, and why.
 func (d Delivery) Judged(scheme string, v webhook.Verdict) Delivery {
 	d.Verified, d.Scheme, d.Reason = No, scheme, v.Reason
 	d.SecretName, d.BodyAuthenticated = v.SecretName, v.BodyAuthenticated
@@ -106,42 +106,40 @@ func (d Delivery) Judged(scheme string, v webhook.Verdict) Delivery {
 	return d
 }
 
-// Mark says how an event relates to those that were stored before.
+// Mark says how an event relates to the events stored before it.
 type Mark string
 
-// The marks. Of all events with one key exactly one has the mark Current, and so
-// has one of the synthetic ones with that key.
+// The marks. Of all events with the same key, exactly one is Current; synthetic events are compared among themselves.
 const (
 	// Current is the event that counts.
 	Current Mark = ""
-	// Duplicate is an event whose key and bytes were there before.
+	// Duplicate is an event whose key and bytes were stored before.
 	Duplicate Mark = "duplicate"
-	// Conflict is an event whose key is there with other bytes.
+	// Conflict is an event whose key was stored before with other bytes.
 	Conflict Mark = "conflict"
-	// Superseded is an unverified event whose place a verified one took.
+	// Superseded is an unverified event that a verified one replaced.
 	Superseded Mark = "superseded"
-	// Anomaly is a part of a delivery that is no event: an element that is not
-	// an object, or a whole body that is not JSON. It has a place and no key.
+	// Anomaly is a part of a delivery that is not an event: an element that is not an object, or a whole body that is not
+	// JSON. It has a place but no key.
 	Anomaly Mark = "anomaly"
 )
 
-// Erased is Anomaly of an event that was erased, which has the mark [Anomaly], and of a delivery that lost one.
+// Erased is the Anomaly of an erased event, which has the mark [Anomaly], and of a delivery that lost one.
 const Erased = "erased"
 
-// Event is one element of a delivery's body. Its bytes are stored once, with
-// the delivery; Offset and Length say where they are.
+// Event is one element of a delivery's body. Its bytes are stored once, with the delivery, at Offset and Length.
 //
 // Interface: Events.
 type Event struct {
-	Seq        int64 // given by the store, from 1, growing; 0 before it is stored
+	Seq        int64 // assigned by the store, from 1, growing; 0 before it is stored
 	Delivery   int64 // Seq of the delivery it came with
 	ReceivedAt time.Time
 	Index      int // place in the array, from 0
 	Offset     int // bytes from the start of the body
 	Length     int // bytes
 
-	Key            []byte // what it is deduplicated by: 16 or 32 bytes; nil for an anomaly
-	EventID        string // empty if there was none; the fields below likewise
+	Key            []byte // deduplication key, 16 or 32 bytes; nil for an anomaly
+	EventID        string // empty if absent, as are the fields below
 	Kind           string // event, as sent
 	EventTime      string // as sent
 	TrackingNumber string
@@ -156,14 +154,14 @@ type Event struct {
 	BodyAuthenticated bool           // of its delivery
 	Synthetic         bool           // made up by waybill: its delivery says so, see [HeaderSynthetic]
 	Mark              Mark
-	Anomaly           string // what is odd about it, empty if nothing
+	Anomaly           string // what is wrong with it, empty if nothing
 
-	Data json.RawMessage // its data member; nil if it had none, or once pruned
-	Raw  json.RawMessage // its bytes as received; nil once pruned
+	Data json.RawMessage // its data member; nil if absent or pruned
+	Raw  json.RawMessage // its bytes as received; nil if pruned
 }
 
-// ID is the number of the event: that of its delivery, and from the second event
-// on its place in it, such as 12.2. It stays when the delivery is verified again.
+// ID returns the number of the event: its delivery's number and, from the second event on, its place, such as 12.2. It
+// does not change when the delivery is verified again.
 func (e Event) ID() string {
 	if e.Index == 0 {
 		return strconv.FormatInt(e.Delivery, 10)
@@ -171,16 +169,16 @@ func (e Event) ID() string {
 	return fmt.Sprintf("%d.%d", e.Delivery, e.Index+1)
 }
 
-// HeaderSynthetic is the header of a delivery that waybill made up, whatever its value. Anybody may add it to a
-// delivery, so that its events count for less than those of others, and never for more.
+// HeaderSynthetic is the header that marks a delivery as made up by waybill, whatever its value. Anybody may add it to
+// a delivery, so its events count less than others, and never more.
 const HeaderSynthetic = "Waybill-Synthetic"
 
-// IsSynthetic reports whether the delivery says that waybill made it up.
+// IsSynthetic reports whether the delivery is marked as made up by waybill.
 func (d Delivery) IsSynthetic() bool {
 	return slices.ContainsFunc(d.Header, func(f webhook.Field) bool { return strings.EqualFold(f.Name, HeaderSynthetic) })
 }
 
-// MadeUp returns d as one that says that waybill made it up.
+// MadeUp returns d with the mark that waybill made it up.
 func (d Delivery) MadeUp() Delivery {
 	if !d.IsSynthetic() {
 		d.Header = append(slices.Clone(d.Header), webhook.Field{Name: HeaderSynthetic, Value: "1"})
@@ -188,7 +186,7 @@ func (d Delivery) MadeUp() Delivery {
 	return d
 }
 
-// Decode reads d's body. It returns d with Single and Anomaly set, and its rows, see [Prepare].
+// Decode reads the body of d. It returns d with Single and Anomaly set, and its rows, see [Prepare].
 func Decode(d Delivery) (Delivery, []Event) {
 	decode := webhook.DecodeUnverified
 	if d.Verified == Yes {
@@ -199,11 +197,11 @@ func Decode(d Delivery) (Delivery, []Event) {
 	return d, Prepare(d, batch)
 }
 
-// IsRepeat reports whether the event was known, byte for byte, when it came.
+// IsRepeat reports whether the same event was stored before, byte for byte.
 func (e Event) IsRepeat() bool { return e.Mark == Duplicate }
 
-// Prepare returns the rows that a decoded body makes, in the order of their places: its events, and its odd parts
-// with the mark Anomaly. Seq, Delivery and the other marks are the store's to set.
+// Prepare returns the rows of a decoded body in the order of their places: its events, and its unreadable parts with
+// the mark Anomaly. The store sets Seq, Delivery and the other marks.
 func Prepare(d Delivery, b webhook.Batch) []Event {
 	rows := make([]Event, 0, len(b.Events)+len(b.Fragments))
 	odd := b.Fragments
@@ -258,34 +256,34 @@ func anomaly(body []byte, f webhook.Fragment) Event {
 	}
 }
 
-// MaxOverviewEvents is how many events an [Overview] has at most.
+// MaxOverviewEvents is the maximum number of events in an [Overview].
 const MaxOverviewEvents = 5
 
-// Overviews lists deliveries without what may be large of them.
+// Overviews lists deliveries without their large parts.
 type Overviews interface {
-	// Overviews returns the deliveries of a range, newest first. However many they are,
-	// it takes the same number of queries, and reads no header and no body.
+	// Overviews returns the deliveries of a range, newest first. It takes the same number of queries for any number of
+	// deliveries, and reads no headers and no bodies.
 	Overviews(ctx context.Context, r DeliveryRange) ([]Overview, error)
 
-	// Bodies returns the bodies of the deliveries of a range by delivery number, without pruned bodies. All bodies are
-	// in memory at once: Size of an [Overview] says how large a body is.
+	// Bodies returns the bodies of the deliveries of a range by delivery number, except for pruned ones. All bodies are
+	// in memory at once; see Size in [Overview] for how large a body is.
 	Bodies(ctx context.Context, r DeliveryRange) (map[int64][]byte, error)
 }
 
-// DeliveryRange names deliveries by their numbers. The zero DeliveryRange is all of them.
+// DeliveryRange selects deliveries by number. The zero DeliveryRange selects all of them.
 type DeliveryRange struct {
-	From, To int64 // the first and the last number; To is 0 for no bound
-	Limit    int   // the newest so many of them; 0 for no bound
-	Refused  bool  // the refused ones, which have numbers of their own
-	Bare     bool  // of an [Overview], the delivery and its size alone
+	From, To int64 // first and last number; To 0 means unbounded
+	Limit    int   // at most so many, the newest; 0 means unbounded
+	Refused  bool  // refused deliveries, which have their own numbers
+	Bare     bool  // fill in only Delivery and Size of each [Overview]
 }
 
-// Overview is what a list shows of a delivery.
+// Overview is a delivery as lists show it.
 type Overview struct {
 	Delivery // without Header and Body
 
-	Size        int64        // of the body in bytes; -1 once it was pruned
-	Events      []Event      // the first of its rows by place, each as it is now, without Data and Raw
-	EventCount  int          // of all its rows
-	Forwardings []Forwarding // in the sinks' order: only ID, SinkKey and Cursor are set; HeldBy of what waits is not read
+	Size        int64        // of the body in bytes; -1 if pruned
+	Events      []Event      // its first rows by place, in their present state, without Data and Raw
+	EventCount  int          // number of all its rows
+	Forwardings []Forwarding // in the order of sinks: of Sink only ID, SinkKey and Cursor are set; HeldBy is not read
 }
