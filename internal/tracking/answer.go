@@ -19,10 +19,10 @@ type Checkpoint struct {
 	Local string `json:"eventTimestamp"` // wall clock at the checkpoint, no zone: show it, never compare it
 	UTC   string `json:"GMTTimestamp"`   // RFC 3339 with Z: order checkpoints by this one
 
-	Raw json.RawMessage `json:"-"` // the object as sent, with whatever else it held
+	Raw json.RawMessage `json:"-"` // the object as sent, including unknown members
 }
 
-// Tracking is one shipment's status and timeline as an answer told them. A field that the answer did not hold is empty.
+// Tracking is the status and timeline of one shipment, as an answer has them. Fields that the answer lacks are empty.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 type Tracking struct {
@@ -44,34 +44,34 @@ type Tracking struct {
 
 	Checkpoints []Checkpoint // in the order of the answer
 	Error       string       // JSON literal of a non-null error
-	Processing  bool         // this tracking, not the whole answer, said so
+	Processing  bool         // said of this tracking, not of the whole answer
 }
 
-// Known reports whether the service told anything of the shipment itself.
+// Known reports whether the service said anything about the shipment itself.
 func (t Tracking) Known() bool {
 	return t.Status != "" || t.StatusLabel != "" || t.StatusTrack != "" || t.LatestEvent != "" || len(t.Checkpoints) > 0
 }
 
-// Answer is what a query, or a synchronous create, brought back.
+// Answer is the service's answer to a query or to a synchronous create.
 type Answer struct {
 	Raw        []byte // as received
 	JSON       bool   // Raw is one whole JSON value
 	Processing bool   // its message is Processing
 	Message    string // message of the envelope, empty if none
 	Trackings  []Tracking
-	Named      []Key // the referIds and numbers that it names, in its order; either may be empty
+	Named      []Key // referIds and numbers that it names, in its order; either may be empty
 }
 
-// processing is the message of a tracking that is still being worked on.
+// processing is the message for a tracking that the service is still working on.
 //
 // Interface: Endpoints, 3. Query a tracking.
 const processing = "Processing"
 
-// Answer finds the known objects wherever they stand in the body. It never fails: what is not JSON, or holds nothing
-// known, is an Answer without trackings, and its bytes are kept.
+// Answer finds the known objects at any place in the body. It never fails: if the body is not JSON, or has nothing
+// known, the Answer has no trackings. Its bytes are kept in any case.
 //
-// Assumed: the place of summary, detail and trackingEvents in an answer is not
-// shown, so they are looked for at every depth.
+// Assumed: the place of summary, detail and trackingEvents in an answer is not shown, so they are looked for at every
+// depth.
 func (b *Body) Answer() Answer {
 	if b == nil {
 		return Answer{}

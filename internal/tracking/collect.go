@@ -8,7 +8,7 @@ import (
 
 type partial struct {
 	Tracking
-	// envelopeStatus is beside a number, without a label or track: it may be the envelope's own status.
+	// envelopeStatus is a status beside a number, without a label or track: it may be the envelope's own.
 	envelopeStatus string
 }
 
@@ -67,7 +67,7 @@ func merge(a, b []partial) []partial {
 			}
 		}
 	case len(a) == 1 && !a[0].Known():
-		// An envelope around a list: what it says of identity holds for all.
+		// An envelope around a list: its referId applies to all elements.
 		for i := range b {
 			b[i].ReferID = cmp.Or(b[i].ReferID, a[0].ReferID)
 		}

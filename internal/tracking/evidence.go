@@ -16,31 +16,30 @@ type Presence string
 const (
 	PresenceUndecided  Presence = ""
 	PresenceNamed      Presence = "named"      // the answer shows the tracking itself
-	PresenceProcessing Presence = "processing" // what was asked for is being worked on; which number is not told
-	PresenceAbsent     Presence = "absent"     // there is no such tracking, the service says
+	PresenceProcessing Presence = "processing" // the service is working on what was queried, but names no number
+	PresenceAbsent     Presence = "absent"     // the service says that there is no such tracking
 )
 
-// Evidence is what one query brought to light of one tracking. It is for
-// reconciling: whatever could be read in two ways is undecided.
+// Evidence is what one query showed about one tracking. It is for reconciling: anything ambiguous is undecided.
 type Evidence struct {
 	Presence Presence
-	Own      bool   // the tracking that was named stands there with the item's referId
-	Why      string // of an undecided answer: what it was; printable
+	Own      bool   // the answer names the tracking with the item's referId
+	Why      string // why the answer is undecided; printable
 
-	// Fingerprint is that of an absence, see [Body.AbsenceFingerprint].
+	// Fingerprint identifies an absence, see [Body.AbsenceFingerprint].
 	Fingerprint string
 
-	// Err says that no usable answer came; Presence is undecided then. The marks say what it means.
+	// Err says that no usable answer came; Presence is then undecided. The fields below say what it means.
 	Err          error
 	Unauthorized bool // the key was refused
 	Failure
 }
 
-// Evidence returns what a whole 2xx answer proves about item: that it is
-// there, that what was asked for is being worked on, or nothing. Absence is for the caller to see first.
+// Evidence returns what a complete 2xx answer proves about item: that it exists, that the service is working on it, or
+// nothing. The caller checks for absence first.
 //
-// An answer that only repeats what was asked for proves nothing: a tracking is
-// shown by what the service alone can know of it, and without an error on it.
+// An answer that only repeats the query proves nothing: a tracking is shown by data that only the service can know,
+// and without an error on it.
 //
 // Assumed: the shape of an answer to a query is not shown.
 func (b *Body) Evidence(item Item) Evidence {
@@ -78,7 +77,7 @@ func (b *Body) Evidence(item Item) Evidence {
 	return undecided("has no data of a tracking")
 }
 
-// provesPresence asks for what no echo of a question has. A status alone may be that of the envelope.
+// provesPresence looks for data that no echo of a query has. A status alone may be the envelope's.
 func (t Tracking) provesPresence() bool {
 	return t.Processing || t.StatusLabel != "" || t.StatusTrack != "" || t.LatestEvent != "" || len(t.Checkpoints) > 0 ||
 		(t.RouterID != "" && t.Status != "")
@@ -95,8 +94,8 @@ func (b *Body) namesOther(item Item) bool {
 	return other
 }
 
-// AbsenceFingerprint returns what two answers that say "no such tracking" have in common: status and words, with
-// every reference that was asked for cut out. It is short and printable.
+// AbsenceFingerprint returns what two answers that say "no such tracking" have in common: HTTP status and text,
+// without the references that were queried. It is short and printable.
 func (b *Body) AbsenceFingerprint(status int, references ...string) string {
 	words := b.ErrorText()
 	switch {
@@ -154,13 +153,13 @@ func removeWord(s, reference string) string {
 	}
 	const before, after = `(^|[^\pL\p{Nd}])`, `([^\pL\p{Nd}]|$)`
 	word := regexp.MustCompile(`(?i)` + before + regexp.QuoteMeta(strings.ToValidUTF8(reference, "\ufffd")) + after)
-	for range 2 { // a match takes the neighbour that the next one begins with
+	for range 2 { // a match consumes the character that the next one begins with
 		s = word.ReplaceAllString(s, "$1…$2")
 	}
 	return s
 }
 
-// shorten returns the first characters of foreign text on one line. Invisible ones become escapes.
+// shorten returns the first characters of foreign text, on one line and with invisible ones escaped.
 func shorten(s string, most int) string {
 	var out strings.Builder
 	n := 0

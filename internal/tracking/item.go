@@ -1,8 +1,8 @@
-// Package tracking holds the words of the shipment tracking service: the items a client creates, the trackings it
-// reads back, and what an answer means. It does no I/O and imports nothing of this project.
+// Package tracking models the shipment tracking service: the items that a client creates, the trackings that it reads
+// back, and what an answer means. It does no I/O, and imports only packages that do none.
 //
-// Much of the service is not documented. Whatever is read here is read tolerantly, and nothing that was not
-// understood is dropped: every [Answer] keeps the bytes it was read from.
+// Much of the service is undocumented. So everything is read tolerantly, and nothing that was not understood is
+// dropped: every [Answer] keeps the bytes that it was read from.
 package tracking
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// Largest number of items that one create request may carry.
+// Maximum number of items in one create request.
 //
 // Interface: Limits.
 const (
@@ -28,7 +28,7 @@ const (
 type Item struct {
 	ReferID     string // the caller's own identifier, such as an order number
 	Number      string // rawTrackingNumber: as the carrier issued it
-	CarrierCode string // metadata.carrierCode; empty leaves it out, and the service finds the carrier itself
+	CarrierCode string // metadata.carrierCode; omitted if empty: then the service detects the carrier
 }
 
 // Key identifies a tracking within an account: an order may have several parcels, so neither half is enough.
@@ -40,8 +40,8 @@ type Key struct {
 // Key returns the identity of the item.
 func (it Item) Key() Key { return Key{ReferID: it.ReferID, Number: it.Number} }
 
-// AppendBatch appends the body of a create request for items, with metadata only
-// where there is a carrier code. Bytes that are not UTF-8 become U+FFFD; validated items hold none.
+// AppendBatch appends the body of a create request for items, with metadata only for items with a carrier code. Bytes
+// that are not UTF-8 become U+FFFD; validated items have none.
 //
 // Interface: Resources and their fields, tracking creation item.
 // Interface: Endpoints, 1. Batch create (synchronous, v1).
@@ -71,11 +71,11 @@ func appendText(dst []byte, text string) []byte {
 	return append(append(append(dst, '"'), text...), '"')
 }
 
-// Quote shows a value with control, invisible and non-UTF-8 parts as escapes.
+// Quote quotes a value, with control, invisible and non-UTF-8 parts escaped.
 func Quote(s string) string { return strconv.QuoteToGraphic(s) }
 
-// FoldNumber returns a tracking number in the form in which numbers are compared: without spaces and hyphens, and
-// with letters in one case, all three in the sense of Unicode. Folding again changes nothing.
+// FoldNumber returns a tracking number in the form for comparing: without spaces and hyphens and in one case, as
+// Unicode defines them. Folding again changes nothing.
 func FoldNumber(s string) string {
 	return strings.Map(func(r rune) rune {
 		if separates(r) {
@@ -85,14 +85,14 @@ func FoldNumber(s string) string {
 	}, s)
 }
 
-// SameNumber reports whether a and b differ in case, spaces and hyphens at most, and are not empty.
+// SameNumber reports whether a and b are equal except for case, spaces and hyphens, and not empty.
 func SameNumber(a, b string) bool {
 	folded := FoldNumber(a)
 	return folded != "" && folded == FoldNumber(b)
 }
 
-// FoldStatus returns the name or number of a status in the form in which statuses are compared: letters in one case,
-// and one underscore for any spaces, hyphens and underscores between words. A sign stays: -1 is not 1.
+// FoldStatus returns the name or number of a status in the form for comparing: in one case, with one underscore for
+// any spaces, hyphens and underscores between words. A sign stays: -1 is not 1.
 func FoldStatus(s string) string {
 	between := false
 	return strings.Map(func(r rune) rune {
@@ -108,8 +108,8 @@ func FoldStatus(s string) string {
 	}, strings.TrimSpace(s))
 }
 
-// NamesStatus reports whether want names a status, as [FoldStatus] compares
-// them: by its number, label or track. The number is a JSON literal, and want may be one.
+// NamesStatus reports whether want names a status by its number, label or track, compared as [FoldStatus] does. The
+// number is a JSON literal, and want may be one.
 //
 // Interface: States and transitions.
 func NamesStatus(want, number, label, track string) bool {
@@ -138,7 +138,7 @@ func separates(r rune) bool {
 	return r == '\u00ad' || r == '\u2212' || unicode.IsSpace(r) || unicode.Is(unicode.Pd, r)
 }
 
-// foldCase returns the first of the letters that differ from r in case alone: of ASCII the capital.
+// foldCase returns the first of the letters that differ from r only in case: the capital for ASCII.
 func foldCase(r rune) rune {
 	if r < utf8.RuneSelf {
 		if 'a' <= r && r <= 'z' {

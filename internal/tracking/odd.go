@@ -13,12 +13,13 @@ import (
 	"github.com/waybill-cli/waybill/internal/carriers"
 )
 
-// maxIdentifier is the most characters of an identifier; order names and carriers' numbers stay far below.
+// maxIdentifier is the maximum length of an identifier in characters; order names and tracking numbers are far
+// shorter.
 //
 // Assumed: the interface states no limit; --accept-odd-values sends longer ones.
 const maxIdentifier = 255
 
-// precise is how many digits a spreadsheet keeps; programs that go through a float may keep one more.
+// precise is how many digits a spreadsheet keeps; programs that convert to float may keep one more.
 const precise = 15
 
 const (
@@ -34,8 +35,8 @@ const (
 	refused
 )
 
-// oddity is one kind of value that no carrier gives. Carriers' numbers have known forms; order names have
-// not, so that in referId only what no order is called is refused.
+// oddity is one kind of value that no carrier uses. Tracking numbers have known forms, but order names have not: so in
+// referId, only values that can't be order names are refused.
 type oddity struct {
 	found   func(string) bool
 	message string   // %s is the name of the field
@@ -48,13 +49,13 @@ type oddity struct {
 // Kinds of problems with values.
 const (
 	KindDamaged     = "damaged"      // a spreadsheet or an export changed the value
-	KindPlaceholder = "placeholder"  // it stands for a value that is not there
+	KindPlaceholder = "placeholder"  // stands for a missing value
 	KindInvisible   = "invisible"    // an invisible character
 	KindSpace       = "white-space"  // white space inside an identifier
 	KindCarrierName = "carrier-name" // a carrier code that looks like a name
 )
 
-// oddities are read from the top; the first match counts.
+// oddities are checked from the top; the first match counts.
 var oddities = []oddity{
 	{tooLong, "%s is longer than 255 characters", "check that it is the right column " +
 		"and that no quote is missing", refused, refused, ""},
@@ -109,10 +110,10 @@ func tooLong(s string) bool {
 	return len(s) > maxIdentifier && utf8.RuneCountInString(s) > maxIdentifier
 }
 
-// formulaErrors are those without a mark at their end that tells them.
+// formulaErrors are the errors that do not end in ! or ?.
 var formulaErrors = []string{"#N/A", "#N/D", "#N/B", "#N/DISP", "#NV", "#BRAK", "#GETTING_DATA", "#Н/Д"}
 
-// formulaError knows failed lookups and formulas in the languages of Excel and in LibreOffice.
+// formulaError matches errors of lookups and formulas in the languages of Excel, and in LibreOffice.
 func formulaError(s string) bool {
 	if s[0] != '#' {
 		return libreError().MatchString(s)
@@ -127,22 +128,21 @@ func formulaError(s string) bool {
 
 func hashes(s string) bool { return len(s) > 1 && strings.Trim(s, "#") == "" }
 
-// blank matches marks alone.
+// blank matches texts of marks only.
 func blank(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || r > unicode.MaxASCII && !unicode.IsPunct(r)
 	})
 }
 
-// Forms of what a spreadsheet makes of identifiers. They are compiled when they
-// are needed first: that takes longer than most commands do.
+// Forms that spreadsheets turn identifiers into, compiled on first use: that takes longer than most commands.
 var (
 	libreError = form(`^(?i:err):5\d\d$`)
-	// scientific has a sign or a decimal mark, as no identifier has: 9.4E+21, 9,4e21, 94E+20, 9.4×10^21.
+	// scientific has a sign or a decimal mark, unlike any identifier: 9.4E+21, 9,4e21, 94E+20, 9.4×10^21.
 	scientific = form(`^[+−-]?(?:\d[\d.,'’]*(?:[eE][+−-]\d{1,3}|[x×*·]10\^[+−-]?\d{1,3})|` +
 		`\d[\d'’]*[.,][\d.,]*[eE]\d{1,3})$`)
-	// grouped has groups of three digits, with commas of two or three (India).
-	// Swiss Post's 99.60.123456.12345678 has others.
+	// grouped has groups of three digits, or, with commas, of two or three (India). Swiss Post's 99.60.123456.12345678
+	// has other groups.
 	grouped = form(`^[+−-]?\d{1,3}(?:(?:,\d{2,3})+(?:\.\d*)?|(?:\.\d{3})+(?:,\d*)?|(?:['’]\d{3})+(?:[.,]\d*)?)$`)
 	decimal = form(`^[+−-]?\d*[.,]\d*$`)
 )
@@ -151,7 +151,7 @@ func form(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// numeral matches a form of numbers with a mark in them. It is cheap for all other texts.
+// numeral matches a form of numbers that contain a mark. It is cheap for all other texts.
 func numeral(form func() *regexp.Regexp) func(string) bool {
 	return func(s string) bool {
 		return strings.IndexByte("0123456789+-.,\xe2", s[0]) >= 0 && strings.ContainsAny(s, ".,'’eE^") &&
@@ -159,13 +159,13 @@ func numeral(form func() *regexp.Regexp) func(string) bool {
 	}
 }
 
-// shortExponent matches 123E4. From 8 characters on it may be a number of GLS.
+// shortExponent matches 123E4. With 8 or more characters it may be a GLS number.
 func shortExponent(s string) bool {
 	at := strings.IndexAny(s, "eE")
 	return len(s) < 8 && at > 0 && digits(s[:at]) && digits(s[at+1:])
 }
 
-// formula matches ="0012" whole, and =A1; text around further quotes is for the reader to judge.
+// formula matches =A1, and ="0012" as a whole; texts with further quotes are left for the reader to judge.
 func formula(s string) bool {
 	inner, ok := strings.CutPrefix(s, "=")
 	return ok && !strings.Contains(strings.TrimSuffix(strings.TrimPrefix(inner, `"`), `"`), `"`)
@@ -181,13 +181,13 @@ func zeros(s string) bool { return strings.Trim(s, "0") == "" }
 
 func tooShort(s string) bool { return digits(s) && len(s) < 4 }
 
-// nullWord matches what programs write for a value that is not there.
+// nullWord matches what programs write for a missing value.
 func nullWord(s string) bool {
 	nulls := []string{"null", "nan", "undefined", "n/a", "n/d", "object object", "objectobject"}
 	return len(s) <= 20 && slices.Contains(nulls, strings.ToLower(strings.Trim(s, "<>()[]{}\"'\\*")))
 }
 
-// placeholder matches placeholderWords, and the letter x alone any number of times.
+// placeholder matches placeholderWords, and any number of the letter x.
 func placeholder(s string) bool {
 	if len(s) > 40 || strings.ContainsFunc(s, unicode.IsDigit) {
 		return false
@@ -202,11 +202,11 @@ func placeholder(s string) bool {
 	return known || word != "" && strings.Trim(strings.Trim(s, "<>()[]{}"), "xX") == ""
 }
 
-// totals are the words before the number of rows in the last line of an export.
+// totals are the words that precede the number of rows in the last line of an export.
 var totals = strings.Fields(`total totals grandtotal subtotal sum summe gesamt gesamtsumme anzahl count totale totaal
 	suma soma somme razem итого всего 合計 合计 总计`)
 
-// placeholderWords are written without the marks between and around their letters.
+// placeholderWords are sorted, in lower case and without marks between and around their letters.
 var placeholderWords = slices.Sorted(slices.Values(slices.Concat(totals, []string{
 	"na", "nd", "nv", "nul", "nil", "none", "nat", "inf", "infinity", "undef", "empty", "blank", "leer", "vide", "void",
 	"vacio", "missing", "true", "false", "wahr", "falsch", "vrai", "faux", "verdadero", "falso", "vero", "yes", "no", "ja",
@@ -219,7 +219,7 @@ var placeholderWords = slices.Sorted(slices.Values(slices.Concat(totals, []strin
 	"placeholder", "dummy", "sample", "example", "test", "testing", "tracking", "trackingnumber", "trackingno", "number",
 })))
 
-// totalsLine reports whether the item is a word such as Total, and how many rows there were.
+// totalsLine reports whether the item is a word such as Total and a number of rows.
 func (it Item) totalsLine() bool {
 	if it.Number == "" || len(it.Number) >= 8 || strings.Trim(it.Number, "0123456789.,'") != "" {
 		return false
@@ -228,12 +228,13 @@ func (it Item) totalsLine() bool {
 	return slices.Contains(totals, strings.ToLower(strings.TrimRight(word, ":.=")))
 }
 
-// rounded finds zeros where a spreadsheet has lost digits. A number whose check digit fits really ends in zeros.
+// rounded finds zeros in place of digits that a spreadsheet lost. A number with a correct check digit really ends in
+// zeros.
 func rounded(field, s string) (Problem, bool) {
 	if len(s) <= precise || !digits(s) {
 		return Problem{}, false
 	}
-	n, kept := len(s), max(len(strings.TrimRight(s, "0")), precise) // digits, and those before the zeros at the end
+	n, kept := len(s), max(len(strings.TrimRight(s, "0")), precise) // digits, and digits before the trailing zeros
 	certain := n >= 18 && kept <= precise || n >= 20 && kept <= precise+1
 	if !certain && kept > precise {
 		return Problem{}, false
@@ -251,10 +252,10 @@ func rounded(field, s string) (Problem, bool) {
 	return p, true
 }
 
-// Exchanged reports whether the referId looks like a carrier's number, and the number like an order.
+// Exchanged reports whether the referId looks like a tracking number, and the number like an order name.
 func (it Item) Exchanged() bool { return LikeNumber(it.ReferID) && likeOrder(it.Number) }
 
-// LikeNumber reports whether s may be a carrier's number: 10 letters and digits or more, 8 of them digits.
+// LikeNumber reports whether s may be a tracking number: at least 10 letters and digits, at least 8 of them digits.
 func LikeNumber(s string) bool {
 	if len(s) < 10 {
 		return false
@@ -271,7 +272,7 @@ func LikeNumber(s string) bool {
 	return count >= 8
 }
 
-// likeOrder matches what is short, or has a mark that carriers do not use, but for an air waybill.
+// likeOrder matches short texts, and texts with a mark that carriers do not use, except for air waybills.
 func likeOrder(s string) bool {
 	if prefix, serial, ok := strings.Cut(s, "-"); ok && len(prefix) == 3 && len(serial) == 8 && digits(prefix+serial) {
 		return false
@@ -279,7 +280,7 @@ func likeOrder(s string) bool {
 	return len(s) < 8 || strings.ContainsAny(s, "#-_/")
 }
 
-// months are how the names of months begin, in the languages of common spreadsheets.
+// months are prefixes of the names of months, in the languages of common spreadsheets.
 var months = []string{
 	"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 	"mär", "mrz", "mai", "okt", "dez", // German
@@ -291,8 +292,8 @@ var months = []string{
 	"sty", "lut", "kwi", "maj", "cze", "lip", "sie", "wrz", "paź", "gru", // Polish
 }
 
-// isDate reports whether s is a date of numbers (2024-03-01, 01.03.2024, 3/1/24), one with the name of a month (Mar-24,
-// 24-Mär-2024), or either with a time, or a time alone. A carrier's hyphen stands between longer groups: 020-12345678.
+// isDate reports whether s is a numeric date (2024-03-01, 01.03.2024, 3/1/24), a date with a month's name (Mar-24,
+// 24-Mär-2024), either with a time, or a time alone. Hyphens in tracking numbers separate longer groups: 020-12345678.
 func isDate(s string) bool {
 	if len(s) > len("2024-september-24T00:00:00.000000000+00:00") {
 		return false
@@ -303,7 +304,7 @@ func isDate(s string) bool {
 	return isDay(s)
 }
 
-// cutTime cuts a time from the end of s: what follows a T, or begins two places before the first colon.
+// cutTime cuts a time from the end of s. It begins with up to two digits before the first colon.
 func cutTime(s string) (day, time string, ok bool) {
 	colon := strings.IndexByte(s, ':')
 	if colon < 0 {

@@ -13,7 +13,7 @@ import (
 // Outcome is the class of an answer to a create request.
 type Outcome int
 
-// The outcomes. Whatever is not clearly another one is OutcomeUnknown: the zero value is the safe one.
+// The outcomes. An answer that is not clearly another outcome is OutcomeUnknown: the zero value is the safe one.
 const (
 	OutcomeUnknown      Outcome = iota // no complete answer, or a status that does not say what was stored
 	OutcomeAccepted                    // a complete and credible 2xx answer
@@ -37,15 +37,15 @@ const (
 	StoredAll                   // its rows become accepted
 )
 
-// Stop is when an outcome stops the run.
+// Stop says when an outcome stops the run.
 type Stop int
 
 // The rules.
 const (
-	StopNever       Stop = iota // but see the limit of unknown outcomes in a row
-	StopAtOnce                  // the next batch would meet the same answer
-	StopOnFailures              // no request succeeds for as long as the run's patience
-	StopOnLongPause             // the pause that the service asks for exceeds the run's patience
+	StopNever       Stop = iota // but see the limit of consecutive unknown outcomes
+	StopAtOnce                  // the next batch would get the same answer
+	StopOnFailures              // if no request succeeds for as long as the run's patience
+	StopOnLongPause             // if the pause that the service asks for exceeds the run's patience
 )
 
 // Meaning is a row of the table of outcomes.
@@ -55,8 +55,8 @@ type Meaning struct {
 	Stored   Stored
 	Signal   pace.Signal
 	Stop     Stop
-	Why      string // the run stopped
-	Exit     string // word of the exit status of a run that stopped
+	Why      string // why the run stopped
+	Exit     string // name of the exit status of a run that stopped
 }
 
 // Reasons why a run stopped.
@@ -68,11 +68,10 @@ const (
 	unexpected     = "unexpected response"
 )
 
-// meanings is the one table of how an answer to create is read.
+// meanings is the only table of what an answer to a create means.
 //
-// Assumed: behaviour for errors is not shown; `assume_unprocessed` and
-// `create.accepted` set what can be set, and OutcomeThrottled, OutcomeRows and
-// OutcomeNotCredible depend on more than the status.
+// Assumed: behaviour for errors is not shown; `assume_unprocessed` and `create.accepted` set what can be set, and
+// OutcomeThrottled, OutcomeRows and OutcomeNotCredible depend on more than the status.
 var meanings = [...]Meaning{
 	OutcomeUnknown:      {"unknown", []int{408, 425, 5}, StoredUnknown, pace.NoSignal, StopNever, "", "unknown"},
 	OutcomeAccepted:     {"accepted", []int{2}, StoredAll, pace.Success, StopNever, "", "ok"},
@@ -86,13 +85,13 @@ var meanings = [...]Meaning{
 	OutcomeNotCredible:  {"not credible", []int{1, 3}, StoredUnknown, pace.NoSignal, StopAtOnce, unexpected, "unknown"},
 }
 
-// Meaning returns the row of the table.
+// Meaning returns the row of o in the table.
 func (o Outcome) Meaning() Meaning { return meanings[o] }
 
 // String returns the name of the outcome.
 func (o Outcome) String() string { return meanings[o].Name }
 
-// OutcomeOf returns the outcome of a complete answer with that status.
+// OutcomeOf returns the outcome of a complete answer with that HTTP status.
 func OutcomeOf(status int) Outcome {
 	for _, key := range []int{status, status / 100} {
 		for o := range meanings {
@@ -107,20 +106,21 @@ func OutcomeOf(status int) Outcome {
 // Reply is the result of one create request.
 type Reply struct {
 	Outcome    Outcome
-	Refused    []RefusedRow  // rows that the answer refuses by name, of OutcomeAccepted and OutcomeRows
+	Refused    []RefusedRow  // rows that the answer refuses by name, for OutcomeAccepted and OutcomeRows
 	HTTPStatus int           // 0 if no answer came
 	Answer     []byte        // as received; nil if none came
 	Body       *Body         // Answer, parsed; nil if none came
-	AnswerCut  bool          // more came than was read, or it broke off
-	Shape      string        // see [Body.Shape]; empty if no whole answer came
+	AnswerCut  bool          // longer than what was read, or broken off
+	Shape      string        // see [Body.Shape]; empty if no complete answer came
 	Agrees     bool          // the answer does not contradict the number of rows, see [Body.Shape]
 	RetryAfter time.Duration // how long the service asked to wait; 0 if it did not say
 	Began      time.Time
 	Took       time.Duration
-	Err        error // why it is not accepted, for people; nil if it is
+	Err        error // why it is not accepted, for people; nil if it is accepted
 }
 
-// Reason says in one line why a request was not accepted, the service's own words first; else it is empty.
+// Reason says in one line why a request was not accepted, in the service's own words if there are any; else it is
+// empty.
 func (r *Reply) Reason() string {
 	var worded interface{ Reason() string }
 	switch {
@@ -139,14 +139,14 @@ type RefusedRow struct {
 	Ambiguous bool   // the answer means this row or another
 }
 
-// Query is a question about a tracking: by the caller's identifier, or else by the carrier's number.
+// Query asks for a tracking by the caller's identifier, or else by the carrier's number.
 type Query struct {
 	ReferID string
 	Number  string
-	Param   string // the query parameter for Number; empty for the configured one
+	Param   string // query parameter for Number; empty for the configured one
 }
 
-// Ref returns what is asked for.
+// Ref returns the queried referId or number.
 func (q Query) Ref() string { return cmp.Or(q.ReferID, q.Number) }
 
 // ErrProcessing says that the service is still working on a tracking. It is not a failure: ask again later.
@@ -159,23 +159,23 @@ var ErrProcessing = errors.New("still processing")
 // Assumed: what "no such tracking" looks like is not shown; `query.absent` sets it.
 var ErrAbsent = errors.New("not found")
 
-// ErrUndecided says that an answer neither shows the tracking nor says that there is none.
+// ErrUndecided says that an answer neither shows the tracking nor says that it does not exist.
 var ErrUndecided = errors.New("the response does not say whether the tracking exists")
 
 // ErrUnauthorized says that the service refused the key.
 var ErrUnauthorized = errors.New("the service refused the API key")
 
-// Failure is what the error of a request means for the next ones. The zero value says nothing.
+// Failure is what the error of a request means for later requests. The zero value says nothing.
 type Failure struct {
-	Temporary   bool          // the same query may do better later
-	Troubled    bool          // no answer came, or none that can be believed: a wait asks again, however long that takes
-	Systemic    bool          // any other query would meet the same, as after a refused key or a failed store
-	Unconnected bool          // no connection came about, nothing was sent
+	Temporary   bool          // the same query may succeed later
+	Troubled    bool          // no answer came, or no credible one: a wait asks again, however long that takes
+	Systemic    bool          // any other query would fail in the same way, as after a refused key or a failed store
+	Unconnected bool          // no connection was made, nothing was sent
 	Throttled   bool          // the service asked for a pause, or is overloaded
 	RetryAfter  time.Duration // how long the service asked to wait; 0 if it did not say
 }
 
-// FailureOf returns what an error says by its method Failure, or the zero value.
+// FailureOf returns the result of an error's method Failure, or the zero value if it has none.
 func FailureOf(err error) Failure {
 	var e interface{ Failure() Failure }
 	if errors.As(err, &e) {
@@ -184,7 +184,7 @@ func FailureOf(err error) Failure {
 	return Failure{}
 }
 
-// Finding is an answer with what it proves, for those who learn what answers look like.
+// Finding is an answer with what it proves, for callers that learn what answers look like.
 type Finding struct {
 	Evidence
 	Status int   // 0 if no answer came
@@ -193,13 +193,13 @@ type Finding struct {
 
 type allowedKey struct{}
 
-// WithAllowed returns a context for a request whose bytes may leave only while allowed returns nil. It is called
-// right before each write, for a process can stand still at any moment, and must not wait.
+// WithAllowed returns a context for a request whose bytes may leave only while allowed returns nil. allowed is called
+// right before each write, since a process may be suspended at any moment, and must not wait.
 func WithAllowed(ctx context.Context, allowed func() error) context.Context {
 	return context.WithValue(ctx, allowedKey{}, allowed)
 }
 
-// Allowed returns what [WithAllowed] was given; nil if the bytes may always leave.
+// Allowed returns the function given to [WithAllowed], nil if the bytes may always leave.
 func Allowed(ctx context.Context) func() error {
 	allowed, _ := ctx.Value(allowedKey{}).(func() error)
 	return allowed

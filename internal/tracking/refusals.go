@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Refusals returns the rows of items that a create's answer names together
-// with a sign of error. A row that the answer does not name has the outcome of its batch.
+// Refusals returns the rows of items that an answer to a create names together with a sign of error. A row that the
+// answer does not name has the outcome of its batch.
 //
-// An object decides one row at most: the one whose referId and number it names as they are, else the only one that it
-// can mean. Where it can mean several, or has only the referId or the number of one, those are ambiguous.
+// An object decides at most one row: the one with exactly its referId and number, else the only one that it can mean.
+// If it can mean several, or has only the referId or the number of some, these are ambiguous.
 //
-// blanket says that every row of several is listed as refused, some without a
-// reason: an answer that repeats the request beside its error looks so. Those rows are left out.
+// blanket says that all of several rows are listed as refused, some without a reason: an answer that repeats the
+// request beside its error looks like that. The rows without a reason are left out.
 //
 // Assumed: refusals of single rows in an answer to a create are not shown.
 func (b *Body) Refusals(items []Item) (rows []RefusedRow, blanket bool) {
@@ -27,19 +27,19 @@ func (b *Body) Refusals(items []Item) (rows []RefusedRow, blanket bool) {
 type refusals struct {
 	items     []Item
 	exact     index // by referId and number
-	folded    index // the same, however the number is written
+	folded    index // the same with folded numbers
 	decided   map[int]bool
 	found     []refusal
 	byHalf    map[Key][]int  // rows by referId alone, and by folded number alone
-	ambiguous map[int]string // why, by row
+	ambiguous map[int]string // reasons by row
 }
 
 type refusal struct {
 	RefusedRow
-	explicit bool // the object itself has a sign of error, or a reason
+	explicit bool // the object itself has a sign of error or a reason
 }
 
-// index finds a row by referId and number, or by one of them with the other empty.
+// index finds a row by referId and number, or by one of them with the other one empty.
 type index map[Key]int
 
 const severalRows = -1
@@ -84,7 +84,7 @@ func names(v *value) (refer, number string) {
 	return refer, number
 }
 
-// decides records what v says of a row, and reports whether it names exactly one.
+// decides records what v says about rows, and reports whether it names exactly one.
 func (r *refusals) decides(v *value, bad bool) bool {
 	refer, number := names(v)
 	if refer == "" && number == "" {
@@ -106,7 +106,7 @@ func (r *refusals) decides(v *value, bad bool) bool {
 	return ok
 }
 
-// prepare makes the indexes once an object names a row. Most answers name none.
+// prepare builds the indexes once an object names a row. Most answers name none.
 func (r *refusals) prepare() {
 	if r.exact != nil {
 		return
@@ -146,7 +146,7 @@ func (r *refusals) refuse(i int, v *value, own bool) {
 	r.found = append(r.found, refusal{RefusedRow{Key: r.items[i].Key(), Reason: why}, own || why != ""})
 }
 
-// addAmbiguous records the rows that have the referId or the number, once.
+// addAmbiguous records the rows that have the referId or the number, each once.
 func (r *refusals) addAmbiguous(refer, bare, why string) {
 	for _, half := range []Key{{ReferID: refer}, {Number: bare}} {
 		for _, i := range r.byHalf[half] {
@@ -156,7 +156,7 @@ func (r *refusals) addAmbiguous(refer, bare, why string) {
 	}
 }
 
-// rows returns the refused rows, without those that are only refused all together.
+// rows returns the refused rows, without those that are refused only because all are.
 func (r *refusals) rows() (rows []RefusedRow, blanket bool) {
 	for i := range r.items {
 		if why, ok := r.ambiguous[i]; ok && !r.decided[i] {

@@ -9,15 +9,15 @@ import (
 	"unicode"
 )
 
-// maxShape is how long a shape may be; a longer one ends in a digest.
+// maxShape is the maximum length of a shape; a longer one ends in a digest.
 const maxShape = 200
 
-// Shape returns the form of an answer to a create: the HTTP status and the kinds of the members at the top level. Two
-// answers that mean the same have the same shape, whatever rows they are about; of a success the short words count
-// too. agrees says that no list of rows and no count in it contradicts the numbers of rows sent, and refused by name.
+// Shape returns the form of an answer to a create: the HTTP status and the kinds of the top-level members. Answers
+// with the same meaning have the same shape, whatever their rows; in a success, short words count too. agrees says
+// that no list of rows and no count in the answer contradicts the number of rows sent, and of rows refused by name.
 //
-// Assumed: what answers to a create look like is not shown, so that a shape means nothing
-// until queries have proven what it means.
+// Assumed: what answers to a create look like is not shown, so a shape means nothing until queries have proven its
+// meaning.
 func (b *Body) Shape(status, sent, refused int) (shape string, agrees bool) {
 	s := shaper{sent: sent, refused: refused, words: status >= 200 && status < 300, agrees: true}
 	if b.JSON() {
@@ -34,13 +34,13 @@ func (b *Body) Shape(status, sent, refused int) (shape string, agrees bool) {
 }
 
 type shaper struct {
-	sent, refused int  // rows
-	words         bool // the text of short strings counts
+	sent, refused int  // numbers of rows
+	words         bool // include the text of short strings
 	agrees        bool
 	out           strings.Builder
 }
 
-// write writes the kind of a value. Members below the second level are not told apart.
+// write writes the kind of a value. Members below the second level are not distinguished.
 func (s *shaper) write(name string, v *value, depth int) {
 	switch {
 	case v.kind == list:
@@ -54,7 +54,7 @@ func (s *shaper) write(name string, v *value, depth int) {
 	}
 }
 
-// writeObject writes members whose names are references, not words, as one.
+// writeObject writes all members whose names are references, not words, as one.
 func (s *shaper) writeObject(v *value, depth int) {
 	separator, references := "", ""
 	s.out.WriteByte('{')
@@ -102,7 +102,7 @@ func (s *shaper) writeScalar(name string, v *value) {
 	}
 }
 
-// writeNumber also writes whether a number is that of the rows if its name says that it counts them.
+// writeNumber also writes whether a number is the number of rows, if its name says that it counts them.
 func (s *shaper) writeNumber(name, literal string) {
 	n, err := strconv.Atoi(literal)
 	takes := hasPart(name, "accept", "created", "stored", "succe", "total", "count",
@@ -123,14 +123,14 @@ func (s *shaper) writeNumber(name, literal string) {
 	s.agrees = s.agrees && (refuses && n == s.refused || !refuses && (n == s.sent || n == s.sent-s.refused))
 }
 
-// hasPart reports whether a name that is not that of a code has one of the parts.
+// hasPart reports whether a name has one of the parts and does not name a code.
 func hasPart(name string, parts ...string) bool {
 	name = strings.ToLower(name)
 	inName := func(part string) bool { return strings.Contains(name, part) }
 	return !inName("code") && slices.ContainsFunc(parts, inName)
 }
 
-// isWord reports whether a text is short and without digits: it says what happened, not to whom.
+// isWord reports whether a text is short and without digits, so that it says what happened, but not to which row.
 func isWord(text string) bool {
 	return len(text) <= 60 && !strings.ContainsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !strings.ContainsRune(" .,!_-'", r)

@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// AnomalyKind is what cannot be right in a timeline.
+// AnomalyKind is a kind of error in a timeline.
 type AnomalyKind string
 
 // The kinds.
 const (
-	ImpossibleOffset AnomalyKind = "impossible_offset" // local time and UTC differ by no zone's offset
-	ImpossibleTime   AnomalyKind = "impossible_time"   // before tracking numbers, or far in the future
+	ImpossibleOffset AnomalyKind = "impossible_offset" // local time and UTC differ by an offset that no time zone has
+	ImpossibleTime   AnomalyKind = "impossible_time"   // before there were tracking numbers, or far in the future
 	UnreadableTime   AnomalyKind = "unreadable_time"   // one time can't be read, the other can
 	Repeated         AnomalyKind = "repeated"          // the same time and event as a checkpoint above
 )
 
-// Anomaly is one thing that cannot be right.
+// Anomaly is one error in a timeline.
 type Anomaly struct {
 	Kind    AnomalyKind
 	Message string // in a few words, for people
 }
 
-// Offsets of zones on earth, and how far ahead a checkpoint may lie: a carrier may announce one.
+// Offsets of time zones on earth, and how far ahead a checkpoint may be, since a carrier may announce one.
 const (
 	minOffset   = -12 * time.Hour
 	maxOffset   = 14 * time.Hour
@@ -34,7 +34,7 @@ const (
 	maxLeadTime = 366 * 24 * time.Hour
 )
 
-// anomalies returns what cannot be right in a checkpoint by itself, learnt at that time.
+// anomalies returns the errors in a checkpoint by itself, learned at that time.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event), checkpoint object.
 func (c Checkpoint) anomalies(learnt time.Time) []Anomaly {
@@ -61,13 +61,13 @@ func (c Checkpoint) anomalies(learnt time.Time) []Anomaly {
 	return found
 }
 
-// wallClocks are the forms of a local time. Fractions of a second may follow.
+// wallClocks are the formats of a local time. Fractions of a second may follow.
 var wallClocks = []string{
 	"2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04", time.RFC3339,
 }
 
-// readWallClock reads a local time as if it were UTC, the zero time if it can't.
-// A zone that is there after all is not read: the clock on the wall counts.
+// readWallClock reads a local time as if it were UTC, the zero time if it can't. A zone in it is ignored: the wall
+// clock counts.
 func readWallClock(s string) time.Time {
 	for _, form := range wallClocks {
 		if t, err := time.Parse(form, s); err == nil {
@@ -78,7 +78,7 @@ func readWallClock(s string) time.Time {
 	return time.Time{}
 }
 
-// isZoneOffset is for an offset on earth. One of the two times may be cut to the minute.
+// isZoneOffset reports whether d is an offset on earth. One of the two times may be truncated to the minute.
 func isZoneOffset(d time.Duration) bool {
 	nearest := d.Round(offsetStep)
 	return (d-nearest).Abs() < time.Minute && nearest >= minOffset && nearest <= maxOffset
@@ -104,8 +104,8 @@ type Entry struct {
 	Anomalies []Anomaly
 }
 
-// Entries returns the checkpoints newest first, see [Timeline], each with what
-// cannot be right in it. learnt is when they were learnt, zero if it is not known.
+// Entries returns the checkpoints newest first, see [Timeline], each with its anomalies. learnt is when they were
+// learned, zero if unknown.
 func Entries(cs []Checkpoint, learnt time.Time) []Entry {
 	sorted := Timeline(cs)
 	entries := make([]Entry, len(sorted))
@@ -127,7 +127,7 @@ func Entries(cs []Checkpoint, learnt time.Time) []Entry {
 	return entries
 }
 
-// instant is the same with and without fractions of a second; empty if there is no time.
+// instant returns the time of c in one form, with or without a zero fraction of a second; empty if there is no time.
 func (c Checkpoint) instant() string {
 	whole, fraction, ok := strings.Cut(c.UTC, ".")
 	if fraction, utc := strings.CutSuffix(fraction, "Z"); ok && utc {
@@ -141,14 +141,14 @@ func (c Checkpoint) instant() string {
 
 func (c Checkpoint) place() [3]string { return [3]string{c.City, c.State, c.ZIP} }
 
-// Times are when the service knew something of a shipment. A zero time was not sent, or can't be read.
+// Times say how recent the service's data on a shipment are. A zero time was not sent, or can't be read.
 type Times struct {
 	Checkpoint time.Time // of the latest checkpoint
 	Updated    time.Time // of the service's record
 }
 
-// Times returns the times of a tracking, in milliseconds and UTC. An answer
-// without latestCheckpointTime may have checkpoints all the same.
+// Times returns the times of a tracking, in milliseconds and UTC. If an answer has no latestCheckpointTime, its
+// checkpoints decide.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func (t Tracking) Times() Times {
@@ -163,8 +163,8 @@ func (t Tracking) Times() Times {
 	return times
 }
 
-// Compare returns 1 if t is newer than u, -1 if it is older, and 0 if they do not tell. The latest checkpoint
-// decides, and the time of the record where the checkpoints are equal or one is not known.
+// Compare returns 1 if t is newer than u, -1 if it is older, and 0 if that can't be told. The latest checkpoint
+// decides; where the checkpoints are equal or one is unknown, the time of the record does.
 //
 // Assumed: a shipment's latest checkpoint never goes back in time.
 func (t Times) Compare(u Times) int {
@@ -184,7 +184,7 @@ func (t Times) Latest() time.Time {
 	return t.Checkpoint
 }
 
-// readTime reads a time as the service writes it, the zero time if it can't.
+// readTime parses a time as the service writes it, the zero time if it can't.
 func readTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, s)
 	if err != nil {
@@ -193,7 +193,7 @@ func readTime(s string) time.Time {
 	return t.UTC().Truncate(time.Millisecond)
 }
 
-// Timeline returns the checkpoints newest first by their UTC time; without a readable one they come last.
+// Timeline returns the checkpoints newest first by their UTC time; those without a readable one come last.
 func Timeline(cs []Checkpoint) []Checkpoint {
 	sorted := slices.Clone(cs)
 	slices.SortStableFunc(sorted, func(a, b Checkpoint) int {
@@ -204,8 +204,8 @@ func Timeline(cs []Checkpoint) []Checkpoint {
 	return sorted
 }
 
-// WithOlder returns the checkpoints newest first, and after them those of older that
-// are before the oldest of them: an event may leave these out.
+// WithOlder returns the checkpoints newest first, and after them those of older that are before the oldest of t: an
+// event may omit these.
 //
 // Assumed: that a delivery holds the whole timeline is not shown.
 func (t Tracking) WithOlder(older []Checkpoint) []Checkpoint {
@@ -221,8 +221,8 @@ func (c Checkpoint) isSame(o Checkpoint) bool {
 	return c.instant() == o.instant() && c.Event == o.Event && c.place() == o.place() && c.Local == o.Local
 }
 
-// Time returns when a checkpoint was by the clock on its wall. zoned says that the two times tell the clock's offset;
-// without it, the zone means nothing. The time is zero if the local one can't be read.
+// Time returns the local time of a checkpoint. zoned says that its two times tell the offset of the zone; otherwise
+// the zone means nothing. The time is zero if the local one can't be read.
 func (c Checkpoint) Time() (at time.Time, zoned bool) {
 	local, utc := readWallClock(c.Local), readTime(c.UTC)
 	offset := local.Sub(utc)
@@ -232,7 +232,7 @@ func (c Checkpoint) Time() (at time.Time, zoned bool) {
 	return utc.In(time.FixedZone("", int(offset.Round(offsetStep)/time.Second))), true
 }
 
-// Transit returns how long a delivered shipment was on its way, between checkpoints; 0 if that is not known.
+// Transit returns how long a delivered shipment was on its way, between its checkpoints; 0 if unknown.
 func (t Tracking) Transit() time.Duration {
 	first, last := t.oldest(), t.Times().Checkpoint
 	if !t.Delivered() || first.Year() < firstYear || !last.After(first) {
@@ -246,7 +246,7 @@ func (t Tracking) Transit() time.Duration {
 // Interface: States and transitions.
 func (t Tracking) Delivered() bool { return t.HasStatus("1") || t.HasStatus("delivered") }
 
-// oldest returns the time of the oldest checkpoint, zero if there is none that can be read.
+// oldest returns the time of the oldest checkpoint, zero if none can be read.
 func (t Tracking) oldest() time.Time {
 	var oldest time.Time
 	for _, c := range t.Checkpoints {

@@ -18,22 +18,22 @@ const (
 	FieldCarrierCode = "carrierCode"
 )
 
-// Problem is one thing wrong, or worth a note, in one field of an item.
+// Problem is something wrong, or worth a note, in one field of an item.
 type Problem struct {
 	Field   string `json:"-"`               // one of the Field constants
 	Value   string `json:"value,omitempty"` // as read, cut when it is long
 	Message string `json:"message"`         // what is wrong, for the reader of the file
 	Hint    string `json:"hint,omitempty"`  // what to do about it
 	Note    bool   `json:"-"`               // true if the item is good all the same
-	Odd     bool   `json:"-"`               // no carrier gives, and no order has, such a value; the user may say otherwise
+	Odd     bool   `json:"-"`               // neither carriers nor orders have such a value; the user may say otherwise
 	Kind    string `json:"-"`               // one of the Kind constants; empty for most
 }
 
-// Rules are what the user allows in an item: with AcceptOdd, odd values are notes.
+// Rules are what the user allows in an item: with AcceptOdd, odd values are only notes.
 type Rules struct{ AcceptOdd bool }
 
-// Validate returns what is wrong with the item: rules that the interface states, and values that a spreadsheet
-// damaged or that stand for none. It is good to send when every problem is a note.
+// Validate returns the problems of the item: broken rules of the interface, values that a spreadsheet damaged, and
+// placeholders. The item can be sent if every problem is a note.
 //
 // Interface: Resources and their fields, tracking creation item.
 func (it Item) Validate(r Rules) []Problem {
@@ -69,8 +69,8 @@ func LikeCarrierName(code string) bool {
 		func(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) || unicode.IsSpace(r) })
 }
 
-// carrierCode adds the problem of the carrier code. It is sent as written unless it stands for none, or the
-// cells of a torn row have moved: then a name or place stands for the number, and the number or a street for the code.
+// carrierCode adds the problem of the carrier code. It is sent as written unless it is a placeholder, or the cells of
+// a torn row have shifted: then the number is a name or place, and the code a number or a street.
 func (it Item) carrierCode(ps []Problem) []Problem {
 	code := it.CarrierCode
 	if code == "" {
@@ -101,7 +101,7 @@ func (it Item) carrierCode(ps []Problem) []Problem {
 
 const decimals = "0123456789"
 
-// plain reports whether no rule below speaks of s, as of nearly every identifier.
+// plain reports whether no rule below applies to s, as for nearly every identifier.
 func plain(s string) bool {
 	if len(s) < 8 || len(s) > maxIdentifier {
 		return false
@@ -131,8 +131,8 @@ func plain(s string) bool {
 	return count > 0 && (!hyphens || longest > len("2024"))
 }
 
-// CheckIdentifier returns what makes it impossible for s to be an identifier that
-// was created; odd values are none of it. field is the name used in messages.
+// CheckIdentifier returns what makes it impossible that an identifier s was created; odd values do not. field is the
+// name used in messages.
 func CheckIdentifier(field, s string) []Problem {
 	return slices.DeleteFunc(identifier(nil, field, s), func(p Problem) bool { return p.Note || p.Odd })
 }
@@ -194,7 +194,7 @@ func badText(field, s string) (Problem, bool) {
 	return Problem{}, false
 }
 
-// Invisible reports whether r has no width, or changes the order in which others are shown.
+// Invisible reports whether r has no width, or changes the order in which other characters are shown.
 func Invisible(r rune) bool {
 	return r >= 0xad && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

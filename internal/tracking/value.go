@@ -9,7 +9,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/jsonscan"
 )
 
-// maxDepth is how deeply an answer may be nested to be read; the documented objects are three deep.
+// maxDepth is the maximum nesting of an answer that is parsed; documented objects have three levels.
 const maxDepth = 200
 
 type kind int
@@ -33,7 +33,7 @@ type member struct {
 	value *value
 }
 
-// parse reads one whole JSON value, not nested too deeply. The value shares the bytes of raw.
+// parse parses one whole JSON value that is not nested too deeply. The value shares the bytes of raw.
 func parse(raw []byte) (*value, bool) {
 	if !json.Valid(raw) {
 		return nil, false
@@ -43,7 +43,7 @@ func parse(raw []byte) (*value, bool) {
 	return v, !deep
 }
 
-// readValue reads from valid JSON. It sets deep if the value is nested too deeply.
+// readValue parses valid JSON. It sets deep if the value is nested too deeply.
 func readValue(raw []byte, i, depth int, deep *bool) *value {
 	v := &value{}
 	*deep = *deep || depth > maxDepth
@@ -93,7 +93,7 @@ func (v *value) text() string {
 
 func (v *value) str(name string) string { return v.get(name).text() }
 
-// literal returns a scalar as sent, empty if it is absent, null or not a scalar.
+// literal returns a scalar as sent, "" if it is absent, null or not a scalar.
 func (v *value) literal(name string) string {
 	m := v.get(name)
 	if m == nil || m.kind != scalar || m.null() {
@@ -102,8 +102,8 @@ func (v *value) literal(name string) string {
 	return string(m.raw)
 }
 
-// Body is the body of an answer, parsed once. A nil Body is that of no answer:
-// it is not JSON and holds nothing. It is not for concurrent use.
+// Body is the body of an answer, parsed once. A nil Body means that there is no answer: it is not JSON and has no
+// content. It is not safe for concurrent use.
 type Body struct {
 	raw    []byte
 	root   *value  // nil if raw is not one whole JSON value
@@ -122,14 +122,14 @@ func ReadBody(raw []byte) *Body {
 // JSON reports whether the body is one whole JSON value.
 func (b *Body) JSON() bool { return b != nil && b.root != nil }
 
-// Wrong reports whether the body has a sign of error: `success: false`, a
-// non-null `error`, or `code` or `meta.code` of 400 and above. What is not JSON has none.
+// Wrong reports whether the body has a sign of error: `success: false`, a non-null `error`, or `code` or `meta.code`
+// of 400 and above. A body that is not JSON has none.
 //
 // Assumed: what success of a create looks like is not shown; `create.accepted` refines it.
 func (b *Body) Wrong() bool { return b.JSON() && signOfError(b.root) }
 
-// ErrorText returns the message of an error body: the text of
-// `message`, `error`, `error.message`, `detail` or `title`, or empty.
+// ErrorText returns the message of an error body: the text of `message`, `error`, `error.message`, `detail` or
+// `title`, or "".
 //
 // Assumed: the structure of error bodies is not shown.
 func (b *Body) ErrorText() string {
@@ -150,7 +150,7 @@ func (b *Body) Pointer(pointer string) (json.RawMessage, bool) {
 }
 
 // DistinctivePointers yields pointers to values that may distinguish one kind of answer from another: the whole body
-// if it is a scalar or empty, else its members that are, in their order.
+// if it is a scalar or empty, else those of its members that are, in order.
 func (b *Body) DistinctivePointers() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !b.JSON() {
@@ -170,13 +170,13 @@ func (b *Body) DistinctivePointers() iter.Seq[string] {
 
 func (v *value) distinctive() bool { return v.kind == scalar || len(v.members)+len(v.items) == 0 }
 
-// Match asks for one value in an answer of the service. The zero Match asks for nothing.
+// Match requires one value in an answer of the service. The zero Match requires nothing.
 type Match struct {
-	Path   string // RFC 6901 pointer; empty is the whole answer
+	Path   string // RFC 6901 pointer; empty for the whole answer
 	Equals string // JSON literal: `"ok"`, `true`, `200`, `null`
 }
 
-// Holds reports whether an answer has the value. Numbers are compared as they are written.
+// Holds reports whether an answer has the value. Numbers are compared as written.
 func (m Match) Holds(body *Body) bool {
 	got, ok := body.Pointer(m.Path)
 	x, errX := decodeJSON(got)
@@ -184,13 +184,13 @@ func (m Match) Holds(body *Body) bool {
 	return ok && errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
-// Absent is one form that "no such tracking" may take. All that is given must hold; the zero Absent never does.
+// Absent is one form that "no such tracking" may take. All that is set must hold; the zero Absent never holds.
 //
 // Assumed: the interface does not show what it looks like.
 type Absent struct {
-	Status  int    // HTTP status; 0 if not asked
-	Message string // text of the answer's `message`; empty if not asked
-	Match   Match  // zero if not asked
+	Status  int    // HTTP status; 0 for any
+	Message string // text of the answer's `message`; empty for any
+	Match   Match  // zero for any
 }
 
 // Holds reports whether an answer has this form.
