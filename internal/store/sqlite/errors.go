@@ -16,7 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// primary is the part of a SQLite result code that says what went wrong; the rest says where.
+// primary masks the part of a SQLite result code that says what went wrong; the rest says where.
 const primary = 0xff
 
 // sqliteCode returns the extended result code in err, 0 if there is none.
@@ -37,7 +37,7 @@ var kinds = map[int]error{
 	sqlite3.SQLITE_AUTH: store.ErrPermission, sqlite3.SQLITE_IOERR: store.ErrIO, sqlite3.SQLITE_NOLFS: store.ErrIO,
 }
 
-// kind returns the kind of err, nil if it is not about the file or the disk.
+// kind returns the kind of err, nil if it does not concern the file or the disk.
 func kind(err error) error {
 	code := sqliteCode(err)
 	_, isPath := errors.AsType[*fs.PathError](err)
@@ -51,12 +51,12 @@ func kind(err error) error {
 	case errors.Is(err, fs.ErrPermission), isPath:
 		return store.ErrPermission
 	case code == sqlite3.SQLITE_IOERR_SHMSIZE:
-		return store.ErrFull // the file that processes share could not grow
+		return store.ErrFull // the shared-memory file could not grow
 	}
 	return kinds[code&primary]
 }
 
-// fail returns err, which came while op was done at path, as callers are to see it.
+// fail returns err, from op at path, in the form for callers.
 func fail(path, op string, err error) error {
 	var done *store.Error
 	switch {
@@ -74,8 +74,8 @@ func fail(path, op string, err error) error {
 	return err
 }
 
-// breaksConnection reports whether a connection must be closed after err: after a
-// failed write or fsync it is not known what the system still holds.
+// breaksConnection reports whether a connection must be closed after err: after a failed write or fsync, it is unknown
+// what the system still holds.
 func breaksConnection(err error) bool {
 	codes := []int{
 		sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOMEM,

@@ -31,10 +31,10 @@ type file struct {
 	made      bool
 }
 
-// Open opens the store at path, and makes it with its folder if there is none. A store with other tables, of a newer
-// version or of a development build, is refused and left alone. One that the user can't write is opened for reading,
-// see [store.DB.Writable]. Symbolic links are followed; a file that has several names, or is mounted without its
-// folder, is refused: its log and its locks would not be those of others who use it.
+// Open opens the store at path, and creates it with its folder if there is none. A store with other tables, of a newer
+// version or of a development build, is refused and left unchanged. If the user can't write it, it is opened for
+// reading, see [store.DB.Writable]. Symbolic links are followed. A file that has several names, or is mounted without
+// its folder, is refused: other users of it would have another log and other locks.
 func Open(ctx context.Context, path string, o store.Options) (*store.DB, error) {
 	f, shared, err := openFile(ctx, path, o)
 	if err != nil {
@@ -43,7 +43,7 @@ func Open(ctx context.Context, path string, o store.Options) (*store.DB, error) 
 	return store.New(f.engine(shared)), nil
 }
 
-// openFile is Open for the file alone. It returns who shares it, too.
+// openFile is Open for the file alone. It also returns who shares the file.
 func openFile(ctx context.Context, path string, o store.Options) (*file, string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *file) engine(shared string) store.Engine {
 	}
 }
 
-// bootID identifies the current boot of this machine; empty where [store.Uptime] is not known, or the boot.
+// bootID identifies the current boot of this machine; empty if it or [store.Uptime] is unknown.
 func bootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil || runtime.GOOS != "linux" {
@@ -130,7 +130,7 @@ func (f *file) read(_ context.Context, ask func() (again bool, err error)) error
 	return err
 }
 
-// revision is for [store.Engine]. Of a file that can't be locked only the time and size tell.
+// revision is for [store.Engine]. For a file that can't be locked, it consists of times and sizes.
 func (f *file) revision(ctx context.Context) (text string, err error) {
 	if f.readOnly == nil {
 		err = f.revisions.QueryRowContext(ctx, "PRAGMA data_version").Scan(&text)
@@ -165,9 +165,9 @@ func (f *file) check(ctx context.Context) error {
 
 const maxLinks = 40
 
-// resolvePath returns the store's path without symbolic links, and makes the file if need
-// be, readable by the user alone. SQLite puts its log beside it, where the locks of owners
-// must be too. A link that another user put where others may write is an error.
+// resolvePath returns the store's path without symbolic links, and creates the file if needed, readable by the user
+// alone. SQLite puts its log beside it, where the locks of owners must be too. A link that another user created in a
+// folder that others can write to is an error.
 func resolvePath(path string, mustExist bool) (string, error) {
 	_, err := disk.Resolve(path)
 	if foreign, ok := errors.AsType[*disk.ForeignError](err); ok {
@@ -186,7 +186,7 @@ func resolvePath(path string, mustExist bool) (string, error) {
 	return path, &store.Error{Kind: store.ErrNotStore, Path: path, Op: "open", Err: errors.New("too many symbolic links")}
 }
 
-// resolveFile is resolvePath for a path that is no link itself.
+// resolveFile is resolvePath for a path that is not a link itself.
 func resolveFile(path string, mustExist bool) (string, error) {
 	folder := filepath.Dir(path)
 	if !mustExist {
@@ -205,8 +205,8 @@ func resolveFile(path string, mustExist bool) (string, error) {
 		return path, err
 	}
 	path = filepath.Join(folder, filepath.Base(path))
-	// An existing file is not opened here: closing it again would take the
-	// locks away that another store in this process holds on it.
+	// An existing file is not opened here: closing it would release the locks that another store in this process holds on
+	// it.
 	info, err := os.Stat(path)
 	switch {
 	case err == nil:
@@ -248,11 +248,11 @@ func checkFile(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// longestMount bounds a line of the list of mounts, in bytes: an overlay names many folders.
+// longestMount limits a line of the list of mounts, in bytes: an overlay names many folders.
 const longestMount = 1 << 20
 
-// isFileMount reports whether the file is mounted without its folder: the log
-// and the locks beside it are then others than those beside the file itself.
+// isFileMount reports whether the file is mounted without its folder: then the log and the locks beside path are not
+// the ones beside the file itself.
 func isFileMount(path string) (bool, error) {
 	f, err := os.Open("/proc/self/mountinfo")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -265,7 +265,7 @@ func isFileMount(path string) (bool, error) {
 	return mounted, errors.Join(err, f.Close())
 }
 
-// isMountPoint looks a path up in the kernel's list of mounts, whose fifth field is the mount point.
+// isMountPoint looks up a path in the kernel's list of mounts, whose fifth field is the mount point.
 func isMountPoint(mounts io.Reader, path string) (bool, error) {
 	path = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`).Replace(path)
 	lines := bufio.NewScanner(mounts)
@@ -278,9 +278,9 @@ func isMountPoint(mounts io.Reader, path string) (bool, error) {
 	return false, lines.Err()
 }
 
-// whoShares returns who shares the store on purpose, in words: a group, or those who may
-// write in its folder. Others who could change it, or who laid out files beside it that
-// SQLite would read, are an error; but a store that is only read may belong to another user.
+// whoShares says who shares the store on purpose: a group, or everybody who can write to its folder. It is an error if
+// others can change the store, or own files beside it that SQLite would read; but a store that is only read may belong
+// to another user.
 func whoShares(path string, readOnly bool) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -310,7 +310,7 @@ func whoShares(path string, readOnly bool) (string, error) {
 // besideName matches names of files beside a database: its logs, locks and copies.
 var besideName = regexp.MustCompile(`(?i)^(.+?)(-wal|-shm|-journal|\.staging\.lock|\.owners(/[^/]+)?|\.copying)$`)
 
-// Beside returns the path of the database that a file's name belongs to; empty for another name.
+// Beside returns the path of the database that a file belongs to by its name, "" if there is none.
 func Beside(path string) string {
 	parts := besideName.FindStringSubmatch(filepath.ToSlash(path))
 	if parts == nil {
@@ -319,10 +319,10 @@ func Beside(path string) string {
 	return filepath.FromSlash(parts[1])
 }
 
-// IsDatabase reports whether the content of a file is a database or a write-ahead log.
+// IsDatabase reports whether a file contains a database or a write-ahead log.
 func IsDatabase(path string) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return false // opening a FIFO waits
+		return false // opening a FIFO blocks
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -336,15 +336,15 @@ func IsDatabase(path string) bool {
 	return begin == "SQLite format 3\x00" || isLog
 }
 
-// identity recognizes the file that was opened, should another take its place. An open file keeps its number on the
-// disk, so a stat is enough. Connections that are opened later compare the store's own id.
+// identity detects that another file took the place of the opened one. An open file keeps its number on the disk, so a
+// stat is enough. Connections that are opened later compare the store's own id.
 type identity struct {
 	path string
-	file atomic.Pointer[fs.FileInfo] // nil until the store was opened
+	file atomic.Pointer[fs.FileInfo] // nil until the store is opened
 
 	// The rest belongs to the connection that writes.
-	log fs.FileInfo // that the connection writes to, nil if there is none
-	id  int64       // 0 until it was read
+	log fs.FileInfo // log of that connection, nil if there is none
+	id  int64       // 0 until read
 }
 
 func (i *identity) recordFile() error {
@@ -363,7 +363,7 @@ func statFile(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// check returns an error that matches [store.ErrGone] unless path leads to the opened file. It costs a stat.
+// check returns an error that matches [store.ErrGone] unless path still leads to the opened file. It costs a stat.
 func (i *identity) check() error {
 	file := i.file.Load()
 	if file == nil {
@@ -394,7 +394,7 @@ func (i *identity) compare(path string, was fs.FileInfo) error {
 	return err
 }
 
-// checkConnection compares a new connection's store with the first one's. A transaction has begun.
+// checkConnection compares the store of a new connection with the first one's, inside a transaction.
 func (i *identity) checkConnection(ctx context.Context, conn *sql.Conn) error {
 	log, err := statFile(i.path + "-wal")
 	if err != nil {

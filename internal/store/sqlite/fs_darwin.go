@@ -2,7 +2,7 @@ package sqlite
 
 import "syscall"
 
-// networkFS names the kind of network file system that folder is on; empty for a local or unknown one.
+// networkFS returns the kind of network file system that folder is on; "" for a local or unknown one.
 func networkFS(folder string) string {
 	const local = 0x1000 // MNT_LOCAL
 	var st syscall.Statfs_t

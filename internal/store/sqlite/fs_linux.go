@@ -2,7 +2,7 @@ package sqlite
 
 import "syscall"
 
-// networkTypes are the file systems that other machines may change too, by statfs's number.
+// networkTypes are the file systems that other machines may change too, by their number in statfs.
 var networkTypes = map[uint32]string{
 	0x6969:     "nfs",
 	0x517b:     "smb",
@@ -20,7 +20,7 @@ var networkTypes = map[uint32]string{
 	0x7461636f: "ocfs2",
 }
 
-// networkFS names the kind of network file system that folder is on; empty for a local or unknown one.
+// networkFS returns the kind of network file system that folder is on; "" for a local or unknown one.
 func networkFS(folder string) string {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(folder, &st); err != nil {

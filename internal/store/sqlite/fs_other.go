@@ -2,5 +2,5 @@
 
 package sqlite
 
-// networkFS is not known here.
+// networkFS returns "": the kind is unknown here.
 func networkFS(string) string { return "" }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// networkFS names the kind of network file system that folder is on; empty for a local or unknown one.
+// networkFS returns the kind of network file system that folder is on; "" for a local or unknown one.
 func networkFS(folder string) string {
 	root, err := windows.UTF16PtrFromString(filepath.VolumeName(folder) + `\`)
 	if err != nil || windows.GetDriveType(root) != windows.DRIVE_REMOTE {

@@ -30,8 +30,8 @@ func (f *file) lockStaging(ctx context.Context) (string, func() error, error) {
 	return name, lock.Close, nil
 }
 
-// owner marks what this process works on. Each open store that sends locks a file of its own; the system releases the
-// lock when the process ends, however it ends. The file's name is the owner of runs and batches in the store.
+// owner marks the work of this process. Each open store that sends locks its own file; the system releases the lock
+// when the process ends, however it ends. The file's name is the owner of runs and batches in the store.
 type owner struct {
 	folder string
 
@@ -40,8 +40,8 @@ type owner struct {
 	lock *flock.Flock
 }
 
-// Name makes and locks the owner's file at first. Nobody knows the name before it is returned, so
-// nobody can find the file unlocked.
+// Name creates and locks the owner's file on first use. Nobody knows the name before it is returned, so nobody can
+// find the file unlocked.
 func (o *owner) Name(context.Context, store.Queryer) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -72,7 +72,7 @@ func (o *owner) isOwn(name string) bool {
 	return o.lock != nil && o.name == name
 }
 
-// IsAlive removes a dead owner's file. Several processes may ask at once.
+// IsAlive also removes a dead owner's file. Several processes may call it at once.
 func (o *owner) IsAlive(_ context.Context, _ store.Queryer, name string) (bool, error) {
 	switch {
 	case o.isOwn(name):
@@ -99,13 +99,13 @@ func (o *owner) Await(ctx context.Context, name string) (bool, error) {
 	return o.IsAlive(ctx, nil, name)
 }
 
-// Fence reports whether the owner is dead, and then it stays so: nobody locks its file again.
+// Fence reports whether the owner is dead. If so, it stays dead: nobody locks its file again.
 func (o *owner) Fence(ctx context.Context, on store.Queryer, name string) (bool, error) {
 	alive, err := o.IsAlive(ctx, on, name)
 	return !alive && err == nil, err
 }
 
-// Held says whether that is this store's owner: it has what it claimed until it ends.
+// Held returns nil if name is this store's owner: it keeps its claims until it ends.
 func (o *owner) Held(name string) error {
 	if o.isOwn(name) {
 		return nil
@@ -124,7 +124,7 @@ func (o *owner) release() error {
 	return errors.Join(lock.Close(), removeIfExists(lock.Path()))
 }
 
-// removeIfExists removes a file; another process may have done so.
+// removeIfExists removes a file, unless another process has.
 func removeIfExists(path string) error {
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -29,13 +29,13 @@ func readerSettings() []string {
 	return []string{"busy_timeout(5000)", "query_only(1)", fmt.Sprintf("cache_size(-%d)", readerCache)}
 }
 
-// connect returns a pool of connections to path with those settings. It opens none yet.
+// connect returns a pool of connections to path with these settings. It opens none yet.
 func connect(path string, settings ...string) *sql.DB {
 	name := uri(path, "mode=rw", settings...)
 	return sql.OpenDB(dialer(func() (string, error) { return name, nil }))
 }
 
-// dialer returns the name of what a new connection is to.
+// dialer returns the name of the database that a new connection opens.
 type dialer func() (string, error)
 
 // Connect is for [sql.OpenDB].
@@ -50,7 +50,7 @@ func (d dialer) Connect(context.Context) (driver.Conn, error) {
 // Driver is for [sql.OpenDB].
 func (d dialer) Driver() driver.Driver { return sqliteDriver() }
 
-// sqliteDriver has our functions. No index or view may use these: other programs could not read the file.
+// sqliteDriver has our functions. No index or view may use them, or other programs could not read the file.
 var sqliteDriver = sync.OnceValue(func() *sqlite.Driver {
 	d := &sqlite.Driver{}
 	d.MustRegisterDeterministicScalarFunction("fold_number", 1, foldNumber)
@@ -65,7 +65,7 @@ func foldNumber(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, e
 	return tracking.FoldNumber(number), nil
 }
 
-// uri returns the name by which SQLite opens path. It makes no file.
+// uri returns the name by which SQLite opens path. It creates no file.
 func uri(path, mode string, settings ...string) string {
 	path = strings.NewReplacer("%", "%25", "?", "%3f", "#", "%23").Replace(filepath.ToSlash(path))
 	if !strings.HasPrefix(path, "/") {
@@ -93,7 +93,7 @@ func (c *connector) Connect(ctx context.Context) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// Drop closes the connection and the readers' idle ones.
+// Drop closes the connection and the idle connections of readers.
 func (c *connector) Drop(conn *sql.Conn) {
 	c.identity.log = nil
 	_ = conn.Raw(func(any) error { return driver.ErrBadConn })
@@ -102,7 +102,7 @@ func (c *connector) Drop(conn *sql.Conn) {
 	c.readers.SetMaxIdleConns(idleReaders)
 }
 
-// Begin begins a transaction. A connection's first one sees that the file is still the opened one.
+// Begin begins a transaction. The first one of a connection checks that the file is still the opened one.
 func (c *connector) Begin(ctx context.Context, conn *sql.Conn) error {
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil || c.identity.log != nil {
 		return err
@@ -115,7 +115,7 @@ func (c *connector) Begin(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-// Commit commits. A commit to a file that is not there any more is a failure too.
+// Commit commits. A commit to a file that no longer exists is a failure too.
 func (c *connector) Commit(ctx context.Context, conn *sql.Conn, last []store.Statement) error {
 	err := c.identity.checkLog()
 	for _, s := range last {
@@ -132,15 +132,15 @@ func (c *connector) Commit(ctx context.Context, conn *sql.Conn, last []store.Sta
 	return err
 }
 
-// Judge says that what waits for a lock may be done again, see [store.Connector].
+// Judge allows a retry after a failure to get a lock, see [store.Connector].
 func (c *connector) Judge(err error) (again, drop bool) {
 	_, isWrongFile := errors.AsType[wrongFileError](err)
 	code := sqliteCode(err) & primary
 	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED, breaksConnection(err) || isWrongFile
 }
 
-// wrongFileError says that a new connection is not to the file that was opened. One whose
-// file goes away stays: another connection would make a new log.
+// wrongFileError says that a new connection does not lead to the file that was opened. A connection whose file
+// disappears stays: another one would create a new log.
 type wrongFileError struct{ error }
 
 func (e wrongFileError) Unwrap() error { return e.error }

@@ -11,7 +11,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// A store whose file or folder the user can't write is read without a lock or a log of its own. Nothing then says
+// A store whose file or folder the user can't write is read without a lock or a log of its own. Nothing then shows
 // that another process begins to write, so each read opens the file anew.
 
 func openReadOnly(ctx context.Context, path string) (*file, error) {
@@ -37,8 +37,8 @@ func openReadOnly(ctx context.Context, path string) (*file, error) {
 	return f, nil
 }
 
-// readOnlyName returns the name by which SQLite opens a file that it can't write. Without a log it is taken as
-// nobody's to change, since no log can be made; with one, the index beside it must be there.
+// readOnlyName returns the name by which SQLite opens a file that it can't write. Without a log, the file counts as
+// immutable, since no log can be created; with a log, the index beside it must exist.
 func readOnlyName(path string) (string, error) {
 	logged, err := hasLog(path)
 	if err != nil {
@@ -62,15 +62,15 @@ func hasLog(path string) (bool, error) {
 	return err == nil && info.Size() > 0, err
 }
 
-// readUnchanged calls ask, which reads a file that it can't lock, and returns an error that matches
-// [store.ErrChanged] if somebody wrote to the file meanwhile: what was read may then be of two states.
+// readUnchanged calls ask, which reads a file that it can't lock. The error matches [store.ErrChanged] if somebody
+// wrote to the file meanwhile: ask may then have read a mix of two states.
 func readUnchanged(path string, ask func() error) error {
 	logged, err := hasLog(path)
 	if err != nil {
 		return err
 	}
 	if logged {
-		return ask() // whoever reads a log is not hurt by whoever writes
+		return ask() // writers do not disturb readers of a log
 	}
 	before, err := os.Stat(path)
 	if err != nil {

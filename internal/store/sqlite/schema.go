@@ -17,7 +17,7 @@ var schema string
 // applicationID marks a SQLite file as ours: "wayb".
 const applicationID = 0x77617962
 
-// prepare makes the store in an empty file, and reports whether it did.
+// prepare creates the store in an empty file, and reports whether it did.
 func (c *connector) prepare(ctx context.Context) (made bool, err error) {
 	path := c.identity.path
 	err = store.Retry(ctx, c, func(ctx context.Context) error {
@@ -42,11 +42,11 @@ func (c *connector) prepare(ctx context.Context) (made bool, err error) {
 	return made, err
 }
 
-// isStore reports whether the file is a store; it is not if it is empty, and another one is an
-// error. It writes nothing, so that a file that is not ours stays as it is.
+// isStore reports whether the file is a store. It returns false for an empty file, and an error for any other one. It
+// writes nothing, so that a file that is not ours stays as it is.
 func isStore(ctx context.Context, conn store.Queryer, path string) (bool, error) {
 	var id, version, tables int
-	// One statement sees one state, also while another process makes the store.
+	// One statement sees one state, even while another process creates the store.
 	const state = `SELECT (SELECT application_id FROM pragma_application_id),
 		(SELECT user_version FROM pragma_user_version), (SELECT COUNT(*) FROM sqlite_master)`
 	if err := conn.QueryRowContext(ctx, state).Scan(&id, &version, &tables); err != nil {
@@ -80,7 +80,7 @@ func enableWAL(ctx context.Context, conn *sql.Conn, path string) error {
 	return nil
 }
 
-// makeStore makes the tables in one transaction, and reports whether the file was empty.
+// makeStore creates the tables in one transaction, and reports whether the file was empty.
 func makeStore(ctx context.Context, conn *sql.Conn, path string) (made bool, err error) {
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return false, err

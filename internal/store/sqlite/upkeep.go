@@ -29,7 +29,7 @@ func (f *file) backUp(ctx context.Context, path string) error {
 	err := f.read(ctx, func() (bool, error) {
 		err := f.vacuumInto(ctx, path)
 		if k := kind(err); k != nil && !errors.Is(k, store.ErrCorrupt) && !errors.Is(k, store.ErrNotStore) {
-			err = &store.Error{Kind: k, Path: path, Op: "write", Err: err} // what can fail but that is the copy's disk
+			err = &store.Error{Kind: k, Path: path, Op: "write", Err: err} // everything else that can fail is the copy's disk
 		}
 		return false, err
 	})
@@ -43,13 +43,13 @@ func (f *file) backUp(ctx context.Context, path string) error {
 	return errors.Join(store.New(written.engine("")).Check(ctx), written.close())
 }
 
-// vacuumInto writes the copy by a connection of its own, which may write other files.
+// vacuumInto writes the copy on its own connection, which may write other files.
 func (f *file) vacuumInto(ctx context.Context, path string) error {
 	conn, err := f.readers.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }() // closes it: no reader gets it
+	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }() // closes it, so that no reader gets it
 	if _, err := conn.ExecContext(ctx, "PRAGMA query_only=0"); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (f *file) vacuumInto(ctx context.Context, path string) error {
 	return err
 }
 
-// compact is for [store.Upkeep]: it writes the file anew, and empties the log.
+// compact is for [store.Upkeep]. It rewrites the file and empties the log.
 func (f *file) compact(ctx context.Context) ([]string, error) {
 	pool := connect(f.path, "busy_timeout(10000)", "synchronous(FULL)", "secure_delete(1)")
 	defer pool.Close() //nolint:errcheck // nothing is left to write
@@ -84,7 +84,7 @@ func (f *file) settings(ctx context.Context) ([]store.Setting, error) {
 	return []store.Setting{{Name: "SQLite", Value: library}, {Name: "Schema", Value: "version " + version}}, err
 }
 
-// processes is for [store.Upkeep]: those whose lock is held. It removes no lock.
+// processes is for [store.Upkeep]. A process is alive if its lock is held. It removes no lock.
 func (f *file) processes(context.Context) ([]store.Process, error) {
 	entries, err := os.ReadDir(f.owner.folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,7 +131,7 @@ func (f *file) lastNumber(ctx context.Context, table, _ string) (n int64, err er
 	return n, err
 }
 
-// finishCopy is for [store.Upkeep]. Without AUTOINCREMENT the next number follows the largest one.
+// finishCopy is for [store.Upkeep]. Without AUTOINCREMENT, the next number follows the largest one anyway.
 func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) error {
 	for _, n := range last {
 		if _, err := on.ExecContext(ctx, "DELETE FROM sqlite_sequence WHERE name = ?", n.Table); err != nil {
@@ -145,8 +145,8 @@ func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) 
 	return nil
 }
 
-// OpenCopy opens the store that is to become a copy, at path. Until finish it has another name. The error matches
-// [store.ErrNotEmpty] if there is something at path, or of a copy that did not finish.
+// OpenCopy opens the store at path that is to become a copy. Until finish is called, it has another name. The error
+// matches [store.ErrNotEmpty] if there is something at path, or a copy that did not finish.
 func OpenCopy(ctx context.Context, path string) (db *store.DB, finish func() error, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, nil, err
