@@ -8,14 +8,14 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// serverClock is the server's clock, known from what it said last and the time since.
+// serverClock is the server's clock, estimated from its last reading and the time since.
 type serverClock struct {
 	mu     sync.Mutex
 	known  bool
-	offset time.Duration // what this machine's uptime lacks
+	offset time.Duration // to be added to this machine's uptime
 }
 
-// observe records what the server's clock showed, as milliseconds since 1970, between two uptimes.
+// observe records a reading of the server's clock, in milliseconds since 1970, that was taken between two uptimes.
 func (c *serverClock) observe(sent, received time.Duration, shown int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,11 +39,11 @@ func (c *serverClock) Now() time.Duration {
 	return uptime() + c.offset
 }
 
-// uptime is a clock that nobody sets.
+// uptime reads a clock that can't be set.
 func uptime() time.Duration { return cmp.Or(store.Uptime(), elapsed()) }
 
-// elapsed is the time since the first call: of each span between two calls what the longer one of two clocks shows, as
-// the monotonic one may stand still while the machine sleeps. A clock that is set makes it too long, never too short.
+// elapsed returns the time since the first call. Between two calls it counts the longer span of two clocks, as the
+// monotonic one may stop while the machine sleeps. Setting the other one makes it too long, never too short.
 func elapsed() time.Duration { return stopwatch().read(time.Now()) }
 
 var stopwatch = sync.OnceValue(func() *stopwatchSum { return &stopwatchSum{last: time.Now()} })

@@ -16,10 +16,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// oldest is the first supported version of PostgreSQL.
+// oldest is the oldest supported version of PostgreSQL.
 const oldest = 13
 
-// refusal says why a server can't be used that lets us in.
+// refusal says why a server can't be used although it accepts the login.
 type refusal struct {
 	kind error
 	why  string
@@ -27,10 +27,10 @@ type refusal struct {
 
 func (r refusal) Error() string { return r.why }
 
-// access sets all connections to a target up alike, whatever server, database and role have as defaults.
+// access sets up all connections to a target alike, whatever defaults the server, the database and the role have.
 type access struct {
 	target Target
-	reads  bool // a server that only reads is fine; not changed while connections are made
+	reads  bool // read-only servers are accepted; not changed while connections are made
 }
 
 func (a *access) config() *pgx.ConnConfig {
@@ -48,11 +48,11 @@ func (a *access) config() *pgx.ConnConfig {
 	return config
 }
 
-// sessionSettings are those that every connection has. A session that is stopped or cut off holds its locks for
-// seconds only. Times are in milliseconds, but those of tcp_ in seconds.
+// sessionSettings are set on every connection. A session that is stopped or cut off holds its locks for seconds only.
+// Times are in milliseconds, except for tcp_keepalives_*, in seconds.
 var sessionSettings = []struct {
 	name, value string
-	since       int // version of the server
+	since       int // first version of the server that has it; 0 for all
 }{
 	{"client_encoding", "UTF8", 0},
 	{"application_name", "waybill", 0},
@@ -65,7 +65,7 @@ var sessionSettings = []struct {
 	{"default_transaction_deferrable", "off", 0},
 	{"row_security", "off", 0}, // rows that a policy hides are an error, not missing
 	{"lock_timeout", "10000", 0},
-	{"statement_timeout", "0", 0}, // of large tables much is read at once
+	{"statement_timeout", "0", 0}, // large tables are read at once
 	{"jit", "off", 0},             // statements are long and take few rows
 	{"idle_in_transaction_session_timeout", "5000", 0},
 	{"tcp_keepalives_idle", strconv.Itoa(int(probeIdle.Seconds())), 0},
@@ -76,7 +76,7 @@ var sessionSettings = []struct {
 	{"transaction_timeout", "0", 17},
 }
 
-// setUp gives a new connection its settings, or refuses the server, in one round trip.
+// setUp applies the settings to a new connection, or refuses the server, in one round trip.
 func (a *access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 	name := conn.ParameterStatus("server_version")
 	// Such as 16.4, 17beta1, or 15.8 (Debian 15.8-1).
@@ -117,8 +117,8 @@ func (a *access) setUp(ctx context.Context, conn *pgconn.PgConn) error {
 	return nil
 }
 
-// A connection that was cut is noticed after about this long, by both sides: an idle one
-// by probes, one that sends by what stays unanswered.
+// Both sides notice a cut connection after about this long: an idle one by probes, one that sends by what stays
+// unanswered.
 const (
 	probeIdle     = 5 * time.Second
 	probeInterval = 3 * time.Second
@@ -140,8 +140,8 @@ func dialer(timeout time.Duration) *net.Dialer {
 	}
 }
 
-// links are the network connections of an open store. Closing one from below ends what
-// waits for the server's answer on it, however silent the network is.
+// links are the network connections of an open store. Closing a link ends every wait for the server's answer on it,
+// however silent the network is.
 type links struct {
 	ctx  context.Context //nolint:containedctx // of every dial; it ends when the store is closed
 	stop context.CancelFunc
@@ -150,7 +150,7 @@ type links struct {
 	open map[*link]bool
 }
 
-// dialer returns dial, whose connections are among the links from then on.
+// dialer returns a dial function that adds its connections to the links.
 func (l *links) dialer(dial pgconn.DialFunc) pgconn.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -175,12 +175,12 @@ func (l *links) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for one := range l.open {
-		_ = one.Conn.Close() // whoever uses it finds out
+		_ = one.Conn.Close() // its user gets an error
 	}
 	clear(l.open)
 }
 
-// close closes all links, and lets none be opened.
+// close closes all links, and prevents new ones.
 func (l *links) close() {
 	l.stop()
 	l.cut()

@@ -2,5 +2,5 @@
 
 package postgres
 
-// limitUnanswered leaves the system's own limit.
+// limitUnanswered keeps the system's own limit.
 func limitUnanswered(uintptr) error { return nil }

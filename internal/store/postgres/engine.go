@@ -16,27 +16,27 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// maxConnections bounds the connections of an open store, besides the one of its session:
-// one that writes, which it keeps, and two that read.
+// maxConnections limits the connections of an open store, besides its session: one that writes, which is kept open,
+// and two that read.
 const maxConnections = 3
 
-// closing bounds what is still said to the server when the store is closed.
+// closing limits the time for last requests to the server when the store is closed.
 const closing = 500 * time.Millisecond
 
-// spans are how long what takes time takes.
+// spans are the durations that an engine works with.
 type spans struct {
-	patience time.Duration // since the server went away, how long calls try again
+	patience time.Duration // how long calls retry after the server became unreachable
 	beat     time.Duration // from one heartbeat to the next
-	silence  time.Duration // in which the server must answer one; then all connections are cut
-	// grace is how long an owner without its lock lives after its last heartbeat, or the
-	// server's start, so that it can connect again.
+	silence  time.Duration // how long the server may take to answer one before all connections are cut
+	// grace is how long an owner without its lock lives after its last heartbeat, or the server's start, so that it can
+	// reconnect.
 	grace time.Duration
-	// margin is how long before the end of its grace an owner ceases to send.
+	// margin is how long before the end of its grace an owner stops sending.
 	margin time.Duration
-	// lease is how long an owner lives whose lock hangs on, as that of a machine does whose network was cut.
+	// lease is how long an owner lives whose lock remains, such as on a machine whose network was cut.
 	lease time.Duration
-	// stopped is how long a session that writes waits for the rest of a statement before
-	// others end it: no setting of the server limits that.
+	// stopped is how long a session that writes may wait for the rest of a statement before others end it: no setting of
+	// the server limits that.
 	stopped time.Duration
 }
 
@@ -58,8 +58,8 @@ type engine struct {
 	links  *links
 	outage outage
 	until  time.Time         // see [store.Options]
-	note   func(text string) // what the user should know; nil for nobody
-	moved  bool              // the server is not the one that was written to last
+	note   func(text string) // tells the user something; may be nil
+	moved  bool              // the server is not the one that was last written to
 	clock  serverClock
 
 	backends backends
@@ -69,10 +69,10 @@ type engine struct {
 	session  *session
 	staging  chan struct{} // see lockStaging
 
-	password *redact.Redactor // removes it from what a server says
+	password *redact.Redactor // removes the password from the server's messages
 }
 
-// newEngine returns an engine on the server that config leads to. It opens no connection.
+// newEngine returns an engine for the server of config. It opens no connection.
 func newEngine(place, schema string, config *pgx.ConnConfig, p store.Process) *engine {
 	e := &engine{
 		place: place, schema: schema, config: config.Copy(), spans: usualSpans, links: &links{open: map[*link]bool{}},
@@ -89,7 +89,7 @@ func newEngine(place, schema string, config *pgx.ConnConfig, p store.Process) *e
 	return e
 }
 
-// observed records how connecting ends.
+// observed records the results of connecting.
 type observed struct {
 	driver.Connector
 	outage *outage
@@ -104,7 +104,7 @@ func (o observed) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, err
 }
 
-// close ends everything, and does not wait for a server that is silent.
+// close ends everything without waiting for a silent server.
 func (e *engine) close() error {
 	defer e.session.stop()()
 	ctx, cancel := context.WithTimeout(context.Background(), closing)
@@ -124,20 +124,20 @@ func (e *engine) read(ctx context.Context, ask func() (again bool, err error)) e
 	}
 }
 
-// queryRow reads the one row of a query, see engine.read.
+// queryRow reads the only row of a query, see engine.read.
 func (e *engine) queryRow(ctx context.Context, query string, args []any, into ...any) error {
 	return e.read(ctx, func() (again bool, err error) {
 		return true, e.pool.QueryRowContext(ctx, query, args...).Scan(into...)
 	})
 }
 
-// deadline returns until when a call that begins now tries again.
+// deadline returns until when a call that begins now is retried.
 func (e *engine) deadline() time.Time {
 	return store.Later(time.Now().Add(2*e.spans.patience), e.until)
 }
 
-// isTemporary reports whether what failed with err may succeed when it is tried again now.
-// Where no connection could be made, that holds for a while only.
+// isTemporary reports whether what failed with err may succeed if it is retried now. If no connection could be made,
+// that holds for a while only.
 func (e *engine) isTemporary(err error) bool {
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
 	if connecting && !e.outage.isYoung(e.spans.patience) && time.Now().After(e.until) {
@@ -146,7 +146,7 @@ func (e *engine) isTemporary(err error) bool {
 	return sqlState(err) == "55P03" || canRetry(err)
 }
 
-// trouble is an error of a kind, which came while something was written.
+// trouble returns an error of a kind that came up while writing.
 func (e *engine) trouble(kind, cause error) error {
 	return &store.Error{Kind: kind, Path: e.place, Op: "write", Err: cause}
 }
@@ -155,18 +155,18 @@ func native(conn *sql.Conn, use func(*pgx.Conn) error) error {
 	return conn.Raw(func(c any) error { return use(c.(*stdlib.Conn).Conn()) }) //nolint:forcetypeassert // of our driver
 }
 
-// Bounds of trying again while the server is away.
+// Limits of retries while the server is unreachable.
 const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = 250 * time.Millisecond
-	forgetful  = 10 * time.Second // without a try after which an outage is taken for another one
+	forgetful  = 10 * time.Second // without a try, after which the next failure begins another outage
 )
 
-// outage is the time in which no connection can be made.
+// outage is a time in which no connection can be made.
 type outage struct {
 	mu    sync.Mutex
-	began time.Time // zero: there is none
-	last  time.Time // the last try
+	began time.Time // zero if there is none
+	last  time.Time // of the last try
 	pause time.Duration
 }
 
@@ -186,7 +186,7 @@ func (o *outage) record(err error) {
 	o.last = now
 }
 
-// isYoung reports whether the outage, if there is one, is younger than that.
+// isYoung reports whether there is no outage, or one shorter than patience.
 func (o *outage) isYoung(patience time.Duration) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -201,7 +201,7 @@ func (o *outage) wait(ctx context.Context) bool {
 	return sleep(ctx, pause)
 }
 
-// sleep waits. It returns false if ctx ended before.
+// sleep waits for d. It returns false if ctx ended before.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

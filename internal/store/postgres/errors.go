@@ -20,10 +20,10 @@ import (
 var kinds = map[string]error{
 	"08":    store.ErrUnreachable, // connection exceptions
 	"26000": store.ErrPooled,      // no such prepared statement: another session has it
-	"42P05": store.ErrPooled,      // there is one that another process prepared
+	"42P05": store.ErrPooled,      // it exists: another process prepared it
 	"25006": store.ErrReadOnly,    // read-only transaction: a standby, or an old primary
 	"25P03": store.ErrUnreachable, // the server ended an idle transaction with its connection
-	"25P04": store.ErrTimedOut,    // the same of a long one
+	"25P04": store.ErrTimedOut,    // the same for a long one
 	"28":    store.ErrLogin,
 	"3D000": store.ErrNoDatabase,
 	"3F000": store.ErrGone, // no such schema
@@ -47,7 +47,7 @@ var kinds = map[string]error{
 	"XX002": store.ErrCorrupt,
 }
 
-// advice says what to do about the kinds of which a server needs words of its own.
+// advice replaces the hints of kinds that need other words for a server.
 var advice = map[error]string{
 	store.ErrFull: "free space on the disk of the server, then re-run the same command",
 	store.ErrLocked: "another session has locked the store; `waybill store check` shows which; " +
@@ -60,7 +60,7 @@ var advice = map[error]string{
 	store.ErrIO:      "check the disk of the server, then re-run the same command",
 }
 
-// sqlState returns the server's code for err, empty if the server did not report it.
+// sqlState returns the server's code for err, "" if the server did not report it.
 func sqlState(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code
@@ -68,13 +68,13 @@ func sqlState(err error) string {
 	return ""
 }
 
-// kindOf returns the kind of err, nil if it is not about the server.
+// kindOf returns the kind of err, nil if it does not concern the server.
 func kindOf(err error) error {
 	connecting, isConnecting := errors.AsType[*pgconn.ConnectError](err)
 	if code := sqlState(err); len(code) == 5 {
 		other := store.ErrServer
 		if isConnecting {
-			other = store.ErrUnreachable // the server lets nobody in
+			other = store.ErrUnreachable // the server accepts no connections
 		}
 		return cmp.Or(kinds[code], kinds[code[:2]], other)
 	}
@@ -85,13 +85,13 @@ func kindOf(err error) error {
 	case errors.Is(err, pgconn.ErrReadOnlyConnection), errors.Is(err, pgconn.ErrStandbyConnection):
 		return store.ErrReadOnly
 	case errors.Is(err, pgconn.ErrReadWriteConnection), errors.Is(err, pgconn.ErrPrimaryConnection):
-		return store.ErrUnreachable // of the servers that target_session_attrs asks for
+		return store.ErrUnreachable // no server is of the kind that target_session_attrs asks for
 	case isTLS(err):
 		return store.ErrNoTLS
 	case isNetwork(err), isConnecting && errors.Is(err, context.DeadlineExceeded):
 		return store.ErrUnreachable
 	case isConnecting && connecting.Config.RequireAuth == provenAuth:
-		return store.ErrLogin // it was answered, and not with that; the driver has no type for it
+		return store.ErrLogin // the server wants another way to log in; the driver has no type for that
 	case isConnecting && connecting.Config.TLSConfig != nil:
 		return store.ErrNoTLS // the server refused TLS, or what it takes for a login
 	case isConnecting:
@@ -101,7 +101,7 @@ func kindOf(err error) error {
 	}
 }
 
-// isTLS reports whether err says that one side did not accept the other's TLS.
+// isTLS reports whether err says that one side rejected the other's TLS.
 func isTLS(err error) bool {
 	_, verification := errors.AsType[*tls.CertificateVerificationError](err)
 	_, record := errors.AsType[tls.RecordHeaderError](err)
@@ -109,8 +109,8 @@ func isTLS(err error) bool {
 	return verification || record || ok && (op.Op == "remote error" || op.Op == "local error") // TLS alerts
 }
 
-// isNetwork reports whether err says that there is no connection any more, or none yet.
-// The end of a context says nothing of the kind, though it ends the connection too.
+// isNetwork reports whether err says that a connection was lost, or not made. The end of a context does not count,
+// though it ends the connection too.
 func isNetwork(err error) bool {
 	broken := []error{
 		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, driver.ErrBadConn, pgconn.ErrConnClosed,
@@ -121,8 +121,8 @@ func isNetwork(err error) bool {
 		slices.ContainsFunc(broken, func(known error) bool { return errors.Is(err, known) })
 }
 
-// canRetry reports whether a transaction that failed with err may be begun again: nothing of it was written, and what
-// prevented it may be gone. It does not hold for a commit that was sent.
+// canRetry reports whether a transaction that failed with err may be run again: nothing of it was written, and the
+// cause may be gone. It does not hold for a commit that was sent.
 func canRetry(err error) bool {
 	switch sqlState(err) {
 	case "40001", "40P01": // serialisation failure, deadlock
@@ -132,11 +132,11 @@ func canRetry(err error) bool {
 	if own, ok := errors.AsType[*store.Error](err); ok {
 		k = own.Kind
 	}
-	// A server that starts, or is being replaced.
+	// A server that is starting, or being replaced.
 	return slices.Contains([]error{store.ErrUnreachable, store.ErrNoConnections, store.ErrReadOnly}, k)
 }
 
-// breaks reports whether the connection can't be used after err.
+// breaks reports whether the connection is unusable after err.
 func breaks(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.SeverityUnlocalized != "ERROR" || e.Code == "25006" // another server may be the primary by now
@@ -144,7 +144,7 @@ func breaks(err error) bool {
 	return isNetwork(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// fail returns err as callers are to see it. Errors of the context and of the contracts stay what they are.
+// fail returns err in the form for callers. Errors of the context and of the contracts stay as they are.
 func fail(place, op string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -167,7 +167,7 @@ func fail(place, op string, err error) error {
 	return err
 }
 
-// cause is an error in one line and without what users know already.
+// cause is an error in one line, without what users already know.
 type cause struct {
 	text string
 	err  error // nil if callers would take it for the end of their own context
@@ -176,7 +176,7 @@ type cause struct {
 func (c cause) Error() string { return c.text }
 func (c cause) Unwrap() error { return c.err }
 
-// shortCause returns the innermost cause of err that says something to users.
+// shortCause returns the innermost cause of err that tells users something.
 func shortCause(err error) error {
 	if e, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		err = e.Unwrap() // leaves out the settings of the connection
@@ -206,8 +206,8 @@ func shortCause(err error) error {
 	return cause{inner.Error(), err}
 }
 
-// innermost returns the error at the end of the chain, the last one where it forks: of
-// several tries to connect the one that got furthest.
+// innermost returns the error at the end of the chain, on its last branch if it forks: of several attempts to connect,
+// the one that got furthest.
 func innermost(err error) error {
 	for {
 		next := errors.Unwrap(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// lockModes are the modes of locks on tables, the weakest first. From shareLock on, they prevent writes.
+// lockModes are the modes of locks on tables, weakest first. From shareLock on, they prevent writes.
 var lockModes = []string{
 	"AccessShareLock", "RowShareLock", "RowExclusiveLock", "ShareUpdateExclusiveLock",
 	shareLock, "ShareRowExclusiveLock", "ExclusiveLock", "AccessExclusiveLock",
@@ -22,16 +22,16 @@ var lockModes = []string{
 
 const shareLock = "ShareLock"
 
-// holdersPatience bounds the question who holds locks, after a wait for one ended.
+// holdersPatience limits the query for the holders of locks, after a wait for a lock ended.
 const holdersPatience = 2 * time.Second
 
-// holder is another program's session with a lock on tables. What the role may not see is empty.
+// holder is another program's session with a lock on tables. Fields that the role may not see are empty.
 type holder struct {
 	pid                  int64
 	program, user, state string
-	since                sql.NullTime // when it got into the state
+	since                sql.NullTime // when that state began
 	mode, table          string
-	more                 int64 // further tables that it has locked in that mode
+	more                 int64 // further tables locked in that mode
 }
 
 func (h holder) String() string {
@@ -55,17 +55,17 @@ func (h holder) setting() store.Setting {
 		"end its transaction, or the session with "+h.terminate())
 }
 
-// holds says of a row l of pg_locks whether it is one of the store's advisory locks, as somebody holds it: of an
-// owner with that number, or of whoever writes, whose number is the second half of the lock's key.
+// holds returns a condition on a row l of pg_locks: that it is a granted advisory lock of the store, of the owner with
+// that number, or of the writer, whose number is the second half of the lock's key.
 func (e *engine) holds(number string) string {
 	return fmt.Sprintf(`l.locktype = 'advisory'
 		AND l.database = (SELECT d.oid FROM pg_database d WHERE d.datname = current_database())
 		AND l.classid::bigint = %d AND l.objid::bigint = %s AND l.objsubid = 1 AND l.granted`, ownerLocks(e.schema), number)
 }
 
-// endStopped ends a session that keeps others from writing since its process was stopped in
-// the middle of a statement, if err says that a lock could not be had. Between statements the
-// server does that itself. It reports whether it ended one.
+// endStopped ends a session that blocks other writers since its process was stopped in the middle of a statement, if
+// err says that a lock could not be had. Between statements the server does that itself. It reports whether it ended
+// one.
 func (e *engine) endStopped(ctx context.Context, err error) (ended bool) {
 	if sqlState(err) != "55P03" {
 		return false
@@ -82,7 +82,7 @@ func (e *engine) endStopped(ctx context.Context, err error) (ended bool) {
 
 func (h holder) terminate() string { return fmt.Sprintf("`SELECT pg_terminate_backend(%d)`", h.pid) }
 
-// holders returns other programs' sessions with locks on the tables, one a mode, the strongest first.
+// holders returns other programs' sessions with locks on the tables, one per mode, strongest first.
 func (e *engine) holders(ctx context.Context) ([]holder, error) {
 	var all []holder
 	err := e.each(ctx, func(rows *sql.Rows) error {
@@ -102,7 +102,7 @@ func (e *engine) holders(ctx context.Context) ([]holder, error) {
 	return all, err
 }
 
-// nameHolder adds to an error about a lock who holds it, if that is another program.
+// nameHolder adds the holder to an error about a lock, if that is another program.
 func (e *engine) nameHolder(err *store.Error) {
 	ctx, cancel := context.WithTimeout(context.Background(), holdersPatience)
 	defer cancel()
@@ -115,12 +115,11 @@ func (e *engine) nameHolder(err *store.Error) {
 		", then re-run the same command"
 }
 
-// stagingPoll is how often a process tries again that waits for another to end staging.
+// stagingPoll is how often a process that waits for its turn to stage tries again.
 const stagingPoll = 100 * time.Millisecond
 
-// lockStaging is for [store.Engine]. In this process, whoever has put a value into
-// engine.staging may stage. Among processes, the process that table meta names may stage
-// while it lives: the loss of a connection does not end its turn.
+// lockStaging is for [store.Engine]. Within this process, whoever has put a value into engine.staging may stage. Among
+// processes, the one that table meta names may stage while it lives: losing a connection does not end its turn.
 func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() error, err error) {
 	select {
 	case e.staging <- struct{}{}:
@@ -151,8 +150,8 @@ func (e *engine) lockStaging(ctx context.Context) (owner string, unlock func() e
 	}
 }
 
-// whyNotStaging returns err, for time that ran out, if another process stages: the server may be silent
-// as well, as it is while its commits wait for a standby.
+// whyNotStaging returns err, a timeout, if another process is staging. Otherwise the server may be silent, such as
+// while its commits wait for a standby.
 func (e *engine) whyNotStaging(ctx context.Context, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.spans.patience)
 	defer cancel()
@@ -170,8 +169,8 @@ func (e *engine) othersStage(ctx context.Context) (busy bool, err error) {
 	return busy, err
 }
 
-// tryStaging gives this process the turn to stage, and returns its name, empty while another process stages. A dead
-// process loses its row first, so that it can't come back.
+// tryStaging gives this process the turn to stage, and returns its name, "" while another process stages. It first
+// deletes the row of a dead process, so that it can't come back.
 func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 	if busy, err := e.othersStage(ctx); busy || err != nil {
 		return "", err
@@ -208,8 +207,8 @@ func (e *engine) tryStaging(ctx context.Context) (name string, err error) {
 	return own, err
 }
 
-// unlockStaging lets others stage. Where that fails they may once this process has closed
-// the store, which removes its row.
+// unlockStaging lets others stage. If it fails, they can stage once this process has closed the store, which removes
+// its row.
 func (e *engine) unlockStaging(name string) {
 	defer func() { <-e.staging }()
 	ctx, cancel := context.WithTimeout(context.Background(), e.spans.patience)

@@ -19,30 +19,30 @@ import (
 // noticed is how long the user waits before learning what for.
 const noticed = 2 * time.Second
 
-// Options says how a store on a server is opened.
+// Options control how a store on a server is opened.
 type Options struct {
 	store.Options
 
-	Password string // instead of that of the environment; empty for that one
+	Password string // replaces the environment's password; empty to use that
 
 	// What others see of this process.
 	Version, Command string
 
-	// Note is called with what the user should know, one sentence each; nil for nobody.
+	// Note is called with messages for the user, one sentence each; nil for none.
 	Note func(text string)
 }
 
-// Open opens the store at the target, and makes its schema if there is none and the role may. A store with other
-// tables, of a newer version or of a development build, is refused and left alone. One on a server that only reads,
-// or for a role that may only read, is opened for reading, see [store.DB.Writable]. While the server can't be
-// reached, Open tries for some seconds, but once only to read. Errors are [*store.Error].
+// Open opens the store at the target, and creates its schema if there is none and the role may. A store with other
+// tables, of a newer version or of a development build, is refused and left unchanged. If the server or the role can
+// only read, the store is opened for reading, see [store.DB.Writable]. While the server can't be reached, Open retries
+// for some seconds, but not with ReadOnly. Errors are [*store.Error].
 func Open(ctx context.Context, t Target, o Options) (*store.DB, error) {
 	if o.Password != "" {
 		t.config = t.config.Copy()
 		t.config.Password = o.Password
 	}
 	a := &access{target: t, reads: o.ReadOnly}
-	host, _ := os.Hostname() // for people; they can do without
+	host, _ := os.Hostname() // only informs people
 	process := store.Process{Host: host, PID: int64(os.Getpid()), Version: o.Version, Command: o.Command}
 	e := newEngine(t.Place(), t.schema, a.config(), process)
 	e.until, e.note, e.password = o.Until, o.Note, redact.New(t.config.Password)
@@ -81,13 +81,13 @@ func (e *engine) store(ctx context.Context, a *access, o store.Options) (*store.
 	}), nil
 }
 
-// revision is for [store.Engine]. Transactions of the server's other databases make it differ too.
+// revision is for [store.Engine]. Transactions in other databases of the server change it too.
 func (e *engine) revision(ctx context.Context) (text string, err error) {
 	err = e.queryRow(ctx, "SELECT CAST(pg_current_snapshot() AS TEXT)", nil, &text)
 	return text, err
 }
 
-// fail is for [store.Engine]. Nothing is lost with a connection that is closed.
+// fail is for [store.Engine]. Closing a lost connection is no failure.
 func (e *engine) fail(op string, err error) error {
 	if op == "close" && (isNetwork(err) || errors.Is(err, sql.ErrConnDone)) {
 		return nil
@@ -99,7 +99,7 @@ func (e *engine) fail(op string, err error) error {
 	return e.password.Error(err)
 }
 
-// open connects and opens the schema. It reports whether there was none, and returns why nothing can be written.
+// open connects and opens the schema. It reports whether it created it, and returns why nothing can be written.
 func (e *engine) open(ctx context.Context, a *access, o store.Options) (made bool, readOnly, err error) {
 	if o.ReadOnly {
 		readOnly = e.readOnly("it was opened for reading")
@@ -108,7 +108,7 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 		return !o.ReadOnly && !isUnknownHost(err) && (!isReader(err) || isNetwork(err))
 	})
 	if isReader(err) {
-		// All servers were asked that can be reached.
+		// All reachable servers were asked.
 		a.reads, readOnly = true, fail(e.place, "write", err)
 		err = e.connect(ctx, func(error) bool { return true })
 	}
@@ -131,13 +131,13 @@ func (e *engine) open(ctx context.Context, a *access, o store.Options) (made boo
 		}); err != nil || a.reads {
 			return true, err
 		}
-		// If it took over and lagged behind, what the other one had committed last is lost.
+		// If this server took over and lagged behind, the last commits of the previous server are lost.
 		return true, conn.QueryRowContext(ctx, "SELECT timeline NOT IN (0, "+timeline+") FROM meta").Scan(&e.moved)
 	})
 	return made, readOnly, err
 }
 
-// connect connects for the first time. It tries again after an error that may pass and that again allows.
+// connect makes the first connection. It retries after a temporary error for which again returns true.
 func (e *engine) connect(ctx context.Context, again func(error) bool) error {
 	defer e.noteIfSlow("Waiting for the server of the store: " + e.place)()
 	return e.read(ctx, func() (bool, error) {
@@ -149,7 +149,7 @@ func (e *engine) connect(ctx context.Context, again func(error) bool) error {
 	})
 }
 
-// noteIfSlow says to the user what is waited for, unless stop is called soon.
+// noteIfSlow tells the user what is being waited for, unless stop is called soon.
 func (e *engine) noteIfSlow(text string) (stop func() bool) {
 	return time.AfterFunc(noticed, func() {
 		if e.note != nil {
@@ -160,7 +160,7 @@ func (e *engine) noteIfSlow(text string) (stop func() bool) {
 
 func isReader(err error) bool { return kindOf(err) == store.ErrReadOnly } //nolint:errorlint // kinds are not wrapped
 
-// isUnknownHost reports whether there is no such host: most often its name is misspelled.
+// isUnknownHost reports whether the host does not exist: most often its name is misspelled.
 func isUnknownHost(err error) bool {
 	e, ok := errors.AsType[*net.DNSError](err)
 	return ok && e.IsNotFound
@@ -170,7 +170,7 @@ func (e *engine) readOnly(why string) error {
 	return fail(e.place, "write", refusal{store.ErrReadOnly, why})
 }
 
-// check reads all that the tables hold: the server notices a damaged page when it reads it.
+// check reads everything that the tables hold, since the server notices a damaged page when it reads it.
 func (e *engine) check(ctx context.Context) error {
 	tx, err := e.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
@@ -191,6 +191,6 @@ func (e *engine) check(ctx context.Context) error {
 	return e.fail("read", err) //nolint:contextcheck // it ends on its own
 }
 
-// timeline is the number that a server takes when it becomes the primary: each that was a
-// standby, or was restored to an earlier time, takes a new one.
+// timeline is the number that a server takes when it becomes the primary: a server that was a standby, or was restored
+// to an earlier time, takes a new one.
 const timeline = "('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::bigint"

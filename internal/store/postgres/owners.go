@@ -16,15 +16,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// awaitPoll is how often a process looks again that waits until another's death is certain.
+// awaitPoll is how often a process that waits until another's death is certain checks again.
 const awaitPoll = 200 * time.Millisecond
 
-// errFenced says that this process has no row any more: others took it for dead.
+// errFenced says that this process has lost its row: others declared it dead.
 var errFenced = errors.New("other processes took this one for dead")
 
-// owners is for [store.Owners]. An owner's row says when it was alive last, by the server's
-// clock; its session, which begins with the first heartbeat that is due, holds a lock with the
-// row's number besides, as a sign of life for as long as its connection lasts.
+// owners is for [store.Owners]. An owner's row says when it was last alive, by the server's clock. Its session, which
+// begins when the first heartbeat is due, also holds a lock with the row's number, as a sign of life while its
+// connection lasts.
 type owners struct {
 	engine  *engine
 	process store.Process // as others see it
@@ -32,19 +32,19 @@ type owners struct {
 	registering sync.Mutex
 
 	mu     sync.Mutex
-	name   string // empty: this process has no row
+	name   string // empty if this process has no row
 	number int64
-	beat   time.Duration // uptime before the last heartbeat was sent that is known to have arrived
+	beat   time.Duration // uptime before the last heartbeat that is known to have arrived was sent
 }
 
-// own returns this process's name and number; the name is empty if it has no row.
+// own returns this process's name and number; the name is "" if it has no row.
 func (o *owners) own() (string, int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.name, o.number
 }
 
-// register makes this process's row, if it has none, and returns its name, which nobody knew before.
+// register creates this process's row, if it has none, and returns its name, which nobody knew before.
 func (o *owners) register(ctx context.Context, conn *pgx.Conn) (string, error) {
 	o.registering.Lock()
 	defer o.registering.Unlock()
@@ -68,13 +68,13 @@ func (o *owners) register(ctx context.Context, conn *pgx.Conn) (string, error) {
 	o.mu.Unlock()
 	wait := o.engine.spans.beat // a command that has ended by then needs no session
 	if pid != conn.PgConn().PID() {
-		wait = 0 // behind a proxy, the session finds out whether connections are shared out
+		wait = 0 // behind a proxy, the session finds out whether connections are pooled
 	}
 	time.AfterFunc(wait, o.engine.session.start)
 	return name, nil
 }
 
-// fenced forgets the row with that name, which others removed, and says so.
+// fenced forgets the row with that name, which others removed, and tells the user.
 func (o *owners) fenced(name string) {
 	if silent, mine := o.forget(name); mine && o.engine.note != nil {
 		o.engine.note(fmt.Sprintf("Other processes took this one for dead after %s without contact to the store, "+
@@ -101,7 +101,7 @@ func (o *owners) beaten(name string, sent time.Duration) {
 	}
 }
 
-// Name is for [store.Owners]. The transaction made the row, or found it.
+// Name is for [store.Owners]. The transaction has created the row, or found it.
 func (o *owners) Name(context.Context, store.Queryer) (string, error) {
 	name, _ := o.own()
 	return name, nil
@@ -120,7 +120,8 @@ func (o *owners) Held(name string) error {
 	return nil
 }
 
-// isDead says of a row o of owners whether its process is dead. After a server's clock is set back, ages are negative.
+// isDead returns the condition that the process of a row o of owners is dead. After a clock was set back, ages are
+// negative.
 func (o *owners) isDead() string {
 	const age = "clock_timestamp() - GREATEST(o.seen, pg_postmaster_start_time())"
 	grace, lease := interval(o.engine.spans.grace), interval(o.engine.spans.lease)
@@ -128,12 +129,12 @@ func (o *owners) isDead() string {
 		"WHEN " + age + " > " + lease + " THEN true ELSE NOT " + o.isLocked() + " END"
 }
 
-// isLocked says of a row o of owners whether that process's session holds its lock.
+// isLocked returns the condition that the session of a row o of owners holds its lock.
 func (o *owners) isLocked() string {
 	return "EXISTS (SELECT 1 FROM pg_locks l WHERE " + o.engine.holds("o.id") + ")"
 }
 
-// ownerLocks returns the first half of the numbers of locks that owners' sessions hold.
+// ownerLocks returns the first half of the keys of the locks that owners' sessions hold.
 func ownerLocks(schema string) int64 { return lockKey(schema) >> 32 & math.MaxUint32 }
 
 func interval(d time.Duration) string { return fmt.Sprintf("interval '%d ms'", d.Milliseconds()) }
@@ -149,8 +150,8 @@ func (o *owners) IsAlive(ctx context.Context, on store.Queryer, name string) (bo
 	return alive, err
 }
 
-// Await is for [store.Owners]. An owner is alive for certain while its lock and its
-// heartbeats are there, and once it sent another heartbeat.
+// Await is for [store.Owners]. An owner is certainly alive while its lock is held and its heartbeats are recent, and
+// once it has sent another heartbeat.
 func (o *owners) Await(ctx context.Context, name string) (bool, error) {
 	if own, _ := o.own(); name != "" && own == name {
 		return true, nil
@@ -184,8 +185,8 @@ func (o *owners) Await(ctx context.Context, name string) (bool, error) {
 	}
 }
 
-// Fence is for [store.Owners]. Whoever is without its row finds that out when it begins its
-// next transaction; until then it has none, for this one has the lock of all who write.
+// Fence is for [store.Owners]. A process without its row notices when it begins its next transaction; until then it
+// has none, since this transaction holds the lock of all writers.
 func (o *owners) Fence(ctx context.Context, on store.Queryer, name string) (bool, error) {
 	if own, _ := o.own(); name != "" && own == name {
 		return false, nil
@@ -196,7 +197,7 @@ func (o *owners) Fence(ctx context.Context, on store.Queryer, name string) (bool
 	return dead, err
 }
 
-// release removes this process's row, so that nobody waits for it. If that fails, the row ends by itself.
+// release removes this process's row, so that nobody waits for it. If that fails, the row expires.
 func (o *owners) release(ctx context.Context) {
 	name, _ := o.own()
 	if name == "" || !o.engine.outage.isYoung(o.engine.spans.patience) {

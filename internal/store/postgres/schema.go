@@ -20,7 +20,7 @@ import (
 //go:embed schema.sql
 var schemaText string
 
-// lockKey is the advisory lock of every transaction that writes to the schema, or makes it.
+// lockKey returns the key of the advisory lock of every transaction that writes to the schema, or creates it.
 func lockKey(schema string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte("waybill." + schema)) // never fails
@@ -28,18 +28,18 @@ func lockKey(schema string) int64 {
 }
 
 type schemaState struct {
-	exists   bool // perhaps empty
+	exists   bool // may be empty
 	made     bool // it has the tables of a store
 	writable bool // the role may change the tables
-	isCopy   bool // under way
+	isCopy   bool // a copy that has not finished
 }
 
-// readSchema returns the state of the schema. It writes nothing: the schema may be another program's.
+// readSchema returns the state of the schema. It writes nothing, since the schema may be another program's.
 func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string) (schemaState, error) {
 	var state schemaState
 	var objects int
 	var ours bool
-	// The catalogs show what is there without any right to it.
+	// The catalogs show what exists without any right to it.
 	err := conn.QueryRow(ctx, `SELECT COUNT(n.oid) > 0, COUNT(c.oid),
 			COALESCE(bool_or(c.relname = 'meta' AND c.relkind = 'r' AND 3 = (SELECT COUNT(*) FROM pg_attribute a
 			WHERE a.attrelid = c.oid AND a.attname IN ('program', 'version', 'timeline') AND NOT a.attisdropped)), false)
@@ -77,7 +77,7 @@ func readSchema(ctx context.Context, conn *pgx.Conn, place, schema string) (sche
 	return state, err
 }
 
-// openSchema checks the schema, and makes one where there is none, unless it must exist.
+// openSchema checks the schema, and creates one if there is none, unless it must exist.
 func openSchema(
 	ctx context.Context, conn *pgx.Conn, place, schema string, mustExist, readOnly bool,
 ) (made, writable bool, err error) {
@@ -96,7 +96,7 @@ func openSchema(
 	return made, err == nil, err
 }
 
-// makeTables makes the schema in one transaction, and reports whether there was none.
+// makeTables creates the tables, and the schema if needed, in one transaction, and reports whether it did.
 func makeTables(ctx context.Context, conn *pgx.Conn, place, schema, tables string) (made bool, err error) {
 	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", lockKey(schema)); err != nil {
@@ -129,8 +129,9 @@ func tablesSQL(schema, tables string) string {
 		pgx.Identifier{schema}.Sanitize(), filled, store.SchemaVersion, store.SchemaDigest(tables))
 }
 
-// foldedCharacters returns the characters that [tracking.FoldNumber] changes, and their replacements in the same order,
-// as texts of SQL. Characters without a replacement come last. Beyond U+1FFFF no character has a case or is a space.
+// foldedCharacters returns the characters that [tracking.FoldNumber] changes and, in the same order, their
+// replacements, as SQL texts. Characters without a replacement come last. Beyond U+1FFFF no character has a case or is
+// a space.
 func foldedCharacters() (unfolded, folded string) {
 	var from, to, gone []rune
 	for r := rune(1); r < 0x20000; r++ {
@@ -144,7 +145,7 @@ func foldedCharacters() (unfolded, folded string) {
 	return quoteRunes(append(from, gone...)), quoteRunes(to)
 }
 
-// quoteRunes returns a text of SQL in ASCII, in lines of 16 characters.
+// quoteRunes returns an SQL text in ASCII, in lines of 16 characters.
 func quoteRunes(text []rune) string {
 	var lines []string
 	for line := range slices.Chunk(text, 16) {
@@ -157,9 +158,9 @@ func quoteRunes(text []rune) string {
 	return "U&" + strings.Join(lines, "\n\t\t")
 }
 
-// SchemaSQL returns the SQL that makes the store's tables in a schema, for whoever
-// administers the database, and that lets role use them. An empty role gets no
-// rights. The error for a schema that a target can't name is a [*TargetError].
+// SchemaSQL returns the SQL for the administrator of the database that creates the store's tables in a schema, and
+// lets role use them. An empty role gets no rights. The error for a schema that a target can't name is a
+// [*TargetError].
 func SchemaSQL(schema, role string) (string, error) {
 	if !isSchemaName(schema) {
 		return "", errSchemaName
@@ -178,9 +179,9 @@ func SchemaSQL(schema, role string) (string, error) {
 	return b.String(), nil
 }
 
-// rewrite returns a text of package store as PostgreSQL takes it. Its parameters are ?,
-// ?N and $N, numbered as SQLite does: a ? has the number after the largest one before it.
-// A + right before a column, a hint to SQLite's planner, is left out. Texts hold no comments.
+// rewrite converts a text of package store to PostgreSQL's dialect. Its parameters are ?, ?N and $N, numbered as in
+// SQLite: a ? has the number after the largest one before it. It removes a + right before a column, a hint to SQLite's
+// planner. Texts contain no comments.
 func rewrite(query string) string {
 	var b strings.Builder
 	b.Grow(len(query) + len(query)/8)

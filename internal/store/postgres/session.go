@@ -18,22 +18,22 @@ const (
 	lastReconnect  = time.Second
 )
 
-// session is the connection that shows that this process lives, and hears from the others
-// when something was stored. It is made when it is asked for, and again when it was lost.
+// session is the connection that shows that this process is alive, and receives hints when others store something. It
+// is made on demand, and again after it was lost.
 type session struct {
 	engine *engine
 
 	mu       sync.Mutex
-	cancel   context.CancelFunc // ends the session; nil: there is none
+	cancel   context.CancelFunc // ends the session; nil if there is none
 	ended    chan struct{}
-	wake     context.CancelFunc // ends a wait for the next heartbeat; nil: it does not wait
+	wake     context.CancelFunc // ends the wait for the next heartbeat; nil before the first wait
 	watchers map[chan struct{}]bool
 	stopped  bool
 
-	locked int64 // number of the owner whose lock the connection under way holds; 0: none
+	locked int64 // number of the owner whose lock the current connection holds; 0 if none
 }
 
-// start starts the session, or makes it send a heartbeat now.
+// start starts the session, or makes a running one send a heartbeat now.
 func (s *session) start() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *session) start() {
 	}
 }
 
-// stop ends the session. The function that it returns waits until it has ended.
+// stop ends the session. The returned function waits until it has ended.
 func (s *session) stop() (wait func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *session) stop() (wait func()) {
 	return func() { <-s.ended }
 }
 
-// Watch is for [store.Engine]. What was stored while the connection was lost counts as one value.
+// Watch is for [store.Engine]. Everything that was stored while the connection was lost makes one value.
 func (s *session) Watch(ctx context.Context) <-chan struct{} {
 	hint := make(chan struct{}, 1)
 	s.mu.Lock()
@@ -83,7 +83,7 @@ func (s *session) announce() {
 	for hint := range s.watchers {
 		select {
 		case hint <- struct{}{}:
-		default: // it has one that it did not take yet
+		default: // one is still to be taken
 		}
 	}
 }
@@ -102,7 +102,7 @@ func (s *session) run(ctx context.Context) {
 			pause, heard = firstReconnect, time.Now()
 		case !isTimeout(err):
 			heard = time.Now()
-		case time.Since(heard) > s.engine.spans.silence: // no heartbeat can tell
+		case time.Since(heard) > s.engine.spans.silence: // no heartbeat can notice
 			s.engine.links.cut()
 		}
 		sleep(ctx, pause)
@@ -163,7 +163,7 @@ func (s *session) wait(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// beat sends one heartbeat. Without an owner it only asks for the time.
+// beat sends one heartbeat. Without an owner it only reads the server's clock.
 func (s *session) beat(ctx context.Context, conn *pgconn.PgConn) error {
 	e := s.engine
 	ctx, cancel := context.WithTimeout(ctx, e.spans.silence)
@@ -204,14 +204,14 @@ func (s *session) beat(ctx context.Context, conn *pgconn.PgConn) error {
 	return nil
 }
 
-// backendName names a server process in pg_stat_activity, thisBackend the process that runs the query.
+// backendName identifies a server process in pg_stat_activity; thisBackend is the process that runs the query.
 const (
 	backendName = "pid || ' ' || extract(epoch FROM backend_start)"
 	thisBackend = "(SELECT " + backendName + " FROM pg_stat_activity WHERE pid = pg_backend_pid())"
 )
 
-// backends are the server's processes that serve two connections of ours. They are two, and stay the same, unless a
-// proxy gives each transaction one that is free. Locks, wake-ups and settings of a session need one that stays.
+// backends are the server processes of two of our connections. They are different, and stay the same, unless a proxy
+// gives each transaction a free one. Locks, notifications and settings of a session need a process that stays.
 type backends struct {
 	mu              sync.Mutex
 	writer, session string
@@ -228,7 +228,7 @@ func (b *backends) set(one *string, name string) {
 	b.pooled = b.pooled || b.writer == b.session
 }
 
-// checkSession is setSession for the number of the process alone, on the same connection.
+// checkSession is setSession with only the process's number, on the same connection.
 func (b *backends) checkSession(pid string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -242,7 +242,7 @@ func (b *backends) arePooled() bool {
 	return b.pooled
 }
 
-// isWriter reports whether our writing connection has the process with that number.
+// isWriter reports whether our writing connection uses the server process with that number.
 func (b *backends) isWriter(pid uint32) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -24,7 +24,7 @@ import (
 
 const (
 	defaultSchema  = "waybill"
-	connectTimeout = 5 * time.Second // for each address, where the target names no other
+	connectTimeout = 5 * time.Second // per address, unless the target sets it
 )
 
 // Target is a store on a server: a schema of a database, and how to connect to it.
@@ -33,7 +33,7 @@ type Target struct {
 	schema string
 }
 
-// TargetError says why a target can't be used. It never holds a secret, nor the target, which may hold one.
+// TargetError says why a target can't be used. It contains no secret, nor the target, which may contain one.
 type TargetError struct {
 	Message string
 	Hint    string
@@ -46,40 +46,40 @@ var errSchemaName = &TargetError{
 
 func (e *TargetError) Error() string { return e.Message }
 
-// parameters lists what a URL may set, besides its user, hosts and database, in libpq's words. A password is none of
-// them: it would stand in the list of processes and in the shell's history.
+// parameters lists what a URL may set besides its user, hosts and database, in libpq's terms. A password is not among
+// them, since it would be visible in the list of processes and in the shell's history.
 var parameters = []string{
 	"host", "port", "user", "dbname", "service", "schema", "application_name", "connect_timeout", "options",
 	"sslmode", "sslrootcert", "sslcert", "sslkey", "sslcertmode", "sslsni", "sslnegotiation", "channel_binding",
 	"require_auth", "target_session_attrs", "min_protocol_version", "max_protocol_version",
 }
 
-// ignored lists what a service may set that libpq understands and that is of no
-// meaning here: a connection has settings of its own.
+// ignored lists what a service may set and libpq understands, but has no meaning here: connections have their own
+// settings.
 var ignored = []string{
 	"application_name", "fallback_application_name", "client_encoding", "timezone", "gssencmode", "sslcompression",
 	"keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout", "load_balance_hosts",
 }
 
-// unsupported lists variables that libpq honours and the driver does not: without them
-// it would connect elsewhere, or trust more.
+// unsupported lists variables that libpq honours and the driver does not: ignoring them would mean to connect
+// elsewhere, or to trust more.
 var unsupported = strings.Fields(
 	"PGHOSTADDR PGREQUIREPEER PGSSLCRL PGSSLCRLDIR PGSSLMINPROTOCOLVERSION PGSSLMAXPROTOCOLVERSION")
 
-// isSchemaName reports whether PostgreSQL takes a name without quotes, and it is none of its own.
+// isSchemaName reports whether PostgreSQL takes a name without quotes, and does not reserve it.
 func isSchemaName(name string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyz_"
 	return name != "" && len(name) <= 63 && name[0] > '9' && strings.Trim(name, letters+"0123456789") == "" &&
 		!strings.HasPrefix(name, "pg_") && name != "information_schema"
 }
 
-// ParseOptions say which targets are refused: with Insecure, TLS need not verify the server.
+// ParseOptions control which targets are refused: with Insecure, TLS need not verify the server.
 type ParseOptions struct{ Insecure bool }
 
-// Parse reads a target: postgres://USER@HOST:PORT/DATABASE?schema=NAME, each part of which may be missing, or
-// service=NAME. What it leaves out comes from the PG* environment, the service file and the password file, as for
-// other clients of PostgreSQL. A server that is not this machine is verified by TLS, unless o says otherwise. The
-// error is a [*TargetError]. It opens no connection.
+// Parse parses a target: postgres://USER@HOST:PORT/DATABASE?schema=NAME, any part of which may be missing, or
+// service=NAME. Missing parts come from the PG* environment, the service file and the password file, as for other
+// clients of PostgreSQL. TLS must verify a server that is not this machine, unless o says otherwise. The error is a
+// [*TargetError]. It opens no connection.
 func Parse(text string, o ParseOptions) (Target, error) {
 	if name, ok := strings.CutPrefix(text, "service="); ok {
 		text = "postgres://?service=" + url.QueryEscape(name)
@@ -94,7 +94,7 @@ func Parse(text string, o ParseOptions) (Target, error) {
 		return Target{}, err
 	}
 	if !o.Insecure && fallsBack(config) {
-		// The default, sslmode=prefer, would take any certificate, and none.
+		// The default, sslmode=prefer, would accept any certificate or none.
 		if config, err = parseConfig(withVerification(text)); err != nil {
 			return Target{}, err
 		}
@@ -123,7 +123,7 @@ func parseConfig(text string) (*pgx.ConnConfig, error) {
 	if err == nil {
 		return config, nil
 	}
-	// Its text may hold a part of a password. Of the causes, those of files are safe.
+	// Its text may contain a part of a password. Of its causes, only file errors are safe.
 	message := "not a PostgreSQL store, or the service or a PG* variable that it uses has an error"
 	wrong := wrongOption(text)
 	file, isFile := errors.AsType[*os.PathError](err)
@@ -139,7 +139,7 @@ func parseConfig(text string) (*pgx.ConnConfig, error) {
 		"of ~/.pg_service.conf or PGSERVICEFILE; give a password by store_password_file, PGPASSWORD or PGPASSFILE"}
 }
 
-// options lists settings that the driver checks: by a pattern of what it takes, or as a file without one.
+// options lists settings that the driver checks: against a pattern, or as a file if there is no pattern.
 var options = []struct{ name, variable, pattern, takes string }{
 	{"port", "PGPORT", `[1-9][0-9]{0,4}(,[1-9][0-9]{0,4})*`, "a port"},
 	{"connect_timeout", "PGCONNECT_TIMEOUT", `[0-9]+`, "a number of seconds"},
@@ -157,7 +157,7 @@ var options = []struct{ name, variable, pattern, takes string }{
 	{"sslkey", "PGSSLKEY", "", ""},
 }
 
-// optionValue returns what a URL sets, or a variable, and which of them does.
+// optionValue returns the value that a URL or a variable sets, and which of them does.
 func optionValue(text, name, variable string) (value, setter string) {
 	u, err := url.Parse(text)
 	if err == nil && u.Query().Has(name) {
@@ -166,8 +166,8 @@ func optionValue(text, name, variable string) (value, setter string) {
 	return os.Getenv(variable), variable
 }
 
-// wrongOption says which parameter is not supported or which value is not taken; empty for none. A word
-// without a value may be a part of a password.
+// wrongOption says which parameter is not supported or which value is invalid; "" if none. It omits words without a
+// value, which may be a part of a password.
 func wrongOption(text string) string {
 	if u, err := url.Parse(text); err == nil {
 		if _, has := u.User.Password(); has {
@@ -205,7 +205,7 @@ func serviceError() string {
 	return "no such service in " + path + ", or it has an error"
 }
 
-// fallsBack reports whether another machine would be connected to without TLS where TLS fails, or vice versa.
+// fallsBack reports whether a connection to another machine would be made without TLS if TLS fails, or vice versa.
 func fallsBack(config *pgx.ConnConfig) bool {
 	all := hosts(config)
 	for i, h := range all[1:] {
@@ -248,19 +248,19 @@ func isLocal(host string) bool {
 	return err == nil && addr.IsLoopback()
 }
 
-// provenAuth are the ways to log in, as in require_auth, that give a password to no program
-// that merely listens in place of the server.
+// provenAuth are the ways to log in, as in require_auth, that reveal no password to a program that merely listens in
+// place of the server.
 const provenAuth = "scram-sha-256,none"
 
-// anyoneListens reports whether another user of this machine could pose as the server: a
-// port is free while the server is down.
+// anyoneListens reports whether another user of this machine could pose as the server: its port is free while it is
+// down.
 func anyoneListens(h *pgconn.FallbackConfig) bool {
 	return isLocal(h.Host) && !isSocket(h.Host) && takesAny(h)
 }
 
 func isSocket(host string) bool { return filepath.IsAbs(host) || strings.HasPrefix(host, "/") }
 
-// takeParameters takes our parameters out of the server's, and refuses unknown ones.
+// takeParameters removes our parameters from the server's, and refuses unknown ones.
 func (t *Target) takeParameters() error {
 	sent := map[string]string{}
 	for key, value := range t.config.RuntimeParams {
@@ -280,7 +280,7 @@ func (t *Target) takeParameters() error {
 	return nil
 }
 
-// passfileExposed returns an error if the password is from a file that others can read: libpq ignores it.
+// passfileExposed returns an error if the password comes from a file that others can read, which libpq ignores.
 func passfileExposed(config *pgx.ConnConfig) error {
 	path := os.Getenv("PGPASSFILE")
 	if home, err := os.UserHomeDir(); path == "" && err == nil {
@@ -296,7 +296,7 @@ func passfileExposed(config *pgx.ConnConfig) error {
 	return nil
 }
 
-// serviceFileExposed returns an error if others can change the service's file, which says where passwords go.
+// serviceFileExposed returns an error if others can change the service file, which says where passwords are sent.
 func serviceFileExposed(text string) error {
 	if !namesService(text) {
 		return nil
@@ -319,7 +319,7 @@ func namesService(text string) bool {
 	return strings.Contains(text, "service=") || os.Getenv("PGSERVICE") != ""
 }
 
-// serviceFile returns the file that services are defined in, and what says so.
+// serviceFile returns the path of the service file, and a prefix for errors about it.
 func serviceFile() (path, setter string) {
 	path, setter = os.Getenv("PGSERVICEFILE"), "PGSERVICEFILE"
 	if home, err := os.UserHomeDir(); path == "" && err == nil {
@@ -341,8 +341,8 @@ func (t Target) names() string {
 	return strings.Join(all, ", ")
 }
 
-// Place returns the target as a URL without a secret. It names the same store in
-// another environment too, as far as a URL can say it.
+// Place returns the target as a URL without secrets. It identifies the same store in another environment too, as far
+// as a URL can.
 func (t Target) Place() string {
 	query := url.Values{}
 	var addresses []string

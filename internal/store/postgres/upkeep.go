@@ -28,9 +28,9 @@ func (e *engine) each(ctx context.Context, scan func(*sql.Rows) error, query str
 	return store.EachRow(ctx, e.read, e.pool, scan, query, args...)
 }
 
-// compact is for [store.Upkeep]: it writes the tables anew whose rows may have been erased, with their statistics,
-// which hold samples. Tables of another role, and those that others keep in use, are left for the command that it
-// returns; all are while others still see what was erased, whom a comment before the commands names.
+// compact is for [store.Upkeep]. It rewrites the tables whose rows may have been erased, with their statistics, which
+// hold samples. It returns the commands for tables of another role or in use by others, and for all tables while
+// others can still see erased rows: a comment before the commands then says who.
 func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	type table struct {
 		name string
@@ -71,7 +71,7 @@ func (e *engine) compact(ctx context.Context) (left []string, err error) {
 	return left, nil
 }
 
-// maxSkew is how far the clocks of the server and of this computer may differ.
+// maxSkew is how far the clocks of the server and this computer may differ.
 const maxSkew = 2 * time.Minute
 
 func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
@@ -139,7 +139,7 @@ func (e *engine) settings(ctx context.Context) ([]store.Setting, error) {
 func (e *engine) addRights(ctx context.Context, all []store.Setting) ([]store.Setting, error) {
 	var writable bool
 	var table sql.NullString
-	var more int64 // tables beside it
+	var more int64 // tables besides that one
 	err := e.queryRow(ctx, `SELECT has_table_privilege('meta', 'UPDATE'), MIN(CAST(c.relname AS TEXT)), COUNT(*) - 1
 		FROM pg_class c WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND c.relkind = 'r'
 		AND EXISTS (SELECT 1 FROM unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p
@@ -181,7 +181,7 @@ func (e *engine) processes(ctx context.Context) ([]store.Process, error) {
 	return all, err
 }
 
-// freeze holds the lock of whoever writes, on a connection of its own, whose end ends the lock.
+// freeze takes the writers' lock on its own connection, whose end releases it.
 func (e *engine) freeze(ctx context.Context) (func() error, error) {
 	conn, err := pgx.ConnectConfig(ctx, e.config)
 	if err != nil {
@@ -202,7 +202,7 @@ func (e *engine) freeze(ctx context.Context) (func() error, error) {
 	}, nil
 }
 
-// lastNumber is for [store.Upkeep]. From version 17, an unreadable sequence has no last value, and no error.
+// lastNumber is for [store.Upkeep]. From version 17 on, an unreadable sequence has no last value, and causes no error.
 func (e *engine) lastNumber(ctx context.Context, table, column string) (n int64, err error) {
 	var readable bool
 	err = e.queryRow(ctx, `SELECT readable,
@@ -216,7 +216,7 @@ func (e *engine) lastNumber(ctx context.Context, table, column string) (n int64,
 	return n, err
 }
 
-// copyMark is the name of the program in the table meta of a copy under way.
+// copyMark is the name of the program in table meta of an unfinished copy.
 const copyMark = "waybill copy"
 
 func beginCopy(ctx context.Context, on store.Queryer) error {
@@ -235,11 +235,11 @@ func finishCopy(ctx context.Context, on store.Queryer, last []store.LastNumber) 
 	return err
 }
 
-// replanAfter is how many rows make a table another one for whoever planned its statements before.
+// replanAfter is how many new rows make the existing plans for a table unsuitable.
 const replanAfter = 1000
 
-// load is for [store.Engine]. The plans of this connection are made anew after many rows: those
-// for an empty table read all of it for one row, until the server analyzes it.
+// load is for [store.Engine]. After many rows it discards the plans of this connection: plans for an empty table read
+// all of it for one row, until the server analyzes it.
 func load(
 	ctx context.Context, conn *sql.Conn, table string, columns []string, n int,
 	fill func(args []any, row int) []any,
@@ -261,17 +261,16 @@ func load(
 	return err
 }
 
-// Bounds of the wait for the end of older transactions before deleted rows are removed.
+// Limits of the wait for older transactions to end before deleted rows are removed.
 const (
 	snapshotsPatience = 5 * time.Second
 	snapshotsPoll     = 100 * time.Millisecond
 )
 
-// awaitSnapshots waits until nobody sees the rows that were deleted before the call: as
-// long as somebody does, the server keeps them in every rewrite of their table. It returns
-// who still does, in words, when the patience is at its end.
+// awaitSnapshots waits until nobody can see the rows that were deleted before the call: until then, the server keeps
+// them in every rewrite of their table. After its patience it returns who still can, in words.
 //
-// A transaction of another database counts if it writes: snapshots here do not go past it.
+// A transaction in another database counts if it writes: snapshots here do not go past it.
 func (e *engine) awaitSnapshots(ctx context.Context) (holders []string, err error) {
 	var next string // transaction, after those that deleted
 	err = e.queryRow(ctx, "SELECT CAST(CAST(pg_snapshot_xmax(pg_current_snapshot()) AS xid) AS TEXT)", nil, &next)
@@ -283,7 +282,7 @@ func (e *engine) awaitSnapshots(ctx context.Context) (holders []string, err erro
 		err = e.each(ctx, func(rows *sql.Rows) error {
 			var name string
 			err := rows.Scan(&name)
-			holders = append(holders, strings.ReplaceAll(name, "*", "_")) // it stands in a comment
+			holders = append(holders, strings.ReplaceAll(name, "*", "_")) // it is put into a comment
 			return err
 		}, `SELECT name FROM (
 				SELECT format('the transaction of session %s (%s, user %s%s)',

@@ -16,40 +16,40 @@ import (
 	"github.com/waybill-cli/waybill/internal/store"
 )
 
-// turn is how long a transaction waits for others before it asks its caller whether to wait on.
+// turn is how long a transaction waits for others before its caller decides whether to wait on.
 const turn = 500 * time.Millisecond
 
-// writeTimeout is how long one statement may keep others from writing.
+// writeTimeout is how long one statement may block other writers.
 const writeTimeout = 5 * time.Minute
 
-// forgotten is how long a dead owner's row stays to be seen; forgetAtOnce bounds how many go at once.
+// forgotten is how long a dead owner's row stays visible; forgetAtOnce limits how many are removed at once.
 const (
 	forgotten    = time.Hour
 	forgetAtOnce = 100
 )
 
 var (
-	// errNotCommitted says that a commit, whose answer was lost, did not happen.
+	// errNotCommitted says that a commit whose answer was lost did not happen.
 	errNotCommitted = errors.New("connection was lost before the commit")
 	// errUnknown says that nobody can tell whether a commit happened.
 	errUnknown    = errors.New("it is not known whether the last change was stored")
 	errRolledBack = errors.New("the server rolled the transaction back")
 )
 
-// writer is for [store.Connector]. All transactions that write hold one lock of the schema, and count in the table
-// counters, which has the number of each process's last one too. So whoever loses the connection while it commits
-// connects again, takes the lock, by when the lost transaction has ended, and compares.
+// writer is for [store.Connector]. All writing transactions hold one lock of the schema, and are numbered in table
+// counters, which also has the number of each process's last one. A process that loses its connection during a commit
+// reconnects, takes the lock, by when the lost transaction has ended, and compares.
 type writer struct {
 	engine *engine
 
 	isFirst     bool // the next transaction is the first one of its connection
 	predecessor string
-	identity    string // of the store; empty until it was read
-	owner       string // of the transaction under way
-	number      int64  // of the same
-	committed   int64  // the last one that is known to be committed
-	lastOwner   string // that committed it
-	lost        error  // why this process can't go on with the server
+	identity    string // of the store; empty until read
+	owner       string // of the current transaction
+	number      int64  // of the current transaction
+	committed   int64  // the last number that is known to be committed
+	lastOwner   string // owner of that transaction
+	lost        error  // why this process can't continue with the server
 }
 
 // Connect is for [store.Connector].
@@ -91,7 +91,7 @@ func (w *writer) pooled() error {
 	return nil
 }
 
-// begin begins a transaction. The error is errFenced if this process had no row any more.
+// begin begins a transaction. The error is errFenced if this process has lost its row.
 func (w *writer) begin(ctx context.Context, on *pgx.Conn) error {
 	name, err := w.engine.owners.register(ctx, on)
 	if err != nil {
@@ -110,7 +110,7 @@ func (w *writer) begin(ctx context.Context, on *pgx.Conn) error {
 	return errors.Join(err, e)
 }
 
-// count begins a transaction of that owner and gives it its number, in one round trip.
+// count begins a transaction of that owner and assigns its number, in one round trip.
 func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 	var batch pgx.Batch
 	batch.Queue("BEGIN")
@@ -154,7 +154,7 @@ func (w *writer) count(ctx context.Context, on *pgx.Conn, name string) error {
 	return nil
 }
 
-// lastCommit returns the query for the number of an owner's last transaction; without the owner there is none.
+// lastCommit returns the query for the number of an owner's last transaction, which finds nothing without the owner.
 func lastCommit(owner string) string {
 	return "SELECT c.value FROM owners o JOIN counters c ON c.name = 'commits ' || o.name WHERE o.name = '" + owner + "'"
 }
@@ -165,12 +165,12 @@ func (e *engine) writeLock() string {
 	return fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", lockKey(e.schema))
 }
 
-// ownerLock returns a statement that calls a function of the server for an owner's lock.
+// ownerLock returns a statement that calls a server function on an owner's lock.
 func (e *engine) ownerLock(function string, number int64) string {
 	return fmt.Sprintf("SELECT %s(%d::bigint << 32 | %d)", function, ownerLocks(e.schema), number)
 }
 
-// endPredecessor ends the connection before this one: until the server notices its loss, it may hold the lock.
+// endPredecessor returns SQL that ends the previous connection, which may hold the lock until its loss is noticed.
 func (w *writer) endPredecessor() string {
 	if w.predecessor == "" {
 		return ""
@@ -179,8 +179,8 @@ func (w *writer) endPredecessor() string {
 		"AND " + backendName + " = '" + w.predecessor + "'; "
 }
 
-// checkServer prepares a new connection, and compares what it leads to with what this process knows. Before the
-// server has counted the rows of a new store, it would read whole tables.
+// checkServer prepares a new connection, and compares its server with what this process knows. Before a server has
+// counted the rows of a new store, it would read whole tables.
 func (w *writer) checkServer(ctx context.Context, c *pgconn.PgConn, name string) error {
 	query := fmt.Sprintf("BEGIN; SET lock_timeout TO %d; SET statement_timeout TO %d; SET enable_seqscan TO off; ",
 		turn.Milliseconds(), writeTimeout.Milliseconds()) + w.endPredecessor() +
@@ -233,7 +233,7 @@ func (w *writer) Commit(ctx context.Context, conn *sql.Conn, last []store.Statem
 	return w.findOutcome(ctx, conn, err)
 }
 
-// commitAfter does statements and commits, in one round trip. If one fails, nothing is committed.
+// commitAfter executes statements and commits, in one round trip. If one fails, nothing is committed.
 func commitAfter(ctx context.Context, on *pgx.Conn, last []store.Statement) (pgconn.CommandTag, error) {
 	if len(last) == 0 {
 		return on.Exec(ctx, "COMMIT", pgx.QueryExecModeSimpleProtocol)
@@ -248,7 +248,7 @@ func commitAfter(ctx context.Context, on *pgx.Conn, last []store.Statement) (pgc
 	return tag, errors.Join(err, results.Close())
 }
 
-// readTags reads the replies to the next n statements, up to an error, and returns the last one.
+// readTags reads the results of the next n statements, up to an error, and returns the last tag.
 func readTags(results pgx.BatchResults, n int) (tag pgconn.CommandTag, err error) {
 	for range n {
 		if tag, err = results.Exec(); err != nil {
@@ -258,7 +258,7 @@ func readTags(results pgx.BatchResults, n int) (tag pgconn.CommandTag, err error
 	return tag, err
 }
 
-// findOutcome returns nil if the transaction was committed whose connection was lost.
+// findOutcome returns nil if the transaction whose connection was lost was committed.
 func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) error {
 	w.Drop(conn)
 	query := w.endPredecessor() + "BEGIN; " + w.engine.writeLock() + "; " + lastCommit(w.owner) + "; ROLLBACK"
@@ -270,7 +270,7 @@ func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) e
 			return nil
 		case err == nil && found:
 			return fmt.Errorf("%w: %w", errNotCommitted, cause)
-		case err == nil: // the row went with this process's death
+		case err == nil: // others declared this process dead and removed its row
 			return w.engine.trouble(store.ErrTakenOver, fmt.Errorf("%w: %w", errUnknown, shortCause(cause)))
 		case time.Now().After(deadline), !w.engine.isTemporary(err), !w.engine.outage.wait(ctx):
 			return w.engine.trouble(store.ErrUnreachable, fmt.Errorf("%w: %w", errUnknown, shortCause(err)))
@@ -278,7 +278,7 @@ func (w *writer) findOutcome(ctx context.Context, conn *sql.Conn, cause error) e
 	}
 }
 
-// askOutcome asks for this process's last committed transaction; found is false without its row.
+// askOutcome returns this process's last committed transaction; found is false if it has lost its row.
 func (w *writer) askOutcome(ctx context.Context, query string) (number int64, found bool, err error) {
 	conn, err := w.engine.pool.Conn(ctx)
 	if err != nil {
