@@ -22,13 +22,13 @@ type Answer struct {
 
 // Event is an event of a delivery.
 type Event struct {
-	Header map[string][]string // of the delivery; nil if an earlier event brought it
+	Header map[string][]string // headers of its delivery; nil if an earlier event had them
 	Body   []byte              // one whole JSON value
 }
 
 const (
-	maxBody  = 4 << 20 // bytes of a body whose members are read
-	maxDepth = 16      // levels of objects and arrays
+	maxBody  = 4 << 20 // in bytes; members of larger bodies are not read
+	maxDepth = 16      // of nested objects and arrays
 
 	undocumented = false
 )
@@ -76,11 +76,11 @@ func (x *extractor) headers(of string, header map[string][]string) {
 
 type place struct {
 	path       string
-	object     string // that the interface shows there; empty for none
+	object     string // object of the interface at this place; empty if none
 	documented bool
 }
 
-// value collects what stands at a place. A value without members is a field; so is one that is too deep.
+// value collects the fields at a place. A value without members is a field, and so is one that is nested too deeply.
 func (x *extractor) value(p place, raw []byte, depth int) {
 	leaf := true
 	if depth > 0 && len(p.path) < maxValue {
@@ -104,7 +104,7 @@ func (x *extractor) value(p place, raw []byte, depth int) {
 }
 
 func (x *extractor) object(p place, members []member, depth int) {
-	exact := x.source == Delivery // the interface shows where everything stands
+	exact := x.source == Delivery // the interface shows the place of everything
 	if p.object == "" && !exact && isTracking(members) {
 		p.object = "tracking"
 	}
@@ -189,7 +189,7 @@ func (m member) text() string {
 	return text
 }
 
-// word returns a string or a number as a word of a vocabulary, empty for another value and for an empty string.
+// word returns a string or a number as a word of a vocabulary, "" for other values and for an empty string.
 func (m member) word() string {
 	text := m.text()
 	if strings.IndexByte("-0123456789", m.raw[0]) >= 0 {
@@ -201,17 +201,17 @@ func (m member) word() string {
 	return vocabulary(text)
 }
 
-// unnamed stands for a name or a word that may be an identifier, or name somebody.
+// unnamed replaces a name or a word that may be an identifier, or may name somebody.
 const unnamed = "*"
 
-// Limits of a word: more may be an identifier, or a sentence that names somebody.
+// Limits of a word: a longer text may be an identifier, or a sentence that names somebody.
 const (
 	maxWords = 3
 	maxWord  = 64 // bytes
 )
 
-// Forms of words: letters, signs, and up to three digits in one place. Digits beside a
-// hyphen are a part of an identifier.
+// Forms of words: letters, signs, and up to three digits in one place. Digits next to a hyphen are part of an
+// identifier.
 var (
 	nameForm   = form(`_$@`)
 	textForm   = form(`_.:/ `)
@@ -246,7 +246,7 @@ func vocabulary(s string) string {
 	return unnamed
 }
 
-// objects has the fields of each. A test compares it with the interface document.
+// objects lists the fields of each object. A test compares it with the interface document.
 //
 // Interface: Resources and their fields.
 // Interface: Events.
@@ -263,7 +263,8 @@ var objects = map[string][]string{
 	"metadata":   {"carrierCode"},
 }
 
-// statuses are the documented ones, as entries have them, and the kind of event that they came with.
+// statuses are the documented statuses, in the form of entries; deliveredEvent is the kind of event that they came
+// with.
 //
 // Interface: States and transitions.
 var (
@@ -273,8 +274,8 @@ var (
 
 func shows(name, member string) bool { return slices.Contains(objects[name], member) }
 
-// showsInAnswer adds to shows for an answer, whose form the interface does not show but for
-// the member message: a tracking may have there what its parts and a creation item have.
+// showsInAnswer adds to shows for an answer. Of its form the interface shows only the member message: a tracking may
+// have there what its parts and a creation item have.
 //
 // Interface: Endpoints, 3. Query a tracking.
 func showsInAnswer(name, member string) bool {
@@ -283,7 +284,7 @@ func showsInAnswer(name, member string) bool {
 		name == "tracking" && slices.ContainsFunc([]string{"summary", "detail", "item", "metadata"}, shown)
 }
 
-// part returns which object a member of an object is, empty for none.
+// part returns the object that a member of an object is, "" if none.
 func part(of, member string) string {
 	switch member {
 	case "summary", "detail", "metadata":
@@ -300,8 +301,7 @@ func part(of, member string) string {
 
 // isTracking reports whether an object of an answer is a tracking.
 //
-// Assumed: the form of answers is not shown, so trackings are recognised by their
-// members wherever they stand.
+// Assumed: the form of answers is not shown, so trackings are recognised by their members at any place.
 func isTracking(members []member) bool {
 	names := []string{
 		"trackingNumber", "rawTrackingNumber", "referId", "routerId", "statusTrack", "statusLabel", "summary", "detail",
@@ -310,7 +310,7 @@ func isTracking(members []member) bool {
 	return slices.ContainsFunc(members, func(m member) bool { return slices.Contains(names, m.name) })
 }
 
-// standardHeaders are those that standards of HTTP define, in their canonical spelling.
+// standardHeaders are defined by standards of HTTP, in their canonical spelling.
 var standardHeaders = strings.Fields(`Accept Accept-Encoding Accept-Language Accept-Ranges Age Allow Alt-Svc
 Authorization Cache-Control Connection Content-Disposition Content-Encoding Content-Language Content-Length
 Content-Location Content-Range Content-Security-Policy Content-Type Cookie Date Etag Expect Expires Forwarded From Host

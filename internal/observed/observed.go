@@ -1,8 +1,8 @@
-// Package observed says what was met of the service: statuses, event kinds,
-// fields, headers, HTTP statuses and errors, and which of them the interface document has.
+// Package observed records which statuses, event kinds, fields, headers, HTTP statuses and errors were seen from the
+// service, and which of them the interface document has.
 //
-// It is a register of words. No value of a shipment gets into it, and names that
-// look like identifiers are left out. It is bounded, whatever is sent.
+// It is a register of words. No value of a shipment gets into it, and names that look like identifiers are left out.
+// Its size is limited, whatever is sent.
 package observed
 
 import (
@@ -31,7 +31,7 @@ const (
 // Kinds returns all kinds in the order in which they are listed.
 func Kinds() []Kind { return []Kind{Status, EventKind, Field, Header, HTTPStatus, Error} }
 
-// Source is where something was met: the operation of an answer, or Delivery.
+// Source is where something was seen: the operation of an answer, or Delivery.
 type Source string
 
 // The sources that the code names.
@@ -40,13 +40,13 @@ const (
 	Delivery Source = "delivery"
 )
 
-// Bounds of the register.
+// Limits of the register.
 const (
-	MaxEntries = 500 // of one kind and origin
+	MaxEntries = 500 // per kind and origin
 	maxValue   = 200 // bytes
 )
 
-// Key names an entry. Without a value it counts what was met beyond [MaxEntries].
+// Key identifies an entry. An entry without a value counts what was seen beyond [MaxEntries].
 type Key struct {
 	Kind  Kind   `json:"kind"`
 	Value string `json:"value"`
@@ -57,7 +57,7 @@ func (k Key) Compare(o Key) int {
 	return cmp.Or(strings.Compare(string(k.Kind), string(o.Kind)), strings.Compare(k.Value, o.Value))
 }
 
-// Entry is one thing that was met. It is documented if the interface document or a standard of HTTP has it.
+// Entry is one thing that was seen. It is documented if the interface document or a standard of HTTP has it.
 type Entry struct {
 	Key
 	Count      int64     `json:"count"` // answers and events
@@ -66,7 +66,7 @@ type Entry struct {
 	Documented bool      `json:"documented"`
 }
 
-// Origin is what something was met in.
+// Origin is what something was seen in.
 type Origin string
 
 // The origins: responses of the service, and deliveries by whether they verified.
@@ -80,22 +80,22 @@ const (
 //
 // Every implementation must pass the suite Observed of package storetest.
 type Store interface {
-	// Observe adds what was met in responses of the service. Beyond
-	// [MaxEntries] of a kind, new entries are counted and not kept.
+	// Observe adds what was seen in responses of the service. Beyond [MaxEntries] of a kind, new entries are only
+	// counted.
 	Observe(ctx context.Context, met []Entry) error
 
-	// ObserveEvents adds what was met in verified and in unverified events up to
-	// number to, unless others did so since from: then it adds nothing and returns false.
+	// ObserveEvents adds what was seen in verified and in unverified events up to number to, unless others have read
+	// events after from meanwhile: then it adds nothing and returns false.
 	ObserveEvents(ctx context.Context, verified, unverified []Entry, from, to int64) (bool, error)
 
-	// EventsObserved returns up to which event that was done, and the last event.
+	// EventsObserved returns up to which event ObserveEvents was called, and the last event.
 	EventsObserved(ctx context.Context) (to, last int64, err error)
 
 	// Observed returns the register of an origin in any order.
 	Observed(ctx context.Context, of Origin) ([]Entry, error)
 }
 
-// limits says which keys a register takes: known ones, and new ones up to [MaxEntries] of a kind.
+// limits decides which keys a register takes: known ones, and new ones up to [MaxEntries] of a kind.
 type limits struct {
 	known map[Key]bool
 	count map[Kind]int // of known keys
@@ -108,7 +108,7 @@ func (l limits) take(k Key) {
 	l.count[k.Kind]++
 }
 
-// admit returns the key that an observation is counted by: one without a value if the register is full.
+// admit returns the key that an observation is counted by: a key without a value if the register is full.
 func (l limits) admit(k Key) Key {
 	if !l.known[k] {
 		if k.Value == "" || l.count[k.Kind] >= MaxEntries {
@@ -119,9 +119,9 @@ func (l limits) admit(k Key) Key {
 	return k
 }
 
-// Admit returns what a register takes of met that has the entries of known: known keys, and new ones up to
-// [MaxEntries] of a kind. The others are counted by an entry without a value. There is one entry of each key, in
-// their order: so writers lock what they add to in one order.
+// Admit returns the entries of met that a register with the entries of known takes: known keys, and new ones up to
+// [MaxEntries] of a kind. The others are counted by an entry without a value. There is one entry per key, in key
+// order, so that all writers lock rows in the same order.
 func Admit(known, met []Entry) []Entry {
 	l := newLimits()
 	for _, e := range known {
@@ -138,7 +138,7 @@ func Admit(known, met []Entry) []Entry {
 	return slices.SortedFunc(maps.Values(admitted), func(a, b Entry) int { return a.Compare(b.Key) })
 }
 
-// plus returns the sum of two entries with one key; the zero entry adds nothing.
+// plus returns the sum of two entries with the same key; the zero entry adds nothing.
 func (e Entry) plus(o Entry) Entry {
 	if e.Count == 0 {
 		return o
@@ -153,8 +153,8 @@ func (e Entry) plus(o Entry) Entry {
 	return e
 }
 
-// Sum returns the entries of several registers as one, in the order of [Kinds] and by
-// value, and how many observations of each kind were not kept.
+// Sum returns the merged entries of several registers, in the order of [Kinds] and by value, and how many observations
+// of each kind were not kept.
 func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
 	sums := map[Key]Entry{}
 	notKept = map[Kind]int64{}
@@ -174,23 +174,23 @@ func Sum(registers ...[]Entry) (all []Entry, notKept map[Kind]int64) {
 	return all, notKept
 }
 
-// Recorder gathers what answers and events hold. It takes a bounded amount of memory. It is safe for concurrent use.
+// Recorder collects what answers and events contain, in a limited amount of memory. It is safe for concurrent use.
 type Recorder struct {
 	mu      sync.Mutex
 	entries map[Key]Entry
 	limits  limits
 }
 
-// NewRecorder returns a recorder that has gathered nothing.
+// NewRecorder returns an empty recorder.
 func NewRecorder() *Recorder { return &Recorder{entries: map[Key]Entry{}, limits: newLimits()} }
 
-// Answer adds what an answer holds. It keeps none of its bytes.
+// Answer adds what an answer contains. It keeps none of its bytes.
 func (r *Recorder) Answer(a Answer, at time.Time) {
 	a.JSON = a.JSON && len(a.Body) <= maxBody
 	r.add(a.Source, at, func(x *extractor) { x.answer(a) })
 }
 
-// Event adds what an event holds. It keeps none of its bytes.
+// Event adds what an event contains. It keeps none of its bytes.
 func (r *Recorder) Event(e Event, at time.Time) {
 	r.add(Delivery, at, func(x *extractor) { x.event(e) })
 }
