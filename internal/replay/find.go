@@ -1,5 +1,5 @@
-// Package replay works on deliveries that were received before: it finds them,
-// exports and imports them, verifies them again, and sends them again.
+// Package replay works on stored deliveries: it finds them, exports and imports them, verifies them again, and sends
+// them again.
 package replay
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Inbox is where stored deliveries are read from, see [inbox.Store]. Without a store it is [Empty].
+// Inbox reads stored deliveries, see [inbox.Store]. Without a store it is [Empty].
 type Inbox interface {
 	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)
 	Refused(ctx context.Context, after int64) iter.Seq2[inbox.Delivery, error]
@@ -49,13 +49,13 @@ func (Empty) Readmitted(context.Context, int64) (int64, error) { return 0, inbox
 // Counts returns zeros.
 func (Empty) Counts(context.Context) (inbox.Counts, error) { return inbox.Counts{}, nil }
 
-// RefusedPrefix begins the ID of a refused delivery, before its number.
+// RefusedPrefix precedes the number in the ID of a refused delivery.
 const RefusedPrefix = "refused:"
 
-// ErrNoRefused says that there is no such refused delivery. It is an [inbox.ErrNoDelivery].
+// ErrNoRefused says that no refused delivery has that number. It is an [inbox.ErrNoDelivery].
 var ErrNoRefused = fmt.Errorf("%w", inbox.ErrNoDelivery)
 
-// ErrPruned says that the bytes of a delivery are gone.
+// ErrPruned says that the bytes of a delivery were pruned.
 var ErrPruned = errors.New("its bytes were pruned")
 
 // Delivery is a stored delivery.
@@ -65,7 +65,7 @@ type Delivery struct {
 	Refused bool // it is evidence of a refusal, with a number of its own
 }
 
-// ID is how commands name the delivery: by its number, with [RefusedPrefix] if it was refused.
+// ID returns the name of the delivery in commands: its number, with [RefusedPrefix] if it was refused.
 func (d Delivery) ID() string {
 	number := strconv.FormatInt(d.Seq, 10)
 	if d.Refused {
@@ -74,17 +74,17 @@ func (d Delivery) ID() string {
 	return number
 }
 
-// Sample is the delivery for package webhook.
+// Sample returns the delivery in the form for package webhook.
 func (d Delivery) Sample() webhook.Sample {
 	return webhook.Sample{Request: d.Request(), At: d.ReceivedAt}
 }
 
-// ErrAmbiguous says that several eventIds begin with an ID.
+// ErrAmbiguous says that several eventIds begin with the ID.
 var ErrAmbiguous = errors.New("several eventIds begin with it")
 
-// Find returns the delivery that an ID names: the number of a delivery or of an event in it (12, 12.2), the number of
-// a refused one (refused:3), also once it was readmitted, or an eventId or its beginning. The delivery's bytes may be
-// gone. Errors are [inbox.ErrNoDelivery], [inbox.ErrNoEvent] and [ErrAmbiguous].
+// Find returns the delivery for an ID: the number of a delivery or of an event in it (12, 12.2), the number of a
+// refused one (refused:3), even after it was readmitted, or an eventId or its beginning. The delivery's bytes may have
+// been pruned. Errors are [inbox.ErrNoDelivery], [inbox.ErrNoEvent] and [ErrAmbiguous].
 func Find(ctx context.Context, in Inbox, id string) (Delivery, error) {
 	at, err := locate(ctx, in, id)
 	var d Delivery
@@ -107,7 +107,7 @@ func Find(ctx context.Context, in Inbox, id string) (Delivery, error) {
 	return d, nil
 }
 
-// FindWhole is [Find] for a delivery whose bytes are needed. Without them the error is [ErrPruned].
+// FindWhole is [Find] for a delivery whose bytes are needed. If they were pruned, the error is [ErrPruned].
 func FindWhole(ctx context.Context, in Inbox, id string) (Delivery, error) {
 	d, err := Find(ctx, in, id)
 	if err == nil && d.Body == nil {
@@ -116,8 +116,8 @@ func FindWhole(ctx context.Context, in Inbox, id string) (Delivery, error) {
 	return d, err
 }
 
-// FindEvent returns the event that an ID names, see [Find]: of a delivery the
-// first one, of an eventId the current one. The error is [inbox.ErrNoEvent] if there is none.
+// FindEvent returns the event for an ID, see [Find]: the first one of a delivery, or the current one of an eventId.
+// The error is [inbox.ErrNoEvent] if there is none.
 func FindEvent(ctx context.Context, in Inbox, id string) (inbox.Event, error) {
 	at, err := locate(ctx, in, id)
 	var e inbox.Event
@@ -137,10 +137,10 @@ type location struct {
 	refused  int64 // number of a refused delivery, else 0
 	delivery int64
 	place    int          // of the event, from 0
-	event    *inbox.Event // if it was found by its eventId
+	event    *inbox.Event // set if it was found by its eventId
 }
 
-// locate reads an ID. Digits are a number, even if an eventId begins with them.
+// locate parses an ID. Digits are a number, even if an eventId begins with them.
 func locate(ctx context.Context, in Inbox, id string) (location, error) {
 	if number, ok := strings.CutPrefix(id, RefusedPrefix); ok {
 		seq, ok := parsePositive(number)
@@ -165,8 +165,8 @@ func locate(ctx context.Context, in Inbox, id string) (location, error) {
 	return location{delivery: e.Delivery, event: &e}, err
 }
 
-// ParseNumber reads the number of a delivery or of an event in it, such as 12 or 12.2,
-// in the form in which commands print it. place is that of the event, from 0.
+// ParseNumber parses the number of a delivery or of an event in it, such as 12 or 12.2, in the form in which commands
+// print it. place is the place of the event, from 0.
 func ParseNumber(id string) (delivery int64, place int, ok bool) {
 	number, nth, hasPlace := strings.Cut(id, ".")
 	delivery, ok = parsePositive(number)
@@ -177,7 +177,7 @@ func ParseNumber(id string) (delivery int64, place int, ok bool) {
 	return delivery, int(n - 1), ok
 }
 
-// parsePositive reads a number from 1, without a sign or leading zeros.
+// parsePositive parses a number from 1 on, without a sign or leading zeros.
 func parsePositive(text string) (int64, bool) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, err == nil && n > 0 && strconv.FormatInt(n, 10) == text
@@ -188,7 +188,7 @@ func isInteger(text string) bool {
 	return err == nil
 }
 
-// find returns the event; if its delivery was verified again, as it is since then.
+// find returns the event, in its newest state if its delivery was verified again.
 func (at location) find(ctx context.Context, in Inbox) (inbox.Event, error) {
 	if at.event != nil {
 		return *at.event, nil
@@ -201,10 +201,10 @@ func (at location) find(ctx context.Context, in Inbox) (inbox.Event, error) {
 	return inbox.Event{}, inbox.ErrNoEvent
 }
 
-// LatestRows yields the events that match q, each as it was verified last.
+// LatestRows yields the events that match q, each as last verified.
 func LatestRows(ctx context.Context, in Inbox, q inbox.Query) iter.Seq2[inbox.Event, error] {
 	return func(yield func(inbox.Event, error) bool) {
-		delivery, latest := int64(0), map[int]int64{} // of the delivery seen last, the rows of which follow each other
+		delivery, latest := int64(0), map[int]int64{} // of the last delivery; its rows are consecutive
 		for e, err := range in.Events(ctx, q) {
 			if err == nil && e.Mark == inbox.Superseded {
 				if e.Delivery != delivery {
@@ -233,7 +233,7 @@ func latestRows(ctx context.Context, in Inbox, delivery int64) (map[int]int64, e
 	return latest, nil
 }
 
-// findByEventID takes the eventId before the only one that begins so, and a genuine event before a synthetic one.
+// findByEventID prefers an exact eventId to the only one that begins with id, and a genuine event to a synthetic one.
 func findByEventID(ctx context.Context, in Inbox, id string) (inbox.Event, error) {
 	if id == "" {
 		return inbox.Event{}, inbox.ErrNoEvent
@@ -277,7 +277,7 @@ const (
 	NewestFirst Order = true
 )
 
-// Deliveries yields the stored deliveries, those whose bytes were pruned too. An error ends it.
+// Deliveries yields the stored deliveries, pruned ones too. An error ends the sequence.
 func Deliveries(ctx context.Context, in Inbox, order Order) iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
 		counts, err := in.Counts(ctx)
@@ -301,7 +301,7 @@ func Deliveries(ctx context.Context, in Inbox, order Order) iter.Seq2[Delivery, 
 	}
 }
 
-// Whole yields the deliveries with these IDs; without IDs all with bytes, newest first. An error ends it.
+// Whole yields the deliveries with these IDs; without IDs all unpruned ones, newest first. An error ends the sequence.
 func Whole(ctx context.Context, in Inbox, ids ...string) iter.Seq2[Delivery, error] {
 	return func(yield func(Delivery, error) bool) {
 		for _, id := range ids {
@@ -320,7 +320,7 @@ func Whole(ctx context.Context, in Inbox, ids ...string) iter.Seq2[Delivery, err
 	}
 }
 
-// Refused returns the refused deliveries of which evidence is kept, newest first.
+// Refused returns the refused deliveries that are kept as evidence, newest first.
 func Refused(ctx context.Context, in Inbox) ([]Delivery, error) {
 	var all []Delivery
 	for d, err := range in.Refused(ctx, 0) {

@@ -13,32 +13,32 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Capture is the delivery as it is exported.
+// Capture returns the delivery in the form for export.
 func (d Delivery) Capture() webhook.Capture {
 	return webhook.Capture{
 		Sample: d.Sample(), From: d.RemoteAddr, ID: d.ID(), Delivery: d.Seq, Verified: string(d.Verified),
 	}
 }
 
-// Importer adds deliveries from files to a store, as if they had been received then. What a file says of being
-// verified is not believed: each is verified by the scheme and the secrets of now, at the time of its receipt.
+// Importer adds deliveries from files to a store, as if they had been received then. It does not believe a file's
+// verdicts: each delivery is verified with the present scheme and secrets, as of the time of its receipt.
 type Importer struct {
 	Store    inbox.Store
 	Verifier Verifier // nil: nothing is verified
-	Scheme   string   // name of its scheme
+	Scheme   string   // name of Verifier's scheme
 
-	eventless map[[sha256.Size]byte]bool // deliveries of the store without events; nil before it was read
+	eventless map[[sha256.Size]byte]bool // stored deliveries without an eventId; nil until read
 }
 
-// Imported is what became of one delivery.
+// Imported is the result of importing one delivery.
 type Imported struct {
-	Known    bool // it was there already, and nothing was stored
+	Known    bool // it was already stored, so nothing was added
 	Verified bool
-	Events   int64 // that were not known before
+	Events   int64 // new events
 }
 
-// Import stores one delivery, unless the very same is there already: same
-// bytes, header and time of receipt. One without a time is received now, and compared without it.
+// Import stores one delivery, unless the same one is already stored: same bytes, header and time of receipt. A
+// delivery without a time is received now, and compared without it.
 func (i *Importer) Import(ctx context.Context, c webhook.Capture) (Imported, error) {
 	at := c.At.UTC().Truncate(time.Millisecond) // as it is stored; zero if the file does not say
 	d := inbox.Delivery{
@@ -114,7 +114,7 @@ func (i *Importer) remember(d inbox.Delivery) {
 	i.eventless[fingerprint(d, d.ReceivedAt)], i.eventless[fingerprint(d, time.Time{})] = true, true
 }
 
-// fingerprint is the hash of all that was received, and of a time of receipt.
+// fingerprint returns the hash of everything that was received, and of a time of receipt.
 func fingerprint(d inbox.Delivery, at time.Time) [sha256.Size]byte {
 	head := fmt.Appendf(nil, "%d %q %q %q %q\n", at.UnixMilli(), d.Method, d.Path, d.RawQuery, d.Header)
 	return sha256.Sum256(append(head, d.Body...))
@@ -129,7 +129,7 @@ func verify(d inbox.Delivery, scheme string, v Verifier) inbox.Delivery {
 	return d.Judged(scheme, v.Verify(d.Request(), d.ReceivedAt))
 }
 
-// Readmit puts a refused delivery that now verifies into the inbox. It returns nil if it does not, or is there.
+// Readmit stores a refused delivery in the inbox if it verifies now. It returns nil if it does not, or if it is there.
 func Readmit(
 	ctx context.Context, box inbox.Verdicts, scheme string, v Verifier, d inbox.Delivery,
 ) (*inbox.Receipt, error) {
@@ -147,14 +147,14 @@ func Readmit(
 
 // Reverified counts stored deliveries that were verified again.
 type Reverified struct {
-	Verified int                    `json:"verified"` // that did not verify before
-	Refused  int                    `json:"refused"`  // that do not verify
-	MadeUp   int                    `json:"madeUp"`   // of `events send`, which the others do not count
-	Events   int64                  `json:"events"`   // that were released
-	Reasons  map[webhook.Reason]int `json:"reasons"`  // why those that are refused do not verify
+	Verified int                    `json:"verified"` // deliveries that did not verify before
+	Refused  int                    `json:"refused"`  // deliveries that do not verify
+	MadeUp   int                    `json:"madeUp"`   // made up by `events send`; counted only here
+	Events   int64                  `json:"events"`   // events that were released
+	Reasons  map[webhook.Reason]int `json:"reasons"`  // why the refused ones do not verify
 }
 
-// Reverify verifies every stored delivery again that is not verified and whose bytes are still there.
+// Reverify verifies every stored delivery again that is not verified and not pruned.
 func Reverify(ctx context.Context, in Inbox, verdicts inbox.Verdicts, scheme string, v Verifier) (Reverified, error) {
 	n := Reverified{Reasons: map[webhook.Reason]int{}}
 	var open []int64
@@ -166,7 +166,7 @@ func Reverify(ctx context.Context, in Inbox, verdicts inbox.Verdicts, scheme str
 			open = append(open, d.Seq)
 		}
 	}
-	for _, seq := range slices.Backward(open) { // oldest first: of equals the first stands
+	for _, seq := range slices.Backward(open) { // oldest first: of equal events the first one counts
 		d, err := in.Delivery(ctx, seq)
 		if err != nil {
 			return n, err

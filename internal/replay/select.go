@@ -15,44 +15,44 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Item is one stored delivery that is sent again to one target.
+// Item is a stored delivery to be sent again to one target.
 type Item struct {
 	ID       string   // of the delivery, see [Find]
 	To       *url.URL // its target
 	Verified bool
-	Entry    *inbox.OutboxEntry // that was given up, if To is its target; nil for none
-	Attempt  int                // how often sending it to there was begun before, as far as is known; at least 1
+	Entry    *inbox.OutboxEntry // dead entry for this target; nil if none
+	Attempt  int                // number of earlier attempts to send it there, as far as known; at least 1
 }
 
-// Selection says which deliveries are sent again, and where to.
+// Selection says which deliveries are sent again, and where.
 type Selection struct {
-	IDs        []string // these, see [Find]
-	Dead       bool     // else those that were given up
+	IDs        []string // these deliveries, see [Find]
+	Dead       bool     // else the deliveries that were given up
 	Since      time.Time
 	Filter     forward.Filter
-	Unverified bool     // those that did not verify too; those with an ID go anyway
-	To         *url.URL // nil for the known targets that accept them
+	Unverified bool     // unverified deliveries too; those in IDs are sent anyway
+	To         *url.URL // nil for the known targets that accept the delivery
 }
 
-// LeftOut counts deliveries that were selected and are not sent.
+// LeftOut counts selected deliveries that are not sent.
 type LeftOut struct {
 	Unverified  int
-	NotAccepted int // that no known target accepts
-	Pruned      int // whose bytes are gone
+	NotAccepted int // deliveries that no known target accepts
+	Pruned      int // deliveries whose bytes were pruned
 }
 
 type selector struct {
 	sel     Selection
 	in      Inbox
 	out     inbox.Outbox
-	targets []forward.Target   // the known ones
-	urls    map[int64]*url.URL // of the known ones, by sink
+	targets []forward.Target   // known targets
+	urls    map[int64]*url.URL // of known targets, by sink
 	items   []Item
 	leftOut LeftOut
 }
 
-// Select returns the items of a selection, in the order in which their deliveries were received. out is nil if
-// nothing was ever stored. Errors are those of [FindWhole], and of a known target that can't be read.
+// Select returns the items of a selection, in the order of receipt. out is nil if nothing was ever stored. Errors are
+// those of [FindWhole], and of a known target that can't be parsed.
 func Select(ctx context.Context, in Inbox, out inbox.Outbox, sel Selection) ([]Item, LeftOut, error) {
 	s := selector{sel: sel, in: in, out: out, urls: map[int64]*url.URL{}}
 	add := s.addMatching
@@ -122,7 +122,7 @@ func (s *selector) addDead(ctx context.Context) error {
 		if to := s.sel.To; to != nil && to.String() != item.To.String() {
 			item.To, item.Entry, item.Attempt = to, nil, 1
 		}
-		// Of several entries about one delivery to one target, those that can be settled go.
+		// Of several entries for one delivery and target, add the first, and those that can be settled.
 		n := len(s.items)
 		repeated := n > 0 && s.items[n-1].ID == item.ID && s.items[n-1].To.String() == item.To.String()
 		if !repeated || item.Entry != nil {
@@ -189,7 +189,7 @@ func (s *selector) addMatching(ctx context.Context) error {
 type match struct {
 	selected, verified, pruned bool
 
-	accepted []bool // by which of the known targets
+	accepted []bool // by known target
 }
 
 func (s *selector) newMatch() *match { return &match{accepted: make([]bool, len(s.targets))} }
@@ -223,21 +223,21 @@ func (s *selector) add(id string, verified bool, m *match) {
 	}
 }
 
-// Sender reads items for a [forward.Series] and records what came of them.
+// Sender loads items for a [forward.Series] and records the results.
 type Sender struct {
 	Inbox    Inbox
 	Outbox   inbox.Outbox // nil if no item has an entry
 	Items    []Item
-	Headers  map[string][]webhook.Field // that a target gets, by its URL
+	Headers  map[string][]webhook.Field // headers for a target, by its URL
 	Withhold func(webhook.Field) bool   // headers that no target gets
 	Sign     func(webhook.Request) (webhook.Request, error)
 
-	// Edit returns what is sent instead of a delivery: it is marked as made up, has no number, and settles
-	// nothing. Its error is about that delivery alone. Nil: deliveries are sent as they came.
+	// Edit returns what is sent instead of a delivery. It is then marked as made up, has no number, and settles nothing.
+	// An error concerns that delivery alone. If Edit is nil, deliveries are sent as received.
 	Edit func(inbox.Delivery) (inbox.Delivery, error)
 }
 
-// Load returns what a step of the series sends.
+// Load returns the request for a step of the series.
 func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Request, error) {
 	item := s.Items[step.Index]
 	found, err := Find(ctx, s.Inbox, item.ID)
@@ -246,7 +246,7 @@ func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Reques
 	}
 	d := found.Delivery
 	if found.Refused {
-		d.Seq = 0 // a number of its own kind, which no target is given
+		d.Seq = 0 // targets do not get the number of a refused delivery
 	}
 	if s.Edit == nil || d.Body == nil {
 		return s.Build(d, item.To, item.Attempt+1+step.Copy)
@@ -258,7 +258,7 @@ func (s *Sender) Load(ctx context.Context, step forward.Sending) (forward.Reques
 	return s.Build(d.MadeUp(), item.To, 0)
 }
 
-// Build returns a delivery as a target gets it, see [forward.BuildMessage].
+// Build returns the request that sends a delivery to a target, see [forward.BuildMessage].
 func (s *Sender) Build(d inbox.Delivery, to *url.URL, attempt int) (forward.Request, error) {
 	parcel := forward.Request{URL: to, Own: s.Headers[to.String()]}
 	var err error
@@ -270,7 +270,7 @@ func (s *Sender) Build(d inbox.Delivery, to *url.URL, attempt int) (forward.Requ
 	return parcel, err
 }
 
-// Settle records what came of an item that had been given up.
+// Settle records the result of an item that had been given up.
 func (s *Sender) Settle(ctx context.Context, res forward.Result) error {
 	l := s.Items[res.Index].Entry
 	if l == nil || s.Edit != nil {
