@@ -13,7 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/pace"
 )
 
-// attempt sends one entry and records the result. ctx ends when requests under way are to end.
+// attempt sends one entry and records the outcome. ctx ends when requests under way must end.
 func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntry) {
 	a, err := r.send(ctx, l)
 	pass.End(signalOf(a, err), a.RetryAfter)
@@ -42,15 +42,15 @@ func (r *route) attempt(ctx context.Context, pass *pace.Pass, l inbox.OutboxEntr
 		return
 	}
 	r.loadAlert.update(nil, "", nil)
-	r.outboxChanged.notify() // what is free then is claimed by the same transaction
+	r.outboxChanged.notify() // what becomes free is claimed by the same transaction
 	r.settle(ctx, l, o)
 	r.report(l, o, err)
 }
 
-// errUnverified is for what was queued while unverified deliveries were forwarded.
+// errUnverified is for deliveries that were queued while unverified ones were forwarded.
 var errUnverified = errors.New("the delivery is unverified, and --forward-unverified is not set")
 
-// send reads the delivery and sends it, if nobody else can have taken it over.
+// send reads the delivery and sends it, unless another process may have taken it over.
 func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 	d, err := r.forwarder.o.Inbox.Delivery(ctx, l.Delivery)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *route) send(ctx context.Context, l inbox.OutboxEntry) (Answer, error) {
 	return hideValues(r.target.Headers)(r.forwarder.o.Client.Send(ctx, r.target.URL, ReplaceHeaders(m, r.target.Headers)))
 }
 
-// signalOf returns what a request says about pace. A late answer says nothing of other deliveries.
+// signalOf returns what an answer says about pace. A late answer says nothing about other deliveries.
 func signalOf(a Answer, err error) pace.Signal {
 	switch {
 	case errors.Is(err, ErrUnreachable):
@@ -84,7 +84,7 @@ func signalOf(a Answer, err error) pace.Signal {
 	return pace.NoSignal
 }
 
-// Problem returns why an attempt failed, empty if it did not.
+// Problem returns why an attempt failed, "" if it succeeded.
 func Problem(a Answer, err error) string {
 	var errno syscall.Errno
 	switch {
@@ -105,13 +105,13 @@ func isPermanent(err error) bool {
 	return errors.Is(err, ErrUnsendable) || errors.Is(err, errUnverified) || errors.Is(err, inbox.ErrNoDelivery)
 }
 
-// retryDelay is random, so that what failed together is not tried again together.
+// retryDelay is random, so that deliveries that failed together are not retried together.
 func retryDelay(failures int) time.Duration {
 	longest := min(firstRetryDelay<<min(failures, 20), maxRetryDelay)
 	return rand.N(longest + 1) //nolint:gosec // delays are no secret
 }
 
-// settle tries until the store works: an entry without a result stays claimed until this process has ended.
+// settle retries until the store works: an entry without an outcome stays claimed until this process has ended.
 func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.AttemptOutcome) {
 	what := fmt.Sprintf("result of delivery %d not stored yet, trying again", l.Delivery)
 	for try := 1; ; try++ {
@@ -130,7 +130,7 @@ func (r *route) settle(ctx context.Context, l inbox.OutboxEntry, o inbox.Attempt
 	}
 }
 
-// report calls OnAttempt. It updates since when the target fails, unless err says that no request was tried.
+// report calls OnAttempt. It updates since when the target has failed, unless err says that no request was tried.
 func (r *route) report(l inbox.OutboxEntry, o inbox.AttemptOutcome, err error) {
 	n := AttemptReport{AttemptOutcome: o, Target: r.target, Delivery: l.Delivery}
 	r.mu.Lock()
@@ -141,7 +141,7 @@ func (r *route) report(l inbox.OutboxEntry, o inbox.AttemptOutcome, err error) {
 	case o.Disposition != inbox.Sent && r.failingSince.IsZero():
 		r.failingSince = o.Now
 		if first := l.FirstFailure; !r.succeeded && !first.IsZero() && first.Before(o.Now) {
-			r.failingSince = first // an earlier process met it
+			r.failingSince = first // an earlier process noticed it
 		}
 	}
 	r.succeeded = r.succeeded || o.Disposition == inbox.Sent

@@ -23,32 +23,32 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// ErrUnreachable says that no connection to the target came about: nothing was sent.
+// ErrUnreachable says that no connection to the target was made: nothing was sent.
 var ErrUnreachable = errors.New("no connection")
 
 // Limits of an exchange with a target.
 const (
 	dialTimeout  = 5 * time.Second
 	replyTimeout = 2 * time.Second  // for the body of the answer, once its header is there
-	idleTimeout  = 30 * time.Second // a connection is kept for the next request
-	maxIdle      = 16               // connections kept, of all targets
+	idleTimeout  = 30 * time.Second // an idle connection is kept for the next request
+	maxIdle      = 16               // idle connections of all targets
 	maxAnswer    = 64 << 10         // bytes of an answer's header, and again of its body
 	maxReply     = 1 << 10          // bytes of an answer's body that are kept
 )
 
-// DefaultTimeout is how long an exchange may take unless set otherwise.
+// DefaultTimeout is how long an exchange may take by default.
 const DefaultTimeout = 30 * time.Second
 
-// ClientOptions say how targets are spoken to.
+// ClientOptions control how a client talks to targets.
 type ClientOptions struct {
-	Timeout        time.Duration  // of a whole exchange; 0 is [DefaultTimeout]
+	Timeout        time.Duration  // of a whole exchange; 0 means [DefaultTimeout]
 	Roots          *x509.CertPool // nil for the system's authorities
-	AllowForbidden bool           // addresses that are otherwise forbidden, see [ErrForbidden], are dialled too
-	InFlight       *atomic.Int64  // counts requests under way; nil for not
+	AllowForbidden bool           // also connect to forbidden addresses, see [ErrForbidden]
+	InFlight       *atomic.Int64  // counts requests under way; may be nil
 }
 
-// Client sends requests as they are: header names keep their letters and their order, nothing is added but Host and
-// Content-Length, no redirect is followed and no proxy is asked. It is safe for concurrent use. Close it.
+// Client sends requests unchanged: header names keep their case and order, only Host and Content-Length are added,
+// redirects are not followed and proxies are not used. It is safe for concurrent use. The caller closes it.
 type Client struct {
 	o      ClientOptions
 	dialer net.Dialer
@@ -63,7 +63,7 @@ type targetConn struct {
 	limit     *io.LimitedReader
 	r         *bufio.Reader
 	reused    bool
-	idleSince time.Time // it is idle
+	idleSince time.Time // since when it has been idle
 }
 
 // NewClient returns a client. It opens no connection.
@@ -89,7 +89,7 @@ func (c *Client) Close() {
 	c.idle = nil
 }
 
-// Answer is what a target said.
+// Answer is the answer of a target.
 type Answer struct {
 	Status     int
 	Location   string        // of a redirect, which was not followed
@@ -99,7 +99,7 @@ type Answer struct {
 }
 
 // Send sends a request and returns the answer, whatever its status. Errors are [ErrUnreachable], [ErrForbidden],
-// [ErrUnsendable], those of ctx, and others after which nobody knows whether the target has the request.
+// [ErrUnsendable], those of ctx, and others after which it is unknown whether the target has the request.
 func (c *Client) Send(ctx context.Context, to *url.URL, m webhook.Request) (Answer, error) {
 	began := time.Now()
 	head, err := encodeHead(m, to.Host)
@@ -188,7 +188,7 @@ func (c *Client) putIdle(w *targetConn) {
 	}
 }
 
-// stale is true if the connection ended without a byte of an answer.
+// roundTrip sends a request on w. stale is true if the connection ended without a byte of an answer.
 func (c *Client) roundTrip(
 	ctx context.Context, w *targetConn, method string, head, body []byte,
 ) (a Answer, stale bool, err error) {
@@ -211,7 +211,7 @@ func (c *Client) roundTrip(
 	w.limit.N = maxAnswer
 	a.Reply, _ = io.ReadAll(io.LimitReader(res.Body, maxReply)) // the status is what counts
 	_, err = io.Copy(io.Discard, res.Body)
-	// What comes after an answer must not be taken for the next.
+	// Bytes after an answer must not be taken for the next one.
 	if err != nil || writeErr != nil || res.Close || w.limit.N <= 0 || w.r.Buffered() > 0 || !stop() {
 		_ = w.Conn.Close() // there is an answer: how the connection ends changes nothing
 		return a, false, nil
@@ -220,7 +220,7 @@ func (c *Client) roundTrip(
 	return a, false, nil
 }
 
-// endOf returns why a connection ended before an answer, in words for one line.
+// endOf returns why a connection ended before an answer, in one line.
 func endOf(readErr, writeErr error) error {
 	var errno syscall.Errno
 	switch {
@@ -232,7 +232,7 @@ func endOf(readErr, writeErr error) error {
 	return readErr
 }
 
-// readAnswer reads the header of an answer, past any that are only on the way.
+// readAnswer reads the header of the final answer, past informational ones (1xx).
 func readAnswer(r *bufio.Reader, method string) (*http.Response, error) {
 	for {
 		res, err := http.ReadResponse(r, &http.Request{Method: method})
@@ -245,7 +245,7 @@ func readAnswer(r *bufio.Reader, method string) (*http.Response, error) {
 	}
 }
 
-// retryAfter reads how long an answer asks to wait, 0 for not at all.
+// retryAfter parses how long an answer asks to wait, 0 for not at all.
 func retryAfter(value string) time.Duration {
 	if n, err := strconv.Atoi(value); err == nil && n > 0 {
 		return min(time.Duration(min(n, 1<<20))*time.Second, maxRetryDelay)
@@ -256,7 +256,7 @@ func retryAfter(value string) time.Duration {
 	return 0
 }
 
-// Check connects to a target and sends nothing. Its errors are [ErrUnreachable] and [ErrForbidden].
+// Check connects to a target without sending anything. Its errors are [ErrUnreachable] and [ErrForbidden].
 func (c *Client) Check(ctx context.Context, to *url.URL) error {
 	conn, err := c.dial(ctx, to)
 	if err != nil {
@@ -265,8 +265,8 @@ func (c *Client) Check(ctx context.Context, to *url.URL) error {
 	return conn.Close()
 }
 
-// ErrForbidden says that a target's name led to an address that deliveries are
-// not sent to: one that is link-local, or the metadata service of a cloud, which hands out credentials.
+// ErrForbidden says that a target's name led to an address that deliveries are not sent to: a link-local one, or the
+// metadata service of a cloud, which hands out credentials.
 var ErrForbidden = errors.New("the address is link-local or a metadata service, and refused without --allow-target")
 
 // metadataNetworks lists the networks of metadata services that are not link-local.
@@ -280,7 +280,7 @@ func metadataNetworks() []netip.Prefix {
 	}
 }
 
-// refuseForbidden judges the address of the connection, whatever name or redirection of names led there.
+// refuseForbidden checks the address of the connection, whatever name or alias led there.
 func refuseForbidden(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -303,7 +303,7 @@ func isForbidden(ip netip.Addr) bool {
 	return slices.ContainsFunc(metadataNetworks(), func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// embeddedIPv4 knows addresses of translators (NAT64, SIIT, 6to4) and the old compatible form.
+// embeddedIPv4 returns the IPv4 address inside a translated one (NAT64, SIIT, 6to4) or the old compatible form.
 func embeddedIPv4(ip netip.Addr) (netip.Addr, bool) {
 	if !ip.Is6() {
 		return ip, false

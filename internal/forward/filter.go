@@ -12,25 +12,25 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Filter says which events are meant. The zero Filter means all.
+// Filter selects events. The zero Filter selects all.
 type Filter struct {
 	terms []term
 }
 
 type term struct {
 	key    string           // as written
-	path   jsonscan.Pointer // nil if the key is none
+	path   jsonscan.Pointer // nil if the key is not a pointer
 	value  string
-	prefix bool // value is only how it begins
+	prefix bool // value is a prefix
 }
 
-// keys are the names that a condition may begin with, beside JSON pointers.
+// keys are the names that a condition may begin with, besides JSON pointers.
 func keys() []string { return []string{"event", "status", "statusTrack", "number"} }
 
-// ParseFilter reads KEY=VALUE[,KEY=VALUE], all of which must hold. KEY is event, status (its number, label or track),
-// statusTrack, number, or a JSON pointer into the event such as /data/summary/statusLabel. Numbers and statuses are
-// compared by [tracking.FoldNumber] and [tracking.FoldStatus], other values exactly. A `*` at the end of VALUE stands
-// for anything. An empty text means all events.
+// ParseFilter parses KEY=VALUE[,KEY=VALUE]. All conditions must hold. KEY is event, status (its number, label or
+// track), statusTrack, number, or a JSON pointer into the event such as /data/summary/statusLabel. Numbers and
+// statuses are compared by [tracking.FoldNumber] and [tracking.FoldStatus], other values exactly. A `*` at the end of
+// VALUE matches any rest. An empty text selects all events.
 func ParseFilter(text string) (Filter, error) {
 	var f Filter
 	if text == "" {
@@ -50,7 +50,7 @@ func ParseFilter(text string) (Filter, error) {
 	return f, nil
 }
 
-// IsFilter reports whether a text begins as a filter does: with a key and an equals sign.
+// IsFilter reports whether a text begins like a filter: with a key and an equals sign.
 func IsFilter(text string) bool {
 	key, _, ok := strings.Cut(text, "=")
 	return ok && (strings.HasPrefix(key, "/") || slices.Contains(keys(), key))
@@ -81,7 +81,7 @@ func parseTerm(part string) (term, error) {
 	return t, nil
 }
 
-// String returns the filter in its one spelling, empty for all.
+// String returns the canonical form of the filter, "" for all events.
 func (f Filter) String() string {
 	parts := make([]string, len(f.terms))
 	for i, t := range f.terms {
@@ -93,12 +93,12 @@ func (f Filter) String() string {
 	return strings.Join(parts, ",")
 }
 
-// ReadsBytes reports whether a condition is about the bytes of an event.
+// ReadsBytes reports whether a condition needs the bytes of an event.
 func (f Filter) ReadsBytes() bool {
 	return slices.ContainsFunc(f.terms, func(t term) bool { return t.path != nil })
 }
 
-// Match reports whether every condition holds for e. A condition on something that e lacks does not hold.
+// Match reports whether every condition holds for e. A condition on a value that e lacks does not hold.
 func (f Filter) Match(e inbox.Event) bool {
 	return !slices.ContainsFunc(f.terms, func(t term) bool { return !t.match(e) })
 }

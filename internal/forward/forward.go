@@ -1,9 +1,9 @@
 // Package forward sends deliveries to local applications over HTTP.
 //
-// A target gets the delivery itself: its bytes, and its headers in their order. Each target reads the inbox from a
-// cursor of its own and has an outbox of its own, so that a slow, broken or absent target loses nothing and delays no
-// other. Deliveries that share a tracking number arrive in the order in which they were received. Each arrives at
-// least once; [HeaderAttempt] counts the attempts.
+// A target gets the delivery itself: its bytes, and its headers in their order. Each target has its own cursor in the
+// inbox and its own outbox, so that a slow, broken or absent target loses nothing and delays no other. Deliveries that
+// share a tracking number arrive in the order of receipt. Each delivery arrives at least once; [HeaderAttempt] counts
+// the attempts.
 package forward
 
 import (
@@ -23,24 +23,24 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// When a delivery is tried again, and when it is given up.
+// When a delivery is retried, and when it is given up.
 const (
-	firstRetryDelay = time.Second // the longest delay after the first failure; it doubles
+	firstRetryDelay = time.Second // the longest delay after the first failure; doubles with each further one
 	maxRetryDelay   = time.Hour
 	maxFailures     = 20
 	maxRetryTime    = 24 * time.Hour // from the first failure
 )
 
 const (
-	pageSize        = 64              // deliveries read in one step of a cursor
-	maxQueued       = 1024            // entries in an outbox; beyond it, it is filled only while none can be sent
-	pollInterval    = time.Second     // how often deliveries of other processes are read
-	storeRetryDelay = time.Second     // before a failed store is asked again
-	shutdownGrace   = 5 * time.Second // for requests under way when the forwarder is to end
-	maxSettleTries  = 5               // to record an attempt, once the forwarder is to end
+	pageSize        = 64              // deliveries read per step of a cursor
+	maxQueued       = 1024            // entries in an outbox; above it, more are added only while none can be sent
+	pollInterval    = time.Second     // how often deliveries stored by other processes are read
+	storeRetryDelay = time.Second     // before a failed store is used again
+	shutdownGrace   = 5 * time.Second // for requests under way when the forwarder ends
+	maxSettleTries  = 5               // to record an attempt while the forwarder ends
 )
 
-// Inbox is what a forwarder needs of the inbox.
+// Inbox is the part of the inbox that a forwarder needs.
 type Inbox interface {
 	// Delivery returns one delivery with its body and headers.
 	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)
@@ -48,20 +48,20 @@ type Inbox interface {
 	Events(ctx context.Context, q inbox.Query) iter.Seq2[inbox.Event, error]
 }
 
-// Options say what a [Forwarder] does.
+// Options control a [Forwarder].
 type Options struct {
 	Outbox  inbox.Outbox
-	Claims  inbox.Claims // of the outbox; nil for one that no other process uses
+	Claims  inbox.Claims // of the outbox; nil if no other process uses it
 	Inbox   Inbox        // where its deliveries are
 	Client  *Client
-	Targets []Target // no two alike
+	Targets []Target // no two are equal
 
-	From         *inbox.StartPosition         // where targets begin; nil: new ones with what is received from now on
-	Unverified   bool                         // deliveries that did not verify are forwarded too
-	Withhold     func(webhook.Field) bool     // headers that no target gets, such as secrets; nil for none
-	Workers      int                          // requests under way at once to one target, at most; 0 is 8
-	OnAttempt    func(AttemptReport)          // called after every attempt, one at a time; nil for none
-	OnStoreError func(what string, err error) // called when the store fails, once until it works again; nil for none
+	From         *inbox.StartPosition         // where targets start; nil: new ones with the next delivery
+	Unverified   bool                         // unverified deliveries are forwarded too
+	Withhold     func(webhook.Field) bool     // headers that no target gets, such as secrets; may be nil
+	Workers      int                          // maximum concurrent requests to one target; 0 means 8
+	OnAttempt    func(AttemptReport)          // called after every attempt, one at a time; may be nil
+	OnStoreError func(what string, err error) // called when the store fails, once until it works again; may be nil
 }
 
 // AttemptReport is the result of one attempt.
@@ -70,7 +70,7 @@ type AttemptReport struct {
 
 	Target       Target
 	Delivery     int64
-	FailingSince time.Time     // since when the target fails; zero if this attempt succeeded
+	FailingSince time.Time     // since when the target has failed; zero if this attempt succeeded
 	FailedFor    time.Duration // how long it had failed before this attempt; 0 if it had not
 }
 
@@ -86,19 +86,19 @@ type route struct {
 	target        Target
 	sink          inbox.Sink
 	gate          *pace.Gate
-	inboxChanged  signal       // there may be something new in the inbox
-	outboxChanged signal       // likewise in the outbox
-	queued        atomic.Int64 // about how many entries the outbox holds
-	ended         atomic.Int64 // attempts that ended since entries were claimed last
+	inboxChanged  signal       // the inbox may have something new
+	outboxChanged signal       // the outbox may have something new
+	queued        atomic.Int64 // approximate number of entries in the outbox
+	ended         atomic.Int64 // attempts that ended since the last claim
 
 	readAlert, claimAlert, loadAlert, settleAlert onceAlert
 
 	mu           sync.Mutex
-	succeeded    bool      // an attempt did
-	failingSince time.Time // since when all attempts failed; zero if the last one succeeded
+	succeeded    bool      // an attempt succeeded
+	failingSince time.Time // since when all attempts have failed; zero if the last one succeeded
 }
 
-// signal wakes the goroutine that waits for it, or that waits next.
+// signal wakes the goroutine that waits for it, or the next one that will.
 type signal chan struct{}
 
 func (s signal) notify() {
@@ -110,14 +110,14 @@ func (s signal) notify() {
 
 type onceAlert struct{ reported atomic.Bool }
 
-// update reports an error of the store, unless the last one was reported and lasts. A nil error ends it.
+// update reports an error of the store, unless one was already reported and still lasts. A nil error ends it.
 func (a *onceAlert) update(report func(what string, err error), what string, err error) {
 	if reported := a.reported.Swap(err != nil); err != nil && !reported {
 		report(what, err)
 	}
 }
 
-// Open opens the sinks of all targets and returns a forwarder of them.
+// Open opens the sinks of all targets and returns a forwarder for them.
 func Open(ctx context.Context, o Options) (*Forwarder, error) {
 	if o.OnStoreError == nil {
 		o.OnStoreError = func(string, error) {}
@@ -165,8 +165,8 @@ func (f *Forwarder) CurrentSinks(ctx context.Context) ([]inbox.Sink, error) {
 // maxCounted is how many unread deliveries are examined to count those that will be forwarded.
 const maxCounted = 2_000
 
-// CountUnread returns how many of a sink's unread deliveries will be forwarded, and whether that is exact: where
-// there are too many to examine, it is the number of all.
+// CountUnread returns how many of a sink's unread deliveries will be forwarded, and whether that is exact. If there
+// are too many to examine, it is the number of all unread ones.
 func (f *Forwarder) CountUnread(ctx context.Context, sink inbox.Sink) (n int64, exact bool, err error) {
 	i := slices.IndexFunc(f.routes, func(r *route) bool { return r.sink.ID == sink.ID })
 	if i < 0 || sink.Unread == 0 || sink.Unread > maxCounted {
@@ -194,7 +194,7 @@ func (f *Forwarder) Wake() {
 	}
 }
 
-// WakeAll makes all targets read inbox and outboxes: another process may have changed either. It never blocks.
+// WakeAll makes all targets read inbox and outboxes, since another process may have changed them. It never blocks.
 func (f *Forwarder) WakeAll() {
 	f.Wake()
 	for _, r := range f.routes {
@@ -202,9 +202,9 @@ func (f *Forwarder) WakeAll() {
 	}
 }
 
-// Run forwards until ctx ends. Then it begins nothing, gives requests under way a few seconds,
-// or until hard ends, and returns nil; the rest waits for the next Run. Any other end is an error
-// of the store that does not go away by itself. It is called once.
+// Run forwards until ctx ends. Then it starts nothing new, gives requests under way a few seconds, or until hard ends,
+// and returns nil; the rest waits for the next Run. Otherwise it returns an error of the store that is not temporary.
+// It is called once.
 func (f *Forwarder) Run(ctx, hard context.Context) error {
 	jobs, ctx := errgroup.WithContext(ctx)
 	requests, cancel := context.WithCancel(hard)
@@ -220,7 +220,7 @@ func (f *Forwarder) Run(ctx, hard context.Context) error {
 	return jobs.Wait()
 }
 
-// fillOutbox ends with ctx, or when the target is forgotten, whatever the target does.
+// fillOutbox runs until ctx ends or the target is forgotten, whatever the target does.
 func (r *route) fillOutbox(ctx context.Context) error {
 	for ctx.Err() == nil {
 		if r.queued.Load() >= maxQueued {
@@ -250,7 +250,7 @@ func (r *route) fillOutbox(ctx context.Context) error {
 	return nil
 }
 
-// requests ends when requests under way are to end.
+// sendQueued sends entries until ctx ends. requests ends when requests under way must end.
 func (r *route) sendQueued(ctx, requests context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -259,7 +259,7 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 		if err != nil {
 			return nil // ctx has ended
 		}
-		// As many attempts as ended since the last claim will end during this one: their room is claimed too.
+		// As many attempts as ended since the last claim will end during this one: entries for them are claimed too.
 		n := max(len(passes), min(r.forwarder.o.Workers, int(r.ended.Swap(0))))
 		entries, due, err := r.forwarder.o.Outbox.ClaimEntries(ctx, r.sink.ID, n, time.Now())
 		r.begin(ctx, requests, &wg, passes, entries)
@@ -274,7 +274,7 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 		}
 		r.claimAlert.update(nil, "", nil)
 		if r.queued.Swap(0) >= maxQueued {
-			r.inboxChanged.notify() // what is queued can't be sent now: perhaps what follows can
+			r.inboxChanged.notify() // queued entries can't be sent now, but perhaps later ones can
 		}
 		if poll := time.Now().Add(pollInterval); due.IsZero() || due.After(poll) {
 			due = poll
@@ -283,7 +283,7 @@ func (r *route) sendQueued(ctx, requests context.Context) error {
 	}
 }
 
-// begin releases the passes that are left. An entry that gets no pass for a while is given back.
+// begin starts the attempts and releases unused passes. An entry that gets no pass for a while is returned.
 func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes []*pace.Pass,
 	entries []inbox.OutboxEntry,
 ) {
@@ -312,7 +312,7 @@ func (r *route) begin(ctx, requests context.Context, wg *sync.WaitGroup, passes 
 	}
 }
 
-// handleStoreError waits after a temporary error, and returns any other one; nil when ctx has ended.
+// handleStoreError waits after a temporary error, and returns any other one. It returns nil once ctx has ended.
 func (r *route) handleStoreError(ctx context.Context, a *onceAlert, what string, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -325,8 +325,8 @@ func (r *route) handleStoreError(ctx context.Context, a *onceAlert, what string,
 	return err
 }
 
-// accepts reports whether a delivery goes to the target: one of its rows is no repeat,
-// matches, and may be forwarded. If any row counts, only those that count do.
+// accepts reports whether a delivery goes to the target: one of its rows is not a repeat, matches, and may be
+// forwarded. If any row counts, only rows that count may be forwarded.
 func (r *route) accepts(rows []inbox.Event) bool {
 	anyCounts := slices.ContainsFunc(rows, func(e inbox.Event) bool { return e.Verified.Counts() })
 	return slices.ContainsFunc(rows, func(e inbox.Event) bool {

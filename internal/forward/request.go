@@ -14,19 +14,19 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Headers that a target gets beside those of the delivery.
+// Headers that a target gets in addition to those of the delivery.
 const (
 	HeaderSeq     = "Waybill-Delivery-Seq" // number of the delivery
-	HeaderAttempt = "Waybill-Attempt"      // from 1: how often sending it was begun
+	HeaderAttempt = "Waybill-Attempt"      // number of the attempt, from 1
 )
 
-// ErrUnsendable says that a delivery was pruned, or has a header or request line that no request can have.
+// ErrUnsendable says that a delivery was pruned, or has a header or request line that HTTP does not allow.
 var ErrUnsendable = errors.New("the delivery can't be sent")
 
-// BuildMessage returns a delivery as a target is to get it: whole, byte for byte, with its headers in their order,
-// but for headers of its connection, Authorization, Cookie, and what withhold names. A target without a path gets the
-// delivery's own; the delivery's query goes along, but for parameters whose name or value withhold names. A delivery
-// without a number, and an attempt 0, have no header of ours.
+// BuildMessage returns a delivery as it is sent to a target: whole, byte for byte, with its headers in their order,
+// except for headers of its connection, Authorization, Cookie, and those that withhold selects. If the target has no
+// path, the delivery's path is used. The delivery's query is added, except for parameters whose name or value withhold
+// selects. A delivery without a number gets no [HeaderSeq], and attempt 0 no [HeaderAttempt].
 func BuildMessage(
 	d inbox.Delivery, to *url.URL, attempt int, withhold func(webhook.Field) bool,
 ) (webhook.Request, error) {
@@ -52,7 +52,7 @@ func BuildMessage(
 	return m, nil
 }
 
-// keptQuery drops parameters that withhold names, escaped in any way. The others stay as they are.
+// keptQuery drops parameters that withhold selects, in any escaping. The others stay unchanged.
 func keptQuery(query string, withhold func(webhook.Field) bool) string {
 	if query == "" || withhold == nil {
 		return query
@@ -69,7 +69,7 @@ func keptQuery(query string, withhold func(webhook.Field) bool) string {
 	}), "&")
 }
 
-// ReplaceHeaders returns m with those headers instead of its own of the same names.
+// ReplaceHeaders returns m with these headers instead of its own headers of the same names.
 func ReplaceHeaders(m webhook.Request, headers []webhook.Field) webhook.Request {
 	if len(headers) == 0 {
 		return m
@@ -93,7 +93,7 @@ func CheckHeader(name string) error {
 	return nil
 }
 
-// droppedHeaders are about one connection, made anew, or let the target act as the sender; in lower case.
+// droppedHeaders returns lower-case names of headers that concern one connection, or let the target act as the sender.
 func droppedHeaders(header []webhook.Field) map[string]bool {
 	skip := map[string]bool{}
 	for _, name := range []string{
@@ -114,7 +114,7 @@ func droppedHeaders(header []webhook.Field) map[string]bool {
 	return skip
 }
 
-// encodeHead keeps the letters and order of names, which package net/http would change.
+// encodeHead keeps the case and order of header names, which package net/http would change.
 func encodeHead(m webhook.Request, host string) ([]byte, error) {
 	path := cmp.Or(m.Path, "/")
 	if m.RawQuery != "" {

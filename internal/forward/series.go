@@ -16,26 +16,26 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// maxUnreachable is how many sendings in a row may find no connection. Then a series ends.
+// maxUnreachable is how many consecutive sendings may find no connection before a series ends.
 const maxUnreachable = 3
 
-// Request is one delivery as a target is to get it.
+// Request is one delivery as it is sent to a target.
 type Request struct {
 	URL     *url.URL
 	Message webhook.Request
-	Own     []webhook.Field // headers that the target gets: of answers their values are left out
+	Own     []webhook.Field // headers for the target; their values are removed from answers
 }
 
-// Series sends deliveries one after the other, each once the last one was answered, with faults on purpose.
+// Series sends deliveries one by one, each after the last one was answered, with deliberate faults.
 type Series struct {
 	Client *Client
 	Gate   *pace.Gate // what each sending passes
 	Faults Faults
-	Scheme webhook.Scheme // of the signatures that are corrupted
-	Expect Statuses       // of an answer that is right
+	Scheme webhook.Scheme // of the signatures to corrupt
+	Expect Statuses       // statuses of an expected answer
 
-	// Load returns what is sent. [ErrUnsendable], [inbox.ErrNoDelivery], [webhook.ErrUnsigned] and
-	// [webhook.ErrUnsignedPart] are about that delivery alone; any other error ends the series.
+	// Load returns the request to send. [ErrUnsendable], [inbox.ErrNoDelivery], [webhook.ErrUnsigned] and
+	// [webhook.ErrUnsignedPart] concern that delivery alone; any other error ends the series.
 	Load     func(context.Context, Sending) (Request, error)
 	OnResult func(Result) error // called after every sending; an error ends the series
 }
@@ -47,21 +47,21 @@ type Result struct {
 
 	To       *url.URL // nil if it could not be loaded
 	Err      error    // why there is no answer; nil if there is one
-	Expected bool     // the answer is right
+	Expected bool     // the answer is as expected
 }
 
 // Unsent reports whether the delivery could not be put into a request, or its target is forbidden.
 func (r Result) Unsent() bool { return concernsOneDelivery(r.Err) || errors.Is(r.Err, ErrForbidden) }
 
-// Tally counts the sendings of a series. Each that was tried is in one count from Expected to Unanswered.
+// Tally counts the sendings of a series. Each one that was tried is in exactly one count from Expected to Unanswered.
 type Tally struct {
 	Planned int `json:"planned"`
 
 	Expected    int `json:"expected"`    // answered as expected
 	Unexpected  int `json:"unexpected"`  // answered otherwise
 	Unsent      int `json:"unsent"`      // could not be put into a request
-	Unreachable int `json:"unreachable"` // no connection came about
-	Unanswered  int `json:"unanswered"`  // it may have arrived
+	Unreachable int `json:"unreachable"` // no connection was made
+	Unanswered  int `json:"unanswered"`  // no answer; it may have arrived
 }
 
 // Tried returns how many sendings were tried.
@@ -69,9 +69,9 @@ func (t Tally) Tried() int {
 	return t.Expected + t.Unexpected + t.Unsent + t.Unreachable + t.Unanswered
 }
 
-// Run sends n deliveries as Faults plan it, until ctx ends: a request under way
-// then goes on until hard ends. An error says why it ended early: the cause of
-// ctx, [ErrUnreachable] after several in a row, [ErrForbidden], or one of Load or OnResult.
+// Run sends n deliveries as Faults plans it, until ctx ends; a request under way then continues until hard ends. An
+// error says why it ended early: the cause of ctx, [ErrUnreachable] after several in a row, [ErrForbidden], or an
+// error of Load or OnResult.
 func (s Series) Run(ctx, hard context.Context, n int) (Tally, error) {
 	steps := s.Faults.Plan(n)
 	t := Tally{Planned: len(steps)}
@@ -147,10 +147,10 @@ func (t *Tally) count(r Result) {
 	}
 }
 
-// Statuses are those of which an answer is to have one.
+// Statuses are the statuses that an answer may have.
 type Statuses []string
 
-// ParseStatuses reads a list such as 2xx or 200,401.
+// ParseStatuses parses a list such as 2xx or 200,401.
 func ParseStatuses(text string) (Statuses, error) {
 	var all Statuses
 	for s := range strings.SplitSeq(text, ",") {
@@ -172,14 +172,14 @@ func (s Statuses) Match(status int) bool {
 	})
 }
 
-// String returns the list as it is read.
+// String returns the list in the form that [ParseStatuses] takes.
 func (s Statuses) String() string { return strings.Join(s, ",") }
 
-// Faults go wrong on purpose while deliveries are sent; the zero Faults are none. Chance follows from Seed alone.
+// Faults are deliberate faults in sending deliveries; the zero Faults has none. Randomness depends on Seed alone.
 type Faults struct {
 	Duplicate int  // how many more times each delivery is sent
-	Reorder   bool // in an order by chance
-	Corrupt   bool // signatures are altered
+	Reorder   bool // in a random order
+	Corrupt   bool // signatures are corrupted
 	Seed      uint64
 }
 
@@ -189,7 +189,7 @@ type Sending struct {
 	Copy  int // 0 the first time, then 1, 2, …
 }
 
-// Plan returns what is sent of n deliveries, in order.
+// Plan returns the steps for n deliveries, in order.
 func (f Faults) Plan(n int) (steps []Sending) {
 	for i := range n {
 		for c := range 1 + f.Duplicate {
@@ -202,7 +202,7 @@ func (f Faults) Plan(n int) (steps []Sending) {
 	return steps
 }
 
-// Pick returns a function that chooses from 0 to n-1 for one sending, always alike.
+// Pick returns a function that chooses from 0 to n-1 for one sending, always in the same way.
 func (f Faults) Pick(s Sending) func(n int) int {
 	return f.random(fmt.Sprintf("corrupt %d %d", s.Index, s.Copy)).IntN
 }

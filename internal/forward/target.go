@@ -15,17 +15,17 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// SinkName is the name of the sinks that this package reads for.
+// SinkName is the name of this package's sinks.
 const SinkName = "forward"
 
-// Target is where deliveries are forwarded to, and which.
+// Target says where deliveries are forwarded, and which ones.
 type Target struct {
 	URL     *url.URL
 	Filter  Filter
-	Headers []webhook.Field // that it gets instead of a delivery's own of these names; they may hold secrets
+	Headers []webhook.Field // sent instead of a delivery's own headers of these names; may contain secrets
 }
 
-// ParseTarget reads [FILTER=>]URL, see [ParseFilter]. No error shows a password or a query of the URL.
+// ParseTarget parses [FILTER=>]URL, see [ParseFilter]. No error shows a password or a query of the URL.
 func ParseTarget(text string) (Target, error) {
 	var t Target
 	filter, address, ok := strings.Cut(text, "=>")
@@ -42,7 +42,7 @@ func ParseTarget(text string) (Target, error) {
 	return t, err
 }
 
-// ParseURL reads the URL of a target, or a short form such as 3000. No error shows a password or a query.
+// ParseURL parses the URL of a target, or a short form such as 3000. No error shows a password or a query.
 func ParseURL(address string) (*url.URL, error) {
 	u, err := url.Parse(expand(address))
 	switch {
@@ -63,7 +63,7 @@ func ParseURL(address string) (*url.URL, error) {
 	return u, nil
 }
 
-// expand returns what a port, or a loopback host and a port, is short for; other addresses as they are.
+// expand completes a port, or a loopback host with or without a port, to a URL; other addresses stay unchanged.
 func expand(address string) string {
 	authority, rest := address, ""
 	if i := strings.IndexAny(address, "/?"); i >= 0 {
@@ -88,12 +88,12 @@ func isPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// Key is what the target's sink is known by.
+// Key returns the key of the target's sink.
 func (t Target) Key() inbox.SinkKey {
 	return inbox.SinkKey{Name: SinkName, URL: t.URL.String(), Filter: t.Filter.String()}
 }
 
-// Redactor removes the values of headers: each whole, and what follows the name of an authorization scheme.
+// Redactor removes the values of headers: each whole value, and the part after the name of an authorization scheme.
 func Redactor(headers []webhook.Field) *redact.Redactor {
 	var values []string
 	for _, h := range headers {
@@ -103,7 +103,7 @@ func Redactor(headers []webhook.Field) *redact.Redactor {
 	return redact.New(values...)
 }
 
-// hideValues removes the values of headers from an answer and its error: a target may repeat them.
+// hideValues removes the values of headers from an answer and its error, since a target may repeat them.
 func hideValues(headers []webhook.Field) func(Answer, error) (Answer, error) {
 	return func(a Answer, err error) (Answer, error) {
 		r := Redactor(headers)
@@ -115,7 +115,7 @@ func hideValues(headers []webhook.Field) func(Answer, error) (Answer, error) {
 // Show returns the target's address for people, see [ShowURL].
 func (t Target) Show() string { return ShowURL(t.URL) }
 
-// ShowURL leaves out what may be a token: the user, the query, and each such segment of the path.
+// ShowURL returns a URL without what may be a token: the user, the query, and path segments that look like one.
 func ShowURL(u *url.URL) string {
 	segments := strings.Split(u.EscapedPath(), "/")
 	for i, s := range segments {
@@ -130,7 +130,7 @@ func ShowURL(u *url.URL) string {
 	return short
 }
 
-// ShowAddress is [ShowURL] for an address as sent or typed. A query becomes a mask.
+// ShowAddress is [ShowURL] for an address as sent or typed. A query is masked.
 func ShowAddress(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Opaque != "" {
@@ -143,10 +143,10 @@ func ShowAddress(address string) string {
 	return short
 }
 
-// minTokenRun letters and digits in a row, with both among them, look like a token. Words and versions do not.
+// minTokenRun is how many letters and digits in a row, both present, look like a token. Words and versions do not.
 const minTokenRun = 12
 
-// looksSecret finds tokens such as /services/T0/B0/XXXX of a chat or /hooks/UUID.
+// looksSecret detects tokens such as in /services/T0/B0/XXXX of a chat or /hooks/UUID.
 func looksSecret(segment string) bool {
 	for run := range strings.FieldsFuncSeq(segment, func(r rune) bool { return !isLetter(r) && !isDigit(r) }) {
 		if len(run) >= minTokenRun && strings.ContainsFunc(run, isLetter) && strings.ContainsFunc(run, isDigit) {
@@ -160,7 +160,7 @@ func isDigit(r rune) bool { return '0' <= r && r <= '9' }
 
 func isLetter(r rune) bool { return 'a' <= r|0x20 && r|0x20 <= 'z' }
 
-// IsLoopback reports whether the target is on the computer that sends.
+// IsLoopback reports whether the target is on this computer.
 func (t Target) IsLoopback() bool {
 	host := t.URL.Hostname()
 	ip, err := netip.ParseAddr(host)
@@ -170,7 +170,7 @@ func (t Target) IsLoopback() bool {
 // Unencrypted reports whether deliveries would go to another computer unencrypted.
 func (t Target) Unencrypted() bool { return t.URL.Scheme == "http" && !t.IsLoopback() }
 
-// Forbidden reports whether the address is refused, see [ErrForbidden]. A name is judged when it is dialled.
+// Forbidden reports whether the address is refused, see [ErrForbidden]. A name is checked when it is dialled.
 func (t Target) Forbidden() bool {
 	ip, err := netip.ParseAddr(t.URL.Hostname())
 	return err == nil && isForbidden(ip)
