@@ -15,26 +15,26 @@ import (
 
 const repeatAlert = time.Minute // between two reports of a lasting failure
 
-// Report takes what is to be said, without secrets, bodies and headers, and why: nil if nothing failed. The level is
-// [slog.LevelDebug] of what package net/http logs, [slog.LevelError] of what can't be stored, else
-// [slog.LevelWarn]. It is called by several goroutines at once.
+// Report receives messages, without secrets, bodies and headers, and their cause, nil if nothing failed. The level is
+// [slog.LevelDebug] for logs of package net/http, [slog.LevelError] for failures to store, else [slog.LevelWarn]. It
+// is called concurrently.
 type Report func(level slog.Level, text string, err error)
 
-// Write takes a line of a log. It is part of [io.Writer].
+// Write reports a line of a log. It implements [io.Writer].
 func (f Report) Write(line []byte) (int, error) {
 	f(slog.LevelDebug, string(bytes.TrimSuffix(line, []byte("\n"))), nil)
 	return len(line), nil
 }
 
-// storeAlert reports a store that fails: when it begins, once a minute while it lasts, and when it is
-// over. A full disk under load fails a thousand deliveries a second.
+// storeAlert reports a failing store: when it begins to fail, once a minute while it lasts, and when it is over. With
+// a full disk under load, a thousand deliveries fail per second.
 type storeAlert struct {
 	report       Report
-	begins, ends string // what is said
+	begins, ends string // messages
 
 	mu       sync.Mutex
-	reported time.Time // zero while all is well
-	failed   int64     // deliveries since the beginning
+	reported time.Time // zero while the store works
+	failed   int64     // deliveries since it began to fail
 }
 
 // update takes the error of storing a delivery, nil if it is stored.
@@ -55,11 +55,11 @@ func (t *storeAlert) update(err error) {
 	}
 }
 
-// readAlert reports once a minute at most, since one cause may come and go, and each time that it is over.
+// readAlert reports at most once a minute, since one cause may come and go, and the end of each reported failure.
 type readAlert struct {
 	report   Report
 	reported time.Time
-	lasts    bool // what was reported
+	lasts    bool // the reported failure lasts
 }
 
 func (a *readAlert) update(err error) {
@@ -73,7 +73,7 @@ func (a *readAlert) update(err error) {
 	}
 }
 
-// rejectAdvice says what makes requests acceptable, by the status that they get.
+// rejectAdvice says how to make requests acceptable, by the status of their answer.
 var rejectAdvice = map[int]string{
 	http.StatusBadRequest:                  "check the sender, and the tunnel or proxy before this listener",
 	http.StatusRequestTimeout:              fmt.Sprintf("it must arrive within %v", bodyTimeout),
@@ -83,8 +83,8 @@ var rejectAdvice = map[int]string{
 	http.StatusRequestHeaderFieldsTooLarge: fmt.Sprintf("at most %d bytes are read", maxHeader),
 }
 
-// rejectAlert reports requests that are answered without being stored, of each status once a
-// minute at most: the sender may be the service, and gets the same answer every time.
+// rejectAlert reports requests that are answered without being stored, at most once a minute per status: the sender
+// may be the service, and gets the same answer every time.
 type rejectAlert struct {
 	report Report
 
@@ -94,7 +94,7 @@ type rejectAlert struct {
 
 type rejections struct {
 	reported time.Time
-	count    int64 // since the receiver began
+	count    int64 // since the receiver was made
 }
 
 func (a *rejectAlert) update(status int, text, from string) {
@@ -110,7 +110,7 @@ func (a *rejectAlert) update(status int, text, from string) {
 	a.byStatus[status] = r
 }
 
-// reportSkew says that a clock is wrong: the secret is right, and every delivery is refused.
+// reportSkew reports that a clock is wrong: the secret is right, but every delivery is refused.
 func (f Report) reportSkew(skew time.Duration) {
 	side := "ahead of"
 	if skew < 0 {
@@ -120,14 +120,14 @@ func (f Report) reportSkew(skew time.Duration) {
 		"%v %s this computer's; set the one that is wrong", webhook.FormatSkew(skew), side), nil)
 }
 
-// reportingListener accepts connections that report what package net/http answers before any handler is called:
-// 400 to what is no request, 431 to a header that is far too large.
+// reportingListener accepts connections that report answers that package net/http gives before any handler is called:
+// 400 to what is not a request, 431 to a header that is far too large.
 type reportingListener struct {
 	net.Listener
 	alert *rejectAlert
 }
 
-// Accept is part of [net.Listener].
+// Accept implements [net.Listener].
 func (l reportingListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
@@ -141,7 +141,7 @@ type reportingConn struct {
 	alert *rejectAlert
 }
 
-// Write is part of [net.Conn]. What a handler answers has the header X-Content-Type-Options, see [answer].
+// Write implements [net.Conn]. Answers of handlers have the header X-Content-Type-Options, see [answer].
 func (c *reportingConn) Write(b []byte) (int, error) {
 	line, ok := bytes.CutPrefix(b, []byte("HTTP/1.1 "))
 	if ok && len(line) > 0 && line[0] >= '4' && !bytes.Contains(line, []byte("X-Content-Type-Options")) {
@@ -154,7 +154,7 @@ func (c *reportingConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// CloseWrite closes one direction, as package net/http does after an answer to what it has not read whole.
+// CloseWrite closes one direction, as package net/http does after answering a request that it has not read completely.
 func (c *reportingConn) CloseWrite() error {
 	if conn, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return conn.CloseWrite()

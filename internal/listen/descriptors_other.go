@@ -2,5 +2,5 @@
 
 package listen
 
-// descriptors returns 0: the system sets no such limit.
+// descriptors returns 0: the system has no such limit.
 func descriptors() uint64 { return 0 }

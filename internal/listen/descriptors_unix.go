@@ -4,8 +4,8 @@ package listen
 
 import "syscall"
 
-// descriptors returns how many descriptors this process may have, 0 if the system does not say. Package
-// os has raised the soft limit to the hard one when the program started.
+// descriptors returns how many file descriptors this process may have, 0 if unknown. Package os raised the soft limit
+// to the hard one when the program started.
 func descriptors() uint64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {

@@ -12,32 +12,32 @@ type Type string
 
 // The types.
 const (
-	Event     Type = "event"     // an event that was not known
-	Duplicate Type = "duplicate" // an event that was known, byte for byte
-	Conflict  Type = "conflict"  // other bytes under an eventId that was known
-	Anomaly   Type = "anomaly"   // a part of a delivery that is no event
-	Refused   Type = "refused"   // a delivery that was not taken
+	Event     Type = "event"     // a new event
+	Duplicate Type = "duplicate" // a known event, byte for byte
+	Conflict  Type = "conflict"  // a known eventId with other bytes
+	Anomaly   Type = "anomaly"   // a part of a delivery that is not an event
+	Refused   Type = "refused"   // a refused delivery
 )
 
 // Notification is one row of the inbox, or one refusal.
 type Notification struct {
 	Type       Type
-	Event      inbox.Event    // of all types but Refused
+	Event      inbox.Event    // of all types except Refused
 	Refused    inbox.Delivery // of Refused: without Header and Body; Seq is 0 if no evidence was kept
-	Unreported int64          // of Refused: how many refusals before this one were not reported, because fn was too slow
-	More       bool           // others follow at once
+	Unreported int64          // of Refused: how many earlier refusals were not reported, because fn was too slow
+	More       bool           // more follow at once
 }
 
-// Follow calls fn for every row of the inbox behind the one numbered after, in order, and for every refusal of this
-// receiver: first for what is there, then for what arrives. With [inbox.Counts.LastEvent] as of before Serve, these are
-// exactly the new ones. Rows that another process stores are found within half a second, or after [Receiver.Wake].
+// Follow calls fn for every row of the inbox after the one numbered after, in order, and for every refusal of this
+// receiver: first for what is stored, then for what arrives. If after is [inbox.Counts.LastEvent] as of before Serve,
+// these are exactly the new rows. Rows of other processes are found within half a second, or after [Receiver.Wake].
 //
-// When ctx ends, Follow reads to the end once more and returns nil; so ctx should end after Serve has. Otherwise it
-// returns the first error of fn, or of the inbox, unless that is one that goes away by itself.
+// When ctx ends, Follow reads to the end once more and returns nil; so ctx should end after Serve has returned.
+// Otherwise it returns the first error of fn, or of the inbox if that is not temporary.
 //
 // fn is called by one goroutine and may take its time: rows wait in the inbox. Follow rests as long as fn has worked,
-// and then reads up to 512 rows, or 1 MiB of them, at once: when many come, they are answered first. Refusals wait in
-// memory; beyond 256 of them they are counted only.
+// and then reads up to 512 rows, or 1 MiB of them, at once: under load, deliveries are answered first. Refusals wait
+// in memory; beyond 256 they are only counted.
 func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification) error) error {
 	poll := time.NewTimer(0)
 	defer poll.Stop()
@@ -74,7 +74,7 @@ func (r *Receiver) Follow(ctx context.Context, after int64, fn func(Notification
 	}
 }
 
-// readNew reads one page, so that a slow fn does not keep the inbox reading, or page by page to the end.
+// readNew reads one page, so that a slow fn does not keep the inbox reading, or with toEnd page by page to the end.
 func (r *Receiver) readNew(
 	ctx context.Context, page []inbox.Event, after *int64, toEnd bool, fn func(Notification) error,
 ) error {
@@ -101,7 +101,7 @@ func (r *Receiver) readNew(
 	}
 }
 
-// notificationType takes a row that was superseded before it was reported for new, as it was when it came.
+// notificationType reports a row that was superseded before it was reported as new, as it was when it arrived.
 func notificationType(m inbox.Mark) Type {
 	switch m {
 	case inbox.Duplicate, inbox.Conflict, inbox.Anomaly:

@@ -33,10 +33,10 @@ import (
 //	     unreachable, a failing disk, too slow, too many at once, more unverified ones
 //	     than may be kept, or stopping
 //
-// A connection is closed after a request that another server may see end elsewhere, see [hasAmbiguousEnd].
+// A connection is closed after a request whose end another server may see elsewhere, see [hasAmbiguousEnd].
 //
-// Answers are constant texts. A body that can't be read as events is stored and
-// answered with 200: the sender has done its part, and would send the same again.
+// Answers are constant texts. A body that can't be read as events is stored and answered with 200: the sender has done
+// its part, and would only send the same again.
 //
 // Assumed: which answers the service expects, and which method it uses, is not shown.
 func (r *Receiver) Handler() http.Handler { return http.HandlerFunc(r.serve) }
@@ -125,7 +125,7 @@ func (r *Receiver) accept(w http.ResponseWriter, req *http.Request, b *body) {
 		r.refuse(w, req, d)
 		return
 	}
-	// A sender that hangs up does not undo what others of the same commit wait for.
+	// A sender that hangs up must not undo the commit that others wait for.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), storeTimeout)
 	defer cancel()
 	switch err := r.store(ctx, d, b); {
@@ -160,7 +160,7 @@ func (r *Receiver) store(ctx context.Context, d inbox.Delivery, b *body) error {
 	return err
 }
 
-// decode reserves memory for the rows. Few bodies are decoded at once, as that takes memory in no budget.
+// decode reserves memory for the rows. Few bodies are decoded at once, since decoding takes memory outside the budget.
 func (r *Receiver) decode(d inbox.Delivery, b *body) (inbox.Delivery, []inbox.Event, error) {
 	r.decoders <- struct{}{}
 	defer func() { <-r.decoders }()
@@ -168,8 +168,8 @@ func (r *Receiver) decode(d inbox.Delivery, b *body) (inbox.Delivery, []inbox.Ev
 	return d, rows, b.reserve(int64(cap(b.bytes)) + int64(len(rows))*rowMemory)
 }
 
-// newDelivery returns the delivery that a request is. Package net/http keeps the order of headers within
-// a name, but not that of the names, nor their case: they are sorted, Host first.
+// newDelivery returns the delivery of a request. Package net/http keeps the order of values within a header name, but
+// not the order and case of names: they are sorted, Host first.
 func newDelivery(req *http.Request, body []byte) inbox.Delivery {
 	d := inbox.Delivery{
 		ReceivedAt: time.Now().UTC(),
@@ -214,7 +214,7 @@ func (r *Receiver) refuse(w http.ResponseWriter, req *http.Request, d inbox.Deli
 	answer(w, http.StatusUnauthorized, "signature not accepted")
 }
 
-// answerUnavailable asks the sender to try again: any failure of the store may be over then.
+// answerUnavailable asks the sender to retry: any failure of the store may be over then.
 func answerUnavailable(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", retryAfter)
 	answer(w, http.StatusServiceUnavailable, "not stored, try again later")
@@ -226,7 +226,7 @@ func (r *Receiver) reject(w http.ResponseWriter, req *http.Request, status int, 
 	r.rejectAlert.update(status, text, req.RemoteAddr)
 }
 
-// answer has sent its text when it returns, so that a server that stops does not cut it.
+// answer returns after its text was sent, so that a server that stops does not cut it.
 func answer(w http.ResponseWriter, status int, text string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
@@ -237,9 +237,9 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// hasAmbiguousEnd reports whether a proxy before us may have seen another end of the request: what
-// follows on its connection is then not taken for a request (request smuggling). Package net/http drops
-// the Content-Length of a chunked request, and ignores a Transfer-Encoding of HTTP/1.0.
+// hasAmbiguousEnd reports whether a proxy before us may have seen another end of the request: what follows on its
+// connection must not be taken for a request (request smuggling). Package net/http drops the Content-Length of a
+// chunked request, and ignores a Transfer-Encoding of HTTP/1.0.
 func hasAmbiguousEnd(req *http.Request) bool {
 	return len(req.TransferEncoding) > 0 || !req.ProtoAtLeast(1, 1)
 }
@@ -250,7 +250,7 @@ func isEncoded(h http.Header) bool {
 	})
 }
 
-// headerSize leaves out what a sender may put around values.
+// headerSize returns the size of the header, without optional space around values.
 func headerSize(req *http.Request) int {
 	n := len(req.Method) + len(req.RequestURI) + len(req.Proto) + len("  \r\n") + len("Host: \r\n") + len(req.Host)
 	for name, values := range req.Header {
@@ -263,14 +263,14 @@ func headerSize(req *http.Request) int {
 
 const (
 	uncountedMemory = 8 << 10  // bytes of each delivery that are not counted
-	minMemory       = 24 << 20 // bytes of all deliveries beyond that, or of two of the greatest bodies if that is more
-	rowMemory       = 1 << 10  // bytes that a row takes until it is stored
+	minMemory       = 24 << 20 // bytes of all deliveries beyond that, or of two maximal bodies if that is more
+	rowMemory       = 1 << 10  // bytes of a row until it is stored
 )
 
 var errNoMemory = errors.New("too many deliveries at once")
 
-// memBudget limits what deliveries take in memory until they are stored: their bodies and their
-// rows. Beyond it the sender is asked to try again. The first 8 KiB of a delivery are not counted.
+// memBudget limits the memory of deliveries until they are stored: of their bodies and rows. Beyond it, the sender is
+// asked to retry. The first 8 KiB of a delivery are not counted.
 type memBudget struct {
 	size int64 // bytes
 	left atomic.Int64
@@ -279,13 +279,13 @@ type memBudget struct {
 type body struct {
 	bytes    []byte
 	budget   *memBudget
-	reserved int64 // bytes of the budget
+	reserved int64 // bytes taken from the budget
 }
 
-// readAll reads to the end. size is the length that the sender announced, -1 for none: it may announce
-// much and send nothing, so at first a usual body is allocated.
+// readAll reads to the end. size is the length that the sender announced, -1 if none. The sender may announce much and
+// send nothing, so at first a usual body is allocated.
 func (b *body) readAll(from io.Reader, size int64) error {
-	room := int(max(size, 0)) + 1 // one more, to meet the end
+	room := int(max(size, 0)) + 1 // one more, to find the end
 	b.bytes = make([]byte, 0, min(room, uncountedMemory))
 	for {
 		if len(b.bytes) == cap(b.bytes) {
@@ -309,7 +309,7 @@ func (b *body) readAll(from io.Reader, size int64) error {
 	}
 }
 
-// reserve takes n bytes in all. A delivery larger than the budget takes all of it: else it could never be stored.
+// reserve reserves n bytes in total. A delivery larger than the budget takes all of it, else it could never be stored.
 func (b *body) reserve(n int64) error {
 	more := min(max(0, n-uncountedMemory), b.budget.size) - b.reserved
 	if more > 0 && b.budget.left.Add(-more) < 0 {
@@ -326,9 +326,9 @@ func (b *body) release() {
 	b.reserved = 0
 }
 
-// Bounds of a probe, which anybody may cause.
+// Limits of a probe, which anybody can cause.
 const (
-	probeRest    = 500 * time.Millisecond // its answer holds for so long
+	probeRest    = 500 * time.Millisecond // its result holds for so long
 	probeTimeout = 2 * time.Second
 )
 
@@ -338,7 +338,7 @@ type health struct {
 	ok     bool
 }
 
-// check probes, unless that was done just now. Without a probe they can be stored.
+// check probes, unless that was done just now. Without a probe, deliveries count as storable.
 func (h *health) check(ctx context.Context, probe func(context.Context) error) bool {
 	if probe == nil {
 		return true

@@ -14,18 +14,18 @@ import (
 	"github.com/waybill-cli/waybill/internal/inbox"
 )
 
-const maxConnections = 12_000 // where the system allows so many
+const maxConnections = 12_000 // if the system allows so many
 
-// connLimiter limits the open connections of a server. One too many closes the one that has been idle
-// for longest, else the one that has been sending its request for longest. A connection whose request
-// has arrived whole is never closed: it gets its answer.
+// connLimiter limits the open connections of a server. One too many closes the connection that has been idle for
+// longest, else the one that has been sending its request for longest. A connection whose request has arrived
+// completely is never closed: it gets its answer.
 type connLimiter struct {
 	max int
 
 	mu    sync.Mutex
 	conns map[net.Conn]*limitedConn
-	idle  list.List // of *limitedConn, those idle for longest first
-	busy  list.List // of *limitedConn, those sending for longest first
+	idle  list.List // of *limitedConn, longest idle first
+	busy  list.List // of *limitedConn, longest sending first
 }
 
 type limitedConn struct {
@@ -55,14 +55,14 @@ func (c *connLimiter) closeLeastNeeded() bool {
 			s, _ := front.Value.(*limitedConn)
 			s.move(nil)
 			delete(c.conns, s.conn)
-			_ = s.conn.Close() // its server finds that out by itself
+			_ = s.conn.Close() // the server notices that
 			return true
 		}
 	}
 	return false
 }
 
-// closeIncomplete closes all connections but those whose request has arrived whole.
+// closeIncomplete closes all connections except those whose request has arrived completely.
 func (c *connLimiter) closeIncomplete() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +70,7 @@ func (c *connLimiter) closeIncomplete() {
 	}
 }
 
-// connState follows every change of a connection. It is a [http.Server.ConnState].
+// connState tracks every change of a connection. It is a [http.Server.ConnState].
 func (c *connLimiter) connState(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +87,7 @@ func (c *connLimiter) connState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// move puts s at the end of one of the lists, or in none.
+// move moves s to the end of a list, or out of all lists if to is nil.
 func (s *limitedConn) move(to *list.List) {
 	if s.list != nil {
 		s.list.Remove(s.element)
@@ -99,7 +99,7 @@ func (s *limitedConn) move(to *list.List) {
 
 type limitedConnKey struct{}
 
-// markReceived keeps a connection from being closed to make room: its request has arrived whole.
+// markReceived keeps a connection from being closed to make room: its request has arrived completely.
 func markReceived(ctx context.Context) {
 	s, _ := ctx.Value(limitedConnKey{}).(*limitedConn)
 	if s == nil {
@@ -110,17 +110,17 @@ func markReceived(ctx context.Context) {
 	s.move(nil)
 }
 
-// How often the stored bytes are counted, and the share of a minute.
+// How often the stored bytes are counted, and the share of one minute.
 const (
-	recountWhenFull = 5 * time.Second // after which it may have become less
-	recountInterval = time.Minute     // after which other processes may have added to it
-	minuteShare     = 8               // so much of the most may come in a minute: an eighth
+	recountWhenFull = 5 * time.Second // they may have become less
+	recountInterval = time.Minute     // other processes may have added to them
+	minuteShare     = 8               // an eighth of the maximum may arrive per minute
 )
 
-// UnverifiedLimit bounds what is kept of deliveries that did not verify: anybody may send them.
+// UnverifiedLimit limits what is kept of unverified deliveries, since anybody may send them.
 type UnverifiedLimit struct {
-	MaxBytes   int64                                // as [inbox.Retention.UnverifiedBytes] counts; an eighth a minute
-	CountBytes func(context.Context) (int64, error) // how many bytes of them there are
+	MaxBytes   int64                                // as [inbox.Retention.UnverifiedBytes] counts; an eighth per minute
+	CountBytes func(context.Context) (int64, error) // returns how many bytes are kept
 }
 
 var errUnverifiedLimit = errors.New("too many unverified deliveries")
@@ -131,11 +131,11 @@ type quota struct {
 	report Report
 
 	mu       sync.Mutex
-	bytes    int64     // bytes, those of deliveries that were let in since included
-	counted  time.Time // when it was counted
+	bytes    int64     // including deliveries admitted since counted
+	counted  time.Time // when bytes was counted
 	minute   time.Time // when this minute began
-	inMinute int64     // bytes that were let in since
-	warned   time.Time // that it is used up
+	inMinute int64     // bytes admitted in it
+	warned   time.Time // when it was last reported as used up
 }
 
 func (q *quota) admit(ctx context.Context, n int64) error {
@@ -148,7 +148,7 @@ func (q *quota) admit(ctx context.Context, n int64) error {
 	if err := q.count(ctx, now, n); err != nil {
 		return err
 	}
-	// One delivery a minute may be greater than the share of a minute.
+	// One delivery a minute may exceed the share of a minute.
 	if q.bytes+n > q.MaxBytes || (q.inMinute > 0 && q.inMinute+n > q.MaxBytes/minuteShare) {
 		if now.Sub(q.warned) >= repeatAlert {
 			q.warned = now
@@ -163,7 +163,7 @@ func (q *quota) admit(ctx context.Context, n int64) error {
 	return nil
 }
 
-// count reads the stored bytes again after recountInterval, and earlier if they seem too many.
+// count rereads the stored bytes after recountInterval, or after recountWhenFull if they seem too many.
 func (q *quota) count(ctx context.Context, now time.Time, n int64) error {
 	old := now.Sub(q.counted)
 	if old < recountWhenFull || old < recountInterval && q.bytes+n <= q.MaxBytes {

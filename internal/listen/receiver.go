@@ -1,8 +1,8 @@
-// Package listen receives deliveries over HTTP. A delivery is answered with a
-// 2xx only after the inbox has it on disk. In any other case the answer asks the sender to keep it.
+// Package listen receives deliveries over HTTP. A delivery is answered with a 2xx only after the inbox has it on disk.
+// Any other answer asks the sender to keep it.
 //
-// Readers are notified, not fed: [Receiver.Follow] reads on from its own place
-// in the inbox, so a slow or crashed reader loses nothing and delays nobody.
+// Readers are notified, not fed: [Receiver.Follow] continues from its own place in the inbox, so a slow or crashed
+// reader loses nothing and delays nobody.
 package listen
 
 import (
@@ -23,62 +23,62 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// DefaultMaxBody is the greatest body that is taken unless set otherwise, in bytes.
+// DefaultMaxBody is the default maximum size of a body, in bytes.
 const DefaultMaxBody = 5 << 20
 
-// Limits of a request and of what it may cost.
+// Limits of a request and its cost.
 const (
 	maxHeader         = 32 << 10              // bytes of the request line and header together
 	headerTimeout     = 5 * time.Second       // for the header
 	bodyTimeout       = 15 * time.Second      // for the body, from the end of the header
-	sendTimeout       = 5 * time.Second       // for the answer to be taken by the sender
+	sendTimeout       = 5 * time.Second       // for the sender to take the answer
 	idleTimeout       = 60 * time.Second      // between requests of a connection
 	storeTimeout      = 30 * time.Second      // for the inbox to take a delivery
 	evidenceTimeout   = 2 * time.Second       // for evidence of a refusal to be stored, waiting included
-	maxEvidenceWrites = 8                     // pieces of evidence being stored at once, for each of evidenceSlots
-	shutdownGrace     = 5 * time.Second       // for bodies on their way when the server stops
-	retryAfter        = "5"                   // seconds until a sender should try again
-	maxRefusalQueue   = 256                   // refusals that wait to be reported
-	maxQueue          = 8192                  // deliveries that are being stored, or wait for that
+	maxEvidenceWrites = 8                     // concurrent writes of evidence, for each of evidenceSlots
+	shutdownGrace     = 5 * time.Second       // for bodies under way when the server stops
+	retryAfter        = "5"                   // seconds until a sender should retry
+	maxRefusalQueue   = 256                   // refusals that are waiting to be reported
+	maxQueue          = 8192                  // deliveries being stored, or waiting for that
 	pageSize          = 512                   // rows read at once by a follower
-	pageBytes         = 1 << 20               // and bytes of them, unless the first has more
-	minRest           = 10 * time.Millisecond // of a follower that read something, at least
+	pageBytes         = 1 << 20               // and their bytes, unless the first row has more
+	minRest           = 10 * time.Millisecond // minimum rest of a follower that read something
 	maxRest           = 200 * time.Millisecond
-	pollInterval      = time.Second / 2 // after which a follower checks what other processes stored
+	pollInterval      = time.Second / 2 // how often a follower checks what other processes stored
 )
 
-// Options say what a [Receiver] does. Fields left zero have defaults.
+// Options control a [Receiver]. Zero fields have defaults.
 type Options struct {
-	Store inbox.Store // keeps what arrives; required, and stays the caller's
-	// Verify is usually [webhook.Verifier.Verify], and called concurrently. Nil: no scheme
-	// is known, and every delivery is neither verified nor not.
+	Store inbox.Store // stores the deliveries; required; the receiver does not close it
+	// Verify is usually [webhook.Verifier.Verify]. It is called concurrently. Nil: no scheme is known, and Unverifiable
+	// is the verdict on every delivery.
 	Verify       func(r webhook.Request, now time.Time) webhook.Verdict
-	Unverifiable inbox.Verified // what deliveries are where Verify is nil; empty is [inbox.Unknown]
-	Scheme       string         // name of the scheme that Verify follows
-	Enforce      bool           // refuses what Verify does not confirm, all where it is nil; else it is kept and marked
-	MaxBody      int64          // the greatest body that is taken, in bytes; 0 is [DefaultMaxBody]
-	// Unverified bounds what is kept of what Verify does not confirm, unless it is refused; nil: nothing does.
+	Unverifiable inbox.Verified // verdict on deliveries if Verify is nil; empty means [inbox.Unknown]
+	Scheme       string         // name of the scheme of Verify
+	Enforce      bool           // refuse what Verify does not confirm, all if it is nil; else it is kept and marked
+	MaxBody      int64          // maximum size of a body, in bytes; 0 means [DefaultMaxBody]
+	// Unverified limits what is kept of unverified deliveries, unless they are refused; nil means no limit.
 	Unverified *UnverifiedLimit
-	// MaxConns is how many connections there may be; 0 is 12,000, or four fifths of the descriptors if less.
+	// MaxConns is the maximum number of connections; 0 means 12,000, or four fifths of the descriptors if less.
 	MaxConns  int
-	Withholds bool                        // deliveries which do not count are not forwarded: their answer tells it
+	Withholds bool                        // deliveries that do not count are not forwarded, and their answers say so
 	Probe     func(context.Context) error // returns why nothing can be stored now, nil if it can; nil: it always can
-	Report    Report                      // gets what failed; nil for nothing
+	Report    Report                      // receives failures; may be nil
 }
 
-// Receiver receives deliveries. It is safe for concurrent use, but for
-// [Receiver.Serve] and [Receiver.Follow], which are each called once.
+// Receiver receives deliveries. It is safe for concurrent use, except for [Receiver.Serve] and [Receiver.Follow],
+// which are each called once.
 type Receiver struct {
 	o             Options
 	verification  atomic.Pointer[Options] // how deliveries are verified now
 	refusals      chan inbox.Delivery     // to be reported, without headers and bodies
-	stored        atomic.Int64            // deliveries, by this receiver
+	stored        atomic.Int64            // deliveries stored by this receiver
 	unreported    atomic.Int64            // refusals that found the queue full
 	evidenceSlots map[bool]chan struct{}  // for evidence being stored, by whether the signature is well-formed
-	queue         chan struct{}           // one value for each delivery being stored
-	subscribers   []chan struct{}         // each holds a value while there is something new; the first is Follow's
+	queue         chan struct{}           // one value per delivery being stored
+	subscribers   []chan struct{}         // each has a value while there is something new; the first is Follow's
 	budget        memBudget               // for deliveries
-	decoders      chan struct{}           // one value for each body being decoded
+	decoders      chan struct{}           // one value per body being decoded
 	storeAlert    storeAlert              // of deliveries
 	evidenceAlert storeAlert              // of evidence
 	rejectAlert   rejectAlert
@@ -87,10 +87,10 @@ type Receiver struct {
 	skew          webhook.SkewDetector
 	quota         *quota // nil for none
 
-	onStored func() // nil for nothing
+	onStored func() // may be nil
 
-	requests sync.WaitGroup // requests that are being handled
-	mu       sync.Mutex     // guards closed, and requests against being waited for too early
+	requests sync.WaitGroup // being handled
+	mu       sync.Mutex     // guards closed, and orders requests.Add before requests.Wait
 	closed   bool           // no more requests are handled
 }
 
@@ -132,8 +132,8 @@ func New(o Options) *Receiver {
 	return r
 }
 
-// Reload makes r verify deliveries as o says from now on: only Verify, Unverifiable, Scheme and Enforce of it are read.
-// A request under way is judged by all of what was in force when it arrived.
+// Reload makes r verify deliveries by o from now on: only its Verify, Unverifiable, Scheme and Enforce are read. A
+// request under way is judged entirely by the options in force when it arrived.
 func (r *Receiver) Reload(o Options) {
 	o.Unverifiable = cmp.Or(o.Unverifiable, inbox.Unknown)
 	r.verification.Store(&o)
@@ -142,15 +142,15 @@ func (r *Receiver) Reload(o Options) {
 // Stored returns how many deliveries this receiver stored.
 func (r *Receiver) Stored() int64 { return r.stored.Load() }
 
-// Subscribe returns a channel that holds a value while there may be something new
-// in the inbox: one of its own for each caller. It must be called before Serve.
+// Subscribe returns a channel that has a value while there may be something new in the inbox. Each caller gets its
+// own. It must be called before Serve.
 func (r *Receiver) Subscribe() <-chan struct{} {
 	c := make(chan struct{}, 1)
 	r.subscribers = append(r.subscribers, c)
 	return c
 }
 
-// OnStored makes r call fn after each delivery that it stored. fn must not block. It must be called before Serve.
+// OnStored makes r call fn after each delivery that it stores. fn must not block. It must be called before Serve.
 func (r *Receiver) OnStored(fn func()) { r.onStored = fn }
 
 // Wake tells all subscribers that there may be something new, stored by any process. It never blocks.
@@ -163,7 +163,7 @@ func (r *Receiver) Wake() {
 	}
 }
 
-// beginRequest reports whether a request may be handled. If so, requests.Done must be called at its end.
+// beginRequest reports whether a request may be handled. If so, the caller must call requests.Done at its end.
 func (r *Receiver) beginRequest() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -174,7 +174,7 @@ func (r *Receiver) beginRequest() bool {
 	return true
 }
 
-// Serve receives deliveries on l until ctx ends. Then it takes no more connections, gives bodies under way a few
+// Serve receives deliveries on l until ctx ends. Then it accepts no more connections, gives bodies under way a few
 // seconds, waits until everything that arrived is stored and answered, and returns nil. It closes l. Any other end is
 // an error. It is called once.
 func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
@@ -198,8 +198,8 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("listen on %s: %w", l.Addr(), err)
 	case <-ctx.Done():
 	}
-	// With a context that has ended, Shutdown closes the listener and what is
-	// idle, and does not wait for connections on which nothing was ever sent.
+	// With a context that has ended, Shutdown closes the listener and idle connections, and does not wait for connections
+	// on which nothing was ever sent.
 	_ = srv.Shutdown(ctx)
 	r.stop(srv, limiter)
 	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
@@ -208,7 +208,7 @@ func (r *Receiver) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// stop waits for requests, and closes connections: after a few seconds also with a body still on its way.
+// stop waits for requests and closes connections: after a few seconds even those with a body still under way.
 func (r *Receiver) stop(srv *http.Server, limiter *connLimiter) {
 	late := time.AfterFunc(shutdownGrace, limiter.closeIncomplete)
 	last := time.AfterFunc(shutdownGrace+storeTimeout, func() { _ = srv.Close() })
