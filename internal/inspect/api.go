@@ -41,7 +41,7 @@ func (s *Server) route(route Route) {
 	})
 }
 
-// serveChange answers a change. Its work goes on when the client leaves.
+// serveChange answers a change. Its work continues when the client leaves.
 func (s *Server) serveChange(w http.ResponseWriter, r *http.Request, route Route) {
 	if refused := s.changeRefusal(r); refused != nil {
 		s.fail(w, refused)
@@ -70,7 +70,7 @@ func (s *Server) serveChange(w http.ResponseWriter, r *http.Request, route Route
 	s.answer(w, r, v, err)
 }
 
-// readBody reads the body of a request, as far as it may be as large as it is.
+// readBody reads the body of a request, up to the size limit.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *Error) {
 	var body []byte
 	err := error(&http.MaxBytesError{Limit: maxBody})
@@ -140,7 +140,7 @@ func (s *Server) write(w http.ResponseWriter, status int, contentType string, bo
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	rc := http.NewResponseController(w)
 	for first := true; first || len(body) > 0; first = false {
-		_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by recorders of tests
+		_ = rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by test recorders
 		if first {
 			w.WriteHeader(status)
 		}
@@ -151,7 +151,7 @@ func (s *Server) write(w http.ResponseWriter, status int, contentType string, bo
 	}
 }
 
-// safeName returns a file name that is one in every system and in a header.
+// safeName returns a file name that is valid in every system and in a header.
 func safeName(name string) string {
 	return strings.Map(func(c rune) rune {
 		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("._-", c) {
@@ -161,13 +161,13 @@ func safeName(name string) string {
 	}, name)
 }
 
-// serveStream sends server-sent events. What fails after the first one is an event too.
+// serveStream sends server-sent events. A failure after the first event is sent as an event too.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		s.methodNotAllowed(w, http.MethodGet)
 		return
 	}
-	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // nothing else than what the page was sent
+	after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // the page only sends numbers that it was sent
 	select {
 	case s.streams <- struct{}{}:
 		defer func() { <-s.streams }()
@@ -200,10 +200,10 @@ type eventWriter struct {
 
 	mu    sync.Mutex
 	begun bool  // the header was written
-	err   error // the first one; nothing is written after it
+	err   error // the first error; nothing is written after it
 }
 
-// send writes an event, without an id if that is negative, or a name if that is empty.
+// send writes an event. It leaves out a negative id and an empty name.
 func (e *eventWriter) send(id int64, event string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -220,7 +220,7 @@ func (e *eventWriter) send(id int64, event string, v any) error {
 	return e.write(b.Bytes())
 }
 
-// beat writes a comment now and then until ctx ends, so that both sides notice when the other has gone.
+// beat writes a comment at intervals until ctx ends, so that both sides notice when the other has gone.
 func (e *eventWriter) beat(ctx context.Context) {
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
@@ -245,7 +245,7 @@ func (e *eventWriter) write(b []byte) error {
 		e.w.Header().Set("Content-Type", "text/event-stream")
 		e.w.WriteHeader(http.StatusOK)
 	}
-	_ = e.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by recorders of tests
+	_ = e.rc.SetWriteDeadline(time.Now().Add(writeTimeout)) // not supported by test recorders
 	if _, e.err = e.w.Write(b); e.err == nil {
 		e.err = e.rc.Flush()
 	}

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// tokenHeader brings the token: no other site can make a browser send it, and no server at
-// another port of the host is sent it, as it would be a cookie.
+// tokenHeader carries the token. No other site can make a browser send it and, unlike a cookie, it is not sent to
+// servers at other ports of the host.
 const tokenHeader = "Waybill-Token"
 
-// policy lets the page load its own files, connect to its own server, and nothing else.
+// policy lets the page load its own files and connect to its own server, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -36,7 +36,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.requests.Done()
 	setHeaders(w.Header())
 	rc := http.NewResponseController(w)
-	_ = rc.SetWriteDeadline(time.Time{}) // of the connection's last answer; not supported by recorders of tests
+	_ = rc.SetWriteDeadline(time.Time{}) // set by the connection's last answer; not supported by test recorders
 	if r.ContentLength != 0 {
 		_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	}
@@ -59,7 +59,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refusal says why a request gets nothing at all; nil if it may go on.
+// refusal says why a request is refused whatever it asks for; nil if it may go on.
 func (s *Server) refusal(r *http.Request) *Error {
 	if !slices.Contains(s.hosts, strings.ToLower(r.Host)) {
 		const message = "this server does not answer for the host of this request"
@@ -90,7 +90,7 @@ func unauthorized(message, hint string) *Error {
 	return &Error{http.StatusUnauthorized, message, hint, "unauthorized"}
 }
 
-// isNavigation reports whether a link to the page was followed: the page itself has nothing to protect.
+// isNavigation reports whether the request follows a link to the page: the page itself has nothing to protect.
 func isNavigation(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.URL.Path == "/" &&
 		r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
@@ -108,10 +108,10 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, e *Error) {
 	s.write(w, e.Status, "text/plain; charset=utf-8", []byte("waybill: "+e.Message+"\nhint: "+e.Hint+"\n"))
 }
 
-// closeConnection closes a connection after its answer, without waiting for the body.
+// closeConnection makes a connection close after its answer, without waiting for the body.
 func closeConnection(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // not supported by recorders of tests
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // not supported by test recorders
 }
 
 func (s *Server) methodNotAllowed(w http.ResponseWriter, allowed string) {

@@ -1,8 +1,8 @@
-// Package inspect serves a page that is embedded in the program, to browsers of this
-// computer. It knows nothing of what the page shows: that comes as values from routes.
+// Package inspect serves a page that is embedded in the program, to browsers on this computer. It knows nothing about
+// the contents of the page: they come as values from routes.
 //
-// Whoever may connect to a loopback address, every program and every website that a browser shows, is kept out: see
-// [Server] for what a request must have. All that a route returns leaves as JSON, or as a download.
+// It keeps out all others that can connect to a loopback address, every program and every website in a browser: see
+// [Server] for what a request must have. Everything that a route returns is sent as JSON, or as a download.
 package inspect
 
 import (
@@ -24,78 +24,78 @@ import (
 	"time"
 )
 
-// APIPrefix stands before the pattern of every route.
+// APIPrefix precedes the pattern of every route.
 const APIPrefix = "/api/v1"
 
 // Limits of what comes from outside.
 const (
 	maxHeader      = 32 << 10         // bytes of the request line and header together
 	maxBody        = 16 << 20         // bytes of a request's body
-	maxWrite       = 64 << 10         // bytes of an answer that a reader has writeTimeout for
+	maxWrite       = 64 << 10         // bytes of an answer that a reader must take within writeTimeout
 	maxConnections = 128              // open at once; further ones are closed
 	maxStreams     = 32               // open at once; further ones are refused
-	maxChanges     = 4                // requests that change something, at once
+	maxChanges     = 4                // concurrent requests that change something
 	headerTimeout  = 5 * time.Second  // for the header of a request
 	bodyTimeout    = 15 * time.Second // for its body
 	writeTimeout   = 10 * time.Second // for a reader to take an answer, or a part of a stream
 	idleTimeout    = 60 * time.Second // between requests of a connection
-	shutdownGrace  = 5 * time.Second  // for changes under way when the server ends
+	shutdownGrace  = 5 * time.Second  // for changes under way when the server stops
 	heartbeat      = 10 * time.Second // between signs of life in a stream
 )
 
 // Route is one kind of request that the page makes.
 type Route struct {
-	// Method is GET, or POST for what changes something, which a read-only server refuses.
+	// Method is GET, or POST for changes, which a read-only server refuses.
 	Method  string
-	Pattern string // of [http.ServeMux], without method and [APIPrefix]: /deliveries/{id}
+	Pattern string // for [http.ServeMux], without method and [APIPrefix]: /deliveries/{id}
 	// Serve returns a value for JSON, or a [File]. Its error is an [*Error], or one for [Options.Explain]. The context
-	// ends when the client leaves or the server ends; that of a change outlives both for a few seconds. The body of a
-	// change has been read whole.
+	// ends when the client leaves or the server stops; that of a change outlives both for a few seconds. The body of a
+	// change was read completely before.
 	Serve func(*http.Request) (any, error)
 }
 
-// File is a download, of any bytes.
+// File is a download with any bytes.
 type File struct {
-	Name string // suggested to the browser; other characters than letters, digits, ., _ and - become _
+	Name string // suggested to the browser; characters except letters, digits, ., _ and - become _
 	Body []byte
 }
 
-// Error is what the page gets instead of a value.
+// Error is sent to the page instead of a value.
 type Error struct {
-	Status  int    `json:"-"` // of HTTP
+	Status  int    `json:"-"` // HTTP status
 	Message string `json:"error"`
-	Hint    string `json:"hint"` // what can be done about it
+	Hint    string `json:"hint"` // what the user can do about it
 	Code    string `json:"code"` // a word for programs
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Stream sends events until ctx ends. after is the number of the last event that the client has, 0 for none. It calls
-// send soon after it was called, even with nothing new: until then the page does not know that the stream is open. id
-// is what the client brings when it comes back, negative for none; event is what the page takes it for, empty for a
-// plain message. The first error of send ends the stream. An error before the first event is an answer like that of a
-// [Route], a later one an event named problem. The page connects again after both.
+// Stream sends events until ctx ends. after is the number of the last event that the client has, 0 if none. It must
+// call send soon, even if nothing is new: until then the page does not know that the stream is open. id is what the
+// client sends when it reconnects, negative for none; event is the type of the event for the page, "" for a plain
+// message. The first error of send ends the stream. An error before the first event is answered like that of a
+// [Route], a later one is sent as an event named problem. The page reconnects after both.
 type Stream func(ctx context.Context, r *http.Request, after int64,
 	send func(id int64, event string, v any) error) error
 
-// Options say what a [Server] serves.
+// Options control a [Server].
 type Options struct {
-	// Routes are what the page may ask for, besides /session and /stream.
+	// Routes are the requests that the page may make, besides /session and /stream.
 	Routes []Route
-	// Session returns what the page needs first, with token for the requests that follow. It is required.
+	// Session returns what the page needs first, with token for its further requests. It is required.
 	Session func(ctx context.Context, token string) (any, error)
-	// Token is a second token, besides the token of the URL, that outlives the process: tabs with it go on when a server
-	// at the same address is started again. Empty: tabs use the token of the URL.
+	// Token is a second token, besides the one in the URL, that outlives the process: tabs with it continue when a server
+	// at the same address is started again. If it is empty, tabs use the token of the URL.
 	Token string
-	// Stream is what /stream sends. Nil: there is no such route.
+	// Stream serves /stream. If it is nil, there is no such route.
 	Stream Stream
 	// Explain says what an error of a route means. It is required.
 	Explain func(error) *Error
-	// Hide removes secrets from JSON, all that leaves but downloads, and returns valid JSON. It is required.
+	// Hide removes secrets from JSON, everything sent except downloads, and returns valid JSON. It is required.
 	Hide func([]byte) []byte
 	// ReadOnly refuses all routes that change something.
 	ReadOnly bool
-	// Log gets what went wrong, without secrets and bodies. It is required.
+	// Log receives failures, without secrets and bodies. It is required.
 	Log func(text string)
 }
 
@@ -107,18 +107,18 @@ type Options struct {
 type Server struct {
 	o        Options
 	listener net.Listener
-	hosts    []string // that a request may name, with the port
+	hosts    []string // hosts that a request may name, with the port
 	api      *http.ServeMux
-	streams  chan struct{} // one value for each that is open
-	changes  chan struct{} // one value for each that is made
+	streams  chan struct{} // one value per open stream
+	changes  chan struct{} // one value per change under way
 	token    string        // of the URL, new for each process
 
 	requests sync.WaitGroup
-	mu       sync.Mutex // guards closed, and requests against being waited for too early
+	mu       sync.Mutex // guards closed, and orders requests.Add before requests.Wait
 	closed   bool
 }
 
-// New returns a server for connections of l, a loopback address, which [Server.Serve] closes.
+// New returns a server for connections of l, which has a loopback address and is closed by [Server.Serve].
 func New(l net.Listener, o Options) (*Server, error) {
 	tcp, ok := l.Addr().(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {
@@ -129,7 +129,7 @@ func New(l net.Listener, o Options) (*Server, error) {
 		streams: make(chan struct{}, maxStreams), changes: make(chan struct{}, maxChanges),
 		token: NewToken(),
 	}
-	if tcp.Port == 80 { // browsers leave it out
+	if tcp.Port == 80 { // browsers leave the port out
 		s.hosts = append(s.hosts, tcp.IP.String(), "localhost")
 	}
 	s.api = http.NewServeMux()
@@ -152,11 +152,11 @@ func NewToken() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// URL returns where the page is, without its token.
+// URL returns the address of the page, without its token.
 func (s *Server) URL() string { return "http://" + s.hosts[0] + "/" }
 
-// SecretURL returns the URL that opens the page: who knows it may see and do all that it can.
-// Browsers send no server what stands behind #.
+// SecretURL returns the URL that opens the page: whoever knows it can see and do everything that the page can.
+// Browsers do not send the part after # to servers.
 func (s *Server) SecretURL() string { return s.URL() + "#token=" + s.token }
 
 // Serve serves until ctx ends. Then streams and reading requests end at once, changes under way and answers to slow
@@ -205,7 +205,7 @@ func (l logWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// messageOnly leaves out when and how bad something is.
+// messageOnly leaves out the time and the level of a log record.
 func messageOnly(_ []string, a slog.Attr) slog.Attr {
 	if a.Key == slog.MessageKey {
 		return a
@@ -213,10 +213,10 @@ func messageOnly(_ []string, a slog.Attr) slog.Attr {
 	return slog.Attr{}
 }
 
-// workKey is the key of the context for requests that change something.
+// workKey is the context key of the context for requests that change something.
 type workKey struct{}
 
-// beginRequest reports whether a request may be handled, which requests.Done must end.
+// beginRequest reports whether a request may be handled. If so, the caller must call requests.Done at its end.
 func (s *Server) beginRequest() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +227,7 @@ func (s *Server) beginRequest() bool {
 	return true
 }
 
-// limitConnections returns what closes connections beyond so many. It is a [http.Server.ConnState].
+// limitConnections returns a function that closes connections beyond most. It is a [http.Server.ConnState].
 func limitConnections(most int64) func(net.Conn, http.ConnState) {
 	var open atomic.Int64
 	return func(conn net.Conn, state http.ConnState) {
@@ -235,7 +235,7 @@ func limitConnections(most int64) func(net.Conn, http.ConnState) {
 		case state == http.StateClosed:
 			open.Add(-1)
 		case state == http.StateNew && open.Add(1) > most:
-			_ = conn.Close() // the server finds that out by itself
+			_ = conn.Close() // the server notices that
 		}
 	}
 }
@@ -243,13 +243,13 @@ func limitConnections(most int64) func(net.Conn, http.ConnState) {
 //go:embed page
 var page embed.FS
 
-// contentTypes has the type of every kind of file of the page.
+// contentTypes has the content type of each kind of file of the page.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 }
 
-// readFile returns the file of the page that a request names, and false if there is none. The index is at / alone.
+// readFile returns the page's file for the path of a request, and false if there is none. The index is at / only.
 func readFile(at string) (body []byte, contentType string, ok bool) {
 	name := at
 	if at == "/" {
