@@ -1,6 +1,5 @@
-// Package follow records in the ledger what verified events say of trackings.
-// It reads on in the inbox from where it, or another process, stopped, so that
-// a crash between the two loses nothing. Events that did not verify change nothing.
+// Package follow records in the ledger what verified events say about trackings. It continues in the inbox where it,
+// or another process, stopped, so that a crash between the two loses nothing. Unverified events change nothing.
 package follow
 
 import (
@@ -20,7 +19,7 @@ const (
 	pageSize   = 100             // events recorded in one transaction; other writers wait for it
 	busyPause  = time.Second     // between two pages while more events arrive
 	idlePause  = 2 * time.Second // until the inbox is read without a signal, and after a failure
-	restFactor = 4               // otherwise a follower rests so many times as long as it worked
+	restFactor = 4               // otherwise a follower rests this many times as long as it worked
 )
 
 type events interface {
@@ -34,7 +33,7 @@ type Follower struct {
 	Ledger ledger.EventFollower
 }
 
-// CatchUp records all events that are there. If there are none it costs one read.
+// CatchUp records all events that are stored. If none are new it costs one read.
 func (f *Follower) CatchUp(ctx context.Context) error {
 	for {
 		more, err := f.step(ctx)
@@ -44,8 +43,8 @@ func (f *Follower) CatchUp(ctx context.Context) error {
 	}
 }
 
-// Run records events as they arrive until ctx ends, slowly enough not to hold up whoever stores them. signal holds a
-// value when there are new ones. failed gets the first of failures in a row; they are tried again.
+// Run records events as they arrive until ctx ends, slowly enough not to delay whoever stores them. signal has a value
+// when there are new ones. failed gets the first of consecutive failures; failures are retried.
 func (f *Follower) Run(ctx context.Context, signal <-chan struct{}, failed func(error)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -113,12 +112,12 @@ func (f *Follower) step(ctx context.Context) (more bool, err error) {
 	return !moved || to < last, err
 }
 
-// Sighting returns what an event says of the tracking with its number or routerId, and false if nothing may be learnt
-// from it: it does not count, is synthetic, does not stand, or says neither of a shipment nor of an error.
+// Sighting returns what an event says about the tracking with its number or routerId, and false if nothing may be
+// learned from it: it does not count, is synthetic, is not current, names no tracking, or says nothing about it.
 //
 // Interface: Events.
-// Assumed: eventTime is when what an event says became so, by a clock that
-// agrees with ours. Where it can't be read, or is later than the receipt, the receipt counts.
+// Assumed: eventTime is when what an event says became true, by a clock that agrees with ours. If it can't be read, or
+// is later than the receipt, the time of receipt counts.
 func Sighting(e inbox.Event) (ledger.Sighting, bool) {
 	t := Tracking(e)
 	if !e.Verified.Counts() || e.Synthetic || e.Mark != inbox.Current ||
@@ -133,8 +132,8 @@ func Sighting(e inbox.Event) (ledger.Sighting, bool) {
 	return s, true
 }
 
-// Tracking returns the tracking that an event holds, whether or not it verified.
-// Of an event whose bytes were pruned, it is what the inbox has read of it.
+// Tracking returns the tracking in an event, whether or not it verified. For an event whose bytes were pruned, it
+// consists of what the inbox has read.
 //
 // Interface: Webhook delivery data object (`data` inside each delivered event).
 func Tracking(e inbox.Event) tracking.Tracking {
@@ -144,7 +143,7 @@ func Tracking(e inbox.Event) tracking.Tracking {
 			t = found
 		}
 	}
-	// The inbox has read these by the rules of events.
+	// The inbox has read these by the rules for events.
 	t.Number, t.Status, t.StatusLabel, t.StatusTrack = e.TrackingNumber, e.Status, e.StatusLabel, e.StatusTrack
 	t.LatestEvent, t.RouterID = e.LatestEvent, e.RouterID
 	return t
@@ -157,18 +156,17 @@ type deliveries interface {
 	Delivery(ctx context.Context, seq int64) (inbox.Delivery, error)
 }
 
-// Observer adds to the register of what was met what stored deliveries hold. It reads
-// on from where it, or another process, stopped: whoever takes deliveries does not
-// wait for it, and what was stored is not lost to it until its bytes are pruned.
+// Observer adds the contents of stored deliveries to the register of observations. It continues where it, or another
+// process, stopped: receivers do not wait for it, and it misses nothing that was stored until its bytes are pruned.
 //
-// Events count once, when they are verified or while nothing can verify them; those
-// that did not verify, and synthetic ones, do not count.
+// Events count once, when they are verified or while nothing can verify them; events that did not verify, and
+// synthetic ones, do not count.
 type Observer struct {
 	Inbox deliveries
 	Store observed.Store
 }
 
-// CatchUp reads all events that are there. If there are none it costs one read.
+// CatchUp reads all events that are stored. If none are new it costs one read.
 func (o *Observer) CatchUp(ctx context.Context) error {
 	for {
 		from, last, err := o.Store.EventsObserved(ctx)
@@ -189,7 +187,7 @@ func (o *Observer) CatchUp(ctx context.Context) error {
 
 type recorders map[inbox.Verified]*observed.Recorder
 
-// read returns the number up to which it has read. Verdicts without a recorder are left out.
+// read returns the number up to which it has read. Events whose verdict has no recorder are left out.
 func (o *Observer) read(ctx context.Context, from, last int64, recorders recorders) (to int64, err error) {
 	n, delivery := 0, int64(0)
 	q := inbox.Query{After: from, Before: last + 1, Limit: observePage, Genuine: true, Marks: []inbox.Mark{inbox.Current}}
