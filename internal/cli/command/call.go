@@ -1,5 +1,5 @@
-// Package command has what the commands of waybill share: how they run and end,
-// where their results go, their errors with exit statuses, and their flags.
+// Package command provides what all commands of waybill share: the way they start and end, output, errors with exit
+// statuses, and flags.
 package command
 
 import (
@@ -33,7 +33,7 @@ func (c *Call) Repeat(words ...string) string {
 	return shell.Line(slices.Concat([]string{"waybill"}, c.Line, words)...)
 }
 
-// StoreToList is ExistingStore for a list of what. Where none is there, --store or a script's output gets a warning.
+// StoreToList is ExistingStore for a list of what. Without a store it warns scripts, and users of --store.
 func (c *Call) StoreToList(ctx context.Context, what string) (*app.Store, error) {
 	db, err := c.ExistingStore(ctx)
 	warn := c.Out.Format() != render.Table || isSet(c.Cmd, "fail-if-any") || c.Cmd.Flags().Changed("store")
@@ -45,7 +45,7 @@ func (c *Call) StoreToList(ctx context.Context, what string) (*app.Store, error)
 	return db, err
 }
 
-// Again returns the command that continues this one, with more words. Flags named in without are left out.
+// Again returns this command with more words, for messages that say how to continue. It omits the flags in without.
 func (c *Call) Again(without []string, more ...string) string {
 	words, args := strings.Fields(c.Cmd.CommandPath()), c.Cmd.Flags().Args()
 	c.Cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -59,10 +59,10 @@ func (c *Call) Again(without []string, more ...string) string {
 	return shell.Line(slices.Concat(words, args, more)...)
 }
 
-// CommandLine returns another command with the flags of this one that name settings, store, account and service.
+// CommandLine returns another command line that repeats this one's flags for configuration, store, account and service.
 func (c *Call) CommandLine(words ...string) string { return c.CommandLineWith(nil, words...) }
 
-// CommandLineWith is CommandLine with further flags of this command line, by name, where they were given.
+// CommandLineWith is CommandLine that also repeats the named flags if they were given.
 func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	words = append([]string{"waybill"}, words...)
 	given := strings.Fields("config profile account base-url store insecure-store api-key-file same-key ca-file " +
@@ -75,7 +75,7 @@ func (c *Call) CommandLineWith(flags []string, words ...string) string {
 	return shell.Line(words...)
 }
 
-// flagWords are the words that give a flag as the user did, none if it was not given.
+// flagWords returns a flag as the user wrote it, or nothing if it was not given.
 func flagWords(f *pflag.Flag) []string {
 	if !f.Changed {
 		return nil
@@ -98,7 +98,7 @@ func flagWords(f *pflag.Flag) []string {
 	return words
 }
 
-// Within returns a context that ends with --timeout, if that is set.
+// Within returns a context that ends after --timeout, if set.
 func (c *Call) Within(ctx context.Context) (context.Context, context.CancelFunc) {
 	if limit := c.Config.Timeout; limit > 0 {
 		return context.WithTimeoutCause(ctx, limit, ErrTimeUp)
@@ -106,25 +106,25 @@ func (c *Call) Within(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithCancel(ctx)
 }
 
-// Factory gives commands what they need to run.
+// Factory builds the RunE functions of commands from what they all need.
 type Factory struct {
 	App  *app.App
 	Args []string                                       // the whole command line, without the program's name
 	Exec func(context.Context, *app.App, []string) Code // runs another command line
 
-	Started bool // the command line was understood, and its command runs
+	Started bool // the command line was parsed, and its command runs
 }
 
 // CobraAction is a command's RunE.
 type CobraAction = func(cmd *cobra.Command, args []string) error
 
-// Action is what a command does once its line is understood.
+// Action is the work of a command whose command line was parsed.
 type Action func(ctx context.Context, c *Call, args []string) error
 
 // RunE makes a command's RunE: it loads the settings, closes what do opened, and lets the first error stand.
 func (f *Factory) RunE(do Action) CobraAction { return f.RunWith(FlagsOf, do) }
 
-// WithArgs is RunE for an action that finds its arguments among its options.
+// WithArgs is RunE that stores the arguments in args before it runs do.
 func (f *Factory) WithArgs(args *[]string, do func(ctx context.Context, c *Call) error) CobraAction {
 	return f.RunE(func(ctx context.Context, c *Call, given []string) error {
 		*args = given
@@ -172,8 +172,8 @@ func (f *Factory) RunWith(flags func(*cobra.Command) []config.Flag, do Action) C
 	}
 }
 
-// RunAlways is [Factory.RunE] for a command that also runs with settings that can't be loaded: the call then has
-// the default ones, and broken says why. What is wrong with a flag is an error as elsewhere.
+// RunAlways is [Factory.RunE] for a command that also runs if the settings can't be loaded: the call then has default
+// settings, and broken is the cause. An invalid flag is still an error.
 func (f *Factory) RunAlways(do func(ctx context.Context, c *Call, args []string, broken error) error) CobraAction {
 	return func(cmd *cobra.Command, args []string) error {
 		run := f.RunBare
@@ -199,7 +199,7 @@ func (f *Factory) RunBare(do Action) CobraAction {
 	}
 }
 
-// noteSignal says at a signal how many requests the command lets end first, and nothing after stop.
+// noteSignal prints, when a signal arrives, how many requests may still finish. After stop it prints nothing.
 func noteSignal(ctx context.Context, s *app.Session) (stop func()) {
 	done := make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {
@@ -215,10 +215,10 @@ func noteSignal(ctx context.Context, s *app.Session) (stop func()) {
 	}
 }
 
-// Preconfigure finds in an unparsed line and the environment how errors look, for the errors of parsing it.
+// Preconfigure reads color and format of errors from the unparsed command line and the environment, for parse errors.
 func (f *Factory) Preconfigure(args []string) {
 	for _, name := range []string{"WAYBILL_API_KEY", "WAYBILL_WEBHOOK_SECRET", "PGPASSWORD"} {
-		f.App.IO.Hide(f.App.Getenv(name)) // one may be typed in the wrong place
+		f.App.IO.Hide(f.App.Getenv(name)) // an argument may hold it by mistake
 	}
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
@@ -229,7 +229,7 @@ func (f *Factory) Preconfigure(args []string) {
 	for name, letter := range map[string]string{"help": "h", "quiet": "q", "verbose": "v", "exit-status": "e"} {
 		flags.BoolP(name, letter, false, "") // may stand before -o in one word
 	}
-	_ = flags.Parse(args) // what is wrong is told once all flags are known
+	_ = flags.Parse(args) // the command's own parser reports errors
 	f.App.IO.Configure(term.Options{Color: *color, JSON: machine(*output) || *asJSON || *jq != ""})
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Column is a column of a table of T: how it is shown, and what makes its cells. Cell, Count or Time must be set.
+// Column is a column of a table of T: its layout, and the functions for its cells. Cell, Count or Time must be set.
 type Column[T any] struct {
 	Name, CSV               string // these and the next two lines as in [render.Column]
 	Flex, Right, ID, Sparse bool
@@ -21,11 +21,11 @@ type Column[T any] struct {
 	Extra                   bool // shown only where it is asked for; in CSV also if CSV names it
 
 	Cell    func(T) string
-	Count   func(T) int64      // in place of Cell: a count
-	CSVCell func(T) string     // in CSV, if that differs from what people read
-	Excel   func(T) string     // with --excel, if that differs
-	Time    func(T) time.Time  // a time of ours; with Cell, which is then for terminals alone
-	Style   func(T) term.Style // how the cell stands out; nil for not
+	Count   func(T) int64      // a count, instead of Cell
+	CSVCell func(T) string     // in CSV, if different
+	Excel   func(T) string     // with --excel, if different
+	Time    func(T) time.Time  // a time of waybill; Cell, if set, is for terminals only
+	Style   func(T) term.Style // style of the cell; nil for none
 }
 
 func (c Column[T]) header() render.Column {
@@ -72,13 +72,13 @@ func (o *Output) time(t time.Time) string {
 	return render.LocalTime(t)
 }
 
-// columnsAnnotation holds for each column its key, a space, its header in CSV, a tab, its table's flag, and a newline.
+// columnsAnnotation holds one line per column: key, space, CSV header, tab, and the flag that selects its table.
 const columnsAnnotation = "waybill/columns"
 
-// ColumnsFlag adds --columns to a command that prints such a table. It may be called for each of several.
+// ColumnsFlag adds --columns to a command that prints a table with these columns. Call it once per table.
 func ColumnsFlag[T any](cmd *cobra.Command, columns []Column[T]) { ColumnsWith(cmd, "", columns) }
 
-// ColumnsWith is [ColumnsFlag] for the table that a flag makes the command print.
+// ColumnsWith is [ColumnsFlag] for a table that the command prints only with flag.
 func ColumnsWith[T any](cmd *cobra.Command, flag string, columns []Column[T]) {
 	if cmd.Flags().Lookup("columns") == nil {
 		cmd.Flags().StringArray("columns", nil, "show only the columns `NAMES`, in that order (see `waybill help output`)")
@@ -95,13 +95,13 @@ func ColumnsWith[T any](cmd *cobra.Command, flag string, columns []Column[T]) {
 	}
 }
 
-// furtherColumns marks a command whose table has columns that the data name.
+// furtherColumns marks a command whose table also has columns named by the data.
 const furtherColumns = "waybill/further-columns"
 
-// FurtherColumns lets --columns of a command name more than its columns, once the table is known.
+// FurtherColumns lets --columns name columns that are known only once the data is read.
 func FurtherColumns(cmd *cobra.Command) { cmd.Annotations[furtherColumns] = "yes" }
 
-// columnName is what --columns and CSV call a column, and the flag that its table needs.
+// columnName holds a column's name in --columns and in CSV, and the flag that selects its table.
 type columnName struct{ key, csv, flag string }
 
 func (c Column[T]) named(flag string) columnName {
@@ -135,10 +135,10 @@ func tableOf(cmd *cobra.Command) []columnName {
 	return slices.DeleteFunc(all, func(n columnName) bool { return n.flag != flag })
 }
 
-// ColumnNames returns what --columns of a command takes; none if it prints no table.
+// ColumnNames returns the names that --columns of a command accepts; none if it prints no table.
 func ColumnNames(cmd *cobra.Command) []string { return columnKeys(columnsOf(cmd)) }
 
-// ColumnNamesNow returns those that it takes with the flags that are set.
+// ColumnNamesNow is [ColumnNames] for the table that the flags set so far select.
 func ColumnNamesNow(cmd *cobra.Command) []string { return columnKeys(tableOf(cmd)) }
 
 func columnKeys(all []columnName) []string {
@@ -193,7 +193,7 @@ func checkColumn(known []columnName, word string) error {
 	return Usagef(hint, "--columns: no column %s", Quoted(word))
 }
 
-// shownColumns returns the columns that were asked for, each of which stays on every terminal, or the format's.
+// shownColumns returns the columns of --columns, which stay on terminals of any width, or else the format's defaults.
 func shownColumns[T any](o *Output, all []Column[T]) ([]Column[T], error) {
 	var shown []Column[T]
 	names := make([]columnName, len(all))
@@ -220,10 +220,10 @@ func shownColumns[T any](o *Output, all []Column[T]) ([]Column[T], error) {
 	return shown, nil
 }
 
-// HasColumns reports whether columns were chosen.
+// HasColumns reports whether --columns was given.
 func (o *Output) HasColumns() bool { return o.columns != nil }
 
-// WithoutColumns returns the output for a further table, which shows all its columns.
+// WithoutColumns returns an output for another table, which ignores --columns.
 func (o *Output) WithoutColumns() *Output {
 	further := *o
 	further.columns = nil
@@ -244,17 +244,17 @@ func PrintTable[T any](o *Output, columns []Column[T], all ...T) error {
 	return t.Flush()
 }
 
-// Table prints values as rows as they come.
+// Table prints values as rows of a table, one at a time.
 type Table[T any] struct {
 	rows    *render.Rows
 	columns []Column[T]
 	text    []func(T) string
 	cells   []render.Cell
-	typed   bool // cells of times are times
-	styled  bool // cells may have a colour
+	typed   bool // cells of Time columns keep the time, for workbooks
+	styled  bool // cells may have a style
 }
 
-// BeginTable begins a table of those columns, or CSV or a sheet if that is the format.
+// BeginTable begins a table, CSV or a workbook sheet, as the output's format says.
 func BeginTable[T any](o *Output, columns []Column[T]) (*Table[T], error) {
 	shown, err := shownColumns(o, columns)
 	if err != nil {
@@ -270,7 +270,7 @@ func BeginTable[T any](o *Output, columns []Column[T]) (*Table[T], error) {
 	return t, nil
 }
 
-// Add prints the row of v, or keeps it until the next ones have been seen.
+// Add prints the row of v, or holds it until the column widths are known.
 func (t *Table[T]) Add(v T) error {
 	for i, c := range t.columns {
 		t.cells[i] = render.Cell{Text: t.text[i](v)}
@@ -284,5 +284,5 @@ func (t *Table[T]) Add(v T) error {
 	return t.rows.Add(t.cells)
 }
 
-// Flush prints what is left; it must be called after the last row.
+// Flush prints the rows still held. It must be called after the last row.
 func (t *Table[T]) Flush() error { return t.rows.Flush() }

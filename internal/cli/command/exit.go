@@ -50,11 +50,11 @@ const (
 // CodeInfo is one line of the table of exit statuses.
 type CodeInfo struct {
 	Code    Code
-	Word    string // `code` of an error in JSON
+	Word    string // `code` of a JSON error
 	Meaning string
 }
 
-// Codes returns the table of exit statuses, which help and README show.
+// Codes returns the table of exit statuses that help and README show.
 func Codes() []CodeInfo {
 	return []CodeInfo{
 		{OK, "ok", "done; for bulk: every row accepted or already there"},
@@ -79,12 +79,12 @@ func Codes() []CodeInfo {
 	}
 }
 
-// Precedence is the order in which causes win where several apply.
+// Precedence returns the codes by priority, for a command to which several apply.
 func Precedence() []Code {
 	return []Code{Store, Interrupted, Terminated, Auth, Unknown, Unreachable, Partial, Refused, Pending}
 }
 
-// Worst returns the code that wins, OK if there is no other.
+// Worst returns the code with the highest priority, or OK if all are OK.
 func Worst(cs ...Code) Code {
 	for _, c := range append(Precedence(), cs...) {
 		if c != OK && slices.Contains(cs, c) {
@@ -94,7 +94,7 @@ func Worst(cs ...Code) Code {
 	return OK
 }
 
-// CodeOf returns the exit status with that word.
+// CodeOf returns the exit status with that word, or Failed if there is none.
 func CodeOf(word string) Code {
 	for _, row := range Codes() {
 		if row.Word == word {
@@ -104,7 +104,7 @@ func CodeOf(word string) Code {
 	return Failed
 }
 
-// Word returns the word for the status, which errors in JSON have as their `code`.
+// Word returns the `code` of JSON errors with this status.
 func (c Code) Word() string {
 	for _, row := range Codes() {
 		if row.Code == c {
@@ -114,7 +114,7 @@ func (c Code) Word() string {
 	return "failed"
 }
 
-// SignalError is why a context ended when a signal came.
+// SignalError is the cause of a context that a signal ended.
 type SignalError struct{ Signal os.Signal }
 
 func (e *SignalError) Error() string { return "interrupted" }
@@ -127,7 +127,7 @@ func (e *SignalError) Code() Code {
 	return Interrupted
 }
 
-// Reason tells causes of one exit status apart: `reason` of an error in JSON.
+// Reason distinguishes causes that share an exit status: `reason` of a JSON error.
 type Reason string
 
 // The reasons.
@@ -135,7 +135,7 @@ const (
 	ReasonArguments Reason = "arguments" // an unknown command or flag, or a wrong argument
 	ReasonInput     Reason = "input"     // bad rows, or a file that can't be read as rows
 	ReasonSetting   Reason = "setting"   // a setting that is missing, unknown or wrong
-	ReasonExists    Reason = "exists"    // what would be made is there already
+	ReasonExists    Reason = "exists"    // the file or entry to create exists already
 )
 
 // UsageError is an error of the command line, the settings or the input.
@@ -147,16 +147,16 @@ type UsageError struct {
 	Next   string // command to run once the input is right; empty for none
 }
 
-// Issues are the first things that are wrong in an input, and how many more there are.
+// Issues are the first errors of an input, and the number of further ones.
 type Issues struct {
 	First []term.Issue
 	More  int
 }
 
-// shownIssues is how many things that are wrong in an input are shown in full.
+// shownIssues is the number of input errors that are shown in full.
 const shownIssues = 20
 
-// Add takes one more.
+// Add adds an error.
 func (s *Issues) Add(issue term.Issue) {
 	if len(s.First) < shownIssues {
 		s.First = append(s.First, issue)
@@ -178,7 +178,7 @@ func Inputf(hint, format string, args ...any) error {
 	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint, Reason: ReasonInput}
 }
 
-// Existsf is [Usagef] for what is there already.
+// Existsf is [Usagef] for a file or entry that exists already.
 func Existsf(hint, format string, args ...any) error {
 	return &UsageError{Err: fmt.Errorf(format, args...), Hint: hint, Reason: ReasonExists}
 }
@@ -197,7 +197,7 @@ func (e *ExitError) Unwrap() error { return e.Err }
 // ErrTimeUp says that a wait ended before its condition was met.
 var ErrTimeUp = errors.New("timed out")
 
-// FoundError says what is wrong by a result that is whole.
+// FoundError reports problems that a complete result shows: the result itself is valid.
 type FoundError string
 
 func (e FoundError) Error() string { return string(e) }
@@ -211,11 +211,11 @@ func As[T error](err error) bool {
 type exitRule struct {
 	match func(error) bool
 	code  Code
-	hint  string // for errors that bring none of their own
+	hint  string // for errors without a hint of their own
 }
 
-// exitRules is read from the top; the first match decides. Codes that [Precedence] has stand in its order. An error
-// that brings its own code is known to wrap no worse one than those above it.
+// exitRules returns the rules in order; the first match decides. The codes of [Precedence] keep its order. An ExitError
+// never wraps an error of higher priority than the rules above its own.
 func exitRules() []exitRule {
 	return []exitRule{
 		{As[*store.Error], Store, ""},
@@ -239,7 +239,7 @@ func exitRules() []exitRule {
 		{As[*intake.OptionError], Usage, ""},
 		{is(render.ErrSheetFull), Usage, "use -o csv or -o jsonl, or filters for fewer rows"},
 		{when(func(e *render.JQError) bool { return !e.Running }), Usage, "see the jq manual: https://jqlang.org/manual"},
-		{As[*ExitError], Failed, ""}, // brings its own code
+		{As[*ExitError], Failed, ""}, // has its own code
 		{is(tracking.ErrUndecided), Unknown, "see the response with -o json; " +
 			"the setting query.absent says which responses mean \"not found\""},
 		{As[*query.OtherError], Unknown, "see the response with -o json; nothing was recorded"},
@@ -283,7 +283,7 @@ func is(target error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, target) }
 }
 
-// when matches an error if the first error of type T in its tree meets a condition.
+// when matches an error if the first error of type T in its tree satisfies isMet.
 func when[T error](isMet func(T) bool) func(error) bool {
 	return func(err error) bool {
 		e, ok := errors.AsType[T](err)
@@ -296,7 +296,7 @@ func inputError(err error) bool {
 		As[*intake.MixError](err) || As[*intake.WorkbookError](err) || errors.Is(err, intake.ErrNoRows)
 }
 
-// CodeAndHint returns the exit status of an error, and a hint what to do about it.
+// CodeAndHint returns the exit status of an error and a hint that says what to do.
 func CodeAndHint(err error) (Code, string) {
 	if err == nil {
 		return OK, ""
@@ -314,7 +314,7 @@ func CodeAndHint(err error) (Code, string) {
 	return Failed, ""
 }
 
-// reasonOf tells a usage error's causes apart, and a missing key from a refused one; empty for others.
+// reasonOf returns the reason of a usage error, or ReasonSetting for a missing API key; "" for other errors.
 func reasonOf(err error, code Code) Reason {
 	usage, setting := (*UsageError)(nil), (*config.KeyError)(nil)
 	switch {
@@ -332,7 +332,7 @@ func reasonOf(err error, code Code) Reason {
 	return ReasonArguments
 }
 
-// HintOf returns the hint an error brings with it.
+// HintOf returns the hint of the error itself, or "".
 func HintOf(err error) string {
 	if e := (*ExitError)(nil); errors.As(err, &e) && e.Hint != "" {
 		return e.Hint

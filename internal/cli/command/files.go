@@ -22,16 +22,16 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// AtomicFile is written beside its place and put there when it is whole. A device or a pipe is written to at once:
-// nothing may take its place.
+// AtomicFile is a file that is written under a temporary name and renamed once complete. A device or a pipe is written
+// to directly, since no file may replace it.
 type AtomicFile struct {
 	f       *os.File
-	path    string // its place; empty for what is written to at once
+	path    string // final path; empty if written to directly
 	written bool
 	done    bool
 }
 
-// NewAtomicFile begins a file. The end of ctx ends the opening of a FIFO that nobody reads.
+// NewAtomicFile creates the temporary file. When ctx ends, it stops waiting for a FIFO that nobody reads.
 func NewAtomicFile(ctx context.Context, path string) (*AtomicFile, error) {
 	w, err := openWhole(ctx, path)
 	switch {
@@ -44,13 +44,13 @@ func NewAtomicFile(ctx context.Context, path string) (*AtomicFile, error) {
 			path, err)
 	}
 	if e, ok := errors.AsType[*fs.PathError](err); ok && filepath.Dir(e.Path) == filepath.Dir(path) {
-		err = e.Err // the path is named already
+		err = e.Err // the message names the path already
 	}
 	return nil, Usagef("use a file in a folder that exists and is writable", "%s can't be created there: %w", path, err)
 }
 
 func openWhole(ctx context.Context, path string) (*AtomicFile, error) {
-	target, err := disk.Resolve(path) // a link stays one
+	target, err := disk.Resolve(path) // a symbolic link stays a link
 	if errors.Is(err, fs.ErrNotExist) {
 		target, err = path, nil
 	}
@@ -77,7 +77,7 @@ func openWhole(ctx context.Context, path string) (*AtomicFile, error) {
 		return nil, err
 	}
 	if info, err = f.Stat(); err == nil {
-		err = disk.Foreign(target, info) // what was opened, not what was there before
+		err = disk.Foreign(target, info) // the opened file may be another one by now
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -85,7 +85,7 @@ func openWhole(ctx context.Context, path string) (*AtomicFile, error) {
 	return &AtomicFile{f: f}, nil
 }
 
-// createBeside makes the file that will be target. Its error names the folder.
+// createBeside creates the temporary file for target in target's folder. Its error names the folder.
 func createBeside(target string) (*AtomicFile, error) {
 	folder := filepath.Dir(target)
 	f, err := os.CreateTemp(folder, "."+filepath.Base(target)+".*")
@@ -95,16 +95,16 @@ func createBeside(target string) (*AtomicFile, error) {
 	return &AtomicFile{f: f, path: target}, err
 }
 
-// Write appends to what will be the file.
+// Write appends to the file.
 func (w *AtomicFile) Write(p []byte) (int, error) {
 	w.written = w.written || len(p) > 0
 	return w.f.Write(p)
 }
 
-// Name returns the path of what is written, for programs that open it by name.
+// Name returns the path of the temporary file, for programs that open it by name.
 func (w *AtomicFile) Name() string { return w.f.Name() }
 
-// Commit puts the file in its place; nil is none.
+// Commit syncs the file and renames it to its final path. On a nil AtomicFile it does nothing.
 func (w *AtomicFile) Commit() error {
 	if w == nil || w.done {
 		return nil
@@ -124,7 +124,7 @@ func (w *AtomicFile) Commit() error {
 	return nil
 }
 
-// Discard removes what was written, unless it was committed; nil is none.
+// Discard removes the temporary file unless it was committed. On a nil AtomicFile it does nothing.
 func (w *AtomicFile) Discard() {
 	if w == nil || w.done {
 		return
@@ -136,10 +136,10 @@ func (w *AtomicFile) Discard() {
 	}
 }
 
-// Spare returns an error if a flag's file may not be written: it is read, another flag's, a configuration or a store.
+// Spare returns an error if the file of flag is also an input, another flag's file, a configuration or a store.
 func (c *Call) Spare(flag, path string) error { return spare(c.Cmd, c.Sources(), flag, path) }
 
-// SparePage is [Call.Spare] for an HTML page that is an argument: it replaces no other file.
+// SparePage is [Call.Spare] for an HTML page named by an argument, which may only replace another HTML page.
 func (c *Call) SparePage(path string) error {
 	if err := spare(c.Cmd, c.Sources(), "", path); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (c *Call) SparePage(path string) error {
 	return RequirePage(path)
 }
 
-// RequirePage returns an error if there is a file that is not HTML.
+// RequirePage returns an error if path is an existing file that is not HTML.
 func RequirePage(path string) error {
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !isPage(path) {
 		return Usagef("use another file name, or remove that file", "%s is a file that is not HTML", path)
@@ -168,7 +168,7 @@ func spareReady(cmd *cobra.Command, sources config.Sources) error {
 	return nil
 }
 
-// spare is [Call.Spare]. An empty flag means that an argument names the path.
+// spare is [Call.Spare]. An empty flag says that an argument names the path.
 func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error {
 	file, shown := path, path
 	if flag != "" {
@@ -181,9 +181,9 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 	there, err := os.Stat(path)
 	exists := err == nil
 	if exists && !there.Mode().IsRegular() {
-		return nil // nothing is lost
+		return nil // a device or a pipe: nothing is overwritten
 	}
-	for _, other := range []string{"out", "ready-file", "ui-file", "ui-token-file", "rejects"} { // files that are written
+	for _, other := range []string{"out", "ready-file", "ui-file", "ui-token-file", "rejects"} { // their files are written
 		if name := valueOf(cmd, other); other != flag && name != "" && isSame(name, path) {
 			return Usagef("use another file name", "%s and --%s are the same file", file, other)
 		}
@@ -208,12 +208,12 @@ func spare(cmd *cobra.Command, sources config.Sources, flag, path string) error 
 	return nil
 }
 
-// NoFile says that "-", after that flag, names no file and is not standard output.
+// NoFile returns the error for "-" as the value of flag, which takes no standard output.
 func NoFile(flag string) error {
 	return Usagef("use the name of a file; "+flag+"./- is one", "%s%s is not a file name", flag, StdinName)
 }
 
-// valueOf returns the value of a flag, empty for one that the command does not have.
+// valueOf returns the value of a flag, or "" if the command does not have it.
 func valueOf(cmd *cobra.Command, flag string) string {
 	if f := cmd.Flags().Lookup(flag); f != nil {
 		return f.Value.String()
@@ -235,7 +235,7 @@ func isSame(a, b string) bool {
 	return resolve(a) == resolve(b)
 }
 
-// resolve returns the absolute path of what a path names, or would name.
+// resolve returns the absolute path of the file that path names or would create.
 func resolve(path string) string {
 	if target, err := disk.Resolve(path); err == nil {
 		path = target
@@ -246,7 +246,7 @@ func resolve(path string) string {
 	return path
 }
 
-// named returns the values on a command line, without that flag's, or the arguments' without one.
+// named returns the arguments and flag values of a command line except those of flag; of the flags alone if flag is "".
 func named(cmd *cobra.Command, flag string) (names []string) {
 	if flag != "" {
 		names = cmd.Flags().Args()
@@ -270,7 +270,7 @@ func isPage(path string) bool {
 	return err == nil && (text == "" || strings.HasPrefix(text, "<!doctype html") || strings.HasPrefix(text, "<html"))
 }
 
-// Editor returns $VISUAL, $EDITOR, or the system's editor, which needs a terminal. instead is what else one can do.
+// Editor returns $VISUAL, $EDITOR, or the system's editor, which needs a terminal; else its error suggests instead.
 func Editor(io *term.IO, getenv func(string) string, instead string) (string, error) {
 	switch named := cmp.Or(getenv("VISUAL"), getenv("EDITOR")); {
 	case named != "":

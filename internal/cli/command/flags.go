@@ -19,7 +19,7 @@ const StdinName = "-"
 // Example indents the lines of an example as cobra shows them.
 func Example(lines ...string) string { return "  " + strings.Join(lines, "\n  ") }
 
-// Exactly accepts n arguments; what names them in the error.
+// Exactly accepts exactly n arguments; what names them in the error.
 func Exactly(n int, what string) cobra.PositionalArgs { return Between(n, n, what) }
 
 // Between accepts from least to most arguments; what names them in the error.
@@ -68,7 +68,7 @@ func ReadyFileFlag(f *pflag.FlagSet, path *string) {
 	f.StringVar(path, "ready-file", "", "write the URL to `FILE` once connections are accepted")
 }
 
-// CheckLimit refuses a negative --limit.
+// CheckLimit returns an error for a negative --limit.
 func CheckLimit(n int) error {
 	if n < 0 {
 		return Usagef("use --limit 0 for all", "--limit %d is negative", n)
@@ -76,7 +76,7 @@ func CheckLimit(n int) error {
 	return nil
 }
 
-// CheckNotEmpty refuses flags that were given an empty value.
+// CheckNotEmpty returns an error if one of the flags was given an empty value.
 func CheckNotEmpty(cmd *cobra.Command, names ...string) error {
 	for _, name := range names {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && strings.Join(FlagValues(f), "") == "" {
@@ -86,7 +86,7 @@ func CheckNotEmpty(cmd *cobra.Command, names ...string) error {
 	return nil
 }
 
-// Arguments returns the names of a command's arguments, as its usage line has them: FILE, REF.
+// Arguments returns the names of a command's arguments as in its usage line: FILE, REF.
 func Arguments(cmd *cobra.Command) []string {
 	line := strings.NewReplacer("[", " ", "]", " ", "...", " ", "|", " | ").Replace(cmd.Use)
 	words := strings.Fields(line)[1:]
@@ -102,11 +102,11 @@ func Arguments(cmd *cobra.Command) []string {
 
 // Defaults of --timeout.
 const (
-	QueryTimeout = 15 * time.Second // of commands that ask once
+	QueryTimeout = 15 * time.Second // of commands that query once
 	WaitTimeout  = 30 * time.Minute // of commands that wait
 )
 
-// FlagsOf returns the flags of a command line that are settings. --json is -o json, --excel implies -o csv.
+// FlagsOf returns the flags of a command line that override settings. --json means -o json, --excel implies -o csv.
 func FlagsOf(cmd *cobra.Command) []config.Flag {
 	var flags []config.Flag
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -123,7 +123,7 @@ func FlagsOf(cmd *cobra.Command) []config.Flag {
 	return flags
 }
 
-// FlagValues returns the values of a flag, one unless it is a list.
+// FlagValues returns the values of a flag: one, unless the flag is a list.
 func FlagValues(f *pflag.Flag) []string {
 	if list, ok := f.Value.(cobra.SliceValue); ok {
 		return list.GetSlice()
@@ -131,7 +131,7 @@ func FlagValues(f *pflag.Flag) []string {
 	return []string{f.Value.String()}
 }
 
-// GlobalFlags adds the flags of every command, without defaults: those are the settings'.
+// GlobalFlags adds the flags that every command has. They have no defaults: the settings define them.
 func GlobalFlags(f *pflag.FlagSet) {
 	f.SortFlags = false
 	f.StringP("output", "o", "", "print the result as `FORMAT`: table, json, jsonl, csv or xlsx")
@@ -170,7 +170,7 @@ func GlobalFlags(f *pflag.FlagSet) {
 	}
 }
 
-// InvalidValue says what is wrong with the value of a flag.
+// InvalidValue returns the error for an invalid value of a flag.
 func InvalidValue(err *pflag.InvalidValueError) string {
 	cause := (*strconv.NumError)(nil)
 	if !errors.As(err, &cause) {
@@ -191,23 +191,23 @@ func InvalidValue(err *pflag.InvalidValueError) string {
 	return text + " is not a whole number"
 }
 
-// Chooser is the value of a flag that takes some words, which help and completion show.
+// Chooser is the value of a flag that accepts fixed words, which help and completion list.
 type Chooser interface {
 	Choices() []string
 }
 
-// Choice adds a flag that takes one of some words.
+// Choice adds a flag that accepts one of some words.
 func Choice(f *pflag.FlagSet, value *string, name, preset, help string, words ...string) {
 	*value = preset
 	f.Var(&choice{value: value, words: words}, name, help+": "+Or(words))
 }
 
-// Choices adds a flag that takes any of some words, separated by commas or given again.
+// Choices adds a flag that accepts several of some words, separated by commas or repeated.
 func Choices(f *pflag.FlagSet, values *[]string, name, help string, words ...string) {
 	f.Var(&choices{values: values, words: words}, name, help+": "+Or(words))
 }
 
-// words are what a flag takes.
+// words are the values that a flag accepts.
 type words []string
 
 // Choices returns the words, see [Chooser].
@@ -224,7 +224,7 @@ func (words words) choose(word string) (string, error) {
 	return "", errors.New(text)
 }
 
-// Or lists words, such as "a, b or c".
+// Or joins words, such as "a, b or c".
 func Or(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -244,7 +244,7 @@ func (c *choice) String() string { return *c.value }
 // Type is as [pflag.Value] has it.
 func (c *choice) Type() string { return "word" }
 
-// Set takes one of the words, in any case.
+// Set accepts one of the words, ignoring case.
 func (c *choice) Set(word string) (err error) {
 	*c.value, err = c.choose(word)
 	return err
@@ -282,14 +282,14 @@ const (
 	settingKey = "waybill_setting" // marks a setting, and names its value where its help does not
 )
 
-// Section shows flags of a set under a title of their own in help.
+// Section groups flags of a set under a title in help.
 func Section(f *pflag.FlagSet, title string, names ...string) {
 	for _, name := range names {
 		_ = f.SetAnnotation(name, sectionKey, []string{title}) // fails for a flag that the set does not have
 	}
 }
 
-// Advanced shows all flags of a set in one section at the end of help, but for the flags that most readers need.
+// Advanced moves all flags of a set to a last section of help, except the flags that most users need.
 func Advanced(f *pflag.FlagSet, but ...string) {
 	f.VisitAll(func(flag *pflag.Flag) {
 		delete(flag.Annotations, sectionKey)
@@ -299,21 +299,21 @@ func Advanced(f *pflag.FlagSet, but ...string) {
 	})
 }
 
-// SectionAsIn has help name the command that explains a section, in place of the flags.
+// SectionAsIn makes help refer to the command that explains a section instead of listing its flags.
 func SectionAsIn(f *pflag.FlagSet, path string, names ...string) {
 	for _, name := range names {
 		_ = f.SetAnnotation(name, asInKey, []string{path}) // fails for a flag that the set does not have
 	}
 }
 
-// FlagSection is some flags with the title that help shows them under.
+// FlagSection is a group of flags under one title in help.
 type FlagSection struct {
 	Title string // empty for flags without a section
 	AsIn  string // the command whose help explains them, empty for this one
 	Flags []*pflag.Flag
 }
 
-// FlagSections returns the flags that help shows: those without a section, then each section at its first flag.
+// FlagSections returns the flags that help shows: flags without a section first, then sections by their first flag.
 func FlagSections(f *pflag.FlagSet) []FlagSection {
 	all := []FlagSection{{}}
 	f.VisitAll(func(flag *pflag.Flag) {
@@ -334,7 +334,7 @@ func FlagSections(f *pflag.FlagSet) []FlagSection {
 	return slices.DeleteFunc(all, func(s FlagSection) bool { return len(s.Flags) == 0 })
 }
 
-// OwnFlags returns the flags that a command does not share with all others.
+// OwnFlags returns the flags of a command that are not global.
 func OwnFlags(cmd *cobra.Command) *pflag.FlagSet {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	own.SortFlags = false
@@ -373,7 +373,7 @@ func FlagText(f *pflag.Flag) (value, help string) {
 	return value, help
 }
 
-// SettingFlags adds flags that are settings, with the help of the settings' table.
+// SettingFlags adds flags that override settings, with help from the table of settings.
 func SettingFlags(cmd *cobra.Command, names ...string) {
 	for _, s := range config.Settings() {
 		if !slices.Contains(names, s.Flag) {
@@ -398,7 +398,7 @@ func SettingFlags(cmd *cobra.Command, names ...string) {
 	}
 }
 
-// Titles of sections that several commands have.
+// Titles of sections that several commands share.
 const (
 	InputSection  = config.InputSection
 	FaultsSection = "Faults on purpose"

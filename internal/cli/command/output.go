@@ -19,15 +19,15 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Output is where a command's result goes, in the form asked for: standard output or the file of --out.
+// Output writes a command's result in the requested format, to standard output or the file of --out.
 type Output struct {
 	*render.Printer
 
 	ctx  context.Context //nolint:containedctx // ends an endless --jq
 	file *AtomicFile     // nil for standard output
 
-	columns []string // of --columns; nil for those of the format
-	status  bool     // of --exit-status
+	columns []string // of --columns; nil for the format's defaults
+	status  bool     // --exit-status is set
 	io      *term.IO
 }
 
@@ -35,7 +35,7 @@ func runsUntilStopped(cmd *cobra.Command) bool {
 	return cmd.Name() == "listen" || cmd.Name() == "inspect" || cmd.Name() == "sandbox"
 }
 
-// watchFormat returns the format of --watch: a redrawn table, or JSON Lines where there is no terminal for it.
+// watchFormat returns the format of --watch: a redrawn table on a terminal that can redraw, else JSON Lines.
 func watchFormat(cmd *cobra.Command, io *term.IO, format, jq string) (string, error) {
 	switch {
 	case format == string(render.CSV) || format == string(render.XLSX):
@@ -46,7 +46,7 @@ func watchFormat(cmd *cobra.Command, io *term.IO, format, jq string) (string, er
 	return string(render.JSONL), nil
 }
 
-// Output returns the output of a command that runs without settings: --output and --json alone name its format.
+// Output returns the output of a command that runs without settings: only --output and --json set its format.
 func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
 	format := valueOf(cmd, "output")
 	if isSet(cmd, "json") {
@@ -58,9 +58,9 @@ func (f *Factory) Output(cmd *cobra.Command) (*Output, error) {
 	return newOutput(cmd, f.App, format)
 }
 
-// newOutput checks --jq and --out before anything is done.
+// newOutput also checks the flags about output, before the command does anything.
 func newOutput(cmd *cobra.Command, a *app.App, format string) (*Output, error) {
-	live := runsUntilStopped(cmd) // every result is written at once, and JSON as JSON Lines
+	live := runsUntilStopped(cmd) // results are written immediately, JSON as JSON Lines
 	onlyLines := cmd.CommandPath() == "waybill events export"
 	if live && format == string(render.JSON) ||
 		onlyLines && format != string(render.CSV) && format != string(render.XLSX) {
@@ -137,7 +137,7 @@ func (o *Output) checkWorkbook(format, path, title string) error {
 	return nil
 }
 
-// End puts the file of --out in its place if a whole result was written, whatever status stands beside it.
+// End finishes the output. It commits the file of --out if a complete result was written, even if the command failed.
 func (o *Output) End(err error) error {
 	cut, bookErr := o.Close()
 	if cut > 0 {
@@ -158,16 +158,16 @@ func (o *Output) End(err error) error {
 // Discard removes the file of --out unless it was put in its place.
 func (o *Output) Discard() { o.file.Discard() }
 
-// IsCSV reports whether the format is CSV, or a workbook, which has the same tables.
+// IsCSV reports whether the format is CSV or XLSX, which have the same tables.
 func (o *Output) IsCSV() bool { return o.Format() == render.CSV || o.IsWorkbook() }
 
 // IsWorkbook reports whether the format is XLSX.
 func (o *Output) IsWorkbook() bool { return o.Format() == render.XLSX }
 
-// ForPeople reports whether people read results on a terminal: ages, times to the minute, and colours.
+// ForPeople reports whether results are tables on a terminal, with ages, times to the minute, and colors.
 func (o *Output) ForPeople() bool { return o.Format() == render.Table && o.Out().IsTerminal() }
 
-// On returns an output for tables that goes to w.
+// On returns an output that prints tables to w.
 func (o *Output) On(w *term.Writer) *Output {
 	further := *o
 	further.Printer, further.file = render.NewTables(w), nil
@@ -177,7 +177,7 @@ func (o *Output) On(w *term.Writer) *Output {
 // Object prints one result as JSON.
 func (o *Output) Object(v any) error { return o.JSON(o.ctx, v) }
 
-// Result prints a result: v as JSON, or a line of text.
+// Result prints v as JSON, or a line of text in other formats.
 func (o *Output) Result(v any, format string, args ...any) error {
 	if o.Machine() {
 		return o.Object(v)
@@ -188,7 +188,7 @@ func (o *Output) Result(v any, format string, args ...any) error {
 // BeginList begins a list of results as JSON.
 func (o *Output) BeginList() *render.List { return o.List(o.ctx) }
 
-// Line prints a line of text between blocks.
+// Line prints a line of text.
 func (o *Output) Line(format string, args ...any) error {
 	if o.IsWorkbook() {
 		return o.Text(fmt.Sprintf(format, args...))
@@ -196,7 +196,7 @@ func (o *Output) Line(format string, args ...any) error {
 	return o.Out().Printf(format+"\n", args...)
 }
 
-// Fields prints fields one below the other, or as CSV of names and values.
+// Fields prints fields one below the other, or names and values as CSV.
 func (o *Output) Fields(fs []render.Field) error {
 	if !o.IsCSV() {
 		return render.Fields(o.Out(), fs...)
@@ -213,20 +213,20 @@ func (o *Output) Fields(fs []render.Field) error {
 	return rows.Flush()
 }
 
-// Listing prints many results in the form asked for: a table, CSV, or JSON.
+// Listing prints many results as a table, CSV or JSON.
 type Listing[T any] struct {
 	Out     *Output
 	Empty   string // note for a table without rows; empty for none
 	Columns []Column[T]
-	JSON    func(T) any // nil: rows are their own JSON
+	JSON    func(T) any // returns the JSON value of a row; nil for the row itself
 }
 
-// PrintAll prints all.
+// PrintAll prints a slice.
 func (l Listing[T]) PrintAll(io *term.IO, all []T) error {
 	return l.Print(io, Values(all))
 }
 
-// Values yields all.
+// Values yields the values of a slice.
 func Values[T any](all []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for _, v := range all {
@@ -237,7 +237,7 @@ func Values[T any](all []T) iter.Seq2[T, error] {
 	}
 }
 
-// Print prints what seq yields.
+// Print prints the values of seq as they come.
 func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 	if l.Out.Machine() {
 		list := l.Out.BeginList()
@@ -267,7 +267,7 @@ func (l Listing[T]) Print(io *term.IO, seq iter.Seq2[T, error]) error {
 	return errors.Join(err, rows.Flush())
 }
 
-// Filter yields the values of seq that keep accepts, at most limit of them; 0 for all.
+// Filter yields the values of seq that keep accepts, up to limit of them, or all if limit is 0.
 func Filter[T any](seq iter.Seq2[T, error], keep func(T) bool, limit int) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		n := 0
@@ -283,7 +283,7 @@ func Filter[T any](seq iter.Seq2[T, error], keep func(T) bool, limit int) iter.S
 	}
 }
 
-// Each calls do for every value of seq until an error.
+// Each calls do for every value of seq until an error occurs.
 func Each[T any](seq iter.Seq2[T, error], do func(T) error) error {
 	for v, err := range seq {
 		if err != nil {
@@ -296,7 +296,7 @@ func Each[T any](seq iter.Seq2[T, error], do func(T) error) error {
 	return nil
 }
 
-// Bytes writes foreign bytes as they are, on a terminal with controls made visible. No bytes are a result too.
+// Bytes writes foreign bytes unchanged; a terminal gets control characters escaped. No bytes are a valid result.
 func (o *Output) Bytes(b []byte) error {
 	o.Whole()
 	if o.IsWorkbook() {
@@ -306,14 +306,14 @@ func (o *Output) Bytes(b []byte) error {
 	return err
 }
 
-// Whole makes what was written the result, even if that is nothing.
+// Whole marks the result as complete, even if nothing was written.
 func (o *Output) Whole() {
 	if o.file != nil {
 		o.file.written = true
 	}
 }
 
-// Raw prints foreign JSON, indented and made visible; what is no JSON as text.
+// Raw prints foreign JSON indented and escaped, and anything else as text.
 func (o *Output) Raw(b []byte) error {
 	if !json.Valid(b) || o.IsWorkbook() {
 		return o.Line("%s", b)
@@ -324,12 +324,12 @@ func (o *Output) Raw(b []byte) error {
 
 const excelFlag = "excel"
 
-// excelSeparators are the words of --excel. The first one stands for the flag alone.
+// excelSeparators returns the values of --excel. The first one is the default of a bare --excel.
 func excelSeparators() []string { return []string{"auto", "semicolon", "comma"} }
 
 func asExcel(cmd *cobra.Command) bool { return cmd.Flags().Changed(excelFlag) }
 
-// excelSeparator checks --excel and returns what separates cells, 0 if it was not given.
+// excelSeparator checks --excel and returns the cell separator, or 0 if --excel was not given.
 func excelSeparator(cmd *cobra.Command, a *app.App, jq string) (byte, error) {
 	if !asExcel(cmd) {
 		return 0, nil

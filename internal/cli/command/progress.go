@@ -12,21 +12,21 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// Progress shows what is done and left, the rate, the time taken and the time left. It is safe for concurrent use.
+// Progress shows how many items are done and left, the rate, elapsed time and time left. It is safe for concurrent use.
 type Progress struct {
 	bar      *term.Progress
 	unit     string
 	total    int64
 	began    time.Time
-	deadline time.Time // when it is given up; zero for never
-	// extra is what else there is to say, the most important first; nil for nothing.
+	deadline time.Time // when the command gives up; zero for never
+	// extra returns further texts, most important first, and JSON members; nil for none.
 	extra func() (texts []string, all map[string]any)
 
 	mu      sync.Mutex
 	done    int64
 	failed  int64     // neither done nor left
-	problem error     // why requests fail; nil if they do not
-	retry   time.Time // when the service lets the next one come; zero for soon
+	problem error     // why requests fail; nil if they succeed
+	retry   time.Time // when the service allows the next request; zero for soon
 	samples []sample  // of the last rateWindow
 }
 
@@ -37,18 +37,18 @@ type sample struct {
 
 const rateWindow = 30 * time.Second
 
-// NewProgress begins to show progress; with an unknown total, 0, from the first [Progress.Add] on.
+// NewProgress starts to show progress. If total is 0, it is unknown, and progress shows from the first [Progress.Add].
 func NewProgress(io *term.IO, label, unit string, total int64) *Progress {
 	return NewWaitProgress(io, label, unit, total, time.Time{}, nil)
 }
 
-// newProgress returns a progress that shows its label alone.
+// newProgress returns a progress that shows only its label.
 func newProgress(io *term.IO, label, unit string, total int64) *Progress {
 	now := time.Now()
 	return &Progress{bar: io.Progress(label), unit: unit, total: total, began: now, samples: []sample{{at: now}}}
 }
 
-// NewWaitProgress begins to show a wait until deadline. extra says more, the most important first, and as JSON members.
+// NewWaitProgress starts to show a wait until deadline, with the texts and JSON members of extra, see [Progress].
 func NewWaitProgress(
 	io *term.IO, label, unit string, total int64, deadline time.Time, extra func() ([]string, map[string]any),
 ) *Progress {
@@ -58,7 +58,7 @@ func NewWaitProgress(
 	return p
 }
 
-// Add counts n more as done.
+// Add counts n more items as done.
 func (p *Progress) Add(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,14 +66,14 @@ func (p *Progress) Add(n int64) {
 	p.done += n
 }
 
-// Done returns how many are done.
+// Done returns the number of items done.
 func (p *Progress) Done() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.done
 }
 
-// AddKnown counts n more that were done before, or by others: they are no part of the rate.
+// AddKnown counts n items that were done earlier or by another process: the rate ignores them.
 func (p *Progress) AddKnown(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,21 +83,21 @@ func (p *Progress) AddKnown(n int64) {
 	}
 }
 
-// AddFailed counts n more as neither done nor left.
+// AddFailed counts n items as failed: neither done nor left.
 func (p *Progress) AddFailed(n int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.failed += n
 }
 
-// SetUnit names what is counted.
+// SetUnit names the items.
 func (p *Progress) SetUnit(unit string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unit = unit
 }
 
-// Failing shows why requests fail; nil says that they do no longer.
+// Failing shows why requests fail; nil clears it.
 func (p *Progress) Failing(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +107,7 @@ func (p *Progress) Failing(err error) {
 	}
 }
 
-// trouble says what is waited for while requests fail. p is locked.
+// trouble returns the text shown while requests fail. p is locked.
 func (p *Progress) trouble() []term.Part {
 	text := p.problem.Error()
 	var short interface{ Short() string }
@@ -132,19 +132,19 @@ func (p *Progress) sample() {
 	}
 }
 
-// A shorter sample, or less than a part in minShare of all, such as the first row, says nothing of the time left.
+// A shorter sample, or fewer than one in minShare of all items, is too little to estimate the time left.
 const (
 	minSample = 2 * time.Second
 	minShare  = 100
 )
 
-// canEstimate reports whether the last samples say how long the rest takes. p is locked.
+// canEstimate reports whether the samples suffice to estimate the time left. p is locked.
 func (p *Progress) canEstimate() bool {
 	took, done := time.Since(p.samples[0].at), p.done-p.samples[0].done
 	return took >= rateWindow-time.Second || took >= minSample && done*minShare >= p.total
 }
 
-// perSecond returns the rate, 0 if it is not known. p is locked.
+// perSecond returns the rate, or 0 if unknown. p is locked.
 func (p *Progress) perSecond() float64 {
 	took := time.Since(p.samples[0].at).Seconds()
 	if took < 0.5 {
@@ -153,7 +153,7 @@ func (p *Progress) perSecond() float64 {
 	return float64(p.done-p.samples[0].done) / took
 }
 
-// Ranks of parts of a progress: the higher is left out first.
+// Ranks of the parts of a progress: the highest is dropped first on a narrow terminal.
 const (
 	rankProblem = iota + 1
 	rankTimeLeft
@@ -217,21 +217,21 @@ func (p *Progress) report() term.Report {
 	return term.Report{Parts: parts, Fields: fields}
 }
 
-// Line returns what a terminal of that width shows.
+// Line returns the text for a terminal of that width.
 func (p *Progress) Line(width int) string { return p.bar.Line(width) }
 
 // Stop removes the progress from the terminal.
 func (p *Progress) Stop() { p.bar.Stop() }
 
-// CreateProgress shows how many rows were accepted, requests sent, and rows of unknown outcome checked.
+// CreateProgress shows the number of accepted rows, sent requests and checked rows of unknown outcome.
 type CreateProgress struct {
 	*Progress
 	io       *term.IO
-	requests int64     // that were sent
-	checking *Progress // nil while nothing is checked
+	requests int64     // sent so far
+	checking *Progress // nil unless rows are being checked
 }
 
-// NewCreateProgress begins to show the progress of a run of so many rows and requests.
+// NewCreateProgress starts to show the progress of a run with that many rows and requests.
 func NewCreateProgress(io *term.IO, rows, requests int64) *CreateProgress {
 	p := &CreateProgress{Progress: newProgress(io, "Creating", "rows", rows), io: io}
 	p.extra = func() ([]string, map[string]any) {
@@ -247,7 +247,7 @@ func NewCreateProgress(io *term.IO, rows, requests int64) *CreateProgress {
 	return p
 }
 
-// Checking begins to show how many rows of unknown outcome were checked; 0 ends it.
+// Checking starts to show how many of rows with unknown outcome were checked; 0 ends it.
 func (p *CreateProgress) Checking(rows int64) {
 	if p.checking != nil {
 		p.checking.Stop()
@@ -258,10 +258,10 @@ func (p *CreateProgress) Checking(rows int64) {
 	}
 }
 
-// Checked counts a row that was checked. It is called between two calls of Checking.
+// Checked counts a checked row. Call it between two calls of Checking.
 func (p *CreateProgress) Checked() { p.checking.Add(1) }
 
-// Settled counts a batch on disk. Rows sent again or unknown are not done.
+// Settled counts a recorded batch. Rows that are to be sent again or unknown do not count as done.
 func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {
 	if r.Outcome != tracking.OutcomeNotSent {
 		p.mu.Lock()
@@ -273,14 +273,14 @@ func (p *CreateProgress) Settled(b ledger.Batch, r *tracking.Reply) {
 	}
 }
 
-// Resolved counts unknown rows that the service has.
+// Resolved counts unknown rows that turned out to be accepted.
 func (p *CreateProgress) Resolved(state ledger.State, rows int64) {
 	if state == ledger.Accepted {
 		p.Add(rows)
 	}
 }
 
-// Counted raises what is done to how many of the rows are settled, by others too.
+// Counted raises the number of rows done to settled, which includes rows that other processes have settled.
 func (p *CreateProgress) Counted(settled int64) {
 	p.AddKnown(max(min(settled, p.total)-p.Done(), 0))
 }

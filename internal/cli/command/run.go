@@ -17,7 +17,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// RecoverRows marks unknown what was being sent by processes that ended, and warns of it.
+// RecoverRows marks rows as unknown that a process was sending when it ended, and warns about them.
 func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	lost, err := rows.Recover(ctx)
 	if lost > 0 {
@@ -26,7 +26,7 @@ func RecoverRows(ctx context.Context, s *app.Session, rows ledger.Queue) error {
 	return err
 }
 
-// OpenRun opens the store with the run of the ID, or the last. Without it the error is [ledger.ErrNoRun].
+// OpenRun opens the store and finds a run by its ID or `last`. Its error matches [ledger.ErrNoRun] if there is none.
 func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64, error) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	last := strings.EqualFold(id, "last")
@@ -55,7 +55,7 @@ func OpenRun(ctx context.Context, s *app.Session, id string) (*app.Store, int64,
 	return db, n, nil
 }
 
-// ReadyRuns marks unknown what ended processes were sending, unless the store is read-only. A failure is a warning.
+// ReadyRuns is [RecoverRows], but leaves a read-only store alone and turns a failure into a warning.
 func ReadyRuns(ctx context.Context, s *app.Session, db *app.Store) {
 	if s.ReadOnly {
 		return
@@ -65,13 +65,13 @@ func ReadyRuns(ctx context.Context, s *app.Session, db *app.Store) {
 	}
 }
 
-// Ready is what a server prints as JSON once it accepts connections.
+// Ready is the JSON line that a server prints once it accepts connections.
 type Ready struct {
 	Type string `json:"type"` // ready
 	URL  string `json:"url"`
 }
 
-// AnnounceReady publishes the URL of a ready server: in file if one is named, and in JSON Lines or by show.
+// AnnounceReady publishes the URL of a ready server: in file unless that is "", and as a JSON line or by show.
 func (c *Call) AnnounceReady(ctx context.Context, url, file string, show func() error) error {
 	if err := WriteReadyFile(ctx, url, file); err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c *Call) AnnounceReady(ctx context.Context, url, file string, show func() 
 	return show()
 }
 
-// WriteReadyFile writes the URL of a server to a file, if one is named.
+// WriteReadyFile writes the URL of a server to file, unless that is "".
 func WriteReadyFile(ctx context.Context, url, file string) error {
 	if file == "" {
 		return nil
@@ -98,7 +98,7 @@ func WriteReadyFile(ctx context.Context, url, file string) error {
 	return f.Commit()
 }
 
-// ServerURL returns the URL of a server, without a slash at its end.
+// ServerURL returns the URL of a server, without a trailing slash.
 func ServerURL(addr, path string) string {
 	return "http://" + addr + strings.TrimSuffix(path, "/")
 }
@@ -118,7 +118,7 @@ func (f *Factory) Finish(ctx context.Context, err error) Code {
 	}
 	code, hint := CodeAndHint(err)
 	if errors.Is(err, term.ErrClosed) && code == Failed {
-		return OK // the reader went away, and nothing else is wrong
+		return OK // only the reader of the output went away
 	}
 	failure := term.Failure{Code: code.Word(), Reason: string(reasonOf(err, code)), Message: message, Hint: hint}
 	failure.Place = placeOf(err)
@@ -151,7 +151,7 @@ func placeOf(err error) *term.Issue {
 	return nil
 }
 
-// isOnlyCanceled reports whether err says no more than where the end of its context came.
+// isOnlyCanceled reports whether err consists of nothing but the cancellation of a context.
 func isOnlyCanceled(err error) bool {
 	if many, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(many.Unwrap(), func(e error) bool { return !isOnlyCanceled(e) })
@@ -163,7 +163,7 @@ func isOnlyCanceled(err error) bool {
 }
 
 func messageOf(err error) string {
-	// Addr is nil if there is no such address.
+	// Addr is nil if the address could not be parsed.
 	if op := (*net.OpError)(nil); errors.As(err, &op) && op.Op == "listen" && op.Addr != nil {
 		return "listen on " + op.Addr.String() + ": " + op.Err.Error()
 	}

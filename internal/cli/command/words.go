@@ -14,12 +14,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/term"
 )
 
-// Quoted shows foreign text between quotes, every character in it visible.
+// Quoted returns foreign text in quotes, with invisible characters escaped.
 func Quoted(s string) string {
 	return `"` + strings.ReplaceAll(term.Visible(s), `"`, `\"`) + `"`
 }
 
-// Texts returns n texts.
+// Texts returns the results of text for 0 to n-1.
 func Texts(n int, text func(i int) string) []string {
 	texts := make([]string, n)
 	for i := range texts {
@@ -28,7 +28,7 @@ func Texts(n int, text func(i int) string) []string {
 	return texts
 }
 
-// NonZero returns a number without separators, and nothing for 0.
+// NonZero returns a number without separators, or "" for 0.
 func NonZero(n int64) string {
 	if n == 0 {
 		return ""
@@ -36,7 +36,7 @@ func NonZero(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Plural returns n and its noun, such as 2,000 rows or 2 deliveries.
+// Plural returns n with its noun, such as "2,000 rows" or "2 deliveries".
 func Plural[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -47,7 +47,7 @@ func Plural[N int | int64](n N, noun string) string {
 	return Number(int64(n)) + " " + noun + "s"
 }
 
-// Number returns a count with commas between thousands.
+// Number returns a count with thousands separated by commas.
 func Number(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -56,10 +56,10 @@ func Number(n int64) string {
 	return s
 }
 
-// ElapsedSeconds returns the time since a moment, to the millisecond.
+// ElapsedSeconds returns the seconds since a moment, to the millisecond.
 func ElapsedSeconds(since time.Time) float64 { return float64(time.Since(since).Milliseconds()) / 1000 }
 
-// ShortDuration shows a duration to the second, from a minute on to 10 seconds.
+// ShortDuration formats a duration, rounded to a second, or to 10 seconds from one minute.
 func ShortDuration(d time.Duration) string {
 	if d < time.Minute {
 		return d.Round(time.Second).String()
@@ -67,7 +67,7 @@ func ShortDuration(d time.Duration) string {
 	return d.Round(time.Minute / 6).String()
 }
 
-// Stopwatch shows a duration to the second, from an hour on to the minute.
+// Stopwatch formats a duration, truncated to a second, or to a minute from one hour.
 func Stopwatch(d time.Duration) string {
 	if d < time.Hour {
 		return d.Truncate(time.Second).String()
@@ -75,7 +75,7 @@ func Stopwatch(d time.Duration) string {
 	return strings.TrimSuffix(d.Truncate(time.Minute).String(), "0s")
 }
 
-// roughly shows a duration that is an estimate, in its largest unit, rounded up.
+// roughly formats an estimated duration in its largest unit, rounded up.
 func roughly(d time.Duration) string {
 	for _, u := range []struct {
 		below, unit time.Duration
@@ -98,8 +98,8 @@ const (
 	rangeHint = "such as 7d, yesterday, 2026-11-20, 2026-11-01..2026-11-07 or ..30d"
 )
 
-// ParseSince reads a point in time: RFC 3339, an age, or the beginning of a day in the machine's zone: a date, today,
-// yesterday or the name of a weekday, the last one, today included.
+// ParseSince parses a point in time: RFC 3339, an age, or the start of a day in the local time zone. A day is a date,
+// today, yesterday, or a weekday, which means its latest occurrence up to today.
 func ParseSince(flag, s string) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -108,8 +108,8 @@ func ParseSince(flag, s string) (time.Time, error) {
 	return span.Since, err
 }
 
-// ParseRange reads a span of time. A day is all of it, an age and a point are the time
-// since then. A..B is from A to B, a day B included; either may be left out.
+// ParseRange parses a time range. A day means that whole day; an age or a point in time means the time since then. A..B
+// is the time from A to B, including B if it is a day. A or B may be empty.
 func ParseRange(flag, s string) (ledger.Range, error) {
 	return parseRange(flag, s, time.Now())
 }
@@ -191,7 +191,7 @@ func daysAgo(word string, today time.Weekday) (days int, ok bool) {
 	return 0, false
 }
 
-// parseAge reads a duration, also as words: 3 days.
+// parseAge parses a duration, also in words such as "3 days".
 func parseAge(s string) (time.Duration, error) {
 	if number, unit, ok := strings.Cut(s, " "); ok {
 		switch unit = strings.TrimSuffix(strings.ToLower(unit), "s"); unit {
@@ -202,7 +202,7 @@ func parseAge(s string) (time.Duration, error) {
 	return config.ParseDuration(s)
 }
 
-// Confirm asks before what can't be undone. Where nobody can be asked, it refuses.
+// Confirm asks the user before something irreversible. Without a terminal it returns an error that names --yes.
 func Confirm(ctx context.Context, c *Call, verb, refused, question string) error {
 	if !c.IO.Interactive() {
 		return Usagef("add --yes to "+verb+" without a question", "%s", refused)
