@@ -15,7 +15,7 @@ import (
 	"github.com/waybill-cli/waybill/internal/webhook"
 )
 
-// Tracking is a tracking in our output, with the service's names. What the answer lacks is null or left out.
+// Tracking is a tracking in JSON output, with the service's names. Members that the response lacks are null or omitted.
 type Tracking struct {
 	ReferID        string          `json:"referId"`
 	TrackingNumber string          `json:"trackingNumber"`
@@ -44,7 +44,7 @@ type Tracking struct {
 	Unverified           *unverifiedJSON   `json:"unverified,omitempty"`
 }
 
-// olderJSON is an answer that is older than an event about the tracking. It changes nothing.
+// olderJSON is a response that is older than an event about the tracking, and therefore ignored.
 type olderJSON struct {
 	Status               json.RawMessage `json:"status"`
 	StatusLabel          string          `json:"statusLabel"`
@@ -54,7 +54,7 @@ type olderJSON struct {
 	Updated              string          `json:"updated,omitempty"`
 }
 
-// unverifiedJSON is the latest event about a number if it did not verify. It changes nothing.
+// unverifiedJSON is the latest event about a number if it did not verify; it is not applied.
 type unverifiedJSON struct {
 	ID          string          `json:"id"`
 	Seq         int64           `json:"seq"`
@@ -70,7 +70,7 @@ type unverifiedJSON struct {
 	ReceivedAt  time.Time       `json:"receivedAt"`
 }
 
-// Answer is the answer about one REF.
+// Answer is the JSON output for one REF.
 type Answer struct {
 	Tracking
 	Ref     string          `json:"ref"`
@@ -80,7 +80,7 @@ type Answer struct {
 	Raw     json.RawMessage `json:"raw"`
 }
 
-// Tracking returns a tracking of a result.
+// Tracking returns the JSON form of a line.
 func (n StatusFormatter) Tracking(f Line) Tracking {
 	j := Tracking{
 		ReferID: f.ReferID, TrackingNumber: f.Number, State: f.known().State, Phase: f.Phase, CarrierCode: f.CarrierCode,
@@ -113,7 +113,7 @@ func (n StatusFormatter) Tracking(f Line) Tracking {
 	return j
 }
 
-// Answer returns the answer about one REF, with a line for each tracking of the result.
+// Answer returns the JSON form of a result. lines has a line for each of its trackings.
 func (n StatusFormatter) Answer(res query.Result, lines []Line) Answer {
 	ref := cmp.Or(res.Ref, res.Query.Ref())
 	j := Answer{Ref: ref, AskedAt: TimeOrNull(res.Asked), Message: res.Answer.Message, Others: []Tracking{}}
@@ -134,7 +134,7 @@ func (n StatusFormatter) Answer(res query.Result, lines []Line) Answer {
 	return j
 }
 
-// TimeOrNull returns a time in UTC for JSON, null for none.
+// TimeOrNull returns a time in UTC for JSON, or nil, which is null, for the zero time.
 func TimeOrNull(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -142,12 +142,12 @@ func TimeOrNull(t time.Time) *time.Time {
 	return new(t.UTC())
 }
 
-// JSONOrNull returns a JSON literal, null for an empty string; one that a store has cut becomes a string.
+// JSONOrNull returns a JSON literal, or null for "". A literal that the store has cut becomes a string.
 func JSONOrNull(s string) json.RawMessage {
 	return rawJSON([]byte(cmp.Or(s, "null")))
 }
 
-// optional returns a JSON literal, left out for an empty string.
+// optional returns a JSON literal, or nil, which is omitted, for "".
 func optional(s string) json.RawMessage {
 	if s == "" {
 		return nil
@@ -155,12 +155,12 @@ func optional(s string) json.RawMessage {
 	return rawJSON([]byte(s))
 }
 
-// ErrorText returns what an error of the service says, given as its JSON literal: its message, else the literal.
+// ErrorText returns the message of a service error given as a JSON literal, or the literal.
 func ErrorText(literal string) string {
 	return cmp.Or(tracking.ReadBody([]byte(literal)).ErrorText(), Unquote(literal))
 }
 
-// Unquote returns the text of a JSON literal, also of a string that a store has cut.
+// Unquote returns the text of a JSON literal, also of a string that the store has cut.
 func Unquote(literal string) string {
 	var s string
 	if json.Unmarshal([]byte(literal), &s) == nil {
@@ -176,12 +176,12 @@ func Unquote(literal string) string {
 	return literal
 }
 
-// rawJSON returns an answer as JSON: as it is if it is JSON, else as a string.
+// rawJSON returns raw unchanged if it is JSON, else as a JSON string.
 func rawJSON(raw []byte) json.RawMessage {
 	if json.Valid(raw) {
 		return raw
 	}
-	s, _ := json.Marshal(string(raw)) //nolint:errchkjson // of a string there is no error
+	s, _ := json.Marshal(string(raw)) //nolint:errchkjson // a string can't fail
 	return s
 }
 
@@ -191,12 +191,12 @@ type anomalyJSON struct {
 	Checkpoint int                  `json:"checkpoint"` // place in checkpoints
 }
 
-// Anomalies shows what cannot be right.
+// Anomalies joins the messages of anomalies.
 func Anomalies(all []tracking.Anomaly) string {
 	return strings.Join(command.Texts(len(all), func(i int) string { return all[i].Message }), "; ")
 }
 
-// AnomalyKinds shows of what kinds anomalies are.
+// AnomalyKinds lists the kinds of anomalies.
 func AnomalyKinds(all []tracking.Anomaly) string {
 	var kinds []string
 	for _, a := range all {
@@ -207,12 +207,12 @@ func AnomalyKinds(all []tracking.Anomaly) string {
 	return strings.Join(kinds, ", ")
 }
 
-// Checkpoint shows a checkpoint in a line: when, as sent, what and where.
+// Checkpoint formats a checkpoint as a line: time as sent, event and place.
 func Checkpoint(c tracking.Checkpoint) string {
 	return joined(cmp.Or(c.UTC, c.Local), c.Event, c.City, c.State, c.ZIP)
 }
 
-// Place shows where a checkpoint was, such as "Munich, BY 80331".
+// Place formats the place of a checkpoint, such as "Munich, BY 80331".
 func Place(c tracking.Checkpoint) string {
 	return joined(c.City, strings.TrimSpace(c.State+" "+c.ZIP))
 }
@@ -221,7 +221,7 @@ func joined(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), ", ")
 }
 
-// TrackingStatus is a line of the list in our output.
+// TrackingStatus is a tracking of a list in JSON output.
 type TrackingStatus struct {
 	ReferID        string       `json:"referId"`
 	TrackingNumber string       `json:"trackingNumber"`
@@ -246,7 +246,7 @@ type TrackingStatus struct {
 	Own                  json.RawMessage `json:"own,omitempty"`      // columns of the input that were kept, by name
 }
 
-// NewTrackingStatus returns what the store knows of a tracking.
+// NewTrackingStatus returns the JSON form of a tracking in the store.
 func NewTrackingStatus(st ledger.TrackingStatus) TrackingStatus {
 	l := KnownLine(&st)
 	j := TrackingStatus{

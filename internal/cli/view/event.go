@@ -1,5 +1,4 @@
-// Package view shows what the program knows, in tables and in JSON: events, headers, rows and
-// trackings. It makes no queries.
+// Package view formats events, headers, rows and trackings as tables and JSON. It does not query the service.
 package view
 
 import (
@@ -54,7 +53,7 @@ type Event struct {
 	Of               int64 `json:"of,omitempty"`               // listen: of so many that were not made up
 }
 
-// EventType is the type of an event with a mark.
+// EventType returns the type of an event with this mark.
 func EventType(m inbox.Mark) string {
 	if m == inbox.Current {
 		return "event"
@@ -62,13 +61,13 @@ func EventType(m inbox.Mark) string {
 	return string(m)
 }
 
-// MaskEvent is an event with the secrets in its JSON masked.
+// MaskEvent returns an event with the secrets in its JSON masked.
 func MaskEvent(e inbox.Event, hide func(json.RawMessage) json.RawMessage) inbox.Event {
 	e.Data, e.Raw = hide(e.Data), hide(e.Raw)
 	return e
 }
 
-// NewEvent returns an event as it is stored.
+// NewEvent returns the JSON form of a stored event.
 func NewEvent(e inbox.Event) Event {
 	data := e.Data
 	if len(data) == 0 {
@@ -83,7 +82,7 @@ func NewEvent(e inbox.Event) Event {
 	}
 }
 
-// eventError returns the error that an event reports of its tracking, nil if none.
+// eventError returns the error that an event reports about its tracking, or nil.
 //
 // Interface: Errors, 2.
 func eventError(e inbox.Event) json.RawMessage {
@@ -97,7 +96,7 @@ func eventError(e inbox.Event) json.RawMessage {
 	return literal
 }
 
-// EventTexts returns an event's status as tables show it, its style and what it tells; an error goes before both.
+// EventTexts returns an event's status, text and style in tables. An error comes first in the status, and is the text.
 func (n StatusFormatter) EventTexts(e inbox.Event) (status, latest string, style term.Style) {
 	status, style = n.Status(e.Status, e.StatusLabel, e.StatusTrack), n.StatusStyle(e.Status, e.StatusLabel, e.StatusTrack)
 	if fault := eventError(e); fault != nil {
@@ -106,7 +105,7 @@ func (n StatusFormatter) EventTexts(e inbox.Event) (status, latest string, style
 	return status, e.LatestEvent, style
 }
 
-// RefusedID is the number of a refused delivery, empty if no evidence of it is kept.
+// RefusedID returns the ID of a refused delivery, or "" if no evidence of it is kept.
 func RefusedID(d inbox.Delivery) string {
 	if d.Seq == 0 {
 		return ""
@@ -120,13 +119,13 @@ type DeliveryName struct {
 	Delivery int64  `json:"delivery,omitempty"` // its number; 0 if it is not of the store
 }
 
-// NewDeliveryName returns the name with the number in it.
+// NewDeliveryName returns the name for an ID, with the delivery's number parsed from it.
 func NewDeliveryName(id string) DeliveryName {
-	number, _ := strconv.ParseInt(strings.TrimPrefix(id, replay.RefusedPrefix), 10, 64) // a place in a file has none
+	number, _ := strconv.ParseInt(strings.TrimPrefix(id, replay.RefusedPrefix), 10, 64) // a place in a file is no number
 	return DeliveryName{id, number}
 }
 
-// NewRefused returns a refused delivery in the form of an event.
+// NewRefused returns a refused delivery as an event.
 func NewRefused(d inbox.Delivery) Event {
 	e := Event{
 		Type: "refused", ID: RefusedID(d), Status: JSONOrNull(""), Data: JSONOrNull(""), Synthetic: d.IsSynthetic(),
@@ -138,10 +137,10 @@ func NewRefused(d inbox.Delivery) Event {
 	return e
 }
 
-// MadeUp marks what `events send` made up.
+// MadeUp is the mark of events made up by `events send`.
 const MadeUp = "made up"
 
-// Trust is [VerifiedMark], and whether the event was made up.
+// Trust returns [VerifiedMark] and, where it applies, [MadeUp].
 func Trust(e inbox.Event) string {
 	if e.Synthetic {
 		return MadeUp + "; " + VerifiedMark(e)
@@ -149,7 +148,7 @@ func Trust(e inbox.Event) string {
 	return VerifiedMark(e)
 }
 
-// VerifiedMark shows in few words whether an event's delivery verified.
+// VerifiedMark returns a short text that says whether an event's delivery verified.
 func VerifiedMark(e inbox.Event) string {
 	switch {
 	case e.Verified == inbox.Yes && !e.BodyAuthenticated:
@@ -161,17 +160,16 @@ func VerifiedMark(e inbox.Event) string {
 	}
 }
 
-// Masker says what is masked of a delivery: the webhook secrets and the API key wherever they stand, and what is
-// named like a credential.
+// Masker masks deliveries: webhook secrets and the API key anywhere, and values with names of credentials.
 type Masker struct {
-	JSON func(json.RawMessage) json.RawMessage // of texts in JSON, see [app.Session.SecretMasker]
+	JSON func(json.RawMessage) json.RawMessage // masks JSON, see [app.Session.SecretMasker]
 
-	secrets   []string        // in every form that a delivery may show, the longest first
-	tokens    map[string]bool // headers, in lower case, that schemes of tokens read
-	signature string          // parameter of a query that has the signature in force; empty for none
+	secrets   []string        // in every encoding a delivery may use, longest first
+	tokens    map[string]bool // lower-case names of headers that hold tokens
+	signature string          // query parameter with the signature of the scheme in force; empty for none
 }
 
-// NewMasker returns the masker for the scheme in force, and others. Errors are about reading the secrets.
+// NewMasker returns a masker for the scheme in force and others. It returns an error if a secret can't be read.
 func NewMasker(s *app.Session, others ...webhook.Scheme) (Masker, error) {
 	m := Masker{JSON: s.SecretMasker(), tokens: map[string]bool{}}
 	secrets, err := s.AnyWebhookSecrets()
@@ -199,7 +197,7 @@ func NewMasker(s *app.Session, others ...webhook.Scheme) (Masker, error) {
 			m.secrets = append(m.secrets, string(one.Value))
 		}
 	}
-	// What is left of a key that holds another secret would show.
+	// Longest first: masking a secret inside another one would leave the rest of it visible.
 	slices.SortFunc(m.secrets, func(a, b string) int { return len(b) - len(a) })
 	return m, nil
 }
@@ -212,7 +210,7 @@ func (m Masker) Text(text string) string {
 	return text
 }
 
-// Query masks parameters that hold secrets or are named like one, but not the signature in force.
+// Query masks parameters that hold secrets or have names of credentials, except the signature in force.
 func (m Masker) Query(query string) string {
 	pairs := strings.Split(query, "&")
 	for i, pair := range pairs {
@@ -237,10 +235,10 @@ func (m Masker) Headers(header []webhook.Field) []webhook.Field {
 	return shown
 }
 
-// HeaderOptions say how headers show: with Reveal in clear.
+// HeaderOptions say how headers are shown: unmasked with Reveal.
 type HeaderOptions struct{ Reveal bool }
 
-// ShownHeaders returns headers masked, unless revealed, by [NewMasker].
+// ShownHeaders returns headers masked by [NewMasker], or unmasked with Reveal.
 func ShownHeaders(s *app.Session, h []webhook.Field, o HeaderOptions, more ...webhook.Scheme) ([]webhook.Field, error) {
 	if o.Reveal {
 		return append([]webhook.Field{}, h...), nil
@@ -249,7 +247,7 @@ func ShownHeaders(s *app.Session, h []webhook.Field, o HeaderOptions, more ...we
 	return m.Headers(h), err
 }
 
-// PrintHeaders prints headers as in a request, or as CSV.
+// PrintHeaders prints headers as in an HTTP request, or as CSV.
 func PrintHeaders(out *command.Output, hs []webhook.Field) error {
 	if out.IsCSV() {
 		fs := make([]render.Field, len(hs))
@@ -266,7 +264,7 @@ func PrintHeaders(out *command.Output, hs []webhook.Field) error {
 	return nil
 }
 
-// Sink shows a sink: its filter, and where it sends to.
+// Sink returns a text for a sink: its target and filter.
 func Sink(k inbox.Sink) string {
 	name := Target(k)
 	if k.Filter != "" {
@@ -275,7 +273,7 @@ func Sink(k inbox.Sink) string {
 	return name
 }
 
-// Target shows the URL of a sink, with what may be a token masked.
+// Target returns the URL of a sink, with possible tokens masked.
 func Target(k inbox.Sink) string {
 	u, err := forward.ParseURL(k.URL)
 	if err != nil {

@@ -19,13 +19,13 @@ import (
 // Line is a tracking as a row of a table.
 type Line struct {
 	query.Tracking
-	Row *ledger.TrackingStatus // as the store has it; nil if that is not known
+	Row *ledger.TrackingStatus // from the store; nil if unknown
 }
 
-// KnownLine returns a tracking as the store knows it.
+// KnownLine returns the line of a tracking from the store.
 func KnownLine(st *ledger.TrackingStatus) Line { return Line{query.FromStore(*st), st} }
 
-// FailedLine returns the row of a result about which nothing is known.
+// FailedLine returns the line of a failed result without any tracking.
 func FailedLine(res query.Result) Line {
 	var l Line
 	l.ReferID, l.Number, l.Phase = res.Query.ReferID, res.Query.Number, failed
@@ -47,7 +47,7 @@ func (l *Line) state() string {
 	return string(l.Row.State)
 }
 
-// oddState is state where it is not what one expects.
+// oddState returns the state, or "" if it is accepted.
 func (l *Line) oddState() string {
 	if l.known().State == ledger.Accepted {
 		return ""
@@ -55,7 +55,7 @@ func (l *Line) oddState() string {
 	return l.state()
 }
 
-// known is what the store has of the tracking, the zero value if that is nothing.
+// known returns the tracking's status in the store, or the zero value.
 func (l *Line) known() (t ledger.TrackingStatus) {
 	if l.Row != nil {
 		t = *l.Row
@@ -63,7 +63,7 @@ func (l *Line) known() (t ledger.TrackingStatus) {
 	return t
 }
 
-// run is the number of its run, empty without one.
+// run returns the number of the tracking's run, or "".
 func (l *Line) run() string { return command.NonZero(l.known().Run) }
 
 func (l *Line) source() string {
@@ -95,13 +95,13 @@ func (l *Line) received(now time.Time) string {
 	return Ago(l.Learnt, now) + ", " + l.source()
 }
 
-// Reader is who reads a table: people at a terminal, at that time, or a program.
+// Reader says who reads a table: a person at a terminal, at that time, or a program.
 type Reader struct {
 	IsPerson bool
 	Now      time.Time
 }
 
-// Columns returns the columns of trackings in the store: for a person with ages and names, for a program as sent.
+// Columns returns the columns of trackings: with ages and names for a person, with values as sent for a program.
 func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 	state, checkpoint, phase := (*Line).state, (*Line).checkpoint, n.Phase
 	latest := func(l *Line) string { return cmp.Or(ErrorText(l.Error), l.LatestEvent, l.Reason) }
@@ -159,7 +159,7 @@ func (n StatusFormatter) Columns(r Reader) []command.Column[*Line] {
 	}
 }
 
-// OwnColumns returns columns of inputs that were kept, for those who name them.
+// OwnColumns returns the columns kept from inputs, shown only if named by --columns.
 func OwnColumns(names []string) (columns []command.Column[*Line]) {
 	for _, name := range names {
 		columns = append(columns, command.Column[*Line]{
@@ -170,22 +170,22 @@ func OwnColumns(names []string) (columns []command.Column[*Line]) {
 	return columns
 }
 
-// Identifier returns a column of what identifies something, which stays on every terminal.
+// Identifier returns a column of identifiers, which stays on terminals of any width.
 func Identifier[T any](name, csv string, cell func(T) string) command.Column[T] {
 	return command.Column[T]{Name: name, CSV: csv, ID: true, Cell: cell}
 }
 
-// CSVOnly returns a column that CSV has, and a table where it is asked for.
+// CSVOnly returns a column that is shown in CSV, and in tables only if named by --columns.
 func CSVOnly[T any](name, csv string, cell func(T) string) command.Column[T] {
 	return command.Column[T]{Name: name, CSV: csv, Extra: true, Cell: cell}
 }
 
-// CSVIdentifier is [CSVOnly] for what identifies something.
+// CSVIdentifier is [CSVOnly] for identifiers.
 func CSVIdentifier[T any](name, csv string, cell func(T) string) command.Column[T] {
 	return command.Column[T]{Name: name, CSV: csv, ID: true, Extra: true, Cell: cell}
 }
 
-// AnswerColumns is [StatusFormatter.Columns] and what only a response says: the store keeps that with the response.
+// AnswerColumns returns [StatusFormatter.Columns] and the columns that only a response has.
 func (n StatusFormatter) AnswerColumns(r Reader) []command.Column[*Line] {
 	return append(n.Columns(r),
 		CSVOnly("STATUS SUMMARY", "statusSummary", func(l *Line) string { return l.StatusSummary }),
@@ -195,13 +195,13 @@ func (n StatusFormatter) AnswerColumns(r Reader) []command.Column[*Line] {
 	)
 }
 
-// Clock shows the time of day on this computer.
+// Clock formats the local time of day.
 func Clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
 
-// nowFor is how long a moment counts as now.
+// nowFor is the age up to which a time is shown as now.
 const nowFor = 5 * time.Second
 
-// Ago shows how long ago a time is, such as "3 min ago", rounded down; one well ahead of now as is: a clock is wrong.
+// Ago formats the age of a time, such as "3 min ago", rounded down. A future time is shown as it is: a clock is wrong.
 func Ago(t, now time.Time) string {
 	switch age := now.Sub(t); {
 	case t.IsZero():
@@ -215,10 +215,10 @@ func Ago(t, now time.Time) string {
 	}
 }
 
-// day is how long a day is where no zone is known.
+// day is the length of a day where no time zone applies.
 const day = 24 * time.Hour
 
-// Duration shows a duration in its largest unit, rounded; hours up to two days.
+// Duration formats a duration in its largest unit, rounded; in hours up to two days.
 func Duration(d time.Duration) string { return inUnit(d, time.Duration.Round) }
 
 func inUnit(d time.Duration, rounded func(d, unit time.Duration) time.Duration) string {
@@ -234,7 +234,7 @@ func inUnit(d time.Duration, rounded func(d, unit time.Duration) time.Duration) 
 	}
 }
 
-// Source names where something was learnt from.
+// Source returns the name of a source of information.
 func Source(s ledger.Source) string {
 	if s == ledger.FromEvent {
 		return "webhook"
@@ -242,7 +242,7 @@ func Source(s ledger.Source) string {
 	return string(s)
 }
 
-// CheckpointTime shows a checkpoint by its own clock, with the offset if both times tell it; what is no time as sent.
+// CheckpointTime formats a checkpoint's local time, with the offset if both times are known; other text stays as sent.
 func CheckpointTime(c tracking.Checkpoint) string {
 	at, zoned := c.Time()
 	switch {
@@ -256,7 +256,7 @@ func CheckpointTime(c tracking.Checkpoint) string {
 	return ServiceTime(c.UTC, render.LocalMinute)
 }
 
-// ServiceTime shows a time of the service's as one of ours; what is no time as sent.
+// ServiceTime formats a time of the service with form; other text stays as sent.
 func ServiceTime(s string, form func(time.Time) string) string {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return form(t)
@@ -264,12 +264,12 @@ func ServiceTime(s string, form func(time.Time) string) string {
 	return s
 }
 
-// UTCMinute shows a time of the service's as UTC to the minute; what is no time as sent.
+// UTCMinute formats a time of the service as UTC to the minute; other text stays as sent.
 func UTCMinute(s string) string {
 	return ServiceTime(s, func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") })
 }
 
-// Counts lists how many rows are in each state, rejected ones by what they are.
+// Counts lists the number of rows per state, with rejected rows split by kind.
 func Counts(s ledger.RunSummary) string {
 	var settled string
 	if s.Superseded > 0 {
@@ -287,13 +287,13 @@ func Counts(s ledger.RunSummary) string {
 	return text
 }
 
-// What rejected rows are called that need nothing more.
+// Names of rejected rows that need no further action.
 const (
 	Superseded = "superseded"
 	Dismissed  = "dismissed"
 )
 
-// RowStates are the words of --status, see [RowState].
+// RowStates returns the values of --status, see [RowState].
 func RowStates() []string {
 	return []string{
 		string(ledger.Accepted), string(ledger.Rejected), Superseded, Dismissed,
@@ -301,10 +301,10 @@ func RowStates() []string {
 	}
 }
 
-// NotCreated is the state of a row of a file of which the store has none.
+// NotCreated is the state of an input row that the store does not have.
 const NotCreated ledger.State = "notCreated"
 
-// RowState names the state of a row, and what a rejected one is beside that.
+// RowState returns the name of a row's state: superseded or dismissed for such rejected rows.
 func RowState(row ledger.Row) string {
 	switch {
 	case row.Superseded:
@@ -315,7 +315,7 @@ func RowState(row ledger.Row) string {
 	return string(row.State)
 }
 
-// StateStyle is the colour of a state of rows, or of a batch.
+// StateStyle returns the style of a state of a row or batch.
 func StateStyle(state string) term.Style {
 	return map[string]term.Style{
 		string(ledger.Rejected): term.Bad, string(ledger.Unknown): term.Caution,
@@ -337,13 +337,13 @@ type Row struct {
 	Row       int  `json:"row,omitempty"`       // of a table, that a spreadsheet shows it in
 }
 
-// Settled says why a rejected row needs nothing more.
+// Settled says why a rejected row needs no further action.
 type Settled struct {
 	Superseded bool       `json:"superseded,omitempty"` // rejected: another number of the referId was accepted since
 	Dismissed  *time.Time `json:"dismissed,omitempty"`  // rejected: when the user dismissed it
 }
 
-// NewRow returns a row as it is stored.
+// NewRow returns the JSON form of a stored row.
 func NewRow(row ledger.Row) Row {
 	return Row{
 		File: row.File, Line: row.Line, Row: row.Row, Duplicate: row.Repeat, State: row.State, Reason: row.Reason,
@@ -352,7 +352,7 @@ func NewRow(row ledger.Row) Row {
 	}
 }
 
-// RowColumns returns the columns of rows. In CSV they are named as create reads them.
+// RowColumns returns the columns of rows. Their CSV headers are those that create reads.
 func RowColumns() []command.Column[ledger.Row] {
 	return []command.Column[ledger.Row]{
 		{

@@ -16,10 +16,10 @@ import (
 	"github.com/waybill-cli/waybill/internal/tracking"
 )
 
-// StatusFormatter shows statuses by what the configuration calls them, by folded number or name.
+// StatusFormatter formats statuses. It maps folded numbers and names of statuses to names from the configuration.
 type StatusFormatter map[string]string
 
-// NewStatusFormatter returns one with the names of `statuses` in the configuration.
+// NewStatusFormatter returns a StatusFormatter with the setting `statuses`.
 func NewStatusFormatter(statuses map[string]string) StatusFormatter {
 	n := make(StatusFormatter, len(statuses))
 	for k, v := range statuses {
@@ -28,7 +28,7 @@ func NewStatusFormatter(statuses map[string]string) StatusFormatter {
 	return n
 }
 
-// Status shows a label as sent, or what the configuration calls it, and the number.
+// Status returns a status' configured name, or its label as sent, with its number.
 func (n StatusFormatter) Status(number, label, track string) string {
 	code, name := Unquote(number), n.label(number, label, track)
 	switch {
@@ -47,7 +47,7 @@ func (n StatusFormatter) label(number, label, track string) string {
 	return cmp.Or(label, track)
 }
 
-// Custom returns what the configuration calls a status.
+// Custom returns a status' configured name.
 func (n StatusFormatter) Custom(number, label, track string) (name string, ok bool) {
 	for _, key := range []string{Unquote(number), label, track} {
 		if name, ok = n[tracking.FoldStatus(key)]; ok && key != "" {
@@ -57,12 +57,12 @@ func (n StatusFormatter) Custom(number, label, track string) (name string, ok bo
 	return "", false
 }
 
-// LabelOrCode is what a status is called: by the configuration, else by the service, else its number.
+// LabelOrCode returns a status' configured name, else its label or track, else its number.
 func (n StatusFormatter) LabelOrCode(number, label, track string) string {
 	return cmp.Or(n.label(number, label, track), Unquote(number))
 }
 
-// Matches reports whether want is what a status is called, as [tracking.FoldStatus] folds, with or without its number.
+// Matches reports whether want names a status, compared by [tracking.FoldStatus], with or without its number.
 func (n StatusFormatter) Matches(want string, phase ledger.Phase, number, label, track string) bool {
 	shown := []string{phaseWord(phase)}
 	if phase == ledger.Processed {
@@ -72,7 +72,7 @@ func (n StatusFormatter) Matches(want string, phase ledger.Phase, number, label,
 	return want != "" && slices.ContainsFunc(shown, func(name string) bool { return tracking.FoldStatus(name) == want })
 }
 
-// WireValue returns the number or name of the service for a status that tables show as name, else name itself.
+// WireValue returns the service's number or name for a configured name, or name itself.
 func (n StatusFormatter) WireValue(name string) string {
 	folded := tracking.FoldStatus(name)
 	for _, key := range slices.Sorted(maps.Keys(n)) {
@@ -86,10 +86,10 @@ func (n StatusFormatter) WireValue(name string) string {
 	return name
 }
 
-// withoutStatus is what a summary calls processed trackings that have none.
+// withoutStatus is a summary's name for processed trackings without a status.
 const withoutStatus = "without status"
 
-// Phase shows how far the service is with a tracking.
+// Phase returns the text for a tracking's phase: its status once processed.
 func (n StatusFormatter) Phase(f query.Tracking) string {
 	switch {
 	case f.Superseded:
@@ -104,7 +104,7 @@ func (n StatusFormatter) Phase(f query.Tracking) string {
 	return phaseWord(f.Phase)
 }
 
-// PhaseName is Phase with a status as its name alone, if it has any.
+// PhaseName is Phase without the number of a status that has a name.
 func (n StatusFormatter) PhaseName(f query.Tracking) string {
 	if f.Phase == ledger.Processed {
 		if name := n.label(f.Status, f.StatusLabel, f.StatusTrack); name != "" {
@@ -114,7 +114,7 @@ func (n StatusFormatter) PhaseName(f query.Tracking) string {
 	return n.Phase(f)
 }
 
-// phaseWords name phases in which the service reports no status; rejected, processing and others are the word itself.
+// phaseWords are the names of phases without a status. Phases that are missing here are their own name.
 var phaseWords = map[ledger.Phase]string{
 	ledger.Absent: "not found", otherProblems: "other problems", query.NotSent: "not sent yet",
 	ledger.Phase(NotCreated): "not created", query.NotAsked: "not checked yet", query.Undecided: "not reported",
@@ -122,26 +122,26 @@ var phaseWords = map[ledger.Phase]string{
 
 func phaseWord(p ledger.Phase) string { return cmp.Or(phaseWords[p], string(p)) }
 
-// ErrorWord is the word of --status for every status that is shown as a problem.
+// ErrorWord is the --status value for all statuses that are shown as problems.
 const ErrorWord = "error"
 
-// OpenWord is the word of --status for what may be delivered yet: what is not delivered,
-// rejected or shown as a problem, and what the service does not find.
+// OpenWord is the --status value for trackings that may still be delivered: neither delivered, rejected nor shown as a
+// problem, or not found by the service.
 const OpenWord = "open"
 
-// IsOpen reports whether what was seen of a tracking is open, see [OpenWord].
+// IsOpen reports whether a tracking is open, see [OpenWord].
 func (n StatusFormatter) IsOpen(s ledger.Sighting) bool {
 	return !s.Delivered() && (s.Phase == ledger.Absent || !n.IsProblem(s))
 }
 
-// StatusWords are the words of --status beside the statuses of the service.
+// StatusWords returns the values of --status that are not statuses of the service.
 func StatusWords() []string {
 	states := []string{string(ledger.Rejected), string(ledger.Unknown), string(ledger.Pending), string(ledger.NotChecked)}
 	return append(states, ErrorWord, OpenWord)
 }
 
-// StateNamed returns the state of rows that a word names, as --status, tables or summaries
-// do; empty for none. Accepted rows are named by what the service says of them.
+// StateNamed returns the row state that a word of --status, tables or summaries names, or "". No word names Accepted:
+// such rows have the names of their statuses.
 func StateNamed(word string) ledger.State {
 	states := map[string]ledger.State{
 		phaseWord(query.NotSent): ledger.Pending, phaseWord(ledger.Phase(NotCreated)): NotCreated,
@@ -161,7 +161,7 @@ func StateNamed(word string) ledger.State {
 	return ""
 }
 
-// Unverified shows an event that did not verify, as such.
+// Unverified returns the text for an unverified event.
 func (n StatusFormatter) Unverified(e inbox.Event) string {
 	kind := cmp.Or(e.Kind, "event "+e.ID())
 	what := cmp.Or(n.Status(e.Status, e.StatusLabel, e.StatusTrack), e.LatestEvent)
@@ -171,17 +171,16 @@ func (n StatusFormatter) Unverified(e inbox.Event) string {
 	return fmt.Sprintf("%s%s, received %s, verified: %s", kind, what, render.LocalTime(e.ReceivedAt), Trust(e))
 }
 
-// badWords mark statuses in which a shipment needs attention.
+// badWords are words of statuses in which a shipment needs attention.
 //
-// Assumed: no status but DELIVERED is documented. A label, a track or a name from
-// the configuration that has one of these words in it means what the word says.
+// Assumed: only the status DELIVERED is documented. A label, a track or a configured name with one of these words in
+// it means what the word says.
 var badWords = []string{
 	"EXCEPTION", "FAIL", "ERROR", "RETURN", "LOST", "DAMAGE", "REFUSED", "REJECT",
 	"UNDELIVER", "NOT_DELIVERED", "CANCEL", "EXPIRED",
 }
 
-// StatusStyle is the colour of a status: good if it is delivered, bad if it is
-// called an exception. The colour of any other is not known.
+// StatusStyle returns the style of a status: good if delivered, bad if its name has one of [badWords], else normal.
 //
 // Interface: States and transitions.
 func (n StatusFormatter) StatusStyle(number, label, track string) term.Style {
@@ -198,7 +197,7 @@ func (n StatusFormatter) StatusStyle(number, label, track string) term.Style {
 	return term.Normal
 }
 
-// PhaseStyle is the colour of what [StatusFormatter.Phase] shows.
+// PhaseStyle returns the style of [StatusFormatter.Phase].
 func (n StatusFormatter) PhaseStyle(f query.Tracking) term.Style {
 	if f.Superseded || !f.Dismissed.IsZero() {
 		return term.Faint
@@ -216,15 +215,15 @@ func (n StatusFormatter) PhaseStyle(f query.Tracking) term.Style {
 	return term.Normal
 }
 
-// IsProblem reports whether what was seen of a tracking is shown as a problem.
+// IsProblem reports whether a tracking is shown as a problem.
 func (n StatusFormatter) IsProblem(s ledger.Sighting) bool {
 	return n.PhaseStyle(query.FromStore(ledger.TrackingStatus{Sighting: &s})) == term.Bad
 }
 
-// staleAfter is from when on what is known of an undelivered shipment is stale.
+// staleAfter is the age from which the status of an undelivered shipment is stale.
 const staleAfter = 48 * time.Hour
 
-// FreshStyle is the colour of how old what is known of a tracking is.
+// FreshStyle returns the style for the age of a tracking's status.
 func FreshStyle(f query.Tracking, now time.Time) term.Style {
 	if !f.Learnt.IsZero() && !f.Delivered() && now.Sub(f.Learnt) >= staleAfter {
 		return term.Caution
@@ -232,7 +231,7 @@ func FreshStyle(f query.Tracking, now time.Time) term.Style {
 	return term.Normal
 }
 
-// Tone names a style for a page: good, bad, caution or faint, empty for any other.
+// Tone returns the HTML name of a style: good, bad, caution or faint, or "" for others.
 func Tone(s term.Style) string {
 	return map[term.Style]string{term.Good: "good", term.Bad: "bad", term.Caution: "caution", term.Faint: "faint"}[s]
 }

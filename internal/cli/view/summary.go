@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	maxCounted = 256 // statuses that a summary counts apart; the rest is other, or other problems
-	maxSummed  = 12  // problems that its line names, and as many other statuses; likewise
-	maxName    = 40  // columns of a status in it
+	maxCounted = 256 // statuses counted separately; the rest count as other or other problems
+	maxSummed  = 12  // problems named in the text, and as many other statuses; the rest is summed
+	maxName    = 40  // columns of a status in the text
 )
 
-// Phases in a summary beside those of trackings.
+// Phases of a summary that trackings do not have.
 const (
-	failed ledger.Phase = "failed" // nothing is known, and the service gave no usable answer
+	failed ledger.Phase = "failed" // nothing known, and no usable response
 	other  ledger.Phase = "other"
-	// otherProblems are apart from other: no sum hides a problem.
+	// otherProblems is separate from other, so that no sum hides a problem.
 	otherProblems ledger.Phase = "otherProblems"
 )
 
@@ -35,21 +35,21 @@ type Summary struct {
 	names     StatusFormatter
 	total     int64
 	processed int64               // of total
-	counts    map[statusKey]int64 // 0 for what was counted before
-	kinds     []statusKey         // for Recount: by the numbers of [query.Counted]
+	counts    map[statusKey]int64 // 0 for statuses that Recount emptied
+	kinds     []statusKey         // by [query.Counted] number, for Recount
 }
 
 type statusKey struct {
-	phase                ledger.Phase // of a rejected row also [Superseded] or [Dismissed]
-	status, label, track string       // as sent; of processed ones alone
+	phase                ledger.Phase // or [Superseded] or [Dismissed] of a rejected row
+	status, label, track string       // as sent; only if processed
 }
 
-// NewSummary returns a summary that names statuses as the configuration does.
+// NewSummary returns a summary that uses configured names of statuses.
 func NewSummary(names StatusFormatter) *Summary {
 	return &Summary{names: names, counts: map[statusKey]int64{}}
 }
 
-// SummaryOf counts the trackings that the store has and a filter leaves.
+// SummaryOf counts the trackings in the store that match a filter.
 func SummaryOf(ctx context.Context, c *command.Call, db *app.Store, f ledger.Filter) (*Summary, error) {
 	groups, err := db.Statistics.Count(ctx, f)
 	s := NewSummary(NewStatusFormatter(c.Config.Statuses))
@@ -72,13 +72,13 @@ func statusKeyOf(t query.Tracking) statusKey {
 	return key
 }
 
-// AddResult counts the trackings of a result. One without any counts as failed.
+// AddResult counts the trackings of a result. A result without trackings counts as failed.
 func (s *Summary) AddResult(res query.Result) { s.Recount(nil, res) }
 
-// AddCount counts trackings that the store has counted by status.
+// AddCount adds a count of the store.
 func (s *Summary) AddCount(c ledger.StatusCount) { s.add(statusKeyOf(TrackingOf(c)), c.Trackings) }
 
-// Name returns what the summary calls the status of trackings that were counted as c.
+// Name returns the summary's name for the status of c.
 func (s *Summary) Name(c ledger.StatusCount) string {
 	key := statusKeyOf(TrackingOf(c))
 	if name, counted := s.named()[key]; counted {
@@ -90,7 +90,7 @@ func (s *Summary) Name(c ledger.StatusCount) string {
 	return s.names.LabelOrCode(key.status, key.label, key.track)
 }
 
-// TrackingOf returns one of the trackings that were counted as c, as far as its status goes.
+// TrackingOf returns a tracking with the status of c and nothing else.
 func TrackingOf(c ledger.StatusCount) query.Tracking {
 	t := query.Tracking{Phase: c.Phase}
 	t.Status, t.StatusLabel, t.StatusTrack = c.Status, c.StatusLabel, c.StatusTrack
@@ -104,7 +104,7 @@ func TrackingOf(c ledger.StatusCount) query.Tracking {
 	return t
 }
 
-// Recount counts again a result that was counted as was, and returns as what it is counted now.
+// Recount replaces was, the last count of a result, and returns its new count.
 func (s *Summary) Recount(was []query.Counted, res query.Result) []query.Counted {
 	for _, c := range was {
 		s.add(s.kinds[c.Kind], -1)
@@ -127,7 +127,7 @@ func (s *Summary) kind(key statusKey) int {
 	return len(s.kinds) - 1
 }
 
-// Status returns what was counted under a number of Recount.
+// Status returns the status with a number that Recount returned.
 func (s *Summary) Status(kind int) StatusJSON { return s.status(s.kinds[kind], s.named()) }
 
 func (s *Summary) add(key statusKey, n int64) statusKey {
@@ -151,25 +151,25 @@ func (s *Summary) rest(key statusKey) ledger.Phase {
 	return other
 }
 
-// Trackings returns how many were counted.
+// Trackings returns the number of trackings counted.
 func (s *Summary) Trackings() int64 { return s.total }
 
-// Processed returns how many of them the service has processed.
+// Processed returns the number of processed trackings.
 func (s *Summary) Processed() int64 { return s.processed }
 
-// SummaryJSON is a summary in our output.
+// SummaryJSON is a summary in JSON output.
 type SummaryJSON struct {
 	Trackings int64             `json:"trackings"`
 	ByStatus  []StatusCountJSON `json:"byStatus"`
 }
 
-// StatusCountJSON is how many trackings have a status.
+// StatusCountJSON is the number of trackings with a status.
 type StatusCountJSON struct {
 	StatusJSON
 	Trackings int64 `json:"trackings"`
 }
 
-// StatusJSON is a status in our output.
+// StatusJSON is a status in JSON output.
 type StatusJSON struct {
 	Phase       ledger.Phase    `json:"phase"`
 	Status      json.RawMessage `json:"status"`
@@ -178,7 +178,7 @@ type StatusJSON struct {
 	Name        string          `json:"name"` // as tables have it
 }
 
-// JSON returns the summary, in the order of its text.
+// JSON returns the summary in the order of its text.
 func (s *Summary) JSON() SummaryJSON {
 	j := SummaryJSON{Trackings: s.total, ByStatus: []StatusCountJSON{}}
 	named := s.named()
@@ -199,7 +199,7 @@ func (s *Summary) status(key statusKey, named map[statusKey]string) StatusJSON {
 // String returns the summary as a line such as "31 trackings: 28 delivered · 2 in transit · 1 rejected".
 func (s *Summary) String() string { return strings.Join(s.Lines(0), "") }
 
-// Lines returns the summary in lines for a terminal of so many columns; 0 for one line.
+// Lines returns the summary as lines of up to width columns, or as one line if width is 0.
 func (s *Summary) Lines(width int) []string {
 	noun := " trackings: "
 	if s.total == 1 {
@@ -249,14 +249,14 @@ func (s *Summary) Print(c *command.Call) {
 	}
 }
 
-// phaseOrder is the order of a summary behind the statuses of processed trackings.
+// phaseOrder is the order of phases, after the statuses of processed trackings.
 var phaseOrder = []ledger.Phase{
 	ledger.Processed, ledger.InError, ledger.Processing, query.Rejected, Superseded, Dismissed,
 	ledger.Phase(ledger.Unknown), ledger.Absent, ledger.Phase(ledger.Sending), query.NotSent, ledger.Phase(NotCreated),
 	query.NotAsked, query.Undecided, failed, other, otherProblems,
 }
 
-// sorted returns statuses with the most trackings first, then the other phases.
+// sorted returns the statuses by descending number of trackings, then the other phases.
 func (s *Summary) sorted(named map[statusKey]string) []statusKey {
 	perName := map[string]int64{}
 	keys := make([]statusKey, 0, len(s.counts))
@@ -279,8 +279,8 @@ func (s *Summary) sorted(named map[statusKey]string) []statusKey {
 	return keys
 }
 
-// named returns what each status is called: as in the configuration, else its label in plain words. Labels that would
-// read alike stay as sent; a label with several numbers has its number added.
+// named returns the name of each status: the configured one, else its label in plain words. Labels that would read alike
+// stay as sent; a label with several numbers gets its number appended.
 func (s *Summary) named() map[statusKey]string {
 	labels, numbers := map[string][]string{}, map[string][]string{} // by plain words
 	for key := range s.counts {
@@ -322,7 +322,7 @@ func (s *Summary) named() map[statusKey]string {
 
 func (key statusKey) name() string { return cmp.Or(key.label, key.track) }
 
-// PlainStatus shows the label of a status as words, such as "in transit".
+// PlainStatus returns the label of a status in plain words, such as "in transit".
 func PlainStatus(label string) string {
 	return strings.ToLower(strings.ReplaceAll(strings.TrimSpace(label), "_", " "))
 }
