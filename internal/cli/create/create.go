@@ -1,5 +1,5 @@
-// Package create holds the command that creates trackings: it judges an input
-// whole, stages it in the ledger and sends what is pending.
+// Package create has the command that creates trackings: it checks the whole input,
+// stages it in the ledger and sends the pending rows.
 package create
 
 import (
@@ -90,7 +90,7 @@ rows" and "waybill help input".`,
 }
 
 type creation struct {
-	send.Execution // of the input, once that is staged
+	send.Execution // of the run, once the input is staged
 
 	o      createOptions
 	in     *input.Input
@@ -138,12 +138,12 @@ func newPlan(cfg config.Config, o createOptions, files []string) (ledger.Plan, e
 		message := fmt.Sprintf("%d is more than %d, the maximum of one %s request", n, plan.BatchSize, plan.Mode)
 		return plan, cfg.Refuse("batch_size", message, "use a smaller --batch-size, or omit it")
 	} else if n > 0 {
-		plan.BatchSize = min(n, plan.BatchSize) // one that is configured may be meant for v2
+		plan.BatchSize = min(n, plan.BatchSize) // a configured size may be meant for v2
 	}
 	return plan, nil
 }
 
-// openInput opens what the line names. The caller closes it.
+// openInput opens the files, or the row of the flags. The caller closes it.
 func openInput(ctx context.Context, c *command.Call, o createOptions) (*input.Input, error) {
 	single := o.ReferID != "" || o.Number != "" || o.Carrier != ""
 	switch {
@@ -222,7 +222,7 @@ func (c *creation) badRowsHint() string {
 		"--rejects FILE writes the bad rows to a file"
 }
 
-// removeOldRejects removes the file of an earlier command: there are no bad rows now.
+// removeOldRejects removes the --rejects file of an earlier command, since there are no bad rows now.
 func (c *creation) removeOldRejects() error {
 	info, err := os.Lstat(c.o.Rejects)
 	if err != nil || !info.Mode().IsRegular() { // no --rejects, or no file
@@ -235,7 +235,8 @@ func (c *creation) removeOldRejects() error {
 	return nil
 }
 
-// checkRejectsName refuses another ending than the input's format has: spreadsheets refuse such a file.
+// checkRejectsName returns an error if the file extension does not fit the input's format: spreadsheets refuse such
+// files.
 func (c *creation) checkRejectsName() error {
 	ending := filepath.Ext(c.o.Rejects)
 	if ending == "" {
@@ -248,7 +249,7 @@ func (c *creation) checkRejectsName() error {
 			continue
 		}
 		if right == intake.JSON {
-			right = intake.JSONL // what its bad rows become
+			right = intake.JSONL // the format of its rejects
 		}
 		return command.Usagef("use another name",
 			"--rejects %s must end in .%s, as the input %s does", c.o.Rejects, right, s.Name)
@@ -351,7 +352,7 @@ func (c *creation) send(ctx context.Context) error {
 	c.Store, c.Rows, c.Invalid = db, c.judged.Valid, c.judged.Invalid
 	first := max(c.Policy.Workers, 2) * c.plan.BatchSize // a batch for each worker
 	if !c.plan.CheckFirst && c.judged.Valid > int64(first) {
-		// It is sent while it is staged: more than a few batches, and no rows that are asked for first.
+		// More than a few batches, and no rows to query first: rows are sent while others are staged.
 		hard, cancel := send.Hard(ctx, c.Call)
 		defer cancel()
 		c.in.Sending = true
@@ -359,7 +360,7 @@ func (c *creation) send(ctx context.Context) error {
 		if c.Feed, err = bulk.BeginFeed(ctx, hard, stager, c.plan, c.in.Entries(hard), first, c.stageChecks()); err != nil {
 			return err
 		}
-		defer func() { _ = c.Feed.Wait() }() // its error was reported
+		defer func() { _ = c.Feed.Wait() }() // the run has reported its error
 		c.Run = c.Feed.Run()
 	} else if c.Run, err = c.stage(ctx, db.Stager); err != nil {
 		return err
@@ -383,7 +384,7 @@ func (c *creation) noteKnown(ctx context.Context) {
 	}
 	known, err := c.Store.Stager.KnownOrders(ctx, c.Run.ID)
 	if err != nil || known.Rows == 0 {
-		return // a note is not worth failing for
+		return // not worth failing for a note
 	}
 	first, before := known.First, known.Before
 	rows := command.Plural(known.Rows, "new row")
@@ -400,7 +401,7 @@ func (c *creation) stage(ctx context.Context, stager ledger.Stager) (ledger.Run,
 	return bulk.Stage(ctx, waitingStager{stager, c.Call.Session}, c.plan, c.in.Entries(ctx), c.stageChecks())
 }
 
-// stageChecks refuse an input that changes after it was judged.
+// stageChecks return errors for an input that changed after it was checked.
 func (c *creation) stageChecks() bulk.StageChecks {
 	return bulk.StageChecks{
 		Conflict: func(ledger.Conflict) error {
@@ -410,19 +411,19 @@ func (c *creation) stageChecks() bulk.StageChecks {
 	}
 }
 
-// Limits of the wait for another process that stages its input.
+// Limits of the wait while another process stages its input.
 const (
-	stagingNotice = time.Second      // a longer wait is announced
+	stagingNotice = time.Second      // longer waits are announced
 	stagingLimit  = 10 * time.Minute // unless --timeout ends it
 )
 
-// waitingStager waits for another process that stages its input, up to a limit, and says whom it waits for.
+// waitingStager waits while another process stages its input, up to a limit, and names that process.
 type waitingStager struct {
 	ledger.Stager
 	s *app.Session
 }
 
-// Stage begins a staging. At the limit it returns the error of the stager.
+// Stage begins a staging. At the limit it returns the stager's error.
 func (p waitingStager) Stage(ctx context.Context, plan ledger.Plan) (ledger.Staging, error) {
 	limit := stagingLimit
 	if end, ok := ctx.Deadline(); ok {

@@ -37,13 +37,13 @@ type dryRunResult struct {
 	Operation  ledger.Mode      `json:"operation"`
 	Carriers   map[string]int64 `json:"carriers"` // rows to be sent by carrier code; "" for those without
 	FirstRows  []view.Row       `json:"firstRows"`
-	first      []ledger.Row     // the same
+	first      []ledger.Row     // FirstRows, for the table
 
 	Findings []findings.Group     `json:"findings"` // of `waybill check`
 	Forms    []findings.FormCount `json:"forms"`    // good rows by the form of their number
 }
 
-// dryRun stages the input in a scratch store and shows what would be sent. It reads the real store only, makes none.
+// dryRun stages the input in a scratch store and shows what would be sent. It only reads the real store.
 func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 	run, err := c.stage(ctx, scratch.Stager)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *creation) dryRun(ctx context.Context, scratch *app.Store) error {
 	return c.Gate.Check(res.counts(), outcome)
 }
 
-// counts are what a dry run knows of the counts of a create: pending are the rows that would be sent.
+// counts returns the counts that a dry run knows. Rows that would be sent count as pending.
 func (res *dryRunResult) counts() send.Result {
 	return send.Result{
 		Read: res.Read, New: res.New, Already: res.Already, Duplicates: res.Duplicates, Invalid: res.Invalid,
@@ -131,7 +131,7 @@ func printDryRun(c *command.Call, res dryRunResult) error {
 		})
 		for i, c := range counts {
 			if c.Name == "PENDING" {
-				counts[i].CSV = "rows" // that would be sent
+				counts[i].CSV = "rows" // to be sent
 			}
 		}
 		if err := command.PrintTable(out, counts, res.counts()); err != nil {
@@ -144,7 +144,7 @@ func printDryRun(c *command.Call, res dryRunResult) error {
 	return nil
 }
 
-// dryRunCounts are the counts that a dry run knows. Pending are the rows that would be sent.
+// dryRunCounts are the columns of [dryRunResult.counts].
 var dryRunCounts = []string{"READ", "NEW", "ALREADY", "DUPLICATES", "INVALID", "PENDING", "REQUESTS"}
 
 func printFirstRows(out *command.Output, res dryRunResult) error {

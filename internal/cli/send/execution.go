@@ -1,5 +1,5 @@
-// Package send is what the commands that send rows share: their flags, the
-// sending of a run, and the report of its outcome.
+// Package send provides what commands that send rows share: their flags, sending
+// a run, and reporting its outcome.
 package send
 
 import (
@@ -27,24 +27,24 @@ type Execution struct {
 	Store   *app.Store
 	Run     ledger.Run
 	Policy  bulk.Policy
-	Wait    bool  // until the accepted rows are processed
-	Invalid int64 // records of the input that were left out
+	Wait    bool  // wait until the accepted rows are processed
+	Invalid int64 // records of the input that were skipped
 	Started time.Time
-	Repeat  string // this command, if repeating it continues the run; else empty
+	Repeat  string // this command line if repeating it continues the run, else empty
 
-	Gate          Gate  // of --fail-if
+	Gate          Gate  // conditions of --fail-if
 	NamedRejected int64 // rows that Policy.RetryRow makes pending
 
-	// Feed stages the rest of the input, of so many rows, while the run is sent; nil if all is staged.
+	// Feed stages the rest of the input, which has Rows rows, while the run is sent; nil if all is staged.
 	Feed *bulk.Feed
 	Rows int64
-	// Partial says that the input was not staged to its end.
+	// Partial says that staging ended before the end of the input.
 	Partial bool
 
-	apart      int64         // rows that are not to be sent or asked for
-	accepted   int64         // rows that were recorded as accepted meanwhile
-	sending    time.Duration // what sending took
-	unprovable bool          // unknown rows stay so, since there is no accepted row to compare with
+	apart      int64         // rows to be neither sent nor queried
+	accepted   int64         // rows recorded as accepted so far
+	sending    time.Duration // time spent on sending
+	unprovable bool          // unknown rows stay unknown: there is no accepted row to compare with
 }
 
 func (k *Execution) runID() string { return strconv.FormatInt(k.Run.ID, 10) }
@@ -73,9 +73,9 @@ func (k *Execution) execute(ctx context.Context) error {
 	requests, sent, sendErr := k.send(ctx, client, toSend+toQuery)
 	if command.As[*store.Error](sendErr) && !errors.Is(sendErr, ledger.ErrNotClaimed) {
 		if errors.Is(sendErr, store.ErrGone) {
-			return sendErr // nothing of it is there any more
+			return sendErr // the store is gone
 		}
-		rows := command.Plural(toSend+toQuery, "row") // it can't be read either
+		rows := command.Plural(toSend+toQuery, "row") // the store can't be read either
 		return fmt.Errorf("%w; before that, %s of %s recorded as accepted", sendErr, command.Number(k.accepted), rows)
 	}
 	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Known != nil {
@@ -89,7 +89,7 @@ func (k *Execution) execute(ctx context.Context) error {
 	return k.finish(ctx, requests, sent, sendErr)
 }
 
-// remaining is how many rows are to be sent, at most, and how many asked for.
+// remaining returns how many rows are to be sent, at most, and how many are to be queried.
 func (k *Execution) remaining(ctx context.Context) (send, ask int64, err error) {
 	if k.Feed != nil {
 		return k.Rows, 0, nil
@@ -118,7 +118,7 @@ func (k *Execution) announce(ctx context.Context, host string, send, ask int64) 
 	where := k.destination(ctx)
 	rows := command.Plural(send, "row")
 	if k.Feed != nil && !k.Store.New {
-		rows = "up to " + rows // some may be known
+		rows = "up to " + rows // some may have been sent before
 	}
 	switch first := command.Plural(ask, "row"); {
 	case send > 0 && k.Policy.VerifyPending:
@@ -133,7 +133,7 @@ func (k *Execution) announce(ctx context.Context, host string, send, ask int64) 
 	default:
 		k.Call.IO.Note("No rows to send to %s%s", host, where)
 	}
-	if k.Feed != nil { // which of them are in this input is not known yet
+	if k.Feed != nil { // not known yet which pending rows are in this input
 		return nil
 	}
 	others, err := k.Store.History.Pending(ctx, k.Run.ID)
@@ -144,7 +144,7 @@ func (k *Execution) announce(ctx context.Context, host string, send, ask int64) 
 	return err
 }
 
-// destination names, in parentheses, what of profile, account and store is not the default; all of them with --verbose.
+// destination names profile, account and store in parentheses, as far as they are not the default; all with --verbose.
 func (k *Execution) destination(ctx context.Context) string {
 	var parts []string
 	add := func(key, name, value string) {
@@ -161,7 +161,7 @@ func (k *Execution) destination(ctx context.Context) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// Requests returns how many requests so many rows take.
+// Requests returns the number of requests for a number of rows.
 func Requests(rows int64, batch int) int64 {
 	return (rows + int64(batch) - 1) / int64(batch)
 }
@@ -179,7 +179,7 @@ func (s service) Create(ctx context.Context, items []tracking.Item) *tracking.Re
 	return s.CreateAsync(ctx, items)
 }
 
-// send sends the remaining rows, and shows progress, with the errors of [bulk.Job.Execute].
+// send sends the remaining rows and shows progress. It returns the errors of [bulk.Job.Execute].
 func (k *Execution) send(ctx context.Context, client *api.Client, rows int64) (requests, sent int64, err error) {
 	progress := command.NewCreateProgress(k.Call.IO, rows, Requests(rows, k.Run.Plan.BatchSize))
 	db := k.Store
@@ -188,7 +188,7 @@ func (k *Execution) send(ctx context.Context, client *api.Client, rows int64) (r
 	job.Run, job.Feed, job.Policy = k.Run, k.Feed, k.Policy
 	job.Settled, job.Resolved, job.Failing = progress.Settled, progress.Resolved, progress.Failing
 	job.Checking, job.Checked = progress.Checking, progress.Checked
-	if !k.Policy.RetryAbsent { // else accepted rows are left too
+	if !k.Policy.RetryAbsent { // else accepted rows remain to be checked too
 		job.Counted = func(c ledger.Counts) { progress.Counted(c.Accepted + c.Rejected - k.apart) }
 	}
 	job.Note, job.Detail, job.Warn = k.Call.IO.Note, k.Call.IO.Detail, k.Call.IO.Warning

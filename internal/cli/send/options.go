@@ -22,12 +22,12 @@ import (
 	"github.com/waybill-cli/waybill/internal/ledger"
 )
 
-// UnknownText is part of the help of commands that send a run.
+// UnknownText is the paragraph on unknown rows in the help of commands that send a run.
 const UnknownText = `A row is unknown if its request was sent and no usable response came back.
 waybill checks it with the service, and sends it again only if two checks,
 --settle apart, do not find it.`
 
-// How long a run goes on without a connection, and with pauses only, unless --timeout says otherwise.
+// How long a run continues without a connection, or while the service only asks to pause, without --timeout.
 const (
 	connectTimeout = 15 * time.Second
 	pauseTimeout   = 2 * time.Minute
@@ -45,7 +45,7 @@ type Options struct {
 	SkipProof       bool
 }
 
-// Flags adds the flags that every command which sends has.
+// Flags adds the flags of every command that sends a run.
 func (o *Options) Flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&o.Wait, "wait", false, "wait until processing has finished")
@@ -66,10 +66,10 @@ func (o *Options) CheckFirstFlag(f *pflag.FlagSet) {
 	command.Section(f, RowsSection, name)
 }
 
-// RowsSection is the title of flags about rows that were not accepted.
+// RowsSection is the title of the flags about rows that were not accepted.
 const RowsSection = "Rejected and unknown rows"
 
-// Policy reads the flags.
+// Policy returns the policy that the flags and settings describe.
 func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 	settle, err := config.ParseDuration(o.Settle)
 	if err != nil {
@@ -97,7 +97,7 @@ func (o *Options) Policy(cfg config.Config) (bulk.Policy, error) {
 	return p, nil
 }
 
-// Hard returns the context that ends requests under way: by a second signal, or past the deadline of ctx.
+// Hard returns a context for requests under way: it ends with a second signal or at the deadline of ctx.
 func Hard(ctx context.Context, c *command.Call) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		return context.WithDeadlineCause(c.Hard(ctx), end, command.ErrTimeUp)
@@ -105,8 +105,8 @@ func Hard(ctx context.Context, c *command.Call) (context.Context, context.Cancel
 	return context.WithCancel(c.Hard(ctx))
 }
 
-// CheckKey refuses a key never seen on an account that has runs: created with
-// the key of another account, trackings would be mixed up for good.
+// CheckKey returns an error for a new API key on an account that has runs: trackings created with the key of another
+// account would be mixed up for good.
 func (o *Options) CheckKey(ctx context.Context, s *app.Session, keys ledger.Keys) error {
 	key, err := s.Key()
 	if err != nil {
@@ -127,7 +127,7 @@ func (o *Options) CheckKey(ctx context.Context, s *app.Session, keys ledger.Keys
 	return keys.TrustKey(ctx, key)
 }
 
-// Gate is what --fail-if says of the counts of a result.
+// Gate holds the conditions of --fail-if on the counts of a result.
 type Gate []gateCondition
 
 type gateCondition struct {
@@ -138,7 +138,7 @@ type gateCondition struct {
 
 var gateForm = regexp.MustCompile(`^\s*([A-Za-z]+)\s*(>=|<=|==|!=|>|<)\s*(\d{1,15}(?:\.\d{1,6})?)\s*(%?)\s*$`)
 
-// ParseGate reads the values of --fail-if.
+// ParseGate parses the values of --fail-if.
 func ParseGate(texts []string) (Gate, error) {
 	var g Gate
 	names, _ := Result{}.namedCounts()
@@ -158,7 +158,7 @@ func ParseGate(texts []string) (Gate, error) {
 	return g, nil
 }
 
-// namedCounts returns the result's counts by their names in JSON, and the names in order. A count not made is 0.
+// namedCounts returns the result's counts by their JSON names, and the names in order. A missing count is 0.
 func (res Result) namedCounts() (names []string, counts map[string]int64) {
 	counts = map[string]int64{}
 	for f, v := range reflect.ValueOf(res).Fields() {
@@ -174,15 +174,16 @@ func (res Result) namedCounts() (names []string, counts map[string]int64) {
 	return names, counts
 }
 
-// Judges reports whether a condition is about that count: it alone then says whether the count is a failure.
+// Judges reports whether a condition is about the named count: then only the gate decides whether the count is a
+// failure.
 func (g Gate) Judges(name string) bool {
 	return slices.ContainsFunc(g, func(c gateCondition) bool { return c.name == name })
 }
 
-// operators has, for each operator, the results of comparing count and number for which it holds.
+// operators maps each operator to the results of cmp.Compare(count, number) for which it holds.
 var operators = map[string][]int{">": {1}, ">=": {0, 1}, "<": {-1}, "<=": {-1, 0}, "==": {0}, "!=": {-1, 1}}
 
-// Check returns the outcome of a command, and what of its result is a failure besides.
+// Check returns the outcome of a command joined with an error for the conditions that hold.
 func (g Gate) Check(res Result, outcome error) error {
 	var failed []string
 	_, counts := res.namedCounts()

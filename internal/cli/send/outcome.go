@@ -82,10 +82,10 @@ func (k *Execution) finish(ctx context.Context, requests, sent int64, sendErr er
 	return errors.Join(k.report(ctx, res, outcome), outcome)
 }
 
-// shownAnswers is how many trackings a synchronous create shows after it.
+// shownAnswers is the number of trackings that a synchronous create shows at its end.
 const shownAnswers = 10_000
 
-// report prints the result and, if all went well and there is one, the next command.
+// report prints the result and, if all went well, the next command if there is one.
 func (k *Execution) report(ctx context.Context, res Result, outcome error) error {
 	out := k.Call.Out
 	answers := k.Run.Plan.Mode == ledger.Sync && !out.IsCSV() && (out.Machine() || res.Accepted > 0)
@@ -132,7 +132,7 @@ func (k *Execution) report(ctx context.Context, res Result, outcome error) error
 	return nil
 }
 
-// NoteErased says how many rows are not sent, since they were erased.
+// NoteErased prints how many rows are not sent because they were erased earlier.
 func NoteErased(c *command.Call, rows int64) {
 	const remedy = "`waybill store erase --forget` allows it"
 	switch {
@@ -143,7 +143,7 @@ func NoteErased(c *command.Call, rows int64) {
 	}
 }
 
-// CountColumns returns the columns of the counts of a result.
+// CountColumns returns a column for each count of a result.
 func CountColumns() []command.Column[Result] {
 	count := func(name, csv string, of func(Result) int64) command.Column[Result] {
 		return command.Column[Result]{Name: name, CSV: csv, Count: of}
@@ -180,7 +180,7 @@ func printCounts(out *command.Output, res Result) error {
 	return out.Line("%s sent in %s, %s", command.Plural(res.Sent, "row"), command.Plural(res.Batches, "request"), took)
 }
 
-// summarize returns the counts that are not 0, such as
+// summarize returns the counts other than 0, such as
 // "Run 3: 26 rows (2 sent before): 24 accepted · 1 rejected · 1 duplicate".
 func summarize(w *term.Writer, res Result) term.Styled {
 	var parts []string
@@ -237,7 +237,7 @@ func (k *Execution) waitProcessed(ctx context.Context, res *Result, outcome erro
 	return &command.ExitError{Code: code, Err: text, Hint: hint, Next: next}
 }
 
-// outcome is the error of the run, nil if every row was accepted, with that of the store if reading a reason fails.
+// outcome returns the error of the run, nil if every row was accepted, joined with the error of reading a reason.
 func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) error {
 	var first string
 	var failed error
@@ -253,11 +253,12 @@ func (k *Execution) outcome(ctx context.Context, res Result, sendErr error) erro
 
 const partialHint = "re-run the same command to send the remaining rows; nothing is sent twice"
 
-// exitError is the error of a run by the states of its rows. first is why the first of them is unknown, or rejected.
+// exitError returns the error of a run for the states of its rows. first is the reason of its first unknown or
+// rejected row.
 func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	code := command.Worst(stopCode(sendErr), rowsCode(res, k.Gate))
 	if stop := (*bulk.StopError)(nil); errors.As(sendErr, &stop) && stop.Refused() {
-		code = stopCode(sendErr) // whatever it left unknown
+		code = stopCode(sendErr) // even if rows are unknown
 	}
 	if code == command.OK {
 		return nil
@@ -305,7 +306,7 @@ func (k *Execution) exitError(res Result, first string, sendErr error) error {
 	default:
 		bad := ""
 		e.Hint, e.Next = "fix them and re-run the same command", ""
-		if f := k.Call.Cmd.Flags().Lookup("rejects"); f != nil && f.Changed { // which the same command would write over
+		if f := k.Call.Cmd.Flags().Lookup("rejects"); f != nil && f.Changed { // which this command would overwrite
 			bad = ", see " + f.Value.String()
 			e.Hint, e.Next = "fix them there, then create that file", k.Call.CommandLine("create", f.Value.String())
 		}
@@ -390,8 +391,8 @@ func stopCode(err error) command.Code {
 	return command.CodeOf(stop.Cause.Meaning().Exit)
 }
 
-// rowsCode is the exit status by the states of rows. What the gate judges is no failure by
-// itself, but for rows of which more is to be found out.
+// rowsCode returns the exit status for the states of rows. Counts that the gate judges do not fail by themselves,
+// except unknown and pending rows.
 func rowsCode(res Result, gate Gate) command.Code {
 	var cs []command.Code
 	if res.Unknown > 0 {
@@ -426,7 +427,7 @@ func (k *Execution) firstReason(ctx context.Context, state ledger.State) (string
 	return "", nil
 }
 
-// WithNextCommand adds the command that continues to an error that stopped a command before it could report.
+// WithNextCommand adds the command that continues to an error that stopped a command before its report.
 func WithNextCommand(err error, next string) error {
 	code, _ := command.CodeAndHint(err)
 	continued := []command.Code{command.Store, command.Interrupted, command.Terminated, command.Pending}
@@ -438,7 +439,7 @@ func WithNextCommand(err error, next string) error {
 		err, hint = fmt.Errorf("%w: nothing was sent", command.ErrTimeUp), "re-run the same command with a longer --timeout"
 	}
 	if errors.Is(err, store.ErrGone) && next != "" {
-		next += " --check-first" // a new store knows nothing of what was sent, a backup not all
+		next += " --check-first" // a new store or a backup lacks rows that were sent
 	}
 	return &command.ExitError{Code: code, Err: err, Hint: hint, Next: next}
 }

@@ -279,8 +279,8 @@ func (s *Summary) sorted(named map[statusKey]string) []statusKey {
 	return keys
 }
 
-// named returns the name of each status: the configured one, else its label in plain words. Labels that would read alike
-// stay as sent; a label with several numbers gets its number appended.
+// named returns the name of each status: the configured one, else its label in plain words. Labels that would read
+// alike stay as sent; a label with several numbers gets its number appended.
 func (s *Summary) named() map[statusKey]string {
 	labels, numbers := map[string][]string{}, map[string][]string{} // by plain words
 	for key := range s.counts {
